@@ -102,8 +102,7 @@ func (j *Job) GPUReset() bool {
 }
 
 // someApart reports whether PEs of the job need the network; the result is the same on all PEs. The
-// whole
-// job decides, because a GPU may not reach another GPU of its host.
+// whole job decides, because a GPU may not reach another GPU of its host.
 func (j *Job) someApart() (bool, error) {
 	if len(j.Nodes.Members) > 1 {
 		return true, nil

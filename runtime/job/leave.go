@@ -4,7 +4,7 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// leaving is the progress of Leave.
+// leaving is the progress of Leave, which its caller repeats.
 type leaving struct {
 	ticket uint64 // of the quiet of the rings
 	taken  bool   // the operations that were in the rings are complete

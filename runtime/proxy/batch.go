@@ -28,8 +28,8 @@ import (
 // A quiet, or an operation that cannot be merged and has to follow, sends the batch at once. A
 // single operation is never held.
 
-// manyWrites is the number of writes under way that it takes to hold the signals behind them;
-// mostSignals of the signals leave at once.
+// manyWrites is the number of writes to a PE under way from which on the signals behind them are
+// held back, so that they share a message. A message of mostSignals signals is not held back.
 const manyWrites, mostSignals = 8, 8
 
 // recordOf returns the bytes that an operation with n bytes of payload takes in a batch.

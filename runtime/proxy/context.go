@@ -21,7 +21,7 @@ import (
 // completion queue bounds the numbers of all writes under way to it. On a network without order the
 // senders therefore keep the order of the other contexts.
 
-// contexts are the contexts of one port.
+// contexts are the contexts of this PE that share a provider.
 type contexts struct {
 	first   *Engine
 	others  []*Engine // by number; the first is not there, and others may be nil

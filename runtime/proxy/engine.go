@@ -30,7 +30,7 @@ type Engine struct {
 	in  receiver
 }
 
-// port is this PE's end of the network.
+// port has what all contexts of this PE share over one provider.
 type port struct {
 	gpu *gpustage.Stage // nil: no PE of this job has GPU memory
 

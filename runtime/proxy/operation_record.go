@@ -9,10 +9,10 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// use is the kind of operation that a token belongs to.
+// use is the kind of the operation under way that holds a token.
 type use uint8
 
-// The uses.
+// Values of use.
 const (
 	useSend    use = iota + 1 // a message leaves from the token's buffer
 	useWrite                  // a one-sided write
@@ -77,7 +77,7 @@ func (u use) String() string {
 // operations may join it (batch.go).
 type hold uint8
 
-// The reasons.
+// Values of hold.
 const (
 	notHeld    hold = iota
 	forSignals      // of many writes: until as many writes are complete as record.Until says

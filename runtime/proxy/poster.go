@@ -8,8 +8,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// These methods are called, besides the operations, by the consumer of rings (loop.Poster).
-// InnerLoop is in fastpath_unsafe.go.
+// These methods, besides the operations, implement loop.Poster for the consumer of rings. InnerLoop
+// is in fastpath_unsafe.go.
 
 // Limits returns the bounds for operations. The engine is connected.
 func (e *Engine) Limits() call.Limits {

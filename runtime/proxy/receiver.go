@@ -59,8 +59,8 @@ func (r *receiver) reaches(pe libshmem.PE) bool {
 	return p.Reachable || r.out.prepare(pe, p)
 }
 
-// furthest bounds how many messages of one PE may come before their turn. It is more than any
-// provider has under way between two endpoints.
+// furthest is how far the sequence number of a message may be ahead of the one that is due. It is
+// more than any provider has under way between two endpoints.
 const furthest = 1 << 16
 
 // Receive applies a message, or keeps it until all earlier ones have arrived.

@@ -15,7 +15,7 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// EndpointPage is the state of an endpoint of another process.
+// EndpointPage is the state of an endpoint, as its page shows it to other processes.
 type EndpointPage struct {
 	Provider, Domain string
 	NICs             []fabric.RailCount
@@ -29,7 +29,7 @@ type EndpointPage struct {
 	flight flight.Page
 }
 
-// EndpointPeer is the state of that endpoint for one PE.
+// EndpointPeer is the part of an EndpointPage about one PE.
 type EndpointPeer struct {
 	Count      [layout.Counted]uint64
 	UnderWay   uint32 // operations that hold a token

@@ -177,7 +177,8 @@ func (x *sender) admitLate(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	return call.Done
 }
 
-// queuedWrites are the one-sided writes of the same context.
+// queuedWrites posts the one-sided writes of the same context that wait in queues. transfers
+// implements it.
 type queuedWrites interface {
 	// prepare prepares for a PE before the first operation on it.
 	prepare(p *layout.Peer)

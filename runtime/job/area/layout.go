@@ -29,7 +29,7 @@ const (
 	scratchBuffers = 2
 )
 
-// Layout is the internal area of a job of n PEs, in bytes below the user heap.
+// Layout has the places and sizes of the parts of the internal area, in bytes below the user heap.
 type Layout struct {
 	InboxOffset    uint64
 	ScratchOffset  uint64
@@ -47,7 +47,8 @@ type Layout struct {
 	Internal       uint64 // the whole area
 }
 
-// Mail is the part of two-sided messages (abi/mailbox.h), in bytes below the user heap.
+// Mail has the places of the memory for two-sided messages (abi/mailbox.h), in bytes below the user
+// heap.
 type Mail struct {
 	Active   uint64 // a bit for each PE that has sent a message
 	Credits  uint64 // a word for each receiver

@@ -54,8 +54,8 @@ func (p *kernelPlan) part(n uintptr) uint64 {
 	return at
 }
 
-// ringPlaces are the offsets of a ring's parts: near in the GPU's block, the others in the shared
-// block.
+// ringPlaces are the offsets of a ring's parts: near in the block of GPU memory, the others in the
+// block that the CPU and the GPU share.
 type ringPlaces struct{ line, replies, slots, cells, near uint64 }
 
 // heap returns the address at which kernels of this PE reach its user heap.

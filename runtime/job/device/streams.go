@@ -56,7 +56,7 @@ func (s *StreamCalls) Close() error {
 	return errors.Join(s.calls.Close(), s.bounce.close())
 }
 
-// streamDevice is a GPU for package onstream.
+// streamDevice makes a cuda.Device the GPU that package onstream needs.
 type streamDevice struct{ dev *cuda.Device }
 
 func (d *streamDevice) Facts() gpu.Facts                           { return d.dev.Facts() }

@@ -16,7 +16,7 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// Heaps are the user heaps of the job.
+// Heaps are the user heaps of all PEs of the job, as this PE reaches them.
 type Heaps struct {
 	Me         libshmem.PE
 	Nodes      *topo.Nodes

@@ -20,7 +20,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// exporter is the GPU that the heap is on: a *cuda.Device.
+// exporter is the GPU of the heap, as a Registry needs it. *cuda.Device implements it.
 type exporter interface {
 	Name() string
 	Number() int
@@ -29,7 +29,7 @@ type exporter interface {
 	SyncMemops(a gpu.Address) error
 }
 
-// registrant is the endpoint that a heap is registered with: a nicEnd.
+// registrant is an endpoint with which a Registry registers the heap. nicEnd implements it.
 type registrant interface {
 	Caps() fabric.Caps
 	FlushBy(f func() error)
@@ -38,7 +38,7 @@ type registrant interface {
 	Locked(f func())
 }
 
-// RegistryConfig describes the heap to register.
+// RegistryConfig describes the heap in GPU memory that a Registry registers with NICs.
 type RegistryConfig struct {
 	GPU exporter
 	// Flush makes bytes that NICs have written visible, to the GPU alone or to all readers.

@@ -9,8 +9,8 @@ import (
 	"libshmem/runtime/proxy/loop"
 )
 
-// ringReports prints errors of rings. One mistake in a kernel can repeat a million times a second,
-// so it prints the first few in full and then how many there were.
+// ringReports prints errors of operations from rings. One mistake in a kernel can repeat a million
+// times a second, so it prints the first few in full and then how many there were.
 type ringReports struct {
 	mu      sync.Mutex
 	say     func(text string)

@@ -14,7 +14,7 @@ import (
 	"libshmem/runtime/proxy/loop"
 )
 
-// Rings are rings that proxies serve.
+// Rings are the rings of this PE that proxies serve, with the consumers that empty them.
 type Rings struct {
 	rings     []*queue.Ring
 	consumers []*loop.Consumer

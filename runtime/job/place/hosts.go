@@ -14,7 +14,7 @@ var shares = [][2]string{
 	{"LOCAL_WORLD_SIZE", "WORLD_SIZE"},                     // torchrun
 }
 
-// stepNodes is Slurm's number of hosts of a step.
+// stepNodes is the variable in which Slurm gives the number of hosts of a job step.
 const stepNodes = "SLURM_STEP_NUM_NODES"
 
 // SeveralHosts reports whether variables of the launcher already show, before the PEs have

@@ -68,7 +68,7 @@ type Watch struct {
 // survives reports whether the job goes on without a PE that is lost.
 func (w *Watch) survives() bool { return w.Settings.OnFailure == config.ReturnOnFailure }
 
-// suspicion is a PE that seems to have ended.
+// suspicion says why a PE seems to have ended, and since when.
 type suspicion struct {
 	fate  string
 	since time.Time
@@ -313,7 +313,7 @@ func (w *Watch) orphan() {
 	}
 }
 
-// OrphanError reports that the launcher was killed, or ends the job.
+// OrphanError reports that this PE has lost its launcher, which was killed or ends the job.
 type OrphanError struct{ Launcher string }
 
 // Error names the launcher.

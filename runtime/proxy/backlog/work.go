@@ -11,7 +11,7 @@ import (
 // are independent.
 type Stream uint8
 
-// The streams.
+// Values of Stream.
 const (
 	StreamIn   Stream = iota // into this PE's GPU memory: bytes that have come for it
 	StreamOut                // out of this PE's GPU memory: bytes that it sends
@@ -24,7 +24,7 @@ const (
 // blocks in the driver holds the engine's lock, and a report cannot take that then.
 type Call uint8
 
-// The calls.
+// Values of Call.
 const (
 	CallNone   Call = iota
 	CallPut         // bytes on their way to pe

@@ -19,7 +19,8 @@ import (
 // An event is a time and one word. A reader without the lock may find the oldest event half
 // overwritten (see recorded).
 
-// Head describes the recorder of a page, in the head of that page.
+// Head is the part of a page's head that describes its flight recorder: two clocks and the place of
+// the rings.
 type Head struct {
 	_        structs.HostLayout
 	ticks    uint64 // the time at which the page was made, by the processor's counter
@@ -31,7 +32,7 @@ type Head struct {
 
 type ring [layout.RingEvents]layout.Entry
 
-// ownRing is the ring of the proxy's thread.
+// ownRing is the index of the ring for the proxy thread's own events.
 const ownRing = 0
 
 // RingsAt returns the first offset in memory, from n on, at which rings may begin. It is the start

@@ -24,7 +24,7 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// arrivals are the messages of all PEs.
+// arrivals are the messages of other PEs that concern GPU memory, and the work for them under way.
 type arrivals struct {
 	engine  Engine
 	named   mem.Named
@@ -53,7 +53,7 @@ type arrivalPeer struct {
 	epochMark uint64 // the mark behind that copy
 }
 
-// waitingMessage is a message that waits.
+// waitingMessage is a message of a PE that has come and cannot be applied yet.
 type waitingMessage struct {
 	pulls  uint64 // pulls of its PE that have to be complete first
 	number uint32 // of the PE's messages that had to wait

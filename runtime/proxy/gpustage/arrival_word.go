@@ -61,7 +61,7 @@ func (a *arrivals) changeByStream(l *arrivalPeer, h *layout.Header) bool {
 // that copy to the heap leave such operations to the owner.
 type Alone struct{ taken atomic.Bool }
 
-// maxWords caps the words under change at a time.
+// maxWords is the most words of GPU memory that atomic operations in steps change at a time.
 const maxWords = 32
 
 // words are the words under change: an atomic operation reads, computes and writes in several steps
@@ -75,7 +75,7 @@ type words struct {
 	wants bool   // this engine waits for another one to release alone
 }
 
-// word is one word under change.
+// word is one word of GPU memory that an atomic operation in steps changes.
 type word struct {
 	at    unsafe.Pointer // nil: not in use
 	width uint8

@@ -15,7 +15,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// mostShared is the largest put that shares a chunk.
+// mostShared is the most bytes of a put that shares a chunk with others.
 const mostShared = 64 << 10
 
 // chunk is pinned memory for bytes that another PE reads. It is as large as its bytes need, up to

@@ -20,8 +20,8 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// copiesDepartures copy between main memory and mapped heaps, in pieces. Begun is called when all of an
-// operation is in stream.Peer.
+// copiesDepartures copies between main memory and mapped heaps in pieces, through pinned memory. It
+// calls copies.Begun when all of an operation is in stream.Peer. departures implements it.
 type copiesDepartures interface {
 	CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool)
 	CopyFrom(pe libshmem.PE, t fabric.Token, local, mapped unsafe.Pointer, n uint64)
@@ -29,7 +29,7 @@ type copiesDepartures interface {
 	Before(pe libshmem.PE, epoch uint64) bool
 }
 
-// copies are the operations on mapped heaps, of all PEs.
+// copies are the operations of this PE on heaps of other PEs that are mapped here.
 type copies struct {
 	engine  Engine
 	state   *layout.State
@@ -42,7 +42,7 @@ type copies struct {
 	moved   bool // operations on a PE with queued ones are complete, for which these may have waited
 }
 
-// copiesPeer has the copies to one PE.
+// copiesPeer counts the operations on the mapped heap of one PE.
 type copiesPeer struct {
 	mapped    unsafe.Pointer // its user heap in this process
 	sets      bool           // a stream may set words there
@@ -54,7 +54,7 @@ type copiesPeer struct {
 	owedEpoch uint64         // epoch of the last of them
 }
 
-// copyOperation is an operation with a token.
+// copyOperation is an operation on a mapped heap that holds a token.
 type copyOperation struct {
 	pe    libshmem.PE
 	put   bool

@@ -97,7 +97,7 @@ type departureMemory struct {
 	Remote, Key   uint64 // how other PEs reach the first chunk
 }
 
-// departures are the bytes that leave GPU memory, for all PEs.
+// departures are the puts and gets whose bytes leave GPU memory through pinned memory, for all PEs.
 type departures struct {
 	state   *layout.State
 	engine  Engine
@@ -142,8 +142,7 @@ func newDepartures(e Engine, s *stream.Set, m departureMemory, copied func(t fab
 func (d *departures) Connect(pes int) { d.to = make([]departurePeer, pes) }
 
 // Keep makes C and the engine call the Stage first for every operation on a PE, not only while
-// bytes
-// leave for it: the PE's heap is mapped here.
+// bytes leave for it: the PE's heap is mapped here.
 func (d *departures) Keep(pe libshmem.PE) {
 	d.to[pe].kept = true
 	d.peers[pe].Staged = true

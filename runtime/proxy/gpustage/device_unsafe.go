@@ -59,7 +59,7 @@ type Kernels interface {
 	Put(s gpu.Stream, o gpu.Atomic) error
 }
 
-// Memory is a stream.Memory.
+// Memory gives work to the streams of a GPU through its driver. It implements stream.Memory.
 type Memory struct {
 	dev     Device
 	kernels Kernels
@@ -89,7 +89,8 @@ type cudaStream struct {
 // where an atomic operation leaves an old value that nothing reads.
 type streamWord struct{ value, old uint64 }
 
-// wordsOfStream is more than the number of operations that a stream has at once.
+// wordsOfStream is the number of streamWords of a stream: more than the operations that it has at
+// once.
 const wordsOfStream = 2 * StreamQueue
 
 // streamArea is the pinned memory of a stream. Its mark has a cache line to itself.

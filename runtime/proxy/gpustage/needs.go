@@ -101,10 +101,9 @@ const (
 	Keep
 )
 
-// Engine is what a Stage needs of its engine. The methods are called with its lock held, by the
-// thread that
-// has called the Stage. Headers and texts are passed by value, because a value passed to an
-// interface by its address would be allocated.
+// Engine is what a Stage needs of its engine. The methods are called with the engine's lock held,
+// by the thread that has called the Stage. Headers and texts are passed by value, because a value
+// passed to an interface by its address would be allocated.
 type Engine interface {
 	Shared() Shared
 

@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// owner describes the user heap of a PE, as its endpoint does.
+// owner is what this PE knows of the user heap of a PE, from the endpoint of that PE.
 type owner struct {
 	device  bool   // the heap is GPU memory
 	atomics uint64 // the operations that the PE does there, by AtomicBit
@@ -19,7 +19,7 @@ type owner struct {
 // steps, they may not.
 func (o *owner) sets() bool { return o.atomics&stream.OwnerAlone == 0 }
 
-// owners are the PEs as owners of their heaps.
+// owners has an owner for each PE.
 type owners []owner
 
 // onGPU reports whether an offset of a PE's heap is GPU memory.

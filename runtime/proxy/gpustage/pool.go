@@ -13,7 +13,7 @@ import (
 	"libshmem"
 )
 
-// noPiece stands for no piece.
+// noPiece is the index of a piece where there is none.
 const noPiece = 0xffff
 
 // mostHalvings is the number of times that a piece may be halved: 1 MiB into pieces of 8 KiB.

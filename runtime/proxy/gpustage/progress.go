@@ -7,7 +7,7 @@ package gpustage
 // announces (pulls), and keeps other messages until it is their turn (arrivals). Each of these two
 // parts counts its own work here, and reads the count of the other.
 
-// progress is the progress for one PE.
+// progress counts the work for one PE's messages about GPU memory.
 type progress struct {
 	Kept   progressCount // messages that had to wait
 	Pulls  progressCount // pulls of the PE's puts; done: these and all before are in stream.In or in place

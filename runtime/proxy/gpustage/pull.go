@@ -48,7 +48,7 @@ type pullBytes struct {
 	Get    uint32      // the get that they belong to; 0: a put
 }
 
-// pullPiece is the bytes of one put.
+// pullPiece is the place of the bytes of one put, in a pull with those of several.
 type pullPiece struct {
 	Dest unsafe.Pointer
 	In   uint64 // where they are in the bytes to read
@@ -67,7 +67,7 @@ type pull struct {
 	after  pullEpoch // work of the same PE that has to be complete first
 }
 
-// pullEpoch counts the pulls and the kept messages of a PE before its last fence.
+// pullEpoch is the number of pulls and of kept messages of a PE before its last fence.
 type pullEpoch struct{ pulls, kept uint64 }
 
 // pullRead is one read of a pull.
@@ -87,7 +87,7 @@ type pullPeer struct {
 	blocked uint32            // pass in which the PE had no room
 }
 
-// pulls are the transfers to this PE, from all PEs.
+// pulls are the one-sided reads with which this PE fetches bytes from the memory of other PEs.
 type pulls struct {
 	engine  Engine
 	streams *stream.Set

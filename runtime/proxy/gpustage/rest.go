@@ -1,6 +1,6 @@
 package gpustage
 
-// Views for tests.
+// Tests check with these functions that no work is under way and no memory is in use.
 
 // Working returns how many pulls are not complete, and how many PEs have waiting messages.
 func (s *Stage) Working() (pulls, pes int) { return s.pulls.Under(), s.arrivals.Busy() }

@@ -1,6 +1,6 @@
 package layout
 
-// lastMessage is the last kind with a counter of its own; later kinds count as this one.
+// lastMessage is the last kind of message with a counter of its own; later kinds count as this one.
 const lastMessage = Counter(KindFlush)
 
 var _ = [1]struct{}{}[Control-lastMessage]

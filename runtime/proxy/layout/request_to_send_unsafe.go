@@ -20,12 +20,13 @@ type RequestToSend struct {
 // RequestToSendSize is the payload's size in bytes.
 const RequestToSendSize = 16
 
-// ChunkToken marks the tokens of requests whose bytes are in chunks.
+// ChunkToken is set in the token of a request to send whose bytes are in a chunk of pinned memory,
+// and not in main memory of the heap or the program.
 const ChunkToken = 0x8000
 
 var _ [RequestToSendSize]byte = [unsafe.Sizeof(RequestToSend{})]byte{}
 
-// MostPieces bounds the puts whose bytes are behind one request to send.
+// MostPieces is the most puts whose bytes one request to send announces.
 const MostPieces = 64
 
 // PieceAlign is the alignment of pieces: copy engines are slower at other addresses.

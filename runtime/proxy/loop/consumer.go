@@ -93,14 +93,14 @@ type serving struct {
 	stalled stalled
 }
 
-// waiting is an operation that found no room.
+// waiting is an operation from a ring that found no room in the engine, and is tried again.
 type waiting struct {
 	op     queue.Op
 	state  progress
 	number uint64
 }
 
-// progress is the progress of an operation on its way into the engine.
+// progress is how much of an operation from a ring has been posted.
 type progress struct {
 	ring   *serving
 	fences uint64 // fences before it

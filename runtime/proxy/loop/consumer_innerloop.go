@@ -10,8 +10,8 @@ import (
 	"libshmem/runtime/proxy/fastpath"
 )
 
-// innerLoopTime bounds a stay in C. Go's own checks, whose periods are milliseconds, may be that
-// late.
+// innerLoopTime is the longest time of one call of the inner loop in C. Go's own checks, whose
+// periods are milliseconds, may be that late.
 const innerLoopTime = 5 * time.Millisecond
 
 // openInnerLoop makes the inner loop in C, which posts the simple operations of the rings, if the
@@ -79,7 +79,7 @@ func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool
 	return a, false, nil
 }
 
-// mostAlone caps the turns of the loop in a row without a call of C.
+// mostAlone is the most turns in a row in which Go does not call the inner loop in C.
 const mostAlone = 15
 
 // RunCalm is Run if C may serve the rings, and they hold no burst. If C finds only work for Go, for

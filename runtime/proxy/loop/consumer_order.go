@@ -30,7 +30,8 @@ type order struct {
 	quiets, fences group
 }
 
-// phase is the phase of a settlement.
+// phase is the phase of a settlement, which is a quiet of the engine behind the operations that
+// wait for room.
 type phase uint8
 
 const (

@@ -18,8 +18,8 @@ func pointer(address uint64) unsafe.Pointer {
 }
 
 // Locals knows which addresses of this process hold memory, so that a wild address fails the
-// operation and not the process. It reads the kernel's list and remembers it. Memory that is
-// unmapped while an operation uses it crashes the process, as a copy would.
+// operation and not the process. It reads the kernel's list of mappings and keeps it. Memory that
+// is unmapped while an operation uses it crashes the process, as a copy would.
 type Locals struct {
 	mu      sync.Mutex
 	areas   []area // ascending, neighbours joined

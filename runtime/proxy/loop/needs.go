@@ -10,8 +10,8 @@ import (
 	"libshmem/runtime/proxy/fastpath"
 )
 
-// Poster is the engine that a Consumer posts to. Limits and InnerLoop may be called without the
-// engine's lock; all other methods are called with it.
+// Poster is the engine to which a Consumer posts operations. Limits and InnerLoop may be called
+// without the engine's lock; all other methods are called with it.
 type Poster interface {
 	Limits() call.Limits
 	// InnerLoop returns the state, lock words and provider functions for the inner loop in C;
@@ -63,7 +63,7 @@ type Poster interface {
 	Complete(comps []fabric.Completion)
 }
 
-// Monitor is the engine whose network a Loop serves.
+// Monitor is the engine that a Loop drives: the functions for its thread, which polls and sleeps.
 type Monitor interface {
 	// The lock, which callers in C take, too. LockYielding tries for a while; false: the holder may
 	// keep it for long.

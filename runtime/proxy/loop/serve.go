@@ -32,7 +32,8 @@ const (
 	lateEvery = 10 * time.Second
 )
 
-// LateError reports that a proxy for kernels was off its processor.
+// LateError reports that the kernel took the processor from a proxy for a while, so that operations
+// of GPU kernels had to wait.
 type LateError struct {
 	Gap   time.Duration
 	Times int  // so far

@@ -8,7 +8,7 @@ type Remote struct {
 	Key  uint64
 }
 
-// Nowhere is the base of a PE that gave no address.
+// Nowhere is Remote.Base of a PE that gave no fabric address.
 const Nowhere = ^uint64(0)
 
 // At returns the remote address and the key of an offset in the PE's heap.

@@ -3,9 +3,9 @@
 // scheduler's monitor awake, which together take 6 % of a processor; the same in
 // C takes less than 1 %, with one crossing for all of it.
 //
-// It knows words and laps, not rings, and a function that waits, not a provider.
-// Sleep and Yield are the short pauses of threads that wait in Go. WakeSleepers
-// and EndNap call abi/wake.h, which has the wake-up of threads for C and Go.
+// It knows words and laps, not rings, and a function that waits, not a provider. Sleep and Yield
+// are the short pauses of threads that wait in Go. WakeSleepers and EndNap call abi/wake.h, which
+// has the wake-up of threads for C and Go.
 package wait
 
 /*

@@ -15,7 +15,8 @@ import (
 	"libshmem/runtime/proxy/wait"
 )
 
-// Words has the addresses of those words. Callers in C use the same ones (capi/front/wait.c).
+// Words has the addresses of the words by which the threads of one engine wait for and wake each
+// other. Callers in C use the same ones (capi/front/wait.c).
 type Words struct {
 	Lock     *uint32 // 1 while a thread is inside the engine
 	Pollers  *uint32 // callers that poll by themselves

@@ -10,7 +10,7 @@ import (
 // Stream is one queue of a Memory. Reports use the same type.
 type Stream = backlog.Stream
 
-// The streams.
+// The values of Stream.
 const (
 	In      = backlog.StreamIn
 	Out     = backlog.StreamOut

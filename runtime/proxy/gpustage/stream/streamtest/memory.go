@@ -13,7 +13,7 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// Memory is a fake GPU.
+// Memory is a fake GPU for stream.Set, whose memory is main memory.
 type Memory struct {
 	Ops    uint64              // AtomicBits that it can do
 	Stores uint64              // Words
