@@ -34,8 +34,8 @@ func ProviderConfig(n int) fabric.Config {
 // buffers, and all have arrived after 331 us instead of 6 (TestSimIncast).
 const mostReceives = 1024
 
-// moreReceives returns the number of receive buffers beyond the first ones, for n PEs with such a
-// window.
+// moreReceives returns the number of receive buffers beyond the first ones, in a job of n PEs with
+// a window of numbered writes.
 func moreReceives(n int, window uint32, c *fabric.Caps) int {
 	if !c.TurnsAway {
 		return 0

@@ -85,13 +85,13 @@ func (m *localMemory) Put(u *registration, came bool) error {
 // address of the program gives an error and no signal.
 func transfer(number uintptr, copied, at unsafe.Pointer, n uint64) error {
 	local := []unix.Iovec{{Base: (*byte)(copied), Len: n}}
-	far := []unix.RemoteIovec{{Base: uintptr(at), Len: int(n)}}
+	program := []unix.RemoteIovec{{Base: uintptr(at), Len: int(n)}}
 	var got int
 	var err error
 	if number == unix.SYS_PROCESS_VM_READV {
-		got, err = unix.ProcessVMReadv(os.Getpid(), local, far, 0)
+		got, err = unix.ProcessVMReadv(os.Getpid(), local, program, 0)
 	} else {
-		got, err = unix.ProcessVMWritev(os.Getpid(), local, far, 0)
+		got, err = unix.ProcessVMWritev(os.Getpid(), local, program, 0)
 	}
 	if err == nil && uint64(got) != n {
 		err = unix.EFAULT

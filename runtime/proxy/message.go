@@ -81,7 +81,7 @@ func (x *sender) SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Hea
 }
 
 // draft puts the next message to pe, of n bytes of payload, into x.sending. It returns where to
-// fill the header; nil: there is no room. Only send may follow.
+// fill the header; nil: there is no room. Only Send may follow.
 func (x *sender) draft(p *layout.Peer, pe libshmem.PE, n int) *layout.Header {
 	op := &x.sending
 	op.To, op.Len, op.Fence = pe, layout.HeaderSize+n, x.fenced(p)

@@ -20,8 +20,9 @@ import (
 //
 // An operation here holds a token, so tokens bound the queues.
 
-// behindWrites reports whether a message of an epoch would overtake writes from before a fence that
-// the target does not know of. The provider's own fence is better than a wait.
+// behindWrites reports whether a message of an epoch would overtake writes without a number from
+// before a fence, so that it has to wait. A provider with a fence of its own keeps that order
+// itself.
 func (x *sender) behindWrites(p *layout.Peer, epoch uint64) bool {
 	return p.Bare > 0 && p.WriteEpoch != epoch && !x.Net.Caps.Fence
 }

@@ -44,8 +44,8 @@ func newReceiver(o *operations, out replySender, numbers *writeNumbers) receiver
 // Open is called when the report is open. shown are the peers of the first context.
 func (r *receiver) Open(to *Report, shown []layout.Peer) { r.report, r.shown = to, shown }
 
-// OpenNumbers prepares for writes with numbers, of that many PEs if the provider does not name the
-// writer.
+// OpenNumbers prepares for numbered writes of other PEs. If the provider does not name the writer,
+// at most that many PEs get a sequence stream.
 func (r *receiver) OpenNumbers(most uint32) {
 	r.Flows = make([]*flow.In, len(r.Peers))
 	if !r.Net.Caps.Source {

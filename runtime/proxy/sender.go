@@ -156,8 +156,8 @@ func (x *sender) Parked(p *layout.Peer) bool {
 	return p.Parked > 0
 }
 
-// Admit returns whether a caller may send p a message of n bytes. When half of p's units are
-// unacknowledged, it starts a flush.
+// Admit returns Done if a caller may send p a message of n bytes, and Again if p has no credit for
+// it. When half of p's units are unacknowledged, it starts a flush.
 func (x *sender) Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	if p.Charged-p.Acked < uint64(x.Calm) {
 		return call.Done

@@ -58,8 +58,9 @@ func (t *tokenTable) Hold(r *record, p *layout.Peer, n uint64) {
 	p.HoldBytes(n)
 }
 
-// HasRoom reports whether a caller may have a token for an operation on a PE, with n bytes under
-// way: see the bounds in credit.go.
+// HasRoom reports whether a caller may have a token for an operation on a PE, with n bytes under way. A
+// PE may hold a third of the tokens and of the bytes that are still free, and one operation in any
+// case (credit.go).
 func (t *tokenTable) HasRoom(p *layout.Peer, n uint64) bool {
 	free := len(t.Free) - reservedTokens
 	return !(free <= 0 || 3*int(p.Tokens) >= free && p.Tokens > 0 ||

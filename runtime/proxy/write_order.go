@@ -70,7 +70,7 @@ func (x *transfers) unacknowledged(p *layout.Peer) (half, full bool) {
 	return half, full
 }
 
-// takes reports whether another one-sided write to a PE may be posted. Again: the PE has to
+// takes returns Done if one more one-sided write to a PE may be posted, and Again if the PE has to
 // acknowledge earlier ones first.
 func (x *transfers) takes(pe libshmem.PE, p *layout.Peer) call.Status {
 	switch half, full := x.unacknowledged(p); {

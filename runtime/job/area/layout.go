@@ -58,8 +58,8 @@ type Mail struct {
 	Ring     uint64 // bytes of its ring; a record may go on behind it
 }
 
-// newMail divides the part of n PEs that begins below the offset above. The mailboxes share memory
-// bytes.
+// newMail places the memory for two-sided messages of a job of n PEs, below the offset above. The
+// rings of all mailboxes together have at most memory bytes, or the least size each.
 func newMail(n int, memory, above uint64) Mail {
 	m := Mail{Ring: mailLeast}
 	for m.Ring < mailMost && m.Ring*2*uint64(n) <= memory {

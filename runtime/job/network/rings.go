@@ -22,8 +22,8 @@ type Rings struct {
 	quiets    ringQuiets
 }
 
-// Serve spreads rings over the engines. device: kernels are the producers. A nil network serves
-// none.
+// Serve spreads rings of this PE over the engines, and lets the loops empty them. device: kernels
+// are the producers. A nil network serves none.
 func (nw *Network) Serve(rings []*queue.Ring, device bool) *Rings {
 	if nw == nil {
 		return nil

@@ -206,8 +206,8 @@ func (r *race) progress(now time.Time) error {
 	return r.release(now, a)
 }
 
-// release gives undone operations of one kind to the context that has to do them now; a is apart's
-// mark.
+// release submits the first undone operations, those that are all of one kind, to the context that
+// has to do them now. a is the last mark that apart has passed.
 func (r *race) release(now time.Time, a uint64) error {
 	if r.ops.Len() == 0 {
 		return nil

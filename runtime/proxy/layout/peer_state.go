@@ -12,8 +12,8 @@ import "unsafe"
 // SetReachable notes whether operations on the PE may be posted.
 func (p *Peer) SetReachable(reachable bool) { p.Reachable = reachable }
 
-// Lose leaves all operations on the PE and all its messages to Go, which refuses them. Its early
-// messages are forgotten.
+// Lose makes C leave all operations on the lost PE, and all its messages, to Go, which refuses
+// them. The early messages of the PE do not count any more.
 func (p *Peer) Lose() {
 	p.Reachable, p.Behind = false, true
 	p.Early = 0
@@ -31,8 +31,8 @@ func (p *Peer) TakeToken() { p.Tokens++ }
 // HoldBytes counts n more bytes of one-sided operations under way on the PE.
 func (p *Peer) HoldBytes(n uint64) { p.Bytes += n }
 
-// GiveToken ends an operation that held n bytes. The number under way falls only here, so its
-// maximum is updated here.
+// GiveToken uncounts an operation on the PE, with its n one-sided bytes. The number under way falls
+// only here, so its maximum is updated here.
 func (p *Peer) GiveToken(n uint64) {
 	p.Count[MostUnderWay] = max(p.Count[MostUnderWay], uint64(p.Tokens))
 	p.Tokens--

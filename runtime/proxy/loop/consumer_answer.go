@@ -40,8 +40,8 @@ type record struct {
 	pe     uint32
 }
 
-// init allocates the records for a job of pes PEs. At most WaitingMax PEs have operations that
-// wait.
+// init allocates the requests and the records of replies for a job of pes PEs. At most WaitingMax
+// PEs have operations that wait for room.
 func (a *replies) init(pes int) {
 	records := maxAnswers + min(pes, WaitingMax)
 	a.idle, a.busy, a.unused = make([]uint16, 0, maxAnswers), make([]uint16, 0, maxAnswers), make([]uint16, 0, records)
