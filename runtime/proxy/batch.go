@@ -46,7 +46,7 @@ type batches struct {
 // bursts count the batches that contexts hold because a caller's burst, a row of small operations,
 // may go on. All contexts share the counts.
 type bursts struct {
-	First *layout.State // its Held counts them
+	First *layout.State // of the first context: its Held counts the held batches
 	Turn  uint64        // how many were held so far
 	seen  uint64        // Turn at the loop's last check
 }

@@ -43,7 +43,7 @@ type generations struct {
 	flusher   flusher
 	state     *layout.State
 	peers     []layout.Peer
-	dirty     []libshmem.PE // PEs that the open generation has touched; State.Dirty counts them
+	dirty     []libshmem.PE // PEs that the open generation has touched: the first State.NDirty
 	lost      [2]error
 	failed    [8]failure // the last generations that failed, newest last
 	nFailed   int

@@ -55,7 +55,7 @@ type record struct {
 	Memory registration    // valid if Registered
 	Local  unsafe.Pointer  // waits: the source,
 	Offset libshmem.Offset // and the destination
-	Until  uint64          // queued: writes that have to be complete first, see Hold
+	Until  uint64          // queued batch of signals: writes that have to be complete first
 	Next   fabric.Token    // queued, waits: the next in the queue
 	_      [12]byte        // fills whole cache lines
 }

@@ -40,7 +40,7 @@ type Layout struct {
 	Teams          uint64 // number of areas; one more is for the agreements of all PEs
 	ColumnsOffset  uint64 // rounds of reductions between hosts: of the world, then of the first slots of teams
 	NotifyOffset   uint64 // notification counters: of the program, then of eager transfers
-	EagerCounters  int    // how many of them are of eager transfers
+	EagerCounters  int    // how many of the notification counters are for eager transfers
 	TeamInitOffset uint64 // messages between PEs that form a team from an id (capi/front/team_init.c)
 	Mail           Mail   // two-sided messages
 	StaticsOffset  uint64 // of the program's statics, whole pages

@@ -11,9 +11,9 @@ type EndpointInfo struct {
 	Addr     []byte
 	Base     uint64
 	Key      uint64
-	Window   uint32 // see proxy.Endpoint
+	Window   uint32 // numbered writes that each other PE may have under way to this one
 	Device   bool   // the heap is GPU memory
-	Atomics  uint64 // operations on it, see gpustage.Endpoint
+	Atomics  uint64 // atomic operations on that heap, by stream.AtomicBit
 	Extents  []gpustage.Extent
 	Flushes  bool
 	Tile     int // largest tile that paths from and to the PE keep: see network.ownTile

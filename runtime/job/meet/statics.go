@@ -14,7 +14,7 @@ import (
 // them; this file makes the PEs agree on them and gives them a place.
 type Statics struct {
 	Size   uint64 // bytes, whole pages; 0: there are none to be symmetric
-	Like   string // the same on PEs that run the same program
+	Like   string // a fingerprint: equal on PEs that run the same program
 	Cause  string // why there are none
 	Remedy string
 }

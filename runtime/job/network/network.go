@@ -80,9 +80,9 @@ type Network struct {
 	tracks []*trace.Track    // of each engine; nil: nothing is traced
 	cache  string            // describes the registration cache for the banner; "": none is needed
 	notes  []string          // settings that the NICs took or refused at their opening, for the banner
-	tiles  []int             // for each PE, see Tile
+	tiles  []int             // for each PE, the largest tile that writes to its heap keep
 	fabric string            // of the NICs; "": the provider has no names for fabrics
-	apart  bool              // see CopiesApart
+	apart  bool              // proxies copy in a context of the library's own
 }
 
 // New returns a network without engines.

@@ -67,8 +67,8 @@ type surroundings struct {
 // Given holds the arguments of shmemx_init_attr.
 type Given struct {
 	UID     *uid.ID        // nil: none
-	PE      libshmem.PE    // with it
-	NPEs    int            // with it
+	PE      libshmem.PE    // given with the UID
+	NPEs    int            // given with the UID
 	MPIComm unsafe.Pointer // to an MPI_Comm; nil: none
 }
 

@@ -25,7 +25,7 @@ type Peers struct {
 	Doing   func(libshmem.PE, area.How) string
 	Driver  func(now time.Time) string        // calls and work that the GPU's driver does not complete, or "". nil: there is none
 	Network Network                           // nil if all PEs share memory
-	Fails   func(pe libshmem.PE, fate string) // a PE has ended, and the job ends with it
+	Fails   func(pe libshmem.PE, fate string) // ends the job, because a PE has ended
 }
 
 // Network is the network's view of other PEs. had is false if another thread kept the engine's lock

@@ -60,7 +60,7 @@ type Watch struct {
 	orphaned bool                // the launcher is gone
 	turn     int                 // the PE that was pinged last
 	silent   map[libshmem.PE]int // pings in a row that could not be sent
-	requests func() uint32       // see Begin
+	requests func() uint32       // how many reports the user has requested
 	reported uint32              // the value of requests at the last report
 	pinged   time.Time           // of the last pings
 }

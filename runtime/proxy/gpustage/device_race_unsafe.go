@@ -52,7 +52,7 @@ type race struct {
 	gaveA    uint64            // operations that apart was given
 	markedA  uint64            // of gaveA, those with a mark behind them
 	ends     fifo.Queue[raceEnd]
-	lastMark uint64    // of those that mark returned
+	lastMark uint64    // that mark has returned
 	passed   uint64    // the last mark all of whose operations are done
 	done     uint64    // operations done so far
 	ever     uint64    // operations that came so far

@@ -39,10 +39,10 @@ type PieceOfSend struct {
 	_       structs.HostLayout
 	Offset  libshmem.Offset
 	Signal  libshmem.Offset // of the signal
-	Operand uint64          // of it
+	Operand uint64          // of the signal
 	N       uint32
-	Op      fabric.Op // of it
-	Signals bool      // there is one
+	Op      fabric.Op // of the signal
+	Signals bool      // the put has a signal
 	Turn    uint8     // of the put: signals are applied in the order of posting
 	_       byte
 }

@@ -6,7 +6,7 @@ import "golang.org/x/sys/unix"
 // the thread is checked now and then.
 type binding struct {
 	set   unix.CPUSet
-	bound bool // there are processors to keep to
+	bound bool // Bind has set processors
 	tid   int
 	turns uint
 }

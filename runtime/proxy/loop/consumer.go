@@ -46,8 +46,8 @@ type Consumer struct {
 
 	waiting  []waiting
 	spare    []waiting
-	own      int      // operations of each ring that may wait whatever the other rings do
-	shared   int      // places for operations beyond these that are free
+	own      int      // operations that each ring may have waiting, whatever the others have
+	shared   int      // free places for operations of any ring, beyond own
 	perPE    []uint16 // operations that wait, by PE
 	blocked  []uint32 // pass in which the PE had no room
 	pass     uint32
@@ -69,7 +69,7 @@ type Consumer struct {
 	alone      int            // turns for which Go still goes on alone
 	apart      int            // turns for which C takes bursts, too: the last one was no row
 
-	stall   time.Duration    // see Stall
+	stall   time.Duration    // time after which a ring or operation that waits is reported
 	watched time.Time        // time of the last check of the rings
 	stuck   map[uint32]stuck // by PE
 	stuckAt time.Time        // time of the last check of stuck

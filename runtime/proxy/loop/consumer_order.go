@@ -44,7 +44,7 @@ const (
 // their positions in the ring.
 type waits struct {
 	next, now   uint64 // the latest one that was taken from the ring, and the one under way
-	want, under bool   // whether there is such a one
+	want, under bool   // there is one that was taken, and one under way
 }
 
 // request notes that a producer waits for the quiet or fence before a position of its ring.

@@ -16,7 +16,7 @@ type gathered struct {
 	copies  []Copy
 	held    uint64 // bytes of copies
 	stores  []store
-	purpose uint64 // of the first of them
+	purpose uint64 // of the first copy or store, see Runs
 }
 
 // store is a store of an element.

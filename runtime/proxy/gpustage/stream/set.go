@@ -25,8 +25,8 @@ type Set struct {
 	state      *layout.State
 	memory     Memory        // nil: this PE has no GPU
 	most       uint64        // operations in one stream
-	atomics    uint64        // see Atomics
-	driverCall atomic.Uint64 // see Runs
+	atomics    uint64        // AtomicBits of what the Memory can do
+	driverCall atomic.Uint64 // purpose of the last driver call
 	polls      int           // polls of the streams since a mark has passed
 	now        Chore         // the chore that is being done
 	tracks     [Streams]track
