@@ -60,7 +60,7 @@ struct shmemi_init_args {
 
 /*
  * The core's functions. None of them waits for a peer, except init and
- * finalize; they answer SHMEMI_PENDING or SHMEMI_AGAIN and the caller waits in
+ * finalize; they return SHMEMI_PENDING or SHMEMI_AGAIN and the caller waits in
  * C. The functions marked (locked) are called with net_lock held.
  */
 struct shmemi_core {
@@ -82,7 +82,7 @@ struct shmemi_core {
      * gets the same offsets. align 0: the allocator's own. */
     int64_t (*heap_alloc)(size_t size, size_t align, long hints);
     int (*heap_free)(int64_t offset); /* SHMEMI_DONE, or SHMEMI_NO_BLOCK */
-    /* Answers offset when the block was resized in place; else a new block, and
+    /* Returns offset when the block was resized in place; else a new block, and
      * the caller copies and frees the old one; or SHMEMI_NO_BLOCK. */
     int64_t (*heap_realloc)(int64_t offset, size_t size, size_t *old_size);
     /* The block that offset lies in and the bytes from offset to its end; 0
@@ -103,17 +103,17 @@ struct shmemi_core {
     /* Reports whether NICs reach n bytes at an offset of the user heap of a PE, which is in the
      * memory of a GPU: of this PE, or of another one as far as it has announced them here. */
     int (*reaches)(int pe, int64_t offset, size_t n);
-    /* The program ends. Asks the other PEs whether all has arrived that this one has sent. DONE: it
-     * has; PENDING: poll and call again. It tries the lock itself. From the first call on no
-     * failure of the network ends the process. */
+    /* The program ends. Requests a reply from the other PEs when all has arrived that this one has
+     * sent. DONE: it has; PENDING: poll and call again. It tries the lock itself. From the first
+     * call on no failure of the network ends the process. */
     int (*leave)(void);
-    int (*poll)(void); /* tries the lock itself; answers the number of completions, or -1: busy */
+    int (*poll)(void); /* tries the lock itself; returns the number of completions, or -1: busy */
 
     /* The struct shmemi_device_state for threads of this process; makes the
      * rings when it is called first. NULL: error has the reason. */
     const void *(*rings)(void);
 
-    /* With a GPU. These answer SHMEMI_DONE when it is done, or SHMEMI_FAILED. */
+    /* With a GPU. These return SHMEMI_DONE when it is done, or SHMEMI_FAILED. */
     int (*gpu_move)(void *to, const void *from, size_t n);  /* wherever either is */
     int (*gpu_start)(void *to, const void *from, size_t n); /* begins; gpu_settle waits for all */
     int (*gpu_settle)(void);
@@ -132,7 +132,7 @@ struct shmemi_core {
      * gpu_forget; their unit, and how much of them there is, before the memory and in all. */
     int (*gpu_find_chunks)(const void *at, size_t n, size_t *granule, size_t *before, size_t *size);
     void (*gpu_forget)(void);
-    /* Maps them from an offset on into a block of the heap, at all PEs; answers where the
+    /* Maps them from an offset on into a block of the heap, at all PEs; returns where the
      * block begins, or -1. */
     int64_t (*gpu_lend)(size_t size, size_t offset);
     int (*gpu_take_back)(int64_t offset); /* of a byte in the block */
@@ -181,9 +181,9 @@ struct shmemi_core {
     void (*report)(const char *text);
     /* The same for a wait for a PE, or -1, with the last events of the network below. */
     void (*report_wait)(int pe, const char *text);
-    /* Asks n PEs over the network whether they are there and what they do, n 0: asks all whether
-     * they are there; and the launcher which of them have ended. The answers are for explain and
-     * late. */
+    /* Requests from n PEs over the network that they say what they do, or with n 0 from all that
+     * they say that they are there, and from the launcher which of them have ended. The replies
+     * are for explain and late. */
     void (*probe)(const int32_t *pes, int n);
 };
 

@@ -48,14 +48,14 @@ _Static_assert(sizeof(struct shmemi_mail) == 16, "short messages fit a line");
 
 struct shmemi_mail_request {
     int64_t source;  /* offset of the bytes from the user heap, or SHMEMI_MAIL_PRIVATE */
-    uint64_t number; /* of the first answer */
+    uint64_t number; /* of the first reply */
 };
 
 #define SHMEMI_MAIL_PRIVATE INT64_MIN
 
-/* An answer to a request, in the memory of its sender: clear to send, or finished. */
+/* A reply to a request, in the memory of its sender: clear to send, or finished. */
 struct shmemi_mail_clear {
-    uint64_t number; /* stored last; answers to one request are numbered one by one */
+    uint64_t number; /* stored last; replies to one request are numbered one by one */
     int64_t dest;    /* offset where the next bytes go, or SHMEMI_MAIL_PRIVATE: all are there */
     uint64_t nbytes; /* how many */
     int64_t signal;  /* offset of the word to set when they are there */
@@ -63,7 +63,7 @@ struct shmemi_mail_clear {
     uint64_t unused[3];
 };
 
-/* Two answers may be under way. */
+/* Two replies may be under way. */
 struct shmemi_mail_send {
     struct shmemi_mail_clear clear[2];
 };

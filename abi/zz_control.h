@@ -24,7 +24,7 @@
 #define SHMEMI_MAIL_MOST 65536 /* and so many at most */
 #define SHMEMI_MAIL_RECORD 4032 /* and so many bytes a message in it has at most, with its header */
 #define SHMEMI_MAIL_SENDS 64 /* long messages that a PE may send at once */
-#define SHMEMI_MAIL_SEND_BYTES 128 /* of the words in which receivers ask for the bytes of one */
+#define SHMEMI_MAIL_SEND_BYTES 128 /* of the words in which receivers request the bytes of one */
 #define SHMEMI_LANDINGS 4 /* long messages to memory that is not symmetric that a PE may receive at once */
 #define SHMEMI_LANDING_BYTES 262144 /* of the memory through which one comes */
 #define SHMEMI_LONG_WAITS 4 /* how many threads that wait for long are noted */

@@ -17,7 +17,7 @@
 enum shmemi_event_what {
     SHMEMI_EVENT_SENT = 1, /* a message was handed to the provider: kind and bytes; its sequence number */
     SHMEMI_EVENT_APPLIED = 2, /* a message was applied: the same */
-    SHMEMI_EVENT_ACKED = 3, /* the PE has acknowledged: units that are still unanswered; answered units */
+    SHMEMI_EVENT_ACKED = 3, /* the PE has acknowledged: units that are still unacknowledged; acknowledged units */
     SHMEMI_EVENT_KEPT = 4, /* an early message came, or one that waits for writes */
     SHMEMI_EVENT_WRITE = 5, /* a one-sided write was handed to the provider */
     SHMEMI_EVENT_READ = 6, /* a one-sided read was */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHMEMI_IN_GO (-2147483647 - 1) /* the answer of a provider's poll when Go has to fetch its completions */
+#define SHMEMI_IN_GO (-2147483647 - 1) /* what a provider's poll returns when Go has to fetch its completions */
 
 /* What a Completion completes. */
 enum shmemi_completion_kind {
@@ -30,13 +30,13 @@ enum shmemi_amo {
     SHMEMI_AMO_AND = 3, /* bitwise and */
     SHMEMI_AMO_OR = 4, /* bitwise or */
     SHMEMI_AMO_XOR = 5, /* bitwise exclusive or */
-    SHMEMI_AMO_SWAP = 6, /* writes the operand and answers; as all that follow */
+    SHMEMI_AMO_SWAP = 6, /* writes the operand; the reply has the old value, as of all that follow */
     SHMEMI_AMO_CSWAP = 7, /* writes the operand where the comparand was */
-    SHMEMI_AMO_FETCH = 8, /* only answers */
-    SHMEMI_AMO_FETCH_ADD = 9, /* adds and answers */
-    SHMEMI_AMO_FETCH_AND = 10, /* bitwise and, and answers */
-    SHMEMI_AMO_FETCH_OR = 11, /* bitwise or, and answers */
-    SHMEMI_AMO_FETCH_XOR = 12, /* bitwise exclusive or, and answers */
+    SHMEMI_AMO_FETCH = 8, /* only returns the value */
+    SHMEMI_AMO_FETCH_ADD = 9, /* adds */
+    SHMEMI_AMO_FETCH_AND = 10, /* bitwise and */
+    SHMEMI_AMO_FETCH_OR = 11, /* bitwise or */
+    SHMEMI_AMO_FETCH_XOR = 12, /* bitwise exclusive or */
 };
 
 /* One entry of the completion queue. */

@@ -21,7 +21,7 @@ struct shmemi_fastpath_peer {
     uint64_t charged_then; /* before the first of that epoch: a write must not overtake these */
     uint64_t write_epoch; /* of the last one-sided write */
     uint64_t wrote; /* bytes of one-sided writes whose completion does not confirm that they are at the target */
-    uint64_t wrote_acked; /* how many of them an answer has covered */
+    uint64_t wrote_acked; /* how many of them a reply has covered */
     uint64_t goal; /* where acked has to come for the closed generation */
     uint64_t goal_wrote; /* and wrote_acked */
     uint64_t flush_charged; /* charged at the last flush, which its reply acknowledges */
@@ -29,7 +29,7 @@ struct shmemi_fastpath_peer {
     uint64_t bytes; /* of one-sided operations under way */
     uint32_t tokens; /* of operations under way */
     uint32_t writes; /* in flight */
-    uint32_t sent; /* messages to it, answers included: the last sequence number */
+    uint32_t sent; /* messages to it, replies included: the last sequence number */
     uint32_t received; /* messages from it that were applied, in order */
     uint32_t parked; /* messages that wait for room */
     uint32_t early; /* messages from it that wait for their turn */
@@ -137,8 +137,8 @@ struct shmemi_fastpath {
     uint32_t max_message; /* bytes of one */
     uint32_t stuck; /* 1: something of the engine's own waits for room */
     uint32_t failures; /* 1: some generation failed */
-    uint32_t calm; /* units of messages to one PE before it is asked for an answer */
-    uint32_t window; /* units to one PE without an answer: see credits */
+    uint32_t calm; /* units of messages to one PE before a reply is requested from it */
+    uint32_t window; /* unacknowledged units to one PE: see credits */
     uint32_t unit; /* a message of n bytes takes 1 + (n-1)>>unit of them, with n at most CREDITED_MOST */
     uint32_t n_dirty; /* see dirty_list */
     uint32_t n_unposted; /* see unposted_list */

@@ -20,7 +20,7 @@
 enum shmemi_innerloop_reason {
     SHMEMI_INNERLOOP_IDLE = 0, /* nothing came for as long as spin says */
     SHMEMI_INNERLOOP_TIME = 1, /* the limit has passed */
-    SHMEMI_INNERLOOP_ATTENTION = 2, /* a caller has asked Go to check its work */
+    SHMEMI_INNERLOOP_ATTENTION = 2, /* a caller has requested that Go checks its work */
     SHMEMI_INNERLOOP_BUSY = 3, /* the lock is held for long */
     SHMEMI_INNERLOOP_OPERATION = 4, /* the next operation of a ring is Go's */
     SHMEMI_INNERLOOP_STATE = 5, /* the engine has something to do that is Go's */
@@ -32,7 +32,7 @@ enum shmemi_innerloop_reason {
 struct shmemi_innerloop_ring {
     uint64_t *slots; /* the slots */
     struct shmemi_ring_progress *line; /* words for producers */
-    struct shmemi_reply *replies; /* the answers */
+    struct shmemi_reply *replies; /* the replies */
     uint64_t cells; /* where they begin, or 0 */
     uint32_t log2_slots; /* logarithm of the number of slots */
     unsigned char pad1[4];
@@ -53,7 +53,7 @@ _Static_assert(sizeof(struct shmemi_innerloop_area) == 16, "sizeof_innerloop_are
 _Static_assert(offsetof(struct shmemi_innerloop_area, begin) == 0, "innerloop_area_begin");
 _Static_assert(offsetof(struct shmemi_innerloop_area, end) == 8, "innerloop_area_end");
 
-/* One loop. Up to areas it has the loop's state, up to ticket the questions, and then the answers. Times are in nanoseconds. */
+/* One loop. Up to areas it has the loop's state, up to ticket the requests, and then the replies. Times are in nanoseconds. */
 struct shmemi_innerloop {
     struct shmemi_fastpath *engine; /* the engine's state */
     struct shmemi_native native; /* the provider's functions */

@@ -13,7 +13,7 @@
 #define SHMEMI_CONTEXTS_OPEN 1024 /* the most contexts of a PE, the default one included */
 #define SHMEMI_CONTEXT_SHIFT 20 /* where the number of a context begins in a header's from: a job has up to 2^20 PEs */
 #define SHMEMI_EPOCH_BITS 22 /* of the epoch in the token of a put, above which the number of its context is: see EpochToken */
-#define SHMEMI_FLUSH_TOKEN 65535 /* what the answer to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can ask */
+#define SHMEMI_FLUSH_TOKEN 65535 /* what the reply to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can send it */
 #define SHMEMI_MERGE_MOST 1984 /* bytes of payload up to which operations share a message: two fit */
 #define SHMEMI_BURST_AFTER 8 /* how many operations of a caller have to come in a row before they are held; C counts them */
 #define SHMEMI_RECORD_SIZE 32 /* the part of a header that is in a batch for each operation, its payload behind it */
@@ -23,14 +23,14 @@
 #define SHMEMI_HEADER_SIZE 56 /* leaves a message without payload in one cache line, and with 8 bytes of it: what providers inject at least is 64 */
 #define SHMEMI_COUNTED 24 /* how many counters there are */
 
-/* What an active message asks for. */
+/* What an active message requests. */
 enum {
-    SHMEMI_MESSAGE_AMO = 1, /* apply op; answer with the old value when it fetches */
+    SHMEMI_MESSAGE_AMO = 1, /* apply op; reply with the old value if it fetches */
     SHMEMI_MESSAGE_STORE = 2, /* store width bytes of operand */
     SHMEMI_MESSAGE_PUT = 3, /* copy the payload */
     SHMEMI_MESSAGE_PUT_SIGNAL = 4, /* copy the payload, then apply op to the signal */
-    SHMEMI_MESSAGE_FLUSH = 5, /* answer when everything before is applied; operand 1: the program of the sender ends */
-    SHMEMI_MESSAGE_REPLY = 6, /* the answer: token and operand */
+    SHMEMI_MESSAGE_FLUSH = 5, /* reply when everything before is applied; operand 1: the program of the sender ends */
+    SHMEMI_MESSAGE_REPLY = 6, /* the reply: token and operand */
     SHMEMI_MESSAGE_REQUEST_TO_SEND = 7, /* bytes that the PE may read: see offered */
     SHMEMI_MESSAGE_FINISHED = 8, /* they have been read, or could not be */
     SHMEMI_MESSAGE_FETCH = 9, /* copy operand bytes out of GPU memory and offer them */
@@ -38,14 +38,14 @@ enum {
     SHMEMI_MESSAGE_EXTENT = 11, /* a part of the sender's heap that the fabric reaches: see takeExtent */
     SHMEMI_MESSAGE_PING = 12, /* nothing: see Ping */
     SHMEMI_MESSAGE_SEQUENCE = 13, /* give my writes a sequence stream: see giveSequence */
-    SHMEMI_MESSAGE_SEQUENCED = 14, /* the answer: operand is that stream and 1, or 0 */
+    SHMEMI_MESSAGE_SEQUENCED = 14, /* the reply: operand is that stream and 1, or 0 */
     SHMEMI_MESSAGE_VOID = 15, /* a write will not come: see voided */
     SHMEMI_MESSAGE_BATCH = 16, /* several operations: see runtime/proxy/batch.go */
     SHMEMI_MESSAGE_ACTIVITY_REQUEST = 17, /* report what your program does: see activity.go */
     SHMEMI_MESSAGE_ACTIVITY_REPLY = 18, /* the reply: a text in the payload */
 };
 
-/* The counters of each PE of the job. Counts only grow, but for the last two, which are the highest values so far. The numbers of the messages that ask for something are those of their kinds, so that one index serves to count them. */
+/* The counters of each PE of the job. Counts only grow, but for the last two, which are the highest values so far. The numbers of the messages that request something are those of their kinds, so that one index serves to count them. */
 enum {
     SHMEMI_COUNT_MESSAGE_BYTES = 0, /* sent in messages, headers included */
     SHMEMI_COUNT_ATOMICS = 1, /* MESSAGE_AMO */
@@ -70,7 +70,7 @@ enum {
     SHMEMI_COUNT_WAITED = 20, /* operations that waited in a queue, see runtime/proxy/queue.go */
     SHMEMI_COUNT_MERGED = 21, /* operations that shared a message with others, see runtime/proxy/batch.go */
     SHMEMI_COUNT_MOST_UNDER_WAY = 22, /* operations at a time that held a token */
-    SHMEMI_COUNT_MOST_UNANSWERED = 23, /* units of messages at a time that the PE had not said it applied */
+    SHMEMI_COUNT_MOST_UNACKNOWLEDGED = 23, /* units of messages at a time that the PE had not said it applied */
 };
 
 /* It begins every active message. All members are in the byte order of the sender, which is that of the job: PEs of different byte order are refused when addresses are exchanged. From job on, sending adds it. */
@@ -78,8 +78,8 @@ struct shmemi_header {
     uint8_t kind; /* SHMEMI_MESSAGE_... */
     uint8_t op; /* atomic operation */
     uint8_t width; /* bytes of the operand: 1, 2, 4 or 8 */
-    uint8_t fetch; /* 1: answer with the old value */
-    uint32_t token; /* names the request in the answer */
+    uint8_t fetch; /* 1: reply with the old value */
+    uint32_t token; /* names the request in the reply */
     int64_t offset; /* in the target's user heap; negative in the internal area */
     uint64_t operand; /* element, operand, signal, or the fetched value */
     uint64_t extra; /* comparand of a compare-and-swap; offset of the signal */
@@ -158,6 +158,6 @@ _Static_assert(SHMEMI_COUNT_HELD == 19, "COUNT_HELD");
 _Static_assert(SHMEMI_COUNT_WAITED == 20, "COUNT_WAITED");
 _Static_assert(SHMEMI_COUNT_MERGED == 21, "COUNT_MERGED");
 _Static_assert(SHMEMI_COUNT_MOST_UNDER_WAY == 22, "COUNT_MOST_UNDER_WAY");
-_Static_assert(SHMEMI_COUNT_MOST_UNANSWERED == 23, "COUNT_MOST_UNANSWERED");
+_Static_assert(SHMEMI_COUNT_MOST_UNACKNOWLEDGED == 23, "COUNT_MOST_UNACKNOWLEDGED");
 
 #endif

@@ -13,7 +13,7 @@
 #define SHMEMI_ABI_VERSION 1 /* of struct shmemi_core and all that it takes: C compares it */
 #define SHMEMI_STATICS 8 /* the most ranges of a program's globals and statics */
 
-/* Answers of the heap's functions below 0. */
+/* What the heap's functions return below 0. */
 enum {
     SHMEMI_REPORT_MEMORY = -3, /* as NO_MEMORY, and this PE prints the text */
     SHMEMI_NO_BLOCK = -2, /* no block begins there */

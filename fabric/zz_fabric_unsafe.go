@@ -31,13 +31,13 @@ const (
 	OpAnd         Op = 3  // bitwise and
 	OpOr          Op = 4  // bitwise or
 	OpXor         Op = 5  // bitwise exclusive or
-	OpSwap        Op = 6  // writes the operand and answers; as all that follow
+	OpSwap        Op = 6  // writes the operand; the reply has the old value, as of all that follow
 	OpCompareSwap Op = 7  // writes the operand where the comparand was
-	OpFetch       Op = 8  // only answers
-	OpFetchAdd    Op = 9  // adds and answers
-	OpFetchAnd    Op = 10 // bitwise and, and answers
-	OpFetchOr     Op = 11 // bitwise or, and answers
-	OpFetchXor    Op = 12 // bitwise exclusive or, and answers
+	OpFetch       Op = 8  // only returns the value
+	OpFetchAdd    Op = 9  // adds
+	OpFetchAnd    Op = 10 // bitwise and
+	OpFetchOr     Op = 11 // bitwise or
+	OpFetchXor    Op = 12 // bitwise exclusive or
 )
 
 // Completion is struct shmemi_completion. One entry of the completion queue.

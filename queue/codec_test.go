@@ -146,7 +146,7 @@ func TestAllocations(t *testing.T) {
 			r.Next(&got)
 			r.Publish()
 		}
-		r.Answer(5, 1, 0)
+		r.Reply(5, 1, 0)
 		r.Done(r.Position())
 		r.Sleep(true)
 		r.Ahead(64)

@@ -95,7 +95,7 @@ func FuzzNext(f *testing.F) {
 					t.Fatalf("read again: %+v, before %+v", op, again)
 				}
 				if op.Want != 0 {
-					r.Answer(op.Reply, 1, 0)
+					r.Reply(op.Reply, 1, 0)
 				}
 				r.Publish()
 			default:

@@ -279,8 +279,8 @@ func (r *Ring) Done(p uint64) { storeRelease64(&r.line.Done, p) }
 // for them poll this.
 func (r *Ring) Fenced(p uint64) { storeRelease64(&r.line.Fenced, p) }
 
-// Answer stores an operation's result in reply i, for the thread that claimed it.
-func (r *Ring) Answer(i uint16, value uint64, status int32) {
+// Reply stores an operation's result in reply i, for the thread that claimed it.
+func (r *Ring) Reply(i uint16, value uint64, status int32) {
 	reply := (*Reply)(unsafe.Add(r.replies, uintptr(i)%Replies*unsafe.Sizeof(Reply{})))
 	reply.Value, reply.Status = value, status
 	storeRelease32(&reply.Turn, reply.Turn+1)

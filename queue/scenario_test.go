@@ -180,7 +180,7 @@ func (s *stage) do(words []string) {
 	case "done": // done POSITION
 		s.ring.Done(arg(1))
 	case "answer": // answer REPLY VALUE STATUS
-		s.ring.Answer(uint16(arg(1)), arg(2), int32(arg(3)))
+		s.ring.Reply(uint16(arg(1)), arg(2), int32(arg(3)))
 	case "stop":
 		s.ring.Stop()
 	case "ahead": // ahead SLOTS
@@ -262,7 +262,7 @@ func (s *stage) produce(name, verb string, words []string) {
 	case "complete":
 		s.say("%s: complete is %v", name, s.rig.Complete(h.at))
 	case "answered":
-		if v, status, ok := s.rig.Answered(h.reply, h.turn); ok {
+		if v, status, ok := s.rig.Replied(h.reply, h.turn); ok {
 			s.say("%s: %#x, status %d", name, v, status)
 		} else {
 			s.say("%s: no answer", name)

@@ -102,11 +102,11 @@ func TestTurnWraps(t *testing.T) {
 		if !ok || i != 0 {
 			t.Fatalf("round %d: place %d", round, i)
 		}
-		if _, _, ok := g.Answered(i, turn); ok {
+		if _, _, ok := g.Replied(i, turn); ok {
 			t.Fatalf("round %d: answered before", round)
 		}
-		r.Answer(i, round<<60, -int32(round))
-		if v, status, ok := g.Answered(i, turn); !ok || v != round<<60 || status != -int32(round) {
+		r.Reply(i, round<<60, -int32(round))
+		if v, status, ok := g.Replied(i, turn); !ok || v != round<<60 || status != -int32(round) {
 			t.Fatalf("round %d: answer %#x, status %d, %v", round, v, status, ok)
 		}
 	}
@@ -129,11 +129,11 @@ func TestReplies(t *testing.T) {
 		t.Error("more places than there are")
 	}
 	for n := range 1 << 16 { // any number may stand in a slot
-		r.Answer(uint16(n), uint64(n), 0)
+		r.Reply(uint16(n), uint64(n), 0)
 	}
 	for n := range uint16(queue.Replies) {
 		want := uint64(n) + (1<<16 - queue.Replies)
-		if v, _, ok := g.Answered(n, 0); !ok || v != want || g.Reply(n).Turn != 1<<16/queue.Replies {
+		if v, _, ok := g.Replied(n, 0); !ok || v != want || g.Reply(n).Turn != 1<<16/queue.Replies {
 			t.Fatalf("place %d has %d, want %d", n, v, want)
 		}
 	}

@@ -15,7 +15,7 @@ const (
 	MapSM             = 1          // threads of a multiprocessor share a ring
 	MapWarp           = 2          // threads of a warp share a ring
 	MapPE             = 3          // operations on the same PE share a ring
-	Replies           = 1024       // the most operations of one ring that may wait for an answer at once
+	Replies           = 1024       // the most operations of one ring that may wait for a reply at once
 	Cells             = 128        // cells of a ring: that of an operation belongs to it until as many operations of two slots have been taken
 	CellBytes         = 2048       // the most bytes that lie beside an operation's slots
 	KindSet           = 1          // writes the operand
@@ -23,13 +23,13 @@ const (
 	KindAnd           = 3          // bitwise and
 	KindOr            = 4          // bitwise or
 	KindXor           = 5          // bitwise exclusive or
-	KindSwap          = 6          // writes the operand and answers; as all that follow
+	KindSwap          = 6          // writes the operand; the reply has the old value, as of all that follow
 	KindCSwap         = 7          // writes the operand where the comparand was
-	KindFetch         = 8          // only answers
-	KindFetchAdd      = 9          // adds and answers
-	KindFetchAnd      = 10         // bitwise and, and answers
-	KindFetchOr       = 11         // bitwise or, and answers
-	KindFetchXor      = 12         // bitwise exclusive or, and answers
+	KindFetch         = 8          // only returns the value
+	KindFetchAdd      = 9          // adds
+	KindFetchAnd      = 10         // bitwise and
+	KindFetchOr       = 11         // bitwise or
+	KindFetchXor      = 12         // bitwise exclusive or
 	FaultInit         = 1          // the call came before init or after finalize, or its unit was not filled
 	FaultPE           = 2          // there is no such PE
 	FaultRange        = 3          // the range is not within the user heap
@@ -95,15 +95,15 @@ type Code uint8
 // The operations.
 const (
 	CodeNop       Code = 0  // Takes a slot and does nothing.
-	CodePut       Code = 1  // Copies bytes to the target. The answer, when wanted, says that the bytes at the caller may be reused.
-	CodeGet       Code = 2  // Copies bytes from the target. The answer, when wanted, says that they are there.
+	CodePut       Code = 1  // Copies bytes to the target. The reply, when wanted, says that the bytes at the caller may be reused.
+	CodeGet       Code = 2  // Copies bytes from the target. The reply, when wanted, says that they are there.
 	CodePutSignal Code = 3  // Copies bytes to the target, then sets its signal or adds to it.
 	CodeP         Code = 4  // Stores an element of up to 4 bytes.
 	CodePWide     Code = 5  // Stores an element of 8 bytes.
 	CodePBytes    Code = 6  // Stores up to 16 bytes, which need not be aligned.
 	CodeAMO       Code = 7  // Applies an atomic operation without a result. Signals are these.
-	CodeAMOWide   Code = 8  // As amo, with a full operand, a comparand and an answer: the value before.
-	CodeQuiet     Code = 9  // Asks that everything before it be complete; the ring's done then passes it.
+	CodeAMOWide   Code = 8  // As amo, with a full operand, a comparand and a reply: the value before.
+	CodeQuiet     Code = 9  // Requests that everything before it be complete; the ring's done then passes it.
 	CodeFence     Code = 10 // Orders the operations before it on this ring ahead of those after it on this ring, for each PE. When the ring's fenced passes it, that holds for all rings.
 	CodePSignal   Code = 11 // Stores up to 16 bytes, then sets a signal of the target or adds to it.
 )
@@ -149,8 +149,8 @@ type Op struct {
 	Dest     uint64 // byte offset in the target's symmetric segment
 	Context  uint16 // context that the operation belongs to; 0 is the default one
 	Value    uint64 // an element, or an operand that is sign-extended
-	Reply    uint16 // where the answer goes
-	Want     uint8  // 1: the producer waits for the answer
+	Reply    uint16 // where the reply goes
+	Want     uint8  // 1: the producer waits for the reply
 	Size     uint8  // how many bytes value and value2 hold, the first of them in the lowest bits: 1 to 16
 	Local    uint64 // address of the bytes at the caller
 	Length   uint64 // bytes
@@ -295,11 +295,11 @@ var (
 	_ [28]byte = [unsafe.Offsetof(Progress{}.Stopped)]byte{}
 )
 
-// Reply is struct shmemi_reply. An answer. The proxy writes value and status, then turn; the producer that claimed it waits until turn changes.
+// Reply is struct shmemi_reply. A reply. The proxy writes value and status, then turn; the producer that claimed it waits until turn changes.
 type Reply struct {
 	_      structs.HostLayout
 	Value  uint64 // what was fetched
-	Turn   uint32 // counts the answers
+	Turn   uint32 // counts the replies
 	Status int32  // 0, or the operation failed and the proxy has said why
 }
 

@@ -20,7 +20,7 @@ var control = Unit{
 		{"MAIL_MOST", "mailMost", 64 << 10, "and so many at most"},
 		{"MAIL_RECORD", "MailRecord", 4032, "and so many bytes a message in it has at most, with its header"},
 		{"MAIL_SENDS", "mailSends", 64, "long messages that a PE may send at once"},
-		{"MAIL_SEND_BYTES", "mailSendBytes", 128, "of the words in which receivers ask for the bytes of one"},
+		{"MAIL_SEND_BYTES", "mailSendBytes", 128, "of the words in which receivers request the bytes of one"},
 		{"LANDINGS", "landings", 4, "long messages to memory that is not symmetric that a PE may receive at once"},
 		{"LANDING_BYTES", "landingBytes", 256 << 10, "of the memory through which one comes"},
 		{"LONG_WAITS", "", longWaits, "how many threads that wait for long are noted"},

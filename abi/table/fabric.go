@@ -8,7 +8,7 @@ var fabric = Unit{
 	Doc:    "completions of a provider, and atomic operations.",
 	GoFile: "fabric/zz_fabric_unsafe.go",
 	Constants: []Constant{
-		{"IN_GO", "", math.MinInt32, "the answer of a provider's poll when Go has to fetch its completions"},
+		{"IN_GO", "", math.MinInt32, "what a provider's poll returns when Go has to fetch its completions"},
 	},
 	Enums: []Enum{
 		{Name: "completion_kind", Prefix: "COMPLETION_", Go: "Kind", Base: "uint8", Kind: "Kind", First: 1, Doc: "what a Completion completes.", Values: []Value{
@@ -40,13 +40,13 @@ var atomics = []struct{ name, op, kind, doc string }{
 	{"AND", "OpAnd", "KindAnd", "bitwise and"},
 	{"OR", "OpOr", "KindOr", "bitwise or"},
 	{"XOR", "OpXor", "KindXor", "bitwise exclusive or"},
-	{"SWAP", "OpSwap", "KindSwap", "writes the operand and answers; as all that follow"},
+	{"SWAP", "OpSwap", "KindSwap", "writes the operand; the reply has the old value, as of all that follow"},
 	{"CSWAP", "OpCompareSwap", "KindCSwap", "writes the operand where the comparand was"},
-	{"FETCH", "OpFetch", "KindFetch", "only answers"},
-	{"FETCH_ADD", "OpFetchAdd", "KindFetchAdd", "adds and answers"},
-	{"FETCH_AND", "OpFetchAnd", "KindFetchAnd", "bitwise and, and answers"},
-	{"FETCH_OR", "OpFetchOr", "KindFetchOr", "bitwise or, and answers"},
-	{"FETCH_XOR", "OpFetchXor", "KindFetchXor", "bitwise exclusive or, and answers"},
+	{"FETCH", "OpFetch", "KindFetch", "only returns the value"},
+	{"FETCH_ADD", "OpFetchAdd", "KindFetchAdd", "adds"},
+	{"FETCH_AND", "OpFetchAnd", "KindFetchAnd", "bitwise and"},
+	{"FETCH_OR", "OpFetchOr", "KindFetchOr", "bitwise or"},
+	{"FETCH_XOR", "OpFetchXor", "KindFetchXor", "bitwise exclusive or"},
 }
 
 // operations are the operations of a message.

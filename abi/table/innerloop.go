@@ -31,7 +31,7 @@ var innerLoop = Unit{
 		{Name: "innerloop_reason", Prefix: "INNERLOOP_", Go: "Reason", Base: "int", Kind: "-", Doc: "why Run returned.", Values: []Value{
 			{Name: "IDLE", Doc: "nothing came for as long as spin says"},
 			{Name: "TIME", Doc: "the limit has passed"},
-			{Name: "ATTENTION", Doc: "a caller has asked Go to check its work"},
+			{Name: "ATTENTION", Doc: "a caller has requested that Go checks its work"},
 			{Name: "BUSY", Doc: "the lock is held for long"},
 			{Name: "OPERATION", Doc: "the next operation of a ring is Go's"},
 			{Name: "STATE", Doc: "the engine has something to do that is Go's"},
@@ -43,7 +43,7 @@ var innerLoop = Unit{
 		{Name: "innerloop_ring", Go: "loopRing", Private: true, Doc: "One ring, as its consumer sees it.", Members: []Member{
 			{Name: "slots", Type: "ptr", C: "uint64_t *", Doc: "the slots"},
 			{Name: "line", Type: "ptr", C: "struct shmemi_ring_progress *", Doc: "words for producers"},
-			{Name: "replies", Type: "ptr", C: "struct shmemi_reply *", Doc: "the answers"},
+			{Name: "replies", Type: "ptr", C: "struct shmemi_reply *", Doc: "the replies"},
 			{Name: "cells", Type: "u64", Doc: "where they begin, or 0"},
 			{Name: "log2_slots", Type: "u32", Doc: "logarithm of the number of slots"},
 		}},
@@ -51,7 +51,7 @@ var innerLoop = Unit{
 			{Name: "begin", Type: "u64", Doc: "its first byte"},
 			{Name: "end", Type: "u64", Doc: "behind its last"},
 		}},
-		{Name: "innerloop", Go: "loop", Private: true, Doc: "One loop. Up to areas it has the loop's state, up to ticket the questions, and then the answers. Times are in nanoseconds.", Members: []Member{
+		{Name: "innerloop", Go: "loop", Private: true, Doc: "One loop. Up to areas it has the loop's state, up to ticket the requests, and then the replies. Times are in nanoseconds.", Members: []Member{
 			{Name: "engine", Type: "ptr", C: "struct shmemi_fastpath *", Doc: "the engine's state"},
 			{Name: "native", Type: "struct native", Doc: "the provider's functions"},
 			{Name: "lock", Type: "ptr", C: "uint32_t *", GoType: "*uint32", Doc: "the endpoint's"},

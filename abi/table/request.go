@@ -1,12 +1,12 @@
 package table
 
-// Operations of callers in C, and the answers of the engine.
+// Operations of callers in C, and the replies of the engine.
 var request = Unit{
 	Name:   "request",
-	Doc:    "an operation on another PE, as it goes from the front through the core to the engine, the answers to it, and the words that a caller waits for.",
+	Doc:    "an operation on another PE, as it goes from the front through the core to the engine, the replies to it, and the words that a caller waits for.",
 	GoFile: "runtime/proxy/call/zz_request_unsafe.go",
 	Enums: []Enum{
-		{Go: "Status", Base: "int32", Kind: "-", First: -1, Doc: "the answer of an operation.", Values: []Value{
+		{Go: "Status", Base: "int32", Kind: "-", First: -1, Doc: "what became of an operation.", Values: []Value{
 			{Name: "FAILED", Doc: "not posted: shmemi_core.error, in Go Engine.Err, has the text"},
 			{Name: "DONE", Doc: "posted, and the source may be reused"},
 			{Name: "PENDING", Doc: "posted: wait for the request, or for quiet"},

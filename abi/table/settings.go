@@ -58,7 +58,7 @@ var settings = Unit{
 // What a call before init sends shmemrun. The rest of the protocol is Go's.
 var frame = Unit{
 	Name:   "frame",
-	Doc:    "the frame by which a PE that has not joined its job asks shmemrun to end it.",
+	Doc:    "the frame by which a PE that has not joined its job requests its end from shmemrun.",
 	GoFile: "runtime/bootstrap/wire/zz_frame.go",
 	Constants: []Constant{
 		{"LAUNCH_MAGIC", "magic", 0x424d4853, "SHMB"},

@@ -60,8 +60,8 @@ var Head = []Field{
 // Fields has the fields that operations choose from.
 var Fields = []Field{
 	{Name: "value32", Slot: 0, Word: 0, Shift: aux, Bits: 32, Doc: "an element, or an operand that is sign-extended"},
-	{Name: "reply", Slot: 0, Word: 0, Shift: aux, Bits: 16, Doc: "where the answer goes"},
-	{Name: "want", Slot: 0, Word: 0, Shift: aux + 16, Bits: 1, Doc: "1: the producer waits for the answer"},
+	{Name: "reply", Slot: 0, Word: 0, Shift: aux, Bits: 16, Doc: "where the reply goes"},
+	{Name: "want", Slot: 0, Word: 0, Shift: aux + 16, Bits: 1, Doc: "1: the producer waits for the reply"},
 	{Name: "size", Slot: 0, Word: 0, Shift: aux, Bits: 5, Doc: "how many bytes value and value2 hold, the first of them in the lowest bits: 1 to 16"},
 	{Name: "local", Slot: 1, Word: 0, Bits: 64, Top: top, Doc: "address of the bytes at the caller"},
 	{Name: "length", Slot: 1, Word: 1, Bits: 44, Doc: "bytes"},
@@ -85,9 +85,9 @@ type Op struct {
 var Ops = []Op{
 	{"nop", 0, 1, nil, "Takes a slot and does nothing."},
 	{"put", 1, 2, []string{"pe", "context", "dest", "local", "length", "want", "reply"},
-		"Copies bytes to the target. The answer, when wanted, says that the bytes at the caller may be reused."},
+		"Copies bytes to the target. The reply, when wanted, says that the bytes at the caller may be reused."},
 	{"get", 2, 2, []string{"pe", "context", "dest", "local", "length", "want", "reply"},
-		"Copies bytes from the target. The answer, when wanted, says that they are there."},
+		"Copies bytes from the target. The reply, when wanted, says that they are there."},
 	{"put_signal", 3, 3, []string{"pe", "context", "dest", "local", "length", "want", "reply", "kind", "signal", "signal_at"},
 		"Copies bytes to the target, then sets its signal or adds to it."},
 	{"p", 4, 1, []string{"pe", "context", "dest", "width", "value32"},
@@ -99,9 +99,9 @@ var Ops = []Op{
 	{"amo", 7, 1, []string{"pe", "context", "dest", "kind", "width", "value32"},
 		"Applies an atomic operation without a result. Signals are these."},
 	{"amo_wide", 8, 2, []string{"pe", "context", "dest", "kind", "width", "value", "value2", "want", "reply"},
-		"As amo, with a full operand, a comparand and an answer: the value before."},
+		"As amo, with a full operand, a comparand and a reply: the value before."},
 	{"quiet", 9, 1, []string{"context"},
-		"Asks that everything before it be complete; the ring's done then passes it."},
+		"Requests that everything before it be complete; the ring's done then passes it."},
 	{"fence", 10, 1, []string{"context"},
 		"Orders the operations before it on this ring ahead of those after it on this ring, for each PE. When the ring's fenced passes it, that holds for all rings."},
 	{"p_signal", 11, 3, []string{"pe", "context", "dest", "size", "value", "value2", "kind", "signal", "signal_at"},
@@ -117,9 +117,9 @@ var Structs = []Struct{
 		{Name: "asleep", Type: "u32", Doc: "1: the proxy sleeps and a host producer has to wake it"},
 		{Name: "stopped", Type: "u32", Doc: "1: the ring has no consumer any more; producers give up"},
 	}},
-	{Name: "reply", Go: "Reply", Size: 16, Doc: "An answer. The proxy writes value and status, then turn; the producer that claimed it waits until turn changes.", Members: []Member{
+	{Name: "reply", Go: "Reply", Size: 16, Doc: "A reply. The proxy writes value and status, then turn; the producer that claimed it waits until turn changes.", Members: []Member{
 		{Name: "value", Type: "u64", Doc: "what was fetched"},
-		{Name: "turn", Type: "u32", Doc: "counts the answers"},
+		{Name: "turn", Type: "u32", Doc: "counts the replies"},
 		{Name: "status", Type: "i32", Doc: "0, or the operation failed and the proxy has said why"},
 	}},
 	{Name: "ring_near", Go: "Near", Size: 256, Doc: "The producers' own words, in memory that is near to them. The claims of the replies follow, 32 in a word.", Members: []Member{
@@ -224,7 +224,7 @@ var Constants = join([]Constant{
 	{"MAP_WARP", "MapWarp", 2, "threads of a warp share a ring"},
 	{"MAP_PE", "MapPE", 3, "operations on the same PE share a ring"},
 
-	{"REPLIES", "Replies", 1024, "the most operations of one ring that may wait for an answer at once"},
+	{"REPLIES", "Replies", 1024, "the most operations of one ring that may wait for a reply at once"},
 
 	// Bytes beside the slots (device/shmem/ring.h).
 	{"CELLS", "Cells", 128, "cells of a ring: that of an operation belongs to it until as many operations of two slots have been taken"},

@@ -11,7 +11,7 @@ var state = Unit{
 		{"STATICS", "", statics, "the most ranges of a program's globals and statics"},
 	},
 	Enums: []Enum{
-		{Kind: "answer", First: -3, Doc: "answers of the heap's functions below 0.", Values: []Value{
+		{Kind: "result", First: -3, Doc: "what the heap's functions return below 0.", Values: []Value{
 			{Name: "REPORT_MEMORY", Doc: "as NO_MEMORY, and this PE prints the text"},
 			{Name: "NO_BLOCK", Doc: "no block begins there"},
 			{Name: "NO_MEMORY", Doc: "a failed allocation, of which shmemi_core.error has the text"},

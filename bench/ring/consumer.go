@@ -47,7 +47,7 @@ func (c *consumer) batch(r *queue.Ring, a *run) int {
 		case queue.CodeQuiet:
 			r.Done(r.Position())
 		case queue.CodeAMOWide:
-			r.Answer(op.Reply, op.Dest, 0)
+			r.Reply(op.Reply, op.Dest, 0)
 		default:
 			a.unknown++
 		}

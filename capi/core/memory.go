@@ -28,10 +28,10 @@ func noMemory(err error, alone bool) C.int64_t {
 	failure.Store(&err)
 	if reportedIn != current && (alone || current.Me == 0) {
 		reportedIn = current
-		return answerReportMemory
+		return resultReportMemory
 	}
 	current.Explain(err)
-	return answerNoMemory
+	return resultNoMemory
 }
 
 // showHeap publishes the heap's size and use in the status page.
@@ -52,7 +52,7 @@ func shmemgoHeapAlloc(size, align C.size_t, hints C.long) C.int64_t {
 	defer guard.Catch("heap_alloc")
 	defer showHeap()
 	if err := heap.Hints(hints).Check(); err != nil {
-		return answerNoMemory
+		return resultNoMemory
 	}
 	off, err := current.Heap.Alloc(uint64(size), uint64(align))
 	if err != nil {
@@ -73,7 +73,7 @@ func shmemgoHeapFree(offset C.int64_t) C.int {
 	defer showHeap()
 	if err := current.Heap.Free(libshmem.Offset(offset)); err != nil {
 		current.Explain(err)
-		return answerNoBlock
+		return resultNoBlock
 	}
 	return C.SHMEMI_DONE
 }
@@ -86,7 +86,7 @@ func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.in
 	defer guard.Catch("heap_realloc")
 	start, old, ok := current.Heap.Block(libshmem.Offset(offset))
 	if !ok || start != libshmem.Offset(offset) {
-		return answerNoBlock
+		return resultNoBlock
 	}
 	*oldSize = C.size_t(old)
 	defer showHeap()

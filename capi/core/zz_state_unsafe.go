@@ -9,11 +9,11 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// Answers of the heap's functions below 0.
+// What the heap's functions return below 0.
 const (
-	answerReportMemory = -3 // as NO_MEMORY, and this PE prints the text
-	answerNoBlock      = -2 // no block begins there
-	answerNoMemory     = -1 // a failed allocation, of which shmemi_core.error has the text
+	resultReportMemory = -3 // as NO_MEMORY, and this PE prints the text
+	resultNoBlock      = -2 // no block begins there
+	resultNoMemory     = -1 // a failed allocation, of which shmemi_core.error has the text
 )
 
 // Static is struct shmemi_static. A range of the program's globals and statics. Their pages are in the memory file of the node, below the rest of the PE's internal area, and mapped over where the program has them: so a static has an offset from the user heap as everything else, and the network, the proxy and the peers know nothing of it.
@@ -224,7 +224,7 @@ var (
 )
 
 var (
-	_ = [1]struct{}{}[answerReportMemory-(-3)]
-	_ = [1]struct{}{}[answerNoBlock-(-2)]
-	_ = [1]struct{}{}[answerNoMemory-(-1)]
+	_ = [1]struct{}{}[resultReportMemory-(-3)]
+	_ = [1]struct{}{}[resultNoBlock-(-2)]
+	_ = [1]struct{}{}[resultNoMemory-(-1)]
 )

@@ -5,9 +5,9 @@
  * share, which its node has combined, to each other one, and all combine in the order of nodes.
  * That takes one step of the network. With more elements and more nodes each member of
  * a column owns a block of the share. The members of a column send each other's blocks to their
- * owners, which combine them; then each owner sends the result to all. That takes two steps, and a member sends and receives each element about twice,
- * however many nodes there are. Both send a message to each node of the column; column_steps.c has
- * what takes more steps and fewer messages.
+ * owners, which combine them; then each owner sends the result to all. That takes two steps, and a
+ * member sends and receives each element about twice, however many nodes there are. Both send a
+ * message to each node of the column; column_steps.c has what takes more steps and fewer messages.
  *
  * A round begins before the last one has ended, so that the network
  * moves bytes while the PEs combine. What a PE sends is in the first half of the memory of a round,
@@ -284,7 +284,8 @@ static size_t block_of(const struct shmemi_team *t, size_t share, size_t size, u
     return block < least ? least : block > most ? most : block;
 }
 
-/* Reduces the column's share in the way that the model chooses, and counts the rounds that takes. */
+/* Reduces the column's share in the way that the model chooses, and counts the rounds that takes.
+ */
 static void reduce_share(struct reduction *r)
 {
     struct shmemi_team *t = r->t;

@@ -42,15 +42,17 @@ SHMEMI_INLINE size_t shmemi_pairs_most(const struct shmemi_team *t)
     return t->round_bytes / parts & ~(size_t)(SHMEMI_CACHE_LINE - 1);
 }
 
-/* The same in halves: it has the elements of a node that takes no part, and less than as much in all steps but for
- * what is lost between two of them: less than a line and an element, in less than 21 steps. */
+/* The same in halves: it has the elements of a node that takes no part, and less than as much in
+ * all steps but for what is lost between two of them: less than a line and an element, in less than
+ * 21 steps. */
 SHMEMI_INLINE size_t shmemi_halves_most(const struct shmemi_team *t)
 {
     return (t->round_bytes - 2048) / 2 & ~(size_t)(SHMEMI_CACHE_LINE - 1);
 }
 
-/* How a column reduces its share of `bytes` bytes (columns.c, column_steps.c): each member sends its
- * share to all, pairs of members exchange all of it or a half, or owners combine blocks of it. */
+/* How a column reduces its share of `bytes` bytes (columns.c, column_steps.c): each member sends
+ * its share to all, pairs of members exchange all of it or a half, or owners combine blocks of it.
+ */
 enum shmemi_reduction { SHMEMI_STRAIGHT, SHMEMI_PAIRS, SHMEMI_HALVES, SHMEMI_OWNERS };
 enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes);
 

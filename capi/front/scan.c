@@ -85,8 +85,8 @@ struct piece {
 };
 
 /* The first member of each node, its leader, combines a piece of its members and exchanges it with
- * the other leaders, in the parts of a round. before = the combination of the nodes before this one,
- * if there are any. */
+ * the other leaders, in the parts of a round. before = the combination of the nodes before this
+ * one, if there are any. */
 static void exchange_totals(const struct piece *p, char *before)
 {
     struct shmemi_team *t = p->t;

@@ -31,7 +31,7 @@
 #define SHMEMI_MAP_SM 1 /* threads of a multiprocessor share a ring */
 #define SHMEMI_MAP_WARP 2 /* threads of a warp share a ring */
 #define SHMEMI_MAP_PE 3 /* operations on the same PE share a ring */
-#define SHMEMI_REPLIES 1024 /* the most operations of one ring that may wait for an answer at once */
+#define SHMEMI_REPLIES 1024 /* the most operations of one ring that may wait for a reply at once */
 #define SHMEMI_CELLS 128 /* cells of a ring: that of an operation belongs to it until as many operations of two slots have been taken */
 #define SHMEMI_CELL_BYTES 2048 /* the most bytes that lie beside an operation's slots */
 #define SHMEMI_KIND_SET 1 /* writes the operand */
@@ -39,13 +39,13 @@
 #define SHMEMI_KIND_AND 3 /* bitwise and */
 #define SHMEMI_KIND_OR 4 /* bitwise or */
 #define SHMEMI_KIND_XOR 5 /* bitwise exclusive or */
-#define SHMEMI_KIND_SWAP 6 /* writes the operand and answers; as all that follow */
+#define SHMEMI_KIND_SWAP 6 /* writes the operand; the reply has the old value, as of all that follow */
 #define SHMEMI_KIND_CSWAP 7 /* writes the operand where the comparand was */
-#define SHMEMI_KIND_FETCH 8 /* only answers */
-#define SHMEMI_KIND_FETCH_ADD 9 /* adds and answers */
-#define SHMEMI_KIND_FETCH_AND 10 /* bitwise and, and answers */
-#define SHMEMI_KIND_FETCH_OR 11 /* bitwise or, and answers */
-#define SHMEMI_KIND_FETCH_XOR 12 /* bitwise exclusive or, and answers */
+#define SHMEMI_KIND_FETCH 8 /* only returns the value */
+#define SHMEMI_KIND_FETCH_ADD 9 /* adds */
+#define SHMEMI_KIND_FETCH_AND 10 /* bitwise and */
+#define SHMEMI_KIND_FETCH_OR 11 /* bitwise or */
+#define SHMEMI_KIND_FETCH_XOR 12 /* bitwise exclusive or */
 #define SHMEMI_FAULT_INIT 1 /* the call came before init or after finalize, or its unit was not filled */
 #define SHMEMI_FAULT_PE 2 /* there is no such PE */
 #define SHMEMI_FAULT_RANGE 3 /* the range is not within the user heap */
@@ -107,15 +107,15 @@
 /* Operations, and how many slots each takes. */
 enum shmemi_op {
     SHMEMI_OP_NOP = 0, /* Takes a slot and does nothing. */
-    SHMEMI_OP_PUT = 1, /* Copies bytes to the target. The answer, when wanted, says that the bytes at the caller may be reused. */
-    SHMEMI_OP_GET = 2, /* Copies bytes from the target. The answer, when wanted, says that they are there. */
+    SHMEMI_OP_PUT = 1, /* Copies bytes to the target. The reply, when wanted, says that the bytes at the caller may be reused. */
+    SHMEMI_OP_GET = 2, /* Copies bytes from the target. The reply, when wanted, says that they are there. */
     SHMEMI_OP_PUT_SIGNAL = 3, /* Copies bytes to the target, then sets its signal or adds to it. */
     SHMEMI_OP_P = 4, /* Stores an element of up to 4 bytes. */
     SHMEMI_OP_P_WIDE = 5, /* Stores an element of 8 bytes. */
     SHMEMI_OP_P_BYTES = 6, /* Stores up to 16 bytes, which need not be aligned. */
     SHMEMI_OP_AMO = 7, /* Applies an atomic operation without a result. Signals are these. */
-    SHMEMI_OP_AMO_WIDE = 8, /* As amo, with a full operand, a comparand and an answer: the value before. */
-    SHMEMI_OP_QUIET = 9, /* Asks that everything before it be complete; the ring's done then passes it. */
+    SHMEMI_OP_AMO_WIDE = 8, /* As amo, with a full operand, a comparand and a reply: the value before. */
+    SHMEMI_OP_QUIET = 9, /* Requests that everything before it be complete; the ring's done then passes it. */
     SHMEMI_OP_FENCE = 10, /* Orders the operations before it on this ring ahead of those after it on this ring, for each PE. When the ring's fenced passes it, that holds for all rings. */
     SHMEMI_OP_P_SIGNAL = 11, /* Stores up to 16 bytes, then sets a signal of the target or adds to it. */
 };
@@ -181,10 +181,10 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_progress, fenced) == 16, ring_pro
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_progress, asleep) == 24, ring_progress_asleep);
 SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_ring_progress, stopped) == 28, ring_progress_stopped);
 
-/* An answer. The proxy writes value and status, then turn; the producer that claimed it waits until turn changes. */
+/* A reply. The proxy writes value and status, then turn; the producer that claimed it waits until turn changes. */
 struct shmemi_reply {
     uint64_t value; /* what was fetched */
-    uint32_t turn; /* counts the answers */
+    uint32_t turn; /* counts the replies */
     int32_t status; /* 0, or the operation failed and the proxy has said why */
 };
 SHMEMI_WIRE_ASSERT(sizeof(struct shmemi_reply) == 16, sizeof_reply);

@@ -140,9 +140,9 @@ func (g *Rig) Claim() (i uint16, turn uint32, ok bool) {
 	return 0, 0, false
 }
 
-// Answered checks once whether reply i, which was claimed at that turn, is filled. If so it returns
+// Replied checks once whether reply i, which was claimed at that turn, is filled. If so it returns
 // the reply and frees its place.
-func (g *Rig) Answered(i uint16, turn uint32) (value uint64, status int32, ok bool) {
+func (g *Rig) Replied(i uint16, turn uint32) (value uint64, status int32, ok bool) {
 	reply := g.Reply(i)
 	if atomic.LoadUint32(&reply.Turn) == turn {
 		return 0, 0, false

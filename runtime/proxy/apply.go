@@ -105,18 +105,18 @@ func (r *receiver) handleReply(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
 	if t == layout.FlushToken {
 		if !r.out.Flushed(h) {
-			r.Unasked(h)
+			r.NotRequested(h)
 		}
 		return
 	}
 	if t >= layout.Tokens || r.Table.RequestID(t) != h.Token {
-		r.Unasked(h)
+		r.NotRequested(h)
 		return
 	}
 	s := &r.Table.Records[t]
 	switch {
 	case s.Use != useReply || uint32(s.PE) != h.From || uint32(s.Context) != r.Number:
-		r.Unasked(h)
+		r.NotRequested(h)
 		return
 	case s.Request != nil:
 		r.Complete(s.Request, 0, h.Operand)

@@ -114,7 +114,7 @@ func (j *ringJob) askCell(op queue.Op, b []byte) (uint64, int32) {
 	var value uint64
 	var status int32
 	j.until("answer", func() (came bool) {
-		value, status, came = rig.Answered(reply, turn)
+		value, status, came = rig.Replied(reply, turn)
 		return came
 	})
 	return value, status

@@ -153,7 +153,7 @@ func (j *ringJob) ask(pe, ring int, op queue.Op) (uint64, int32) {
 	var status int32
 	j.until("answer", func() bool {
 		var came bool
-		value, status, came = rig.Answered(reply, turn)
+		value, status, came = rig.Replied(reply, turn)
 		return came
 	})
 	return value, status

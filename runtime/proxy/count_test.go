@@ -41,7 +41,7 @@ func TestCounts(t *testing.T) {
 		layout.MessageBytes: all, layout.Elements: 3, layout.Puts: 2, layout.PutSignals: 1, layout.Atomics: 5, layout.Control: 1,
 		layout.Received: 2, layout.ReceivedBytes: 2 * layout.HeaderSize, // for the fetch, and for the flush
 		layout.Writes: 1, layout.WriteBytes: 5000, layout.Reads: 2, layout.ReadBytes: 48,
-		layout.MostUnderWay: 3, layout.MostUnanswered: 11, // the two puts that are not injected, and the write
+		layout.MostUnderWay: 3, layout.MostUnacknowledged: 11, // the two puts that are not injected, and the write
 	}
 	if got := a.Report.CountOf(1); got != want {
 		t.Errorf("for PE 1\n%v, want\n%v", got, want)
@@ -109,7 +109,7 @@ func TestCountsInC(t *testing.T) {
 		j.quiet(0, 0)
 		j.drain()
 		counts[i] = [2][layout.Counted]uint64{j.pes[0].Report.CountOf(1), j.pes[1].Report.CountOf(0)}
-		if c := counts[i][0]; c[layout.Elements] != 3 || c[layout.Atomics] != 5 || c[layout.Puts] != 2 || c[layout.MessageBytes] != 11*layout.HeaderSize+2*16 || c[layout.MostUnanswered] != 10 {
+		if c := counts[i][0]; c[layout.Elements] != 3 || c[layout.Atomics] != 5 || c[layout.Puts] != 2 || c[layout.MessageBytes] != 11*layout.HeaderSize+2*16 || c[layout.MostUnacknowledged] != 10 {
 			t.Errorf("in C %v: %v", inC, c)
 		}
 		j.clean()

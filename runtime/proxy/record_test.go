@@ -44,9 +44,9 @@ func TestRecord(t *testing.T) {
 		"sent message 1: element, 56 bytes",
 		"posted write of 8192 bytes, token 64", "token 64 is complete",
 		"posted read of 16 bytes, token 64", "token 64 is complete",
-		"sent message 2: how far are you, 56 bytes", "the PE has applied 1 units, 0 are unanswered", "applied message 1: answer, 56 bytes",
+		"sent message 2: flush, 56 bytes", "the PE has applied 1 units, 0 are unacknowledged", "applied message 1: reply, 56 bytes",
 	)
-	j.pes[1].records(0, "applied message 1: element, 56 bytes", "sent message 1: answer, 56 bytes", "applied message 2: how far are you, 56 bytes")
+	j.pes[1].records(0, "applied message 1: element, 56 bytes", "sent message 1: reply, 56 bytes", "applied message 2: flush, 56 bytes")
 	a.records(2)
 	// The PE with the latest events comes first, and PEs with operations under way before that.
 	a.Store(2, 0, 8, 7)

@@ -31,13 +31,13 @@ type EndpointPage struct {
 
 // EndpointPeer is the part of an EndpointPage about one PE.
 type EndpointPeer struct {
-	Count      [layout.Counted]uint64
-	UnderWay   uint32 // operations that hold a token
-	Bytes      uint64 // of one-sided operations under way
-	Unanswered uint64 // units of messages that the PE has not acknowledged
-	Parked     uint32 // messages that wait for room
-	Early      uint32 // messages that wait for earlier ones
-	Flushing   bool   // the PE has not replied to a flush
+	Count          [layout.Counted]uint64
+	UnderWay       uint32 // operations that hold a token
+	Bytes          uint64 // of one-sided operations under way
+	Unacknowledged uint64 // units of messages that the PE has not acknowledged
+	Parked         uint32 // messages that wait for room
+	Early          uint32 // messages that wait for earlier ones
+	Flushing       bool   // the PE has not replied to a flush
 
 	ring, recorded uint32
 }
@@ -100,7 +100,7 @@ func viewPage(page []byte) (*EndpointPage, error) {
 		c := p.Counts()
 		layout.AddCounts(&all, &c)
 		view.Peers = append(view.Peers, EndpointPeer{
-			Count: c, UnderWay: p.Tokens, Bytes: p.Bytes, Unanswered: p.Charged - p.Acked, Parked: p.Parked, Early: p.Early, Flushing: p.Flushing, ring: p.Ring, recorded: p.Recorded,
+			Count: c, UnderWay: p.Tokens, Bytes: p.Bytes, Unacknowledged: p.Charged - p.Acked, Parked: p.Parked, Early: p.Early, Flushing: p.Flushing, ring: p.Ring, recorded: p.Recorded,
 		})
 	}
 	for i := range min(s.nics, shownNICs) {

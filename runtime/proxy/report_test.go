@@ -30,9 +30,9 @@ func TestShow(t *testing.T) {
 	r.Oversleep()
 	s := r.Show()
 	count := [layout.Counted]uint64{
-		layout.MessageBytes: 600, layout.Puts: 7, layout.Writes: 2, layout.WriteBytes: 8000, layout.MostUnderWay: 3, layout.MostUnanswered: 7,
+		layout.MessageBytes: 600, layout.Puts: 7, layout.Writes: 2, layout.WriteBytes: 8000, layout.MostUnderWay: 3, layout.MostUnacknowledged: 7,
 	}
-	if want := (EndpointPeer{Count: count, UnderWay: 3, Bytes: 4000, Unanswered: 7, Parked: 1, Early: 5, Flushing: true}); len(s.Peers) != 3 || s.Peers[2] != want {
+	if want := (EndpointPeer{Count: count, UnderWay: 3, Bytes: 4000, Unacknowledged: 7, Parked: 1, Early: 5, Flushing: true}); len(s.Peers) != 3 || s.Peers[2] != want {
 		t.Errorf("peers %+v, want the last as %+v", s.Peers, want)
 	}
 	if want := (fabric.RailCount{NIC: "card0", Ops: 10, Out: 8600, In: 50}); !slices.Equal(s.NICs, []fabric.RailCount{want}) || !slices.Equal(r.NICs(), s.NICs) {

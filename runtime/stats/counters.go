@@ -70,53 +70,53 @@ const (
 // Counters is the list of all counters. A program finds a counter by its name; its
 // number, the index here, may differ in the next run.
 var Counters = []Counter{
-	layout.MessageBytes:   {"message_bytes", Peer, Bytes, false},
-	layout.Atomics:        {"atomics", Peer, Times, false},
-	layout.Elements:       {"elements", Peer, Times, false},
-	layout.Puts:           {"puts", Peer, Times, false},
-	layout.PutSignals:     {"put_signals", Peer, Times, false},
-	layout.Control:        {"control_messages", Peer, Times, false},
-	layout.Received:       {"received_messages", Peer, Times, false},
-	layout.ReceivedBytes:  {"received_bytes", Peer, Bytes, false},
-	layout.Writes:         {"writes", Peer, Times, false},
-	layout.WriteBytes:     {"write_bytes", Peer, Bytes, false},
-	layout.Reads:          {"reads", Peer, Times, false},
-	layout.ReadBytes:      {"read_bytes", Peer, Bytes, false},
-	layout.Retries:        {"retries", Peer, Times, false},
-	layout.NoCredit:       {"no_credit", Peer, Times, false},
-	layout.NoTurn:         {"no_turn", Peer, Times, false},
-	layout.Parked:         {"parked_messages", Peer, Times, false},
-	layout.Early:          {"early_messages", Peer, Times, false},
-	layout.Numbered:       {"numbered_writes", Peer, Times, false},
-	layout.Notified:       {"notified_writes", Peer, Times, false},
-	layout.Held:           {"held_messages", Peer, Times, false},
-	layout.Waited:         {"queued_operations", Peer, Times, false},
-	layout.Merged:         {"merged_operations", Peer, Times, false},
-	layout.MostUnderWay:   {"most_under_way", Peer, Times, true},
-	layout.MostUnanswered: {"most_unanswered", Peer, Times, true},
-	Stalls:                {"stalls", Own, Times, false},
-	StallNS:               {"stall_ns", Own, Nanoseconds, false},
-	ProxyStallNS:          {"proxy_stall_ns", Own, Nanoseconds, false},
-	RegistrationHits:      {"registration_hits", Own, Times, false},
-	RegistrationMisses:    {"registration_misses", Own, Times, false},
-	RegistrationSingle:    {"registration_single", Own, Times, false},
-	RegistrationStale:     {"registration_stale", Own, Times, false},
-	RegistrationEvicted:   {"registration_evicted", Own, Times, false},
-	RegisteredBytes:       {"registered_bytes", Own, Bytes, false},
-	NICOps:                {"nic_operations", NIC, Times, false},
-	NICBytesOut:           {"nic_bytes_out", NIC, Bytes, false},
-	NICBytesIn:            {"nic_bytes_in", NIC, Bytes, false},
-	NICLost:               {"nic_lost", NIC, Times, false},
-	ProxyOverslept:        {"proxy_overslept", Own, Times, false},
-	StrangersRefused:      {"strangers_refused", Own, Times, false},
-	WaitYields:            {"wait_yields", Own, Times, false},
-	WaitSwitches:          {"wait_switches", Own, Times, false},
-	WaitMoves:             {"wait_moves", Own, Times, false},
-	WaitSleeps:            {"wait_sleeps", Own, Times, false},
-	WaitLate:              {"wait_late", Own, Times, false},
-	WaitMembarriers:       {"wait_membarriers", Own, Times, false},
-	WaitMembarriersShared: {"wait_membarriers_shared", Own, Times, false},
-	WaitWakes:             {"wait_wakes", Own, Times, false},
+	layout.MessageBytes:       {"message_bytes", Peer, Bytes, false},
+	layout.Atomics:            {"atomics", Peer, Times, false},
+	layout.Elements:           {"elements", Peer, Times, false},
+	layout.Puts:               {"puts", Peer, Times, false},
+	layout.PutSignals:         {"put_signals", Peer, Times, false},
+	layout.Control:            {"control_messages", Peer, Times, false},
+	layout.Received:           {"received_messages", Peer, Times, false},
+	layout.ReceivedBytes:      {"received_bytes", Peer, Bytes, false},
+	layout.Writes:             {"writes", Peer, Times, false},
+	layout.WriteBytes:         {"write_bytes", Peer, Bytes, false},
+	layout.Reads:              {"reads", Peer, Times, false},
+	layout.ReadBytes:          {"read_bytes", Peer, Bytes, false},
+	layout.Retries:            {"retries", Peer, Times, false},
+	layout.NoCredit:           {"no_credit", Peer, Times, false},
+	layout.NoTurn:             {"no_turn", Peer, Times, false},
+	layout.Parked:             {"parked_messages", Peer, Times, false},
+	layout.Early:              {"early_messages", Peer, Times, false},
+	layout.Numbered:           {"numbered_writes", Peer, Times, false},
+	layout.Notified:           {"notified_writes", Peer, Times, false},
+	layout.Held:               {"held_messages", Peer, Times, false},
+	layout.Waited:             {"queued_operations", Peer, Times, false},
+	layout.Merged:             {"merged_operations", Peer, Times, false},
+	layout.MostUnderWay:       {"most_under_way", Peer, Times, true},
+	layout.MostUnacknowledged: {"most_unacknowledged", Peer, Times, true},
+	Stalls:                    {"stalls", Own, Times, false},
+	StallNS:                   {"stall_ns", Own, Nanoseconds, false},
+	ProxyStallNS:              {"proxy_stall_ns", Own, Nanoseconds, false},
+	RegistrationHits:          {"registration_hits", Own, Times, false},
+	RegistrationMisses:        {"registration_misses", Own, Times, false},
+	RegistrationSingle:        {"registration_single", Own, Times, false},
+	RegistrationStale:         {"registration_stale", Own, Times, false},
+	RegistrationEvicted:       {"registration_evicted", Own, Times, false},
+	RegisteredBytes:           {"registered_bytes", Own, Bytes, false},
+	NICOps:                    {"nic_operations", NIC, Times, false},
+	NICBytesOut:               {"nic_bytes_out", NIC, Bytes, false},
+	NICBytesIn:                {"nic_bytes_in", NIC, Bytes, false},
+	NICLost:                   {"nic_lost", NIC, Times, false},
+	ProxyOverslept:            {"proxy_overslept", Own, Times, false},
+	StrangersRefused:          {"strangers_refused", Own, Times, false},
+	WaitYields:                {"wait_yields", Own, Times, false},
+	WaitSwitches:              {"wait_switches", Own, Times, false},
+	WaitMoves:                 {"wait_moves", Own, Times, false},
+	WaitSleeps:                {"wait_sleeps", Own, Times, false},
+	WaitLate:                  {"wait_late", Own, Times, false},
+	WaitMembarriers:           {"wait_membarriers", Own, Times, false},
+	WaitMembarriersShared:     {"wait_membarriers_shared", Own, Times, false},
+	WaitWakes:                 {"wait_wakes", Own, Times, false},
 }
 
 // Find returns the number of the counter with that name, or -1.
@@ -147,12 +147,12 @@ type PeerCounters struct {
 
 // Gauges are numbers of the present moment, for one other PE.
 type Gauges struct {
-	UnderWay   uint64 // operations that hold a token of the provider
-	Bytes      uint64 // bytes of one-sided operations under way
-	Unanswered uint64 // units of messages that the PE has not acknowledged
-	Parked     uint64 // messages that wait for room to be sent
-	Early      uint64 // messages that came before others that they follow
-	Asked      bool   // the PE has not replied to a flush request yet
+	UnderWay       uint64 // operations that hold a token of the provider
+	Bytes          uint64 // bytes of one-sided operations under way
+	Unacknowledged uint64 // units of messages that the PE has not acknowledged
+	Parked         uint64 // messages that wait for room to be sent
+	Early          uint64 // messages that came before others that they follow
+	Flushing       bool   // the PE has not replied to a flush request yet
 }
 
 // BytesOut returns all bytes sent to the PE, in messages and by writes.
@@ -182,10 +182,10 @@ func Collect(page *statuspage.PE, ends []*proxy.EndpointPage) PE {
 			layout.AddCounts(&l.Count, &s.Count)
 			l.Now.UnderWay += uint64(s.UnderWay)
 			l.Now.Bytes += s.Bytes
-			l.Now.Unanswered += s.Unanswered
+			l.Now.Unacknowledged += s.Unacknowledged
 			l.Now.Parked += uint64(s.Parked)
 			l.Now.Early += uint64(s.Early)
-			l.Now.Asked = l.Now.Asked || s.Flushing
+			l.Now.Flushing = l.Now.Flushing || s.Flushing
 		}
 		p.Values[ProxyStallNS] += uint64(e.Stalled)
 		p.Values[ProxyOverslept] += e.Overslept

@@ -69,7 +69,7 @@ func Live(w io.Writer, first, last *Sample) error {
 			fmt.Fprintf(&b, "; each second %s, %s, %s", rate(was.Ops, n.Ops, Times), rate(was.Out, n.Out, Bytes), rate(was.In, n.In, Bytes))
 		}
 		if n.Lost > 0 {
-			fmt.Fprintf(&b, "; %d ways lost", n.Lost)
+			fmt.Fprintf(&b, "; %d paths lost", n.Lost)
 		}
 		fmt.Fprintln(&b)
 	}
@@ -97,15 +97,15 @@ const undoneLong = 200 * time.Millisecond
 func livePeers(b *strings.Builder, last *Sample) error {
 	most, rest := Busiest(last.Peers)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "PE\tputs\tgets\tatomics\tbytes out\tbytes in\tunder way\ttheir bytes\tunanswered\tparked\tearly\tasked\t")
+	fmt.Fprintln(t, "PE\tputs\tgets\tatomics\tbytes out\tbytes in\tunder way\ttheir bytes\tunacknowledged\tparked\tearly\tflushing\t")
 	for _, l := range most {
 		c, asked := &l.Count, ""
-		if l.Now.Asked {
+		if l.Now.Flushing {
 			asked = "yes"
 		}
 		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%s\t%s\t%d\t%s\t%d\t%d\t%d\t%s\t\n", l.PE, puts(c), c[layout.Reads], c[layout.Atomics],
 			Amount(l.BytesOut(), Bytes), Amount(l.BytesIn(), Bytes), l.Now.UnderWay, Amount(l.Now.Bytes, Bytes),
-			l.Now.Unanswered, l.Now.Parked, l.Now.Early, asked)
+			l.Now.Unacknowledged, l.Now.Parked, l.Now.Early, asked)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -94,7 +94,7 @@ func some(me int) stats.PE {
 			layout.MessageBytes: 4000, layout.Atomics: 5, layout.Elements: 7, layout.Puts: 20, layout.Control: 3, layout.Writes: 2, layout.WriteBytes: 100_000 << me,
 			layout.MostUnderWay: uint64(3 + me), layout.Retries: uint64(me),
 		}
-		to.UnderWay, to.Bytes, to.Unanswered, to.Flushing = 1, 50_000, 9, true
+		to.UnderWay, to.Bytes, to.Unacknowledged, to.Flushing = 1, 50_000, 9, true
 		s.Peers[(me+3)%4].Count = [layout.Counted]uint64{layout.Received: 35, layout.ReceivedBytes: 4000}
 		s.Registered = mrcache.Counts{Hits: 10, Misses: 2, Bytes: 1 << 20}
 		return s
@@ -115,7 +115,7 @@ func TestCollect(t *testing.T) {
 			t.Errorf("%s is %d, want %d", name, got, want)
 		}
 	}
-	if len(p.NICs) != 2 || p.NICs[0].Out != 1000 || len(p.Peers) != 2 || p.Peers[1].PE != 2 || p.Peers[1].Now.Unanswered != 18 {
+	if len(p.NICs) != 2 || p.NICs[0].Out != 1000 || len(p.Peers) != 2 || p.Peers[1].PE != 2 || p.Peers[1].Now.Unacknowledged != 18 {
 		t.Errorf("%+v", p)
 	}
 	if v, ok := stats.OfNIC(stats.Find("nic_bytes_in"), &p.NICs[0]); !ok || v != 140 {

@@ -107,7 +107,7 @@ func writeNICs(w io.Writer, nics []fabric.RailCount) {
 	for _, n := range nics {
 		fmt.Fprintf(w, "NIC %s: %d operations, %s out, %s in", n.NIC, n.Ops, Amount(n.Out, Bytes), Amount(n.In, Bytes))
 		if n.Lost > 0 {
-			fmt.Fprintf(w, ", %d ways lost", n.Lost)
+			fmt.Fprintf(w, ", %d paths lost", n.Lost)
 		}
 		fmt.Fprintln(w)
 	}
@@ -146,12 +146,12 @@ func One(w io.Writer, title string, p *PE) error {
 	writeNICs(&b, p.NICs)
 	most, rest := Busiest(p.Peers)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "PE\tputs\tgets\tatomics\tbytes out\tbytes in\tretries\tno credit\tno turn\tearly\tmost under way\tmost unanswered\t")
+	fmt.Fprintln(t, "PE\tputs\tgets\tatomics\tbytes out\tbytes in\tretries\tno credit\tno turn\tearly\tmost under way\tmost unacknowledged\t")
 	for _, l := range most {
 		c := &l.Count
 		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", l.PE, puts(c), c[layout.Reads], c[layout.Atomics],
 			Amount(l.BytesOut(), Bytes), Amount(l.BytesIn(), Bytes), c[layout.Retries], c[layout.NoCredit], c[layout.NoTurn], c[layout.Early],
-			c[layout.MostUnderWay], c[layout.MostUnanswered])
+			c[layout.MostUnderWay], c[layout.MostUnacknowledged])
 	}
 	if err := t.Flush(); err != nil {
 		return err

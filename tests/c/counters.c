@@ -76,7 +76,7 @@ static void small(uint64_t *words, uint64_t *signal)
     CHECK(!far || grown("message_bytes") > 80 + 4 * sizeof bytes, "message_bytes grew by %llu",
           (unsigned long long)grown("message_bytes"));
     CHECK(!far || grown("received_messages") > 0, "no answer was counted");
-    CHECK(!far || read_counter("most_unanswered", peer) > 0, "no message went unanswered");
+    CHECK(!far || read_counter("most_unacknowledged", peer) > 0, "no message went unacknowledged");
 }
 
 static void large(char *words)

@@ -79,7 +79,7 @@ func TestStopped(t *testing.T) {
 				`at [0-9a-f.:\[\]]+ over tcp( by net)?;?(msg)? on \S+`,
 			// The events before, and the question without an answer.
 			`PE 0:   last events with PE 5, times before this report:\n(shmem: PE 0: .*\n)*shmem: PE 0: +-\d+\.\d{3} ms  posted read of 8 bytes, token \d+\n` +
-				`(shmem: PE 0: .*\n)*shmem: PE 0: +-\d+\.\d{3} ms  sent message \d+: how far are you, 56 bytes\n`,
+				`(shmem: PE 0: .*\n)*shmem: PE 0: +-\d+\.\d{3} ms  sent message \d+: flush, 56 bytes\n`,
 			`PE 4: shmem_barrier_all has waited \d+ s: barrier \d+; not there yet: PE 5; PE 5 is stopped`}, nics: []string{
 			`PE 0 has reached the memory of PE 5`,
 			`PE 0: shmem_long_atomic_fetch_add has waited \d+ s: for the completion at PE 5; PE 5 is stopped by a signal or a debugger \(process \d+\)`,

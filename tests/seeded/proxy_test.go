@@ -130,8 +130,8 @@ var proxyDefects = []defect{
 	},
 	{
 		id: "proxy/last-credit-in-c", file: "runtime/proxy/fastpath/fastpath.h",
-		was:  "(unanswered + units > x->window ||",
-		is:   "(unanswered >= x->window ||",
+		was:  "(unacknowledged + units > x->window ||",
+		is:   "(unacknowledged >= x->window ||",
 		user: "large messages to a PE that does not answer take more of its memory than they may",
 		by:   unit("./runtime/proxy", "^TestPlayedTwins$"), says: `PE \d differs: answer`,
 	},

@@ -115,9 +115,9 @@ var ringDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestAsInGo$"), says: `seed \d: the memories differ`,
 	},
 	{
-		id: "ring/records-as-requests", file: "runtime/proxy/loop/consumer_answer.go",
-		was:  "records := maxAnswers + min(pes, WaitingMax)",
-		is:   "records := maxAnswers",
+		id: "ring/records-as-requests", file: "runtime/proxy/loop/consumer_reply.go",
+		was:  "records := maxReplies + min(pes, WaitingMax)",
+		is:   "records := maxReplies",
 		user: "kernels that fetch from some fifty PEs at once end their process",
 		by:   unit("./runtime/proxy", "^TestConsumerAnswers$"), says: `index out of range \[-1\]`,
 	},

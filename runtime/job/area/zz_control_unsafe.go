@@ -23,7 +23,7 @@ const (
 	mailMost      = 65536  // and so many at most
 	MailRecord    = 4032   // and so many bytes a message in it has at most, with its header
 	mailSends     = 64     // long messages that a PE may send at once
-	mailSendBytes = 128    // of the words in which receivers ask for the bytes of one
+	mailSendBytes = 128    // of the words in which receivers request the bytes of one
 	landings      = 4      // long messages to memory that is not symmetric that a PE may receive at once
 	landingBytes  = 262144 // of the memory through which one comes
 )

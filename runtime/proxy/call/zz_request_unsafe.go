@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// Status is the answer of an operation.
+// Status is what became of an operation.
 type Status int32
 
 // The values of Status.

@@ -135,9 +135,10 @@ SHMEMI_INLINE int shmemi_fastpath_inject(struct shmemi_fastpath *x, const struct
     if (!p->reachable || p->parked || p->queued || p->staged || bytes > x->max_inject ||
         n->inject == NULL || (p->bare && p->write_epoch != x->epoch))
         return SHMEMI_NOT_FAST;
-    uint64_t unanswered = p->charged - p->acked, units = shmemi_fastpath_cost(x, bytes);
-    if (__builtin_expect(unanswered >= x->calm, 0) &&
-        (unanswered + units > x->window || (!p->flushing && shmemi_fastpath_flush(x, n, pe) != 0)))
+    uint64_t unacknowledged = p->charged - p->acked, units = shmemi_fastpath_cost(x, bytes);
+    if (__builtin_expect(unacknowledged >= x->calm, 0) &&
+        (unacknowledged + units > x->window ||
+         (!p->flushing && shmemi_fastpath_flush(x, n, pe) != 0)))
         return SHMEMI_NOT_FAST;
     struct shmemi_header *h = (struct shmemi_header *)x->scratch;
     *h = *what;
@@ -327,8 +328,8 @@ static inline bool shmemi_fastpath_flushed(struct shmemi_fastpath *x, uint32_t p
     struct shmemi_fastpath_peer *p = &x->peers[pe];
     if (!p->flushing || p->unmet || h->token != (p->flush_turn << 16 | SHMEMI_FLUSH_TOKEN))
         return false;
-    if (p->charged - p->acked > p->count[SHMEMI_COUNT_MOST_UNANSWERED])
-        p->count[SHMEMI_COUNT_MOST_UNANSWERED] = p->charged - p->acked;
+    if (p->charged - p->acked > p->count[SHMEMI_COUNT_MOST_UNACKNOWLEDGED])
+        p->count[SHMEMI_COUNT_MOST_UNACKNOWLEDGED] = p->charged - p->acked;
     p->acked = p->flush_charged;
     p->wrote_acked = p->flush_wrote;
     p->flushing = false;

@@ -16,7 +16,7 @@ type Reason int
 const (
 	Idle       Reason = 0 // nothing came for as long as spin says
 	Time       Reason = 1 // the limit has passed
-	Attention  Reason = 2 // a caller has asked Go to check its work
+	Attention  Reason = 2 // a caller has requested that Go checks its work
 	Busy       Reason = 3 // the lock is held for long
 	Operation  Reason = 4 // the next operation of a ring is Go's
 	State      Reason = 5 // the engine has something to do that is Go's
@@ -29,7 +29,7 @@ type loopRing struct {
 	_         structs.HostLayout
 	slots     unsafe.Pointer // the slots
 	line      unsafe.Pointer // words for producers
-	replies   unsafe.Pointer // the answers
+	replies   unsafe.Pointer // the replies
 	cells     uint64         // where they begin, or 0
 	log2Slots uint32         // logarithm of the number of slots
 	_         [4]byte
@@ -57,7 +57,7 @@ var (
 	_ [8]byte  = [unsafe.Offsetof(loopArea{}.end)]byte{}
 )
 
-// loop is struct shmemi_innerloop. One loop. Up to areas it has the loop's state, up to ticket the questions, and then the answers. Times are in nanoseconds.
+// loop is struct shmemi_innerloop. One loop. Up to areas it has the loop's state, up to ticket the requests, and then the replies. Times are in nanoseconds.
 type loop struct {
 	_           structs.HostLayout
 	engine      unsafe.Pointer        // the engine's state

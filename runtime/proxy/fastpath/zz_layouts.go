@@ -2,5 +2,5 @@
 
 package fastpath
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x2d8bfc6ed98f867e
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xedced40160bedeef
 import "C"

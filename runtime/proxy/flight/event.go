@@ -18,7 +18,7 @@ var eventNames = [...]struct {
 	layout.EventSent:     {"sent message %d: %s, %d bytes", message},
 	layout.EventApplied:  {"applied message %d: %s, %d bytes", message},
 	layout.EventKept:     {"keeps message %d until those before it are in: %s, %d bytes", message},
-	layout.EventAcked:    {"the PE has applied %d units, %d are unanswered", numberDetail},
+	layout.EventAcked:    {"the PE has applied %d units, %d are unacknowledged", numberDetail},
 	layout.EventWrite:    {"posted write of %d bytes, token %d", numberDetail},
 	layout.EventRead:     {"posted read of %d bytes, token %d", numberDetail},
 	layout.EventDone:     {"token %d is complete", detail},

@@ -210,7 +210,7 @@ func (*departures) describe(to *layout.PieceOfSend, p *chunkPart, turn uint8) {
 func (d *departures) Finished(h *layout.Header) {
 	turn, i := uint16(h.Token>>16), int(h.Token&0xffff&^layout.ChunkToken)
 	if i >= len(d.chunks) || d.chunks[i] == nil || !d.chunks[i].requested || d.turns[i] != turn || uint32(d.chunks[i].parts[0].of.pe) != h.From {
-		d.named.Unasked(h)
+		d.named.NotRequested(h)
 		return
 	}
 	c := d.chunks[i]

@@ -102,7 +102,7 @@ func (g *gets) request(t fabric.Token, offset libshmem.Offset, ownerCopies bool)
 func (g *gets) find(h *layout.Header, requestID uint32, n uint64) *get {
 	t := fabric.Token(requestID & 0xffff)
 	if t >= layout.Tokens || !g.ops[t].used || g.ops[t].requestID != requestID || uint32(g.ops[t].pe) != h.From {
-		g.named.Unasked(h)
+		g.named.NotRequested(h)
 		return nil
 	}
 	o := &g.ops[t]

@@ -111,7 +111,7 @@ func (p *puts) announce(t fabric.Token) call.Status {
 func (p *puts) finished(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
 	if t >= layout.Tokens || !p.ops[t].requested || p.ops[t].requestID != h.Token || uint32(p.ops[t].pe) != h.From {
-		p.named.Unasked(h)
+		p.named.NotRequested(h)
 		return
 	}
 	p.ops[t].requested = false

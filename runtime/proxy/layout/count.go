@@ -10,7 +10,7 @@ var _ = [1]struct{}{}[Control-lastMessage]
 func (p *Peer) Counts() [Counted]uint64 {
 	c := p.Count
 	c[MostUnderWay] = max(c[MostUnderWay], uint64(p.Tokens))
-	c[MostUnanswered] = max(c[MostUnanswered], p.Charged-p.Acked)
+	c[MostUnacknowledged] = max(c[MostUnacknowledged], p.Charged-p.Acked)
 	return c
 }
 

@@ -24,7 +24,7 @@ func (s *State) EpochToken(epoch uint64) uint32 {
 
 // kindNames has the name of each kind of message, for the text of an event.
 var kindNames = [...]string{
-	KindAMO: "atomic", KindStore: "element", KindPut: "put", KindPutSignal: "put with signal", KindFlush: "how far are you", KindReply: "answer",
+	KindAMO: "atomic", KindStore: "element", KindPut: "put", KindPutSignal: "put with signal", KindFlush: "flush", KindReply: "reply",
 	KindRequestToSend: "request to send", KindFinished: "finished", KindFetch: "fetch", KindData: "data", KindExtent: "extent", KindPing: "ping",
 	KindSequence: "sequence stream wanted", KindSequenced: "sequence stream", KindVoid: "void", KindBatch: "batch",
 	KindActivityRequest: "activity request", KindActivityReply: "activity reply",

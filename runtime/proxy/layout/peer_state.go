@@ -73,7 +73,7 @@ func (p *Peer) BeginFlush() {
 // that was sent before the flush. The number of unacknowledged units falls only here, so its
 // maximum is updated here.
 func (p *Peer) EndFlush() {
-	p.Count[MostUnanswered] = max(p.Count[MostUnanswered], p.Charged-p.Acked)
+	p.Count[MostUnacknowledged] = max(p.Count[MostUnacknowledged], p.Charged-p.Acked)
 	p.Acked, p.WroteAcked = p.FlushCharged, p.FlushWrote
 	p.Flushing = false
 }

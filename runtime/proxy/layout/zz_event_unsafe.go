@@ -20,7 +20,7 @@ type Event uint8
 const (
 	EventSent     Event = 1  // a message was handed to the provider: kind and bytes; its sequence number
 	EventApplied  Event = 2  // a message was applied: the same
-	EventAcked    Event = 3  // the PE has acknowledged: units that are still unanswered; answered units
+	EventAcked    Event = 3  // the PE has acknowledged: units that are still unacknowledged; acknowledged units
 	EventKept     Event = 4  // an early message came, or one that waits for writes
 	EventWrite    Event = 5  // a one-sided write was handed to the provider
 	EventRead     Event = 6  // a one-sided read was

@@ -18,7 +18,7 @@ type Peer struct {
 	ChargedThen  uint64   // before the first of that epoch: a write must not overtake these
 	WriteEpoch   uint64   // of the last one-sided write
 	Wrote        uint64   // bytes of one-sided writes whose completion does not confirm that they are at the target
-	WroteAcked   uint64   // how many of them an answer has covered
+	WroteAcked   uint64   // how many of them a reply has covered
 	Goal         uint64   // where acked has to come for the closed generation
 	GoalWrote    uint64   // and wrote_acked
 	FlushCharged uint64   // charged at the last flush, which its reply acknowledges
@@ -26,7 +26,7 @@ type Peer struct {
 	Bytes        uint64   // of one-sided operations under way
 	Tokens       uint32   // of operations under way
 	Writes       uint32   // in flight
-	Sent         uint32   // messages to it, answers included: the last sequence number
+	Sent         uint32   // messages to it, replies included: the last sequence number
 	Received     uint32   // messages from it that were applied, in order
 	Parked       uint32   // messages that wait for room
 	Early        uint32   // messages from it that wait for their turn
@@ -138,8 +138,8 @@ type State struct {
 	MaxMessage   uint32         // bytes of one
 	Stuck        uint32         // 1: something of the engine's own waits for room
 	Failures     uint32         // 1: some generation failed
-	Calm         uint32         // units of messages to one PE before it is asked for an answer
-	Window       uint32         // units to one PE without an answer: see credits
+	Calm         uint32         // units of messages to one PE before a reply is requested from it
+	Window       uint32         // unacknowledged units to one PE: see credits
 	Unit         uint32         // a message of n bytes takes 1 + (n-1)>>unit of them, with n at most CREDITED_MOST
 	NDirty       uint32         // see dirty_list
 	NUnposted    uint32         // see unposted_list

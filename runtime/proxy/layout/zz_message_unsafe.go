@@ -15,7 +15,7 @@ const (
 	ContextsOpen = 1024  // the most contexts of a PE, the default one included
 	ContextShift = 20    // where the number of a context begins in a header's from: a job has up to 2^20 PEs
 	EpochBits    = 22    // of the epoch in the token of a put, above which the number of its context is: see EpochToken
-	FlushToken   = 65535 // what the answer to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can ask
+	FlushToken   = 65535 // what the reply to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can send it
 	MergeMost    = 1984  // bytes of payload up to which operations share a message: two fit
 	BurstAfter   = 8     // how many operations of a caller have to come in a row before they are held; C counts them
 	RecordSize   = 32    // the part of a header that is in a batch for each operation, its payload behind it
@@ -26,17 +26,17 @@ const (
 	Counted      = 24    // how many counters there are
 )
 
-// Kind is what an active message asks for.
+// Kind is what an active message requests.
 type Kind uint8
 
 // The values of Kind.
 const (
-	KindAMO             Kind = 1  // apply op; answer with the old value when it fetches
+	KindAMO             Kind = 1  // apply op; reply with the old value if it fetches
 	KindStore           Kind = 2  // store width bytes of operand
 	KindPut             Kind = 3  // copy the payload
 	KindPutSignal       Kind = 4  // copy the payload, then apply op to the signal
-	KindFlush           Kind = 5  // answer when everything before is applied; operand 1: the program of the sender ends
-	KindReply           Kind = 6  // the answer: token and operand
+	KindFlush           Kind = 5  // reply when everything before is applied; operand 1: the program of the sender ends
+	KindReply           Kind = 6  // the reply: token and operand
 	KindRequestToSend   Kind = 7  // bytes that the PE may read: see offered
 	KindFinished        Kind = 8  // they have been read, or could not be
 	KindFetch           Kind = 9  // copy operand bytes out of GPU memory and offer them
@@ -44,42 +44,42 @@ const (
 	KindExtent          Kind = 11 // a part of the sender's heap that the fabric reaches: see takeExtent
 	KindPing            Kind = 12 // nothing: see Ping
 	KindSequence        Kind = 13 // give my writes a sequence stream: see giveSequence
-	KindSequenced       Kind = 14 // the answer: operand is that stream and 1, or 0
+	KindSequenced       Kind = 14 // the reply: operand is that stream and 1, or 0
 	KindVoid            Kind = 15 // a write will not come: see voided
 	KindBatch           Kind = 16 // several operations: see runtime/proxy/batch.go
 	KindActivityRequest Kind = 17 // report what your program does: see activity.go
 	KindActivityReply   Kind = 18 // the reply: a text in the payload
 )
 
-// Counter is the counters of each PE of the job. Counts only grow, but for the last two, which are the highest values so far. The numbers of the messages that ask for something are those of their kinds, so that one index serves to count them.
+// Counter is the counters of each PE of the job. Counts only grow, but for the last two, which are the highest values so far. The numbers of the messages that request something are those of their kinds, so that one index serves to count them.
 type Counter int
 
 // The values of Counter.
 const (
-	MessageBytes   Counter = 0  // sent in messages, headers included
-	Atomics        Counter = 1  // MESSAGE_AMO
-	Elements       Counter = 2  // MESSAGE_STORE
-	Puts           Counter = 3  // MESSAGE_PUT
-	PutSignals     Counter = 4  // MESSAGE_PUT_SIGNAL
-	Control        Counter = 5  // the library's own messages, and messages that others share
-	Received       Counter = 6  // messages that came in their turn, or waited for it
-	ReceivedBytes  Counter = 7  // in them
-	Writes         Counter = 8  // one-sided
-	WriteBytes     Counter = 9  // in them
-	Reads          Counter = 10 // one-sided
-	ReadBytes      Counter = 11 // in them
-	Retries        Counter = 12 // times the provider had no room; for this PE itself: none for a receive buffer
-	NoCredit       Counter = 13 // times an operation was sent back because the PE had no credit, or no token was left
-	NoTurn         Counter = 14 // times one was sent back because it had to follow what was on its way
-	Parked         Counter = 15 // messages of the library's own that had to wait for room
-	Early          Counter = 16 // messages that came before their turn
-	Numbered       Counter = 17 // one-sided writes that brought a number along, see runtime/proxy/arrived.go
-	Notified       Counter = 18 // one-sided writes that brought a notification along
-	Held           Counter = 19 // messages that waited here for such writes
-	Waited         Counter = 20 // operations that waited in a queue, see runtime/proxy/queue.go
-	Merged         Counter = 21 // operations that shared a message with others, see runtime/proxy/batch.go
-	MostUnderWay   Counter = 22 // operations at a time that held a token
-	MostUnanswered Counter = 23 // units of messages at a time that the PE had not said it applied
+	MessageBytes       Counter = 0  // sent in messages, headers included
+	Atomics            Counter = 1  // MESSAGE_AMO
+	Elements           Counter = 2  // MESSAGE_STORE
+	Puts               Counter = 3  // MESSAGE_PUT
+	PutSignals         Counter = 4  // MESSAGE_PUT_SIGNAL
+	Control            Counter = 5  // the library's own messages, and messages that others share
+	Received           Counter = 6  // messages that came in their turn, or waited for it
+	ReceivedBytes      Counter = 7  // in them
+	Writes             Counter = 8  // one-sided
+	WriteBytes         Counter = 9  // in them
+	Reads              Counter = 10 // one-sided
+	ReadBytes          Counter = 11 // in them
+	Retries            Counter = 12 // times the provider had no room; for this PE itself: none for a receive buffer
+	NoCredit           Counter = 13 // times an operation was sent back because the PE had no credit, or no token was left
+	NoTurn             Counter = 14 // times one was sent back because it had to follow what was on its way
+	Parked             Counter = 15 // messages of the library's own that had to wait for room
+	Early              Counter = 16 // messages that came before their turn
+	Numbered           Counter = 17 // one-sided writes that brought a number along, see runtime/proxy/arrived.go
+	Notified           Counter = 18 // one-sided writes that brought a notification along
+	Held               Counter = 19 // messages that waited here for such writes
+	Waited             Counter = 20 // operations that waited in a queue, see runtime/proxy/queue.go
+	Merged             Counter = 21 // operations that shared a message with others, see runtime/proxy/batch.go
+	MostUnderWay       Counter = 22 // operations at a time that held a token
+	MostUnacknowledged Counter = 23 // units of messages at a time that the PE had not said it applied
 )
 
 // Header is struct shmemi_header. It begins every active message. All members are in the byte order of the sender, which is that of the job: PEs of different byte order are refused when addresses are exchanged. From job on, sending adds it.
@@ -88,8 +88,8 @@ type Header struct {
 	Kind    Kind            // SHMEMI_MESSAGE_...
 	Op      fabric.Op       // atomic operation
 	Width   uint8           // bytes of the operand: 1, 2, 4 or 8
-	Fetch   uint8           // 1: answer with the old value
-	Token   uint32          // names the request in the answer
+	Fetch   uint8           // 1: reply with the old value
+	Token   uint32          // names the request in the reply
 	Offset  libshmem.Offset // in the target's user heap; negative in the internal area
 	Operand uint64          // element, operand, signal, or the fetched value
 	Extra   uint64          // comparand of a compare-and-swap; offset of the signal
@@ -171,5 +171,5 @@ var (
 	_ = [1]struct{}{}[Waited-(20)]
 	_ = [1]struct{}{}[Merged-(21)]
 	_ = [1]struct{}{}[MostUnderWay-(22)]
-	_ = [1]struct{}{}[MostUnanswered-(23)]
+	_ = [1]struct{}{}[MostUnacknowledged-(23)]
 )

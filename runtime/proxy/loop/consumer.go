@@ -365,7 +365,7 @@ const statusFailed = -1
 // waits for its reply gets statusFailed; the ring goes on.
 func (c *Consumer) failOp(op *queue.Op, s *serving, err error) {
 	if op.Want != 0 && hasReply(op.Code) {
-		s.ring.Answer(op.Reply, 0, statusFailed)
+		s.ring.Reply(op.Reply, 0, statusFailed)
 	}
 	c.report(fmt.Errorf("ring: %s for PE %d before position %d: %w", op.Code, op.PE, s.ring.Position(), err))
 }

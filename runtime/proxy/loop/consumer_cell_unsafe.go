@@ -29,7 +29,7 @@ func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
 		st = c.e.PutBytesSignal(pe, offset, source, op.Length, libshmem.Offset(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind))
 	}
 	if op.Want != 0 && (st == call.Done || st == call.Pending) {
-		w.ring.ring.Answer(op.Reply, 0, 0) // the bytes have been read
+		w.ring.ring.Reply(op.Reply, 0, 0) // the bytes have been read
 	}
 	return c.posted(op, w, st)
 }

@@ -49,7 +49,7 @@ func (m *Named) Malformed(h *layout.Header) {
 		h.From, h.Kind, h.Op, h.Width))
 }
 
-// Unasked reports a reply to a request that this PE has not made.
-func (m *Named) Unasked(h *layout.Header) {
+// NotRequested reports a reply to a request that this PE has not made.
+func (m *Named) NotRequested(h *layout.Header) {
 	m.Fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
 }

@@ -77,7 +77,7 @@ func TestConsumerAnswers(t *testing.T) {
 			}
 			olds := map[int]map[uint64]bool{}
 			for i, a := range claims {
-				old, status, came := j.rigs[0][a.ring].Answered(a.reply, a.turn)
+				old, status, came := j.rigs[0][a.ring].Replied(a.reply, a.turn)
 				switch {
 				case !came || status != 0:
 					t.Fatalf("operation %d: answered %v, status %d", i, came, status)

@@ -8,9 +8,9 @@ import (
 	"libshmem/runtime/proxy/call"
 )
 
-// maxAnswers bounds how many operations with a reply, and how many pieces of them, are under way
+// maxReplies bounds how many operations with a reply, and how many pieces of them, are under way
 // at once.
-const maxAnswers = 512
+const maxReplies = 512
 
 // replies writes the replies to operations of rings for which producers wait: it gives the engine a
 // request for each piece of such an operation, and writes the reply when all of them have
@@ -20,8 +20,8 @@ const maxAnswers = 512
 // under way, and one may have failed. Of the operations that wait for a PE only the first one has
 // been tried and has a record. So records without a request are at most as many as PEs.
 type replies struct {
-	requests [maxAnswers]call.Request
-	of       [maxAnswers]uint16 // the record of each request
+	requests [maxReplies]call.Request
+	of       [maxReplies]uint16 // the record of each request
 	idle     []uint16           // free requests
 	busy     []uint16           // requests that the engine has
 	records  []record           // record 0 means none
@@ -43,10 +43,10 @@ type record struct {
 // init allocates the requests and the records of replies for a job of pes PEs. At most WaitingMax
 // PEs have operations that wait for room.
 func (a *replies) init(pes int) {
-	records := maxAnswers + min(pes, WaitingMax)
-	a.idle, a.busy, a.unused = make([]uint16, 0, maxAnswers), make([]uint16, 0, maxAnswers), make([]uint16, 0, records)
+	records := maxReplies + min(pes, WaitingMax)
+	a.idle, a.busy, a.unused = make([]uint16, 0, maxReplies), make([]uint16, 0, maxReplies), make([]uint16, 0, records)
 	a.records = make([]record, records+1)
-	for i := maxAnswers; i > 0; i-- {
+	for i := maxReplies; i > 0; i-- {
 		a.idle = append(a.idle, uint16(i-1))
 	}
 	for i := records; i > 0; i-- {
@@ -103,7 +103,7 @@ func (a *replies) spoil(w *progress) {
 func (a *replies) less(i uint16) {
 	rec := &a.records[i]
 	if rec.left--; rec.left == 0 {
-		rec.ring.Answer(rec.reply, rec.value, rec.status)
+		rec.ring.Reply(rec.reply, rec.value, rec.status)
 		a.unused = append(a.unused, i)
 	}
 }
