@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"flag"
 	"math/bits"
 	"testing"
 
@@ -134,6 +135,8 @@ func reduceTime(t *testing.T, m sim.Model, hosts, way, n int) sim.Time {
 	return end - start + combining(hosts, way, n)
 }
 
+var simHosts = flag.Int("sim.hosts", 0, "only so many hosts in TestSimColumns, whose figures are printed and not judged; 1,000 take half an hour")
+
 // TestSimColumns: on EFA the way that the model of collective calls chooses (capi/front/model.c, and
 // TestCollectiveModel in tests/front) takes at most 1.3 times as long as the best one.
 // docs/decisions/0059 has the table.
@@ -141,6 +144,9 @@ func TestSimColumns(t *testing.T) {
 	hosts := []int{4, 16}
 	if !need.Left("columns") {
 		hosts = append(hosts, 64, 128)
+	}
+	if *simHosts > 0 {
+		hosts = []int{*simHosts}
 	}
 	t.Log("| model | hosts | bytes | straight | in pairs | in halves | by owners |")
 	for _, m := range []sim.Model{sim.EFA(), sim.EFADirect()} {
@@ -150,13 +156,16 @@ func TestSimColumns(t *testing.T) {
 				var us [waysToReduce]float64
 				best := straight
 				for way := range us {
+					if *simHosts > 0 && way == straight && c.bytes > 4<<10 {
+						continue // it would take the memory of all blocks, twice
+					}
 					us[way] = float64(reduceTime(t, m, h, way, c.bytes)) / float64(sim.Microsecond)
 					if us[way] < us[best] {
 						best = way
 					}
 				}
 				t.Logf("| %s | %d | %d | %.1f | %.1f | %.1f | %.1f |", m.Name, h, c.bytes, us[straight], us[pairs], us[halves], us[owners])
-				if us[c.chosen] > 1.3*us[best] {
+				if *simHosts == 0 && us[c.chosen] > 1.3*us[best] {
 					t.Errorf("%s, %d hosts, %d bytes: %s takes %.1f us, and %s %.1f", m.Name, h, c.bytes, reductionNames[c.chosen], us[c.chosen], reductionNames[best], us[best])
 				}
 			}
