@@ -25,6 +25,7 @@ var faulty = []struct {
 	{"source", "early", `early: PE [01]: shmem_long_put_nbi of 512 bytes to PE [01]: byte 40 of the source was changed before shmem_barrier_all \(.*call shmem_quiet before the change\)`, true, false},
 	{"quiet", "early", `early: PE 0: shmem_long_wait_until did not end before shmem_long_put_nbi of 8 bytes to PE 1 was sent for it, and no quiet is between them \(.*call shmem_quiet before the wait\)`, false, false},
 	{"poll", "early", `early: PE 0: shmem_long_test did not end before shmem_long_put_nbi of 8 bytes to PE 1 was sent for it`, false, false},
+	{"any", "early", `early: PE 0: shmem_long_test_any did not end before shmem_long_put_nbi of 8 bytes to PE 1 was sent for it`, false, true},
 	{"unread", "early", `early: PE [01]: shmem_int_get reads at PE [01] what shmem_int_put_nbi of 32 bytes to PE [01] writes there, and no quiet is between them \(.*\)`, true, false},
 	{"sync", "early", "", true, false},
 	{"fence", "chaos", `chaos: PE [01]: shmem_long_wait_until has seen what PE [01] wrote by shmem_long_p, and no fence is between that call and its shmem_long_put of 4096 bytes to this PE before it: .* \(call shmem_fence between the two, or a put with signal\)`, false, false},
