@@ -89,12 +89,13 @@ static int64_t record_at(const struct agreement *a)
     return a->t->agreements + (int64_t)(words + one * (a->number & 1));
 }
 
-/* The contribution of a member, and the result that it has accepted, in its record. */
+/* Where the contribution of a member is in its record, by offset from the user heap. */
 static int64_t given_at(const struct agreement *a)
 {
     return record_at(a) + (int64_t)sizeof(struct record);
 }
 
+/* The same of the result that it has accepted. */
 static int64_t accepted_at(const struct agreement *a)
 {
     return given_at(a) + (int64_t)a->size;

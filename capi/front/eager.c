@@ -359,7 +359,8 @@ static bool is_counted(const struct reading *r)
     return found == SHMEMI_EAGER_THERE;
 }
 
-/* Reads what has come of a token. True: the token is complete. */
+/* Copies the tiles of a token that have come since the last call to the program's memory. True: the
+ * token is complete; else the caller tries again. */
 static bool take(struct reading *r)
 {
     if (r->eager->tile == SHMEMI_EAGER_NOTIFY && !is_counted(r))

@@ -10,7 +10,7 @@
  * because its last yields let one run. */
 bool shmemi_processor_is_shared(void);
 
-/* Publishes to the other PEs of the node on which processor this thread runs. */
+/* Shows the other PEs of this node which processor this thread runs on. */
 void shmemi_processor_show(void);
 
 /* To be called when the thread has slept: after a long sleep it may be on another processor, which

@@ -21,7 +21,8 @@ static const struct redirect_value signals[] = {
     {NULL, 0, 0},
 };
 
-/* The elements of the arrays pSync and pWrk, and the value with which programs fill pSync. */
+/* How many elements pSync and pWrk have, and the value with which programs fill pSync: each row has
+ * the name, Open MPI's value and that of this library. */
 static const struct redirect_value sizes[] = {
     {"SHMEM_SYNC_VALUE", -1, 0},
     {"SHMEM_SYNC_SIZE", 3, 128},

@@ -122,7 +122,8 @@ func (f *Family) kernels(c *Chapter) []*KernelFamily {
 	return out
 }
 
-// Functions lists the functions of a form: by scope, and then in the order of the host's functions.
+// Functions lists the family's functions of kernels: scope by scope, and in each scope in the order
+// of the host's functions.
 func (k *KernelFamily) Functions() []KernelFunction {
 	var out []KernelFunction
 	host := Family{Name: k.Name, Types: k.Types, Variants: k.Variants, Front: k.Body, surface: k.row.surface}

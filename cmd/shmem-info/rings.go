@@ -44,8 +44,8 @@ func rings(w io.Writer, cfg *config.Config) error {
 	return err
 }
 
-// survey tries the kinds of ring memory on the first GPU, and reports the size of a proxy's context
-// there. Without a GPU the reports say why there is none.
+// survey tries the kinds of ring memory on the first GPU, and reports the memory that a proxy's CUDA
+// context takes there. Without a GPU the reports say why there is none.
 func survey(want gpu.Kind) (name string, reports []gpu.Report, context string, err error) {
 	const nobody = "GPU threads"
 	driver, err := cuda.Open()

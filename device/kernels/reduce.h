@@ -291,7 +291,8 @@ static __device__ __noinline__ void shmemi_any_round(const struct shmemi_members
     shmemi_by_block::sync();
 }
 
-/* Begins a reduction over any path, and returns the number of its first round. */
+/* Begins a reduction of members that reach each other by loads and stores or by the proxy, and
+ * returns the number of its first exchange. */
 static __device__ __noinline__ uint64_t shmemi_any_begin(const struct shmemi_members *m)
 {
     return shmemi_step_begin<shmemi_by_block>(&shmemi_job, m->work.turn);

@@ -220,7 +220,9 @@ SHMEMI_D void shmemi_eager_unwrap(const struct shmemi_device_image *image, uint3
         SCOPE::sync();
 }
 
-/* ------------------------------------------------------- tokens in shared memory */
+/* ------------------------------------------------------- tokens in shared memory
+ *
+ * A token is a row of bytes that a PE sends eagerly, in tiles with a flag each. */
 
 /*
  * Reports whether bulk copies can move a token: its place and the data of each tile are at

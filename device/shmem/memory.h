@@ -23,7 +23,8 @@
 #endif
 
 #ifdef SHMEMI_TSAN
-/* Whether a fence comes before the thread's next slots. */
+/* Set by shmemi_before_slots: the thread sanitizer knows no fences, so the next store of a slot is
+ * a release. */
 static __thread int shmemi_fenced __attribute__((unused));
 #endif
 

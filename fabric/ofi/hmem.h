@@ -1,5 +1,5 @@
 /*
- * hmem.h: why libfabric does not know the memory of GPUs.
+ * hmem.h: finds out why libfabric cannot use the memory of GPUs.
  */
 #ifndef SHMEMI_OFI_HMEM_H
 #define SHMEMI_OFI_HMEM_H

@@ -72,7 +72,7 @@ static bool check_get_origin(size_t size)
     return me != 0 || filled(dst, size, peer);
 }
 
-/* Reports whether every place to which a rate figure wrote has the pattern of a PE. */
+/* Reports whether every piece of dst that a message rate wrote has the pattern of a PE. */
 static bool pieces(size_t size, int pe)
 {
     size_t at = 0;
@@ -82,20 +82,21 @@ static bool pieces(size_t size, int pe)
     return filled(dst, size, pe);
 }
 
-/* Checks that PE 0 has written each place of a rate figure at the last PE. */
+/* After a message rate: checks on the last PE that PE 0 has written every piece of dst. The other
+ * PEs check nothing, and return true. */
 static bool check_rate(size_t size)
 {
     return me != npes - 1 || pieces(size, 0);
 }
 
-/* Checks that each PE of the second half was written by its partner, at each place of a rate
- * figure. */
+/* The same where pairs of PEs send: each PE of the second half checks what its partner has written.
+ */
 static bool check_pairs_rate(size_t size)
 {
     return me < npes - npes / 2 || pieces(size, partner);
 }
 
-/* Checks that PE 0 has read each place of a rate figure from the last PE. */
+/* After a rate of gets: checks on PE 0 that it has read every piece from the last PE. */
 static bool check_get_rate(size_t size)
 {
     return me != 0 || pieces(size, peer);

@@ -136,7 +136,8 @@ func (p *Producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Poin
 // returns Pending: see network.Rings.
 func (p *Producers) Quiet(ticket *uint64) call.Status { return p.served.Quiet(ticket) }
 
-// CloseRings waits until the pushed operations are complete, and closes the rings of threads.
+// CloseRings waits until the pushed operations are complete, and closes the rings of GPU
+// threads and of host threads.
 func (p *Producers) CloseRings() error {
 	p.served.Finish()
 	p.DriverWatch.Serve(nil)

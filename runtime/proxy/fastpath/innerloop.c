@@ -257,7 +257,7 @@ static inline uint64_t value32(const uint64_t *w)
 }
 
 /* Posts the operation at position *p of a ring, and moves *p past it and past the puts that are
- * merged with it, at most that many operations in all. */
+ * merged with it: at most `most` operations in all. Returns how many, NOT_THERE or NOT_SIMPLE. */
 static inline int take(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r,
                        uint64_t *p, uint32_t most)
 {

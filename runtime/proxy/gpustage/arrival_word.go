@@ -82,8 +82,9 @@ type word struct {
 	slot  uint16
 }
 
-// begin is called at the beginning of a turn in which messages wait: this turn may take Alone,
-// unless an earlier one holds it still.
+// begin is called when the engine begins to apply the messages that have arrived. Then it may take
+// Alone, by which one engine of the PE at a time changes words of GPU memory in steps, unless it
+// still holds it.
 func (w *words) begin() {
 	if w.alone != nil && !w.mine {
 		w.fresh = true
