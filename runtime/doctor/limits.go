@@ -77,6 +77,21 @@ func (s *System) locked(cfg *config.Config) []Finding {
 	return []Finding{Well(subject, "%s, enough for a heap of SHMEM_SYMMETRIC_SIZE=%s", config.FormatSize(n), config.FormatSize(cfg.SymmetricSize))}
 }
 
+// hugePages reports whether heaps may have huge pages.
+func (s *System) hugePages(*config.Config) []Finding {
+	const subject, file = "huge pages", "sys/kernel/mm/transparent_hugepage/shmem_enabled"
+	text, _ := s.text(file)
+	_, rest, _ := strings.Cut(text, "[")
+	switch chosen, _, ok := strings.Cut(rest, "]"); {
+	case !ok:
+		return nil // a kernel without them
+	case chosen == "never" || chosen == "deny":
+		return []Finding{Lack(subject, "as root: echo advise > /"+file+"; no job needs it", "heaps in main memory have pages of 4 KiB: %s is %s", file, chosen)}
+	default:
+		return []Finding{Well(subject, "heaps in main memory have them: %s is %s", file, chosen)}
+	}
+}
+
 // fewFiles is about the number of files that a PE needs in a job of some hundred PEs over tcp: a
 // socket for each PE on another host, and the program's own files.
 const fewFiles = 1024

@@ -22,7 +22,7 @@ func At(root string) *System { return &System{root} }
 func (s *System) Findings(cfg *config.Config) []Finding {
 	var all []Finding
 	for _, check := range []func(*config.Config) []Finding{
-		s.kernel, s.processors, s.memory, s.locked, s.files, s.tracing, s.nics, s.interfaces, s.gpus,
+		s.kernel, s.processors, s.memory, s.hugePages, s.locked, s.files, s.tracing, s.nics, s.interfaces, s.gpus,
 	} {
 		all = append(all, check(cfg)...)
 	}

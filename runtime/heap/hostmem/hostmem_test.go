@@ -462,8 +462,8 @@ func TestCloseGivesEverythingBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := countMappings(t); n != maps+1 {
-		t.Errorf("%d memory files are mapped, %d before", n, maps)
+	if n := countMappings(t); n <= maps {
+		t.Errorf("%d mappings of memory files, %d before", n, maps)
 	}
 	for range 2 {
 		if err := s.Close(); err != nil {

@@ -29,7 +29,10 @@ const (
 	// Page is the unit of sizes. A kernel with larger pages rounds them up further.
 	Page = 4096
 
-	minAlign = 2 << 20 // a huge page
+	// HugePage is the size of a huge page, where Page is that of a small one.
+	HugePage = 2 << 20
+
+	minAlign = HugePage
 	maxAlign = 1 << 30
 )
 

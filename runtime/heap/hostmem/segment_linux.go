@@ -74,7 +74,19 @@ func (s *Segment) Map() error {
 		return errors.Join(s.mapError(err), unmap(room, space))
 	}
 	s.base = base
+	s.adviseHugePages()
 	return errors.Join(unmap(room, before), unmap(unsafe.Add(base, p.Total()), p.Align-before))
+}
+
+// adviseHugePages lets the kernel back user heaps with huge pages, where its setting shmem_enabled
+// is advise or more. The internal areas, of which most is never touched, keep small pages: a huge
+// page takes its 2 MiB with the first byte. Without that setting the kernel ignores the advice, and
+// without huge pages it refuses it; both leave small pages.
+func (s *Segment) adviseHugePages() {
+	whole := s.plan.Heap / HugePage * HugePage
+	for rank := 0; rank < s.plan.PEs && whole > 0; rank++ {
+		_ = unix.Madvise(unsafe.Slice((*byte)(s.Heap(rank)), whole), unix.MADV_HUGEPAGE)
+	}
 }
 
 func (s *Segment) mapError(err error) error {
