@@ -38,7 +38,7 @@ type Figure struct {
 	Size       int64     `json:"size"`
 	PEs        int       `json:"pes"`
 	Path       string    `json:"path"`
-	NICs       int       `json:"nics,omitempty"` // that carried the job; 0 on one node
+	NICs       int       `json:"nic_count,omitempty"` // that carried the job; 0 on one node
 	Unit       string    `json:"unit"`
 	Until      string    `json:"until"`      // where the time of an operation ends
 	Iterations int64     `json:"iterations"` // of each batch
