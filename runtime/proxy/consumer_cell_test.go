@@ -21,7 +21,7 @@ func (j *ringJob) pushCell(pe int, op queue.Op, b []byte) {
 	j.until("room in the ring", func() bool { return rig.CellFree(p + n) })
 	cell := rig.Cell(p)
 	copy(cell, b)
-	op.Local, op.Length = address(cell), uint64(len(b))
+	op.Local, op.Length = j.address(cell), uint64(len(b))
 	rig.Store(p, &op)
 }
 

@@ -18,6 +18,7 @@ import (
 func TestConsumerRefuses(t *testing.T) {
 	const heap = 1 << 16
 	good := make([]byte, 64)
+	holdMemory(t, good)
 	for name, row := range map[string]struct {
 		op  queue.Op
 		say string

@@ -42,7 +42,7 @@ func TestConsumerAnswers(t *testing.T) {
 				op := queue.Op{Code: queue.CodeAMOWide, PE: uint32(a.pe), Dest: at(8192), Kind: uint8(fabric.OpFetchAdd), Width: 3, Value: 1}
 				if i/(pes-1)%2 == 1 {
 					a.into = make([]byte, length)
-					op = queue.Op{Code: queue.CodeGet, PE: uint32(a.pe), Dest: at(0), Local: address(a.into), Length: length}
+					op = queue.Op{Code: queue.CodeGet, PE: uint32(a.pe), Dest: at(0), Local: j.address(a.into), Length: length}
 				}
 				rig := j.rigs[0][a.ring]
 				a.reply, a.turn, _ = rig.Claim()
@@ -130,7 +130,7 @@ func TestConsumerRingsApart(t *testing.T) {
 			if i > 4*loop.WaitingMax {
 				t.Fatal("the consumer takes any number of operations for a PE without room")
 			}
-			op := queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: address(into), Length: 8}
+			op := queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: j.address(into), Length: 8}
 			if reply, _, ok := rig.Claim(); ok {
 				op.Want, op.Reply = 1, reply
 			}

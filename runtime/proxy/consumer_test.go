@@ -3,6 +3,7 @@ package proxy
 import (
 	"encoding/binary"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -173,7 +174,19 @@ func (j *ringJob) clean() {
 // at is the offset of a place in the user heap.
 func at(offset int) uint64 { return uint64(internal + offset) }
 
+// address is that of memory which something holds until the job ends.
 func address(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(&b[0]))) }
+
+// holdMemory holds memory until the test ends. A ring has only its address, which keeps neither the
+// collector from it nor a stack from moving, and an operation may read or write there when the test
+// has no more use for it.
+func holdMemory(t testing.TB, b []byte) { t.Cleanup(func() { runtime.KeepAlive(b) }) }
+
+// address is that of memory which the test holds for the job.
+func (j *ringJob) address(b []byte) uint64 {
+	holdMemory(j.t, b)
+	return address(b)
+}
 
 func stamp(b []byte, seed byte) {
 	for i := range b {
@@ -207,18 +220,18 @@ func TestConsumerOperations(t *testing.T) {
 			mine, theirs := j.pes[0].heap, j.pes[1].heap
 
 			stamp(mine[:300_000], 1)
-			j.push(0, 0, queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(mine), Length: 100})
-			j.push(0, 1, queue.Op{Code: queue.CodePut, PE: 1, Dest: at(4096), Local: address(mine), Length: 300_000})
+			j.push(0, 0, queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: j.address(mine), Length: 100})
+			j.push(0, 1, queue.Op{Code: queue.CodePut, PE: 1, Dest: at(4096), Local: j.address(mine), Length: 300_000})
 			outside := make([]byte, 5000)
 			stamp(outside, 9)
-			j.push(0, 0, queue.Op{Code: queue.CodePut, PE: 1, Dest: at(400_000), Local: address(outside), Length: 5000})
+			j.push(0, 0, queue.Op{Code: queue.CodePut, PE: 1, Dest: at(400_000), Local: j.address(outside), Length: 5000})
 			j.push(0, 0, queue.Op{Code: queue.CodeP, PE: 1, Dest: at(500_001), Width: 0, Value: 0xAB})
 			j.push(0, 0, queue.Op{Code: queue.CodeP, PE: 1, Dest: at(500_004), Width: 2, Value: 0x80000001})
 			j.push(0, 0, queue.Op{Code: queue.CodePWide, PE: 1, Dest: at(500_008), Value: 0xFEDCBA9876543210})
 			j.push(0, 0, queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(500_016), Size: 16, Value: 1 << 63, Value2: 3})
 			j.push(0, 1, queue.Op{Code: queue.CodeAMO, PE: 1, Dest: at(500_032), Kind: uint8(fabric.OpAdd), Width: 3, Value: ^uint64(4)}) // -5
 			j.push(0, 1, queue.Op{Code: queue.CodeAMOWide, PE: 1, Dest: at(500_032), Kind: uint8(fabric.OpAdd), Width: 3, Value: 1 << 40})
-			j.push(0, 1, queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(600_000), Local: address(mine), Length: 200_000,
+			j.push(0, 1, queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(600_000), Local: j.address(mine), Length: 200_000,
 				Kind: uint8(fabric.OpSet), Signal: 1<<63 | 5, SignalAt: at(500_040)})
 			j.push(0, 1, queue.Op{Code: queue.CodePBytes, PE: 1, Dest: at(500_049), Size: 3, Value: 0xFF030201})
 			j.push(0, 1, queue.Op{Code: queue.CodePSignal, PE: 1, Dest: at(500_056), Size: 11, Value: 1<<63 | 7, Value2: 0xFF0A0908,
@@ -249,19 +262,19 @@ func TestConsumerOperations(t *testing.T) {
 				t.Errorf("compare-and-swap fetched %#x, status %d, left %d", old, st, word(500_032))
 			}
 			back := make([]byte, 300_000)
-			if _, st := j.ask(0, 1, queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(4096), Local: address(back), Length: 300_000}); st != 0 || string(back) != string(mine[:300_000]) {
+			if _, st := j.ask(0, 1, queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(4096), Local: j.address(back), Length: 300_000}); st != 0 || string(back) != string(mine[:300_000]) {
 				t.Errorf("get: status %d", st)
 			}
 			source := make([]byte, 200_000)
 			stamp(source, 77)
 			want := string(source)
-			if _, st := j.ask(0, 0, queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(source), Length: 200_000}); st != 0 {
+			if _, st := j.ask(0, 0, queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: j.address(source), Length: 200_000}); st != 0 {
 				t.Errorf("put: status %d", st)
 			}
 			spoil(source) // the answer said that it may be reused
 			clear(back)
 			j.quiet(0, 0)
-			j.push(0, 0, queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(4096), Local: address(back), Length: 1000})
+			j.push(0, 0, queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(4096), Local: j.address(back), Length: 1000})
 			j.quiet(0, 1)
 			if string(theirs[:200_000]) != want || string(back[:1000]) != want[4096:5096] {
 				t.Error("after the second quiet something is missing")
@@ -316,7 +329,7 @@ func TestPlayedConsumerOrder(t *testing.T) {
 				s := sources[key]
 				binary.NativeEndian.PutUint64(s, uint64(i))
 				binary.NativeEndian.PutUint64(s[size-8:], uint64(i))
-				put := queue.Op{Code: queue.CodePut, PE: uint32(to), Local: address(s), Length: size, Dest: at(from*65536 + k*size*2)}
+				put := queue.Op{Code: queue.CodePut, PE: uint32(to), Local: j.address(s), Length: size, Dest: at(from*65536 + k*size*2)}
 				numberAt := at(from*65536 + blocks*size*2 + k*8)
 				rings := len(j.rigs[from])
 				switch j.rng.IntN(3) {
@@ -352,7 +365,7 @@ func TestConsumerMerges(t *testing.T) {
 		mine := j.pes[0].heap
 		stamp(mine[:320_000], 3)
 		for i := range uint64(32) {
-			j.rigs[0][0].Push(&queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0) + i*10_000, Local: address(mine) + i*10_000, Length: 10_000})
+			j.rigs[0][0].Push(&queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0) + i*10_000, Local: j.address(mine) + i*10_000, Length: 10_000})
 		}
 		j.quiet(0, 0)
 		if n := j.pes[0].Report.Count()[layout.Writes]; n != 1 {
@@ -375,8 +388,8 @@ func TestConsumerStuckPeer(t *testing.T) {
 		for i := range 600 {
 			mine[i] = byte(i) | 1
 			for to := uint32(1); to <= 2; to++ {
-				j.push(0, i%2, queue.Op{Code: queue.CodePut, PE: to, Dest: at(0) + uint64(i)*16, Local: address(mine[i:]), Length: 1})
-				j.push(0, i%2, queue.Op{Code: queue.CodePut, PE: to, Dest: at(65536), Local: address(mine), Length: 8000})
+				j.push(0, i%2, queue.Op{Code: queue.CodePut, PE: to, Dest: at(0) + uint64(i)*16, Local: j.address(mine[i:]), Length: 1})
+				j.push(0, i%2, queue.Op{Code: queue.CodePut, PE: to, Dest: at(65536), Local: j.address(mine), Length: 8000})
 			}
 		}
 		j.until("what is for PE 1 arrives", func() bool { return j.pes[1].heap[599*16] == mine[599] })
@@ -467,13 +480,13 @@ func TestConsumerAllocates(t *testing.T) {
 		rig := j.rigs[0][0]
 		mine := j.pes[0].heap
 		ops := []queue.Op{
-			{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(mine), Length: 16_384},
-			{Code: queue.CodePut, PE: 1, Dest: at(65536), Local: address(mine), Length: 100},
+			{Code: queue.CodePut, PE: 1, Dest: at(0), Local: j.address(mine), Length: 16_384},
+			{Code: queue.CodePut, PE: 1, Dest: at(65536), Local: j.address(mine), Length: 100},
 			{Code: queue.CodePWide, PE: 1, Dest: at(8), Value: 5},
 			{Code: queue.CodePBytes, PE: 1, Dest: at(16), Size: 16, Value: 5, Value2: 6},
 			{Code: queue.CodePSignal, PE: 1, Dest: at(16), Size: 9, Value: 5, Value2: 6, Kind: uint8(fabric.OpAdd), Signal: 1, SignalAt: at(40)},
 			{Code: queue.CodeAMO, PE: 1, Dest: at(8), Kind: uint8(fabric.OpAdd), Width: 3, Value: 1},
-			{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: address(mine), Length: 8192, Kind: uint8(fabric.OpAdd), Signal: 1, SignalAt: at(8)},
+			{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: j.address(mine), Length: 8192, Kind: uint8(fabric.OpAdd), Signal: 1, SignalAt: at(8)},
 			{Code: queue.CodeFence}, {Code: queue.CodeQuiet},
 		}
 		round := func() {

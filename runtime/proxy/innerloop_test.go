@@ -58,7 +58,7 @@ func TestSimple(t *testing.T) {
 		"put of nothing":  {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0)}, true},
 		"put, larger":     {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: mine, Length: 25}, true},
 		"signal, larger":  {queue.Op{Code: queue.CodePutSignal, PE: 1, Dest: at(0), Local: mine, Length: 25, Kind: uint8(fabric.OpSet), SignalAt: at(64)}, true},
-		"put from afar":   {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(far), Length: 8}, true},
+		"put from afar":   {queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: j.address(far), Length: 8}, true},
 		"get":             {queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: mine, Length: 8}, true},
 		"fetch":           {queue.Op{Code: queue.CodeAMOWide, PE: 1, Dest: at(0), Kind: uint8(fabric.OpFetchAdd), Width: 3, Want: 1}, true},
 		"quiet":           {queue.Op{Code: queue.CodeQuiet}, true},
@@ -118,7 +118,7 @@ func TestSimpleFar(t *testing.T) {
 	defer j.clean()
 	far := guarded(t, 1<<16)
 	stamp(far, 3)
-	put := queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(far), Length: 8}
+	put := queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: j.address(far), Length: 8}
 	for i, inC := range []int{0, 1, 1, 0, 1} {
 		if i == 3 {
 			if err := j.locals[0].Check(64, 8, false); err == nil { // this reads the list
@@ -133,7 +133,7 @@ func TestSimpleFar(t *testing.T) {
 		j.quiet(0, 0)
 		put.Local, put.Dest = put.Local+16, put.Dest+16
 	}
-	put.Local = address(far) + uint64(len(far)) - 7
+	put.Local = j.address(far) + uint64(len(far)) - 7
 	j.rigs[0][0].Push(&put)
 	j.quiet(0, 0)
 	if len(j.reports[0]) != 1 || !strings.Contains(j.reports[0][0].Error(), "cannot be read") {
@@ -226,7 +226,7 @@ func TestAsInGo(t *testing.T) {
 		var last queue.Op
 		for range 400 {
 			op := queue.Op{PE: 1 + rng.Uint32N(2), Dest: at(rng.IntN(small/8) * 8), Value: rng.Uint64(), Value2: rng.Uint64()}
-			local := address(mine) + rng.Uint64N(1024)
+			local := j.address(mine) + rng.Uint64N(1024)
 			switch rng.IntN(13) {
 			case 0, 1:
 				op.Code, op.Width, op.Dest = queue.CodeP, uint8(rng.IntN(3)), op.Dest+rng.Uint64N(4)

@@ -172,7 +172,7 @@ func TestStuckPE(t *testing.T) {
 		c.Stall(time.Millisecond)
 		into := make([]byte, 8)
 		for range loop.WaitingMax / 2 {
-			j.push(0, 0, queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: address(into), Length: 8})
+			j.push(0, 0, queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: j.address(into), Length: 8})
 		}
 		one := queue.Op{Code: queue.CodeAMOWide, PE: 2, Dest: at(8), Kind: uint8(fabric.OpFetchAdd), Width: 3, Value: 1}
 		need.Eventually(t, "a report", func() bool {
