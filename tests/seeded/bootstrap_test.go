@@ -100,4 +100,25 @@ var bootstrapDefects = []defect{
 		user: "init of 10,000 PEs takes 23 GB of the process that made the unique id",
 		by:   unit("./runtime/bootstrap/uid", "^TestRootMemory$"), says: `the root of 1000 members holds \d+ KiB for an answer of 228 KiB`,
 	},
+	{
+		id: "bootstrap/address-of-a-secret", file: "runtime/bootstrap/uid/session.go",
+		was:  "	h.Write(text)\n",
+		is:   "	h.Write(text[:7])\n",
+		user: "a pod joins another job with the same secret, which has got its PE 0's address",
+		by:   unit("./runtime/bootstrap/session", "^TestWrong$"), says: `another name: the PE has joined`,
+	},
+	{
+		id: "bootstrap/place-in-a-job", file: "runtime/bootstrap/session/session.go",
+		was:  "		m.Began()\n",
+		is:   "",
+		user: "a pod that replaces one of a running job is told to choose another number",
+		by:   unit("./runtime/bootstrap/session", "^TestTaken$"), says: `the place of a PE: .*there is a PE 1 already`,
+	},
+	{
+		id: "bootstrap/pe-that-came-and-went", file: "runtime/bootstrap/session/session.go",
+		was:  "	m.Abandon()\n	return nil, &tryError{err}\n",
+		is:   "	m.Abandon()\n	return nil, err\n",
+		user: "a job whose pod is replaced before all have come ends",
+		by:   unit("./runtime/bootstrap/session", "^TestReplaced$"), says: `PE 0: barrier 1: PE 1 .* cannot join`,
+	},
 }

@@ -18,7 +18,7 @@ import (
 //	PE:   magic 4, version 1, zeros 3, nonce 16
 //	root: magic 4, version 1, zeros 3, nonce 16, proof 32
 //	PE:   proof 32, claim 32
-//	root: status 1, zeros 3, length 4, received 8; then a text if the status is refused
+//	root: status 1, zeros 3, length 4, received 8, then a text unless the status is admitted
 const (
 	handshakeMagic   = "SHMC"
 	handshakeVersion = 1
@@ -28,15 +28,23 @@ const (
 	verdictLen       = 16
 	maxRefusal       = 4 << 10
 
-	admitted, refused = 0, 1
+	admitted, refused, refusedNow = 0, 1, 2
 )
 
-var errHandshake = errors.New("it does not speak for this unique id")
+var (
+	errHandshake = errors.New("it does not speak for this unique id")
+	// ErrSecret reports that the process at an address knows another secret.
+	ErrSecret = errors.New("it knows another secret")
+)
 
-// refusal is the error by which the root has said that a PE cannot join.
-type refusal struct{ text string }
+// Refusal is the root's own word that a PE cannot join.
+type Refusal struct {
+	Later bool // the place in this job is taken, but another job may begin there
+	text  string
+}
 
-func (r *refusal) Error() string { return r.text }
+// Error is the root's text.
+func (r *Refusal) Error() string { return r.text }
 
 // claim is the identity that a PE claims.
 type claim struct {
@@ -80,7 +88,7 @@ func greet(conn net.Conn, s *secret.Secret) (proof secret.Proof, err error) {
 		return proof, err
 	}
 	if !s.Check(b[openingLen:], "root", mine, theirs) {
-		return proof, errHandshake
+		return proof, ErrSecret
 	}
 	return s.Prove("pe", theirs, mine), nil
 }
@@ -107,14 +115,14 @@ func sendClaim(conn net.Conn, proof secret.Proof, me claim) (received uint64, er
 	}
 	n := binary.LittleEndian.Uint32(v[4:])
 	switch {
-	case v[0] > refused || n > maxRefusal:
+	case v[0] > refusedNow || n > maxRefusal:
 		return 0, errHandshake
-	case v[0] == refused:
+	case v[0] != admitted:
 		text := make([]byte, n)
 		if _, err := io.ReadFull(conn, text); err != nil {
 			return 0, err
 		}
-		return 0, &refusal{string(text)}
+		return 0, &Refusal{v[0] == refusedNow, string(text)}
 	}
 	return binary.LittleEndian.Uint64(v[8:]), nil
 }
@@ -156,6 +164,10 @@ func reply(conn net.Conn, received uint64, why error) error {
 	text := ""
 	if why != nil {
 		v[0] = refused
+		var no *Refusal
+		if errors.As(why, &no) && no.Later {
+			v[0] = refusedNow
+		}
 		text = why.Error()
 		text = text[:min(len(text), maxRefusal)]
 		binary.LittleEndian.PutUint32(v[4:], uint32(len(text)))

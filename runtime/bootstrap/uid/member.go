@@ -147,24 +147,39 @@ func (l *link) connect(limit time.Duration) (conn net.Conn, has uint64, err erro
 		if conn, has, err = l.attempt(ctx); err == nil {
 			return conn, has, nil
 		}
-		var no *refusal
-		if errors.As(err, &no) {
+		var no *Refusal
+		if errors.As(err, &no) && !(no.Later && l.me.fresh) {
 			return nil, 0, fmt.Errorf("the process that made the unique id refuses PE %d: %w", l.me.pe, err)
 		}
 		if last == nil || ctx.Err() == nil {
 			last = err
+		}
+		if l.conversation.ended() {
+			return nil, 0, last
 		}
 		select {
 		case <-time.After(pause):
 			continue
 		case <-ctx.Done():
 		}
-		// The caller may try again until the user's timeout is over, so name the longer of the two.
-		return nil, 0, fmt.Errorf("the process that made the unique id did not answer PE %d of %d, on host %s, within %v: %w "+
+		// The caller may try again until the time of the setting is over.
+		return nil, 0, &Unreached{last, fmt.Sprintf("the process that made the unique id did not answer PE %d of %d, on host %s, within %v: %v "+
 			"(see that it still runs and can be reached at one of these addresses; SHMEM_BOOTSTRAP_INTERFACE there names "+
-			"others, SHMEM_BOOTSTRAP_TIMEOUT waits longer; run shmem-doctor on both hosts)", l.me.pe, l.me.size, hostName(), max(limit, l.timeout), last)
+			"others, SHMEM_BOOTSTRAP_TIMEOUT waits longer; run shmem-doctor on both hosts)", l.me.pe, l.me.size, hostName(), max(limit, l.timeout), last)}
 	}
 }
+
+// Unreached reports that the root has not admitted a PE in time, and has not refused it for good.
+type Unreached struct {
+	Last error // of the attempts: a *Refusal, or what happened at each address
+	text string
+}
+
+// Error has the text of Last, too.
+func (e *Unreached) Error() string { return e.text }
+
+// Unwrap gives Last.
+func (e *Unreached) Unwrap() error { return e.Last }
 
 func hostName() string {
 	name, err := os.Hostname()
@@ -377,8 +392,49 @@ func (m *Member) Absent(pe libshmem.PE) bool { return m.client.Absent(pe) }
 // NewsFD implements bootstrap.Bootstrap: it is readable when a PE is lost or the job ends.
 func (m *Member) NewsFD() int { return m.client.NewsFD() }
 
-// Close implements bootstrap.Bootstrap. If the root is in this process, it waits until
-// the others have left, but no longer than the job's timeout.
+// Began notes, in the process of the root, that all PEs have come: a PE that is lost from now on is
+// not replaced.
+func (m *Member) Began() {
+	if r := m.link.root; r != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.began = true
+	}
+}
+
+// Missing are the PEs without a connection to the root, if it is in this process.
+func (m *Member) Missing() (pes []libshmem.PE) {
+	r := m.link.root
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for pe, c := range libshmem.ByPE(r.participants) {
+		if c == nil || !c.here {
+			pes = append(pes, pe)
+		}
+	}
+	return pes
+}
+
+// Abandon leaves a meeting that has failed, so that the PE can begin another one at the same
+// address. A root of this process ends when the other PEs know that the meeting has failed.
+func (m *Member) Abandon() {
+	if m.link.root != nil {
+		m.link.root.settle(lastWord)
+	}
+	m.link.conversation.drop(true)
+	if m.link.root != nil {
+		m.link.root.Close()
+	}
+	_ = m.client.Close() // nothing listens any more
+	<-m.link.heard
+	<-m.link.gone
+}
+
+// Close implements bootstrap.Bootstrap. Where the root is of this process, it waits
+// for the others to leave, as long as they may take to come.
 func (m *Member) Close() error {
 	err := m.explain(m.client.Close())
 	<-m.link.heard

@@ -61,8 +61,17 @@ func dialLinkLocal(ctx context.Context, d *net.Dialer, to netip.AddrPort) (net.C
 	return nil, err
 }
 
-// race tries the addresses, each shortly after the one before or when that has failed, and
-// returns the first connection over which the root proves that it knows the secret.
+// failures are the errors of all addresses.
+type failures struct {
+	texts []string
+	errs  []error
+}
+
+func (f *failures) Error() string   { return strings.Join(f.texts, "; ") }
+func (f *failures) Unwrap() []error { return f.errs }
+
+// race tries the addresses, each a little after the one before or when that has failed,
+// and returns the first at which the root answers.
 func race(ctx context.Context, addresses []netip.AddrPort, s *secret.Secret, dial dialer) (proven, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -91,13 +100,12 @@ func race(ctx context.Context, addresses []netip.AddrPort, s *secret.Secret, dia
 			}
 		}
 	}
-	errs := make([]string, len(addresses))
-	failed := 0
-	for begun := 0; failed < len(addresses); {
+	failed := &failures{texts: make([]string, len(addresses))}
+	for begun := 0; len(failed.errs) < len(addresses); {
 		var next <-chan time.Time
 		if begun < len(addresses) {
 			wait := stagger
-			if begun == failed {
+			if begun == len(failed.errs) {
 				wait = 0
 			}
 			t := time.NewTimer(wait)
@@ -116,18 +124,18 @@ func race(ctx context.Context, addresses []netip.AddrPort, s *secret.Secret, dia
 			if r.conn != nil {
 				r.conn.Close()
 			}
-			errs[r.at] = fmt.Sprintf("%v: %v", addresses[r.at], cause(r.err))
-			failed++
+			failed.texts[r.at] = fmt.Sprintf("%v: %v", addresses[r.at], cause(r.err))
+			failed.errs = append(failed.errs, r.err)
 		case <-ctx.Done():
-			for i := range errs {
-				if errs[i] == "" {
-					errs[i] = fmt.Sprintf("%v: no answer", addresses[i])
+			for i, text := range failed.texts {
+				if text == "" {
+					failed.texts[i] = fmt.Sprintf("%v: no answer", addresses[i])
 				}
 			}
-			return proven{}, fmt.Errorf("%s", strings.Join(errs, "; "))
+			return proven{}, failed
 		}
 	}
-	return proven{}, fmt.Errorf("%s", strings.Join(errs, "; "))
+	return proven{}, failed
 }
 
 // Answers reports whether the root of an id can be reached within the limit.

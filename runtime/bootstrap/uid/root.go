@@ -58,7 +58,8 @@ type Root struct {
 	meeting      *rendezvous.Meeting
 	first        libshmem.PE // PE that came first
 	participants []*participant
-	left         int // PEs that have left
+	left         int  // PEs that have left
+	began        bool // all PEs of a session have come
 	closed       bool
 }
 
@@ -66,7 +67,8 @@ type Root struct {
 type participant struct {
 	session      uint64
 	conversation *conversation
-	turn         sync.Mutex // held by the goroutine that serves the PE's connection
+	turn         sync.Mutex // one connection at a time
+	from         net.Addr   // of its first connection
 
 	// Root.mu guards the fields below.
 	gone  error       // why it may not connect again
@@ -202,7 +204,7 @@ func (r *Root) talk(conn net.Conn) {
 	if err != nil {
 		return // another program, or a connection that broke
 	}
-	c, err := r.admit(who)
+	c, err := r.admit(who, conn.RemoteAddr())
 	if errors.Is(err, errNext) {
 		return // the PE tries again
 	}
@@ -237,18 +239,28 @@ func (r *Root) talk(conn net.Conn) {
 // errNext is the error for a PE of a session's next job, which must wait for that job's root.
 var errNext = errors.New("the root is that of the job before")
 
-// admit finds or makes the participant that a PE claims to be, or returns why the PE may not join.
-func (r *Root) admit(who claim) (*participant, error) {
+// admit finds the participant that a PE claims to be, or returns why the PE may not be it.
+func (r *Root) admit(who claim, from net.Addr) (*participant, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errNext
+	}
 	if who.size < 1 || who.size > maxPEs || !who.pe.In(who.size) {
 		return nil, fmt.Errorf("it says that it is PE %d of %d (PEs are numbered from 0, and there are at most %d)", who.pe, who.size, maxPEs)
 	}
+	unknown := &Refusal{r.session, fmt.Sprintf("PE %d resumes a connection that is not known here", who.pe)}
 	if r.meeting == nil {
+		if !who.fresh {
+			return nil, unknown // of an earlier job of a session, perhaps of another size
+		}
 		// The PEs share a secret by the id, so none is sent over a network.
 		r.meeting = rendezvous.New(who.size, secret.Secret{}, r.send)
 		r.meeting.ReportAll = true
 		r.first, r.participants = who.pe, make([]*participant, who.size)
+	}
+	if err := r.takenLocked(who); err != nil {
+		return nil, err
 	}
 	// The jobs of a session share an id, but each has its own root. Otherwise PE 0 would wait for
 	// ever for PEs of the last job that have connected for the next one.
@@ -264,20 +276,50 @@ func (r *Root) admit(who claim) (*participant, error) {
 	case c != nil && c.session == who.session:
 		return c, c.gone
 	case !who.fresh:
-		return nil, fmt.Errorf("PE %d resumes a connection that is not known here", who.pe)
+		return nil, unknown
+	case c != nil && !c.done && r.session:
+		return nil, errNext // its connection has ended, and it may soon be given up
 	case c != nil && !c.done:
 		return nil, fmt.Errorf("there is a PE %d already (give each PE a number of its own, and each job an id of its own)", who.pe)
 	}
 	if c != nil {
 		r.left--
 	}
-	c = &participant{session: who.session, conversation: newConversation()}
+	c = &participant{session: who.session, conversation: newConversation(), from: from}
 	c.timer = time.AfterFunc(r.patience, guard.Func("the bootstrap", func() { r.lose(who.pe, c) }))
 	r.participants[who.pe] = c
 	return c, nil
 }
 
-// send queues a frame for a PE.
+// takenLocked refuses a process in a session whose place another one has, or had when the job began.
+// It may wait for the next job: Kubernetes, for example, starts the successor of a pod while the pod
+// still ends, and starts all pods of a job again when one has failed.
+func (r *Root) takenLocked(who claim) error {
+	if !r.session || !who.fresh || len(r.participants) != who.size {
+		return nil
+	}
+	c := r.participants[who.pe]
+	switch {
+	case c == nil || c.session == who.session || c.done && c.gone == nil:
+		return nil
+	case c.gone != nil && r.began:
+		return &Refusal{true, fmt.Sprintf("the job has begun, and its PE %d, at %s, is lost; no other process takes its place", who.pe, host(c.from))}
+	case c.here && r.began:
+		return &Refusal{true, fmt.Sprintf("the job has begun, and its PE %d is at %s", who.pe, host(c.from))}
+	case c.here:
+		return &Refusal{true, fmt.Sprintf("there is a PE %d already, at %s (give each PE a number of its own)", who.pe, host(c.from))}
+	}
+	return nil
+}
+
+// host is the address without the port.
+func host(a net.Addr) string {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap().String()
+	}
+	return "the host of the process that made the unique id"
+}
+
 func (r *Root) send(pe libshmem.PE, frame []byte) {
 	r.mu.Lock()
 	c := r.participants[pe]
@@ -430,7 +472,7 @@ func newSession() uint64 {
 // settle waits until all PEs have received all frames for them, but no longer than limit.
 func (r *Root) settle(limit time.Duration) {
 	r.mu.Lock()
-	participants := r.participants
+	participants := slices.Clone(r.participants)
 	r.mu.Unlock()
 	end := time.Now().Add(limit)
 	for _, c := range participants {

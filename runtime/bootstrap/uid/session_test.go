@@ -20,7 +20,7 @@ func TestSessionAgain(t *testing.T) {
 	}
 	address := l.Addr().String()
 	l.Close()
-	id, err := Session(address)
+	id, err := Session(t.Context(), Place{Address: address}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"libshmem/runtime/bootstrap/plugin"
 	"libshmem/runtime/bootstrap/pmi"
 	"libshmem/runtime/bootstrap/pmix"
+	"libshmem/runtime/bootstrap/session"
 	"libshmem/runtime/bootstrap/singleton"
 	"libshmem/runtime/bootstrap/slurm"
 	"libshmem/runtime/bootstrap/uid"
@@ -234,7 +235,7 @@ func UniqueID(environ []string) (uid.ID, error) {
 		return uid.ID{}, err
 	}
 	if cfg.BootstrapSession != "" {
-		return uid.Session(cfg.BootstrapSession)
+		return session.UniqueID(uid.Place{Address: cfg.BootstrapSession}, cfg.BootstrapTimeout)
 	}
 	_, id, err := uid.NewRoot(filter(cfg))
 	return id, err

@@ -1,0 +1,246 @@
+// Package session brings together PEs that know nothing of each other but the name of PE 0's host
+// and a port there, as the pods of a job in Kubernetes do. The rest is runtime/bootstrap/uid.
+//
+// Nothing has to be there when a PE comes: the name may not resolve yet, it may resolve to another
+// address a moment later, and PEs that have come may be replaced. Until all PEs have met, each PE
+// therefore tries again, from the name on, where a try fails. After that the job is one of uid, and
+// a process that comes late for a place in it learns that the place is taken.
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"libshmem"
+	"libshmem/runtime/bootstrap"
+	"libshmem/runtime/bootstrap/uid"
+	"libshmem/runtime/guard"
+	"libshmem/runtime/shmerr"
+)
+
+// Env is the setting with the address.
+const Env = "SHMEM_BOOTSTRAP_SESSION"
+
+// Options are a PE's inputs.
+type Options struct {
+	Place   uid.Place
+	PE      libshmem.PE
+	Size    int
+	Timeout time.Duration     // for the others to come, above 0
+	GoesOn  bool              // as uid.Options.GoesOn
+	Warn    func(text string) // gets the reason of a wait that lasts
+}
+
+const (
+	// pause lies between two tries.
+	pause = 200 * time.Millisecond
+	// try is the time to reach PE 0 at the addresses of its name, before the name is resolved again.
+	try = 2 * time.Second
+	// quiet is the time that a PE waits without saying what it waits for.
+	quiet = 10 * time.Second
+	// shortest is the number of characters of a secret. A process that reaches PE 0 gets a proof
+	// that PE 0 knows the secret, and can try secrets against it.
+	shortest = 16
+)
+
+// Join brings this PE together with the others.
+func Join(o Options) (*uid.Member, error) {
+	w := &wait{Options: o, since: time.Now(), said: map[string]bool{}}
+	for {
+		m, err := w.attempt()
+		if err == nil {
+			return m, nil
+		}
+		if over(err) || time.Since(w.since) >= o.Timeout {
+			return nil, w.explain(err)
+		}
+		w.report(err)
+		time.Sleep(min(pause, o.Timeout))
+	}
+}
+
+// over reports whether another try is of no use.
+func over(err error) bool {
+	var missing *bootstrap.MissingError
+	var failed *tryError
+	return errors.As(err, &missing) || !errors.As(err, &failed)
+}
+
+// occupied reports whether another process has the place of this one. A PE whose connection is unknown
+// to a new PE 0 is refused, too, but its next try is a new beginning.
+func occupied(err error) bool {
+	var unreached *uid.Unreached
+	var no *uid.Refusal
+	return errors.As(err, &unreached) && errors.As(unreached.Last, &no)
+}
+
+// tryError is an error after which the next try may be a success.
+type tryError struct{ error }
+
+func (e *tryError) Unwrap() error { return e.error }
+
+// wait is the wait of one PE for the others.
+type wait struct {
+	Options
+	since time.Time
+	said  map[string]bool // reasons that were reported
+}
+
+func (w *wait) attempt() (*uid.Member, error) {
+	ctx, cancel := context.WithDeadline(context.Background(), w.since.Add(w.Timeout))
+	defer cancel()
+	id, err := uid.Session(ctx, w.Place, w.PE == 0)
+	var unresolved *uid.NameError
+	if errors.As(err, &unresolved) {
+		return nil, &tryError{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := uid.Join(uid.Options{
+		ID: id, PE: w.PE, Size: w.Size, Connect: min(try, w.Timeout), Timeout: w.Timeout, GoesOn: w.GoesOn, Name: "session",
+	})
+	var no *uid.Refusal
+	var deaf *uid.ListenError
+	switch {
+	case err == nil:
+	case errors.As(err, &deaf), errors.As(err, &no) && !no.Later:
+		return nil, err
+	default:
+		return nil, &tryError{err}
+	}
+	stop := w.reportMissing(m)
+	err = m.Barrier()
+	stop()
+	if err == nil {
+		m.Began()
+		return m, nil
+	}
+	m.Abandon()
+	return nil, &tryError{err}
+}
+
+// explain makes the last error one that names the place and a remedy.
+func (w *wait) explain(err error) error {
+	var missing *bootstrap.MissingError
+	var failed *tryError
+	if errors.As(err, &missing) || !errors.As(err, &failed) {
+		return err
+	}
+	why, remedy := w.reason(err)
+	host, herr := os.Hostname()
+	if herr != nil {
+		host = "without a name"
+	}
+	return &shmerr.Error{
+		Op: "join job", Object: fmt.Sprintf("PE %d of %d, on host %s", w.PE, w.Size, host),
+		Cause:  fmt.Errorf("it waited %v for PE 0 at %s: %w", w.Timeout, w.Place.Address, why),
+		Remedy: remedy,
+	}
+}
+
+// reason is the cause of a failed try, and its remedy.
+func (w *wait) reason(err error) (why error, remedy string) {
+	var unresolved *uid.NameError
+	var unreached *uid.Unreached
+	switch {
+	case errors.As(err, &unresolved):
+		return unresolved, "see that " + Env + " has the name of PE 0's host; in Kubernetes, that the headless service exists, " +
+			"publishes addresses that are not ready, and is the subdomain of the pods; SHMEM_BOOTSTRAP_TIMEOUT waits longer"
+	case occupied(err):
+		errors.As(err, &unreached)
+		return unreached.Last, "see which other process has this number; a PE that has ended is not replaced: start all PEs again"
+	case errors.Is(err, uid.ErrSecret):
+		errors.As(err, &unreached)
+		return unreached.Last, "give all PEs the same " + Env + " and the same SHMEM_BOOTSTRAP_SECRET"
+	case errors.As(err, &unreached):
+		return unreached.Last, "see that PE 0 runs, and that no firewall or NetworkPolicy keeps this host from the port; SHMEM_BOOTSTRAP_TIMEOUT waits longer"
+	}
+	return err, "see why that PE has ended; SHMEM_BOOTSTRAP_TIMEOUT waits longer"
+}
+
+// report says why the PE waits: at once where waiting alone is unlikely to help, else when it has
+// waited for a while.
+func (w *wait) report(err error) {
+	if !occupied(err) && !errors.Is(err, uid.ErrSecret) && time.Since(w.since) < quiet {
+		return
+	}
+	why, remedy := w.reason(err)
+	w.say(fmt.Sprintf("PE %d waits for PE 0 at %s: %v (%s)", w.PE, w.Place.Address, why, remedy))
+}
+
+func (w *wait) say(text string) {
+	if w.Warn != nil && !w.said[text] {
+		w.said[text] = true
+		w.Warn(text)
+	}
+}
+
+// reportMissing has PE 0 name the PEs that have not come, when it has waited for a while. The
+// function that it returns ends that.
+func (w *wait) reportMissing(m *uid.Member) (stop func()) {
+	if w.PE != 0 {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	guard.Go("the bootstrap", func() {
+		defer close(ended)
+		select {
+		case <-done:
+		case <-time.After(quiet):
+			if missing := m.Missing(); len(missing) > 0 {
+				w.say(fmt.Sprintf("PE 0 at %s waits for %s (see why they are late; it gives up after %v)", w.Place.Address, shmerr.PEs(missing), w.Timeout))
+			}
+		}
+	})
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+// UniqueID is the id of the job that meets at a place, for a program that gives it to each PE
+// itself. It waits until the name of the place resolves.
+func UniqueID(p uid.Place, timeout time.Duration) (uid.ID, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	for {
+		id, err := uid.Session(ctx, p, false)
+		var unresolved *uid.NameError
+		if !errors.As(err, &unresolved) {
+			return id, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return id, fmt.Errorf("make unique id: session %q: %w (see that %s has the name of PE 0's host; SHMEM_BOOTSTRAP_TIMEOUT waits longer than %v)",
+				p.Address, err, Env, timeout)
+		}
+	}
+}
+
+// Secret is the secret of the settings, one of which may be set: the text itself, or a file that has
+// it. "": none.
+func Secret(text, file string) (string, error) {
+	from := "SHMEM_BOOTSTRAP_SECRET"
+	if file != "" {
+		if text != "" {
+			return "", fmt.Errorf("join job: SHMEM_BOOTSTRAP_SECRET and SHMEM_BOOTSTRAP_SECRET_FILE are both set (unset one of them)")
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("join job: read the secret of SHMEM_BOOTSTRAP_SECRET_FILE: %w (mount the file with it, readable by this user)", err)
+		}
+		text, from = string(b), "the file of SHMEM_BOOTSTRAP_SECRET_FILE, "+file+","
+	}
+	trimmed := strings.TrimSpace(text)
+	if n := utf8.RuneCountInString(trimmed); n < shortest && (file != "" || text != "") {
+		return "", fmt.Errorf("join job: %s has %d characters, at least %d are needed (use 32 random hexadecimal digits)", from, n, shortest)
+	}
+	return trimmed, nil
+}
