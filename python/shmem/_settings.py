@@ -54,6 +54,8 @@ SETTINGS = frozenset(
         "SHMEM_BOOTSTRAP_NPES",
         "SHMEM_BOOTSTRAP_PE",
         "SHMEM_BOOTSTRAP_PLUGIN",
+        "SHMEM_BOOTSTRAP_SECRET",
+        "SHMEM_BOOTSTRAP_SECRET_FILE",
         "SHMEM_BOOTSTRAP_SESSION",
         "SHMEM_BOOTSTRAP_TIMEOUT",
         "SHMEM_HOST_ID",
@@ -113,7 +115,17 @@ class Settings(TypedDict, total=False):
     bind: Literal["auto", "off", "proxy", "pe"] | None
     bootstrap: (
         Literal[
-            "auto", "uid", "mpi", "launcher", "file", "plugin", "pmix", "pmi", "slurm", "singleton"
+            "auto",
+            "uid",
+            "mpi",
+            "launcher",
+            "file",
+            "session",
+            "plugin",
+            "pmix",
+            "pmi",
+            "slurm",
+            "singleton",
         ]
         | None
     )
@@ -124,6 +136,8 @@ class Settings(TypedDict, total=False):
     bootstrap_npes: int | None
     bootstrap_pe: int | None
     bootstrap_plugin: str | None
+    bootstrap_secret: str | None
+    bootstrap_secret_file: str | None
     bootstrap_session: str | None
     bootstrap_timeout: float | None
     host_id: str | None

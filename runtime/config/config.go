@@ -61,7 +61,7 @@ type Config struct {
 	BootstrapFile      FileConfig
 	BootstrapInterface string // as given
 	BootstrapPlugin    string
-	BootstrapSession   string // HOST:PORT, as given
+	BootstrapSession   SessionConfig
 	BootstrapTimeout   time.Duration
 	HostID             string
 
@@ -71,7 +71,15 @@ type Config struct {
 	values []Value
 }
 
-// LauncherConfig has the settings by which shmemrun describes the job to its PEs.
+// SessionConfig is the address at which PEs meet without a launcher. The numbers of PEs are in
+// FileConfig.
+type SessionConfig struct {
+	Address    string // HOST:PORT, as given; "": none
+	Secret     string // as given
+	SecretFile string // that has the secret
+}
+
+// LauncherConfig is shmemrun's message to its PEs.
 type LauncherConfig struct {
 	FD      int // -1: there is no launcher
 	PE      libshmem.PE

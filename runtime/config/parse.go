@@ -79,6 +79,9 @@ func parse(environ []string, nvshmem bool) (*Config, []Warning, error) {
 			v = Value{Setting: s, Text: s.Default}
 		}
 		s.set(c, p)
+		if s.Secret && v.From != "" {
+			v.Text = notShown
+		}
 		c.values = append(c.values, v)
 	}
 	if n, err := growth(env[maxMemory]); nvshmem && err == nil {
@@ -225,6 +228,9 @@ func (s *Setting) parse(text string) (p parsed, err error) {
 	}
 	return p, err
 }
+
+// notShown stands in the place of a secret.
+const notShown = "(not shown)"
 
 // everything is the word of a List for all of its Choices.
 const everything = "all"

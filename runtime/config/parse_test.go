@@ -224,6 +224,23 @@ func TestPrintShowsValueOriginAndDefault(t *testing.T) {
 
 // Of another library's variables the words are its own; one that it has and this has not
 // is no reason to end a job.
+func TestSecretIsNotShown(t *testing.T) {
+	const secret = "0123456789abcdef"
+	c, _, err := Parse([]string{"SHMEM_BOOTSTRAP_SECRET=" + secret})
+	var b strings.Builder
+	if err = errors.Join(err, c.Print(&b)); err != nil || c.BootstrapSession.Secret != secret {
+		t.Fatalf("%q, %v", c.BootstrapSession.Secret, err)
+	}
+	if strings.Contains(b.String(), secret) || !strings.Contains(b.String(), "SHMEM_BOOTSTRAP_SECRET=(not shown)  [from SHMEM_BOOTSTRAP_SECRET]") {
+		t.Errorf("the secret is shown:\n%s", &b)
+	}
+	for _, v := range c.Values() {
+		if v.Text == secret {
+			t.Errorf("the secret is shown: %s", v.Name)
+		}
+	}
+}
+
 func TestForeignWords(t *testing.T) {
 	for _, c := range []struct {
 		env    string

@@ -54,6 +54,7 @@ type Setting struct {
 	Foreign  foreign  // the words of Aliases that another library defines
 	Min, Max float64  // Size, Seconds, Integer: the range, both ends allowed
 	PowerOf2 bool     // Integer: no other value in the range is taken
+	Secret   bool     // its value is never shown
 	Category Category
 	Since    string // the release that brought it
 	Text     string // its effect, in one sentence or two
@@ -294,8 +295,8 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.Bind = Bind(v.index) },
 	},
 	{
-		Name: "SHMEM_BOOTSTRAP", Kind: Choice, Default: "auto", Choices: []string{"auto", "uid", "mpi", "launcher", "file", "plugin", "pmix", "pmi", "slurm", "singleton"}, Category: Launch, Since: "0.1",
-		Text: "How the PEs of a job find each other. uid: by the unique id that the program gives to shmemx_init_attr; mpi: by the communicator that it gives there, or MPI_COMM_WORLD if MPI is initialised; launcher: by shmemrun; file: by SHMEM_BOOTSTRAP_FILE; plugin: by SHMEM_BOOTSTRAP_PLUGIN; pmix: by the PMIx server of mpirun and srun --mpi=pmix; pmi: by the PMI-1 protocol of mpiexec.hydra and srun --mpi=pmi2; slurm: by the variables of srun --mpi=none; singleton: a job of one PE; auto: the first of these, singleton last, that matches how the process was started; the banner names it.",
+		Name: "SHMEM_BOOTSTRAP", Kind: Choice, Default: "auto", Choices: []string{"auto", "uid", "mpi", "launcher", "file", "session", "plugin", "pmix", "pmi", "slurm", "singleton"}, Category: Launch, Since: "0.1",
+		Text: "How the PEs of a job find each other. uid: by the unique id that the program gives to shmemx_init_attr; mpi: by the communicator that it gives there, or MPI_COMM_WORLD if MPI is initialised; launcher: by shmemrun; file: by SHMEM_BOOTSTRAP_FILE; session: at SHMEM_BOOTSTRAP_SESSION; plugin: by SHMEM_BOOTSTRAP_PLUGIN; pmix: by the PMIx server of mpirun and srun --mpi=pmix; pmi: by the PMI-1 protocol of mpiexec.hydra and srun --mpi=pmi2; slurm: by the variables of srun --mpi=none; singleton: a job of one PE; auto: the first of these, singleton last, that matches how the process was started; the banner names it.",
 		set:  func(c *Config, v parsed) { c.Bootstrap = Bootstrap(strings.ToLower(v.text)) },
 	},
 	{
@@ -320,12 +321,12 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_NPES", Kind: Integer, Default: "0", Min: 0, Max: 1 << 20, Category: Launch, Since: "0.1",
-		Text: "With SHMEM_BOOTSTRAP_FILE: the number of PEs.",
+		Text: "With SHMEM_BOOTSTRAP_FILE or SHMEM_BOOTSTRAP_SESSION: the number of PEs. In a session WORLD_SIZE takes its place if it is not set.",
 		set:  func(c *Config, v parsed) { c.BootstrapFile.NPEs = v.num },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_PE", Kind: Integer, Default: "-1", Min: -1, Max: 1<<20 - 1, Category: Launch, Since: "0.1",
-		Text: "With SHMEM_BOOTSTRAP_FILE: the number of this PE, from 0.",
+		Text: "With SHMEM_BOOTSTRAP_FILE or SHMEM_BOOTSTRAP_SESSION: the number of this PE, from 0. If it is not set, a session takes RANK where WORLD_SIZE is set, as torchrun sets both, and else JOB_COMPLETION_INDEX, which Kubernetes sets in the pods of an indexed Job.",
 		set:  func(c *Config, v parsed) { c.BootstrapFile.PE = libshmem.PE(v.num) },
 	},
 	{
@@ -334,9 +335,19 @@ var Table = []Setting{
 		set:  func(c *Config, v parsed) { c.BootstrapPlugin = v.text },
 	},
 	{
+		Name: "SHMEM_BOOTSTRAP_SECRET", Kind: Text, Secret: true, Category: Launch, Since: "0.2",
+		Text: "With SHMEM_BOOTSTRAP_SESSION: a text of 16 characters or more that only the PEs of the job know, the same for all of them. Only a process that knows it can join. White space around it does not count, and nothing prints it.",
+		set:  func(c *Config, v parsed) { c.BootstrapSession.Secret = v.text },
+	},
+	{
+		Name: "SHMEM_BOOTSTRAP_SECRET_FILE", Kind: Text, Category: Launch, Since: "0.2",
+		Text: "With SHMEM_BOOTSTRAP_SESSION: a file with the text of SHMEM_BOOTSTRAP_SECRET, for example of a mounted Secret of Kubernetes. Programs that a PE starts do not inherit the text then.",
+		set:  func(c *Config, v parsed) { c.BootstrapSession.SecretFile = v.text },
+	},
+	{
 		Name: "SHMEM_BOOTSTRAP_SESSION", Aliases: []string{"NVSHMEM_BOOTSTRAP_UID_SESSION_ID"}, Kind: Text, Category: Launch, Since: "0.1",
-		Text: "HOST:PORT, an address of the host of PE 0 and a port that is free there. Each process that asks for a unique id gets the id of the job that meets there, so that a program need not distribute one; it has no secret, and every process that reaches the port can join. Empty makes a new id each time.",
-		set:  func(c *Config, v parsed) { c.BootstrapSession = v.text },
+		Text: "HOST:PORT, a name or an address of the host of PE 0 and a port that is free there. With the numbers of the PE and of the PEs (SHMEM_BOOTSTRAP_PE, SHMEM_BOOTSTRAP_NPES, or variables that take their place) PEs without a launcher meet there (docs/guides/bootstrap.md). Each process that asks for a unique id gets the id of the job that meets there, so that a program need not distribute one. Without SHMEM_BOOTSTRAP_SECRET every process that reaches the port can join. Empty makes a new id each time.",
+		set:  func(c *Config, v parsed) { c.BootstrapSession.Address = v.text },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_TIMEOUT", Kind: Seconds, Default: "60", Min: 0.001, Max: maxWait, Category: Launch, Since: "0.1",

@@ -121,4 +121,18 @@ var bootstrapDefects = []defect{
 		user: "a job whose pod is replaced before all have come ends",
 		by:   unit("./runtime/bootstrap/session", "^TestReplaced$"), says: `PE 0: barrier 1: PE 1 .* cannot join`,
 	},
+	{
+		id: "bootstrap/rank-in-a-pod", file: "runtime/job/place/session.go",
+		was:  "			peFrom = envRank\n",
+		is:   "",
+		user: "all workers of torchrun in a pod have the same number",
+		by:   unit("./runtime/job/place", "^TestSessionNumbers$"), says: `torchrun in a pod: PE 2 of 12`,
+	},
+	{
+		id: "bootstrap/secret-is-shown", file: "runtime/config/parse.go",
+		was:  "		if s.Secret && v.From != \"\" {",
+		is:   "		if s.Secret && v.From == \"\" {",
+		user: "SHMEM_INFO and shmem-info --env print the secret of the job",
+		by:   unit("./runtime/config", "^TestSecretIsNotShown$"), says: `the secret is shown`,
+	},
 }

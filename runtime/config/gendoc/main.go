@@ -195,14 +195,18 @@ func pythonType(s *config.Setting) []string {
 	panic(fmt.Sprintf("%s: no type of Python for a %s", s.Name, s.Kind))
 }
 
-// wrapped writes a field and its type as the formatter of Python does: on one line, or, if that is
-// too long, with the words of its Literal on a line of their own.
+// wrapped writes the type of a field as the formatter of Python does: on one line, or, where that is
+// too long, with the words of its Literal on a line of their own, or on one each.
 func wrapped(name string, kinds []string) string {
 	const width = 100
 	if line := name + strings.Join(kinds, " | "); len(line) <= width {
 		return line
 	}
 	words := strings.TrimSuffix(strings.TrimPrefix(kinds[0], "Literal["), "]")
-	return strings.TrimSuffix(name, " ") + " (\n        Literal[\n            " + words + "\n        ]\n        | " +
+	const indent = "            "
+	if len(indent+words) > width {
+		words = strings.ReplaceAll(words, ", ", ",\n"+indent) + ","
+	}
+	return strings.TrimSuffix(name, " ") + " (\n        Literal[\n" + indent + words + "\n        ]\n        | " +
 		strings.Join(kinds[1:], " | ") + "\n    )"
 }

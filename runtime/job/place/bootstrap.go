@@ -50,6 +50,7 @@ var bootstraps = []candidate{
 	{"mpi", signOfMPI, "call MPI_Init before", openMPI, nil},
 	{"launcher", func(s *surroundings) string { return s.set(launcher.EnvFD) }, "start the program with shmemrun", openLauncher, nil},
 	{"file", func(s *surroundings) string { return s.set(file.Env) }, "set SHMEM_BOOTSTRAP_FILE, SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES", openFile, []string{"SHMEM_BOOTSTRAP_PE", file.Env}},
+	{"session", signOfSession, "set SHMEM_BOOTSTRAP_SESSION, SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES", openSession, []string{"SHMEM_BOOTSTRAP_PE", envRank, envIndex, session.Env}},
 	{"plugin", func(s *surroundings) string { return s.set(plugin.Env) }, "set SHMEM_BOOTSTRAP_PLUGIN", openPlugin, nil},
 	{"pmix", func(s *surroundings) string { return s.set(pmix.EnvNamespace, pmix.EnvRank) }, "start the program with mpirun of Open MPI or srun --mpi=pmix", openPMIx, []string{pmix.EnvNamespace, pmix.EnvRank}},
 	{"pmi", signOfPMI, "start the program with mpiexec.hydra or srun --mpi=pmi2", openPMI, []string{pmi.EnvFD, pmi.EnvRank, pmi.EnvPort, pmi.EnvID}},
@@ -234,8 +235,12 @@ func UniqueID(environ []string) (uid.ID, error) {
 	if err != nil {
 		return uid.ID{}, err
 	}
-	if cfg.BootstrapSession != "" {
-		return session.UniqueID(uid.Place{Address: cfg.BootstrapSession}, cfg.BootstrapTimeout)
+	if cfg.BootstrapSession.Address != "" {
+		place, err := sessionPlace(cfg)
+		if err != nil {
+			return uid.ID{}, err
+		}
+		return session.UniqueID(place, cfg.BootstrapTimeout)
 	}
 	_, id, err := uid.NewRoot(filter(cfg))
 	return id, err
