@@ -94,7 +94,7 @@ func table(full bool) ([]stage, error) {
 		{"set-up", "build", .8, minutes(15), programs + in("./tests/setup")},
 		{"installation", "build", .8, minutes(15), programs + in("./tests/install")},
 		{"layouts", "build", .8, minutes(15), programs + "./tests/abi"},
-		{"starts", "build", .5, minutes(15), pes + "./tests/start"},
+		{"starts", "build", .5, minutes(15), pes + "./tests/start ./tests/pods"},
 		{"doctor", "build", .5, minutes(15), pes + "./tests/doctor"},
 		{"examples", "build", .5, minutes(15), pes + "./tests/examples"},
 		{"daemons", "build", .5, minutes(15), pes + "./tests/daemons"},

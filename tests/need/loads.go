@@ -53,6 +53,7 @@ var loads = map[string]load{
 	"connections":        {20, 1_000, "endpoints of a process that connect with one (fabric/ofi, TestManyConnections)"},
 	"wire":               {20, 5_000, "changes of a bit on the wire, in handshakes and in what goes by a connection (fabric/ofi, TestChangedHandshake and TestChangedBytes)"},
 	"attacks":            {2, 300, "attacks on jobs by root on the wire, for each of four providers (tests/wire, TestAttacks)"},
+	"late pods":          {1, 30, "seconds by which a pod comes late (tests/pods)"},
 	"hosts":              {2, 8, "hosts with an sshd each, on which shmemrun starts PEs (tests/hosts)"},
 	"PEs":                {100, 1000, "PEs of a job on a simulated network (runtime/proxy, TestSimScale)"},
 }
@@ -68,6 +69,7 @@ var left = map[string]string{
 	"engines":              "up to 128 engines are one job within a process, and jobs of 8 and 33 PEs have one or four NICs of one fabric; in make test-full 256 engines, too, and both fabrics (tests/efa)",
 	"bad calls":            "calls with bad arguments that end the job run on one node; in make test-full between two hosts, too (tests/bad)",
 	"browser":              "a browser opens the page of a report where one is installed; make test-full installs chromium (cmd/internal/tracereport, TestPage)",
+	"lost nodes":           "pods end before all have come, with a word of their kernel; in make test-full without one, too (tests/pods)",
 	"causes between hosts": "six causes of a bad network between hosts are played; in make test-full eleven (tests/doctor, TestCauses)",
 	"installed examples":   "two installed examples are built with the installed Makefile; in make test-full all (tests/install, TestWays)",
 	"core":                 "programs under AddressSanitizer have the library's calls in it but for generated ones, and a core without; in make test-full all C (ASAN_CORE in the Makefile)",

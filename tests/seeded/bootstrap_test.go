@@ -135,4 +135,25 @@ var bootstrapDefects = []defect{
 		user: "SHMEM_INFO and shmem-info --env print the secret of the job",
 		by:   unit("./runtime/config", "^TestSecretIsNotShown$"), says: `the secret is shown`,
 	},
+	{
+		id: "bootstrap/pe-that-died-in-the-meeting", file: "runtime/bootstrap/session/session.go",
+		was:  "	if err = m.Barrier(); err == nil {\n		err = m.Barrier()\n	}\n	stop()",
+		is:   "	err = m.Barrier()\n	stop()",
+		user: "a job ends at its start because a pod was replaced before all had come",
+		by:   job("./tests/pods", "^TestPods$/^pod_1_replaced_before_all_have_come$"), says: `allgather 2: PE 1 has ended`,
+	},
+	{
+		id: "bootstrap/name-that-comes-late", file: "runtime/bootstrap/session/session.go",
+		was:  "	if errors.As(err, &unresolved) {\n		return nil, &tryError{err}",
+		is:   "	if errors.As(err, &unresolved) {\n		return nil, err",
+		user: "a pod ends because the name of pod 0 does not resolve yet",
+		by:   job("./tests/pods", "^TestPods$/^late_name$"), says: `pod 1 has ended:\n.*lookup shmem-0.shmem`,
+	},
+	{
+		id: "bootstrap/place-of-a-lost-pe", file: "runtime/bootstrap/uid/root.go",
+		was:  "	case c.gone != nil && r.began:",
+		is:   "	case c.gone != nil && !r.began:",
+		user: "a pod that is started again in a running job waits and does not say why",
+		by:   job("./tests/pods", "^TestPods$/^pod_replaced_in_the_job$"), says: `has not said "PE 2 waits for PE 0 at shmem-0.shmem:7000: the job has begun`,
+	},
 }

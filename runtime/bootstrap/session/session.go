@@ -115,7 +115,11 @@ func (w *wait) attempt() (*uid.Member, error) {
 		return nil, &tryError{err}
 	}
 	stop := w.reportMissing(m)
-	err = m.Barrier()
+	// A PE that has come may end while the others are still on their way. The second barrier shows
+	// that it is there when the last one has come.
+	if err = m.Barrier(); err == nil {
+		err = m.Barrier()
+	}
 	stop()
 	if err == nil {
 		m.Began()
