@@ -9,7 +9,7 @@ WRAPPERS := oshcc oshc++ oshcxx oshCC
 # What debuggers of programs read.
 DEBUGGING := libshmem.gdb valgrind.supp
 # The source files of examples, and a Makefile that builds them with the installation.
-EXAMPLE_FILES := $(sort examples/Makefile $(shell find examples -type f -regex '.*\.\(c\|h\|cc\|cu\|cuh\|py\|txt\|md\)'))
+EXAMPLE_FILES := $(sort examples/Makefile $(shell find examples -type f -regex '.*\.\(c\|h\|cc\|cu\|cuh\|py\|txt\|md\|yaml\)'))
 EXAMPLES_OWN  := $(filter-out examples/nvshmem/%,$(EXAMPLE_FILES))
 # The manual pages of commands and of their other names, and their completion.
 described = $(foreach c,$(1) $(2),share/man/man1/$(c).1 share/bash-completion/completions/$(c)) $(1:%=share/zsh/site-functions/_%)

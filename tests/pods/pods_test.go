@@ -159,3 +159,18 @@ func TestPods(t *testing.T) {
 		c.newJob(t, 1).start(0, "SHMEM_BOOTSTRAP_SECRET=change-me").fails("SHMEM_BOOTSTRAP_SECRET has 9 characters, at least 16 are needed")
 	})
 }
+
+// TestPage: the page shows the manifest whose settings the pods here have.
+func TestPage(t *testing.T) {
+	manifest, err := os.ReadFile("../../examples/kubernetes/job.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/guides/kubernetes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "```yaml\n"+string(manifest)+"```\n") {
+		t.Error("docs/guides/kubernetes.md does not have examples/kubernetes/job.yaml as it is (copy the file into the page)")
+	}
+}
