@@ -20,7 +20,7 @@ var real = []string{
 // fit is a machine that has everything for profile check.
 func fit() map[string]string {
 	return map[string]string{
-		"go":         `case $1 in env) echo go1.26.3 ;; install) echo '#!/bin/sh' >"$GOBIN/staticcheck"; chmod +x "$GOBIN/staticcheck" ;; esac`,
+		"go":         `case $1 in env) echo go1.26.3 ;; install) echo '#!/bin/sh' >"$GOBIN/staticcheck"; chmod +x "$GOBIN/staticcheck" ;; ` + module + ` esac`,
 		"gcc":        `case $1 in -dumpfullversion) echo 12.2.0 ;; *) cat >/dev/null ;; esac`,
 		"g++":        `:`,
 		"clang":      `echo 14.0.6`,
@@ -31,6 +31,9 @@ func fit() map[string]string {
 		"apt-get":    `echo "E: apt-get was called"; exit 100`,
 	}
 }
+
+// module is the download of a Go module.
+const module = `mod) mkdir -p "$BIN/module/hack/python-sdk"; echo {} >"$BIN/module/hack/python-sdk/swagger.json"; printf '{\n\t"Dir": "%s",\n}\n' "$BIN/module" ;;`
 
 // wide is a machine that has everything for profile test.
 func wide() map[string]string {
@@ -194,6 +197,8 @@ func TestRefusals(t *testing.T) {
 			"setup: Debian 13 has libfabric 2.3.0-1, expected 2.1 (set libfabric in scripts/setup)\n"},
 		{"no Go modules", "check", map[string]string{"go": `[ $1 = env ] && echo go1.26`},
 			"setup: cannot build staticcheck (go install honnef.co/go/tools/cmd/staticcheck@v" + staticcheck + ")\n"},
+		{"no schemas", "check", map[string]string{"go": fit()["go"][:strings.Index(fit()["go"], "mod)")] + "esac"},
+			"setup: cannot fetch sigs.k8s.io/jobset@v" + pin(t, "jobset") + " (go mod download sigs.k8s.io/jobset@v" + pin(t, "jobset") + ")\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			commands := fit()
@@ -225,8 +230,12 @@ func TestInstalls(t *testing.T) {
 		"setup: fetching ruff " + pin(t, "ruff") + " from PyPI\n" +
 		"setup: fetching numpydoc " + pin(t, "numpydoc") + " from PyPI\n" +
 		"setup: fetching clang-format " + pin(t, "clang_format") + " from PyPI\n" +
+		"setup: fetching pyyaml " + pin(t, "pyyaml") + " from PyPI\n" +
+		"setup: fetching kubernetes-validate " + pin(t, "kubernetes") + " from PyPI\n" +
 		"setup: fetching numpy==" + pin(t, "numpy") + " mypy==" + pin(t, "mypy") + " pytest==" + pin(t, "pytest") + " mpi4py==" + pin(t, "mpi4py") + " from PyPI\n" +
-		"setup: building staticcheck " + pin(t, "staticcheck") + "\n"
+		"setup: building staticcheck " + pin(t, "staticcheck") + "\n" +
+		"setup: fetching the schemas of sigs.k8s.io/jobset@v" + pin(t, "jobset") + "\n" +
+		"setup: fetching the schemas of github.com/kubeflow/training-operator@v" + pin(t, "kubeflow") + "\n"
 	if r.status != 0 || r.out != want || r.err != "" {
 		t.Fatalf("first run: %+v", r)
 	}
