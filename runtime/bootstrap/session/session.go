@@ -136,7 +136,7 @@ func (w *wait) explain(err error) error {
 	if errors.As(err, &missing) || !errors.As(err, &failed) {
 		return err
 	}
-	why, remedy := w.reason(err)
+	remedy, why := w.reason(err)
 	host, herr := os.Hostname()
 	if herr != nil {
 		host = "without a name"
@@ -148,24 +148,23 @@ func (w *wait) explain(err error) error {
 	}
 }
 
-// reason is the cause of a failed try, and its remedy.
-func (w *wait) reason(err error) (why error, remedy string) {
+// reason is the remedy of a failed try, and its cause.
+func (w *wait) reason(err error) (remedy string, why error) {
 	var unresolved *uid.NameError
 	var unreached *uid.Unreached
+	errors.As(err, &unreached)
 	switch {
 	case errors.As(err, &unresolved):
-		return unresolved, "see that " + Env + " has the name of PE 0's host; in Kubernetes, that the headless service exists, " +
-			"publishes addresses that are not ready, and is the subdomain of the pods; SHMEM_BOOTSTRAP_TIMEOUT waits longer"
+		return "see that " + Env + " has the name of PE 0's host; in Kubernetes, that the headless service exists, " +
+			"publishes addresses that are not ready, and is the subdomain of the pods; SHMEM_BOOTSTRAP_TIMEOUT waits longer", unresolved
 	case occupied(err):
-		errors.As(err, &unreached)
-		return unreached.Last, "see which other process has this number; a PE that has ended is not replaced: start all PEs again"
-	case errors.Is(err, uid.ErrSecret):
-		errors.As(err, &unreached)
-		return unreached.Last, "give all PEs the same " + Env + " and the same SHMEM_BOOTSTRAP_SECRET"
-	case errors.As(err, &unreached):
-		return unreached.Last, "see that PE 0 runs, and that no firewall or NetworkPolicy keeps this host from the port; SHMEM_BOOTSTRAP_TIMEOUT waits longer"
+		return "see which other process has this number; a PE that has ended is not replaced: start all PEs again", unreached.Last
+	case unreached != nil && errors.Is(err, uid.ErrSecret):
+		return "give all PEs the same " + Env + " and the same SHMEM_BOOTSTRAP_SECRET", unreached.Last
+	case unreached != nil:
+		return "see that PE 0 runs, and that no firewall or NetworkPolicy keeps this host from the port; SHMEM_BOOTSTRAP_TIMEOUT waits longer", unreached.Last
 	}
-	return err, "see why that PE has ended; SHMEM_BOOTSTRAP_TIMEOUT waits longer"
+	return "see why that PE has ended; SHMEM_BOOTSTRAP_TIMEOUT waits longer", err
 }
 
 // report says why the PE waits: at once where waiting alone is unlikely to help, else when it has
@@ -174,7 +173,7 @@ func (w *wait) report(err error) {
 	if !occupied(err) && !errors.Is(err, uid.ErrSecret) && time.Since(w.since) < quiet {
 		return
 	}
-	why, remedy := w.reason(err)
+	remedy, why := w.reason(err)
 	w.say(fmt.Sprintf("PE %d waits for PE 0 at %s: %v (%s)", w.PE, w.Place.Address, why, remedy))
 }
 
