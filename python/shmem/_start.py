@@ -21,12 +21,14 @@ from shmem._meeting import ID_BYTES, Meeting, fetch, hand_out
 Start = Callable[[_abi.Library], int]
 
 # The variables by which torchrun, or a launcher like it, describes a job, and the variables of
-# other launchers.
+# other ways to start. In a session the library reads RANK and WORLD_SIZE itself, and no id, which
+# would have its secret, goes through a store.
 TORCH = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 OTHERS = (
     "SHMEM_BOOTSTRAP",
     "SHMEM_LAUNCHER_PE",
     "SHMEM_BOOTSTRAP_FILE",
+    "SHMEM_BOOTSTRAP_SESSION",
     "SHMEM_BOOTSTRAP_PLUGIN",
     "PMIX_RANK",
     "PMI_FD",

@@ -149,6 +149,17 @@ def test_variables_of_torchrun(host: str, word: str) -> None:
     assert said == [f"PE {i} of 3\n" * 2 for i in range(3)]
 
 
+def test_session_of_torchrun() -> None:
+    """A session comes before the store: no process answers at MASTER_ADDR."""
+    program = "import shmem\n" + RING + "shmem.init()\nring()\nshmem.finalize()\n"
+    nobody = {"MASTER_ADDR": "192.0.2.1", "MASTER_PORT": "29500"}
+    session = {
+        "SHMEM_BOOTSTRAP_SESSION": f"localhost:{free_port()}",
+        "SHMEM_BOOTSTRAP_SECRET": "0123456789abcdef",
+    }
+    assert job(program, 3, **nobody, **session) == [f"PE {i} of 3\n" for i in range(3)]
+
+
 def test_taken_ports() -> None:
     """The ports above MASTER_PORT may have other listeners: one that is silent, one that sends
     something else, and one that closes are skipped.
