@@ -3,6 +3,7 @@ package pods
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"net"
 	"net/netip"
@@ -290,4 +291,13 @@ func (p *pod) fails(text string) {
 	if status := p.end(); status == 0 || !strings.Contains(p.out(), text) {
 		p.t.Errorf("pod %d: status %d, not an error with %q:\n%s", p.index, status, text, p.out())
 	}
+}
+
+// TestMain has all jobs run at once: they use little of a processor, and wait most of the time.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
 }

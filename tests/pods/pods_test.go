@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -60,9 +61,13 @@ func TestPods(t *testing.T) {
 		j.works(j.start(0), one)
 	})
 
-	// The pod runs, and the cluster publishes its name later.
+	// The pod runs, and the cluster publishes its name later. The Secret is mounted.
 	run("late name", func(t *testing.T) {
-		j := c.newJob(t, 2)
+		file := filepath.Join(t.TempDir(), "secret")
+		if err := os.WriteFile(file, []byte(secret+"\n"), 0o400); err != nil {
+			t.Fatal(err)
+		}
+		j := c.newJob(t, 2, "SHMEM_BOOTSTRAP_SECRET=", "SHMEM_BOOTSTRAP_SECRET_FILE="+file)
 		zero, one := j.startUnpublished(0), j.start(1)
 		j.asks(one)
 		j.names.publish(j.name(0), address(zero.host))
@@ -111,8 +116,13 @@ func TestPods(t *testing.T) {
 		}
 		pods[2].kill()
 		again := j.start(2)
+		said := ""
 		for _, p := range pods[:2] {
-			p.fails("PE 2")
+			p.fails("shmem: PE ") // which has lost PE 2, or has ended the job
+			said += p.out()
+		}
+		if !regexp.MustCompile(`PE 2 (has ended|cannot be reached)`).MatchString(said) {
+			t.Errorf("no pod names PE 2:\n%s", said)
 		}
 		if err := os.WriteFile(goOn, nil, 0o644); err != nil {
 			t.Fatal(err)
