@@ -51,13 +51,21 @@ const (
 // Join brings this PE together with the others.
 func Join(o Options) (*uid.Member, error) {
 	w := &wait{Options: o, since: time.Now(), said: map[string]bool{}}
+	// A try that the end of the time has cut off says less than the one before.
+	var last error
 	for {
 		m, err := w.attempt()
-		if err == nil {
+		late := time.Since(w.since) >= o.Timeout
+		switch {
+		case err == nil:
 			return m, nil
-		}
-		if over(err) || time.Since(w.since) >= o.Timeout {
+		case over(err):
 			return nil, w.explain(err)
+		case !late || last == nil:
+			last = err
+		}
+		if late {
+			return nil, w.explain(last)
 		}
 		w.report(err)
 		time.Sleep(min(pause, o.Timeout))
