@@ -26,9 +26,13 @@ func TestSessionAgain(t *testing.T) {
 	}
 	const jobs = 5
 	came := make(chan struct{}, jobs) // PE 1 sends when a root has turned it away, once in each job but the first
+	seen := make(chan struct{}, jobs) // PE 2 sends then
 	all(t, 3, func(pe libshmem.PE) error {
-		if pe == 1 {
+		switch pe {
+		case 1:
 			defer close(came)
+		case 2:
+			defer close(seen)
 		}
 		for job := range jobs {
 			var tries atomic.Int32
@@ -48,9 +52,13 @@ func TestSessionAgain(t *testing.T) {
 			if err := m.Barrier(); err != nil {
 				return err
 			}
-			// PE 2 leaves only when PE 1 has come for the next job.
-			if pe == 2 && job < jobs-1 {
+			// The others leave only when PE 1 has come for the next job.
+			switch {
+			case pe == 2 && job < jobs-1:
 				<-came
+				seen <- struct{}{}
+			case pe == 0 && job < jobs-1:
+				<-seen
 			}
 			if err := m.Close(); err != nil {
 				return err
