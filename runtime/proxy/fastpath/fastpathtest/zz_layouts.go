@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xedced40160bedeef
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xfc51240ceba6aac5
 import "C"
