@@ -27,6 +27,7 @@
 #include "waiter.h"
 
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* The halves and the home of a lock. Ends the job if lock is not the address of a symmetric
@@ -56,7 +57,12 @@ struct holder {
     pid_t thread;
 };
 
-/* The entry in which full checks record the thread that has a lock. */
+/* glibc has gettid only since 2.30. */
+static pid_t this_thread(void)
+{
+    return (pid_t)syscall(SYS_gettid);
+}
+
 static struct holder *holder(const struct lock *l)
 {
     static struct holder holders[256];
@@ -67,7 +73,7 @@ static struct holder *holder(const struct lock *l)
 static void record_holder(const struct lock *l)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL))
-        *holder(l) = (struct holder){l->place, gettid()};
+        *holder(l) = (struct holder){l->place, this_thread()};
 }
 
 /* Under full checks, records that no thread of this PE has the lock. */
@@ -126,7 +132,7 @@ void shmemi_set_lock(long *lock, const char *call)
 {
     const struct lock l = lock_of(lock, call);
     if (SHMEMI_UNLIKELY(!enter(&l))) {
-        if (holder(&l)->place == l.place && holder(&l)->thread == gettid())
+        if (holder(&l)->place == l.place && holder(&l)->thread == this_thread())
             shmemi_abort(call, "clear it first", "this thread has set the lock %p already",
                          (void *)lock);
         /* Another thread of this PE is in the queue. */
