@@ -3,13 +3,20 @@
 # Variables: BUILD (default build), CC, GO, NVCC, CUDA_HOME, KERNELS (yes: build makes the library's
 # own kernels in any case; no: install leaves them out, too), NVSHMEM (no: install leaves out the
 # files for NVSHMEM programs), PREFIX (default /usr/local), DESTDIR, DIST (default dist), ARGS (of make
-# test: names of stages, as it prints them). All outputs go below $(BUILD), except the wheel, which
-# goes below $(DIST).
+# test: names of stages, as it prints them), GLIBC and MACHINE (of make wheel: the oldest glibc that it
+# runs with, as 2.28, and the processor, x86_64 or aarch64). All outputs go below $(BUILD), except
+# wheels and releases, which go below $(DIST).
 
 BUILD  ?= build
 DIST   ?= dist
 PREFIX ?= /usr/local
 GO     ?= go
+# A build for an older glibc, or for another processor, has a folder of its own (packaging/rules.mk).
+# It takes tools and kernels from the folder BASE.
+HOST    := $(shell uname -m)
+MACHINE := $(HOST)
+BASE    := $(BUILD)
+STRIP   := strip
 # make's own default for CC is cc, which may be another compiler than the one that set-up has
 # checked.
 ifeq ($(origin CC),default)
@@ -34,7 +41,7 @@ GEN       := $(BUILD)/gen
 ##@ Use
 .PHONY: help
 help: ## list the targets
-	@awk -f scripts/help.awk $(firstword $(MAKEFILE_LIST)) scripts/install/rules.mk
+	@awk -f scripts/help.awk $(firstword $(MAKEFILE_LIST)) scripts/install/rules.mk packaging/rules.mk
 
 .PHONY: demo
 demo: ## set up, build, and show data moving on one node and between two
@@ -127,6 +134,9 @@ TEST_GEN := $(patsubst %,$(GEN)/c/zz_%.c,activesets atomics collectives deprecat
 MADE := $(FRONT_GEN) $(NVSHMEM_GEN) $(TEST_GEN) $(foreach s,gpu nvshmem/gpu,$(GEN)/$(s)/zz_functions.h $(GEN)/$(s)/zz_names.txt) \
         $(PRELOAD_GEN) $(GEN)/abi/zz_overloads.cc $(GEN)/front/zz_libshmem.map $(GEN)/nvshmem/front/zz_libshmem_nvshmem.map
 
+# Go's name of another processor.
+GO_FOR = $(if $(filter-out $(HOST),$(MACHINE)),GOARCH=$(or $(and $(filter aarch64,$(MACHINE)),arm64),$(and $(filter x86_64,$(MACHINE)),amd64),$(error MACHINE=$(MACHINE): set it to x86_64 or aarch64)))
+
 # Go's commands run one after the other: two at once each compile the packages that both need, of
 # Go's own library above all. From an empty cache that took 20 s of a processor more.
 GO_BUILD := flock $(BUILD)/obj/go.lock $(GO) build
@@ -156,7 +166,7 @@ LDFLAGS_SO := -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,nodelete
 
 # NVTX is headers only. Where set-up has not fetched them, the compiler may have them; else the
 # library has no ranges, and says so when the program asks for some.
-NVTX         := $(lastword $(sort $(wildcard $(BUILD)/tools/nvtx-*)))
+NVTX         := $(lastword $(sort $(wildcard $(BASE)/tools/nvtx-*)))
 FLAGS_ranges := $(NVTX:%=-isystem %)
 
 FRONT_SRC := $(wildcard capi/front/*.c)
@@ -181,7 +191,7 @@ GO_SRC := go.mod VERSION $(wildcard go.sum) \
 BUILT := $(BUILD)/libexec/shmem/perf $(BUILD)/bin/shmem-perf $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(BUILD)/lib/libshmem_preload.so $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) $(CMDS:%=$(BUILD)/bin/%)
 
 # The prerequisites of a build: recipes of C check them once, each recipe of Go when it runs.
-FIT := BUILD=$(BUILD) GO="$(GO)" CC="$(CC)" scripts/setup build
+FIT := BUILD=$(BASE) GO="$(GO)" CC="$(CC)" scripts/setup build
 $(BUILD)/obj/fit:
 	@$(FIT)
 	@mkdir -p $(@D)
@@ -218,7 +228,7 @@ define core_rules
 $(3)/libshmem_core.so: $(GO_SRC) $(CORE_MAP)
 	@$(FIT)
 	@mkdir -p $$(@D) $(BUILD)/obj/$(1)
-	CGO_ENABLED=1 CC="$(CC)" CGO_CFLAGS="-O2 -g $(2)" CGO_LDFLAGS="$(2)" \
+	$(GO_FOR) CGO_ENABLED=1 CC="$(CC)" CGO_CFLAGS="-O2 -g $(2)" CGO_LDFLAGS="$(2)" \
 	$(GO_BUILD) -buildmode=c-shared \
 	    -ldflags "-extldflags '-Wl,-soname,libshmem_core.so -Wl,--version-script=$(abspath $(CORE_MAP)) $(LDFLAGS_SO) $(4)'" \
 	    -o $(BUILD)/obj/$(1)/libshmem_core.so ./capi/core/library
@@ -293,15 +303,18 @@ PURE := shmemrun
 $(CMDS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(GO_SRC)
 	@$(FIT)
 	@mkdir -p $(@D) $(BUILD)/obj
-	CGO_ENABLED=$(if $(filter $*,$(PURE)),0,1) CC="$(CC)" $(GO_BUILD) -o $@ ./cmd/$*
+	$(GO_FOR) CGO_ENABLED=$(if $(filter $*,$(PURE)),0,1) CC="$(CC)" $(GO_BUILD) $(GO_STRIP) -o $@ ./cmd/$*
 
-# What the commands say of themselves, as manual pages and as completion for bash and zsh.
+# What the commands say of themselves, as manual pages and as completion for bash and zsh. Those of
+# another processor do not run here: COMMANDS names a folder that was made for this one.
 COMMANDS  := $(BUILD)/commands
 DESCRIBED := $(CMDS) shmem-perf
+ifeq ($(MACHINE),$(HOST))
 $(COMMANDS)/made: $(DESCRIBED:%=$(BUILD)/bin/%) $(wildcard cmd/internal/manual/*.go cmd/internal/manual/write/*.go)
 	@$(GO_BUILD) -o $(BUILD)/obj/manual ./cmd/internal/manual/write
 	$(BUILD)/obj/manual $(BUILD)/bin $(@D)
 	@touch $@
+endif
 
 $(BUILD)/bin/shmem-perf: scripts/install/shmem-perf $(BUILD)/bin/shmemrun
 	@mkdir -p $(@D)
@@ -418,3 +431,4 @@ $(GPU_COPIES): $(GPU)/%: $(BUILD)/%
 # ------------------------------------------------------------------ install
 
 include scripts/install/rules.mk
+include packaging/rules.mk

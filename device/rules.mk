@@ -12,7 +12,7 @@ PTX_TESTS  := $(sort $(notdir $(basename $(wildcard tests/device/*.cu))))
 # The compiler that set-up has installed, else that of CUDA_HOME, else one in PATH. Only the recipes
 # that need it look for it.
 NVCC_GIVEN := $(filter-out undefined,$(origin NVCC))
-NVCC ?= $(or $(wildcard $(shell BUILD=$(BUILD) scripts/setup --tool nvcc)),$(and $(CUDA_HOME),$(wildcard $(CUDA_HOME)/bin/nvcc)),nvcc)
+NVCC ?= $(or $(wildcard $(shell BUILD=$(BASE) scripts/setup --tool nvcc)),$(and $(CUDA_HOME),$(wildcard $(CUDA_HOME)/bin/nvcc)),nvcc)
 NVCCFLAGS := -std=c++17 -O3 -ccbin $(CC) -Werror all-warnings -Xcompiler -Wall,-Wextra -Idevice -Iinclude
 
 # The headers of device code lie in a folder of their own here, and beside the other headers once
@@ -57,6 +57,11 @@ $(ARCHS_OF):
 	@rm -f $(BUILD)/obj/archs-*
 	@touch $@
 
+ifneq ($(BASE),$(BUILD))
+$(KERNEL_FILE): $(BASE)/lib/libshmem_kernels.fatbin
+	@mkdir -p $(@D)
+	cp $< $@
+else
 $(KERNEL_FILE): $(KERNEL_DEPS) $(ARCHS_OF)
 	@mkdir -p $(@D)
 	@nvcc="$(NVCC)"; \
@@ -67,6 +72,7 @@ $(KERNEL_FILE): $(KERNEL_DEPS) $(ARCHS_OF)
 	scripts/step "kernels: compiling with $$nvcc for $(KERNEL_ARCHS:%=sm_%), some $(if $(KERNEL_PTX),10,$$(($(words $(KERNEL_ARCHS)) * 27))) s of a processor in all" \
 	    "$$nvcc" $(NVCCFLAGS) -t 0 --compress-mode=size $(if $(KERNEL_PTX),,$(foreach a,$(KERNEL_ARCHS),-gencode arch=compute_$(a),code=sm_$(a))) \
 	    -gencode arch=compute_$(lastword $(KERNEL_ARCHS)),code=compute_$(lastword $(KERNEL_ARCHS)) -fatbin -o $@ $<
+endif
 
 # Libraries built without the kernels must not find a file of an earlier build.
 .PHONY: no-kernels

@@ -1,70 +1,80 @@
 #!/usr/bin/env python3
 """Writes the wheel: the package of Python, and below it what make install installs.
 
-    python/wheel.py STAGE DIST
+    python/wheel.py STAGE DIST --notices FILE [--glibc 2.28] [--machine aarch64] [--url URL]
 
-STAGE is what `make install DESTDIR=STAGE PREFIX=/` has written. The platform's name contains the
-lowest glibc with every symbol that the programs and libraries need, read from their version
-sections. Standard library only: a wheel is a zip archive.
+STAGE is what `make install DESTDIR=STAGE PREFIX=/` has written, and FILE what packaging/parts.py
+says of the work of others in it. The platform's name contains a release of glibc: that of --glibc,
+where nothing may need a newer one, or else the lowest with every symbol that the programs and
+libraries need. SOURCE_DATE_EPOCH is the time of all files, so that the same files make the same
+wheel. Standard library only: a wheel is a zip archive.
 """
 
+import argparse
 import base64
 import hashlib
 import os
-import re
-import struct
+import platform
 import sys
+import time
 import zipfile
 from pathlib import Path
+
+import elf
 
 HERE = Path(__file__).resolve().parent
 VERSION = (HERE.parent / "VERSION").read_text().strip()
 MOST = 15 << 20
+LICENCES = ("LICENSE", "THIRD-PARTY.txt")
 
 METADATA = f"""\
-Metadata-Version: 2.1
+Metadata-Version: 2.4
 Name: libshmem
 Version: {VERSION}
 Summary: Symmetric memory and one-sided communication between processes, on CPUs and GPUs
-License: Apache-2.0
-Requires-Python: >=3.10
+Keywords: openshmem,nvshmem,pgas,hpc,gpu,rdma,libfabric
+License-Expression: Apache-2.0
+{"".join(f"License-File: {name}{chr(10)}" for name in LICENCES)}Requires-Python: >=3.10
 Requires-Dist: numpy>=1.23
+Classifier: Development Status :: 4 - Beta
+Classifier: Environment :: GPU :: NVIDIA CUDA
+Classifier: Intended Audience :: Developers
+Classifier: Intended Audience :: Science/Research
+Classifier: Operating System :: POSIX :: Linux
+Classifier: Programming Language :: C
+Classifier: Programming Language :: Go
+Classifier: Programming Language :: Python :: 3
+Classifier: Programming Language :: Python :: 3 :: Only
 Classifier: Programming Language :: Python :: 3.10
 Classifier: Programming Language :: Python :: 3.11
 Classifier: Programming Language :: Python :: 3.12
 Classifier: Programming Language :: Python :: 3.13
-Description-Content-Type: text/markdown
-
+Classifier: Topic :: Scientific/Engineering
+Classifier: Topic :: System :: Distributed Computing
+Classifier: Typing :: Typed
+Project-URL: Specification, https://www.openshmem.org
 """
 
+
+def metadata(url):
+    """The head of METADATA, with the project's pages if it has some."""
+    pages = ""
+    if url:
+        url = url.rstrip("/")
+        pages = "".join(
+            f"Project-URL: {name}, {url}{path}\n"
+            for name, path in (
+                ("Homepage", ""),
+                ("Source", ""),
+                ("Documentation", "/blob/main/docs/README.md"),
+                ("Changelog", "/blob/main/CHANGELOG.md"),
+                ("Issues", "/issues"),
+            )
+        )
+    return METADATA + pages + "Description-Content-Type: text/markdown\n\n"
+
+
 WHEEL = "Wheel-Version: 1.0\nGenerator: libshmem\nRoot-Is-Purelib: false\n"
-
-
-def needed_glibc(path):
-    """The highest version of glibc's symbols that an ELF file needs, or (0, 0)."""
-    data = path.read_bytes()
-    if data[:5] != b"\x7fELF\x02":
-        return (0, 0)
-    (offset,) = struct.unpack_from("<Q", data, 40)
-    size, count = struct.unpack_from("<HH", data, 58)
-    sections = [struct.unpack_from("<IIQQQQII", data, offset + i * size) for i in range(count)]
-    highest = (0, 0)
-    for kind, at, link, entries in ((s[1], s[4], s[6], s[7]) for s in sections):
-        if kind != 0x6FFFFFFE:  # SHT_GNU_verneed
-            continue
-        names = sections[link][4]
-        for _ in range(entries):
-            _, parts, _, part, following = struct.unpack_from("<HHIII", data, at)
-            part += at
-            for _ in range(parts):
-                _, _, _, name, then = struct.unpack_from("<IHHII", data, part)
-                text = data[names + name : data.index(b"\0", names + name)].decode()
-                match = re.fullmatch(r"GLIBC_(\d+)\.(\d+)(?:\.\d+)?", text)
-                if match:
-                    highest = max(highest, (int(match[1]), int(match[2])))
-                part += then
-            at += following
-    return highest
 
 
 def commands(stage):
@@ -129,30 +139,57 @@ def contents(stage):
 
 
 def entry(name, executable):
-    """One time for all files, so that the same files make the same wheel."""
-    info = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+    """A file of the archive, with the time of the release."""
+    moment = time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH") or 1577836800))
+    info = zipfile.ZipInfo(name, max(moment[:6], (1980, 1, 1, 0, 0, 0)))
     info.compress_type = zipfile.ZIP_DEFLATED
+    info.create_system = 3  # Unix, whose permissions it has
     info.external_attr = (0o100755 if executable else 0o100644) << 16
     return info
 
 
-def main(stage, dist):
-    """Write the wheel of the installation in stage to dist, with nothing else in it."""
+def needs(stage, files, machine, newest):
+    """The lowest glibc on which all files run; ends with the reasons if newest is too old."""
+    own = frozenset(Path(name).name for name in files)
+    lowest, found = (2, 5), []  # pip accepts no manylinux tag for a glibc before 2.5
+    for name, source in files.items():
+        if not isinstance(source, Path) or name.endswith((".fatbin", ".o", ".a")):
+            continue  # code of GPUs, and what is not loaded
+        file = elf.read(source.read_bytes())
+        if file is None:
+            continue
+        lowest = max([lowest, *(elf.glibc(s.version) or lowest for s in file.symbols)])
+        found += elf.faults(source.relative_to(stage), file, machine, newest or (2, 999), own)
+    if found:
+        sys.exit("\n".join(f"wheel: {line}" for line in found))
+    return newest or lowest
+
+
+def main():
+    """Write the wheel of the installation in stage to dist, with no other wheel there."""
+    parser = argparse.ArgumentParser(prog="wheel.py", description="Writes the wheel.")
+    parser.add_argument("stage", type=Path)
+    parser.add_argument("dist", type=Path)
+    parser.add_argument("--notices", type=Path, required=True)
+    parser.add_argument("--glibc", type=lambda text: tuple(map(int, text.split("."))))
+    parser.add_argument("--machine", default=platform.machine())
+    parser.add_argument("--url")
+    asked = parser.parse_args()
+    stage, dist = asked.stage, asked.dist
     files = contents(stage)
     for name in ("lib/libshmem.so", "lib/libshmem_core.so", "bin/shmemrun"):
         if f"shmem/{name}" not in files:
             sys.exit(f"wheel: {stage}/{name} is missing (run make wheel)")
-    glibc = max(needed_glibc(f) for f in files.values() if isinstance(f, Path))
-    # pip accepts no manylinux tag for a glibc before 2.5.
-    major, minor = max(glibc, (2, 5))
-    tag = f"py3-none-manylinux_{major}_{minor}_x86_64"
+    major, minor = needs(stage, files, asked.machine, asked.glibc)
+    tag = f"py3-none-manylinux_{major}_{minor}_{asked.machine}"
     info = f"libshmem-{VERSION}.dist-info"
     readme = (HERE.parent / "README.md").read_text()
     texts = {
-        f"{info}/METADATA": METADATA + readme,
+        f"{info}/METADATA": metadata(asked.url) + readme,
         f"{info}/WHEEL": WHEEL + f"Tag: {tag}\n",
         f"{info}/entry_points.txt": commands(stage),
-        f"{info}/LICENSE": (HERE.parent / "LICENSE").read_text(),
+        f"{info}/licenses/{LICENCES[0]}": (HERE.parent / "LICENSE").read_text(),
+        f"{info}/licenses/{LICENCES[1]}": asked.notices.read_text(),
     }
     dist.mkdir(parents=True, exist_ok=True)
     for old in dist.glob("*.whl"):
@@ -178,4 +215,4 @@ def main(stage, dist):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main()

@@ -84,19 +84,31 @@ endif
 	install -m 644 $(DEBUGGING:%=scripts/%) "$(P)/share/libshmem"
 	sed -e 's|@VERSION@|$(VERSION)|' scripts/install/shmem-config-version.cmake.in > "$(P)/lib/cmake/shmem/shmem-config-version.cmake"
 
-# Debug information is two thirds of the libraries, and not in the wheel. The package has the files
-# of PREFIX, below its own folder.
+# What packages contain: an installation below this folder. Debug information is two thirds of the
+# libraries, and not in it.
+STAGE := $(abspath $(BUILD))/wheel
+STRIPPED := $(CMDS:%=bin/%) libexec/shmem/perf lib/libshmem.so lib/libshmem_core.so lib/libshmem_preload.so \
+            $(if $(filter no,$(NVSHMEM)),,lib/$(NVSHMEM_NAME) lib/$(NVSHMEM_OLD))
+.PHONY: stage
+stage: $(BUILT) $(KERNEL_FILE)
+	rm -rf $(STAGE)
+	@$(MAKE) --no-print-directory -s install DESTDIR=$(STAGE) PREFIX=
+	$(STRIP) -g $(STRIPPED:%=$(STAGE)/%)
+
+# The package of Python has the files of PREFIX, below its own folder.
 .PHONY: wheel
 ifeq ($(KERNELS),no)
 wheel:
 	@echo "wheel: it has the library's own kernels, which its operators for torch need (leave KERNELS=no out)" >&2; exit 1
+else ifneq ($(GLIBC),)
+wheel: old-wheel
+else ifneq ($(MACHINE),$(if $(NEWEST),$(MACHINE),$(HOST)))
+wheel:
+	@echo "wheel: MACHINE=$(MACHINE) needs the compiler for it (set GLIBC, too, as in GLIBC=2.28)" >&2; exit 1
 else
-wheel: $(BUILT) $(KERNEL_FILE) ## the package of Python, with the libraries and commands, into dist
-	rm -rf $(BUILD)/wheel
-	@$(MAKE) --no-print-directory -s install DESTDIR=$(abspath $(BUILD))/wheel PREFIX=
-	strip -g $(CMDS:%=$(BUILD)/wheel/bin/%) $(BUILD)/wheel/libexec/shmem/perf $(BUILD)/wheel/lib/libshmem.so $(BUILD)/wheel/lib/libshmem_core.so $(BUILD)/wheel/lib/libshmem_preload.so \
-	    $(if $(filter no,$(NVSHMEM)),,$(BUILD)/wheel/lib/$(NVSHMEM_NAME))
-	python3 python/wheel.py $(BUILD)/wheel "$(DIST)"
+wheel: stage $(BUILD)/third-party.txt ## the package of Python, with the libraries and commands, into dist
+	SOURCE_DATE_EPOCH=$(EPOCH) python3 python/wheel.py $(STAGE) "$(DIST)" --notices $(BUILD)/third-party.txt \
+	    --machine $(MACHINE) $(NEWEST:%=--glibc %) $(URL:%=--url %)
 endif
 
 .PHONY: uninstall

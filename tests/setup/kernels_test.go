@@ -113,6 +113,7 @@ func TestKernelsRefused(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct{ args, want string }{
 		{"wheel KERNELS=no", "wheel: it has the library's own kernels, which its operators for torch need (leave KERNELS=no out)"},
+		{"wheel MACHINE=aarch64", "wheel: MACHINE=aarch64 needs the compiler for it (set GLIBC, too, as in GLIBC=2.28)"},
 		{dir + "/lib/libshmem_kernels.fatbin NVCC=/no/such/nvcc", "build: NVCC=/no/such/nvcc is not there (set NVCC to CUDA's compiler, or leave it out)"},
 	} {
 		cmd := exec.Command("make", append([]string{"-C", "../..", "BUILD=" + dir}, strings.Fields(c.args)...)...)

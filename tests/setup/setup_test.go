@@ -139,7 +139,7 @@ func pin(t *testing.T, name string) string {
 // TestRefusals: if set-up cannot continue, it reports this in one line.
 func TestRefusals(t *testing.T) {
 	ruff, staticcheck, nvcc := pin(t, "ruff"), pin(t, "staticcheck"), pin(t, "nvcc")
-	nvtx := pin(t, "nvtx")
+	nvtx, zig := pin(t, "nvtx"), pin(t, "zig")
 	cuda := "nvidia-cuda-nvcc==" + nvcc + " nvidia-cuda-crt==" + nvcc + " nvidia-nvvm==" + nvcc +
 		" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85"
 	modules := "numpy==" + pin(t, "numpy") + " mypy==" + pin(t, "mypy") + " pytest==" + pin(t, "pytest") + " mpi4py==" + pin(t, "mpi4py")
@@ -150,7 +150,7 @@ func TestRefusals(t *testing.T) {
 		want    string
 	}{
 		{"unknown profile", "all", nil,
-			"setup: usage: scripts/setup build|demo|model|test|full|check|bench|kernels\n"},
+			"setup: usage: scripts/setup build|demo|model|test|full|check|bench|kernels|sysroot\n"},
 		{"old Go", "check", map[string]string{"go": `echo go1.22.1`},
 			"setup: Go 1.26 or newer is needed, found 1.22.1 (install it from https://go.dev/dl and put its bin first in PATH)\n"},
 		{"no Go", "check", map[string]string{"go": ""},
@@ -185,6 +185,8 @@ func TestRefusals(t *testing.T) {
 			"setup: cannot fetch nvidia-cuda-nvrtc " + nvcc + " (python3 -m pip download --no-deps nvidia-cuda-nvrtc==" + nvcc + ")\n"},
 		{"no CUDA", "test", map[string]string{"python3": python("3.11.2", `case "$*" in *nvcc*) exit 1 ;; esac; `+wheel)},
 			"setup: cannot fetch nvcc " + nvcc + ", which compiles the library's kernels (python3 -m pip download --no-deps " + cuda + "; where no registry answers set NVCC to CUDA's compiler; KERNELS=no builds and installs without them, but makes no wheel)\n"},
+		{"no compiler for an older glibc", "sysroot", map[string]string{"python3": python("3.11.2", `case "$*" in *ziglang*) exit 1 ;; esac; `+wheel)},
+			"setup: cannot fetch ziglang " + zig + ", which builds against an older glibc (python3 -m pip download --no-deps ziglang==" + zig + ")\n"},
 		{"no numpy", "check", map[string]string{"python3": python("3.11.2", `case "$*" in *numpy==*) exit 1 ;; esac; `+wheel)},
 			"setup: cannot fetch " + modules + " (python3 -m pip download " + modules + ")\n"},
 		{"no NVTX", "test", map[string]string{"python3": python("3.11.2", `case "$*" in *nvtx*) exit 1 ;; esac; `+wheel)},
