@@ -34,6 +34,9 @@ VERSION := $(shell cat VERSION)
 GENERATOR := $(BUILD)/obj/gen
 GEN       := $(BUILD)/gen
 
+# What the commands say of themselves, as manual pages and as completion for bash and zsh.
+COMMANDS := $(BUILD)/commands
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -107,7 +110,7 @@ gen: ## write the generated files anew, from abi/table, capi/spec, runtime/confi
 	@$(GO) run ./runtime/config/gendoc --python -o python/shmem/_settings.py
 
 .PHONY: docs
-docs: $(BUILD)/man/list $(BUILD)/commands/made ## the manual pages, into build/man; docs/ has the rest
+docs: $(BUILD)/man/list $(COMMANDS)/made ## the manual pages, into build/man; docs/ has the rest
 	@rm -rf $(BUILD)/man/man1 && cp -R $(COMMANDS)/man/man1 $(BUILD)/man
 
 # Not committed: 2,500 files that one table makes in a second.
@@ -305,9 +308,7 @@ $(CMDS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(GO_SRC)
 	@mkdir -p $(@D) $(BUILD)/obj
 	$(GO_FOR) CGO_ENABLED=$(if $(filter $*,$(PURE)),0,1) CC="$(CC)" $(GO_BUILD) $(GO_STRIP) -o $@ ./cmd/$*
 
-# What the commands say of themselves, as manual pages and as completion for bash and zsh. Those of
-# another processor do not run here: COMMANDS names a folder that was made for this one.
-COMMANDS  := $(BUILD)/commands
+# Those of another processor do not run here: COMMANDS names a folder that was made for this one.
 DESCRIBED := $(CMDS) shmem-perf
 ifeq ($(MACHINE),$(HOST))
 $(COMMANDS)/made: $(DESCRIBED:%=$(BUILD)/bin/%) $(wildcard cmd/internal/manual/*.go cmd/internal/manual/write/*.go)

@@ -1,5 +1,5 @@
-# rules.mk: packages for systems that are older than this one, or have another processor. The Makefile
-# includes it.
+# rules.mk: packages for systems that are older than this one, or have another processor, and all
+# files of a release. The Makefile includes it.
 
 # The time of all files in packages: that of the commit.
 EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),1577836800)
@@ -23,3 +23,26 @@ old-wheel: $(KERNEL_FILE)
 	@BUILD=$(BUILD) scripts/setup sysroot
 	+@$(call OLD_MAKE,$(HOST)) -s $(BUILD)/glibc-$(GLIBC)-$(HOST)/commands/made
 	+@$(call OLD_MAKE,$(MACHINE)) -s COMMANDS=$(BUILD)/glibc-$(GLIBC)-$(HOST)/commands wheel
+
+##@ Release
+# All files of a release, in one folder. The packages of Debian have the files of the wheel.
+RELEASE       := $(DIST)/libshmem-$(VERSION)
+RELEASE_GLIBC := 2.28
+RELEASE_BUILD := $(BUILD)/glibc-$(RELEASE_GLIBC)-$(HOST)
+# The first name of the project's commits stands in the packages.
+MAINTAINER = $(shell git log -1 --format='%an <%ae>' 2>/dev/null)
+OF_RELEASE = $(MAKE) --no-print-directory -s GLIBC=$(RELEASE_GLIBC) SOURCE_DATE_EPOCH=$(EPOCH)
+
+.PHONY: release
+release: $(KERNEL_FILE) ## wheels, packages of Debian, source with Go modules, bill of materials, checksums
+	@$(if $(filter yes,$(CHANGED)),,packaging/release.py tree)
+	rm -rf "$(RELEASE)" $(BUILD)/release
+	+@$(OF_RELEASE) wheel DIST="$(RELEASE)"
+	+@$(OF_RELEASE) wheel DIST=$(BUILD)/release MACHINE=aarch64
+	mv $(BUILD)/release/*.whl "$(RELEASE)"
+	SOURCE_DATE_EPOCH=$(EPOCH) packaging/deb.py $(abspath $(RELEASE_BUILD))/wheel "$(RELEASE)" --machine $(HOST) \
+	    --glibc $(RELEASE_GLIBC) --notices $(RELEASE_BUILD)/third-party.txt --maintainer "$(MAINTAINER)"
+	$(if $(wildcard vendor/modules.txt),cp -R vendor $(BUILD)/release/vendor,GOFLAGS= $(GO) mod vendor -o $(abspath $(BUILD))/release/vendor)
+	packaging/release.py source "$(RELEASE)/libshmem-$(VERSION).tar.gz" --epoch $(EPOCH) --vendor $(BUILD)/release/vendor
+	$(call PARTS,sbom --epoch $(EPOCH)) --zig $(OLD_ZIG) > "$(RELEASE)/libshmem-$(VERSION).cdx.json"
+	packaging/release.py sums "$(RELEASE)"

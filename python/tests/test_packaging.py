@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +16,9 @@ from launch import BUILD, ROOT
 
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "packaging")]
 
+import deb  # noqa: E402
 import parts  # noqa: E402
+import release  # noqa: E402
 
 import elf  # noqa: E402
 
@@ -181,3 +185,139 @@ def test_a_licence_that_is_not_known() -> None:
 def test_a_module_without_a_licence(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"a/b has no licence in .*ask its authors"):
         parts.licence_file("a/b", tmp_path)
+
+
+def run(*argv: object, **more: str) -> SimpleNamespace:
+    done = subprocess.run(
+        [str(a) for a in argv], env={**os.environ, **more}, capture_output=True, text=True
+    )
+    return SimpleNamespace(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def test_the_source_archive(tmp_path: Path) -> None:
+    """It has the files of git, with their modes, and the Go modules."""
+    vendor = tmp_path / "vendor"
+    vendor.mkdir()
+    tool = ROOT / "packaging" / "release.py"
+    done = run(tool, "source", tmp_path / "no.gz", "--epoch", 5, "--vendor", vendor)
+    assert done.code == 1 and "has no modules.txt (go mod vendor -o " in done.err
+    (vendor / "modules.txt").write_text("# a module\n")
+    done = run(tool, "source", tmp_path / "a.tar.gz", "--epoch", 1700000000, "--vendor", vendor)
+    assert done.code == 0, done.err
+    top = f"libshmem-{parts.VERSION}"
+    with tarfile.open(tmp_path / "a.tar.gz") as tar:
+        members = {m.name: m for m in tar.getmembers()}
+        assert tar.extractfile(f"{top}/VERSION").read().decode().strip() == parts.VERSION
+    assert members[f"{top}/scripts/setup"].mode == 0o755
+    assert members[f"{top}/vendor/modules.txt"].mtime == 1700000000
+    assert not [name for name in members if name.startswith((f"{top}/build/", f"{top}/.git/"))]
+
+
+def test_the_same_files_make_the_same_archive(tmp_path: Path) -> None:
+    made = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        for file in ("x", "y") if made else ("y", "x"):
+            (tmp_path / name / file).write_text(file)
+            os.utime(tmp_path / name / file, (len(made), len(made)))
+        files = release.below(tmp_path / name, "vendor/")
+        release.write_tar(tmp_path / f"{name}.gz", files, "top", 1700000000)
+        made.append((tmp_path / f"{name}.gz").read_bytes())
+    assert made[0] == made[1]
+
+
+def test_the_sums(tmp_path: Path) -> None:
+    tool = ROOT / "packaging" / "release.py"
+    done = run(tool, "sums", tmp_path)
+    assert done.code == 1 and done.err.endswith("has no files (make release)\n")
+    (tmp_path / "a.whl").write_text("a")
+    assert run(tool, "sums", tmp_path).code == 0 and run(tool, "sums", tmp_path).code == 0
+    assert (tmp_path / "SHA256SUMS").read_text().count("\n") == 1
+    check = "cd $0 && sha256sum -c SHA256SUMS"
+    assert run("sh", "-c", check, tmp_path).out == "a.whl: OK\n"
+    (tmp_path / "a.whl").write_text("b")
+    assert run("sh", "-c", check, tmp_path).code == 1
+
+
+def test_a_tree_with_changes(tmp_path: Path) -> None:
+    """A release is of a commit."""
+    made = tmp_path / "packaging" / "release.py"
+    made.parent.mkdir()
+    made.write_bytes((ROOT / "packaging" / "release.py").read_bytes())
+    (tmp_path / "VERSION").write_text("1\n")
+    none = run(sys.executable, made, "tree", GIT_CEILING_DIRECTORIES=str(tmp_path.parent))
+    assert none.code == 1 and none.err.endswith("(release from a clone)\n"), none.err
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for line in (["init", "-q"], ["add", "."], [*who, "commit", "-q", "-m", "a"]):
+        assert run("git", "-C", tmp_path, *line).code == 0
+    assert run(sys.executable, made, "tree").code == 0
+    (tmp_path / "VERSION").write_text("2\n")
+    done = run(sys.executable, made, "tree")
+    assert done.code == 1 and done.err.startswith(
+        "release: VERSION differs from the commit (commit"
+    )
+
+
+def test_packages_of_debian(tmp_path: Path) -> None:
+    """Each file is in one package, and the same files make the same packages."""
+    if not shutil.which("dpkg-deb"):
+        pytest.skip("no dpkg-deb")
+    (tmp_path / "notices").write_text("of others\n")
+    places = {
+        "lib/libshmem.so": "libshmem0", "lib/libshmem_core.so": "libshmem0",
+        "lib/libshmem_kernels.fatbin": "libshmem0", "lib/libnvshmem_host.so.3": "libshmem0",
+        "lib/pkgconfig/shmem.pc": "libshmem-dev", "include/shmem.h": "libshmem-dev",
+        "lib/libnvshmem.a": "libshmem-dev", "share/man/man3/shmem_put.3": "libshmem-dev",
+        "bin/shmemrun": "shmem-tools", "share/man/man1/shmemrun.1": "shmem-tools",
+        "libexec/shmem/perf": "shmem-tools", "share/man/man7/shmem.7": "shmem-tools",
+    }  # fmt: skip
+    made = []
+    for folder in ("a", "b"):
+        stage = tmp_path / folder
+        for name in places:
+            (stage / name).parent.mkdir(parents=True, exist_ok=True)
+            (stage / name).write_text(name)
+        (stage / "bin" / "oshrun").symlink_to("shmemrun")
+        done = run(ROOT / "packaging" / "deb.py", stage, tmp_path / f"out-{folder}",
+                   "--notices", tmp_path / "notices", "--maintainer", "A B <a@b.example>",
+                   SOURCE_DATE_EPOCH="1700000000")  # fmt: skip
+        assert done.code == 0, done.err
+        made.append([f.read_bytes() for f in sorted((tmp_path / f"out-{folder}").iterdir())])
+    assert len(made[0]) == 3 and made[0] == made[1]
+    for file in (tmp_path / "out-a").iterdir():
+        package = file.name.partition("_")[0]
+        found = re.findall(
+            r" \./(\S*[^/\s])(?: ->|$)", run("dpkg-deb", "-c", file).out, re.MULTILINE
+        )
+        for name, where in places.items():
+            assert (deb.place_of(name) in found) == (where == package), (name, package, found)
+        assert "A B <a@b.example>" in run("dpkg-deb", "-f", file, "Maintainer").out
+
+
+def test_the_recipes_are_of_this_version() -> None:
+    folder = ROOT / "packaging"
+    found = {
+        "conda/meta.yaml": r'set version = "(.*?)"',
+        "spack/package.py": r'version\("(.*?)"\)',
+        "Containerfile": r"ARG VERSION=(\S+)",
+    }
+    for name, pattern in found.items():
+        text = (folder / name).read_text()
+        assert re.findall(pattern, text) == [parts.VERSION], name
+        assert set(re.findall(r"libshmem-(\d+\.\d+\.\d+)", text)) <= {parts.VERSION}, name
+    compile((folder / "spack/package.py").read_text(), "package.py", "exec")
+    numpy = re.search(r"Requires-Dist: (\S+)", (ROOT / "python" / "wheel.py").read_text())
+    assert numpy and numpy[1].replace(">=", " >=") in (folder / "conda/meta.yaml").read_text()
+
+
+def test_the_containerfile() -> None:
+    """Known instructions, and the packages that a release has."""
+    text = re.sub(r"\\\n", " ", (ROOT / "packaging" / "Containerfile").read_text())
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    words = {line.split()[0] for line in lines}
+    assert words <= {"FROM", "ARG", "COPY", "RUN", "USER", "WORKDIR", "CMD", "ENV"}, words
+    assert lines[0].startswith("FROM ")
+    for package in deb.PACKAGES:
+        assert f" {package}_${{VERSION}}-1_amd64.deb " in text
+    for command in re.findall(r"(?m)^RUN (.*)$", text):
+        assert run("sh", "-n", "-c", command).code == 0, command

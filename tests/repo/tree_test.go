@@ -45,7 +45,7 @@ func files(t *testing.T) []file {
 			return err
 		}
 		if d.IsDir() {
-			if rel == "build" || rel == ".git" || d.Name() == "__pycache__" || d.Name() == ".ruff_cache" {
+			if rel == "build" || rel == "dist" || rel == "vendor" || rel == ".git" || d.Name() == "__pycache__" || d.Name() == ".ruff_cache" {
 				return filepath.SkipDir
 			}
 			return nil
