@@ -233,7 +233,7 @@ $(3)/libshmem_core.so: $(GO_SRC) $(CORE_MAP)
 	@mkdir -p $$(@D) $(BUILD)/obj/$(1)
 	$(GO_FOR) CGO_ENABLED=1 CC="$(CC)" CGO_CFLAGS="-O2 -g $(2)" CGO_LDFLAGS="$(2)" \
 	$(GO_BUILD) -buildmode=c-shared \
-	    -ldflags "-extldflags '-Wl,-soname,libshmem_core.so -Wl,--version-script=$(abspath $(CORE_MAP)) $(LDFLAGS_SO) $(4)'" \
+	    -ldflags "$(GO_LDFLAGS) -extldflags '-Wl,-soname,libshmem_core.so -Wl,--version-script=$(abspath $(CORE_MAP)) $(LDFLAGS_SO) $(4)'" \
 	    -o $(BUILD)/obj/$(1)/libshmem_core.so ./capi/core/library
 	cp $(BUILD)/obj/$(1)/libshmem_core.so $$@.new
 	mv -f $$@.new $$@
@@ -306,7 +306,7 @@ PURE := shmemrun
 $(CMDS:%=$(BUILD)/bin/%): $(BUILD)/bin/%: $(GO_SRC)
 	@$(FIT)
 	@mkdir -p $(@D) $(BUILD)/obj
-	$(GO_FOR) CGO_ENABLED=$(if $(filter $*,$(PURE)),0,1) CC="$(CC)" $(GO_BUILD) $(GO_STRIP) -o $@ ./cmd/$*
+	$(GO_FOR) CGO_ENABLED=$(if $(filter $*,$(PURE)),0,1) CC="$(CC)" $(GO_BUILD) $(if $(GO_LDFLAGS),-ldflags "$(GO_LDFLAGS) $(GO_STRIP)") -o $@ ./cmd/$*
 
 # Those of another processor do not run here: COMMANDS names a folder that was made for this one.
 DESCRIBED := $(CMDS) shmem-perf

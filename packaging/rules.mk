@@ -12,10 +12,12 @@ $(BUILD)/third-party.txt: packaging/parts.py VERSION go.mod go.sum
 
 # GLIBC is the oldest release of glibc on which the result is to run, and MACHINE the processor.
 # Compiler and linker come from PyPI, with headers and symbol versions of that release, and leave
-# debug information out, and the symbol tables of commands, which Go's stacks do without. A build of this kind has a folder of its own.
+# debug information out, and the symbol tables of commands, which Go's stacks do without. A build of
+# this kind has a folder of its own. It names neither its commit nor its paths: a source archive
+# makes the same files in another folder.
 OLD_ZIG  = $(abspath $(shell BUILD=$(BUILD) scripts/setup --tool zig))
 OLD_CC   = $(CURDIR)/packaging/cc $(OLD_ZIG) $(1)-linux-gnu.$(GLIBC)
-OLD_MAKE = $(MAKE) --no-print-directory GLIBC= MACHINE=$(1) BASE=$(BUILD) BUILD=$(BUILD)/glibc-$(GLIBC)-$(1) CC="$(OLD_CC)" ZIG=$(OLD_ZIG) STRIP=: GO_STRIP=-ldflags=-s NEWEST=$(GLIBC)
+OLD_MAKE = GOFLAGS="-buildvcs=false $(GOFLAGS)" $(MAKE) --no-print-directory GLIBC= MACHINE=$(1) BASE=$(BUILD) BUILD=$(BUILD)/glibc-$(GLIBC)-$(1) CC="$(OLD_CC)" ZIG=$(OLD_ZIG) STRIP=: GO_LDFLAGS=-buildid= GO_STRIP=-s NEWEST=$(GLIBC)
 
 # The commands of another processor do not run here, so those of this one describe themselves.
 .PHONY: old-wheel
