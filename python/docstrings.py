@@ -2,8 +2,9 @@
 """Checks the docstrings of public names by numpydoc, with the checks that pyproject.toml names.
 
 It also wants a section Raises in each public function, and the names of `__all__` to be those that
-a package imports. Nothing is imported, so that torch need not be there. PYTHONPATH has numpydoc
-(scripts/setup --tool numpydoc). With a folder, the packages are looked for there.
+a package, or its module _public, imports. Nothing is imported, so that torch need not be there.
+PYTHONPATH has numpydoc (scripts/setup --tool numpydoc). With a folder, the packages are looked for
+there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ INNER = {"handle", "keep", "take", "end", "live"}
 
 def public(root: Path, package: str) -> dict[Path, set[str]]:
     """The names in `__all__`, by the file that defines them."""
-    tree = ast.parse((root / package / "__init__.py").read_text())
+    listed = root / package / "_public.py"
+    tree = ast.parse((listed if listed.is_file() else listed.with_name("__init__.py")).read_text())
     names: set[str] = set()
     found: set[str] = set()
     out: dict[Path, set[str]] = {}

@@ -7,7 +7,6 @@ torch or an array of cupy over the same memory.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from types import EllipsisType
 from typing import Any, Literal, NoReturn
 
@@ -19,6 +18,7 @@ from shmem._dtypes import Array, resolve
 from shmem._errors import DeviceError, DtypeError, FreedError, LayoutError, SizeError
 from shmem._ghosts import Ghost, ghost_at, ghost_of, refuse_elements
 from shmem._gpu import heap_gpu, is_elsewhere
+from shmem._library import installed
 from shmem._runtime import state
 
 Key = int | slice | EllipsisType | None | tuple[int | slice | EllipsisType | None, ...]
@@ -313,13 +313,6 @@ Device = Literal[
     "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7",
 ]  # fmt: skip
 _DEVICES = "None, 'cpu', 'cuda', 'cupy' or 'gpu'"
-
-
-def installed(package: str) -> bool:
-    """Whether a package of another project can be imported."""
-    spec = importlib.util.find_spec(package)
-    # A folder of that name in the module path would be found, too, but has no origin.
-    return spec is not None and spec.origin is not None
 
 
 def check_device(call: str, device: str | None) -> str | None:

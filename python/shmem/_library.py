@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 import shutil
 from collections.abc import Callable
@@ -22,6 +23,13 @@ def _nothing() -> bytes | None:
 
 
 _init_error: Callable[[], bytes | None] = _nothing  # the function of the loaded library
+
+
+def installed(package: str) -> bool:
+    """Whether a package of another project can be imported."""
+    spec = importlib.util.find_spec(package)
+    # A folder of that name in the module path would be found, too, but has no origin.
+    return spec is not None and spec.origin is not None
 
 
 def candidates() -> list[Path]:

@@ -15,13 +15,11 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy
-
 from shmem import _abi, _library
-from shmem._device import installed
 from shmem._errors import ShmemError
 
 _OK, _NO, _MORE = "ok", "no", "-"
@@ -58,15 +56,20 @@ class Finding:
 
 def _python() -> Iterator[Finding]:
     yield Finding(_OK, f"Python {platform.python_version()}, package shmem {_abi.VERSION}")
-    yield Finding(_OK, f"numpy {numpy.__version__}")
+    try:
+        yield Finding(_OK, f"numpy {metadata.version('numpy')}")
+    except metadata.PackageNotFoundError:
+        yield Finding(_NO, "numpy is not installed", "pip install numpy, which the package needs")
     for name, use in (("torch", "tensors"), ("cupy", "arrays"), ("ml_dtypes", "bfloat16 and fp8")):
-        if installed(name):
+        if _library.installed(name):
             yield Finding(_OK, f"{name} is installed")
         else:
             yield Finding(_MORE, f"{name} is not installed", f"pip install {name}, for its {use}")
     machine = platform.machine()
-    if sys.platform != "linux" or machine != "x86_64":
+    if sys.platform != "linux" or machine not in ("x86_64", "aarch64"):
         yield Finding(_NO, f"this is {sys.platform} on {machine}", "use Linux on x86-64")
+    elif machine == "aarch64":
+        yield Finding(_MORE, "aarch64 is a preview", "report what fails")
 
 
 def _libraries() -> Iterator[Finding]:

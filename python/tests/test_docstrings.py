@@ -12,7 +12,7 @@ FAULTS = {
     "no text of a result": ("_job.py", "        0 to `n_pes` - 1.\n", "", "RT03"),
     "no exceptions": ("_reclaim.py", "Raises\n    ------\n", "Notes\n    -----\n", "Raises"),
     "no parameters": ("_sync.py", "    Parameters\n    ----------\n", "", "PR01"),
-    "a name that is not in __all__": ("__init__.py", '    "put",\n', "", "'put'"),
+    "a name that is not in __all__": ("_public.py", '    "put",\n', "", "'put'"),
 }
 
 

@@ -88,11 +88,13 @@ def test_no_module_imports_itself_by_others() -> None:
 
 
 def test_imports_are_at_the_top() -> None:
-    """Except those of optional packages, which are not part of this one."""
+    """Except those of optional packages, which are not part of this one, and what the package shows
+    to type checkers and imports when it is used.
+    """
     inside = {
         f"{module}:{node.lineno}: {other}"
         for module, other, node, top in own_imports(PACKAGE)
-        if not top
+        if not top and (module, other) != ("shmem", "shmem._public")
     }
     assert not inside, f"imports that are not at the top of their files: {sorted(inside)}"
 

@@ -249,7 +249,7 @@ def test_exceptions_go_to_other_processes() -> None:
     """As from the worker of a pool: the pool would wait for ever for one that cannot be read."""
     program = """
 import copy, pickle, shmem
-for kind in vars(shmem).values():
+for kind in [getattr(shmem, name) for name in shmem.__all__]:
     if isinstance(kind, type) and issubclass(kind, shmem.ShmemError):
         one = kind("put", "dest", "it is not", "make it")
         if kind is shmem.PeerError:
