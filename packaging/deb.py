@@ -248,13 +248,12 @@ Description: {short}
 
 
 def settle(top: Path) -> None:
-    """Modes and times that do not depend on who builds, and when."""
+    """Modes that do not depend on who builds. dpkg-deb sets the times, by SOURCE_DATE_EPOCH."""
     for path in [top, *top.rglob("*")]:
         if not path.is_symlink():
             runs = path.is_dir() or os.access(path, os.X_OK) and ".so" not in path.name
             runs = runs or path.parent.name == "DEBIAN" and path.name in scripts()
             path.chmod(0o755 if runs else 0o644)
-        os.utime(path, (EPOCH, EPOCH), follow_symlinks=False)
 
 
 def main() -> None:

@@ -77,6 +77,14 @@ def test_a_library_that_not_every_system_has(tmp_path: Path) -> None:
     assert list(elf.faults("lib/x.so", file, file.machine, (2, 99), {file.libraries[0]})) == []
 
 
+def test_a_version_without_a_symbol(tmp_path: Path) -> None:
+    """The loader refuses a file for it, too."""
+    text = "int puts(const char *); static int f; int *g = &f; int h(void) { return puts(0); }"
+    file = built(tmp_path, text, "-Wl,-z,pack-relative-relocs")
+    lines = list(elf.faults("lib/x.so", file, file.machine, (2, 28)))
+    assert [line for line in lines if " a version of libc.so.6, GLIBC_ABI_DT_RELR, " in line], lines
+
+
 def test_another_processor(tmp_path: Path) -> None:
     file = built(tmp_path, "int f;")
     (line,) = elf.faults("lib/x.so", file, "mips", (2, 99))
@@ -215,12 +223,13 @@ def test_the_source_archive(tmp_path: Path) -> None:
 
 def test_the_same_files_make_the_same_archive(tmp_path: Path) -> None:
     made = []
-    for name in ("a", "b"):
+    for name, order in (("a", "xy"), ("b", "yx")):
         (tmp_path / name).mkdir()
-        for file in ("x", "y") if made else ("y", "x"):
+        for file in order:
             (tmp_path / name / file).write_text(file)
             os.utime(tmp_path / name / file, (len(made), len(made)))
         files = release.below(tmp_path / name, "vendor/")
+        files = {f"vendor/{file}": files[f"vendor/{file}"] for file in order}
         release.write_tar(tmp_path / f"{name}.gz", files, "top", 1700000000)
         made.append((tmp_path / f"{name}.gz").read_bytes())
     assert made[0] == made[1]

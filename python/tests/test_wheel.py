@@ -59,8 +59,12 @@ def test_what_is_in_it(wheel: Path) -> None:
     for name in ("_abi.pyi", "py.typed", "lib/libshmem.so", "lib/libshmem_core.so",
                  "bin/shmemrun", "bin/shmem-doctor", "bin/shmem-perf", "libexec/shmem/perf",
                  "include/shmem.h", "include/shmemx.h", "include/shmem/shmem.cuh",
-                 "lib/libshmem_kernels.fatbin", "lib/pkgconfig/shmem.pc"):  # fmt: skip
+                 "lib/libshmem_kernels.fatbin", "lib/pkgconfig/shmem.pc",
+                 "share/doc/libshmem/docs/start/install.md", "share/shmem/examples/ring/ring.c",
+                 "lib/libnvshmem_host.so.3", "share/man/man3/shmem_put.3"):  # fmt: skip
         assert f"shmem/{name}" in names, name
+    ends = tuple(f".dist-info/licenses/{name}" for name in ("LICENSE", "THIRD-PARTY.txt"))
+    assert len([n for n in names if n.endswith(ends)]) == 2
     assert not [n for n in names if n.startswith(("shmem/tests/", "tests/"))]
 
 

@@ -11,6 +11,8 @@ DEBUGGING := libshmem.gdb valgrind.supp
 # The source files of examples, and a Makefile that builds them with the installation.
 EXAMPLE_FILES := $(sort examples/Makefile $(shell find examples -type f -regex '.*\.\(c\|h\|cc\|cu\|cuh\|py\|txt\|md\|yaml\)'))
 EXAMPLES_OWN  := $(filter-out examples/nvshmem/%,$(EXAMPLE_FILES))
+# The pages, but for those that only the authors of the library need.
+PAGES := README.md CHANGELOG.md LICENSE $(sort $(filter-out docs/style.md docs/decisions/%,$(shell find docs -type f)))
 # The manual pages of commands and of their other names, and their completion.
 described = $(foreach c,$(1) $(2),share/man/man1/$(c).1 share/bash-completion/completions/$(c)) $(1:%=share/zsh/site-functions/_%)
 # Sources of the program that shmem-perf starts, for other libraries of OpenSHMEM, and tables of what
@@ -19,7 +21,7 @@ PERF := bin/shmem-perf libexec/shmem/perf $(PERF_SRC:cmd/shmem-perf/%=share/libs
 INSTALLED := $(CMDS:%=bin/%) $(PERF) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_preload.so lib/libshmem_kernels.fatbin \
              $(WRAPPERS:%=bin/%) bin/oshrun bin/oshmem_info lib/pkgconfig/shmem.pc \
              lib/cmake/shmem/shmem-config.cmake lib/cmake/shmem/shmem-config-version.cmake $(DEBUGGING:%=share/libshmem/%) \
-             $(call described,$(DESCRIBED) oshcc,$(WRAPPERS) oshrun oshmem_info) $(EXAMPLES_OWN:%=share/shmem/%)
+             $(call described,$(DESCRIBED) oshcc,$(WRAPPERS) oshrun oshmem_info) $(EXAMPLES_OWN:%=share/shmem/%) $(PAGES:%=share/doc/libshmem/%)
 # The files for NVSHMEM programs. Links make share/nvshmem a NVSHMEM_HOME.
 NVSHMEM_CMDS    := nvshmem-info nvshmrun
 NVSHMEM_HOME    := share/nvshmem
@@ -34,7 +36,8 @@ OWN_DIRS := $(shell find include/nvshmem -depth -type d) include/shmem include/m
             lib/cmake/nvshmem $(NVSHMEM_HOME) share/libshmem/perf/measure share/libshmem/perf share/libshmem libexec/shmem \
             $(patsubst %/,share/shmem/%,$(filter-out examples/,$(sort $(dir $(EXAMPLE_FILES))))) \
             share/shmem/examples/plugins share/shmem/examples share/shmem \
-            $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,libexec share/man/man1 share/man/man3 share/man/man7 share/man share/bash-completion/completions share/bash-completion share/zsh/site-functions share/zsh share lib/pkgconfig lib/cmake lib include bin)
+            $(patsubst %/,share/doc/libshmem/%,$(filter-out ./ docs/,$(sort $(dir $(PAGES))))) share/doc/libshmem/docs share/doc/libshmem \
+            $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/doc libexec share/man/man1 share/man/man3 share/man/man7 share/man share/bash-completion/completions share/bash-completion share/zsh/site-functions share/zsh share lib/pkgconfig lib/cmake lib include bin)
 
 .PHONY: install
 install: $(BUILT) $(KERNELS_OF_INSTALL) docs ## into PREFIX (/usr/local), below DESTDIR
@@ -74,6 +77,7 @@ endif
 	    { [ ! -e "$(COMMANDS)/zsh/_$$c" ] || install -m 644 "$(COMMANDS)/zsh/_$$c" "$(P)/share/zsh/site-functions"; } || exit; \
 	done
 	$(foreach f,$(if $(filter no,$(NVSHMEM)),$(EXAMPLES_OWN),$(EXAMPLE_FILES)),install -m 644 $(f) "$(P)/share/shmem/$(f)" &&) :
+	$(foreach f,$(PAGES),install -m 644 $(f) "$(P)/share/doc/libshmem/$(f)" &&) :
 	sed -e 's|@VERSION@|$(VERSION)|' scripts/install/oshcc > "$(P)/bin/oshcc"
 	chmod 755 "$(P)/bin/oshcc"
 	for w in $(filter-out oshcc,$(WRAPPERS)); do ln -sf oshcc "$(P)/bin/$$w"; done
@@ -85,15 +89,16 @@ endif
 	sed -e 's|@VERSION@|$(VERSION)|' scripts/install/shmem-config-version.cmake.in > "$(P)/lib/cmake/shmem/shmem-config-version.cmake"
 
 # What packages contain: an installation below this folder. Debug information is two thirds of the
-# libraries, and not in it.
+# libraries, and not in it, nor are symbol tables of commands: Go's stacks do without.
 STAGE := $(abspath $(BUILD))/wheel
-STRIPPED := $(CMDS:%=bin/%) libexec/shmem/perf lib/libshmem.so lib/libshmem_core.so lib/libshmem_preload.so \
+STRIPPED := lib/libshmem.so lib/libshmem_core.so lib/libshmem_preload.so \
             $(if $(filter no,$(NVSHMEM)),,lib/$(NVSHMEM_NAME) lib/$(NVSHMEM_OLD))
 .PHONY: stage
 stage: $(BUILT) $(KERNEL_FILE)
 	rm -rf $(STAGE)
 	@$(MAKE) --no-print-directory -s install DESTDIR=$(STAGE) PREFIX=
 	$(STRIP) -g $(STRIPPED:%=$(STAGE)/%)
+	$(STRIP) -s $(CMDS:%=$(STAGE)/bin/%) $(STAGE)/libexec/shmem/perf
 
 # The package of Python has the files of PREFIX, below its own folder.
 .PHONY: wheel

@@ -61,6 +61,8 @@ var layout = []string{
 	"lib/pkgconfig/nvshmem.pc",
 	"lib/pkgconfig/shmem.pc",
 	"libexec/shmem/perf",
+	"share/doc/libshmem/LICENSE",
+	"share/doc/libshmem/docs/start/install.md",
 	"share/libshmem/libshmem.gdb",
 	"share/libshmem/perf/epyc-2.table",
 	"share/libshmem/perf/measure/device.cu",
