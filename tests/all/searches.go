@@ -12,6 +12,7 @@ func searches(goTest string) []stage {
 		{name: "programs of others", limit: minutes(30), run: goTest + " ./tests/examples -run TestRealPrograms -whole"},
 		// With the loads of a push.
 		{name: "Debian 13", limit: minutes(180), run: "env -u TESTS -u MADE " + again + "-p 1 -exec $PWD/scripts/debian ./tests/run ./tests/launchers ./tests/redirect"},
+		{name: "release", limit: minutes(60), run: "scripts/roots && " + again + "-timeout 60m ./tests/install -run '^TestRelease$' -whole"},
 		{name: "standstills", limit: minutes(150), run: again + "-timeout 150m ./tests/run -run TestStandstill -whole"},
 		{name: "conformance", limit: minutes(60), run: goTest + " ./tests/run -run TestWhole -whole"},
 		{name: "conformance, NICs", limit: minutes(90), run: goTest + " -timeout 90m ./tests/run -run '^TestStubNICs$' -whole"},

@@ -17,3 +17,20 @@ func Debian(t *testing.T) string {
 	}
 	return root
 }
+
+// System needs the root of another system, old or arm, that scripts/roots makes. For a test in
+// a package two levels below the root.
+func System(t *testing.T, name string) string {
+	t.Helper()
+	root := tool(t, name)
+	if _, err := os.Stat(filepath.Join(root, "bin", "sh")); err != nil {
+		lack(t, "needs "+root+" (scripts/roots)")
+	}
+	return root
+}
+
+// Zig is the folder of the compiler for other processors, which make release has fetched.
+func Zig(t *testing.T) string {
+	t.Helper()
+	return tool(t, "zig")
+}
