@@ -192,7 +192,7 @@ var launchDefects = []defect{
 		by:   unit("./runtime/bootstrap/launch", "^TestNoReader$"), says: `the job goes on a minute after SIGTERM`,
 	},
 	{
-		id: "launch/stopped-pe", file: "runtime/bootstrap/launch/answers.go",
+		id: "launch/stopped-pe", file: "runtime/bootstrap/launch/replies.go",
 		was:  "		go a.write()\n",
 		is:   "		a.mu.Unlock()\n		a.write()\n		a.mu.Lock()\n",
 		user: "shmemrun hangs where a PE is stopped while some 300 others are lost and the rest go on",
@@ -263,8 +263,8 @@ var launchDefects = []defect{
 	},
 	{
 		id: "launch/answer-of-the-same-length", file: "runtime/bootstrap/launch/queues.go",
-		was:  "len(last.answer) == len(frame) && &last.answer[0] == &frame[0] {",
-		is:   "len(last.answer) == len(frame) {",
+		was:  "len(last.reply) == len(frame) && &last.reply[0] == &frame[0] {",
+		is:   "len(last.reply) == len(frame) {",
 		user: "a PE on another host gets the answer to another PE's step",
 		by:   unit("./runtime/bootstrap/launch", "^TestOutbox$"), says: `answers \[\{\[0 1 2 3\] one\}\]`,
 	},

@@ -130,7 +130,7 @@ func (o *Options) clear() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if len(was) == uid.Len && uid.Answers(uid.ID(was), min(try, o.Timeout)) {
+	if len(was) == uid.Len && uid.Reachable(uid.ID(was), min(try, o.Timeout)) {
 		return o.nameTaken()
 	}
 	f, err := os.CreateTemp(filepath.Dir(o.Path), filepath.Base(o.Path)+".*")

@@ -52,7 +52,7 @@ type agent struct {
 // agentPE is a PE that this agent has started.
 type agentPE struct {
 	*process
-	answers  answers
+	replies  replies
 	outputs  [2]*agentOutput
 	hungUp   chan struct{} // closed when it sends nothing more
 	reported chan struct{} // closed when its end is reported
@@ -186,14 +186,14 @@ func (a *agent) handle(f relay.Frame) error {
 	switch f.Kind {
 	case relay.Job:
 		return a.start(f.Payload)
-	case relay.Answer:
-		pes, frame, err := relay.ParseAnswer(f.Payload)
+	case relay.Reply:
+		pes, frame, err := relay.ParseReply(f.Payload)
 		if err != nil {
 			return err
 		}
 		for _, pe := range pes {
 			if p := a.byPE[pe]; p != nil {
-				p.answers.send(frame)
+				p.replies.send(frame)
 			}
 		}
 	case relay.HangUp:

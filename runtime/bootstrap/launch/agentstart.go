@@ -117,7 +117,7 @@ func (a *agent) prepare(o *Options) (*starter, error) {
 // runs on the starter's thread, for which loop waits meanwhile.
 func (a *agent) began(p *process) {
 	q := &agentPE{process: p, hungUp: make(chan struct{}), reported: make(chan struct{})}
-	q.answers.conn = p.conn
+	q.replies.conn = p.conn
 	for i, from := range []*os.File{p.stdout, p.stderr} {
 		q.outputs[i] = &agentOutput{from: from, credit: newCredit(), done: make(chan struct{})}
 		go a.forward(q, i)

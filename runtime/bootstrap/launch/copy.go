@@ -39,15 +39,15 @@ func (o *Options) copyTo(host string, stop <-chan struct{}) error {
 		}
 	}()
 	lines := bufio.NewReader(out)
-	send, answer := prefix.ReadAnswer(func() (string, error) { return lines.ReadString('\n') })
+	send, missing := prefix.ReadReply(func() (string, error) { return lines.ReadString('\n') })
 	if send {
 		_ = prefix.Archive(o.Source, in) // if its reader ends early, the reader says why
 	}
 	in.Close()
-	if err := cmd.Wait(); err == nil && answer == nil {
+	if err := cmd.Wait(); err == nil && missing == nil {
 		return nil
 	}
-	if status := cmd.ProcessState.ExitCode(); answer != nil && status == ssh.StatusSSH {
+	if status := cmd.ProcessState.ExitCode(); missing != nil && status == ssh.StatusSSH {
 		return ssh.Explain(host, o.agentFile(), said.String(), status)
 	}
 	return prefix.Explain(host, o.Prefix, said.String())

@@ -92,7 +92,7 @@ func child(t *testing.T, j *job) *process {
 		_ = unix.Close(pair[1])
 	})
 	j.procs = append(j.procs, p)
-	j.answers[p.pe].conn = p.conn
+	j.replies[p.pe].conn = p.conn
 	j.byPID[pid] = p
 	j.running++
 	return p

@@ -38,7 +38,7 @@ type job struct {
 	over    chan struct{} // closed when nothing is left
 
 	procs     []*process
-	answers   []answers // by PE; without links
+	replies   []replies // by PE; without links
 	byPID     map[int]*process
 	running   int // PEs that have not ended, or whose end is not judged yet
 	childless bool
@@ -174,9 +174,9 @@ func newJob(o *Options, out *output) *job {
 		actions: make(chan func(), 64),
 		over:    make(chan struct{}),
 		byPID:   make(map[int]*process, o.PEs),
-		answers: make([]answers, o.PEs),
+		replies: make([]replies, o.PEs),
 	}
-	j.meet = rendezvous.New(o.PEs, secret.New(), j.answer)
+	j.meet = rendezvous.New(o.PEs, secret.New(), j.reply)
 	j.meet.Lost = func(pe libshmem.PE, fate wire.Fate, step string, wait []libshmem.PE) {
 		// Other fates are reported elsewhere: a failure by judge, a PE that finalized too early by
 		// the PEs that wait for it.
@@ -193,7 +193,7 @@ func newJob(o *Options, out *output) *job {
 // and output. It runs on the starter's thread, before loop begins.
 func (j *job) began(p *process) {
 	j.procs = append(j.procs, p)
-	j.answers[p.pe].conn = p.conn
+	j.replies[p.pe].conn = p.conn
 	if p.link == nil {
 		j.byPID[p.pid] = p
 	}
@@ -306,13 +306,13 @@ func (j *job) handleFrame(p *process, f wire.Frame) error {
 	return fmt.Errorf("%w: a PE does not send %v", wire.ErrFormat, f.Kind)
 }
 
-// answer sends a frame to a PE, directly or through its agent.
-func (j *job) answer(pe libshmem.PE, frame []byte) {
+// reply sends a frame to a PE, directly or through its agent.
+func (j *job) reply(pe libshmem.PE, frame []byte) {
 	if j.linkOf != nil {
-		j.linkOf[pe].out.answer(pe, frame)
+		j.linkOf[pe].out.reply(pe, frame)
 		return
 	}
-	j.answers[pe].send(frame)
+	j.replies[pe].send(frame)
 }
 
 // exited handles the end of a child, with its wait status, if the child is a PE.

@@ -21,25 +21,25 @@ type outbox struct {
 
 // outgoing is an entry of an outbox: a frame, or one reply for several PEs.
 type outgoing struct {
-	frame  relay.Frame
-	pes    []libshmem.PE
-	answer []byte // the reply; nil: the entry is frame
+	frame relay.Frame
+	pes   []libshmem.PE
+	reply []byte // the reply; nil: the entry is frame
 }
 
 func (o *outbox) send(f relay.Frame) { o.add(outgoing{frame: f}) }
 
-// answer sends a frame to a PE of the agent. If PEs get the same bytes one after the other, they
+// reply sends a frame to a PE of the agent. If PEs get the same bytes one after the other, they
 // are sent only once: the reply to an allgather of 4,096 PEs has a megabyte.
-func (o *outbox) answer(pe libshmem.PE, frame []byte) {
+func (o *outbox) reply(pe libshmem.PE, frame []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if n := len(o.frames); n > 0 {
-		if last := &o.frames[n-1]; len(last.answer) > 0 && len(last.answer) == len(frame) && &last.answer[0] == &frame[0] {
+		if last := &o.frames[n-1]; len(last.reply) > 0 && len(last.reply) == len(frame) && &last.reply[0] == &frame[0] {
 			last.pes = append(last.pes, pe)
 			return
 		}
 	}
-	o.addLocked(outgoing{pes: []libshmem.PE{pe}, answer: frame})
+	o.addLocked(outgoing{pes: []libshmem.PE{pe}, reply: frame})
 }
 
 func (o *outbox) add(f outgoing) {
@@ -73,8 +73,8 @@ func (o *outbox) write() {
 		}
 		var b []byte
 		for _, f := range frames {
-			if f.answer != nil {
-				f.frame = relay.Frame{Kind: relay.Answer, PE: relay.All, Payload: relay.AppendAnswer(nil, f.pes, f.answer)}
+			if f.reply != nil {
+				f.frame = relay.Frame{Kind: relay.Reply, PE: relay.All, Payload: relay.AppendReply(nil, f.pes, f.reply)}
 			}
 			b = relay.Append(b, f.frame)
 			if len(b) >= 64<<10 {

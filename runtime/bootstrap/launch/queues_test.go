@@ -40,7 +40,7 @@ func TestOutbox(t *testing.T) {
 	}
 	one, two := []byte("one"), []byte("two")
 	for pe, frame := range [][]byte{one, one, two, one} {
-		o.answer(libshmem.PE(pe), frame)
+		o.reply(libshmem.PE(pe), frame)
 	}
 	if o.flush(10 * time.Millisecond) {
 		t.Error("it is written, although nobody reads")
@@ -62,8 +62,8 @@ func TestOutbox(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.Kind == relay.Answer {
-			pes, frame, err := relay.ParseAnswer(f.Payload)
+		if f.Kind == relay.Reply {
+			pes, frame, err := relay.ParseReply(f.Payload)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +72,7 @@ func TestOutbox(t *testing.T) {
 	}
 	want := []answer{{[]libshmem.PE{0, 1}, "one"}, {[]libshmem.PE{2}, "two"}, {[]libshmem.PE{3}, "one"}}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("answers %v, want %v", got, want)
+		t.Errorf("replies %v, want %v", got, want)
 	}
 	o.close()
 	before := g.got.Len()

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// answers are the frames on their way to one PE, in their order: replies to its requests, and news.
+// replies are the frames on their way to one PE, in their order: replies to its requests, and news.
 // A PE that is stopped, or that computes, reads none of them. The kernel's buffer holds a few
 // hundred small frames or a part of a long one; the rest waits here, and no other PE waits for it.
-type answers struct {
+type replies struct {
 	conn *os.File // it is set before the first frame
 
 	mu      sync.Mutex
@@ -17,7 +17,7 @@ type answers struct {
 }
 
 // send queues a frame, which must not change afterwards. It never waits.
-func (a *answers) send(frame []byte) {
+func (a *replies) send(frame []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.frames = append(a.frames, frame)
@@ -28,7 +28,7 @@ func (a *answers) send(frame []byte) {
 }
 
 // write writes the queued frames to the PE until there are none.
-func (a *answers) write() {
+func (a *replies) write() {
 	for {
 		a.mu.Lock()
 		frames := a.frames

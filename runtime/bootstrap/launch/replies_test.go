@@ -27,7 +27,7 @@ func TestStoppedPE(t *testing.T) {
 	defer ours.Close()
 	defer theirs.Close()
 	j := newJob(&Options{PEs: 1}, nil)
-	j.answers[0].conn = ours
+	j.replies[0].conn = ours
 	sent := make(chan struct{})
 	go func() {
 		for i := range libshmem.PE(losses) {
@@ -35,7 +35,7 @@ func TestStoppedPE(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			j.answer(0, b)
+			j.reply(0, b)
 		}
 		close(sent)
 	}()

@@ -138,8 +138,8 @@ func race(ctx context.Context, addresses []netip.AddrPort, s *secret.Secret, dia
 	return proven{}, failed
 }
 
-// Answers reports whether the root of an id can be reached within the limit.
-func Answers(id ID, limit time.Duration) bool {
+// Reachable reports whether the root of an id can be reached within the limit.
+func Reachable(id ID, limit time.Duration) bool {
 	c, err := decode(&id)
 	if err != nil {
 		return false

@@ -153,12 +153,12 @@ func Explain(host, dir, text string) error {
 	return fmt.Errorf("copy libshmem to %s:%s: %s (see that tar works there, or install libshmem)", host, dir, last)
 }
 
-// ErrNoAnswer is the error if the command ends without a reply.
-var ErrNoAnswer = errors.New("the command has not answered")
+// ErrNoReply is the error if the command ends without a reply.
+var ErrNoReply = errors.New("the command has not replied")
 
-// ReadAnswer reads lines until one is a reply of the command, and reports whether that asks for the
+// ReadReply reads lines until one is a reply of the command, and reports whether that asks for the
 // archive.
-func ReadAnswer(line func() (string, error)) (send bool, err error) {
+func ReadReply(line func() (string, error)) (send bool, err error) {
 	for {
 		text, err := line()
 		switch {
@@ -167,7 +167,7 @@ func ReadAnswer(line func() (string, error)) (send bool, err error) {
 		case strings.HasSuffix(text, Send+"\n"):
 			return true, nil
 		case err != nil:
-			return false, ErrNoAnswer
+			return false, ErrNoReply
 		}
 	}
 }

@@ -41,7 +41,7 @@ func unpacked(t *testing.T, from, to string) (bool, string) {
 	cmd.Stdin, cmd.Stderr = &archive, &errs
 	out, err := cmd.Output()
 	r := bufio.NewReader(bytes.NewReader(append([]byte("Welcome\n"), out...)))
-	send, answer := ReadAnswer(func() (string, error) { return r.ReadString('\n') })
+	send, answer := ReadReply(func() (string, error) { return r.ReadString('\n') })
 	if err != nil || answer != nil {
 		return send, errs.String()
 	}

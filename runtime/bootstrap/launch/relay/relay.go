@@ -60,7 +60,7 @@ const (
 	Request                   // agent: a frame that a PE has sent
 	HungUp                    // agent: empty; the PE sends nothing more
 	Breach                    // agent: text; the PE broke the launch protocol
-	Answer                    // run: PEs, and a frame for each, see AppendAnswer
+	Reply                     // run: PEs, and a frame for each, see AppendReply
 	HangUp                    // run: empty; the PE gets nothing more
 	Stdout                    // agent: bytes that the PE has written; none: it writes no more
 	Stderr                    // agent: the same
@@ -81,7 +81,7 @@ const (
 	kinds
 )
 
-var kindNames = [kinds]string{"none", "job", "started", "failed", "request", "hung up", "breach", "answer", "hang up",
+var kindNames = [kinds]string{"none", "job", "started", "failed", "request", "hung up", "breach", "reply", "hang up",
 	"output", "error output", "output credit", "error output credit", "input", "input credit", "signal", "passed signal",
 	"unhandled signal", "exit", "ping", "pong", "hold", "remark", "end", "over"}
 
@@ -165,8 +165,8 @@ func ParseNumber(f Frame) (uint32, error) {
 	return binary.LittleEndian.Uint32(f.Payload), nil
 }
 
-// AppendAnswer appends the payload of Answer: the PEs that get a frame, and that frame.
-func AppendAnswer(dst []byte, pes []libshmem.PE, frame []byte) []byte {
+// AppendReply appends the payload of Reply: the PEs that get a frame, and that frame.
+func AppendReply(dst []byte, pes []libshmem.PE, frame []byte) []byte {
 	dst = slices.Grow(dst, 4+4*len(pes)+len(frame))
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(pes)))
 	for _, pe := range pes {
@@ -175,20 +175,20 @@ func AppendAnswer(dst []byte, pes []libshmem.PE, frame []byte) []byte {
 	return append(dst, frame...)
 }
 
-// ParseAnswer decodes the payload of Answer. The frame shares the payload's memory.
-func ParseAnswer(p []byte) (pes []libshmem.PE, frame []byte, err error) {
+// ParseReply decodes the payload of Reply. The frame shares the payload's memory.
+func ParseReply(p []byte) (pes []libshmem.PE, frame []byte, err error) {
 	if len(p) < 4 {
-		return nil, nil, formatErrorf("answer of %d bytes", len(p))
+		return nil, nil, formatErrorf("reply of %d bytes", len(p))
 	}
 	n := uint64(binary.LittleEndian.Uint32(p))
 	p = p[4:]
 	if n*4 > uint64(len(p)) {
-		return nil, nil, formatErrorf("answer for %d PEs in %d bytes", n, len(p))
+		return nil, nil, formatErrorf("reply for %d PEs in %d bytes", n, len(p))
 	}
 	for range n {
 		pe := binary.LittleEndian.Uint32(p)
 		if pe >= uint32(All) {
-			return nil, nil, formatErrorf("answer for PE %d", pe)
+			return nil, nil, formatErrorf("reply for PE %d", pe)
 		}
 		pes = append(pes, libshmem.PE(pe))
 		p = p[4:]

@@ -18,7 +18,7 @@ func TestFrames(t *testing.T) {
 		{Ping, All, Number(7)},
 		{Stdout, 3, bytes.Repeat([]byte("x"), 3*chunk+5)},
 		{Over, All, nil},
-		{Answer, All, AppendAnswer(nil, []libshmem.PE{1, 4}, []byte("frame"))},
+		{Reply, All, AppendReply(nil, []libshmem.PE{1, 4}, []byte("frame"))},
 	}
 	for _, f := range all {
 		stream = Append(stream, f)
@@ -35,7 +35,7 @@ func TestFrames(t *testing.T) {
 	if _, err := Read(bytes.NewReader(stream[:headerBytes+2])); err != io.ErrUnexpectedEOF {
 		t.Errorf("inside a frame: %v", err)
 	}
-	pes, frame, err := ParseAnswer(all[3].Payload)
+	pes, frame, err := ParseReply(all[3].Payload)
 	if err != nil || !reflect.DeepEqual(pes, []libshmem.PE{1, 4}) || string(frame) != "frame" {
 		t.Errorf("answer: %v, %q, %v", pes, frame, err)
 	}
@@ -56,7 +56,7 @@ func TestMalformed(t *testing.T) {
 		}
 	}
 	for _, p := range [][]byte{nil, {1, 0, 0}, {2, 0, 0, 0, 1, 0, 0, 0}, {1, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f}} {
-		if pes, _, err := ParseAnswer(p); !errors.Is(err, ErrFormat) {
+		if pes, _, err := ParseReply(p); !errors.Is(err, ErrFormat) {
 			t.Errorf("answer % x: %v, error %v", p, pes, err)
 		}
 	}
@@ -105,7 +105,7 @@ func TestReadGreeting(t *testing.T) {
 // FuzzRead: whatever comes, Read ends with a frame that it could have been made from, or an error.
 func FuzzRead(f *testing.F) {
 	f.Add(Append(nil, Frame{Exited, 1, Number(9)}))
-	f.Add(Append(nil, Frame{Answer, All, AppendAnswer(nil, []libshmem.PE{0}, []byte("x"))}))
+	f.Add(Append(nil, Frame{Reply, All, AppendReply(nil, []libshmem.PE{0}, []byte("x"))}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := Read(bytes.NewReader(data))
 		if err != nil {
@@ -114,7 +114,7 @@ func FuzzRead(f *testing.F) {
 		if again := Append(nil, got); !bytes.Equal(again, data[:len(again)]) {
 			t.Fatalf("% x is read as %+v", data, got)
 		}
-		_, _, _ = ParseAnswer(got.Payload)
+		_, _, _ = ParseReply(got.Payload)
 		_, _ = ParseSpec(got.Payload)
 		_, _ = ParseFailure(got.Payload)
 	})
