@@ -89,7 +89,7 @@ static bool agree(struct registration_request *w, const char *call)
     else if (all[WHO] == INT64_MAX && all[REST] != -all[MINUS_REST])
         REFUSE(w,
                "it begins %" PRId64 " to %" PRId64 " bytes behind a multiple of %" PRId64
-               ", and has to by the same on every PE (make the same allocations on every PE)",
+               ", and has to be the same on every PE (make the same allocations on every PE)",
                all[REST], -all[MINUS_REST], all[GRANULE]);
     else if (all[WHO] != INT64_MAX && w->why[0] == '\0')
         REFUSE(w, "PE %" PRId64 " cannot do it for its own (see the error of that PE)", all[WHO]);

@@ -262,10 +262,13 @@ void delayed_report(const char *mode, const char *format, ...)
 
 void delayed_reports_end(const char *mode)
 {
-    if (said.beyond > 0)
-        preload_say("%s: PE %d: %lu more of these reports", mode, me, said.beyond);
+    pthread_mutex_lock(&said.mutex);
+    unsigned long beyond = said.beyond;
     said.n = 0;
     said.beyond = 0;
+    pthread_mutex_unlock(&said.mutex);
+    if (beyond > 0)
+        preload_say("%s: PE %d: %lu more of these reports", mode, me, beyond);
 }
 
 long delayed_time(const char *text)

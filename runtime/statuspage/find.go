@@ -130,8 +130,6 @@ func others() string {
 		closeAll(views)
 		if len(named) > mostNamed {
 			named[mostNamed] = "and others"
-		}
-		if len(named) > mostNamed {
 			break
 		}
 	}

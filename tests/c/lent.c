@@ -377,7 +377,7 @@ static void test_refused(void)
             bad ? "a part of it is registered already" : other);
     if (check.n > 1)
         refused((void *)(bad ? good.at + 512 : good.at), 64, 0,
-                "it begins 0 to 512 bytes behind a multiple of 2097152, and has to by the same on "
+                "it begins 0 to 512 bytes behind a multiple of 2097152, and has to be the same on "
                 "every PE");
     property.handles = 0;
     struct chunks own = take(1, granules);
