@@ -125,9 +125,8 @@ static void exchange_in_steps(const struct piece *p, char *before)
         shmemi_message_at(t, to, in - shmemi_state.peer_base[shmemi_state.my_pe], total, bytes,
                           NULL, p->call);
         shmemi_await(t, from, p->call);
-        memcpy(next, total, bytes);
+        memcpy(next, t->node >= distance ? in : total, bytes);
         if (t->node >= distance) {
-            memcpy(next, in, bytes);
             p->reducer->combine(next, total, p->n);
             if (distance > 1)
                 p->reducer->combine(in, before, p->n);
