@@ -44,7 +44,7 @@ func (e *Report) ReportDropped() {
 	}
 	e.reportedDrops = n
 	if e.report != nil {
-		e.report(fmt.Errorf("poll: refused what came from outside of the job, %d so far (keep strangers off the network of %s)",
+		e.report(fmt.Errorf("poll: refused what came from outside of the job, or too late from a PE of it, %d so far (keep strangers off the network of %s; a PE is late where processors have too much to do)",
 			n, e.caps.Domain))
 	}
 }
