@@ -48,6 +48,12 @@ static double sending(double n, double bytes)
     return n * (messages(bytes) * s->wire_post + bytes * s->wire_kib / 1024.0);
 }
 
+/* Nanoseconds in which each of n nodes sends bytes to each other one. */
+static double directly(uint32_t n, double bytes)
+{
+    return latency() + sending(n - 1.0, bytes);
+}
+
 /* The modelled time of a PE to combine so many bytes of each node, which it copies once before and
  * once behind, at some 10 GB/s; in nanoseconds. */
 static double combining(const struct shmemi_team *t, double bytes)
@@ -101,15 +107,15 @@ static enum shmemi_reduction forced_reduction(void)
 enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes)
 {
     const uint32_t nodes = t->n_nodes;
-    const double others = nodes - 1.0, all = (double)bytes, block = all / nodes;
+    const double all = (double)bytes, block = all / nodes;
     const bool parts = shmemi_part_bytes(t) >= SHMEMI_LEAST_PART;
     const struct {
         enum shmemi_reduction how;
         bool possible;
         double time;
     } all_ways[] = {
-        {SHMEMI_STRAIGHT, parts, latency() + sending(others, all) + combining(t, all)},
-        {SHMEMI_OWNERS, parts, 2 * (latency() + sending(others, block)) + combining(t, block)},
+        {SHMEMI_STRAIGHT, parts, directly(nodes, all) + combining(t, all)},
+        {SHMEMI_OWNERS, parts, 2 * directly(nodes, block) + combining(t, block)},
         {SHMEMI_PAIRS, nodes > 2, in_pairs(t, bytes, shmemi_pairs_most(t))},
         {SHMEMI_HALVES, nodes >= FEWEST_HALVED, in_halves(t, bytes, shmemi_halves_most(t))},
     };
@@ -132,12 +138,8 @@ enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t
  * in. */
 bool shmemi_model_pairs(uint32_t n, size_t bytes)
 {
-    uint32_t steps = 0, power = 1;
-    for (; power <= n / 2; power *= 2)
-        steps++;
-    steps += power < n ? 2 : 0;
-    return steps * (latency() + sending(1, (double)bytes)) <
-           latency() + sending(n - 1.0, (double)bytes);
+    uint32_t steps = shmemi_steps_in_pairs(n) + (shmemi_in_pairs(n) ? 0 : 2);
+    return steps * (latency() + sending(1, (double)bytes)) < directly(n, (double)bytes);
 }
 
 /* The modelled time of a broadcast in a tree: the last node gets the first piece over the whole
@@ -176,14 +178,8 @@ struct shmemi_tree shmemi_model_tree(const struct shmemi_team *t, size_t nbytes)
     return best;
 }
 
-/* Nanoseconds in which each leader sends its bytes to each other one, and in which steps double
- * what a leader has. Where the nodes are no power of two, what it has is in two parts in half of
- * the steps. */
-static double directly(const struct shmemi_team *t, double bytes)
-{
-    return latency() + sending(t->n_nodes - 1.0, bytes);
-}
-
+/* Nanoseconds in which leaders exchange their bytes in steps that double what a leader has. Where
+ * the nodes are no power of two, what it has is in two parts in half of the steps. */
 static double doubling(const struct shmemi_team *t, double bytes)
 {
     double time = 0, parts = shmemi_in_pairs(t->n_nodes) ? 1 : 1.5;
@@ -196,7 +192,7 @@ static double doubling(const struct shmemi_team *t, double bytes)
 
 bool shmemi_model_doubles(const struct shmemi_team *t, size_t bytes)
 {
-    return doubling(t, (double)bytes) < directly(t, (double)bytes);
+    return doubling(t, (double)bytes) < directly(t->n_nodes, (double)bytes);
 }
 
 /* Packs blocks of up to PACK_BYTES a node; if each node has one PE, only if exchanges in steps take

@@ -19,10 +19,16 @@ SHMEMI_INLINE bool shmemi_by_nodes(const struct shmemi_team *t)
            !(shmemi_state.collectives & SHMEMI_COLLECTIVES_FLAT);
 }
 
+/* The steps in which as many of n nodes as are a power of two exchange in pairs. */
+SHMEMI_INLINE uint32_t shmemi_steps_in_pairs(uint32_t n)
+{
+    return 31 - (uint32_t)__builtin_clz(n);
+}
+
 /* The largest power of two up to n. */
 SHMEMI_INLINE uint32_t shmemi_power_below(uint32_t n)
 {
-    return 1u << (31 - __builtin_clz(n));
+    return 1u << shmemi_steps_in_pairs(n);
 }
 
 /* The least part of a round for each node. */
@@ -38,7 +44,7 @@ SHMEMI_INLINE size_t shmemi_part_bytes(const struct shmemi_team *t)
  * elements of a node that takes no part. */
 SHMEMI_INLINE size_t shmemi_pairs_most(const struct shmemi_team *t)
 {
-    uint32_t parts = (uint32_t)__builtin_ctz(shmemi_power_below(t->n_nodes)) + 1;
+    uint32_t parts = shmemi_steps_in_pairs(t->n_nodes) + 1;
     return t->round_bytes / parts & ~(size_t)(SHMEMI_CACHE_LINE - 1);
 }
 

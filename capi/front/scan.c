@@ -62,7 +62,7 @@ static void scan_small(struct shmemi_team *t, void *dest, const void *source, si
  * has what the last one leaves. */
 static size_t scan_part(const struct shmemi_team *t)
 {
-    uint32_t steps = (uint32_t)__builtin_ctz(shmemi_power_below(t->n_nodes)) + 1;
+    uint32_t steps = shmemi_steps_in_pairs(t->n_nodes) + 1;
     return t->round_bytes / (steps + 1) & ~(size_t)(SHMEMI_CACHE_LINE - 1);
 }
 
