@@ -129,6 +129,20 @@ var deviceDefects = []defect{
 		by:   job("./tests/device", "^TestEmulated$/^colls$"), says: `alltoall: call \d+: \d+ wrong bytes`,
 	},
 	{
+		id: "device/few-words-of-another-pe", file: "device/shmem/coll.h",
+		was:  "(BLOCKS ? (uint32_t)rank * (uint64_t)bytes : 0)",
+		is:   "(BLOCKS ? (uint32_t)i * (uint64_t)bytes : 0)",
+		user: "a kernel's alltoall of a few elements deals the blocks by distance",
+		by:   job("./tests/device", "^TestEmulated$/^colls$"), says: `alltoall: call \d+: \d+ wrong bytes`,
+	},
+	{
+		id: "device/few-words-but-the-last", file: "device/shmem/coll.h",
+		was:  "bytes / 4, 1u);",
+		is:   "(bytes - 1) / 4, 1u);",
+		user: "a kernel's collective of a few elements leaves the last one out",
+		by:   job("./tests/device", "^TestEmulated$/^colls$"), says: `\w+: call \d+: \d+ wrong bytes`,
+	},
+	{
 		id: "device/pieces-to-the-second-pe", file: "device/shmem/coll.h",
 		was:  "    s->c.bytes = s->bytes;\n",
 		is:   "    s->c.bytes = i == 1 ? s->bytes : s->c.bytes;\n",
