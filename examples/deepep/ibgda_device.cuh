@@ -68,17 +68,26 @@ static __device__ __forceinline__ ibgda_heaps_t ibgda_heaps()
 }
 #define nvshmemi_device_state_d (ibgda_heaps())
 
-/* The address of a PE's copy of a symmetric address for loads and stores, or 0. */
+/*
+ * The address of a PE's copy of a symmetric address for loads and stores, or 0. It is computed from
+ * constants; the table of heaps is in the GPU's memory.
+ */
 static __device__ __forceinline__ uint64_t nvshmemi_get_p2p_ptr(const uint64_t &ptr,
                                                                 const int &rank,
                                                                 const int &dst_rank)
 {
-    if (rank == dst_rank)
-        return ptr;
-    const ibgda_heaps_t heaps = nvshmemi_device_state_d;
-    uint64_t base = reinterpret_cast<uint64_t>(heaps.peer_heap_base_p2p[dst_rank]);
-    return base == 0 ? 0 : base + (ptr - reinterpret_cast<uint64_t>(heaps.heap_base));
+    return rank == dst_rank ? ptr
+                            : reinterpret_cast<uint64_t>(
+                                  nvshmem_ptr(reinterpret_cast<const void *>(ptr), dst_rank));
 }
+
+/*
+ * The puts and additions below are functions. Inlined, the calls below them made DeepEP's kernels,
+ * which have 64 registers a thread, store registers in memory also where they use NVLink and never
+ * call them: the three forms of its dispatch spilled 64 to 72 bytes, and the two of its combine 32
+ * and 72. With functions it is 28 at most and none, and with NVSHMEM 32 at most and none
+ * (nvcc 13.0, sm_90).
+ */
 
 /*
  * A put by the lanes of a warp together. req_rptr is symmetric; the data at req_lptr must stay
@@ -86,7 +95,7 @@ static __device__ __forceinline__ uint64_t nvshmemi_get_p2p_ptr(const uint64_t &
  * the argument of the template, and the number of the message, have no meaning here.
  */
 template <bool kAlwaysDoPostSend = false>
-static __device__ __forceinline__ void
+static __device__ __noinline__ void
 nvshmemi_ibgda_put_nbi_warp(uint64_t req_rptr, uint64_t req_lptr, size_t bytes, int dst_pe,
                             int qp_id, int lane_id, int message_idx)
 {
@@ -99,9 +108,9 @@ nvshmemi_ibgda_put_nbi_warp(uint64_t req_rptr, uint64_t req_lptr, size_t bytes, 
  * Adds to 4 bytes of a PE, after the queue's earlier operations. By one thread. This PE itself is
  * reached by loads and stores, as is every PE that has an address here.
  */
-static __device__ __forceinline__ void nvshmemi_ibgda_amo_nonfetch_add(void *rptr, const int &value,
-                                                                       int pe, int qp_id,
-                                                                       bool is_local_copy = false)
+static __device__ __noinline__ void nvshmemi_ibgda_amo_nonfetch_add(void *rptr, const int &value,
+                                                                    int pe, int qp_id,
+                                                                    bool is_local_copy = false)
 {
     (void)is_local_copy;
     shmem_context queue = shmemx_queue(qp_id);
@@ -115,8 +124,8 @@ static __device__ __forceinline__ void nvshmemi_ibgda_amo_nonfetch_add(void *rpt
  * Puts 4 bytes, by one thread, in the same order: kernels also set flags with it, and on a queue of
  * InfiniBand a write does not overtake the one before it. There is no immediate data.
  */
-static __device__ __forceinline__ void nvshmemi_ibgda_rma_p(int *rptr, const int value, int dst_pe,
-                                                            int qp_id, uint32_t imm = UINT32_MAX)
+static __device__ __noinline__ void nvshmemi_ibgda_rma_p(int *rptr, const int value, int dst_pe,
+                                                         int qp_id, uint32_t imm = UINT32_MAX)
 {
     (void)imm;
     shmem_context queue = shmemx_queue(qp_id);
