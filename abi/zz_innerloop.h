@@ -14,6 +14,7 @@
 #include "zz_native.h"
 
 #define SHMEMI_INNERLOOP_COMPLETIONS 32 /* taken from the provider at once */
+#define SHMEMI_INNERLOOP_FENCE_AFTER 32 /* operations of other rings for which a ring stops before a fence */
 #define SHMEMI_INNERLOOP_AREAS 4 /* ranges of local memory that are known */
 
 /* Why Run returned. */
@@ -67,6 +68,8 @@ struct shmemi_innerloop {
     uint32_t alone; /* this PE has no other consumer, so a fence is an epoch */
     uint32_t yields; /* no processor of its own: give way when nothing comes */
     uint32_t batch; /* operations taken from one ring before the others are polled */
+    uint32_t passed; /* operations that were taken since the first ring stopped before a fence */
+    unsigned char pad1[4];
     struct shmemi_innerloop_area areas[4]; /* the latest that are known */
     int64_t limit; /* how long the loop may run */
     int64_t spin; /* and how long without work */
@@ -83,7 +86,7 @@ struct shmemi_innerloop {
     int32_t count; /* and the one behind the last of them */
     struct shmemi_completion completions[32]; /* from the last poll */
 };
-_Static_assert(sizeof(struct shmemi_innerloop) == 1024, "sizeof_innerloop");
+_Static_assert(sizeof(struct shmemi_innerloop) == 1032, "sizeof_innerloop");
 _Static_assert(offsetof(struct shmemi_innerloop, engine) == 0, "innerloop_engine");
 _Static_assert(offsetof(struct shmemi_innerloop, native) == 8, "innerloop_native");
 _Static_assert(offsetof(struct shmemi_innerloop, lock) == 40, "innerloop_lock");
@@ -96,24 +99,26 @@ _Static_assert(offsetof(struct shmemi_innerloop, ring_count) == 88, "innerloop_r
 _Static_assert(offsetof(struct shmemi_innerloop, alone) == 92, "innerloop_alone");
 _Static_assert(offsetof(struct shmemi_innerloop, yields) == 96, "innerloop_yields");
 _Static_assert(offsetof(struct shmemi_innerloop, batch) == 100, "innerloop_batch");
-_Static_assert(offsetof(struct shmemi_innerloop, areas) == 104, "innerloop_areas");
-_Static_assert(offsetof(struct shmemi_innerloop, limit) == 168, "innerloop_limit");
-_Static_assert(offsetof(struct shmemi_innerloop, spin) == 176, "innerloop_spin");
-_Static_assert(offsetof(struct shmemi_innerloop, finished) == 184, "innerloop_finished");
-_Static_assert(offsetof(struct shmemi_innerloop, ticket) == 192, "innerloop_ticket");
-_Static_assert(offsetof(struct shmemi_innerloop, taken) == 200, "innerloop_taken");
-_Static_assert(offsetof(struct shmemi_innerloop, completed) == 208, "innerloop_completed");
-_Static_assert(offsetof(struct shmemi_innerloop, ran) == 216, "innerloop_ran");
-_Static_assert(offsetof(struct shmemi_innerloop, idle) == 224, "innerloop_idle");
-_Static_assert(offsetof(struct shmemi_innerloop, gap) == 232, "innerloop_gap");
-_Static_assert(offsetof(struct shmemi_innerloop, left) == 240, "innerloop_left");
-_Static_assert(offsetof(struct shmemi_innerloop, error) == 244, "innerloop_error");
-_Static_assert(offsetof(struct shmemi_innerloop, first) == 248, "innerloop_first");
-_Static_assert(offsetof(struct shmemi_innerloop, count) == 252, "innerloop_count");
-_Static_assert(offsetof(struct shmemi_innerloop, completions) == 256, "innerloop_completions");
+_Static_assert(offsetof(struct shmemi_innerloop, passed) == 104, "innerloop_passed");
+_Static_assert(offsetof(struct shmemi_innerloop, areas) == 112, "innerloop_areas");
+_Static_assert(offsetof(struct shmemi_innerloop, limit) == 176, "innerloop_limit");
+_Static_assert(offsetof(struct shmemi_innerloop, spin) == 184, "innerloop_spin");
+_Static_assert(offsetof(struct shmemi_innerloop, finished) == 192, "innerloop_finished");
+_Static_assert(offsetof(struct shmemi_innerloop, ticket) == 200, "innerloop_ticket");
+_Static_assert(offsetof(struct shmemi_innerloop, taken) == 208, "innerloop_taken");
+_Static_assert(offsetof(struct shmemi_innerloop, completed) == 216, "innerloop_completed");
+_Static_assert(offsetof(struct shmemi_innerloop, ran) == 224, "innerloop_ran");
+_Static_assert(offsetof(struct shmemi_innerloop, idle) == 232, "innerloop_idle");
+_Static_assert(offsetof(struct shmemi_innerloop, gap) == 240, "innerloop_gap");
+_Static_assert(offsetof(struct shmemi_innerloop, left) == 248, "innerloop_left");
+_Static_assert(offsetof(struct shmemi_innerloop, error) == 252, "innerloop_error");
+_Static_assert(offsetof(struct shmemi_innerloop, first) == 256, "innerloop_first");
+_Static_assert(offsetof(struct shmemi_innerloop, count) == 260, "innerloop_count");
+_Static_assert(offsetof(struct shmemi_innerloop, completions) == 264, "innerloop_completions");
 
 /* No macro has taken a name. */
 _Static_assert(SHMEMI_INNERLOOP_COMPLETIONS == 32, "INNERLOOP_COMPLETIONS");
+_Static_assert(SHMEMI_INNERLOOP_FENCE_AFTER == 32, "INNERLOOP_FENCE_AFTER");
 _Static_assert(SHMEMI_INNERLOOP_AREAS == 4, "INNERLOOP_AREAS");
 _Static_assert(SHMEMI_INNERLOOP_IDLE == 0, "INNERLOOP_IDLE");
 _Static_assert(SHMEMI_INNERLOOP_TIME == 1, "INNERLOOP_TIME");

@@ -25,6 +25,7 @@ var innerLoop = Unit{
 	GoImports: []string{`"libshmem/fabric"`},
 	Constants: []Constant{
 		{"INNERLOOP_COMPLETIONS", "", loopCompletions, "taken from the provider at once"},
+		{"INNERLOOP_FENCE_AFTER", "FenceAfter", 32, "operations of other rings for which a ring stops before a fence"},
 		{"INNERLOOP_AREAS", "", loopAreas, "ranges of local memory that are known"},
 	},
 	Enums: []Enum{
@@ -64,6 +65,7 @@ var innerLoop = Unit{
 			{Name: "alone", Type: "u32", Doc: "this PE has no other consumer, so a fence is an epoch"},
 			{Name: "yields", Type: "u32", Doc: "no processor of its own: give way when nothing comes"},
 			{Name: "batch", Type: "u32", Doc: "operations taken from one ring before the others are polled"},
+			{Name: "passed", Type: "u32", Doc: "operations that were taken since the first ring stopped before a fence"},
 			{Name: "areas", Type: "struct innerloop_area", Count: loopAreas, Doc: "the latest that are known"},
 			{Name: "limit", Type: "i64", Doc: "how long the loop may run"},
 			{Name: "spin", Type: "i64", Doc: "and how long without work"},

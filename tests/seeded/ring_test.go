@@ -122,6 +122,27 @@ var ringDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestConsumerAnswers$"), says: `index out of range \[-1\]`,
 	},
 	{
+		id: "ring/epoch-for-each-fence", file: "runtime/proxy/loop/consumer.go",
+		was:  "queue.CodeFence && len(c.rings) > 1 {",
+		is:   "queue.CodeFence && len(c.rings) > 64 {",
+		user: "a kernel that ends the puts of each of its rings with a fence and an addition waits for a round trip for each ring",
+		by:   unit("./runtime/proxy", "^TestFencesOfRings$"), says: `8 fences began [2-9] epochs, want 1`,
+	},
+	{
+		id: "ring/fences-without-an-epoch", file: "runtime/proxy/loop/consumer.go",
+		was:  "	c.stops, c.passed = 0, 0\n	c.fences++\n",
+		is:   "	c.stops, c.passed = 0, 0\n",
+		user: "an addition after a fence of a ring overtakes the ring's puts",
+		by:   unit("./runtime/proxy", "^TestPlayedFencesOfRings$"), says: `sees number \d+ of ring \d+ of PE \d+, and a block`,
+	},
+	{
+		id: "ring/fence-behind-a-busy-ring", file: "runtime/proxy/loop/consumer.go",
+		was:  "did > 0 && c.passed < fastpath.FenceAfter {",
+		is:   "did > 0 {",
+		user: "a fence waits as long as another ring is busy",
+		by:   unit("./runtime/proxy", "^TestFenceBesideABusyRing$"), says: `the fence waits after \d+ operations of the other ring`,
+	},
+	{
 		id: "ring/waits-for-all-rings", file: "runtime/proxy/loop/consumer.go",
 		was:  "return c.shared+max(c.own-s.waits, 0) > 1",
 		is:   "return len(c.waiting) < WaitingMax-1",

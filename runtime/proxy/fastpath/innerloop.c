@@ -116,8 +116,8 @@ static void reply_done(const struct shmemi_innerloop_ring *r, uint64_t i)
 
 /* take, and the functions below it, return how many operations they posted: one, or several puts
  * that were merged into one. NOT_THERE: the producer has not stored the operation. NOT_SIMPLE: Go
- * has to post it. */
-enum { NOT_THERE = 0, NOT_SIMPLE = -1 };
+ * has to post it. AT_FENCE: the operation is a fence (pass_fences). */
+enum { NOT_THERE = 0, NOT_SIMPLE = -1, AT_FENCE = -2 };
 
 /*
  * Posts the put at *p, together with later puts whose source and destination continue those of the
@@ -275,6 +275,8 @@ static inline int take(struct shmemi_innerloop *l, const struct shmemi_innerloop
     if (op == SHMEMI_OP_FENCE) {
         if (!l->alone)
             return NOT_SIMPLE;
+        if (l->ring_count > 1)
+            return AT_FENCE;
         l->engine->epoch++;
         *p += SHMEMI_SLOTS_FENCE;
         __atomic_store_n(&r->line->fenced, *p, __ATOMIC_RELEASE);
@@ -308,8 +310,8 @@ static inline int take(struct shmemi_innerloop *l, const struct shmemi_innerloop
 }
 
 /* Posts up to l->batch operations from ring i, moves the ring's tail past them, and returns how
- * many they were. It sets *left if the next operation is left to Go. */
-static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left)
+ * many they were. It sets *left if the next operation is left to Go, *fence if it is a fence. */
+static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left, bool *fence)
 {
     const struct shmemi_innerloop_ring *r = &l->rings[i];
     uint64_t p = l->positions[i], w[2];
@@ -322,6 +324,7 @@ static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left)
         int did = take(l, r, &p, l->batch - n);
         if (did <= 0) {
             *left |= did == NOT_SIMPLE;
+            *fence |= did == AT_FENCE;
             break;
         }
         n += (uint32_t)did;
@@ -332,6 +335,28 @@ static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left)
         /* The tail moves only now: a quiet in another ring relies on it. The operations that it has
          * passed are posted. */
         __atomic_store_n(&r->line->tail, p, __ATOMIC_RELEASE);
+    }
+    return n;
+}
+
+/* Takes the fences before which rings have stopped, as passFences of runtime/proxy/loop does. did:
+ * the operations of this turn. Returns the number of fences. */
+static inline uint32_t pass_fences(struct shmemi_innerloop *l, uint32_t did)
+{
+    if ((l->passed += did) < SHMEMI_INNERLOOP_FENCE_AFTER && did > 0)
+        return 0;
+    l->passed = 0;
+    l->engine->epoch++;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->ring_count; i++) {
+        const struct shmemi_innerloop_ring *r = &l->rings[i];
+        uint64_t p = l->positions[i], w[2];
+        if (!slot_at(r, p, w) || shmemi_get_op(w) != SHMEMI_OP_FENCE)
+            continue;
+        l->positions[i] = p += SHMEMI_SLOTS_FENCE;
+        __atomic_store_n(&r->line->fenced, p, __ATOMIC_RELEASE);
+        __atomic_store_n(&r->line->tail, p, __ATOMIC_RELEASE);
+        n++;
     }
     return n;
 }
@@ -374,7 +399,7 @@ static inline bool calm(const struct shmemi_innerloop *l)
  * *reason, and the lock is held only with SHMEMI_INNERLOOP_COMPLETION. */
 static inline int step(struct shmemi_innerloop *l, int *reason)
 {
-    bool left = false;
+    bool left = false, fence = false;
     int did = 0;
     if (!calm(l)) {
         unlock(l);
@@ -382,7 +407,9 @@ static inline int step(struct shmemi_innerloop *l, int *reason)
         return -1;
     }
     for (uint32_t i = 0; i < l->ring_count; i++)
-        did += (int)drain(l, i, &left);
+        did += (int)drain(l, i, &left, &fence);
+    if (fence)
+        did += (int)pass_fences(l, (uint32_t)did);
     l->taken += (uint64_t)did;
     l->left = left;
     int n = l->native.poll(l->native.self, l->completions, SHMEMI_INNERLOOP_COMPLETIONS);

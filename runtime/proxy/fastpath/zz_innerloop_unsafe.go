@@ -9,6 +9,11 @@ import (
 	"libshmem/fabric"
 )
 
+// The numbers of abi/zz_innerloop.h.
+const (
+	FenceAfter = 32 // operations of other rings for which a ring stops before a fence
+)
+
 // Reason is why Run returned.
 type Reason int
 
@@ -60,18 +65,20 @@ var (
 // loop is struct shmemi_innerloop. One loop. Up to areas it has the loop's state, up to ticket the requests, and then the replies. Times are in nanoseconds.
 type loop struct {
 	_           structs.HostLayout
-	engine      unsafe.Pointer        // the engine's state
-	native      native                // the provider's functions
-	lock        *uint32               // the endpoint's
-	wanted      *uint32               // threads that found it taken, or NULL
-	sleepers    *uint32               // as in struct shmemi_ctl
-	wakes       *uint32               // the same
-	rings       *loopRing             // ring_count of them
-	positions   *uint64               // of the rings' next operations
-	ringCount   uint32                // rings
-	alone       uint32                // this PE has no other consumer, so a fence is an epoch
-	yields      uint32                // no processor of its own: give way when nothing comes
-	batch       uint32                // operations taken from one ring before the others are polled
+	engine      unsafe.Pointer // the engine's state
+	native      native         // the provider's functions
+	lock        *uint32        // the endpoint's
+	wanted      *uint32        // threads that found it taken, or NULL
+	sleepers    *uint32        // as in struct shmemi_ctl
+	wakes       *uint32        // the same
+	rings       *loopRing      // ring_count of them
+	positions   *uint64        // of the rings' next operations
+	ringCount   uint32         // rings
+	alone       uint32         // this PE has no other consumer, so a fence is an epoch
+	yields      uint32         // no processor of its own: give way when nothing comes
+	batch       uint32         // operations taken from one ring before the others are polled
+	passed      uint32         // operations that were taken since the first ring stopped before a fence
+	_           [4]byte
 	areas       [4]loopArea           // the latest that are known
 	limit       int64                 // how long the loop may run
 	spin        int64                 // and how long without work
@@ -90,7 +97,7 @@ type loop struct {
 }
 
 var (
-	_ [1024]byte = [unsafe.Sizeof(loop{})]byte{}
+	_ [1032]byte = [unsafe.Sizeof(loop{})]byte{}
 	_ [0]byte    = [unsafe.Offsetof(loop{}.engine)]byte{}
 	_ [8]byte    = [unsafe.Offsetof(loop{}.native)]byte{}
 	_ [40]byte   = [unsafe.Offsetof(loop{}.lock)]byte{}
@@ -103,24 +110,26 @@ var (
 	_ [92]byte   = [unsafe.Offsetof(loop{}.alone)]byte{}
 	_ [96]byte   = [unsafe.Offsetof(loop{}.yields)]byte{}
 	_ [100]byte  = [unsafe.Offsetof(loop{}.batch)]byte{}
-	_ [104]byte  = [unsafe.Offsetof(loop{}.areas)]byte{}
-	_ [168]byte  = [unsafe.Offsetof(loop{}.limit)]byte{}
-	_ [176]byte  = [unsafe.Offsetof(loop{}.spin)]byte{}
-	_ [184]byte  = [unsafe.Offsetof(loop{}.finished)]byte{}
-	_ [192]byte  = [unsafe.Offsetof(loop{}.ticket)]byte{}
-	_ [200]byte  = [unsafe.Offsetof(loop{}.taken)]byte{}
-	_ [208]byte  = [unsafe.Offsetof(loop{}.completed)]byte{}
-	_ [216]byte  = [unsafe.Offsetof(loop{}.ran)]byte{}
-	_ [224]byte  = [unsafe.Offsetof(loop{}.idle)]byte{}
-	_ [232]byte  = [unsafe.Offsetof(loop{}.gap)]byte{}
-	_ [240]byte  = [unsafe.Offsetof(loop{}.left)]byte{}
-	_ [244]byte  = [unsafe.Offsetof(loop{}.error)]byte{}
-	_ [248]byte  = [unsafe.Offsetof(loop{}.first)]byte{}
-	_ [252]byte  = [unsafe.Offsetof(loop{}.count)]byte{}
-	_ [256]byte  = [unsafe.Offsetof(loop{}.completions)]byte{}
+	_ [104]byte  = [unsafe.Offsetof(loop{}.passed)]byte{}
+	_ [112]byte  = [unsafe.Offsetof(loop{}.areas)]byte{}
+	_ [176]byte  = [unsafe.Offsetof(loop{}.limit)]byte{}
+	_ [184]byte  = [unsafe.Offsetof(loop{}.spin)]byte{}
+	_ [192]byte  = [unsafe.Offsetof(loop{}.finished)]byte{}
+	_ [200]byte  = [unsafe.Offsetof(loop{}.ticket)]byte{}
+	_ [208]byte  = [unsafe.Offsetof(loop{}.taken)]byte{}
+	_ [216]byte  = [unsafe.Offsetof(loop{}.completed)]byte{}
+	_ [224]byte  = [unsafe.Offsetof(loop{}.ran)]byte{}
+	_ [232]byte  = [unsafe.Offsetof(loop{}.idle)]byte{}
+	_ [240]byte  = [unsafe.Offsetof(loop{}.gap)]byte{}
+	_ [248]byte  = [unsafe.Offsetof(loop{}.left)]byte{}
+	_ [252]byte  = [unsafe.Offsetof(loop{}.error)]byte{}
+	_ [256]byte  = [unsafe.Offsetof(loop{}.first)]byte{}
+	_ [260]byte  = [unsafe.Offsetof(loop{}.count)]byte{}
+	_ [264]byte  = [unsafe.Offsetof(loop{}.completions)]byte{}
 )
 
 var (
+	_ = [1]struct{}{}[FenceAfter-(32)]
 	_ = [1]struct{}{}[Idle-(0)]
 	_ = [1]struct{}{}[Time-(1)]
 	_ = [1]struct{}{}[Attention-(2)]

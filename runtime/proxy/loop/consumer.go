@@ -35,6 +35,11 @@ const (
 // waits, later ones on the same PE wait behind it, and others pass. The engine does a fence. An
 // operation that had to wait is posted in an epoch of its own, so that it does not share one with
 // operations from after a fence.
+//
+// A ring stops before a fence while other rings have operations to post: the fences of several
+// rings then begin one epoch together. Kernels like DeepEP's put on many rings, and then send a
+// fence and an addition on each. With an epoch for each fence the puts of every other ring would
+// follow the additions of the rings before it, which takes a round trip each time.
 type Consumer struct {
 	e      Poster
 	limits call.Limits // of e
@@ -53,8 +58,10 @@ type Consumer struct {
 	pass     uint32
 	enqueued uint64 // operations that had to wait so far; each has its number
 
-	fences   uint64 // seen so far
+	fences   uint64 // seen so far; those that were passed together count as one
 	epochFor uint64 // fences before the engine's present epoch
+	stops    int    // rings that have stopped before a fence
+	passed   int    // operations that were taken since the first of them stopped
 	batch    [drainBatch]queue.Op
 	merge    *queue.Op // a put in batch that may grow; nil: none
 	state    progress  // of the operation that is being started, or of merge
@@ -90,6 +97,7 @@ type serving struct {
 	waits   int        // operations in Consumer.waiting
 	quiet   waits
 	fence   waits
+	stopped bool // kept begins with a fence that waits for other rings
 	stalled stalled
 }
 
@@ -163,6 +171,7 @@ func (c *Consumer) Drain() int {
 			c.trace.Batch(begin, i, n, len(s.kept))
 		}
 	}
+	did += c.passFences(did)
 	if len(c.waiting) == 0 && c.fences != c.epochFor {
 		// C may post the next operations, and it orders them by the engine's epoch alone.
 		c.e.Fence()
@@ -179,7 +188,7 @@ func (c *Consumer) Drain() int {
 func (c *Consumer) drainRing(s *serving) int {
 	var ops []queue.Op
 	if len(s.kept) > 0 {
-		if !c.canWait(s) {
+		if s.stopped || !c.canWait(s) {
 			return 0
 		}
 		ops = c.batch[:copy(c.batch[:], s.kept)]
@@ -198,6 +207,11 @@ func (c *Consumer) drainRing(s *serving) int {
 		c.e.BurstBegins()
 	}
 	for ; n < len(ops) && c.canWait(s); n++ {
+		if ops[n].Code == queue.CodeFence && len(c.rings) > 1 {
+			s.stopped = true
+			c.stops++
+			break
+		}
 		c.take(s, ops, n)
 	}
 	c.flushMerge()
@@ -209,6 +223,33 @@ func (c *Consumer) drainRing(s *serving) int {
 		// The tail moves only now: a quiet in another ring relies on it. The operations that it has
 		// passed are posted, or wait for room.
 		s.ring.Publish()
+	}
+	return n
+}
+
+// passFences takes the fences before which rings have stopped, in a new epoch that they share, if
+// the other rings have nothing to post or have posted fastpath.FenceAfter operations meanwhile. did is the
+// work of the present call of Drain. It returns the number of fences.
+func (c *Consumer) passFences(did int) int {
+	if c.stops == 0 {
+		return 0
+	}
+	if c.passed += did; did > 0 && c.passed < fastpath.FenceAfter {
+		return 0
+	}
+	n := c.stops
+	c.stops, c.passed = 0, 0
+	c.fences++
+	for _, s := range c.rings {
+		if !s.stopped {
+			continue
+		}
+		s.stopped = false
+		c.taken++
+		s.fence.request(position(s, s.kept[1:]))
+		if s.kept = append(s.kept[:0], s.kept[1:]...); len(s.kept) == 0 {
+			s.ring.Publish()
+		}
 	}
 	return n
 }

@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xfc51240ceba6aac5
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x993e3fde8c0a041
 import "C"
