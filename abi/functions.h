@@ -125,7 +125,7 @@ struct shmemi_core {
     int (*gpu_holds)(const void *at); /* 1: it is in the memory of a GPU */
     /* For finalize, which comes next. 1: the program has reset the GPU, which the core has
      * reported, and nothing of the program's context is left to be given back. */
-    int (*gpu_reset)(void);
+    int (*gpu_was_reset)(void);
     int (*gpu_chosen)(void); /* 1: the thread that called init used a GPU already */
     int (*gpu_moved)(void);  /* 1: the calling thread uses another GPU than this PE's */
     /* Finds the chunks that GPU memory of the program's lies in, for gpu_lend, which comes next, or

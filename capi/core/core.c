@@ -339,7 +339,7 @@ static inline struct shmemi_fastpath *of(uint32_t context)
 
 /* Counts an operation in its burst, and reports whether C may try to post it: an operation of a
  * burst whose PE has no open batch is Go's. */
-static inline bool burst_before(struct shmemi_fastpath *x, int pe)
+static inline bool count_in_burst(struct shmemi_fastpath *x, int pe)
 {
     uint64_t now = cycles(), gap = now - burst_last;
 #ifdef __x86_64__
@@ -357,7 +357,7 @@ static inline bool burst_before(struct shmemi_fastpath *x, int pe)
 }
 
 /* Notes when the operation was posted, and returns rc. */
-static inline int burst_after(struct shmemi_fastpath *x, int rc)
+static inline int note_posted(struct shmemi_fastpath *x, int rc)
 {
     x->tick = 0;
     burst_last = cycles();
@@ -370,8 +370,8 @@ static int post(const struct shmemi_host_operation *o)
     struct shmemi_fastpath *x = of(o->context);
     if (o->kind == SHMEMI_OPERATION_GET)
         return shmemgoPost((struct shmemi_host_operation *)o);
-    int rc = burst_before(x, o->pe) ? shmemi_fastpath_post(x, &native, o) : SHMEMI_NOT_FAST;
-    return burst_after(x,
+    int rc = count_in_burst(x, o->pe) ? shmemi_fastpath_post(x, &native, o) : SHMEMI_NOT_FAST;
+    return note_posted(x,
                        rc == SHMEMI_NOT_FAST ? shmemgoPost((struct shmemi_host_operation *)o) : rc);
 }
 
@@ -430,7 +430,7 @@ const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)
         .gpu_clear = shmemgoGPUClear,
         .gpu_amo = shmemgoGPUAMO,
         .gpu_holds = gpu_holds,
-        .gpu_reset = shmemgoGPUReset,
+        .gpu_was_reset = shmemgoGPUReset,
         .gpu_chosen = shmemgoGPUChosen,
         .gpu_moved = shmemgoGPUMoved,
         .gpu_find_chunks =

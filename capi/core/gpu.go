@@ -96,7 +96,7 @@ func shmemgoGPUHolds(at unsafe.Pointer) C.int {
 //
 //export shmemgoGPUReset
 func shmemgoGPUReset() C.int {
-	defer guard.Catch("gpu_reset")
+	defer guard.Catch("gpu_was_reset")
 	return flag(current.GPUReset())
 }
 

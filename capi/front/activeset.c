@@ -155,7 +155,7 @@ static void collect(struct shmemi_team *t, void *dest, const void *source, size_
 {
     shmemi_check_symmetric("source", source, nbytes, call);
     char *mine = (char *)dest + place_of(t, nbytes, call);
-    if (!shmemi_collective_holds())
+    if (!shmemi_collective_unbroken())
         return; /* a PE is lost, so mine is not valid */
     shmemi_check_symmetric("dest", mine, nbytes, call);
     shmemi_coll_apart(mine, nbytes, source, nbytes, false, call);

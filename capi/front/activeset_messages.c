@@ -142,7 +142,7 @@ struct shmemi_team *shmemi_activeset_open(struct shmemi_team *own, int start, in
 
 void shmemi_activeset_message(struct shmemi_team *t, int rank, int word, const char *call)
 {
-    if (SHMEMI_LIKELY(shmemi_collective_holds()))
+    if (SHMEMI_LIKELY(shmemi_collective_unbroken()))
         shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_ADD, t->psync + word, 1, 0, t->pes[rank], call);
 }
 
@@ -161,7 +161,7 @@ void shmemi_activeset_release(size_t n, const char *call)
 void shmemi_activeset_message_data(struct shmemi_team *t, int rank, int word, void *dest,
                                    const void *source, size_t n, const char *call)
 {
-    if (SHMEMI_LIKELY(shmemi_collective_holds()))
+    if (SHMEMI_LIKELY(shmemi_collective_unbroken()))
         shmemi_put_signal(SHMEM_CTX_DEFAULT, dest, source, n, (uint64_t *)(t->psync + word), 1,
                           SHMEM_SIGNAL_ADD, t->pes[rank], n > COPIED_BYTES, call);
 }
@@ -195,7 +195,7 @@ void shmemi_activeset_await(struct shmemi_team *t, int word, uint64_t n, const c
     if (n == 0)
         return;
     await(at, n, call);
-    if (!shmemi_collective_holds())
+    if (!shmemi_collective_unbroken())
         return;
     uint64_t had =
         shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_FETCH_ADD, at, -n, 0, shmemi_state.my_pe, call);
@@ -210,7 +210,7 @@ void shmemi_activeset_await(struct shmemi_team *t, int word, uint64_t n, const c
 void shmemi_activeset_send_number(struct shmemi_team *t, int rank, int word, uint64_t value,
                                   const char *call)
 {
-    if (SHMEMI_LIKELY(shmemi_collective_holds()))
+    if (SHMEMI_LIKELY(shmemi_collective_unbroken()))
         shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SET, t->psync + word, value + 1, 0, t->pes[rank],
                      call);
 }
@@ -218,7 +218,7 @@ void shmemi_activeset_send_number(struct shmemi_team *t, int rank, int word, uin
 uint64_t shmemi_activeset_receive_number(struct shmemi_team *t, int word, const char *call)
 {
     await(t->psync + word, 1, call);
-    if (!shmemi_collective_holds())
+    if (!shmemi_collective_unbroken())
         return 0;
     return shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SWAP, t->psync + word, 0, 0,
                         shmemi_state.my_pe, call) -

@@ -67,7 +67,7 @@ void shmemi_activity_open(void)
     enter(SHMEMI_STAGE_RUNNING);
 }
 
-void shmemi_activity_part(void)
+void shmemi_activity_leave(void)
 {
     enter(SHMEMI_STAGE_PARTING);
 }
@@ -167,7 +167,7 @@ static void refresh(const struct shmemi_waiter *w, uint64_t now)
 
 /* A thread has one wait at a time, so the times of its refreshes are kept for each thread; a new
  * wait begins them anew. */
-void shmemi_activity_show(struct shmemi_waiter *w, uint64_t now)
+void shmemi_activity_publish(struct shmemi_waiter *w, uint64_t now)
 {
     uint64_t since = w->clock.since;
     if (!w->entry)
@@ -189,7 +189,7 @@ void shmemi_activity_show(struct shmemi_waiter *w, uint64_t now)
 }
 
 /* Frees the wait's entry, and records the wait as the PE's last long one. */
-void shmemi_activity_unshow(struct shmemi_waiter *w)
+void shmemi_activity_withdraw(struct shmemi_waiter *w)
 {
     struct shmemi_activity *a = mine();
     struct shmemi_long_wait *e = entry_of(w);

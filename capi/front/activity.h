@@ -16,14 +16,14 @@ void shmemi_activity_open(void);
 
 /* This PE has passed the barrier of shmem_finalize, and waits in the core for the other PEs to
  * leave. */
-void shmemi_activity_part(void);
+void shmemi_activity_leave(void);
 
 /* Publishes a wait that has become long in this PE's control page, and from time to time looks up
  * again what the awaited PEs are doing. Sets w->entry if the page had room for the wait. */
-void shmemi_activity_show(struct shmemi_waiter *w, uint64_t now);
+void shmemi_activity_publish(struct shmemi_waiter *w, uint64_t now);
 
-/* Removes a wait from the control page that shmemi_activity_show has put there. */
-void shmemi_activity_unshow(struct shmemi_waiter *w);
+/* Removes a wait from the control page that shmemi_activity_publish has put there. */
+void shmemi_activity_withdraw(struct shmemi_waiter *w);
 
 /* The most PEs that the report of a wait names. */
 enum { SHMEMI_LATE = 4 };

@@ -103,7 +103,7 @@ static void sync_by_counter(bool nodes, const char *call)
     if (nodes) {
         wait_node(&c->arrived, s->node_pes, call);
         sync_nodes(&shmemi_world, call);
-        if (!shmemi_collective_holds())
+        if (!shmemi_collective_unbroken())
             return;
     }
     shmemi_write_once(&c->arrived, 0);

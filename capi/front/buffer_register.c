@@ -73,7 +73,7 @@ static bool agree(struct registration_request *w, const char *call)
     };
     int64_t all[VOTES];
     shmemi_exchange(&shmemi_world, all, mine, VOTES, &votes, call);
-    if (!shmemi_collective_holds())
+    if (!shmemi_collective_unbroken())
         return false; /* a PE is lost, so the call has failed */
     if (all[WHO] == INT64_MAX && all[LENGTH] != -all[MINUS_LENGTH])
         REFUSE(w, "PEs pass %" PRId64 " to %" PRId64 " bytes (pass the same length on every PE)",

@@ -106,7 +106,7 @@ static const uint64_t *collect_sizes(struct shmemi_team *t, size_t nbytes, const
     size_t n = (size_t)t->n;
     if (!(has_steps(t) || shmemi_by_nodes(t)) || (n + 1) * sizeof(uint64_t) > t->round_size)
         return NULL;
-    uint64_t *at = (uint64_t *)(void *)shmemi_exchange_round(t);
+    uint64_t *at = (uint64_t *)(void *)shmemi_exchange_slots(t);
     at[0] = 0;
     at[t->me + 1] = nbytes;
     int64_t offset = (char *)(at + 1) - shmemi_state.peer_base[shmemi_state.my_pe];
@@ -126,7 +126,7 @@ void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, 
     shmemi_check_symmetric("source", source, nbytes, call);
     const uint64_t *at = collect_sizes(t, nbytes, call);
     size_t before = at != NULL ? at[t->me] : place_of(t, nbytes, call);
-    if (!shmemi_collective_holds())
+    if (!shmemi_collective_unbroken())
         return; /* a PE is lost, so before is not valid */
     /* This holds for a member without bytes, too: the members before it write to its dest. */
     shmemi_check_symmetric("dest", dest, before + nbytes, call);
@@ -170,7 +170,7 @@ static bool collect_room(struct shmemi_team *t, void *dest, const void *source, 
     shmemi_check_symmetric("dest", dest, room, call);
     shmemi_check_symmetric("source", source, nbytes, call);
     shmemi_exchange_both(t, &upto, all, &mine, 1, &shares, call);
-    if (!shmemi_collective_holds())
+    if (!shmemi_collective_unbroken())
         return false; /* a PE is lost, so the totals are not valid */
     if (all->nbytes > all->room)
         return false;

@@ -52,7 +52,7 @@ static void print_calls(struct shmemi_team *t, int64_t least, int64_t most,
         mine[WORDS + i] = hash(call) == most ? -name[i] : 0;
     }
     shmemi_exchange(t, all, mine, 2 * WORDS, minimum, call);
-    if (!shmemi_collective_holds())
+    if (!shmemi_collective_unbroken())
         return;
     char other[sizeof name];
     for (int i = 0; i < WORDS; i++)
@@ -80,7 +80,7 @@ void shmemi_coll_check_arguments(struct shmemi_team *t, const void *dest, const 
     for (int i = 0; i < VALUES; i++)
         mine[VALUES + i] = -mine[i];
     shmemi_exchange(t, all, mine, 2 * VALUES, &votes, call);
-    if (!shmemi_collective_holds())
+    if (!shmemi_collective_unbroken())
         return;
     if (all[CALL] != -all[VALUES + CALL])
         print_calls(t, all[CALL], -all[VALUES + CALL], &votes, call);

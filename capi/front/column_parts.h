@@ -20,10 +20,10 @@ struct reduction {
     const char *source;
     size_t first, end; /* the share of the column, or the block of this PE that is to be reduced */
     size_t block;      /* elements of a member's block in a round */
-    size_t apart;      /* scatter: in source, from one member's block to the next */
-    bool scatter;      /* only the owner gets the result */
-    bool whole;        /* a round is a block: all but owners of several blocks */
-    uint64_t round;    /* the number of the first round of the team that is used */
+    size_t block_stride; /* scatter: elements of source from one member's block to the next */
+    bool scatter;        /* only the owner gets the result */
+    bool whole;          /* a round is a block: all but owners of several blocks */
+    uint64_t round;      /* the number of the first round of the team that is used */
     struct shmemi_lent *lent;
     const struct shmemi_reducer *reducer;
     const char *call;
@@ -68,7 +68,7 @@ SHMEMI_INLINE void give_near(const struct reduction *r, size_t at, const char *f
 {
     struct shmemi_team *t = r->t;
     char *to = r->dest + at * r->reducer->size;
-    for (uint32_t i = 0; i < t->n_near && to != from && shmemi_collective_holds(); i++)
+    for (uint32_t i = 0; i < t->n_near && to != from && shmemi_collective_unbroken(); i++)
         shmemi_put(SHMEM_CTX_DEFAULT, to, from, n * r->reducer->size,
                    t->pes[shmemi_team_neighbour(t, i)], r->call);
 }

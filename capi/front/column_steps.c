@@ -73,7 +73,8 @@ static void in_pairs(const struct reduction *r, size_t k, size_t at, size_t n)
     size_t step = line_bytes(r, n);
     char *acc = sent_in(r, k), *in = received_in(r, k);
     bool takes_part = begin(r, k, acc, at, n);
-    for (uint32_t bit = 1; takes_part && bit < power_of(t) && shmemi_collective_holds(); bit *= 2) {
+    for (uint32_t bit = 1; takes_part && bit < power_of(t) && shmemi_collective_unbroken();
+         bit *= 2) {
         bool lower = !(t->node & bit);
         char *both = acc + step;
         if (bit * 2 == power_of(t) && !stands_for_another(t))
@@ -118,7 +119,7 @@ static uint32_t scatter_halves(const struct reduction *r, size_t k, char *acc, s
     char *in = received_in(r, k) + line_bytes(r, n), *have = acc; /* the first of *mine */
     uint32_t steps = 0;
     *mine = (struct range){0, n};
-    for (; 1u << steps < power_of(t) && shmemi_collective_holds(); steps++) {
+    for (; 1u << steps < power_of(t) && shmemi_collective_unbroken(); steps++) {
         uint32_t other = t->node ^ 1u << steps;
         bool lower = other > t->node;
         struct range kept = half(*mine, lower), given = half(*mine, !lower);
@@ -148,7 +149,7 @@ static void in_halves(const struct reduction *r, size_t k, size_t at, size_t n)
     char *acc = sent_in(r, k);
     if (begin(r, k, acc, at, n)) {
         uint32_t steps = scatter_halves(r, k, acc, n, before, &mine);
-        while (steps-- > 0 && shmemi_collective_holds()) {
+        while (steps-- > 0 && shmemi_collective_unbroken()) {
             uint32_t other = t->node ^ 1u << steps;
             const char *result = acc + mine.first * size;
             if (elements(mine) > 0)
@@ -166,7 +167,7 @@ static void in_rounds(const struct reduction *r,
                       void (*reduce)(const struct reduction *, size_t, size_t, size_t))
 {
     size_t k = 0;
-    for (size_t at = r->first; at < r->end && shmemi_collective_holds(); at += r->block)
+    for (size_t at = r->first; at < r->end && shmemi_collective_unbroken(); at += r->block)
         reduce(r, k++, at, r->end - at < r->block ? r->end - at : r->block);
 }
 

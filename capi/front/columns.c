@@ -140,7 +140,7 @@ static void combine_shares(const struct reduction *r, size_t k)
     char *all = target_of(r, e.at, sent_in(r, k));
     EACH_OTHER_NODE (t, node)
         shmemi_await(t, peer(r, node), r->call);
-    if (!shmemi_collective_holds())
+    if (!shmemi_collective_unbroken())
         return;
     combine_nodes(r, k, all, share_of(r, k, &e), e.n);
     give_near(r, e.at, all, e.n);
@@ -157,7 +157,7 @@ static size_t rounds_of(const struct reduction *r)
 static void reduce_straight(const struct reduction *r)
 {
     size_t rounds = rounds_of(r);
-    for (size_t k = 0; k < rounds + 1 && shmemi_collective_holds(); k++) {
+    for (size_t k = 0; k < rounds + 1 && shmemi_collective_unbroken(); k++) {
         if (k < rounds)
             send_share(r, k);
         if (k >= 1)
@@ -170,7 +170,7 @@ static void reduce_straight(const struct reduction *r)
 /* The element of source at which the block begins that the member on `node` owns in a round. */
 static size_t block_at(const struct reduction *r, const struct extent *e, uint32_t node)
 {
-    return r->scatter ? e->at + (size_t)peer(r, node) * r->apart : e->at + node * e->each;
+    return r->scatter ? e->at + (size_t)peer(r, node) * r->block_stride : e->at + node * e->each;
 }
 
 /* Where this node's contribution to the block of a member is in round k: in source, or in the
@@ -247,7 +247,7 @@ static void finish(const struct reduction *r, size_t k)
     EACH_OTHER_NODE (t, node)
         if (owned(&e, node, r->scatter) > 0)
             shmemi_await(t, peer(r, node), r->call);
-    if (r->scatter || !shmemi_collective_holds())
+    if (r->scatter || !shmemi_collective_unbroken())
         return;
     char *at = r->dest + e.at * size;
     for (uint32_t i = 1; i < t->n_near; i++)
@@ -260,7 +260,7 @@ static void finish(const struct reduction *r, size_t k)
 static void reduce_by_owners(const struct reduction *r)
 {
     size_t rounds = rounds_of(r);
-    for (size_t k = 0; k < rounds + 2 && shmemi_collective_holds(); k++) {
+    for (size_t k = 0; k < rounds + 2 && shmemi_collective_unbroken(); k++) {
         if (k < rounds)
             contribute(r, k);
         if (k >= 1 && k - 1 < rounds)
@@ -355,7 +355,7 @@ void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source
     if (nelems * size <= t->slot_size && !shmemi_in_pairs(t->n_nodes) &&
         (t->n_nodes > SHMEMI_DIRECT_PES || shmemi_model_pairs(t->n_nodes, nelems * size))) {
         reduce_few(&r, nelems);
-    } else if (t->near_rank < columns && first < end && shmemi_collective_holds()) {
+    } else if (t->near_rank < columns && first < end && shmemi_collective_unbroken()) {
         reduce_share(&r);
         shmemi_lent_back(&lent, call);
     }
@@ -373,7 +373,7 @@ void shmemi_columns_scatter(struct shmemi_team *t, char *dest, const char *sourc
                           .source = source,
                           .end = nelems,
                           .block = block_of(t, nelems, reducer->size, 1),
-                          .apart = nelems,
+                          .block_stride = nelems,
                           .scatter = true,
                           .whole = true,
                           .round = t->rounds_begun,

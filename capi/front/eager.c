@@ -127,7 +127,7 @@ static struct agreement agree(const int64_t values[ARGUMENTS], const char *call)
         mine[ARGUMENTS + i] = -values[i];
     }
     shmemi_exchange(&shmemi_world, all, mine, VOTES, &votes, call);
-    if (!shmemi_collective_holds())
+    if (!shmemi_collective_unbroken())
         return (struct agreement){.kept = SHMEMI_EAGER_NONE};
     for (int i = 0; i < ARGUMENTS; i++)
         if (all[i] != -all[ARGUMENTS + i])

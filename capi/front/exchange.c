@@ -36,29 +36,29 @@ static int rank_of(const struct group *g, uint32_t i)
 }
 
 /* Writes a contribution to the slot of another member that is at `at` in this PE. */
-static void give(struct shmemi_team *t, int rank, const char *at, const void *mine, size_t bytes,
-                 const char *call)
+static void send_to_slot(struct shmemi_team *t, int rank, const char *at, const void *mine,
+                         size_t bytes, const char *call)
 {
     shmemi_message_at(t, rank, at - shmemi_state.peer_base[shmemi_state.my_pe], mine, bytes, NULL,
                       call);
 }
 
 /* Every member writes its contribution to every other, and each combines all of them. */
-static void exchange_direct(struct shmemi_team *t, const struct group *g, void *dest, char *round,
+static void exchange_direct(struct shmemi_team *t, const struct group *g, void *dest, char *slots,
                             const void *mine, size_t nelems, const struct shmemi_reducer *reducer,
                             const char *call)
 {
     uint32_t n = g->n, me = g->me;
     size_t bytes = nelems * reducer->size;
-    char *own = round + t->slot_size * me;
+    char *own = slots + t->slot_size * me;
     shmemi_move(own, mine, bytes, call);
     for (uint32_t i = 1; i < n; i++)
-        give(t, rank_of(g, (me + i) % n), own, own, bytes, call);
+        send_to_slot(t, rank_of(g, (me + i) % n), own, own, bytes, call);
     for (uint32_t i = 1; i < n; i++)
         shmemi_await(t, rank_of(g, (me + n - i) % n), call);
     for (uint32_t i = 1; i < n; i++)
-        reducer->combine(round, round + t->slot_size * i, nelems);
-    shmemi_move(dest, round, bytes, call);
+        reducer->combine(slots, slots + t->slot_size * i, nelems);
+    shmemi_move(dest, slots, bytes, call);
 }
 
 /* exchange_in_pairs changes acc, and returns, while a contribution to another host is under way. So
@@ -71,17 +71,17 @@ _Static_assert(SHMEMI_HEADER_SIZE + SHMEMI_SLOT <= SHMEMI_MESSAGE_SIZE &&
  * two gives its value to one below, and gets the result from it. Both of a pair combine the same
  * two operands in the same order, that of the PE of the lower number first, so all PEs have the
  * same result bit for bit. */
-static void exchange_in_pairs(struct shmemi_team *t, const struct group *g, void *dest, char *round,
+static void exchange_in_pairs(struct shmemi_team *t, const struct group *g, void *dest, char *slots,
                               const void *mine, size_t nelems, const struct shmemi_reducer *reducer,
                               const char *call)
 {
     uint32_t me = g->me, power = shmemi_power_below(g->n), beyond = g->n - power;
     size_t bytes = nelems * reducer->size, slot = t->slot_size;
-    char *folded = round, *whole = round + slot, *step = round + 2 * slot;
+    char *folded = round, *whole = slots + slot, *step = slots + 2 * slot;
     _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_SLOT];
 
     if (me >= power) {
-        give(t, rank_of(g, me - power), folded, mine, bytes, call);
+        send_to_slot(t, rank_of(g, me - power), folded, mine, bytes, call);
         shmemi_await(t, rank_of(g, me - power), call);
         shmemi_move(dest, whole, bytes, call);
         return;
@@ -93,7 +93,7 @@ static void exchange_in_pairs(struct shmemi_team *t, const struct group *g, void
     }
     for (uint32_t distance = 1; distance < power; distance *= 2, step += slot) {
         int with = rank_of(g, me ^ distance);
-        give(t, with, step, acc, bytes, call);
+        send_to_slot(t, with, step, acc, bytes, call);
         shmemi_await(t, with, call);
         if (me & distance) {
             reducer->combine(step, acc, nelems);
@@ -103,23 +103,23 @@ static void exchange_in_pairs(struct shmemi_team *t, const struct group *g, void
         }
     }
     if (me < beyond)
-        give(t, rank_of(g, me + power), whole, acc, bytes, call);
+        send_to_slot(t, rank_of(g, me + power), whole, acc, bytes, call);
     shmemi_move(dest, acc, bytes, call);
 }
 
 /* An exchange among a group by messages, in the faster of the two ways for its size. */
-static void exchange_in(struct shmemi_team *t, const struct group *g, void *dest, char *round,
+static void exchange_in(struct shmemi_team *t, const struct group *g, void *dest, char *slots,
                         const void *mine, size_t nelems, const struct shmemi_reducer *reducer,
                         const char *call)
 {
     if (g->n <= SHMEMI_DIRECT_PES && g->n * t->slot_size <= t->round_size &&
         !shmemi_model_pairs(g->n, nelems * reducer->size))
-        exchange_direct(t, g, dest, round, mine, nelems, reducer, call);
+        exchange_direct(t, g, dest, slots, mine, nelems, reducer, call);
     else
-        exchange_in_pairs(t, g, dest, round, mine, nelems, reducer, call);
+        exchange_in_pairs(t, g, dest, slots, mine, nelems, reducer, call);
 }
 
-char *shmemi_exchange_round(struct shmemi_team *t)
+char *shmemi_exchange_slots(struct shmemi_team *t)
 {
     return t->scratch + (t->exchanges++ % 2) * t->round_size;
 }
@@ -128,9 +128,9 @@ void shmemi_exchange_leaders(struct shmemi_team *t, void *acc, size_t nelems,
                              const struct shmemi_reducer *reducer, const char *call)
 {
     const struct group leaders = {t->n_nodes, t->node, t->leaders};
-    char *round = shmemi_exchange_round(t);
+    char *slots = shmemi_exchange_slots(t);
     if (t->near_rank == 0)
-        exchange_in(t, &leaders, acc, round, acc, nelems, reducer, call);
+        exchange_in(t, &leaders, acc, slots, acc, nelems, reducer, call);
 }
 
 /* An exchange of values that fit in a line: on each node, between the nodes, and back to each
@@ -157,7 +157,7 @@ void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t
     if (nelems * reducer->size <= SHMEMI_LINE_DATA && t->n_nodes < all.n)
         exchange_by_nodes(t, dest, mine, nelems, reducer, call);
     else
-        exchange_in(t, &all, dest, shmemi_exchange_round(t), mine, nelems, reducer, call);
+        exchange_in(t, &all, dest, shmemi_exchange_slots(t), mine, nelems, reducer, call);
 }
 
 /* A prefix by recursive doubling: at distance d each member passes on the combination of the 2d - 1
@@ -168,7 +168,7 @@ static void combine_upto(struct shmemi_team *t, char *step, void *acc, size_t ne
     size_t bytes = nelems * reducer->size;
     for (int distance = 1; distance < t->n; distance *= 2, step += t->slot_size) {
         if (t->me + distance < t->n)
-            give(t, t->me + distance, step, acc, bytes, call);
+            send_to_slot(t, t->me + distance, step, acc, bytes, call);
         if (t->me >= distance) {
             shmemi_await(t, t->me - distance, call);
             reducer->combine(step, acc, nelems);
@@ -182,7 +182,7 @@ static void combine_upto(struct shmemi_team *t, char *step, void *acc, size_t ne
 void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call)
 {
-    combine_upto(t, shmemi_exchange_round(t), acc, nelems, reducer, call);
+    combine_upto(t, shmemi_exchange_slots(t), acc, nelems, reducer, call);
     shmemi_sync_members(t, call);
 }
 
@@ -192,9 +192,9 @@ void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
 void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const void *mine,
                           size_t nelems, const struct shmemi_reducer *reducer, const char *call)
 {
-    char *round = t->scratch + (t->exchanges % 2) * t->round_size;
+    char *slots = t->scratch + (t->exchanges % 2) * t->round_size;
     memcpy(acc, mine, nelems * reducer->size);
-    combine_upto(t, round + t->slot_size / 2, acc, nelems, reducer, call);
+    combine_upto(t, slots + t->slot_size / 2, acc, nelems, reducer, call);
     shmemi_exchange(t, all, mine, nelems, reducer, call);
 }
 

@@ -33,7 +33,7 @@ void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const voi
 /* The slots of the next exchange of a team. Its scratch memory holds two rounds of slots. Two are
  * enough: a PE starts round k+2 only when every PE has begun round k+1, and a PE begins that after
  * it has read round k. */
-char *shmemi_exchange_round(struct shmemi_team *t);
+char *shmemi_exchange_slots(struct shmemi_team *t);
 
 /* Reducers. */
 void shmemi_add_u64(void *acc, const void *in, size_t n);

@@ -205,7 +205,7 @@ bool shmemi_collective_begin(const struct shmemi_team *t, const char *call)
     return true;
 }
 
-bool shmemi_still_holds(void)
+bool shmemi_thread_unbroken(void)
 {
     return !mine.broken;
 }

@@ -83,12 +83,12 @@ bool shmemi_collective_begin(const struct shmemi_team *t, const char *call);
 /* Ends what shmemi_collective_begin began. False: a PE was lost meanwhile, and the results of the
  * call are of no use. */
 bool shmemi_collective_end(void);
-bool shmemi_still_holds(void);
+bool shmemi_thread_unbroken(void);
 
 /* Reports whether no loss has broken the collective call that this thread is in. */
-SHMEMI_INLINE bool shmemi_collective_holds(void)
+SHMEMI_INLINE bool shmemi_collective_unbroken(void)
 {
-    return SHMEMI_LIKELY(!shmemi_some_lost()) || shmemi_still_holds();
+    return SHMEMI_LIKELY(!shmemi_some_lost()) || shmemi_thread_unbroken();
 }
 
 /* These implement the shmemx_ functions of the same names. */

@@ -327,7 +327,7 @@ void shmemi_finalize(const char *call)
     if (s->init_count > 1) {
         s->init_count--;
     } else {
-        bool reset = s->gpu && s->core->gpu_reset();
+        bool reset = s->gpu && s->core->gpu_was_reset();
         shmemi_ctx_end(call);
         /* Survivors leave in the core, when each has completed its own operations. */
         if (shmemi_some_lost())
@@ -337,7 +337,7 @@ void shmemi_finalize(const char *call)
         end_kernels(reset);
         shmemi_report_signal_close();
         shmemi_buffers_close(call);
-        shmemi_activity_part();
+        shmemi_activity_leave();
         s->core->finalize();
         shmemi_statics_close();
         shmemi_send_close();

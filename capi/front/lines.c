@@ -192,7 +192,7 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
 {
     const struct shmemi_steps *steps = &t->steps;
     uint32_t me = t->near_rank, whole = steps->whole, beyond = me + whole;
-    if (SHMEMI_UNLIKELY(!shmemi_collective_holds()))
+    if (SHMEMI_UNLIKELY(!shmemi_collective_unbroken()))
         return;
     struct exchange e = begin(t, call);
     e.nelems = nelems;
@@ -206,9 +206,9 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
     }
     if (beyond < t->n_near)
         take(&e, acc, await_one(&e, beyond, SHMEMI_LINE_GIVEN));
-    for (uint32_t i = 0; i < steps->n && shmemi_collective_holds(); i++)
+    for (uint32_t i = 0; i < steps->n && shmemi_collective_unbroken(); i++)
         combine_group(&e, acc, steps->step + i);
-    if (beyond < t->n_near && shmemi_collective_holds())
+    if (beyond < t->n_near && shmemi_collective_unbroken())
         write_line(&e, beyond, SHMEMI_LINE_RESULT, acc, e.bytes);
 }
 
@@ -219,7 +219,7 @@ void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const 
     const struct shmemi_steps *steps = &t->steps;
     const struct exchange e = present(t, call);
     uint32_t me = t->near_rank, beyond = me + steps->whole;
-    if (SHMEMI_UNLIKELY(!shmemi_collective_holds()))
+    if (SHMEMI_UNLIKELY(!shmemi_collective_unbroken()))
         return;
     if (me >= steps->whole)
         memcpy(data, await_one(&e, me - steps->whole, SHMEMI_LINE_SPREAD), bytes);
@@ -232,7 +232,7 @@ void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const 
         for (uint32_t to = 1; step->digit == 0 && to < step->size; to++)
             write_line(&e, step->first + to * step->stride, SHMEMI_LINE_SPREAD, data, bytes);
     }
-    if (beyond < t->n_near && shmemi_collective_holds())
+    if (beyond < t->n_near && shmemi_collective_unbroken())
         write_line(&e, beyond, SHMEMI_LINE_SPREAD, data, bytes);
 }
 
@@ -318,7 +318,7 @@ void shmemi_lines_collect(struct shmemi_team *t, int64_t dest, const struct shme
 {
     const struct shmemi_steps *steps = &t->steps;
     uint32_t me = t->near_rank, n = t->n_near, whole = steps->whole, beyond = me + whole;
-    if (SHMEMI_UNLIKELY(!shmemi_collective_holds()))
+    if (SHMEMI_UNLIKELY(!shmemi_collective_unbroken()))
         return;
     struct exchange e = begin(t, call);
     e.dest = dest;
@@ -336,9 +336,9 @@ void shmemi_lines_collect(struct shmemi_team *t, int64_t dest, const struct shme
         await_one(&e, beyond, SHMEMI_LINE_GIVEN);
         take_parts(&e, SHMEMI_LINE_GIVEN, given);
     }
-    for (uint32_t i = 0; i < steps->n && shmemi_collective_holds(); i++)
+    for (uint32_t i = 0; i < steps->n && shmemi_collective_unbroken(); i++)
         collect_group(&e, b, steps->step + i);
-    if (beyond < n && shmemi_collective_holds()) {
+    if (beyond < n && shmemi_collective_unbroken()) {
         const struct shmemi_part others[2] = {shmemi_blocks_part(b, 0, beyond),
                                               shmemi_blocks_part(b, beyond + 1, n)};
         give_parts(&e, beyond, SHMEMI_LINE_RESULT, others);

@@ -39,7 +39,7 @@ static int64_t agree(int64_t offset, size_t size, const char *call)
     /* The minimum over all PEs of the offset, of the size and of the negated size. */
     int64_t mine[3] = {offset, (int64_t)size, -(int64_t)size}, all[3];
     shmemi_exchange(&shmemi_world, all, mine, 3, &votes, call);
-    if (!shmemi_collective_holds())
+    if (!shmemi_collective_unbroken())
         return -1; /* a PE was lost before it voted */
     if (all[1] != -all[2] && shmemi_state.checks == SHMEMI_CHECKS_FULL)
         shmemi_abort(call, "make the same call with the same size on every PE",

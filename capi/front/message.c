@@ -42,7 +42,7 @@ static void keep_behind_others(bool large, const char *call)
 /* Sets the count of this PE in the inbox of member rank to the number of messages so far. */
 void shmemi_message(struct shmemi_team *t, int rank, const char *call)
 {
-    if (SHMEMI_UNLIKELY(!shmemi_collective_holds()))
+    if (SHMEMI_UNLIKELY(!shmemi_collective_unbroken()))
         return;
     int pe = t->pes[rank];
     char *base = shmemi_state.peer_base[pe];
@@ -95,7 +95,7 @@ static void send_data(struct shmemi_host_operation *o, struct shmemi_lent *lent)
 void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const void *source,
                        size_t n, struct shmemi_lent *lent, const char *call)
 {
-    if (SHMEMI_UNLIKELY(!shmemi_collective_holds()))
+    if (SHMEMI_UNLIKELY(!shmemi_collective_unbroken()))
         return;
     int pe = t->pes[rank];
     char *control = shmemi_state.peer_base[pe];

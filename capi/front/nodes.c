@@ -114,7 +114,7 @@ static void exchange_around(const struct collect *c)
 {
     struct shmemi_team *t = c->t;
     const uint32_t nodes = t->n_nodes;
-    for (uint32_t distance = 1; distance < nodes && shmemi_collective_holds(); distance *= 2) {
+    for (uint32_t distance = 1; distance < nodes && shmemi_collective_unbroken(); distance *= 2) {
         uint32_t n = nodes - distance < distance ? nodes - distance : distance;
         uint32_t from = (t->node + distance) % nodes;
         int to = t->leaders[(t->node + nodes - distance) % nodes];
@@ -161,7 +161,7 @@ static void collect_packed(const struct collect *c, size_t bytes)
     else if (t->me == leader)
         exchange_directly(c);
     sync_near(t, c->call);
-    if (t->me != leader && shmemi_collective_holds()) {
+    if (t->me != leader && shmemi_collective_unbroken()) {
         struct shmemi_part before = part(c, 0, t->me), behind = part(c, t->me + 1, t->n);
         copy_near(t, SHMEMI_OPERATION_GET, leader, c->dest, own_dest(c, 0), before.bytes, c->call);
         copy_near(t, SHMEMI_OPERATION_GET, leader, c->dest + (int64_t)behind.at,
@@ -200,7 +200,7 @@ static void collect_apart(const struct collect *c)
     for (uint32_t i = 1; i < t->n_nodes; i++) {
         uint32_t node = shmemi_team_other_node(t, t->n_nodes - i);
         uint32_t n = shmemi_team_members(t, node);
-        for (uint32_t k = t->near_rank; k < n && shmemi_collective_holds(); k += t->n_near) {
+        for (uint32_t k = t->near_rank; k < n && shmemi_collective_unbroken(); k += t->n_near) {
             int rank = shmemi_team_at(t, node, k);
             if (part(c, rank, rank + 1).bytes == 0)
                 continue;
@@ -258,7 +258,7 @@ void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source
         copy_near(t, SHMEMI_OPERATION_PUT, shmemi_team_neighbour(t, i),
                   at + (int64_t)(nbytes * (size_t)t->me),
                   (char *)source + nbytes * (size_t)shmemi_team_neighbour(t, i), nbytes, call);
-    for (uint32_t i = 1; i < t->n_nodes && shmemi_collective_holds(); i++) {
+    for (uint32_t i = 1; i < t->n_nodes && shmemi_collective_unbroken(); i++) {
         uint32_t node = shmemi_team_other_node(t, t->n_nodes - i);
         int from = shmemi_team_at(t, node, t->near_rank);
         char *blocks = shmemi_round_part(t, round, node);

@@ -168,7 +168,7 @@ static void agree(int number, const char *what, const char *call)
     static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
     int64_t mine[2] = {number, -(int64_t)number}, all[2];
     shmemi_exchange(&shmemi_world, all, mine, 2, &votes, call);
-    if (shmemi_collective_holds() && all[0] != -all[1])
+    if (shmemi_collective_unbroken() && all[0] != -all[1])
         shmemi_abort(call, "pass the same on every PE", "%s is %lld on a PE and %lld on another",
                      what, (long long)all[0], -(long long)all[1]);
 }

@@ -136,14 +136,14 @@ static void show(int cpu)
         shmemi_write_once(shown, (uint32_t)cpu + 1);
 }
 
-void shmemi_processor_show(void)
+void shmemi_processor_publish(void)
 {
     show(sched_getcpu());
 }
 
 void shmemi_processor_slept(void)
 {
-    shmemi_processor_show();
+    shmemi_processor_publish();
     if (shmemi_now() - mine.since >= MOVE_LAST_NS)
         mine.since = 0;
 }
@@ -167,7 +167,7 @@ static uint64_t yield_and_time(void)
     sched_yield();
     uint64_t now = shmemi_now();
     choose_slice(now - before >= LONG_YIELD_NS);
-    shmemi_processor_show();
+    shmemi_processor_publish();
     return now;
 }
 
@@ -208,7 +208,7 @@ static void move(void)
     bool moved = sched_setaffinity(0, sizeof one, &one) == 0;
     if (moved)
         sched_setaffinity(0, sizeof allowed, &allowed);
-    shmemi_processor_show();
+    shmemi_processor_publish();
     if (moved)
         shmemi_count(&shmemi_state.live->effort.moves, 1);
 }

@@ -11,7 +11,7 @@
 bool shmemi_processor_is_shared(void);
 
 /* Shows the other PEs of this node which processor this thread runs on. */
-void shmemi_processor_show(void);
+void shmemi_processor_publish(void);
 
 /* To be called when the thread has slept: after a long sleep it may be on another processor, which
  * others use. */

@@ -103,7 +103,7 @@ void shmemi_report(struct shmemi_waiter *w, uint64_t now)
 }
 
 /* Claims a free entry of the status page, and fills it in for shmem-info --live. */
-void shmemi_show(struct shmemi_waiter *w)
+void shmemi_publish_wait(struct shmemi_waiter *w)
 {
     for (int i = 0; !w->shown && i < SHMEMI_STATUSPAGE_WAITS; i++) {
         struct shmemi_statuspage_wait *l = &shmemi_state.live->waits[i];
@@ -122,7 +122,7 @@ void shmemi_show(struct shmemi_waiter *w)
     }
 }
 
-void shmemi_unshow(struct shmemi_waiter *w)
+void shmemi_withdraw_wait(struct shmemi_waiter *w)
 {
     struct shmemi_statuspage_wait *l = &shmemi_state.live->waits[w->shown - 1];
     shmemi_publish(&l->since, 0);

@@ -12,8 +12,8 @@ void shmemi_report(struct shmemi_waiter *w, uint64_t now);
 
 /* Publish a wait to other processes (shmem-info --live), and remove it. A wait is not published if
  * the status page has no free entry. */
-void shmemi_show(struct shmemi_waiter *w);
-void shmemi_unshow(struct shmemi_waiter *w);
+void shmemi_publish_wait(struct shmemi_waiter *w);
+void shmemi_withdraw_wait(struct shmemi_waiter *w);
 
 #pragma GCC visibility pop
 

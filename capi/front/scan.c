@@ -118,7 +118,7 @@ static void exchange_in_steps(const struct piece *p, char *before)
     char *in = shmemi_round_received(t, t->rounds_begun), *total = in - t->round_bytes;
     t->rounds_begun++;
     shmemi_gather(t, t->near, t->n_near, total, p->source, p->n, p->reducer, p->call);
-    for (uint32_t distance = 1; distance < nodes && shmemi_collective_holds(); distance *= 2) {
+    for (uint32_t distance = 1; distance < nodes && shmemi_collective_unbroken(); distance *= 2) {
         int to = t->leaders[(t->node + distance) % nodes];
         int from = t->leaders[(t->node + nodes - distance) % nodes];
         char *next = total + part;
@@ -152,7 +152,7 @@ static void scan_piece(const struct piece *p, char *acc, char *before)
     else if (t->near_rank == 0)
         exchange_totals(p, before);
     shmemi_sync_node(t, p->call);
-    if (!shmemi_collective_holds())
+    if (!shmemi_collective_unbroken())
         return;
     for (uint32_t i = 1; t->near_rank == 0 && t->node > 0 && i < t->n_near; i++)
         shmemi_put(SHMEM_CTX_DEFAULT, p->dest, before, bytes, t->pes[t->near[i]], p->call);
@@ -179,7 +179,7 @@ static void scan_by_nodes(struct shmemi_team *t, char *dest, const char *source,
     size_t size = reducer->size, part = in_steps(t) ? scan_part(t) : shmemi_part_bytes(t);
     size_t most = (part < SHMEMI_PIECE ? part : SHMEMI_PIECE) / size;
     _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_PIECE], before[SHMEMI_PIECE];
-    for (size_t at = 0; at < nelems && shmemi_collective_holds(); at += most) {
+    for (size_t at = 0; at < nelems && shmemi_collective_unbroken(); at += most) {
         struct piece p = {.t = t,
                           .dest = dest + at * size,
                           .source = source + at * size,

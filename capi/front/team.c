@@ -23,7 +23,7 @@ static void find_rule(struct shmemi_team *t)
 }
 
 /* The inbox has one word for each PE of the job, whatever the team's size. */
-int64_t shmemi_team_inbox(struct shmemi_team *t, int64_t inbox)
+int64_t shmemi_team_place_inbox(struct shmemi_team *t, int64_t inbox)
 {
     size_t words = shmemi_state.n_pes * sizeof(uint64_t);
     t->inbox = inbox;

@@ -71,7 +71,7 @@ extern struct shmemi_team shmemi_world;
 
 /* Sets where the team's inbox begins, below the user heap, and its lines behind it. Returns the
  * offset of what follows. */
-int64_t shmemi_team_inbox(struct shmemi_team *t, int64_t inbox);
+int64_t shmemi_team_place_inbox(struct shmemi_team *t, int64_t inbox);
 
 /* The rank of a PE; -1 if it is no member. */
 int shmemi_team_rank(const struct shmemi_team *t, int pe);

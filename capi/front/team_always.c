@@ -110,7 +110,7 @@ int shmemi_teams_open(void)
         shmemi_teams_close();
         return -1;
     }
-    shmemi_team_inbox(w, -(int64_t)s->inbox_offset);
+    shmemi_team_place_inbox(w, -(int64_t)s->inbox_offset);
     w->scratch = s->scratch;
     w->round_size = s->scratch_size / 2;
     w->slot_size = SHMEMI_SLOT;

@@ -28,7 +28,7 @@ int shmemi_team_id_occupy(struct shmemi_team *t, int slot, const char *call)
     shmemi_kernels_renew(slot, call);
     char *own = s->peer_base[s->my_pe];
     int64_t area = (int64_t)(s->team_size * (size_t)slot) - (int64_t)s->teams_offset;
-    int64_t scratch = shmemi_team_inbox(t, area);
+    int64_t scratch = shmemi_team_place_inbox(t, area);
     t->slot = slot;
     t->scratch = own + scratch;
     t->round_size = (s->team_size - s->agree_size - (size_t)(scratch - area)) / 2;

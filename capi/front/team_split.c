@@ -103,7 +103,7 @@ static int64_t settle(struct shmemi_team *parent, struct shmemi_team **made, int
     }
     shmemi_team_ids_free(mine.free);
     shmemi_exchange(parent, &all, &mine, 1, &votes, call);
-    if (!shmemi_collective_holds())
+    if (!shmemi_collective_unbroken())
         return 0;
     check_same(&all, args, call);
     for (int i = 0; i < n; i++)
@@ -117,7 +117,7 @@ static int64_t settle(struct shmemi_team *parent, struct shmemi_team **made, int
             mine.ok &= ~(int64_t)MEMORY;
     /* This is also the barrier between clearing the words and the first message. */
     shmemi_exchange(parent, &all, &mine, 1, &votes, call);
-    if (!shmemi_collective_holds())
+    if (!shmemi_collective_unbroken())
         all.ok = 0;
     if (all.ok != GOOD && (mine.ok & CLAIMED))
         shmemi_team_ids_disclaim(made, slots, n);

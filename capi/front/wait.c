@@ -8,7 +8,7 @@
  * to wake all. A late PE may put all others to sleep once; they find each other awake from then on.
  *
  * A thread that shares its processor yields at each step. If the PEs are more than the processors,
- * it sleeps after CROWDED_TURNS steps, since a sleeper leaves its processor to the others: the
+ * it sleeps after CROWDED_STEPS steps, since a sleeper leaves its processor to the others: the
  * kernel moves computing PEs to processors on which no thread waits. Only a wait that is long
  * beside the last ones stays awake as on a processor of its own.
  *
@@ -42,28 +42,28 @@
 
 /* Steps of spinning before the first yield: some 3 us; on a shared processor .3 us. 4 PEs on 2
  * processors that spun longer cost a peer 8000 us a barrier. */
-#define SPIN_TURNS 200
-#define SPIN_TURNS_SHARED 20
+#define SPIN_STEPS 200
+#define SPIN_STEPS_SHARED 20
 
 /* The first steps, some .2 us, have no pause instruction: it takes 140 cycles on recent processors
  * of Intel, longer than many a word is on its way. */
-#define BARE_TURNS 40
+#define BARE_STEPS 40
 
 /* The most steps between two yields of a thread whose processor is its own: some 20 us. A yield of
  * .3 us takes a hundredth of that. */
-#define SPIN_TURNS_LONG 1024
+#define SPIN_STEPS_LONG 1024
 
 /* Steps that one poll of the network counts for. Polls take some .3 us of system calls. With a
  * processor of its own a thread polls for some 30 us before it yields, so that the reply to a
  * message finds it polling and not in a yield, which takes as long. */
-#define POLL_TURNS 2
-#define POLL_TURNS_SHARED 8
+#define POLL_STEPS 2
+#define POLL_STEPS_SHARED 8
 
 /* Steps of a wait that yields before it sleeps, if there are more PEs than processors. */
-#define CROWDED_TURNS 1000
+#define CROWDED_STEPS 1000
 
 /*
- * After so many waits in a row that ended before CROWDED_TURNS, a thread stays awake in the next
+ * After so many waits in a row that ended before CROWDED_STEPS, a thread stays awake in the next
  * one, if there are more PEs than processors. It is then one PE that is late, and not PEs that
  * compute all the time. 32 PEs that slept for it on 16 processors needed 76 to 110 ms in the worst
  * run to be quick again, because the host of the virtual machine had given the processors to
@@ -73,8 +73,8 @@
 
 /* Steps of spinning between two reads of the clock, and how many of them a step of yielding counts
  * for: a yield can take a slice of the scheduler's. */
-#define CLOCK_TURNS 64
-#define YIELD_TURNS 8
+#define CLOCK_STEPS 64
+#define YIELD_STEPS 8
 
 /*
  * How long a wait stays awake, however few steps it has had: a thousand yields beside four threads
@@ -134,7 +134,7 @@ static void yield_network(struct shmemi_waiter *w)
 /* Begins the time anew after which the wait sleeps. */
 static void stay_awake(struct shmemi_waiter *w)
 {
-    w->turns = 0;
+    w->steps = 0;
     w->yield_at = 0;
     w->awake = 0;
 }
@@ -193,10 +193,10 @@ static uint64_t clock_step(struct shmemi_waiter *w)
         begin(w, now);
     if (w->awake == 0)
         w->awake = now;
-    shmemi_processor_show();
+    shmemi_processor_publish();
     if (now - w->first >= LONG_NS || w->stage != SHMEMI_AWAKE) {
-        shmemi_show(w);
-        shmemi_activity_show(w, now);
+        shmemi_publish_wait(w);
+        shmemi_activity_publish(w, now);
         shmemi_report(w, now);
     }
     return now;
@@ -223,7 +223,7 @@ static bool nap(struct shmemi_waiter *w)
     w->overslept = end == SHMEMI_OVERSLEPT;
     if (w->overslept) {
         w->nap_us = w->nap_us * 2 > longest ? longest : w->nap_us * 2;
-        w->turns = UINT32_MAX;
+        w->steps = UINT32_MAX;
         return !is_over(w, shmemi_now(), false);
     }
     /* A peer is writing to this PE, if not yet the awaited word. Staying awake for a while costs
@@ -238,20 +238,20 @@ static bool nap(struct shmemi_waiter *w)
 static void poll_network(struct shmemi_waiter *w, bool shared)
 {
     start_polling(w);
-    w->turns += (shared || w->turns > SPIN_TURNS ? POLL_TURNS_SHARED : POLL_TURNS) - 1;
+    w->steps += (shared || w->steps > SPIN_STEPS ? POLL_STEPS_SHARED : POLL_STEPS) - 1;
     /* As long as peers are talking to this PE, it stays awake. */
     if (shmemi_net_poll(w->call) > 0)
         stay_awake(w);
 }
 
-/* How many waits of this thread in a row ended before CROWDED_TURNS steps, counted up to
+/* How many waits of this thread in a row ended before CROWDED_STEPS steps, counted up to
  * PROMPT_WAITS. */
 static _Thread_local uint32_t prompt;
 
 /* How long this wait stays awake before it sleeps. */
 static uint64_t awake_ns(struct shmemi_waiter *w, bool shared)
 {
-    if (shmemi_state.crowded && w->turns >= CROWDED_TURNS) {
+    if (shmemi_state.crowded && w->steps >= CROWDED_STEPS) {
         if (prompt < PROMPT_WAITS || w->woken)
             return 0;
         return AWAKE_NS;
@@ -264,34 +264,34 @@ static uint64_t awake_ns(struct shmemi_waiter *w, bool shared)
 static void spin_or_yield(struct shmemi_waiter *w, bool shared)
 {
     if (w->yield_at == 0)
-        w->yield_at = shared ? SPIN_TURNS_SHARED : SPIN_TURNS;
-    if (w->turns < w->yield_at) {
-        if (w->turns > BARE_TURNS)
+        w->yield_at = shared ? SPIN_STEPS_SHARED : SPIN_STEPS;
+    if (w->steps < w->yield_at) {
+        if (w->steps > BARE_STEPS)
             relax();
-        else if (w->turns == BARE_TURNS)
-            shmemi_processor_show();
+        else if (w->steps == BARE_STEPS)
+            shmemi_processor_publish();
         w->unclocked++;
         return;
     }
     shmemi_yield();
-    w->unclocked += YIELD_TURNS;
-    uint32_t spins = w->turns < SPIN_TURNS_LONG ? w->turns : SPIN_TURNS_LONG;
-    w->yield_at = w->turns + (shmemi_processor_is_shared() ? 1 : spins);
+    w->unclocked += YIELD_STEPS;
+    uint32_t spins = w->steps < SPIN_STEPS_LONG ? w->steps : SPIN_STEPS_LONG;
+    w->yield_at = w->steps + (shmemi_processor_is_shared() ? 1 : spins);
 }
 
 /* A step of spinning or yielding. False: the thread's limit has passed. */
 static bool awake_step(struct shmemi_waiter *w)
 {
     bool shared = shmemi_processor_is_shared();
-    w->turns++;
+    w->steps++;
     if (shmemi_state.networked)
         poll_network(w, shared);
     spin_or_yield(w, shared);
-    if (w->unclocked < CLOCK_TURNS)
+    if (w->unclocked < CLOCK_STEPS)
         return true;
     uint64_t now = clock_step(w);
     if (now - w->awake >= awake_ns(w, shared))
-        w->turns = UINT32_MAX; /* sleeps */
+        w->steps = UINT32_MAX; /* sleeps */
     return !is_over(w, now, false);
 }
 
@@ -309,7 +309,7 @@ bool shmemi_wait_step(struct shmemi_waiter *w)
     }
     if (w->stalls && w->began == 0)
         w->began = shmemi_now();
-    if (w->turns != UINT32_MAX)
+    if (w->steps != UINT32_MAX)
         return awake_step(w);
     if (w->stage == SHMEMI_READY)
         return nap(w);
@@ -321,16 +321,16 @@ bool shmemi_wait_step(struct shmemi_waiter *w)
 void shmemi_wait_over(struct shmemi_waiter *w)
 {
     stop_polling(w);
-    if (w->turns >= CROWDED_TURNS || w->woken)
+    if (w->steps >= CROWDED_STEPS || w->woken)
         prompt = 0;
     else if (prompt < PROMPT_WAITS)
         prompt++;
     if (w->overslept)
         shmemi_count(&shmemi_state.live->effort.late, 1);
     if (w->shown)
-        shmemi_unshow(w);
+        shmemi_withdraw_wait(w);
     if (w->entry)
-        shmemi_activity_unshow(w);
+        shmemi_activity_withdraw(w);
     if (w->began) {
         shmemi_count(&shmemi_state.live->stalls, 1);
         shmemi_count(&shmemi_state.live->stall_ns, shmemi_now() - w->began);

@@ -55,7 +55,7 @@ struct shmemi_waiter {
     struct shmemi_wait_clock clock;
     uint64_t first;      /* when the clock was first read, 0: not yet */
     uint64_t awake;      /* when the wait was last awake anew; 0: not yet */
-    uint32_t turns;      /* UINT32_MAX: the wait is to sleep */
+    uint32_t steps;      /* UINT32_MAX: the wait is to sleep */
     uint32_t yield_at;   /* the step of the next yield; 0: not known */
     uint32_t unclocked;  /* steps since the clock was read */
     uint32_t wakes;      /* the futex word at the announcement */

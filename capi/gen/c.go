@@ -13,7 +13,7 @@ import (
 // in replaces the prefixes in a text by those of a surface: @_ and @@_ begin its public functions
 // and constants, @i_ and @@I_ its private ones.
 func in(s *spec.Surface, text string) string {
-	return strings.NewReplacer("@_", s.Prefix(), "@i_", s.Inner(), "@@_", s.Capitals()+"_",
+	return strings.NewReplacer("@_", s.Prefix(), "@i_", s.PrivatePrefix(), "@@_", s.Capitals()+"_",
 		"@@I_", s.Capitals()+"I_").Replace(text)
 }
 

@@ -51,7 +51,7 @@ func genericForms(f *spec.Family) [][]spec.Function {
 			}
 		}
 		if forms != nil && !nbi {
-			forms = append(forms, joined(f)...)
+			forms = append(forms, deprecatedForms(f)...)
 		}
 		if forms != nil {
 			out = append(out, forms)
@@ -60,9 +60,9 @@ func genericForms(f *spec.Family) [][]spec.Function {
 	return out
 }
 
-// joined returns the deprecated functions that have the same name as a family but other types,
+// deprecatedForms returns the deprecated functions that have the same name as a family but other types,
 // which the family's generic name takes too.
-func joined(f *spec.Family) []spec.Function {
+func deprecatedForms(f *spec.Family) []spec.Function {
 	var out []spec.Function
 	for _, c := range f.Surface().Chapters() {
 		for i := range c.Families {
@@ -79,7 +79,7 @@ func joined(f *spec.Family) []spec.Function {
 func unwarned(fn spec.Function) string {
 	if fn.Family.Plain {
 		s := fn.Family.Surface()
-		return s.Inner() + strings.TrimPrefix(fn.Name, s.Prefix())
+		return s.PrivatePrefix() + strings.TrimPrefix(fn.Name, s.Prefix())
 	}
 	return fn.Name
 }

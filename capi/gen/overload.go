@@ -124,7 +124,7 @@ func callArguments(fn spec.Function) string {
 
 // inC returns a function on complex numbers with C's complex type instead of std::complex.
 func inC(fn spec.Function) spec.Function {
-	fn.Type.C = fn.Family.Surface().Inner() + "c_" + fn.Type.Name
+	fn.Type.C = fn.Family.Surface().PrivatePrefix() + "c_" + fn.Type.Name
 	return fn
 }
 

@@ -328,7 +328,7 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 			b.add(2, "return")
 		}
 		b.add(1, "row = %s(call, dest, source)", direction)
-		b.add(1, "if isinstance(row, Apart):")
+		b.add(1, "if isinstance(row, StridedCopy):")
 		if c.nbi && near.Role == spec.Result { // a copy with gaps blocks until the data is there
 			b.add(2, "raise row.refused(call)")
 		} else {

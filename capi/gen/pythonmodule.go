@@ -180,7 +180,7 @@ func pythonImports(s *spec.Surface) []pythonImport {
 		{3, base + "._addresses", "address_of pointer_to"},
 		{3, base + "._constants", "Comparison SIGNAL_SET SignalOp comparison signal_op"},
 		{3, base + "._contexts", "DEFAULT Context handle_of"},
-		{3, base + "._copies", "Apart incoming outgoing outgoing_row"},
+		{3, base + "._copies", "StridedCopy incoming outgoing outgoing_row"},
 		{3, base + "._dtypes", "SIGNALS Array name_of types words"},
 		{3, base + "._events", "keep"},
 		{3, base + "._ghosts", "Ghost"},

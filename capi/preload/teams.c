@@ -105,7 +105,7 @@ static const struct team *add(uintptr_t handle, bool set, int *pes, int n)
 }
 
 /* The team in the table that has a handle now; NULL if there is none. */
-static const struct team *known(uintptr_t handle, bool set)
+static const struct team *find_team(uintptr_t handle, bool set)
 {
     for (int i = atomic_load_explicit(&team_count, memory_order_acquire); i-- > 0;)
         if (teams[i].handle == handle && teams[i].set == set &&
@@ -118,7 +118,7 @@ static const struct team *known(uintptr_t handle, bool set)
 static const struct team *enter(uintptr_t handle, bool set, int *pes, int n)
 {
     pthread_mutex_lock(&lock);
-    const struct team *t = known(handle, set);
+    const struct team *t = find_team(handle, set);
     if (t)
         free(pes);
     else
@@ -130,7 +130,7 @@ static const struct team *enter(uintptr_t handle, bool set, int *pes, int n)
 /* Returns the team of a handle. For a new handle it queries the library. */
 static const struct team *learn(uintptr_t handle)
 {
-    const struct team *t = known(handle, false);
+    const struct team *t = find_team(handle, false);
     if (t || !size_of || !translate)
         return t;
     preload_enter();
@@ -149,7 +149,7 @@ static const struct team *active_set(int start, int log_stride, int n)
         return NULL;
     uintptr_t mix =
         (uintptr_t)(unsigned)start << 34 | (uintptr_t)(unsigned)log_stride << 29 | (unsigned)n;
-    const struct team *t = known(mix, true);
+    const struct team *t = find_team(mix, true);
     if (t)
         return t;
     int *pes = malloc((size_t)n * sizeof *pes);
@@ -198,7 +198,7 @@ void preload_teams_changed(const struct preload_frame *f, int status)
     if ((c->kind == PRELOAD_KIND_TEAM || c->kind == PRELOAD_KIND_CTX) && status == 0)
         made(f);
     if (c->kind == PRELOAD_KIND_TEAM_DESTROY) {
-        struct team *t = (struct team *)known(handle_of(f->arg[c->team]), false);
+        struct team *t = (struct team *)find_team(handle_of(f->arg[c->team]), false);
         if (t)
             atomic_store(&t->dead, true);
     }
@@ -214,7 +214,7 @@ bool preload_team_of(const struct preload_frame *f, uint32_t *team)
     const struct preload_call *c = &preload_calls[f->number];
     const struct team *t = NULL;
     if (c->team >= 0) {
-        t = c->kind == PRELOAD_KIND_TEAM_DESTROY ? known(handle_of(f->arg[c->team]), false)
+        t = c->kind == PRELOAD_KIND_TEAM_DESTROY ? find_team(handle_of(f->arg[c->team]), false)
                                                  : learn(handle_of(f->arg[c->team]));
     } else if (c->kind == PRELOAD_KIND_BARRIER || c->kind == PRELOAD_KIND_SYNC ||
                c->kind == PRELOAD_KIND_COLLECTIVE) {

@@ -90,8 +90,9 @@ func (s *Surface) Prefix() string { return s.Name + "_" }
 // Extension returns what the names of extensions begin with: shmemx_.
 func (s *Surface) Extension() string { return s.Name + "x_" }
 
-// Inner returns what names begin with that are private to the headers: shmemi_.
-func (s *Surface) Inner() string { return s.Name + "i_" }
+// PrivatePrefix returns the prefix of functions and macros that the public headers define for
+// themselves and that programs do not call: shmemi_.
+func (s *Surface) PrivatePrefix() string { return s.Name + "i_" }
 
 // Capitals returns Name as constants and macros have it: SHMEM.
 func (s *Surface) Capitals() string { return strings.ToUpper(s.Name) }

@@ -54,8 +54,8 @@ func output(name string, inputs []*tracefile.File, write func(io.Writer) error) 
 	return nil
 }
 
-// writeJSON writes a value as one object, for output.
-func writeJSON(value any) func(io.Writer) error {
+// jsonWriter writes a value as one object, for output.
+func jsonWriter(value any) func(io.Writer) error {
 	return func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")

@@ -82,7 +82,7 @@ func replayAll(files []string, s *tracereplay.Setup, out string, stdout io.Write
 		return &shmerr.Error{Op: "replay", Object: strings.Join(files, " "), Cause: err}
 	}
 	if out != "" {
-		if err := output(out, recording.Files, writeJSON(tracereplay.Summary(recording, s, x))); err != nil {
+		if err := output(out, recording.Files, jsonWriter(tracereplay.Summary(recording, s, x))); err != nil {
 			return err
 		}
 	}

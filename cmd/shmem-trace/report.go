@@ -33,7 +33,7 @@ func report(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Writer) in
 		for _, form := range []struct {
 			name  string
 			write func(io.Writer) error
-		}{{*asJSON, writeJSON(r)}, {*asHTML, r.HTML}} {
+		}{{*asJSON, jsonWriter(r)}, {*asHTML, r.HTML}} {
 			if form.name == "" {
 				continue
 			}

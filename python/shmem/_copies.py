@@ -28,7 +28,7 @@ from shmem._spans import Span, of_tensor
 Row = tuple[int, int, Array | Span]
 
 
-class Apart:
+class StridedCopy:
     """A copy from or to an array with gaps, by several blocking calls."""
 
     def __init__(self, dest: Array, source: Array) -> None:
@@ -101,7 +101,7 @@ def _tensors(call: str, dest: Any, source: Any, there: Any) -> Row | None:
     return to.address, data.address, here
 
 
-def outgoing(call: str, dest: Any, source: Any) -> Row | Apart:
+def outgoing(call: str, dest: Any, source: Any) -> Row | StridedCopy:
     """A copy of source to dest at another PE."""
     row = _tensors(call, dest, source, dest)
     if row is not None:
@@ -109,7 +109,7 @@ def outgoing(call: str, dest: Any, source: Any) -> Row | Apart:
     to = as_array(call, "dest", dest)
     data = fitted(call, to, as_source(call, source, to.dtype))
     if not (to.flags.c_contiguous and data.flags.c_contiguous):
-        return Apart(to, data)
+        return StridedCopy(to, data)
     there = _blocks.place(address_of(to), data.nbytes, to.size)
     if there is None:
         raise refuse_address(call, "dest", to, address_of(to))
@@ -128,7 +128,7 @@ def outgoing_row(call: str, dest: Any, source: Any) -> Row:
     return there, address_of(data), data
 
 
-def incoming(call: str, dest: Any, source: Any) -> Row | Apart:
+def incoming(call: str, dest: Any, source: Any) -> Row | StridedCopy:
     """A copy to dest of source at another PE."""
     row = _tensors(call, dest, source, source)
     if row is not None:
@@ -139,7 +139,7 @@ def incoming(call: str, dest: Any, source: Any) -> Row | Apart:
     check_dtype(call, "source", data, to.dtype)
     check_shapes(call, to, data)
     if not (to.flags.c_contiguous and data.flags.c_contiguous):
-        return Apart(to, data)
+        return StridedCopy(to, data)
     there = _blocks.place(address_of(data), to.nbytes, data.size)
     if there is None:
         raise refuse_address(call, "source", data, address_of(data))

@@ -12,7 +12,7 @@ from numpy import empty, ndarray
 from shmem import _blocks
 from shmem._addresses import address_of, pointer_to
 from shmem._contexts import DEFAULT, Context, handle_of
-from shmem._copies import Apart, incoming, outgoing, outgoing_row
+from shmem._copies import StridedCopy, incoming, outgoing, outgoing_row
 from shmem._dtypes import Array, types, words
 from shmem._events import keep
 from shmem._ghosts import Ghost
@@ -137,7 +137,7 @@ def put(
             settle(call)
         return
     row = outgoing(call, dest, source)
-    if isinstance(row, Apart):
+    if isinstance(row, StridedCopy):
         row.put(call, handle, pe, stream)
         return
     to, of, whole = row
@@ -225,7 +225,7 @@ def put_nbi(
             settle(call)
         return
     row = outgoing(call, dest, source)
-    if isinstance(row, Apart):
+    if isinstance(row, StridedCopy):
         row.put(call, handle, pe, stream)
         return
     to, of, whole = row
@@ -382,7 +382,7 @@ def get(
     handle = handle_of(call, ctx)
     pe = check_pe(call, pe, ctx.n_pes)
     row = incoming(call, dest, source)
-    if isinstance(row, Apart):
+    if isinstance(row, StridedCopy):
         row.get(call, handle, pe, stream)
         return
     to, of, whole = row
@@ -452,7 +452,7 @@ def get_nbi(
     handle = handle_of(call, ctx)
     pe = check_pe(call, pe, ctx.n_pes)
     row = incoming(call, dest, source)
-    if isinstance(row, Apart):
+    if isinstance(row, StridedCopy):
         raise row.refused(call)
     to, of, whole = row
     if stream is not None:

@@ -95,8 +95,8 @@ var betweenNodesDefects = []defect{
 	},
 	{
 		id: "nodes/second-sender", file: "capi/front/nodes.c",
-		was:  "k < n && shmemi_collective_holds(); k += t->n_near) {",
-		is:   "k < n && shmemi_collective_holds(); k += n) {",
+		was:  "k < n && shmemi_collective_unbroken(); k += t->n_near) {",
+		is:   "k < n && shmemi_collective_unbroken(); k += n) {",
 		user: "where hosts have different numbers of PEs, some get not all blocks of shmem_collect",
 		by:   program("collectives", "hosts-3-1"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
 	},

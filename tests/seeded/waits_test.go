@@ -26,8 +26,8 @@ var waitDefects = []defect{
 	},
 	{
 		id: "waits/awake-beside-computing-pes", file: "capi/front/wait.c",
-		was:  "    if (w->turns >= CROWDED_TURNS || w->woken)\n        prompt = 0;",
-		is:   "    if (w->turns >= CROWDED_TURNS || w->woken)\n        prompt++;",
+		was:  "    if (w->steps >= CROWDED_STEPS || w->woken)\n        prompt = 0;",
+		is:   "    if (w->steps >= CROWDED_STEPS || w->woken)\n        prompt++;",
 		user: "with two PEs for each processor, PEs that compute keep sharing one while others wait",
 		by:   unit("./tests/front", "^TestCrowded$"), says: `line \d+: wait_us\(LATE\) < 2000 && falls_asleep does not hold`,
 	},
@@ -68,7 +68,7 @@ var waitDefects = []defect{
 	},
 	{
 		id: "waits/old-places", file: "capi/front/processor.c",
-		was:  "    shmemi_processor_show();\n    return now;",
+		was:  "    shmemi_processor_publish();\n    return now;",
 		is:   "    return now;",
 		user: "PEs that share processors stay badly spread over them, and barriers take several times as long",
 		by:   unit("./tests/front", "^TestMoving$"), says: `pe\[0\].page.processor == 3 does not hold`,

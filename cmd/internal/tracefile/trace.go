@@ -399,9 +399,9 @@ func (t *Trace) Missing() []int {
 	return missing
 }
 
-// Simulated is the number of hosts that shmemrun --hosts has simulated, 0 when every PE's host was
+// SimulatedHosts is the number of hosts that shmemrun --hosts has simulated, 0 when every PE's host was
 // its own.
-func (t *Trace) Simulated() int {
+func (t *Trace) SimulatedHosts() int {
 	hosts, ids := map[string]bool{}, map[string]bool{}
 	for _, p := range t.PEs {
 		hosts[p.Host] = true

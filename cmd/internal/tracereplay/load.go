@@ -50,7 +50,7 @@ func Load(files []string) (*Recording, error) {
 	defer merge.Close()
 	builder := program.NewBuilder(trace.NPEs, recorderCost)
 	for id, members := range trace.Teams {
-		builder.Describe(id, members)
+		builder.SetMembers(id, members)
 	}
 	for e := new(tracefile.Event); ; {
 		if err = merge.Next(e); errors.Is(err, io.EOF) {

@@ -25,7 +25,7 @@ func span(t sim.Time) string { return tracefile.Duration(int64(t)) }
 // Default is the number of hosts of a replay that names none: as many as the program was recorded
 // on, or simulated; of one, two. Where that does not divide the PEs, each has a host.
 func (r *Recording) Default() int {
-	n := max(len(r.Hosts), r.Trace.Simulated(), min(2, r.Job.PEs))
+	n := max(len(r.Hosts), r.Trace.SimulatedHosts(), min(2, r.Job.PEs))
 	if r.Job.PEs%n != 0 {
 		return r.Job.PEs
 	}
@@ -75,7 +75,7 @@ func hosts(r *Recording) string {
 		return "hosts without names"
 	}
 	text := Plural(len(r.Hosts), "host")
-	if n := r.Trace.Simulated(); n > 0 {
+	if n := r.Trace.SimulatedHosts(); n > 0 {
 		text += fmt.Sprintf(", as %s", Plural(n, "simulated host"))
 	}
 	return text

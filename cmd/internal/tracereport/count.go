@@ -248,7 +248,7 @@ func (c *counter) report() *Report {
 		r.Job.ThreadNs += s.last - s.first
 	}
 	a := t.Alignment()
-	r.Job.Hosts, r.Job.Simulated, r.Job.NPEs, r.Job.Seen = a.Hosts, t.Simulated(), t.NPEs, len(t.PEs)
+	r.Job.Hosts, r.Job.Simulated, r.Job.NPEs, r.Job.Seen = a.Hosts, t.SimulatedHosts(), t.NPEs, len(t.PEs)
 	missing := t.Missing()
 	r.Job.Missing = missing[:min(len(missing), missingMost)]
 	r.Job.BeginNs, r.Job.LengthNs, r.Job.ClockErrorNs = first, last-first, a.Error

@@ -39,7 +39,7 @@ func TestJob(t *testing.T) {
 			calls, bytes := int64(0), int64(0)
 			if to == next {
 				calls = int64(sample.Puts(pe)) * sample.Barriers
-				bytes = calls * sample.Large(pe)
+				bytes = calls * sample.PutBytes(pe)
 			} else if to == after {
 				calls, bytes = sample.Barriers, sample.Barriers*sample.Small
 			}

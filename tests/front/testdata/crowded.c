@@ -13,8 +13,8 @@ UNREACHED(shmemi_breaks)
 UNREACHED(shmemi_fail_lost)
 UNREACHED(shmemi_netcall_refuse)
 UNREACHED(shmemi_end_nap)
-UNREACHED(shmemi_unshow)
-UNREACHED(shmemi_activity_unshow)
+UNREACHED(shmemi_withdraw_wait)
+UNREACHED(shmemi_activity_withdraw)
 UNREACHED(shmemi_sleep)
 UNREACHED(shmemi_processor_slept)
 
@@ -38,16 +38,16 @@ bool shmemi_processor_is_shared(void)
     return true;
 }
 
-void shmemi_processor_show(void)
+void shmemi_processor_publish(void)
 {
 }
 
-void shmemi_show(struct shmemi_waiter *w)
+void shmemi_publish_wait(struct shmemi_waiter *w)
 {
     (void)w;
 }
 
-void shmemi_activity_show(struct shmemi_waiter *w, uint64_t now)
+void shmemi_activity_publish(struct shmemi_waiter *w, uint64_t now)
 {
     (void)w;
     (void)now;

@@ -167,7 +167,7 @@ func (b *Builder) Add(pe int, c Call) error {
 
 // Describe gives the members of a team, which the recording names. A team without a description has
 // the PEs that use its number.
-func (b *Builder) Describe(id int64, members []int) {
+func (b *Builder) SetMembers(id int64, members []int) {
 	if id != World && id != 0 {
 		b.described[id] = slices.Sorted(slices.Values(members))
 	}

@@ -169,7 +169,7 @@ func TestWork(t *testing.T) {
 
 func TestTeams(t *testing.T) {
 	b := NewBuilder(4, 0)
-	b.Describe(77, []int{3, 1})
+	b.SetMembers(77, []int{3, 1})
 	for _, pe := range []int{1, 3, 0, 2} {
 		c := Call{Name: "shmem_team_sync", Thread: 1, End: 1, Peer: -1, Team: 77}
 		if pe%2 == 0 {
@@ -209,7 +209,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("a PE without calls: %v", err)
 	}
 	b = NewBuilder(2, 0)
-	b.Describe(9, []int{1})
+	b.SetMembers(9, []int{1})
 	for pe := range 2 {
 		if err := b.Add(pe, Call{Name: "shmem_team_sync", Team: 9}); err != nil {
 			t.Fatal(err)

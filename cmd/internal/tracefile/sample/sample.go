@@ -74,12 +74,12 @@ const (
 	Small    = 64     // bytes of each get
 )
 
-// Puts is the number of puts that PE pe makes to the next one in each round, each of Large(pe)
+// Puts is the number of puts that PE pe makes to the next one in each round, each of PutBytes(pe)
 // bytes.
 func Puts(pe int) int { return pe + 1 }
 
 // Large is the size of those puts.
-func Large(pe int) int64 { return 1024 << (pe % 3) }
+func PutBytes(pe int) int64 { return 1024 << (pe % 3) }
 
 // Job writes the files of a job with known results into dir. PEs 0 to 3 are on host red and 4 to 7
 // on host blue, whose clock is 250 ms ahead at the begin, and gains 40 ns each ms. Each round has
@@ -104,7 +104,7 @@ func Job(dir string) ([]string, error) {
 		for b := range Barriers {
 			t := at + 10e3
 			for range Puts(pe) {
-				f.Call("shmem_putmem", t, 800, fmt.Sprintf(`"pe":%d,"bytes":%d`, (pe+1)%PEs, Large(pe)))
+				f.Call("shmem_putmem", t, 800, fmt.Sprintf(`"pe":%d,"bytes":%d`, (pe+1)%PEs, PutBytes(pe)))
 				t += 2000
 			}
 			f.Call("shmem_getmem", t, 1500, fmt.Sprintf(`"pe":%d,"bytes":%d`, (pe+2)%PEs, Small))
