@@ -3,15 +3,16 @@
  *
  * A lock is a queue of PEs (as an MCS lock), and the long of each PE has two halves. The upper half
  * at the lock's home, one PE for each lock, is the tail: it names the last PE of the queue, 0 when
- * the lock is free. The lower half is its PE's place in the queue: whether it waits, and the PE
- * that comes next. A PE that comes swaps itself into the tail, writes its number to the one before,
- * and waits on its own memory; a PE that leaves passes the lock on. So a lock that changes hands
- * costs one message between the two, however many wait.
+ * the lock is free. The lower half is its PE's entry in the queue (`place`): whether the PE waits,
+ * and which PE is next. A PE that sets the lock swaps its number into the tail, writes its number
+ * to the entry of the PE that was there before, and waits until its own entry changes. A PE that
+ * clears the lock changes the entry of the next one. So to pass a lock on costs one message,
+ * however many PEs wait.
  *
  * After a PE is lost, the queue is not used any more (lock_late.c).
  *
- * All accesses are atomic operations of the library, on this node and across, and they are atomic
- * with each other.
+ * All accesses are atomic operations of the library, within a node and between nodes, and all of
+ * them are atomic with respect to each other.
  */
 #define _GNU_SOURCE
 #include "lock.h"
@@ -35,7 +36,7 @@
 static struct lock lock_of(long *lock, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
-    /* Checks the whole long, not only its halves, as a get of no bytes does. */
+    /* Checks the whole long, and not only the half that the first operation uses. */
     if (SHMEMI_UNLIKELY(s->n_pes == 0 || !shmemi_symmetric(lock, sizeof *lock) ||
                         (uintptr_t)lock % sizeof *lock != 0 || s->checks == SHMEMI_CHECKS_FULL)) {
         if (s->n_pes == 0)
@@ -50,8 +51,8 @@ static struct lock lock_of(long *lock, const char *call)
     return (struct lock){halves, halves + 1, (int)(number % s->n_pes), call};
 }
 
-/* Under SHMEM_CHECKS=full: the thread of this PE that has a lock. Locks share entries, so an entry
- * may be overwritten. */
+/* Under SHMEM_CHECKS=full: which thread of this PE has set a lock. Several locks share an entry of
+ * this table, so one may overwrite the other. */
 struct holder {
     const uint32_t *place;
     pid_t thread;
@@ -69,7 +70,7 @@ static struct holder *holder(const struct lock *l)
     return &holders[(uintptr_t)l->place / sizeof(long) % 256];
 }
 
-/* Under full checks, records that this thread has a lock, for the error of setting it twice. */
+/* Under full checks, records that this thread has set a lock, for the error of setting it twice. */
 static void record_holder(const struct lock *l)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL))
@@ -83,9 +84,10 @@ static void forget_holder(const struct lock *l)
         *holder(l) = (struct holder){0};
 }
 
-/* Marks this PE as in the queue of the lock. False: its place is taken, by another thread or
- * because this PE has the lock. If PEs were lost, one that had come behind this one may still write
- * itself into the place after this one has left, so the place may have other bits. */
+/* Enters this PE in the queue of the lock: sets the bits of its entry. False: another thread of
+ * this PE is in the queue, or has set the lock, or this one has. The compare-and-swap is repeated
+ * because the entry need not be 0: after the loss of a PE, the number of the PE that followed this
+ * one in the queue may arrive only after this one has left. */
 static bool enter(const struct lock *l)
 {
     uint32_t was = 0, now;
@@ -97,20 +99,20 @@ static bool enter(const struct lock *l)
     return true;
 }
 
-/* Frees this PE's place in the queue. */
+/* Removes this PE from the queue: clears its entry. */
 static void leave(const struct lock *l)
 {
     at_place(l, SHMEMI_AMO_SET, 0, 0, shmemi_state.my_pe);
 }
 
-/* Records in this PE's place that it has the lock. */
+/* Records in this PE's entry that it has the lock. */
 static void own(const struct lock *l)
 {
     at_place(l, SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0, shmemi_state.my_pe);
 }
 
-/* Enters the queue at its tail, and waits until this PE has the lock. False: a PE was lost, and
- * this PE's place is still taken. */
+/* Adds this PE at the tail of the queue, and waits until it has the lock. False: a PE was lost;
+ * this PE does not have the lock, and its entry still has QUEUED. */
 static bool queue_up(const struct lock *l)
 {
     uint32_t before = shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SWAP, l->tail, me_plus_one(), 0,
@@ -127,7 +129,8 @@ static bool queue_up(const struct lock *l)
     return (my_place(l) & WAITS) == 0;
 }
 
-/* Waits for this PE's turn in the queue; after a loss, for the lock's word at its home. */
+/* Waits until the PEs before this one have passed the lock on; after the loss of a PE, until it has
+ * the lock by lock_late.c. */
 void shmemi_set_lock(long *lock, const char *call)
 {
     const struct lock l = lock_of(lock, call);
@@ -135,11 +138,13 @@ void shmemi_set_lock(long *lock, const char *call)
         if (holder(&l)->place == l.place && holder(&l)->thread == this_thread())
             shmemi_abort(call, "clear it first", "this thread has set the lock %p already",
                          (void *)lock);
-        /* Another thread of this PE is in the queue. */
+        /* Another thread of this PE is in the queue, or has set the lock: waits until it has
+         * cleared it. */
         SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, shmemi_describe_lock, &l, enter(&l),
                         .whom = SHMEMI_NOBODY);
     }
-    /* The check for losses comes after the place is taken, which others see: lock_late.c. */
+    /* The check for losses comes after the entry is set, which other PEs read before they take the
+     * lock after a loss (lock_late.c). */
     shmemi_mute(true);
     bool late = SHMEMI_UNLIKELY(shmemi_some_lost()) || !queue_up(&l);
     shmemi_mute(false);
@@ -173,7 +178,8 @@ int shmemi_test_lock(long *lock, const char *call)
     return 0;
 }
 
-/* Passes the lock to the next PE of the queue, if there is one, and frees this PE's place. */
+/* Passes the lock to the next PE of the queue, if there is one, and removes this PE from the queue.
+ */
 static void pass(const struct lock *l, uint32_t place)
 {
     if ((place & NEXT) == 0) {
@@ -183,22 +189,26 @@ static void pass(const struct lock *l, uint32_t place)
             leave(l);
             return;
         }
-        /* Another PE has taken the tail, and is about to enter itself behind this one. */
+        /* The tail names another PE, so one has swapped itself in, and is about to write its number
+         * to this PE's entry. */
         SHMEMI_WAIT_FOR(shmemi_my_ctl(), l->call, shmemi_describe_lock, l,
                         (my_place(l) & NEXT) != 0 || shmemi_some_lost(), .whom = SHMEMI_NOBODY);
         place = my_place(l);
     }
     if (SHMEMI_UNLIKELY(shmemi_some_lost())) {
-        /* Waiting PEs will take the lock through lock_late.c, and must not conclude that a lost PE
-         * held it. */
+        /* Waiting PEs will set the lock through lock_late.c. The empty tail tells them that no lost
+         * PE had the lock, so that their calls do not fail. */
         shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SET, l->tail, 0, 0, l->home, l->call);
         leave(l);
         return;
     }
-    /* The place is freed after the lock is passed: until then no PE that has left the queue takes
-     * the lock, and the PE behind may have left it. Else that one could have taken the lock,
-     * cleared it and come again before it gets the lock. */
-    at_place(l, SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0, (int)(place & NEXT) - 1);
+    /* If a PE is lost now, the next PE may leave the queue. It then takes the lock (lock_late.c)
+     * only after this PE's entry is clear. So its WAITS has to be cleared before that entry is. In
+     * the other order it could take the lock, clear it and wait for it again, and the late change
+     * of WAITS would tell it that it has the lock. A fetching operation has been applied when it
+     * returns. It costs a round trip, so it is used only if the job continues after a loss. */
+    at_place(l, shmemi_state.survives ? SHMEMI_AMO_FETCH_AND : SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0,
+             (int)(place & NEXT) - 1);
     leave(l);
 }
 

@@ -1,5 +1,5 @@
 /*
- * lock.h: behind shmem_set_lock, shmem_clear_lock and shmem_test_lock.
+ * lock.h: implements shmem_set_lock, shmem_clear_lock and shmem_test_lock.
  */
 #ifndef SHMEMI_LOCK_H
 #define SHMEMI_LOCK_H

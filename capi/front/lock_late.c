@@ -1,19 +1,19 @@
 /*
  * lock_late.c: locks when PEs are lost.
  *
- * The queue of a lock is of no use when a PE in it may be lost: the order of two PEs is known only
- * to those two. So each PE that knows of a loss leaves the queue, and from then on a lock is a word
+ * The queue of a lock is useless when a PE in it may be lost: only two neighbours in the queue know
+ * their order. So each PE that knows of a loss leaves the queue. From then on a lock is one word
  * that names its owner, at another home: the first PE after the old home that is alive. When that
- * PE is lost too, the next one is the home, and the old home again when its PE is the only one
- * left. An owner that is lost has the lock no more: the next PE that comes takes it, and its call
- * fails.
+ * PE is lost, too, the next one is the home, and at last the old home again, if its PE is the only
+ * one left. An owner that is lost does not have the lock any more: the next PE that sets the lock
+ * takes it over, and its call fails.
  *
- * PEs learn of losses at different times, and two must not have the lock by different homes. So the
- * first PE at a home makes sure that every PE that is alive knows of the losses, for then no PE
- * comes to an earlier home, and that none has a place in the queue or by an earlier home. A PE
- * takes its place first and checks for losses after it, and others see that it knows of a loss only
- * after it does. Each PE's place says by which home it is taken, as the distance from the first
- * one, in eight bits.
+ * PEs learn of losses at different times, and two must not take the lock at different homes. So the
+ * first PE that takes the lock at a home first makes sure that every PE that is alive knows of the
+ * losses, because then no PE uses an earlier home, and that none is in the queue, or takes the lock
+ * at an earlier home. A PE sets its entry (its half of the lock's long) first and checks for losses
+ * after that; and others see that it knows of a loss only after it does. Each PE's entry contains
+ * the home that the PE uses, as the distance from the first home, in eight bits.
  *
  * The lock is not first come, first served any more. A waiting PE reads the word at the home, at
  * first every 10 us and at last every ms.
@@ -32,17 +32,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A bit of the word at a home: PEs take the lock by this home. The lower bits are the owner's
+/* A bit of the word at a home: PEs take the lock at this home. The lower bits are the owner's
  * number plus one. */
 #define OPENED QUEUED
 
-enum { DISTANCE = 21 }; /* the first bit of the home's distance in a place */
+enum { DISTANCE = 21 }; /* the first bit of the home's distance in a PE's entry */
 
 /* The first pause between two tries of a waiting PE, and the longest. */
 #define PACE_FIRST_NS 10000u
 #define PACE_LAST_NS 1000000u
 
-/* An attempt of this PE to take a lock after a loss. */
+/* An attempt of this PE to set a lock after a loss. */
 struct late {
     const struct lock *l;
     int home;
@@ -69,7 +69,7 @@ static int home_now(const struct lock *l)
     return pe;
 }
 
-/* The bits of a place that say by which home it is taken. */
+/* The bits of a PE's entry that name the home which it uses. */
 static uint32_t distance(const struct lock *l, int home)
 {
     uint32_t n = shmemi_state.n_pes;
@@ -83,7 +83,7 @@ static uint32_t at_home(const struct late *t, enum shmemi_amo op, uint32_t opera
     return shmemi_amo32(SHMEM_CTX_DEFAULT, op, t->l->tail, operand, compare, t->home, t->l->call);
 }
 
-/* Reads which losses PE pe knows: words gets for each PE of the job 0, or not 0 if it is lost. */
+/* Reads which losses PE pe knows: words[i] becomes 0, or not 0 if pe knows that PE i is lost. */
 static void known_by(int pe, uint64_t *words, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -127,7 +127,7 @@ static bool all_know(const char *call)
     return all;
 }
 
-/* Reports whether no PE that is alive has a place in the queue, or by another home than this. */
+/* Reports whether no other PE that is alive is in the queue, or uses another home than this PE. */
 static bool none_elsewhere(const struct late *t)
 {
     uint32_t here = QUEUED | LATE | distance(t->l, t->home);
@@ -143,16 +143,16 @@ static bool none_elsewhere(const struct late *t)
     return true;
 }
 
-/* The lost PE that may have had the lock, in the queue or by an earlier home, and not cleared it;
- * -1 if there is none. */
+/* The lost PE that may have had the lock when it was lost, in the queue or at an earlier home; -1
+ * if there is none. */
 static int left_behind(const struct late *t)
 {
     const struct shmemi_state *s = &shmemi_state;
     int first = t->l->home, n = (int)s->n_pes;
     if (shmemi_is_lost(first))
         return first; /* the word that names the owner is lost with it */
-    /* The PEs in between may have been homes of the lock, too. With two PEs there is none: the
-     * other PE becomes a home only by a loss. */
+    /* The PEs in between may have been homes of the lock, too. With two PEs there is none in
+     * between: the other PE becomes a home only by a loss. */
     for (int pe = (first + 1) % n; n > 2 && pe != t->home; pe = (pe + 1) % n)
         if (shmemi_is_lost(pe))
             return pe;
@@ -164,8 +164,8 @@ static int left_behind(const struct late *t)
     return pe < n && shmemi_is_lost(pe) ? pe : s->losses[s->n_lost - 1];
 }
 
-/* Changes this PE's place from the queue, or a lost home, to a home that is alive. False: at that
- * moment a PE of the queue passed the lock to this PE, which has it now. */
+/* Changes this PE's entry: it leaves the queue, or a home that is lost, and uses a home that is
+ * alive. False: meanwhile a PE of the queue has passed the lock to this PE, which has it now. */
 static bool move(struct late *t)
 {
     for (;;) {
@@ -181,12 +181,12 @@ static bool move(struct late *t)
     }
 }
 
-/* Tries once to take the lock by its present home. False: another PE has it, or may have it. */
+/* Tries once to take the lock at its present home. False: another PE has it, or may have it. */
 static bool try(struct late *t)
 {
     uint32_t me = OPENED | me_plus_one();
     if (shmemi_is_lost(t->home))
-        move(t); /* it has left the queue, so no PE passes it the lock */
+        move(t); /* this PE has left the queue already, so that no PE passes it the lock */
     if (!all_know(t->l->call))
         return false;
     uint32_t now = at_home(t, SHMEMI_AMO_FETCH, 0, 0);
@@ -201,7 +201,7 @@ static bool try(struct late *t)
             return false;
         t->died = owner;
     }
-    /* A value from a home that is lost by now counts for nothing. */
+    /* A value from a home that is lost by now means nothing. */
     return at_home(t, SHMEMI_AMO_CSWAP, me, now) == now && !shmemi_is_lost(t->home);
 }
 
@@ -216,7 +216,7 @@ static void try_at_times(struct late *t)
     uint64_t next = 0, pace = PACE_FIRST_NS;
     for (;;) {
         if (shmemi_now() >= next) {
-            shmemi_wait_over(&w); /* try may wait itself, and only one of the two waits polls */
+            shmemi_wait_over(&w); /* try may wait, too, and only one wait may poll the network */
             if (try(t))
                 break;
             next = shmemi_now() + pace;
@@ -228,8 +228,8 @@ static void try_at_times(struct late *t)
     t->held = true;
 }
 
-/* Leaves the queue for the lock's home, and takes the lock there; its call fails if a lost PE may
- * have had it. */
+/* Leaves the queue, and takes the lock at its home. The call fails if a lost PE may have had the
+ * lock. */
 bool shmemi_lock_late(const struct lock *l, bool once)
 {
     struct late t = {.l = l, .died = -1};
@@ -251,11 +251,12 @@ bool shmemi_lock_late(const struct lock *l, bool once)
     return t.held;
 }
 
-/* Frees a lock that was taken by a home, and this PE's place. */
+/* Clears a lock that was taken at a home, and this PE's entry. */
 void shmemi_unlock_late(const struct lock *l, uint32_t place)
 {
     int home = home_now(l);
-    /* Otherwise the home by which the lock was taken is lost, and its word with it. */
+    /* If this is another home, the one at which the lock was taken is lost, and its word with it.
+     */
     if ((place >> DISTANCE & 0xff) == distance(l, home) >> DISTANCE)
         shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_CSWAP, l->tail, OPENED, OPENED | me_plus_one(),
                      home, l->call);

@@ -6,9 +6,9 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Take and free a lock after a PE was lost. The calling thread has taken this PE's place in the
- * queue. shmemi_lock_late waits for the lock, or, with once, tries only: false means that another
- * PE may hold the lock, and the place is free again. */
+/* Set and clear a lock after a PE was lost. The calling thread has set this PE's entry in the
+ * lock's queue. shmemi_lock_late waits for the lock; with `once` it only tries, and false means
+ * that another PE may have the lock, and that the entry is clear again. */
 bool shmemi_lock_late(const struct lock *l, bool once);
 void shmemi_unlock_late(const struct lock *l, uint32_t place);
 

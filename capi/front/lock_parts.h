@@ -9,15 +9,16 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The bits of a place: what the lower half of a lock's long says at each PE. */
+/* The bits of a PE's entry in a lock's queue (place): the lower half of the lock's long at that PE.
+ */
 enum {
-    NEXT = (1 << 21) - 1, /* the PE that comes next, plus one */
-    LATE = 1 << 29,       /* the PE took its place after a loss: lock_late.c */
+    NEXT = (1 << 21) - 1, /* the next PE in the queue, plus one */
+    LATE = 1 << 29,       /* the PE uses the lock as after a loss: lock_late.c */
     WAITS = 1 << 30,      /* the PE waits for the lock */
 };
 #define QUEUED (1u << 31) /* this PE has the lock, or waits for it */
 
-/* The halves of a lock, by address: this is for little-endian machines. */
+/* The two halves of a lock are addressed separately, in the order of a little-endian machine. */
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the tail is the upper half");
 _Static_assert(sizeof(long) == 8, "a lock has two halves");
 
@@ -34,14 +35,15 @@ SHMEMI_INLINE uint32_t me_plus_one(void)
     return (uint32_t)shmemi_state.my_pe + 1;
 }
 
-/* An atomic operation on the place of PE pe; fetching ones return the old value. */
+/* An atomic operation on PE pe's entry in the lock's queue. Only fetching ones return the old
+ * value, and only they are complete at a PE of another node when this returns. */
 SHMEMI_INLINE uint32_t at_place(const struct lock *l, enum shmemi_amo op, uint32_t operand,
                                 uint32_t compare, int pe)
 {
     return shmemi_amo32(SHMEM_CTX_DEFAULT, op, l->place, operand, compare, pe, l->call);
 }
 
-/* This PE's place in the queue of a lock, as it is now. */
+/* The present value of this PE's entry in the queue of a lock. */
 SHMEMI_INLINE uint32_t my_place(const struct lock *l)
 {
     return shmemi_on_gpu(l->place) ? (uint32_t)shmemi_read_gpu(l->place, sizeof *l->place, l->call)
