@@ -47,9 +47,9 @@ void shmemi_activeset_barrier(int start, int log_stride, int size, long *psync, 
 
 /* --------------------------------------------------------------- broadcast */
 
-/* Gives n bytes at from, a symmetric address, to every other member on this node: writes them to
- * each member's dest, or, if they are many, tells the members to read them and waits until all
- * have. */
+/* Sends n bytes at from, a symmetric address, to every other member on this node: writes a few
+ * bytes to each member's dest. For many bytes it sends each member a message to read them, and
+ * waits until all have read them. */
 static void spread_on_node(struct shmemi_team *t, void *dest, const void *from, size_t n,
                            const char *call)
 {
@@ -117,8 +117,8 @@ void shmemi_activeset_broadcast(void *dest, const void *source, size_t nbytes, i
 
 /* -------------------------------------------- collect, fcollect and alltoall */
 
-/* Sends block i of this PE's contribution to rank i; step is 0 if all ranks get the same block.
- * mine is the destination, the same offset on every PE. */
+/* Sends block i of this PE's contribution to rank i. step is the distance between blocks in source,
+ * 0 if all ranks get the same block. mine is the destination, the same offset on every PE. */
 static void all_to_all(struct shmemi_team *t, char *mine, const char *source, size_t nbytes,
                        size_t step, const char *call)
 {
@@ -133,7 +133,7 @@ static void all_to_all(struct shmemi_team *t, char *mine, const char *source, si
 }
 
 /* The offset of this PE's bytes in the result of collect: the sum of the bytes of the members
- * before it, a prefix sum by recursive doubling. After the round of distance d a PE has the sum of
+ * before it, a prefix sum by recursive doubling. After the step of distance d a PE has the sum of
  * the 2d members up to itself. */
 static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
 {
@@ -148,8 +148,8 @@ static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
     return upto - nbytes;
 }
 
-/* collect of a set that is not the world: a prefix sum of the sizes says where each member's bytes
- * go. */
+/* collect of a set that is not the world: a prefix sum of the sizes determines where the bytes of
+ * each member begin in dest. */
 static void collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                     const char *call)
 {
@@ -158,7 +158,7 @@ static void collect(struct shmemi_team *t, void *dest, const void *source, size_
     if (!shmemi_collective_unbroken())
         return; /* a PE is lost, so mine is not valid */
     shmemi_check_symmetric("dest", mine, nbytes, call);
-    shmemi_coll_apart(mine, nbytes, source, nbytes, false, call);
+    shmemi_coll_check_overlap(mine, nbytes, source, nbytes, false, call);
     all_to_all(t, mine, source, nbytes, 0, call);
 }
 
@@ -178,14 +178,14 @@ void shmemi_activeset_collect(void *dest, const void *source, size_t nbytes, int
 
 /* fcollect and alltoall of a set that is not the world: checks the arrays, then sends a block of
  * source to every member. step is the distance from the block of one member to that of the next in
- * source, 0 if all get the same one. */
+ * source, 0 if all members get the same block. */
 static void blocks(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                    size_t step, const char *call)
 {
     size_t all = shmemi_bytes(nbytes, (size_t)t->n), given = step == 0 ? nbytes : all;
     shmemi_check_symmetric("dest", dest, all, call);
     shmemi_check_symmetric("source", source, given, call);
-    shmemi_coll_apart(dest, all, source, given, false, call);
+    shmemi_coll_check_overlap(dest, all, source, given, false, call);
     if (nbytes > 0)
         all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, step, call);
 }
@@ -218,8 +218,8 @@ void shmemi_activeset_alltoall(void *dest, const void *source, size_t nbytes, in
     shmemi_collective_end();
 }
 
-/* Writes to every member its strided elements, and a message behind them, which a fence keeps from
- * overtaking them. */
+/* Writes to every member its strided elements and then a message, which a fence keeps from
+ * overtaking the elements. */
 static void alltoalls(struct shmemi_team *t, void *dest, const void *source, ptrdiff_t dst,
                       ptrdiff_t sst, size_t nelems, size_t width, const char *call)
 {
@@ -256,7 +256,8 @@ void shmemi_activeset_alltoalls(void *dest, const void *source, ptrdiff_t dst, p
 
 /* -------------------------------------------------------------- reductions */
 
-/* ROOM: the elements that pWrk holds of any type. WIDEST: the bytes of the largest element. */
+/* ROOM: how many elements pWrk has at least, of any type. WIDEST: the bytes of the largest element.
+ */
 enum { ROOM = SHMEM_REDUCE_MIN_WRKDATA_SIZE, WIDEST = 16 };
 _Static_assert(ROOM / 2 * WIDEST <= 2048, "what is sent from acc needs no release");
 
@@ -268,8 +269,8 @@ static int log2_below(int n)
 
 /* Waits until another member has written n bytes to slot `slot` of pWrk, which it counts in `word`
  * of pSync, and copies them to in. */
-static void take(struct shmemi_team *t, void *in, const char *slot, size_t n, int word,
-                 const char *call)
+static void receive_from(struct shmemi_team *t, void *in, const char *slot, size_t n, int word,
+                         const char *call)
 {
     shmemi_activeset_await(t, word, 1, call);
     shmemi_move(in, slot, n, call);
@@ -277,9 +278,9 @@ static void take(struct shmemi_team *t, void *in, const char *slot, size_t n, in
 
 /*
  * PEs combine in pairs at distances of 1, 2, 4 and so on; a PE beyond the largest power of two
- * gives its elements to one below. Both of a pair combine the same two operands in the same order,
- * that of the lower number first, so that all PEs have the same result bit for bit. Each step has a
- * slot of pWrk and a word of pSync.
+ * sends its elements to a PE below it. The two PEs of a pair combine the same two operands in the
+ * same order, that of the lower number first, so that all PEs have the same result bit for bit: a
+ * floating-point sum depends on the order. Each step has a slot of pWrk and a word of pSync.
  */
 static void reduce_in_pairs(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
                             char *pwrk, const struct shmemi_reducer *reducer, const char *call)
@@ -292,18 +293,18 @@ static void reduce_in_pairs(struct shmemi_team *t, void *dest, const void *sourc
     shmemi_move(acc, source, n, call);
     if (me >= power) {
         shmemi_activeset_message_data(t, me - power, SHMEMI_DATA, folded, acc, n, call);
-        take(t, acc, whole, n, SHMEMI_READ, call);
+        receive_from(t, acc, whole, n, SHMEMI_READ, call);
         shmemi_move(dest, acc, n, call);
         return;
     }
     if (me + power < t->n) {
-        take(t, in, folded, n, SHMEMI_DATA, call);
+        receive_from(t, in, folded, n, SHMEMI_DATA, call);
         reducer->combine(acc, in, nelems);
     }
     for (int i = 0; i < steps; i++) {
         char *slot = pwrk + (size_t)i * n;
         shmemi_activeset_message_data(t, me ^ 1 << i, SHMEMI_ROUND + i, slot, acc, n, call);
-        take(t, in, slot, n, SHMEMI_ROUND + i, call);
+        receive_from(t, in, slot, n, SHMEMI_ROUND + i, call);
         if (me >> i & 1) {
             reducer->combine(in, acc, nelems);
             memcpy(acc, in, n);
@@ -316,18 +317,19 @@ static void reduce_in_pairs(struct shmemi_team *t, void *dest, const void *sourc
     shmemi_move(dest, acc, n, call);
 }
 
-/* A reduction of a set that is not the world: in pairs through pWrk if the elements fit, else in
- * shares. */
+/* A reduction of a set that is not the world: in pairs through pWrk if the elements fit there, else
+ * each member reduces a share of the elements and sends it to the others. */
 static void reduce(struct shmemi_team *t, void *dest, const void *source, size_t nelems, void *pwrk,
                    const struct shmemi_reducer *reducer, const char *call)
 {
     size_t n = nelems * reducer->size;
     shmemi_check_symmetric("dest", dest, n, call);
     shmemi_check_symmetric("source", source, n, call);
-    shmemi_coll_apart(dest, n, source, n, true, call);
+    shmemi_coll_check_overlap(dest, n, source, n, true, call);
     if (nelems == 0)
         return;
-    /* In pWrk each step has a slot, as have the elements of a folded PE and the result for it. */
+    /* pWrk has a slot for each step, one for the elements of a PE that takes no part in the steps,
+     * and one for the result that is sent to that PE. */
     if (nelems * (size_t)(log2_below(t->n) + 2) <= ROOM) {
         shmemi_check_symmetric("pWrk", pwrk, ROOM * reducer->size, call);
         reduce_in_pairs(t, dest, source, nelems, pwrk, reducer, call);

@@ -17,8 +17,8 @@
 #include <stdlib.h>
 
 /* An active set that the program has used, and its team. Programs use few sets and use them often,
- * so an entry is kept until finalize. Entries are added in front and never change, so that lookups
- * take no lock. */
+ * so an entry is not freed before finalize. Entries are added at the front of the list and never
+ * change, so that lookups take no lock. */
 struct entry {
     int start, log_stride, size;
     struct shmemi_team team;
@@ -81,7 +81,7 @@ void shmemi_activesets_close(void)
 
 /* ------------------------------------------------------------------- pSync */
 
-/* The value of a word of this PE's pSync now. */
+/* The present value of a word of this PE's pSync. */
 static uint64_t word_now(const long *word, const char *call)
 {
     return shmemi_on_gpu(word) ? shmemi_read_gpu(word, sizeof *word, call)
@@ -89,9 +89,9 @@ static uint64_t word_now(const long *word, const char *call)
 }
 
 /*
- * SHMEM_CHECKS=full: the words have values that they can have when a call begins. Other PEs of the
- * set may have sent messages already, but no more than one each, and none to words that no phase
- * uses.
+ * SHMEM_CHECKS=full: ends the job unless the words of pSync have values that they can have when a
+ * call begins. Other PEs of the set may have sent messages already, but no more than one each, and
+ * none to words that no phase uses.
  */
 static void check_initialised(const struct shmemi_team *t, const long *psync, const char *call)
 {
@@ -187,8 +187,9 @@ static void await(const long *word, uint64_t want, const char *call)
                     .whom = SHMEMI_MEMBERS);
 }
 
-/* n is what this phase of the call waits for. More in SHMEMI_DATA comes from a PE that has begun
- * the next call with the same pSync. */
+/* n is the number of messages that this phase of the call waits for. A larger count in SHMEMI_DATA
+ * comes from a PE that has begun the next call with the same pSync. After a loss the word may be
+ * below n, so nothing is subtracted. */
 void shmemi_activeset_await(struct shmemi_team *t, int word, uint64_t n, const char *call)
 {
     long *at = t->psync + word;
@@ -206,7 +207,7 @@ void shmemi_activeset_await(struct shmemi_team *t, int word, uint64_t n, const c
                      (const void *)t->psync, (unsigned long long)had, (unsigned long long)n);
 }
 
-/* 0 stands for no message, so the word has the number plus one. */
+/* 0 means that no message has arrived, so the word is set to the number plus one. */
 void shmemi_activeset_send_number(struct shmemi_team *t, int rank, int word, uint64_t value,
                                   const char *call)
 {

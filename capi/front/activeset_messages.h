@@ -3,10 +3,11 @@
  *
  * No call makes or destroys an active set, so there is no time at which its PEs could agree on an
  * area of their own. The program passes one with each call: pSync. A message adds one to a word of
- * the receiver's pSync. The receiver waits for the word and subtracts what it waited for, so that
- * pSync is as it was when the receiver has taken the last message of the call. The use of a word
- * depends on the phase, not on the sender, so that a PE which runs ahead into the next phase, or
- * into the next barrier, is not counted in place of one that is late.
+ * the receiver's pSync. The receiver waits until the word has reached the number of messages that
+ * it expects, and subtracts that number, so that after the last message of the call pSync is as it
+ * was before the call. The use of a word depends on the phase, not on the sender, so that a PE
+ * which runs ahead into the next phase, or into the next barrier, is not counted in place of one
+ * that is late.
  */
 #ifndef SHMEMI_ACTIVESET_MESSAGES_H
 #define SHMEMI_ACTIVESET_MESSAGES_H
@@ -17,10 +18,10 @@
 
 /* The words of pSync. */
 enum {
-    SHMEMI_ARRIVED,  /* at the first PE of each node: how many PEs of the node have come */
+    SHMEMI_ARRIVED,  /* at the first PE of each node: how many PEs of the node have arrived */
     SHMEMI_RELEASED, /* at the other PEs: they may leave the sync */
     SHMEMI_DATA,     /* bytes are in dest, or ready in source */
-    SHMEMI_READ,     /* receivers have read them from source */
+    SHMEMI_READ,     /* receivers have read the bytes from source */
     SHMEMI_ROUND,    /* this word and the next ones: one per distance of 1, 2, 4 and so on */
     SHMEMI_SYNC_WORDS = 32
 };
@@ -31,20 +32,20 @@ _Static_assert(SHMEMI_SYNC_WORDS <= SHMEM_SYNC_SIZE, "the program's array holds 
  * *own, which it fills in. Ends the program if the arguments are wrong. */
 struct shmemi_team *shmemi_activeset_open(struct shmemi_team *own, int start, int log_stride,
                                           int size, long *psync, const char *call);
-/* At finalize: frees the teams that shmemi_activeset_open has kept. */
+/* At finalize: frees the teams that shmemi_activeset_open has made. */
 void shmemi_activesets_close(void);
 
 /* Adds one to word `word` of pSync at member rank. */
 void shmemi_activeset_message(struct shmemi_team *t, int rank, int word, const char *call);
-/* As shmemi_activeset_message, after n bytes from source have arrived in the member's dest. source
- * may be reused after shmemi_activeset_release(n). */
+/* Writes n bytes from source to the member's dest, and then adds one to word `word` of pSync there.
+ * source may be reused after shmemi_activeset_release(n). */
 void shmemi_activeset_message_data(struct shmemi_team *t, int rank, int word, void *dest,
                                    const void *source, size_t n, const char *call);
 void shmemi_activeset_release(size_t n, const char *call);
 /* Waits for n messages in a word of this PE's pSync, and subtracts them from it. */
 void shmemi_activeset_await(struct shmemi_team *t, int word, uint64_t n, const char *call);
 
-/* Pass a number from one member to another, in a word that only that sender writes. */
+/* Send and receive a number from one member to another, in a word that only that sender writes. */
 void shmemi_activeset_send_number(struct shmemi_team *t, int rank, int word, uint64_t value,
                                   const char *call);
 uint64_t shmemi_activeset_receive_number(struct shmemi_team *t, int word, const char *call);

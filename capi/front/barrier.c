@@ -1,9 +1,9 @@
 /*
  * barrier.c: syncs of the members of a team.
  *
- * On one node PEs sync in steps (lines.h), or by a counter if they share processors. Between nodes
- * the PEs of each node sync by a counter or by messages to its first PE, and the first PEs exchange
- * messages (dissemination).
+ * On one node PEs sync in steps of cache lines (lines.h), or by a counter if they share processors.
+ * Between nodes the PEs of each node sync by a counter or by messages to its first PE, and the
+ * first PEs exchange messages (dissemination).
  */
 #include "barrier.h"
 
@@ -45,8 +45,8 @@ static void describe_barrier(const void *subject, char *text, size_t size)
         snprintf(text + used, size - used, " a PE of another node");
 }
 
-/* The PEs that a sync of the world waits for: those of the node that have not come. When the whole
- * node has come, its first PE is waiting for another node. */
+/* Lists the PEs for which a sync of the world waits: those of this node that have not arrived. When
+ * all PEs of the node have arrived, its first PE waits for another node. */
 static int late_at_barrier(const void *subject, int32_t *pes, int most)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -70,9 +70,10 @@ static void wait_node(const uint32_t *word, uint32_t want, const char *call)
 }
 
 /* A sync of the nodes, in ceil(log2 n) rounds; the first member of each node calls it. In each
- * round a node sends to the one at a distance, and waits for the one at the same distance on the
- * other side. Of 2, 4, 8 and so on nodes two exchange messages: over tcp these acknowledge each
- * other, and four nodes take 16 us instead of 24. */
+ * round a node sends to the node at a distance of 1, 2, 4 and so on, and waits for the node at the
+ * same distance on the other side. If the number of nodes is a power of two, pairs of nodes
+ * exchange messages: over tcp these acknowledge each other, and four nodes take 16 us instead of
+ * 24. */
 static void sync_nodes(struct shmemi_team *t, const char *call)
 {
     uint32_t n = t->n_nodes, me = t->node;
@@ -84,10 +85,11 @@ static void sync_nodes(struct shmemi_team *t, const char *call)
 }
 
 /*
- * A sync of the world by a counter in the page of the node's first PE; nodes: of several nodes.
- * Where PEs share processors each needs to run only once; in steps a PE waits until the next one
- * runs. With several nodes the network takes far longer. The PE that ends the sync notifies each PE
- * at the PE's own page: on a common page all would wake at each put to the PE that has it.
+ * A sync of the world by a counter in the control page of the node's first PE. nodes: there are
+ * several nodes, whose first PEs sync by messages. Where PEs share processors, a counter needs each
+ * PE to run only once, while in steps a PE waits until its next partner runs. With several nodes
+ * the network takes far longer than either. The PE that ends the sync notifies each PE at the PE's
+ * own page. On a common page all of them would wake at each put to the PE that owns the page.
  */
 static void sync_by_counter(bool nodes, const char *call)
 {
@@ -112,7 +114,7 @@ static void sync_by_counter(bool nodes, const char *call)
         shmemi_notify(s->node_members[i]);
 }
 
-/* Publishes that this PE has come to one more sync of the world. */
+/* Publishes that this PE has begun one more sync of the world, and returns. */
 static void begin_epoch(void)
 {
     epoch++;
@@ -127,8 +129,8 @@ static bool counts(void)
     return shmemi_state.node_crowded && shmemi_state.node_pes > 2;
 }
 
-/* Other collective calls use this sync as well. So it must not be an exchange, which would
- * overwrite slots that are still to be read (shmemi_exchange_prefix). */
+/* A sync of the world. It must not be an exchange (exchange.h): shmemi_exchange_prefix ends with
+ * this sync, and an exchange would overwrite slots that other PEs have yet to read. */
 void shmemi_sync_world(const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;

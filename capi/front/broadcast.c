@@ -3,7 +3,8 @@
  *
  * On a node the root writes to the other members, or they read from it. Between nodes one member of
  * each node, on the root's node the root itself, passes the data on in a tree whose width and
- * pieces the model chooses (model.h), and gives each piece to the members of its node as it comes.
+ * pieces the model chooses (model.h), and passes each piece on to the members of its node when it
+ * arrives.
  */
 #include "broadcast.h"
 
@@ -18,9 +19,9 @@
 #include "team_ids.h"
 
 /* Below this size a root writes to each PE of its node; from this size on the PEs read from it,
- * side by side with each other and with the root, which copies to its own dest meanwhile. For two
- * PEs as well: 41 us for 1 MiB, where writing takes 111 (two cores, the least of five runs;
- * docs/decisions/0006). */
+ * side by side with each other and with the root, which copies to its own dest meanwhile. With two
+ * PEs reading is faster, too: 41 us for 1 MiB, where writing takes 111 (two cores, the least of
+ * five runs; docs/decisions/0006). */
 #define PULL_BYTES ((size_t)32 << 10)
 
 /* Reports whether the members of a node read the n bytes of a broadcast themselves. */
@@ -34,11 +35,11 @@ struct broadcast {
     struct shmemi_team *t;
     char *dest;
     const char *data;     /* what this PE passes on: source on the root, or dest */
-    size_t nbytes, piece; /* bytes of the data, and of each message but the last */
-    uint32_t children;    /* the most nodes that one node sends to */
+    size_t nbytes, piece; /* bytes of the data, and of each message except the last */
+    uint32_t children;    /* how many nodes one node sends to, at most */
     uint32_t root_node, node;
     int root;
-    bool pull; /* members read the data of their node's speaker */
+    bool pull; /* members read from the member of their node that passes the data on */
     struct shmemi_lent *lent;
     const char *call;
 };
@@ -50,7 +51,8 @@ static uint32_t around(uint32_t number, uint32_t n)
     return number < n ? number : number - n;
 }
 
-/* The rank of the member of a node that passes the data on. */
+/* The rank of the speaker of a node: the member that passes the data on, to other nodes and to the
+ * members of its node. */
 static int speaker(const struct broadcast *b, uint32_t node)
 {
     return node == 0 ? b->root : b->t->leaders[around(b->root_node + node, b->t->n_nodes)];
@@ -62,7 +64,8 @@ static size_t piece_at(const struct broadcast *b, size_t at)
     return b->nbytes - at < b->piece ? b->nbytes - at : b->piece;
 }
 
-/* Sends a piece to the speakers of this node's children in the tree of nodes. */
+/* Sends a piece to one member (the speaker) of each of this node's children in the tree of nodes.
+ */
 static void send_on(const struct broadcast *b, size_t at)
 {
     uint64_t first = (uint64_t)b->node * b->children + 1;
@@ -71,8 +74,8 @@ static void send_on(const struct broadcast *b, size_t at)
                             piece_at(b, at), b->lent, b->call);
 }
 
-/* Writes a piece to the other members of this node, or tells them to read it. */
-static void give_to_node(const struct broadcast *b, size_t at)
+/* Writes a piece to the other members of this node, or sends them a message to read it. */
+static void pass_to_node(const struct broadcast *b, size_t at)
 {
     struct shmemi_team *t = b->t;
     for (uint32_t i = 1; i < t->n_near; i++)
@@ -83,8 +86,8 @@ static void give_to_node(const struct broadcast *b, size_t at)
                                 piece_at(b, at), b->lent, b->call);
 }
 
-/* The part of a member that passes the data on: piece by piece, as it comes from the parent
- * node. */
+/* What the member does that passes the data on for its node: sends each piece on as soon as it
+ * arrives from the parent node. */
 static void speak(const struct broadcast *b)
 {
     struct shmemi_team *t = b->t;
@@ -92,15 +95,15 @@ static void speak(const struct broadcast *b)
         if (b->node > 0)
             shmemi_await(t, speaker(b, (b->node - 1) / b->children), b->call);
         send_on(b, at);
-        give_to_node(b, at);
+        pass_to_node(b, at);
     }
     for (uint32_t i = 1; b->pull && i < t->n_near; i++)
         shmemi_await(t, shmemi_team_neighbour(t, i), b->call);
     shmemi_lent_back(b->lent, b->call);
 }
 
-/* The part of a member that another one of its node gives the data. If it reads them, they are at
- * the same symmetric address there: in source at the root, else in dest. */
+/* What a member does that gets the data from another member of its node. If it reads them, they are
+ * at the same symmetric address there: in source at the root, else in dest. */
 static void listen(const struct broadcast *b, const char *source)
 {
     int from = speaker(b, b->node);
@@ -120,13 +123,13 @@ void shmemi_coll_check_broadcast(const struct shmemi_team *t, const void *dest, 
 {
     shmemi_check_symmetric("dest", dest, nbytes, call);
     shmemi_check_symmetric("source", source, nbytes, call);
-    shmemi_coll_apart(dest, nbytes, source, nbytes, true, call);
+    shmemi_coll_check_overlap(dest, nbytes, source, nbytes, true, call);
     if (root < 0 || root >= t->n)
         shmemi_abort(call, "use 0 to the number of PEs of the team - 1",
                      "root PE %d does not exist, there are %d", root, t->n);
 }
 
-/* Chooses the tree of nodes, and takes this PE's part in it. */
+/* Chooses the tree of nodes, and sends and receives what this PE has to in it. */
 void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                            int root, bool own, const char *call)
 {
@@ -150,7 +153,7 @@ void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source
     if (shmemi_by_nodes(t)) {
         struct shmemi_tree tree = shmemi_model_tree(t, nbytes);
         b.children = tree.children;
-        if (b.pull) /* else the members of a node would get each piece by itself */
+        if (b.pull) /* else the members of a node would get each piece separately */
             b.piece = tree.piece;
     }
     if (t->me == speaker(&b, b.node))

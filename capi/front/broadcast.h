@@ -1,4 +1,4 @@
-/* broadcast.h: broadcasts, as coll.h has the others. */
+/* broadcast.h: broadcasts of a team; coll.h has other collectives. */
 #ifndef SHMEMI_BROADCAST_H
 #define SHMEMI_BROADCAST_H
 
@@ -6,7 +6,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Behind shmem_broadcast: 0, or non-zero if the team is invalid or a PE is lost. */
+/* Implements shmem_broadcast. Returns 0, or non-zero if the team is invalid or a PE is lost. */
 int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t nbytes, int root,
                      const char *call);
 
@@ -14,8 +14,8 @@ int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t n
 void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                            int root, bool own, const char *call);
 
-/* Reports whether, on a node, the others read the data of a broadcast, rather than the root writing
- * it. */
+/* Reports whether, on a node, the members read the n bytes of a broadcast from the root, rather
+ * than the root writing to each of them. */
 bool shmemi_coll_pulls(size_t n);
 
 /* Ends the job when the arguments are wrong. */

@@ -23,17 +23,18 @@
 #include "team.h"
 
 /*
- * fcollect and collect go in steps up to this size of dest, and to each PE straight above it. With
- * 16 PEs fcollect takes .8 and 4.0 us for blocks of 8 bytes, 1.8 and 3.4 for 512; with 8 PEs .7 and
- * 2.3, 1.5 and 1.9, and 5.1 and 1.7 for 4096 (16 processors).
+ * Up to this size of dest fcollect and collect exchange blocks in steps of cache lines (lines.h).
+ * Above it each PE writes its block to every other. With 16 PEs fcollect takes .8 and 4.0 us for
+ * blocks of 8 bytes, 1.8 and 3.4 for 512; with 8 PEs .7 and 2.3, 1.5 and 1.9, and 5.1 and 1.7 for
+ * 4096 (16 processors).
  */
 #define STEPS_BYTES ((size_t)8 << 10)
 
 /* ---------------------------------------------------- fcollect and alltoall */
 
-/* Sends block i of this PE's contribution to rank i, and waits for the blocks of all; step is the
- * distance between blocks in source, 0 if all ranks get the same block. mine is the destination, at
- * the same offset on every PE. */
+/* Sends block i of this PE's contribution to rank i, and waits for the blocks of all ranks. step is
+ * the distance between blocks in source, 0 if all ranks get the same block. mine is the
+ * destination, at the same offset on every PE. */
 static void all_to_all(struct shmemi_team *t, char *mine, const char *source, size_t nbytes,
                        size_t step, const char *call)
 {
@@ -63,7 +64,7 @@ void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source,
     size_t all = shmemi_bytes(nbytes, (size_t)t->n);
     shmemi_check_symmetric("dest", dest, all, call);
     shmemi_check_symmetric("source", source, nbytes, call);
-    shmemi_coll_apart(dest, all, source, nbytes, false, call);
+    shmemi_coll_check_overlap(dest, all, source, nbytes, false, call);
     if (nbytes == 0)
         return;
     char *mine = (char *)dest + nbytes * (size_t)t->me;
@@ -89,7 +90,8 @@ int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nb
     return shmemi_collective_end() ? 0 : -1;
 }
 
-/* The offset of this PE's bytes in the result of collect, behind those of the members before it. */
+/* The offset of this PE's bytes in the result of collect: the sum of the bytes of the members
+ * before it. */
 static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     static const struct shmemi_reducer add = {shmemi_add_u64, sizeof(uint64_t)};
@@ -98,9 +100,10 @@ static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
     return upto - nbytes;
 }
 
-/* The members exchange the sizes of their blocks for collect. Returns where each block begins in
- * dest, and behind that the bytes of all blocks. NULL: the team has neither steps nor several PEs a
- * node, or there are too many sizes. */
+/* The members exchange the sizes of their blocks for collect. Returns an array with the offset of
+ * each block in dest and, as its last element, the bytes of all blocks. NULL: the team can neither
+ * exchange blocks in steps nor has several PEs on a node that work together, or there are too many
+ * sizes for one exchange. */
 static const uint64_t *collect_sizes(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     size_t n = (size_t)t->n;
@@ -128,10 +131,10 @@ void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, 
     size_t before = at != NULL ? at[t->me] : place_of(t, nbytes, call);
     if (!shmemi_collective_unbroken())
         return; /* a PE is lost, so before is not valid */
-    /* This holds for a member without bytes, too: the members before it write to its dest. */
+    /* This also checks a member without bytes: the members before it write to its dest. */
     shmemi_check_symmetric("dest", dest, before + nbytes, call);
     char *mine = (char *)dest + before;
-    shmemi_coll_apart(mine, nbytes, source, nbytes, false, call);
+    shmemi_coll_check_overlap(mine, nbytes, source, nbytes, false, call);
     if (at != NULL && at[t->n] <= STEPS_BYTES && has_steps(t)) {
         memmove(mine, source, nbytes);
         shmemi_lines_collect(t, shmemi_offset(dest), &(struct shmemi_blocks){.at = at}, call);
@@ -143,10 +146,10 @@ void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, 
     }
 }
 
-/* What one PE, or several together, contribute to collect. */
+/* What one PE, or several PEs together, contribute to collect, as the PEs exchange it. */
 struct share {
     uint64_t nbytes; /* bytes of their blocks */
-    uint64_t room;   /* bytes of the least room at their dest */
+    uint64_t room;   /* bytes at the dest of the PE that has the fewest there */
 };
 
 static void combine_shares(void *acc, const void *in, size_t n)
@@ -159,9 +162,9 @@ static void combine_shares(void *acc, const void *in, size_t n)
     }
 }
 
-/* As shmemi_coll_collect, unless the contributions need more bytes than some member has room:
- * false. All members get the same totals, so that they refuse together, before a byte has moved.
- * The exchange takes the place, and the time, of the sync in place_of. */
+/* A collect that first checks that the contributions fit at every member's dest. False: they do
+ * not. All members get the same totals, so that all refuse before any has moved a byte. This
+ * exchange replaces the one in place_of, and takes as long. */
 static bool collect_room(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                          size_t room, struct share *all, const char *call)
 {
@@ -175,7 +178,7 @@ static bool collect_room(struct shmemi_team *t, void *dest, const void *source, 
     if (all->nbytes > all->room)
         return false;
     char *at = (char *)dest + (upto.nbytes - nbytes);
-    shmemi_coll_apart(dest, all->nbytes, source, nbytes, t->n == 1, call);
+    shmemi_coll_check_overlap(dest, all->nbytes, source, nbytes, t->n == 1, call);
     all_to_all(t, at, source, nbytes, 0, call);
     return true;
 }
@@ -213,7 +216,7 @@ void shmemi_coll_alltoall(struct shmemi_team *t, void *dest, const void *source,
     size_t all = shmemi_bytes(nbytes, (size_t)t->n);
     shmemi_check_symmetric("dest", dest, all, call);
     shmemi_check_symmetric("source", source, all, call);
-    shmemi_coll_apart(dest, all, source, all, false, call);
+    shmemi_coll_check_overlap(dest, all, source, all, false, call);
     if (nbytes == 0)
         return;
     if (shmemi_nodes_swaps(t, nbytes)) {
@@ -257,7 +260,7 @@ void shmemi_coll_check_alltoalls(const struct shmemi_team *t, const void *dest, 
     size_t nd = extent(all, (size_t)dst, size), ns = extent(all, (size_t)sst, size);
     shmemi_check_symmetric("dest", dest, nd, call);
     shmemi_check_symmetric("source", source, ns, call);
-    shmemi_coll_apart(dest, nd, source, ns, false, call);
+    shmemi_coll_check_overlap(dest, nd, source, ns, false, call);
 }
 
 void shmemi_coll_alltoalls(struct shmemi_team *t, void *dest, const void *source, ptrdiff_t dst,
@@ -273,7 +276,7 @@ void shmemi_coll_alltoalls(struct shmemi_team *t, void *dest, const void *source
         shmemi_iput(SHMEM_CTX_DEFAULT, mine, from, dst, sst, 1, nelems, size, t->pes[rank], call);
         if (i == 0)
             continue;
-        /* A message that overtakes the bytes that a GPU copies would come too early. */
+        /* Without this fence the message could arrive before bytes that a GPU still copies. */
         shmemi_fence(SHMEM_CTX_DEFAULT, call);
         shmemi_message(t, rank, call);
     }

@@ -9,15 +9,16 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Behind shmem_fcollect and the others. They return 0, or non-zero if the arguments cannot be used,
- * team is SHMEM_TEAM_INVALID or a PE is lost. nbytes is what one PE contributes (to each PE, for
- * alltoall). */
+/* These implement shmem_fcollect and the others. They return 0, or non-zero if the arguments cannot
+ * be used, team is SHMEM_TEAM_INVALID or a PE is lost. nbytes is what one PE contributes (to each
+ * PE, for alltoall). */
 int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                     const char *call);
 int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                    const char *call);
-/* As shmemi_collect, with room for `room` bytes at dest. needed and least get the bytes of all
- * contributions and the least room of a member; 1: they do not fit, and no member writes. */
+/* A collect into dest of `room` bytes. Sets *needed to the bytes of all contributions and *least to
+ * the smallest room of a member. Returns 1 without writing anything if they do not fit at some
+ * member; otherwise like shmemi_collect. */
 int shmemi_collect_room(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                         size_t room, size_t *needed, size_t *least, const char *call);
 int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nbytes,
@@ -25,7 +26,7 @@ int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nb
 int shmemi_alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst,
                      ptrdiff_t sst, size_t nelems, size_t size, const char *call);
 
-/* These three, of a team whose collective call has begun. */
+/* The same three for a team whose collective call has begun (shmemi_collective_begin). */
 void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                           const char *call);
 void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,

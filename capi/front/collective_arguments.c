@@ -2,8 +2,8 @@
  * collective_arguments.c: under SHMEM_CHECKS=full, the members of a team compare their calls and
  * arguments before a collective starts.
  *
- * Without the comparison different arguments overwrite memory, and different calls wait for
- * messages that never come. It costs one small reduction for each call.
+ * Without the comparison different arguments overwrite memory, and members of different calls wait
+ * for messages that never arrive. The comparison costs one small reduction for each call.
  */
 #include "collective_arguments.h"
 
@@ -19,7 +19,7 @@
 /* What members compare. */
 enum { CALL, DEST, SOURCE, BYTES, OTHER, VALUES };
 
-/* The place of an address that is not symmetric, which a later check reports. */
+/* The number for an address that is not symmetric, which a later check reports. */
 #define NOWHERE ((int64_t)1 << 62)
 
 /* An address as a number that is the same on all PEs for the same symmetric object. */
@@ -91,8 +91,8 @@ void shmemi_coll_check_arguments(struct shmemi_team *t, const void *dest, const 
                          (long long)-all[VALUES + i]);
 }
 
-void shmemi_coll_apart(const void *dest, size_t nd, const void *source, size_t ns, bool or_same,
-                       const char *call)
+void shmemi_coll_check_overlap(const void *dest, size_t nd, const void *source, size_t ns,
+                               bool or_same, const char *call)
 {
     uintptr_t d = (uintptr_t)dest, s = (uintptr_t)source;
     if (SHMEMI_LIKELY(shmemi_state.checks != SHMEMI_CHECKS_FULL) || (or_same && d == s))

@@ -7,14 +7,15 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Elements are combined in pieces of so many bytes, so that the accumulator stays in the
+/* Elements are combined in pieces of this many bytes, so that the accumulator stays in the
  * second-level cache. */
 enum { SHMEMI_PIECE = 64 << 10 };
 
 /*
  * acc = the combination of nelems elements at the symmetric address `at` of n members, in the order
- * of ranks; ranks NULL: members 0 to n - 1. acc is in main memory. A near member's elements are
- * loaded where they are; those of far members and in the memory of a GPU are fetched first.
+ * of ranks; ranks NULL: members 0 to n - 1. acc is in main memory. Elements of members on this node
+ * are loaded where they are. Elements of other members, and in the memory of a GPU, are copied to
+ * this PE first.
  */
 void shmemi_gather(struct shmemi_team *t, const int32_t *ranks, uint32_t n, void *acc,
                    const void *at, size_t nelems, const struct shmemi_reducer *reducer,

@@ -18,7 +18,7 @@
 
 #include "zz_message.h"
 
-/* The most bytes of data that go in one message of the engine. */
+/* How many bytes of data fit into one message of the engine. */
 enum { PAYLOAD = SHMEMI_MESSAGE_SIZE - SHMEMI_HEADER_SIZE };
 
 /* The offset from the user heap of this PE's word in the inboxes of the team's members. */
@@ -27,10 +27,10 @@ static int64_t inbox_word(const struct shmemi_team *t)
     return t->inbox + (int64_t)sizeof(uint64_t) * t->me;
 }
 
-/* Keeps a count from overtaking earlier ones to the same PE. Counts are set, not added: the count
- * of large data, which comes when the data has come, would undo the count of a small message behind
- * it. A fence waits for nothing itself, but a write behind it waits until the target has applied
- * the messages before it. */
+/* Keeps a count from overtaking earlier counts to the same PE. A count is set, and not added to. So
+ * if the count of a large message, which is written when its data has arrived, came after the count
+ * of a later small message, it would set the count back. A fence does not wait itself, but the
+ * target applies the messages before it first. */
 static void keep_behind_others(bool large, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -62,7 +62,7 @@ void shmemi_message(struct shmemi_team *t, int rank, const char *call)
     shmemi_notify(pe);
 }
 
-/* Waits until the oldest write of the list has read its source. */
+/* Waits until the oldest write of the list no longer reads its source. */
 static void end_one(struct shmemi_lent *lent, const char *call)
 {
     uint64_t i = lent->ended++ % SHMEMI_LENT;
@@ -118,8 +118,8 @@ void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const vo
         send_data(&o, lent);
         return;
     }
-    /* A heap in GPU memory that this process cannot map. All counts go to that PE on one path,
-     * since a count that comes late would undo a later one. */
+    /* A heap in GPU memory that this process cannot map. All counts to that PE are sent on one
+     * path, since a count that arrives late would set the word back. */
     o.kind = SHMEMI_OPERATION_PUT;
     shmemi_net_do(&o);
     shmemi_quiet_slow(SHMEM_CTX_DEFAULT, call);

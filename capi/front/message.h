@@ -7,10 +7,10 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * A message adds one to a count in the receiver's inbox, in memory of the team, with one word for
- * each sender. So a sender may run ahead, and no count is ever reset. The data of a message is
- * visible before its count. Each message is awaited by the call of the receiver that matches the
- * call of the sender. This one has no data.
+ * A message is a count: the sender adds one to its word in the receiver's inbox, which is memory of
+ * the team with one word for each sender. So a sender may run ahead, and no count is ever reset.
+ * The data of a message is visible before its count. Each message is awaited by the call of the
+ * receiver that matches the call of the sender. shmemi_message sends a message without data.
  */
 void shmemi_message(struct shmemi_team *t, int rank, const char *call);
 
@@ -29,12 +29,12 @@ SHMEMI_INLINE void shmemi_lent_begin(struct shmemi_lent *lent)
     lent->begun = lent->ended = 0;
 }
 
-/* A message with data to dest at member rank. lent: the list to which this adds source, which must
- * then stay unchanged until shmemi_lent_back. NULL: source is memory of the library, which stays
- * unchanged until the message has come. */
+/* A message with data to dest at member rank. lent: a list to which the call adds source, which
+ * must then stay unchanged until shmemi_lent_back. NULL: source is memory of the library, which
+ * stays unchanged until the message has arrived. */
 void shmemi_message_data(struct shmemi_team *t, int rank, void *dest, const void *source, size_t n,
                          struct shmemi_lent *lent, const char *call);
-/* shmemi_message_data by offset from the user heap; below 0 is the internal area. */
+/* The same with dest as an offset from the user heap; a negative one is in the internal area. */
 void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const void *source,
                        size_t n, struct shmemi_lent *lent, const char *call);
 /* Waits until no message reads a source of the list any more. */

@@ -1,35 +1,37 @@
 /*
  * model.c: which algorithm a collective call uses between nodes.
  *
- * A message takes its latency; it costs its sender a fixed time and both sides a time for each
- * byte. What the members of a node do for each other takes far less, and is left out.
+ * The modelled time of a message is its latency, a fixed time at its sender, and a time for each
+ * byte at both sides. What the members of a node do among themselves takes far less, and is left
+ * out.
  */
 #include "model.h"
 
 #include "zz_message.h"
 
-/* The sizes of piece that a broadcast chooses from: larger pieces keep nodes waiting for the first
- * one, smaller ones cost more messages. */
+/* The sizes of pieces from which a broadcast chooses: with larger pieces nodes wait longer for the
+ * first one, and smaller ones cost more messages. */
 static const size_t pieces[] = {(size_t)256 << 10, (size_t)64 << 10};
 
-/* The most nodes that a node sends to. */
+/* How many nodes one node sends to in a tree, at most. */
 enum { WIDEST = 8 };
 
-/* Fewer nodes do not gain from halves: owners send each of them a message in two steps. */
+/* With fewer nodes a reduction in halves gains nothing over one with owners, which takes two steps.
+ */
 enum { FEWEST_HALVED = 8 };
 
-/* Up to so many bytes the blocks of a node go in one message: copying them twice on the node takes
- * less than messages of their own. */
+/* Up to this many bytes the blocks of a node are sent in one message: to copy them twice on the
+ * node takes less time than separate messages. */
 #define PACK_BYTES ((size_t)16 << 10)
 
-/* Reports whether SHMEM_COLLECTIVES demands one of these algorithms. */
+/* Reports whether SHMEM_COLLECTIVES selects one of these algorithms. */
 static bool forced(uint32_t which)
 {
     return (shmemi_state.collectives & which) != 0;
 }
 
-/* How many messages of the engine some bytes take. Data that does not fit a message is a write, and
- * a message that leaves right behind it. */
+/* How many messages of the engine `bytes` bytes take. Data that does not fit in a message takes a
+ * write, and a message that is sent right after it. */
 static double messages(double bytes)
 {
     return bytes > SHMEMI_MESSAGE_SIZE - SHMEMI_HEADER_SIZE ? 2 : 1;
@@ -41,34 +43,35 @@ static double latency(void)
     return shmemi_state.wire_latency;
 }
 
-/* The modelled time of one node to send n messages of so many bytes, in nanoseconds. */
+/* The modelled time of one node to send n messages of `bytes` bytes each, in nanoseconds. */
 static double sending(double n, double bytes)
 {
     const struct shmemi_state *s = &shmemi_state;
     return n * (messages(bytes) * s->wire_post + bytes * s->wire_kib / 1024.0);
 }
 
-/* Nanoseconds in which each of n nodes sends bytes to each other one. */
+/* The modelled time in which each of n nodes sends `bytes` bytes to each other one, in nanoseconds.
+ */
 static double directly(uint32_t n, double bytes)
 {
     return latency() + sending(n - 1.0, bytes);
 }
 
-/* The modelled time of a PE to combine so many bytes of each node, which it copies once before and
- * once behind, at some 10 GB/s; in nanoseconds. */
+/* The modelled time of a PE to combine `bytes` bytes of each node, which it copies once before and
+ * once after, at some 10 GB/s; in nanoseconds. */
 static double combining(const struct shmemi_team *t, double bytes)
 {
     return (t->n_nodes + 2) * bytes / 10;
 }
 
-/* Nanoseconds of the messages by which nodes beyond the largest power of two take part, before the
- * steps and behind them. */
+/* The modelled time of the messages by which nodes beyond the largest power of two take part,
+ * before the steps and after them; in nanoseconds. */
 static double folding(const struct shmemi_team *t, double bytes)
 {
     return shmemi_in_pairs(t->n_nodes) ? 0 : 2 * (latency() + sending(1, bytes)) + bytes / 10;
 }
 
-/* Nanoseconds of a reduction in pairs, in rounds of up to `most` bytes. */
+/* The modelled time of a reduction in pairs, in rounds of up to `most` bytes; in nanoseconds. */
 static double in_pairs(const struct shmemi_team *t, size_t bytes, size_t most)
 {
     double rounds = (double)((bytes + most - 1) / most), each = (double)bytes / rounds;
@@ -78,7 +81,8 @@ static double in_pairs(const struct shmemi_team *t, size_t bytes, size_t most)
     return rounds * time;
 }
 
-/* The same in halves: the elements go to and fro, and each node combines and copies them twice. */
+/* The modelled time of a reduction in halves: the elements are sent out and back, and each node
+ * combines and copies them twice. */
 static double in_halves(const struct shmemi_team *t, size_t bytes, size_t most)
 {
     double rounds = (double)((bytes + most - 1) / most), each = (double)bytes / rounds;
@@ -134,8 +138,8 @@ enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t
 }
 
 /* Compares the modelled times of combining in pairs and of sending to all. If n is a power of two,
- * each step of the pairs is one message each way; otherwise two more steps take the other PEs
- * in. */
+ * each step of the pairs is one message each way; otherwise the PEs beyond the largest power of two
+ * cost two more steps. */
 bool shmemi_model_pairs(uint32_t n, size_t bytes)
 {
     uint32_t steps = shmemi_steps_in_pairs(n) + (shmemi_in_pairs(n) ? 0 : 2);
@@ -143,7 +147,7 @@ bool shmemi_model_pairs(uint32_t n, size_t bytes)
 }
 
 /* The modelled time of a broadcast in a tree: the last node gets the first piece over the whole
- * depth of the tree, and the others right behind it. */
+ * depth of the tree, and the other pieces right after it. */
 static double time_of(const struct shmemi_team *t, struct shmemi_tree tree, size_t nbytes)
 {
     uint32_t others = t->n_nodes - 1, depth = 0;
@@ -157,7 +161,7 @@ static double time_of(const struct shmemi_team *t, struct shmemi_tree tree, size
     return depth * (latency() + each) + (double)(n - 1) * each;
 }
 
-/* The tree with the least modelled time, unless SHMEM_COLLECTIVES demands one. */
+/* The tree with the least modelled time, unless SHMEM_COLLECTIVES selects one. */
 struct shmemi_tree shmemi_model_tree(const struct shmemi_team *t, size_t nbytes)
 {
     const size_t sizes = sizeof pieces / sizeof *pieces;
@@ -178,8 +182,9 @@ struct shmemi_tree shmemi_model_tree(const struct shmemi_team *t, size_t nbytes)
     return best;
 }
 
-/* Nanoseconds in which leaders exchange their bytes in steps that double what a leader has. Where
- * the nodes are no power of two, what it has is in two parts in half of the steps. */
+/* The modelled time in which the first PEs of nodes (leaders) exchange their bytes in steps that
+ * double what a leader has; in nanoseconds. If the number of nodes is not a power of two, those
+ * bytes are in two parts in half of the steps. */
 static double doubling(const struct shmemi_team *t, double bytes)
 {
     double time = 0, parts = shmemi_in_pairs(t->n_nodes) ? 1 : 1.5;
@@ -195,8 +200,8 @@ bool shmemi_model_doubles(const struct shmemi_team *t, size_t bytes)
     return doubling(t, (double)bytes) < directly(t->n_nodes, (double)bytes);
 }
 
-/* Packs blocks of up to PACK_BYTES a node; if each node has one PE, only if exchanges in steps take
- * less time. */
+/* Packs blocks of up to PACK_BYTES for each node. If each node has one PE, it does so only if an
+ * exchange in steps takes less time. */
 bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes)
 {
     if (forced(SHMEMI_COLLECTIVES_PACKED | SHMEMI_COLLECTIVES_APART))

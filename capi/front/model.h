@@ -2,7 +2,7 @@
  * model.h: which algorithm a collective call uses between nodes.
  *
  * All members of a team choose the same algorithm, because they compute it from the same numbers:
- * the team, the size, what the provider's messages cost, and the words of SHMEM_COLLECTIVES on PE
+ * the team, the size, what the provider's messages cost, and the value of SHMEM_COLLECTIVES on PE
  * 0.
  */
 #ifndef SHMEMI_MODEL_H
@@ -19,7 +19,7 @@ SHMEMI_INLINE bool shmemi_by_nodes(const struct shmemi_team *t)
            !(shmemi_state.collectives & SHMEMI_COLLECTIVES_FLAT);
 }
 
-/* The steps in which as many of n nodes as are a power of two exchange in pairs. */
+/* The number of steps of an exchange in pairs among the largest power of two of n nodes. */
 SHMEMI_INLINE uint32_t shmemi_steps_in_pairs(uint32_t n)
 {
     return 31 - (uint32_t)__builtin_clz(n);
@@ -31,26 +31,26 @@ SHMEMI_INLINE uint32_t shmemi_power_below(uint32_t n)
     return 1u << shmemi_steps_in_pairs(n);
 }
 
-/* The least part of a round for each node. */
+/* The smallest part of a round's memory that each node can have, in bytes. */
 enum { SHMEMI_LEAST_PART = 256 };
 
-/* The bytes of a part of a round, of which each node has one. */
+/* The bytes of one part of a round's memory; each node has one part. */
 SHMEMI_INLINE size_t shmemi_part_bytes(const struct shmemi_team *t)
 {
     return t->round_bytes / t->n_nodes & ~(size_t)(SHMEMI_CACHE_LINE - 1);
 }
 
-/* The most bytes that a round reduces in pairs: it has a part for each step, and one for the
- * elements of a node that takes no part. */
+/* How many bytes a round can reduce in pairs: its memory has a part for each step, and one for the
+ * elements of a node beyond the largest power of two. */
 SHMEMI_INLINE size_t shmemi_pairs_most(const struct shmemi_team *t)
 {
     uint32_t parts = shmemi_steps_in_pairs(t->n_nodes) + 1;
     return t->round_bytes / parts & ~(size_t)(SHMEMI_CACHE_LINE - 1);
 }
 
-/* The same in halves: it has the elements of a node that takes no part, and less than as much in
- * all steps but for what is lost between two of them: less than a line and an element, in less than
- * 21 steps. */
+/* How many bytes a round can reduce in halves: its memory has the elements of a node beyond the
+ * largest power of two, and those that the steps receive, which are fewer together. Between two
+ * steps less than a cache line and an element is unused, and there are fewer than 21 steps. */
 SHMEMI_INLINE size_t shmemi_halves_most(const struct shmemi_team *t)
 {
     return (t->round_bytes - 2048) / 2 & ~(size_t)(SHMEMI_CACHE_LINE - 1);
@@ -67,8 +67,8 @@ enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t
  * other one. */
 bool shmemi_model_pairs(uint32_t n, size_t bytes);
 
-/* The tree of a broadcast of nbytes bytes: how many nodes each node sends to, and in pieces of how
- * many bytes. */
+/* The tree of a broadcast of nbytes bytes: how many nodes each node sends to, and the size of the
+ * pieces in bytes. */
 struct shmemi_tree {
     uint32_t children;
     size_t piece;
@@ -82,12 +82,12 @@ SHMEMI_INLINE bool shmemi_in_pairs(uint32_t n)
     return (n & (n - 1)) == 0;
 }
 
-/* Reports whether leaders of nodes with so many bytes each exchange them in steps, each of which
- * doubles what a leader has. Otherwise each sends to each other one. */
+/* Reports whether the first PEs of nodes (leaders), which have `bytes` bytes each, exchange them in
+ * steps, each of which doubles what a leader has. Otherwise each sends to each other one. */
 bool shmemi_model_doubles(const struct shmemi_team *t, size_t bytes);
 
-/* Reports whether the blocks of a node's members, of so many bytes together, go to another node in
- * one message. */
+/* Reports whether the blocks of a node's members, `bytes` bytes together, are sent to another node
+ * in one message. */
 bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes);
 
 #pragma GCC visibility pop

@@ -37,8 +37,8 @@ static void copy_near(struct shmemi_team *t, enum shmemi_operation_kind kind, in
         shmemi_move(own, base + offset, n, call);
 }
 
-/* Waits until all members of this node have come, and what each has copied to the others has
- * arrived. */
+/* Waits until all members of this node have called it, and the bytes that each has copied to the
+ * others are visible. */
 static void sync_near(struct shmemi_team *t, const char *call)
 {
     if (shmemi_state.gpu)
@@ -57,13 +57,14 @@ struct collect {
     const char *call;
 };
 
-/* Where the blocks of the ranks from first to before end are in dest. */
+/* Where the blocks of the ranks first to end - 1 are in dest. */
 static struct shmemi_part part(const struct collect *c, int first, int end)
 {
     return shmemi_blocks_part(c->blocks, (uint32_t)first, (uint32_t)end);
 }
 
-/* Where the blocks of the members of n nodes are in dest; their ranks are consecutive. */
+/* Where the blocks of the members of n nodes from `node` on are in dest; the members' ranks are
+ * consecutive. */
 static struct shmemi_part nodes_part(const struct collect *c, uint32_t node, uint32_t n)
 {
     return part(c, (int)c->t->first[node], (int)c->t->first[node + n]);
@@ -92,8 +93,8 @@ static void exchange_in_pairs(const struct collect *c)
     }
 }
 
-/* The blocks of a number of nodes, from one node on. They are in one part of dest, or in two:
- * behind the last node comes the first. */
+/* The blocks of a number of nodes, from one node on. They are in one part of dest, or in two: after
+ * the last node comes the first. */
 static int parts_from(const struct collect *c, uint32_t node, uint32_t n, struct shmemi_part *parts)
 {
     uint32_t nodes = c->t->n_nodes, before = nodes - node < n ? nodes - node : n;
@@ -107,9 +108,10 @@ static int parts_from(const struct collect *c, uint32_t node, uint32_t n, struct
     return used;
 }
 
-/* Where the nodes are no power of two: in the step of a distance a leader has the blocks of as many
- * nodes, from its own on. It sends them to the leader that far before it, and gets those of the
- * nodes that far behind it; in the last step as many as are missing. */
+/* An exchange of the leaders (the first PEs of nodes) if the number of nodes is not a power of two.
+ * In the step of distance d a leader has the blocks of d nodes, from its own on. It sends them to
+ * the leader d nodes before it, and receives those of the leader d nodes after it; in the last step
+ * only the blocks that are missing. */
 static void exchange_around(const struct collect *c)
 {
     struct shmemi_team *t = c->t;
@@ -170,15 +172,15 @@ static void collect_packed(const struct collect *c, size_t bytes)
     sync_near(t, c->call);
 }
 
-/* The member of `node` that receives the block of the member with a number on its own node, and
- * passes the block on. */
+/* The member of `node` that receives the block of the number-th member of another node, and passes
+ * it on to its own node. */
 static int receiver(const struct shmemi_team *t, uint32_t node, uint32_t number)
 {
     return shmemi_team_at(t, node, number % shmemi_team_members(t, node));
 }
 
 /* Copies the block of a rank from this PE's dest to the other members of this node. */
-static void give_near(const struct collect *c, int rank)
+static void copy_to_node(const struct collect *c, int rank)
 {
     struct shmemi_part p = part(c, rank, rank + 1);
     for (uint32_t i = 1; i < c->t->n_near; i++)
@@ -186,8 +188,8 @@ static void give_near(const struct collect *c, int rank)
                   c->dest + (int64_t)p.at, own_dest(c, p.at), p.bytes, c->call);
 }
 
-/* collect with a message for each block: each PE sends its block to one member of each node, which
- * passes it on to its node. */
+/* collect with a message for each block: each PE sends its block to one member of each other node,
+ * which passes it on to the members of its node. */
 static void collect_apart(const struct collect *c)
 {
     struct shmemi_team *t = c->t;
@@ -196,7 +198,7 @@ static void collect_apart(const struct collect *c)
         shmemi_message_at(t, receiver(t, shmemi_team_other_node(t, i), t->near_rank),
                           c->dest + (int64_t)mine.at, own_dest(c, mine.at), mine.bytes, c->lent,
                           c->call);
-    give_near(c, t->me);
+    copy_to_node(c, t->me);
     for (uint32_t i = 1; i < t->n_nodes; i++) {
         uint32_t node = shmemi_team_other_node(t, t->n_nodes - i);
         uint32_t n = shmemi_team_members(t, node);
@@ -205,13 +207,14 @@ static void collect_apart(const struct collect *c)
             if (part(c, rank, rank + 1).bytes == 0)
                 continue;
             shmemi_await(t, rank, c->call);
-            give_near(c, rank);
+            copy_to_node(c, rank);
         }
     }
     sync_near(t, c->call);
 }
 
-/* Packs the blocks of each node if the model says so and their ranks are consecutive. */
+/* Sends the blocks of a node in one message if the model predicts that to be faster and its ranks
+ * are consecutive. */
 void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *blocks,
                           const char *call)
 {
@@ -228,8 +231,9 @@ void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shme
 
 /* ----------------------------------------------------------------- alltoall */
 
-/* Such an alltoall needs columns of equal size; the blocks for a node's members, which are side by
- * side in source, must fit a part of a round. */
+/* Such an alltoall needs the same number of members on each node, and consecutive ranks there; the
+ * blocks for a node's members, which are contiguous in source, must fit into a part of a round's
+ * memory. */
 bool shmemi_nodes_swaps(const struct shmemi_team *t, size_t nbytes)
 {
     return shmemi_has_parts(t) && t->consecutive && t->even &&
@@ -237,8 +241,8 @@ bool shmemi_nodes_swaps(const struct shmemi_team *t, size_t nbytes)
            shmemi_model_packs(t, nbytes * t->columns);
 }
 
-/* alltoall with a message for each pair of node and column: each member sends the blocks for all
- * members of a node to the one with its own number there, which distributes them. */
+/* alltoall in which each member sends the blocks for all members of a node in one message, to the
+ * member there that has its own number on the node, and that one distributes them. */
 void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source, size_t nbytes,
                            const char *call)
 {

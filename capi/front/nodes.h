@@ -2,7 +2,7 @@
  * nodes.h: collect, fcollect and alltoall of a team on several nodes.
  *
  * A block crosses the network once for each node, and not for each PE that gets it. Small blocks of
- * a node go in one message.
+ * a node are sent in one message.
  */
 #ifndef SHMEMI_NODES_H
 #define SHMEMI_NODES_H
@@ -12,12 +12,12 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Gives each member the blocks of all, in the order of ranks. dest is an offset from the user heap;
- * each PE has already copied its own block to its place there. */
+/* Collects the blocks of all members at each member, in the order of ranks. dest is an offset from
+ * the user heap, and each PE has already copied its own block to where it belongs there. */
 void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *blocks,
                           const char *call);
 
-/* Reports whether shmemi_nodes_alltoall can serve blocks of so many bytes, and is faster than a
+/* Reports whether shmemi_nodes_alltoall can serve blocks of nbytes bytes, and is faster than a
  * message for each block. */
 bool shmemi_nodes_swaps(const struct shmemi_team *t, size_t nbytes);
 

@@ -47,7 +47,7 @@ void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *so
 }
 
 /* Combines this PE's share, which the others have written into the blocks of dest; its own elements
- * are in source. The result takes the place of its own block. */
+ * are in source. The result replaces this PE's own block in dest. */
 static void combine_blocks(struct shmemi_team *t, char *dest, const char *source, size_t share,
                            const struct shmemi_reducer *reducer, const char *call)
 {
@@ -74,10 +74,11 @@ static void combine_blocks(struct shmemi_team *t, char *dest, const char *source
 }
 
 /*
- * A reduction for several nodes, where reading takes a round trip and writing does not: every PE
- * writes its elements of another PE's share into its own block of that PE's dest, and later the
- * result of its share into the same block, once that PE reports that it has used the elements
- * there. nelems is a multiple of the number of PEs, and dest is not source.
+ * A reduction for several nodes, where a read takes a round trip and a write does not. Each PE
+ * reduces one share of the elements. Every PE writes its elements of another PE's share to that PE,
+ * into the block of dest that belongs to the writer's own share. Later it writes the result of its
+ * share into the same block, once that PE has reported that it has used the elements there. nelems
+ * is a multiple of the number of PEs, and dest is not source.
  */
 static void reduce_by_blocks(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                              const struct shmemi_reducer *reducer, const char *call)
@@ -106,7 +107,7 @@ static void reduce_by_blocks(struct shmemi_team *t, char *dest, const char *sour
     shmemi_lent_back(&lent, call);
 }
 
-/* A reduction of more elements than a slot of the team's scratch memory holds. */
+/* A reduction of more elements than fit into a slot of the team's scratch memory. */
 static void reduce_large(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call)
 {
@@ -127,7 +128,7 @@ void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, s
     size_t bytes = shmemi_bytes(nelems, reducer->size);
     shmemi_check_symmetric("dest", dest, bytes, call);
     shmemi_check_symmetric("source", source, bytes, call);
-    shmemi_coll_apart(dest, bytes, source, bytes, true, call);
+    shmemi_coll_check_overlap(dest, bytes, source, bytes, true, call);
     if (nelems == 0)
         return;
     if (bytes > SHMEMI_LINE_DATA && shmemi_has_columns(t))
@@ -156,7 +157,7 @@ int shmemi_reduce_by(shmem_team_t team, void *dest, const void *source, size_t n
 }
 
 /* A reducescatter in which each PE combines its part of all sources. No PE writes a piece before
- * all have read it, so that dest may be in source. */
+ * all PEs have read it, so that dest may be a part of source. */
 static void reducescatter(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                           const struct shmemi_reducer *reducer, const char *call)
 {

@@ -1,4 +1,4 @@
-/* reduce.h: reductions and scans, as coll.h has the others. */
+/* reduce.h: reductions and scans of a team; coll.h has other collectives. */
 #ifndef SHMEMI_REDUCE_H
 #define SHMEMI_REDUCE_H
 

@@ -17,7 +17,7 @@
 #include "team_ids.h"
 
 /* A scan in which each PE reads the elements of the first `last` PEs, piece by piece. No PE writes
- * a piece before all have read it, so dest may be source. */
+ * a piece before all PEs have read it, so dest may be source. */
 static void scan_pieces(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                         int last, const struct shmemi_reducer *reducer, const char *call)
 {
@@ -35,8 +35,9 @@ static void scan_pieces(struct shmemi_team *t, char *dest, const char *source, s
     }
 }
 
-/* A scan of few elements, which fit a slot. An inclusive scan is the prefix up to this PE. For an
- * exclusive one each PE passes its prefix to the next PE. */
+/* A scan of so few elements that they fit into a slot of the team's scratch memory. An inclusive
+ * scan is the prefix up to this PE. For an exclusive one each PE passes its prefix to the next PE.
+ */
 static void scan_small(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
                        bool inclusive, const struct shmemi_reducer *reducer, const char *call)
 {
@@ -58,16 +59,17 @@ static void scan_small(struct shmemi_team *t, void *dest, const void *source, si
 
 /* ------------------------------------------------------------ node by node */
 
-/* Of exchanges in steps: each step has a part of its own of what a round sends and receives, and so
- * has what the last one leaves. */
+/* The bytes of one part of a round's memory in an exchange in steps: each step has one part for
+ * what it sends and one for what it receives, and so has the result of the last step. */
 static size_t scan_part(const struct shmemi_team *t)
 {
     uint32_t steps = shmemi_steps_in_pairs(t->n_nodes) + 1;
     return t->round_bytes / (steps + 1) & ~(size_t)(SHMEMI_CACHE_LINE - 1);
 }
 
-/* Whether leaders exchange in steps, by what a few elements take: that has to be known before the
- * elements are divided into pieces. */
+/* Reports whether the first PEs of the nodes exchange in steps, by the predicted time for a few
+ * elements: the choice has to be made before the elements are divided into pieces, because it
+ * determines their size. */
 static bool in_steps(const struct shmemi_team *t)
 {
     return !shmemi_has_parts(t) || shmemi_model_pairs(t->n_nodes, SHMEMI_LINE_DATA);
@@ -84,9 +86,9 @@ struct piece {
     const char *call;
 };
 
-/* The first member of each node, its leader, combines a piece of its members and exchanges it with
- * the other leaders, in the parts of a round. before = the combination of the nodes before this
- * one, if there are any. */
+/* The first member of each node (its leader) combines a piece of its members' elements, and sends
+ * the result to the other leaders, into the parts of a round's memory. before = the combination of
+ * the nodes before this one, if there are any. */
 static void exchange_totals(const struct piece *p, char *before)
 {
     struct shmemi_team *t = p->t;
@@ -107,9 +109,9 @@ static void exchange_totals(const struct piece *p, char *before)
             p->reducer->combine(before, shmemi_round_part(t, round, node), p->n);
 }
 
-/* The same in steps. In the step of a distance a leader has the combination of as many nodes, up to
- * its own, and sends it to the leader that far behind it. The last ones send to the first, which
- * combine nothing: so no leader gets two rounds ahead of another. */
+/* Does the same in steps. In the step of distance d a leader has the combination of d nodes, up to
+ * its own, and sends it to the leader d nodes after it. The last leaders send to the first ones,
+ * which only wait for that message: so no leader gets two rounds ahead of another. */
 static void exchange_in_steps(const struct piece *p, char *before)
 {
     struct shmemi_team *t = p->t;
@@ -138,8 +140,8 @@ static void exchange_in_steps(const struct piece *p, char *before)
 }
 
 /* Scans a piece: the first member of a node writes the combination of the nodes before to its
- * members, in their dest, which no PE reads any more; each combines it with the elements of the
- * members before it. acc and before: memory for a piece. */
+ * members, in their dest, which no PE reads any more. Each member combines it with the elements of
+ * the members before it. acc and before: memory for a piece. */
 static void scan_piece(const struct piece *p, char *acc, char *before)
 {
     struct shmemi_team *t = p->t;
@@ -201,7 +203,7 @@ int shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelems
     size_t bytes = shmemi_bytes(nelems, reducer->size);
     shmemi_check_symmetric("dest", dest, bytes, call);
     shmemi_check_symmetric("source", source, bytes, call);
-    shmemi_coll_apart(dest, bytes, source, bytes, true, call);
+    shmemi_coll_check_overlap(dest, bytes, source, bytes, true, call);
     if (!shmemi_collective_begin(t, call))
         return -1;
     shmemi_coll_check_arguments(t, dest, source, bytes, "", 0, call);
