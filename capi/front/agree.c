@@ -3,19 +3,19 @@
  *
  * The first member that is alive coordinates: it collects the contributions, proposes the result,
  * and commits it when all have accepted. When it is lost, the next member takes over, and members
- * that waited for the first turn to that one. A new coordinator reads what each member has
- * accepted, and proposes the proposal of the latest coordinator among them, if there is one: a
- * committed result was accepted by all, so no other can be proposed any more (Paxos with a
- * coordinator for each round, and the failure detector for a timeout).
+ * that waited for the first coordinator wait for that one. A new coordinator reads what each member
+ * has accepted, and proposes the proposal of the latest coordinator among them, if there is one: a
+ * committed result was accepted by all, so no other can be proposed any more (Paxos with one
+ * coordinator for each round; the failure detector replaces the timeout).
  *
  * The contribution of a PE and the result that it has accepted are in its own memory, where others
- * read them. So a PE that has left the call, because it heard of the commit in time, need not be
- * there when another coordinator reads them. A PE notifies another by one word for each sender in
+ * read them. So a PE that has left the call, because it received the commit in time, need not
+ * answer when another coordinator reads them. A PE notifies another by one word for each sender in
  * the receiver's memory, which only grows: the number of the agreement, the coordinator, and a
  * step.
  *
  * A PE can be two agreements ahead of another only when the older one has finished, so two records,
- * by turns, are enough.
+ * used alternately, are enough.
  */
 #include "agree.h"
 
@@ -34,10 +34,10 @@
 /* The last field of a word that one member writes to another: how far it is. */
 enum step { ARRIVED, PROPOSED, ACCEPTED, COMMITTED };
 
-/* One PE's part in an agreement, in its symmetric memory. stamp is written last: the agreement's
- * number, the rank of the coordinator whose proposal was accepted, plus one, and whether that is
- * committed. Behind it are the PE's contribution and the result that it has accepted, each a struct
- * shmemi_common. */
+/* What one PE contributes to an agreement and what it has accepted, in its symmetric memory. stamp
+ * is written last: the agreement's number, the rank of the coordinator whose proposal was accepted,
+ * plus one, and whether that is committed. After it come the PE's contribution and the result that
+ * it has accepted, each a struct shmemi_common. */
 struct record {
     uint64_t stamp;
 };
@@ -50,13 +50,13 @@ struct agreement {
     int about;        /* rank of the member that await waits for */
     uint64_t want;    /* the word that it is to write */
     uint64_t checked; /* when that member's record was last read */
-    bool left;        /* that member has committed, and perhaps returned */
+    bool left;        /* the member `about` has committed, and perhaps returned */
 };
 
 /* ------------------------------------------------------------------- memory */
 
-/* Packs what one member writes to another (send_word) and what a record says (struct record). Later
- * agreements, coordinators and steps give greater words. */
+/* Packs the word that one member writes to another (send_word), and the stamp of a record (struct
+ * record). Later agreements, coordinators and steps give greater words. */
 static uint64_t word(uint64_t number, int coordinator, enum step step)
 {
     return number << 32 | (uint64_t)(coordinator + 1) << 2 | step;
@@ -73,14 +73,15 @@ static int coordinator_of(uint64_t stamp)
     return (int)((uint32_t)stamp >> 1) - 1;
 }
 
-/* Offsets from the user heap, the same at every member. */
+/* The offset, from the user heap, of the word that a sender writes at this member; the same at
+ * every member. */
 static int64_t word_of(const struct agreement *a, int sender)
 {
     return a->t->agreements + (int64_t)sizeof(uint64_t) * sender;
 }
 
-/* This agreement's record: behind the words, which have room for as many senders as the job has
- * PEs, the first or the second of two. */
+/* The offset of this agreement's record: the first or the second of two, by the parity of its
+ * number. The records come after the words, of which there are as many as the job has PEs. */
 static int64_t record_at(const struct agreement *a)
 {
     size_t words = ((size_t)shmemi_state.n_pes * sizeof(uint64_t) + SHMEMI_CACHE_LINE - 1) /
@@ -89,16 +90,16 @@ static int64_t record_at(const struct agreement *a)
     return a->t->agreements + (int64_t)(words + one * (a->number & 1));
 }
 
-/* Where the contribution of a member is in its record, by offset from the user heap. */
-static int64_t given_at(const struct agreement *a)
+/* The offset, from the user heap, of a member's contribution in its record. */
+static int64_t contribution_at(const struct agreement *a)
 {
     return record_at(a) + (int64_t)sizeof(struct record);
 }
 
-/* The same of the result that it has accepted. */
+/* The offset, from the user heap, of the result that a member has accepted, in its record. */
 static int64_t accepted_at(const struct agreement *a)
 {
-    return given_at(a) + (int64_t)a->size;
+    return contribution_at(a) + (int64_t)a->size;
 }
 
 /* The address of an offset from the user heap in this PE's memory. */
@@ -141,7 +142,8 @@ static bool stamp_of(const struct agreement *a, int rank, uint64_t *to)
     return true;
 }
 
-/* Writes to this PE's record that it has accepted c from a coordinator, or that c is committed. */
+/* Records in this PE's record that it has accepted the result c of a coordinator, or that c is
+ * committed. */
 static void accept(const struct agreement *a, const struct shmemi_common *c, int coordinator,
                    bool committed)
 {
@@ -149,7 +151,7 @@ static void accept(const struct agreement *a, const struct shmemi_common *c, int
     shmemi_publish((uint64_t *)mine(record_at(a)), stamp(a->number, coordinator, committed));
 }
 
-/* Writes this PE's word at member rank: for the coordinator's round, it has reached step. */
+/* Writes this PE's word at member rank: this PE has reached a step of the coordinator's round. */
 static void send_word(const struct agreement *a, int rank, int coordinator, enum step step)
 {
     int pe = a->t->pes[rank];
@@ -171,7 +173,8 @@ static void send_word(const struct agreement *a, int rank, int coordinator, enum
 
 /* ------------------------------------------------------------------ waiting */
 
-/* The pause between two reads of a far record whose PE may have left. */
+/* The pause between two reads of the record of a PE on another node that may have left the
+ * agreement. */
 #define CHECK_NS 2000000u
 
 /* Sets a->left if the awaited member has committed: such a member, which another coordinator has
@@ -183,8 +186,8 @@ static void check_left(struct agreement *a)
     a->checked = shmemi_now();
 }
 
-/* Reports whether the awaited member has written its word. */
-static bool has_said(const struct agreement *a)
+/* Reports whether the awaited member has written the word that this PE waits for. */
+static bool has_written(const struct agreement *a)
 {
     return shmemi_observe((const uint64_t *)mine(word_of(a, a->about))) >= a->want;
 }
@@ -212,15 +215,15 @@ static bool await(struct agreement *a, int rank, int coordinator, enum step step
                               .whom = SHMEMI_NOBODY,
                               .pe = a->t->pes[rank],
                               .about = true};
-    while (!has_said(a) && !is_lost(a, rank) && !a->left) {
+    while (!has_written(a) && !is_lost(a, rank) && !a->left) {
         shmemi_wait_step(&w);
         if (!early || shmemi_now() - a->checked < CHECK_NS)
             continue;
-        shmemi_wait_over(&w); /* reading may wait itself, and only one of the two waits polls */
+        shmemi_wait_over(&w); /* the read may wait, too, and only one wait may poll the network */
         check_left(a);
     }
     shmemi_wait_over(&w);
-    return has_said(a) || a->left;
+    return has_written(a) || a->left;
 }
 
 /* -------------------------------------------------------------------- steps */
@@ -235,8 +238,8 @@ static void fold(struct shmemi_common *all, const struct shmemi_common *c, int n
         all->lost[i] |= c->lost[i];
 }
 
-/* This PE's part while another member coordinates: sends ARRIVED, accepts the proposal, and waits
- * for the commit. True: c is the committed result; false: the coordinator is lost. */
+/* What this PE does while another member coordinates: sends ARRIVED, accepts the proposal, and
+ * waits for the commit. True: c is the committed result; false: the coordinator is lost. */
 static bool follow(struct agreement *a, int coordinator, struct shmemi_common *c)
 {
     bool early = coordinator > 0; /* rank 0 coordinates first: none has committed without it */
@@ -264,7 +267,7 @@ static bool collect(struct agreement *a, int rank, struct shmemi_common *all, in
     bool own = rank == a->t->me;
     if (!own && (is_lost(a, rank) || !await(a, rank, a->t->me, ARRIVED, a->t->me > 0)))
         return false;
-    if (!stamp_of(a, rank, &s) || !read_of(a, rank, given_at(a), part, a->size))
+    if (!stamp_of(a, rank, &s) || !read_of(a, rank, contribution_at(a), part, a->size))
         return false;
     bool left = (s & 1) != 0;
     if (!left)
@@ -278,8 +281,8 @@ static bool collect(struct agreement *a, int rank, struct shmemi_common *all, in
     return !left;
 }
 
-/* This PE's part as the coordinator; c becomes the committed result. there: for each rank, whether
- * it takes part. memory: room for two struct shmemi_common. */
+/* What this PE does as the coordinator. c becomes the committed result. there[rank]: the member
+ * takes part. memory: room for two struct shmemi_common. */
 static void coordinate(struct agreement *a, struct shmemi_common *c, char *there, char *memory)
 {
     struct shmemi_common *chosen = (void *)memory, *part = (void *)(memory + a->size);
@@ -312,8 +315,8 @@ void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *ca
         .t = t, .number = ++t->agreed, .call = call, .size = shmemi_common_size(t)};
     char *memory = t->agreeing;
     shmemi_write_once((uint64_t *)mine(record_at(&a)), 0);
-    shmemi_fence_stores(); /* no PE may take the new contribution for the old agreement's */
-    memcpy(mine(given_at(&a)), c, a.size);
+    shmemi_fence_stores(); /* no PE may mistake the new contribution for one to the old agreement */
+    memcpy(mine(contribution_at(&a)), c, a.size);
     shmemi_publish((uint64_t *)mine(record_at(&a)), stamp(a.number, -1, false));
     shmemi_mute(true);
     for (int rank = 0; rank < t->me; rank++) {
@@ -323,7 +326,7 @@ void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *ca
             shmemi_mute(false);
             return;
         }
-        memcpy(c, mine(given_at(&a)), a.size);
+        memcpy(c, mine(contribution_at(&a)), a.size);
     }
     coordinate(&a, c, memory + 4 * a.size, memory);
     shmemi_mute(false);
@@ -340,17 +343,19 @@ int shmemi_agree_open(struct shmemi_team *t, uint32_t slot)
     return t->agreeing == NULL ? -1 : 0;
 }
 
-/* Rounds of quiet: a lost PE makes the first one fail, and the next one does not wait for it. */
+/* How many quiets complete all operations to PEs that are alive: a lost PE makes the first one
+ * fail, and the second does not wait for it. */
 #define QUIETS 2
 
-/* Completes this PE's operations by quiets, with losses muted. */
+/* Completes this PE's operations by quiets, in which losses fail no call. */
 void shmemi_team_settle(struct shmemi_team *t, const char *call)
 {
-    /* Greater than all words of this PE's last agreement, and less than those of the next. */
+    /* The word is greater than all words of this PE's last agreement, and less than those of the
+     * next. */
     const uint64_t word = (t->agreed + 1) << 32;
     shmemi_mute(true);
-    /* A quiet waits for the messages of collectives only once there is an operation of the program;
-     * this put is one. */
+    /* A quiet does not wait for the library's messages alone. This put counts as an operation of
+     * the program, so the next quiet waits for it and for them. */
     for (int rank = 0; rank < t->n; rank++) {
         int pe = t->pes[rank];
         if (shmemi_state.peer_base[pe] != NULL || shmemi_is_lost(pe))

@@ -25,15 +25,15 @@ SHMEMI_INLINE size_t shmemi_common_size(const struct shmemi_team *t)
 }
 
 /*
- * Replaces c, of shmemi_common_size bytes, by the result of all contributions. All members that
- * return get the same result, which contains the contribution of each member that is not lost in
- * it, even when PEs die meanwhile. A loss does not fail the call. All members that are alive call
- * it, and only one thread of a PE for the same team at once.
+ * Replaces c, which has shmemi_common_size bytes, by the combination of all members' contributions.
+ * All members that return get the same result, which contains the contribution of each member that
+ * is not lost in it, even when PEs die meanwhile. A loss does not fail the call. All members that
+ * are alive call it, and only one thread of a PE for the same team at once.
  */
 void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *call);
 
-/* Gives a team the memory of its agreements: the end of the symmetric area of team slot `slot`, and
- * a buffer. Returns 0, or -1 if there is no memory. */
+/* Sets where a team's agreements have their memory: the end of the symmetric area of team slot
+ * `slot`, and a buffer. Returns 0, or -1 if there is no memory. */
 int shmemi_agree_open(struct shmemi_team *t, uint32_t slot);
 
 /* Waits until all operations of this PE to PEs that are alive are complete. It reports no

@@ -1,5 +1,6 @@
 /*
- * column_parts.h: a reduction of a column, for columns.c and column_steps.c.
+ * column_parts.h: a reduction of a column, for columns.c and column_steps.c. A column is one member
+ * of each node, the k-th, and reduces the k-th share of the elements.
  */
 #ifndef SHMEMI_COLUMN_PARTS_H
 #define SHMEMI_COLUMN_PARTS_H
@@ -18,12 +19,12 @@ struct reduction {
     struct shmemi_team *t;
     char *dest;
     const char *source;
-    size_t first, end; /* the share of the column, or the block of this PE that is to be reduced */
-    size_t block;      /* elements of a member's block in a round */
+    size_t first, end;   /* the column's share, or the block of this PE that is to be reduced */
+    size_t block;        /* elements of a member's block in a round */
     size_t block_stride; /* scatter: elements of source from one member's block to the next */
-    bool scatter;        /* only the owner gets the result */
-    bool whole;          /* a round is a block: all but owners of several blocks */
-    uint64_t round;      /* the number of the first round of the team that is used */
+    bool scatter;        /* a reducescatter: only the owner gets a block's result */
+    bool whole;     /* a round reduces one block, not one block for each member of the column */
+    uint64_t round; /* the number of the first round, counted over all reductions of the team */
     struct shmemi_lent *lent;
     const struct shmemi_reducer *reducer;
     const char *call;
@@ -35,7 +36,7 @@ SHMEMI_INLINE int peer(const struct reduction *r, uint32_t node)
     return shmemi_team_at(r->t, node, r->t->near_rank);
 }
 
-/* The memory of a round: for what this PE receives, and for what it sends. */
+/* The memory of round k: for what this PE receives, and (sent_in) for what it sends. */
 SHMEMI_INLINE char *received_in(const struct reduction *r, size_t k)
 {
     return shmemi_round_received(r->t, r->round + k);
@@ -46,7 +47,8 @@ SHMEMI_INLINE char *sent_in(const struct reduction *r, size_t k)
     return received_in(r, k) - r->t->round_bytes;
 }
 
-/* Sends elements to the column's member on a node, to the memory that is at `at` in this PE. */
+/* Sends elements to the column's member on a node, to the offset in its symmetric memory that `at`
+ * has at this PE. */
 SHMEMI_INLINE void send_at(const struct reduction *r, uint32_t node, const char *at,
                            const void *from, size_t nelems, struct shmemi_lent *lent)
 {
@@ -55,7 +57,7 @@ SHMEMI_INLINE void send_at(const struct reduction *r, uint32_t node, const char 
 }
 
 /* Where this PE combines the elements from `at` on: in dest, if it is the only member on its node,
- * else in `round`, from which give_near copies them. */
+ * else in `round`, from which copy_to_node copies them to the members of the node. */
 SHMEMI_INLINE char *target_of(const struct reduction *r, size_t at, char *round)
 {
     if (r->t->n_near == 1 && shmemi_loads(r->dest))
@@ -64,7 +66,7 @@ SHMEMI_INLINE char *target_of(const struct reduction *r, size_t at, char *round)
 }
 
 /* Writes the result of n elements to dest of each member of this node, this PE included. */
-SHMEMI_INLINE void give_near(const struct reduction *r, size_t at, const char *from, size_t n)
+SHMEMI_INLINE void copy_to_node(const struct reduction *r, size_t at, const char *from, size_t n)
 {
     struct shmemi_team *t = r->t;
     char *to = r->dest + at * r->reducer->size;

@@ -2,15 +2,16 @@
  * column_steps.c: reductions of a column in steps, in each of which a node exchanges elements with
  * one other node.
  *
- * In pairs: in step k nodes whose numbers differ in bit k exchange all that they have, and both
- * combine it. n nodes take log2 n steps, and send all elements in each.
+ * In pairs: in step k nodes whose numbers differ in bit k exchange all elements as combined so far,
+ * and both combine them. n nodes take log2 n steps, and send all elements in each.
  *
- * In halves: in step k each of the two keeps one half of the elements that they still share, and
- * sends the other. At the end each node has the result of its own part; the same steps in reverse
- * give it to all. That takes twice the steps, and a node sends each element twice at most.
+ * In halves: in step k each of the two nodes combines one half of the elements that they still
+ * share, and sends the other half. At the end each node has the result of its own part. The same
+ * steps in reverse send the parts to all nodes. That takes twice the steps, and a node sends each
+ * element twice at most.
  *
  * Nodes beyond the largest power of two do not take part. Each sends its elements to a node that
- * does, before the first step, and gets the result behind the last one.
+ * does, before the first step, and gets the result from it after the last one.
  *
  * No call returns before all nodes have begun it, because the result has elements of each. So a
  * node that begins round k + 2 knows that all have left round k, and may write to its memory.
@@ -25,20 +26,23 @@ static uint32_t power_of(const struct shmemi_team *t)
     return shmemi_power_below(t->n_nodes);
 }
 
-/* Reports whether this node takes part for another one, too. */
+/* Reports whether this node also takes part for another node, one of those beyond the largest power
+ * of two. */
 static bool stands_for_another(const struct shmemi_team *t)
 {
     return t->node + power_of(t) < t->n_nodes;
 }
 
-/* The bytes from what one step receives to what the next does. */
+/* The bytes between the memory of one step and that of the next: nelems elements, rounded up to
+ * whole cache lines. */
 static size_t line_bytes(const struct reduction *r, size_t nelems)
 {
     return (nelems * r->reducer->size + SHMEMI_CACHE_LINE - 1) & ~(size_t)(SHMEMI_CACHE_LINE - 1);
 }
 
-/* Combines the elements that the members of this node have, and those of the node that it stands
- * for. Returns false on a node that takes no part: acc has the result. */
+/* Combines to acc the elements of this node's members, and those of the node for which it takes
+ * part. Returns false on a node that takes no part in the steps: then acc has the result of all
+ * nodes. */
 static bool begin(const struct reduction *r, size_t k, char *acc, size_t at, size_t n)
 {
     struct shmemi_team *t = r->t;
@@ -58,15 +62,16 @@ static bool begin(const struct reduction *r, size_t k, char *acc, size_t at, siz
     return true;
 }
 
-/* Gives the result to the node that this one stands for, where that had its own elements. */
+/* Sends the result to the node for which this one takes part, to the memory from which that node
+ * sent its own elements. */
 static void end(const struct reduction *r, size_t k, const char *result, size_t n)
 {
     if (stands_for_another(r->t))
         send_at(r, r->t->node + power_of(r->t), sent_in(r, k), result, n, NULL);
 }
 
-/* What a node has sent may still be under way when it has got the other's, so each step has memory
- * of its own. */
+/* Reduces n elements of round k in pairs. A node's message may still be under way when the other
+ * node's has arrived, so each step has memory of its own. */
 static void in_pairs(const struct reduction *r, size_t k, size_t at, size_t n)
 {
     struct shmemi_team *t = r->t;
@@ -88,15 +93,16 @@ static void in_pairs(const struct reduction *r, size_t k, size_t at, size_t n)
     }
     if (takes_part)
         end(r, k, acc, n);
-    give_near(r, at, acc, n);
+    copy_to_node(r, at, acc, n);
 }
 
-/* The elements that a node still has to combine, counted from the first of the round. */
+/* A range of the round's elements: those that a node still has to combine. */
 struct range {
     size_t first, end;
 };
 
-/* The lower of two nodes keeps the lower half. */
+/* The half of the elements that a node of a pair goes on combining: the node with the lower number
+ * has the lower half. */
 static struct range half(struct range both, bool lower)
 {
     size_t middle = both.first + (both.end - both.first + 1) / 2;
@@ -109,8 +115,9 @@ static size_t elements(struct range range)
 }
 
 /* Combines this node's part of the elements. The two nodes of a step share the same elements, and
- * have what they received before at the same places. Returns the number of steps; before[i] is what
- * the node shared with the other one of step i, and *mine what it has at the end, in acc. */
+ * have received earlier messages at the same offsets. Returns the number of steps; before[i] is the
+ * range that the two nodes of step i shared, and *mine the range whose result this node has in acc
+ * at the end. */
 static uint32_t scatter_halves(const struct reduction *r, size_t k, char *acc, size_t n,
                                struct range *before, struct range *mine)
 {
@@ -139,8 +146,8 @@ static uint32_t scatter_halves(const struct reduction *r, size_t k, char *acc, s
     return steps;
 }
 
-/* A node has used what the other sent it before the result of that comes, so the result may take
- * its place. */
+/* Reduces n elements of round k in halves. A node has read the elements that the other one sent
+ * before the result for them arrives, so the result may overwrite them. */
 static void in_halves(const struct reduction *r, size_t k, size_t at, size_t n)
 {
     struct shmemi_team *t = r->t;
@@ -160,7 +167,7 @@ static void in_halves(const struct reduction *r, size_t k, size_t at, size_t n)
         }
         end(r, k, acc, n);
     }
-    give_near(r, at, acc, n);
+    copy_to_node(r, at, acc, n);
 }
 
 static void in_rounds(const struct reduction *r,

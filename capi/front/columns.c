@@ -1,5 +1,6 @@
 /*
- * columns.c: reductions of a team on several nodes, in columns.
+ * columns.c: reductions of a team on several nodes, in columns: the k-th members of all nodes are a
+ * column, which reduces the k-th share of the elements (columns.h).
  *
  * A few elements, and all elements of two nodes, go straight: each member of a column sends its
  * share, which its node has combined, to each other one, and all combine in the order of nodes.
@@ -9,12 +10,11 @@
  * member sends and receives each element about twice, however many nodes there are. Both send a
  * message to each node of the column; column_steps.c has what takes more steps and fewer messages.
  *
- * A round begins before the last one has ended, so that the network
- * moves bytes while the PEs combine. What a PE sends is in the first half of the memory of a round,
- * and what it receives in the second, with a part of its own for each node. There are four rounds:
- * before a member sends to round k + 4, it has got from each other one what that sends when it has
- * used what it got in round k: the results of that round or, if all goes straight, the share of
- * round k + 2.
+ * A round begins before the last one has ended, so that the network moves bytes while the PEs
+ * combine. The memory of a round has two halves: what a PE sends, and what it receives, with a
+ * separate part for each node. There are four rounds: before a member sends to round k + 4, it has
+ * received from each other member a message that this one sends after it has used the elements of
+ * round k: the results of that round or, in a straight reduction, the share of round k + 2.
  */
 #include "columns.h"
 
@@ -24,31 +24,31 @@
 #include "gather.h"
 #include "model.h"
 
-/* The fewest bytes that are worth a column of their own: with fewer, the PEs of a node would send
- * several small messages where one does. */
+/* The fewest bytes for which another column is used. With fewer, the PEs of a node would send
+ * several small messages where one is enough. */
 #define COLUMN_BYTES ((size_t)4 << 10)
 
-/* The least block: a share is not divided into more rounds by smaller ones, so that a message is
- * worth its cost. Of several columns some move bytes while others combine; where each PE is alone
- * on its node it does both itself, so that more rounds gain it nothing. */
+/* The smallest block: a share is not divided into more rounds if their blocks would be smaller,
+ * because each message has a cost. With several columns some PEs of a node move bytes while others
+ * combine. A PE that is alone on its node does both itself, so that more rounds gain it nothing. */
 #define BLOCK_BYTES ((size_t)64 << 10)
 #define ALONE_BLOCK_BYTES ((size_t)512 << 10)
 
-/* Bytes that are combined at a time: so many of a result stay in the first cache while those of all
- * nodes are combined. */
+/* Bytes that are combined at a time: a result of this size stays in the first-level cache while the
+ * contributions of all nodes are combined with it. */
 #define COMBINE_BYTES ((size_t)8 << 10)
 
-/* The fewest rounds that a share is divided into, if its blocks are not smaller than the least
- * block. */
+/* The fewest rounds that a share is divided into, if its blocks are not smaller than BLOCK_BYTES
+ * then. */
 enum { ROUNDS = 4 };
 
-/* The elements of a round: n from `at` on. Each member owns `each` of them, the last ones fewer or
- * none. */
+/* The elements of a round: n from `at` on. Each member of the column owns (combines the
+ * contributions to) `each` of them, the last members fewer or none. */
 struct extent {
     size_t at, n, each;
 };
 
-/* The elements of round k. */
+/* The elements that round k reduces. */
 static struct extent extent_of(const struct reduction *r, size_t k)
 {
     uint32_t owners = r->whole ? 1 : r->t->n_nodes;
@@ -57,7 +57,8 @@ static struct extent extent_of(const struct reduction *r, size_t k)
     return (struct extent){at, n, (n + owners - 1) / owners};
 }
 
-/* How many elements of a round the column's member on a node owns. */
+/* How many elements of a round the column's member on a node owns: it combines the contributions of
+ * all nodes to them. */
 static size_t owned(const struct extent *e, uint32_t node, bool scatter)
 {
     size_t before = scatter ? 0 : node * e->each;
@@ -71,27 +72,28 @@ static char *part_of(const struct reduction *r, size_t k, uint32_t node)
     return shmemi_round_part(r->t, r->round + k, node);
 }
 
-/* The other nodes, beginning behind this one, so that not all send to the same. */
+/* Goes through the other nodes, beginning with the next one, so that not all nodes send to the same
+ * one at once. */
 #define EACH_OTHER_NODE(t, node)                                                                   \
     for (uint32_t step_ = 1, node = ((t)->node + 1) % (t)->n_nodes; step_ < (t)->n_nodes;          \
          step_++, node = (node + 1) % (t)->n_nodes)
 
-/* Reports whether this PE contributes straight from source: it is the only member on its node, so
- * that it has nothing to combine there. */
+/* Reports whether this PE sends its contribution directly from source: it is the only member on its
+ * node, so that it has nothing to combine there. */
 static bool alone_reads(const struct reduction *r)
 {
     return r->t->n_near == 1 && shmemi_loads(r->source);
 }
 
 /* Reports whether messages may read source until the end of the call, without a reply that they
- * have come: no results replace the elements meanwhile. */
+ * have arrived: no results overwrite the elements meanwhile. */
 static bool lends_source(const struct reduction *r)
 {
     return alone_reads(r) && r->source != r->dest;
 }
 
-/* Combines to `to` what the nodes contribute to round k, in the order of nodes; own is the
- * contribution of this node. */
+/* Combines the contributions of all nodes to round k, and stores the result at `to`, in the order
+ * of nodes; own is the contribution of this node. */
 static void combine_nodes(const struct reduction *r, size_t k, char *to, const char *own, size_t n)
 {
     const struct shmemi_team *t = r->t;
@@ -110,8 +112,8 @@ static void combine_nodes(const struct reduction *r, size_t k, char *to, const c
 
 /* ----------------------------------------------------------------- straight */
 
-/* Where this node's contribution to round k is: in source, or in this node's part, where send_share
- * combines it. */
+/* Where this node's contribution to round k is: in source, or in this node's part of the round's
+ * memory, into which send_share combines it. */
 static const char *share_of(const struct reduction *r, size_t k, const struct extent *e)
 {
     return lends_source(r) ? r->source + e->at * r->reducer->size : part_of(r, k, r->t->node);
@@ -132,7 +134,7 @@ static void send_share(const struct reduction *r, size_t k)
 }
 
 /* Waits for the contributions of all nodes to round k, and combines them. Messages may still read
- * this node's own, so the result goes elsewhere. */
+ * this node's own contribution, so the result is stored elsewhere. */
 static void combine_shares(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
@@ -143,7 +145,7 @@ static void combine_shares(const struct reduction *r, size_t k)
     if (!shmemi_collective_unbroken())
         return;
     combine_nodes(r, k, all, share_of(r, k, &e), e.n);
-    give_near(r, e.at, all, e.n);
+    copy_to_node(r, e.at, all, e.n);
 }
 
 /* How many rounds a reduction takes. */
@@ -153,7 +155,8 @@ static size_t rounds_of(const struct reduction *r)
     return (r->end - r->first + round - 1) / round;
 }
 
-/* A reduction without owners: every member of a column combines the contributions of all nodes. */
+/* A reduction without owners of blocks (straight): every member of a column combines the
+ * contributions of all nodes. */
 static void reduce_straight(const struct reduction *r)
 {
     size_t rounds = rounds_of(r);
@@ -167,15 +170,15 @@ static void reduce_straight(const struct reduction *r)
 
 /* ------------------------------------------------------------- with owners */
 
-/* The element of source at which the block begins that the member on `node` owns in a round. */
+/* The index in source of the block that the column's member on `node` owns in a round. */
 static size_t block_at(const struct reduction *r, const struct extent *e, uint32_t node)
 {
     return r->scatter ? e->at + (size_t)peer(r, node) * r->block_stride : e->at + node * e->each;
 }
 
 /* Where this node's contribution to the block of a member is in round k: in source, or in the
- * memory for sending. Both stay unchanged until they have arrived: the result that the owner sends
- * is its reply. */
+ * memory from which this PE sends. Both stay unchanged until the message has arrived: the result
+ * that the owner sends back shows that. */
 static const char *contribution(const struct reduction *r, size_t k, const struct extent *e,
                                 uint32_t node)
 {
@@ -185,9 +188,9 @@ static const char *contribution(const struct reduction *r, size_t k, const struc
 }
 
 /* Combines the contributions of this node's members to the block of the member on `node`, and
- * returns where they are. */
-static const char *prepare(const struct reduction *r, size_t k, const struct extent *e,
-                           uint32_t node, size_t n)
+ * returns the address of the combination. */
+static const char *combine_on_node(const struct reduction *r, size_t k, const struct extent *e,
+                                   uint32_t node, size_t n)
 {
     const char *at = contribution(r, k, e, node);
     if (!alone_reads(r))
@@ -196,7 +199,8 @@ static const char *prepare(const struct reduction *r, size_t k, const struct ext
     return at;
 }
 
-/* Sends this node's contributions to round k to the owners of its blocks. */
+/* Combines this node's contributions to round k, and sends those to blocks of other nodes to the
+ * members that own the blocks. */
 static void contribute(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
@@ -205,15 +209,16 @@ static void contribute(const struct reduction *r, size_t k)
     EACH_OTHER_NODE (t, node) {
         size_t n = owned(&e, node, r->scatter);
         if (n > 0)
-            send_at(r, node, own, prepare(r, k, &e, node, n), n, NULL);
+            send_at(r, node, own, combine_on_node(r, k, &e, node, n), n, NULL);
     }
     size_t n = owned(&e, t->node, r->scatter);
     if (n > 0)
-        prepare(r, k, &e, t->node, n);
+        combine_on_node(r, k, &e, t->node, n);
 }
 
-/* As the owner of a block of round k: combines the contributions of all nodes, and sends the result
- * to the whole column; for scatter it keeps the result, and sends a message without data. */
+/* What the owner of a block does in round k: combines the contributions of all nodes, and sends the
+ * result to the whole column. For a reducescatter it copies the result to its own dest, and sends
+ * the others only a message that it has used their contributions. */
 static void combine(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
@@ -237,8 +242,9 @@ static void combine(const struct reduction *r, size_t k)
     shmemi_move(at, result, n * size, r->call);
 }
 
-/* Waits for the results of round k from the other owners (for scatter: for their messages that they
- * have used this PE's contributions), and copies the results to the other members of the node. */
+/* Waits for the results of round k from the members of the column that own them (for a
+ * reducescatter: for their messages that they have used this PE's contributions), and copies the
+ * results to the other members of the node. */
 static void finish(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
@@ -255,8 +261,10 @@ static void finish(const struct reduction *r, size_t k)
                    r->call);
 }
 
-/* A reduction with owners. A PE awaits the messages of another in the order in which that one sends
- * them: the contributions to a round before the results of the round before. */
+/* A reduction in which each member of the column owns a block of each round: it combines the
+ * contributions to that block, and sends the result to all. A PE awaits the messages of another in
+ * the order in which that one sends them: the contributions to a round before the results of the
+ * round before. */
 static void reduce_by_owners(const struct reduction *r)
 {
     size_t rounds = rounds_of(r);
@@ -272,8 +280,8 @@ static void reduce_by_owners(const struct reduction *r)
 
 /* ------------------------------------------------------------------ the calls */
 
-/* The elements of a member's block: as many as a part of a round holds, or fewer, so that there are
- * several rounds. */
+/* How many elements a member's block has in a round: as many as fit into a part of the round's
+ * memory, or fewer, so that there are several rounds. */
 static size_t block_of(const struct shmemi_team *t, size_t share, size_t size, uint32_t owners)
 {
     size_t most = shmemi_part_bytes(t) / size; /* not 0: every element is smaller than a part */
@@ -284,8 +292,9 @@ static size_t block_of(const struct shmemi_team *t, size_t share, size_t size, u
     return block < least ? least : block > most ? most : block;
 }
 
-/* Reduces the column's share in the way that the model chooses, and counts the rounds that takes.
- */
+/* Reduces the elements of this PE's share (the k-th PEs of all nodes reduce the k-th share) by the
+ * method that the cost model predicts to be fastest, and adds the rounds of memory that it uses to
+ * the team's count. */
 static void reduce_share(struct reduction *r)
 {
     struct shmemi_team *t = r->t;
@@ -316,7 +325,7 @@ static void reduce_share(struct reduction *r)
 }
 
 /* A reduction of a few elements: the first member of each node combines those of its node, and
- * these leaders exchange them. */
+ * these leaders exchange the results. */
 static void reduce_few(const struct reduction *r, size_t nelems)
 {
     struct shmemi_team *t = r->t;
@@ -329,8 +338,8 @@ static void reduce_few(const struct reduction *r, size_t nelems)
                    r->call);
 }
 
-/* Divides the elements among the columns, and reduces this PE's share in the way that the model
- * chooses. */
+/* Divides the elements among the columns (the k-th PEs of all nodes), and reduces the share of this
+ * PE's column. */
 void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                            const struct shmemi_reducer *reducer, const char *call)
 {
@@ -359,12 +368,12 @@ void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source
         reduce_share(&r);
         shmemi_lent_back(&lent, call);
     }
-    if (shmemi_state.gpu) /* the puts of results to GPU memory must be complete */
+    if (shmemi_state.gpu) /* the results that were put to GPU memory must be complete */
         shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     shmemi_sync_node(t, call);
 }
 
-/* A reducescatter: each member of a column owns its own part of the result. */
+/* A reducescatter: each member owns, and gets, one block of the result. */
 void shmemi_columns_scatter(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call)
 {

@@ -1,10 +1,10 @@
 /*
  * exchange.c: small reductions.
  *
- * Values that fit in a line (lines.h) are combined on each node first, then the first PE of each
- * node combines them with those of the other nodes, and spreads the result. 16 PEs of two hosts
- * that all sent to each other took 84 us for a sum, and 12 for a barrier, which is one message of
- * each host.
+ * Values that fit in a cache line (lines.h) are combined on each node first, then the first PE of
+ * each node combines them with those of the other nodes, and spreads the result. 16 PEs of two
+ * hosts that all sent to each other took 84 us for a sum, and 12 for a barrier, which is one
+ * message of each host.
  *
  * Messages go into slots of the team's scratch memory, one slot for each sender or step. In teams
  * of up to SHMEMI_DIRECT_PES each PE writes to each other one, which takes one step, unless
@@ -35,7 +35,8 @@ static int rank_of(const struct group *g, uint32_t i)
     return g->ranks != NULL ? g->ranks[i] : (int)i;
 }
 
-/* Writes a contribution to the slot of another member that is at `at` in this PE. */
+/* Sends this PE's contribution to another member: to the slot in that member's scratch memory that
+ * has the same offset in the symmetric heap as `at` has at this PE. */
 static void send_to_slot(struct shmemi_team *t, int rank, const char *at, const void *mine,
                          size_t bytes, const char *call)
 {
@@ -43,7 +44,9 @@ static void send_to_slot(struct shmemi_team *t, int rank, const char *at, const 
                       call);
 }
 
-/* Every member writes its contribution to every other, and each combines all of them. */
+/* Every member sends its contribution to every other, and each combines all of them, in the order
+ * of members, so that all have the same result bit for bit: a floating-point sum depends on the
+ * order. */
 static void exchange_direct(struct shmemi_team *t, const struct group *g, void *dest, char *slots,
                             const void *mine, size_t nelems, const struct shmemi_reducer *reducer,
                             const char *call)
@@ -62,22 +65,23 @@ static void exchange_direct(struct shmemi_team *t, const struct group *g, void *
 }
 
 /* exchange_in_pairs changes acc, and returns, while a contribution to another host is under way. So
- * each has to be one message, which is copied when it is posted; larger puts are not. */
+ * each contribution has to fit into one message, which is copied when it is posted. Larger puts are
+ * not copied. */
 _Static_assert(SHMEMI_HEADER_SIZE + SHMEMI_SLOT <= SHMEMI_MESSAGE_SIZE &&
                    SHMEMI_TEAM_SLOT <= SHMEMI_SLOT,
                "a contribution is copied when it is posted");
 
 /* Members combine in pairs at distances of 1, 2, 4 and so on; a member beyond the largest power of
- * two gives its value to one below, and gets the result from it. Both of a pair combine the same
- * two operands in the same order, that of the PE of the lower number first, so all PEs have the
- * same result bit for bit. */
+ * two sends its value to a member below, and gets the result from it. The two members of a pair
+ * combine the same two operands in the same order, the operand of the lower number first. So all
+ * PEs have the same result bit for bit: a floating-point sum depends on the order. */
 static void exchange_in_pairs(struct shmemi_team *t, const struct group *g, void *dest, char *slots,
                               const void *mine, size_t nelems, const struct shmemi_reducer *reducer,
                               const char *call)
 {
     uint32_t me = g->me, power = shmemi_power_below(g->n), beyond = g->n - power;
     size_t bytes = nelems * reducer->size, slot = t->slot_size;
-    char *folded = round, *whole = slots + slot, *step = slots + 2 * slot;
+    char *folded = slots, *whole = slots + slot, *step = slots + 2 * slot;
     _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_SLOT];
 
     if (me >= power) {
@@ -107,7 +111,8 @@ static void exchange_in_pairs(struct shmemi_team *t, const struct group *g, void
     shmemi_move(dest, acc, bytes, call);
 }
 
-/* An exchange among a group by messages, in the faster of the two ways for its size. */
+/* An exchange among a group by messages: each to each, or in pairs if the cost model predicts that
+ * to be faster for the size. */
 static void exchange_in(struct shmemi_team *t, const struct group *g, void *dest, char *slots,
                         const void *mine, size_t nelems, const struct shmemi_reducer *reducer,
                         const char *call)
@@ -149,7 +154,8 @@ static void exchange_by_nodes(struct shmemi_team *t, void *dest, const void *min
     shmemi_move(dest, acc, bytes, call);
 }
 
-/* Values of a line go by nodes; larger ones, and those of teams with one PE a node, by messages. */
+/* Values that fit in a cache line are combined on each node first. Larger ones, and those of teams
+ * with one PE on each node, are sent by messages between all members. */
 void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
                      const struct shmemi_reducer *reducer, const char *call)
 {
@@ -161,7 +167,7 @@ void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t
 }
 
 /* A prefix by recursive doubling: at distance d each member passes on the combination of the 2d - 1
- * values up to its own. step: where this PE's first slot begins. */
+ * values up to its own. step: the first slot; each step uses the next one. */
 static void combine_upto(struct shmemi_team *t, char *step, void *acc, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call)
 {
@@ -177,8 +183,8 @@ static void combine_upto(struct shmemi_team *t, char *step, void *acc, size_t ne
     }
 }
 
-/* A member depends only on those before it, so the sync at the end keeps them from running ahead
- * and overwriting slots that it has yet to read. */
+/* A member waits only for members before it. So these could run ahead to a later exchange and
+ * overwrite slots that it has yet to read; the sync at the end prevents that. */
 void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call)
 {
@@ -186,9 +192,9 @@ void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
     shmemi_sync_members(t, call);
 }
 
-/* Prefix and exchange use one round of slots, so that the exchange keeps members from running ahead
- * for both. The exchange has the first half of each slot. The prefix has the second half, and needs
- * no more slots. */
+/* The prefix and the exchange share one set of slots: the exchange uses the first half of each
+ * slot, and the prefix the second half. No member returns from the exchange before all have begun
+ * it, which keeps members from overwriting slots of the prefix that others have yet to read. */
 void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const void *mine,
                           size_t nelems, const struct shmemi_reducer *reducer, const char *call)
 {

@@ -9,14 +9,15 @@
 
 /*
  * dest = the combination of what all members pass as mine, in the same order on all PEs and so the
- * same bit for bit. Returns when all members have called it: also a barrier. At most slot_size
- * bytes.
+ * same bit for bit. Returns when all members have called it, so it is also a barrier. At most
+ * slot_size bytes.
  */
 void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
                      const struct shmemi_reducer *reducer, const char *call);
 
 /* shmemi_exchange among the first members of the nodes only (leaders), in acc. The other members do
- * not wait and have no result, but all members call it, to count the round. */
+ * not wait and have no result, but all members call it, so that all count the same number of
+ * exchanges. */
 void shmemi_exchange_leaders(struct shmemi_team *t, void *acc, size_t nelems,
                              const struct shmemi_reducer *reducer, const char *call);
 
@@ -25,14 +26,14 @@ void shmemi_exchange_leaders(struct shmemi_team *t, void *acc, size_t nelems,
 void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call);
 
-/* shmemi_exchange_prefix and shmemi_exchange at once: acc gets the prefix, and all the combination;
- * at most half of slot_size bytes. */
+/* shmemi_exchange_prefix and shmemi_exchange at once: stores the prefix in acc, and the combination
+ * of all members in all. At most half of slot_size bytes. */
 void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const void *mine,
                           size_t nelems, const struct shmemi_reducer *reducer, const char *call);
 
-/* The slots of the next exchange of a team. Its scratch memory holds two rounds of slots. Two are
- * enough: a PE starts round k+2 only when every PE has begun round k+1, and a PE begins that after
- * it has read round k. */
+/* The slots of the next exchange of a team. Its scratch memory has two sets of slots, which
+ * exchanges use alternately. Two are enough: a PE starts exchange k + 2 only when every PE has
+ * begun exchange k + 1, and a PE begins that after it has read the slots of exchange k. */
 char *shmemi_exchange_slots(struct shmemi_team *t);
 
 /* Reducers. */

@@ -1,8 +1,8 @@
 /*
  * lines.c: small collectives of the PEs of a team that are on one node (lines.h).
  *
- * A PE may begin an exchange when another has yet to read its line of the last one, but not of the
- * one before, so there are two sets of lines.
+ * A PE may begin an exchange while another PE has yet to read its lines of the last exchange, but
+ * not those of the one before. So there are two sets of lines.
  */
 #include "lines.h"
 
@@ -15,16 +15,17 @@
 #include <stdio.h>
 
 struct line {
-    _Alignas(SHMEMI_CACHE_LINE) uint64_t exchange; /* stored behind data, with release */
+    _Alignas(SHMEMI_CACHE_LINE)
+        uint64_t exchange; /* the exchange's number: stored after data, with release */
     char data[SHMEMI_LINE_DATA];
 };
 _Static_assert(sizeof(struct line) == SHMEMI_CACHE_LINE, "a line is one cache line");
 
-/* How often a wait polls before it becomes an ordinary wait: most lines come within that time, some
- * .1 us. */
+/* How often a wait polls before it becomes an ordinary wait: most lines arrive within that time,
+ * some .1 us. */
 #define BARE_POLLS 32
 
-/* One small collective, as this PE takes part in it. */
+/* One small collective, with what this PE needs for its part in it. */
 struct exchange {
     struct shmemi_team *t;
     size_t nelems, bytes; /* elements and bytes of a contribution to a combination */
@@ -42,7 +43,7 @@ static int pe_of(const struct shmemi_team *t, uint32_t i)
     return t->pes[t->near[i]];
 }
 
-/* The exchange that a team has begun last. */
+/* The exchange that this PE has begun last in a team. */
 static struct exchange present(struct shmemi_team *t, const char *call)
 {
     struct exchange e = {.t = t, .call = call};
@@ -59,8 +60,8 @@ static struct exchange begin(struct shmemi_team *t, const char *call)
     return present(t, call);
 }
 
-/* Writes line `number` of the i-th member on this node: the data first, then the exchange's
- * number. */
+/* Writes line `number` (a cache line that holds one contribution) of the i-th member on this node:
+ * the data first and then the exchange's number, which announces it. */
 static void write_line(const struct exchange *e, uint32_t i, uint32_t number, const void *data,
                        size_t bytes)
 {
@@ -72,8 +73,9 @@ static void write_line(const struct exchange *e, uint32_t i, uint32_t number, co
     shmemi_notify(pe);
 }
 
-/* Lines of this PE that it waits for, and which members of its node write them: every stride-th
- * from first, except the one at position own, which is this PE. */
+/* Lines (cache lines with a contribution each) of this PE that it waits for, and the members of its
+ * node that write them: every stride-th member from `first` on, except the one at position `own`,
+ * which is this PE. */
 struct awaited {
     const struct exchange *e;
     const struct line *lines;
@@ -82,29 +84,31 @@ struct awaited {
     uint32_t first, stride, own;
 };
 
-/* Reports whether line k of an awaited group has come. */
-static bool has_come(const struct awaited *a, uint32_t k)
+/* Reports whether the k-th of the awaited lines has been written: its sender stores the exchange's
+ * number in it last. */
+static bool has_arrived(const struct awaited *a, uint32_t k)
 {
     return shmemi_observe(&a->lines[k].exchange) == a->exchange;
 }
 
-/* Reports whether all awaited lines have come. It loads all of them, so that the processor fetches
- * the lines side by side. */
-SHMEMI_INLINE bool all_have_come(const struct awaited *a)
+/* Reports whether all awaited lines have been written. It loads all of them, and does not stop at
+ * the first one that is missing, so that the processor fetches the cache lines in parallel. */
+SHMEMI_INLINE bool all_have_arrived(const struct awaited *a)
 {
     bool all = true;
     for (uint32_t k = 0; k < a->n; k++)
-        all &= has_come(a, k);
+        all &= has_arrived(a, k);
     return all;
 }
 
-/* The members whose lines have not come, for the report of a wait; returns how many. */
+/* Lists the members whose lines have not arrived, for the report of a wait; returns how many they
+ * are. */
 static int late_at_lines(const void *subject, int32_t *pes, int most)
 {
     const struct awaited *a = subject;
     int n = 0;
     for (uint32_t k = 0; k < a->n; k++)
-        if (!has_come(a, k) && n++ < most)
+        if (!has_arrived(a, k) && n++ < most)
             pes[n - 1] = pe_of(a->e->t, a->first + (k + (k >= a->own)) * a->stride);
     return n;
 }
@@ -118,15 +122,15 @@ static void describe_lines(const void *subject, char *text, size_t size)
         used += (size_t)snprintf(text + used, size - used, " PE %d", pes[i]);
 }
 
-/* Waits for lines of this PE. */
+/* Waits until other members have written the lines of this PE that `a` describes. */
 static void await(const struct awaited *a)
 {
     const struct shmemi_lines_report *r = a->e->everyone;
     for (int i = 0; i < BARE_POLLS; i++)
-        if (all_have_come(a))
+        if (all_have_arrived(a))
             return;
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), a->e->call, r != NULL ? r->describe : describe_lines,
-                    r != NULL ? r->subject : a, all_have_come(a), .whom = SHMEMI_MEMBERS,
+                    r != NULL ? r->subject : a, all_have_arrived(a), .whom = SHMEMI_MEMBERS,
                     .late = r != NULL ? r->late : late_at_lines);
 }
 
@@ -138,14 +142,15 @@ static const void *await_one(const struct exchange *e, uint32_t member, uint32_t
     return e->mine[line].data;
 }
 
-/* Combines a contribution with acc; nothing if the exchange is a barrier. */
-static void take(const struct exchange *e, void *acc, const void *in)
+/* Combines a contribution with acc. Does nothing in a barrier, which has no contributions. */
+static void combine_with(const struct exchange *e, void *acc, const void *in)
 {
     if (e->bytes > 0)
         e->reducer->combine(acc, in, e->nelems);
 }
 
-/* The line of PE `to` of a group that PE `from` of it writes, by their positions in the group. */
+/* The number of the line at member `to` of a group that member `from` writes; both are positions in
+ * the group. */
 static uint32_t line_of(const struct shmemi_step *step, uint32_t to, uint32_t from)
 {
     return step->line + (from < to ? from : from - 1);
@@ -161,8 +166,8 @@ static void await_group(const struct exchange *e, const struct shmemi_step *step
     await(&a);
 }
 
-/* One step: writes acc to the others of the group, waits for theirs, and combines all in the same
- * order on each PE of the group. */
+/* One step: writes acc to the others of the group, waits for their lines, and combines all of them
+ * in the same order on each PE of the group, so that each has the same result bit for bit. */
 static void combine_group(const struct exchange *e, void *acc, const struct shmemi_step *step)
 {
     uint32_t size = step->size, digit = step->digit;
@@ -180,12 +185,12 @@ static void combine_group(const struct exchange *e, void *acc, const struct shme
         if (d == 0)
             memcpy(acc, in, e->bytes);
         else
-            take(e, acc, in);
+            combine_with(e, acc, in);
     }
 }
 
-/* A member beyond the PEs that the steps cover (whole) gives its value to one below, and gets the
- * result from it at the end. */
+/* The steps need a number of PEs (whole) that splits into groups. A member beyond that number sends
+ * its value to the member `whole` below it, and gets the result from it at the end. */
 void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
                           const struct shmemi_reducer *reducer,
                           const struct shmemi_lines_report *everyone, const char *call)
@@ -205,15 +210,16 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
         return;
     }
     if (beyond < t->n_near)
-        take(&e, acc, await_one(&e, beyond, SHMEMI_LINE_GIVEN));
+        combine_with(&e, acc, await_one(&e, beyond, SHMEMI_LINE_GIVEN));
     for (uint32_t i = 0; i < steps->n && shmemi_collective_unbroken(); i++)
         combine_group(&e, acc, steps->step + i);
     if (beyond < t->n_near && shmemi_collective_unbroken())
         write_line(&e, beyond, SHMEMI_LINE_RESULT, acc, e.bytes);
 }
 
-/* Goes through the steps of the combination backwards. At each step a PE whose lower digits are 0
- * takes part: it receives the data from the first PE of its group, or is the first. */
+/* Goes through the steps of the combination in reverse, with the same groups. In each step the PEs
+ * take part that were the first of their groups in all earlier steps of the combination (their
+ * number is a multiple of the stride): the first PE of each group writes the data to the others. */
 void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const char *call)
 {
     const struct shmemi_steps *steps = &t->steps;
@@ -238,10 +244,10 @@ void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const 
 
 /* ------------------------------------------------------------------ collect */
 
-/* The blocks that a member holds before a step with that stride: those of `stride` members on the
- * node, and those that members beyond the steps have given to these. */
-static void parts_before(const struct exchange *e, const struct shmemi_blocks *b, uint32_t member,
-                         uint32_t stride, struct shmemi_part has[2])
+/* The blocks that a member has in its dest before a step with that stride: those of `stride`
+ * members on the node, and those that members beyond the steps have sent to these. */
+static void blocks_before(const struct exchange *e, const struct shmemi_blocks *b, uint32_t member,
+                          uint32_t stride, struct shmemi_part has[2])
 {
     uint32_t n = e->t->n_near, first = member - member % stride;
     uint32_t beyond = e->t->steps.whole + first, end = beyond + stride;
@@ -249,7 +255,8 @@ static void parts_before(const struct exchange *e, const struct shmemi_blocks *b
     has[1] = shmemi_blocks_part(b, beyond < n ? beyond : n, end < n ? end : n);
 }
 
-/* Reports whether blocks travel in the line; otherwise straight to dest of the receiving member. */
+/* Reports whether blocks fit in a cache line (line); otherwise they are written directly to dest of
+ * the receiving member. */
 static bool in_line(const struct shmemi_part p[2])
 {
     return p[0].bytes + p[1].bytes <= SHMEMI_LINE_DATA;
@@ -261,10 +268,10 @@ static char *dest_of(const struct exchange *e, int pe)
     return shmemi_state.peer_base[pe] + e->dest;
 }
 
-/* Writes blocks of this PE to the i-th member on the node, in line `number` or behind it in
- * dest. */
-static void give_parts(const struct exchange *e, uint32_t i, uint32_t number,
-                       const struct shmemi_part p[2])
+/* Writes blocks of this PE to the i-th member on the node: in line `number` if they fit, else to
+ * its dest, followed by that line without data. */
+static void write_blocks(const struct exchange *e, uint32_t i, uint32_t number,
+                         const struct shmemi_part p[2])
 {
     const char *dest = dest_of(e, shmemi_state.my_pe);
     if (in_line(p)) {
@@ -280,8 +287,8 @@ static void give_parts(const struct exchange *e, uint32_t i, uint32_t number,
     write_line(e, i, number, NULL, 0);
 }
 
-/* Copies blocks that came in line `number` to this PE's dest. */
-static void take_parts(const struct exchange *e, uint32_t number, const struct shmemi_part p[2])
+/* Copies blocks that have arrived in line `number` to this PE's dest. */
+static void copy_from_line(const struct exchange *e, uint32_t number, const struct shmemi_part p[2])
 {
     if (!in_line(p))
         return;
@@ -291,28 +298,28 @@ static void take_parts(const struct exchange *e, uint32_t number, const struct s
     memcpy(dest + p[1].at, data + p[0].bytes, p[1].bytes);
 }
 
-/* One step: passes on this PE's blocks to the others of the group, and takes theirs. */
+/* One step: passes on this PE's blocks to the others of the group, and waits for theirs. */
 static void collect_group(const struct exchange *e, const struct shmemi_blocks *b,
                           const struct shmemi_step *step)
 {
     uint32_t size = step->size, digit = step->digit;
     struct shmemi_part p[2];
-    parts_before(e, b, e->t->near_rank, step->stride, p);
+    blocks_before(e, b, e->t->near_rank, step->stride, p);
     for (uint32_t k = 1, to = digit; k < size; k++) {
         to = to + 1 < size ? to + 1 : 0;
-        give_parts(e, step->first + to * step->stride, line_of(step, to, digit), p);
+        write_blocks(e, step->first + to * step->stride, line_of(step, to, digit), p);
     }
     await_group(e, step);
     for (uint32_t d = 0; d < size; d++) {
         if (d == digit)
             continue;
-        parts_before(e, b, step->first + d * step->stride, step->stride, p);
-        take_parts(e, line_of(step, digit, d), p);
+        blocks_before(e, b, step->first + d * step->stride, step->stride, p);
+        copy_from_line(e, line_of(step, digit, d), p);
     }
 }
 
-/* A member beyond the largest number of PEs that the steps cover (whole) gives its block to one
- * below, and gets all others from it at the end. */
+/* The steps need a number of PEs (whole) that splits into groups. A member beyond that number sends
+ * its block to the member `whole` below it, and gets all other blocks from it at the end. */
 void shmemi_lines_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *b,
                           const char *call)
 {
@@ -326,21 +333,21 @@ void shmemi_lines_collect(struct shmemi_team *t, int64_t dest, const struct shme
         const struct shmemi_part own[2] = {shmemi_blocks_part(b, me, me + 1)};
         const struct shmemi_part others[2] = {shmemi_blocks_part(b, 0, me),
                                               shmemi_blocks_part(b, me + 1, n)};
-        give_parts(&e, me - whole, SHMEMI_LINE_GIVEN, own);
+        write_blocks(&e, me - whole, SHMEMI_LINE_GIVEN, own);
         await_one(&e, me - whole, SHMEMI_LINE_RESULT);
-        take_parts(&e, SHMEMI_LINE_RESULT, others);
+        copy_from_line(&e, SHMEMI_LINE_RESULT, others);
         return;
     }
     if (beyond < n) {
         const struct shmemi_part given[2] = {shmemi_blocks_part(b, beyond, beyond + 1)};
         await_one(&e, beyond, SHMEMI_LINE_GIVEN);
-        take_parts(&e, SHMEMI_LINE_GIVEN, given);
+        copy_from_line(&e, SHMEMI_LINE_GIVEN, given);
     }
     for (uint32_t i = 0; i < steps->n && shmemi_collective_unbroken(); i++)
         collect_group(&e, b, steps->step + i);
     if (beyond < n && shmemi_collective_unbroken()) {
         const struct shmemi_part others[2] = {shmemi_blocks_part(b, 0, beyond),
                                               shmemi_blocks_part(b, beyond + 1, n)};
-        give_parts(&e, beyond, SHMEMI_LINE_RESULT, others);
+        write_blocks(&e, beyond, SHMEMI_LINE_RESULT, others);
     }
 }

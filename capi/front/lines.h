@@ -7,7 +7,7 @@
  * what they have written. Then it is in a group with PEs of other groups, so that 64 PEs take three
  * steps of groups of four.
  *
- * The lines of a team are behind its inbox, in main memory.
+ * The lines of a team come after its inbox, in main memory.
  */
 #ifndef SHMEMI_LINES_H
 #define SHMEMI_LINES_H
@@ -19,13 +19,13 @@
 
 struct shmemi_team;
 
-/* The most bytes of a contribution. */
+/* The size of the largest contribution, in bytes. */
 enum { SHMEMI_LINE_DATA = SHMEMI_CACHE_LINE - sizeof(uint64_t) };
 
-/* Combines acc, which is in main memory, of all PEs of a team that are on this node. Each gets the
- * same result in its acc, bit for bit. Without elements it is a barrier, and reducer may be NULL.
- * everyone: how a wait reports the members it is for; NULL: it names the PEs whose lines have not
- * come. */
+/* Combines the values acc of all members of a team that are on this node. acc is in main memory.
+ * Each gets the same result in its acc, bit for bit. Without elements it is a barrier, and reducer
+ * may be NULL. everyone: how the report of a long wait lists the PEs that it waits for; NULL: it
+ * names those whose lines have not arrived. */
 struct shmemi_lines_report {
     shmemi_describe describe;
     const void *subject;
@@ -35,15 +35,16 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
                           const struct shmemi_reducer *reducer,
                           const struct shmemi_lines_report *everyone, const char *call);
 
-/* Right after shmemi_lines_combine: gives the data of the first PE of the node to the others there.
- * It is a part of the same exchange, since the first PE goes on before the others have read their
- * lines. */
+/* To be called right after shmemi_lines_combine: sends the data of the first PE of the node to the
+ * other members there. It is a part of the same exchange, since the first PE goes on before the
+ * others have read their lines. */
 void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const char *call);
 
 /* Where the blocks of a team's members are in dest, one after the other, for collect and
  * fcollect. */
 struct shmemi_blocks {
-    const uint64_t *at; /* where each begins, and the end of the last; NULL: all have size */
+    const uint64_t
+        *at; /* where each begins, and the end of the last; NULL: each has `size` bytes */
     size_t size;
 };
 
@@ -62,10 +63,10 @@ SHMEMI_INLINE struct shmemi_part shmemi_blocks_part(const struct shmemi_blocks *
 }
 
 /*
- * Gives each PE of a team on one node the blocks of all. At the call each has its own block in
- * dest, an offset from the user heap that is in main memory on all of them. In each step a PE
- * passes on all blocks that it has: in the line if they fit, else straight to dest with the line
- * behind.
+ * Collects the blocks of all members of a team on one node at each member. At the call each has its
+ * own block in dest, an offset from the user heap that is in main memory on all of them. In each
+ * step a PE sends all blocks that it has: in the line if they fit, else directly to the other PE's
+ * dest, followed by the line.
  */
 void shmemi_lines_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *blocks,
                           const char *call);

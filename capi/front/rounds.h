@@ -1,6 +1,6 @@
 /*
- * rounds.h: the memory in which the members of a team on several nodes exchange elements, round
- * after round.
+ * rounds.h: the memory in which the members of a team on several nodes exchange elements, in rounds
+ * (pieces of a reduction, each with its own buffers).
  */
 #ifndef SHMEMI_ROUNDS_H
 #define SHMEMI_ROUNDS_H
@@ -9,7 +9,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Reports whether a team has columns: it is on several nodes, and has memory for rounds. */
+/* Reports whether the collectives of a team can use columns (the k-th PEs of all nodes): it is on
+ * several nodes, and has memory for rounds. */
 SHMEMI_INLINE bool shmemi_has_columns(const struct shmemi_team *t)
 {
     return shmemi_by_nodes(t) && t->rounds != NULL;
@@ -22,13 +23,14 @@ SHMEMI_INLINE bool shmemi_has_parts(const struct shmemi_team *t)
     return shmemi_has_columns(t) && shmemi_part_bytes(t) >= SHMEMI_LEAST_PART;
 }
 
-/* What this PE receives in a round of a team. What it sends is before it. */
+/* The memory into which this PE receives in a round of a team. The memory from which it sends comes
+ * before it. */
 SHMEMI_INLINE char *shmemi_round_received(const struct shmemi_team *t, uint64_t round)
 {
     return t->rounds + (round % SHMEMI_COLUMN_ROUNDS * 2 + 1) * t->round_bytes;
 }
 
-/* The part of it for what a member of a node sends. */
+/* The part of that memory into which the members of a node send. */
 SHMEMI_INLINE char *shmemi_round_part(const struct shmemi_team *t, uint64_t round, uint32_t node)
 {
     return shmemi_round_received(t, round) + shmemi_part_bytes(t) * node;

@@ -1,9 +1,10 @@
 /*
  * steps.c: plans the steps in which the PEs of a node exchange lines.
  *
- * Why small groups: a line takes some .2 us from a PE to one that waits for it (Xeon, 32
- * processors), and each further line of a step .1 us. A counter to which all add took 1.4 us with
- * 16 PEs and 2.7 with 32, a tree up and down 1.4 and 2.1, for its steps are twice as many.
+ * The groups are small because a cache line takes some .2 us from a PE to one that waits for it
+ * (Xeon, 32 processors), and each further line of a step .1 us. A counter to which all PEs add took
+ * 1.4 us with 16 PEs and 2.7 with 32. A tree, up and then down, took 1.4 and 2.1, because it has
+ * twice as many steps.
  */
 #include "steps.h"
 
@@ -30,7 +31,8 @@ static bool divide(uint32_t m, uint32_t me, struct shmemi_steps *steps)
     return m == 1 && line <= SHMEMI_LINES;
 }
 
-/* Lets as many PEs take part as can be divided into groups; powers of two up to 2^14 can. */
+/* Chooses the largest number of PEs that can be divided into groups; powers of two up to 2^14
+ * always can. */
 struct shmemi_steps shmemi_plan_steps(uint32_t n, uint32_t me)
 {
     struct shmemi_steps steps;

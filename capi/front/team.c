@@ -22,7 +22,9 @@ static void find_rule(struct shmemi_team *t)
             t->stride = 0;
 }
 
-/* The inbox has one word for each PE of the job, whatever the team's size. */
+/* Places the team's inbox at the offset `inbox`, and its lines right after it. The inbox has one
+ * word for each PE of the job, also for a small team, so that the areas of all team slots have the
+ * same layout. */
 int64_t shmemi_team_place_inbox(struct shmemi_team *t, int64_t inbox)
 {
     size_t words = shmemi_state.n_pes * sizeof(uint64_t);
@@ -72,8 +74,8 @@ static void number_nodes(struct shmemi_team *t)
     }
 }
 
-/* Enters each member in t->members behind those of its node that came before it. This advances
- * t->first, which is moved back at the end. */
+/* Enters each member in t->members, after the members of its node that have lower ranks. This
+ * advances t->first, which is moved back at the end. */
 static void enter_members(struct shmemi_team *t)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -133,7 +135,7 @@ void shmemi_team_free(struct shmemi_team *t)
     *t = (struct shmemi_team){0};
 }
 
-/* A division for teams at equal distances, a search for others. */
+/* Divides if the team's PEs are at equal distances, and searches otherwise. */
 int shmemi_team_rank(const struct shmemi_team *t, int pe)
 {
     if (t->stride != 0) {

@@ -25,31 +25,34 @@ struct shmemi_team {
     /* If stride is not 0, pes[i] is start + stride * i. */
     int32_t start, stride;
     /* The ranks of the members, node by node: those of node i are members[first[i]] to
-     * members[first[i + 1] - 1]. Nodes are in the order of their first members, the leaders. */
+     * members[first[i + 1] - 1]. Nodes are in the order of their first members, which are called
+     * leaders. */
     int32_t *members, *leaders;
     uint32_t *first;
-    uint32_t *number; /* for each node of the job 1 + its number here; 0: no member */
+    uint32_t
+        *number; /* for each node of the job 1 + its number in the team; 0: no member is there */
     uint32_t n_nodes, node;
-    /* The ranks of the near members, how many they are, and which of them is this PE. */
+    /* The ranks of the members on this node, how many they are, and which of them is this PE. */
     const int32_t *near;
     uint32_t n_near, near_rank;
-    uint32_t columns;       /* members of the node that has the fewest */
-    bool even, consecutive; /* nodes of one size; each with consecutive ranks */
+    uint32_t columns;       /* the number of members on the node that has the fewest */
+    bool even, consecutive; /* all nodes have the same number of members; the ranks on each are
+                               consecutive */
     bool in_memory;         /* all are on this PE's node, with their heaps in main memory */
     /* Messages (message.h): how many this PE has sent to and received from each member, and the
      * offset of its inbox below the user heap. */
     uint64_t *sent, *seen;
     int64_t inbox;
-    /* Exchanges by lines (lines.h): how many there were, and the offset of the lines. */
+    /* Exchanges by cache lines (lines.h): how many there were, and the offset of the lines. */
     uint64_t line_exchanges;
     int64_t lines;
     struct shmemi_steps steps;
-    /* Scratch memory for exchanges (exchange.h): two rounds of slots of slot_size bytes; NULL:
-     * none. */
+    /* Scratch memory for exchanges (exchange.h): two sets of slots of slot_size bytes, used
+     * alternately, with round_size bytes each; NULL: none. */
     char *scratch;
     size_t round_size, slot_size;
-    /* Memory for rounds of reductions between nodes (columns.h), and how many were begun; NULL:
-     * none. */
+    /* Memory for the rounds (pieces) of reductions between nodes (columns.h), and how many rounds
+     * were begun; NULL: none. */
     char *rounds;
     size_t round_bytes;
     uint64_t rounds_begun;
@@ -64,16 +67,16 @@ struct shmemi_team {
     int num_contexts;
 };
 
-/* The handle of a team is its slot, in the low SHMEMI_TEAM_BITS bits, and a generation above.
- * Kernels use the same handles. */
+/* The handle of a team is its slot, in the low SHMEMI_TEAM_BITS bits, and above it a generation,
+ * which counts the teams that have had the slot. Kernels use the same handles. */
 
 extern struct shmemi_team shmemi_world;
 
-/* Sets where the team's inbox begins, below the user heap, and its lines behind it. Returns the
- * offset of what follows. */
+/* Places the team's inbox at an offset below the user heap, and its lines after it. Returns the
+ * offset of the end of the lines. */
 int64_t shmemi_team_place_inbox(struct shmemi_team *t, int64_t inbox);
 
-/* The rank of a PE; -1 if it is no member. */
+/* The rank of a PE; -1 if it is not a member. */
 int shmemi_team_rank(const struct shmemi_team *t, int pe);
 
 int32_t *shmemi_team_numbers(size_t n); /* an array for n PEs or ranks */
@@ -93,24 +96,25 @@ SHMEMI_INLINE int shmemi_team_at(const struct shmemi_team *t, uint32_t node, uin
     return t->members[t->first[node] + number];
 }
 
-/* The rank of the i-th member of this node behind this PE, round robin; i 0: this PE. */
+/* The rank of the member that is i members after this PE on this node, round robin. For i = 0 it is
+ * this PE. */
 SHMEMI_INLINE int shmemi_team_neighbour(const struct shmemi_team *t, uint32_t i)
 {
     return t->near[(t->near_rank + i) % t->n_near];
 }
 
-/* The number of the i-th node behind this one, round robin; for i = n_nodes - 1 it is the node
- * before. */
+/* The number of the node that is i nodes after this one, round robin. For i = n_nodes - 1 it is the
+ * node before this one. */
 SHMEMI_INLINE uint32_t shmemi_team_other_node(const struct shmemi_team *t, uint32_t i)
 {
     return (t->node + i) % t->n_nodes;
 }
 
-/* Gives the team of a slot its memory for rounds between nodes, if the slot has such memory; slot
- * -1: the world. */
+/* Sets t->rounds to the memory of a team slot for rounds of reductions between nodes, if the slot
+ * has such memory. Slot -1 means the world team. */
 void shmemi_team_rounds(struct shmemi_team *t, int slot);
 
-/* Fills in the fields that follow from t->n and t->pes. 0, or -1 if there is no memory. */
+/* Fills in the fields that follow from t->n and t->pes. Returns 0, or -1 if there is no memory. */
 int shmemi_team_place(struct shmemi_team *t);
 void shmemi_team_free(struct shmemi_team *t);
 

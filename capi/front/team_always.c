@@ -1,5 +1,5 @@
 /*
- * team_always.c: the teams that are always there: the world, and some parts of the job.
+ * team_always.c: the predefined teams: the world, and some parts of the job.
  *
  * Kernels find a team's slot by the low bits of its handle, so each of these teams has the slot of
  * the same number as its handle. Only SHMEM_TEAM_SHARED has slot 0.
@@ -16,8 +16,8 @@
 
 #include <stdlib.h>
 
-/* Makes the team with a handle of n PEs; it keeps pes. 0, or -1 if there is no memory, or pes is
- * NULL. */
+/* Makes a predefined team of n PEs; the team owns pes. Returns 0, or -1 if there is no memory, or
+ * if pes is NULL. */
 static int add(shmem_team_t team, int32_t *pes, int n)
 {
     struct shmemi_team *t = &shmemi_always[team];
@@ -40,7 +40,7 @@ static int add_node(shmem_team_t team)
     return add(team, pes, (int)s->node_pes);
 }
 
-/* Adds the team of the PEs that have the same place on their node as this PE has on its own. */
+/* Adds the team of the PEs that have the same number on their node as this PE has on its own. */
 static int add_same_place(void)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -61,8 +61,8 @@ static int add_same_place(void)
     return add(SHMEMX_TEAM_SAME_MYPE_NODE, pes, n);
 }
 
-/* Adds the team of the PEs that have this PE's GPU, or of the first PE of each GPU. A PE that is
- * not the first of its GPU has no team of first PEs. */
+/* Adds the team of the PEs that have this PE's GPU, or of the first PE of each GPU. For a PE that
+ * is not the first PE of its GPU the latter team does not exist. */
 static int add_by_gpu(shmem_team_t team)
 {
     const struct shmemi_state *s = &shmemi_state;

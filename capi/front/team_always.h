@@ -1,4 +1,4 @@
-/* team_always.h: makes the teams that are always there, such as the world. */
+/* team_always.h: makes the predefined teams, such as the world. */
 #ifndef SHMEMI_TEAM_ALWAYS_H
 #define SHMEMI_TEAM_ALWAYS_H
 
@@ -6,8 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* shmemi_teams_open makes them at init: 0, or -1 if there is no memory. shmemi_teams_close frees
- * them at finalize, with all teams of the program. */
+/* shmemi_teams_open makes them at init; it returns 0, or -1 if there is no memory.
+ * shmemi_teams_close frees them at finalize, with all teams of the program. */
 int shmemi_teams_open(void);
 void shmemi_teams_close(void);
 

@@ -18,7 +18,8 @@ static struct shmemi_team *teams[MOST_SLOTS];
 static uint32_t generations[MOST_SLOTS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-struct shmemi_team shmemi_always[SHMEMI_FIRST_TEAM_ID]; /* by handle; without PEs: none */
+struct shmemi_team
+    shmemi_always[SHMEMI_FIRST_TEAM_ID]; /* by handle; a team without PEs does not exist */
 
 /* The area of a slot has the inbox, the lines, the scratch memory and the memory of agreements, in
  * this order. */
@@ -63,14 +64,13 @@ bool shmemi_teams_made(void)
 
 /* ------------------------------------------------------------------- handles */
 
-/* The handle of the present team of a slot. */
+/* The handle of the team that is in a slot now. */
 static shmem_team_t handle_of(int slot)
 {
     return (shmem_team_t)((generations[slot] << SHMEMI_TEAM_BITS | (uint32_t)slot) & INT32_MAX);
 }
 
-/* Returns a handle that no earlier team of the slot has had, and that no team that is always there
- * has. */
+/* Returns a handle that no earlier team of the slot has had, and that no predefined team has. */
 shmem_team_t shmemi_team_id_name(const struct shmemi_team *t, const char *call)
 {
     do
@@ -87,8 +87,9 @@ struct shmemi_team *shmemi_team_always(shmem_team_t team)
                : NULL;
 }
 
-/* Ends the program because no team has the handle. known: the slot has had that generation. A
- * handle of another library is a pointer or a small number, which no team of a split has. */
+/* Ends the program because no team has the handle. known: an earlier team of the slot had this
+ * handle. A handle of another library is a pointer or a small number, which is never a handle of a
+ * team that a program made. */
 static SHMEMI_COLD __attribute__((noreturn)) void refuse(shmem_team_t team, bool known,
                                                          const char *call)
 {

@@ -9,20 +9,19 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The first slot that a split takes. Lower ones are for teams that are always there. */
+/* The first slot for teams that a program makes. Lower ones are for predefined teams. */
 enum { SHMEMI_FIRST_TEAM_ID = 7 };
 
-/* The teams that are always there, without the world. One without PEs does not exist. */
+/* The predefined teams, without the world. A team without PEs does not exist. */
 extern struct shmemi_team shmemi_always[SHMEMI_FIRST_TEAM_ID]; /* by handle */
 
-/* The team other than the world that is always there and has this handle; NULL if there is none. */
+/* The predefined team, other than the world, with this handle; NULL if there is none. */
 struct shmemi_team *shmemi_team_always(shmem_team_t team);
 
-/* The team of a handle; NULL for SHMEM_TEAM_INVALID. Ends the program for other handles without a
- * team. */
+/* The team of a handle; NULL for SHMEM_TEAM_INVALID. Ends the program if no team has the handle. */
 struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call);
 
-/* Makes a team of n PEs, which keeps the array pes; NULL if there is no memory. */
+/* Makes a team of n PEs, which owns the array pes; NULL if there is no memory. */
 struct shmemi_team *shmemi_team_new(int32_t *pes, int n, int num_contexts);
 void shmemi_team_drop(struct shmemi_team *t); /* frees a team; NULL: nothing happens */
 
@@ -36,19 +35,19 @@ int shmemi_team_ids_lowest(const uint64_t *bits, int from);
 bool shmemi_team_ids_claim(struct shmemi_team **made, const int *slots, int n);
 void shmemi_team_ids_disclaim(struct shmemi_team **made, const int *slots, int n);
 
-/* Gives a team the memory of its slot, in the internal area and in that of kernels. Returns 0, or
- * -1 if there is no memory. */
+/* Sets the memory that a team uses in its slot, in the internal area and in the memory of kernels.
+ * Returns 0, or -1 if there is no memory. */
 int shmemi_team_id_occupy(struct shmemi_team *t, int slot, const char *call);
 
-/* Returns the handle of a team that has its slot from now on, and makes it known to kernels. */
+/* Returns a new handle for a team that has entered its slot, and publishes the team to kernels. */
 shmem_team_t shmemi_team_id_name(const struct shmemi_team *t, const char *call);
 
-/* Gives back the slot of a team, and drops it. */
+/* Frees the slot of a team, and the team. */
 void shmemi_slot_release(struct shmemi_team *t);
 
-bool shmemi_teams_made(void); /* reports whether the program has any that it made */
+bool shmemi_teams_made(void); /* reports whether any team made by the program exists */
 
-/* At finalize: drops the teams that the program has made. */
+/* At finalize: frees the teams that the program has made. */
 void shmemi_slots_close(void);
 
 #pragma GCC visibility pop

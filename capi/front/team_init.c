@@ -5,10 +5,10 @@
  * proposals to the team init area of the root's heap, and the PE of rank 0 reads them there. Rank 0
  * writes its reply to each PE to that area of the PE's own heap. There are two rounds: the first
  * finds the PEs and a team slot that all have free; the second confirms that each has made its team
- * in that slot. A slot that another thread has taken meanwhile costs two more rounds.
+ * in that slot. If another thread has occupied the slot meanwhile, two more rounds follow.
  *
  * Each area has one proposal of each PE, which the PE overwrites when rank 0 has replied. A word
- * for each PE names the id and the round that its proposal belongs to.
+ * for each PE names the id and the round to which its proposal belongs.
  */
 #include "agree.h"
 #include "below.h"
@@ -35,12 +35,13 @@ struct proposal {
 };
 _Static_assert(sizeof(struct proposal) == 144, "runtime/job/area.teamInitSize has it");
 
-/* The reply of rank 0, and behind it the PEs by rank. */
+/* The reply of rank 0, followed by the PEs of the team by rank. */
 struct reply {
     uint64_t word;
     int32_t verdict;
     int32_t slot;
-    int32_t pes[2], numbers[2]; /* of a refusal: two PEs and their numbers */
+    int32_t pes[2],
+        numbers[2]; /* in a refusal: two PEs that conflict, and the numbers that they passed */
     uint64_t spare[4];
     int32_t list[];
 };
@@ -70,8 +71,8 @@ static size_t rounded(size_t n)
     return (n + SHMEMI_CACHE_LINE - 1) / SHMEMI_CACHE_LINE * SHMEMI_CACHE_LINE;
 }
 
-/* Offsets from the user heap in a team init area: of the word of a PE, the reply, and the proposal
- * of a PE. */
+/* The three functions return offsets from the user heap in a team init area: of the word of a PE,
+ * of the reply, and of the proposal of a PE. */
 static int64_t word_at(int pe)
 {
     return -(int64_t)shmemi_state.team_init_offset + (int64_t)sizeof(uint64_t) * pe;
@@ -88,13 +89,13 @@ static int64_t proposal_at(int pe)
     return reply_at() + (int64_t)rounded(size) + (int64_t)sizeof(struct proposal) * pe;
 }
 
-/* The word that says that a proposal or reply belongs to this id and round. */
+/* The word that marks a proposal or a reply of this id and round. */
 static uint64_t word_of(const struct forming *m)
 {
     return m->id << ROUND_BITS | (m->round & ((1u << ROUND_BITS) - 1));
 }
 
-/* Writes n bytes to a PE, and behind them the word of this round. */
+/* Writes n bytes to a PE, and then the word of this round. */
 static void send_message(const struct forming *m, int pe, int64_t offset, const void *source,
                          size_t n, int64_t word_offset)
 {
@@ -134,7 +135,7 @@ static void read(const struct forming *m, int64_t offset, void *dest, size_t n)
 
 /* ------------------------------------------------------------------- rank 0 */
 
-/* Reports whether the proposal of a PE for this round has come. */
+/* Reports whether the proposal of a PE for this round has arrived. */
 static bool is_here(const struct forming *m, int pe)
 {
     char *base = shmemi_state.peer_base[m->root];
@@ -143,9 +144,9 @@ static bool is_here(const struct forming *m, int pe)
     return shmemi_observe((uint64_t *)(base + word_at(pe))) == word_of(m);
 }
 
-/* How many proposals of this round have come. In the first round it counts all PEs with the id,
- * later only the PEs of the team: others may have been here when another team was made by the same
- * id. */
+/* How many proposals of this round have arrived. In the first round it counts all PEs with the id,
+ * later only the PEs of the team: others may have left a word when another team was made from the
+ * same id. */
 static int count(const struct forming *m)
 {
     int n = 0;
@@ -165,7 +166,7 @@ static void describe_gathering(const void *subject, char *text, size_t size)
              (unsigned long long)m->id);
 }
 
-/* Makes the reply a refusal, with two PEs and what they have proposed. */
+/* Makes the reply a refusal, with two PEs that conflict and the numbers that they have proposed. */
 static void refuse(struct reply *a, int verdict, int one, int one_says, int other, int other_says)
 {
     a->pes[0] = one;
@@ -227,8 +228,8 @@ static void decide(const struct forming *m, struct reply *a)
         a->verdict = NO_SLOT;
 }
 
-/* As rank 0: waits for the proposals of all members in this round, and sends each the reply. False:
- * a PE was lost. */
+/* What rank 0 does in a round: waits for the proposals of all members, and sends the reply to each.
+ * False: a PE was lost. */
 static bool gather_and_reply(const struct forming *m, struct reply *a)
 {
     const int64_t behind = (int64_t)sizeof a->word;
@@ -241,12 +242,13 @@ static bool gather_and_reply(const struct forming *m, struct reply *a)
     while (count(m) < m->n) {
         if (!shmemi_wait_step(&w))
             return false;
-        /* count may post a get, which waits, too: a thread polls the network in one wait only. */
+        /* count may post a get, which waits, too, and only one wait of a thread may poll the
+         * network. */
         shmemi_wait_over(&w);
     }
     decide(m, a);
     memcpy(a->list, m->list, list);
-    bool known = a->verdict == GOOD || m->round > 1; /* whether the PEs are known */
+    bool known = a->verdict == GOOD || m->round > 1; /* rank 0 knows the PEs of the team */
     for (int i = 0; i < (known ? m->n : (int)shmemi_state.n_pes); i++)
         if (known || is_here(m, i))
             send_message(m, known ? m->list[i] : i, reply_at() + behind, (char *)a + behind,
@@ -322,8 +324,8 @@ static void complain(const struct forming *m, const struct reply *a)
     }
 }
 
-/* Leaves a team that rank 0 has refused: sets this PE's word at the root to another round and
- * clears the reply here, so that the same id may be used again. */
+/* Cleans up after a team that rank 0 has refused: sets this PE's word at the root to another round
+ * and clears the reply here, so that the same id may be used again. */
 static void leave(struct forming *m, struct proposal *p)
 {
     int me = shmemi_state.my_pe;
@@ -348,7 +350,8 @@ static int64_t make(const struct forming *m, const struct reply *a, int num_cont
     return shmemi_team_id_occupy(*t, slot, m->call) == 0 ? MEMORY | CLAIMED : CLAIMED;
 }
 
-/* Makes the team, in as many rounds as it takes. 0, or -1 after a message or a loss. */
+/* Makes the team, in as many rounds as necessary. Returns 0, or -1 after it has printed an error or
+ * a PE was lost. */
 static int join(struct forming *m, struct reply *own, int num_contexts, shmem_team_t *new_team)
 {
     for (;;) {
@@ -389,8 +392,8 @@ int shmemi_team_uniqueid(uint64_t *id, const char *call)
     return 0;
 }
 
-/* Checks the arguments, and makes the team; a mutex keeps other threads of this PE from its words
- * in the areas. */
+/* Checks the arguments, and makes the team; a mutex excludes other threads of this PE, which would
+ * use the same words in the areas. */
 int shmemi_team_init(uint64_t id, int n, int rank, int num_contexts, shmem_team_t *new_team,
                      const char *call)
 {

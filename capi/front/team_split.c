@@ -1,10 +1,10 @@
 /*
  * team_split.c: teams that are split from others.
  *
- * A new team needs the same slot at all of its PEs, so the PEs of the parent agree on one: they AND
- * their sets of free slots. Teams of one split have no PE in common and share a slot. Before the
- * first message all members have cleared the slot's words; after the last one no message is under
- * way, since each one is awaited by the call that it belongs to.
+ * A new team needs the same slot at all of its PEs, so the PEs of the parent agree on one: they
+ * combine their sets of free slots by a bitwise and. Teams of one split have no PE in common and
+ * share a slot. Before the first message all members have cleared the slot's words; after the last
+ * one no message is under way, since each message is awaited by the call to which it belongs.
  */
 #include "team_split.h"
 
@@ -31,10 +31,10 @@ struct plan {
     bool member;
 };
 
-/* What each PE of the parent contributes to the agreement, and the result. */
+/* What each PE of the parent contributes to the agreement on a slot, and its result. */
 struct vote {
     uint64_t free[SHMEMI_MOST_SLOTS / 64];
-    int64_t ok; /* flags that all have set */
+    int64_t ok; /* flags that all PEs have set */
     /* The minimum of each argument that has to be equal, and of its negative. */
     int64_t least[3], most[3];
 };
@@ -71,7 +71,7 @@ static struct shmemi_team *build(const struct shmemi_team *parent, const struct 
     return pes == NULL ? NULL : shmemi_team_new(pes, p->size, p->num_contexts);
 }
 
-/* Ends the job if the PEs have passed different arguments. */
+/* Ends the job if the PEs of the parent have passed different arguments. */
 static void check_same(const struct vote *all, const struct argument *args, const char *call)
 {
     char remedy[96];
@@ -89,8 +89,9 @@ enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
 
 /*
  * Agrees on slots for the teams in made, and enters the teams there. Returns GOOD, or a set without
- * CLAIMED: another thread took a slot, try again; without MEMORY: give up. The same on every PE. No
- * lock is held while PEs wait for each other, so that threads may split several teams at once.
+ * CLAIMED: another thread has occupied a slot, so that the caller tries again; without MEMORY: it
+ * fails. The result is the same on every PE. No lock is locked while PEs wait for each other, so
+ * that threads may split several teams at once.
  */
 static int64_t settle(struct shmemi_team *parent, struct shmemi_team **made, int n, int64_t state,
                       const struct argument *args, int *slots, const char *call)
@@ -125,7 +126,7 @@ static int64_t settle(struct shmemi_team *parent, struct shmemi_team **made, int
 }
 
 /* Makes n teams (up to two) of a parent; all PEs of the parent call it together. args: three
- * arguments that have to be equal on all. 0 on every PE, or -1 on every PE. */
+ * arguments that have to be equal on all PEs. Returns 0 on every PE, or -1 on every PE. */
 static int split(struct shmemi_team *parent, const struct plan *plans, int n,
                  const struct argument *args, shmem_team_t **handles, const char *call)
 {
@@ -176,9 +177,9 @@ static void need(const void *p, const char *what, const char *call)
         shmemi_abort(call, "pass the address of a shmem_team_t", "%s is NULL", what);
 }
 
-/* shmem_team_split_strided, or, with each, shmemi_team_split_each, in which every PE passes the
- * numbers of its own team: a PE whose numbers are invalid still takes part in the collective
- * call. */
+/* Serves shmem_team_split_strided and, if `each` is set, shmemi_team_split_each, in which every PE
+ * passes start, stride and size of its own team. A PE whose arguments are invalid still takes part
+ * in the collective call. */
 static int split_strided(shmem_team_t parent_team, struct plan p, bool each, shmem_team_t *new_team,
                          const char *call)
 {
@@ -253,7 +254,7 @@ void shmemi_team_destroy(shmem_team_t team, const char *call)
                      (int)team);
     bool completed = false;
     shmemi_ctx_end_team(team, call);
-    /* A team with lost PEs is freed all the same. */
+    /* A team with lost PEs is freed as well. */
     if (shmemi_collective_begin(t, call)) {
         shmemi_sync_members(t, call);
         completed = shmemi_collective_end();

@@ -123,7 +123,7 @@ var nodeDefects = []defect{
 	},
 	{
 		id: "node/pe-beyond-the-steps", file: "capi/front/lines.c",
-		was:  "        take(&e, acc, await_one(&e, beyond, SHMEMI_LINE_GIVEN));",
+		was:  "        combine_with(&e, acc, await_one(&e, beyond, SHMEMI_LINE_GIVEN));",
 		is:   "        (void)await_one(&e, beyond, SHMEMI_LINE_GIVEN);",
 		user: "a sum of 11 PEs on a node is without the last one's",
 		by:   program("steps", "node-19"), says: `shmem_long_sum_reduce: PE \d+: (11|13|17|19) PEs, round \d: the sum is`,
@@ -137,7 +137,7 @@ var nodeDefects = []defect{
 	},
 	{
 		id: "node/block-beyond-the-steps", file: "capi/front/lines.c",
-		was:  "        take_parts(&e, SHMEMI_LINE_GIVEN, given);\n",
+		was:  "        copy_from_line(&e, SHMEMI_LINE_GIVEN, given);\n",
 		is:   "        (void)given;\n",
 		user: "fcollect of 11 PEs on a node leaves out the last one's block",
 		by:   program("steps", "node-19"), says: `shmem_long_f?collect: PE \d+: (11|13|17|19) PEs`,
@@ -221,7 +221,7 @@ var nodeDefects = []defect{
 	},
 	{
 		id: "node/record-under-its-old-mark", file: "capi/front/agree.c",
-		was:  "    shmemi_fence_stores(); /* no PE may take the new contribution for the old agreement's */\n",
+		was:  "    shmemi_fence_stores(); /* no PE may mistake the new contribution for one to the old agreement */\n",
 		is:   "",
 		user: "on aarch64, survivors may read the contribution to one agreement under the stamp of an older one",
 		by:   unit("./tests/front", "^TestRecord$"), says: `begins with __atomic_store_8, memcpy,`,
