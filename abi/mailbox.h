@@ -171,7 +171,7 @@ static inline struct shmemi_mail_search shmemi_mail_find(char *box, uint64_t hea
     return s;
 }
 
-static inline void shmemi_mail_take(struct shmemi_mail *m)
+static inline void shmemi_mail_remove(struct shmemi_mail *m)
 {
     __atomic_store_n(&m->mark, m->mark | SHMEMI_MAIL_TAKEN, __ATOMIC_RELAXED);
 }

@@ -25,7 +25,7 @@ struct error {
 
 static _Thread_local struct error last;
 
-/* The losses that this thread knows, in the job with that number. */
+/* What this thread has been informed of about lost PEs, in the job with the number `job`. */
 static _Thread_local struct {
     uint32_t job;
     uint32_t ended[SHMEMI_ANY_KINDS]; /* how many of state.losses, from the first, have ended a wait
@@ -48,7 +48,7 @@ void shmemi_failure_open(void)
     jobs++;
 }
 
-/* Clears what this thread knows of losses if that is of an earlier job. */
+/* Resets this thread's record of losses if it is about an earlier job. */
 static void refresh(void)
 {
     if (mine.job == jobs)
@@ -59,7 +59,7 @@ static void refresh(void)
     memset(mine.ended, 0, sizeof mine.ended);
 }
 
-/* The first n losses of the job end no wait of this thread any more. */
+/* Marks the first n losses of the job so that they end no further wait of this thread. */
 static void end_no_wait(uint32_t n)
 {
     refresh();
@@ -78,7 +78,8 @@ static void fail(int code, int pe, const char *call, const char *what)
         if (mine.broken)
             return;
         /* A quiet within a call may fail for an earlier operation to a PE that takes no part in it.
-         * The quiet has waited for the others, and they wait for this PE. */
+         * That does not break the call: the quiet has waited for the operations to its members, and
+         * they wait for this PE. */
         mine.broken = pe < 0 || shmemi_team_rank(mine.team, pe) >= 0;
     }
     last.code = code;
@@ -118,7 +119,7 @@ void shmemi_fail_message(int pe, const char *what, const char *call)
 }
 
 /* Waits until the PE is known to be lost, which explains the failure best; if it is not lost within
- * that time, reports what the core says. */
+ * that time, reports the error of the core. */
 void shmemi_net_failed(int pe, const char *call)
 {
     char text[400] = "", named[440];
@@ -156,7 +157,7 @@ void shmemi_mute(bool on)
     mine.mute = on;
 }
 
-void shmemi_heard(const struct shmemi_team *all, const struct shmemi_team *left)
+void shmemi_acknowledge_losses(const struct shmemi_team *all, const struct shmemi_team *left)
 {
     uint32_t n = 0;
     for (; n < shmemi_observe(&shmemi_state.n_lost); n++) {
@@ -169,7 +170,7 @@ void shmemi_heard(const struct shmemi_team *all, const struct shmemi_team *left)
 
 /* Returns the next loss that has not ended a wait of this kind of the thread, or any lost member of
  * its collective call. */
-int shmemi_breaks(enum shmemi_whom whom)
+int shmemi_ending_loss(enum shmemi_whom whom)
 {
     refresh();
     switch (whom) {

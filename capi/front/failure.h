@@ -7,10 +7,10 @@
  *
  * A wait for memory may be for any PE's store, so each loss ends one such wait of each thread; the
  * next wait goes on, for it may be for a survivor. It does not matter which call found the loss
- * first: most programs do not check for an error after a put, and the wait behind it would never
- * end. For the same reason a loss that has ended a wait on memory still ends a receive, and the
- * other way round (enum shmemi_whom). A collective call ends when a PE of its team is lost; later
- * collective calls of that team fail at once.
+ * first: most programs do not check for an error after a put, and a wait that follows it would
+ * never end. For the same reason a loss that has ended a wait on memory still ends a receive, and
+ * the other way round (enum shmemi_whom). A collective call ends when a PE of its team is lost;
+ * later collective calls of that team fail immediately.
  */
 #ifndef SHMEMI_FAILURE_H
 #define SHMEMI_FAILURE_H
@@ -61,23 +61,23 @@ SHMEMI_INLINE bool shmemi_refuse_lost(int pe, const char *call)
  * caller checks for losses itself. */
 void shmemi_mute(bool on);
 
-/* Marks the losses of PEs that are members of `all` and not of `left` as known to the thread: they
- * end none of its waits, and fail none of its calls, any more. */
-void shmemi_heard(const struct shmemi_team *all, const struct shmemi_team *left);
+/* Marks the losses of PEs that are members of `all` and not of `left` as known to the thread: from
+ * now on they end none of its waits and fail none of its calls. */
+void shmemi_acknowledge_losses(const struct shmemi_team *all, const struct shmemi_team *left);
 
 /* Ends the job, or fails the call, because the core could not serve an operation for PE pe, or for
- * several: -1. The caller holds no lock. */
+ * several PEs if pe is -1. The calling thread must not have the network lock. */
 void shmemi_net_failed(int pe, const char *call);
 
-/* The PE whose loss ends a wait of this kind now, or -1. A loss that this returns ends no other
- * wait of that kind: the caller fails the call. */
-int shmemi_breaks(enum shmemi_whom whom);
+/* The PE whose loss ends this thread's present wait of this kind, or -1. The caller then fails its
+ * call, and the same loss ends no later wait of that kind. */
+int shmemi_ending_loss(enum shmemi_whom whom);
 
 /*
- * Stand around a collective call of a team, and may be nested; the outermost reports a loss once.
- * begin returns false if a PE of the team is lost: the call has failed, and the caller does not
- * call end. A thread whose call is broken by a loss sends no more messages: their receivers would
- * believe that the awaited data is there.
+ * Every collective call of a team begins with _begin and ends with _end. They may be nested; the
+ * outermost pair reports a loss once. _begin returns false if a PE of the team is lost: then the
+ * call has failed, and the caller does not call _end. A thread whose call is broken by a loss sends
+ * no more messages: their receivers would conclude that the awaited data has arrived.
  */
 bool shmemi_collective_begin(const struct shmemi_team *t, const char *call);
 /* Ends what shmemi_collective_begin began. False: a PE was lost meanwhile, and the results of the
@@ -85,7 +85,9 @@ bool shmemi_collective_begin(const struct shmemi_team *t, const char *call);
 bool shmemi_collective_end(void);
 bool shmemi_thread_unbroken(void);
 
-/* Reports whether no loss has broken the collective call that this thread is in. */
+/* Reports whether no loss of a PE has broken the collective call that this thread is in. After a
+ * loss the steps of such a call send and receive nothing more, because a message would announce
+ * data that is not there. */
 SHMEMI_INLINE bool shmemi_collective_unbroken(void)
 {
     return SHMEMI_LIKELY(!shmemi_some_lost()) || shmemi_thread_unbroken();

@@ -1,14 +1,14 @@
 /*
- * mail.h: two-sided messages: what their senders (send.h) and receivers (receive.h) share, beside
- * the mailboxes (abi/mailbox.h).
+ * mail.h: two-sided messages: what their senders (send.h) and receivers (receive.h) share, in
+ * addition to the mailboxes (abi/mailbox.h).
  *
  * A sender writes a record to its mailbox at the receiver. The record of a short message has its
- * bytes, and goes as the library's own messages do: by stores on the node, else by one message of
- * the engine whose signal is the record's mark. The record of a longer message is a request to
- * send. A receiver that takes it reads the bytes itself if they are in symmetric memory; otherwise
- * its reply says where the sender is to write them: to the receiver's buffer if that is symmetric,
- * else part by part to a landing, a piece of the receiver's internal area from which it copies
- * them.
+ * bytes. It is written like the library's own messages: by stores on the node, else by one message
+ * of the engine whose signal is the record's mark. The record of a longer message is a request to
+ * send. The receiver that accepts the message reads the bytes itself if they are in symmetric
+ * memory. Otherwise its reply tells the sender where to write them: to the receiver's buffer if
+ * that is symmetric, else part by part to a landing, a bounce buffer in the receiver's internal
+ * area from which the receiver copies them.
  *
  * Any thread may send and receive. The receivers of a PE share one lock; senders share no lock for
  * short messages.
@@ -21,7 +21,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The next three return offsets from the user heap, the same on every PE. */
+/* The next three functions return offsets from the user heap, the same on every PE. */
 
 /* The word of a sender in which PE receiver counts the bytes of its mailbox that are free again. */
 SHMEMI_INLINE int64_t shmemi_mail_credit(int receiver)
@@ -52,7 +52,7 @@ SHMEMI_INLINE void *shmemi_mail_here(int64_t offset)
 }
 
 /* Writes n bytes to the internal area of a PE, and then the word at mark_at. source may be reused
- * at once: n is at most what a message of the engine holds. */
+ * at once: n is at most the size of a message of the engine, which copies it. */
 void shmemi_mail_store(int pe, int64_t offset, const void *source, size_t n, int64_t mark_at,
                        uint64_t mark, const char *call);
 /* Applies an operation without a result to a word of the internal area of a PE. */

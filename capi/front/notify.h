@@ -10,7 +10,8 @@ void shmemi_wake(struct shmemi_ctl *ctl);
 
 /*
  * Wakes the threads that sleep on a control page until memory changes. To be called after each
- * store that they may wait for: the cheap side of their membarrier (order.h, sleep.c).
+ * store that they may wait for: it needs no fence, because the sleeper runs a membarrier (order.h,
+ * sleep.c).
  */
 SHMEMI_INLINE void shmemi_notify_at(struct shmemi_ctl *ctl)
 {

@@ -1,34 +1,35 @@
 /*
  * processor.c: yielding the processor in a wait.
  *
- * A PE that has a processor of its own, by the sets to which the PEs are bound, spins and yields
- * now and then. The kernel may still run another thread there: one of another program, or another
- * PE, since PEs that are not bound can share one processor while another is idle. A thread learns
- * it by a yield that let another thread run, which the kernel counts as an involuntary switch. From
- * then on it yields each time it polls.
+ * A PE that has a processor of its own, by the sets of processors to which the PEs are bound, spins
+ * in a wait and yields now and then. The kernel may still run another thread there: one of another
+ * program, or another PE, since PEs that are not bound can share one processor while another is
+ * idle. A thread detects that by a yield that let another thread run, which the kernel counts as an
+ * involuntary switch. From then on it yields each time it polls.
  *
  * 31 and 32 PEs on 32 processors shared processors for whole seconds, and a barrier took 14 to 120
  * us instead of 2 (Xeon, Linux 6.18): a thread that has just run does not move to an idle
- * processor, and one that wakes among so many busy processors searches for none. The same holds for
- * 64 PEs, of which three shared some processors and one was alone on others. So a thread that
- * shares its processor for long moves by itself. Each PE publishes the processor of its waiting
- * thread; a thread that moves chooses the processor with the fewest. It keeps its set of
- * processors. The kernel moves threads, too, so each yield publishes the processor anew: PEs that
- * chose by old places stayed badly spread for 50 ms. The kernel moves computing threads away from
- * each other while others sleep, so short sleeps are no reason to check again soon.
+ * processor, and a thread that wakes while nearly all processors are busy does not search for an
+ * idle one. The same holds for 64 PEs, of which three shared some processors and one was alone on
+ * others. So a thread that shares its processor for long moves by itself. Each PE publishes the
+ * processor of its waiting thread; a thread that moves chooses the processor with the fewest PEs.
+ * Its affinity stays the same. The kernel moves threads, too, so each yield publishes the processor
+ * again: PEs that chose by old data stayed badly distributed for 50 ms. The kernel moves computing
+ * threads away from each other while others sleep, so short sleeps are no reason to check again
+ * soon.
  *
- * sched_yield puts a thread behind all others, and a thread that computes keeps its slice of 3 ms
- * before it gives way, even to one that was woken. Beside six computing threads on two processors,
- * eight PEs with 3 s of work took 86 s. Since Linux 6.12 a thread may have slices of its own
- * length, and the scheduler prefers one with shorter slices: then it was 12 s. Threads with short
- * slices are switched more often, which took up to a twentieth of their throughput where two shared
- * a processor. So a thread gets short slices only after one yield of half a millisecond.
+ * sched_yield puts a thread at the end of the queue, and a thread that computes runs for its slice
+ * of 3 ms before another one runs, even one that was woken. Beside six computing threads on two
+ * processors, eight PEs with 3 s of work took 86 s. Since Linux 6.12 a thread may have slices of
+ * its own length, and the scheduler prefers threads with shorter slices: then it took 12 s. Threads
+ * with short slices are switched more often, which took up to a twentieth of their throughput where
+ * two shared a processor. So a thread gets short slices only after one yield of half a millisecond.
  *
  * It goes back to its usual slices after many yields without a long one. A yield costs a thread
  * what is left of its slice, so beside PEs with slices of 2.8 ms one with .1 ms is chosen up to 28
- * times before one of them. Each long yield in a run had left one more PE with short slices for
- * good: of 64 PEs on 32 processors 27 to 58 had them, and a barrier took 16 to 50 us. It takes 6 if
- * all have the same.
+ * times before one of them. When threads did not go back, each long yield left one more PE with
+ * short slices: of 64 PEs on 32 processors 27 to 58 had them, and a barrier took 16 to 50 us. It
+ * takes 6 if all have the same.
  */
 #define _GNU_SOURCE
 #include "processor.h"
@@ -40,17 +41,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A yield that takes this long gives the thread short slices, of this length. */
+/* After a yield that takes LONG_YIELD_NS a thread gets short slices, of SLICE_NS. */
 #define LONG_YIELD_NS 500000u
 #define SLICE_NS 100000u
 
-/* After so many quick yields a thread has its usual slices again. They take .3 to 1 ms if all PEs
- * yield. Beside a thread that computes there are no more than some 100 between two long ones, at
- * the slowest tick of the kernel, 10 ms. */
+/* After this many quick yields in a row a thread gets its usual slices back. They take .3 to 1 ms
+ * if all PEs yield. Beside a thread that computes there are no more than some 100 between two long
+ * ones, at the slowest tick of the kernel, 10 ms. */
 #define QUICK_YIELDS 1000
 
-/* After a yield that let another thread run, the processor counts as shared until so many yields in
- * a row let none run. */
+/* After a yield that let another thread run, the processor counts as shared until this many yields
+ * in a row have let no other thread run. */
 #define QUIET_YIELDS 64
 
 /* A thread that has shared its processor for MOVE_FIRST_NS searches for another one, and then waits
@@ -59,16 +60,17 @@
 #define MOVE_FIRST_NS 200000u
 #define MOVE_LAST_NS 16000000u
 
-/* A thread moves only after so many quick yields in a row. Beside six computing threads on two
- * processors, eight PEs that moved at any time took two to three times as long for a barrier. */
+/* A thread moves to another processor only after this many quick yields in a row. Beside six
+ * computing threads on two processors, eight PEs that moved at any time took two to three times as
+ * long for a barrier. */
 #define MOVE_YIELDS 200
 
 static _Thread_local struct {
-    uint32_t brief;       /* quick yields until it has its usual slices again; 0: it has them */
+    uint32_t brief; /* quick yields until the thread gets its usual slices back; 0: it has them */
     uint64_t usual_slice; /* the slice that the thread had before short ones */
-    uint32_t loud;        /* yields without a switch until it counts as unshared; 0: it is */
-    uint64_t since;       /* when it began to share its processor, or last searched */
-    uint64_t patience;    /* the time from then to the next search */
+    uint32_t loud;  /* yields without a switch until its processor counts as unshared; 0: it does */
+    uint64_t since; /* when it began to share its processor, or last searched */
+    uint64_t patience; /* the time from `since` to the next search */
 } mine;
 
 bool shmemi_processor_is_shared(void)
@@ -90,15 +92,15 @@ struct attributes {
     uint32_t clamp_most;
 };
 
-/* Reads the thread's scheduling attributes. False: it is not of the normal class. A kernel that
- * does not report the slice sets 0. */
+/* Reads the thread's scheduling attributes. False: its scheduling class is not the normal one. A
+ * kernel that does not report the slice sets 0. */
 static bool read_slice(struct attributes *a)
 {
     *a = (struct attributes){.size = sizeof *a};
     return syscall(SYS_sched_getattr, 0, a, sizeof *a, 0) == 0 && a->policy == SCHED_OTHER;
 }
 
-/* Gives the thread short slices, if the kernel lets it choose. */
+/* Sets short slices for this thread, if the kernel lets it choose. */
 static void shorten_slices(void)
 {
     struct attributes a;
@@ -110,7 +112,7 @@ static void shorten_slices(void)
         mine.usual_slice = usual;
 }
 
-/* Gives the thread its usual slices back, unless the program has set others meanwhile. */
+/* Restores the thread's usual slices, unless the program has set others meanwhile. */
 static void restore_slices(void)
 {
     struct attributes a;
@@ -128,8 +130,9 @@ static long switches(void)
     return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nivcsw : 0;
 }
 
-/* Publishes a processor as this thread's in the PE's control page. */
-static void show(int cpu)
+/* Writes the number of the processor on which this thread runs to the PE's control page, where the
+ * other PEs of the node read it. */
+static void publish(int cpu)
 {
     uint32_t *shown = &shmemi_my_ctl()->processor;
     if (cpu >= 0 && shmemi_read_once(shown) != (uint32_t)cpu + 1)
@@ -138,7 +141,7 @@ static void show(int cpu)
 
 void shmemi_processor_publish(void)
 {
-    show(sched_getcpu());
+    publish(sched_getcpu());
 }
 
 void shmemi_processor_slept(void)
@@ -148,7 +151,8 @@ void shmemi_processor_slept(void)
         mine.since = 0;
 }
 
-/* Gives the thread short slices after a long yield, and its usual ones after many quick yields. */
+/* Sets short slices for this thread after a long yield, and its usual ones after many quick yields.
+ */
 static void choose_slice(bool long_yield)
 {
     if (long_yield) {
@@ -202,7 +206,7 @@ static void move(void)
     }
     if (on[best] + 1 >= on[mine_is])
         return;
-    show(best); /* published before others search */
+    publish(best); /* published before the move, for threads that search meanwhile */
     CPU_ZERO(&one);
     CPU_SET(best, &one);
     bool moved = sched_setaffinity(0, sizeof one, &one) == 0;
@@ -213,9 +217,9 @@ static void move(void)
         shmemi_count(&shmemi_state.live->effort.moves, 1);
 }
 
-/* Searches for a better processor if this thread has shared its own for long enough. Beside a
- * computing thread it stays: it does not know where such threads run, and a move puts it behind
- * those of the other processor. */
+/* Searches for a better processor if this thread has shared its own for long enough. If it shares
+ * with a computing thread it does not move: the PEs do not know where such threads run, and on the
+ * other processor it could have to wait for one, too. */
 static void move_when_due(uint64_t now)
 {
     if (!shmemi_state.moves || mine.brief > QUICK_YIELDS - MOVE_YIELDS)
@@ -230,7 +234,7 @@ static void move_when_due(uint64_t now)
     }
 }
 
-/* If the PEs are no more than the processors, the count of involuntary switches shows whether the
+/* If there are not more PEs than processors, the count of involuntary switches shows whether the
  * yield let another thread run. */
 void shmemi_yield(void)
 {

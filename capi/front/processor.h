@@ -10,11 +10,11 @@
  * because its last yields let one run. */
 bool shmemi_processor_is_shared(void);
 
-/* Shows the other PEs of this node which processor this thread runs on. */
+/* Publishes on which processor this thread runs, for the other PEs of this node. */
 void shmemi_processor_publish(void);
 
-/* To be called when the thread has slept: after a long sleep it may be on another processor, which
- * others use. */
+/* To be called when the thread has slept: after a long sleep it may run on another processor, which
+ * other PEs use. */
 void shmemi_processor_slept(void);
 
 /* sched_yield, for a thread that waits. */

@@ -18,8 +18,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* How far this PE has read the mailbox of a sender: bytes that are free again, and how many of
- * these the sender has been told of. */
+/* How far this PE has read the mailbox of a sender: how many bytes are free again, and how many of
+ * these were returned to the sender as credit. */
 struct incoming {
     uint64_t head, returned;
 };
@@ -28,16 +28,17 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct incoming *incoming; /* by sender */
 static uint32_t first;            /* the sender at which the next search begins: round robin */
 
-/* The landings: buffers of the internal area to which senders write parts of long messages, each
- * for one message at a time. */
+/* The landings: bounce buffers in the internal area to which senders write parts of long messages,
+ * each for one message at a time. */
 static struct {
     uint32_t used;   /* a bit for each landing */
-    uint64_t number; /* the last value that a signal word of any landing was to get; both atomic */
+    uint64_t number; /* the last value that was assigned to a signal word of any landing; both are
+                        atomic */
 } landed;
 
 /* The signal words of a landing, in one cache line. */
 struct words {
-    uint64_t there[2]; /* the number of the part that has come, for each half */
+    uint64_t there[2]; /* the number of the part that has arrived, for each half */
     uint64_t unused[6];
 };
 _Static_assert(sizeof(struct words) == SHMEMI_CACHE_LINE, "as the area has them");
@@ -59,7 +60,7 @@ void shmemi_receive_close(void)
 
 enum outcome { NOTHING, RECEIVED, TOO_SHORT };
 
-/* A receive call, and the message that it has found. */
+/* A receive call, and the message that it has accepted. */
 struct receipt {
     char *buf;
     size_t capacity;
@@ -69,16 +70,16 @@ struct receipt {
     enum outcome outcome;
     int from, with; /* the message's sender and tag */
     uint64_t size, credit;
-    uint32_t send; /* the sender's entry of a long message */
+    uint32_t send; /* the entry of a long message in the sender's table */
     bool is_long;
     struct shmemi_mail_request request;
-    uint32_t others; /* messages that the last search has passed over */
+    uint32_t others; /* messages that the last search has skipped */
 };
 
 /* ------------------------------------------------------------------- the search */
 
-/* Takes the first message of PE pe whose tag the call accepts: copies a short one to the buffer.
- * False: there is none. The caller holds lock. */
+/* Searches the mailbox of PE pe for the first message whose tag the call accepts. Removes it, and
+ * copies a short one to the buffer. False: there is none. The caller has acquired `lock`. */
 static bool find_from(struct receipt *r, int pe)
 {
     uint32_t ring = shmemi_state.mailbox_size;
@@ -106,7 +107,7 @@ static bool find_from(struct receipt *r, int pe)
     } else if (r->size > 0) {
         shmemi_move(r->buf, m->bytes, r->size, r->call);
     }
-    shmemi_mail_take(m);
+    shmemi_mail_remove(m);
     in->head = shmemi_mail_release(box, in->head, ring);
     if (shmemi_mail_worth(in->head - in->returned, ring)) {
         r->credit = in->head - in->returned;
@@ -116,15 +117,15 @@ static bool find_from(struct receipt *r, int pe)
     return true;
 }
 
-/* Takes the first message of any sender whose tag the call accepts, round robin behind the sender
- * served last. The caller holds lock. */
+/* Does the same for the mailboxes of all senders, round robin, beginning after the sender that was
+ * served last. The caller has acquired `lock`. */
 static bool find_from_any(struct receipt *r)
 {
     uint32_t n = shmemi_state.n_pes;
     const uint64_t *active = shmemi_mail_here(-(int64_t)shmemi_state.active_offset);
     for (uint32_t k = 0, pe = first; k < n; k++, pe = pe + 1 < n ? pe + 1 : 0) {
         uint64_t bits = shmemi_read_once(&active[pe / 64]) >> (pe % 64);
-        if (bits == 0) { /* no later PE of this word has ever sent */
+        if (bits == 0) { /* no later PE in this word has ever sent a message */
             uint32_t skip = 63 - pe % 64;
             if (pe + skip >= n)
                 skip = n - 1 - pe;
@@ -138,8 +139,7 @@ static bool find_from_any(struct receipt *r)
     return false;
 }
 
-/* Searches the mailboxes for a message that the call accepts; the ready function of a receive's
- * wait. */
+/* Searches the mailboxes for a message that the call accepts; the condition of a receive's wait. */
 static bool find(void *subject)
 {
     struct receipt *r = subject;
@@ -156,9 +156,9 @@ static bool find(void *subject)
 struct writing {
     struct receipt *r;
     int landing;
-    bool lands; /* through a landing; else straight to the buffer */
+    bool lands; /* through a landing (a bounce buffer); else directly to the program's buffer */
     uint64_t part, number;
-    uint64_t k; /* the part that is awaited */
+    uint64_t k; /* the part for which this PE waits */
 };
 
 static void describe_bytes(const void *subject, char *text, size_t size)
@@ -170,16 +170,16 @@ static void describe_bytes(const void *subject, char *text, size_t size)
              w->k * w->part, r->size, r->with, r->from);
 }
 
-/* Waits until ready(w), which does not depend on the program of this PE. False: the sender is
- * lost. */
+/* Waits until ready(w), without the time limit of the thread: only the library of the sender has to
+ * act. False: the sender is lost. */
 static bool await(struct writing *w, bool (*ready)(void *))
 {
     struct shmemi_send_wait how = {ready, describe_bytes, w, w->r->from, false, w->r->call};
     return shmemi_send_await(&how);
 }
 
-/* Claims a free landing buffer. */
-static bool take_landing(void *subject)
+/* Claims a free landing: a bounce buffer to which the sender writes parts of a long message. */
+static bool claim_landing(void *subject)
 {
     struct writing *w = subject;
     for (int i = 0; i < SHMEMI_LANDINGS; i++)
@@ -190,25 +190,28 @@ static bool take_landing(void *subject)
     return false;
 }
 
-static void leave_landing(int l)
+static void release_landing(int l)
 {
     shmemi_release_bits(&landed.used, 1u << l);
     shmemi_notify(shmemi_state.my_pe); /* another thread may wait for it */
 }
 
-/* The offset of a landing's signal words, and of its memory. */
+/* The offset of the signal words of landing l, the l-th bounce buffer for long messages. The sender
+ * sets a word when it has written a part. */
 static int64_t words_of(int l)
 {
     return (int64_t)sizeof(struct words) * l - (int64_t)shmemi_state.landings_offset;
 }
 
-/* The offset of a landing's buffer. */
+/* The offset of the buffer of landing l, the l-th bounce buffer for long messages. The buffers come
+ * after the signal words of all landings. */
 static int64_t memory_of(int l)
 {
     return words_of(SHMEMI_LANDINGS) + (int64_t)SHMEMI_LANDING_BYTES * l;
 }
 
-/* Writes a reply to the sender of a long message: the number last, which the sender polls. */
+/* Writes a reply to the sender of a long message: the number is written last, because the sender
+ * polls it. */
 static void send_reply(const struct receipt *r, struct shmemi_mail_clear *c)
 {
     int64_t at = shmemi_mail_reply(r->send, c->number);
@@ -237,22 +240,23 @@ static bool read_bytes(struct receipt *r)
     return true;
 }
 
-/* The bytes of part k. */
+/* The number of bytes of part k. */
 static uint64_t bytes_of(const struct writing *w, uint64_t k)
 {
     uint64_t rest = w->r->size - k * w->part;
     return rest < w->part ? rest : w->part;
 }
 
-/* Where the sender is to write part k: half of the landing, or the buffer. */
+/* Where the sender is to write part k: a half of the landing (a bounce buffer), or the program's
+ * buffer. */
 static int64_t dest_of(const struct writing *w, uint64_t k)
 {
     return w->lands ? memory_of(w->landing) + (int64_t)(k & 1) * (SHMEMI_LANDING_BYTES / 2)
                     : shmemi_offset(w->r->buf);
 }
 
-/* Requests part k of a long message: the sender puts it into half of a landing buffer, or directly
- * into the receiver's buffer, and then sets the signal. */
+/* Requests part k of a long message from its sender, which puts it into a half of a landing (a
+ * bounce buffer), or directly into the receiver's buffer, and then sets the signal. */
 static void request_part(const struct writing *w, uint64_t k)
 {
     struct shmemi_mail_clear c = {.number = w->r->request.number + k,
@@ -265,16 +269,16 @@ static void request_part(const struct writing *w, uint64_t k)
 }
 
 /* Reports whether the sender has written part k. */
-static bool part_is_there(void *subject)
+static bool part_has_arrived(void *subject)
 {
     const struct writing *w = subject;
     const struct words *words = shmemi_mail_here(words_of(w->landing));
     return shmemi_observe(&words->there[w->k & 1]) == w->number + w->k;
 }
 
-/* Has the sender write all parts, two of which are under way at a time, and copies them from the
+/* Requests all parts from the sender, two at a time, waits for each, and copies it from the
  * landing. False: the sender is lost. */
-static bool have_written(struct writing *w)
+static bool receive_parts(struct writing *w)
 {
     struct receipt *r = w->r;
     uint64_t parts = (r->size + w->part - 1) / w->part;
@@ -283,7 +287,7 @@ static bool have_written(struct writing *w)
     if (parts > 1)
         request_part(w, 1);
     for (; w->k < parts; w->k++) {
-        if (!await(w, part_is_there))
+        if (!await(w, part_has_arrived))
             return false;
         if (w->lands)
             shmemi_move(r->buf + w->k * w->part, shmemi_mail_here(dest_of(w, w->k)),
@@ -303,10 +307,10 @@ static bool pull(struct receipt *r)
         return read_bytes(r);
     struct writing w = {.r = r, .lands = !shmemi_symmetric(r->buf, r->size)};
     w.part = w.lands ? SHMEMI_LANDING_BYTES / 2 : r->size;
-    if (!await(&w, take_landing))
+    if (!await(&w, claim_landing))
         return false;
-    bool ok = have_written(&w);
-    leave_landing(w.landing);
+    bool ok = receive_parts(&w);
+    release_landing(w.landing);
     return ok;
 }
 
@@ -342,9 +346,9 @@ static struct receipt receipt_of(void *buf, size_t capacity, const int *tag, con
     return r;
 }
 
-/* Adds the bytes of the mailbox that are free again to the sender's credit. A PE that is lost needs
- * no credit, and the call has its message whether the PE gets it or not. */
-static void give_back(const struct receipt *r)
+/* Adds the bytes of the mailbox that are free again to the sender's credit. If the sender is lost,
+ * nothing is reported: it needs no credit, and the call has its message. */
+static void return_credit(const struct receipt *r)
 {
     if (r->credit == 0 || shmemi_is_lost(r->from))
         return;
@@ -357,7 +361,7 @@ static void give_back(const struct receipt *r)
 /* Completes a call that has found a message. */
 static bool finish(struct receipt *r, int *tag, int *pe, size_t *nbytes)
 {
-    give_back(r);
+    return_credit(r);
     if (r->outcome == RECEIVED && r->is_long && !pull(r)) {
         shmemi_refuse_lost(r->from, r->call);
         return false;
@@ -384,13 +388,13 @@ int shmemi_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes, c
     struct receipt r = receipt_of(buf, capacity, tag, pe, call);
     struct shmemi_send_wait w = {find, describe, &r, r.pe, true, call};
     bool any = r.pe == SHMEMX_ANY_SOURCE, found = shmemi_send_await(&w);
-    /* The loss of a PE is seen after its last message. */
+    /* A PE may be lost after its last message has arrived, so the mailbox is searched once more. */
     if (!found && !any && shmemi_is_lost(r.pe) && !(found = find(&r)))
         shmemi_fail_lost(r.pe, call);
     return found && finish(&r, tag, pe, nbytes) ? 0 : -1;
 }
 
-/* 1 if it has received a message, 0 if there is none, -1 if it failed. */
+/* Returns 1 if it has received a message, 0 if there is none, and -1 if it failed. */
 int shmemi_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes,
                      const char *call)
 {
@@ -402,8 +406,8 @@ int shmemi_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbyt
         shmemi_send_progress(call);
         bool any = r.pe == SHMEMX_ANY_SOURCE;
         bool may_end = any ? shmemi_some_lost() : shmemi_is_lost(r.pe);
-        found = find(&r); /* the loss of a PE is seen after its last message */
-        int lost = found || !may_end ? -1 : any ? shmemi_breaks(SHMEMI_ANY_SENDER) : r.pe;
+        found = find(&r); /* a PE may be lost after its last message has arrived */
+        int lost = found || !may_end ? -1 : any ? shmemi_ending_loss(SHMEMI_ANY_SENDER) : r.pe;
         if (lost >= 0) {
             shmemi_fail_lost(lost, call);
             return -1;

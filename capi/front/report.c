@@ -3,7 +3,7 @@
  * and to other processes, in the status page.
  *
  * Before a report this PE sends the late PEs a request for what they are doing, so that the report
- * can say it.
+ * can include the reply.
  */
 #include "report.h"
 
@@ -22,12 +22,13 @@
 #define REPLY_NS 50000000u
 
 /* The report that a signal has requested of this thread: when it is due, and when the wait began
- * that it is about. */
+ * about which it reports. */
 static _Thread_local struct {
     uint64_t since, at;
 } due;
 
-/* With how many decimals a report gives its time: as SHMEM_TIMEOUT is set, for 0.3 s is not 0 s. */
+/* The number of decimals of the time in a report: as many as SHMEM_TIMEOUT has, because 0.3 s must
+ * not be printed as 0 s. */
 static int decimals(void)
 {
     uint64_t limit = shmemi_state.timeout_ns;
@@ -35,8 +36,8 @@ static int decimals(void)
 }
 
 /* Reports a wait. is_due: because SHMEM_TIMEOUT has passed, and not because a user requested it. A
- * wait for a PE that has exited well inside the job would never end by itself, so the job ends
- * here. With SHMEM_ON_FAILURE=return that PE is lost, which ends the wait. */
+ * wait for a PE that has exited with status 0 within the job would never end, so the job ends here.
+ * With SHMEM_ON_FAILURE=return that PE is lost, which ends the wait. */
 static void report(const struct shmemi_waiter *w, uint64_t now, bool is_due)
 {
     char caller[SHMEMI_CALLER], what[512] = "", why[2048] = "", line[3072];
@@ -64,7 +65,8 @@ static void probe(const struct shmemi_waiter *w)
     shmemi_state.core->probe(late, n);
 }
 
-/* Handles a request of a signal: probes the late PEs, and reports once they had time to reply. */
+/* If a signal has requested a report, asks the late PEs what they are doing, and reports the wait
+ * when they have had time to reply. */
 static void report_if_requested(struct shmemi_waiter *w, uint64_t now)
 {
     struct shmemi_wait_clock *c = &w->clock;

@@ -1,12 +1,12 @@
 /*
  * report_signal.c: on SIGUSR2 this PE reports what it waits for.
  *
- * The handler is there from the moment the library is loaded until the process ends: a launcher
+ * The handler is installed from the moment the library is loaded until the process ends: a launcher
  * passes the signal to every PE, and a PE before shmem_init or after shmem_finalize must not die of
  * it. Outside of a job the handler does nothing.
  *
- * The library leaves the signal alone in a program that handles or ignores it, and a handler that
- * the program installs later replaces the library's.
+ * The library installs no handler in a program that handles or ignores the signal, and a handler
+ * that the program installs later replaces the library's.
  */
 #define _GNU_SOURCE
 #include "report_signal.h"
@@ -25,7 +25,7 @@ static uint32_t running;
 static void on_signal(int number)
 {
     (void)number;
-    /* A child of fork() has the handler and no part in the job. */
+    /* A child of fork() has the handler but is not in the job. */
     if (shmemi_state.n_pes == 0)
         return;
     int kept = errno;

@@ -1,4 +1,4 @@
-/* report_signal.h: reports of what this PE waits for when SIGUSR2 comes. */
+/* report_signal.h: reports of what this PE waits for, on SIGUSR2. */
 #ifndef SHMEMI_REPORT_SIGNAL_H
 #define SHMEMI_REPORT_SIGNAL_H
 

@@ -1,12 +1,12 @@
 /*
  * send.c: the senders of two-sided messages (mail.h).
  *
- * A sender reserves a record's place in its mailbox at the receiver by an atomic operation, so that
- * threads do not wait for each other, and messages of one thread are in its order. A short message
- * leaves nothing here. A longer one has an entry of a small table until its bytes are sent. If its
- * call returns before that (shmemx_send_test), the next call with the same arguments goes on;
- * meanwhile other calls that wait serve its receiver's requests. So two PEs may each send to the
- * other and then receive.
+ * A sender reserves the place of a record in its mailbox at the receiver by an atomic operation, so
+ * that threads do not wait for each other, and messages of one thread are in program order. A short
+ * message needs nothing more. A long one has an entry of a small table until its bytes are sent. If
+ * its call returns before that (shmemx_send_test), the next call with the same arguments continues;
+ * meanwhile other calls that wait serve the requests of its receiver. So two PEs may each send to
+ * the other and then receive.
  */
 #define _GNU_SOURCE
 #include "send.h"
@@ -25,24 +25,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A long message: its receiver replies to the request to send with where the bytes are to go. */
+/* A long message. Its receiver replies to the request to send with the address to which the bytes
+ * are to be written. */
 struct outgoing {
     /* These three change under lock. */
     bool used;
-    bool driven; /* the call that sends the message works on it */
-    bool helped; /* another call works on it */
-    /* The rest is written by the call that works on it. */
+    bool driven; /* the program's call that sends this message is running */
+    bool helped; /* a call for another message sends bytes of this one */
+    /* Only the thread that has set driven or helped writes the following fields. */
     bool requested; /* the request to send is posted */
-    bool failed;    /* a helping call could not send the bytes */
+    bool failed;    /* a call for another message could not send the bytes */
     int tag, pe;
     const char *buf;
     size_t nbytes, done;
-    uint64_t next; /* number of the next reply; later messages of the entry go on counting */
+    uint64_t next; /* number of the next reply; not reset for later messages of the entry */
 };
 
 static struct outgoing outgoing[SHMEMI_MAIL_SENDS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t left; /* entries used and not driven; changed under lock */
+static uint32_t left; /* entries in use whose send call has returned; changed under lock */
 
 static uint64_t *sent; /* for each receiver, how many bytes of the mailbox were ever reserved */
 
@@ -64,19 +65,19 @@ void shmemi_send_close(void)
 
 /* ------------------------------------------------- replies of the receivers */
 
-/* The reply that the receiver of a long message sends next. */
+/* Where the next reply of the receiver of a long message arrives. */
 static struct shmemi_mail_clear *reply_of(const struct outgoing *o)
 {
     return shmemi_mail_here(shmemi_mail_reply((uint32_t)(o - outgoing), o->next));
 }
 
-/* Reports whether the receiver's next reply has come. */
+/* Reports whether the receiver's next reply has arrived. */
 static bool has_reply(const struct outgoing *o)
 {
     return shmemi_observe(&reply_of(o)->number) == o->next;
 }
 
-/* Writes bytes to where the receiver's reply says, and then the signal word that the receiver
+/* Writes bytes to the address in the receiver's reply, and then the signal word that the receiver
  * polls. False: the receiver is lost. */
 static bool put(int pe, const struct shmemi_mail_clear *c, const char *bytes, const char *call)
 {
@@ -105,8 +106,8 @@ static bool put(int pe, const struct shmemi_mail_clear *c, const char *bytes, co
     return true;
 }
 
-/* Does what the next reply of a receiver says: writes the part that it names, or notes that the
- * receiver has read all bytes itself. False: the receiver is lost. */
+/* Handles the next reply of a receiver: writes the part of the message that it requests, or records
+ * that the receiver has read all bytes itself. False: the receiver is lost. */
 static bool serve_receiver(struct outgoing *o, const char *call)
 {
     struct shmemi_mail_clear c = *reply_of(o);
@@ -123,7 +124,8 @@ static bool serve_receiver(struct outgoing *o, const char *call)
     return true;
 }
 
-/* The first long message whose receiver waits while no call works on it. The caller holds lock. */
+/* The first long message whose receiver has replied while no call is sending it. The caller has
+ * acquired `lock`. */
 static struct outgoing *first_due(void)
 {
     for (int i = 0; i < SHMEMI_MAIL_SENDS; i++) {
@@ -135,7 +137,8 @@ static struct outgoing *first_due(void)
     return NULL;
 }
 
-/* Reports whether there is such a message; most calls check one count. */
+/* Reports whether the receiver of some long message waits for a reply while no call is sending it.
+ * Most calls only check one count. */
 static bool is_due(void)
 {
     if (SHMEMI_LIKELY(shmemi_read_once(&left) == 0))
@@ -156,7 +159,7 @@ static void help(const char *call)
     pthread_mutex_unlock(&lock);
     if (o == NULL)
         return;
-    shmemi_mute(true); /* the call that sends the message reports a loss */
+    shmemi_mute(true); /* the call for that message reports a loss */
     o->failed = !serve_receiver(o, call);
     shmemi_mute(false);
     pthread_mutex_lock(&lock);
@@ -165,8 +168,8 @@ static void help(const char *call)
     shmemi_notify(shmemi_state.my_pe); /* that call may wait for the entry */
 }
 
-/* Two PEs that send to each other both make progress: while one waits it serves the other's
- * requests. */
+/* While this PE waits it serves requests of receivers, so that two PEs that send to each other both
+ * make progress. */
 bool shmemi_send_await(const struct shmemi_send_wait *w)
 {
     bool any = w->pe == SHMEMI_MAIL_ANY, is = w->ready(w->subject), due = false;
@@ -197,13 +200,13 @@ struct sending {
     const char *buf;
     size_t nbytes;
     int tag, pe;
-    bool waits; /* shmemx_send; else shmemx_send_test, which returns instead */
+    bool waits; /* shmemx_send; else shmemx_send_test, which returns instead of waiting */
     const char *call;
     struct outgoing *o;
     uint64_t mark, at; /* the record's first word, and its place in the mailbox */
 };
 
-enum { NOT_YET, SENT }; /* results of a send, beside SHMEMI_FAILED */
+enum { NOT_YET, SENT }; /* results of a send, in addition to SHMEMI_FAILED */
 
 static void describe(const void *subject, char *text, size_t size)
 {
@@ -224,8 +227,8 @@ static void describe(const void *subject, char *text, size_t size)
                  s->tag, s->o->done, s->nbytes, s->pe);
 }
 
-/* Waits, in shmemx_send, until ready(s). False: the PE is lost, or the call returns without having
- * sent. */
+/* Waits, in shmemx_send, until ready(s). False: the PE is lost, or the call has to return without
+ * having sent the message. */
 static bool await(struct sending *s, bool (*ready)(void *))
 {
     struct shmemi_send_wait w = {ready, describe, s, s->pe, true, s->call};
@@ -264,7 +267,8 @@ static bool has_room(void *subject)
     return true;
 }
 
-/* Sets this PE's bit at the receiver, which from now on searches this PE's mailbox. */
+/* Sets this PE's bit at the receiver, so that the receiver searches this PE's mailbox from now on.
+ */
 static void appear(int pe, const char *call)
 {
     int me = shmemi_state.my_pe;
@@ -272,8 +276,8 @@ static void appear(int pe, const char *call)
     shmemi_mail_apply(pe, word, SHMEMI_AMO_OR, (uint64_t)1 << (me % 64), call);
 }
 
-/* Writes the record at its reserved place: tag, bytes, and last the mark that shows it to the
- * receiver. */
+/* Writes the record at its reserved place: tag, bytes, and last the mark, which makes the record
+ * visible to the receiver. */
 static void post_record(const struct sending *s, uint32_t send, const void *bytes)
 {
     size_t n = shmemi_mail_bytes(s->mark) - sizeof(struct shmemi_mail);
@@ -306,8 +310,9 @@ static bool is_same(const struct outgoing *o, const struct sending *s)
     return o->buf == s->buf && o->nbytes == s->nbytes && o->tag == s->tag && o->pe == s->pe;
 }
 
-/* Takes the entry of the message that an earlier call with the same arguments has left, or a free
- * one. False: there is none. */
+/* Claims an entry of the table of long messages: that of the same message, if an earlier call with
+ * the same arguments has returned before its bytes were sent, else a free entry. False: no entry is
+ * free, or another call works on that message at the moment. */
 static bool claim(void *subject)
 {
     struct sending *s = subject;
@@ -338,8 +343,8 @@ static bool claim(void *subject)
     return o != NULL;
 }
 
-/* Frees the entry of a long message; ends false: leaves it to the next call with the same
- * arguments. */
+/* Frees the entry of a long message; If ends is false, it keeps the entry for the next call with
+ * the same arguments. */
 static void leave(struct outgoing *o, bool ends)
 {
     pthread_mutex_lock(&lock);
@@ -352,8 +357,8 @@ static void leave(struct outgoing *o, bool ends)
         shmemi_notify(shmemi_state.my_pe); /* another thread may wait for an entry */
 }
 
-/* Frees the entry of a message whose receiver is lost. A late reply of it must not count for the
- * next message in this entry. */
+/* Frees the entry of a message whose receiver is lost. A late reply must not be mistaken for one to
+ * the next message in this entry. */
 static void abandon(struct outgoing *o)
 {
     o->next += 2 + o->nbytes / (SHMEMI_LANDING_BYTES / 2);
@@ -380,8 +385,8 @@ static bool request(struct sending *s)
     return true;
 }
 
-/* Sends a message that is too long for a record: posts a request to send, and serves the
- * replies. */
+/* Sends a message that is too long for a record: posts a request to send, and handles the replies.
+ */
 static int send_long(struct sending *s)
 {
     if (!await(s, claim))
@@ -427,7 +432,7 @@ static void check(const struct sending *s)
         shmemi_abort(s->call, "pass memory of this PE", "buf is NULL, with %zu bytes", s->nbytes);
 }
 
-/* A send call: SENT, NOT_YET (shmemx_send_test only), or SHMEMI_FAILED. */
+/* Serves a send call. Returns SENT, NOT_YET (shmemx_send_test only), or SHMEMI_FAILED. */
 static int send(struct sending *s)
 {
     check(s);

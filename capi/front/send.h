@@ -1,5 +1,5 @@
 /*
- * send.h: the senders of two-sided messages, and waits in which a PE goes on serving receivers.
+ * send.h: the senders of two-sided messages, and waits in which a PE continues to serve receivers.
  */
 #ifndef SHMEMI_SEND_H
 #define SHMEMI_SEND_H
@@ -18,7 +18,8 @@ void shmemi_send_close(void);
 
 /* A wait of a two-sided call. */
 struct shmemi_send_wait {
-    bool (*ready)(void *subject); /* may claim what it finds: not called again after true */
+    bool (*ready)(
+        void *subject); /* may have an effect, so it is not called again after it returned true */
     shmemi_describe describe;
     void *subject;
     int pe; /* whose loss ends the wait; SHMEMI_MAIL_ANY: the loss of any PE, as in other waits */
@@ -27,8 +28,8 @@ struct shmemi_send_wait {
 };
 
 /* Waits until ready(subject), and meanwhile serves requests of receivers for messages whose calls
- * have returned. False: a PE is lost, which only for SHMEMI_MAIL_ANY the thread's last error
- * reports, or, for a limited wait, the time limit of the thread has passed. */
+ * have returned. False: a PE is lost, or, for a limited wait, the time limit of the thread has
+ * passed. Only for SHMEMI_MAIL_ANY the loss is also set as the thread's last error. */
 bool shmemi_send_await(const struct shmemi_send_wait *w);
 
 /* Makes progress on long messages, for calls that do not wait. */

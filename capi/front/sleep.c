@@ -1,17 +1,17 @@
 /*
  * sleep.c: the sleep protocol.
  *
- * The sleeper sets ctl->sleepers, has a membarrier act as a full fence on every registered process,
- * checks its condition once more and sleeps on ctl->wakes. A writer stores and then loads
+ * The sleeper sets ctl->sleepers, runs a membarrier, which acts as a full fence on every registered
+ * process, checks its condition once more and sleeps on ctl->wakes. A writer stores and then loads
  * ctl->sleepers with no fence in between (notify.h). Either its store was before the membarrier,
- * and the sleeper's last check sees it; or its load was after, and it sees the sleeper. So the fast
- * path pays one load, and the sleeper, which has time, pays for the membarrier.
+ * and the sleeper's last check sees it; or its load was after, and it sees the sleeper. So the cost
+ * of the fast path is one load; the membarrier costs only the sleeper, which has time.
  *
  * A membarrier interrupts each processor that runs a PE, and the kernel makes one at a time. When
- * 32 PEs fell asleep together, each with its own, the last one had waited for 31 others. So a
- * membarrier serves all threads of the node that announced themselves before it began: they are
- * numbered in the control page of the node's first PE, one is under way at a time, and a thread
- * needs the next one after the number that it read behind its announcement.
+ * 32 PEs fell asleep at the same time, each with its own membarrier, the last one waited for those
+ * of 31 others. So a membarrier serves all threads of the node that announced themselves before it
+ * began: they are numbered in the control page of the node's first PE, one is under way at a time,
+ * and a thread needs the next one after the number that it read after its announcement.
  *
  * Stores through shmem_ptr and writes by a NIC check no flag. Against those every sleep is
  * bounded (wait.c).
@@ -46,7 +46,8 @@ static void membarrier(void)
     shmemi_count(&shmemi_state.live->effort.membarriers, 1);
 }
 
-/* Sets the flag that makes writers wake this thread, and notes which membarrier has to run. */
+/* Sets the flag that makes writers wake this thread, and records which membarrier has to run first.
+ */
 static void announce(struct shmemi_waiter *w)
 {
     w->wakes = shmemi_observe(&w->ctl->wakes);
@@ -102,7 +103,7 @@ enum shmemi_sleep_end shmemi_sleep(struct shmemi_waiter *w, uint64_t ns)
     shmemi_count(&shmemi_state.live->effort.sleeps, 1);
     long r = syscall(SYS_futex, &w->ctl->wakes, FUTEX_WAIT, w->wakes, &bound, NULL, 0);
     int error = r < 0 ? errno : 0;
-    /* If no writer has cleared the announcement, it needs no new membarrier. */
+    /* If no writer has cleared the announcement, the next sleep needs no new membarrier. */
     if (error != ETIMEDOUT || shmemi_read_once(&w->ctl->sleepers) == 0)
         w->stage = SHMEMI_AWAKE;
     return error == ETIMEDOUT ? SHMEMI_OVERSLEPT

@@ -11,18 +11,19 @@
  * sleepers may rely on it. */
 bool shmemi_register_sleepers(void);
 
-/* A step towards a sleep: announces the sleeper, or makes sure that the membarrier has run that
- * makes writers see it. True: the thread may sleep, after one more check of its condition. */
+/* One step of the preparation for a sleep: announces the sleeper, or makes sure that the membarrier
+ * has run after which writers see the announcement. True: the thread may sleep, after one more
+ * check of its condition. */
 bool shmemi_prepare_sleep(struct shmemi_waiter *w);
 
 enum shmemi_sleep_end {
     SHMEMI_WOKEN,       /* by a writer */
-    SHMEMI_OVERSLEPT,   /* by the bound: the thread may sleep again */
+    SHMEMI_OVERSLEPT,   /* by the time limit: the thread may sleep again */
     SHMEMI_INTERRUPTED, /* by a signal */
 };
 
-/* Sleeps for up to ns. Preconditions: shmemi_prepare_sleep has returned true, and the condition did
- * not hold behind it. */
+/* Sleeps for up to ns. Preconditions: shmemi_prepare_sleep has returned true, and after that the
+ * condition did not hold. */
 enum shmemi_sleep_end shmemi_sleep(struct shmemi_waiter *w, uint64_t ns);
 
 #pragma GCC visibility pop

@@ -1,9 +1,10 @@
 /*
  * survivors.c: the team of the members of a team that are alive.
  *
- * It takes two agreements (agree.h). The first is on the lost members and on a team slot that all
- * others have free; the second, when each member has made its team, confirms that all have. If a PE
- * dies or a thread takes the slot in between, all begin again, for all get the same results.
+ * It takes two agreements (agree.h). The first is about which members are lost and about a team
+ * slot that all others have free. The second, when each member has made its team, confirms that all
+ * have. If a PE dies or a thread occupies the slot in between, all begin again: they all know it,
+ * because all get the same results.
  */
 #include "survivors.h"
 
@@ -22,8 +23,9 @@
  * slot. */
 enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
 
-/* This PE's contribution to an agreement: its free slots, and the losses that it knows. */
-static void give(const struct shmemi_team *t, struct shmemi_common *c)
+/* Fills in this PE's contribution to an agreement: its free team slots, and the losses of which it
+ * knows. */
+static void fill_contribution(const struct shmemi_team *t, struct shmemi_common *c)
 {
     memset(c, 0, shmemi_common_size(t));
     c->flags = GOOD;
@@ -38,8 +40,9 @@ static void describe(const void *subject, char *text, size_t size)
     snprintf(text, size, "to hear of the loss of PE %d", *(const int *)subject);
 }
 
-/* Makes this PE know the losses that the members have agreed on, and waits until it does: from then
- * on it drops messages of the lost PEs, also if another PE was the first to know. */
+/* Reports the losses on which the members have agreed to the core, and waits until they are in this
+ * PE's list: from then on it drops messages of the lost PEs, even if another PE was the first to
+ * detect the loss. */
 static void learn(const struct shmemi_team *t, const struct shmemi_common *c, const char *call)
 {
     for (int rank = 0; rank < t->n; rank++) {
@@ -52,7 +55,8 @@ static void learn(const struct shmemi_team *t, const struct shmemi_common *c, co
     }
 }
 
-/* The team of the members of t that are not lost by c; NULL if there is no memory. */
+/* Makes the team of those members of t that are not lost according to c; NULL if there is no
+ * memory. */
 static struct shmemi_team *rest_of(const struct shmemi_team *t, const struct shmemi_common *c)
 {
     int32_t *pes = malloc((size_t)t->n * sizeof *pes);
@@ -63,14 +67,15 @@ static struct shmemi_team *rest_of(const struct shmemi_team *t, const struct shm
     return pes == NULL ? NULL : shmemi_team_new(pes, n, t->num_contexts);
 }
 
-/* 1: the team is made; 0: try again; -1: it cannot be made. The same on every PE that is alive. */
+/* Tries to make the team of the survivors. Returns 1 if it is made, 0 to try again, and -1 if it
+ * cannot be made; the same on every PE that is alive. */
 static int attempt(struct shmemi_team *parent, struct shmemi_team **made, int *slot,
                    const char *call)
 {
     size_t size = shmemi_common_size(parent);
     struct shmemi_common *lost = (void *)(parent->agreeing + 2 * size),
                          *all = (void *)(parent->agreeing + 3 * size);
-    give(parent, lost);
+    fill_contribution(parent, lost);
     shmemi_agree(parent, lost, call);
     *slot = shmemi_team_ids_lowest(lost->free, 0);
     if (shmemi_common_lost(lost, parent->me) || *slot < 0)
@@ -79,7 +84,7 @@ static int attempt(struct shmemi_team *parent, struct shmemi_team **made, int *s
     *made = rest_of(parent, lost);
     bool claimed = *made != NULL && shmemi_team_ids_claim(made, slot, 1);
     bool placed = claimed && shmemi_team_id_occupy(*made, *slot, call) == 0;
-    give(parent, all);
+    fill_contribution(parent, all);
     all->flags = (*made != NULL && (placed || !claimed) ? MEMORY : 0) | (claimed ? CLAIMED : 0);
     shmemi_agree(parent, all, call);
     size_t lists = size - sizeof *lost;
@@ -101,15 +106,15 @@ int shmemi_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team, cons
     *new_team = SHMEM_TEAM_INVALID;
     if (parent == NULL)
         return -1;
-    /* A message of a collective call that was broken off must not arrive when another team has the
-     * slot. */
+    /* Messages of a collective call that a loss has broken must not arrive later, when another team
+     * has the slot. */
     shmemi_team_settle(parent, call);
     do
         rc = attempt(parent, &made, &slot, call);
     while (rc == 0);
     if (rc < 0)
         return -1;
-    shmemi_heard(parent, made);
+    shmemi_acknowledge_losses(parent, made);
     *new_team = shmemi_team_id_name(made, call);
     return 0;
 }

@@ -6,7 +6,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Behind shmemx_team_survivors: 0, or -1 if there is no memory or no team slot. */
+/* Implements shmemx_team_survivors. Returns 0, or -1 if there is no memory or no free team slot. */
 int shmemi_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team, const char *call);
 
 #pragma GCC visibility pop

@@ -1,5 +1,5 @@
 /*
- * wait.c: spin, yield, sleep.
+ * wait.c: how a thread waits: it spins, yields, and sleeps.
  *
  * How long a thread does each depends on time and on its processor, never on how long the waits of
  * other PEs take: PEs that fall asleep together take longer to wake than a count of steps lasts,
@@ -9,8 +9,8 @@
  *
  * A thread that shares its processor yields at each step. If the PEs are more than the processors,
  * it sleeps after CROWDED_STEPS steps, since a sleeper leaves its processor to the others: the
- * kernel moves computing PEs to processors on which no thread waits. Only a wait that is long
- * beside the last ones stays awake as on a processor of its own.
+ * kernel moves computing PEs to processors on which no thread waits. Only a wait that is much
+ * longer than the last ones stays awake for AWAKE_NS.
  *
  * Stores through shmem_ptr and writes by a NIC wake no sleeper. Against those every sleep is
  * bounded: 50 us at first, doubling to 10 ms, and in a long wait to a sixteenth of its length so
@@ -35,7 +35,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The bounds of a sleep: the first, and the longest in an ordinary wait. */
+/* Limits of the length of a sleep: of the first one, and of the longest in an ordinary wait. */
 #define NAP_FIRST_US 50
 #define NAP_LAST_US 10000
 #define NAP_LONGEST_US 50000 /* in a wait of 16 times that, and in longer ones */
@@ -46,11 +46,11 @@
 #define SPIN_STEPS_SHARED 20
 
 /* The first steps, some .2 us, have no pause instruction: it takes 140 cycles on recent processors
- * of Intel, longer than many a word is on its way. */
+ * of Intel, and many awaited words arrive sooner than that. */
 #define BARE_STEPS 40
 
-/* The most steps between two yields of a thread whose processor is its own: some 20 us. A yield of
- * .3 us takes a hundredth of that. */
+/* The largest number of steps between two yields of a thread that has its processor for itself:
+ * some 20 us. A yield of .3 us takes a hundredth of that. */
 #define SPIN_STEPS_LONG 1024
 
 /* Steps that one poll of the network counts for. Polls take some .3 us of system calls. With a
@@ -63,11 +63,11 @@
 #define CROWDED_STEPS 1000
 
 /*
- * After so many waits in a row that ended before CROWDED_STEPS, a thread stays awake in the next
- * one, if there are more PEs than processors. It is then one PE that is late, and not PEs that
- * compute all the time. 32 PEs that slept for it on 16 processors needed 76 to 110 ms in the worst
- * run to be quick again, because the host of the virtual machine had given the processors to
- * others.
+ * After this many waits in a row that each ended before CROWDED_STEPS, a thread does not sleep so
+ * early in the next one, if there are more PEs than processors: then probably a single PE is late,
+ * and the PEs do not compute all the time. 32 PEs that did sleep then, on 16 processors, needed 76
+ * to 110 ms in the worst run to be quick again, because the host of the virtual machine had given
+ * the processors to others.
  */
 #define PROMPT_WAITS 32
 
@@ -80,18 +80,19 @@
  * How long a wait stays awake, however few steps it has had: a thousand yields beside four threads
  * that compute took 3 to 5 s.
  *
- * A thread that has its processor for itself stays awake longer. In a virtual machine a processor
- * that is asleep took up to 8 ms to wake (16 processors, Linux 6.18). PEs that fell asleep after
- * 0.6 or 4 ms waited for each other's processors in each barrier, 2 to 6 ms long, for up to 128 ms
- * after one PE had been late.
+ * AWAKE_NS is for a thread that has its processor for itself. In a virtual machine an idle
+ * processor took up to 8 ms to wake (16 processors, Linux 6.18). PEs that fell asleep after 0.6 or
+ * 4 ms waited for each other's processors in each barrier, 2 to 6 ms long, for up to 128 ms after
+ * one PE had been late.
  */
 #define AWAKE_NS 50000000u
 #define AWAKE_SHARED_NS 10000000u
 
-/* How long a wait stays awake that a writer has woken for another word: peers may go on writing. */
+/* How long a wait stays awake after a writer has woken it by a store to another word: peers may
+ * write more. */
 #define AWAKE_AGAIN_NS 600000u
 
-/* A wait that is longer is published to other processes. */
+/* A wait that lasts longer than this is published to other processes. */
 #define LONG_NS 10000000u
 
 /* The processor's pause instruction. */
@@ -104,8 +105,8 @@ static void relax(void)
 #endif
 }
 
-/* Counts this thread among those that poll the network; while there are any, the proxy leaves that
- * to them. */
+/* Counts this thread among those that poll the network; while there are any, the proxy does not
+ * poll it. */
 static void start_polling(struct shmemi_waiter *w)
 {
     if (!w->polling) {
@@ -122,7 +123,8 @@ static void stop_polling(struct shmemi_waiter *w)
     }
 }
 
-/* Before a sleep: leaves the network to the proxy, and ends the proxy's nap. */
+/* Before a sleep: leaves the polling of the network to the proxy, and wakes the proxy if it sleeps.
+ */
 static void yield_network(struct shmemi_waiter *w)
 {
     if (!w->polling)
@@ -131,7 +133,7 @@ static void yield_network(struct shmemi_waiter *w)
     shmemi_end_nap(&shmemi_state.napping);
 }
 
-/* Begins the time anew after which the wait sleeps. */
+/* Restarts the time after which the wait sleeps. */
 static void stay_awake(struct shmemi_waiter *w)
 {
     w->steps = 0;
@@ -139,8 +141,8 @@ static void stay_awake(struct shmemi_waiter *w)
     w->awake = 0;
 }
 
-/* The thread's limit of shmemx_wait_limit, and the clock of the wait that the limit ended last: a
- * program that waits again and again up to its limit is reported as one long wait. */
+/* The thread's time limit, which shmemx_wait_limit sets, and the clock of the wait that the limit
+ * ended last: a program that waits again and again up to its limit is reported as one long wait. */
 static _Thread_local struct {
     uint64_t ns;
     bool ended;
@@ -183,8 +185,8 @@ static void begin(struct shmemi_waiter *w, uint64_t now)
     }
 }
 
-/* Reads the clock, and returns the time. Publishes a long wait, and reports it when that is due,
- * whether it sleeps or the network keeps it awake. */
+/* Reads the clock, and returns the time. Publishes a long wait, and reports it when a report is
+ * due, whether the thread sleeps or is kept awake by the network. */
 static uint64_t clock_step(struct shmemi_waiter *w)
 {
     uint64_t now = shmemi_now();
@@ -202,7 +204,7 @@ static uint64_t clock_step(struct shmemi_waiter *w)
     return now;
 }
 
-/* The bound of the next sleep in a wait that has lasted waited_ns. */
+/* The longest next sleep of a wait that has lasted waited_ns, in microseconds. */
 static uint32_t longest_nap(uint64_t waited_ns)
 {
     uint64_t part = waited_ns / 16 / 1000;
@@ -226,9 +228,9 @@ static bool nap(struct shmemi_waiter *w)
         w->steps = UINT32_MAX;
         return !is_over(w, shmemi_now(), false);
     }
-    /* A peer is writing to this PE, if not yet the awaited word. Staying awake for a while costs
-     * the peer nothing, while waking costs it a system call for each put: 64 KiB puts to a PE that
-     * slept in a barrier ran at 0.70 of memcpy. */
+    /* A peer is writing to this PE, though not yet to the awaited word. Staying awake for a while
+     * costs the peer nothing, while waking costs it a system call for each put: 64 KiB puts to a PE
+     * that slept in a barrier ran at 0.70 of memcpy. */
     stay_awake(w);
     w->woken = true;
     return !is_over(w, shmemi_now(), end == SHMEMI_INTERRUPTED);
@@ -239,7 +241,7 @@ static void poll_network(struct shmemi_waiter *w, bool shared)
 {
     start_polling(w);
     w->steps += (shared || w->steps > SPIN_STEPS ? POLL_STEPS_SHARED : POLL_STEPS) - 1;
-    /* As long as peers are talking to this PE, it stays awake. */
+    /* As long as messages of peers arrive, this PE stays awake. */
     if (shmemi_net_poll(w->call) > 0)
         stay_awake(w);
 }
@@ -248,7 +250,7 @@ static void poll_network(struct shmemi_waiter *w, bool shared)
  * PROMPT_WAITS. */
 static _Thread_local uint32_t prompt;
 
-/* How long this wait stays awake before it sleeps. */
+/* How long this wait spins and yields before it sleeps. */
 static uint64_t awake_ns(struct shmemi_waiter *w, bool shared)
 {
     if (shmemi_state.crowded && w->steps >= CROWDED_STEPS) {
@@ -259,8 +261,8 @@ static uint64_t awake_ns(struct shmemi_waiter *w, bool shared)
     return w->woken ? AWAKE_AGAIN_NS : shared ? AWAKE_SHARED_NS : AWAKE_NS;
 }
 
-/* Spins until the next step that yields: each step on a shared processor, else at growing
- * distances. */
+/* Spins, or yields if that is due: at each step on a shared processor, else after more and more
+ * steps. */
 static void spin_or_yield(struct shmemi_waiter *w, bool shared)
 {
     if (w->yield_at == 0)
@@ -279,7 +281,8 @@ static void spin_or_yield(struct shmemi_waiter *w, bool shared)
     w->yield_at = w->steps + (shmemi_processor_is_shared() ? 1 : spins);
 }
 
-/* A step of spinning or yielding. False: the thread's limit has passed. */
+/* One step of a wait that does not sleep: polls the network, and spins or yields. False: the
+ * thread's limit has passed. */
 static bool awake_step(struct shmemi_waiter *w)
 {
     bool shared = shmemi_processor_is_shared();
@@ -291,16 +294,17 @@ static bool awake_step(struct shmemi_waiter *w)
         return true;
     uint64_t now = clock_step(w);
     if (now - w->awake >= awake_ns(w, shared))
-        w->steps = UINT32_MAX; /* sleeps */
+        w->steps = UINT32_MAX; /* the next step sleeps */
     return !is_over(w, now, false);
 }
 
-/* First checks for losses; then spins or yields, or, once it is due, moves towards a sleep. */
+/* One step of a wait. First ends the wait if a PE was lost whose loss ends it. Then spins, yields
+ * or sleeps, or, before the first sleep, prepares it. */
 bool shmemi_wait_step(struct shmemi_waiter *w)
 {
     w->overslept = false;
     if (SHMEMI_UNLIKELY(shmemi_some_lost())) {
-        int pe = shmemi_breaks(w->whom);
+        int pe = shmemi_ending_loss(w->whom);
         if (pe >= 0) {
             shmemi_wait_over(w);
             shmemi_fail_lost(pe, w->call);

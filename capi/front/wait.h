@@ -2,9 +2,9 @@
  * wait.h: how a caller in C waits.
  *
  * All waiting in the library goes through struct shmemi_waiter: the thread spins, then yields, then
- * sleeps on a futex in a control page, and it polls the network meanwhile. 4 PEs on 2 cores that
- * spun without yielding cost a peer 8000 us a barrier, yielding 3.4 us; a C thread that waits
- * inside Go delays other callers by 15 to 45 ms. So waiting is here, and nowhere else.
+ * sleeps on a futex in a control page, and it polls the network meanwhile. when 4 PEs on 2 cores
+ * spun without yielding, a barrier took a peer 8000 us, and 3.4 us when they yielded; a C thread
+ * that waits inside Go delays other callers by 15 to 45 ms. So no other code of the library waits.
  */
 #ifndef SHMEMI_WAIT_H
 #define SHMEMI_WAIT_H
@@ -15,8 +15,8 @@
 #pragma GCC visibility push(hidden)
 
 /* One step of a wait whose condition does not hold yet: spins, yields or sleeps once. False: the
- * wait ends, because a PE was lost, and the call has failed, or because the thread's time limit has
- * passed. */
+ * caller has to end the wait, because a PE was lost and the call has failed, or because the
+ * thread's time limit has passed. */
 bool shmemi_wait_step(struct shmemi_waiter *w);
 
 /* Ends a wait that took at least one step. */
@@ -43,16 +43,16 @@ void shmemi_wait_over(struct shmemi_waiter *w);
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), call_, describe_, subject_, cond, .whom = (whom_),            \
                     .limited = true)
 
-/* After a test that did not succeed: fails the call if a PE is lost, since the store that it tests
- * for may never come. */
+/* After a test that did not succeed: fails the call if a PE is lost, since the lost PE may have
+ * been the one that was to store the tested word. */
 SHMEMI_INLINE void shmemi_fail_test_if_lost(const char *call)
 {
-    int pe = SHMEMI_UNLIKELY(shmemi_some_lost()) ? shmemi_breaks(SHMEMI_ANY_TESTED) : -1;
+    int pe = SHMEMI_UNLIKELY(shmemi_some_lost()) ? shmemi_ending_loss(SHMEMI_ANY_TESTED) : -1;
     if (SHMEMI_UNLIKELY(pe >= 0))
         shmemi_fail_lost(pe, call);
 }
 
-/* Behind shmemx_wait_limit. */
+/* Implements shmemx_wait_limit. */
 int shmemi_wait_limit(uint64_t limit_ns, const char *call);
 
 #pragma GCC visibility pop

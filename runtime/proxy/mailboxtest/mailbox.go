@@ -92,7 +92,7 @@ func (r *Receiver) Bytes(m *Message) []byte {
 // Take removes a message, and returns the credit to send to its sender: the bytes that are free
 // again, or 0 while they are too few for a message of their own.
 func (r *Receiver) Take(m *Message) (credit uint64) {
-	C.shmemi_mail_take(m.mail)
+	C.shmemi_mail_remove(m.mail)
 	r.head = uint64(C.shmemi_mail_release((*C.char)(unsafe.Pointer(&r.box[0])), C.uint64_t(r.head), C.uint32_t(r.ring)))
 	if C.shmemi_mail_worth(C.uint64_t(r.head-r.returned), C.uint32_t(r.ring)) {
 		credit, r.returned = r.head-r.returned, r.head

@@ -9,7 +9,7 @@
 
 #include "unreached.h"
 
-UNREACHED(shmemi_breaks)
+UNREACHED(shmemi_ending_loss)
 UNREACHED(shmemi_fail_lost)
 UNREACHED(shmemi_netcall_refuse)
 UNREACHED(shmemi_end_nap)

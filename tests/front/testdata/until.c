@@ -19,7 +19,7 @@ UNREACHED(shmemi_check_aligned)
 UNREACHED(shmemi_check_block)
 UNREACHED(shmemi_place)
 UNREACHED(shmemi_fail_lost)
-UNREACHED(shmemi_breaks)
+UNREACHED(shmemi_ending_loss)
 
 enum { ASKED = 5 };
 
