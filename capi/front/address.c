@@ -46,14 +46,15 @@ void shmemi_refuse_static(const void *addr, size_t n, const char *call)
             shmemi_abort(call, "check the number of elements",
                          "%zu bytes at %p%s run past the program's globals and statics", n, addr,
                          named(name, addr));
-    if (s->n_statics == 0 && shmemi_program_holds(addr))
+    if (s->n_statics == 0 && shmemi_program_contains(addr))
         shmemi_abort(call, s->statics_why + strlen(s->statics_why) + 1,
                      "%p%s is in a global or static of the program, and those are not symmetric: "
                      "%s",
                      addr, named(name, addr), s->statics_why);
 }
 
-/* The last failed allocation, for the message about the NULL that it has returned. */
+/* The last failed allocation: a symmetric address of NULL in a later call is probably its result.
+ */
 static struct {
     const char *call; /* the call that failed; NULL: no allocation has failed */
     size_t size;
@@ -95,8 +96,8 @@ const char *shmemi_place(char text[SHMEMI_PLACE], const void *addr)
     return text;
 }
 
-/* SHMEM_CHECKS=full: the memory was not freed, and the n bytes do not pass the end of their
- * allocation. */
+/* SHMEM_CHECKS=full: ends the job if the memory was freed, or if the n bytes run past the end of
+ * their allocation. */
 void shmemi_check_block(const void *addr, size_t n, const char *call)
 {
     if (!shmemi_in_heap(addr, 0))

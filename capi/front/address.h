@@ -1,6 +1,6 @@
 /*
- * address.h: symmetric addresses, and errors about other addresses. Offsets are from the user heap;
- * below 0 is the internal area, and the statics of the program in it.
+ * address.h: symmetric addresses, and errors about other addresses. Offsets count from the start of
+ * the user heap. Negative ones are in the internal area, which includes the program's statics.
  */
 #ifndef SHMEMI_ADDRESS_H
 #define SHMEMI_ADDRESS_H
@@ -53,8 +53,8 @@ void shmemi_allocation_failed(size_t size, const char *call);
 void shmemi_refuse_range(const char *what, const void *addr, size_t n, const char *call)
     __attribute__((noreturn));
 
-/* Ends the program if addr is in one of its globals or statics, and says why that is not symmetric,
- * or if addr is in a registered buffer that is too short. Returns otherwise. */
+/* Ends the program if addr is in a global or static that is not symmetric, with the reason, or if
+ * the n bytes pass the end of a registered buffer. Returns otherwise. */
 void shmemi_refuse_static(const void *addr, size_t n, const char *call);
 
 /* Ends the program unless the address is a multiple of n. */

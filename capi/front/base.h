@@ -23,7 +23,7 @@
 
 extern struct shmemi_state shmemi_state;
 
-/* init_count in a child that was forked after init. */
+/* The value of init_count in a child that was forked after init. */
 #define SHMEMI_FORKED UINT32_MAX
 
 /* The control page of a PE, which ends where its user heap begins. */
@@ -44,8 +44,8 @@ SHMEMI_INLINE struct shmemi_ctl *shmemi_node_ctl(void)
     return shmemi_ctl_of(shmemi_state.peer_base[shmemi_state.node_members[0]]);
 }
 
-/* The bytes of nelems elements of size bytes; SIZE_MAX, which no segment holds, if the product does
- * not fit. */
+/* The bytes of nelems elements of size bytes; SIZE_MAX, which no memory has, if the product
+ * overflows. */
 SHMEMI_INLINE size_t shmemi_bytes(size_t nelems, size_t size)
 {
     size_t n;
@@ -68,16 +68,16 @@ SHMEMI_INLINE bool shmemi_in_heap(const void *addr, size_t n)
 }
 
 /* Reports whether a mark of remote operations (such as shmemi_context.dirty) is set. Other threads
- * set marks, too; a thread that posted an operation sees its own mark. */
+ * may set marks at any time. A thread that posted an operation sees the mark of that operation. */
 SHMEMI_INLINE bool shmemi_marked(const uint32_t *mark)
 {
     return shmemi_read_once(mark) != 0;
 }
 
 /* Reports whether copies by the GPU driver may be under way. A thread sees the count of each copy
- * that it started itself, or with whose starter it has synchronised. gpu_settled is raised after a
- * wait for the copies that it counts, so equal counts mean that all are complete; acquire, for the
- * bytes. */
+ * that it started itself, or that a thread started with which it has synchronised. gpu_settled is
+ * raised after a wait for the copies that it counts, so equal counts mean that all are complete;
+ * acquire, for the bytes. */
 SHMEMI_INLINE bool shmemi_gpu_moving(void)
 {
     uint64_t settled = shmemi_observe(&shmemi_state.gpu_settled);

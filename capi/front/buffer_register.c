@@ -1,10 +1,10 @@
 /*
  * buffer_register.c: registers the program's buffers as symmetric memory, and unregisters them.
  *
- * All PEs agree before memory is moved, and once more after: a buffer is symmetric on all of them
- * or on none, and a refused one is as it was. Of main memory only whole pages are moved, so that
- * peers can write to no byte outside of the buffer. Memory of a GPU is not moved: the driver's
- * chunks that it lies in are mapped into the heap as well.
+ * All PEs agree before memory is moved, and once more after: a buffer becomes symmetric on all of
+ * them or on none, and stays unchanged if it is refused. In main memory only whole pages are moved,
+ * so that peers cannot write to bytes outside of the buffer. Memory of a GPU is not moved: the
+ * allocations of the driver that contain it are mapped into the heap as well.
  */
 #define _GNU_SOURCE
 #include "buffer_register.h"
@@ -28,14 +28,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A buffer is copied and mapped over in pieces of this size, which gives the copied pages back to
- * the system: no more than a piece of it is in memory twice. */
+/* A buffer is copied, and its block of the heap mapped over it, in pieces of this size. Mapping a
+ * piece returns the copied pages to the system, so at most one piece is in memory twice. */
 #define PIECE ((size_t)32 << 20)
 
 /* ------------------------------------------------------------------- agreement */
 
-/* The values that PEs compare: the minimum of each over all PEs, and of its negative for the
- * maximum. */
+/* The values that PEs compare in one reduction: the minimum over all PEs of each value, and of its
+ * negative, which gives the maximum. */
 enum {
     WHO,
     LENGTH,
@@ -51,8 +51,8 @@ enum {
     VOTES
 };
 
-/* Reports whether every PE can do its part in a call, and all pass matching buffers. If not, w->why
- * says the reason, or which PE knows it. */
+/* Reports whether every PE can register its buffer, and all pass matching buffers. If not, w->why
+ * has the reason, or names the PE whose message has it. */
 static bool agree(struct registration_request *w, const char *call)
 {
     static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
@@ -111,13 +111,13 @@ static void leave(const struct registration_request *w, const char *call)
 
 /* ---------------------------------------------------------------------- moving */
 
-/* The address at which the CPU reaches a block of this PE's heap. */
+/* The address at which the CPU accesses a block of this PE's heap. */
 static char *block_at(int64_t offset)
 {
     return shmemi_state.near_base[shmemi_state.my_pe] + offset;
 }
 
-/* Clears the pages of a block that earlier owners of the block have written. */
+/* Sets the pages of a block to 0: earlier allocations may have written to them. */
 static void clear(int64_t offset, size_t n)
 {
     uint64_t place = shmemi_state.heap_place + (uint64_t)offset, end = place + n;
@@ -127,8 +127,8 @@ static void clear(int64_t offset, size_t n)
 }
 
 /* Copies the buffer into its block of the heap, and maps the block over the buffer. -1: mmap
- * failed. A system call, not the C library's mmap: AddressSanitizer's mmap would forget the state
- * of the memory there. */
+ * failed. It calls the kernel, and not the C library's mmap, because AddressSanitizer's mmap
+ * discards what it knows about the memory there. */
 static int move_in(const struct registration_request *w, int64_t offset)
 {
     clear(offset, w->length);
@@ -136,7 +136,7 @@ static int move_in(const struct registration_request *w, int64_t offset)
         n = w->length - at < PIECE ? w->length - at : PIECE;
         const char *from = (const char *)w->start + at;
         for (size_t page = 0; page < n; page += PAGE)
-            if (shmemi_page_holds(from + page))
+            if (shmemi_page_has_data(from + page))
                 shmemi_copy_pages(block_at(offset) + at + page, from + page, PAGE);
         if (syscall(SYS_mmap, from, n, PROT_READ | PROT_WRITE,
                     MAP_SHARED | MAP_FIXED | MAP_NORESERVE, shmemi_state.heap_fd,
@@ -173,7 +173,7 @@ static void move_out(char *copy, uintptr_t start, size_t length, const char *cal
 
 /* Registers a buffer of main memory: all PEs allocate a block of the heap for it and move it there.
  * Returns the block's offset, or -1 with the reason in w->why. */
-static int64_t take_in(struct registration_request *w, const char *call)
+static int64_t register_in_main(struct registration_request *w, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
     int64_t offset = w->length > shmemi_state.heap_size ? -1 : core->heap_alloc(w->length, PAGE, 0);
@@ -200,36 +200,38 @@ static int64_t take_in(struct registration_request *w, const char *call)
     return -1;
 }
 
-/* Reports whether registered buffers are memory of a GPU: main memory cannot be in a heap there, so
- * either all of them are or none is. */
+/* Reports whether the registered buffers are in the memory of a GPU. The heap is either there or in
+ * main memory, and a buffer has to be where the heap is, so this holds for all buffers or for none.
+ */
 static bool all_lent(void)
 {
     return shmemi_state.heap_fd < 0;
 }
 
 /* Unmaps memory of a GPU from the block of the heap that offset is in. */
-static void take_back(int64_t offset, const char *call)
+static void unmap_gpu(int64_t offset, const char *call)
 {
     if (shmemi_state.core->gpu_take_back(offset) != SHMEMI_DONE)
         shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
 }
 
-/* Makes registered buffer i the program's own again: gives it the pages of copy, or, if copy is
- * NULL, unmaps the block in which memory of a GPU is mapped. */
-static void let_go(uint32_t i, char *copy, const char *call)
+/* Ends the registration of buffer i: maps the pages of copy at its address, or, if copy is NULL,
+ * unmaps the memory of a GPU from the block of the heap. */
+static void end_registration(uint32_t i, char *copy, const char *call)
 {
     struct shmemi_static b = shmemi_buffer_at(i);
     shmemi_buffer_drop(i);
     if (copy == NULL)
-        take_back(b.offset, call);
+        unmap_gpu(b.offset, call);
     else
         move_out(copy, b.start, b.size, call);
 }
 
-/* As take_in, for memory of a GPU, which is mapped and not moved. A buffer begins anywhere in the
- * driver's chunks of memory; before the buffer the block has room for the chunks of the PE that has
- * the most there. */
-static int64_t borrow(struct registration_request *w, const char *call)
+/* Registers a buffer in the memory of a GPU: maps it into a new block of the heap. Returns the
+ * block's offset, or -1 with the reason in w->why. A buffer may begin anywhere in an allocation of
+ * the driver; so the block has room before the buffer, for the PE whose buffer begins farthest from
+ * the start. */
+static int64_t register_in_gpu(struct registration_request *w, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
     int64_t block = core->gpu_lend(w->most_before + w->most_after, w->most_before - w->before);
@@ -238,7 +240,7 @@ static int64_t borrow(struct registration_request *w, const char *call)
     if (agree(w, call))
         return block + (int64_t)w->most_before;
     if (block >= 0)
-        take_back(block, call);
+        unmap_gpu(block, call);
     return -1;
 }
 
@@ -260,8 +262,8 @@ void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char
             shmemi_state.core->gpu_forget();
     } else {
         int64_t offset = w.inside >= 0 ? w.inside
-                         : w.granule   ? borrow(&w, call)
-                                       : take_in(&w, call);
+                         : w.granule   ? register_in_gpu(&w, call)
+                                       : register_in_main(&w, call);
         if (offset >= 0) {
             symmetric = (char *)shmemi_state.heap_base + offset;
             if (w.inside < 0)
@@ -297,7 +299,7 @@ int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
     }
     bool good = agree(&w, call);
     if (good && known) {
-        let_go(i, copy, call);
+        end_registration(i, copy, call);
         if (copy != NULL)
             shmemi_state.core->heap_free(offset);
     } else if (copy != NULL) {
@@ -316,6 +318,6 @@ void shmemi_buffers_close(const char *call)
             shmemi_abort(call, "unregister buffers before, or free some memory",
                          "no memory for the %zu bytes of the buffer at %p, which is registered: %s",
                          b.size, (void *)b.start, strerror(errno));
-        let_go(shmemi_buffers_count() - 1, copy, call);
+        end_registration(shmemi_buffers_count() - 1, copy, call);
     }
 }

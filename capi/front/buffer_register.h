@@ -6,12 +6,12 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Behind shmemx_buffer_register_symmetric and shmemx_buffer_unregister_symmetric. */
+/* These implement shmemx_buffer_register_symmetric and shmemx_buffer_unregister_symmetric. */
 void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char *call);
 int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call);
 
-/* At finalize, when no PE writes to this one any more: gives the program pages of its own again
- * under each registered buffer, with their contents. */
+/* At finalize, when no PE writes to this one any more: replaces the heap's pages under each
+ * registered buffer by private pages with the same contents. */
 void shmemi_buffers_close(const char *call);
 
 #pragma GCC visibility pop

@@ -5,8 +5,8 @@
 
 /*
  * The registered buffers, sorted by start. The thread that makes the collective call changes the
- * table, while others read it under the sequence count turn: they may compare values of a
- * half-written entry, and then read again.
+ * table while other threads read it under the sequence count `turn`: they may see a half-written
+ * entry, but then the count has changed, and they read again.
  */
 static struct {
     uint32_t turn;

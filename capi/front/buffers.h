@@ -1,10 +1,10 @@
 /*
  * buffers.h: buffers of the program that are registered as symmetric memory.
  *
- * A buffer gets a block of the symmetric heap, and the pages of that block are mapped over the
- * buffer's as well: two addresses, one memory. The block's address is the symmetric one, with the
- * same offset on every PE, so that no other part of the library knows of buffers; the buffer's own
- * address is translated as a global's is, if it is not in the heap.
+ * A buffer gets a block of the symmetric heap, and the pages of that block are also mapped at the
+ * buffer's address: the same memory has two addresses. The block's address is the symmetric one,
+ * with the same offset on every PE, so that no other part of the library has to handle buffers. An
+ * address within the buffer is translated to the block's, as that of a global variable is.
  */
 #ifndef SHMEMI_BUFFERS_H
 #define SHMEMI_BUFFERS_H
@@ -13,7 +13,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The most buffers that a PE can have registered at a time. */
+/* How many buffers a PE can have registered at a time. */
 enum { SHMEMI_BUFFERS = 1024 };
 
 #define SHMEMI_NO_OFFSET INT64_MIN
@@ -22,22 +22,23 @@ enum { SHMEMI_BUFFERS = 1024 };
  * them. */
 int64_t shmemi_buffer_offset(const void *addr, size_t n);
 
-/* Report whether the table of buffers is full, and whether a buffer has some of these bytes. */
+/* Report whether the table of buffers is full, and whether any of these bytes is in a buffer. */
 bool shmemi_buffers_full(void);
 bool shmemi_buffer_within(uintptr_t start, size_t length);
 
-/* Reports whether the block at an offset is a buffer's, which the heap may not free. */
+/* Reports whether the block at an offset belongs to a registered buffer, so that the program may
+ * not free it. */
 bool shmemi_buffer_block(int64_t offset);
 
-/* How many buffers are registered, and the one at a place in the table. */
+/* How many buffers are registered, and the buffer at an index of the table. */
 uint32_t shmemi_buffers_count(void);
 struct shmemi_static shmemi_buffer_at(uint32_t i);
 
-/* The place of the buffer with the block at an offset; shmemi_buffers_count() if there is none. */
+/* The index of the buffer whose block is at an offset; shmemi_buffers_count() if there is none. */
 uint32_t shmemi_buffer_of_block(int64_t offset);
 
-/* Add a buffer to the table, and remove the one at place i. Only the thread that makes the
- * collective call uses them. */
+/* Add a buffer to the table, and remove the buffer at index i. Only the thread that makes the
+ * collective call may call these. */
 void shmemi_buffer_add(struct shmemi_static e);
 void shmemi_buffer_drop(uint32_t i);
 

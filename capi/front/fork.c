@@ -1,22 +1,22 @@
 /*
  * fork.c: fork() after init.
  *
- * A child has the parent's memory but neither its Go threads nor a place in the job. Its state says
- * "not initialised", so that every call ends with one line instead of hanging; and it must report
- * nothing to the launcher in the parent's name.
+ * A child has the parent's memory, but not its Go threads, and it is not a PE. Its state is reset
+ * to "not initialised", so that every call ends with one line instead of hanging; and it must
+ * report nothing to the launcher in the parent's name.
  *
- * By the rules of fork() its globals are its own, but they are in memory that the PEs share. So the
- * parent makes a private copy before it forks, and the child moves that copy over its globals
- * before any code of the program runs in it: the handlers here are registered when the library is
- * loaded, which makes them the last before the fork and the first after it. While the copy is made,
- * another thread may write, and the child could see a later store without an earlier one. Where the
- * kernel allows it, the parent therefore holds each thread that writes to a global until it has
- * forked (userfaultfd, which needs root, vm.unprivileged_userfaultfd or access to
- * /dev/userfaultfd).
+ * By the rules of fork() the child has its own copy of the globals, but they are in memory that the
+ * PEs share (symmetric globals). So the parent makes a private copy before it forks, and the child
+ * moves that copy over its globals before any code of the program runs in it: the handlers here are
+ * registered when the library is loaded, so they are the last to run before the fork, and the first
+ * after it. While the copy is made, another thread may write, and the child could see a later store
+ * without an earlier one. Where the kernel allows it, the parent therefore blocks each thread that
+ * writes to a global until it has forked (userfaultfd, which needs root,
+ * vm.unprivileged_userfaultfd or access to /dev/userfaultfd).
  *
- * system(), popen(), posix_spawn() and vfork() run none of this and need none of it: their child
- * shares the parent's memory until it execs. No function here allocates by malloc, whose locks are
- * about to be taken.
+ * system(), popen(), posix_spawn() and vfork() run none of these handlers and need none: their
+ * child shares the parent's memory until it execs. No function here allocates by malloc, because
+ * fork() is about to acquire malloc's locks.
  */
 #define _GNU_SOURCE
 #include "buffers.h"
@@ -35,11 +35,11 @@
 #define WRITE_PROTECT_SHARED (1ull << 12)
 #define NEW_USERFAULTFD _IO(0xAA, 0x00)
 
-/* The fork that is under way; the child reads it, too. */
+/* The fork that is under way; the child reads it as well. */
 static struct {
     const struct shmemi_program *program; /* NULL: the program's globals are not symmetric */
     char *copy;                           /* a private copy of its globals; NULL: no memory */
-    int held;                             /* the userfaultfd that holds writers, or -1 */
+    int uffd;                             /* the userfaultfd that blocks writers, or -1 */
 } now;
 
 /* ------------------------------------------------------------------- holding */
@@ -63,8 +63,8 @@ static int open_userfaultfd(void)
     return fd;
 }
 
-/* Write-protects the spans of the program's globals, or, with mode 0, ends that. False: a call
- * failed. */
+/* Write-protects the spans of the program's globals, or, with mode 0, removes that protection.
+ * False: a call failed. */
 static bool protect(int fd, const struct shmemi_program *p, uint64_t mode)
 {
     for (uint32_t i = 0; i < p->n_spans; i++) {
@@ -81,25 +81,25 @@ static bool protect(int fd, const struct shmemi_program *p, uint64_t mode)
     return true;
 }
 
-/* Lets threads write to globals again; fd: what hold returned. */
-static void let_go(const struct shmemi_program *p, int fd)
+/* Lets threads write to globals again. fd: what block_writers returned. */
+static void unblock_writers(const struct shmemi_program *p, int fd)
 {
     if (fd < 0)
         return;
     protect(fd, p, 0);
-    close(fd); /* also wakes threads that it still holds */
+    close(fd); /* also wakes threads that are still blocked */
 }
 
-/* Holds each thread that writes to a global. Returns the userfaultfd, or -1: no thread is held. It
- * holds none if the allocator's heap shares a page with a global: fork() itself waits for the
- * allocator. */
-static int hold(const struct shmemi_program *p)
+/* Blocks each thread that writes to a global. Returns the userfaultfd, or -1: no thread is blocked.
+ * It blocks none if the allocator's heap shares a page with a global: fork() itself waits for
+ * threads in the allocator. */
+static int block_writers(const struct shmemi_program *p)
 {
     if (p->heap_inside)
         return -1;
     int fd = open_userfaultfd();
     if (fd >= 0 && !protect(fd, p, UFFDIO_WRITEPROTECT_MODE_WP)) {
-        let_go(p, fd);
+        unblock_writers(p, fd);
         fd = -1;
     }
     return fd;
@@ -107,8 +107,8 @@ static int hold(const struct shmemi_program *p)
 
 /* ------------------------------------------------------------------- copying */
 
-/* A private copy of the program's globals, of the pages that were ever written; NULL: no memory.
- * place: where they begin in the file of the heap. */
+/* A private copy of the pages of the program's globals that were ever written; NULL: no memory.
+ * place: the offset of the globals in the file of the heap. */
 static char *copy_of(const struct shmemi_program *p, uint64_t place)
 {
     char *copy = (char *)syscall(SYS_mmap, NULL, p->size, PROT_READ | PROT_WRITE,
@@ -134,21 +134,21 @@ static void before(void)
     uint64_t place;
     shmemi_statics_lock();
     now.program = shmemi_statics_moved(&place);
-    now.held = -1;
+    now.uffd = -1;
     if (now.program == NULL)
         return;
     now.copy = NULL;
     if (shmemi_program_on_spans(now.program))
         return; /* the child prints the error */
-    now.held = hold(now.program);
+    now.uffd = block_writers(now.program);
     now.copy = copy_of(now.program, place);
 }
 
-/* In the parent, after fork(). */
+/* In the parent, after fork(): frees what before() made. */
 static void after(void)
 {
     if (now.program != NULL) {
-        let_go(now.program, now.held);
+        unblock_writers(now.program, now.uffd);
         if (now.copy != NULL)
             syscall(SYS_munmap, now.copy, now.program->size);
     }
@@ -167,8 +167,8 @@ static void say_and_exit(const char *text)
 static void own_statics(void)
 {
     const struct shmemi_program *p = now.program;
-    if (now.held >= 0)
-        close(now.held);
+    if (now.uffd >= 0)
+        close(now.uffd);
     if (now.copy == NULL)
         say_and_exit(shmemi_program_on_spans(p)
                          ? "shmem: fork: the caller's stack is in a global, which the "

@@ -1,5 +1,6 @@
 /*
- * gpu.c: copies and words in the memory of a GPU, through the core.
+ * gpu.c: copies to and from the memory of a GPU, and reads and atomics of words there, through the
+ * core.
  */
 #include "gpu.h"
 
@@ -7,8 +8,8 @@
 #include "failure.h"
 #include "team.h"
 
-/* For the Python package: reports whether copies run apart from the program's CUDA streams. If not,
- * the package waits for them. */
+/* For the Python package: reports whether the library's copies run without waiting for work on the
+ * program's CUDA streams. If not, the package waits for them. */
 #pragma GCC visibility push(default)
 int shmemi_copies_apart(void);
 #pragma GCC visibility pop
@@ -30,9 +31,9 @@ bool shmemi_in_gpu(const void *p)
     return shmemi_in_heap(p, 1) ? shmemi_heap_on_gpu() : shmemi_state.core->gpu_holds(p) == 1;
 }
 
-/* Reports whether a copy needs the driver. A copy between main memory does not: finding out where a
- * pointer is costs less than a copy through the driver. If an end is in this PE's own heap, its
- * address says so without a driver call: with one, a put from there took 4 us more, of which the
+/* Reports whether a copy needs the driver. A copy within main memory does not: to ask the driver
+ * where a pointer is costs less than a copy through the driver. Whether a pointer is in this PE's
+ * own heap is known without a driver call: with one, a put from there took 4 us more, of which the
  * copy itself takes 2 (H200). */
 static bool needs_driver(const void *to, const void *from)
 {
@@ -60,12 +61,13 @@ void shmemi_move_nbi_gpu(void *to, const void *from, size_t n, const char *call)
         return;
     }
     check(shmemi_state.core->gpu_start(to, from, n), call);
-    /* Last: a thread that settles this count waits for a stream that has the copy. */
+    /* The count is raised last: a thread that waits for this count of copies then waits for a
+     * stream that contains the copy. */
     shmemi_publish_add(&shmemi_state.gpu_started, 1);
 }
 
-/* Waits for all copies that have begun. Another thread may wait for the same copies. This one
- * returns when they are complete, not when the other has begun to wait. */
+/* Waits for all copies that have begun. Another thread may wait for the same copies. This call
+ * returns when they are complete, and not already when the other thread waits for them. */
 void shmemi_settle(const char *call)
 {
     struct shmemi_state *s = &shmemi_state;
@@ -94,7 +96,7 @@ uint64_t shmemi_amo_gpu(enum shmemi_amo op, int width, void *at, uint64_t operan
     return fetched;
 }
 
-/* The value of a word in GPU memory now, by a copy of the driver. */
+/* The present value of a word in GPU memory, by a copy of the driver. */
 uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call)
 {
     uint64_t word = 0;
@@ -108,7 +110,8 @@ void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const
         .handle = handle, .n_pes = t->n, .me = t->me, .start = t->start, .stride = t->stride};
     if (!shmemi_state.gpu)
         return;
-    /* Losses of PEs outside the team end no wait of it; kernels count them, too, or will soon. */
+    /* The losses of PEs outside the team end no wait on the team. Kernels have counted them, or
+     * will soon. */
     for (int pe = 0; shmemi_state.survives && pe < (int)shmemi_state.n_pes; pe++)
         shown.losses += shmemi_is_lost(pe) && shmemi_team_rank(t, pe) < 0;
     check(shmemi_state.core->team_show(t->slot, &shown, t->stride != 0 ? NULL : t->pes), call);

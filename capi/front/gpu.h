@@ -2,8 +2,8 @@
  * gpu.h: buffers that may be in the memory of a GPU.
  *
  * Where this PE has a GPU, its heap and its peers' may be there, and so may any buffer of the
- * program. Every access to memory that the program names goes through here; without a GPU it is one
- * test and the plain access.
+ * program. Every access to memory that the program names goes through these functions, which
+ * without a GPU are one test and the plain access.
  */
 #ifndef SHMEMI_GPU_H
 #define SHMEMI_GPU_H
@@ -18,10 +18,10 @@ SHMEMI_INLINE bool shmemi_heap_on_gpu(void)
     return shmemi_state.near_base[shmemi_state.my_pe] == NULL;
 }
 
-/* Reports whether an address is in the memory of a GPU, where no load of the CPU reaches it. */
+/* Reports whether an address is in the memory of a GPU, which the CPU cannot load. */
 bool shmemi_in_gpu(const void *p);
 
-/* Reports whether loads and stores of the CPU reach an address. */
+/* Reports whether the CPU can load and store at an address. */
 SHMEMI_INLINE bool shmemi_loads(const void *p)
 {
     return SHMEMI_LIKELY(!shmemi_state.gpu) || !shmemi_in_gpu(p);
@@ -30,7 +30,7 @@ SHMEMI_INLINE bool shmemi_loads(const void *p)
 /* Copies n bytes, wherever source and destination are, and returns when the copy is complete. */
 void shmemi_move_gpu(void *to, const void *from, size_t n, const char *call);
 
-/* Copies n bytes; with a GPU, either end may be in its memory. */
+/* Copies n bytes; with a GPU, source and destination may be in its memory. */
 SHMEMI_INLINE void shmemi_move(void *to, const void *from, size_t n, const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.gpu))
@@ -39,7 +39,7 @@ SHMEMI_INLINE void shmemi_move(void *to, const void *from, size_t n, const char 
         memmove(to, from, n);
 }
 
-/* Begins to copy; shmemi_settle waits until all copies that have begun are complete. */
+/* Starts a copy of n bytes; shmemi_settle waits until all copies that have begun are complete. */
 void shmemi_move_nbi_gpu(void *to, const void *from, size_t n, const char *call);
 
 SHMEMI_INLINE void shmemi_move_nbi(void *to, const void *from, size_t n, const char *call)
@@ -55,8 +55,9 @@ void shmemi_settle(const char *call);
 /* Zeroes n bytes of this PE's symmetric memory. */
 void shmemi_clear(void *at, size_t n, const char *call);
 
-/* The base from which shmemi_move reaches an offset from the user heap of PE pe, or NULL. An offset
- * below 0 is in main memory. */
+/* The address in this process at which PE pe's user heap begins, so that shmemi_move can copy to
+ * and from `offset` there; NULL if it cannot. A negative offset is in the internal area, which is
+ * in main memory. */
 SHMEMI_INLINE char *shmemi_reachable(int pe, int64_t offset)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -65,7 +66,7 @@ SHMEMI_INLINE char *shmemi_reachable(int pe, int64_t offset)
     return SHMEMI_UNLIKELY(s->gpu) ? s->mapped_base[pe] : s->near_base[pe];
 }
 
-/* An atomic operation on GPU memory that the driver's copies reach; returns the old value. */
+/* An atomic operation on GPU memory to which the driver can copy; returns the old value. */
 uint64_t shmemi_amo_gpu(enum shmemi_amo op, int width, void *at, uint64_t operand, uint64_t compare,
                         const char *call);
 
@@ -80,9 +81,9 @@ SHMEMI_INLINE bool shmemi_on_gpu(const void *at)
 /* The present value of a word of this PE's heap. */
 uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call);
 
-/* Publish this PE's teams to its kernels: show makes a team known with its handle, hide removes it,
- * and renew clears a team slot of the last team's words, before all PEs of the next team in it have
- * synchronised. Without a GPU they do nothing. */
+/* Publish this PE's teams to its kernels: show publishes a team with its handle, hide removes it,
+ * and renew clears the words that the last team of a team slot has left, before the PEs of the next
+ * team there have synchronised. Without a GPU they do nothing. */
 struct shmemi_team;
 void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const char *call);
 void shmemi_kernels_hide(const struct shmemi_team *t, const char *call);

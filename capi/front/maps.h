@@ -1,5 +1,5 @@
 /*
- * maps.h: this process's mappings, as the kernel lists them. It needs no part of the library.
+ * maps.h: this process's mappings, as the kernel lists them. It uses no other part of the library.
  */
 #ifndef SHMEMI_MAPS_H
 #define SHMEMI_MAPS_H
@@ -10,7 +10,7 @@
 
 struct shmemi_mapping {
     uintptr_t from, to;
-    char access[5]; /* as in the list: rw-p */
+    char access[5]; /* as in /proc/self/maps: rw-p */
     unsigned long inode;
     const char *name; /* valid until the next mapping is read */
 };
@@ -20,7 +20,7 @@ struct shmemi_maps {
     char line[512];
 };
 
-/* Opens the list of mappings. False: errno says why. */
+/* Opens the list of mappings. False: errno has the reason. */
 static inline bool shmemi_maps_open(struct shmemi_maps *maps)
 {
     maps->file = fopen("/proc/self/maps", "re");

@@ -30,8 +30,8 @@ static void check_initialised(const char *call)
 }
 
 /*
- * Agrees on an allocation: returns the offset if every PE has the memory, else a negative value,
- * the same on all PEs. It is also the barrier at the end of the call.
+ * Agrees on an allocation. Returns the offset if every PE has the memory, else a negative value,
+ * which is the same on all PEs. It is also the barrier at the end of the call.
  */
 static int64_t agree(int64_t offset, size_t size, const char *call)
 {
@@ -49,7 +49,7 @@ static int64_t agree(int64_t offset, size_t size, const char *call)
 }
 
 /* Reports that an allocation has failed, and returns NULL. offset: what the core's allocator
- * returned on this PE. */
+ * returned on this PE, a negative number that tells the reason. */
 static void *no_memory(int64_t offset, size_t size, const char *call)
 {
     shmemi_allocation_failed(size, call);
@@ -86,7 +86,7 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
     return (char *)shmemi_state.heap_base + offset;
 }
 
-#define DEFAULT_ALIGN 0 /* the allocator's own */
+#define DEFAULT_ALIGN 0 /* the alignment that the allocator chooses */
 
 void *shmemi_malloc(size_t size, const char *call)
 {
@@ -108,7 +108,7 @@ void *shmemi_align(size_t alignment, size_t size, const char *call)
 
 void *shmemi_malloc_with_hints(size_t size, long hints, const char *call)
 {
-    /* Bits of a later specification change nothing. */
+    /* Hints of a later specification are ignored. */
     hints &= SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE;
     return allocate(size, DEFAULT_ALIGN, hints, false, call);
 }
@@ -157,7 +157,7 @@ void *shmemi_realloc(void *ptr, size_t size, const char *call)
                      "%p is not the start of an allocation", ptr);
     int64_t agreed = agree(to, size, call);
     if (agreed < 0) {
-        /* The old block stays as it was. */
+        /* No memory: the old block is unchanged. */
         if (to == from)
             shmemi_state.core->heap_realloc(from, old_size, &old_size);
         else if (to >= 0)
@@ -178,7 +178,7 @@ void *shmemi_realloc(void *ptr, size_t size, const char *call)
 void shmemi_free(void *ptr, const char *call)
 {
     check_initialised(call);
-    /* The barrier first: a PE may still be reading or writing the block. */
+    /* The barrier comes first: another PE may still be reading or writing the block. */
     if (!shmemi_collective_begin(&shmemi_world, call))
         return;
     shmemi_barrier_all(call);

@@ -1,7 +1,7 @@
 /*
  * modules.c: kernels in modules that the program loads itself (cuModuleLoad, cuLibraryLoad). These
- * do not register, so the program passes each one. A module has its copy of the job's state in a
- * variable, which the driver finds by its name.
+ * do not register themselves with the library, so the program passes each one. A module has its
+ * copy of the job's state in a variable, which the driver finds by its name.
  */
 #include "modules.h"
 
@@ -18,15 +18,15 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* The modules and libraries to which this PE has given the job's state. */
+/* The modules and libraries whose variables have the job's state. */
 static struct module {
     struct module *next;
     const void *handle;
     void *at; /* the variable, in the memory of the GPU */
 } * modules;
 
-/* Reports an error and returns -1: a program that loads code can go on without it. remedy: NULL
- * after an error of the core. */
+/* Reports an error and returns -1. It does not end the program, which may be able to continue
+ * without the code. remedy: NULL after an error of the core. */
 static int complain(const char *call, const char *cause, const char *remedy)
 {
     char line[2048];
@@ -39,7 +39,7 @@ static int complain(const char *call, const char *cause, const char *remedy)
 }
 
 /* Copies the job's state to the variable of a module or library. 0, or -1 after a message. */
-static int give(enum shmemi_module_what what, const void *handle, const char *call)
+static int copy_state(enum shmemi_module_what what, const void *handle, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
     void *at = NULL;
@@ -73,7 +73,7 @@ static int give(enum shmemi_module_what what, const void *handle, const char *ca
 }
 
 /* Clears the variable of a module or library that has the job's state. 0, or -1 after a message. */
-static int take(const void *handle, const char *call)
+static int clear_state(const void *handle, const char *call)
 {
     for (struct module **p = &modules; *p != NULL; p = &(*p)->next) {
         struct module *m = *p;
@@ -98,7 +98,7 @@ static int init(enum shmemi_module_what what, const void *handle, const char *ca
 {
     check_initialised(call);
     pthread_mutex_lock(&mutex);
-    int rc = give(what, handle, call);
+    int rc = copy_state(what, handle, call);
     pthread_mutex_unlock(&mutex);
     return rc;
 }
@@ -107,19 +107,20 @@ static int finalize(const void *handle, const char *call)
 {
     check_initialised(call);
     pthread_mutex_lock(&mutex);
-    int rc = take(handle, call);
+    int rc = clear_state(handle, call);
     pthread_mutex_unlock(&mutex);
     return rc;
 }
 
-/* reset: the program has reset the GPU, so that no module is left to clear. */
+/* Clears the job's state in all modules. reset: the program has reset the GPU, so that there is no
+ * module any more. */
 void shmemi_modules_end(bool reset)
 {
     pthread_mutex_lock(&mutex);
     while (modules != NULL) {
         struct module *m = modules;
         if (!reset) {
-            (void)take(m->handle, "shmem_finalize");
+            (void)clear_state(m->handle, "shmem_finalize");
             continue;
         }
         modules = m->next;

@@ -1,4 +1,4 @@
-/* modules.h: gives the state of the job to kernels in modules that the program loads itself. */
+/* modules.h: copies the state of the job to kernels in modules that the program loads itself. */
 #ifndef SHMEMI_MODULES_H
 #define SHMEMI_MODULES_H
 
@@ -14,7 +14,7 @@ int shmemi_cumodule_finalize(struct CUmod_st *module, const char *call);
 int shmemi_culibrary_init(struct CUlib_st *library, const char *call);
 int shmemi_culibrary_finalize(struct CUlib_st *library, const char *call);
 
-/* Takes the job away from the modules and libraries that the program has loaded. */
+/* Clears the job's state in the modules and libraries that the program has loaded. */
 void shmemi_modules_end(bool reset);
 
 #pragma GCC visibility pop

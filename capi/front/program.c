@@ -1,10 +1,10 @@
 /*
  * program.c: which part of the program's data can be symmetric.
  *
- * This is the content of its writable segments behind the part that the dynamic linker protects
- * after relocation (RELRO), without the table of functions (.got.plt) that the linker goes on
- * writing to. Globals of shared libraries are not symmetric, as the specification says, and
- * thread-local variables lie elsewhere.
+ * This is the content of its writable segments after the part that the dynamic linker protects once
+ * it has relocated the program (RELRO), without the table of functions (.got.plt), to which the
+ * linker writes later. Globals of shared libraries are not symmetric, as the specification says,
+ * and thread-local variables are in other memory.
  */
 #define _GNU_SOURCE
 #include "program.h"
@@ -57,7 +57,7 @@ static bool is_this_library(const char *needed)
 }
 
 /* Reports whether the program was linked with another library, whose calls libshmem_preload.so
- * gives to this one (capi/preload/mode_redirect.c). */
+ * redirects to this library (capi/preload/mode_redirect.c). */
 static bool is_redirected(void)
 {
     const int *redirects = dlsym(RTLD_DEFAULT, "shmem_preload_redirects");
@@ -79,7 +79,7 @@ static void read_dynamic(struct finder *f, const ElfW(Phdr) * h)
         else if (d->d_tag == DT_PLTRELSZ)
             slots = d->d_un.d_val / sizeof(ElfW(Rela));
     }
-    /* glibc has added the bias to these addresses in place, if the section may be written. */
+    /* glibc has added the load address to these entries in place, if the section is writable. */
     if (names < f->bias)
         names += f->bias;
     if (got != 0 && got < f->bias)
@@ -87,7 +87,7 @@ static void read_dynamic(struct finder *f, const ElfW(Phdr) * h)
     for (const ElfW(Dyn) *d = all; d->d_tag != DT_NULL; d++)
         if (d->d_tag == DT_NEEDED && is_this_library((const char *)names + d->d_un.d_val))
             f->needs = true;
-    if (got != 0) /* three words of the dynamic linker's, and one for each function */
+    if (got != 0) /* three words for the dynamic linker, and one for each function */
         f->holes[0] = (struct hole){got, got + (3 + slots) * sizeof(uintptr_t)};
     f->holes[1] = (struct hole){(uintptr_t)all, (uintptr_t)all + h->p_memsz};
 }
@@ -124,7 +124,7 @@ static void add_range(struct shmemi_program *p, const struct shmemi_span *s, uin
         (struct shmemi_static){from, to - from, (int64_t)(s->at + (from - s->start))};
 }
 
-/* Adds a writable segment: its pages as a span, and its addresses without holes as ranges. */
+/* Adds a writable segment: its pages as a span, and its addresses except the holes as ranges. */
 static void add_segment(struct finder *f, const ElfW(Phdr) * h)
 {
     struct shmemi_program *p = f->p;
@@ -184,7 +184,7 @@ static int read_object(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /* The start of the allocator's heap (brk), from field 47 of /proc/self/stat: older kernels put it
- * into the page where .bss ends, unless they randomise addresses. 0: not known. */
+ * into the page where .bss ends, unless they randomise addresses. Returns 0 if it is not known. */
 static uintptr_t heap_start(void)
 {
     char text[2048];
@@ -195,7 +195,7 @@ static uintptr_t heap_start(void)
     size_t n = fread(text, 1, sizeof text - 1, stat);
     fclose(stat);
     text[n] = '\0';
-    /* The second field, a name in parentheses, may hold anything. */
+    /* The second field, a name in parentheses, may contain any characters. */
     const char *field = strrchr(text, ')');
     for (int number = 2; field != NULL && number < 47; number++) {
         field = strchr(field, ' ');
@@ -206,7 +206,7 @@ static uintptr_t heap_start(void)
     return at;
 }
 
-/* Declines if the mappings of the spans are not as the linker made them: the program may have
+/* Declines if the mappings of the spans are no longer as the linker made them: the program may have
  * protected a part of the data, made it executable, or mapped other memory there. */
 static void check_mappings(struct finder *f)
 {
@@ -242,7 +242,8 @@ static void check_mappings(struct finder *f)
         }
 }
 
-/* The address of this function's frame shows where the stack is. */
+/* Compares the address of this function's frame with the spans, to see whether the stack is in one.
+ */
 bool shmemi_program_on_spans(const struct shmemi_program *p)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -264,7 +265,7 @@ static bool one_thread(void)
     return n == 1;
 }
 
-/* Reads the program's ELF headers, and then rules out programs whose data cannot move. */
+/* Reads the program's ELF headers, and then declines programs whose data cannot move. */
 void shmemi_program_find(struct shmemi_program *p, bool moved)
 {
     struct finder f = {.p = p};
@@ -281,13 +282,13 @@ void shmemi_program_find(struct shmemi_program *p, bool moved)
     p->alone = one_thread();
 }
 
-/* Whether an address is in a writable segment of the program. */
+/* A question: whether an address is in a writable segment of the program; and the answer. */
 struct lookup {
     uintptr_t at;
     bool yes;
 };
 
-/* dl_iterate_phdr callback for the program itself: serves a lookup. */
+/* dl_iterate_phdr callback for the program itself: answers the question. */
 static int find_segment(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct lookup *q = arg;
@@ -301,7 +302,7 @@ static int find_segment(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-bool shmemi_program_holds(const void *addr)
+bool shmemi_program_contains(const void *addr)
 {
     struct lookup q = {.at = (uintptr_t)addr};
     dl_iterate_phdr(find_segment, &q);

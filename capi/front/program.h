@@ -8,12 +8,12 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Whole pages of the program's data that it may write to at any time (behind RELRO). */
+/* Whole pages of the program's data that it may write to at any time (after RELRO). */
 struct shmemi_span {
     uintptr_t start;
     size_t size;
     size_t filled; /* bytes from start on that come from the program's file */
-    uint64_t at;   /* where they are in the statics' area of the node's memory file */
+    uint64_t at;   /* their offset in the area for statics of the node's memory file */
 };
 
 /* The part of the program's data that is symmetric, or could be. */
@@ -33,7 +33,7 @@ struct shmemi_program {
 /* Finds which of the program's data can be symmetric. moved: an earlier init has moved the spans to
  * the memory file, so their mappings are not checked. */
 void shmemi_program_find(struct shmemi_program *p, bool moved);
-bool shmemi_program_holds(const void *addr); /* in the program's data, symmetric or not */
+bool shmemi_program_contains(const void *addr); /* in the program's data, symmetric or not */
 /* Reports whether the caller's stack is in a global: a thread cannot move its own stack. */
 bool shmemi_program_on_spans(const struct shmemi_program *p);
 

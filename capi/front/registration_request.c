@@ -32,7 +32,7 @@ static void check_mapping(struct registration_request *w, uintptr_t at, const ch
 }
 
 /* Refuses a buffer unless every page is private memory with read and write access, as the kernel
- * lists it: pages of a file that others use would no longer be that file's. */
+ * lists it. Pages of a file could not be moved, because they would no longer belong to the file. */
 static void check_mappings(struct registration_request *w)
 {
     struct shmemi_maps maps;
@@ -61,8 +61,8 @@ static bool on_this_stack(const struct registration_request *w)
     return (uintptr_t)__builtin_frame_address(0) - w->start < w->length;
 }
 
-/* Checks a buffer in the memory of a GPU, which may have any address: the core finds the driver's
- * chunks that it lies in. */
+/* Checks a buffer in the memory of a GPU, which may have any address. The core finds the driver's
+ * allocations that contain it. */
 static void check_lent(struct registration_request *w)
 {
     size_t size;
@@ -76,7 +76,7 @@ static void check_lent(struct registration_request *w)
         w->after = size - w->before;
 }
 
-/* Each branch refuses a buffer for one reason, or finds what kind of memory it is. */
+/* Each branch refuses a buffer for one reason, or determines the kind of its memory. */
 void shmemi_registration_check(struct registration_request *w, int flags)
 {
     const struct shmemi_state *s = &shmemi_state;

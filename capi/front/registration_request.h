@@ -17,14 +17,14 @@ struct registration_request {
     size_t length;
     int64_t inside; /* offset of memory that is in the heap already, or -1 */
     /* For memory of a GPU, which the driver allocates in chunks: their unit, and the bytes of the
-     * chunks before the first byte of the buffer and from there on. most_: the most of any PE, once
-     * they have agreed. */
+     * chunks before the first byte of the buffer and from there on. most_: the largest value of any
+     * PE, set when the PEs have agreed. */
     size_t granule, before, after;
     size_t most_before, most_after;
     char why[WHY]; /* "", or why it is refused, and the remedy */
 };
 
-/* Refuses a request, with the cause and the remedy. */
+/* Refuses a request: records the cause and the remedy. */
 #define REFUSE(w, ...) snprintf((w)->why, WHY, __VA_ARGS__)
 
 /* Fills in inside, granule, before and after; or why, if the buffer cannot be registered. */

@@ -12,8 +12,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Opens "/" with O_PATH: reads and writes of such a descriptor fail with EBADF, as on the closed
- * one, and a program that the process executes finds it closed. */
+/* Opens "/" with O_PATH: reads and writes of such a descriptor fail with EBADF, as on a closed one,
+ * and it is closed in a program that the process executes. */
 void shmemi_occupy_standard_files(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {

@@ -2,11 +2,11 @@
  * statics.c: moves the program's statics to the memory file of the node.
  *
  * Their contents are copied into the file, and the file is mapped over them. Most of a large .bss
- * has never been touched: only pages that the kernel has for it are copied, and only if they hold
- * something, so that the rest costs neither time nor memory.
+ * has never been touched: only pages for which the kernel has memory are copied, and only if they
+ * are not all zeros, so that the rest costs neither time nor memory.
  *
- * At finalize the statics stay in the file: to take them back would mean a moment in which a store
- * of a thread of the program is lost. The next init moves them to its own file.
+ * At finalize the statics stay in the file: while they are copied back, a store of another thread
+ * could be lost. The next init moves them to its own file.
  */
 #define _GNU_SOURCE
 #include "statics.h"
@@ -28,12 +28,13 @@
 
 #define PAGE ((size_t)SHMEMI_PAGE)
 
-static struct shmemi_program program; /* as found at the last init */
-static struct shmemi_program moved;   /* what is in the memory file */
-static int file = -1;                 /* the memory file, or -1 */
-static uint64_t place;                /* where in the file this PE's statics begin */
+static struct shmemi_program
+    program; /* the symmetric part of the program, as found at the last init */
+static struct shmemi_program moved; /* the part of the program that is in the memory file */
+static int file = -1;               /* the memory file, or -1 */
+static uint64_t place;              /* where in the file this PE's statics begin */
 
-/* Guards the four variables above; held while the process forks. */
+/* Guards the four variables above. fork.c has it locked while the process forks. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 void shmemi_statics_lock(void)
@@ -62,8 +63,9 @@ void shmemi_statics_forget(void)
 
 /* ------------------------------------------------------------- what to move */
 
-/* Copies whole pages. Not by memcpy: AddressSanitizer's rejects the red zones between two globals.
- * Nor may the compiler turn the loop into a call of it (the fence). */
+/* Copies whole pages. It does not use memcpy, because AddressSanitizer's memcpy rejects the red
+ * zones between two globals. The fence keeps the compiler from turning the loop into a call of
+ * memcpy. */
 __attribute__((no_sanitize("address", "thread"))) void shmemi_copy_pages(void *to, const void *from,
                                                                          size_t n)
 {
@@ -77,7 +79,7 @@ __attribute__((no_sanitize("address", "thread"))) void shmemi_copy_pages(void *t
     }
 }
 
-__attribute__((no_sanitize("address", "thread"))) bool shmemi_page_holds(const char *page)
+__attribute__((no_sanitize("address", "thread"))) bool shmemi_page_has_data(const char *page)
 {
     const uint64_t *w = (const uint64_t *)(const void *)page;
     for (size_t i = 0; i < PAGE / sizeof *w; i += 8)
@@ -104,15 +106,15 @@ bool shmemi_file_written(int of, uint64_t *from, uint64_t *to)
     return true;
 }
 
-/* A window of /proc/self/pagemap: for n pages from the page number `first` on, whether they may
- * hold something. */
+/* A window of /proc/self/pagemap: for n pages from the page number `first` on, whether the kernel
+ * has memory or swap for them. */
 struct kernel_view {
-    int pagemap; /* -1: unreadable, so every page may */
+    int pagemap; /* -1: unreadable, so every page counts as touched */
     size_t first, n;
     uint64_t entries[512];
 };
 
-/* Reports whether a page may hold something: the kernel has memory or swap for it. */
+/* Reports whether a page may contain anything but zeros: the kernel has memory or swap for it. */
 static bool touched(struct kernel_view *v, uintptr_t page)
 {
     enum { SWAPPED = 62, PRESENT = 63 };
@@ -130,8 +132,8 @@ static bool touched(struct kernel_view *v, uintptr_t page)
     return (v->entries[number - v->first] & (1ull << SWAPPED | 1ull << PRESENT)) != 0;
 }
 
-/* Finds how far the pages of a span from `at` on, up to `end`, are alike; *data: whether they may
- * hold something. Returns the end of that run. */
+/* Finds a run of pages of a span, from `at` on and up to `end`, which are all zero or all may
+ * contain data. Sets *data to which of the two, and returns the end of the run. */
 static size_t run(struct kernel_view *v, const struct shmemi_span *s, size_t at, size_t end,
                   bool *data)
 {
@@ -154,17 +156,18 @@ static size_t run(struct kernel_view *v, const struct shmemi_span *s, size_t at,
 
 /* ------------------------------------------------------------------- moving */
 
-/* Where the statics move to. */
+/* Where the statics are moved to. */
 struct move {
     int file;
     uint64_t place;
-    char *area; /* where this process has that part of the file mapped */
+    char *area; /* where that part of the file is mapped in this process */
 };
 
 /* Maps n bytes of the file over the span, from `at` on. */
 static int map_over(const struct move *m, const struct shmemi_span *s, size_t at, size_t n)
 {
-    /* Not by mmap: AddressSanitizer's forgets the red zones there. */
+    /* This calls the kernel, and not mmap: AddressSanitizer's mmap discards what it knows about the
+     * red zones there. */
     long got =
         syscall(SYS_mmap, s->start + at, n, PROT_READ | PROT_WRITE,
                 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, m->file, (off_t)(m->place + s->at + at));
@@ -174,8 +177,8 @@ static int map_over(const struct move *m, const struct shmemi_span *s, size_t at
 /*
  * Copies a span to the file, and maps the file over it. A store of another thread between the copy
  * of a page and its mapping is lost. A process with one thread (alone) has no such store. In others
- * each page that holds something is mapped by itself, so that the gap is less than a microsecond;
- * holes are mapped as a whole.
+ * each page with data is mapped separately, so that the gap is less than a microsecond; holes are
+ * mapped as a whole.
  */
 static int move_span(const struct move *m, const struct shmemi_span *s, bool alone,
                      struct kernel_view *v)
@@ -185,7 +188,7 @@ static int move_span(const struct move *m, const struct shmemi_span *s, bool alo
         next = run(v, s, at, s->size, &data);
         for (size_t page = at; data && page < next; page += PAGE) {
             const char *from = (const char *)s->start + page;
-            if (shmemi_page_holds(from))
+            if (shmemi_page_has_data(from))
                 shmemi_copy_pages(m->area + s->at + page, from, PAGE);
             if (!alone && map_over(m, s, page, PAGE) != 0)
                 return -1;
@@ -202,7 +205,7 @@ static void move_all(const struct move *m)
     struct kernel_view v = {.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)};
     sigset_t all, before;
     sigfillset(&all);
-    /* The store of a signal handler in between would be lost, too. */
+    /* Signals are blocked because a store of a signal handler in between would be lost, too. */
     pthread_sigmask(SIG_BLOCK, &all, &before);
     int rc = 0;
     for (uint32_t i = 0; i < program.n_spans && rc == 0; i++)
@@ -211,7 +214,7 @@ static void move_all(const struct move *m)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (v.pagemap >= 0)
         close(v.pagemap);
-    if (rc != 0) /* fork would not find the part that has moved */
+    if (rc != 0) /* fork would not copy the part that has moved */
         shmemi_abort("shmem_init", "set SHMEM_STATICS=off, if the program does not need them",
                      "map %zu bytes of the program's statics: %s", program.size, strerror(cause));
 }
@@ -229,8 +232,9 @@ void shmemi_statics_offer(struct shmemi_init_args *args)
     args->statics_remedy = program.remedy;
 }
 
-/* Moves the statics to the job's memory file, and lists them in the state. 0, or -1 and error. */
-static int take(char *error, size_t size)
+/* Moves the statics to the job's memory file, and lists them in the state. Returns 0, or -1 and an
+ * error. */
+static int move_to_file(char *error, size_t size)
 {
     struct shmemi_state *s = &shmemi_state;
     struct move m = {.file = fcntl(s->statics_fd, F_DUPFD_CLOEXEC, 3),
@@ -261,7 +265,7 @@ int shmemi_statics_open(char *error, size_t size)
     if (shmemi_state.statics_fd < 0)
         return 0;
     shmemi_statics_lock();
-    int rc = take(error, size);
+    int rc = move_to_file(error, size);
     shmemi_statics_unlock();
     /* No PE may write to another one's statics before they are in the file. */
     if (rc == 0)

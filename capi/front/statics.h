@@ -2,8 +2,8 @@
  * statics.h: the program's globals and statics as symmetric memory.
  *
  * Their pages are replaced by pages of the node's memory file, in this PE's part of it, below the
- * rest of its internal area (struct shmemi_static). So they are reached by loads and stores on the
- * node and by offset over the network, as the heap is.
+ * rest of its internal area (struct shmemi_static). So PEs of the node access them by loads and
+ * stores, and other PEs by offset over the network, like the heap.
  */
 #ifndef SHMEMI_STATICS_H
 #define SHMEMI_STATICS_H
@@ -12,10 +12,11 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Before the core's init: tells it what PEs have to agree about, the size and layout of the
- * statics. */
+/* To be called before the core's init: sets the size and layout of the statics in the arguments of
+ * init, because all PEs must have the same. */
 void shmemi_statics_offer(struct shmemi_init_args *args);
-/* After the core's init: makes the statics symmetric, if all PEs can. 0, or -1 and error. */
+/* To be called after the core's init: makes the statics symmetric, if all PEs can. Returns 0, or -1
+ * and an error. */
 int shmemi_statics_open(char *error, size_t size);
 void shmemi_statics_close(void);
 
@@ -24,15 +25,16 @@ void shmemi_statics_close(void);
 bool shmemi_statics_written(uint64_t *from, uint64_t *to);
 bool shmemi_file_written(int file, uint64_t *from, uint64_t *to);
 
-/* Reports whether a page holds anything but zeros. */
-bool shmemi_page_holds(const char *page);
+/* Reports whether a page contains anything but zeros. */
+bool shmemi_page_has_data(const char *page);
 
 /* Copies whole pages, including the red zones of AddressSanitizer, which its memcpy rejects. */
 void shmemi_copy_pages(void *to, const void *from, size_t n);
 
-/* For fork.c: the spans that are in the memory file, and where; NULL if none is. */
+/* For fork.c: the part of the program that is in the memory file, and its offset there; NULL if
+ * there is none. */
 const struct shmemi_program *shmemi_statics_moved(uint64_t *place);
-/* Keep init and finalize from running, and let them run. */
+/* Block and unblock init and finalize in other threads. */
 void shmemi_statics_lock(void);
 void shmemi_statics_unlock(void);
 /* In the child of a fork: the statics are not symmetric any more. */

@@ -1,6 +1,6 @@
 /*
  * stream.c: checks of calls that a CUDA stream executes. A wrong argument is reported when the call
- * is made, with the call's name, and not when the stream comes to it.
+ * is made, with the call's name, and not when the stream executes it.
  */
 #include "stream.h"
 
@@ -24,7 +24,7 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool ready;
 
-/* The path of the file with the library's kernels, which lies beside this library. */
+/* The path of the file with the library's kernels, which is in the folder of this library. */
 static void kernels_path(char *path, size_t size)
 {
     const char *front = shmemi_front_path(), *slash = strrchr(front, '/');
@@ -73,7 +73,7 @@ static void begin(const char *call)
         shmemi_abort(call, NULL, "%s", error);
 }
 
-/* Gives a call to its CUDA stream. Ends the program if the driver refuses it. */
+/* Enqueues a call on its CUDA stream. Ends the program if the driver refuses it. */
 static void queue(struct shmemi_stream_work w, struct CUstream_st *stream, const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.core->stream_call(w.what, &w.call, stream) != SHMEMI_DONE))
@@ -101,7 +101,7 @@ static void check_local(const char *name, const void *p, const char *call)
         shmemi_abort(call, "pass memory of this PE", "the local %s is NULL", name);
 }
 
-/* A value of up to 8 bytes as a word. */
+/* A value of up to 8 bytes, as a 64-bit word. */
 static uint64_t word(const void *value, size_t n)
 {
     uint64_t bits = 0;
@@ -313,7 +313,7 @@ void shmemi_stream_quiet(struct CUstream_st *stream, const char *call)
 
 /* ------------------------------------------------------------------ all PEs */
 
-/* The number of PEs of a team; -1, also the result of the call, if there is no team. */
+/* The number of PEs of a team; -1 if there is no team, which the call then returns, too. */
 static int check_team(shmem_team_t team, const char *call)
 {
     begin(call);
@@ -356,8 +356,8 @@ int shmemi_stream_broadcast(shmem_team_t team, void *dest, const void *source, s
     return 0;
 }
 
-/* fcollect and alltoall on a stream. blocks: each PE takes another part of source, as in alltoall;
- * else all of it, as in fcollect. */
+/* fcollect and alltoall on a stream. blocks: each PE gets another part of source, as in alltoall;
+ * otherwise all of it, as in fcollect. */
 static int exchange(bool blocks, shmem_team_t team, void *dest, const void *source, size_t n,
                     struct CUstream_st *stream, const char *call)
 {

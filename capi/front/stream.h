@@ -1,5 +1,5 @@
 /*
- * stream.h: calls that a CUDA stream executes, behind shmemx.h. These functions check and pack the
+ * stream.h: the calls of shmemx.h that a CUDA stream executes. These functions check and pack the
  * arguments; the core decides how the stream executes each.
  */
 #ifndef SHMEMI_STREAM_H
@@ -11,8 +11,8 @@
 
 struct CUstream_st;
 
-/* CUDA's types for C, as structs that are passed in an integer register, as C++ passes CUDA's
- * own. */
+/* CUDA's types for C: structs that are passed in an integer register, like CUDA's own types in C++.
+ */
 struct __half {
     uint16_t bits;
 };
@@ -52,7 +52,7 @@ void shmemi_stream_notify_reset(int notify, uint64_t value, struct CUstream_st *
                                 const char *call);
 void shmemi_stream_signal_wait(uint64_t *sig_addr, int cmp, uint64_t value,
                                struct CUstream_st *stream, const char *call);
-/* value: one value for all words; values: one value for each. The other is NULL. */
+/* value: one value for all words. values: one value for each word. One of the two is NULL. */
 void shmemi_stream_wait(const void *ivars, size_t n, const int *status, int cmp, const void *value,
                         const void *values, uint32_t width, struct CUstream_st *stream,
                         const char *call);
@@ -68,8 +68,8 @@ int shmemi_stream_alltoall(shmem_team_t team, void *dest, const void *source, si
 int shmemi_stream_reduce(shmem_team_t team, void *dest, const void *source, size_t n,
                          uint32_t width, int op, struct CUstream_st *stream, const char *call);
 
-/* Loads the library's kernels, unless they are loaded. 0, or -1 and error has the reason. If their
- * file is missing, the error comes only when a call needs them. */
+/* Loads the library's kernels, unless they are loaded. Returns 0, or -1 with the reason in error.
+ * If their file is missing, only a call that needs them fails. */
 int shmemi_streams_begin(char *error, size_t size);
 void shmemi_streams_end(void);
 

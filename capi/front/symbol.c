@@ -1,8 +1,8 @@
 /*
  * symbol.c: the name of a global or static of the program, from the symbol table of its file.
  *
- * Only reports and error messages use it. The loader knows the names that a program exports, and a
- * program exports few, so this reads the file itself. A stripped program has no names left.
+ * Only reports and error messages use it. The dynamic linker has only the names that a program
+ * exports, which are few, so this reads the file itself. A stripped program has no names left.
  */
 #define _GNU_SOURCE
 #include "symbol.h"
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The program's file, mapped when a name is first looked up, and kept. */
+/* The program's file, mapped when a name is first looked up, and never unmapped. */
 static struct {
     const char *bytes;
     size_t size;
@@ -26,8 +26,8 @@ static struct {
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* dl_iterate_phdr callback, called for the program itself, which comes first: sets how far it is
- * from its linked address. */
+/* dl_iterate_phdr callback, called for the program itself, which comes first: sets the difference
+ * between its addresses in memory and in the file. */
 static int note_bias(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
@@ -53,7 +53,7 @@ static void open_image(void)
     dl_iterate_phdr(note_bias, NULL);
 }
 
-/* The n bytes at an offset of the file that the file itself gives; NULL if they are not there. */
+/* The n bytes at an offset that was read from the file; NULL if the file is too short. */
 static const void *part(uint64_t at, uint64_t n)
 {
     if (at > image.size || n > image.size - at || at % sizeof(uint64_t) != 0)
@@ -116,8 +116,8 @@ static bool find(uintptr_t addr, char *text, size_t size)
     return false;
 }
 
-/* Each wait of more than 10 ms is described, and a program waits for the same few words again
- * and again: the last names are kept, since a large program has a million symbols. */
+/* Each wait of more than 10 ms is described, and a program waits for the same few words again and
+ * again. So the last names are cached, since a large program has a million symbols. */
 bool shmemi_symbol(char text[SHMEMI_SYMBOL], const void *addr)
 {
     enum { KEPT = 8 };

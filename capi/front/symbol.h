@@ -9,7 +9,7 @@
 #define SHMEMI_SYMBOL 104
 
 /* Writes the name of the object at an address, as "name" or "name+0x10". False: the program's file
- * names none there, and text is "". */
+ * has no name for it, and text is "". */
 bool shmemi_symbol(char text[SHMEMI_SYMBOL], const void *addr);
 
 #pragma GCC visibility pop

@@ -25,7 +25,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 /* The units that have registered. */
 static struct shmemi_unit *units;
 
-/* The image of the job's state, valid while active: kernels have it. */
+/* The image of the job's state; valid while active is true, which means that kernels have copies of
+ * it. */
 static bool active;
 static struct shmemi_device_image image;
 static uint64_t image_at; /* the image's address for kernels */
@@ -38,13 +39,13 @@ bool shmemi_units_present(void)
     return present;
 }
 
-/* 0 if a unit was compiled with this library's headers, else -1 and error. */
+/* Returns 0 if a unit was compiled with this library's headers, else -1 and an error. */
 static int same_layout(const struct shmemi_unit *u, char *error, size_t size)
 {
     if (u->version == SHMEMI_WIRE_VERSION && u->size == sizeof *u &&
         u->state_size == sizeof(struct shmemi_device_state) && u->image_size == sizeof image)
         return 0;
-    /* The file's name is not where this version has it when the struct differs. */
+    /* If the size differs, u->file may be at another offset, so the message does not name it. */
     snprintf(error, size,
              "the kernels of %s were compiled with version %u of shmem/shmem.cuh (%u bytes of "
              "state), the library has version %d (%zu bytes) (compile them with the header that "
@@ -54,8 +55,9 @@ static int same_layout(const struct shmemi_unit *u, char *error, size_t size)
     return -1;
 }
 
-/* Copies the image to a unit's constant memory. 0, or -1 and error. */
-static int give(struct shmemi_unit *u, char *error, size_t size)
+/* Copies the image of the job's state to a unit's constant memory. Returns 0, or -1 and an error.
+ */
+static int copy_image(struct shmemi_unit *u, char *error, size_t size)
 {
     int code = u->set(&image, image.job.device);
     if (code == 0)
@@ -67,7 +69,8 @@ static int give(struct shmemi_unit *u, char *error, size_t size)
     return -1;
 }
 
-/* Has the core make the image. 0, or -1 and error; 0 with active unset: this PE runs no kernels. */
+/* Calls the core to make the image. Returns 0, or -1 and an error. If active is still false, this
+ * PE runs no kernels. */
 static int make(char *error, size_t size)
 {
     const struct shmemi_core *core = shmemi_state.core;
@@ -92,7 +95,7 @@ int shmemi_units_begin(bool *given, char *error, size_t size)
     if (rc == 0 && units != NULL)
         rc = make(error, size);
     for (struct shmemi_unit *u = units; active && u != NULL && rc == 0; u = u->next)
-        rc = give(u, error, size);
+        rc = copy_image(u, error, size);
     *given = rc == 0 && active;
     pthread_mutex_unlock(&mutex);
     return rc;
@@ -126,8 +129,8 @@ void shmemi_units_end(bool reset)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Called by each unit when it is loaded: enters it, and gives it the state of the job if there is
- * one. */
+/* Called by each unit when it is loaded: adds it to the list, and copies the state of the job to it
+ * if there is a job. */
 void shmemi_device_register(struct shmemi_unit *unit)
 {
     char error[512] = "";
@@ -140,7 +143,7 @@ void shmemi_device_register(struct shmemi_unit *unit)
         if (rc == 0 && !active)
             rc = make(error, sizeof error);
         if (rc == 0 && active)
-            rc = give(unit, error, sizeof error);
+            rc = copy_image(unit, error, sizeof error);
     }
     pthread_mutex_unlock(&mutex);
     if (rc != 0)
@@ -159,8 +162,8 @@ void shmemi_device_unregister(struct shmemi_unit *unit)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Behind shmem_ctx(target) of the host: fills a context object for kernels, which has the addresses
- * of the image and of the heap. */
+/* Implements shmem_ctx(target) of the host: fills in a context object for kernels, which has the
+ * addresses of the image and of the heap. */
 int shmemi_context(const void *target, void *context, size_t size)
 {
     static const char call[] = "shmem_ctx";
