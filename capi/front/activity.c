@@ -1,9 +1,9 @@
 /*
  * activity.c: what a PE is doing, in its control page.
  *
- * A report that names only the awaited PE leaves open why that PE does not come. Its control page
- * says why: the PEs of the node read the page without its help, even after its process has ended,
- * and the PE's proxy sends the same text to PEs of other nodes.
+ * A report that names only the awaited PE leaves open why that PE is late. Its control page shows
+ * what it is doing: the PEs of the node read the page without its help, even after its process has
+ * ended, and the PE's proxy sends the same text to PEs of other nodes.
  */
 #define _GNU_SOURCE
 #include "activity.h"
@@ -30,13 +30,13 @@
 #define INQUIRY_NS 1000000000u
 #define INQUIRY_DOUBLES 5
 
-/* The part of this PE's control page that says what it is doing. */
+/* The part of this PE's control page in which it publishes what it is doing. */
 static struct shmemi_activity *mine(void)
 {
     return &shmemi_my_ctl()->activity;
 }
 
-static pid_t owner; /* the process that has initialised: a child of fork has its handlers */
+static pid_t owner; /* the process that called init: a child of fork inherits the exit handlers */
 
 /* on_exit handler: publishes the exit status of this PE. Without a launcher other PEs learn it
  * nowhere else. */
@@ -51,7 +51,8 @@ static void note_exit(int status, void *unused)
     shmemi_publish(&a->exits, 1);
 }
 
-/* Publishes that this PE is now in a stage of its life (SHMEMI_STAGE_). */
+/* Publishes that this PE is now in a stage of its life: in init, running, in finalize
+ * (SHMEMI_STAGE_). */
 static void enter(uint32_t stage)
 {
     mine()->stage_since = shmemi_now();
@@ -63,7 +64,7 @@ void shmemi_activity_open(void)
     static bool registered;
     owner = getpid();
     if (!registered)
-        registered = on_exit(note_exit, NULL) == 0; /* else reports know less */
+        registered = on_exit(note_exit, NULL) == 0; /* else reports lack the exit status */
     enter(SHMEMI_STAGE_RUNNING);
 }
 
@@ -91,13 +92,14 @@ int shmemi_activity_late(const struct shmemi_waiter *w, int32_t pes[SHMEMI_LATE]
     return *all < SHMEMI_LATE ? *all : SHMEMI_LATE;
 }
 
-/* The entry of the control page that a published wait has. */
+/* The entry of the control page in which a wait is published. */
 static struct shmemi_long_wait *entry_of(const struct shmemi_waiter *w)
 {
     return &mine()->waits[w->entry - 1];
 }
 
-/* Puts a long wait into a free entry of the control page; sets w->entry, unless none is free. */
+/* Publishes a long wait in a free entry of the control page, and sets w->entry. Does nothing if no
+ * entry is free. */
 static void take_entry(struct shmemi_waiter *w)
 {
     for (int i = 0; i < SHMEMI_LONG_WAITS; i++) {
@@ -128,8 +130,8 @@ static _Thread_local struct {
     uint32_t inquiries; /* how many requests were sent, up to INQUIRY_DOUBLES */
 } present;
 
-/* Sends late PEs a request for what they are doing, unless one was sent lately. The replies come
- * with later polls of the network, and the next refresh reads them. */
+/* Asks late PEs what they are doing, by a message, unless one was sent a short time ago. The
+ * replies come with later polls of the network, and the next refresh reads them. */
 static void inquire(const int32_t *late, int n, uint64_t now)
 {
     if (now - present.inquiry < (uint64_t)INQUIRY_NS << present.inquiries)
@@ -139,8 +141,8 @@ static void inquire(const int32_t *late, int n, uint64_t now)
     shmemi_state.core->probe(late, n);
 }
 
-/* Writes anew what a long wait is for, and what the late PEs are doing: in this PE's control page,
- * and in its status page. */
+/* Renews the text about a long wait, with what it waits for and what the late PEs are doing: in
+ * this PE's control page, and in its status page. */
 static void refresh(const struct shmemi_waiter *w, uint64_t now)
 {
     char what[sizeof mine()->waits[0].what] = "", why[sizeof mine()->waits[0].why] = "";
@@ -165,8 +167,8 @@ static void refresh(const struct shmemi_waiter *w, uint64_t now)
     }
 }
 
-/* A thread has one wait at a time, so the times of its refreshes are kept for each thread; a new
- * wait begins them anew. */
+/* A thread has one wait at a time, so each thread has one record of the times of its refreshes,
+ * which a new wait resets. */
 void shmemi_activity_publish(struct shmemi_waiter *w, uint64_t now)
 {
     uint64_t since = w->clock.since;
@@ -196,7 +198,8 @@ void shmemi_activity_withdraw(struct shmemi_waiter *w)
     shmemi_seqcount_write_begin(&e->turn);
     e->since = 0;
     shmemi_seqcount_write_end(&e->turn);
-    /* The last long wait of all threads: of two that end at the same time, either will do. */
+    /* Records the last long wait of all threads. Of two waits that end at the same time it may be
+     * either one. */
     if (shmemi_seqcount_write_try_begin(&a->left_turn)) {
         memcpy(a->left_call, e->call, sizeof a->left_call);
         a->left = shmemi_now();
@@ -208,7 +211,7 @@ void shmemi_activity_withdraw(struct shmemi_waiter *w)
 
 /* ------------------------------------------------------------------- reading */
 
-/* Copies n bytes that another process may be writing under the sequence count turn. False: every
+/* Copies n bytes that another process may be writing under the sequence count `turn`. False: every
  * try met a write, for example because the writer was killed within one. */
 static bool copy_whole(void *to, const void *from, size_t n, const uint32_t *turn)
 {
@@ -231,7 +234,7 @@ struct text {
     size_t left;
 };
 
-/* Appends to a text as printf does, as far as there is room. */
+/* Appends to a text as printf does. What does not fit is cut off. */
 static void __attribute__((format(printf, 2, 3))) say(struct text *t, const char *format, ...)
 {
     va_list args;
@@ -243,8 +246,8 @@ static void __attribute__((format(printf, 2, 3))) say(struct text *t, const char
     t->left -= used;
 }
 
-/* Appends the long waits of a PE, from its control page; deep: also what the PEs that these waits
- * are for are doing. False: it has none. */
+/* Appends the long waits of a PE, from its control page; deep: also what the PEs are doing for
+ * which it waits. False: the PE is in no long wait. */
 static bool say_waits(struct text *t, const struct shmemi_activity *a, uint64_t now, bool deep)
 {
     bool any = false;
@@ -280,7 +283,7 @@ static void say_last_wait(struct text *t, const struct shmemi_activity *a, uint6
     say(t, " (none has been long since shmem_init, %.1f s ago)", seconds(a->stage_since, now));
 }
 
-/* Appends how a process has ended; nothing if its control page does not say. */
+/* Appends how a process has ended; nothing if its control page has no exit status. */
 static void say_end(struct text *t, const struct shmemi_activity *a, uint64_t now)
 {
     bool left = shmemi_observe(&a->stage) == SHMEMI_STAGE_FINALIZED;

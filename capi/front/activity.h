@@ -1,7 +1,7 @@
 /*
  * activity.h: what a PE is doing, for the reports of PEs that wait for it.
  *
- * A PE writes to its control page that it has waited for 10 ms, is in the barrier of
+ * A PE records in its control page that it has waited for 10 ms, is in the barrier of
  * shmem_finalize, or is in exit(). Shorter calls write nothing.
  */
 #ifndef SHMEMI_ACTIVITY_H
@@ -25,15 +25,16 @@ void shmemi_activity_publish(struct shmemi_waiter *w, uint64_t now);
 /* Removes a wait from the control page that shmemi_activity_publish has put there. */
 void shmemi_activity_withdraw(struct shmemi_waiter *w);
 
-/* The most PEs that the report of a wait names. */
+/* The largest number of PEs that the report of a wait names. */
 enum { SHMEMI_LATE = 4 };
 
-/* The PEs that a wait is for: sets all to how many there are, and writes the first of them to pes.
- * Returns how many are in pes. */
+/* Lists the PEs for which a wait waits: sets *all to how many they are, and writes the first of
+ * them to pes. Returns how many are in pes. */
 int shmemi_activity_late(const struct shmemi_waiter *w, int32_t pes[SHMEMI_LATE], int *all);
 
-/* The core calls these two (struct shmemi_init_args.doing and .finalized). doing writes what PE pe
- * is doing; how is a set of SHMEMI_DOING_ bits. finalized: this PE has left the job. */
+/* The core calls these two functions (struct shmemi_init_args.doing and .finalized). doing writes
+ * what PE pe is doing; how is a set of SHMEMI_DOING_ bits. finalized publishes that this PE has
+ * left the job. */
 void shmemi_activity_doing(int pe, unsigned how, char *text, size_t size);
 void shmemi_activity_finalized(void);
 

@@ -18,59 +18,61 @@ struct shmemi_reducer {
     size_t size; /* bytes of an element */
 };
 
-/* A reduction by an operation of the caller, which must not depend on the order. Returns 0, or
- * non-zero if the arguments cannot be used. */
+/* A reduction by an operation that the caller supplies, whose result must not depend on the order
+ * of operands. Returns 0, or non-zero if the arguments cannot be used. */
 int shmemi_reduce_by(shmem_team_t team, void *dest, const void *source, size_t nelems,
                      const struct shmemi_reducer *reducer, const char *call);
 
-/* A reduction whose result is split: each PE gets nelems elements of it, those behind the elements
- * of the PEs before it. dest may be where source begins, or the caller's part of it. */
+/* A reduction whose result is split: PE i of the team gets the i-th run of nelems elements. dest
+ * may be where source begins, or the caller's part of it. */
 int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call);
 
-/* shmemi_reducescatter on a CUDA stream, with width and op as the generator writes them. */
+/* shmemi_reducescatter on a CUDA stream, with width and op as in the generated calls on streams. */
 struct CUstream_st;
 int shmemi_stream_reducescatter(shmem_team_t team, void *dest, const void *source, size_t n,
                                 uint32_t width, int op, struct CUstream_st *stream,
                                 const char *call);
 
 /*
- * As shmem_team_split_strided, but each PE of the parent passes start, stride and size of its own
- * new team. Teams of one call have no PE in common. A PE whose numbers are invalid, or name a team
- * without it, is in none.
+ * Splits a team: each PE of the parent passes start, stride and size of the new team that it wants
+ * to be in. Otherwise like shmem_team_split_strided. Teams of one call have no PE in common. A PE
+ * whose arguments are invalid, or describe a team without it, is in no new team.
  */
 int shmemi_team_split_each(shmem_team_t parent_team, int start, int stride, int size,
                            const shmem_team_config_t *config, long config_mask,
                            shmem_team_t *new_team);
 
-/* Completes the caller's operations and waits until every PE of a team has called it. Returns as
- * shmem_team_sync. */
+/* Completes the caller's operations and waits until every PE of a team has called it. Returns what
+ * shmem_team_sync returns. */
 int shmemi_team_barrier(shmem_team_t team, const char *call);
 
 /*
- * A team of n PEs that know only an id and their own rank in it. One PE, which need not be of the
- * team, makes the id by shmemi_team_uniqueid, and the program passes it on. Both return 0, or
- * non-zero after a message on every PE of the team. One thread of a PE makes such a team at a time.
+ * Makes a team of n PEs, each of which knows only an id and its own rank in the team. One PE, which
+ * need not be of the team, makes the id by shmemi_team_uniqueid, and the program passes it on. Both
+ * return 0, or non-zero after a message on every PE of the team. One thread of a PE makes such a
+ * team at a time.
  */
 int shmemi_team_uniqueid(uint64_t *id, const char *call);
 int shmemi_team_init(uint64_t id, int n, int rank, int num_contexts, shmem_team_t *new_team,
                      const char *call);
 
 /* To be called before init if the program calls the library by the names of NVSHMEM. Then NVSHMEM's
- * environment variables are settings, and this library does not see the program's kernels: the heap
- * is in the memory of the GPU, if there is one and SHMEM_HEAP does not say otherwise, and grows to
- * the size of that. */
+ * environment variables are settings, and this library cannot tell whether the program has kernels:
+ * so the heap is in the memory of the GPU, if there is one and SHMEM_HEAP does not choose
+ * otherwise, and may grow to the size of that memory. */
 void shmemi_as_nvshmem(void);
 
 /*
  * Fixes the GPU of each PE. Collective, before the program's first call that needs the GPU. If no
- * GPU was chosen at init, PEs have one by their number on the node. If the thread of any PE uses
- * another one by now, all PEs leave the job and join it again, with the GPUs that they use. Teams
- * would be lost, so there may be none.
+ * GPU was chosen at init, PEs have one by their number on the node. If the calling thread of any PE
+ * uses another GPU by now, all PEs leave the job and join it again, with the GPUs that they use.
+ * Teams would be lost, so there may be none.
  */
 void shmemi_settle_gpu(const char *call);
 
-/* Reports whether there is a GPU that the program has not chosen, and may still choose. */
+/* Reports whether this PE has a GPU that the library chose, and that the program may still replace
+ * by another. */
 bool shmemi_gpu_pending(void);
 
 #pragma GCC visibility pop

@@ -1,9 +1,9 @@
 /*
- * caller.c: what the Python package and the library know of each other.
+ * caller.c: the calls between the Python package and the library.
  *
- * The package raises exceptions where C returns a status, so it reads the causes, and reports name
- * the line of Python that made the C call. The library requests that line when it reports; a call
- * itself pays nothing for it.
+ * The package raises exceptions where C returns a status, so it reads the causes; and the library's
+ * reports name the line of Python that made the C call. The library requests that line when it
+ * reports; a call itself pays nothing for it.
  *
  * The reply needs the interpreter's lock, and the thread that hangs may hold that lock. So a
  * separate thread sends the request, and the report waits for the reply only a short time.
@@ -47,7 +47,7 @@ bool shmemi_host_language_raises(void)
 struct lookup {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    bool replied, left; /* text is there; the reporting thread waits no more */
+    bool replied, left; /* text is written; the reporting thread no longer waits */
     shmemi_namer name;
     uint64_t thread;
     char text[SHMEMI_CALLER - 2];
@@ -91,8 +91,8 @@ static bool look_up_in_thread(struct lookup *q)
     return started;
 }
 
-/* Writes the caller's location and ": ", or nothing if the reply does not come in time. Then q is
- * not the caller's any more. */
+/* Writes the caller's location and ": ", or nothing if the reply does not arrive in time. In that
+ * case the other thread owns q and frees it. */
 static void take_reply(struct lookup *q, char *text)
 {
     struct timespec until;
@@ -132,8 +132,8 @@ const char *shmemi_caller(char text[SHMEMI_CALLER])
     return text;
 }
 
-/* For the Python package: the bytes of the user heap, its free bytes, and the bytes of its largest
- * free block. Returns 0, or -1 if there is no heap. */
+/* For the Python package: writes to use the bytes of the user heap, its free bytes, and the bytes
+ * of its largest free block. Returns 0, or -1 if there is no heap. */
 int shmemi_heap_use(uint64_t use[3])
 {
     const struct shmemi_statuspage *l = shmemi_state.live;

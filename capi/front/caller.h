@@ -8,8 +8,8 @@
 
 #define SHMEMI_CALLER 256
 
-/* Writes the place of the Python call that this thread is in, as "shmem.zeros at train.py:12: "; ""
- * in a program of C, and if the interpreter does not reply in 0.2 s. Not for signal handlers. */
+/* Writes the location of the Python call that this thread is in, as "shmem.zeros at train.py:12: ";
+ * "" in a program of C, and if the interpreter does not reply in 0.2 s. Not for signal handlers. */
 const char *shmemi_caller(char text[SHMEMI_CALLER]);
 
 /* Reports whether the program's language raises an exception for each failure that C returns, so

@@ -1,5 +1,5 @@
 /*
- * chosen.c: programs that choose their GPU after init, by the values that init returns.
+ * chosen.c: programs that choose their GPU after init, for example by the PE's number.
  */
 #include "below.h"
 #include "error.h"
@@ -10,9 +10,10 @@
 
 #include <stdlib.h>
 
-static uint32_t settled; /* the number of the last join whose GPUs are settled */
+static uint32_t settled; /* the number of the last join after which the PEs' GPUs were fixed */
 
-/* Reports whether this PE uses a GPU that the program has not chosen, and may still choose. */
+/* Reports whether this PE uses a GPU that the library chose, and that the program may still replace
+ * by another. */
 bool shmemi_gpu_pending(void)
 {
     const struct shmemi_state *s = &shmemi_state;

@@ -11,25 +11,25 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * A context is an ordered flow of operations. Its handle is its place in the table, in the low
- * bits, and above it a generation, which tells a context from earlier ones of the same place.
- * SHMEM_CTX_DEFAULT has the first place.
+ * A context is an ordered flow of operations. Its handle is its index in the table, in the low
+ * bits, and above it a generation: a count that distinguishes a context from earlier ones of the
+ * same index. SHMEM_CTX_DEFAULT has index 0.
  */
 enum { SHMEMI_CTX_BITS = 10, SHMEMI_CONTEXTS = 1 << SHMEMI_CTX_BITS };
 
 struct shmemi_context {
     /* Changed when the context is made or destroyed. */
     _Alignas(SHMEMI_CACHE_LINE)
-        shmem_ctx_t handle; /* 0: no context is here, unless it is the first place */
+        shmem_ctx_t handle; /* 0: the entry is free, unless its index is 0 */
     int32_t n_pes;
     const int32_t *pes; /* PE of the job by number in its team; NULL: both are the same */
-    uint32_t number;    /* by which the Go half knows it */
+    uint32_t number;    /* its number in the core */
     shmem_team_t team;
     long options;
     uint64_t owner; /* the thread that made it */
 
-    /* Written while the program runs, under net_lock: marks of remote operations since the last
-     * quiet and the last fence, and the ticket of that quiet. */
+    /* Written while the program runs, under net_lock: marks that there are remote operations since
+     * the last quiet and since the last fence, and the ticket of that quiet. */
     uint32_t dirty, unfenced;
     uint64_t last_quiet;
 };
@@ -38,12 +38,12 @@ _Static_assert(sizeof(struct shmemi_context) == SHMEMI_CACHE_LINE,
 
 /* The values of shmemi_context.dirty, which say whether a quiet has to wait. Each post makes it
  * POSTED; QUIETING: the quiet with the ticket last_quiet, and no older one, covers every operation.
- * It changes under the lock. */
+ * It changes under net_lock. */
 enum { SHMEMI_CLEAN, SHMEMI_POSTED, SHMEMI_QUIETING };
 
 extern struct shmemi_context shmemi_contexts[SHMEMI_CONTEXTS];
 
-/* The place of a handle, whether or not it holds that context. */
+/* The entry of the table that a handle names, whether or not that context still exists. */
 SHMEMI_INLINE struct shmemi_context *shmemi_context_at(shmem_ctx_t ctx)
 {
     return &shmemi_contexts[(uint32_t)ctx % SHMEMI_CONTEXTS];

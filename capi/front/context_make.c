@@ -1,10 +1,10 @@
 /*
  * context_make.c: makes and destroys contexts.
  *
- * A place in the table is free when its handle is 0. A thread takes one under the mutex, and reads
- * it without: the program has its handles from the call that made the context. The core numbers its
- * contexts by the places, so that a job makes as many of them as it has contexts at once, however
- * many it makes in all.
+ * An entry of the table is free when its handle is 0. A thread claims one under the mutex, and
+ * reads it without the mutex: the program has the handle from the call that made the context. The
+ * core numbers its contexts by the index of the entry, so that a job needs only as many of them as
+ * there are contexts at a time.
  */
 #include "context_make.h"
 
@@ -24,7 +24,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* ------------------------------------------------------------------ making */
 
-/* A handle that no recent context of the place has had; never 0. */
+/* A new handle for an entry, which no recent context of that entry has had; never 0. */
 static shmem_ctx_t handle_of(uint32_t place)
 {
     return (shmem_ctx_t)((generations[place] << SHMEMI_CTX_BITS | place) & INT32_MAX);
@@ -42,7 +42,7 @@ static int open_context(uint32_t place, const char *call)
     return number;
 }
 
-/* Takes a free place of the table for a context of a team. Returns 0, or -1 if no place is free. */
+/* Makes a context of a team in a free entry of the table. Returns 0, or -1 if no entry is free. */
 static int make(const struct shmemi_team *t, shmem_team_t team, long options, shmem_ctx_t *ctx,
                 const char *call)
 {
@@ -87,7 +87,7 @@ int shmemi_ctx_create(long options, shmem_ctx_t *ctx, const char *call)
 
 /* -------------------------------------------------------------- destroying */
 
-/* Completes the operations of a context, and frees its place. */
+/* Completes the operations of a context, and frees its entry. */
 static void destroy(struct shmemi_context *c, const char *call)
 {
     shmemi_quiet(c->handle, call);
@@ -110,8 +110,8 @@ void shmemi_ctx_destroy(shmem_ctx_t ctx, const char *call)
     destroy(shmemi_context_at(ctx), call);
 }
 
-/* Destroys the contexts of a team, or of any. Meanwhile other threads may make contexts of other
- * teams. */
+/* Destroys the contexts of a team, or of all teams if any is set. Meanwhile other threads may make
+ * contexts of other teams. */
 static void destroy_of(shmem_team_t team, bool any, const char *call)
 {
     for (uint32_t place = 1; place < SHMEMI_CONTEXTS; place++) {
@@ -156,7 +156,7 @@ int shmemi_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team, const char *call)
 }
 
 /* Begins a session: with SHMEM_CTX_SESSION_BATCH small operations share messages from the first one
- * on. total_ops is not used: a full message leaves, however many operations follow. */
+ * on. total_ops is not used: a full message is sent at once, however many operations follow. */
 void shmemi_ctx_session_start(shmem_ctx_t ctx, long options,
                               const shmem_ctx_session_config_t *config, long mask, const char *call)
 {
@@ -174,7 +174,8 @@ void shmemi_ctx_session_start(shmem_ctx_t ctx, long options,
     }
 }
 
-/* Ends a session: later small operations of the context share messages only in bursts. */
+/* Ends a session: later small operations of the context share messages only in bursts (many
+ * operations without a pause of 2 us). */
 void shmemi_ctx_session_stop(shmem_ctx_t ctx, const char *call)
 {
     if (shmemi_state.n_pes == 0)

@@ -21,8 +21,8 @@ void shmemi_ctx_session_stop(shmem_ctx_t ctx, const char *call);
 void shmemi_ctx_end_team(shmem_team_t team, const char *call);
 
 /* At finalize: shmemi_ctx_end completes and destroys all contexts but the default one;
- * shmemi_ctx_reset, when no operation can be under way any more, makes the default one as it was
- * before init. */
+ * shmemi_ctx_reset, when no operation can be under way any more, resets the default one to its
+ * state before init. */
 void shmemi_ctx_end(const char *call);
 void shmemi_ctx_reset(void);
 

@@ -1,6 +1,6 @@
 /*
- * counters.h: behind the shmemx_ calls that read the library's counters of operations and bytes,
- * which the core counts.
+ * counters.h: implements the shmemx_ calls that read the library's counters of operations and
+ * bytes, which the core counts.
  */
 #ifndef SHMEMI_COUNTERS_H
 #define SHMEMI_COUNTERS_H

@@ -9,7 +9,8 @@
 #pragma GCC visibility push(hidden)
 
 /* shmemi_start_pes: initialises the library unless it is, and finalizes it when the program exits.
- * shmemi_coherent: behind the calls for caches (shmem_set_cache_inv and others), a memory fence. */
+ * shmemi_coherent: implements the calls for caches (shmem_set_cache_inv and others) by a memory
+ * fence. */
 void shmemi_start_pes(int npes, const char *call);
 void shmemi_coherent(const char *call);
 

@@ -1,5 +1,6 @@
 /*
- * device.c: gives device code, and threads of the host that run it, what it needs to use the rings.
+ * device.c: the function by which device code, and threads of the host that run it, get the state
+ * that they need to use the rings.
  */
 #include "error.h"
 
@@ -12,7 +13,7 @@ const void *shmemi_device_state(uint32_t version, uint32_t size);
 #pragma GCC visibility pop
 
 /* Returns the state of the rings to a program whose headers have the version and size that this
- * library was built with; ends any other program. */
+ * library was built with; ends a program that was built with other headers. */
 const void *shmemi_device_state(uint32_t version, uint32_t size)
 {
     static const char call[] = "shmemi_device_state";

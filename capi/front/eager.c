@@ -2,16 +2,17 @@
  * eager.c: eager transfers between threads of the host: slots, and their readers. eager_send.c has
  * the senders.
  *
- * A token travels in tiles: pieces of a size that its path shows to the reader as a whole, each
- * with the token's signal (its size and epoch) in it. Within the node the sender's CPU stores a
- * tile, the data first and the signal by a store with release; readers load the signal with
- * acquire. So the node keeps every tile whole by the language's memory model, whatever the
- * processor. A packet is a tile of one store, which needs no order.
+ * A token is a message of fixed size. It is written in tiles: pieces of a size that the path makes
+ * visible to the reader all at once, each with the token's signal (its size and epoch) in it.
+ * Within the node the sender's CPU stores a tile, the data first and the signal by a store with
+ * release; readers load the signal with acquire. So within the node the memory model of C makes
+ * every tile visible as a whole, on any processor. A packet is a tile of one store, which needs no
+ * order.
  *
- * Without tiles a token is there when its signal is, which follows it, or when the counter of its
- * slot says so (SHMEMX_EAGER_NOTIFY). With a counter the signal is in the same write as the bytes,
- * and shows the reader a wrong epoch or size; by itself it says nothing, since it may be visible
- * before the bytes.
+ * Without tiles a token has arrived when its signal has, which follows the bytes, or when the
+ * counter of its slot has counted it (SHMEMX_EAGER_NOTIFY). With a counter the signal is in the
+ * same write as the bytes and may be visible before them; so the reader uses it only to detect a
+ * wrong epoch or size.
  */
 #include "eager.h"
 
@@ -46,7 +47,7 @@ _Static_assert(SHMEMX_EAGER_NONE == SHMEMI_EAGER_NONE &&
 
 /* ---------------------------------------------------------------- arguments */
 
-/* Ends the job unless tokens of nbytes bytes in such tiles exist. */
+/* Ends the job unless nbytes and tile are a size of a token and of a tile that exist. */
 static void check_token(size_t nbytes, int64_t tile, const char *call)
 {
     if (nbytes == 0 || nbytes > SHMEMI_EAGER_MOST)
@@ -79,15 +80,15 @@ enum { NBYTES, COUNT, TILE, ARGUMENTS };
 
 /* The properties that all PEs have agreed on. */
 struct agreement {
-    int kept;     /* the largest tile that every path between PEs shows whole */
-    bool far;     /* some host reaches a PE over a network */
+    int kept;     /* the largest tile that every path between PEs makes visible at once */
+    bool far;     /* the CPU of some PE reaches a PE over a network */
     bool rings;   /* some kernel reaches a PE over its ring, by the proxy */
     bool message; /* a token and its signal are one message where no stores reach */
     bool counts;  /* the slots may have counters: kernels of all PEs with a GPU have them */
     bool carries; /* each network carries the notification of a token in the write of its bytes */
 };
 
-/* Reports whether a network carries a token in one write with its notification. */
+/* Reports whether a network carries a token of nbytes bytes and its notification in one write. */
 static bool is_carried(int64_t nbytes)
 {
     return shmemi_eager_bytes((uint32_t)nbytes, SHMEMI_EAGER_NOTIFY) <= shmemi_state.net_notified;
@@ -138,7 +139,7 @@ static struct agreement agree(const int64_t values[ARGUMENTS], const char *call)
                               all[MESSAGE] != 0, all[COUNTS] != 0, all[CARRIES] != 0};
 }
 
-/* The tile that SHMEMX_EAGER_BEST selects, the same on every PE. */
+/* The size of tile that SHMEMX_EAGER_BEST selects, the same on every PE. */
 static int best(const struct agreement *all, size_t count)
 {
     if (all->kept != SHMEMI_EAGER_NONE)
@@ -148,14 +149,14 @@ static int best(const struct agreement *all, size_t count)
                                                                      : SHMEMI_EAGER_NONE;
 }
 
-/* Bytes of a PE's heap that NICs are to reach: the slots. */
+/* Bytes of a PE's heap that must be registered with NICs: the slots. */
 struct announced {
     int pe;
     int64_t offset;
     size_t bytes;
 };
 
-/* Reports whether this PE knows that NICs reach those bytes, or the PE is lost. */
+/* Reports whether this PE has learnt that NICs can access those bytes, or that the PE is lost. */
 static bool has_announced(const struct announced *a)
 {
     return shmemi_is_lost(a->pe) || shmemi_state.core->reaches(a->pe, a->offset, a->bytes);
@@ -169,10 +170,11 @@ static void describe_announced(const void *subject, char *text, size_t size)
 }
 
 /*
- * Reports whether NICs reach the slots of all PEs, and the buffers behind them, if they are in the
- * memory of GPUs; the same on every PE. Tokens to memory that NICs do not reach pass through host
- * buffers, in no order. A PE whose heap has grown announces that by messages, so this waits until
- * they have come: earlier tokens would pass through host buffers.
+ * Reports whether NICs can access the slots of all PEs, and the buffers after the slots, if these
+ * are in the memory of GPUs; the result is the same on every PE. Tokens to memory that NICs cannot
+ * access pass through host buffers, in no particular order. A PE whose heap has grown announces
+ * that by messages, so this waits until these have arrived: earlier tokens would pass through host
+ * buffers.
  */
 static bool are_reached(const void *slots, size_t bytes, const char *call)
 {
@@ -195,8 +197,8 @@ static bool are_reached(const void *slots, size_t bytes, const char *call)
 
 enum { KEPT_NOT = 1, NO_ROOM };
 
-/* Makes slots for tokens in a tile. Returns 0, KEPT_NOT if some path does not keep the tile whole,
- * or NO_ROOM; the same on every PE. */
+/* Allocates slots for tokens in tiles of a given size. Returns 0, KEPT_NOT if some path does not
+ * make a tile visible at once, or NO_ROOM; the same on every PE. */
 static int make(shmemx_eager_t *e, const struct agreement *all, int tile, const char *call)
 {
     const bool counted = tile == SHMEMX_EAGER_NOTIFY;
@@ -204,7 +206,7 @@ static int make(shmemx_eager_t *e, const struct agreement *all, int tile, const 
         return KEPT_NOT;
     e->tile = (uint32_t)tile;
     e->stride = shmemi_eager_stride(e->nbytes, e->tile);
-    if (counted && !shmemi_eager_counters_take(e->count, &e->counter, call))
+    if (counted && !shmemi_eager_counters_allocate(e->count, &e->counter, call))
         return NO_ROOM;
     const bool by_rings = tile >= SHMEMX_EAGER_PACKET && all->rings;
     size_t bytes = (size_t)e->count * e->stride;
@@ -214,7 +216,7 @@ static int make(shmemx_eager_t *e, const struct agreement *all, int tile, const 
     e->slots = shmemi_align(SHMEMI_EAGER_BLOCK, bytes, call);
     if (e->slots == NULL) {
         if (counted)
-            shmemi_eager_counters_give(e->counter, e->count);
+            shmemi_eager_counters_free(e->counter, e->count);
         return NO_ROOM;
     }
     if (by_rings && !are_reached(e->slots, bytes, call)) {
@@ -226,8 +228,8 @@ static int make(shmemx_eager_t *e, const struct agreement *all, int tile, const 
     return 0;
 }
 
-/* SHMEMX_EAGER_BEST takes the largest tile that all paths keep; if NICs then turn out not to reach
- * the slots, it takes none, or a counter. */
+/* SHMEMX_EAGER_BEST selects the largest tile that all paths make visible at once. If NICs then
+ * cannot access the slots, it selects no tiles, or a counter. */
 int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *eager,
                         const char *call)
 {
@@ -260,18 +262,18 @@ void shmemi_eager_destroy(shmemx_eager_t *eager, const char *call)
     shmemi_eager_boxes_close(eager, call);
     shmemi_free(eager->slots, call);
     if (eager->tile == SHMEMI_EAGER_NOTIFY)
-        shmemi_eager_counters_give(eager->counter, eager->count);
+        shmemi_eager_counters_free(eager->counter, eager->count);
     memset(eager, 0, sizeof *eager);
 }
 
 /* ------------------------------------------------------------------- receive */
 
-/* A token that is being read tile by tile, as it comes. */
+/* A token that is being read tile by tile, as the tiles arrive. */
 struct reading {
     const shmemx_eager_t *eager;
     char *slot, *dest; /* dest: NULL if the caller only waits for the token */
     uint32_t number, epoch, tiles;
-    uint32_t next; /* the first tile that has not come yet */
+    uint32_t next; /* the first tile that has not arrived yet */
     const char *call;
 };
 
@@ -302,8 +304,9 @@ static SHMEMI_COLD void refuse(const struct reading *r, uint32_t seen, uint32_t 
                  r->number, seen, r->epoch);
 }
 
-/* Reads the packets that have come, from the next one on. True: the token is complete. */
-static bool take_packets(struct reading *r)
+/* Copies the packets (tiles of 8 bytes) that have arrived since the last call. True: the token is
+ * complete. */
+static bool copy_packets(struct reading *r)
 {
     const uint64_t *from = (const uint64_t *)r->slot;
     for (; r->next < r->tiles; r->next++) {
@@ -323,8 +326,8 @@ static bool take_packets(struct reading *r)
     return true;
 }
 
-/* Copies the data of the next tile to dest if the tile has come. False: it has not. */
-static bool take_tile(struct reading *r)
+/* Copies the data of the next tile to dest if the tile has arrived. False: it has not. */
+static bool copy_tile(struct reading *r)
 {
     const shmemx_eager_t *e = r->eager;
     uint32_t data = shmemi_eager_data(e->nbytes, e->tile), at = r->next * data;
@@ -359,16 +362,16 @@ static bool is_counted(const struct reading *r)
     return found == SHMEMI_EAGER_THERE;
 }
 
-/* Copies the tiles of a token that have come since the last call to the program's memory. True: the
- * token is complete; else the caller tries again. */
-static bool take(struct reading *r)
+/* Copies the tiles of a token that have arrived since the last call to the program's memory. True:
+ * the token is complete. False: the caller tries again. */
+static bool copy_tiles(struct reading *r)
 {
     if (r->eager->tile == SHMEMI_EAGER_NOTIFY && !is_counted(r))
         return false;
     if (r->eager->tile == SHMEMI_EAGER_PACKET)
-        return take_packets(r);
+        return copy_packets(r);
     for (; r->next < r->tiles; r->next++)
-        if (!take_tile(r))
+        if (!copy_tile(r))
             return false;
     return true;
 }
@@ -384,19 +387,19 @@ static void describe_reading(const void *subject, char *text, size_t size)
 
 static void read_all(struct reading *r)
 {
-    SHMEMI_WAIT(SHMEMI_ANY_TOKEN, r->call, describe_reading, r, take(r));
+    SHMEMI_WAIT(SHMEMI_ANY_TOKEN, r->call, describe_reading, r, copy_tiles(r));
 }
 
-/* 1 if the token of an epoch is in its slot, else 0. It waits for nothing. */
+/* Returns 1 if the token of an epoch is in its slot, else 0. It does not wait. */
 int shmemi_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch, const char *call)
 {
     struct reading r = reading_of(eager, slot, NULL, epoch, call);
-    if (take(&r))
+    if (copy_tiles(&r))
         return 1;
     if (shmemi_state.networked)
         shmemi_net_poll(call);
     shmemi_fail_test_if_lost(call);
-    return take(&r);
+    return copy_tiles(&r);
 }
 
 void shmemi_eager_wait(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch, const char *call)

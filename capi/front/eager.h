@@ -1,5 +1,5 @@
 /* eager.h: eager transfers. A token is a message of fixed size that a PE writes to a slot of
- * another PE's memory, with signals within its bytes that say it has come. */
+ * another PE's memory, with signals within its bytes that show that it has arrived. */
 #ifndef SHMEMI_EAGER_H
 #define SHMEMI_EAGER_H
 

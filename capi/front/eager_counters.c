@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-static uint8_t taken[UINT16_MAX]; /* for each counter that immediate data can name: 1, in use */
-static bool used;                 /* some counter has been allocated */
+static uint8_t
+    taken[UINT16_MAX]; /* for each counter that immediate data can name: 1 if it is in use */
+static bool used;      /* some counter has been allocated */
 
 void shmemi_eager_counters_open(void)
 {
@@ -32,7 +33,7 @@ bool shmemi_eager_counters_left(size_t n)
     return find(n) >= 0;
 }
 
-bool shmemi_eager_counters_take(size_t n, uint32_t *first, const char *call)
+bool shmemi_eager_counters_allocate(size_t n, uint32_t *first, const char *call)
 {
     int64_t at = find(n);
     if (at < 0)
@@ -44,7 +45,7 @@ bool shmemi_eager_counters_take(size_t n, uint32_t *first, const char *call)
     return true;
 }
 
-void shmemi_eager_counters_give(uint32_t first, size_t n)
+void shmemi_eager_counters_free(uint32_t first, size_t n)
 {
     memset(taken + first, 0, n);
 }

@@ -2,11 +2,11 @@
  * eager_send.c: eager transfers between threads of the host: tokens that they send.
  *
  * Within the node the sender stores the tiles in the slot (eager.c). For a network that makes the
- * bytes of a write visible in blocks the sender lays out the tiles in one of a few buffers behind
- * its own slots, and posts that as one write. So do tokens with a notification: the bytes and the
- * signal in one write, whose immediate data names the counter of the slot. Other tokens without
- * tiles are a put with a signal. Where this PE has a GPU, no token is laid out in these buffers:
- * they may be in its memory.
+ * bytes of a write visible in blocks, the sender lays out the tiles in one of a few buffers after
+ * its own slots, and posts the buffer as one write. A token with a notification is sent in the same
+ * way: its bytes and signal are one write, whose immediate data names the counter of the slot.
+ * Other tokens without tiles are a put with a signal. Where this PE has a GPU, no token is laid out
+ * in these buffers: they may be in its memory.
  */
 #include "eager_send.h"
 
@@ -53,7 +53,7 @@ static void send_packets(char *to, const char *source, uint32_t nbytes, uint32_t
     shmemi_write_once((uint64_t *)(to + 2 * (size_t)i), packet(data, epoch));
 }
 
-/* Stores a token in tiles, each with its signal behind the data. */
+/* Stores a token in tiles, each with its signal after the data. */
 static void send_tiles(char *to, const char *source, const shmemx_eager_t *e, uint32_t epoch)
 {
     uint32_t data = shmemi_eager_data(e->nbytes, e->tile);
@@ -77,16 +77,17 @@ static void fill(char *to, const char *source, const shmemx_eager_t *e, uint32_t
 /* ------------------------------------------------------------------ buffers */
 
 /*
- * Buffers of a PE for tokens that go over the network, behind its slots: a head in cache lines of
- * its own, and the bytes. Another symmetric block would be one more allocation. As many tokens as
- * there are buffers can be under way at a time; there are fewer of large tokens.
+ * Buffers (boxes) of a PE for tokens that it sends over the network. They come after its slots,
+ * which saves another symmetric allocation. A box has a head in cache lines of its own, and the
+ * bytes of a token. At most one token for each box can be under way; there are fewer boxes for
+ * large tokens.
  */
 enum { BOXES = 16 };
 
 enum { FREE = SHMEMI_EAGER_FREE, TAKEN = SHMEMI_EAGER_TAKEN, UNDER_WAY = SHMEMI_EAGER_UNDER_WAY };
 
 struct box {
-    uint32_t state; /* a thread that has changed it to TAKEN owns the rest */
+    uint32_t state; /* the thread that has changed it to TAKEN owns the other fields */
     int32_t pe;     /* the target of its token; others read pe and slot, too */
     uint32_t slot;
     struct shmemi_request request; /* the token's write, which the core completes */
@@ -104,8 +105,9 @@ static char *bytes_in(struct box *box, const shmemx_eager_t *e)
     return (char *)box + shmemi_eager_head(e->tile);
 }
 
-/* How many buffers slots have, the same on every PE. A small token without a tile is a message,
- * which is copied when it is posted; a large one without a tile is worth no copy. */
+/* How many buffers slots have, the same on every PE. A small token without tiles is sent as a
+ * message, which is copied when it is posted. A large token without tiles is sent from the
+ * program's memory, because a copy costs more than it saves. */
 int shmemi_eager_boxes(const shmemx_eager_t *e)
 {
     const size_t all = 4 << 20;
@@ -123,7 +125,7 @@ size_t shmemi_eager_boxes_size(const shmemx_eager_t *e)
     return n * box_bytes(e);
 }
 
-/* The host's i-th buffer behind the slots. */
+/* The i-th of the host's buffers, which come after the slots and the buffers of kernels. */
 static struct box *box_at(const shmemx_eager_t *e, int i)
 {
     char *first = (char *)e->slots + (size_t)e->count * e->stride;
@@ -132,11 +134,11 @@ static struct box *box_at(const shmemx_eager_t *e, int i)
 }
 
 /*
- * Takes a buffer that is free, or whose write has completed. False: it is in use. The state changes
- * to TAKEN before the request is read: between a read and the taking, another thread could take the
- * buffer and have the next write under way.
+ * Claims a buffer that is free, or whose write has completed. False: it is in use. The state
+ * changes to TAKEN before the request is read. In the other order, another thread could claim the
+ * buffer between the two and start the next write.
  */
-static bool take(struct box *box, const char *call)
+static bool claim(struct box *box, const char *call)
 {
     uint32_t state = shmemi_read_once(&box->state);
     if (state == TAKEN || !shmemi_acquire_if(&box->state, &state, TAKEN))
@@ -166,7 +168,7 @@ static bool find(struct search *s)
     for (int i = 0; i < s->boxes; i++) {
         struct box *box = box_at(s->eager, s->next);
         s->next = (s->next + 1) % s->boxes;
-        if (take(box, s->call)) {
+        if (claim(box, s->call)) {
             s->found = box;
             return true;
         }
@@ -180,16 +182,16 @@ static void describe_search(const void *subject, char *text, size_t size)
     snprintf(text, size, "for one of the %d tokens that are under way to arrive", s->boxes);
 }
 
-/* Waits for a free buffer, and takes it. One becomes free: the core completes each write, also if
- * its PE is lost, and a thread its blocking send. */
-static struct box *take_box(const shmemx_eager_t *e, const char *call)
+/* Waits for a free buffer, and claims it. One becomes free at last: the core completes each write,
+ * even if its PE is lost, and threads complete their blocking sends. */
+static struct box *claim_box(const shmemx_eager_t *e, const char *call)
 {
     struct search s = {.eager = e, .boxes = shmemi_eager_boxes(e), .call = call};
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_search, &s, find(&s), .whom = SHMEMI_NOBODY);
     return s.found;
 }
 
-/* The slot of a PE whose earlier token may still be under way from a buffer. */
+/* A slot of a PE to which an earlier token may still be under way from a buffer. */
 struct same_slot {
     const shmemx_eager_t *eager;
     uint32_t slot;
@@ -206,7 +208,7 @@ static bool is_idle(const struct same_slot *s)
         if (shmemi_observe(&box->state) == FREE || shmemi_read_once(&box->pe) != s->pe ||
             shmemi_read_once(&box->slot) != s->slot)
             continue;
-        if (!take(box, s->call))
+        if (!claim(box, s->call))
             return false;
         shmemi_release(&box->state, FREE);
     }
@@ -221,8 +223,8 @@ static void describe_same(const void *subject, char *text, size_t size)
 }
 
 /*
- * Waits until the write of the slot's previous token is complete. Its reader may have replied
- * earlier: when one of several NICs is lost, a write whose fate is not known is sent again, and
+ * Waits until the write of the slot's previous token is complete. The reader may have had the token
+ * before that: when one of several NICs is lost, a write whose fate is not known is sent again, and
  * would overwrite this token.
  */
 static void await_slot(const shmemx_eager_t *e, uint32_t slot, int pe, const char *call)
@@ -237,7 +239,7 @@ static bool is_complete(const struct box *box)
     return shmemi_observe(&box->state) != UNDER_WAY || shmemi_observe(&box->request.done);
 }
 
-/* Waits for the writes of all buffers. It leaves their state as it is: the program may have
+/* Waits for the writes of all buffers. It does not change their state: the program may have
  * destroyed a copy of these slots before. */
 void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call)
 {
@@ -292,7 +294,7 @@ static void send_far(const shmemx_eager_t *e, uint32_t slot, int64_t offset, con
                      uint32_t epoch, int pe, bool nbi, const char *call)
 {
     await_slot(e, slot, pe, call);
-    struct box *box = take_box(e, call);
+    struct box *box = claim_box(e, call);
     shmemi_write_once(&box->pe, pe);
     shmemi_write_once(&box->slot, slot);
     fill(bytes_in(box, e), source, e, epoch);
@@ -330,8 +332,8 @@ char *shmemi_eager_allocate(size_t n, const char *call)
     return buffer;
 }
 
-/* Stores a token in a slot of a PE on this node, through a buffer if its source is in GPU
- * memory. */
+/* Stores a token in a slot of a PE on this node, through a buffer in main memory if its source is
+ * in GPU memory. */
 static void send_near(const shmemx_eager_t *e, char *to, const void *source, uint32_t epoch,
                       const char *call)
 {
@@ -383,8 +385,8 @@ static void send_copied(const shmemx_eager_t *e, uint32_t slot, int64_t offset, 
     free(buffer);
 }
 
-/* Sends a token by the path to its PE: stores, copies, a buffer and one write, or a put with
- * signal. */
+/* Sends a token by the path to its PE: by stores, by copies of the GPU driver, by one write from a
+ * buffer, or by a put with signal. */
 void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source,
                        uint32_t epoch, int pe, bool nbi, const char *call)
 {

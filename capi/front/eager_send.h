@@ -8,8 +8,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* How many buffers for tokens that go over the network are behind the slots; the bytes that these
- * buffers and those of kernels take; and the wait until no buffer's write is under way. */
+/* How many buffers for tokens that go over the network come after the slots; how many bytes these
+ * buffers and those of kernels have; and a wait until no buffer's write is under way. */
 int shmemi_eager_boxes(const shmemx_eager_t *e);
 size_t shmemi_eager_boxes_size(const shmemx_eager_t *e);
 void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call);
@@ -18,7 +18,7 @@ void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call);
  * caller frees them. */
 char *shmemi_eager_allocate(size_t n, const char *call);
 
-/* Behind shmemx_eager_send. */
+/* Implements shmemx_eager_send. */
 void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source,
                        uint32_t epoch, int pe, bool nbi, const char *call);
 

@@ -33,7 +33,8 @@ char *shmemi_eager_place(const shmemx_eager_t *e, uint32_t slot, const char *cal
     return at;
 }
 
-/* With a GPU a PE of the node is near as well if this process maps its heap in GPU memory. */
+/* If the job uses GPUs, a PE of the node is also near if this process has mapped its heap in GPU
+ * memory. */
 bool shmemi_eager_is_far(int pe)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -55,7 +56,8 @@ bool shmemi_eager_is_direct(int pe)
 }
 
 /* Kernels store signals with release, as the host does. To PEs that they cannot store to, the proxy
- * writes a token from the memory of the GPU by one write, if the network keeps a tile whole. */
+ * writes a token from the memory of the GPU by one write, if the network makes a tile visible all
+ * at once. */
 int shmemi_eager_kernels_keep(int pe)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -72,7 +74,7 @@ bool shmemi_eager_on_gpu(void)
 bool shmemi_eager_goes_far(void)
 {
     if (shmemi_eager_on_gpu())
-        return false; /* kernels send them */
+        return false; /* kernels send the tokens */
     for (uint32_t pe = 0; pe < shmemi_state.n_pes; pe++)
         if (shmemi_eager_is_far((int)pe))
             return true;

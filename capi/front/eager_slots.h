@@ -11,11 +11,11 @@
 /* The address of a slot of this PE, which is symmetric. Ends the job if there is no such slot. */
 char *shmemi_eager_place(const shmemx_eager_t *e, uint32_t slot, const char *call);
 
-/* Reports whether the path to a PE is the network. */
+/* Reports whether this PE's CPU reaches a PE only over the network. */
 bool shmemi_eager_is_far(int pe);
 
-/* The largest tile that the host's path to a PE keeps whole (shows to the reader with all of its
- * bytes). */
+/* The largest tile that the host's path to a PE keeps whole, which means that the reader sees
+ * either none or all of its bytes. */
 int shmemi_eager_host_keeps(int pe);
 
 /* Reports whether slots are in the memory of a GPU, where the host reads and sends no tiles. */
@@ -24,15 +24,15 @@ bool shmemi_eager_on_gpu(void);
 /* Reports whether the host sends tokens over a network. */
 bool shmemi_eager_goes_far(void);
 
-/* Reports whether kernels store straight into the memory of a PE. */
+/* Reports whether kernels of this PE can store into the memory of a PE. */
 bool shmemi_eager_is_direct(int pe);
 
 /* The largest tile that the kernels' path to a PE keeps whole. */
 int shmemi_eager_kernels_keep(int pe);
 
-/* Reports whether kernels have buffers of their own behind the slots: some PE of the job has a GPU,
- * which shares no atomic operations with the host. Otherwise threads of the host stand for kernels,
- * and share the buffers of the host. */
+/* Reports whether kernels have separate buffers, after the slots: some PE of the job has a GPU,
+ * whose atomic operations are not atomic with those of the host. Otherwise kernels run as threads
+ * of the host, and share its buffers. */
 SHMEMI_INLINE bool shmemi_eager_buffers_apart(void)
 {
     return shmemi_state.notify_stores != NULL;

@@ -5,9 +5,9 @@
  * one message that names the PE, the call, the cause and the remedy; the launcher ends the other
  * PEs.
  *
- * Output of the program that stdio still holds is often the best hint at the cause. So stdout is
- * flushed if that is safe: no thread, this one included, is inside a call of stdio on it, and no
- * signal handler has interrupted this thread.
+ * Output of the program that is still in stdio's buffer is often the best hint at the cause. So
+ * stdout is flushed if that is safe: no thread, this one included, is inside a call of stdio on it,
+ * and no signal handler has interrupted this thread.
  */
 #define _GNU_SOURCE
 #include "error.h"
@@ -25,7 +25,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
-/* How long an abort waits for room in the pipe that stdout may be. */
+/* How long an abort waits for room if stdout is a pipe, in milliseconds. */
 #define FLUSH_MS 1000
 
 /* gcc's unwinder. It is looked up when the core is loaded: linked statically it would need a later
@@ -82,7 +82,7 @@ bool shmemi_in_handler(void)
 }
 
 /* Reports whether this thread is inside a call of stdio on f; ftrylockfile succeeds then as well.
- * glibc stores the lock's owner behind two ints. */
+ * In glibc's lock the owner comes after two ints. */
 static bool has_lock(const FILE *f)
 {
     return ((const pthread_t *)f->_lock)[1] == pthread_self();
@@ -96,10 +96,12 @@ static bool has_room(int fd)
     return fd >= 0 && poll(&p, 1, FLUSH_MS) == 1 && p.revents == POLLOUT;
 }
 
-/* Does nothing in a child of fork, in a signal handler, or if stdout is locked. */
+/* Writes out stdout's buffer, unless that could deadlock or print text twice: it does nothing in a
+ * child of fork, whose buffer is a copy of its parent's; in a signal handler; while stdout is
+ * locked; and if stdout is a pipe whose reader has gone, or that stays full for FLUSH_MS. */
 void shmemi_flush_stdout(void)
 {
-    /* In a child of fork() stdio holds what its parent will print. */
+    /* In a child of fork() the buffer of stdio has a copy of what its parent will print. */
     if (shmemi_state.init_count == SHMEMI_FORKED || shmemi_in_handler() || has_lock(stdout) ||
         ftrylockfile(stdout) != 0)
         return;
@@ -153,7 +155,7 @@ end_job(const char *caller, const char *call, const char *remedy, const char *ca
 {
     print(caller, call, remedy, cause, args);
     shmemi_flush_stdout();
-    /* An empty reason, since the message is printed already. */
+    /* The reason is empty, since the message is printed already. */
     if (shmemi_state.core)
         shmemi_state.core->abort_(SHMEMI_ABORTED, "");
     _exit(SHMEMI_ABORTED);
@@ -203,7 +205,7 @@ SHMEMI_COLD void shmemi_refuse_uninitialised(const char *call)
     shmemi_spell(text, sizeof text);
     if (shmemi_abort_by_launcher(SHMEMI_ABORTED, text)) {
         shmemi_flush_stdout();
-        _exit(SHMEMI_ABORTED); /* shmemrun reads the frame before it judges the exit */
+        _exit(SHMEMI_ABORTED); /* shmemrun reads the message before it looks at the exit status */
     }
     snprintf(left, sizeof left, "%d", shmemi_state.my_pe);
     const char *of = joined ? left : shmemi_launched_as();

@@ -20,8 +20,8 @@ void shmemi_abort_core(const char *call, const char *remedy, const char *cause, 
  * not call the core again. The launcher learns of it by the status. */
 void shmemi_abort_in_handler(const char *call, const char *remedy, const char *cause, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
-/* What to print behind an error of the core: nothing if the error ends with its remedy, else to run
- * shmem-doctor. */
+/* What to print after an error of the core: nothing if the error ends with its own remedy, else
+ * advice to run shmem-doctor. */
 const char *shmemi_remedy_behind(const char *error);
 void shmemi_abort_open(void);   /* once the core is loaded: finds the unwinder */
 void shmemi_abort_joined(void); /* once the process is in a job: later errors name its PE */
@@ -33,7 +33,7 @@ void shmemi_flush_stdout(void);
 /* Ends the job because the process has joined none: before init, after finalize, after fork. */
 void shmemi_refuse_uninitialised(const char *call) __attribute__((noreturn));
 
-/* Ends the job unless the library is initialised and has such a PE. */
+/* Ends the job unless the library is initialised and PE pe exists. */
 void shmemi_check_pe(int pe, const char *call);
 
 #pragma GCC visibility pop

@@ -8,8 +8,8 @@
  * for them. Its threads block that signal like all others (loader.c), so the whole job would wait
  * these 10 s, and then see SIGABRT.
  *
- * So Go's handlers run inside the handler below, and meanwhile SIGQUIT ends the process by the
- * signal of the fault.
+ * So the handler in this file calls Go's handler, and while that runs, SIGQUIT ends the process by
+ * the signal of the fault.
  */
 #define _GNU_SOURCE
 #include "fault.h"
@@ -23,8 +23,8 @@ static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE};
 static struct sigaction go_action[NSIG]; /* the handlers that the Go runtime has set */
 static volatile sig_atomic_t fault;      /* the signal whose Go handler runs */
 
-/* SIGQUIT while Go handles a fault: Go has printed its traceback, and wants those of its other
- * threads. Ends the process by the signal of the fault. */
+/* The handler of SIGQUIT while Go handles a fault: Go has printed its traceback, and has sent
+ * SIGQUIT to get those of its other threads. Ends the process by the signal of the fault. */
 static void on_quit(int number)
 {
     (void)number;
@@ -50,8 +50,8 @@ static void on_fault(int number, siginfo_t *info, void *context)
     sigaction(SIGQUIT, &ours, &before);
     pthread_sigmask(SIG_UNBLOCK, &quit, &mask);
     go_action[number].sa_sigaction(number, info, context);
-    /* Go has made it a panic, passed it to the program's earlier handler, or left the default
-     * action to take place when this returns. */
+    /* Go has turned the fault into a panic, passed it to the program's earlier handler, or left the
+     * default action to take place when this returns. */
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
     if (before.sa_handler != on_quit) /* another thread that handles a fault restores it */
         sigaction(SIGQUIT, &before, NULL);
@@ -64,7 +64,7 @@ void shmemi_fault_open(void)
         struct sigaction *go = &go_action[faults[i]];
         if (sigaction(faults[i], NULL, go) != 0 || !(go->sa_flags & SA_SIGINFO) ||
             !(go->sa_flags & SA_ONSTACK))
-            continue; /* it is not Go's: the program ignores the signal */
+            continue; /* the handler is not Go's: the program ignores the signal */
         struct sigaction ours = *go;
         ours.sa_sigaction = on_fault;
         sigaction(faults[i], &ours, NULL);

@@ -3,7 +3,7 @@
  *
  * The public functions are generated (build/gen/front): each is one line over a size-erased
  * function. The parts that cost less than a microsecond on the node are here: one range check, one
- * load of the peer's base, the access. Everything else, errors included, is behind a call: in
+ * load of the peer's base, the access. Everything else, errors included, is in functions of
  * remote.c and quiet.c.
  *
  * `call` is the public name that the program used; it is read only when something has to be
@@ -24,9 +24,9 @@
 
 /*
  * The address in this process of n bytes at symmetric address addr of PE pe. NULL: the PE is on
- * another node, or the arguments are invalid; the caller then calls a slow function, which tells
- * these apart. Before init n_pes is 0, so that the first comparison also covers a call before init
- * or after finalize.
+ * another node, or the arguments are invalid; the caller then calls a slow function, which
+ * distinguishes these cases. Before init n_pes is 0, so that the first comparison also covers a
+ * call before init or after finalize.
  */
 SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
 {
@@ -43,15 +43,15 @@ SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
 
 /* The functions that put, get and the others here call for PEs of other nodes and for errors (slow
  * halves). Files of public functions define SHMEMI_PUBLIC and get slow halves that show the call to
- * a profiler as a range; other files get halves that do not. So the fast path pays nothing for
- * ranges, and calls of the library within a call show none. */
+ * a profiler as a range; other files get halves that do not. So ranges cost the fast path nothing,
+ * and calls of the library within a call show no range. */
 #ifdef SHMEMI_PUBLIC
 #define SHMEMI_SLOW(operation) shmemi_##operation##_ranged
 #else
 #define SHMEMI_SLOW(operation) shmemi_##operation##_slow
 #endif
 
-/* A constant length becomes one move; the library call costs 2 ns more. */
+/* memcpy, which for a constant length becomes one move. A call of the C library costs 2 ns more. */
 SHMEMI_INLINE void shmemi_copy(void *to, const void *from, size_t n)
 {
     if (n == 8)
@@ -61,9 +61,9 @@ SHMEMI_INLINE void shmemi_copy(void *to, const void *from, size_t n)
 }
 
 /*
- * put. A NULL source goes to the slow half as well, as does a NULL dest of get, which reports it
- * unless n is 0. The check costs less than where the linker places a function: 8 bytes take 1.5 to
- * 1.7 ns put and 1.2 to 1.8 ns got, over functions of six names, with it and without.
+ * put. A NULL source, like a NULL dest of get, is passed to the slow half, which reports it unless
+ * n is 0. The check costs less than where the linker places a function: with and without the check
+ * a put of 8 bytes takes 1.5 to 1.7 ns and a get 1.2 to 1.8 ns, over functions of six names.
  */
 SHMEMI_INLINE void shmemi_put(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
                               const char *call)
@@ -140,7 +140,7 @@ SHMEMI_INLINE void shmemi_g(shmem_ctx_t ctx, void *value, const void *source, si
 /* ----------------------------------------------------------------- atomics */
 
 /* Reports whether an atomic operation on n bytes must be refused: between hosts it needs an aligned
- * object, so on a node it does, too. */
+ * object, so the library demands one on a node, too. */
 SHMEMI_INLINE bool shmemi_misaligned(const void *at, size_t n)
 {
     return ((uintptr_t)at & (n - 1)) != 0;
@@ -170,7 +170,7 @@ SHMEMI_INLINE uint64_t shmemi_amo64(shmem_ctx_t ctx, enum shmemi_amo op, const v
     return old;
 }
 
-/* The nbi forms: *fetch is valid after the next quiet. */
+/* The nonblocking forms: *fetch is valid after the next quiet. */
 SHMEMI_INLINE void shmemi_amo32_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *fetch,
                                     const void *dest, uint32_t operand, uint32_t compare, int pe,
                                     const char *call)
@@ -199,7 +199,8 @@ SHMEMI_INLINE void shmemi_amo64_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *f
         shmemi_notify(pe);
 }
 
-/* Floating-point atomics move bits only: set, fetch and swap. */
+/* The bits of a floating-point value: atomics of such types are only set, fetch and swap, which
+ * need no arithmetic. */
 SHMEMI_INLINE uint32_t shmemi_bits32(float f)
 {
     uint32_t u;
@@ -230,7 +231,7 @@ SHMEMI_INLINE double shmemi_double(uint64_t u)
 
 /* ------------------------------------------------------------------ signals */
 
-/* A put with a signal: on the node the signal is stored with release behind the bytes. */
+/* A put with a signal: on the node the signal is stored after the bytes, with release. */
 SHMEMI_INLINE void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
                                      uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                                      bool nbi, const char *call)

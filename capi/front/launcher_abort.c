@@ -1,7 +1,7 @@
 /*
  * launcher_abort.c: sends shmemrun the abort frame of runtime/bootstrap/wire, for calls before init
- * and after finalize. While the library is initialised the core speaks to shmemrun, by a descriptor
- * of its own.
+ * and after finalize. While the library is initialised the core sends messages to shmemrun, by a
+ * descriptor of its own.
  */
 #define _GNU_SOURCE
 #include "launcher_abort.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* The frame that ends a job; little endian. */
+/* The message that asks shmemrun to end the job; little endian. */
 struct abort_frame {
     uint32_t magic;
     uint8_t version, kind;
@@ -30,8 +30,8 @@ static int option(int fd, int name)
     return getsockopt(fd, SOL_SOCKET, name, &value, &n) == 0 ? value : -1;
 }
 
-/* The socket to shmemrun, or -1. A program that a PE starts has the environment variable, but not
- * the descriptor, whose number may be any file of its own. */
+/* The socket to shmemrun, or -1. A program that a PE starts inherits the environment variable but
+ * not the descriptor, so the descriptor's number may be any file of that program. */
 static int launcher(void)
 {
     const char *text = getenv("SHMEM_LAUNCHER_FD");

@@ -1,10 +1,10 @@
 /*
  * leave.c: a program that ends without finalize (docs/decisions/0041).
  *
- * The handler of a signal may have called exit within a call of the library, whose lock this thread
- * then has itself, or within Go, which this thread must not call again. So nothing is done there.
- * Another thread may hold the lock for good, too: this thread only tries it, and the wait has a
- * bound.
+ * A signal handler may have called exit within a call of the library, so that this thread has the
+ * network lock already, or within Go, which this thread must not call again. In these cases
+ * shmemi_leave does nothing. Another thread may never release the lock, so this thread only tries
+ * it, and its wait has a limit.
  */
 #define _GNU_SOURCE
 #include "leave.h"
@@ -20,7 +20,8 @@
 #define LEAVE_NS 2000000000u
 #define PAUSE_NS 50000
 
-/* Polls the network until the engine says that all has arrived, or the time is up. */
+/* Polls the network until the engine reports that everything this PE has sent has arrived, or
+ * LEAVE_NS have passed. */
 void shmemi_leave(void)
 {
     const struct shmemi_state *s = &shmemi_state;

@@ -1,7 +1,7 @@
 /*
  * lifecycle.c: init and finalize.
  *
- * Loading the library runs none of this: no thread, no output.
+ * Loading the library runs none of this: it starts no thread and prints nothing.
  */
 #define _GNU_SOURCE
 #include "lifecycle.h"
@@ -55,7 +55,7 @@ const char *shmemi_init_error(void)
     return init_error;
 }
 
-/* Keeps the error of an init, and prints it unless the program's language raises it. */
+/* Records the error of an init, and prints it unless the program's language raises it. */
 static void init_failed(const char *call, const char *error)
 {
     char line[1280];
@@ -66,10 +66,10 @@ static void init_failed(const char *call, const char *error)
         fputs(line, stderr);
 }
 
-static const char *finalizes_at_exit; /* the call that wants finalize at exit, or NULL */
+static const char *finalizes_at_exit; /* the call that asked for finalize at exit, or NULL */
 
 static uint32_t joined; /* how often this process has joined a job */
-static bool by_program; /* the last job was named by the program */
+static bool by_program; /* the program chose the last job, by a unique ID or MPI */
 
 /* The number of the job that this process has joined last. */
 uint32_t shmemi_joined(void)
@@ -77,13 +77,14 @@ uint32_t shmemi_joined(void)
     return joined;
 }
 
-/* Reports whether the program itself named the job that it has joined, by a unique ID or by MPI. */
+/* Reports whether the program itself chose the job that it has joined, by a unique ID or by MPI,
+ * instead of the launcher's. */
 bool shmemi_joined_by_program(void)
 {
     return by_program;
 }
 
-/* -1 with an error in a child that was forked after init. */
+/* Returns 0, or -1 with an error in a child that was forked after init. */
 static int check_forked(char *error, size_t size)
 {
     if (shmemi_state.init_count != SHMEMI_FORKED)
@@ -94,8 +95,8 @@ static int check_forked(char *error, size_t size)
     return -1;
 }
 
-/* Gives the job to the kernels of the program, and begins operations on CUDA streams if it has such
- * kernels. 0, or -1 with an error. */
+/* Copies the state of the job to the program's kernels, if it has any, and starts the support for
+ * operations on CUDA streams. Returns 0, or -1 with an error. */
 static int begin_kernels(char *error, size_t size)
 {
     bool given;
@@ -104,8 +105,8 @@ static int begin_kernels(char *error, size_t size)
     return given ? shmemi_streams_begin(error, size) : 0;
 }
 
-/* Takes the job away from kernels. reset: the program has reset the GPU, and with it their
- * memory. */
+/* Clears the kernels' copies of the job's state. reset: the program has reset the GPU, and with it
+ * their memory. */
 static void end_kernels(bool reset)
 {
     shmemi_modules_end(reset);
@@ -114,8 +115,8 @@ static void end_kernels(bool reset)
 }
 
 /* Blocks Go's preemption signal in this thread, in exit: Go may send SIGURG to a thread that calls
- * it, and ends the process if the signal comes when the thread has no signal stack any more (depart
- * in capi/core/core.c). That ended one of four processes of Python with faulthandler. */
+ * it, and ends the process if the signal arrives when the thread has no signal stack any more
+ * (depart in capi/core/core.c). That ended one of four processes of Python with faulthandler. */
 static void block_preemption(void)
 {
     sigset_t preemption;
@@ -124,7 +125,7 @@ static void block_preemption(void)
     pthread_sigmask(SIG_BLOCK, &preemption, NULL);
 }
 
-static pid_t owner; /* the process that has initialised: a child of fork has its handlers */
+static pid_t owner; /* the process that called init: a child of fork inherits the exit handlers */
 
 /* Exit handler of a PE that does not finalize: waits until what it has sent has arrived, since
  * other PEs may need that. A program that fails need not wait. */
@@ -142,8 +143,8 @@ static void leave_at_exit(int status, void *unused)
 
 /*
  * Exit handler of a program that wants finalize at exit. A PE that ends with an error does not sync
- * with the others: they may never come, and would not learn of the error while it waits for them.
- * The launcher informs them.
+ * with the others: they might never call finalize, and would not learn of the error while it waits
+ * for them. The launcher informs them.
  */
 static void finalize_at_exit(int status, void *call)
 {
@@ -153,9 +154,9 @@ static void finalize_at_exit(int status, void *call)
 }
 
 /* Registers the exit handlers. They run in the reverse order of their registration. NVIDIA's driver
- * registers its own when it is opened, so the library's are registered behind that one again, in
- * the first init with a GPU. If there is no room for a handler, other PEs may wait for what this PE
- * has not flushed, and nothing else is lost. */
+ * registers its own handler when it is opened. So that they run before it, the library registers
+ * its handlers once more after that, in the first init with a GPU. A failure of on_exit is ignored:
+ * then other PEs may wait for messages that this PE has not flushed, and nothing else is lost. */
 static void register_end(void)
 {
     static bool behind_driver;
@@ -167,8 +168,8 @@ static void register_end(void)
     (void)on_exit(leave_at_exit, NULL);
 }
 
-/* Joins the job, or counts one more init. Returns 0, or -1 with an error; then nothing of the job
- * is left. */
+/* Joins the job, or counts one more init. Returns 0, or -1 with an error; in that case it has
+ * undone everything. */
 static int initialise(int requested, int *provided, const struct shmemi_given *given, char *error,
                       size_t size)
 {
@@ -181,7 +182,8 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
         *provided = s->thread_level;
         return 0;
     }
-    /* This is first, while the process has one thread if it ever does. */
+    /* This comes first: it is cheap only while the process has one thread, and the core starts
+     * others. */
     bool wakeable = shmemi_register_sleepers();
     struct shmemi_init_args args = {
         .requested = requested,
@@ -244,8 +246,8 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     return 0;
 }
 
-/* An init call: joins the given job, or the launcher's if given is NULL. 0, or non-zero after a
- * message. */
+/* Serves all init calls: joins the given job, or the launcher's if given is NULL. Returns 0, or
+ * non-zero after it has printed an error. */
 static int join(int requested, int *provided, const struct shmemi_given *given, const char *call)
 {
     char error[1024] = "";
@@ -282,7 +284,8 @@ int shmemi_init_given(const struct shmemi_given *given, const char *call)
     return join(SHMEM_THREAD_SINGLE, NULL, given, call);
 }
 
-/* Loads the core, if it is not loaded, and has it make an id; no job is joined. */
+/* Loads the core, if it is not loaded, and calls it to make a unique ID. The process joins no job.
+ */
 int shmemi_make_uniqueid(shmemx_uniqueid_t *uid, const char *call)
 {
     char error[1024] = "";
@@ -290,7 +293,8 @@ int shmemi_make_uniqueid(shmemx_uniqueid_t *uid, const char *call)
     int rc = check_forked(error, sizeof error);
     const struct shmemi_core *core = rc == 0 ? shmemi_core_open(error, sizeof error) : NULL;
     if (core != NULL) {
-        shmemi_state.core = core; /* a child of fork has none of the core's threads */
+        shmemi_state.core = core; /* recorded so that a child of fork refuses calls: it has none of
+                                     the core's threads */
         rc = core->uniqueid((const char *const *)environ, uid, error, sizeof error);
     } else {
         rc = -1;
@@ -308,7 +312,9 @@ void shmemi_init(const char *call)
         exit(EXIT_FAILURE);
 }
 
-/* Undoes one init; the last one leaves the job: after a barrier each part of the library closes. */
+/* shmem_finalize: counts one init less. The call that matches the first init leaves the job: it
+ * waits for all PEs in a barrier, and then closes the parts of the library in the reverse order of
+ * init. */
 void shmemi_finalize(const char *call)
 {
     struct shmemi_state *s = &shmemi_state;
@@ -329,7 +335,8 @@ void shmemi_finalize(const char *call)
     } else {
         bool reset = s->gpu && s->core->gpu_was_reset();
         shmemi_ctx_end(call);
-        /* Survivors leave in the core, when each has completed its own operations. */
+        /* After a loss no barrier is possible: this PE completes its own operations, and the PEs
+         * that are alive leave the job in core->finalize. */
         if (shmemi_some_lost())
             shmemi_quiet(SHMEM_CTX_DEFAULT, call);
         else
@@ -367,8 +374,8 @@ void shmemi_global_exit(int status, const char *call)
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
-    /* The kernel keeps 8 bits of a status; without any of them set, a failure would look like
-     * success. */
+    /* The kernel passes on only 8 bits of a status. If all of them were 0, a failure would look
+     * like success. */
     if (status != 0 && (status & 0xff) == 0)
         status = 1;
     fflush(NULL);

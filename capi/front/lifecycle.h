@@ -13,8 +13,8 @@ int shmemi_init_thread(int requested, int *provided, const char *call);
 void shmemi_finalize(const char *call);
 void shmemi_global_exit(int status, const char *call) __attribute__((noreturn));
 
-/* A job that the program names, by a unique ID or an MPI communicator. shmemi_init_given joins it,
- * or the launcher's job if given is NULL. 0, or -1 after a message. */
+/* A job that the program chooses, by a unique ID or an MPI communicator. shmemi_init_given joins
+ * it, or the launcher's job if given is NULL. It returns 0, or -1 after it has printed an error. */
 struct shmemi_given {
     const shmemx_uniqueid_t *uid; /* NULL: none */
     int pe;
@@ -22,11 +22,11 @@ struct shmemi_given {
     const void *mpi_comm; /* NULL: none */
 };
 int shmemi_init_given(const struct shmemi_given *given, const char *call);
-/* How often the process has joined a job, and whether the program named the last one itself: by a
+/* How often the process has joined a job, and whether the program chose the last job itself, by a
  * unique ID or by MPI. */
 uint32_t shmemi_joined(void);
 bool shmemi_joined_by_program(void);
-/* Makes the process call finalize when the program ends well. */
+/* Makes the process call finalize at exit, if it exits with status 0. */
 void shmemi_finalize_at_exit(const char *call);
 /* Makes a unique ID for shmemi_init_given; 0, or -1 after a message. */
 int shmemi_make_uniqueid(shmemx_uniqueid_t *uid, const char *call);

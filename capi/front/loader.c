@@ -25,7 +25,7 @@
 
 #define CORE_FILE "libshmem_core.so"
 
-/* The path of libshmem.so, as the dynamic linker has loaded it. */
+/* The path from which the dynamic linker has loaded libshmem.so. */
 const char *shmemi_front_path(void)
 {
     static char resolved[PATH_MAX];
@@ -35,7 +35,7 @@ const char *shmemi_front_path(void)
     return resolved;
 }
 
-/* The path of libshmem_core.so: beside this library. */
+/* The path of libshmem_core.so: in the folder of this library. */
 static void core_path(char *path, size_t size)
 {
     const char *front = shmemi_front_path();
@@ -43,12 +43,12 @@ static void core_path(char *path, size_t size)
     snprintf(path, size, "%.*s" CORE_FILE, slash ? (int)(slash - front + 1) : 0, front);
 }
 
-/* Loads the core with asynchronous signals blocked. NULL: dlerror says why. */
+/* Loads the core with asynchronous signals blocked. NULL: dlerror has the reason. */
 static void *load(const char *path)
 {
     sigset_t all, before;
     sigfillset(&all);
-    /* These name the thread that caused them and cannot wait. */
+    /* These signals are for the thread that caused them, and cannot be delayed. */
     sigdelset(&all, SIGSEGV);
     sigdelset(&all, SIGBUS);
     sigdelset(&all, SIGFPE);

@@ -1,9 +1,9 @@
 /*
  * netcall.h: which call of this thread uses the network at the moment.
  *
- * A signal handler that makes another such call would wait for the endpoint's lock for ever,
- * because the call that it has interrupted does not continue before the handler returns. So a
- * thread records its call before it takes the lock, until it has released it.
+ * A signal handler that makes another such call would wait for the network lock for ever, because
+ * the call that it has interrupted does not continue before the handler returns. So a thread
+ * records its call before it takes the lock, until it has released it.
  */
 #ifndef SHMEMI_NETCALL_H
 #define SHMEMI_NETCALL_H
@@ -36,7 +36,7 @@ SHMEMI_INLINE void shmemi_netcall_end(void)
     shmemi_netcall = NULL;
 }
 
-/* Polls the network, if the endpoint's lock is free. Returns what the core's poll returns. */
+/* Polls the network, if the network lock is free. Returns what the core's poll returns. */
 SHMEMI_INLINE int shmemi_net_poll(const char *call)
 {
     shmemi_netcall_begin(call);

@@ -1,5 +1,6 @@
 /*
- * netlock.c: the lock of the endpoint, which threads of this process share with the proxy.
+ * netlock.c: the network lock, which guards the libfabric endpoint: threads of this process share
+ * that with the proxy.
  */
 #define _GNU_SOURCE
 #include "netlock.h"
@@ -16,7 +17,7 @@ static void describe_text(const void *subject, char *text, size_t size)
     snprintf(text, size, "%s", (const char *)subject);
 }
 
-/* Takes the endpoint's lock if it is free. */
+/* Acquires the network lock if it is free. */
 static bool try_lock(const char *call)
 {
     shmemi_netcall_begin(call);
@@ -31,7 +32,7 @@ static bool try_lock(const char *call)
  * long. */
 #define LOCK_YIELDS 20000
 
-/* Takes the lock in an ordinary wait, which is reported if it is long. */
+/* Acquires the lock in an ordinary wait, which is reported if it is long. */
 static SHMEMI_COLD void wait_for_lock(const char *call)
 {
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_text,
@@ -51,7 +52,8 @@ void shmemi_net_lock(const char *call)
     shmemi_count(&shmemi_state.net_wanted, 1);
     uint32_t tries = 0;
     while (!try_lock(call)) {
-        /* The holder may be off the processor, or copying a large message. */
+        /* The thread that has the lock may have lost its processor, or may be copying a large
+         * message. */
         if (++tries > 100)
             sched_yield();
         if (tries > LOCK_YIELDS) {

@@ -1,4 +1,5 @@
-/* netlock.h: the lock of the endpoint, which threads of this process share with the proxy. */
+/* netlock.h: the network lock, which guards the libfabric endpoint: threads of this process share
+ * that with the proxy. */
 #ifndef SHMEMI_NETLOCK_H
 #define SHMEMI_NETLOCK_H
 
@@ -6,8 +7,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The lock stands around each post to the network. A thread that takes it sees the writes of the
- * thread that had it before. */
+/* A thread has this lock during each post to the network. A thread that acquires it sees the writes
+ * of the thread that had it before. */
 void shmemi_net_lock(const char *call);
 void shmemi_net_unlock(void);
 

@@ -21,12 +21,12 @@
 enum { MOST = UINT16_MAX };
 
 /*
- * What kernels had added by their stores to each counter at the latest read. To read the memory of
- * a GPU is a copy by the driver, and the words only grow: if the latest read suffices, there is no
- * other.
+ * For each counter: how much kernels had added by their stores at the latest read. A read of GPU
+ * memory is a copy by the driver, and the words only grow, so they are read again only if the
+ * latest value is too small.
  */
 static uint64_t stored[MOST];
-static bool loaded; /* some of it has been read */
+static bool loaded; /* some counter has been read */
 
 /* The word of a counter of this PE in main memory. */
 static uint64_t *main_of(int notify)
@@ -34,9 +34,9 @@ static uint64_t *main_of(int notify)
     return shmemi_notification_of(shmemi_state.my_pe, notify);
 }
 
-/* Records what a read of a kernels' word has found. The words only grow, so of two reads the one
- * that found more is the later, whichever thread stores first. Release: a thread that loads the
- * record sees the data that the additions announce. */
+/* Records the value of a kernels' word that a read has returned. The words only grow, so of two
+ * reads the larger value is the later one, whichever thread records first. Release: a thread that
+ * loads the record sees the data that the additions announce. */
 static void raise_stored(int notify, uint64_t found)
 {
     uint64_t last = shmemi_read_once(&stored[notify]);
@@ -63,9 +63,9 @@ static void load_stores(int first, int n, const char *call)
 }
 
 /*
- * The value of a counter by the latest read of its kernels' word, which is no more than the value
- * now. Another thread may read the kernels' word and then set the counter between the two loads;
- * the sum would lack what it found, so both words are read again.
+ * The value of a counter by the latest read of its kernels' word, which is at most the present
+ * value. Between the two loads another thread may read the kernels' word and then set the counter,
+ * so that the sum would be wrong. So if the record has changed, both words are read again.
  */
 static uint64_t known(int notify)
 {
@@ -78,7 +78,7 @@ static uint64_t known(int notify)
     return value;
 }
 
-/* The value of a counter now. */
+/* The present value of a counter. */
 static uint64_t value_of(int notify, const char *call)
 {
     load_stores(notify, 1, call);
@@ -95,8 +95,8 @@ uint64_t shmemi_notification_value(int notify, const char *call)
     return value_of(notify, call);
 }
 
-/* Reports whether a counter has reached count, and stores the value that it has compared. After a
- * kernel has set the counter, its value by an older read may be below 0. */
+/* Reports whether a counter has reached count, and stores the value that it has compared in *value.
+ * After a kernel has set the counter, its value by an older read may be below 0. */
 static bool reached(int notify, uint64_t count, uint64_t *value, const char *call)
 {
     *value = known(notify);
@@ -105,9 +105,9 @@ static bool reached(int notify, uint64_t count, uint64_t *value, const char *cal
     return (int64_t)*value >= (int64_t)count;
 }
 
-/* Sets a counter to a value: its word in main memory to the difference from the kernels' word. A
- * compare-and-swap, because another thread may set it, too: the sum of two additions would be
- * neither value. */
+/* Sets a counter to a value: its word in main memory to the difference from the kernels' word. It
+ * is a compare-and-swap, because another thread may set the counter, too, and the sum of two
+ * additions would be neither value. */
 static void set_counter(int notify, uint64_t value)
 {
     uint64_t *main = main_of(notify), old = shmemi_observe(main), stores;
@@ -127,21 +127,21 @@ void shmemi_notification_zero(int first, int n, const char *call)
 
 enum { FREE, FIRST, REST };
 
-/* For each counter: in no range, the first of one, or a later one. Every PE has the same, since the
- * calls that change it are collective. */
+/* For each counter: it is in no allocated range, or the first of one, or a later one. Every PE has
+ * the same table, since the calls that change it are collective. */
 static uint8_t ranges[MOST];
 static bool ranged; /* the program has called shmemx_notify_alloc */
 
 void shmemi_notification_open(void)
 {
-    if (ranged) /* else all are free, and their pages untouched */
+    if (ranged) /* else all are free, and the table's pages were never touched */
         memset(ranges, FREE, sizeof ranges);
     if (loaded)
         memset(stored, 0, sizeof stored);
     ranged = loaded = false;
 }
 
-/* The first of n counters in a row that are free, or -1. */
+/* The first of n consecutive free counters, or -1. */
 static int find(int n)
 {
     int count = (int)shmemi_state.notify_count, run = 0;
@@ -153,7 +153,7 @@ static int find(int n)
     return -1;
 }
 
-/* The counter behind the last one of a range. */
+/* The number after that of the last counter of a range. */
 static int end_of(int first)
 {
     int i = first + 1;
@@ -162,7 +162,7 @@ static int end_of(int first)
     return i;
 }
 
-/* Ends the job if the PEs pass different numbers. Also a barrier. */
+/* Ends the job if the PEs pass different numbers. It is also a barrier. */
 static void agree(int number, const char *what, const char *call)
 {
     static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
@@ -179,7 +179,7 @@ static void check_initialised(const char *call)
         shmemi_refuse_uninitialised(call);
 }
 
-/* Allocates n counters in a row, the same on every PE, and sets them to 0. Returns the first, or
+/* Allocates n consecutive counters, the same on every PE, and sets them to 0. Returns the first, or
  * -1. */
 int shmemi_notification_alloc(int n, const char *call)
 {
@@ -234,7 +234,8 @@ void shmemi_notification_check(int notify, const char *call)
                      "notification counter %d is in no range that is allocated", notify);
 }
 
-/* A counter has 63 bits for the program, so that no addition overflows it. */
+/* Ends the job if a value does not fit into 63 bits, which a counter has for the program so that no
+ * addition overflows it. */
 void shmemi_notification_check_value(uint64_t value, const char *what, const char *call)
 {
     if (SHMEMI_UNLIKELY(value > INT64_MAX))
@@ -242,15 +243,15 @@ void shmemi_notification_check_value(uint64_t value, const char *what, const cha
                      what, value);
 }
 
-/* For python/shmem, which raises an error before a call would end the job: what a program may do
- * with a counter. */
+/* What a program may do with a counter; for python/shmem, which raises an error before a call would
+ * end the job. */
 enum { ABSENT, UNRANGED, BEGINS_RANGE, WITHIN_RANGE, REFUSED };
 
 #pragma GCC visibility push(default)
 void shmemi_notify_state(int notify, int *what);
 #pragma GCC visibility pop
 
-/* Writes one of the values above for a counter. */
+/* Sets *what to ABSENT, UNRANGED, BEGINS_RANGE, WITHIN_RANGE or REFUSED for a counter. */
 void shmemi_notify_state(int notify, int *what)
 {
     bool full = shmemi_state.checks == SHMEMI_CHECKS_FULL;

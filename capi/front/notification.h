@@ -1,5 +1,5 @@
 /*
- * notification.h: puts that count at their target, and waits for those counts.
+ * notification.h: puts that add one to a counter at their target, and waits for these counters.
  *
  * Each PE has state.notify_count counters of 64 bits in its internal area, which is main memory
  * even if the heap is in the memory of a GPU. Every PE of the node adds to them, as do the engine's
@@ -32,12 +32,12 @@ int shmemi_notification_alloc(int n, const char *call);
 void shmemi_notification_free(int first, const char *call);
 
 /* For the library's own counters, which follow the program's: the value by the latest read, the
- * value now, and setting n counters to 0. */
+ * present value, and a call that sets n counters to 0. */
 uint64_t shmemi_notification_known(int notify);                   /* by the latest read */
 uint64_t shmemi_notification_value(int notify, const char *call); /* reads anew */
 void shmemi_notification_zero(int first, int n, const char *call);
 
-/* End the job unless the program may use the counter, and unless a counter can have the value. */
+/* End the job unless the program may use the counter, and unless the value fits into a counter. */
 void shmemi_notification_check(int notify, const char *call);
 void shmemi_notification_check_value(uint64_t value, const char *what, const char *call);
 
@@ -61,7 +61,7 @@ SHMEMI_INLINE bool shmemi_notification_exists(int notify)
     return SHMEMI_LIKELY((uint32_t)notify < shmemi_state.notify_count);
 }
 
-/* A put that adds one to a counter of its target behind the bytes. */
+/* A put that adds one to a counter of its target after the bytes have arrived. */
 SHMEMI_INLINE void shmemi_put_notify(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
                                      int notify, int pe, bool nbi, const char *call)
 {

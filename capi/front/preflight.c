@@ -2,9 +2,9 @@
  * preflight.c: tests for address space, threads, descriptors and system calls before the Go half is
  * loaded.
  *
- * A Go runtime that lacks one of these at its start ends the process with a trace of its own, and
- * reports the need to no caller before that. So this file takes the same resources first, and gives
- * them back.
+ * A Go runtime that lacks one of these at its start ends the process with a stack trace, without an
+ * error that a caller could report. So this file allocates the same resources first, and frees them
+ * again.
  */
 #define _GNU_SOURCE
 #include "preflight.h"
@@ -25,21 +25,21 @@
 
 /*
  * Address space that has to be free for the Go runtime. With less, its start may fail and end the
- * process with a trace: it first reserves half a gigabyte at once, and falls back if it gets none.
- * With Go 1.26 on amd64 every start failed below a limit of 840,000 KiB and from 1,250,000 to
- * 1,300,000, most around 1,500,000, some around 1,650,000, none of 125 from 1,700,000 on.
+ * process with a trace: it first reserves half a gigabyte at once, and less if that fails. With Go
+ * 1.26 on amd64 every start failed below a limit of 840,000 KiB and from 1,250,000 to 1,300,000,
+ * most around 1,500,000, some around 1,650,000, none of 125 from 1,700,000 on.
  */
 #define SPACE_MIB 1664UL
 
 /*
- * Threads that have to be free: Go 1.26 starts five when it is loaded, and a PE that has a
- * network three of its own. To make this many and join them took 0.3 ms.
+ * Threads that have to be free: Go 1.26 starts five when it is loaded, and a PE that uses a network
+ * starts three more. To start THREADS threads and join them took 0.3 ms.
  */
 #define THREADS 8
 
 /*
- * Descriptors that have to be free. The Go runtime keeps four, and ends the process without them; a
- * PE that shares memory keeps five more, and opens files meanwhile.
+ * Descriptors that have to be free. The Go runtime has four open all the time, and ends the process
+ * if it cannot open them. A PE that shares memory has five more, and opens other files during init.
  */
 #define FILES 12
 
@@ -53,9 +53,9 @@ static int count(struct dl_phdr_info *object, size_t size, void *n)
 }
 
 /*
- * Reports whether the process has a C library that works. A static program's dlopen brings a second
- * one that is never started: its loader knows of no object, this one included, and its
- * pthread_create goes through lists that are not there.
+ * Reports whether the process has a C library that works. In a statically linked program dlopen
+ * loads a second C library, which is never initialised: its loader has no list of loaded objects,
+ * and its pthread_create crashes on lists that do not exist.
  */
 static int has_libc(const char *path, char *error, size_t size)
 {
@@ -106,8 +106,8 @@ static int refuse_call(const char *path, const char *call, int why, char *error,
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
-/* A thread that ends when all test threads have been created: all have to exist at the same
- * time. */
+/* The function of a test thread, which ends when all test threads have been created: all have to
+ * exist at the same time. */
 static void *pass(void *unused)
 {
     pthread_mutex_lock(&gate);
@@ -115,15 +115,15 @@ static void *pass(void *unused)
     return unused;
 }
 
-/* Starts a test thread, with a small stack if that suffices: it does not in a program that has much
- * in thread-local variables. */
+/* Starts a test thread, with a small stack, or with a default one if a small stack is not enough
+ * for the program's thread-local variables. */
 static int start(pthread_t *thread, const pthread_attr_t *small)
 {
     int why = pthread_create(thread, small, pass, NULL);
     return why == EINVAL ? pthread_create(thread, NULL, pass, NULL) : why;
 }
 
-/* Reports whether the threads that Go needs can be started, by starting as many. */
+/* Reports whether the threads that Go needs can be started, by starting as many threads. */
 static int has_threads(const char *path, char *error, size_t size)
 {
     pthread_t threads[THREADS];

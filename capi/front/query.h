@@ -1,4 +1,5 @@
-/* query.h: behind the public functions that query the job: shmem_my_pe, shmem_ptr and others. */
+/* query.h: implements the public functions that query the job: shmem_my_pe, shmem_ptr and others.
+ */
 #ifndef SHMEMI_QUERY_H
 #define SHMEMI_QUERY_H
 

@@ -1,7 +1,7 @@
 /*
  * quiet.c: fence and quiet for operations that a memory fence of this processor does not cover:
- * copies of a GPU, operations of kernels, and operations on the network, which each context has for
- * itself.
+ * copies of a GPU, operations of kernels, and operations on the network, which are counted for each
+ * context separately.
  */
 #include "quiet.h"
 
@@ -28,13 +28,14 @@ static bool usable(shmem_ctx_t ctx, const char *call)
     return true;
 }
 
-/* Waits for copies of the GPU, and has the engine order what it has posted. */
+/* Waits for copies of the GPU, and calls the engine to order the operations that it has posted
+ * before later ones. */
 void shmemi_fence_slow(shmem_ctx_t ctx, const char *call)
 {
     struct shmemi_context *c = shmemi_context_at(ctx);
     if (!usable(ctx, call))
         return;
-    /* Copies are not ordered with the stores of this processor. */
+    /* The GPU driver's copies are not ordered with the stores of this processor. */
     shmemi_settle(call);
     if (!shmemi_marked(&c->unfenced))
         return;
@@ -84,11 +85,11 @@ static void quiet_network(struct shmemi_context *c, const char *call)
             c->last_quiet = ticket;
             shmemi_write_once(&c->dirty, SHMEMI_QUIETING);
         }
-        /* The context stays marked if another thread has posted since, or has begun a later quiet,
-         * which covers its posts. */
+        /* The context stays marked as dirty if another thread has posted an operation since, or has
+         * begun a later quiet, which covers that operation. */
         if (rc == SHMEMI_DONE && c->dirty == SHMEMI_QUIETING && c->last_quiet == ticket) {
             shmemi_write_once(&c->dirty, SHMEMI_CLEAN);
-            shmemi_write_once(&c->unfenced, 0); /* what is complete needs no fence */
+            shmemi_write_once(&c->unfenced, 0); /* complete operations need no fence */
         }
         shmemi_net_unlock();
         if (rc != SHMEMI_PENDING && rc != SHMEMI_AGAIN)
@@ -108,7 +109,7 @@ void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call)
     if (!usable(ctx, call))
         return;
     shmemi_settle(call);
-    /* Kernels push on the default context. */
+    /* Operations of kernels belong to the default context. */
     if (shmemi_state.kernel_rings && ctx == SHMEM_CTX_DEFAULT)
         quiet_rings(call);
     if (shmemi_marked(&c->dirty))

@@ -14,7 +14,7 @@ void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call);
 /* These show the call to a profiler as a range. */
 void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call);
 void shmemi_quiet_ranged(shmem_ctx_t ctx, const char *call);
-/* Behind shmem_pe_quiet: quiet for operations to one PE. */
+/* Implements shmem_pe_quiet, which waits for operations to one PE. */
 void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call);
 
 #pragma GCC visibility pop

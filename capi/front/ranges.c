@@ -1,9 +1,9 @@
 /*
  * ranges.c: ranges for a profiler, by NVTX.
  *
- * NVTX is headers only: the first call loads the library that the profiler names in
- * NVTX_INJECTION64_PATH, and without one every call checks a pointer that is NULL. A build
- * without the headers has no ranges, and SHMEM_NVTX then fails.
+ * NVTX consists of headers only: the first call loads the library that the profiler names in
+ * NVTX_INJECTION64_PATH, and without one every call checks a pointer that is NULL. A build without
+ * the headers has no ranges, and SHMEM_NVTX then fails.
  */
 #include "ranges.h"
 
@@ -25,7 +25,8 @@ static const char *const groups_by_bit[] = {"init",       "alloc",           "co
                                             "atomic_set", "rma_blocking",    "rma_nonblocking",
                                             "proxy"};
 
-/* A category is the group's bit, counted from 1: 0 is that of ranges without one. */
+/* The number of a category is the group's bit, counted from 1. 0 is the category of ranges without
+ * one. */
 static uint32_t category(uint32_t group)
 {
     return (uint32_t)__builtin_ctz(group) + 1;
@@ -47,7 +48,8 @@ static bool open_domains(void)
     return true;
 }
 
-/* Whether a profiler listens: 1 yes, 0 no, -1 the library was built without ranges. */
+/* Returns 1 if a profiler listens, 0 if none does, and -1 if the library was built without ranges.
+ */
 static int listened(void)
 {
     return open_domains() ? 1 : 0;
@@ -91,7 +93,9 @@ void shmemi_range_leave(int of)
 
 /* --------------------------------------------------------- calls as ranges */
 
-/* Begins the range of a call; true, for shmemi_range_end. */
+/* Begins the range of a call: a profiler shows the time until shmemi_range_end as that call.
+ * Returns true, which SHMEMI_RANGE stores in the variable that tells shmemi_range_end to end the
+ * range. */
 bool shmemi_range_begin(uint32_t group, const char *call)
 {
     shmemi_range_enter(SHMEMI_RANGES_OF_CALLS, group, call);
@@ -104,8 +108,8 @@ void shmemi_range_end(const bool *begun)
         shmemi_range_leave(SHMEMI_RANGES_OF_CALLS);
 }
 
-/* The call that initialises, and whether its range has begun: init learns the groups in its course.
- * The lock of init guards these. */
+/* The call that initialises, and whether its range has begun: only during init the library learns
+ * which groups to show. The lock of init and finalize guards these. */
 static const char *initialising;
 static bool shown;
 
@@ -115,7 +119,8 @@ void shmemi_ranges_await(const char *call)
     shown = false;
 }
 
-/* Init learns the groups late, so the range of the call that initialises begins here. */
+/* The core calls this when it knows the groups to show. The range of the init call begins only now.
+ */
 int shmemi_ranges_open(uint32_t groups)
 {
     int there = listened();

@@ -1,10 +1,10 @@
 /*
  * ranges.h: ranges that show the library's calls to a profiler (SHMEM_NVTX).
  *
- * A range is the time of a call of the program. It has the call's name, and its category is the
- * group of calls (allocations, collectives, waits, ...) that SHMEM_NVTX selects by. Ranges of one
- * thread nest. Without the setting, or without a profiler that listens, shmemi_state.ranges is 0,
- * and a range costs one check of it; the inline functions of front.h do not even check.
+ * A range is the time of a call of the program. It has the call's name, and its category is a group
+ * of calls (allocations, collectives, waits, ...), which SHMEM_NVTX selects. Ranges of one thread
+ * nest. Without the setting, or without a profiler that listens, shmemi_state.ranges is 0, and a
+ * range costs one check of it; the inline functions of front.h do not even check.
  */
 #ifndef SHMEMI_RANGES_H
 #define SHMEMI_RANGES_H
@@ -23,14 +23,14 @@ bool shmemi_range_begin(uint32_t group, const char *call);
 void shmemi_range_end(const bool *begun);
 
 /* The core calls these. open sets the groups to show and returns them; 0: no profiler listens, -1:
- * the library was built without ranges. enter and leave bracket a range; of: a call's or the
- * proxy's. */
+ * the library was built without ranges. enter and leave begin and end a range. of: the domain, of
+ * calls or of the proxy. */
 int shmemi_ranges_open(uint32_t groups);
 void shmemi_range_enter(int of, uint32_t group, const char *name);
 void shmemi_range_leave(int of);
 
-/* Stand around init, whose range cannot begin before the groups are known: await records the call's
- * name, and settle ends its range; joined: the process is in a job. */
+/* To be called before and after init, whose range cannot begin before the groups are known: await
+ * records the call's name, and settle ends its range; joined: the process is in a job. */
 void shmemi_ranges_await(const char *call);
 void shmemi_ranges_settle(bool joined);
 

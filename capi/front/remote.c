@@ -1,9 +1,9 @@
 /*
  * remote.c: calls that the inline functions of front.h do not serve.
  *
- * Either an argument is wrong, and refuse() reports why, or the PE is on another node. Then the
- * operation goes to the core under the endpoint's lock; the core posts it or returns that it has no
- * room; this file waits.
+ * Either an argument is wrong, and refuse() reports why, or the PE is on another node. Then this
+ * file passes the operation to the core, under the network lock. The core posts it or returns that
+ * it has no room; in that case this file waits and tries again.
  */
 #define _GNU_SOURCE
 #include "remote.h"
@@ -25,7 +25,8 @@
 
 /* ------------------------------------------------------------------ checks */
 
-/* Ends the program because the n bytes at addr are not symmetric memory of PE pe, and says why. */
+/* Ends the program because the n bytes at addr are not symmetric memory of PE pe, and prints the
+ * reason. */
 static SHMEMI_COLD void refuse(const void *addr, size_t n, int pe, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -51,7 +52,7 @@ static int64_t offset_of(const void *addr, size_t n, int pe, const char *call)
     if (SHMEMI_UNLIKELY((uint32_t)pe >= s->n_pes))
         refuse(addr, n, pe, call);
     if (SHMEMI_UNLIKELY(n == 0))
-        return 0; /* of no bytes any address is valid, NULL too (annex on undefined behaviour) */
+        return 0; /* for 0 bytes any address is valid, also NULL (annex on undefined behaviour) */
     if (SHMEMI_UNLIKELY(!shmemi_in_heap(addr, n))) {
         int64_t offset = shmemi_outside_offset(addr, n);
         if (offset == SHMEMI_NO_OFFSET)
@@ -103,26 +104,29 @@ static void describe_posting(const void *subject, char *text, size_t size)
     snprintf(text, size, "%s PE %d", p->what, p->pe);
 }
 
-/* Marks that a quiet and a fence of the context have an operation to wait for. */
+/* Marks in the context that a later quiet and a later fence have an operation to wait for. */
 static void mark_operations(struct shmemi_context *c)
 {
     shmemi_write_once(&c->dirty, SHMEMI_POSTED);
     shmemi_write_once(&c->unfenced, 1);
 }
 
-/* Whether a later quiet has to wait for an operation, or a later fence to order it. */
+/* Whether a later quiet has to wait for an operation, or a later fence has to order it: never,
+ * always, or only if post returns that the operation is pending. */
 enum mark { UNMARKED, MARKED, MARKED_WHEN_PENDING, UNFENCED_WHEN_PENDING };
 
-/* Blocking gets and blocking fetches are complete when the call returns, so no quiet waits for
- * them. */
+/* Returns how to mark an operation. Blocking gets and blocking fetches are complete when the call
+ * returns, so no quiet has to wait for them. */
 SHMEMI_INLINE enum mark mark_of(const struct shmemi_host_operation *o)
 {
     return !o->nbi && (o->kind == SHMEMI_OPERATION_GET || fetches(o)) ? UNMARKED : MARKED;
 }
 
-/* Posts an operation to the core once, and marks the context. Returns what the core returns: done,
- * pending, failed, or SHMEMI_AGAIN if it has no room. The marks change under the lock only, so that
- * a quiet of one thread never hides the posts of another. */
+/* Posts an operation to the core once. Returns what the core returns: done, pending, failed, or
+ * SHMEMI_AGAIN if it has no room for the operation. Then sets in the context that later quiets and
+ * fences have an operation to wait for, as `mark` says. It does that under the network lock, under
+ * which a quiet of another thread clears these flags: without it, that quiet could clear the flag
+ * of an operation that it does not wait for. */
 SHMEMI_INLINE int try_post(const struct shmemi_host_operation *o, struct shmemi_context *c,
                            enum mark mark)
 {
@@ -136,7 +140,7 @@ SHMEMI_INLINE int try_post(const struct shmemi_host_operation *o, struct shmemi_
     return rc;
 }
 
-/* Posts an operation again and again until the core has room for it. */
+/* Tries to post an operation until the core has room for it. */
 static SHMEMI_COLD int wait_for_room(const struct shmemi_host_operation *o,
                                      struct shmemi_context *c, enum mark mark)
 {
@@ -173,7 +177,7 @@ SHMEMI_INLINE int post(struct shmemi_host_operation *o, enum mark mark)
 }
 
 /* Waits until the operation of a request is complete. False: it has failed, and so has the call
- * (failure.h). The core completes each request, also if its PE is lost, so that a loss need not end
+ * (failure.h). The core completes each request, even if its PE is lost, so that a loss need not end
  * this wait. */
 static bool await(const struct shmemi_request *r, int pe, const char *call)
 {
@@ -217,7 +221,7 @@ static bool do_part(struct shmemi_host_operation *o)
 }
 
 /* Performs an operation of more than net_chunk bytes, in parts. A signal is sent with the last
- * part, of up to net_chunk bytes. */
+ * part, which has net_chunk bytes. */
 static SHMEMI_COLD bool do_parts(const struct shmemi_host_operation *o)
 {
     struct shmemi_host_operation part = *o;
@@ -258,10 +262,10 @@ static uint64_t net_amo(struct shmemi_host_operation *o)
     return r.value;
 }
 
-/* The library's own messages are not operations of the program: quiet need not wait for them, and a
- * barrier that follows another has nothing to flush (36 us over tcp with it, 8.5 without). Data
- * that is copied when it is posted needs no quiet either: with one, an all-to-all of small blocks
- * took three messages for each pair, not one. */
+/* The library's own messages are not operations of the program: a quiet does not wait for them, so
+ * a barrier right after another has no operations to complete (36 us over tcp with it, 8.5
+ * without). Nor does a quiet wait for data that was copied when it was posted: when it did, an
+ * all-to-all of small blocks took three messages for each pair of PEs instead of one. */
 void shmemi_net_message(struct shmemi_host_operation *o)
 {
     o->nbi = 1;
@@ -287,11 +291,11 @@ bool shmemi_net_lend(struct shmemi_host_operation *o)
 
 /* ------------------------------------------------- the slow halves of front.h */
 
-/* These also serve PEs whose memory this process reaches, under SHMEM_CHECKS=full and with a
- * GPU. */
+/* With SHMEM_CHECKS=full or with a GPU these functions also serve PEs whose memory this process can
+ * access. */
 
-/* A put or get with checked arguments: by a copy if this process reaches the PE's memory, else by
- * the network. */
+/* A put or get with checked arguments: by a copy if this process can access the PE's memory, else
+ * over the network. */
 static void rma(struct shmemi_host_operation *o, const void *at)
 {
     bool puts = o->kind == SHMEMI_OPERATION_PUT;
@@ -315,7 +319,7 @@ static void rma(struct shmemi_host_operation *o, const void *at)
         shmemi_notify(o->pe);
 }
 
-/* Applies an atomic operation to a word that this process reaches. */
+/* Applies an atomic operation to a word that this process can access, and returns the old value. */
 static uint64_t apply(const struct shmemi_host_operation *o, enum shmemi_amo op, int width,
                       int64_t offset)
 {
@@ -334,7 +338,8 @@ static uint64_t apply(const struct shmemi_host_operation *o, enum shmemi_amo op,
     return old;
 }
 
-/* A put with signal. o->op is the program's: SHMEM_SIGNAL_SET or _ADD. */
+/* A put with signal, with checked arguments. At the call o->op is the argument of the program:
+ * SHMEM_SIGNAL_SET or _ADD. */
 static void put_signal(struct shmemi_host_operation *o, const void *dest, const uint64_t *sig_addr)
 {
     o->offset = offset_of(dest, o->nbytes, o->pe, o->call);
@@ -391,8 +396,8 @@ SHMEMI_INLINE uint32_t group_of(const struct shmemi_host_operation *o)
     return o->nbi ? SHMEMI_RANGE_RMA_NONBLOCKING : SHMEMI_RANGE_RMA_BLOCKING;
 }
 
-/* Performs an operation on the symmetric addresses at and sig_addr (its signal's); shown: as a
- * range. Returns the value that a blocking atomic has fetched. */
+/* Performs an operation on the symmetric addresses at and sig_addr (of its signal). shown: a
+ * profiler shows it as a range. Returns the value that a blocking atomic has fetched. */
 SHMEMI_INLINE uint64_t serve(struct shmemi_host_operation *o, const void *at,
                              const uint64_t *sig_addr, bool shown)
 {
@@ -409,9 +414,9 @@ SHMEMI_INLINE uint64_t serve(struct shmemi_host_operation *o, const void *at,
     }
 }
 
-/* Defines the slow halves of an operation, which fill in its record: _ranged for files of public
- * functions, which shows the call to a profiler, and _slow for the library's calls within a
- * call. */
+/* Defines the slow halves of an operation, which fill in the operation's record: _ranged for files
+ * of public functions, which shows the call to a profiler, and _slow for the library's calls within
+ * a call. */
 #define HALVES(type, name, params, at, sig_addr, ...)                                              \
     type shmemi_##name##_slow params                                                               \
     {                                                                                              \

@@ -1,7 +1,7 @@
 /*
  * spell.c: messages with NVSHMEM's names, for a program that calls the library by them.
  *
- * The library knows calls by the names of OpenSHMEM. Settings keep their own names in both cases.
+ * Within the library calls have the names of OpenSHMEM. Names of settings are not changed.
  */
 #include "spell.h"
 
@@ -23,7 +23,7 @@ bool shmemi_is_nvshmem(void)
     return shmemi_read_once(&nvshmem) != 0;
 }
 
-/* Beginnings of names, and what NVSHMEM's have before them. */
+/* Prefixes of names, and what precedes them in NVSHMEM's names. */
 static const struct {
     const char *begins, *with;
 } words[] = {

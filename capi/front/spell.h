@@ -8,7 +8,7 @@
 #pragma GCC visibility push(hidden)
 
 /* Replaces the names of calls and constants in a text by NVSHMEM's, if the program calls the
- * library by those. size is that of the array. Safe in signal handlers. */
+ * library by those names. size is the size of the array. Safe in signal handlers. */
 void shmemi_spell(char *text, size_t size);
 bool shmemi_is_nvshmem(void);
 

@@ -21,7 +21,7 @@ int shmemi_get_uniqueid(shmemx_uniqueid_t *uid, const char *call)
     return shmemi_make_uniqueid(uid, call);
 }
 
-/* 0 if pe can be one of n_pes PEs, else -1 after a message. */
+/* Returns 0 if pe can be the number of one of n_pes PEs, else -1 after it has printed an error. */
 static int check_number(int pe, int n_pes, const char *call)
 {
     if (n_pes >= 1 && pe >= 0 && pe < n_pes)

@@ -1,6 +1,6 @@
 /*
- * start.h: behind the calls by which a program joins a job that it forms itself, with a unique ID
- * or MPI.
+ * start.h: implements the calls by which a program joins a job that it forms itself, with a unique
+ * ID or MPI.
  */
 #ifndef SHMEMI_START_H
 #define SHMEMI_START_H

@@ -2,9 +2,9 @@
  * strided.c: iput, iget, ibput and ibget.
  *
  * On the node they are loops of loads and stores. Between nodes a put has a message for each block,
- * unless the blocks lie side by side at the other PE; a get fetches the bytes between the blocks as
- * well if they are few, and else has a message for each block. Several messages are under way at
- * once, so that a block costs its post, and not a round trip.
+ * unless the blocks are contiguous at the other PE. A get also fetches the bytes between the blocks
+ * if they are few; otherwise it has a message for each block. Several messages are under way at a
+ * time, so that a block costs the time to post it, and not a round trip.
  */
 #include "strided.h"
 
@@ -16,7 +16,7 @@
 #include "notify.h"
 #include "remote.h"
 
-/* Operations of one call that are under way at once. */
+/* How many operations of one call may be under way at a time. */
 #define FLIGHTS 32
 
 /* The bytes of a buffer in which blocks are packed for one operation, and how many buffers a call
@@ -34,7 +34,7 @@ struct blocks {
 };
 
 /* The bytes from the start of the first of n blocks to the end of the last; SIZE_MAX, which no
- * segment holds, if that does not fit. */
+ * memory has, if that overflows. */
 static size_t extent(size_t n, size_t step, size_t bytes)
 {
     size_t reach;
@@ -56,7 +56,7 @@ SHMEMI_INLINE void copy_each(const struct blocks *b, size_t bytes)
         __builtin_memcpy(to, from, bytes);
 }
 
-/* Copies all blocks between memory that this process reaches. */
+/* Copies all blocks between memory that this process can access. */
 static void copy(const struct blocks *b, const char *call)
 {
     char *to = b->to;
@@ -100,8 +100,8 @@ struct flights {
     struct shmemi_request requests[FLIGHTS];
 };
 
-/* Waits until the operation of a slot is complete, if one is under way. */
-static void land(struct flights *f, uint32_t slot)
+/* Waits until the operation of an entry of f is complete, if one is under way. */
+static void complete_slot(struct flights *f, uint32_t slot)
 {
     if (f->pending[slot])
         shmemi_net_finish(&f->requests[slot], f->pe, f->call);
@@ -111,12 +111,12 @@ static void land(struct flights *f, uint32_t slot)
 static void land_all(struct flights *f)
 {
     for (uint32_t i = 0; i < FLIGHTS; i++)
-        land(f, i);
+        complete_slot(f, i);
 }
 
 /* Posts a put or a get of any length, in parts, and waits for earlier operations if FLIGHTS are
  * under way. */
-static void fly(struct flights *f, struct shmemi_host_operation o)
+static void post_in_parts(struct flights *f, struct shmemi_host_operation o)
 {
     size_t n = o.nbytes;
     o.ctx = f->ctx;
@@ -126,25 +126,26 @@ static void fly(struct flights *f, struct shmemi_host_operation o)
         uint32_t slot = f->begun++ % FLIGHTS;
         o.nbytes = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
         o.request = &f->requests[slot];
-        land(f, slot);
+        complete_slot(f, slot);
         f->pending[slot] = shmemi_net_start(&o);
     }
 }
 
 static void fly_put(struct flights *f, int64_t offset, const char *from, size_t n)
 {
-    fly(f, (struct shmemi_host_operation){
-               .kind = SHMEMI_OPERATION_PUT, .offset = offset, .nbytes = n, .source = from});
+    post_in_parts(f,
+                  (struct shmemi_host_operation){
+                      .kind = SHMEMI_OPERATION_PUT, .offset = offset, .nbytes = n, .source = from});
 }
 
 static void fly_get(struct flights *f, int64_t offset, char *to, size_t n)
 {
-    fly(f, (struct shmemi_host_operation){
-               .kind = SHMEMI_OPERATION_GET, .offset = offset, .nbytes = n, .dest = to});
+    post_in_parts(f, (struct shmemi_host_operation){
+                         .kind = SHMEMI_OPERATION_GET, .offset = offset, .nbytes = n, .dest = to});
 }
 
-/* Puts blocks that are side by side at the other PE: packs them in buffers, and posts each buffer
- * as one put. */
+/* Puts blocks that are contiguous at the other PE: packs them in buffers, and posts each buffer as
+ * one put. */
 static void put_packed(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int pe,
                        const char *call)
 {
@@ -177,7 +178,7 @@ static void put_far(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int
     land_all(&f);
 }
 
-/* A get fetches the bytes between two blocks as well if they are no more than this. Over tcp, 1000
+/* A get also fetches the bytes between two blocks if they are at most this many. Over tcp, 1000
  * elements of 8 bytes: a get for each costs 10 to 13 us an element; with the bytes between, 0.08 us
  * at a stride of 16 bytes, 1.3 at 1 KiB, 5.0 at 4 KiB and 9.7 at 8 KiB. */
 #define BETWEEN ((size_t)4096)
@@ -244,7 +245,7 @@ static void check_strides(ptrdiff_t dst, ptrdiff_t sst, const char *call)
         refuse_stride("sst", sst, call);
 }
 
-/* Makes one block of blocks that are side by side in source and in dest. */
+/* If the blocks are contiguous in source and in dest, makes one block of them. */
 static void join(struct blocks *b)
 {
     size_t all;

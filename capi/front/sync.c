@@ -12,7 +12,7 @@
 #include "team_ids.h"
 #include "team.h"
 
-/* Under full checks, ends the job if the members of the team are in different calls. */
+/* Under full checks, ends the job if the members of the team have made different calls. */
 static void compare_calls(struct shmemi_team *t, const char *call)
 {
     if (SHMEMI_LIKELY(shmemi_state.checks != SHMEMI_CHECKS_FULL) ||

@@ -1,4 +1,4 @@
-/* sync.h: behind shmem_barrier_all, shmem_sync_all and shmem_team_sync. */
+/* sync.h: implements shmem_barrier_all, shmem_sync_all and shmem_team_sync. */
 #ifndef SHMEMI_SYNC_H
 #define SHMEMI_SYNC_H
 

@@ -31,7 +31,7 @@ static const char *operator_text(int cmp)
     return text[cmp];
 }
 
-/* The bits of the word now, for a report. */
+/* The present bits of the word, for a report. */
 static uint64_t bits_now(const struct comparison *c)
 {
     if (shmemi_on_gpu(c->ivar))
@@ -62,7 +62,7 @@ static void describe_comparison(const void *subject, char *text, size_t size)
 }
 
 /* Ends the program if the arguments of a wait are wrong. Returns if the address is in a symmetric
- * static or in a registered buffer, which check does not know. */
+ * static or in a registered buffer, for which check does not test. */
 static SHMEMI_COLD void refuse(const void *ivar, int cmp, const char *call)
 {
     if (shmemi_state.n_pes == 0)

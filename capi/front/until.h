@@ -6,9 +6,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A wait and a test for each width and signedness of the word. A wait returns the value that ended
- * it: the word may have changed since. A wait that a loss or a limit ended returns the value that
- * it read last. A test returns 1 if the comparison holds, else 0. */
+/* A wait and a test for each width and signedness of the word. A wait returns the value for which
+ * the comparison held: the word may have changed since. A wait that ended because of a loss or a
+ * time limit returns the value that it read last. A test returns 1 if the comparison holds, else 0.
+ */
 int16_t shmemi_wait_i16(const void *ivar, int cmp, int16_t value, const char *call);
 uint16_t shmemi_wait_u16(const void *ivar, int cmp, uint16_t value, const char *call);
 int32_t shmemi_wait_i32(const void *ivar, int cmp, int32_t value, const char *call);

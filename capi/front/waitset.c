@@ -2,8 +2,9 @@
  * waitset.c: wait and test over arrays of variables.
  *
  * The wait set is the elements that status does not exclude. Each step of a wait scans it from one
- * end to the other. wait_any and test_any begin behind the element that the last call on the same
- * array has returned, so that an element which holds all the time cannot hide the others.
+ * end to the other. wait_any and test_any begin after the element that the last call on the same
+ * array has returned, so that an element for which the comparison always holds cannot hide the
+ * others.
  */
 #include "waitset.h"
 
@@ -26,9 +27,9 @@ struct set {
     const int *status; /* NULL: no element is excluded */
     int cmp;
     const void *values;
-    bool each; /* a value for each element, else one for all */
+    bool each; /* there is a value for each element, else one for all */
     enum shmemi_kind kind;
-    const char *what; /* how many elements have to hold, for the report */
+    const char *what; /* for how many elements the comparison has to hold; for the report */
     const char *call;
 };
 
@@ -37,8 +38,8 @@ static size_t size_of(enum shmemi_kind kind)
     return kind == SHMEMI_KIND_i32 || kind == SHMEMI_KIND_u32 ? 4 : 8;
 }
 
-/* The elements from..to (at most WINDOW) at an address that the CPU can read: copy, if they are in
- * GPU memory. */
+/* Returns an address at which the CPU can read the elements from..to (at most WINDOW of them). If
+ * they are in GPU memory, it copies them to `copy`. */
 static const void *window(const struct set *q, size_t from, size_t to, void *copy)
 {
     size_t size = size_of(q->kind);
@@ -214,7 +215,8 @@ static void describe(const void *subject, char *text, size_t size)
 
 /* ---------------------------------------------------------------------- all */
 
-/* Reports whether all elements hold. Elements before *at have held once and are not read again. */
+/* Reports whether the comparison holds for all elements. For those before *at it has held once, and
+ * they are not read again. */
 static bool advance(const struct set *q, size_t *at)
 {
     *at = find(q, *at, q->nelems, false);
@@ -258,15 +260,16 @@ int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp
 
 /* ---------------------------------------------------------------------- any */
 
-/* Where the next call of any on an array begins. Arrays that share an entry are still served
- * fairly, unless calls on them alternate. */
+/* The index at which the next wait_any or test_any on an array begins. Several arrays share an
+ * entry of the table, which is still fair unless calls on them alternate. */
 static size_t *cursor(const struct set *q)
 {
     static size_t next[64];
     return &next[((uintptr_t)q->ivars >> 3) * 0x9E3779B97F4A7C15u >> 58];
 }
 
-/* Finds an element that holds, from the cursor on; SIZE_MAX if there is none. */
+/* Finds an element for which the comparison holds, from the cursor on; SIZE_MAX if there is none.
+ */
 static size_t any(const struct set *q)
 {
     size_t *next = cursor(q), start = shmemi_read_once(next);
@@ -308,7 +311,8 @@ size_t shmemi_test_any(const void *ivars, size_t nelems, const int *status, int 
 
 /* --------------------------------------------------------------------- some */
 
-/* Writes the indices of all elements that hold, and returns how many. */
+/* Writes the indices of all elements for which the comparison holds, and returns how many they are.
+ */
 static size_t some(const struct set *q, size_t *indices)
 {
     size_t n = 0;

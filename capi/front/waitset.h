@@ -17,14 +17,15 @@ void shmemi_wait_all(const void *ivars, size_t nelems, const int *status, int cm
 int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp,
                     const void *values, bool each, enum shmemi_kind kind, const char *call);
 
-/* Return the index of an element that holds; SIZE_MAX: the set is empty, or, for test, none
- * holds. */
+/* Return the index of an element for which the comparison holds; SIZE_MAX: the set is empty or, for
+ * test, it holds for none. */
 size_t shmemi_wait_any(const void *ivars, size_t nelems, const int *status, int cmp,
                        const void *values, bool each, enum shmemi_kind kind, const char *call);
 size_t shmemi_test_any(const void *ivars, size_t nelems, const int *status, int cmp,
                        const void *values, bool each, enum shmemi_kind kind, const char *call);
 
-/* Write the indices of the elements that hold, and return how many. */
+/* Write the indices of the elements for which the comparison holds, and return how many they are.
+ */
 size_t shmemi_wait_some(const void *ivars, size_t nelems, size_t *indices, const int *status,
                         int cmp, const void *values, bool each, enum shmemi_kind kind,
                         const char *call);
