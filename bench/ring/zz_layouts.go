@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x993e3fde8c0a041
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xdd07b3ab494203c0
 import "C"

@@ -18,7 +18,7 @@
 #include <shmem/zz_wire.h>
 
 #define BATCH 32         /* completions read by one poll */
-#define EXIT_ABORTED 134 /* as the front's abort function */
+#define EXIT_ABORTED 134 /* the status of the front's abort function */
 
 char shmemi_core_text[1024];
 char shmemi_core_remedy[256];
@@ -29,7 +29,7 @@ static struct shmemi_native native;
 static struct shmemi_fastpath *first; /* the state of the default context; NULL: no network */
 static shmemi_abort_fn *front_abort;
 
-static struct shmemi_init_args front; /* only its functions are used */
+static struct shmemi_init_args front; /* the functions of the front that the core calls */
 
 void shmemi_core_keep(const struct shmemi_init_args *args)
 {
@@ -63,7 +63,7 @@ void shmemi_core_range(unsigned name)
         front.range_enter(SHMEMI_RANGES_OF_PROXY, SHMEMI_RANGE_PROXY, names[name]);
 }
 
-static pid_t member; /* the process that is to call shmemgoDepart, or 0 */
+static pid_t member; /* the process that calls shmemgoDepart when it ends, or 0 */
 
 void shmemi_core_departs(int departs)
 {
@@ -75,13 +75,13 @@ void shmemi_core_departs(int departs)
  * which may call shmem_finalize, come before it. A child that was forked has no Go threads, and has
  * joined no job.
  *
- * Within a job it reports nothing either. Then the handler of a signal may have called exit, while
- * this thread was in C code in which Go takes no calls.
+ * If the process is still in a job, nothing is called either: a signal handler may have called exit
+ * while this thread was in C code from which Go cannot be called.
  *
- * By now this thread may have no signal stack any more: Python's faulthandler takes the main
- * thread's away when the interpreter ends. Go sends SIGURG to a thread that has been in Go for 10
- * ms, as on a busy machine a short call may be, and ends a process in which it comes without such a
- * stack. Blocked, it comes too late to do harm.
+ * By now this thread may have no signal stack any more: Python's faulthandler removes that of the
+ * main thread when the interpreter ends. Go sends SIGURG to a thread that has been in Go for 10 ms,
+ * which on a busy machine may happen in a short call, and ends a process that gets the signal
+ * without such a stack. While the signal is blocked, it cannot do that.
  */
 __attribute__((destructor)) static void depart(void)
 {
@@ -155,7 +155,8 @@ static struct shmemi_core_gpu gpu;
 
 /* What C needs to make puts and gets on streams. */
 static struct {
-    uint64_t *direct; /* by PE: its user heap here, or 0; NULL: Go makes all calls */
+    uint64_t *direct; /* by PE: the address of its user heap in this process, or 0; NULL: Go serves
+                         all calls */
     uint64_t user;
 } streams;
 
@@ -176,9 +177,10 @@ void shmemi_core_streams(const uint64_t *direct, size_t n_pes, uint64_t user)
     streams.user = user;
 }
 
-/* Copies n bytes on the library's stream; wait: until all copies of the stream are complete.
- * Returns SHMEMI_DONE, or SHMEMI_NOT_FAST: Go is to do it. Go repeats each operation that the
- * driver refuses: it knows where copies have to be cut, and why one cannot be done. */
+/* Copies n bytes on the library's stream; wait: returns only when all copies of the stream are
+ * complete. Returns SHMEMI_DONE, or SHMEMI_NOT_FAST if Go has to make the copy. That includes each
+ * copy that the driver refuses: Go knows where copies have to be divided, and reports why one
+ * cannot be made. */
 static int gpu_work(void *to, const void *from, size_t n, bool wait)
 {
     const struct shmemi_cuda *driver = &gpu.driver;
@@ -197,8 +199,8 @@ static int gpu_work(void *to, const void *from, size_t n, bool wait)
     return code == 0 ? SHMEMI_DONE : SHMEMI_NOT_FAST;
 }
 
-/* Reports whether an address is in the memory of a GPU: as Device.Pointer of runtime/gpu/cuda, with
- * the two attributes that count here. Managed memory counts as main memory. */
+/* Reports whether an address is in the memory of a GPU: the same test as Device.Pointer of
+ * runtime/gpu/cuda, with the two attributes that it needs. Managed memory counts as main memory. */
 static int gpu_holds(const void *at)
 {
     int what[] = {SHMEMI_CUDA_POINTER_TYPE, SHMEMI_CUDA_POINTER_MANAGED};
@@ -223,8 +225,8 @@ static int gpu_start(void *to, const void *from, size_t n)
     return rc == SHMEMI_NOT_FAST ? shmemgoGPUMove(to, (void *)from, n) : rc;
 }
 
-/* Queues a call on a stream of the program. A put or get that the GPU can copy itself (as Calls.put
- * and Calls.get) is queued here: with a crossing into Go it took 1 us longer, of 3. */
+/* Queues a call on a stream of the program. A put or get that the GPU can copy itself is queued
+ * here, as by Calls.put and Calls.get: by a call into Go it took 3 us instead of 2. */
 static int stream_call(int what, const struct shmemi_stream_call *c, void *stream)
 {
     bool puts = what == SHMEMI_STREAM_PUT;
@@ -253,8 +255,8 @@ void shmemi_core_wake(struct shmemi_state *of)
     shmemi_wake_sleepers(&ctl->sleepers, &ctl->wakes);
 }
 
-/* Wakes a proxy. In C, because a producer is in the middle of its own code: a crossing into Go
- * would cost it more than the push. */
+/* Wakes a proxy. It is in C because a thread that submits to a ring calls it, and a call into Go
+ * would cost that thread more than the submission. */
 void shmemi_core_rouse(void *waker)
 {
     const struct shmemi_core_waker *w = waker;
@@ -267,8 +269,9 @@ void shmemi_core_rouse(void *waker)
 
 /*
  * Polls the network; returns the number of completions, or -1 if another thread has the lock. An
- * empty completion queue costs no crossing into Go, and neither does a small message that needs no
- * reply. The lock is held for the whole call, because messages are applied in the order of arrival.
+ * empty completion queue costs no call into Go, and neither does a small message that needs no
+ * reply. This thread has the lock during the whole call, because messages are applied in the order
+ * of arrival.
  */
 static int poll_network(void)
 {
@@ -280,8 +283,8 @@ static int poll_network(void)
         return -1;
     first->polls++;
     if (__atomic_load_n(&first->held, __ATOMIC_RELAXED))
-        shmemgoRelease(); /* sends held batches: the poller may wait for a reply to one */
-    /* The network may be Go's, as in chaos mode, or the handling of its completions. */
+        shmemgoRelease(); /* sends open batches: the caller may wait for a reply to one */
+    /* A network may be served in Go (in chaos mode), or only its completions may. */
     int n = native.poll == NULL ? SHMEMI_IN_GO : native.poll(native.self, c, BATCH);
     if (n == SHMEMI_IN_GO) {
         n = shmemgoPoll();
@@ -299,7 +302,7 @@ static int poll_network(void)
 }
 
 /* Before exit: reports whether everything that this PE has sent has arrived, SHMEMI_DONE or
- * SHMEMI_PENDING. It only tries the lock. */
+ * SHMEMI_PENDING. It does not wait for the network lock. */
 static int leave(void)
 {
     if (first == NULL)
@@ -312,11 +315,10 @@ static int leave(void)
 }
 
 /*
- * A burst is a row of operations without a pause of more than BURST_GAP cycles, about 2 us: in the
- * time between two of them the sender does nothing that a message would delay. From the
- * SHMEMI_BURST_AFTER-th on they share messages (batches), of which Go opens one for each PE
- * (runtime/proxy/batch.go); until then each leaves by itself. Over tcp a message takes 2 to 3 us of
- * the sender's time, and an operation in a batch some 30 ns.
+ * A burst is a series of operations without a pause of more than BURST_GAP cycles, about 2 us. From
+ * the SHMEMI_BURST_AFTER-th operation on those to the same PE share a message (a batch), which Go
+ * opens (runtime/proxy/batch.go). Until then each is sent in a message of its own. Over tcp a
+ * message takes 2 to 3 us of the sender's time, and an operation in a batch some 30 ns.
  */
 #define BURST_GAP 5000
 
@@ -331,20 +333,21 @@ static inline uint64_t cycles(void)
 #endif
 }
 
-/* The state of an open context. */
+/* The state of a context of the fast path. */
 static inline struct shmemi_fastpath *of(uint32_t context)
 {
     return context == 0 ? first : first->contexts[context];
 }
 
-/* Counts an operation in its burst, and reports whether C may try to post it: an operation of a
- * burst whose PE has no open batch is Go's. */
+/* Counts an operation in its burst (a series of operations without a pause of 2 us). Returns true
+ * if C may try to post it. Returns false if Go has to: the burst is so long that its operations
+ * share messages, and no such message (batch) is open for the PE yet. */
 static inline bool count_in_burst(struct shmemi_fastpath *x, int pe)
 {
     uint64_t now = cycles(), gap = now - burst_last;
 #ifdef __x86_64__
     if (!x->coarse)
-        x->tick = now; /* spares the event recorder a reading of the clock */
+        x->tick = now; /* saves the event recorder from reading the clock */
 #endif
     if (x->batching) {
         if (x->burst < SHMEMI_BURST_AFTER)
@@ -356,7 +359,7 @@ static inline bool count_in_burst(struct shmemi_fastpath *x, int pe)
     return ++x->burst < SHMEMI_BURST_AFTER || x->peers[pe].batch != NULL;
 }
 
-/* Notes when the operation was posted, and returns rc. */
+/* Records when the operation was posted, for count_in_burst, and returns rc. */
 static inline int note_posted(struct shmemi_fastpath *x, int rc)
 {
     x->tick = 0;
@@ -375,8 +378,8 @@ static int post(const struct shmemi_host_operation *o)
                        rc == SHMEMI_NOT_FAST ? shmemgoPost((struct shmemi_host_operation *)o) : rc);
 }
 
-/* Begins or continues a quiet of a context. A waiting thread calls it often, and crosses into Go
- * only at the beginning, when an operation of the engine's own waits for room, and to learn of a
+/* Begins or continues a quiet of a context. A waiting thread calls it often, and calls into Go only
+ * at the beginning, while an operation of the engine itself waits for room, and for the error of a
  * failure. */
 static int quiet(uint32_t context, uint64_t *ticket)
 {

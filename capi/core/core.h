@@ -9,8 +9,8 @@
 #include "functions.h"
 #include "zz_nvtx.h"
 
-/* From now on posts and polls of the first context try C functions (native) before Go. native NULL:
- * all go to Go. */
+/* From now on posts and polls of the first context try C functions (native) before Go. If native is
+ * NULL, all of them call Go. */
 void shmemi_core_serve(struct shmemi_state *state, const struct shmemi_native *native,
                        struct shmemi_fastpath *first);
 
@@ -46,32 +46,32 @@ struct shmemi_core_waker {
     void (*wake)(void *self); /* the provider's function; NULL: Go's */
     void *self;
     int engine;
-    uint32_t *napping; /* the futex on which it naps while callers poll */
+    uint32_t *napping; /* the futex on which it sleeps while callers poll the network */
 };
 
 /* Producers of a ring call this with a struct shmemi_core_waker: it wakes the proxy. */
 void shmemi_core_rouse(void *waker);
 
-/* The driver functions for copies, called without a crossing into Go. */
+/* The driver functions for copies, which C calls without Go. */
 struct shmemi_core_gpu {
     void *context, *stream;
     struct shmemi_cuda driver;
 };
 
-/* Selects the GPU functions that copies use from now on. NULL: none. */
+/* Sets the functions of the driver that copies use from now on. NULL: there are none. */
 void shmemi_core_move_by(const struct shmemi_core_gpu *gpu);
 
 /* From now on, until the next shmemi_core_move_by, C also makes puts and gets on the program's
- * streams, without a crossing into Go, if direct[pe] is not 0: the address of that PE's user heap
- * in this process. user: the address that the program has for its own. */
+ * streams, without Go, if direct[pe] is not 0: the address of that PE's user heap in this process.
+ * user: the address that the program has for its own. */
 void shmemi_core_streams(const uint64_t *direct, size_t n_pes, uint64_t user);
 
-/* Says whether shmemgoDepart is to be called when this process ends by exit(). */
+/* Sets whether shmemgoDepart is called when this process ends by exit(). */
 void shmemi_core_departs(int departs);
 
-/* Keeps the functions of the front in args, which the functions below call. */
+/* Stores the functions of the front that are in args, which the functions below call. */
 void shmemi_core_keep(const struct shmemi_init_args *args);
-/* What a PE is doing, and the news that this one has finalized, as in struct shmemi_init_args. */
+/* What a PE is doing, and the report that this PE has finalized, as in struct shmemi_init_args. */
 void shmemi_core_doing(int pe, unsigned how, char *text, size_t size);
 void shmemi_core_finalized(void);
 /* The profiler's ranges, for struct shmemi_init_args. */

@@ -16,8 +16,8 @@ import (
 )
 
 // counterNames is one block with C's copies of the counters' names, nameSize bytes for each;
-// callers keep pointers into it. A package variable holds it, and not memory of Go's, where leak
-// checkers do not look.
+// callers store pointers into it. It is C memory with a package variable that points to it, because
+// leak checkers do not search Go's heap.
 var (
 	counterNames unsafe.Pointer
 	nameSize     int
@@ -34,7 +34,7 @@ var nameCounters = sync.OnceFunc(func() {
 	}
 })
 
-// nameOf returns the place of the i-th name in counterNames.
+// nameOf returns the i-th entry of counterNames.
 func nameOf(i int) []C.char {
 	return unsafe.Slice((*C.char)(unsafe.Add(counterNames, i*nameSize)), nameSize)
 }
@@ -64,7 +64,7 @@ func shmemgoCounter(id, pe C.int, value *C.uint64_t) C.int {
 }
 
 // shmemgoCounterNIC stores the value of a counter for one NIC. It returns -1 if the counter is not
-// kept per NIC, or there is no such NIC.
+// counted for each NIC, or there is no such NIC.
 //
 //export shmemgoCounterNIC
 func shmemgoCounterNIC(id, nic C.int, value *C.uint64_t) C.int {

@@ -26,7 +26,7 @@ func fillLost(s *State, j *job.Job) {
 	s.losses = (*int32)(C.calloc(C.size_t(j.NPEs), 4))
 	if j.Settings.OnFailure == config.ReturnOnFailure {
 		s.survives = 1
-		if s.fastBase == s.nearBase { // lose changes one of them
+		if s.fastBase == s.nearBase { // reportLost changes one of them
 			s.fastBase = bases(j, j.Nodes.Peers(j.Me), j.Heaps.Near)
 		}
 	}
@@ -40,24 +40,24 @@ func emptyLost(s *State) {
 	s.lost, s.losses = nil, nil
 }
 
-// lose reports a lost PE to the front: it enters the PE in State.lost and State.losses, in the
+// reportLost reports a lost PE to the front: it adds the PE to State.lost and State.losses, in the
 // order that State.lost requires, closes the fast path to it, and wakes threads of this PE that
 // sleep in waits. One goroutine calls it.
-func lose(lost libshmem.PE) {
+func reportLost(lost libshmem.PE) {
 	s := state
 	unsafe.Slice(s.lost, s.nPEs)[lost] = 1
 	atomic.StorePointer(&unsafe.Slice(s.fastBase, s.nPEs)[lost], nil)
 	unsafe.Slice(s.losses, s.nPEs)[s.nLost] = int32(lost)
 	atomic.AddUint32(&s.nLost, 1)
-	// Other PEs may check whether this PE knows; that word is stored last.
+	// Other PEs may read whether this PE knows of the loss. That word is stored last.
 	known := unsafe.Add(unsafe.Pointer(current.Heaps.Of(current.Me)), int(current.Layout.Known())+8*int(lost))
 	atomic.StoreUint64((*uint64)(known), 1)
 	C.shmemi_core_wake(s.c())
 }
 
-// shmemgoErrorPE writes why the engine failed, and returns the PE that is lost by it, or -1. The
-// front calls it right after a failed call. The engine keeps one error for all threads: if two
-// calls fail at once, both may report the same.
+// shmemgoErrorPE writes the error of the engine, and returns the PE that is lost because of it, or
+// -1. The front calls it right after a failed call. The engine keeps one error for all threads: if
+// two calls fail at once, both may report the same error.
 //
 //export shmemgoErrorPE
 func shmemgoErrorPE(to *C.char, size C.size_t) C.int {
@@ -78,7 +78,7 @@ func shmemgoErrorPE(to *C.char, size C.size_t) C.int {
 	return -1
 }
 
-// shmemgoFate writes what has become of a lost PE, as the end of a sentence that begins with it.
+// shmemgoFate writes what has happened to a lost PE, as a predicate: "was killed by signal 9".
 //
 //export shmemgoFate
 func shmemgoFate(of C.int, to *C.char, size C.size_t) {
@@ -86,8 +86,8 @@ func shmemgoFate(of C.int, to *C.char, size C.size_t) {
 	text(unsafe.Slice(to, int(size)), current.Watch.Fate(libshmem.PE(of)))
 }
 
-// shmemgoAcknowledge lets waits of kernels run again that losses would end, since the program knows
-// of the losses, and returns how many there are.
+// shmemgoAcknowledge records that the program knows of all losses, so that they do not end later
+// waits of kernels. It returns how many losses there are.
 //
 //export shmemgoAcknowledge
 func shmemgoAcknowledge() C.int {
@@ -95,7 +95,7 @@ func shmemgoAcknowledge() C.int {
 	return C.int(current.Producers.Stopper.Acknowledge())
 }
 
-// shmemgoGiveUp makes a PE lost here that another PE knows to be lost.
+// shmemgoGiveUp declares a PE lost at this PE, because another PE has reported the loss.
 //
 //export shmemgoGiveUp
 func shmemgoGiveUp(of C.int) {
@@ -103,8 +103,8 @@ func shmemgoGiveUp(of C.int) {
 	current.Watch.GiveUp(libshmem.PE(of))
 }
 
-// shmemgoExplain writes what is known about n late PEs, the first of all, for the report of a wait.
-// It returns the first that has ended well inside the job, or -1.
+// shmemgoExplain writes what is known about n late PEs, for the report of a wait; `all` is how many
+// late PEs there are. It returns the first one that has exited with status 0 during the job, or -1.
 //
 //export shmemgoExplain
 func shmemgoExplain(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) C.int {
@@ -117,7 +117,8 @@ func shmemgoExplain(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) C.i
 	return -1
 }
 
-// shmemgoLate writes what n late PEs are doing, the first of all, without a lock of the network.
+// shmemgoLate writes what n late PEs are doing; `all` is how many late PEs there are. It does not
+// need the network lock.
 //
 //export shmemgoLate
 func shmemgoLate(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) {
@@ -161,8 +162,8 @@ func shmemgoReportWait(of C.int, line *C.char) {
 	}
 }
 
-// shmemgoProbe sends n PEs a request for what they are doing, and the launcher one for which of
-// them have ended, for a later shmemgoExplain or shmemgoLate.
+// shmemgoProbe asks n PEs, by messages, what they are doing, and the launcher which of them have
+// ended. A later shmemgoExplain or shmemgoLate reports the replies.
 //
 //export shmemgoProbe
 func shmemgoProbe(pes *C.int32_t, n C.int) {

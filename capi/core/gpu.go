@@ -16,7 +16,7 @@ import (
 	"libshmem/runtime/job"
 )
 
-// result returns SHMEMI_DONE, or SHMEMI_FAILED after it has kept the error for shmemgoError.
+// result returns SHMEMI_DONE, or SHMEMI_FAILED; then shmemgoError returns the error.
 func result(err error) C.int {
 	if err != nil {
 		failure.Store(&err)
@@ -25,7 +25,7 @@ func result(err error) C.int {
 	return C.SHMEMI_DONE
 }
 
-// flag is yes as a C boolean.
+// flag returns yes as a C boolean.
 func flag(yes bool) C.int {
 	if yes {
 		return 1
@@ -50,11 +50,12 @@ func shmemgoGPUSettle() C.int {
 	return result(current.GPU.Settle())
 }
 
-// Because of the import this package is compiled anew when driver.h or marks.h changes.
+// This use of package cuda makes go build compile this package again when driver.h or marks.h
+// changes.
 var _ = [1]byte{}[cuda.MarksSize-C.sizeof_struct_shmemi_cuda_marks]
 
-// moveBy lets C copy from and to GPU memory without Go, by the driver's functions, if this PE has a
-// GPU.
+// moveBy lets C copy from and to GPU memory without Go, by the functions of the GPU driver, if this
+// PE has a GPU.
 func moveBy(j *job.Job) {
 	n, stream := j.GPU.Mover()
 	if n.Driver == nil {
@@ -116,9 +117,10 @@ func shmemgoGPUMoved() C.int {
 	return flag(current.GPU.Moved())
 }
 
-// shmemgoGPUFindChunks finds the driver's chunks that contain n bytes of the program's GPU memory,
-// to register them: their unit, their bytes before at, and in all. shmemgoGPULend or
-// shmemgoGPUForget comes next.
+// shmemgoGPUFindChunks finds the driver's allocations (chunks) that contain n bytes of the
+// program's GPU memory, which is to be registered. It sets *granule to the unit of their sizes,
+// *before to their bytes before `at`, and *size to all their bytes. The caller must then call
+// shmemgoGPULend or shmemgoGPUForget.
 //
 //export shmemgoGPUFindChunks
 func shmemgoGPUFindChunks(at unsafe.Pointer, n C.size_t, granule, before, size *C.size_t) C.int {
@@ -130,7 +132,7 @@ func shmemgoGPUFindChunks(at unsafe.Pointer, n C.size_t, granule, before, size *
 	return result(err)
 }
 
-// shmemgoGPUForget gives up what shmemgoGPUFindChunks has found.
+// shmemgoGPUForget discards the result of shmemgoGPUFindChunks.
 //
 //export shmemgoGPUForget
 func shmemgoGPUForget() {
@@ -141,7 +143,7 @@ func shmemgoGPUForget() {
 }
 
 // shmemgoGPULend maps the found chunks into a block of the heap of size bytes, from an offset on,
-// together with the other PEs. It returns the block's offset, or -1.
+// at the same time as the other PEs. It returns the block's offset, or -1.
 //
 //export shmemgoGPULend
 func shmemgoGPULend(size, offset C.size_t) C.int64_t {
@@ -171,7 +173,7 @@ func shmemgoQuietRings(ticket *C.uint64_t) C.int {
 }
 
 // shmemgoKernels makes the image of the job's state for kernels, and returns where this process and
-// kernels read it; an image of nil: this PE runs no kernels.
+// kernels read it; *image is nil if this PE runs no kernels.
 //
 //export shmemgoKernels
 func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
@@ -189,7 +191,8 @@ func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
 	return result(err)
 }
 
-// shmemgoTeamShow makes the team in a slot known to kernels; t nil: the slot has no team any more.
+// shmemgoTeamShow publishes the team of a slot to kernels. If t is nil, the slot has no team any
+// more.
 //
 //export shmemgoTeamShow
 func shmemgoTeamShow(slot C.int, t *C.struct_shmemi_device_team, pes *C.int32_t) C.int {

@@ -1,6 +1,6 @@
 // Package core is the Go half of the library, as a table of C functions. It turns C's arguments
-// into Go's and Go's results into C's, and fills the state that the front reads; it decides
-// nothing. capi/core/library links it as libshmem_core.so.
+// into Go's and Go's results into C's, and fills the state that the front reads; it makes no
+// decisions. capi/core/library links it as libshmem_core.so.
 //
 // The version script exports no Go name, only shmemi_core_table. No panic reaches the C program:
 // each function that C calls begins with a deferred guard.Catch, which takes some 4 ns of the 50 of
@@ -42,12 +42,12 @@ import (
 
 func init() { guard.End(panicked) }
 
-// shmemgoDepart reports to the launcher that this process ends in good order. It is the process's
-// last call, after the destructors of the program.
+// shmemgoDepart reports to the launcher that this process ends normally, by exit(). It is the
+// process's last call, after the destructors of the program.
 //
 //export shmemgoDepart
 func shmemgoDepart() {
-	defer guard.Drop() // there is no caller left for an error
+	defer guard.Drop() // nothing can handle an error any more
 	place.Depart()
 }
 
@@ -62,7 +62,7 @@ func shmemgoVersion() *C.char {
 	return text(C.shmemi_core_version[:], libshmem.Version)
 }
 
-// text copies s into memory that C reads, cut where it does not fit.
+// text copies s into memory that C reads, and cuts off what does not fit.
 func text(to []C.char, s string) *C.char {
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&to[0])), len(to))
 	n := copy(b[:len(b)-1], strings.ReplaceAll(s, "\x00", ""))
@@ -70,23 +70,22 @@ func text(to []C.char, s string) *C.char {
 	return &to[0]
 }
 
-// quietCollector keeps the garbage collector from running: the library allocates at init, at
-// finalize and for each live allocation, and nothing in between. The limit is there in case this is
-// not so.
+// quietCollector turns the garbage collector off: the library allocates only at init, at finalize
+// and for each allocation of the program. The memory limit is there in case it allocates more.
 var quietCollector = sync.OnceFunc(func() {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(64 << 20)
 })
 
-// shmemgoInit joins the job that args name, and fills the front's state. It returns 0, or -1 with
-// the reason in args.error.
+// shmemgoInit joins the job that args describe, and fills the front's state. It returns 0, or -1
+// with the reason in args.error.
 //
 //export shmemgoInit
 func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) C.int {
 	defer guard.Catch("init")
 	quietCollector()
 	if state != nil {
-		runtime.GC() // the memory of the last job, some 100 kB
+		runtime.GC() // frees the memory of the last job, some 100 kB
 	}
 	s := (*State)(unsafe.Pointer(front))
 	C.shmemi_core_keep(args)
@@ -106,7 +105,7 @@ func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) 
 	current, state = j, s
 	fill(s, j)
 	showHeap()
-	s.reportRequestFD = int32(j.Begin(lose, func() uint32 { return atomic.LoadUint32(&s.reportRequests) }))
+	s.reportRequestFD = int32(j.Begin(reportLost, func() uint32 { return atomic.LoadUint32(&s.reportRequests) }))
 	return 0
 }
 
@@ -117,7 +116,7 @@ var ranges = job.Ranges{
 }
 
 // given returns the unique ID or the MPI communicator that the program has passed to
-// shmemx_init_attr.
+// shmemx_init_attr, if it has.
 func given(args *C.struct_shmemi_init_args) (g place.Given) {
 	g.MPIComm = unsafe.Pointer(args.mpi_comm)
 	if args.uid != nil {
@@ -145,8 +144,8 @@ func shmemgoUniqueID(environment **C.char, id unsafe.Pointer, to *C.char, size C
 	return 0
 }
 
-// environ returns C's environment now. Go's own copy is made when the library is loaded and misses
-// variables that the program or Python set later. After clearenv environment is nil.
+// environ returns the present environment of C. Go's own copy is made when the library is loaded
+// and misses variables that the program or Python set later. After clearenv environment is nil.
 func environ(environment **C.char) []string {
 	if environment == nil {
 		return nil
@@ -158,17 +157,18 @@ func environ(environment **C.char) []string {
 	return all
 }
 
-// report hands the reason of a failed init to the front, which prints it.
+// report passes the reason of a failed init to the front, which prints it.
 func report(args *C.struct_shmemi_init_args, why string) {
 	text(unsafe.Slice(args.error, int(args.error_size)), why)
 }
 
-// leaving: the process is about to exit with status 0 (Job.Leave). broken: the network or the GPU
-// has failed since.
+// leaving is set when the process is about to exit with status 0 (Job.Leave), and broken when the
+// network or the GPU has failed after that.
 var leaving, broken atomic.Bool
 
-// shmemgoLeave returns Done if everything that this PE has sent has arrived, or is lost with the
-// network; else Pending. The caller holds the endpoint's lock, if there is a network.
+// shmemgoLeave returns Done if everything that this PE has sent has arrived, or cannot arrive
+// because the network has failed; else Pending. The caller has locked the network lock, if there is
+// a network.
 //
 //export shmemgoLeave
 func shmemgoLeave() C.int {
@@ -213,24 +213,24 @@ func fatal(err error) {
 	C.shmemi_core_fatal(text(C.shmemi_core_text[:], err.Error()))
 }
 
-// abortLimit bounds the abort of a panic: its goroutine may have left a mutex locked that the abort
-// needs, and nobody may read stderr.
+// abortLimit limits the time of the abort after a panic: its goroutine may have left a mutex locked
+// that the abort needs, and nobody may read stderr.
 const abortLimit = 10 * time.Second
 
-// panicked ends the process for a panic, which is a mistake of the library's.
+// panicked ends the process for a panic, which is a bug of the library.
 func panicked(p *guard.Panic) {
 	time.AfterFunc(abortLimit, guard.Func("abort", func() { C.shmemi_core_exit() }))
 	_, _ = fmt.Fprintf(os.Stderr, "shmem: the stack of the internal error below:\n%s", p.Stack)
 	C.shmemi_core_internal_error(copied(p.Where), copied(fmt.Sprintf("internal error: %v", p.Value)))
 }
 
-// copied returns s in memory of its own, since several goroutines may panic at once.
+// copied returns s in new C memory, because several goroutines may panic at the same time.
 func copied(s string) *C.char {
 	size := len(s) + 1
 	return text(unsafe.Slice((*C.char)(C.calloc(C.size_t(size), 1)), size), s)
 }
 
-// shmemgoFinalize closes the job, and frees what init has put into the front's state.
+// shmemgoFinalize closes the job, and frees what init has allocated for the front's state.
 //
 //export shmemgoFinalize
 func shmemgoFinalize() {
@@ -254,19 +254,19 @@ func shmemgoGlobalExit(status C.int) {
 	current.Exit(int(status))
 }
 
-// shmemgoAbort makes the launcher end the job; the front then ends this process.
+// shmemgoAbort asks the launcher to end the job; the front then ends this process.
 //
 //export shmemgoAbort
 func shmemgoAbort(status C.int, reason *C.char) {
 	defer guard.Drop() // the front has reported a reason, and ends the process
-	// The front also calls this for a job that never came up.
+	// The front also calls this when init has failed, without a job.
 	if current != nil {
 		current.Abort(int(status), C.GoString(reason))
 	}
 }
 
 // shmemgoPoll polls a network that C cannot poll, and returns the number of completions. The caller
-// holds the endpoint's lock.
+// has locked the network lock.
 //
 //export shmemgoPoll
 func shmemgoPoll() C.int {

@@ -14,15 +14,17 @@ import (
 	"libshmem/runtime/job"
 )
 
-// The allocator's results depend on the calls alone, so they are the same on every PE. Whether
-// there is memory behind them may differ, so the front lets the PEs vote after each of these.
+// The allocator's offsets depend only on the calls, so they are the same on every PE. Whether a PE
+// has memory for a block may differ, so after each of these calls the front compares the results of
+// all PEs.
 
 // reportedIn is the last job in which a failed allocation was printed.
 var reportedIn *job.Job
 
-// noMemory returns the result of a failed allocation, which says whether this PE prints it. All PEs
-// run out of offsets together, so PE 0 prints that; alone: only this PE has no memory behind them,
-// and prints it. Each job prints one failure, and logs the others.
+// noMemory returns the result of a failed allocation, which tells the front whether this PE prints
+// an error. All PEs run out of offsets at the same call, so PE 0 prints that. alone: only this PE
+// lacks the memory, so it prints that itself. Each job prints its first failure, and logs the
+// others.
 func noMemory(err error, alone bool) C.int64_t {
 	atomic.AddUint64(&current.Live.Heap.Failed, 1)
 	failure.Store(&err)
@@ -44,8 +46,8 @@ func showHeap() {
 	atomic.StoreUint64(&to.Blocks, uint64(s.Live))
 }
 
-// shmemgoHeapAlloc allocates a block of the symmetric heap, and memory behind it. It returns the
-// block's offset, or a negative result of noMemory.
+// shmemgoHeapAlloc allocates a block of the symmetric heap, with its memory. It returns the block's
+// offset, or a negative result of noMemory.
 //
 //export shmemgoHeapAlloc
 func shmemgoHeapAlloc(size, align C.size_t, hints C.long) C.int64_t {
@@ -98,7 +100,7 @@ func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.in
 		if r.Moved {
 			shmemgoHeapFree(C.int64_t(r.Offset))
 		} else if _, err := current.Heap.Realloc(start, old); err != nil {
-			// Shrinking back to the size of a moment ago needs no room.
+			// The block had this size before, so this needs no more memory and cannot fail.
 			fatal(err)
 		}
 		return noMemory(err, true)

@@ -14,7 +14,7 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// The front calls the functions of this file with the endpoint's lock held, but for shmemgoReaches
+// The front calls the functions of this file with the network lock locked, except shmemgoReaches
 // and shmemgoError.
 
 // shmemgoPost posts an operation that the fast path in C does not serve.
@@ -25,7 +25,8 @@ func shmemgoPost(o *C.struct_shmemi_host_operation) C.int {
 	return C.int(current.Engine.Context(uint32(o.context)).Post((*proxy.Operation)(unsafe.Pointer(o))))
 }
 
-// shmemgoRelease sends the batches that are held back, because a thread waits.
+// shmemgoRelease sends the batches (messages that wait for more operations), because a thread
+// waits.
 //
 //export shmemgoRelease
 func shmemgoRelease() {
@@ -33,7 +34,7 @@ func shmemgoRelease() {
 	current.Engine.Release()
 }
 
-// shmemgoFence orders later operations of a context behind those posted so far.
+// shmemgoFence orders later operations of a context after those posted so far.
 //
 //export shmemgoFence
 func shmemgoFence(context C.uint32_t) C.int {
@@ -54,7 +55,7 @@ func shmemgoQuiet(context C.uint32_t, ticket *C.uint64_t) C.int {
 	return C.int(e.QuietDone(proxy.Ticket(*ticket)))
 }
 
-// shmemgoReaches reports whether NICs reach n bytes of a PE's heap in GPU memory.
+// shmemgoReaches reports whether NICs can access n bytes of a PE's heap in GPU memory.
 //
 //export shmemgoReaches
 func shmemgoReaches(pe C.int, offset C.int64_t, n C.size_t) C.int {
@@ -65,8 +66,8 @@ func shmemgoReaches(pe C.int, offset C.int64_t, n C.size_t) C.int {
 	return 0
 }
 
-// shmemgoContextOpen opens a context of the engine, and returns the number to use in its place: 0
-// if the engine has the default context alone.
+// shmemgoContextOpen opens a context of the engine, and returns the number under which the engine
+// has it: 0 if the engine has only the default context.
 //
 //export shmemgoContextOpen
 func shmemgoContextOpen(context C.uint32_t) C.int {
@@ -79,10 +80,10 @@ func shmemgoContextOpen(context C.uint32_t) C.int {
 	return C.int(n)
 }
 
-// failure is why the last call failed, if the failure was not the engine's.
+// failure is the error of the last call that failed, unless it was an error of the engine.
 var failure atomic.Pointer[error]
 
-// shmemgoError returns why the last call failed.
+// shmemgoError returns the error of the last call that failed.
 //
 //export shmemgoError
 func shmemgoError() *C.char {

@@ -14,12 +14,12 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// wakers has what wakes the proxy of each engine. They are C memory, since producers of rings hold
-// them.
+// wakers has, for each engine, what wakes its proxy. It is C memory, because threads that submit to
+// rings store pointers to it.
 var wakers []*C.struct_shmemi_core_waker
 
 // shmemgoRings returns the state by which threads of this process submit operations to rings, and
-// makes the rings at the first call; nil: shmemgoError has the reason.
+// makes the rings at the first call. If it returns nil, shmemgoError has the reason.
 //
 //export shmemgoRings
 func shmemgoRings() unsafe.Pointer {
@@ -32,7 +32,7 @@ func shmemgoRings() unsafe.Pointer {
 	return state
 }
 
-// waker returns what a producer calls to wake the proxy of engine i.
+// waker returns the function by which threads that submit to a ring wake the proxy of engine i.
 func waker(i int, e *proxy.Engine) device.Waker {
 	for len(wakers) <= i {
 		wakers = append(wakers, nil)
@@ -55,7 +55,7 @@ func shmemgoWake(i C.int) {
 	current.Engines[i].Rouse()
 }
 
-// freeWakers frees the wakers when no producer is left.
+// freeWakers frees the wakers when no thread can submit to a ring any more.
 func freeWakers() {
 	for _, w := range wakers {
 		C.free(unsafe.Pointer(w))

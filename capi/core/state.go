@@ -15,7 +15,7 @@ import (
 	_ "libshmem/runtime/proxy/fastpath" // has this package compiled anew when fastpath.h changes
 )
 
-// fill publishes a job to the front. n_pes comes last: it opens the fast path.
+// fill publishes a job to the front. n_pes is set last, because the fast path checks only that.
 func fill(s *State, j *job.Job) {
 	peers := j.Nodes.Peers(j.Me)
 	control := j.Heaps.Of(j.Me)
@@ -128,7 +128,8 @@ func empty(s *State) {
 	s.nodeMembers, s.nodeLeaders, s.nodeOf, s.gpuFirst, s.netTiles = nil, nil, nil, nil, nil
 }
 
-// bases returns a table, by PE, of where the peers' memory is in this process; nil for other PEs.
+// bases returns a table, by PE, of the addresses of the peers' memory in this process; nil for
+// other PEs.
 func bases(j *job.Job, peers []libshmem.PE, where func(libshmem.PE) unsafe.Pointer) *unsafe.Pointer {
 	table := (*unsafe.Pointer)(C.calloc(C.size_t(j.NPEs), C.size_t(unsafe.Sizeof(uintptr(0)))))
 	all := unsafe.Slice(table, j.NPEs)
@@ -147,8 +148,8 @@ func nodes(j *job.Job) *int32 {
 	return list
 }
 
-// tiles returns, for each PE, the largest tile of an eager token that the network to it shows
-// whole.
+// tiles returns, for each PE, the largest tile of an eager token that the network to it makes
+// visible all at once.
 func tiles(j *job.Job) *uint16 {
 	list := (*uint16)(C.calloc(C.size_t(j.NPEs), 2))
 	for i := range unsafe.Slice(list, j.NPEs) {

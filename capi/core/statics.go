@@ -28,8 +28,8 @@ func fillFile(s *State, j *job.Job) {
 	}
 }
 
-// fillStatics publishes to the front where in the memory file the program's statics go, or why they
-// stay where they are.
+// fillStatics publishes to the front the offset of the program's statics in the memory file, or why
+// they are not symmetric.
 func fillStatics(s *State, j *job.Job) {
 	which, place, ok := j.Statics()
 	s.staticsFD = -1
@@ -38,7 +38,7 @@ func fillStatics(s *State, j *job.Job) {
 		return
 	}
 	all := unsafe.Slice((*C.char)(unsafe.Pointer(&s.staticsWhy)), len(s.staticsWhy))
-	// A long cause is cut, so that the remedy fits behind it.
+	// A long cause is cut off, so that the remedy fits after it.
 	const remedy = 96
 	text(all[:len(all)-remedy], which.Cause)
 	end := 0

@@ -14,7 +14,8 @@ import (
 	"libshmem/runtime/onstream"
 )
 
-// shmemgoStreamOpen loads the library's kernels from a file, and lets C queue simple puts and gets.
+// shmemgoStreamOpen loads the library's kernels from a file, and allows C to queue simple puts and
+// gets itself.
 //
 //export shmemgoStreamOpen
 func shmemgoStreamOpen(file *C.char) C.int {
@@ -35,8 +36,8 @@ func shmemgoStreamCall(what C.int, c *C.struct_shmemi_stream_call, stream unsafe
 	return result(current.Producers.Streams.Queue(onstream.What(what), (*queue.StreamCall)(unsafe.Pointer(c)), uintptr(stream)))
 }
 
-// shmemgoModuleJob finds the variable of a loaded module or library in which its kernels keep the
-// job's state.
+// shmemgoModuleJob finds the variable of a loaded module or library in which its kernels have their
+// copy of the job's state.
 //
 //export shmemgoModuleJob
 func shmemgoModuleJob(what C.int, handle unsafe.Pointer, at *unsafe.Pointer, size *C.size_t) C.int {
