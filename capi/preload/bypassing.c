@@ -23,8 +23,8 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Whether a name is that of a SHMEM function. The names that libraries use among themselves, such
- * as shmemi_, do not count. */
+/* Reports whether a name is that of a SHMEM function. The names that libraries use among
+ * themselves, such as shmemi_, do not count. */
 static bool of_shmem(const char *name)
 {
     return begins(name, "shmem_") || begins(name, "shmemx_") || begins(name, "nvshmem_") ||
@@ -76,7 +76,7 @@ static uint32_t count(const struct object *o)
     return o->gnu_hash ? o->gnu_hash[1] : o->hash ? o->hash[1] : 0;
 }
 
-/* Goes through the undefined symbols of all loaded objects but SHMEM libraries. */
+/* Checks the undefined symbols of all loaded objects except SHMEM libraries. */
 void preload_bypassing_start(void)
 {
     struct link_map *map = NULL;

@@ -3,15 +3,16 @@
  *
  * The PE that writes knows that a put of a few bytes, an atomic or a signal follows other puts to
  * the same PE without a fence. It does not know whether that is a flag. The PE that waits knows
- * that it has waited for that word. So the writer leaves a note in symmetric memory of the shim at
- * the peer, complete before the word is written, and the peer compares its waits with the notes.
+ * that it has waited for that word. So the writer writes a note to symmetric memory of the shim at
+ * the peer, which is complete before the word is written, and the peer compares its waits with the
+ * notes.
  *
  * A peer that has also waited for the data of a note, or for the signal that came with the data,
- * has no need of an order, so a match is reported only at its next barrier, sync, collective or
- * finalize, unless it has waited for one of these since the last one. Puts with the same signal
- * word need no order either, because their target can count them. The report says what the calls
- * allow, not what has gone wrong: a program that waits for the word and reads the data only after a
- * barrier is reported, too.
+ * needs no order. So a match is reported only at its next barrier, sync, collective or finalize,
+ * and only if the PE has not waited for that data or signal by then. Puts with the same signal word
+ * need no order either, because their target can count them. The report is about what the calls
+ * allow, and not about what has happened: a program that waits for the word and reads the data only
+ * after a barrier is reported, too.
  */
 #define _GNU_SOURCE
 #include "chaos.h"
@@ -21,12 +22,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTES 64   /* of each writer at each peer; the next one takes the place of the oldest */
+#define NOTES 64   /* of each writer at each peer; the next one replaces the oldest */
 #define WAITS 4096 /* entries for different words that the PE has waited for since a barrier */
 #define SMALL 8    /* bytes of a flag at most */
 
-/* What a writer tells its target about a put that may be a flag: where that is, and the largest put
- * before it without a fence between them. Addresses are places (delayed_place). */
+/* What a writer tells its target about a put that may be a flag: its address, and the largest put
+ * before it without a fence between them. Addresses are numbers that are the same on every PE
+ * (delayed_place). */
 struct note {
     uint64_t number;                            /* among the writer's notes, from 1; 0: no note */
     uint64_t flag, data;                        /* places */
@@ -51,7 +53,7 @@ static uint64_t barriers;  /* calls of shmem_barrier_all since init */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct range waited[WAITS]; /* a hash table; to is 0 in an empty entry */
 static int n_waited;
-static bool too_many; /* waits that are not in the table may excuse matches */
+static bool too_many; /* waits that are not in the table might show that a match is no error */
 /* The notes whose flag this PE has waited for since a barrier. */
 static struct {
     struct note note;
@@ -126,8 +128,8 @@ static void send_note(const struct delayed *data, uint32_t flag_call, const void
 
 /* Returns the largest put to pe, among those from first up to `before` that the thread has made and
  * that have a signal, or have none if signalled is false; NULL if there is none. Puts of other
- * threads have no order with the flag. Puts on contexts are left out, because a context of a team
- * numbers the PEs otherwise. */
+ * threads have no order with the flag anyway. Puts on contexts are not considered, because a
+ * context of a team has other numbers for the PEs. */
 static const struct delayed *largest(const struct delayed *first, const struct delayed *before,
                                      pthread_t thread, int pe, const char *flag, bool signalled)
 {
@@ -180,8 +182,8 @@ void chaos_flags_send_call(const struct delayed *first, const struct preload_fra
 
 /* ----------------------------------------------------------- the PE that waits */
 
-/* Whether the word r is in one of the blocks that begin at from, step apart. Offsets and sizes are
- * doubled, as in places. */
+/* Reports whether the word r is in one of the blocks that begin at from, from + step and so on.
+ * Offsets and sizes are doubled, as in places. */
 static bool touches(struct range r, uint64_t from, uint64_t step, uint64_t block, uint64_t blocks)
 {
     if ((r.from & 1) != (from & 1) || r.to <= from)
@@ -193,7 +195,7 @@ static bool touches(struct range r, uint64_t from, uint64_t step, uint64_t block
     return false;
 }
 
-/* Whether the word r is in the data of a note, or is the signal that came with the data. */
+/* Reports whether the word r is in the data of a note, or is the signal that came with the data. */
 static bool excuses(struct range r, const struct note *n)
 {
     return touches(r, n->data, 2 * n->data_step, 2 * n->data_block,
@@ -201,7 +203,7 @@ static bool excuses(struct range r, const struct note *n)
            (n->data_signal != NOWHERE && touches(r, n->data_signal, 0, 2 * sizeof(uint64_t), 1));
 }
 
-/* Whether this PE has waited for the data of a note since a barrier, or for its signal. */
+/* Reports whether this PE has waited for the data of a note since a barrier, or for its signal. */
 static bool has_waited(const struct note *n)
 {
     if (n_waited == 0)
@@ -229,7 +231,8 @@ static void remember(struct range r)
     n_waited++;
 }
 
-/* Drops the matches that a wait excuses. */
+/* Removes the matches that are no error, because this PE has also waited for the data or its
+ * signal. */
 static void prune(void)
 {
     int kept = 0;
@@ -239,8 +242,8 @@ static void prune(void)
     n_matched = kept;
 }
 
-/* Looks for notes whose flag is the word r, for which the program has waited by call, and adds them
- * to the matches. */
+/* Searches for notes whose flag is the word r, for which the program has waited by call, and adds
+ * them to the matches. */
 static void match(struct range r, uint32_t call)
 {
     for (int writer = 0; writer < delayed_n_pes(); writer++)
@@ -262,7 +265,8 @@ static void match(struct range r, uint32_t call)
         }
 }
 
-/* At a barrier or collective: reports the matches that no wait excuses, and starts anew. */
+/* At a barrier or collective: reports the matches for whose data this PE has not waited, and
+ * empties the tables. */
 static void report(void)
 {
     prune();
@@ -278,8 +282,8 @@ static void report(void)
     forget();
 }
 
-/* After a wait or a test that has succeeded, remembers its word and compares it with the notes;
- * after a barrier or collective, reports. */
+/* After a wait or a test that has succeeded, records its word and compares it with the notes; after
+ * a barrier or collective, reports. */
 void chaos_flags_after(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];

@@ -6,9 +6,9 @@
  * difference of the clocks from both sides. The distance between the closest bounds of 50 such
  * exchanges is the error; a PE that loses its processor within one only makes that one useless.
  *
- * The symmetric memory is allocated for the measurement and freed after it, so that the program
- * finds the heap as it would be without the shim. There is no measurement of NVSHMEM programs,
- * whose heap is in GPU memory.
+ * The symmetric memory is allocated for the measurement and freed after it, so that the program's
+ * own allocations are the same as without the shim. In NVSHMEM programs nothing is measured,
+ * because their heap is in GPU memory.
  */
 #define _GNU_SOURCE
 #include "clocks.h"
@@ -66,7 +66,7 @@ static int64_t machine(void)
     return (int64_t)(h & INT64_MAX);
 }
 
-/* This PE's time, as traces have it. */
+/* This PE's time, in the unit and with the zero of traces. */
 static int64_t now(void)
 {
     return (int64_t)preload_since_round(preload_monotonic());
@@ -75,10 +75,10 @@ static int64_t now(void)
 /* The words in the symmetric memory of each PE. */
 enum {
     MACHINE, /* the number of its machine */
-    TURN,    /* not at PE 0: PE 0 has set 1, so this PE may measure */
+    TURN,    /* not at PE 0: set to 1 by PE 0 when this PE may measure */
     REQUEST, /* at PE 0: the number that the measuring PE has sent */
     CLOCK,   /* at the measuring PE: PE 0's clock */
-    REPLY,   /* at the measuring PE: the number that CLOCK belongs to */
+    REPLY,   /* at the measuring PE: the number of the request to which CLOCK belongs */
     OTHER,   /* from here on at PE 0, for each PE: 1 if it is of another machine */
 };
 
@@ -88,15 +88,15 @@ static uintptr_t word(uintptr_t base, int n)
     return base + (uintptr_t)n * sizeof(int64_t);
 }
 
-/* Waits for a value in the PE's own memory. Libraries without a thread of their own make progress
- * within calls. */
+/* Waits for a value in the PE's own memory. It calls the library meanwhile, because libraries
+ * without a thread of their own make progress only within calls. */
 static void await(uintptr_t base, int n, int64_t value, int pe)
 {
     while (call.g(word(base, n), pe) != value)
         call.quiet();
 }
 
-/* PE 0's part in the measurement of PE k. Each exchange of the job has a number of its own. */
+/* What PE 0 does while PE k measures its clock. Each exchange of the job has a different number. */
 static void reply_to(uintptr_t base, int k)
 {
     call.p(word(base, TURN), 1, k);
@@ -111,7 +111,7 @@ static void reply_to(uintptr_t base, int k)
     }
 }
 
-/* Measures the clock of this PE, which is not PE 0, when its turn comes. */
+/* Measures the clock of this PE, which is not PE 0, when PE 0 has given it permission. */
 static void measure(uintptr_t base, int pe)
 {
     int64_t least = INT64_MIN, most = INT64_MAX, begun = 0;
@@ -126,7 +126,7 @@ static void measure(uintptr_t base, int pe)
         least = clock - ended > least ? clock - ended : least;
         most = clock - begun < most ? clock - begun : most;
     }
-    /* Clocks that drift by nanoseconds meanwhile may leave less than nothing between the bounds. */
+    /* If the clocks drift by nanoseconds meanwhile, the upper bound may be below the lower one. */
     int64_t width = most > least ? most - least : 0;
     preload_head_clock((uint64_t)begun, least + (most - least) / 2, (uint64_t)width / 2 + 1);
 }

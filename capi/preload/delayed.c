@@ -1,5 +1,5 @@
 /*
- * delayed.c: puts that a mode keeps back (delayed.h).
+ * delayed.c: puts that a mode delays (delayed.h).
  */
 #define _GNU_SOURCE
 #include "delayed.h"
@@ -49,7 +49,7 @@ static intptr_t argument(const struct preload_frame *f, char letter)
     return (intptr_t)f->arg[strchr(letters, letter) - letters];
 }
 
-/* Whether a call is a put that can be kept back. */
+/* Reports whether a call is a put that can be delayed. */
 bool delayed_can(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -68,7 +68,8 @@ bool delayed_can(const struct preload_frame *f)
     }
 }
 
-/* Copies the bytes of a put into new memory; those of a strided one without gaps. */
+/* Copies the bytes of a put into new memory; those of a strided put without the gaps between
+ * blocks. */
 static char *copy_of(const struct preload_frame *f, const struct delayed *d, const char *from)
 {
     char *copy = malloc(d->bytes + 1);
@@ -167,11 +168,11 @@ static void send_signalled(const struct delayed *d, const void *from, bool nbi)
             d->dest, from, d->bytes, d->signal, d->value, d->operation, d->pe);
 }
 
-/* Makes a put that was kept back, by the library behind the shim. */
+/* Makes a put that was delayed, by calling the library behind the shim. */
 void delayed_send(const struct delayed *d, bool from_copy, bool nbi)
 {
     const void *from = from_copy || !d->source ? d->copy : d->source;
-    if (d->signal) { /* which is sent also without bytes */
+    if (d->signal) { /* a signal is sent even if the put has no bytes */
         send_signalled(d, from, nbi);
         return;
     }
@@ -202,7 +203,7 @@ void delayed_quiet(const struct delayed *d)
         ((void (*)(void))delayed_real(PRELOAD_shmem_quiet))();
 }
 
-/* For dl_iterate_phdr, which begins with the program and goes no further: sets at[1] to where the
+/* For dl_iterate_phdr, which begins with the program; this stops there: sets at[1] to where the
  * program is loaded if the address at[0] is in it, and to 1 if not. */
 static int locate(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -215,7 +216,7 @@ static int locate(struct dl_phdr_info *info, size_t size, void *arg)
             return 1;
         }
     }
-    at[1] = 1; /* no page begins there */
+    at[1] = 1; /* an odd number, which is not the address of a page */
     return 1;
 }
 
@@ -227,7 +228,7 @@ uint64_t delayed_place(uintptr_t at, uintptr_t base)
     return pair[1] != 1 ? (uint64_t)(at - pair[1]) << 1 | 1 : (uint64_t)(at - base) << 1;
 }
 
-/* The reports so far, of the modes early and chaos together. */
+/* The reports of the modes early and chaos so far. */
 #define REPORTS 20
 static struct {
     pthread_mutex_t mutex;

@@ -1,7 +1,7 @@
 /*
- * delayed.h: puts that the modes early and chaos keep back and send later. They send them by putmem
- * and putmem_signal of the library behind the shim, which have the same effect for every type, and
- * strided puts by the function that the program called.
+ * delayed.h: puts that the modes early and chaos delay, which means that they copy them and send
+ * them later. They send them by putmem and putmem_signal of the library behind the shim, which have
+ * the same effect for every type, and strided puts by the function that the program called.
  */
 #ifndef PRELOAD_DELAYED_H
 #define PRELOAD_DELAYED_H
@@ -10,33 +10,33 @@
 
 #include <pthread.h>
 
-/* A put that is kept back. */
+/* A put that is delayed. */
 struct delayed {
     uint32_t number; /* of the function that the program called */
-    int pe;          /* as the call names it */
+    int pe;          /* the argument of the call */
     pthread_t thread;
     bool nbi, sent;
     bool has_ctx;
     uintptr_t ctx;
     char *dest;
-    const char *source; /* of the program; NULL where it was a value */
+    const char *source; /* memory of the program; NULL if the call had a value instead */
     char *copy;         /* the bytes at the time of the call, without gaps */
     size_t bytes;
-    size_t block, stride; /* bytes side by side at dest, and from one block to the next */
+    size_t block, stride; /* contiguous bytes at dest, and bytes from one block to the next */
     char *signal;         /* the word of a put with signal; NULL: it has none */
     uint64_t value;
     int operation;
     struct delayed *next;
 };
 
-/* The puts that are kept back, in the order of the program; bytes is the size of their copies. */
+/* The delayed puts, in program order; bytes is the size of their copies. */
 struct delayed_list {
     struct delayed *first, **last;
     size_t bytes;
 };
 
-/* Whether a call is a put that can be kept back: not on a CUDA stream, to symmetric memory of a PE
- * and not to its mailbox or counter, and with strides that the specification allows. */
+/* Reports whether a call is a put that can be delayed: it is not on a CUDA stream, writes to
+ * symmetric memory and not to a mailbox or counter, and its strides are valid. */
 bool delayed_can(const struct preload_frame *f);
 
 /* Adds the put of f, with a copy of its bytes. */
@@ -57,7 +57,8 @@ void *delayed_real(unsigned number);
 int delayed_pe(void);
 int delayed_n_pes(void);
 
-/* Called after init, with true, and after finalize, with false: sets what these return. */
+/* Called after init, with true, and after finalize, with false: sets what delayed_pe and
+ * delayed_n_pes return. */
 void delayed_init(bool running);
 
 /* The place of a symmetric address, a number that is the same on every PE: twice its distance from

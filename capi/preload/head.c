@@ -94,7 +94,7 @@ static char *bypassing_list(char *at, const char *end)
 
 const char *preload_host_id = "";
 
-/* Writes the head as a metadata event with spaces behind it. */
+/* Writes the head as a metadata event, followed by spaces. */
 void preload_head(char line[PRELOAD_HEAD], const struct preload_about *about, uint64_t lost,
                   uint64_t discarded)
 {

@@ -17,8 +17,9 @@ extern const char *preload_host_id;
 void preload_head(char line[PRELOAD_HEAD], const struct preload_about *about, uint64_t lost,
                   uint64_t discarded);
 
-/* Adds a measurement of this PE's clock: at the time `at` of this PE, its times plus offset were
- * PE 0's, wrong by at most error; all in nanoseconds. The head keeps the first and the last. */
+/* Adds a measurement of this PE's clock: at the time `at` of this PE, its times plus offset were PE
+ * 0's, wrong by at most error; all in nanoseconds. The head has the first measurement and the last.
+ */
 void preload_head_clock(uint64_t at, int64_t offset, uint64_t error);
 
 /* Adds a text to the list of calls that bypass the shim, the trace's key "unseen", unless the list

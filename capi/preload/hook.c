@@ -1,9 +1,9 @@
 /*
- * hook.c: what happens around each call of the program: which modes see it, and when.
+ * hook.c: what happens before and after each call of the program: which modes see it, and when.
  *
- * A library may call a function of the interface within another one, and finds the shim's, because
- * it is in front. Such a call goes through without being shown: depth counts how deep a thread is
- * in calls.
+ * A library may call a function of the interface within another one, and the loader binds that call
+ * to the shim, too. Such a call is passed to the library without being shown to modes: depth counts
+ * how deep a thread is in calls.
  */
 #define _GNU_SOURCE
 #include "preload.h"
@@ -42,7 +42,7 @@ void preload_started(void)
     pthread_once(&once, start);
 }
 
-/* Finds the library's function when it is called for the first time, and keeps it in reals. */
+/* Finds the library's function when it is called for the first time, and stores it in reals. */
 static void *find_real(unsigned number, const void *caller)
 {
     preload_started();

@@ -6,8 +6,8 @@
 
 #include <dlfcn.h>
 
-/* Finds the function of the interface that f's call belongs to: nvshmem for NVSHMEM, else shmem, or
- * old in a library that has only the names of OpenSHMEM 1.0. */
+/* Finds one of three functions, by the interface to which f's call belongs: nvshmem for NVSHMEM,
+ * else shmem, or old in a library that has only the names of OpenSHMEM 1.0. */
 static void *of_surface(const struct preload_frame *f, unsigned shmem, unsigned nvshmem,
                         unsigned old)
 {
@@ -31,10 +31,10 @@ bool preload_library_pe(const struct preload_frame *f, int *pe, int *npes)
     return true;
 }
 
-/* Whether the handles of the library behind the shim are numbers of 32 bits. */
+/* Reports whether the handles of the library behind the shim are numbers of 32 bits. */
 bool preload_library_numbers(const struct preload_frame *f)
 {
-    /* Only this library has the functions with a notification. */
+    /* Only libshmem has the functions with a notification. */
     return preload_calls[f->number].flags & PRELOAD_NVSHMEM ||
            preload_find(PRELOAD_shmemx_notify_wait, f->caller);
 }

@@ -10,8 +10,8 @@
  * whichever f's call belongs to. False: the library has no such functions. */
 bool preload_library_pe(const struct preload_frame *f, int *pe, int *npes);
 
-/* Whether the library's handles are numbers of 32 bits, of which a caller may leave the upper half
- * of a register undefined. Open MPI and others have pointers. */
+/* Reports whether the library's handles are numbers of 32 bits, of which a caller may leave the
+ * upper half of a register undefined. Open MPI and others have pointers. */
 bool preload_library_numbers(const struct preload_frame *f);
 
 /* The path of the library that contains a function. */

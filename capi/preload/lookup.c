@@ -3,7 +3,7 @@
  * ctypes, and others that open their library at run time.
  *
  * With a handle of dlopen, the C library's dlsym returns the library's own function, and the calls
- * would bypass the shim. The shim's dlsym returns the shim's function, and remembers the library's.
+ * would bypass the shim. The shim's dlsym returns the shim's function, and records the library's.
  * For a name that the library does not have it returns NULL, although the shim has the name.
  */
 #define _GNU_SOURCE
@@ -21,7 +21,7 @@
 typedef void *dlsym_function(void *, const char *);
 
 /* What preload_lookup returns to lookup.S, in two registers: the C library's dlsym, to which the
- * call goes on, or NULL and the pointer that the program gets. */
+ * call is passed on, or NULL and the pointer that the program gets. */
 struct outcome {
     dlsym_function *jump;
     void *result;
@@ -79,7 +79,8 @@ bool preload_is_library(const char *path)
     return false;
 }
 
-/* Whether the shim or a SHMEM library has called dlsym: they get the functions that exist. */
+/* Reports whether the shim or a SHMEM library has called dlsym: these get the library's functions,
+ * and not the shim's. */
 static bool from_library(const void *caller)
 {
     Dl_info at;
@@ -115,7 +116,7 @@ static bool may_be_shmem(const char *name)
            (name[1] == 'h' || (name[1] == 't' && name[2] == 'a' && name[3] == 'r'));
 }
 
-/* Decides what a program's call of dlsym returns. caller is an address in the code that calls. */
+/* Decides what a program's call of dlsym returns. caller is an address in the calling code. */
 __attribute__((visibility("hidden"))) struct outcome preload_lookup(void *handle, const char *name,
                                                                     const void *caller)
 {
@@ -134,7 +135,8 @@ __attribute__((visibility("hidden"))) struct outcome preload_lookup(void *handle
     if (number < 0 || from_library(caller))
         return as_it_is;
     if (handle == RTLD_DEFAULT) {
-        /* The loader finds the shim's function, because the shim is in front. */
+        /* The loader finds the shim's function, because the shim comes first in the search order.
+         */
         struct outcome none = {NULL, NULL};
         return preload_find((unsigned)number, caller) ? as_it_is : none;
     }

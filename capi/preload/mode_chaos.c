@@ -4,16 +4,16 @@
  * The specification gives puts of one PE to another no order, unless a fence or quiet is between
  * them; a put with signal has an order with its own signal only. On one node they arrive in the
  * order of the program nearly always, so that a program without the fence works until it runs on a
- * network. This mode keeps each put, also a blocking one, with strides or with signal, with a copy
- * of its bytes, and sends it at the next call that is not a put: a share of them (reorder=) after a
- * pause (delay=) and in another order. Atomics and signals without data go at once, ahead of puts
- * that the program made before them.
+ * network. This mode delays each put, also a blocking one or one with strides or a signal: it
+ * copies the bytes, and sends the put at the next call that is not a put. A share of the puts
+ * (reorder=) is sent after a pause (delay=) and in another order. Atomics and signals without data
+ * are sent at once, before puts that the program made earlier.
  *
  * The order is a function of the seed, the PE and the number of the fence, so that a seed repeats
  * it as far as the program repeats its calls.
  *
- * A program with a missing fence then computes something else, sometimes. chaos_flags.c reports
- * those missing fences that the mode itself can see, whatever the seed.
+ * A program that lacks a fence then sometimes computes another result. chaos_flags.c reports those
+ * missing fences that the mode itself can see, whatever the seed.
  */
 #define _GNU_SOURCE
 #include "chaos.h"
@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The kept puts are sent at the latest when their copies have this many bytes. */
+/* The delayed puts are sent at the latest when their copies have this many bytes. */
 #define MOST ((size_t)64 << 20)
 
 static uint64_t seed;
@@ -32,7 +32,7 @@ static double reorder = 0.5;
 static long delay = 1000000;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct delayed_list list; /* the puts that are kept */
+static struct delayed_list list; /* the puts that are delayed */
 static uint64_t epoch;           /* how often they were sent; part of the seed */
 
 static const char *set(char *text)
@@ -91,7 +91,8 @@ static void send_held(struct delayed **held, int n, uint64_t *state)
         delayed_send(held[i], true, false);
 }
 
-/* Sends all kept puts, a random share of them (reorder=) last, after a pause and shuffled. */
+/* Sends all delayed puts. A random share of them (reorder=) is sent last, after a pause and in
+ * random order. */
 static void flush(void)
 {
     if (!list.first)
@@ -122,7 +123,8 @@ static void flush(void)
 
 /* ------------------------------------------------------------------ the calls */
 
-/* Keeps a put for a later flush. Returns false, as before does when a mode has made the call. */
+/* Delays a put until a later flush. Returns false, which as the result of before() means that the
+ * mode has made the call. */
 static bool keep(const struct preload_frame *f)
 {
     pthread_mutex_lock(&mutex);
@@ -133,7 +135,8 @@ static bool keep(const struct preload_frame *f)
     return false;
 }
 
-/* Whether a call may go ahead of the puts that are kept, because nothing orders it behind them. */
+/* Reports whether a call may be made before the delayed puts are sent, because nothing orders it
+ * after them. */
 static bool overtakes(const struct preload_call *c)
 {
     switch (c->kind) {
@@ -150,7 +153,7 @@ static bool overtakes(const struct preload_call *c)
     }
 }
 
-/* Keeps puts back, and sends the kept ones before any other call that may not go ahead of them. */
+/* Delays puts, and sends the delayed ones before any other call that may not overtake them. */
 static bool before(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -180,7 +183,7 @@ static void after(struct preload_frame *f)
     }
 }
 
-/* In the child of a fork, which is not a PE: drops the kept puts. */
+/* In the child of a fork, which is not a PE: discards the delayed puts. */
 static void forked(void)
 {
     pthread_mutex_init(&mutex, NULL);

@@ -8,15 +8,16 @@
  *
  *   - the source is compared with a copy at the quiet: a change is reported;
  *   - a get of bytes that such a put has not completed is reported;
- *   - when a wait has gone on for a second while such puts are unsent, the mode sends them. If the
- *     wait then ends at once, the program depended on a put without a quiet, which is reported.
+ *   - when a wait has lasted a second while such puts are unsent, the mode sends them. If the wait
+ *     then ends at once, the program depended on a put without a quiet, which is reported.
  *
- * What is sent is what the source holds at the quiet, as with a library that reads it late. A PE
- * that reads the destination too early reads the old bytes: that is found by the program's result.
+ * The bytes that are sent are those in the source at the quiet, as with a library that reads it
+ * late. A PE that reads the destination too early reads the old bytes: that shows only in the
+ * program's result.
  *
  * A put with signal is sent also when this PE makes a call in which it may wait: its target waits
- * for the signal, and may act on it before this PE has called quiet. Its source has to stay all the
- * same.
+ * for the signal, and may act on it before this PE has called quiet. Its source has to stay
+ * unchanged until the quiet nevertheless.
  *
  * Barriers, finalize, an unlock and the calls that allocate or free complete puts as quiet does. A
  * fence sends them, and the source has to stay as it is until the quiet. A quiet of one context
@@ -36,20 +37,20 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* In seconds: how long a wait may take before the kept puts are sent, and how soon after that it
- * ends if it depended on them. */
+/* In seconds: how long a wait may take before the delayed puts are sent, and how soon after that
+ * the wait ends if it depended on them. */
 #define PATIENCE 1.0
 #define SOON 0.5
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct delayed_list list;
 /* The number of puts in the list, of those that are not sent yet, and of those among the latter
- * that have a signal. Written with the lock, read also without it. */
+ * that have a signal. Written with the lock locked, and read also without it. */
 static _Atomic int kept, unsent, signals;
 
 /* For programs that wait in a loop of tests; guarded by the lock. */
 static double tested; /* the time of the first test while a put was unsent; 0: none yet */
-static double pushed; /* the time at which a test had the puts sent; 0: none had */
+static double pushed; /* the time at which a test caused the puts to be sent; 0: none did */
 static char pushed_put[128];
 
 /* ------------------------------------------------------------------ with lock */
@@ -70,7 +71,7 @@ static ssize_t changed(const struct delayed *d)
         size_t n = d->bytes - at < sizeof now ? d->bytes - at : sizeof now;
         struct iovec to = {now, n}, from = {(void *)(d->source + at), n};
         ssize_t got = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
-        if (got < 0 && errno != EFAULT) { /* not allowed here */
+        if (got < 0 && errno != EFAULT) { /* the kernel does not allow it here */
             memcpy(now, d->source + at, n);
             got = (ssize_t)n;
         }
@@ -124,7 +125,7 @@ static void check(const struct preload_frame *f)
     }
 }
 
-/* Reports a get that overlaps the target of a kept put. */
+/* Reports a get that overlaps the target of a delayed put. */
 static void check_get(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -166,8 +167,9 @@ static int test_of(unsigned number)
     return -1;
 }
 
-/* Whether the condition of a waiting call is true, by calling test, the test function of the same
- * type. An integer argument is in a register whatever its type, so one prototype serves all. */
+/* Reports whether the condition of a waiting call is true, by calling test, the test function of
+ * the same type. An integer argument is in a register whatever its type, so one prototype serves
+ * all. */
 static bool holds(const struct preload_frame *f, int test)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -215,8 +217,8 @@ static bool poll(const struct preload_frame *f, int test, double seconds)
     }
 }
 
-/* With the lock: sends and completes all unsent puts, because another PE may wait for them. Writes
- * a description of the first to put, "" if there was none. */
+/* Sends and completes all unsent puts; the caller has locked the lock, because another PE may wait
+ * for them. Writes a description of the first one to `put`, or "" if there was none. */
 static void push(char *put, size_t size)
 {
     put[0] = '\0';
@@ -258,7 +260,7 @@ static void wait_with_unsent_puts(const struct preload_frame *f)
 
 /* ------------------------------------------------------------------ the calls */
 
-/* Whether a call may wait for another PE. */
+/* Reports whether a call may wait for another PE. */
 static bool may_wait(const struct preload_call *c)
 {
     switch (c->kind) {
@@ -277,7 +279,8 @@ static bool may_wait(const struct preload_call *c)
     }
 }
 
-/* Keeps a put until quiet. Returns false, as before does when a mode has made the call. */
+/* Delays a put until the next quiet. Returns false, which as the result of before() means that the
+ * mode has made the call. */
 static bool keep(const struct preload_frame *f)
 {
     pthread_mutex_lock(&mutex);
@@ -290,14 +293,14 @@ static bool keep(const struct preload_frame *f)
     return false;
 }
 
-/* Keeps nonblocking puts back. Before other calls, sends or checks the kept ones as the
- * specification lets the call depend on them. */
+/* Delays nonblocking puts. Before another call it sends or checks the delayed ones, if the
+ * specification allows that call to depend on them. */
 static bool before(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
     if (c->flags & PRELOAD_NBI && delayed_can(f))
         return keep(f);
-    if (kept == 0) /* exact for this thread's puts and for those ordered before this call */
+    if (kept == 0) /* exact for puts of this thread, and for those ordered before this call */
         return true;
     if (signals > 0 && may_wait(c)) {
         pthread_mutex_lock(&mutex);
@@ -352,8 +355,8 @@ static bool before(struct preload_frame *f)
     return true;
 }
 
-/* Whether a test has found what it looks for. A call that returns the value of a word has if the
- * value is another one than the call before returned. */
+/* Reports whether a test has succeeded. A call that returns the value of a word has succeeded if it
+ * returns another value than the previous call. */
 static bool succeeded(const struct preload_frame *f)
 {
     static uint64_t before;
@@ -387,7 +390,7 @@ static void after(struct preload_frame *f)
     }
 }
 
-/* In the child of a fork, which is not a PE: drops the kept puts. */
+/* In the child of a fork, which is not a PE: discards the delayed puts. */
 static void forked(void)
 {
     pthread_mutex_init(&mutex, NULL);

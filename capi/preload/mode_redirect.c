@@ -5,7 +5,7 @@
  * stays in the process without being initialised. What its header has compiled into the program is
  * translated from the rows of its table (redirect_openmpi.c): handles, options and operations
  * before the call, handles and texts after it. The mode is the first in modes.c, so that the other
- * modes see the call as libshmem does.
+ * modes see the arguments that libshmem gets.
  */
 #define _GNU_SOURCE
 #include "redirect.h"
@@ -58,7 +58,7 @@ void redirect_refuse(const char *call, const char *format, ...)
     va_start(rest, format);
     vsnprintf(text, sizeof text, format, rest);
     va_end(rest);
-    /* Before init, some launchers have set it in the environment. */
+    /* The environment variables with which some launchers tell a PE its number before init. */
     static const char *const variables[] = {"SHMEM_LAUNCHER_PE", "OMPI_COMM_WORLD_RANK",
                                             "PMIX_RANK", "PMI_RANK"};
     const char *number = NULL;
@@ -98,8 +98,8 @@ static const char *set(char *text)
 
 /* ------------------------------------------------------------- the libraries */
 
-/* Opens a library of libshmem: libshmem.so where the setting says, any other file in the same
- * folder. Without the setting, that is the shim's folder. */
+/* Opens a library of libshmem: libshmem.so from the path in the setting, and any other file from
+ * the same folder. Without the setting, that is the shim's folder. */
 static void *open_beside(const char *file)
 {
     Dl_info at;
@@ -121,7 +121,8 @@ static void *open_beside(const char *file)
     return library;
 }
 
-/* Its address stands for a function that libshmem does not have; before() refuses such a call. */
+/* The address of this function marks a call that libshmem does not have; before() refuses such a
+ * call. */
 static void absent(void)
 {
 }
@@ -204,7 +205,7 @@ static uintptr_t handle_out(int32_t handle)
 }
 
 /* Writes handles into the variables of the program's library, such as oshmem_team_world; into the
- * program's copy if it has one. */
+ * program's copy of a variable if there is one. */
 static void set_symbols(void)
 {
     for (const struct redirect_symbol *s = behind->symbols; s->name; s++) {
@@ -217,7 +218,7 @@ static void set_symbols(void)
 /* --------------------------------------------------------------- translation */
 
 /* Where libshmem writes the handles that a call makes, because they are shorter than the program's,
- * and where the program wants them. A thread is in one call at a time. */
+ * and the address that the program has passed for them. A thread is in one call at a time. */
 static __thread struct {
     int n;
     int32_t handle[2];
@@ -374,8 +375,8 @@ static void after(struct preload_frame *f)
     }
 }
 
-/* After the last finalize, frees the arrays for active sets. After one that was not the last, the
- * PE still has a number. */
+/* After the last finalize, frees the arrays for active sets. After an earlier finalize the PE still
+ * has a number. */
 static void finish(bool at_exit)
 {
     if (at_exit || redirect_pe() >= 0)

@@ -2,8 +2,8 @@
  * mode_slow.c: calls take longer, on all PEs or on one: slow:CALL=TIME[,CALL=TIME...][,pe=PE].
  *
  * The mode sleeps before the call. So a PE is late for a barrier, or a message arrives late, on
- * which a correct program does not depend. The mode reports nothing: a mistake shows in the
- * program's result, and late PEs show in the library's reports.
+ * which a correct program does not depend. The mode reports nothing: a bug shows in the program's
+ * result, and late PEs show in the library's reports.
  */
 #define _GNU_SOURCE
 #include "delayed.h"
@@ -19,7 +19,7 @@ static struct {
     long nanoseconds;
 } rules[RULES];
 static int n_rules, only = -1;         /* the PE of pe=; -1: all PEs */
-static uint8_t rule_of[PRELOAD_CALLS]; /* 0: none; or the number of the rule, from 1 */
+static uint8_t rule_of[PRELOAD_CALLS]; /* 0: no rule; or the number of the rule, from 1 */
 
 static const char *set(char *text)
 {

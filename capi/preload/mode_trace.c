@@ -31,14 +31,15 @@ static bool no_clock, wait_for_room;
 /* What the mode does with each call, as bits. */
 enum {
     TIMED = 1,  /* records it with its times; a call without this bit is only counted */
-    BEFORE = 2, /* before() does more */
-    AFTER = 4,  /* after the call, rare() does more */
+    BEFORE = 2, /* before() has to do something */
+    AFTER = 4,  /* after the call, rare() has to do something */
 };
 static uint8_t todo[PRELOAD_CALLS];
 
-static _Atomic bool paused; /* by shmem_pcontrol */
+static _Atomic bool paused; /* recording is paused by shmem_pcontrol */
 static _Atomic int begun;   /* 1: the writer is being started, 2: it runs, or could not start */
-static _Atomic int known;   /* 1: about is being filled, or cannot be, 2: it has this PE's number */
+static _Atomic int
+    known; /* 1: `about` is being filled, or cannot be filled; 2: it has this PE's number */
 static struct preload_about about;
 
 /* Parses a number of bytes with k, m or g; 0 for another text. */
@@ -87,7 +88,7 @@ static const char *set(char *text)
     return NULL;
 }
 
-/* The kinds of calls with which the mode does more than record a time. */
+/* The kinds of calls for which the mode does more than record a time. */
 static const uint8_t more[PRELOAD_KIND_TEST_LOCK + 1] = {
     [PRELOAD_KIND_INIT] = AFTER,
     [PRELOAD_KIND_FINALIZE] = BEFORE,
@@ -98,7 +99,7 @@ static const uint8_t more[PRELOAD_KIND_TEST_LOCK + 1] = {
     [PRELOAD_KIND_CTX] = AFTER,
     [PRELOAD_KIND_CTX_DESTROY] = AFTER,
     [PRELOAD_KIND_POINTER] = AFTER,
-    /* In case the program called init in a way that bypasses the shim. */
+    /* After an allocation, in case the program called init in a way that bypasses the shim. */
     [PRELOAD_KIND_ALLOC] = AFTER,
     [PRELOAD_KIND_BARRIER] = AFTER,
 };
@@ -107,7 +108,7 @@ static const uint8_t more[PRELOAD_KIND_TEST_LOCK + 1] = {
 static void start(void)
 {
     preload_ticks_open();
-    /* The program may change its directory. */
+    /* The path is made absolute because the program may change its directory. */
     if (dir[0] != '/') {
         char here[PATH_MAX], whole[PATH_MAX];
         if (getcwd(here, sizeof here) &&
@@ -145,7 +146,7 @@ static void introduce(const struct preload_frame *f)
     if (!atomic_compare_exchange_strong(&known, &none, 1))
         return;
     if (!preload_library_pe(f, &about.pe, &about.npes))
-        return; /* there is no file without it */
+        return; /* without this PE's number there is no file */
     about.library = preload_library_file(f->real);
     about.program = program_invocation_name;
     preload_teams_open(f, about.npes);
@@ -157,7 +158,7 @@ static void introduce(const struct preload_frame *f)
         preload_clocks(f, about.pe, about.npes);
 }
 
-/* The result of a call that returns a status; 0 for others. */
+/* The result of a call that returns a status; 0 for other calls. */
 static int status_of(const struct preload_frame *f)
 {
     switch (f->number) {
@@ -201,7 +202,7 @@ static void rare(struct preload_frame *f)
     }
 }
 
-/* Whether calls are to be recorded now; true before the writer has been started. */
+/* Reports whether calls are to be recorded now; true before the writer has been started. */
 static inline bool works(void)
 {
     return (atomic_load_explicit(&preload_recording, memory_order_relaxed) ||
@@ -238,7 +239,7 @@ static void record(struct preload_frame *f, uint64_t end)
     if (preload_ring_put(r, &e))
         preload_writer_wake();
     if (PRELOAD_UNLIKELY(end - f->at > PRELOAD_PAUSE))
-        preload_preempted(&r->share); /* the next pause counts from here */
+        preload_preempted(&r->share); /* the next pause begins here */
     r->left = end;
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
     if (PRELOAD_UNLIKELY(head % PRELOAD_TOUCHED == 0 && head < PRELOAD_RING))
@@ -257,13 +258,14 @@ static __attribute__((noinline)) uint32_t stolen(struct preload_ring *r)
 /* f->at of a call that is in the trace before it is made; no call begins at this time. */
 #define RECORDED ((uint64_t)1)
 
-/* Reads the time at the begin of a call, and writes the record of one that does not return. */
+/* Reads the time at the begin of a call, and writes the record of a call that does not return. */
 static bool before(struct preload_frame *f)
 {
     unsigned what = todo[f->number];
     if (__builtin_expect(what & BEFORE, 0)) {
         if (preload_calls[f->number].kind == PRELOAD_KIND_FINALIZE) {
-            /* Once: a library may warn about a second finalize, and has no heap then. */
+            /* Done only once: a library may warn about a second finalize, and has no heap by then.
+             */
             static _Atomic bool finalized;
             if (atomic_load(&known) == 2 && !no_clock && !atomic_exchange(&finalized, true))
                 preload_clocks(f, about.pe, about.npes);
@@ -318,8 +320,8 @@ static void forked(void)
 {
     preload_writer_forked();
     preload_rings_forked();
-    /* The child of a PE records nothing. The child of a process that was not a PE, because it only
-     * called shmem_info_get_version, say, may become one. */
+    /* The child of a PE records nothing. The child of a process that was not a PE, for example
+     * because it only called shmem_info_get_version, may become one. */
     atomic_store(&begun, atomic_load(&known) ? 2 : 0);
 }
 

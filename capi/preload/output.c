@@ -25,14 +25,15 @@
 #define EVENT 1024 /* bytes of an event at most; longest name 60 */
 
 static struct preload_about about;
-static char path[PATH_MAX - 64]; /* DIR/PE, without what follows */
+static char path[PATH_MAX - 64]; /* DIR/PE, without ".json" */
 static int fd = -1;
 static dev_t device;
 static ino_t inode;
-static bool broken;                               /* after an error; nothing is written any more */
-static uint64_t most;                             /* bytes of a part */
-static uint64_t written;                          /* bytes of this part */
-static uint64_t events[PRELOAD_PARTS], discarded; /* of the parts; 0 is the one that is written */
+static bool broken;      /* an error has happened; nothing is written any more */
+static uint64_t most;    /* bytes of a part */
+static uint64_t written; /* bytes of this part */
+static uint64_t events[PRELOAD_PARTS],
+    discarded; /* events in each part (0 is being written), and in deleted ones */
 static char buffer[BUFFER];
 static size_t filled;
 static bool ended;
@@ -59,8 +60,8 @@ static const char *part(char *name, int n)
     return name;
 }
 
-/* Whether fd is the trace's file. A program may close descriptors that it has not opened, and
- * another file may then have the number. */
+/* Reports whether fd is the trace's file. A program may close descriptors that it has not opened,
+ * and another file may then have the number. */
 static bool ours(void)
 {
     struct stat s;
@@ -75,8 +76,8 @@ static void give_up(const char *what, const char *why, const char *remedy)
     preload_say("PE %d: %s %s: %s; the trace ends here, and the program goes on (%s)", about.pe,
                 what, part(name, 0), why, remedy);
     if (fd >= 0 && ours()) {
-        /* The head overwrites the old one, which works on a full disk, too. It says to readers of
-         * the file that the trace is cut. */
+        /* The head overwrites the old one, which works on a full disk, too. It tells readers of the
+         * file that the trace is incomplete. */
         static char line[PRELOAD_HEAD];
         char text[120];
         snprintf(text, sizeof text, "all calls after the file could not be written: %s", why);
@@ -90,7 +91,7 @@ static void give_up(const char *what, const char *why, const char *remedy)
     fd = -1;
 }
 
-/* Writes to the file: at the offset at if over is true, else at its end. */
+/* Writes to the file: at the offset `at` if over is true, else at its end. */
 static void put(const char *text, size_t length, off_t at, bool over)
 {
     if (broken)
@@ -182,8 +183,8 @@ static bool create(void)
                 "give each job a directory: SHMEM_PRELOAD=trace,file=DIR");
         return false;
     }
-    /* Out of the way of programs that count their descriptors, and in any case of the standard
-     * streams, which the program may have closed. */
+    /* A high number, so that the descriptor is not in the way of programs that count their
+     * descriptors, and does not get the number of a standard stream that the program has closed. */
     fd = fcntl(made, F_DUPFD_CLOEXEC, 500);
     if (fd < 0)
         fd = fcntl(made, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -226,10 +227,10 @@ bool preload_output_open(const char *dir, uint64_t bytes, const struct preload_a
     /* Creates the missing directories of the path. */
     for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
         *slash = '\0';
-        mkdir(path, 0755); /* open below reports what goes wrong */
+        mkdir(path, 0755); /* the open below reports errors */
         *slash = '/';
     }
-    /* Parts of an earlier job would be read as parts of this one. */
+    /* Removes the parts of an earlier job, which would be read as parts of this one. */
     char name[PATH_MAX];
     for (int i = 1; i < PRELOAD_PARTS; i++)
         unlink(part(name, i));
@@ -339,7 +340,7 @@ void preload_output_call(struct preload_ring *ring, const struct preload_record 
         at = json_number(at, record->team);
         *at++ = ',';
     }
-    if (record->stolen >= 1000) { /* less is within the error of two clocks */
+    if (record->stolen >= 1000) { /* less than that is within the error of the two clocks */
         at = JSON_LITERAL(at, "\"stolen\":");
         at = json_micros(at, record->stolen);
         *at++ = ',';

@@ -13,10 +13,10 @@ struct preload_about {
     const char *library, *program;
 };
 
-/* The files of a trace that are kept; each may have a quarter of the bytes of a trace. */
+/* How many files of a trace are kept; each may have a quarter of the bytes of a trace. */
 #define PRELOAD_PARTS 4
 
-/* Creates the first file. False, after a message: nothing can be recorded. */
+/* Creates the first file. False, after it has printed an error: nothing can be recorded. */
 bool preload_output_open(const char *dir, uint64_t most, const struct preload_about *about);
 
 /* Adds the event of a record. The ring's tid is not 0, which only metadata events have. */

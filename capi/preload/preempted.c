@@ -1,7 +1,7 @@
 /*
  * preempted.c: the time in which a thread had no processor, from the kernel's counts. A thread that
- * has not slept was ready all the time, so it waited for a processor as long as its processor time
- * is less than the time on the clock.
+ * has not slept was ready all the time, so the time for which it waited for a processor is the
+ * elapsed time less its processor time.
  */
 #define _GNU_SOURCE
 #include "preempted.h"

@@ -1,5 +1,5 @@
 /*
- * preempted.h: how long a thread has wanted a processor without having one. Such time is between
+ * preempted.h: how long a thread was ready to run without having a processor. Such time is between
  * two calls of the program, but the program has not computed then: another process had the
  * processor, or the writer of this trace.
  *
@@ -18,7 +18,7 @@
 /* The kernel's counts of one thread, in nanoseconds. */
 struct preload_share {
     uint64_t clock, processor;
-    long sleeps; /* how often it has given its processor up in order to wait */
+    long sleeps; /* how often it has yielded its processor in order to wait */
 };
 
 /* Reads the counts of the calling thread into s. Returns for how many nanoseconds the thread was

@@ -2,10 +2,10 @@
  * preload.h: what the units of libshmem_preload.so share: the table of calls, the frame of a call
  * that a program makes, and the modes that see it.
  *
- * LD_PRELOAD puts the library in front of a SHMEM library. Each function of it (zz_shmem.c,
- * zz_nvshmem.c) fills a frame, lets the modes see it, calls the function of the same name in the
- * library behind it, and lets the modes see it again. A mode is a unit of its own, mode_<word>.c,
- * and a line in modes.c.
+ * LD_PRELOAD puts the library before a SHMEM library in the loader's search order. Each function of
+ * it (zz_shmem.c, zz_nvshmem.c) fills a frame, lets the modes see it, calls the function of the
+ * same name in the library behind it, and lets the modes see it again. A mode is one unit,
+ * mode_<word>.c, and a line in modes.c.
  *
  * The shim is for any SHMEM library, so that it includes no header of one.
  */
@@ -21,14 +21,14 @@
 #define PRELOAD_LIKELY(x) __builtin_expect(!!(x), 1)
 #define PRELOAD_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define PRELOAD_PUBLIC __attribute__((visibility("default")))
-/* The attributes of a generated function that makes all calls of one signature (capi/gen). */
+/* The attributes of a generated function that calls all functions of one signature (capi/gen). */
 #ifdef __clang__ /* which has no attribute against clones */
 #define PRELOAD_SHAPE static __attribute__((noinline, unused))
 #else
 #define PRELOAD_SHAPE static __attribute__((noinline, noclone, unused))
 #endif
 
-/* The most arguments that a function of the shim has. */
+/* The largest number of arguments of a function of the shim. */
 #define PRELOAD_ARGS 10
 
 /* The kind of a call, as far as modes distinguish it. */
@@ -42,9 +42,9 @@ enum preload_kind {
     PRELOAD_KIND_REALLOC,
     PRELOAD_KIND_FREE,
     PRELOAD_KIND_POINTER, /* shmem_ptr: an address for loads and stores */
-    PRELOAD_KIND_TEAM,    /* makes the teams behind arguments T */
+    PRELOAD_KIND_TEAM,    /* makes teams, whose handles it writes to arguments T */
     PRELOAD_KIND_TEAM_DESTROY,
-    PRELOAD_KIND_CTX, /* makes the context behind argument X */
+    PRELOAD_KIND_CTX, /* makes a context, whose handle it writes to argument X */
     PRELOAD_KIND_CTX_DESTROY,
     PRELOAD_KIND_PUT,
     PRELOAD_KIND_P,
@@ -106,12 +106,12 @@ extern const char preload_names[];
 /* A call that the program makes. */
 struct preload_frame {
     uint32_t number;
-    uint32_t begun; /* modes whose before has run */
+    uint32_t begun; /* bits of the modes whose before() has run */
     bool outer;     /* false: a library made the call within another one */
     void *real;     /* the function to be called */
     void *result;   /* where the result is; undefined in calls without one */
     const void *caller;
-    uint64_t at;     /* for mode trace: ticks at the begin of the call */
+    uint64_t at;     /* for mode trace: the clock at the begin of the call, in ticks */
     uint32_t stolen; /* for mode trace: time lost before the call to preemption, in nanoseconds */
     uintptr_t arg[PRELOAD_ARGS];
 };
@@ -162,7 +162,7 @@ struct preload_mode {
     const char *form; /* of its part of SHMEM_PRELOAD, for messages */
 
     /* Parses what follows the word, "" or ":..." or ",key=value...". Returns NULL, or the text of
-     * an error. It may keep pointers into text. */
+     * an error. It may store pointers into text. */
     const char *(*set)(char *text);
 
     /* Called once, before modes see the first call. */
@@ -172,10 +172,11 @@ struct preload_mode {
      * the mode has made the call itself; the result, if any, is then at f->result. */
     bool (*before)(struct preload_frame *f);
 
-    /* After the call, in the opposite order of modes; also when before returned false. */
+    /* After the call, in the opposite order of modes; also if before returned false. */
     void (*after)(struct preload_frame *f);
 
-    /* Returns the function that a call is to reach. NULL: the loader finds it. */
+    /* Returns the function that is called for the program's. NULL: the one that the loader finds.
+     */
     void *(*find)(unsigned number);
 
     /* Called when the process ends (at_exit is true), and after the mode's after of each finalize.
@@ -203,20 +204,21 @@ char *preload_option(char **text, char **value);
  * library has none. caller is an address in the code that made the call. */
 void *preload_find(unsigned number, const void *caller);
 
-/* As preload_find, but without the function it ends the process, as the loader does for an
- * undefined symbol. */
+/* Returns the function, or ends the process if there is none, as the loader does for an undefined
+ * symbol. Otherwise like preload_find. */
 void *preload_resolve(unsigned number, const void *caller);
 
-/* Whether an address is in the shim. */
+/* Reports whether an address is in the shim. */
 bool preload_own(const void *address);
 
-/* say.c. Writes one line on standard error, with the library's name. Each is a whole sentence. */
+/* say.c. Writes one line on standard error, with the library's name. Each message is a whole
+ * sentence. */
 void preload_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Prints a message and ends the process with status 1. */
 void preload_refuse(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-/* The bits of a floating-point number of GPUs. */
+/* The bits of a 16-bit floating-point number. */
 struct preload_half {
     uint16_t bits;
 };

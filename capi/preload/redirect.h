@@ -9,7 +9,8 @@
 
 #include "preload.h"
 
-/* One constant of a header that is compiled into programs. */
+/* One constant that the header compiles into programs, with its value in their header and in ours.
+ */
 struct redirect_value {
     const char *name;
     long theirs, ours;
@@ -30,16 +31,16 @@ struct redirect_name {
 /* What programs of one library have compiled in. Lists end with a row without a name. */
 struct redirect_library {
     const char *name;
-    bool pointers; /* handles are pointers, NULL for an invalid one */
+    bool pointers; /* handles are pointers, and NULL is the invalid one */
     const struct redirect_symbol *symbols;
-    const struct redirect_value *options; /* of contexts, bits of a mask */
-    const struct redirect_value *signals; /* operations */
+    const struct redirect_value *options; /* options of contexts: bits of a mask */
+    const struct redirect_value *signals; /* operations of signals */
     bool small_sync; /* arrays pSync and pWrk are shorter than ours, with other values */
     const struct redirect_value *sizes;
     const struct redirect_value *same; /* compared by the tests, and not translated */
     int major, minor;
     const char *vendor;
-    const char *heap; /* their environment variable of the size of the heap */
+    const char *heap; /* their environment variable for the size of the heap */
 };
 
 /* redirect_openmpi.c */
@@ -48,8 +49,9 @@ extern const struct redirect_library redirect_openmpi_4, redirect_openmpi_5;
 /* redirect_names.c */
 extern const struct redirect_name redirect_names[];
 
-/* redirect_scan.c: the library that the program was linked with; NULL: libshmem or none, nothing to
- * translate. Ends the process for a library whose header the shim does not know. */
+/* redirect_scan.c: the library that the program was linked with; NULL: it is libshmem, or there is
+ * none, so that nothing is translated. Ends the process for a library whose header the shim does
+ * not know. */
 const struct redirect_library *redirect_behind(void);
 
 /* Ends the process if the program imports a name from that library that the shim does not define.
@@ -71,7 +73,7 @@ void redirect_refuse(const char *call, const char *format, ...)
 void redirect_refuse_device(const char *call) __attribute__((noreturn));
 
 /*
- * redirect_sets.c: arrays pSync and pWrk of libshmem's size, for programs that have shorter ones.
+ * redirect_sets.c: arrays pSync and pWrk of libshmem's size, for programs that have shorter arrays.
  * All PEs call open after init, and close after the last finalize. open allocates
  * redirect_sets_bytes on the symmetric heap.
  */

@@ -5,10 +5,10 @@
  * Modes see the functions of the first list: bitwise atomics on signed integers, whose bits are
  * those of unsigned ones, and the family shmemx_ of Open MPI's shmemx.h. The functions below it are
  * from Open MPI 5 and its shmemx.h. With mode redirect they call the shim's function with
- * libshmem's name; without it they call the library behind, and modes do not see the call.
+ * libshmem's name; without it they call the library behind the shim, and modes do not see the call.
  *
  * my_pe, num_pes and globalexit of its shmem-compat.h are not here: other libraries have functions
- * of these names, and the shim is in front of all. A program that calls them is refused.
+ * of these names, which the shim would replace. A program that calls them is refused.
  */
 #define _GNU_SOURCE
 #include "redirect.h"
@@ -141,15 +141,15 @@ int shmem_ulonglong_and_reduce(uintptr_t team, uintptr_t dest, uintptr_t source,
 int shmem_ulonglong_or_reduce(uintptr_t team, uintptr_t dest, uintptr_t source, uintptr_t n);
 int shmem_ulonglong_xor_reduce(uintptr_t team, uintptr_t dest, uintptr_t source, uintptr_t n);
 
-/* The function of this name in the library behind the shim, kept in *found. Ends the process if the
- * library has none. */
+/* The function of this name in the library behind the shim, which is stored in *found. Ends the
+ * process if the library has none. */
 static void *next(void **found, const char *name)
 {
     void *f = __atomic_load_n(found, __ATOMIC_ACQUIRE);
     if (f)
         return f;
     f = dlsym(RTLD_NEXT, name);
-    if (!f) { /* the message and the exit status of the loader */
+    if (!f) { /* prints the message of the loader, and exits with its status */
         fprintf(stderr, "%s: symbol lookup error: undefined symbol: %s\n", program_invocation_name,
                 name);
         _exit(127);
@@ -159,7 +159,7 @@ static void *next(void **found, const char *name)
 }
 
 /* The function to call: `ours`, the shim's, with mode redirect, and without it `theirs`, of the
- * same type, in the library behind. */
+ * same type, in the library behind the shim. */
 #define CHOSEN(theirs, ours)                                                                       \
     ({                                                                                             \
         static void *found;                                                                        \
@@ -171,7 +171,7 @@ PRELOAD_PUBLIC void shmem_sync_deprecated(int start, int log_stride, int size, u
     CHOSEN(shmem_sync_deprecated, shmem_sync)(start, log_stride, size, sync);
 }
 
-/* libshmem has no hints, which concern only speed. */
+/* libshmem has no such hints. They affect only the speed. */
 PRELOAD_PUBLIC uintptr_t shmemx_malloc_with_hint(uintptr_t size, long hint)
 {
     static void *found;

@@ -2,9 +2,9 @@
  * redirect_scan.c: finds the library that the program was linked with, and the names that the
  * program imports from it and that the shim does not define.
  *
- * Such a name would reach the other library, which was not initialised: a function of Fortran, a
- * profiling name, device code, an extension. The loader binds such names whether they are called or
- * not, so a program with one is refused as a whole, before it has done anything.
+ * A call by such a name would reach the other library, which was not initialised: a function of
+ * Fortran, a profiling name, device code, an extension. The loader binds such names whether they
+ * are called or not, so a program with one is refused as a whole, before it has done anything.
  */
 #define _GNU_SOURCE
 #include "redirect.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether the file of a path has this name, or this name and a version: liboshmem.so.40. */
+/* Reports whether the file of a path has this name, or this name and a version: liboshmem.so.40. */
 static bool is_named(const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
@@ -60,7 +60,7 @@ static struct behind find_behind(void)
     return b;
 }
 
-/* Whether the library itself defines a name, and not a library that it depends on. */
+/* Reports whether the library itself defines a name, and not a library that it depends on. */
 static bool defines(void *library, uintptr_t base, const char *name)
 {
     Dl_info at;
@@ -75,7 +75,7 @@ const struct redirect_library *redirect_behind(void)
     if (!*b.path)
         return NULL;
     void *library = dlopen(b.path, RTLD_LAZY | RTLD_NOLOAD);
-    /* Tested by a function, because the libshmem.so of another project may be loaded. */
+    /* It is recognised by a function, because the libshmem.so of another project may be loaded. */
     bool ours = library && defines(library, b.base, "shmemx_wait_limit");
     bool teams = library && defines(library, b.base, "oshmem_team_world");
     if (library)
@@ -102,7 +102,7 @@ struct scan {
     int n;
 };
 
-/* Counts a name, and keeps the first four for the message. */
+/* Counts a name, and stores the first four for the message. */
 static void add(struct scan *s, const char *name)
 {
     size_t at = strlen(s->names);

@@ -7,11 +7,11 @@
  * program's array is never touched.
  *
  * The PEs of a set have to agree on the number of the slot when the set is first used, and no other
- * PE takes part. The set's first PE takes a number from a counter on PE 0, and adds an entry to the
- * list in its own memory. The others read that list until the entry is there: the first PE makes
- * the same call sooner or later. Each PE keeps the slots that it has learned. A slot is never
- * freed: between calls it has its first contents again, so an array that the program frees and
- * allocates anew at the same address can use the slot again.
+ * PE takes part. The set's first PE gets the number from a counter on PE 0, and adds an entry to
+ * the list in its own memory. The others read that list until the entry is there: the first PE
+ * makes the same call sooner or later. Each PE stores the slots of which it has learnt. A slot is
+ * never freed: between calls it has its first contents again, so an array that the program frees
+ * and allocates anew at the same address can use the slot again.
  */
 #define _GNU_SOURCE
 #include "redirect.h"
@@ -26,9 +26,9 @@
 #define SYNC_WORDS 128  /* SHMEM_SYNC_SIZE of libshmem */
 #define WORK_BYTES 2048 /* SHMEM_REDUCE_MIN_WRKDATA_SIZE elements of 16 bytes */
 
-/* The array pSync and the active set that a slot is for. */
+/* The array pSync and the active set to which a slot belongs. */
 struct key {
-    uint64_t at; /* of pSync, the same number on every PE */
+    uint64_t at; /* a number for pSync, the same on every PE */
     int32_t start, log_stride, size;
     int32_t unused;
 };
@@ -41,7 +41,7 @@ struct entry {
 
 /* The shim's symmetric memory. */
 struct pool {
-    uint64_t taken;   /* on PE 0: how many slots of the job are taken */
+    uint64_t taken;   /* on PE 0: how many slots of the job are in use */
     uint64_t entries; /* in this PE's list, which other PEs read */
     struct entry list[SLOTS];
     struct {
@@ -55,8 +55,8 @@ const size_t redirect_sets_bytes = sizeof(struct pool);
 static struct pool *pool;
 static int me, n_pes;
 
-/* The slots that this PE has learned. Entries are added in front and do not change, so that lookups
- * take no lock. */
+/* The slots of which this PE has learnt. Entries are added at the front of the list and do not
+ * change, so that lookups need no lock. */
 struct known {
     struct entry entry;
     const struct known *next;
@@ -83,7 +83,7 @@ void redirect_sets_open(void)
     ours.getmem = redirect_ours("shmem_getmem");
     me = ours.my_pe();
     n_pes = ours.n_pes();
-    pool = ours.calloc(1, sizeof *pool); /* returns when all PEs have it */
+    pool = ours.calloc(1, sizeof *pool); /* returns when all PEs have allocated it */
     if (!pool)
         redirect_refuse("shmem_init",
                         "no %zu bytes on the symmetric heap for the active sets (make it larger "
@@ -91,7 +91,7 @@ void redirect_sets_open(void)
                         sizeof *pool);
 }
 
-/* Frees what this PE has learned. Finalize has freed the pool with the symmetric heap. */
+/* Frees this PE's list of slots. Finalize has freed the pool with the symmetric heap. */
 void redirect_sets_close(void)
 {
     const struct known *k = atomic_exchange(&known, NULL);
@@ -105,13 +105,13 @@ void redirect_sets_close(void)
 
 /* ---------------------------------------------------------------- the place */
 
-/* An address, where the program is loaded, and whether the address is within the program. */
+/* An address; the answers are where the program is loaded, and whether the address is within it. */
 struct place {
     uintptr_t at, bias;
     bool within;
 };
 
-/* For dl_iterate_phdr, which begins with the program and goes no further: fills a struct place. */
+/* For dl_iterate_phdr, which begins with the program; this stops there: fills a struct place. */
 static int locate(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct place *p = arg;
@@ -143,7 +143,7 @@ static bool alike(const struct key *a, const struct key *b)
            a->size == b->size;
 }
 
-/* The slot that this PE has learned for key; NULL if it has none. */
+/* The slot for key, if it is in this PE's list; otherwise NULL. */
 static const struct known *find(const struct key *key)
 {
     const struct known *k = atomic_load_explicit(&known, memory_order_acquire);
@@ -152,7 +152,8 @@ static const struct known *find(const struct key *key)
     return k;
 }
 
-/* On the set's first PE: takes a free slot for key, and adds it to the list for the others. */
+/* What the set's first PE does: reserves a free slot for key, and adds it to the list that the
+ * other PEs read. */
 static uint64_t take(const struct key *key, const char *call)
 {
     uint64_t slot = ours.fetch_inc(&pool->taken, 0);
@@ -167,8 +168,8 @@ static uint64_t take(const struct key *key, const char *call)
     return slot;
 }
 
-/* On the set's other PEs: reads the first PE's list until it has a slot for key. The first PE may
- * be minutes late, so the reads become rare. */
+/* What the set's other PEs do: read the first PE's list until it has a slot for key. The first PE
+ * may be minutes late, so the reads become less frequent. */
 static uint64_t learn(const struct key *key, const char *call)
 {
     struct timespec pause = {0, 20000};
@@ -193,7 +194,7 @@ static uint64_t learn(const struct key *key, const char *call)
     }
 }
 
-/* Gets the slot for key that all PEs of the set use, and adds it to the known ones. */
+/* Gets the slot for key that all PEs of the set use, and adds it to this PE's list. */
 static const struct known *agree(const struct key *key, const char *call)
 {
     struct known *k = malloc(sizeof *k);
@@ -214,16 +215,16 @@ bool redirect_sets_find(int start, int log_stride, int size, uintptr_t sync, con
     bool valid = start >= 0 && log_stride >= 0 && log_stride < 31 && size > 0 &&
                  start + (size - 1) * ((int64_t)1 << log_stride) < n_pes;
     int64_t distance = (int64_t)me - start;
-    /* libshmem reads no pSync for all PEs, and ends the program for a set that is not valid or that
-     * this PE is not in. */
+    /* For a set of all PEs libshmem does not read pSync, and it ends the program for a set that is
+     * invalid or does not contain this PE. */
     if (!pool || size == n_pes || !valid || distance < 0 ||
         distance % ((int64_t)1 << log_stride) != 0 || distance >> log_stride >= size || !sync)
         return false;
     struct key key = {common(sync), start, log_stride, size, 0};
     const struct known *k = find(&key);
     if (!k) {
-        /* One thread adds entries to the list. A thread that waits for another PE holds no lock:
-         * that PE may itself wait for the other thread of this one. */
+        /* One thread adds entries to the list. A thread that waits for another PE must not lock
+         * this: that PE may itself wait for another thread of this PE. */
         bool first = start == me;
         if (first)
             pthread_mutex_lock(&mutex);

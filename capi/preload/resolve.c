@@ -1,8 +1,8 @@
 /*
  * resolve.c: the functions of the library behind the shim.
  *
- * If the program has found the function by dlsym, it means that library. Else RTLD_NEXT finds the
- * library that the program was linked with. RTLD_NEXT does not search a library that was opened
+ * If the program has looked the function up by dlsym, that is the one to call. Else RTLD_NEXT finds
+ * the library that the program was linked with. RTLD_NEXT does not search a library that was opened
  * later by dlopen without RTLD_GLOBAL, as Python's modules open theirs, although references of its
  * users bind to the shim: such a library is found through the object that calls, and failing that
  * among all loaded objects.
@@ -17,7 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The linker defines them where the shim begins and ends. dladdr would search 4,000 symbols. */
+/* The linker defines these symbols where the shim begins and ends. dladdr would search 4,000
+ * symbols instead. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
@@ -26,8 +27,8 @@ bool preload_own(const void *address)
     return (const char *)address >= __ehdr_start && (const char *)address < _end;
 }
 
-/* Finds a function in the object at path, or in one that it depends on. NULL if the object is not
- * loaded, or if the function is the shim's own. */
+/* Finds a function in the object at path, or in an object on which it depends. NULL if the object
+ * is not loaded, or if the function is the shim's own. */
 static void *within(const char *path, const char *name)
 {
     if (!path || !*path)
@@ -41,7 +42,7 @@ static void *within(const char *path, const char *name)
 }
 
 /* The path of the object that contains an address. NULL or "" for the program itself: RTLD_NEXT has
- * searched the libraries that it depends on. */
+ * searched the libraries on which it depends. */
 static const char *object_of(const void *address)
 {
     Dl_info at;
@@ -84,7 +85,7 @@ void *preload_resolve(unsigned number, const void *caller)
     void *found = preload_find(number, caller);
     if (found)
         return found;
-    /* The message and the exit status of the loader for an undefined symbol. */
+    /* Prints the message and uses the exit status of the loader for an undefined symbol. */
     const char *object = object_of(caller);
     if (!object || !*object)
         object = program_invocation_name;

@@ -1,7 +1,7 @@
 /*
- * ring.c: the list of rings. Rings are mapped, so that the program's own heap is as without the
- * shim. They stay in the list: when a thread has ended and the writer has emptied its ring, the
- * next new thread gets it.
+ * ring.c: the list of rings. Rings are memory from mmap, so that the program's own heap is the same
+ * as without the shim. They are never removed from the list: when a thread has ended and the writer
+ * has emptied its ring, the next new thread gets it.
  */
 #define _GNU_SOURCE
 #include "ring.h"
@@ -20,7 +20,7 @@ static _Atomic(struct preload_ring *) rings;
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* At the end of a thread: marks its ring for another thread. */
+/* Called at the end of a thread: marks its ring as free for another thread. */
 static void ended(void *ring)
 {
     preload_ring = NULL;
@@ -32,8 +32,8 @@ static void make_key(void)
     pthread_key_create(&key, ended);
 }
 
-/* Takes over the ring of a thread that has ended, if the writer has read all of it; NULL if there
- * is no such ring. */
+/* Claims the ring of a thread that has ended, if the writer has read all of it; NULL if there is no
+ * such ring. */
 static struct preload_ring *left_over(void)
 {
     for (struct preload_ring *r = atomic_load(&rings); r; r = r->next) {
@@ -58,7 +58,7 @@ void preload_ring_touch(struct preload_ring *r, uint64_t head)
     r->own += preload_monotonic() - begin;
 }
 
-/* Gives the calling thread the ring of a thread that has ended, or a new one. */
+/* Sets the ring of the calling thread: that of a thread that has ended, or a new one. */
 struct preload_ring *preload_ring_open(void)
 {
     pthread_once(&once, make_key);

@@ -19,8 +19,9 @@ struct preload_record {
     uint64_t begin, end; /* ticks */
     uint64_t bytes;
     int32_t pe;
-    uint32_t team;   /* as teams.c numbers it */
-    uint32_t stolen; /* nanoseconds before the call that preemption or the ring took */
+    uint32_t team; /* its number, from teams.c */
+    uint32_t
+        stolen; /* nanoseconds lost before the call to preemption or to page faults of the ring */
     uint16_t number;
     uint16_t has; /* which of pe, bytes and team are set: PRELOAD_HAS_ */
 };
@@ -28,25 +29,27 @@ _Static_assert(PRELOAD_CALLS <= UINT16_MAX, "the number of a call has 16 bits");
 
 enum { PRELOAD_HAS_PE = 1, PRELOAD_HAS_BYTES = 2, PRELOAD_HAS_TEAM = 4 };
 
-/* Records of a ring: 10 MB that are touched only as they are needed. A thread that does nothing
- * but p, 70 ns each, fills it in 18 ms; the writer is woken at each quarter. */
+/* The number of records in a ring: 10 MB of memory, which is touched only when it is needed. A
+ * thread that only calls shmem_p, 70 ns each, fills it in 18 ms; the writer is woken at each
+ * quarter. */
 #define PRELOAD_RING ((uint64_t)1 << 18)
 
 struct preload_ring {
-    struct preload_ring *next; /* in the list of all; never changes once it is in the list */
+    struct preload_ring *next; /* in the list of all rings; does not change after that */
     int tid;
-    _Atomic int ended; /* 1: the thread has ended, 2: a new thread is taking the ring over */
+    _Atomic int ended; /* 1: the thread has ended, 2: a new thread is claiming the ring */
 
     _Alignas(64) _Atomic uint64_t head;
-    uint64_t limit;             /* head may go as far without another read of tail */
-    uint64_t left;              /* ticks: when the last call ended */
-    uint64_t own;               /* nanoseconds since then that page faults of the ring took */
+    uint64_t limit; /* head may advance up to this without another read of tail */
+    uint64_t left;  /* ticks: when the last call ended */
+    uint64_t own;   /* nanoseconds since `left` that were spent in page faults of the ring */
     struct preload_share share; /* the kernel's counts when the thread last read them */
     _Atomic uint64_t lost;
     _Atomic uint64_t counts[PRELOAD_CALLS]; /* calls that are counted and not recorded */
 
     _Alignas(64) _Atomic uint64_t tail;
-    /* The writer's: the thread whose name it has last written to a file, and to which file. */
+    /* Used by the writer: the thread whose name it has last written to a file, and the number of
+     * that file. */
     int named;
     unsigned named_in;
 
@@ -57,7 +60,8 @@ struct preload_ring {
 extern __thread struct preload_ring *preload_ring
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Gives the calling thread a ring. NULL: no memory for one, which counts as a lost record. */
+/* Returns a ring for the calling thread. NULL: there is no memory for one, which counts as a lost
+ * record. */
 struct preload_ring *preload_ring_open(void);
 
 /* The first of the list of all rings, linked by next. */
@@ -69,14 +73,14 @@ extern _Atomic uint64_t preload_ringless;
 /* In the child of a fork: forgets the rings, which are the parent's. */
 void preload_rings_forked(void);
 
-/* How many records' memory is touched at once. Otherwise every hundredth call would have a page
- * fault, 2.8 us on a virtual machine, which the trace would count as the program's time. */
+/* For how many records memory is touched at a time. Otherwise every hundredth call would have a
+ * page fault, 2.8 us on a virtual machine, which the trace would count as the program's time. */
 #define PRELOAD_TOUCHED ((uint64_t)1 << 12)
 
 /* Touches the memory of PRELOAD_TOUCHED records from head on, and adds the time to r->own. */
 void preload_ring_touch(struct preload_ring *r, uint64_t head);
 
-/* Whether the ring is full, so that the next record would be lost. */
+/* Reports whether the ring is full, so that the next record would be lost. */
 static inline bool preload_ring_full(struct preload_ring *r)
 {
     if (atomic_load_explicit(&r->head, memory_order_relaxed) != r->limit)

@@ -20,7 +20,7 @@ static void say(const char *format, va_list list)
         head + ((size_t)n < sizeof line - head - 1 ? (size_t)n : sizeof line - head - 2);
     line[length++] = '\n';
     if (write(STDERR_FILENO, line, length) < 0)
-        return; /* a closed standard error is no reason to end the program */
+        return; /* standard error is closed, which must not end the program */
 }
 
 void preload_say(const char *format, ...)

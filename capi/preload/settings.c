@@ -15,8 +15,8 @@ static const char usual[] = "trace";
 
 const struct preload_mode *preload_active[PRELOAD_MODES + 1];
 
-/* The text of SHMEM_PRELOAD, into which modes keep pointers. Not static, so that leak checkers find
- * a pointer to it. */
+/* The text of SHMEM_PRELOAD, into which modes store pointers. Not static, so that leak checkers
+ * find a pointer to it. */
 char *preload_settings_text __attribute__((visibility("hidden")));
 
 /* Ends the process with a message that lists the forms of all modes. */

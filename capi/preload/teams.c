@@ -2,8 +2,8 @@
  * teams.c: the teams of the program, and the contexts that belong to one.
  *
  * Threads read the tables without a lock: an entry is complete before the count includes it, and
- * changes only from alive to dead. A handle that the library uses again gets a later entry, and the
- * last entry of a handle counts.
+ * after that only its flag `dead` changes, once. A handle that the library uses again gets a later
+ * entry, and the last entry of a handle is the valid one.
  */
 #define _GNU_SOURCE
 #include "teams.h"
@@ -26,7 +26,7 @@ struct team {
     uint32_t id; /* the number in the trace */
     int n;
     int *pes;
-    bool described; /* the writer has written it to the current file */
+    bool described; /* the writer has written its members to the current file */
 };
 
 struct context {
@@ -79,7 +79,8 @@ static uint32_t number_of(const int *pes, int n, int instance)
     return h ? h : 1;
 }
 
-/* Adds a team, with the lock held. Takes ownership of pes. NULL: the table is full. */
+/* Adds a team to the table. The caller has locked `lock`. Takes ownership of pes. NULL: the table
+ * is full. */
 static const struct team *add(uintptr_t handle, bool set, int *pes, int n)
 {
     int count = atomic_load(&team_count), instance = 0;
@@ -104,7 +105,8 @@ static const struct team *add(uintptr_t handle, bool set, int *pes, int n)
     return t;
 }
 
-/* The team in the table that has a handle now; NULL if there is none. */
+/* The living team in the table with a handle, or, if set is true, the active set; NULL if there is
+ * none. */
 static const struct team *find_team(uintptr_t handle, bool set)
 {
     for (int i = atomic_load_explicit(&team_count, memory_order_acquire); i-- > 0;)
@@ -160,7 +162,7 @@ static const struct team *active_set(int start, int log_stride, int n)
     return enter(mix, true, pes, n);
 }
 
-/* The handle that the library has written at an address. */
+/* The handle that the library has written to an address. */
 static uintptr_t written(uintptr_t at)
 {
     if (numbers)

@@ -10,8 +10,8 @@
 
 #include "preload.h"
 
-/* Called once, when the library is initialised. f is the call that showed it, npes the number of
- * PEs. */
+/* Called once, when the library is initialised. f is the call of the program after which that was
+ * found, and npes the number of PEs. */
 void preload_teams_open(const struct preload_frame *f, int npes);
 
 /* Called after a call that makes or destroys teams or a context; status is its result. */
@@ -21,12 +21,12 @@ void preload_teams_changed(const struct preload_frame *f, int status);
  * shim, it queries the library for the members. */
 bool preload_team_of(const struct preload_frame *f, uint32_t *team);
 
-/* The job's number of the PE that a call names: a call on a context numbers PEs as the context's
- * team does. */
+/* The job's number of the PE that a call names: in a call on a context, PEs have their numbers in
+ * the context's team. */
 int preload_team_pe(const struct preload_frame *f, int pe);
 
 /* For the writer: writes the members of each team that it has not written since the last reset, one
- * event for each team. A reset comes with each new file. */
+ * event for each team. Each new file causes a reset. */
 void preload_teams_describe(void);
 void preload_teams_reset(void);
 

@@ -2,9 +2,10 @@
  * ticks.c: from ticks of records to nanoseconds.
  *
  * The rate of the processor's counter is measured: the writer reads both clocks again and again,
- * and a time between two such marks is on the line between them. The marks are at most
- * some 100 ms apart, so that an error of 50 ns in one is an error of 50 ns in the time. Calls that
- * last longer began before the marks that are kept; the first mark of all stays for them.
+ * and a time between two such marks is on the line between them. The marks are at most some 100 ms
+ * apart, so that an error of 50 ns in one is an error of 50 ns in the time. Calls that last longer
+ * may begin before the oldest mark that is stored; for them the first mark of all is stored
+ * separately.
  */
 #include "ticks.h"
 
@@ -25,7 +26,8 @@ static uint64_t to_round; /* added to CLOCK_MONOTONIC: the time since a multiple
  * exact to a quarter of one (runtime/trace has the same). */
 #define ROUND (30ull * 24 * 3600 * 1000000000ull)
 
-/* Chooses the clock of records, and measures what to add to CLOCK_MONOTONIC for trace times. */
+/* Chooses the clock of records, and measures the difference between trace times and
+ * CLOCK_MONOTONIC. */
 void preload_ticks_open(void)
 {
     /* All PEs of a machine must get the same to_round, or their times would differ. A thread that
@@ -61,7 +63,7 @@ uint64_t preload_since_round(uint64_t monotonic)
     return monotonic + to_round;
 }
 
-/* Reads both clocks at the same moment, as nearly as possible, and keeps the pair. */
+/* Reads both clocks at the same moment, as nearly as possible, and stores the pair. */
 void preload_ticks_mark(void)
 {
     /* A thread that loses the processor between the two reads gets a bad pair, so the mark is the

@@ -1,7 +1,7 @@
 /*
- * ticks.h: the clock of records. It is read twice for each traced call, so it is the counter of
- * the processor where the kernel's own clock is that counter: 7 to 20 ns instead of 20 to 40. The
- * writer turns ticks into time (ticks.c).
+ * ticks.h: the clock of records. It is read twice for each traced call, so it is the counter of the
+ * processor if the kernel's own clock is that counter: 7 to 20 ns instead of 20 to 40. The writer
+ * turns ticks into time (ticks.c).
  */
 #ifndef PRELOAD_TICKS_H
 #define PRELOAD_TICKS_H
@@ -14,7 +14,7 @@
 #include <x86intrin.h>
 #endif
 
-extern bool preload_tsc; /* set before the first call is shown */
+extern bool preload_tsc; /* set before modes see the first call */
 
 static inline uint64_t preload_monotonic(void)
 {
@@ -36,15 +36,15 @@ static inline uint64_t preload_ticks(void)
 /* Chooses the processor's counter or CLOCK_MONOTONIC, before the first record. */
 void preload_ticks_open(void);
 
-/* Reads both clocks and keeps the pair, a mark. The writer calls it after it has read how many
+/* Reads both clocks and stores the pair, a mark. The writer calls it after it has read how many
  * records there are and before it converts their times, so each time is between two marks. */
 void preload_ticks_mark(void);
 
 /* Converts ticks, not later than the last mark, to nanoseconds since the last multiple of 30 days
- * after 1970, as SHMEM_TRACE counts. */
+ * after 1970, like the times of SHMEM_TRACE. */
 uint64_t preload_ticks_ns(uint64_t ticks);
 
-/* Converts a time of CLOCK_MONOTONIC to nanoseconds as preload_ticks_ns returns them. */
+/* Converts a time of CLOCK_MONOTONIC to nanoseconds with the same zero as preload_ticks_ns. */
 uint64_t preload_since_round(uint64_t monotonic);
 
 #endif

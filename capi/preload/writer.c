@@ -1,9 +1,9 @@
 /*
  * writer.c: the thread that empties the rings.
  *
- * It polls the rings every 100 ms, and when a thread has filled a quarter of its ring or waits
- * for a flush: a program that is killed loses the calls of its last 100 ms. It takes no lock that
- * a thread of the program takes, and no signal.
+ * It polls the rings every 100 ms, and when a thread has filled a quarter of its ring or waits for
+ * a flush: a program that is killed loses the calls of its last 100 ms. It uses no lock that a
+ * thread of the program uses, and blocks all signals.
  */
 #define _GNU_SOURCE
 #include "writer.h"
@@ -28,14 +28,16 @@ static const char *dir;
 static uint64_t most;
 static pthread_t thread;
 static bool running;
-static _Atomic uint32_t bell;           /* a futex that is increased to wake the writer */
-static _Atomic uint32_t wanted, served; /* numbers of flushes: the last called for, the last made */
-static uint32_t made;                   /* the writer's own copy of served */
-static _Atomic bool leave;              /* the writer is to end after its next round */
+static _Atomic uint32_t bell; /* a futex that is increased to wake the writer */
+static _Atomic uint32_t wanted,
+    served;                /* numbers of flushes: the last requested, the last completed */
+static uint32_t made;      /* the writer's own copy of served */
+static _Atomic bool leave; /* the writer is to end after its next round */
 static struct preload_about about;
 static _Atomic bool known; /* about is filled */
 
-/* Sleeps until a thread wakes the futex, for ms at most; not at all if it is no longer seen. */
+/* Sleeps until a thread wakes the futex, for ms at most; not at all if the futex no longer has the
+ * value seen. */
 static void sleep_on(_Atomic uint32_t *word, uint32_t seen, int ms)
 {
     struct timespec nap = {ms / 1000, ms % 1000 * 1000000L};
@@ -66,7 +68,7 @@ static void drain(struct preload_ring *r, uint64_t head)
     atomic_store_explicit(&r->tail, tail, memory_order_release);
 }
 
-/* The number of records that were lost in all rings, or for want of a ring. */
+/* The number of records that were lost in all rings, or because there was no ring. */
 static uint64_t lost(void)
 {
     uint64_t n = atomic_load(&preload_ringless);
@@ -100,7 +102,7 @@ static bool round_of_all(void)
     return true;
 }
 
-/* Polls the rings once, and makes the flush that a thread waits for. Returns whether no other
+/* Polls the rings once, and makes the flush for which a thread waits. Returns whether no other
  * thread waits for a flush. */
 static bool serve(void)
 {
@@ -127,7 +129,8 @@ static bool serve(void)
     return atomic_load(&wanted) == made;
 }
 
-/* The writer's thread: one round after another, with a nap after a round that had nothing to do. */
+/* The writer's thread: one round after another, with a sleep after a round that found no records.
+ */
 static void *run(void *unused)
 {
     pthread_setname_np(pthread_self(), "shmem-trace");
@@ -173,7 +176,7 @@ void preload_writer_pe(const struct preload_about *what)
     preload_writer_wake();
 }
 
-/* Has the writer flush, and waits for it; with last, also for the thread's end. */
+/* Requests a flush from the writer, and waits for it; with last, also for the end of its thread. */
 void preload_writer_flush(bool last)
 {
     uint32_t mine = atomic_fetch_add(&wanted, 1) + 1;

@@ -7,9 +7,8 @@
 
 #include "output.h"
 
-/* Starts the thread. False, after a message: nothing can be recorded. At most one call in a
- * process.
- */
+/* Starts the thread. False, after it has printed an error: nothing can be recorded. At most one
+ * call in a process. */
 bool preload_writer_start(const char *dir, uint64_t most);
 
 /* Called once, when this PE's number is known: lets the writer create the file. */
@@ -18,8 +17,8 @@ void preload_writer_pe(const struct preload_about *about);
 /* Wakes the writer before its next poll. */
 void preload_writer_wake(void);
 
-/* Returns when the writer has written all earlier records and completed the file, or after a
- * message when that takes more than 10 seconds. With last, the thread then ends. */
+/* Returns when the writer has written all earlier records and completed the file, or, after a
+ * message, when that has taken more than 10 seconds. With last, the thread then ends. */
 void preload_writer_flush(bool last);
 
 /* For the child of a fork, which has no writer thread. */
