@@ -89,8 +89,9 @@ int main(int argc, char **argv)
 	return out
 }
 
-// includeBelow returns the include line of a surface that stands on another one, such as NVSHMEM's:
-// the headers of the checks include only that of the other.
+// includeBelow returns the #include line for a surface (a set of names for the functions) whose
+// functions call those of another surface, such as NVSHMEM's: the headers of the checks include
+// only the header of the other.
 func includeBelow(s *spec.Surface) string {
 	if s.Over == nil {
 		return ""

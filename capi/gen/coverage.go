@@ -18,8 +18,8 @@ const (
 	genericList    = "capi/spec/testdata/generics.tsv"
 )
 
-// A tally counts names of the specification: all, those that the table has, and those of the latter
-// that a test program calls.
+// A tally counts names of the specification: all names, those that the table of capi/spec has, and
+// those of them that a test program calls.
 type tally struct{ wanted, there, tested int }
 
 // add counts a name of the specification.
@@ -132,7 +132,7 @@ func coverage(root string) (string, error) {
 	}
 	there, macros := map[string]bool{}, map[string]bool{}
 	for _, n := range spec.Shmem.Names() {
-		there[n], macros[n] = true, true // one without types serves as the generic name
+		there[n], macros[n] = true, true // a function without types is its own generic name
 	}
 	for _, n := range genericNames(spec.Shmem) {
 		macros[n] = true

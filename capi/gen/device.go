@@ -26,8 +26,8 @@ func deviceFiles(s *spec.Surface) []file {
 	return out
 }
 
-// hostShapes returns the types of the parameters of each host function, by its name. nvcc takes a
-// host function and one for kernels as one function if name and parameters are the same.
+// hostShapes returns the types of the parameters of each host function, by its name. nvcc treats a
+// host function and a function for kernels as one function if name and parameters are the same.
 func hostShapes(s *spec.Surface) map[string]string {
 	out := map[string]string{}
 	add := func(f *spec.Family) {
@@ -99,7 +99,7 @@ func deviceHeader(s *spec.Surface, c spec.KernelChapter, host map[string]string)
 	if s.Over == nil {
 		// The host's header declares the functions that kernels share with the host.
 		fmt.Fprintf(&b, "#include \"names.h\"\n#include \"%s\"\n\n#ifdef SHMEMI_KERNEL\n#include <%s>\n\n%s", c.Over, s.File, deviceTop)
-	} else { // it calls the templates of the surface that this one is over
+	} else { // it calls the templates of the surface on which this one is built
 		types := s.File
 		if c.Part() != spec.KernelHeaders[0].Part() { // extensions
 			types = s.Beyond.File
@@ -183,7 +183,7 @@ func deviceFunction(b *strings.Builder, f *spec.KernelFunction, host map[string]
 }
 
 // byValue reports whether the functions of a family pass or return elements, or use the element
-// type otherwise, so that the type must be complete and not only declared.
+// type in another way that needs its definition and not only its declaration.
 func byValue(f *spec.KernelFamily) bool {
 	return f.Result == "T" || strings.Contains(f.Body, "$T") ||
 		slices.ContainsFunc(f.Params, func(p spec.Param) bool { return p.C == "T" })

@@ -9,14 +9,14 @@ import (
 )
 
 // A testList is a macro for tests/gpu with a row for each of a family's functions for kernels. A
-// family has lists of its own for functions on a queue and for extensions.
+// family has separate lists for functions on a queue and for extensions.
 type testList struct {
 	name        string
-	rows, alike []string // for one type of each kind and size, and for the other types
+	rows, alike []string // names for one type of each kind and size, and names for the other types
 }
 
 // testLists returns the lists of a surface, and the names of its functions in the order of the
-// lists. A name from alike has that word behind it.
+// lists. A name from alike is followed by that word.
 func testLists(s *spec.Surface) ([]*testList, []string) {
 	type kind struct {
 		list  string
@@ -63,7 +63,7 @@ func testLists(s *spec.Surface) ([]*testList, []string) {
 // deviceTests makes the lists of the functions that kernels call, for the programs of tests/gpu
 // that try each of them. A row has the name, the element type, its bytes, and the scope of threads
 // that makes the call. With FEWER_TYPES a list has one type of each kind and size. A list that only
-// another surface has is empty, so that the programs are the same for all surfaces.
+// another surface (set of names) has is empty, so that the programs are the same for all surfaces.
 func deviceTests(s *spec.Surface) []file {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))

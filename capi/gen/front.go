@@ -25,7 +25,7 @@ const thunkTop = `/* clang-format off */
 const belowTop = "\n#define @@_ALLOW_DEPRECATED\n#include <%s>\n#include <%s>\n"
 
 // reduceTop has gcc vectorise reductions: a sum of ints then runs at the speed of memory. -O2 of
-// gcc 12 leaves loops of unknown length alone.
+// gcc 12 does not vectorise loops of unknown length.
 const reduceTop = `
 #ifndef __clang__
 #pragma GCC optimize("O3")
@@ -41,9 +41,10 @@ func ownTop(over []string) string {
 	return "\n#include \"" + strings.Join(append(slices.Clone(over), "ranges.h"), "\"\n#include \"") + "\"\n"
 }
 
-// standsOn writes the lines that include the headers of the functions that a surface calls: own, or
-// for a surface such as NVSHMEM's, which stands on another, that one's.
-func standsOn(b *strings.Builder, s *spec.Surface, own string) {
+// includeCalled writes the lines that include the headers of the functions that a surface calls:
+// own, or, for a surface such as NVSHMEM's whose functions call those of another one, the headers
+// of the other.
+func includeCalled(b *strings.Builder, s *spec.Surface, own string) {
 	if s.Over == nil {
 		b.WriteString(own)
 	} else {
@@ -60,12 +61,12 @@ func thunks(s *spec.Surface) []file {
 	generic := genericNames(s)
 	for _, c := range s.Chapters() {
 		if !slices.ContainsFunc(c.Families, func(f spec.Family) bool { return f.Front != "" }) {
-			continue // its rows have other forms alone
+			continue // its rows have no functions of the host
 		}
 		var b strings.Builder
 		b.WriteString(banner("/* ", " */"))
 		fmt.Fprintf(&b, in(s, thunkTop), c.Title, profiledFile(s))
-		standsOn(&b, s, ownTop(c.Over))
+		includeCalled(&b, s, ownTop(c.Over))
 		widths(&b, c)
 		if reduces(c) {
 			b.WriteString(reduceTop)
@@ -89,7 +90,7 @@ func familyThunks(b *strings.Builder, f *spec.Family, group string, generic []st
 			combine(b, fn)
 		}
 		head := prototype(fn)
-		if slices.Contains(generic, fn.Name) { // for C11 a macro, too
+		if slices.Contains(generic, fn.Name) { // for C11 it is also a macro
 			head = strings.Replace(head, fn.Name+"(", "("+fn.Name+")(", 1)
 		}
 		fmt.Fprintf(b, "\n%s\n{\n%s%s}\n", head, ranged(fn, cmp.Or(f.Range, group)), body(fn))
@@ -118,7 +119,8 @@ func reduces(c spec.Chapter) bool {
 	return false
 }
 
-// widths writes assertions that types have the sizes of the table, where Front depends on them.
+// widths writes assertions that types have the sizes of the table, for rows whose Front depends on
+// them.
 func widths(b *strings.Builder, c spec.Chapter) {
 	first := true
 	seen := map[string]bool{}

@@ -32,7 +32,7 @@ void @i_no_such_type(void);
 
 // genericForms returns the functions from which the generic names of a family choose by type, first
 // those of the blocking name and then those of the nonblocking one. Of types that are the same to
-// the compiler, such as long and int64_t, it takes the first.
+// the compiler, such as long and int64_t, it has only the first.
 func genericForms(f *spec.Family) [][]spec.Function {
 	var out [][]spec.Function
 	if !f.Surface().Generics {
@@ -60,8 +60,8 @@ func genericForms(f *spec.Family) [][]spec.Function {
 	return out
 }
 
-// deprecatedForms returns the deprecated functions that have the same name as a family but other types,
-// which the family's generic name takes too.
+// deprecatedForms returns the deprecated functions that have the same name as a family but other
+// types. The family's generic name accepts these types, too.
 func deprecatedForms(f *spec.Family) []spec.Function {
 	var out []spec.Function
 	for _, c := range f.Surface().Chapters() {
@@ -101,8 +101,8 @@ func aliases(s *spec.Surface) string {
 `) + declared.String() + "#else\n" + defined.String() + "#endif\n"
 }
 
-// untyped returns the functions of one type whose name is also a macro, because a context may come
-// first: shmem_signal_set.
+// untyped returns the functions of one type whose name is also a macro, because a context may be
+// the first argument: shmem_signal_set.
 func untyped(s *spec.Surface) []spec.Function {
 	var out []spec.Function
 	for _, c := range s.Chapters() {
@@ -132,7 +132,7 @@ func generic(fn spec.Function) string {
 	return fn.Family.Name
 }
 
-// selector returns the place, from 1, of the argument whose type selects a function of a generic
+// selector returns the position, from 1, of the argument whose type selects a function of a generic
 // name, and whether it may point to const elements.
 func selector(fn spec.Function) (place int, constant bool) {
 	for i, p := range fn.Params() {
@@ -185,8 +185,8 @@ const genericsEnd = `
 `
 
 // oldGeneric writes the macro of a deprecated generic name, which calls the newer one. It also
-// calls an empty deprecated function, for which the compiler warns once: it would warn of each
-// function that the macro named to choose from.
+// calls an empty deprecated function, so that the compiler warns once. If the macro named the
+// deprecated functions, the compiler would warn of each of them.
 func oldGeneric(b *strings.Builder, f *spec.Family) {
 	s := f.Surface()
 	fmt.Fprintf(b, in(s, "\n@@I_DEPRECATED(%q) static inline void @i_old_%s(void) {}\n"), "use "+f.Instead, f.Name)
@@ -196,10 +196,10 @@ func oldGeneric(b *strings.Builder, f *spec.Family) {
 // complexInC replaces the names that the header has for C++ by those of C.
 var complexInC = strings.NewReplacer("shmemi_complexd", "double complex", "shmemi_complexf", "float complex")
 
-// genericSet returns the name of the set of types that a generic name takes. Many generic names
+// genericSet returns the name of the set of types that a generic name accepts. Many generic names
 // share a set; for the first it writes two macros, SHMEMI_TYPES_<set> with the names of the types
-// and SHMEMI_POINTS_<set>(a), 1 if a points to one of them. sets has the names so far, by the
-// types.
+// and SHMEMI_POINTS_<set>(a), 1 if a points to one of them. sets has the names of the sets so far,
+// by their types.
 func genericSet(b *strings.Builder, forms []spec.Function, sets map[string]string) string {
 	if forms[0].Family.Instead != "" {
 		return ""
@@ -233,7 +233,7 @@ func genericSet(b *strings.Builder, forms []spec.Function, sets map[string]strin
 }
 
 // genericMacro writes the macro of a generic name, which chooses one of the forms by the type of an
-// argument; set is what genericSet returned.
+// argument; set is the name that genericSet returned.
 func genericMacro(b *strings.Builder, forms []spec.Function, set string) {
 	if f := forms[0].Family; f.Instead != "" {
 		oldGeneric(b, f)

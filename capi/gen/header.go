@@ -200,10 +200,10 @@ func familyHeader(b *strings.Builder, f *spec.Family) {
 	classes(b, &halves, spec.Function{})
 }
 
-// classes writes the pragmas before and behind a group of prototypes whose result is a class of
+// classes writes the pragmas before and after a group of prototypes whose result is a class of
 // CUDA, such as __half. Clang would warn of them in each C++ program: the class is incomplete, or
-// has constructors if the program has included its header. within is whether a group is open, and
-// an fn without a family closes the last one.
+// has constructors if the program has included its header. *within reports whether a group is open,
+// and an fn without a family closes the last group.
 func classes(b *strings.Builder, within *bool, fn spec.Function) {
 	is := fn.Family != nil && strings.HasPrefix(cType(fn.Result(), fn.Type), "struct ")
 	switch {

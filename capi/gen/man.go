@@ -53,7 +53,7 @@ func pages(s *spec.Surface) []*page {
 		f := &extensions[i]
 		add(s.Extension()+f.Name+f.Suffix, "Extensions", topic{f, f.Functions(), s.Beyond.File})
 	}
-	for _, p := range out { // deprecated functions stand last
+	for _, p := range out { // deprecated functions come last
 		slices.SortStableFunc(p.topics, func(a, b topic) int { return cmp.Compare(a.rank(), b.rank()) })
 	}
 	return out
@@ -407,7 +407,8 @@ a size; most functions have a form _nbi, which does not wait, and one with ctx_ 
 	return b.String()
 }
 
-// synopsisNames returns the spelled names of a topic but those with _nbi or a context, as Markdown.
+// synopsisNames returns the spelled names of a topic, except those with _nbi or a context, as
+// Markdown.
 func (t topic) synopsisNames() string {
 	var out []string
 	for _, fn := range t.functions {

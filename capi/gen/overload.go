@@ -74,7 +74,7 @@ func overloads(s *spec.Surface) string {
 	return b.String()
 }
 
-// allGenericForms lists the functions behind each generic name.
+// allGenericForms lists, for each generic name, the functions among which it chooses.
 func allGenericForms(s *spec.Surface) [][]spec.Function {
 	var out [][]spec.Function
 	for _, c := range s.Chapters() {

@@ -8,10 +8,10 @@ import (
 	"libshmem/capi/spec"
 )
 
-// This file generates the C of libshmem_preload.so, the shim that LD_PRELOAD puts in front of a
-// SHMEM library (docs/decisions/0050-preload-shim.md). The shim has a function for each host
-// function of OpenSHMEM and NVSHMEM. Its functions pass all pointers and handles as uintptr_t,
-// because libraries differ in the types behind them.
+// This file generates the C of libshmem_preload.so, the shim that LD_PRELOAD puts before a SHMEM
+// library in the loader's search order (docs/decisions/0050-preload-shim.md). The shim has a
+// function for each host function of OpenSHMEM and NVSHMEM. Its functions pass all pointers and
+// handles as uintptr_t, because libraries differ in their types.
 
 // preloadFolder, in the folder of a build, has the shim's functions, one for each name of both
 // surfaces: some 20,000 lines.
@@ -94,7 +94,7 @@ var preloadKinds = map[string]string{
 }
 
 // preloadEndings has the kinds of families that preloadKinds lacks, by a part of their name. The
-// first that matches counts.
+// first one that matches is used.
 var preloadEndings = []struct{ part, kind string }{
 	{"_reduce", "COLLECTIVE"}, {"scan", "COLLECTIVE"}, {"_to_all", "COLLECTIVE"},
 	{"atomic_fetch", "FETCH"}, {"atomic_swap", "FETCH"}, {"atomic_compare_swap", "FETCH"}, {"atomic_", "ATOMIC"},
@@ -122,8 +122,8 @@ func preloadKind(fn spec.Function) string {
 	return kind
 }
 
-// preloadNames maps the names of arguments to their letters, for those whose role and type do not
-// decide it.
+// preloadNames maps the names of arguments to their letters, for arguments whose role and type do
+// not determine the letter.
 var preloadNames = map[string]string{
 	"pe": "p", "target_pe": "p", "PE_root": "q", "nelems": "n", "nreduce": "n", "nbytes": "n", "nblocks": "n", "count": "n",
 	"bsize": "b", "size": "n", "length": "n", "cmp": "o", "sig_op": "O", "sig_addr": "g", "signal": "G", "pSync": "Y", "pWrk": "k",
@@ -265,7 +265,8 @@ type preloadForm struct {
 	values []bool // the parameter is an element: modes get its address
 }
 
-// form returns how a call passes its arguments. The shim can change those in integer registers.
+// form returns the registers in which a call passes its arguments. The shim can change arguments in
+// integer registers.
 func (c preloadCall) form() preloadForm {
 	s := preloadForm{result: preloadType(c.Result(), c.Type)}
 	for i, p := range c.Params() {
@@ -295,7 +296,7 @@ func preloadType(c string, t spec.Type) string {
 	panic("preload: no register for " + c)
 }
 
-// preloadValue returns the C type in which an element passes in a register.
+// preloadValue returns the C type in which an element is passed in a register.
 func preloadValue(t spec.Type) string {
 	switch {
 	case t.Kind == spec.Real:
@@ -314,7 +315,7 @@ func preloadValue(t spec.Type) string {
 var preloadShort = strings.NewReplacer("struct preload_half", "h", "long double", "e", "uintptr_t", "a", "double", "d", "float", "f",
 	"uint", "u", "_t", "", "void", "v", "int8", "i8", "int16", "i16", "int32", "i32", "int64", "i64", "int", "i")
 
-// name returns the name of the C function that makes calls of this form.
+// name returns the name of the C function for calls of this form.
 func (s preloadForm) name() string {
 	out := "call_" + preloadShort.Replace(s.result)
 	for i, p := range s.params {
@@ -354,10 +355,11 @@ func preloadShapes(calls []preloadCall) string {
 	return b.String()
 }
 
-// preloadShape writes the C function that makes calls of one form. It is not inline: the functions
-// of the interface set one more register and jump to it. Inline they took 27 s of the compiler and
-// 1.1 MB. It passes arguments to the library from the frame, so that modes may change them. An
-// element is a parameter of the function, and the frame has its address.
+// preloadShape writes the C function for calls of one form (the same types of arguments and
+// result). It is not inline: the functions of the interface set one more register and jump to it.
+// When it was inline, they took 27 s to compile and 1.1 MB. It passes arguments to the library from
+// the frame, so that modes may change them. An element is a parameter of the function, and the
+// frame has its address.
 func preloadShape(b *strings.Builder, s preloadForm) {
 	params := strings.Join(append(s.declared(), "unsigned number"), ", ")
 	fmt.Fprintf(b, "\nPRELOAD_SHAPE %s %s(%s)\n{\n    struct preload_frame frame;\n", s.result, s.name(), params)

@@ -47,15 +47,15 @@ func pythonFunctions(s *spec.Surface) []spec.Function {
 	return out
 }
 
-// movesLate reports whether a function takes or returns an element of a type that only
-// GPUs have.
+// movesLate reports whether a function has a parameter or result of a type that only GPUs have
+// (half or bfloat16).
 func movesLate(f spec.Function) bool {
 	return f.Type.Kind == spec.Late && (f.Result() == "T" ||
 		slices.ContainsFunc(f.Params(), func(p spec.Param) bool { return p.C == "T" }))
 }
 
-// pythonCodes are the C types that pass by value, as the letters of Python's module
-// struct, which ctypes has too; void has none there.
+// pythonCodes maps C types that are passed by value to the letters of Python's module struct, which
+// ctypes uses, too. void has no letter there.
 var pythonCodes = map[string]string{
 	"void": "v", "float": "f", "double": "d", "long double": "g",
 	"char": "b", "signed char": "b", "short": "h", "int": "i", "long": "l", "long long": "q",
@@ -63,9 +63,9 @@ var pythonCodes = map[string]string{
 	"unsigned long long": "Q", "const char *": "z",
 }
 
-// pythonCode returns the letter of a C type in the signatures for Python. Pointers pass as numbers,
-// as numpy has them. A const char * is a text only in a function without element types, because in
-// others it may point to elements of type char.
+// pythonCode returns the letter of a C type in the signatures for Python. Pointers are passed as
+// numbers, which is how numpy has them. A const char * is a text only in a function without element
+// types, because in others it may point to elements of type char.
 func pythonCode(f spec.Function, c string) (string, error) {
 	if c == "const char *" && len(f.Family.Types) > 0 {
 		return "P", nil

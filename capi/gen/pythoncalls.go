@@ -30,12 +30,13 @@ func (c *pythonCall) name() string {
 // nonblocking form, which has no fast path, looks its types up there.
 func (c *pythonCall) forms() string { return "_" + strings.ToUpper(c.row.Name) }
 
-// params returns the row's parameters but those that only its other form has.
+// params returns the row's parameters, except those that only its other form (blocking or
+// nonblocking) has.
 func (c *pythonCall) params() []spec.Param {
 	return slices.DeleteFunc(slices.Clone(c.row.Params), func(p spec.Param) bool { return p.Nbi && !c.nbi })
 }
 
-// param returns the first parameter for which is holds, or one without a name.
+// param returns the first parameter for which `is` returns true, or a parameter without a name.
 func (c *pythonCall) param(is func(p *spec.Param) bool) spec.Param {
 	for _, p := range c.params() {
 		if is(&p) {
@@ -49,7 +50,7 @@ func (c *pythonCall) has(name string) bool {
 	return c.param(func(p *spec.Param) bool { return p.Name == name }).Name != ""
 }
 
-// far is the parameter that points to memory of the other PE.
+// far returns the parameter that points to memory of the other PE.
 func (c *pythonCall) far() spec.Param {
 	return c.param(func(p *spec.Param) bool { return p.IsElement() && isFar(p.Role) })
 }
@@ -137,7 +138,7 @@ func (c *pythonCall) element(m *pythonModule, b *pythonLines) (string, error) {
 }
 
 // word writes a function that copies one element of any dtype, p or g: as an unsigned integer if
-// one has the element's size, else as bytes.
+// there is one of the element's size, else as bytes.
 func (c *pythonCall) word(m *pythonModule, b *pythonLines) (string, error) {
 	far, s := c.far(), c.row.Surface()
 	longer, err := bytesOf(s, c.row.Python.Longer, false)
@@ -215,7 +216,7 @@ func (c *pythonCall) signal(m *pythonModule, b *pythonLines) (string, error) {
 }
 
 // watch writes a function that compares a word of this PE: a test or a wait. It has no fast path,
-// as a test may drive the network.
+// because a test may have to poll the network.
 func (c *pythonCall) watch(m *pythonModule, b *pythonLines) (string, error) {
 	own, s, kind := c.row.Python, c.row.Surface(), ""
 	word, value := c.params()[0].PythonName(), c.values()[0]
@@ -273,7 +274,11 @@ func (c *pythonCall) watch(m *pythonModule, b *pythonLines) (string, error) {
 	return c.result(), nil
 }
 
-// copy writes a function that copies arrays.
+// copy writes the Python function of a put or a get of arrays, with its variants on a CUDA stream,
+// with a signal or with a notification. In the Python that it writes, outgoing and incoming check
+// the arrays. They return a row: the two addresses (to and of) and the contiguous array whose bytes
+// are copied (whole); or, if an array has gaps, a StridedCopy, which copies it by several blocking
+// calls. keep stores a reference to that array, so that it lives until the copy is complete.
 func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 	far, s := c.far(), c.row.Surface()
 	near := c.param(func(p *spec.Param) bool { return p.Role == spec.Source || p.Role == spec.Result })
@@ -329,7 +334,7 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 		}
 		b.add(1, "row = %s(call, dest, source)", direction)
 		b.add(1, "if isinstance(row, StridedCopy):")
-		if c.nbi && near.Role == spec.Result { // a copy with gaps blocks until the data is there
+		if c.nbi && near.Role == spec.Result { // a copy with gaps blocks until it is complete
 			b.add(2, "raise row.refused(call)")
 		} else {
 			b.add(2, "row.%s(call, handle, pe, stream)", method)
@@ -354,8 +359,8 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 	return c.result(), nil
 }
 
-// quickCopy writes the fast path of a copy, which a call takes if both arrays are short and plain
-// and loads and stores reach the PE.
+// quickCopy writes the fast path of a copy, which a call uses if both arrays are short, contiguous
+// arrays of numpy, and this process can access the PE's memory.
 func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.Param) {
 	name := c.row.Surface().Prefix() + c.row.Name + "mem"
 	m.untyped = append(m.untyped, name)
@@ -382,8 +387,8 @@ func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.P
 	b.add(4, "return")
 }
 
-// quickElement writes the fast path of a function on one element, which a call takes if the array
-// is plain, the values are numbers of Python, and loads and stores reach the PE.
+// quickElement writes the fast path of a function on one element, which a call uses if the array is
+// one of numpy, the values are numbers of Python, and this process can access the PE's memory.
 func (c *pythonCall) quickElement(m *pythonModule, b *pythonLines, far spec.Param) {
 	fast := slices.DeleteFunc(slices.Clone(c.row.Types), func(t spec.Type) bool { return slices.Contains(c.row.Python.Slow, t) })
 	name, types := "{}_"+c.row.Name, fmt.Sprintf("types(%q)", pythonTypes(fast))

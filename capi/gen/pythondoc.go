@@ -13,9 +13,9 @@ import (
 type pythonArgument struct {
 	name  string
 	hint  string // for type checkers
-	value string // the default; none: the caller must pass it
+	value string // the default; empty: the caller must pass the argument
 	doc   string
-	named bool // by its name only
+	named bool // the caller must pass it by its name
 }
 
 // arguments are the function's parameters, in order.

@@ -31,8 +31,9 @@ func pythonCalls(s *spec.Surface) ([]file, error) {
 	return out, nil
 }
 
-// pythonOther returns the module that loads the library of a surface that stands on another one,
-// such as NVSHMEM's. The package of the other surface starts the job.
+// pythonOther returns the module that loads the library of a surface (a set of names) whose
+// functions call those of another surface, such as NVSHMEM's. The package of the other surface
+// starts the job.
 func pythonOther(s *spec.Surface) string {
 	return fmt.Sprintf(`"""The functions of %[1]s, which is loaded with what it stands on."""
 
@@ -68,7 +69,7 @@ def untyped(name):
 // A pythonModule collects the functions of a module, and the tables before them.
 type pythonModule struct {
 	before, body string
-	untyped      []string // C functions to which the fast path passes objects of ctypes
+	untyped      []string // C functions without types, to which the fast path passes objects of ctypes
 }
 
 // add writes the functions of a row.
@@ -280,9 +281,9 @@ func (b *pythonLines) settle() {
 
 const pythonWidth = 100
 
-// pythonCommas lists words in parentheses as the formatter does: on the line of before, on a line
-// of their own, or on a line each. For an import, before ends with a blank; a short one has no
-// parentheses.
+// pythonCommas lists words in parentheses as the formatter does: on the line of `before`, on one
+// further line, or each on a line of its own. For an import, before ends with a blank; a short one
+// has no parentheses.
 func pythonCommas(depth int, before string, words []string, after string) string {
 	indent, list := strings.Repeat("    ", depth), strings.Join(words, ", ")
 	imports := strings.HasSuffix(before, " ")

@@ -23,9 +23,9 @@ extern "C" {
 #endif
 `
 
-// included returns the name of a surface's main header as the header of its extensions includes it.
-// A header in a folder below include/ is named relative to that folder, because programs may have
-// either of the two in their search path.
+// included returns the name by which the header of a surface's extensions includes the surface's
+// main header. A header in a folder below include/ is named relative to that folder, because
+// programs may have either of the two in their search path.
 func included(s *spec.Surface) string {
 	if path.Dir(s.File) == "." {
 		return "<" + s.File + ">"
@@ -109,7 +109,7 @@ func extensionThunks(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
 	fmt.Fprintf(&b, extensionThunkTop, s.Beyond.File)
-	standsOn(&b, s, ownExtensionTop)
+	includeCalled(&b, s, ownExtensionTop)
 	extensions := s.Extensions()
 	for i := range extensions {
 		extensionThunk(&b, &extensions[i])

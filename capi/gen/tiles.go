@@ -7,8 +7,8 @@ import (
 	"libshmem/capi/spec"
 )
 
-// tileHeader returns the header of the tile functions, which kernels call with tensors: templates,
-// whose algorithm and tensor types the program names.
+// tileHeader returns the header of NVSHMEM's tile functions, which kernels call with tensors. They
+// are templates: the program chooses the algorithm and the tensor types.
 func tileHeader(s *spec.Surface) string {
 	var b strings.Builder
 	about(&b, s.TileHeader)

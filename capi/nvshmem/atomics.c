@@ -40,7 +40,7 @@ double nvshmemi_add_double(double *dest, double value, int pe)
 }
 
 /* Adds value to *dest at the PE, and returns the number before the addition. It swaps the word of
- * 32 bits that contains *dest, and leaves the other half in that word as it is. */
+ * 32 bits that contains *dest, and does not change the other half of that word. */
 struct __half nvshmemi_add_half(struct __half *dest, struct __half value, int pe)
 {
     uintptr_t at = (uintptr_t)dest;

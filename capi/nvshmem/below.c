@@ -5,9 +5,9 @@
  *
  * A program may have another OpenSHMEM, whose functions have the same names. So this library is not
  * linked with libshmem.so: the loader would bind each name to the first library that has it, and
- * would take an unversioned function for a versioned one. This library opens libshmem.so itself,
- * without adding its names to the search of other libraries. All users of libshmem.so in a process,
- * such as the Python package, get the same one, by its soname.
+ * would bind a versioned reference to an unversioned function. This library opens libshmem.so
+ * itself, without adding its names to the search of other libraries. All users of libshmem.so in a
+ * process, such as the Python package, get the same one, by its soname.
  */
 #define _GNU_SOURCE
 #include "own.h"
@@ -34,9 +34,9 @@ static const char names[] =
 #include BELOW_NAMES
     ;
 
-static char why[512]; /* why the library or a function was not found */
+static char why[512]; /* the reason why the library or a function was not found */
 
-/* In the slot of a function that was not found: ends the process. */
+/* The entry of a function that was not found: ends the process. */
 static void missing(void)
 {
     fprintf(stderr, "shmem: load " BELOW_LIBRARY ": %s (install all libraries from one release)\n",
@@ -52,7 +52,8 @@ void *nvshmemi_below(const char *name)
     return library ? dlsym(library, name) : NULL;
 }
 
-/* Fills the slots, before the constructors of the program: those register its kernels. */
+/* Fills the table of addresses. It runs before the constructors of the program, because those
+ * register its kernels. */
 __attribute__((constructor)) static void load(void)
 {
     library = dlopen(BELOW_LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -67,7 +68,8 @@ __attribute__((constructor)) static void load(void)
         if (why[0] == '\0')
             snprintf(why, sizeof why, BELOW_LIBRARY " has no %s", name);
     }
-    /* Read-only from here on, like the linker's tables. If that fails, calls work all the same. */
+    /* Makes the table read-only, like the linker's tables. If that fails, calls work nevertheless.
+     */
     (void)mprotect(nvshmemi_slots, (size_t)((char *)nvshmemi_slots_end - (char *)nvshmemi_slots),
                    PROT_READ);
 }

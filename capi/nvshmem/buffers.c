@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* Checks its arguments only: libshmem needs no registration of a local buffer. */
+/* Only checks its arguments: libshmem needs no registration of a local buffer. */
 int nvshmemi_buffer_register(void *buffer, size_t length)
 {
     return buffer == NULL || length == 0 ? NVSHMEMX_ERROR_INVALID_VALUE : 0;

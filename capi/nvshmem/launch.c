@@ -51,13 +51,15 @@ static struct runtime {
     const char *(*describe)(int error);
 } runtime;
 
-/* The function with a name in a library, or with NULL in the process; NULL if there is none. */
+/* Finds a function by its name in a library, or, if library is NULL, in the process; NULL if there
+ * is none. */
 static void *find(void *library, const char *name)
 {
     return dlsym(library == NULL ? RTLD_DEFAULT : library, name);
 }
 
-/* Fills runtime from a library, or with NULL from the whole process. False: it lacks a function. */
+/* Fills in runtime with functions from a library, or, if library is NULL, from the whole process.
+ * False: it lacks a function. */
 static bool take(void *library)
 {
     struct runtime r = {
@@ -150,8 +152,8 @@ static int most_blocks(const void *func, struct dim block, size_t shared, int *m
     return 0;
 }
 
-/* Launches a kernel cooperatively; a grid of zeros stands for as many blocks as run at the same
- * time. Returns 0, or an error that it has printed. */
+/* Launches a kernel cooperatively; a grid of zeros means as many blocks as run at the same time.
+ * Returns 0, or an error that it has printed. */
 static int launch(struct config c, const void *func, void **args, const char *call)
 {
     struct attribute all[MOST_ATTRIBUTES + 1];

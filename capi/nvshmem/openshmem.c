@@ -39,8 +39,9 @@ static const char *find(struct other *o)
     return NULL;
 }
 
-/* Whether NVSHMEM_BOOTSTRAP=SHMEM asks for a job with the PEs of another OpenSHMEM, and there is no
- * job yet. It reads the environment itself: the core, which reads settings, is not loaded yet. */
+/* Reports whether NVSHMEM_BOOTSTRAP=SHMEM asks for a job with the PEs of another OpenSHMEM, and
+ * there is no job yet. It reads the environment itself: the core, which reads settings, is not
+ * loaded yet. */
 bool nvshmemi_with_shmem(void)
 {
     const char *ours = getenv("SHMEM_BOOTSTRAP"), *theirs = getenv("NVSHMEM_BOOTSTRAP");
@@ -84,6 +85,6 @@ int nvshmemi_init_with_shmem(const char *call)
     o.free_(sent);
     shmemx_init_attr_t attr = SHMEMX_INIT_ATTR_INITIALIZER;
     if (got.status != 0 || shmemx_set_attr_uniqueid_args(me, n, &got.id, &attr) != 0)
-        status = NVSHMEMX_ERROR_INTERNAL; /* PE 0 has printed why */
+        status = NVSHMEMX_ERROR_INTERNAL; /* PE 0 has printed the reason */
     return status != 0 ? status : shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, &attr);
 }

@@ -23,7 +23,7 @@ struct __nv_bfloat16 {
 /* below.c. The function of libshmem.so with a name; NULL if there is none. */
 void *nvshmemi_below(const char *name);
 
-/* libshmem's operation for a signal operation of NVSHMEM. All but SET add: programs built with
+/* libshmem's operation for a signal operation of NVSHMEM. All except SET add: programs built with
  * older releases use other numbers for ADD. */
 static inline int nvshmemi_signal_of(int op)
 {
@@ -68,8 +68,8 @@ void nvshmemi_warn_of_another(const char *call);
 bool nvshmemi_with_shmem(void);
 int nvshmemi_init_with_shmem(const char *call);
 
-/* start.c. The heap of a program of NVSHMEM is in GPU memory. The first allocation settles which
- * GPU each PE uses. */
+/* start.c. The heap of a program of NVSHMEM is in GPU memory. The first allocation fixes which GPU
+ * each PE uses. */
 void nvshmemi_init(const char *call);
 int nvshmemi_init_thread(int requested, int *provided, const char *call);
 void *nvshmemi_malloc(size_t size);

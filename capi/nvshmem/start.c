@@ -6,8 +6,8 @@
 #include <shmem.h>
 #include <shmemx.h>
 
-/* The first allocation settles which GPU each PE uses, because the heap is in its memory: programs
- * of NVSHMEM may call cudaSetDevice after init. */
+/* The first allocation fixes which GPU each PE uses, because the heap is in its memory: programs of
+ * NVSHMEM may call cudaSetDevice after init. */
 void *nvshmemi_malloc(size_t size)
 {
     shmemi_settle_gpu("nvshmem_malloc");
@@ -27,10 +27,10 @@ void *nvshmemi_align(size_t alignment, size_t size)
 }
 
 /*
- * Whether the version of init attributes is that of a later release, whose struct may have another
- * layout: only that is refused. A version has a number in the upper half and the size of the struct
- * in the lower half. Programs often leave it undefined: torch does not initialise its attributes,
- * and those of nvshmem4py are memory of numpy. NVIDIA's library accepts them.
+ * Reports whether the version of init attributes is that of a later release, whose struct may have
+ * another layout: only that is refused. A version has a number in the upper half and the size of
+ * the struct in the lower half. Programs often leave it undefined: torch does not initialise its
+ * attributes, and those of nvshmem4py are memory of numpy. NVIDIA's library accepts them.
  */
 static bool later(int version)
 {

@@ -1,6 +1,6 @@
 package spec
 
-// This file has the collectives on active sets, which the specification keeps beside those on
+// This file has the collectives on active sets, which the specification has in addition to those on
 // teams.
 
 const (
@@ -41,7 +41,7 @@ var activeSets = Chapter{
 			Name: "barrier", Section: "SHMEM_BARRIER", Since: "0.1", Instead: "shmem_quiet and shmem_team_sync",
 			Params: onSet(),
 			Front:  "shmemi_activeset_barrier(" + theSet + "pSync, $call)",
-			// Kernels and streams have teams only, no active sets.
+			// In kernels and on streams there are only teams, and no active sets.
 			Kernel: []Kernel{{
 				Scopes: allScopes, Result: "int", Params: []Param{collTeam},
 				Body: "shmemi_sync<$scope, 1>($job, $call, team)",

@@ -176,7 +176,7 @@ const halfOnly = "Half precision, which the specification does not have."
 const pythonOld = "The value before, of the array's dtype."
 
 // inKernel returns the form in kernels of an atomic operation. kind is the end of its SHMEMI_KIND
-// constant, and fetches is whether it returns the old value.
+// constant, and fetches reports whether it returns the old value.
 func inKernel(types []Type, kind, args string, fetches bool) []Kernel {
 	body := "shmemi_amo<SHMEMI_KIND_" + kind + ", $T>($job, $call, " + args + ", pe)"
 	if !fetches {

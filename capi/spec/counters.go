@@ -1,7 +1,7 @@
 package spec
 
 // This file has the calls that read the counters of the program's own communication. The names of
-// the functions begin with pcntr_, as Sandia OpenSHMEM's do. A program finds a counter by its name,
+// the functions begin with pcntr_, like Sandia OpenSHMEM's. A program finds a counter by its name,
 // so that a release may add counters.
 
 // counterRow completes the row of a call that reads counters.

@@ -18,7 +18,8 @@ var deprecated = Chapter{
 	}, oldWaits...), oldSingles...),
 }
 
-// oldAtomic returns the row of an atomic operation under its earlier name: now is its present name.
+// oldAtomic returns the row of an atomic operation under its earlier name; `now` is its present
+// name.
 func oldAtomic(name, now string) Family {
 	for _, f := range atomics.Families {
 		if f.Name != now {

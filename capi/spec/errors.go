@@ -1,7 +1,7 @@
 package spec
 
-// This file has the calls about errors: why a call failed, and calls for programs that go on after
-// the loss of a PE.
+// This file has the calls about errors: why a call failed, and calls for programs that continue
+// after the loss of a PE.
 
 // extensionConstants are the macros of the header of the extensions.
 var extensionConstants = []ConstantGroup{

@@ -8,8 +8,8 @@ type Example struct {
 	Prints string   // the lines that two PEs print, sorted
 }
 
-// Whole reports whether the example is a whole program. Others are lines between init and finalize,
-// in which me and n are the number of the PE and of all PEs.
+// Whole reports whether the example is a whole program. Other examples are lines between init and
+// finalize, in which me is the number of the PE and n the number of PEs.
 func (e *Example) Whole() bool { return e.Code[0] == '#' }
 
 // Examples has an example for each of the functions that programs call most.

@@ -7,7 +7,7 @@ type Function struct {
 	Type   Type // of the elements; Raw where a family has none
 	Nbi    bool
 	Ctx    bool // it takes a context
-	// Form is the kind of name: 0 for typed or plain names, else Sized or Mem.
+	// Form is the kind of the name: 0 for a typed name or one without a type, else Sized or Mem.
 	Form Variant
 }
 
@@ -27,7 +27,7 @@ func (f *Family) Functions() []Function {
 	return out
 }
 
-// Surface returns the surface whose names the family has.
+// Surface returns the surface (OpenSHMEM's or NVSHMEM's set of names) to which the family belongs.
 func (f *Family) Surface() *Surface {
 	if f.surface == nil {
 		return Shmem
@@ -71,7 +71,7 @@ func (f *Family) forms(nbi bool) []Function {
 	for _, t := range f.Types {
 		out = append(out, Function{f.prefix() + t.Name + "_" + f.Name + suffix, f, t, nbi, false, 0})
 	}
-	// A size is inserted behind the first word: put_signal becomes put8_signal.
+	// A size is inserted after the first word: put_signal becomes put8_signal.
 	stem, rest := f.Name, ""
 	for i := range f.Name {
 		if f.Name[i] == '_' {
@@ -105,7 +105,8 @@ func (f *Function) Params() []Param {
 	return append(out, paramsOf(f.Family.Params, f.Nbi)...)
 }
 
-// paramsOf returns the parameters of a blocking function, or with nbi of a nonblocking one.
+// paramsOf returns the parameters of the blocking function, or, if nbi is true, of the nonblocking
+// one.
 func paramsOf(params []Param, nbi bool) []Param {
 	var out []Param
 	for _, p := range params {

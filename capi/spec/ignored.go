@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// ignored maps the fields that the generator does not use in the row of an extension to what serves
-// instead.
+// ignored maps each field that the generator does not use in the row of an extension to the advice
+// what to use instead.
 var ignored = map[string]string{
 	"Kernel":  "a row of the standard table with X in its Kernel, as in notifications.go",
 	"Stream":  "a row of the standard table with the Stream, as in notifications.go",

@@ -21,19 +21,19 @@ import (
 //	$size    is the size of an element in bytes
 //	$late    is late_ if the type is Late or Half, else nothing
 
-// A Kernel is a row's form in kernels. Params, Result and Doc that it leaves out are the host
-// form's.
+// A Kernel describes the function that kernels call for a row. Params, Result and Doc that it
+// leaves empty are those of the host function.
 type Kernel struct {
-	In       *KernelHeader // none: the chapter's
+	In       *KernelHeader // nil: that of the chapter
 	Types    []Type
 	Variants Variant
-	Scopes   []Scope // none: a thread
+	Scopes   []Scope // empty: a thread
 	X        bool    // the thread's form begins with shmemx_ as well
 	Contexts bool    // a context may come first, and there is shmem_ctx_<name>
 	Result   string
 	Params   []Param
 	Body     string
-	Doc      string // one sentence; none: the first of the row's
+	Doc      string // one sentence; empty: the first sentence of the row's Doc
 }
 
 // A Scope is the group of threads that make a call together.
@@ -54,7 +54,7 @@ func (s Scope) String() string { return scopeWords[s] }
 // A KernelHeader is a generated header with names that kernels call.
 type KernelHeader struct {
 	File string // zz_<File>.h
-	Over string // the hand-written header that it needs
+	Over string // the hand-written header that it includes
 	Doc  string
 }
 
@@ -86,7 +86,8 @@ var (
 	kernelNotify      = &KernelHeader{"notify", "notify.h", "puts with notifications"}
 )
 
-// A KernelFamily is a row's form in kernels, with the fields that the row's Kernel leaves out.
+// A KernelFamily is a Kernel with its row, and with the fields that the Kernel leaves empty filled
+// in.
 type KernelFamily struct {
 	Kernel
 	Name string
@@ -157,9 +158,9 @@ func CallNumber(name string) uint32 {
 	return h
 }
 
-// Late types have headers that a program may leave out, because the two take as long to compile as
-// the rest. Functions that pass such a type by value are templates, so that the compiler needs the
-// type's definition only at a call.
+// Late types have headers that a program may leave out, because these two headers take as long to
+// compile as everything else. Functions that pass such a type by value are templates, so that the
+// compiler needs the type's definition only at a call.
 var (
 	tHalf     = Type{"half", "__half", Late, 16, ""}
 	tBFloat16 = Type{"bfloat16", "__nv_bfloat16", Late, 16, ""}
@@ -179,7 +180,7 @@ var (
 	kernelHalf = []Type{tHalf}
 )
 
-// without returns types but those in gone.
+// without returns the types that are not in gone.
 func without(types []Type, gone ...Type) []Type {
 	var out []Type
 	for _, t := range types {

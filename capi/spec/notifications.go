@@ -1,7 +1,8 @@
 package spec
 
-// This file has puts with a notification: each adds 1 to a counter of its target once its bytes are
-// there. The counters are the library's, so that a network can add to them with the bytes.
+// This file has puts with a notification: each adds 1 to a counter of its target once its bytes
+// have arrived. The counters are in the library's memory, so that a network can add to them with
+// the bytes.
 
 // notifyRow completes the row of a call with notification counters.
 func notifyRow(f Family) Family {

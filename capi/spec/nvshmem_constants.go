@@ -73,7 +73,8 @@ var nvshmemConstants = []ConstantGroup{
 }
 
 // nvshmemConstant reports whether NVSHMEM has a constant of the table as a macro, and sets its
-// value where that differs. Constants that NVSHMEM has in enumerations are among nvshmemConstants.
+// value if NVSHMEM's differs. Constants that NVSHMEM has in enumerations are among
+// nvshmemConstants.
 func nvshmemConstant(c *Constant) bool {
 	switch c.Name {
 	case "NVSHMEM_MAJOR_VERSION", "NVSHMEM_VENDOR_STRING", "NVSHMEM_MAX_NAME_LEN":

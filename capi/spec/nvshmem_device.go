@@ -14,8 +14,8 @@ import (
 var nvshmemPrivate = []string{
 	"nvshmemi_device_register", "nvshmemi_device_unregister",
 	"nvshmemid_init_status", "nvshmemid_hostlib_init_attr", "nvshmemid_hostlib_finalize", "nvshmem_selected_device_transport",
-	// Programs that nvcc compiles have these inline, from the headers; others may look them up by
-	// name.
+	// Programs that nvcc compiles have these inline, from the headers. Other programs may look them
+	// up by name.
 	"nvshmemx_collective_launch", "nvshmemx_collective_launch_attr", "nvshmemx_collective_launch_query_gridsize",
 }
 
@@ -78,10 +78,10 @@ const nvshmemxDeviceTypes = `
 #include "nvshmem_defines.h"
 `
 
-// nvshmemNoKernel are the rows for which NVSHMEM has no function for kernels.
+// nvshmemNoKernel names the rows for which NVSHMEM has no function in kernels.
 var nvshmemNoKernel = []string{"signal_set", "signal_add", "sync"}
 
-// nvshmemKernels reduces a row's forms in kernels to those that NVSHMEM has, and adapts them.
+// nvshmemKernels removes the kernel functions of a row that NVSHMEM does not have, and adapts them.
 func nvshmemKernels(f *Family) {
 	if slices.Contains(nvshmemNoKernel, f.Name) || strings.HasPrefix(f.Name, "eager_") || slices.Contains(notifyNames, f.Name) {
 		f.Kernel = nil
@@ -92,8 +92,8 @@ func nvshmemKernels(f *Family) {
 	for i := range f.Kernel {
 		k := &f.Kernel[i]
 		k.Contexts = false
-		// Every number but NVSHMEM_SIGNAL_SET is an addition, as NVSHMEM 3.4.5 did on a GPU with 0
-		// to 18, -1 and 100, by a thread, a warp, a block and a stream.
+		// Every number except NVSHMEM_SIGNAL_SET means an addition. NVSHMEM 3.4.5 did that on a GPU
+		// with 0 to 18, -1 and 100, by a thread, a warp, a block and a stream.
 		k.Body = strings.ReplaceAll(k.Body, "sig_op", "nvshmemi_signal_of(sig_op)")
 		if k.Params == nil {
 			k.Params = f.Params

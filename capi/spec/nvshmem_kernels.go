@@ -23,9 +23,9 @@ func kernelRow(name string, k Kernel) Family {
 	return f
 }
 
-// queueRows returns the rows of functions on a queue. A queue's handle stands for one of the PE's
-// rings, which orders and completes its own operations; NVSHMEMX_QP_DEFAULT and similar constants
-// stand for all rings.
+// queueRows returns the rows of functions on a queue. A handle of a queue pair means one of the
+// PE's rings (queues from kernels to the proxy), which orders and completes its own operations.
+// NVSHMEMX_QP_DEFAULT and similar constants mean all rings.
 func queueRows() []Family {
 	with := func(params ...Param) []Param { return append(params, paramQueue) }
 	dest, source := Param{Name: "dest", C: "T *", Role: Written}, Param{Name: "source", C: "const T *", Role: Source}
@@ -62,12 +62,12 @@ func queueRows() []Family {
 	}
 }
 
-// scattered adds the forms in kernels to the rows of reduceScatters.
+// scattered adds the kernel functions to the rows of reduceScatters.
 func scattered(rows []Family) []Family {
 	for i := range rows {
 		f := &rows[i]
 		if f.Types[0].Kind == Late {
-			continue // half and bfloat16 are added to the row of the other types
+			continue // half and bfloat16 are already in the row of the other types
 		}
 		op := f.Name[:len(f.Name)-len("_reducescatter")]
 		types := f.Types

@@ -151,7 +151,7 @@ func nvshmemxScatters() []Family {
 	var out []Family
 	for _, c := range reduceScatters() {
 		if !strings.Contains(c.Front, "$reducer") {
-			continue // the row of the halves, which this row has among its types
+			continue // a row of half and bfloat16, which the other row has among its types
 		}
 		op, _, _ := strings.Cut(c.Name, "_")
 		if c.Types[0] == tFloat {

@@ -7,7 +7,8 @@ import (
 )
 
 // nvshmemAbsent are the rows of the standard that NVSHMEM's host interface lacks or has with
-// another meaning; the latter are among nvshmemRows. A row may still have a form on streams.
+// another meaning. Those with another meaning are among nvshmemRows. An absent row may still have a
+// function on streams.
 var nvshmemAbsent = strings.Fields(`
 	pe_accessible query_initialized pcontrol realloc malloc_with_hints addr_accessible team_ptr
 	ctx_create team_create_ctx ctx_destroy ctx_get_team ctx_session_start ctx_session_stop
@@ -18,8 +19,8 @@ var nvshmemAbsent = strings.Fields(`
 	pe_quiet set_lock clear_lock test_lock
 	info_get_version team_get_config team_split_strided team_split_2d`)
 
-// nvshmemRow reduces a row to the types, variants and forms that NVSHMEM has. It returns false if
-// NVSHMEM has none of the row's functions.
+// nvshmemRow removes the types, variants and functions from a row that NVSHMEM does not have. It
+// returns false if NVSHMEM has none of the row's functions.
 func nvshmemRow(f *Family) bool {
 	if f.Instead != "" || slices.Contains(nvshmemAbsent, f.Name) || f.X && !f.Nvshmem {
 		f.Front = ""

@@ -2,14 +2,14 @@ package spec
 
 import "strings"
 
-// A Tile is a function of NVSHMEM that kernels call with tensors: a template for each of
-// tileScopes.
+// A Tile is a function of NVSHMEM that kernels call with tensors: a template for each scope of
+// threads in tileScopes.
 type Tile struct {
 	Name    string // without namespace and scope
 	Tensors bool   // the template has types of two tensors and a boundary, besides its algorithm
 	Algo    string // the type of the algorithm
 	Params  string // of the function, as C++ has them
-	Body    string // $scope and $call as in a Kernel's
+	Body    string // C++ text; $scope and $call mean the same as in Kernel.Body
 	Doc     string
 }
 
@@ -63,8 +63,8 @@ const (
 	tileByTheRoot = "int root, uint64_t flag"
 )
 
-// nvshmemTiles returns the tile functions of NVSHMEM 3.8, where tile_<op>_reduce gives the result
-// to all PEs. tile_<op>_allreduce is NVSHMEM 3.4's name for that; its tile_<op>_reduce is now
+// nvshmemTiles returns the tile functions of NVSHMEM 3.8, where all PEs get the result of
+// tile_<op>_reduce. tile_<op>_allreduce is NVSHMEM 3.4's name for that; its tile_<op>_reduce is now
 // tile_<op>_rooted_reduce.
 func nvshmemTiles() []Tile {
 	out := []Tile{

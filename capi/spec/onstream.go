@@ -11,9 +11,9 @@ import (
 // In the Front of such a form, beside the words that the package comment lists, $element is the
 // number of the element type.
 
-// A Stream is a row's form on a CUDA stream, which is its last argument. Params, Result and Returns
-// that it leaves out are the host form's; Errors and Order default to the texts for all calls on
-// streams.
+// A Stream describes the function for a row that is enqueued on a CUDA stream, its last argument.
+// Params, Result and Returns that it leaves empty are those of the host function; Errors and Order
+// default to the texts for all calls on streams.
 type Stream struct {
 	Types    []Type
 	Variants Variant
@@ -38,7 +38,7 @@ const (
 
 var stream = Param{Name: "stream", C: "struct CUstream_st *", Doc: "a cudaStream_t or CUstream of this PE's GPU"}
 
-// OnStream returns the form of a row on a stream as a row of its own; nil if there is no such form.
+// OnStream returns the function of a row on a stream as a row of its own; nil if the row has none.
 func (f *Family) OnStream() *Family {
 	s := f.Stream
 	if s == nil {

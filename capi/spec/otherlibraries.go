@@ -1,8 +1,8 @@
 package spec
 
 // Functions that another library has and libshmem lacks. The shim of capi/preload defines them, so
-// that modes see calls by programs of that library. Their Front only marks them as functions of the
-// host.
+// that modes see calls by programs of that library. Their Front is not used; it only marks them as
+// functions of the host.
 var (
 	// OtherLibraries are those of Open MPI's OSHMEM beyond the standard.
 	OtherLibraries = otherLibraries()

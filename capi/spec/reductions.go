@@ -30,8 +30,8 @@ var reductions = Chapter{
 	}, toAll()...),
 }
 
-// scan returns the row of a scan: what is the PEs whose elements are added, and inclusive the
-// argument of shmemi_scan.
+// scan returns the row of a scan: what describes the PEs whose elements are added, and inclusive is
+// the argument of shmemi_scan.
 func scan(name, what, inclusive string) Family {
 	return Family{
 		Name: name, Section: "SHMEM_SCAN", Since: "0.1",
@@ -57,8 +57,8 @@ var (
 	byBits  = reduced{BitwiseTypes, BitwiseTypes, BitwiseTypes}
 )
 
-// reduction returns the row of a reduction. expr is the C expression that combines a and b, what
-// the operation in words, and note a remark for its description.
+// reduction returns the row of a reduction. expr is the C expression that combines a and b, what is
+// the operation in words, and note is a remark for its description.
 func reduction(name string, types reduced, expr, what, note string) Family {
 	return Family{
 		Name: name + "_reduce", Section: "SHMEM_REDUCTIONS", Since: "0.1",

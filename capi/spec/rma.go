@@ -126,7 +126,8 @@ var rma = Chapter{
 				Doc:     "Read one element of source at another PE.",
 				Returns: "The element, of the dtype of `source`.",
 				Longer:  "get",
-				// ctypes converts a float to a double, which changes some NaNs.
+				// ctypes converts a float to a double, which changes some NaNs, so floats do not
+				// use the fast path.
 				Slow: []Type{tFloat},
 			},
 			Errors: remoteErrors,

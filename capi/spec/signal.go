@@ -72,7 +72,7 @@ var signal = Chapter{
 			Errors: remoteErrors,
 			Order:  atomicOrder,
 		},
-		{ // in kernels under both names, and on streams
+		{ // also in kernels, under both names, and on streams
 			Name: "signal_op", Since: "0.1",
 			Params: []Param{sigAddr, sigValue, sigOp, paramPE},
 			Doc:    "Sets a signal of another PE or adds to it.",

@@ -92,7 +92,7 @@ var standard = []Chapter{
 	notifyOfKernels,
 }
 
-// beyond has the extensions of OpenSHMEM, in the order of shmemx.h. In that header, the forms of
+// beyond has the extensions of OpenSHMEM, in the order of shmemx.h. In that header the functions of
 // all rows on streams follow them.
 var beyond = []Chapter{
 	{Families: startCalls},
@@ -112,37 +112,37 @@ type Chapter struct {
 	File     string        // zz_<File>.c
 	Title    string        // as in the specification
 	Over     []string      // headers of capi/front that declare the functions Front calls; none: front.h
-	Range    string        // the Range of families that name none
-	Kernel   *KernelHeader // the header with its families' forms in kernels
+	Range    string        // the Range of families that have none
+	Kernel   *KernelHeader // the header with the kernel functions of its families
 	Families []Family
 }
 
 // A Family is one row: an operation with all its element types and variants.
 type Family struct {
 	Name     string // the operation's part of the name: put in shmem_int_put
-	Symbol   string // the whole name, where it is not made of Name
+	Symbol   string // the whole name, if it is not formed from Name
 	Section  string // heading in the specification
 	Since    string // release of libshmem that first had it
-	Types    []Type // none: the family is a single function without an element type
+	Types    []Type // empty: the family is a single function without an element type
 	Variants Variant
 	Contexts bool   // each name also exists as shmem_ctx_<name>
-	Widths   []int  // of the Sized variant, in bits; none: all of Sizes
+	Widths   []int  // of the Sized variant, in bits; empty: all of Sizes
 	Result   string // C type of the result; T is the element type
 	Params   []Param
-	Front    string // none: the host has no such function
-	FrontNbi string // the nonblocking form, where it differs by more than $nbi
+	Front    string // empty: the host has no such function
+	FrontNbi string // Front of the nonblocking function, if it differs by more than $nbi
 	Reduce   string // the operation of a reduction: a C expression over a and b
-	// Kernel and Stream are the forms in kernels and on streams. Without a Front they are the only
-	// forms.
+	// Kernel and Stream describe the functions in kernels and on streams. If Front is empty, the
+	// host has no other function.
 	Kernel  []Kernel
 	Stream  *Stream
-	Python  *Python // none: Python has no such function, or one written by hand
+	Python  *Python // nil: Python has no such function, or it is written by hand
 	Doc     string  // one paragraph
-	DocNbi  string  // what differs in the nonblocking form
+	DocNbi  string  // what differs in the nonblocking function
 	Returns string  // what the result means
 	Errors  string
 	Order   string
-	Check   Check // how the generated test exercises it
+	Check   Check // what the generated test checks
 	// Instead names the replacement: the specification deprecates the family. Plain families have
 	// no generic name of their own for C11; the generic name of another family takes their types.
 	Instead string
@@ -150,7 +150,7 @@ type Family struct {
 	// Generic: the names of C11 and C++ take an optional context first, although the family has no
 	// types.
 	Generic bool
-	// Like names the family of which this one is the deprecated name.
+	// Like names the family for which this family is the deprecated name.
 	Like string
 	// Range is the group of SHMEM_NVTX in which a profiler shows the calls. Puts, gets, atomics,
 	// fences and quiets are inline in front.h and have no Range: only their slow halves check for a
@@ -167,7 +167,7 @@ type Family struct {
 	surface *Surface
 }
 
-// Variant is a set of forms that a family has beside the typed one.
+// Variant is a set of further functions that a family has in addition to the typed ones.
 type Variant uint
 
 // The variants. A family without types has only these.
@@ -198,10 +198,10 @@ type Param struct {
 	Name   string
 	C      string // C type; T is the element type, void in Sized and Mem forms
 	Role   Role
-	Unit   string // of a number
+	Unit   string // the unit of a number
 	Doc    string
 	Nbi    bool   // only the nonblocking form has it
-	Python string // its name in Python; none: Name
+	Python string // its name in Python; empty: Name
 }
 
 // Role says which PE's memory a parameter points to and which way data flows.

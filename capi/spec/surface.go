@@ -7,13 +7,14 @@ import (
 	"sync"
 )
 
-// A Surface is a set of names for the rows: what a program includes, links with and calls.
+// A Surface is a set of names for the functions of the table, OpenSHMEM's or NVSHMEM's, with the
+// headers that programs include and the library with which they link.
 type Surface struct {
 	// Name is the prefix of all names: shmem in shmem_put and shmemx_put_on_stream, and, in
 	// capitals, in SHMEM_CMP_EQ.
 	Name string
-	// Over is the surface whose functions these call, with the same arguments. nil: they are the
-	// library's own, by each row's Front.
+	// Over is the surface whose functions this surface's functions call, with the same arguments.
+	// nil: each function is the Front of its row.
 	Over *Surface
 
 	Library string // the file that has the functions, as the linker looks for it
@@ -33,7 +34,7 @@ type Surface struct {
 	// OwnConstants and OwnExtensionConstants are constants that only this surface has.
 	OwnConstants, OwnExtensionConstants []ConstantGroup
 
-	// HostOnly: no functions of Python and no generated tests.
+	// HostOnly: the surface has no functions of Python and no generated tests.
 	HostOnly bool
 	// Device and DeviceBeyond are the headers with the names that kernels call: those of the
 	// standard, and the extensions. None: device/<Name> has them, a header for each chapter.
@@ -46,7 +47,7 @@ type Surface struct {
 
 	// Row changes a row for which this surface has another meaning, other types or other parameters
 	// than the table. It returns false to leave the row out. Constant does the same with constants.
-	// nil: the surface has the rows, or constants, of the table.
+	// If they are nil, the surface has all rows, or constants, of the table unchanged.
 	Row      func(*Family) bool
 	Constant func(*Constant) bool
 
@@ -84,17 +85,17 @@ var Shmem = &Surface{
 // Surfaces are all surfaces of the library.
 var Surfaces = []*Surface{Shmem, Nvshmem}
 
-// Prefix returns what the names of the standard's functions begin with: shmem_.
+// Prefix returns the prefix of the names of the standard's functions: shmem_.
 func (s *Surface) Prefix() string { return s.Name + "_" }
 
-// Extension returns what the names of extensions begin with: shmemx_.
+// Extension returns the prefix of the names of extensions: shmemx_.
 func (s *Surface) Extension() string { return s.Name + "x_" }
 
 // PrivatePrefix returns the prefix of functions and macros that the public headers define for
 // themselves and that programs do not call: shmemi_.
 func (s *Surface) PrivatePrefix() string { return s.Name + "i_" }
 
-// Capitals returns Name as constants and macros have it: SHMEM.
+// Capitals returns Name in capitals, as the prefix of constants and macros has it: SHMEM.
 func (s *Surface) Capitals() string { return strings.ToUpper(s.Name) }
 
 // Chapters returns the rows of the standard and the surface's own chapters, with the surface's
@@ -110,8 +111,8 @@ func (s *Surface) Extensions() []Family {
 	return s.extensions
 }
 
-// expand makes the rows of Chapters and Extensions, once, because the generator reads them some
-// hundred times.
+// expand computes the rows of Chapters and Extensions. It does so once, because the generator reads
+// them some hundred times.
 func (s *Surface) expand() {
 	s.once.Do(func() {
 		s.chapters = append(s.spelled(standard, false), s.own(s.Own, false)...)
@@ -151,8 +152,8 @@ func (s *Surface) Kernels() []KernelChapter {
 	return out
 }
 
-// spelled copies chapters of the table, with the surface's names in their rows. x is whether the
-// rows are extensions.
+// spelled copies chapters of the table, with the surface's names in their rows. x: the rows are
+// extensions.
 func (s *Surface) spelled(chapters []Chapter, x bool) []Chapter {
 	var out []Chapter
 	for _, c := range chapters {
@@ -174,8 +175,8 @@ func (s *Surface) spelled(chapters []Chapter, x bool) []Chapter {
 	return out
 }
 
-// own copies chapters that only this surface has, and sets the surface in their rows. x is whether
-// the rows are extensions.
+// own copies chapters that only this surface has, and sets the surface in their rows. x: the rows
+// are extensions.
 func (s *Surface) own(chapters []Chapter, x bool) []Chapter {
 	var out []Chapter
 	for _, c := range chapters {
@@ -188,12 +189,12 @@ func (s *Surface) own(chapters []Chapter, x bool) []Chapter {
 	return out
 }
 
-// forward is the Front of a row of a surface over another one: it calls that one's function with
+// forward is the Front of the rows of a surface whose functions call those of another surface, with
 // the same arguments.
 const forward = "$base($args)"
 
-// spell replaces the names in a row by the surface's, and has the row call the function of the
-// surface that this one is over.
+// spell replaces the names in a row by those of the surface s. If s has a surface Over, the row's
+// function then calls the function of that one.
 func (s *Surface) spell(f *Family) {
 	for _, text := range []*string{&f.Symbol, &f.Result, &f.Doc, &f.DocNbi, &f.Returns, &f.Errors, &f.Order, &f.Instead} {
 		*text = s.Spell(*text)
@@ -274,7 +275,8 @@ func (s *Surface) ExtensionConstants() []ConstantGroup {
 	return append(s.constants(extensionConstants), s.OwnExtensionConstants...)
 }
 
-// constants copies groups of constants, with the surface's names, but those that Constant refuses.
+// constants copies groups of constants, with the surface's names, except those for which Constant
+// returns false.
 func (s *Surface) constants(groups []ConstantGroup) []ConstantGroup {
 	var out []ConstantGroup
 	for _, g := range groups {
@@ -352,8 +354,8 @@ func (s *Surface) Exported() []string {
 	return slices.Concat(s.Names(), s.ProfilingNames(), s.ExtensionNames(), s.Private)
 }
 
-// Below returns the name of the function that a function of a surface over another one calls:
-// shmem_put for nvshmem_put.
+// Below returns the name of the function that a function calls whose surface is built on another
+// one: shmem_put for nvshmem_put.
 func (f *Function) Below() string {
 	s := f.Family.Surface()
 	return s.Over.Name + strings.TrimPrefix(f.Name, s.Name)

@@ -58,7 +58,7 @@ var (
 )
 
 // SameAs returns the basic C type that a type of <stdint.h> or <stddef.h> is another name for, and
-// other types as they are.
+// other types unchanged.
 func SameAs(c string) string {
 	if other, ok := aliases[c]; ok {
 		return other

@@ -7,7 +7,7 @@ type quorum struct {
 	result      string // C type
 	waitDoc     string // Doc of the call that waits
 	testDoc     string // Doc of the call that tests
-	waitReturns string // Returns of the call that waits; none: it has no result
+	waitReturns string // Returns of the call that waits; empty: it has no result
 	testReturns string // Returns of the call that tests
 
 	kernels string // the condition, in the Doc for kernels
@@ -72,8 +72,8 @@ func waitSets() []Family {
 	return out
 }
 
-// waitSet returns one of these rows: waits is whether the call waits or tests, and each whether
-// each variable has its own value.
+// waitSet returns one of these rows: waits: the call waits, else it tests. each: each variable has
+// its own value.
 func waitSet(q quorum, waits, each bool) Family {
 	f := Family{
 		Name: "test_" + q.name, Section: "SHMEM_TEST_", Since: "0.1", Range: RangeTest,
@@ -135,7 +135,7 @@ func (q quorum) kernel(verb string, each bool) Kernel {
 	return k
 }
 
-// allOnStream returns the form on a stream of wait_until_all, or with each of
+// allOnStream returns the form on a stream of wait_until_all, or, if each is true, of
 // wait_until_all_vector.
 func allOnStream(each bool) *Stream {
 	s := &Stream{
