@@ -1,9 +1,9 @@
 // Package facts reads what a figure depends on from a machine: its processors and their governor,
 // its load, its NICs with their speeds, and limits on their rates.
 //
-// Files are read below a root, so that a test or a copy of another machine can take the place of
-// this one; limits on rates come from the kernel, by netlink. It judges nothing
-// (cmd/internal/figure), and calls no library and no driver.
+// Files are read below a root, so that a test or a copy of another machine can replace this one;
+// limits on rates are read from the kernel, by netlink. It does not evaluate the facts
+// (cmd/internal/figure does), and calls no library and no driver.
 package facts
 
 import (
@@ -55,7 +55,7 @@ func Read(root string) Host {
 		h.MemoryGiB = float64(kib>>10) / 1024
 	}
 	if load, _, ok := strings.Cut(text(root, "proc/loadavg"), " "); ok {
-		h.Load, _ = strconv.ParseFloat(load, 64) // 0 where the file says nothing
+		h.Load, _ = strconv.ParseFloat(load, 64) // 0 if the file has no number
 	}
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
@@ -74,7 +74,7 @@ func text(root string, parts ...string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// number reads a number of 0 or more; anything else is 0.
+// number reads a number of 0 or more; for any other text it returns 0.
 func number(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {
@@ -83,7 +83,7 @@ func number(s string) int {
 	return n
 }
 
-// after is the value of the first line KEY: VALUE.
+// after returns the value of the first line KEY: VALUE.
 func after(all, key string) string {
 	for line := range strings.Lines(all) {
 		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == key {
@@ -93,8 +93,8 @@ func after(all, key string) string {
 	return ""
 }
 
-// processors reads governors and frequencies. Of all processors it keeps the governor that saves
-// most and the lowest frequency.
+// processors reads governors and frequencies. Of all processors it stores the governor that saves
+// most power and the lowest frequency.
 func (h *Host) processors(root string) {
 	dirs, _ := filepath.Glob(filepath.Join("/", root, "sys/devices/system/cpu/cpu[0-9]*")) // the pattern is valid
 	h.Online = len(dirs)

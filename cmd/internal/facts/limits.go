@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file requests from the kernel, by netlink, what holds back the packets of each interface of
-// this process's network namespace. A package for it would make the command larger by a seventh.
+// This file requests from the kernel, by netlink, what limits the rate of each interface of this
+// process's network namespace. A package for netlink would make the command larger by a seventh.
 
 // Attributes of traffic control (linux/pkt_sched.h), which golang.org/x/sys/unix does not have, and
 // offsets of a rate in their structs.
@@ -25,9 +25,9 @@ const (
 	tbfParms, tbfRate64     = 1, 4
 	netemRate, netemRate64  = 6, 8
 	htbParms, htbCeil64     = 1, 7
-	rateOfSpec              = 8      // where the rate is in struct tc_ratespec
-	ceilOfHTB               = 12 + 8 // where it is in ceil, the second tc_ratespec of struct tc_htb_opt
-	sizeOfNetem             = 24     // bytes of a struct before the attributes of netem
+	rateOfSpec              = 8      // offset of the rate in struct tc_ratespec
+	ceilOfHTB               = 12 + 8 // offset of the rate in ceil, the second tc_ratespec of struct tc_htb_opt
+	sizeOfNetem             = 24     // bytes of the struct before the attributes of netem
 	ifnameAttr, stateAttr   = 3, 16  // attributes of an interface
 	stateUp                 = 6
 	bitsOfByte, bitsOfMega  = 8, 1e6
@@ -60,7 +60,7 @@ func dump(kind uint16, body []byte) (out []syscall.NetlinkMessage) {
 		return nil
 	}
 	defer unix.Close(fd)
-	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: netlinkSeconds}) // the kernel replies at once
+	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: netlinkSeconds}) // the kernel replies immediately
 	head := unix.NlMsghdr{Len: uint32(unix.SizeofNlMsghdr + len(body)), Type: kind, Flags: requestDump, Seq: sequence}
 	request := append(slices.Clone(unsafe.Slice((*byte)(unsafe.Pointer(&head)), unix.SizeofNlMsghdr)), body...)
 	if err := unix.Sendto(fd, request, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
@@ -86,7 +86,7 @@ func dump(kind uint16, body []byte) (out []syscall.NetlinkMessage) {
 }
 
 // limits adds to each NIC the limit on its rate, and adds NICs of this network namespace that the
-// files do not show.
+// files do not list.
 func (h *Host) limits() {
 	for _, m := range dump(unix.RTM_GETLINK, make([]byte, unix.SizeofIfInfomsg)) {
 		if len(m.Data) < unix.SizeofIfInfomsg {
@@ -126,8 +126,8 @@ func limitOf(index []byte) (mbps int, by string) {
 	return mbps, by
 }
 
-// rate returns the rate that the options of a queue or class set, in bytes a second; 0: none. Rates
-// that do not fit into 32 bits have an attribute of 64.
+// rate returns the rate that the options of a queue or class set, in bytes a second; 0 if they set
+// none. Rates that do not fit into 32 bits are in an attribute of 64 bits.
 func rate(kind string, options []byte) uint64 {
 	parms, long, at := uint16(0), uint16(0), 0
 	switch kind {

@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// Programs that are measured between the same hosts, by the names of their systems: the commands of
-// the two PEs. The client gets the address of the server as its last argument.
+// programs are other programs that are measured between the same hosts for comparison, by their
+// names in the results (systems): the commands of the two PEs. The client gets the address of the
+// server as its last argument.
 var programs = []struct{ name, server, client string }{
 	{"fi_pingpong", "fi_pingpong -p '%s' -e rdm -I 2000 -S 8", "fi_pingpong -p '%s' -e rdm -I 2000 -S 8"},
 	{"iperf3", "iperf3 -s -1 -p 47633", "iperf3 -J -t 1 -p 47633 -c"},
 }
 
 // Beside returns the words NAME:SERVER:CLIENT of the named programs for the program that measures.
-// provider is fi_pingpong's.
+// provider is the libfabric provider of fi_pingpong.
 func Beside(names []string, provider string) (words []string) {
 	for _, p := range programs {
 		if slices.Contains(names, p.name) {
@@ -28,7 +29,8 @@ func Beside(names []string, provider string) (words []string) {
 	return words
 }
 
-// beside makes figures of what a program printed that was measured beside libshmem.
+// beside returns figures from the output of another program that was measured for comparison with
+// libshmem.
 func beside(name string, lines []string, status string) ([]*Figure, error) {
 	text := strings.Join(lines, "\n")
 	if status != "0" {

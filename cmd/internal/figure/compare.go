@@ -8,9 +8,10 @@ import (
 	"text/tabwriter"
 )
 
-// fewestRuns is the number of runs from which on a comparison has the median of each run as its
-// values. Batches of one run share the placement of its processes, and differ less from each other
-// than from those of another run.
+// fewestRuns is the smallest number of runs with which a comparison uses the median of each run as
+// a value. With fewer runs it uses the batches (groups of timed iterations) of all runs. Batches of
+// one run share the placement of its processes, and differ less from each other than from those of
+// another run.
 const fewestRuns = 6
 
 // A Verdict says whether a figure of B is the same as that of A, worse or better.
@@ -75,7 +76,7 @@ func group(s *Set) map[Key][]*Figure {
 	return out
 }
 
-// keys are those of a set, each once, in the order in which they were measured.
+// keys returns the keys of a set, each once, in the order in which they were measured.
 func keys(s *Set) (out []Key) {
 	for _, f := range s.Figures {
 		if k := f.Key(); !slices.Contains(out, k) {
@@ -85,8 +86,8 @@ func keys(s *Set) (out []Key) {
 	return out
 }
 
-// sample computes the median of figures with one key: of the median of each run where there are
-// enough runs, else of the batches of all.
+// sample computes the median of figures with one key: of the medians of the runs if there are
+// enough runs, else of the batches of all runs.
 func sample(figures []*Figure) Sample {
 	var values []float64
 	for _, f := range figures {
@@ -101,7 +102,7 @@ func sample(figures []*Figure) Sample {
 	return out
 }
 
-// PrintComparison writes a table and a last line in words. It returns how many figures are worse.
+// PrintComparison writes a table and a final sentence. It returns how many figures are worse.
 func PrintComparison(w io.Writer, a, b *Set, all []Comparison, onlyA, onlyB int, tolerance float64) (worse int) {
 	fmt.Fprintf(w, "# A: %s, B: %s; medians, and in brackets the interval of each\n", a.Name, b.Name)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -120,7 +121,7 @@ func PrintComparison(w io.Writer, a, b *Set, all []Comparison, onlyA, onlyB int,
 			c.Key.Over(), c.Unit, Number(c.A.Median), Number(c.A.Low), Number(c.A.High), Number(c.B.Median), Number(c.B.Low), Number(c.B.High),
 			100*c.Change, said)
 	}
-	_ = t.Flush() // an error of w shows at its end
+	_ = t.Flush() // an error of w is found when w is closed
 	fmt.Fprintf(w, "# intervals have at least %.1f %% confidence", 100*least)
 	if fewest < fewestRuns {
 		fmt.Fprintf(w, ", of the batches of %d run(s): runs differ more than that, so start each side %d times or more, in turns", fewest, fewestRuns)

@@ -1,5 +1,5 @@
 // Package figure has the figures of shmem-perf: how PEs write them, the file of JSON lines that
-// keeps them, their statistics, and how they compare with other figures or with a table of
+// stores them, their statistics, and how they compare with other figures or with a table of
 // expectations.
 //
 // It starts no PEs and reads no facts of the machine (cmd/shmem-perf, cmd/internal/facts). One
@@ -60,7 +60,7 @@ type Singles struct {
 	Max   float64 `json:"max"`
 }
 
-// A Wrong is a figure whose data were not what the operation should have left.
+// A Wrong is a figure whose operation left wrong data in memory.
 type Wrong struct {
 	Kind    string `json:"kind"` // "wrong"
 	Run     string `json:"run"`
@@ -79,7 +79,7 @@ type Key struct {
 	NICs                         int
 }
 
-// Ours is the system of figures that are not of another program or library.
+// Ours is the system of figures of this library, and not of another program or library.
 const Ours = "libshmem"
 
 // Key returns the key of a figure.
@@ -87,7 +87,8 @@ func (f *Figure) Key() Key {
 	return Key{f.System, f.Test, f.Measure, f.Scope, f.Size, f.PEs, f.Path, f.NICs}
 }
 
-// Name is the test and the measure, with the system and the scope where they are not the usual ones.
+// Name returns the test and the measure, and the system and the scope if they are not the default
+// ones.
 func (k Key) Name() string {
 	name := k.Test + " " + k.Measure
 	if k.System != Ours {
@@ -103,7 +104,7 @@ func (k Key) String() string {
 	return fmt.Sprintf("%s of %s, %d PEs, %s", k.Name(), Bytes(k.Size), k.PEs, k.Over())
 }
 
-// Over is the path, with the number of NICs where there are several.
+// Over returns the path, with the number of NICs if there are several.
 func (k Key) Over() string {
 	if k.NICs > 1 {
 		return fmt.Sprintf("%s of %d NICs", k.Path, k.NICs)
@@ -114,7 +115,7 @@ func (k Key) Over() string {
 // Less reports whether a smaller value of the figure is better.
 func (f *Figure) Less() bool { return f.Unit == "us" }
 
-// Bytes writes a size as the command line takes it.
+// Bytes returns a size in the form of the command line.
 func Bytes(n int64) string {
 	for _, u := range []struct {
 		name string
@@ -127,7 +128,8 @@ func Bytes(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// Number writes a value with three significant digits, and all digits of one above 1000.
+// Number returns a value with three significant digits, or, above 1000, with all digits before the
+// point.
 func Number(v float64) string {
 	switch {
 	case v >= 100:

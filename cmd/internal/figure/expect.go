@@ -9,18 +9,18 @@ import (
 	"libshmem/cmd/internal/facts"
 )
 
-// A Finding is a row of the table beside the figure that was measured.
+// A Finding is a row of the table with the figure that was measured.
 type Finding struct {
 	Row    Row
 	Figure *Figure
 	Good   bool
-	Better bool // it is not as expected, but better
+	Better bool // the figure is better than expected
 	Text   string
-	Causes []string // that may be why it is not as expected
+	Causes []string // possible reasons why the figure is not as expected
 }
 
-// Expect compares figures with a table. Rows whose figure was not measured are left out; of several
-// runs the median of their medians counts.
+// Expect compares figures with a table. Rows whose figure was not measured are left out. With
+// several runs it uses the median of their medians.
 func Expect(s *Set, t *Table) (all []Finding, missing int) {
 	for _, row := range t.Rows {
 		var of []*Figure
@@ -38,7 +38,7 @@ func Expect(s *Set, t *Table) (all []Finding, missing int) {
 	return all, missing
 }
 
-// find compares a row with the figures of it, one for each run.
+// find compares a row with its figures, one for each run.
 func (t *Table) find(row Row, of []*Figure, s *Set) Finding {
 	f := of[0]
 	var medians []float64
@@ -68,8 +68,8 @@ func (t *Table) find(row Row, of []*Figure, s *Set) Finding {
 	return out
 }
 
-// causes are the facts of the hosts that make a figure worse: those of the network where it carries
-// the bytes, and those of the processors.
+// causes returns the facts of the hosts that make a figure worse: those of the network, if it
+// carries the bytes, and those of the processors.
 func (t *Table) causes(f *Figure, s *Set) (out []string) {
 	add := func(format string, args ...any) {
 		if text := fmt.Sprintf(format, args...); !slices.Contains(out, text) {
@@ -82,7 +82,7 @@ func (t *Table) causes(f *Figure, s *Set) (out []string) {
 		}
 		for i, h := range run.Hosts {
 			if i > 0 && run.Path == "node" {
-				break // the PEs have one host
+				break // all PEs are on one host
 			}
 			if f.Path == "network" {
 				t.network(run, &h, add)
@@ -93,7 +93,7 @@ func (t *Table) causes(f *Figure, s *Set) (out []string) {
 	return out
 }
 
-// network adds the causes that lie in the NICs which carried the bytes.
+// network adds facts of the NICs that carried the bytes.
 func (t *Table) network(run *Run, h *facts.Host, add func(string, ...any)) {
 	for _, name := range run.NICs {
 		if t.NIC != "" && name != t.NIC && !strings.HasPrefix(name, t.NIC+"-") {
@@ -118,7 +118,7 @@ func (t *Table) network(run *Run, h *facts.Host, add func(string, ...any)) {
 	}
 }
 
-// processors adds the causes that lie in the processors of a host.
+// processors adds facts of the processors of a host.
 func processors(run *Run, h *facts.Host, add func(string, ...any)) {
 	switch h.Governor {
 	case "powersave", "conservative", "ondemand", "userspace":
@@ -134,7 +134,8 @@ func processors(run *Run, h *facts.Host, add func(string, ...any)) {
 	if run.Path == "network" {
 		here = 1 // at least: a run does not say which PEs share a host
 	}
-	// The processors of the machine count: a PE that is bound may use only its share of them.
+	// The number of processors of the machine is compared, because a PE that is bound uses only a
+	// part of them.
 	if h.Online > 0 && here > h.Online {
 		add("too few processors: %d PEs share %d on the host of PE %d (start fewer)", here, h.Online, h.PE)
 	}
@@ -143,8 +144,8 @@ func processors(run *Run, h *facts.Host, add func(string, ...any)) {
 	}
 }
 
-// PrintExpectation writes a line for each row and a last line in words. It returns how many figures
-// are not as expected.
+// PrintExpectation writes a line for each row and a final sentence. It returns how many figures are
+// not as expected.
 func PrintExpectation(w io.Writer, t *Table, all []Finding, missing int) (bad int) {
 	var not []string
 	for _, f := range all {
@@ -154,7 +155,7 @@ func PrintExpectation(w io.Writer, t *Table, all []Finding, missing int) (bad in
 		}
 		fmt.Fprintln(w, verdict, f.Text)
 	}
-	// Figures with the same causes are named together.
+	// Figures with the same causes are listed together.
 	named := map[string]bool{}
 	for _, f := range all {
 		why := strings.Join(f.Causes, "; ")

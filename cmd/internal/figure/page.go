@@ -31,7 +31,7 @@ type curve struct {
 }
 
 type point struct {
-	X, Y, Low, High float64 // in the drawing
+	X, Y, Low, High float64 // pixels in the drawing
 	Text            string
 }
 
@@ -46,7 +46,7 @@ const (
 	left, right   = 64, 16
 	top, bottom   = 12, 36
 	colors        = 8
-	spare         = 0.06 // of the range, left free above and below the curves
+	spare         = 0.06 // part of the range that is left free above and below the curves
 	leastRange    = 1.05
 )
 
@@ -148,7 +148,8 @@ func (c chart) write(b *bytes.Buffer) {
 	b.WriteString("</ul>\n</section>\n")
 }
 
-// machines are those of PE 0 in all runs, each once, with the least and the greatest load.
+// machines lists the machines of PE 0 in all runs, each once, with the smallest and the largest
+// load.
 type machines struct {
 	names []string
 	loads map[string][2]float64
@@ -234,7 +235,7 @@ func draw(title string, all []*Figure, name map[*Figure]string) chart {
 	return c
 }
 
-// sizeTicks are at most eight powers of 2, and none where no operation has a size.
+// sizeTicks returns at most eight powers of 2, and none if no operation has a size.
 func sizeTicks(x axis) (out []tick) {
 	if x.most <= 1 {
 		return nil
@@ -247,7 +248,7 @@ func sizeTicks(x axis) (out []tick) {
 	return out
 }
 
-// valueTicks are at 1, 2 and 5 of each decade, or at 1 alone where there are many.
+// valueTicks returns ticks at 1, 2 and 5 of each decade, or only at 1 if there are many decades.
 func valueTicks(y axis) (out []tick) {
 	digits := []float64{1, 2, 5}
 	if y.most/y.least > 1000 {

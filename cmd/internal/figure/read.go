@@ -13,13 +13,13 @@ import (
 	"libshmem/cmd/internal/facts"
 )
 
-// Events are the functions that Read calls with what PE 0 writes, as it comes.
+// Events are the functions that Read calls for what PE 0 writes, as soon as it arrives.
 type Events struct {
 	Run      func(*Run)
 	Figure   func(*Figure)
 	Wrong    func(*Wrong)
 	Progress func(done, of int)
-	Other    func(line string) // a line that is none of these
+	Other    func(line string) // any other line
 }
 
 // ErrUnfinished reports PEs that ended before their last figure.
@@ -44,7 +44,7 @@ func Read(r io.Reader, system, id string, args []string, e Events) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	run := &Run{Kind: "run", ID: id, System: system, Args: args}
-	said := map[string][]string{} // what other programs have printed
+	said := map[string][]string{} // lines that other programs have printed
 	begun, ended := false, false
 	begin := func() {
 		if !begun {

@@ -20,8 +20,8 @@ func Median(values []float64) float64 {
 
 // Interval returns the interval in which the median of the distribution lies with the confidence,
 // by ranks: it needs no assumption about the distribution, except that the values are independent.
-// It is the shortest symmetric one of at least 95 %, or from the least value to the greatest where
-// there are too few for that: fewer than 6.
+// It is the shortest symmetric one of at least 95 %, or, with fewer than 6 values, the whole range
+// of the values.
 func Interval(values []float64) (low, high, confidence float64) {
 	v := slices.Sorted(slices.Values(values))
 	n := len(v)

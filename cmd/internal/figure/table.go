@@ -9,15 +9,16 @@ import (
 	"strings"
 )
 
-// A Table says what figures a machine should have.
+// A Table has the figures that are expected of a machine.
 type Table struct {
-	Name string // of the machine, in words
-	NIC  string // that should carry the job; "" for any
-	Mbps int    // the speed that the NIC should have; 0 where no row needs it
+	Name string // description of the machine
+	NIC  string // the NIC that is expected to carry the job; "" for any
+	Mbps int    // the speed that the NIC should have; 0 if no row needs it
 	Rows []Row
 }
 
-// A Row is the range in which one figure of the machine should be. A limit of 0 is none.
+// A Row is the range in which one figure of the machine should be. A limit of 0 means that there is
+// none.
 type Row struct {
 	Test, Measure string
 	Size          int64
@@ -26,7 +27,7 @@ type Row struct {
 	Share         bool // the limits are percentages of the NIC's speed
 }
 
-// String names the figure, with its size where it has one.
+// String returns the name of the figure, with its size if it has one.
 func (r Row) String() string {
 	if r.Size == 0 {
 		return r.Test + " " + r.Measure
@@ -85,7 +86,7 @@ func ReadTable(r io.Reader, name string) (*Table, error) {
 	return t, nil
 }
 
-// nic reads the words of a line behind nic: the name, and perhaps the speed.
+// nic reads the words of a line after "nic": the name, and perhaps the speed.
 func (t *Table) nic(words []string) (err error) {
 	if len(words) == 0 || len(words) > 2 {
 		return errors.New("nic: a name, or * for any, and perhaps a speed in Mb/s")

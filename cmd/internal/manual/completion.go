@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Bash is the completion of a command for bash.
+// Bash returns the script that completes the command's arguments in bash.
 func (p *Page) Bash() string {
 	var b strings.Builder
 	name := function(p.Name)
@@ -67,7 +67,7 @@ func (p *Page) Bash() string {
 }
 
 // bashOptions writes the shell code that completes the value of an option or an option; for other
-// words it is rest.
+// words it writes rest.
 func (p *Page) bashOptions(b *strings.Builder, indent, rest string) {
 	line := func(format string, args ...any) { fmt.Fprintf(b, indent+format+"\n", args...) }
 	line("case $prev in")
@@ -77,7 +77,7 @@ func (p *Page) bashOptions(b *strings.Builder, indent, rest string) {
 		switch {
 		case o.Value == "":
 		case len(o.Choices) > 0 && o.Optional != "":
-			// Completes the value only behind =. After a space the word is the next argument.
+			// A value is completed only after =. After a space the word is the next argument.
 			line("%s) [ \"${COMP_WORDS[COMP_CWORD - 1]}\" != = ] && [ \"${COMP_WORDS[COMP_CWORD]}\" != = ] || { COMPREPLY=($(compgen -W \"%s\" -- \"$cur\")) && return; } ;;",
 				pattern, strings.Join(o.Choices, " "))
 		case len(o.Choices) > 0:
@@ -99,7 +99,7 @@ func (p *Page) bashOptions(b *strings.Builder, indent, rest string) {
 	line("esac")
 }
 
-// spellings are the ways to write an option.
+// spellings returns the ways to write an option.
 func spellings(o *Option) []string {
 	out := []string{o.dashed()}
 	if o.Short != "" {
@@ -108,7 +108,7 @@ func spellings(o *Option) []string {
 	return out
 }
 
-// withValue are the spellings of options whose value is the next word.
+// withValue returns the spellings of options whose value is the next word.
 func withValue(options []Option) []string {
 	var out []string
 	for i := range options {
@@ -131,7 +131,7 @@ func function(name string) string {
 	return "_" + strings.NewReplacer("-", "_", "+", "x").Replace(name)
 }
 
-// Zsh is the completion of a command for zsh.
+// Zsh returns the script that completes the command's arguments in zsh.
 func (p *Page) Zsh() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#compdef %s\n# generated from the help of %s\n\n", strings.Join(append([]string{p.Name}, p.Aliases...), " "), p.Name)
@@ -157,7 +157,7 @@ func (p *Page) Zsh() string {
 	return b.String()
 }
 
-// zshOptions are the arguments of _arguments, on lines of their own.
+// zshOptions returns the arguments of _arguments, one on each line.
 func (p *Page) zshOptions(last string) string {
 	var lines []string
 	for i := range p.Options {
@@ -189,5 +189,5 @@ func (p *Page) zshOptions(last string) string {
 	return " \\\n    " + strings.Join(lines, " \\\n    ")
 }
 
-// quoted is a word for a shell.
+// quoted returns a word with quotes for a shell.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

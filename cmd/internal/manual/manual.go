@@ -27,8 +27,8 @@ type Page struct {
 	Text     string   // before the options, in paragraphs
 	Options  []Option // of the FlagSet, by Describe
 	Commands []Page   // the subcommands
-	Notes    string   // behind the options
-	Statuses []Status // the exit statuses, where Notes do not explain them
+	Notes    string   // text after the options
+	Statuses []Status // the exit statuses, if Notes do not explain them
 	Examples []Example
 	SeeAlso  []string // other manual pages, such as shmem(7)
 	Program  bool     // the arguments are a program with its own arguments, not files
@@ -38,11 +38,11 @@ type Page struct {
 type Option struct {
 	Name     string // without dashes
 	Short    string // its letter, or ""
-	Single   bool   // it has one dash, as options of compilers have
+	Single   bool   // it has one dash, like options of compilers
 	Value    string // the name of its value; "": it has none
-	Optional string // the value that it has without one; "": it needs one
+	Optional string // its value if the user gives none; "": the user must give one
 	Text     string
-	Choices  []string // the values, where there are few
+	Choices  []string // the values, if there are few
 	Files    bool     // the value is a file or folder
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Man is the manual page of a command, for the version of the library.
+// Man returns the manual page of a command, for a version of the library.
 func (p *Page) Man(version string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".\\\" generated from the help of %s\n.TH %s 1 \"\" \"libshmem %s\" \"OpenSHMEM\"\n",
@@ -70,7 +70,7 @@ func (p *Page) options(b *strings.Builder) {
 	}
 }
 
-// heading is an option as its paragraph begins.
+// heading returns the first line of an option's paragraph.
 func (o *Option) heading() string {
 	var all []string
 	if o.Short != "" {
@@ -87,7 +87,7 @@ func (o *Option) heading() string {
 	return out + ` \fI` + roff(o.Value) + `\fP`
 }
 
-// dashed is the option as users write it.
+// dashed returns the option as users write it.
 func (o *Option) dashed() string {
 	if o.Single {
 		return "-" + o.Name
@@ -100,7 +100,7 @@ func section(b *strings.Builder, name, text string) {
 	paragraphs(b, text)
 }
 
-// paragraphs writes a text whose paragraphs are apart by an empty line.
+// paragraphs writes a text whose paragraphs are separated by an empty line.
 func paragraphs(b *strings.Builder, text string) {
 	for i, p := range strings.Split(strings.TrimSpace(text), "\n\n") {
 		if i > 0 {

@@ -1,7 +1,7 @@
 package manual
 
-// Oshcc is the compiler's wrapper, a script of the shell (scripts/install/oshcc), which prints its
-// help itself.
+// Oshcc describes the compiler wrapper, a script of the shell (scripts/install/oshcc), which prints
+// its help itself.
 var Oshcc = Page{
 	Name: "oshcc", Aliases: []string{"oshc++", "oshcxx", "oshCC"},
 	Summary: "compile OpenSHMEM programs",

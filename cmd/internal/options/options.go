@@ -11,14 +11,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// expected has the values that options of each kind take, where not every text is one.
+// expected has the values that options of each kind accept, unless they accept any text.
 var expected = map[string]string{
 	"int":     "not a whole number",
 	"float64": "not a number",
 	"bool":    "neither true nor false",
 }
 
-// Explain words an error of FlagSet.Parse. An error without a mistake, as pflag.ErrHelp, stays
+// Explain words an error of FlagSet.Parse. pflag.ErrHelp, which is not a mistake of the user, stays
 // unchanged.
 func Explain(err error) error {
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
@@ -43,7 +43,7 @@ func Explain(err error) error {
 	return err
 }
 
-// name is how most people write the option.
+// name returns the usual spelling of the option.
 func name(f *pflag.Flag) string {
 	if f.Shorthand != "" {
 		return "-" + f.Shorthand
@@ -51,7 +51,7 @@ func name(f *pflag.Flag) string {
 	return "--" + f.Name
 }
 
-// shown is a value as people can see where it begins and ends.
+// shown returns a value in quotes, so that people can see where it begins and ends.
 func shown(value string) string {
 	if value == "" || strings.ContainsFunc(value, func(r rune) bool { return r == ' ' || !strconv.IsPrint(r) }) {
 		return strconv.Quote(value)

@@ -19,9 +19,9 @@ import (
 	"libshmem/cmd/internal/figure"
 )
 
-// besides are the programs and libraries that can be measured beside libshmem. The program that
-// measures starts fi_pingpong and iperf3, between two hosts; the driver starts Open MPI's OSHMEM,
-// on one.
+// besides are the programs and libraries that can be measured for comparison with libshmem. The
+// measuring program starts fi_pingpong and iperf3, between two hosts. The driver (shmem-perf, which
+// starts the PEs) starts Open MPI's OSHMEM, on one host.
 var besides = []string{"oshmem", "fi_pingpong", "iperf3"}
 
 // parseBeside reads the list of --beside.
@@ -39,8 +39,8 @@ func parseBeside(list string) ([]string, error) {
 	return names, nil
 }
 
-// among splits a list at commas, and refuses a word that is not known. more names, for the error, a
-// word that stands for several.
+// among splits a list at commas, and refuses a word that is not known. more is a word for several
+// words of the list, which the error mentions.
 func among(known []string, list, more string) ([]string, error) {
 	names := strings.Split(list, ",")
 	for _, name := range names {
@@ -51,7 +51,7 @@ func among(known []string, list, more string) ([]string, error) {
 	return names, nil
 }
 
-// provider is that of fi_pingpong: what -p says, else the one for sockets.
+// provider returns the libfabric provider of fi_pingpong: that of -p, else the one for sockets.
 func (s *settings) provider() string {
 	for _, w := range s.launch {
 		if p, ok := strings.CutPrefix(w, "SHMEM_PROVIDER="); ok && p != "tcp" {
@@ -61,11 +61,11 @@ func (s *settings) provider() string {
 	return "tcp;ofi_rxm"
 }
 
-// oshmem is Open MPI's OSHMEM with the program that measures, built for it.
+// oshmem is Open MPI's OSHMEM, with the measuring program built for it.
 type oshmem struct {
 	dir     string
 	program string
-	args    []string // of oshrun
+	args    []string // arguments of oshrun
 }
 
 // buildLimit is how long a compiler may take, and leaveLimit a PE to end after its last figure.
@@ -103,7 +103,8 @@ func newOSHMEM(s *settings, bin string) (*oshmem, error) {
 		return nil, fmt.Errorf("build the program that measures: %w: %s", err, bytes.TrimSpace(out))
 	}
 	n := max(s.pes, 2)
-	// After a crash in shmem_finalize, as of Debian's 4.1.4, its segments stay: they go with the folder.
+	// After a crash in shmem_finalize, such as that of Debian's 4.1.4, its shared-memory files stay
+	// behind. They are removed with this folder.
 	o.args = []string{"--mca", "btl_vader_backing_directory", o.dir, "-n", strconv.Itoa(n)}
 	if os.Geteuid() == 0 {
 		o.args = append(o.args, "--allow-run-as-root")

@@ -35,7 +35,7 @@ func launchOptions(fs *pflag.FlagSet) []string {
 	return append(words, "host", "bind", "host-netns", "export", "provider", "domain")
 }
 
-// launchWords are the options that were given, as shmemrun takes them.
+// launchWords returns the options on the command line that are for shmemrun.
 func launchWords(fs *pflag.FlagSet, names []string) (out []string) {
 	for _, name := range names {
 		f := fs.Lookup(name)
@@ -59,7 +59,7 @@ func launchWords(fs *pflag.FlagSet, names []string) (out []string) {
 	return out
 }
 
-// launchValue is the value of an option of shmemrun, or "".
+// launchValue returns the value of an option of shmemrun, or "".
 func (s *settings) launchValue(name string) string {
 	for _, w := range s.launch {
 		if option, value, _ := strings.Cut(w, "="); option == name {
@@ -69,7 +69,8 @@ func (s *settings) launchValue(name string) string {
 	return ""
 }
 
-// drive starts the PEs through shmemrun, as often as the command line says, and reads PE 0.
+// drive starts the PEs through shmemrun, as often as the command line asks for, and reads the
+// output of PE 0.
 func drive(s *settings, stdout, stderr io.Writer) int {
 	_, bin, err := program()
 	if err != nil {
@@ -122,7 +123,7 @@ func drive(s *settings, stdout, stderr io.Writer) int {
 	return r.finish()
 }
 
-// start runs one job and reads PE 0.
+// start runs one job and reads the output of PE 0.
 func (r *reporter) start(shmemrun string, args []string) error {
 	cmd := exec.Command(shmemrun, args...)
 	cmd.Stdin, cmd.Stderr = os.Stdin, os.Stderr
@@ -140,8 +141,8 @@ func (r *reporter) start(shmemrun string, args []string) error {
 	return read
 }
 
-// follow starts a command, passes signals on to it, and reads PE 0 until it ends. err is that of the
-// start, or of the end.
+// follow starts a command, passes signals on to it, and reads the output of PE 0 until the command
+// ends. err is the error of its start or of its end.
 func (r *reporter) follow(cmd *exec.Cmd, system string) (read, err error) {
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -152,15 +153,15 @@ func (r *reporter) follow(cmd *exec.Cmd, system string) (read, err error) {
 	}
 	stop := passSignals(cmd.Process)
 	read = r.read(out, system)
-	_, _ = io.Copy(io.Discard, out) // the rest, after an error
+	_, _ = io.Copy(io.Discard, out) // reads the rest after an error, so that PE 0 does not block
 	err = cmd.Wait()
 	r.ended = stop() || r.ended
 	return read, err
 }
 
 // passSignals passes on to a process the signals that would end this one, so that it ends its PEs
-// and this process prints the figures so far. A terminal's signals reach both anyway. stop ends the
-// passing, and reports whether a signal came.
+// and this process prints the figures so far. Signals of a terminal reach both processes without
+// that. stop stops it, and reports whether a signal arrived.
 func passSignals(to *os.Process) (stop func() bool) {
 	signals, done := make(chan os.Signal, 1), make(chan bool)
 	signal.Notify(signals, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP)
@@ -181,7 +182,8 @@ func passSignals(to *os.Process) (stop func() bool) {
 	}
 }
 
-// read is the work of the reader that PE 0 of a job has started: the lines come from standard input.
+// read is the command of the reader that PE 0 of a job has started. It reads the lines from
+// standard input.
 func read(s *settings, stdin io.Reader, stdout, stderr io.Writer) int {
 	r, err := newReporter(s, stdout, stderr)
 	if err != nil {
@@ -199,7 +201,7 @@ func newID() string {
 	return fmt.Sprintf("%s-%d", time.Now().UTC().Format("20060102T150405.000"), os.Getpid())
 }
 
-// read reads the lines of PE 0 of one run and reports what they have.
+// read reads the lines of PE 0 of one run and reports the figures in them.
 func (r *reporter) read(lines io.Reader, system string) error {
 	err := figure.Read(lines, system, newID(), r.settings.given, figure.Events{
 		Run: r.run, Figure: r.figure, Wrong: r.wrong, Progress: r.progress, Other: r.other,

@@ -3,9 +3,9 @@
 // shmemrun, which bin/shmem-perf starts: as a program of its own it would add a tenth to the wheel.
 //
 // This file reads the command line. As a driver it starts the PEs through shmemrun (driver.go);
-// started as a PE of a job it becomes the program that measures (pe.go), whose PE 0 starts
-// shmem-perf once more as a reader of its lines. The program is in cmd/shmem-perf/measure, and the
-// work on figures in cmd/internal/figure. One goroutine runs, and one that passes signals on.
+// started as a PE of a job it executes the measuring program (pe.go), whose PE 0 starts shmem-perf
+// once more as a reader of its lines. The program is in cmd/shmem-perf/measure, and the work on
+// figures in cmd/internal/figure. One goroutine runs, and one that passes signals on.
 package perf
 
 import (
@@ -72,10 +72,10 @@ const (
 	asReader = "--as-reader"
 )
 
-// settings are those of the command line.
+// settings has the settings of the command line.
 type settings struct {
 	pes        int
-	tests      []string // as the program takes them: TEST:MEASURE
+	tests      []string // in the form of the measuring program: TEST:MEASURE
 	sizes      []int64
 	millis     float64
 	batches    int
@@ -93,7 +93,7 @@ type settings struct {
 	beside     []string
 	scopes     []string
 	spoil      string
-	args       []string // words behind the options
+	args       []string // words after the options
 	launch     []string // options of shmemrun
 	given      []string // the command line
 }
@@ -148,7 +148,7 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// commandLine has the options, and what they say before it is checked.
+// commandLine has the options, and their values before they are checked.
 type commandLine struct {
 	settings
 	flags *pflag.FlagSet
@@ -242,7 +242,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	return s, err
 }
 
-// dashNP turns -np, as launchers have it, into -n.
+// dashNP replaces -np, the spelling of other launchers, by -n.
 func dashNP(args []string) []string {
 	args = append([]string(nil), args...)
 	for i, a := range args {

@@ -15,8 +15,8 @@ import (
 	"libshmem/cmd/internal/figure"
 )
 
-// signs are variables of launchers that a process has as a PE of a job. Slurm's need more checks:
-// the script of sbatch and the shell of salloc have some of them as well.
+// signs are environment variables of launchers that show that a process is a PE of a job. Slurm's
+// need more checks, because the script of sbatch and the shell of salloc have some of them, too.
 var signs = []string{"SHMEM_LAUNCHER_FD", "SHMEM_BOOTSTRAP_FILE", "SHMEM_BOOTSTRAP_PLUGIN", "PMIX_RANK", "PMI_RANK"}
 
 // noStep is the first of Slurm's numbers that are not those of a step of srun, but of a batch
@@ -35,7 +35,7 @@ func inJob(environ []string) bool {
 	return task || slices.ContainsFunc(signs, func(name string) bool { return env[name] != "" })
 }
 
-// program is the file of the program that measures, and the folder of the commands.
+// program returns the file of the measuring program, and the folder of the commands.
 func program() (file, bin string, err error) {
 	exe, err := os.Executable()
 	if err == nil {
@@ -57,7 +57,8 @@ func installed(bin string, parts ...string) string {
 	return filepath.Join(append([]string{filepath.Dir(bin)}, parts...)...)
 }
 
-// words are the settings as the program takes them, and the root of the facts for becomePE.
+// words returns the settings as arguments of the measuring program, and the root of the facts for
+// becomePE.
 func (s *settings) words() []string {
 	var sizes []string
 	for _, n := range s.sizes {
@@ -77,7 +78,8 @@ func (s *settings) words() []string {
 	return append(out, "root="+s.root)
 }
 
-// join makes this process a PE of the job that it is in. reader is the command line.
+// join makes this process a PE of the job in which a launcher has started it. reader is the command
+// line of the reader.
 func (s *settings) join(environ, reader []string) error {
 	_, bin, err := program()
 	if err != nil {
@@ -93,8 +95,8 @@ func (s *settings) join(environ, reader []string) error {
 	return becomePE(runs[0], environ, reader)
 }
 
-// becomePE replaces this process by the program that measures. reader is the command line of the
-// user for the reader that PE 0 starts, or nil where the driver reads.
+// becomePE replaces this process by the measuring program. reader is the command line of the user,
+// for the reader that PE 0 starts, or nil if the driver reads the output.
 func becomePE(words, environ, reader []string) error {
 	file, bin, err := program()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"libshmem/cmd/internal/figure"
 )
 
-// A reporter prints figures as they come, and keeps them for the file and the table of
+// A reporter prints figures as they arrive, and stores them for the file and the table of
 // expectations.
 type reporter struct {
 	settings       *settings
@@ -21,10 +21,10 @@ type reporter struct {
 	set            figure.Set
 	table          *figure.Table
 	file           *os.File
-	title          string // of the table on the terminal
+	title          string // title of the table on the terminal
 	terminal, bar  bool   // standard error is a terminal; a progress bar is on it
 	status         int
-	ended          bool // by a signal
+	ended          bool // a signal has ended the measurement
 }
 
 func newReporter(s *settings, stdout, stderr io.Writer) (*reporter, error) {
@@ -66,7 +66,7 @@ func (r *reporter) record(v any) {
 	}
 }
 
-// run records a start of the PEs, and prints what is above its figures.
+// run records a start of the PEs, and prints the lines above its figures.
 func (r *reporter) run(run *figure.Run) {
 	r.set.Runs = append(r.set.Runs, run)
 	r.record(run)
@@ -93,7 +93,7 @@ func (r *reporter) run(run *figure.Run) {
 		fmt.Fprintf(r.stdout, "; %s, %d processors", run.Hosts[0].CPU, run.Hosts[0].Online)
 	}
 	r.title = ""
-	if run.Library == run.System { // another program, whose figures are means
+	if run.Library == run.System { // another program, whose figures are means and not medians
 		fmt.Fprintln(r.stdout)
 		return
 	}
@@ -138,7 +138,7 @@ func (r *reporter) wrong(w *figure.Wrong) {
 		w.Test, w.Measure, figure.Bytes(w.Size), w.PEs))
 }
 
-// progress draws a bar, where there is a terminal for it.
+// progress draws a progress bar, if standard error is a terminal.
 func (r *reporter) progress(done, of int) {
 	const width = 30
 	if !r.terminal || of == 0 || done > of {
@@ -168,7 +168,8 @@ func (r *reporter) fail(err error) {
 	r.status = fail(r.stderr, statusWorse, err)
 }
 
-// finish prints what the figures are beside the table, and returns the exit status.
+// finish prints how the figures compare with the table of expectations, and returns the exit
+// status.
 func (r *reporter) finish() int {
 	if r.file != nil {
 		if err := r.file.Close(); err != nil {
@@ -185,13 +186,14 @@ func (r *reporter) finish() int {
 			to = r.stderr
 		}
 		fmt.Fprintln(to)
-		r.status = max(r.status, judge(to, r.stderr, &r.set, r.table))
+		r.status = max(r.status, checkExpectations(to, r.stderr, &r.set, r.table))
 	}
 	return r.status
 }
 
-// judge prints how figures compare with a table of expectations, and returns the exit status.
-func judge(stdout, stderr io.Writer, s *figure.Set, t *figure.Table) int {
+// checkExpectations prints how figures compare with a table of expectations, and returns the exit
+// status.
+func checkExpectations(stdout, stderr io.Writer, s *figure.Set, t *figure.Table) int {
 	all, missing := figure.Expect(s, t)
 	if len(all) == 0 {
 		return fail(stderr, statusWorse, fmt.Errorf("compare with table %s: none of its figures was measured (measure what it has)", t.Name))
@@ -229,7 +231,7 @@ func expect(s *settings, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, statusUsage, err)
 	}
-	return judge(stdout, stderr, set, table)
+	return checkExpectations(stdout, stderr, set, table)
 }
 
 // compare compares the figures of two files.

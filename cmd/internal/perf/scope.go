@@ -15,7 +15,8 @@ import (
 	"libshmem"
 )
 
-// scopes are those who make the calls: threads of the host, or of a GPU, or a CUDA stream.
+// scopes are the possible callers of a figure's operations: threads of the host or of a GPU, or a
+// CUDA stream.
 var scopes = []string{"host", "stream", "thread", "warp", "block"}
 
 // parseScopes reads the list of --scope.
@@ -48,11 +49,11 @@ func (s *settings) runs(bin string) ([][]string, error) {
 	return append(out, append(s.words(), "program="+file, "scopes="+strings.Join(gpu, ","))), nil
 }
 
-// deviceSources are what the program for GPUs is built from.
+// deviceSources are the sources of the measuring program for GPUs.
 var deviceSources = []string{"device.cu", "main.c", "timing.c", "beside.c"}
 
 // buildDevice builds the program for GPUs from the sources that are installed, unless an earlier
-// start has built it from the same, and returns its file.
+// start has built it from the same sources, and returns its file.
 func buildDevice(bin string) (string, error) {
 	dir, err := filepath.EvalSymlinks(installed(bin, "share", "libshmem", "perf", "measure"))
 	if err != nil {
@@ -94,7 +95,8 @@ func buildDevice(bin string) (string, error) {
 	for _, include := range []string{installed(bin, "include"), filepath.Join(dir, "../../../include"), filepath.Join(dir, "../../../device")} {
 		args = append(args, "-I"+include)
 	}
-	// Two that build at once each have a file of their own until it is whole.
+	// Two processes that build at the same time each write a separate file, which is renamed when
+	// it is complete.
 	part := fmt.Sprintf("%s.%d", file, os.Getpid())
 	defer os.Remove(part)
 	args = append(append(args, "-o", part), sources...)

@@ -9,13 +9,13 @@ import (
 	"libshmem/cmd/internal/figure"
 )
 
-// A test is an operation and the measures that the program has of it, in its order.
+// A test is an operation with its measures, in the order of the measuring program.
 type test struct {
 	name, group string
 	measures    []string
 }
 
-// tests are those of the program in measure/.
+// tests are the tests of the program in cmd/shmem-perf/measure.
 var tests = []test{
 	{"put", "rma", []string{"latency", "visible", "bandwidth", "bidirectional", "pairs", "rate", "pairs-rate"}},
 	{"get", "rma", []string{"latency", "bandwidth", "bidirectional", "pairs", "rate"}},
@@ -43,15 +43,15 @@ var tests = []test{
 	{"alltoalls", "collectives", []string{"latency"}},
 }
 
-// others translates the names that tests and measures have in other programs.
+// others maps names that tests and measures have in other programs to ours.
 var others = map[string]string{
 	"lat": "latency", "bw": "bandwidth", "bibw": "bidirectional", "mbw": "pairs", "mr": "rate", "mbw_mr": "pairs-rate",
 	"fadd": "fetch_add", "cswap": "compare_swap", "amo": "atomics", "coll": "collectives", "barrier_all": "barrier", "reduce": "sum",
 	"am": "send", "tag": "send", "notify": "put_notify", "signal": "put_signal",
 }
 
-// known translates the name that another program has for a test or measure.
-func known(word string) string {
+// translated returns our name for a test or measure that another program names differently.
+func translated(word string) string {
 	if is := others[word]; is != "" {
 		return is
 	}
@@ -84,10 +84,10 @@ func parseTests(list string, args []string) (out []string, err error) {
 	return out, nil
 }
 
-// figures returns the figures TEST:MEASURE of one word: a group, a test, or a test with a measure
-// behind _ or :.
+// figures returns the figures TEST:MEASURE of one word: a group, a test, or a test and a measure
+// with _ or : between them.
 func figures(word string) (out []string) {
-	word = known(word)
+	word = translated(word)
 	for _, t := range tests {
 		for _, m := range t.measures {
 			if word == "all" || word == t.group || word == t.name {
@@ -95,7 +95,7 @@ func figures(word string) (out []string) {
 				continue
 			}
 			for _, between := range []string{"_", ":"} {
-				// The measure may begin behind any of the marks: put_signal_rate, put_mbw_mr.
+				// The measure may begin after any of the separators: put_signal_rate, put_mbw_mr.
 				for at := 0; ; {
 					next := strings.Index(word[at:], between)
 					if next < 0 {
@@ -103,7 +103,7 @@ func figures(word string) (out []string) {
 					}
 					name, measure := word[:at+next], word[at+next+1:]
 					at += next + 1
-					if known(name) == t.name && (known(measure) == m || known(measure) == "latency" && m == "visible" && t.measures[0] == m) {
+					if translated(name) == t.name && (translated(measure) == m || translated(measure) == "latency" && m == "visible" && t.measures[0] == m) {
 						out = append(out, t.name+":"+m)
 					}
 				}
@@ -113,10 +113,10 @@ func figures(word string) (out []string) {
 	return out
 }
 
-// mostSizes is how many sizes the program that measures has room for.
+// mostSizes is the largest number of sizes that the measuring program accepts.
 const mostSizes = 64
 
-// parseSizes reads 8, 8,4K,1M, 8:1M and 8:1M:4; all is a range.
+// parseSizes reads 8, 8,4K,1M, 8:1M and 8:1M:4; "all" is a range.
 func parseSizes(text string) (out []int64, err error) {
 	if text == "all" {
 		text = "1:4M"

@@ -1,5 +1,5 @@
-// Package poller checks whether the kernel lets this process have what the Go runtime's poller
-// needs. The runtime makes its poller at the first timer or device file, and ends the process with
+// Package poller checks whether the kernel allows this process the system calls of the Go runtime's
+// poller. The runtime makes its poller at the first timer or device file, and ends the process with
 // a trace if it cannot. The threads and the address space that it needs before main cannot be
 // checked in time.
 package poller
@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Check makes a poller and drops it. The error names the system call that fails.
+// Check makes a poller and closes it. The error names the system call that fails.
 func Check() error {
 	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -25,7 +25,8 @@ func Check() error {
 	if err := unix.EpollCtl(poll, unix.EPOLL_CTL_ADD, event, &unix.EpollEvent{Events: unix.EPOLLIN}); err != nil {
 		return fails("epoll_ctl", err)
 	}
-	// With room for no event the kernel finds the call invalid, unless a filter refuses it before.
+	// With room for 0 events the kernel returns EINVAL, unless a filter has refused the call
+	// before.
 	if _, _, err := unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(poll), 0, 0, 0, 0, 0); err != unix.EINVAL {
 		return fails("epoll_pwait", err)
 	}

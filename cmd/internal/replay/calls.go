@@ -35,8 +35,9 @@ func (t *thread) call(o *program.Op) {
 	}
 }
 
-// onNode replays an operation between PEs of one host, which is done by loads and stores. Its
-// recorded time is kept, unless it is so long that the recording had a network between the PEs.
+// onNode replays an operation between PEs of one host, which is done by loads and stores. It takes
+// its recorded time, unless that is so long that the recording must have had a network between the
+// PEs.
 func (t *thread) onNode(o *program.Op) {
 	took := sim.Time(o.Took)
 	if took > longest+sim.Time(o.Bytes) {
@@ -48,8 +49,8 @@ func (t *thread) onNode(o *program.Op) {
 	}
 }
 
-// parts calls f for the parts of a put or get: the elements of a strided one, or as many bytes as
-// an operation and the memory of the replay have room for.
+// parts calls f for the parts of a put or get: the elements of a strided one, or pieces that fit
+// into an operation and into the memory of the replay.
 func (t *thread) parts(o *program.Op, f func(n uint64, last bool)) {
 	n, part := o.Bytes, min(t.engine.PutMax(), most)
 	if o.Pieces > 1 {
@@ -95,7 +96,7 @@ func (t *thread) put(o *program.Op) {
 	t.pe.dirty[t.place] = true
 }
 
-// putSignal replays a put with signal to another host, whose signal comes with its last part.
+// putSignal replays a put with signal to another host, whose signal is sent with its last part.
 func (t *thread) putSignal(o *program.Op) {
 	e, pe, at := t.engine, libshmem.PE(o.Peer), t.pe.offset(t.m.bytes())
 	t.parts(o, func(n uint64, last bool) {
@@ -142,7 +143,7 @@ func (t *thread) get(o *program.Op) {
 	}
 }
 
-// flights are the operations of a strided call under way at once (capi/front/strided.c).
+// flights is how many operations of a strided call are under way at a time (capi/front/strided.c).
 const flights = 32
 
 // atomic replays an atomic operation on another host, with or without a result.
@@ -165,7 +166,7 @@ func (t *thread) atomic(o *program.Op) {
 	t.pe.dirty[t.place] = true
 }
 
-// wait replays a wait: it ends when the updates have come that ended the recorded one.
+// wait replays a wait: it ends when the updates have arrived that ended the recorded wait.
 func (t *thread) wait(o *program.Op) {
 	m, start := t.m, t.m.now
 	for _, n := range o.Needs {
@@ -182,7 +183,7 @@ func (t *thread) wait(o *program.Op) {
 	m.result.waited(t.PE, by, late-start, m.now-late)
 }
 
-// quiet waits until all operations of a context are complete. place is that of the context in
+// quiet waits until all operations of a context are complete. place is the context's index in
 // dirty.
 func (t *thread) quiet(e *proxy.Engine, place int) {
 	if !t.pe.dirty[place] {

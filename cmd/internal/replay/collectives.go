@@ -27,7 +27,7 @@ type entry struct {
 // group is a team as a thread sees it in one call.
 type group struct {
 	*thread
-	last    *entry // the last of the entries that this PE knows of; messages carry it on
+	last    *entry // the latest entry of which this PE knows; messages pass it on
 	team    int
 	members []int
 	me      int
@@ -54,9 +54,9 @@ func (t *thread) group(team int) group {
 	return g
 }
 
-// send sends a message with so many bytes to a member. It returns true, as package collective wants
-// it. A quiet waits for a message of the library only if its bytes are not copied when it is
-// posted.
+// send sends a message with `bytes` bytes to a member. It returns true, because package collective
+// demands a result. A quiet waits for a message of the library only if its bytes are not copied
+// when it is posted.
 func (g group) send(rank int, bytes uint64) bool {
 	m, p, pe := g.m, g.pe, g.members[rank]
 	p.counts[g.team][rank]++
@@ -86,7 +86,8 @@ func (g group) send(rank int, bytes uint64) bool {
 	return true
 }
 
-// await waits for the next message of a member. It returns true, as package collective wants it.
+// await waits for the next message of a member. It returns true, because package collective demands
+// a result.
 func (g group) await(rank int) bool {
 	m, p, start := g.m, g.pe, g.m.now
 	p.seen[g.team][rank]++
@@ -105,8 +106,9 @@ func (g group) await(rank int) bool {
 // message sends a message without bytes to a member.
 func (g group) message(rank int) bool { return g.send(rank, 0) }
 
-// meet is the sync of a team (shmemi_team_meet): the first member of each host waits for the others
-// there, syncs with those of the other hosts, and lets the others go on.
+// meet replays the sync of a team (shmemi_sync_members): the first member of each host waits for
+// the other members there, syncs with the first members of the other hosts, and releases the
+// members of its host.
 func (g group) meet() {
 	if leader := g.near[0]; g.me != leader {
 		g.message(leader)
@@ -127,7 +129,8 @@ func (g group) meet() {
 	}
 }
 
-// whole is all members for package collective, each on its own, with messages of so many bytes.
+// whole returns the team for package collective, in which each member is a node of its own, with
+// messages of `bytes` bytes.
 func (g group) whole(bytes uint64) collective.Member {
 	return collective.Member{
 		Me: g.me, N: len(g.members), Message: func(rank int) bool { return g.send(rank, bytes) }, Await: g.await,
@@ -140,7 +143,7 @@ func (g group) exchange(bytes uint64) {
 		func(rank, _ int) bool { return g.send(rank, bytes) }, func(rank, _ int) bool { return g.await(rank) })
 }
 
-// release waits for all operations of the PE, as a barrier does before it lets the members go on.
+// release waits for all operations of the PE, as a barrier does before it releases the members.
 func (g group) release() { g.quiet(g.pe.Engine, len(g.pe.contexts)) }
 
 // collective replays a collective with the messages that capi/front sends for it.
@@ -189,8 +192,9 @@ func (g group) allToAll(bytes uint64) {
 	}
 }
 
-// reduce is shmemi_coll_reduce. Large reductions go by blocks, also on one host, where the library
-// has other messages of the same sizes.
+// reduce replays shmemi_coll_reduce. A small reduction is an exchange. A large one is always
+// replayed as a reduction by blocks (capi/front/reduce.c): each member reduces one share of the
+// elements. The library's other methods, such as reductions in columns, have no counterpart here.
 func (g group) reduce(bytes uint64) {
 	slot := uint64(area.Slot)
 	if g.team > 0 {
@@ -218,8 +222,8 @@ func (g group) reduce(bytes uint64) {
 	g.release()
 }
 
-// pulls is the size of a broadcast from which the PEs of a host read the bytes from its first PE
-// (capi/front/coll.c).
+// pulls is the smallest size of a broadcast at which the PEs of a host read the bytes from its
+// first PE (capi/front/coll.c).
 const pulls = 32 << 10
 
 // broadcast sends the bytes of the root to the first member of each host, which passes them on.

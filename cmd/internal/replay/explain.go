@@ -5,22 +5,22 @@ import (
 	"libshmem/fabric/sim"
 )
 
-// Cause is one thing that may bound a job.
+// Cause is one thing that may limit the speed of a job.
 type Cause int
 
 // The causes.
 const (
 	Computation Cause = iota
-	Lateness          // PEs that come late
+	Lateness          // PEs that arrive late
 	Latency
 	Bandwidth
 	Processing // the processor's time for operations
 	Causes
 )
 
-// Explanation is a prediction and what it depends on. The job is replayed again on networks that
-// lack one of its bounds each: what that saves is the share of the bound. The savings need not add
-// up, because what is saved of one may wait for another.
+// Explanation is a prediction and the causes on which it depends. The job is replayed again for
+// each cause, on a network without that cause: the time that this saves is the share of the cause.
+// The savings need not add up to the total, because one cause may hide another.
 type Explanation struct {
 	*Result
 	Costs [Causes]sim.Time
@@ -39,7 +39,7 @@ func (x *Explanation) Bottleneck() Cause {
 	return most
 }
 
-// Explain replays a job and finds its bounds.
+// Explain replays a job and finds the shares of all causes.
 func Explain(job *program.Job, model Model, site Site) (*Explanation, error) {
 	base, err := Run(job, model, site)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"libshmem/runtime/proxy/wake"
 )
 
-// machine is PEs with an engine each on a simulated network, in virtual time.
+// machine has the PEs, each with an engine, on a simulated network in virtual time.
 type machine struct {
 	model   Model
 	hosts   int
@@ -28,9 +28,9 @@ type machine struct {
 	turns   uint64
 	live    int // threads that have not ended
 	arrived []*pe
-	ends    map[program.Ref]sim.Time // of calls that another thread waits for
+	ends    map[program.Ref]sim.Time // ends of calls for which another thread waits
 	sent    map[message]entry        // messages of collectives that were not awaited yet
-	inboxes []int                    // by team: where its counts begin in the heap
+	inboxes []int                    // by team: the offset of its counts in the heap
 	source  []byte
 	crowded bool // threads and proxies share the processors
 	shared  bool // threads share the processors with each other
@@ -39,7 +39,7 @@ type machine struct {
 }
 
 // pe is one PE and its engine. Its processor serves the network in one thread at a time, because
-// the engine has one lock: free is when it can go on.
+// the engine has one lock: free is the time from which it is idle.
 type pe struct {
 	*proxy.Engine
 	m        *machine
@@ -48,21 +48,21 @@ type pe struct {
 	heap     []byte
 	words    [5]uint32
 	free     sim.Time
-	awake    sim.Time // the proxy sleeps from then on
+	awake    sim.Time // the time at which the proxy begins to sleep
 	polls    bool     // a poll is on the agenda
 	pollAt   sim.Time
 	waiters  []*thread
 	starved  int // threads that wait for room
 	dirty    []bool
 	contexts []*proxy.Engine // by thread of the PE; nil: not opened
-	last     sim.Time        // end of the last call that posted
-	release  bool            // a check of held batches is scheduled
+	last     sim.Time        // end of the last call that posted an operation
+	release  bool            // a check of open batches is scheduled
 	threads  []*thread
 	counts   [][]uint64 // by team: messages sent to each member
 	seen     [][]uint64 // by team: messages awaited from each member
 }
 
-// counting adds up the processor's time for what the engine posts to the NIC.
+// counting adds up the processor time of the operations that the engine posts to the NIC.
 type counting struct {
 	fabric.Provider
 	p      *pe
@@ -83,7 +83,8 @@ func (c *counting) took(cost sim.Time, err error) error {
 // Send posts a message and counts its cost.
 func (c *counting) Send(s *fabric.Send) error { return c.took(c.m.Message, c.Provider.Send(s)) }
 
-// Write has the processor copy the bytes: here at once, and at the target when they arrive.
+// Write adds the time in which processors copy the bytes: here at once, and at the target when they
+// arrive.
 func (c *counting) Write(r *fabric.RMA) error {
 	err := c.took(c.m.OneSided+c.m.copied(r.Len), c.Provider.Write(r))
 	if err == nil {
@@ -92,7 +93,8 @@ func (c *counting) Write(r *fabric.RMA) error {
 	return err
 }
 
-// Read has the target's processor copy the bytes, and that of this PE when they arrive.
+// Read adds the time in which the target's processor copies the bytes, and that of this PE when
+// they arrive.
 func (c *counting) Read(r *fabric.RMA) error {
 	err := c.took(c.m.OneSided, c.Provider.Read(r))
 	if err == nil {
@@ -102,9 +104,9 @@ func (c *counting) Read(r *fabric.RMA) error {
 	return err
 }
 
-// copies has the processor of PE `to` copy bytes when they arrive, hops times the latency from now.
-// Bytes that queue at a NIC are counted as if they did not: their target is busy with those before
-// them.
+// copies plans the time in which the processor of PE `to` copies bytes when they arrive, which is
+// after hops times the latency. Waiting at a NIC is ignored, because meanwhile the target is busy
+// with earlier bytes.
 func (p *pe) copies(to int, bytes uint64, hops sim.Time) {
 	m := p.m
 	d := m.model.copied(bytes)
@@ -118,11 +120,11 @@ func (p *pe) copies(to int, bytes uint64, hops sim.Time) {
 	m.plan(task{at: at, p: m.pes[to], copy: d})
 }
 
-// task is one event of the machine: it resumes a thread, polls an engine, checks for batches held
-// too long, or lets a processor copy bytes.
+// task is one event of the machine: it resumes a thread, polls an engine, checks for batches
+// (messages with several operations) that have been open too long, or makes a processor copy bytes.
 type task struct {
 	at    sim.Time
-	turn  uint64 // tasks of one time are in the order of planning
+	turn  uint64 // tasks of the same time run in the order in which they were planned
 	t     *thread
 	p     *pe
 	holds bool
@@ -153,21 +155,22 @@ func (m *machine) plan(e task) {
 	heap.Push(&m.agenda, e)
 }
 
-// The heap of a PE has words that the updates of each thread use in turn, flags of them; then the
-// counts of messages; then a place of most bytes, to which all data is written.
+// The heap of a PE begins with `flags` words for each thread, which the thread's updates use one
+// after the other. Then come the counts of messages, and then `most` bytes, to which all data is
+// written.
 const flags, most = 8, 4 << 20
 
-// flag returns where, in the heap of a PE, a thread's update of that number is seen. A few words
-// serve one after the other.
+// flag returns the offset, in the heap of a PE, of the word that a thread's update of that number
+// writes. A thread uses a few words one after the other.
 func (m *machine) flag(thread int, seq uint64) int { return 8 * (flags*thread + int(seq%flags)) }
 
-// inbox returns where, in the heap of a PE, the messages of a member of a team are counted.
+// inbox returns the offset, in the heap of a PE, of the count of messages from a member of a team.
 func (m *machine) inbox(team, rank int) int { return m.inboxes[team] + 8*rank }
 
-// bytes returns the place in the heap of a PE to which all data is written.
+// bytes returns the offset, in the heap of a PE, to which all data is written.
 func (m *machine) bytes() int { return m.inboxes[len(m.job.Teams)] }
 
-// internal is the internal area of each PE, which stays empty.
+// internal is the internal area of each PE, which the replay does not use.
 const internal = 4096
 
 // gap returns the time before a call for which its thread is busy.
@@ -219,7 +222,7 @@ func newMachine(job *program.Job, model Model, s Site) (*machine, error) {
 	return m, nil
 }
 
-// open opens the engine of a PE, with its memory and its end of the network.
+// open opens the engine of a PE, with its memory and its endpoint.
 func (m *machine) open(i int) (*pe, error) {
 	n := m.job.PEs
 	p := &pe{m: m, me: i, host: i * m.hosts / n}
@@ -301,7 +304,7 @@ func (m *machine) do(e task) {
 }
 
 // planPolls plans polls for PEs at which something has arrived, and for PEs that wait for room,
-// which may come without a completion.
+// because room may become free without a completion.
 func (m *machine) planPolls() {
 	for _, p := range m.arrived {
 		p.planPoll()
@@ -309,12 +312,12 @@ func (m *machine) planPolls() {
 	m.arrived = m.arrived[:0]
 }
 
-// While a thread of the PE waits it polls at once. Else the proxy does: it has to be woken, and
-// rests when it finds a caller inside the engine, which is likely while the program makes calls
+// While a thread of the PE waits it polls at once. Else the proxy polls: it has to be woken, and
+// pauses when it finds a caller inside the engine, which is likely while the program makes calls
 // (runtime/proxy/loop).
 const proxyWakes, proxyRests = 10 * sim.Microsecond, 50 * sim.Microsecond
 
-// planPoll plans the next poll of the engine, unless one is planned that comes early enough.
+// planPoll plans the next poll of the engine, unless one is planned that is early enough.
 func (p *pe) planPoll() {
 	m := p.m
 	if p.polls && p.pollAt <= max(m.now, p.free) {
@@ -334,12 +337,12 @@ func (p *pe) planPoll() {
 	m.plan(task{at: at, p: p})
 }
 
-// poll lets the engine make progress. What it does takes time, and threads that waited for it go on
-// afterwards.
+// poll lets the engine make progress. What it does takes time, and threads that waited for it
+// continue afterwards.
 func (p *pe) poll() {
 	m := p.m
 	if !p.polls || m.now < p.pollAt {
-		return // another poll was planned in place of this one
+		return // another poll has replaced this one
 	}
 	if p.polls = false; p.free > m.now {
 		p.polls, p.pollAt = true, p.free
@@ -362,10 +365,10 @@ func (p *pe) poll() {
 	}
 	p.busy(sim.Time(n)*m.model.Completed+p.prov.cost-before, nil)
 	if p.prov.Ready() {
-		p.polls, p.pollAt = true, p.free // whoever polls goes on as long as there is work
+		p.polls, p.pollAt = true, p.free // the thread or proxy that polls continues as long as there is work
 		m.plan(task{at: p.free, p: p})
 	} else if n == 0 && p.starved > 0 {
-		// Room comes when the network goes on: the next poll is at its next event.
+		// Room becomes free when the network makes progress: the next poll is at its next event.
 		if at, ok := m.net.Next(); ok {
 			p.polls, p.pollAt = true, at+1
 			m.plan(task{at: at + 1, p: p})
@@ -374,15 +377,15 @@ func (p *pe) poll() {
 	p.wakeUp()
 }
 
-// busy has the PE's end of the network work for a while, on behalf of a thread or of the proxy. On
-// a crowded host that takes the processor from the threads that compute.
+// busy adds a time for which the PE works on the network, on behalf of a thread or of the proxy. On
+// a host without spare processors that takes the processor from the threads that compute.
 func (p *pe) busy(d sim.Time, by *thread) {
 	p.free = max(p.free, p.m.now) + d
 	p.m.result.PEs[p.me].Network += d
 	p.lose(d, by)
 }
 
-// lose takes the processor from the threads that compute, on a crowded host.
+// lose takes processor time from the threads that compute, on a host without spare processors.
 func (p *pe) lose(d sim.Time, by *thread) {
 	if !p.m.crowded {
 		return
@@ -412,11 +415,12 @@ func (p *pe) wakeUp() {
 	p.waiters = kept
 }
 
-// holdTime is the time that the loop of the library holds a batch that does not grow
-// (runtime/proxy/loop).
+// holdTime is the time after which the library sends a batch (a message with several operations)
+// that has not grown (runtime/proxy/loop).
 const holdTime = 50 * sim.Microsecond
 
-// releaseHeld sends batches that a burst has left behind.
+// releaseHeld sends batches that are still open after a burst (a series of operations without a
+// pause).
 func (p *pe) releaseHeld() {
 	p.release = false
 	if p.Held == 0 {
@@ -429,7 +433,7 @@ func (p *pe) releaseHeld() {
 	p.sendHeld()
 }
 
-// watchHeld plans a check for batches that the engine holds back.
+// watchHeld plans a check for batches that the engine has not sent.
 func (p *pe) watchHeld(at sim.Time) {
 	if !p.release && p.Held > 0 {
 		p.release = true
@@ -437,7 +441,7 @@ func (p *pe) watchHeld(at sim.Time) {
 	}
 }
 
-// sendHeld has the engine send the batches that it holds back.
+// sendHeld makes the engine send its open batches.
 func (p *pe) sendHeld() {
 	if p.Held == 0 {
 		return

@@ -13,18 +13,18 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// A figure is one that bench/oshm_micro.c or bench/woken.c measures between two PEs, and how the
-// replay makes it.
+// A figure is a value that bench/oshm_micro.c or bench/woken.c measures between two PEs, and the
+// way in which the replay computes it.
 type figure struct {
 	metric string
 	bytes  uint64
 	unit   string
-	fits   string // the parameter that it decides; "": none, it only shows how well the others fit
-	ops    int    // of a program, for one of which the figure is
+	fits   string // the parameter of the model that it determines; "": none, it only shows how well the others fit
+	ops    int    // operations of a program; the figure is the time of one
 	make   func(f *figure) *program.Job
 }
 
-// time returns nanoseconds of an operation, from a figure in its unit.
+// time converts a value of the figure, in its unit, to nanoseconds of one operation.
 func (f *figure) time(value float64) float64 {
 	switch f.unit {
 	case "us":
@@ -35,22 +35,22 @@ func (f *figure) time(value float64) float64 {
 	return float64(f.bytes) / value // GB/s
 }
 
-// exchanged is the figure that decides what bytes cost a processor: if that cost bounds the
-// bandwidth, two PEs that send to each other take twice as long as one that sends. Older outputs
-// lack it.
+// exchanged is the figure that determines how much processor time a byte costs: if that cost limits
+// the bandwidth, two PEs that send to each other take twice as long as one PE that sends. Older
+// outputs lack it.
 const exchanged = "put_signal_exchange"
 
 // wokenCPU is bench/woken.c's figure: the time of a processor that a put takes at a PE that
 // computes.
 const wokenCPU = "put_signal_woken_cpu"
 
-// optional reports whether Fit does without a figure that decides a parameter.
+// optional reports whether Fit can work without the figure, although it determines a parameter.
 func (f *figure) optional() bool { return f.metric == exchanged || f.metric == wokenCPU }
 
 // key is the figure's name in the result of Measured.
 func (f *figure) key() string { return fmt.Sprintf("%s %d", f.metric, f.bytes) }
 
-// figures are the figures that the replay can compute. Those that decide parameters come first.
+// figures are the figures that the replay can compute. Those that determine parameters come first.
 var figures = []figure{
 	{"p_pingpong_half", 8, "us", "latency", 100, pingPong},
 	{"put_nbi_bw", 1 << 20, "GB/s", "bandwidth", 64, window},
@@ -66,11 +66,11 @@ var figures = []figure{
 	{"barrier_all", 0, "us", "", 50, barriers},
 }
 
-// Comparison is a measured figure and the replay's, in nanoseconds of an operation.
+// Comparison has a measured figure and the simulated one, in nanoseconds of one operation.
 type Comparison struct {
 	Metric              string
 	Bytes               uint64
-	Fits                string // the parameter that it has decided; "": none
+	Fits                string // the parameter that it has determined; "": none
 	Measured, Simulated float64
 }
 
@@ -93,13 +93,13 @@ func Measured(r io.Reader) (map[string]float64, error) {
 	return all, lines.Err()
 }
 
-// The search ends when every figure that decides a parameter is right to within enough, or after
-// mostRounds: a measurement need not fit the model. Each figure depends mostly on its own
-// parameter.
+// The search ends when the relative error of every figure that determines a parameter is below
+// `enough`, or after mostRounds, because a measurement need not fit the model. Each figure depends
+// mostly on its own parameter.
 const enough, mostRounds = 0.003, 8
 
-// Fit changes a model so that the replay of oshm_micro has the measured figures. It needs those
-// that decide parameters, and returns how well all of them fit.
+// Fit changes a model so that the replay of oshm_micro has the measured figures. It needs the
+// figures that determine parameters, and returns how well all figures fit.
 func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 	var missing []string
 	for i := range figures {
@@ -116,7 +116,7 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 		return nil, shmerr.Causef(shmerr.ErrArgument, "it lacks %s (run oshm_micro all between two hosts)", strings.Join(missing, ", "))
 	}
 	if _, ok := measured[exchanged+" 1048576"]; !ok {
-		m.Byte = 0 // without that figure bytes take time on the wire only
+		m.Byte = 0 // without that figure a byte takes time only on the wire
 	}
 	rounds := mostRounds
 	for off := 1.0; off > enough; {
@@ -141,8 +141,8 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 			off = max(off, math.Abs(got/want-1))
 			m.adjust(f.fits, want, got)
 		}
-		// An end copies at least as fast as bytes arrive: else the measured bandwidth would be
-		// less.
+		// A PE copies at least as fast as bytes arrive, or else the measured bandwidth would be
+		// lower.
 		m.Byte = min(m.Byte, 1/measured["put_nbi_bw 1048576"])
 	}
 	var all []Comparison
@@ -161,7 +161,7 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 	return all, nil
 }
 
-// adjust moves a parameter by the difference of a measured time and a simulated one.
+// adjust changes a parameter by the difference of a measured time and a simulated one.
 func (m *Model) adjust(parameter string, want, got float64) {
 	step := sim.Time(math.Round(want - got))
 	switch parameter {
@@ -181,8 +181,8 @@ func (m *Model) adjust(parameter string, want, got float64) {
 }
 
 // simulated replays the figure's program between two PEs and returns the time of an operation. Each
-// program ends with a barrier, in which PE 1 waits and polls meanwhile, as in oshm_micro. Its time
-// is that of a program with nothing else, and does not count.
+// program ends with a barrier, in which PE 1 waits and polls meanwhile, as in oshm_micro. The time
+// of a program that has only the barrier is subtracted.
 func (f *figure) simulated(m *Model) (float64, error) {
 	var took [2]sim.Time
 	none, site, gap := *f, Site{Hosts: 2}, 0.0
@@ -213,7 +213,7 @@ func (x *benchmark) call(pe int, name string, bytes uint64) {
 	x.now[pe]++
 	c := program.Call{Name: name, Start: x.now[pe], End: x.now[pe], Peer: 1 - pe, Bytes: bytes, Team: program.World}
 	if err := x.b.Add(pe, c); err != nil {
-		panic(err) // the programs of this file are right
+		panic(err) // the programs of this file have no errors
 	}
 }
 
@@ -222,7 +222,7 @@ func (x *benchmark) job() *program.Job {
 	x.barrier()
 	j, err := x.b.Job()
 	if err != nil {
-		panic(err) // the programs of this file are right
+		panic(err) // the programs of this file have no errors
 	}
 	return j
 }
@@ -232,7 +232,8 @@ func (x *benchmark) barrier() {
 	x.call(1, "shmem_barrier_all", 0)
 }
 
-// pingPong has each PE store a word at the other one in turn, and wait for that of the other.
+// pingPong makes a program in which each PE alternately stores a word at the other PE and waits for
+// a word from it.
 func pingPong(f *figure) *program.Job {
 	x := newBenchmark()
 	for range f.ops / 2 {
@@ -257,7 +258,8 @@ func repeated(name string, bytes uint64, calls, quiet int) *program.Job {
 	return x.job()
 }
 
-// The programs of figures in which PE 0 alone makes calls, most with a quiet after so many of them.
+// The programs of figures in which only PE 0 makes calls, most of them with a quiet after a fixed
+// number of calls.
 func window(f *figure) *program.Job     { return repeated("shmem_putmem_nbi", f.bytes, f.ops, 64) }
 func increments(f *figure) *program.Job { return repeated("shmem_long_atomic_inc", 8, f.ops, 512) }
 func puts(f *figure) *program.Job       { return repeated("shmem_putmem_nbi", f.bytes, f.ops, 512) }
@@ -268,7 +270,8 @@ func putQuiet(f *figure) *program.Job   { return repeated("shmem_putmem", f.byte
 // wokenGap is the pause before each put of bench/woken.c, in nanoseconds.
 const wokenGap = 500_000
 
-// woken lets PE 1 compute while PE 0 puts. The time that PE 1 loses is the cost of the puts for it.
+// woken makes the program of the figure put_signal_woken_cpu: PE 1 computes while PE 0 puts. The
+// time by which PE 1 takes longer than without the puts is their cost for it.
 func woken(f *figure) *program.Job {
 	x := newBenchmark()
 	x.barrier()
@@ -280,7 +283,8 @@ func woken(f *figure) *program.Job {
 	return x.job()
 }
 
-// exchange has both PEs put to each other at once, and wait for the signal of the other.
+// exchange makes a program in which both PEs put to each other at the same time, and wait for the
+// signal of the other.
 func exchange(f *figure) *program.Job {
 	x := newBenchmark()
 	for range f.ops {

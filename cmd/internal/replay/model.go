@@ -14,16 +14,17 @@ import (
 type Model struct {
 	sim.Model
 
-	// The time of a processor for each call that goes to the network, each message and each
-	// one-sided operation that is handed to the NIC, and each completion.
+	// The processor time of each call that uses the network, of each message and each one-sided
+	// operation that is posted to the NIC, and of each completion.
 	Call, Message, OneSided, Completed sim.Time
 
-	// The time of a processor at each end, in nanoseconds for each byte of a one-sided operation: a
-	// network without RDMA copies. The bytes of a message are part of its cost.
+	// The processor time at the origin and at the target, in nanoseconds for each byte of a
+	// one-sided operation: on a network without RDMA processors copy the bytes. The bytes of a
+	// message are part of its cost.
 	Byte float64
 
-	// The time of a processor each time that the proxy of a PE is woken, until it sleeps again. It
-	// counts where proxies share the processors of the threads that compute.
+	// The processor time from the moment when the proxy of a PE is woken until it sleeps again. It
+	// is used if proxies share the processors of the threads that compute.
 	Wake sim.Time
 }
 
@@ -33,13 +34,12 @@ func (m *Model) copied(bytes uint64) sim.Time { return sim.Time(m.Byte * float64
 // free sets the costs of the processor to 0.
 func (m *Model) free() { m.Call, m.Message, m.OneSided, m.Completed, m.Byte, m.Wake = 0, 0, 0, 0, 0, 0 }
 
-// onNode is the assumed time of an operation between PEs of one host: so many nanoseconds, and so
-// many bytes each nanosecond. It is used where a call has no recorded time of its own, or one of
-// more than `longest` and one byte each nanosecond.
+// onNode is the assumed time of an operation between PEs of one host: onNode nanoseconds, and one
+// more for every onNodeBytes bytes. It is used if a call has no recorded time, or one that is
+// longer than `longest` plus a nanosecond for each byte.
 const onNode, onNodeBytes, longest = 100, 10, 10_000
 
-// names has the simulated network of each model. Its promises, packets and wires are those of the
-// tests.
+// names maps the name of a model to its simulated network, the same as in the tests.
 var names = map[string]func() sim.Model{"efa": sim.EFA, "efa-direct": sim.EFADirect, "verbs": sim.Verbs, "tcp": sim.TCP}
 
 // Names returns the names of all models.
@@ -52,10 +52,10 @@ func Names() []string {
 	return all
 }
 
-// Named returns the model of a name. Faults are left out: a prediction is of a good day. The times
-// of the processor are assumptions where Fit does not replace them: 300 ns for an operation, as in
-// the tests of rates, but 2,500 ns over tcp, where it is a call of the kernel, which copies each
-// byte, at 5 GB/s. A call takes 30 ns; many share a message (capi/core/core.c).
+// Named returns the model with a name, without the faults that the network of the tests simulates.
+// The processor times are assumptions unless Fit replaces them: 300 ns for an operation, as in the
+// tests of rates, but 2,500 ns over tcp, where it is a call of the kernel, which copies each byte,
+// at 5 GB/s. A call takes 30 ns; many share a message (capi/core/core.c).
 func Named(name string) (Model, error) {
 	f, ok := names[name]
 	if !ok {

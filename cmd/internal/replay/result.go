@@ -14,10 +14,10 @@ type Result struct {
 	Total      sim.Time   // from the first end of an init to the last end of a PE
 	PEs        []PE       // by number
 	Phases     []Phase    // between barriers of all PEs
-	Kept       []Kept     // calls that are not modelled, by name
-	Released   int        // waits that nothing would have ended
+	Kept       []Kept     // calls that took their recorded time, by name
+	Released   int        // waits that the replay ended because nothing else could
 	Carried    [][]uint64 // bytes that the NICs of each host have sent
-	Operations uint64     // that the engines have handed to the NICs
+	Operations uint64     // operations that the engines have posted to the NICs
 
 	job  *program.Job
 	left []int // barriers that each PE has left so far
@@ -27,11 +27,11 @@ type Result struct {
 // PE is one PE of a Result.
 type PE struct {
 	Recorded, Predicted sim.Time
-	Computed            sim.Time // by its busiest thread, with the calls whose time is kept
-	Network             sim.Time // its processor's work for the network
-	Late                sim.Time // that it waited for other PEs, which came later
-	Waited              sim.Time // that it waited for the network
-	CausedLate          sim.Time // that others waited for it
+	Computed            sim.Time // computation of its busiest thread, with the calls that take their recorded time
+	Network             sim.Time // processor time for the network
+	Late                sim.Time // time for which it waited for PEs that arrived later
+	Waited              sim.Time // time for which it waited for the network
+	CausedLate          sim.Time // time for which others waited for it
 }
 
 // Phase ends with a barrier of all PEs.
@@ -48,7 +48,7 @@ func (r *Result) Phase(i int) (recorded, predicted sim.Time) {
 	return recorded, predicted
 }
 
-// Kept is calls whose recorded time was kept though they may depend on other PEs.
+// Kept counts calls that took their recorded time although they may depend on other PEs.
 type Kept struct {
 	Name  string
 	Calls int
@@ -59,7 +59,7 @@ func newResult(job *program.Job) *Result {
 	return &Result{job: job, PEs: make([]PE, job.PEs), left: make([]int, job.PEs), kept: map[int]*Kept{}}
 }
 
-// called counts a call that has ended if its time was kept because its meaning is unknown.
+// called counts a call that has ended, if it took its recorded time because its meaning is unknown.
 func (r *Result) called(o *program.Op) {
 	if o.Kind != program.Unknown {
 		return
@@ -138,8 +138,8 @@ func (m *machine) finish() *Result {
 	return r
 }
 
-// unlock ends the wait that ended first in the recording, because nothing else can go on: its
-// match was not right. It reports whether there was one.
+// unlock ends the wait that ended first in the recording, because nothing else can continue: it was
+// matched with the wrong update. It reports whether there was one.
 func (m *machine) unlock() bool {
 	var first *thread
 	for _, t := range m.threads {

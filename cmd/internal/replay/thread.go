@@ -19,7 +19,7 @@ type thread struct {
 	pe     *pe
 	index  int // in Job.Threads
 	engine *proxy.Engine
-	place  int // of its context in pe.contexts and pe.dirty
+	place  int // index of its context in pe.contexts and pe.dirty
 
 	next  func() (struct{}, bool)
 	stop  func()
@@ -28,11 +28,11 @@ type thread struct {
 	begun []sim.Time // of each call
 
 	computes bool     // it needs its processor now,
-	lost     sim.Time // and lost so much time of it to the engine
+	lost     sim.Time // and has lost this much time of it to the engine
 
 	op    int // the present call
 	ended bool
-	free  bool // the present call, a wait, ends although no update has ended it
+	free  bool // the present call is a wait that unlock has ended
 	end   sim.Time
 }
 
@@ -82,7 +82,7 @@ func (t *thread) resume() {
 // stopped is the panic that ends a coroutine whose machine has failed.
 type stopped struct{}
 
-// pause gives control back to the machine until it resumes the thread.
+// pause returns control to the machine until the machine resumes the thread.
 func (t *thread) pause() {
 	if !t.yield(struct{}{}) {
 		panic(stopped{})
@@ -101,7 +101,7 @@ func (t *thread) run() {
 	for i := range t.Ops {
 		o := &t.Ops[i]
 		for _, r := range o.After {
-			t.behind(r)
+			t.awaitCall(r)
 		}
 		t.compute(t.m.gap(o))
 		t.op, t.begun[i], t.free = i, t.m.now, false
@@ -117,13 +117,13 @@ func (t *thread) run() {
 	t.ended = true
 }
 
-// behind waits for the end of a call of another thread of the PE.
-func (t *thread) behind(r program.Ref) {
+// awaitCall waits for the end of a call of another thread of the PE.
+func (t *thread) awaitCall(r program.Ref) {
 	t.until(func() bool { return t.m.ends[r] >= 0 })
 }
 
-// compute lets the thread use its processor for d. What it loses of it meanwhile to the engine
-// comes on top.
+// compute lets the thread use its processor for d. The time that it loses to the engine meanwhile
+// is added.
 func (t *thread) compute(d sim.Time) {
 	for t.lost = 0; d > 0; d, t.lost = t.lost, 0 {
 		t.computes = true
@@ -141,7 +141,7 @@ func (t *thread) sleep(d sim.Time) {
 }
 
 // until pauses the thread until cond holds. Like the library's waits it polls first, which sends
-// the batch that the PE holds back.
+// the PE's open batch.
 func (t *thread) until(cond func() bool) {
 	if cond() {
 		return
@@ -154,15 +154,15 @@ func (t *thread) until(cond func() bool) {
 	t.pause()
 }
 
-// lock waits until the PE's end of the network is free.
+// lock waits until no other thread of the PE uses the network.
 func (t *thread) lock() {
 	for t.pe.free > t.m.now {
 		t.sleep(t.pe.free - t.m.now)
 	}
 }
 
-// context is the engine of the present call. A recording does not say which context a call has: the
-// calls with a context of one thread share one.
+// context returns the engine of the present call. A recording does not say which context a call
+// has: the calls with a context of one thread share one.
 func (t *thread) context(o *program.Op) *proxy.Engine {
 	p := t.pe
 	t.place, t.engine = len(p.contexts), p.Engine
@@ -191,8 +191,8 @@ func (t *thread) context(o *program.Op) *proxy.Engine {
 // burstGap is the longest pause in a burst of operations (capi/core/core.c).
 const burstGap = 2 * sim.Microsecond
 
-// post posts an operation to the engine as capi/core does, again and again while it finds no room,
-// and takes the time of the call.
+// post posts an operation to the engine, like capi/core: it tries again while the engine has no
+// room, and adds the time of the call.
 func (t *thread) post(f func() proxy.Status) proxy.Status {
 	p, m := t.pe, t.m
 	t.lock()

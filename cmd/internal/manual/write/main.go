@@ -1,5 +1,5 @@
 // Command write makes the manual pages of the commands, and their completion for bash and zsh, from
-// what the commands themselves say:
+// the descriptions that the commands themselves print:
 //
 //	write BIN OUT
 //
@@ -17,7 +17,7 @@ import (
 	"libshmem/cmd/internal/manual"
 )
 
-// commands are those that describe themselves: programs, and their first arguments.
+// commands lists the commands that describe themselves: the program, and its first arguments.
 var commands = [][]string{
 	{"shmemrun"}, {"shmemrun", "--nvshmrun"}, {"shmem-info"}, {"shmem-info", "--nvshmem"}, {"shmem-doctor"}, {"shmem-trace"}, {"shmem-perf"},
 }

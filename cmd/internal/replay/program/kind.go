@@ -7,12 +7,12 @@ type Kind uint8
 
 // The kinds of calls.
 const (
-	Unknown      Kind = iota // its recorded time is kept, and the report lists it
-	Local                    // it involves no other PE: its recorded time is kept
+	Unknown      Kind = iota // it takes its recorded time, and the report lists it
+	Local                    // it involves no other PE, and takes its recorded time
 	Init                     // the program begins at its end
 	Finalize                 // the program ends at its beginning
 	Put                      // bytes to a PE
-	SignalledPut             // bytes to a PE, and a signal behind them
+	SignalledPut             // bytes to a PE, and a signal after them
 	Get                      // bytes from a PE
 	Atomic                   // a change of a word of a PE
 	Fetch                    // a change of a word of a PE, which returns the old value
@@ -20,12 +20,12 @@ const (
 	Quiet                    // a wait until all operations are complete
 	Fence                    // the order of operations
 	Barrier                  // a quiet, and a sync of a team
-	Sync                     // a wait until all members of a team have called
+	Sync                     // a wait until all members of a team have made the call
 	Reduce                   // a reduction over a team, whose result every member gets
 	Scan                     // a reduction, for each member over those up to it
 	Broadcast                // bytes from a root to the members
 	Gather                   // the bytes of each member to all others: fcollect
-	Collect                  // as Gather, with sizes that differ
+	Collect                  // the bytes of each member to all others, with different sizes
 	AllToAll                 // different bytes to each member
 	Exchange                 // a small agreement of all PEs: allocation, splitting of a team
 	kinds
@@ -48,10 +48,10 @@ func (k Kind) Collective() bool { return k >= Barrier }
 type Meaning struct {
 	Kind    Kind
 	Element int  // bytes of an element, if the name has a type or a size; else 0
-	Strided bool // a message for each element, or for each block
+	Strided bool // it has a message for each element, or for each block
 	NBI     bool // the caller does not wait for the completion
 	Context bool // the first argument is a context
-	Signals bool // of Wait: for a signal
+	Signals bool // of Wait: it waits for a signal
 }
 
 // elements are the bytes of the types of the specification, and of those of NVSHMEM.
@@ -122,7 +122,7 @@ func MeaningOf(name string) Meaning {
 	return m
 }
 
-// cutSize takes the size in bits out of a name, as in put32_signal.
+// cutSize removes the size in bits from a name such as put32_signal.
 func (m *Meaning) cutSize(rest string) string {
 	for bits, bytes := range map[string]int{"128": 16, "64": 8, "32": 4, "16": 2, "8": 1} {
 		for _, f := range []string{"put", "get", "broadcast", "collect", "alltoall", "alltoalls"} {

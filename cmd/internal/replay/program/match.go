@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// flag is the most bytes of a put that may be a flag for a waiting PE.
+// flag is the largest size, in bytes, of a put that may be a flag for a waiting PE.
 const flag = 8
 
-// weight is how likely an update is the one that a wait is for: 2 for a signal, 1 for a flag, 0 for
-// data.
+// weight returns how likely it is that a wait is for this update: 2 for a signal, 1 for a flag, 0
+// for data.
 func weight(o *Op) int {
 	switch {
 	case o.Kind == SignalledPut, o.Kind == Atomic, o.Kind == Fetch:
@@ -23,7 +23,7 @@ func weight(o *Op) int {
 // pair is a thread and the PE that it updates.
 type pair struct{ thread, pe int }
 
-// update is an update that a thread makes of a PE: when it began, its number, and its place among
+// update is an update that a thread makes of a PE: when it began, its number, and its index among
 // the calls of the thread.
 type update struct {
 	at  int64
@@ -66,7 +66,8 @@ func (j *Job) match() {
 	}
 }
 
-// needs finds what one wait needs. Needs of earlier waits of the thread are not repeated.
+// needs finds the updates that one wait needs. Those that an earlier wait of the thread has needed
+// are not repeated.
 func (j *Job) needs(waiter int, o *Op, from []pair, by map[pair]*[3][]update, needed map[int]uint64) {
 	end := o.Start + o.Took
 	for _, p := range from {

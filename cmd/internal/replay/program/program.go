@@ -15,7 +15,7 @@ type Call struct {
 	Name       string
 	Thread     int64
 	Start, End int64
-	Stolen     int64 // the part of the time before Start in which the program could not go on
+	Stolen     int64 // the part of the time before Start in which the thread could not run
 	Peer       int   // -1: the call names no PE
 	Bytes      uint64
 	Team       int64 // World: the call names no team
@@ -24,14 +24,14 @@ type Call struct {
 // never is before all times. Others may be negative: those of another host's clock are converted.
 const never = math.MinInt64
 
-// The most that one call may move. A replay simulates each message, so that it would never end for
+// Limits on what one call may move. A replay simulates each message, so that it would never end for
 // a size that no program has, as in a damaged trace.
 const (
 	mostBytes  = 1 << 36
 	mostPieces = 1 << 20
 )
 
-// World is the number of the team of all PEs. The recording's own numbers are kept.
+// World is the number of the team of all PEs. Other teams have the numbers of the recording.
 const World = -1
 
 // Op is a call to be replayed.
@@ -39,8 +39,8 @@ type Op struct {
 	Meaning
 	Name   int   // in Job.Names
 	Gap    int64 // time of computation before the call
-	Stolen int64 // time before the call in which the program could not go on
-	Took   int64 // as recorded
+	Stolen int64 // time before the call in which the thread could not run
+	Took   int64 // recorded length of the call
 	Work   int64 // of Exchange: the part of Took that every member needed
 	Peer   int
 	Bytes  uint64
@@ -54,10 +54,10 @@ type Op struct {
 	Flagged bool   // a Wait needs this update
 }
 
-// Ref is a call: its thread and its place there.
+// Ref names a call: its thread and its index there.
 type Ref struct{ Thread, Op int }
 
-// Need is an update of the waiting PE: its thread, its place there, and its number among the
+// Need names an update of the waiting PE: its thread, its index there, and its number among the
 // updates of that PE by that thread.
 type Need struct {
 	Ref
@@ -69,7 +69,7 @@ type Thread struct {
 	PE    int
 	ID    int64
 	Ops   []Op
-	First int64 // when its gap before the first call begins
+	First int64 // when the time before its first call begins
 }
 
 // Job is the programs of all PEs.
@@ -78,7 +78,7 @@ type Job struct {
 	Names   []string
 	Teams   [][]int // members, ascending; the first is the world
 	TeamIDs []int64
-	Threads []*Thread // those of a PE side by side, in the order of their first calls
+	Threads []*Thread // the threads of a PE are consecutive, in the order of their first calls
 	Begin   []int64   // of each PE: the end of init
 	End     []int64   // of each PE: the beginning of finalize
 	Guessed []string  // what the recording does not say, and what was assumed instead
@@ -101,8 +101,8 @@ type Builder struct {
 	described map[int64][]int
 }
 
-// NewBuilder begins the programs of that many PEs. cost is the time in nanoseconds by which the
-// recorder lengthens the time between two calls; it is taken off again.
+// NewBuilder returns a Builder for the programs of `pes` PEs. cost is the time in nanoseconds by
+// which the recorder lengthens the time between two calls; it is subtracted.
 func NewBuilder(pes int, cost int64) *Builder {
 	b := &Builder{
 		cost: cost, pes: make([]map[int64]*Thread, pes), names: map[string]int{}, teams: map[int64]map[int]bool{}, described: map[int64][]int{},
@@ -126,7 +126,8 @@ func (b *Builder) name(s string) int {
 	return n
 }
 
-// Add takes a call of a PE. Calls of a thread come in the order of their ends, or of their starts.
+// Add adds a call of a PE. The calls of a thread must be added in the order of their ends, or of
+// their starts.
 func (b *Builder) Add(pe int, c Call) error {
 	if pe < 0 || pe >= len(b.pes) {
 		return shmerr.Causef(shmerr.ErrPE, "%s: a call of PE %d, in a job of %d PEs", c.Name, pe, len(b.pes))
@@ -165,17 +166,17 @@ func (b *Builder) Add(pe int, c Call) error {
 	return nil
 }
 
-// Describe gives the members of a team, which the recording names. A team without a description has
-// the PEs that use its number.
+// SetMembers sets the members of a team that the recording lists. A team for which it is not called
+// has the PEs that use its number.
 func (b *Builder) SetMembers(id int64, members []int) {
 	if id != World && id != 0 {
 		b.described[id] = slices.Sorted(slices.Values(members))
 	}
 }
 
-// team returns the place of a team, and notes that a PE is a member of it.
+// team returns the index of a team in Job.Teams, and records that a PE is a member of it.
 func (b *Builder) team(pe int, id int64) int {
-	if id == World || id == 0 { // SHMEM_TEAM_WORLD is 0 in every library that we know
+	if id == World || id == 0 { // SHMEM_TEAM_WORLD is 0 in all libraries
 		return 0
 	}
 	if b.teams[id] == nil {
@@ -222,8 +223,8 @@ func (b *Builder) Job() (*Job, error) {
 	return j, nil
 }
 
-// share finds the work of an Exchange, for example to clear memory: the member that came last
-// waited for no other, so that its call took the time of the work.
+// share finds the work of an Exchange, for example to clear memory: the member that arrived last
+// waited for no other, so the length of its call is the time of the work.
 func (j *Job) share() {
 	type place struct{ team, nth int }
 	least, seen := map[place]int64{}, map[[2]int]int{}
@@ -295,7 +296,8 @@ func (t *Thread) last() int64 {
 	return o.Start + o.Took
 }
 
-// dropInner drops calls made within another call: some libraries call their own public functions.
+// dropInner removes calls that were made within another call: some libraries call their own public
+// functions.
 func (t *Thread) dropInner() {
 	kept, end := t.Ops[:0], int64(never)
 	for _, o := range t.Ops {
@@ -308,7 +310,8 @@ func (t *Thread) dropInner() {
 	t.Ops = kept
 }
 
-// fork has a thread begin behind the last call of the other threads of its PE that had ended then.
+// fork makes a thread begin after the last call of the other threads of its PE that had ended by
+// then.
 func (j *Job) fork(base, i int) {
 	t := j.Threads[base+i]
 	first := t.Ops[0].Start
@@ -324,8 +327,8 @@ func (j *Job) fork(base, i int) {
 	}
 }
 
-// join has the first thread of the PE wait for the end of another one, if it makes a call
-// afterwards.
+// join makes the first thread of the PE wait for the end of another thread, if the first thread
+// makes a call after that.
 func (j *Job) join(first, other int, cost int64) {
 	main, t := j.Threads[first], j.Threads[other]
 	end := t.last()
