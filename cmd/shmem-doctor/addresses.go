@@ -10,14 +10,14 @@ import (
 	"libshmem/runtime/doctor"
 )
 
-// nicAt is an RDMA NIC, which programs drive themselves.
+// nicAt is an RDMA NIC, which programs access without the kernel.
 type nicAt struct {
 	name       string
 	interfaces []string // of the host, on the same device
 	ip         bool     // one of them has an address that leads to other hosts
 }
 
-// driven returns the RDMA NICs of this machine, which programs drive themselves.
+// driven returns the RDMA NICs of this machine, which programs access without the kernel.
 func driven(s *doctor.System) []nicAt {
 	var all []nicAt
 	for _, name := range s.NICs() {
@@ -44,7 +44,7 @@ func hasAddress(name string) bool {
 }
 
 // withoutAddress reports NICs that the provider verbs leaves out because their interfaces have no
-// IP address. A job then silently takes tcp.
+// IP address. A job then uses tcp without a message.
 func withoutAddress(offers []ofi.Offer, nics []nicAt) []doctor.Finding {
 	var findings []doctor.Finding
 	for _, n := range nics {
@@ -60,7 +60,8 @@ func withoutAddress(offers []ofi.Offer, nics []nicAt) []doctor.Finding {
 	return findings
 }
 
-// withoutLayered drops silent providers whose layered provider, such as rxm over tcp, makes offers.
+// withoutLayered removes providers that offer nothing themselves but whose layered provider, such
+// as rxm over tcp, does.
 func withoutLayered(silent []ofi.Silent, offers []ofi.Offer) []ofi.Silent {
 	return slices.DeleteFunc(silent, func(s ofi.Silent) bool {
 		return slices.ContainsFunc(offers, func(o ofi.Offer) bool { return strings.HasPrefix(o.Provider, s.Provider+";") })

@@ -36,11 +36,11 @@ func gpus() []doctor.Finding {
 	return findings
 }
 
-// oldest is the compute capability that the library's kernels and the headers for
-// device code are built for.
+// oldest is the lowest compute capability for which the library's kernels and the headers for
+// device code are built.
 const oldest = 75
 
-// features lists the features of a GPU that some jobs will miss.
+// features lists the features that a GPU lacks and that some jobs need.
 func features(name string, f gpu.Facts) []doctor.Finding {
 	has := doctor.Well(name, "compute capability %d.%d", f.Major, f.Minor)
 	findings := []doctor.Finding{has}

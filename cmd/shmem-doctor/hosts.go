@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// theseHosts is the value of a --hosts that has none: it stands for the hosts of the job.
+// theseHosts is the value of --hosts if the user gives none: it means the hosts of the job.
 const theseHosts = "those of the job"
 
 // startOn replaces this process by a shmemrun that starts the doctor on machines: a list of them,
@@ -28,7 +28,7 @@ func startOn(hosts, ssh string, patience float64, asJSON bool) error {
 	return start([]string{option, hosts, "--ssh", ssh}, patience, asJSON)
 }
 
-// startInAllocation is startOn for the machines of a batch system's allocation.
+// startInAllocation does the same on the machines of a batch system's allocation.
 func startInAllocation(environ []string, patience float64, asJSON bool) error {
 	if !slices.ContainsFunc(environ, func(v string) bool {
 		return strings.HasPrefix(v, "SLURM_JOB_ID=") || strings.HasPrefix(v, "PBS_NODEFILE=") || strings.HasPrefix(v, "LSB_DJOB_HOSTFILE=")
@@ -38,7 +38,8 @@ func startInAllocation(environ []string, patience float64, asJSON bool) error {
 	return start(nil, patience, asJSON)
 }
 
-// start replaces this process by shmemrun, which is beside it. It returns only if that fails.
+// start replaces this process by shmemrun, which is in the same folder. It returns only if that
+// fails.
 func start(options []string, patience float64, asJSON bool) error {
 	self, err := os.Executable()
 	if err == nil {

@@ -19,7 +19,7 @@ func settings(environ []string) (*config.Config, []doctor.Finding) {
 		findings = append(findings, doctor.Bad(subject, "correct or unset it", "%v", w))
 	}
 	if err != nil {
-		// The text of err has a remedy of its own.
+		// The text of err already has a remedy.
 		findings = append(findings, doctor.Failed(doctor.Wrong, subject, "see docs/reference/environment.md", err))
 	}
 	if len(findings) == 0 {

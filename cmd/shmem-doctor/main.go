@@ -1,8 +1,9 @@
 // Shmem-doctor finds causes on this machine that keep the library from working, or from working
 // well, with their remedies; as PEs of a job, also those between hosts.
 //
-// This file reads the command line and prints. The kernel's facts are runtime/doctor's; the files
-// beside this one get the facts of libraries and drivers from the packages that call them.
+// This file reads the command line and prints. Package runtime/doctor has the facts of the kernel;
+// the other files of this package get the facts of libraries and drivers from the packages that
+// call them.
 package main
 
 import (
@@ -108,7 +109,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	if *root != "" {
 		return out.print(append(findings, doctor.At(*root).Findings(cfg)...))
 	}
-	if err := poller.Check(); err != nil { // then nothing more can be checked
+	if err := poller.Check(); err != nil { // after an error nothing more can be checked
 		return out.print(append(findings, doctor.Failed(doctor.Wrong, "system calls", "", err)))
 	}
 	if *net {

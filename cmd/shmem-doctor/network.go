@@ -12,8 +12,9 @@ import (
 	"libshmem/runtime/job/place"
 )
 
-// network reports libfabric's offers between hosts. gpu: GPU memory will be registered later;
-// whether libfabric knows GPUs is decided when a process first has it list providers.
+// network reports libfabric's offers between hosts. gpu: GPU memory will be registered later. A
+// process has to set that before it first lists providers, because libfabric initialises its
+// support for GPUs then.
 func network(cfg *config.Config, environ []string, gpu bool) []doctor.Finding {
 	const subject = "network"
 	lib, err := ofi.Load(cfg.Libfabric)
@@ -76,8 +77,8 @@ func networkOf(offers []ofi.Offer) []doctor.Finding {
 	return []doctor.Finding{doctor.Well(subject, "%s", text)}
 }
 
-// blind reports the files that libfabric cannot load and without which NICs do not reach the memory
-// of GPUs, if a job would take a NIC that could reach it.
+// blind reports the files that libfabric cannot load and without which NICs cannot access the
+// memory of GPUs, if a job would choose a NIC that could access it.
 func blind(offers []ofi.Offer, obstacles []ofi.Obstacle) []doctor.Finding {
 	var findings []doctor.Finding
 	if slices.ContainsFunc(offers, func(o ofi.Offer) bool {
@@ -97,7 +98,7 @@ func mute(silent []ofi.Silent, nics []string, library string) []doctor.Finding {
 	for _, s := range silent {
 		kind := made[s.Provider]
 		for _, nic := range nics {
-			// The driver of EFA names its NICs by their place: rdmap16s27.
+			// The driver of EFA names its NICs by their PCI address: rdmap16s27.
 			if kind != "" && (strings.HasPrefix(nic, kind) || s.Provider == "efa" && strings.HasPrefix(nic, "rdmap")) {
 				findings = append(findings, doctor.Bad("provider "+s.Provider,
 					"see the device files and memlock above; FI_LOG_LEVEL=warn fi_info -p "+s.Provider+" says more",

@@ -25,7 +25,7 @@ import (
 // reportFile is the file that --fabric writes, for people who help from far away.
 const reportFile = "shmem-fabric-report.txt"
 
-// testFabric tests each NIC that a job would take.
+// testFabric tests each NIC that a job would use.
 func testFabric(cfg *config.Config, findings []doctor.Finding, environ []string, out printer, stderr io.Writer) int {
 	findings = append(findings, network(cfg, environ, true)...)
 	memory, about, done := gpuMemory()
@@ -83,7 +83,7 @@ func testNICs(cfg *config.Config, memory []selftest.GPU) (about string, findings
 // NICs map it.
 const gpuBytes = 2 << 20
 
-// gpuMemory allocates memory of the first GPU, for NICs that reach it as a dma-buf or by its
+// gpuMemory allocates memory of the first GPU, for NICs that access it as a dma-buf or by its
 // address. done frees it.
 func gpuMemory() (memory []selftest.GPU, about string, done func() error) {
 	done = func() error { return nil }
@@ -119,7 +119,7 @@ func gpuMemory() (memory []selftest.GPU, about string, done func() error) {
 	return append(memory, selftest.GPU{Method: "peer memory", Memory: m, Read: read, Clear: func() error { return dev.Zero(a, gpuBytes) }, Spare: true}), about, done
 }
 
-// address converts an address of a GPU to a pointer, as structs of package fabric have it.
+// address converts an address of a GPU to a pointer, which structs of package fabric need.
 func address(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
 // report is the text of the file: versions, settings and one line a test, without names of hosts.

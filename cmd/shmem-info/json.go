@@ -24,7 +24,7 @@ import (
 )
 
 // This file has the facts as JSON, for programs. Names are in lower case with underscores, sizes in
-// bytes and times in seconds. Fields may be added; those that are there keep their meaning.
+// bytes and times in seconds. Fields may be added; the meaning of existing ones does not change.
 
 // encode prints one JSON object.
 func encode(w io.Writer, value any) error {
@@ -166,7 +166,7 @@ func summaryJSON(w io.Writer, cfg *config.Config) error {
 	return errors.Join(err, encode(w, out))
 }
 
-// settingsJSON prints the settings, but those that only shmemrun sets.
+// settingsJSON prints the settings, except those that only shmemrun sets.
 func settingsJSON(w io.Writer, cfg *config.Config) error {
 	out := []settingFact{}
 	for _, v := range cfg.Values() {

@@ -53,8 +53,8 @@ func watchPE(w io.Writer, process string, between time.Duration) error {
 	return nil
 }
 
-// viewPE opens the status pages of a running PE: first its own, then one of each of its endpoints.
-// done closes them.
+// viewPE opens the status pages of a running PE: first that of the PE, then one for each of its
+// endpoints. done closes them.
 func viewPE(process string) (pid int, views []*statuspage.View, done func(), err error) {
 	pid, err = strconv.Atoi(process)
 	if err != nil || pid <= 0 {
@@ -92,7 +92,7 @@ func waits(w io.Writer, page *statuspage.PE) error {
 	return nil
 }
 
-// heapUse is the line about the user heap of a PE.
+// heapUse returns the line about the user heap of a PE.
 func heapUse(h *statuspage.Heap) string {
 	bytes := func(v uint64) string { return stats.Amount(v, stats.Bytes) }
 	line := fmt.Sprintf("heap: %s of %s in %d blocks, at most %s so far; the largest free block has %s",

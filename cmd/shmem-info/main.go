@@ -49,7 +49,7 @@ const (
 	statusUsage = 2
 )
 
-// longest is the most seconds between two readings: a day.
+// longest is the longest time between two readings, in seconds: a day.
 const longest = 24 * 3600
 
 func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }

@@ -25,8 +25,8 @@ func libfabric(cfg *config.Config) string {
 	return lib.File + ", version " + lib.Version
 }
 
-// network lists libfabric's offers, best first, each with a mark if a job would choose it or else
-// with the reason why not, and what the chosen one grants once it is open.
+// network lists libfabric's offers, best first, each with a mark if a job would choose it, or else
+// with the reason why not. Then it prints what the chosen offer provides once it is open.
 func network(w io.Writer, cfg *config.Config) error {
 	s, err := place.ReadSettings(cfg)
 	if err != nil {
@@ -65,7 +65,7 @@ func network(w io.Writer, cfg *config.Config) error {
 }
 
 // open opens the NICs that a job would choose. Several are opened as one provider, as a job does,
-// because together they promise less than each of them.
+// because together they guarantee less than each of them.
 func open(want fabric.Config) (fabric.Provider, error) {
 	choice, err := ofi.Choose(want.Library, ofi.Hints{Provider: want.Provider, Fabric: want.Fabric, NICs: want.NICs, GPU: want.GPU})
 	if err != nil {
@@ -86,7 +86,7 @@ func open(want fabric.Config) (fabric.Provider, error) {
 	return ends[0], nil
 }
 
-// wanted is the configuration with which a job opens its provider.
+// wanted returns the configuration with which a job opens its provider.
 func wanted(cfg *config.Config, hints ofi.Hints) fabric.Config {
 	want := proxy.ProviderConfig(2)
 	want.Provider, want.Fabric, want.NICs, want.Library = cfg.Provider, cfg.Fabric.Named(), hints.NICs, cfg.Libfabric
@@ -116,7 +116,7 @@ func about(w io.Writer, cfg *config.Config, p fabric.Provider) error {
 }
 
 // tiles describes the largest tile of eager transfers whose bytes a network keeps in order, and
-// whether the provider or the user has said so.
+// whether the provider or the user has set that.
 func tiles(c *fabric.Caps, cfg *config.Config) string {
 	by := "as the NIC grants"
 	if cfg.Ordered != config.OrderedAuto {
@@ -131,7 +131,7 @@ func tiles(c *fabric.Caps, cfg *config.Config) string {
 	return "no tiles, " + by + ": a token is a put with a signal"
 }
 
-// order says whether a put with a signal announces earlier puts.
+// order describes whether a put with a signal arrives after earlier puts.
 func order(c *fabric.Caps) string {
 	if c.SendAfterWrite {
 		return "in order: the signal of the last one announces all"

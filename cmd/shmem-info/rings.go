@@ -11,11 +11,11 @@ import (
 	"libshmem/runtime/gpu/cuda"
 )
 
-// slotSize is the bytes of a slot of a ring.
+// slotSize is the size in bytes of a slot of a ring.
 const slotSize = 16
 
 // rings prints which memory the rings of GPU and of host threads can have on this machine, and why
-// not another.
+// other kinds are not possible.
 func rings(w io.Writer, cfg *config.Config) error {
 	want, err := gpu.ParseKind(cfg.RingMemory.String())
 	if err != nil {
@@ -44,8 +44,8 @@ func rings(w io.Writer, cfg *config.Config) error {
 	return err
 }
 
-// survey tries the kinds of ring memory on the first GPU, and reports the memory that a proxy's CUDA
-// context takes there. Without a GPU the reports say why there is none.
+// survey tries the kinds of ring memory on the first GPU, and reports how much memory a proxy's
+// CUDA context uses there. Without a GPU the reports have the reason.
 func survey(want gpu.Kind) (name string, reports []gpu.Report, context string, err error) {
 	const nobody = "GPU threads"
 	driver, err := cuda.Open()
@@ -64,7 +64,7 @@ func survey(want gpu.Kind) (name string, reports []gpu.Report, context string, e
 	return name, reports, contextOf(dev), dev.Close()
 }
 
-// contextOf makes the context that proxies have, and reports the memory that it takes.
+// contextOf makes the kind of context that proxies use, and reports how much memory it uses.
 func contextOf(dev *cuda.Device) string {
 	const what = "the proxies' own context, of each PE whose heap is reached through the network"
 	before, _, err := dev.FreeMemory()

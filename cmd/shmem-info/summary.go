@@ -45,8 +45,8 @@ func summary(w io.Writer, cfg *config.Config) error {
 	return rings(w, cfg)
 }
 
-// registrations reports whether buffers outside the heap can stay registered here, with
-// NICs that want them registered.
+// registrations reports whether buffers outside the heap can stay registered here, with NICs that
+// need a registration.
 func registrations(cfg *config.Config) string {
 	if cfg.RegistrationCache == 0 {
 		return "off, by SHMEM_REGISTRATION_CACHE=0"

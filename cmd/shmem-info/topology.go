@@ -12,8 +12,8 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// topology draws a machine and the NICs that its PEs would take: this one with libfabric's offers
-// on it, or the one that a file describes.
+// topology draws a machine and the NICs that its PEs would use: this one with libfabric's offers on
+// it, or the one that a file describes.
 func topology(w io.Writer, cfg *config.Config, file string) error {
 	m, r, picks, err := planned(w, cfg, file)
 	if m == nil {
@@ -26,8 +26,8 @@ func topology(w io.Writer, cfg *config.Config, file string) error {
 	return m.Table(w, r, picks)
 }
 
-// planned returns a machine, its PEs and NICs, and the NICs that each PE would take. Where
-// libfabric refuses the NICs it returns the machine with the error. Notes go to w.
+// planned returns a machine, its PEs and NICs, and the NICs that each PE would use. If libfabric
+// refuses the NICs it returns the machine with the error. Notes go to w.
 func planned(w io.Writer, cfg *config.Config, file string) (*topo.Machine, topo.Request, [][]topo.Pick, error) {
 	s, err := place.ReadSettings(cfg)
 	if err != nil {
@@ -56,7 +56,7 @@ func planned(w io.Writer, cfg *config.Config, file string) (*topo.Machine, topo.
 	return m, r, picks, errors.Join(err, refused)
 }
 
-// usableNICs are the NICs that libfabric would let a job of this machine take.
+// usableNICs returns the NICs that libfabric would allow a job of this machine to use.
 func usableNICs(cfg *config.Config, s *place.Settings) ([]ofi.NIC, error) {
 	c, err := ofi.Choose(cfg.Libfabric, s.Hints(cfg))
 	if err != nil {
@@ -67,7 +67,7 @@ func usableNICs(cfg *config.Config, s *place.Settings) ([]ofi.NIC, error) {
 }
 
 // described returns the NICs of a machine that is known only from a file, as far as the settings
-// allow them. A job takes one IP interface unless several are named.
+// allow them. A job uses one IP interface unless the user names several.
 func described(m *topo.Machine, s *place.Settings) []ofi.NIC {
 	var nics []ofi.NIC
 	for _, n := range m.Candidates() {

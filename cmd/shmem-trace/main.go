@@ -46,7 +46,8 @@ const (
 	statusUsage = 2
 )
 
-// A command is a subcommand: its page, its options, and its work after the command line was read.
+// A command is a subcommand: its page, its options, and the function that runs after the command
+// line was read.
 type command struct {
 	page manual.Page
 	set  func(fs *pflag.FlagSet) (run func(files []string, stdout, stderr io.Writer) int)
@@ -95,7 +96,7 @@ func describe() manual.Page {
 	return out
 }
 
-// flags are the options of a subcommand, and its work.
+// flags returns the options of a subcommand, and the function that does its work.
 func (c *command) flags() (fs *pflag.FlagSet, run func([]string, io.Writer, io.Writer) int, version *bool) {
 	fs = pflag.NewFlagSet("shmem-trace "+c.page.Name, pflag.ContinueOnError)
 	fs.SortFlags = false

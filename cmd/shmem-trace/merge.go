@@ -92,8 +92,9 @@ func join(t *tracefile.Trace, w io.Writer) (int64, error) {
 	}
 }
 
-// rows gives each row of the timeline a number of its own within its PE. A row keeps its number,
-// except for one of the library's own trace that has the number of a thread with calls.
+// rows assigns to each row of the timeline a number that is unique within its PE. It is the row's
+// number in the files, unless the row is of the library's own trace and a thread with calls has the
+// same number.
 func rows(t *tracefile.Trace) map[tracefile.Thread]int64 {
 	rows := map[tracefile.Thread]int64{}
 	used := map[[2]int64]bool{}
@@ -125,7 +126,7 @@ func hasCalls(t *tracefile.Trace, k tracefile.Thread) bool {
 	return ok
 }
 
-// compare orders rows by PE, then those with calls first, then by number.
+// compare orders rows by PE, then rows with calls before others, then by number.
 func compare(a, b tracefile.Thread) int {
 	calls := func(k tracefile.Thread) int {
 		if k.Call {
@@ -168,7 +169,7 @@ func (j *joined) put(b []byte) error {
 	return err
 }
 
-// text returns a string as JSON. It keeps the first 4,096, which are mostly names.
+// text returns a string as JSON. It caches the first 4,096, which are mostly names.
 func (j *joined) text(s string) []byte {
 	if t, ok := j.texts[s]; ok {
 		return t
@@ -183,8 +184,8 @@ func (j *joined) text(s string) []byte {
 	return t
 }
 
-// headArgs is the head of a PE in a joined file: its clock is that of PE 0 now, with what is left of
-// the error.
+// headArgs is the head of a PE in a joined file: its times are on the clock of PE 0 now, with the
+// remaining error.
 type headArgs struct {
 	Version int           `json:"version"`
 	PE      int           `json:"pe"`
@@ -206,7 +207,7 @@ type clockOffset struct {
 	Error  json.Number `json:"error"`
 }
 
-// head writes the metadata of a PE: its head, its name, its place in the viewer, and how often
+// head writes the metadata of a PE: its head, its name, its position in the viewer, and how often
 // functions were called whose calls have no events.
 func (j *joined) head(p *tracefile.PE) error {
 	args := headArgs{

@@ -13,7 +13,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// output writes a file as a whole or not at all: under another name first, in the same folder.
+// output writes a file completely or not at all: it writes to another name in the same folder, and
+// renames that at the end.
 func output(name string, inputs []*tracefile.File, write func(io.Writer) error) error {
 	bad := func(err error) error {
 		if p, ok := errors.AsType[*os.PathError](err); ok {
@@ -54,7 +55,7 @@ func output(name string, inputs []*tracefile.File, write func(io.Writer) error) 
 	return nil
 }
 
-// jsonWriter writes a value as one object, for output.
+// jsonWriter returns a function that writes value as indented JSON to its argument, for output.
 func jsonWriter(value any) func(io.Writer) error {
 	return func(w io.Writer) error {
 		e := json.NewEncoder(w)
@@ -71,7 +72,7 @@ func mode(there os.FileInfo) os.FileMode {
 	return 0o666 &^ umask()
 }
 
-// finish has write fill a file, and closes it. bad words an error of the file itself.
+// finish calls write to fill a file, and closes it. bad words an error of the file itself.
 func finish(f *os.File, write func(io.Writer) error, bad func(error) error) error {
 	w := &failing{w: f}
 	out := bufio.NewWriterSize(w, 1<<16)
@@ -91,8 +92,8 @@ func finish(f *os.File, write func(io.Writer) error, bad func(error) error) erro
 	return nil
 }
 
-// failing remembers the error of a write, so that it is told apart from an error of reading the
-// trace.
+// failing records the error of a write, so that it can be distinguished from an error in reading
+// the trace.
 type failing struct {
 	w   io.Writer
 	err error
@@ -104,7 +105,7 @@ func (f *failing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// print prints notes, each on a line of its own, with the name of the command.
+// print prints each note on a separate line, after the name of the command.
 func print(w io.Writer, notes []string) {
 	for _, n := range notes {
 		fmt.Fprintln(w, "shmem-trace:", n)

@@ -18,8 +18,8 @@ import (
 	"libshmem/runtime/bootstrap/launch/ssh"
 )
 
-// This file reads from a batch system which machines a job has. It counts where the command line
-// names none.
+// This file reads from a batch system which machines a job has. That is used if the command line
+// names no machines.
 
 // listVariables are the variables in which batch systems name a file with one line for each slot.
 var listVariables = []string{
@@ -27,8 +27,8 @@ var listVariables = []string{
 	"LSB_DJOB_HOSTFILE", // LSF
 }
 
-// batchHosts returns the machines of an allocation of PBS or LSF, or nil where there is no
-// allocation or where it has this machine alone.
+// batchHosts returns the machines of an allocation of PBS or LSF, or nil if there is no allocation
+// or if it has only this machine.
 func batchHosts(env []string) ([]hostlist.Host, error) {
 	for _, name := range listVariables {
 		file := last(env, name)
@@ -55,8 +55,8 @@ func batchHosts(env []string) ([]hostlist.Host, error) {
 const interactive = "4294967290"
 
 // inSlurm reports whether this process is in an allocation of Slurm with other machines, and is not
-// a task of a step: then srun starts the PEs. salloc may run its shell on a machine outside the
-// allocation.
+// a task of a step; in that case srun starts the PEs. salloc may run its shell on a machine outside
+// the allocation.
 func inSlurm(env []string) bool {
 	if last(env, "SLURM_JOB_ID") == "" {
 		return false
@@ -68,7 +68,7 @@ func inSlurm(env []string) bool {
 	return err == nil && nodes > 1 || last(env, "SLURMD_NODENAME") == ""
 }
 
-// srunArgs are the options of srun for a job. Without a number of PEs Slurm takes that of the
+// srunArgs returns the options of srun for a job. Without a number of PEs Slurm uses that of the
 // allocation.
 func srunArgs(opt *launch.Options) ([]string, error) {
 	args := []string{"--kill-on-bad-exit=1"}
@@ -100,8 +100,8 @@ func srunArgs(opt *launch.Options) ([]string, error) {
 	return append(append(args, "--", opt.Program), opt.Args...), nil
 }
 
-// runSrun has srun start the PEs, and returns its exit status. more: this process has work afterwards;
-// otherwise srun takes its place.
+// runSrun starts the PEs through srun, and returns its exit status. more: this process has work to
+// do afterwards; otherwise srun replaces it.
 func runSrun(opt *launch.Options, more bool) int {
 	status, err := startSrun(opt, more)
 	if err != nil {
@@ -110,7 +110,7 @@ func runSrun(opt *launch.Options, more bool) int {
 	return status
 }
 
-// startSrun does the work of runSrun. With an error it returns the status that fits it.
+// startSrun does the work of runSrun. With an error it also returns the exit status for it.
 func startSrun(opt *launch.Options, more bool) (int, error) {
 	file, err := exec.LookPath("srun")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"libshmem/runtime/bootstrap/launch/hostlist"
 )
 
-// hostOptions are those of the command line for PEs on other machines.
+// hostOptions has the options for PEs on other machines.
 type hostOptions struct {
 	list, file, prefix, dir, ssh string
 	sync                         bool
@@ -88,7 +88,7 @@ func (h *hostOptions) apply(fs *pflag.FlagSet, opt *launch.Options, exports []st
 	return nil
 }
 
-// unused refuses options for other machines where there are none.
+// unused refuses options for other machines if there are none.
 func (h *hostOptions) unused(fs *pflag.FlagSet) error {
 	for _, name := range []string{"prefix", "sync", "wdir", "ssh", "keepalive"} {
 		if fs.Changed(name) {

@@ -1,6 +1,6 @@
 // Shmemrun starts the PEs of an OpenSHMEM program, on this machine or through ssh on others.
 //
-// This file reads the command line. The work is runtime/bootstrap/launch's.
+// This file reads the command line. Package runtime/bootstrap/launch does the work.
 package main
 
 import (
@@ -107,8 +107,8 @@ func run(args []string) int {
 	return report(reporter, before.trace, opt.PEs, start(opt), os.Stdout, os.Stderr)
 }
 
-// parse reads a command line into the options of a launch, and into before, what comes in front of
-// the library of each PE, and others, the other machines.
+// parse reads a command line into the options of a launch, into `before`, the libraries that are
+// loaded before that of each PE, and into `others`, the other machines.
 func parse(args, env []string, before *preloadOptions, others *hostOptions) (*launch.Options, error) {
 	opt := &launch.Options{Env: env, LibDir: libDir()}
 	nvshmrun := len(args) > 0 && args[0] == asNvshmrun
@@ -225,7 +225,7 @@ func parse(args, env []string, before *preloadOptions, others *hostOptions) (*la
 	return opt, nil
 }
 
-// spellOut turns -np, which is not a one-letter option, into -n, wherever it is an option and not a
+// spellOut replaces -np, which is not a one-letter option, by -n, if it is an option and not a
 // value or an argument of the program.
 func spellOut(fs *pflag.FlagSet, args []string) []string {
 	args = append([]string(nil), args...)
@@ -285,7 +285,7 @@ func libDir() string {
 	return dir
 }
 
-// executable is this program's file, without links.
+// executable returns the path of this program's file, with links resolved.
 func executable() (string, error) {
 	exe, err := os.Executable()
 	if err != nil {

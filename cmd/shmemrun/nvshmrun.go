@@ -15,19 +15,19 @@ import (
 // asNvshmrun is the first argument of the command nvshmrun.
 const asNvshmrun = "--nvshmrun"
 
-// A spelling translates an option of NVSHMEM's launcher of that name, which is Hydra.
+// A spelling translates an option of NVSHMEM's launcher nvshmrun, which is Hydra.
 type spelling struct {
 	values int
 	// instead is what a user should do in place of an option without a counterpart here; "": the
 	// option is accepted.
 	instead string
 	as      func(values []string) ([]string, error) // shmemrun's options for it; nil: it needs none
-	machine func(m *machines, value string) error   // used in place of as where the option says on which machines PEs start
+	machine func(m *machines, value string) error   // used instead of `as` if the option names the machines on which PEs start
 }
 
-// machines collects what the options say about machines, in whichever order they come.
+// machines collects the options about machines, which may come in any order.
 type machines struct {
-	hosts []string // as Hydra has them: name or name:N
+	hosts []string // in Hydra's form: name or name:N
 	each  int      // PEs of a machine without a number; 0: not given
 }
 
@@ -100,7 +100,8 @@ func nvshmrunPage(here []manual.Option) manual.Page {
 	return p
 }
 
-// hydraHelp says what the options do: for those with values, the names of these first.
+// hydraHelp has the help of the options: for options with values it begins with the names of the
+// values.
 var hydraHelp = map[string]string{
 	"-ppn": "N: PEs of each machine", "-perhost": "N: PEs of each machine",
 	"-hosts": "LIST: the machines, name or name:PEs", "-host": "LIST: the machines, name or name:PEs",
@@ -115,8 +116,8 @@ var hydraHelp = map[string]string{
 	"-version": "print the version alone",
 }
 
-// spelledHere translates options of Hydra into those of shmemrun. It leaves all other options to
-// shmemrun.
+// spelledHere translates options of Hydra into those of shmemrun. It returns all other options
+// unchanged.
 func spelledHere(args []string) ([]string, error) {
 	var out []string
 	var on machines
@@ -128,14 +129,14 @@ func spelledHere(args []string) ([]string, error) {
 			}
 			return append(append(on.options(), out...), args[i:]...), nil
 		}
-		// Hydra takes its options with two dashes as well, but --hosts is an option of shmemrun.
+		// Hydra accepts its options with two dashes, too, but --hosts is an option of shmemrun.
 		o, known := hydra[name]
 		if !known && strings.HasPrefix(name, "--") && name != "--hosts" {
 			o, known = hydra[name[1:]]
 		}
 		if !known {
 			out = append(out, name)
-			// The argument behind one of these options is its value, and not the program.
+			// The argument after one of these options is its value, and not the program.
 			if slices.Contains([]string{"-n", "-np", "--pes", "--hosts", "--map", "--links", "--chaos", "-x", "--export", "--timeout", "-H", "--prefix", "--wdir", "--ssh", "--keepalive"}, name) && i+1 < len(args) {
 				i++
 				out = append(out, args[i])
@@ -168,8 +169,8 @@ func spelledHere(args []string) ([]string, error) {
 	return append(on.options(), out...), nil
 }
 
-// options returns shmemrun's options for the machines. Where all of them are this one, there are
-// none: PEs start without ssh, and numbers of PEs behind the names have no effect.
+// options returns shmemrun's options for the machines. If all of them are this machine, there are
+// none: PEs start without ssh, and numbers of PEs after the names have no effect.
 func (m *machines) options() []string {
 	if !slices.ContainsFunc(m.hosts, func(h string) bool { name, _, _ := strings.Cut(h, ":"); return !ssh.Here(name) }) {
 		return nil
@@ -223,7 +224,7 @@ func hosts(m *machines, value string) error {
 	return nil
 }
 
-// hostFile reads a file with a host on each line. It ignores Hydra's other words behind the host.
+// hostFile reads a file with a host on each line. It ignores Hydra's other words after the host.
 func hostFile(m *machines, value string) error {
 	data, err := os.ReadFile(value)
 	if err != nil {

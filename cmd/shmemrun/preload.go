@@ -33,7 +33,8 @@ func (p *preloadOptions) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&p.redirect, "redirect", false, "run a program of another SHMEM library on this one, without a new build")
 }
 
-// words are the parts of SHMEM_PRELOAD that the options ask for. The directory becomes absolute.
+// words returns the parts of SHMEM_PRELOAD for which the options ask. The directory becomes
+// absolute.
 func (p *preloadOptions) words(fs *pflag.FlagSet) ([]string, error) {
 	var out []string
 	if p.redirect {
@@ -85,7 +86,7 @@ func preload(env []string, lib string, words []string) ([]string, error) {
 	return append(env, envPreload+"="+file, envPreloadWords+"="+strings.Join(words, "+")), nil
 }
 
-// last returns the value of a variable, or "". Of several entries the last counts.
+// last returns the value of a variable, or "". If there are several entries it returns the last.
 func last(env []string, name string) string {
 	for i := len(env) - 1; i >= 0; i-- {
 		if v, ok := strings.CutPrefix(env[i], name+"="); ok {

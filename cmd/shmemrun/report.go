@@ -10,10 +10,10 @@ import (
 	"strconv"
 )
 
-// reporter is the command that reads traces; it lies beside shmemrun.
+// reporter is the command that reads traces; it is in the folder of shmemrun.
 const reporter = "shmem-trace"
 
-// findReporter returns the path of the reporter, which lies beside this command.
+// findReporter returns the path of the reporter, which is in the folder of this command.
 func findReporter() (string, error) {
 	exe, err := executable()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Moment moves a moment of the PE's own clock to that of PE 0. Between two comparisons of clocks the
-// offset changes evenly; before the first one and after the last it stays.
+// Moment converts a time of the PE's own clock to that of PE 0. Between two comparisons of clocks
+// the offset changes linearly; before the first comparison and after the last it is constant.
 func (p *PE) Moment(at int64) int64 {
 	c := p.Clock
 	i := 0
@@ -27,7 +27,7 @@ func (p *PE) Moment(at int64) int64 {
 	return at + a.Add + share(b.Add-a.Add, at-a.At, b.At-a.At)
 }
 
-// share is n * part / whole, for 0 <= part < whole, without an overflow.
+// share returns n * part / whole, for 0 <= part < whole, without an overflow.
 func share(n, part, whole int64) int64 {
 	if n < 0 {
 		return -share(-n, part, whole)
@@ -37,8 +37,8 @@ func share(n, part, whole int64) int64 {
 	return int64(q)
 }
 
-// ClockError bounds the error of the PE's times on the clock of PE 0, according to its clock
-// comparisons.
+// ClockError returns the largest possible error of the PE's times on the clock of PE 0, according
+// to its clock comparisons.
 func (p *PE) ClockError() int64 {
 	most := int64(0)
 	for _, c := range p.Clock {
@@ -49,13 +49,13 @@ func (p *PE) ClockError() int64 {
 
 // Alignment describes how well the clocks of the PEs agree.
 type Alignment struct {
-	Error    int64    // ns: times of two PEs may differ by so much more than they should
+	Error    int64    // ns: the largest error of the difference between times of two PEs
 	Known    bool     // false: PEs of several hosts have not compared their clocks
-	Sentence string   // for people
-	Hosts    []string // the known ones, in the order of their PEs
+	Sentence string   // description for people
+	Hosts    []string // the hosts that are known, in the order of their PEs
 }
 
-// Alignment judges the clocks of all PEs.
+// Alignment evaluates the clock comparisons of all PEs.
 func (t *Trace) Alignment() Alignment {
 	var a Alignment
 	without, once := map[string]bool{}, 0
@@ -68,7 +68,7 @@ func (t *Trace) Alignment() Alignment {
 		switch len(p.Clock) {
 		case 0:
 			without[p.Host] = true
-		case 1: // a comparison without an error is of a clock that both share
+		case 1: // a comparison without an error means that both PEs use the same clock
 			if p.ClockError() > 0 {
 				once++
 			}
@@ -81,7 +81,7 @@ func (t *Trace) Alignment() Alignment {
 		}
 	}
 	a.Error, a.Known = worst+second, true
-	// A PE without a comparison is on the clock of PE 0 if it is on its host.
+	// A PE without a comparison has the clock of PE 0 if it is on PE 0's host.
 	if zero != nil && zero.Host != "" {
 		delete(without, zero.Host)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// decode reads one event. The fields of a head go to the reader.
+// decode reads one event. The fields of a head are stored in the reader.
 func (r *Reader) decode(value []byte, e *Event) error {
 	*e = Event{Peer: None, Bytes: None, Team: None}
 	o := object{b: value}
@@ -19,7 +19,7 @@ func (r *Reader) decode(value []byte, e *Event) error {
 			if o.i != len(o.b) {
 				return errJSON
 			}
-			return r.judge(e, has.at, has.length, has.pe)
+			return r.check(e, has.at, has.length, has.pe)
 		}
 		switch string(unquoted(key)) {
 		case "ph":
@@ -73,8 +73,8 @@ func (r *Reader) texted(key string, v []byte) (string, error) {
 	return r.text(v), nil
 }
 
-// facts takes the arguments that this package knows. Others, and other kinds of values, are those of
-// other writers, and stay as they are.
+// facts reads the arguments that this package uses. Others, and other kinds of values, belong to
+// other writers, and are not changed.
 func (e *Event) facts(v []byte) error {
 	if v[0] != '{' {
 		return fmt.Errorf("its args are %s, not an object", shown(v))
@@ -109,8 +109,8 @@ func (e *Event) facts(v []byte) error {
 	}
 }
 
-// judge returns an error for an event that lacks a field, and keeps a head.
-func (r *Reader) judge(e *Event, at, length, pe bool) error {
+// check returns an error for an event that lacks a field, and stores a head.
+func (r *Reader) check(e *Event, at, length, pe bool) error {
 	switch e.Phase {
 	case 0:
 		return errors.New("an event has no ph")
@@ -132,7 +132,7 @@ func (r *Reader) judge(e *Event, at, length, pe bool) error {
 	return nil
 }
 
-// head takes the head of a PE, whose number is in its args.
+// head stores the head of a PE, whose number is in its args.
 func (r *Reader) head(e *Event, named bool) error {
 	if e.Args == nil {
 		return errors.New("its head has no args")

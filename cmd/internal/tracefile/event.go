@@ -9,7 +9,7 @@ const (
 	HeadName     = "libshmem_trace"  // the metadata event at the head of a file of calls
 	TeamName     = "libshmem_team"   // the members of a team
 	CountsName   = "libshmem_counts" // how often functions were called that are counted only
-	Version      = 1                 // of the form that this package reads
+	Version      = 1                 // version of the format that this package reads
 )
 
 // None is the value of Peer, Bytes and Team of an event that has none.
@@ -17,16 +17,16 @@ const None = -1
 
 // Event is one event of a file. Its texts stay valid; Args is valid until the next event is read.
 type Event struct {
-	Phase    byte   // X complete, i at once, b and e begin and end, M metadata
+	Phase    byte   // X complete, i instant, b and e begin and end, M metadata
 	Name     string // the function as it was called, or the action of a proxy
 	Category string
-	ID       string // of the operation that b and e belong to
+	ID       string // ID of the operation to which b and e belong
 	PE       int
 	Thread   int64
-	At       int64 // nanoseconds, on the clock of the file, or of PE 0 behind Merge
+	At       int64 // nanoseconds, on the clock of the file, or of PE 0 after Merge
 	Length   int64 // nanoseconds; 0 unless complete
-	// Nanoseconds before a call in which the program could not go on, args.stolen; 0 where the file
-	// does not say.
+	// Nanoseconds before a call in which the thread could not run, args.stolen; 0 if the file does
+	// not have it.
 	Stolen int64
 	Peer   int   // the other PE, args.pe or args.to; or None
 	Bytes  int64 // args.bytes, or None

@@ -6,30 +6,30 @@ import (
 	"math"
 )
 
-// Head describes the PE of a file of calls. A PE whose files have no head, as those of SHMEM_TRACE,
-// gets its number from its events and has no Program.
+// Head describes the PE of a file of calls. A PE whose files have no head, such as those of
+// SHMEM_TRACE, gets its number from its events and has no Program.
 type Head struct {
 	PE      int
-	NPEs    int // of the job; 0 where the file does not say
+	NPEs    int // number of PEs of the job; 0 if the file does not have it
 	Host    string
-	HostID  string // what SHMEM_HOST_ID calls the host: shmemrun --hosts simulates several on one
+	HostID  string // the host's name in SHMEM_HOST_ID: shmemrun --hosts simulates several on one
 	Program string
-	Library string // the file that the calls went to
+	Library string // the file of the library that was called
 	Clock   []Offset
 	Unseen  []string // calls that could not be recorded, and why
 	Lost    int64    // events that are in no file of the PE
-	Old     int64    // those of them that were in older files, which were deleted to keep within a bound
+	Old     int64    // those of them that were in older files, which were deleted to limit the size
 	Merged  bool     // shmem-trace merge has written the file
 }
 
 // Offset is one comparison of a PE's clock with that of PE 0.
 type Offset struct {
 	At    int64 // ns, on the PE's own clock
-	Add   int64 // ns to add to its clock to have that of PE 0
+	Add   int64 // ns to add to its clock to get that of PE 0
 	Error int64 // ns by which Add may be wrong
 }
 
-// headJSON is the form of the args of a head. Pointers tell an absent number from 0.
+// headJSON has the args of a head in JSON. Pointers tell an absent number from 0.
 type headJSON struct {
 	Version *int         `json:"version"`
 	PE      *int         `json:"pe"`
@@ -51,7 +51,7 @@ type offsetJSON struct {
 	Error  float64 `json:"error"`
 }
 
-// mostPEs bounds the numbers of PEs that a file may name: readers have tables of them.
+// mostPEs limits the numbers of PEs that a file may name, because readers have tables of that size.
 const mostPEs = 1 << 20
 
 // add adds the fields of one metadata event. A file may have several for a PE, because the counts

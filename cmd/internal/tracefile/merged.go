@@ -10,21 +10,21 @@ import (
 // Merge reads all files of a trace at once.
 type Merge struct {
 	t       *Trace
-	streams []*stream // a heap by the moment of each one's next event
-	last    *stream   // that gave the last event
+	streams []*stream // a heap, ordered by the time of each stream's next event
+	last    *stream   // the stream of the last event
 }
 
-// Writers record a call when it ends, and take the records of one thread after those of another, so
-// that files are nearly in order of time. A stream holds this many events to sort them.
+// Writers record a call when it ends, and write the records of one thread after those of another,
+// so that files are only nearly in order of time. A stream buffers this many events to sort them.
 const (
-	mostHeld  = 1 << 15 // where several threads call
+	mostHeld  = 1 << 15 // if several threads make calls
 	fewHeld   = 1 << 12
 	leastHeld = 1 << 6
-	allHeld   = 1 << 19 // of all streams: some 100 MB
+	allHeld   = 1 << 19 // for all streams: some 100 MB
 )
 
-// stream is files of one PE, each of which begins after the one before, or a single file of several
-// PEs. It gives their events nearly in order of time.
+// stream reads the files of one PE, each of which begins after the one before, or a single file of
+// several PEs. It returns their events nearly in order of time.
 type stream struct {
 	t     *Trace
 	files []*File
@@ -35,7 +35,7 @@ type stream struct {
 	free  [][]byte
 }
 
-// held is an event that a stream has read ahead. n keeps the order of equal moments.
+// held is an event that a stream has read ahead. n orders events of the same time.
 type held struct {
 	e Event
 	n int64
@@ -43,8 +43,8 @@ type held struct {
 
 func (a *held) before(b *held) bool { return a.e.At < b.e.At || a.e.At == b.e.At && a.n < b.n }
 
-// Merge begins to read all events but metadata, whose meaning is in the Trace, nearly in order of
-// time, on the clock of PE 0. Out of order are events that were written some thousand events too
+// Merge begins to read all events except metadata, whose meaning is in the Trace, nearly in order
+// of time, on the clock of PE 0. Out of order are events that were written some thousand events too
 // late. Close it.
 func (t *Trace) Merge() (*Merge, error) {
 	m := &Merge{t: t}
@@ -98,7 +98,7 @@ func (t *Trace) Merge() (*Merge, error) {
 // earlier orders streams by the moments of their next events.
 func earlier(a, b **stream) bool { return (*a).held[0].before(&(*b).held[0]) }
 
-// Next gives the next event, whose Args are valid until the one after; io.EOF at the end.
+// Next returns the next event, whose Args are valid until the one after; io.EOF at the end.
 func (m *Merge) Next(e *Event) error {
 	if s := m.last; s != nil {
 		m.last = nil
@@ -137,8 +137,8 @@ func (s *stream) close() {
 	}
 }
 
-// fill reads events until the stream holds as many as it may, and puts their times on the clock of
-// PE 0.
+// fill reads events until the stream's buffer is full, and converts their times to the clock of PE
+// 0.
 func (s *stream) fill() error {
 	for len(s.held) < s.depth {
 		if s.r == nil {
@@ -186,7 +186,7 @@ func (s *stream) fill() error {
 	return nil
 }
 
-// push and pop keep a slice as a heap, without the interface calls of container/heap.
+// push and pop use a slice as a heap, without the interface calls of container/heap.
 func push[T any](h *[]T, v T, before func(a, b *T) bool) {
 	*h = append(*h, v)
 	a := *h

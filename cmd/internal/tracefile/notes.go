@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// PEs writes the numbers of PEs for people.
+// PEs returns the numbers of PEs as a text for people.
 func PEs(list []int) string {
 	all := make([]libshmem.PE, len(list))
 	for i, n := range list {
@@ -18,15 +18,15 @@ func PEs(list []int) string {
 	return shmerr.PEs(all)
 }
 
-// namedMost caps the truncated files that get a sentence of their own.
+// namedMost is how many truncated files have a separate sentence, at most.
 const namedMost = 4
 
 // starvedPercent is the percentage of the time that a PE may lack a processor before the reader is
 // warned.
 const starvedPercent = 5
 
-// Starved is a sentence about PEs that had no processor for a part of the time, the worst first; ""
-// when none lacked one for long.
+// Starved returns a sentence about PEs that had no processor for a part of the time, the worst
+// first; "" if no PE lacked one for long.
 func (t *Trace) Starved() string {
 	share := func(p *PE) int64 { return 100 * p.Stolen / max(1, p.Traced) }
 	var worst []*PE
@@ -49,8 +49,8 @@ func (t *Trace) Starved() string {
 	return text + ": record on a quiet machine."
 }
 
-// Notes are sentences about what the files lack: PEs, the ends of files, lost events, calls that
-// could not be recorded, and how far the clocks agree.
+// Notes returns sentences about what the files lack: PEs, the ends of files, lost events, calls
+// that could not be recorded, and how far the clocks agree.
 func (t *Trace) Notes() []string {
 	var notes []string
 	say := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }

@@ -12,9 +12,10 @@ import (
 
 const (
 	window = 64 << 10 // bytes read at once
-	// longest bounds one event. The head of a program with many calls that cannot be seen is long.
+	// longest limits the bytes of one event. The head of a program with many calls that bypass the
+	// shim is long.
 	longest = 4 << 20
-	// mostNames bounds the names that a reader keeps to use again.
+	// mostNames limits the number of names that a reader stores in order to reuse them.
 	mostNames = 1 << 12
 )
 
@@ -27,7 +28,7 @@ type Reader struct {
 	src    io.Reader
 	file   io.Closer
 	buf    []byte
-	i, n   int // what is read of buf, and what is filled
+	i, n   int // how much of buf is read, and how much is filled
 	ended  bool
 	line   int
 	events int64
@@ -54,7 +55,7 @@ func Open(name string) (*Reader, error) {
 	return r, nil
 }
 
-// NewReader reads src, which errors call name.
+// NewReader returns a Reader of src, which errors call `name`.
 func NewReader(name string, src io.Reader) *Reader {
 	return &Reader{
 		name: name, src: src, line: 1, buf: make([]byte, window),
@@ -74,10 +75,12 @@ func (r *Reader) Close() error {
 // file.
 func (r *Reader) Heads() map[int]*Head { return r.heads }
 
-// Cut is nil unless Next has found that the file ends before its writer ended it.
+// Cut returns where the file ends, if Next has found that its writer did not complete it; otherwise
+// nil.
 func (r *Reader) Cut() *Cut { return r.cut }
 
-// Next reads the next event into e. It returns io.EOF at the end, also where the file was cut.
+// Next reads the next event into e. It returns io.EOF at the end, also at the end of an incomplete
+// file.
 func (r *Reader) Next(e *Event) error {
 	if r.done == nil {
 		r.done = r.next(e)
@@ -234,7 +237,7 @@ func (r *Reader) end(err error, inside bool) error {
 	return &shmerr.Error{Op: "read", Object: r.name, Cause: err, Remedy: "look whether it is a file, and whether the disk is well"}
 }
 
-// bad is the error of a file that is not a trace, at the present line.
+// bad returns the error for a file that is not a trace, at the present line.
 func (r *Reader) bad(format string, args ...any) error { return r.badAt(r.line, format, args...) }
 
 func (r *Reader) badAt(line int, format string, args ...any) error {
@@ -246,7 +249,7 @@ func (r *Reader) badAt(line int, format string, args ...any) error {
 }
 
 // fill moves the unread bytes, from position from on, to the front of the buffer and reads more
-// behind them.
+// bytes after them.
 func (r *Reader) fill(from int) error {
 	if r.ended {
 		return io.EOF
@@ -299,7 +302,8 @@ func (r *Reader) peek() (byte, error) {
 	}
 }
 
-// frame is the value that begins here, up to its end, unchecked. It is valid until more is read.
+// frame returns the value that begins here, up to its end, without a check. It is valid until more
+// is read.
 func (r *Reader) frame() ([]byte, error) {
 	begin, depth, quoted := r.i, 0, false
 	for {
@@ -330,7 +334,7 @@ func (r *Reader) frame() ([]byte, error) {
 				if quoted {
 					continue
 				}
-				if depth == 0 { // a number ends where the value around it does
+				if depth == 0 { // a number ends where the value around it ends
 					r.i = i
 					return buf[begin:i], nil
 				}

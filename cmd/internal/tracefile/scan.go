@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// object walks through the members of a JSON object whose braces are already found.
+// object iterates over the members of a JSON object whose braces have been found.
 type object struct {
 	b []byte
 	i int
@@ -23,7 +23,7 @@ func (o *object) space() {
 	}
 }
 
-// next is the key and the raw value of the next member, or a nil key at the end.
+// next returns the key and the raw value of the next member, or a nil key at the end.
 func (o *object) next(first bool) (key, value []byte, err error) {
 	o.space()
 	if o.i >= len(o.b) {
@@ -59,7 +59,7 @@ func (o *object) next(first bool) (key, value []byte, err error) {
 	return key, value, err
 }
 
-// text is a string with its quotes.
+// text returns a string with its quotes.
 func (o *object) text() ([]byte, error) {
 	if o.i >= len(o.b) || o.b[o.i] != '"' {
 		return nil, errJSON
@@ -83,8 +83,8 @@ func (o *object) text() ([]byte, error) {
 	return nil, errJSON
 }
 
-// value returns the raw bytes of the value here. It checks texts and whole numbers, of which most
-// are, itself.
+// value returns the raw bytes of the value here. It checks strings and whole numbers, which most
+// values are, without package json.
 func (o *object) value() ([]byte, error) {
 	if o.i >= len(o.b) {
 		return nil, errJSON
@@ -124,7 +124,7 @@ func checked(v []byte, digits bool) ([]byte, error) {
 }
 
 // decimal reports whether v is a number with a decimal point, as most times are. json.Valid takes
-// longer to find that out.
+// longer.
 func decimal(v []byte) bool {
 	point := bytes.IndexByte(v, '.')
 	if point < 1 || point == len(v)-1 || v[0] == '0' && point > 1 {
@@ -158,8 +158,8 @@ func whole(v []byte) (int64, bool) {
 	return n, err == nil
 }
 
-// micros reads a number of microseconds as nanoseconds, exactly where it has at most three
-// decimals. A floating-point number would lose the nanoseconds of times since 1970.
+// micros reads a number of microseconds as nanoseconds, exactly, if it has at most three decimals.
+// A floating-point number would lose the nanoseconds of times since 1970.
 func micros(v []byte) (int64, error) {
 	const most = math.MaxInt64 / 4 / 1000
 	var n int64
@@ -182,7 +182,7 @@ func micros(v []byte) (int64, error) {
 			}
 		}
 	}
-	if i < len(v) { // an exponent, or too large
+	if i < len(v) { // the number has an exponent, or is too large
 		f, err := strconv.ParseFloat(string(v), 64)
 		if err != nil || math.Abs(f) >= most {
 			return 0, fmt.Errorf("%s is not a time in microseconds", shown(v))
@@ -195,7 +195,7 @@ func micros(v []byte) (int64, error) {
 	return n * scale, nil
 }
 
-// shown is a value for an error: the beginning of a long one.
+// shown returns a value for an error; of a long value only the beginning.
 func shown(v []byte) string {
 	if len(v) > 40 {
 		return strconv.Quote(string(v[:40])) + "..."

@@ -18,8 +18,8 @@ import (
 type Trace struct {
 	Files []*File
 	PEs   []*PE // in order of their numbers
-	NPEs  int   // of the job: what the heads say, or one more than the highest PE that is named
-	// Threads has the name of each thread, "" where the files do not name it.
+	NPEs  int   // number of PEs of the job: from the heads, or one more than the highest PE that occurs
+	// Threads has the name of each thread, "" if the files do not name it.
 	Threads map[Thread]string
 	// Teams has the members of the teams that the files describe.
 	Teams map[int64][]int
@@ -36,13 +36,13 @@ type Thread struct {
 // File is one file. A job whose output was rotated has several of a PE.
 type File struct {
 	Name        string
-	PEs         []int // those of its events and heads
+	PEs         []int // the PEs of its events and heads
 	Calls       int64 // events of the program's calls
 	Others      int64 // events of proxies, rings and NICs
-	Cut         *Cut  // nil where the file is whole
+	Cut         *Cut  // nil if the file is complete
 	heads       map[int]*Head
-	first, last int64 // moments, on its own clock
-	peer        int   // the highest number of a PE at the other end
+	first, last int64 // times of the first and last event, on its own clock
+	peer        int   // the highest number of another PE in its events
 }
 
 // PE is one PE of the job. First and Last are on the clock of PE 0.
@@ -51,23 +51,23 @@ type PE struct {
 	Calls, Others int64
 	First, Last   int64 // the begin of its first event, and the end of its last one
 	Cut           bool  // one of its files was not ended by its writer
-	Stolen        int64 // nanoseconds in which its threads could not go on, between calls
+	Stolen        int64 // nanoseconds between calls in which its threads could not run
 	Traced        int64 // nanoseconds of its threads that made calls, from the first call of each
 	// Counted is the number of times that functions were called whose calls have no events.
 	Counted map[string]int64
 	began   bool
 }
 
-// span is the events of a thread in one file, on its clock.
+// span is the time from the first to the last event of a thread in one file, on the file's clock.
 type span struct{ first, last int64 }
 
-// mostThreads bounds the table of threads.
+// mostThreads limits the table of threads.
 const mostThreads = 1 << 20
 
 // Scan reads the named files, and all that end in .json of the named folders, once. Visit, unless
 // it is nil, sees each event; the times are those of the file.
 func Scan(names []string, visit func(*Event)) (*Trace, error) {
-	files, err := found(names)
+	files, err := filesOf(names)
 	if err != nil {
 		return nil, err
 	}
@@ -86,13 +86,13 @@ func Scan(names []string, visit func(*Event)) (*Trace, error) {
 	return t, nil
 }
 
-// found lists the named files and those of the named folders, each once.
-func found(names []string) ([]string, error) {
+// filesOf lists the named files and those in the named folders, each once.
+func filesOf(names []string) ([]string, error) {
 	var files []string
 	for _, name := range names {
 		info, err := os.Stat(name)
 		if err != nil || !info.IsDir() {
-			files = append(files, name) // if it cannot be read, Open says why
+			files = append(files, name) // if it cannot be read, Open returns the error
 			continue
 		}
 		list, err := os.ReadDir(name)
@@ -117,7 +117,7 @@ func found(names []string) ([]string, error) {
 	}), nil
 }
 
-// scan reads one file, and adds up what it says of the PEs.
+// scan reads one file, and adds up its facts about the PEs.
 func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, error) {
 	r, err := Open(name)
 	if err != nil {
@@ -157,14 +157,14 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 				t.team(&e)
 			case CountsName:
 				of[e.PE] = true
-				counted(known(pes, e.PE), &e)
+				counted(peOf(pes, e.PE), &e)
 			}
 			continue
 		}
 		of[e.PE] = true
 		f.peer = max(f.peer, e.Peer)
 		f.first, f.last = min(f.first, e.At), max(f.last, e.End())
-		pe := known(pes, e.PE)
+		pe := peOf(pes, e.PE)
 		if e.Call() {
 			f.Calls++
 			pe.Calls++
@@ -186,7 +186,7 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 	f.Cut, f.heads = r.Cut(), r.Heads()
 	for k, s := range threads {
 		if k.Call {
-			known(pes, k.PE).Traced += s.last - s.first
+			peOf(pes, k.PE).Traced += s.last - s.first
 		}
 		if text := labels[label{k.PE, k.Number}]; text != "" || t.Threads[k] == "" {
 			t.Threads[k] = text
@@ -197,7 +197,7 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 	}
 	for n := range of {
 		f.PEs = append(f.PEs, n)
-		pe := known(pes, n)
+		pe := peOf(pes, n)
 		if pe.Host == "" {
 			pe.Host = hosts[n]
 		}
@@ -207,8 +207,8 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 	return f, nil
 }
 
-// known returns the PE of a number, and adds it the first time.
-func known(pes map[int]*PE, n int) *PE {
+// peOf returns the PE with a number, and adds it the first time.
+func peOf(pes map[int]*PE, n int) *PE {
 	pe := pes[n]
 	if pe == nil {
 		pe = &PE{Head: Head{PE: n}}
@@ -217,14 +217,14 @@ func known(pes map[int]*PE, n int) *PE {
 	return pe
 }
 
-// mostTeams and mostCounted bound tables that files fill.
+// mostTeams and mostCounted limit tables that are filled from files.
 const (
 	mostTeams   = 1 << 16
 	mostCounted = 1 << 14
 )
 
-// team remembers the members of a team. Other writers may have events of the same name, so what has
-// another form is ignored.
+// team stores the members of a team. Other writers may have events of the same name, so events of
+// another form are ignored.
 func (t *Trace) team(e *Event) {
 	var args struct {
 		PEs []int `json:"pes"`
@@ -234,7 +234,8 @@ func (t *Trace) team(e *Event) {
 	}
 }
 
-// counted takes the sums of functions that are counted only; the writer repeats them as they grow.
+// counted stores the counts of functions whose calls are not recorded. The writer repeats them as
+// they grow.
 func counted(p *PE, e *Event) {
 	var counts map[string]int64
 	if len(e.Args) == 0 || json.Unmarshal(e.Args, &counts) != nil {
@@ -284,7 +285,7 @@ func (t *Trace) together(pes map[int]*PE) error {
 			pes[n].join(h)
 		}
 	}
-	if err := t.twice(); err != nil {
+	if err := t.refuseTwice(); err != nil {
 		return err
 	}
 	if len(pes) == 0 {
@@ -322,8 +323,8 @@ func (t *Trace) together(pes map[int]*PE) error {
 	return nil
 }
 
-// twice refuses files with the same events.
-func (t *Trace) twice() error {
+// refuseTwice returns an error if two files have the same events.
+func (t *Trace) refuseTwice() error {
 	merged := map[int]*File{} // by PE
 	for _, f := range t.Files {
 		for n, h := range f.heads {
@@ -353,7 +354,7 @@ func (t *Trace) twice() error {
 	return nil
 }
 
-// join adds what one file says of a PE. Each file of a rotated output has the sums so far.
+// join adds the facts of one file about a PE. Each file of a rotated output has the sums so far.
 func (p *PE) join(h *Head) {
 	if p.NPEs == 0 {
 		p.NPEs, p.Program, p.Library = h.NPEs, h.Program, h.Library
@@ -386,7 +387,7 @@ func (p *PE) join(h *Head) {
 	}
 }
 
-// Missing are the PEs of the job that no file is of.
+// Missing returns the PEs of the job of which there is no file.
 func (t *Trace) Missing() []int {
 	var missing []int
 	for n, i := 0, 0; n < t.NPEs; n++ {
@@ -399,8 +400,8 @@ func (t *Trace) Missing() []int {
 	return missing
 }
 
-// SimulatedHosts is the number of hosts that shmemrun --hosts has simulated, 0 when every PE's host was
-// its own.
+// SimulatedHosts returns the number of hosts that shmemrun --hosts has simulated, or 0 if the PEs'
+// hosts were real.
 func (t *Trace) SimulatedHosts() int {
 	hosts, ids := map[string]bool{}, map[string]bool{}
 	for _, p := range t.PEs {

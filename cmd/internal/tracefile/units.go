@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Duration writes nanoseconds for people, with three digits.
+// Duration returns nanoseconds as a text for people, with three digits.
 func Duration(ns int64) string {
 	for _, u := range []struct {
 		size int64
@@ -18,7 +18,7 @@ func Duration(ns int64) string {
 	return fmt.Sprintf("%d ns", ns)
 }
 
-// Size writes bytes for people, with three digits.
+// Size returns bytes as a text for people, with three digits.
 func Size(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)
@@ -32,7 +32,7 @@ func Size(n int64) string {
 	return ""
 }
 
-// digits writes three digits, and all of a number above 1000.
+// digits returns a number with three digits, or, above 1000, with all digits before the point.
 func digits(f float64) string {
 	switch {
 	case f >= 99.95 || f <= -99.95:

@@ -1,6 +1,6 @@
 // Package tracereplay replays the traces of a job on a network that the user does not have, and
 // prints what to expect there. It owns the step from files to programs of PEs, the refusal of
-// traces that are not whole, and the words of the report. The replay itself is cmd/internal/replay.
+// incomplete traces, and the text of the report. The replay itself is cmd/internal/replay.
 //
 // It starts no goroutines.
 package tracereplay
@@ -19,13 +19,13 @@ import (
 )
 
 // recorderCost is the time, in nanoseconds, that the recorder adds between two calls. It is the
-// most that libshmem_preload.so may add to a timed call.
+// upper limit of what libshmem_preload.so may add to a timed call.
 const recorderCost = 60
 
 // unchanged is the remedy for calls that contradict each other.
 const unchanged = "replay the files of one run, as its PEs have written them"
 
-// Recording is the programs of a job, and the facts that its files have of it.
+// Recording has the programs of a job, and the facts about the job in its files.
 type Recording struct {
 	*program.Job
 	*tracefile.Trace
@@ -33,14 +33,14 @@ type Recording struct {
 	Alignment tracefile.Alignment
 }
 
-// Load reads all files of a job. A trace that is not whole is refused, because a PE would wait for
-// calls that it lacks.
+// Load reads all files of a job. An incomplete trace is refused, because a PE would wait for calls
+// that are missing.
 func Load(files []string) (*Recording, error) {
 	trace, err := tracefile.Scan(files, nil)
 	if err != nil {
 		return nil, err
 	}
-	if err := whole(trace); err != nil {
+	if err := checkWhole(trace); err != nil {
 		return nil, &shmerr.Error{Op: "replay", Object: strings.Join(files, " "), Cause: err}
 	}
 	merge, err := trace.Merge()
@@ -76,8 +76,8 @@ func Load(files []string) (*Recording, error) {
 	return &Recording{Job: job, Trace: trace, Hosts: align.Hosts, Alignment: align}, nil
 }
 
-// whole returns an error if a trace lacks calls that a replay needs.
-func whole(t *tracefile.Trace) error {
+// checkWhole returns an error if a trace lacks calls that a replay needs.
+func checkWhole(t *tracefile.Trace) error {
 	if missing := t.Missing(); len(missing) > 0 {
 		return shmerr.Causef(shmerr.ErrArgument, "the files of %s of the %d PEs are missing (name the files of all PEs, or their folder)", list(missing), t.NPEs)
 	}
@@ -109,7 +109,7 @@ func whole(t *tracefile.Trace) error {
 	return nil
 }
 
-// list names PEs: all of a few, else the first of them.
+// list returns the numbers of PEs: all if they are few, else the first ones.
 func list(pes []int) string {
 	const most = 8
 	slices.Sort(pes)

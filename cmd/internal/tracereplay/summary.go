@@ -29,7 +29,7 @@ type PE struct {
 	ProcessorOfNet sim.Time `json:"network_processor_ns"`
 }
 
-// Phase is the time up to a barrier of all PEs, since the one before.
+// Phase is the time between two consecutive barriers of all PEs.
 type Phase struct {
 	Recorded  sim.Time `json:"recorded_ns"`
 	Predicted sim.Time `json:"predicted_ns"`
@@ -37,7 +37,7 @@ type Phase struct {
 
 var causeNames = [replay.Causes]string{"computation", "late PEs", "latency", "bandwidth", "operations"}
 
-// Summary is a prediction in the form of --json.
+// Summary returns a prediction in the form of --json.
 func Summary(r *Recording, s *Setup, x *replay.Explanation) *Prediction {
 	p := &Prediction{
 		Program: programOf(r), Model: s.Model.String(), Hosts: s.Hosts, Recorded: r.Recorded(), Predicted: x.Total,

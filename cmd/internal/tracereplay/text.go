@@ -15,15 +15,15 @@ import (
 type Setup struct {
 	Model replay.Model
 	replay.Site
-	Guessed  bool                // the number of hosts is that of Default
+	Guessed  bool                // the user has not set the number of hosts
 	Measured string              // the file of figures; "": the figures of the model
-	Fit      []replay.Comparison // how well the model has them
+	Fit      []replay.Comparison // how well the model fits them
 }
 
 func span(t sim.Time) string { return tracefile.Duration(int64(t)) }
 
-// Default is the number of hosts of a replay that names none: as many as the program was recorded
-// on, or simulated; of one, two. Where that does not divide the PEs, each has a host.
+// Default returns the number of hosts of a replay if the user names none: as many as the recording
+// has, or simulates, but at least two. If that number does not divide the PEs, each PE has a host.
 func (r *Recording) Default() int {
 	n := max(len(r.Hosts), r.Trace.SimulatedHosts(), min(2, r.Job.PEs))
 	if r.Job.PEs%n != 0 {
@@ -59,7 +59,7 @@ func Write(w io.Writer, r *Recording, s *Setup, x *replay.Explanation) {
 	writeDoubts(w, r, s, x)
 }
 
-// programOf returns the name of the program, where a file of the trace has it.
+// programOf returns the name of the program, if a file of the trace has it.
 func programOf(r *Recording) string {
 	for _, p := range r.Trace.PEs {
 		if p.Program != "" {
@@ -81,7 +81,7 @@ func hosts(r *Recording) string {
 	return text
 }
 
-// Plural writes a number and a word.
+// Plural returns a number and a noun, with s for several.
 func Plural(n int, word string) string {
 	if n == 1 {
 		return "1 " + word
@@ -110,7 +110,7 @@ func bottleneck(s *Setup, x *replay.Explanation) string {
 		span(x.Costs[c]), share, rate(x))
 }
 
-// busiest is the share of the time in which the NIC with the most bytes sends.
+// busiest returns the share of the time in which the NIC with the most bytes sends.
 func busiest(s *Setup, x *replay.Explanation) float64 {
 	var bytes uint64
 	for _, nics := range x.Carried {
@@ -124,7 +124,7 @@ func busiest(s *Setup, x *replay.Explanation) float64 {
 	return float64(bytes) * 8e9 / float64(s.Model.Bandwidth) / float64(x.Total)
 }
 
-// rate is the operations that the NICs get in a second.
+// rate returns the number of operations that are posted to the NICs in a second.
 func rate(x *replay.Explanation) float64 {
 	return float64(x.Operations) / (float64(max(1, x.Total)) / 1e9)
 }
@@ -199,7 +199,7 @@ func writeFit(w io.Writer, s *Setup) {
 	fmt.Fprintln(w)
 }
 
-// cannot lists effects that no replay includes.
+// cannot lists effects that the replay does not model.
 var cannot = []string{
 	"other jobs on the same network, and the topology of its switches: every two NICs have a wire of their own between them",
 	"bandwidth of memory, caches, and threads that share a processor: computation takes the time that it took here",

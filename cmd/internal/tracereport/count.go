@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	mostNames  = 1 << 12 // functions with a row of their own
+	mostNames  = 1 << 12 // functions that have a separate row
 	mostGroups = 1 << 10 // rows of the matrix
-	// missingMost bounds the list of PEs without a file.
+	// missingMost limits the list of PEs without a file.
 	missingMost = 1000
 	otherNames  = "(other names)"
 )
@@ -84,7 +84,7 @@ func Make(names []string) (*Report, []*tracefile.File, error) {
 	}
 }
 
-// newMatrix makes a matrix for so many PEs, in groups where they are more than its rows.
+// newMatrix makes a matrix for `pes` PEs. If there are more PEs than rows, a row is a group of PEs.
 func newMatrix(pes int) Matrix {
 	m := Matrix{Group: max((pes+mostGroups-1)/mostGroups, 1)}
 	n := (pes + m.Group - 1) / m.Group
@@ -112,7 +112,7 @@ func (c *counter) pair(of, pe, peer int, bytes int64) {
 	c.matrix[of].add(pe, peer, bytes)
 }
 
-// kind returns the kind of the function of a call, which it keeps by name.
+// kind returns the kind of the function of a call, which it caches by name.
 func (c *counter) kind(e *tracefile.Event) kind {
 	if !e.Call() {
 		return kind{}
@@ -127,7 +127,7 @@ func (c *counter) kind(e *tracefile.Event) kind {
 	return k
 }
 
-// teamOf is the team of a collective call.
+// teamOf returns the team of a collective call.
 func teamOf(e *tracefile.Event, k kind) int64 {
 	if e.Team == tracefile.None && k.world {
 		return 0
@@ -135,13 +135,13 @@ func teamOf(e *tracefile.Event, k kind) int64 {
 	return e.Team
 }
 
-// of returns the row of a name. Names for which the table has no room share one.
-func of(table map[string]*sums, name string) *sums {
+// rowOf returns the row of a name. Names for which the table has no room share one row.
+func rowOf(table map[string]*sums, name string) *sums {
 	s := table[name]
 	if s == nil {
 		if len(table) >= mostNames {
 			if name != otherNames {
-				return of(table, otherNames)
+				return rowOf(table, otherNames)
 			}
 		}
 		s = &sums{}
@@ -157,7 +157,7 @@ func (c *counter) add(e *tracefile.Event) {
 	}
 	n := max(e.Bytes, 0)
 	if !e.Call() {
-		s := of(c.network, e.Name)
+		s := rowOf(c.network, e.Name)
 		s.add(e.Length)
 		if e.Peer != tracefile.None && operation(e.Name) {
 			s.bytes += n
@@ -166,7 +166,7 @@ func (c *counter) add(e *tracefile.Event) {
 		return
 	}
 	k := c.kind(e)
-	s := of(c.calls, e.Name)
+	s := rowOf(c.calls, e.Name)
 	s.add(e.Length)
 	p := c.pe(e.PE)
 	p.Calls++
@@ -190,7 +190,8 @@ func (c *counter) add(e *tracefile.Event) {
 			c.noTeam++
 		}
 	}
-	// A call that names another PE and bytes moves them. One with bytes alone waits or allocates.
+	// A call that names another PE and a number of bytes moves them. A call with only bytes waits
+	// or allocates.
 	pair := !k.collective && e.Peer != tracefile.None && e.Bytes != tracefile.None
 	if pair {
 		c.pair(0, e.PE, e.Peer, n)
@@ -204,8 +205,8 @@ func (c *counter) add(e *tracefile.Event) {
 	}
 }
 
-// operation reports whether an action of an endpoint moves bytes. A refused one does not: it is
-// posted again.
+// operation reports whether an action of an endpoint moves bytes. A refused action does not: the
+// operation is posted again.
 func operation(name string) bool {
 	return name == "send" || name == "write" || name == "read" || name == "atomic"
 }
@@ -219,7 +220,7 @@ func (c *counter) pe(n int) *PE {
 	return p
 }
 
-// report makes a report of the sums.
+// report makes a Report from the sums.
 func (c *counter) report() *Report {
 	t := c.trace
 	r := &Report{Version: Version, Functions: rows(c.calls), Network: rows(c.network)}
@@ -310,7 +311,7 @@ func counts(t *tracefile.Trace) []Count {
 	return list
 }
 
-// rows makes the rows of functions, the one that took most time first.
+// rows makes the rows of functions, those that took most time first.
 func rows(table map[string]*sums) []Function {
 	var list []Function
 	for name, s := range table {

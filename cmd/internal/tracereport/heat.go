@@ -6,14 +6,15 @@ import (
 	"libshmem/cmd/internal/tracefile"
 )
 
-// The colours of a heat map are classes 1 to shades, of which each ends at a multiple of the one
-// before it, as bytes of pairs differ by orders of magnitude. Class 0 is nothing.
+// The colours of a heat map are classes 1 to shades, each of which ends at a multiple of the one
+// before it, because the bytes of pairs of PEs differ by orders of magnitude. Class 0 means no
+// bytes.
 const shades = 8
 
-// scale is the upper ends of the classes.
+// scale has the upper limits of the classes.
 type scale [shades + 1]int64
 
-// newScale is a scale for the numbers of a matrix.
+// newScale returns a scale for the numbers of a matrix.
 func newScale(m [][]int64) scale {
 	least, most := int64(0), int64(0)
 	for _, row := range m {
@@ -36,7 +37,8 @@ func newScale(m [][]int64) scale {
 	return s
 }
 
-// class is the colour of a number: the darkest one for the largest, even where all are equal.
+// class returns the class of a number: the darkest one for the largest number, even if all are
+// equal.
 func (s *scale) class(n int64) int {
 	if n <= 0 {
 		return 0
@@ -55,7 +57,7 @@ type shade struct {
 	Text  string
 }
 
-// key lists the classes that have numbers of their own.
+// key lists the classes that contain numbers.
 func (s *scale) key() []shade {
 	list := []shade{{0, "none"}}
 	if s[shades] == 0 {
@@ -69,7 +71,7 @@ func (s *scale) key() []shade {
 	return list
 }
 
-// labelEvery is the least distance, in cells, between two labels of a size.
+// labelEvery returns the smallest distance, in cells, between two labels of a size.
 func labelEvery(n, cell, size int) int {
 	every := 1
 	for every*cell < size && every < n {

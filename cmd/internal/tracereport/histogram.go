@@ -2,14 +2,15 @@ package tracereport
 
 import "math/bits"
 
-// The buckets of a histogram: numbers below exact have one each; above, each power of two has parts
-// of them, so that the middle of a bucket is within 1/64 of each number in it.
+// The buckets of a histogram: each number below `exact` has one. Above that each power of two is
+// divided into `parts` buckets, so that the middle of a bucket differs from each number in it by at
+// most 1/64.
 const (
 	exact   = 64
 	parts   = 32
 	shift   = 5 // log2(parts)
 	buckets = exact + (63-6)*parts
-	// ErrorPercent bounds the error of percentiles: 100/64, rounded up.
+	// ErrorPercent is the largest error of percentiles: 100/64, rounded up.
 	ErrorPercent = 1.6
 )
 
@@ -29,7 +30,7 @@ func bucket(v int64) int {
 	return exact + (k-7)*parts + int(v>>(k-1-shift)) - parts
 }
 
-// middle is the number that stands for those of a bucket.
+// middle returns the number that represents all numbers of a bucket.
 func middle(b int) int64 {
 	if b < exact {
 		return int64(b)
@@ -49,7 +50,7 @@ func (h *histogram) add(v int64) {
 	h.total += v
 }
 
-// percentile is the number that so many percent of the numbers do not exceed.
+// percentile returns the number that `percent` percent of the numbers do not exceed.
 func (h *histogram) percentile(percent int64) int64 {
 	rank := (h.n*percent + 99) / 100
 	for b, n := range h.count {

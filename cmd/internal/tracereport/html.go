@@ -27,10 +27,10 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	},
 }).Parse(pageText))
 
-// beforeUnit is the space between a number and its unit, where a line must not end.
+// beforeUnit matches the space between a number and its unit, where a line must not end.
 var beforeUnit = regexp.MustCompile(`(\d) (%|(?:ns|us|ms|s|B|[KMGT]iB|PEs?|calls?|times?)\b)`)
 
-// The most rows that a page shows of each kind.
+// How many rows of each kind a page shows, at most.
 const (
 	pageFunctions = 40
 	pageRows      = 10
@@ -78,7 +78,7 @@ type sizeRow struct {
 	Label string
 }
 
-// heat is the heat map as a drawing: the places and texts of its cells, rows and columns.
+// heat is the heat map as a drawing: the positions and texts of its cells, rows and columns.
 type heat struct {
 	From, To          string
 	Words             string
@@ -101,10 +101,10 @@ type cell struct {
 	Dark                bool
 }
 
-// HTML writes the report as one page, which needs nothing besides itself.
+// HTML writes the report as one page, which needs no other files.
 func (r *Report) HTML(w io.Writer) error { return page.Execute(w, r.page()) }
 
-// page takes from the report what the page shows.
+// page selects the parts of the report that the page shows.
 func (r *Report) page() *pageData {
 	p := &pageData{
 		Title: "What the PEs did", Percent: ErrorPercent, Notes: r.Notes, Summary: r.Summary,
@@ -164,7 +164,7 @@ func (r *Report) page() *pageData {
 	return p
 }
 
-// heat lays the heat map out.
+// heat computes the layout of the heat map.
 func (r *Report) heat() *heat {
 	m := r.Matrix.grouped(pageGroups)
 	n := len(m.Bytes)

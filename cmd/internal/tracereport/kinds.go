@@ -8,11 +8,11 @@ import (
 // kind describes a function, as far as the report needs it.
 type kind struct {
 	collective bool // all PEs of a team call it
-	together   bool // no PE leaves it before each has come
-	world      bool // its team is that of all PEs where the trace names none
-	data       bool // it is a collective that moves its bytes; others allocate theirs
+	together   bool // no PE leaves it before all have arrived
+	world      bool // its team is that of all PEs if the trace names none
+	data       bool // its bytes are data that it moves, and not memory that it allocates
 	start      bool // it begins the job
-	waits      bool // for a value that another PE writes
+	waits      bool // it waits for a value that another PE writes
 	updates    bool // it may write such a value
 	family     string
 }
@@ -23,8 +23,8 @@ var whole = map[string]kind{
 	"barrier":     {collective: true, together: true},
 	"sync":        {collective: true, together: true},
 	"team_sync":   {collective: true, together: true},
-	// The functions that make and destroy teams are collective on the parent, those of memory on
-	// the job.
+	// The functions that make and destroy teams are collective over the parent team, and those that
+	// allocate over the job.
 	"team_split_strided": {collective: true},
 	"team_split_2d":      {collective: true},
 	"team_destroy":       {collective: true},
@@ -48,14 +48,14 @@ var whole = map[string]kind{
 }
 
 // collectives are words in the names of functions that move data among the PEs of a team. Whether a
-// PE may leave before another comes depends on the function, its root and its algorithm.
+// PE may leave before another arrives depends on the function, its root and its algorithm.
 var collectives = []string{"broadcast", "collect", "fcollect", "alltoall", "alltoalls", "reduce", "reducescatter", "inscan", "exscan"}
 
 // updating are words in the names of functions that write to memory of another PE.
 var updating = []string{"put", "iput", "ibput", "p", "signal", "atomic", "add", "inc", "swap", "cswap", "fadd", "finc", "set", "send"}
 
-// kindOf judges a function by its name, with the prefixes of OpenSHMEM, its profiling interface,
-// NVSHMEM and extensions.
+// kindOf classifies a function by its name, with the prefixes of OpenSHMEM, its profiling
+// interface, NVSHMEM and extensions.
 func kindOf(name string) kind {
 	s := strings.TrimPrefix(strings.TrimPrefix(name, "p"), "nv")
 	for _, prefix := range []string{"shmemx_", "shmem_"} {

@@ -2,7 +2,7 @@ package tracereport
 
 import "encoding/json"
 
-// Version is that of the JSON form.
+// Version is the version of the JSON form.
 const Version = 1
 
 // Report is the evaluation of a trace. Times are in nanoseconds on the clock of PE 0, sizes in
@@ -52,13 +52,13 @@ type Function struct {
 	Max   int64  `json:"max_ns"`
 }
 
-// Count is the number of times that a function was called.
+// Count tells how often a function was called.
 type Count struct {
 	Name  string `json:"name"`
 	Calls int64  `json:"calls"`
 }
 
-// PE is the sums of one PE.
+// PE has the sums of one PE.
 type PE struct {
 	PE       int    `json:"pe"`
 	Host     string `json:"host"`
@@ -75,7 +75,7 @@ type PE struct {
 // Matrix has in row r and column c what the PEs of group r moved to or from memory of the PEs of
 // group c. Group g has PEs g*Group to g*Group+Group-1.
 type Matrix struct {
-	Of    string // calls, or network where the trace has no calls
+	Of    string // calls, or network if the trace has no calls
 	Group int
 	Calls [][]int64
 	Bytes [][]int64
@@ -108,7 +108,7 @@ func (m Matrix) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// Size is the calls that moved From to To bytes.
+// Size counts the calls that moved From to To bytes.
 type Size struct {
 	From  int64 `json:"from_bytes"`
 	To    int64 `json:"to_bytes"`
@@ -126,7 +126,7 @@ type Waits struct {
 	Start       *Instant  `json:"start"` // the call that began the job, which the rest leaves out
 }
 
-// Pair is the time that one PE waited for another one in all.
+// Pair is the total time for which one PE waited for another.
 type Pair struct {
 	Waiter int   `json:"waiter"`
 	For    int   `json:"for"`

@@ -7,7 +7,7 @@ import (
 	"libshmem/cmd/internal/tracefile"
 )
 
-// percent is a share, as people write it.
+// percent returns a share as a text.
 func percent(part, all int64) string {
 	if all <= 0 {
 		return "0 %"
@@ -22,7 +22,7 @@ func percent(part, all int64) string {
 	return fmt.Sprintf("%.0f %%", p)
 }
 
-// number writes a count with a comma after each three digits.
+// number returns a count with a comma after every three digits.
 func number(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -31,7 +31,7 @@ func number(n int64) string {
 	return s
 }
 
-// counted writes a count and its noun, of which one is the singular and many the plural.
+// counted writes a count and its noun, `one` is the singular and `many` the plural.
 func counted(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -39,8 +39,8 @@ func counted(n int64, one, many string) string {
 	return number(n) + " " + many
 }
 
-// summary is the first thing that a reader sees: what the job was, what took the time, who was late,
-// and where the bytes went.
+// summary returns the first lines of the report: what the job was, what took the time, which PEs
+// were late, and between which PEs the bytes were moved.
 func (r *Report) summary() []string {
 	j := &r.Job
 	var s []string
@@ -91,7 +91,7 @@ func (r *Report) summary() []string {
 	return append(s, r.traffic()...)
 }
 
-// lateness names the PEs that the others waited for.
+// lateness names the PEs for which the others waited.
 func (r *Report) lateness() []string {
 	w := &r.Waits
 	if w.Collectives == 0 {
@@ -138,7 +138,7 @@ func (i *Instant) call() string {
 	return s
 }
 
-// traffic says where the bytes went, and how large the pieces were.
+// traffic describes between which PEs the bytes were moved, and how large the pieces were.
 func (r *Report) traffic() []string {
 	m := &r.Matrix
 	var total, most, calls int64
@@ -178,7 +178,7 @@ func (r *Report) traffic() []string {
 	return s
 }
 
-// name is the PEs of a group.
+// name returns the numbers of the PEs of a group.
 func (m *Matrix) name(g int) string {
 	if m.Group == 1 {
 		return fmt.Sprintf("PE %d", g)

@@ -13,7 +13,7 @@ import (
 const (
 	textWidth  = 100
 	textGroups = 12 // rows of the matrix of a text
-	textRows   = 25 // of the table of functions
+	textRows   = 25 // rows of the table of functions
 	textPEs    = 32
 )
 
@@ -67,7 +67,8 @@ func (r *Report) Text(w io.Writer) error {
 	return err
 }
 
-// printed replaces what a terminal may take for a command: names come from files.
+// printed replaces characters that a terminal might interpret as a command, because names come from
+// files.
 func printed(r rune) rune {
 	if r != '\n' && !unicode.IsPrint(r) {
 		return '?'
@@ -75,7 +76,7 @@ func printed(r rune) rune {
 	return r
 }
 
-// wrapped writes a sentence in lines that are not too long.
+// wrapped writes a sentence in lines of limited length.
 func wrapped(b *strings.Builder, s string) {
 	line := "-"
 	words := strings.Fields(s)
@@ -95,7 +96,7 @@ func wrapped(b *strings.Builder, s string) {
 
 var unit = map[string]bool{"%": true, "ns": true, "us": true, "ms": true, "s": true, "B": true, "KiB": true, "MiB": true, "GiB": true}
 
-// table writes columns of equal width; the first one is to the left.
+// table writes columns of equal width; the first one is aligned to the left.
 func table(b *strings.Builder, rows [][]string) {
 	var width []int
 	for _, row := range rows {
@@ -119,8 +120,8 @@ func table(b *strings.Builder, rows [][]string) {
 	}
 }
 
-// functions writes the rows of functions. Of actions of the network there is no time of which they
-// have a share: all is 0.
+// functions writes the rows of functions. Actions of the network have no share of a total time: for
+// them `all` is 0.
 func (r *Report) functions(b *strings.Builder, list []Function, all int64) {
 	rows := [][]string{{"function", "calls", "bytes", "time", "share", "p50", "p90", "p99", "max"}}
 	if all == 0 {
@@ -206,7 +207,7 @@ func (r *Report) peText(b *strings.Builder) {
 	table(b, rows)
 }
 
-// grouped returns the matrix with its rows grouped, so that there are at most so many.
+// grouped returns the matrix with its rows grouped, so that there are at most `most` rows.
 func (m *Matrix) grouped(most int) Matrix {
 	n := len(m.Calls)
 	by := (n + most - 1) / most
@@ -228,7 +229,7 @@ func (m *Matrix) grouped(most int) Matrix {
 	return g
 }
 
-// label is the numbers of the PEs of a group, for the head of a row or column.
+// label returns the numbers of the PEs of a group, for the head of a row or column.
 func (m *Matrix) label(g, npes int) string {
 	if m.Group == 1 {
 		return fmt.Sprint(g)
@@ -294,7 +295,7 @@ func (r *Report) sizeText(b *strings.Builder) {
 	table(b, rows)
 }
 
-// label is the range of sizes of a row.
+// label returns the range of sizes of a row.
 func (s *Size) label() string {
 	switch {
 	case s.To <= 1:
@@ -305,7 +306,7 @@ func (s *Size) label() string {
 	return round(s.From) + " to " + round(s.To+1)
 }
 
-// round writes a power of two without decimals.
+// round returns a power of two as a text without decimals.
 func round(n int64) string {
 	number, unit, _ := strings.Cut(tracefile.Size(n), " ")
 	if strings.Contains(number, ".") {

@@ -9,8 +9,8 @@ import (
 const (
 	mostHeld  = 1 << 20 // arrivals at collective calls that some PE has not made yet
 	mostPairs = 1 << 20
-	shownMost = 20  // of the worst collective calls
-	pairsMost = 100 // of the pairs in the report
+	shownMost = 20  // how many of the worst collective calls are shown
+	pairsMost = 100 // how many pairs of PEs are in the report
 )
 
 // waits matches the collective calls of each team by their order, which is the same on all PEs.
@@ -21,21 +21,21 @@ type waits struct {
 	pairs   map[[2]int]*Pair
 	caused  map[int]int64 // by PE: how long others waited for it
 	waited  map[int]int64 // by PE: how long it waited
-	last    map[int]int64 // by PE: how often it came last
-	error   int64         // of the clocks: which PE came last by less is not known
+	last    map[int]int64 // by PE: how often it arrived last
+	error   int64         // error of the clocks: with a smaller difference it is not known which PE arrived last
 	notes   []string
-	left    int64 // ns by which a PE left a call before the last one had come, which no clock allows
+	left    int64 // ns by which a PE seems to have left a call before the last one had arrived, which is impossible
 	leftOf  string
 	dropped bool
-	ignored map[int]bool // PEs some of whose calls are left out
+	ignored map[int]bool // PEs of which some calls are left out
 }
 
-// team is the collective calls of one team.
+// team has the collective calls of one team.
 type team struct {
-	calls  map[int]int64 // of each PE, in the whole trace
+	calls  map[int]int64 // number of calls of each PE, in the whole trace
 	next   map[int]int64 // the index of each PE's next call
 	starts []int64       // the index of each PE's first call, sorted
-	ends   []int64       // the index behind each PE's last call, sorted
+	ends   []int64       // the index after each PE's last call, sorted
 	open   []*collective // calls that some PE has yet to make, from index base on
 	base   int64
 	number map[string]int64
@@ -61,7 +61,7 @@ func newWaits() *waits {
 	}
 }
 
-// expect counts, in the first pass over the trace, a call that add will get in the second.
+// expect counts a call in the first pass over the trace; add handles it in the second pass.
 func (w *waits) expect(id int64, pe int) {
 	t := w.teams[id]
 	if t == nil {
@@ -72,9 +72,10 @@ func (w *waits) expect(id int64, pe int) {
 }
 
 // begin ends the counting and numbers the calls of each PE on a team. They have the same order on
-// all PEs, so that calls with equal numbers belong together. They are numbered from the first on;
-// where the oldest calls of a PE are in no file, from the last back, which needs PEs that were not
-// killed. Calls of PEs whose losses are anywhere are left out.
+// all PEs, so that calls with equal numbers belong together. They are numbered from the first call
+// on. If the oldest calls of a PE are in no file, they are numbered backwards from the last one,
+// which works only for PEs that were not killed. Calls of PEs that may lack calls anywhere are left
+// out.
 func (w *waits) begin(lossOf func(pe int) loss) {
 	for _, t := range w.teams {
 		fromEnd, most := false, int64(0)
@@ -102,7 +103,7 @@ func (w *waits) begin(lossOf func(pe int) loss) {
 	}
 }
 
-// loss says which events of a PE are in no file.
+// loss tells which events of a PE are in no file.
 type loss struct{ oldest, anywhere, end bool }
 
 // members is the number of PEs that have made the call of this index.
@@ -112,8 +113,8 @@ func (t *team) members(index int64) int {
 	return began - ended
 }
 
-// add matches a call of a PE with those of the others, and judges each collective call that all
-// have made.
+// add matches a call of a PE with those of the others, and evaluates each collective call that all
+// members have made.
 func (w *waits) add(id int64, name string, k kind, a arrival) {
 	t := w.teams[id]
 	if t == nil || t.calls[a.pe] == 0 {
@@ -145,13 +146,13 @@ func (w *waits) add(id int64, name string, k kind, a arrival) {
 	}
 	for len(t.open) > 0 && t.open[0] != nil && len(t.open[0].arrivals) == t.members(t.base) {
 		w.held -= len(t.open[0].arrivals)
-		w.judge(id, t, t.open[0])
+		w.findWaits(id, t, t.open[0])
 		t.open = t.open[1:]
 		t.base++
 	}
 }
 
-// breakUp gives a team up: its calls can no longer be matched. extra counts calls that are in no
+// breakUp removes a team whose calls can no longer be matched. extra counts calls that are in no
 // entry of open.
 func (w *waits) breakUp(t *team, note string, extra int64) {
 	t.broken = true
@@ -166,9 +167,10 @@ func (w *waits) breakUp(t *team, note string, extra int64) {
 	w.notes = append(w.notes, note)
 }
 
-// judge finds who waited for whom in one call. Each PE waited for the last PE that arrived before
-// it left; if no PE leaves before all have arrived, that is the last of all.
-func (w *waits) judge(id int64, t *team, m *collective) {
+// findWaits finds which PE waited for which in one call. Each PE waited for the last PE that
+// arrived before it left; if no PE leaves before all have arrived, that is the PE that arrived last
+// of all.
+func (w *waits) findWaits(id int64, t *team, m *collective) {
 	t.number[m.name]++
 	all := m.arrivals
 	if len(all) < 2 {
@@ -178,7 +180,7 @@ func (w *waits) judge(id int64, t *team, m *collective) {
 	last := all[len(all)-1]
 	by := last.begin - all[len(all)-2].begin
 	instant := Instant{Function: m.name, Team: id, Number: t.number[m.name], Late: last.pe, ByNs: by, AtNs: last.begin, PEs: len(all)}
-	if m.kind.start { // PEs come when the launcher has started them
+	if m.kind.start { // PEs arrive when the launcher has started them
 		for _, a := range all {
 			instant.LostNs += last.begin - a.begin
 		}
@@ -209,10 +211,10 @@ func (w *waits) judge(id int64, t *team, m *collective) {
 	if by > w.error {
 		w.last[last.pe]++
 	}
-	w.keep(instant)
+	w.addWorst(instant)
 }
 
-// wait counts that PE pe waited for PE of.
+// wait adds the time ns for which PE pe waited for PE of.
 func (w *waits) wait(pe, of int, ns int64) {
 	w.Ns += ns
 	w.waited[pe] += ns
@@ -230,8 +232,9 @@ func (w *waits) wait(pe, of int, ns int64) {
 	p.Times++
 }
 
-// keep puts a call among the worst, the one that lost most first, if it belongs there.
-func (w *waits) keep(i Instant) {
+// addWorst inserts a call into the list of the worst calls, which is ordered by lost time, if it
+// belongs there.
+func (w *waits) addWorst(i Instant) {
 	at, _ := slices.BinarySearchFunc(w.Worst, i.LostNs, func(a Instant, lost int64) int { return cmp.Compare(lost, a.LostNs) })
 	for at < len(w.Worst) && w.Worst[at].LostNs == i.LostNs { // the first one stays first
 		at++
@@ -243,7 +246,7 @@ func (w *waits) keep(i Instant) {
 	w.Worst = w.Worst[:min(len(w.Worst), shownMost)]
 }
 
-// end returns what was found. start is the begin of the job.
+// end returns the results. start is the time at which the job began.
 func (w *waits) end(start int64) Waits {
 	for _, t := range w.teams {
 		for _, m := range t.open {

@@ -7,10 +7,11 @@ import (
 	"libshmem/cmd/internal/tracefile"
 )
 
-// noWriter is the writer of a value that no other PE's call may have written.
+// noWriter is used as the writer of a value that no call of another PE can have written.
 const noWriter = -1
 
-// Guess is the time that a PE waited for values in its memory that one PE has likely written.
+// Guess is the time for which a PE waited for values in its memory that one other PE has probably
+// written.
 type Guess struct {
 	Waiter int   `json:"waiter"`
 	Writer int   `json:"likely_writer"` // -1: no call of the trace may have written it
@@ -19,11 +20,11 @@ type Guess struct {
 }
 
 // writers guesses who wrote the values that PEs waited for. The trace has no addresses: the guess
-// is the PE whose update of the waiter's memory began last before the wait ended. Events come in the
-// order of their begins.
+// is the PE whose update of the waiter's memory began last before the wait ended. Events must be
+// added in the order of their begins.
 type writers struct {
-	open map[int][]valueWait // by PE, a wait of each thread
-	last map[int]int         // by PE, whose update of its memory began last
+	open map[int][]valueWait // by PE, the present wait of each thread
+	last map[int]int         // by PE, the PE whose update of its memory began last
 	sums map[[2]int]*Guess
 }
 
@@ -36,7 +37,7 @@ func newWriters() *writers {
 	return &writers{open: map[int][]valueWait{}, last: map[int]int{}, sums: map[[2]int]*Guess{}}
 }
 
-// wait notes that a PE waits for a value in its memory.
+// wait records that a PE waits for a value in its memory.
 func (w *writers) wait(e *tracefile.Event) {
 	writer, known := w.last[e.PE]
 	if !known {
@@ -46,8 +47,8 @@ func (w *writers) wait(e *tracefile.Event) {
 	w.open[e.PE] = append(w.open[e.PE], valueWait{e.End(), e.Length, writer})
 }
 
-// update notes a call that writes to the memory of a PE: it is the likely writer of the values for
-// which threads of that PE wait.
+// update records a call that writes to the memory of a PE: it is the likely writer of the values
+// for which threads of that PE wait.
 func (w *writers) update(e *tracefile.Event) {
 	w.close(e.Peer, e.At)
 	w.last[e.Peer] = e.PE

@@ -50,7 +50,7 @@ static void find_address(const char *nic)
     freeifaddrs(all);
 }
 
-/* Starts the server in a process group of its own, and returns its process number. */
+/* Starts the server in a new process group, and returns its process number. */
 static pid_t serve(const char *command)
 {
     pid_t pid = fork();

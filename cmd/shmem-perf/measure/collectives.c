@@ -33,7 +33,7 @@ static long calls;
 
 /*
  * Counts a call. In OpenSHMEM 1.4 all PEs must have left the call that had a pSync before it is
- * used again: a barrier sees to that, and its time does not count.
+ * used again: this makes a barrier for that, whose time is subtracted.
  */
 static void used(void)
 {
@@ -63,7 +63,7 @@ static void used(void)
     }
 
 static long
-    root; /* it changes from call to call, so that each broadcast waits for the one before */
+    root; /* the root; it changes with each call, so that each broadcast waits for the one before */
 LOOP(broadcast, root = (root + 1) % npes;
      CALL(shmem_long_broadcast(SHMEM_TEAM_WORLD, dest, source, n, (int)root),
           shmem_broadcast64(dest, source, n, (int)root, ALL_PES, syncs[calls % SYNCS])))
@@ -105,7 +105,7 @@ static long element(size_t i, int pe)
     return (long)i * (pe + 1) + pe;
 }
 
-/* Fills the source of this PE, and overwrites so many elements of dest. */
+/* Fills the source of this PE, and overwrites of_dest elements of dest. */
 static void write_source(size_t elements, size_t of_dest)
 {
     for (size_t i = 0; i < elements; i++)
@@ -132,7 +132,7 @@ static void prepare_alltoall(size_t size)
     write_source(n, n);
 }
 
-/* In OpenSHMEM 1.4 a broadcast leaves the dest of its root alone. */
+/* In OpenSHMEM 1.4 a broadcast does not write to the dest of its root. */
 static bool check_broadcast(size_t size)
 {
     for (size_t i = 0; i < size / sizeof(long); i++)
@@ -141,7 +141,7 @@ static bool check_broadcast(size_t size)
     return true;
 }
 
-/* The sum of the elements i of the PEs below most. */
+/* The sum of element i over the PEs below `most`. */
 static long sum_below(size_t i, long most)
 {
     return (long)i * (most * (most + 1) / 2) + most * (most - 1) / 2;

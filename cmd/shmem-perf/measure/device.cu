@@ -24,7 +24,7 @@ enum scope_kind { THREAD, WARP, BLOCK };
 
 const int block_threads = 1024;
 cudaStream_t stream;
-uint64_t *word; // symmetric: of signals, and of atomics
+uint64_t *word; // symmetric: the word of signals, and of atomics
 
 // Ends the program if a call of CUDA has failed.
 void need(cudaError_t status, const char *what)
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
-// Each block has one operation of the window, and its own quiet.
+// Each block posts one operation of the window, and then calls quiet itself.
 template <scope_kind S>
 __global__ void __launch_bounds__(block_threads)
     put_window(char *to, char *from, size_t size, long n, int pe)
@@ -128,8 +128,8 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
-// Puts with signal to and fro. The values of signals grow from one launch to the next, so that no
-// signal is reset.
+// Puts with signal to the peer and back. The values of signals grow from one launch to the next, so
+// that no signal has to be reset.
 template <scope_kind S>
 __global__ void __launch_bounds__(block_threads)
     signal_trips(char *to, char *from, size_t size, uint64_t *signal, uint64_t sent, long n, int pe,
@@ -151,8 +151,9 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
-// Each addition needs what the last one fetched, which is never that large. Without that the
-// compiler took operations that fetch nothing: .07 us each on an H200.
+// Each addition depends on the value that the last one fetched: without that the compiler chose
+// operations that fetch nothing, .07 us each on an H200. The condition is never true, because
+// values do not become so large.
 __global__ void fetch_adds(uint64_t *at, long n, int pe)
 {
     uint64_t old = 0;
@@ -289,7 +290,7 @@ bool check_get(size_t size)
     return me != 0 || filled(dst, size, peer);
 }
 
-// Only PE 0 has counted how often it has added.
+// Checks the sum of the additions. Only PE 0 has counted how often it has added.
 bool check_added(size_t)
 {
     return me != 0 || shmem_uint64_g(word + 1, peer) == added;
@@ -311,7 +312,7 @@ struct figure row(const char *test, const char *measure, const char *scope, cons
     return f;
 }
 
-// Gives a figure data in src, and a check of them at its end.
+// Adds to a figure that src is filled before it, and that the data are checked after it.
 struct figure with_data(struct figure f, bool (*check)(size_t))
 {
     f.prepare = prepare;
@@ -326,14 +327,14 @@ struct figure with_window(struct figure f)
     return f;
 }
 
-// Makes an iteration of a figure a round trip, of whose time half counts.
+// Makes an iteration of a figure a round trip, half of whose time is its value.
 struct figure half_trips(struct figure f)
 {
     f.half = true;
     return f;
 }
 
-// Gives a figure a single size, unit, and a check.
+// Restricts a figure to the single size `unit`, and adds a check.
 struct figure of_one_size(struct figure f, size_t unit, bool (*check)(size_t))
 {
     f.unsized = true;

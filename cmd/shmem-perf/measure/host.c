@@ -1,5 +1,5 @@
 /*
- * host: the program whose calls the host makes, in main memory.
+ * host: the measuring program whose calls the CPU makes, in main memory.
  */
 #include "host.h"
 

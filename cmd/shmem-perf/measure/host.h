@@ -1,5 +1,6 @@
 /*
- * host.h: the figures whose calls the host makes, and what opens the memory of each table.
+ * host.h: the figures whose calls the CPU makes, and the functions that allocate the memory of each
+ * table.
  */
 #ifndef HOST_H
 #define HOST_H

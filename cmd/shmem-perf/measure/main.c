@@ -42,7 +42,7 @@ static int size_count;
 static char **reader; /* its arguments, or NULL */
 static pid_t reader_pid;
 static char *facts_here;                /* symmetric: facts of this host */
-static char *bytes;                     /* room bytes, for patterns */
+static char *bytes;                     /* `room` bytes, for patterns */
 static const char *others[MOST_OTHERS]; /* programs to compare with */
 static int other_count;
 static char nics[MOST_NICS][64];
@@ -190,7 +190,7 @@ static bool wanted(const struct figure *f)
     return listed(tests, name) && (f->scope == NULL || listed(scopes, f->scope));
 }
 
-/* Why figures of the run cannot be measured. */
+/* The reasons why a figure cannot be measured. */
 enum why { NOTHING, ALONE, ODD, LARGE, REASONS };
 static const char *const reasons[REASONS] = {
     [ALONE] = "need 2 PEs",
@@ -208,8 +208,8 @@ static enum why obstacle(const struct figure *f, size_t size)
     return f->unit && size * (size_t)npes > room ? LARGE : NOTHING;
 }
 
-/* Calls with each figure and size of the run; returns how many there are, and counts those that are
- * left out. */
+/* Calls with() for each figure and size of the run. Returns how many there are, and counts those
+ * that are left out, by reason. */
 static long each(void (*with)(const struct figure *, size_t), long left[REASONS])
 {
     long n = 0;
@@ -242,8 +242,8 @@ static void measure(const struct figure *f, size_t size)
 }
 
 /*
- * Allocates src and dst, with room for the largest size, and for what a collective of it gathers as
- * far as the heap allows.
+ * Allocates src and dst, with room for the largest size, and for what a collective of that size
+ * gathers, if the heap is large enough.
  */
 static void allocate(void)
 {
@@ -266,7 +266,7 @@ static void allocate(void)
     shmem_barrier_all();
 }
 
-/* Finds the NICs of this PE, as shmem-info reads them. */
+/* Finds the NICs of this PE, from the output of shmem-info. */
 static void find_nics(void)
 {
     char command[4200], text[512];

@@ -1,6 +1,6 @@
 /*
  * perf: the program that shmem-perf starts as PEs. It uses only the public C API (OpenSHMEM 1.4,
- * teams and signals where the header says 1.5, notifications and messages where the library is
+ * teams and signals if the header is of version 1.5, notifications and messages if the library is
  * libshmem), so that the same files build against any OpenSHMEM.
  *
  * This header has what the files share: the table of figures, and the state of a run.
@@ -21,9 +21,9 @@
 
 /* The PEs that make the calls of a figure; the others wait in a barrier. */
 enum acting {
-    ORIGIN, /* PE 0, towards the last PE */
+    ORIGIN, /* PE 0, whose target is the last PE */
     BOTH,   /* PE 0 and the last PE */
-    HALVES, /* each PE of the first half, towards one of the second half */
+    HALVES, /* each PE of the first half, whose target is one of the second half */
     ALL
 };
 
@@ -35,12 +35,12 @@ struct figure {
     const char *until; /* the end of one operation: what a time includes */
     enum kind kind;
     enum acting acting;
-    bool half;               /* an iteration is a round trip, and the time half of it */
-    bool each_way;           /* bytes of both directions count */
+    bool half;               /* an iteration is a round trip, and the value half of its time */
+    bool each_way;           /* bytes of both directions are counted */
     bool unsized;            /* it has one size */
     const char *scope;       /* who makes the calls; NULL is the host */
     bool together;           /* single operations are not timed */
-    size_t unit;             /* the one size, or what all sizes are multiples of */
+    size_t unit;             /* the one size, or the number of which all sizes are multiples */
     long (*burst)(size_t);   /* operations of an iteration; NULL is 1 */
     void (*prepare)(size_t); /* before the figure, on every PE */
     void (*run)(long, size_t);
@@ -55,7 +55,7 @@ extern "C" {
 extern const struct figure *const perf_tables[];
 void perf_start(void);
 void perf_open(void);
-/* memcpy and memset for symmetric memory, which may be that of a GPU. */
+/* memcpy and memset for symmetric memory, which may be memory of a GPU. */
 void load(void *to, const void *symmetric, size_t size);
 void store(void *symmetric, const void *from, size_t size);
 void clear(void *symmetric, size_t size);
@@ -64,7 +64,7 @@ void clear(void *symmetric, size_t size);
 extern struct settings {
     double budget_ns; /* for one figure */
     int batches;
-    long iterations;   /* of a batch; 0: by the budget */
+    long iterations;   /* iterations of a batch; 0: as many as fit the budget */
     long warmup;       /* iterations before the first batch */
     long window;       /* operations between two quiets */
     const char *spoil; /* the figure whose data a test damages */
@@ -72,8 +72,8 @@ extern struct settings {
 
 extern int me, npes, peer; /* peer: the last PE on PE 0, else PE 0 */
 extern int partner;        /* the PE of the other half with which this one forms a pair */
-extern int toward;         /* the PE at which the calls of the present figure aim */
-extern char *src, *dst;    /* symmetric, room bytes each */
+extern int toward;         /* the target PE of the calls of the present figure */
+extern char *src, *dst;    /* symmetric, `room` bytes each */
 extern size_t room;
 
 double now(void);                                 /* nanoseconds */
@@ -85,8 +85,8 @@ void *symmetric(size_t size);                     /* allocates zeroed memory, or
 void timing_open(void);
 /* Measures a figure, and prints it on PE 0. Every PE calls it. */
 void timing_measure(const struct figure *f, size_t size);
-extern long wrong_figures; /* with wrong data, counted on PE 0 */
-extern double apart;       /* nanoseconds of a batch that its calls did not take */
+extern long wrong_figures; /* figures with wrong data, counted on PE 0 */
+extern double apart;       /* nanoseconds of a batch that were not spent in its calls */
 
 void beside_open(void);
 void beside_measure(const char *word, const char *nic);

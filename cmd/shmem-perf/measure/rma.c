@@ -1,5 +1,5 @@
 /*
- * rma: put, get, p and g. Every put of a figure writes the same bytes to the same place; its
+ * rma: put, get, p and g. Every put of a figure writes the same bytes to the same address; its
  * target compares them afterwards with the pattern of the PE that wrote.
  */
 #include "host.h"
@@ -13,14 +13,15 @@ void rma_open(void)
     flag = symmetric(sizeof *flag);
 }
 
-/* Operations between two quiets: those of the settings, or as many as have 64 MiB together. */
+/* Operations between two quiets: the number in the settings, or fewer if they would have more than
+ * 64 MiB together. */
 static long window(size_t size)
 {
     long fit = (long)(((size_t)64 << 20) / size);
     return fit < 1 ? 1 : fit < settings.window ? fit : settings.window;
 }
 
-/* Small puts go to successive places of 64 KiB, a sequence and not one hot word. */
+/* Small puts write to successive addresses within 64 KiB, and not always to the same word. */
 static const size_t span = (size_t)64 << 10;
 
 /* Operations of an iteration of a rate figure. */
@@ -38,7 +39,7 @@ static void prepare(size_t size)
     shmem_barrier_all();
 }
 
-/* As prepare, with the pattern at each place of a rate figure. */
+/* Does the same, with the pattern at each address that a rate figure writes. */
 static void prepare_span(size_t size)
 {
     size_t all = size > span ? size : span;
@@ -89,8 +90,7 @@ static bool check_rate(size_t size)
     return me != npes - 1 || pieces(size, 0);
 }
 
-/* The same where pairs of PEs send: each PE of the second half checks what its partner has written.
- */
+/* The same if pairs of PEs send: each PE of the second half checks what its partner has written. */
 static bool check_pairs_rate(size_t size)
 {
     return me < npes - npes / 2 || pieces(size, partner);
@@ -206,7 +206,8 @@ static void p_flag(long n, size_t s)
     }
 }
 
-/* Begins with the value of the last figure, so that only larger ones end a wait. */
+/* Prepares a figure of p: the values continue after that of the last figure, so that only larger
+ * ones end a wait. */
 static void prepare_p(size_t s)
 {
     (void)s;

@@ -1,6 +1,7 @@
 /*
- * signals: puts with a signal, which arrives after the bytes, where the header says 1.5. Where the
- * library is libshmem, also puts with a notification and two-sided messages, which are extensions.
+ * signals: puts with a signal, which arrives after the bytes, if the header is of version 1.5. If
+ * the library is libshmem, also puts with a notification and two-sided messages, which are
+ * extensions.
  */
 #include "host.h"
 
@@ -36,7 +37,8 @@ void signals_open(void)
 }
 
 #if HAVE_15
-/* Operations between two quiets: those of the settings, or as many as have 64 MiB together. */
+/* Operations between two quiets: the number in the settings, or fewer if they would have more than
+ * 64 MiB together. */
 static long window(size_t size)
 {
     long fit = (long)(((size_t)64 << 20) / size);
@@ -63,7 +65,7 @@ static bool check_origin(size_t size)
     return me != npes - 1 || filled(dst, size, 0);
 }
 
-static uint64_t sent; /* signals that this PE has sent; its peer has sent as many */
+static uint64_t sent; /* signals that this PE has sent; its peer has sent the same number */
 
 static void put_signal(long n, size_t size)
 {
@@ -77,7 +79,7 @@ static void put_signal(long n, size_t size)
     }
 }
 
-/* Both PEs send at once, as programs do that exchange their borders. */
+/* Both PEs send at once, like programs that exchange their borders. */
 static void exchange(long n, size_t size)
 {
     while (n-- > 0) {
@@ -87,7 +89,7 @@ static void exchange(long n, size_t size)
     }
 }
 
-/* Puts with another signal word than that of the round trips: nothing waits for its value. */
+/* Puts with another signal word than that of the round trips, for whose value no PE waits. */
 static void signal_window(long n, size_t size)
 {
     long w = window(size);
@@ -115,7 +117,7 @@ static void notify(long n, size_t size)
     }
 }
 
-/* PE 0 puts, and the last PE waits for all. */
+/* PE 0 puts, and the last PE waits for all puts. */
 static void notify_window(long n, size_t size)
 {
     long w = window(size);
@@ -138,7 +140,7 @@ static void prepare_notify(size_t size)
     prepare(size);
 }
 
-/* Receives a message of the peer, and notes if it has another size. */
+/* Receives a message of the peer, and records if it has another size. */
 static void receive(size_t size)
 {
     size_t n = 0;

@@ -1,7 +1,7 @@
 /*
- * timing: measures one figure. PE 0 decides how many iterations a batch has, so that the batches
- * take the budget; a batch has one time, and after the batches single operations are timed one by
- * one. The clock is PE 0's.
+ * timing: measures one figure. PE 0 decides how many iterations a batch has, so that all batches
+ * together take the time budget. A batch is timed as a whole; after the batches, operations are
+ * timed one by one. The clock is PE 0's.
  */
 #define _GNU_SOURCE
 #include "perf.h"
@@ -49,8 +49,8 @@ bool acts(enum acting acting)
 }
 
 /*
- * Nanoseconds of n iterations, by the clock of PE 0. Where PEs act without waiting for each other,
- * the time ends when all have finished.
+ * Nanoseconds of n iterations, by the clock of PE 0. If PEs make calls without waiting for each
+ * other, the time ends when all have finished.
  */
 static double time_of(const struct figure *f, long n, size_t size)
 {
@@ -78,7 +78,7 @@ static long agree(long n)
     return n;
 }
 
-/* Finds how many iterations take a batch's share of the budget. */
+/* Finds how many iterations take the time of one batch in the budget. */
 static long calibrate(const struct figure *f, size_t size)
 {
     if (settings.iterations > 0)
@@ -102,7 +102,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Times single operations, at most a quarter of the budget; returns how many there are. */
+/* Times operations one by one, for at most a quarter of the budget; returns how many there are. */
 static long time_singles(const struct figure *f, size_t size, double each)
 {
     double fit = settings.budget_ns / 4 / (each > 1 ? each : 1);

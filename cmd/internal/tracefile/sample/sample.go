@@ -1,6 +1,6 @@
 // Package sample writes traces of jobs that never ran, whose results are known, for tests of the
-// packages that read traces. It has the form of the files from its description, and shares no code
-// with their reader.
+// packages that read traces. It implements the format of the files from its description, and shares
+// no code with their reader.
 package sample
 
 import (
@@ -30,7 +30,7 @@ func Head(pe, npes int, members string) *File {
 	return f
 }
 
-// Raw adds an event as it is.
+// Raw adds the text of an event unchanged.
 func (f *File) Raw(event string) {
 	if f.n++; f.n == 1 {
 		f.b.WriteString("[\n")
@@ -44,7 +44,7 @@ func (f *File) Raw(event string) {
 // written as they are.
 func (f *File) Call(name string, at, length int64, args string) { f.CallOf(1, name, at, length, args) }
 
-// CallOf is Call for a thread.
+// CallOf does the same for another thread.
 func (f *File) CallOf(thread int, name string, at, length int64, args string) {
 	end := at + length
 	at, end = at+f.Shift(at), end+f.Shift(end)
@@ -52,7 +52,7 @@ func (f *File) CallOf(thread int, name string, at, length int64, args string) {
 		`,"ts":` + us(at) + `,"dur":` + us(end-at) + `,"args":{` + args + `}}`)
 }
 
-// Text is the file as its writer ends it.
+// Text returns the complete file.
 func (f *File) Text() string { return f.b.String() + "\n]\n" }
 
 // Write makes the file.
@@ -60,7 +60,7 @@ func (f *File) Write(name string) error { return os.WriteFile(name, []byte(f.Tex
 
 func us(n int64) string { return fmt.Sprintf("%d.%03d", n/1000, n%1000) }
 
-// The facts of Job.
+// The properties of the job that Job writes.
 const (
 	PEs      = 8
 	Barriers = 20
@@ -78,13 +78,14 @@ const (
 // bytes.
 func Puts(pe int) int { return pe + 1 }
 
-// Large is the size of those puts.
+// PutBytes returns the size of each of those puts.
 func PutBytes(pe int) int64 { return 1024 << (pe % 3) }
 
 // Job writes the files of a job with known results into dir. PEs 0 to 3 are on host red and 4 to 7
 // on host blue, whose clock is 250 ms ahead at the begin, and gains 40 ns each ms. Each round has
-// puts to the next PE, one get from the one after that, and a barrier, at which PEs arrive Apart
-// from each other in the order of their numbers, but for PE Late in barrier LateIn.
+// puts to the next PE, one get from the one after that, and a barrier, at which the PEs arrive in
+// the order of their numbers, with Apart nanoseconds between two of them, except PE Late in barrier
+// LateIn.
 func Job(dir string) ([]string, error) {
 	var names []string
 	for pe := range PEs {
