@@ -1,7 +1,7 @@
 /*
- * amo.h: the one set of instructions for every atomic on an object. PEs of the
- * object's node run them on its memory; for the others the core runs them when
- * their active message comes. So all atomics on an object are atomic together.
+ * amo.h: the one set of instructions for every atomic on an object. PEs of the object's node run
+ * them on its memory; for other PEs the core runs them when their active message arrives. So all
+ * atomics on an object are atomic with respect to each other.
  */
 #ifndef SHMEMI_AMO_H
 #define SHMEMI_AMO_H

@@ -23,9 +23,9 @@ struct shmemi_device_team;
 struct shmemi_init_args {
     int requested;
     int provided;
-    int kernels; /* the program has some that include shmem/shmem.cuh */
+    int kernels; /* the program has kernels that include shmem/shmem.cuh */
     /* The program's statics: bytes of whole pages, and a text that has to be the same on PEs whose
-     * statics are symmetric; or no bytes, and why. */
+     * statics are symmetric; or no bytes, and the reason. */
     uint64_t statics_size;
     const char *statics_like;
     const char *statics_cause;
@@ -38,30 +38,30 @@ struct shmemi_init_args {
     int uid_pe;
     int uid_n_pes;
     const void *mpi_comm; /* or the address of an MPI_Comm */
-    /* The program uses the names of NVSHMEM: its variables of the environment are settings, too, it
-     * has kernels of its own, and its heap may grow to the GPU's memory. */
+    /* The program uses the names of NVSHMEM: its variables of the environment are settings, too,
+     * the library cannot see whether it has kernels, and its heap may grow to the GPU's memory. */
     int nvshmem;
-    /* Returns which of these groups of ranges there will be: none without a profiler that listens.
-     * -1: this library cannot show any. The thread is in a range from here on, if init is one. */
+    /* Returns which of these groups of ranges will be shown: none without a profiler that listens.
+     * -1: this library was built without ranges. If init is shown, its range begins here. */
     int (*ranges)(uint32_t groups);
-    /* The thread enters a range, and leaves the one that it entered last. */
+    /* Begin a range of this thread, and end the one that it began last. */
     void (*range_enter)(int of, uint32_t group, const char *name);
     void (*range_leave)(int of);
-    /* Writes the present work of a PE of this node, as the end of a sentence about it, or "". how:
+    /* Writes what a PE of this node is doing, as the predicate of a sentence, or "". how:
      * SHMEMI_DOING_... */
     void (*doing)(int pe, unsigned how, char *text, size_t size);
-    /* From now on this PE needs no other one to finalize. */
+    /* Called when this PE has left the job, and needs no other PE any more. */
     void (*finalized)(void);
     /* Writes the program's buffered output, unless that might wait. */
     void (*flush)(void);
-    char *error; /* out: why init failed */
+    char *error; /* out: the reason why init failed */
     size_t error_size;
 };
 
 /*
- * The core's functions. None of them waits for a peer, except init and
- * finalize; they return SHMEMI_PENDING or SHMEMI_AGAIN and the caller waits in
- * C. The functions marked (locked) are called with net_lock held.
+ * The core's functions. None of them waits for a peer, except init and finalize; they return
+ * SHMEMI_PENDING or SHMEMI_AGAIN and the caller waits in C. The caller of a function marked
+ * (locked) has locked net_lock.
  */
 struct shmemi_core {
     uint32_t version;
@@ -71,22 +71,23 @@ struct shmemi_core {
     const char *build; /* version of the build, for the message when they differ */
 
     int (*init)(struct shmemi_state *state, struct shmemi_init_args *args);
-    /* Fills the 128 bytes of a unique id; 0, or -1 and why in error. Before init, too. */
+    /* Fills the 128 bytes of a unique id; 0, or -1 with the reason in error. May be called before
+     * init. */
     int (*uniqueid)(const char *const *environ_, void *id, char *error, size_t error_size);
     void (*finalize)(void);
     void (*global_exit)(int status);
     void (*abort_)(int status, const char *reason);
 
-    /* Symmetric heap: offsets from the user heap, SHMEMI_NO_MEMORY when there
-     * is no room or this PE cannot back it. Every PE makes the same calls and
-     * gets the same offsets. align 0: the allocator's own. */
+    /* Symmetric heap: offsets from the user heap, SHMEMI_NO_MEMORY if the heap is full or this PE
+     * lacks the memory. Every PE makes the same calls and gets the same offsets. align 0: the
+     * allocator chooses. */
     int64_t (*heap_alloc)(size_t size, size_t align, long hints);
     int (*heap_free)(int64_t offset); /* SHMEMI_DONE, or SHMEMI_NO_BLOCK */
     /* Returns offset when the block was resized in place; else a new block, and
      * the caller copies and frees the old one; or SHMEMI_NO_BLOCK. */
     int64_t (*heap_realloc)(int64_t offset, size_t size, size_t *old_size);
-    /* The block that offset lies in and the bytes from offset to its end; 0
-     * where no block is allocated. */
+    /* The bytes from offset to the end of the block that contains it; 0 if no block is allocated
+     * there. */
     size_t (*heap_bytes_from)(int64_t offset);
 
     /* Network. context: the core's number of a communication context; the default one has 0. */
@@ -95,17 +96,17 @@ struct shmemi_core {
     /* (locked) A call with *ticket 0 begins a quiet for all operations posted before, and sets it;
      * PENDING: poll and call again with the same ticket. */
     int (*quiet)(uint32_t context, uint64_t *ticket);
-    /* (locked) Opens a context, and returns the number to use in its place: its own, 0 where the
-     * engine has the default context alone, or SHMEMI_FAILED. */
+    /* (locked) Opens a context, and returns the number under which the engine has it: context, or 0
+     * if the engine has only the default context, or SHMEMI_FAILED. */
     int (*context_open)(uint32_t context);
-    /* (locked) Whether small operations of a context share messages from the first one on. */
+    /* (locked) Sets whether small operations of a context share messages from the first one on. */
     void (*batch)(uint32_t context, int on);
-    /* Reports whether NICs reach n bytes at an offset of the user heap of a PE, which is in the
-     * memory of a GPU: of this PE, or of another one as far as it has announced them here. */
+    /* Reports whether NICs can access n bytes at an offset of the user heap of a PE, if the heap is
+     * in GPU memory. For another PE it knows the bytes which that PE has announced. */
     int (*reaches)(int pe, int64_t offset, size_t n);
-    /* The program ends. Requests a reply from the other PEs when all has arrived that this one has
-     * sent. DONE: it has; PENDING: poll and call again. It tries the lock itself. From the first
-     * call on no failure of the network ends the process. */
+    /* Called when the program ends. Asks the other PEs to reply when everything that this one has
+     * sent has arrived. DONE: all has arrived. PENDING: poll and call again. It does not wait for
+     * the lock. From the first call on no failure of the network ends the process. */
     int (*leave)(void);
     int (*poll)(void); /* tries the lock itself; returns the number of completions, or -1: busy */
 
@@ -113,44 +114,47 @@ struct shmemi_core {
      * rings when it is called first. NULL: error has the reason. */
     const void *(*rings)(void);
 
-    /* With a GPU. These return SHMEMI_DONE when it is done, or SHMEMI_FAILED. */
-    int (*gpu_move)(void *to, const void *from, size_t n);  /* wherever either is */
-    int (*gpu_start)(void *to, const void *from, size_t n); /* begins; gpu_settle waits for all */
+    /* For GPU memory. These return SHMEMI_DONE when the work is complete, or SHMEMI_FAILED. */
+    int (*gpu_move)(void *to, const void *from, size_t n); /* from and to any memory */
+    int (*gpu_start)(void *to, const void *from,
+                     size_t n); /* starts a copy; gpu_settle waits for all */
     int (*gpu_settle)(void);
-    /* As quiet, but for operations of kernels that have ended, and without the lock. */
+    /* Like quiet, for operations that kernels have submitted, and without the lock. */
     int (*quiet_rings)(uint64_t *ticket);
     int (*gpu_clear)(void *at, size_t n);
     int (*gpu_amo)(void *at, int op, int width, uint64_t operand, uint64_t compare,
                    uint64_t *fetched);
     int (*gpu_holds)(const void *at); /* 1: it is in the memory of a GPU */
-    /* For finalize, which comes next. 1: the program has reset the GPU, which the core has
-     * reported, and nothing of the program's context is left to be given back. */
+    /* Called before finalize. 1: the program has reset the GPU, which the core has reported, so
+     * that memory of the program's context need not be freed. */
     int (*gpu_was_reset)(void);
     int (*gpu_chosen)(void); /* 1: the thread that called init used a GPU already */
     int (*gpu_moved)(void);  /* 1: the calling thread uses another GPU than this PE's */
-    /* Finds the chunks that GPU memory of the program's lies in, for gpu_lend, which comes next, or
-     * gpu_forget; their unit, and how much of them there is, before the memory and in all. */
+    /* Finds the driver's allocations (chunks) that contain memory of the program. Sets the unit of
+     * their sizes, their bytes before the memory, and all their bytes. gpu_lend or gpu_forget must
+     * be called next. */
     int (*gpu_find_chunks)(const void *at, size_t n, size_t *granule, size_t *before, size_t *size);
     void (*gpu_forget)(void);
-    /* Maps them from an offset on into a block of the heap, at all PEs; returns where the
-     * block begins, or -1. */
+    /* Maps these chunks into a block of the heap, from an offset in the block on, at all PEs.
+     * Returns the offset of the block, or -1. */
     int64_t (*gpu_lend)(size_t size, size_t offset);
-    int (*gpu_take_back)(int64_t offset); /* of a byte in the block */
+    int (*gpu_take_back)(int64_t offset); /* unmaps them; offset: of any byte in the block */
     /* The struct shmemi_device_image for kernels, as this process can read it, and
      * in *at its address for kernels. DONE with an image of NULL: this PE runs no
      * kernels. */
     int (*kernels)(const void **image, uint64_t *at);
-    /* Shows kernels the team in a slot, of which t has all but the memory and the list; pes: the
-     * PEs of a team without a stride, else NULL. t NULL: the team is no more. */
+    /* Publishes the team in a slot to kernels. t has all fields except the memory and the list;
+     * pes: the PEs of a team without a stride, else NULL. t NULL: removes the team. */
     int (*team_show)(int slot, const struct shmemi_device_team *t, const int32_t *pes);
-    /* Before that, at all PEs of the team: clears the words that kernels have left in its slot. */
+    /* To be called before team_show, at all PEs of the team: clears the words that kernels have
+     * left in its slot. */
     int (*team_renew)(int slot);
 
-    /* Queues a call at a stream of the program (zz_stream.h). The first call of a job is
+    /* Queues a call on a stream of the program (zz_stream.h). The first call of a job is
      * stream_open, with the file of the library's kernels. */
     int (*stream_open)(const char *file);
     int (*stream_call)(int what, const struct shmemi_stream_call *c, void *stream);
-    /* The place where code that the program has loaded keeps the job's state. */
+    /* The address at which code that the program has loaded has its copy of the job's state. */
     int (*module_job)(int what, void *handle, void **at, size_t *size);
 
     /* Counters of this PE (runtime/stats). They return NULL or -1 for a number without a counter.
@@ -162,35 +166,36 @@ struct shmemi_core {
 
     /* Text of the last failure of this thread's call. */
     const char *(*error)(void);
-    /* The PE that the last failed call of the engine found lost, or -1; with the
-     * text of the failure. */
+    /* The PE that is lost because of the last failed call of the engine, or -1; and the text of the
+     * failure. */
     int (*error_pe)(char *text, size_t size);
-    /* The fate of a lost PE, as the end of a sentence. */
+    /* Writes what has happened to a lost PE, as the predicate of a sentence. */
     void (*fate)(int pe, char *text, size_t size);
-    /* The program knows of all losses so far; returns their number. */
+    /* Records that the program knows of all losses so far; returns their number. */
     int (*acknowledge)(void);
-    /* Another PE knows that a PE is lost: a little later it is lost here, too. */
+    /* Declares a PE lost that another PE has reported as lost; a little later it is lost here, too.
+     */
     void (*give_up)(int pe);
-    /* The known facts about n PEs that a wait is for, the first of `all`, and about other PEs that
-     * stand out; "" if none. Returns the first of the n that has ended well inside the job, or
-     * -1. */
+    /* Writes the known facts about n PEs for which a wait waits, of `all` such PEs, and about other
+     * PEs that are noticeable; "" if there are none. Returns the first of the n PEs that has exited
+     * with status 0 during the job, or -1. */
     int (*explain)(const int32_t *pes, int n, int all, char *text, size_t size);
-    /* The present work of those PEs, in fewer words, and without a lock of the network. */
+    /* Writes what those PEs are doing, in fewer words, and without the network lock. */
     void (*late)(const int32_t *pes, int n, int all, char *text, size_t size);
     /* Writes one line about this PE to the log. */
     void (*report)(const char *text);
-    /* The same for a wait for a PE, or -1, with the last events of the network below. */
+    /* Does the same for a report of a wait for a PE, or -1, and adds the last events of the
+     * network. */
     void (*report_wait)(int pe, const char *text);
-    /* Requests from n PEs over the network that they say what they do, or with n 0 from all that
-     * they say that they are there, and from the launcher which of them have ended. The replies
-     * are for explain and late. */
+    /* Asks n PEs over the network what they are doing, or, if n is 0, all PEs for a sign of life;
+     * and asks the launcher which of them have ended. explain and late use the replies. */
     void (*probe)(const int32_t *pes, int n);
 };
 
 /* The front's abort function. */
 typedef void shmemi_abort_fn(const char *call, const char *remedy, const char *cause, ...);
 
-/* The one symbol that libshmem_core.so exports. The core ends the process by that function where no
+/* The one symbol that libshmem_core.so exports. The core ends the process by the argument, where no
  * call can return an error, and from its own threads. */
 const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_);
 

@@ -1,15 +1,15 @@
 /*
  * mailbox.h: the memory in which two-sided messages wait for their receiver.
  *
- * A PE has a mailbox for each PE, which alone writes into it: a ring of bytes with one record
- * behind the other. A record begins with its mark, which is 0 until all of the record is there: the
- * sender stores it last, with release order, and the receiver reads it with acquire order. So no
- * order between records is needed. The receiver takes records in any order, and gives memory back
- * from the front: it zeroes each line of it where a mark may come to lie, and then adds the bytes
- * to a word of the sender, the credit. The sender has no more bytes under way than the ring has, so
- * that a PE's memory for messages is bounded whatever it does not receive.
+ * A PE has a mailbox for each PE, which alone writes into it: a ring of bytes with one record after
+ * the other. A record begins with its mark, which is 0 until all of the record is there: the sender
+ * stores it last, with release order, and the receiver reads it with acquire order. So no order
+ * between records is needed. The receiver accepts records in any order, and frees memory from the
+ * front: it zeroes each cache line in which a mark may be written, and then adds the bytes to a
+ * word of the sender, the credit. The sender never has more bytes under way than the ring has, so
+ * that a PE's memory for messages is limited, even if the PE receives nothing.
  *
- * A record is never cut: the last one of a lap goes on behind the ring.
+ * A record is never cut: the last one of a lap continues after the end of the ring.
  *
  * Nothing here moves bytes between PEs. Tests include it alone.
  */
@@ -28,27 +28,28 @@ enum shmemi_mail_kind {
     SHMEMI_MAIL_WHOLE = 1,   /* the bytes of the message follow */
     SHMEMI_MAIL_REQUEST = 2, /* the bytes are at the sender: struct shmemi_mail_request follows */
     SHMEMI_MAIL_KIND = 3,
-    SHMEMI_MAIL_TAKEN = 4, /* the receiver's: it has the message, and the memory is not free yet */
-    SHMEMI_MAIL_BITS = 8,  /* the size of the message is above these */
+    SHMEMI_MAIL_TAKEN =
+        4, /* set by the receiver: it has the message, but the memory is not free yet */
+    SHMEMI_MAIL_BITS = 8, /* these bits are the kind; the size of the message is above them */
 };
 
-/* The longest message: its size has to fit the mark. */
+/* The longest message: its size has to fit into the mark. */
 #define SHMEMI_MAIL_LONGEST (((uint64_t)1 << 48) - 1)
 
-/* Fits all tags and all PEs. */
+/* As a tag or a PE of a receive: accepts all. */
 enum { SHMEMI_MAIL_ANY = -1 };
 
 struct shmemi_mail {
-    uint64_t mark; /* kind and size; 0: it is not there yet */
+    uint64_t mark; /* kind and size; 0: the record is not complete yet */
     int32_t tag;
-    uint32_t send; /* of a request: the sender's number for it */
+    uint32_t send; /* of a request: its entry in the sender's table */
     char bytes[];
 };
 _Static_assert(sizeof(struct shmemi_mail) == 16, "short messages fit a line");
 
 struct shmemi_mail_request {
     int64_t source;  /* offset of the bytes from the user heap, or SHMEMI_MAIL_PRIVATE */
-    uint64_t number; /* of the first reply */
+    uint64_t number; /* number of the first reply */
 };
 
 #define SHMEMI_MAIL_PRIVATE INT64_MIN
@@ -56,10 +57,10 @@ struct shmemi_mail_request {
 /* A reply to a request, in the memory of its sender: clear to send, or finished. */
 struct shmemi_mail_clear {
     uint64_t number; /* stored last; replies to one request are numbered one by one */
-    int64_t dest;    /* offset where the next bytes go, or SHMEMI_MAIL_PRIVATE: all are there */
-    uint64_t nbytes; /* how many */
-    int64_t signal;  /* offset of the word to set when they are there */
-    uint64_t value;  /* and its value */
+    int64_t dest;    /* offset for the next bytes, or SHMEMI_MAIL_PRIVATE: all have arrived */
+    uint64_t nbytes; /* number of these bytes */
+    int64_t signal;  /* offset of the word to set when they have been written */
+    uint64_t value;  /* the value for that word */
     uint64_t unused[3];
 };
 
@@ -79,7 +80,7 @@ static inline uint64_t shmemi_mail_size(uint64_t mark)
     return mark >> SHMEMI_MAIL_BITS;
 }
 
-/* The longest record of a mailbox with that ring. */
+/* The longest record of a mailbox whose ring has `ring` bytes. */
 static inline uint32_t shmemi_mail_longest(uint32_t ring)
 {
     if (ring / 4 < SHMEMI_MAIL_LINE)
@@ -93,13 +94,13 @@ static inline uint32_t shmemi_mail_short(uint32_t ring)
     return shmemi_mail_longest(ring) - (uint32_t)sizeof(struct shmemi_mail);
 }
 
-/* The bytes of a mailbox: a record may begin in the last line of the ring. */
+/* The bytes of a mailbox: a record may begin in the last cache line of the ring. */
 static inline size_t shmemi_mailbox_bytes(uint32_t ring)
 {
     return (size_t)ring + shmemi_mail_longest(ring) - SHMEMI_MAIL_LINE;
 }
 
-/* The bytes of a record, without the rest of its last line. */
+/* The bytes of a record, without the unused rest of its last cache line. */
 static inline uint64_t shmemi_mail_bytes(uint64_t mark)
 {
     return sizeof(struct shmemi_mail) + ((mark & SHMEMI_MAIL_KIND) == SHMEMI_MAIL_REQUEST
@@ -107,7 +108,7 @@ static inline uint64_t shmemi_mail_bytes(uint64_t mark)
                                              : shmemi_mail_size(mark));
 }
 
-/* The bytes that a record takes in the ring, or 0 if no record has such a mark. */
+/* The bytes that a record occupies in the ring, or 0 if no record has such a mark. */
 static inline uint32_t shmemi_mail_span(uint64_t mark, uint32_t ring)
 {
     uint64_t kind = mark & SHMEMI_MAIL_KIND, n = shmemi_mail_bytes(mark);
@@ -120,8 +121,8 @@ static inline uint32_t shmemi_mail_span(uint64_t mark, uint32_t ring)
 
 /* ------------------------------------------------------------------ the sender */
 
-/* Reports whether there is room for a record when the sender has sent, and the receiver has given
- * back, so many bytes since init. */
+/* Reports whether there is room for a record of `span` bytes. sent and credit: how many bytes the
+ * sender has sent, and the receiver has freed, since init. */
 static inline bool shmemi_mail_fits(uint64_t sent, uint64_t credit, uint32_t span, uint32_t ring)
 {
     return sent + span - credit <= ring;
@@ -142,11 +143,12 @@ static inline struct shmemi_mail *shmemi_mail_at(char *box, uint64_t at, uint32_
 
 struct shmemi_mail_search {
     struct shmemi_mail *found; /* or NULL */
-    uint32_t others;           /* messages with other tags that it has seen */
+    uint32_t others;           /* messages with other tags that were found before */
     bool damaged;              /* the mailbox has something that its sender cannot have sent */
 };
 
-/* Looks for the first message with a tag. head is the byte from which on nothing is given back. */
+/* Searches for the first message with a tag. head: the number of the first byte that is not free
+ * yet. */
 static inline struct shmemi_mail_search shmemi_mail_find(char *box, uint64_t head, int tag,
                                                          uint32_t ring)
 {
@@ -176,7 +178,8 @@ static inline void shmemi_mail_remove(struct shmemi_mail *m)
     __atomic_store_n(&m->mark, m->mark | SHMEMI_MAIL_TAKEN, __ATOMIC_RELAXED);
 }
 
-/* Clears the taken records at the front, and returns the head behind them. */
+/* Clears the records at the front that the receiver has accepted, and returns the head after them.
+ */
 static inline uint64_t shmemi_mail_release(char *box, uint64_t head, uint32_t ring)
 {
     for (;;) {
@@ -191,8 +194,8 @@ static inline uint64_t shmemi_mail_release(char *box, uint64_t head, uint32_t ri
     }
 }
 
-/* Reports whether so many bytes are worth a credit: rarer, and a sender might wait although there
- * is room for its longest record. */
+/* Reports whether the sender should be informed of `bytes` freed bytes. If that were done less
+ * often, a sender might wait although there is room for its longest record. */
 static inline bool shmemi_mail_worth(uint64_t bytes, uint32_t ring)
 {
     return bytes >= ring / 4;

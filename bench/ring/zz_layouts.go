@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xdd07b3ab494203c0
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xaf04b10067004cfa
 import "C"
