@@ -51,6 +51,7 @@ int shmemi_core_open_ranges(uint32_t groups)
     return front.ranges(groups);
 }
 
+/* Begins a range of the proxy in a profiler, or ends the last one. */
 void shmemi_core_range(unsigned name)
 {
     static const char *const names[] = {
@@ -167,6 +168,8 @@ void shmemi_core_move_by(const struct shmemi_core_gpu *g)
     streams.direct = NULL;
 }
 
+/* Lets C queue simple puts and gets on the program's streams: stores what stream_call needs for
+ * that. */
 void shmemi_core_streams(const uint64_t *direct, size_t n_pes, uint64_t user)
 {
     uint64_t *copy = calloc(n_pes, sizeof *copy);
@@ -324,6 +327,7 @@ static int leave(void)
 
 static uint64_t burst_last; /* when the last operation was posted, in cycles */
 
+/* The processor's counter. Where C cannot read one, every operation seems to come after a pause. */
 static inline uint64_t cycles(void)
 {
 #ifdef __x86_64__

@@ -29,6 +29,7 @@ static struct shmemi_team *begin(struct shmemi_team *own, int start, int log_str
     return shmemi_collective_begin(t, call) ? t : NULL;
 }
 
+/* A sync of the PEs of an active set. */
 void shmemi_activeset_sync(int start, int log_stride, int size, long *psync, const char *call)
 {
     struct shmemi_team own;
@@ -101,6 +102,8 @@ static void broadcast(struct shmemi_team *t, void *dest, const void *source, siz
     shmemi_activeset_release(n, call);
 }
 
+/* Implements shmem_broadcast32 and 64: a broadcast to the PEs of an active set; the root's dest is
+ * not written. */
 void shmemi_activeset_broadcast(void *dest, const void *source, size_t nbytes, int root, int start,
                                 int log_stride, int size, long *psync, const char *call)
 {
@@ -162,6 +165,7 @@ static void collect(struct shmemi_team *t, void *dest, const void *source, size_
     all_to_all(t, mine, source, nbytes, 0, call);
 }
 
+/* Implements shmem_collect32 and 64 on an active set. */
 void shmemi_activeset_collect(void *dest, const void *source, size_t nbytes, int start,
                               int log_stride, int size, long *psync, const char *call)
 {
@@ -190,6 +194,7 @@ static void blocks(struct shmemi_team *t, void *dest, const void *source, size_t
         all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, step, call);
 }
 
+/* Implements shmem_fcollect32 and 64 on an active set. */
 void shmemi_activeset_fcollect(void *dest, const void *source, size_t nbytes, int start,
                                int log_stride, int size, long *psync, const char *call)
 {
@@ -204,6 +209,7 @@ void shmemi_activeset_fcollect(void *dest, const void *source, size_t nbytes, in
     shmemi_collective_end();
 }
 
+/* Implements shmem_alltoall32 and 64 on an active set. */
 void shmemi_activeset_alltoall(void *dest, const void *source, size_t nbytes, int start,
                                int log_stride, int size, long *psync, const char *call)
 {
@@ -239,6 +245,7 @@ static void alltoalls(struct shmemi_team *t, void *dest, const void *source, ptr
     shmemi_activeset_await(t, SHMEMI_DATA, (uint64_t)t->n - 1, call);
 }
 
+/* Implements shmem_alltoalls32 and 64 on an active set. */
 void shmemi_activeset_alltoalls(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                                 size_t nelems, size_t width, int start, int log_stride, int size,
                                 long *psync, const char *call)
@@ -338,6 +345,7 @@ static void reduce(struct shmemi_team *t, void *dest, const void *source, size_t
     }
 }
 
+/* The shmem_<type>_<op>_to_all reductions on an active set. */
 void shmemi_activeset_reduce(void *dest, const void *source, int nreduce, int start, int log_stride,
                              int size, void *pwrk, long *psync,
                              const struct shmemi_reducer *reducer, const char *call)

@@ -28,6 +28,7 @@ struct entry {
 static struct entry *entries;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
+/* Searches the list of active sets, without a lock; NULL if it does not have the set. */
 static const struct entry *find(int start, int log_stride, int size)
 {
     const struct entry *e = shmemi_observe(&entries);
@@ -69,6 +70,7 @@ static const struct shmemi_team *members(int start, int log_stride, int size, co
     return &e->team;
 }
 
+/* At finalize: frees the list of active sets. */
 void shmemi_activesets_close(void)
 {
     for (struct entry *e = entries, *next; e != NULL; e = next) {
@@ -111,6 +113,7 @@ static void check_initialised(const struct shmemi_team *t, const long *psync, co
     }
 }
 
+/* Checks the arguments of a collective call on an active set, and returns the set's team. */
 struct shmemi_team *shmemi_activeset_open(struct shmemi_team *own, int start, int log_stride,
                                           int size, long *psync, const char *call)
 {
@@ -140,6 +143,7 @@ struct shmemi_team *shmemi_activeset_open(struct shmemi_team *own, int start, in
 
 /* ---------------------------------------------------------------- messages */
 
+/* Sends a message: adds one to a word of pSync at another member. */
 void shmemi_activeset_message(struct shmemi_team *t, int rank, int word, const char *call)
 {
     if (SHMEMI_LIKELY(shmemi_collective_unbroken()))
@@ -158,6 +162,8 @@ void shmemi_activeset_release(size_t n, const char *call)
         shmemi_quiet(SHMEM_CTX_DEFAULT, call);
 }
 
+/* Writes n bytes to another member and then adds one to a word of its pSync. Small sources are
+ * copied before this returns. */
 void shmemi_activeset_message_data(struct shmemi_team *t, int rank, int word, void *dest,
                                    const void *source, size_t n, const char *call)
 {
@@ -216,6 +222,7 @@ void shmemi_activeset_send_number(struct shmemi_team *t, int rank, int word, uin
                      call);
 }
 
+/* Waits for the number that another member has sent in a word of pSync, and resets the word. */
 uint64_t shmemi_activeset_receive_number(struct shmemi_team *t, int word, const char *call)
 {
     await(t->psync + word, 1, call);

@@ -59,6 +59,7 @@ static void enter(uint32_t stage)
     shmemi_publish(&mine()->stage, stage);
 }
 
+/* At the end of init: registers the exit handler once, and publishes that this PE runs. */
 void shmemi_activity_open(void)
 {
     static bool registered;
@@ -80,6 +81,8 @@ void shmemi_activity_finalized(void)
 
 /* ------------------------------------------------------------------- writing */
 
+/* Lists the PEs for which a wait waits: the one that the caller has named, or those that its
+ * function `late` finds. */
 int shmemi_activity_late(const struct shmemi_waiter *w, int32_t pes[SHMEMI_LATE], int *all)
 {
     *all = 0;

@@ -34,6 +34,8 @@ static const char *named(char text[SHMEMI_SYMBOL + 4], const void *addr)
     return text;
 }
 
+/* Ends the program with the reason if addr is in a global or static, or in a registered buffer that
+ * is too short; returns otherwise. */
 void shmemi_refuse_static(const void *addr, size_t n, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -66,6 +68,8 @@ void shmemi_allocation_failed(size_t size, const char *call)
     failed.size = size;
 }
 
+/* Ends the program if an argument is NULL and an earlier allocation has failed, which explains the
+ * NULL. */
 void shmemi_refuse_failed(const char *what, const void *addr, const char *call)
 {
     if (addr == NULL && failed.call != NULL)
@@ -74,6 +78,8 @@ void shmemi_refuse_failed(const char *what, const void *addr, const char *call)
                      "%s is NULL; before, %s of %zu bytes failed", what, failed.call, failed.size);
 }
 
+/* Ends the program because n bytes at addr are not symmetric: with the most specific error that
+ * applies. */
 void shmemi_refuse_range(const char *what, const void *addr, size_t n, const char *call)
 {
     shmemi_refuse_failed(what, addr, call);
@@ -123,6 +129,7 @@ void shmemi_check_aligned(const void *addr, size_t n, const char *call)
         shmemi_need_aligned(addr, n, call);
 }
 
+/* Ends the program unless n bytes at p are symmetric memory. */
 void shmemi_check_symmetric(const char *name, const void *p, size_t n, const char *call)
 {
     if (n == 0)

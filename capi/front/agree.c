@@ -332,6 +332,8 @@ void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *ca
     shmemi_mute(false);
 }
 
+/* Sets where the records and words of a team's agreements are in the area of its slot, and
+ * allocates the buffer for its contributions. */
 int shmemi_agree_open(struct shmemi_team *t, uint32_t slot)
 {
     const struct shmemi_state *s = &shmemi_state;

@@ -28,6 +28,7 @@ static bool reached(const uint32_t *word, uint32_t want)
     return (int32_t)(shmemi_observe(word) - want) >= 0;
 }
 
+/* Writes for the report of a long wait which PEs have not reached a barrier of the world. */
 static void describe_barrier(const void *subject, char *text, size_t size)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -144,6 +145,7 @@ void shmemi_sync_world(const char *call)
     shmemi_collective_end();
 }
 
+/* Syncs the members of a team that are on this node. */
 void shmemi_sync_node(struct shmemi_team *t, const char *call)
 {
     if (t->n_near == 1)

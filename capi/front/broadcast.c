@@ -118,6 +118,8 @@ static void listen(const struct broadcast *b, const char *source)
         shmemi_message(b->t, from, b->call);
 }
 
+/* Ends the job if the root does not exist or an array is not symmetric; under SHMEM_CHECKS=full
+ * also if the arrays overlap. */
 void shmemi_coll_check_broadcast(const struct shmemi_team *t, const void *dest, const void *source,
                                  size_t nbytes, int root, const char *call)
 {
@@ -164,6 +166,7 @@ void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source
         shmemi_move(dest, source, nbytes, call);
 }
 
+/* Implements shmem_broadcast of a team, with checks. */
 int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t nbytes, int root,
                      const char *call)
 {

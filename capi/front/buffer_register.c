@@ -244,6 +244,8 @@ static int64_t register_in_gpu(struct registration_request *w, const char *call)
     return -1;
 }
 
+/* Implements shmemx_buffer_register_symmetric: all PEs check their buffers, agree, move or map them
+ * into the heap, and agree once more. Returns the symmetric address, or NULL. */
 void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char *call)
 {
     struct registration_request w = {.start = (uintptr_t)buf_ptr, .length = length, .inside = -1};
@@ -274,6 +276,8 @@ void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char
     return symmetric;
 }
 
+/* Implements shmemx_buffer_unregister_symmetric: after a barrier, each PE gives the buffer private
+ * pages with its contents, and frees its block of the heap. */
 int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
 {
     struct registration_request w = {.start = (uintptr_t)mmap_ptr, .length = length, .inside = -1};
@@ -309,6 +313,7 @@ int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
     return good ? 0 : -1;
 }
 
+/* At finalize: ends the registration of all buffers, without communication. */
 void shmemi_buffers_close(const char *call)
 {
     while (shmemi_buffers_count() > 0) {

@@ -48,6 +48,8 @@ static int64_t find(uintptr_t addr, size_t n)
     return SHMEMI_NO_OFFSET;
 }
 
+/* The offset of n bytes of a registered buffer. It searches again if another thread has changed the
+ * table meanwhile. */
 int64_t shmemi_buffer_offset(const void *addr, size_t n)
 {
     for (;;) {
@@ -69,6 +71,8 @@ static void end_change(uint32_t n)
     shmemi_seqcount_write_end(&table.turn);
 }
 
+/* Inserts a buffer into the table, which is sorted by start, within one change of the sequence
+ * count. */
 void shmemi_buffer_add(struct shmemi_static e)
 {
     uint32_t i = table.n;
@@ -79,6 +83,7 @@ void shmemi_buffer_add(struct shmemi_static e)
     end_change(table.n + 1);
 }
 
+/* Removes entry i from the table, within one change of the sequence count. */
 void shmemi_buffer_drop(uint32_t i)
 {
     begin_change();
@@ -111,6 +116,7 @@ bool shmemi_buffer_within(uintptr_t start, size_t length)
     return false;
 }
 
+/* The index of the buffer whose block of the heap begins at an offset; table.n if there is none. */
 uint32_t shmemi_buffer_of_block(int64_t offset)
 {
     uint32_t i = 0;

@@ -116,6 +116,7 @@ static void take_reply(struct lookup *q, char *text)
         free(q);
 }
 
+/* Writes the line of Python that made this thread's C call, if the interpreter replies in time. */
 const char *shmemi_caller(char text[SHMEMI_CALLER])
 {
     shmemi_namer name = shmemi_observe(&namer);

@@ -58,6 +58,8 @@ static bool has_steps(const struct shmemi_team *t)
     return t->in_memory && t->psync == NULL;
 }
 
+/* fcollect of a team: in steps of cache lines, by nodes, or directly to each PE, by size and team.
+ */
 void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                           const char *call)
 {
@@ -79,6 +81,7 @@ void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source,
     }
 }
 
+/* Implements shmem_fcollect of a team, with the checks of a collective call. */
 int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                     const char *call)
 {
@@ -123,6 +126,8 @@ static const uint64_t *collect_sizes(struct shmemi_team *t, size_t nbytes, const
     return at;
 }
 
+/* collect of a team. Where the offsets of the blocks are known to all it goes in steps or by nodes;
+ * otherwise each PE writes its block to each other one. */
 void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                          const char *call)
 {
@@ -152,6 +157,7 @@ struct share {
     uint64_t room;   /* bytes at the dest of the PE that has the fewest there */
 };
 
+/* The reducer of struct share: adds the bytes, and takes the minimum of the room. */
 static void combine_shares(void *acc, const void *in, size_t n)
 {
     struct share *a = acc;
@@ -183,6 +189,7 @@ static bool collect_room(struct shmemi_team *t, void *dest, const void *source, 
     return true;
 }
 
+/* Collects only if all contributions fit at each member's dest; see coll.h. */
 int shmemi_collect_room(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                         size_t room, size_t *needed, size_t *least, const char *call)
 {
@@ -199,6 +206,7 @@ int shmemi_collect_room(shmem_team_t team, void *dest, const void *source, size_
     return fits ? 0 : 1;
 }
 
+/* Implements shmem_collect of a team, with the checks of a collective call. */
 int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                    const char *call)
 {
@@ -210,6 +218,8 @@ int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nby
     return shmemi_collective_end() ? 0 : -1;
 }
 
+/* alltoall of a team: with one message for each pair of nodes if the blocks are small, else with
+ * one for each PE. */
 void shmemi_coll_alltoall(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                           const char *call)
 {
@@ -226,6 +236,7 @@ void shmemi_coll_alltoall(struct shmemi_team *t, void *dest, const void *source,
     }
 }
 
+/* Implements shmem_alltoall of a team, with the checks of a collective call. */
 int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                     const char *call)
 {
@@ -249,6 +260,7 @@ static size_t extent(size_t n, size_t stride, size_t size)
     return shmemi_bytes(all, size);
 }
 
+/* Ends the job if the strides or arrays of an alltoalls are wrong. */
 void shmemi_coll_check_alltoalls(const struct shmemi_team *t, const void *dest, const void *source,
                                  ptrdiff_t dst, ptrdiff_t sst, size_t nelems, size_t size,
                                  const char *call)
@@ -263,6 +275,7 @@ void shmemi_coll_check_alltoalls(const struct shmemi_team *t, const void *dest, 
     shmemi_coll_check_overlap(dest, nd, source, ns, false, call);
 }
 
+/* alltoalls of a team: writes each member its strided elements, and then a message. */
 void shmemi_coll_alltoalls(struct shmemi_team *t, void *dest, const void *source, ptrdiff_t dst,
                            ptrdiff_t sst, size_t nelems, size_t size, const char *call)
 {
@@ -284,6 +297,7 @@ void shmemi_coll_alltoalls(struct shmemi_team *t, void *dest, const void *source
         shmemi_await(t, (t->me + t->n - i) % t->n, call);
 }
 
+/* Implements shmem_alltoalls of a team, with the checks of a collective call. */
 int shmemi_alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst,
                      ptrdiff_t sst, size_t nelems, size_t size, const char *call)
 {

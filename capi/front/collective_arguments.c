@@ -91,6 +91,7 @@ void shmemi_coll_check_arguments(struct shmemi_team *t, const void *dest, const 
                          (long long)-all[VALUES + i]);
 }
 
+/* Under SHMEM_CHECKS=full, ends the job if source and dest overlap. */
 void shmemi_coll_check_overlap(const void *dest, size_t nd, const void *source, size_t ns,
                                bool or_same, const char *call)
 {

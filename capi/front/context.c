@@ -7,6 +7,7 @@
 
 struct shmemi_context shmemi_contexts[SHMEMI_CONTEXTS];
 
+/* Ends the program unless the handle names a context that exists now. */
 void shmemi_ctx_known(shmem_ctx_t ctx, const char *call)
 {
     if (SHMEMI_LIKELY(shmemi_context_at(ctx)->handle == ctx))
@@ -19,6 +20,7 @@ void shmemi_ctx_known(shmem_ctx_t ctx, const char *call)
         "context %d does not exist", (int)ctx);
 }
 
+/* Ends the program with the reason why a context, or PE pe in its team, does not exist. */
 SHMEMI_COLD void shmemi_ctx_refuse(shmem_ctx_t ctx, int pe, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -29,6 +31,8 @@ SHMEMI_COLD void shmemi_ctx_refuse(shmem_ctx_t ctx, int pe, const char *call)
                  (int)shmemi_context_at(ctx)->n_pes);
 }
 
+/* Under SHMEM_CHECKS=full, ends the program if a private context is used by another thread than the
+ * one that made it. */
 void shmemi_ctx_check(shmem_ctx_t ctx, const char *call)
 {
     const struct shmemi_context *c = shmemi_context_at(ctx);

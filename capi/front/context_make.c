@@ -68,6 +68,7 @@ static int make(const struct shmemi_team *t, shmem_team_t team, long options, sh
     return rc;
 }
 
+/* Implements shmem_team_create_ctx: makes a context whose PEs are numbered as in the team. */
 int shmemi_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, const char *call)
 {
     const struct shmemi_team *t = shmemi_team_of(team, call);
@@ -97,6 +98,7 @@ static void destroy(struct shmemi_context *c, const char *call)
     pthread_mutex_unlock(&mutex);
 }
 
+/* Implements shmem_ctx_destroy: completes the operations of a context and frees it. */
 void shmemi_ctx_destroy(shmem_ctx_t ctx, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -141,6 +143,7 @@ void shmemi_ctx_reset(void)
 
 /* ---------------------------------------------------------------- the rest */
 
+/* Implements shmem_ctx_get_team: the team of a context. */
 int shmemi_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team, const char *call)
 {
     if (shmemi_state.n_pes == 0)

@@ -15,6 +15,7 @@ static const struct shmemi_core *core_of(const char *call)
     return shmemi_state.core;
 }
 
+/* The number of counters of this PE. */
 int shmemi_counter_count(const char *call)
 {
     int n = 0;
@@ -45,6 +46,7 @@ int shmemi_counter_get(int id, int pe, uint64_t *value, const char *call)
     return core_of(call)->counter(id, pe, value);
 }
 
+/* The number of NICs that this PE uses. */
 int shmemi_counter_nics(const char *call)
 {
     int n = 0;

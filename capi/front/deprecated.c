@@ -10,6 +10,7 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
+/* Implements start_pes: init, with finalize at exit; the argument has no meaning. */
 void shmemi_start_pes(int npes, const char *call)
 {
     (void)npes;

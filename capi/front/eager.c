@@ -256,6 +256,8 @@ int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *e
     return result;
 }
 
+/* Implements shmemx_eager_destroy: waits until no write from the buffers is under way, and frees
+ * the slots and counters. */
 void shmemi_eager_destroy(shmemx_eager_t *eager, const char *call)
 {
     (void)shmemi_eager_place(eager, eager != NULL ? eager->count - 1 : 0, call);
@@ -376,6 +378,8 @@ static bool copy_tiles(struct reading *r)
     return true;
 }
 
+/* Writes for the report of a long wait which token it waits for, and how many tiles have arrived.
+ */
 static void describe_reading(const void *subject, char *text, size_t size)
 {
     const struct reading *r = subject;

@@ -33,6 +33,7 @@ bool shmemi_eager_counters_left(size_t n)
     return find(n) >= 0;
 }
 
+/* Allocates n consecutive counters, which have the same numbers on every PE. */
 bool shmemi_eager_counters_allocate(size_t n, uint32_t *first, const char *call)
 {
     int64_t at = find(n);

@@ -117,6 +117,7 @@ int shmemi_eager_boxes(const shmemx_eager_t *e)
     return n < 1 ? 1 : n < BOXES ? (int)n : BOXES;
 }
 
+/* The bytes of all buffers after the slots: those of the host and those of kernels. */
 size_t shmemi_eager_boxes_size(const shmemx_eager_t *e)
 {
     size_t n = (size_t)shmemi_eager_boxes(e);
@@ -324,6 +325,7 @@ static void send_signalled(const shmemx_eager_t *e, uint32_t slot, char *at, int
                       shmemi_eager_signal(e->nbytes, epoch), SHMEM_SIGNAL_SET, pe, false, call);
 }
 
+/* Allocates n bytes of 0 in main memory, or ends the job. */
 char *shmemi_eager_allocate(size_t n, const char *call)
 {
     char *buffer = calloc(1, n);

@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 
+/* The address of a slot. Ends the job if the structure or the number is invalid. */
 char *shmemi_eager_place(const shmemx_eager_t *e, uint32_t slot, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -41,6 +42,8 @@ bool shmemi_eager_is_far(int pe)
     return s->near_base[pe] == NULL && (!s->gpu || s->mapped_base[pe] == NULL);
 }
 
+/* The largest tile (piece of a token that becomes visible all at once) on the path from this PE's
+ * CPU to a PE. */
 int shmemi_eager_host_keeps(int pe)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -71,6 +74,7 @@ bool shmemi_eager_on_gpu(void)
     return shmemi_state.gpu && shmemi_heap_on_gpu();
 }
 
+/* Reports whether this PE's CPU sends tokens over a network to any PE. */
 bool shmemi_eager_goes_far(void)
 {
     if (shmemi_eager_on_gpu())

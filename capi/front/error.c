@@ -35,6 +35,7 @@ static struct {
     _Unwind_Ptr (*ip_info)(struct _Unwind_Context *, int *);
 } unwinder;
 
+/* Finds gcc's unwinder, for shmemi_in_handler. */
 void shmemi_abort_open(void)
 {
     void *library = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -161,6 +162,7 @@ end_job(const char *caller, const char *call, const char *remedy, const char *ca
     _exit(SHMEMI_ABORTED);
 }
 
+/* Ends the job with an error of a call of the program. */
 void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
 {
     char caller[SHMEMI_CALLER];
@@ -176,6 +178,8 @@ void shmemi_abort_core(const char *call, const char *remedy, const char *cause, 
     end_job("", call, remedy, cause, args);
 }
 
+/* Ends only this process with an error, within a signal handler that has interrupted a call into
+ * Go. */
 void shmemi_abort_in_handler(const char *call, const char *remedy, const char *cause, ...)
 {
     va_list args;
@@ -213,6 +217,7 @@ SHMEMI_COLD void shmemi_refuse_uninitialised(const char *call)
                  of != NULL ? of : "");
 }
 
+/* Ends the job unless the library is initialised and PE pe exists. */
 void shmemi_check_pe(int pe, const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))

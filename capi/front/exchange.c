@@ -124,11 +124,13 @@ static void exchange_in(struct shmemi_team *t, const struct group *g, void *dest
         exchange_in_pairs(t, g, dest, slots, mine, nelems, reducer, call);
 }
 
+/* The set of slots for the next exchange, of two that are used alternately. */
 char *shmemi_exchange_slots(struct shmemi_team *t)
 {
     return t->scratch + (t->exchanges++ % 2) * t->round_size;
 }
 
+/* An exchange among the first members of the nodes. The others only count it. */
 void shmemi_exchange_leaders(struct shmemi_team *t, void *acc, size_t nelems,
                              const struct shmemi_reducer *reducer, const char *call)
 {
@@ -204,6 +206,7 @@ void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const voi
     shmemi_exchange(t, all, mine, nelems, reducer, call);
 }
 
+/* The reducer that adds n words of 64 bits. */
 void shmemi_add_u64(void *acc, const void *in, size_t n)
 {
     uint64_t *a = acc;
@@ -212,6 +215,7 @@ void shmemi_add_u64(void *acc, const void *in, size_t n)
         a[i] += b[i];
 }
 
+/* The reducer that takes the minimum of n signed words of 64 bits. */
 void shmemi_min_i64(void *acc, const void *in, size_t n)
 {
     int64_t *a = acc;

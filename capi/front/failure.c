@@ -100,6 +100,7 @@ static void fail(int code, int pe, const char *call, const char *what)
     last = now;
 }
 
+/* Fails this thread's call because PE pe is lost, with what is known about its end. */
 void shmemi_fail_lost(int pe, const char *call)
 {
     char fate[256] = "", what[320];
@@ -157,6 +158,8 @@ void shmemi_mute(bool on)
     mine.mute = on;
 }
 
+/* Marks the losses of PEs that are in `all` but not in `left`: they end no wait of this thread any
+ * more. It marks the losses of the job from the first one on, up to the first of another PE. */
 void shmemi_acknowledge_losses(const struct shmemi_team *all, const struct shmemi_team *left)
 {
     uint32_t n = 0;
@@ -211,6 +214,7 @@ bool shmemi_thread_unbroken(void)
     return !mine.broken;
 }
 
+/* Ends a collective call; false if a loss has broken the outermost one. */
 bool shmemi_collective_end(void)
 {
     if (SHMEMI_LIKELY(!shmemi_state.survives))
@@ -223,6 +227,7 @@ bool shmemi_collective_end(void)
 
 /* --------------------------------------------------- the calls of programs */
 
+/* Implements shmemx_last_error: returns the code of this thread's last error, and clears it. */
 int shmemi_last_error(const char *call)
 {
     (void)call;
@@ -243,6 +248,7 @@ const char *shmemi_last_error_text(const char *call)
     return last.text;
 }
 
+/* Implements shmemx_set_error_handler: sets the program's function for failed calls. */
 void shmemi_set_error_handler(shmemx_error_handler_t h, void *arg, const char *call)
 {
     (void)call;
@@ -252,6 +258,8 @@ void shmemi_set_error_handler(shmemx_error_handler_t h, void *arg, const char *c
     pthread_mutex_unlock(&handler_lock);
 }
 
+/* Implements shmemx_failure_ack: the program knows of all losses so far, which end no later wait.
+ * Returns how many they are. */
 int shmemi_failure_ack(const char *call)
 {
     if (shmemi_state.n_pes == 0)

@@ -155,6 +155,7 @@ static void after(void)
     shmemi_statics_unlock();
 }
 
+/* Prints an error in the child, without stdio, and ends it. */
 static void say_and_exit(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0) {

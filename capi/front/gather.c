@@ -27,6 +27,7 @@ static void gather_piece(struct shmemi_team *t, const int32_t *ranks, uint32_t n
     }
 }
 
+/* Combines the members' elements piece by piece. */
 void shmemi_gather(struct shmemi_team *t, const int32_t *ranks, uint32_t n, void *acc,
                    const void *at, size_t nelems, const struct shmemi_reducer *reducer,
                    const char *call)

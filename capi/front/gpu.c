@@ -42,6 +42,7 @@ static bool needs_driver(const void *to, const void *from)
     return shmemi_in_gpu(to) || shmemi_in_gpu(from);
 }
 
+/* Copies n bytes between any two memories, and returns when the copy is complete. */
 void shmemi_move_gpu(void *to, const void *from, size_t n, const char *call)
 {
     if (n == 0)
@@ -52,6 +53,7 @@ void shmemi_move_gpu(void *to, const void *from, size_t n, const char *call)
         memmove(to, from, n);
 }
 
+/* Starts a copy by the GPU driver, or makes it at once if both sides are in main memory. */
 void shmemi_move_nbi_gpu(void *to, const void *from, size_t n, const char *call)
 {
     if (n == 0)
@@ -80,6 +82,7 @@ void shmemi_settle(const char *call)
         ;
 }
 
+/* Sets n bytes of this PE's symmetric memory to 0. */
 void shmemi_clear(void *at, size_t n, const char *call)
 {
     if (shmemi_on_gpu(at))
@@ -104,6 +107,7 @@ uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call)
     return word;
 }
 
+/* Publishes a team with its handle to this PE's kernels, if it has a GPU. */
 void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const char *call)
 {
     struct shmemi_device_team shown = {

@@ -53,6 +53,7 @@ bool shmemi_abort_by_launcher(int status, const char *reason)
     return send(launcher(), &f, n, MSG_NOSIGNAL) == (ssize_t)n;
 }
 
+/* This PE's number from the environment variable of a launcher; NULL if there is none. */
 const char *shmemi_launched_as(void)
 {
     static const char *const names[] = {"SHMEM_LAUNCHER_PE", "OMPI_COMM_WORLD_RANK", "PMIX_RANK",

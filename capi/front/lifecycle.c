@@ -312,9 +312,9 @@ void shmemi_init(const char *call)
         exit(EXIT_FAILURE);
 }
 
-/* shmem_finalize: counts one init less. The call that matches the first init leaves the job: it
- * waits for all PEs in a barrier, and then closes the parts of the library in the reverse order of
- * init. */
+/* Implements shmem_finalize: counts one init less. The call that matches the first init leaves the
+ * job: it waits for all PEs in a barrier, and then closes the parts of the library in the reverse
+ * order of init. */
 void shmemi_finalize(const char *call)
 {
     struct shmemi_state *s = &shmemi_state;
@@ -361,6 +361,7 @@ void shmemi_finalize(const char *call)
     pthread_mutex_unlock(&lifecycle);
 }
 
+/* Registers finalize as an exit handler, once. */
 void shmemi_finalize_at_exit(const char *call)
 {
     pthread_mutex_lock(&lifecycle);
@@ -370,6 +371,7 @@ void shmemi_finalize_at_exit(const char *call)
     pthread_mutex_unlock(&lifecycle);
 }
 
+/* Implements shmem_global_exit: ends the job with a status. */
 void shmemi_global_exit(int status, const char *call)
 {
     if (shmemi_state.n_pes == 0)

@@ -113,6 +113,7 @@ static int late_at_lines(const void *subject, int32_t *pes, int most)
     return n;
 }
 
+/* Writes for the report of a long wait which members have not written their lines. */
 static void describe_lines(const void *subject, char *text, size_t size)
 {
     int32_t pes[8];

@@ -6,6 +6,8 @@
 #include "notify.h"
 #include "remote.h"
 
+/* Writes a record to the internal area of a PE, and then its mark: by stores if
+ * this process has mapped that area, else by one message of the engine. */
 void shmemi_mail_store(int pe, int64_t offset, const void *source, size_t n, int64_t mark_at,
                        uint64_t mark, const char *call)
 {

@@ -98,6 +98,7 @@ void *shmemi_calloc(size_t count, size_t size, const char *call)
     return allocate(shmemi_bytes(count, size), DEFAULT_ALIGN, 0, true, call);
 }
 
+/* Implements shmem_align. */
 void *shmemi_align(size_t alignment, size_t size, const char *call)
 {
     check_initialised(call);
@@ -175,6 +176,7 @@ void *shmemi_realloc(void *ptr, size_t size, const char *call)
     return (char *)shmemi_state.heap_base + to;
 }
 
+/* Implements shmem_free: after a barrier, all PEs free the block. */
 void shmemi_free(void *ptr, const char *call)
 {
     check_initialised(call);

@@ -139,6 +139,7 @@ struct awaited {
     int rank;
 };
 
+/* Writes for the report of a long wait from which PE a message is awaited. */
 static void describe_await(const void *subject, char *text, size_t size)
 {
     const struct awaited *a = subject;

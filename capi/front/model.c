@@ -94,6 +94,7 @@ static double in_halves(const struct shmemi_team *t, size_t bytes, size_t most)
     return rounds * time;
 }
 
+/* The reduction that SHMEM_COLLECTIVES selects. */
 static enum shmemi_reduction forced_reduction(void)
 {
     static const struct {
@@ -108,6 +109,8 @@ static enum shmemi_reduction forced_reduction(void)
     return SHMEMI_STRAIGHT;
 }
 
+/* The reduction with the smallest modelled time among those that are possible, unless
+ * SHMEM_COLLECTIVES selects one. */
 enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes)
 {
     const uint32_t nodes = t->n_nodes;

@@ -94,6 +94,7 @@ static void check_initialised(const char *call)
         shmemi_refuse_uninitialised(call);
 }
 
+/* Copies the job's state to a module or library. Returns 0, or -1 after it has printed an error. */
 static int init(enum shmemi_module_what what, const void *handle, const char *call)
 {
     check_initialised(call);
@@ -103,6 +104,7 @@ static int init(enum shmemi_module_what what, const void *handle, const char *ca
     return rc;
 }
 
+/* Clears the job's state in a module or library. Returns 0, or -1 after it has printed an error. */
 static int finalize(const void *handle, const char *call)
 {
     check_initialised(call);

@@ -132,6 +132,7 @@ enum { FREE, FIRST, REST };
 static uint8_t ranges[MOST];
 static bool ranged; /* the program has called shmemx_notify_alloc */
 
+/* At init: marks all counters as free. */
 void shmemi_notification_open(void)
 {
     if (ranged) /* else all are free, and the table's pages were never touched */
@@ -199,6 +200,7 @@ int shmemi_notification_alloc(int n, const char *call)
     return shmemi_collective_end() ? first : -1;
 }
 
+/* Implements shmemx_notify_free: after a barrier, frees a range of counters on every PE. */
 void shmemi_notification_free(int first, const char *call)
 {
     check_initialised(call);
@@ -216,6 +218,7 @@ void shmemi_notification_free(int first, const char *call)
 
 /* ------------------------------------------------------------------ checks */
 
+/* Ends the job because the program may not use a counter. */
 static SHMEMI_COLD void refuse(int notify, const char *call)
 {
     check_initialised(call);
@@ -224,6 +227,7 @@ static SHMEMI_COLD void refuse(int notify, const char *call)
                  shmemi_state.notify_count);
 }
 
+/* Ends the job unless the program may use a counter. */
 void shmemi_notification_check(int notify, const char *call)
 {
     if (!shmemi_notification_exists(notify))
@@ -265,6 +269,8 @@ void shmemi_notify_state(int notify, int *what)
 
 /* --------------------------------------------------------------------- put */
 
+/* shmemx_putmem_notify with checks: by copies and an addition if this process can access the PE's
+ * memory, else over the network. */
 void shmemi_put_notify_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int notify,
                             int pe, bool nbi, const char *call)
 {
@@ -310,6 +316,7 @@ static void describe(const void *subject, char *text, size_t size)
              a->count, value_of(a->notify, "shmemx_notify_wait"));
 }
 
+/* Implements shmemx_notify_wait: waits until a counter has reached count, and returns its value. */
 uint64_t shmemi_notification_wait(int notify, uint64_t count, const char *call)
 {
     shmemi_notification_check(notify, call);
@@ -320,6 +327,7 @@ uint64_t shmemi_notification_wait(int notify, uint64_t count, const char *call)
     return value;
 }
 
+/* Implements shmemx_notify_test: reports whether a counter has reached count. */
 int shmemi_notification_test(int notify, uint64_t count, const char *call)
 {
     shmemi_notification_check(notify, call);
@@ -333,6 +341,7 @@ int shmemi_notification_test(int notify, uint64_t count, const char *call)
     return reached(notify, count, &value, call);
 }
 
+/* Implements shmemx_notify_fetch: the present value of a counter. */
 uint64_t shmemi_notification_fetch(int notify, const char *call)
 {
     shmemi_notification_check(notify, call);
@@ -341,6 +350,7 @@ uint64_t shmemi_notification_fetch(int notify, const char *call)
     return value_of(notify, call);
 }
 
+/* Implements shmemx_notify_reset: sets a counter, and wakes threads that wait for it. */
 void shmemi_notification_reset(int notify, uint64_t value, const char *call)
 {
     shmemi_notification_check(notify, call);

@@ -95,6 +95,7 @@ static int forbidden(int why)
     return why == EPERM || why == EACCES || why == ENOSYS;
 }
 
+/* Writes an error about a system call that is not allowed. Returns 0. */
 static int refuse_call(const char *path, const char *call, int why, char *error, size_t size)
 {
     snprintf(error, size,

@@ -253,6 +253,7 @@ bool shmemi_program_on_spans(const struct shmemi_program *p)
     return false;
 }
 
+/* Reports whether this process has only one thread. */
 static bool one_thread(void)
 {
     DIR *tasks = opendir("/proc/self/task");

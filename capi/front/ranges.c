@@ -55,6 +55,7 @@ static int listened(void)
     return open_domains() ? 1 : 0;
 }
 
+/* Begins a range of this thread in one of the two domains (calls, or the proxy). */
 void shmemi_range_enter(int of, uint32_t group, const char *name)
 {
     nvtxEventAttributes_t a = {.version = NVTX_VERSION,

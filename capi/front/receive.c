@@ -43,6 +43,7 @@ struct words {
 };
 _Static_assert(sizeof(struct words) == SHMEMI_CACHE_LINE, "as the area has them");
 
+/* At init: frees the landings and allocates the list of senders. False: there is no memory. */
 bool shmemi_receive_open(void)
 {
     landed.used = 0;
@@ -161,6 +162,7 @@ struct writing {
     uint64_t k; /* the part for which this PE waits */
 };
 
+/* Writes for the report of a long wait which bytes of a long message it waits for. */
 static void describe_bytes(const void *subject, char *text, size_t size)
 {
     const struct writing *w = subject;
@@ -316,6 +318,7 @@ static bool pull(struct receipt *r)
 
 /* -------------------------------------------------------------------- the calls */
 
+/* Writes for the report of a long wait which message a receive waits for. */
 static void describe(const void *subject, char *text, size_t size)
 {
     const struct receipt *r = subject;
@@ -383,6 +386,7 @@ static bool finish(struct receipt *r, int *tag, int *pe, size_t *nbytes)
     return false;
 }
 
+/* Implements shmemx_recv: waits for a message with the tag and sender that the call accepts. */
 int shmemi_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes, const char *call)
 {
     struct receipt r = receipt_of(buf, capacity, tag, pe, call);

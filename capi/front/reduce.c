@@ -139,6 +139,7 @@ void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, s
         reduce_large(t, dest, source, nelems, reducer, call);
 }
 
+/* A reduction of OpenSHMEM over a team, with the checks of a collective call. */
 int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nelems,
                   const struct shmemi_reducer *reducer, const char *call)
 {
@@ -173,6 +174,7 @@ static void reducescatter(struct shmemi_team *t, char *dest, const char *source,
     }
 }
 
+/* A reducescatter over a team, with the checks of a collective call. */
 int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call)
 {

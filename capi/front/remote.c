@@ -191,6 +191,8 @@ static bool await(const struct shmemi_request *r, int pe, const char *call)
 
 /* --------------------------------------------------------------- operations */
 
+/* Changes a put or get from one part to the next: advances local address and offset by the part's
+ * length. */
 void shmemi_net_advance(struct shmemi_host_operation *o)
 {
     if (o->kind == SHMEMI_OPERATION_GET)

@@ -124,6 +124,7 @@ void shmemi_publish_wait(struct shmemi_waiter *w)
     }
 }
 
+/* Removes a wait from the status page. */
 void shmemi_withdraw_wait(struct shmemi_waiter *w)
 {
     struct shmemi_statuspage_wait *l = &shmemi_state.live->waits[w->shown - 1];

@@ -42,6 +42,7 @@ static void on_signal(int number)
     errno = kept;
 }
 
+/* Installs the handler of SIGUSR2, unless the program handles or ignores that signal. */
 void shmemi_report_signal_open(void)
 {
     struct sigaction now;

@@ -47,6 +47,7 @@ static uint32_t left; /* entries in use whose send call has returned; changed un
 
 static uint64_t *sent; /* for each receiver, how many bytes of the mailbox were ever reserved */
 
+/* At init: clears the table of long messages. False: there is no memory. */
 bool shmemi_send_open(void)
 {
     memset(outgoing, 0, sizeof outgoing);
@@ -208,6 +209,7 @@ struct sending {
 
 enum { NOT_YET, SENT }; /* results of a send, in addition to SHMEMI_FAILED */
 
+/* Writes for the report of a long wait what a send waits for: credit, a free entry, or a reply. */
 static void describe(const void *subject, char *text, size_t size)
 {
     const struct sending *s = subject;
@@ -420,6 +422,7 @@ static int send_long(struct sending *s)
 
 /* -------------------------------------------------------------------- the calls */
 
+/* Ends the job if the arguments of a send are wrong. */
 static void check(const struct sending *s)
 {
     shmemi_check_pe(s->pe, s->call);

@@ -32,6 +32,7 @@
  * process, which was stopped or has ended in it, runs its own. */
 #define PATIENCE_NS 10000000u
 
+/* Registers this process for membarriers of other PEs. False: the kernel has none of this kind. */
 bool shmemi_register_sleepers(void)
 {
     long have = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
@@ -75,6 +76,7 @@ static bool has_run(const struct shmemi_ctl *first, uint32_t number)
     return (int32_t)(shmemi_observe(&first->membarriers_done) - number) >= 0;
 }
 
+/* One step of the preparation for a sleep: the announcement, or the membarrier after it. */
 bool shmemi_prepare_sleep(struct shmemi_waiter *w)
 {
     if (w->stage == SHMEMI_AWAKE) {
@@ -96,6 +98,7 @@ bool shmemi_prepare_sleep(struct shmemi_waiter *w)
     return true;
 }
 
+/* Sleeps on the futex of the PE's control page, for at most ns. */
 enum shmemi_sleep_end shmemi_sleep(struct shmemi_waiter *w, uint64_t ns)
 {
     struct timespec bound = {.tv_sec = (time_t)(ns / 1000000000u),

@@ -31,6 +31,7 @@ static const struct {
     {"SHMEM_THREAD_", "NV"}, {"SHMEM_SIGNAL_", "NV"}, {"SHMEM_CMP_", "NV"},
 };
 
+/* Replaces the names in a text by NVSHMEM's, if the program uses those. */
 void shmemi_spell(char *text, size_t size)
 {
     for (size_t at = 0; shmemi_is_nvshmem() && text[at] != '\0'; at++) {

@@ -12,6 +12,7 @@ _Static_assert(sizeof(shmemx_uniqueid_args_t) == 24, "as NVSHMEM's");
 _Static_assert(sizeof(shmemx_init_args_t) == 128, "as NVSHMEM's");
 _Static_assert(sizeof(shmemx_init_attr_t) == 144, "as NVSHMEM's");
 
+/* Implements shmemx_get_uniqueid. */
 int shmemi_get_uniqueid(shmemx_uniqueid_t *uid, const char *call)
 {
     if (uid == NULL) {
@@ -33,6 +34,7 @@ static int check_number(int pe, int n_pes, const char *call)
     return -1;
 }
 
+/* Implements shmemx_set_attr_uniqueid_args: checks the arguments, and stores them in attr. */
 int shmemi_set_attr_uniqueid_args(int myrank, int nranks, const shmemx_uniqueid_t *uid,
                                   shmemx_init_attr_t *attr, const char *call)
 {
@@ -50,6 +52,8 @@ int shmemi_set_attr_uniqueid_args(int myrank, int nranks, const shmemx_uniqueid_
     return 0;
 }
 
+/* Implements shmemx_init_attr: joins the job that flags and attr describe. Returns 0, or non-zero
+ * after it has printed an error. */
 int shmemi_init_attr(unsigned int flags, const shmemx_init_attr_t *attr, const char *call)
 {
     if (flags == 0)

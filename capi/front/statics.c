@@ -53,6 +53,7 @@ const struct shmemi_program *shmemi_statics_moved(uint64_t *at)
     return file >= 0 ? &moved : NULL;
 }
 
+/* In the child of a fork: closes the memory file; the child's statics are private. */
 void shmemi_statics_forget(void)
 {
     if (file >= 0)
@@ -79,6 +80,8 @@ __attribute__((no_sanitize("address", "thread"))) void shmemi_copy_pages(void *t
     }
 }
 
+/* Reports whether a page contains a byte that is not 0. It is not instrumented, because the
+ * page may have red zones of AddressSanitizer. */
 __attribute__((no_sanitize("address", "thread"))) bool shmemi_page_has_data(const char *page)
 {
     const uint64_t *w = (const uint64_t *)(const void *)page;
@@ -221,6 +224,8 @@ static void move_all(const struct move *m)
 
 /* ------------------------------------------------------- begin and end of a job */
 
+/* Before the core's init: finds the program's statics, and passes their size and layout to the
+ * core. */
 void shmemi_statics_offer(struct shmemi_init_args *args)
 {
     shmemi_statics_lock();
@@ -260,6 +265,7 @@ static int move_to_file(char *error, size_t size)
     return 0;
 }
 
+/* After the core's init: moves the statics to the memory file if all PEs can, and syncs. */
 int shmemi_statics_open(char *error, size_t size)
 {
     if (shmemi_state.statics_fd < 0)

@@ -31,6 +31,7 @@ static void kernels_path(char *path, size_t size)
     snprintf(path, size, "%.*s" KERNELS_FILE, slash ? (int)(slash - front + 1) : 0, front);
 }
 
+/* Loads the library's kernels at the first use of CUDA streams in a job. */
 int shmemi_streams_begin(char *error, size_t size)
 {
     char path[PATH_MAX];
@@ -118,6 +119,7 @@ static void check_signal_op(int op, const char *call)
 
 /* ------------------------------------------------------ one PE with another */
 
+/* Checks a put on a stream, and queues it. */
 static void put(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
                 struct CUstream_st *stream, const char *call)
 {
@@ -142,6 +144,7 @@ void shmemi_stream_put_nbi(void *dest, const void *source, size_t n, int pe,
     put(dest, source, n, pe, 1, stream, call);
 }
 
+/* Checks a get on a stream, and queues it. */
 static void get(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
                 struct CUstream_st *stream, const char *call)
 {
@@ -166,6 +169,7 @@ void shmemi_stream_get_nbi(void *dest, const void *source, size_t n, int pe,
     get(dest, source, n, pe, 1, stream, call);
 }
 
+/* Implements shmemx_<type>_p_on_stream. */
 void shmemi_stream_p(void *dest, const void *value, size_t width, int pe,
                      struct CUstream_st *stream, const char *call)
 {
@@ -175,6 +179,7 @@ void shmemi_stream_p(void *dest, const void *value, size_t width, int pe,
     queue(shmemi_work_p(dest, word(value, width), (uint32_t)width, pe), stream, call);
 }
 
+/* Implements shmemx_<type>_g_on_stream: drains the stream, and then gets the element. */
 void shmemi_stream_g(void *value, const void *source, size_t width, int pe,
                      struct CUstream_st *stream, const char *call)
 {
@@ -185,6 +190,7 @@ void shmemi_stream_g(void *value, const void *source, size_t width, int pe,
     shmemi_g(SHMEM_CTX_DEFAULT, value, source, width, pe, call);
 }
 
+/* Checks a put with signal on a stream, and queues it. */
 static void put_signal(void *dest, const void *source, size_t n, uint64_t *sig_addr,
                        uint64_t signal, int sig_op, int pe, uint32_t nbi,
                        struct CUstream_st *stream, const char *call)
@@ -222,6 +228,7 @@ void shmemi_stream_signal(uint64_t *sig_addr, uint64_t signal, int sig_op, int p
     put_signal(NULL, NULL, 0, sig_addr, signal, sig_op, pe, 0, stream, call);
 }
 
+/* Checks a put with notification on a stream, and queues it. */
 static void put_notify(void *dest, const void *source, size_t n, int notify, int pe, uint32_t nbi,
                        struct CUstream_st *stream, const char *call)
 {
@@ -279,6 +286,7 @@ static void check_comparison(int cmp, const char *call)
                      cmp);
 }
 
+/* Implements shmemx_signal_wait_until_on_stream. */
 void shmemi_stream_signal_wait(uint64_t *sig_addr, int cmp, uint64_t value,
                                struct CUstream_st *stream, const char *call)
 {
@@ -288,6 +296,7 @@ void shmemi_stream_signal_wait(uint64_t *sig_addr, int cmp, uint64_t value,
     queue(shmemi_work_count(sig_addr, 1, value, cmp, 8), stream, call);
 }
 
+/* The waits of a stream for words of this PE, with one value or one for each word. */
 void shmemi_stream_wait(const void *ivars, size_t n, const int *status, int cmp, const void *value,
                         const void *values, uint32_t width, struct CUstream_st *stream,
                         const char *call)
@@ -321,6 +330,7 @@ static int check_team(shmem_team_t team, const char *call)
     return t == NULL ? -1 : t->n;
 }
 
+/* Implements shmemx_team_sync_on_stream. */
 int shmemi_stream_sync(shmem_team_t team, struct CUstream_st *stream, const char *call)
 {
     int n_pes = check_team(team, call);
@@ -330,6 +340,7 @@ int shmemi_stream_sync(shmem_team_t team, struct CUstream_st *stream, const char
     return 0;
 }
 
+/* Implements shmemx_barrier_on_stream. */
 int shmemi_stream_barrier(shmem_team_t team, struct CUstream_st *stream, const char *call)
 {
     int n_pes = check_team(team, call);
@@ -339,6 +350,7 @@ int shmemi_stream_barrier(shmem_team_t team, struct CUstream_st *stream, const c
     return 0;
 }
 
+/* Implements shmemx_broadcast_on_stream. */
 int shmemi_stream_broadcast(shmem_team_t team, void *dest, const void *source, size_t n, int root,
                             struct CUstream_st *stream, const char *call)
 {

@@ -229,6 +229,7 @@ static void get_far(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int
 
 /* ------------------------------------------------------------------ both calls */
 
+/* Ends the program because a stride is not valid. */
 static SHMEMI_COLD void refuse_stride(const char *which, ptrdiff_t stride, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -237,6 +238,7 @@ static SHMEMI_COLD void refuse_stride(const char *which, ptrdiff_t stride, const
                  stride);
 }
 
+/* Ends the program unless both strides are at least 1. */
 static void check_strides(ptrdiff_t dst, ptrdiff_t sst, const char *call)
 {
     if (SHMEMI_UNLIKELY(dst < 1))

@@ -36,6 +36,7 @@ static int note_bias(struct dl_phdr_info *info, size_t size, void *unused)
     return 1;
 }
 
+/* Maps the program's file, for its symbol table. */
 static void open_image(void)
 {
     struct stat s;
@@ -101,6 +102,7 @@ static bool search(const ElfW(Ehdr) * head, const ElfW(Shdr) * table, uintptr_t 
     return false;
 }
 
+/* Searches the symbol tables of the program's file for the object at an address. */
 static bool find(uintptr_t addr, char *text, size_t size)
 {
     pthread_once(&opened, open_image);

@@ -22,6 +22,7 @@ static void compare_calls(struct shmemi_team *t, const char *call)
     shmemi_collective_end();
 }
 
+/* Implements shmem_sync_all. */
 void shmemi_sync_all(const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
@@ -30,6 +31,7 @@ void shmemi_sync_all(const char *call)
     shmemi_sync_world(call);
 }
 
+/* Implements shmem_team_sync: 0, or non-zero if the team is invalid or a PE is lost. */
 int shmemi_team_sync(shmem_team_t team, const char *call)
 {
     struct shmemi_team *t = shmemi_team_of(team, call);

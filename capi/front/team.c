@@ -122,6 +122,7 @@ int shmemi_team_place(struct shmemi_team *t)
     return 0;
 }
 
+/* Frees the arrays of a team, and clears it. */
 void shmemi_team_free(struct shmemi_team *t)
 {
     free(t->pes);

@@ -86,6 +86,7 @@ static int add_alone(shmem_team_t team)
     return add(team, pes, 1);
 }
 
+/* Makes the predefined teams other than the world. Returns 0, or -1 if there is no memory. */
 static int open_always(void)
 {
     return add_node(SHMEM_TEAM_SHARED) != 0 || add_node(SHMEMX_TEAM_NODE) != 0 ||
@@ -95,6 +96,8 @@ static int open_always(void)
                : 0;
 }
 
+/* Makes the world team, with its inbox and scratch memory in the internal area, and the other
+ * predefined teams. */
 int shmemi_teams_open(void)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -118,6 +121,7 @@ int shmemi_teams_open(void)
     return 0;
 }
 
+/* At finalize: frees all teams. */
 void shmemi_teams_close(void)
 {
     shmemi_activesets_close();

@@ -44,6 +44,7 @@ int shmemi_team_id_occupy(struct shmemi_team *t, int slot, const char *call)
     return t->sent == NULL || t->seen == NULL ? -1 : rc;
 }
 
+/* At finalize: frees the teams that the program has made. */
 void shmemi_slots_close(void)
 {
     for (int slot = FIRST_SLOT; slot < MOST_SLOTS; slot++) {
@@ -54,6 +55,7 @@ void shmemi_slots_close(void)
     }
 }
 
+/* Reports whether a team exists that the program has made. */
 bool shmemi_teams_made(void)
 {
     for (int slot = FIRST_SLOT; slot < MOST_SLOTS; slot++)
@@ -104,6 +106,8 @@ static SHMEMI_COLD __attribute__((noreturn)) void refuse(shmem_team_t team, bool
                  "team %d does not exist", (int)team);
 }
 
+/* The team with a handle; NULL for SHMEM_TEAM_INVALID. Ends the program for a handle without a
+ * team. */
 struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
@@ -122,6 +126,7 @@ struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call)
 
 /* ------------------------------------------------------------- free and taken */
 
+/* Sets a bit for each team slot that is free at this PE. */
 void shmemi_team_ids_free(uint64_t *out)
 {
     memset(out, 0, MOST_SLOTS / 8);
@@ -130,6 +135,7 @@ void shmemi_team_ids_free(uint64_t *out)
             out[slot / 64] |= (uint64_t)1 << slot % 64;
 }
 
+/* The lowest bit that is set, from a number on, or -1. */
 int shmemi_team_ids_lowest(const uint64_t *bits, int from)
 {
     for (int i = from; i < MOST_SLOTS; i++)
@@ -138,6 +144,7 @@ int shmemi_team_ids_lowest(const uint64_t *bits, int from)
     return -1;
 }
 
+/* Makes a team, which owns pes; NULL, with pes freed, if there is no memory. */
 struct shmemi_team *shmemi_team_new(int32_t *pes, int n, int num_contexts)
 {
     struct shmemi_team *t = calloc(1, sizeof *t);
@@ -159,6 +166,8 @@ void shmemi_team_drop(struct shmemi_team *t)
     free(t);
 }
 
+/* Enters teams into their slots, all or none: another thread may have occupied one since it was
+ * free. */
 bool shmemi_team_ids_claim(struct shmemi_team **made, const int *slots, int n)
 {
     bool free = true;
@@ -172,6 +181,7 @@ bool shmemi_team_ids_claim(struct shmemi_team **made, const int *slots, int n)
     return free;
 }
 
+/* Removes teams from their slots again. */
 void shmemi_team_ids_disclaim(struct shmemi_team **made, const int *slots, int n)
 {
     pthread_mutex_lock(&mutex);
@@ -181,6 +191,7 @@ void shmemi_team_ids_disclaim(struct shmemi_team **made, const int *slots, int n
     pthread_mutex_unlock(&mutex);
 }
 
+/* Frees the slot of a team, and the team. */
 void shmemi_slot_release(struct shmemi_team *t)
 {
     pthread_mutex_lock(&mutex);

@@ -383,6 +383,7 @@ static int join(struct forming *m, struct reply *own, int num_contexts, shmem_te
     }
 }
 
+/* Makes an id for shmemi_team_init: this PE's number, and how many ids it has made. */
 int shmemi_team_uniqueid(uint64_t *id, const char *call)
 {
     if (shmemi_state.n_pes == 0)

@@ -20,6 +20,7 @@ int shmemi_team_n_pes(shmem_team_t team, const char *call)
     return t == NULL ? -1 : t->n;
 }
 
+/* Implements shmem_team_get_config. */
 int shmemi_team_get_config(shmem_team_t team, long mask, shmem_team_config_t *config,
                            const char *call)
 {
@@ -37,6 +38,7 @@ int shmemi_team_get_config(shmem_team_t team, long mask, shmem_team_config_t *co
     return 0;
 }
 
+/* Implements shmem_team_translate_pe: the number in team `to` of a PE of team `from`, or -1. */
 int shmemi_team_translate_pe(shmem_team_t from, int pe, shmem_team_t to, const char *call)
 {
     const struct shmemi_team *a = shmemi_team_of(from, call), *b = shmemi_team_of(to, call);
@@ -45,6 +47,7 @@ int shmemi_team_translate_pe(shmem_team_t from, int pe, shmem_team_t to, const c
     return shmemi_team_rank(b, a->pes[pe]);
 }
 
+/* Implements shmem_team_ptr. */
 void *shmemi_team_ptr(shmem_team_t team, const void *dest, int pe, const char *call)
 {
     const struct shmemi_team *t = shmemi_team_of(team, call);

@@ -31,6 +31,7 @@ static bool active;
 static struct shmemi_device_image image;
 static uint64_t image_at; /* the image's address for kernels */
 
+/* Reports whether a translation unit with kernels has registered. */
 bool shmemi_units_present(void)
 {
     pthread_mutex_lock(&mutex);
@@ -86,6 +87,7 @@ static int make(char *error, size_t size)
     return 0;
 }
 
+/* At init: copies the job's state to all units with kernels. */
 int shmemi_units_begin(bool *given, char *error, size_t size)
 {
     int rc = 0;
@@ -101,6 +103,7 @@ int shmemi_units_begin(bool *given, char *error, size_t size)
     return rc;
 }
 
+/* Makes the image of the job's state, unless it is made. */
 int shmemi_units_job(char *error, size_t size)
 {
     pthread_mutex_lock(&mutex);
@@ -118,6 +121,7 @@ const void *shmemi_units_image(void)
     return &image;
 }
 
+/* At finalize: clears the units' copies of the job's state. */
 void shmemi_units_end(bool reset)
 {
     pthread_mutex_lock(&mutex);
@@ -150,6 +154,7 @@ void shmemi_device_register(struct shmemi_unit *unit)
         shmemi_abort("loading a library with kernels", NULL, "%s", error);
 }
 
+/* Called by each unit when its library is unloaded: removes it from the list. */
 void shmemi_device_unregister(struct shmemi_unit *unit)
 {
     pthread_mutex_lock(&mutex);

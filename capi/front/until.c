@@ -22,6 +22,7 @@ struct comparison {
     uint64_t value;
 };
 
+/* The text of a comparison for reports: ">=" for SHMEM_CMP_GE. */
 static const char *operator_text(int cmp)
 {
     static const char *const text[] = {
@@ -46,6 +47,8 @@ static uint64_t bits_now(const struct comparison *c)
     }
 }
 
+/* Writes for the report of a long wait which word it compares with which value, and the word's
+ * present value. */
 static void describe_comparison(const void *subject, char *text, size_t size)
 {
     const struct comparison *c = subject;
@@ -145,6 +148,7 @@ COMPARISONS(uint32_t, u32, 4, false)
 COMPARISONS(int64_t, i64, 8, true)
 COMPARISONS(uint64_t, u64, 8, false)
 
+/* Implements shmem_signal_fetch. */
 uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call)
 {
     check(sig_addr, SHMEM_CMP_EQ, sizeof *sig_addr, call);

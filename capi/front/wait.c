@@ -115,6 +115,7 @@ static void start_polling(struct shmemi_waiter *w)
     }
 }
 
+/* Removes this thread from those that poll the network. */
 static void stop_polling(struct shmemi_waiter *w)
 {
     if (w->polling) {
@@ -322,6 +323,8 @@ bool shmemi_wait_step(struct shmemi_waiter *w)
     return true;
 }
 
+/* Ends a wait: updates the statistics, and removes the wait from the status page and the control
+ * page. */
 void shmemi_wait_over(struct shmemi_waiter *w)
 {
     stop_polling(w);

@@ -105,6 +105,8 @@ FIND(uint32_t, u32)
 FIND(int64_t, i64)
 FIND(uint64_t, u64)
 
+/* The first element of the set in from..to for which the comparison has the result `wanted`, by the
+ * type of the words. */
 static size_t find(const struct set *q, size_t from, size_t to, bool wanted)
 {
     switch (q->kind) {
@@ -121,6 +123,7 @@ static size_t find(const struct set *q, size_t from, size_t to, bool wanted)
 
 /* ------------------------------------------------------------------- checks */
 
+/* Ends the program with the most specific error about the arguments of a call. */
 static SHMEMI_COLD void refuse(const struct set *q, size_t bytes)
 {
     if (shmemi_state.n_pes == 0)
@@ -170,6 +173,7 @@ static void check_indices(const struct set *q, const size_t *indices)
         shmemi_abort(q->call, "pass an array of nelems elements", "indices is NULL");
 }
 
+/* Reports whether the wait set has no elements. */
 static bool empty(const struct set *q)
 {
     for (size_t i = 0; i < q->nelems; i++)
@@ -180,6 +184,7 @@ static bool empty(const struct set *q)
 
 /* ------------------------------------------------------------------ reports */
 
+/* Writes for the report of a long wait which elements it waits for. */
 static void describe(const void *subject, char *text, size_t size)
 {
     static const char *const operators[] = {
@@ -230,6 +235,7 @@ SHMEMI_INLINE struct set set_of(const char *what, const void *ivars, size_t nele
     return (struct set){ivars, nelems, status, cmp, values, each, kind, what, call};
 }
 
+/* Implements wait_until_all: returns when the comparison has held for each element of the set. */
 void shmemi_wait_all(const void *ivars, size_t nelems, const int *status, int cmp,
                      const void *values, bool each, enum shmemi_kind kind, const char *call)
 {
@@ -246,6 +252,7 @@ static void poll(const struct set *q)
     shmemi_fail_test_if_lost(q->call);
 }
 
+/* Implements test_all: 1 if the comparison holds for all elements of the set. */
 int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp,
                     const void *values, bool each, enum shmemi_kind kind, const char *call)
 {
@@ -285,6 +292,8 @@ static size_t any(const struct set *q)
     return i;
 }
 
+/* Implements wait_until_any: the index of an element for which the comparison holds; SIZE_MAX if
+ * the set is empty. */
 size_t shmemi_wait_any(const void *ivars, size_t nelems, const int *status, int cmp,
                        const void *values, bool each, enum shmemi_kind kind, const char *call)
 {
@@ -297,6 +306,8 @@ size_t shmemi_wait_any(const void *ivars, size_t nelems, const int *status, int 
     return found;
 }
 
+/* Implements test_any: the index of an element for which the comparison holds; SIZE_MAX if there is
+ * none. */
 size_t shmemi_test_any(const void *ivars, size_t nelems, const int *status, int cmp,
                        const void *values, bool each, enum shmemi_kind kind, const char *call)
 {
@@ -321,6 +332,9 @@ static size_t some(const struct set *q, size_t *indices)
     return n;
 }
 
+/* Implements wait_until_some: writes the indices of the elements for which the comparison holds, at
+ * least one.
+ */
 size_t shmemi_wait_some(const void *ivars, size_t nelems, size_t *indices, const int *status,
                         int cmp, const void *values, bool each, enum shmemi_kind kind,
                         const char *call)
@@ -335,6 +349,7 @@ size_t shmemi_wait_some(const void *ivars, size_t nelems, size_t *indices, const
     return n;
 }
 
+/* Implements test_some: writes the indices of the elements for which the comparison holds. */
 size_t shmemi_test_some(const void *ivars, size_t nelems, size_t *indices, const int *status,
                         int cmp, const void *values, bool each, enum shmemi_kind kind,
                         const char *call)

@@ -19,6 +19,7 @@ void nvshmemid_hostlib_finalize(void *device, void *transport);
 int nvshmemid_init_status(void);
 #pragma GCC visibility pop
 
+/* Refuses init of a program that was linked with NVIDIA's device archive. */
 int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags,
                                 nvshmemx_init_attr_t *attr, nvshmemi_version_t archive,
                                 int (*state)(void *, void *))

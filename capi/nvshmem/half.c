@@ -33,6 +33,7 @@ static uint16_t to_bfloat16(float x)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+/* The value of a 16-bit half as a float. */
 static float of_half(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fff;

@@ -140,6 +140,7 @@ int nvshmemi_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr)
     return nvshmemi_hostlib_init_attr(flags, attr);
 }
 
+/* Implements nvshmemx_set_attr_uniqueid_args. */
 int nvshmemi_set_attr_uniqueid_args(int rank, int n, const nvshmemx_uniqueid_t *id,
                                     nvshmemx_init_attr_t *attr)
 {
@@ -190,6 +191,7 @@ void nvshmemi_vendor_get_version_info(int *major, int *minor, int *patch)
     *patch = NVSHMEM_VENDOR_PATCH_VERSION;
 }
 
+/* The text of a status of NVSHMEM. */
 const char *nvshmemi_status_string(int status)
 {
     switch (status) {

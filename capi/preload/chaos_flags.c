@@ -71,6 +71,7 @@ static void forget(void)
     too_many = false;
 }
 
+/* After init: allocates the notes in symmetric memory, and the tables. */
 void chaos_flags_open(void)
 {
     size_t n = (size_t)delayed_n_pes();

@@ -15,6 +15,7 @@
 
 static int me = -1, n_pes;
 
+/* The library's function for a call by its number; ends the process if there is none. */
 void *delayed_real(unsigned number)
 {
     static void *found[PRELOAD_CALLS];
@@ -120,6 +121,7 @@ void delayed_add(struct delayed_list *list, const struct preload_frame *f)
     list->bytes += d->bytes;
 }
 
+/* Empties a list of delayed puts, and frees their copies. */
 void delayed_clear(struct delayed_list *list)
 {
     for (struct delayed *d = list->first, *next; d; d = next) {
@@ -195,6 +197,7 @@ void delayed_send(const struct delayed *d, bool from_copy, bool nbi)
     }
 }
 
+/* Completes the puts of a context, by quiet of the library. */
 void delayed_quiet(const struct delayed *d)
 {
     if (d->has_ctx)
@@ -237,6 +240,7 @@ static struct {
     unsigned long beyond; /* reports that were not printed */
 } said = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
+/* Prints a report, unless the same text was printed before or the limit is reached. */
 void delayed_report(const char *mode, const char *format, ...)
 {
     char text[700];
@@ -261,6 +265,7 @@ void delayed_report(const char *mode, const char *format, ...)
         preload_say("%s: PE %d: %s", mode, me, text);
 }
 
+/* Prints how many reports were left out. */
 void delayed_reports_end(const char *mode)
 {
     pthread_mutex_lock(&said.mutex);
@@ -272,6 +277,7 @@ void delayed_reports_end(const char *mode)
         preload_say("%s: PE %d: %lu more of these reports", mode, me, beyond);
 }
 
+/* Parses a time with its unit. Returns nanoseconds, or -1. */
 long delayed_time(const char *text)
 {
     static const struct {

@@ -26,6 +26,7 @@ static struct clock {
 } clocks[2];
 static unsigned clock_count;
 
+/* Stores a measurement of the clock: the first and the last are in the head. */
 void preload_head_clock(uint64_t at, int64_t offset, uint64_t error)
 {
     pthread_mutex_lock(&lock);
@@ -35,6 +36,7 @@ void preload_head_clock(uint64_t at, int64_t offset, uint64_t error)
     pthread_mutex_unlock(&lock);
 }
 
+/* Adds a text to the list of bypassing calls, unless the list has it. */
 void preload_head_bypassing(const char *what)
 {
     pthread_mutex_lock(&lock);

@@ -53,6 +53,7 @@ static void fill(void)
     }
 }
 
+/* The number of a function by its name, from the hash table; -1 if it has none. */
 int preload_number(const char *name)
 {
     pthread_once(&once, fill);
@@ -67,6 +68,7 @@ void *preload_adopted(unsigned number)
     return __atomic_load_n(&adopted[number], __ATOMIC_ACQUIRE);
 }
 
+/* Reports whether a file's name is that of a SHMEM library. */
 bool preload_is_library(const char *path)
 {
     const char *name = strrchr(path, '/');

@@ -35,6 +35,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct delayed_list list; /* the puts that are delayed */
 static uint64_t epoch;           /* how often they were sent; part of the seed */
 
+/* Parses SEED and the options delay= and reorder= of the mode. */
 static const char *set(char *text)
 {
     char *key, *value, *end;

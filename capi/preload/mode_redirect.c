@@ -51,6 +51,7 @@ int redirect_pe(void)
     return initialised ? ours.my_pe() : -1;
 }
 
+/* Prints an error with the call and this PE's number, and ends the process. */
 void redirect_refuse(const char *call, const char *format, ...)
 {
     char text[1024], pe[32] = "";
@@ -84,6 +85,7 @@ void *redirect_ours(const char *name)
     return dlsym(shmem, name);
 }
 
+/* Parses the only option of the mode, library=PATH. */
 static const char *set(char *text)
 {
     char *key, *value;

@@ -21,6 +21,7 @@ static struct {
 static int n_rules, only = -1;         /* the PE of pe=; -1: all PEs */
 static uint8_t rule_of[PRELOAD_CALLS]; /* 0: no rule; or the number of the rule, from 1 */
 
+/* Parses CALL=TIME and pe=PE of the mode: fills the list of rules. */
 static const char *set(char *text)
 {
     if (*text == ':')

@@ -55,6 +55,7 @@ static uint64_t bytes_of(const char *text)
     return (uint64_t)n << shift;
 }
 
+/* Parses the options of the mode, such as file= and calls=. */
 static const char *set(char *text)
 {
     char *key, *value;
@@ -316,6 +317,7 @@ static void finish(bool at_exit)
     preload_writer_flush(at_exit);
 }
 
+/* In the child of a fork: forgets the rings and the writer, which are the parent's. */
 static void forked(void)
 {
     preload_writer_forked();

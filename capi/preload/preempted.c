@@ -10,6 +10,8 @@
 
 #include <sys/resource.h>
 
+/* Reads the kernel's counts of this thread, and returns for how long it was ready without a
+ * processor since the last call; 0 if it has slept since. */
 uint64_t preload_preempted(struct preload_share *s)
 {
     struct preload_share old = *s;

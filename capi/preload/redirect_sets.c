@@ -72,6 +72,7 @@ static struct {
     void (*getmem)(void *, const void *, size_t, int);
 } ours;
 
+/* After init: allocates the pool of arrays on the symmetric heap. */
 void redirect_sets_open(void)
 {
     ours.calloc = redirect_ours("shmem_calloc");

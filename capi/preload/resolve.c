@@ -80,6 +80,7 @@ void *preload_find(unsigned number, const void *caller)
     return found;
 }
 
+/* The library's function for a call; ends the process like the loader if there is none. */
 void *preload_resolve(unsigned number, const void *caller)
 {
     void *found = preload_find(number, caller);

@@ -54,6 +54,7 @@ static void read_part(char *part, bool on[])
     unknown(part);
 }
 
+/* Reads SHMEM_PRELOAD, and fills preload_active with its modes. */
 void preload_settings(void)
 {
     const char *set = getenv("SHMEM_PRELOAD");
@@ -79,6 +80,7 @@ void preload_settings(void)
             preload_active[n++] = preload_modes[i];
 }
 
+/* Splits the next key=value off a list of options. */
 char *preload_option(char **text, char **value)
 {
     if (*text && **text == ',')

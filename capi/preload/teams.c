@@ -51,6 +51,7 @@ static uintptr_t handle_of(uintptr_t argument)
     return numbers ? (uint32_t)argument : argument;
 }
 
+/* After init: finds the library's functions for teams, and adds the team of all PEs. */
 void preload_teams_open(const struct preload_frame *f, int npes)
 {
     bool nv = preload_calls[f->number].flags & PRELOAD_NVSHMEM;

@@ -145,6 +145,7 @@ static void *run(void *unused)
     }
 }
 
+/* Starts the writer's thread, with all signals blocked. */
 bool preload_writer_start(const char *directory, uint64_t bytes)
 {
     dir = directory;
