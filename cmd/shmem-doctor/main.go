@@ -55,6 +55,8 @@ const (
 
 func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
 
+// run does the work of main: it reads the command line, makes the checks, and returns
+// the exit status.
 func run(args, environ []string, stdout, stderr io.Writer) int {
 	fs := pflag.NewFlagSet("shmem-doctor", pflag.ContinueOnError)
 	fs.SortFlags = false
@@ -163,6 +165,7 @@ func (p printer) print(findings []doctor.Finding) int {
 	return status(findings)
 }
 
+// status returns the exit status for findings.
 func status(findings []doctor.Finding) int {
 	if doctor.Worst(findings) == doctor.Wrong {
 		return statusWrong

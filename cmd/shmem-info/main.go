@@ -54,6 +54,8 @@ const longest = 24 * 3600
 
 func main() { os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
 
+// run does the work of main: it reads the command line, prints the facts, and returns
+// the exit status.
 func run(args, environ []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == asNvshmem {
 		return nvshmemInfo(args[1:], environ, stdout, stderr)

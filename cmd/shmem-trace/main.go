@@ -58,6 +58,7 @@ func commands() []command { return []command{mergeCommand, reportCommand, replay
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
+// run does the work of main: it chooses the subcommand, and returns the exit status.
 func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		return fail(stderr, statusUsage, errors.New("read the command line: the command is missing (see shmem-trace --help)"))

@@ -28,6 +28,7 @@ how much they may be wrong.`,
 	set: merge,
 }
 
+// merge defines the options of the subcommand merge, and returns the function that joins files.
 func merge(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Writer) int {
 	name := fs.StringP("output", "o", "all.json", "the `file` to write")
 	manual.Files(fs, "output")
@@ -137,6 +138,7 @@ func compare(a, b tracefile.Thread) int {
 	return cmp.Or(cmp.Compare(a.PE, b.PE), cmp.Compare(calls(a), calls(b)), cmp.Compare(a.Number, b.Number))
 }
 
+// inOrder returns the rows, sorted.
 func inOrder(rows map[tracefile.Thread]int64) []tracefile.Thread {
 	var list []tracefile.Thread
 	for k := range rows {
@@ -266,6 +268,7 @@ func (j *joined) label(what string, pe int, row int64, name string) error {
 	return j.put(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"%s","pid":%d,"tid":%d,"args":{"name":%s}}`, what, pe, row, j.text(name)))
 }
 
+// event writes one event on the clock of PE 0.
 func (j *joined) event(e *tracefile.Event) error {
 	b := append(j.buf[:0], `{"ph":`...)
 	b = append(b, j.text(string(rune(e.Phase)))...)

@@ -28,6 +28,7 @@ SHMEM_PRELOAD=trace, of all PEs of one run.`,
 	set: replayFiles,
 }
 
+// replayFiles defines the options of the subcommand replay, and returns the function that predicts.
 func replayFiles(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Writer) int {
 	name := fs.String("model", "tcp", "the network: "+strings.Join(replay.Names(), ", "))
 	hosts := fs.Int("hosts", 0, "hosts; PEs side by side share one (0: as many as the program was recorded on, and 2 instead of 1)")

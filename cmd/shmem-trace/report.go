@@ -20,6 +20,7 @@ on standard output, and in the files that the options name.`,
 	set: report,
 }
 
+// report defines the options of the subcommand report, and returns the function that reports.
 func report(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Writer) int {
 	asJSON := fs.String("json", "", "write the report to `file` as JSON, times in nanoseconds")
 	asHTML := fs.String("html", "", "write the report to `file` as one page that a browser shows without a network")

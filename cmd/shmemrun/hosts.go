@@ -23,6 +23,7 @@ type hostOptions struct {
 	srun bool // Slurm's srun starts the PEs
 }
 
+// flags adds the options for other machines.
 func (h *hostOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVarP(&h.list, "host", "H", "", "start PEs on these machines by ssh: `a:4,b:4`, where the numbers are slots")
 	fs.StringVar(&h.file, "hostfile", "", "the same from a `FILE`, with a line for each machine: a, a:4 or a slots=4")
@@ -98,6 +99,7 @@ func (h *hostOptions) unused(fs *pflag.FlagSet) error {
 	return nil
 }
 
+// readHosts reads a host file.
 func readHosts(file string) ([]hostlist.Host, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

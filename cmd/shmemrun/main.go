@@ -60,6 +60,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 // asShmemPerf is the first word by which bin/shmem-perf starts this program.
 const asShmemPerf = "--as-shmem-perf"
 
+// run does the work of main: it starts the job, and returns the exit status.
 func run(args []string) int {
 	if len(args) > 0 && args[0] == asShmemPerf {
 		return perf.Run(args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)

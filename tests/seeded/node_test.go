@@ -200,8 +200,8 @@ var nodeDefects = []defect{
 	},
 	{
 		id: "node/counter-after-its-wait", file: "capi/front/notification.c",
-		was:  "    return value;\n}\n\nint shmemi_notification_test",
-		is:   "    return known(notify);\n}\n\nint shmemi_notification_test",
+		was:  "describe, &a, reached(notify, count, &value, call));\n    return value;",
+		is:   "describe, &a, reached(notify, count, &value, call));\n    return known(notify);",
 		user: "shmemx_notify_wait returns less than asked when another thread resets the counter",
 		by:   unit("./tests/front", "^TestLooks$"), says: `the wait for 5 returned 0`,
 	},

@@ -155,6 +155,7 @@ type machines struct {
 	loads map[string][2]float64
 }
 
+// add counts the machine of a run.
 func (m *machines) add(r *Run) {
 	if len(r.Hosts) == 0 {
 		return
@@ -168,6 +169,7 @@ func (m *machines) add(r *Run) {
 	m.loads[name] = [2]float64{min(loads[0], h.Load), max(loads[1], h.Load)}
 }
 
+// html returns the machines as a list of HTML.
 func (m *machines) html() string {
 	var b strings.Builder
 	for _, name := range m.names {

@@ -159,6 +159,7 @@ type commandLine struct {
 	passed  []string // the names of options of shmemrun
 }
 
+// newCommandLine defines the options.
 func newCommandLine(stdout io.Writer) *commandLine {
 	l := new(commandLine)
 	s, fs := &l.settings, pflag.NewFlagSet("shmem-perf", pflag.ContinueOnError)
@@ -202,6 +203,7 @@ func newCommandLine(stdout io.Writer) *commandLine {
 	return l
 }
 
+// parse reads and checks the command line.
 func parse(args []string, stdout io.Writer) (*settings, error) {
 	l := newCommandLine(stdout)
 	s, fs := &l.settings, l.flags

@@ -27,6 +27,7 @@ type reporter struct {
 	ended          bool // a signal has ended the measurement
 }
 
+// newReporter opens the file of --out and reads the table of expectations, if there are any.
 func newReporter(s *settings, stdout, stderr io.Writer) (*reporter, error) {
 	r := &reporter{settings: s, stdout: stdout, stderr: stderr}
 	if f, ok := stderr.(*os.File); ok {

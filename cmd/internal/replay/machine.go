@@ -250,6 +250,7 @@ func (m *machine) open(i int) (*pe, error) {
 	return p, nil
 }
 
+// close closes the engines of all PEs.
 func (m *machine) close() {
 	for _, p := range m.pes {
 		if p.Engine != nil {

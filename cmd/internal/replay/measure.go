@@ -301,6 +301,7 @@ func exchange(f *figure) *program.Job {
 	return x.job()
 }
 
+// barriers makes a program of barriers of both PEs.
 func barriers(f *figure) *program.Job {
 	x := newBenchmark()
 	for range f.ops {

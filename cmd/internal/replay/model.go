@@ -70,6 +70,7 @@ func Named(name string) (Model, error) {
 	return m, nil
 }
 
+// String describes the model in words.
 func (m *Model) String() string {
 	wire := "bandwidth without limit"
 	if m.Bandwidth > 0 {

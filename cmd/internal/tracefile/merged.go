@@ -130,6 +130,7 @@ func (m *Merge) Close() {
 	}
 }
 
+// close closes the file that the stream reads.
 func (s *stream) close() {
 	if s.r != nil {
 		s.r.Close()
@@ -200,6 +201,7 @@ func push[T any](h *[]T, v T, before func(a, b *T) bool) {
 	}
 }
 
+// pop removes the first element of a heap.
 func pop[T any](h *[]T, before func(a, b *T) bool) T {
 	a := *h
 	top := a[0]

@@ -88,6 +88,7 @@ func (r *Reader) Next(e *Event) error {
 	return r.done
 }
 
+// next reads the next event of the array, with the comma before it.
 func (r *Reader) next(e *Event) error {
 	if !r.begun {
 		if err := r.begin(); err != nil {
@@ -240,6 +241,7 @@ func (r *Reader) end(err error, inside bool) error {
 // bad returns the error for a file that is not a trace, at the present line.
 func (r *Reader) bad(format string, args ...any) error { return r.badAt(r.line, format, args...) }
 
+// badAt returns the error for a file that is not a trace, at a line.
 func (r *Reader) badAt(line int, format string, args ...any) error {
 	return &shmerr.Error{
 		Op: "read", Object: fmt.Sprintf("%s line %d", r.name, line),

@@ -129,6 +129,7 @@ func rate(x *replay.Explanation) float64 {
 	return float64(x.Operations) / (float64(max(1, x.Total)) / 1e9)
 }
 
+// writeCauses prints the time that each cause costs, and its share.
 func writeCauses(w io.Writer, s *Setup, x *replay.Explanation) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "bound\ttime\tshare\t\n")
@@ -148,6 +149,7 @@ func writeCauses(w io.Writer, s *Setup, x *replay.Explanation) {
 	fmt.Fprintf(w, "Each of the last three is what the program would save without it; they need not add up.\n\n")
 }
 
+// writePEs prints the recorded and predicted time of the first PEs, and how long each waited.
 func writePEs(w io.Writer, x *replay.Explanation) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "PE\trecorded\tpredicted\tcomputes\twaits for PEs\twaits for the network\tothers wait for it\t\n")
@@ -164,6 +166,7 @@ func writePEs(w io.Writer, x *replay.Explanation) {
 	fmt.Fprintln(w)
 }
 
+// writePhases prints the time between barriers, recorded and predicted.
 func writePhases(w io.Writer, x *replay.Explanation) {
 	if len(x.Phases) == 0 {
 		return
@@ -188,6 +191,7 @@ func writePhases(w io.Writer, x *replay.Explanation) {
 	fmt.Fprintln(w)
 }
 
+// writeFit prints the measured figures beside the simulated ones.
 func writeFit(w io.Writer, s *Setup) {
 	fmt.Fprintf(w, "The figures of %s, in time for an operation:\n", s.Measured)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -95,6 +95,7 @@ func newMatrix(pes int) Matrix {
 	return m
 }
 
+// add adds bytes that one PE moved to or from another.
 func (m *Matrix) add(pe, peer int, bytes int64) {
 	r, c := pe/m.Group, peer/m.Group
 	if r < len(m.Calls) && c < len(m.Calls) {
@@ -211,6 +212,7 @@ func operation(name string) bool {
 	return name == "send" || name == "write" || name == "read" || name == "atomic"
 }
 
+// pe returns the sums of a PE, and makes them the first time.
 func (c *counter) pe(n int) *PE {
 	p := c.pes[n]
 	if p == nil {

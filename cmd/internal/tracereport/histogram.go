@@ -40,6 +40,7 @@ func middle(b int) int64 {
 	return int64((b-exact)%parts+parts)*width + width/2
 }
 
+// add counts a number.
 func (h *histogram) add(v int64) {
 	h.count[bucket(v)]++
 	if h.n == 0 || v < h.min {

@@ -150,6 +150,7 @@ func moved(n int64) string {
 	return tracefile.Size(n)
 }
 
+// waitText writes the tables of waits in collective calls.
 func (r *Report) waitText(b *strings.Builder) {
 	d := tracefile.Duration
 	b.WriteString("\nWho waited for whom, in all collective calls\n")
@@ -191,6 +192,7 @@ func (g *Guess) writer() string {
 	return fmt.Sprintf("PE %d?", g.Writer)
 }
 
+// peText writes the table of PEs.
 func (r *Report) peText(b *strings.Builder) {
 	d := tracefile.Duration
 	b.WriteString("\nPEs\n")
@@ -249,6 +251,7 @@ func (m *Matrix) empty() bool {
 	return true
 }
 
+// matrixText writes the bytes between PEs as a matrix.
 func (r *Report) matrixText(b *strings.Builder) {
 	if r.Matrix.empty() {
 		return
@@ -278,6 +281,7 @@ func (r *Report) matrixText(b *strings.Builder) {
 	table(b, rows)
 }
 
+// sizeText writes the table of sizes.
 func (r *Report) sizeText(b *strings.Builder) {
 	if len(r.Sizes) == 0 {
 		return

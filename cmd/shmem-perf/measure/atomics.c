@@ -42,6 +42,7 @@ static bool check_last(size_t size)
     return me != 0 || shmem_long_g(word, peer) == last;
 }
 
+/* n blocking atomic fetch-and-adds on the word of the last PE. */
 static void fetch_add(long n, size_t size)
 {
     (void)size;
@@ -50,6 +51,7 @@ static void fetch_add(long n, size_t size)
         (void)shmem_long_atomic_fetch_add(word, 1, peer);
 }
 
+/* n atomic additions without a result, each followed by a quiet. */
 static void add(long n, size_t size)
 {
     (void)size;
@@ -60,6 +62,7 @@ static void add(long n, size_t size)
     }
 }
 
+/* Atomic additions without a result, with a quiet after each burst. */
 static void add_rate(long n, size_t size)
 {
     long w = burst(size);

@@ -16,6 +16,7 @@ static long (*syncs)[SHMEM_REDUCE_SYNC_SIZE > SHMEM_COLLECT_SYNC_SIZE ? SHMEM_RE
                                                                       : SHMEM_COLLECT_SYNC_SIZE];
 #endif
 
+/* Allocates pSync and pWrk, if the header has no teams. */
 void collectives_open(void)
 {
     source = (long *)src;
@@ -147,6 +148,7 @@ static long sum_below(size_t i, long most)
     return (long)i * (most * (most + 1) / 2) + most * (most - 1) / 2;
 }
 
+/* Checks that dest has the sums over all PEs. */
 static bool check_sum(size_t size)
 {
     for (size_t i = 0; i < size / sizeof(long); i++)
@@ -155,6 +157,7 @@ static bool check_sum(size_t size)
     return true;
 }
 
+/* Checks that dest has the maxima over all PEs. */
 static bool check_most(size_t size)
 {
     for (size_t i = 0; i < size / sizeof(long); i++)
@@ -164,6 +167,7 @@ static bool check_most(size_t size)
 }
 
 #ifdef HAVE_SCANS
+/* Checks that dest has the sums over the PEs up to this one. */
 static bool check_inscan(size_t size)
 {
     for (size_t i = 0; i < size / sizeof(long); i++)
@@ -172,6 +176,7 @@ static bool check_inscan(size_t size)
     return true;
 }
 
+/* Checks that dest has the sums over the PEs before this one. */
 static bool check_exscan(size_t size)
 {
     for (size_t i = 0; i < size / sizeof(long); i++)

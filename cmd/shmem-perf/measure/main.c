@@ -55,6 +55,7 @@ static void stop(const char *text, const char *object)
     exit(2);
 }
 
+/* Reads the list of sizes, in bytes. */
 static void read_sizes(const char *text)
 {
     char *end;
@@ -65,6 +66,7 @@ static void read_sizes(const char *text)
     }
 }
 
+/* Reads one KEY=VALUE of the command line. */
 static void read_argument(const char *arg)
 {
     const char *equals = strchr(arg, '='), *value = equals ? equals + 1 : "";
@@ -111,6 +113,7 @@ void fill(char *at, size_t size, int pe)
     store(at, bytes, size);
 }
 
+/* Reports whether memory has the pattern of a PE. */
 bool filled(const char *at, size_t size, int pe)
 {
     load(bytes, at, size);
@@ -120,6 +123,7 @@ bool filled(const char *at, size_t size, int pe)
     return true;
 }
 
+/* Allocates zeroed symmetric memory, or ends the job. */
 void *symmetric(size_t size)
 {
     void *p = shmem_align(4096, size);
@@ -231,6 +235,7 @@ static long each(void (*with)(const struct figure *, size_t), long left[REASONS]
 
 static long done, all;
 
+/* Measures a figure at a size, and draws the progress. */
 static void measure(const struct figure *f, size_t size)
 {
     timing_measure(f, size);
@@ -306,6 +311,7 @@ static void print_head(void)
         printf("nic\tname=%s\n", nics[i]);
     fflush(stdout);
 }
+/* Reads the settings, allocates the memory, measures all figures, and waits for the reader. */
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {

@@ -108,6 +108,7 @@ static bool check_get_halves(size_t size)
     return me >= npes / 2 || filled(dst, size, partner);
 }
 
+/* n puts, each followed by a quiet. */
 static void put_quiet(long n, size_t s)
 {
     while (n-- > 0) {
@@ -132,6 +133,7 @@ static void put_flag(long n, size_t s)
     }
 }
 
+/* Nonblocking puts, with a quiet after each window of them. */
 static void put_window(long n, size_t s)
 {
     long w = window(s);
@@ -142,6 +144,7 @@ static void put_window(long n, size_t s)
     }
 }
 
+/* Small puts to successive addresses, with a quiet after each burst. */
 static void put_rate(long n, size_t s)
 {
     long w = rate_burst(s);
@@ -163,6 +166,7 @@ static void get_wait(long n, size_t s)
         shmem_getmem(dst, src, s, peer);
 }
 
+/* Nonblocking gets, with a quiet after each window of them. */
 static void get_window(long n, size_t s)
 {
     long w = window(s);
@@ -173,6 +177,7 @@ static void get_window(long n, size_t s)
     }
 }
 
+/* Small nonblocking gets from successive addresses, with a quiet after each burst. */
 static void get_rate(long n, size_t s)
 {
     long w = rate_burst(s);
@@ -222,6 +227,7 @@ static bool check_p(size_t s)
     return !acts(BOTH) || *(long *)dst == p_seq;
 }
 
+/* p to successive words, with a quiet after each burst. */
 static void p_rate(long n, size_t s)
 {
     long w = rate_burst(s), words = (long)(span / sizeof(long));
@@ -239,6 +245,7 @@ static void prepare_words(size_t s)
     shmem_barrier_all();
 }
 
+/* Checks the words that p has written. */
 static bool check_words(size_t s)
 {
     long w = rate_burst(s), words = (long)(span / sizeof(long));

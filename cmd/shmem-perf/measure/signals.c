@@ -26,6 +26,7 @@ static int counter;
 static bool lost; /* a message did not arrive as it was sent */
 #endif
 
+/* Allocates the signal word, and a notification counter. */
 void signals_open(void)
 {
 #if HAVE_15
@@ -67,6 +68,7 @@ static bool check_origin(size_t size)
 
 static uint64_t sent; /* signals that this PE has sent; its peer has sent the same number */
 
+/* Round trips of a put with signal: each PE waits for the signal of the other. */
 static void put_signal(long n, size_t size)
 {
     while (n-- > 0) {
@@ -105,6 +107,7 @@ static void signal_window(long n, size_t size)
 #if HAVE_MESSAGES
 static uint64_t notified;
 
+/* Round trips of a put with notification. */
 static void notify(long n, size_t size)
 {
     while (n-- > 0) {
@@ -149,6 +152,7 @@ static void receive(size_t size)
         lost = true;
 }
 
+/* Round trips of a two-sided message. */
 static void message(long n, size_t size)
 {
     while (n-- > 0) {
@@ -160,6 +164,7 @@ static void message(long n, size_t size)
     }
 }
 
+/* Messages of PE 0 to the last PE, which receives all. */
 static void message_window(long n, size_t size)
 {
     for (n *= window(size); n > 0; n--)

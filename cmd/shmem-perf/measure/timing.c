@@ -26,6 +26,7 @@ double now(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
+/* Allocates the words by which the PEs agree on a number of iterations and count wrong data. */
 void timing_open(void)
 {
     agreed = symmetric(sizeof *agreed);
@@ -34,6 +35,7 @@ void timing_open(void)
         settings.batches = MOST_BATCHES;
 }
 
+/* Reports whether this PE makes calls in a figure. */
 bool acts(enum acting acting)
 {
     switch (acting) {
@@ -141,6 +143,7 @@ static double value(const struct figure *f, size_t size, double ns)
     }
 }
 
+/* Prints a figure for the reader: its settings, the batches and the single times. */
 static void print(const struct figure *f, size_t size, long n, const double *batch, long singles)
 {
     static const char *const units[] = {"us", "GB/s", "Mop/s"};
@@ -195,6 +198,8 @@ static void check(const struct figure *f, size_t size)
     shmem_barrier_all();
 }
 
+/* Measures one figure at one size: warm-up, batches, single operations, and the check of its data.
+ */
 void timing_measure(const struct figure *f, size_t size)
 {
     double batch[MOST_BATCHES];

@@ -33,6 +33,7 @@ func main() {
 	}
 }
 
+// write makes the pages and the completions of all commands, from the descriptions that they print.
 func write(bin, out string) error {
 	pages := []manual.Page{manual.Oshcc}
 	for _, command := range commands {
