@@ -31,6 +31,7 @@ static shmemi_abort_fn *front_abort;
 
 static struct shmemi_init_args front; /* the functions of the front that the core calls */
 
+/* Stores the functions of the front, which the core calls. */
 void shmemi_core_keep(const struct shmemi_init_args *args)
 {
     front = *args;
@@ -95,6 +96,7 @@ __attribute__((destructor)) static void depart(void)
     shmemgoDepart();
 }
 
+/* Ends the process by the front's abort function, with an error of the network. */
 void shmemi_core_fatal(const char *what)
 {
     front_abort("network", "see the messages of the other PEs; SHMEM_PROVIDER selects another",
@@ -132,6 +134,7 @@ void shmemi_core_kernel_fatal(const char *what, const char *remedy)
     abort();
 }
 
+/* From now on posts and polls of the first context try C functions before Go. */
 void shmemi_core_serve(struct shmemi_state *s, const struct shmemi_native *n,
                        struct shmemi_fastpath *x)
 {
@@ -161,6 +164,7 @@ static struct {
     uint64_t user;
 } streams;
 
+/* Sets the functions of the GPU driver that copies use. */
 void shmemi_core_move_by(const struct shmemi_core_gpu *g)
 {
     gpu = g ? *g : (struct shmemi_core_gpu){0};
@@ -216,12 +220,15 @@ static int gpu_holds(const void *at)
     return (out.push | out.call) == 0 && type == SHMEMI_CUDA_TYPE_DEVICE && managed == 0;
 }
 
+/* Copies n bytes from or to GPU memory: in C if the driver can make the copy as it is, else in Go.
+ */
 static int gpu_move(void *to, const void *from, size_t n)
 {
     int rc = gpu_work(to, from, n, true);
     return rc == SHMEMI_NOT_FAST ? shmemgoGPUMove(to, (void *)from, n) : rc;
 }
 
+/* Starts a copy from or to GPU memory. If C cannot start it, Go makes it and waits for it. */
 static int gpu_start(void *to, const void *from, size_t n)
 {
     int rc = gpu_work(to, from, n, false);
@@ -245,6 +252,7 @@ static int stream_call(int what, const struct shmemi_stream_call *c, void *strea
     return shmemgoStreamCall(what, (struct shmemi_stream_call *)c, stream);
 }
 
+/* Waits until all started copies are complete. */
 static int gpu_settle(void)
 {
     int rc = gpu_work(NULL, NULL, 0, true);
@@ -399,6 +407,7 @@ static int quiet(uint32_t context, uint64_t *ticket)
     return shmemgoQuiet(context, ticket);
 }
 
+/* Sets whether small operations of a context share messages from the first one on. */
 static void batch(uint32_t context, int on)
 {
     of(context)->batching = on != 0;

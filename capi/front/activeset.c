@@ -40,6 +40,7 @@ void shmemi_activeset_sync(int start, int log_stride, int size, long *psync, con
     shmemi_collective_end();
 }
 
+/* A barrier of the PEs of an active set: completes this PE's operations, and then syncs. */
 void shmemi_activeset_barrier(int start, int log_stride, int size, long *psync, const char *call)
 {
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);

@@ -178,6 +178,7 @@ struct awaited {
     const char *call;
 };
 
+/* Writes for the report of a long wait which word of pSync it waits for. */
 static void describe_await(const void *subject, char *text, size_t size)
 {
     const struct awaited *a = subject;

@@ -69,11 +69,13 @@ void shmemi_activity_open(void)
     enter(SHMEMI_STAGE_RUNNING);
 }
 
+/* Publishes that this PE has passed the barrier of finalize. */
 void shmemi_activity_leave(void)
 {
     enter(SHMEMI_STAGE_PARTING);
 }
 
+/* Publishes that this PE has left the job. */
 void shmemi_activity_finalized(void)
 {
     enter(SHMEMI_STAGE_FINALIZED);

@@ -116,6 +116,7 @@ void shmemi_check_block(const void *addr, size_t n, const char *call)
                      addr, available);
 }
 
+/* Ends the program unless the address is a multiple of n. */
 void shmemi_need_aligned(const void *addr, size_t n, const char *call)
 {
     if ((uintptr_t)addr % n != 0)
@@ -123,6 +124,7 @@ void shmemi_need_aligned(const void *addr, size_t n, const char *call)
                      "%p is not aligned to %zu bytes", addr, n);
 }
 
+/* Under SHMEM_CHECKS=full, ends the program unless the address is a multiple of n. */
 void shmemi_check_aligned(const void *addr, size_t n, const char *call)
 {
     if (shmemi_state.checks == SHMEMI_CHECKS_FULL)

@@ -62,6 +62,8 @@ static uint64_t word(uint64_t number, int coordinator, enum step step)
     return number << 32 | (uint64_t)(coordinator + 1) << 2 | step;
 }
 
+/* Packs the stamp of a record: the number of the agreement, the coordinator, and whether the result
+ * is committed. */
 static uint64_t stamp(uint64_t number, int coordinator, bool committed)
 {
     return number << 32 | (uint64_t)(coordinator + 1) << 1 | committed;
@@ -108,6 +110,7 @@ static void *mine(int64_t offset)
     return shmemi_state.peer_base[shmemi_state.my_pe] + offset;
 }
 
+/* Reports whether the member with a rank is lost. */
 static bool is_lost(const struct agreement *a, int rank)
 {
     return shmemi_is_lost(a->t->pes[rank]);
@@ -192,6 +195,7 @@ static bool has_written(const struct agreement *a)
     return shmemi_observe((const uint64_t *)mine(word_of(a, a->about))) >= a->want;
 }
 
+/* Writes for the report of a long wait which member of an agreement it waits for. */
 static void describe(const void *subject, char *text, size_t size)
 {
     const struct agreement *a = subject;

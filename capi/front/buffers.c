@@ -60,11 +60,13 @@ int64_t shmemi_buffer_offset(const void *addr, size_t n)
     }
 }
 
+/* Makes the sequence count odd: readers read again. */
 static void begin_change(void)
 {
     shmemi_seqcount_write_begin(&table.turn);
 }
 
+/* Sets the number of entries, and makes the sequence count even again. */
 static void end_change(uint32_t n)
 {
     shmemi_write_once(&table.n, n);
@@ -125,6 +127,7 @@ uint32_t shmemi_buffer_of_block(int64_t offset)
     return i;
 }
 
+/* Reports whether a registered buffer has the block at an offset. */
 bool shmemi_buffer_block(int64_t offset)
 {
     return shmemi_buffer_of_block(offset) < table.n;

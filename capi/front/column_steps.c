@@ -21,6 +21,7 @@
 #include "gather.h"
 #include "model.h"
 
+/* The largest power of two up to the number of the team's nodes. */
 static uint32_t power_of(const struct shmemi_team *t)
 {
     return shmemi_power_below(t->n_nodes);
@@ -170,6 +171,7 @@ static void in_halves(const struct reduction *r, size_t k, size_t at, size_t n)
     copy_to_node(r, at, acc, n);
 }
 
+/* Reduces the elements in rounds of r->block elements each, with the function `reduce`. */
 static void in_rounds(const struct reduction *r,
                       void (*reduce)(const struct reduction *, size_t, size_t, size_t))
 {
@@ -178,11 +180,13 @@ static void in_rounds(const struct reduction *r,
         reduce(r, k++, at, r->end - at < r->block ? r->end - at : r->block);
 }
 
+/* Reduces in pairs: in each step two nodes exchange all elements. */
 void shmemi_column_pairs(const struct reduction *r)
 {
     in_rounds(r, in_pairs);
 }
 
+/* Reduces in halves: in each step two nodes exchange one half of the elements. */
 void shmemi_column_halves(const struct reduction *r)
 {
     in_rounds(r, in_halves);

@@ -81,6 +81,7 @@ int shmemi_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, co
     return t == NULL ? -1 : make(t, team, options, ctx, call);
 }
 
+/* Implements shmem_ctx_create: a context of the world team. */
 int shmemi_ctx_create(long options, shmem_ctx_t *ctx, const char *call)
 {
     return shmemi_team_create_ctx(SHMEM_TEAM_WORLD, options, ctx, call);
@@ -126,16 +127,19 @@ static void destroy_of(shmem_team_t team, bool any, const char *call)
     }
 }
 
+/* Destroys the contexts of a team. */
 void shmemi_ctx_end_team(shmem_team_t team, const char *call)
 {
     destroy_of(team, false, call);
 }
 
+/* At finalize: destroys all contexts except the default one. */
 void shmemi_ctx_end(const char *call)
 {
     destroy_of(SHMEM_TEAM_INVALID, true, call);
 }
 
+/* At finalize: resets the default context to its state before init. */
 void shmemi_ctx_reset(void)
 {
     shmemi_contexts[0] = (struct shmemi_context){0};

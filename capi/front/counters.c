@@ -24,6 +24,7 @@ int shmemi_counter_count(const char *call)
     return n;
 }
 
+/* The name of a counter; NULL if there is none with this number. */
 const char *shmemi_counter_name(int id, const char *call)
 {
     return core_of(call)->counter_name(id);
@@ -41,6 +42,7 @@ int shmemi_counter_find(const char *name, const char *call)
     return -1;
 }
 
+/* Stores the value of a counter, for operations to PE pe, or to all PEs if pe is -1. */
 int shmemi_counter_get(int id, int pe, uint64_t *value, const char *call)
 {
     return core_of(call)->counter(id, pe, value);

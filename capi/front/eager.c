@@ -61,6 +61,8 @@ static void check_token(size_t nbytes, int64_t tile, const char *call)
 
 /* ------------------------------------------------------------------- paths */
 
+/* Implements shmemx_eager_tile: the largest tile (piece of a token that becomes visible all at
+ * once) on the path to a PE. */
 int shmemi_eager_tile(int pe, const char *call)
 {
     shmemi_check_pe(pe, call);
@@ -162,6 +164,7 @@ static bool has_announced(const struct announced *a)
     return shmemi_is_lost(a->pe) || shmemi_state.core->reaches(a->pe, a->offset, a->bytes);
 }
 
+/* Writes for the report of a long wait for which PE's registration it waits. */
 static void describe_announced(const void *subject, char *text, size_t size)
 {
     const struct announced *a = subject;
@@ -389,6 +392,7 @@ static void describe_reading(const void *subject, char *text, size_t size)
              r->epoch, r->number, r->next, r->tiles);
 }
 
+/* Waits until a token is complete, and copies its tiles as they arrive. */
 static void read_all(struct reading *r)
 {
     SHMEMI_WAIT(SHMEMI_ANY_TOKEN, r->call, describe_reading, r, copy_tiles(r));
@@ -406,6 +410,7 @@ int shmemi_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoc
     return copy_tiles(&r);
 }
 
+/* Implements shmemx_eager_wait: waits for a token without copying it. */
 void shmemi_eager_wait(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch, const char *call)
 {
     struct reading r = reading_of(eager, slot, NULL, epoch, call);

@@ -100,6 +100,7 @@ static size_t box_bytes(const shmemx_eager_t *e)
     return shmemi_eager_buffer(e->stride, e->tile);
 }
 
+/* The address of the bytes in a buffer, after its head. */
 static char *bytes_in(struct box *box, const shmemx_eager_t *e)
 {
     return (char *)box + shmemi_eager_head(e->tile);
@@ -177,6 +178,7 @@ static bool find(struct search *s)
     return false;
 }
 
+/* Writes for the report of a long wait that it waits for a free buffer. */
 static void describe_search(const void *subject, char *text, size_t size)
 {
     const struct search *s = subject;
@@ -216,6 +218,7 @@ static bool is_idle(const struct same_slot *s)
     return true;
 }
 
+/* Writes for the report of a long wait that it waits for the earlier token of a slot. */
 static void describe_same(const void *subject, char *text, size_t size)
 {
     const struct same_slot *s = subject;

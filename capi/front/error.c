@@ -171,6 +171,7 @@ void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
     end_job(shmemi_in_handler() ? "" : shmemi_caller(caller), call, remedy, cause, args);
 }
 
+/* Ends the job with an error, from a thread of the core. */
 void shmemi_abort_core(const char *call, const char *remedy, const char *cause, ...)
 {
     va_list args;

@@ -30,6 +30,7 @@ struct group {
     const int32_t *ranks; /* NULL: all members of the team */
 };
 
+/* The rank in the team of the i-th member of a group. */
 static int rank_of(const struct group *g, uint32_t i)
 {
     return g->ranks != NULL ? g->ranks[i] : (int)i;

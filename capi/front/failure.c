@@ -43,6 +43,7 @@ static pthread_mutex_t handler_lock = PTHREAD_MUTEX_INITIALIZER;
 static shmemx_error_handler_t handler;
 static void *handler_arg;
 
+/* At init: begins the records of a new job. */
 void shmemi_failure_open(void)
 {
     jobs++;
@@ -153,6 +154,7 @@ static int lost_member(const struct shmemi_team *t)
     return -1;
 }
 
+/* Turns off, or on again, that losses fail calls of this thread. */
 void shmemi_mute(bool on)
 {
     mine.mute = on;
@@ -209,6 +211,8 @@ bool shmemi_collective_begin(const struct shmemi_team *t, const char *call)
     return true;
 }
 
+/* Reports whether no loss has broken this thread's collective call; for shmemi_collective_unbroken.
+ */
 bool shmemi_thread_unbroken(void)
 {
     return !mine.broken;

@@ -26,6 +26,8 @@ static void check(int rc, const char *call)
         shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
 }
 
+/* Reports whether an address is in the memory of a GPU, by a query of the driver if
+ * it is outside the heap. */
 bool shmemi_in_gpu(const void *p)
 {
     return shmemi_in_heap(p, 1) ? shmemi_heap_on_gpu() : shmemi_state.core->gpu_holds(p) == 1;
@@ -91,6 +93,8 @@ void shmemi_clear(void *at, size_t n, const char *call)
         memset(at, 0, n);
 }
 
+/* Applies an atomic operation to a word in GPU memory through the core, and returns the old value.
+ */
 uint64_t shmemi_amo_gpu(enum shmemi_amo op, int width, void *at, uint64_t operand, uint64_t compare,
                         const char *call)
 {
@@ -121,12 +125,14 @@ void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const
     check(shmemi_state.core->team_show(t->slot, &shown, t->stride != 0 ? NULL : t->pes), call);
 }
 
+/* Removes a team from this PE's kernels. */
 void shmemi_kernels_hide(const struct shmemi_team *t, const char *call)
 {
     if (shmemi_state.gpu)
         check(shmemi_state.core->team_show(t->slot, NULL, NULL), call);
 }
 
+/* Clears the words that the last team of a slot has left in GPU memory. */
 void shmemi_kernels_renew(int slot, const char *call)
 {
     if (shmemi_state.gpu)

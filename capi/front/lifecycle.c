@@ -274,11 +274,13 @@ static int join(int requested, int *provided, const struct shmemi_given *given, 
     return 0;
 }
 
+/* Implements shmem_init_thread: joins the launcher's job. */
 int shmemi_init_thread(int requested, int *provided, const char *call)
 {
     return join(requested, provided, NULL, call);
 }
 
+/* Joins the job that the program has chosen. */
 int shmemi_init_given(const struct shmemi_given *given, const char *call)
 {
     return join(SHMEM_THREAD_SINGLE, NULL, given, call);
@@ -305,6 +307,7 @@ int shmemi_make_uniqueid(shmemx_uniqueid_t *uid, const char *call)
     return rc;
 }
 
+/* Implements shmem_init: ends the process if it fails. */
 void shmemi_init(const char *call)
 {
     int provided;

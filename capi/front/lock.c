@@ -64,6 +64,7 @@ static pid_t this_thread(void)
     return (pid_t)syscall(SYS_gettid);
 }
 
+/* The entry for a lock in the table of threads that have set locks. */
 static struct holder *holder(const struct lock *l)
 {
     static struct holder holders[256];

@@ -88,11 +88,13 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
 
 #define DEFAULT_ALIGN 0 /* the alignment that the allocator chooses */
 
+/* Implements shmem_malloc. */
 void *shmemi_malloc(size_t size, const char *call)
 {
     return allocate(size, DEFAULT_ALIGN, 0, false, call);
 }
 
+/* Implements shmem_calloc. */
 void *shmemi_calloc(size_t count, size_t size, const char *call)
 {
     return allocate(shmemi_bytes(count, size), DEFAULT_ALIGN, 0, true, call);
@@ -107,6 +109,7 @@ void *shmemi_align(size_t alignment, size_t size, const char *call)
     return allocate(size, alignment < sizeof(void *) ? sizeof(void *) : alignment, 0, false, call);
 }
 
+/* Implements shmem_malloc_with_hints. */
 void *shmemi_malloc_with_hints(size_t size, long hints, const char *call)
 {
     /* Hints of a later specification are ignored. */

@@ -31,7 +31,7 @@ static int64_t inbox_word(const struct shmemi_team *t)
  * if the count of a large message, which is written when its data has arrived, came after the count
  * of a later small message, it would set the count back. A fence does not wait itself, but the
  * target applies the messages before it first. */
-static void keep_behind_others(bool large, const char *call)
+static void keep_order(bool large, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
     if (!s->net_ordered && !(large && s->net_signals) &&
@@ -48,7 +48,7 @@ void shmemi_message(struct shmemi_team *t, int rank, const char *call)
     char *base = shmemi_state.peer_base[pe];
     uint64_t count = ++t->sent[rank];
     if (base == NULL) {
-        keep_behind_others(false, call);
+        keep_order(false, call);
         shmemi_net_message(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_AMO,
                                                            .pe = pe,
                                                            .offset = inbox_word(t),
@@ -69,6 +69,7 @@ static void end_one(struct shmemi_lent *lent, const char *call)
     shmemi_net_finish(&lent->requests[i], lent->pes[i], call);
 }
 
+/* Waits until no message of the list reads its source any more. */
 void shmemi_lent_back(struct shmemi_lent *lent, const char *call)
 {
     while (lent->ended < lent->begun)
@@ -78,7 +79,7 @@ void shmemi_lent_back(struct shmemi_lent *lent, const char *call)
 /* Sends a message with data to a PE of another node, and adds its source to lent. */
 static void send_data(struct shmemi_host_operation *o, struct shmemi_lent *lent)
 {
-    keep_behind_others(o->nbytes > PAYLOAD, o->call);
+    keep_order(o->nbytes > PAYLOAD, o->call);
     if (lent == NULL) {
         shmemi_net_lend(o);
         return;
@@ -126,6 +127,7 @@ void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const vo
     shmemi_message(t, rank, call);
 }
 
+/* Sends a message with data to a symmetric address at member rank. */
 void shmemi_message_data(struct shmemi_team *t, int rank, void *dest, const void *source, size_t n,
                          struct shmemi_lent *lent, const char *call)
 {

@@ -198,6 +198,7 @@ static double doubling(const struct shmemi_team *t, double bytes)
     return time;
 }
 
+/* Compares the modelled times of an exchange in steps and of sending to all. */
 bool shmemi_model_doubles(const struct shmemi_team *t, size_t bytes)
 {
     return doubling(t, (double)bytes) < directly(t->n_nodes, (double)bytes);

@@ -64,6 +64,7 @@ void shmemi_net_lock(const char *call)
     shmemi_count(&shmemi_state.net_wanted, -1);
 }
 
+/* Releases the network lock. */
 void shmemi_net_unlock(void)
 {
     shmemi_release(&shmemi_state.net_lock, 0);

@@ -116,6 +116,7 @@ static void set_counter(int notify, uint64_t value)
     while (!shmemi_advance(main, &old, value - stores));
 }
 
+/* Sets n counters of this PE to 0. */
 void shmemi_notification_zero(int first, int n, const char *call)
 {
     load_stores(first, n, call);
@@ -309,6 +310,7 @@ struct awaited {
     uint64_t count;
 };
 
+/* Writes for the report of a long wait which counter it waits for, and its value. */
 static void describe(const void *subject, char *text, size_t size)
 {
     const struct awaited *a = subject;

@@ -217,6 +217,7 @@ static int has_files(const char *path, char *error, size_t size)
     return 0;
 }
 
+/* Runs all tests; the first one that fails writes the error. */
 int shmemi_preflight(const char *path, char *error, size_t size)
 {
     return has_libc(path, error, size) && has_space(path, error, size) &&

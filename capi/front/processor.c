@@ -73,6 +73,8 @@ static _Thread_local struct {
     uint64_t patience; /* the time from `since` to the next search */
 } mine;
 
+/* Reports whether the calling thread shares its processor: there are more PEs than processors, or
+ * its last yields let another thread run. */
 bool shmemi_processor_is_shared(void)
 {
     return shmemi_state.crowded || mine.loud > 0;
@@ -139,11 +141,14 @@ static void publish(int cpu)
         shmemi_write_once(shown, (uint32_t)cpu + 1);
 }
 
+/* Publishes the processor on which this thread runs now. */
 void shmemi_processor_publish(void)
 {
     publish(sched_getcpu());
 }
 
+/* Publishes the processor after a sleep. If this thread began to share its processor, or last
+ * searched for a better one, long ago, that no longer counts. */
 void shmemi_processor_slept(void)
 {
     shmemi_processor_publish();

@@ -66,6 +66,7 @@ void shmemi_range_enter(int of, uint32_t group, const char *name)
     nvtxDomainRangePushEx(domains[of], &a);
 }
 
+/* Ends the range that this thread began last in a domain. */
 void shmemi_range_leave(int of)
 {
     nvtxDomainRangePop(domains[of]);
@@ -103,6 +104,7 @@ bool shmemi_range_begin(uint32_t group, const char *call)
     return true;
 }
 
+/* Ends the range of a call, if SHMEMI_RANGE has begun one. */
 void shmemi_range_end(const bool *begun)
 {
     if (SHMEMI_UNLIKELY(*begun))
@@ -114,6 +116,7 @@ void shmemi_range_end(const bool *begun)
 static const char *initialising;
 static bool shown;
 
+/* Before init: records the name of the call, whose range begins when the groups are known. */
 void shmemi_ranges_await(const char *call)
 {
     initialising = call;
@@ -133,6 +136,7 @@ int shmemi_ranges_open(uint32_t groups)
     return (int)groups;
 }
 
+/* After init: ends the range of the call, and shows no ranges if init has failed. */
 void shmemi_ranges_settle(bool joined)
 {
     shmemi_range_end(&shown);

@@ -192,6 +192,7 @@ static bool claim_landing(void *subject)
     return false;
 }
 
+/* Releases a landing (bounce buffer for long messages). */
 static void release_landing(int l)
 {
     shmemi_release_bits(&landed.used, 1u << l);

@@ -71,12 +71,14 @@ static void check_thread(shmem_ctx_t ctx, const char *call)
         shmemi_ctx_check(ctx, call);
 }
 
+/* Ends the program if a local address is NULL although there are bytes to copy. */
 static void need_local(const void *p, size_t n, const char *what, const char *call)
 {
     if (p == NULL && n > 0)
         shmemi_abort(call, "pass memory of this PE", "the local %s is NULL", what);
 }
 
+/* Checks the arguments of an operation, and returns the offset of its symmetric address. */
 int64_t shmemi_check_target(const void *addr, size_t n, const void *local, int pe, const char *what,
                             const char *call)
 {
@@ -98,6 +100,7 @@ struct posting {
     const char *what;
 };
 
+/* Writes for the report of a long wait what it waits for at a PE. */
 static void describe_posting(const void *subject, char *text, size_t size)
 {
     const struct posting *p = subject;
@@ -202,12 +205,14 @@ void shmemi_net_advance(struct shmemi_host_operation *o)
     o->offset += (int64_t)o->nbytes;
 }
 
+/* Posts one operation of at most net_chunk bytes with a request. True: it is pending. */
 bool shmemi_net_start(struct shmemi_host_operation *o)
 {
     *o->request = (struct shmemi_request){0};
     return post(o, mark_of(o)) == SHMEMI_PENDING;
 }
 
+/* Waits until an operation that was started is complete. */
 void shmemi_net_finish(const struct shmemi_request *r, int pe, const char *call)
 {
     await(r, pe, call);
@@ -246,6 +251,7 @@ static SHMEMI_COLD bool do_parts(const struct shmemi_host_operation *o)
     return do_part(&part);
 }
 
+/* Performs an operation of any length; in parts if it is longer than net_chunk. */
 bool shmemi_net_do(struct shmemi_host_operation *o)
 {
     if (SHMEMI_UNLIKELY(o->nbytes > shmemi_state.net_chunk))

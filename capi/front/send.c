@@ -188,6 +188,7 @@ bool shmemi_send_await(const struct shmemi_send_wait *w)
     return is;
 }
 
+/* Sends bytes of long messages whose receivers have replied, without waiting. */
 void shmemi_send_progress(const char *call)
 {
     if (is_due())
@@ -307,6 +308,7 @@ static void post_record(const struct sending *s, uint32_t send, const void *byte
 
 /* --------------------------------------------------------------- long messages */
 
+/* Reports whether a long message in the table has the arguments of this send call. */
 static bool is_same(const struct outgoing *o, const struct sending *s)
 {
     return o->buf == s->buf && o->nbytes == s->nbytes && o->tag == s->tag && o->pe == s->pe;
@@ -367,7 +369,8 @@ static void abandon(struct outgoing *o)
     leave(o, true);
 }
 
-static bool reply_has_come(void *subject)
+/* Reports whether the receiver of this call's message has replied. */
+static bool reply_has_arrived(void *subject)
 {
     const struct sending *s = subject;
     return has_reply(s->o);
@@ -405,7 +408,7 @@ static int send_long(struct sending *s)
             leave(o, true);
             return SENT;
         }
-        if (o->requested ? !await(s, reply_has_come) : !request(s)) {
+        if (o->requested ? !await(s, reply_has_arrived) : !request(s)) {
             if (shmemi_is_lost(s->pe))
                 break;
             leave(o, !o->requested);
@@ -450,6 +453,7 @@ static int send(struct sending *s)
     return SENT;
 }
 
+/* Implements shmemx_send: waits until buf may be reused. */
 int shmemi_send(const void *buf, size_t nbytes, int tag, int pe, const char *call)
 {
     struct sending s = {
@@ -457,6 +461,7 @@ int shmemi_send(const void *buf, size_t nbytes, int tag, int pe, const char *cal
     return send(&s) == SENT ? 0 : SHMEMI_FAILED;
 }
 
+/* Implements shmemx_send_test: does not wait. */
 int shmemi_send_test(const void *buf, size_t nbytes, int tag, int pe, const char *call)
 {
     struct sending s = {.buf = buf, .nbytes = nbytes, .tag = tag, .pe = pe, .call = call};

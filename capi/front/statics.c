@@ -279,6 +279,8 @@ int shmemi_statics_open(char *error, size_t size)
     return rc;
 }
 
+/* At finalize: the statics stay in the memory file, but the job is over, so that none is symmetric.
+ */
 void shmemi_statics_close(void)
 {
     shmemi_statics_lock();

@@ -96,6 +96,7 @@ static void *symmetric(const char *name, const void *p, size_t n, size_t align, 
     return (char *)shmemi_state.heap_base + offset;
 }
 
+/* Ends the program if a local address is NULL. */
 static void check_local(const char *name, const void *p, const char *call)
 {
     if (SHMEMI_UNLIKELY(p == NULL))
@@ -256,6 +257,7 @@ void shmemi_stream_put_notify_nbi(void *dest, const void *source, size_t n, int 
     put_notify(dest, source, n, notify, pe, 1, stream, call);
 }
 
+/* Checks a call on a notification counter on a stream. */
 static void check_counter(int notify, uint64_t value, const char *name, const char *call)
 {
     begin(call);
@@ -279,6 +281,7 @@ void shmemi_stream_notify_reset(int notify, uint64_t value, struct CUstream_st *
 
 /* ------------------------------------------------------------------ waiting */
 
+/* Ends the program if a comparison is invalid. */
 static void check_comparison(int cmp, const char *call)
 {
     if (SHMEMI_UNLIKELY(cmp < SHMEM_CMP_EQ || cmp > SHMEM_CMP_GE))
@@ -314,6 +317,7 @@ void shmemi_stream_wait(const void *ivars, size_t n, const int *status, int cmp,
           stream, call);
 }
 
+/* Queues a quiet on a stream. */
 void shmemi_stream_quiet(struct CUstream_st *stream, const char *call)
 {
     begin(call);

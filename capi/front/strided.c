@@ -108,7 +108,8 @@ static void complete_slot(struct flights *f, uint32_t slot)
     f->pending[slot] = false;
 }
 
-static void land_all(struct flights *f)
+/* Waits until all operations of a call are complete. */
+static void complete_all(struct flights *f)
 {
     for (uint32_t i = 0; i < FLIGHTS; i++)
         complete_slot(f, i);
@@ -131,14 +132,16 @@ static void post_in_parts(struct flights *f, struct shmemi_host_operation o)
     }
 }
 
-static void fly_put(struct flights *f, int64_t offset, const char *from, size_t n)
+/* Posts a put of n bytes to an offset. */
+static void post_put(struct flights *f, int64_t offset, const char *from, size_t n)
 {
     post_in_parts(f,
                   (struct shmemi_host_operation){
                       .kind = SHMEMI_OPERATION_PUT, .offset = offset, .nbytes = n, .source = from});
 }
 
-static void fly_get(struct flights *f, int64_t offset, char *to, size_t n)
+/* Posts a get of n bytes from an offset. */
+static void post_get(struct flights *f, int64_t offset, char *to, size_t n)
 {
     post_in_parts(f, (struct shmemi_host_operation){
                          .kind = SHMEMI_OPERATION_GET, .offset = offset, .nbytes = n, .dest = to});
@@ -155,13 +158,13 @@ static void put_packed(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, 
     for (size_t i = 0, k, turn = 0; i < b->n; i += k, turn++) {
         k = b->n - i < most ? b->n - i : most;
         if (turn % STAGES == 0)
-            land_all(&f);
+            complete_all(&f);
         char *at = stage[turn % STAGES];
         struct blocks part = {at, b->from + i * b->from_step, b->bytes, b->from_step, b->bytes, k};
         copy(&part, call);
-        fly_put(&f, offset + (int64_t)(i * b->bytes), at, k * b->bytes);
+        post_put(&f, offset + (int64_t)(i * b->bytes), at, k * b->bytes);
     }
-    land_all(&f);
+    complete_all(&f);
 }
 
 /* Puts blocks to a PE of another node. */
@@ -174,8 +177,8 @@ static void put_far(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int
     }
     struct flights f = {.ctx = ctx, .pe = pe, .call = call};
     for (size_t i = 0; i < b->n; i++)
-        fly_put(&f, offset + (int64_t)(i * b->to_step), b->from + i * b->from_step, b->bytes);
-    land_all(&f);
+        post_put(&f, offset + (int64_t)(i * b->to_step), b->from + i * b->from_step, b->bytes);
+    complete_all(&f);
 }
 
 /* A get also fetches the bytes between two blocks if they are at most this many. Over tcp, 1000
@@ -196,11 +199,11 @@ static void get_covering(shmem_ctx_t ctx, const struct blocks *b, int64_t offset
         for (; begun < STAGES && i < b->n; begun++) {
             size_t k = b->n - i < most ? b->n - i : most;
             counts[begun] = k;
-            fly_get(&f, offset + (int64_t)(i * b->from_step), stage[begun],
-                    extent(k, b->from_step, b->bytes));
+            post_get(&f, offset + (int64_t)(i * b->from_step), stage[begun],
+                     extent(k, b->from_step, b->bytes));
             i += k;
         }
-        land_all(&f);
+        complete_all(&f);
         for (size_t s = 0; s < begun; first += counts[s], s++) {
             struct blocks part = {b->to + first * b->to_step,
                                   stage[s],
@@ -223,8 +226,8 @@ static void get_far(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int
     }
     struct flights f = {.ctx = ctx, .pe = pe, .call = call};
     for (size_t i = 0; i < b->n; i++)
-        fly_get(&f, offset + (int64_t)(i * b->from_step), b->to + i * b->to_step, b->bytes);
-    land_all(&f);
+        post_get(&f, offset + (int64_t)(i * b->from_step), b->to + i * b->to_step, b->bytes);
+    complete_all(&f);
 }
 
 /* ------------------------------------------------------------------ both calls */
@@ -274,6 +277,7 @@ static struct blocks blocks_of(void *dest, const void *source, ptrdiff_t dst, pt
     return b;
 }
 
+/* Implements iput and ibput: a strided put. */
 void shmemi_iput(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                  size_t bsize, size_t nblocks, size_t size, int pe, const char *call)
 {
@@ -302,6 +306,7 @@ void shmemi_iput(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
     }
 }
 
+/* Implements iget and ibget: a strided get. */
 void shmemi_iget(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                  size_t bsize, size_t nblocks, size_t size, int pe, const char *call)
 {

@@ -42,12 +42,14 @@ int shmemi_team_sync(shmem_team_t team, const char *call)
     return shmemi_collective_end() ? 0 : -1;
 }
 
+/* Implements shmem_barrier_all: completes this PE's operations, and then syncs all PEs. */
 void shmemi_barrier_all(const char *call)
 {
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     shmemi_sync_all(call);
 }
 
+/* Completes this PE's operations, and then syncs a team. */
 int shmemi_team_barrier(shmem_team_t team, const char *call)
 {
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);

@@ -7,6 +7,7 @@
 
 struct shmemi_team shmemi_world;
 
+/* Allocates an array of n numbers; NULL if there is no memory. */
 int32_t *shmemi_team_numbers(size_t n)
 {
     return malloc((n ? n : 1) * sizeof(int32_t));
@@ -49,6 +50,7 @@ void shmemi_team_rounds(struct shmemi_team *t, int slot)
     t->rounds = slot < 0 ? at : at + each * (SHMEMI_WORLD_ROUND + SHMEMI_TEAM_ROUND * (size_t)slot);
 }
 
+/* The number, within the team, of the node of a member. */
 uint32_t shmemi_team_node(const struct shmemi_team *t, int rank)
 {
     return t->number[shmemi_state.node_of[t->pes[rank]]] - 1;
@@ -136,7 +138,8 @@ void shmemi_team_free(struct shmemi_team *t)
     *t = (struct shmemi_team){0};
 }
 
-/* Divides if the team's PEs are at equal distances, and searches otherwise. */
+/* The rank of a PE in a team, or -1: by a division if the team's PEs are at equal distances, else
+ * by a search. */
 int shmemi_team_rank(const struct shmemi_team *t, int pe)
 {
     if (t->stride != 0) {

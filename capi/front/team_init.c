@@ -159,6 +159,7 @@ static int count(const struct forming *m)
     return n;
 }
 
+/* Writes for the report of a long wait for which team's PEs rank 0 waits. */
 static void describe_gathering(const void *subject, char *text, size_t size)
 {
     const struct forming *m = subject;
@@ -258,6 +259,7 @@ static bool gather_and_reply(const struct forming *m, struct reply *a)
 
 /* -------------------------------------------------------------- every member */
 
+/* Writes for the report of a long wait that a member waits for the reply of rank 0. */
 static void describe_reply(const void *subject, char *text, size_t size)
 {
     const struct forming *m = subject;

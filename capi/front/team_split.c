@@ -204,6 +204,7 @@ static int split_strided(shmem_team_t parent_team, struct plan p, bool each, shm
     return valid ? rc : -1;
 }
 
+/* Implements shmem_team_split_strided. */
 int shmemi_team_split_strided(shmem_team_t parent_team, int start, int stride, int size,
                               const shmem_team_config_t *config, long config_mask,
                               shmem_team_t *new_team, const char *call)
@@ -212,6 +213,7 @@ int shmemi_team_split_strided(shmem_team_t parent_team, int start, int stride, i
     return split_strided(parent_team, p, false, new_team, call);
 }
 
+/* Splits a team by each PE's own start, stride and size. */
 int shmemi_team_split_each(shmem_team_t parent_team, int start, int stride, int size,
                            const shmem_team_config_t *config, long config_mask,
                            shmem_team_t *new_team)

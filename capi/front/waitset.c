@@ -245,6 +245,7 @@ void shmemi_wait_all(const void *ivars, size_t nelems, const int *status, int cm
     SHMEMI_WAIT(SHMEMI_ANY_WRITER, call, describe, &q, advance(&q, &at));
 }
 
+/* Polls the network once, for a test, and fails the call if a PE is lost. */
 static void poll(const struct set *q)
 {
     if (shmemi_state.networked)

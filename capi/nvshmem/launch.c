@@ -107,6 +107,7 @@ static int refuse(const char *call, const char *what, int error, const char *rem
     return NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
 }
 
+/* The number of blocks or threads in three dimensions. */
 static unsigned long long volume(struct dim d)
 {
     return (unsigned long long)d.x * d.y * d.z;

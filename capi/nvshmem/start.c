@@ -14,12 +14,14 @@ void *nvshmemi_malloc(size_t size)
     return shmem_malloc(size);
 }
 
+/* Fixes the GPUs of the PEs, and allocates zeroed symmetric memory. */
 void *nvshmemi_calloc(size_t count, size_t size)
 {
     shmemi_settle_gpu("nvshmem_calloc");
     return shmem_calloc(count, size);
 }
 
+/* Fixes the GPUs of the PEs, and allocates aligned symmetric memory. */
 void *nvshmemi_align(size_t alignment, size_t size)
 {
     shmemi_settle_gpu("nvshmem_align");
@@ -78,6 +80,7 @@ int nvshmemi_init_thread(int requested, int *provided, const char *call)
     return status;
 }
 
+/* Initialises libshmem for a program of NVSHMEM; ends the process if that fails. */
 void nvshmemi_init(const char *call)
 {
     int provided;

@@ -188,6 +188,7 @@ static bool holds(const struct preload_frame *f, int test)
  * without operations. This function of Open MPI makes progress. */
 static void (*progress_of_open_mpi)(void);
 
+/* Finds the function of Open MPI that makes progress, once. */
 static void find_progress(void)
 {
     const char *file = preload_library_file(delayed_real(PRELOAD_shmem_my_pe));
@@ -195,6 +196,7 @@ static void find_progress(void)
         progress_of_open_mpi = (void (*)(void))dlsym(RTLD_DEFAULT, "opal_progress");
 }
 
+/* Calls the function that makes progress in Open MPI, if the library is Open MPI's. */
 static void progress(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

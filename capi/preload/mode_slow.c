@@ -61,6 +61,7 @@ static const char *set(char *text)
     return NULL;
 }
 
+/* Sleeps before a call for which there is a rule. */
 static bool before(struct preload_frame *f)
 {
     int rule = rule_of[f->number];

@@ -93,6 +93,7 @@ struct preload_ring *preload_rings(void)
     return atomic_load_explicit(&rings, memory_order_acquire);
 }
 
+/* In the child of a fork: forgets the rings. */
 void preload_rings_forked(void)
 {
     preload_ring = NULL;

@@ -275,6 +275,7 @@ void preload_teams_describe(void)
     }
 }
 
+/* For a new file: the writer has to write the members of all teams again. */
 void preload_teams_reset(void)
 {
     int count = atomic_load(&team_count);

@@ -227,6 +227,7 @@ func (x *benchmark) job() *program.Job {
 	return j
 }
 
+// barrier adds a barrier of both PEs.
 func (x *benchmark) barrier() {
 	x.call(0, "shmem_barrier_all", 0)
 	x.call(1, "shmem_barrier_all", 0)

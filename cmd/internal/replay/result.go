@@ -55,6 +55,7 @@ type Kept struct {
 	Time  sim.Time
 }
 
+// newResult returns an empty result of a job.
 func newResult(job *program.Job) *Result {
 	return &Result{job: job, PEs: make([]PE, job.PEs), left: make([]int, job.PEs), kept: map[int]*Kept{}}
 }

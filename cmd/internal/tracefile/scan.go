@@ -17,6 +17,7 @@ type object struct {
 
 var errJSON = errors.New("it is not JSON")
 
+// space skips white space.
 func (o *object) space() {
 	for o.i < len(o.b) && (o.b[o.i] == ' ' || o.b[o.i] == '\n' || o.b[o.i] == '\t' || o.b[o.i] == '\r') {
 		o.i++

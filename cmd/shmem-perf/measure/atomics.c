@@ -82,6 +82,7 @@ static void compare_swap(long n, size_t size)
         (void)shmem_long_atomic_compare_swap(word, last, last + 1, peer);
 }
 
+/* n atomic swaps of the word of the last PE. */
 static void swap(long n, size_t size)
 {
     (void)size;
@@ -89,6 +90,7 @@ static void swap(long n, size_t size)
         (void)shmem_long_atomic_swap(word, ++last, peer);
 }
 
+/* n atomic fetches of the word of the last PE. */
 static void fetch(long n, size_t size)
 {
     (void)size;
@@ -96,6 +98,7 @@ static void fetch(long n, size_t size)
         (void)shmem_long_atomic_fetch(word, peer);
 }
 
+/* n atomic sets of the word of the last PE, each followed by a quiet. */
 static void set(long n, size_t size)
 {
     (void)size;
