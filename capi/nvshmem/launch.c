@@ -60,7 +60,7 @@ static void *find(void *library, const char *name)
 
 /* Fills in runtime with functions from a library, or, if library is NULL, from the whole process.
  * False: it lacks a function. */
-static bool take(void *library)
+static bool fill_runtime(void *library)
 {
     struct runtime r = {
         .device = (int (*)(int *))find(library, "cudaGetDevice"),
@@ -85,10 +85,10 @@ static int open_runtime(const char *call)
     static const char *const names[] = {"libcudart.so.13", "libcudart.so.12"};
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&mutex);
-    bool found = runtime.launch != NULL || take(NULL);
+    bool found = runtime.launch != NULL || fill_runtime(NULL);
     for (size_t i = 0; !found && i < sizeof names / sizeof *names; i++) {
         void *library = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
-        found = library != NULL && take(library);
+        found = library != NULL && fill_runtime(library);
     }
     pthread_mutex_unlock(&mutex);
     if (found)

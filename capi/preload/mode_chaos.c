@@ -126,7 +126,7 @@ static void flush(void)
 
 /* Delays a put until a later flush. Returns false, which as the result of before() means that the
  * mode has made the call. */
-static bool keep(const struct preload_frame *f)
+static bool delay_put(const struct preload_frame *f)
 {
     pthread_mutex_lock(&mutex);
     delayed_add(&list, f);
@@ -159,7 +159,7 @@ static bool before(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
     if (delayed_can(f))
-        return keep(f);
+        return delay_put(f);
     pthread_mutex_lock(&mutex);
     if (overtakes(c))
         chaos_flags_send_call(list.first, f);

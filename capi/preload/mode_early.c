@@ -283,7 +283,7 @@ static bool may_wait(const struct preload_call *c)
 
 /* Delays a put until the next quiet. Returns false, which as the result of before() means that the
  * mode has made the call. */
-static bool keep(const struct preload_frame *f)
+static bool delay_put(const struct preload_frame *f)
 {
     pthread_mutex_lock(&mutex);
     delayed_add(&list, f);
@@ -301,7 +301,7 @@ static bool before(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
     if (c->flags & PRELOAD_NBI && delayed_can(f))
-        return keep(f);
+        return delay_put(f);
     if (kept == 0) /* exact for puts of this thread, and for those ordered before this call */
         return true;
     if (signals > 0 && may_wait(c)) {

@@ -155,7 +155,7 @@ static const struct known *find(const struct key *key)
 
 /* What the set's first PE does: reserves a free slot for key, and adds it to the list that the
  * other PEs read. */
-static uint64_t take(const struct key *key, const char *call)
+static uint64_t reserve_slot(const struct key *key, const char *call)
 {
     uint64_t slot = ours.fetch_inc(&pool->taken, 0);
     if (slot >= SLOTS)
@@ -201,7 +201,7 @@ static const struct known *agree(const struct key *key, const char *call)
     struct known *k = malloc(sizeof *k);
     if (!k)
         redirect_refuse(call, "no memory for an active set (the process has none left)");
-    uint64_t slot = key->start == me ? take(key, call) : learn(key, call);
+    uint64_t slot = key->start == me ? reserve_slot(key, call) : learn(key, call);
     *k = (struct known){{*key, slot}, atomic_load(&known)};
     while (!atomic_compare_exchange_weak(&known, &k->next, k))
         ;
