@@ -137,7 +137,7 @@ struct shmemi_fastpath {
     uint32_t max_message; /* bytes of one */
     uint32_t stuck; /* 1: something of the engine's own waits for room */
     uint32_t failures; /* 1: some generation failed */
-    uint32_t calm; /* units of messages to one PE before a reply is requested from it */
+    uint32_t flush_at; /* units of messages to one PE before a reply is requested from it */
     uint32_t window; /* unacknowledged units to one PE: see credits */
     uint32_t unit; /* a message of n bytes takes 1 + (n-1)>>unit of them, with n at most CREDITED_MOST */
     uint32_t n_dirty; /* see dirty_list */
@@ -184,7 +184,7 @@ _Static_assert(offsetof(struct shmemi_fastpath, more_recv) == 196, "fastpath_mor
 _Static_assert(offsetof(struct shmemi_fastpath, max_message) == 200, "fastpath_max_message");
 _Static_assert(offsetof(struct shmemi_fastpath, stuck) == 204, "fastpath_stuck");
 _Static_assert(offsetof(struct shmemi_fastpath, failures) == 208, "fastpath_failures");
-_Static_assert(offsetof(struct shmemi_fastpath, calm) == 212, "fastpath_calm");
+_Static_assert(offsetof(struct shmemi_fastpath, flush_at) == 212, "fastpath_flush_at");
 _Static_assert(offsetof(struct shmemi_fastpath, window) == 216, "fastpath_window");
 _Static_assert(offsetof(struct shmemi_fastpath, unit) == 220, "fastpath_unit");
 _Static_assert(offsetof(struct shmemi_fastpath, n_dirty) == 224, "fastpath_n_dirty");

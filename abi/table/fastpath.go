@@ -144,7 +144,7 @@ var fastPath = Unit{
 			{Name: "max_message", Type: "u32", Doc: "bytes of one"},
 			{Name: "stuck", Type: "u32", Doc: "1: something of the engine's own waits for room"},
 			{Name: "failures", Type: "u32", Doc: "1: some generation failed"},
-			{Name: "calm", Type: "u32", Doc: "units of messages to one PE before a reply is requested from it"},
+			{Name: "flush_at", Type: "u32", Doc: "units of messages to one PE before a reply is requested from it"},
 			{Name: "window", Type: "u32", Doc: "unacknowledged units to one PE: see credits"},
 			{Name: "unit", Type: "u32", Doc: "a message of n bytes takes 1 + (n-1)>>unit of them, with n at most CREDITED_MOST"},
 			{Name: "n_dirty", Type: "u32", Doc: "see dirty_list"},

@@ -47,8 +47,8 @@ type batches struct {
 // may go on. All contexts share the counts.
 type bursts struct {
 	First *layout.State // of the first context: its Held counts the held batches
-	Turn  uint64        // how many were held so far
-	seen  uint64        // Turn at the loop's last check
+	Held  uint64        // batches that were held so far
+	seen  uint64        // Held at the loop's last check
 }
 
 // merging reports whether operations of n bytes of payload may share a message with others.
@@ -95,9 +95,9 @@ func (x *batches) closeBatch(p *layout.Peer) {
 	p.CloseBatch()
 }
 
-// holdBurst holds back the batch of a PE that a burst has just opened, so that more operations may
+// holdForBurst holds back the batch of a PE that a burst has just opened, so that more operations may
 // join it.
-func (x *batches) holdBurst(p *layout.Peer) {
+func (x *batches) holdForBurst(p *layout.Peer) {
 	s := &x.Table.Records[p.Last]
 	if s.Hold != notHeld || p.Queued != 1 {
 		return
@@ -107,15 +107,15 @@ func (x *batches) holdBurst(p *layout.Peer) {
 		return
 	}
 	s.Hold = forBurst
-	x.bursts.Turn++
+	x.bursts.Held++
 	if atomic.AddUint32(&x.bursts.First.Held, 1) == 1 {
 		x.Net.Wake() // the loop must not sleep while a batch is held
 	}
 }
 
-// keepsBatch reports whether the batch of a PE is still held back, because more operations may join
+// batchStaysHeld reports whether the batch of a PE is still held back, because more operations may join
 // it.
-func (x *batches) keepsBatch(p *layout.Peer, s *record) bool {
+func (x *batches) batchStaysHeld(p *layout.Peer, s *record) bool {
 	switch s.Hold {
 	case forSignals:
 		return p.BatchUsed < layout.HeaderSize+mostSignals*layout.RecordSize && p.Written() < s.Until && p.Writes > 0
@@ -125,24 +125,24 @@ func (x *batches) keepsBatch(p *layout.Peer, s *record) bool {
 	return false
 }
 
-// holdsOnly reports whether nothing but a held batch of the present epoch is in the queue of p: a
+// onlyHeldBatchQueued reports whether nothing but a held batch of the present epoch is in the queue of p: a
 // write may pass it.
-func (x *batches) holdsOnly(p *layout.Peer) bool {
+func (x *batches) onlyHeldBatchQueued(p *layout.Peer) bool {
 	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == x.Epoch && x.Table.Records[p.Last].Hold != notHeld
 }
 
 // Over reports whether no batch was held for a burst of a caller since the last call: the bursts
 // are over.
 func (b *bursts) Over() bool {
-	if b.Turn == b.seen {
+	if b.Held == b.seen {
 		return true
 	}
-	b.seen = b.Turn
+	b.seen = b.Held
 	return false
 }
 
 // draftRecord returns where to fill the header of an operation with n bytes of payload that joins
-// the batch of a PE. It opens a batch if none has room. keepRecord has to follow.
+// the batch of a PE. It opens a batch if none has room. appendRecord has to follow.
 func (x *sender) draftRecord(p *layout.Peer, pe libshmem.PE, n int) (*layout.Header, call.Status) {
 	if !x.grows(p, n) {
 		if st := x.openBatch(p, pe); st != call.Done {
@@ -169,9 +169,9 @@ func (x *sender) openBatch(p *layout.Peer, pe libshmem.PE) call.Status {
 	return call.Done
 }
 
-// holdSignal adds the signal of a write to a batch, if that write is one of many. If not, it
+// addSignalToBatch adds the signal of a write to a batch, if that write is one of many. If not, it
 // returns false, and the caller sends the signal.
-func (x *sender) holdSignal(p *layout.Peer, s *record) bool {
+func (x *sender) addSignalToBatch(p *layout.Peer, s *record) bool {
 	if s.Epoch != x.Epoch || s.Parity != x.Quiets.Parity() || p.Parked > 0 {
 		return false
 	}
@@ -187,7 +187,7 @@ func (x *sender) holdSignal(p *layout.Peer, s *record) bool {
 		batch.Hold, batch.Until = forSignals, p.Written()+uint64(p.Writes)/4
 	}
 	*(*[layout.RecordSize]byte)(unsafe.Pointer(h)) = *(*[layout.RecordSize]byte)(unsafe.Pointer(&s.After))
-	x.keepRecord(h, nil, 0)
+	x.appendRecord(h, nil, 0)
 	if p.BatchUsed >= layout.HeaderSize+mostSignals*layout.RecordSize {
 		x.Drive(s.PE)
 	}
@@ -202,8 +202,8 @@ func (x *sender) SendBatch(pe libshmem.PE, p *layout.Peer) {
 	}
 }
 
-// keepRecord adds the operation whose header draftRecord placed, with its payload, to its batch.
-func (x *sender) keepRecord(h *layout.Header, payload unsafe.Pointer, n int) call.Status {
+// appendRecord adds the operation whose header draftRecord placed, with its payload, to its batch.
+func (x *sender) appendRecord(h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	t := x.Drafted
 	x.Drafted, x.Recording = 0, false
 	return x.record(t, h, payload, n)

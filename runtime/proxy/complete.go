@@ -19,7 +19,7 @@ func (e *Engine) Poll() (int, error) {
 		return n, err
 	}
 	e.Complete(e.comps[:n])
-	return n + int(e.Busy&layout.BusyCopies), nil
+	return n + int(e.Busy&layout.BusyStreams), nil
 }
 
 // Complete handles completions that a caller in C took from the queue, in their order.

@@ -59,7 +59,7 @@ func benchConsumer(b *testing.B, e *Engine) {
 				head := rig.Near.Head
 				b.StartTimer()
 				for rig.Line.Tail != head || c.Holds() {
-					if _, held, err := c.RunCalm(time.Second, 0); err != nil {
+					if _, held, err := c.RunInC(time.Second, 0); err != nil {
 						b.Fatal(err)
 					} else if held {
 						e.Unlock()

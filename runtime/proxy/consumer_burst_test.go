@@ -73,7 +73,7 @@ func (j *ringJob) burst(pes int, value uint64) (messages, merged uint64) {
 				j.t.Fatal(err)
 			}
 		}
-		a, held, err := c.RunCalm(time.Hour, 0)
+		a, held, err := c.RunInC(time.Hour, 0)
 		if err != nil {
 			j.t.Fatal(err)
 		}

@@ -67,7 +67,7 @@ func TestConsumerAnswers(t *testing.T) {
 				if rounds > 10_000 {
 					t.Fatal("operations still wait after many rounds")
 				}
-				if c.Calm() {
+				if c.ServableInC() {
 					j.inC(0)
 				}
 				c.Drain()

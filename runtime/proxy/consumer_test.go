@@ -60,7 +60,7 @@ func (j *ringJob) step() {
 	case 1:
 		j.pes[i].poll()
 	default:
-		if c.Calm() {
+		if c.ServableInC() {
 			j.inC(i)
 		} else {
 			c.Drain()
@@ -475,7 +475,7 @@ func TestConsumerAllocates(t *testing.T) {
 				rig.Push(&ops[i])
 			}
 			for range 40 {
-				if j.consumers[0].Calm() {
+				if j.consumers[0].ServableInC() {
 					j.inC(0)
 				}
 				j.consumers[0].Drain()

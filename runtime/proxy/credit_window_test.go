@@ -13,7 +13,7 @@ import (
 // crowded gives an engine the credits of a job of n PEs.
 func (p *pe) crowded(n int) {
 	p.Window, p.Unit = creditUnits(n)
-	p.Calm = p.Window / 2
+	p.FlushAt = p.Window / 2
 }
 
 // A PE that does not answer gets no more bytes of messages than its part, by each kind of
@@ -105,7 +105,7 @@ func TestWindowOfBytesInC(t *testing.T) {
 			want := uint64(p.Window) / cost
 			for i := range want + 1 {
 				rig.Push(&queue.Op{Code: queue.CodePut, PE: 1, Dest: at(0), Local: address(p.heap), Length: uint64(size)})
-				if j.inC(0); peer.Flushing != (i*cost >= uint64(p.Calm)) {
+				if j.inC(0); peer.Flushing != (i*cost >= uint64(p.FlushAt)) {
 					t.Fatalf("%d PEs, %d bytes: message %d: flushing %v", n, size, i, peer.Flushing)
 				}
 			}

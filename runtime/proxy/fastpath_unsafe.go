@@ -92,7 +92,7 @@ func (e *Engine) fillFastPath() {
 	x.MaxInject = uint32(min(e.ops.Net.Caps.MaxInject, layout.MessageSize))
 	x.Receives, x.Tokens, x.MoreRecv, x.MaxMessage = layout.Receives, layout.Tokens, uint32(e.ops.Net.More), layout.MessageSize
 	x.Window, x.Unit = creditUnits(len(e.ops.Peers))
-	x.Calm = x.Window / 2
+	x.FlushAt = x.Window / 2
 }
 
 // InnerLoop returns the state, lock words and provider functions with which a loop in C serves this

@@ -20,7 +20,7 @@ func delayedWrites(m mode, held *bool) mode {
 func (j *ringJob) turns() {
 	for range 100 {
 		for i, p := range j.pes {
-			if c := j.consumers[i]; c.Calm() {
+			if c := j.consumers[i]; c.ServableInC() {
 				j.inC(i)
 			} else {
 				c.Drain()

@@ -13,7 +13,7 @@ type flusher interface {
 	// request is under way; Again: there is no room; Failed: Err has the reason.
 	flush(pe libshmem.PE) call.Status
 	Err() error
-	// stick notes that a flush waits for room: CoverLate is called when there may be room.
+	// stick notes that a flush waits for room: RetryFlushes is called when there may be room.
 	stick()
 	// sendBatches sends the messages that small operations share. It is called before the open
 	// generation is closed: from then on no operation may join it.
@@ -192,8 +192,8 @@ func (g *generations) cover(pe libshmem.PE) {
 	}
 }
 
-// CoverLate retries the flushes that found no room.
-func (g *generations) CoverLate() {
+// RetryFlushes retries the flushes that found no room.
+func (g *generations) RetryFlushes() {
 	work := g.Late
 	g.Late = g.Late[:0] // cover writes behind the read position
 	for _, pe := range work {

@@ -136,11 +136,11 @@ func TestLate(t *testing.T) {
 	r.post(1)
 	r.full = true
 	ticket := r.Begin()
-	if r.CoverLate(); r.stuck != 2 || len(r.Late) != 1 {
+	if r.RetryFlushes(); r.stuck != 2 || len(r.Late) != 1 {
 		t.Errorf("stuck %d times, %d late", r.stuck, len(r.Late))
 	}
 	r.full = false
-	r.CoverLate()
+	r.RetryFlushes()
 	r.answer(1)
 	r.want("after room", ticket, call.Done)
 }
@@ -236,7 +236,7 @@ func TestRandomQuiets(t *testing.T) {
 				quiets = append(quiets, q)
 			case 3:
 				r.full = rng.IntN(3) == 0
-				r.CoverLate()
+				r.RetryFlushes()
 			default:
 				if r.peers[pe].Flushing {
 					r.answer(pe)
@@ -256,7 +256,7 @@ func TestRandomQuiets(t *testing.T) {
 		}
 		r.full = false
 		for range 10 {
-			r.CoverLate()
+			r.RetryFlushes()
 			r.Settle()
 			for pe := range libshmem.PE(4) {
 				if r.peers[pe].Flushing {

@@ -17,7 +17,7 @@ import (
 // staleStage reports what a stage holds at rest.
 func (p *pe) staleStage() {
 	p.j.t.Helper()
-	if err := p.stage.Rest(); err != nil {
+	if err := p.stage.CheckIdle(); err != nil {
 		p.j.t.Errorf("PE %d at rest: %v", p.me, err)
 	}
 }

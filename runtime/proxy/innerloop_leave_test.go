@@ -149,7 +149,7 @@ func TestStopInC(t *testing.T) {
 			<-stopped
 		}
 	}
-	if c.Calm() {
+	if c.ServableInC() {
 		t.Error("the stopped engine would go into C")
 	}
 	j.clean()

@@ -200,7 +200,7 @@ func TestWindowInC(t *testing.T) {
 		t.Errorf("C took %d, the PE was asked %d times, %d PEs are dirty", j.inLoop, peer.Charged, p.NDirty)
 	}
 	j.consumers[0].Drain()
-	if !j.consumers[0].Holds() || j.consumers[0].Calm() {
+	if !j.consumers[0].Holds() || j.consumers[0].ServableInC() {
 		t.Error("what finds no room was to wait in Go")
 	}
 	stuck = false
@@ -262,7 +262,7 @@ func TestAsInGo(t *testing.T) {
 				op.PE = 3
 			}
 			j.push(0, 0, op)
-			if m.native && when.IntN(8) == 0 && j.consumers[0].Calm() {
+			if m.native && when.IntN(8) == 0 && j.consumers[0].ServableInC() {
 				j.inC(0)
 			}
 			if last = op; op.Length > 4000 {

@@ -75,7 +75,7 @@ func TestLeaveBehind(t *testing.T) {
 	}
 	a.ops.Peers[1].Left = true
 	if !a.Leave() {
-		t.Errorf("it waits for PE 1: %v", a.stage.Rest())
+		t.Errorf("it waits for PE 1: %v", a.stage.CheckIdle())
 	}
 }
 

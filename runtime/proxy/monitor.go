@@ -20,7 +20,7 @@ import (
 func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 	if n > 0 {
 		pace.Found()
-		if n == int(e.first.State.Busy&layout.BusyCopies) {
+		if n == int(e.first.State.Busy&layout.BusyStreams) {
 			return e.pollStreamsAgain()
 		}
 		return call.PollAgain
@@ -34,7 +34,7 @@ func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 		return call.PollUnread
 	case e.first.NoRoom():
 		return call.SleepStuck
-	case e.first.holds():
+	case e.first.batchStaysOpen():
 		return call.SleepHolding
 	}
 	e.ops.Net.Armed, e.armedAt = true, e.first.State.Polls
@@ -66,7 +66,7 @@ func (e *Engine) pollStreamsAgain() call.Step {
 // Arm reports whether the loop may sleep in Wait until the network has something (Provider.Arm). It
 // may not while a batch is held. If it may, other threads wake it from now on.
 func (e *Engine) Arm() bool {
-	e.ops.Net.Armed, e.armedAt = !e.first.holds() && e.ops.Net.Provider.Arm(), e.first.State.Polls
+	e.ops.Net.Armed, e.armedAt = !e.first.batchStaysOpen() && e.ops.Net.Provider.Arm(), e.first.State.Polls
 	return e.ops.Net.Armed
 }
 

@@ -37,7 +37,7 @@ func (b *monitorBench) hold(on bool) {
 	b.Held = 0
 	if on {
 		b.Held = 1
-		b.bursts.Turn++
+		b.bursts.Held++
 	}
 }
 
@@ -87,7 +87,7 @@ func TestArm(t *testing.T) {
 // TestCopies looks for a while at streams that have work, and then sleeps.
 func TestCopies(t *testing.T) {
 	b := openMonitor(t)
-	b.State.Busy = layout.BusyCopies
+	b.State.Busy = layout.BusyStreams
 	if b.MarkCopies(); b.State.Busy == 0 {
 		t.Error("marked without a GPU")
 	}
@@ -100,7 +100,7 @@ func TestCopies(t *testing.T) {
 	if b.MarkCopies(); b.State.Busy != 0 {
 		t.Error("streams without work are busy behind a mark")
 	}
-	b.State.Busy = layout.BusyCopies
+	b.State.Busy = layout.BusyStreams
 	pace := new(fabric.Pace)
 	for look := 1; look < pollsAwake; look++ {
 		if step := b.Next(1, pace); step != call.PollAgain {

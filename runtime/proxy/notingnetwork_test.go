@@ -84,7 +84,7 @@ func newOperations(t testing.TB, npes int, caps fabric.Caps) (*operations, *noti
 	n := &notingNetwork{caps: caps, Memory: make([]byte, 1<<16)}
 	table := newTokenTable(maxBytes)
 	state, peers := new(layout.State), make([]layout.Peer, npes)
-	state.Job, state.Window, state.Calm, state.Unit = 0xb0b, unitsEach, unitsEach/2, 12
+	state.Job, state.Window, state.FlushAt, state.Unit = 0xb0b, unitsEach, unitsEach/2, 12
 	rings := make([]uint64, flight.RingsSize(npes)/8)
 	segment := mem.Segment{Base: unsafe.Pointer(&n.Memory[0]), Size: uint64(len(n.Memory))}
 	o := &operations{

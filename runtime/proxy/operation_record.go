@@ -36,7 +36,7 @@ type record struct {
 	Then       bool   // write: the message in After, of the epoch, is still to be sent behind it
 	Registered bool   // write, read: Memory has the operation's own registration
 	Flush      bool   // write: the target flushes its GPU before quiets complete; read: this PE does
-	Turn       uint16 // how often the token was given out
+	Uses       uint16 // how often the token was given out
 	PE         libshmem.PE
 	Ended      bool           // the PE was lost and the caller's status is set, but the provider still has the operation
 	Awaited    bool           // GPU stage: quiets wait for the operation

@@ -90,7 +90,7 @@ func (x *sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) 
 	}
 	h, st := x.draftRecord(p, pe, n)
 	if h != nil {
-		x.holdBurst(p)
+		x.holdForBurst(p)
 	}
 	return h, st
 }
@@ -117,7 +117,7 @@ func (x *sender) draftQueued(p *layout.Peer, pe libshmem.PE, n int) (*layout.Hea
 // operation into the batch of its PE.
 func (x *sender) keep(h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	if x.Recording {
-		return x.keepRecord(h, payload, n)
+		return x.appendRecord(h, payload, n)
 	}
 	t := x.Drafted
 	x.Drafted = 0
@@ -214,7 +214,7 @@ func (x *sender) driveMessage(t fabric.Token, s *record, p *layout.Peer) call.St
 	if x.Overtakes(s.PE, p, s.Epoch) {
 		return call.Again
 	}
-	if s.Hold != notHeld && x.keepsBatch(p, s) {
+	if s.Hold != notHeld && x.batchStaysHeld(p, s) {
 		return call.Again
 	}
 	if fabric.Token(p.Last) == t {
@@ -258,15 +258,15 @@ func (x *sender) driveFailed(t fabric.Token, s *record) {
 // Behind reports whether a write has to wait behind operations on its PE. It first sends the batch
 // of the PE, unless the write may pass it.
 func (x *sender) Behind(pe libshmem.PE, p *layout.Peer) bool {
-	if p.Batch != nil && !x.holdsOnly(p) {
+	if p.Batch != nil && !x.onlyHeldBatchQueued(p) {
 		x.SendBatch(pe, p)
 	}
-	return p.Queued > 0 && !x.holdsOnly(p) || x.behindBytes(pe, p, x.Epoch)
+	return p.Queued > 0 && !x.onlyHeldBatchQueued(p) || x.behindBytes(pe, p, x.Epoch)
 }
 
 // Follow sends the message of a write that has been posted, or adds it to a batch.
 func (x *sender) Follow(s *record, p *layout.Peer) {
-	if !x.holdSignal(p, s) {
+	if !x.addSignalToBatch(p, s) {
 		x.sendOrPark(s.PE, s.Epoch, s.Parity, &s.After)
 	}
 }

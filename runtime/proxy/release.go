@@ -40,10 +40,10 @@ func (e *Engine) BurstEnds() {
 	e.out.SendBatches()
 }
 
-// holds reports, before the loop sleeps, whether a batch is still held for more operations of a
+// batchStaysOpen reports, before the loop sleeps, whether a batch is still held for more operations of a
 // caller's burst. If no burst has grown since the last call, it sends the batches and returns
 // false.
-func (e *Engine) holds() bool {
+func (e *Engine) batchStaysOpen() bool {
 	if atomic.LoadUint32(&e.Held) == 0 {
 		return false
 	}

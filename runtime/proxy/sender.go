@@ -77,7 +77,7 @@ type unsent struct {
 // whether some still wait.
 func (x *sender) Retry() bool {
 	x.unpark()
-	x.Quiets.CoverLate()
+	x.Quiets.RetryFlushes()
 	x.driveAll()
 	return x.NoRoom()
 }
@@ -159,7 +159,7 @@ func (x *sender) Parked(p *layout.Peer) bool {
 // Admit returns Done if a caller may send p a message of n bytes, and Again if p has no credit for
 // it. When half of p's units are unacknowledged, it starts a flush.
 func (x *sender) Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status {
-	if p.Charged-p.Acked < uint64(x.Calm) {
+	if p.Charged-p.Acked < uint64(x.FlushAt) {
 		return call.Done
 	}
 	return x.admitLate(pe, p, n)

@@ -36,7 +36,7 @@ func (t *tokenTable) Take(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, 
 	t.Free = t.Free[:last]
 	r := &t.Records[token]
 	p.TakeToken()
-	r.Use, r.PE, r.Turn = u, pe, r.Turn+1
+	r.Use, r.PE, r.Uses = u, pe, r.Uses+1
 	r.Then, r.Flush, r.Request = false, false, nil
 	return token, r
 }
@@ -73,5 +73,5 @@ func (t *tokenTable) Full() bool { return len(t.Free) <= reservedTokens }
 // RequestID returns the number that the reply to a request has to carry: the token and how often it
 // was given out, so that a repeated reply does not complete the next operation of that token.
 func (t *tokenTable) RequestID(token fabric.Token) uint32 {
-	return uint32(t.Records[token].Turn)<<16 | uint32(token)
+	return uint32(t.Records[token].Uses)<<16 | uint32(token)
 }

@@ -47,7 +47,7 @@ func (tw *twins) prepare(seed uint64) {
 			p.all(func(e *Engine) {
 				if seed%3 != 0 {
 					e.Window, e.Unit = 16, 6
-					e.Calm = e.Window / 2
+					e.FlushAt = e.Window / 2
 				}
 			})
 			if seed%4 == 1 {

@@ -306,8 +306,8 @@ func (tw *twins) compare(i libshmem.PE, a, b *twin) {
 	if !slices.EqualFunc(a.wire.recvs, b.wire.recvs, func(x, y posted) bool { return x.token == y.token && x.n == y.n }) {
 		tw.differ(i, "receive buffers", a.wire.recvs, b.wire.recvs)
 	}
-	if !slices.Equal(a.ops.Table.Free, b.ops.Table.Free) || a.ops.Table.Bytes != b.ops.Table.Bytes || a.Report.Refused() != b.Report.Refused() || a.bursts.Turn != b.bursts.Turn {
-		tw.differ(i, "state of the port", []any{len(a.ops.Table.Free), a.ops.Table.Bytes, a.Report.Refused(), a.bursts.Turn}, []any{len(b.ops.Table.Free), b.ops.Table.Bytes, b.Report.Refused(), b.bursts.Turn})
+	if !slices.Equal(a.ops.Table.Free, b.ops.Table.Free) || a.ops.Table.Bytes != b.ops.Table.Bytes || a.Report.Refused() != b.Report.Refused() || a.bursts.Held != b.bursts.Held {
+		tw.differ(i, "state of the port", []any{len(a.ops.Table.Free), a.ops.Table.Bytes, a.Report.Refused(), a.bursts.Held}, []any{len(b.ops.Table.Free), b.ops.Table.Bytes, b.Report.Refused(), b.bursts.Held})
 	}
 	tw.compareStream(i, a.Engine, b.Engine)
 	for s := range a.others {

@@ -88,7 +88,7 @@ var proxyDefects = []defect{
 	},
 	{
 		id: "proxy/stuck-gets-take-all-slots", file: "runtime/proxy/gpustage/get.go",
-		was:  "small, ok = g.slots.TakeFor(pe); !ok",
+		was:  "small, ok = g.slots.AllocateFor(pe); !ok",
 		is:   "small, ok = g.slots.Take(); !ok",
 		user: "three PEs that hang hold up gets into GPU memory from all others",
 		by:   unit("./runtime/proxy", "^TestStagedStuckGets$"), says: `room to post: still not so after many polls`,

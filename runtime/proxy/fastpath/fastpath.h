@@ -136,7 +136,7 @@ SHMEMI_INLINE int shmemi_fastpath_inject(struct shmemi_fastpath *x, const struct
         n->inject == NULL || (p->bare && p->write_epoch != x->epoch))
         return SHMEMI_NOT_FAST;
     uint64_t unacknowledged = p->charged - p->acked, units = shmemi_fastpath_cost(x, bytes);
-    if (__builtin_expect(unacknowledged >= x->calm, 0) &&
+    if (__builtin_expect(unacknowledged >= x->flush_at, 0) &&
         (unacknowledged + units > x->window ||
          (!p->flushing && shmemi_fastpath_flush(x, n, pe) != 0)))
         return SHMEMI_NOT_FAST;

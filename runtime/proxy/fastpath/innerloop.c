@@ -7,7 +7,7 @@
 
 /* How many turns without work pass between two reads of the clock. A read takes as long as half a
  * turn. */
-#define CLOCK_TURNS 16
+#define CLOCK_ITERATIONS 16
 
 /* How many polls of the rings, without the lock, come between two turns that found nothing.
  * Operations are found sooner than with a poll of the network after each poll of the rings, and
@@ -19,7 +19,7 @@
 
 /* How many operations share one time in the flight recorder: reading the time takes as long as half
  * an operation. */
-#define TICK_TURNS 16
+#define TICK_OPERATIONS 16
 
 static int64_t now(void)
 {
@@ -319,7 +319,7 @@ static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left,
     if (!slot_at(r, p, w))
         return 0;
     for (uint32_t turns = 0; n < l->batch; turns++) {
-        if (turns % TICK_TURNS == 0)
+        if (turns % TICK_OPERATIONS == 0)
             l->engine->tick = shmemi_ticks(l->engine->coarse);
         int did = take(l, r, &p, l->batch - n);
         if (did <= 0) {
@@ -387,7 +387,7 @@ static inline void rest(const struct shmemi_innerloop *l)
 }
 
 /* Reports whether there is no work for Go: see innerloop.go. */
-static inline bool calm(const struct shmemi_innerloop *l)
+static inline bool no_work_for_go(const struct shmemi_innerloop *l)
 {
     const struct shmemi_fastpath *x = l->engine;
     return !x->stuck && !x->busy && x->n_unposted == 0 && x->finished == l->finished &&
@@ -401,7 +401,7 @@ static inline int step(struct shmemi_innerloop *l, int *reason)
 {
     bool left = false, fence = false;
     int did = 0;
-    if (!calm(l)) {
+    if (!no_work_for_go(l)) {
         unlock(l);
         *reason = SHMEMI_INNERLOOP_STATE;
         return -1;
@@ -443,56 +443,56 @@ static inline int step(struct shmemi_innerloop *l, int *reason)
 }
 
 /* Completes the loop's account of its times, and returns reason. last is the time of the last read
- * of the clock, worked that of the last work before it; did: there was work since then. */
-static int end(struct shmemi_innerloop *l, int reason, int64_t begin, int64_t last, int64_t worked,
+ * of the clock, last_work that of the last work before it; did: there was work since then. */
+static int end(struct shmemi_innerloop *l, int reason, int64_t begin, int64_t last, int64_t last_work,
                bool did)
 {
     int64_t t = now();
     if (t - last > l->gap)
         l->gap = t - last;
     l->ran = t - begin;
-    l->idle = did ? 0 : t - worked;
+    l->idle = did ? 0 : t - last_work;
     return reason;
 }
 
 int shmemi_innerloop_run(struct shmemi_innerloop *l)
 {
     const int64_t begin = now();
-    int64_t last = begin, worked = begin;
+    int64_t last = begin, last_work = begin;
     bool did = false; /* since last */
     l->taken = l->completed = 0;
     l->left = 0;
     l->gap = 0;
-    for (uint32_t turns = 1;; turns++) {
+    for (uint32_t iterations = 1;; iterations++) {
         int reason = SHMEMI_INNERLOOP_ATTENTION;
         if (__atomic_load_n(&l->engine->attention, __ATOMIC_RELAXED))
-            return end(l, reason, begin, last, worked, did);
+            return end(l, reason, begin, last, last_work, did);
         /* Without this pause the loop would take the lock again before a thread that waits for it
          * sees that it is free. */
         if (l->wanted && __atomic_load_n(l->wanted, __ATOMIC_RELAXED))
             sched_yield();
         if (!try_lock(l) && !lock_late(l))
-            return end(l, SHMEMI_INNERLOOP_BUSY, begin, last, worked, did);
+            return end(l, SHMEMI_INNERLOOP_BUSY, begin, last, last_work, did);
         int n = step(l, &reason);
         if (n != 0) {
             did = true;
             if (n < 0)
-                return end(l, reason, begin, last, worked, did);
+                return end(l, reason, begin, last, last_work, did);
         } else if (l->spin > 0) {
             rest(l);
         }
-        if (turns % CLOCK_TURNS != 0 && (n != 0 || l->spin > 0))
+        if (iterations % CLOCK_ITERATIONS != 0 && (n != 0 || l->spin > 0))
             continue;
         int64_t t = now();
         if (t - last > l->gap)
             l->gap = t - last;
         last = t;
         if (did)
-            worked = t;
+            last_work = t;
         did = false;
         if (t - begin >= l->limit)
-            return end(l, SHMEMI_INNERLOOP_TIME, begin, last, worked, did);
-        if (t - worked >= l->spin && n == 0)
-            return end(l, SHMEMI_INNERLOOP_IDLE, begin, last, worked, did);
+            return end(l, SHMEMI_INNERLOOP_TIME, begin, last, last_work, did);
+        if (t - last_work >= l->spin && n == 0)
+            return end(l, SHMEMI_INNERLOOP_IDLE, begin, last, last_work, did);
     }
 }

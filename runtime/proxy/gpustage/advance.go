@@ -10,10 +10,10 @@ import (
 // allow. It reports whether bytes have left or arrived for which queued operations of callers may
 // have waited.
 func (s *Stage) Advance() (moved bool) {
-	s.heaps.newTurn()
-	s.pulls.NewTurn()
-	s.departs.NewTurn()
-	s.giveUpLost()
+	s.heaps.beginPoll()
+	s.pulls.BeginPoll()
+	s.departs.BeginPoll()
+	s.dropLost()
 	s.streams.Follow()
 	s.arrivals.Advance()
 	s.pulls.Start()

@@ -40,7 +40,7 @@ func TestChunkArranged(t *testing.T) {
 		at := unsafe.Slice((*byte)(p.chunks.At(uint16(p.engine.sent[0].header.Token&0x7fff))), r.N)
 		for i := range pieces {
 			x := &r.Pieces[i]
-			turn := int(x.Turn)
+			turn := int(x.Order)
 			from, to := places[turn]*apart, libshmem.Offset(far(others[turn]))
 			if atTarget {
 				from, to = far(others[turn]), libshmem.Offset(places[turn]*apart)

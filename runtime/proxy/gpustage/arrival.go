@@ -77,19 +77,19 @@ func (a *arrivals) Connect(all []progress) {
 
 // The chores of arrivals.
 const (
-	giveSlot  = iota + 1 // bytes are in place: their slot is free
-	sendReply            // the work of a request is complete: send the reply
-	sendValue            // a value is in a slot: send it as the reply
-	wordRead             // the word of an atomic operation in steps is in a slot
-	changed              // stream.Word has carried out an atomic operation
+	releaseSlot = iota + 1 // bytes are in place: their slot is free
+	sendReply              // the work of a request is complete: send the reply
+	sendValue              // a value is in a slot: send it as the reply
+	wordRead               // the word of an atomic operation in steps is in a slot
+	changed                // stream.Word has carried out an atomic operation
 )
 
 // Follow does a chore of arrivals, when a stream has carried out the work before it. c.What says
 // which.
 func (a *arrivals) Follow(c *stream.Chore) {
 	switch c.What {
-	case giveSlot:
-		a.slots.Give(c.Index)
+	case releaseSlot:
+		a.slots.Release(c.Index)
 	case sendReply:
 		a.reply(libshmem.PE(c.PE), c.Token, c.Value)
 	case sendValue:
@@ -107,13 +107,13 @@ func (a *arrivals) Follow(c *stream.Chore) {
 
 // reply sends the reply to a PE's request with that token.
 func (a *arrivals) reply(pe libshmem.PE, token uint32, value uint64) {
-	keep(a.engine, 0, pe, layout.Header{Kind: layout.KindReply, Token: token, Operand: value})
+	sendOrKeep(a.engine, 0, pe, layout.Header{Kind: layout.KindReply, Token: token, Operand: value})
 }
 
 // replyFrom sends the reply to a request with the value in a slot, which it frees.
 func (a *arrivals) replyFrom(c *stream.Chore) {
 	value := mem.Load(a.slots.At(c.Index), int(c.Width))
-	a.slots.Give(c.Index)
+	a.slots.Release(c.Index)
 	a.reply(libshmem.PE(c.PE), c.Token, value)
 }
 
@@ -249,8 +249,8 @@ func (a *arrivals) Drop(pe libshmem.PE) {
 	}
 }
 
-// Rest returns an error that names the messages that wait; nil: none.
-func (a *arrivals) Rest() error {
+// CheckIdle returns an error that names the messages that wait; nil: none.
+func (a *arrivals) CheckIdle() error {
 	if len(a.busy) != 0 || a.words.mine || a.kept.Len() != 0 {
 		return fmt.Errorf("%d PEs busy, alone %v, %d messages kept", len(a.busy), a.words.mine, a.kept.Len())
 	}

@@ -97,7 +97,7 @@ func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.
 		a.noteStored(l)
 		return true
 	}
-	i, ok := a.slots.Take()
+	i, ok := a.slots.Allocate()
 	if !ok {
 		return false
 	}
@@ -110,7 +110,7 @@ func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.
 	l.epoch, l.epochMark = h.Token, next
 	a.streams.CopyBytes(stream.In, at, slot, uint64(n))
 	a.noteIssued(l)
-	a.streams.Later(stream.In, stream.Chore{For: a, What: giveSlot, Index: i})
+	a.streams.Later(stream.In, stream.Chore{For: a, What: releaseSlot, Index: i})
 	return true
 }
 
@@ -146,7 +146,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool
 	case a.streams.Atomics()&bit != 0:
 		return false // it is kept first: see changeByStream
 	case h.Op == fabric.OpFetch:
-		i, ok := a.slots.Take()
+		i, ok := a.slots.Allocate()
 		if !ok {
 			return false
 		}

@@ -85,11 +85,11 @@ func (p *arrivalsPE) amo(from uint32, op fabric.Op, offset libshmem.Offset, oper
 
 func (p *arrivalsPE) rest(t *testing.T) {
 	t.Helper()
-	if err := p.Rest(); err != nil {
+	if err := p.CheckIdle(); err != nil {
 		t.Error(err)
 	}
-	if err := p.streams.Rest(); err != nil || !p.slots.Free() {
-		t.Errorf("streams: %v, slots free %v", err, p.slots.Free())
+	if err := p.streams.CheckIdle(); err != nil || !p.slots.AllFree() {
+		t.Errorf("streams: %v, slots free %v", err, p.slots.AllFree())
 	}
 }
 
@@ -123,7 +123,7 @@ func TestArrivalsFlush(t *testing.T) {
 		t.Errorf("%d flushes for the messages of one turn", flushes)
 	}
 	p.goOn()
-	p.heaps.newTurn()
+	p.heaps.beginPoll()
 	if p.put(1, 16, 7); flushes != 2 {
 		t.Errorf("%d flushes for the messages of two turns", flushes)
 	}

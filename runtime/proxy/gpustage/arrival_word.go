@@ -42,7 +42,7 @@ func (a *arrivals) changeByStream(l *arrivalPeer, h *layout.Header) bool {
 	c := stream.Chore{For: a, What: changed, PE: h.From, Token: h.Token, Index: noPiece, Width: h.Width}
 	var old unsafe.Pointer
 	if h.Fetch != 0 {
-		i, ok := a.slots.Take()
+		i, ok := a.slots.Allocate()
 		if !ok {
 			return false
 		}
@@ -140,7 +140,7 @@ func (a *arrivals) beginWord(l *arrivalPeer, h *layout.Header, at unsafe.Pointer
 	if !w.may(at, h.Width) {
 		return
 	}
-	i, ok := a.slots.Take()
+	i, ok := a.slots.Allocate()
 	if !ok {
 		return
 	}
@@ -158,7 +158,7 @@ func (a *arrivals) endWord(c *stream.Chore) {
 	w := &a.words.all[c.Index]
 	var old uint64
 	mem.Copy(unsafe.Pointer(&old), a.slots.At(w.slot), int(w.width))
-	a.slots.Give(w.slot)
+	a.slots.Release(w.slot)
 	value := old
 	a.in[c.PE].changing = false
 	a.streams.Fresh(stream.In) // because of the store below, which the replies have to follow

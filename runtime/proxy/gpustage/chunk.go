@@ -115,7 +115,7 @@ func (d *departures) close(l *departurePeer) {
 // newChunk makes a chunk of up to most bytes, and puts a piece into it. If there is less memory,
 // the piece becomes smaller. False: there is none.
 func (d *departures) newChunk(p *piece, most uint64) bool {
-	i, got, ok := d.memory.Chunks.TakeUpTo(p.of.pe, most)
+	i, got, ok := d.memory.Chunks.AllocateUpTo(p.of.pe, most)
 	if !ok {
 		return false
 	}
@@ -148,7 +148,7 @@ func (d *departures) arrived(c *chunk) {
 		c.parts[i].of.uncopied--
 	}
 	switch {
-	case first.kind.copies():
+	case first.kind.isCopy():
 		p := piece{of: first, at: c.parts[0].at, n: c.parts[0].n, memory: d.memory.Chunks.At(c.index), chunk: c}
 		d.endCopy(&p)
 	case d.engine.Lost(first.pe) != nil:
@@ -199,7 +199,7 @@ func (d *departures) sendRequest(c *chunk) call.Status {
 // the order of posting.
 func (*departures) describe(to *layout.PieceOfSend, p *chunkPart, turn uint8) {
 	x := p.of
-	*to = layout.PieceOfSend{Offset: x.offset + libshmem.Offset(p.at), N: uint32(p.n), Turn: turn}
+	*to = layout.PieceOfSend{Offset: x.offset + libshmem.Offset(p.at), N: uint32(p.n), Order: turn}
 	if x.carries() {
 		to.Signals, to.Signal, to.Op, to.Operand = true, x.after.Offset, x.after.Op, x.after.Operand
 	}
@@ -247,7 +247,7 @@ func (d *departures) dropChunk(c *chunk) {
 
 // freeChunk frees the memory of a chunk. Its parts stay valid until the next chunk begins.
 func (d *departures) freeChunk(c *chunk) {
-	d.memory.Chunks.GiveFor(c.parts[0].of.pe, c.index)
+	d.memory.Chunks.ReleaseFor(c.parts[0].of.pe, c.index)
 	d.chunks[c.index] = nil
 	d.unused = append(d.unused, c)
 }

@@ -19,7 +19,7 @@ const shareChunk = 256 << 10
 func newSharingPE(t *testing.T) *departuresPE {
 	p := newDeparturesPE()
 	block := make([]byte, 4*shareChunk)
-	p.chunks = newParts(unsafe.Pointer(&block[0]), shareChunk, LeastChunk, 4)
+	p.chunks = newDivisiblePool(unsafe.Pointer(&block[0]), shareChunk, LeastChunk, 4)
 	p.chunks.Connect(3)
 	p.bytes = make([]byte, 1<<20)
 	for i := range p.bytes {

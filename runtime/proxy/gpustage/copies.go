@@ -164,7 +164,7 @@ func (c *copies) Follow(x *stream.Chore) {
 		return
 	}
 	if x.Index != noPiece {
-		c.slots.GiveFor(libshmem.PE(x.PE), x.Index)
+		c.slots.ReleaseFor(libshmem.PE(x.PE), x.Index)
 	}
 	c.to[x.PE].done++
 	c.engine.End(Op{Parity: x.Parity}, Ending{})
@@ -192,7 +192,7 @@ func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 	if small && (after == nil || after.Offset >= 0 && l.inStream(after.Op)) {
 		return c.putSmall(pe, at, source, int(n), after)
 	}
-	if small && !c.slots.MayTakeFor(pe) {
+	if small && !c.slots.MayAllocateFor(pe) {
 		return call.Again
 	}
 	if after != nil {
@@ -234,7 +234,7 @@ func (c *copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, afte
 		c.streams.StoreWords(stream.Peer, at, source, n)
 	} else {
 		var ok bool
-		if i, ok = c.slots.TakeFor(pe); !ok {
+		if i, ok = c.slots.AllocateFor(pe); !ok {
 			return call.Again
 		}
 		mem.Copy(c.slots.At(i), source, n)
@@ -299,7 +299,7 @@ func (c *copies) end(t fabric.Token) {
 	o := &c.ops[t]
 	l := &c.to[o.pe]
 	if o.then {
-		keep(c.engine, t, o.pe, o.after)
+		sendOrKeep(c.engine, t, o.pe, o.after)
 		l.owed--
 	}
 	if o.put {
@@ -309,8 +309,8 @@ func (c *copies) end(t fabric.Token) {
 	c.engine.End(Op{Token: t}, Ending{})
 }
 
-// Rest returns an error that names the operations under way; nil: none.
-func (c *copies) Rest() error {
+// CheckIdle returns an error that names the operations under way; nil: none.
+func (c *copies) CheckIdle() error {
 	for i := range c.to {
 		if l := &c.to[i]; l.begun != l.done || l.owed != 0 {
 			return fmt.Errorf("copies to PE %d: %d of %d are complete, %d signals wait", i, l.done, l.begun, l.owed)

@@ -108,8 +108,8 @@ func (p *copiesPE) goOn() {
 
 func (p *copiesPE) rest(t *testing.T) {
 	t.Helper()
-	if err := p.Rest(); err != nil || !p.slots.Free() || p.engine.pending != 0 || p.streams.Rest() != nil {
-		t.Errorf("rest: %v, slots free %v, %d pending", err, p.slots.Free(), p.engine.pending)
+	if err := p.CheckIdle(); err != nil || !p.slots.AllFree() || p.engine.pending != 0 || p.streams.CheckIdle() != nil {
+		t.Errorf("rest: %v, slots free %v, %d pending", err, p.slots.AllFree(), p.engine.pending)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestCopiesSmall(t *testing.T) {
 	if st := p.Store(1, 2056, 2, 6); st != call.Done {
 		t.Errorf("store of 2 bytes: status %d", st)
 	}
-	if p.engine.pending != 4 || p.Rest() == nil || p.engine.tokens != 0 {
+	if p.engine.pending != 4 || p.CheckIdle() == nil || p.engine.tokens != 0 {
 		t.Errorf("%d pending, %d tokens", p.engine.pending, p.engine.tokens)
 	}
 	p.engine.peers[1].Queued = 1

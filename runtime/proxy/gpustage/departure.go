@@ -77,8 +77,8 @@ const (
 	copyFrom                      // the mapped heap of pe to main memory
 )
 
-// copies reports whether a departure does not use the fabric.
-func (k departureKind) copies() bool { return k >= copyTo }
+// isCopy reports whether a departure does not use the fabric.
+func (k departureKind) isCopy() bool { return k >= copyTo }
 
 // driverCall returns the purpose of a driver call for the departure, for reports.
 func (k departureKind) driverCall() backlog.Call {
@@ -148,8 +148,8 @@ func (d *departures) Keep(pe libshmem.PE) {
 	d.peers[pe].Staged = true
 }
 
-// NewTurn is called at the beginning of a turn of the engine: no piece of it has found no room yet.
-func (d *departures) NewTurn() { d.noRoom = false }
+// BeginPoll is called at the beginning of a turn of the engine: no piece of it has found no room yet.
+func (d *departures) BeginPoll() { d.noRoom = false }
 
 // NoRoom reports whether a piece of this turn waits for room, which may come without a completion.
 func (d *departures) NoRoom() bool { return d.noRoom }
@@ -256,7 +256,7 @@ func (d *departures) Advance() {
 // that is all of it.
 func (d *departures) start(x *departure) bool {
 	on := stream.Out
-	if x.kind.copies() {
+	if x.kind.isCopy() {
 		on = stream.Peer
 	}
 	for x.begun < x.n {
@@ -324,7 +324,7 @@ func (d *departures) Follow(c *stream.Chore) {
 	p := piece{of: x, at: c.Value, n: c.N, index: c.Index, memory: d.memory.Slots.At(c.Index)}
 	x.uncopied--
 	switch {
-	case x.kind.copies():
+	case x.kind.isCopy():
 		d.endCopy(&p)
 	case d.engine.Lost(x.pe) != nil:
 		x.n = x.begun
@@ -350,7 +350,7 @@ func (d *departures) endCopy(p *piece) {
 	if x.kind == copyFrom {
 		mem.Copy(unsafe.Add(x.local, p.at), p.memory, int(p.n))
 	}
-	d.giveBack(p)
+	d.releasePiece(p)
 	if x.begun == x.n && x.uncopied == 0 {
 		d.end(x)
 	}
@@ -366,7 +366,7 @@ func (d *departures) sentAll(x *departure) {
 	if !x.sent && x.kind == toHeap {
 		l := &d.to[x.pe]
 		if x.then {
-			keep(d.engine, x.token, x.pe, x.after)
+			sendOrKeep(d.engine, x.token, x.pe, x.after)
 		}
 		if l.unsent--; l.unsent == 0 && !l.kept {
 			d.peers[x.pe].Staged = false
@@ -396,8 +396,8 @@ func (d *departures) Under() bool {
 	return len(d.spare) != len(d.all) && slices.ContainsFunc(d.all, func(x *departure) bool { return x.kind != none && !d.peers[x.pe].Left })
 }
 
-// Rest returns an error that names the departures under way; nil: none.
-func (d *departures) Rest() error {
+// CheckIdle returns an error that names the departures under way; nil: none.
+func (d *departures) CheckIdle() error {
 	if d.waiting.Len() != 0 || d.ready.Len() != 0 || len(d.spare) != len(d.all) || d.noRoom {
 		return fmt.Errorf("%d of %d departures, %d of them not begun, %d pieces ready, no room %v",
 			len(d.all)-len(d.spare), len(d.all), d.waiting.Len(), d.ready.Len(), d.noRoom)

@@ -27,19 +27,19 @@ func (p *piece) small() bool { return p.n <= layout.MaxPayload }
 func (d *departures) place(p *piece) bool {
 	if p.small() {
 		d.close(&d.to[p.of.pe])
-		i, ok := d.memory.Slots.TakeFor(p.of.pe)
+		i, ok := d.memory.Slots.AllocateFor(p.of.pe)
 		p.index, p.memory = i, d.memory.Slots.At(i)
 		return ok
 	}
 	return d.placeInChunk(p)
 }
 
-// giveBack frees the memory of a piece that shares it with no other.
-func (d *departures) giveBack(p *piece) {
+// releasePiece frees the memory of a piece that shares it with no other.
+func (d *departures) releasePiece(p *piece) {
 	if p.chunk != nil {
 		d.freeChunk(p.chunk)
 	} else {
-		d.memory.Slots.GiveFor(p.of.pe, p.index)
+		d.memory.Slots.ReleaseFor(p.of.pe, p.index)
 	}
 }
 
@@ -96,7 +96,7 @@ func (d *departures) sendSlot(p *piece) call.Status {
 	if st == call.Done {
 		x.then = x.then && !carries
 		x.unsent--
-		d.giveBack(p)
+		d.releasePiece(p)
 		x.open--
 		d.sentAll(x)
 	}
@@ -112,7 +112,7 @@ func (x *departure) carries() bool { return x.then && x.begun == x.n && x.unsent
 func (d *departures) Drop(pe libshmem.PE) {
 	for range d.waiting.Len() {
 		x := d.waiting.Pop()
-		if x.pe != pe || x.kind.copies() {
+		if x.pe != pe || x.kind.isCopy() {
 			d.waiting.Push(x)
 			continue
 		}
@@ -148,7 +148,7 @@ func (d *departures) dropReady(p *piece) {
 // dropPiece drops a small piece that was copied out and not sent: its PE is lost.
 func (d *departures) dropPiece(p *piece) {
 	x := p.of
-	d.giveBack(p)
+	d.releasePiece(p)
 	x.unsent--
 	x.open--
 	d.sentAll(x)

@@ -100,7 +100,7 @@ func newDeparturesPE() *departuresPE {
 func (p *departuresPE) goOn() {
 	p.streams.Mark()
 	p.memory.Run()
-	p.NewTurn()
+	p.BeginPoll()
 	p.streams.Follow()
 	p.Advance()
 }
@@ -117,8 +117,8 @@ func (p *departuresPE) answer(i int, status uint64) {
 
 func (p *departuresPE) rest(t *testing.T) {
 	t.Helper()
-	if err := p.Rest(); err != nil || !p.chunks.Free() || !p.slots.Free() {
-		t.Errorf("rest: %v, free chunks %v and slots %v", err, p.chunks.Free(), p.slots.Free())
+	if err := p.CheckIdle(); err != nil || !p.chunks.AllFree() || !p.slots.AllFree() {
+		t.Errorf("rest: %v, free chunks %v and slots %v", err, p.chunks.AllFree(), p.slots.AllFree())
 	}
 }
 

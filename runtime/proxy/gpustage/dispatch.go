@@ -194,15 +194,15 @@ func (s *Stage) places(h *layout.Header, pieces int) (at unsafe.Pointer, ok bool
 	in, end, turns := uint64(0), uint64(0), uint64(0)
 	for i := range pieces {
 		p := &r.Pieces[i]
-		if p.N == 0 || (p.Offset < 0) != (h.Offset < 0) || r.Get != 0 || int(p.Turn) >= pieces || turns>>p.Turn&1 != 0 {
+		if p.N == 0 || (p.Offset < 0) != (h.Offset < 0) || r.Get != 0 || int(p.Order) >= pieces || turns>>p.Order&1 != 0 {
 			s.named.Malformed(h)
 			return nil, false
 		}
 		if at = s.named.Target(h, p.Offset, uint64(p.N)); at == nil {
 			return nil, false
 		}
-		turns |= 1 << p.Turn
-		s.turns[p.Turn] = uint8(i)
+		turns |= 1 << p.Order
+		s.turns[p.Order] = uint8(i)
 		in = aligned(end)
 		end = in + uint64(p.N)
 		s.pieces = append(s.pieces, pullPiece{at, in, uint64(p.N)})

@@ -53,7 +53,7 @@ func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 	var small uint16
 	if gpu {
 		var ok bool
-		if small, ok = g.slots.TakeFor(pe); !ok {
+		if small, ok = g.slots.AllocateFor(pe); !ok {
 			return call.Again
 		}
 	}
@@ -64,7 +64,7 @@ func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 	}
 	if st != call.Done {
 		if gpu {
-			g.slots.GiveFor(pe, small)
+			g.slots.ReleaseFor(pe, small)
 		}
 		return st
 	}
@@ -182,7 +182,7 @@ func (g *gets) end(t fabric.Token) {
 		o.ended = o.reads > 0
 	}
 	if o.gpu {
-		g.slots.GiveFor(o.pe, o.slot)
+		g.slots.ReleaseFor(o.pe, o.slot)
 	}
 	if o.ended {
 		e.Phase = CallerDone

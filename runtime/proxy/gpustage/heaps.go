@@ -102,9 +102,9 @@ func (x *heaps) Flush() {
 	}
 }
 
-// newTurn is called at the beginning of a turn of the engine: completions may have come that need a
+// beginPoll is called at the beginning of a turn of the engine: completions may have come that need a
 // flush.
-func (x *heaps) newTurn() { x.flushed = false }
+func (x *heaps) beginPoll() { x.flushed = false }
 
 // connect stores the main memory of each PE that NICs reach, when the engine is connected.
 func (x *heaps) connect(main []mem.Remote) { x.heaps, x.main = make([]reachedHeap, len(main)), main }
@@ -134,7 +134,7 @@ func (x *heaps) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error
 	}
 	for i := range x.peers {
 		if pe := libshmem.PE(i); x.main[i].Base != mem.Nowhere && x.engine.Lost(pe) == nil && pe != x.me {
-			keep(x.engine, 0, pe, x.announce(&f))
+			sendOrKeep(x.engine, 0, pe, x.announce(&f))
 		}
 	}
 	return x.heaps[x.me].extents.add(f)

@@ -141,7 +141,7 @@ func TestHeapsFlush(t *testing.T) {
 	flushes := 0
 	x.flushBy(func() { flushes++ })
 	for range 2 {
-		x.newTurn()
+		x.beginPoll()
 		x.Flush()
 		x.Flush()
 	}

@@ -22,9 +22,9 @@ func (s *Stage) Lose(pe libshmem.PE) {
 	s.streams.Busy()
 }
 
-// giveUpLost drops the work for the PEs that were lost since the last turn, and fails the
+// dropLost drops the work for the PEs that were lost since the last turn, and fails the
 // operations on them.
-func (s *Stage) giveUpLost() {
+func (s *Stage) dropLost() {
 	for len(s.lost) > 0 {
 		pe := s.lost[len(s.lost)-1]
 		s.lost = s.lost[:len(s.lost)-1]

@@ -134,8 +134,8 @@ type Engine interface {
 	Fail(err error) call.Status
 }
 
-// keep sends a message without a payload, now or as soon as there is room. t is the operation for
+// sendOrKeep sends a message without a payload, now or as soon as there is room. t is the operation for
 // whose quiet the message counts, or 0.
-func keep(e Engine, t fabric.Token, pe libshmem.PE, h layout.Header) {
+func sendOrKeep(e Engine, t fabric.Token, pe libshmem.PE, h layout.Header) {
 	e.Send(Message{Token: t, PE: pe, Header: h, NoRoom: Keep})
 }

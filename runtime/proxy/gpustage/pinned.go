@@ -62,8 +62,8 @@ func (p *pinned) open(prov fabric.Provider, m stream.Memory, c Config) error {
 		return errors.Join(fmt.Errorf("register %d bytes: %w", n, err), m.Unpin(block))
 	}
 	p.block = block
-	p.landing = newParts(block, c.Chunk, LeastChunk, c.Chunks)
-	p.leaving = newParts(unsafe.Add(block, chunks), c.Chunk, LeastChunk, c.Chunks)
+	p.landing = newDivisiblePool(block, c.Chunk, LeastChunk, c.Chunks)
+	p.leaving = newDivisiblePool(unsafe.Add(block, chunks), c.Chunk, LeastChunk, c.Chunks)
 	p.coming = newPool(unsafe.Add(block, 2*chunks), layout.MessageSize, smallSlots)
 	p.going = newPool(unsafe.Add(block, 2*chunks+slots), layout.MessageSize, smallSlots)
 	p.aside = unsafe.Add(block, 2*chunks+2*slots)
@@ -82,10 +82,10 @@ func (p *pinned) connect(pes int) {
 	}
 }
 
-// Rest returns an error that names the pieces in use; nil: none.
-func (p *pinned) Rest() error {
+// CheckIdle returns an error that names the pieces in use; nil: none.
+func (p *pinned) CheckIdle() error {
 	for _, x := range p.pools() {
-		if !x.Free() {
+		if !x.AllFree() {
 			return fmt.Errorf("some of %d pieces of %d bytes are not free", x.Len(), x.Size())
 		}
 	}

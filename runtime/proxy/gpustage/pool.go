@@ -3,8 +3,8 @@ package gpustage
 // A pool allocates pinned memory for copies to and from a GPU, in pieces of one size, or of that
 // size and halves of it (a buddy allocator).
 //
-// It owns which pieces are free, and how much each PE holds. It does not own the memory. It has no
-// lock: the thread that holds the engine's lock uses it.
+// It owns the lists of free pieces, and how much each PE holds. It does not own the memory. It has no
+// lock: only a thread that holds the engine's lock calls it.
 
 import (
 	"math/bits"
@@ -13,29 +13,29 @@ import (
 	"libshmem"
 )
 
-// noPiece is the index of a piece where there is none.
+// noPiece is the index that stands for "no piece".
 const noPiece = 0xffff
 
 // mostHalvings is the number of times that a piece may be halved: 1 MiB into pieces of 8 KiB.
 const mostHalvings = 7
 
-// worth is the least size of a piece that TakeUpTo allocates in place of a larger one, for a PE
-// that has other pieces. With less the PE waits, because each piece takes messages and a read of
-// its own.
-const worth = 64 << 10
+// leastSubstitute is the least size of a piece that AllocateUpTo returns instead of a larger one, if
+// the PE holds other pieces. If only smaller ones are free, the PE waits, because each piece costs
+// messages and a read of its own.
+const leastSubstitute = 64 << 10
 
-// pool is a block of memory in pieces. The zero value has none. A piece is named by its first unit,
-// and has a number of units that is a power of two, by which its first unit can be divided: the two
-// halves of a larger piece join when both are free.
+// pool is a block of memory that is divided into units of equal size. The zero value has no memory.
+// A piece of order o has 1<<o units, and the index of its first unit, a multiple of 1<<o, is its
+// name. The two halves of a larger piece (buddies) are joined when both are free.
 type pool struct {
 	base  unsafe.Pointer
-	unit  uint64 // bytes of the smallest piece
+	unit  uint64 // bytes of a unit, the smallest piece
 	units int
 	left  int                     // units that are free
-	free  [mostHalvings + 1][]set // pieces of 1, 2, 4 units and so on, by first unit
+	free  [mostHalvings + 1][]set // free pieces: by order, then a bit for each first unit
 	top   int                     // order of the largest pieces: they have 1<<top units
-	order []uint8                 // of the piece that begins at a unit
-	has   []uint32                // units that each PE holds, from TakeFor and TakeUpTo
+	order []uint8                 // order of the piece that begins at each unit
+	held  []uint32                // units that each PE holds, from AllocateFor and AllocateUpTo
 }
 
 // set has a bit for each of 64 units.
@@ -44,9 +44,9 @@ type set uint64
 // newPool returns a pool of n pieces at base, all of one size.
 func newPool(base unsafe.Pointer, size uint64, n int) pool { return makePool(base, size, n, 0) }
 
-// newParts returns a pool of n pieces at base. A piece is halved for a smaller need, as long as the
-// halves are multiples of least.
-func newParts(base unsafe.Pointer, size, least uint64, n int) pool {
+// newDivisiblePool returns a pool of n pieces of size bytes at base. The pool halves a piece to
+// serve a smaller request, as long as the size of the halves is a multiple of least.
+func newDivisiblePool(base unsafe.Pointer, size, least uint64, n int) pool {
 	top := 0
 	for top < mostHalvings && size>>top%(2*least) == 0 {
 		top++
@@ -54,7 +54,7 @@ func newParts(base unsafe.Pointer, size, least uint64, n int) pool {
 	return makePool(base, size, n, top)
 }
 
-// makePool returns a pool of n pieces at base, which may be halved top times.
+// makePool returns a pool of n pieces of size bytes at base, each of which may be halved top times.
 func makePool(base unsafe.Pointer, size uint64, n, top int) pool {
 	p := pool{base: base, unit: size >> top, units: n << top, top: top}
 	p.order = make([]uint8, p.units)
@@ -62,18 +62,27 @@ func makePool(base unsafe.Pointer, size uint64, n, top int) pool {
 		p.free[i] = make([]set, (p.units+63)/64)
 	}
 	for i := range n {
-		p.put(top, i<<top)
+		p.markFree(top, i<<top)
 	}
 	p.left = p.units
 	return p
 }
 
-// These functions mark a piece of an order, named by its first unit i, as free or as in use, and
-// report whether it is free; the last two return the bytes of a piece.
-func (p *pool) put(order, i int)         { p.free[order][i/64] |= 1 << (i % 64) }
-func (p *pool) drop(order, i int)        { p.free[order][i/64] &^= 1 << (i % 64) }
-func (p *pool) is(order, i int) bool     { return i < p.units && p.free[order][i/64]>>(i%64)&1 != 0 }
-func (p *pool) bytes(o uint8) uint64     { return p.unit << o }
+// markFree marks the piece of an order whose first unit is i as free.
+func (p *pool) markFree(order, i int) { p.free[order][i/64] |= 1 << (i % 64) }
+
+// markInUse marks the piece of an order whose first unit is i as in use.
+func (p *pool) markInUse(order, i int) { p.free[order][i/64] &^= 1 << (i % 64) }
+
+// isFree reports whether the piece of an order whose first unit is i is free.
+func (p *pool) isFree(order, i int) bool {
+	return i < p.units && p.free[order][i/64]>>(i%64)&1 != 0
+}
+
+// bytes returns the bytes of a piece of an order.
+func (p *pool) bytes(order uint8) uint64 { return p.unit << order }
+
+// capacity returns the bytes of the allocated piece whose first unit is i.
 func (p *pool) capacity(i uint16) uint64 { return p.bytes(p.order[i]) }
 
 // first returns the first free piece of an order.
@@ -86,32 +95,33 @@ func (p *pool) first(order int) (int, bool) {
 	return 0, false
 }
 
-// Connect sets the number of PEs. It comes before TakeFor.
-func (p *pool) Connect(pes int) { p.has = make([]uint32, pes) }
+// Connect sets the number of PEs. It is called before AllocateFor and AllocateUpTo.
+func (p *pool) Connect(pes int) { p.held = make([]uint32, pes) }
 
 // Size returns the bytes of the largest pieces.
 func (p *pool) Size() uint64 { return p.unit << p.top }
 
-// Len returns the number of names that pieces may have.
+// Len returns the number of units: the index of a piece is below it.
 func (p *pool) Len() int { return p.units }
 
 // At returns the address of a piece.
 func (p *pool) At(i uint16) unsafe.Pointer { return unsafe.Add(p.base, uint64(i)*p.unit) }
 
-// Take gives out a piece of the largest size; false: there is none.
-func (p *pool) Take() (uint16, bool) { return p.take(p.top) }
+// Allocate returns the index of a piece of the largest size. False: no such piece is free.
+func (p *pool) Allocate() (uint16, bool) { return p.allocate(p.top) }
 
-// take allocates a piece of an order. It halves the smallest free piece that is large enough, so
-// that larger ones stay whole. False: there is none.
-func (p *pool) take(order int) (uint16, bool) {
+// allocate returns the index of a piece of an order. It takes the smallest free piece that is large
+// enough, so that larger ones stay whole, and halves it down to the order. False: no free piece is
+// large enough.
+func (p *pool) allocate(order int) (uint16, bool) {
 	for from := order; from <= p.top; from++ {
 		i, ok := p.first(from)
 		if !ok {
 			continue
 		}
-		p.drop(from, i)
+		p.markInUse(from, i)
 		for ; from > order; from-- {
-			p.put(from-1, i+1<<(from-1))
+			p.markFree(from-1, i+1<<(from-1))
 		}
 		p.order[i] = uint8(order)
 		p.left -= 1 << order
@@ -120,34 +130,38 @@ func (p *pool) take(order int) (uint16, bool) {
 	return 0, false
 }
 
-// Give frees a piece, and joins it with its other half while that is free.
-func (p *pool) Give(i uint16) {
+// Release frees the piece whose first unit is i. While the buddy, the other half of the next larger
+// piece, is free too, it joins the two.
+func (p *pool) Release(i uint16) {
 	at, order := int(i), int(p.order[i])
 	p.left += 1 << order
-	for ; order < p.top && p.is(order, at^1<<order); order++ {
-		p.drop(order, at^1<<order)
+	for ; order < p.top && p.isFree(order, at^1<<order); order++ {
+		p.markInUse(order, at^1<<order)
 		at &^= 1 << order
 	}
-	p.put(order, at)
+	p.markFree(order, at)
 }
 
-// TakeFor is Take for an operation on a PE, which may have some pieces already: see MayTakeFor. So
-// a PE that is stuck leaves half of the memory that it found to the others.
-func (p *pool) TakeFor(pe libshmem.PE) (uint16, bool) {
-	if !p.MayTakeFor(pe) {
+// AllocateFor allocates a piece of the largest size for an operation on a PE. It returns false if
+// none is free, or if the PE already holds its share (MayAllocateFor). So a PE whose operations
+// never complete leaves about half of the memory to the others.
+func (p *pool) AllocateFor(pe libshmem.PE) (uint16, bool) {
+	if !p.MayAllocateFor(pe) {
 		return 0, false
 	}
-	i, ok := p.Take()
+	i, ok := p.Allocate()
 	if ok {
-		p.has[pe] += 1 << p.top
+		p.held[pe] += 1 << p.top
 	}
 	return i, ok
 }
 
-// TakeUpTo is TakeFor for a piece of n bytes. If none is free it allocates a smaller one, but one
-// below worth only for a PE that has no other. got is the bytes that the piece has, n at most.
-func (p *pool) TakeUpTo(pe libshmem.PE, n uint64) (i uint16, got uint64, ok bool) {
-	if !p.MayTakeFor(pe) {
+// AllocateUpTo allocates a piece of n bytes for an operation on a PE, or, if none is free, a smaller
+// one. A piece below leastSubstitute replaces a larger one only for a PE that holds no other piece.
+// got is the usable size of the piece, at most n. It returns false if the PE already holds its share
+// (MayAllocateFor), or if no piece that it may get is free.
+func (p *pool) AllocateUpTo(pe libshmem.PE, n uint64) (i uint16, got uint64, ok bool) {
+	if !p.MayAllocateFor(pe) {
 		return 0, 0, false
 	}
 	want := 0
@@ -155,44 +169,44 @@ func (p *pool) TakeUpTo(pe libshmem.PE, n uint64) (i uint16, got uint64, ok bool
 		want++
 	}
 	for order := want; order >= 0; order-- {
-		if p.has[pe] > 0 && p.bytes(uint8(order)) < min(n, worth) {
+		if p.held[pe] > 0 && p.bytes(uint8(order)) < min(n, leastSubstitute) {
 			break
 		}
-		if i, ok = p.take(order); ok {
-			p.has[pe] += 1 << order
+		if i, ok = p.allocate(order); ok {
+			p.held[pe] += 1 << order
 			return i, min(n, p.capacity(i)), true
 		}
 	}
 	return 0, 0, false
 }
 
-// Trim shortens a piece to n bytes and frees the rest.
+// Trim shortens piece i of a PE to the smallest order that has n bytes, and frees the rest.
 func (p *pool) Trim(pe libshmem.PE, i uint16, n uint64) {
 	for order := p.order[i]; order > 0 && n <= p.bytes(order-1); {
 		order--
 		p.order[i] = order
 		half := i + 1<<order
 		p.order[half] = order
-		p.GiveFor(pe, half)
+		p.ReleaseFor(pe, half)
 	}
 }
 
-// MayTakeFor reports whether a PE may have one more piece, if one is free: it has none, or holds
-// less than what is free.
-func (p *pool) MayTakeFor(pe libshmem.PE) bool {
-	has := p.has[pe]
-	return has == 0 || int(has) < p.left
+// MayAllocateFor reports whether a PE may get one more piece: it holds none, or fewer units than are
+// free.
+func (p *pool) MayAllocateFor(pe libshmem.PE) bool {
+	held := p.held[pe]
+	return held == 0 || int(held) < p.left
 }
 
-// GiveFor frees a piece that a PE holds.
-func (p *pool) GiveFor(pe libshmem.PE, i uint16) {
-	p.has[pe] -= 1 << p.order[i]
-	p.Give(i)
+// ReleaseFor frees piece i, which a PE got from AllocateFor or AllocateUpTo.
+func (p *pool) ReleaseFor(pe libshmem.PE, i uint16) {
+	p.held[pe] -= 1 << p.order[i]
+	p.Release(i)
 }
 
-// Free reports whether all pieces are free, and no PE holds one.
-func (p *pool) Free() bool {
-	for _, n := range p.has {
+// AllFree reports whether all pieces are free, and no PE holds one.
+func (p *pool) AllFree() bool {
+	for _, n := range p.held {
 		if n != 0 {
 			return false
 		}

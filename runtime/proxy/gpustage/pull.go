@@ -119,8 +119,8 @@ func (p *pulls) Connect(all []progress) {
 	}
 }
 
-// NewTurn is called at the beginning of a turn of the engine: no read of it has found no room yet.
-func (p *pulls) NewTurn() { p.noRoom = false }
+// BeginPoll is called at the beginning of a turn of the engine: no read of it has found no room yet.
+func (p *pulls) BeginPoll() { p.noRoom = false }
 
 // NoRoom reports whether a read of this turn waits for room, which may come without a completion.
 func (p *pulls) NoRoom() bool { return p.noRoom }
@@ -199,7 +199,7 @@ func (p *pulls) start(l *pullPeer, q *pull) bool {
 		var to unsafe.Pointer
 		desc := q.Desc
 		if q.GPU {
-			i, got, ok := p.chunks.TakeUpTo(q.PE, r.n)
+			i, got, ok := p.chunks.AllocateUpTo(q.PE, r.n)
 			if !ok {
 				return false // a chunk that becomes free calls for the next turn
 			}
@@ -210,7 +210,7 @@ func (p *pulls) start(l *pullPeer, q *pull) bool {
 		}
 		if !p.post(q, to, desc, &r) {
 			if q.GPU {
-				p.chunks.GiveFor(q.PE, r.chunk)
+				p.chunks.ReleaseFor(q.PE, r.chunk)
 			}
 			if q.err == 0 {
 				l.blocked, p.noRoom = p.pass, true
@@ -270,7 +270,7 @@ func (p *pulls) Landed(t fabric.Token, failed int32) {
 	case failed != 0:
 		q.err = failed
 		if q.GPU {
-			p.chunks.GiveFor(q.PE, r.chunk)
+			p.chunks.ReleaseFor(q.PE, r.chunk)
 		}
 		p.came(q, r.n)
 	case q.GPU && (p.late.Len() > 0 || p.streams.Full(stream.In)):
@@ -327,7 +327,7 @@ func (q *pull) driverCall() backlog.Call {
 }
 
 // Follow does the one chore of pulls: a chunk has been copied, and is free.
-func (p *pulls) Follow(c *stream.Chore) { p.chunks.GiveFor(libshmem.PE(c.PE), c.Index) }
+func (p *pulls) Follow(c *stream.Chore) { p.chunks.ReleaseFor(libshmem.PE(c.PE), c.Index) }
 
 // came counts n more bytes of a pull. When all of them have come, or a read has failed and none is
 // under way, the pull is complete: its PE gets the reply to the request to send, and the get, or
@@ -343,7 +343,7 @@ func (p *pulls) came(q *pull, n uint64) {
 		}
 	}
 	if q.Token != 0 {
-		keep(p.engine, 0, q.PE, layout.Header{Kind: layout.KindFinished, Token: q.Token, Operand: uint64(uint32(q.err))})
+		sendOrKeep(p.engine, 0, q.PE, layout.Header{Kind: layout.KindFinished, Token: q.Token, Operand: uint64(uint32(q.err))})
 	}
 	p.under--
 	if q.Get != 0 {
@@ -366,8 +366,8 @@ func (p *pulls) came(q *pull, n uint64) {
 // Under returns how many pulls are not complete.
 func (p *pulls) Under() int { return p.under }
 
-// Rest returns an error that names the pulls under way; nil: none.
-func (p *pulls) Rest() error {
+// CheckIdle returns an error that names the pulls under way; nil: none.
+func (p *pulls) CheckIdle() error {
 	if len(p.waiting) != 0 || p.under != 0 || p.late.Len() != 0 || p.noRoom {
 		return fmt.Errorf("%d pulls, %d of them not begun, %d reads late, no room %v", p.under, len(p.waiting), p.late.Len(), p.noRoom)
 	}

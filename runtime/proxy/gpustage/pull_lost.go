@@ -64,7 +64,7 @@ func (p *pulls) forget(q *pull) {
 func (p *pulls) landedLost(r *pullRead) {
 	q := r.of
 	if q.GPU {
-		p.chunks.GiveFor(q.PE, r.chunk)
+		p.chunks.ReleaseFor(q.PE, r.chunk)
 	}
 	if q.Get != 0 {
 		p.gets.LostRead(q.Get)

@@ -96,14 +96,14 @@ func (p *pullsPE) land(failed int32) {
 	p.streams.Mark()
 	p.memory.Run()
 	p.streams.Follow()
-	p.NewTurn()
+	p.BeginPoll()
 	p.Start()
 }
 
 func (p *pullsPE) rest(t *testing.T) {
 	t.Helper()
-	if err := p.Rest(); err != nil || !p.chunks.Free() || p.Under() != 0 {
-		t.Errorf("rest: %v, chunks free %v", err, p.chunks.Free())
+	if err := p.CheckIdle(); err != nil || !p.chunks.AllFree() || p.Under() != 0 {
+		t.Errorf("rest: %v, chunks free %v", err, p.chunks.AllFree())
 	}
 }
 
@@ -169,7 +169,7 @@ func TestPullsStreamFull(t *testing.T) {
 	for _, r := range reads {
 		p.Landed(r.token, 0)
 	}
-	if p.Start(); p.memory.Given[stream.In] != given || p.progress[1].Pulls.Done != 0 || p.chunks.Free() {
+	if p.Start(); p.memory.Given[stream.In] != given || p.progress[1].Pulls.Done != 0 || p.chunks.AllFree() {
 		t.Errorf("%d operations more in a full stream", p.memory.Given[stream.In]-given)
 	}
 	p.Drop(2)
@@ -229,8 +229,8 @@ func TestPullsNoRoom(t *testing.T) {
 	p := newPullsPE(100)
 	p.engine.room = 0
 	p.Put(p.bytes(1, 8, true, 5, 0), 1)
-	if p.Start(); !p.NoRoom() || !p.chunks.Free() {
-		t.Errorf("no room %v, chunks free %v", p.NoRoom(), p.chunks.Free())
+	if p.Start(); !p.NoRoom() || !p.chunks.AllFree() {
+		t.Errorf("no room %v, chunks free %v", p.NoRoom(), p.chunks.AllFree())
 	}
 	p.engine.room = 1
 	if p.land(0); p.NoRoom() {
@@ -272,8 +272,8 @@ func TestPullsDrop(t *testing.T) {
 	p.Get(p.bytes(1, 8, true, 7, 25))
 	p.Start()
 	reads := p.Reads(25)
-	if p.Drop(1); p.progress[1].Pulls.Open() || p.Under() == 0 || p.chunks.Free() {
-		t.Errorf("progress %+v, %d pulls, chunks free %v", p.progress[1], p.Under(), p.chunks.Free())
+	if p.Drop(1); p.progress[1].Pulls.Open() || p.Under() == 0 || p.chunks.AllFree() {
+		t.Errorf("progress %+v, %d pulls, chunks free %v", p.progress[1], p.Under(), p.chunks.AllFree())
 	}
 	p.land(0)
 	if p.engine.lost != reads || len(p.engine.finished) != 0 {

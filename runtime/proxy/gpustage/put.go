@@ -75,7 +75,7 @@ func (p *puts) leave(t fabric.Token, gpu bool) call.Status {
 	if !gpu {
 		st := p.announce(t)
 		if o.requested = st == call.Done; o.requested && o.then {
-			keep(p.engine, t, o.pe, o.after)
+			sendOrKeep(p.engine, t, o.pe, o.after)
 		}
 		return st
 	}

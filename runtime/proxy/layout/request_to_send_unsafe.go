@@ -43,7 +43,7 @@ type PieceOfSend struct {
 	N       uint32
 	Op      fabric.Op // of the signal
 	Signals bool      // the put has a signal
-	Turn    uint8     // of the put: signals are applied in the order of posting
+	Order   uint8     // of the put: signals are applied in the order of posting
 	_       byte
 }
 

@@ -138,7 +138,7 @@ type State struct {
 	MaxMessage   uint32         // bytes of one
 	Stuck        uint32         // 1: something of the engine's own waits for room
 	Failures     uint32         // 1: some generation failed
-	Calm         uint32         // units of messages to one PE before a reply is requested from it
+	FlushAt      uint32         // units of messages to one PE before a reply is requested from it
 	Window       uint32         // unacknowledged units to one PE: see credits
 	Unit         uint32         // a message of n bytes takes 1 + (n-1)>>unit of them, with n at most CREDITED_MOST
 	NDirty       uint32         // see dirty_list
@@ -187,7 +187,7 @@ var (
 	_ [200]byte = [unsafe.Offsetof(State{}.MaxMessage)]byte{}
 	_ [204]byte = [unsafe.Offsetof(State{}.Stuck)]byte{}
 	_ [208]byte = [unsafe.Offsetof(State{}.Failures)]byte{}
-	_ [212]byte = [unsafe.Offsetof(State{}.Calm)]byte{}
+	_ [212]byte = [unsafe.Offsetof(State{}.FlushAt)]byte{}
 	_ [216]byte = [unsafe.Offsetof(State{}.Window)]byte{}
 	_ [220]byte = [unsafe.Offsetof(State{}.Unit)]byte{}
 	_ [224]byte = [unsafe.Offsetof(State{}.NDirty)]byte{}

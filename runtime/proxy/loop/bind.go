@@ -5,10 +5,10 @@ import "golang.org/x/sys/unix"
 // binding keeps the proxy on some processors. The loop's goroutine is not locked to a thread, so
 // the thread is checked now and then.
 type binding struct {
-	set   unix.CPUSet
-	bound bool // Bind has set processors
-	tid   int
-	turns uint
+	set        unix.CPUSet
+	bound      bool // Bind has set processors
+	tid        int
+	iterations uint
 }
 
 // checkEvery is the number of turns of the loop that pass between two checks: one system call for
@@ -29,7 +29,7 @@ func (b *binding) keep() {
 	if !b.bound {
 		return
 	}
-	if b.turns++; b.turns%checkEvery != 1 {
+	if b.iterations++; b.iterations%checkEvery != 1 {
 		return
 	}
 	if tid := unix.Gettid(); tid != b.tid {

@@ -72,9 +72,9 @@ type Consumer struct {
 
 	inner      *fastpath.Loop // the loop in C; nil: the provider is Go only
 	localsSeen uint64         // version of locals that it has
-	misses     int            // turns that Go last went on alone; grows while C finds only work for Go
-	alone      int            // turns for which Go still goes on alone
-	apart      int            // turns for which C takes bursts, too: the last one was no row
+	misses     int            // value of skipC after the last call of C that found only work for Go
+	skipC      int            // iterations in which Go still does not call the inner loop in C
+	burstsInC  int            // iterations in which C posts bursts, too, because the last one had few puts in a row
 
 	stall   time.Duration    // time after which a ring or operation that waits is reported
 	watched time.Time        // time of the last check of the rings
@@ -178,7 +178,7 @@ func (c *Consumer) Drain() int {
 		c.epochFor = c.fences
 	}
 	if did == 0 {
-		c.alone = 0
+		c.skipC = 0
 	}
 	return did + c.order.advance(c)
 }

@@ -11,16 +11,16 @@ const (
 	// leastTogether is the number of stored slots in a ring from which on Go rather than C takes
 	// the operations, and the least number of operations that share messages.
 	leastTogether = 8
-	// apartTurns is the number of turns for which C posts bursts, too, after one in which few
+	// inCIterations is the number of turns for which C posts bursts, too, after one in which few
 	// operations in a row were for one PE.
-	apartTurns = 32
+	inCIterations = 32
 )
 
 // bursts reports whether Go rather than C posts the operations in the rings, because a ring has
 // many at once, which may share messages.
 func (c *Consumer) bursts() bool {
-	if c.apart > 0 {
-		c.apart--
+	if c.burstsInC > 0 {
+		c.burstsInC--
 		return false
 	}
 	for _, s := range c.rings {
@@ -44,7 +44,7 @@ func (c *Consumer) together(ops []queue.Op) bool {
 		}
 	}
 	if 2*row < len(ops) {
-		c.apart = apartTurns
+		c.burstsInC = inCIterations
 		return false
 	}
 	return true

@@ -40,9 +40,9 @@ func (c *Consumer) closeInnerLoop() {
 	}
 }
 
-// Calm reports whether C may serve the rings: no operation waits for room, and no quiet or fence
+// ServableInC reports whether C may serve the rings: no operation waits for room, and no quiet or fence
 // needs a step of Go before the next completion.
-func (c *Consumer) Calm() bool {
+func (c *Consumer) ServableInC() bool {
 	if c.inner == nil || c.Holds() || c.ending.Load() || c.loop != nil && c.loop.stopping.Load() {
 		return false
 	}
@@ -53,7 +53,7 @@ func (c *Consumer) Calm() bool {
 // Run lets C serve the rings until there is work for Go. held reports that the lock is held,
 // because completions came that Go has to handle.
 //
-// Preconditions: Calm, and the lock is not held.
+// Preconditions: ServableInC, and the lock is not held.
 func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool, err error) {
 	c.forget()
 	for i, s := range c.rings {
@@ -79,17 +79,17 @@ func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool
 	return a, false, nil
 }
 
-// mostAlone is the most turns in a row in which Go does not call the inner loop in C.
-const mostAlone = 15
+// mostSkipped is the most turns in a row in which Go does not call the inner loop in C.
+const mostSkipped = 15
 
-// RunCalm is Run if C may serve the rings, and they hold no burst. If C finds only work for Go, for
+// RunInC is Run if C may serve the rings, and they hold no burst. If C finds only work for Go, for
 // example large puts, Go goes on alone for some turns, because a poll in C would be in vain.
-func (c *Consumer) RunCalm(limit, spin time.Duration) (a fastpath.Account, held bool, err error) {
-	if c.alone > 0 {
-		c.alone--
+func (c *Consumer) RunInC(limit, spin time.Duration) (a fastpath.Account, held bool, err error) {
+	if c.skipC > 0 {
+		c.skipC--
 		return a, false, nil
 	}
-	if !c.Calm() || c.bursts() {
+	if !c.ServableInC() || c.bursts() {
 		return a, false, nil
 	}
 	a, held, err = c.Run(limit, spin)
@@ -97,8 +97,8 @@ func (c *Consumer) RunCalm(limit, spin time.Duration) (a fastpath.Account, held 
 		c.misses = 0
 		return a, held, err
 	}
-	c.misses = min(2*c.misses+1, mostAlone)
-	c.alone = c.misses
+	c.misses = min(2*c.misses+1, mostSkipped)
+	c.skipC = c.misses
 	return a, held, err
 }
 
@@ -110,14 +110,14 @@ func (l *Loop) serveInC(c *Consumer) (a fastpath.Account, held bool, err error) 
 	l.e.ClearAttention()
 	s := &c.serve
 	spin := c.spin()
-	if s.looked.IsZero() {
+	if s.pollEnd.IsZero() {
 		spin = 0 // the thread has just slept
 	} else {
-		spin = max(spin-s.looked.Sub(s.worked), 0)
+		spin = max(spin-s.pollEnd.Sub(s.lastWork), 0)
 	}
-	a, held, err = c.RunCalm(innerLoopTime, spin)
+	a, held, err = c.RunInC(innerLoopTime, spin)
 	if a.Ran > innerLoopTime/5 {
-		l.binding.turns = 0 // the goroutine may have come back on another thread
+		l.binding.iterations = 0 // the goroutine may have come back on another thread
 	}
 	return a, held, err
 }

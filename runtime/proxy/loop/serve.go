@@ -74,8 +74,8 @@ func (l *lateness) add(now time.Time, gap time.Duration) error {
 
 // serveState is the state of one proxy thread between turns.
 type serveState struct {
-	worked     time.Time // when there was work last
-	looked     time.Time // when the last turn ended; zero after a sleep
+	lastWork   time.Time // when there was work last
+	pollEnd    time.Time // when the last turn ended; zero after a sleep
 	late       lateness
 	tid        int
 	switches   int64 // involuntary context switches of that thread at the last check
@@ -115,11 +115,11 @@ func (l *Loop) serve(c *Consumer) error {
 	}
 	c.watch(now, inC)
 	if inC.Taken+inC.Completed > 0 {
-		s.worked = now.Add(-inC.Idle)
+		s.lastWork = now.Add(-inC.Idle)
 		s.pace.Found()
 	}
 	if did+n > 0 {
-		s.worked = now
+		s.lastWork = now
 		s.pace.Found()
 		return nil
 	}
@@ -128,7 +128,7 @@ func (l *Loop) serve(c *Consumer) error {
 		l.endConsumer(c)
 		return nil
 	}
-	if now.Sub(s.worked) < c.spin() {
+	if now.Sub(s.lastWork) < c.spin() {
 		if c.yields() {
 			wait.Yield() // another thread may need this processor more
 		}
@@ -137,7 +137,7 @@ func (l *Loop) serve(c *Consumer) error {
 	if stuck {
 		e.StayUp()
 		wait.Sleep(contended) // room may come without a completion
-		s.looked = time.Time{}
+		s.pollEnd = time.Time{}
 		return nil
 	}
 	return l.sleepWith(c)
@@ -187,7 +187,7 @@ func (l *Loop) endConsumer(c *Consumer) {
 // sleepWith sleeps until an operation is pushed or the network has a completion, and for idleWait
 // at most.
 func (l *Loop) sleepWith(c *Consumer) error {
-	defer func() { c.serve.looked = time.Time{} }()
+	defer func() { c.serve.pollEnd = time.Time{} }()
 	rest := idleWait
 	if c.stall > 0 {
 		rest = min(rest, c.stall)
@@ -300,9 +300,9 @@ func (c *Consumer) pushed() bool {
 // thread did not sleep: operations of kernels had to wait.
 func (c *Consumer) watch(now time.Time, inC fastpath.Account) {
 	s := &c.serve
-	gap := max(now.Sub(s.looked)-inC.Ran, inC.Gap)
-	first := s.looked.IsZero()
-	s.looked = now
+	gap := max(now.Sub(s.pollEnd)-inC.Ran, inC.Gap)
+	first := s.pollEnd.IsZero()
+	s.pollEnd = now
 	if first || gap < late {
 		return
 	}

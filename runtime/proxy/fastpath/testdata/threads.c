@@ -123,7 +123,7 @@ static void begin(uint32_t me)
                                     .tokens = RECEIVES,
                                     .max_message = MESSAGE,
                                     .window = 64,
-                                    .calm = 32,
+                                    .flush_at = 32,
                                     .unit = 6};
     for (uint32_t i = 0; i < PES; i++) {
         e->peers[i].reachable = true;

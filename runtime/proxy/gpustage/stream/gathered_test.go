@@ -62,7 +62,7 @@ func TestGathered(t *testing.T) {
 		t.Error("a copy that takes longer than its call waits")
 	}
 	turn("a large one", 0)
-	if err := s.Rest(); err != nil {
+	if err := s.CheckIdle(); err != nil {
 		t.Error(err)
 	}
 }

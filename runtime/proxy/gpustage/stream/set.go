@@ -141,7 +141,7 @@ func (s *Set) Runs(w backlog.Call, pe libshmem.PE) {
 
 // Busy notes that streams have work. The end of the work wakes no thread, so the loop has to poll.
 func (s *Set) Busy() {
-	s.state.Busy |= layout.BusyCopies
+	s.state.Busy |= layout.BusyStreams
 	s.engine.Wake()
 }
 
@@ -237,8 +237,8 @@ func (s *Set) Show(to *[Streams]backlog.Shown) {
 	}
 }
 
-// Rest returns an error that names the chores that wait; nil: none.
-func (s *Set) Rest() error {
+// CheckIdle returns an error that names the chores that wait; nil: none.
+func (s *Set) CheckIdle() error {
 	for i := range s.tracks {
 		if t := &s.tracks[i]; !t.atRest() {
 			return fmt.Errorf("stream %d: %d chores", i, t.chores.Len())

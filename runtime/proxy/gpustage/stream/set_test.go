@@ -38,7 +38,7 @@ func TestChoresFollowWork(t *testing.T) {
 	if s.Last(stream.In) != 1 || s.Passed(stream.In) != 0 {
 		t.Errorf("last mark %d, passed %d", s.Last(stream.In), s.Passed(stream.In))
 	}
-	if s.Mark(); e.Words.Busy&layout.BusyCopies == 0 || e.Wakes == 0 {
+	if s.Mark(); e.Words.Busy&layout.BusyStreams == 0 || e.Wakes == 0 {
 		t.Errorf("busy %d, %d wakes, with work in streams", e.Words.Busy, e.Wakes)
 	}
 	s.Write(stream.In, at, 8, 1)
@@ -55,8 +55,8 @@ func TestChoresFollowWork(t *testing.T) {
 		}
 	}
 	e.Words.Busy = 0
-	if s.Mark(); e.Words.Busy != 0 || s.Rest() != nil || m.Marks[stream.In] != 2 {
-		t.Errorf("busy %d, rest %v, %d marks, with no work", e.Words.Busy, s.Rest(), m.Marks[stream.In])
+	if s.Mark(); e.Words.Busy != 0 || s.CheckIdle() != nil || m.Marks[stream.In] != 2 {
+		t.Errorf("busy %d, rest %v, %d marks, with no work", e.Words.Busy, s.CheckIdle(), m.Marks[stream.In])
 	}
 }
 
@@ -66,7 +66,7 @@ func TestFresh(t *testing.T) {
 	var did chores
 	s.Fresh(stream.Peer)
 	s.Later(stream.Peer, stream.Chore{For: &did, What: 1})
-	if s.Rest() == nil {
+	if s.CheckIdle() == nil {
 		t.Error("a chore waits, and nothing is left")
 	}
 	s.Mark()
@@ -190,7 +190,7 @@ func TestNoMemory(t *testing.T) {
 	e := new(streamtest.Engine)
 	s := stream.New(e.Shared(), nil, 10)
 	s.Follow()
-	if s.Mark(); e.Err != nil || s.Rest() != nil || s.Atomics() != 0 || e.Words.Busy != 0 {
-		t.Errorf("error %v, rest %v, atomics %#x, busy %d", e.Err, s.Rest(), s.Atomics(), e.Words.Busy)
+	if s.Mark(); e.Err != nil || s.CheckIdle() != nil || s.Atomics() != 0 || e.Words.Busy != 0 {
+		t.Errorf("error %v, rest %v, atomics %#x, busy %d", e.Err, s.CheckIdle(), s.Atomics(), e.Words.Busy)
 	}
 }

@@ -5,10 +5,10 @@ package gpustage
 // Working returns how many pulls are not complete, and how many PEs have waiting messages.
 func (s *Stage) Working() (pulls, pes int) { return s.pulls.Under(), s.arrivals.Busy() }
 
-// Rest returns an error that names the work under way, or the memory in use; nil: none.
-func (s *Stage) Rest() error {
-	for _, part := range []interface{ Rest() error }{s.arrivals, s.pulls, s.departs, s.copies, s.streams, &s.pinned} {
-		if err := part.Rest(); err != nil {
+// CheckIdle returns an error that names the work under way, or the memory in use; nil: none.
+func (s *Stage) CheckIdle() error {
+	for _, part := range []interface{ CheckIdle() error }{s.arrivals, s.pulls, s.departs, s.copies, s.streams, &s.pinned} {
+		if err := part.CheckIdle(); err != nil {
 			return err
 		}
 	}
