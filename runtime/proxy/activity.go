@@ -5,17 +5,17 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// RequestActivity sends a PE a request for its program's activity. The PE's proxy replies. If there
-// is no room, it sends nothing.
+// RequestActivity sends a PE a request for its program's activity, to which the PE's proxy replies.
+// If the message cannot be posted at once, it sends nothing.
 func (e *Engine) RequestActivity(pe libshmem.PE) {
 	if p := &e.ops.Peers[pe]; e.out.Reaches(p, pe) && !e.ops.Net.IsLost(pe) {
 		e.out.SendWatched(pe, p, layout.KindActivityRequest)
 	}
 }
 
-// Ping sends a PE a message without a meaning, so that the network notices if the PE is gone. It
-// returns Done also for a PE that this one has never talked to. Again may mean that the PE is gone:
-// some providers try to connect for ever.
+// Ping sends a PE a message that has no effect, so that the network notices if the PE is gone. It
+// returns Done also for a PE to which this one has never sent anything. Again may mean that the PE
+// is gone: some providers try to connect for ever.
 func (e *Engine) Ping(pe libshmem.PE) Status {
 	p := &e.ops.Peers[pe]
 	if !e.ops.Net.Reachable(pe) || p.Sent == 0 && p.Received == 0 {
@@ -24,7 +24,7 @@ func (e *Engine) Ping(pe libshmem.PE) Status {
 	return e.ping(pe, p)
 }
 
-// ping is Ping for a PE that this one has talked to.
+// ping is Ping for a PE to which this one has sent something.
 func (e *Engine) ping(pe libshmem.PE, p *layout.Peer) Status {
 	return e.out.SendWatched(pe, p, layout.KindPing)
 }

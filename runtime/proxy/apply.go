@@ -9,8 +9,8 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// dispatch performs a message whose turn has come. The GPU stage may take the message instead, if
-// it concerns GPU memory or has to follow bytes that are still to be copied.
+// dispatch performs a message that is next in the sequence of its PE. The GPU stage may handle the
+// message instead, if it concerns GPU memory or has to follow bytes that are still to be copied.
 func (r *receiver) dispatch(h *layout.Header, payload unsafe.Pointer, n int) {
 	if h.Kind == layout.KindFlush && h.Operand != 0 {
 		p := &r.Peers[h.From]
@@ -41,7 +41,7 @@ func (r *receiver) Apply(h *layout.Header, payload unsafe.Pointer, n int) {
 	case layout.KindActivityReply:
 		r.hearDoing(h, payload, n)
 	case layout.KindSequence:
-		r.giveSequence(h)
+		r.grantSequence(h)
 	case layout.KindSequenced:
 		if !r.numbers.Given(&r.Peers[h.From], h.Operand) {
 			r.Malformed(h)
@@ -51,7 +51,7 @@ func (r *receiver) Apply(h *layout.Header, payload unsafe.Pointer, n int) {
 	}
 }
 
-// Change is Apply for messages that change memory; false: the message was refused.
+// Change performs a message that changes main memory, and returns false if the message is refused.
 func (r *receiver) Change(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch h.Kind {
 	case layout.KindAMO:
@@ -95,7 +95,7 @@ func (r *receiver) Change(h *layout.Header, payload unsafe.Pointer, n int) bool 
 	return true
 }
 
-// reply sends the reply to a request, with a value.
+// reply sends value as the reply to the request whose header is h.
 func (r *receiver) reply(h *layout.Header, value uint64) {
 	r.out.sendOwn(libshmem.PE(h.From), r.Epoch, noParity, layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
 }
@@ -131,8 +131,9 @@ func (r *receiver) handleReply(h *layout.Header) {
 	r.Give(t)
 }
 
-// applyBatch applies the operations of a batch, a message with several of them, up to the first
-// that is refused. The GPU stage gets each as a message of the batch's epoch.
+// applyBatch applies the operations of a batch, a message that several small operations share, up
+// to the first one that is refused. The GPU stage gets each operation as a message of the batch's
+// epoch.
 func (r *receiver) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
 	one := &r.merged
 	*one = layout.Header{From: h.From, Seq: h.Seq}
@@ -157,7 +158,7 @@ func (r *receiver) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
 			return
 		}
 		from := payload
-		if size > 0 { // so that no pointer lies behind the message
+		if size > 0 { // so that no pointer points past the end of the message
 			from = unsafe.Add(payload, at+layout.RecordSize)
 		}
 		switch {

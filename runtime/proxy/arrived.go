@@ -10,17 +10,18 @@ import (
 	flow "libshmem/runtime/sequence"
 )
 
-// On a network where messages overtake writes, the target keeps the order: writes bring numbers
-// along, messages say how many writes they follow, and the target keeps a message that is early
-// (package sequence). The sender keeps the order of a write without a number (queue.go). A
-// write has none if the provider has no immediate data, before the target has given the flow a
-// sequence stream, and when the target has none left to give.
+// On a network where messages overtake writes, the target keeps the order. A write has a number,
+// its immediate data; a message says how many writes it follows; and the target keeps a message
+// that is early (package sequence). The sender keeps the order of a write without a number
+// (queue.go). A write has none if the provider has no immediate data, before the target has granted
+// the flow a sequence stream (a series of numbers), and when the target has no sequence stream
+// left.
 
 // mostSequences is the number of sequence streams that immediate data can distinguish.
 const mostSequences = 1 << (32 - 16)
 
-// giveSequence handles a PE's request for a sequence stream.
-func (r *receiver) giveSequence(h *layout.Header) {
+// grantSequence handles a PE's request for a sequence stream, a series of numbers for its writes.
+func (r *receiver) grantSequence(h *layout.Header) {
 	reply := layout.Header{Kind: layout.KindSequenced}
 	if r.Sequences == nil {
 		r.Malformed(h)
@@ -32,11 +33,11 @@ func (r *receiver) giveSequence(h *layout.Header) {
 	r.out.sendOwn(libshmem.PE(h.From), r.Epoch, noParity, reply)
 }
 
-// Arrived handles the completion of another PE's write with immediate data, whose bytes are in
-// place here. The data has the write's number. Invalid data comes from outside of the job, or comes
-// twice: a PE's own numbers are always valid.
+// Arrived handles the completion of another PE's write with immediate data, the write's number. The
+// bytes are in place here. Invalid data does not come from a PE of this job, or is a repeat: the
+// numbers of the job's PEs are always valid.
 func (r *receiver) Arrived(c *fabric.Completion) {
-	if r.Net.Receiving(c.Token) { // the provider used up a buffer for it
+	if r.Net.Receiving(c.Token) { // the provider used up a receive buffer for the write
 		r.Net.Repost(c.Token)
 	}
 	if !r.numbers.On {
@@ -64,8 +65,8 @@ func (r *receiver) Arrived(c *fabric.Completion) {
 }
 
 // noteWrite notes that the write with a number of a PE has arrived, or never will, and applies
-// early messages that waited for it. A write that brings a notification is counted once, in counter
-// notify-1; 0: it brings none. Messages behind the write find it counted.
+// early messages that waited for it. If notify is not 0, it first adds 1 to notification counter
+// notify-1, so that messages that follow the write find it counted.
 func (r *receiver) noteWrite(from, number, notify uint32) {
 	if r.Flows[from] == nil {
 		r.Flows[from] = flow.NewIn(r.numbers.Space)
@@ -95,11 +96,12 @@ func (r *receiver) count(counter uint32) {
 	}
 }
 
-// reached reports whether the writes that a message follows have arrived.
+// reached reports whether the writes that the message h of PE p follows have arrived.
 func reached(h *layout.Header, p *layout.Peer) bool { return int32(h.Need-p.Edge) <= 0 }
 
-// follows reports whether the writes that a message has to follow have arrived or can still arrive.
-// It refuses a message that follows more writes than may be under way: that would wait for ever.
+// follows returns false, and refuses a message, if the message follows more writes than may be
+// under way: it would wait for ever. A message whose writes have arrived or can still arrive is
+// valid.
 func (r *receiver) follows(h *layout.Header, p *layout.Peer) bool {
 	if !reached(h, p) && (!r.numbers.On || h.Need-p.Edge > r.numbers.Space.Window) {
 		r.Malformed(h)
@@ -108,7 +110,7 @@ func (r *receiver) follows(h *layout.Header, p *layout.Peer) bool {
 	return true
 }
 
-// acknowledged notes how many writes of this PE have arrived at the sender of a message, which the
+// acknowledged notes how many writes of this PE have arrived at the sender of a message, as the
 // message's header says. It returns false if the number is impossible: the message is refused.
 func (r *receiver) acknowledged(h *layout.Header, p *layout.Peer) bool {
 	if h.Ack == p.Out.In {
@@ -121,9 +123,9 @@ func (r *receiver) acknowledged(h *layout.Header, p *layout.Peer) bool {
 	return err == nil
 }
 
-// voided handles a message of KindVoid, even before its turn: a write with a number has failed at
-// its sender and will not come, so neither later messages nor its signal may wait for it. It
-// returns false if the message is refused.
+// voided handles a message of KindVoid, at once even if earlier messages are missing: a write with
+// a number has failed at its sender and will not arrive, so neither later messages nor its signal
+// may wait for it. It returns false if the message is refused.
 func (r *receiver) voided(h *layout.Header) bool {
 	if !r.numbers.On || h.Operand >= 1<<r.numbers.Space.Bits {
 		r.Malformed(h)
@@ -139,10 +141,11 @@ func (r *receiver) voided(h *layout.Header) bool {
 	return true
 }
 
-// signalKey is the key in receiver.Dropped of the signal behind a write of a PE.
+// signalKey returns the key in receiver.Dropped of the signal that follows the numbered write of a
+// PE.
 func signalKey(from, number uint32) uint64 { return uint64(from)<<32 | uint64(number) }
 
-// isDropped reports whether an operation is the signal of a write that did not come.
+// isDropped reports whether an operation is the signal of a write that failed and did not arrive.
 func (r *receiver) isDropped(h *layout.Header) bool {
 	if len(r.Dropped) == 0 || h.Kind != layout.KindAMO || h.Fetch != 0 || h.Token == 0 {
 		return false

@@ -19,8 +19,8 @@ import (
 //
 // A batch that could leave is held for a while, because more operations may come:
 //
-//   - a batch of signals behind many writes, until some of those are complete. Before that the
-//     bytes in front of the signals cannot have arrived;
+//   - a batch of signals that follow many writes, until some of those are complete. Before that the
+//     bytes before the signals cannot have arrived;
 //   - a batch of a burst, until it is full, or a caller polls, or the loop finds that it has not
 //     changed since the last check;
 //   - a batch of operations that lay in a ring together, until the proxy has posted all of those.
@@ -28,8 +28,8 @@ import (
 // A quiet, or an operation that cannot be merged and has to follow, sends the batch at once. A
 // single operation is never held.
 
-// manyWrites is the number of writes to a PE under way from which on the signals behind them are
-// held back, so that they share a message. A message of mostSignals signals is not held back.
+// From manyWrites writes to a PE under way on, the signals that follow them are held back, so that
+// they share a message. A message of mostSignals signals is not held back any longer.
 const manyWrites, mostSignals = 8, 8
 
 // recordOf returns the bytes that an operation with n bytes of payload takes in a batch.
@@ -55,11 +55,11 @@ type bursts struct {
 func merging(n int) bool { return n <= layout.MergeMost }
 
 // bursting reports whether small operations are to share messages now: a caller has posted several
-// in a row, or the proxy is between BurstBegins and BurstEnds.
+// in a row (a burst), or the proxy is between BurstBegins and BurstEnds.
 func (x *batches) bursting() bool { return x.Burst >= layout.BurstAfter || x.gathers }
 
-// grows reports whether the batch at the end of a queue has room for n bytes more of an operation
-// that is posted now.
+// grows reports whether an operation with n bytes of payload, posted now, may join the batch at the
+// end of p's queue.
 func (x *batches) grows(p *layout.Peer, n int) bool {
 	return p.Batch != nil && p.BatchEpoch == x.Epoch && merging(n) &&
 		p.BatchUsed+recordOf(n) <= layout.MessageSize && x.Table.Records[p.Last].Parity == x.Quiets.Parity()
@@ -81,8 +81,8 @@ func (x *batches) record(t fabric.Token, h *layout.Header, payload unsafe.Pointe
 	return call.Done
 }
 
-// closeBatch closes the batch of a PE, if it has one: no operation joins it any more, and it leaves
-// when the queue is driven.
+// closeBatch closes the batch of a PE, if it has one: no more operations join it, and Drive sends
+// it when order allows.
 func (x *batches) closeBatch(p *layout.Peer) {
 	if p.Batch == nil {
 		return
@@ -95,8 +95,8 @@ func (x *batches) closeBatch(p *layout.Peer) {
 	p.CloseBatch()
 }
 
-// holdForBurst holds back the batch of a PE that a burst has just opened, so that more operations may
-// join it.
+// holdForBurst holds back the batch of a PE that a burst has just opened, so that more operations
+// may join it.
 func (x *batches) holdForBurst(p *layout.Peer) {
 	s := &x.Table.Records[p.Last]
 	if s.Hold != notHeld || p.Queued != 1 {
@@ -113,8 +113,8 @@ func (x *batches) holdForBurst(p *layout.Peer) {
 	}
 }
 
-// batchStaysHeld reports whether the batch of a PE is still held back, because more operations may join
-// it.
+// batchStaysHeld reports whether the batch of a PE stays held back, because more operations may
+// join it.
 func (x *batches) batchStaysHeld(p *layout.Peer, s *record) bool {
 	switch s.Hold {
 	case forSignals:
@@ -125,14 +125,13 @@ func (x *batches) batchStaysHeld(p *layout.Peer, s *record) bool {
 	return false
 }
 
-// onlyHeldBatchQueued reports whether nothing but a held batch of the present epoch is in the queue of p: a
-// write may pass it.
+// onlyHeldBatchQueued reports whether the queue of p has nothing but a held batch of the present
+// epoch: a write may overtake that.
 func (x *batches) onlyHeldBatchQueued(p *layout.Peer) bool {
 	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == x.Epoch && x.Table.Records[p.Last].Hold != notHeld
 }
 
-// Over reports whether no batch was held for a burst of a caller since the last call: the bursts
-// are over.
+// Over reports whether the callers' bursts are over: no batch was held for one since the last call.
 func (b *bursts) Over() bool {
 	if b.Held == b.seen {
 		return true
@@ -142,7 +141,8 @@ func (b *bursts) Over() bool {
 }
 
 // draftRecord returns where to fill the header of an operation with n bytes of payload that joins
-// the batch of a PE. It opens a batch if none has room. appendRecord has to follow.
+// the batch of a PE. It opens a batch if the PE has none with enough space. The caller fills the
+// header and calls appendRecord.
 func (x *sender) draftRecord(p *layout.Peer, pe libshmem.PE, n int) (*layout.Header, call.Status) {
 	if !x.grows(p, n) {
 		if st := x.openBatch(p, pe); st != call.Done {
@@ -169,8 +169,12 @@ func (x *sender) openBatch(p *layout.Peer, pe libshmem.PE) call.Status {
 	return call.Done
 }
 
-// addSignalToBatch adds the signal of a write to a batch, if that write is one of many. If not, it
-// returns false, and the caller sends the signal.
+// addSignalToBatch adds the signal of a write to a batch while many writes to the PE are under way:
+// until the bytes have arrived, the target cannot apply the signals anyway, so they may share a
+// message. The batch is held until a quarter of those writes are complete. It returns false, and
+// the caller sends the signal alone, if the signal belongs to an earlier epoch or generation, if
+// messages to the PE are parked, if operations are queued that it cannot join, if fewer than
+// manyWrites writes are under way, or if no token is free.
 func (x *sender) addSignalToBatch(p *layout.Peer, s *record) bool {
 	if s.Epoch != x.Epoch || s.Parity != x.Quiets.Parity() || p.Parked > 0 {
 		return false
@@ -194,7 +198,8 @@ func (x *sender) addSignalToBatch(p *layout.Peer, s *record) bool {
 	return true
 }
 
-// SendBatch closes the batch of a PE, if it has one, and sends it as far as order and room allow.
+// SendBatch closes the batch of a PE, if it has one, and sends it as far as order, credit and the
+// provider's queue allow.
 func (x *sender) SendBatch(pe libshmem.PE, p *layout.Peer) {
 	if p.Batch != nil {
 		x.closeBatch(p)
@@ -209,7 +214,7 @@ func (x *sender) appendRecord(h *layout.Header, payload unsafe.Pointer, n int) c
 	return x.record(t, h, payload, n)
 }
 
-// SendBatches sends the batches, messages that small operations share, of all PEs.
+// SendBatches sends the batches of all PEs: messages that several small operations share.
 func (x *sender) SendBatches() {
 	for _, pe := range x.Queues {
 		x.SendBatch(pe, &x.Peers[pe])

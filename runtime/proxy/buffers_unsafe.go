@@ -61,15 +61,15 @@ func (e *network) SendBuffer(t fabric.Token, n int) unsafe.Pointer {
 	return unsafe.Add(e.Scratch, layout.MessageSize+uintptr(t-layout.Receives)*smallMessage)
 }
 
-// Receiving reports whether a token is that of a receive buffer. Further buffers have tokens behind
-// all others: their number is known when the network is open, and tables by token have a fixed
-// size.
+// Receiving reports whether a token is that of a receive buffer. The further receive buffers have
+// tokens after all others: their number is known only when the network is open, and tables by token
+// have a fixed size.
 func (e *network) Receiving(t fabric.Token) bool {
 	return t < layout.Receives || t >= layout.Tokens && t < layout.Tokens+fabric.Token(e.More)
 }
 
-// PostReceive gives a receive buffer to the provider. If the provider has no room, PostReceives
-// tries again later.
+// PostReceive posts a receive buffer. If the provider's queue is full, PostReceives tries again
+// later.
 func (e *network) PostReceive(t fabric.Token) error {
 	err := e.Provider.Recv(e.Buffer(t), layout.MessageSize, e.Desc, t)
 	switch err {
@@ -84,10 +84,11 @@ func (e *network) PostReceive(t fabric.Token) error {
 	return fmt.Errorf("post receive buffer %d: %w", t, err)
 }
 
-// PostReceives posts the receive buffers for which the provider had no room before.
+// PostReceives posts the receive buffers that the provider did not accept before, because its queue
+// was full.
 func (e *network) PostReceives() {
 	work := e.Unposted[:e.state.NUnposted]
-	e.state.NUnposted = 0 // PostReceive writes behind the read position
+	e.state.NUnposted = 0 // PostReceive writes to entries that this loop has read
 	for _, t := range work {
 		if err := e.PostReceive(t); err != nil {
 			e.Fatal(err)

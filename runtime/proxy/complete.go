@@ -10,8 +10,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Poll makes progress and handles completions. It returns the number of completions, plus one while
-// the GPU copies, because a copy ends without a completion.
+// Poll makes progress and handles completions. It returns their number, plus one while a GPU stream
+// has work, because a copy ends without a completion.
 func (e *Engine) Poll() (int, error) {
 	e.first.Polls++
 	n, err := e.ops.Net.Provider.Poll(e.comps[:])
@@ -22,7 +22,8 @@ func (e *Engine) Poll() (int, error) {
 	return n + int(e.Busy&layout.BusyStreams), nil
 }
 
-// Complete handles completions that a caller in C took from the queue, in their order.
+// Complete handles completions that a caller in C has read from the provider's completion queue, in
+// their order.
 func (e *Engine) Complete(comps []fabric.Completion) {
 	if len(comps) > 1 {
 		e.Tick = clock.Now()
@@ -39,13 +40,13 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 	}
 }
 
-// retry retries operations that found no room before.
+// retry retries receive buffers, GPU work, messages and operations that could not be posted before.
 func (e *Engine) retry() {
 	if e.NUnposted > 0 {
 		e.ops.Net.PostReceives()
 	}
 	if e.gpu != nil && e.gpu.Advance() {
-		e.out.Jam() // the queues are driven in this turn, behind the GPU's work
+		e.out.Jam() // retryOwn then drives the queues, after the GPU stage
 	}
 	if e.ops.Net.Suspects() {
 		e.findLost()
@@ -53,7 +54,8 @@ func (e *Engine) retry() {
 	e.retryOwn()
 }
 
-// retryOwn retries the messages, flushes and queued operations of this context that found no room.
+// retryOwn retries the messages, flushes and queued operations of this context that could not be
+// posted before.
 func (e *Engine) retryOwn() {
 	if e.Stuck == 0 {
 		return
@@ -63,7 +65,8 @@ func (e *Engine) retryOwn() {
 	}
 }
 
-// NoRoom reports whether some operation, message or receive buffer still waits for room.
+// NoRoom reports whether some operation, message or receive buffer still waits, because it could
+// not be posted.
 func (e *Engine) NoRoom() bool {
 	return int(e.NUnposted)+len(e.sticks) > 0 || e.out.NoRoom() || e.gpu != nil && e.gpu.NoRoom()
 }
@@ -121,7 +124,7 @@ func (e *Engine) completed(c *fabric.Completion, s *record) {
 
 // completeError fails the operation of a completion with an error. Its caller gets the status; if
 // no caller waits, the next quiet fails. If a message does not arrive, the PE is lost: the reply
-// never comes, and on an unordered network later messages never have their turn. A receive that
+// never arrives, and on an unordered network later messages would wait for ever. A receive that
 // failed has its buffer posted again.
 func (e *Engine) completeError(c *fabric.Completion) {
 	text := e.ops.Net.Provider.ErrorText(c)
@@ -138,8 +141,8 @@ func (e *Engine) completeError(c *fabric.Completion) {
 	e.Context(uint32(s.Context)).broke(c, s, text)
 }
 
-// broke is completeError for an operation of this context: it completes the request with the error,
-// or fails the quiets, and frees the token.
+// broke fails an operation of this context after a completion with an error: it completes the
+// request with the error, or fails the quiets, and frees the token.
 func (e *Engine) broke(c *fabric.Completion, s *record, text string) {
 	if s.Ended && e.tookEnded(c.Token) {
 		return

@@ -11,7 +11,7 @@ import (
 // the port: the provider, its tokens and buffers, and the lock.
 //
 // A message carries the number of its sender's context above the number of the PE. The target
-// handles it in its own context of that number, which it makes when the first message comes, and
+// handles it in its own context of that number, which it makes when the first message arrives, and
 // replies from there. That is the only link between the contexts of one number on two PEs.
 //
 // A context is never closed: when its number is used again, its sequence numbers go on where the
@@ -24,8 +24,8 @@ import (
 // contexts are the contexts of this PE that share a provider.
 type contexts struct {
 	first   *Engine
-	others  []*Engine // by number; the first is not there, and others may be nil
-	sticks  []*Engine // others in which an operation found no room
+	others  []*Engine // by number; without the first context, and an entry may be nil
+	sticks  []*Engine // others with an operation that could not be posted
 	closers []*Engine // others with a closed generation
 }
 
@@ -41,7 +41,7 @@ func (e *Engine) OpenContext(number uint32) (uint32, error) {
 	return number, err
 }
 
-// Context returns the open context of a number.
+// Context returns the open context of a number, or nil.
 func (e *Engine) Context(number uint32) *Engine {
 	if number == 0 {
 		return e.first
@@ -49,7 +49,7 @@ func (e *Engine) Context(number uint32) *Engine {
 	return e.others[number]
 }
 
-// newContext returns the context of a number. It makes the context if this PE has none of it.
+// newContext returns the context of a number, and makes it if this PE does not have one.
 func (e *Engine) newContext(number uint32) (*Engine, error) {
 	if int(number) < len(e.others) && e.others[number] != nil {
 		return e.others[number], nil
@@ -84,7 +84,7 @@ func (e *Engine) all(f func(*Engine)) {
 	}
 }
 
-// stick notes that an operation of the context found no room: the next poll tries it again.
+// stick notes that an operation of the context could not be posted: the next poll tries it again.
 func (e *Engine) stick() {
 	if e.Stuck == 0 && e.ops.Number != 0 {
 		e.sticks = append(e.sticks, e)
@@ -92,8 +92,8 @@ func (e *Engine) stick() {
 	e.Stuck = 1
 }
 
-// retryOthers retries operations of the other contexts that found no room, and settles the closed
-// generations of those contexts, so that quiets complete.
+// retryOthers retries operations of the other contexts that could not be posted, and settles the
+// closed generations of those contexts, so that quiets complete.
 func (e *Engine) retryOthers() {
 	if len(e.sticks) > 0 {
 		work := e.sticks

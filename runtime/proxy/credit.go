@@ -12,11 +12,10 @@ import (
 // granted. The engine counts, and refuses operations above a bound.
 
 // An operation under way holds a token and, if it is one-sided, bytes; a message to a PE counts
-// until that PE has acknowledged it. A PE that does not reply must not hold what the others
-// need. So a PE may hold at most a third of what is still free, which is a quarter of all
-// while it is the only one, and it may always have one operation: each stuck PE leaves three
-// quarters of what it found, and some twenty stuck PEs are needed before the last of 512 tokens is
-// gone.
+// until that PE has acknowledged it. A PE that does not reply must not block the others. So a PE
+// may hold at most a third of what is still free, which is a quarter of all while it is the only
+// one, and it may always have one operation: each stuck PE leaves three quarters of what was free,
+// and some twenty stuck PEs are needed before the last of 512 tokens is in use.
 const (
 	// reservedTokens is the number of tokens for replies, flushes and signals. Callers cannot have
 	// them.
@@ -25,20 +24,20 @@ const (
 	// operation beyond it, so that sizes above the limit pass.
 	maxBytes = 64 << 20
 	// messageWindow bounds the unacknowledged messages to one PE, in a job of few PEs; at half of
-	// it a flush requests a reply. It is more than any path needs to be full: 1024 messages in
-	// 50 us are 20 million a second. It is less than the queues of NICs hold.
+	// it a flush requests a reply. 1024 messages are more than any path needs to be full: in 50 us
+	// they are 20 million a second. They are fewer than the queues of NICs hold.
 	messageWindow = 1024
-	// All PEs together may have this many unacknowledged messages, and bytes of messages, at one
-	// PE. Messages that the PE has not received fill memory of its node; on a network without
-	// order, so do messages that it has received. Each PE has its part, and at least the minimum,
-	// with which it makes progress even among 10^6 PEs.
+	// allMessages bounds the unacknowledged messages of all PEs together at one PE. Messages that
+	// the PE has not received fill memory of its node; on a network without order, so do messages
+	// that it has received. Each PE has an equal share, and at least leastMessages, with which it
+	// makes progress even among 10^6 PEs.
 	allMessages, leastMessages = 1 << 20, 16
 	allBytes, leastBytes       = 64 << 20, 2 * layout.CreditedMost
 	// If the completion of a write says only that its source may be reused, its bytes may lie in a
-	// socket that the PE does not read: 20 MB of them in one. mostUnread bytes, and one write more,
-	// may be on their way to a PE before it has acknowledged them. allUnread bounds those of all
-	// PEs together, and each PE may have at least leastUnread. A network of 100 Gb/s has 1.2 MB
-	// under way in 100 us.
+	// socket that the PE does not read: 20 MB of them in one. A PE may have mostUnread bytes, and
+	// one write more, on their way to another PE that has not acknowledged them. allUnread bounds
+	// those of all PEs together, and each PE may have at least leastUnread. A network of 100 Gb/s
+	// has 1.2 MB under way in 100 us.
 	mostUnread, allUnread, leastUnread = 4 << 20, 256 << 20, 256 << 10
 )
 

@@ -6,13 +6,13 @@ import (
 	flow "libshmem/runtime/sequence"
 )
 
-// The completion queue of a PE has an entry for each write with a number that has arrived and
-// has not been polled. A full queue loses entries, on EFA without an error, and a write whose
-// entry is lost never arrives. So each PE has a window: the number of such writes that it may
-// have under way to another PE. The windows of all other PEs, and the entries of the PE's own
-// operations, fit its queue. Each PE announces the window that its queue has room for with its
-// address, and all take the least of them before the first write. Where a queue has no room
-// for one write of each PE, writes have no numbers.
+// The completion queue of a PE has an entry for each numbered write that has arrived and has not
+// been polled. A full queue loses entries, on EFA without an error, and a write whose entry is lost
+// counts as never arrived. So each PE has a window: the number of such writes that it may have
+// under way to another PE. The windows of all other PEs, and the entries of the PE's own
+// operations, fit its queue. Each PE announces, with its address, the window that its queue has
+// room for, and all use the smallest one before the first write. If a queue has no room for one
+// write of each PE, writes have no numbers.
 
 // queueEntries bounds the entries of a completion queue: on EFA a device grants no more, and
 // NVSHMEM asks for as many. If a device grants fewer, Caps.Arrivals says so.
@@ -28,10 +28,11 @@ func ProviderConfig(n int) fabric.Config {
 	}
 }
 
-// mostReceives is the number of receive buffers of an engine on a network that turns away messages
-// that find no buffer, as efa-direct does. The windows have to leave that many entries of the
-// queue, because each buffer may become one. Of 1,020 messages at once 956 are turned away by 64
-// buffers, and all have arrived after 331 us instead of 6 (TestSimIncast).
+// mostReceives is the number of receive buffers of an engine on a network that rejects messages
+// that find no buffer (receiver not ready), as efa-direct does. The windows have to leave
+// mostReceives entries of the queue, because each buffer may become one. Of 1,020 messages at once
+// 956 find no buffer with 64 buffers, and all have arrived after 331 us instead of 6
+// (TestSimIncast).
 const mostReceives = 1024
 
 // moreReceives returns the number of receive buffers beyond the first ones, in a job of n PEs with
@@ -47,8 +48,8 @@ func moreReceives(n int, window uint32, c *fabric.Caps) int {
 	return max(0, more)
 }
 
-// writeWindow returns how many writes with numbers each of n PEs may have under way to one PE whose
-// queue has room for that many arrivals: a power of two, or 0.
+// writeWindow returns how many numbered writes each of n PEs may have under way to one PE whose
+// completion queue has room for `arrivals` arrived writes: a power of two, or 0.
 func writeWindow(n, arrivals int) uint32 {
 	w := int(flow.Default.Window)
 	if n > 1 {

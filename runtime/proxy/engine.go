@@ -15,14 +15,14 @@ import (
 	"libshmem/runtime/proxy/wake"
 )
 
-// Engine is a context of this PE: operations on it are ordered and completed by themselves. The
-// first engine is made with the port, which all contexts share, and drives it; the other contexts
-// are made later (context.go). Methods are called with the lock held, unless their comments say
-// otherwise or they take it.
+// Engine is a context of this PE. Each context orders and completes its own operations. The first
+// engine is made with the port, which all contexts share, and drives it; the other contexts are
+// made later (context.go). Methods are called with the lock held, unless their comments say
+// otherwise or they lock it themselves.
 type Engine struct {
 	*layout.State
 	*port
-	listed bool // among the contexts with a closed generation: contexts.closers
+	listed bool // the context is in contexts.closers, those with a closed generation
 
 	ops operations
 	rma transfers
@@ -43,7 +43,7 @@ type port struct {
 
 	contexts // all that share the port
 	wake.Words
-	armedAt uint32 // the count of polls when the driving thread went to sleep
+	armedAt uint32 // the count of polls when the proxy thread went to sleep
 
 	bursts bursts
 
@@ -69,7 +69,7 @@ type Endpoint struct {
 }
 
 // New registers the segment with an open provider. The engine owns the provider from now on, even
-// if New fails. It calls fatal when the job cannot go on and no operation is there to fail.
+// if New fails. It calls fatal when the job cannot go on and the error belongs to no operation.
 func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Words, fatal func(error)) (*Engine, error) {
 	if npes > 1<<layout.ContextShift {
 		return nil, errors.Join(fmt.Errorf("a job of %d PEs is too large (start at most %d)", npes, 1<<layout.ContextShift), prov.Close())
@@ -98,15 +98,15 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 	return e, nil
 }
 
-// compose makes the parts of a context, which have pointers to each other.
+// compose makes the parts of a context, and sets their pointers to each other.
 func (e *Engine) compose(mostUnread uint64) {
 	e.rma = transfers{operations: &e.ops, Messages: &e.out, MostUnread: mostUnread}
 	e.out = newSender(&e.ops, &e.rma, &e.bursts, e)
 	e.in = newReceiver(&e.ops, &e.out, &e.rma.Numbers)
 }
 
-// join gives the parts of a context what exists only when the state is mapped and the network is
-// open.
+// join passes to the parts of a context the objects that exist only after the state is mapped and
+// the network is open.
 func (e *Engine) join() {
 	e.bursts.First = e.first.State
 	e.out.Open()
@@ -119,7 +119,7 @@ func (e *Engine) Endpoint() Endpoint {
 	return Endpoint{Addr: e.ops.Net.Provider.Addr(), Job: random64(), Base: e.ops.Net.Base(), Key: e.ops.Net.Region.Key, Window: e.rma.Numbers.Space.Window}
 }
 
-// random64 returns a random number, as a token that other jobs do not have.
+// random64 returns a random number, to serve as a token that no other job has.
 func random64() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -132,8 +132,8 @@ func (e *Engine) Caps() fabric.Caps { return e.ops.Net.Caps }
 // Native returns the provider's C functions.
 func (e *Engine) Native() fabric.Native { return e.ops.Net.Provider.Native() }
 
-// Connect takes the endpoints of all PEs, in order; one without an address
-// stays unreachable. Then it posts the receive buffers.
+// Connect gets the endpoints of all PEs, in order; a PE without an address stays unreachable. Then
+// it posts the receive buffers.
 func (e *Engine) Connect(all []Endpoint) error {
 	if e.ops.Net.Segment.Heap != nil && e.Staging == 0 {
 		return errors.New("connect: the heap is GPU memory, and the engine has no GPU to copy it with")
@@ -154,7 +154,7 @@ func (e *Engine) Connect(all []Endpoint) error {
 	return e.ops.Net.Connect(addrs, remotes)
 }
 
-// Close releases the network. No thread polls any more.
+// Close releases the network. Preconditions: no thread polls any more.
 func (e *Engine) Close() error {
 	if e.State != nil {
 		e.Report.ReportDropped()
@@ -169,9 +169,9 @@ func (e *Engine) Close() error {
 	return err
 }
 
-// KeepRegistered makes the engine keep callers' memory registered from one operation to the next,
-// if the provider needs registered memory. With a nil watch it keeps none. The engine closes the
-// watch.
+// KeepRegistered makes the engine leave callers' memory registered from one operation to the next,
+// if the provider needs registered memory. With a nil watch it registers anew for each operation.
+// The engine closes the watch.
 func (e *Engine) KeepRegistered(watch mrcache.Watch, limits mrcache.Limits) {
 	e.ops.Net.KeepRegistered(watch, limits)
 }
@@ -179,8 +179,8 @@ func (e *Engine) KeepRegistered(watch mrcache.Watch, limits mrcache.Limits) {
 // Registered returns the counts of registrations of callers' memory.
 func (e *Engine) Registered() mrcache.Counts { return e.ops.Net.Locals.Counts() }
 
-// WriteWindow returns how many writes with numbers this PE may have under way to each other one,
-// once it is connected; 0: writes have no numbers.
+// WriteWindow returns how many numbered writes this PE may have under way to each other one, once
+// it is connected; 0: writes have no numbers.
 func (e *Engine) WriteWindow() uint32 { return e.rma.Numbers.Window() }
 
 // CountNotifications sets, before the first operation, where the notification counters

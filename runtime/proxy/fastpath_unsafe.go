@@ -16,16 +16,16 @@ import (
 // C works on the State and the peers, too, under the same lock and in memory that Go does not
 // manage: it injects small messages, applies them, and sends flushes.
 //
-// A call from C to Go takes 46 ns when it is measured alone. But a thread of C that comes into Go
-// every few microseconds keeps the scheduler's monitor awake, which takes the thread's processor
-// away each time: with two calls a message, half a round trip over tcp took 8.0 us, and 5.1 with
-// libfabric alone.
+// A call from C to Go takes 46 ns when it is measured alone. But a C thread that calls Go every few
+// microseconds keeps the scheduler's monitor awake, which preempts the thread each time: with two
+// calls a message, half a round trip over tcp took 8.0 us, and 5.1 with libfabric alone.
 
-// openFastPath maps the state of the first context, which the engine shares with C and shows to
-// other processes, and cuts it into the State, the peers and the lists. It is zero at first.
+// openFastPath maps the state of the first context, which the engine shares with C and which other
+// processes can read, and divides it into the State, the peers and the lists. All of it is zero at
+// first.
 func (e *Engine) openFastPath(npes int) error {
 	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(libshmem.PE(0))
-	lists := uintptr(npes+layout.Receives+e.ops.Net.More+1) / 2 * 2 * number // so that the part behind the lists is aligned
+	lists := uintptr(npes+layout.Receives+e.ops.Net.More+1) / 2 * 2 * number // so that the part after the lists is aligned
 	n := unsafe.Sizeof(layout.State{}) + uintptr(npes)*peerSize + lists + layout.ContextsOpen*unsafe.Sizeof(uintptr(0))
 	r, err := openReport(e, e.ops.Net.Provider, npes, n)
 	if err != nil {
@@ -44,19 +44,20 @@ func (e *Engine) openFastPath(npes int) error {
 	return nil
 }
 
-// unpostedList returns State.Unposted as a slice: receive tokens that the provider had no room for.
+// unpostedList returns State.Unposted as a slice: the tokens of receive buffers that the provider
+// did not accept because its queue was full.
 func (e *Engine) unpostedList() []fabric.Token {
 	return unsafe.Slice((*fabric.Token)(e.Unposted), layout.Receives+e.ops.Net.More)
 }
 
 // contextTable returns the table in which C finds the states of the other contexts. Its pages take
-// no memory until the first of those is made.
+// no memory until the first of those contexts is made.
 func (e *Engine) contextTable() *[layout.ContextsOpen]*layout.State {
 	return (*[layout.ContextsOpen]*layout.State)(e.first.State.Contexts)
 }
 
-// openContext maps the state of one more context. No other process reads it: its counts are added
-// to those of the first context.
+// openContext maps the state of a context other than the first. No other process reads it: its
+// counts are added to those of the first context.
 func (e *Engine) openContext(npes int) error {
 	const peerSize, number = unsafe.Sizeof(layout.Peer{}), unsafe.Sizeof(libshmem.PE(0))
 	n := unsafe.Sizeof(layout.State{}) + uintptr(npes)*(peerSize+number)

@@ -95,8 +95,8 @@ var ringDefects = []defect{
 	},
 	{
 		id: "ring/merges-what-is-apart", file: "runtime/proxy/fastpath/innerloop.c",
-		was:  "!more(r, end, v, SHMEMI_SLOTS_PUT) || shmemi_get_dest(v) != dest + n ||",
-		is:   "!more(r, end, v, SHMEMI_SLOTS_PUT) ||",
+		was:  "!read_rest(r, end, v, SHMEMI_SLOTS_PUT) || shmemi_get_dest(v) != dest + n ||",
+		is:   "!read_rest(r, end, v, SHMEMI_SLOTS_PUT) ||",
 		user: "puts of a kernel to different places arrive side by side",
 		by:   unit("./runtime/proxy", "^TestSimpleApart$"), says: `a gap at the target: C took 2 operations of 2, in 1 messages, want 2`,
 	},

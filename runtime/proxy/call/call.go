@@ -10,7 +10,7 @@ package call
 // Ticket names a quiet. Tickets ascend; 0 is none.
 type Ticket uint64
 
-// Limits bound the operations that an engine takes. They do not change once it is connected.
+// Limits bound the operations that an engine accepts. They do not change once it is connected.
 type Limits struct {
 	NPEs      int
 	Internal  uint64 // bytes of the symmetric segment before the user heap
@@ -28,7 +28,7 @@ type Step int
 const (
 	PollAgain    Step = iota
 	PollUnread        // poll again: the provider has work that leaves no completion
-	SleepStuck        // pause: an operation has no room, and perhaps no event will end a wait
+	SleepStuck        // pause: the provider's queue was full for an operation, and perhaps no event will end a wait
 	SleepHolding      // pause: a batch waits for the rest of its burst
 	SleepCopying      // pause: GPU streams have not carried out any work for long
 	WaitArmed         // sleep until the network has something

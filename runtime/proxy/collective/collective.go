@@ -9,14 +9,14 @@ package collective
 
 import "math/bits"
 
-// Member is one of n, and its messages to and from the others.
+// Member is one of N members, with functions for its messages to and from the others.
 type Member struct {
 	Me, N   int
-	Message func(to int) bool   // adds to the count of a member
+	Message func(to int) bool   // sends a member a message, which adds 1 to a counter there
 	Await   func(from int) bool // waits for the next message of a member
 }
 
-// Meet is a dissemination barrier of the members.
+// Meet performs a dissemination barrier of the members.
 func (m *Member) Meet() bool {
 	for d := 1; d < m.N; d *= 2 {
 		if !m.Message((m.Me+d)%m.N) || !m.Await((m.Me+m.N-d)%m.N) {
@@ -26,7 +26,7 @@ func (m *Member) Meet() bool {
 	return true
 }
 
-// AllToAll sends a message to each other member, in turn, and awaits one of each.
+// AllToAll sends a message to each other member, then awaits one from each.
 func (m *Member) AllToAll() bool {
 	for i := 1; i < m.N; i++ {
 		if !m.Message((m.Me + i) % m.N) {
@@ -41,8 +41,8 @@ func (m *Member) AllToAll() bool {
 	return true
 }
 
-// Prefix is a scan of the members, in log2 n rounds: in the round of distance d each member sends
-// to the member d behind it and awaits the one d before it.
+// Prefix performs a scan of the members in log2 N rounds: in the round of distance d each member
+// sends to member Me+d and awaits member Me-d.
 func (m *Member) Prefix() bool {
 	for d := 1; d < m.N; d *= 2 {
 		if m.Me+d < m.N && !m.Message(m.Me+d) || m.Me >= d && !m.Await(m.Me-d) {
@@ -53,21 +53,22 @@ func (m *Member) Prefix() bool {
 }
 
 // Whole is the slot in which Exchange delivers the whole result to a member whose number is not
-// below the largest power of two: that member takes no part in the rounds.
+// below the largest power of two: that member does not combine in the rounds.
 const Whole = 1
 
-// Exchange is a small reduction of n members, of which this one is me. With at most direct members
-// each writes to each other one; more members combine in pairs (recursive doubling). give sends to
-// a slot of a member, and take awaits the message in a slot of this member.
-func Exchange(me, n, direct int, give, take func(member, slot int) bool) bool {
+// Exchange performs a small reduction of n members, of which this one is me. With at most direct
+// members each sends to each other one; more members combine in pairs (recursive doubling). send
+// sends a message to a slot of a member, and await awaits the message of a member in a slot of this
+// one.
+func Exchange(me, n, direct int, send, await func(member, slot int) bool) bool {
 	if n <= direct {
 		for i := 1; i < n; i++ {
-			if !give((me+i)%n, me) {
+			if !send((me+i)%n, me) {
 				return false
 			}
 		}
 		for i := 1; i < n; i++ {
-			if from := (me + n - i) % n; !take(from, from) {
+			if from := (me + n - i) % n; !await(from, from) {
 				return false
 			}
 		}
@@ -75,16 +76,16 @@ func Exchange(me, n, direct int, give, take func(member, slot int) bool) bool {
 	}
 	power := 1 << (bits.Len(uint(n)) - 1)
 	if me >= power {
-		return give(me-power, 0) && take(me-power, Whole)
+		return send(me-power, 0) && await(me-power, Whole)
 	}
 	folds := me < n-power
-	if folds && !take(me+power, 0) {
+	if folds && !await(me+power, 0) {
 		return false
 	}
 	for k := 0; 1<<k < power; k++ {
-		if with := me ^ 1<<k; !give(with, 2+k) || !take(with, 2+k) {
+		if with := me ^ 1<<k; !send(with, 2+k) || !await(with, 2+k) {
 			return false
 		}
 	}
-	return !folds || give(me+power, Whole)
+	return !folds || send(me+power, Whole)
 }

@@ -1,6 +1,6 @@
-// Package early keeps messages that came before their turn until it is their turn. The credits of
-// the sender bound how many of its messages are kept here. The package knows neither credits nor
-// the contents of a message.
+// Package early stores messages that arrived before earlier messages of the same PE, until those
+// have been applied. The credits of the sender bound how many of its messages are stored here. The
+// package knows neither credits nor the contents of a message.
 //
 // A message lies in a chain of small blocks, and the blocks of all messages come from one list. So
 // the memory follows the length of the messages, whatever sizes come one after the other. With one
@@ -11,44 +11,44 @@ package early
 import "unsafe"
 
 // BlockSize is the size of a block. The credit for a message covers its blocks, because no unit of
-// credit is smaller (runtime/proxy/credit.go). All memory of a block, with its share of the index,
-// is at most 1.6 times as much.
+// credit is smaller (runtime/proxy/credit.go). The memory for a block, with its part of the index,
+// is at most 1.6 times BlockSize.
 const BlockSize = 64
 
 const (
-	chunkBlocks = 48  // with their records nearly 4 KiB, a size in which Go allocates
-	spareChunks = 128 // stay when no message is kept: half a megabyte
+	chunkBlocks = 48  // with their records nearly 4 KiB, one of Go's allocation sizes
+	spareChunks = 128 // chunks that stay allocated when no message is stored: half a megabyte
 	leastHeads  = 64
 	none        = ^uint32(0)
 )
 
-// Messages are the kept messages of all PEs. New makes one.
+// Messages stores early messages of all PEs. New makes one.
 type Messages struct {
-	heads  []uint32 // first blocks of the first messages, by hash of the message; a power of two
+	heads  []uint32 // first blocks of the first messages, by hash of the message; their number is a power of two
 	count  int
 	chunks []*chunk
-	fresh  uint32 // the first block that was not used since m was empty
+	fresh  uint32 // the first block that has not been used since m was empty
 	free   uint32 // the first block of the list of free ones
-	whole  [][]byte
-	size   int // of each of whole
+	whole  [][]byte // buffers for whole messages that Reuse got back
+	size   int // of each buffer in whole
 }
 
 // chunk is memory for several blocks.
 type chunk struct {
-	_       [0]uint64 // aligns the beginning of a message
+	_       [0]uint64 // aligns the blocks, and so the header at the beginning of a message
 	blocks  [chunkBlocks][BlockSize]byte
 	records [chunkBlocks]record
 }
 
 // record describes one block. All fields but next are set only in the first block of a message.
 type record struct {
-	next      uint32 // block of the same message, or of the list of free ones
-	other     uint32 // first block of the next message with the same head
+	next      uint32 // next block of the same message, or of the list of free blocks
+	other     uint32 // first block of the next message in the same hash chain
 	from, seq uint32
 	length    uint32 // of the message
 }
 
-// New returns an empty Messages for messages of up to longest bytes.
+// New returns an empty Messages for messages of at most longest bytes.
 func New(longest int) *Messages {
 	return &Messages{heads: noHeads(leastHeads), free: none, size: longest}
 }
@@ -62,18 +62,18 @@ func noHeads(n int) []uint32 {
 	return heads
 }
 
-// Len returns how many messages are kept.
+// Len returns the number of stored messages.
 func (m *Messages) Len() int { return m.count }
 
-// Bytes returns the memory that m holds, in use or spare.
+// Bytes returns the bytes of memory that m has allocated, in use or spare.
 func (m *Messages) Bytes() int {
 	return len(m.chunks)*int(unsafe.Sizeof(chunk{})) + 8*cap(m.chunks) + 4*len(m.heads) + len(m.whole)*m.size
 }
 
-// Has reports whether a message is kept.
+// Has reports whether message seq of a PE is stored.
 func (m *Messages) Has(from, seq uint32) bool { return *m.find(from, seq) != none }
 
-// find returns the word that has the number of a message's first block, or none.
+// find returns the word of a chain that has the number of the message's first block, or none.
 func (m *Messages) find(from, seq uint32) *uint32 {
 	at := m.head(from, seq)
 	for *at != none {
@@ -86,19 +86,19 @@ func (m *Messages) find(from, seq uint32) *uint32 {
 	return at
 }
 
-// head returns the head of the chain, by hash, that a message is in.
+// head returns the head of the hash chain in which a message is.
 func (m *Messages) head(from, seq uint32) *uint32 {
 	h := (uint64(from)<<32 | uint64(seq)) * 0x9e3779b97f4a7c15 >> 32
 	return &m.heads[h&uint64(len(m.heads)-1)]
 }
 
-// block returns the block of a number, and its record.
+// block returns block number at, and its record.
 func (m *Messages) block(at uint32) (*[BlockSize]byte, *record) {
 	c, i := m.chunks[at/chunkBlocks], at%chunkBlocks
 	return &c.blocks[i], &c.records[i]
 }
 
-// Keep keeps a copy of a message, which is not kept yet and not empty.
+// Keep stores a copy of a message, which must not be empty or stored already.
 func (m *Messages) Keep(from, seq uint32, message []byte) {
 	if m.count == len(m.heads) {
 		m.grow()
@@ -118,7 +118,7 @@ func (m *Messages) Keep(from, seq uint32, message []byte) {
 	m.count++
 }
 
-// unused allocates a free block.
+// unused returns the number of a free block, and marks it as in use.
 func (m *Messages) unused() uint32 {
 	if at := m.free; at != none {
 		_, r := m.block(at)
@@ -132,7 +132,7 @@ func (m *Messages) unused() uint32 {
 	return m.fresh - 1
 }
 
-// grow doubles the number of heads, and moves the messages to their new chains.
+// grow doubles the number of hash chains, and moves the messages to their new chains.
 func (m *Messages) grow() {
 	old := m.heads
 	m.heads = noHeads(2 * len(old))
@@ -145,8 +145,8 @@ func (m *Messages) grow() {
 	}
 }
 
-// Begin returns the first bytes of a message, at most BlockSize of them; nil: it is not kept. They
-// are m's, and stay until the message is taken or dropped.
+// Begin returns the first bytes of a message, at most BlockSize, or nil if it is not stored. The
+// bytes belong to m, and stay valid until the message is removed.
 func (m *Messages) Begin(from, seq uint32) []byte {
 	at := *m.find(from, seq)
 	if at == none {
@@ -156,14 +156,15 @@ func (m *Messages) Begin(from, seq uint32) []byte {
 	return b[:min(r.length, BlockSize)]
 }
 
-// Take returns a message and forgets it. The memory of the result is the caller's until Reuse.
+// Take removes a message and returns it. The caller owns the result until it calls Reuse.
 func (m *Messages) Take(from, seq uint32) []byte {
 	message := m.Copy(from, seq)
 	m.Forget(from, seq)
 	return message
 }
 
-// Copy returns a copy of a message, which stays kept. The copy is the caller's until Reuse.
+// Copy returns a copy of a message, which stays stored. The caller owns the copy until it calls
+// Reuse.
 func (m *Messages) Copy(from, seq uint32) []byte {
 	at := *m.find(from, seq)
 	_, first := m.block(at)
@@ -176,13 +177,13 @@ func (m *Messages) Copy(from, seq uint32) []byte {
 	return message
 }
 
-// Forget drops a message and frees its blocks.
+// Forget removes a message and frees its blocks.
 func (m *Messages) Forget(from, seq uint32) {
 	m.forget(m.find(from, seq))
 	m.shrink()
 }
 
-// buffer returns memory for a whole message, which Reuse takes back.
+// buffer returns memory for a whole message, which the caller later passes to Reuse.
 func (m *Messages) buffer() []byte {
 	last := len(m.whole) - 1
 	if last < 0 {
@@ -193,10 +194,10 @@ func (m *Messages) buffer() []byte {
 	return b
 }
 
-// Reuse takes back the memory of a message that Take or Copy returned.
+// Reuse returns to m the memory of a message that Take or Copy returned.
 func (m *Messages) Reuse(message []byte) { m.whole = append(m.whole, message[:m.size]) }
 
-// Drop forgets all messages of a PE.
+// Drop removes all messages of a PE.
 func (m *Messages) Drop(from uint32) {
 	for i := range m.heads {
 		for at := &m.heads[i]; *at != none; {
@@ -210,7 +211,7 @@ func (m *Messages) Drop(from uint32) {
 	m.shrink()
 }
 
-// forget drops the message whose first block is *at, a word of its chain, and frees its blocks.
+// forget removes the message whose first block is *at, a word of its chain, and frees its blocks.
 func (m *Messages) forget(at *uint32) {
 	block := *at
 	_, r := m.block(block)
@@ -222,7 +223,7 @@ func (m *Messages) forget(at *uint32) {
 	m.count--
 }
 
-// shrink gives back most of the memory if no message is kept.
+// shrink frees most of the memory if no message is stored.
 func (m *Messages) shrink() {
 	if m.count > 0 {
 		return

@@ -27,7 +27,7 @@
 /* The result of a function of the fast path if Go has to do the operation. */
 #define SHMEMI_NOT_FAST 3
 
-/* Puts an event into the flight recorder's ring of a PE. The PE has had a ring since it was found
+/* Puts an event into the flight recorder's ring of a PE. The PE has a ring since it became
  * reachable. */
 static inline void shmemi_fastpath_record(struct shmemi_fastpath *x, uint32_t pe,
                                           enum shmemi_event_what what, uint32_t detail,
@@ -40,8 +40,8 @@ static inline void shmemi_fastpath_record(struct shmemi_fastpath *x, uint32_t pe
                  number);
 }
 
-/* Returns what a message of that many bytes to a PE carries as its job: the job's token, combined
- * with the seal of the message if the job has seals (seal.h). */
+/* Returns the job word of a message of that size to a PE: the job's token, combined with the seal
+ * of the message if the job has seals (seal.h). */
 SHMEMI_INLINE uint64_t shmemi_fastpath_stamp(const struct shmemi_fastpath *x,
                                              const struct shmemi_header *h, uint32_t to,
                                              size_t bytes)
@@ -49,7 +49,7 @@ SHMEMI_INLINE uint64_t shmemi_fastpath_stamp(const struct shmemi_fastpath *x,
     return x->seal[0] | x->seal[1] ? x->job ^ shmemi_seal(x, h, to, bytes) : x->job;
 }
 
-/* Completes the header of the message in scratch, gives the message to the provider and counts it.
+/* Completes the header of the message in scratch, passes the message to the provider and counts it.
  * Returns 0 if it was posted; otherwise nothing was posted. */
 SHMEMI_INLINE int shmemi_fastpath_send(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                        uint32_t pe, size_t bytes)
@@ -112,8 +112,8 @@ SHMEMI_INLINE bool shmemi_fastpath_merge(struct shmemi_fastpath *x, struct shmem
     return true;
 }
 
-/* Returns the units of credit that a message takes: a unit is 2^unit bytes of messages that the PE
- * has not acknowledged, and bytes beyond SHMEMI_CREDITED_MOST are free. */
+/* Returns the units of credit that a message takes. A unit is 2^x->unit bytes; bytes of a message
+ * beyond SHMEMI_CREDITED_MOST do not count. */
 SHMEMI_INLINE uint64_t shmemi_fastpath_cost(const struct shmemi_fastpath *x, size_t bytes)
 {
     size_t credited = bytes < SHMEMI_CREDITED_MOST ? bytes : SHMEMI_CREDITED_MOST;
@@ -122,8 +122,8 @@ SHMEMI_INLINE uint64_t shmemi_fastpath_cost(const struct shmemi_fastpath *x, siz
 
 /* Sends an operation, whose header is what, with size bytes of payload: in the PE's batch, or as a
  * message of its own. Returns SHMEMI_DONE, or SHMEMI_NOT_FAST if only Go can post it: the PE has no
- * credit, or the operation has to wait behind others. At half of the PE's credit it sends a flush.
- * */
+ * credit, or the operation has to wait for earlier ones. At half of the PE's credit it sends a
+ * flush. */
 SHMEMI_INLINE int shmemi_fastpath_inject(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                          uint32_t pe, const struct shmemi_header *what,
                                          const void *payload, size_t size)
@@ -144,7 +144,7 @@ SHMEMI_INLINE int shmemi_fastpath_inject(struct shmemi_fastpath *x, const struct
     *h = *what;
     memcpy(h + 1, payload, size);
     if (shmemi_fastpath_send(x, n, pe, bytes) != 0)
-        return SHMEMI_NOT_FAST; /* Go finds out why */
+        return SHMEMI_NOT_FAST; /* Go tries again, and finds out why */
     if (p->epoch != x->epoch) {
         p->epoch = x->epoch;
         p->charged_then = p->charged;
@@ -166,16 +166,17 @@ SHMEMI_INLINE int shmemi_fastpath_store(struct shmemi_fastpath *x, const struct 
     return shmemi_fastpath_inject(x, n, pe, &h, "", 0);
 }
 
-/* Returns the token of a put in the present epoch: two puts with one token have no fence between
- * them (State.EpochToken of package layout). */
+/* Returns the token that the puts of the present epoch carry. An epoch is the time between two
+ * fences, so two puts with the same token have no fence between them (State.EpochToken of package
+ * layout). */
 SHMEMI_INLINE uint32_t shmemi_fastpath_epoch_token(const struct shmemi_fastpath *x)
 {
     return (x->me >> SHMEMI_CONTEXT_SHIFT) << SHMEMI_EPOCH_BITS |
            ((uint32_t)(x->epoch + 1) & ((1u << SHMEMI_EPOCH_BITS) - 1));
 }
 
-/* Posts a put as a message, or as a store if it has the size of an element. The source is main
- * memory. */
+/* Posts a put of n bytes as a message, or as a store if it has the size of an element. The source
+ * must be main memory. */
 SHMEMI_INLINE int shmemi_fastpath_bytes(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                         uint32_t pe, int64_t offset, const void *source,
                                         size_t size)
@@ -195,8 +196,8 @@ SHMEMI_INLINE int shmemi_fastpath_bytes(struct shmemi_fastpath *x, const struct 
     }
 }
 
-/* Reports whether only Go may post an atomic operation on a PE, because the PE does not support all
- * of them on its GPU memory. */
+/* Reports whether Go has to decide about an atomic operation on a PE, because that PE does not
+ * support all of them on its GPU memory. */
 static inline bool shmemi_fastpath_refused(const struct shmemi_fastpath *x, uint32_t pe, int op)
 {
     return op != SHMEMI_AMO_SET && x->peers[pe].fewer;
@@ -218,7 +219,7 @@ SHMEMI_INLINE int shmemi_fastpath_amo(struct shmemi_fastpath *x, const struct sh
     return shmemi_fastpath_inject(x, n, pe, &h, "", 0);
 }
 
-/* Posts a put and the update of its signal as one message. The source is main memory. */
+/* Posts a put and the update of its signal as one message. The source must be main memory. */
 SHMEMI_INLINE int shmemi_fastpath_bytes_signal(struct shmemi_fastpath *x,
                                                const struct shmemi_native *n, uint32_t pe,
                                                int64_t offset, const void *source, size_t size,
@@ -236,8 +237,8 @@ SHMEMI_INLINE int shmemi_fastpath_bytes_signal(struct shmemi_fastpath *x,
     return shmemi_fastpath_inject(x, n, pe, &h, source, size);
 }
 
-/* Posts an operation of a caller in C, if the fast path has it. If the engine has a GPU stage
- * (x->staging), the source of a put may be GPU memory, and Go posts the put. */
+/* Posts an operation of a caller in C, if its kind is one of the fast path's. If the engine has a
+ * GPU stage (x->staging), the source of a put may be GPU memory, and Go posts the put. */
 SHMEMI_INLINE int shmemi_fastpath_post(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                        const struct shmemi_host_operation *o)
 {
@@ -266,7 +267,9 @@ SHMEMI_INLINE int shmemi_fastpath_post(struct shmemi_fastpath *x, const struct s
 static inline void *shmemi_fastpath_target(const struct shmemi_fastpath *x, int64_t offset,
                                            size_t n)
 {
-    uint64_t o = (uint64_t)offset + x->internal; /* wraps below the segment, and then fails */
+    uint64_t o =
+        (uint64_t)offset +
+        x->internal; /* an offset below the segment wraps to a large number and fails the check */
     return o > x->reach || n > x->reach - o ? NULL : x->segment + o;
 }
 
@@ -290,7 +293,8 @@ static inline void shmemi_fastpath_change(void *at, int width, int op, uint64_t 
         shmemi_amo_at64(op, at, operand, compare);
 }
 
-/* Stores an element of width bytes. If it is aligned, no reader sees a part of it. */
+/* Stores an element of width bytes. If it is aligned, no reader sees only a part of the new
+ * bytes. */
 static inline void shmemi_fastpath_element(void *at, int width, uint64_t value)
 {
     switch (width) {
@@ -320,8 +324,9 @@ static inline bool shmemi_fastpath_reply(struct shmemi_fastpath *x, const struct
     return shmemi_fastpath_send(x, n, pe, sizeof *h) == 0;
 }
 
-/* Handles the reply h to the flush of this PE: what was sent before the flush is acknowledged.
- * Returns false, and changes nothing, if a quiet waits for the reply, or if h is no such reply. */
+/* Handles the reply h to this PE's flush: everything that was sent before the flush is
+ * acknowledged. Returns false, and changes nothing, if a quiet waits for the reply, or if h is not
+ * the reply to the flush under way. */
 static inline bool shmemi_fastpath_flushed(struct shmemi_fastpath *x, uint32_t pe,
                                            const struct shmemi_header *h)
 {
@@ -382,7 +387,7 @@ static inline bool shmemi_fastpath_apply(struct shmemi_fastpath *x, const struct
     return false;
 }
 
-/* Reports whether a token is that of a receive buffer. network.Receiving is the same in Go. */
+/* Reports whether a token belongs to a receive buffer (network.Receiving in Go). */
 static inline bool shmemi_fastpath_receives(const struct shmemi_fastpath *x, uint32_t token)
 {
     return token < x->receives || token - x->tokens < x->more_recv;
@@ -414,12 +419,12 @@ static inline int shmemi_fastpath_receive(struct shmemi_fastpath *x, const struc
     if (h->seq != p->received + 1 || p->early || p->behind || p->queued ||
         (int32_t)(h->need - p->edge) > 0 || acked - p->out.in > p->out.posted - p->out.in)
         return SHMEMI_NOT_FAST;
-    /* The check of the seal comes last, because Go computes the seal again for a message that an
-     * earlier check leaves to it. */
+    /* The seal is checked last. If an earlier check fails, Go handles the message and computes the
+     * seal itself, so it would be computed twice. */
     if (h->job != shmemi_fastpath_stamp(x, h, x->me, c->len))
         return SHMEMI_NOT_FAST;
-    /* The acknowledgement of writes comes before the message is applied, as in Go, because the
-     * header of a reply to the message depends on it. If Go applies the message, it does this a
+    /* The acknowledgement of writes is noted before the message is applied, as in Go, because the
+     * header of a reply to the message depends on it. If Go applies the message, it notes it a
      * second time, which changes nothing. */
     p->out.in = acked;
     if ((int32_t)(acked - p->out.after) > 0)

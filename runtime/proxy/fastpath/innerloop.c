@@ -5,20 +5,20 @@
 #include <sched.h>
 #include <time.h>
 
-/* How many turns without work pass between two reads of the clock. A read takes as long as half a
- * turn. */
+/* How many iterations without work pass between two reads of the clock. A read takes as long as
+ * half an iteration. */
 #define CLOCK_ITERATIONS 16
 
-/* How many polls of the rings, without the lock, come between two turns that found nothing.
- * Operations are found sooner than with a poll of the network after each poll of the rings, and
- * callers in C get the lock. */
+/* How many polls of the rings, without the lock, come between two iterations that find nothing. A
+ * poll of the rings is cheaper than one of the network, so operations are found sooner than if each
+ * iteration polled both, and callers in C get the lock. */
 #define IDLE_POLLS 4
 
-/* How often the lock is tried before the loop leaves it to Go. */
+/* How often the loop tries the lock before it returns to Go, which waits for the lock. */
 #define LOCK_TRIES 1000
 
-/* How many operations share one time in the flight recorder: reading the time takes as long as half
- * an operation. */
+/* How many operations in a row get the same time in the flight recorder: reading the time takes as
+ * long as half an operation. */
 #define TICK_OPERATIONS 16
 
 static int64_t now(void)
@@ -38,8 +38,8 @@ static inline void unlock(const struct shmemi_innerloop *l)
     __atomic_store_n(l->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Tries for a while to take the lock that another thread holds, and yields between the tries.
- * Words.LockYielding is the same in Go. */
+/* Tries for a while to take the lock that another thread holds, and yields the processor between
+ * the tries. Returns whether it has the lock. Words.LockYielding does the same in Go. */
 static __attribute__((noinline)) bool lock_late(const struct shmemi_innerloop *l)
 {
     bool have = false;
@@ -54,8 +54,8 @@ static __attribute__((noinline)) bool lock_late(const struct shmemi_innerloop *l
     return have;
 }
 
-/* Reads slot p into w[0] and w[1]. Returns false if the producer has not stored both words: their
- * lap bit differs from that of the lap of p. */
+/* Reads the two words of the slot at position p into w. Returns false if the producer has not
+ * stored both: a word that was stored has the lap bit of p's lap round the ring. */
 static inline bool slot_at(const struct shmemi_innerloop_ring *r, uint64_t p, uint64_t *w)
 {
     uint64_t mask = ((uint64_t)1 << r->log2_slots) - 1;
@@ -66,9 +66,10 @@ static inline bool slot_at(const struct shmemi_innerloop_ring *r, uint64_t p, ui
     return (int64_t)((w[0] ^ lap) | (w[1] ^ lap)) >= 0;
 }
 
-/* Reads the slots of an operation after the first into w. Returns false if one has not been stored.
- * */
-static inline bool more(const struct shmemi_innerloop_ring *r, uint64_t p, uint64_t *w, int slots)
+/* Reads slots 1 to slots-1 of the operation at position p into w. Returns false if the producer has
+ * not stored all of them. */
+static inline bool read_rest(const struct shmemi_innerloop_ring *r, uint64_t p, uint64_t *w,
+                             int slots)
 {
     for (int i = 1; i < slots; i++)
         if (!slot_at(r, p + (uint64_t)i, w + 2 * i))
@@ -77,13 +78,13 @@ static inline bool more(const struct shmemi_innerloop_ring *r, uint64_t p, uint6
 }
 
 /* Reports whether n bytes at an offset are in the symmetric segment. */
-static inline bool inside(const struct shmemi_fastpath *x, uint64_t at, uint64_t n)
+static inline bool in_segment(const struct shmemi_fastpath *x, uint64_t at, uint64_t n)
 {
     return at <= x->size && n <= x->size - at;
 }
 
 /* Reports whether n bytes at an address are known to be readable memory of this process: main
- * memory of the segment, or one of the areas that Go has passed. */
+ * memory of the segment, or one of the areas of memory that Go has announced (Loop.Local). */
 static inline bool readable(const struct shmemi_innerloop *l, uint64_t at, uint64_t n)
 {
     uint64_t o = at - (uint64_t)(uintptr_t)l->engine->segment;
@@ -97,15 +98,15 @@ static inline bool readable(const struct shmemi_innerloop *l, uint64_t at, uint6
 
 /* Reports whether n bytes at an address lie in a cell, the memory beside each slot of a ring for
  * the bytes of a put. A cell belongs to the put until the ring's tail has passed the slot. */
-static inline bool beside(const struct shmemi_innerloop_ring *r, uint64_t at, uint64_t n)
+static inline bool in_ring_cell(const struct shmemi_innerloop_ring *r, uint64_t at, uint64_t n)
 {
     uint64_t o = at - r->cells;
     return r->cells != 0 && n != 0 && o < SHMEMI_CELLS * SHMEMI_CELL_BYTES &&
            n <= SHMEMI_CELL_BYTES - o % SHMEMI_CELL_BYTES;
 }
 
-/* Fills reply word i of a ring with success: the producer that waits for its turn to change goes
- * on. */
+/* Fills reply i of a ring with success, and changes its turn, the count for which the producer
+ * waits. */
 static void reply_done(const struct shmemi_innerloop_ring *r, uint64_t i)
 {
     struct shmemi_reply *reply = &r->replies[i];
@@ -114,33 +115,32 @@ static void reply_done(const struct shmemi_innerloop_ring *r, uint64_t i)
     __atomic_store_n(&reply->turn, reply->turn + 1, __ATOMIC_RELEASE);
 }
 
-/* take, and the functions below it, return how many operations they posted: one, or several puts
- * that were merged into one. NOT_THERE: the producer has not stored the operation. NOT_SIMPLE: Go
- * has to post it. AT_FENCE: the operation is a fence (pass_fences). */
-enum { NOT_THERE = 0, NOT_SIMPLE = -1, AT_FENCE = -2 };
+/* post_next, and the functions that it calls, return how many operations they posted: one, or
+ * several puts that were merged into one. NOT_STORED: the producer has not stored the whole
+ * operation. NOT_SIMPLE: Go has to post it. AT_FENCE: the operation is a fence (pass_fences). */
+enum { NOT_STORED = 0, NOT_SIMPLE = -1, AT_FENCE = -2 };
 
-/*
- * Posts the put at *p, together with later puts whose source and destination continue those of the
- * put before: they travel as one message. At most that many puts are merged. If the whole is too
- * large for a message, nothing is posted, and Go starts with the first of them.
- */
+/* Posts the put at *p, together with later puts whose source and destination continue those of the
+ * put before: they travel as one message. It merges at most `limit` puts. If the whole is too large
+ * for a message, nothing is posted, and Go starts with the first of them. */
 static int put(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r, uint64_t *p,
-               const uint64_t *w, uint32_t most)
+               const uint64_t *w, uint32_t limit)
 {
     struct shmemi_fastpath *x = l->engine;
     uint64_t dest = shmemi_get_dest(w), local = shmemi_get_local(w), n = shmemi_get_length(w);
     uint64_t end = *p + SHMEMI_SLOTS_PUT, want = shmemi_get_want(w), v[4];
-    const uint64_t payload = x->max_inject - sizeof(struct shmemi_header); /* checked when sent */
-    const bool in_cell = beside(r, local, n);
+    const uint64_t payload =
+        x->max_inject - sizeof(struct shmemi_header); /* shmemi_fastpath_inject checks the size */
+    const bool in_cell = in_ring_cell(r, local, n);
     int count = 1;
     if (n == 0 || n > payload || (want && shmemi_get_reply(w) >= SHMEMI_REPLIES))
         return NOT_SIMPLE;
-    for (; !want && !in_cell && (uint32_t)count < most; count++) {
+    for (; !want && !in_cell && (uint32_t)count < limit; count++) {
         if (!slot_at(r, end, v) || shmemi_get_op(v) != SHMEMI_OP_PUT ||
             shmemi_get_pe(v) != shmemi_get_pe(w) ||
             shmemi_get_context(v) != shmemi_get_context(w) || shmemi_get_want(v) ||
-            !more(r, end, v, SHMEMI_SLOTS_PUT) || shmemi_get_dest(v) != dest + n ||
-            shmemi_get_local(v) != local + n || beside(r, local + n, shmemi_get_length(v)))
+            !read_rest(r, end, v, SHMEMI_SLOTS_PUT) || shmemi_get_dest(v) != dest + n ||
+            shmemi_get_local(v) != local + n || in_ring_cell(r, local + n, shmemi_get_length(v)))
             break;
         uint64_t length = shmemi_get_length(v);
         if (length > payload - n)
@@ -148,7 +148,8 @@ static int put(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r
         n += length;
         end += SHMEMI_SLOTS_PUT;
     }
-    if (!inside(x, dest, n) || !(in_cell || readable(l, local, n)) || (x->staging && !in_cell) ||
+    if (!in_segment(x, dest, n) || !(in_cell || readable(l, local, n)) ||
+        (x->staging && !in_cell) ||
         shmemi_fastpath_bytes(x, &l->native, (uint32_t)shmemi_get_pe(w),
                               (int64_t)(dest - x->internal), (const void *)(uintptr_t)local,
                               n) != SHMEMI_DONE)
@@ -164,7 +165,8 @@ static int put(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r
 static inline bool signal_valid(const struct shmemi_fastpath *x, const uint64_t *w)
 {
     uint64_t kind = shmemi_get_kind(w), at = shmemi_get_signal_at(w);
-    return (kind == SHMEMI_AMO_SET || kind == SHMEMI_AMO_ADD) && at % 8 == 0 && inside(x, at, 8);
+    return (kind == SHMEMI_AMO_SET || kind == SHMEMI_AMO_ADD) && at % 8 == 0 &&
+           in_segment(x, at, 8);
 }
 
 /* Posts the put with a signal at *p, whose decoded slots are in w. */
@@ -174,8 +176,8 @@ static int put_signal(struct shmemi_innerloop *l, const struct shmemi_innerloop_
     struct shmemi_fastpath *x = l->engine;
     uint64_t dest = shmemi_get_dest(w), local = shmemi_get_local(w), n = shmemi_get_length(w);
     uint64_t want = shmemi_get_want(w);
-    const bool in_cell = beside(r, local, n);
-    if (!signal_valid(x, w) || n > x->max_inject || !inside(x, dest, n) ||
+    const bool in_cell = in_ring_cell(r, local, n);
+    if (!signal_valid(x, w) || n > x->max_inject || !in_segment(x, dest, n) ||
         (n != 0 && !in_cell && !readable(l, local, n)) || (x->staging && !in_cell) ||
         (want && shmemi_get_reply(w) >= SHMEMI_REPLIES))
         return NOT_SIMPLE;
@@ -190,14 +192,14 @@ static int put_signal(struct shmemi_innerloop *l, const struct shmemi_innerloop_
     return 1;
 }
 
-/* Posts the atomic operation at *p, which takes that many slots. */
+/* Posts the atomic operation at *p, an operation of `slots` slots whose words are in w. */
 static int amo(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w, int slots,
                uint64_t operand, uint64_t compare)
 {
     struct shmemi_fastpath *x = l->engine;
     uint64_t dest = shmemi_get_dest(w), kind = shmemi_get_kind(w), n = 1u << shmemi_get_width(w);
     if (kind < SHMEMI_AMO_SET || kind >= SHMEMI_AMO_SWAP || n < 4 || (dest & (n - 1)) != 0 ||
-        !inside(x, dest, n) ||
+        !in_segment(x, dest, n) ||
         shmemi_fastpath_amo(x, &l->native, (uint32_t)shmemi_get_pe(w),
                             (int64_t)(dest - x->internal), (int)kind, (int)n, operand,
                             compare) != SHMEMI_DONE)
@@ -206,13 +208,13 @@ static int amo(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w, int s
     return 1;
 }
 
-/* Posts the store of an element of n bytes at *p, which takes that many slots. */
+/* Posts the store of an element of n bytes at *p, an operation of `slots` slots. */
 static inline int store(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w, int slots,
                         int n, uint64_t value)
 {
     struct shmemi_fastpath *x = l->engine;
     uint64_t dest = shmemi_get_dest(w);
-    if (!inside(x, dest, (uint64_t)n) ||
+    if (!in_segment(x, dest, (uint64_t)n) ||
         shmemi_fastpath_store(x, &l->native, (uint32_t)shmemi_get_pe(w),
                               (int64_t)(dest - x->internal), n, value) != SHMEMI_DONE)
         return NOT_SIMPLE;
@@ -220,13 +222,13 @@ static inline int store(struct shmemi_innerloop *l, uint64_t *p, const uint64_t 
     return 1;
 }
 
-/* Posts the put at *p whose bytes, at most 16, are in its slots. */
-static int bytes(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w)
+/* Posts the put at *p whose bytes, at limit 16, are stored in the slots themselves. */
+static int put_inline(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w)
 {
     struct shmemi_fastpath *x = l->engine;
     uint64_t dest = shmemi_get_dest(w), n = shmemi_get_size(w);
     const uint64_t value[2] = {shmemi_get_value(w), shmemi_get_value2(w)};
-    if (n == 0 || n > sizeof value || !inside(x, dest, n) ||
+    if (n == 0 || n > sizeof value || !in_segment(x, dest, n) ||
         shmemi_fastpath_bytes(x, &l->native, (uint32_t)shmemi_get_pe(w),
                               (int64_t)(dest - x->internal), value, n) != SHMEMI_DONE)
         return NOT_SIMPLE;
@@ -234,13 +236,14 @@ static int bytes(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w)
     return 1;
 }
 
-/* Posts the put with a signal at *p whose bytes, at most 16, are in its slots. */
-static int bytes_signal(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w)
+/* Posts the put with a signal at *p whose bytes, at limit 16, are stored in the slots themselves.
+ */
+static int put_inline_signal(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w)
 {
     struct shmemi_fastpath *x = l->engine;
     uint64_t dest = shmemi_get_dest(w), n = shmemi_get_size(w);
     const uint64_t value[2] = {shmemi_get_value(w), shmemi_get_value2(w)};
-    if (n == 0 || n > sizeof value || !inside(x, dest, n) || !signal_valid(x, w) ||
+    if (n == 0 || n > sizeof value || !in_segment(x, dest, n) || !signal_valid(x, w) ||
         shmemi_fastpath_bytes_signal(x, &l->native, (uint32_t)shmemi_get_pe(w),
                                      (int64_t)(dest - x->internal), value, n,
                                      (int64_t)(shmemi_get_signal_at(w) - x->internal),
@@ -250,28 +253,29 @@ static int bytes_signal(struct shmemi_innerloop *l, uint64_t *p, const uint64_t 
     return 1;
 }
 
-/* Returns the operand of an operation whose slot has 32 bits for it, sign-extended. */
+/* Returns the 32-bit operand of an operation, sign-extended. */
 static inline uint64_t value32(const uint64_t *w)
 {
     return (uint64_t)(int64_t)(int32_t)shmemi_get_value32(w);
 }
 
 /* Posts the operation at position *p of a ring, and moves *p past it and past the puts that are
- * merged with it: at most `most` operations in all. Returns how many, NOT_THERE or NOT_SIMPLE. */
-static inline int take(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r,
-                       uint64_t *p, uint32_t most)
+ * merged with it: at most `limit` operations in all. Returns how many it posted, or NOT_STORED or
+ * NOT_SIMPLE. */
+static inline int post_next(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r,
+                            uint64_t *p, uint32_t limit)
 {
     uint64_t w[2 * SHMEMI_MAX_SLOTS];
     if (!slot_at(r, *p, w))
-        return NOT_THERE;
+        return NOT_STORED;
     uint64_t op = shmemi_get_op(w);
     if (op == SHMEMI_OP_P && shmemi_get_pe(w) < l->engine->n_pes)
         return store(l, p, w, SHMEMI_SLOTS_P, 1 << shmemi_get_width(w), value32(w));
     int slots = shmemi_slots_of(op);
     if (slots == 0 || op == SHMEMI_OP_QUIET || op == SHMEMI_OP_GET)
         return NOT_SIMPLE;
-    if (!more(r, *p, w, slots))
-        return NOT_THERE;
+    if (!read_rest(r, *p, w, slots))
+        return NOT_STORED;
     if (op == SHMEMI_OP_FENCE) {
         if (!l->alone)
             return NOT_SIMPLE;
@@ -292,9 +296,9 @@ static inline int take(struct shmemi_innerloop *l, const struct shmemi_innerloop
     case SHMEMI_OP_P_WIDE:
         return store(l, p, w, SHMEMI_SLOTS_P_WIDE, 8, shmemi_get_value(w));
     case SHMEMI_OP_P_BYTES:
-        return bytes(l, p, w);
+        return put_inline(l, p, w);
     case SHMEMI_OP_P_SIGNAL:
-        return bytes_signal(l, p, w);
+        return put_inline_signal(l, p, w);
     case SHMEMI_OP_AMO:
         return amo(l, p, w, SHMEMI_SLOTS_AMO, value32(w), 0);
     case SHMEMI_OP_AMO_WIDE:
@@ -302,15 +306,15 @@ static inline int take(struct shmemi_innerloop *l, const struct shmemi_innerloop
             return NOT_SIMPLE;
         return amo(l, p, w, SHMEMI_SLOTS_AMO_WIDE, shmemi_get_value(w), shmemi_get_value2(w));
     case SHMEMI_OP_PUT:
-        return put(l, r, p, w, most);
+        return put(l, r, p, w, limit);
     case SHMEMI_OP_PUT_SIGNAL:
         return put_signal(l, r, p, w);
     }
     return NOT_SIMPLE;
 }
 
-/* Posts up to l->batch operations from ring i, moves the ring's tail past them, and returns how
- * many they were. It sets *left if the next operation is left to Go, *fence if it is a fence. */
+/* Posts up to l->batch operations from ring i, moves the ring's tail past them, and returns their
+ * number. It sets *left if Go has to post the next operation, and *fence if that is a fence. */
 static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left, bool *fence)
 {
     const struct shmemi_innerloop_ring *r = &l->rings[i];
@@ -321,7 +325,7 @@ static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left,
     for (uint32_t turns = 0; n < l->batch; turns++) {
         if (turns % TICK_OPERATIONS == 0)
             l->engine->tick = shmemi_ticks(l->engine->coarse);
-        int did = take(l, r, &p, l->batch - n);
+        int did = post_next(l, r, &p, l->batch - n);
         if (did <= 0) {
             *left |= did == NOT_SIMPLE;
             *fence |= did == AT_FENCE;
@@ -332,15 +336,15 @@ static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left,
     l->engine->tick = 0;
     if (n > 0) {
         l->positions[i] = p;
-        /* The tail moves only now: a quiet in another ring relies on it. The operations that it has
-         * passed are posted. */
+        /* The tail moves only after all of them are posted: a quiet of another ring relies on
+         * that. */
         __atomic_store_n(&r->line->tail, p, __ATOMIC_RELEASE);
     }
     return n;
 }
 
 /* Takes the fences before which rings have stopped, as passFences of runtime/proxy/loop does. did:
- * the operations of this turn. Returns the number of fences. */
+ * the operations of this iteration. Returns the number of fences. */
 static inline uint32_t pass_fences(struct shmemi_innerloop *l, uint32_t did)
 {
     if ((l->passed += did) < SHMEMI_INNERLOOP_FENCE_AFTER && did > 0)
@@ -361,7 +365,7 @@ static inline uint32_t pass_fences(struct shmemi_innerloop *l, uint32_t did)
     return n;
 }
 
-/* Reports whether some ring has an operation, without the lock. */
+/* Reports whether some ring has an operation. It does not need the lock. */
 static inline bool pushed(const struct shmemi_innerloop *l)
 {
     for (uint32_t i = 0; i < l->ring_count; i++) {
@@ -372,8 +376,8 @@ static inline bool pushed(const struct shmemi_innerloop *l)
     return false;
 }
 
-/* The pause after a turn without work. */
-static inline void rest(const struct shmemi_innerloop *l)
+/* Pauses after an iteration without work: yields the processor, or polls the rings a few times. */
+static inline void idle_pause(const struct shmemi_innerloop *l)
 {
     if (l->yields) {
         sched_yield();
@@ -386,7 +390,8 @@ static inline void rest(const struct shmemi_innerloop *l)
     }
 }
 
-/* Reports whether there is no work for Go: see innerloop.go. */
+/* Reports whether the engine and the caller of Run need nothing of Go: nothing waits to be retried,
+ * no GPU stream has work, and no request or quiet has completed since the caller's last check. */
 static inline bool no_work_for_go(const struct shmemi_innerloop *l)
 {
     const struct shmemi_fastpath *x = l->engine;
@@ -394,9 +399,9 @@ static inline bool no_work_for_go(const struct shmemi_innerloop *l)
            (l->ticket == 0 || x->quieted < l->ticket);
 }
 
-/* One turn with the lock held: empties rings, polls the network, and applies messages. Returns how
- * many operations and completions it handled, with the lock released. -1: the loop has to end with
- * *reason, and the lock is held only with SHMEMI_INNERLOOP_COMPLETION. */
+/* Does one iteration, with the lock held: empties rings, polls the network, and applies messages.
+ * Returns the number of operations and completions, with the lock released. -1: the loop has to end
+ * with *reason, and the lock is still held only with SHMEMI_INNERLOOP_COMPLETION. */
 static inline int step(struct shmemi_innerloop *l, int *reason)
 {
     bool left = false, fence = false;
@@ -443,9 +448,9 @@ static inline int step(struct shmemi_innerloop *l, int *reason)
 }
 
 /* Completes the loop's account of its times, and returns reason. last is the time of the last read
- * of the clock, last_work that of the last work before it; did: there was work since then. */
-static int end(struct shmemi_innerloop *l, int reason, int64_t begin, int64_t last, int64_t last_work,
-               bool did)
+ * of the clock, last_work the time of the last work before it; did: there was work after it. */
+static int finish_account(struct shmemi_innerloop *l, int reason, int64_t begin, int64_t last,
+                          int64_t last_work, bool did)
 {
     int64_t t = now();
     if (t - last > l->gap)
@@ -466,20 +471,20 @@ int shmemi_innerloop_run(struct shmemi_innerloop *l)
     for (uint32_t iterations = 1;; iterations++) {
         int reason = SHMEMI_INNERLOOP_ATTENTION;
         if (__atomic_load_n(&l->engine->attention, __ATOMIC_RELAXED))
-            return end(l, reason, begin, last, last_work, did);
+            return finish_account(l, reason, begin, last, last_work, did);
         /* Without this pause the loop would take the lock again before a thread that waits for it
          * sees that it is free. */
         if (l->wanted && __atomic_load_n(l->wanted, __ATOMIC_RELAXED))
             sched_yield();
         if (!try_lock(l) && !lock_late(l))
-            return end(l, SHMEMI_INNERLOOP_BUSY, begin, last, last_work, did);
+            return finish_account(l, SHMEMI_INNERLOOP_BUSY, begin, last, last_work, did);
         int n = step(l, &reason);
         if (n != 0) {
             did = true;
             if (n < 0)
-                return end(l, reason, begin, last, last_work, did);
+                return finish_account(l, reason, begin, last, last_work, did);
         } else if (l->spin > 0) {
-            rest(l);
+            idle_pause(l);
         }
         if (iterations % CLOCK_ITERATIONS != 0 && (n != 0 || l->spin > 0))
             continue;
@@ -491,8 +496,8 @@ int shmemi_innerloop_run(struct shmemi_innerloop *l)
             last_work = t;
         did = false;
         if (t - begin >= l->limit)
-            return end(l, SHMEMI_INNERLOOP_TIME, begin, last, last_work, did);
+            return finish_account(l, SHMEMI_INNERLOOP_TIME, begin, last, last_work, did);
         if (t - last_work >= l->spin && n == 0)
-            return end(l, SHMEMI_INNERLOOP_IDLE, begin, last, last_work, did);
+            return finish_account(l, SHMEMI_INNERLOOP_IDLE, begin, last, last_work, did);
     }
 }

@@ -93,12 +93,12 @@ func (l *Loop) Close() {
 }
 
 // Alone sets whether this loop serves all rings of the PE: only then may C handle a fence.
-func (l *Loop) Alone(alone bool) { l.c.alone = number(alone) }
+func (l *Loop) Alone(alone bool) { l.c.alone = asNumber(alone) }
 
 // Yields sets whether the loop yields its processor when it finds no work.
-func (l *Loop) Yields(yields bool) { l.c.yields = number(yields) }
+func (l *Loop) Yields(yields bool) { l.c.yields = asNumber(yields) }
 
-func number(b bool) uint32 {
+func asNumber(b bool) uint32 {
 	if b {
 		return 1
 	}

@@ -1,8 +1,7 @@
-/*
- * innerloop.h: the proxy's inner loop, which Go calls once for some milliseconds. It takes simple
- * operations out of rings and posts them, polls the completion queue, and applies messages.
- * Anything else ends it, and is left to Go. innerloop.go says which operations are simple.
- */
+/* innerloop.h: the proxy's inner loop, which Go calls once every few milliseconds. It takes simple
+ * operations out of rings and posts them, polls the completion queue, and applies messages. When it
+ * meets anything else, it returns, and Go handles it. innerloop.go says which operations are
+ * simple. */
 #ifndef SHMEMI_INNERLOOP_H
 #define SHMEMI_INNERLOOP_H
 
@@ -11,7 +10,8 @@
 
 #include <shmem/zz_wire.h>
 
-/* Returns why the loop ended, SHMEMI_INNERLOOP_...: see struct shmemi_innerloop for its account. */
+/* Runs the inner loop and returns why it ended, one of SHMEMI_INNERLOOP_...; the counts and times
+ * of the run are in *l. */
 int shmemi_innerloop_run(struct shmemi_innerloop *l);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include <time.h>
 
-/* Returns the 24-bit detail of an event about a message: its kind and its bytes. */
+/* Returns the 24-bit detail of an event about a message: its kind and its size in bytes. */
 static inline uint32_t shmemi_event_message(uint32_t kind, size_t bytes)
 {
     return kind << 16 | (uint32_t)bytes;
@@ -24,9 +24,9 @@ static inline uint32_t shmemi_event_units(uint64_t units)
     return units > 0xffffff ? 0xffffff : (uint32_t)units;
 }
 
-/* Returns the time of an event: ticks of the processor's counter, as Go's clock.Now. If the counter
- * is not usable (coarse), it reads a clock that is as cheap but some milliseconds coarse, and so
- * only keeps the order of events. */
+/* Returns the time of an event: ticks of the processor's counter, as clock.Now in Go. If the
+ * counter is not usable, coarse is 1, and the time comes from a clock that is as cheap but advances
+ * only every few milliseconds: it shows just the order of events. */
 static inline uint64_t shmemi_ticks(uint32_t coarse)
 {
     if (__builtin_expect(!coarse, 1)) {
@@ -43,8 +43,8 @@ static inline uint64_t shmemi_ticks(uint32_t coarse)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Records an event in a ring that has had *count entries so far. It stores the count last, so a
- * reader finds complete entries below it. */
+/* Records an event in a ring that has had *count events so far. It stores the count after the
+ * event, so a reader finds complete events below the count. */
 static inline void shmemi_event(struct shmemi_event *ring, uint32_t *count, uint64_t when,
                                 enum shmemi_event_what what, uint32_t detail, uint32_t number)
 {

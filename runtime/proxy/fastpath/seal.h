@@ -50,9 +50,10 @@ static inline void shmemi_seal_word(uint64_t v[4], uint64_t word)
     v[0] ^= word;
 }
 
-/* Reports whether the seal leaves the payload out, because it has only bytes of the program or text
- * for people. In the internal area, at negative offsets, PEs agree by puts on what shmem_malloc
- * returns; only the rounds of reductions have elements of the program there. */
+/* Reports whether the seal leaves the payload out, because the payload has only bytes of the
+ * program or text for people. The internal area, at negative offsets, is different: PEs agree there
+ * by puts on what shmem_malloc returns, and only the rounds of reductions have elements of the
+ * program. */
 static inline bool shmemi_seal_plain(const struct shmemi_fastpath *x, const struct shmemi_header *h)
 {
     return ((h->kind == SHMEMI_MESSAGE_PUT || h->kind == SHMEMI_MESSAGE_PUT_SIGNAL) &&
@@ -60,8 +61,8 @@ static inline bool shmemi_seal_plain(const struct shmemi_fastpath *x, const stru
            h->kind == SHMEMI_MESSAGE_DATA || h->kind == SHMEMI_MESSAGE_ACTIVITY_REPLY;
 }
 
-/* Returns the seal of a message of that many bytes, header included, to a PE. In place of the job's
- * token, which the seal changes, it hashes the PE and the length. */
+/* Returns the seal of a message of n bytes, header included, to a PE. It hashes the PE and the
+ * length instead of the header's job word, which will hold the result. */
 static inline uint64_t shmemi_seal(const struct shmemi_fastpath *x, const struct shmemi_header *h,
                                    uint32_t to, size_t bytes)
 {

@@ -9,16 +9,16 @@ type Queue[T any] struct {
 	n    int
 }
 
-// Len returns how many elements there are.
+// Len returns the number of elements.
 func (q *Queue[T]) Len() int { return q.n }
 
-// At returns the i-th element from the front.
+// At returns the element at index i; index 0 is the front.
 func (q *Queue[T]) At(i int) *T { return &q.buf[(q.head+i)&(len(q.buf)-1)] }
 
 // Push adds an element at the end.
 func (q *Queue[T]) Push(v T) { *q.Next() = v }
 
-// Next adds a zero element at the end, and returns its place until the next call.
+// Next adds a zero element at the end, and returns its address, valid until the next call.
 func (q *Queue[T]) Next() *T {
 	if q.n == len(q.buf) {
 		buf := make([]T, max(8, 2*q.n))
@@ -33,16 +33,16 @@ func (q *Queue[T]) Next() *T {
 
 // Pop removes and returns the front element.
 func (q *Queue[T]) Pop() T {
-	v := q.take(0)
+	v := q.remove(0)
 	q.head = (q.head + 1) & (len(q.buf) - 1)
 	return v
 }
 
 // PopLast removes and returns the last element.
-func (q *Queue[T]) PopLast() T { return q.take(q.n - 1) }
+func (q *Queue[T]) PopLast() T { return q.remove(q.n - 1) }
 
-// take returns an element and clears its place, so that the place keeps no memory in use.
-func (q *Queue[T]) take(i int) T {
+// remove returns element i and clears its memory, so that it keeps nothing alive.
+func (q *Queue[T]) remove(i int) T {
 	at := q.At(i)
 	v := *at
 	var zero T

@@ -1,6 +1,6 @@
-// Package flight is the flight recorder: the last events of the protocol with each PE, and those of
-// the proxy's own thread, always on, for reports of waits that do not end and for shmem-info --live
-// (docs/decisions/0042).
+// Package flight is the flight recorder: it always records the last events of the protocol with
+// each PE, and those of the proxy's own thread, for reports of waits that do not end and for
+// shmem-info --live (docs/decisions/0042).
 //
 // It owns the rings of events, the choice of a PE's ring, the form of an event and its text. Its
 // caller owns the page that holds the rings, and the rest of that page. The package knows no

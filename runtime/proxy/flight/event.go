@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// eventNames has the text of each event. Its verbs take the detail and the number of the entry.
+// eventNames has the format of each event's text, and the arguments that the format takes.
 var eventNames = [...]struct {
 	format string
 	args   args
@@ -37,7 +37,7 @@ var eventNames = [...]struct {
 	layout.EventNoSleep:  {"the proxy waits for room", often},
 }
 
-// args names the arguments that a format takes.
+// args says which arguments a format takes.
 type args int
 
 const (
@@ -95,15 +95,15 @@ func (a args) of(d, n uint32) []any {
 	return nil
 }
 
-// readings are two moments by the processor's counter and by CLOCK_MONOTONIC. Together they give
-// the length of a tick in nanoseconds.
+// readings has two moments, each read from the processor's counter and from CLOCK_MONOTONIC.
+// Together they give the length of a tick in nanoseconds.
 type readings struct {
-	first, firstTime uint64 // when the page was made
+	first, firstTime uint64 // at the time when the page was made
 	now, nowTime     uint64
 }
 
-// ago returns the time from the tick of an event to now. The entry lacks the highest bits of the
-// tick.
+// ago returns the time from an event to now. when is the event's tick, without the highest bits,
+// which an entry has no space for.
 func (t *readings) ago(when uint64) time.Duration {
 	ticks := (t.now<<layout.ContextBits - when&^(1<<layout.ContextBits-1)) >> layout.ContextBits
 	all := t.now - t.first
@@ -113,9 +113,9 @@ func (t *readings) ago(when uint64) time.Duration {
 	return time.Duration(float64(ticks) / float64(all) * float64(t.nowTime-t.firstTime))
 }
 
-// recorded lists the events of a ring, oldest first. The ring was copied between two reads of its
-// count, before and after: events that were overwritten in between are left out. So is the oldest
-// event if its writer was about to overwrite it: it then has the latest time.
+// recorded lists the events of a ring, oldest first. before and after are the counts of the ring's
+// events before and after the copy: events that were overwritten in between are left out. So is the
+// oldest event if its writer was overwriting it: it then has the latest time.
 func (t *readings) recorded(r *ring, before, after uint32) []Recorded {
 	n := min(before, layout.RingEvents)
 	if made := after - before; before+made > layout.RingEvents {
@@ -147,15 +147,15 @@ func merged(of, own []Recorded) []Recorded {
 	return all
 }
 
-// latest is the last event of a PE, for pick.
+// latest is the last event of a PE, by which pick sorts.
 type latest struct {
 	pe   libshmem.PE
 	busy bool
 	when uint64
 }
 
-// pick returns at most n of the PEs: first the busy ones, then the others, both with the latest
-// event first.
+// pick returns at most n of the PEs: first the PEs with operations under way, then the others, each
+// group sorted by its latest events.
 func pick(all []latest, n int) (pes []libshmem.PE) {
 	slices.SortStableFunc(all, func(a, b latest) int {
 		switch {

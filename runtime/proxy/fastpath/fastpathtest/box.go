@@ -15,11 +15,11 @@ import (
 	"libshmem/fabric"
 )
 
-// Box is the C side of an endpoint whose network is in Go. It keeps messages and receive buffers
-// that C posts until Go takes them, and completions that Go adds until C polls them.
+// Box is the C side of an endpoint whose network is in Go. It stores messages and receive buffers
+// that C posts until Go fetches them, and completions that Go adds until C polls them.
 type Box struct{ c *C.struct_box }
 
-// NewBox makes a Box that takes up to room messages. It refuses the given percentage of posts, by
+// NewBox makes a Box with space for room messages. It refuses again percent of all posts, chosen by
 // the seed.
 func NewBox(seed uint64, room, again int) *Box {
 	c := (*C.struct_box)(C.calloc(1, C.sizeof_struct_box))
@@ -37,7 +37,7 @@ func (b *Box) Native() fabric.Native {
 	}
 }
 
-// Messages passes each message to send, in order, until send refuses one.
+// Messages passes each stored message to send, in order, until send refuses one.
 func (b *Box) Messages(send func(pe libshmem.PE, m []byte) bool) {
 	n := 0
 	for n < int(b.c.messages) {
@@ -51,7 +51,7 @@ func (b *Box) Messages(send func(pe libshmem.PE, m []byte) bool) {
 	b.c.messages -= C.uint32_t(n)
 }
 
-// Receives passes each receive buffer to post, in order, until post refuses one.
+// Receives passes each stored receive buffer to post, in order, until post refuses one.
 func (b *Box) Receives(post func(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) bool) {
 	n := 0
 	for n < int(b.c.receives) {
@@ -65,7 +65,7 @@ func (b *Box) Receives(post func(buf unsafe.Pointer, n int, desc uintptr, t fabr
 	b.c.receives -= C.uint32_t(n)
 }
 
-// Complete adds as many completions as there is room for, and returns how many.
+// Complete adds as many of the completions as fit, and returns how many.
 func (b *Box) Complete(comps []fabric.Completion) int {
 	n := int(b.c.completions)
 	n = copy(unsafe.Slice((*fabric.Completion)(unsafe.Pointer(&b.c.completion[0])), len(b.c.completion))[n:], comps)
@@ -78,16 +78,16 @@ func (b *Box) Poll(comps []fabric.Completion) int {
 	return int(C.box_poll(unsafe.Pointer(b.c), (*C.struct_shmemi_completion)(unsafe.Pointer(&comps[0])), C.int(len(comps))))
 }
 
-// Kept returns how many messages, receive buffers and completions it keeps.
+// Kept returns the number of messages, receive buffers and completions that the box stores.
 func (b *Box) Kept() int { return int(b.c.messages + b.c.receives + b.c.completions) }
 
-// Unsent returns how many messages it keeps.
+// Unsent returns the number of messages that the box stores.
 func (b *Box) Unsent() int { return int(b.c.messages) }
 
 // Injected returns how many messages C has posted.
 func (b *Box) Injected() uint64 { return uint64(b.c.injected) }
 
-// Limit sets how many more messages it takes, and whether it takes receive buffers.
+// Limit sets how many more messages the box accepts, and whether it accepts receive buffers.
 func (b *Box) Limit(messages int, receives bool) {
 	b.c.room, b.c.shut = C.uint32_t(min(int(b.c.messages)+messages, C.BOX_MESSAGES)), 1
 	if receives {

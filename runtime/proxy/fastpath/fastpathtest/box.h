@@ -1,4 +1,4 @@
-/* box.h: a provider in C that only keeps what is posted to it; see box.go. */
+/* box.h: a provider in C that only stores what is posted to it; see box.go. */
 #ifndef FASTPATHTEST_BOX_H
 #define FASTPATHTEST_BOX_H
 
@@ -23,8 +23,8 @@ struct box_receive {
 };
 
 struct box {
-    uint32_t room;  /* messages that it takes, at most BOX_MESSAGES */
-    uint32_t shut;  /* 1: it takes no receive buffer */
+    uint32_t room;  /* messages that it accepts, at most BOX_MESSAGES */
+    uint32_t shut;  /* 1: it accepts no receive buffers */
     uint32_t again; /* percentage of posts that it refuses */
     int failure;    /* not 0: the result of poll */
     uint64_t seed;
@@ -35,8 +35,8 @@ struct box {
     struct shmemi_completion completion[BOX_COMPLETIONS];
 };
 
-/* The functions of struct shmemi_native. Poll takes completions that Go has added; recv and inject
- * keep a receive buffer or a message for Go, or refuse it with -EAGAIN. */
+/* The functions of struct shmemi_native. box_poll returns completions that Go has added; box_recv
+ * and box_inject store a receive buffer or a message for Go, or refuse it with -EAGAIN. */
 int box_poll(void *self, struct shmemi_completion *c, int max);
 int box_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token);
 int box_inject(void *self, uint32_t pe, const void *buf, size_t n);

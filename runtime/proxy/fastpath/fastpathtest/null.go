@@ -38,8 +38,8 @@ type Null struct {
 
 var _ fabric.Provider = (*Null)(nil)
 
-// NewNull makes a Null at a struct null in C's memory, whose owner frees it after Close; nil: Null
-// allocates its own.
+// NewNull makes a Null in the struct null at an address in C's memory, whose owner frees it after
+// Close. If the address is nil, Null allocates its own.
 func NewNull(at unsafe.Pointer, caps fabric.Caps) *Null {
 	n := &Null{c: (*C.struct_null)(at), own: at == nil, caps: caps}
 	if n.own {
@@ -54,7 +54,7 @@ const NullSize = uintptr(C.sizeof_struct_null)
 // Messages returns how many messages were posted.
 func (n *Null) Messages() uint64 { return uint64(n.c.messages) }
 
-// Caps and the other methods are those of fabric.Provider.
+// Caps returns the features that NewNull was passed.
 func (n *Null) Caps() fabric.Caps { return n.caps }
 
 // Addr returns an arbitrary address.
@@ -66,7 +66,7 @@ func (n *Null) Connect(addrs [][]byte) error {
 	return nil
 }
 
-// Register does nothing.
+// Register does nothing: the provider never touches the memory.
 func (n *Null) Register(base unsafe.Pointer, size uint64) (fabric.Region, error) {
 	return fabric.Region{Base: base, Len: size, Key: 1}, nil
 }
@@ -79,13 +79,13 @@ func (n *Null) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 // Unregister does nothing.
 func (n *Null) Unregister(fabric.Region) error { return nil }
 
-// Recv keeps the buffer for a reply.
+// Recv stores a receive buffer, which Send uses for the reply to a request.
 func (n *Null) Recv(buf unsafe.Pointer, size int, desc uintptr, t fabric.Token) error {
 	C.null_recv(unsafe.Pointer(n.c), buf, C.size_t(size), C.uintptr_t(desc), C.uint32_t(t))
 	return nil
 }
 
-// Send completes a message. If it is a request, Send puts a reply into a receive buffer.
+// Send completes a message at once. If it is a request, Send puts a reply into a receive buffer.
 func (n *Null) Send(op *fabric.Send) error {
 	if h := (*C.struct_shmemi_header)(op.Buf); h.kind != C.SHMEMI_MESSAGE_FLUSH && h.fetch == 0 {
 		n.c.messages++
@@ -107,19 +107,19 @@ func (n *Null) complete(t fabric.Token, k fabric.Kind) {
 	c.len, c.err = C.sizeof_struct_shmemi_header, 0
 }
 
-// Write completes.
+// Write completes a write at once.
 func (n *Null) Write(op *fabric.RMA) error {
 	n.complete(op.Token, fabric.KindWrite)
 	return nil
 }
 
-// Read completes.
+// Read completes a read at once, and leaves the caller's memory as it is.
 func (n *Null) Read(op *fabric.RMA) error {
 	n.complete(op.Token, fabric.KindRead)
 	return nil
 }
 
-// Poll takes completions.
+// Poll removes completions from the queue and returns them.
 func (n *Null) Poll(c []fabric.Completion) (int, error) {
 	k := 0
 	for ; k < len(c) && n.c.tail != n.c.head; k++ {
@@ -135,7 +135,7 @@ func (n *Null) Ready() bool { return !n.Arm() }
 // Arm reports whether there are no completions.
 func (n *Null) Arm() bool { return n.c.head == n.c.tail }
 
-// Wait sleeps.
+// Wait sleeps for at most d, whatever happens.
 func (n *Null) Wait(d time.Duration) (bool, error) {
 	t := unix.NsecToTimespec(int64(d))
 	_ = unix.Nanosleep(&t, nil) // a signal only shortens it

@@ -1,19 +1,17 @@
-/*
- * null.h: a provider in C that takes all operations, moves no bytes and completes all of them. It
+/* null.h: a provider in C that accepts all operations, moves no bytes and completes all of them. It
  * replies to requests in the name of PEs that do not exist. A measurement with it has only the cost
  * of the proxy. The functions are inline, so that a benchmark can put its own inject before
- * null_sent.
- */
+ * null_sent. */
 #ifndef FASTPATHTEST_NULL_H
 #define FASTPATHTEST_NULL_H
 
 #include "fastpath.h"
 
-#define NULL_RECEIVES 64 /* a power of two, and all that are posted */
+#define NULL_RECEIVES 64 /* a power of two; a test posts no more */
 #define NULL_COMPLETIONS 2048
 
 struct null {
-    uint32_t *sent; /* replies in the name of each PE */
+    uint32_t *sent; /* number of replies in the name of each PE */
     uint64_t messages;
     uint64_t given, taken; /* receive buffers that were posted, and used for replies */
     struct {
@@ -52,7 +50,7 @@ static inline int null_sent(struct null *z, uint32_t pe, const void *buf)
     return 0;
 }
 
-/* Moves up to max completions to c, and returns how many. */
+/* Moves up to max completions to c, and returns their number. */
 static inline int null_poll(void *self, struct shmemi_completion *c, int max)
 {
     struct null *z = (struct null *)self;
@@ -62,7 +60,7 @@ static inline int null_poll(void *self, struct shmemi_completion *c, int max)
     return n;
 }
 
-/* Keeps a receive buffer for a reply. */
+/* Stores a receive buffer for a later reply. */
 static inline int null_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)
 {
     struct null *z = (struct null *)self;

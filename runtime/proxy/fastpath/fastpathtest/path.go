@@ -81,24 +81,24 @@ func NewPath(c fastpath.Config) *Path {
 // Close frees the memory.
 func (p *Path) Close() { C.free(unsafe.Pointer(p.native)) }
 
-// Put is Engine.Put on a context.
+// Put posts a put on a context by the fast path, otherwise like Engine.Put.
 func (p *Path) Put(context uint32, pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64) bool {
 	return C.path_put(p.x, p.native, C.uint32_t(context), C.uint32_t(pe), C.int64_t(offset), source, C.size_t(n)) != 0
 }
 
-// PutSignal is Engine.PutSignal.
+// PutSignal posts a put with a signal by the fast path, otherwise like Engine.PutSignal.
 func (p *Path) PutSignal(context uint32, pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, at libshmem.Offset, signal uint64, op fabric.Op) bool {
 	return C.path_signal(p.x, p.native, C.uint32_t(context), C.uint32_t(pe), C.int64_t(offset), source, C.size_t(n),
 		C.int64_t(at), C.uint64_t(signal), C.int(op)) != 0
 }
 
-// AMO is Engine.AMO for an operation that does not fetch.
+// AMO posts an atomic operation that does not fetch by the fast path, otherwise like Engine.AMO.
 func (p *Path) AMO(context uint32, pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8, operand, compare uint64) bool {
 	return C.path_amo(p.x, p.native, C.uint32_t(context), C.uint32_t(pe), C.int64_t(offset), C.int(op), C.int(width),
 		C.uint64_t(operand), C.uint64_t(compare)) != 0
 }
 
-// Store is Engine.Store.
+// Store posts the store of an element by the fast path, otherwise like Engine.Store.
 func (p *Path) Store(context uint32, pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) bool {
 	return C.path_store(p.x, p.native, C.uint32_t(context), C.uint32_t(pe), C.int64_t(offset), C.int(width), C.uint64_t(value)) != 0
 }
