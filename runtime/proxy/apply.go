@@ -39,11 +39,11 @@ func (r *receiver) Apply(h *layout.Header, payload unsafe.Pointer, n int) {
 	case layout.KindActivityRequest:
 		r.replyActivity(libshmem.PE(h.From))
 	case layout.KindActivityReply:
-		r.hearDoing(h, payload, n)
+		r.reportActivity(h, payload, n)
 	case layout.KindSequence:
 		r.grantSequence(h)
 	case layout.KindSequenced:
-		if !r.numbers.Given(&r.Peers[h.From], h.Operand) {
+		if !r.numbers.Granted(&r.Peers[h.From], h.Operand) {
 			r.Malformed(h)
 		}
 	default:
@@ -128,7 +128,7 @@ func (r *receiver) handleReply(h *layout.Header) {
 		}
 		r.Quiets.Pending[s.Parity]--
 	}
-	r.Give(t)
+	r.ReleaseToken(t)
 }
 
 // applyBatch applies the operations of a batch, a message that several small operations share, up

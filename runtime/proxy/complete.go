@@ -102,24 +102,24 @@ func (e *Engine) complete(c *fabric.Completion) {
 
 // completed completes an operation of this context, according to the use in its record.
 func (e *Engine) completed(c *fabric.Completion, s *record) {
-	if s.Ended && e.tookEnded(c.Token) {
+	if s.Ended && e.freeEnded(c.Token) {
 		return
 	}
 	e.ops.Recorder.Note(s.PE, layout.EventDone, uint32(c.Token), 0)
 	switch s.Use {
 	case useSend:
 	case useWrite:
-		e.rma.Written(c.Token, s)
+		e.rma.CompleteWrite(c.Token, s)
 		return
 	case useRead:
-		e.rma.Came(s)
+		e.rma.CompleteRead(s)
 	case usePull:
 		e.gpu.Landed(c.Token, 0)
 	default:
 		e.notInFlight(c.Token)
 		return
 	}
-	e.ops.Give(c.Token)
+	e.ops.ReleaseToken(c.Token)
 }
 
 // completeError fails the operation of a completion with an error. Its caller gets the status; if
@@ -144,7 +144,7 @@ func (e *Engine) completeError(c *fabric.Completion) {
 // broke fails an operation of this context after a completion with an error: it completes the
 // request with the error, or fails the quiets, and frees the token.
 func (e *Engine) broke(c *fabric.Completion, s *record, text string) {
-	if s.Ended && e.tookEnded(c.Token) {
+	if s.Ended && e.freeEnded(c.Token) {
 		return
 	}
 	err := fmt.Errorf("PE %d: %s: %s", s.PE, s.Use, text)
@@ -152,19 +152,19 @@ func (e *Engine) broke(c *fabric.Completion, s *record, text string) {
 	if (s.Use == useWrite || s.Use == useRead) && (disconnected(c.Err) || e.ops.Net.Caps.InjectSilent) {
 		// This error may come before that of a message, which would report the same loss. It may
 		// also be the only report of messages that were lost with the queue pair.
-		if e.unreachable(s.PE, err); s.Ended && e.tookEnded(c.Token) {
+		if e.unreachable(s.PE, err); s.Ended && e.freeEnded(c.Token) {
 			return
 		}
 	}
 	switch s.Use {
 	case usePull:
 		e.gpu.Landed(c.Token, c.Err) // it reports to the PE that sent the request, or ends the get
-		e.ops.Give(c.Token)
+		e.ops.ReleaseToken(c.Token)
 		return
 	case useSend:
 		e.unreachable(s.PE, err)
 	case useWrite, useRead:
-		e.rma.Broke(s)
+		e.rma.Failed(s)
 	default:
 		e.notInFlight(c.Token)
 		return
@@ -177,7 +177,7 @@ func (e *Engine) broke(c *fabric.Completion, s *record, text string) {
 	default:
 		e.ops.Quiets.Fail(s.Parity, err)
 	}
-	e.ops.Give(c.Token)
+	e.ops.ReleaseToken(c.Token)
 	e.out.Drive(s.PE)
 }
 

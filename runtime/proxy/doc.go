@@ -20,7 +20,7 @@
 // A get:
 //
 //  1. post.go: Engine.Get.
-//  2. read.go: Read posts the one-sided read, and Came completes it.
+//  2. read.go: Read posts the one-sided read, and CompleteRead completes it.
 //
 // A message at its target:
 //
@@ -33,7 +33,7 @@
 //
 //  1. post.go: Engine.PutSignal sends bytes and signal as one message, or writes the bytes.
 //  2. write.go: follow sends the signal behind the write as soon as the target can keep their
-//     order, and Written when the write is complete.
+//     order, and CompleteWrite when the write is complete.
 //  3. arrived.go: a notification comes with the number of the write itself.
 //
 // A completion:

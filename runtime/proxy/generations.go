@@ -10,40 +10,40 @@ import (
 // implements it.
 type flusher interface {
 	// flush requests a reply from a PE when it has applied all messages sent to it. Pending: the
-	// request is under way; Again: there is no room; Failed: Err has the reason.
+	// request is under way; Again: the provider's queue is full; Failed: Err has the reason.
 	flush(pe libshmem.PE) call.Status
 	Err() error
-	// stick notes that a flush waits for room: RetryFlushes is called when there may be room.
+	// stick notes that a flush could not be posted: RetryFlushes is called at the next poll.
 	stick()
 	// sendBatches sends the messages that small operations share. It is called before the open
 	// generation is closed: from then on no operation may join it.
 	sendBatches()
-	// touched gets the PEs that a generation has sent to, when the generation is closed and before
-	// the flushes to them. It must not keep the slice.
+	// touched gets the PEs to which a generation has sent, when the generation is closed and before
+	// the flushes to them. It must not store the slice.
 	touched(pes []libshmem.PE)
 }
 
 // generations group the operations of one context, so that a quiet completes when all operations
 // posted before it have taken effect, however many are posted later. They know which PEs owe a
-// reply to a flush, and send flushes through the interface flusher. They know no message.
+// reply to a flush, and send flushes through the interface flusher. They know nothing of messages.
 //
-// The open generation takes the operations that are posted now. Begin closes it, unless the one
-// before is not complete yet. Then the open one is closed as soon as the one before is complete,
-// and all quiets that begin until then share it. So at most two generations have operations under
-// way. Two counters tell them apart by the last bit of the generation's number. A quiet completes
-// however many operations are posted after it: it waits for two generations at most, and neither
-// grows once it is closed.
+// Operations that are posted now belong to the open generation. Begin closes it, unless the
+// generation before it is not complete yet. Then the open one is closed as soon as the one before
+// is complete, and all quiets that begin until then share it. So at most two generations have
+// operations under way. Two counters tell them apart by the parity, the last bit of the
+// generation's number. A quiet completes however many operations are posted after it: it waits for
+// two generations at most, and neither grows once it is closed.
 type generations struct {
-	Open    call.Ticket   // takes new operations; State.Quieted is the last complete one
+	Open    call.Ticket   // the generation of new operations; State.Quieted is the last complete one
 	Pending [3]int        // operations and parked messages under way, by parity
-	Late    []libshmem.PE // PEs whose flush found no room
+	Late    []libshmem.PE // PEs whose flush could not be posted
 	Wanted  bool          // close the open generation as soon as the one before is complete
 	Unmet   int           // PEs that owe a reply for the closed generation
 
 	flusher   flusher
 	state     *layout.State
 	peers     []layout.Peer
-	dirty     []libshmem.PE // PEs that the open generation has touched: the first State.NDirty
+	dirty     []libshmem.PE // PEs to which the open generation has sent: the first State.NDirty entries
 	lost      [2]error
 	failed    [8]failure // the last generations that failed, newest last
 	nFailed   int
@@ -56,15 +56,16 @@ type failure struct {
 	err    error
 }
 
-// parity is the last bit of a generation, or noParity for messages that no quiet waits for.
+// parity is the last bit of a generation's number, or noParity for messages that no quiet waits
+// for.
 type parity uint8
 
 // noParity is the parity of messages that no quiet waits for.
 const noParity parity = 2
 
-// newGenerations returns the generations of a context. C changes state and peers, too. dirty has
-// room for each PE; its first State.NDirty entries are the PEs that the open generation has
-// touched.
+// newGenerations returns the generations of a context. C changes state and peers, too. dirty has an
+// entry for each PE; its first State.NDirty entries are the PEs to which the open generation has
+// sent.
 func newGenerations(f flusher, state *layout.State, peers []layout.Peer, dirty []libshmem.PE) generations {
 	return generations{Open: 1, flusher: f, state: state, peers: peers, dirty: dirty}
 }
@@ -109,11 +110,12 @@ func (g *generations) Done(t call.Ticket) (call.Status, error) {
 	return call.Done, nil
 }
 
-// Closing reports whether a closed generation is not complete.
+// Closing reports whether the generation before the open one, which is closed, is not complete yet.
+// A generation is a group of operations that quiets complete together.
 func (g *generations) Closing() bool { return uint64(g.Open) > g.state.Quieted+1 }
 
-// close closes the open generation: it notes how many messages each PE that the generation has
-// touched has to apply, and sends flushes to those that have not acknowledged them.
+// close closes the open generation: it notes, for each PE to which the generation has sent, what
+// the PE has to acknowledge, and sends flushes to the PEs that have not acknowledged it.
 func (g *generations) close() {
 	g.flusher.sendBatches()
 	g.Open++
@@ -127,7 +129,7 @@ func (g *generations) close() {
 	g.state.NDirty = 0
 	g.flusher.touched(work)
 	for _, pe := range work {
-		// If the flush fails, cover puts the PE into dirty again, before the position of this loop.
+		// If the flush fails, cover adds the PE to dirty again, at an entry that this loop has read.
 		if g.peers[pe].Unmet {
 			g.cover(pe)
 		}
@@ -152,8 +154,8 @@ func (g *generations) Settle() {
 	}
 }
 
-// remember keeps the failure of a generation for Done: the last eight, and of the older ones only
-// the newest.
+// remember stores the failure of a generation for Done: the last eight failures, and of the older
+// ones only the newest.
 func (g *generations) remember(t call.Ticket, err error) {
 	if g.nFailed == len(g.failed) {
 		g.forgotten = g.failed[0]
@@ -165,12 +167,13 @@ func (g *generations) remember(t call.Ticket, err error) {
 	g.state.Failures = 1
 }
 
-// Fail makes the quiets of a parity's generation fail, because an operation failed for which no
-// caller waits.
+// Fail makes the quiets of the generation with a parity fail, because an operation failed and no
+// caller waits for it.
 func (g *generations) Fail(l parity, err error) { g.lost[l] = err }
 
 // cover makes sure that some reply of a PE will cover its goal, that is, all messages of the closed
-// generation. The reply to a flush under way may cover it; Replied checks that when it comes.
+// generation. The reply to a flush under way may cover it; Replied checks that when the reply
+// arrives.
 func (g *generations) cover(pe libshmem.PE) {
 	p := &g.peers[pe]
 	if p.Left {
@@ -192,10 +195,10 @@ func (g *generations) cover(pe libshmem.PE) {
 	}
 }
 
-// RetryFlushes retries the flushes that found no room.
+// RetryFlushes retries the flushes that could not be posted because the provider's queue was full.
 func (g *generations) RetryFlushes() {
 	work := g.Late
-	g.Late = g.Late[:0] // cover writes behind the read position
+	g.Late = g.Late[:0] // cover adds PEs to Late at entries that this loop has read
 	for _, pe := range work {
 		p := &g.peers[pe]
 		if p.ClearLate(); p.Unmet {
@@ -204,8 +207,9 @@ func (g *generations) RetryFlushes() {
 	}
 }
 
-// Account makes the generation of a parity wait until a PE acknowledges the message that was just
-// sent to it. A signal that had to wait for its bytes may belong to the closed generation.
+// Account makes the generation with a parity wait until a PE acknowledges the message that was just
+// sent to it. That may be the closed generation, if the message is a signal that had to wait for
+// its bytes.
 func (g *generations) Account(pe libshmem.PE, l parity) {
 	p := &g.peers[pe]
 	if l == g.Parity() {
@@ -218,7 +222,8 @@ func (g *generations) Account(pe libshmem.PE, l parity) {
 	g.cover(pe)
 }
 
-// Touch puts a PE on the dirty list: a quiet of the open generation has to get a reply from it.
+// Touch adds a PE to the dirty list, those to which the open generation has sent: a quiet of the
+// generation has to get a reply from it.
 func (g *generations) Touch(p *layout.Peer, pe libshmem.PE) {
 	if p.Touch() {
 		g.dirty[g.state.NDirty] = pe
@@ -248,8 +253,8 @@ func (g *generations) LeavePE(p *layout.Peer) {
 	p.Excuse()
 }
 
-// LosePE makes quiets stop waiting for a lost PE. Quiets that cover messages that it has not
-// applied fail.
+// LosePE makes quiets stop waiting for a lost PE. A quiet fails if it covers messages that the PE
+// has not acknowledged.
 func (g *generations) LosePE(p *layout.Peer, err error) {
 	if p.Settle() {
 		g.Unmet--
@@ -265,8 +270,8 @@ func (g *generations) LosePE(p *layout.Peer, err error) {
 // Dirty returns the PEs to which the open generation has sent.
 func (g *generations) Dirty() []libshmem.PE { return g.dirty[:g.state.NDirty] }
 
-// Failed returns how many generations failed whose tickets are still known.
+// Failed returns the number of failed generations whose tickets are still known.
 func (g *generations) Failed() int { return g.nFailed }
 
-// Lost returns why operations of each parity's generation have failed.
+// Lost returns, for the generation of each parity, why an operation of it has failed.
 func (g *generations) Lost() [2]error { return g.lost }

@@ -7,13 +7,13 @@ import (
 )
 
 // Use gives the engine its GPU stage, which handles GPU memory: the engine calls it first for each
-// operation and each message, with the lock held. Use comes before Connect.
+// operation and each message, with the lock held. Use is called before Connect.
 func (e *Engine) Use(g *gpustage.Stage) {
 	e.gpu = g
 	e.all(func(f *Engine) { f.use(g) })
 }
 
-// use gives the GPU stage to the parts of one context.
+// use passes the GPU stage to the parts of one context.
 func (e *Engine) use(g *gpustage.Stage) {
 	if g != nil {
 		e.rma.GPU, e.in.GPU = g, g

@@ -12,11 +12,12 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Host has the functions of the engine that its GPU stage calls (gpustage.Host). The lock is held
-// in each call.
+// Host has the functions of the engine that its GPU stage calls (gpustage.Engine). The stage calls
+// them with the engine's lock held.
 type Host struct{ e *Engine }
 
-// Host returns the functions of the engine for its GPU stage.
+// Host returns an adapter through which the engine's GPU stage, the package for bytes of GPU
+// memory, calls the engine.
 func (e *Engine) Host() *Host { return &Host{e} }
 
 // Shared returns the state and the functions that the engine shares with its GPU stage.
@@ -29,9 +30,9 @@ func (h *Host) Shared() gpustage.Shared {
 	}
 }
 
-// Begin takes a token for an operation of a caller that the GPU stage carries out. Done: the stage
-// may begin it. Pending: it is queued behind earlier operations on its PE, and the stage begins it
-// when Leave is called. Again and Failed: it did not begin.
+// Begin allocates a token for an operation of a caller that the GPU stage carries out. Done: the
+// stage may start it. Pending: it is queued after earlier operations on its PE, and the stage
+// starts it when the queue reaches it. Again and Failed: the operation was not accepted.
 func (h *Host) Begin(use gpustage.Use, pe libshmem.PE, r *call.Request, n uint64) (gpustage.Op, Status) {
 	o := &h.e.ops
 	if use == gpustage.UseStore {
@@ -53,12 +54,12 @@ func (h *Host) Begin(use gpustage.Use, pe libshmem.PE, r *call.Request, n uint64
 	if use == gpustage.UseGet {
 		as = useGet
 	}
-	t, s := o.Take(as, p, pe)
+	t, s := o.AllocateToken(as, p, pe)
 	if s == nil {
 		return gpustage.Op{}, Again
 	}
 	s.Request, s.Epoch, s.Awaited = r, h.e.Epoch, false
-	o.Table.Hold(s, p, n)
+	o.Table.CountBytes(s, p, n)
 	switch {
 	case st == Pending:
 		s.Use, s.Awaited = useDeparts, true
@@ -72,8 +73,8 @@ func (h *Host) Begin(use gpustage.Use, pe libshmem.PE, r *call.Request, n uint64
 	return gpustage.Op{Token: t, RequestID: o.Table.RequestID(t)}, st
 }
 
-// End completes an operation of the GPU stage, or one of the things that wait for it: the reuse of
-// its source, or its caller. e.Phase says which.
+// End completes an operation of the GPU stage, or one of its phases, as e.Phase says: its source
+// may be reused, or the operation is done.
 func (h *Host) End(op gpustage.Op, e gpustage.Ending) {
 	o := &h.e.ops
 	if op.Token == 0 {
@@ -95,16 +96,16 @@ func (h *Host) End(op gpustage.Op, e gpustage.Ending) {
 	case gpustage.Waits:
 		return
 	case gpustage.NotBegun:
-		s.Request = nil // its caller learns from the status that it did not begin
+		s.Request = nil // its caller learns from the status that it was not accepted
 	}
 	o.CompleteOperation(s, e.Status, e.Err)
 	if e.Phase != gpustage.CallerDone {
-		o.Give(op.Token)
+		o.ReleaseToken(op.Token)
 	}
 }
 
-// ready returns whether an operation of n bytes on a PE that needs a message may begin: the PE is
-// reachable, and there is a token.
+// ready returns whether an operation of n bytes that needs a message may start: the PE is
+// reachable, and a token is free.
 func (h *Host) ready(pe libshmem.PE, n uint64) Status {
 	p := &h.e.ops.Peers[pe]
 	switch {
@@ -116,8 +117,8 @@ func (h *Host) ready(pe libshmem.PE, n uint64) Status {
 	return Done
 }
 
-// maySend returns whether a message may be sent to a PE. Pending: it has to queue behind earlier
-// operations.
+// maySend returns whether a message may be sent to a PE now. Pending: it has to wait in the queue
+// after earlier operations.
 func (h *Host) maySend(pe libshmem.PE) Status {
 	p := &h.e.ops.Peers[pe]
 	if p.Queued > 0 {
@@ -126,12 +127,12 @@ func (h *Host) maySend(pe libshmem.PE) Status {
 	if p.Queued > 0 || h.e.out.Overtakes(pe, p, h.e.Epoch) {
 		return Pending
 	}
-	return h.May(gpustage.UseSignal, pe, 0)
+	return h.MayBegin(gpustage.UseSignal, pe, 0)
 }
 
-// May returns whether an operation of the GPU stage may begin that needs no token, or takes one
-// later.
-func (h *Host) May(use gpustage.Use, pe libshmem.PE, n uint64) Status {
+// MayBegin returns whether an operation of the GPU stage may start that needs no token, or
+// allocates one later.
+func (h *Host) MayBegin(use gpustage.Use, pe libshmem.PE, n uint64) Status {
 	o, p := &h.e.ops, &h.e.ops.Peers[pe]
 	switch use {
 	case gpustage.UseSignal:
@@ -164,8 +165,8 @@ func (h *Host) follow(pe libshmem.PE) Status {
 	return Again
 }
 
-// Send sends a message of the GPU stage. m.NoRoom says what happens if there is no room. If the
-// message belongs to an operation, the quiets of that operation wait for it.
+// Send sends a message of the GPU stage. m.NoRoom says what happens if it cannot be posted now. If
+// the message belongs to an operation, the quiets of that operation wait for the message.
 func (h *Host) Send(m gpustage.Message) Status {
 	epoch, l := uint64(0), noParity
 	switch {
@@ -186,7 +187,7 @@ func (h *Host) Send(m gpustage.Message) Status {
 	return st
 }
 
-// Apply performs a message on main memory. False: it requests a change that is refused.
+// Apply performs a message on main memory. It returns false if the message is refused.
 func (h *Host) Apply(m *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch m.Kind {
 	case layout.KindAMO, layout.KindStore, layout.KindPut, layout.KindPutSignal:
@@ -196,8 +197,9 @@ func (h *Host) Apply(m *layout.Header, payload unsafe.Pointer, n int) bool {
 	return true
 }
 
-// RegisterLocal registers n bytes of a caller's memory for an operation, or a copy of them, and
-// returns where the operation finds its bytes. into: the operation writes them.
+// RegisterLocal registers n bytes of a caller's memory for an operation. It returns the address for
+// the operation: that of the memory, or of a copy if the memory cannot be registered. into: the
+// operation writes the bytes.
 func (h *Host) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, fabric.Region, error) {
 	s := &h.e.ops.Table.Records[t]
 	at, err := h.e.rma.RegisterLocal(s, at, n, into)
@@ -207,8 +209,8 @@ func (h *Host) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into b
 	return at, s.Memory.Region.Region, nil
 }
 
-// Read posts a one-sided read of n bytes into registered memory at to. The completion goes to
-// Stage.Landed.
+// Read posts a one-sided read of n bytes into registered memory at to. Stage.Landed gets the
+// completion.
 func (h *Host) Read(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, Status) {
 	return h.e.rma.Pull(pe, remote, key, to, n, desc)
 }

@@ -101,7 +101,7 @@ func TestHostMay(t *testing.T) {
 		{"a message from before a fence", func(e *Engine, p *layout.Peer) { p.Charge(1, e.Epoch); e.Epoch++ }, map[gpustage.Use]Status{
 			gpustage.UseCopy: Again, gpustage.UseStore: Again, gpustage.UseSet: Again, gpustage.UseCopyBack: Done,
 		}, true},
-		{"as many bytes as there may be", func(_ *Engine, p *layout.Peer) { p.HoldBytes(1 << 40) }, map[gpustage.Use]Status{
+		{"as many bytes as there may be", func(_ *Engine, p *layout.Peer) { p.AddBytes(1 << 40) }, map[gpustage.Use]Status{
 			gpustage.UseCopy: Again, gpustage.UseCopyBack: Again, gpustage.UseSignal: Done,
 		}, false},
 	} {
@@ -110,7 +110,7 @@ func TestHostMay(t *testing.T) {
 			e.out.Reaches(&e.ops.Peers[1], 1)
 			p := &e.ops.Peers[1]
 			c.before(e, p)
-			if got := e.Host().May(use, 1, 8); got != want {
+			if got := e.Host().MayBegin(use, 1, 8); got != want {
 				t.Errorf("use %d behind %s: %v, want %v", use, c.name, got, want)
 			}
 			if c.flushes && want == Again && !p.Flushing {

@@ -11,14 +11,14 @@ import (
 	"libshmem/runtime/mrcache"
 )
 
-// localMemory registers callers' memory for as long as an operation needs it, if a provider wants
-// that (Caps.LocalMR). A cache keeps registrations (package mrcache). If a provider does not take
-// memory, because it is read-only or a file's, a copy takes its place.
+// localMemory registers callers' memory for the time of an operation, if the provider requires that
+// (Caps.LocalMR). A cache keeps registrations for later operations (package mrcache). If a provider
+// cannot register memory, because it is read-only or of a file, the operation uses a copy.
 type localMemory struct{ cache *mrcache.Cache }
 
-// newLocalMemory returns a localMemory whose registrations the registrar makes and ends. It keeps
-// them from one operation to the next if watch reports memory that is unmapped; with a nil watch it
-// keeps none. The localMemory closes watch.
+// newLocalMemory returns a localMemory that registers memory through the registrar. With a watch,
+// which reports memory that is unmapped, registrations stay for later operations; with a nil watch
+// each ends with its operation. The localMemory closes watch.
 func newLocalMemory(registrar mrcache.Registrar, watch mrcache.Watch, limits mrcache.Limits) localMemory {
 	return localMemory{mrcache.New(registrar, watch, limits)}
 }
@@ -26,20 +26,20 @@ func newLocalMemory(registrar mrcache.Registrar, watch mrcache.Watch, limits mrc
 // Counts returns the counts of registrations so far.
 func (m *localMemory) Counts() mrcache.Counts { return m.cache.Counts() }
 
-// Close ends the registrations that the cache keeps.
+// Close ends the registrations that the cache still has.
 func (m *localMemory) Close() error { return m.cache.Close() }
 
-// registration is the registration of one operation, from Get to Put.
+// registration is the registered memory of one operation, from Get to Put.
 type registration struct {
 	Region *mrcache.Region
-	copied unsafe.Pointer // the copy of memory that cannot be registered; nil: there is none
+	copied unsafe.Pointer // the copy of memory that cannot be registered, or nil
 	size   uint64
-	home   unsafe.Pointer // the destination of the copy at the end; nil: there is none
+	home   unsafe.Pointer // where Put copies the copied bytes after a get, or nil
 }
 
-// Get registers n bytes at an address for an operation, and returns where the operation finds its
-// bytes: there, or in a copy if that memory cannot be registered. into: the operation writes the
-// bytes. After an error u is as it was.
+// Get registers n bytes at an address for an operation, and returns the address for the operation:
+// the same one, or that of a copy if the memory cannot be registered. into: the operation writes
+// the bytes. After an error u is unchanged.
 func (m *localMemory) Get(u *registration, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, error) {
 	region, err := m.cache.Get(at, n)
 	if err == nil {
@@ -66,12 +66,12 @@ func (m *localMemory) Get(u *registration, at unsafe.Pointer, n uint64, into boo
 	return copied, nil
 }
 
-// Put ends the registration after the operation. came: the bytes of a get have arrived, and Put
-// moves them from the copy, if there is one, to the caller's memory.
-func (m *localMemory) Put(u *registration, came bool) error {
+// Put ends the registration after the operation. arrived: the bytes of a get are complete, and Put
+// copies them from the copy, if the operation used one, to the caller's memory.
+func (m *localMemory) Put(u *registration, arrived bool) error {
 	err := m.cache.Put(u.Region)
 	if u.copied != nil {
-		if came && u.home != nil {
+		if arrived && u.home != nil {
 			err = errors.Join(err, transfer(unix.SYS_PROCESS_VM_WRITEV, u.copied, u.home, u.size))
 		}
 		err = errors.Join(err, unix.MunmapPtr(u.copied, uintptr(u.size)))

@@ -19,10 +19,10 @@ import (
 // The provider keeps the memory of an operation, such as a write, until it completes the operation,
 // so a token may be held for longer than its operation.
 
-// OnLost sets the function to call when the network cannot reach a PE any more. The lock is held,
-// and the PE is lost here already. Without the function such a loss ends the job. OnLost comes
-// before Connect. On a network that does not say which injected message has failed, no message is
-// injected from then on.
+// OnLost sets the function to call when the network cannot reach a PE any more. The function is
+// called with the lock held, after the PE was marked as lost here. Without the function such a loss
+// ends the job. OnLost is called before Connect. On a network that does not say which injected
+// message has failed, no message is injected from then on.
 func (e *Engine) OnLost(f func(pe libshmem.PE, err error)) {
 	e.ops.Net.OnLost = f
 	if e.ops.Net.Caps.InjectBlind {
@@ -30,7 +30,7 @@ func (e *Engine) OnLost(f func(pe libshmem.PE, err error)) {
 	}
 }
 
-// Lose gives up a PE: operations on it fail from now on. A second call changes nothing.
+// Lose marks a PE as lost: operations on it fail from now on. A second call changes nothing.
 func (e *Engine) Lose(pe libshmem.PE, reason string) {
 	if e.ops.Net.IsLost(pe) {
 		return
@@ -41,8 +41,8 @@ func (e *Engine) Lose(pe libshmem.PE, reason string) {
 	e.WakeSleepers()
 }
 
-// loseOwn does for one context what Lose does: it drops what waits for the lost PE, fails the
-// operations on it, and makes quiets stop waiting for it.
+// loseOwn handles, in one context, the loss of a PE: it drops the messages that wait for the PE,
+// fails the operations on it, and makes quiets stop waiting for it.
 func (e *Engine) loseOwn(pe libshmem.PE, err error) {
 	p := &e.ops.Peers[pe]
 	p.Lose()
@@ -81,7 +81,7 @@ func disconnected(code int32) bool {
 }
 
 // endOperations fails the operations of this context on a lost PE, for the callers and quiets that
-// wait for them. A token that the provider still uses is freed later, by tookEnded.
+// wait for them. A token that the provider still uses is freed later, by freeEnded.
 func (e *Engine) endOperations(pe libshmem.PE, err error) {
 	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
 		s := &e.ops.Table.Records[t]
@@ -108,16 +108,16 @@ func (e *Engine) endOperations(pe libshmem.PE, err error) {
 			e.ops.Quiets.Fail(s.Parity, err)
 		}
 		if s.Use == useReply || s.Use == useWaits || s.Use == useDeparts || s.Use == useQueued {
-			e.ops.Give(t)
+			e.ops.ReleaseToken(t)
 		} else {
 			s.Ended = true
 		}
 	}
 }
 
-// tookEnded frees the token of an operation that endOperations failed, when the provider completes
+// freeEnded frees the token of an operation that endOperations failed, when the provider completes
 // the operation. It returns false, and does nothing, for any other operation.
-func (e *Engine) tookEnded(t fabric.Token) bool {
+func (e *Engine) freeEnded(t fabric.Token) bool {
 	s := &e.ops.Table.Records[t]
 	if !s.Ended {
 		return false
@@ -126,13 +126,13 @@ func (e *Engine) tookEnded(t fabric.Token) bool {
 		e.rma.Deregister(s, false)
 	}
 	s.Ended = false
-	e.ops.Give(t)
+	e.ops.ReleaseToken(t)
 	return true
 }
 
 // trouble handles an error of the provider that belongs to no operation. If the error names a PE,
-// the provider has given that PE up, and so does the engine; the loss of a PE whose program has
-// announced its end is ignored.
+// the provider has given that PE up, and so does the engine. If the program of that PE has
+// announced its end, its loss is ignored.
 func (e *Engine) trouble(c *fabric.Completion) {
 	text := e.ops.Net.Provider.ErrorText(c)
 	switch pe := c.From(); {

@@ -11,15 +11,15 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// sendOwn is sendOrPark for a header by value: a header that goes through an interface by its
-// address is allocated.
+// sendOwn sends or parks a message whose header is passed by value: a header that goes through an
+// interface by its address would be allocated on the Go heap.
 func (x *sender) sendOwn(pe libshmem.PE, epoch uint64, l parity, h layout.Header) {
 	x.sendOrPark(pe, epoch, l, &h)
 }
 
-// sendOrPark sends a message that has no caller to try again, or parks it until there is room. The
-// message has to follow nothing: it is a reply, or a signal whose bytes are on their way. Quiets of
-// the generation l wait for it.
+// sendOrPark sends a message for which no caller can try again. If the provider's queue is full, it
+// parks the message and sends it later. The message need not wait for others: it is a reply, or a
+// signal whose bytes are on their way. Quiets of the generation with parity l wait for it.
 func (x *sender) sendOrPark(pe libshmem.PE, epoch uint64, l parity, h *layout.Header) {
 	if x.Net.IsLost(pe) {
 		return
@@ -60,8 +60,8 @@ func (x *sender) sendCopy(pe libshmem.PE, h *layout.Header) call.Status {
 	return x.Send(to, nil, 0, false)
 }
 
-// SendBytes sends one of the engine's own messages with a payload. After Again its caller tries
-// again.
+// SendBytes sends one of the engine's own messages with a payload. It returns Again if the message
+// cannot be posted, and the caller tries again.
 func (x *sender) SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	p := &x.Peers[pe]
 	if x.Parked(p) {
@@ -80,8 +80,8 @@ func (x *sender) SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Hea
 	return st
 }
 
-// draft puts the next message to pe, of n bytes of payload, into x.sending. It returns where to
-// fill the header; nil: there is no room. Only Send may follow.
+// draft prepares x.sending for the next message to pe, with n bytes of payload. It returns where to
+// fill the header, or nil if no token is free. The caller then calls Send.
 func (x *sender) draft(p *layout.Peer, pe libshmem.PE, n int) *layout.Header {
 	op := &x.sending
 	op.To, op.Len, op.Fence = pe, layout.HeaderSize+n, x.fenced(p)
@@ -92,10 +92,10 @@ func (x *sender) draft(p *layout.Peer, pe libshmem.PE, n int) *layout.Header {
 	return (*layout.Header)(x.Net.Scratch)
 }
 
-// draftBuffer drafts a message that is too large to be injected.
+// draftBuffer drafts a message that is too large to be injected, in the buffer of a token.
 func (x *sender) draftBuffer(p *layout.Peer) *layout.Header {
 	op := &x.sending
-	t, s := x.Take(useSend, p, op.To)
+	t, s := x.AllocateToken(useSend, p, op.To)
 	if s == nil {
 		return nil
 	}
@@ -103,12 +103,11 @@ func (x *sender) draftBuffer(p *layout.Peer) *layout.Header {
 	return (*layout.Header)(op.Buf)
 }
 
-// Send gives the draft to the provider, with its payload, or queues it. counts says that the
-// message is an operation of a caller: it takes credit, and belongs to the present epoch and the
-// next quiet.
+// Send passes the draft and its payload to the provider, or queues it. counts says that the message
+// is an operation of a caller: it uses credit, and belongs to the present epoch and the next quiet.
 func (x *sender) Send(h *layout.Header, payload unsafe.Pointer, n int, counts bool) call.Status {
 	if x.Drafted != 0 {
-		return x.keep(h, payload, n)
+		return x.enqueueDraft(h, payload, n)
 	}
 	op := &x.sending
 	p := &x.Peers[op.To]
@@ -118,7 +117,7 @@ func (x *sender) Send(h *layout.Header, payload unsafe.Pointer, n int, counts bo
 	switch err := x.stampAndSend(op, p); {
 	case err == nil:
 	case !op.Inject:
-		x.Give(op.Token)
+		x.ReleaseToken(op.Token)
 		fallthrough
 	default:
 		return x.Refused(op.To, p, err)
@@ -130,7 +129,7 @@ func (x *sender) Send(h *layout.Header, payload unsafe.Pointer, n int, counts bo
 	return call.Done
 }
 
-// stampAndSend completes the header of a message and gives it to the provider.
+// stampAndSend completes the header of a message and passes the message to the provider.
 func (x *sender) stampAndSend(op *fabric.Send, p *layout.Peer) error {
 	h := (*layout.Header)(op.Buf)
 	if p.WriteEpoch != x.Epoch {
@@ -149,7 +148,7 @@ func (x *sender) stampAndSend(op *fabric.Send, p *layout.Peer) error {
 	return nil
 }
 
-// unpark sends parked messages, in order for each PE.
+// unpark sends parked messages, in order for each PE, until the provider's queue is full.
 func (x *sender) unpark() {
 	if len(x.Unsent) == 0 {
 		return
@@ -187,16 +186,16 @@ func (x *sender) SendWatched(pe libshmem.PE, p *layout.Peer, k layout.Kind) call
 }
 
 // Flush requests a reply from a PE when it has applied all messages sent so far. On a fabric that
-// orders messages behind writes, the reply also covers writes whose completion only means that the
+// orders messages after writes, the reply also covers writes whose completion only means that the
 // source may be reused.
 func (x *sender) Flush(pe libshmem.PE) call.Status { return x.sendFlush(pe, 0) }
 
-// Leave is Flush by a PE whose program ends, and says so to the other PE. No other flush may be
-// under way.
+// Leave sends a flush that says that this PE's program ends. No other flush to the PE may be under
+// way.
 func (x *sender) Leave(pe libshmem.PE) call.Status { return x.sendFlush(pe, 1) }
 
 // sendFlush sends a flush if none is under way to the PE, and returns Pending until the reply
-// comes. leaves is 1 if this PE's program ends.
+// arrives. leaves is 1 if this PE's program ends.
 func (x *sender) sendFlush(pe libshmem.PE, leaves uint64) call.Status {
 	p := &x.Peers[pe]
 	if p.Flushing {
@@ -209,7 +208,8 @@ func (x *sender) sendFlush(pe libshmem.PE, leaves uint64) call.Status {
 	return call.Pending
 }
 
-// Flushed handles the reply to a flush. False: no flush was under way.
+// Flushed handles the reply to a flush. It returns false if no flush was under way or the reply is
+// to another one.
 func (x *sender) Flushed(h *layout.Header) bool {
 	p := &x.Peers[h.From]
 	if !p.Flushing || h.Token != p.FlushID() {

@@ -9,14 +9,15 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// These methods are for the thread that drives an engine (loop.Monitor), besides polling: the next
-// step after a poll, whether the thread may sleep, and how a sleep has ended. The engine knows only
-// whether that thread sleeps (network.Armed), so that work that must not wait for the thread's next
-// poll can wake it. Only the first context is driven.
+// These methods are for the proxy thread, which drives an engine (loop.Monitor), besides polling:
+// the next step after a poll, whether the thread may sleep, and how a sleep has ended. The engine
+// knows only whether that thread sleeps (network.Armed), so that work that must not wait for the
+// thread's next poll can wake it. Only the first context is driven.
 //
 // Methods whose comments do not say otherwise are called without the lock.
 
-// Next returns the step after a Poll with n completions. The lock is held.
+// Next returns the step after a Poll with n completions, of which one may stand for GPU streams
+// that have work. It is called with the lock held.
 func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 	if n > 0 {
 		pace.Found()
@@ -50,8 +51,8 @@ const (
 	pollsAwake = 1 << 13
 )
 
-// pollStreamsAgain returns the step after a poll that found nothing but GPU streams with work: poll
-// again, or after some milliseconds sleep between polls.
+// pollStreamsAgain returns the step after a poll that found only GPU streams with work: poll again,
+// or after some milliseconds sleep between polls.
 func (e *Engine) pollStreamsAgain() call.Step {
 	polls := e.gpu.CountPoll()
 	if polls%pollsEach == 0 {
@@ -64,13 +65,15 @@ func (e *Engine) pollStreamsAgain() call.Step {
 }
 
 // Arm reports whether the loop may sleep in Wait until the network has something (Provider.Arm). It
-// may not while a batch is held. If it may, other threads wake it from now on.
+// may not while a batch, a message that small operations share, is held for more of them. After
+// true, other threads wake the loop.
 func (e *Engine) Arm() bool {
 	e.ops.Net.Armed, e.armedAt = !e.first.batchStaysOpen() && e.ops.Net.Provider.Arm(), e.first.State.Polls
 	return e.ops.Net.Armed
 }
 
-// Wait is Provider.Wait, and counts a wait that has overslept.
+// Wait sleeps in Provider.Wait for at most d, and counts a sleep that has lasted too long
+// (watchSleep).
 func (e *Engine) Wait(d time.Duration) (bool, error) {
 	limit := e.SleepBegins(d)
 	came, err := e.ops.Net.Provider.Wait(d)
@@ -78,13 +81,13 @@ func (e *Engine) Wait(d time.Duration) (bool, error) {
 	return came, err
 }
 
-// SleepBegins records that a sleep of d begins, and returns when it has to end.
+// SleepBegins records that a sleep of d starts, and returns when it has to end.
 func (e *Engine) SleepBegins(d time.Duration) time.Time {
 	e.first.ops.Recorder.NoteOwn(layout.EventSleep)
 	return time.Now().Add(d)
 }
 
-// SleepEnded records how a sleep has ended.
+// SleepEnded records how a sleep has ended: woken by the network, or after its limit.
 func (e *Engine) SleepEnded(came bool, d time.Duration, limit time.Time) {
 	if came {
 		e.first.ops.Recorder.NoteOwn(layout.EventWoken)
@@ -94,13 +97,13 @@ func (e *Engine) SleepEnded(came bool, d time.Duration, limit time.Time) {
 	e.watchSleep(d, limit)
 }
 
-// StayUp records that the loop does not sleep because an operation finds no room.
+// StayUp records that the loop does not sleep because an operation could not be posted.
 func (e *Engine) StayUp() { e.first.ops.Recorder.NoteOwn(layout.EventNoSleep) }
 
 // watchSleep is called after a Wait of d that nothing ended before its limit, and counts the Wait
-// if it overslept: the network has a completion, and no caller has polled meanwhile, so the Wait
-// should have ended before. A completion that came while this thread waited for a processor does
-// not count.
+// as too long if the network has a completion and no caller has polled meanwhile: the Wait should
+// have ended before. A completion that arrived while this thread waited for a processor does not
+// count.
 func (e *Engine) watchSleep(d time.Duration, limit time.Time) {
 	if !e.ops.Net.Caps.WaitFD || d < longSleep || time.Since(limit) > wakeupTime || !e.TryLock() {
 		return
@@ -113,15 +116,15 @@ func (e *Engine) watchSleep(d time.Duration, limit time.Time) {
 
 const (
 	// longSleep is the shortest Wait that watchSleep checks: at the end of a shorter one a
-	// completion may well just have come. An idle loop waits for twice as long.
+	// completion may well just have arrived. An idle loop waits for twice as long.
 	longSleep = 125 * time.Millisecond
 	// wakeupTime is the time that a thread takes to run after its sleep is over, on a machine with
 	// a free processor.
 	wakeupTime = time.Millisecond
 )
 
-// NapWhilePolled naps while callers poll the network themselves, for a millisecond at most. False:
-// no caller polls.
+// NapWhilePolled sleeps for at most a millisecond (a nap) while callers poll the network
+// themselves. It returns false at once if no caller polls.
 func (e *Engine) NapWhilePolled() bool {
 	if !e.Polled() {
 		return false
@@ -131,30 +134,32 @@ func (e *Engine) NapWhilePolled() bool {
 	return true
 }
 
-// Rouse ends the sleep or nap of the engine's thread, or its stay in C. Any thread may call it.
+// Rouse ends the sleep or nap of the proxy thread, or its call of the inner loop in C. Any thread
+// may call it.
 func (e *Engine) Rouse() {
 	atomic.StoreUint32(&e.first.State.Attention, 1)
 	e.EndNap()
 	e.ops.Net.Provider.Wake()
 }
 
-// MarkCopies puts marks behind the work in the GPU's streams, by which a later poll sees that the
-// work is complete. Without a GPU it does nothing.
+// MarkCopies adds a mark after the work in each of the GPU's streams, by which a later poll sees
+// that the work is complete. Without a GPU it does nothing.
 func (e *Engine) MarkCopies() {
 	if e.gpu != nil {
 		e.gpu.Mark()
 	}
 }
 
-// Publish updates the page that other processes read. stuck: an operation waits for room. The lock
-// is held.
+// Publish updates the page that other processes read. stuck: an operation could not be posted and
+// waits. It is called with the lock held.
 func (e *Engine) Publish(now time.Time, stuck bool) {
 	e.Report.Stalls(now, stuck)
 	e.Report.Publish(now)
 }
 
-// ClearAttention says that the thread has left C. It comes before the thread checks for the work
-// that Attention announces, because Attention is set after that work.
+// ClearAttention resets Attention, by which other threads make the inner loop return to Go. The
+// proxy thread calls it before it checks for the work that Attention announces, because other
+// threads set Attention after they have stored that work.
 func (e *Engine) ClearAttention() {
 	if atomic.LoadUint32(&e.first.State.Attention) != 0 {
 		atomic.StoreUint32(&e.first.State.Attention, 0)

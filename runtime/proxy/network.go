@@ -23,10 +23,10 @@ type network struct {
 	Segment   mem.Segment
 	Region    fabric.Region // of the segment
 	Unordered bool          // messages may overtake writes
-	Armed     bool          // the loop sleeps, or is about to, until something comes from the network
+	Armed     bool          // the loop sleeps, or is about to, until the network has a completion
 	Locals    localMemory   // of callers
-	Err       error         // of the last Failed, or of the last request that ended badly
-	Fatal     func(error)   // the job cannot go on, and no operation is there to fail
+	Err       error         // the reason of the last Failed, or of the last request that failed
+	Fatal     func(error)   // ends the job, after an error that belongs to no operation
 
 	Buffers unsafe.Pointer // receive buffers, then one send buffer for each token, then further receive buffers, then scratch
 	Scratch unsafe.Pointer // for injected messages
@@ -36,18 +36,18 @@ type network struct {
 
 	state    *layout.State  // of the first context
 	own      *layout.Peer   // its record of this PE
-	Unposted []fabric.Token // all of State.Unposted
+	Unposted []fabric.Token // State.Unposted with all of its entries
 
-	// Remotes are the memories of all PEs. They are kept apart from the peers, which are twenty
+	// Remotes are the memories of all PEs. They are stored apart from the peers, which are twenty
 	// times as large: a PE of a large job works with few others, and the memory for the rest is
 	// never touched.
 	Remotes []mem.Remote
 	addrs   [][]byte // of all PEs
 
 	OnLost      func(pe libshmem.PE, err error)
-	losses      []*LostError // by PE; nil: none is lost
+	losses      []*LostError // by PE; nil: no PE is lost
 	badReceives int
-	suspects    []libshmem.PE // PEs that get a message to find out whether they are gone
+	suspects    []libshmem.PE // PEs that get a test message, because they may be gone
 }
 
 // errUnreachable is the error of an operation on an unreachable PE.
@@ -62,7 +62,8 @@ func newNetwork(prov fabric.Provider, segment mem.Segment, fatal func(error)) *n
 }
 
 // Open registers the segment and maps the message buffers. state is that of the first context, own
-// its record of this PE, and unposted the list for receive tokens without room.
+// its record of this PE, and unposted the list for the tokens of receive buffers that the provider
+// does not accept because its queue is full.
 func (e *network) Open(state *layout.State, own *layout.Peer, unposted []fabric.Token) error {
 	e.state, e.own, e.Unposted = state, own, unposted
 	var err error
@@ -118,9 +119,9 @@ func (e *network) Close() error {
 	return err
 }
 
-// KeepRegistered makes the endpoint keep callers' memory registered from one operation to the next,
-// if the provider needs registered memory. With a nil watch it keeps none. The endpoint closes the
-// watch.
+// KeepRegistered makes the endpoint leave callers' memory registered from one operation to the
+// next, if the provider needs registered memory. With a nil watch each registration ends with its
+// operation. The endpoint closes the watch.
 func (e *network) KeepRegistered(watch mrcache.Watch, limits mrcache.Limits) {
 	e.Locals = newLocalMemory(e.Provider, watch, limits)
 }
@@ -131,7 +132,7 @@ func (e *network) Fail(err error) call.Status {
 	return call.Failed
 }
 
-// Wake ends the sleep of the loop.
+// Wake ends the sleep of the loop, if it sleeps.
 func (e *network) Wake() {
 	if e.Armed {
 		e.Armed = false

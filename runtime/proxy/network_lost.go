@@ -13,7 +13,7 @@ import (
 // LostError is the error of an operation on a lost PE.
 type LostError struct {
 	PE     libshmem.PE
-	Reason string // continues a sentence that begins with the PE
+	Reason string // continues a sentence whose subject is the PE
 }
 
 func (e *LostError) Error() string { return fmt.Sprintf("PE %d %s", e.PE, e.Reason) }
@@ -49,9 +49,9 @@ func (e *network) Unreachable(pe libshmem.PE) error {
 // truncated is libfabric's error of a receive whose message was larger than its buffer.
 const truncated = 265
 
-// ReceiveFailed posts a buffer again whose message broke off, as happens when its sender ends. The
-// provider does not name the sender; other errors do. A job of npes PEs has only so many senders:
-// more failures end it.
+// ReceiveFailed posts a receive buffer again after a message that broke off, as happens when its
+// sender ends. The provider does not name the sender; other errors do. At most npes-1 senders can
+// end, so more failures end the job.
 func (e *network) ReceiveFailed(t fabric.Token, npes int, text string) {
 	e.badReceives++
 	if e.OnLost == nil || e.badReceives > layout.Receives*npes {
@@ -61,7 +61,7 @@ func (e *network) ReceiveFailed(t fabric.Token, npes int, text string) {
 	e.Repost(t)
 }
 
-// Repost gives the provider a receive buffer again. If that fails, the job has failed.
+// Repost posts a receive buffer again. If that fails, the job has failed.
 func (e *network) Repost(t fabric.Token) {
 	if err := e.PostReceive(t); err != nil {
 		e.Fatal(err)
@@ -78,7 +78,7 @@ func (e *network) Suspect(pe libshmem.PE) {
 // Suspects reports whether some PE may be gone.
 func (e *network) Suspects() bool { return len(e.suspects) > 0 }
 
-// FindLost calls ping for each PE that may be gone. It keeps the PEs for which there is no room.
+// FindLost calls ping for each PE that may be gone. PEs for which ping returns Again stay listed.
 func (e *network) FindLost(ping func(libshmem.PE) call.Status) {
 	kept := e.suspects[:0]
 	for _, pe := range e.suspects {

@@ -75,7 +75,7 @@ func numberedJob(t *testing.T, source bool, report func(error)) (j *job, put fun
 	buf := make([]byte, 10000)
 	put = func() { a.post(func() Status { return a.Put(1, 0, unsafe.Pointer(&buf[0]), 10000, nil) }) }
 	put()
-	j.await("stream", func() bool { return a.ops.Peers[1].Stream == sequenceGiven })
+	j.await("stream", func() bool { return a.ops.Peers[1].Stream == sequenceGranted })
 	put()
 	a.quiet()
 	edge = 1 // the first went before the answer with the sequence stream
@@ -210,9 +210,9 @@ func TestSequencesRunOut(t *testing.T) {
 	}
 	given := ""
 	for _, a := range j.pes[1:] {
-		given += fmt.Sprint(min(a.ops.Peers[0].Stream, sequenceGiven), " ")
+		given += fmt.Sprint(min(a.ops.Peers[0].Stream, sequenceGranted), " ")
 	}
-	if want := fmt.Sprint(sequenceGiven, " ", sequenceGiven, " ", sequenceRefused, " ", sequenceRefused, " ", sequenceRefused, " "); given != want || b.heap[0] != 20 {
+	if want := fmt.Sprint(sequenceGranted, " ", sequenceGranted, " ", sequenceRefused, " ", sequenceRefused, " ", sequenceRefused, " "); given != want || b.heap[0] != 20 {
 		t.Errorf("streams %s and %d signals, want %s and 20", given, b.heap[0], want)
 	}
 	j.close()

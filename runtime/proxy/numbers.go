@@ -8,36 +8,36 @@ import (
 )
 
 // Values of layout.Peer.Stream, the sequence stream of this PE's writes to another PE: that PE
-// gives each writer one, by which it tells the numbers of different writers apart.
+// grants each writer one, by which it tells the numbers of different writers apart.
 const (
-	sequenceNone      uint32 = iota // not requested
+	sequenceNone      uint32 = iota // none, and none requested
 	sequenceRequested               // the reply is under way
 	sequenceRefused                 // the PE has none left
-	sequenceGiven                   // plus the number of the stream
+	sequenceGranted                 // granted: sequenceGranted plus the number of the stream
 )
 
-// writeNumbers has the rules for whether the writes of a context have numbers, on a network where
-// messages overtake writes: a target restores the order by them.
+// writeNumbers has the rules for whether the writes of a context have numbers, by which a target
+// restores the order on a network where messages overtake writes.
 type writeNumbers struct {
 	On     bool           // writes may have numbers
-	Spares bool           // a write that finds the window full goes without a number
+	Spares bool           // a write that is beyond the window goes without a number
 	Small  uint32         // Spares is set only for windows of fewer writes
-	Space  sequence.Space // its window is that of all PEs
+	Space  sequence.Space // with the window that all PEs use
 
-	Counters notificationCounters // that the writes of the first context may notify
+	Counters notificationCounters // counters to which a write of the first context may add 1
 }
 
 // notificationCounters are the notification counters of each PE: words of 8 bytes in the internal
-// area, at the same offset on all PEs. Where the provider names the writer, the immediate data of a
-// write has room for the number of a counter above the write's own number.
+// area, at the same offset on all PEs. If the provider names the writer, the immediate data of a
+// write can hold the number of a counter, above the write's own number.
 type notificationCounters struct {
 	Offset libshmem.Offset // of the first
 	Count  uint32
 }
 
-// carried returns the number of a counter plus 1 if the message after a write is a notification: an
-// addition of 1 to that counter. It returns 0 for other messages.
-func (c notificationCounters) carried(h *layout.Header) uint32 {
+// counterOf returns the number of a counter plus 1 if the message after a write is a notification:
+// an addition of 1 to that counter. It returns 0 for other messages.
+func (c notificationCounters) counterOf(h *layout.Header) uint32 {
 	at := uint64(h.Offset - c.Offset)
 	if h.Kind != layout.KindAMO || h.Op != fabric.OpAdd || h.Width != 8 || h.Operand != 1 || at%8 != 0 || at/8 >= uint64(c.Count) {
 		return 0
@@ -45,23 +45,22 @@ func (c notificationCounters) carried(h *layout.Header) uint32 {
 	return uint32(at/8) + 1
 }
 
-// Split divides the immediate data of a write into the number of the write and what is above it:
-// the number of a notification counter plus 1, or 0, where the provider names the writer; elsewhere
-// the writer's sequence stream.
+// Split divides the immediate data of a write into the number of the write and the bits above it.
+// If the provider names the writer, those are the number of a notification counter plus 1, or 0;
+// otherwise they are the writer's sequence stream.
 func (n *writeNumbers) Split(data uint32) (number, above uint32) {
 	return data & (1<<n.Space.Bits - 1), data >> n.Space.Bits
 }
 
-// smallWindow is the window below which writes that find it full go without numbers. There the
-// replies that acknowledge writes limit the rate, because one flush is under way at a time; the
-// signal of a write without a number only waits for its own bytes. A window of 32 writes of 8 KiB
-// to one PE gives 0.15 of a link of 200 Gb/s, and 0.44 if the rest goes without numbers; 64 writes
-// give
-// 0.29 and 0.48, but to eight PEs 0.67 and 0.45 (TestSimWindowRates).
+// smallWindow is the window below which writes beyond the window go without numbers. With small
+// windows the replies that acknowledge writes limit the rate, because one flush is under way at a
+// time; the signal of a write without a number only waits for its own bytes. A window of 32 writes
+// of 8 KiB to one PE reaches 0.15 of a link of 200 Gb/s, and 0.44 if the rest goes without numbers;
+// 64 writes reach 0.29 and 0.48, but to eight PEs 0.67 and 0.45 (TestSimWindowRates).
 const smallWindow = 64
 
-// Advertise sets the window to what the completion queue of this PE has room for. The PE announces
-// it with its address.
+// Advertise sets the window to the number of arrivals that the completion queue of this PE can hold
+// for each PE. The PE announces it with its address.
 func (n *writeNumbers) Advertise(net *network, npes int) {
 	n.Small, n.Space = smallWindow, sequence.Space{Bits: sequence.Default.Bits}
 	if net.Unordered && net.Caps.Data >= 4 {
@@ -69,7 +68,7 @@ func (n *writeNumbers) Advertise(net *network, npes int) {
 	}
 }
 
-// Agree lowers the window to that of another PE: the least one holds for all.
+// Agree lowers the window to that of another PE: all PEs use the smallest one.
 func (n *writeNumbers) Agree(window uint32) { n.Space.Window = min(n.Space.Window, window) }
 
 // Open decides whether writes have numbers. It is called when Agree has seen the windows of all
@@ -88,8 +87,8 @@ func (n *writeNumbers) Window() uint32 {
 	return n.Space.Window
 }
 
-// AllNumbered reports whether each write of the context has a number, by which its target restores the
-// order, once the target has given a sequence stream.
+// AllNumbered reports whether each write of the context has a number, by which its target restores
+// the order, once the target has granted a sequence stream.
 func (e *Engine) AllNumbered() bool { return e.rma.allNumbered() }
 
 // allNumbered is Engine.AllNumbered for the writes of this context.
@@ -97,38 +96,38 @@ func (x *transfers) allNumbered() bool {
 	return x.Numbers.On && !x.Numbers.Spares && x.Net.Caps.Stripe == 0
 }
 
-// prepare prepares for a PE before the first operation on it. Where the provider names the writer,
-// each PE has the one sequence stream that it needs.
-func (x *transfers) prepare(p *layout.Peer) {
+// startPeer is called before the first operation on a PE. If the provider names the writer, the PE
+// gets its only sequence stream, number 0, without a request.
+func (x *transfers) startPeer(p *layout.Peer) {
 	p.Out.Space = x.Numbers.Space
 	if x.Numbers.On && x.Net.Caps.Source {
-		p.SetStream(sequenceGiven)
+		p.SetStream(sequenceGranted)
 	}
 }
 
-// Given handles a PE's reply to the request for a sequence stream: the number of the stream plus 1,
-// or 0 for none. It returns false if the reply is invalid.
-func (n *writeNumbers) Given(p *layout.Peer, reply uint64) bool {
+// Granted handles a PE's reply to the request for a sequence stream: the number of the stream plus
+// 1, or 0 for none. It returns false if the reply is invalid.
+func (n *writeNumbers) Granted(p *layout.Peer, reply uint64) bool {
 	switch {
 	case p.Stream != sequenceRequested || reply > 1<<(32-n.Space.Bits):
 		return false
 	case reply == 0:
 		p.SetStream(sequenceRefused)
 	default:
-		p.SetStream(sequenceGiven + uint32(reply) - 1)
+		p.SetStream(sequenceGranted + uint32(reply) - 1)
 	}
 	return true
 }
 
 // data returns the immediate data of a write with a number.
 func (n *writeNumbers) data(p *layout.Peer, number uint32) uint32 {
-	return (p.Stream-sequenceGiven)<<n.Space.Bits | number
+	return (p.Stream-sequenceGranted)<<n.Space.Bits | number
 }
 
-// numbered reports whether the next write to a PE has a number. A write behind one without a number
+// numbered reports whether the next write to a PE has a number. A write after one without a number
 // has none either, or its number would have to wait for that write. A write that is split over
 // several NICs has none if its completion says that it has arrived: with a number it would go
-// through one NIC. A write that finds a small window full has none either.
+// through one NIC. A write beyond a small window has none either.
 func (x *transfers) numbered(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 	if !x.Numbers.On || p.Bare > 0 || x.Numbers.Spares && !p.Out.HasRoom() || x.Net.Caps.Stripe > 0 && n > x.Net.Caps.Stripe && x.Net.Caps.DeliveryComplete {
 		return false
@@ -137,21 +136,21 @@ func (x *transfers) numbered(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 		p.SetStream(sequenceRequested)
 		x.Messages.sendOwn(pe, x.Epoch, noParity, layout.Header{Kind: layout.KindSequence})
 	}
-	return p.Stream >= sequenceGiven
+	return p.Stream >= sequenceGranted
 }
 
 // notified returns the counter, plus 1, that the immediate data of a write names so that the target
-// counts its notification. It returns 0 if there is no notification, or if it follows as a message:
-// so it does where the target's GPU has to be flushed first.
+// adds 1 to it. It returns 0 if the write has no notification, or if the notification follows as a
+// message: so it does if the target's GPU has to be flushed first.
 func (x *transfers) notified(s *record) uint32 {
 	if !s.Then || x.GPU != nil || !x.Net.Caps.Source {
 		return 0
 	}
-	return x.Numbers.Counters.carried(&s.After)
+	return x.Numbers.Counters.counterOf(&s.After)
 }
 
-// void reports to the target that a write, and the signal that follows it, will not come: without
-// that, later messages would wait for its number for ever.
+// void tells the target that a write, and the signal that follows it, will not arrive: without
+// that, later messages would wait for the write's number for ever.
 func (x *transfers) void(s *record) {
 	h := layout.Header{Kind: layout.KindVoid, Operand: uint64(s.Number)}
 	if s.Signalled {

@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// use is the kind of the operation under way that holds a token.
+// use is the kind of the operation that uses a token.
 type use uint8
 
 // Values of use.
@@ -27,36 +27,36 @@ const (
 )
 
 // record is the record of one operation in flight. The first cache line has what every operation
-// needs. The others are touched only if a signal waits, a buffer was registered, or the operation
-// is queued.
+// needs. The others are touched only if the operation has a signal that waits, a registered buffer,
+// or is queued.
 type record struct {
 	Use        use
 	Width      uint8  // of fetch
 	Parity     parity // of the generation that waits for it
-	Then       bool   // write: the message in After, of the epoch, is still to be sent behind it
+	Then       bool   // write: the message in After, of the same epoch, is still to be sent after it
 	Registered bool   // write, read: Memory has the operation's own registration
 	Flush      bool   // write: the target flushes its GPU before quiets complete; read: this PE does
-	Uses       uint16 // how often the token was given out
+	Uses       uint16 // how often the token was allocated
 	PE         libshmem.PE
 	Ended      bool           // the PE was lost and the caller's status is set, but the provider still has the operation
 	Awaited    bool           // GPU stage: quiets wait for the operation
 	Bytes      uint64         // write, read: under way
-	Request    *call.Request  // nil: quiet waits for it
+	Request    *call.Request  // nil: quiets wait for the operation
 	Fetch      unsafe.Pointer // where a non-blocking fetch puts its value
 	Epoch      uint64
 	Number     uint32 // write: its number for the target, or noNumber
 	Length     uint32 // queued: bytes of the message
 	Hold       hold   // queued: why a batch that may grow is not sent yet
-	Signalled  bool   // write: a signal with its number was sent behind it
+	Signalled  bool   // write: a signal with its number was sent after it
 	Context    uint16 // the number of its context
 	_          [4]byte
 
 	After  layout.Header
 	Memory registration    // valid if Registered
-	Local  unsafe.Pointer  // waits: the source,
-	Offset libshmem.Offset // and the destination
-	Until  uint64          // queued batch of signals: writes that have to be complete first
-	Next   fabric.Token    // queued, waits: the next in the queue
+	Local  unsafe.Pointer  // write in a queue: its source,
+	Offset libshmem.Offset // and its destination
+	Until  uint64          // queued batch of signals: number of writes that have to be complete first
+	Next   fabric.Token    // queued: the token after it in the queue
 	_      [12]byte        // fills whole cache lines
 }
 
@@ -65,7 +65,7 @@ var (
 	_ [0]byte  = [unsafe.Sizeof(record{}) % 64]byte{}
 )
 
-// String names the use in reports.
+// String returns the name of the use for reports.
 func (u use) String() string {
 	return [...]string{
 		0: "idle", useSend: "send", useWrite: "write", useRead: "read", useReply: "atomic", usePut: "put", useGet: "get", usePull: "read",
@@ -80,9 +80,9 @@ type hold uint8
 // Values of hold.
 const (
 	notHeld    hold = iota
-	forSignals      // of many writes: until as many writes are complete as record.Until says
-	forBurst        // of a caller's operations: until it is full, or a caller waits
-	forRing         // of operations that lay in a ring together: until BurstEnds
+	forSignals      // signals of many writes: until record.Until writes are complete
+	forBurst        // operations of a caller's burst: until it is full, or a caller waits
+	forRing         // operations that lay in a ring together: until BurstEnds
 )
 
 // noNumber is record.Number of a write that was posted without a number.

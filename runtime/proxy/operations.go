@@ -24,10 +24,10 @@ type operations struct {
 	Number   uint32 // of the context; 0: the first
 }
 
-// Take gives out a token and its record, for an operation of the open generation; nil if all are in
-// flight.
-func (o *operations) Take(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, *record) {
-	t, r := o.Table.Take(u, p, pe)
+// AllocateToken returns a free token and its record, for an operation of the open generation, or
+// nil if all are in flight.
+func (o *operations) AllocateToken(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, *record) {
+	t, r := o.Table.Allocate(u, p, pe)
 	if r == nil {
 		o.NoCredit(pe, p)
 		return 0, nil
@@ -36,10 +36,13 @@ func (o *operations) Take(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, 
 	return t, r
 }
 
-// Give frees a token.
-func (o *operations) Give(t fabric.Token) { o.Table.Give(t, &o.Peers[o.Table.Records[t].PE]) }
+// ReleaseToken frees a token, whose operation is complete or was not posted.
+func (o *operations) ReleaseToken(t fabric.Token) {
+	o.Table.Release(t, &o.Peers[o.Table.Records[t].PE])
+}
 
-// HasRoom reports whether a caller may have a token for a PE, and n bytes under way.
+// HasRoom reports whether a caller may start an operation with n one-sided bytes on a PE: a token
+// is free, and the PE has credit for one more token and n bytes.
 func (o *operations) HasRoom(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 	if !o.Table.HasRoom(p, n) {
 		o.NoCredit(pe, p)
@@ -48,20 +51,20 @@ func (o *operations) HasRoom(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 	return true
 }
 
-// NoCredit counts an operation that is refused for want of credit for a PE, or of a token.
+// NoCredit counts an operation that is refused because its PE has no credit or no token is free.
 func (o *operations) NoCredit(pe libshmem.PE, p *layout.Peer) {
 	p.Count[layout.NoCredit]++
 	o.Recorder.NoteAgain(pe, layout.EventNoCredit)
 }
 
-// NoTurn counts an operation that is refused because earlier messages to a PE still wait.
+// NoTurn counts an operation that is refused because earlier messages to its PE are parked.
 func (o *operations) NoTurn(pe libshmem.PE, p *layout.Peer) call.Status {
 	p.Count[layout.NoTurn]++
 	o.Recorder.NoteAgain(pe, layout.EventNoTurn)
 	return call.Again
 }
 
-// Refused returns the status of an operation that the provider did not take.
+// Refused returns the status of an operation that the provider did not accept.
 func (o *operations) Refused(pe libshmem.PE, p *layout.Peer, err error) call.Status {
 	if err == fabric.ErrAgain {
 		p.Count[layout.Retries]++

@@ -30,7 +30,7 @@ func TestTake(t *testing.T) {
 	p := &o.Peers[1]
 	var all []fabric.Token
 	for {
-		token, r := o.Take(useRead, p, 1)
+		token, r := o.AllocateToken(useRead, p, 1)
 		if r == nil {
 			break
 		}
@@ -43,7 +43,7 @@ func TestTake(t *testing.T) {
 		t.Errorf("%d refusals are counted, want 2", p.Count[layout.NoCredit])
 	}
 	for _, token := range all {
-		o.Give(token)
+		o.ReleaseToken(token)
 	}
 	if p.Tokens != 0 || !o.HasRoom(1, p, 0) {
 		t.Errorf("%d tokens are left", p.Tokens)
@@ -96,7 +96,7 @@ func TestOutside(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := contextOperations()
-			_, s := o.Take(usePut, &o.Peers[1], 1)
+			_, s := o.AllocateToken(usePut, &o.Peers[1], 1)
 			var r call.Request
 			if c.request {
 				s.Request = &r

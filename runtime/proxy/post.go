@@ -11,10 +11,10 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// PutMax returns the most bytes that Put and PutSignal take at once.
+// PutMax returns the largest number of bytes that one call of Put or PutSignal accepts.
 func (e *Engine) PutMax() uint64 { return e.first.rma.PutMax() }
 
-// Post does an operation of a caller in C.
+// Post performs an operation that a caller in C has described in o.
 func (e *Engine) Post(o *Operation) Status {
 	pe, offset := libshmem.PE(o.PE), libshmem.Offset(o.Offset)
 	switch o.Kind {
@@ -31,7 +31,8 @@ func (e *Engine) Post(o *Operation) Status {
 }
 
 // Put copies n bytes to an offset in the heap of pe. Done: the source may be reused. Pending with a
-// request: it may be reused when the request is complete. Pending without a request: after a quiet.
+// request: it may be reused when the request is complete. Pending without a request: it may be
+// reused after a quiet.
 func (e *Engine) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *Request) Status {
 	if n == 0 {
 		return Done
@@ -50,8 +51,8 @@ func (e *Engine) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 	return e.rma.Write(pe, offset, source, n, r, nil)
 }
 
-// PutBytes is Put for no more bytes than a message holds, from main memory that may be reused when
-// it returns.
+// PutBytes copies n bytes, at most the payload of a message, from main memory that may be reused
+// when it returns; otherwise it is like Put.
 func (e *Engine) PutBytes(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64) Status {
 	if n <= 8 && n&(n-1) == 0 {
 		return e.Store(pe, offset, uint8(n), mem.Load(source, int(n)))
@@ -70,8 +71,8 @@ func (e *Engine) PutBytes(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 	return st
 }
 
-// PutSignal is Put followed by an update of a signal, which is visible at the
-// target only after the bytes.
+// PutSignal copies n bytes like Put and then updates a signal. A PE that sees the new signal also
+// sees the bytes.
 func (e *Engine) PutSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64,
 	signalOffset libshmem.Offset, signal uint64, op fabric.Op, r *Request,
 ) Status {
@@ -102,8 +103,8 @@ func (e *Engine) sendSignal(pe libshmem.PE, offset libshmem.Offset, source unsaf
 	return st
 }
 
-// PutBytesSignal is PutSignal for no more bytes than a message holds, from main memory that may be
-// reused when it returns.
+// PutBytesSignal is PutSignal for n bytes, at most the payload of a message, from main memory that
+// may be reused when it returns.
 func (e *Engine) PutBytesSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, signalOffset libshmem.Offset, signal uint64, op fabric.Op) Status {
 	if e.gpu != nil {
 		e.after = layout.Header{Kind: layout.KindAMO, Op: op, Width: 8, Offset: signalOffset, Operand: signal}
@@ -114,8 +115,8 @@ func (e *Engine) PutBytesSignal(pe libshmem.PE, offset libshmem.Offset, source u
 	return e.sendSignal(pe, offset, source, n, signalOffset, signal, op)
 }
 
-// Get copies n bytes from an offset in the heap of pe to dest. Done: nothing is to be copied.
-// Pending: the bytes are there when the request is complete, or without a request after a quiet.
+// Get copies n bytes from an offset in the heap of pe to dest. Done: n is 0. Pending: the bytes are
+// in dest when the request is complete, or without a request after a quiet.
 func (e *Engine) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *Request) Status {
 	if n == 0 {
 		return Done
@@ -128,8 +129,8 @@ func (e *Engine) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 	return e.rma.Read(pe, offset, dest, n, r)
 }
 
-// AMO applies op at an offset in the heap of pe. If op fetches, the old value comes in the request
-// r; without a request, it is stored at fetch before a quiet completes.
+// AMO applies op at an offset in the heap of pe. If op fetches, the old value is stored in the
+// request r; without a request, it is stored at fetch before a quiet completes.
 func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8, operand, compare uint64,
 	fetch unsafe.Pointer, r *Request,
 ) Status {
@@ -154,7 +155,7 @@ func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width
 	if !e.ops.HasRoom(pe, p, 0) {
 		return Again
 	}
-	t, s := e.ops.Take(useReply, p, pe)
+	t, s := e.ops.AllocateToken(useReply, p, pe)
 	if s == nil {
 		return Again
 	}
@@ -166,7 +167,7 @@ func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width
 		st = e.out.Send(h, nil, 0, true)
 	}
 	if st != Done {
-		e.ops.Give(t)
+		e.ops.ReleaseToken(t)
 		return st
 	}
 	if r == nil {
@@ -190,7 +191,7 @@ func (e *Engine) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, valu
 	return st
 }
 
-// Full reports, after Again, that no PE has room: the endpoint has no token left until Poll frees
-// one. If it is false, only the operation's PE has no room, and operations on other PEs may be
-// posted.
+// Full reports, after Again, that no operation on any PE can be posted: the endpoint has no token
+// left until Poll frees one. If it is false, only the operation's PE has no credit, and operations
+// on other PEs may be posted.
 func (e *Engine) Full() bool { return e.ops.Table.Full() }

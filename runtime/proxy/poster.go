@@ -11,7 +11,7 @@ import (
 // These methods, besides the operations, implement loop.Poster for the consumer of rings. InnerLoop
 // is in fastpath_unsafe.go.
 
-// Limits returns the bounds for operations. The engine is connected.
+// Limits returns the bounds for operations. Preconditions: the engine is connected.
 func (e *Engine) Limits() call.Limits {
 	return call.Limits{
 		NPEs: len(e.ops.Peers), Internal: e.ops.Net.Segment.Internal, Size: e.ops.Net.Segment.Size, PutMax: e.PutMax(),
@@ -19,7 +19,7 @@ func (e *Engine) Limits() call.Limits {
 	}
 }
 
-// Unreachable returns why no message can be sent to a PE; nil: it can.
+// Unreachable returns why no message can be sent to a PE, or nil.
 func (e *Engine) Unreachable(pe libshmem.PE) error {
 	if e.ops.Net.Reachable(pe) {
 		return nil
@@ -34,13 +34,14 @@ func (e *Engine) PeerStatus(pe libshmem.PE) string {
 }
 
 // Part returns how many of n bytes of a put or get can move as one operation. It is called only if
-// Limits.Parts is set: the heaps of GPUs have parts.
+// Limits.Parts is set: a GPU's heap consists of parts that are registered separately.
 func (e *Engine) Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64) uint64 {
 	return e.gpu.Part(pe, offset, local, n)
 }
 
-// Stamp sets the time of the events that follow; 0: each event reads the clock.
+// Stamp sets the time that the following events of the flight recorder get; 0: each event reads the
+// clock.
 func (e *Engine) Stamp(now uint64) { e.Tick = now }
 
-// Completed returns how many requests have completed so far.
+// Completed returns the number of requests that have completed so far.
 func (e *Engine) Completed() uint64 { return e.Finished }

@@ -10,15 +10,15 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// An operation that a fence orders behind something under way waits here, not in its caller. Any
-// operation waits behind bytes that are still to be copied out of GPU memory. Writes wait behind
-// messages that have not been applied, and behind writes if the provider does not keep their order
-// and has no fence of its own. On a network where messages overtake writes, messages wait behind
-// writes without a number. Later operations on the same PE wait behind it, so a queue is in the
-// order of posting. The head of a queue waits only for operations that were posted before all of
-// the queue, and never for the queue of another PE. Replies and flushes do not queue.
+// An operation that a fence orders after an operation under way waits here, not in its caller. Any
+// operation waits for earlier bytes that are still to be copied out of GPU memory. Writes wait for
+// messages that have not been applied, and for writes if the provider does not keep their order and
+// has no fence of its own. On a network where messages overtake writes, messages wait for writes
+// without a number. Later operations on the same PE wait after them, so a queue is in the order of
+// posting. The head of a queue waits only for operations that were posted before all of the queue,
+// and never for the queue of another PE. Replies and flushes do not queue.
 //
-// An operation here holds a token, so tokens bound the queues.
+// An operation here has a token, so the number of tokens bounds the queues.
 
 // behindWrites reports whether a message of an epoch would overtake writes without a number from
 // before a fence, so that it has to wait. A provider with a fence of its own keeps that order
@@ -34,13 +34,14 @@ func (x *sender) behindBytes(pe libshmem.PE, p *layout.Peer, epoch uint64) bool 
 }
 
 // Overtakes reports whether a message of an epoch would overtake operations that it has to follow
-// and that the target does not know of. It is inlined, because two bytes rule that out in most
-// cases.
+// and that the target does not know of. It is inlined: in most cases two bytes of the peer's record
+// are 0, and nothing can be overtaken.
 func (x *sender) Overtakes(pe libshmem.PE, p *layout.Peer, epoch uint64) bool {
 	return (p.Bare > 0 || p.Staged) && x.overtakesThese(pe, p, epoch)
 }
 
-// overtakesThese is Overtakes if writes without a number or bytes of the GPU stage are under way.
+// overtakesThese does the rest of Overtakes, if writes without a number or bytes of the GPU stage
+// are under way.
 func (x *sender) overtakesThese(pe libshmem.PE, p *layout.Peer, epoch uint64) bool {
 	return x.behindWrites(p, epoch) || x.behindBytes(pe, p, epoch)
 }
@@ -49,17 +50,17 @@ func (x *sender) overtakesThese(pe libshmem.PE, p *layout.Peer, epoch uint64) bo
 // number, which they could overtake, are in flight.
 func (x *sender) fenced(p *layout.Peer) bool { return p.Bare > 0 && x.Net.Caps.Fence }
 
-// Jam notes that the head of a queue waits for room, which may come without a completion: the next
-// poll drives all queues.
+// Jam notes that the head of a queue could not be posted, because the provider's queue was full or
+// its PE had no credit. That may change without a completion, so the next poll drives all queues.
 func (x *sender) Jam() {
 	x.Jammed = true
 	x.engine.stick()
 }
 
-// Enqueue puts an operation, whose record is filled, behind the others of its PE.
+// Enqueue adds an operation, whose record is filled, at the end of the queue of its PE.
 func (x *sender) Enqueue(t fabric.Token, s *record) {
 	p := &x.Peers[s.PE]
-	x.closeBatch(p) // another operation follows it now
+	x.closeBatch(p) // the batch is no longer the last of the queue
 	s.Epoch, s.Next = x.Epoch, 0
 	x.Recorder.Note(s.PE, layout.EventQueued, uint32(t), 0)
 	p.Count[layout.Waited]++
@@ -72,8 +73,9 @@ func (x *sender) Enqueue(t fabric.Token, s *record) {
 	x.Quiets.Pending[s.Parity]++
 }
 
-// beginLater is begin for an operation that may have to wait in the queue, or may share a message
-// with others. It returns Done and no header if neither is the case.
+// beginLater begins an operation that may have to wait in the queue, or may share a message with
+// others. It returns where to fill the header. It returns Done and no header if neither is the
+// case.
 func (x *sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
 	merges = merges && merging(n)
 	if p.Queued > 0 && !(merges && x.grows(p, n)) {
@@ -95,8 +97,8 @@ func (x *sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) 
 	return h, st
 }
 
-// draftQueued takes a token for a message with n bytes of payload that has to wait in the queue of
-// a PE, and returns where to fill its header. keep then queues the message.
+// draftQueued allocates a token for a message with n bytes of payload that has to wait in the queue
+// of a PE, and returns where to fill its header. Then enqueueDraft queues the message.
 func (x *sender) draftQueued(p *layout.Peer, pe libshmem.PE, n int) (*layout.Header, call.Status) {
 	if !x.Reaches(p, pe) {
 		return nil, x.Net.Fail(x.Net.Unreachable(pe))
@@ -104,7 +106,7 @@ func (x *sender) draftQueued(p *layout.Peer, pe libshmem.PE, n int) (*layout.Hea
 	if !x.HasRoom(pe, p, 0) {
 		return nil, call.Again
 	}
-	t, s := x.Take(useQueued, p, pe)
+	t, s := x.AllocateToken(useQueued, p, pe)
 	if s == nil {
 		return nil, call.Again
 	}
@@ -113,9 +115,9 @@ func (x *sender) draftQueued(p *layout.Peer, pe libshmem.PE, n int) (*layout.Hea
 	return (*layout.Header)(x.Net.Buffer(t)), call.Done
 }
 
-// keep puts the drafted message, with its payload, into the queue of its PE, or the drafted
-// operation into the batch of its PE.
-func (x *sender) keep(h *layout.Header, payload unsafe.Pointer, n int) call.Status {
+// enqueueDraft adds the drafted message, with its payload, to the queue of its PE, or the drafted
+// operation to the batch of its PE.
+func (x *sender) enqueueDraft(h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	if x.Recording {
 		return x.appendRecord(h, payload, n)
 	}
@@ -128,7 +130,8 @@ func (x *sender) keep(h *layout.Header, payload unsafe.Pointer, n int) call.Stat
 	return call.Done
 }
 
-// driveAll posts the queued operations of all PEs, as far as order and room allow.
+// driveAll posts the queued operations of all PEs, as far as order, credit and the provider's queue
+// allow.
 func (x *sender) driveAll() {
 	x.Jammed = false
 	still := x.Queues[:0]
@@ -146,7 +149,7 @@ func (x *sender) driveAll() {
 func (x *sender) Drive(pe libshmem.PE) {
 	p := &x.Peers[pe]
 	if x.driving {
-		return // the call under way comes to it
+		return // the call of Drive that is under way will reach this operation
 	}
 	x.driving = true
 	defer func() { x.driving = false }()
@@ -173,8 +176,8 @@ func (x *sender) Drive(pe libshmem.PE) {
 	}
 }
 
-// driveDeparture lets the GPU stage begin a put that waited in the queue, because it has GPU memory
-// at one side. Again: it still has to wait.
+// driveDeparture lets the GPU stage start a put that waited in the queue, because its source or
+// destination is GPU memory. Again: it still has to wait.
 func (x *sender) driveDeparture(t fabric.Token, s *record, p *layout.Peer) call.Status {
 	if x.Overtakes(s.PE, p, s.Epoch) {
 		return call.Again
@@ -199,8 +202,8 @@ func (x *sender) driveWrite(t fabric.Token, s *record, p *layout.Peer) call.Stat
 	return x.writes.Resume(t, s, p)
 }
 
-// jamUnless returns st. After Again it also calls Jam, unless a reply that will drive the queue
-// comes.
+// jamUnless returns st. If st is Again, it also calls Jam, so that the next poll drives the queue,
+// unless a reply will arrive that does so.
 func (x *sender) jamUnless(comes bool, st call.Status) call.Status {
 	if st == call.Again && !comes {
 		x.Jam()
@@ -237,7 +240,7 @@ func (x *sender) driveMessage(t fabric.Token, s *record, p *layout.Peer) call.St
 	x.Quiets.Pending[parity]--
 	p.Charge(x.Cost(n), epoch)
 	if injected {
-		x.Give(t)
+		x.ReleaseToken(t)
 	}
 	x.Quiets.Account(pe, parity)
 	return call.Done
@@ -252,11 +255,11 @@ func (x *sender) driveFailed(t fabric.Token, s *record) {
 	} else {
 		x.Quiets.Fail(s.Parity, x.Net.Err)
 	}
-	x.Give(t)
+	x.ReleaseToken(t)
 }
 
-// Behind reports whether a write has to wait behind operations on its PE. It first sends the batch
-// of the PE, unless the write may pass it.
+// Behind reports whether a write has to wait in the queue after operations on its PE. It first
+// sends the batch of the PE, unless the write may overtake that.
 func (x *sender) Behind(pe libshmem.PE, p *layout.Peer) bool {
 	if p.Batch != nil && !x.onlyHeldBatchQueued(p) {
 		x.SendBatch(pe, p)
@@ -264,7 +267,8 @@ func (x *sender) Behind(pe libshmem.PE, p *layout.Peer) bool {
 	return p.Queued > 0 && !x.onlyHeldBatchQueued(p) || x.behindBytes(pe, p, x.Epoch)
 }
 
-// Follow sends the message of a write that has been posted, or adds it to a batch.
+// Follow sends the message that follows a write, after the write has been posted, or adds it to a
+// batch.
 func (x *sender) Follow(s *record, p *layout.Peer) {
 	if !x.addSignalToBatch(p, s) {
 		x.sendOrPark(s.PE, s.Epoch, s.Parity, &s.After)

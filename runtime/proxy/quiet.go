@@ -25,16 +25,18 @@ func (e *Engine) QuietDone(t Ticket) Status {
 	return st
 }
 
-// flush requests a reply from a PE when it has applied all messages sent to it: see flusher.
+// flush requests a reply from a PE when it has applied all messages sent to it (interface flusher).
 func (e *Engine) flush(pe libshmem.PE) Status { return e.out.Flush(pe) }
 
-// sendBatches sends the messages that small operations share: such a batch belongs to the
+// sendBatches sends the batches, messages that small operations share, before the open generation
+// is closed: the group of operations for which the next quiets wait. A batch belongs to the
 // generation in which it was opened.
 func (e *Engine) sendBatches() { e.out.SendBatches() }
 
-// touched is called when a generation is closed, with the PEs that it has sent to. For a context
-// other than the first it adds the counts of those PEs to the first context's, and puts the context
-// on the list of those whose generation retryOthers settles.
+// touched is called when a generation, the operations for which a quiet waits, is closed, with the
+// PEs to which the generation has sent. For a context other than the first it adds the counts of
+// those PEs to the first context's, and adds the context to the list of those whose closed
+// generation retryOthers settles.
 func (e *Engine) touched(pes []libshmem.PE) {
 	if e.ops.Number == 0 {
 		return

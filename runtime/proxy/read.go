@@ -13,12 +13,12 @@ import (
 func (x *transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *call.Request) call.Status {
 	p := &x.Peers[pe]
 	switch {
-	case !p.Reachable && !x.Messages.prepare(pe, p):
+	case !p.Reachable && !x.Messages.startPeer(pe, p):
 		return x.Net.Fail(x.Net.Unreachable(pe))
 	case !x.HasRoom(pe, p, n):
 		return call.Again
 	}
-	t, s := x.Take(useRead, p, pe)
+	t, s := x.AllocateToken(useRead, p, pe)
 	if s == nil {
 		return call.Again
 	}
@@ -27,17 +27,17 @@ func (x *transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Poi
 	if x.Net.Segment.Contains(dest, n) {
 		op.Desc = x.Net.Region.Desc
 	} else if st := x.localRegion(s, op); st != call.Done {
-		x.Give(t)
+		x.ReleaseToken(t)
 		return st
 	}
 	if err := x.Net.Provider.Read(op); err != nil {
 		if s.Registered {
 			x.Deregister(s, false)
 		}
-		x.Give(t)
+		x.ReleaseToken(t)
 		return x.Refused(pe, p, err)
 	}
-	x.Table.Hold(s, p, n)
+	x.Table.CountBytes(s, p, n)
 	x.Recorder.Note(pe, layout.EventRead, uint32(t), uint32(n))
 	p.Count[layout.Reads]++
 	p.Count[layout.ReadBytes] += n
@@ -47,8 +47,8 @@ func (x *transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Poi
 	return call.Pending
 }
 
-// Came completes a read, for its request or for quiets. The caller frees its token.
-func (x *transfers) Came(s *record) {
+// CompleteRead completes a read, for its request or for quiets. The caller frees its token.
+func (x *transfers) CompleteRead(s *record) {
 	var status int32
 	if s.Registered {
 		status = x.Deregister(s, true)
@@ -64,10 +64,10 @@ func (x *transfers) Came(s *record) {
 }
 
 // Pull posts a one-sided read for the GPU stage, which has registered the local memory and knows
-// the remote address and key. The completion goes to the stage by the token that Pull returns.
+// the remote address and key. The stage gets the completion with the token that Pull returns.
 func (x *transfers) Pull(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status) {
 	p := &x.Peers[pe]
-	t, s := x.Take(usePull, p, pe)
+	t, s := x.AllocateToken(usePull, p, pe)
 	if s == nil {
 		return 0, call.Again
 	}
@@ -75,7 +75,7 @@ func (x *transfers) Pull(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, 
 	op.PE, op.Token, op.Local, op.Len, op.Desc = pe, t, to, n, desc
 	op.Remote, op.Key = remote, key
 	if err := x.Net.Provider.Read(op); err != nil {
-		x.Give(t)
+		x.ReleaseToken(t)
 		return 0, x.Refused(pe, p, err)
 	}
 	p.Count[layout.Reads]++

@@ -14,12 +14,12 @@ import (
 )
 
 // receiver handles the messages of other PEs to one context. It drops messages of other jobs and
-// messages that have come before, keeps early ones, and applies the others in the order of posting.
-// It counts the numbers of writes that have arrived (arrived.go); the effect of each kind of
-// message on main memory is in apply.go. Replies leave through the sender.
+// repeated messages, stores early ones, and applies the others in the order of posting. It counts
+// the numbers of writes that have arrived (arrived.go); the effect of each kind of message on main
+// memory is in apply.go. Replies leave through the sender.
 //
-// Elements change by the CPU's atomic instructions (package mem), as operations of the same node
-// change them.
+// Elements change by the CPU's atomic instructions (package mem), like those of operations between
+// PEs of the same node.
 type receiver struct {
 	*operations
 	mem.Named // the memory that messages name
@@ -27,12 +27,12 @@ type receiver struct {
 	numbers   *writeNumbers
 	GPU       *gpustage.Stage // nil: no PE of this job has GPU memory
 	report    *Report
-	shown     []layout.Peer // of the first context, whose counters other processes see
+	shown     []layout.Peer // peers of the first context, whose counters other processes see
 	Early     *early.Messages
 
 	Sequences *flow.Streams[uint32] // sequence streams; nil: the provider names the writer
-	Flows     []*flow.In            // by PE; nil: the PE has written nothing with a number
-	Dropped   map[uint64]struct{}   // messages that must not be applied when their turn comes
+	Flows     []*flow.In            // by PE; nil: no numbered write of the PE has arrived
+	Dropped   map[uint64]struct{}   // messages that must not be applied: see signalKey
 	merged    layout.Header         // the operation of a batch that is being applied
 }
 
@@ -41,29 +41,30 @@ func newReceiver(o *operations, out replySender, numbers *writeNumbers) receiver
 	return receiver{operations: o, Named: o.Net.Named(), out: out, numbers: numbers, Early: early.New(layout.MessageSize)}
 }
 
-// Open is called when the report is open. shown are the peers of the first context.
+// Open sets the report, when it is open, and the peers of the first context, whose counters other
+// processes see.
 func (r *receiver) Open(to *Report, shown []layout.Peer) { r.report, r.shown = to, shown }
 
-// OpenNumbers prepares for numbered writes of other PEs. If the provider does not name the writer,
-// at most that many PEs get a sequence stream.
-func (r *receiver) OpenNumbers(most uint32) {
+// OpenNumbers makes the receiver ready for numbered writes of other PEs. If the provider does not
+// name the writer, at most `limit` PEs get a sequence stream, a series of numbers for their writes.
+func (r *receiver) OpenNumbers(limit uint32) {
 	r.Flows = make([]*flow.In, len(r.Peers))
 	if !r.Net.Caps.Source {
-		r.Sequences = flow.NewStreams[uint32](most)
+		r.Sequences = flow.NewStreams[uint32](limit)
 	}
 }
 
 // reaches reports whether there is a path to a PE. The first call for a PE asks the network.
 func (r *receiver) reaches(pe libshmem.PE) bool {
 	p := &r.Peers[pe]
-	return p.Reachable || r.out.prepare(pe, p)
+	return p.Reachable || r.out.startPeer(pe, p)
 }
 
-// furthest is how far the sequence number of a message may be ahead of the one that is due. It is
-// more than any provider has under way between two endpoints.
+// furthest is how far the sequence number of a message may be ahead of the next one. It is more
+// than any provider has under way between two endpoints.
 const furthest = 1 << 16
 
-// Receive applies a message, or keeps it until all earlier ones have arrived.
+// Receive applies a message, or stores it until all earlier ones have arrived.
 func (r *receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
 	if h.From < uint32(len(r.Peers)) && r.Net.IsLost(libshmem.PE(h.From)) {
 		return
@@ -100,7 +101,7 @@ func (r *receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
 			p.Count[layout.Held]++
 		}
 		r.Early.Keep(h.From, h.Seq, unsafe.Slice((*byte)(m), n))
-		p.KeepEarly()
+		p.AddEarly()
 		r.Recorder.NoteMessage(libshmem.PE(h.From), layout.EventKept, h.Kind, n, h.Seq)
 		p.Count[layout.Early]++
 	}
@@ -108,7 +109,7 @@ func (r *receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
 }
 
 // applyNext applies the message that is next in the sequence of its PE, unless it is the signal of
-// a write that did not come.
+// a write that failed.
 func (r *receiver) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Pointer, n int) {
 	p.Receive()
 	if !r.isDropped(h) {
@@ -117,9 +118,9 @@ func (r *receiver) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Po
 	r.Recorder.NoteMessage(libshmem.PE(h.From), layout.EventApplied, h.Kind, layout.HeaderSize+n, h.Seq)
 }
 
-var _ [early.BlockSize - layout.HeaderSize]struct{} // the beginning of a kept message has its header
+var _ [early.BlockSize - layout.HeaderSize]struct{} // the first block of a stored message has its header
 
-// applyEarly applies the kept messages that are next in sequence.
+// applyEarly applies the stored messages of a PE that are now next in sequence.
 func (r *receiver) applyEarly(from uint32, p *layout.Peer) {
 	for p.Early > 0 {
 		seq := p.Received + 1
@@ -127,16 +128,16 @@ func (r *receiver) applyEarly(from uint32, p *layout.Peer) {
 		if begin == nil || !reached((*layout.Header)(unsafe.Pointer(unsafe.SliceData(begin))), p) {
 			return
 		}
-		kept := r.Early.Take(from, seq)
+		kept := r.Early.Remove(from, seq)
 		m := unsafe.Pointer(unsafe.SliceData(kept))
-		p.TakeEarly()
+		p.RemoveEarly()
 		r.applyNext((*layout.Header)(m), p, unsafe.Add(m, layout.HeaderSize), len(kept)-layout.HeaderSize)
 		r.Early.Reuse(kept)
 	}
 }
 
-// replyActivity replies to an activity request with what this PE's program does. If there is no
-// room, it sends nothing: the PE sends another request with its next report.
+// replyActivity replies to an activity request with what this PE's program does. If the reply
+// cannot be posted now, it sends nothing: the PE sends another request with its next report.
 func (r *receiver) replyActivity(pe libshmem.PE) {
 	text := []byte(r.report.Doing())
 	if n := min(len(text), layout.MaxPayload); n > 0 {
@@ -144,21 +145,21 @@ func (r *receiver) replyActivity(pe libshmem.PE) {
 	}
 }
 
-// hearDoing passes the text of an activity reply to the report.
-func (r *receiver) hearDoing(h *layout.Header, payload unsafe.Pointer, n int) {
-	r.report.HearDoing(libshmem.PE(h.From), string(unsafe.Slice((*byte)(payload), n)))
+// reportActivity passes the text of an activity reply to the report.
+func (r *receiver) reportActivity(h *layout.Header, payload unsafe.Pointer, n int) {
+	r.report.PassActivity(libshmem.PE(h.From), string(unsafe.Slice((*byte)(payload), n)))
 }
 
 // replySender sends messages of the same context to other PEs. The sender implements it.
 type replySender interface {
-	// prepare prepares for the first message of a PE, and reports whether there is a path to the
-	// PE.
-	prepare(pe libshmem.PE, p *layout.Peer) bool
-	// sendOwn sends a reply, or parks it. SendBytes sends a message with a payload of n bytes if
-	// there is room.
+	// startPeer is called before the first message of a PE, and reports whether there is a path to
+	// the PE.
+	startPeer(pe libshmem.PE, p *layout.Peer) bool
+	// sendOwn sends a reply, or parks it until the provider's queue has space. SendBytes sends a
+	// message with a payload of n bytes, or returns Again.
 	sendOwn(pe libshmem.PE, epoch uint64, l parity, h layout.Header)
 	SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status
-	// Flushed handles the reply to a flush. False: no flush was under way.
+	// Flushed handles the reply to a flush. It returns false if no flush was under way.
 	Flushed(h *layout.Header) bool
 	// Drive posts the queued operations on a PE that need not wait any longer: a message of that PE
 	// may have been the reply that they waited for.

@@ -23,8 +23,11 @@ type receiverBench struct {
 	refused []string
 }
 
-func (b *receiverBench) prepare(_ libshmem.PE, p *layout.Peer) bool { p.Reachable = true; return true }
-func (b *receiverBench) Drive(pe libshmem.PE)                       { b.driven = append(b.driven, pe) }
+func (b *receiverBench) startPeer(_ libshmem.PE, p *layout.Peer) bool {
+	p.Reachable = true
+	return true
+}
+func (b *receiverBench) Drive(pe libshmem.PE) { b.driven = append(b.driven, pe) }
 
 func (b *receiverBench) sendOwn(_ libshmem.PE, _ uint64, _ parity, h layout.Header) {
 	b.sent = append(b.sent, h)
@@ -171,7 +174,7 @@ func TestAnswers(t *testing.T) {
 	var value uint32
 	var r call.Request
 	for i, request := range []*call.Request{&r, nil} {
-		token, s := b.Take(useReply, &b.Peers[1], 1)
+		token, s := b.AllocateToken(useReply, &b.Peers[1], 1)
 		s.Request, s.Fetch, s.Width = request, unsafe.Pointer(&value), 4
 		if request == nil {
 			b.Quiets.Pending[s.Parity]++

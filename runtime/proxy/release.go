@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Retry retries operations that found no room, if no other thread is inside.
+// Retry retries operations that could not be posted before, if no other thread holds the lock.
 func (e *Engine) Retry() {
 	if !e.TryLock() {
 		return
@@ -30,7 +30,7 @@ func (e *Engine) Release() {
 	e.out.SendBatches()
 }
 
-// BurstBegins is called before a row of operations that lay in a ring together is posted: up to
+// BurstBegins is called before the operations that lay in a ring together are posted: up to
 // BurstEnds the small ones for one PE share messages.
 func (e *Engine) BurstBegins() { e.out.gathers = true }
 
@@ -40,9 +40,9 @@ func (e *Engine) BurstEnds() {
 	e.out.SendBatches()
 }
 
-// batchStaysOpen reports, before the loop sleeps, whether a batch is still held for more operations of a
-// caller's burst. If no burst has grown since the last call, it sends the batches and returns
-// false.
+// batchStaysOpen decides, before the loop sleeps, about batches, messages that small operations
+// share. It returns true if one is held for more operations of a caller's burst. If no burst has
+// grown since the last call, it sends the batches of all contexts and returns false.
 func (e *Engine) batchStaysOpen() bool {
 	if atomic.LoadUint32(&e.Held) == 0 {
 		return false

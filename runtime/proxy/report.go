@@ -12,7 +12,8 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// reportEngine is what a Report needs of its engine. The engine's lock is held in each call.
+// reportEngine has the methods of the engine that a Report calls. It calls them with the engine's
+// lock held.
 type reportEngine interface {
 	// eachContext calls f with the peers of each context.
 	eachContext(f func(peers []layout.Peer))
@@ -21,7 +22,7 @@ type reportEngine interface {
 	// showWork fills in the work that each stream of a GPU has not carried out.
 	showWork(to *[backlog.Streams]backlog.Shown)
 	// requestProgress sends a PE a flush, to which it replies when it has applied all messages sent
-	// to it. False: the flush found no room, or the PE is out of reach.
+	// to it. It returns false if the flush could not be posted, or the PE is out of reach.
 	requestProgress(pe libshmem.PE) bool
 	// address returns the fabric address of a PE.
 	address(pe libshmem.PE) []byte
@@ -31,11 +32,11 @@ type reportEngine interface {
 // registrations, work that a GPU has not carried out, and the events of the flight recorder. People
 // read sentences about its work with a PE, and about messages that it has dropped.
 //
-// It owns the page: its head, and the places of the engine's state and of the recorder's
-// rings. It does not own the contents of the state, nor the choice of events to note.
+// It owns the page: its head, and the positions of the engine's state and of the recorder's rings.
+// It does not own the contents of the state, nor the choice of events to note.
 //
-// The engine's lock is held in each method of Report. A reader of the page is another process
-// without a lock: it may see words of different moments, each word whole.
+// The caller of each method of Report holds the engine's lock. A reader of the page is another
+// process without a lock: it may see words of different moments, each word whole.
 type Report struct {
 	engine   reportEngine
 	prov     fabric.Provider
@@ -52,18 +53,18 @@ type Report struct {
 
 	named  string                             // the name of the provider for people; "": that of caps
 	probed map[libshmem.PE]time.Time          // the last Probe of each PE
-	full   map[libshmem.PE]uint32             // where the last Probe found no room: messages sent until then
+	full   map[libshmem.PE]uint32             // PEs whose last Probe could not be posted: messages sent to the PE until then
 	says   func() string                      // returns what this PE's program does; nil: not known
-	hears  func(pe libshmem.PE, doing string) // takes a PE's activity reply; nil: replies are dropped
+	hears  func(pe libshmem.PE, doing string) // gets a PE's activity reply; nil: replies are dropped
 
-	report        func(error) // takes errors that end nothing; nil: they are dropped
+	report        func(error) // gets errors after which the job goes on; nil: they are dropped
 	strange       uint64      // messages from outside of the job
 	reportedDrops uint64      // completions that the provider had dropped at the last report of them
 }
 
 // OnActivityRequest sets the functions for activity requests. says returns this PE's activity, as
 // the end of a sentence, for another PE's request. hears gets another PE's reply. Both are called
-// with the lock held, and take no lock of an engine. It is called before Connect.
+// with the lock held, and must not lock an engine. It is called before Connect.
 func (e *Report) OnActivityRequest(says func() string, hears func(pe libshmem.PE, doing string)) {
 	e.says, e.hears = says, hears
 }
@@ -76,22 +77,23 @@ func (e *Report) Doing() string {
 	return e.says()
 }
 
-// HearDoing passes a PE's activity reply, which says what its program does, to the function of
-// OnActivityRequest.
-func (e *Report) HearDoing(pe libshmem.PE, doing string) {
+// PassActivity passes a PE's activity reply, which says what its program does, to the function that
+// OnActivityRequest has set.
+func (e *Report) PassActivity(pe libshmem.PE, doing string) {
 	if e.hears != nil {
 		e.hears(pe, doing)
 	}
 }
 
-// Events lists the last events with a PE and the proxy thread's events of that time, oldest first.
+// Events lists the last events with a PE, and the proxy thread's events of the same time, oldest
+// first.
 func (e *Report) Events(pe libshmem.PE) []flight.Recorded { return e.recorder.Events(pe) }
 
-// Latest returns at most n PEs, whose events a report shows: first PEs with something under way,
-// then the others, both by the time of their last events, the latest first.
+// Latest returns at most n PEs, whose events a report shows: first PEs with operations under way,
+// then the others, each group sorted by the times of the last events, the latest first.
 func (e *Report) Latest(n int) []libshmem.PE { return e.recorder.Latest(n, e.busyWith) }
 
-// busyWith reports whether something is under way with a PE.
+// busyWith reports whether operations or messages are under way with a PE.
 func (e *Report) busyWith(pe libshmem.PE) (busy bool) {
 	e.engine.eachContext(func(peers []layout.Peer) {
 		p := &peers[pe]

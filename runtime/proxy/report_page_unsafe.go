@@ -13,10 +13,10 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// pageHead is the beginning of an endpoint's page. The state and the peers of the first context
-// follow: C and Go work on them in the page itself, so that showing them costs nothing. Then come
-// the engine's lists and the rings of the flight recorder. The proxy's thread updates the head some
-// times a second.
+// pageHead is the beginning of an endpoint's page. After it come the state and the peers of the
+// first context: C and Go work on them in the page itself, so that showing them costs nothing. Then
+// come the engine's lists and the rings of the flight recorder. The proxy's thread updates the head
+// some times a second.
 type pageHead struct {
 	_          structs.HostLayout
 	peerSize   uint32 // bytes of a layout.Peer in this build
@@ -26,7 +26,7 @@ type pageHead struct {
 	provider   [64]byte
 	domain     [64]byte
 	flight     flight.Head
-	stalled    uint64 // nanoseconds in which the proxy could not go on because the provider had no room
+	stalled    uint64 // nanoseconds in which an operation waited because the provider's queue was full or its PE had no credit
 	overslept  uint64 // waits that ended at their limit although the provider had a completion
 	strangers  uint64 // messages and completions from outside of the job that were dropped
 	registered mrcache.Counts
@@ -102,7 +102,7 @@ func (e *Report) Publish(now time.Time) {
 	e.engine.showWork(&h.undone)
 	p, ok := e.prov.(fabric.Rails)
 	if !ok {
-		return // the reader adds up the counters of PEs: doing so here would touch the memory of unused ones
+		return // the reader adds up the counters of PEs: here that would touch the memory of unused PEs
 	}
 	nics := p.Rails()
 	h.nics = uint32(min(len(nics), shownNICs))
@@ -124,11 +124,12 @@ func (e *Report) Show() *EndpointPage {
 	return s
 }
 
-// Stalled returns the time in which the proxy could not go on because the provider had no room.
+// Stalled returns the time in which an operation waited because the provider's queue was full or
+// its PE had no credit.
 func (e *Report) Stalled() time.Duration { return time.Duration(e.head.stalled) }
 
-// Stalls notes whether something waits for room now. If something did at the last call, too, it
-// adds the time in between to Stalled.
+// Stalls adds the time since the last call to Stalled, if an operation could not be posted then and
+// cannot be posted now (stuck).
 func (e *Report) Stalls(now time.Time, stuck bool) {
 	if stuck && e.wasStuck {
 		e.head.stalled += uint64(now.Sub(e.stuckAt))

@@ -37,22 +37,23 @@ func (e *Report) Socket(pe libshmem.PE) (at netip.AddrPort, ok bool) {
 // AddressText returns the fabric address of a PE for people.
 func (e *Report) AddressText(pe libshmem.PE) string { return addressText(e.engine.address(pe)) }
 
-// NameProvider sets the name that reports give the provider. It is called before a loop runs.
+// NameProvider sets the name of the provider in reports. It is called before a loop runs.
 func (e *Report) NameProvider(name string) { e.named = name }
 
 // replyTime is the time that a reply may take before PeerStatus says that the PE has not replied.
 const replyTime = 40 * time.Millisecond
 
-// silence returns for how long a PE has not replied to the last Probe. False: it has replied, or
-// less than replyTime has passed, or Probe found no room.
+// silence returns for how long a PE has not replied to the last Probe. It returns false if the PE
+// has replied, less than replyTime has passed, or the Probe could not be posted.
 func (e *Report) silence(pe libshmem.PE) (time.Duration, bool) {
 	since, ok := e.probed[pe]
 	d := time.Since(since)
 	return d, ok && e.peers[pe].Flushing && d > replyTime
 }
 
-// noRoom reports whether the last Probe of a PE found no room, no message has left since, and there
-// is still no room. Most providers have none for the first message to a PE, and connect meanwhile.
+// noRoom reports whether the last Probe of a PE could not be posted, no message to the PE has been
+// sent since, and the provider still accepts none. Most providers accept no message to a PE before
+// they have connected to it.
 func (e *Report) noRoom(pe libshmem.PE) bool {
 	if sent, tried := e.full[pe]; !tried || sent != e.peers[pe].Sent {
 		return false
@@ -62,14 +63,14 @@ func (e *Report) noRoom(pe libshmem.PE) bool {
 	return still
 }
 
-// Silent reports whether a PE has not replied to the last Probe, or Probe found no room.
+// Silent reports whether a PE has not replied to the last Probe, or the Probe could not be posted.
 func (e *Report) Silent(pe libshmem.PE) bool {
 	_, waits := e.silence(pe)
 	return waits || e.noRoom(pe)
 }
 
-// PeerStatus describes the state of the engine's work with a PE, as the end of a sentence. It is ""
-// if nothing is remarkable, unless always is set.
+// PeerStatus describes the engine's work with a PE, as the end of a sentence. Unless always is set,
+// it returns "" if the PE replies and no operation waits for it.
 func (e *Report) PeerStatus(pe libshmem.PE, always bool) string {
 	p := &e.peers[pe]
 	var what []string

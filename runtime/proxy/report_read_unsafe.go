@@ -15,7 +15,7 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// EndpointPage is the state of an endpoint, as its page shows it to other processes.
+// EndpointPage is the state of an endpoint, as another process reads it from the endpoint's page.
 type EndpointPage struct {
 	Provider, Domain string
 	NICs             []fabric.RailCount
@@ -32,17 +32,17 @@ type EndpointPage struct {
 // EndpointPeer is the part of an EndpointPage about one PE.
 type EndpointPeer struct {
 	Count          [layout.Counted]uint64
-	UnderWay       uint32 // operations that hold a token
+	UnderWay       uint32 // operations that use a token
 	Bytes          uint64 // of one-sided operations under way
 	Unacknowledged uint64 // units of messages that the PE has not acknowledged
-	Parked         uint32 // messages that wait for room
+	Parked         uint32 // messages that could not be posted yet, because the provider's queue was full
 	Early          uint32 // messages that wait for earlier ones
 	Flushing       bool   // the PE has not replied to a flush
 
 	ring, recorded uint32
 }
 
-// Events lists the last events with a PE, as Report.Events does.
+// Events lists the last events with a PE, like Report.Events.
 func (s *EndpointPage) Events(pe libshmem.PE) ([]flight.Recorded, error) {
 	return s.flight.Events(pe, s.Peers[pe].ring)
 }
@@ -68,7 +68,7 @@ func ReadEndpointPage(page io.ReaderAt) (*EndpointPage, error) {
 	return view, err
 }
 
-// readPage fills b from the beginning of a page.
+// readPage reads len(b) bytes from the beginning of a page into b.
 func readPage(page io.ReaderAt, b []byte) error {
 	if _, err := page.ReadAt(b, 0); err != nil {
 		return fmt.Errorf("read the page of an endpoint: %w", err)

@@ -237,10 +237,10 @@ func TestDoing(t *testing.T) {
 	if s := r.Doing(); s != "" {
 		t.Error(s)
 	}
-	r.HearDoing(1, "is here")
+	r.PassActivity(1, "is here")
 	heard := ""
 	r.OnActivityRequest(func() string { return "waits" }, func(pe libshmem.PE, doing string) { heard = fmt.Sprint(pe, doing) })
-	if r.HearDoing(1, "is here"); r.Doing() != "waits" || heard != "1is here" && heard != "1 is here" {
+	if r.PassActivity(1, "is here"); r.Doing() != "waits" || heard != "1is here" && heard != "1 is here" {
 		t.Errorf("it %s, and heard %q", r.Doing(), heard)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// These methods implement reportEngine: what the Report reads from its engine.
+// These methods implement reportEngine, through which a Report reads from its engine.
 
 // eachContext calls f with the peers of each context.
 func (e *Engine) eachContext(f func(peers []layout.Peer)) {
@@ -21,7 +21,7 @@ func (e *Engine) showWork(to *[backlog.Streams]backlog.Shown) {
 }
 
 // requestProgress sends a PE a flush, to which it replies when it has applied all messages. It
-// returns false if the PE is out of reach, or the flush found no room.
+// returns false if the PE is out of reach, or the flush could not be posted.
 func (e *Engine) requestProgress(pe libshmem.PE) bool {
 	return e.out.Reaches(&e.ops.Peers[pe], pe) && e.out.Flush(pe) == Pending
 }

@@ -8,16 +8,16 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// sender sends the messages of a context, and keeps the order of its operations on each PE. It
-// owns credits for messages (Admit), the engine's own messages that found no room (Unsent), the
-// queues of operations that a fence orders behind others (queue.go), and batches of small
-// operations (batch.go). It knows neither the effect of a message at its target nor how writes are
-// posted.
+// sender sends the messages of a context, and keeps the order of its operations on each PE. It owns
+// credits for messages (Admit), the engine's own messages that could not be posted yet (Unsent),
+// the queues of operations that have to wait (queue.go), and batches, messages that small
+// operations share (batch.go). It knows neither the effect of a message at its target nor how
+// writes are posted.
 //
-// The thread that drives the engine reads one of its words without the lock, State.Held.
+// The proxy thread reads one of its words without the lock, State.Held.
 type sender struct {
-	// These three are copies of the operations' members: to read them there takes a message 1 ns
-	// more.
+	// These three are copies of the operations' members: to read them there costs 1 ns more for
+	// each message.
 	*layout.State
 	Net   *network
 	Peers []layout.Peer
@@ -28,10 +28,10 @@ type sender struct {
 	engine *Engine
 
 	Queues    []libshmem.PE // PEs with queued operations, see queue.go; some may have none left
-	Unsent    []unsent      // the engine's own messages that found no room
-	Drafted   fabric.Token  // of the message that draftQueued has drafted; 0: none
+	Unsent    []unsent      // parked messages: the engine's own, which the provider did not accept
+	Drafted   fabric.Token  // the token of the message that draftQueued has drafted; 0: none
 	Recording bool          // the draft is a record of a batch
-	Jammed    bool          // the head of some queue found no room
+	Jammed    bool          // the head of some queue could not be posted
 
 	spare   []unsent
 	driving bool        // the head of a queue is being posted
@@ -49,8 +49,8 @@ func newSender(o *operations, writes queuedWrites, bursts *bursts, e *Engine) se
 	return x
 }
 
-// Open takes over the state of the context's operations. Preconditions: that state is mapped, and
-// the endpoint is open.
+// Open copies the pointers to the state of the context's operations. Preconditions: that state is
+// mapped, and the endpoint is open.
 func (x *sender) Open() {
 	x.share()
 	x.sending.Desc = x.Net.Desc
@@ -61,11 +61,11 @@ func (x *sender) share() {
 	x.State, x.Net, x.Peers = x.operations.State, x.operations.Net, x.operations.Peers
 }
 
-// Use gives the sender the engine's GPU stage.
+// Use sets the engine's GPU stage.
 func (x *sender) Use(g *gpustage.Stage) { x.gpu = g }
 
-// unsent is one of the engine's own messages that found no room. Callers' messages are never
-// parked: they get Again.
+// unsent is one of the engine's own messages, parked because the provider's queue was full.
+// Callers' messages are never parked: their callers get Again.
 type unsent struct {
 	pe     libshmem.PE
 	parity parity
@@ -73,7 +73,7 @@ type unsent struct {
 	h      layout.Header
 }
 
-// Retry sends parked messages, flushes and queued operations that found no room before, and reports
+// Retry tries again to send parked messages and flushes and to post queued operations, and reports
 // whether some still wait.
 func (x *sender) Retry() bool {
 	x.unpark()
@@ -82,7 +82,8 @@ func (x *sender) Retry() bool {
 	return x.NoRoom()
 }
 
-// NoRoom reports whether parked messages, flushes or queued operations wait for room.
+// NoRoom reports whether messages, flushes or queued operations wait because the provider's queue
+// was full or a PE had no credit.
 func (x *sender) NoRoom() bool { return len(x.Unsent)+len(x.Quiets.Late) > 0 || x.Jammed }
 
 // Drop drops the parked messages, the batch and the queue of a PE that is lost. The caller fails
@@ -104,23 +105,26 @@ func (x *sender) Drop(pe libshmem.PE, p *layout.Peer) {
 
 // Reaches reports whether operations on a PE may be posted. The first call for a PE asks the
 // network.
-func (x *sender) Reaches(p *layout.Peer, pe libshmem.PE) bool { return p.Reachable || x.prepare(pe, p) }
+func (x *sender) Reaches(p *layout.Peer, pe libshmem.PE) bool {
+	return p.Reachable || x.startPeer(pe, p)
+}
 
-// prepare prepares for the first operation on a PE, and reports whether operations on it may be
-// posted.
-func (x *sender) prepare(pe libshmem.PE, p *layout.Peer) bool {
+// startPeer is called before the first operation on a PE. It asks the network whether there is a
+// path to the PE and returns the answer. If there is one, the PE gets a ring of the flight
+// recorder, and, if the provider names the writer, its sequence stream.
+func (x *sender) startPeer(pe libshmem.PE, p *layout.Peer) bool {
 	if p.SetReachable(x.Net.Reachable(pe)); p.Reachable {
-		x.writes.prepare(p)
+		x.writes.startPeer(p)
 		x.Recorder.Deal(pe)
 	}
 	return p.Reachable
 }
 
-// begin gives a caller's operation a header to fill, for Send. merges says that the operation may
-// share its message with others. If the operation has to wait its turn, begin returns no header,
-// and a status. The header is filled where the provider reads it. If it were filled elsewhere and
-// copied at once, its narrow stores would still be under way when the wide loads of the copy come,
-// which takes 8 ns more.
+// begin returns the header of a caller's operation on a PE, which the caller fills for Send. n is
+// the payload in bytes, and merges says that the operation may share its message with others. If
+// the operation cannot be posted now, begin returns no header, and a status. The header is filled
+// where the provider reads it. If it were filled elsewhere and copied at once, its narrow stores
+// would still be under way when the wide loads of the copy follow, which takes 8 ns more.
 func (x *sender) begin(pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
 	p := &x.Peers[pe]
 	if !x.Reaches(p, pe) {
@@ -146,9 +150,9 @@ func (x *sender) begin(pe libshmem.PE, n int, merges bool) (*layout.Header, call
 	return nil, call.Again
 }
 
-// Parked reports whether messages to p are parked: a caller's message would overtake them. It
-// tries to send them first, because injected messages make room without a completion, and so
-// without a call of Complete.
+// Parked reports whether messages to p are parked because the provider's queue was full: a caller's
+// message would overtake them. It tries to send them first, because the queue may have emptied
+// without a completion (injected messages have none).
 func (x *sender) Parked(p *layout.Peer) bool {
 	if p.Parked > 0 {
 		x.unpark()
@@ -157,7 +161,8 @@ func (x *sender) Parked(p *layout.Peer) bool {
 }
 
 // Admit returns Done if a caller may send p a message of n bytes, and Again if p has no credit for
-// it. When half of p's units are unacknowledged, it starts a flush.
+// it. Credit is counted in units, of up to 2^State.Unit bytes of a message. When FlushAt units,
+// half of p's credit, are unacknowledged, it starts a flush, which requests an acknowledgement.
 func (x *sender) Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	if p.Charged-p.Acked < uint64(x.FlushAt) {
 		return call.Done
@@ -165,7 +170,7 @@ func (x *sender) Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	return x.admitLate(pe, p, n)
 }
 
-// admitLate is Admit when half of the PE's units are unacknowledged.
+// admitLate does the rest of Admit when half of the PE's credit is used up.
 func (x *sender) admitLate(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	switch st := x.Flush(pe); {
 	case st == call.Failed:
@@ -180,8 +185,8 @@ func (x *sender) admitLate(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 // queuedWrites posts the one-sided writes of the same context that wait in queues. transfers
 // implements it.
 type queuedWrites interface {
-	// prepare prepares for a PE before the first operation on it.
-	prepare(p *layout.Peer)
+	// startPeer is called before the first operation on a PE.
+	startPeer(p *layout.Peer)
 	// Resume posts a write that has waited in a queue; call.Again: it still has to wait.
 	Resume(t fabric.Token, s *record, p *layout.Peer) call.Status
 }

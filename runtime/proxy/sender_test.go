@@ -25,7 +25,7 @@ type senderBench struct {
 // writes are the writes of a bench.
 type writes struct{ *senderBench }
 
-func (w writes) prepare(*layout.Peer) {}
+func (w writes) startPeer(*layout.Peer) {}
 
 func (w writes) Resume(t fabric.Token, s *record, _ *layout.Peer) call.Status {
 	if w.may == call.Done {
@@ -166,7 +166,7 @@ func TestOwn(t *testing.T) {
 func TestQueue(t *testing.T) {
 	b := openSender(t, inject)
 	p := &b.Peers[1]
-	token, s := b.Take(useWaits, p, 1)
+	token, s := b.AllocateToken(useWaits, p, 1)
 	b.may = call.Again
 	b.Enqueue(token, s)
 	if st := b.add(5); st != call.Done || len(b.net.Sent) != 0 || p.Queued != 2 {
@@ -241,7 +241,7 @@ func TestSignalsShareMessage(t *testing.T) {
 	p := &b.Peers[1]
 	p.Writes, p.Count[layout.Writes] = manyWrites, manyWrites
 	for i := range uint64(mostSignals) {
-		_, s := b.Take(useWrite, p, 1)
+		_, s := b.AllocateToken(useWrite, p, 1)
 		s.Epoch, s.After = b.Epoch, layout.Header{Kind: layout.KindAMO, Op: fabric.OpSet, Width: 8, Operand: i}
 		if b.Follow(s, p); i < mostSignals-1 && len(b.net.Sent) != 0 {
 			t.Fatalf("signal %d was not held", i)
@@ -251,7 +251,7 @@ func TestSignalsShareMessage(t *testing.T) {
 		t.Errorf("%d messages for %d signals", len(b.net.Sent), mostSignals)
 	}
 	p.Writes = 1
-	_, s := b.Take(useWrite, p, 1)
+	_, s := b.AllocateToken(useWrite, p, 1)
 	s.Epoch, s.After = b.Epoch, layout.Header{Kind: layout.KindAMO}
 	if b.Follow(s, p); len(b.net.Sent) != 2 || b.net.Header(1).Kind != layout.KindAMO {
 		t.Errorf("the signal of a single write: %d sent", len(b.net.Sent))

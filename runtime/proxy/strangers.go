@@ -5,17 +5,17 @@ import (
 	"math/bits"
 )
 
-// A message need not come from a PE of the job: the listener of a provider takes connections from
+// A message need not come from a PE of the job: the listener of a provider accepts connections from
 // any process that knows its address, and no process outside of the job may end the job. So the
 // engine drops a message that lacks the job's token or a PE's number, that is incomplete, or that
-// has come before. A message with the token is a PE's, and a mistake in it is a mistake of the job.
+// has arrived before. A message with the token is from a PE, and a mistake in it is a mistake of
+// the job.
 
-// ReportTo sets the function that takes reports of dropped messages: of the first one, and then
-// each time that their number has doubled. f is called with the lock held, and must not call the
-// engine.
+// ReportTo sets the function that gets reports of dropped messages: of the first one, and then each
+// time that their number has doubled. f is called with the lock held, and must not call the engine.
 func (e *Report) ReportTo(f func(error)) { e.report = f }
 
-// ReportError reports an error that ends nothing.
+// ReportError reports an error after which the job goes on.
 func (e *Report) ReportError(err error) {
 	if e.report != nil {
 		e.report(err)

@@ -11,7 +11,7 @@ import (
 type tokenTable struct {
 	Records   []record
 	Free      []fabric.Token
-	Bytes     uint64 // of one-sided operations under way
+	Bytes     uint64 // bytes of one-sided operations under way
 	MostBytes int64  // bound for these bytes
 }
 
@@ -24,10 +24,10 @@ func newTokenTable(mostBytes int64) tokenTable {
 	return t
 }
 
-// Take gives out a token for an operation on a PE, and its record; nil if all are in flight. In the
-// record Bytes and Registered are zero, and the rest is of an earlier operation: the caller sets
-// what the operation needs.
-func (t *tokenTable) Take(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, *record) {
+// Allocate returns a free token for an operation on a PE, and its record, or nil if all tokens are
+// in use. In the record Bytes and Registered are zero, and the rest is of an earlier operation: the
+// caller sets what the operation needs.
+func (t *tokenTable) Allocate(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, *record) {
 	last := len(t.Free) - 1
 	if last < 0 {
 		return 0, nil
@@ -35,43 +35,44 @@ func (t *tokenTable) Take(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, 
 	token := t.Free[last]
 	t.Free = t.Free[:last]
 	r := &t.Records[token]
-	p.TakeToken()
+	p.AddToken()
 	r.Use, r.PE, r.Uses = u, pe, r.Uses+1
 	r.Then, r.Flush, r.Request = false, false, nil
 	return token, r
 }
 
-// Give frees a token, and the bytes that Hold counted for it.
-func (t *tokenTable) Give(token fabric.Token, p *layout.Peer) {
+// Release frees a token, and subtracts the bytes that CountBytes added for it.
+func (t *tokenTable) Release(token fabric.Token, p *layout.Peer) {
 	r := &t.Records[token]
 	r.Use = 0
-	p.GiveToken(r.Bytes)
+	p.RemoveToken(r.Bytes)
 	t.Bytes -= r.Bytes
 	r.Bytes = 0
 	t.Free = append(t.Free, token)
 }
 
-// Hold counts bytes that are under way until the token is given back.
-func (t *tokenTable) Hold(r *record, p *layout.Peer, n uint64) {
+// CountBytes counts n bytes as under way until the token of r is released.
+func (t *tokenTable) CountBytes(r *record, p *layout.Peer, n uint64) {
 	r.Bytes = n
 	t.Bytes += n
-	p.HoldBytes(n)
+	p.AddBytes(n)
 }
 
-// HasRoom reports whether a caller may have a token for an operation on a PE, with n bytes under way. A
-// PE may hold a third of the tokens and of the bytes that are still free, and one operation in any
-// case (credit.go).
+// HasRoom reports whether a caller may have a token for an operation on a PE, with n bytes under
+// way. A PE may use a third of the tokens and of the bytes that are still free, and may have one
+// operation in any case (credit.go).
 func (t *tokenTable) HasRoom(p *layout.Peer, n uint64) bool {
 	free := len(t.Free) - reservedTokens
 	return !(free <= 0 || 3*int(p.Tokens) >= free && p.Tokens > 0 ||
 		p.Bytes != 0 && 3*int64(p.Bytes+n) > t.MostBytes-int64(t.Bytes))
 }
 
-// Full reports whether callers can have no token for any PE.
+// Full reports whether no token is left for callers: the last reservedTokens are for the engine's
+// own messages.
 func (t *tokenTable) Full() bool { return len(t.Free) <= reservedTokens }
 
-// RequestID returns the number that the reply to a request has to carry: the token and how often it
-// was given out, so that a repeated reply does not complete the next operation of that token.
+// RequestID returns the number that the reply to a request has to carry: the token, and how often
+// it was allocated, so that a repeated reply does not complete the next operation of that token.
 func (t *tokenTable) RequestID(token fabric.Token) uint32 {
 	return uint32(t.Records[token].Uses)<<16 | uint32(token)
 }

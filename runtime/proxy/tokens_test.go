@@ -14,7 +14,7 @@ func TestTable(t *testing.T) {
 	var p layout.Peer
 	seen := map[fabric.Token]bool{}
 	for {
-		token, r := table.Take(useWrite, &p, 3)
+		token, r := table.Allocate(useWrite, &p, 3)
 		if r == nil {
 			break
 		}
@@ -22,13 +22,13 @@ func TestTable(t *testing.T) {
 			t.Fatalf("token %d, again %v, with %+v", token, seen[token], *r)
 		}
 		seen[token] = true
-		table.Hold(r, &p, 10)
+		table.CountBytes(r, &p, 10)
 	}
 	if n := layout.Tokens - layout.Receives; len(seen) != n || int(p.Tokens) != n || table.Bytes != uint64(10*n) || !table.Full() {
 		t.Errorf("%d tokens, %d of the PE, %d bytes", len(seen), p.Tokens, table.Bytes)
 	}
 	for token := range seen {
-		table.Give(token, &p)
+		table.Release(token, &p)
 	}
 	if p.Tokens != 0 || p.Bytes != 0 || table.Bytes != 0 || p.Count[layout.MostUnderWay] != uint64(len(seen)) || table.Full() {
 		t.Errorf("%d tokens and %d bytes are left of %d", p.Tokens, table.Bytes, p.Count[layout.MostUnderWay])
@@ -39,10 +39,10 @@ func TestTable(t *testing.T) {
 func TestRequestID(t *testing.T) {
 	table := newTokenTable(maxBytes)
 	var p layout.Peer
-	token, _ := table.Take(useReply, &p, 0)
+	token, _ := table.Allocate(useReply, &p, 0)
 	first := table.RequestID(token)
-	table.Give(token, &p)
-	again, _ := table.Take(useReply, &p, 0)
+	table.Release(token, &p)
+	again, _ := table.Allocate(useReply, &p, 0)
 	if again != token || table.RequestID(again) == first || fabric.Token(first&0xffff) != token {
 		t.Errorf("token %d and then %d: questions %#x and %#x", token, again, first, table.RequestID(again))
 	}
@@ -57,8 +57,8 @@ func TestRoom(t *testing.T) {
 	for pe := range peers {
 		n := 0
 		for table.HasRoom(&peers[pe], 1) {
-			_, r := table.Take(useWrite, &peers[pe], libshmem.PE(pe))
-			table.Hold(r, &peers[pe], 1)
+			_, r := table.Allocate(useWrite, &peers[pe], libshmem.PE(pe))
+			table.CountBytes(r, &peers[pe], 1)
 			n++
 		}
 		if want := (left + 3) / 4; n > want || left > 0 && n < max(1, want-1) {
@@ -78,8 +78,8 @@ func TestRoomOfBytes(t *testing.T) {
 	if !table.HasRoom(&p, 1<<40) {
 		t.Error("an operation that is larger than all would never pass")
 	}
-	_, r := table.Take(useRead, &p, 0)
-	table.Hold(r, &p, 250)
+	_, r := table.Allocate(useRead, &p, 0)
+	table.CountBytes(r, &p, 250)
 	if table.HasRoom(&p, 100) || !table.HasRoom(&other, 100) {
 		t.Error("a PE has more than its part, or another has none")
 	}

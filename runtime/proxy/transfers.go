@@ -25,16 +25,18 @@ type transfers struct {
 
 // transferMessages sends the messages of the same context, and queues its operations by PE.
 type transferMessages interface {
-	// prepare reports whether operations on a PE may be posted. It comes before the first one.
-	prepare(pe libshmem.PE, p *layout.Peer) bool
-	// Parked reports whether earlier messages to a PE wait for room, which a write would overtake.
+	// startPeer is called before the first operation on a PE, and reports whether operations on it
+	// may be posted.
+	startPeer(pe libshmem.PE, p *layout.Peer) bool
+	// Parked reports whether earlier messages to a PE are parked, because the provider's queue was
+	// full: a write would overtake them.
 	Parked(p *layout.Peer) bool
 	// Behind reports whether a write must queue because earlier operations on its PE are queued.
 	Behind(pe libshmem.PE, p *layout.Peer) bool
-	// Enqueue queues a write until Resume.
+	// Enqueue queues a write until Resume posts it.
 	Enqueue(t fabric.Token, s *record)
 	// Drive calls Resume for the writes to a PE that need not wait any longer. Jam makes the sender
-	// do that again when there may be room.
+	// call Drive at the next poll.
 	Drive(pe libshmem.PE)
 	Jam()
 

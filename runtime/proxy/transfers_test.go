@@ -33,9 +33,9 @@ type transferBench struct {
 
 func (b *transferBench) note(s string)     { b.events = append(b.events, s) }
 func (b *transferBench) Caps() fabric.Caps { return b.caps }
-func (b *transferBench) prepare(_ libshmem.PE, p *layout.Peer) bool {
+func (b *transferBench) startPeer(_ libshmem.PE, p *layout.Peer) bool {
 	p.Reachable = true
-	b.transfers.prepare(p)
+	b.transfers.startPeer(p)
 	return true
 }
 func (b *transferBench) Parked(*layout.Peer) bool              { return b.parked }
@@ -141,7 +141,7 @@ func TestWriteAsksNothing(t *testing.T) {
 		t.Errorf("posted %+v", *op)
 	}
 	b.took(t)
-	b.Written(op.Token, &b.Table.Records[op.Token])
+	b.CompleteWrite(op.Token, &b.Table.Records[op.Token])
 	b.took(t, "drive")
 	if r.Done != 1 || r.Status != 0 || b.NDirty != 1 {
 		t.Errorf("request %+v, and a quiet asks %d PEs", r, b.NDirty)
@@ -171,7 +171,7 @@ func TestSignals(t *testing.T) {
 			}
 			b.took(t, c.posted...)
 			token := b.posted[0].Token
-			b.Written(token, &b.Table.Records[token])
+			b.CompleteWrite(token, &b.Table.Records[token])
 			b.took(t, c.ended...)
 			if len(b.sent) != 1 || b.sent[0].Operand != 7 || (b.sent[0].Token != 0) != b.posted[0].Notify {
 				t.Errorf("sent %+v", b.sent)
@@ -280,8 +280,8 @@ func TestBroke(t *testing.T) {
 		if signal {
 			drop = 1
 		}
-		b.Broke(&b.Table.Records[token])
-		b.Give(token)
+		b.Failed(&b.Table.Records[token])
+		b.ReleaseToken(token)
 		if h := b.sent[len(b.sent)-1]; h.Kind != layout.KindVoid || h.Operand != 0 || h.Fetch != drop {
 			t.Errorf("with a signal %v: sent %+v", signal, h)
 		}
@@ -300,14 +300,14 @@ func TestSequences(t *testing.T) {
 		after  uint32
 	}{
 		{sequenceRequested, 0, true, sequenceRefused},
-		{sequenceRequested, 1, true, sequenceGiven},
-		{sequenceRequested, 1 << 16, true, sequenceGiven + 1<<16 - 1},
+		{sequenceRequested, 1, true, sequenceGranted},
+		{sequenceRequested, 1 << 16, true, sequenceGranted + 1<<16 - 1},
 		{sequenceRequested, 1<<16 + 1, false, sequenceRequested},
 		{sequenceNone, 1, false, sequenceNone},
-		{sequenceGiven, 1, false, sequenceGiven},
+		{sequenceGranted, 1, false, sequenceGranted},
 	} {
 		p := layout.Peer{Stream: c.before}
-		if good := n.Given(&p, c.answer); good != c.good || p.Stream != c.after {
+		if good := n.Granted(&p, c.answer); good != c.good || p.Stream != c.after {
 			t.Errorf("answer %d in state %d: %v, state %d", c.answer, c.before, good, p.Stream)
 		}
 	}
@@ -332,8 +332,8 @@ func TestReads(t *testing.T) {
 		if op.Remote != 1<<32-8 || op.Key != 5 || op.Len != transferSize {
 			t.Errorf("posted %+v", op)
 		}
-		b.Came(&b.Table.Records[op.Token])
-		b.Give(op.Token)
+		b.CompleteRead(&b.Table.Records[op.Token])
+		b.ReleaseToken(op.Token)
 	}
 	b.took(t)
 	if r.Done != 1 || r.Status != 0 {

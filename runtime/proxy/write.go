@@ -9,8 +9,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// PutMax returns the most bytes that a put takes at once. If neither order nor delivery of writes
-// is available, nor a number for each, all puts travel as messages.
+// PutMax returns the largest put in bytes that one operation can carry. If neither order nor
+// delivery of writes is available, nor a number for each, all puts travel as messages.
 func (x *transfers) PutMax() uint64 {
 	c := &x.Net.Caps
 	ordered := !x.Net.Unordered && c.WriteAfterWrite
@@ -20,17 +20,17 @@ func (x *transfers) PutMax() uint64 {
 	return min(c.MaxMessage, mostTransfer)
 }
 
-// mostTransfer is the most bytes of one put or get: a longer copy is several operations, so that
-// counters and reports show its progress.
+// mostTransfer is the largest put or get, in bytes, that is one operation: a longer copy is
+// several, so that counters and reports show its progress.
 const mostTransfer = 64 << 20
 
-// Write posts a one-sided write, and then, as soon as it may follow, the message with the header
-// after (nil: none), for example a signal. If other operations on the PE come first, both wait
-// behind them. The write completes its request; with nil, quiets wait for it.
+// Write posts a one-sided write, and then, as soon as the order allows, the message with the header
+// after (nil: none), for example a signal. If operations on the PE are queued, both wait after
+// them. When the write is complete, it completes its request; with nil, quiets wait for the write.
 func (x *transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) call.Status {
 	p := &x.Peers[pe]
 	switch {
-	case !p.Reachable && !x.Messages.prepare(pe, p):
+	case !p.Reachable && !x.Messages.startPeer(pe, p):
 		return x.Net.Fail(x.Net.Unreachable(pe))
 	case p.Parked > 0 && x.Messages.Parked(p):
 		return x.NoTurn(pe, p)
@@ -49,7 +49,7 @@ func (x *transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 			return call.Failed
 		}
 	}
-	t, s := x.Take(useWrite, p, pe)
+	t, s := x.AllocateToken(useWrite, p, pe)
 	if s == nil {
 		return call.Again
 	}
@@ -59,15 +59,15 @@ func (x *transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 	}
 	if waits {
 		s.Use, s.Local, s.Offset = useWaits, source, offset
-		x.Table.Hold(s, p, n)
+		x.Table.CountBytes(s, p, n)
 		x.Messages.Enqueue(t, s)
 		return call.Pending
 	}
 	if st := x.post(t, s, p, offset, source, n); st != call.Done {
-		x.Give(t)
+		x.ReleaseToken(t)
 		return st
 	}
-	x.Table.Hold(s, p, n)
+	x.Table.CountBytes(s, p, n)
 	x.Quiets.Pending[s.Parity]++
 	return call.Pending
 }
@@ -98,9 +98,9 @@ func (x *transfers) Resume(t fabric.Token, s *record, p *layout.Peer) call.Statu
 	return st
 }
 
-// post gives the provider a write that may be posted now. It first decides whether the write has a
-// number, registers the source if it has to, and requests the provider's fence if the write has to
-// stay behind earlier ones.
+// post passes to the provider a write that may be posted now. It first decides whether the write
+// has a number, registers the source if it has to, and requests the provider's fence if the write
+// has to stay after earlier ones.
 func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libshmem.Offset, source unsafe.Pointer, n uint64) call.Status {
 	numbered := x.numbered(s.PE, p, n)
 	op := x.move(p, s.PE, offset, source, n, t)
@@ -115,7 +115,7 @@ func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libsh
 	notified := uint32(0)
 	if op.Notify = numbered; numbered {
 		if older {
-			p.Out.Follow() // before the write is counted: messages of its epoch do not wait for it
+			p.Out.Follow() // before the write is counted, so that messages of its epoch do not wait for it
 		}
 		s.Number = p.Out.Write()
 		notified = x.notified(s)
@@ -145,11 +145,12 @@ func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libsh
 	}
 	if !x.Net.Caps.DeliveryComplete {
 		p.Unconfirmed(n)
-		if half, _ := x.unacknowledged(p); half { // a flush without room is tried at the next write
+		if half, _ := x.unacknowledged(p); half { // if the flush cannot be posted, the next write tries again
 			x.Messages.Flush(s.PE)
 		}
 	} else if notified != 0 {
-		// The completion says that the bytes are in place, and only a reply that they were counted.
+		// The completion says that the bytes have arrived; only a reply says that they were
+		// counted.
 		p.Unconfirmed(1)
 	} else if x.GPU != nil && x.GPU.Flushes(s.PE, offset) {
 		s.Flush = true
@@ -168,9 +169,9 @@ func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libsh
 	return call.Done
 }
 
-// move describes the bytes of a one-sided operation to the provider. It stores one field at a time:
-// a literal is made on the stack and then copied by loads that are wider than the stores before
-// them, which takes 7 ns more.
+// move fills in the bytes, addresses and token of a one-sided operation for the provider. It stores
+// one field at a time: a literal is made on the stack and then copied by loads that are wider than
+// the stores before them, which takes 7 ns more.
 func (x *transfers) move(p *layout.Peer, pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64, t fabric.Token) *fabric.RMA {
 	op := &x.moving // Inject stays false
 	op.PE, op.Token, op.Notify, op.Fence = pe, t, false, false
@@ -182,8 +183,8 @@ func (x *transfers) move(p *layout.Peer, pe libshmem.PE, offset libshmem.Offset,
 	return op
 }
 
-// follow sends the message behind a write that has been posted, or adds it to a batch. If the write
-// has a number, the message carries that.
+// follow sends the message that follows a write, after the write has been posted, or adds it to a
+// batch. If the write has a number, the message carries that number.
 func (x *transfers) follow(s *record, p *layout.Peer) {
 	s.Then = false
 	if s.Number != noNumber {
@@ -192,9 +193,9 @@ func (x *transfers) follow(s *record, p *layout.Peer) {
 	x.Messages.Follow(s, p)
 }
 
-// Written completes a write. If the message behind the write had to wait for its bytes, Written
-// sends that.
-func (x *transfers) Written(t fabric.Token, s *record) {
+// CompleteWrite completes a write. If the message that follows the write had to wait for its bytes,
+// it sends the message.
+func (x *transfers) CompleteWrite(t fabric.Token, s *record) {
 	x.Uncount(s)
 	p := &x.Peers[s.PE]
 	var status int32
@@ -210,13 +211,14 @@ func (x *transfers) Written(t fabric.Token, s *record) {
 	if s.Request != nil {
 		x.Complete(s.Request, status, 0)
 	}
-	x.Give(t)
+	x.ReleaseToken(t)
 	x.Messages.Drive(s.PE)
 }
 
-// Broke uncounts a write or read that has failed. If a write had a number, it reports to the target
-// that the write will not come. The caller frees the token and completes the request.
-func (x *transfers) Broke(s *record) {
+// Failed removes a failed write or read from the counts of what is under way. If a write had a
+// number, it tells the target that the write will not arrive. The caller frees the token and
+// completes the request.
+func (x *transfers) Failed(s *record) {
 	switch {
 	case s.Use == useWrite:
 		x.Uncount(s)

@@ -11,8 +11,9 @@ import (
 // numbers (numbers.go). At half of either limit the engine sends a flush. At the whole, writes
 // wait for the reply in the queue of the PE, or go without a number.
 
-// mayWrite returns whether a write of an epoch may be posted now; then: a message follows it. Again:
-// a reply or a completion has to come first, and the flush for the reply is under way.
+// mayWrite returns whether a write of an epoch may be posted now; then: a message follows it.
+// Again: a reply or a completion has to arrive first, and the flush that requests the reply is
+// under way.
 func (x *transfers) mayWrite(pe libshmem.PE, p *layout.Peer, epoch uint64, then bool) call.Status {
 	if p.MustFollow(epoch) {
 		return x.awaitFlush(pe, p)
@@ -23,22 +24,22 @@ func (x *transfers) mayWrite(pe libshmem.PE, p *layout.Peer, epoch uint64, then 
 		}
 		return call.Again
 	}
-	st := x.takes(pe, p)
+	st := x.mayPost(pe, p)
 	if st == call.Done && then && x.mayOvertake(p) {
 		return call.Again
 	}
 	return st
 }
 
-// mayOvertake reports whether the message after a write could overtake that of an earlier one, so
-// that the write waits: without a number each leaves when its own write is complete. Where all
-// writes have numbers, the first ones to a PE have none until it has given a sequence stream, and
-// collective calls rely on their messages coming in order (capi/front/message.c).
+// mayOvertake reports whether the message after a write could overtake that of an earlier write, so
+// that the write has to wait: without a number each message leaves when its own write is complete.
+// Even if writes have numbers, the first ones to a PE have none until the PE has granted a sequence
+// stream, and collective calls rely on their messages arriving in order (capi/front/message.c).
 func (x *transfers) mayOvertake(p *layout.Peer) bool {
 	return p.Bare > 0 && x.allNumbered()
 }
 
-// keepsWrites reports whether the provider keeps writes to p behind writes from before a fence. If
+// keepsWrites reports whether the provider keeps writes to p after writes from before a fence. If
 // the sender holds signals back until their writes are complete (Bare), their order counts, too.
 func (x *transfers) keepsWrites(p *layout.Peer) bool {
 	if x.Net.Caps.Fence {
@@ -47,7 +48,8 @@ func (x *transfers) keepsWrites(p *layout.Peer) bool {
 	return x.Net.Caps.WriteAfterWrite && p.Bare == 0
 }
 
-// awaitFlush starts a flush of a PE, whose reply has to come before the write, and returns Again.
+// awaitFlush starts a flush to a PE, whose reply has to arrive before the write is posted, and
+// returns Again.
 func (x *transfers) awaitFlush(pe libshmem.PE, p *layout.Peer) call.Status {
 	if x.Messages.Flush(pe) == call.Failed {
 		return call.Failed
@@ -58,21 +60,21 @@ func (x *transfers) awaitFlush(pe libshmem.PE, p *layout.Peer) call.Status {
 	return call.Again
 }
 
-// unacknowledged reports whether unacknowledged writes to p use up half of either limit, and
-// whether they use up all of it. Half of a window of one is one.
+// unacknowledged reports whether the unacknowledged writes to p use up half of one of the two
+// limits, and whether they use up all of it. Half of a window of one write is one write.
 func (x *transfers) unacknowledged(p *layout.Peer) (half, full bool) {
 	bytes, most := p.Wrote-p.WroteAcked, x.MostUnread
 	half, full = bytes >= most/2, bytes >= most
-	if p.Stream >= sequenceGiven && p.Bare == 0 { // the next write may have a number
+	if p.Stream >= sequenceGranted && p.Bare == 0 { // the next write may have a number
 		writes, window := p.Out.Unacknowledged(), x.Numbers.Space.Window
 		half, full = half || writes >= (window+1)/2, full || writes >= window && !x.Numbers.Spares
 	}
 	return half, full
 }
 
-// takes returns Done if one more one-sided write to a PE may be posted, and Again if the PE has to
-// acknowledge earlier ones first.
-func (x *transfers) takes(pe libshmem.PE, p *layout.Peer) call.Status {
+// mayPost returns Done if one more one-sided write to a PE may be posted, and Again if the PE has
+// to acknowledge earlier ones first.
+func (x *transfers) mayPost(pe libshmem.PE, p *layout.Peer) call.Status {
 	switch half, full := x.unacknowledged(p); {
 	case full:
 		return x.awaitFlush(pe, p)

@@ -27,10 +27,10 @@ type Messages struct {
 	heads  []uint32 // first blocks of the first messages, by hash of the message; their number is a power of two
 	count  int
 	chunks []*chunk
-	fresh  uint32 // the first block that has not been used since m was empty
-	free   uint32 // the first block of the list of free ones
+	fresh  uint32   // the first block that has not been used since m was empty
+	free   uint32   // the first block of the list of free ones
 	whole  [][]byte // buffers for whole messages that Reuse got back
-	size   int // of each buffer in whole
+	size   int      // of each buffer in whole
 }
 
 // chunk is memory for several blocks.
@@ -156,8 +156,8 @@ func (m *Messages) Begin(from, seq uint32) []byte {
 	return b[:min(r.length, BlockSize)]
 }
 
-// Take removes a message and returns it. The caller owns the result until it calls Reuse.
-func (m *Messages) Take(from, seq uint32) []byte {
+// Remove removes a message and returns it. The caller owns the result until it calls Reuse.
+func (m *Messages) Remove(from, seq uint32) []byte {
 	message := m.Copy(from, seq)
 	m.Forget(from, seq)
 	return message
@@ -194,7 +194,7 @@ func (m *Messages) buffer() []byte {
 	return b
 }
 
-// Reuse returns to m the memory of a message that Take or Copy returned.
+// Reuse returns to m the memory of a message that Remove or Copy returned.
 func (m *Messages) Reuse(message []byte) { m.whole = append(m.whole, message[:m.size]) }
 
 // Drop removes all messages of a PE.

@@ -31,7 +31,7 @@ func TestMessages(t *testing.T) {
 		if got, want := m.Begin(0, seq), text(0, seq, BlockSize); !bytes.Equal(got, want) {
 			t.Errorf("message %d begins with %v", seq, got)
 		}
-		got := m.Take(0, seq)
+		got := m.Remove(0, seq)
 		m.Keep(0, seq+100, text(7, 7, 64*int(seq))) // it must not take memory that is in use
 		if !bytes.Equal(got, text(0, seq, 64*int(seq))) {
 			t.Errorf("message %d is another one", seq)
@@ -49,7 +49,7 @@ func TestLongerThanBefore(t *testing.T) {
 	for i, n := range []int{56, 128, 300, most} {
 		seq := uint32(i)
 		m.Keep(1, seq, text(1, seq, n))
-		got := m.Take(1, seq)
+		got := m.Remove(1, seq)
 		if !bytes.Equal(got, text(1, seq, n)) {
 			t.Errorf("a message of %d bytes is another one", n)
 		}
@@ -66,7 +66,7 @@ func TestReuse(t *testing.T) {
 		seq++
 		m.Keep(1, seq, message[:1+seq*977%most])
 		if seq > 100 {
-			m.Reuse(m.Take(1, seq-100))
+			m.Reuse(m.Remove(1, seq-100))
 		}
 	}
 	for range 2000 {
@@ -104,7 +104,7 @@ func TestRandom(t *testing.T) {
 			} else if !ok {
 				continue
 			}
-			got := m.Take(k[0], k[1])
+			got := m.Remove(k[0], k[1])
 			if !bytes.Equal(got, want[k]) {
 				t.Fatalf("call %d: message %v is %v, want %v", i, k, got, want[k])
 			}
@@ -146,7 +146,7 @@ func TestBytes(t *testing.T) {
 			t.Errorf("%d messages of %d bytes, %d KiB, take %d KiB, and Bytes tells %d KiB", m.Len(), n, all>>10, held>>10, told>>10)
 		}
 		for seq := begin; seq < last; seq++ {
-			m.Reuse(m.Take(1, seq+1))
+			m.Reuse(m.Remove(1, seq+1))
 		}
 	}
 	m.Drop(2)

@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Page reads the recorder of another process.
+// Page reads the flight recorder in the page of another process.
 type Page struct {
 	page   io.ReaderAt
 	counts int64 // offset of the count of the proxy thread's events
@@ -19,13 +19,14 @@ type Page struct {
 	at     readings
 }
 
-// ReadPage returns a reader of a page's recorder. The caller has read h from the offset head, and
-// the peers begin at the offset peers. Only Events reads a ring.
+// ReadPage returns a Page for the recorder whose head h the caller has read at the offset head of a
+// page. The peers begin at the offset peers. Only Events reads a ring.
 func (h *Head) ReadPage(page io.ReaderAt, head, peers uintptr) Page {
 	return Page{page, int64(head + unsafe.Offsetof(h.recorded)), int64(peers), int64(h.Rings), h.since()}
 }
 
-// Events lists the last events with a PE, as Recorder.Events does. The caller knows the PE's ring.
+// Events lists the last events with a PE, like Recorder.Events. ring is the number of the PE's
+// ring, which the caller has read from the peer's record.
 func (p *Page) Events(pe libshmem.PE, ring uint32) ([]Recorded, error) {
 	if ring == ownRing {
 		return nil, nil
@@ -42,7 +43,7 @@ func (p *Page) Events(pe libshmem.PE, ring uint32) ([]Recorded, error) {
 	return merged(of, own), nil
 }
 
-// read lists the events of a ring. The count of its events is at the offset counted of the page.
+// read lists the events of ring n. The count of its events is at the offset counted of the page.
 func (p *Page) read(n uint32, counted int64) ([]Recorded, error) {
 	var before, after uint32
 	var r ring

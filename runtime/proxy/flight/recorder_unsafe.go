@@ -11,22 +11,23 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// Each PE that this one has met has a ring of events in the page that other processes may read. All
-// contexts share it. PEs get rings in the order of meeting, so that an unused ring is
-// never touched and costs no memory. The first ring is the proxy thread's: its actions concern no
-// single PE, and a printout puts them among the events of a PE by their times.
+// Each PE to which this one has sent something, or from which it has received something, has a ring
+// of events in the page that other processes may read. All contexts share it. PEs get rings in the
+// order of their first message, so that an unused ring is never touched and costs no memory. The
+// first ring is the proxy thread's: its actions concern no single PE, and a printout puts them
+// among the events of a PE by their times.
 //
 // An event is a time and one word. A reader without the lock may find the oldest event half
 // overwritten (see recorded).
 
-// Head is the part of a page's head that describes its flight recorder: two clocks and the place of
-// the rings.
+// Head is the part of a page's head that describes its flight recorder: two clocks and the offset
+// of the rings.
 type Head struct {
 	_        structs.HostLayout
 	ticks    uint64 // the time at which the page was made, by the processor's counter
 	time     uint64 // the same time in nanoseconds of CLOCK_MONOTONIC
 	Rings    uint64 // offset of the first ring in the page
-	recorded uint32 // all events of the proxy's thread so far
+	recorded uint32 // number of events of the proxy's thread so far
 	_        uint32
 }
 
@@ -49,7 +50,7 @@ func RingsSize(npes int) uintptr { return uintptr(npes+1) * unsafe.Sizeof(ring{}
 // contexts write into the same rings.
 type Recorder struct {
 	*records
-	state   *layout.State // the state of the context; it has the time of a turn
+	state   *layout.State // the state of the context; while several operations are posted in a row, it has the time that their events share
 	context uint64
 }
 
@@ -57,9 +58,9 @@ type Recorder struct {
 type records struct {
 	head  *Head
 	rings []ring
-	peers []layout.Peer // of the first context: each has the number of its ring, and its count of events
+	peers []layout.Peer // peer records of the first context; each has the number of the PE's ring, and its count of events
 	first *layout.State
-	met   []libshmem.PE // the PE of each ring
+	met   []libshmem.PE // the PE of each ring, in the order of the rings
 }
 
 // Open makes the recorder of the first context. All bytes of the page are zero, and rings is the
@@ -78,14 +79,14 @@ func Open(head *Head, page unsafe.Pointer, rings uintptr, state *layout.State, p
 	return Recorder{records: r, state: state}
 }
 
-// Context returns the recorder of one more context, and stores the address of the rings in its
-// state.
+// Context returns the recorder of a context other than the first, and stores the address of the
+// rings in its state.
 func (r *Recorder) Context(state *layout.State, number uint32) Recorder {
 	state.Shown, state.Records, state.Coarse = r.first.Shown, r.first.Records, r.first.Coarse
 	return Recorder{r.records, state, uint64(number)}
 }
 
-// Deal assigns a PE a ring of events, unless it has one.
+// Deal assigns a ring of events to a PE that has none yet.
 func (r *Recorder) Deal(pe libshmem.PE) {
 	if p := &r.peers[pe]; p.Ring == 0 {
 		p.Ring = r.first.Rings
@@ -105,8 +106,8 @@ func (r *Recorder) Note(pe libshmem.PE, what layout.Event, detail, number uint32
 	p.Recorded++
 }
 
-// NoteAgain is Note for an event that repeats until a caller's retries succeed. Repetitions are one
-// event: its number counts them, and its time is that of the last one.
+// NoteAgain puts an event that repeats until a caller's retries succeed into the ring of a PE.
+// Repetitions are one entry: its number counts them, and its time is that of the last one.
 func (r *Recorder) NoteAgain(pe libshmem.PE, what layout.Event) {
 	p := &r.peers[pe]
 	if p.Recorded > 0 {
@@ -119,7 +120,7 @@ func (r *Recorder) NoteAgain(pe libshmem.PE, what layout.Event) {
 	r.Note(pe, what, 0, 1)
 }
 
-// NoteMessage is Note for a message of n bytes.
+// NoteMessage puts an event about a message of n bytes into the ring of a PE.
 func (r *Recorder) NoteMessage(pe libshmem.PE, what layout.Event, k layout.Kind, n int, seq uint32) {
 	r.Note(pe, what, uint32(k)<<16|uint32(n), seq)
 }
@@ -134,7 +135,7 @@ func (r *Recorder) NoteOwn(what layout.Event) {
 		last := &own[(n-1)%layout.RingEvents]
 		before := layout.Event(last.What)
 		if what == layout.EventSleep && before == layout.EventLimit {
-			return // the thread has checked, and goes on sleeping
+			return // the thread only checked for work and went back to sleep
 		}
 		if what == before {
 			atomic.StoreUint64(&last.What, again(last.What))
@@ -148,7 +149,7 @@ func (r *Recorder) NoteOwn(what layout.Event) {
 	atomic.StoreUint32(&r.head.recorded, n+1)
 }
 
-// when returns the time of an event, with the number of the context.
+// when returns the time for an event that happens now, with the number of the context.
 func (r *Recorder) when() uint64 {
 	t := r.state.Tick
 	if t == 0 {
@@ -157,12 +158,12 @@ func (r *Recorder) when() uint64 {
 	return t<<layout.ContextBits | r.context
 }
 
-// pack returns the word of an event: its number, its detail of 24 bits, and what happened.
+// pack returns the word of an event: the event's kind, 24 bits of detail, and the event's number.
 func pack(what layout.Event, detail, number uint32) uint64 {
 	return uint64(number)<<32 | uint64(min(detail, 1<<24-1))<<8 | uint64(what)
 }
 
-// again returns the word of an event with one repetition more.
+// again returns the word of an event that has repeated once more.
 func again(w uint64) uint64 {
 	if w>>32 == 1<<32-1 {
 		return w
@@ -170,7 +171,8 @@ func again(w uint64) uint64 {
 	return w + 1<<32
 }
 
-// Events lists the last events with a PE and the proxy thread's events of that time, oldest first.
+// Events lists the last events with a PE, and the proxy thread's events of the same time, oldest
+// first.
 func (r *Recorder) Events(pe libshmem.PE) []Recorded {
 	p := &r.peers[pe]
 	t := r.head.since()
@@ -180,7 +182,7 @@ func (r *Recorder) Events(pe libshmem.PE) []Recorded {
 }
 
 // Latest returns at most n PEs, whose events a report shows: first the busy PEs, then the others,
-// both by the time of their last events, the latest first.
+// each group sorted by the times of the last events, the latest first.
 func (r *Recorder) Latest(n int, busy func(libshmem.PE) bool) []libshmem.PE {
 	var all []latest
 	for i, pe := range r.met[ownRing+1:] {
@@ -191,7 +193,7 @@ func (r *Recorder) Latest(n int, busy func(libshmem.PE) bool) []libshmem.PE {
 	return pick(all, n)
 }
 
-// since reads both clocks, for times relative to now.
+// since reads both clocks, so that events can be shown with their times relative to now.
 func (h *Head) since() readings { return readings{h.ticks, h.time, clock.Now(), statuspage.Now()} }
 
 // load copies a ring while its writer may write to it.

@@ -97,7 +97,7 @@ func (c *copies) may(use Use, pe libshmem.PE, n uint64) call.Status {
 	if c.streams.Full(stream.Peer) || c.departs.Before(pe, c.state.Epoch) || l.owed > 0 && l.owedEpoch != c.state.Epoch {
 		return call.Again
 	}
-	return c.engine.May(use, pe, n)
+	return c.engine.MayBegin(use, pe, n)
 }
 
 // begin counts an operation that the stream has, or will have. Its bytes may go ahead of the
@@ -196,7 +196,7 @@ func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 		return call.Again
 	}
 	if after != nil {
-		if st := c.engine.May(UseSignal, pe, 0); st != call.Done {
+		if st := c.engine.MayBegin(UseSignal, pe, 0); st != call.Done {
 			return st
 		}
 	}
@@ -261,7 +261,7 @@ func (c *copies) take(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, 
 // Get copies n bytes from the mapped heap of a PE. No other operation is ordered with it. gpu says
 // that the bytes go to GPU memory.
 func (c *copies) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, gpu bool, r *call.Request) call.Status {
-	if c.streams.Full(stream.Peer) || c.engine.May(UseCopyBack, pe, n) != call.Done {
+	if c.streams.Full(stream.Peer) || c.engine.MayBegin(UseCopyBack, pe, n) != call.Done {
 		return call.Again
 	}
 	t, ok := c.take(pe, r, n)

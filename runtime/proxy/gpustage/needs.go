@@ -116,7 +116,7 @@ type Engine interface {
 
 	// May reports whether an operation of n bytes on a PE that is not begun, or that has no record,
 	// may begin. Again: it has to follow operations or messages, or there is no room.
-	May(use Use, pe libshmem.PE, n uint64) call.Status
+	MayBegin(use Use, pe libshmem.PE, n uint64) call.Status
 	// Send sends a message.
 	Send(m Message) call.Status
 

@@ -5,8 +5,8 @@ const lastMessage = Counter(KindFlush)
 
 var _ = [1]struct{}{}[Control-lastMessage]
 
-// Counts returns the counters with the maxima as they are now: the stored maxima are updated when
-// the numbers go down.
+// Counts returns the counters, with maxima that include the present values: the stored maxima are
+// updated only when a value falls.
 func (p *Peer) Counts() [Counted]uint64 {
 	c := p.Count
 	c[MostUnderWay] = max(c[MostUnderWay], uint64(p.Tokens))
@@ -14,7 +14,7 @@ func (p *Peer) Counts() [Counted]uint64 {
 	return c
 }
 
-// AddCounts adds the counts of another peer record; of a maximum it takes the larger.
+// AddCounts adds the counts of another peer record; of two maxima it stores the larger.
 func AddCounts(all, of *[Counted]uint64) {
 	for i, n := range of {
 		if Counter(i) >= MostUnderWay {
@@ -25,7 +25,7 @@ func AddCounts(all, of *[Counted]uint64) {
 	}
 }
 
-// CountMessage counts a message of n bytes to the PE that the provider has taken.
+// CountMessage counts a message of n bytes that the provider has accepted.
 func (p *Peer) CountMessage(k Kind, n int) {
 	p.Count[min(Counter(k), lastMessage)]++
 	p.Count[MessageBytes] += uint64(n)

@@ -7,7 +7,7 @@ import (
 	"libshmem/fabric"
 )
 
-// Set fills a header, except for the fields that the sender adds when it stamps the message. The
+// Set fills a header, except for the fields that stampAndSend adds when the message is sent. The
 // message requests no reply.
 func (h *Header) Set(k Kind, op fabric.Op, width uint8, offset libshmem.Offset, operand, extra uint64) {
 	h.Kind, h.Op, h.Width, h.Fetch = k, op, width, 0
@@ -17,7 +17,7 @@ func (h *Header) Set(k Kind, op fabric.Op, width uint8, offset libshmem.Offset, 
 // EpochToken returns the token of a put that is sent in an epoch of this context, alone or with a
 // signal. Two puts of one PE with the same token have no fence between them, if both are in one GPU
 // stream of the target at the same time: so the target may put the bytes of one in place before the
-// signal of the other. A token of 0, which is rare, promises nothing.
+// signal of the other. With a token of 0, which is rare, nothing is known about fences.
 func (s *State) EpochToken(epoch uint64) uint32 {
 	return s.Me>>ContextShift<<EpochBits | uint32(epoch+1)&(1<<EpochBits-1)
 }

@@ -2,7 +2,7 @@ package layout
 
 // Quiets: Dirty says that the open generation has sent to the PE. Unmet says that the PE has not
 // acknowledged the closed generation: Acked is below Goal, or WroteAcked below GoalWrote. Late says
-// that the provider had no room for the flush that requests the acknowledgement.
+// that the flush that requests the acknowledgement could not be posted.
 
 // Touch notes that the open generation, the operations of the next quiet, has sent to the PE.
 // False: that was noted before.
@@ -25,7 +25,7 @@ func (p *Peer) CloseGeneration() bool {
 }
 
 // RaiseGoal raises the goal of the closed generation to everything that was sent to the PE up to
-// now. It reports whether the PE owed no acknowledgement before, and owes one now.
+// now. It returns false if the generation was waiting for an acknowledgement of the PE already.
 func (p *Peer) RaiseGoal() bool {
 	p.Goal, p.GoalWrote = p.Charged, p.Wrote
 	before := p.Unmet
@@ -33,20 +33,21 @@ func (p *Peer) RaiseGoal() bool {
 	return !before
 }
 
-// Settle ends the wait of the closed generation, and so of its quiets, for the PE. False: it did
-// not wait.
+// Settle ends the wait of the closed generation, and so of its quiets, for the PE. It returns false
+// if the generation did not wait for the PE.
 func (p *Peer) Settle() bool {
 	before := p.Unmet
 	p.Unmet = false
 	return before
 }
 
-// MarkLate notes that the provider had no room for a flush of the PE. False: that was noted before.
+// MarkLate notes that a flush to the PE could not be posted, because the provider's queue was full.
+// It returns false if that was noted before.
 func (p *Peer) MarkLate() bool {
 	before := p.Late
 	p.Late = true
 	return !before
 }
 
-// ClearLate takes the PE off the late list, before its flush is tried again.
+// ClearLate notes that the PE's late flush is about to be tried again.
 func (p *Peer) ClearLate() { p.Late = false }

@@ -2,9 +2,10 @@ package layout
 
 import "unsafe"
 
-// These methods change the record of a PE. In Go no other code does, but for the members that
-// TestWriters lists: the counters, those of the flight recorder, and those of GPU staging. C changes
-// some members by the same rules, in runtime/proxy/fastpath/fastpath.h. The engine's lock is held.
+// These methods change the record of a PE. In Go no other code does, except for the members that
+// TestWriters lists: the counters, those of the flight recorder, and those of GPU staging. C
+// changes some members by the same rules, in runtime/proxy/fastpath/fastpath.h. The caller holds
+// the engine's lock.
 
 // Reachability: Reachable is true only while operations on the PE may be posted without first
 // asking the network whether there is a path. A lost PE never becomes reachable again.
@@ -13,7 +14,7 @@ import "unsafe"
 func (p *Peer) SetReachable(reachable bool) { p.Reachable = reachable }
 
 // Lose makes C leave all operations on the lost PE, and all its messages, to Go, which refuses
-// them. The early messages of the PE do not count any more.
+// them. The early messages of the PE are not counted any more.
 func (p *Peer) Lose() {
 	p.Reachable, p.Behind = false, true
 	p.Early = 0
@@ -25,34 +26,34 @@ func (p *Peer) Leave() { p.Left = true }
 // Operations under way: Tokens counts the operation records of the PE, and Bytes the one-sided bytes
 // of those records.
 
-// TakeToken counts one more operation under way on the PE, which holds a token.
-func (p *Peer) TakeToken() { p.Tokens++ }
+// AddToken counts an operation on the PE that now uses a token.
+func (p *Peer) AddToken() { p.Tokens++ }
 
-// HoldBytes counts n more bytes of one-sided operations under way on the PE.
-func (p *Peer) HoldBytes(n uint64) { p.Bytes += n }
+// AddBytes counts n bytes of one-sided operations under way on the PE.
+func (p *Peer) AddBytes(n uint64) { p.Bytes += n }
 
-// GiveToken uncounts an operation on the PE, with its n one-sided bytes. The number under way falls
-// only here, so its maximum is updated here.
-func (p *Peer) GiveToken(n uint64) {
+// RemoveToken decrements the number of operations under way on the PE, and subtracts the
+// operation's n one-sided bytes. The number falls only here, so its maximum is updated here.
+func (p *Peer) RemoveToken(n uint64) {
 	p.Count[MostUnderWay] = max(p.Count[MostUnderWay], uint64(p.Tokens))
 	p.Tokens--
 	p.Bytes -= n
 }
 
-// Messages to the PE: Sent is the sequence number of the last one that the provider has taken.
-// Parked counts the engine's own messages that found no room; while it is not 0, no other message
-// may go to the PE.
+// Messages to the PE: Sent is the sequence number of the last one that the provider has accepted.
+// Parked counts the engine's own messages that it could not post, because the provider's queue was
+// full; while Parked is not 0, no other message may go to the PE.
 
-// SendMessage counts a message that the provider has taken.
+// SendMessage counts a message of n bytes that the provider has accepted.
 func (p *Peer) SendMessage(k Kind, n int) {
 	p.Sent++
 	p.CountMessage(k, n)
 }
 
-// Park counts one more of the engine's own messages to the PE that found no room.
+// Park counts a message of the engine's own to the PE that could not be posted.
 func (p *Peer) Park() { p.Parked++ }
 
-// Unpark records that no message of the engine's own to the PE waits for room: all were sent or
+// Unpark records that none of the engine's own messages to the PE is parked: all were sent or
 // dropped.
 func (p *Peer) Unpark() { p.Parked = 0 }
 
@@ -62,16 +63,17 @@ func (p *Peer) Unpark() { p.Parked = 0 }
 // NextFlushID returns the number that the reply to the next flush has to carry.
 func (p *Peer) NextFlushID() uint32 { return (p.FlushTurn+1)<<16 | FlushToken }
 
-// BeginFlush notes that a flush with the number of NextFlushID was sent.
+// BeginFlush records that the flush with the number of NextFlushID was sent, and how much its reply
+// will acknowledge.
 func (p *Peer) BeginFlush() {
 	p.FlushTurn++
 	p.FlushCharged, p.FlushWrote = p.Charged, p.Wrote
 	p.Flushing = true
 }
 
-// EndFlush notes that the reply to the flush under way has come: the PE has acknowledged everything
-// that was sent before the flush. The number of unacknowledged units falls only here, so its
-// maximum is updated here.
+// EndFlush records that the reply to the flush under way has arrived: the PE has acknowledged
+// everything that was sent before the flush. The number of unacknowledged units falls only here, so
+// its maximum is updated here.
 func (p *Peer) EndFlush() {
 	p.Count[MostUnacknowledged] = max(p.Count[MostUnacknowledged], p.Charged-p.Acked)
 	p.Acked, p.WroteAcked = p.FlushCharged, p.FlushWrote
@@ -82,7 +84,7 @@ func (p *Peer) EndFlush() {
 // lost, and will not reply.
 func (p *Peer) Excuse() { p.Acked, p.WroteAcked = p.Charged, p.Wrote }
 
-// AbandonFlush drops the flush under way: its reply will not come.
+// AbandonFlush drops the flush under way: its reply will not arrive.
 func (p *Peer) AbandonFlush() { p.Flushing = false }
 
 // One-sided writes: Writes counts those in flight, Bare those of them that have no number and that
@@ -94,16 +96,18 @@ func (p *Peer) BeginWrite(epoch uint64) {
 	p.WriteEpoch = epoch
 }
 
-// EndWrite uncounts a write that is complete or has failed.
+// EndWrite decrements the number of writes in flight, after a write has completed or failed.
 func (p *Peer) EndWrite() { p.Writes-- }
 
 // BeginBare counts a write that was posted without a number, so that messages may overtake it.
 func (p *Peer) BeginBare() { p.Bare++ }
 
-// EndBare uncounts a write without a number that is complete or has failed.
+// EndBare decrements the number of writes without a number in flight, after one has completed or
+// failed.
 func (p *Peer) EndBare() { p.Bare-- }
 
-// Unconfirmed counts n written bytes whose arrival only a reply of the PE confirms.
+// Unconfirmed counts n written bytes whose arrival no completion confirms, only a later reply of
+// the PE.
 func (p *Peer) Unconfirmed(n uint64) { p.Wrote += n }
 
 // SetStream sets the state of the sequence stream, the series of numbers of writes to the PE.
@@ -123,7 +127,7 @@ func (p *Peer) Enqueue(token uint32) (list bool) {
 	return list
 }
 
-// Dequeue takes the first operation out of the queue; next is the one behind it.
+// Dequeue removes the first operation of the queue. next is the token of the operation after it.
 func (p *Peer) Dequeue(next uint32) {
 	p.First = next
 	p.Queued--
@@ -138,29 +142,30 @@ func (p *Peer) Unlist() { p.Listed = false }
 // The batch: Batch is the last message of the queue while it may grow, or nil. It has BatchUsed bytes
 // of one epoch.
 
-// OpenBatch begins an empty batch, a message that small operations of an epoch share. Its header is
-// in place.
+// OpenBatch begins an empty batch, a message that small operations of an epoch share. The caller
+// has filled the header at message.
 func (p *Peer) OpenBatch(message unsafe.Pointer, epoch uint64) {
 	p.Batch, p.BatchUsed, p.BatchEpoch = message, HeaderSize, epoch
 }
 
-// GrowBatch counts n more bytes in the batch of the PE.
+// GrowBatch counts n more bytes in the batch of the PE, a message that small operations share.
 func (p *Peer) GrowBatch(n uint32) { p.BatchUsed += n }
 
-// CloseBatch closes the batch of the PE: no operation joins it any more.
+// CloseBatch closes the batch of the PE: no more operations join it.
 func (p *Peer) CloseBatch() { p.Batch = nil }
 
 // Messages from the PE: Received is the sequence number of the last one that was applied, Early the
-// number of those kept behind it, and Edge how many of the PE's numbered writes are in without a gap.
+// number of later ones that have arrived and wait for a missing one, and Edge the number of the
+// PE's numbered writes that have arrived without a gap.
 
-// Receive counts the message that is next in the sequence of the PE.
+// Receive increments Received: the message with the next sequence number is applied.
 func (p *Peer) Receive() { p.Received++ }
 
-// KeepEarly counts a message of the PE that is kept until it is next in sequence.
-func (p *Peer) KeepEarly() { p.Early++ }
+// AddEarly counts a message of the PE that has arrived and waits for an earlier one.
+func (p *Peer) AddEarly() { p.Early++ }
 
-// TakeEarly uncounts a message that KeepEarly counted: its turn has come.
-func (p *Peer) TakeEarly() { p.Early-- }
+// RemoveEarly decrements the number of waiting messages: the earlier ones have been applied.
+func (p *Peer) RemoveEarly() { p.Early-- }
 
-// Arrive notes that all of the PE's numbered writes below edge have arrived.
+// Arrive records that all of the PE's numbered writes below edge have arrived.
 func (p *Peer) Arrive(edge uint32) { p.Edge = edge }

@@ -13,7 +13,7 @@ import (
 type RequestToSend struct {
 	_     structs.HostLayout
 	N     uint64
-	Fence uint32 // epoch of the sender: requests of one epoch are not ordered
+	Fence uint32 // epoch of the sender, the number of its fences so far: requests of one epoch are not ordered
 	Get   uint32 // the ID of the get to which it is the reply; 0: it announces puts
 }
 
@@ -26,15 +26,15 @@ const ChunkToken = 0x8000
 
 var _ [RequestToSendSize]byte = [unsafe.Sizeof(RequestToSend{})]byte{}
 
-// MostPieces is the most puts whose bytes one request to send announces.
+// MostPieces is the largest number of puts whose bytes one request to send announces.
 const MostPieces = 64
 
 // PieceAlign is the alignment of pieces: copy engines are slower at other addresses.
 const PieceAlign = 64
 
-// PieceOfSend follows the payload of a request to send, once for each put whose bytes it announces.
-// The bytes of each put begin at a multiple of PieceAlign, behind those of the one before.
-// RequestToSend.N counts all of them, with the gaps.
+// PieceOfSend describes one put whose bytes a request to send announces: one record for each put
+// follows the RequestToSend. The bytes of each put begin at a multiple of PieceAlign, after those
+// of the put before. RequestToSend.N counts all of them, with the gaps.
 type PieceOfSend struct {
 	_       structs.HostLayout
 	Offset  libshmem.Offset
@@ -43,7 +43,7 @@ type PieceOfSend struct {
 	N       uint32
 	Op      fabric.Op // of the signal
 	Signals bool      // the put has a signal
-	Order   uint8     // of the put: signals are applied in the order of posting
+	Order   uint8     // position of the put in the order of posting: signals are applied in that order
 	_       byte
 }
 
@@ -52,7 +52,7 @@ const PieceOfSendSize = 32
 
 var _ [PieceOfSendSize]byte = [unsafe.Sizeof(PieceOfSend{})]byte{}
 
-// Requests is the payload of a request to send with room for all pieces.
+// Requests is the payload of a request to send, with space for the largest number of pieces.
 type Requests struct {
 	_ structs.HostLayout
 	RequestToSend

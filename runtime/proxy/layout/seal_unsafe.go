@@ -8,10 +8,10 @@ import (
 	"libshmem"
 )
 
-// TokenOf returns what a message of n bytes to a PE carries as its job: the job's token, combined
-// with the message's seal if the job has seals. A seal is a keyed hash by which the target notices
-// a change on the way. The n bytes lie behind each other in memory, the header first.
-// fastpath/seal.h is the same in C.
+// TokenOf returns the job word of a message of n bytes to a PE: the job's token, combined with the
+// message's seal if the job has seals. A seal is a keyed hash by which the target notices a change
+// on the way. The n bytes are contiguous in memory, the header first. fastpath/seal.h is the same
+// in C.
 func (s *State) TokenOf(h *Header, to libshmem.PE, n int) uint64 {
 	if s.Seal == [2]uint64{} {
 		return s.Job
@@ -43,9 +43,10 @@ func (s *State) TokenOf(h *Header, to libshmem.PE, n int) uint64 {
 	return s.Job ^ v[0] ^ v[1] ^ v[2] ^ v[3]
 }
 
-// plain reports whether the seal leaves the payload out, because it has only bytes of the program
-// or text for people. In the internal area, at negative offsets, PEs agree by puts on what
-// shmem_malloc returns; only the rounds of reductions have elements of the program there.
+// plain reports whether the seal leaves the payload out, because the payload has only bytes of the
+// program or text for people. The internal area, at negative offsets, is different: PEs agree there
+// by puts on what shmem_malloc returns, and only the rounds of reductions have elements of the
+// program.
 func (s *State) plain(h *Header) bool {
 	return (h.Kind == KindPut || h.Kind == KindPutSignal) && s.ofProgram(h.Offset) || h.Kind == KindData || h.Kind == KindActivityReply
 }
@@ -59,14 +60,14 @@ func (s *State) ofProgram(offset libshmem.Offset) bool {
 // sipHash is the state of SipHash-1-3.
 type sipHash [4]uint64
 
-// add hashes one word.
+// add hashes one word of the message.
 func (s *sipHash) add(word uint64) {
 	s[3] ^= word
 	s.round()
 	s[0] ^= word
 }
 
-// round is one round of SipHash.
+// round performs one round of SipHash.
 func (s *sipHash) round() {
 	a, b, c, d := s[0], s[1], s[2], s[3]
 	a += b

@@ -1,7 +1,7 @@
 package layout
 
-// MaxPayload is the most bytes of a put with a signal that travels as one message. A larger one is
-// a write and a message behind it, which take twice as long over tcp.
+// MaxPayload is the largest put with a signal, in bytes, that travels as one message. A larger one
+// is a write and then a message, which take twice as long over tcp.
 const MaxPayload = MessageSize - HeaderSize
 
 // Tokens of an endpoint: Receives for the first receive buffers, and then, up to Tokens, those of

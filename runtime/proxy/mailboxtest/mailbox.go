@@ -1,6 +1,6 @@
-// Package mailboxtest has the mailboxes of two-sided messages (abi/mailbox.h) for tests in
-// Go: what a sender may place, and what a receiver finds, takes and gives back. It moves no bytes
-// between PEs. One goroutine at a time uses a mailbox.
+// Package mailboxtest has the mailboxes of two-sided messages (abi/mailbox.h) for tests in Go:
+// where a sender may store a record, and what a receiver finds, removes and acknowledges. It moves
+// no bytes between PEs. One goroutine at a time uses a mailbox.
 package mailboxtest
 
 /*
@@ -24,10 +24,10 @@ const (
 	Line           = C.SHMEMI_MAIL_LINE
 )
 
-// Bytes returns the size of a mailbox whose ring has that many bytes.
+// Bytes returns the size of a mailbox whose ring has `ring` bytes.
 func Bytes(ring int) int { return int(C.shmemi_mailbox_bytes(C.uint32_t(ring))) }
 
-// Short is the longest message that is sent whole.
+// Short returns the length of the longest message that is sent whole, for a ring of `ring` bytes.
 func Short(ring int) int { return int(C.shmemi_mail_short(C.uint32_t(ring))) }
 
 // Mark returns the mark of a record, the first word, which has its kind and length and is not 0.
@@ -40,9 +40,9 @@ func Span(mark uint64, ring int) int {
 	return int(C.shmemi_mail_span(C.uint64_t(mark), C.uint32_t(ring)))
 }
 
-// Place returns where in the mailbox a sender places its next record of span bytes, and whether
-// there is room: sent is the bytes of all records so far, credit how many of them the receiver has
-// returned.
+// Place returns the offset in the mailbox at which a sender stores its next record of span bytes,
+// and whether the record fits: sent is the bytes of all records so far, credit how many of them the
+// receiver has freed and reported.
 func Place(sent, credit uint64, span, ring int) (at int, fits bool) {
 	return int(C.shmemi_mail_place(C.uint64_t(sent), C.uint32_t(ring))),
 		bool(C.shmemi_mail_fits(C.uint64_t(sent), C.uint64_t(credit), C.uint32_t(span), C.uint32_t(ring)))
@@ -55,7 +55,7 @@ type Receiver struct {
 	head, returned uint64
 }
 
-// New returns the receiver of a mailbox in that memory, which is aligned to a line.
+// New returns the receiver of a mailbox in the memory box, which is aligned to a cache line.
 func New(box []byte, ring int) *Receiver { return &Receiver{box: box[:Bytes(ring)], ring: ring} }
 
 // A Message is a record that a receiver has found.
@@ -66,8 +66,8 @@ type Message struct {
 	mail          *C.struct_shmemi_mail
 }
 
-// Find returns the first message with a tag, or Any. others is how many it has passed over.
-// damaged: the mailbox holds something that no sender has placed.
+// Find returns the first message with a tag, or Any. others is the number of messages before it,
+// with other tags. damaged: the mailbox holds a record that no sender has stored.
 func (r *Receiver) Find(tag int) (m *Message, others int, damaged bool) {
 	s := C.shmemi_mail_find((*C.char)(unsafe.Pointer(&r.box[0])), C.uint64_t(r.head), C.int(tag), C.uint32_t(r.ring))
 	if p := C.found(s); p != nil {
@@ -80,7 +80,7 @@ func (r *Receiver) Find(tag int) (m *Message, others int, damaged bool) {
 	return m, int(s.others), bool(s.damaged)
 }
 
-// Bytes returns the bytes of a record behind its header.
+// Bytes returns the bytes of a record after its header.
 func (r *Receiver) Bytes(m *Message) []byte {
 	n := m.Size
 	if m.Kind == Request {

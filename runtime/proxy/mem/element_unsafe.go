@@ -7,8 +7,7 @@ import (
 	"libshmem/fabric"
 )
 
-// Apply runs op on an element of 4 or 8 bytes that is naturally aligned, and returns the old
-// value.
+// Apply performs op on a naturally aligned element of 4 or 8 bytes, and returns the old value.
 func Apply(op fabric.Op, at unsafe.Pointer, width uint8, operand, compare uint64) uint64 {
 	if width == 4 {
 		return uint64(apply32(op, at, uint32(operand), uint32(compare)))
@@ -16,7 +15,7 @@ func Apply(op fabric.Op, at unsafe.Pointer, width uint8, operand, compare uint64
 	return apply64(op, at, operand, compare)
 }
 
-// apply32 runs op on a naturally aligned word of 4 bytes and returns the old value. Its
+// apply32 performs op on a naturally aligned word of 4 bytes and returns the old value. Its
 // instructions are those that gcc emits for the on-node path: lock xadd, xchg, cmpxchg.
 func apply32(op fabric.Op, at unsafe.Pointer, operand, compare uint32) uint32 {
 	p := (*uint32)(at)
@@ -48,7 +47,7 @@ func apply32(op fabric.Op, at unsafe.Pointer, operand, compare uint32) uint32 {
 	}
 }
 
-// apply64 is apply32 for a word of 8 bytes.
+// apply64 performs op on a naturally aligned word of 8 bytes and returns the old value.
 func apply64(op fabric.Op, at unsafe.Pointer, operand, compare uint64) uint64 {
 	p := (*uint64)(at)
 	switch op {
@@ -80,8 +79,8 @@ func apply64(op fabric.Op, at unsafe.Pointer, operand, compare uint64) uint64 {
 }
 
 // Store writes an element of 1, 2, 4 or 8 bytes. If the element is naturally aligned, no reader
-// sees a part of it. Otherwise it uses a plain store: an atomic one across two cache lines would
-// lock the bus of the whole machine.
+// sees only a part of the new bytes. Otherwise it uses a plain store: an atomic one across two
+// cache lines would lock the bus of the whole machine.
 func Store(at unsafe.Pointer, width uint8, value uint64) {
 	aligned := uintptr(at)&uintptr(width-1) == 0
 	switch {

@@ -43,13 +43,13 @@ func (m *Named) Word(h *layout.Header, offset libshmem.Offset, width uint8) unsa
 	return at
 }
 
-// Malformed reports a message that no engine of this version sends.
+// Malformed fails the job because of a message that no engine of this version sends.
 func (m *Named) Malformed(h *layout.Header) {
 	m.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
 		h.From, h.Kind, h.Op, h.Width))
 }
 
-// NotRequested reports a reply to a request that this PE has not made.
+// NotRequested fails the job because of a reply to a request that this PE has not made.
 func (m *Named) NotRequested(h *layout.Header) {
 	m.Fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
 }

@@ -13,15 +13,15 @@ type Segment struct {
 	Size     uint64         // bytes in all
 	Heap     unsafe.Pointer // the user heap in GPU memory; nil: it is main memory and follows the internal area
 
-	// Where the buffers for reductions between hosts are in the internal area, in bytes below the
-	// user heap, and their size. PEs write elements of the program there, and nothing else.
+	// The offset of the buffers for reductions between hosts, in bytes below the user heap, and
+	// their size. In the internal area PEs write elements of the program only there.
 	RoundsOffset, RoundsSize uint64
 }
 
 // At returns the address of n bytes at an offset from the user heap, and
 // whether they are inside the segment.
 func (s *Segment) At(offset libshmem.Offset, n uint64) (unsafe.Pointer, bool) {
-	o := uint64(offset) + s.Internal // wraps below the segment, so that the test fails
+	o := uint64(offset) + s.Internal // an offset below the segment wraps to a large number and fails the check
 	if o > s.Size || n > s.Size-o {
 		return nil, false
 	}

@@ -2,7 +2,8 @@
 
 #include <time.h>
 
-/* Reports whether one of the rings has work: bit 63 of its next word is that of its lap. */
+/* Reports whether one of the rings has work: bit 63 of its next word has the value of the present
+ * lap. */
 static int pushed(const struct shmemi_ring_sleep *l)
 {
     for (int i = 0; i < l->count; i++)
@@ -11,7 +12,7 @@ static int pushed(const struct shmemi_ring_sleep *l)
     return 0;
 }
 
-/* Sleeps for ns, and returns 0 as a provider's wait does when nothing came. */
+/* Sleeps for ns. Returns 0, as a provider's wait function does when nothing has arrived. */
 static int nap(int64_t ns)
 {
     struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};

@@ -5,7 +5,7 @@
 //
 // It knows words and laps, not rings, and a function that waits, not a provider. Sleep and Yield
 // are the short pauses of threads that wait in Go. WakeSleepers and EndNap call abi/wake.h, which
-// has the wake-up of threads for C and Go.
+// wakes threads for C and Go.
 package wait
 
 /*
@@ -28,8 +28,8 @@ type Sleeper struct {
 	laps  []C.uint64_t
 }
 
-// New makes a Sleeper for up to n rings. wait and self are a provider's fabric.Native.Wait and
-// Self; with nil it only sleeps.
+// New makes a Sleeper for at most n rings. wait and self are a provider's fabric.Native.Wait and
+// Self. If wait is nil, Sleep only sleeps between its polls.
 func New(n int, wait, self unsafe.Pointer) *Sleeper {
 	n = max(n, 1)
 	words := C.calloc(C.size_t(n), C.size_t(unsafe.Sizeof(uintptr(0))))
@@ -40,16 +40,16 @@ func New(n int, wait, self unsafe.Pointer) *Sleeper {
 	return &Sleeper{c: c, words: unsafe.Slice((**C.uint64_t)(words), n), laps: unsafe.Slice((*C.uint64_t)(laps), n)}
 }
 
-// Add adds the word of a ring that is stored next, in memory that Go does not manage, and the lap
-// bit that it has when there is work. All words are added again before each Sleep.
+// Add adds the word of a ring that a producer stores next, in memory that Go does not manage, and
+// the lap bit that it has when there is work. All words are added again before each Sleep.
 func (l *Sleeper) Add(word *uint64, lap uint64) {
 	i := l.c.count
 	l.words[i], l.laps[i] = (*C.uint64_t)(unsafe.Pointer(word)), C.uint64_t(lap)
 	l.c.count++
 }
 
-// Sleep polls the words every step, for total at most, and forgets them. A thread that wants to
-// end it earlier wakes the provider. came reports whether there may be work; failure is the
+// Sleep polls the added words every step, for at most total, and then removes them. A thread that
+// wants to end the sleep earlier wakes the provider. came: there may be work. failure is the
 // provider's negative error, or 0.
 func (l *Sleeper) Sleep(step, total time.Duration) (came bool, failure int) {
 	l.c.step, l.c.total = C.int64_t(step), C.int64_t(total)
@@ -65,11 +65,12 @@ func (l *Sleeper) Close() {
 	C.free(unsafe.Pointer(l.c))
 }
 
-// WakeSleepers wakes the threads, of any process, that sleep on wakes, if sleepers says that there
-// are some. Both words are outside the memory that Go moves.
+// WakeSleepers wakes the threads, of any process, that sleep on the futex word wakes, if the word
+// sleepers is not 0. Both words are outside the memory that Go moves.
 func WakeSleepers(sleepers, wakes *uint32) {
 	C.shmemi_wake_sleepers((*C.uint32_t)(sleepers), (*C.uint32_t)(wakes))
 }
 
-// EndNap clears the word of a thread that naps, and wakes the thread.
+// EndNap clears the futex word of a proxy thread that naps (sleeps while callers poll), and wakes
+// the thread.
 func EndNap(napping *uint32) { C.shmemi_end_nap((*C.uint32_t)(napping)) }

@@ -1,6 +1,7 @@
 // Package wake has the words, in memory shared with C, that coordinate the threads inside an
-// engine, the thread that drives it and the callers that sleep: the lock, the nap of the driving
-// thread, and the sleep of callers. It knows no engine and no network.
+// engine, its proxy thread and the callers that sleep: the lock, the nap of the proxy thread, and
+// the sleep of callers. A nap is a sleep of at most a millisecond in which the proxy thread leaves
+// the network to callers that poll. The package knows no engine and no network.
 package wake
 
 import (
@@ -20,21 +21,21 @@ import (
 type Words struct {
 	Lock     *uint32 // 1 while a thread is inside the engine
 	Pollers  *uint32 // callers that poll by themselves
-	Napping  *uint32 // 1 while the driving thread naps because of them; futex word
+	Napping  *uint32 // 1 while the proxy thread naps because of them; futex word
 	Sleepers *uint32 // not 0: a caller of this PE sleeps on Wakes
 	Wakes    *uint32 // futex word
-	Wanted   *uint32 // threads that found the lock taken; newcomers give way to them. nil: no thread counts
+	Wanted   *uint32 // number of threads that wait for the lock: other threads yield to them once. nil: not counted
 }
 
-// TryLock takes the lock, and returns false if another thread holds it.
+// TryLock locks the engine, and returns false if another thread holds the lock.
 func (w *Words) TryLock() bool { return atomic.SwapUint32(w.Lock, 1) == 0 }
 
-// Unlock gives the lock back.
+// Unlock unlocks the engine.
 func (w *Words) Unlock() { atomic.StoreUint32(w.Lock, 0) }
 
-// LockYielding takes the lock among callers that post without a pause: each time such a caller
-// finds that another thread wants the lock, it gives way once. It returns false when the lock was
-// taken for all of patience: its holder may keep it for long.
+// LockYielding locks the engine even if other threads post without a pause: each time such a thread
+// finds that Wanted is not 0, it yields its processor once. It returns false if other threads have
+// held the lock during all of patience: the holder may keep it for long.
 func (w *Words) LockYielding() bool {
 	if w.TryLock() {
 		return true
@@ -57,17 +58,17 @@ func (w *Words) LockYielding() bool {
 }
 
 // patience is the time that LockYielding tries before it leaves its processor to another goroutine.
-// It is far longer than an uninterrupted turn of an engine.
+// It is far longer than an engine's poll takes, unless the thread is preempted.
 const patience = 500 * time.Microsecond
 
-// Locked calls f with the lock held. The caller does not hold it.
+// Locked calls f with the lock held. Preconditions: the caller does not hold the lock.
 func (w *Words) Locked(f func()) { w.TryLocked(math.MaxInt64, f) }
 
-// lockPause is the pause of TryLocked after it found another thread inside the engine.
+// lockPause is the pause of TryLocked between two tries for the lock.
 const lockPause = 50 * time.Microsecond
 
-// TryLocked is Locked for a caller that cannot wait for longer than limit. It returns false,
-// without calling f, if other threads have held the lock all that time.
+// TryLocked calls f with the lock held. It returns false, without calling f, if other threads have
+// held the lock for all of limit.
 func (w *Words) TryLocked(limit time.Duration, f func()) bool {
 	for end := time.Now().Add(limit); !w.LockYielding(); wait.Sleep(lockPause) {
 		if time.Now().After(end) {
@@ -90,15 +91,15 @@ func (w *Words) WakeSleepers() {
 func (w *Words) Polled() bool { return atomic.LoadUint32(w.Pollers) != 0 }
 
 const (
-	// napTime is the time that the driving thread leaves the network to callers that poll. The last
-	// of them to go to sleep ends the nap. A caller that got what it waited for does not end it,
-	// because it will often wait again at once.
+	// napTime is the time for which the proxy thread leaves the network to callers that poll. The
+	// last of them to go to sleep ends the nap. A caller that got what it waited for does not end
+	// it, because it will often wait again at once.
 	napTime   = time.Millisecond
 	futexWait = 0 // of futex(2); the word is shared between processes
 )
 
-// Nap sleeps for napTime, or until EndNap. A caller that goes to sleep ends it too (shmemi_end_nap
-// of abi/wake.h).
+// Nap puts the proxy thread to sleep for napTime while callers poll the network, or until EndNap. A
+// caller that goes to sleep itself ends the nap, too (shmemi_end_nap of abi/wake.h).
 func (w *Words) Nap() {
 	atomic.StoreUint32(w.Napping, 1)
 	// A caller may have stopped polling before it could see the word.
@@ -109,5 +110,6 @@ func (w *Words) Nap() {
 	atomic.StoreUint32(w.Napping, 0)
 }
 
-// EndNap ends the nap of the driving thread, from any thread.
+// EndNap ends the nap of the proxy thread, its sleep while callers poll the network. Any thread may
+// call it.
 func (w *Words) EndNap() { wait.EndNap(w.Napping) }
