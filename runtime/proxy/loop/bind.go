@@ -2,8 +2,8 @@ package loop
 
 import "golang.org/x/sys/unix"
 
-// binding keeps the proxy on some processors. The loop's goroutine is not locked to a thread, so
-// the thread is checked now and then.
+// binding restricts the proxy to some processors. The loop's goroutine is not locked to a thread,
+// so now and then the loop checks whether its thread has changed.
 type binding struct {
 	set        unix.CPUSet
 	bound      bool // Bind has set processors
@@ -11,11 +11,11 @@ type binding struct {
 	iterations uint
 }
 
-// checkEvery is the number of turns of the loop that pass between two checks: one system call for
-// some hundred microseconds of work.
+// checkEvery is the number of iterations of the loop between two checks of the thread: one system
+// call for some hundred microseconds of work.
 const checkEvery = 256
 
-// Bind keeps the loop on the given processors. It is called before Run.
+// Bind restricts the loop's thread to the given processors. It is called before Run.
 func (l *Loop) Bind(cpus []int) {
 	for _, cpu := range cpus {
 		l.binding.set.Set(cpu)
@@ -23,9 +23,9 @@ func (l *Loop) Bind(cpus []int) {
 	l.binding.bound = true
 }
 
-// keep binds the loop's thread to the processors of Bind again, if the goroutine has moved to
+// rebind restricts the loop's thread to the processors of Bind again, if the goroutine now runs on
 // another thread.
-func (b *binding) keep() {
+func (b *binding) rebind() {
 	if !b.bound {
 		return
 	}
@@ -35,7 +35,7 @@ func (b *binding) keep() {
 	if tid := unix.Gettid(); tid != b.tid {
 		b.tid = tid
 		// The kernel refuses only if the process may not use these processors any more. Then the
-		// processors of the kernel's choice will do.
+		// thread may run wherever the kernel lets it.
 		_ = unix.SchedSetaffinity(0, &b.set)
 	}
 }

@@ -27,7 +27,7 @@ func TestBind(t *testing.T) {
 		go func() {
 			runtime.LockOSThread() // never unlocked: the thread ends with its binding
 			for range 2 * checkEvery {
-				l.binding.keep()
+				l.binding.rebind()
 			}
 			var now unix.CPUSet
 			if err := unix.SchedGetaffinity(0, &now); err != nil {

@@ -16,25 +16,25 @@ import (
 // Limits of one consumer.
 const (
 	// drainBatch is the number of operations that are taken from a ring before the consumer polls
-	// the network and the next ring has its turn.
+	// the network and empties the next ring.
 	drainBatch = 32
-	// WaitingMax is the number of operations that may wait for PEs without room; then the rings
-	// stand still. It is enough for some operations to each of many PEs. A pass over that many
-	// costs no more than a post. Half of the places are divided among the rings, so a ring whose
-	// operations are all for PEs without room does not stop the others.
+	// WaitingMax is the number of operations that may wait because the engine could not post them;
+	// beyond it no operation is taken from the rings. It is enough for some operations to each of
+	// many PEs. A pass over WaitingMax operations costs no more than a post. Half of the number is
+	// divided among the rings, so a ring whose operations all wait does not stop the others.
 	WaitingMax = 1024
 )
 
-// Consumer empties rings into an engine. The engine's own thread calls its methods with the
-// engine's lock held, unless their comments say otherwise. Drain does all of the work; Run lets C
-// do the simple cases.
+// Consumer empties rings into an engine. The engine's proxy thread calls its methods with the
+// engine's lock held, unless their comments say otherwise. Drain handles all operations; Run lets C
+// handle the simple cases.
 //
 // # Order
 //
-// Operations of one ring on one PE are posted in their order. An operation that finds no room
-// waits, later ones on the same PE wait behind it, and others pass. The engine does a fence. An
-// operation that had to wait is posted in an epoch of its own, so that it does not share one with
-// operations from after a fence.
+// Operations of one ring on one PE are posted in their order. An operation that the engine cannot
+// post (its PE has no credit, or no token is free) waits, later ones on the same PE wait after it,
+// and others overtake it. The engine performs a fence. An operation that had to wait is posted in
+// an epoch of its own, so that it does not share one with operations from after a fence.
 //
 // A ring stops before a fence while other rings have operations to post: the fences of several
 // rings then begin one epoch together. Kernels like DeepEP's put on many rings, and then send a
@@ -47,31 +47,31 @@ type Consumer struct {
 	locals *Locals
 	report func(error)
 	trace  *trace.Track // nil: nothing is traced
-	taken  uint64       // operations so far
+	taken  uint64       // operations taken from the rings so far
 
 	waiting  []waiting
 	spare    []waiting
-	own      int      // operations that each ring may have waiting, whatever the others have
+	own      int      // operations that each ring may have waiting, however many the others have
 	shared   int      // free places for operations of any ring, beyond own
-	perPE    []uint16 // operations that wait, by PE
-	blocked  []uint32 // pass in which the PE had no room
+	perPE    []uint16 // number of waiting operations, by PE
+	blocked  []uint32 // by PE: the last pass in which an operation on it could not be posted
 	pass     uint32
-	enqueued uint64 // operations that had to wait so far; each has its number
+	enqueued uint64 // operations that had to wait so far; each has its number in this count
 
-	fences   uint64 // seen so far; those that were passed together count as one
-	epochFor uint64 // fences before the engine's present epoch
+	fences   uint64 // fences taken from the rings so far; those that began an epoch together count as one
+	epochFor uint64 // value of fences when the engine's present epoch began
 	stops    int    // rings that have stopped before a fence
 	passed   int    // operations that were taken since the first of them stopped
 	batch    [drainBatch]queue.Op
 	merge    *queue.Op // a put in batch that may grow; nil: none
 	state    progress  // of the operation that is being started, or of merge
-	bytes    [2]uint64 // bytes from slots, on their way into a message
-	kept     [][]byte  // memory for bytes from cells
+	bytes    [2]uint64 // bytes from the slots of an operation, until they are copied into a message
+	kept     [][]byte  // free memory for copies of bytes from cells
 	replies  replies
 	order    order
 
-	inner      *fastpath.Loop // the loop in C; nil: the provider is Go only
-	localsSeen uint64         // version of locals that it has
+	inner      *fastpath.Loop // the inner loop in C; nil: the provider has no C functions
+	localsSeen uint64         // version of locals when inner got its areas
 	misses     int            // value of skipC after the last call of C that found only work for Go
 	skipC      int            // iterations in which Go still does not call the inner loop in C
 	burstsInC  int            // iterations in which C posts bursts, too, because the last one had few puts in a row
@@ -81,40 +81,40 @@ type Consumer struct {
 	stuck   map[uint32]stuck // by PE
 	stuckAt time.Time        // time of the last check of stuck
 	device  bool             // kernels are the producers
-	crowded bool             // threads are more than processors
+	crowded bool             // there are more threads than processors
 	sleeper *wait.Sleeper    // sleeps in C and polls the rings of kernels; nil: not used yet
 	serve   serveState
 	loop    *Loop // the loop that serves it; nil: it is not attached
 	ending  atomic.Bool
 	ended   chan struct{}
-	last    uint64 // the settlement after which endConsumer ends the service
+	last    uint64 // number of the settlement after which endConsumer detaches the consumer
 }
 
 // serving is the consumer's state of one ring.
 type serving struct {
 	ring    *queue.Ring
-	kept    []queue.Op // decoded operations for which there was no room
-	waits   int        // operations in Consumer.waiting
+	kept    []queue.Op // decoded operations that were taken from the ring and that canWait did not allow to start
+	waits   int        // number of the ring's operations in Consumer.waiting
 	quiet   waits
 	fence   waits
 	stopped bool // kept begins with a fence that waits for other rings
 	stalled stalled
 }
 
-// waiting is an operation from a ring that found no room in the engine, and is tried again.
+// waiting is an operation from a ring that the engine could not post, and that is tried again.
 type waiting struct {
 	op     queue.Op
 	state  progress
 	number uint64
 }
 
-// progress is how much of an operation from a ring has been posted.
+// progress says how much of an operation from a ring has been posted.
 type progress struct {
 	ring   *serving
-	fences uint64 // fences before it
-	record uint16 // of its reply; 0: none yet
+	fences uint64 // number of fences before it
+	record uint16 // number of its record in Consumer.replies; 0: none yet
 	part   part
-	bytes  []byte // from a cell, of an operation that had to wait
+	bytes  []byte // copy of its bytes from a cell, if it had to wait
 }
 
 // part is the progress of a put or get that is posted in pieces.
@@ -126,7 +126,7 @@ const (
 	fenced      // all pieces but the last are posted, and a fence after them
 )
 
-// Stall sets how long a ring may stand still, or an operation find no room, before that is
+// Stall sets how long a ring may stand still, or an operation wait to be posted, before that is
 // reported; 0, the default: for ever. It is called before Attach.
 func (c *Consumer) Stall(d time.Duration) { c.stall = d }
 
@@ -158,10 +158,10 @@ func NewConsumer(e Poster, rings []*queue.Ring, locals *Locals, report func(erro
 }
 
 // Drain takes operations from the rings, posts them, writes replies, and handles quiets and fences.
-// It returns how much it did: 0 if there is nothing to do before an operation is pushed or a
-// completion comes.
+// It returns the number of steps: 0 if there is nothing to do until an operation is pushed or a
+// completion arrives.
 func (c *Consumer) Drain() int {
-	did := c.replies.give(c)
+	did := c.replies.collect(c)
 	did += c.postWaiting()
 	c.watchWaiting()
 	for i, s := range c.rings {
@@ -183,8 +183,9 @@ func (c *Consumer) Drain() int {
 	return did + c.order.advance(c)
 }
 
-// drainRing takes up to drainBatch operations from a ring, or those that it kept before, and posts
-// them. It returns how many it has dealt with, and moves the ring's tail past them.
+// drainRing takes up to drainBatch operations from a ring, or those that it left over before, and
+// starts them. It returns the number of operations that it has started, and moves the ring's tail
+// past them.
 func (c *Consumer) drainRing(s *serving) int {
 	var ops []queue.Op
 	if len(s.kept) > 0 {
@@ -212,7 +213,7 @@ func (c *Consumer) drainRing(s *serving) int {
 			c.stops++
 			break
 		}
-		c.take(s, ops, n)
+		c.process(s, ops, n)
 	}
 	c.flushMerge()
 	if together {
@@ -220,16 +221,16 @@ func (c *Consumer) drainRing(s *serving) int {
 	}
 	c.e.Stamp(0)
 	if s.kept = append(s.kept, ops[n:]...); len(s.kept) == 0 {
-		// The tail moves only now: a quiet in another ring relies on it. The operations that it has
-		// passed are posted, or wait for room.
+		// The tail moves only after all of them are posted or wait: a quiet in another ring relies
+		// on that.
 		s.ring.Publish()
 	}
 	return n
 }
 
 // passFences takes the fences before which rings have stopped, in a new epoch that they share, if
-// the other rings have nothing to post or have posted fastpath.FenceAfter operations meanwhile. did is the
-// work of the present call of Drain. It returns the number of fences.
+// the other rings have nothing to post or have posted fastpath.FenceAfter operations meanwhile. did
+// is the work of the present call of Drain. It returns the number of fences.
 func (c *Consumer) passFences(did int) int {
 	if c.stops == 0 {
 		return 0
@@ -254,28 +255,27 @@ func (c *Consumer) passFences(did int) int {
 	return n
 }
 
-// canWait reports whether there is a place for one more operation of a ring to wait for room,
-// besides the place of the put in merge.
+// canWait reports whether one more operation of a ring may wait, besides the put in merge.
 func (c *Consumer) canWait(s *serving) bool { return c.shared+max(c.own-s.waits, 0) > 1 }
 
-// hold counts an operation of a ring that begins to wait for room.
-func (c *Consumer) hold(s *serving) {
+// beginWait counts an operation of a ring that the engine could not post.
+func (c *Consumer) beginWait(s *serving) {
 	if s.waits++; s.waits > c.own {
 		c.shared--
 	}
 }
 
-// release uncounts an operation of a ring that waited for room and was posted.
-func (c *Consumer) release(s *serving) {
+// endWait removes an operation of a ring, which has waited and is posted now, from the counts.
+func (c *Consumer) endWait(s *serving) {
 	if s.waits--; s.waits >= c.own {
 		c.shared++
 	}
 }
 
-// take starts the i-th of ops, the operations that were taken from a ring last: it notes a fence or
-// a quiet, and checks and posts any other operation. A put may wait in merge for one that continues
-// it.
-func (c *Consumer) take(s *serving, ops []queue.Op, i int) {
+// process handles ops[i], one of the operations that were taken from a ring last: it notes a fence
+// or a quiet, and checks and posts any other operation. It leaves a put in merge for a while, in
+// case the next operation continues it.
+func (c *Consumer) process(s *serving, ops []queue.Op, i int) {
 	op := &ops[i]
 	c.taken++
 	switch op.Code {
@@ -295,7 +295,7 @@ func (c *Consumer) take(s *serving, ops []queue.Op, i int) {
 		c.failOp(op, s, err)
 		return
 	}
-	inCell := copies(op) && s.ring.Beside(op.Local, op.Length)
+	inCell := mayUseCell(op) && s.ring.Beside(op.Local, op.Length)
 	if !inCell && c.extend(op) {
 		return
 	}
@@ -308,7 +308,8 @@ func (c *Consumer) take(s *serving, ops []queue.Op, i int) {
 	c.start(op)
 }
 
-// position returns the ring's position before the operations later, which were taken last.
+// position returns the position in the ring before the operations later, which are the last that
+// were taken from it.
 func position(s *serving, later []queue.Op) uint64 {
 	p := s.ring.Position()
 	for i := range later {
@@ -317,8 +318,8 @@ func position(s *serving, later []queue.Op) uint64 {
 	return p
 }
 
-// extend adds a put to the one in merge, if its source and its destination continue those of the
-// other. It returns false if it does not.
+// extend adds a put to the one in merge, if its source and its destination continue those of that
+// put. It returns false if they do not.
 func (c *Consumer) extend(op *queue.Op) bool {
 	m := c.merge
 	if m == nil || op.Code != queue.CodePut || m.PE != op.PE || m.Context != op.Context || m.Want != 0 ||
@@ -330,7 +331,7 @@ func (c *Consumer) extend(op *queue.Op) bool {
 	return true
 }
 
-// flushMerge posts the put in merge, if there is one: no later put may be added to it.
+// flushMerge posts the put in merge, if there is one: no more puts are added to it.
 func (c *Consumer) flushMerge() {
 	if op := c.merge; op != nil {
 		c.merge = nil
@@ -338,20 +339,21 @@ func (c *Consumer) flushMerge() {
 	}
 }
 
-// start posts an operation whose progress is in c.state, or makes it wait for room.
+// start posts an operation whose progress is in c.state, or lets it wait.
 func (c *Consumer) start(op *queue.Op) {
 	if c.perPE[op.PE] == 0 && c.post(op, &c.state) {
 		return
 	}
 	c.enqueued++
-	c.keepBytes(op, &c.state)
+	c.copyFromCell(op, &c.state)
 	c.waiting = append(c.waiting, waiting{*op, c.state, c.enqueued})
-	c.hold(c.state.ring)
+	c.beginWait(c.state.ring)
 	c.perPE[op.PE]++
 }
 
-// postWaiting posts the operations that wait for room, in order, as far as there is room now, and
-// returns how many. A PE that still has no room is not tried again in the same pass.
+// postWaiting posts the waiting operations, in order, as far as credits and tokens allow now, and
+// returns their number. If one cannot be posted, no later one on the same PE is tried in the same
+// pass.
 func (c *Consumer) postWaiting() int {
 	if len(c.waiting) == 0 {
 		return 0
@@ -369,15 +371,15 @@ func (c *Consumer) postWaiting() int {
 			c.waiting = append(c.waiting, *w)
 			continue
 		}
-		c.giveBytes(&w.state)
-		c.release(w.state.ring)
+		c.freeCopy(&w.state)
+		c.endWait(w.state.ring)
 		c.perPE[pe]--
 	}
 	return len(work) - len(c.waiting)
 }
 
-// oldestWaiting returns the number of the oldest operation that waits for room, or the next number
-// if none does: operations with smaller numbers have been posted.
+// oldestWaiting returns the number of the oldest waiting operation, or the next number if no
+// operation waits: operations with smaller numbers have been posted.
 func (c *Consumer) oldestWaiting() uint64 {
 	if len(c.waiting) == 0 {
 		return c.enqueued + 1
@@ -385,7 +387,7 @@ func (c *Consumer) oldestWaiting() uint64 {
 	return c.waiting[0].number
 }
 
-// Holds reports whether operations that were taken from rings have not been posted.
+// Holds reports whether some operations that were taken from rings have not been posted.
 func (c *Consumer) Holds() bool {
 	for _, s := range c.rings {
 		if len(s.kept) > 0 {
@@ -396,7 +398,7 @@ func (c *Consumer) Holds() bool {
 }
 
 // Counts returns how many operations were taken from the rings so far, and how many of them had to
-// wait for room.
+// wait because the engine could not post them at once.
 func (c *Consumer) Counts() (taken, waited uint64) { return c.taken, c.enqueued }
 
 // statusFailed is the status in the reply to an operation that failed.
@@ -411,7 +413,7 @@ func (c *Consumer) failOp(op *queue.Op, s *serving, err error) {
 	c.report(fmt.Errorf("ring: %s for PE %d before position %d: %w", op.Code, op.PE, s.ring.Position(), err))
 }
 
-// hasReply reports whether a producer may wait for a reply to operations of that code.
+// hasReply reports whether a producer may wait for a reply to operations with a code.
 func hasReply(code queue.Code) bool {
 	switch code {
 	case queue.CodePut, queue.CodeGet, queue.CodePutSignal, queue.CodeAMOWide:

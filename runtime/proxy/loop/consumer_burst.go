@@ -2,17 +2,17 @@ package loop
 
 import "libshmem/queue"
 
-// Operations that lie in a ring together, as the puts of a block's threads do, share messages, if
-// rows of them are small and for one PE. A message costs the sender and the target some us over
-// tcp, and an operation that shares one 0.1 us. C posts each operation in a message of its own, so
-// Go takes such rows.
+// Operations that lie in a ring together (a burst), such as the puts of a block's threads, share
+// messages, if rows of them are small and for one PE. A message costs the sender and the target
+// some us over tcp, and an operation that shares one costs 0.1 us. C posts each operation in a
+// message of its own, so Go handles bursts.
 
 const (
-	// leastTogether is the number of stored slots in a ring from which on Go rather than C takes
+	// leastTogether is the number of stored slots in a ring from which on Go rather than C posts
 	// the operations, and the least number of operations that share messages.
 	leastTogether = 8
-	// inCIterations is the number of turns for which C posts bursts, too, after one in which few
-	// operations in a row were for one PE.
+	// inCIterations is the number of iterations in which C posts bursts, too, after one in which
+	// few operations in a row were for one PE.
 	inCIterations = 32
 )
 
@@ -32,7 +32,7 @@ func (c *Consumer) bursts() bool {
 }
 
 // together reports whether operations from a ring are to share messages: at least half of them are
-// small and for the same PE as the one before.
+// small and for the same PE as the operation before.
 func (c *Consumer) together(ops []queue.Op) bool {
 	if len(ops) < leastTogether {
 		return false

@@ -11,10 +11,11 @@ import (
 
 // A cell is memory beside a slot of a ring, in which a producer may leave the bytes of a put. It
 // belongs to the put until the consumer publishes the ring's tail. By then the bytes are sent, or a
-// copy of them is kept.
+// copy of them is stored here.
 
-// copies reports whether an operation may have its bytes in a cell, beside the slots of its ring.
-func copies(op *queue.Op) bool { return op.Code == queue.CodePut || op.Code == queue.CodePutSignal }
+// mayUseCell reports whether an operation may have its bytes in a cell, beside the slots of its
+// ring.
+func mayUseCell(op *queue.Op) bool { return op.Code == queue.CodePut || op.Code == queue.CodePutSignal }
 
 // postBytes posts an operation whose bytes are, or were, in a cell.
 func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
@@ -34,10 +35,10 @@ func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
 	return c.posted(op, w, st)
 }
 
-// keepBytes copies the bytes of an operation that has to wait for room out of its cell, if they are
-// in one, because the producer may soon reuse that.
-func (c *Consumer) keepBytes(op *queue.Op, w *progress) {
-	if !copies(op) || !w.ring.ring.Beside(op.Local, op.Length) {
+// copyFromCell copies the bytes of an operation that has to wait out of its cell, if they are in
+// one, because the producer may soon reuse the cell.
+func (c *Consumer) copyFromCell(op *queue.Op, w *progress) {
+	if !mayUseCell(op) || !w.ring.ring.Beside(op.Local, op.Length) {
 		return
 	}
 	if last := len(c.kept) - 1; last >= 0 {
@@ -48,8 +49,8 @@ func (c *Consumer) keepBytes(op *queue.Op, w *progress) {
 	copy(w.bytes, unsafe.Slice((*byte)(pointer(op.Local)), op.Length))
 }
 
-// giveBytes frees the copy that keepBytes made, after the bytes have been sent.
-func (c *Consumer) giveBytes(w *progress) {
+// freeCopy frees the copy that copyFromCell made, after the bytes have been sent.
+func (c *Consumer) freeCopy(w *progress) {
 	if w.bytes != nil {
 		c.kept = append(c.kept, w.bytes)
 		w.bytes = nil

@@ -8,8 +8,8 @@ import (
 	"libshmem/queue"
 )
 
-// check refuses operations that would harm this process or another PE. Producers are kernels, and a
-// kernel with a mistake may write any bits.
+// check refuses operations that would damage memory of this process or of another PE. Producers are
+// kernels, and a kernel with a bug may store any bits in a slot.
 func (c *Consumer) check(ring *queue.Ring, op *queue.Op) error {
 	if !op.Known() {
 		return fmt.Errorf("%s does not exist (build the device code with the headers of this library)", op.Code)
@@ -20,7 +20,7 @@ func (c *Consumer) check(ring *queue.Ring, op *queue.Op) error {
 	if err := c.e.Unreachable(libshmem.PE(op.PE)); err != nil {
 		return err
 	}
-	var n uint64 // bytes at the target
+	var n uint64 // bytes that the operation changes or reads at the target
 	switch op.Code {
 	case queue.CodePut, queue.CodeGet:
 		return c.checkCopy(ring, op)
@@ -57,11 +57,11 @@ func (c *Consumer) check(ring *queue.Ring, op *queue.Op) error {
 		case op.Code == queue.CodeAMOWide && op.Want != 0 && op.Reply >= queue.Replies:
 			return fmt.Errorf("reply %d does not exist", op.Reply)
 		case op.Dest&(n-1) != 0:
-			return misaligned(op.Dest, n)
+			return errMisaligned(op.Dest, n)
 		}
 	}
-	if !c.inside(op.Dest, n) {
-		return c.outside(op.Dest, n)
+	if !c.inSegment(op.Dest, n) {
+		return c.errOutside(op.Dest, n)
 	}
 	return nil
 }
@@ -72,9 +72,9 @@ func (c *Consumer) checkSignal(op *queue.Op) error {
 	case k != fabric.OpSet && k != fabric.OpAdd:
 		return fmt.Errorf("signal operation %d does not exist", op.Kind)
 	case op.SignalAt%8 != 0:
-		return misaligned(op.SignalAt, 8)
-	case !c.inside(op.SignalAt, 8):
-		return c.outside(op.SignalAt, 8)
+		return errMisaligned(op.SignalAt, 8)
+	case !c.inSegment(op.SignalAt, 8):
+		return c.errOutside(op.SignalAt, 8)
 	}
 	return nil
 }
@@ -85,9 +85,9 @@ func (c *Consumer) checkCopy(ring *queue.Ring, op *queue.Op) error {
 	switch {
 	case op.Want != 0 && op.Reply >= queue.Replies:
 		return fmt.Errorf("reply %d does not exist", op.Reply)
-	case !c.inside(op.Dest, op.Length):
-		return c.outside(op.Dest, op.Length)
-	case op.Length == 0 || copies(op) && ring.Beside(op.Local, op.Length) || c.e.Owns(pointer(op.Local), op.Length):
+	case !c.inSegment(op.Dest, op.Length):
+		return c.errOutside(op.Dest, op.Length)
+	case op.Length == 0 || mayUseCell(op) && ring.Beside(op.Local, op.Length) || c.e.Owns(pointer(op.Local), op.Length):
 		return nil
 	}
 	if err := c.locals.Check(op.Local, op.Length, op.Code == queue.CodeGet); err != nil {
@@ -97,18 +97,18 @@ func (c *Consumer) checkCopy(ring *queue.Ring, op *queue.Op) error {
 	return nil
 }
 
-// inside reports whether n bytes at an offset are in the symmetric segment.
-func (c *Consumer) inside(at, n uint64) bool {
+// inSegment reports whether n bytes at an offset are in the symmetric segment.
+func (c *Consumer) inSegment(at, n uint64) bool {
 	size := c.limits.Size
 	return at <= size && n <= size-at
 }
 
-// outside is the error of an operation that is not inside the symmetric segment.
-func (c *Consumer) outside(at, n uint64) error {
+// errOutside returns the error of an operation on n bytes that are not in the symmetric segment.
+func (c *Consumer) errOutside(at, n uint64) error {
 	return fmt.Errorf("%d bytes at offset %#x are not in the symmetric segment of %d bytes (pass memory from shmem_malloc)", n, at, c.limits.Size)
 }
 
-// misaligned is the error of an operation on an offset that is not aligned to n bytes.
-func misaligned(at, n uint64) error {
+// errMisaligned returns the error of an operation on an offset that is not aligned to n bytes.
+func errMisaligned(at, n uint64) error {
 	return fmt.Errorf("offset %#x is not aligned to %d bytes (align the object to its size)", at, n)
 }

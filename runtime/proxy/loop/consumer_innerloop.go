@@ -10,8 +10,8 @@ import (
 	"libshmem/runtime/proxy/fastpath"
 )
 
-// innerLoopTime is the longest time of one call of the inner loop in C. Go's own checks, whose
-// periods are milliseconds, may be that late.
+// innerLoopTime is the longest time of one call of the inner loop in C. It may delay Go's own
+// checks, whose periods are milliseconds, by as much.
 const innerLoopTime = 5 * time.Millisecond
 
 // openInnerLoop makes the inner loop in C, which posts the simple operations of the rings, if the
@@ -40,8 +40,8 @@ func (c *Consumer) closeInnerLoop() {
 	}
 }
 
-// ServableInC reports whether C may serve the rings: no operation waits for room, and no quiet or fence
-// needs a step of Go before the next completion.
+// ServableInC reports whether C may serve the rings: no operation waits to be posted, and no quiet
+// or fence needs a step of Go before the next completion.
 func (c *Consumer) ServableInC() bool {
 	if c.inner == nil || c.Holds() || c.ending.Load() || c.loop != nil && c.loop.stopping.Load() {
 		return false
@@ -51,7 +51,7 @@ func (c *Consumer) ServableInC() bool {
 }
 
 // Run lets C serve the rings until there is work for Go. held reports that the lock is held,
-// because completions came that Go has to handle.
+// because completions arrived that Go has to handle.
 //
 // Preconditions: ServableInC, and the lock is not held.
 func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool, err error) {
@@ -79,11 +79,13 @@ func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool
 	return a, false, nil
 }
 
-// mostSkipped is the most turns in a row in which Go does not call the inner loop in C.
+// mostSkipped is the largest number of iterations in a row in which Go does not call the inner loop
+// in C.
 const mostSkipped = 15
 
-// RunInC is Run if C may serve the rings, and they hold no burst. If C finds only work for Go, for
-// example large puts, Go goes on alone for some turns, because a poll in C would be in vain.
+// RunInC calls Run if C may serve the rings, and they hold no burst (operations that may share
+// messages). If C finds only work for Go, for example large puts, Go does not call it for some
+// iterations, because that would be in vain.
 func (c *Consumer) RunInC(limit, spin time.Duration) (a fastpath.Account, held bool, err error) {
 	if c.skipC > 0 {
 		c.skipC--
@@ -103,10 +105,10 @@ func (c *Consumer) RunInC(limit, spin time.Duration) (a fastpath.Account, held b
 }
 
 // serveInC lets C serve the rings for a while, if it may. held: the lock is held at the return,
-// because completions came that Go has to handle.
+// because completions arrived that Go has to handle.
 func (l *Loop) serveInC(c *Consumer) (a fastpath.Account, held bool, err error) {
 	// The thread clears attention before it checks for work, because other threads set attention
-	// after they have announced the work.
+	// after they have stored the work.
 	l.e.ClearAttention()
 	s := &c.serve
 	spin := c.spin()
@@ -117,7 +119,7 @@ func (l *Loop) serveInC(c *Consumer) (a fastpath.Account, held bool, err error) 
 	}
 	a, held, err = c.RunInC(innerLoopTime, spin)
 	if a.Ran > innerLoopTime/5 {
-		l.binding.iterations = 0 // the goroutine may have come back on another thread
+		l.binding.iterations = 0 // after a long call of C the goroutine may run on another thread
 	}
 	return a, held, err
 }
@@ -129,7 +131,7 @@ func (c *Consumer) learn(op *queue.Op) {
 		return
 	}
 	c.forget()
-	if begin, end, ok := c.locals.around(op.Local); ok {
+	if begin, end, ok := c.locals.areaAround(op.Local); ok {
 		c.inner.Local(begin, end)
 	}
 }

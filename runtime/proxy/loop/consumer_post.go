@@ -9,8 +9,9 @@ import (
 	"libshmem/runtime/proxy/call"
 )
 
-// post gives a checked operation to the engine. If there is no room it returns false, and op keeps
-// the rest of a large operation. An operation that fails is reported and does not come back.
+// post posts a checked operation to the engine. It returns false if the engine cannot post it now;
+// op then has the rest of a large operation. An operation that fails is reported and not tried
+// again.
 func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	if w.fences != c.epochFor {
 		// Operations of one epoch are not ordered, so operations from before and after a fence
@@ -18,7 +19,7 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 		c.e.Fence()
 		c.epochFor = w.fences
 	}
-	if copies(op) && (w.bytes != nil || w.ring.ring.Beside(op.Local, op.Length)) {
+	if mayUseCell(op) && (w.bytes != nil || w.ring.ring.Beside(op.Local, op.Length)) {
 		return c.postBytes(op, w)
 	}
 	pe, offset := libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal)
@@ -56,7 +57,7 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	}
 	st := c.e.AMO(pe, offset, fabric.Op(op.Kind), 1<<op.Width, op.Value, op.Value2, nil, r)
 	if r != nil && st != call.Pending {
-		c.replies.drop()
+		c.replies.cancelLast()
 	}
 	if st == call.Pending {
 		c.replies.posted(w)
@@ -65,8 +66,8 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	return c.posted(op, w, st)
 }
 
-// posted handles the status of an operation to which no reply is still to come: false if it found
-// no room and has to be posted again.
+// posted handles the status of an operation whose reply, if any, is not to be written later. It
+// returns false if the engine could not post the operation, so that it has to be tried again.
 func (c *Consumer) posted(op *queue.Op, w *progress, st call.Status) bool {
 	switch st {
 	case call.Again:
@@ -80,22 +81,22 @@ func (c *Consumer) posted(op *queue.Op, w *progress, st call.Status) bool {
 // failed reports an operation that the engine refused, and fails its reply if a producer waits.
 func (c *Consumer) failed(op *queue.Op, w *progress) {
 	if w.record != 0 {
-		c.replies.spoil(w)
+		c.replies.fail(w)
 		op.Want = 0
 	}
 	c.failOp(op, w.ring, c.e.Err())
 }
 
-// postCopy posts a put or get, in pieces that the engine takes at once. The last piece carries the
-// signal. If a producer waits for a reply, it comes when all pieces have completed. It returns
-// false if a piece found no room: op then has the rest.
+// postCopy posts a put or get, in pieces of at most the size that the engine accepts at once. The
+// last piece carries the signal. If a producer waits for a reply, the reply is written when all
+// pieces have completed. It returns false if a piece could not be posted: op then has the rest.
 func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 	for {
 		n := c.part(op)
 		last := n == op.Length
 		if last && op.Code == queue.CodePutSignal && w.part == begun {
-			// The signal follows the bytes of the last piece. This fence makes it follow those of
-			// the other pieces, too.
+			// The signal follows the bytes of the last piece. This fence makes the signal follow
+			// the bytes of the other pieces, too.
 			c.e.Fence()
 			w.part = fenced
 		}
@@ -107,7 +108,7 @@ func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 		}
 		st := c.piece(op, n, last, r)
 		if r != nil && st != call.Pending {
-			c.replies.drop()
+			c.replies.cancelLast()
 		}
 		switch {
 		case st == call.Again:
@@ -124,7 +125,7 @@ func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 	}
 }
 
-// part returns how many bytes of a put or get the engine takes at once.
+// part returns how many bytes of a put or get the engine accepts at once.
 func (c *Consumer) part(op *queue.Op) uint64 {
 	n := min(op.Length, c.limits.PutMax)
 	if c.limits.Parts {
@@ -133,7 +134,8 @@ func (c *Consumer) part(op *queue.Op) uint64 {
 	return n
 }
 
-// piece posts the next n bytes of a put or get; the last piece of a put with signal has the signal.
+// piece posts the next n bytes of a put or get; last: it is the last piece, which carries the
+// signal.
 func (c *Consumer) piece(op *queue.Op, n uint64, last bool, r *call.Request) call.Status {
 	pe, offset, local := libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal), pointer(op.Local)
 	switch {

@@ -8,20 +8,20 @@ import (
 	"libshmem/runtime/proxy/call"
 )
 
-// maxReplies bounds how many operations with a reply, and how many pieces of them, are under way
-// at once.
+// maxReplies bounds the operations with a reply, and the pieces of such operations, that are under
+// way at once.
 const maxReplies = 512
 
-// replies writes the replies to operations of rings for which producers wait: it gives the engine a
-// request for each piece of such an operation, and writes the reply when all of them have
-// completed.
+// replies writes the replies to operations of rings for which producers wait: it passes a request
+// to the engine for each piece of such an operation, and writes the reply when all of the requests
+// have completed.
 //
-// An operation keeps its record until its reply, also while it waits for room: its pieces may be
+// An operation has its record until its reply, also while it waits to be posted: its pieces may be
 // under way, and one may have failed. Of the operations that wait for a PE only the first one has
-// been tried and has a record. So records without a request are at most as many as PEs.
+// been tried and has a record. So there are at most as many records without a request as PEs.
 type replies struct {
 	requests [maxReplies]call.Request
-	of       [maxReplies]uint16 // the record of each request
+	of       [maxReplies]uint16 // the number of each request's record
 	idle     []uint16           // free requests
 	busy     []uint16           // requests that the engine has
 	records  []record           // record 0 means none
@@ -41,7 +41,7 @@ type record struct {
 }
 
 // init allocates the requests and the records of replies for a job of pes PEs. At most WaitingMax
-// PEs have operations that wait for room.
+// PEs have operations that wait to be posted.
 func (a *replies) init(pes int) {
 	records := maxReplies + min(pes, WaitingMax)
 	a.idle, a.busy, a.unused = make([]uint16, 0, maxReplies), make([]uint16, 0, maxReplies), make([]uint16, 0, records)
@@ -55,13 +55,13 @@ func (a *replies) init(pes int) {
 }
 
 // request returns a request for the next piece of an operation. It returns nil if no producer waits
-// for a reply (op.Want), or if all requests are in use.
+// for a reply (op.Want is 0), or if all requests are in use.
 func (a *replies) request(op *queue.Op, w *progress) *call.Request {
 	if op.Want == 0 || len(a.idle) == 0 {
 		return nil
 	}
 	if w.record == 0 {
-		w.record = a.unused[len(a.unused)-1] // one is left: see replies
+		w.record = a.unused[len(a.unused)-1] // a record is free: see replies
 		a.unused = a.unused[:len(a.unused)-1]
 		a.records[w.record] = record{ring: w.ring.ring, reply: op.Reply, left: 1, code: op.Code, pe: op.PE}
 	}
@@ -75,9 +75,9 @@ func (a *replies) request(op *queue.Op, w *progress) *call.Request {
 	return r
 }
 
-// drop takes back the request that was given out last: its piece was not posted, or completed at
-// once.
-func (a *replies) drop() {
+// cancelLast frees the request that request returned last: its piece was not posted, or completed
+// at once.
+func (a *replies) cancelLast() {
 	i := a.busy[len(a.busy)-1]
 	a.busy = a.busy[:len(a.busy)-1]
 	a.idle = append(a.idle, i)
@@ -88,19 +88,19 @@ func (a *replies) drop() {
 // pieces have completed.
 func (a *replies) posted(w *progress) {
 	if w.record != 0 {
-		a.less(w.record)
+		a.pieceDone(w.record)
 	}
 }
 
-// spoil makes the reply to an operation one of failure, because a piece of it was refused. Earlier
-// pieces may still be under way.
-func (a *replies) spoil(w *progress) {
+// fail makes the reply to an operation a failure, because a piece of it was refused. Earlier pieces
+// may still be under way.
+func (a *replies) fail(w *progress) {
 	a.records[w.record].status = statusFailed
-	a.less(w.record)
+	a.pieceDone(w.record)
 }
 
-// less counts one piece less of record i, and writes the reply after the last one.
-func (a *replies) less(i uint16) {
+// pieceDone subtracts a piece from the pieces of record i, and writes the reply after the last one.
+func (a *replies) pieceDone(i uint16) {
 	rec := &a.records[i]
 	if rec.left--; rec.left == 0 {
 		rec.ring.Reply(rec.reply, rec.value, rec.status)
@@ -108,9 +108,9 @@ func (a *replies) less(i uint16) {
 	}
 }
 
-// give handles the requests that the engine has completed, and writes the replies that are complete
-// with them. It returns how many requests it handled.
-func (a *replies) give(c *Consumer) int {
+// collect handles the requests that the engine has completed, and writes the replies that are
+// complete with them. It returns the number of requests that it handled.
+func (a *replies) collect(c *Consumer) int {
 	completed := c.e.Completed()
 	if a.seen == completed {
 		return 0
@@ -133,7 +133,7 @@ func (a *replies) give(c *Consumer) int {
 		a.busy[i] = a.busy[len(a.busy)-1]
 		a.busy = a.busy[:len(a.busy)-1]
 		a.idle = append(a.idle, at)
-		a.less(a.of[at])
+		a.pieceDone(a.of[at])
 		n++
 	}
 	return n

@@ -11,18 +11,19 @@ import (
 	"libshmem/runtime/procmaps"
 )
 
-// pointer turns an address from a producer into a pointer. The address has been checked, and is not
-// memory of the Go heap.
+// pointer converts an address from a producer into a pointer. The address has been checked, and is
+// not memory of the Go heap.
 func pointer(address uint64) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }
 
-// Locals knows which addresses of this process hold memory, so that a wild address fails the
-// operation and not the process. It reads the kernel's list of mappings and keeps it. Memory that
-// is unmapped while an operation uses it crashes the process, as a copy would.
+// Locals knows which addresses of this process are memory, so that an invalid address fails the
+// operation and does not crash the process. It reads the kernel's list of mappings and stores it.
+// Memory that is unmapped while an operation uses it crashes the process, as a copy by the program
+// would.
 type Locals struct {
 	mu      sync.Mutex
-	areas   []area // ascending, neighbours joined
+	areas   []area // ascending; adjacent areas are one entry
 	version atomic.Uint64
 	source  func() ([]area, error)
 }
@@ -33,14 +34,15 @@ type area struct {
 	writable   bool
 }
 
-// NewLocals returns a Locals that knows nothing yet.
+// NewLocals returns a Locals that has not read the mappings yet.
 func NewLocals() *Locals { return &Locals{source: mapped} }
 
-// Check fails unless n bytes at an address can be read, or written. Any thread may call it.
+// Check returns an error unless all n bytes at an address can be read, or written if write is set.
+// Any thread may call it.
 func (l *Locals) Check(at, n uint64, write bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.has(at, n, write) {
+	if l.contains(at, n, write) {
 		return nil
 	}
 	areas, err := l.source()
@@ -49,7 +51,7 @@ func (l *Locals) Check(at, n uint64, write bool) error {
 	}
 	l.areas = areas
 	l.version.Add(1)
-	if l.has(at, n, write) {
+	if l.contains(at, n, write) {
 		return nil
 	}
 	verb := "read"
@@ -59,8 +61,9 @@ func (l *Locals) Check(at, n uint64, write bool) error {
 	return fmt.Errorf("%d bytes at the local address %#x cannot be %s (pass memory of this process)", n, at, verb)
 }
 
-// around returns the area that contains an address, as last read.
-func (l *Locals) around(at uint64) (begin, end uint64, ok bool) {
+// areaAround returns the memory area that contains an address, from the mappings that were read
+// last.
+func (l *Locals) areaAround(at uint64) (begin, end uint64, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := sort.Search(len(l.areas), func(i int) bool { return l.areas[i].end > at })
@@ -70,8 +73,9 @@ func (l *Locals) around(at uint64) (begin, end uint64, ok bool) {
 	return l.areas[i].begin, l.areas[i].end, true
 }
 
-// has reports whether the areas that were read last contain n bytes at an address.
-func (l *Locals) has(at, n uint64, write bool) bool {
+// contains reports whether all n bytes at an address were memory of this process, and writable if
+// write is set, when the mappings were last read.
+func (l *Locals) contains(at, n uint64, write bool) bool {
 	end := at + n
 	if end < at {
 		return false
@@ -90,13 +94,13 @@ func (l *Locals) has(at, n uint64, write bool) bool {
 	return false
 }
 
-// mapped reads the memory areas of this process.
+// mapped reads the list of the readable memory areas of this process.
 func mapped() ([]area, error) {
 	maps, err := procmaps.Open()
 	if err != nil {
 		return nil, err
 	}
-	defer maps.Close() // read only: no data to lose
+	defer maps.Close() // the file was only read, so an error of Close loses nothing
 	all, err := maps.Over(0, math.MaxUint64)
 	var areas []area
 	for _, m := range all {

@@ -11,13 +11,13 @@ import (
 
 const (
 	// holdTime is the pause while a batch, a message that small operations share, is held for more
-	// operations; a batch is held for two such pauses at most. It is some round trips. A caller
-	// that waits for an operation polls, and so does not wait that long.
+	// operations; a batch is held for at most two such pauses. It is some round trips long. A
+	// caller that waits for an operation polls, and so does not wait that long.
 	holdTime = 50 * time.Microsecond
-	// fullPause is the pause while an operation waits for room, which may come without a
-	// completion.
+	// fullPause is the pause while an operation waits because the provider's queue was full, which
+	// may change without a completion.
 	fullPause = time.Millisecond
-	// contended is the pause after another thread was found inside the engine.
+	// contended is the pause after another thread held the lock for all of LockYielding.
 	contended = 50 * time.Microsecond
 	// idleWait bounds the wait for the network, because a provider may lose a wake-up. Each end of
 	// a wait wakes up to three of Go's threads. With 100 ms that took an idle PE of a virtual
@@ -25,7 +25,7 @@ const (
 	idleWait = 250 * time.Millisecond
 )
 
-// Loop serves an engine while no caller polls. Methods may be called by any thread.
+// Loop serves an engine while no caller polls. Any thread may call its methods.
 type Loop struct {
 	e        Monitor
 	waitFD   bool // a descriptor ends Monitor.Wait
@@ -41,8 +41,8 @@ func New(e Monitor) *Loop {
 }
 
 // Run serves the network while no caller polls: it applies messages, sends replies and posts
-// waiting operations, so that a PE that is busy in its own code still serves the others. It runs
-// until Stop.
+// waiting operations, so that a PE whose program computes still serves the others. It runs until
+// Stop.
 //
 // Its goroutine is not locked to a thread. The scheduler takes the processor from a goroutine that
 // has run for 10 ms. An unlocked goroutine goes on at once; a locked one waits until its own thread
@@ -54,7 +54,7 @@ func (l *Loop) Run() {
 	var pace fabric.Pace
 	unread := false // the provider had work that leaves no completion
 	for !l.stopping.Load() {
-		l.binding.keep()
+		l.binding.rebind()
 		if c := l.consumer.Load(); c != nil {
 			if err := l.serve(c); err != nil {
 				e.Fatal(err)
@@ -63,8 +63,8 @@ func (l *Loop) Run() {
 			continue
 		}
 		if e.NapWhilePolled() {
-			// Callers that poll enter the engine only for completions, and room may come without
-			// one.
+			// Callers that poll call the engine only for completions, and the provider's queue may
+			// empty without one.
 			e.Retry()
 			continue
 		}
@@ -76,8 +76,8 @@ func (l *Loop) Run() {
 		then := e.Next(n, &pace)
 		e.Unlock()
 		if unread && n == 0 {
-			// One-sided writes leave no completion at their target, so callers that sleep check
-			// again.
+			// One-sided writes leave no completion at their target, so callers that sleep have to
+			// check memory again.
 			e.WakeSleepers()
 		}
 		unread = false
@@ -110,7 +110,7 @@ func (l *Loop) Run() {
 	}
 }
 
-// Stop ends Run and waits for its end. The lock must not be held.
+// Stop ends Run and waits for its end. Preconditions: the lock is not held.
 func (l *Loop) Stop() {
 	l.stopping.Store(true)
 	l.e.Rouse()

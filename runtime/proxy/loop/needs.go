@@ -14,11 +14,11 @@ import (
 // without the engine's lock; all other methods are called with it.
 type Poster interface {
 	Limits() call.Limits
-	// InnerLoop returns the state, lock words and provider functions for the inner loop in C;
-	// false: the provider has no C functions for it.
+	// InnerLoop returns the state, lock words and provider functions for the inner loop in C. It
+	// returns false if the provider has no C functions for it.
 	InnerLoop() (fastpath.Config, bool)
 
-	// Unreachable returns why no message can be sent to a PE; nil: it can.
+	// Unreachable returns why no message can be sent to a PE, or nil.
 	Unreachable(pe libshmem.PE) error
 	// Owns reports whether n bytes at p are known to be memory, so that the memory map need not be
 	// read.
@@ -37,7 +37,7 @@ type Poster interface {
 	Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *call.Request) call.Status
 	AMO(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8, operand, compare uint64,
 		fetch unsafe.Pointer, r *call.Request) call.Status
-	// Full reports, after call.Again, whether there is no room for an operation on any PE.
+	// Full reports, after call.Again, whether no operation on any PE can be posted.
 	Full() bool
 	// PeerStatus says for a report, as the end of a sentence, which operations are under way with a
 	// PE, and for how long the PE has not replied.
@@ -45,8 +45,9 @@ type Poster interface {
 	// Err returns the reason of the last call.Failed, and of the status of a request.
 	Err() error
 
-	// BurstBegins and BurstEnds surround the posting of small operations, many of which are for one
-	// PE: they may share messages, and have left when BurstEnds returns, as far as there is room.
+	// BurstBegins and BurstEnds enclose the posting of small operations, many of which are for one
+	// PE: they may share messages. BurstEnds sends the messages, as far as order, credit and the
+	// provider's queue allow.
 	BurstBegins()
 	BurstEnds()
 
@@ -59,14 +60,16 @@ type Poster interface {
 	// Completed returns how many requests have completed. A caller with many open requests checks
 	// them only when this number has changed.
 	Completed() uint64
-	// Complete handles completions that C took from the queue, in their order.
+	// Complete handles completions that C has read from the provider's completion queue, in their
+	// order.
 	Complete(comps []fabric.Completion)
 }
 
-// Monitor is the engine that a Loop drives: the functions for its thread, which polls and sleeps.
+// Monitor is the engine that a Loop drives: the functions for the proxy thread, which polls and
+// sleeps.
 type Monitor interface {
-	// The lock, which callers in C take, too. LockYielding tries for a while; false: the holder may
-	// keep it for long.
+	// The lock, which callers in C use, too. LockYielding returns false if other threads held it
+	// for a while: the holder may keep it for long.
 	TryLock() bool
 	LockYielding() bool
 	Unlock()
@@ -77,36 +80,37 @@ type Monitor interface {
 	Poll() (int, error)
 	// Next returns what to do after a Poll with n completions.
 	Next(n int, pace *fabric.Pace) call.Step
-	// MarkCopies puts marks behind the work in the GPU's streams, by which a later poll sees that
-	// the work is complete. Without a GPU it does nothing.
+	// MarkCopies adds a mark after the work in each of the GPU's streams, by which a later poll
+	// sees that the work is complete. Without a GPU it does nothing.
 	MarkCopies()
-	// NoRoom reports whether an operation still waits for room.
+	// NoRoom reports whether an operation still waits because it could not be posted.
 	NoRoom() bool
 	// Publish shows other processes the state of the engine, some times a second. stuck says
-	// whether an operation waits for room, here or in the consumer.
+	// whether an operation waits to be posted, here or in the consumer.
 	Publish(now time.Time, stuck bool)
 	// Arm reports whether the thread may sleep in Wait.
 	Arm() bool
 
 	// Without the lock:
 
-	// Retry retries operations that found no room, if no other thread is inside.
+	// Retry retries operations that could not be posted, if no other thread holds the lock.
 	Retry()
-	// NapWhilePolled leaves the network to callers that poll, for a millisecond at most; false:
-	// there are none.
+	// NapWhilePolled sleeps for at most a millisecond (a nap) while callers poll the network
+	// themselves. It returns false at once if no caller polls.
 	NapWhilePolled() bool
 	// Wait sleeps until the network has a completion, or for d.
 	Wait(d time.Duration) (came bool, err error)
 	// SleepBegins and SleepEnded surround a sleep of d by another function than Wait.
 	SleepBegins(d time.Duration) (limit time.Time)
 	SleepEnded(came bool, d time.Duration, limit time.Time)
-	// StayUp records that the thread does not sleep because an operation has no room.
+	// StayUp records that the thread does not sleep because an operation could not be posted.
 	StayUp()
 	// WakeSleepers wakes the callers of this PE that sleep.
 	WakeSleepers()
-	// Rouse ends a sleep or nap of the thread, or its stay in C. Any thread may call it.
+	// Rouse ends a sleep or nap of the thread, or its call of the inner loop in C. Any thread may
+	// call it.
 	Rouse()
-	// ClearAttention records that the thread has left C.
+	// ClearAttention records that the thread is back from the inner loop in C.
 	ClearAttention()
 	Caps() fabric.Caps
 	Native() fabric.Native

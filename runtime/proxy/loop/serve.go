@@ -16,14 +16,14 @@ const (
 	// hostSpin is the time that the proxy polls for more work before it sleeps, if all producers
 	// are threads of this process. They wake it at a lower cost than such a spin.
 	hostSpin = 20 * time.Microsecond
-	// deviceSpin is the same if the producers are kernels, which cannot wake the proxy. devicePoll
-	// is how long the proxy then sleeps between two polls: with 5 us a poll that is 1 % of a
-	// processor.
+	// deviceSpin is the time that the proxy polls before it sleeps if the producers are kernels,
+	// which cannot wake it. devicePoll is how long it then sleeps between two polls: a poll takes 5
+	// us, so that is 1 % of a processor.
 	deviceSpin = 100 * time.Millisecond
 	devicePoll = 500 * time.Microsecond
-	// late is the longest time that the proxy may be off its processor before that counts: a kernel
-	// that waits for it waits as long. Other processes of the machine take a processor for that
-	// long now and then.
+	// late is the shortest time off its processor for which the proxy is late: a kernel that waits
+	// for the proxy waits as long. Other processes of the machine use a processor for that long now
+	// and then.
 	late = time.Millisecond
 	// The proxy warns when it was off its processor for lateMuch once, or lateOften times within
 	// lateEvery, and at most once in lateEvery.
@@ -36,8 +36,8 @@ const (
 // of GPU kernels had to wait.
 type LateError struct {
 	Gap   time.Duration
-	Times int  // so far
-	Grave bool // it was off for long, or often
+	Times int  // number of times so far
+	Grave bool // the proxy was off its processor for long, or often
 }
 
 // Error says how long and how often the proxy was off its processor, and ends with the remedy.
@@ -72,19 +72,19 @@ func (l *lateness) add(now time.Time, gap time.Duration) error {
 	return &LateError{gap, l.times, grave}
 }
 
-// serveState is the state of one proxy thread between turns.
+// serveState is the state of one proxy thread between two iterations of its loop.
 type serveState struct {
-	lastWork   time.Time // when there was work last
-	pollEnd    time.Time // when the last turn ended; zero after a sleep
+	lastWork   time.Time // time of the last work
+	pollEnd    time.Time // time when the last iteration ended; zero after a sleep
 	late       lateness
 	tid        int
 	switches   int64 // involuntary context switches of that thread at the last check
-	registered bool  // for membarrier
+	registered bool  // the process is registered for membarrier
 	pace       fabric.Pace
 }
 
-// Attach gives the loop a consumer, whose rings the loop empties from now on. device: the producers
-// are kernels, which cannot wake the loop.
+// Attach sets the consumer whose rings the loop empties from now on. device: the producers are
+// kernels, which cannot wake the loop.
 func (l *Loop) Attach(c *Consumer, device bool) {
 	c.device, c.loop = device, l
 	if c.inner != nil {
@@ -94,7 +94,7 @@ func (l *Loop) Attach(c *Consumer, device bool) {
 	l.e.Rouse()
 }
 
-// serve does one turn of the loop for an engine with rings.
+// serve performs one iteration of the loop for an engine with rings.
 func (l *Loop) serve(c *Consumer) error {
 	s, e := &c.serve, l.e
 	inC, held, err := l.serveInC(c)
@@ -103,7 +103,7 @@ func (l *Loop) serve(c *Consumer) error {
 	}
 	did := c.Drain()
 	if did > 0 {
-		e.MarkCopies() // now: after a poll of the network signals would be 3 us late
+		e.MarkCopies() // before the poll of the network, because signals of GPU memory would otherwise be 3 us late
 	}
 	n, err := e.Poll()
 	stuck := e.NoRoom() || c.Holds()
@@ -136,7 +136,7 @@ func (l *Loop) serve(c *Consumer) error {
 	}
 	if stuck {
 		e.StayUp()
-		wait.Sleep(contended) // room may come without a completion
+		wait.Sleep(contended) // the provider's queue may empty without a completion
 		s.pollEnd = time.Time{}
 		return nil
 	}
@@ -144,7 +144,7 @@ func (l *Loop) serve(c *Consumer) error {
 }
 
 // yields reports whether the proxy yields its processor when it finds nothing. A producer thread
-// may need that processor, or the PE that the next message comes from; a kernel needs none.
+// may need that processor, or the PE that sends the next message; a kernel needs none.
 func (c *Consumer) yields() bool { return !c.device || c.crowded }
 
 // spin returns how long the proxy polls for more work before it sleeps.
@@ -164,8 +164,9 @@ func (c *Consumer) Finish() {
 	<-c.ended
 }
 
-// endConsumer is called in a turn that found nothing, after Finish. It requests a last settlement,
-// and detaches the consumer when that is complete.
+// endConsumer is called after Finish, in an iteration that found no work. It requests a last
+// settlement (a quiet of everything taken from the rings), and detaches the consumer when that is
+// complete.
 func (l *Loop) endConsumer(c *Consumer) {
 	switch {
 	case c.Holds():
@@ -184,8 +185,8 @@ func (l *Loop) endConsumer(c *Consumer) {
 	}
 }
 
-// sleepWith sleeps until an operation is pushed or the network has a completion, and for idleWait
-// at most.
+// sleepWith sleeps until an operation is pushed or the network has a completion, for at most
+// idleWait.
 func (l *Loop) sleepWith(c *Consumer) error {
 	defer func() { c.serve.pollEnd = time.Time{} }()
 	rest := idleWait
@@ -219,8 +220,8 @@ func (l *Loop) sleepWith(c *Consumer) error {
 	return err
 }
 
-// sleepPolling is sleepWith for rings of kernels, which cannot wake a thread: it polls the rings
-// each devicePoll. It does so in C if the provider has a wait function in C.
+// sleepPolling sleeps when the producers are kernels, which cannot wake a thread: it polls the
+// rings every devicePoll. It does so in C if the provider has a wait function in C.
 func (l *Loop) sleepPolling(c *Consumer, rest time.Duration) error {
 	e := l.e
 	native := e.Native()
@@ -238,7 +239,7 @@ func (l *Loop) sleepPolling(c *Consumer, rest time.Duration) error {
 	armed := e.Arm()
 	e.Unlock()
 	if !armed {
-		c.serve.rest()
+		c.serve.pauseRefused()
 		return nil
 	}
 	if c.pushed() {
@@ -261,8 +262,8 @@ func (l *Loop) sleepPolling(c *Consumer, rest time.Duration) error {
 	return nil
 }
 
-// sleepArmed sleeps until the network has a completion or wakes it. It returns true at once if
-// there is work.
+// sleepArmed sleeps for at most d, until the network has a completion or another thread wakes it.
+// It returns true at once if there is work.
 func (l *Loop) sleepArmed(c *Consumer, d time.Duration) (bool, error) {
 	e := l.e
 	if !e.TryLock() {
@@ -271,7 +272,7 @@ func (l *Loop) sleepArmed(c *Consumer, d time.Duration) (bool, error) {
 	armed := e.Arm()
 	e.Unlock()
 	if !armed {
-		c.serve.rest()
+		c.serve.pauseRefused()
 		return true, nil
 	}
 	came, err := e.Wait(d)
@@ -281,9 +282,9 @@ func (l *Loop) sleepArmed(c *Consumer, d time.Duration) (bool, error) {
 	return came, err
 }
 
-// rest pauses after Arm has refused. The pause is long only for a provider whose Arm always
-// refuses.
-func (s *serveState) rest() { wait.Sleep(s.pace.Refused(time.Now())) }
+// pauseRefused pauses after Arm has refused, because the provider has work. The pause is long only
+// for a provider whose Arm always refuses.
+func (s *serveState) pauseRefused() { wait.Sleep(s.pace.Refused(time.Now())) }
 
 // pushed reports whether a ring has an operation, or a consumer of this PE has requested a
 // settlement.
@@ -297,7 +298,7 @@ func (c *Consumer) pushed() bool {
 }
 
 // watch reports that the kernel took the processor from this thread for a while, although the
-// thread did not sleep: operations of kernels had to wait.
+// thread did not sleep: operations of GPU kernels had to wait.
 func (c *Consumer) watch(now time.Time, inC fastpath.Account) {
 	s := &c.serve
 	gap := max(now.Sub(s.pollEnd)-inC.Ran, inC.Gap)
@@ -310,7 +311,7 @@ func (c *Consumer) watch(now time.Time, inC fastpath.Account) {
 	if unix.Getrusage(unix.RUSAGE_THREAD, &u) != nil {
 		return
 	}
-	// The count of another thread says nothing: the loop may have changed threads.
+	// The count of another thread is no use here: the loop may run on another thread now.
 	tid := unix.Gettid()
 	taken := tid == s.tid && u.Nivcsw > s.switches
 	s.tid, s.switches = tid, u.Nivcsw
@@ -330,8 +331,8 @@ const (
 	membarrierRegister = 1 << 4
 )
 
-// orderAll makes every running thread of this process order its memory accesses. It returns false
-// if the kernel cannot do that.
+// orderAll makes every running thread of this process order its memory accesses (membarrier). It
+// returns false if the kernel cannot do that.
 func (s *serveState) orderAll() bool {
 	if !s.registered {
 		if _, _, err := unix.Syscall(unix.SYS_MEMBARRIER, membarrierRegister, 0, 0); err != 0 {

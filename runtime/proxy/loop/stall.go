@@ -7,17 +7,18 @@ import (
 	"libshmem"
 )
 
-// stalled is the next position of a ring that stands still: a producer has taken the position and
-// not stored its operation.
+// stalled is the next position of a ring that stands still: a producer has reserved the position
+// and not stored its operation.
 type stalled struct {
 	position uint64
 	since    time.Time // zero: the position was not stalled at the last check
 	reported bool
 }
 
-// watchRings reports a ring that stands still because a thread took positions and never filled
-// them: the thread died, or a debugger stopped it. Operations that were pushed behind them wait,
-// and so does every quiet. Each position is reported once, and the wait goes on.
+// watchRings reports a ring that stands still because a thread has reserved positions and not
+// stored its operation there: the thread died, or a debugger stopped it. Operations that were
+// pushed after them wait, and so does every quiet. Each position is reported once, and the wait
+// continues.
 func (c *Consumer) watchRings(now time.Time) {
 	if c.stall <= 0 || now.Sub(c.watched) < c.stall/8 {
 		return
@@ -25,7 +26,7 @@ func (c *Consumer) watchRings(now time.Time) {
 	c.watched = now
 	for i, s := range c.rings {
 		w := &s.stalled
-		// The consumer takes positions in order, so all slots that are filled behind the next
+		// The consumer takes positions in order, so all operations that are stored after the next
 		// position wait.
 		if !s.ring.Ahead(int(s.ring.Slots())) {
 			w.since = time.Time{}
@@ -43,9 +44,9 @@ func (c *Consumer) watchRings(now time.Time) {
 	}
 }
 
-// stuck is the operation on a PE that has waited longest for room, at the last check.
+// stuck is the operation on a PE that has waited longest to be posted, at the last check.
 type stuck struct {
-	number, left uint64 // of the operation, and the bytes of it that are not posted
+	number, left uint64 // number of the operation, and bytes of it that are not posted
 	since        time.Time
 	reported     bool
 }
@@ -53,9 +54,9 @@ type stuck struct {
 // stuckEvery is the number of passes over the waiting operations between two reads of the clock.
 const stuckEvery = 16
 
-// watchWaiting reports a PE for which an operation has found no room as long as a ring may stand
-// still: no caller waits that could report it. Each operation is reported once, and goes on
-// waiting.
+// watchWaiting reports each PE on which an operation could not be posted for c.stall: the PE
+// acknowledges nothing, or the provider accepts nothing for it. No caller waits that could report
+// it. Each operation is reported once, and continues to wait.
 func (c *Consumer) watchWaiting() {
 	if c.stall <= 0 || len(c.waiting) == 0 || c.pass%stuckEvery != 0 {
 		return
