@@ -2,5 +2,5 @@
 
 package core
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xaf04b10067004cfa
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x8b0087426517ffdf
 import "C"

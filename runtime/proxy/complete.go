@@ -114,7 +114,7 @@ func (e *Engine) completed(c *fabric.Completion, s *record) {
 	case useRead:
 		e.rma.CompleteRead(s)
 	case usePull:
-		e.gpu.Landed(c.Token, 0)
+		e.gpu.ReadDone(c.Token, 0)
 	default:
 		e.notInFlight(c.Token)
 		return
@@ -158,7 +158,7 @@ func (e *Engine) broke(c *fabric.Completion, s *record, text string) {
 	}
 	switch s.Use {
 	case usePull:
-		e.gpu.Landed(c.Token, c.Err) // it reports to the PE that sent the request, or ends the get
+		e.gpu.ReadDone(c.Token, c.Err) // it reports to the PE that sent the request, or ends the get
 		e.ops.ReleaseToken(c.Token)
 		return
 	case useSend:

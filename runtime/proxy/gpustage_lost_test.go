@@ -177,7 +177,7 @@ func (l *gpuStageLoss) operate(p *pe, to libshmem.PE) {
 		if r == nil {
 			r = new(Request)
 		}
-		if !p.stage.Does(to, fabric.OpFetchAdd, 8) {
+		if !p.stage.Supports(to, fabric.OpFetchAdd, 8) {
 			return
 		}
 		st = p.AMO(to, 200_000, fabric.OpFetchAdd, 8, 1, 0, nil, r)

@@ -173,10 +173,10 @@ func (h *Host) Send(m gpustage.Message) Status {
 	case m.Token != 0:
 		s := &h.e.ops.Table.Records[m.Token]
 		epoch, l = s.Epoch, s.Parity
-	case m.NoRoom == gpustage.Keep:
+	case m.NoRoom == gpustage.SendLater:
 		epoch = h.e.Epoch
 	}
-	if m.NoRoom == gpustage.Keep {
+	if m.NoRoom == gpustage.SendLater {
 		h.e.out.sendOwn(m.PE, epoch, l, m.Header)
 		return Done
 	}

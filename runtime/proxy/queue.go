@@ -186,7 +186,7 @@ func (x *sender) driveDeparture(t fabric.Token, s *record, p *layout.Peer) call.
 		return x.jamUnless(p.Flushing, st)
 	}
 	s.Use = usePut
-	st := x.gpu.Leave(t)
+	st := x.gpu.Resume(t)
 	if st == call.Done {
 		return call.Done
 	}

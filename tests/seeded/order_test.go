@@ -67,7 +67,7 @@ var orderDefects = []defect{
 	},
 	{
 		id: "order/fence-between-writes-and-messages", file: "runtime/proxy/write.go",
-		was:  "			p.Out.Follow() // before the write is counted: messages of its epoch do not wait for it\n",
+		was:  "			p.Out.Follow() // before the write is counted, so that messages of its epoch do not wait for it\n",
 		is:   "",
 		user: "what follows a fence is seen before a large put of before it",
 		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `sees a small put of PE \d .* before a large put`,

@@ -75,7 +75,7 @@ var proxyDefects = []defect{
 	{
 		id: "proxy/waiting-message-in-whole", file: "runtime/proxy/gpustage/arrival.go",
 		was:  "	a.kept.Keep(h.From, number, m)\n",
-		is:   "	a.kept.Keep(h.From, number, a.joined)\n",
+		is:   "	a.kept.Keep(h.From, number, a.assembled)\n",
 		user: "messages for GPU memory that wait take a multiple of the memory that their credits allow",
 		by:   unit("./runtime/proxy/gpustage", "^TestArrivalsMemory$"), says: `2000 messages wait in \d+ KiB, for a credit of \d+ KiB`,
 	},
@@ -89,7 +89,7 @@ var proxyDefects = []defect{
 	{
 		id: "proxy/stuck-gets-take-all-slots", file: "runtime/proxy/gpustage/get.go",
 		was:  "small, ok = g.slots.AllocateFor(pe); !ok",
-		is:   "small, ok = g.slots.Take(); !ok",
+		is:   "small, ok = g.slots.Allocate(); !ok",
 		user: "three PEs that hang hold up gets into GPU memory from all others",
 		by:   unit("./runtime/proxy", "^TestStagedStuckGets$"), says: `room to post: still not so after many polls`,
 	},

@@ -46,8 +46,8 @@ var stagingDefects = []defect{
 	},
 	{
 		id: "staging/halves-do-not-join", file: "runtime/proxy/gpustage/pool.go",
-		was:  "	for ; order < p.top && p.is(order, at^1<<order); order++ {",
-		is:   "	for ; order < p.top && p.is(order, at+1<<order); order++ {",
+		was:  "	for ; order < p.top && p.isFree(order, at^1<<order); order++ {",
+		is:   "	for ; order < p.top && p.isFree(order, at+1<<order); order++ {",
 		user: "after small puts large ones move in pieces of 8 KiB",
 		by:   unit("./runtime/proxy/gpustage", "^TestPoolParts$"), says: `the halves have not joined|not free`,
 	},
@@ -81,7 +81,7 @@ var stagingDefects = []defect{
 	},
 	{
 		id: "staging/signal-of-a-piece", file: "runtime/proxy/gpustage/chunk.go",
-		was:  "		if pieces > 0 && x.carries() {\n			x.then = false\n		}\n",
+		was:  "		if pieces > 0 && x.carriesSignal() {\n			x.hasSignal = false\n		}\n",
 		is:   "",
 		user: "a signal is added twice",
 		by:   unit("./runtime/proxy/gpustage", "^TestChunkShared$"), says: `1 messages, 10 signals`,
@@ -130,8 +130,8 @@ var stagingDefects = []defect{
 	},
 	{
 		id: "staging/store-ahead-of-its-copy", file: "runtime/proxy/gpustage/stream/gathered.go",
-		was:  "	s.giveCopies(t)\n	for i := range t.stores {",
-		is:   "	defer s.giveCopies(t)\n	for i := range t.stores {",
+		was:  "	s.flushCopies(t)\n	for i := range t.stores {",
+		is:   "	defer s.flushCopies(t)\n	for i := range t.stores {",
 		user: "a kernel sees a signal before the bytes of its put",
 		by:   unit("./runtime/proxy", "^TestPlayedStagedPrograms$"), says: `PE \d sees .* before`,
 	},

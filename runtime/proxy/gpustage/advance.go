@@ -6,9 +6,9 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Advance is called at each poll. It carries on all work of the Stage as far as streams and room
-// allow. It reports whether bytes have left or arrived for which queued operations of callers may
-// have waited.
+// Advance is called at each poll of the engine. It continues all work of the Stage as far as
+// streams, pinned memory and the network allow. It returns true if bytes have left or arrived for
+// which queued operations of callers may have waited.
 func (s *Stage) Advance() (moved bool) {
 	s.heaps.beginPoll()
 	s.pulls.BeginPoll()
@@ -24,25 +24,25 @@ func (s *Stage) Advance() (moved bool) {
 	return moved
 }
 
-// Moves reports whether work of the Stage is under way here, to which another PE may wait for the
-// reply.
+// Moves reports whether this PE still has work of the Stage that another PE may wait for.
 func (s *Stage) Moves() bool {
-	return s.streams.Works() || s.arrivals.Busy() > 0 || s.pulls.Under() > 0 || s.departs.Under()
+	return s.streams.Works() || s.arrivals.Busy() > 0 || s.pulls.UnderWay() > 0 || s.departs.UnderWay()
 }
 
-// NoRoom reports whether an operation waits for room, which may come without a completion.
+// NoRoom reports whether a read or message could not be posted: the provider's queue may empty
+// without a completion.
 func (s *Stage) NoRoom() bool { return s.pulls.NoRoom() || s.departs.NoRoom() }
 
 // CountPoll counts a poll of the streams, and returns the number of polls since a stream last
-// carried out some work.
+// carried out work.
 func (s *Stage) CountPoll() int { return s.streams.CountPoll() }
 
-// Mark puts a mark behind this turn's work in each stream. It sets Busy if a stream has work or an
-// operation waits for room.
+// Mark adds a mark after the new work in each stream. It sets Busy if a stream has work, or if a
+// read or message could not be posted.
 func (s *Stage) Mark() {
 	s.state.Busy = 0
 	s.streams.Mark()
-	if s.arrivals.Wants() {
+	if s.arrivals.WantsAlone() {
 		s.streams.Busy()
 	}
 	if s.NoRoom() {

@@ -2,18 +2,19 @@ package gpustage
 
 import "libshmem/runtime/proxy/layout"
 
-// The pieces of a chunk lie in the order in which most of them are neighbours in the source or at
-// the target, because neighbours are copied together. Threads of a kernel post their puts in any
-// order, and tokens for one expert are neighbours at their target wherever they come from.
+// The pieces of a chunk are stored in the order in which most of them are neighbours in the source
+// or at the target, because neighbours are copied together. Threads of a kernel post their puts in
+// any order; for example, tokens of a model that go to one expert are neighbours at their target
+// wherever they come from.
 
-// arrange sets the order in which the puts of a chunk lie there, the one in which most are
-// neighbours, and with it their places and the bytes that the chunk uses.
+// arrange decides the order of the puts in a chunk: the one in which most of them are neighbours in
+// the source or at the target. It sets their positions and the bytes that the chunk uses.
 func (c *chunk) arrange() {
 	if all := 2 * (len(c.parts) - 1); c.neighbours() < all {
 		var best [layout.MostPieces]uint8
 		n := copy(best[:], c.order)
 		most := c.neighbours()
-		for _, by := range []func(a, b *chunkPart) bool{(*chunkPart).behindAtTarget, (*chunkPart).behindInSource} {
+		for _, by := range []func(a, b *chunkPart) bool{(*chunkPart).afterAtTarget, (*chunkPart).afterInSource} {
 			c.sort(by)
 			if k := c.neighbours(); k > most {
 				most = k
@@ -31,9 +32,8 @@ func (c *chunk) arrange() {
 	c.used = in
 }
 
-// neighbours counts the parts whose bytes continue those of the part before them, or lie behind
-// those at the same distance as those behind the ones before. It counts the source and the target
-// apart.
+// neighbours counts the parts whose bytes continue those of the part before them, or have the same
+// distance from them as the parts before. It counts in the source and at the target separately.
 func (c *chunk) neighbours() (n int) {
 	var source, target int64
 	for i := 1; i < len(c.order); i++ {
@@ -53,20 +53,20 @@ func (c *chunk) neighbours() (n int) {
 	return n
 }
 
-// sort sorts the order of the parts by behind, an insertion sort, because most of them are in order
-// already. Equal parts keep their order.
-func (c *chunk) sort(behind func(a, b *chunkPart) bool) {
+// sort sorts the order of the parts; after reports whether a belongs after b. It is an insertion
+// sort, because most parts are in order already. Equal parts stay in their order.
+func (c *chunk) sort(after func(a, b *chunkPart) bool) {
 	for i := 1; i < len(c.order); i++ {
 		k, v := i, c.order[i]
-		for ; k > 0 && behind(&c.parts[c.order[k-1]], &c.parts[v]); k-- {
+		for ; k > 0 && after(&c.parts[c.order[k-1]], &c.parts[v]); k-- {
 			c.order[k] = c.order[k-1]
 		}
 		c.order[k] = v
 	}
 }
 
-func (p *chunkPart) behindAtTarget(q *chunkPart) bool { return p.of.offset > q.of.offset }
+func (p *chunkPart) afterAtTarget(q *chunkPart) bool { return p.of.offset > q.of.offset }
 
-func (p *chunkPart) behindInSource(q *chunkPart) bool {
+func (p *chunkPart) afterInSource(q *chunkPart) bool {
 	return uintptr(p.of.local) > uintptr(q.of.local)
 }

@@ -4,10 +4,10 @@ package gpustage
 // does.
 //
 // Messages of one PE take effect in the order of posting, as they do on main memory. On GPU memory
-// that is the order of one stream: bytes, signals and elements are put into it as their messages
-// come, without a wait. A message waits only for bytes of earlier requests to send that have not
-// come yet, for an atomic operation that takes more than one step, and, if the CPU has to apply it,
-// for the stream.
+// that is the order of one stream: bytes, signals and elements are put into it when their messages
+// arrive, without a wait. A message waits only for bytes of earlier requests to send that have not
+// arrived yet, for an atomic operation that takes more than one step, and, if the CPU has to apply
+// it, for the stream.
 //
 // arrivals owns the messages that wait, and the atomic operations that are under way. It does not
 // own the streams, the slots for bytes, and the reads of announced bytes, whose progress it reads.
@@ -26,37 +26,38 @@ import (
 
 // arrivals are the messages of other PEs that concern GPU memory, and the work for them under way.
 type arrivals struct {
-	engine  Engine
-	named   mem.Named
-	streams *stream.Set
-	slots   *pool // for bytes of messages, and for old values
-	heaps   *heaps
-	gpu     bool // this PE's user heap is GPU memory
-	peers   []layout.Peer
-	in      []arrivalPeer
-	busy    []libshmem.PE   // PEs whose messages wait, or may have to
-	kept    *early.Messages // the waiting messages, by PE and number
-	joined  []byte          // header and payload of the message that hold keeps
-	part    layout.Header   // the part of a message that is applied to main memory
-	words   words           // words under change by atomic operations in steps
+	engine    Engine
+	named     mem.Named
+	streams   *stream.Set
+	slots     *pool // for bytes of messages, and for old values
+	heaps     *heaps
+	gpu       bool // this PE's user heap is GPU memory
+	peers     []layout.Peer
+	in        []arrivalPeer
+	busy      []libshmem.PE   // PEs whose messages wait, or may have to wait
+	kept      *early.Messages // the waiting messages, by PE and number
+	assembled []byte          // header and payload of the message that storeWaiting stores
+	part      layout.Header   // the part of a message that is applied to main memory
+	words     words           // words under change by atomic operations in steps
 }
 
-// arrivalPeer is the messages of one PE. Each waits for the bytes of all earlier requests to send.
+// arrivalPeer has the state of one PE's messages. Each message waits for the bytes of all earlier
+// requests to send.
 type arrivalPeer struct {
 	*progress
 	held     fifo.Queue[waitingMessage]
 	changing bool // the first waiting message is an atomic operation in steps, under way
-	underway int  // this many of the first waiting messages are atomic operations in stream.Word
+	underway int  // number of atomic operations in stream.Word: the first of the waiting messages
 	listed   bool // the PE is in busy
 
 	epoch     uint32 // token of its last put that was copied
-	epochMark uint64 // the mark behind that copy
+	epochMark uint64 // the mark after that copy
 }
 
-// waitingMessage is a message of a PE that has come and cannot be applied yet.
+// waitingMessage is a message of a PE that has arrived and cannot be applied yet.
 type waitingMessage struct {
 	pulls  uint64 // pulls of its PE that have to be complete first
-	number uint32 // of the PE's messages that had to wait
+	number uint32 // its number among the PE's messages that had to wait
 	n      uint32 // bytes of payload
 }
 
@@ -75,17 +76,17 @@ func (a *arrivals) Connect(all []progress) {
 	}
 }
 
-// The chores of arrivals.
+// The chores of arrivals: what the CPU does after a stream has carried out some work.
 const (
-	releaseSlot = iota + 1 // bytes are in place: their slot is free
+	releaseSlot = iota + 1 // bytes are in place: free their slot
 	sendReply              // the work of a request is complete: send the reply
 	sendValue              // a value is in a slot: send it as the reply
 	wordRead               // the word of an atomic operation in steps is in a slot
 	changed                // stream.Word has carried out an atomic operation
 )
 
-// Follow does a chore of arrivals, when a stream has carried out the work before it. c.What says
-// which.
+// Follow performs a chore of arrivals, when a stream has carried out the work before it. c.What
+// says which chore.
 func (a *arrivals) Follow(c *stream.Chore) {
 	switch c.What {
 	case releaseSlot:
@@ -105,20 +106,21 @@ func (a *arrivals) Follow(c *stream.Chore) {
 	}
 }
 
-// reply sends the reply to a PE's request with that token.
+// reply sends value as the reply to the PE's request that carried the token.
 func (a *arrivals) reply(pe libshmem.PE, token uint32, value uint64) {
-	sendOrKeep(a.engine, 0, pe, layout.Header{Kind: layout.KindReply, Token: token, Operand: value})
+	sendOrQueue(a.engine, 0, pe, layout.Header{Kind: layout.KindReply, Token: token, Operand: value})
 }
 
-// replyFrom sends the reply to a request with the value in a slot, which it frees.
+// replyFrom sends the reply to a request, with the value in a slot of pinned memory, and frees the
+// slot.
 func (a *arrivals) replyFrom(c *stream.Chore) {
 	value := mem.Load(a.slots.At(c.Index), int(c.Width))
 	a.slots.Release(c.Index)
 	a.reply(libshmem.PE(c.PE), c.Token, value)
 }
 
-// Apply applies a message or keeps it. It returns false for a message that neither changes GPU
-// memory nor has to follow one that does.
+// Apply applies a message, or stores it until it can be applied. It returns false for a message
+// that neither changes GPU memory nor has to follow one that does.
 func (a *arrivals) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	if !a.gpu && !a.peers[h.From].Behind {
 		return false
@@ -126,19 +128,19 @@ func (a *arrivals) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	a.heaps.Flush()
 	l := &a.in[h.From]
 	if l.held.Len() > 0 || l.Pulls.Open() || !a.perform(l, h, payload, n, false) {
-		a.hold(l, h, payload, n)
+		a.storeWaiting(l, h, payload, n)
 	}
-	a.Listen(libshmem.PE(h.From))
+	a.MarkBusy(libshmem.PE(h.From))
 	return true
 }
 
-// hold copies a message to the waiting ones of its PE. Advance applies it when the messages before
-// it, and the bytes announced before it, are in place.
-func (a *arrivals) hold(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) {
-	if a.joined == nil {
-		a.joined = make([]byte, layout.MessageSize)
+// storeWaiting stores a copy of a message that cannot be applied yet. Advance applies it when the
+// messages before it, and the bytes announced before it, are in place.
+func (a *arrivals) storeWaiting(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) {
+	if a.assembled == nil {
+		a.assembled = make([]byte, layout.MessageSize)
 	}
-	m := a.joined[:layout.HeaderSize+n]
+	m := a.assembled[:layout.HeaderSize+n]
 	*(*layout.Header)(unsafe.Pointer(&m[0])) = *h
 	if n > 0 {
 		mem.Copy(unsafe.Pointer(&m[layout.HeaderSize]), payload, n)
@@ -149,7 +151,7 @@ func (a *arrivals) hold(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer
 	l.Kept.All++
 }
 
-var _ [early.BlockSize - layout.HeaderSize]struct{} // the beginning of a kept message has its header
+var _ [early.BlockSize - layout.HeaderSize]struct{} // the first block of a stored message has its header
 
 // header returns the header of a waiting message. The caller may change it: perform reduces a
 // message to the part that is left.
@@ -157,7 +159,8 @@ func (a *arrivals) header(pe libshmem.PE, m *waitingMessage) *layout.Header {
 	return (*layout.Header)(unsafe.Pointer(unsafe.SliceData(a.kept.Begin(uint32(pe), m.number))))
 }
 
-// performWaiting is perform for a waiting message.
+// performWaiting performs a waiting message, or the part of it that is left. False: it still has to
+// wait.
 func (a *arrivals) performWaiting(l *arrivalPeer, pe libshmem.PE, m *waitingMessage) bool {
 	h := a.header(pe, m)
 	if layout.HeaderSize+m.n <= early.BlockSize {
@@ -168,9 +171,9 @@ func (a *arrivals) performWaiting(l *arrivalPeer, pe libshmem.PE, m *waitingMess
 	return a.perform(l, h, unsafe.Pointer(&message[layout.HeaderSize]), int(m.n), true)
 }
 
-// Listen adds a PE to busy, the PEs that Advance checks in each turn, if work for its messages is
+// MarkBusy adds a PE to busy, the PEs that Advance checks at each poll, if work for its messages is
 // not complete. Until it is, C leaves the messages of that PE to Go.
-func (a *arrivals) Listen(pe libshmem.PE) {
+func (a *arrivals) MarkBusy(pe libshmem.PE) {
 	if l := &a.in[pe]; !l.listed && a.unfinished(l) {
 		l.listed = true
 		a.peers[pe].Behind = true
@@ -178,7 +181,7 @@ func (a *arrivals) Listen(pe libshmem.PE) {
 	}
 }
 
-// unfinished reports whether messages of a PE wait, bytes that it announced have not come, or
+// unfinished reports whether messages of a PE wait, bytes that it announced have not arrived, or
 // stream.In has not carried out work for it.
 func (a *arrivals) unfinished(l *arrivalPeer) bool {
 	return l.held.Len() > 0 || l.Pulls.Open() || l.Issued > a.streams.Passed(stream.In)
@@ -187,7 +190,7 @@ func (a *arrivals) unfinished(l *arrivalPeer) bool {
 // Advance applies the waiting messages of each busy PE that need not wait any more, in their order.
 func (a *arrivals) Advance() {
 	if len(a.busy) > 0 {
-		a.words.begin()
+		a.words.beginPoll()
 	}
 	still := a.busy[:0]
 	for _, pe := range a.busy {
@@ -197,7 +200,7 @@ func (a *arrivals) Advance() {
 			if l.Pulls.Done < m.pulls {
 				break
 			}
-			if h := a.header(pe, m); a.takesPlace(h) {
+			if h := a.header(pe, m); a.needsKernel(h) {
 				if !a.changeByStream(l, h) {
 					break
 				}
@@ -216,14 +219,14 @@ func (a *arrivals) Advance() {
 		a.peers[pe].Behind = a.heaps.Flushing() || a.engine.Lost(pe) != nil
 	}
 	a.busy = still
-	a.words.end(a.streams.Passed(stream.In))
+	a.words.endPoll(a.streams.Passed(stream.In))
 }
 
-// Wants reports whether an atomic operation in steps waits because another engine of this PE holds
-// Alone.
-func (a *arrivals) Wants() bool { return a.words.wants }
+// WantsAlone reports whether an atomic operation in steps waits because another engine of this PE
+// has locked Alone.
+func (a *arrivals) WantsAlone() bool { return a.words.wants }
 
-// Busy returns how many PEs have messages whose work is not complete.
+// Busy returns the number of PEs that have messages whose work is not complete.
 func (a *arrivals) Busy() int { return len(a.busy) }
 
 // Atomics returns the atomic operations that this PE carries out for others on its GPU memory, by
@@ -235,7 +238,7 @@ func (a *arrivals) Atomics() uint64 {
 	return a.streams.Atomics() | stream.PlainAtomics
 }
 
-// Drop forgets the waiting messages of a lost PE. Messages that are in a stream stay until the
+// Drop removes the waiting messages of a lost PE. Messages that are in a stream stay until the
 // stream has carried them out.
 func (a *arrivals) Drop(pe libshmem.PE) {
 	l := &a.in[pe]
@@ -249,10 +252,11 @@ func (a *arrivals) Drop(pe libshmem.PE) {
 	}
 }
 
-// CheckIdle returns an error that names the messages that wait; nil: none.
+// CheckIdle returns an error that describes the waiting messages, or nil if no message waits. Tests
+// call it at their end.
 func (a *arrivals) CheckIdle() error {
-	if len(a.busy) != 0 || a.words.mine || a.kept.Len() != 0 {
-		return fmt.Errorf("%d PEs busy, alone %v, %d messages kept", len(a.busy), a.words.mine, a.kept.Len())
+	if len(a.busy) != 0 || a.words.hasAlone || a.kept.Len() != 0 {
+		return fmt.Errorf("%d PEs busy, alone %v, %d messages kept", len(a.busy), a.words.hasAlone, a.kept.Len())
 	}
 	for i := range a.in {
 		if l := &a.in[i]; l.held.Len() != 0 || l.Kept.Open() || l.Pulls.Open() || l.changing || l.underway != 0 || l.listed {

@@ -11,8 +11,9 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// perform carries out a message, or puts its work into a stream. False: not now; then h may have
-// been reduced to the part that is left. waits says that h is the first waiting message of its PE.
+// perform carries out a message, or puts its work into a stream. It returns false if that is not
+// possible now; h may then have been reduced to the part that is left. waits says that h is the
+// first waiting message of its PE.
 func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int, waits bool) bool {
 	a.streams.Runs(backlog.CallCame, libshmem.PE(h.From))
 	if h.Kind == layout.KindFlush {
@@ -51,7 +52,7 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 		return true
 	}
 	if n > 0 && a.named.Target(h, h.Offset, uint64(n)) == nil {
-		return true // and its signal is dropped, too
+		return true // the job fails, so the signal is dropped, too
 	}
 	if n > 0 && !a.copyPayload(l, h, payload, n) {
 		return false
@@ -72,21 +73,23 @@ func signalOnly(h *layout.Header) {
 	h.Offset, h.Extra = libshmem.Offset(h.Extra), 0
 }
 
-// noteIssued notes that stream.In has work for a PE, which later work of the PE may have to follow.
+// noteIssued records that stream.In has work for a PE, which later work of the PE may have to
+// follow.
 func (a *arrivals) noteIssued(l *arrivalPeer) {
 	l.Issued = a.streams.Last(stream.In)
 }
 
-// noteStored is noteIssued for stores, which later bytes of the PE may have to follow.
+// noteStored records that stream.In has a store for a PE, which later bytes of the PE may have to
+// follow.
 func (a *arrivals) noteStored(l *arrivalPeer) {
 	l.Stored = a.streams.Next(stream.In)
 	a.noteIssued(l)
 }
 
-// copyPayload has the stream copy the bytes of a message into place, through a slot, because the
-// next message needs the receive buffer. The copy may go ahead of the signals of other puts, unless
-// a fence may lie between: a copy between two stores would split the driver call for them. False:
-// no slot.
+// copyPayload lets the stream copy the bytes of a message to their destination, from a slot,
+// because the next message needs the receive buffer. The copy may overtake the signals of other
+// puts, unless there may be a fence between: a copy between two stores would split the driver call
+// for them. False: no slot is free.
 func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) bool {
 	at := a.named.Target(h, h.Offset, uint64(n))
 	if at == nil {
@@ -115,7 +118,7 @@ func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.
 }
 
 // storeGPU stores an element in GPU memory: with one store of the stream if it has 4 or 8 bytes and
-// is aligned, so that readers see all of it at once, and as bytes otherwise.
+// is aligned, so that readers see all of it at once, and as a copy of bytes otherwise.
 func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
 	w := h.Width
 	if w == 0 || w > 8 || w&(w-1) != 0 {
@@ -134,8 +137,8 @@ func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
 }
 
 // changeWord carries out an atomic operation or the update of a signal on GPU memory, through
-// streams. False: not now. Operations that stream.Word or several steps have to do wait as messages
-// first.
+// streams. It returns false if that is not possible now. Operations for stream.Word, and those in
+// several steps, first wait as messages.
 func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool {
 	at := a.named.Word(h, h.Offset, h.Width)
 	if at == nil {
@@ -144,7 +147,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool
 	bit := stream.AtomicBit(h.Op, h.Width)
 	switch {
 	case a.streams.Atomics()&bit != 0:
-		return false // it is kept first: see changeByStream
+		return false // it is stored as a waiting message first: see changeByStream
 	case h.Op == fabric.OpFetch:
 		i, ok := a.slots.Allocate()
 		if !ok {
@@ -154,7 +157,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool
 		a.noteIssued(l)
 		a.streams.Later(stream.In, stream.Chore{For: a, What: sendValue, Index: i, Width: h.Width, PE: h.From, Token: h.Token})
 	case a.words.alone != nil:
-		// It begins only as the first waiting message of its PE, because endWord searches there.
+		// It starts only as the first waiting message of its PE, because endWord searches there.
 		if waits {
 			a.beginWord(l, h, at)
 		}
@@ -166,7 +169,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool
 			a.streams.Later(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
 		}
 	default:
-		a.named.Malformed(h) // the sender knows which operations this PE can do
+		a.named.Malformed(h) // the sender knows which operations this PE supports
 	}
 	return true
 }

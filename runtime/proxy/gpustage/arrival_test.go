@@ -225,12 +225,12 @@ func TestArrivalsAlone(t *testing.T) {
 	alone.taken.Store(true)
 	p.amo(1, fabric.OpFetchAdd, 0, 2)
 	p.amo(2, fabric.OpFetchAdd, 0, 3)
-	if p.goOn(); !p.Wants() || p.memory.Given[stream.In] != 0 {
-		t.Errorf("wants %v, work %v, while another engine changes words", p.Wants(), p.memory.Given)
+	if p.goOn(); !p.WantsAlone() || p.memory.Given[stream.In] != 0 {
+		t.Errorf("wants %v, work %v, while another engine changes words", p.WantsAlone(), p.memory.Given)
 	}
 	alone.taken.Store(false)
-	if p.goOn(); p.Wants() || p.memory.Given[stream.In] != 1 || !alone.taken.Load() {
-		t.Errorf("wants %v, work %v, alone %v", p.Wants(), p.memory.Given, alone.taken.Load())
+	if p.goOn(); p.WantsAlone() || p.memory.Given[stream.In] != 1 || !alone.taken.Load() {
+		t.Errorf("wants %v, work %v, alone %v", p.WantsAlone(), p.memory.Given, alone.taken.Load())
 	}
 	p.goOn()
 	if p.goOn(); p.engine.heap[0] != 5 || len(p.engine.answers) != 2 || p.engine.answers[0]+p.engine.answers[1] != 2 && p.engine.answers[0]+p.engine.answers[1] != 3 || p.memory.Given[stream.In] != 2 {

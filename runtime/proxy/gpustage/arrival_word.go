@@ -19,18 +19,19 @@ import (
 // it is complete, except further operations of this kind.
 //
 // An operation that no stream can do takes three steps: a stream copies the word to main memory,
-// the CPU computes the new value, and the stream stores it. That is atomic while nothing else
+// the CPU computes the new value, and the stream stores it. That is atomic while no other engine
 // changes the word (Alone). All operations that wait for the same word are done on one copy of it.
 
-// takesPlace reports whether a message is an atomic operation that stream.Word carries out, for
-// which a kernel may need a place on the GPU.
-func (a *arrivals) takesPlace(h *layout.Header) bool {
+// needsKernel reports whether a message is an atomic operation that stream.Word carries out,
+// perhaps with a kernel, which waits while the GPU is full.
+func (a *arrivals) needsKernel(h *layout.Header) bool {
 	return h.Kind == layout.KindAMO && h.Offset >= 0 && a.gpu && h.Op <= fabric.OpFetchXor &&
 		a.streams.Atomics()&stream.AtomicBit(h.Op, h.Width) != 0
 }
 
 // changeByStream puts an atomic operation, the first waiting message of a PE that is not under way,
-// into stream.Word. False: not now, because earlier work is not complete or there is no room.
+// into stream.Word. It returns false if earlier work is not complete, no slot is free, or the
+// stream is full.
 func (a *arrivals) changeByStream(l *arrivalPeer, h *layout.Header) bool {
 	if a.streams.Full(stream.Word) || a.streams.Passed(stream.In) < l.Issued {
 		return false
@@ -56,23 +57,24 @@ func (a *arrivals) changeByStream(l *arrivalPeer, h *layout.Header) bool {
 }
 
 // Alone is a lock that the engines of a PE share. It makes their atomic operations on the PE's GPU
-// memory, which read, compute and write, atomic together. A Stage may be given one only if only
-// these engines change words atomically: no kernel does, and no PE that loads and stores there. PEs
-// that copy to the heap leave such operations to the owner.
+// memory, which read, compute and write, atomic together. A Stage may use one only if these engines
+// alone change words atomically: no kernel does, and no PE that loads and stores there. PEs that
+// copy to the heap send such operations to its owner.
 type Alone struct{ taken atomic.Bool }
 
-// maxWords is the most words of GPU memory that atomic operations in steps change at a time.
+// maxWords is the largest number of words of GPU memory that atomic operations in steps change at a
+// time.
 const maxWords = 32
 
 // words are the words under change: an atomic operation reads, computes and writes in several steps
 // of a stream, and no other may change the word meanwhile.
 type words struct {
-	alone *Alone // nil: operations that no stream can do are refused
-	all   []word
-	mine  bool   // this engine holds alone
-	until uint64 // mark of stream.In that has to pass before alone is released
-	fresh bool   // this turn may take alone and begin to change words
-	wants bool   // this engine waits for another one to release alone
+	alone    *Alone // nil: operations that no stream can do are refused
+	all      []word
+	hasAlone bool   // this engine has locked alone
+	until    uint64 // mark that stream.In has to pass before alone is unlocked
+	fresh    bool   // this poll may lock alone and start to change words
+	wants    bool   // this engine waits for another one to unlock alone
 }
 
 // word is one word of GPU memory that an atomic operation in steps changes.
@@ -82,31 +84,31 @@ type word struct {
 	slot  uint16
 }
 
-// begin is called when the engine begins to apply the messages that have arrived. Then it may take
-// Alone, by which one engine of the PE at a time changes words of GPU memory in steps, unless it
-// still holds it.
-func (w *words) begin() {
-	if w.alone != nil && !w.mine {
+// beginPoll is called when the engine begins to apply the messages that have arrived. If this
+// engine does not have the lock Alone, by which one engine of the PE at a time changes words of GPU
+// memory in steps, mayBegin may lock it in this poll.
+func (w *words) beginPoll() {
+	if w.alone != nil && !w.hasAlone {
 		w.fresh = true
 	}
 }
 
-// may reports whether an atomic operation in steps may begin on a word now: this engine holds
-// Alone, or gets it, and no operation under way changes the word.
-func (w *words) may(at unsafe.Pointer, width uint8) bool {
-	if !w.mine && w.fresh {
+// mayBegin reports whether an atomic operation in steps may start on a word now: this engine has
+// locked Alone, or can lock it, and no operation under way changes the word.
+func (w *words) mayBegin(at unsafe.Pointer, width uint8) bool {
+	if !w.hasAlone && w.fresh {
 		if w.wants = !w.alone.taken.CompareAndSwap(false, true); !w.wants {
-			w.mine, w.until = true, 0
+			w.hasAlone, w.until = true, 0
 		}
 	}
-	// In later turns with Alone no further operation begins, or other engines would never get
-	// Alone.
-	if !w.mine || !w.fresh || len(w.all) == maxWords {
+	// If this engine had locked Alone in an earlier poll, no further operation starts: otherwise
+	// other engines might never get Alone.
+	if !w.hasAlone || !w.fresh || len(w.all) == maxWords {
 		return false
 	}
 	for i := range w.all {
 		if o := &w.all[i]; o.at != nil && overlap(o.at, o.width, at, width) {
-			return false // endWord does it, too, or it begins after that
+			return false // endWord performs this operation, too, or it starts after that
 		}
 	}
 	return true
@@ -117,11 +119,11 @@ func overlap(a unsafe.Pointer, n uint8, b unsafe.Pointer, m uint8) bool {
 	return uintptr(a) < uintptr(b)+uintptr(m) && uintptr(b) < uintptr(a)+uintptr(n)
 }
 
-// end is called at the end of a turn. It releases Alone if all words under change have been stored;
-// passed is the last mark that stream.In has passed.
-func (w *words) end(passed uint64) {
+// endPoll is called at the end of a poll. It unlocks Alone if all words under change have been
+// stored; passed is the last mark that stream.In has passed.
+func (w *words) endPoll(passed uint64) {
 	w.fresh = false
-	if !w.mine || passed < w.until {
+	if !w.hasAlone || passed < w.until {
 		return
 	}
 	for i := range w.all {
@@ -129,15 +131,15 @@ func (w *words) end(passed uint64) {
 			return
 		}
 	}
-	w.all, w.mine = w.all[:0], false
+	w.all, w.hasAlone = w.all[:0], false
 	w.alone.taken.Store(false)
 }
 
-// beginWord begins an atomic operation in steps, the first waiting message of a PE, if that is
-// possible now: it has a stream copy the word to a slot. endWord goes on.
+// beginWord starts an atomic operation in steps, the first waiting message of a PE, if that is
+// possible now: it lets a stream copy the word to a slot. endWord does the next steps.
 func (a *arrivals) beginWord(l *arrivalPeer, h *layout.Header, at unsafe.Pointer) {
 	w := &a.words
-	if !w.may(at, h.Width) {
+	if !w.mayBegin(at, h.Width) {
 		return
 	}
 	i, ok := a.slots.Allocate()
@@ -151,9 +153,9 @@ func (a *arrivals) beginWord(l *arrivalPeer, h *layout.Header, at unsafe.Pointer
 	a.streams.Later(stream.In, stream.Chore{For: a, What: wordRead, Index: uint16(len(w.all) - 1), PE: h.From})
 }
 
-// endWord is called when a stream has copied a word to a slot. It does on the value the PE's atomic
-// operation, and the waiting operations on the same word that are first for their PEs. Then it has
-// the stream store the new value, and adds the replies behind that store.
+// endWord is called when a stream has copied a word to a slot. It applies to the value the PE's
+// atomic operation, and the waiting operations on the same word that are first for their PEs. Then
+// it lets the stream store the new value, and sends the replies after that store.
 func (a *arrivals) endWord(c *stream.Chore) {
 	w := &a.words.all[c.Index]
 	var old uint64

@@ -1,10 +1,11 @@
 package gpustage
 
-// Chunks of departures. A chunk is pinned memory with a part of one departure, or with whole puts
-// to one PE: those that wait together in a turn, as the operations of a kernel's threads do. Then
-// the driver gets their copies together, one mark is behind them, and one request to send has their
-// places and signals. The target reads the chunk at once, and copies the pieces to their places. A
-// put waits for no later one: when a turn ends, the chunk has the puts that were there.
+// Chunks of departures. A chunk is pinned memory with a part of one departure (an operation whose
+// bytes leave this PE), or with whole puts to one PE: those that wait together at a poll, such as
+// the operations of a kernel's threads. The driver gets their copies together, one mark follows
+// them, and one request to send has their destinations and signals. The target reads the whole
+// chunk, and copies the pieces to their destinations. A put does not wait for later ones: when a
+// poll ends, the chunk has the puts that were waiting.
 
 import (
 	"unsafe"
@@ -15,29 +16,29 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// mostShared is the most bytes of a put that shares a chunk with others.
+// mostShared is the size in bytes of the largest put that shares a chunk with others.
 const mostShared = 64 << 10
 
 // chunk is pinned memory for bytes that another PE reads. It is as large as its bytes need, up to
 // the size of the pool's pieces.
 type chunk struct {
 	parts     []chunkPart
-	order     []uint8 // in which the parts lie there
-	index     uint16  // of its memory
-	used      uint64  // bytes
+	order     []uint8 // order of the parts in the chunk
+	index     uint16  // index of its memory in the pool
+	used      uint64  // bytes in use
 	grows     bool    // more puts of this pass may join it
-	requested bool    // a request to send has named it
+	requested bool    // a request to send for it was sent
 }
 
 // chunkPart is a part of a departure in a chunk.
 type chunkPart struct {
 	of *departure
-	at uint64 // in the departure
+	at uint64 // offset in the departure
 	n  uint64
-	in uint64 // in the chunk
+	in uint64 // offset in the chunk
 }
 
-// aligned returns where the next put of a chunk may begin.
+// aligned returns the first offset from n on at which a put in a chunk may begin.
 func aligned(n uint64) uint64 { return (n + layout.PieceAlign - 1) &^ (layout.PieceAlign - 1) }
 
 // mayShare reports whether a departure is a put that may share a chunk.
@@ -45,8 +46,8 @@ func (d *departures) mayShare(x *departure) bool {
 	return x.kind == toHeap && x.n > layout.MaxPayload && x.n <= min(mostShared, d.memory.Chunks.Size()) && x.begun == 0
 }
 
-// placeInChunk is place for a piece that does not fit a slot: it joins the PE's open chunk, or gets
-// a new one.
+// placeInChunk allocates memory for a piece that does not fit a slot: space in the PE's open chunk,
+// or a new chunk. False: there is none now.
 func (d *departures) placeInChunk(p *piece) bool {
 	x := p.of
 	l := &d.to[x.pe]
@@ -67,9 +68,9 @@ func (d *departures) placeInChunk(p *piece) bool {
 	return true
 }
 
-// share begins a chunk that further puts may join until the end of the pass, with room for the puts
-// that wait. If there is less memory than the put needs, the chunk has a part of the put alone.
-// False: there is no memory.
+// share opens a chunk that further puts may join until the end of the pass, with space for the puts
+// that wait. If the free memory is less than the put needs, the chunk gets only a part of the put.
+// False: no memory is free.
 func (d *departures) share(l *departurePeer, p *piece) bool {
 	n := p.n
 	if !d.newChunk(p, max(n, min(l.shares, d.memory.Chunks.Size()))) {
@@ -83,8 +84,8 @@ func (d *departures) share(l *departurePeer, p *piece) bool {
 	return true
 }
 
-// fits reports whether a put may join a chunk. A request to send has the bytes of one epoch, for
-// one kind of memory.
+// fits reports whether a put may join a chunk. All bytes of a request to send belong to one epoch
+// and go to one kind of memory.
 func (d *departures) fits(c *chunk, x *departure) bool {
 	first := c.parts[0].of
 	return len(c.parts) < layout.MostPieces && c.used+x.n <= d.memory.Chunks.capacity(c.index) &&
@@ -92,8 +93,8 @@ func (d *departures) fits(c *chunk, x *departure) bool {
 }
 
 // close closes the open chunk of a PE, if it has one: it frees the memory that the chunk does not
-// need, and gives the stream the copies of its puts. It comes before any other piece for the PE,
-// which would be sent first.
+// need, and passes the copies of its puts to the stream. It is called before any other piece for
+// the PE is allocated, because that piece would otherwise be sent first.
 func (d *departures) close(l *departurePeer) {
 	c := l.open
 	if c == nil {
@@ -112,10 +113,10 @@ func (d *departures) close(l *departurePeer) {
 	d.streams.Later(stream.Out, stream.Chore{For: d, What: chunkCopied, Index: c.index})
 }
 
-// newChunk makes a chunk of up to most bytes, and puts a piece into it. If there is less memory,
-// the piece becomes smaller. False: there is none.
-func (d *departures) newChunk(p *piece, most uint64) bool {
-	i, got, ok := d.memory.Chunks.AllocateUpTo(p.of.pe, most)
+// newChunk makes a chunk of at most limit bytes for a piece. If less memory is free, the piece
+// becomes smaller. False: no memory is free.
+func (d *departures) newChunk(p *piece, limit uint64) bool {
+	i, got, ok := d.memory.Chunks.AllocateUpTo(p.of.pe, limit)
 	if !ok {
 		return false
 	}
@@ -132,7 +133,7 @@ func (d *departures) newChunk(p *piece, most uint64) bool {
 	return true
 }
 
-// join adds a piece to a chunk that has room for it.
+// join adds a piece to a chunk that has space for it.
 func (d *departures) join(c *chunk, p *piece) {
 	p.chunk, p.memory = c, d.memory.Chunks.At(c.index)
 	c.parts = append(c.parts, chunkPart{of: p.of, at: p.at, n: p.n})
@@ -140,9 +141,9 @@ func (d *departures) join(c *chunk, p *piece) {
 	c.used += aligned(p.n)
 }
 
-// arrived is called when a stream has copied the bytes of a chunk: into the chunk, which is then
-// ready to be sent, or between it and a mapped heap.
-func (d *departures) arrived(c *chunk) {
+// chunkDone is called when a stream has copied the bytes of a chunk: into the chunk, which is then
+// ready to be sent, or between the chunk and a mapped heap.
+func (d *departures) chunkDone(c *chunk) {
 	first := c.parts[0].of
 	for i := range c.parts {
 		c.parts[i].of.uncopied--
@@ -161,19 +162,19 @@ func (d *departures) arrived(c *chunk) {
 	}
 }
 
-// sendRequest sends the request to send for a chunk, with the place and the signal of each put in
-// it.
+// sendRequest sends the request to send for a chunk, with the destination and the signal of each
+// put in it.
 func (d *departures) sendRequest(c *chunk) call.Status {
 	first := &c.parts[0]
 	x := first.of
-	turn := d.turns[c.index] + 1
+	request := d.requests[c.index] + 1
 	h := layout.Header{
-		Kind: layout.KindRequestToSend, Token: uint32(turn)<<16 | layout.ChunkToken | uint32(c.index), Extra: d.memory.Key,
+		Kind: layout.KindRequestToSend, Token: uint32(request)<<16 | layout.ChunkToken | uint32(c.index), Extra: d.memory.Key,
 		Offset: x.offset + libshmem.Offset(first.at), Operand: d.memory.Remote + uint64(uintptr(d.memory.Chunks.At(c.index))-uintptr(d.memory.Chunks.At(0))),
 	}
 	d.payload.RequestToSend = layout.RequestToSend{N: c.used, Fence: uint32(x.epoch), Get: x.requestID}
 	pieces := 0
-	if len(c.parts) > 1 || x.carries() {
+	if len(c.parts) > 1 || x.carriesSignal() {
 		pieces = len(c.parts)
 		for i, k := range c.order {
 			d.describe(&d.payload.Pieces[i], &c.parts[k], k)
@@ -183,11 +184,11 @@ func (d *departures) sendRequest(c *chunk) call.Status {
 	if st != call.Done {
 		return st
 	}
-	d.turns[c.index], c.requested = turn, true
+	d.requests[c.index], c.requested = request, true
 	for i := range c.parts {
 		x := c.parts[i].of
-		if pieces > 0 && x.carries() {
-			x.then = false
+		if pieces > 0 && x.carriesSignal() {
+			x.hasSignal = false
 		}
 		x.unsent--
 		d.sentAll(x)
@@ -195,12 +196,12 @@ func (d *departures) sendRequest(c *chunk) call.Status {
 	return call.Done
 }
 
-// describe writes the place and the signal of a part into a request to send. turn is its place in
-// the order of posting.
-func (*departures) describe(to *layout.PieceOfSend, p *chunkPart, turn uint8) {
+// describe writes the destination and the signal of a part into a request to send. position is the
+// part's position in the order of posting.
+func (*departures) describe(to *layout.PieceOfSend, p *chunkPart, position uint8) {
 	x := p.of
-	*to = layout.PieceOfSend{Offset: x.offset + libshmem.Offset(p.at), N: uint32(p.n), Order: turn}
-	if x.carries() {
+	*to = layout.PieceOfSend{Offset: x.offset + libshmem.Offset(p.at), N: uint32(p.n), Order: position}
+	if x.carriesSignal() {
 		to.Signals, to.Signal, to.Op, to.Operand = true, x.after.Offset, x.after.Op, x.after.Operand
 	}
 }
@@ -208,8 +209,8 @@ func (*departures) describe(to *layout.PieceOfSend, p *chunkPart, turn uint8) {
 // Finished handles the reply to a request to send for a chunk: the other PE has read the chunk, or
 // could not, and the chunk is free.
 func (d *departures) Finished(h *layout.Header) {
-	turn, i := uint16(h.Token>>16), int(h.Token&0xffff&^layout.ChunkToken)
-	if i >= len(d.chunks) || d.chunks[i] == nil || !d.chunks[i].requested || d.turns[i] != turn || uint32(d.chunks[i].parts[0].of.pe) != h.From {
+	request, i := uint16(h.Token>>16), int(h.Token&0xffff&^layout.ChunkToken)
+	if i >= len(d.chunks) || d.chunks[i] == nil || !d.chunks[i].requested || d.requests[i] != request || uint32(d.chunks[i].parts[0].of.pe) != h.From {
 		d.named.NotRequested(h)
 		return
 	}
@@ -233,7 +234,7 @@ func (d *departures) endChunk(c *chunk) {
 	}
 }
 
-// dropChunk drops a chunk that was copied out and not sent: its PE is lost.
+// dropChunk drops a chunk that was copied out of GPU memory and not sent, because its PE is lost.
 func (d *departures) dropChunk(c *chunk) {
 	d.freeChunk(c)
 	for i := range c.parts {
@@ -245,7 +246,8 @@ func (d *departures) dropChunk(c *chunk) {
 	}
 }
 
-// freeChunk frees the memory of a chunk. Its parts stay valid until the next chunk begins.
+// freeChunk frees the memory of a chunk. The list of its parts stays valid until the next chunk is
+// made.
 func (d *departures) freeChunk(c *chunk) {
 	d.memory.Chunks.ReleaseFor(c.parts[0].of.pe, c.index)
 	d.chunks[c.index] = nil

@@ -1,8 +1,8 @@
 package gpustage
 
 // Copies read and write heaps of other PEs that are mapped in this process, between GPUs: all in
-// one stream, in the order of posting, with the signal behind its bytes. Only bytes go ahead of the
-// signals of other puts of their epoch.
+// one stream, in the order of posting, with each signal after its bytes. Only bytes may overtake
+// the signals of other puts of their epoch.
 //
 // copies owns the order of these operations, and the signals that wait for their bytes. It does not
 // own the pinned memory for bytes of main memory, which departures copy in pieces.
@@ -39,30 +39,31 @@ type copies struct {
 	departs copiesDepartures
 	to      []copiesPeer
 	ops     [layout.Tokens]copyOperation
-	moved   bool // operations on a PE with queued ones are complete, for which these may have waited
+	moved   bool // operations are complete for which queued operations on the same PE may have waited
 }
 
 // copiesPeer counts the operations on the mapped heap of one PE.
 type copiesPeer struct {
-	mapped    unsafe.Pointer // its user heap in this process
-	sets      bool           // a stream may set words there
+	mapped    unsafe.Pointer // address of its user heap in this process
+	sets      bool           // a stream of this PE may set words there
 	begun     uint64         // operations so far
 	done      uint64         // operations that are complete
-	epoch     uint64         // of the last one
+	epoch     uint64         // epoch of the last one
 	before    uint64         // operations before the first of that epoch
 	owed      int            // signals to send as messages when their bytes have been copied
 	owedEpoch uint64         // epoch of the last of them
 }
 
-// copyOperation is an operation on a mapped heap that holds a token.
+// copyOperation is an operation on a mapped heap that uses a token.
 type copyOperation struct {
-	pe    libshmem.PE
-	put   bool
-	then  bool
-	after layout.Header // the signal
+	pe        libshmem.PE
+	put       bool
+	hasSignal bool
+	after     layout.Header // the signal
 }
 
-// newCopies returns copies that pass small bytes of main memory through slots.
+// newCopies returns the copies of an engine. Small bytes of main memory pass through slots, pinned
+// memory.
 func newCopies(e Engine, s *stream.Set, slots *pool, d copiesDepartures) *copies {
 	x := e.Shared()
 	return &copies{engine: e, state: x.State, peers: x.Peers, streams: s, slots: slots, departs: d}
@@ -80,7 +81,7 @@ func (c *copies) Map(pe libshmem.PE, heap unsafe.Pointer, sets bool) {
 // Mapped reports whether the user heap of a PE is mapped.
 func (c *copies) Mapped(pe libshmem.PE) bool { return c.to[pe].mapped != nil }
 
-// MustFollow reports whether operations on a PE from before an epoch are not complete.
+// MustFollow reports whether some operations on a PE from before an epoch are not complete.
 func (c *copies) MustFollow(pe libshmem.PE, epoch uint64) bool {
 	l := &c.to[pe]
 	before := l.begun
@@ -90,9 +91,9 @@ func (c *copies) MustFollow(pe libshmem.PE, epoch uint64) bool {
 	return l.done < before
 }
 
-// may reports whether an operation of n bytes on a mapped heap may begin now: the stream has room,
-// and nothing from before a fence is still outside the stream.
-func (c *copies) may(use Use, pe libshmem.PE, n uint64) call.Status {
+// mayBegin reports whether an operation of n bytes on a mapped heap may start now: the stream is
+// not full, and no operation from before a fence is still outside the stream.
+func (c *copies) mayBegin(use Use, pe libshmem.PE, n uint64) call.Status {
 	l := &c.to[pe]
 	if c.streams.Full(stream.Peer) || c.departs.Before(pe, c.state.Epoch) || l.owed > 0 && l.owedEpoch != c.state.Epoch {
 		return call.Again
@@ -100,9 +101,9 @@ func (c *copies) may(use Use, pe libshmem.PE, n uint64) call.Status {
 	return c.engine.MayBegin(use, pe, n)
 }
 
-// begin counts an operation that the stream has, or will have. Its bytes may go ahead of the
-// signals of other puts of the same epoch, and not of those of an earlier one, so a new epoch calls
-// Part.
+// begin counts an operation that the stream has, or will get. Its bytes may overtake the signals of
+// other puts of the same epoch, and not of those of an earlier one, so it calls Part in a new
+// epoch.
 func (c *copies) begin(l *copiesPeer) {
 	if l.epoch != c.state.Epoch {
 		l.epoch, l.before = c.state.Epoch, l.begun
@@ -115,7 +116,7 @@ func (c *copies) begin(l *copiesPeer) {
 // inStream reports whether an atomic operation can be put into the stream.
 func (l *copiesPeer) inStream(op fabric.Op) bool { return l.sets && op == fabric.OpSet }
 
-// set has the stream set the word of an operation.
+// set puts the atomic set of an operation into the stream.
 func (c *copies) set(l *copiesPeer, h *layout.Header) {
 	c.streams.Write(stream.Peer, unsafe.Add(l.mapped, h.Offset), h.Width, h.Operand)
 }
@@ -128,9 +129,9 @@ func (c *copies) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, valu
 	return c.setWord(UseStore, pe, &layout.Header{Op: fabric.OpSet, Width: width, Offset: offset, Operand: value})
 }
 
-// AMO puts an atomic operation into the stream, if the stream can do it. Not ok: the engine has to
-// send it to the owner. If operations on the PE are still in the stream then, AMO returns Again,
-// because the owner must not overtake them.
+// AMO puts an atomic operation into the stream, if the stream can do it. If ok is false, the engine
+// has to send it to the owner of the heap. If operations on the PE are still in the stream then,
+// AMO returns Again, because the owner must not overtake them.
 func (c *copies) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool) {
 	if l := &c.to[pe]; !l.inStream(h.Op) {
 		return call.Again, l.done < l.begun
@@ -138,9 +139,10 @@ func (c *copies) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool)
 	return c.setWord(UseSet, pe, h), true
 }
 
-// setWord has the stream set a word, for an atomic set or for the store of an element.
+// setWord puts the store of a word into the stream, for an atomic set or for the store of an
+// element.
 func (c *copies) setWord(use Use, pe libshmem.PE, h *layout.Header) call.Status {
-	if st := c.may(use, pe, 0); st != call.Done {
+	if st := c.mayBegin(use, pe, 0); st != call.Done {
 		return st
 	}
 	l := &c.to[pe]
@@ -151,13 +153,14 @@ func (c *copies) setWord(use Use, pe libshmem.PE, h *layout.Header) call.Status 
 	return call.Done
 }
 
-// The chores of copies.
+// The chores of copies: what the CPU does after the stream has carried out some work.
 const (
 	stored = iota + 1 // work without a token is complete; a slot may be free
 	copied            // an operation with a token is complete
 )
 
-// Follow does a chore: the stream has carried out an operation with a token, or work without one.
+// Follow performs a chore: the stream has carried out an operation with a token, or work without
+// one.
 func (c *copies) Follow(x *stream.Chore) {
 	if x.What == copied {
 		c.end(fabric.Token(x.Token))
@@ -172,17 +175,17 @@ func (c *copies) Follow(x *stream.Chore) {
 }
 
 // storedLater makes quiets wait for work without a token that was just put into the stream, and
-// adds the chore that completes it and frees its slot, if it has one.
+// adds the chore that completes the work and frees its slot, if it has one.
 func (c *copies) storedLater(pe libshmem.PE, slot uint16) {
 	op, _ := c.engine.Begin(UseStore, pe, nil, 0)
 	c.streams.Later(stream.Peer, stream.Chore{For: c, What: stored, Parity: op.Parity, PE: uint32(pe), Index: slot})
 }
 
 // Put copies n bytes to the mapped heap of a PE, and then applies the signal in after, if there is
-// one. gpu says that the source is GPU memory. If it is not, and a message could hold the bytes,
-// the source may be reused when Put returns.
+// one. gpu says that the source is GPU memory. If it is main memory, and a message could hold the
+// bytes, the source may be reused when Put returns.
 func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
-	if st := c.may(UseCopy, pe, n); st != call.Done {
+	if st := c.mayBegin(UseCopy, pe, n); st != call.Done {
 		return st
 	}
 	l := &c.to[pe]
@@ -200,7 +203,7 @@ func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 			return st
 		}
 	}
-	t, ok := c.take(pe, r, n)
+	t, ok := c.allocateToken(pe, r, n)
 	if !ok {
 		return call.Again
 	}
@@ -208,7 +211,7 @@ func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 	o := &c.ops[t]
 	o.put = true
 	if after != nil {
-		o.then, o.after = true, *after
+		o.hasSignal, o.after = true, *after
 		if after.Offset < 0 || !l.inStream(after.Op) {
 			l.owed++
 			l.owedEpoch = c.state.Epoch
@@ -248,8 +251,9 @@ func (c *copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, afte
 	return call.Done
 }
 
-// take takes a token for an operation. Quiets wait for the operation. False: there is no token.
-func (c *copies) take(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
+// allocateToken allocates a token for an operation, for which quiets will wait. It returns false if
+// no token is free.
+func (c *copies) allocateToken(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
 	op, st := c.engine.Begin(UseCopy, pe, r, n)
 	if st != call.Done {
 		return 0, false
@@ -259,12 +263,12 @@ func (c *copies) take(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, 
 }
 
 // Get copies n bytes from the mapped heap of a PE. No other operation is ordered with it. gpu says
-// that the bytes go to GPU memory.
+// that the destination is GPU memory.
 func (c *copies) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, gpu bool, r *call.Request) call.Status {
 	if c.streams.Full(stream.Peer) || c.engine.MayBegin(UseCopyBack, pe, n) != call.Done {
 		return call.Again
 	}
-	t, ok := c.take(pe, r, n)
+	t, ok := c.allocateToken(pe, r, n)
 	if !ok {
 		return call.Again
 	}
@@ -285,21 +289,21 @@ func (c *copies) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 // calls end.
 func (c *copies) Begun(t fabric.Token) {
 	o := &c.ops[t]
-	if l, h := &c.to[o.pe], &o.after; o.then && h.Offset >= 0 && l.inStream(h.Op) {
+	if l, h := &c.to[o.pe], &o.after; o.hasSignal && h.Offset >= 0 && l.inStream(h.Op) {
 		c.set(l, h)
-		o.then = false
+		o.hasSignal = false
 	}
 	c.streams.Fresh(stream.Peer)
 	c.streams.Later(stream.Peer, stream.Chore{For: c, What: copied, Token: uint32(t)})
 }
 
-// end completes an operation whose copies the stream has carried out, and sends its signal if the
-// stream could not set that.
+// end completes an operation whose copies the stream has carried out. If the stream could not set
+// the operation's signal, end sends the signal as a message.
 func (c *copies) end(t fabric.Token) {
 	o := &c.ops[t]
 	l := &c.to[o.pe]
-	if o.then {
-		sendOrKeep(c.engine, t, o.pe, o.after)
+	if o.hasSignal {
+		sendOrQueue(c.engine, t, o.pe, o.after)
 		l.owed--
 	}
 	if o.put {
@@ -309,7 +313,7 @@ func (c *copies) end(t fabric.Token) {
 	c.engine.End(Op{Token: t}, Ending{})
 }
 
-// CheckIdle returns an error that names the operations under way; nil: none.
+// CheckIdle returns an error that describes the operations under way, or nil if there are none.
 func (c *copies) CheckIdle() error {
 	for i := range c.to {
 		if l := &c.to[i]; l.begun != l.done || l.owed != 0 {

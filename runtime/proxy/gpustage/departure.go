@@ -2,10 +2,11 @@ package gpustage
 
 // Bytes that leave GPU memory are copied to pinned memory, and sent from there.
 //
-// A departure is a put of this PE, or the get of another PE. Small pieces go in messages. Larger
-// ones lie in chunks, whole puts of up to mostShared bytes together with others (chunk.go). For a
-// chunk a request to send goes out, and it is free when the other PE has read it. The same pieces
-// carry copies between main memory and heaps that are mapped here.
+// A departure is a put of this PE, or the get of another PE. Small pieces travel in messages.
+// Larger ones are stored in chunks, whole puts of up to mostShared bytes together with others
+// (chunk.go). For a chunk this PE sends a request to send, and the chunk is free when the other PE
+// has read it. The same pieces are used for copies between main memory and heaps that are mapped
+// here.
 //
 // departures owns the pieces that wait for a copy, the pieces that wait to be sent, and the chunks
 // that another PE may read. It does not own the puts of callers before they depart, nor the order
@@ -26,7 +27,7 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// endOf returns the Ending of an operation on a PE, which has failed if the PE was lost.
+// endOf returns the Ending of an operation on a PE: with an error if the PE was lost.
 func endOf(e Engine, pe libshmem.PE) Ending {
 	if err := e.Lost(pe); err != nil {
 		return Ending{Status: int32(call.Failed), Err: err}
@@ -35,7 +36,7 @@ func endOf(e Engine, pe libshmem.PE) Ending {
 }
 
 // readEnd returns the Ending of a put whose target has replied that it has read the bytes, or could
-// not.
+// not read them.
 func readEnd(h *layout.Header) Ending {
 	if h.Operand == 0 {
 		return Ending{}
@@ -46,22 +47,22 @@ func readEnd(h *layout.Header) Ending {
 // departure is an operation whose bytes leave GPU memory in pieces, through pinned memory. On a
 // mapped heap it is a copy through pinned memory, and nothing is sent.
 type departure struct {
-	id        uint32 // its place in all, by which chores name it
+	id        uint32 // its index in departures.all, by which chores name it
 	kind      departureKind
 	pe        libshmem.PE
 	epoch     uint64
 	token     fabric.Token // of a put
 	requestID uint32       // of a get
 	local     unsafe.Pointer
-	mapped    unsafe.Pointer  // the other side of a copy
+	mapped    unsafe.Pointer  // address on the mapped heap, of a copy
 	offset    libshmem.Offset // in the heap of pe, of a put
 	n         uint64
-	begun     uint64 // bytes whose pieces are begun
+	begun     uint64 // bytes whose pieces have been made
 	uncopied  int    // pieces that are in a stream
-	unsent    int    // pieces that are begun and not sent
-	open      int    // pieces that are begun and that the other PE may still have to read
+	unsent    int    // pieces that have been made and not sent
+	open      int    // pieces that have been made and that the other PE may still have to read
 	sent      bool   // all bytes and the signal were sent
-	then      bool   // a signal follows the bytes:
+	hasSignal bool   // the signal in after follows the bytes
 	after     layout.Header
 	end       Ending // an error if the target could not read some of the bytes
 }
@@ -77,7 +78,8 @@ const (
 	copyFrom                      // the mapped heap of pe to main memory
 )
 
-// isCopy reports whether a departure does not use the fabric.
+// isCopy reports whether an outgoing operation of kind k is a copy to or from a mapped heap, which
+// does not use the fabric.
 func (k departureKind) isCopy() bool { return k >= copyTo }
 
 // driverCall returns the purpose of a driver call for the departure, for reports.
@@ -91,77 +93,78 @@ func (k departureKind) driverCall() backlog.Call {
 	return backlog.CallPut
 }
 
-// departureMemory is the pinned memory for pieces.
+// departureMemory is the pinned memory for pieces of departures.
 type departureMemory struct {
 	Chunks, Slots *pool  // for large and for small pieces
-	Remote, Key   uint64 // how other PEs reach the first chunk
+	Remote, Key   uint64 // remote address and key of the first chunk
 }
 
 // departures are the puts and gets whose bytes leave GPU memory through pinned memory, for all PEs.
 type departures struct {
-	state   *layout.State
-	engine  Engine
-	named   mem.Named
-	streams *stream.Set
-	memory  departureMemory
-	copied  func(t fabric.Token) // called when all of a copy is in stream.Peer
-	peers   []layout.Peer
-	to      []departurePeer
-	waiting fifo.Queue[*departure] // with bytes that no copy has begun for
-	ready   fifo.Queue[piece]      // copied out and not sent
-	chunks  []*chunk               // by the name of their memory; nil: not in use
-	turns   []uint16               // requests to send for that memory so far
-	shared  []libshmem.PE          // PEs with a chunk that may get more puts in this pass
-	payload layout.Requests        // payload of the message that is being sent
-	pass    uint32
-	all     []*departure
-	spare   []*departure
-	unused  []*chunk
-	noRoom  bool // in this turn a piece found no room to be sent
-	moved   bool // bytes have left for a PE with queued operations, which may have waited for that
+	state    *layout.State
+	engine   Engine
+	named    mem.Named
+	streams  *stream.Set
+	memory   departureMemory
+	copied   func(t fabric.Token) // called when all of a copy is in stream.Peer
+	peers    []layout.Peer
+	to       []departurePeer
+	waiting  fifo.Queue[*departure] // departures with bytes that no piece has been made for
+	ready    fifo.Queue[piece]      // pieces that are copied out and not sent
+	chunks   []*chunk               // by the index of their memory; nil: not in use
+	requests []uint16               // number of requests to send for each chunk's memory so far
+	shared   []libshmem.PE          // PEs with a chunk that may get more puts in this pass
+	payload  layout.Requests        // payload of the message that is being sent
+	pass     uint32                 // number of the pass over waiting departures or ready pieces
+	all      []*departure
+	spare    []*departure
+	unused   []*chunk
+	noRoom   bool // in this poll a piece could not be sent
+	moved    bool // bytes have left for a PE with queued operations, which may have waited for that
 }
 
 // departurePeer has the departures for one PE.
 type departurePeer struct {
-	unsent  int    // puts, and copies from main memory, that have bytes to send
-	epoch   uint64 // of the last one
-	blocked uint32 // pass in which the PE had no room
-	kept    bool   // Staged stays set: see Keep
-	shares  uint64 // bytes of puts that wait and may share a chunk
-	open    *chunk // a chunk that more puts of this pass may join; nil: none
+	unsent       int    // puts, and copies from main memory, that have bytes to send
+	epoch        uint64 // of the last one
+	blocked      uint32 // the last pass in which a piece for the PE had no memory or could not be sent
+	stagedAlways bool   // Staged stays set: see StageAlways
+	shares       uint64 // bytes of puts that wait and may share a chunk
+	open         *chunk // a chunk that more puts of this pass may join; nil: none
 }
 
-// newDepartures returns departures through m. copied is called with the token of a copy when all of it is in
-// stream.Peer.
+// newDepartures returns departures through the pinned memory m. copied is called with the token of
+// a copy when all of the copy is in stream.Peer.
 func newDepartures(e Engine, s *stream.Set, m departureMemory, copied func(t fabric.Token)) *departures {
 	shared := e.Shared()
-	return &departures{state: shared.State, engine: e, named: shared.Named, streams: s, memory: m, copied: copied, peers: shared.Peers, chunks: make([]*chunk, m.Chunks.Len()), turns: make([]uint16, m.Chunks.Len())}
+	return &departures{state: shared.State, engine: e, named: shared.Named, streams: s, memory: m, copied: copied, peers: shared.Peers, chunks: make([]*chunk, m.Chunks.Len()), requests: make([]uint16, m.Chunks.Len())}
 }
 
 // Connect sets the number of PEs.
 func (d *departures) Connect(pes int) { d.to = make([]departurePeer, pes) }
 
-// Keep makes C and the engine call the Stage first for every operation on a PE, not only while
-// bytes leave for it: the PE's heap is mapped here.
-func (d *departures) Keep(pe libshmem.PE) {
-	d.to[pe].kept = true
+// StageAlways makes C and the engine call the Stage first for every operation on a PE, not only
+// while bytes leave for it: the PE's heap is mapped here.
+func (d *departures) StageAlways(pe libshmem.PE) {
+	d.to[pe].stagedAlways = true
 	d.peers[pe].Staged = true
 }
 
-// BeginPoll is called at the beginning of a turn of the engine: no piece of it has found no room yet.
+// BeginPoll is called when a poll of the engine begins: no piece has failed to be sent in it yet.
 func (d *departures) BeginPoll() { d.noRoom = false }
 
-// NoRoom reports whether a piece of this turn waits for room, which may come without a completion.
+// NoRoom reports whether a piece could not be sent in this poll: the provider's queue was full,
+// which may change without a completion.
 func (d *departures) NoRoom() bool { return d.noRoom }
 
-// Before reports whether bytes for a PE from before an epoch, that is, before the last fence, have
-// not been sent.
+// Before reports whether bytes for a PE from before an epoch, that is, from before the last fence,
+// have not been sent.
 func (d *departures) Before(pe libshmem.PE, epoch uint64) bool {
 	l := &d.to[pe]
 	return l.unsent > 0 && l.epoch != epoch
 }
 
-// count counts a departure for a PE that has bytes to send.
+// count counts a departure that has bytes to send to a PE.
 func (d *departures) count(pe libshmem.PE, epoch uint64) {
 	l := &d.to[pe]
 	l.unsent++
@@ -184,7 +187,7 @@ func (d *departures) Put(p departingPut) {
 	x := d.add(toHeap, p.PE, p.Local, p.N)
 	x.epoch, x.token, x.offset = p.Epoch, p.Token, libshmem.Offset(p.Offset)
 	if p.After != nil {
-		x.then, x.after = true, *p.After
+		x.hasSignal, x.after = true, *p.After
 	}
 	d.waiting.Push(x)
 	if d.mayShare(x) {
@@ -195,7 +198,7 @@ func (d *departures) Put(p departingPut) {
 	d.streams.Busy()
 }
 
-// Serve begins to copy out the bytes that a PE gets, for its requestID.
+// Serve starts to copy out of GPU memory the bytes that a PE gets with its request requestID.
 func (d *departures) Serve(pe libshmem.PE, requestID uint32, local unsafe.Pointer, n uint64) {
 	x := d.add(toGet, pe, local, n)
 	x.requestID = requestID
@@ -203,8 +206,8 @@ func (d *departures) Serve(pe libshmem.PE, requestID uint32, local unsafe.Pointe
 	d.streams.Busy()
 }
 
-// CopyTo begins a copy from main memory to a mapped heap. If now, it tries to copy at once, ahead
-// of departures that wait.
+// CopyTo starts a copy from main memory to a mapped heap. If now is set, it tries to copy at once,
+// before the departures that wait.
 func (d *departures) CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool) {
 	x := d.add(copyTo, pe, local, n)
 	x.token, x.mapped = t, mapped
@@ -214,7 +217,7 @@ func (d *departures) CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local,
 	}
 }
 
-// CopyFrom begins a copy from a mapped heap to main memory.
+// CopyFrom starts a copy from a mapped heap to main memory.
 func (d *departures) CopyFrom(pe libshmem.PE, t fabric.Token, local, mapped unsafe.Pointer, n uint64) {
 	x := d.add(copyFrom, pe, local, n)
 	x.token, x.mapped = t, mapped
@@ -234,8 +237,8 @@ func (d *departures) add(k departureKind, pe libshmem.PE, local unsafe.Pointer, 
 	return x
 }
 
-// Advance gives the streams copies of waiting departures while there is pinned memory, and sends
-// the pieces that have been copied. Bytes for one PE keep their order.
+// Advance passes copies of waiting departures to the streams while pinned memory is free, and sends
+// the pieces that have been copied. Bytes for one PE stay in order.
 func (d *departures) Advance() {
 	d.pass++
 	for range d.waiting.Len() {
@@ -252,8 +255,8 @@ func (d *departures) Advance() {
 	d.sendReady()
 }
 
-// start begins to copy as much of a departure as there is pinned memory for. It returns true if
-// that is all of it.
+// start makes pieces of a departure and starts their copies, as long as pinned memory is free. It
+// returns true if that is all of the departure.
 func (d *departures) start(x *departure) bool {
 	on := stream.Out
 	if x.kind.isCopy() {
@@ -286,8 +289,8 @@ func (d *departures) start(x *departure) bool {
 	return true
 }
 
-// copyPiece gives a stream the copy of a piece that shares its chunk or slot with no other, and
-// adds the chore for its end.
+// copyPiece puts into a stream the copy of a piece that shares its chunk or slot with no other, and
+// adds the chore that follows the copy.
 func (d *departures) copyPiece(on stream.Stream, p *piece) {
 	x := p.of
 	to, from := p.memory, unsafe.Add(x.local, p.at)
@@ -308,16 +311,16 @@ func (d *departures) copyPiece(on stream.Stream, p *piece) {
 	d.streams.Later(on, stream.Chore{For: d, What: chunkCopied, Index: p.chunk.index})
 }
 
-// The chores of departures: pieces have arrived in main memory, or on a mapped heap.
+// The chores of departures: what the CPU does after a stream has copied pieces.
 const (
 	slotCopied = iota + 1
 	chunkCopied
 )
 
-// Follow does a chore: a stream has copied the piece in a slot, or those in a chunk.
+// Follow performs a chore: a stream has copied the piece in a slot, or the pieces in a chunk.
 func (d *departures) Follow(c *stream.Chore) {
 	if c.What == chunkCopied {
-		d.arrived(d.chunks[c.Index])
+		d.chunkDone(d.chunks[c.Index])
 		return
 	}
 	x := d.all[c.Token]
@@ -344,7 +347,7 @@ func (d *departures) finish(x *departure) {
 }
 
 // endCopy handles a piece of a copy to or from a mapped heap that the stream has copied. After the
-// last one the departure is complete.
+// last piece the departure is complete.
 func (d *departures) endCopy(p *piece) {
 	x := p.of
 	if x.kind == copyFrom {
@@ -352,23 +355,23 @@ func (d *departures) endCopy(p *piece) {
 	}
 	d.releasePiece(p)
 	if x.begun == x.n && x.uncopied == 0 {
-		d.end(x)
+		d.free(x)
 	}
 }
 
 // sentAll is called after each piece. When all bytes of a departure have been sent, it sends the
-// signal if no piece has carried that, and later operations on the PE need not wait any more. When
-// the other PE has read them all, it completes the put.
+// signal unless the last piece has carried it, and lets later operations on the PE go on. When the
+// other PE has read all bytes, it completes the put.
 func (d *departures) sentAll(x *departure) {
 	if x.begun < x.n || x.unsent > 0 {
 		return
 	}
 	if !x.sent && x.kind == toHeap {
 		l := &d.to[x.pe]
-		if x.then {
-			sendOrKeep(d.engine, x.token, x.pe, x.after)
+		if x.hasSignal {
+			sendOrQueue(d.engine, x.token, x.pe, x.after)
 		}
-		if l.unsent--; l.unsent == 0 && !l.kept {
+		if l.unsent--; l.unsent == 0 && !l.stagedAlways {
 			d.peers[x.pe].Staged = false
 		}
 		d.moved = d.moved || d.peers[x.pe].Queued > 0
@@ -382,21 +385,21 @@ func (d *departures) sentAll(x *departure) {
 		}
 		d.engine.End(Op{Token: x.token}, x.end)
 	}
-	d.end(x)
+	d.free(x)
 }
 
-// end frees the record of a departure.
-func (d *departures) end(x *departure) {
+// free frees the record of a departure that is complete.
+func (d *departures) free(x *departure) {
 	x.kind = none
 	d.spare = append(d.spare, x)
 }
 
-// Under reports whether departures are under way, but for those for PEs whose programs have ended.
-func (d *departures) Under() bool {
+// UnderWay reports whether departures are under way, except to PEs whose programs have ended.
+func (d *departures) UnderWay() bool {
 	return len(d.spare) != len(d.all) && slices.ContainsFunc(d.all, func(x *departure) bool { return x.kind != none && !d.peers[x.pe].Left })
 }
 
-// CheckIdle returns an error that names the departures under way; nil: none.
+// CheckIdle returns an error that describes the departures under way, or nil if there are none.
 func (d *departures) CheckIdle() error {
 	if d.waiting.Len() != 0 || d.ready.Len() != 0 || len(d.spare) != len(d.all) || d.noRoom {
 		return fmt.Errorf("%d of %d departures, %d of them not begun, %d pieces ready, no room %v",

@@ -12,7 +12,7 @@ import (
 // piece is a part of a departure in pinned memory: in a slot, or in a chunk, which it may share.
 type piece struct {
 	of     *departure
-	at     uint64 // in the departure
+	at     uint64 // offset in the departure
 	n      uint64
 	memory unsafe.Pointer
 	chunk  *chunk
@@ -22,8 +22,8 @@ type piece struct {
 // small reports whether a piece fits a message, and so a slot.
 func (p *piece) small() bool { return p.n <= layout.MaxPayload }
 
-// place allocates pinned memory for a piece, a slot or space in a chunk. If there is less than it
-// needs, the piece becomes smaller. False: there is none now.
+// place allocates pinned memory for a piece: a slot, or space in a chunk. If less than it needs is
+// free, the piece becomes smaller. False: no memory is free now.
 func (d *departures) place(p *piece) bool {
 	if p.small() {
 		d.close(&d.to[p.of.pe])
@@ -43,8 +43,8 @@ func (d *departures) releasePiece(p *piece) {
 	}
 }
 
-// sendReady sends what has been copied out, in order for each PE: pieces in slots as messages, and
-// requests to send for chunks.
+// sendReady sends the pieces that have been copied out, in order for each PE: pieces in slots as
+// messages, and requests to send for chunks.
 func (d *departures) sendReady() {
 	d.pass++
 	for range d.ready.Len() {
@@ -57,7 +57,8 @@ func (d *departures) sendReady() {
 	}
 }
 
-// sendPiece sends a piece, or the request to send for its chunk. False: no room.
+// sendPiece sends a piece, or the request to send for its chunk. It returns false if that cannot be
+// posted now.
 func (d *departures) sendPiece(p *piece) bool {
 	x := p.of
 	if d.engine.Lost(x.pe) != nil {
@@ -81,7 +82,7 @@ func (d *departures) sendSlot(p *piece) call.Status {
 	switch offset := x.offset + libshmem.Offset(p.at); {
 	case x.kind == toGet:
 		m.Header = layout.Header{Kind: layout.KindData, Token: x.requestID, Offset: libshmem.Offset(p.at)}
-	case x.carries():
+	case x.carriesSignal():
 		carries = true
 		m.Header = x.after
 		m.Header.Kind, m.Header.Offset, m.Header.Extra = layout.KindPutSignal, offset, uint64(x.after.Offset)
@@ -94,7 +95,7 @@ func (d *departures) sendSlot(p *piece) call.Status {
 	}
 	st := d.engine.Send(m)
 	if st == call.Done {
-		x.then = x.then && !carries
+		x.hasSignal = x.hasSignal && !carries
 		x.unsent--
 		d.releasePiece(p)
 		x.open--
@@ -103,12 +104,13 @@ func (d *departures) sendSlot(p *piece) call.Status {
 	return st
 }
 
-// carries reports whether the piece that is sent next is the last one, which carries the signal.
-func (x *departure) carries() bool { return x.then && x.begun == x.n && x.unsent == 1 }
+// carriesSignal reports whether the piece that is sent next is the last one, which carries the
+// signal.
+func (x *departure) carriesSignal() bool { return x.hasSignal && x.begun == x.n && x.unsent == 1 }
 
-// Drop fails the departures for a lost PE that use the fabric. It leaves the pieces that are in
-// streams, which Follow drops. A chunk that a request to send has named to the PE is free at once,
-// because only that PE reads it.
+// Drop fails the departures to a lost PE that use the fabric. It leaves the pieces that are in
+// streams, which Follow drops. A chunk for which a request to send was sent to the PE is free at
+// once, because only that PE reads it.
 func (d *departures) Drop(pe libshmem.PE) {
 	for range d.waiting.Len() {
 		x := d.waiting.Pop()
@@ -135,7 +137,7 @@ func (d *departures) Drop(pe libshmem.PE) {
 	}
 }
 
-// dropReady drops an entry of ready, a small piece or a chunk, whose PE is lost.
+// dropReady drops an entry of the queue ready, a small piece or a chunk, whose PE is lost.
 func (d *departures) dropReady(p *piece) {
 	if p.chunk != nil {
 		d.dropChunk(p.chunk)
@@ -145,7 +147,7 @@ func (d *departures) dropReady(p *piece) {
 	d.dropPiece(p)
 }
 
-// dropPiece drops a small piece that was copied out and not sent: its PE is lost.
+// dropPiece drops a small piece that was copied out and not sent, because its PE is lost.
 func (d *departures) dropPiece(p *piece) {
 	x := p.of
 	d.releasePiece(p)

@@ -42,7 +42,7 @@ func (e *departuresTestEngine) Shared() Shared {
 	return Shared{Engine: e.streams.Shared(), Peers: e.peers[:], Named: mem.Named{Fatal: func(error) { e.unasked++ }}}
 }
 func (e *departuresTestEngine) Send(m Message) call.Status {
-	if m.NoRoom == Keep {
+	if m.NoRoom == SendLater {
 		e.owned = append(e.owned, m.Header)
 		return call.Done
 	}
@@ -240,7 +240,7 @@ func TestDeparturesNoRoom(t *testing.T) {
 func TestDeparturesCopies(t *testing.T) {
 	p := newDeparturesPE()
 	heap, back := make([]byte, testChunk), make([]byte, testChunk)
-	p.Keep(1)
+	p.StageAlways(1)
 	p.CopyTo(1, 5, 3, unsafe.Pointer(&p.bytes[0]), unsafe.Pointer(&heap[0]), 100, true)
 	if len(p.copied) != 1 || p.Before(1, 4) {
 		t.Errorf("in the stream: %v", p.copied)

@@ -20,50 +20,50 @@ type Quick struct {
 	Kernels Kernels
 }
 
-// race does each atomic operation in whichever of two contexts can do it. The operations are
-// kernels of one thread. In the program's context such a kernel starts within 10 us beside those of
-// the program. But while the program loads a kernel, or its kernels fill the GPU, none starts, and
-// the driver may even block the call. In the context apart a kernel always starts, and takes a time
-// slice of 2.4 ms while a kernel of the program runs (H200).
+// race lets each atomic operation be done in whichever of two contexts can do it. The operations
+// are kernels of one thread. In the program's context such a kernel starts within 10 us beside
+// those of the program. But while the program loads a kernel, or its kernels fill the GPU, none
+// starts, and the driver may even block the call. In the engine's own context (apart) a kernel
+// always starts, and uses a time slice of 2.4 ms while a kernel of the program runs (H200).
 //
-// So each operation is first given to the program's context, by a goroutine that may be blocked,
-// and to the other context when the first stands still. A claim, a word of the GPU, lets one of the
-// two kernels do the operation and makes the other wait until it is done. So operations are done in
-// their order.
+// So each operation is first submitted to the program's context, by a goroutine that may be
+// blocked, and to the other context when the first makes no progress. A claim, a word of the GPU,
+// lets one of the two kernels do the operation and makes the other wait until it is done. So
+// operations are done in their order.
 //
-// An operation that a stream does without a kernel waits for nothing in the context apart, and is
-// given to that context alone. It has no claim. So earlier operations are done before it is given,
-// and it is done before later ones are given.
+// An operation that a stream does without a kernel waits for nothing in the engine's own context,
+// and is submitted to that context alone. It has no claim. So earlier operations are done before it
+// is submitted, and it is done before later ones are submitted.
 type race struct {
 	quick  gpu.Stream
 	in     Quick
 	apart  *cudaStream
 	dev    Device
 	kernel Kernels
-	block  unsafe.Pointer // pinned: how far the two streams are
-	marks  *[2]uint64     // numbers of operations: of quick, of apart
+	block  unsafe.Pointer // pinned memory for marks
+	marks  *[2]uint64     // number of the last operation that each stream has done: quick, apart
 	claims gpu.Address
 	idle   fifo.Queue[claim]
 
-	ops      fifo.Queue[racer] // done by neither
-	late     fifo.Queue[racer] // done by apart, and still in quick
-	slow     fifo.Queue[racer] // done, gone from quick, and still in apart
-	gaveQ    uint64            // operations that quick was given
-	gaveA    uint64            // operations that apart was given
-	markedA  uint64            // of gaveA, those with a mark behind them
-	ends     fifo.Queue[raceEnd]
-	lastMark uint64    // that mark has returned
-	passed   uint64    // the last mark all of whose operations are done
-	done     uint64    // operations done so far
-	ever     uint64    // operations that came so far
-	seen     uint64    // quick's mark at the last check
-	moved    time.Time // when quick last moved, or got work again
+	ops        fifo.Queue[racer] // operations that neither context has done
+	late       fifo.Queue[racer] // operations that apart has done and that are still in quick
+	slow       fifo.Queue[racer] // operations that are done, no longer in quick, and still in apart
+	givenQuick uint64            // operations submitted to quick
+	givenApart uint64            // operations submitted to apart
+	markedA    uint64            // operations submitted to apart before its last mark
+	ends       fifo.Queue[raceEnd]
+	lastMark   uint64    // the last number that mark has returned
+	passed     uint64    // the last mark before which all operations are done
+	done       uint64    // operations done so far
+	ever       uint64    // operations added so far
+	seen       uint64    // quick's mark at the last check
+	moved      time.Time // when quick last made progress, or got work again
 
 	patience time.Duration // the constant, except in tests
 
-	give   chan gpu.Atomic // operations for run to submit to quick
-	over   chan struct{}   // closed at the end of run
-	failed atomic.Pointer[error]
+	toQuick chan gpu.Atomic // operations for run to submit to quick
+	over    chan struct{}   // closed at the end of run
+	failed  atomic.Pointer[error]
 }
 
 // claim is a word of the GPU by which two kernels agree which of them does an operation. No
@@ -73,27 +73,27 @@ type claim struct {
 	free uint64 // its value while it is free
 }
 
-// racer is an atomic operation with its numbers in the two streams, q in quick and a in apart; 0:
-// that stream was not given it.
+// racer is an atomic operation with its numbers in the two streams, q in quick and a in apart. 0:
+// it was not submitted to that stream.
 type racer struct {
 	gpu.Atomic
 	q, a    uint64
 	changes bool // done without a kernel
 }
 
-// raceEnd is a mark that has passed when the first ops operations are done.
+// raceEnd is a mark that counts as passed when the first ops operations are done.
 type raceEnd struct{ mark, ops uint64 }
 
 const (
-	// patience is the longest time that the stream quick may make no progress before the other
-	// context gets its operations: many times the start of a kernel.
+	// patience is the longest time that the stream quick may make no progress before its operations
+	// are also submitted to the other context: many times the start of a kernel.
 	patience = time.Millisecond
-	// quickMost is the most operations in the stream quick, which may stand still for long: the
-	// driver blocks a caller that gives a stream more.
+	// quickMost is the largest number of operations in the stream quick, which may make no progress
+	// for long: the driver blocks a caller that submits more to a stream.
 	quickMost = StreamQueue
 	// markEach is the number of operations that quick may do in a row before its mark shows it.
 	markEach = 16
-	// apartMost is the most operations in the stream apart.
+	// apartMost is the largest number of operations in the stream apart.
 	apartMost = StreamQueue
 	// raceClaims is the number of claims: enough for the operations that are not done, and for
 	// those that are done but still in one of the two streams.
@@ -101,10 +101,10 @@ const (
 	claimBytes = 8 * (raceClaims + 1) // with a word for the first use of the kernels
 )
 
-// newRace makes a race between the stream apart and a new stream in the context in. It uses each
-// kernel of the new stream once, which loads it.
+// newRace makes a race between the stream apart and a new stream in the context in. It starts each
+// kernel once in the new stream, which loads the kernel.
 func newRace(dev Device, kernels Kernels, apart *cudaStream, in Quick) (_ *race, err error) {
-	r := &race{patience: patience, in: in, apart: apart, dev: dev, kernel: kernels, give: make(chan gpu.Atomic, quickMost), over: make(chan struct{})}
+	r := &race{patience: patience, in: in, apart: apart, dev: dev, kernel: kernels, toQuick: make(chan gpu.Atomic, quickMost), over: make(chan struct{})}
 	guard.Go("quick atomic operations of the GPU", r.run)
 	defer func() {
 		if err != nil {
@@ -117,8 +117,8 @@ func newRace(dev Device, kernels Kernels, apart *cudaStream, in Quick) (_ *race,
 	}
 	r.block, r.marks = block, (*[2]uint64)(block)
 	clear(unsafe.Slice((*byte)(block), 64+claimBytes))
-	// From the program's context, which has such memory already: the first block of the other
-	// context would take 2 MiB more.
+	// It is allocated in the program's context, which has such memory already: the first block of
+	// the other context would take 2 MiB more.
 	if r.claims, err = in.Dev.Alloc(claimBytes); err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func newRace(dev Device, kernels Kernels, apart *cudaStream, in Quick) (_ *race,
 	return r, nil
 }
 
-// warm clears the claims, and lets quick do an operation of each width; apart has done them
+// warm clears the claims, and runs an operation of each width in quick; apart has done that
 // (Memory.warm).
 func (r *race) warm() error {
 	zeros := unsafe.Add(r.block, 64)
@@ -150,16 +150,17 @@ func (r *race) warm() error {
 	return errors.Join(err, r.in.Dev.SyncStream(r.quick))
 }
 
-// run submits the operations from give to the stream quick. It ends when give is closed.
+// run submits the operations from the channel toQuick to the stream quick. It ends when the channel
+// is closed.
 func (r *race) run() {
 	defer close(r.over)
 	var n uint64
-	for o := range r.give {
+	for o := range r.toQuick {
 		if r.failed.Load() != nil {
 			continue
 		}
 		err := r.in.Kernels.Put(r.quick, o)
-		if n++; err == nil && (len(r.give) == 0 || n%markEach == 0) {
+		if n++; err == nil && (len(r.toQuick) == 0 || n%markEach == 0) {
 			err = r.in.Dev.Stores(r.quick, []gpu.Store{{At: address(unsafe.Pointer(&r.marks[0])), Value: n, Width: 8}})
 		}
 		if err != nil {
@@ -168,9 +169,9 @@ func (r *race) run() {
 	}
 }
 
-// progress reads the marks of the two streams, moves the operations that are done out of ops, and
-// frees claims that neither stream uses. Operations on which quick makes no progress go to the
-// other context.
+// progress reads the marks of the two streams, removes the operations that are done from ops, and
+// frees claims that neither stream uses. Operations on which quick makes no progress are submitted
+// to the other context.
 func (r *race) progress(now time.Time) error {
 	q, a := atomic.LoadUint64(&r.marks[0]), atomic.LoadUint64(&r.marks[1])
 	if q != r.seen {
@@ -206,8 +207,8 @@ func (r *race) progress(now time.Time) error {
 	return r.release(now, a)
 }
 
-// release submits the first undone operations, those that are all of one kind, to the context that
-// has to do them now. a is the last mark that apart has passed.
+// release submits the first operations that are not done, as long as they are all of one kind, to
+// the context that has to do them now. a is the last mark that apart has passed.
 func (r *race) release(now time.Time, a uint64) error {
 	if r.ops.Len() == 0 {
 		return nil
@@ -217,20 +218,22 @@ func (r *race) release(now time.Time, a uint64) error {
 		n++
 	}
 	switch {
-	case changes || r.stands(now) || r.gaveQ-r.seen+uint64(n) > quickMost:
-		return r.giveApart(a, n)
+	case changes || r.stalled(now) || r.givenQuick-r.seen+uint64(n) > quickMost:
+		return r.submitApart(a, n)
 	case r.ops.At(n-1).q == 0:
-		r.giveQuick(now, n)
+		r.submitQuick(now, n)
 	}
 	return nil
 }
 
-// stands reports whether quick has work and has made no progress for longer than patience.
-func (r *race) stands(now time.Time) bool { return r.seen < r.gaveQ && now.Sub(r.moved) >= r.patience }
+// stalled reports whether quick has work and has made no progress for longer than patience.
+func (r *race) stalled(now time.Time) bool {
+	return r.seen < r.givenQuick && now.Sub(r.moved) >= r.patience
+}
 
-// giveApart gives the first n undone operations to the other context, but only while that context
-// makes progress: otherwise the claims would run out.
-func (r *race) giveApart(a uint64, n int) error {
+// submitApart submits the first n operations that are not done to the other context, but only while
+// that context makes progress: otherwise no claims would be left.
+func (r *race) submitApart(a uint64, n int) error {
 	if r.ops.At(n-1).a != 0 {
 		return nil
 	}
@@ -239,7 +242,7 @@ func (r *race) giveApart(a uint64, n int) error {
 		if o.a != 0 {
 			continue
 		}
-		if r.gaveA-a >= apartMost {
+		if r.givenApart-a >= apartMost {
 			break
 		}
 		put := r.kernel.Put
@@ -249,42 +252,42 @@ func (r *race) giveApart(a uint64, n int) error {
 		if err := put(r.apart.handle, o.Atomic); err != nil {
 			return err
 		}
-		r.gaveA++
-		o.a = r.gaveA
+		r.givenApart++
+		o.a = r.givenApart
 	}
-	if r.gaveA == r.markedA {
+	if r.givenApart == r.markedA {
 		return nil
 	}
-	err := r.dev.Stores(r.apart.handle, []gpu.Store{{At: address(unsafe.Pointer(&r.marks[1])), Value: r.gaveA, Width: 8}})
+	err := r.dev.Stores(r.apart.handle, []gpu.Store{{At: address(unsafe.Pointer(&r.marks[1])), Value: r.givenApart, Width: 8}})
 	if err == nil {
-		r.markedA = r.gaveA
+		r.markedA = r.givenApart
 	}
 	return err
 }
 
-// giveQuick gives quick the first n undone operations, in their order of arrival.
-func (r *race) giveQuick(now time.Time, n int) {
+// submitQuick submits the first n operations that are not done to quick, in order.
+func (r *race) submitQuick(now time.Time, n int) {
 	for i := range n {
 		if o := r.ops.At(i); o.q == 0 {
-			if r.seen == r.gaveQ {
+			if r.seen == r.givenQuick {
 				r.moved = now
 			}
-			r.gaveQ++
-			o.q = r.gaveQ
-			r.give <- o.Atomic // it has room for all operations that quick may have
+			r.givenQuick++
+			o.q = r.givenQuick
+			r.toQuick <- o.Atomic // the channel can hold all operations that quick may have
 		}
 	}
 }
 
-// put begins an atomic operation. changes says that the stream does it without a kernel, so only
-// the context apart gets it.
-func (r *race) put(o gpu.Atomic, changes bool) error {
+// add adds an atomic operation. changes says that the stream does it without a kernel, so only the
+// engine's own context gets it.
+func (r *race) add(o gpu.Atomic, changes bool) error {
 	now := time.Now()
 	if err := r.progress(now); err != nil {
 		return err
 	}
 	if !changes {
-		if r.idle.Len() == 0 { // a mistake of this file
+		if r.idle.Len() == 0 { // an error in this file
 			return fmt.Errorf("atomic operation on %s: all of %d are under way", r.dev.Name(), raceClaims)
 		}
 		c := r.idle.Pop()
@@ -295,14 +298,14 @@ func (r *race) put(o gpu.Atomic, changes bool) error {
 	return r.release(now, atomic.LoadUint64(&r.marks[1]))
 }
 
-// mark returns a mark behind all operations so far.
+// mark returns the number of a mark that passes when all operations added so far are done.
 func (r *race) mark() (uint64, error) {
 	r.lastMark++
 	r.ends.Push(raceEnd{r.lastMark, r.ever})
 	return r.lastMark, nil
 }
 
-// marked returns the last mark all of whose operations are done.
+// marked returns the last mark before which all operations are done.
 func (r *race) marked() (uint64, error) {
 	err := r.progress(time.Now())
 	return r.passed, err
@@ -310,7 +313,7 @@ func (r *race) marked() (uint64, error) {
 
 // close waits for the operations in both streams, which use the claims.
 func (r *race) close() error {
-	close(r.give)
+	close(r.toQuick)
 	<-r.over
 	errs := []error{r.dev.FinishStream(r.apart.handle)}
 	if r.quick != 0 {

@@ -1,17 +1,17 @@
 package gpustage
 
-// A Memory is a stream.Memory on the streams of a driver: it gives the proxy its access to GPU
-// memory. It owns four streams and some pinned memory for each engine. The engine decides about
-// copies and their order. The caller chooses the driver.
+// A Memory is a stream.Memory on the streams of a driver: it gives the proxy access to GPU memory.
+// It owns four streams and some pinned memory for each engine. The engine decides about copies and
+// their order. The caller chooses the driver.
 //
 // Nothing here starts a kernel, unless Kernels are given for atomic operations, and nothing between
 // NewMemory and Close waits for the GPU. One thread at a time calls the methods, and another may
 // call them next.
 //
-// Memory order: a mark is a store of its stream to pinned memory, behind a barrier of the stream. A
-// thread that reads it with acquire sees the bytes that were copied before. If a driver has no such
-// stores, a mark is an event. A check of a store takes a few instructions, that of an event a
-// microsecond.
+// Memory order: a mark is a store of its stream to pinned memory, after a barrier of the stream. A
+// thread that reads it with acquire order sees the bytes that were copied before. If a driver has
+// no such stores, a mark is an event. A check of a store takes a few instructions, that of an event
+// a microsecond.
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Device is the part of a GPU that this package needs. *cuda.Device implements it.
+// Device has the functions of a GPU that this package needs. *cuda.Device implements it.
 type Device interface {
 	Name() string
 	Facts() gpu.Facts
@@ -39,10 +39,10 @@ type Device interface {
 	FinishStream(s gpu.Stream) error // SyncStream before CloseStream
 	CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error
 	CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error // from main memory
-	// Copies has a stream make copies, one after the other. It may change copies.
+	// Copies puts copies into a stream, which makes one after the other. It may change the slice.
 	Copies(s gpu.Stream, copies []gpu.Copy, d gpu.Direction) error
 	Stores(s gpu.Stream, words []gpu.Store) error
-	Change(s gpu.Stream, o gpu.Atomic) error // add, and, or, where Facts has StreamChange
+	Change(s gpu.Stream, o gpu.Atomic) error // for add, and, or: only if Facts has StreamChange
 	NewEvent() (gpu.Event, error)
 	CloseEvent(e gpu.Event) error
 	Record(e gpu.Event, s gpu.Stream) error
@@ -51,9 +51,9 @@ type Device interface {
 }
 
 // Kernels starts kernels of one thread for atomic operations, which are atomic with those of the
-// program's kernels. Such a kernel waits for a free place on the GPU. If the program's kernels fill
-// the GPU and one of them waits for such an operation, neither goes on. The engine has a stream for
-// nothing else, so that other work goes on.
+// program's kernels. Such a kernel waits until the GPU has space for it. If the program's kernels
+// fill the GPU and one of them waits for such an operation, neither goes on. The engine has a
+// stream only for these kernels, so that other work goes on.
 type Kernels interface {
 	// Put puts an operation into a stream.
 	Put(s gpu.Stream, o gpu.Atomic) error
@@ -64,7 +64,7 @@ type Memory struct {
 	dev     Device
 	kernels Kernels
 	race    *race // nil: stream.Word does the atomic operations
-	store   bool  // streams store words by themselves
+	store   bool  // the driver's streams can store words
 	streams [stream.Streams]cudaStream
 	block   unsafe.Pointer // words of all streams
 	copies  []gpu.Copy     // operand of Copies
@@ -86,19 +86,19 @@ type cudaStream struct {
 }
 
 // streamWord is pinned memory of one operation: the value of a store that is done as a copy, and
-// where an atomic operation leaves an old value that nothing reads.
+// the destination of an old value that nothing reads.
 type streamWord struct{ value, old uint64 }
 
-// wordsOfStream is the number of streamWords of a stream: more than the operations that it has at
-// once.
+// wordsOfStream is the number of streamWords of a stream: more than the operations that are in it
+// at once.
 const wordsOfStream = 2 * StreamQueue
 
-// streamArea is the pinned memory of a stream. Its mark has a cache line to itself.
+// streamArea is the size of the pinned memory of a stream. Its mark has a cache line to itself.
 const streamArea = 64 + wordsOfStream*unsafe.Sizeof(streamWord{})
 
 // NewMemory makes streams and uses each once, which may take a millisecond each and would otherwise
-// delay the first operation. kernels may be nil. If dev is a context apart from the program's,
-// quick is the program's context; otherwise it is nil.
+// delay the first operation. kernels may be nil. If dev is a context of the engine's own, quick is
+// the program's context; otherwise quick is nil.
 func NewMemory(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error) {
 	f := dev.Facts()
 	if !f.Unified {
@@ -132,7 +132,7 @@ func NewMemory(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error)
 	return m, err
 }
 
-// warm lets each stream do one operation of each kind. The driver may do a copy within the GPU with
+// warm runs one operation of each kind in each stream. The driver may do a copy within the GPU with
 // a kernel that it loads at the first use. Kernels for atomic operations are loaded then, too.
 func (m *Memory) warm() error {
 	n := uint64(unsafe.Sizeof(streamWord{}))
@@ -152,7 +152,7 @@ func (m *Memory) warm() error {
 		if err == nil {
 			err = m.dev.CopyAsync(s.handle, address(back), a, n)
 		}
-		if err == nil { // and rows
+		if err == nil { // a copy of rows, too
 			m.copies = append(m.copies[:0], gpu.Copy{To: address(back), From: a, N: 4, Rows: 1}, gpu.Copy{To: address(back) + 4, From: a + 8, N: 4, Rows: 1})
 			err = m.dev.Copies(s.handle, m.copies, gpu.CopyOut)
 		}
@@ -176,7 +176,7 @@ func (m *Memory) warm() error {
 func address(p unsafe.Pointer) gpu.Address { return gpu.Address(uintptr(p)) }
 
 // Holds reports whether n bytes at p are GPU memory (stream.Memory). An address that the driver
-// does not know is not the GPU's.
+// does not know is not GPU memory.
 func (m *Memory) Holds(p unsafe.Pointer, n uint64) bool {
 	at, err := m.dev.Pointer(address(p))
 	return err == nil && at.Place == gpu.OnDevice && n <= at.Size-uint64(address(p)-at.Base)
@@ -199,10 +199,10 @@ func (m *Memory) Pin(n uint64) (unsafe.Pointer, error) {
 // Unpin frees memory of Pin (stream.Memory).
 func (m *Memory) Unpin(p unsafe.Pointer) error { return m.dev.HostFree(p) }
 
-// Copy puts copies into a stream, behind the stores that were kept back (stream.Memory).
+// Copy puts copies into a stream, after the stores that were deferred (stream.Memory).
 func (m *Memory) Copy(i stream.Stream, copies []stream.Copy) error {
 	s := &m.streams[i]
-	if err := m.give(s); err != nil {
+	if err := m.flushStores(s); err != nil {
 		return err
 	}
 	m.copies = m.copies[:0]
@@ -215,18 +215,18 @@ func (m *Memory) Copy(i stream.Stream, copies []stream.Copy) error {
 // directions are the directions of the copies in each stream.
 var directions = [stream.Streams]gpu.Direction{stream.In: gpu.CopyIn, stream.Out: gpu.CopyOut, stream.Peer: gpu.CopyAcross, stream.Word: gpu.CopyAcross}
 
-// keep keeps a store back until other work of the stream, or its mark, comes: the driver then gets
+// deferStore holds a store back until the stream gets other work or its mark: the driver then gets
 // the stores together. That costs one call, and they are done 2 us sooner than in two calls (H200).
-func (m *Memory) keep(s *cudaStream, at unsafe.Pointer, width uint8, value uint64) error {
+func (m *Memory) deferStore(s *cudaStream, at unsafe.Pointer, width uint8, value uint64) error {
 	s.kept = append(s.kept, gpu.Store{At: address(at), Value: value, Width: uint32(width)})
 	if len(s.kept) < gpu.MaxStores {
 		return nil
 	}
-	return m.give(s)
+	return m.flushStores(s)
 }
 
-// give passes the stores that were kept back on to the driver.
-func (m *Memory) give(s *cudaStream) error {
+// flushStores passes the deferred stores to the driver.
+func (m *Memory) flushStores(s *cudaStream) error {
 	if len(s.kept) == 0 {
 		return nil
 	}
@@ -235,33 +235,33 @@ func (m *Memory) give(s *cudaStream) error {
 	return err
 }
 
-// word returns a word that no operation in the stream uses: a stream never has as many operations
-// as there are words.
+// word returns a streamWord that no operation in the stream uses: a stream never has as many
+// operations as there are words.
 func (s *cudaStream) word() *streamWord {
 	w := &s.words[s.next%wordsOfStream]
 	s.next++
 	return w
 }
 
-// Write puts a store of an element of 4 or 8 bytes into a stream (stream.Memory). If the stream
-// cannot store by itself, it copies the value, which orders as much: a stream does one thing after
-// the other.
+// Write puts a store of an element of 4 or 8 bytes into a stream (stream.Memory). If the driver has
+// no such stores, the stream copies the value, which keeps the same order: a stream does one
+// operation after the other.
 func (m *Memory) Write(i stream.Stream, at unsafe.Pointer, width uint8, value uint64) error {
 	s := &m.streams[i]
 	if m.store {
-		return m.keep(s, at, width, value)
+		return m.deferStore(s, at, width, value)
 	}
 	w := s.word()
 	atomic.StoreUint64(&w.value, value) // little-endian on all CPUs for which shmem is built
 	return m.dev.CopyAsync(s.handle, address(at), address(unsafe.Pointer(&w.value)), uint64(width))
 }
 
-// storesOfCopy is the most stores that a stream does sooner than one copy: with 8, 16 and 32 bytes
-// in stores, a kernel saw the signal behind them after 5.1, 5.9 and 7.3 us, and behind a copy after
-// 6.8 us (H200).
+// storesOfCopy is the largest number of stores that a stream does sooner than one copy: with 8, 16
+// and 32 bytes in stores, a kernel saw the signal after them after 5.1, 5.9 and 7.3 us, and after a
+// copy after 6.8 us (H200).
 const storesOfCopy = 2
 
-// Words returns how many stores in a row are quicker than a copy (stream.Memory).
+// Words returns the largest number of stores in a row that is quicker than a copy (stream.Memory).
 func (m *Memory) Words() uint64 {
 	if m.store {
 		return storesOfCopy
@@ -269,11 +269,11 @@ func (m *Memory) Words() uint64 {
 	return 0
 }
 
-// Atomics returns the operations that Atomic can do, by stream.AtomicBit (stream.Memory).
+// Atomics returns the AtomicBits of the operations that Atomic can do (stream.Memory).
 func (m *Memory) Atomics() uint64 {
 	var set uint64
 	for op := fabric.OpSet; m.kernels != nil && op <= fabric.OpFetchXor; op++ {
-		if op != fabric.OpSet && op != fabric.OpFetch { // a store and a copy do these two
+		if op != fabric.OpSet && op != fabric.OpFetch { // a store and a copy do these two operations
 			set |= stream.AtomicBit(op, 4) | stream.AtomicBit(op, 8)
 		}
 	}
@@ -290,9 +290,9 @@ func (m *Memory) Atomic(i stream.Stream, at unsafe.Pointer, op fabric.Op, width 
 	}
 	o := gpu.Atomic{At: address(at), Op: int(op), Width: int(width), Operand: operand, Compare: compare, Fetched: address(old)}
 	if m.race != nil {
-		return m.race.put(o, changes)
+		return m.race.add(o, changes)
 	}
-	if err := m.give(s); err != nil {
+	if err := m.flushStores(s); err != nil {
 		return err
 	}
 	if changes {
@@ -302,8 +302,8 @@ func (m *Memory) Atomic(i stream.Stream, at unsafe.Pointer, op fabric.Op, width 
 }
 
 // changes reports whether a stream can do an atomic operation without a kernel. Only the fake
-// driver of the tests has had this so far: CUDA 13.1 is the first driver with it, and no machine
-// that this was built on has that.
+// driver of the tests has had this so far: CUDA 13.1 is the first driver with it, and no machine on
+// which this was built has that driver.
 func (m *Memory) changes(op fabric.Op) bool {
 	return m.dev.Facts().StreamChange && (op == fabric.OpAdd || op == fabric.OpAnd || op == fabric.OpOr)
 }
@@ -316,9 +316,9 @@ func (m *Memory) Mark(i stream.Stream) (uint64, error) {
 	}
 	s := &m.streams[i]
 	if m.store {
-		err := m.keep(s, unsafe.Pointer(s.mark), 8, s.lastMark+1)
+		err := m.deferStore(s, unsafe.Pointer(s.mark), 8, s.lastMark+1)
 		if err == nil {
-			err = m.give(s)
+			err = m.flushStores(s)
 		}
 		if err != nil {
 			return 0, err
@@ -365,7 +365,7 @@ func (m *Memory) Marked(i stream.Stream) (uint64, error) {
 }
 
 // Close waits for the streams and releases them (stream.Memory). It may also be called for a Memory
-// that NewMemory has made in part.
+// that NewMemory has made only in part.
 func (m *Memory) Close() error {
 	var errs []error
 	if m.race != nil {

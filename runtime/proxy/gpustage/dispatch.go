@@ -10,22 +10,21 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// The operations of callers. Each goes to the part that can do it: copies, if the heap is mapped
-// here; the fabric, if NICs reach both sides; else puts and gets.
+// The operations of callers. Each goes to the part that can do it: to copies, if the heap is mapped
+// here; to the engine and the fabric, if NICs reach both sides; otherwise to puts and gets.
 
-// By says who performs a put.
-type By uint8
+// Performer says who performs a put.
+type Performer uint8
 
 const (
-	ByEngine By = iota // the engine, as between two main memories
-	ByWrite            // the engine with a one-sided write of any size: NICs reach both sides
-	ByStage            // the Stage, which has begun, completed or refused it
+	ByEngine Performer = iota // the engine, as between two main memories
+	ByWrite                   // the engine with a one-sided write of any size: NICs reach both sides
+	ByStage                   // the Stage, which has begun, completed or refused it
 )
 
-// Put is the Stage's part of Engine.Put, and of Engine.PutSignal with the signal in after: it
-// decides who performs the put, and begins it if that is the Stage. The status counts only with
-// ByStage.
-func (s *Stage) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) (call.Status, By) {
+// Put decides who performs a put of Engine.Put, or of Engine.PutSignal with the signal in after,
+// and starts it if that is the Stage. The status is valid only with ByStage.
+func (s *Stage) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, r *call.Request, after *layout.Header) (call.Status, Performer) {
 	if err := s.owners.refuseSignal(pe, after); err != nil {
 		return s.engine.Fail(err), ByStage
 	}
@@ -50,9 +49,11 @@ func (s *Stage) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointe
 	return s.puts.begin(pe, offset, source, n, gpu, r, after), ByStage
 }
 
-// Leave starts the put of a token that was queued behind earlier operations, and need not wait any
+// Resume starts the put of a token that was queued after earlier operations, and need not wait any
 // more.
-func (s *Stage) Leave(t fabric.Token) call.Status { return s.puts.leave(t, s.Holds(s.puts.source(t))) }
+func (s *Stage) Resume(t fabric.Token) call.Status {
+	return s.puts.resume(t, s.Holds(s.puts.source(t)))
+}
 
 // MustFollow reports whether an operation of an epoch on pe has to wait for bytes from before a
 // fence that have not been sent, or not been copied onto its mapped heap.
@@ -60,13 +61,13 @@ func (s *Stage) MustFollow(pe libshmem.PE, epoch uint64) bool {
 	return s.departs.Before(pe, epoch) || s.copies.MustFollow(pe, epoch)
 }
 
-// copyable reports whether bytes for pe at an offset take the path of copies.
+// copyable reports whether bytes for pe at an offset are copied by copies: its heap is mapped here.
 func (s *Stage) copyable(pe libshmem.PE, offset libshmem.Offset) bool {
 	return offset >= 0 && s.copies.Mapped(pe) && s.engine.Lost(pe) == nil
 }
 
 // PutBytes writes bytes to a mapped heap, and then the signal, if there is one. The bytes may be
-// reused when it returns. Not ok: the heap is not mapped.
+// reused when it returns. If ok is false, the heap is not mapped, and nothing was done.
 func (s *Stage) PutBytes(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, after *layout.Header) (st call.Status, ok bool) {
 	if err := s.owners.refuseSignal(pe, after); err != nil {
 		return s.engine.Fail(err), true
@@ -77,7 +78,8 @@ func (s *Stage) PutBytes(pe libshmem.PE, offset libshmem.Offset, source unsafe.P
 	return s.copies.Put(pe, offset, source, n, false, nil, after), true
 }
 
-// Store stores an element on a mapped heap. Not ok: the heap is not mapped.
+// Store stores an element on a mapped heap. If ok is false, the heap is not mapped, and nothing was
+// done.
 func (s *Stage) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) (st call.Status, ok bool) {
 	if !s.copyable(pe, offset) {
 		return 0, false
@@ -85,9 +87,9 @@ func (s *Stage) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, value
 	return s.copies.Store(pe, offset, width, value), true
 }
 
-// AMO refuses an atomic operation that the owner does not support. On a mapped heap it puts the
-// operation into a stream of this PE, if the stream can do it. Not ok: the engine has to send it to
-// the owner.
+// AMO refuses an atomic operation that the owner of the memory does not support. On a mapped heap
+// it puts the operation into a stream of this PE, if the stream can do it. If ok is false, the
+// engine has to send it to the owner.
 func (s *Stage) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool) {
 	if err := s.owners.refuse(pe, h.Offset, h.Op, h.Width); err != nil {
 		return s.engine.Fail(err), true
@@ -98,8 +100,8 @@ func (s *Stage) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool) 
 	return s.copies.AMO(pe, h)
 }
 
-// Get is the Stage's part of Engine.Get. Not ok: the engine reads the bytes itself, because both
-// sides are main memory or NICs reach them.
+// Get starts a get if the Stage has to perform it. If ok is false, the engine reads the bytes
+// itself, because both sides are main memory or NICs reach them.
 func (s *Stage) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *call.Request) (st call.Status, ok bool) {
 	if err := s.engine.Lost(pe); err != nil {
 		return s.engine.Fail(err), true
@@ -128,31 +130,31 @@ func (s *Stage) reaches(pe libshmem.PE, offset libshmem.Offset, remoteGPU bool, 
 
 // The messages of other PEs.
 
-// Apply performs or keeps a message that has to follow earlier work on GPU memory, or that concerns
-// bytes of GPU memory on their way. It returns false for any other message.
+// Apply performs or stores a message that has to follow earlier work on GPU memory, or that
+// concerns bytes of GPU memory on their way. It returns false for any other message.
 func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch {
 	case h.Kind <= layout.KindFlush:
 		return s.arrivals.Apply(h, payload, n)
 	case h.Kind == layout.KindRequestToSend:
-		s.takeRequestToSend(h, payload, n)
+		s.handleRequestToSend(h, payload, n)
 	case h.Kind == layout.KindFinished:
 		s.finished(h)
 	case h.Kind == layout.KindFetch:
-		s.takeFetch(h)
+		s.handleFetch(h)
 	case h.Kind == layout.KindData:
-		s.gets.takeData(h, payload, n)
+		s.gets.handleData(h, payload, n)
 	case h.Kind == layout.KindExtent:
-		s.heaps.learn(h)
+		s.heaps.handleExtent(h)
 	default:
 		return false
 	}
 	return true
 }
 
-// takeRequestToSend begins to read the bytes that a PE announces with a request to send, and
-// applies the signals of its puts behind them.
-func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n int) {
+// handleRequestToSend starts to read the bytes that a PE announces with a request to send, and lets
+// the signals of its puts follow them.
+func (s *Stage) handleRequestToSend(h *layout.Header, payload unsafe.Pointer, n int) {
 	pieces := (n - layout.RequestToSendSize) / layout.PieceOfSendSize
 	if n < layout.RequestToSendSize || pieces > layout.MostPieces || n != s.requested.Size(pieces) {
 		s.named.Malformed(h)
@@ -161,7 +163,7 @@ func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n in
 	r := &s.requested
 	mem.Copy(unsafe.Pointer(r), payload, n)
 	if r.Get != 0 && pieces == 0 {
-		s.gets.takeRequest(h, &r.RequestToSend)
+		s.gets.handleRequest(h, &r.RequestToSend)
 		return
 	}
 	at, ok := s.places(h, pieces)
@@ -173,7 +175,7 @@ func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n in
 		PE: libshmem.PE(h.From), Remote: h.Operand, Key: h.Extra, N: r.N, Dest: at, Pieces: s.pieces, Desc: s.gets.desc,
 		GPU: s.segment.Heap != nil && h.Offset >= 0, Token: h.Token,
 	}, r.Fence)
-	s.arrivals.Listen(libshmem.PE(h.From))
+	s.arrivals.MarkBusy(libshmem.PE(h.From))
 	for _, i := range s.turns[:pieces] {
 		if p := &r.Pieces[i]; p.Signals {
 			s.signal(h.From, p)
@@ -182,8 +184,8 @@ func (s *Stage) takeRequestToSend(h *layout.Header, payload unsafe.Pointer, n in
 	s.pulls.Start()
 }
 
-// places finds where the bytes of a request to send go: to at, or with several puts to the places
-// in s.pieces. Not ok: the request is refused.
+// places finds the destination of the bytes of a request to send: at, or with several puts the
+// destinations in s.pieces. If ok is false, the request is refused.
 func (s *Stage) places(h *layout.Header, pieces int) (at unsafe.Pointer, ok bool) {
 	r := &s.requested
 	s.pieces = s.pieces[:0]
@@ -214,7 +216,7 @@ func (s *Stage) places(h *layout.Header, pieces int) (at unsafe.Pointer, ok bool
 	return nil, true
 }
 
-// signal applies the signal of a put behind the bytes that are announced with it.
+// signal applies the signal of a put after the bytes that were announced with it.
 func (s *Stage) signal(from uint32, p *layout.PieceOfSend) {
 	s.after = layout.Header{Kind: layout.KindAMO, From: from, Op: p.Op, Width: 8, Offset: p.Signal, Operand: p.Operand}
 	if !s.arrivals.Apply(&s.after, nil, 0) {
@@ -222,11 +224,11 @@ func (s *Stage) signal(from uint32, p *layout.PieceOfSend) {
 	}
 }
 
-// Landed is called when a read of Engine.Read is complete, or with the error failed.
-func (s *Stage) Landed(t fabric.Token, failed int32) { s.pulls.Landed(t, failed) }
+// ReadDone is called when a read of Engine.Read is complete; failed is its error, or 0.
+func (s *Stage) ReadDone(t fabric.Token, failed int32) { s.pulls.ReadDone(t, failed) }
 
 // finished handles the reply to a request to send of this PE: the other PE has read the bytes, or
-// could not.
+// could not read them.
 func (s *Stage) finished(h *layout.Header) {
 	if h.Token&layout.ChunkToken != 0 {
 		s.departs.Finished(h)
@@ -235,9 +237,9 @@ func (s *Stage) finished(h *layout.Header) {
 	}
 }
 
-// takeFetch handles the request of a get of another PE: it begins to copy the bytes out of GPU
+// handleFetch handles the request of another PE's get: it starts to copy the bytes out of GPU
 // memory.
-func (s *Stage) takeFetch(h *layout.Header) {
+func (s *Stage) handleFetch(h *layout.Header) {
 	if s.segment.Heap == nil || h.Offset < 0 {
 		s.named.Malformed(h)
 		return

@@ -12,11 +12,11 @@
 //   - heaps.go: the parts of heaps in GPU memory that NICs reach
 //   - pinned.go, pool.go: the pinned memory that bytes pass through: chunks for large pieces, and
 //     slots for bytes that fit a message
-//   - advance.go: one turn of all of them
+//   - advance.go: one poll of all of them
 //
-// Package stream gives their work to the streams of this PE's GPU, through a Memory: copies and
-// stores; marks, by which the CPU sees which work a stream has carried out; and chores, what the
-// CPU does after a mark. Stage does not own tokens, credit, order and the network: for those its
+// Package stream puts the work into the streams of this PE's GPU, through a Memory: copies and
+// stores; marks, by which the CPU sees which work a stream has carried out; and chores, tasks of
+// the CPU after a mark. Stage does not own tokens, credit, order and the network: for those its
 // parts call its Engine.
 //
 // Copy engines move the bytes that the fabric does not reach. A signal follows its bytes by the
@@ -24,9 +24,9 @@
 // it. For a larger put this PE sends a request to send, and the target reads the bytes, through
 // chunks of pinned memory (Stage, and docs/decisions/0009). If a NIC reaches GPU memory, larger
 // puts and gets are one-sided there too. The owner then flushes the bytes that a NIC has written
-// before anything acts on them, if the GPU needs that (heaps.go, and docs/decisions/0012).
+// before anything uses them, if the GPU needs that (heaps.go, and docs/decisions/0012).
 //
-// All methods but Undone and DriverCall are called with the engine's lock held, by whichever thread
+// All methods but Undone and DriverCall are called with the engine's lock held, by any thread that
 // has it, and none waits for a GPU. Any thread may call Undone and DriverCall: the words that they
 // read are atomic, and one word may be older than another.
 package gpustage

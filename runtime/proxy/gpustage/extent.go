@@ -16,9 +16,9 @@ type Extent struct {
 }
 
 // Loan is the number of a loan, memory of the program that is part of the symmetric heap for a
-// while (docs/decisions/0038); 0 is none. Numbers run from 1 to the last, and then from 1 again. A
-// number is later than another if it is ahead by less than half of all numbers: far fewer messages
-// than that are on their way between PEs.
+// while (docs/decisions/0038); 0 means no loan. Numbers run from 1 to the last, and then from 1
+// again. A number is later than another if it is ahead by less than half of all numbers: far fewer
+// messages than half are on their way between PEs.
 type Loan uint16
 
 // Next returns the number after l.
@@ -30,8 +30,8 @@ func (l Loan) after(m Loan) bool { return int16(l-m) > 0 }
 // extents are the extents of one heap, ordered by offset.
 type extents []Extent
 
-// behind returns how many extents begin at an offset or before it.
-func (x extents) behind(offset uint64) int {
+// countUpTo returns the number of extents that begin at an offset or before it.
+func (x extents) countUpTo(offset uint64) int {
 	low, high := 0, len(x)
 	for low < high {
 		if mid := (low + high) / 2; x[mid].Offset > offset {
@@ -45,7 +45,7 @@ func (x extents) behind(offset uint64) int {
 
 // find returns the extent that contains all of n bytes at an offset, or nil.
 func (x extents) find(offset libshmem.Offset, n uint64) *Extent {
-	i := x.behind(uint64(offset))
+	i := x.countUpTo(uint64(offset))
 	if i == 0 {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (x extents) find(offset libshmem.Offset, n uint64) *Extent {
 // covers reports whether all of n bytes at an offset are in extents.
 func (x extents) covers(offset libshmem.Offset, n uint64) bool {
 	for n > 0 {
-		rest := x.rest(offset)
+		rest := x.bytesLeft(offset)
 		if rest == 0 {
 			return false
 		}
@@ -71,8 +71,9 @@ func (x extents) covers(offset libshmem.Offset, n uint64) bool {
 	return true
 }
 
-// rest returns the bytes from an offset to the end of its extent; 0: it is in none.
-func (x extents) rest(offset libshmem.Offset) uint64 {
+// bytesLeft returns the number of bytes from an offset to the end of its extent, or 0 if it is in
+// none.
+func (x extents) bytesLeft(offset libshmem.Offset) uint64 {
 	if f := x.find(offset, 1); f != nil {
 		return f.Size - (uint64(offset) - f.Offset)
 	}
@@ -81,7 +82,7 @@ func (x extents) rest(offset libshmem.Offset) uint64 {
 
 // add inserts an extent by its offset. It fails if the extent overlaps another.
 func (x *extents) add(f Extent) error {
-	i := x.behind(f.Offset)
+	i := x.countUpTo(f.Offset)
 	if i > 0 && f.Offset-(*x)[i-1].Offset < (*x)[i-1].Size || i < len(*x) && (*x)[i].Offset-f.Offset < f.Size {
 		return fmt.Errorf("a part of the heap from %#x on overlaps another part", f.Offset)
 	}
@@ -89,7 +90,7 @@ func (x *extents) add(f Extent) error {
 	return nil
 }
 
-// forget drops the extents of a loan.
-func (x *extents) forget(loan Loan) {
+// removeLoan removes the extents of a loan.
+func (x *extents) removeLoan(loan Loan) {
 	*x = slices.DeleteFunc(*x, func(f Extent) bool { return f.Loan == loan })
 }

@@ -44,8 +44,8 @@ func TestExtents(t *testing.T) {
 		{99, 2, 0, false}, {100, 50, 50, true}, {100, 60, 50, true}, {149, 11, 1, true}, {149, 12, 1, false}, {150, 0, 10, true},
 		{160, 1, 0, false}, {200, 100, 100, true}, {299, 2, 1, false}, {-1, 1, 0, false}, {200, 1<<64 - 1, 100, false},
 	} {
-		if got := x.covers(c.offset, c.n); got != c.covers || x.rest(c.offset) != c.rest {
-			t.Errorf("%d bytes at %d: covered %v, %d to the end of the part", c.n, c.offset, got, x.rest(c.offset))
+		if got := x.covers(c.offset, c.n); got != c.covers || x.bytesLeft(c.offset) != c.rest {
+			t.Errorf("%d bytes at %d: covered %v, %d to the end of the part", c.n, c.offset, got, x.bytesLeft(c.offset))
 		}
 	}
 	for _, f := range []Extent{{Offset: 100, Size: 1}, {Offset: 149, Size: 1}, {Offset: 90, Size: 11}, {Offset: 0, Size: 1 << 40}, {Offset: 299, Size: 10}} {
@@ -53,7 +53,7 @@ func TestExtents(t *testing.T) {
 			t.Errorf("%+v: error %v, %d parts", f, err, len(x))
 		}
 	}
-	if x.forget(7); len(x) != 2 || x[0].Offset != 100 || x[1].Offset != 200 {
+	if x.removeLoan(7); len(x) != 2 || x[0].Offset != 100 || x[1].Offset != 200 {
 		t.Errorf("%+v is left", x)
 	}
 }

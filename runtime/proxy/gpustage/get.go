@@ -32,23 +32,23 @@ type gets struct {
 // get is a get under way.
 type get struct {
 	used      bool
-	requestID uint32 // names it in replies
+	requestID uint32 // its number in replies
 	pe        libshmem.PE
 	dest      unsafe.Pointer
 	n         uint64
 	left      uint64 // bytes that are not in place
-	copied    uint64 // of left, those whose copy is in stream.In
+	copied    uint64 // bytes of left whose copy is in stream.In
 	desc      uintptr
-	reads     int    // reads from a lost PE that the provider has
+	reads     int    // reads from a lost PE that the provider has not completed
 	ended     bool   // the PE was lost and the caller's status is set, but the provider still has reads
-	slot      uint16 // for bytes that come in a message; only with GPU memory
+	slot      uint16 // for bytes that arrive in a message; only with GPU memory
 	gpu       bool   // dest is GPU memory
 	status    int32
 	err       error
 }
 
-// begin begins a get into a buffer, which is GPU memory if gpu. ownerCopies: the owner has to copy
-// the bytes out of its GPU memory, because NICs do not reach them.
+// begin starts a get into a buffer, which is GPU memory if gpu is set. ownerCopies: the owner has
+// to copy the bytes out of its GPU memory, because NICs do not reach them.
 func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, gpu, ownerCopies bool, r *call.Request) call.Status {
 	var small uint16
 	if gpu {
@@ -72,7 +72,8 @@ func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 	return call.Pending
 }
 
-// request starts a get: with a message if the owner has to copy the bytes, otherwise with reads.
+// request requests the bytes of a get: with a message if the owner has to copy them, otherwise with
+// reads.
 func (g *gets) request(t fabric.Token, offset libshmem.Offset, ownerCopies bool) call.Status {
 	o := &g.ops[t]
 	if !ownerCopies {
@@ -97,7 +98,7 @@ func (g *gets) request(t fabric.Token, offset libshmem.Offset, ownerCopies bool)
 	return st
 }
 
-// find returns the get that a reply with n bytes belongs to. It returns nil, and fails the job, if
+// find returns the get to which a reply with n bytes belongs. It returns nil, and fails the job, if
 // there is no such get or the bytes are outside of it.
 func (g *gets) find(h *layout.Header, requestID uint32, n uint64) *get {
 	t := fabric.Token(requestID & 0xffff)
@@ -113,9 +114,9 @@ func (g *gets) find(h *layout.Header, requestID uint32, n uint64) *get {
 	return o
 }
 
-// takeRequest handles a request to send from the owner of a get: it begins to read the part of the
-// get's bytes that the request announces.
-func (g *gets) takeRequest(h *layout.Header, r *layout.RequestToSend) {
+// handleRequest handles a request to send from the owner of a get's memory: it starts to read the
+// part of the get's bytes that the request announces.
+func (g *gets) handleRequest(h *layout.Header, r *layout.RequestToSend) {
 	o := g.find(h, r.Get, r.N)
 	if o == nil {
 		return
@@ -126,8 +127,9 @@ func (g *gets) takeRequest(h *layout.Header, r *layout.RequestToSend) {
 	g.pulls.Start()
 }
 
-// takeData handles a message with a small part of a get's bytes: it puts them into place.
-func (g *gets) takeData(h *layout.Header, payload unsafe.Pointer, n int) {
+// handleData handles a message with a small part of a get's bytes: it copies them to their
+// destination.
+func (g *gets) handleData(h *layout.Header, payload unsafe.Pointer, n int) {
 	o := g.find(h, h.Token, uint64(n))
 	if o == nil {
 		return
@@ -152,14 +154,14 @@ func (g *gets) GotLater(requestID uint32, n uint64) {
 	g.streams.Later(stream.In, stream.Chore{For: g, Token: requestID, Value: n})
 }
 
-// Follow does the one chore of gets, that of GotLater: bytes are in place.
+// Follow performs the chore that GotLater has added: bytes of a get are in place.
 func (g *gets) Follow(c *stream.Chore) {
 	g.ops[c.Token&0xffff].copied -= c.Value
 	g.Got(c.Token, c.Value, 0)
 }
 
-// Got counts n bytes of a get that are in place, or will not come: then status is not 0. After the
-// last byte the get is complete.
+// Got counts n bytes of a get that are in place, or that will not arrive: then status is not 0.
+// After the last byte the get is complete.
 func (g *gets) Got(requestID uint32, n uint64, status int32) {
 	t := fabric.Token(requestID & 0xffff)
 	o := &g.ops[t]
@@ -172,7 +174,7 @@ func (g *gets) Got(requestID uint32, n uint64, status int32) {
 	}
 }
 
-// end completes a get, when all of its bytes are in place or will not come. If the provider still
+// end completes a get, when all of its bytes are in place or will not arrive. If the provider still
 // reads from a lost PE, the token stays in use until LostRead.
 func (g *gets) end(t fabric.Token) {
 	o := &g.ops[t]
@@ -198,8 +200,8 @@ func (g *gets) free(t fabric.Token, e Ending) {
 	g.engine.End(Op{Token: t}, e)
 }
 
-// drop fails the get of a token, if it is one from a lost PE. The get is complete when the streams
-// have carried out its copies.
+// drop fails the get of a token, if it is one from the lost PE. The get is complete when the
+// streams have carried out its copies.
 func (g *gets) drop(t fabric.Token, pe libshmem.PE) {
 	o := &g.ops[t]
 	if !o.used || o.pe != pe || o.ended {

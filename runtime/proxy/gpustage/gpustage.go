@@ -12,8 +12,9 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// StreamQueue is the most operations, besides marks, that an engine has in one stream. A driver
-// blocks a caller that gives a stream more than its queue holds, which is some thousand.
+// StreamQueue is the largest number of operations, besides marks, that an engine has in one stream.
+// A driver blocks a caller that puts more into a stream than its queue can hold, which is some
+// thousand.
 const StreamQueue = 576
 
 // Config configures a Stage. The zero value is usable.
@@ -24,15 +25,15 @@ type Config struct {
 }
 
 // Stage has the GPU memory of an engine: that of this PE, and what is known of that of other PEs. A
-// job without GPU memory has none.
+// job without GPU memory has no Stage.
 //
-// Bytes that a message cannot hold, and that one side cannot have written or read by the fabric,
-// are pulled. The PE that has the bytes holds them in registered main memory: the heap, a buffer of
-// the program, or a chunk that a copy engine filled. It sends a request to send. The other side
-// reads the bytes, into place if that is main memory, else into a chunk that a copy engine empties.
-// Puts of up to 64 KiB that wait together share a chunk and a request. So neither side reserves room
-// for the other, the provider need not order writes and messages, and a chunk that was read into
-// becomes free without the other side.
+// Bytes that a message cannot hold, and that the fabric cannot read or write at one of the two
+// sides, are pulled. The PE that has the bytes has them in registered main memory: the heap, a
+// buffer of the program, or a chunk that a copy engine filled. It sends a request to send. The
+// other side reads the bytes: directly to their destination if that is main memory, otherwise into
+// a chunk that a copy engine empties. Puts of up to 64 KiB that wait together share a chunk and a
+// request. So neither side reserves memory for the other, the provider need not order writes and
+// messages, and a chunk that was read into becomes free without the other side.
 type Stage struct {
 	*heaps
 
@@ -43,11 +44,11 @@ type Stage struct {
 	segment  mem.Segment
 	named    mem.Named
 	owners   owners
-	writes   bool          // one-sided writes are usable
-	lost     []libshmem.PE // PEs to give up in the next turn
+	writes   bool          // the fabric has one-sided writes that the Stage can use
+	lost     []libshmem.PE // PEs that were lost since the last poll
 
-	// Of the request to send that is being handled: its payload, where its pieces go, the pieces in
-	// the order of posting, and one signal of it.
+	// For the request to send that is being handled: its payload, the destinations of its pieces,
+	// the pieces in the order of posting, and one signal of it.
 	requested layout.Requests
 	pieces    []pullPiece
 	turns     [layout.MostPieces]uint8
@@ -85,23 +86,23 @@ func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 		s.streams.Aside(stream.Peer, unsafe.Add(p.aside, asideBytes), asideBytes)
 	}
 	s.heaps = newHeaps(e)
-	s.arrivals = newArrivals(e, s.streams, s.heaps, segment.Heap != nil, &p.coming, c.Alone)
-	s.gets = &gets{engine: e, named: x.Named, streams: s.streams, slots: &p.coming, heaps: s.heaps, segment: segment, desc: heap.Desc, localMR: x.Caps.LocalMR}
-	s.pulls = newPulls(e, s.streams, &p.landing, p.region.Desc, x.Caps.MaxMessage, s.gets)
+	s.arrivals = newArrivals(e, s.streams, s.heaps, segment.Heap != nil, &p.inSlots, c.Alone)
+	s.gets = &gets{engine: e, named: x.Named, streams: s.streams, slots: &p.inSlots, heaps: s.heaps, segment: segment, desc: heap.Desc, localMR: x.Caps.LocalMR}
+	s.pulls = newPulls(e, s.streams, &p.inChunks, p.region.Desc, x.Caps.MaxMessage, s.gets)
 	s.gets.pulls = s.pulls
-	out := departureMemory{Chunks: &p.leaving, Slots: &p.going, Key: p.region.Key, Remote: s.heaps.remote(&p.region, p.leaving.At(0))}
+	out := departureMemory{Chunks: &p.outChunks, Slots: &p.outSlots, Key: p.region.Key, Remote: s.heaps.remote(&p.region, p.outChunks.At(0))}
 	s.departs = newDepartures(e, s.streams, out, func(t fabric.Token) { s.copies.Begun(t) })
 	s.puts = &puts{engine: e, named: x.Named, state: s.state, heaps: s.heaps, departs: s.departs, segment: segment, heap: heap}
-	s.copies = newCopies(e, s.streams, &p.going, s.departs)
+	s.copies = newCopies(e, s.streams, &p.outSlots, s.departs)
 	return s, nil
 }
 
-// FlushBy sets the function to call before anything acts on bytes that a NIC has written to the
-// user heap. It comes before Connect, if the GPU needs flushes.
+// FlushBy sets the function to call before anything uses bytes that a NIC has written to the user
+// heap. It is called before Connect, and only if the GPU needs flushes.
 func (s *Stage) FlushBy(f func() error) { s.flushBy(func() { s.streams.Check(f()) }) }
 
-// Region returns the registration of n bytes at p of this PE's heap; nil: NICs do not reach them.
-// flush says that the GPU sees bytes that a NIC writes there only after a flush.
+// Region returns the registration of n bytes at p of this PE's heap, or nil if NICs do not reach
+// them. flush says that the GPU sees bytes that a NIC writes there only after a flush.
 func (s *Stage) Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool) {
 	return s.region(p, n), s.Flushing()
 }
@@ -122,7 +123,7 @@ func (s *Stage) Endpoint() Endpoint {
 	return Endpoint{Device: true, Atomics: s.arrivals.Atomics(), Extents: s.heaps.ownExtents(), Flushes: s.heaps.Flushing()}
 }
 
-// Connect takes the endpoints of all PEs, in order. It comes after the engine's Connect.
+// Connect gets the endpoints of all PEs, in order. It is called after the engine's Connect.
 func (s *Stage) Connect(all []Endpoint) {
 	x := s.engine.Shared()
 	s.writes = x.PutMax > layout.MaxPut
@@ -142,13 +143,13 @@ func (s *Stage) Connect(all []Endpoint) {
 }
 
 // Map sets where the user heap of pe is mapped in this process. From then on copies between the
-// GPUs replace the fabric. It comes after Connect.
+// GPUs replace the fabric. It is called after Connect.
 func (s *Stage) Map(pe libshmem.PE, heap unsafe.Pointer) {
 	s.copies.Map(pe, heap, s.owners[pe].sets())
-	s.departs.Keep(pe)
+	s.departs.StageAlways(pe)
 }
 
-// Close releases what New took, and undoes RegisterHeap.
+// Close releases the memory and streams that New allocated, and undoes RegisterHeap.
 func (s *Stage) Close() error {
 	if s.memory == nil {
 		return nil
@@ -158,7 +159,7 @@ func (s *Stage) Close() error {
 	return err
 }
 
-// Does reports whether a PE supports an atomic operation on its user heap.
-func (s *Stage) Does(pe libshmem.PE, op fabric.Op, width uint8) bool {
+// Supports reports whether a PE supports an atomic operation on its user heap.
+func (s *Stage) Supports(pe libshmem.PE, op fabric.Op, width uint8) bool {
 	return s.owners.refuse(pe, 0, op, width) == nil
 }

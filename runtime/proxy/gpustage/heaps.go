@@ -7,22 +7,23 @@ package gpustage
 // gets that fit a message, signals and atomic operations.
 //
 // A heap is registered part by part, as it grows. The other PEs learn of each part by a message.
-// Until the message comes, and for bytes that lie in two parts, operations take the path of memory
-// that no NIC reaches, so no PE waits for another.
+// Until the message arrives, and for bytes that are in two parts, operations use the path for
+// memory that no NIC reaches, so no PE waits for another.
 //
-// Memory that the program lends to the heap (docs/decisions/0038) goes away again, by a collective
-// call. No PE uses the memory any more when the call begins. Each PE then forgets the extents that
+// Memory that the program lends to the heap (docs/decisions/0038) is removed again by a collective
+// call. No PE uses the memory any more when the call begins. Each PE then removes the extents that
 // others have announced for that loan, so there is no message for that. Messages about the loan may
-// come later, or before this PE has begun it. Loans have the same numbers on all PEs, so a PE knows
-// when such a message is too late.
+// arrive later, or before this PE has begun it. Loans have the same numbers on all PEs, so a PE
+// knows when such a message is too late.
 //
 // A GPU may see the bytes that a NIC has written later than the CPU sees that they have been
 // written. Then the owner flushes before it carries out a message, because the message may follow
-// such bytes, and before it completes a read into its own memory. One flush serves all that has
-// come in one turn. A PE that writes there requests a reply even if completions say that bytes have
-// arrived, because the GPU may not see the bytes yet.
+// such bytes, and before it completes a read into its own memory. One flush covers all bytes that
+// have arrived up to a poll. A PE that writes there requests a reply even if completions say that
+// bytes have arrived, because the GPU may not see the bytes yet.
 //
 // heaps owns the registration of this PE's heap, the messages about it, and the extents that other
+// PEs have announced. It does not move bytes. All methods are called with the engine's lock held.
 // PEs have announced. It does not move bytes. All methods are called with the engine's lock held.
 
 import (
@@ -48,10 +49,10 @@ type heaps struct {
 	virtual  bool          // remote addresses are addresses of the owner's process
 	own      extents       // of this PE
 	regions  []heapRegion  // their registrations
-	loans    []Loan        // begun and not ended
+	loans    []Loan        // loans that have begun and not ended
 	lastLoan Loan          // the last one that has begun
-	flush    func()        // nil: no flush is needed
-	flushed  bool          // a flush was done in this turn
+	flush    func()        // makes the GPU see bytes of NICs; nil: not needed
+	flushed  bool          // a flush was done in this poll
 	heaps    []reachedHeap // of all PEs; nil before Connect
 	main     []mem.Remote  // the main memory of each PE that NICs reach
 }
@@ -82,19 +83,19 @@ func (x *heaps) remote(r *fabric.Region, at unsafe.Pointer) uint64 {
 	return uint64(uintptr(at) - uintptr(r.Base))
 }
 
-// flushBy sets the function to call before anything acts on bytes that a NIC has written to the
-// user heap. It comes before Connect, if the GPU needs flushes.
+// flushBy sets the function to call before anything uses bytes that a NIC has written to the user
+// heap. It is called before Connect, and only if the GPU needs flushes.
 func (x *heaps) flushBy(f func()) {
 	x.flush = f
 	for i := range x.peers {
-		x.peers[i].Behind = true // C does not flush, so Go takes all messages
+		x.peers[i].Behind = true // C does not flush, so Go handles all messages
 	}
 }
 
 // Flushing reports whether this PE has to flush writes of NICs to its heap.
 func (x *heaps) Flushing() bool { return x.flush != nil }
 
-// Flush makes the GPU see the bytes that NICs have written before the completions of this turn.
+// Flush makes the GPU see the bytes that NICs have written before the completions of this poll.
 func (x *heaps) Flush() {
 	if x.flush != nil && !x.flushed {
 		x.flush()
@@ -102,8 +103,7 @@ func (x *heaps) Flush() {
 	}
 }
 
-// beginPoll is called at the beginning of a turn of the engine: completions may have come that need a
-// flush.
+// beginPoll is called when a poll of the engine begins: its completions may need a new flush.
 func (x *heaps) beginPoll() { x.flushed = false }
 
 // connect stores the main memory of each PE that NICs reach, when the engine is connected.
@@ -134,7 +134,7 @@ func (x *heaps) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error
 	}
 	for i := range x.peers {
 		if pe := libshmem.PE(i); x.main[i].Base != mem.Nowhere && x.engine.Lost(pe) == nil && pe != x.me {
-			sendOrKeep(x.engine, 0, pe, x.announce(&f))
+			sendOrQueue(x.engine, 0, pe, x.announce(&f))
 		}
 	}
 	return x.heaps[x.me].extents.add(f)
@@ -147,7 +147,7 @@ func (x *heaps) UnregisterHeap() error {
 	return err
 }
 
-// unregister ends the registrations of this PE's heap for which which returns true.
+// unregister ends the registrations of this PE's heap for which `which` returns true.
 func (x *heaps) unregister(which func(heapRegion) bool) (err error) {
 	x.regions = slices.DeleteFunc(x.regions, func(r heapRegion) bool {
 		gone := which(r)
@@ -159,31 +159,31 @@ func (x *heaps) unregister(which func(heapRegion) bool) (err error) {
 	return err
 }
 
-// BeginLoan begins a loan, memory of the program that becomes part of the heap: from now on this PE
-// and others may register parts that belong to it. Each PE has the same loans in the same order.
+// BeginLoan records a loan, memory of the program that becomes part of the heap: from now on this
+// PE and others may register parts that belong to it. Each PE has the same loans in the same order.
 func (x *heaps) BeginLoan(loan Loan) {
 	x.lastLoan = loan
 	x.loans = append(x.loans, loan)
 }
 
-// EndLoan undoes RegisterHeap for a loan, and forgets the extents of the other PEs. They must not use
-// the loan any more, and they end it, too.
+// EndLoan undoes RegisterHeap for a loan, and removes the extents of the other PEs. They must not
+// use the loan any more, and call EndLoan for it, too.
 func (x *heaps) EndLoan(loan Loan) error {
 	x.loans = slices.DeleteFunc(x.loans, func(l Loan) bool { return l == loan })
-	x.own.forget(loan)
+	x.own.removeLoan(loan)
 	for i := range x.heaps {
-		x.heaps[i].extents.forget(loan)
+		x.heaps[i].extents.removeLoan(loan)
 	}
 	return x.unregister(func(r heapRegion) bool { return r.loan == loan })
 }
 
-// over reports whether this PE has ended a loan: a message about it comes too late.
-func (x *heaps) over(loan Loan) bool {
+// ended reports whether this PE has ended a loan, so that a message about the loan is ignored.
+func (x *heaps) ended(loan Loan) bool {
 	return loan != 0 && !loan.after(x.lastLoan) && !slices.Contains(x.loans, loan)
 }
 
-// extentUnit is the unit of an extent's size in a message. The bytes of an extent behind the last
-// whole unit take the path of memory that no NIC reaches.
+// extentUnit is the unit of an extent's size in a message. The bytes of an extent after the last
+// whole unit use the path for memory that no NIC reaches.
 const extentUnit = 4096
 
 // announce returns the message that announces an extent, a part of this PE's heap that NICs reach.
@@ -198,9 +198,9 @@ func (x *heaps) announce(f *Extent) layout.Header {
 	return h
 }
 
-// learn handles a message that announces an extent of another PE's heap: from now on one-sided
-// operations may go there. It ignores an extent of a loan that has ended.
-func (x *heaps) learn(h *layout.Header) {
+// handleExtent handles a message that announces an extent of another PE's heap: from now on
+// one-sided operations may use it. It ignores an extent of a loan that has ended.
+func (x *heaps) handleExtent(h *layout.Header) {
 	if h.Offset < 0 || h.Token == 0 {
 		x.named.Malformed(h)
 		return
@@ -208,7 +208,7 @@ func (x *heaps) learn(h *layout.Header) {
 	o := &x.heaps[h.From]
 	o.flushes = h.Fetch != 0
 	loan := Loan(h.Op)<<8 | Loan(h.Width)
-	if x.over(loan) {
+	if x.ended(loan) {
 		return
 	}
 	if err := o.extents.add(Extent{uint64(h.Offset), uint64(h.Token) * extentUnit, h.Operand, h.Extra, loan}); err != nil {
@@ -227,13 +227,13 @@ func (x *heaps) region(p unsafe.Pointer, n uint64) *fabric.Region {
 	return nil
 }
 
-// Regions returns how many parts of this PE's heap are registered.
+// Regions returns the number of registered parts of this PE's heap.
 func (x *heaps) Regions() int { return len(x.regions) }
 
 // ownExtents returns the registered parts of this PE's heap.
 func (x *heaps) ownExtents() []Extent { return slices.Clone(x.own) }
 
-// Extents returns the known parts of a PE's heap.
+// Extents returns the parts of a PE's heap that are known here.
 func (x *heaps) Extents(pe libshmem.PE) []Extent { return x.heaps[pe].extents }
 
 // find returns the part of a PE's heap that contains n bytes at an offset, or nil.
@@ -246,11 +246,11 @@ func (x *heaps) Covers(pe libshmem.PE, offset libshmem.Offset, n uint64) bool {
 	return x.heaps[pe].extents.covers(offset, n)
 }
 
-// Part returns how many of n bytes can move as one operation: at either end a NIC cannot cross from
-// one registered part of a heap to the next. The bytes begin at an offset of a PE's heap and at a
-// local address.
+// Part returns how many of n bytes can move as one operation: neither side's NIC can cross from one
+// registered part of a heap to the next. The bytes begin at an offset of a PE's heap and at a local
+// address.
 func (x *heaps) Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64) uint64 {
-	if rest := x.heaps[pe].extents.rest(offset); rest > 0 {
+	if rest := x.heaps[pe].extents.bytesLeft(offset); rest > 0 {
 		n = min(n, rest)
 	}
 	if r := x.region(local, 1); r != nil {

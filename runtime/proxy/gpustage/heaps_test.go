@@ -94,17 +94,17 @@ func TestHeapsOthersLearn(t *testing.T) {
 	if b.Aim(&op, extentUnit+16); op.Remote != 7 || op.Key != 7 {
 		t.Errorf("aimed at %+v, which no message has announced", op)
 	}
-	b.learn(&an.sent[1][0])
+	b.handleExtent(&an.sent[1][0])
 	if b.Aim(&op, extentUnit+16); op.Remote != 16 || op.Key != 2 || bn.fatal != nil {
 		t.Errorf("aimed at %+v, error %v", op, bn.fatal)
 	}
 	if b.Aim(&op, -8); op.Remote != 16 {
 		t.Error("aimed at main memory")
 	}
-	if b.learn(&an.sent[1][0]); bn.fatal == nil || !strings.Contains(bn.fatal.Error(), "receive: PE 0: a part of the heap from 0x1000 on overlaps") {
+	if b.handleExtent(&an.sent[1][0]); bn.fatal == nil || !strings.Contains(bn.fatal.Error(), "receive: PE 0: a part of the heap from 0x1000 on overlaps") {
 		t.Errorf("the same part once more: error %v", bn.fatal)
 	}
-	if b.learn(&layout.Header{Offset: -1, Token: 1}); bn.malformed != 1 {
+	if b.handleExtent(&layout.Header{Offset: -1, Token: 1}); bn.malformed != 1 {
 		t.Error("a part of main memory was taken")
 	}
 	if r := a.region(unsafe.Pointer(&block[extentUnit+5]), 2*extentUnit-5); r == nil || r.Key != 2 || a.region(unsafe.Pointer(&block[5]), extentUnit) != nil {
@@ -117,7 +117,7 @@ func TestHeapsLoans(t *testing.T) {
 	x, n := heapsOf(0)
 	x.connect(make([]mem.Remote, 5))
 	h := layout.Header{From: 1, Width: 1, Token: 1}
-	x.learn(&h)
+	x.handleExtent(&h)
 	x.BeginLoan(1)
 	if x.find(1, 0, 8) == nil {
 		t.Error("a message that came before the loan is lost")
@@ -129,7 +129,7 @@ func TestHeapsLoans(t *testing.T) {
 	if err := x.EndLoan(1); err != nil || x.find(1, 0, 8) != nil || x.Regions() != 0 || n.regions != 0 || len(x.ownExtents()) != 0 {
 		t.Errorf("after the loan: error %v, %+v, %d regions", err, x.Extents(1), n.regions)
 	}
-	if x.learn(&h); x.find(1, 0, 8) != nil {
+	if x.handleExtent(&h); x.find(1, 0, 8) != nil {
 		t.Error("a message that came after the loan counts")
 	}
 }

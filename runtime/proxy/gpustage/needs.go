@@ -20,8 +20,8 @@ type Shared struct {
 	Caps     fabric.Caps
 	Named    mem.Named     // finds the memory of this PE to which messages refer
 	Region   fabric.Region // of the segment
-	// Remotes is the memory of each PE, and PutMax the most bytes of one put, which is
-	// layout.MaxPut if all puts are messages. Both are known only when the engine is connected.
+	// Remotes is the memory of each PE, and PutMax the largest put in bytes, which is layout.MaxPut
+	// if all puts are messages. Both are known only when the engine is connected.
 	Remotes []mem.Remote
 	PutMax  uint64
 }
@@ -30,7 +30,7 @@ type Shared struct {
 type Use uint8
 
 const (
-	// UsePut is a put that sends messages. It is queued behind earlier operations on its PE.
+	// UsePut is a put that sends messages. It is queued after earlier operations on its PE.
 	UsePut Use = iota
 	UseGet
 	// UseCopy is an operation without a message, on a heap that is mapped here.
@@ -45,14 +45,14 @@ const (
 	UseSignal
 )
 
-// Op names an operation that has begun.
+// Op names an operation that the engine has accepted.
 type Op struct {
 	Token     fabric.Token // of its record; 0: UseStore, which has none
-	RequestID uint32       // names it in replies; 0: no reply comes
-	Parity    uint8        // of the generation that waits for it; only of UseStore
+	RequestID uint32       // its number in replies; 0: no reply follows
+	Parity    uint8        // parity of the generation that waits for it; only with UseStore
 }
 
-// Ending says who need not wait for an operation any more, and with which status it completed.
+// Ending says which waits for an operation end now, and with which status it completed.
 type Ending struct {
 	Phase  Phase
 	Status int32 // for its request; 0: it succeeded
@@ -66,14 +66,14 @@ const (
 	// Over: neither a caller nor a quiet waits for the operation any more, and its memory is free.
 	Over Phase = iota
 	// CallerDone: neither a caller nor a quiet waits any more, but the provider may still use the
-	// memory. Over comes later.
+	// memory. Over follows later.
 	CallerDone
 	// SourceFree: the caller may reuse the source. Quiets still wait.
 	SourceFree
-	// Waits: its message found no room. The engine ends the registration of its memory, and calls
-	// Leave again later.
+	// Waits: its message could not be posted. The engine ends the registration of its memory, and
+	// calls Resume again later.
 	Waits
-	// NotBegun: the operation could not begin, and its caller learns that from a status.
+	// NotBegun: the operation could not start, and its caller learns that from a status.
 	NotBegun
 )
 
@@ -87,55 +87,58 @@ type Message struct {
 	NoRoom  NoRoom
 }
 
-// NoRoom decides what happens to a message that the engine has no room for.
+// NoRoom says what the engine does with a message that it cannot post: no token is free, the PE has
+// no credit, or the provider's queue is full.
 type NoRoom uint8
 
 const (
 	// RefuseCaller: Send returns Again or Failed, for the caller of the operation.
 	RefuseCaller NoRoom = iota
-	// TryAgain: Send returns Again, and the Stage sends the message again later. After Failed the
-	// engine has given up the PE.
+	// TryAgain: Send returns Again, and the Stage sends the message again later. Failed: the engine
+	// has given up the PE.
 	TryAgain
-	// Keep: the engine keeps the message, which has no payload, and sends it as soon as there is
-	// room.
-	Keep
+	// SendLater: the engine stores the message, which has no payload, and sends it as soon as it
+	// can.
+	SendLater
 )
 
-// Engine is what a Stage needs of its engine. The methods are called with the engine's lock held,
-// by the thread that has called the Stage. Headers and texts are passed by value, because a value
-// passed to an interface by its address would be allocated.
+// Engine has the functions of the engine that a Stage calls. The caller holds the engine's lock.
+// Headers and texts are passed by value, because a value passed to an interface by its address
+// would be allocated.
 type Engine interface {
 	Shared() Shared
 
-	// Begin begins an operation of n bytes on a PE. The request, or quiets if the request is nil,
-	// wait for the operation. Quiets wait for each put, copy and store. Pending: earlier operations
-	// on the PE come first, and the engine calls Leave later. Again, Failed: it has not begun.
+	// Begin registers an operation of n bytes on a PE. The request, or quiets if the request is
+	// nil, wait for the operation. Quiets wait for each put, copy and store. Pending: earlier
+	// operations on the PE come first, and the engine calls Resume later. Again, Failed: the
+	// operation was not accepted.
 	Begin(use Use, pe libshmem.PE, r *call.Request, n uint64) (Op, call.Status)
 	// End completes an operation, or one step of it: see Phase.
 	End(o Op, e Ending)
 
-	// May reports whether an operation of n bytes on a PE that is not begun, or that has no record,
-	// may begin. Again: it has to follow operations or messages, or there is no room.
+	// MayBegin reports whether an operation of n bytes on a PE that has not started, or that has no
+	// record, may start. Again: it has to follow operations or messages, its PE has no credit, or
+	// no token is free.
 	MayBegin(use Use, pe libshmem.PE, n uint64) call.Status
 	// Send sends a message.
 	Send(m Message) call.Status
 
-	// Apply performs a message on main memory. False: it requests a change that is refused.
+	// Apply performs a message on main memory. It returns false if the message is refused.
 	Apply(h *layout.Header, payload unsafe.Pointer, n int) bool
 
 	// RegisterLocal registers n bytes of a caller's memory, or a copy of them, until the operation
 	// is complete. It returns where the operation finds its bytes. into: the operation writes them.
 	RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, fabric.Region, error)
-	// Read posts a one-sided read. The engine calls Stage.Landed when it is complete.
+	// Read posts a one-sided read. The engine calls Stage.ReadDone when it is complete.
 	Read(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status)
-	// Lost returns why a PE was lost; nil: it was not.
+	// Lost returns why a PE was lost, or nil.
 	Lost(pe libshmem.PE) error
 	// Fail stores the reason of a Failed, and returns that status.
 	Fail(err error) call.Status
 }
 
-// sendOrKeep sends a message without a payload, now or as soon as there is room. t is the operation for
-// whose quiet the message counts, or 0.
-func sendOrKeep(e Engine, t fabric.Token, pe libshmem.PE, h layout.Header) {
-	e.Send(Message{Token: t, PE: pe, Header: h, NoRoom: Keep})
+// sendOrQueue sends a message without a payload. If it cannot be posted now, the engine stores it
+// and sends it later. t is the operation whose quiets wait for the message, or 0.
+func sendOrQueue(e Engine, t fabric.Token, pe libshmem.PE, h layout.Header) {
+	e.Send(Message{Token: t, PE: pe, Header: h, NoRoom: SendLater})
 }

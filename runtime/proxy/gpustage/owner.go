@@ -12,11 +12,11 @@ import (
 // owner is what this PE knows of the user heap of a PE, from the endpoint of that PE.
 type owner struct {
 	device  bool   // the heap is GPU memory
-	atomics uint64 // the operations that the PE does there, by AtomicBit
+	atomics uint64 // AtomicBits of the operations that the PE supports there
 }
 
-// sets reports whether other PEs may set words of the heap. If the owner changes words in several
-// steps, they may not.
+// sets reports whether other PEs may set words of the heap: not if the owner changes words in
+// several steps.
 func (o *owner) sets() bool { return o.atomics&stream.OwnerAlone == 0 }
 
 // owners has an owner for each PE.
@@ -36,7 +36,8 @@ func (o owners) refuse(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, wid
 		"(set SHMEM_HEAP=host, or SHMEM_DISABLE_P2P=1 so that all atomic operations meet in the owner's proxy)", op, width, pe)
 }
 
-// refuseSignal is refuse for the signal of a put, if there is one.
+// refuseSignal returns the error of a put's signal that the owner of the memory cannot apply, or
+// nil.
 func (o owners) refuseSignal(pe libshmem.PE, after *layout.Header) error {
 	if after == nil {
 		return nil

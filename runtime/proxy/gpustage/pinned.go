@@ -15,30 +15,30 @@ const (
 	// 1 MiB take 3.8 ms, 16 of 512 KiB 4.9 and 16 of 256 KiB 6.0, where main memory takes 3.4: each
 	// chunk costs three messages, and few chunks stay in the cache.
 	defaultChunk = 1 << 20
-	LeastChunk   = 8192 // bytes of the least chunk, and of the least part of one: a smaller piece fits a message
+	LeastChunk   = 8192 // bytes of the smallest chunk or part of one: a smaller piece fits a message
 	MaxChunks    = 64
-	smallSlots   = 256       // slots for bytes that fit a message, each way
+	smallSlots   = 256       // slots for bytes that fit a message, in each direction
 	asideBytes   = 256 << 10 // memory in which a stream packs bytes: see stream.Set.Aside
 )
 
-// Chunks is the number of chunks that an engine has each way. Over tcp between two H200, with each
-// end on its own processors, puts of 1 MiB in a row took 160 to 183 us with 4, 8, 12, 16, 24 and 32
-// chunks, in no order; two runs with 8 chunks gave both ends of that range.
+// Chunks is the number of chunks that an engine has in each direction. Over tcp between two H200,
+// with each PE on its own processors, puts of 1 MiB in a row took 160 to 183 us with 4, 8, 12, 16,
+// 24 and 32 chunks, without a trend; two runs with 8 chunks gave both limits of that range.
 const Chunks = 8
 
-// queueSlack is the part of StreamQueue that Full leaves free, for work that cannot wait: the
-// second halves of operations, and work that pools bound.
+// queueSlack is the part of StreamQueue that Full leaves free, for work that cannot wait: the later
+// steps of operations that have started, and work whose number the pools bound.
 const queueSlack = MaxChunks + maxWords + smallSlots + layout.MostPieces
 
 // pinned is a Stage's pinned memory, which the fabric reaches, too. The zero value has none.
 type pinned struct {
-	block   unsafe.Pointer
-	region  fabric.Region
-	landing pool           // chunks that are read into, or parts of them
-	leaving pool           // chunks that are copied out to, or parts of them
-	coming  pool           // slots for bytes of messages from other PEs
-	going   pool           // slots for bytes of messages to other PEs
-	aside   unsafe.Pointer // asideBytes for stream.In, and as many for stream.Peer
+	block     unsafe.Pointer
+	region    fabric.Region
+	inChunks  pool           // chunks into which this PE reads from others, or parts of them
+	outChunks pool           // chunks to which bytes are copied out of GPU memory, or parts of them
+	inSlots   pool           // slots for bytes of messages from other PEs
+	outSlots  pool           // slots for bytes of messages to other PEs
+	aside     unsafe.Pointer // asideBytes for stream.In, then asideBytes for stream.Peer
 }
 
 // open allocates pinned memory of m for chunks and slots, as the Config says, and registers it.
@@ -62,17 +62,17 @@ func (p *pinned) open(prov fabric.Provider, m stream.Memory, c Config) error {
 		return errors.Join(fmt.Errorf("register %d bytes: %w", n, err), m.Unpin(block))
 	}
 	p.block = block
-	p.landing = newDivisiblePool(block, c.Chunk, LeastChunk, c.Chunks)
-	p.leaving = newDivisiblePool(unsafe.Add(block, chunks), c.Chunk, LeastChunk, c.Chunks)
-	p.coming = newPool(unsafe.Add(block, 2*chunks), layout.MessageSize, smallSlots)
-	p.going = newPool(unsafe.Add(block, 2*chunks+slots), layout.MessageSize, smallSlots)
+	p.inChunks = newDivisiblePool(block, c.Chunk, LeastChunk, c.Chunks)
+	p.outChunks = newDivisiblePool(unsafe.Add(block, chunks), c.Chunk, LeastChunk, c.Chunks)
+	p.inSlots = newPool(unsafe.Add(block, 2*chunks), layout.MessageSize, smallSlots)
+	p.outSlots = newPool(unsafe.Add(block, 2*chunks+slots), layout.MessageSize, smallSlots)
 	p.aside = unsafe.Add(block, 2*chunks+2*slots)
 	return nil
 }
 
 // pools returns all pools of the pinned memory.
 func (p *pinned) pools() []*pool {
-	return []*pool{&p.landing, &p.leaving, &p.coming, &p.going}
+	return []*pool{&p.inChunks, &p.outChunks, &p.inSlots, &p.outSlots}
 }
 
 // connect sets the number of PEs.
@@ -82,7 +82,8 @@ func (p *pinned) connect(pes int) {
 	}
 }
 
-// CheckIdle returns an error that names the pieces in use; nil: none.
+// CheckIdle returns an error that describes the pieces of pinned memory in use, or nil if all are
+// free.
 func (p *pinned) CheckIdle() error {
 	for _, x := range p.pools() {
 		if !x.AllFree() {

@@ -2,9 +2,9 @@ package gpustage
 
 // Pulls read bytes that other PEs have announced, or that this PE gets, from their memory.
 //
-// The PE that has the bytes holds them in memory that the fabric reaches, and sends a request to
-// send. This side reads them: into place if that is main memory, else into a chunk of pinned
-// memory, which a copy engine empties. Then it replies that it has finished.
+// The PE that has the bytes stores them in memory that the fabric reaches, and sends a request to
+// send. This side reads them: directly to their destination if that is main memory, otherwise into
+// a chunk of pinned memory, which a copy engine empties. Then it replies that it has finished.
 //
 // pulls owns the requests and the reads under way, and the chunks that they read into. It does not
 // own the gets, to which it reports their bytes through pullGets, nor the order of other messages,
@@ -26,8 +26,9 @@ import (
 
 // pullGets are the gets of this PE, to which pulls report bytes. get is the request ID of a get.
 type pullGets interface {
-	// Got counts bytes of a get that are in place, or will not come: then status is not 0. GotLater
-	// counts bytes that are in place when stream.In has carried out the work that is in it now.
+	// Got counts bytes of a get that are in place, or will not arrive: then status is not 0.
+	// GotLater counts bytes that are in place when stream.In has carried out the work that is in it
+	// now.
 	Got(get uint32, n uint64, status int32)
 	GotLater(get uint32, n uint64)
 	// LostRead notes that the provider has completed a read of a get from a lost PE.
@@ -41,17 +42,17 @@ type pullBytes struct {
 	Key    uint64
 	N      uint64
 	Dest   unsafe.Pointer
-	Pieces []pullPiece // where the bytes of several puts go, in order; none: to Dest
+	Pieces []pullPiece // the destinations of several puts, in order; none: all bytes go to Dest
 	Desc   uintptr     // of Dest in main memory
 	GPU    bool        // Dest is GPU memory
 	Token  uint32      // of the request to send; 0: its PE expects no reply
 	Get    uint32      // the get that they belong to; 0: a put
 }
 
-// pullPiece is the place of the bytes of one put, in a pull with those of several.
+// pullPiece is the destination of the bytes of one put, in a pull with those of several.
 type pullPiece struct {
 	Dest unsafe.Pointer
-	In   uint64 // where they are in the bytes to read
+	In   uint64 // their offset in the bytes to read
 	N    uint64
 }
 
@@ -60,31 +61,31 @@ type pull struct {
 	pullBytes
 	n      uint64    // bytes to read; less than N after a failure
 	begun  uint64    // bytes whose reads are posted
-	landed uint64    // bytes in place, or whose copies are in stream.In
+	landed uint64    // bytes that are in place, or whose copies are in stream.In
 	err    int32     // of the first read that failed
-	done   bool      // of a put: complete, but an earlier pull of its PE is not
-	lost   bool      // the PE is lost, and the provider has reads of the pull
+	done   bool      // of a put: the pull is complete, but an earlier one of its PE is not
+	lost   bool      // the PE is lost, and the provider has not completed reads of the pull
 	after  pullEpoch // work of the same PE that has to be complete first
 }
 
-// pullEpoch is the number of pulls and of kept messages of a PE before its last fence.
+// pullEpoch has the number of pulls and of waiting messages of a PE before its last fence.
 type pullEpoch struct{ pulls, kept uint64 }
 
 // pullRead is one read of a pull.
 type pullRead struct {
 	of    *pull
-	at    uint64 // in the pull
+	at    uint64 // offset in the pull
 	n     uint64
 	chunk uint16 // that it reads into, if Dest is GPU memory
 }
 
-// pullPeer is the pulls of the puts of one PE.
+// pullPeer has the pulls of the puts of one PE.
 type pullPeer struct {
 	*progress
 	pulls   fifo.Queue[*pull] // in order
 	fence   uint32            // epoch of the last request to send
-	behind  pullEpoch         // what pulls of that epoch have to follow
-	blocked uint32            // pass in which the PE had no room
+	follows pullEpoch         // the work that pulls of that epoch have to follow
+	blocked uint32            // the last pass in which a read from the PE could not be posted
 }
 
 // pulls are the one-sided reads with which this PE fetches bytes from the memory of other PEs.
@@ -93,22 +94,22 @@ type pulls struct {
 	streams *stream.Set
 	chunks  *pool
 	desc    uintptr // of the chunks
-	most    uint64  // bytes of one read
+	limit   uint64  // bytes of one read
 	gets    pullGets
 	from    []pullPeer
 	reads   [layout.Tokens]pullRead // by token
-	waiting []*pull                 // with bytes that no read has begun for
+	waiting []*pull                 // pulls with bytes for which no read has been posted
 	pass    uint32
 	under   int                  // pulls that are not complete
-	late    fifo.Queue[pullRead] // complete reads whose copies wait for room in stream.In
+	late    fifo.Queue[pullRead] // complete reads whose copies wait because stream.In is full
 	spare   []*pull
-	noRoom  bool // in this turn a read found no room
+	noRoom  bool // in this poll a read could not be posted
 }
 
-// newPulls returns pulls through chunks, whose local descriptor is desc. A read has at most that
-// many bytes.
-func newPulls(e Engine, s *stream.Set, chunks *pool, desc uintptr, most uint64, gets pullGets) *pulls {
-	return &pulls{engine: e, streams: s, chunks: chunks, desc: desc, most: most, gets: gets}
+// newPulls returns pulls through chunks, whose local descriptor is desc. A read has at most `limit`
+// bytes.
+func newPulls(e Engine, s *stream.Set, chunks *pool, desc uintptr, limit uint64, gets pullGets) *pulls {
+	return &pulls{engine: e, streams: s, chunks: chunks, desc: desc, limit: limit, gets: gets}
 }
 
 // Connect sets the number of PEs, and the progress for each that arrivals and pulls share.
@@ -119,10 +120,11 @@ func (p *pulls) Connect(all []progress) {
 	}
 }
 
-// BeginPoll is called at the beginning of a turn of the engine: no read of it has found no room yet.
+// BeginPoll is called when a poll of the engine begins: no read has failed to be posted in it yet.
 func (p *pulls) BeginPoll() { p.noRoom = false }
 
-// NoRoom reports whether a read of this turn waits for room, which may come without a completion.
+// NoRoom reports whether a read could not be posted in this poll: the provider's queue was full,
+// which may change without a completion.
 func (p *pulls) NoRoom() bool { return p.noRoom }
 
 // Put queues the pull of a put that a PE has announced with a request to send. fence is the epoch
@@ -131,10 +133,10 @@ func (p *pulls) Put(b pullBytes, fence uint32) {
 	l := &p.from[b.PE]
 	if fence != l.fence || l.Pulls.All == 0 {
 		l.fence = fence
-		l.behind = pullEpoch{l.Pulls.All, l.Kept.All}
+		l.follows = pullEpoch{l.Pulls.All, l.Kept.All}
 	}
 	q := p.add(b)
-	q.after = l.behind
+	q.after = l.follows
 	l.pulls.Push(q)
 	l.Pulls.All++
 }
@@ -142,7 +144,7 @@ func (p *pulls) Put(b pullBytes, fence uint32) {
 // Get queues a pull for bytes of a get, which follow nothing.
 func (p *pulls) Get(b pullBytes) { p.add(b) }
 
-// add makes a pull, in a free record if there is one, and puts it on the waiting list.
+// add makes a pull, in a free record if there is one, and adds it to the waiting list.
 func (p *pulls) add(b pullBytes) *pull {
 	var q *pull
 	if last := len(p.spare) - 1; last >= 0 {
@@ -158,11 +160,12 @@ func (p *pulls) add(b pullBytes) *pull {
 	return q
 }
 
-// Start posts reads while there is room. A PE without room does not keep the others from theirs.
+// Start posts reads of waiting pulls. A PE from which a read cannot be posted does not stop the
+// pulls from the others.
 func (p *pulls) Start() {
 	for p.late.Len() > 0 && !p.streams.Full(stream.In) {
 		r := p.late.Pop()
-		p.land(&r)
+		p.deliver(&r)
 	}
 	if len(p.waiting) == 0 {
 		return
@@ -191,17 +194,17 @@ func (p *pulls) mayStart(l *pullPeer, q *pull) bool {
 	return q.GPU || l.Issued <= p.streams.Passed(stream.In)
 }
 
-// start posts as many reads of a pull as there is room for. It returns true if that is all of them,
-// or if the pull has failed.
+// start posts reads of a pull until a chunk or the provider's queue is missing. It returns true if
+// all reads are posted, or if the pull has failed.
 func (p *pulls) start(l *pullPeer, q *pull) bool {
 	for q.begun < q.n && q.err == 0 {
-		r := pullRead{of: q, at: q.begun, n: min(q.n-q.begun, p.most)}
+		r := pullRead{of: q, at: q.begun, n: min(q.n-q.begun, p.limit)}
 		var to unsafe.Pointer
 		desc := q.Desc
 		if q.GPU {
 			i, got, ok := p.chunks.AllocateUpTo(q.PE, r.n)
 			if !ok {
-				return false // a chunk that becomes free calls for the next turn
+				return false // a chunk that becomes free leads to the next poll
 			}
 			r.chunk, r.n = i, min(r.n, got)
 			to, desc = p.chunks.At(i), p.desc
@@ -221,13 +224,14 @@ func (p *pulls) start(l *pullPeer, q *pull) bool {
 		q.begun += r.n
 	}
 	if q.err != 0 {
-		q.n = q.begun // the rest is given up
-		p.came(q, 0)
+		q.n = q.begun // the rest of the pull is dropped
+		p.arrived(q, 0)
 	}
 	return true
 }
 
-// post posts one read of a pull. False: there is no room, or, if q.err is set, the read failed.
+// post posts one read of a pull. It returns false if it cannot be posted now, or, if q.err is set,
+// has failed.
 func (p *pulls) post(q *pull, to unsafe.Pointer, desc uintptr, r *pullRead) bool {
 	t, st := p.engine.Read(q.PE, q.Remote+r.at, q.Key, to, r.n, desc)
 	if st != call.Done {
@@ -240,7 +244,7 @@ func (p *pulls) post(q *pull, to unsafe.Pointer, desc uintptr, r *pullRead) bool
 	return true
 }
 
-// inPlace limits a read into main memory to the bytes of one put, and returns where they go. It
+// inPlace limits a read into main memory to the bytes of one put, and returns their destination. It
 // skips the gap before them.
 func (q *pull) inPlace(r *pullRead) unsafe.Pointer {
 	for i := range q.Pieces {
@@ -257,13 +261,13 @@ func (q *pull) inPlace(r *pullRead) unsafe.Pointer {
 	return unsafe.Add(q.Dest, r.at)
 }
 
-// Landed is called when a read is complete, or with the error failed.
-func (p *pulls) Landed(t fabric.Token, failed int32) {
+// ReadDone is called when a read is complete; failed is its error, or 0.
+func (p *pulls) ReadDone(t fabric.Token, failed int32) {
 	r := p.reads[t]
 	p.reads[t].of = nil
 	q := r.of
 	if q.lost {
-		p.landedLost(&r)
+		p.lostReadDone(&r)
 		return
 	}
 	switch {
@@ -272,26 +276,26 @@ func (p *pulls) Landed(t fabric.Token, failed int32) {
 		if q.GPU {
 			p.chunks.ReleaseFor(q.PE, r.chunk)
 		}
-		p.came(q, r.n)
+		p.arrived(q, r.n)
 	case q.GPU && (p.late.Len() > 0 || p.streams.Full(stream.In)):
 		p.late.Push(r)
 	default:
-		p.land(&r)
+		p.deliver(&r)
 	}
 }
 
-// land handles a complete read: bytes for GPU memory are in a chunk, and a stream copies them into
-// place; other bytes are there already.
-func (p *pulls) land(r *pullRead) {
+// deliver handles a complete read: bytes for GPU memory are in a chunk, and a stream copies them to
+// their destination; other bytes are at their destination already.
+func (p *pulls) deliver(r *pullRead) {
 	q := r.of
 	if q.lost {
-		p.landedLost(r)
+		p.lostReadDone(r)
 		return
 	}
 	if q.GPU {
 		p.streams.Runs(q.driverCall(), q.PE)
 		if p.from[q.PE].Stored == p.streams.Next(stream.In) {
-			p.streams.Part(stream.In) // a fence may lie between
+			p.streams.Part(stream.In) // there may be a fence between
 		}
 		p.scatter(q, r)
 		if q.Get == 0 {
@@ -299,10 +303,10 @@ func (p *pulls) land(r *pullRead) {
 		}
 		p.streams.Later(stream.In, stream.Chore{For: p, Index: r.chunk, PE: uint32(q.PE)})
 	}
-	p.came(q, r.n)
+	p.arrived(q, r.n)
 }
 
-// scatter has the stream copy the bytes of a read from its chunk to the places of its puts.
+// scatter lets the stream copy the bytes of a read from its chunk to the destinations of its puts.
 func (p *pulls) scatter(q *pull, r *pullRead) {
 	from := p.chunks.At(r.chunk)
 	if len(q.Pieces) == 0 {
@@ -326,24 +330,24 @@ func (q *pull) driverCall() backlog.Call {
 	return backlog.CallCame
 }
 
-// Follow does the one chore of pulls: a chunk has been copied, and is free.
+// Follow performs the chore of a pull: a chunk has been copied, and is free.
 func (p *pulls) Follow(c *stream.Chore) { p.chunks.ReleaseFor(libshmem.PE(c.PE), c.Index) }
 
-// came counts n more bytes of a pull. When all of them have come, or a read has failed and none is
-// under way, the pull is complete: its PE gets the reply to the request to send, and the get, or
-// the progress for the PE's puts, is updated.
-func (p *pulls) came(q *pull, n uint64) {
+// arrived counts n more bytes of a pull. When all of them have arrived, or a read has failed and
+// none is under way, the pull is complete: its PE gets the reply to the request to send, and the
+// get, or the progress for the PE's puts, is updated.
+func (p *pulls) arrived(q *pull, n uint64) {
 	if q.landed += n; q.landed < q.n && q.err == 0 || q.landed < q.begun {
 		return
 	}
-	if q.begun < q.n { // it failed, and the rest was not begun
+	if q.begun < q.n { // a read failed, and the reads of the rest were not posted
 		q.n = q.begun
 		if i := slices.Index(p.waiting, q); i >= 0 {
 			p.waiting = slices.Delete(p.waiting, i, i+1)
 		}
 	}
 	if q.Token != 0 {
-		sendOrKeep(p.engine, 0, q.PE, layout.Header{Kind: layout.KindFinished, Token: q.Token, Operand: uint64(uint32(q.err))})
+		sendOrQueue(p.engine, 0, q.PE, layout.Header{Kind: layout.KindFinished, Token: q.Token, Operand: uint64(uint32(q.err))})
 	}
 	p.under--
 	if q.Get != 0 {
@@ -363,10 +367,10 @@ func (p *pulls) came(q *pull, n uint64) {
 	}
 }
 
-// Under returns how many pulls are not complete.
-func (p *pulls) Under() int { return p.under }
+// UnderWay returns the number of pulls that are not complete.
+func (p *pulls) UnderWay() int { return p.under }
 
-// CheckIdle returns an error that names the pulls under way; nil: none.
+// CheckIdle returns an error that describes the pulls under way, or nil if there are none.
 func (p *pulls) CheckIdle() error {
 	if len(p.waiting) != 0 || p.under != 0 || p.late.Len() != 0 || p.noRoom {
 		return fmt.Errorf("%d pulls, %d of them not begun, %d reads late, no room %v", p.under, len(p.waiting), p.late.Len(), p.noRoom)

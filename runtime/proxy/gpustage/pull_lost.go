@@ -9,7 +9,8 @@ import (
 // When a PE is lost, a chunk into which the provider reads belongs to the provider until it
 // completes the read. So the reads from that PE stay, and the rest of its pulls is dropped.
 
-// Drop drops the pulls from a lost PE. Reads that the provider has complete later, in landedLost.
+// Drop drops the pulls from a lost PE. The reads that the provider has are completed later, by
+// lostReadDone.
 func (p *pulls) Drop(pe libshmem.PE) {
 	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
 		if q := p.reads[t].of; q != nil && q.PE == pe {
@@ -43,7 +44,7 @@ func (p *pulls) Drop(pe libshmem.PE) {
 	l.Pulls.Done = l.Pulls.All
 }
 
-// Reads returns how many reads of a get the provider has.
+// Reads returns the number of reads of a get that the provider has not completed.
 func (p *pulls) Reads(get uint32) (n int) {
 	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
 		if q := p.reads[t].of; q != nil && q.Get == get {
@@ -53,15 +54,15 @@ func (p *pulls) Reads(get uint32) (n int) {
 	return n
 }
 
-// forget frees the record of a pull, of which no read is under way.
+// forget frees the record of a pull that has no read under way.
 func (p *pulls) forget(q *pull) {
 	p.under--
 	p.spare = append(p.spare, q)
 }
 
-// landedLost handles the completion of a read from a lost PE: it frees the chunk and, after the
+// lostReadDone handles the completion of a read from a lost PE: it frees the chunk and, after the
 // last read, the pull.
-func (p *pulls) landedLost(r *pullRead) {
+func (p *pulls) lostReadDone(r *pullRead) {
 	q := r.of
 	if q.GPU {
 		p.chunks.ReleaseFor(q.PE, r.chunk)

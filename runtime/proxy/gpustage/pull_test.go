@@ -91,7 +91,7 @@ func (p *pullsPE) land(failed int32) {
 		if failed == 0 {
 			mem.Copy(r.to, unsafe.Pointer(&p.engine.remote[r.remote]), int(r.n))
 		}
-		p.Landed(r.token, failed)
+		p.ReadDone(r.token, failed)
 	}
 	p.streams.Mark()
 	p.memory.Run()
@@ -102,7 +102,7 @@ func (p *pullsPE) land(failed int32) {
 
 func (p *pullsPE) rest(t *testing.T) {
 	t.Helper()
-	if err := p.CheckIdle(); err != nil || !p.chunks.AllFree() || p.Under() != 0 {
+	if err := p.CheckIdle(); err != nil || !p.chunks.AllFree() || p.UnderWay() != 0 {
 		t.Errorf("rest: %v, chunks free %v", err, p.chunks.AllFree())
 	}
 }
@@ -167,7 +167,7 @@ func TestPullsStreamFull(t *testing.T) {
 	reads := p.engine.reads
 	p.engine.reads = nil
 	for _, r := range reads {
-		p.Landed(r.token, 0)
+		p.ReadDone(r.token, 0)
 	}
 	if p.Start(); p.memory.Given[stream.In] != given || p.progress[1].Pulls.Done != 0 || p.chunks.AllFree() {
 		t.Errorf("%d operations more in a full stream", p.memory.Given[stream.In]-given)
@@ -272,8 +272,8 @@ func TestPullsDrop(t *testing.T) {
 	p.Get(p.bytes(1, 8, true, 7, 25))
 	p.Start()
 	reads := p.Reads(25)
-	if p.Drop(1); p.progress[1].Pulls.Open() || p.Under() == 0 || p.chunks.AllFree() {
-		t.Errorf("progress %+v, %d pulls, chunks free %v", p.progress[1], p.Under(), p.chunks.AllFree())
+	if p.Drop(1); p.progress[1].Pulls.Open() || p.UnderWay() == 0 || p.chunks.AllFree() {
+		t.Errorf("progress %+v, %d pulls, chunks free %v", p.progress[1], p.UnderWay(), p.chunks.AllFree())
 	}
 	p.land(0)
 	if p.engine.lost != reads || len(p.engine.finished) != 0 {

@@ -12,7 +12,7 @@ import (
 
 // puts are the puts of this PE with GPU memory at one side that no NIC can carry out, by token.
 // Bytes of GPU memory are copied to pinned memory and sent from there (departures). For bytes of
-// main memory the PE sends a request to send, and the target reads them where they are.
+// main memory the PE sends a request to send, and the target reads them from there.
 type puts struct {
 	engine  Engine
 	named   mem.Named
@@ -27,19 +27,19 @@ type puts struct {
 
 // put is a put under way, or one that is queued.
 type put struct {
-	requestID uint32 // names it in replies
+	requestID uint32 // its number in replies
 	requested bool   // a request to send was sent for main memory, and the target reads it
 	pe        libshmem.PE
 	epoch     uint64
 	local     unsafe.Pointer
 	offset    libshmem.Offset
 	n         uint64
-	then      bool          // a signal follows the bytes:
+	hasSignal bool          // the signal in after follows the bytes
 	after     layout.Header // the signal
 }
 
-// begin begins a put, of which gpu says that the source is GPU memory, or queues it. after is its
-// signal, or nil.
+// begin starts a put, or queues it. gpu says that the source is GPU memory. after is its signal, or
+// nil.
 func (p *puts) begin(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
 	op, turn := p.engine.Begin(UsePut, pe, r, n)
 	if turn != call.Done && turn != call.Pending {
@@ -49,13 +49,13 @@ func (p *puts) begin(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 	o := &p.ops[t]
 	o.requestID = op.RequestID
 	o.pe, o.epoch, o.local, o.offset, o.n = pe, p.state.Epoch, source, offset, n
-	if o.then = after != nil; o.then {
+	if o.hasSignal = after != nil; o.hasSignal {
 		o.after = *after
 	}
 	if turn == call.Pending {
 		return call.Pending
 	}
-	if st := p.leave(t, gpu); st != call.Done {
+	if st := p.resume(t, gpu); st != call.Done {
 		p.engine.End(op, Ending{Phase: NotBegun})
 		return st
 	}
@@ -68,27 +68,27 @@ func (p *puts) source(t fabric.Token) (local unsafe.Pointer, n uint64) {
 	return o.local, o.n
 }
 
-// leave starts a put that need not wait for earlier operations. gpu says that the source is GPU
-// memory.
-func (p *puts) leave(t fabric.Token, gpu bool) call.Status {
+// resume starts a put that need not wait for earlier operations any more. gpu says that the source
+// is GPU memory.
+func (p *puts) resume(t fabric.Token, gpu bool) call.Status {
 	o := &p.ops[t]
 	if !gpu {
 		st := p.announce(t)
-		if o.requested = st == call.Done; o.requested && o.then {
-			sendOrKeep(p.engine, t, o.pe, o.after)
+		if o.requested = st == call.Done; o.requested && o.hasSignal {
+			sendOrQueue(p.engine, t, o.pe, o.after)
 		}
 		return st
 	}
 	x := departingPut{PE: o.pe, Token: t, Epoch: o.epoch, Local: o.local, Offset: o.offset, N: o.n}
-	if o.then {
+	if o.hasSignal {
 		x.After = &o.after
 	}
 	p.departs.Put(x)
 	return call.Done
 }
 
-// announce sends a request to send for the bytes of a put from main memory, which it registers if
-// it has to. The reply will carry the put's requestID.
+// announce sends a request to send for the bytes of a put from main memory, which it first
+// registers if necessary. The reply will carry the put's requestID.
 func (p *puts) announce(t fabric.Token) call.Status {
 	o := &p.ops[t]
 	region, source := p.heap, o.local
@@ -118,7 +118,7 @@ func (p *puts) finished(h *layout.Header) {
 	p.engine.End(Op{Token: t}, readEnd(h))
 }
 
-// drop fails the put of a token, if it is one from main memory to a lost PE.
+// drop fails the put of a token, if it is one from main memory to the lost PE.
 func (p *puts) drop(t fabric.Token, pe libshmem.PE) {
 	if o := &p.ops[t]; o.pe == pe && o.requested {
 		o.requested = false

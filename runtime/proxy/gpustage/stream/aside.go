@@ -7,10 +7,10 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// The bytes of small puts come in messages, in any order, and each lies in a slot of its own. Copies
-// of neighbours are one call of the driver's only if their sources are at one distance, too. So their
-// bytes are packed aside first, in the order of their destinations: 64 KiB take a processor some 6
-// us, and each call that this saves takes 3.
+// The bytes of small puts arrive in messages, in any order, and each is stored in a slot of its
+// own. Copies of neighbours are one call of the driver's only if their sources are at one distance,
+// too. So their bytes are first packed into other pinned memory (aside), in the order of their
+// destinations: 64 KiB take a processor some 6 us, and each call that this saves takes 3.
 
 // fewAside is the least number of copies that are packed.
 const fewAside = 4
@@ -20,7 +20,7 @@ const fewAside = 4
 type aside struct {
 	base unsafe.Pointer
 	size uint64
-	head uint64               // where the next bytes go
+	head uint64               // offset of the next bytes
 	left uint64               // bytes that are free
 	uses fifo.Queue[asideUse] // bytes that are not free, in order
 	all  int                  // gathered copies that may be packed: their sources are main memory
@@ -29,19 +29,21 @@ type aside struct {
 // asideUse is n bytes of an aside that a stream may read until a mark has passed.
 type asideUse struct{ mark, n uint64 }
 
-// Aside gives a stream n bytes of pinned memory to pack bytes in. It comes before all work.
+// Aside sets n bytes of pinned memory in which a stream packs bytes. It is called before the stream
+// gets work.
 func (s *Set) Aside(on Stream, at unsafe.Pointer, n uint64) {
 	s.tracks[on].aside = aside{base: at, size: n, left: n}
 }
 
-// CopyBytes is CopyAhead from main memory. The CPU may read the source, and so pack it with others.
+// CopyBytes puts a copy from main memory into a stream, otherwise like CopyAhead. The CPU may read
+// the source, and so pack it with others.
 func (s *Set) CopyBytes(on Stream, to, from unsafe.Pointer, n uint64) {
 	s.tracks[on].aside.all++
 	s.CopyAhead(on, to, from, n)
 }
 
 // pack sorts the gathered copies by their destinations and packs their bytes, so that neighbours at
-// the destination are neighbours in the source, too. It does nothing if that gains nothing.
+// the destination are neighbours in the source, too. It does nothing if that saves no driver call.
 func (t *track) pack() {
 	a := &t.aside
 	all := a.all == len(t.copies)
@@ -49,7 +51,7 @@ func (t *track) pack() {
 	if !all || len(t.copies) < fewAside || a.size == 0 || !t.sortCopies() {
 		return
 	}
-	at, ok := a.take(t.held, t.marked+1)
+	at, ok := a.allocate(t.held, t.marked+1)
 	if !ok {
 		return
 	}
@@ -94,11 +96,12 @@ func (t *track) sortCopies() bool {
 	return true
 }
 
-// take allocates n bytes until the stream passes a mark; false: there are not as many.
-func (a *aside) take(n, mark uint64) (unsafe.Pointer, bool) {
+// allocate allocates n bytes until the stream passes a mark. It returns false if fewer bytes are
+// free.
+func (a *aside) allocate(n, mark uint64) (unsafe.Pointer, bool) {
 	n = (n + 63) &^ 63
 	begin, all := a.head, n
-	if begin+n > a.size { // what is left of the turn is not used
+	if begin+n > a.size { // the rest of the ring is left unused
 		begin, all = 0, n+a.size-begin
 	}
 	if all > a.left {
@@ -110,8 +113,8 @@ func (a *aside) take(n, mark uint64) (unsafe.Pointer, bool) {
 	return unsafe.Add(a.base, begin), true
 }
 
-// passed frees the bytes that the stream has read, because it has passed a mark.
-func (a *aside) passed(mark uint64) {
+// release frees the bytes that the stream has read, because it has passed a mark.
+func (a *aside) release(mark uint64) {
 	for a.uses.Len() > 0 && a.uses.At(0).mark <= mark {
 		a.left += a.uses.Pop().n
 	}

@@ -1,7 +1,7 @@
 package stream
 
-// Chore is work of the CPU for when a stream has carried out the work before it, for example to
-// free a slot. For does it, and only For knows the meaning of the other fields.
+// Chore is a task of the CPU for the time when a stream has carried out the work before it, for
+// example to free a slot. For performs it, and only For knows the meaning of the other fields.
 type Chore struct {
 	For    Follower
 	Value  uint64
@@ -16,7 +16,7 @@ type Chore struct {
 	mark uint64
 }
 
-// Follower does chores. It may use a chore until it returns.
+// Follower performs chores. It may use a chore until it returns.
 type Follower interface {
 	Follow(c *Chore)
 }

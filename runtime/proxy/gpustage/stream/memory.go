@@ -38,27 +38,28 @@ type Memory interface {
 	// Unpin releases it.
 	Pin(n uint64) (unsafe.Pointer, error)
 	Unpin(p unsafe.Pointer) error
-	// Copy puts copies into a stream, at most MostCopies. It has the effect of one after the other.
+	// Copy puts copies into a stream, at most MostCopies. The effect is that of one after the
+	// other.
 	Copy(s Stream, copies []Copy) error
 	// Write puts a store of an aligned element of 4 or 8 bytes into a stream. A kernel that sees
 	// the store sees the effects of all earlier work in the stream.
 	Write(s Stream, at unsafe.Pointer, width uint8, value uint64) error
-	// Words returns the most stores of 8 bytes in a row that are quicker than a copy of the same
-	// bytes; 0: not even one is.
+	// Words returns the largest number of stores of 8 bytes in a row that is quicker than a copy of
+	// the same bytes; 0: not even one store is.
 	Words() uint64
 	// Atomics returns the AtomicBit of each operation that Atomic can do.
 	Atomics() uint64
 	// Atomic puts an atomic operation into a stream. It is atomic with those of kernels. Unless old
-	// is nil, it stores the old value there, in pinned memory. It may be a kernel itself, for which
-	// a full GPU has no place, so its stream has nothing else.
+	// is nil, it stores the old value there, in pinned memory. It may be a kernel itself, which
+	// waits while the GPU is full, so its stream has no other work.
 	Atomic(s Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error
 	// Mark puts a mark into a stream and returns its number: 1, and one more each time. A Memory
-	// may keep operations back until the mark behind them.
+	// may hold operations back until the mark after them.
 	Mark(s Stream) (uint64, error)
 	// Marked returns the last mark that a stream has passed. The operations before it are done, and
 	// the CPU and kernels see their effects.
 	Marked(s Stream) (uint64, error)
-	// Close releases the streams. They have no work left, unless the job has failed.
+	// Close releases the streams. Preconditions: they have no work left, or the job has failed.
 	Close() error
 }
 
@@ -72,5 +73,6 @@ const OwnerAlone = 1 << 63
 // AllAtomics is the set of every operation.
 const AllAtomics = 1<<(2*(uint(fabric.OpFetchXor)+1)) - 1
 
-// PlainAtomics are the operations that one copy or one store does.
+// PlainAtomics are the operations that a stream can do by one copy or one store: set and fetch, of
+// 4 or 8 bytes.
 var PlainAtomics = AtomicBit(fabric.OpSet, 4) | AtomicBit(fabric.OpSet, 8) | AtomicBit(fabric.OpFetch, 4) | AtomicBit(fabric.OpFetch, 8)

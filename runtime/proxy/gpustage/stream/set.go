@@ -15,17 +15,17 @@ import (
 // Engine is the state that a Set shares with its engine.
 type Engine struct {
 	State *layout.State
-	Fatal func(error) // says that the job cannot go on
+	Fatal func(error) // ends the job with an error
 	Wake  func()      // ends the sleep of the engine's thread
 }
 
-// Set is the streams of this PE's GPU, and the work that they were given.
+// Set is the streams of this PE's GPU, and the work that was put into them.
 type Set struct {
 	engine     Engine
 	state      *layout.State
 	memory     Memory        // nil: this PE has no GPU
-	most       uint64        // operations in one stream
-	atomics    uint64        // AtomicBits of what the Memory can do
+	limit      uint64        // largest number of operations in one stream
+	atomics    uint64        // AtomicBits of the operations that the Memory can do
 	driverCall atomic.Uint64 // purpose of the last driver call
 	polls      int           // polls of the streams since a mark has passed
 	now        Chore         // the chore that is being done
@@ -33,10 +33,10 @@ type Set struct {
 	tallies    [Streams]tally
 }
 
-// New returns the streams of m, or none for nil. most is the number of operations, besides marks,
-// of which a stream is full.
-func New(e Engine, m Memory, most uint64) *Set {
-	s := &Set{engine: e, state: e.State, memory: m, most: most}
+// New returns the streams of m, or none if m is nil. With limit operations, besides marks, a stream
+// is full.
+func New(e Engine, m Memory, limit uint64) *Set {
+	s := &Set{engine: e, state: e.State, memory: m, limit: limit}
 	for i := range s.tracks {
 		s.tracks[i].stream = Stream(i)
 	}
@@ -56,16 +56,16 @@ func (s *Set) Close() error {
 	return err
 }
 
-// Atomic puts the atomic operation of a message into a stream. The old value goes to old, unless
-// that is nil.
+// Atomic puts the atomic operation of a message into a stream. The old value is stored at old,
+// unless that is nil.
 func (s *Set) Atomic(on Stream, at unsafe.Pointer, h *layout.Header, old unsafe.Pointer) {
-	s.give(&s.tracks[on])
+	s.flush(&s.tracks[on])
 	s.Check(s.memory.Atomic(on, at, h.Op, h.Width, h.Operand, h.Extra, old))
-	s.gave(on, uint64(h.Width))
+	s.countGiven(on, uint64(h.Width))
 }
 
-// StoreWords puts stores into a stream that write the n bytes at payload to at, which Storable
-// allows.
+// StoreWords puts stores into a stream that write the n bytes at payload to at. Preconditions:
+// Storable.
 func (s *Set) StoreWords(on Stream, at, payload unsafe.Pointer, n int) {
 	for i := 0; i < n; {
 		to, w := unsafe.Add(at, i), 8
@@ -77,8 +77,8 @@ func (s *Set) StoreWords(on Stream, at, payload unsafe.Pointer, n int) {
 	}
 }
 
-// gave counts an operation of n bytes that a stream was given.
-func (s *Set) gave(on Stream, n uint64) { s.tracks[on].add(n, s.driverCall.Load()) }
+// countGiven counts an operation of n bytes that was put into a stream.
+func (s *Set) countGiven(on Stream, n uint64) { s.tracks[on].add(n, s.driverCall.Load()) }
 
 // Check fails the job after an error of the GPU: the state of its memory is not known any more.
 func (s *Set) Check(err error) {
@@ -90,8 +90,8 @@ func (s *Set) Check(err error) {
 // fail fails the job with an error of the GPU.
 func (s *Set) fail(err error) { s.engine.Fatal(fmt.Errorf("GPU memory: %w", err)) }
 
-// Storable reports whether n bytes at an address can be written by StoreWords, more quickly than by
-// a copy.
+// Storable reports whether StoreWords can write n bytes at an address, and does so more quickly
+// than a copy.
 func (s *Set) Storable(at unsafe.Pointer, n int) bool {
 	odd := int(uintptr(at) & 4)
 	return (uintptr(at)|uintptr(n))&3 == 0 && uint64(n+odd+7)/8 <= s.memory.Words()
@@ -106,46 +106,49 @@ func (s *Set) Holds(p unsafe.Pointer, n uint64) bool {
 	return s.memory.Holds(p, n)
 }
 
-// Full reports whether a stream has as much work as it may have: it gets no more until it has
+// Full reports whether a stream has as many operations as it may have: it gets no more until it has
 // carried out some.
-func (s *Set) Full(on Stream) bool { t := &s.tracks[on]; return t.queued-t.done >= s.most }
+func (s *Set) Full(on Stream) bool { t := &s.tracks[on]; return t.queued-t.done >= s.limit }
 
 // Passed returns the last mark that a stream is known to have passed: all work before it is
 // complete.
 func (s *Set) Passed(on Stream) uint64 { return s.tracks[on].passed }
 
-// Last returns the number of the mark that is, or will be, behind all work in the stream. When the
+// Last returns the number of the mark that is, or will be, after all work in the stream. When the
 // stream has passed that mark, all of the work is complete.
 func (s *Set) Last(on Stream) uint64 { return s.tracks[on].last() }
 
-// Next returns the number of the mark that will be behind work that the stream is given now.
+// Next returns the number of the mark that will be after work that is put into the stream now.
 func (s *Set) Next(on Stream) uint64 { return s.tracks[on].marked + 1 }
 
-// Later adds a chore: work of the CPU for when the stream has carried out all work that is in it
-// now.
+// Later adds a chore: a task of the CPU for the time when the stream has carried out all work that
+// is in it now.
 func (s *Set) Later(on Stream, c Chore) {
 	t := &s.tracks[on]
 	c.mark = t.last()
 	*t.chores.Next() = c
 }
 
-// Fresh makes Mark put a new mark into a stream, even without new work: later chores wait for that.
+// Fresh makes Mark put a new mark into a stream, even without new work: chores that are added later
+// wait for it.
 func (s *Set) Fresh(on Stream) { s.tracks[on].fresh = true }
 
-// Runs stores the purpose of the next driver call, for reports; pe has no meaning if the call is
-// for no PE. It comes before each call: while the driver blocks a call, the calling thread holds
-// the engine's lock, and a report can read no more than this.
+// Runs stores the purpose of the next driver call, for reports; pe is ignored if the call concerns
+// no PE. It is called before each driver call: while the driver blocks a call, the calling thread
+// holds the engine's lock, and a report can read no more than this.
 func (s *Set) Runs(w backlog.Call, pe libshmem.PE) {
 	s.driverCall.Store(uint64(w)<<32 | uint64(uint32(pe)))
 }
 
-// Busy notes that streams have work. The end of the work wakes no thread, so the loop has to poll.
+// Busy notes that streams have work. No thread is woken when the work is complete, so the loop has
+// to poll.
 func (s *Set) Busy() {
 	s.state.Busy |= layout.BusyStreams
 	s.engine.Wake()
 }
 
-// Follow checks which marks the streams have passed, and does the chores behind them.
+// Follow checks which marks the streams have passed, and performs the chores that follow the work
+// before them.
 func (s *Set) Follow() {
 	if s.memory == nil {
 		return
@@ -157,7 +160,7 @@ func (s *Set) Follow() {
 	}
 }
 
-// follow is Follow for one stream.
+// follow does the work of Follow for one stream.
 func (s *Set) follow(t *track) {
 	s.Runs(backlog.CallFollow, 0)
 	passed, err := s.memory.Marked(t.stream)
@@ -168,8 +171,8 @@ func (s *Set) follow(t *track) {
 		s.polls = 0
 	}
 	t.passed = passed
-	t.aside.passed(passed)
-	t.came(&s.tallies[t.stream])
+	t.aside.release(passed)
+	t.countPassed(&s.tallies[t.stream])
 	for t.chores.Len() > 0 && t.chores.At(0).mark <= t.passed {
 		s.now = t.chores.Pop()
 		s.now.For.Follow(&s.now)
@@ -183,13 +186,13 @@ func (s *Set) CountPoll() int {
 	return s.polls
 }
 
-// Mark gives each stream the work that was gathered for it, puts a mark behind its new work, and
+// Mark passes to each stream the work that was gathered for it, puts a mark after its new work, and
 // calls Busy if a stream has work.
 func (s *Set) Mark() {
 	for i := range s.tracks {
 		t := &s.tracks[i]
 		if t.fresh {
-			s.give(t)
+			s.flush(t)
 			s.Runs(backlog.CallMark, 0)
 			n, err := s.memory.Mark(t.stream)
 			if err == nil && n != t.marked+1 {
@@ -197,7 +200,7 @@ func (s *Set) Mark() {
 			}
 			if s.Check(err); err == nil {
 				t.marked, t.fresh = n, false
-				t.given(&s.tallies[i])
+				t.countMark(&s.tallies[i])
 			}
 		}
 		if !t.idle() {
@@ -213,7 +216,7 @@ func (s *Set) DriverCall() string {
 }
 
 // Undone appends to a list the work that the streams have not carried out. Any thread may call it,
-// without the lock. While a stream goes on, its numbers may be of different moments.
+// without the lock. While a stream works, the numbers may be from different moments.
 func (s *Set) Undone(to []backlog.Work) []backlog.Work {
 	for i := range s.tallies {
 		t := &s.tallies[i]
@@ -237,7 +240,8 @@ func (s *Set) Show(to *[Streams]backlog.Shown) {
 	}
 }
 
-// CheckIdle returns an error that names the chores that wait; nil: none.
+// CheckIdle returns an error that describes the chores that wait, or nil if no chore waits. Tests
+// call it at their end.
 func (s *Set) CheckIdle() error {
 	for i := range s.tracks {
 		if t := &s.tracks[i]; !t.atRest() {
@@ -248,7 +252,7 @@ func (s *Set) CheckIdle() error {
 }
 
 // Works reports whether a stream has work that it has not carried out, or chores that were not
-// done.
+// performed.
 func (s *Set) Works() bool {
 	for i := range s.tracks {
 		if !s.tracks[i].atRest() {

@@ -2,13 +2,13 @@ package stream
 
 import "sync/atomic"
 
-// tally is the part of a track that other threads may read without the lock: what the stream was
-// given, and what it has carried out.
+// tally is the part of a track that other threads may read without the lock: the work that was put
+// into the stream, and the work that it has carried out.
 type tally struct {
 	marked, passed atomic.Uint64
 	oldest         atomic.Uint64 // purpose of the oldest operation that is not carried out
-	ops, bytes     atomic.Uint64 // given to the stream, at the last mark
-	opsDone        atomic.Uint64 // carried out, at the last mark that has passed
+	ops, bytes     atomic.Uint64 // operations and bytes put into the stream before the last mark
+	opsDone        atomic.Uint64 // operations before the last mark that has passed
 	bytesDone      atomic.Uint64
 	shown          uint64 // passed at the last update of the page
 }
@@ -18,11 +18,11 @@ type tick struct {
 	mark       uint64
 	queued     uint64 // number of operations
 	bytes      uint64
-	driverCall uint64 // purpose of the first operation behind the mark before
+	driverCall uint64 // purpose of the first operation after the mark before
 }
 
-// given notes that the stream was given a mark, and updates the tally.
-func (t *track) given(p *tally) {
+// countMark notes that a mark was put into the stream, and updates the tally.
+func (t *track) countMark(p *tally) {
 	one := tick{t.marked, t.queued, t.bytes, t.driverCall}
 	if t.counts.Len() == 0 {
 		p.oldest.Store(one.driverCall)
@@ -34,9 +34,9 @@ func (t *track) given(p *tally) {
 	p.marked.Store(t.marked)
 }
 
-// came counts the work before the marks that the stream has passed as carried out, and updates the
-// tally.
-func (t *track) came(p *tally) {
+// countPassed counts the work before the marks that the stream has passed as carried out, and
+// updates the tally.
+func (t *track) countPassed(p *tally) {
 	for t.counts.Len() > 0 && t.counts.At(0).mark <= t.passed {
 		one := t.counts.Pop()
 		t.done = one.queued
@@ -49,7 +49,7 @@ func (t *track) came(p *tally) {
 	p.passed.Store(t.passed)
 }
 
-// left returns the work before the last mark that the stream has not carried out.
+// left returns the operations and bytes before the last mark that the stream has not carried out.
 func (t *tally) left() (ops, bytes uint64) {
 	passed := t.passed.Load()
 	done, bytesDone := t.opsDone.Load(), t.bytesDone.Load()

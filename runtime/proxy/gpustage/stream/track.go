@@ -2,16 +2,16 @@ package stream
 
 import "libshmem/runtime/proxy/fifo"
 
-// track is what a Set knows about one stream: its marks, its work and the chores behind that.
+// track is what a Set knows about one stream: its marks, its work and the chores after the work.
 type track struct {
 	stream     Stream
-	marked     uint64 // last mark that the stream was given
+	marked     uint64 // last mark that was put into the stream
 	passed     uint64 // last mark that it is known to have passed
-	fresh      bool   // Mark has to put a mark into it: there is work behind marked
+	fresh      bool   // Mark has to put a mark into it: there is work after the mark marked
 	chores     fifo.Queue[Chore]
-	queued     uint64           // operations so far
-	bytes      uint64           // bytes of copies so far
-	driverCall uint64           // purpose of the first operation behind the last mark
+	queued     uint64           // operations put into the stream so far
+	bytes      uint64           // bytes of copies put into the stream so far
+	driverCall uint64           // purpose of the first operation after the last mark
 	done       uint64           // operations before the last mark that has passed
 	counts     fifo.Queue[tick] // marks that have not passed
 	gathered
@@ -28,7 +28,7 @@ func (t *track) add(n, purpose uint64) {
 	t.bytes += n
 }
 
-// last returns the mark that is, or will be, behind all work in the stream.
+// last returns the mark that is, or will be, after all work in the stream.
 func (t *track) last() uint64 {
 	if t.fresh {
 		return t.marked + 1

@@ -1,7 +1,7 @@
 // Package streamtest is a stream.Memory for tests, whose GPU memory is main memory, and the part of
 // an engine that streams need.
 //
-// It does no work by itself: a test says how far a stream is. It has no lock.
+// It does no work by itself: a test says up to which mark a stream is done. It has no lock.
 package streamtest
 
 import (
@@ -19,8 +19,8 @@ type Memory struct {
 	Stores uint64              // Words
 	Err    error               // returned by all calls
 	Skip   uint64              // added to the number of a mark
-	Given  [stream.Streams]int // operations
-	Calls  [stream.Streams]int // of Copy
+	Given  [stream.Streams]int // operations that were put into each stream
+	Calls  [stream.Streams]int // calls of Copy
 	Marks  [stream.Streams]uint64
 
 	passed [stream.Streams]uint64
@@ -45,14 +45,14 @@ func (m *Memory) Pass(s stream.Stream, mark uint64) {
 	m.passed[s] = mark
 }
 
-// Run carries out all work that has a mark behind it.
+// Run carries out all work that has a mark after it.
 func (m *Memory) Run() {
 	for s := range m.work {
 		m.Pass(stream.Stream(s), m.Marks[s])
 	}
 }
 
-// put adds work to a stream, which Pass does.
+// put adds work to a stream, which Pass carries out.
 func (m *Memory) put(s stream.Stream, do func()) error {
 	m.Given[s]++
 	m.work[s] = append(m.work[s], work{m.Marks[s] + 1, do})
