@@ -19,12 +19,12 @@ type Host struct {
 	size  uintptr
 }
 
-// line keeps the words of different writers apart: two cache lines, because processors fetch them
-// in pairs.
+// line is the distance between words of different writers: two cache lines, because processors
+// fetch them in pairs.
 const line = 128
 
-// NewHost makes count rings of n slots each for a job of npes. The entries of Peers are zero, for
-// the caller to fill.
+// NewHost makes count rings of n slots each for a job of npes PEs. The entries of Peers are zero;
+// the caller fills them.
 func NewHost(count, n, npes int) (*Host, error) {
 	if err := checkSize(n); err != nil {
 		return nil, err
@@ -67,13 +67,13 @@ func NewHost(count, n, npes int) (*Host, error) {
 	return h, nil
 }
 
-// Wake sets the C function that producers of ring i call when its consumer sleeps, and its argument,
-// which is not memory of Go.
+// Wake sets the C function that producers of ring i call when its consumer sleeps, and the
+// function's argument, which is not memory of Go.
 func (h *Host) Wake(i int, function, argument unsafe.Pointer) {
 	h.descs[i].Wake, h.descs[i].WakeArg = function, argument
 }
 
-// Close stops the rings and unmaps them. No producer may use them any more.
+// Close stops the rings and unmaps them. Preconditions: no producer uses them any more.
 func (h *Host) Close() error {
 	for _, r := range h.Rings {
 		r.Stop()

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// CallName returns the public name of the function that a kernel's report is about, from its number,
-// the FNV-1a hash of the name; "" when this release has no such function. A table of numbers and
-// names took 110 KB in each process, which the loader relocated; the search takes 0.13 ms.
+// CallName returns the public name of the function that a kernel's report is about, from its
+// number, the FNV-1a hash of the name, or "" if this release has no such function. A table of
+// numbers and names would take 110 KB in each process, which the loader relocates; the search takes
+// 0.13 ms.
 func CallName(number uint32) string {
 	for name := range strings.Lines(calls) {
 		name = strings.TrimSuffix(name, "\n")
@@ -24,8 +25,8 @@ func callNumber(name string) uint32 {
 	return h.Sum32()
 }
 
-// WorkChunk returns how many bytes of each PE one buffer of the kernels' collectives on all PEs
-// holds: a power of two. shmemi_work_fit of device/shmem/work.h is its C twin.
+// WorkChunk returns the bytes for each PE in one buffer of the kernels' collectives on all PEs: a
+// power of two. shmemi_work_fit of device/shmem/work.h is the same in C.
 func WorkChunk(pes int) uint64 {
 	chunk := uint64(WorkMost)
 	for chunk > WorkLeast && 2*uint64(pes)*chunk > WorkData {
@@ -34,17 +35,17 @@ func WorkChunk(pes int) uint64 {
 	return chunk
 }
 
-// WorkBuffers returns the offset of the buffers in the memory of the kernels' collectives, behind
-// the counters and flags. shmemi_work_buffers is its C twin.
+// WorkBuffers returns the offset of the buffers in the memory of the kernels' collectives, after
+// the counters and flags. shmemi_work_buffers is the same in C.
 func WorkBuffers(pes int) uint64 {
 	const line = 128
 	return (WorkHead + 16*uint64(pes) + line - 1) &^ (line - 1)
 }
 
 // WorkSize returns the number of bytes of each PE's heap that the kernels' collectives on all PEs
-// work with. shmemi_work_size is its C twin.
+// work with. shmemi_work_size is the same in C.
 func WorkSize(pes int) uint64 { return WorkBuffers(pes) + 2*uint64(pes)*WorkChunk(pes) }
 
-// WorkTeamSize returns the same for a team other than the world, in a job of this many PEs.
-// shmemi_work_team is its C twin.
+// WorkTeamSize returns the number of bytes of each PE's heap for the kernels' collectives of a team
+// other than the world, in a job of pes PEs. shmemi_work_team is the same in C.
 func WorkTeamSize(pes int) uint64 { return WorkBuffers(pes) + max(WorkTeam, 2*uint64(pes)*WorkLeast) }

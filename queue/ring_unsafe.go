@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// The limits of a ring's size, in slots. MinSlots holds one push of a warp, 32 operations of
-// MaxSlots each, with room to go on.
+// The limits of a ring's size, in slots. MinSlots is enough for one push of a warp, 32 operations
+// of MaxSlots each, with free slots after it.
 const (
 	MinSlots = 256
 	MaxSize  = 1 << 20
@@ -39,7 +39,7 @@ type Ring struct {
 	slots   unsafe.Pointer
 	mask    uint64
 	shift   uint
-	pos     uint64 // next position to be read; positions count slots from the beginning on, through all rounds
+	pos     uint64 // next position to be read; positions count slots through all rounds and are not reduced to the size of the ring
 	line    *Progress
 	replies unsafe.Pointer
 	cells   unsafe.Pointer
@@ -68,15 +68,15 @@ func newRing(m Memory, n int) *Ring {
 // Position returns the position of the next operation to be read.
 func (r *Ring) Position() uint64 { return r.pos }
 
-// Seek moves to a position that another consumer of the ring has reached. This Ring keeps no record
-// of slots read and published before.
+// Seek sets the position of the next operation, which another consumer of the ring has reached.
+// This Ring has no record of slots that were read and published before.
 func (r *Ring) Seek(p uint64) { r.pos = p }
 
 // Memory returns the parts of the ring.
 func (r *Ring) Memory() Memory { return Memory{r.slots, r.line, r.replies, r.cells} }
 
-// Beside reports whether n bytes at an address lie in a cell of the ring, where a producer puts data
-// beside an operation's slots. The operation owns the cell until Publish.
+// Beside reports whether n bytes at an address are in a cell of the ring, where a producer stores
+// data beside an operation's slots. The operation owns the cell until Publish.
 func (r *Ring) Beside(address, n uint64) bool {
 	o := address - uint64(uintptr(r.cells))
 	return r.cells != nil && n != 0 && o < CellsBytes && n <= CellBytes-o%CellBytes
@@ -88,8 +88,8 @@ func (r *Ring) Slots() uint64 { return r.mask + 1 }
 // Progress returns the words in which the consumer shows producers its progress.
 func (r *Ring) Progress() *Progress { return r.line }
 
-// HeadSlot returns the address of the next operation's first word, and the lap bit that it will
-// have: for waits outside this package.
+// HeadSlot returns the address of the next operation's first word, and the lap bit that the word
+// has when the operation is stored: for waits outside this package.
 func (r *Ring) HeadSlot() (word *uint64, lap uint64) {
 	return (*uint64)(r.slot(r.pos)), r.lap(r.pos)
 }
@@ -110,8 +110,8 @@ func (r *Ring) Taken() bool {
 	return (atomic.LoadUint64((*uint64)(r.slot(tail)))^r.lap(tail))>>63 != 0
 }
 
-// Waiting counts the operations that producers have stored and that Publish has not given back to
-// them. Any thread may call it; it reads each of them.
+// Waiting counts the operations that producers have stored and whose slots Publish has not freed.
+// Any thread may call it; it reads each of the operations.
 func (r *Ring) Waiting() int {
 	n := 0
 	for first, p := r.Tail(), r.Tail(); p-first <= r.mask; n++ {
@@ -127,7 +127,7 @@ func (r *Ring) Waiting() int {
 	return n
 }
 
-// lap returns the lap bit that makes a word of position p valid, in its place in the word.
+// lap returns the value of bit 63 that makes a word of position p valid.
 func (r *Ring) lap(p uint64) uint64 { return (^p >> (r.shift & 63)) << 63 }
 
 // Result is the result of Next.
@@ -140,9 +140,9 @@ const (
 	Unknown               // the next slot's code is not in the table, and Next moved past it
 )
 
-// Next decodes the next operation into op and moves past it. Its slots stay the
-// ring's own until Publish. Whether the fields make sense is the caller's to
-// check: any bits may be there. Without Found, op means nothing but its Code.
+// Next decodes the next operation into op and moves past it. Its slots stay in use until Publish.
+// The caller has to check the fields, which may have any bits. Unless the result is Found, only
+// op.Code is valid.
 func (r *Ring) Next(op *Op) Result {
 	p := r.pos
 	at := (*[2]uint64)(r.slot(p))
@@ -157,11 +157,11 @@ func (r *Ring) Next(op *Op) Result {
 		r.pos = p + 1
 		return Found
 	}
-	return r.more(op, w0, w1)
+	return r.decodeRest(op, w0, w1)
 }
 
-// more finishes Next for an operation that does not have one slot; w0 and w1 are its first slot.
-func (r *Ring) more(op *Op, w0, w1 uint64) Result {
+// decodeRest does the rest of Next for an operation of several slots, or with an unknown code: w0 and w1 are its first slot.
+func (r *Ring) decodeRest(op *Op, w0, w1 uint64) Result {
 	p, n := r.pos, uint64(slotsOf[op.Code])
 	if n == 0 {
 		r.pos = p + 1
@@ -184,15 +184,14 @@ func (r *Ring) more(op *Op, w0, w1 uint64) Result {
 	return Found
 }
 
-// Unread undoes the last Next that returned Found: the operation, which is not to begin yet, is
-// again the next to be read.
+// Unread undoes the last Next that returned Found: the operation is again the next to be read,
+// because the caller cannot start it yet.
 //
 // Preconditions: no Publish since that Next.
 func (r *Ring) Unread(op *Op) { r.pos -= uint64(slotsOf[op.Code]) }
 
-// Take decodes operations and moves past them, as many as are there and as fit into ops. It returns
-// their number. Other than with Next, ops also gets operations whose code is not in the table
-// (Known).
+// Take decodes operations and moves past them: all that are stored, at most len(ops). It returns
+// their number. Unlike Next, it also decodes operations whose code is not in the table (Known).
 //
 // Within a round the lap stays the same and slots follow each other, so a loop keeps values that
 // Next computes each time. Operations of one slot have a loop of their own, whose variables stay in
@@ -228,9 +227,9 @@ round:
 			switch {
 			case int64((w0^lap)|(w1^lap)) < 0:
 				return n
-			case k == 0: // an unknown code: one slot is passed
+			case k == 0: // an unknown code: one slot is skipped
 				k = 1
-			case k*slotSize > uintptr(end)-uintptr(at): // it goes on in the next round
+			case k*slotSize > uintptr(end)-uintptr(at): // the operation continues in the next round
 				if r.Next(&ops[n]) != Found {
 					return n
 				}
@@ -271,12 +270,12 @@ func (r *Ring) Publish() {
 	}
 }
 
-// Done publishes that each quiet at a position below p is complete. The threads that wait for them
-// poll this.
+// Done publishes that each quiet at a position below p is complete. The threads that wait for
+// quiets poll this word.
 func (r *Ring) Done(p uint64) { storeRelease64(&r.line.Done, p) }
 
 // Fenced publishes that the proxy has read each fence at a position below p. The threads that wait
-// for them poll this.
+// for fences poll this word.
 func (r *Ring) Fenced(p uint64) { storeRelease64(&r.line.Fenced, p) }
 
 // Reply stores an operation's result in reply i, for the thread that claimed it.
@@ -298,15 +297,16 @@ func (r *Ring) Sleep(asleep bool) {
 // Stop tells the producers that the ring has no consumer any more.
 func (r *Ring) Stop() { atomic.StoreUint32(&r.line.Stopped, 1) }
 
-// Fills reports whether an operation, or a part of one, is stored in the n-th slot to be read; n is
-// 1 for the next. Producers may still be storing the slots before it.
+// Fills reports whether an operation, or a part of one, is stored in the n-th slot that will be
+// read; 1 is the next. Producers may still be storing the slots before it.
 func (r *Ring) Fills(n int) bool {
 	p := r.pos + uint64(n) - 1
 	return (atomic.LoadUint64((*uint64)(r.slot(p)))^r.lap(p))>>63 == 0
 }
 
-// Ahead reports whether some part of an operation is stored in the next slot or in the n after it.
-// When Next keeps finding nothing there, a producer took positions and does not fill them.
+// Ahead reports whether some part of an operation is stored in the next slot or in the n slots
+// after it. If Next still finds nothing in the next slot, a producer has reserved positions and has
+// not filled them.
 func (r *Ring) Ahead(n int) bool {
 	for i := uint64(0); i <= min(uint64(n), r.mask); i++ {
 		at, lap := (*[2]uint64)(r.slot(r.pos+i)), r.lap(r.pos+i)

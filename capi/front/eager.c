@@ -52,7 +52,7 @@ static void check_token(size_t nbytes, int64_t tile, const char *call)
 {
     if (nbytes == 0 || nbytes > SHMEMI_EAGER_MOST)
         shmemi_abort(call, "use 1 to 2^30", "a token of %zu bytes does not fit a slot", nbytes);
-    if (!shmemi_eager_known(tile))
+    if (!shmemi_eager_tile_valid(tile))
         shmemi_abort(call,
                      "use SHMEMX_EAGER_BLOCK, SHMEMX_EAGER_LINE, SHMEMX_EAGER_PACKET, "
                      "SHMEMX_EAGER_NOTIFY or SHMEMX_EAGER_NONE",

@@ -17,7 +17,7 @@ char *shmemi_eager_place(const shmemx_eager_t *e, uint32_t slot, const char *cal
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
-    if (e == NULL || e->slots == NULL || !shmemi_eager_known(e->tile))
+    if (e == NULL || e->slots == NULL || !shmemi_eager_tile_valid(e->tile))
         shmemi_abort(call, "pass what shmemx_eager_create has filled",
                      "eager has no slots that a call has made");
     if (slot >= e->count)

@@ -1,13 +1,12 @@
 /*
- * bounce.h: bounce buffers for operands that the driver ties to the program's
- * context, such as memory of cudaMalloc. While the program loads a kernel beside a
- * running one, the driver carries out no copy of such memory, so the proxies cannot
- * read or write it. A kernel that already runs can. It moves the operand through
- * bounce buffers, piece by piece, and the proxies copy those: they lie in memory
- * that no context owns.
+ * bounce.h: bounce buffers for operands that the driver ties to the program's context, such as
+ * memory of cudaMalloc. While the program loads a kernel beside a running one, the driver carries
+ * out no copy of such memory, so the proxies cannot read or write it. A kernel that already runs
+ * can. It copies the operand through bounce buffers, piece by piece, and the proxies copy those:
+ * the buffers are memory that no context owns.
  *
- * All kernels of the PE share the buffers. A kernel that waits for a free buffer
- * waits for running kernels, and each of those waits for the proxies only.
+ * All kernels of the PE share the buffers. A kernel that waits for a free buffer waits for running
+ * kernels, and each of those waits for the proxies only.
  */
 #ifndef SHMEM_KERNELS_BOUNCE_H
 #define SHMEM_KERNELS_BOUNCE_H
@@ -17,10 +16,10 @@
 #include <shmem/notify.h>
 
 /*
- * Takes a bounce buffer for this block, until shmemi_bounce_give, and returns its number. taken has
- * a bit for each buffer that is in use.
+ * Reserves a bounce buffer for this block, until shmemi_bounce_release, and returns its number.
+ * taken has a bit for each buffer that is in use.
  */
-SHMEMI_D uint32_t shmemi_bounce_take(uint32_t *taken)
+SHMEMI_D uint32_t shmemi_bounce_reserve(uint32_t *taken)
 {
     __shared__ uint32_t buffer;
     if (threadIdx.x == 0) {
@@ -35,7 +34,7 @@ SHMEMI_D uint32_t shmemi_bounce_take(uint32_t *taken)
     return buffer;
 }
 
-SHMEMI_D void shmemi_bounce_give(uint32_t *taken, uint32_t buffer)
+SHMEMI_D void shmemi_bounce_release(uint32_t *taken, uint32_t buffer)
 {
     __syncthreads();
     if (threadIdx.x == 0)
@@ -57,7 +56,7 @@ enum shmemi_bounced {
 template <enum shmemi_bounced WHAT> SHMEMI_D void shmemi_bounce(const struct shmemi_stream_call *c)
 {
     uint32_t *taken = (uint32_t *)(uintptr_t)c->bounce;
-    uint32_t buffer = shmemi_bounce_take(taken);
+    uint32_t buffer = shmemi_bounce_reserve(taken);
     char *at = (char *)taken + SHMEMI_BOUNCE_HEAD + buffer * (uint64_t)SHMEMI_BOUNCE_BYTES;
     char *dest = (char *)(uintptr_t)c->dest;
     const char *source = (const char *)(uintptr_t)c->source;
@@ -85,7 +84,7 @@ template <enum shmemi_bounced WHAT> SHMEMI_D void shmemi_bounce(const struct shm
                                                   (uint64_t *)(uintptr_t)c->signal, c->value, c->op,
                                                   c->pe);
     }
-    shmemi_bounce_give(taken, buffer);
+    shmemi_bounce_release(taken, buffer);
 }
 
 #endif

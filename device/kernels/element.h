@@ -31,7 +31,7 @@ SHMEMI_D void shmemi_narrow(float f, struct shmemi_f16 *v)
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(v->bits) : "f"(f));
 }
 
-/* Rounds to nearest even; a NaN stays a NaN. The GPUs before sm_80 have no instruction for it. */
+/* Rounds to nearest even; a NaN stays a NaN. GPUs before sm_80 have no instruction for it. */
 SHMEMI_D void shmemi_narrow(float f, struct shmemi_bf16 *v)
 {
     uint32_t u = __float_as_uint(f);
@@ -59,7 +59,7 @@ template <class EACH, class T> SHMEMI_D uint64_t shmemi_apply_word(uint64_t a, u
 /*
  * The operation on two elements, and on all elements in two words of 8 bytes. batch is the number
  * of 16-byte words that a thread has under way at once (reduce.h): one for small integers, which
- * take much code for each word.
+ * need much code for each word.
  */
 template <class OP, class T> struct shmemi_each : OP {
     static constexpr uint32_t batch = sizeof(T) < 4 ? 1 : 4;
@@ -69,7 +69,7 @@ template <class OP, class T> struct shmemi_each : OP {
     }
 };
 
-/* As shmemi_each, for types that are computed as float. */
+/* The same operation for types that are computed as float and then rounded (shmemi_each). */
 template <class OP, class T> struct shmemi_each_narrow {
     static constexpr uint32_t batch = 4;
     SHMEMI_D uint64_t word(uint64_t a, uint64_t b)
@@ -84,7 +84,8 @@ template <class OP, class T> struct shmemi_each_narrow {
     }
 };
 
-/* As shmemi_each, for operations on bits, which do not depend on the type: an element is a byte. */
+/* The same operation for bits (shmemi_each): it does not depend on the type, so an element is a
+ * byte. */
 template <class OP> struct shmemi_each_bit : OP {
     static constexpr uint32_t batch = 4;
     SHMEMI_D uint64_t word(uint64_t a, uint64_t b)

@@ -129,8 +129,8 @@ KERNEL(signal)
 /* --------------------------------------------------------------- waiting */
 
 /*
- * This thread's part of a wait for several words: words i, i + threads, ... that status does not
- * exclude. There is one value for all words, or one for each.
+ * This thread's part of a wait for several words: words i, i + threads, ... except those that
+ * status excludes. There is one value to compare with for all words, or one for each.
  */
 template <class T> SHMEMI_D void wait_words(call_t *c)
 {
@@ -263,7 +263,8 @@ template <class ALGORITHM, class OP> SHMEMI_D void reduce_integers(call_t *c)
     }
 }
 
-/* As reduce_integers, for signed integers and operations that depend on the sign. */
+/* Chooses the type of the elements by c->width, for operations that depend on the sign: signed
+ * integers. */
 template <class ALGORITHM, class OP> SHMEMI_D void reduce_signed(call_t *c)
 {
     switch (c->width) {
@@ -278,7 +279,7 @@ template <class ALGORITHM, class OP> SHMEMI_D void reduce_signed(call_t *c)
     }
 }
 
-/* As reduce_integers, for floating-point numbers. */
+/* Chooses the type of the elements by c->width: floating-point numbers. */
 template <class ALGORITHM, class OP> SHMEMI_D void reduce_real(call_t *c)
 {
     switch (c->width) {
@@ -293,7 +294,7 @@ template <class ALGORITHM, class OP> SHMEMI_D void reduce_real(call_t *c)
     }
 }
 
-/* A sum or product. */
+/* A sum or product of numbers: chooses the type of the elements. */
 template <class ALGORITHM, class OP> SHMEMI_D void reduce_numbers(call_t *c)
 {
     if (c->width & SHMEMI_REAL)
@@ -302,7 +303,7 @@ template <class ALGORITHM, class OP> SHMEMI_D void reduce_numbers(call_t *c)
         reduce_integers<ALGORITHM, OP>(c);
 }
 
-/* A minimum or maximum. */
+/* A minimum or maximum of numbers: chooses the type of the elements. */
 template <class ALGORITHM, class OP> SHMEMI_D void reduce_ordered(call_t *c)
 {
     if (c->width & SHMEMI_SIGNED)
@@ -311,7 +312,7 @@ template <class ALGORITHM, class OP> SHMEMI_D void reduce_ordered(call_t *c)
         reduce_numbers<ALGORITHM, OP>(c);
 }
 
-/* A reduction by an algorithm of reduce.h; op is SHMEMI_REDUCE_... */
+/* A reduction by an algorithm of reduce.h. op is one of SHMEMI_REDUCE_... . */
 template <class ALGORITHM> SHMEMI_D void reduce(call_t *c, uint32_t op)
 {
     switch (op) {

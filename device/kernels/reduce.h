@@ -1,16 +1,16 @@
 /*
- * reduce.h: reductions over a team, for a stream. There are three algorithms; the host takes the
+ * reduce.h: reductions over a team, for a stream. There are three algorithms; the host chooses the
  * fastest that the team and the size allow:
  *
  * packed, of the world alone: each PE stores its source into every other PE's memory, in words of
  * which one half is data and the other half is the number of the call. A reader that finds the
- * right number in a word has its data, so there is no flag behind the data and no message that it
+ * right number in a word has its data, so there is no flag after the data and no message that it
  * has been read. It moves twice the bytes, and is the fastest algorithm for short arrays.
  *
  * spread: PE i combines the i-th part of all sources, which it reads in place, and stores the
  * result into every dest. Both directions of each link carry the same load.
  *
- * any: one block reduces over any path, as a kernel of the program would.
+ * any: one block reduces over any path, like a kernel of the program.
  *
  * All algorithms combine the sources in the order of the PEs, on one PE or in the same way on all,
  * so that all PEs have the same bits.
@@ -48,7 +48,8 @@ template <class T> SHMEMI_D uint64_t shmemi_load_packed(const T *at, uint64_t el
     return v;
 }
 
-/* Stores what shmemi_load_packed has loaded, or values in its place. */
+/* Stores the bytes that shmemi_load_packed has loaded from an array, or a result of the same
+ * size. */
 template <class T> SHMEMI_D void shmemi_store_packed(T *at, uint64_t elements, uint64_t v)
 {
     constexpr uint32_t most = 8 / sizeof(T);
@@ -64,8 +65,8 @@ template <class T> SHMEMI_D void shmemi_store_packed(T *at, uint64_t elements, u
 }
 
 /*
- * Stores a line of a packed reduction: 8 bytes of data in two words, each with the number of the
- * call.
+ * Stores a line of a packed reduction, a unit of 16 bytes: 8 bytes of data in two words, each with
+ * the number of the call.
  */
 SHMEMI_D void shmemi_store_line(void *at, uint64_t data, uint32_t number)
 {
@@ -73,7 +74,7 @@ SHMEMI_D void shmemi_store_line(void *at, uint64_t data, uint32_t number)
     shmemi_store_slot(at, high | (uint32_t)data, high | data >> 32);
 }
 
-/* Waits until a line has the number of the call, and returns its data. */
+/* Waits until a line of a packed reduction has the number of the call, and returns its data. */
 static __device__ __noinline__ uint64_t shmemi_await_line(const void *at, uint32_t number)
 {
     uint64_t a, b;
@@ -87,9 +88,10 @@ static __device__ __noinline__ uint64_t shmemi_await_line(const void *at, uint32
 }
 
 /*
- * The packed reduction. A line has 8 bytes of data and the number of the call. There are two sets
- * of lines, used alternately. A PE that writes the lines of call t + 2 has the data of all PEs for
- * call t + 1, so all PEs have finished call t. No line is ever all zero, as memory is at first.
+ * The packed reduction. A line (16 bytes) has 8 bytes of data and twice the number of the call.
+ * There are two sets of lines, used alternately. A PE that writes the lines of call t + 2 has the
+ * data of all PEs for call t + 1, so all PEs have finished call t. No line is ever all zero, as
+ * memory is at first.
  */
 template <class EACH, class T>
 SHMEMI_D void shmemi_reduce_packed(const struct shmemi_stream_call *c)
@@ -97,10 +99,10 @@ SHMEMI_D void shmemi_reduce_packed(const struct shmemi_stream_call *c)
     constexpr uint32_t elements = 8 / sizeof(T);
     const struct shmemi_stream_work w = shmemi_stream_work();
     const int n = shmemi_job.job.n_pes, me = shmemi_job.job.me;
-    const uint64_t turn = shmemi_load_near(w.turn) + 1;
-    const uint32_t number = (uint32_t)(turn % 0xffffffff) + 1;
+    const uint64_t call = shmemi_load_near(w.calls) + 1;
+    const uint32_t number = (uint32_t)(call % 0xffffffff) + 1;
     const uint64_t room = (SHMEMI_WORK_STREAM - 128) / 16 / (2 * (uint64_t)n);
-    char *lines = w.lines + 16 * room * (uint64_t)n * (turn & 1);
+    char *lines = w.lines + 16 * room * (uint64_t)n * (call & 1);
     const T *source = (const T *)(uintptr_t)c->source;
     T *dest = (T *)(uintptr_t)c->dest;
     const uint64_t count = (c->count + elements - 1) / elements;
@@ -131,10 +133,10 @@ SHMEMI_D void shmemi_reduce_packed(const struct shmemi_stream_call *c)
     shmemi_work_at(shmemi_job.job.work, (uint64_t)n, &all);
     if (shmemi_last_block(all.ticket))
         if (threadIdx.x == 0)
-            shmemi_store_near(w.turn, turn);
+            shmemi_store_near(w.calls, call);
 }
 
-/* What shmemi_reduce_range loads, combines and stores at a time: here an element. */
+/* The unit that shmemi_reduce_range loads, combines and stores at a time: here an element. */
 template <class EACH, class T> struct shmemi_element {
     static constexpr uint32_t batch = 1;
     T v;
@@ -155,7 +157,8 @@ template <class EACH, class T> struct shmemi_element {
         return a;
     }
 };
-/* As shmemi_element, 16 bytes at a time. */
+/* The unit that shmemi_reduce_range loads, combines and stores at a time: here 16 bytes of
+ * elements. */
 template <class EACH, class T> struct shmemi_elements {
     static constexpr uint32_t batch = EACH::batch;
     shmemi_wide v;
@@ -244,8 +247,8 @@ static __device__ __noinline__ uint64_t shmemi_spread_begin(const struct shmemi_
 }
 
 /*
- * Ends a spread reduction: the last block stores the number of the step, since all blocks have then
- * read the counter, and waits for the other PEs.
+ * Ends a spread reduction. The last block stores the number of the step, when all blocks have read
+ * the counter, and waits for the other PEs.
  */
 static __device__ __noinline__ void shmemi_spread_end(const struct shmemi_members *m, uint64_t step)
 {
@@ -283,11 +286,11 @@ SHMEMI_D void shmemi_reduce_spread(const struct shmemi_stream_call *c)
  */
 static __device__ __noinline__ void shmemi_any_round(const struct shmemi_members *m, char *buffer,
                                                      const char *source, uint64_t bytes,
-                                                     uint64_t turn)
+                                                     uint64_t round)
 {
     shmemi_send_all<shmemi_by_block, 0, 0>(&shmemi_job, m, buffer, source, bytes,
-                                           m->work.pushed + m->me, turn);
-    shmemi_await_all<shmemi_by_block>(&shmemi_job, m, m->work.pushed, turn);
+                                           m->work.pushed + m->me, round);
+    shmemi_await_all<shmemi_by_block>(&shmemi_job, m, m->work.pushed, round);
     shmemi_by_block::sync();
 }
 
@@ -295,10 +298,11 @@ static __device__ __noinline__ void shmemi_any_round(const struct shmemi_members
  * returns the number of its first exchange. */
 static __device__ __noinline__ uint64_t shmemi_any_begin(const struct shmemi_members *m)
 {
-    return shmemi_step_begin<shmemi_by_block>(&shmemi_job, m->work.turn);
+    return shmemi_step_begin<shmemi_by_block>(&shmemi_job, m->work.round);
 }
 
-/* As shmemi_reduce of the device header, and over the same buffers. */
+/* A reduction by one block over any path: the algorithm and the buffers of shmemi_reduce
+ * (device/shmem/reduce.h). */
 template <class EACH, class T> SHMEMI_D void shmemi_reduce_any(const struct shmemi_stream_call *c)
 {
     struct shmemi_members m;
@@ -308,13 +312,13 @@ template <class EACH, class T> SHMEMI_D void shmemi_reduce_any(const struct shme
     const uint64_t chunk = shmemi_work_fit(n, m.data), most = chunk / sizeof(T);
     const T *source = (const T *)(uintptr_t)c->source;
     T *dest = (T *)(uintptr_t)c->dest;
-    uint64_t turn = shmemi_any_begin(&m);
+    uint64_t round = shmemi_any_begin(&m);
 #pragma unroll 1
-    for (uint64_t done = 0, part; done < c->count; done += part, turn++) {
-        char *buffer = m.work.buffers + (turn & 1) * n * chunk;
+    for (uint64_t done = 0, part; done < c->count; done += part, round++) {
+        char *buffer = m.work.buffers + (round & 1) * n * chunk;
         part = most < c->count - done ? most : c->count - done;
         shmemi_any_round(&m, buffer + me * chunk, (const char *)(source + done), part * sizeof(T),
-                         turn);
+                         round);
 #pragma unroll 1
         for (uint64_t i = threadIdx.x; i < part; i += blockDim.x) {
             T v = source[done + i];
@@ -331,7 +335,7 @@ template <class EACH, class T> SHMEMI_D void shmemi_reduce_any(const struct shme
             shmemi_order_rings(&shmemi_job);
     }
     if (threadIdx.x == 0)
-        shmemi_store_near(m.work.turn, turn - 1);
+        shmemi_store_near(m.work.round, round - 1);
 }
 
 /* Reduce-scatter, by one block. */
@@ -344,7 +348,7 @@ struct shmemi_parts {
     }
 };
 
-/* The three algorithms, in the form in which reduce (kernels.cu) calls them. */
+/* The three algorithms as types, because reduce (kernels.cu) takes one as a template argument. */
 struct shmemi_packed {
     template <class EACH, class T> SHMEMI_D void reduce(const struct shmemi_stream_call *c)
     {

@@ -24,7 +24,7 @@ __constant__ struct shmemi_device_image shmemi_job;
  * their words (reduce.h).
  */
 struct shmemi_stream_work {
-    uint64_t *turn;
+    uint64_t *calls;
     char *lines;
 };
 
@@ -33,7 +33,7 @@ SHMEMI_D struct shmemi_stream_work shmemi_stream_work(void)
     char *base =
         (char *)(uintptr_t)shmemi_job.job.work + shmemi_job.job.work_size - SHMEMI_WORK_STREAM;
     struct shmemi_stream_work w;
-    w.turn = (uint64_t *)(void *)base;
+    w.calls = (uint64_t *)(void *)base;
     w.lines = base + 128;
     return w;
 }
@@ -44,10 +44,10 @@ SHMEMI_D struct shmemi_stream_work shmemi_stream_work(void)
 SHMEMI_ATOM(shmemi_take_ticket, "atom.acq_rel.gpu.global.inc.u32", uint32_t, uint32_t, "r")
 
 /*
- * Reports whether this block is the last one of the kernel to come here. The last block sees all
- * that the other blocks did before they came, and passes it on with its own fences. Each block
+ * Reports whether this block is the last one of the kernel to call this. The last block sees all
+ * that the other blocks did before their calls, and passes it on with its own fences. Each block
  * makes a fence of system scope, all at the same time, so that the last one does not wait for the
- * stores of all. A block alone is the last one, and needs neither.
+ * stores of all. If the kernel has only one block, that is the last one, and needs neither.
  */
 SHMEMI_D int shmemi_last_block(uint32_t *ticket)
 {

@@ -22,7 +22,7 @@
  */
 #define SHMEMI_COLD static inline __device__ __noinline__
 
-/* The integer type of this many bytes, which carries an element of any type. */
+/* The unsigned integer type of BYTES bytes, which carries an element of any type of that size. */
 template <int BYTES> struct shmemi_bits;
 template <> struct shmemi_bits<1> {
     typedef uint8_t type;
@@ -120,7 +120,7 @@ SHMEMI_D void shmemi_load_pair(const void *at, uint64_t *a, uint64_t *b)
 SHMEMI_ELEMENTS(SHMEMI_LOAD, shmemi_load_flag, "ld.acquire.sys.global")
 
 /*
- * Stores a signal behind its data: a reader of the signal sees what this thread wrote before, and
+ * Stores a signal after its data: a reader of the signal sees what this thread wrote before, and
  * what other threads wrote before a barrier with this one.
  */
 SHMEMI_STORE(shmemi_store_signal, "st.release.sys.global.u64", uint64_t, uint64_t, "l")

@@ -62,7 +62,7 @@ template <int KIND, class T> SHMEMI_D T shmemi_atom(void *at, T v, T cond)
 
 /*
  * Pushes an atomic operation with a result, on 4 or 8 bytes, and waits for the proxy's reply in the
- * place that q has claimed.
+ * reply place that q has claimed.
  */
 SHMEMI_COLD uint64_t shmemi_request_packed(struct shmemi_pending_reply *q, uint32_t kind,
                                            uint64_t at, uint32_t bytes, uint64_t v, uint64_t cond,
@@ -131,8 +131,8 @@ SHMEMI_D T shmemi_amo(const struct shmemi_device_image *image, uint32_t call, co
 }
 
 /*
- * The update of a 16-bit exchange through the ring, which has none: the new value, whatever the old
- * one.
+ * The update of a 16-bit exchange for shmemi_update_half: the new value, whatever the old one
+ * is. The ring has no 16-bit exchange.
  */
 struct shmemi_then_set {
     template <class T> SHMEMI_D T apply(T, T v)

@@ -37,8 +37,8 @@ SHMEMI_D void shmemi_bulk_store(void *to, const void *shared, uint32_t bytes)
 SHMEMI_FENCE(shmemi_bulk_stored, "cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group 0")
 
 /*
- * Initialises a barrier in shared memory that counts the bytes of bulk copies, and has it expect
- * this many.
+ * Initialises a barrier in shared memory that counts the bytes of bulk copies, and lets it expect
+ * `bytes` bytes.
  */
 SHMEMI_D void shmemi_bulk_expect(uint64_t *barrier, uint32_t bytes)
 {

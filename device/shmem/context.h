@@ -19,8 +19,8 @@
 extern "C" {
 #endif
 /*
- * Fills a shmem_context of size bytes for the heap that target is in. Ends the job with a message
- * when target is in no heap.
+ * Fills a shmem_context of size bytes for the heap that contains target. Ends the job with a
+ * message if no heap contains target.
  */
 int shmemi_context(const void *target, void *context, size_t size);
 #ifdef __cplusplus

@@ -19,8 +19,8 @@ template <int FAR, class W> SHMEMI_D void shmemi_load_bulk(const void *at, W *v)
 }
 
 /*
- * Where a unit of a copy is: its distance in bytes from the first unit, at the destination and at
- * the source.
+ * The position of a unit of a copy: its distance in bytes from the first unit, at the destination
+ * and at the source.
  */
 struct shmemi_place {
     int64_t to, from;
@@ -28,11 +28,11 @@ struct shmemi_place {
 
 /*
  * Copies units i, i + step, ... of n units; units.at(i) returns the place of unit i. N is the
- * integer type of these numbers, which none of them overflows. All loads of a batch leave before
- * its first store, and the assembler gives them predicates in place of branches. The first load
- * goes ahead of the tests for the others, since a thread of a block often has one unit in all: on
- * an H200 a get of 2 KiB by a block of 1024 took 1.18 us with the load behind the tests and takes
- * 1.08.
+ * integer type of these numbers, which none of them overflows. All loads of a batch (BATCH units)
+ * are issued before its first store, and the assembler gives them predicates instead of branches.
+ * The first load is issued before the tests for the others, since a thread of a block often has one
+ * unit in all: on an H200 a get of 2 KiB by a block of 1024 took 1.18 us with the load after the
+ * tests and takes 1.08.
  */
 template <class W, int FAR, uint32_t BATCH, class UNITS, class N>
 SHMEMI_D void shmemi_copy_units(const UNITS &units, char *to, const char *from, N i, N n, N step)
@@ -61,7 +61,7 @@ SHMEMI_D void shmemi_copy_units(const UNITS &units, char *to, const char *from, 
     }
 }
 
-/* The places of units that lie side by side. */
+/* The places of units that are contiguous at both sides. */
 template <class W> struct shmemi_side_by_side {
     SHMEMI_D struct shmemi_place at(uint32_t i)
     {
@@ -78,7 +78,7 @@ template <class W, int FAR> SHMEMI_D void shmemi_copy_word(char *to, const char 
     shmemi_store_weak(to, v);
 }
 
-/* The places of units side by side, numbered by the addresses of their source. */
+/* The places of contiguous units, numbered by the addresses of their source. */
 struct shmemi_by_address {
     SHMEMI_D struct shmemi_place at(uint64_t i)
     {
@@ -175,9 +175,9 @@ SHMEMI_D int shmemi_is_wide(const struct shmemi_middle *m)
 }
 
 /*
- * One thread's part of the copy of the bytes before and behind the aligned middle, which it
- * returns. It copies them in the largest unit that divides both addresses and the length, so that
- * no reader ever sees half of an element.
+ * One thread's part of the copy of the bytes before and after the aligned middle; it returns the
+ * middle. It copies the bytes in the largest unit that divides both addresses and the length, so
+ * that no reader ever sees half of an element.
  */
 template <int FAR>
 SHMEMI_COLD struct shmemi_middle shmemi_copy_ends(char *to, const char *from, uint64_t bytes,
@@ -222,10 +222,10 @@ SHMEMI_D uint32_t shmemi_not_wide(const void *to, const void *from, uint64_t byt
 }
 
 /*
- * Copies bytes by the threads of a scope, each its part, without synchronising them. FAR: from a
+ * Copies bytes by the threads of a scope, each a part, without synchronising them. FAR: from a
  * peer's memory. The loop for words of 16 bytes is inlined: a function has 32 registers that need
- * not be saved, too few for a batch. Other alignments need not be fast, and their functions keep
- * kernels small.
+ * not be saved, too few for a batch of loads. Other alignments need not be fast, and their
+ * functions keep kernels small.
  */
 template <class SCOPE, int FAR>
 SHMEMI_D void shmemi_copy(void *to, const void *from, uint64_t bytes)
@@ -246,8 +246,8 @@ SHMEMI_D void shmemi_copy(void *to, const void *from, uint64_t bytes)
 }
 
 /*
- * Reports whether this thread has no part in a copy but to synchronise with the others: its words
- * would be beyond the end of the copy, and there is no ring through which the threads pass
+ * Reports whether this thread has nothing to copy and need only synchronise with the others: its
+ * words would be beyond the end of the copy, and there is no ring through which the threads pass
  * operations together. The first thread then makes the checks. In a block with 32 warps, most of
  * which have no word of a few KiB, it pays to find that out first.
  */

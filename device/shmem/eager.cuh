@@ -14,10 +14,12 @@
 
 #ifdef SHMEMI_KERNEL
 /*
- * Templates, for words of any type; their numbers in reports are those of spec.KernelTemplates.
+ * These functions are templates, for words of any type; their numbers in reports are those of
+ * spec.KernelTemplates.
  *
- * The word at byte `at` of a token that is there: of 4 or 8 bytes, at a multiple of them. A thread
- * that has waited for the token, or synchronised with one that has, may load.
+ * Returns the word of type T at byte `at` of a token that has arrived in a slot. A word has 4 or 8
+ * bytes and is aligned. The caller has waited for the token, or has synchronised with a thread that
+ * has.
  */
 template <class T>
 SHMEMI_D T shmemx_eager_load(const shmemx_eager_t *eager, uint32_t slot, uint32_t at)

@@ -1,11 +1,11 @@
 /*
- * eager.h: eager transfers of kernels: tokens whose signals travel within their bytes
- * (eager_layout.h), by the threads of a scope.
+ * eager.h: eager transfers of kernels, by the threads of a scope: tokens, rows of bytes whose
+ * signals travel within the bytes (eager_layout.h).
  *
  * A packet is one strong store of 8 bytes, which no reader sees in part, so packets need no fence.
  * Tiles are moved by weak stores; the threads synchronise, and those that store signals run a fence
  * of system scope before. A reader acquires each signal. Both are right by the memory model of the
- * GPU on every direct path. By the ring a token is one write (eager_ring.h), or a put with a
+ * GPU on every direct path. Through the ring a token is one write (eager_ring.h), or a put with a
  * signal.
  */
 #ifndef SHMEM_EAGER_H
@@ -37,20 +37,21 @@ SHMEMI_D char *shmemi_eager_slot(const struct shmemi_device_image *image, uint32
     return at;
 }
 
-/* The largest tile that the path to a PE keeps in order, so that its signal arrives last. */
+/* The size of the largest tile whose bytes arrive in order on the path to a PE, so that its signal
+ * arrives last. */
 SHMEMI_D int shmemi_eager_tile(const struct shmemi_device_image *image, uint32_t call, int pe)
 {
     shmemi_check_pe(image, call, pe, NULL, 0);
     return shmemi_direct(image, (const void *)(uintptr_t)image->job.heap, pe) != NULL
                ? SHMEMI_EAGER_BLOCK
-               : (int)shmemi_eager_ring_keeps(image, pe);
+               : (int)shmemi_eager_ring_tile(image, pe);
 }
 
 /* Stops the kernel if there are no tiles of this size, or no token has so many bytes. */
 SHMEMI_D void shmemi_eager_check_tile(const struct shmemi_device_image *image, uint32_t call,
                                       uint64_t nbytes, int tile)
 {
-    if (!shmemi_eager_known(tile) || nbytes == 0 || nbytes > SHMEMI_EAGER_MOST)
+    if (!shmemi_eager_tile_valid(tile) || nbytes == 0 || nbytes > SHMEMI_EAGER_MOST)
         shmemi_fault(image, SHMEMI_FAULT_KEEP, call, image->job.me, nbytes,
                      (uint64_t)(int64_t)tile);
 }
@@ -90,7 +91,7 @@ SHMEMI_D void shmemi_eager_send(const struct shmemi_device_image *image, uint32_
 
 /* ------------------------------------------------------------------- reading */
 
-/* A token that a thread reads: what it needs to report a wrong one, and to go on waiting. */
+/* A token that a thread reads: the data to report a wrong one, and to continue a wait. */
 struct shmemi_eager_reading {
     const struct shmemi_device_image *image;
     char *slot;
@@ -116,8 +117,8 @@ SHMEMI_D struct shmemi_eager_reading shmemi_eager_read(const struct shmemi_devic
 
 /*
  * Stops the kernel because a slot has a token of another size, or of an epoch that is neither the
- * expected one nor the one before. It has no pointer parameters, so that the caller's values stay
- * in registers.
+ * expected one nor the one before it. It has no pointer parameters, so that the caller's values
+ * stay in registers.
  */
 SHMEMI_COLD void shmemi_eager_refuse(const struct shmemi_device_image *image, uint32_t call,
                                      uint32_t nbytes, uint32_t epoch, uint32_t seen, uint32_t size)
@@ -128,8 +129,9 @@ SHMEMI_COLD void shmemi_eager_refuse(const struct shmemi_device_image *image, ui
 }
 
 /*
- * Reports whether a slot's counter has counted the token of this epoch. Stops the kernel if it has
- * counted a later one. For polls and main see shmemi_notified.
+ * Reports whether a slot's counter has counted the token of an epoch (the number of the token in
+ * its slot). Stops the kernel if it has counted a later one. polls and *main are those of
+ * shmemi_notified: the polls of a wait so far, and a copy of the counter's word in main memory.
  */
 SHMEMI_D int shmemi_eager_counted(const struct shmemi_device_image *image, uint32_t call,
                                   int counter, uint32_t nbytes, uint32_t epoch, uint32_t polls,
@@ -142,7 +144,8 @@ SHMEMI_D int shmemi_eager_counted(const struct shmemi_device_image *image, uint3
     return found == SHMEMI_EAGER_THERE;
 }
 
-/* As shmemi_eager_counted, once and not in a wait. */
+/* Reports whether a slot's counter has counted the token of an epoch, by one check that is not part
+ * of a wait. */
 SHMEMI_COLD int shmemi_eager_is_counted(const struct shmemi_device_image *image, uint32_t call,
                                         int counter, uint32_t nbytes, uint32_t epoch)
 {
@@ -150,7 +153,7 @@ SHMEMI_COLD int shmemi_eager_is_counted(const struct shmemi_device_image *image,
     return shmemi_eager_counted(image, call, counter, nbytes, epoch, 0, &main);
 }
 
-/* Waits until a slot's counter has counted the token of this epoch. */
+/* Waits until a slot's counter has counted the token of an epoch. */
 SHMEMI_COLD void shmemi_eager_await_count(const struct shmemi_device_image *image, uint32_t call,
                                           int counter, uint32_t nbytes, uint32_t epoch)
 {
@@ -161,11 +164,11 @@ SHMEMI_COLD void shmemi_eager_await_count(const struct shmemi_device_image *imag
 }
 
 /*
- * Reports whether signal k of the token has arrived; the data before it is then visible. With
+ * Reports whether signal k of a token has arrived; the data before it is then visible. With
  * SHMEMI_EAGER_NOTIFY the slot's counter has counted the token before, so a signal that has not
  * arrived stops the kernel.
  */
-SHMEMI_D int shmemi_eager_there(const struct shmemi_eager_reading *r, uint32_t k)
+SHMEMI_D int shmemi_eager_signal_arrived(const struct shmemi_eager_reading *r, uint32_t k)
 {
     uint64_t seen;
     shmemi_load_flag(r->slot + shmemi_eager_signal_at(k, r->nbytes, r->tile), &seen);
@@ -179,9 +182,9 @@ SHMEMI_D int shmemi_eager_there(const struct shmemi_eager_reading *r, uint32_t k
 
 /*
  * Reports whether a packet, 4 bytes of data and an epoch, has the expected epoch. Stops the kernel
- * at one that is neither it nor the one before.
+ * if the epoch is neither that one nor the one before it.
  */
-SHMEMI_D int shmemi_eager_came(const struct shmemi_eager_reading *r, uint64_t packet)
+SHMEMI_D int shmemi_eager_packet_arrived(const struct shmemi_eager_reading *r, uint64_t packet)
 {
     uint32_t seen = (uint32_t)(packet >> 32);
     enum shmemi_eager_found found = shmemi_eager_check_epoch(seen, r->epoch);
@@ -191,8 +194,8 @@ SHMEMI_D int shmemi_eager_came(const struct shmemi_eager_reading *r, uint64_t pa
 }
 
 /*
- * Loads a batch of pairs of packets, those of the token's bytes first, first + step, ..., all at
- * once, and stores their data in v. Returns 1 if all of them have arrived, else 0.
+ * Loads BATCH pairs of packets, those of the token's bytes first, first + step, ..., all at once,
+ * and stores their data in v. Returns 1 if all of them have arrived, else 0.
  */
 template <uint32_t BATCH>
 SHMEMI_D int shmemi_eager_load_pairs(const struct shmemi_eager_reading *r, uint32_t first,
@@ -211,7 +214,7 @@ SHMEMI_D int shmemi_eager_load_pairs(const struct shmemi_eager_reading *r, uint3
     }
 #pragma unroll
     for (uint32_t k = 0; k < BATCH; k++) {
-        there &= shmemi_eager_came(r, a[k]) & shmemi_eager_came(r, b[k]);
+        there &= shmemi_eager_packet_arrived(r, a[k]) & shmemi_eager_packet_arrived(r, b[k]);
         v[k] = (uint32_t)a[k] | b[k] << 32;
     }
     return there;
@@ -255,13 +258,13 @@ template <class SCOPE> SHMEMI_D void shmemi_eager_wait_part(const struct shmemi_
         shmemi_eager_await_count(r->image, r->call, r->counter, r->nbytes, r->epoch);
     const uint32_t n = shmemi_eager_tiles(r->nbytes, r->tile);
     for (uint32_t k = SCOPE::rank(); k < n; k += SCOPE::size())
-        while (!shmemi_eager_there(r, k))
+        while (!shmemi_eager_signal_arrived(r, k))
             shmemi_keep_waiting(r->image, &polls);
 }
 
 /*
- * Waits for the token of this epoch in a slot. Once the threads of the scope have synchronised,
- * each sees the data whose signals the others have acquired.
+ * Waits for the token of an epoch in a slot. When the threads of the scope have synchronised, each
+ * sees the data whose signals the others have acquired.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_wait(const struct shmemi_device_image *image, uint32_t call,
@@ -273,7 +276,7 @@ SHMEMI_D void shmemi_eager_wait(const struct shmemi_device_image *image, uint32_
 }
 
 /*
- * Reports to all threads of the scope whether the token of this epoch has arrived as a whole in a
+ * Reports to all threads of the scope whether the token of an epoch has arrived as a whole in a
  * slot.
  */
 template <class SCOPE>
@@ -294,12 +297,12 @@ SHMEMI_D int shmemi_eager_ready(const struct shmemi_device_image *image, uint32_
         if (r.tile == SHMEMI_EAGER_NOTIFY && SCOPE::rank() == 0)
             there = shmemi_eager_is_counted(r.image, r.call, r.counter, r.nbytes, r.epoch);
         for (uint32_t k = SCOPE::rank(); there && k < n; k += SCOPE::size())
-            there = shmemi_eager_there(&r, k);
+            there = shmemi_eager_signal_arrived(&r, k);
     }
     return SCOPE::all(there);
 }
 
-/* Waits for the token of this epoch in a slot and copies its data to dest. */
+/* Waits for the token of an epoch in a slot and copies its data to dest. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_recv(const struct shmemi_device_image *image, uint32_t call,
                                 const shmemx_eager_t *e, uint32_t slot, void *dest, uint32_t epoch)

@@ -1,17 +1,17 @@
 /*
- * eager_layout.h: where the bytes and the signals of eager transfers are: one text for kernels, for
- * threads of the host, and for programs that fill or read slots themselves.
+ * eager_layout.h: where the bytes and the signals of eager transfers are: one header for kernels,
+ * for threads of the host, and for programs that fill or read slots themselves.
  *
- * A slot holds one token, in tiles. A tile has data and behind it a signal: the epoch, and the size
- * of the token above it. A path that shows the bytes of a tile by ascending address shows the
- * signal last, so a reader that finds the signal of its epoch finds the data. The last tile is
- * short: its signal is behind the rest of the data, which is rounded up to the size of a signal.
+ * A slot holds one token, in tiles. A tile has data and then a signal: the epoch, and above it the
+ * size of the token. On a path that shows the bytes of a tile in the order of their addresses, the
+ * signal arrives last, so a reader that finds the signal of its epoch finds the data. The last tile
+ * is short: its signal follows the rest of the data, which is rounded up to the size of a signal.
  *
  *   tile   data   signal
  *   4096   4080   16      epoch (4), size (4), 0 (8)
  *    128    120    8      epoch (4), size (4)
  *      8      4    4      epoch
- *      1    all   16      as 4096: one write, and a notification that comes with it
+ *      1    all   16      as 4096: one write, and a notification that arrives with it
  *      0    all   16      as 4096: a put, and a signal that follows it
  *
  * A slot begins at a multiple of its tile. Tokens of a slot have one size, so the places of signals
@@ -23,18 +23,17 @@
 #include "zz_wire.h"
 
 /*
- * Reports whether a token may be laid out in tiles of this size, each of which has data and a
- * signal behind it.
+ * Reports whether a token may be laid out in tiles of a size, each of which has data and then a
+ * signal.
  */
-SHMEMI_HD int shmemi_eager_known(int64_t tile)
+SHMEMI_HD int shmemi_eager_tile_valid(int64_t tile)
 {
     return tile == SHMEMI_EAGER_NONE || tile == SHMEMI_EAGER_NOTIFY ||
            tile == SHMEMI_EAGER_PACKET || tile == SHMEMI_EAGER_LINE || tile == SHMEMI_EAGER_BLOCK;
 }
 
 /*
- * The bytes of the signal at the end of a tile of this size. Data is moved in units of as many
- * bytes.
+ * The bytes of the signal at the end of a tile. Data is moved in units of the same size.
  */
 SHMEMI_HD uint32_t shmemi_eager_unit(uint32_t tile)
 {
@@ -84,7 +83,8 @@ SHMEMI_HD uint32_t shmemi_eager_bytes(uint32_t nbytes, uint32_t tile)
            shmemi_eager_unit(tile);
 }
 
-/* The bytes from a slot to the next: whole tiles, so that no cache line lies in two slots. */
+/* The distance in bytes from a slot to the next: whole tiles, so that no cache line is in two
+ * slots. */
 SHMEMI_HD uint32_t shmemi_eager_stride(uint32_t nbytes, uint32_t tile)
 {
     return shmemi_eager_up(shmemi_eager_bytes(nbytes, tile),
@@ -92,11 +92,11 @@ SHMEMI_HD uint32_t shmemi_eager_stride(uint32_t nbytes, uint32_t tile)
 }
 
 /*
- * A buffer holds a token, laid out with its signals, before one write takes it to a slot. A PE's
- * buffers lie behind its slots. A buffer has a head, in cache lines of its own, and the bytes of a
- * slot, which begin where a slot may. So wherever a part of the heap ends, no tile lies in two
- * parts. The head begins with the state, a word of 32 bits. Only the host leaves a buffer while its
- * write is under way; kernels wait for the write.
+ * A buffer holds a token, laid out with its signals, before one write copies it to a slot. A PE's
+ * buffers follow its slots. A buffer has a head, in cache lines of its own, and the bytes of a
+ * slot, which begin where a slot may. So even if a part of the heap ends within the buffers, no
+ * tile is in two parts. The head begins with the state, a word of 32 bits. Only the host leaves a
+ * buffer while its write is under way; kernels wait for the write.
  */
 enum shmemi_eager_buffer_state { SHMEMI_EAGER_FREE, SHMEMI_EAGER_TAKEN, SHMEMI_EAGER_UNDER_WAY };
 
@@ -121,9 +121,9 @@ SHMEMI_HD uint64_t shmemi_eager_signal(uint32_t nbytes, uint32_t epoch)
     return (uint64_t)nbytes << 32 | epoch;
 }
 
-/* What a signal means to a reader that waits for an epoch. */
+/* The result of the check of a signal by a reader that waits for an epoch. */
 enum shmemi_eager_found {
-    SHMEMI_EAGER_THERE,    /* the data of the tile is there */
+    SHMEMI_EAGER_THERE,    /* the data of the tile has arrived */
     SHMEMI_EAGER_NOT_YET,  /* the slot has the epoch before */
     SHMEMI_EAGER_SKIPPED,  /* the slot has another epoch */
     SHMEMI_EAGER_DIFFERENT /* the token has another size */

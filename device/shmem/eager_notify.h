@@ -1,8 +1,8 @@
 /*
  * eager_notify.h: tokens of kernels that their reader counts (SHMEMX_EAGER_NOTIFY): the bytes with
- * their signal, and an addition to the counter of the slot behind them. Where the slot has an
- * address, the bytes are stored and the addition has release order. The signal alone means nothing.
- * Behind the counter it shows an epoch that was skipped, and a token of another size.
+ * their signal, and then an addition to the counter of the slot. If the slot has an address here,
+ * the bytes are stored and the addition has release order. The signal alone means nothing. After
+ * the counter has counted, the signal shows an epoch that was skipped, and a token of another size.
  */
 #ifndef SHMEM_EAGER_NOTIFY_H
 #define SHMEM_EAGER_NOTIFY_H
@@ -16,7 +16,7 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* The number of notification counters left for slots, behind those of the program. */
+/* The number of notification counters left for slots, after those of the program. */
 SHMEMI_D uint32_t shmemi_eager_counters(const struct shmemi_device_image *image)
 {
     const uint32_t rest = SHMEMI_MOST_COUNTERS - image->job.notify_count;
@@ -39,7 +39,8 @@ SHMEMI_D int shmemi_eager_counter(const struct shmemi_device_image *image, uint3
 /*
  * Completes a token that its slot's counter counts, after all of its data: the threads of the scope
  * synchronise, and one of them stores the signal and adds to the counter with a release. place is
- * the slot's address here and `to` its address at the target, whose counters are as far away.
+ * the slot's address here and `to` its address at the target, whose counters have the same distance
+ * from ours.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_count(const struct shmemi_device_image *image, int counter,

@@ -44,7 +44,7 @@ SHMEMI_D T shmemi_eager_load(const struct shmemi_device_image *image, uint32_t c
     return shmemi_as<T>(v);
 }
 
-/* Writes one word into a slot of a PE. A packet is complete with it, a tile only with its
+/* Writes one word into a slot of a PE. A packet is complete with its word, a tile only with its
  * signal. */
 template <class T>
 SHMEMI_D void shmemi_eager_store(const struct shmemi_device_image *image, uint32_t call,
@@ -96,7 +96,7 @@ SHMEMI_D void shmemi_eager_finish(const struct shmemi_device_image *image, uint3
         shmemi_eager_signals<SCOPE>(to, e->nbytes, e->tile, epoch);
 }
 
-/* Sends the signals of a token behind all its words, which the threads of a scope have stored. */
+/* Sends the signals of a token after all its words, which the threads of a scope have stored. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_signal_words(const struct shmemi_device_image *image, uint32_t call,
                                         const shmemx_eager_t *e, uint32_t slot, uint32_t epoch,
@@ -105,7 +105,7 @@ SHMEMI_D void shmemi_eager_signal_words(const struct shmemi_device_image *image,
     char *place = shmemi_eager_slot(image, call, e, slot);
     char *to = shmemi_reach(image, call, place, e->stride, pe);
     if (e->tile == SHMEMI_EAGER_PACKET)
-        return; /* each packet has its epoch */
+        return; /* a packet carries its epoch, so there are no other signals */
     if (to != NULL) {
         shmemi_eager_finish<SCOPE>(image, call, e, slot, place, to, epoch);
         return;
@@ -120,9 +120,9 @@ SHMEMI_D void shmemi_eager_signal_words(const struct shmemi_device_image *image,
 /* ------------------------------------------------------------ change in place */
 
 /*
- * Lays a token at the start of a buffer out in tiles, with its signals. Units move up to make room
- * for signals, the last ones first; shmemi_eager_gather_units moves them back, the first ones
- * first. As many move at a time as there are threads: those that a step overwrites were moved by
+ * Lays out a token at the start of a buffer in tiles, with its signals, in place. Units move up to
+ * make space for signals, the last ones first; shmemi_eager_gather_units moves them back, the first
+ * ones first. At a time one unit moves for each thread: those that a step overwrites were moved by
  * earlier steps or are in registers.
  */
 template <class SCOPE, int TILE>
@@ -176,8 +176,8 @@ SHMEMI_D void shmemi_eager_gather_units(char *buffer, uint32_t nbytes)
 }
 
 /*
- * Turns a token at the start of a buffer into the bytes that its slot has; shmemi_eager_unwrap
- * turns them back.
+ * Converts a token at the start of a buffer into the bytes that its slot has; shmemi_eager_unwrap
+ * converts them back.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_wrap(const struct shmemi_device_image *image, uint32_t call,
@@ -225,8 +225,8 @@ SHMEMI_D void shmemi_eager_unwrap(const struct shmemi_device_image *image, uint3
  * A token is a row of bytes that a PE sends eagerly, in tiles with a flag each. */
 
 /*
- * Reports whether bulk copies can move a token: its place and the data of each tile are at
- * multiples of 16. The GPU stops a program whose bulk copy has another place.
+ * Reports whether bulk copies can move a token: its address and the data of each tile are at
+ * multiples of 16. The GPU stops a program whose bulk copy has another address.
  */
 SHMEMI_D int shmemi_eager_in_bulk(const shmemx_eager_t *e, const void *shared)
 {
@@ -235,10 +235,9 @@ SHMEMI_D int shmemi_eager_in_bulk(const shmemx_eager_t *e, const void *shared)
 }
 
 /*
- * As shmemi_eager_send and shmemi_eager_recv by a block, for a token in shared memory. Where the
- * GPU has bulk copies and the token is at a multiple of 16, they move the data of each tile of 4096
- * bytes between its place in the token and its place in the slot; they are in no order, so the
- * signals follow when all are complete.
+ * Sends a token from shared memory by a block. If the GPU has bulk copies and the token is at a
+ * multiple of 16, they move the data of each tile of 4096 bytes from its place in the token to its
+ * place in the slot; the copies have no order, so the signals follow when all are complete.
  */
 SHMEMI_D void shmemi_eager_send_shared(const struct shmemi_device_image *image, uint32_t call,
                                        const shmemx_eager_t *e, uint32_t slot, const void *shared,
@@ -266,7 +265,8 @@ SHMEMI_D void shmemi_eager_send_shared(const struct shmemi_device_image *image, 
     shmemi_by_block::sync(); /* the threads have read shared */
 }
 
-/* Receives a token into shared memory, as shmemi_eager_send_shared sends one. */
+/* Receives a token into shared memory by a block, by bulk copies where shmemi_eager_send_shared
+ * would use them. */
 SHMEMI_D void shmemi_eager_recv_shared(const struct shmemi_device_image *image, uint32_t call,
                                        const shmemx_eager_t *e, uint32_t slot, void *shared,
                                        uint32_t epoch)

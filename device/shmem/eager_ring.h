@@ -1,7 +1,8 @@
 /*
- * eager_ring.h: tokens of kernels that go by the ring as one write: with a notification, or in
- * tiles where the network keeps them on its way from this GPU's memory to that of the target. What
- * the slot gets is laid out in a buffer of this PE, signals included, and the NIC reads it there.
+ * eager_ring.h: tokens of kernels that travel through the ring as one write: with a notification,
+ * or in tiles if the network keeps the order of their bytes from this GPU's memory to that of the
+ * target. The bytes for the slot, signals included, are first stored in a buffer of this PE, from
+ * which the NIC reads them.
  */
 #ifndef SHMEM_EAGER_RING_H
 #define SHMEM_EAGER_RING_H
@@ -11,26 +12,27 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* The largest tile that one operation in a ring keeps on its way to a PE. */
-SHMEMI_D uint32_t shmemi_eager_ring_keeps(const struct shmemi_device_image *image, int pe)
+/* The size of the largest tile whose bytes arrive in order at a PE when one operation in a ring
+ * writes them. */
+SHMEMI_D uint32_t shmemi_eager_ring_tile(const struct shmemi_device_image *image, int pe)
 {
     return ((const struct shmemi_device_peer *)image->job.peers)[pe].tile;
 }
 
-/* Stops the kernel if the path of the ring does not keep the tiles of a token in order. */
+/* Stops the kernel if a token's tiles do not arrive in order through the ring. */
 SHMEMI_D void shmemi_eager_check_ring(const struct shmemi_device_image *image, uint32_t call,
                                       const shmemx_eager_t *e, const char *place, int pe)
 {
-    if (e->tile > shmemi_eager_ring_keeps(image, pe) && e->tile >= SHMEMI_EAGER_PACKET)
+    if (e->tile > shmemi_eager_ring_tile(image, pe) && e->tile >= SHMEMI_EAGER_PACKET)
         shmemi_fault(image, SHMEMI_FAULT_KEEP, call, pe, (uint64_t)(uintptr_t)place, e->tile);
 }
 
 /*
- * Waits for a buffer and takes it. The thread that has changed the state of a buffer to TAKEN owns
- * it. The fences, here and in shmemi_eager_give_buffer: the proxy has read the bytes of the token
- * before, when this thread stores those of the next.
+ * Waits for a buffer and reserves it. The thread that has changed the state of a buffer to TAKEN
+ * owns it. The fences, here and in shmemi_eager_release_buffer, ensure that the proxy has read the
+ * bytes of the token before, when this thread stores those of the next.
  */
-SHMEMI_COLD void shmemi_eager_take_buffer(const struct shmemi_device_image *image, char *buffer)
+SHMEMI_COLD void shmemi_eager_reserve_buffer(const struct shmemi_device_image *image, char *buffer)
 {
     uint32_t polls = 0;
     while (shmemi_cswap_at(buffer, (uint32_t)SHMEMI_EAGER_FREE, (uint32_t)SHMEMI_EAGER_TAKEN) !=
@@ -40,7 +42,7 @@ SHMEMI_COLD void shmemi_eager_take_buffer(const struct shmemi_device_image *imag
 }
 
 /* Makes a buffer free for another token. */
-SHMEMI_D void shmemi_eager_give_buffer(char *buffer)
+SHMEMI_D void shmemi_eager_release_buffer(char *buffer)
 {
     shmemi_fence_system();
     (void)shmemi_swap_at(buffer, (uint32_t)SHMEMI_EAGER_FREE);
@@ -49,8 +51,8 @@ SHMEMI_D void shmemi_eager_give_buffer(char *buffer)
 /*
  * Sends a token through the ring, from one of this PE's buffers. Slot and target select the buffer,
  * so that all threads of the scope agree on it, and so that the write of the token before in the
- * same slot has completed (decision 0048). The slots come by value: a caller that passed their
- * address would keep a copy of them in local memory.
+ * same slot has completed (decision 0048). The slots are passed by value: a caller that passed
+ * their address would need a copy of them in local memory.
  */
 template <class SCOPE>
 SHMEMI_COLD void shmemi_eager_send_ring(const struct shmemi_device_image *image, uint32_t call,
@@ -69,7 +71,7 @@ SHMEMI_COLD void shmemi_eager_send_ring(const struct shmemi_device_image *image,
                    number * shmemi_eager_buffer(e.stride, e.tile);
     char *bytes = buffer + shmemi_eager_head(e.tile);
     if (SCOPE::rank() == 0)
-        shmemi_eager_take_buffer(image, buffer);
+        shmemi_eager_reserve_buffer(image, buffer);
     SCOPE::sync();
     if (counted) {
         shmemi_copy<SCOPE, 0>(bytes, source, e.nbytes);
@@ -85,14 +87,14 @@ SHMEMI_COLD void shmemi_eager_send_ring(const struct shmemi_device_image *image,
             shmemi_put_notify_ring<0>(image, place, bytes, n, counter, pe);
         else
             shmemi_put_range(image, place, bytes, n, pe);
-        shmemi_eager_give_buffer(buffer);
+        shmemi_eager_release_buffer(buffer);
     }
     SCOPE::sync();
 }
 
 /*
  * Sends the signals of a token whose words went through the ring one by one, by one thread and
- * behind a fence.
+ * after a fence.
  */
 SHMEMI_COLD void shmemi_eager_signals_ring(const struct shmemi_device_image *image, uint32_t call,
                                            shmemx_eager_t e, uint32_t slot, char *place,

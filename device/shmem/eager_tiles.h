@@ -1,6 +1,6 @@
 /*
  * eager_tiles.h: copies of a token into tiles and out of them, by the threads of a scope: in a
- * slot, or in a buffer that one write takes to a slot.
+ * slot, or in a buffer from which one write copies them to a slot.
  */
 #ifndef SHMEM_EAGER_TILES_H
 #define SHMEM_EAGER_TILES_H
@@ -31,7 +31,7 @@ template <> struct shmemi_eager_units<SHMEMI_EAGER_BLOCK> {
 /* The data of two packets. */
 #define SHMEMI_EAGER_PAIR (2 * SHMEMI_EAGER_PACKET_SIGNAL)
 
-/* Loads bytes at to at + 7 of a token, up to its end, from a source of any alignment. */
+/* Loads the bytes at ... at + 7 of a token, up to its end, from a source of any alignment. */
 SHMEMI_COLD uint64_t shmemi_eager_gather(const char *source, uint32_t at, uint32_t nbytes)
 {
     uint64_t v = 0;
@@ -43,7 +43,7 @@ SHMEMI_COLD uint64_t shmemi_eager_gather(const char *source, uint32_t at, uint32
     return v;
 }
 
-/* Stores bytes at to at + 7 of a token, up to its end, to a destination of any alignment. */
+/* Stores the bytes at ... at + 7 of a token, up to its end, to a destination of any alignment. */
 SHMEMI_COLD void shmemi_eager_scatter(char *dest, uint32_t at, uint32_t nbytes, uint64_t v)
 {
     for (uint32_t k = 0; k < SHMEMI_EAGER_PAIR && at + k < nbytes; k++)
@@ -59,7 +59,7 @@ SHMEMI_D int shmemi_eager_is_word(const void *plain, uint32_t at, uint32_t nbyte
     return at + SHMEMI_EAGER_PAIR <= nbytes && ((uintptr_t)plain & (SHMEMI_EAGER_PAIR - 1)) == 0;
 }
 
-/* A packet: 4 bytes of data, and above them the epoch. */
+/* Returns a packet: 4 bytes of data, and above them the epoch. */
 SHMEMI_D uint64_t shmemi_eager_packet(uint32_t data, uint32_t epoch)
 {
     return (uint64_t)epoch << 32 | data;
@@ -67,8 +67,8 @@ SHMEMI_D uint64_t shmemi_eager_packet(uint32_t data, uint32_t epoch)
 
 /*
  * Stores a token as packets, each 4 bytes of data and the epoch, two in one store; a reader sees
- * each packet whole. The loads of a batch leave before its first store, which would make them wait
- * for each other.
+ * each packet whole. The loads of a batch are issued before its first store, because loads after a
+ * store would wait for each other.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_send_packets(char *to, const char *source, uint32_t nbytes,

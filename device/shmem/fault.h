@@ -16,9 +16,9 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * Prints that a call came without a job, or on a GPU of the process that is not the PE's: then the
- * host has no reader of reports. Before the kernel dies, the driver prints only assertions, with
- * their text and the block and thread of each thread that comes here.
+ * Prints that a call was made without a job, or on a GPU of the process that is not the PE's: then
+ * the host has no reader of reports. When a kernel ends by a trap, the driver prints only
+ * assertions, with their text and the block and thread of each thread that fails one.
  */
 SHMEMI_COLD void shmemi_no_job(void)
 {
@@ -31,7 +31,7 @@ SHMEMI_COLD void shmemi_no_job(void)
 }
 
 /*
- * Reports a wrong call to the host. The first thread that comes fills the report in and stores
+ * Reports a wrong call to the host. The first thread that calls this fills in the report and stores
  * ready last. The others wait for it before they trap, since the first trap ends them all. call is
  * the number of the public name, a hash of it (capi/spec).
  */
@@ -77,7 +77,7 @@ __attribute__((noreturn)) SHMEMI_COLD void shmemi_fault(const struct shmemi_devi
     __builtin_unreachable();
 }
 
-/* Ends the calling thread, because the job ends and the thread would wait without end. */
+/* Ends the calling thread, because the job ends and the thread would wait for ever. */
 __attribute__((noreturn)) SHMEMI_D void shmemi_end(void)
 {
     asm volatile("exit;");

@@ -1,7 +1,7 @@
 /*
- * kernels.h: the templates behind the names that kernels call, without the names. Headers of
- * another set of names, such as NVSHMEM's, include it, so that a program may have another library's
- * shmem.h beside them.
+ * kernels.h: the templates that implement the calls of kernels, without the public names. Headers
+ * of another set of names, such as NVSHMEM's, include it, so that a program can include another
+ * library's shmem.h beside them.
  */
 #ifndef SHMEM_KERNELS_H
 #define SHMEM_KERNELS_H

@@ -23,15 +23,15 @@
 #endif
 
 #ifdef SHMEMI_TSAN
-/* Set by shmemi_before_slots: the thread sanitizer knows no fences, so the next store of a slot is
- * a release. */
+/* Set by shmemi_before_slots: ThreadSanitizer knows no fences, so the next store of a slot is a
+ * release instead. */
 static __thread int shmemi_fenced __attribute__((unused));
 #endif
 
 /*
- * Before slots whose operation names memory that was just written: makes the writes visible to the
- * proxy and the NIC. Once for a burst. A release on each slot would cost the same each time: 1117
- * cycles on an H200, where a relaxed slot costs 26.
+ * Called before the slots of an operation that names memory that was just written: makes the writes
+ * visible to the proxy and the NIC. One call serves a whole burst of operations. A release on each
+ * slot would cost the same each time: 1117 cycles on an H200, while a relaxed slot costs 26.
  */
 SHMEMI_HD void shmemi_before_slots(void)
 {
@@ -92,7 +92,7 @@ SHMEMI_HD void shmemi_store_slot(void *slot, uint64_t a, uint64_t b)
     }
 
 /* Adds to a word of near memory and returns the value before. */
-SHMEMI_WORD_UPDATE(shmemi_take_near, uint64_t, shmemi_fetch_add_gpu, __atomic_fetch_add,
+SHMEMI_WORD_UPDATE(shmemi_fetch_add_near, uint64_t, shmemi_fetch_add_gpu, __atomic_fetch_add,
                    __ATOMIC_RELAXED)
 
 /*
@@ -158,7 +158,8 @@ SHMEMI_HD void shmemi_pause(uint32_t *polls)
 #endif
 }
 
-/* As shmemi_pause, between polls of near memory, which a GPU would poll too often. */
+/* Pauses between two polls of near memory, which a GPU would otherwise poll too often. polls counts
+ * the polls. */
 SHMEMI_HD void shmemi_pause_near(uint32_t *polls)
 {
 #ifdef __CUDA_ARCH__
@@ -169,7 +170,7 @@ SHMEMI_HD void shmemi_pause_near(uint32_t *polls)
 #endif
 }
 
-/* After the slots of a push: keeps the compiler from moving later accesses ahead of them. */
+/* Called after the slots of a push: stops the compiler from moving later accesses before them. */
 SHMEMI_HD void shmemi_after_slots(void)
 {
 #ifndef __CUDA_ARCH__

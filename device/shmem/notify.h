@@ -16,11 +16,11 @@
 
 /*
  * A wait polls a counter's word in main memory, which takes a microsecond over PCIe, only once in
- * this many polls of the word in the heap.
+ * SHMEMI_NOTIFY_POLLS polls of the word in the heap.
  */
 #define SHMEMI_NOTIFY_POLLS 4
 
-/* Stops the kernel if there is no such counter. Before init there is none. */
+/* Stops the kernel if there is no counter of that number. Before init there are none. */
 SHMEMI_D void shmemi_check_counter(const struct shmemi_device_image *image, uint32_t call,
                                    int notify)
 {
@@ -47,8 +47,8 @@ SHMEMI_D uint64_t *shmemi_counter(const struct shmemi_device_image *image, int n
 }
 
 /*
- * Pushes a put with its notification into the ring. There the notification adds to the word in main
- * memory, as one of the host does.
+ * Pushes a put with its notification into the ring. The notification then adds to the word in main
+ * memory, like one that the host sends.
  */
 template <int NBI>
 SHMEMI_D void shmemi_put_notify_ring(const struct shmemi_device_image *image, const void *dest,
@@ -66,8 +66,8 @@ SHMEMI_D void shmemi_put_notify_ring(const struct shmemi_device_image *image, co
 
 /*
  * A put that its target counts, by the threads of a scope. They synchronise after their stores; the
- * one that then adds with a release makes all stores visible before the sum. Without bytes, dest
- * need not be an address.
+ * one that then adds with a release makes all stores visible before the sum. If there are no bytes,
+ * dest need not be an address.
  */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_t call, void *dest,
@@ -80,7 +80,7 @@ SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_
         at = (char *)shmemi_counter(image, notify);
         if (bytes != 0) {
             to = shmemi_reach(image, call, dest, bytes, pe);
-            /* The target's counter is as far from this one as its data from dest. */
+            /* The target's counter has the same distance from this one as its data from dest. */
             at = to == NULL ? NULL : at + (to - (char *)dest);
         } else {
             shmemi_check_pe(image, call, pe, at, 0);
@@ -146,9 +146,9 @@ SHMEMI_D uint64_t shmemi_notify_wait(const struct shmemi_device_image *image, ui
 
 /*
  * Sets a counter of this PE to value. It stores the difference into the word in main memory, and
- * leaves the one to which kernels' stores add; so it may lose only an addition of the host or the
- * network that comes meanwhile. The fence comes before anything by which this thread, or others
- * that synchronise with it, may have a PE notify again.
+ * leaves the word to which kernels' stores add; so it may lose only an addition of the host or the
+ * network that arrives meanwhile. The fence is made before any other access by which this thread,
+ * or others that synchronise with it, may let a PE notify again.
  */
 SHMEMI_D void shmemi_notify_reset(const struct shmemi_device_image *image, uint32_t call,
                                   int notify, uint64_t value)

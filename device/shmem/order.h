@@ -9,7 +9,7 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* Stops the kernel where there is no job: before init or after finalize. */
+/* Stops the kernel if there is no job: before init or after finalize. */
 SHMEMI_D void shmemi_check_init(const struct shmemi_device_image *image, uint32_t call)
 {
     if (image->job.n_pes == 0)
@@ -26,7 +26,7 @@ SHMEMI_D uint32_t shmemi_own_ring(const struct shmemi_device_image *image)
 }
 
 /*
- * Reports whether any ring has taken operations since the last quiet. It costs two loads of near
+ * Reports whether any ring has got operations since the last quiet. It costs two loads of near
  * memory for each ring; a quiet by the proxy costs two trips over PCIe.
  */
 SHMEMI_D int shmemi_pushed(const struct shmemi_device_image *image)
@@ -44,13 +44,13 @@ SHMEMI_D int shmemi_pushed(const struct shmemi_device_image *image)
 #define SHMEMI_QUIETED 64
 
 /*
- * Before a quiet: records the head of each ring that has taken operations since the last one, in
- * the ring's word noted. Operations pushed later are not covered by the quiet. Returns a bit for
+ * Called before a quiet: records the head of each ring that has got operations since the last one,
+ * in the ring's word noted. Operations pushed later are not covered by the quiet. Returns a bit for
  * each ring that it has recorded. The word is in the ring's near memory, and the claim noting gives
- * it to one quiet at a time: an array of heads in each thread took 512 bytes of stack. Where
- * another quiet has the claim, the ring is not recorded, and the next quiet goes to the proxy once
- * more. The head is read after the claim, so that a recorded head only grows. mine is the ring into
- * which the quiet goes, so it always counts as changed.
+ * it to one quiet at a time: an array of heads in each thread took 512 bytes of stack. If another
+ * quiet has the claim, the ring is not recorded, and the next quiet goes to the proxy once more.
+ * The head is read after the claim, so that a recorded head only grows. mine is the ring into which
+ * the quiet is pushed, so it always counts as changed.
  */
 SHMEMI_COLD uint64_t shmemi_note_heads(const struct shmemi_ring *rings, uint32_t count,
                                        uint32_t mine)
@@ -69,9 +69,9 @@ SHMEMI_COLD uint64_t shmemi_note_heads(const struct shmemi_ring *rings, uint32_t
 }
 
 /*
- * After a quiet: publishes the heads that were recorded before it as quieted, since all operations
- * below them are complete, and gives up their claims. The quiet itself counts as well, if it is the
- * next operation in its ring.
+ * Called after a quiet: publishes the heads that were recorded before it as quieted, since all
+ * operations below them are complete, and releases their claims. The quiet itself counts as well,
+ * if it is the next operation in its ring.
  */
 SHMEMI_COLD void shmemi_note_quieted(const struct shmemi_ring *rings, uint64_t noted, uint32_t mine)
 {
@@ -140,8 +140,8 @@ SHMEMI_D void shmemi_fence(const struct shmemi_device_image *image, uint32_t cal
 
 /*
  * Waits until the earlier operations of this thread, and of the threads with which it has
- * synchronised since, are complete at each PE. The rings come first: a thread that finds them
- * completed by another thread sees, behind the fence, what that thread saw.
+ * synchronised since, are complete at each PE. The rings come first: if another thread has
+ * completed them, this thread sees, after the fence, what that thread saw.
  */
 SHMEMI_D void shmemi_quiet(const struct shmemi_device_image *image, uint32_t call)
 {

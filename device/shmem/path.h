@@ -37,7 +37,8 @@ SHMEMI_D uint64_t shmemi_offset(const struct shmemi_device_image *image, const v
     return (uint64_t)(uintptr_t)address - image->job.segment;
 }
 
-/* Where the segment of a PE is mapped, or 0, for a PE beyond the table in the image. */
+/* Returns the address at which the segment of a PE is mapped here, or 0. It is for PEs beyond the
+ * table of addresses in the image. */
 SHMEMI_COLD uint64_t shmemi_direct_beyond(const struct shmemi_device_image *image, int pe)
 {
     return (uint64_t)(uintptr_t)((const struct shmemi_device_peer *)image->job.peers)[pe].direct;
@@ -56,9 +57,10 @@ SHMEMI_D char *shmemi_direct(const struct shmemi_device_image *image, const void
 }
 
 /*
- * As shmemi_direct without checks and lookups: sets *at and returns 1 if the image has the PE's
- * address, which it has only for PEs of the job; else returns 0. One branch decides. Each test or
- * load that waits for the one before costs a put with its quiet some 0.02 us (H200).
+ * Returns 1 and sets *at to the address of PE pe's copy of a symmetric address, if the image has
+ * that PE's address, which it has only for PEs of the job; otherwise returns 0. It has no checks
+ * and no other look-ups, and one branch decides: each test or load that waits for the one before
+ * costs a put with its quiet some 0.02 us (H200).
  */
 SHMEMI_D int shmemi_plain(const struct shmemi_device_image *image, const void *address, int pe,
                           char **at)
@@ -80,8 +82,8 @@ SHMEMI_COLD char *shmemi_reach_slowly(const struct shmemi_device_image *image, u
 }
 
 /*
- * As shmemi_reach_slowly, with a short path for a PE whose address is in the image: then there is
- * nothing to check.
+ * Returns the address of the PE's copy, or NULL if the operation uses the ring. For a PE whose
+ * address is in the image there is nothing to check; for others it calls shmemi_reach_slowly.
  */
 SHMEMI_D char *shmemi_reach(const struct shmemi_device_image *image, uint32_t call,
                             const void *address, uint64_t length, int pe)
@@ -107,10 +109,11 @@ SHMEMI_D const struct shmemi_device_image *shmemi_queue(const struct shmemi_devi
 }
 
 /*
- * An operation for a ring. Functions pass its address: nvcc keeps what a function needs
- * after a call in registers above those of the callee, and a kernel has as many registers as all
- * functions below it together. What lies in memory needs none. For the same reason functions that
- * push are called last, and not in branches that come together again, whose state takes one more.
+ * An operation for a ring. Functions pass its address: nvcc stores the values that a function needs
+ * after a call in registers above those of the callee, so a kernel needs as many registers as all
+ * functions in the call chain together. Values in memory need none. For the same reason functions
+ * that push are called last, and not in branches that join again, whose state needs one more
+ * register.
  */
 struct shmemi_operation {
     const struct shmemi_ring *ring;
@@ -118,7 +121,8 @@ struct shmemi_operation {
     struct shmemi_words words;
 };
 
-/* An operation whose reply the thread waits for, with its reply place in the same ring. */
+/* An operation whose reply the thread waits for, and the reply place, in the same ring, for that
+ * reply. */
 struct shmemi_pending_reply {
     struct shmemi_operation op;
     uint32_t place, turn;
@@ -134,7 +138,7 @@ SHMEMI_COLD void shmemi_submit(const struct shmemi_operation *op)
 {
 #ifdef __CUDACC__
     int room;
-    uint64_t p = shmemi_take_lanes(op->ring, op->slots, &room);
+    uint64_t p = shmemi_reserve_lanes(op->ring, op->slots, &room);
     if (room == 0)
         shmemi_store_some(op->ring, p, &op->words, op->slots);
 #else
@@ -150,7 +154,7 @@ SHMEMI_D void shmemi_send(const struct shmemi_device_image *image, int pe,
     shmemi_submit(&op);
 }
 
-/* Before a request to the proxy: chooses the ring and claims a place in it for the reply. */
+/* Called before a request to the proxy: chooses the ring and claims a reply place in it. */
 SHMEMI_COLD void shmemi_open_reply(const struct shmemi_device_image *image, int pe,
                                    struct shmemi_pending_reply *q)
 {

@@ -1,7 +1,7 @@
 /*
  * reduce.h: reductions over a team. Each PE sends a chunk of its source into every other PE's
- * buffer and combines the chunks that came, in the order of the PEs, so that all have the same
- * result to the last bit.
+ * buffer and combines the chunks that have arrived, in the order of the PEs, so that all have the
+ * same result to the last bit.
  *
  * There are two buffers, used alternately. A PE that sends the chunk of round t + 2 has waited for
  * all chunks of round t + 1, and every PE sends its chunk of round t + 1 only after it has combined
@@ -32,10 +32,10 @@ SHMEMI_D void shmemi_combine(T *dest, const T *mine, const char *buffer, uint64_
     }
 }
 
-/* What a reduction keeps from one round to the next. */
+/* The state of a reduction between two rounds, in each of which every PE sends one chunk. */
 struct shmemi_rounds {
     struct shmemi_members team;
-    uint64_t turn, chunk; /* chunk 0: the team is invalid */
+    uint64_t round, chunk; /* chunk 0: the team is invalid */
 };
 
 /*
@@ -49,18 +49,18 @@ SHMEMI_COLD struct shmemi_rounds shmemi_reduce_begin(const struct shmemi_device_
 {
     struct shmemi_rounds r;
     r.chunk = 0;
-    r.turn = 0;
+    r.round = 0;
     if (shmemi_team_open(image, call, team, &r.team) != 0)
         return r;
     shmemi_check_range(image, call, image->job.me, dest, bytes);
     r.chunk = shmemi_work_fit((uint64_t)r.team.n, r.team.data);
-    r.turn = shmemi_step_begin<SCOPE>(image, r.team.work.turn);
+    r.round = shmemi_step_begin<SCOPE>(image, r.team.work.round);
     return r;
 }
 
 /*
  * One round of a reduction: sends this PE's chunk, waits for those of all others, and returns the
- * buffer in which those lie.
+ * buffer that has them.
  */
 template <class SCOPE>
 SHMEMI_COLD const char *shmemi_reduce_round(const struct shmemi_device_image *image,
@@ -69,11 +69,11 @@ SHMEMI_COLD const char *shmemi_reduce_round(const struct shmemi_device_image *im
 {
     const struct shmemi_members *m = &r->team;
     uint64_t n = (uint64_t)m->n, me = (uint64_t)m->me;
-    char *buffer = m->work.buffers + (r->turn & 1) * n * r->chunk;
+    char *buffer = m->work.buffers + (r->round & 1) * n * r->chunk;
     if (n > 1) {
         shmemi_send_all<SCOPE, 0, 0>(image, m, buffer + me * r->chunk, (const char *)source, bytes,
-                                     m->work.pushed + me, r->turn);
-        shmemi_await_all<SCOPE>(image, m, m->work.pushed, r->turn);
+                                     m->work.pushed + me, r->round);
+        shmemi_await_all<SCOPE>(image, m, m->work.pushed, r->round);
         SCOPE::sync();
     }
     return buffer;
@@ -90,7 +90,7 @@ SHMEMI_D int shmemi_reduce(const struct shmemi_device_image *image, uint32_t cal
     struct shmemi_rounds r = shmemi_reduce_begin<SCOPE>(image, call, team, dest, count * sizeof(T));
     if (r.chunk == 0)
         return -1;
-    for (uint64_t done = 0, part; done < count; done += part, r.turn++) {
+    for (uint64_t done = 0, part; done < count; done += part, r.round++) {
         part = r.chunk / sizeof(T);
         part = part < count - done ? part : count - done;
         const char *buffer = shmemi_reduce_round<SCOPE>(image, &r, source + done, part * sizeof(T));
@@ -100,7 +100,7 @@ SHMEMI_D int shmemi_reduce(const struct shmemi_device_image *image, uint32_t cal
         if (SCOPE::rank() == 0)
             shmemi_order_rings(image);
     }
-    shmemi_step_end<SCOPE>(r.team.work.turn, r.turn - 1);
+    shmemi_step_end<SCOPE>(r.team.work.round, r.round - 1);
     return 0;
 }
 

@@ -1,17 +1,17 @@
 /*
  * ring.h: how a thread passes an operation to the proxy.
  *
- * One text for GPU threads (nvcc) and host threads (any C99 or C++11 compiler with GCC's builtins),
- * so that the code that runs under ThreadSanitizer on a machine without a GPU is the code of a
- * kernel. zz_wire.h has the layout, memory.h every access to memory that others see.
+ * It is one header for GPU threads (nvcc) and host threads (any C99 or C++11 compiler with GCC's
+ * builtins), so that the code that runs under ThreadSanitizer on a machine without a GPU is the
+ * code of a kernel. zz_wire.h has the layout, memory.h every access to memory that others see.
  *
- * A producer takes positions by one addition to the head, waits until the consumer has read the
+ * A producer reserves positions by one addition to the head, waits until the consumer has read the
  * earlier slots at these positions, and stores its slots. Slots carry their own mark of validity,
  * so no flag follows them; writes that must be visible before an operation is seen go before its
  * slots (shmemi_before_slots).
  *
- * Positions that were taken must be filled: a thread that dies in between stops its ring there, and
- * the proxy names the ring and the position.
+ * Reserved positions must be filled: a thread that dies in between stops its ring there, and the
+ * proxy names the ring and the position.
  */
 #ifndef SHMEM_RING_H
 #define SHMEM_RING_H
@@ -42,22 +42,22 @@ SHMEMI_HD struct shmemi_ring_progress *shmemi_progress_of(const struct shmemi_ri
  * stopped. It checks that only at each 64th poll, since over PCIe the check takes as long as the
  * poll itself.
  */
-SHMEMI_HD int shmemi_gone(const struct shmemi_ring *r, uint32_t *polls)
+SHMEMI_HD int shmemi_pause_or_stopped(const struct shmemi_ring *r, uint32_t *polls)
 {
     shmemi_pause(polls);
     return (*polls & 63) == 0 && shmemi_load_far32(&shmemi_progress_of(r)->stopped);
 }
 
 /*
- * Waits until the proxy has taken all positions below goal. Returns 0, or SHMEMI_STOPPED. Producers
+ * Waits until the proxy has read all positions below goal. Returns 0, or SHMEMI_STOPPED. Producers
  * poll the tail that one of them saw last; one at a time reads the proxy's, over PCIe for a GPU.
- * When each reads it for itself, a thousand warps that wait for room keep PCIe so busy that 2.5 M
- * operations a second get through.
+ * When each reads it for itself, a thousand warps that wait for free slots keep PCIe so busy that
+ * 2.5 M operations a second get through.
  *
  * What the proxy read before it published the tail happens before what the caller does next,
  * whether this thread has read the tail or another one.
  */
-SHMEMI_HD int shmemi_wait_taken(const struct shmemi_ring *r, uint64_t goal)
+SHMEMI_HD int shmemi_await_read(const struct shmemi_ring *r, uint64_t goal)
 {
     uint32_t polls = 0;
     /* Positions wrap at 2^64, so distances are compared, not positions. */
@@ -83,50 +83,52 @@ SHMEMI_HD int shmemi_wait_taken(const struct shmemi_ring *r, uint64_t goal)
 }
 
 /*
- * Takes n positions and waits until the proxy has taken all that lie further than `positions`
- * before the end of these; *room is then 0, or SHMEMI_STOPPED. The cached tail is read first, so
- * that the two reads overlap (on an H200 708 cycles one after the other, 361 together). It may be
- * older than the position, which at worst costs another poll.
+ * Reserves n positions and waits until the proxy has read all positions that are more than
+ * `positions` before the end of these; *room is then 0, or SHMEMI_STOPPED. The cached tail is read
+ * first, so that the two reads overlap (on an H200 708 cycles one after the other, 361 together).
+ * It may be older than the position, which at worst costs another poll.
  */
-SHMEMI_HD uint64_t shmemi_take_within(const struct shmemi_ring *r, uint64_t n, uint64_t positions,
-                                      int *room)
+SHMEMI_HD uint64_t shmemi_reserve_slots_within(const struct shmemi_ring *r, uint64_t n,
+                                               uint64_t positions, int *room)
 {
     uint64_t seen = shmemi_load_near(&shmemi_near_of(r)->tail);
-    uint64_t p = shmemi_take_near(&shmemi_near_of(r)->head, n);
+    uint64_t p = shmemi_fetch_add_near(&shmemi_near_of(r)->head, n);
     uint64_t goal = p + n - positions;
-    *room = (int64_t)(goal - seen) <= 0 ? 0 : shmemi_wait_taken(r, goal);
+    *room = (int64_t)(goal - seen) <= 0 ? 0 : shmemi_await_read(r, goal);
     return p;
 }
 
-/* Takes n positions whose slots may then be stored, unless *room is SHMEMI_STOPPED. */
-SHMEMI_HD uint64_t shmemi_take(const struct shmemi_ring *r, uint64_t n, int *room)
+/* Reserves n positions, and returns the first. The caller may then store their slots, unless *room
+ * is SHMEMI_STOPPED. */
+SHMEMI_HD uint64_t shmemi_reserve_slots(const struct shmemi_ring *r, uint64_t n, int *room)
 {
-    return shmemi_take_within(r, n, (uint64_t)1 << r->log2_slots, room);
+    return shmemi_reserve_slots_within(r, n, (uint64_t)1 << r->log2_slots, room);
 }
 
 /*
- * The cell of position p: room for bytes beside the slots, where a ring has cells. A producer
- * copies the bytes to its cell, orders them before its slots (shmemi_before_slots), and names the
- * cell as it would name other memory; it does not wait for a reply. The proxy has read the cell
- * before it publishes that it took the operation, whatever the operation's target.
+ * The cell of position p: memory for bytes beside the slots, if a ring has cells. A producer copies
+ * the bytes to its cell, orders them before its slots (shmemi_before_slots), and names the cell as
+ * it would name other memory; it does not wait for a reply. The proxy has read the cell before it
+ * publishes that it has read the operation, whatever the operation's target.
  *
  * A cell belongs to a position. Operations of two slots and more that are less than 2 *
- * SHMEMI_CELLS positions apart have different cells; so a thread that takes a position waits until
- * the proxy has taken all positions further back, as in a smaller ring.
+ * SHMEMI_CELLS positions apart have different cells; so a thread that reserves a position waits
+ * until the proxy has read all positions further back, as in a smaller ring.
  */
 SHMEMI_HD char *shmemi_cell(const struct shmemi_ring *r, uint64_t p)
 {
     return (char *)r->cells + (p >> 1 & (SHMEMI_CELLS - 1)) * SHMEMI_CELL_BYTES;
 }
 
-/* Takes n positions, as shmemi_take, and with them the cell of the first. */
-SHMEMI_HD uint64_t shmemi_take_cell(const struct shmemi_ring *r, uint64_t n, int *room)
+/* Reserves n positions, and with them the cell of the first. *room is 0, or SHMEMI_STOPPED. */
+SHMEMI_HD uint64_t shmemi_reserve_cell(const struct shmemi_ring *r, uint64_t n, int *room)
 {
     uint64_t size = (uint64_t)1 << r->log2_slots;
-    return shmemi_take_within(r, n, size < 2 * SHMEMI_CELLS ? size : 2 * SHMEMI_CELLS, room);
+    return shmemi_reserve_slots_within(r, n, size < 2 * SHMEMI_CELLS ? size : 2 * SHMEMI_CELLS,
+                                       room);
 }
 
-/* Stores slot i of an operation at position p + i, which the caller has taken. */
+/* Stores slot i of an operation at position p + i, which the caller has reserved. */
 SHMEMI_HD void shmemi_store_one(const struct shmemi_ring *r, uint64_t p,
                                 const struct shmemi_words *words, int i)
 {
@@ -136,7 +138,8 @@ SHMEMI_HD void shmemi_store_one(const struct shmemi_ring *r, uint64_t p,
                       words->w[2 * i + 1] | lap);
 }
 
-/* Stores the slots of an operation from position p on; how many is a constant of the caller. */
+/* Stores the slots of an operation from position p on. The number of slots is a constant of the
+ * caller. */
 SHMEMI_HD void shmemi_store_slots(const struct shmemi_ring *r, uint64_t p,
                                   const struct shmemi_words *words, int slots)
 {
@@ -148,8 +151,9 @@ SHMEMI_HD void shmemi_store_slots(const struct shmemi_ring *r, uint64_t p,
 }
 
 /*
- * As shmemi_store_slots, for a number of slots that is not a constant. nvcc would unroll the loop
- * by four, for 20 registers more in all functions above it.
+ * Stores the slots of an operation from position p on, for a number of slots that is not a
+ * constant. nvcc would unroll the loop by four, for 20 registers more in all functions of the call
+ * chain.
  */
 SHMEMI_HD void shmemi_store_some(const struct shmemi_ring *r, uint64_t p,
                                  const struct shmemi_words *words, int slots)
@@ -185,7 +189,7 @@ SHMEMI_HD uint64_t shmemi_push(const struct shmemi_ring *r, const struct shmemi_
                                int slots)
 {
     int room;
-    uint64_t p = shmemi_take(r, (uint64_t)slots, &room);
+    uint64_t p = shmemi_reserve_slots(r, (uint64_t)slots, &room);
     if (room == 0) {
         shmemi_store_slots(r, p, words, slots);
         shmemi_rouse(r);
@@ -194,9 +198,9 @@ SHMEMI_HD uint64_t shmemi_push(const struct shmemi_ring *r, const struct shmemi_
 }
 
 /*
- * A burst: positions for many operations by one addition. The caller stores
- * count operations of so many slots each by shmemi_burst_store, in any order,
- * and not more than the ring holds in all.
+ * A burst: positions for many operations, reserved by one addition. The caller stores count
+ * operations of `slots` slots each by shmemi_burst_store, in any order. A burst has at most as many
+ * slots as the ring.
  */
 struct shmemi_burst {
     const struct shmemi_ring *ring;
@@ -204,14 +208,14 @@ struct shmemi_burst {
     int open; /* 0: the ring was stopped */
 };
 
-/* Takes the positions of a burst of count operations of so many slots each. */
+/* Reserves the positions of a burst of count operations, each of `slots` slots. */
 SHMEMI_HD struct shmemi_burst shmemi_burst_begin(const struct shmemi_ring *r, uint32_t count,
                                                  int slots)
 {
     struct shmemi_burst b;
     int room;
     b.ring = r;
-    b.position = shmemi_take(r, (uint64_t)count * (uint64_t)slots, &room);
+    b.position = shmemi_reserve_slots(r, (uint64_t)count * (uint64_t)slots, &room);
     b.open = room == 0;
     return b;
 }
@@ -233,19 +237,20 @@ SHMEMI_HD void shmemi_burst_end(const struct shmemi_burst *b)
 
 #ifdef __CUDACC__
 /*
- * Takes positions for each lane that comes here together with others for the same ring: one
+ * Reserves positions for each lane that calls it together with others for the same ring: one
  * addition and one read of the tail for all of them. Every lane has an operation of its own, all
  * with the same number of slots.
  */
-static __device__ __forceinline__ uint64_t shmemi_take_lanes(const struct shmemi_ring *r, int slots,
-                                                             int *room)
+static __device__ __forceinline__ uint64_t shmemi_reserve_lanes(const struct shmemi_ring *r,
+                                                                int slots, int *room)
 {
     unsigned mask = __activemask(), before;
     if ((mask & (mask - 1)) != 0) {
         unsigned long long alike = (unsigned long long)(uintptr_t)r + (unsigned)slots;
         int same;
         __match_all_sync(mask, alike, &same);
-        if (!same) /* lanes push to different rings; finding those alike takes 200 cycles */
+        if (!same) /* lanes push to different rings; to find those of the same ring takes 200 cycles
+                    */
             mask = __match_any_sync(mask, alike);
     }
     asm("mov.u32 %0, %%lanemask_lt;" : "=r"(before));
@@ -253,7 +258,7 @@ static __device__ __forceinline__ uint64_t shmemi_take_lanes(const struct shmemi
     uint64_t p = 0;
     *room = 0;
     if (rank == 0)
-        p = shmemi_take(r, (uint64_t)__popc(mask) * (uint64_t)slots, room);
+        p = shmemi_reserve_slots(r, (uint64_t)__popc(mask) * (uint64_t)slots, room);
     int leader = __ffs((int)mask) - 1;
     p = __shfl_sync(mask, (unsigned long long)p, leader);
     *room = __shfl_sync(mask, *room, leader);
@@ -261,7 +266,7 @@ static __device__ __forceinline__ uint64_t shmemi_take_lanes(const struct shmemi
 }
 
 /*
- * Pushes one operation for each lane that comes here together, all with the same number of slots.
+ * Pushes one operation for each lane that calls it together, all with the same number of slots.
  * Returns the position of this lane's operation.
  */
 static __device__ __forceinline__ uint64_t shmemi_push_lanes(const struct shmemi_ring *r,
@@ -269,7 +274,7 @@ static __device__ __forceinline__ uint64_t shmemi_push_lanes(const struct shmemi
                                                              int slots)
 {
     int room;
-    uint64_t p = shmemi_take_lanes(r, slots, &room);
+    uint64_t p = shmemi_reserve_lanes(r, slots, &room);
     if (room == 0)
         shmemi_store_slots(r, p, words, slots);
     return p;
@@ -308,7 +313,8 @@ SHMEMI_HD struct shmemi_reply *shmemi_reply_at(const struct shmemi_ring *r, uint
     return (struct shmemi_reply *)r->replies + i;
 }
 
-/* How many replies the place has had; to be read before the operation is pushed. */
+/* Returns the turn of a reply place, the number of replies that it has had; to be read before the
+ * operation is pushed. */
 SHMEMI_HD uint32_t shmemi_reply_turn(const struct shmemi_ring *r, uint32_t i)
 {
     return shmemi_load_far32(&shmemi_reply_at(r, i)->turn);
@@ -316,7 +322,7 @@ SHMEMI_HD uint32_t shmemi_reply_turn(const struct shmemi_ring *r, uint32_t i)
 
 /*
  * Waits for the reply, stores its value and releases the place. Returns the status of the
- * operation, or SHMEMI_STOPPED; then the place is not released, because the reply may still come.
+ * operation, or SHMEMI_STOPPED; then the place is not released, because the reply may still arrive.
  */
 SHMEMI_HD int shmemi_reply_wait(const struct shmemi_ring *r, uint32_t i, uint32_t turn,
                                 uint64_t *value)
@@ -325,7 +331,7 @@ SHMEMI_HD int shmemi_reply_wait(const struct shmemi_ring *r, uint32_t i, uint32_
     struct shmemi_reply *reply = shmemi_reply_at(r, i);
     uint32_t polls = 0;
     while (shmemi_acquire_far32(&reply->turn) == turn) {
-        if (shmemi_gone(r, &polls))
+        if (shmemi_pause_or_stopped(r, &polls))
             return SHMEMI_STOPPED;
     }
     int status = (int)shmemi_load_far32((const uint32_t *)(const void *)&reply->status);
@@ -335,16 +341,17 @@ SHMEMI_HD int shmemi_reply_wait(const struct shmemi_ring *r, uint32_t i, uint32_
 }
 
 /*
- * Waits until the proxy has taken the operations that any thread pushed into the other rings before
+ * Waits until the proxy has read the operations that any thread pushed into the other rings before
  * this call. A quiet or fence in one ring then covers them. The heads show what was pushed; visible
- * slots do not, because a position that was taken and is not filled yet may stand before filled
+ * slots do not, because a position that was reserved and is not filled yet may be before filled
  * ones.
  */
-SHMEMI_HD int shmemi_rings_taken(const struct shmemi_ring *rings, uint32_t count, uint32_t mine)
+SHMEMI_HD int shmemi_await_rings_read(const struct shmemi_ring *rings, uint32_t count,
+                                      uint32_t mine)
 {
     for (uint32_t i = 0; i < count; i++) {
         const struct shmemi_ring *r = &rings[i];
-        if (i != mine && shmemi_wait_taken(r, shmemi_load_near(&shmemi_near_of(r)->head)) != 0)
+        if (i != mine && shmemi_await_read(r, shmemi_load_near(&shmemi_near_of(r)->head)) != 0)
             return SHMEMI_STOPPED;
     }
     return 0;
@@ -358,7 +365,7 @@ SHMEMI_HD int shmemi_wait_past(const struct shmemi_ring *r, const uint64_t *word
 {
     uint32_t polls = 0;
     while ((int64_t)(shmemi_acquire_far(word) - p) <= 0) {
-        if (shmemi_gone(r, &polls))
+        if (shmemi_pause_or_stopped(r, &polls))
             return SHMEMI_STOPPED;
     }
     return 0;
@@ -375,7 +382,7 @@ SHMEMI_HD int shmemi_ring_quiet(const struct shmemi_ring *rings, uint32_t count,
     const struct shmemi_ring *r = &rings[mine];
     struct shmemi_words words = shmemi_pack_quiet(context);
     shmemi_before_slots();
-    if (shmemi_rings_taken(rings, count, mine) != 0)
+    if (shmemi_await_rings_read(rings, count, mine) != 0)
         return SHMEMI_STOPPED;
     return shmemi_wait_past(r, &shmemi_progress_of(r)->done,
                             shmemi_push(r, &words, SHMEMI_SLOTS_QUIET));
@@ -394,7 +401,7 @@ SHMEMI_HD int shmemi_ring_fence(const struct shmemi_ring *rings, uint32_t count,
     const struct shmemi_ring *r = &rings[mine];
     struct shmemi_words words = shmemi_pack_fence(context);
     shmemi_before_slots();
-    if (shmemi_rings_taken(rings, count, mine) != 0)
+    if (shmemi_await_rings_read(rings, count, mine) != 0)
         return SHMEMI_STOPPED;
     uint64_t p = shmemi_push(r, &words, SHMEMI_SLOTS_FENCE);
     return count > 1 ? shmemi_wait_past(r, &shmemi_progress_of(r)->fenced, p) : 0;

@@ -1,6 +1,6 @@
 /*
- * rma.h: put, get, p and g, by both paths. The names of shmem.cuh are one line
- * each over these.
+ * rma.h: put, get, p and g, over loads and stores or through the ring. The public names of
+ * shmem.cuh are one line each and call these functions.
  */
 #ifndef SHMEM_RMA_H
 #define SHMEM_RMA_H
@@ -10,7 +10,8 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* Puts an element to a PE that has no address here: the element rides in the slot. */
+/* Puts an element to a PE that has no address here: the element travels in the slot of the
+ * operation. */
 SHMEMI_COLD void shmemi_send_element(const struct shmemi_device_image *image, uint64_t dest,
                                      uint64_t bits, uint32_t bytes, int pe)
 {
@@ -22,7 +23,7 @@ SHMEMI_COLD void shmemi_send_element(const struct shmemi_device_image *image, ui
 
 /*
  * Gets an element from a PE that has no address here. Replies carry words of 4 or 8 bytes, so a
- * smaller element comes within its word.
+ * smaller element arrives within its word.
  */
 SHMEMI_COLD uint64_t shmemi_request_element(const struct shmemi_device_image *image,
                                             uint64_t source, uint32_t bytes, int pe)
@@ -65,7 +66,8 @@ SHMEMI_D T shmemi_g(const struct shmemi_device_image *image, uint32_t call, cons
     return shmemi_as<T>(v);
 }
 
-/* The most bytes that travel in slots, so that the proxy need not read them from elsewhere. */
+/* The largest number of bytes that travel in slots, so that the proxy need not read them from other
+ * memory. */
 #define SHMEMI_SLOT_BYTES 16
 
 /* Loads up to 16 bytes from any memory that this thread can read, the first in the lowest bits. */
@@ -89,8 +91,9 @@ SHMEMI_D shmemi_wide shmemi_gather(const void *source, uint64_t bytes)
 }
 
 /*
- * A put by the ring; kind 0: without a signal. The arguments are in memory, since in registers,
- * with those of the calls below, they would be more than a thread of 1024 has.
+ * A put through the ring; kind 0: without a signal. The arguments are in memory, since in
+ * registers, with those of the functions called below, they would be more than each of 1024 threads
+ * has.
  */
 struct shmemi_put_call {
     const struct shmemi_device_image *image;
@@ -120,7 +123,7 @@ SHMEMI_COLD void shmemi_send_bytes(const struct shmemi_put_call *c, uint32_t byt
 #endif
 
 /*
- * The calling thread's ring, if a put of these bytes can go by a cell, the room that some rings
+ * The calling thread's ring, if a put of these bytes can use a cell, the memory that some rings
  * have beside their slots; else NULL. The bytes must be whole words of 4: one thread copies them,
  * and single bytes would be too slow.
  */
@@ -157,7 +160,7 @@ template <class W> SHMEMI_D void shmemi_fill_words(char *to, const char *from, u
     }
 }
 
-/* A put whose bytes lie in a cell, a ring's room for bytes beside its slots. */
+/* A put whose bytes are in a cell, a ring's memory for bytes beside its slots. */
 struct shmemi_cell_put {
     struct shmemi_operation op;
     uint64_t position;
@@ -166,7 +169,7 @@ struct shmemi_cell_put {
 };
 
 /*
- * Takes a position and its cell for a put, and packs its words. If the ring was stopped, the put
+ * Reserves a position and its cell for a put, and packs its words. If the ring was stopped, the put
  * has no slots and no bytes.
  */
 SHMEMI_COLD void shmemi_begin_cell(struct shmemi_cell_put *p, const struct shmemi_put_call *c)
@@ -175,7 +178,7 @@ SHMEMI_COLD void shmemi_begin_cell(struct shmemi_cell_put *p, const struct shmem
     p->op.ring = shmemi_ring_for(&c->image->job, (uint32_t)c->pe);
     p->source = c->source;
     p->op.slots = c->kind == 0 ? SHMEMI_SLOTS_PUT : SHMEMI_SLOTS_PUT_SIGNAL;
-    p->position = shmemi_take_cell(p->op.ring, (uint64_t)p->op.slots, &room);
+    p->position = shmemi_reserve_cell(p->op.ring, (uint64_t)p->op.slots, &room);
     uint64_t local = (uint64_t)(uintptr_t)shmemi_cell(p->op.ring, p->position);
     if (c->kind == 0)
         p->op.words = shmemi_pack_put((uint32_t)c->pe, 0, c->dest, local, c->bytes, 0, 0);
@@ -268,8 +271,8 @@ SHMEMI_D void shmemi_send_pieces(struct shmemi_put_call *c)
 }
 
 /*
- * The steps before the caller packs a put whose bytes the proxy or the NIC reads in place, and
- * those after. WAIT: shmemi_end_range waits until the source may be used again.
+ * The steps before the caller packs a put whose bytes the proxy or the NIC reads in place, and the
+ * steps after. WAIT: shmemi_end_range waits until the source may be used again.
  */
 template <int WAIT>
 SHMEMI_D void shmemi_begin_range(const struct shmemi_put_call *c, struct shmemi_pending_reply *q)
@@ -288,8 +291,8 @@ template <int WAIT> SHMEMI_D void shmemi_end_range(struct shmemi_pending_reply *
 }
 
 /*
- * Pushes a put whose bytes the proxy or the NIC reads in place. WAIT: until its source may be used
- * again.
+ * Pushes a put whose bytes the proxy or the NIC reads in place. WAIT: waits until its source may be
+ * used again.
  */
 template <int WAIT> SHMEMI_COLD void shmemi_send_range(const struct shmemi_put_call *c)
 {
@@ -343,8 +346,8 @@ SHMEMI_D void shmemi_put_ring(const struct shmemi_device_image *image, const voi
 }
 
 /*
- * Pushes a get into global memory. WAIT: until the data is there. The fence keeps earlier writes to
- * dest from arriving later than the get's data.
+ * Pushes a get into global memory. WAIT: waits until the data has arrived. The fence ensures that
+ * earlier writes to dest do not arrive later than the get's data.
  */
 template <int WAIT>
 SHMEMI_COLD void shmemi_get_range(const struct shmemi_device_image *image, void *dest,
@@ -378,8 +381,8 @@ SHMEMI_D void shmemi_send_get(const struct shmemi_device_image *image, void *des
 }
 
 /*
- * A put by the threads of a scope. Over the ring one thread pushes all of it, after all threads of
- * the scope have come: any of them may have written the source.
+ * A put by the threads of a scope. Through the ring one thread pushes all of it, after all threads
+ * of the scope have arrived: any of them may have written the source.
  */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call, void *dest,
@@ -402,7 +405,7 @@ SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call,
     SCOPE::sync();
 }
 
-/* A get by the threads of a scope. Over the ring one thread pushes all of it. */
+/* A get by the threads of a scope. Through the ring one thread pushes all of it. */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_get(const struct shmemi_device_image *image, uint32_t call, void *dest,
                          const void *source, uint64_t bytes, int pe)

@@ -11,7 +11,7 @@
 
 /*
  * One round of a reduce-scatter: sends each PE its part (parts are stride bytes apart), waits for
- * the parts of all others, and returns the buffer in which those lie.
+ * the parts of all others, and returns the buffer that has them.
  */
 template <class SCOPE>
 SHMEMI_COLD const char *shmemi_scatter_round(const struct shmemi_device_image *image,
@@ -20,7 +20,7 @@ SHMEMI_COLD const char *shmemi_scatter_round(const struct shmemi_device_image *i
 {
     const struct shmemi_members *m = &r->team;
     int n = m->n, me = m->me;
-    char *buffer = m->work.buffers + (r->turn & 1) * (uint64_t)n * r->chunk;
+    char *buffer = m->work.buffers + (r->round & 1) * (uint64_t)n * r->chunk;
     char *dest = buffer + (uint64_t)me * r->chunk;
     uint64_t *flag = m->work.pushed + me;
     if (n == 1)
@@ -32,16 +32,16 @@ SHMEMI_COLD const char *shmemi_scatter_round(const struct shmemi_device_image *i
         if (to != NULL)
             shmemi_copy<SCOPE, 0>(to, from, bytes);
         else if (SCOPE::rank() == 0)
-            shmemi_put_signal_ring<0>(image, dest, from, bytes, flag, r->turn, SHMEMI_SIGNAL_SET,
+            shmemi_put_signal_ring<0>(image, dest, from, bytes, flag, r->round, SHMEMI_SIGNAL_SET,
                                       pe);
     }
     SCOPE::sync();
     for (int i = (int)SCOPE::rank(); i < n; i += (int)SCOPE::size()) {
         char *at = shmemi_direct(image, flag, shmemi_pe_of(m, (me + 1 + i) % n));
         if (at != NULL)
-            shmemi_store_signal(at, r->turn);
+            shmemi_store_signal(at, r->round);
     }
-    shmemi_await_all<SCOPE>(image, m, m->work.pushed, r->turn);
+    shmemi_await_all<SCOPE>(image, m, m->work.pushed, r->round);
     SCOPE::sync();
     return buffer;
 }
@@ -58,7 +58,7 @@ SHMEMI_D int shmemi_reducescatter(const struct shmemi_device_image *image, uint3
     if (r.chunk == 0)
         return -1;
     const T *mine = source + (uint64_t)r.team.me * count;
-    for (uint64_t done = 0, part; done < count; done += part, r.turn++) {
+    for (uint64_t done = 0, part; done < count; done += part, r.round++) {
         part = r.chunk / sizeof(T);
         part = part < count - done ? part : count - done;
         const char *buffer = shmemi_scatter_round<SCOPE>(image, &r, (const char *)(source + done),
@@ -69,7 +69,7 @@ SHMEMI_D int shmemi_reducescatter(const struct shmemi_device_image *image, uint3
         if (SCOPE::rank() == 0)
             shmemi_order_rings(image);
     }
-    shmemi_step_end<SCOPE>(r.team.work.turn, r.turn - 1);
+    shmemi_step_end<SCOPE>(r.team.work.round, r.round - 1);
     return 0;
 }
 

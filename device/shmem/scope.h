@@ -91,11 +91,11 @@ struct shmemi_by_block {
 
 /*
  * The barrier of a warpgroup's threads: four warps of a block, whose threads are a multiple of 128.
- * The first warpgroup of a block uses this one of the block's 16 barriers, each later one the
- * barrier below; a block has up to eight warpgroups, so the last uses 8. Barrier 0 is
- * __syncthreads. CUTLASS keeps 1 to 7 for its own kernels, and gives those from 8 up to programs. A
- * kernel that uses 15 itself defines a lower number before it includes the headers, with as many
- * below it as the block has warpgroups.
+ * The first warpgroup of a block uses this one of the block's 16 barriers, and each later warpgroup
+ * the barrier with the next lower number; a block has at most eight warpgroups, so the last uses 8.
+ * Barrier 0 is __syncthreads. CUTLASS uses 1 to 7 for its own kernels, and leaves those from 8 up
+ * to programs. A kernel that uses 15 itself defines a lower number before it includes the headers,
+ * with enough numbers below it for the block's warpgroups.
  */
 #ifndef SHMEM_WARPGROUP_BARRIER
 #define SHMEM_WARPGROUP_BARRIER 15

@@ -63,7 +63,8 @@ SHMEMI_COLD void shmemi_send_bytes_signal(const struct shmemi_put_call *c)
     shmemi_send(c->image, c->pe, &words, SHMEMI_SLOTS_P_SIGNAL);
 }
 
-/* As shmemi_send_range, with the signal. */
+/* Pushes a put with a signal whose bytes the proxy or the NIC reads in place. WAIT: waits until its
+ * source may be used again. */
 template <int WAIT> SHMEMI_COLD void shmemi_send_range_signal(const struct shmemi_put_call *c)
 {
     struct shmemi_pending_reply q;
@@ -75,8 +76,8 @@ template <int WAIT> SHMEMI_COLD void shmemi_send_range_signal(const struct shmem
 }
 
 /*
- * As shmemi_send_put, with the signal. A put by slots may be several operations; without the fence
- * its pieces would be in no order with the signal.
+ * Pushes a put with a signal. A put in slots may be several operations; without the fence its
+ * pieces would have no order with the signal.
  */
 template <int NBI> SHMEMI_D void shmemi_send_put_signal(struct shmemi_put_call *c)
 {
@@ -140,7 +141,7 @@ SHMEMI_D void shmemi_put_signal(const struct shmemi_device_image *image, uint32_
         if (!idle)
             shmemi_copy<SCOPE, 0>(to, source, bytes);
         SCOPE::sync();
-        /* The target's signal is as far from the caller's as its data from dest. */
+        /* The target's signal has the same distance from the caller's as its data from dest. */
         if (SCOPE::rank() == 0)
             shmemi_signal_at((char *)signal + (to - (char *)dest), value, op);
     } else {

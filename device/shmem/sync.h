@@ -30,12 +30,12 @@ SHMEMI_D void shmemi_await(const struct shmemi_device_image *image, const struct
 }
 
 /*
- * Sets a flag of PE pe to a step, after everything that this thread has written or seen, on
- * whichever path the flag goes. A flag through the ring is a relaxed store, and a thread that
- * passes on another PE's signal needs a release before it: the writes behind the flag that it
- * acquired may be another PE's, into memory of the flag's target, and in the PTX memory model only
- * a release passes them on. So each hop has the fence: 1117 cycles on an H200 where writes are
- * under way (memory.h), of the microseconds that a hop takes.
+ * Sets a flag of PE pe to a step, after everything that this thread has written or seen, on any
+ * path. A flag through the ring is a relaxed store, and a thread that passes on another PE's signal
+ * needs a release before it: the writes that the acquired flag announces may be another PE's, into
+ * memory of this flag's target, and in the PTX memory model only a release passes them on. So each
+ * hop has the fence: 1117 cycles on an H200 while writes are under way (memory.h), of the
+ * microseconds that a hop takes.
  */
 SHMEMI_D void shmemi_flag(const struct shmemi_device_image *image, uint64_t *flag, uint64_t step,
                           int pe)
@@ -49,21 +49,22 @@ SHMEMI_D void shmemi_flag(const struct shmemi_device_image *image, uint64_t *fla
     }
 }
 
-/* Has the rings, if there are any, keep later operations behind earlier ones. */
+/* Pushes a fence into the rings, if there are any, so that later operations stay after earlier
+ * ones. */
 SHMEMI_D void shmemi_order_rings(const struct shmemi_device_image *image)
 {
     if (image->job.ring_count != 0)
         shmemi_fence_rings(image);
 }
 
-/* The rank i places after rank, in a circle of n ranks. */
+/* Returns the rank that is i after rank, in a circle of n ranks. */
 SHMEMI_D int shmemi_rank_behind(int rank, int i, int n)
 {
     uint32_t at = (uint32_t)rank + (uint32_t)i;
     return (int)(at < (uint32_t)n ? at : at - (uint32_t)n);
 }
 
-/* Round k of a dissemination, a sync in log2 n rounds: signals the PE 2^k ranks further. */
+/* Round k of a dissemination, a sync in log2 n rounds: signals the PE whose rank is 2^k higher. */
 SHMEMI_COLD void shmemi_round_send(const struct shmemi_device_image *image,
                                    const struct shmemi_members *m, uint64_t step, int k)
 {
@@ -71,7 +72,8 @@ SHMEMI_COLD void shmemi_round_send(const struct shmemi_device_image *image,
     shmemi_flag(image, m->work.rounds + k, step, pe);
 }
 
-/* Waits in round k of a dissemination for the signal of the PE 2^k ranks before. */
+/* Waits in round k of a dissemination, a sync in log2 n rounds, for the signal of the PE whose rank
+ * is 2^k lower. */
 SHMEMI_COLD void shmemi_round_await(const struct shmemi_device_image *image,
                                     const struct shmemi_members *m, uint64_t step, int k)
 {
@@ -79,10 +81,10 @@ SHMEMI_COLD void shmemi_round_await(const struct shmemi_device_image *image,
 }
 
 /*
- * Dissemination: in round k a PE signals the PE 2^k further and waits for the signal of the one 2^k
- * before, so that after log2 n rounds each PE knows that all PEs have called. One thread does it,
- * because its signal of a round must follow the one that it received in the round before. A flag
- * must not overtake that of the step before in a network that keeps no order.
+ * Dissemination: in round k a PE signals the PE 2^k ranks after it and waits for the signal of the
+ * PE 2^k ranks before it, so that after log2 n rounds each PE knows that all PEs have called. One
+ * thread does it, because its signal of a round must follow the one that it received in the round
+ * before. A flag must not overtake that of the step before in a network that keeps no order.
  */
 SHMEMI_D void shmemi_disseminate(const struct shmemi_device_image *image,
                                  const struct shmemi_members *m, uint64_t step)
@@ -148,7 +150,8 @@ SHMEMI_D void shmemi_sync_members(const struct shmemi_device_image *image,
     SCOPE::sync();
 }
 
-/* As shmemi_sync_members, for the handle of a team. Returns 0, or -1 for SHMEM_TEAM_INVALID. */
+/* A sync of the team with a handle, by the threads of a scope. COMPLETE: earlier operations of the
+ * threads are then complete as well. Returns 0, or -1 for SHMEM_TEAM_INVALID. */
 template <class SCOPE, int COMPLETE>
 SHMEMI_D int shmemi_sync(const struct shmemi_device_image *image, uint32_t call, shmemi_team_t team)
 {

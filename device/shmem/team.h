@@ -1,9 +1,9 @@
 /*
- * team.h: the teams that a kernel may name: the job's, whose data is constant, and those in the
- * table that the host keeps (struct shmemi_device_team).
+ * team.h: the teams that a kernel may name: the world, whose data is constant, and those in the
+ * table that the host keeps up to date (struct shmemi_device_team).
  *
  * A handle is the same number in a kernel as on the host. An entry changes while kernels run, when
- * a team comes or goes, but not while the team is in use.
+ * a team is made or destroyed, but not while the team is in use.
  */
 #ifndef SHMEM_TEAM_H
 #define SHMEM_TEAM_H
@@ -17,8 +17,8 @@
 /* The addresses of the parts of a team's work memory. */
 struct shmemi_work {
     uint64_t *step;    /* the last step that this PE has finished */
-    uint64_t *turn;    /* the last round of data that this PE has sent */
-    uint32_t *ticket;  /* blocks that have come (device/kernels) */
+    uint64_t *round;   /* the last round of data that this PE has sent */
+    uint32_t *ticket;  /* blocks that have arrived (device/kernels) */
     uint64_t *rounds;  /* a flag for each round of a dissemination */
     uint64_t *arrived; /* a flag for each PE: its last step */
     uint64_t *pushed;  /* a flag for each PE: the last round of data it has sent */
@@ -90,8 +90,8 @@ SHMEMI_D void shmemi_world(const struct shmemi_device_image *image, struct shmem
     m->entry = NULL;
 }
 
-/* The entry of a team that is not the world, or NULL when there is no such team. n receives the
- * number of its PEs. */
+/* Returns the entry of a team that is not the world, or NULL if the handle is not a team. n
+ * receives the number of its PEs. */
 SHMEMI_D const struct shmemi_device_team *shmemi_team_entry(const struct shmemi_device_image *image,
                                                             shmemi_team_t team, int *n)
 {
@@ -141,7 +141,7 @@ SHMEMI_D void shmemi_work_at(uint64_t base, uint64_t n, struct shmemi_work *w)
 {
     char *at = (char *)(uintptr_t)base;
     w->step = (uint64_t *)(void *)at;
-    w->turn = w->step + 1;
+    w->round = w->step + 1;
     w->ticket = (uint32_t *)(void *)(w->step + 2);
     w->rounds = (uint64_t *)(void *)(at + SHMEMI_WORK_ROUNDS);
     w->arrived = (uint64_t *)(void *)(at + SHMEMI_WORK_HEAD);

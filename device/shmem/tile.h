@@ -3,9 +3,9 @@
  * to a PE or from one, sent to all of a team, and reduced over it. Sizes and distances are bytes,
  * so that one function serves all types.
  *
- * Data of a PE with an address goes by loads and stores, and all threads of the scope share the
- * elements of all rows. Data that goes by a ring is passed on row by row, by as many threads as
- * there are rows.
+ * Loads and stores move the data if the PE has an address here, and all threads of the scope share
+ * the elements of all rows. Through a ring the data is moved row by row, and one thread pushes each
+ * row.
  */
 #ifndef SHMEM_TILE_H
 #define SHMEM_TILE_H
@@ -23,7 +23,7 @@
  */
 struct shmemi_extent {
     int64_t n[SHMEMI_TILE_DIMS], to[SHMEMI_TILE_DIMS], from[SHMEMI_TILE_DIMS];
-    int major; /* the dimension whose elements lie side by side, if one does */
+    int major; /* the dimension whose elements are contiguous, if there is one */
 };
 
 /* A set of rows, each of them contiguous on both sides of a copy. */
@@ -90,7 +90,7 @@ SHMEMI_COLD void shmemi_tile_of(struct shmemi_tile *t, const struct shmemi_exten
         }
 }
 
-/* How often the set of rows of a tile repeats. */
+/* Returns the number of repeats of a tile's set of rows. */
 SHMEMI_D uint64_t shmemi_tile_groups(const struct shmemi_tile *t)
 {
     uint64_t n = t->rows.count != 0;
@@ -101,7 +101,8 @@ SHMEMI_D uint64_t shmemi_tile_groups(const struct shmemi_tile *t)
 }
 
 /*
- * Where the rows of one repeat are, in bytes from those of the first. Most tiles have one repeat.
+ * Returns the distance in bytes of the rows of one repeat from those of the first. Most tiles have
+ * one repeat.
  */
 SHMEMI_COLD struct shmemi_place shmemi_tile_place_of(const struct shmemi_tile *t, uint64_t group)
 {
@@ -143,7 +144,7 @@ SHMEMI_COLD void shmemi_tile_check(const struct shmemi_device_image *image, uint
     shmemi_check_range(image, call, pe, address, last);
 }
 
-/* The tile that a put has written, as a source: with the strides of the destination. */
+/* Returns the tile that a put has written, as a source: with the strides of the destination. */
 SHMEMI_D struct shmemi_tile shmemi_tile_again(const struct shmemi_tile *t)
 {
     struct shmemi_tile again = *t;
@@ -161,7 +162,7 @@ SHMEMI_D uint32_t shmemi_rows_unit(const struct shmemi_rows *r, const void *to, 
     return shmemi_alignment(r->count > 1 ? bits | (uint64_t)r->to | (uint64_t)r->from : bits);
 }
 
-/* Quotient and rest, by 32 bits if both numbers fit. */
+/* Returns the quotient, and sets the rest, by 32-bit arithmetic if both numbers fit. */
 SHMEMI_D uint64_t shmemi_divide(uint64_t i, uint64_t by, uint64_t *rest)
 {
     if (((i | by) >> 32) == 0) {
@@ -198,8 +199,8 @@ SHMEMI_D void shmemi_rows_words(const struct shmemi_rows *r, char *to, const cha
 
 /*
  * Copies rows by the widest words that divide them. The last bytes of a single row are copied
- * apart, so that they do not make all words narrow. It does not use shmemi_copy: the registers of
- * all functions in the call chain add up.
+ * separately, so that they do not make all words narrow. It does not call shmemi_copy: the
+ * registers of all functions in the call chain add up.
  */
 template <class SCOPE, int FAR>
 SHMEMI_COLD void shmemi_rows_copy(const struct shmemi_rows *r, char *to, const char *from)

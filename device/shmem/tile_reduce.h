@@ -1,8 +1,8 @@
 /*
  * tile_reduce.h: reductions of tiles. A PE reads the tile of each PE of a team, in the order of
- * their numbers, so that all PEs that do so have the same result to the last bit.
+ * their numbers, so that all PEs that compute a result have the same one to the last bit.
  *
- * The tiles of PEs with an address are read in place. The rows of the others are fetched into the
+ * Tiles of PEs with an address here are read in place. The rows of the others are fetched into the
  * team's buffers, a part at a time, into the one of the two buffers to which no PE sends: that of
  * the last round of data. The next round is sent to the other buffer, and the round after that
  * begins only after this PE has sent its part of the next one.
@@ -54,7 +54,8 @@ struct shmemi_fold_part {
     uint64_t chunk;
 };
 
-/* The address of a row of a rank's tile: in place, or where it was fetched to. */
+/* Returns the address of a row of a rank's tile: in place, or in the memory into which it was
+ * fetched. */
 SHMEMI_D const char *shmemi_fold_row(const struct shmemi_fold_part *p, int rank, uint64_t row)
 {
     const char *mine = p->from + (int64_t)row * p->rows.from;
@@ -161,7 +162,7 @@ SHMEMI_D void shmemi_tile_fold(const struct shmemi_device_image *image,
     p.image = image;
     p.team = m;
     p.chunk = shmemi_work_fit((uint64_t)m->n, m->data);
-    p.fetched = m->work.buffers + (shmemi_load_near(m->work.turn) & 1) * (uint64_t)m->n * p.chunk;
+    p.fetched = m->work.buffers + (shmemi_load_near(m->work.round) & 1) * (uint64_t)m->n * p.chunk;
     const uint64_t groups = shmemi_tile_groups(t);
 #pragma unroll 1
     for (uint64_t g = 0; g < groups; g++) {

@@ -1,7 +1,7 @@
 /*
- * types.h: the C library's types and limits that the device headers use. NVRTC has no C library, so
- * there they come from CUDA's own headers if those are in its search path; else this header defines
- * them.
+ * types.h: the types and limits of the C library that the device headers use. NVRTC has no C
+ * library. There they come from CUDA's own headers if those are in its search path; otherwise this
+ * header defines them.
  */
 #ifndef SHMEM_TYPES_H
 #define SHMEM_TYPES_H

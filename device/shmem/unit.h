@@ -67,7 +67,7 @@ extern "C" {
  * a message when the layouts differ.
  */
 void SHMEMI_DEVICE_REGISTER(struct shmemi_unit *unit);
-/* Forgets a unit whose library is about to be unloaded. */
+/* Removes a unit whose library is about to be unloaded from the list. */
 void SHMEMI_DEVICE_UNREGISTER(struct shmemi_unit *unit);
 #ifdef __cplusplus
 }

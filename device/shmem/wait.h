@@ -13,15 +13,15 @@
 /*
  * How often a wait polls its word before it checks whether a PE was lost. The count of lost PEs is
  * in main memory, and the reads of it by the warps of a GPU go one after the other: sums on two
- * H200 took 0.7 ms in place of 6 us when 1,024 warps checked after the same number of polls, and
+ * H200 took 0.7 ms instead of 6 us when 1,024 warps checked after the same number of polls, and
  * each PE was then late for the next sum, so that the other PE checked as well. So the warps of a
- * grid check in up to SHMEMI_CHECK_TURNS turns. A poll of a word in main memory takes microseconds:
- * a warp that is alone checks earlier as well, at polls whose number is a power of two, from
- * SHMEMI_POLLS_FIRST on.
+ * grid are in up to SHMEMI_CHECK_GROUPS groups, which check one after the other. A poll of a word
+ * in main memory takes microseconds: a warp that is alone checks earlier as well, at polls whose
+ * number is a power of two, from SHMEMI_POLLS_FIRST on.
  */
 #define SHMEMI_POLLS 1024
 #define SHMEMI_POLLS_FIRST 64
-#define SHMEMI_CHECK_TURNS 64
+#define SHMEMI_CHECK_GROUPS 64
 
 /*
  * Reports whether warp number `warp` of a grid's `warps` checks for lost PEs at this poll, whose
@@ -29,10 +29,10 @@
  */
 SHMEMI_D int shmemi_checks_losses(uint32_t polls, uint32_t warp, uint32_t warps)
 {
-    uint32_t turns = warps - 1 < SHMEMI_CHECK_TURNS ? warps : SHMEMI_CHECK_TURNS; /* never 0 */
+    uint32_t groups = warps - 1 < SHMEMI_CHECK_GROUPS ? warps : SHMEMI_CHECK_GROUPS; /* never 0 */
     if (polls % SHMEMI_POLLS != 0)
         return warps == 1 && (polls & (polls - 1)) == 0;
-    return (polls / SHMEMI_POLLS + warp) % turns == 0;
+    return (polls / SHMEMI_POLLS + warp) % groups == 0;
 }
 
 template <class T> SHMEMI_D int shmemi_compare(T have, int cmp, T want)
@@ -72,19 +72,20 @@ template <class T> SHMEMI_D T shmemi_poll(const T *ivar)
     return shmemi_as<T>(v);
 }
 
-/* shmemi_checks_losses for the calling thread's warp. */
+/* Reports whether the calling thread's warp checks for lost PEs at this poll: shmemi_checks_losses
+ * with the warp's own number. */
 static __device__ __noinline__ int shmemi_checks_losses_here(uint32_t polls)
 {
     return shmemi_checks_losses(polls, shmemi_warp(), shmemi_warps());
 }
 
 /*
- * Between two polls: ends the thread when the job ends, or when a PE was lost that the program has
- * not acknowledged (shmemx_failure_ack): that PE may be the writer of the word. A wait names no PE,
- * so until then all waits end, also those of threads that begin to wait later; so a kernel whose
- * blocks run one after the other ends. losses: the wait also ends when more PEs than this were
- * lost, whatever the program has acknowledged, because it waits for all PEs that were alive at that
- * count.
+ * Called between two polls: ends the thread when the job ends, or when a PE was lost that the
+ * program has not acknowledged (shmemx_failure_ack): that PE may be the writer of the word. A wait
+ * names no PE, so until then all waits end, also those of threads that begin to wait later; so a
+ * kernel whose blocks run one after the other ends. The wait also ends when more than `losses` PEs
+ * were lost, whatever the program has acknowledged, because it waits for all PEs that were alive at
+ * that count.
  */
 SHMEMI_D void shmemi_keep_waiting_for(const struct shmemi_device_image *image, uint32_t *polls,
                                       uint32_t losses)
@@ -98,8 +99,8 @@ SHMEMI_D void shmemi_keep_waiting_for(const struct shmemi_device_image *image, u
 }
 
 /*
- * Between two polls of a wait for a word of any PE: shmemi_keep_waiting_for without a limit of
- * losses.
+ * Called between two polls of a wait for a word of any PE: shmemi_keep_waiting_for without a limit
+ * of losses.
  */
 SHMEMI_D void shmemi_keep_waiting(const struct shmemi_device_image *image, uint32_t *polls)
 {

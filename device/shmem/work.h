@@ -4,9 +4,9 @@
  *
  *   a counter of steps, a counter of rounds of data, a count of blocks: this PE's own
  *   a flag for each round of a dissemination          written by one peer each
- *   arrived[n]          the step that a PE has come to, written by that PE
+ *   arrived[n]          the step that a PE has reached, written by that PE
  *   pushed[n]           the round of data that it has sent, written by that PE
- *   two buffers, each with room for a chunk from every PE
+ *   two buffers, each with space for a chunk from every PE
  *
  * Flags only grow, so nothing is ever reset, and a PE that is ahead does no harm: a wait for a step
  * also ends at a later step.

@@ -1,10 +1,10 @@
 // Package queuetest is a ring with producers in Go, for tests of code that empties rings. It owns
 // the ring's memory and follows the steps of device/shmem/ring.h one by one, so that a test can
-// stop a producer anywhere. It does not empty rings, and nothing but tests imports it.
+// stop a producer at any step. It does not empty rings, and only tests import it.
 //
 // # Threads
 //
-// As in a program: any number of goroutines produce, one consumes.
+// As in a program, any number of goroutines produce, and one consumes.
 //
 // # Order
 //

@@ -11,7 +11,7 @@ import (
 
 const slotSize = 16
 
-// Rig is the memory of one ring, all of it, and the producers' end.
+// Rig is the whole memory of one ring, and the producers' side of it.
 type Rig struct {
 	Line *queue.Progress
 	Near *queue.Near
@@ -23,8 +23,8 @@ type Rig struct {
 	size    uint64
 }
 
-// New makes the memory of a ring of n slots whose next position is start, as if that many slots had
-// been used before: the laps of all words show that no operation is stored.
+// New makes the memory of a ring of n slots whose next position is start, as if the positions below
+// start had been used before: the laps of all words show that no operation is stored.
 func New(n int, start uint64) *Rig {
 	g := &Rig{
 		Line:    &queue.Progress{Tail: start, Done: start, Fenced: start},
@@ -42,7 +42,7 @@ func New(n int, start uint64) *Rig {
 	return g
 }
 
-// aligned gives n zero bytes aligned to a slot.
+// aligned returns n zero bytes, aligned to a slot.
 func aligned(n int) unsafe.Pointer {
 	b := make([]byte, n+slotSize)
 	return unsafe.Pointer(&b[-uintptr(unsafe.Pointer(&b[0]))%slotSize])
@@ -68,11 +68,11 @@ func (g *Rig) Word(p uint64, i int) uint64 { return atomic.LoadUint64(g.word(p, 
 // Set writes word i of position p as it is, lap included.
 func (g *Rig) Set(p uint64, i int, v uint64) { atomic.StoreUint64(g.word(p, i), v) }
 
-// Take takes n positions and returns the first.
+// Take reserves n positions and returns the first.
 func (g *Rig) Take(n int) uint64 { return atomic.AddUint64(&g.Near.Head, uint64(n)) - uint64(n) }
 
-// Free reports whether the slots of all positions below end are free to be stored. It loads the
-// consumer's tail once at most.
+// Free reports whether the slots of all positions below end are free, so that a producer may store
+// there. It loads the consumer's tail at most once.
 func (g *Rig) Free(end uint64) bool {
 	if int64(end-atomic.LoadUint64(&g.Near.Tail)-g.size) <= 0 {
 		return true
@@ -90,12 +90,12 @@ func (g *Rig) Cell(p uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(g.cells, p>>1%queue.Cells*queue.CellBytes)), queue.CellBytes)
 }
 
-// CellFree reports whether the cell of an operation that ends at a position belongs to it now, no
-// longer to an earlier one. It loads the consumer's tail once at most.
+// CellFree reports whether the cell of an operation that ends at a position belongs to that
+// operation now, and no longer to an earlier one. It loads the consumer's tail at most once.
 func (g *Rig) CellFree(end uint64) bool { return g.Free(end + g.size - min(g.size, 2*queue.Cells)) }
 
-// Store stores the slots of an operation at position p, which the producer has taken and which Free
-// has reported free.
+// Store stores the slots of an operation at position p. Preconditions: the producer has reserved
+// the positions, and Free has reported them free.
 func (g *Rig) Store(p uint64, op *queue.Op) {
 	var w [2 * queue.MaxSlots]uint64
 	for i := range uint64(op.Pack(&w)) {
@@ -104,8 +104,8 @@ func (g *Rig) Store(p uint64, op *queue.Op) {
 	}
 }
 
-// Push pushes an operation, as soon as there is room, and returns its first position. It returns
-// false if the consumer stopped before.
+// Push pushes an operation, as soon as its slots are free, and returns its first position. It
+// returns false if the consumer stopped before.
 func (g *Rig) Push(op *queue.Op) (uint64, bool) {
 	var w [2 * queue.MaxSlots]uint64
 	n := op.Pack(&w)
@@ -129,7 +129,7 @@ func (g *Rig) Reply(i uint16) *queue.Reply {
 }
 
 // Claim claims a reply for an operation. It returns the reply's number and its turn, the count that
-// changes when the consumer fills the reply; false: all replies are claimed.
+// changes when the consumer fills the reply. It returns false if all replies are claimed.
 func (g *Rig) Claim() (i uint16, turn uint32, ok bool) {
 	for i := range uint16(queue.Replies) {
 		bit := uint32(1) << (i % 32)
@@ -140,8 +140,8 @@ func (g *Rig) Claim() (i uint16, turn uint32, ok bool) {
 	return 0, 0, false
 }
 
-// Replied checks once whether reply i, which was claimed at that turn, is filled. If so it returns
-// the reply and frees its place.
+// Replied checks once whether reply i, which was claimed when it had that turn, is filled. If so it
+// returns the reply's contents and frees the reply.
 func (g *Rig) Replied(i uint16, turn uint32) (value uint64, status int32, ok bool) {
 	reply := g.Reply(i)
 	if atomic.LoadUint32(&reply.Turn) == turn {

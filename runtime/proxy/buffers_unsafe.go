@@ -20,9 +20,9 @@ func (e *network) BufferBytes() uintptr {
 	return uintptr(layout.Tokens+e.More+1)*layout.MessageSize + (layout.Tokens-layout.Receives)*smallMessage
 }
 
-// allocateBuffers maps the message buffers outside the Go heap, because the provider keeps their
+// allocateBuffers maps the message buffers outside the Go heap, because the provider stores their
 // addresses. Each token has one buffer, one more is scratch for injected messages, and the buffers
-// for small messages come after them.
+// for small messages follow them.
 func (e *network) allocateBuffers() error {
 	n := e.BufferBytes()
 	p, err := unix.MmapPtr(-1, 0, nil, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)

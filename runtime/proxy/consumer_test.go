@@ -111,7 +111,7 @@ func (j *ringJob) push(pe, ring int, op queue.Op) uint64 {
 	return p
 }
 
-// awaitRings is the test's shmemi_rings_taken.
+// awaitRings is the test's shmemi_await_rings_read.
 func (j *ringJob) awaitRings(pe, mine int) {
 	j.t.Helper()
 	for i, rig := range j.rigs[pe] {

@@ -11,13 +11,13 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// A PE is lost when it has ended or the network cannot reach it any more. It never comes back: a
-// process that is started in its place is another PE of another job. Operations under way with it
-// end with an error, later operations on it fail at once, and its messages that were not applied
-// are dropped. The other PEs notice nothing.
+// A PE is lost when it has ended or the network cannot reach it any more. It stays lost: a process
+// that is started in its place is another PE of another job. Operations under way with it end with
+// an error, later operations on it fail at once, and its messages that were not applied are
+// dropped. The other PEs notice nothing.
 //
-// The provider keeps the memory of an operation, such as a write, until it completes the operation,
-// so a token may be held for longer than its operation.
+// The provider uses the memory of an operation, such as a write, until it completes the operation,
+// so a token may be in use for longer than its operation.
 
 // OnLost sets the function to call when the network cannot reach a PE any more. The function is
 // called with the lock held, after the PE was marked as lost here. Without the function such a loss

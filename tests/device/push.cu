@@ -76,7 +76,7 @@ extern "C" __global__ void push_p(const struct shmemi_ring *r, uint32_t value)
 // PTX: every STOPPED in a loop
 extern "C" __global__ void back_pressure(const struct shmemi_ring *r, uint64_t end, int *stopped)
 {
-    *stopped = shmemi_wait_taken(r, end);
+    *stopped = shmemi_await_read(r, end);
 }
 
 // Memory that was just written: one fence of the whole system's scope, after

@@ -102,8 +102,8 @@ var deviceDefects = []defect{
 	},
 	{
 		id: "device/all-warps-ask", file: "device/shmem/wait.h",
-		was:  "return (polls / SHMEMI_POLLS + warp) % turns == 0;",
-		is:   "return (polls / SHMEMI_POLLS + 0 * warp) % turns == 0;",
+		was:  "return (polls / SHMEMI_POLLS + warp) % groups == 0;",
+		is:   "return (polls / SHMEMI_POLLS + 0 * warp) % groups == 0;",
 		user: "all warps of a large kernel ask for lost PEs at the same time: each sum on a stream takes 0.7 ms instead of 6 us once one PE was late",
 		by:   job("./tests/device", "^TestEmulated$/^waits$"), says: `warps ask in other turns`,
 	},

@@ -46,8 +46,8 @@ var ringDefects = []defect{
 	},
 	{
 		id: "ring/operation-over-the-end", file: "queue/ring_unsafe.go",
-		was:  "case k*slotSize > uintptr(end)-uintptr(at): // it goes on in the next round",
-		is:   "case (k-1)*slotSize > uintptr(end)-uintptr(at): // it goes on in the next round",
+		was:  "case k*slotSize > uintptr(end)-uintptr(at): // the operation continues in the next round",
+		is:   "case (k-1)*slotSize > uintptr(end)-uintptr(at): // the operation continues in the next round",
 		user: "an operation over the end of its ring has words of memory behind it",
 		by:   unit("./queue", "^TestTake"), says: `start \d+: Take (left|found 0 operations)`,
 	},

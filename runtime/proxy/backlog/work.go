@@ -7,21 +7,21 @@ import (
 	"libshmem"
 )
 
-// Stream is one queue of a stream.Memory. Operations in one stream happen in order; two streams
+// Stream is one queue of a stream.Memory. Operations in one stream are done in order; two streams
 // are independent.
 type Stream uint8
 
 // Values of Stream.
 const (
-	StreamIn   Stream = iota // into this PE's GPU memory: bytes that have come for it
+	StreamIn   Stream = iota // into this PE's GPU memory: bytes that have arrived for it
 	StreamOut                // out of this PE's GPU memory: bytes that it sends
 	StreamPeer               // between this PE and heaps of other PEs that are mapped here
-	StreamWord               // atomic operations, which may have to wait for a place on the GPU
+	StreamWord               // atomic operations, which may be kernels that wait while the GPU is full
 	Streams
 )
 
-// Call is the purpose of a driver call. The engine notes it before each call, because a thread that
-// blocks in the driver holds the engine's lock, and a report cannot take that then.
+// Call is the purpose of a driver call. The engine records it before each call: a thread that
+// blocks in the driver has the engine's lock, so a report cannot lock the engine then.
 type Call uint8
 
 // Values of Call.
@@ -31,8 +31,8 @@ const (
 	CallServe       // bytes that pe gets from here
 	CallGet         // bytes that this PE gets from pe
 	CallCame        // operations of pe on memory here
-	CallMark        // a mark behind the work of the streams
-	CallFollow      // a check of which work the streams have carried out
+	CallMark        // a mark after the work of the streams
+	CallFollow      // a check which work the streams have carried out
 	CallHolds       // a check whether a buffer of the program is GPU memory
 )
 
@@ -52,15 +52,15 @@ func CallText(noted uint64) string {
 	return callTexts[w]
 }
 
-// Work is the work that a stream was given and has not carried out. The driver may take work, and
-// keep it for as long as work of the program runs.
+// Work is the work that was put into a stream and that the stream has not carried out. The driver
+// may accept work, and not start it for as long as work of the program runs.
 type Work struct {
 	Stream Stream
-	Passed uint64 // the last mark that came: while it does not change, nothing is carried out
+	Passed uint64 // the last mark that the stream has passed: while it does not change, nothing is carried out
 	Ops    uint64
 	Bytes  uint64
-	For    string        // the purpose of the oldest work, as CallText
-	Age    time.Duration // time since a mark came, or since the stream was given its first work; 0: not known
+	For    string        // the purpose of the oldest work, in the form of CallText
+	Age    time.Duration // time since the stream passed a mark, or got its first work; 0: not known
 }
 
 // String formats the work as a part of a sentence.

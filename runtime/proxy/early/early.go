@@ -2,10 +2,10 @@
 // have been applied. The credits of the sender bound how many of its messages are stored here. The
 // package knows neither credits nor the contents of a message.
 //
-// A message lies in a chain of small blocks, and the blocks of all messages come from one list. So
-// the memory follows the length of the messages, whatever sizes come one after the other. With one
-// buffer of 4 KiB for each message of more than 128 bytes, messages of 136 bytes took 30 times
-// their length.
+// A message is stored in a chain of small blocks, and the blocks of all messages are allocated from
+// one list. So the memory is in proportion to the length of the messages, even if their sizes vary.
+// With one buffer of 4 KiB for each message of more than 128 bytes, messages of 136 bytes took 30
+// times their length.
 package early
 
 import "unsafe"

@@ -1,29 +1,29 @@
-// Package fastpath is the proxy's inner loop in C, which Go calls once for some milliseconds: it
+// Package fastpath is the proxy's inner loop in C, which Go calls once every few milliseconds: it
 // takes operations out of rings, posts them, and handles completions. It owns the simple case in C,
-// and nothing else: rings, tables, order, credits and errors belong to runtime/proxy, which does
-// everything that the inner loop leaves. It knows words and functions, not engines or providers.
+// and nothing else: rings, tables, order, credits and errors belong to runtime/proxy, which handles
+// everything else. It knows words and functions, not engines or providers.
 //
 // # Simple operations
 //
 // These are simple: elements, atomic operations without a reply, puts and puts with a signal that
 // the provider injects, and fences of a PE's only consumer. Neighbouring puts are merged while the
-// whole is simple. An operation that is not simple, is invalid or finds no room stays in its ring
-// and ends Run, so that Go takes it next. The loop applies messages, sends flushes and replies to
-// those of other PEs. Any other completion ends Run with the lock held, and Go handles it in its
-// turn.
+// whole is simple. An operation that is not simple, is invalid or cannot be posted now stays in its
+// ring and ends Run, so that Go handles it next. The loop applies messages, sends flushes and
+// replies to those of other PEs. Any other completion ends Run with the lock held, and Go handles
+// it after the completions before it.
 //
-// Go calls Run only while no operation waits for room. Run ends by itself when the engine has
+// Go calls Run only while no operation waits to be posted. Run ends by itself when the engine has
 // something to retry, when a request or a quiet has completed, when a thread asks for attention
 // (State.Attention), and after its time limit.
 //
 // # Threads
 //
-// One thread at a time calls Run, the engine's own. It holds the lock in each turn and not between
-// two, so that callers in C get in. The data that Run shares with Go (State, positions, areas)
-// belongs to Run while it runs, else to its caller; the rings' memory is ordered as package queue
-// says.
+// One thread at a time calls Run, the engine's proxy thread. It holds the lock during each
+// iteration and not between two, so that callers in C can lock the engine. The data that Run shares
+// with Go (State, positions, areas) belongs to Run while it runs, otherwise to its caller; the
+// rings' memory is ordered as package queue says.
 //
-// fastpath.h serves capi/core too: there it is the fast path of callers in C.
+// fastpath.h serves capi/core, too: there it is the fast path of callers in C.
 package fastpath
 
 /*
@@ -57,7 +57,7 @@ type Config struct {
 	Batch                        int // operations taken from one ring before the others are polled
 }
 
-// Loop is one inner loop. Its memory is C's.
+// Loop is one inner loop. Its memory is allocated in C.
 type Loop struct {
 	// Positions has the position of the next operation of each ring.
 	Positions []uint64
@@ -105,9 +105,10 @@ func asNumber(b bool) uint32 {
 	return 0
 }
 
-// Run runs for at most limit. It continues while work has come within spin; with 0, until a turn
-// finds none. finished is the value of State.Finished, the count of completed requests, that the
-// caller saw last, and ticket the quiet that it waits for, or 0: a change of either ends Run.
+// Run runs for at most limit. It ends when there was no work for spin; if spin is 0, after the
+// first iteration without work. finished is the value of State.Finished, the count of completed
+// requests, that the caller saw last, and ticket the quiet for which it waits, or 0: a new
+// completion of either ends Run.
 func (l *Loop) Run(limit, spin time.Duration, finished, ticket uint64) Reason {
 	c := l.c
 	c.limit, c.spin = int64(limit), int64(spin)
@@ -117,12 +118,12 @@ func (l *Loop) Run(limit, spin time.Duration, finished, ticket uint64) Reason {
 
 // Account reports the work of the last Run.
 type Account struct {
-	Taken     int           // operations
+	Taken     int           // operations that were posted
 	Completed int           // completions, including those left to Go
-	Ran       time.Duration // the time in all
+	Ran       time.Duration // total time
 	Idle      time.Duration // from the last work that it found, or from its start, to its end
 	Gap       time.Duration // the longest time that it may not have been running
-	Failure   int           // the provider's, after Error
+	Failure   int           // the provider's error number, after Error
 	Left      bool          // the next operation of some ring is left to Go
 }
 
@@ -141,8 +142,8 @@ func (l *Loop) Completions() []fabric.Completion {
 	return l.c.completions[l.c.first:l.c.count]
 }
 
-// Local adds memory outside the segment that operations may read. The loop keeps only the latest
-// few such areas.
+// Local adds memory outside the segment that operations may read. The loop keeps only the areas
+// that were added last.
 func (l *Loop) Local(begin, end uint64) {
 	for _, a := range l.c.areas {
 		if a.begin == begin && a.end == end {

@@ -1,7 +1,9 @@
-/* innerloop.h: the proxy's inner loop, which Go calls once every few milliseconds. It takes simple
+/*
+ * innerloop.h: the proxy's inner loop, which Go calls once every few milliseconds. It takes simple
  * operations out of rings and posts them, polls the completion queue, and applies messages. When it
  * meets anything else, it returns, and Go handles it. innerloop.go says which operations are
- * simple. */
+ * simple.
+ */
 #ifndef SHMEMI_INNERLOOP_H
 #define SHMEMI_INNERLOOP_H
 

@@ -30,7 +30,7 @@ const Chunks = 8
 // steps of operations that have started, and work whose number the pools bound.
 const queueSlack = MaxChunks + maxWords + smallSlots + layout.MostPieces
 
-// pinned is a Stage's pinned memory, which the fabric reaches, too. The zero value has none.
+// pinned is a Stage's pinned memory, which the fabric reaches, too. The zero value has no memory.
 type pinned struct {
 	block     unsafe.Pointer
 	region    fabric.Region

@@ -13,6 +13,6 @@ const (
 
 // Values of State.Busy.
 const (
-	BusyStreams = 1 // a stream of a GPU has work
-	BusyRoom    = 2 // an operation on GPU memory waits for room
+	BusyStreams = 1 // bit: a stream of a GPU has work
+	BusyRoom    = 2 // bit: an operation on GPU memory could not be posted and waits
 )

@@ -33,7 +33,7 @@ type replies struct {
 type record struct {
 	ring   *queue.Ring
 	reply  uint16
-	left   uint16 // pieces under way, plus one while more may come
+	left   uint16 // pieces under way, plus one until the last piece has been posted
 	status int32
 	value  uint64
 	code   queue.Code

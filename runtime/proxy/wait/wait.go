@@ -49,9 +49,9 @@ func (l *Sleeper) Add(word *uint64, lap uint64) {
 }
 
 // Sleep polls the added words every step, for at most total, and then removes them. A thread that
-// wants to end the sleep earlier wakes the provider. came: there may be work. failure is the
+// wants to end the sleep earlier wakes the provider. arrived: there may be work. failure is the
 // provider's negative error, or 0.
-func (l *Sleeper) Sleep(step, total time.Duration) (came bool, failure int) {
+func (l *Sleeper) Sleep(step, total time.Duration) (arrived bool, failure int) {
 	l.c.step, l.c.total = C.int64_t(step), C.int64_t(total)
 	r := C.shmemi_ring_sleep(l.c)
 	l.c.count = 0

@@ -136,7 +136,7 @@ static void put_cell(struct producer *p, uint32_t ring)
     const struct shmemi_ring *r = &rings[ring];
     uint64_t sequence = p->sent[ring]++;
     int room, slots = p->random & 1 << 30 ? SHMEMI_SLOTS_PUT : SHMEMI_SLOTS_PUT_SIGNAL;
-    uint64_t at = shmemi_take_cell(r, (uint64_t)slots, &room);
+    uint64_t at = shmemi_reserve_cell(r, (uint64_t)slots, &room);
     char *cell = shmemi_cell(r, at);
     uint64_t local = (uint64_t)(uintptr_t)cell;
     struct shmemi_words words =

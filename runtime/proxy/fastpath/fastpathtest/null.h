@@ -1,7 +1,9 @@
-/* null.h: a provider in C that accepts all operations, moves no bytes and completes all of them. It
+/*
+ * null.h: a provider in C that accepts all operations, moves no bytes and completes all of them. It
  * replies to requests in the name of PEs that do not exist. A measurement with it has only the cost
  * of the proxy. The functions are inline, so that a benchmark can put its own inject before
- * null_sent. */
+ * null_sent.
+ */
 #ifndef FASTPATHTEST_NULL_H
 #define FASTPATHTEST_NULL_H
 

@@ -29,7 +29,7 @@ type Memory struct {
 
 // work is an operation that the fake GPU has not carried out.
 type work struct {
-	mark uint64 // the mark behind it
+	mark uint64 // the mark after it
 	do   func()
 }
 
