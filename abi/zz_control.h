@@ -33,7 +33,7 @@
 enum shmemi_stage {
     SHMEMI_STAGE_NONE = 0, /* before the end of shmem_init */
     SHMEMI_STAGE_RUNNING = 1, /* from then on */
-    SHMEMI_STAGE_PARTING = 2, /* behind the barrier of shmem_finalize */
+    SHMEMI_STAGE_LEAVING = 2, /* after the barrier of shmem_finalize, until every live PE has come there */
     SHMEMI_STAGE_FINALIZED = 3, /* shmem_finalize needs no other PE any more */
 };
 
@@ -133,7 +133,7 @@ _Static_assert(SHMEMI_LANDING_BYTES == 262144, "LANDING_BYTES");
 _Static_assert(SHMEMI_LONG_WAITS == 4, "LONG_WAITS");
 _Static_assert(SHMEMI_STAGE_NONE == 0, "STAGE_NONE");
 _Static_assert(SHMEMI_STAGE_RUNNING == 1, "STAGE_RUNNING");
-_Static_assert(SHMEMI_STAGE_PARTING == 2, "STAGE_PARTING");
+_Static_assert(SHMEMI_STAGE_LEAVING == 2, "STAGE_LEAVING");
 _Static_assert(SHMEMI_STAGE_FINALIZED == 3, "STAGE_FINALIZED");
 _Static_assert(SHMEMI_DOING_GONE == 1, "DOING_GONE");
 _Static_assert(SHMEMI_DOING_DEEP == 2, "DOING_DEEP");

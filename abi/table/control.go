@@ -29,7 +29,7 @@ var control = Unit{
 		{Name: "stage", Prefix: "STAGE_", Doc: "how far a PE is. C alone writes and reads it.", Values: []Value{
 			{Name: "NONE", Doc: "before the end of shmem_init"},
 			{Name: "RUNNING", Doc: "from then on"},
-			{Name: "PARTING", Doc: "behind the barrier of shmem_finalize"},
+			{Name: "LEAVING", Doc: "after the barrier of shmem_finalize, until every live PE has come there"},
 			{Name: "FINALIZED", Doc: "shmem_finalize needs no other PE any more"},
 		}},
 		{Prefix: "DOING_", Go: "How", Base: "uint", Kind: "-", Bits: true, Doc: "what is to be said of a PE: bits.", Values: []Value{

@@ -31,7 +31,7 @@ func fill(s *State, j *job.Job) {
 		s.mappedBase = bases(j, peers, j.Heaps.Mapped)
 		moveBy(j)
 	}
-	if j.Network.CopiesApart() {
+	if j.Network.CopiesInOwnContext() {
 		s.copiesApart = 1
 	}
 	if j.GPU != nil && !j.Settings.DisableP2P {
@@ -46,10 +46,10 @@ func fill(s *State, j *job.Job) {
 	if j.Heaps.GrowTogether() {
 		s.growsTogether = 1
 	}
-	if j.Met.Crowded {
+	if j.JobInfo.Crowded {
 		s.crowded = 1
 	}
-	if j.Met.NodeCrowded {
+	if j.JobInfo.NodeCrowded {
 		s.nodeCrowded = 1
 	}
 	if j.Settings.Bind != config.BindOff {
@@ -96,7 +96,7 @@ func fill(s *State, j *job.Job) {
 			s.netSignals = 1
 		}
 		wire := j.Network.Wire()
-		s.collectives = uint32(j.Met.Collectives)
+		s.collectives = uint32(j.JobInfo.Collectives)
 		s.wireLatency, s.wirePost, s.wireKib = wire.Latency, wire.Post, wire.KiB
 		n := j.Engine.Native()
 		C.shmemi_core_serve(s.c(), &C.struct_shmemi_native{

@@ -72,7 +72,7 @@ void shmemi_activity_open(void)
 /* Publishes that this PE has passed the barrier of finalize. */
 void shmemi_activity_leave(void)
 {
-    enter(SHMEMI_STAGE_PARTING);
+    enter(SHMEMI_STAGE_LEAVING);
 }
 
 /* Publishes that this PE has left the job. */
@@ -323,7 +323,7 @@ void shmemi_activity_doing(int pe, unsigned how, char *text, size_t size)
     case SHMEMI_STAGE_NONE:
         say(&t, "is in shmem_init");
         return;
-    case SHMEMI_STAGE_PARTING:
+    case SHMEMI_STAGE_LEAVING:
         say(&t, "has called shmem_finalize, and waits there for the other PEs to leave, for %.1f s",
             seconds(a->stage_since, now));
         return;

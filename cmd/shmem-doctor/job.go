@@ -44,7 +44,7 @@ func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Findi
 		}
 		result = status(all)
 	}
-	if err := errors.Join(boot.Part(), boot.Close()); err != nil {
+	if err := errors.Join(boot.LeaveBarrier(), boot.Close()); err != nil {
 		return fail(stderr, err)
 	}
 	return result

@@ -69,7 +69,7 @@ func contextOf(dev *cuda.Device) string {
 	const what = "the proxies' own context, of each PE whose heap is reached through the network"
 	before, _, err := dev.FreeMemory()
 	if err == nil {
-		_, err = dev.Apart("shmem-info")
+		_, err = dev.OwnContext("shmem-info")
 	}
 	after, _, later := dev.FreeMemory()
 	if err = errors.Join(err, later); err != nil {

@@ -79,7 +79,7 @@ func (e *element) do(op, value string) error {
 	case "barrier":
 		return e.boot.Barrier()
 	case "part":
-		return e.boot.Part()
+		return e.boot.LeaveBarrier()
 	case "losses": // wait for this many
 		for n > 0 {
 			for _, l := range e.boot.Losses() {

@@ -28,9 +28,9 @@ type Bootstrap interface {
 	Allgather(mine []byte) ([][]byte, error)
 	// Barrier returns when every PE has called it; errors as Allgather.
 	Barrier() error
-	// Part is the Barrier of PEs that leave the job. If the job continues without failed PEs, Part
-	// does not wait for those.
-	Part() error
+	// LeaveBarrier is the Barrier of PEs that leave the job. If the job continues without failed
+	// PEs, LeaveBarrier does not wait for those.
+	LeaveBarrier() error
 	// Secret is known to the PEs of the job and to no other process.
 	Secret() *secret.Secret
 	// Abort requests the launcher to end the job with the status and the reason. It returns, and

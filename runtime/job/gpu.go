@@ -101,9 +101,9 @@ func (j *Job) GPUReset() bool {
 	return true
 }
 
-// someApart reports whether PEs of the job need the network; the result is the same on all PEs. The
-// whole job decides, because a GPU may not reach another GPU of its host.
-func (j *Job) someApart() (bool, error) {
+// needsNetwork reports whether PEs of the job need the network; the result is the same on all PEs.
+// The whole job decides, because a GPU may not reach another GPU of its host.
+func (j *Job) needsNetwork() (bool, error) {
 	if len(j.Nodes.Members) > 1 {
 		return true, nil
 	}

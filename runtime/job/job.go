@@ -71,7 +71,7 @@ type Job struct {
 	heap config.HeapKind // of this PE
 	// Producers are the kernels, threads with rings and CUDA streams of this PE.
 	Producers *device.Producers
-	Met       *meet.Met // what follows from the peer info of all PEs
+	JobInfo   *meet.JobInfo // what follows from the peer info of all PEs
 
 	loaded func() // waits until libfabric is loaded; nil: it is not being loaded
 
@@ -175,12 +175,12 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if err := j.openPage(); err != nil {
 		return err
 	}
-	apart, err := j.someApart()
+	needed, err := j.needsNetwork()
 	if err != nil {
 		return err
 	}
 	j.networkLoaded()
-	if apart {
+	if needed {
 		if err := j.openNetwork(&o, plan); err != nil {
 			return err
 		}
@@ -205,7 +205,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	}
 	if j.Me == 0 && j.Network != nil && j.Log.Enabled("coll", config.LogDebug) {
 		j.Log.Say("coll", config.LogDebug, fmt.Sprintf("collective calls between hosts: SHMEM_COLLECTIVES=%v, %s: %v",
-			j.Met.Collectives, j.Network.Provider(), j.Network.Wire()))
+			j.JobInfo.Collectives, j.Network.Provider(), j.Network.Wire()))
 	}
 	return j.printMap()
 }
@@ -283,20 +283,20 @@ func (j *Job) shareMemory(o *Options, found meet.Statics) error {
 	if err != nil {
 		return err
 	}
-	if j.Met, err = meet.Meet(infos, j.Me, j.Settings.Statics); err != nil {
+	if j.JobInfo, err = meet.Meet(infos, j.Me, j.Settings.Statics); err != nil {
 		return err
 	}
-	j.Layout, j.Nodes = area.New(j.NPEs, j.Met.Statics.Size, j.Settings.NotifyCount, j.Settings.MessageMemory), j.Met.Nodes
+	j.Layout, j.Nodes = area.New(j.NPEs, j.JobInfo.Statics.Size, j.Settings.NotifyCount, j.Settings.MessageMemory), j.JobInfo.Nodes
 	if len(j.Nodes.Members) > 1 {
 		j.loadNetwork()
 	}
-	j.Place.Sharing, j.Place.Neighbours = j.Met.Sharing, j.Met.Neighbours
+	j.Place.Sharing, j.Place.Neighbours = j.JobInfo.Sharing, j.JobInfo.Neighbours
 	j.Watch = j.newWatch(o)
 	if err := j.mapSegment(listener, infos); err != nil {
 		return err
 	}
 	j.Heaps = meet.Heaps{
-		Me: j.Me, Nodes: j.Nodes, Kinds: j.Met.Kinds, Segment: j.segment, DisableP2P: j.Settings.DisableP2P, Copy: j.Settings.GPUNet == config.GPUNetCopy,
+		Me: j.Me, Nodes: j.Nodes, Kinds: j.JobInfo.Kinds, Segment: j.segment, DisableP2P: j.Settings.DisableP2P, Copy: j.Settings.GPUNet == config.GPUNetCopy,
 	}
 	if j.GPU != nil {
 		if err := j.openGPU(deviceListener, infos); err != nil {
@@ -332,7 +332,7 @@ func (j *Job) warn(text string) { j.Log.Printf("bootstrap", config.LogWarn, "%s"
 func (j *Job) mapSegment(listener *hostmem.Listener, infos []meet.Info) error {
 	peers := j.Nodes.Peers(j.Me)
 	plan := hostmem.NewPlan(j.Layout.Internal, j.Settings.SymmetricSize, len(peers))
-	plan.Sparse = area.RoundUp(j.Met.Statics.Size, area.Page)
+	plan.Sparse = area.RoundUp(j.JobInfo.Statics.Size, area.Page)
 	var err error
 	if leader := j.Nodes.Leader(j.Me); leader == j.Me {
 		j.segment, err = hostmem.Create(plan)
@@ -355,8 +355,8 @@ func (j *Job) mapSegment(listener *hostmem.Listener, infos []meet.Info) error {
 	if err != nil {
 		return err
 	}
-	if j.Met.Statics.Size == 0 {
-		j.Log.Printf("heap", config.LogInfo, "the program's globals and statics are not symmetric: %s", j.Met.Statics.Cause)
+	if j.JobInfo.Statics.Size == 0 {
+		j.Log.Printf("heap", config.LogInfo, "the program's globals and statics are not symmetric: %s", j.JobInfo.Statics.Cause)
 	}
 	j.Log.Printf("heap", config.LogDebug, "%d PEs of host %d share %s of address space, %d bytes of each PE are the library's own",
 		len(peers), j.Nodes.Node(j.Me), config.FormatSize(plan.Total()), plan.Internal-plan.Sparse)
@@ -370,11 +370,11 @@ func (j *Job) Explain(err error) { j.Log.Printf("heap", config.LogInfo, "%v", er
 // Statics returns the program's statics and the place to which the front moves them, so that they
 // are symmetric. It returns false if they stay where they are; the first result has the reason.
 func (j *Job) Statics() (meet.Statics, meet.StaticsPlace, bool) {
-	if j.Met.Statics.Size == 0 {
-		return j.Met.Statics, meet.StaticsPlace{}, false
+	if j.JobInfo.Statics.Size == 0 {
+		return j.JobInfo.Statics, meet.StaticsPlace{}, false
 	}
 	fd, heap := j.segment.Place(j.Nodes.Rank(j.Me))
-	return j.Met.Statics, meet.StaticsPlace{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -libshmem.Offset(j.Layout.StaticsOffset)}, true
+	return j.JobInfo.Statics, meet.StaticsPlace{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -libshmem.Offset(j.Layout.StaticsOffset)}, true
 }
 
 // Commit provides memory behind all live blocks of the heap. It is collective among the PEs of the
@@ -411,7 +411,7 @@ func (j *Job) Close() error {
 	j.Watch.Stop()
 	// Nor may a PE end while another one watches its process, and would find it lost.
 	if j.Network != nil || j.Watch.FromStart() {
-		err = errors.Join(err, j.Watch.Part())
+		err = errors.Join(err, j.Watch.LeaveBarrier())
 	}
 	if j.finalized != nil {
 		j.finalized()
@@ -426,7 +426,7 @@ func (j *Job) release() error {
 	j.Watch.Stop()
 	errs = append(errs, j.Network.Close(), j.Producers.Close(), j.closeGPU())
 	if j.segment != nil {
-		if j.Met.Statics.Size > 0 {
+		if j.JobInfo.Statics.Size > 0 {
 			errs = append(errs, j.segment.Empty(j.Nodes.Rank(j.Me)))
 		}
 		errs = append(errs, j.segment.Close())

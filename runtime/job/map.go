@@ -35,11 +35,11 @@ func (j *Job) Map() (*pathmap.Map, error) {
 
 // printMap prints the path map, if a PE wants it. It is collective then.
 func (j *Job) printMap() error {
-	if j.Met.MapPrinter == meet.NoMapPrinter {
+	if j.JobInfo.MapPrinter == meet.NoMapPrinter {
 		return nil
 	}
 	m, err := j.Map()
-	if err != nil || int(j.Me) != j.Met.MapPrinter {
+	if err != nil || int(j.Me) != j.JobInfo.MapPrinter {
 		return err
 	}
 	var b strings.Builder

@@ -54,7 +54,7 @@ func seated(t *testing.T, hosts string, environ string, mapper int) ([]*Job, []*
 	nodes := topo.NewNodes(strings.Split(hosts, ""))
 	for pe := range jobs {
 		said[pe] = new(bytes.Buffer)
-		j := &Job{Self: meet.Self{Settings: cfg, Nodes: nodes, Me: libshmem.PE(pe), NPEs: n, Boot: &gatherer{at: at, me: pe}}, heap: config.HeapHost, Met: &meet.Met{MapPrinter: mapper}}
+		j := &Job{Self: meet.Self{Settings: cfg, Nodes: nodes, Me: libshmem.PE(pe), NPEs: n, Boot: &gatherer{at: at, me: pe}}, heap: config.HeapHost, JobInfo: &meet.JobInfo{MapPrinter: mapper}}
 		j.Heaps = meet.Heaps{Me: j.Me, Nodes: nodes, Kinds: slices.Repeat([]config.HeapKind{config.HeapHost}, n)}
 		if j.Log, err = shmlog.Open(cfg, said[pe]); err != nil {
 			t.Fatal(err)

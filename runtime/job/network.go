@@ -41,7 +41,7 @@ func (j *Job) networkLoaded() {
 // openNetwork opens the network of this PE. It is collective.
 func (j *Job) openNetwork(o *Options, plan *chaos.Plan) error {
 	c := network.Config{
-		Self: &j.Self, Met: j.Met, Plan: j.segment.Plan(), Layout: &j.Layout, Heaps: &j.Heaps, Place: &j.Place,
+		Self: &j.Self, JobInfo: j.JobInfo, Plan: j.segment.Plan(), Layout: &j.Layout, Heaps: &j.Heaps, Place: &j.Place,
 		Front: wake.Words{Lock: o.Lock, Pollers: o.Pollers, Napping: o.Napping, Wanted: o.Wanted},
 		Chaos: plan, Trace: j.trace, Show: j.Ranges.proxy(),
 		Watch: j.Watch, DriverWatch: &j.driverWatch,

@@ -21,7 +21,7 @@ func (j *Job) openPage() error {
 // printStats prints the counters of the job, as SHMEM_STATS says, when the program has ended its
 // work. It is collective, because the table of the job contains the counts of each PE.
 func (j *Job) printStats() error {
-	if !j.Met.Stats {
+	if !j.JobInfo.Stats {
 		return nil
 	}
 	p := countsPrinting{Me: j.Me, All: j.Settings.Stats == config.StatsAll, Hosts: len(j.Nodes.Members), Gather: j.Boot.Allgather}

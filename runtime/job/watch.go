@@ -9,7 +9,7 @@ import (
 // newWatch returns the watch over the other PEs, before there is a network.
 func (j *Job) newWatch(o *Options) *watch.Watch {
 	return watch.New(watch.Peers{
-		Self: &j.Self, Processes: j.Met.Processes, Doing: o.Doing, Driver: j.driverWatch.Explain,
+		Self: &j.Self, Processes: j.JobInfo.Processes, Doing: o.Doing, Driver: j.driverWatch.Explain,
 		Fails: func(pe libshmem.PE, fate string) { j.Fatal(&proxy.LostError{PE: libshmem.PE(pe), Reason: fate}) },
 	})
 }

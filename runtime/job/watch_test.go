@@ -32,7 +32,7 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := &Job{Self: meet.Self{Settings: cfg, NPEs: 4, Boot: b, Log: log, Nodes: topo.NewNodes([]string{"a", "a", "a", "a"})}}
-	j.Met = &meet.Met{Processes: make([]meet.Process, 4)}
+	j.JobInfo = &meet.JobInfo{Processes: make([]meet.Process, 4)}
 	j.Watch = j.newWatch(&Options{})
 	t.Cleanup(j.Watch.Stop)
 	child := exec.Command("sleep", "60")

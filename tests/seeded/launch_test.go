@@ -25,7 +25,7 @@ var launchDefects = []defect{
 	},
 	{
 		id: "launch/other-job", file: "runtime/bootstrap/launch/job.go",
-		was:  "(was.GoesOn || p.apart && !was.Inside)",
+		was:  "(was.GoesOn || p.otherJob && !was.Inside)",
 		is:   "was.GoesOn",
 		user: "a client of a paged fill that is killed takes those of its own command along",
 		by:   job("./tests/examples", "^TestPagedFillVanishTogether$"), says: `0 clients report, want 2`,

@@ -11,8 +11,8 @@ var lossDefects = []defect{
 	},
 	{
 		id: "losses/one-address-for-two-hosts", file: "runtime/job/network/contact.go",
-		was:  "		if nw.Met.NetworkFirst[first] != nw.Met.NetworkFirst[pe] {\n",
-		is:   "		if nw.Met.NetworkFirst[first] != nw.Met.NetworkFirst[pe] && first == pe {\n",
+		was:  "		if nw.JobInfo.NetworkFirst[first] != nw.JobInfo.NetworkFirst[pe] {\n",
+		is:   "		if nw.JobInfo.NetworkFirst[first] != nw.JobInfo.NetworkFirst[pe] && first == pe {\n",
 		user: "PEs that are forced onto the bridge of a container engine try to reach themselves for a minute",
 		by:   job("./tests/run", "^TestUnreached$/^one_address_for_both_tcp$"), says: `nothing matches .*have the same address`,
 	},

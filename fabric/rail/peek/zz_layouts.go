@@ -2,5 +2,5 @@
 
 package peek
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x8b0087426517ffdf
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x885e39b5fe8e1164
 import "C"

@@ -35,7 +35,7 @@ func job(t *testing.T, path string, n int) {
 			if err != nil || len(all) != n || string(all[n-1]) != fmt.Sprint(n-1) || m.Name() != "file" {
 				t.Errorf("PE %d: %s has %q, %v", pe, m.Name(), all, err)
 			}
-			if err := errors.Join(m.Part(), m.Close()); err != nil {
+			if err := errors.Join(m.LeaveBarrier(), m.Close()); err != nil {
 				t.Errorf("PE %d: %v", pe, err)
 			}
 		})
@@ -153,7 +153,7 @@ func TestTwoJobs(t *testing.T) {
 		go func() {
 			m, err := Join(Options{Path: path, PE: 0, Size: 2, Filter: local, Timeout: 30 * time.Second})
 			if err == nil {
-				err = errors.Join(m.Part(), m.Close())
+				err = errors.Join(m.LeaveBarrier(), m.Close())
 			}
 			ended <- err
 		}()
@@ -179,7 +179,7 @@ func TestTwoJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(m.Part(), m.Close(), <-first); err != nil {
+	if err := errors.Join(m.LeaveBarrier(), m.Close(), <-first); err != nil {
 		t.Errorf("the first job: %v", err)
 	}
 

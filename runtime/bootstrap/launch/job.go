@@ -275,11 +275,11 @@ func (j *job) handleFrame(p *process, f wire.Frame) error {
 			return err
 		}
 		j.do(func() {
-			p.leaving, p.apart = false, false
+			p.leaving, p.otherJob = false, false
 			j.cleaner.note(g.PID)
 		})
 		return j.meet.Hello(p.pe, g)
-	case wire.Gather, wire.Barrier, wire.Part:
+	case wire.Gather, wire.Barrier, wire.LeaveBarrier:
 		return j.meet.Join(p.pe, f)
 	case wire.Inquiry:
 		return j.meet.Inquire(p.pe, f)
@@ -290,8 +290,8 @@ func (j *job) handleFrame(p *process, f wire.Frame) error {
 		// for that.
 		j.do(func() { p.leaving = true })
 		return j.meet.Done(p.pe, true)
-	case wire.Apart:
-		j.do(func() { p.apart = true })
+	case wire.OtherJob:
+		j.do(func() { p.otherJob = true })
 		return nil
 	case wire.Abort, wire.Exit:
 		e, err := wire.ParseEnding(f.Payload)
@@ -366,7 +366,7 @@ func (j *job) judge(p *process) {
 		// No PE waits for a PE that has finalized, so its failure does not end the job. If several
 		// such PEs fail, perhaps for one reason, only the first failure is reported.
 		fatal := was.Inside || !was.Finalized
-		goesOn := (was.GoesOn || p.apart && !was.Inside) && j.running > 0
+		goesOn := (was.GoesOn || p.otherJob && !was.Inside) && j.running > 0
 		if !j.ending && (fatal || !j.settled) && !(p.lost && !goesOn) {
 			after := ""
 			if goesOn {

@@ -33,7 +33,7 @@ type process struct {
 	leaving  bool // it asked for the end of the job, or failed to join it, and may end by itself
 	aborting bool // its abort waits for an earlier cause
 	judged   bool
-	apart    bool // it has joined a job by other means, which continues without it
+	otherJob bool // it has joined a job by other means, which continues without it
 	named    bool // it has been reported that others may wait for it in vain
 	lost     bool // its host is lost, which has been reported
 	probed   bool // the agents have been pinged about PEs that ended before its abort

@@ -173,9 +173,9 @@ func (c *Client) Barrier() error {
 	return err
 }
 
-// Part implements bootstrap.Bootstrap: the barrier of PEs that leave the job.
-func (c *Client) Part() error {
-	_, err := c.step(wire.Part, nil, wire.Released)
+// LeaveBarrier implements bootstrap.Bootstrap: the barrier of PEs that leave the job.
+func (c *Client) LeaveBarrier() error {
+	_, err := c.step(wire.LeaveBarrier, nil, wire.Released)
 	return err
 }
 

@@ -305,11 +305,11 @@ func TestLosses(t *testing.T) {
 		t.Errorf("losses %v, want of PEs 2 and 0", l)
 	}
 	go func() {
-		p.expect(wire.Part, 1)
+		p.expect(wire.LeaveBarrier, 1)
 		p.answer(loss(2, 15))
 		p.answer(wire.Frame{Kind: wire.Released, Seq: 1})
 	}()
-	if err := c.Part(); err != nil {
+	if err := c.LeaveBarrier(); err != nil {
 		t.Errorf("a notice spoilt the step: %v", err)
 	}
 	if l := c.Losses(); len(l) != 1 || l[0].PE != 2 {
@@ -417,7 +417,7 @@ func TestApartWritesToShmemrunAlone(t *testing.T) {
 	defer unix.Close(fds[0])
 	defer unix.Close(fds[1])
 	for what, fd := range map[string]int{"a socket of this process": fds[1], "a file": 0, "no descriptor": 1 << 20} {
-		if err := Apart(fd); err != nil {
+		if err := ReportOtherJob(fd); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

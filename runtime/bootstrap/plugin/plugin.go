@@ -145,9 +145,9 @@ func (p *Plugin) Barrier() error {
 	})
 }
 
-// Part implements bootstrap.Bootstrap. A plugin does not know which PEs are lost, so it is no error
-// here if PEs are missing.
-func (p *Plugin) Part() error {
+// LeaveBarrier implements bootstrap.Bootstrap. A plugin does not know which PEs are lost, so it is
+// no error here if PEs are missing.
+func (p *Plugin) LeaveBarrier() error {
 	err := p.Barrier()
 	var missing *bootstrap.MissingError
 	if errors.As(err, &missing) {

@@ -120,9 +120,9 @@ func (c *Client) Barrier() error {
 	return c.s.steps.Run("barrier", func() error { return c.s.barrier(c.timeout) })
 }
 
-// Part implements bootstrap.Bootstrap. PMI-1 has no barrier of only some PEs, so Part
-// waits until the timeout for a PE that has failed.
-func (c *Client) Part() error { return c.Barrier() }
+// LeaveBarrier implements bootstrap.Bootstrap. PMI-1 has no barrier of only some PEs, so
+// LeaveBarrier waits until the timeout for a PE that has failed.
+func (c *Client) LeaveBarrier() error { return c.Barrier() }
 
 // Secret implements bootstrap.Bootstrap: only PEs of the job know it.
 func (c *Client) Secret() *secret.Secret { return &c.secret }

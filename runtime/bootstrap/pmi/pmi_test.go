@@ -52,7 +52,7 @@ func steps(c *Client) error {
 			return err
 		}
 	}
-	return c.Part()
+	return c.LeaveBarrier()
 }
 
 func TestSteps(t *testing.T) {

@@ -138,9 +138,9 @@ func (c *Client) Allgather(mine []byte) (all [][]byte, err error) {
 // Barrier implements bootstrap.Bootstrap: it waits until all PEs have called it.
 func (c *Client) Barrier() error { return process.steps.Run("barrier", c.barrier) }
 
-// Part implements bootstrap.Bootstrap. A fence includes all PEs, so Part waits until the
-// timeout for a PE that has failed, unless the launcher ends the job before.
-func (c *Client) Part() error { return c.Barrier() }
+// LeaveBarrier implements bootstrap.Bootstrap. A fence includes all PEs, so LeaveBarrier waits
+// until the timeout for a PE that has failed, unless the launcher ends the job before.
+func (c *Client) LeaveBarrier() error { return c.Barrier() }
 
 // deadline returns when a timeout is over; the zero time, which means never, for 0.
 func deadline(timeout time.Duration) time.Time {

@@ -71,7 +71,7 @@ func TestSteps(t *testing.T) {
 			if err != nil || len(all) != 5 || slices.ContainsFunc(all, func(b []byte) bool { return !bytes.Equal(b, mine) }) {
 				t.Errorf("%d bytes: %v", n, err)
 			}
-			if err := errors.Join(c.Barrier(), c.Part()); err != nil {
+			if err := errors.Join(c.Barrier(), c.LeaveBarrier()); err != nil {
 				t.Error(err)
 			}
 		}

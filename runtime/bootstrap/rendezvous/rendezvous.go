@@ -259,18 +259,18 @@ func (r *Meeting) failAbandonedLocked() {
 }
 
 // checkAbandonedLocked fails a step if it waits for a PE that has ended or left. A step of PEs that
-// leave (wire.Part) completes without the PEs that the others can do without.
+// leave (wire.LeaveBarrier) completes without the PEs that the others can do without.
 func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 	if s.failure != nil {
 		return
 	}
-	if s.kind == wire.Part && r.restCameLocked(s) {
+	if s.kind == wire.LeaveBarrier && r.restCameLocked(s) {
 		r.completeLocked(key, s)
 		return
 	}
 	for pe := range libshmem.PE(len(r.members)) {
 		m := &r.members[pe]
-		if s.joined[pe] || !m.ended && m.life <= key.life || s.kind == wire.Part && m.ended && m.goesOn {
+		if s.joined[pe] || !m.ended && m.life <= key.life || s.kind == wire.LeaveBarrier && m.ended && m.goesOn {
 			continue
 		}
 		loss := wire.Loss{PE: pe, Fate: m.fate}

@@ -116,7 +116,8 @@ func TestGatherAndBarrier(t *testing.T) {
 	}
 }
 
-// PEs that get the same answer get the same memory, so that the answer of a large job is there once.
+// PEs that get the same answer get the same memory, so that the answer of a large job is there
+// once.
 func TestAnswersAreShared(t *testing.T) {
 	const n = 3
 	got := map[libshmem.PE][]byte{}
@@ -340,7 +341,7 @@ func TestGoOn(t *testing.T) {
 		m.welcome(t, r, pe)
 	}
 	killed := wire.Fate{How: wire.Killed, Code: 9, Init: true}
-	part := wire.Frame{Kind: wire.Part, Seq: 1}
+	part := wire.Frame{Kind: wire.LeaveBarrier, Seq: 1}
 	ok(t, r.Join(0, part))
 	r.End(1, killed)
 	for _, pe := range []libshmem.PE{0, 2} { // PE 3 does not want to know, PE 1 is gone
@@ -365,7 +366,7 @@ func TestGoOn(t *testing.T) {
 	}
 	ok(t, r.Join(2, wire.Frame{Kind: wire.Barrier, Seq: 2}))
 	m.take(t, 2)
-	ok(t, r.Join(2, wire.Frame{Kind: wire.Part, Seq: 3}))
+	ok(t, r.Join(2, wire.Frame{Kind: wire.LeaveBarrier, Seq: 3}))
 	r.End(3, wire.Fate{How: wire.Exited, Code: 1, Init: true})
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -382,7 +383,7 @@ func TestPartEndsByLoss(t *testing.T) {
 		ok(t, r.Hello(pe, wire.Greeting{PE: pe, Size: 2, GoesOn: true}))
 		m.welcome(t, r, pe)
 	}
-	ok(t, r.Join(0, wire.Frame{Kind: wire.Part, Seq: 1}))
+	ok(t, r.Join(0, wire.Frame{Kind: wire.LeaveBarrier, Seq: 1}))
 	r.End(1, wire.Fate{How: wire.Killed, Code: 9})
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -57,7 +57,7 @@ func live(m *uid.Member) error {
 	if err == nil && (len(all) != m.Size() || string(all[m.Size()-1]) != fmt.Sprint(m.Size()-1) || m.Name() != "session") {
 		err = fmt.Errorf("%s has %q", m.Name(), all)
 	}
-	return errors.Join(err, m.Part(), m.Close())
+	return errors.Join(err, m.LeaveBarrier(), m.Close())
 }
 
 // begin has a PE join and live.
@@ -139,7 +139,7 @@ func TestTaken(t *testing.T) {
 			began.Done()
 			if err == nil {
 				<-release
-				err = errors.Join(m.Part(), m.Close())
+				err = errors.Join(m.LeaveBarrier(), m.Close())
 			}
 			ends[pe] <- err
 		}()

@@ -25,8 +25,8 @@ func (*singleton) Allgather(mine []byte) ([][]byte, error) {
 	return [][]byte{slices.Clone(mine)}, nil
 }
 
-func (*singleton) Barrier() error { return nil }
-func (*singleton) Part() error    { return nil }
+func (*singleton) Barrier() error      { return nil }
+func (*singleton) LeaveBarrier() error { return nil }
 
 func (s *singleton) Secret() *secret.Secret { return &s.secret }
 

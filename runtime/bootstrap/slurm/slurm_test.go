@@ -114,7 +114,7 @@ func run(t *testing.T, n int, ports []int, verifier verifier, changes ...string)
 			if err != nil || len(all) != n || string(all[n-1]) != fmt.Sprint(n-1) || m.Name() != "slurm" {
 				t.Errorf("PE %d: %s has %q, %v", pe, m.Name(), all, err)
 			}
-			if err := errors.Join(m.Part(), m.Close()); err != nil {
+			if err := errors.Join(m.LeaveBarrier(), m.Close()); err != nil {
 				t.Errorf("PE %d: %v", pe, err)
 			}
 		})

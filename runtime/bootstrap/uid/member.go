@@ -281,7 +281,7 @@ func (l *link) up() {
 		}
 		l.mu.Lock()
 		switch f.Kind {
-		case wire.Gather, wire.Barrier, wire.Part:
+		case wire.Gather, wire.Barrier, wire.LeaveBarrier:
 			l.waits = f.Seq
 			l.late = time.AfterFunc(l.timeout+slack, guard.Func("the bootstrap", func() { l.giveUp(f.Seq) }))
 		case wire.Done, wire.Fail, wire.Abort, wire.Exit:
@@ -337,8 +337,8 @@ func (m *Member) Allgather(mine []byte) ([][]byte, error) {
 // Barrier implements bootstrap.Bootstrap: it waits until all PEs have called it.
 func (m *Member) Barrier() error { return m.explain(m.client.Barrier()) }
 
-// Part implements bootstrap.Bootstrap: the barrier of PEs that leave the job.
-func (m *Member) Part() error { return m.explain(m.client.Part()) }
+// LeaveBarrier implements bootstrap.Bootstrap: the barrier of PEs that leave the job.
+func (m *Member) LeaveBarrier() error { return m.explain(m.client.LeaveBarrier()) }
 
 // Secret implements bootstrap.Bootstrap: the id contains the secret.
 func (m *Member) Secret() *secret.Secret { return &m.link.secret }

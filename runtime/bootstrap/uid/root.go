@@ -291,9 +291,9 @@ func (r *Root) admit(who claim, from net.Addr) (*participant, error) {
 	return c, nil
 }
 
-// takenLocked refuses a process in a session whose place another one has, or had when the job began.
-// It may wait for the next job: Kubernetes, for example, starts the successor of a pod while the pod
-// still ends, and starts all pods of a job again when one has failed.
+// takenLocked refuses a process in a session whose place another one has, or had when the job
+// began. It may wait for the next job: Kubernetes, for example, starts the successor of a pod while
+// the pod still ends, and starts all pods of a job again when one has failed.
 func (r *Root) takenLocked(who claim) error {
 	if !r.session || !who.fresh || len(r.participants) != who.size {
 		return nil
@@ -345,7 +345,7 @@ func (r *Root) handleFrame(pe libshmem.PE, c *participant, f wire.Frame) (err er
 			return err
 		}
 		return r.meeting.Hello(pe, g)
-	case wire.Gather, wire.Barrier, wire.Part:
+	case wire.Gather, wire.Barrier, wire.LeaveBarrier:
 		return r.meeting.Join(pe, f)
 	case wire.Inquiry:
 		return r.meeting.Inquire(pe, f)

@@ -79,7 +79,7 @@ func live(b bootstrap.Bootstrap, pe libshmem.PE, n, steps int) error {
 			return err
 		}
 	}
-	return b.Part()
+	return b.LeaveBarrier()
 }
 
 func TestJob(t *testing.T) {

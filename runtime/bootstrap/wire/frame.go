@@ -2,12 +2,12 @@
 // the PE inherits.
 //
 // The PE sends requests, and shmemrun replies. A PE first sends Hello, to which Welcome is the
-// reply; then any number of Gather, Barrier and Part frames, numbered from 1, each after the reply
-// to the one before; and at last Done. Hello may then begin anew, for a program that the same shell
-// starts next. Abort and Exit may come at any moment and have no reply. shmemrun ends its half of
-// the stream when it ends the job because a PE failed, or asked for it.
+// reply; then any number of Gather, Barrier and LeaveBarrier frames, numbered from 1, each after
+// the reply to the one before; and at last Done. Hello may then begin anew, for a program that the
+// same shell starts next. Abort and Exit may come at any moment and have no reply. shmemrun ends
+// its half of the stream when it ends the job because a PE failed, or asked for it.
 //
-// A PE that joins a job by other means than shmemrun sends only Apart, if that job continues
+// A PE that joins a job by other means than shmemrun sends only OtherJob, if that job continues
 // without PEs that are lost. It has no reply.
 //
 // shmemrun reports each PE that ends before it has left the job, by Lost, to PEs that asked for
@@ -52,24 +52,24 @@ type Kind uint8
 
 // The kinds of frame. PE: sent by a PE; run: sent by shmemrun.
 const (
-	Hello      Kind = iota + 1 // PE: Greeting
-	Gather                     // PE: its contribution
-	Gathered                   // run: all contributions, see AppendParts
-	Barrier                    // PE: empty
-	Released                   // run: empty
-	Abort                      // PE: Ending with a reason
-	Exit                       // PE: Ending
-	Done                       // PE: empty
-	Missing                    // run: Absence
-	PeerFailed                 // run: Loss
-	Refused                    // run: text
-	Welcome                    // run: Admission
-	Lost                       // run: Loss; no reply to anything
-	Part                       // PE: empty; as Barrier, but only among the PEs that live
-	Fail                       // PE: empty; as Done, of a PE whose initialisation has failed
-	Inquiry                    // PE: PEs, see AppendPEs; may come at any moment
-	Fates                      // run: Loss of each PE of an Inquiry that has left or ended; no reply to a step
-	Apart                      // PE: empty; it has joined a job by other means, which continues without PEs that are lost
+	Hello        Kind = iota + 1 // PE: Greeting
+	Gather                       // PE: its contribution
+	Gathered                     // run: all contributions, see AppendParts
+	Barrier                      // PE: empty
+	Released                     // run: empty
+	Abort                        // PE: Ending with a reason
+	Exit                         // PE: Ending
+	Done                         // PE: empty
+	Missing                      // run: Absence
+	PeerFailed                   // run: Loss
+	Refused                      // run: text
+	Welcome                      // run: Admission
+	Lost                         // run: Loss; no reply to anything
+	LeaveBarrier                 // PE: empty; as Barrier, but only among the PEs that live
+	Fail                         // PE: empty; as Done, of a PE whose initialisation has failed
+	Inquiry                      // PE: PEs, see AppendPEs; may come at any moment
+	Fates                        // run: Loss of each PE of an Inquiry that has left or ended; no reply to a step
+	OtherJob                     // PE: empty; it has joined a job by other means, which continues without PEs that are lost
 	kinds
 )
 
@@ -77,7 +77,7 @@ var _ = [1]struct{}{}[Abort-kindAbort] // C code sends Abort, too, by the number
 
 var kindNames = [kinds]string{"none", "hello", "allgather", "allgather result", "barrier", "barrier release",
 	"abort", "exit", "done", "missing", "peer failed", "refused",
-	"welcome", "loss", "parting", "failure", "inquiry", "fates", "apart"}
+	"welcome", "loss", "parting", "failure", "inquiry", "fates", "other job"}
 
 // String names the kind as messages do.
 func (k Kind) String() string {

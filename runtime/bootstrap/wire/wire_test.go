@@ -304,7 +304,7 @@ func soundFrames() []Frame {
 		{Kind: Refused, Seq: 4, Payload: []byte("no")},
 		{Kind: Welcome, Payload: make([]byte, 32)},
 		{Kind: Lost, Payload: Loss{PE: 1, Fate: Fate{How: Exited, Code: 3, Init: true}}.Append(nil)},
-		{Kind: Part, Seq: 5},
+		{Kind: LeaveBarrier, Seq: 5},
 		{Kind: Fail},
 		{Kind: Inquiry, Payload: AppendPEs(nil, []libshmem.PE{1, 0})},
 		{Kind: Fates, Payload: Loss{PE: 1, Fate: Fate{How: Left}}.Append(nil)},

@@ -57,15 +57,16 @@ func (u *Unit) put(dev *cuda.Device, s gpu.Stream, o gpu.Atomic) error {
 		argument(uint64(o.At)), argument(o.Operand), argument(o.Compare), argument(uint64(o.Fetched)), argument(uint64(o.Op)), argument(uint64(o.Claim)), argument(o.Free))
 }
 
-// By is a Unit whose kernels are launched through another Device, which has the launching caller's
-// name or another context of the GPU.
-type By struct {
+// DeviceUnit is a Unit whose kernels are launched through the Device of one caller. Both Devices
+// have the same context, because a kernel runs only in the context into which its module was
+// loaded.
+type DeviceUnit struct {
 	*Unit
 	Dev *cuda.Device
 }
 
 // Put launches, on stream s, the kernel that applies the operation o. It does not wait.
-func (b By) Put(s gpu.Stream, o gpu.Atomic) error { return b.put(b.Dev, s, o) }
+func (d DeviceUnit) Put(s gpu.Stream, o gpu.Atomic) error { return d.put(d.Dev, s, o) }
 
 // Do applies an operation, waits until its result is visible to all GPUs and CPUs, and returns the
 // old value.

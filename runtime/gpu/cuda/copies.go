@@ -18,10 +18,10 @@ import (
 func (v *Device) Copies(s gpu.Stream, copies []gpu.Copy, d gpu.Direction) error {
 	const op = "copy memory on"
 	in := d == gpu.CopyIn
-	apart := in && v.context != v.primary.context
+	ownContext := in && v.context != v.primary.context
 	for copies = gpu.Join(copies, d); len(copies) > 0; {
 		n := 0
-		for n < len(copies) && v.whole(&copies[n]) && (!apart || C.SHMEMI_CUDA_FEW_ROWS <= copies[n].N || copies[n].N%2 == 0 || copies[n].Rows > 1) {
+		for n < len(copies) && v.whole(&copies[n]) && (!ownContext || C.SHMEMI_CUDA_FEW_ROWS <= copies[n].N || copies[n].N%2 == 0 || copies[n].Rows > 1) {
 			n++
 		}
 		if n == 0 { // the copy must be split at a joint, or has an odd byte
@@ -35,7 +35,7 @@ func (v *Device) Copies(s gpu.Stream, copies []gpu.Copy, d gpu.Direction) error 
 			return err
 		}
 		var done C.unsigned
-		out := C.shmemi_cuda_in_copies(v.driver.table, v.context, (*C.struct_shmemi_cuda_copy)(unsafe.Pointer(&copies[0])), C.unsigned(n), C.bool(apart), handle(s), &done)
+		out := C.shmemi_cuda_in_copies(v.driver.table, v.context, (*C.struct_shmemi_cuda_copy)(unsafe.Pointer(&copies[0])), C.unsigned(n), C.bool(ownContext), handle(s), &done)
 		call, failed := "cuMemcpyAsync", int(done)
 		if failed < n && copies[failed].Rows > 1 {
 			call = "cuMemcpy2DAsync_v2"

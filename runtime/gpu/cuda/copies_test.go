@@ -45,17 +45,17 @@ func TestCopies(t *testing.T) {
 		settings    string
 		n           uint64
 		order       []int
-		apart       bool
+		own         bool
 		packed      bool
 		plain, rows int // calls; -1: any number of them
 	}{
 		{"in order", "", 7168, inOrder, false, false, 0, 1},
-		{"in order, apart", "", 7168, inOrder, true, false, 0, 1},
+		{"in order, own context", "", 7168, inOrder, true, false, 0, 1},
 		{"in another order", "", 7168, mixed, true, false, 0, -1},
 		{"odd", "", 7, mixed, true, false, 0, -1},
 		{"one byte", "", 1, inOrder, true, false, 0, 1},
 		{"rows are refused", "parts=1", 7168, inOrder, false, false, pieces, 1},
-		{"rows are refused, apart", "parts=1", 7168, inOrder, true, false, 0, pieces + 1},
+		{"rows are refused, own context", "parts=1", 7168, inOrder, true, false, 0, pieces + 1},
 		{"packed", "", 7168, inOrder, true, true, 1, 0},
 		{"packed and small", "", 99, inOrder, true, true, 0, 1},
 		{"large", "", 32 << 10, mixed, true, false, -1, -1},
@@ -64,8 +64,8 @@ func TestCopies(t *testing.T) {
 			log := cudatest.Set(t, tt.settings)
 			v := mustDevice(t, cudatest.Build(t))
 			dev := v
-			if tt.apart {
-				own, err := v.Apart("test")
+			if tt.own {
+				own, err := v.OwnContext("test")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -114,7 +114,7 @@ func TestCopies(t *testing.T) {
 func TestCopiesFail(t *testing.T) {
 	log := cudatest.Set(t, "")
 	v := mustDevice(t, cudatest.Build(t))
-	own, err := v.Apart("test")
+	own, err := v.OwnContext("test")
 	if err != nil {
 		t.Fatal(err)
 	}

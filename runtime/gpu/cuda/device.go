@@ -17,7 +17,7 @@ import (
 )
 
 // Device is one GPU with a CUDA context on it, as one part of the library uses it: see For and
-// Apart.
+// OwnContext.
 type Device struct {
 	*opened
 	context unsafe.Pointer
@@ -32,7 +32,7 @@ type opened struct {
 	name    string
 	facts   gpu.Facts
 	primary *Device
-	apart   apart
+	own     ownContext
 	joints  joints
 	hosts   hosts
 	callers callers
@@ -119,20 +119,20 @@ func (v *Device) Name() string { return v.name }
 // Facts returns what the driver reported about the GPU when it was opened.
 func (v *Device) Facts() gpu.Facts { return v.facts }
 
-// Close releases the primary context and destroys that of Apart. Memory that is not freed lives as
-// long as its context: the primary one stays if the program retains it. Further calls do nothing,
-// and every other operation then fails.
+// Close releases the primary context and destroys that of OwnContext. Memory that is not freed
+// lives as long as its context: the primary one stays if the program retains it. Further calls do
+// nothing, and every other operation then fails.
 func (v *Device) Close() error {
 	const op = "close"
-	v.apart.mu.Lock()
-	defer v.apart.mu.Unlock()
+	v.own.mu.Lock()
+	defer v.own.mu.Unlock()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.closed {
 		return nil
 	}
 	v.closed = true
-	err := errors.Join(v.endApart(op), v.primary.end(op))
+	err := errors.Join(v.endOwnContext(op), v.primary.end(op))
 	err = errors.Join(err, v.fail(op, "cuDevicePrimaryCtxRelease_v2", C.shmemi_cuda_context_release(v.driver.table, v.handle)))
 	v.callers.close()
 	return err

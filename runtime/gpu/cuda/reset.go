@@ -14,7 +14,7 @@ import (
 )
 
 // cudaDeviceReset ends the primary context even while the library retains it: its streams, modules
-// and memory, and main memory that the driver has allocated. Contexts of Apart and memory of
+// and memory, and main memory that the driver has allocated. Contexts of OwnContext and memory of
 // CreateChunk stay, and so does, for the CPU, main memory that HostAlloc has registered.
 //
 // The handle of the context stays the same; the next retain makes a new context behind it. If the

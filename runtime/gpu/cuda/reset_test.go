@@ -55,11 +55,11 @@ func TestReset(t *testing.T) {
 			log := cudatest.Set(t, settings)
 			v := mustDevice(t, dir)
 			e := takeEverything(t, v)
-			own, err := v.Apart("a proxy")
+			own, err := v.OwnContext("a proxy")
 			if err != nil {
 				t.Fatal(err)
 			}
-			apart := takeEverything(t, own)
+			owned := takeEverything(t, own)
 			ring, _, err := gpu.Ring(v, gpu.Auto, 4096)
 			if err != nil {
 				t.Fatal(err)
@@ -84,7 +84,7 @@ func TestReset(t *testing.T) {
 			}
 
 			cudatest.Reset(t, dir, 0)
-			*(*uint64)(e.host), *(*uint64)(apart.host), *(*uint64)(ring.Host) = 1, 1, 1
+			*(*uint64)(e.host), *(*uint64)(owned.host), *(*uint64)(ring.Host) = 1, 1, 1
 			program, err := v.driver.Device(0)
 			if err != nil {
 				t.Fatal(err)
@@ -100,9 +100,9 @@ func TestReset(t *testing.T) {
 			if !v.WasReset() || !own.WasReset() || program.WasReset() || v.ResetText() != resetText {
 				t.Errorf("reset: %t, %t, and for a later Device %t; %s", v.WasReset(), own.WasReset(), program.WasReset(), v.ResetText())
 			}
-			// The context apart goes on.
+			// The context of OwnContext goes on.
 			if err := own.Zero(heap, 64); err != nil {
-				t.Errorf("a copy of the context apart: %v", err)
+				t.Errorf("a copy of the context of OwnContext: %v", err)
 			}
 
 			if err := v.FlushWrites(true); err != nil {
@@ -110,11 +110,11 @@ func TestReset(t *testing.T) {
 			}
 
 			seen := len(log.Calls())
-			if err := errors.Join(e.giveBack(), apart.giveBack(), ring.Close(), v.UnmapChunk(heap, unit), v.ReleaseChunk(chunk), v.Unreserve(heap, unit), v.Close()); err != nil {
+			if err := errors.Join(e.giveBack(), owned.giveBack(), ring.Close(), v.UnmapChunk(heap, unit), v.ReleaseChunk(chunk), v.Unreserve(heap, unit), v.Close()); err != nil {
 				t.Error(err)
 			}
 			if !slices.Contains(log.Calls()[seen:], "cuCtxDestroy_v2 0") {
-				t.Error("the context apart is left")
+				t.Error("the context of OwnContext is left")
 			}
 			if err := errors.Join(takeEverything(t, program).giveBack(), program.Close()); err != nil {
 				t.Errorf("the program's context: %v", err)

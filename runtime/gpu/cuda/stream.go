@@ -83,8 +83,8 @@ func (v *Device) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	}
 }
 
-// CopyInAsync starts a copy of n bytes from main memory on a stream. In the context of Apart it
-// makes a small copy as two rows, because only a copy engine executes those: a plain small copy
+// CopyInAsync starts a copy of n bytes from main memory on a stream. In the context of OwnContext
+// it makes a small copy as two rows, because only a copy engine executes those: a plain small copy
 // waits for the engine that runs kernels. Two rows take 1.2 us more than a plain copy on an idle
 // GPU. One byte cannot be split, and is a plain copy.
 func (v *Device) CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {

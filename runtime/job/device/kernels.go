@@ -40,9 +40,9 @@ type Kernels struct {
 // imageBytes is the size of the state for kernels: struct shmemi_device_image.
 const imageBytes = uint64(unsafe.Sizeof(queue.State{}) + 8*queue.ImagePEs)
 
-// apart is the distance that keeps words of different writers in different cache lines. GPUs have
+// spacing is the distance that keeps words of different writers in different cache lines. GPUs have
 // lines of 128 bytes.
-const apart = 128
+const spacing = 128
 
 // kernelPlan divides a block of memory into consecutive parts.
 type kernelPlan struct{ size uint64 }
@@ -50,7 +50,7 @@ type kernelPlan struct{ size uint64 }
 // part adds a part of n bytes to the block, and returns its offset.
 func (p *kernelPlan) part(n uintptr) uint64 {
 	at := p.size
-	p.size += area.RoundUp(uint64(n), apart)
+	p.size += area.RoundUp(uint64(n), spacing)
 	return at
 }
 

@@ -1,8 +1,8 @@
 package device
 
 // Producers joins the producers of operations other than the calls of the program: kernels, threads
-// with rings, and CUDA streams. It reserves the memory for collectives of kernels, and decides which
-// producers the proxies serve.
+// with rings, and CUDA streams. It reserves the memory for collectives of kernels, and decides
+// which producers the proxies serve.
 //
 // One thread at a time makes and closes them. Any goroutine may end waits by the Stopper, use Teams
 // and call Quiet.
@@ -199,7 +199,7 @@ func (p *Producers) OpenStreams(file string) error {
 		c.Direct = append(c.Direct, p.Heaps.Direct(pe))
 	}
 	var err error
-	if p.Streams, err = openStreams(p.GPU.Device(), c, p.Network.CopiesApart(), file); err != nil {
+	if p.Streams, err = openStreams(p.GPU.Device(), c, p.Network.CopiesInOwnContext(), file); err != nil {
 		return err
 	}
 	if err := p.Streams.Missing(); err != nil {

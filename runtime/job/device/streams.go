@@ -1,8 +1,8 @@
 package device
 
-// StreamCalls joins package onstream with the driver's GPU: it loads the library's kernels for calls
-// on CUDA streams, and owns the bounce memory of their operands. Threads of the program call it; the
-// order of their work is that of their streams.
+// StreamCalls joins package onstream with the driver's GPU: it loads the library's kernels for
+// calls on CUDA streams, and owns the bounce memory of their operands. Threads of the program call
+// it; the order of their work is that of their streams.
 
 import (
 	"errors"
@@ -21,11 +21,11 @@ type StreamCalls struct {
 }
 
 // openStreams prepares calls on the program's CUDA streams, and loads the library's kernels for
-// them from a file. apart: proxies copy in a context of their own, so that operands need bounce
-// buffers.
-func openStreams(dev *cuda.Device, job onstream.Job, apart bool, file string) (*StreamCalls, error) {
+// them from a file. ownContext: proxies copy in a context of their own, so that operands need
+// bounce buffers.
+func openStreams(dev *cuda.Device, job onstream.Job, ownContext bool, file string) (*StreamCalls, error) {
 	s := &StreamCalls{}
-	if apart {
+	if ownContext {
 		room, err := newBounce(dev)
 		if err != nil {
 			return nil, err
@@ -39,8 +39,8 @@ func openStreams(dev *cuda.Device, job onstream.Job, apart bool, file string) (*
 // Missing returns why the calls that need a kernel of the library do not work.
 func (s *StreamCalls) Missing() error { return s.calls.Missing() }
 
-// Direct returns where the copy engine of a stream reaches the user heap of each PE, 0 where it does
-// not, and where the program has the user heap.
+// Direct returns where the copy engine of a stream reaches the user heap of each PE, 0 where it
+// does not, and where the program has the user heap.
 func (s *StreamCalls) Direct() (peers []gpu.Address, user uint64) { return s.calls.Direct() }
 
 // Queue puts the call what, with the arguments c, into a stream of the program.

@@ -79,8 +79,8 @@ func mapPrinter(infos []Info) int {
 	return slices.IndexFunc(infos, func(c Info) bool { return c.Map })
 }
 
-// Met holds what this PE concludes from the peer info of all PEs.
-type Met struct {
+// JobInfo holds what this PE concludes from the peer info of all PEs.
+type JobInfo struct {
 	Nodes      *topo.Nodes
 	Kinds      []config.HeapKind // of every PE
 	Processes  []Process         // of every PE; the zero value is out of sight
@@ -95,7 +95,7 @@ type Met struct {
 	Proxies              int      // engines of each PE
 	MapPrinter           int      // PE that prints the map of the job, or NoMapPrinter
 	Stats                bool     // some PE wants the counts printed at the end
-	Apart                bool     // loopback does not reach all PEs
+	SeveralNetworks      bool     // loopback does not reach all PEs
 	// Collectives are those of PE 0, so that all choose alike.
 	Collectives config.Collectives
 	// NetworkFirst has, for each PE, the first PE that it reaches by loopback.
@@ -104,11 +104,11 @@ type Met struct {
 
 // Meet returns the conclusions of PE me from the peer info of all PEs. It fails if the PEs cannot
 // work together. want is the setting for statics.
-func Meet(infos []Info, me libshmem.PE, want config.Statics) (*Met, error) {
+func Meet(infos []Info, me libshmem.PE, want config.Statics) (*JobInfo, error) {
 	if err := agree(infos); err != nil {
 		return nil, err
 	}
-	m := &Met{Proxies: fewest(infos), MapPrinter: mapPrinter(infos), Collectives: infos[0].Collectives}
+	m := &JobInfo{Proxies: fewest(infos), MapPrinter: mapPrinter(infos), Collectives: infos[0].Collectives}
 	of := make([]Statics, len(infos))
 	hosts := make([]string, len(infos))
 	own := &infos[me]
@@ -140,7 +140,7 @@ func Meet(infos []Info, me libshmem.PE, want config.Statics) (*Met, error) {
 		m.Crowded = m.Crowded || is && here[k] == int(me)
 		m.NodeCrowded = m.NodeCrowded || is && infos[here[k]].Host == own.Host
 	}
-	m.Apart = len(first) > 1
+	m.SeveralNetworks = len(first) > 1
 	m.Nodes = topo.NewNodes(hosts)
 	var err error
 	m.Statics, err = agreeStatics(of, int(me), want)

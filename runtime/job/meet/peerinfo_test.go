@@ -97,7 +97,7 @@ func TestMeet(t *testing.T) {
 	if m.Sharing != 3 || !slices.Equal(near, []int{0, 1, 2}) || !slices.Equal(seen, []bool{true, true, false, false}) {
 		t.Errorf("%d PEs share the machine, neighbours %v, processes in sight %v", m.Sharing, near, seen)
 	}
-	if len(m.Nodes.Members) != 4 || m.Kinds[2] != config.HeapDevice || m.Proxies != 2 || m.MapPrinter != 3 || !m.Stats || !m.Apart || m.Statics.Size != 0 {
+	if len(m.Nodes.Members) != 4 || m.Kinds[2] != config.HeapDevice || m.Proxies != 2 || m.MapPrinter != 3 || !m.Stats || !m.SeveralNetworks || m.Statics.Size != 0 {
 		t.Errorf("%+v", m)
 	}
 	// Three PEs on a machine, two of them on one processor. PE 1 is on another one, and on the host

@@ -49,6 +49,6 @@ func together(sets []topo.Set) (all topo.Set) {
 
 // ProxiesCrowded reports whether the PEs of this machine and their proxies outnumber the processors
 // that they may use. helpers are the processors to which the launcher has bound no PE.
-func (m *Met) ProxiesCrowded(helpers topo.Set) bool {
+func (m *JobInfo) ProxiesCrowded(helpers topo.Set) bool {
 	return m.processors.Or(helpers).Count() < m.Sharing*(1+m.Proxies)
 }

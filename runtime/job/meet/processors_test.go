@@ -43,8 +43,8 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// TestProxiesCrowded: a proxy needs a processor beside those of PEs, which the launcher may have kept
-// for it.
+// TestProxiesCrowded: a proxy needs a processor beside those of PEs, which the launcher may have
+// kept for it.
 func TestProxiesCrowded(t *testing.T) {
 	set := func(cpus ...int) topo.Set { return topo.NewSet(cpus...) }
 	four := set(0, 1, 2, 3)
@@ -63,7 +63,7 @@ func TestProxiesCrowded(t *testing.T) {
 		"not known":                      {[]topo.Set{four, ""}, "", 1, true},
 		"no proxies":                     {[]topo.Set{set(0), set(1)}, "", 0, false},
 	} {
-		m := Met{Sharing: len(c.sets), Proxies: c.proxies, processors: together(c.sets)}
+		m := JobInfo{Sharing: len(c.sets), Proxies: c.proxies, processors: together(c.sets)}
 		if got := m.ProxiesCrowded(c.helpers); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

@@ -114,7 +114,7 @@ func (nw *Network) nicName() string { return nw.Provider() + " on " + nw.Engine.
 // twin fails if PEs of different networks have the same IP address, such as that of the bridge of a
 // container engine: each would connect to itself there, and never to the other.
 func (nw *Network) twin(all [][]meet.EndpointInfo) error {
-	if !nw.Met.Apart {
+	if !nw.JobInfo.SeveralNetworks {
 		return nil
 	}
 	of := map[netip.Addr]libshmem.PE{}
@@ -128,7 +128,7 @@ func (nw *Network) twin(all [][]meet.EndpointInfo) error {
 			of[at.Addr()] = pe
 			continue
 		}
-		if nw.Met.NetworkFirst[first] != nw.Met.NetworkFirst[pe] {
+		if nw.JobInfo.NetworkFirst[first] != nw.JobInfo.NetworkFirst[pe] {
 			return fmt.Errorf("reach other hosts over %s: %s, and %s, have the same address, which leads each to itself (name interfaces "+
 				"with an address of each host in SHMEM_NIC_LIST; run shmem-doctor on both hosts)", nw.nicName(), nw.place(first, all), nw.place(pe, all))
 		}

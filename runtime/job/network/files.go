@@ -21,7 +21,7 @@ type openFiles struct {
 }
 
 // filesFor returns how many descriptors the endpoints on that many NICs keep.
-func (nw *Network) filesFor(nics int) int { return filesPerNIC * nics * nw.Met.Proxies }
+func (nw *Network) filesFor(nics int) int { return filesPerNIC * nics * nw.JobInfo.Proxies }
 
 // checkFiles refuses a network of so many NICs that it could not be opened, or that it would open
 // and then never connect: a provider that cannot accept a connection does not report it, and the PE
@@ -41,7 +41,7 @@ func (nw *Network) checkFiles(f openFiles, nics int) error {
 // warnOfFiles logs how many PEs the connections of a network on that many NICs can reach.
 func (nw *Network) warnOfFiles(f openFiles, nics int) {
 	left, remote := f.left-nw.filesFor(nics), nw.NPEs-len(nw.Nodes.Peers(nw.Me))
-	if reach := left / (nics * nw.Met.Proxies); reach < remote {
+	if reach := left / (nics * nw.JobInfo.Proxies); reach < remote {
 		nw.Log.Printf("fabric", config.LogWarn, "RLIMIT_NOFILE of %d leaves %d open files: a network that keeps one for each PE, as tcp, "+
 			"connects with no more than %d of %d (raise the limit by ulimit -Hn)", f.limit, left, reach, remote)
 	}

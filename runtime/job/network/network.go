@@ -1,7 +1,7 @@
 // Package network owns the engines of a PE and their loops. It chooses the NICs and their fabric
 // with the other PEs, opens a provider for each endpoint, gives engines their GPU stage and their
-// registration cache, connects them, and starts and ends the loops. It lets NICs reach a heap in GPU
-// memory, and spreads rings over the engines. The engines' work is in runtime/proxy.
+// registration cache, connects them, and starts and ends the loops. It lets NICs reach a heap in
+// GPU memory, and spreads rings over the engines. The engines' work is in runtime/proxy.
 //
 // One thread opens and closes it. Any goroutine may call the methods about other PEs: they take the
 // lock of an engine, and those of Peers and Flight give up after lockPatience.
@@ -38,12 +38,12 @@ import (
 // Config has the inputs of a network, and the parts that it connects.
 type Config struct {
 	*meet.Self
-	Met    *meet.Met
-	Plan   hostmem.Plan // of the memory of the node
-	Layout *area.Layout // of the internal area
-	Heaps  *meet.Heaps
-	Place  *place.Place
-	GPU    GPU
+	JobInfo *meet.JobInfo
+	Plan    hostmem.Plan // of the memory of the node
+	Layout  *area.Layout // of the internal area
+	Heaps   *meet.Heaps
+	Place   *place.Place
+	GPU     GPU
 	// Front has the lock of the first engine and the words of its threads, which callers in C use,
 	// too. The words on which callers sleep are in this PE's control page.
 	Front wake.Words
@@ -75,14 +75,14 @@ type Network struct {
 	// Cached reports whether no operation registers its buffer.
 	Cached bool
 
-	stages []*gpustage.Stage // of the engines; nil: no PE has GPU memory
-	loops  []*loop.Loop      // of the engines, as they run
-	tracks []*trace.Track    // of each engine; nil: nothing is traced
-	cache  string            // describes the registration cache for the banner; "": none is needed
-	notes  []string          // settings that the NICs took or refused at their opening, for the banner
-	tiles  []int             // for each PE, the largest tile that writes to its heap keep
-	fabric string            // of the NICs; "": the provider has no names for fabrics
-	apart  bool              // proxies copy in a context of the library's own
+	stages     []*gpustage.Stage // of the engines; nil: no PE has GPU memory
+	loops      []*loop.Loop      // of the engines, as they run
+	tracks     []*trace.Track    // of each engine; nil: nothing is traced
+	cache      string            // describes the registration cache for the banner; "": none is needed
+	notes      []string          // settings that the NICs took or refused at their opening, for the banner
+	tiles      []int             // for each PE, the largest tile that writes to its heap keep
+	fabric     string            // of the NICs; "": the provider has no names for fabrics
+	ownContext bool              // proxies copy in a context of the library's own
 }
 
 // New returns a network without engines.
@@ -126,7 +126,7 @@ func (nw *Network) Open() error {
 		return err
 	}
 	nw.warnOfFiles(files, len(nics.NICs()))
-	for i := range nw.Met.Proxies {
+	for i := range nw.JobInfo.Proxies {
 		if err := nw.openEngine(nics, i); err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 		return err
 	}
 	nw.Log.Printf("fabric", config.LogDebug, "endpoint %d: %+v", i, prov.Caps())
-	if c := prov.Caps(); nw.Met.Apart && c.Domain == "lo" {
+	if c := prov.Caps(); nw.JobInfo.SeveralNetworks && c.Domain == "lo" {
 		return errors.Join(fmt.Errorf("open network %s on lo: PEs of other hosts cannot reach it (bring a network interface up, or name one by SHMEM_NIC_LIST)",
 			providerName(nw.Settings.Provider, c.Provider)), prov.Close())
 	}
@@ -224,11 +224,11 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 	if err := nw.stage(e); err != nil || nw.GPU.NICs == nil {
 		return err
 	}
-	return nw.GPU.NICs.Open(&nicEnd{e, nw.stages[i]}, nw.GPU.Heap.Extents())
+	return nw.GPU.NICs.Open(&nicEndpoint{e, nw.stages[i]}, nw.GPU.Heap.Extents())
 }
 
 // stage makes the GPU stage of the last engine, if this PE has a GPU, in the context of the GPU
-// that needsApart chooses.
+// that needsOwnContext chooses.
 func (nw *Network) stage(e *proxy.Engine) error {
 	if nw.GPU.Device == nil {
 		return nil
@@ -236,16 +236,16 @@ func (nw *Network) stage(e *proxy.Engine) error {
 	name := fmt.Sprintf("the proxy of endpoint %d", len(nw.Engines)-1)
 	dev := nw.GPU.Device.For(name)
 	var quick *gpustage.Quick
-	apart := nw.needsApart(e.Caps())
-	// CopiesApart is true only if all engines have a context of the library's own.
-	nw.apart = apart && (len(nw.Engines) == 1 || nw.apart)
-	if apart {
+	ownContext := nw.needsOwnContext(e.Caps())
+	// CopiesInOwnContext is true only if all engines have a context of the library's own.
+	nw.ownContext = ownContext && (len(nw.Engines) == 1 || nw.ownContext)
+	if ownContext {
 		own, err := nw.atomicsOf(nw.GPU.Device.For(name))
 		if err != nil {
 			return err
 		}
 		quick = &gpustage.Quick{Dev: own.Dev, Kernels: own}
-		if dev, err = nw.GPU.Device.Apart(name); err != nil {
+		if dev, err = nw.GPU.Device.OwnContext(name); err != nil {
 			return err
 		}
 	}
@@ -263,29 +263,29 @@ func (nw *Network) stage(e *proxy.Engine) error {
 	}
 	s := nw.stages[last]
 	nw.DriverWatch.DriverCall(name, s.DriverCall)
-	nw.DriverWatch.Streams(name, apart, s.Undone)
+	nw.DriverWatch.Streams(name, ownContext, s.Undone)
 	return nil
 }
 
 // atomicsOf returns the unit for atomic operations in the context of a device.
-func (nw *Network) atomicsOf(dev *cuda.Device) (amo.By, error) {
+func (nw *Network) atomicsOf(dev *cuda.Device) (amo.DeviceUnit, error) {
 	u, err := nw.GPU.Unit(dev)
-	return amo.By{Unit: u, Dev: dev}, err
+	return amo.DeviceUnit{Unit: u, Dev: dev}, err
 }
 
-// needsApart reports whether proxies move bytes of this PE's heap in a context of the library's
-// own, so that the program may load kernels while others wait for another PE. It costs memory of
-// the GPU. It is left out where it helps little: where the NIC reaches the heap, so that only small
-// messages use streams, and where the heap belongs to the program's context, to which the driver
-// ties copies of its memory (SHMEM_GPU_SHARE=ipc).
-func (nw *Network) needsApart(c fabric.Caps) bool {
+// needsOwnContext reports whether proxies move bytes of this PE's heap in a context of the
+// library's own, so that the program may load kernels while others wait for another PE. It costs
+// memory of the GPU. It is left out where it helps little: where the NIC reaches the heap, so that
+// only small messages use streams, and where the heap belongs to the program's context, to which
+// the driver ties copies of its memory (SHMEM_GPU_SHARE=ipc).
+func (nw *Network) needsOwnContext(c fabric.Caps) bool {
 	return nw.inGPU() && nw.GPU.Heap.Path() == devmem.VMM && !(nw.GPU.NICs != nil && c.GPU)
 }
 
-// CopiesApart reports whether the proxies copy bytes of this PE in a context of the library's own,
-// so that no copy waits for a kernel of the program. Calls on CUDA streams then use bounce buffers
-// for operands that are tied to the program's context. A nil network has no proxies.
-func (nw *Network) CopiesApart() bool { return nw != nil && nw.apart }
+// CopiesInOwnContext reports whether the proxies copy bytes of this PE in a context of the
+// library's own, so that no copy waits for a kernel of the program. Calls on CUDA streams then use
+// bounce buffers for operands that are tied to the program's context. A nil network has no proxies.
+func (nw *Network) CopiesInOwnContext() bool { return nw != nil && nw.ownContext }
 
 // providerName returns the name of the provider opened for people. wanted is SHMEM_PROVIDER, which
 // may name a family that has another name: libfabric up to 1.17 calls tcp net.

@@ -29,7 +29,7 @@ type exporter interface {
 	SyncMemops(a gpu.Address) error
 }
 
-// registrant is an endpoint with which a Registry registers the heap. nicEnd implements it.
+// registrant is an endpoint with which a Registry registers the heap. nicEndpoint implements it.
 type registrant interface {
 	Caps() fabric.Caps
 	FlushBy(f func() error)

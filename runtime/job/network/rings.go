@@ -40,7 +40,7 @@ func (nw *Network) Serve(rings []*queue.Ring, device bool) *Rings {
 	locals := loop.NewLocals()
 	// A failed operation is reported here, because its producer may never check its status.
 	s := &Rings{rings: rings, reports: &ringReports{say: nw.Report, note: nw.Note, now: time.Now}}
-	crowded := nw.Met.ProxiesCrowded(nw.Place.Launched.Helpers)
+	crowded := nw.JobInfo.ProxiesCrowded(nw.Place.Launched.Helpers)
 	var wakes []func()
 	for i, e := range nw.Engines {
 		c := loop.NewConsumer(e, mine[i], locals, s.reports.add)

@@ -13,18 +13,18 @@ import (
 	"libshmem/runtime/proxy/gpustage/stream"
 )
 
-// nicEnd is an endpoint whose NIC may reach the user heap in GPU memory, as the registry needs it:
-// an engine and its GPU stage.
-type nicEnd struct {
+// nicEndpoint is an endpoint whose NIC may reach the user heap in GPU memory, as the registry needs
+// it: an engine and its GPU stage.
+type nicEndpoint struct {
 	e *proxy.Engine
 	s *gpustage.Stage
 }
 
-func (n *nicEnd) Caps() fabric.Caps      { return n.e.Caps() }
-func (n *nicEnd) Locked(f func())        { n.e.Locked(f) }
-func (n *nicEnd) FlushBy(f func() error) { n.s.FlushBy(f) }
-func (n *nicEnd) UnregisterHeap() error  { return n.s.UnregisterHeap() }
-func (n *nicEnd) RegisterHeap(offset uint64, loan gpustage.Loan, m fabric.GPUMemory) error {
+func (n *nicEndpoint) Caps() fabric.Caps      { return n.e.Caps() }
+func (n *nicEndpoint) Locked(f func())        { n.e.Locked(f) }
+func (n *nicEndpoint) FlushBy(f func() error) { n.s.FlushBy(f) }
+func (n *nicEndpoint) UnregisterHeap() error  { return n.s.UnregisterHeap() }
+func (n *nicEndpoint) RegisterHeap(offset uint64, loan gpustage.Loan, m fabric.GPUMemory) error {
 	return n.s.RegisterHeap(offset, loan, m)
 }
 
@@ -33,7 +33,7 @@ func (n *nicEnd) RegisterHeap(offset uint64, loan gpustage.Loan, m fabric.GPUMem
 func (nw *Network) useStage(i int, m stream.Memory) error {
 	e := nw.Engines[i]
 	// The chunks are divided among the engines: together they pin as much memory as one would.
-	s, err := gpustage.New(e.Host(), m, gpustage.Config{Chunks: max(2, gpustage.Chunks/nw.Met.Proxies)})
+	s, err := gpustage.New(e.Host(), m, gpustage.Config{Chunks: max(2, gpustage.Chunks/nw.JobInfo.Proxies)})
 	if err != nil {
 		return err
 	}
@@ -67,8 +67,9 @@ func (nw *Network) connect(i int, infos [][]meet.EndpointInfo) ([]proxy.Endpoint
 	return ends, nil
 }
 
-// sealKey returns the key of the seals of an endpoint's messages: where these go over sockets, whose
-// bytes another process may change. A seal takes 20 ns, and a message over sockets 1 us and more.
+// sealKey returns the key of the seals of an endpoint's messages: where these go over sockets,
+// whose bytes another process may change. A seal takes 20 ns, and a message over sockets 1 us and
+// more.
 func (nw *Network) sealKey(i int) (key [2]uint64) {
 	if !fabric.OverSockets(nw.Engines[i].Caps().Provider) {
 		return key

@@ -132,8 +132,8 @@ func choose(s *surroundings) (*candidate, string, error) {
 	return nil, "", fmt.Errorf("join job: there is no bootstrap %q", forced)
 }
 
-// OpenBootstrap chooses the bootstrap, and opens it. environ has "NAME=value" entries. A nil log logs
-// nothing.
+// OpenBootstrap chooses the bootstrap, and opens it. environ has "NAME=value" entries. A nil log
+// logs nothing.
 func OpenBootstrap(cfg *config.Config, environ []string, given Given, log *shmlog.Log) (bootstrap.Bootstrap, error) {
 	// For problems during the bootstrap, such as a connection from a process that is no PE.
 	warn := func(text string) { log.Printf("bootstrap", config.LogWarn, "%s", text) }
@@ -170,7 +170,7 @@ func openUID(s *surroundings) (bootstrap.Bootstrap, error) {
 	})
 	if err == nil && goesOn && s.set(launcher.EnvFD) != "" {
 		// shmemrun may have started some of the PEs. It would end these when one of them is lost.
-		if err := launcher.Apart(s.config.Launcher.FD); err != nil {
+		if err := launcher.ReportOtherJob(s.config.Launcher.FD); err != nil {
 			s.warn(err.Error())
 		}
 	}

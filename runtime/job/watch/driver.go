@@ -66,12 +66,12 @@ const (
 )
 
 // Streams adds a proxy to those whose GPU work is watched. what appends the work that the GPU has
-// not carried out; apart: the work is in a context of the library's own.
-func (h *DriverWatch) Streams(proxy string, apart bool, what func(to []backlog.Work) []backlog.Work) {
+// not carried out; ownContext: the work is in a context of the library's own.
+func (h *DriverWatch) Streams(proxy string, ownContext bool, what func(to []backlog.Work) []backlog.Work) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	// Work points into the list of sources, so the list is made anew.
-	h.undone = undone{of: append(slices.Clone(h.undone.of), undoneBy{proxy, apart, what})}
+	h.undone = undone{of: append(slices.Clone(h.undone.of), undoneBy{proxy, ownContext, what})}
 }
 
 // DriverCall adds a function that returns the purpose of a caller's last driver call, for reports.

@@ -21,9 +21,9 @@ type undone struct {
 
 // undoneBy is a proxy that submits work to the GPU.
 type undoneBy struct {
-	name  string
-	apart bool                                   // in a context of the library's own
-	what  func(to []backlog.Work) []backlog.Work // appends its work that is not carried out
+	name       string
+	ownContext bool                                   // in a context of the library's own
+	what       func(to []backlog.Work) []backlog.Work // appends its work that is not carried out
 }
 
 // undoneWork is the work of a stream that has made no progress since the given time.
@@ -64,8 +64,8 @@ func (w *undoneWork) why(f gpu.Facts) string {
 	const loads, remedy = "the program loads a kernel, by its first launch, beside one that runs", "launch each kernel once before"
 	cause, help := "kernels fill the GPU and leave no place for an atomic operation", "leave one multiprocessor free where kernels wait"
 	switch {
-	case w.Stream == backlog.StreamWord && w.by.apart:
-	case w.by.apart:
+	case w.Stream == backlog.StreamWord && w.by.ownContext:
+	case w.by.ownContext:
 		cause, help = "memory that is no part of the heap is copied, as of cudaMalloc, while "+loads, "have buffers in the heap, or "+remedy
 	case w.Stream == backlog.StreamWord && !f.Eager:
 		cause, help = loads+", or "+cause, remedy+", and "+help

@@ -12,16 +12,16 @@ import (
 	"libshmem/runtime/bootstrap/wire"
 )
 
-// Apart tells shmemrun, which has started this process, that the process has joined a job by other
-// means, and that this job continues when a PE is lost. shmemrun then does not end the other
-// processes when this one fails. The descriptor stays open, for programs that the process executes.
-// If fd is not shmemrun's descriptor, because that was closed and its number used again, Apart does
-// nothing.
-func Apart(fd int) error {
+// ReportOtherJob tells shmemrun, which has started this process, that the process has joined a job
+// by other means, and that this job continues when a PE is lost. shmemrun then does not end the
+// other processes when this one fails. The descriptor stays open, for programs that the process
+// executes. If fd is not shmemrun's descriptor, because that was closed and its number used again,
+// ReportOtherJob does nothing.
+func ReportOtherJob(fd int) error {
 	if check(fd) != nil || !ofAncestor(fd) {
 		return nil
 	}
-	frame, err := wire.Append(nil, wire.Frame{Kind: wire.Apart})
+	frame, err := wire.Append(nil, wire.Frame{Kind: wire.OtherJob})
 	if err == nil {
 		err = (&socket{fd}).writeAll(frame)
 	}

@@ -13,32 +13,32 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// apart is the library's own context on a GPU, which all callers of Apart share.
-type apart struct {
+// ownContext is the library's own context on a GPU, which all callers of OwnContext share.
+type ownContext struct {
 	mu  sync.Mutex
-	dev *Device // nil until the first call of Apart
+	dev *Device // nil until the first call of OwnContext
 }
 
-// Apart returns a Device for the same GPU in a CUDA context of the library's own; caller names its
-// calls, as with For. All callers share one such context. The first call makes it, which takes 100
-// to 160 ms and 260 MiB of the GPU's memory.
+// OwnContext returns a Device for the same GPU in a CUDA context of the library's own; caller names
+// its calls, as with For. All callers share one such context. The first call makes it, which takes
+// 100 to 160 ms and 260 MiB of the GPU's memory.
 //
 // The library needs it because of lazy loading: while the program loads a kernel and another kernel
 // runs, the driver accepts work for all streams of the program's context and executes none until
 // the running kernel has ended. Copies, stores and events of another context continue (decision
 // 0043). The context reaches memory of MapChunk, at the same address, and pinned memory. Memory of
 // Alloc belongs to the program's context: copies of it wait while that context does.
-func (v *Device) Apart(caller string) (*Device, error) {
-	v.apart.mu.Lock()
-	defer v.apart.mu.Unlock()
-	if v.apart.dev == nil {
+func (v *Device) OwnContext(caller string) (*Device, error) {
+	v.own.mu.Lock()
+	defer v.own.mu.Unlock()
+	if v.own.dev == nil {
 		dev, err := v.newContext()
 		if err != nil {
 			return nil, err
 		}
-		v.apart.dev = dev
+		v.own.dev = dev
 	}
-	return v.apart.dev.For(caller), nil
+	return v.own.dev.For(caller), nil
 }
 
 // newContext makes a context on the GPU that takes as little memory as a context can.
@@ -74,12 +74,13 @@ func (v *Device) newContext() (*Device, error) {
 	return dev, nil
 }
 
-// endApart destroys the context of Apart, if there is one. The caller holds both locks.
-func (v *Device) endApart(op string) error {
-	dev := v.apart.dev
+// endOwnContext destroys the context that OwnContext made, if it was called. The caller holds
+// own.mu and mu.
+func (v *Device) endOwnContext(op string) error {
+	dev := v.own.dev
 	if dev == nil {
 		return nil
 	}
-	v.apart.dev = nil
+	v.own.dev = nil
 	return errors.Join(dev.end(op), v.fail(op, "cuCtxDestroy_v2", C.shmemi_cuda_context_destroy(v.driver.table, dev.context)))
 }

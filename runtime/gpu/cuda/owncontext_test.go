@@ -15,16 +15,16 @@ import (
 // useApart uses a context of the library's own as its callers do.
 func useApart(v *Device) (err error) {
 	keep := func(e error) { err = errors.Join(err, e) }
-	own, e := v.Apart("one caller")
+	own, e := v.OwnContext("one caller")
 	if e != nil {
 		return e
 	}
-	again, e := v.Apart("another caller")
+	again, e := v.OwnContext("another caller")
 	if e != nil {
 		return e
 	}
 	if own.Context() == v.Context() || own.Context() != again.Context() {
-		keep(errors.New("callers do not have one context that is apart"))
+		keep(errors.New("callers do not have one context of OwnContext"))
 	}
 	host, at, e := own.HostAlloc(64)
 	if e != nil {
@@ -53,15 +53,15 @@ func useApart(v *Device) (err error) {
 	return err
 }
 
-// TestApart: work of the context that is apart goes on while the program loads a kernel, except on
-// objects of the program's context.
-func TestApart(t *testing.T) {
+// TestOwnContext: work in the context of OwnContext goes on while the program loads a kernel,
+// except on objects of the program's context.
+func TestOwnContext(t *testing.T) {
 	dir := cudatest.Build(t)
 	log := cudatest.Set(t, "")
 	hold := cudatest.NewHolder(t)
 	t.Setenv("FAKE_CUDA_HOLD", hold.Dir)
 	v := mustDevice(t, dir)
-	own, err := v.Apart("test")
+	own, err := v.OwnContext("test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,9 +91,9 @@ func TestApart(t *testing.T) {
 		goes bool
 	}{
 		{"copy in", v, func(s gpu.Stream, v *Device) error { return v.CopyInAsync(s, mapped, at, 8) }, false},
-		{"copy in, apart", own, func(s gpu.Stream, v *Device) error { return v.CopyInAsync(s, mapped, at, 8) }, true},
-		{"copy out, apart", own, func(s gpu.Stream, v *Device) error { return v.CopyAsync(s, at, mapped, 8) }, true},
-		{"store, apart", own, func(s gpu.Stream, v *Device) error { return v.Write64(s, mapped, 1) }, true},
+		{"copy in, own context", own, func(s gpu.Stream, v *Device) error { return v.CopyInAsync(s, mapped, at, 8) }, true},
+		{"copy out, own context", own, func(s gpu.Stream, v *Device) error { return v.CopyAsync(s, at, mapped, 8) }, true},
+		{"store, own context", own, func(s gpu.Stream, v *Device) error { return v.Write64(s, mapped, 1) }, true},
 		{"copy from memory of the other context", own, func(s gpu.Stream, v *Device) error { return v.CopyAsync(s, at, alloc, 8) }, false},
 	} {
 		s, err := tt.dev.NewStream()
@@ -123,7 +123,7 @@ func TestApart(t *testing.T) {
 		t.Error(err)
 	}
 	log.Check()
-	if _, err := v.Apart("late"); !errors.Is(err, errClosed) {
+	if _, err := v.OwnContext("late"); !errors.Is(err, errClosed) {
 		t.Errorf("after Close: error %v", err)
 	}
 }

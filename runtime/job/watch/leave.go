@@ -7,22 +7,22 @@ import (
 	"libshmem/runtime/guard"
 )
 
-// partCheck is the period at which a PE that waits for the others in finalize checks whether a
+// leaveCheck is the period at which a PE that waits for the others in finalize checks whether a
 // report is due.
-const partCheck = 10 * time.Millisecond
+const leaveCheck = 10 * time.Millisecond
 
-// Part waits until every live PE has come to finalize. The wait is in Go. If it takes long, a
-// goroutine reports it, as C reports the waits of other calls.
-func (w *Watch) Part() error {
+// LeaveBarrier waits until every live PE has come to finalize. The wait is in Go. If it takes long,
+// a goroutine reports it, as C reports the waits of other calls.
+func (w *Watch) LeaveBarrier() error {
 	over, gone := make(chan struct{}), make(chan struct{})
-	p := &parting{began: time.Now(), limit: w.Settings.Timeout, requests: w.requests}
+	p := &leaveWait{began: time.Now(), limit: w.Settings.Timeout, requests: w.requests}
 	p.reported = p.began
 	if p.requests != nil {
 		p.seen = p.requests()
 	}
 	guard.Go("the wait for other PEs to finalize", func() {
 		defer close(gone)
-		tick := time.NewTicker(partCheck)
+		tick := time.NewTicker(leaveCheck)
 		defer tick.Stop()
 		for {
 			select {
@@ -39,11 +39,11 @@ func (w *Watch) Part() error {
 		close(over)
 		<-gone
 	}()
-	return w.Boot.Part()
+	return w.Boot.LeaveBarrier()
 }
 
-// parting is the state of the wait in Part, for its reports.
-type parting struct {
+// leaveWait is the state of the wait in LeaveBarrier, for its reports.
+type leaveWait struct {
 	began    time.Time
 	reported time.Time     // when its limit passed last
 	limit    time.Duration // SHMEM_TIMEOUT; 0: there is none
@@ -52,7 +52,7 @@ type parting struct {
 }
 
 // due reports whether a report is due: one was requested, or the limit has passed once more.
-func (p *parting) due(now time.Time) bool {
+func (p *leaveWait) due(now time.Time) bool {
 	due := false
 	if p.requests != nil {
 		count := p.requests()
@@ -67,7 +67,7 @@ func (p *parting) due(now time.Time) bool {
 }
 
 // text is the report of the wait; why describes the PEs for which it waits.
-func (p *parting) text(now time.Time, why string) string {
+func (p *leaveWait) text(now time.Time, why string) string {
 	if why != "" {
 		why = "; " + why
 	}
