@@ -21,15 +21,15 @@ import (
 // the caller polls and tries again.
 var ErrAgain = errors.New("fabric: try again")
 
-// ErrOverrun is the error of a Poll that lost completions, because more came than the queue holds.
-// The endpoint is then unusable.
+// ErrOverrun is the error of a Poll that lost completions, because more arrived than the queue
+// holds. The endpoint is then unusable.
 var ErrOverrun = errors.New("completion queue overrun")
 
-// Token names one operation of the caller. It comes back in the Completion,
-// once. Tokens of operations in flight are distinct and below Config.Tokens.
+// Token names one operation of the caller. The operation's Completion has it. It is returned once.
+// Tokens of operations in flight are distinct and below Config.Tokens.
 type Token uint32
 
-// NoToken is the Token of a Completion that no operation of this end caused.
+// NoToken is the Token of a Completion that no operation of this endpoint caused.
 const NoToken = ^Token(0)
 
 // From returns the PE that a completion of KindData or KindTrouble is about: the PE that wrote,
@@ -56,7 +56,7 @@ type Caps struct {
 	ReadAfterWrite   bool   // a Read sees the bytes of earlier Writes to the same PE
 	DeliveryComplete bool   // Write completions mean that the bytes are visible at the target
 	SendComplete     bool   // Send completions mean that the message is at the target, so that one that has failed may be sent again
-	Repeats          bool   // a message or a completion of KindData may come twice: its sender lost a NIC, and could not know that it had come
+	Repeats          bool   // a message or a completion of KindData may arrive twice: its sender lost a NIC, and could not know that the first had arrived
 	VirtualAddress   bool   // remote addresses are virtual addresses, not offsets into the region
 	LocalMR          bool   // local buffers of operations must be registered too, and Desc is needed
 	PinsMemory       bool   // Register needs committed memory and pins it
@@ -65,15 +65,15 @@ type Caps struct {
 	Data             int    // bytes of a Write's immediate data; RMA.Notify may be set where they are 4 or more
 	DataTakesRecv    bool   // a Write with data uses up a receive buffer of the target, and waits for one; its completion names the buffer
 	Source           bool   // completions of KindData name the PE
-	TurnsAway        bool   // a message that finds no receive buffer goes back to its sender, which tries again after a while: there may be more buffers, see Config.MoreRecv
-	Arrivals         int    // entries of the completion queue besides one for each token: for completions of KindData, at most Config.Arrivals, and where TurnsAway holds for the Config.MoreRecv further receive buffers
+	RNRRetries       bool   // a message that finds no receive buffer is sent again after a while (receiver not ready); there may be more buffers, see Config.MoreRecv
+	Arrivals         int    // entries of the completion queue besides one for each token: for completions of KindData, at most Config.Arrivals, and where RNRRetries holds for the Config.MoreRecv further receive buffers
 	Fence            bool   // operations may set Fence
 	Atomics          Ops    // operations that Atomic of interface Atomics does; empty: the Provider is not an Atomics
 	AtomicsWithCPU   bool   // the Atomics are also atomic with the CPU's instructions at the target
 	Block            int    // the bytes of each aligned block of this size of a Write become visible by ascending address, if the Write begins where a block does; 0: in any order
 	LocalSegments    int    // pieces of local memory that one Write of the network may gather
 	RemoteSegments   int    // pieces of remote memory that one Write may scatter to
-	SendQueue        int    // operations of this end that may be under way at a time; 0: not known
+	SendQueue        int    // operations of this endpoint that may be under way at a time; 0: not known
 	RecvQueue        int    // receive buffers that may be posted at a time; 0: not known
 	Speed            uint64 // bits a second; 0: not known
 	Rails            int    // NICs that operations are spread over, without order between them; 0: one
@@ -95,7 +95,7 @@ type GPUMemory struct {
 	Base   unsafe.Pointer // as the GPU addresses it
 	Len    uint64
 	Device int    // number of the GPU, as its driver counts
-	File   int    // a dma-buf that the memory is in; negative: the provider asks the GPU's driver for it (peer memory)
+	File   int    // a dma-buf that the memory is in; negative: the kernel finds the memory through the driver of the GPU (peer memory)
 	Offset uint64 // of the memory in the dma-buf
 	Live   bool   // the program uses it already: a word that is read may not be written back
 }
@@ -167,7 +167,7 @@ type Config struct {
 	Library  string // file of libfabric to load; "" searches
 	Tokens   int    // exclusive upper bound of Token
 	MaxRecv  int    // receive buffers that will be posted at once
-	MoreRecv int    // further receive buffers, posted where Caps.TurnsAway holds, with the tokens from Tokens on; Caps.Arrivals has their entries of the completion queue
+	MoreRecv int    // further receive buffers, posted where Caps.RNRRetries holds, with the tokens from Tokens on; Caps.Arrivals has their entries of the completion queue
 	GPU      bool   // GPU memory may be registered. A provider without it opens all the same, see Caps.GPU
 	Queue    int    // completions that the queue must hold; 0: one for each token
 
@@ -179,7 +179,7 @@ type Config struct {
 	Atomics  bool
 	Blocks   bool // the bytes of each aligned block of a Write by ascending address, and once (Caps.Block)
 
-	Key [32]byte // secret of the PEs of the job, for providers whose connections prove that both ends have it
+	Key [32]byte // secret of the PEs of the job, for providers whose connections prove that both endpoints have it
 
 	IfUnordered bool // Data and Fence are wanted only where messages may overtake Writes: without Caps.SendAfterWrite
 	Arrivals    int  // where Data is granted, completions of KindData that the queue is to hold besides one for each token; Caps.Arrivals has the granted number
@@ -229,7 +229,7 @@ type Provider interface {
 	Read(*RMA) error
 	// Poll makes progress and fills c with up to len(c) completions. No token comes twice. It fails
 	// where the queue has overrun (ErrOverrun: some completions never come) or cannot be read, and
-	// where an operation of this end without a token has failed.
+	// where an operation of this endpoint without a token has failed.
 	//
 	// A Poll without completions may still leave work: over sockets a Poll moves one Write of a
 	// peer at a time, and such a Write leaves no completion here. Ready reports such work.
@@ -238,11 +238,12 @@ type Provider interface {
 	// A provider that cannot know reports false.
 	Ready() bool
 	// Arm reports whether the caller may Wait. False means that Poll has work now, as Ready does.
-	// Anything that comes after an Arm that returned true ends the Wait.
+	// Anything that arrives after an Arm that returned true ends the Wait.
 	Arm() bool
 	// Wait sleeps until Poll may have work, Wake is called or d has passed. It follows an Arm that
 	// returned true and is called without the caller's lock, so that other threads may post and
-	// poll meanwhile. It reports whether something came; a provider that cannot know reports false.
+	// poll meanwhile. It reports whether something has arrived; a provider that cannot know reports
+	// false.
 	Wait(d time.Duration) (bool, error)
 	// Wake ends a Wait, from any thread.
 	Wake()
@@ -250,12 +251,12 @@ type Provider interface {
 	// zero Native where the provider is Go only.
 	Native() Native
 	// Strangers counts the entries of the completion queue that Poll has dropped because a process
-	// outside the job caused them, not an operation of this end.
+	// outside the job caused them, not an operation of this endpoint.
 	Strangers() uint64
 	// ErrorText explains the error of a completion and includes the provider's own words.
 	ErrorText(c *Completion) string
-	// Close releases everything. Operations in flight are dropped: afterwards
-	// the provider neither reads nor writes memory of this end.
+	// Close releases everything. Operations in flight are dropped: afterwards the provider neither
+	// reads nor writes memory of this endpoint.
 	Close() error
 }
 
@@ -296,8 +297,8 @@ func NotesOf(ends ...Provider) []string {
 	return all
 }
 
-// RailCount is the traffic of one NIC of a Provider with several, as counted at this end, where
-// the one-sided writes of peers cannot be seen.
+// RailCount is the traffic of one NIC of a Provider with several, as counted at this endpoint,
+// where the one-sided writes of peers cannot be seen.
 type RailCount struct {
 	NIC  string
 	Ops  uint64 // operations posted; each part of a split one counts

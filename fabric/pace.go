@@ -19,8 +19,8 @@ type Pace struct {
 }
 
 const (
-	// lingering polls follow the last completion before the thread asks to sleep: the next message
-	// of a conversation usually is on its way.
+	// lingering is the number of polls after the last completion before the thread calls Arm: the
+	// next message of a conversation usually is on its way.
 	lingering = 16
 	// burst is the number of polls after a rest, as long as the last completion is recent.
 	burst = 32
@@ -55,8 +55,8 @@ func (p *Pace) Refused(now time.Time) time.Duration {
 	return Rest
 }
 
-// Slept records the end of a Wait of a provider without Caps.WaitFD, which does not know whether
-// something came.
+// Slept records that a Wait has returned, of a provider without Caps.WaitFD, which does not know
+// whether something has arrived.
 func (p *Pace) Slept(now time.Time) { p.rested(now, recentUntold) }
 
 // rested allows a burst of polls after a rest, or one poll if the last completion is older than

@@ -38,11 +38,11 @@ func Base(provider string) string {
 	return base
 }
 
-// Connected is the end of the name of a provider whose connections this library makes.
+// Connected is the suffix of the name of a provider whose connections this library makes itself.
 const Connected = ";msg"
 
-// Authenticates reports whether both ends of a provider's connections prove that they belong to the
-// job.
+// Authenticates reports whether both endpoints of a provider's connections prove that they belong
+// to the job.
 func Authenticates(provider string) bool { return strings.HasSuffix(provider, Connected) }
 
 // Exposure returns the harm that a provider over sockets lets other processes do, without any right

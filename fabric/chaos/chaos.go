@@ -109,7 +109,7 @@ func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provid
 		p.caps.Data, p.caps.DataTakesRecv, p.caps.Source = 4, true, sources(plan.Seed)
 		p.caps.Arrivals = c.Arrivals // they wait in p.done
 	}
-	p.caps.Atomics, p.caps.AtomicsWithCPU, p.caps.TurnsAway = 0, false, false
+	p.caps.Atomics, p.caps.AtomicsWithCPU, p.caps.RNRRetries = 0, false, false
 	p.received = make([]buffer, c.Tokens)
 	var err error
 	if p.arena, err = newArena(inner, mostHeld, max(caps.MaxInject, noteLen)); err != nil {

@@ -60,7 +60,7 @@ func moreReceives(t *testing.T, s *suite) {
 	all := s.with(fabric.Config{MoreRecv: further}).ends(t, 2)
 	a, b := all[0], all[1]
 	last := fabric.Token(tokens)
-	if b.caps.TurnsAway {
+	if b.caps.RNRRetries {
 		if b.caps.Arrivals != further {
 			t.Errorf("the queue has room for %d further completions, want %d", b.caps.Arrivals, further)
 		}
@@ -76,7 +76,7 @@ func moreReceives(t *testing.T, s *suite) {
 		}
 	}
 	if err := b.prov.Recv(b.at(atBuffer), message, b.region.Desc, last); err == nil || err == fabric.ErrAgain {
-		t.Errorf("a receive buffer with token %d: error %v (messages are turned away: %v)", last, err, b.caps.TurnsAway)
+		t.Errorf("a receive buffer with token %d: error %v (messages are turned away: %v)", last, err, b.caps.RNRRetries)
 	}
 }
 

@@ -109,7 +109,7 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	}
 	object := "provider " + o.Provider + " on " + o.NIC
 	tokens := cfg.Tokens
-	if e.caps.TurnsAway {
+	if e.caps.RNRRetries {
 		tokens += cfg.MoreRecv
 	}
 	own, arrivals := queue(&cfg, &e.caps)
@@ -158,7 +158,7 @@ func queue(cfg *fabric.Config, caps *fabric.Caps) (own, arrivals int) {
 	if caps.Data > 0 {
 		arrivals = cfg.Arrivals
 	}
-	if caps.TurnsAway {
+	if caps.RNRRetries {
 		arrivals += cfg.MoreRecv
 	}
 	return own, arrivals
@@ -182,7 +182,7 @@ func granted(o *offer, info *C.struct_fi_info) fabric.Caps {
 		MaxMessage: uint64(info.ep_attr.max_msg_size), MaxInject: int(info.tx_attr.inject_size), MaxInjectWrite: injectWrite(o, info),
 		InjectBlind:     o.Provider == "efa" || o.Provider == "cxi",
 		InjectSilent:    strings.HasSuffix(o.Provider, ";ofi_rxm"), // prov/rxm/src/rxm_cq.c: RXM_INJECT_TX (R15s)
-		TurnsAway:       o.Fabric == "efa-direct",
+		RNRRetries:      o.Fabric == "efa-direct",
 		WriteAfterWrite: order&C.FI_ORDER_RMA_WAW != 0 && writesInOrder,
 		SendAfterWrite:  order&C.FI_ORDER_SAW != 0 && writesInOrder,
 		SendAfterSend:   order&C.FI_ORDER_SAS != 0,

@@ -34,8 +34,8 @@ func ParsePolicy(name string) (Policy, error) {
 }
 
 const (
-	// threshold is the size above which an operation is cut up. Below it a part is so short that
-	// its posting and its header cost as much as the other wires save.
+	// threshold is the size above which an operation is cut up. The parts of a smaller one would be
+	// so short that their posting and their headers cost as much as the other wires save.
 	threshold = 128 << 10
 	// longestPart caps the bytes of a part, so that no NIC is busy long after the others. Auto cuts
 	// an operation so that each NIC has two parts when all bytes under way are spread evenly. The
@@ -46,9 +46,9 @@ const (
 	longestCut = 4096
 )
 
-// small picks the NIC l here and the NIC r of the peer for a small operation, which is not cut up. r
-// is negative where no NIC reaches the peer.
-func (p *Provider) small(q *peer, n uint64) (l, r int) {
+// pickNIC picks the local NIC l and the NIC r of the peer for a small operation, which is not cut
+// up. r is negative if no NIC reaches the peer.
+func (p *Provider) pickNIC(q *peer, n uint64) (l, r int) {
 	width := uint64(len(p.nics))
 	cursor := p.state.Cursor
 	l = int(cursor % width)
@@ -60,9 +60,9 @@ func (p *Provider) small(q *peer, n uint64) (l, r int) {
 	return l, r
 }
 
-// large fills p.order with the NICs for an operation of n bytes, one for each part; whole: it is not
-// cut up. p.order stays empty where no NIC reaches the peer.
-func (p *Provider) large(q *peer, n uint64, whole bool) {
+// pickNICs fills p.order with the local NICs for a large operation of n bytes, one for each part.
+// With whole, the operation is not cut up. p.order stays empty if no NIC reaches the peer.
+func (p *Provider) pickNICs(q *peer, n uint64, whole bool) {
 	width := len(p.nics)
 	parts := n / p.cut / 2
 	switch {
@@ -73,14 +73,14 @@ func (p *Provider) large(q *peer, n uint64, whole bool) {
 		parts = (n + size/2) / size
 	}
 	parts = max(parts, 1)
-	first := int(q.turn % uint64(width))
+	first := int(q.largeOps % uint64(width))
 	p.order = p.order[:0]
 	for i := 0; i < width && uint64(len(p.order)) < parts; i++ {
 		l := first + i
 		if l >= width {
 			l -= width
 		}
-		if p.remote(q, l, q.turn/uint64(width)) >= 0 {
+		if p.remote(q, l, q.largeOps/uint64(width)) >= 0 {
 			p.order = append(p.order, l)
 		}
 	}

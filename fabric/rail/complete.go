@@ -15,7 +15,7 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 	k += p.deliverWaiting(c[k:])
 	p.retry()
 	for i := range p.nics {
-		l := p.turn + i
+		l := p.firstPolled + i
 		if l >= len(p.nics) {
 			l -= len(p.nics)
 		}
@@ -27,21 +27,22 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 			return k, fmt.Errorf("NIC %s: %w", p.nics[l].name, err)
 		}
 		for j := range p.batch[:came] {
-			if p.take(l, &p.batch[j]) {
+			if p.handle(l, &p.batch[j]) {
 				c[k] = p.batch[j]
 				k++
 			}
 		}
 	}
-	if p.turn++; p.turn >= len(p.nics) {
-		p.turn = 0
+	if p.firstPolled++; p.firstPolled >= len(p.nics) {
+		p.firstPolled = 0
 	}
 	p.retry()
 	p.mark()
 	return k, p.failed
 }
 
-// pollOne polls NIC l. Completions of it that the C functions have found come first.
+// pollOne polls NIC l. It first returns the completions of that NIC that the C functions of package
+// peek have read and kept for Go.
 func (p *Provider) pollOne(l int, c []fabric.Completion) (int, error) {
 	if p.peek != nil {
 		n, errno := p.peek.Take(l, c)
@@ -50,7 +51,7 @@ func (p *Provider) pollOne(l int, c []fabric.Completion) (int, error) {
 		}
 		if errno != 0 {
 			if _, err := p.nics[l].Poll(c[:1]); err != nil {
-				return 0, err // the same, in the provider's words
+				return 0, err // the provider's own text for the error that C saw
 			}
 			return 0, fmt.Errorf("its completion queue cannot be read: error %d of libfabric", errno)
 		}
@@ -58,21 +59,22 @@ func (p *Provider) pollOne(l int, c []fabric.Completion) (int, error) {
 	return p.nics[l].Poll(c)
 }
 
-// take handles a completion of NIC l, and reports whether the caller gets it, as c then is.
-func (p *Provider) take(l int, c *fabric.Completion) bool {
+// handle processes a completion of NIC l. It returns true if the caller of Poll gets one, and has
+// then changed *c into the completion of the caller's operation.
+func (p *Provider) handle(l int, c *fabric.Completion) bool {
 	switch {
 	case c.Kind == fabric.KindTrouble:
-		p.trouble(l)
+		p.handleTrouble(l)
 		c.SetFrom(libshmem.NoPE) // another NIC may reach the PE
 		return true
 	case c.Token == fabric.NoToken: // immediate data that took no buffer
 		c.SetFrom(p.outer(c.From()))
 		return true
 	case int(c.Token) >= p.tokens:
-		return p.takeOwn(l, c)
+		return p.handleOwn(l, c)
 	}
-	if n := p.nics[l]; n.ghosts[c.Token] {
-		delete(n.ghosts, c.Token)
+	if n := p.nics[l]; n.staleTokens[c.Token] { // of a part that was posted again on another NIC
+		delete(n.staleTokens, c.Token)
 		return false
 	}
 	o := &p.ops[c.Token]
@@ -84,11 +86,11 @@ func (p *Provider) take(l int, c *fabric.Completion) bool {
 	return p.partCompleted(t, i, c)
 }
 
-// takeOwn handles a completion of NIC l whose token is not one of the caller's: of a receive buffer
-// or a job of the NIC. It reports whether the caller gets it, as c then is.
-func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
+// handleOwn processes a completion of NIC l whose token is one of the NIC's own, not the caller's:
+// the completion of a receive buffer or of a job. It returns as handle does.
+func (p *Provider) handleOwn(l int, c *fabric.Completion) bool {
 	if slot := int(c.Token) - p.tokens; slot < receipts {
-		return p.came(arrival{nic: int32(l), slot: int32(slot)}, c)
+		return p.messageArrived(arrival{nic: int32(l), slot: int32(slot)}, c)
 	}
 	n := p.nics[l]
 	j := *n.job(c.Token)
@@ -96,7 +98,7 @@ func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
 	if c.Err != 0 {
 		text = n.ErrorText(c)
 	}
-	n.give(c.Token)
+	n.freeToken(c.Token)
 	switch j.what {
 	case jobRow:
 		f := &p.fetches[j.slot]
@@ -105,8 +107,8 @@ func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
 			p.rowRead(int(j.slot))
 			break
 		}
-		if f.state = fetchDue; p.resend && !ownFault(c.Err) {
-			p.fails(l, j.pe, int(j.remote), text)
+		if f.state = fetchDue; p.resend && !isOperationError(c.Err) {
+			p.failPair(l, j.pe, int(j.remote), text)
 			p.readRow(int(j.slot))
 			break
 		}
@@ -116,17 +118,17 @@ func (p *Provider) takeOwn(l int, c *fabric.Completion) bool {
 		if c.Err == 0 || w.probe {
 			p.spare = append(p.spare, j.slot)
 			if c.Err != 0 {
-				p.fails(l, j.pe, int(j.remote), text)
+				p.failPair(l, j.pe, int(j.remote), text)
 			} else if !w.send {
 				p.markProven(l, j.pe, int(j.remote))
 			}
 			break
 		}
-		if ownFault(c.Err) || w.tries >= triesMost {
+		if isOperationError(c.Err) || w.tries >= maxTries {
 			p.loseInjected(j.slot, text)
 			break
 		}
-		p.fails(l, j.pe, int(j.remote), text)
+		p.failPair(l, j.pe, int(j.remote), text)
 		w.tries++
 		p.waiting = append(p.waiting, ref{injected: true, slot: j.slot})
 		w.remote = -1
@@ -146,9 +148,9 @@ func (p *Provider) loseInjected(i int32, text string) {
 	}
 }
 
-// ownFault reports whether an error is the operation's own and not that of its pair: then another
-// pair would fail alike. The numbers are those of Linux and of libfabric.
-func ownFault(err int32) bool {
+// isOperationError reports whether an error is due to the operation and not to its pair of NICs, so
+// that another pair would return it as well. The numbers are those of Linux and of libfabric.
+func isOperationError(err int32) bool {
 	switch err {
 	case 1, 7, 13, 14, 22, 90, 265: // not permitted, too big, denied, bad address, invalid, too long, truncated
 		return true
@@ -156,7 +158,8 @@ func ownFault(err int32) bool {
 	return false
 }
 
-// partCompleted handles the completion of part i of operation t at its NIC. It returns as completePart does.
+// partCompleted processes the completion of part i of operation t at its NIC. It returns as
+// completePart does.
 func (p *Provider) partCompleted(t fabric.Token, i int, c *fabric.Completion) bool {
 	text := ""
 	if c.Err != 0 {
@@ -165,8 +168,9 @@ func (p *Provider) partCompleted(t fabric.Token, i int, c *fabric.Completion) bo
 	return p.completePart(t, i, c, text)
 }
 
-// completePart completes part i of operation t, or has it sent on another pair if its own has failed.
-// It returns true where the operation is complete; c then is its completion.
+// completePart completes part i of operation t, or lists it to be posted on another pair of NICs if
+// its own pair has failed. It returns true if all parts of the operation are complete, and has then
+// changed *c into the completion of the operation.
 func (p *Provider) completePart(t fabric.Token, i int, c *fabric.Completion, text string) bool {
 	o, w := &p.ops[t], &p.parts[int(t)*len(p.nics)+i]
 	n := p.nics[w.nic]
@@ -177,9 +181,9 @@ func (p *Provider) completePart(t fabric.Token, i int, c *fabric.Completion, tex
 		}
 		n.load -= w.n
 		p.load -= w.n
-		if c.Err != 0 && p.resend && !ownFault(c.Err) {
-			p.fails(w.nic, o.target(), w.remote, text)
-			if w.tries < triesMost && len(p.peers[o.target()].pairs) > 0 {
+		if c.Err != 0 && p.resend && !isOperationError(c.Err) {
+			p.failPair(w.nic, o.target(), w.remote, text)
+			if w.tries < maxTries && len(p.peers[o.target()].pairs) > 0 {
 				w.tries++
 				w.remote, w.token = -1, fabric.NoToken // retry finds others
 				p.waiting = append(p.waiting, ref{slot: int32(t), part: int32(i)})
@@ -211,7 +215,8 @@ func (o *op) target() libshmem.PE {
 	return o.rma.PE
 }
 
-// failPart fails part i of operation t, which could not be posted, as its completion would.
+// failPart records an error for part i of operation t, which could not be posted. If it is the last
+// part, the next Poll returns the completion of the operation.
 func (p *Provider) failPart(t fabric.Token, i int, err int32, text string) {
 	c := fabric.Completion{Token: t, Err: err}
 	if p.completePart(t, i, &c, text) {
@@ -219,17 +224,19 @@ func (p *Provider) failPart(t fabric.Token, i int, err int32, text string) {
 	}
 }
 
-// completeUnposted completes an operation that was never posted with its error.
+// completeUnposted has the next Poll return a completion with an error, for an operation that was
+// never posted.
 func (p *Provider) completeUnposted(t fabric.Token, kind fabric.Kind, err int32, text string) {
 	p.texts[t] = fmt.Sprintf("%s, token %d", text, t)
 	p.done = append(p.done, fabric.Completion{Token: t, Kind: kind, Err: err})
 }
 
-// retry tries again what found no room before: receive buffers, reads of rows of keys, parts and
-// injected operations. It also moves operations off stranded pairs.
+// retry posts again what a NIC refused before because its queue was full: receive buffers, reads of
+// rows of keys, parts and injected operations. It also posts the operations of stranded pairs on
+// other pairs.
 func (p *Provider) retry() {
 	if len(p.inbox.owed) > 0 || p.state.Owes() {
-		p.repay()
+		p.repostOwed()
 	}
 	for i := range p.fetches {
 		if p.fetches[i].state == fetchDue {
@@ -237,7 +244,7 @@ func (p *Provider) retry() {
 		}
 	}
 	if len(p.stranded) > 0 {
-		p.takeOff()
+		p.detachStranded()
 	}
 	if len(p.rescued) > 0 {
 		p.waiting = append(p.waiting, p.rescued...)
@@ -248,7 +255,7 @@ func (p *Provider) retry() {
 	}
 	work := p.waiting
 	p.waiting = p.waiting[:0]
-	for _, w := range work { // each adds itself again at most, so that none is written over before it was read
+	for _, w := range work { // each entry appends at most itself to p.waiting, which shares memory with work, so no entry is overwritten before it is read
 		if w.injected {
 			p.retryInjected(w)
 		} else {
@@ -257,12 +264,12 @@ func (p *Provider) retry() {
 	}
 }
 
-// another returns the pair to a peer whose NIC here has the fewest bytes under way, and is not
-// troubled if there is such a NIC; r is negative if there is no pair.
-func (p *Provider) another(q *peer) (l, r int) {
+// leastLoaded returns the pair of NICs to a peer whose local NIC l has the fewest bytes under way.
+// It prefers NICs that are not troubled. r is negative if no pair is left.
+func (p *Provider) leastLoaded(q *peer) (l, r int) {
 	l, r = 0, -1
 	for i, n := range p.nics {
-		s, best := p.remote(q, i, q.turn), p.nics[l]
+		s, best := p.remote(q, i, q.largeOps), p.nics[l]
 		if s >= 0 && (r < 0 || best.troubled && !n.troubled || n.load < best.load && n.troubled == best.troubled) {
 			l, r = i, s
 		}
@@ -270,11 +277,12 @@ func (p *Provider) another(q *peer) (l, r int) {
 	return l, r
 }
 
-// retryInjected posts an injected operation again, on another pair where its own has failed.
+// retryInjected posts an injected operation again, on another pair of NICs if its own pair has
+// failed.
 func (p *Provider) retryInjected(f ref) {
 	w := &p.injected[f.slot]
 	if w.remote < 0 {
-		if w.nic, w.remote = p.another(&p.peers[w.rma.PE]); w.remote < 0 {
+		if w.nic, w.remote = p.leastLoaded(&p.peers[w.rma.PE]); w.remote < 0 {
 			p.loseInjected(f.slot, "no other NIC reaches it")
 			return
 		}
@@ -283,10 +291,10 @@ func (p *Provider) retryInjected(f ref) {
 	case err == nil:
 	case err == fabric.ErrAgain:
 		p.waiting = append(p.waiting, f)
-	case w.tries >= triesMost:
+	case w.tries >= maxTries:
 		p.loseInjected(f.slot, err.Error())
 	default:
-		p.fails(w.nic, w.rma.PE, w.remote, err.Error())
+		p.failPair(w.nic, w.rma.PE, w.remote, err.Error())
 		w.remote = -1
 		w.tries++
 		p.waiting = append(p.waiting, f)
@@ -294,13 +302,14 @@ func (p *Provider) retryInjected(f ref) {
 }
 
 // retryPart posts a part of an operation again. A part without a NIC gets the least loaded pair to
-// its peer; one that the provider has no room for waits on; one that no pair takes fails.
+// its peer. If the NIC's queue is full, the part stays in p.waiting; if no pair is left or the NIC
+// returns another error, the part fails.
 func (p *Provider) retryPart(f ref) {
 	t := fabric.Token(f.slot)
 	o, w := &p.ops[t], &p.parts[int(t)*len(p.nics)+int(f.part)]
 	pe := o.target()
 	if w.remote < 0 {
-		l, r := p.another(&p.peers[pe])
+		l, r := p.leastLoaded(&p.peers[pe])
 		if r < 0 {
 			p.failPart(t, int(f.part), errUnreachable, "no other NIC reaches it")
 			return
@@ -311,9 +320,9 @@ func (p *Provider) retryPart(f ref) {
 	}
 	n := p.nics[w.nic]
 	w.token = t
-	if w.tries > 1 || n.ghosts[t] {
+	if w.tries > 1 || n.staleTokens[t] {
 		// At this NIC another part of the operation may have the caller's token.
-		tok, ok := n.take(job{what: jobPart, slot: f.slot, part: f.part, pe: pe, remote: int32(w.remote)})
+		tok, ok := n.reserveToken(job{what: jobPart, slot: f.slot, part: f.part, pe: pe, remote: int32(w.remote)})
 		if !ok {
 			p.waiting = append(p.waiting, f)
 			return
@@ -329,18 +338,18 @@ func (p *Provider) retryPart(f ref) {
 			p.posted(w.nic, w.n, false)
 		}
 	} else {
-		err = p.move(o.kind, &o.rma, w.nic, w.remote, w.at, w.n, w.token)
+		err = p.postOneSided(o.kind, &o.rma, w.nic, w.remote, w.at, w.n, w.token)
 	}
 	if err == nil {
 		w.under = true
 		return
 	}
-	n.untake(t, w.token)
+	n.freePartToken(t, w.token)
 	w.token = fabric.NoToken
 	if err == fabric.ErrAgain {
 		if n.troubled && !p.peers[pe].isProven(w.nic, w.remote) {
-			// It may be refused for ever: a part that was taken off the NIC keeps its place there,
-			// among the operations that wait for a first contact.
+			// The NIC may refuse it for ever: an operation that was detached from the NIC still
+			// occupies an entry there, among the operations that wait for the first contact.
 			n.load -= w.n
 			p.load -= w.n
 			w.remote, w.tries = -1, max(w.tries, 2)

@@ -11,17 +11,17 @@ import (
 // between two NICs. Operations that wait for it never complete if the peer's NIC has failed; the
 // provider reports only that something has failed (fabric.KindTrouble), and neither which peer's
 // NIC nor which operations. So every pair of that NIC on which no operation has succeeded yet is
-// doubted: a copy of the next message to the peer is sent on it, which the target drops as a
+// doubted: the endpoint repeats the next message to the peer on it. The target drops the
 // repetition, and its completion shows whether the pair works. If the copy fails, the pair is
-// stranded: operations on it that are not complete patience later are taken off it, and sent on
-// others.
+// stranded: operations on it that are not complete after the time `patience` are detached from it,
+// which means that they are posted again on other pairs, and their completions on this one ignored.
 //
-// The provider keeps such an operation until it is closed, but never sends it: that would take a
-// reply from the NIC that has failed.
+// The provider of the NIC holds a detached operation until it is closed, but never sends it: it
+// would first need a reply from the peer's NIC, which has failed.
 
-// patience is the time in which operations that were under way when the NIC failed can still fail
-// by themselves. If one were taken off too soon, it might still write after its copy on another
-// pair.
+// patience is the time within which operations that were under way when the NIC failed may still
+// complete with an error. If one were detached sooner, it might still write after its repetition on
+// another pair.
 const patience = 2 * time.Second
 
 // stranded is a failed pair of a troubled NIC: l here, r of the PE. Operations on it may never
@@ -45,8 +45,9 @@ func (q *peer) isProven(l, r int) bool {
 	return q.proven[i/64]>>(i%64)&1 != 0
 }
 
-// trouble handles an error of NIC l that belongs to no operation.
-func (p *Provider) trouble(l int) {
+// handleTrouble marks NIC l after an error that belongs to no operation, and doubts its pairs on
+// which no operation has succeeded yet.
+func (p *Provider) handleTrouble(l int) {
 	p.nics[l].troubled = true
 	p.eachUnproven(l, func(pe libshmem.PE, r int, _ func()) {
 		switch q := &p.peers[pe]; {
@@ -67,9 +68,10 @@ func (q *peer) doubted(l, r int) bool {
 	return false
 }
 
-// eachUnproven calls f for each one-sided operation that NIC l has under way on a pair on which none
-// has succeeded yet. again takes the operation off, so that retry sends it on another pair.
-func (p *Provider) eachUnproven(l int, f func(pe libshmem.PE, r int, again func())) {
+// eachUnproven calls f for each one-sided operation that NIC l has under way on a pair on which
+// none has succeeded yet. Its argument detach detaches the operation from the pair, so that retry
+// posts it on another.
+func (p *Provider) eachUnproven(l int, f func(pe libshmem.PE, r int, detach func())) {
 	for t := range p.ops {
 		o := &p.ops[t]
 		if o.kind == fabric.KindSend || o.left == 0 {
@@ -78,7 +80,7 @@ func (p *Provider) eachUnproven(l int, f func(pe libshmem.PE, r int, again func(
 		for i := range o.n {
 			w := &p.parts[t*len(p.nics)+i]
 			if w.nic == l && w.under && !p.peers[o.target()].isProven(l, w.remote) {
-				f(o.target(), w.remote, func() { p.again(fabric.Token(t), i) })
+				f(o.target(), w.remote, func() { p.detach(fabric.Token(t), i) })
 			}
 		}
 	}
@@ -111,21 +113,23 @@ func (p *Provider) strand(l int, pe libshmem.PE, r int) {
 	p.stranded = append(p.stranded, stranded{l, r, pe, time.Now()})
 }
 
-// takeOff takes the operations off each pair that has been stranded for longer than patience.
-func (p *Provider) takeOff() {
+// detachStranded detaches the operations of each pair that has been stranded for longer than
+// patience.
+func (p *Provider) detachStranded() {
 	for len(p.stranded) > 0 && time.Since(p.stranded[0].since) > patience {
 		s := p.stranded[0]
 		p.stranded = p.stranded[1:]
-		p.eachUnproven(s.l, func(pe libshmem.PE, r int, again func()) {
+		p.eachUnproven(s.l, func(pe libshmem.PE, r int, detach func()) {
 			if pe == s.pe && r == s.r {
-				again()
+				detach()
 			}
 		})
 	}
 }
 
-// again takes part i of operation t off its pair, so that retry sends it on another.
-func (p *Provider) again(t fabric.Token, i int) {
+// detach gives up part i of operation t on its pair of NICs, so that retry posts it on another
+// pair. The NIC still holds the operation, so its token must not be used for another one there.
+func (p *Provider) detach(t fabric.Token, i int) {
 	w := &p.parts[int(t)*len(p.nics)+i]
 	n := p.nics[w.nic]
 	n.load -= w.n
@@ -133,10 +137,10 @@ func (p *Provider) again(t fabric.Token, i int) {
 	if w.token != t {
 		*n.job(w.token) = job{}
 	} else {
-		if n.ghosts == nil {
-			n.ghosts = map[fabric.Token]bool{}
+		if n.staleTokens == nil {
+			n.staleTokens = map[fabric.Token]bool{}
 		}
-		n.ghosts[t] = true
+		n.staleTokens[t] = true
 	}
 	w.tries++
 	w.remote, w.token, w.under = -1, fabric.NoToken, false
@@ -144,25 +148,27 @@ func (p *Provider) again(t fabric.Token, i int) {
 }
 
 // tokenAt returns the token with which a part of a caller's operation is posted to a NIC: the
-// caller's own, unless a part that was taken off the NIC still holds it there.
+// caller's token t, or a token of the NIC's own if a detached part still has t there. It returns
+// false if the NIC has no free token.
 func (p *Provider) tokenAt(l int, t fabric.Token, i int, pe libshmem.PE, r int) (fabric.Token, bool) {
-	if n := p.nics[l]; n.ghosts[t] {
-		return n.take(job{what: jobPart, slot: int32(t), part: int32(i), pe: pe, remote: int32(r)})
+	if n := p.nics[l]; n.staleTokens[t] {
+		return n.reserveToken(job{what: jobPart, slot: int32(t), part: int32(i), pe: pe, remote: int32(r)})
 	}
 	return t, true
 }
 
-// untake frees a token that tokenAt has returned for the caller's token t, unless it is t itself.
-func (n *nic) untake(t, own fabric.Token) {
+// freePartToken frees a token that tokenAt has returned for the caller's token t, unless it is t
+// itself.
+func (n *nic) freePartToken(t, own fabric.Token) {
 	if own != t {
-		n.give(own)
+		n.freeToken(own)
 	}
 }
 
-// probe sends a copy of a message on each doubted pair to the peer, whose completion shows whether
-// the pair works.
+// probe repeats a message on each doubted pair to the peer. The completion of the repetition shows
+// whether the pair works.
 func (p *Provider) probe(q *peer, pe libshmem.PE, s *fabric.Send) {
-	if s.Len > copied {
+	if s.Len > maxCopied {
 		return
 	}
 	left := q.doubts[:0]
@@ -174,14 +180,14 @@ func (p *Provider) probe(q *peer, pe libshmem.PE, s *fabric.Send) {
 		}
 		i := p.spare[last]
 		p.injected[i] = injected{rma: fabric.RMA{PE: pe, Len: uint64(s.Len)}, send: true, probe: true, nic: w.l, remote: w.r, tries: 1}
-		p.injected[i].rma.Local = p.table.mem.keep(p.mailAt(int(i)), s.Buf, s.Len)
+		p.injected[i].rma.Local = p.table.mem.store(p.mailAt(int(i)), s.Buf, s.Len)
 		switch err := p.post(i); err {
 		case nil:
 			p.spare = p.spare[:last]
 		case fabric.ErrAgain:
 			left = append(left, w)
 		default:
-			p.fails(w.l, pe, w.r, err.Error())
+			p.failPair(w.l, pe, w.r, err.Error())
 		}
 	}
 	q.doubts = left

@@ -6,15 +6,15 @@
 //
 // # Pairs of NICs
 //
-// A pair is a NIC here and a NIC of the other PE. The NICs of both ends are numbered in
+// A pair is a NIC of this PE and a NIC of the other PE. The NICs of both endpoints are numbered in
 // the order of their lists, and the n-th operation of PE me on a peer goes by number me+peer+n of
-// both, each by its own count: so one rail of the network carries it, different pairs begin on
-// different rails, and ends with unequal numbers of NICs use all of them alike. Other pairs of NICs
-// are used only after one has failed (nicpairs.go).
+// both, each by its own count: so one rail of the network carries it, different pairs of PEs begin
+// on different rails, and endpoints with unequal numbers of NICs use all of them alike. Other pairs
+// of NICs are used only after a pair has failed (nicpairs.go).
 //
 // Small operations stay on one NIC until it has got a few of them, for any PE, because a NIC that
 // is rung once for all of them sends them sooner; then the next NIC gets some. Large ones are cut
-// up, or go to the NICs in turn, as the Policy says (choose.go).
+// up, or go to one NIC after the other, as the Policy says (choose.go).
 //
 // # Promises
 //
@@ -25,9 +25,9 @@
 // # Keys
 //
 // Memory has another key for each NIC and fabric.Region has one. So a Region's key names a row of a
-// table in memory of its owner. Peers read the row with a one-sided Read at first use, while the
-// operation is refused with ErrAgain. The rows of memory registered before Addr travel with the
-// address (keys.go).
+// table in memory of the PE that registered it. Peers read the row with a one-sided Read at first
+// use, while the operation is refused with ErrAgain. The rows of memory registered before Addr
+// travel with the address (keys.go).
 //
 // # A NIC that fails
 //
@@ -55,5 +55,5 @@
 //
 // # Threads
 //
-// As any Provider: one caller at a time, but for Wait and Wake.
+// One caller at a time, but for Wait and Wake, like any fabric.Provider.
 package rail

@@ -7,32 +7,35 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// injected is an injected operation whose bytes are kept until they have arrived.
+// injected is an operation that the caller injected, whose bytes the Provider keeps as a copy until
+// they have arrived, to send them again by another NIC if one fails.
 type injected struct {
 	rma    fabric.RMA
 	send   bool // a message, and of rma only PE, Len and Local hold; else a Write
-	probe  bool // a copy whose completion shows whether a pair is bad
+	probe  bool // a repetition, whose completion shows whether a pair of NICs works
 	nic    int
 	remote int
 	tries  int
 }
 
-// inject posts an injected operation, and keeps a copy of its bytes until they have arrived.
+// inject posts a copy of an operation that the caller injects: as an operation with a token, not as
+// an injected one, so that a completion reports whether the bytes have arrived. Until then it keeps
+// the copy, to send it again by another NIC if this one fails.
 func (p *Provider) inject(q *peer, m injected) error {
 	last := len(p.spare) - 1
 	if last < 0 {
 		return fabric.ErrAgain
 	}
-	if m.rma.Len > copied {
+	if m.rma.Len > maxCopied {
 		return p.refuse("inject to", fmt.Sprintf("PE %d", m.rma.PE), shmerr.Causef(shmerr.ErrArgument, "%d bytes, more than %d", m.rma.Len, p.caps.MaxInject))
 	}
 	i := p.spare[last]
 	w := &p.injected[i]
 	*w = m
-	w.rma.Local = p.table.mem.keep(p.mailAt(int(i)), m.rma.Local, int(m.rma.Len))
+	w.rma.Local = p.table.mem.store(p.mailAt(int(i)), m.rma.Local, int(m.rma.Len))
 	w.rma.Inject = false
 	for {
-		if w.nic, w.remote = p.small(q, m.rma.Len); w.remote < 0 {
+		if w.nic, w.remote = p.pickNIC(q, m.rma.Len); w.remote < 0 {
 			return p.refuse("send to", fmt.Sprintf("PE %d", m.rma.PE), shmerr.Causef(shmerr.ErrPE, "no NIC reaches it any more"))
 		}
 		w.tries = 1
@@ -46,10 +49,10 @@ func (p *Provider) inject(q *peer, m injected) error {
 			p.state.Rotate()
 			return err
 		}
-		if theCallers(err) {
+		if isCallerError(err) {
 			return err
 		}
-		p.fails(w.nic, m.rma.PE, w.remote, err.Error())
+		p.failPair(w.nic, m.rma.PE, w.remote, err.Error())
 	}
 }
 
@@ -57,7 +60,7 @@ func (p *Provider) inject(q *peer, m injected) error {
 func (p *Provider) post(i int32) error {
 	w := &p.injected[i]
 	n := p.nics[w.nic]
-	t, ok := n.take(job{what: jobInjected, slot: i, pe: w.rma.PE, remote: int32(w.remote)})
+	t, ok := n.reserveToken(job{what: jobInjected, slot: i, pe: w.rma.PE, remote: int32(w.remote)})
 	if !ok {
 		return fabric.ErrAgain
 	}
@@ -74,7 +77,7 @@ func (p *Provider) post(i int32) error {
 		err = n.Write(m)
 	}
 	if err != nil {
-		n.give(t)
+		n.freeToken(t)
 		return err
 	}
 	p.posted(w.nic, w.rma.Len, false)

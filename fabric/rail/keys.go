@@ -12,29 +12,29 @@ import (
 )
 
 const (
-	// rowsMost caps the regions that are registered at a time; each has a row of keys.
-	rowsMost = 4096
-	// rowsAhead caps the rows that travel with the address.
-	rowsAhead = 4
-	// fetchMost caps the rows of peers that are being read at a time.
-	fetchMost = 16
+	// maxRows caps the regions that are registered at a time; each has a row of keys.
+	maxRows = 4096
+	// rowsInAddress caps the rows that travel with the address.
+	rowsInAddress = 4
+	// maxFetches caps the rows of peers that are being read at a time.
+	maxFetches = 16
 )
 
-// row has the key of a region that its owner hands out, and the region's key at each NIC.
+// row has the key by which peers name a region of several NICs, and the region's key at each NIC.
 type row struct {
 	key  uint64
 	keys []uint64
 }
 
-// place is remote memory: an address or an offset, and a key.
-type place struct{ at, key uint64 }
+// remoteAddr names remote memory: an address or an offset, and a key.
+type remoteAddr struct{ at, key uint64 }
 
-// rowOf returns the number of a key's row, its low bits. The bits above are random, so that an
-// invented key, or the key of a region that is gone, names nothing.
-func rowOf(key uint64) int { return int(key % rowsMost) }
+// rowOf returns the number of the row of a key in the table of its PE: the key's low bits. The bits
+// above are random, so that an invented key, or the key of an unregistered region, is not valid.
+func rowOf(key uint64) int { return int(key % maxRows) }
 
-// table has the registered regions of this end, and the rows of their keys, in memory that peers
-// read with one-sided Reads.
+// table has the registered regions of this endpoint and a row of keys for each. The rows are in
+// memory that peers read with one-sided Reads.
 type table struct {
 	p       *Provider
 	mem     memory
@@ -42,29 +42,30 @@ type table struct {
 	own     []fabric.Region // of mem, by NIC
 }
 
-// region is memory that is registered with every NIC; nics is nil in a free entry.
+// region is memory that is registered with every NIC. nics is nil in a free entry of the table.
 type region struct {
 	key  uint64
 	nics []fabric.Region
 }
 
-// rowBytes returns the size of a row of this end's table: the key, and one for each NIC.
+// rowBytes returns the size of a row of this endpoint's table: the key of the row, and a key for
+// each NIC.
 func (p *Provider) rowBytes() int { return 8 * (1 + len(p.nics)) }
 
-// mailAt returns the offset of the copy of injected operation i in the table's memory. That has the
-// rows, then places for rows of peers, then the copies.
+// mailAt returns the offset of the copy of injected operation i in the table's memory. That memory
+// has the rows, then maxFetches buffers for rows of peers, then the copies.
 func (p *Provider) mailAt(i int) int {
-	return rowsMost*p.rowBytes() + fetchMost*8*(1+most) + i*copied
+	return maxRows*p.rowBytes() + maxFetches*8*(1+maxNICs) + i*maxCopied
 }
 
-// fetchAt returns the offset of the place to which fetch i reads a peer's row.
-func (p *Provider) fetchAt(i int) int { return rowsMost*p.rowBytes() + i*8*(1+most) }
+// fetchAt returns the offset of the buffer into which fetch i reads a peer's row.
+func (p *Provider) fetchAt(i int) int { return maxRows*p.rowBytes() + i*8*(1+maxNICs) }
 
 // openTable maps the table's memory and registers it with every NIC.
 func (p *Provider) openTable() (*table, error) {
 	t := &table{p: p}
 	var err error
-	if t.mem, err = mapMemory(p.mailAt(copies)); err != nil {
+	if t.mem, err = mapMemory(p.mailAt(maxCopies)); err != nil {
 		return nil, err
 	}
 	for _, n := range p.nics {
@@ -77,11 +78,11 @@ func (p *Provider) openTable() (*table, error) {
 	return t, nil
 }
 
-// close is called when the NICs are closed.
+// close unmaps the table's memory. The NICs must be closed before.
 func (t *table) close() error { return t.mem.unmap() }
 
-// remote returns the address of the table's memory for one-sided operations of peers: virtual, or an
-// offset into its region.
+// remote returns the address of the table's memory for one-sided operations of peers: a virtual
+// address, or an offset into its region.
 func (t *table) remote() uint64 {
 	if t.p.caps.VirtualAddress {
 		return uint64(uintptr(t.mem.at(0)))
@@ -92,7 +93,7 @@ func (t *table) remote() uint64 {
 // region returns the registration of the table's memory with NIC l.
 func (t *table) region(l int) *fabric.Region { return &t.own[l] }
 
-// desc translates a descriptor of the caller's to that of NIC l.
+// desc translates a local descriptor of a Region of this Provider to that of NIC l.
 func (t *table) desc(of uintptr, l int) uintptr {
 	if of == 0 || int(of) > len(t.regions) || t.regions[of-1].nics == nil {
 		return 0
@@ -116,15 +117,15 @@ func (t *table) add(register func(*nic) (fabric.Region, error)) (fabric.Region, 
 	for id < len(t.regions) && t.regions[id].nics != nil {
 		id++
 	}
-	if id == rowsMost {
-		return fabric.Region{}, &shmerr.Error{Op: "register", Object: t.p.caps.Provider, Cause: shmerr.Causef(shmerr.ErrNoMemory, "%d regions are registered with %d NICs already", rowsMost, len(t.p.nics))}
+	if id == maxRows {
+		return fabric.Region{}, &shmerr.Error{Op: "register", Object: t.p.caps.Provider, Cause: shmerr.Causef(shmerr.ErrNoMemory, "%d regions are registered with %d NICs already", maxRows, len(t.p.nics))}
 	}
 	var random [8]byte
 	if _, err := rand.Read(random[:]); err != nil {
 		return fabric.Region{}, &shmerr.Error{Op: "register", Object: t.p.caps.Provider, Cause: err}
 	}
-	key := binary.LittleEndian.Uint64(random[:])&^(rowsMost-1) | uint64(id)
-	if key < rowsMost {
+	key := binary.LittleEndian.Uint64(random[:])&^(maxRows-1) | uint64(id)
+	if key < maxRows {
 		key += 1 << 32 // no row has a key of 0
 	}
 	var all []fabric.Region
@@ -169,12 +170,13 @@ func (p *Provider) Unregister(r fabric.Region) error {
 	return first
 }
 
-// appendRows puts the first rows behind an address, so that peers need not read them.
+// appendRows appends the first rows of the table to an encoded address, so that peers need not read
+// them.
 func (t *table) appendRows(b []byte) []byte {
 	n := len(b)
 	b = append(b, 0)
 	for id := range t.regions {
-		if r := &t.regions[id]; r.nics != nil && b[n] < rowsAhead {
+		if r := &t.regions[id]; r.nics != nil && b[n] < rowsInAddress {
 			b[n]++
 			b = binary.LittleEndian.AppendUint64(b, r.key)
 			for _, k := range r.nics {
@@ -185,13 +187,13 @@ func (t *table) appendRows(b []byte) []byte {
 	return b
 }
 
-// rows is the known part of a peer's table.
+// rows holds the rows that this PE has received of a peer's table of keys.
 type rows struct {
-	tables []place // by NIC of the peer
-	known  []row   // by number of the row
+	tables   []remoteAddr // by NIC of the peer
+	byNumber []row        // by number of the row
 }
 
-// newRows returns the rows that have come with a peer's address.
+// newRows returns the rows of keys that a peer appended to its address.
 func newRows(c *railAddr) rows {
 	r := rows{tables: c.tables}
 	for _, w := range c.rows {
@@ -202,21 +204,21 @@ func newRows(c *railAddr) rows {
 
 // put stores the keys of a peer's region at the peer's NICs.
 func (r *rows) put(key uint64, keys []uint64) {
-	for len(r.known) <= rowOf(key) {
-		r.known = append(r.known, row{})
+	for len(r.byNumber) <= rowOf(key) {
+		r.byNumber = append(r.byNumber, row{})
 	}
-	r.known[rowOf(key)] = row{key, keys}
+	r.byNumber[rowOf(key)] = row{key, keys}
 }
 
 // get returns the keys of a peer's region at the peer's NICs; nil: they are not known yet.
 func (r *rows) get(key uint64) []uint64 {
-	if i := rowOf(key); i < len(r.known) && r.known[i].key == key {
-		return r.known[i].keys
+	if i := rowOf(key); i < len(r.byNumber) && r.byNumber[i].key == key {
+		return r.byNumber[i].keys
 	}
 	return nil
 }
 
-// fetch is a row that is being read from a peer.
+// fetch is the Read of a row of a peer's table of keys.
 type fetch struct {
 	state fetchState
 	pe    libshmem.PE
@@ -234,13 +236,13 @@ const (
 	fetchFailed
 )
 
-// errDenied is the error of an operation with a key that no peer handed out, as libfabric numbers
-// it.
+// errDenied is libfabric's number for the error of an operation with a key that the peer has not
+// registered.
 const errDenied = 13
 
-// learn reads the row of a key from its PE. It returns nil while the read is under way. A fetch that
-// has failed is returned once, and its place is free again.
-func (p *Provider) learn(pe libshmem.PE, key uint64) *fetch {
+// fetchRow starts the Read of the row of a key from its PE, if it is not under way. It returns nil
+// until that Read has completed or failed. It returns a failed fetch once, and frees its entry.
+func (p *Provider) fetchRow(pe libshmem.PE, key uint64) *fetch {
 	at := -1
 	for i := range p.fetches {
 		f := &p.fetches[i]
@@ -265,20 +267,21 @@ func (p *Provider) learn(pe libshmem.PE, key uint64) *fetch {
 	return nil
 }
 
-// readRow posts the read of a row for fetch i. Without room the fetch stays due, for retry.
+// readRow posts the Read of fetch i. If the NIC's queue is full, the fetch stays due and retry
+// posts it.
 func (p *Provider) readRow(i int) {
 	f := &p.fetches[i]
 	if f.state != fetchDue {
 		return
 	}
 	q := &p.peers[f.pe]
-	l, r := p.small(q, 0)
+	l, r := p.pickNIC(q, 0)
 	if r < 0 {
 		f.state, f.err, f.text = fetchFailed, errUnreachable, fmt.Sprintf("no NIC reaches PE %d any more", f.pe)
 		return
 	}
 	n := p.nics[l]
-	tok, ok := n.take(job{what: jobRow, slot: int32(i), pe: f.pe, remote: int32(r)})
+	tok, ok := n.reserveToken(job{what: jobRow, slot: int32(i), pe: f.pe, remote: int32(r)})
 	if !ok {
 		return
 	}
@@ -292,14 +295,14 @@ func (p *Provider) readRow(i int) {
 	case nil:
 		f.state = fetchUnderWay
 	case fabric.ErrAgain:
-		n.give(tok)
+		n.freeToken(tok)
 	default:
-		n.give(tok)
-		p.fails(l, f.pe, r, err.Error())
+		n.freeToken(tok)
+		p.failPair(l, f.pe, r, err.Error())
 	}
 }
 
-// rowRead stores the row that fetch i has read, if it is that of the key.
+// rowRead stores the row that fetch i has read. If the row has another key, the fetch has failed.
 func (p *Provider) rowRead(i int) {
 	f := &p.fetches[i]
 	q := &p.peers[f.pe]

@@ -32,13 +32,13 @@ func (m memory) words(offset, n int) []uint64 {
 	return unsafe.Slice((*uint64)(unsafe.Pointer(&m[offset])), n)
 }
 
-// keep copies n bytes to an offset, and returns their new address.
-func (m memory) keep(offset int, from unsafe.Pointer, n int) unsafe.Pointer {
+// store copies n bytes to an offset, and returns their new address.
+func (m memory) store(offset int, from unsafe.Pointer, n int) unsafe.Pointer {
 	copy(m[offset:offset+n], unsafe.Slice((*byte)(from), n))
 	return unsafe.Pointer(&m[offset])
 }
 
-// copyBytes copies a NIC's bytes into memory that is the caller's.
+// copyBytes copies n bytes from a receive buffer of a NIC into one of the caller.
 func copyBytes(to, from unsafe.Pointer, n int) {
 	copy(unsafe.Slice((*byte)(to), n), unsafe.Slice((*byte)(from), n))
 }

@@ -9,20 +9,20 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// crossMost caps the cross-rail addresses that a PE keeps. They are needed only when a NIC here and
+// maxCross caps the cross-rail addresses that a PE keeps. They are needed only when a NIC here and
 // another there have failed.
-const crossMost = 4096
+const maxCross = 4096
 
-// peer is this end's state for one PE.
+// peer is what this endpoint knows of one PE.
 type peer struct {
-	rails int    // its NICs; 0: it cannot be reached
-	turn  uint64 // counts large operations; from it comes the NIC of the next
-	names []string
-	bad   []bool    // pairs that have failed, by NIC here and NIC there; nil: none has
-	pairs []nicPair // those in use since some have failed
-	rows  rows
-	// proven has a bit for each pair on which a one-sided operation has succeeded; doubts are the
-	// pairs that are doubted.
+	rails    int    // number of its NICs; 0: it cannot be reached
+	largeOps uint64 // counts large operations; it selects the first NIC of the next one
+	names    []string
+	bad      []bool    // pairs that have failed, by NIC here and NIC there; nil: none has
+	pairs    []nicPair // the pairs in use, once a pair has failed
+	rows     rows
+	// proven has a bit for each pair on which a one-sided operation has succeeded. doubts are the
+	// pairs on which none has, and whose local NIC has reported an error since (contact.go).
 	proven []uint64
 	doubts []nicPair
 }
@@ -30,8 +30,9 @@ type peer struct {
 // nicPair is the number of a NIC here, l, and of a NIC of the peer, r.
 type nicPair struct{ l, r int }
 
-// remote returns the NIC of a peer that the local NIC l uses in round n: one on its own rail, or
-// where a pair has failed one of those in q.pairs. Negative: l has no pair left.
+// remote returns the NIC of a peer to which the local NIC l sends its n-th operation: one on its
+// own rail, or, once a pair to the peer has failed, one of those in q.pairs. It is negative if l
+// has no pair left.
 func (p *Provider) remote(q *peer, l int, n uint64) int {
 	if q.bad == nil {
 		return int((uint64(l) + n*uint64(len(p.nics))) % uint64(q.rails))
@@ -59,10 +60,10 @@ func (p *Provider) remote(q *peer, l int, n uint64) int {
 	return first
 }
 
-// detour fills q.pairs with the pairs to use after a failure. It is not known which end's NIC made a
-// pair fail, so pairs without either NIC are preferred, first those on one rail; where there are
-// none, all pairs that have not been seen to fail.
-func (p *Provider) detour(q *peer) {
+// chooseDetour fills q.pairs with the pairs of NICs to use after a failure. It is not known whether
+// the local or the remote NIC made a pair fail, so it prefers pairs with neither NIC, first those
+// on one rail. If there are none, it takes all pairs that have not failed yet.
+func (p *Provider) chooseDetour(q *peer) {
 	here, there := make([]bool, len(p.nics)), make([]bool, q.rails)
 	for i, bad := range q.bad {
 		if bad {
@@ -73,7 +74,7 @@ func (p *Provider) detour(q *peer) {
 	for try := range 3 {
 		for l := range p.nics {
 			for r := range q.rails {
-				ok := p.joined(q, l, r) && !q.bad[l*q.rails+r]
+				ok := p.canPair(q, l, r) && !q.bad[l*q.rails+r]
 				if try < 2 {
 					ok = ok && !here[l] && !there[r]
 				}
@@ -91,9 +92,9 @@ func (p *Provider) detour(q *peer) {
 	}
 }
 
-// joined reports whether two NICs can be a pair: they are on one rail, or this end keeps cross-rail
-// addresses.
-func (p *Provider) joined(q *peer, l, r int) bool {
+// canPair reports whether NIC l of this PE and NIC r of the peer can be used together: they are on
+// one rail, or this endpoint keeps cross-rail addresses.
+func (p *Provider) canPair(q *peer, l, r int) bool {
 	return p.cross || (r-l)%gcd(len(p.nics), q.rails) == 0
 }
 
@@ -104,10 +105,10 @@ func gcd(a, b int) int {
 	return a
 }
 
-// inner returns the number of a PE's NIC in the address vectors of this PE's NICs.
+// inner returns the index of NIC r of a PE in the address vectors of this PE's NICs.
 func (p *Provider) inner(pe libshmem.PE, r int) libshmem.PE { return libshmem.PE(int(pe)*p.widest + r) }
 
-// outer returns the PE of a number that inner has returned.
+// outer returns the PE of an index that inner has returned.
 func (p *Provider) outer(inner libshmem.PE) libshmem.PE {
 	if inner < 0 {
 		return libshmem.NoPE
@@ -115,11 +116,11 @@ func (p *Provider) outer(inner libshmem.PE) libshmem.PE {
 	return libshmem.PE(int(inner) / p.widest)
 }
 
-// magic begins the address of an end with several NICs.
+// magic begins the encoded address of an endpoint with several NICs.
 var magic = []byte("rail\x01")
 
-// Addr is part of fabric.Provider: the addresses of the NICs, the place of the table of keys, and
-// the rows of memory that is registered already.
+// Addr is part of fabric.Provider. It returns the addresses of the NICs, the address of the table
+// of keys, and the first rows of that table.
 func (p *Provider) Addr() []byte {
 	b := append([]byte(nil), magic...)
 	b = append(b, byte(len(p.nics)))
@@ -139,7 +140,7 @@ func (p *Provider) Addr() []byte {
 type railAddr struct {
 	names  []string
 	addrs  [][]byte
-	tables []place
+	tables []remoteAddr
 	rows   []row
 }
 
@@ -149,8 +150,8 @@ type reader struct {
 	bad bool
 }
 
-// take returns the next n bytes. Where there are fewer it returns zeros, and sets bad.
-func (r *reader) take(n int) []byte {
+// next returns the next n bytes. If fewer are left it returns zeros, and sets bad.
+func (r *reader) next(n int) []byte {
 	if n > len(r.b) {
 		r.bad = true
 		return make([]byte, n)
@@ -160,22 +161,22 @@ func (r *reader) take(n int) []byte {
 	return b
 }
 
-func (r *reader) byte() int      { return int(r.take(1)[0]) }
-func (r *reader) short() int     { return int(binary.LittleEndian.Uint16(r.take(2))) }
-func (r *reader) number() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
+func (r *reader) byte() int      { return int(r.next(1)[0]) }
+func (r *reader) short() int     { return int(binary.LittleEndian.Uint16(r.next(2))) }
+func (r *reader) number() uint64 { return binary.LittleEndian.Uint64(r.next(8)) }
 
 // parse decodes an address that Addr of a peer has returned.
 func parse(b []byte) (railAddr, error) {
 	var c railAddr
 	r := &reader{b: b}
-	if !bytes.Equal(r.take(len(magic)), magic) || r.bad {
+	if !bytes.Equal(r.next(len(magic)), magic) || r.bad {
 		return c, shmerr.Causef(shmerr.ErrArgument, "%d bytes are no address of an end with several NICs", len(b))
 	}
 	n := r.byte()
 	for range n {
-		c.names = append(c.names, string(r.take(r.byte())))
-		c.addrs = append(c.addrs, bytes.Clone(r.take(r.short())))
-		c.tables = append(c.tables, place{r.number(), r.number()})
+		c.names = append(c.names, string(r.next(r.byte())))
+		c.addrs = append(c.addrs, bytes.Clone(r.next(r.short())))
+		c.tables = append(c.tables, remoteAddr{r.number(), r.number()})
 	}
 	for range r.byte() {
 		w := row{key: r.number()}
@@ -184,13 +185,13 @@ func parse(b []byte) (railAddr, error) {
 		}
 		c.rows = append(c.rows, w)
 	}
-	if r.bad || len(r.b) > 0 || n == 0 || n > most {
+	if r.bad || len(r.b) > 0 || n == 0 || n > maxNICs {
 		return c, shmerr.Causef(shmerr.ErrArgument, "an address of %d bytes with %d NICs is not whole", len(b), n)
 	}
 	return c, nil
 }
 
-// Connect is part of fabric.Provider. It finds its own PE by comparing addresses.
+// Connect is part of fabric.Provider. It finds the number of this PE by comparing addresses.
 func (p *Provider) Connect(addrs [][]byte) error {
 	if p.peers != nil {
 		return &shmerr.Error{Op: "connect", Object: p.caps.Provider, Cause: shmerr.Causef(shmerr.ErrArgument, "the peers are known already")}
@@ -216,7 +217,7 @@ func (p *Provider) Connect(addrs [][]byte) error {
 			p.me = uint64(pe)
 		}
 	}
-	p.cross = others <= crossMost
+	p.cross = others <= maxCross
 	peers := make([]peer, len(addrs))
 	p.state.Cursor = p.me
 	for pe := range peers {
@@ -224,7 +225,7 @@ func (p *Provider) Connect(addrs [][]byte) error {
 		if q.rails = len(c.addrs); q.rails == 0 {
 			continue
 		}
-		q.turn = p.me + uint64(pe)
+		q.largeOps = p.me + uint64(pe)
 		q.names = c.names
 		q.rows = newRows(c)
 		q.proven = make([]uint64, (len(p.nics)*q.rails+63)/64)
@@ -233,7 +234,7 @@ func (p *Provider) Connect(addrs [][]byte) error {
 		vector := make([][]byte, len(addrs)*p.widest)
 		for pe := range peers {
 			for r := range peers[pe].rails {
-				if p.joined(&peers[pe], l, r) {
+				if p.canPair(&peers[pe], l, r) {
 					vector[pe*p.widest+r] = all[pe].addrs[r]
 				}
 			}
@@ -253,9 +254,9 @@ func (p *Provider) Connect(addrs [][]byte) error {
 	return nil
 }
 
-// fails takes the pair of NIC l and NIC r of a PE out of use. The first time for NIC l it calls
-// Config.Lost.
-func (p *Provider) fails(l int, pe libshmem.PE, r int, text string) {
+// failPair takes the pair of the local NIC l and NIC r of a PE out of use. It calls Config.Lost at
+// the first failure of NIC l.
+func (p *Provider) failPair(l int, pe libshmem.PE, r int, text string) {
 	q, n := &p.peers[pe], p.nics[l]
 	if q.bad == nil {
 		q.bad = make([]bool, len(p.nics)*q.rails)
@@ -264,7 +265,7 @@ func (p *Provider) fails(l int, pe libshmem.PE, r int, text string) {
 		return
 	}
 	q.bad[l*q.rails+r] = true
-	p.detour(q)
+	p.chooseDetour(q)
 	n.count.Lost++
 	if n.troubled {
 		p.strand(l, pe, r)

@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// op is an operation of the caller's.
+// op is an operation of the caller of the Provider.
 type op struct {
 	kind fabric.Kind
 	n    int // parts
@@ -27,10 +27,10 @@ type part struct {
 	tries       int
 	token       fabric.Token // at the NIC
 	at, n       uint64       // offset in the operation, and bytes
-	under       bool         // the NIC has it
+	under       bool         // under way at the NIC
 }
 
-// job is the use of a token that is the NIC's own and not the caller's.
+// job is the purpose of a token that belongs to a NIC, not to the caller of the Provider.
 type job struct {
 	what   jobKind
 	slot   int32 // number of the fetch or the injected operation, or the caller's token
@@ -48,7 +48,8 @@ const (
 	jobPart             // a part of a caller's operation that was posted again
 )
 
-// ref names an object that waits for room: an injected operation, or a part of an operation.
+// ref names an operation that a NIC could not accept because its queue was full: an injected
+// operation, or a part of an operation.
 type ref struct {
 	injected bool
 	slot     int32
@@ -58,13 +59,13 @@ type ref struct {
 const (
 	errUnreachable = 113
 	errTruncated   = 265
-	// triesMost is the most pairs on which an operation is tried. An operation that has failed so
+	// maxTries is the most pairs on which an operation is tried. An operation that has failed so
 	// often has lost its peer, not a NIC.
-	triesMost = 4
+	maxTries = 4
 )
 
-// take allocates one of the NIC's own tokens for a job.
-func (n *nic) take(j job) (fabric.Token, bool) {
+// reserveToken reserves one of the NIC's own tokens for a job. It returns false if none is free.
+func (n *nic) reserveToken(j job) (fabric.Token, bool) {
 	last := len(n.free) - 1
 	if last < 0 {
 		return 0, false
@@ -75,16 +76,17 @@ func (n *nic) take(j job) (fabric.Token, bool) {
 	return t, true
 }
 
-// give frees one of the NIC's own tokens.
-func (n *nic) give(t fabric.Token) {
+// freeToken frees one of the NIC's own tokens.
+func (n *nic) freeToken(t fabric.Token) {
 	n.jobs[int(t)%extras] = job{}
 	n.free = append(n.free, t)
 }
 
-// job returns the use of one of the NIC's own tokens.
+// job returns the job of one of the NIC's own tokens.
 func (n *nic) job(t fabric.Token) *job { return &n.jobs[int(t)%extras] }
 
-// allowed returns the peer of an operation, or the error of one that may not be posted.
+// allowed checks the arguments of an operation. It returns the peer, or an error if the operation
+// may not be posted.
 func (p *Provider) allowed(what string, pe libshmem.PE, t fabric.Token, inject, fence bool) (*peer, error) {
 	if pe.In(len(p.peers)) && p.peers[pe].rails > 0 && (inject || int64(t) < int64(p.tokens)) && !fence {
 		return &p.peers[pe], nil
@@ -101,9 +103,9 @@ func (p *Provider) allowed(what string, pe libshmem.PE, t fabric.Token, inject, 
 	return nil, p.refuse(what, object, shmerr.Causef(shmerr.ErrArgument, "token %d is not below %d", t, p.tokens))
 }
 
-// theCallers reports whether an error of a post is due to the caller's arguments, so that another
-// NIC would return it as well.
-func theCallers(err error) bool {
+// isCallerError reports whether an error of a post is due to the caller's arguments, so that
+// another NIC would return it as well.
+func isCallerError(err error) bool {
 	return errors.Is(err, shmerr.ErrArgument) || errors.Is(err, shmerr.ErrPE) || errors.Is(err, shmerr.ErrUnsupported)
 }
 
@@ -121,7 +123,7 @@ func (p *Provider) Send(s *fabric.Send) error {
 		return err
 	}
 	for {
-		l, r := p.small(q, uint64(s.Len))
+		l, r := p.pickNIC(q, uint64(s.Len))
 		if r < 0 {
 			return p.refuse("send to", fmt.Sprintf("PE %d", s.To), shmerr.Causef(shmerr.ErrPE, "no NIC reaches it any more"))
 		}
@@ -142,7 +144,7 @@ func (p *Provider) Send(s *fabric.Send) error {
 				o := &p.ops[s.Token]
 				o.kind, o.n, o.left, o.err = fabric.KindSend, 1, 1, 0
 				o.send = *s
-				p.begin(s.Token, tok, 0, l, r, 0, uint64(s.Len)).under = true
+				p.recordPart(s.Token, tok, 0, l, r, 0, uint64(s.Len)).under = true
 			}
 			p.state.Grown(uint64(s.Len))
 			if len(q.doubts) > 0 {
@@ -150,15 +152,15 @@ func (p *Provider) Send(s *fabric.Send) error {
 			}
 			return nil
 		}
-		p.nics[l].untake(s.Token, tok)
+		p.nics[l].freePartToken(s.Token, tok)
 		if err == fabric.ErrAgain {
 			p.state.Rotate()
 			return err
 		}
-		if theCallers(err) || !p.resend {
+		if isCallerError(err) || !p.resend {
 			return err
 		}
-		p.fails(l, s.To, r, err.Error())
+		p.failPair(l, s.To, r, err.Error())
 	}
 }
 
@@ -172,8 +174,9 @@ func (p *Provider) posted(l int, n uint64, read bool) {
 	}
 }
 
-// begin records that part i of operation t is posted on the pair of NICs l and r, with token tok.
-func (p *Provider) begin(t, tok fabric.Token, i, l, r int, at, n uint64) *part {
+// recordPart records that part i of operation t is posted on the pair of NICs l and r, with token
+// tok.
+func (p *Provider) recordPart(t, tok fabric.Token, i, l, r int, at, n uint64) *part {
 	w := &p.parts[int(t)*len(p.nics)+i]
 	*w = part{nic: l, remote: r, tries: 1, token: tok, at: at, n: n}
 	p.nics[l].load += n
@@ -203,7 +206,7 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 		return err
 	}
 	if q.rows.get(m.Key) == nil {
-		f := p.learn(m.PE, m.Key)
+		f := p.fetchRow(m.PE, m.Key)
 		if f == nil {
 			return fabric.ErrAgain
 		}
@@ -219,29 +222,30 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 	}
 	large := m.Len > p.stripe
 	if large {
-		p.large(q, m.Len, m.Notify || m.Inject)
+		p.pickNICs(q, m.Len, m.Notify || m.Inject)
 	} else {
 		p.order = p.order[:0]
-		if l, r := p.small(q, m.Len); r >= 0 {
+		if l, r := p.pickNIC(q, m.Len); r >= 0 {
 			p.order = append(p.order, l)
 		}
 	}
 	if len(p.order) == 0 {
 		return p.refuse(what, fmt.Sprintf("PE %d", m.PE), shmerr.Causef(shmerr.ErrPE, "no NIC reaches it any more"))
 	}
-	turn := p.state.Cursor / uint64(len(p.nics))
+	round := p.state.Cursor / uint64(len(p.nics))
 	if large {
-		turn = q.turn / uint64(len(p.nics))
-		q.turn += uint64(len(p.order))
+		round = q.largeOps / uint64(len(p.nics))
+		q.largeOps += uint64(len(p.order))
 	}
 	o := &p.ops[m.Token%fabric.Token(p.tokens)]
 	if !m.Inject {
 		o.kind, o.n, o.left, o.err, o.rma = kind, len(p.order), len(p.order), 0, *m
 	}
-	// The first part is posted or refused; the others find room later.
+	// If a NIC refuses the first part, the caller posts the operation again. The other parts, if
+	// they are refused, stay in p.waiting.
 	first := p.order[0]
 	size := p.partBegin(m, 1, len(p.order))
-	r := p.remote(q, first, turn)
+	r := p.remote(q, first, round)
 	tok, err := p.start(kind, m, 0, first, r, 0, size)
 	switch {
 	case err == nil:
@@ -250,10 +254,10 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 			p.state.Rotate()
 		}
 		return err
-	case theCallers(err) || !p.resend:
+	case isCallerError(err) || !p.resend:
 		return err
 	default:
-		p.fails(first, m.PE, r, err.Error())
+		p.failPair(first, m.PE, r, err.Error())
 		return p.oneSided(what, kind, m)
 	}
 	if !large {
@@ -262,10 +266,10 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 	if m.Inject {
 		return nil
 	}
-	p.begin(m.Token, tok, 0, first, r, 0, size).under = true
+	p.recordPart(m.Token, tok, 0, first, r, 0, size).under = true
 	for i := 1; i < len(p.order); i++ {
 		l, at, till := p.order[i], p.partBegin(m, i, len(p.order)), p.partBegin(m, i+1, len(p.order))
-		w := p.begin(m.Token, m.Token, i, l, p.remote(q, l, turn), at, till-at)
+		w := p.recordPart(m.Token, m.Token, i, l, p.remote(q, l, round), at, till-at)
 		switch tok, err := p.start(kind, m, i, l, w.remote, at, till-at); err {
 		case nil:
 			w.token, w.under = tok, true
@@ -287,14 +291,15 @@ func (p *Provider) start(kind fabric.Kind, m *fabric.RMA, i, l, r int, at, n uin
 			return 0, fabric.ErrAgain
 		}
 	}
-	err := p.move(kind, m, l, r, at, n, tok)
+	err := p.postOneSided(kind, m, l, r, at, n, tok)
 	if err != nil {
-		p.nics[l].untake(m.Token, tok)
+		p.nics[l].freePartToken(m.Token, tok)
 	}
 	return tok, err
 }
 
-// partBegin returns the offset at which part i of n begins and part i-1 ends.
+// partBegin returns the offset in the operation at which part i of n begins, and at which part i-1
+// ends. It returns the operation's length if i is n.
 func (p *Provider) partBegin(m *fabric.RMA, i, n int) uint64 {
 	if i == n {
 		return m.Len
@@ -303,8 +308,8 @@ func (p *Provider) partBegin(m *fabric.RMA, i, n int) uint64 {
 	return min(max(at&^(p.cut-1), m.Remote)-m.Remote, m.Len)
 }
 
-// move posts n bytes of a one-sided operation, from offset at on, on the pair of NICs l and r.
-func (p *Provider) move(kind fabric.Kind, m *fabric.RMA, l, r int, at, n uint64, t fabric.Token) error {
+// postOneSided posts n bytes of a Write or Read, from offset at on, on the pair of NICs l and r.
+func (p *Provider) postOneSided(kind fabric.Kind, m *fabric.RMA, l, r int, at, n uint64, t fabric.Token) error {
 	w := &p.moving
 	*w = *m
 	w.PE, w.Desc, w.Token = p.inner(m.PE, r), p.table.desc(m.Desc, l), t

@@ -25,11 +25,12 @@ const (
 	// extras is the number of tokens that each NIC has besides the caller's: for receive buffers,
 	// parts that are sent again, copied messages, and reads of rows of keys.
 	extras = 256
-	// copies caps the injected operations under way whose bytes are kept as copies.
-	copies = 128
-	// copied is the most bytes of such an operation.
-	copied = 256
-	most   = 64 // NICs of one end
+	// maxCopies caps the injected operations under way whose bytes are kept as copies.
+	maxCopies = 128
+	// maxCopied is the most bytes of such an operation.
+	maxCopied = 256
+	// maxNICs caps the NICs of one endpoint.
+	maxNICs = 64
 )
 
 // Inner returns the configuration of the NICs' endpoints for a Provider with the configuration c.
@@ -51,32 +52,32 @@ type Provider struct {
 	caps   fabric.Caps
 	policy Policy
 	stripe uint64
-	cut    uint64 // parts begin at multiples of it
+	cut    uint64 // parts of an operation begin at multiples of it
 	lost   func(string)
 	me     uint64
 	peers  []peer
 	widest int  // most NICs of a peer
-	cross  bool // any two NICs make a pair, not only those of one rail
+	cross  bool // any local NIC may send to any NIC of a peer, not only to those of its rail
 
 	tokens   int
 	ops      []op   // by the caller's token
 	parts    []part // len(nics) for each
-	waiting  []ref  // parts and injected operations that found no room
-	rescued  []ref  // those that were taken off a failed pair
+	waiting  []ref  // parts and injected operations that a NIC's full queue has refused
+	rescued  []ref  // those that were detached from a failed pair
 	stranded []stranded
 	done     []fabric.Completion     // for the next Poll
 	texts    map[fabric.Token]string // of errors that the caller has got
-	failed   error                   // that each Poll returns from now on
+	failed   error                   // each Poll returns it from now on
 
 	table    *table
 	inbox    inbox
-	fetches  [fetchMost]fetch
+	fetches  [maxFetches]fetch
 	resend   bool    // a failed message may be sent again
 	spare    []int32 // free entries of injected
-	injected [copies]injected
+	injected [maxCopies]injected
 
-	turn int    // the NIC that is polled first
-	load uint64 // bytes under way by all NICs
+	firstPolled int    // the NIC that is polled first
+	load        uint64 // bytes under way by all NICs
 
 	moving  fabric.RMA // operands, which would be allocated on the stack of a call by interface
 	sending fabric.Send
@@ -98,17 +99,17 @@ type nic struct {
 	jobs     []job // by token, from Provider.tokens on
 	reported bool  // Config.Lost was called for it
 	// troubled: the NIC has reported an error that belongs to no operation (fabric.KindTrouble).
-	// ghosts are the caller's tokens that the NIC still holds, of parts that were taken off it and
-	// sent on others.
-	troubled bool
-	ghosts   map[fabric.Token]bool
-	count    fabric.RailCount
+	// staleTokens are the caller's tokens that the NIC still holds, of parts that were detached
+	// from it and posted on other NICs.
+	troubled    bool
+	staleTokens map[fabric.Token]bool
+	count       fabric.RailCount
 }
 
 var _ fabric.Rails = (*Provider)(nil)
 
-// New takes over endpoints that were opened with Inner(c.Config), in the order of
-// their rails.
+// New makes one Provider of endpoints that were opened with Inner(c.Config), in the order of their
+// rails. It closes them if it fails, and the Provider's Close closes them otherwise.
 func New(ends []fabric.Provider, c Config) (*Provider, error) {
 	p := &Provider{policy: c.Policy, lost: c.Lost, tokens: c.Tokens, texts: map[fabric.Token]string{}}
 	if p.stripe = c.Stripe; p.stripe == 0 {
@@ -122,8 +123,8 @@ func New(ends []fabric.Provider, c Config) (*Provider, error) {
 		}
 		return nil, errors.Join(errs...)
 	}
-	if len(ends) == 0 || len(ends) > most {
-		return fail(&shmerr.Error{Op: "join", Object: fmt.Sprintf("%d NICs", len(ends)), Cause: shmerr.Causef(shmerr.ErrArgument, "from 1 to %d can be one network", most)})
+	if len(ends) == 0 || len(ends) > maxNICs {
+		return fail(&shmerr.Error{Op: "join", Object: fmt.Sprintf("%d NICs", len(ends)), Cause: shmerr.Causef(shmerr.ErrArgument, "from 1 to %d can be one network", maxNICs)})
 	}
 	for _, e := range ends {
 		n := &nic{Provider: e, name: e.Caps().Domain, jobs: make([]job, extras)}
@@ -139,7 +140,7 @@ func New(ends []fabric.Provider, c Config) (*Provider, error) {
 	p.ops, p.parts = make([]op, p.tokens), make([]part, p.tokens*len(p.nics))
 	p.waiting = make([]ref, 0, p.tokens*len(p.nics)+len(p.nics)*extras)
 	p.order = make([]int, 0, len(p.nics))
-	for i := copies - 1; i >= 0; i-- {
+	for i := maxCopies - 1; i >= 0; i-- {
 		p.spare = append(p.spare, int32(i))
 	}
 	p.inbox.arrived.items = make([]arrival, len(p.nics)*receipts)
@@ -157,8 +158,8 @@ func New(ends []fabric.Provider, c Config) (*Provider, error) {
 	return p, nil
 }
 
-// promise sets p.caps to what all NICs together can promise. It refuses NICs that do not fit
-// together.
+// promise sets p.caps to what all NICs together can promise. It fails if the NICs address memory in
+// different ways.
 func (p *Provider) promise() error {
 	first := p.nics[0].Caps()
 	c := first
@@ -182,7 +183,7 @@ func (p *Provider) promise() error {
 		c.LocalMR, c.PinsMemory = c.LocalMR || k.LocalMR, c.PinsMemory || k.PinsMemory
 		c.GPU, c.DMABuf = c.GPU && k.GPU, c.DMABuf && k.DMABuf
 		c.Data, c.Source = min(c.Data, k.Data), c.Source && k.Source
-		c.Arrivals = min(c.Arrivals, k.Arrivals) // all of them may come by one NIC
+		c.Arrivals = min(c.Arrivals, k.Arrivals) // all of them may arrive at one NIC
 		c.Block = min(c.Block, k.Block)
 		c.LocalSegments, c.RemoteSegments = min(c.LocalSegments, k.LocalSegments), min(c.RemoteSegments, k.RemoteSegments)
 		c.SendQueue, c.RecvQueue = c.SendQueue+k.SendQueue, c.RecvQueue+k.RecvQueue
@@ -192,7 +193,7 @@ func (p *Provider) promise() error {
 	c.Domain = strings.Join(names, ",")
 	c.WriteAfterWrite, c.SendAfterWrite, c.SendAfterSend, c.ReadAfterWrite = false, false, false, false
 	c.Fence, c.Atomics, c.AtomicsWithCPU = false, 0, false
-	c.TurnsAway = false // each NIC has its own receive buffers: more of the caller's do not help
+	c.RNRRetries = false // each NIC has its own receive buffers: more of the caller's do not help
 	c.Block = min(c.Block, int(p.cut))
 	c.Repeats = p.resend
 	c.Rails = len(p.nics)
@@ -201,7 +202,7 @@ func (p *Provider) promise() error {
 	}
 	if p.resend {
 		// Messages are copied and kept, and the copies are not injected.
-		c.MaxInject = min(c.MaxInject, copied)
+		c.MaxInject = min(c.MaxInject, maxCopied)
 		c.MaxInjectWrite, c.InjectBlind, c.InjectSilent = c.MaxInject, false, false
 	}
 	p.caps = c

@@ -10,9 +10,9 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// It is not known by which NIC the next message comes, so each NIC has receive buffers of its own,
-// and a message is copied into one of the caller's. That takes 0.1 us for 4 KiB, and leaves no
-// buffer of the caller's with a NIC that has failed.
+// It is not known at which NIC the next message arrives, so each NIC has receive buffers of its
+// own, and a message is copied into one of the caller's buffers. The copy takes 0.1 us for 4 KiB,
+// and no NIC that has failed holds a buffer of the caller.
 
 // receipts is the number of receive buffers of each NIC.
 const receipts = peek.Receipts
@@ -27,8 +27,8 @@ type inbox struct {
 	mem     memory
 	size    int             // of a buffer; 0: the caller has posted none yet
 	regions []fabric.Region // by NIC
-	arrived ring[arrival]   // messages that wait for a buffer of the caller's
-	owed    []arrival       // receive buffers that their NICs had no room for
+	arrived ring[arrival]   // messages for which the caller has not posted a buffer yet
+	owed    []arrival       // receive buffers to post: the receive queue of their NIC was full
 }
 
 // arrival is a receive buffer of a NIC, and the completion of the message in it, if there is one.
@@ -113,7 +113,8 @@ func (in *inbox) at(a *arrival) unsafe.Pointer {
 	return in.mem.at((int(a.nic)*receipts + int(a.slot)) * in.size)
 }
 
-// receive posts a receive buffer of a NIC, now or when there is room.
+// receive posts a receive buffer of a NIC. If the NIC's receive queue is full, it adds the buffer
+// to in.owed, and retry posts it.
 func (p *Provider) receive(a arrival) error {
 	in, n := &p.inbox, p.nics[a.nic]
 	err := n.Recv(in.at(&a), in.size, in.regions[a.nic].Desc, p.tokenOf(a.slot))
@@ -127,8 +128,9 @@ func (p *Provider) receive(a arrival) error {
 	return fmt.Errorf("NIC %s: %w", n.name, err)
 }
 
-// repay posts the receive buffers that found no room before, in Go or in C.
-func (p *Provider) repay() {
+// repostOwed posts the receive buffers that Go or C could not post because the receive queue of
+// their NIC was full.
+func (p *Provider) repostOwed() {
 	if p.state.Owes() {
 		p.state.Repaid()
 		for l := range p.nics {
@@ -140,34 +142,35 @@ func (p *Provider) repay() {
 	work := p.inbox.owed
 	p.inbox.owed = work[:0]
 	for _, a := range work {
-		p.kept(p.receive(a))
+		p.failPoll(p.receive(a))
 	}
 }
 
-// kept keeps an error that belongs to no operation, for the next Poll to return.
-func (p *Provider) kept(err error) {
+// failPoll makes each later Poll fail with an error that belongs to no operation. It keeps the
+// first.
+func (p *Provider) failPoll(err error) {
 	if err != nil && p.failed == nil {
 		p.failed = err
 	}
 }
 
-// came handles the completion of receive buffer a: of a message, or of immediate data that used the
-// buffer up. It returns true, with c for the caller, if the caller has a buffer for it; else it
-// keeps it until there is one.
-func (p *Provider) came(a arrival, c *fabric.Completion) bool {
+// messageArrived processes the completion of receive buffer a: of a message, or of immediate data
+// that used the buffer up. If the caller has posted a buffer, it returns true and changes *c into
+// the completion of that buffer. Otherwise it keeps the message until the caller posts one.
+func (p *Provider) messageArrived(a arrival, c *fabric.Completion) bool {
 	in := &p.inbox
 	if in.arrived.n > 0 || p.state.Posted() == 0 {
 		a.comp = *c
 		in.arrived.put(a)
 		return false
 	}
-	p.open(a, c)
+	p.deliver(a, c)
 	return true
 }
 
-// open copies the message in receive buffer a into the caller's next buffer, makes c the completion
-// of that one, and posts a again.
-func (p *Provider) open(a arrival, c *fabric.Completion) {
+// deliver copies the message in receive buffer a into the caller's next buffer, changes *c into the
+// completion of that buffer, and posts a again.
+func (p *Provider) deliver(a arrival, c *fabric.Completion) {
 	in, n := &p.inbox, p.nics[a.nic]
 	b := p.state.Next()
 	switch {
@@ -183,17 +186,18 @@ func (p *Provider) open(a arrival, c *fabric.Completion) {
 		n.count.In += c.Len
 	}
 	c.Token = b.Token
-	p.kept(p.receive(a))
+	p.failPoll(p.receive(a))
 }
 
-// deliverWaiting gives the caller messages that have waited for its buffers.
+// deliverWaiting fills c with the completions of messages that have waited for the caller to post
+// buffers, and returns their number.
 func (p *Provider) deliverWaiting(c []fabric.Completion) int {
 	in := &p.inbox
 	k := 0
 	for k < len(c) && in.arrived.n > 0 && p.state.Posted() > 0 {
 		a := in.arrived.get()
 		c[k] = a.comp
-		p.open(a, &c[k])
+		p.deliver(a, &c[k])
 		k++
 	}
 	return k

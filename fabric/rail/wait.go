@@ -19,8 +19,8 @@ func (p *Provider) idle() bool {
 	return len(p.done)+len(p.waiting)+len(p.rescued)+len(p.inbox.owed) == 0 && !p.state.Owes() && (p.inbox.arrived.n == 0 || p.state.Posted() == 0) && p.failed == nil
 }
 
-// mark sets the words of p.state that tell the C functions of package peek whether Go has work, and
-// whether it has messages for the caller.
+// mark sets the words of p.state by which the C functions of package peek know whether Go has work,
+// and whether it has messages for the caller.
 func (p *Provider) mark() {
 	p.state.Work, p.state.Arrived = 0, 0
 	if !p.idle() {

@@ -7,15 +7,17 @@ import (
 	"libshmem/fabric"
 )
 
-// ends returns the source and the destination of a message's packets, forward or of the reply.
-func (m *message) ends(reply bool) (from, to *end) {
+// endpoints returns the source and the destination of a message's packets: of those to the target,
+// or of those of the reply.
+func (m *message) endpoints(reply bool) (from, to *endpoint) {
 	if reply {
 		return m.to, m.from
 	}
 	return m.from, m.to
 }
 
-// bytes returns the number of bytes of a message that travel in the present direction.
+// bytes returns the number of bytes of a message that travel in the present direction: to the
+// target, or back in the reply.
 func (m *message) bytes() int {
 	if (m.kind == fabric.KindRead) != m.reply || m.kind == fabric.KindAtomic {
 		return 0
@@ -23,7 +25,7 @@ func (m *message) bytes() int {
 	return m.n
 }
 
-// wire returns the time for which a packet of this many bytes occupies the wire of NIC 0.
+// wire returns the time for which a packet of `bytes` bytes occupies the wire of NIC 0.
 func (n *Network) wire(bytes int) Time {
 	if n.model.Bandwidth == 0 {
 		return 0
@@ -31,11 +33,11 @@ func (n *Network) wire(bytes int) Time {
 	return Time(uint64(bytes+n.model.Header) * 8e9 / n.model.Bandwidth)
 }
 
-// leave sends the next packet of a message. Its bytes are read now.
-func (n *Network) leave(m *message) {
-	from, to := m.ends(m.reply)
+// sendPacket sends the next packet of a message. It reads the packet's bytes from the source now.
+func (n *Network) sendPacket(m *message) {
+	from, to := m.endpoints(m.reply)
 	if from.closed {
-		n.doom(m, errReset, "the peer is gone")
+		n.planFailure(m, errReset, "the peer is gone")
 		return
 	}
 	p := n.newPacket()
@@ -51,7 +53,7 @@ func (n *Network) leave(m *message) {
 		at := from.target(m, offset, p.n)
 		if at == nil {
 			n.drop(p)
-			n.deny(m)
+			n.failNoRegion(m)
 			return
 		}
 		p.data = load(p.data, at, p.n)
@@ -64,10 +66,10 @@ func (n *Network) leave(m *message) {
 	}
 	*number++
 	p.fate = n.model.FateOf(n.seed, from.addr.number(), to.addr.number(), *number)
-	from.nic.sends = max(n.now, from.nic.sends) + n.wire(p.n)*from.nic.slow
+	from.nic.sendFree = max(n.now, from.nic.sendFree) + n.wire(p.n)*from.nic.slow
 	from.nic.Out += uint64(p.n + n.model.Header)
 	n.note(didLeave, from, to, uint64(m.kind), uint64(m.index)<<32|uint64(p.number))
-	at := from.nic.sends + n.latency(from, to) + p.fate.Delay
+	at := from.nic.sendFree + n.latency(from, to) + p.fate.Delay
 	if p.fate.Again > 0 {
 		twin := n.newPacket()
 		data := append(twin.data, p.data...)
@@ -78,12 +80,12 @@ func (n *Network) leave(m *message) {
 	late := p.fate.Late
 	if from.nic.down {
 		n.drop(p)
-		n.doom(m, errIO, "the NIC has no link")
+		n.planFailure(m, errIO, "the NIC has no link")
 	} else {
 		n.plan(actArrive, at, m, p)
 	}
 	if m.sent++; m.sent < n.packetsOf(m.bytes()) {
-		n.plan(actLeave, from.nic.sends, m, nil)
+		n.plan(actLeave, from.nic.sendFree, m, nil)
 		return
 	}
 	if !m.reply && n.completesEarly(m) {
@@ -91,8 +93,8 @@ func (n *Network) leave(m *message) {
 	}
 }
 
-// latency returns the time that a packet travels between the NICs of two ends.
-func (n *Network) latency(from, to *end) Time {
+// latency returns the time that a packet travels between the NICs of two endpoints.
+func (n *Network) latency(from, to *endpoint) Time {
 	one := n.model.Latency * max(from.nic.slow, to.nic.slow)
 	if from.nic.rail != to.nic.rail {
 		return one + n.model.Cross
@@ -111,7 +113,7 @@ func (n *Network) completesEarly(m *message) bool {
 	return false
 }
 
-// complete gives the sender of an operation its completion, late by the given time.
+// complete puts the completion of an operation into its sender's queue after the time late.
 func (n *Network) complete(m *message, late Time) {
 	if m.completed {
 		return
@@ -121,14 +123,14 @@ func (n *Network) complete(m *message, late Time) {
 		return
 	}
 	c := fabric.Completion{Token: m.token, Kind: m.kind, Len: uint64(m.n)}
-	n.later(m.from, c, late)
+	n.completeLater(m.from, c, late)
 	if n.defect(Twice, m) {
-		n.later(m.from, c, late+1)
+		n.completeLater(m.from, c, late+1)
 	}
 }
 
-// later puts a completion into the queue of an end, after the time late.
-func (n *Network) later(e *end, c fabric.Completion, late Time) {
+// completeLater puts a completion into the queue of an endpoint after the time late.
+func (n *Network) completeLater(e *endpoint, c fabric.Completion, late Time) {
 	if late == 0 {
 		e.complete(c)
 		return
@@ -136,10 +138,11 @@ func (n *Network) later(e *end, c fabric.Completion, late Time) {
 	n.add(event{at: n.now + late, do: actComplete, e: e, comp: c})
 }
 
-// arrive handles a packet that has reached the NIC of its target, which takes packets one by one.
+// arrive handles a packet that has reached the NIC of its target, which receives packets one by
+// one.
 func (n *Network) arrive(p *packet) {
 	m := p.m
-	from, to := m.ends(p.reply)
+	from, to := m.endpoints(p.reply)
 	if to.closed && n.model.Broken == Haunts {
 		if heir := n.at(to.addr); heir != nil && !p.reply {
 			m.to, to = heir, heir
@@ -147,13 +150,13 @@ func (n *Network) arrive(p *packet) {
 	}
 	if to.nic.down {
 		n.drop(p)
-		n.doom(m, errTimedOut, "the peer's NIC does not answer")
+		n.planFailure(m, errTimedOut, "the peer's NIC does not answer")
 		return
 	}
 	n.note(didArrive, to, from, uint64(m.kind), uint64(m.index)<<32|uint64(p.number))
 	to.nic.In += uint64(p.n + n.model.Header)
-	busy := to.nic.takes
-	to.nic.takes = max(n.now, busy) + n.wire(p.n)*to.nic.slow
+	busy := to.nic.recvFree
+	to.nic.recvFree = max(n.now, busy) + n.wire(p.n)*to.nic.slow
 	if busy > n.now {
 		n.plan(actLand, busy, m, p)
 		return
@@ -161,66 +164,66 @@ func (n *Network) arrive(p *packet) {
 	n.land(p)
 }
 
-// has reports whether packet number of a message has landed.
-func (m *message) has(number int) bool { return m.landed[number/64]>>(number%64)&1 != 0 }
+// hasLanded reports whether a packet of a message has landed.
+func (m *message) hasLanded(number int) bool { return m.landed[number/64]>>(number%64)&1 != 0 }
 
-// mark records that packet number of a message has landed.
+// mark records that a packet of a message has landed.
 func (m *message) mark(number int) {
 	m.landed[number/64] |= 1 << (number % 64)
 	m.missing--
 }
 
-// land puts a packet into memory or the socket of its target, or holds it back if others must land
-// first.
+// land stores a packet in memory or in the socket of its target, or holds it back if others must
+// land first.
 func (n *Network) land(p *packet) {
 	m := p.m
-	from, to := m.ends(p.reply)
+	from, to := m.endpoints(p.reply)
 	switch {
 	case to.closed && n.model.Broken != Undead:
 		n.drop(p)
-		n.doom(m, errReset, "the peer is gone")
+		n.planFailure(m, errReset, "the peer is gone")
 		return
 	case m.errno != 0 || p.reply != m.reply:
 		n.drop(p)
 		return
-	case m.has(p.number):
-		n.repeated(p)
+	case m.hasLanded(p.number):
+		n.handleRepeated(p)
 		return
 	case !p.reply && !m.pair.ready(p):
 		n.note(didHold, to, from, uint64(m.kind), m.index)
 		m.pair.held = append(m.pair.held, p)
 		return
 	}
-	if !p.reply && m.kind != fabric.KindSend && !n.acquainted(m, to) {
+	if !p.reply && m.kind != fabric.KindSend && !n.knowsSender(m, to) {
 		n.drop(p)
-		n.disown(m)
+		n.failStranger(m)
 		return
 	}
-	if n.socketed(p, to) {
-		to.queueUp(p)
+	if n.goesToSocket(p, to) {
+		to.enqueuePacket(p)
 		return
 	}
-	if p.n > 0 && !n.deposit(p) {
+	if p.n > 0 && !n.storePacket(p) {
 		return
 	}
-	n.have(p)
+	n.countLanded(p)
 }
 
-// repeated handles a packet that has come before. As long as its message is not complete it is
-// written again, because a provider may do that.
-func (n *Network) repeated(p *packet) {
+// handleRepeated handles a packet that has arrived before. It writes its bytes again as long as the
+// message is not complete, because a real provider may do that.
+func (n *Network) handleRepeated(p *packet) {
 	m := p.m
 	switch {
-	case m.kind == fabric.KindWrite && !p.reply && !m.there && p.n > 0:
+	case m.kind == fabric.KindWrite && !p.reply && !m.delivered && p.n > 0:
 		if n.model.PollBytes > 0 && !p.queued && !m.to.closed {
-			m.to.queueUp(p)
+			m.to.enqueuePacket(p)
 			return
 		}
 		if at := m.to.target(m, p.number*n.model.MTU, p.n); at != nil {
 			store(at, p.data)
 			n.touched(m.to)
 		}
-	case n.model.Broken == Repeats && m.kind == fabric.KindSend && m.there:
+	case n.model.Broken == Repeats && m.kind == fabric.KindSend && m.delivered:
 		n.held += m.n
 		if !m.to.accept(m) {
 			n.held -= m.n
@@ -229,23 +232,23 @@ func (n *Network) repeated(p *packet) {
 	n.drop(p)
 }
 
-// deposit moves the bytes of a packet to their target. It returns false if the message has failed,
-// or if only the first of two pieces has been moved: the second comes later, with a packet from a
-// socket at the next Poll.
-func (n *Network) deposit(p *packet) bool {
+// storePacket stores the bytes of a packet in memory. It returns false if the message has failed,
+// or if it has stored only the first of two pieces. The second piece of a packet from a socket is
+// stored at the next Poll.
+func (n *Network) storePacket(p *packet) bool {
 	m := p.m
 	offset := p.number * n.model.MTU
 	if m.kind == fabric.KindSend {
-		if len(m.heard) < m.n {
-			m.heard = append(m.heard[:0], make([]byte, m.n)...)
+		if len(m.received) < m.n {
+			m.received = append(m.received[:0], make([]byte, m.n)...)
 		}
-		copy(m.heard[offset:], p.data)
+		copy(m.received[offset:], p.data)
 		return true
 	}
-	at := n.place(p)
+	at := n.destination(p)
 	if at == nil {
 		n.drop(p)
-		n.deny(m)
+		n.failNoRegion(m)
 		return false
 	}
 	if p.fate.Second == 0 || p.n < 2 {
@@ -254,7 +257,7 @@ func (n *Network) deposit(p *packet) bool {
 		return true
 	}
 	block := n.model.Caps.Block
-	if p.reply && block < whole {
+	if p.reply && block < ascendingBytes {
 		// Only Writes have this promise. The address of the caller's buffer may differ between runs,
 		// so nothing may depend on it.
 		block = 0
@@ -289,15 +292,15 @@ func (p *packet) cut(at unsafe.Pointer, block int, words bool) (cut int, ascendi
 	return cut, block > 0 && (uint64(uintptr(at))+uint64(cut))%uint64(block) != 0
 }
 
-// owner returns the end whose memory a packet is for.
-func (n *Network) owner(p *packet) *end {
-	_, to := p.m.ends(p.reply)
+// owner returns the endpoint to whose memory a packet goes.
+func (n *Network) owner(p *packet) *endpoint {
+	_, to := p.m.endpoints(p.reply)
 	return to
 }
 
-// place returns where the bytes of a packet of a one-sided operation go; nil: the target has no such
-// memory.
-func (n *Network) place(p *packet) unsafe.Pointer {
+// destination returns where the bytes of a packet of a one-sided operation go; nil: the target has
+// no such memory.
+func (n *Network) destination(p *packet) unsafe.Pointer {
 	offset := p.number * n.model.MTU
 	if p.reply {
 		return unsafe.Add(p.m.local, offset)
@@ -305,29 +308,29 @@ func (n *Network) place(p *packet) unsafe.Pointer {
 	return p.m.to.target(p.m, offset, p.n)
 }
 
-// second moves the second piece of a packet.
-func (n *Network) second(p *packet) {
+// storeSecond stores the second piece of a packet in memory.
+func (n *Network) storeSecond(p *packet) {
 	m := p.m
 	to := n.owner(p)
 	if to.closed {
 		n.drop(p)
-		n.doom(m, errReset, "the peer is gone")
+		n.planFailure(m, errReset, "the peer is gone")
 		return
 	}
-	at := n.place(p)
+	at := n.destination(p)
 	if at == nil {
 		n.drop(p)
-		n.deny(m)
+		n.failNoRegion(m)
 		return
 	}
 	from, till := int(p.fate.Cut>>32), int(uint32(p.fate.Cut))
 	store(unsafe.Add(at, from), p.data[from:till])
 	n.touched(to)
-	n.have(p)
+	n.countLanded(p)
 }
 
-// touched is called when memory of an end has changed.
-func (n *Network) touched(e *end) {
+// touched is called when memory of an endpoint has changed.
+func (n *Network) touched(e *endpoint) {
 	e.arrived()
 	n.note(didLand, e, nil, 0, 0)
 	if n.landed != nil {
@@ -335,16 +338,17 @@ func (n *Network) touched(e *end) {
 	}
 }
 
-// have counts a packet whose bytes are in place, and goes on with its message after the last.
-func (n *Network) have(p *packet) {
+// countLanded counts a packet whose bytes are in memory. After the last packet of a message it goes
+// on with the message.
+func (n *Network) countLanded(p *packet) {
 	m := p.m
 	late := p.fate.Late
 	if p.queued {
 		n.drop(p)
-		n.haveRead(m, late)
+		n.countRead(m, late)
 		return
 	}
-	if m.has(p.number) { // the packet and its repetition were both in two pieces
+	if m.hasLanded(p.number) { // the packet and its repetition were both in two pieces
 		n.drop(p)
 		return
 	}
@@ -353,8 +357,8 @@ func (n *Network) have(p *packet) {
 	n.announceEarly(m, m.missing)
 	switch {
 	case m.missing == 0:
-		n.whole(m, late)
-	case n.model.Caps.Block >= whole && len(m.pair.held) > 0:
+		n.allLanded(m, late)
+	case n.model.Caps.Block >= ascendingBytes && len(m.pair.held) > 0:
 		m.pair.retry(m)
 	}
 }
@@ -364,7 +368,7 @@ func (n *Network) have(p *packet) {
 func (n *Network) announceEarly(m *message, missing int) {
 	if n.model.Broken == EarlyData && m.notify && !m.early && missing > 0 {
 		m.early = true
-		n.later(m.to, m.announce(), 0)
+		n.completeLater(m.to, m.announce(), 0)
 	}
 }
 

@@ -20,22 +20,22 @@ const (
 	actFail                       // m fails
 	actFault                      // a planned fault
 	actReady                      // p, which was held back for order, may land
-	actHandshake                  // letter is at its target
+	actHandshake                  // handshakePacket is at its target
 	actRetry                      // m tries again to find a receive buffer
 )
 
-// event is something that will happen at a time. gen is that of m when the event was planned: if m
-// is over since, the event is void.
+// event is something that will happen at a time. gen is m.gen as it was when the event was planned:
+// if m.gen has changed since, m is over and the event void.
 type event struct {
-	at     Time
-	seq    uint64
-	do     action
-	gen    uint32
-	m      *message
-	p      *packet
-	e      *end
-	letter letter
-	comp   fabric.Completion
+	at              Time
+	seq             uint64
+	do              action
+	gen             uint32
+	m               *message
+	p               *packet
+	e               *endpoint
+	handshakePacket handshakePacket
+	comp            fabric.Completion
 }
 
 // agenda is a heap of events, the first at its root. Events of one instant are
@@ -86,7 +86,8 @@ func (a *agenda) next() event {
 // calls are refused, ends.
 const idleStep = 200
 
-// add schedules an event, and wakes an end that waits: if all ends sleep, none moves the clock.
+// add schedules an event, and wakes an endpoint that waits: if all endpoints sleep, none moves the
+// clock.
 func (n *Network) add(e event) {
 	n.agenda.add(e)
 	if last := len(n.waiting) - 1; last >= 0 {
@@ -103,8 +104,8 @@ func (n *Network) step() bool {
 	return true
 }
 
-// Step handles the next event as a Poll does, and reads from no socket. It reports whether
-// there was one. With it time passes while no end polls.
+// Step handles the next event as a Poll does, but reads no socket. It reports whether there was an
+// event. A caller of Step lets time pass while no endpoint polls.
 func (n *Network) Step() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -118,8 +119,8 @@ func (n *Network) Step() bool {
 	return false
 }
 
-// Woken reports whether a Wait of an end of a host would return: something has come since its last
-// Arm, or Wake was called. Like Wait, it reports this once.
+// Woken reports whether a Wait of some endpoint of a host would return: something has arrived since
+// its last Arm, or Wake was called. Like Wait, it reports this once.
 func (n *Network) Woken(hostNumber int) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -142,13 +143,13 @@ func (n *Network) handle(ev event) {
 	}
 	switch ev.do {
 	case actLeave:
-		n.leave(ev.m)
+		n.sendPacket(ev.m)
 	case actArrive:
 		n.arrive(ev.p)
 	case actLand, actReady:
 		n.land(ev.p)
 	case actSecond:
-		n.second(ev.p)
+		n.storeSecond(ev.p)
 	case actAcknowledged:
 		n.acknowledged(ev.m)
 	case actComplete:
@@ -156,7 +157,7 @@ func (n *Network) handle(ev event) {
 	case actFail:
 		n.fail(ev.m, ev.m.errno, ev.m.reason)
 	case actHandshake:
-		n.handshakeArrived(ev.letter)
+		n.handshakeArrived(ev.handshakePacket)
 	case actRetry:
 		n.tryAgain(ev.m)
 	case actFault:
@@ -174,8 +175,8 @@ func (n *Network) plan(do action, at Time, m *message, p *packet) {
 }
 
 // Manual stops Poll from handling events, for a test that tries every order: Poll only returns
-// completions that have come, and the test picks which of the Pending events is next, whatever
-// their times.
+// completions that are in the queue, and the test picks which of the Pending events is next,
+// whatever their times.
 func (n *Network) Manual(on bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

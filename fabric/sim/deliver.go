@@ -2,9 +2,9 @@ package sim
 
 import "libshmem/fabric"
 
-// whole goes on with a message all of whose packets have landed in one direction: it completes the
-// operation, sends the reply, or gives the message to the target.
-func (n *Network) whole(m *message, late Time) {
+// allLanded goes on with a message all of whose packets have landed in one direction: it completes
+// the operation, sends the reply, or delivers the message to the target.
+func (n *Network) allLanded(m *message, late Time) {
 	n.note(didDeliver, m.to, m.from, uint64(m.kind), m.index)
 	if m.reply {
 		if m.kind == fabric.KindAtomic && m.op.Fetches() {
@@ -15,7 +15,7 @@ func (n *Network) whole(m *message, late Time) {
 		n.release(m)
 		return
 	}
-	m.there = true
+	m.delivered = true
 	switch m.kind {
 	case fabric.KindRead:
 		n.sendReply(m, n.packetsOf(m.n))
@@ -46,7 +46,7 @@ func (n *Network) whole(m *message, late Time) {
 			if m.to.accept(m) {
 				n.acknowledge(m)
 			} else {
-				m.to.turnAway(m)
+				m.to.returnToSender(m)
 			}
 			return
 		}
@@ -55,18 +55,18 @@ func (n *Network) whole(m *message, late Time) {
 	}
 }
 
-// sendReply sends the reply to a read or an atomic operation, in this many packets.
+// sendReply sends the reply to a Read or an atomic operation in a number of packets.
 func (n *Network) sendReply(m *message, packets int) {
 	m.reply = true
 	m.begin(packets)
-	n.plan(actLeave, max(n.now, m.to.nic.sends), m, nil)
+	n.plan(actLeave, max(n.now, m.to.nic.sendFree), m, nil)
 }
 
-// operate does an atomic operation at its target, and sends the reply.
+// operate performs an atomic operation at its target, and sends the reply.
 func (n *Network) operate(m *message) {
 	at := m.to.target(m, 0, m.width)
 	if at == nil {
-		n.deny(m)
+		n.failNoRegion(m)
 		return
 	}
 	n.note(didAtomic, m.to, m.from, uint64(m.op), m.operand)
@@ -79,8 +79,8 @@ func (n *Network) operate(m *message) {
 	n.sendReply(m, 1)
 }
 
-// acknowledge handles a message that needs nothing more from its target. It plans the
-// acknowledgement, unless the sender's completion is planned already or the operation has none.
+// acknowledge plans the target's acknowledgement of a message that has been delivered, unless the
+// sender's completion is planned already or the operation has none.
 func (n *Network) acknowledge(m *message) {
 	if m.completed || m.inject {
 		n.release(m)
@@ -95,17 +95,17 @@ func (n *Network) acknowledge(m *message) {
 // the link of either NIC: then the operation fails although it has been done.
 func (n *Network) acknowledged(m *message) {
 	if m.from.nic.down || m.to.nic.down {
-		n.doom(m, errTimedOut, "the peer's NIC does not acknowledge")
+		n.planFailure(m, errTimedOut, "the peer's NIC does not acknowledge")
 		return
 	}
 	n.complete(m, 0)
 	n.release(m)
 }
 
-// match hands messages and Writes with data that have arrived to the caller, in the order of their
-// arrival. It stops where one needs a receive buffer and there is none, and where the queue is full
-// and must not lose completions (Model.Backlog).
-func (e *end) match() {
+// match puts the completions of messages and Writes with data that have arrived into the queue, in
+// the order of their arrival. It stops at one that needs a receive buffer if there is none, and if
+// the queue is full and must not lose completions (Model.Backlog).
+func (e *endpoint) match() {
 	n := e.net
 	for e.inHead < len(e.inbox) {
 		m := e.inbox[e.inHead]
@@ -119,9 +119,9 @@ func (e *end) match() {
 	e.inbox, e.inHead = compact(e.inbox, e.inHead)
 }
 
-// accept gives the caller the target's completion of a message or of a Write with data. It returns
-// false if there is no receive buffer and the completion needs one.
-func (e *end) accept(m *message) bool {
+// accept puts the target's completion of a message, or of a Write with data, into the queue. It
+// returns false if the completion needs a receive buffer and there is none.
+func (e *endpoint) accept(m *message) bool {
 	n := e.net
 	send := m.kind == fabric.KindSend
 	var at buffer
@@ -141,13 +141,13 @@ func (e *end) accept(m *message) bool {
 		if n.model.Caps.WriteAfterWrite || n.model.Backlog {
 			fate.Late = 0
 		}
-		n.later(e, c, fate.Late)
+		n.completeLater(e, c, fate.Late)
 		return true
 	}
 	n.held -= m.n
 	k := min(m.n, at.n)
 	if k > 0 {
-		store(at.at, m.heard[:k])
+		store(at.at, m.received[:k])
 	}
 	c := fabric.Completion{Token: at.token, Kind: fabric.KindRecv, Len: uint64(k)}
 	if k < m.n {
@@ -157,7 +157,7 @@ func (e *end) accept(m *message) bool {
 	if n.model.Caps.SendAfterSend {
 		fate.Late = 0
 	}
-	n.later(e, c, fate.Late)
+	n.completeLater(e, c, fate.Late)
 	return true
 }
 

@@ -16,7 +16,7 @@
 //
 // # Determinism
 //
-// The fate of a packet is a function of the seed, the addresses of its two ends and its number
+// The fate of a packet is a function of the seed, the addresses of its two endpoints and its number
 // between them (faults.Faults.FateOf); whether a call is refused, of the seed, the endpoint and the
 // number of the call. Events of one instant are handled in the order in which they were planned. So
 // the same calls in the same order give the same network to the bit: equal values of Network.Trace
@@ -26,16 +26,16 @@
 // # What a packet may suffer
 //
 // Messages and the bytes of reads and writes are cut at the MTU. Packets wait for the NIC's wire at
-// both ends, overtake each other, arrive in two pieces, arrive again, or are lost and sent again
-// after a while. A provider is responsible for a reliable network, so none of this may show but in
-// the order and the time of events that Caps leave open: a token completes once, whatever the
-// packets did. A packet that comes again is written again as long as its Write is not complete,
-// which no correct caller can see, and is dropped later.
+// both endpoints, overtake each other, arrive in two pieces, arrive again, or are lost and sent
+// again after a while. A provider is responsible for a reliable network, so none of this may show
+// but in the order and the time of events that Caps leave open: a token completes once, whatever
+// the packets did. A packet that arrives again is written again as long as its Write is not
+// complete, which no correct caller can see, and is dropped later.
 //
 // # Sockets
 //
 // With Model.PollBytes an endpoint reads the network as over TCP: arrived bytes lie in a socket,
-// and only a Poll of that endpoint takes them out, a bounded number each time. A write leaves no
+// and only a Poll of that endpoint reads them, a bounded number each time. A write leaves no
 // completion there. Ready reports unread bytes, and Arm then returns false. Arrivals end a Wait;
 // bytes that had arrived before its Arm do not. A socket holds any number of bytes: Model.Depth
 // bounds the bytes that a sender has under way.

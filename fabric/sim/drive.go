@@ -2,7 +2,7 @@ package sim
 
 // A caller with a schedule of its own may drive the clock in place of Poll. With Manual no Poll
 // handles an event; the caller gets the time of the Next event, calls RunTo with it or an earlier
-// time of its own, and polls the ends at which something has arrived.
+// time of its own, and polls the endpoints at which something has arrived.
 
 // Next returns the time of the next event, and whether there is one.
 func (n *Network) Next() (Time, bool) {
@@ -24,10 +24,10 @@ func (n *Network) RunTo(t Time) {
 	n.now = max(n.now, t)
 }
 
-// Arrived sets a function that is called when an end has work for a Poll: a completion, bytes in
-// its socket, or a handshake. The ends are numbered in the order of Open. The function must not
-// call the network.
-func (n *Network) Arrived(f func(end int)) {
+// Arrived sets a function that is called when an endpoint has work for a Poll: a completion, bytes
+// in its socket, or a handshake. The endpoints are numbered in the order of Open. The function must
+// not call the network.
+func (n *Network) Arrived(f func(endpoint int)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.arrived = f

@@ -35,7 +35,7 @@ func (n *Network) Plan(f faults.Fault) {
 	n.add(event{at: max(f.At, n.now), do: actFault, comp: fabric.Completion{Token: fabric.Token(len(n.faults) - 1)}})
 }
 
-// planned carries out planned fault i.
+// planned makes fault i of those that Plan added happen.
 func (n *Network) planned(i fabric.Token) {
 	f := n.faults[i]
 	if f.NIC < 0 {
@@ -52,7 +52,7 @@ func (n *Network) Kill(hostNumber int) {
 	n.kill(hostNumber)
 }
 
-// kill is Kill for a caller that has the lock.
+// kill does what Kill does. The caller holds n.mu.
 func (n *Network) kill(hostNumber int) {
 	for _, e := range n.host(hostNumber).ports {
 		if e != nil {
@@ -61,7 +61,7 @@ func (n *Network) kill(hostNumber int) {
 	}
 }
 
-// Link takes the link of a NIC away, or gives it back.
+// Link takes the link of a NIC down or brings it up.
 func (n *Network) Link(hostNumber, i int, up bool) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -72,7 +72,7 @@ func (n *Network) Link(hostNumber, i int, up bool) error {
 	return nil
 }
 
-// link is Link for a caller that has the lock and has checked i.
+// link does what Link does. The caller holds n.mu, and has checked that the host has a NIC i.
 func (n *Network) link(hostNumber, i int, up bool) {
 	state := uint64(0)
 	if up {
@@ -82,9 +82,9 @@ func (n *Network) link(hostNumber, i int, up bool) {
 	n.host(hostNumber).nics[i].down = !up
 }
 
-// die drops everything of an endpoint and dooms the operations of others on it. Its address is free
-// from now on.
-func (e *end) die() {
+// die drops everything of an endpoint and plans the failure of the operations of other endpoints on
+// it. Its address is free from now on.
+func (e *endpoint) die() {
 	if e.closed {
 		return
 	}
@@ -100,12 +100,12 @@ func (e *end) die() {
 		n.unhold(m)
 	}
 	e.inbox, e.inHead = nil, 0
-	e.letters, e.away = nil, nil
+	e.handshakes, e.notReady = nil, nil
 	e.emptySocket()
-	for _, other := range n.ends {
+	for _, other := range n.endpoints {
 		for _, m := range other.live {
 			if m.to == e && other != e && n.model.Broken != Undead && n.model.Broken != Haunts {
-				n.doom(m, errReset, "the peer is gone")
+				n.planFailure(m, errReset, "the peer is gone")
 			}
 		}
 	}
@@ -118,9 +118,9 @@ func (e *end) die() {
 	}
 }
 
-// forget drops a message, whose sender has died, that waits at this end.
-func (e *end) forget(m *message) {
-	if e.letGo(m) {
+// forget drops a message that waits at this endpoint and whose sender has died.
+func (e *endpoint) forget(m *message) {
+	if e.forgetNotReady(m) {
 		return
 	}
 	for i, other := range e.inbox {
@@ -139,42 +139,43 @@ func (n *Network) unhold(m *message) {
 	}
 }
 
-// doom plans the failure, after Model.Detect, of a message whose target cannot be reached.
-func (n *Network) doom(m *message, errno int32, reason string) {
+// planFailure plans the failure, after Model.Detect, of a message whose target cannot be reached.
+func (n *Network) planFailure(m *message, errno int32, reason string) {
 	if m.errno == 0 {
 		m.errno, m.reason = errno, reason
 		n.plan(actFail, n.now+n.model.Detect, m, nil)
 	}
 }
 
-// deny schedules the failure of an operation whose target has no such memory.
-func (n *Network) deny(m *message) {
+// failNoRegion plans the failure of an operation whose target has registered no such memory.
+func (n *Network) failNoRegion(m *message) {
 	if m.errno == 0 {
 		m.errno, m.reason = errDenied, fmt.Sprintf("no region of the peer has the key and %d bytes there", m.n)
 		n.plan(actFail, n.now+n.model.Latency, m, nil)
 	}
 }
 
-// acquainted reports whether the target of a Write or Read has its sender among its peers, where
-// the model requires it.
-func (n *Network) acquainted(m *message, to *end) bool {
+// knowsSender reports whether the target of a Write or Read has the sender among its peers. It
+// returns true if the model does not require that.
+func (n *Network) knowsSender(m *message, to *endpoint) bool {
 	p := m.pair
 	if !n.model.Strangers && !p.listed {
-		p.listed = slices.ContainsFunc(to.peers, func(q peer) bool { return q.known && q.addr == m.from.addr })
+		p.listed = slices.ContainsFunc(to.peers, func(q peer) bool { return q.hasAddress && q.addr == m.from.addr })
 	}
 	return n.model.Strangers || p.listed
 }
 
-// disown plans the failure of an operation whose target does not have its sender among its peers.
-func (n *Network) disown(m *message) {
+// failStranger plans the failure of an operation whose target does not have the sender among its
+// peers.
+func (n *Network) failStranger(m *message) {
 	if m.errno == 0 {
 		m.errno, m.reason = errStranger, "the peer does not have this end among its own"
 		n.plan(actFail, n.now+n.model.Latency, m, nil)
 	}
 }
 
-// fail completes a message with an error. Without a token, an operation on memory that does not
-// exist makes Poll fail instead.
+// fail completes a message with an error. An operation without a token has no completion: if its
+// target has registered no such memory, Poll fails instead.
 func (n *Network) fail(m *message, errno int32, reason string) {
 	e, p := m.from, m.pair
 	n.note(didFail, e, m.to, uint64(m.token), uint64(errno))
@@ -191,7 +192,7 @@ func (n *Network) fail(m *message, errno int32, reason string) {
 		p.peer.pair = nil
 		p.peer.gone = p.peer.gone || !n.model.Reconnects && (p.to == nil || p.to.closed)
 	}
-	if !m.there {
+	if !m.delivered {
 		p.markLanded(m)
 	}
 	n.release(m)

@@ -15,7 +15,7 @@ type region struct {
 	live bool
 }
 
-func (e *end) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
+func (e *endpoint) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	if e.closed || base == nil || n == 0 {
@@ -38,14 +38,14 @@ func (e *end) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
 }
 
 // RegisterGPU registers memory of the process that stands for memory of a GPU.
-func (e *end) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
+func (e *endpoint) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	if !e.caps.GPU {
 		return fabric.Region{}, &shmerr.Error{Op: "register", Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrUnsupported, "the network has no GPUs")}
 	}
 	return e.Register(m.Base, m.Len)
 }
 
-func (e *end) Unregister(r fabric.Region) error {
+func (e *endpoint) Unregister(r fabric.Region) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	if r.ID < 0 || r.ID >= len(e.regions) || !e.regions[r.ID].live || e.regions[r.ID].Key != r.Key {
@@ -55,8 +55,8 @@ func (e *end) Unregister(r fabric.Region) error {
 	return nil
 }
 
-// local returns an error if a local buffer must be registered (Caps.LocalMR) and is not.
-func (e *end) local(at unsafe.Pointer, n int, desc uintptr) error {
+// checkLocal returns an error if a local buffer must be registered (Caps.LocalMR) and is not.
+func (e *endpoint) checkLocal(at unsafe.Pointer, n int, desc uintptr) error {
 	if !e.caps.LocalMR || n == 0 {
 		return nil
 	}
@@ -72,9 +72,9 @@ func (e *end) local(at unsafe.Pointer, n int, desc uintptr) error {
 	return shmerr.Causef(shmerr.ErrArgument, "%d bytes of local memory are not in the region of their descriptor", n)
 }
 
-// target returns the memory of this end that a one-sided operation names, from an offset on; nil: no
-// region has the key, or the region is too short.
-func (e *end) target(m *message, offset, n int) unsafe.Pointer {
+// target returns the memory of this endpoint that a one-sided operation names, from an offset on;
+// nil: no region has the key, or the region is too short.
+func (e *endpoint) target(m *message, offset, n int) unsafe.Pointer {
 	for i := range e.regions {
 		r := &e.regions[i]
 		if !r.live || r.Key != m.key && e.net.model.Broken != AnyKey {
@@ -92,9 +92,9 @@ func (e *end) target(m *message, offset, n int) unsafe.Pointer {
 	return nil
 }
 
-// The program that owns the memory of an end accesses it at the same time as the network, as with
-// any NIC. The provider's promises decide when bytes may be seen, and not Go's memory model, so the
-// race detector must not check these functions.
+// The program accesses the memory of an endpoint at the same time as the network, as with any NIC.
+// The provider's promises decide when bytes may be seen, and not Go's memory model, so the race
+// detector must not check these functions.
 
 //go:norace
 func load(to []byte, from unsafe.Pointer, n int) []byte {
@@ -123,8 +123,7 @@ func storeWord(to unsafe.Pointer, width int, v uint64) {
 	}
 }
 
-// apply does an atomic operation with the CPU's instructions and returns the old
-// value.
+// apply performs an atomic operation with the CPU's instructions and returns the old value.
 func apply(op fabric.Op, at unsafe.Pointer, width int, operand, compare uint64) uint64 {
 	if width == 4 {
 		p := (*uint32)(at)

@@ -41,14 +41,14 @@ type Model struct {
 	Handshake int  // operations of one endpoint that may wait for handshakes; 0: there are none (handshake.go)
 	Software  bool // the target's processor receives messages: only its Polls move them (socket.go)
 	Retries   bool // a message that finds no receive buffer goes back, and its sender tries again (retry.go)
-	Strangers bool // Writes and Reads also reach an end that does not have their sender among its peers
+	Strangers bool // Writes and Reads also reach an endpoint that does not have their sender among its peers
 
 	Delivers   bool // Writes complete at the target if Config.Delivery asks for it, and Sends do not (with Caps.DeliveryComplete both always do)
-	Reconnects bool // an end that failed to reach a peer may reach its successor
+	Reconnects bool // an endpoint that failed to reach a peer may reach its successor
 	Backlog    bool // completions that find the queue full wait at the sender; else they are lost
 
 	// PollBytes gives each endpoint a socket: arrivals lie there unread until a Poll of that
-	// endpoint takes them, at most PollBytes each time, but one packet in any case. 0: there are no
+	// endpoint reads them, at most PollBytes each time, but at least one packet. 0: there are no
 	// sockets, and bytes go to memory as they arrive.
 	PollBytes int
 
@@ -67,18 +67,18 @@ const (
 	MessagesLead          // Caps.SendAfterWrite, at times
 	EarlyDelivery         // Caps.DeliveryComplete: writes complete when they have left
 	EarlySource           // the source is read after the completion
-	EarlyData             // KindData comes with the first packet
+	EarlyData             // KindData is completed at the first packet
 	Repeats               // a packet that arrives again makes a second message
 	Forgets               // a message is lost, at times
 	Twice                 // a token completes twice, at times
 	Unfenced              // Fence does nothing
 	Torn                  // an atomic operation undoes another one, at times
 	AnyKey                // keys are not checked
-	Haunts                // the successor of an end gets messages for the end before it
+	Haunts                // the successor of an endpoint gets messages for the endpoint before it
 	LosesWake             // an arrival does not end a Wait
-	Spills                // a Write touches the byte behind it
+	Spills                // a Write touches the byte after its last one
 	Silent                // completions that do not fit the queue are lost without an error
-	Undead                // memory of a closed end is written
+	Undead                // memory of a closed endpoint is written
 	ArmsUnread            // Arm checks only for completions, and returns true with bytes unread
 	defects
 )
@@ -90,8 +90,9 @@ var defectNames = [defects]string{
 
 func (d Defect) String() string { return defectNames[d] }
 
-// whole is the Caps.Block of a network whose bytes arrive by ascending address.
-const whole = 1 << 62
+// ascendingBytes is the Caps.Block of a network that makes all bytes of a Write visible by
+// ascending address.
+const ascendingBytes = 1 << 62
 
 func allOps() fabric.Ops {
 	var s fabric.Ops
@@ -101,15 +102,15 @@ func allOps() fabric.Ops {
 	return s
 }
 
-// TCP is a network of connections: everything between two ends keeps its order, the target's CPU
-// places the bytes, and a completion means that the source may be reused.
+// TCP is a network of connections: everything between two endpoints keeps its order, the target's
+// CPU stores the bytes, and a completion means that the source may be reused.
 func TCP() Model {
 	return Model{
 		Name: "tcp",
 		Caps: fabric.Caps{
 			MaxMessage: 1 << 40, MaxInject: 64, MaxInjectWrite: 64,
 			WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true, ReadAfterWrite: true,
-			Data: 8, Source: true, Block: whole, LocalSegments: 4, RemoteSegments: 4,
+			Data: 8, Source: true, Block: ascendingBytes, LocalSegments: 4, RemoteSegments: 4,
 			Atomics: allOps(), AtomicsWithCPU: true,
 		},
 		MTU: 1448, Header: 78, Bandwidth: 10e9, Latency: 10 * Microsecond, Depth: 1024, Detect: Millisecond,
@@ -160,7 +161,7 @@ func Unread(m Model, pollBytes int) Model {
 	return m
 }
 
-// Named returns the model of a name. With -rough behind the name it returns the Rough form.
+// Named returns the model of a name. With -rough after the name it returns the Rough form.
 func Named(name string) (Model, error) {
 	plain, rough := strings.CutSuffix(name, "-rough")
 	var names []string

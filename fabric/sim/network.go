@@ -25,36 +25,36 @@ type Network struct {
 	manual bool
 	trace  trace
 
-	hosts  []*host
-	ends   []*end // all that were opened, gone ones too
-	faults []faults.Fault
-	queues map[int]int // by host; Model.Queue for the other hosts
+	hosts     []*host
+	endpoints []*endpoint // all that were opened, also those that have died
+	faults    []faults.Fault
+	queues    map[int]int // by host; Model.Queue for the other hosts
 
 	messages []*message // free ones, to be used again
 	packets  []*packet  // free ones
 	landed   func(host int)
-	arrived  func(end int)
-	waiting  []*end // ends in a Wait that found no event to handle
-	held     int    // bytes of messages that are at their target and unread, or wait for a receive buffer
+	arrived  func(endpoint int)
+	waiting  []*endpoint // endpoints in a Wait that found no event to handle
+	held     int         // bytes of messages that are at their target and unread, or wait for a receive buffer
 	heldMost int
 
-	turnedAway int // how often a message went back for want of a receive buffer (Model.Retries)
+	notReadyCount int // how often a message found no receive buffer (Model.Retries)
 }
 
 // host is a machine with NICs. Its endpoints share its processor.
 type host struct {
 	nics  []*nic
-	ports []*end // living endpoints; nil: free
-	cpu   Time   // until when its processor is busy with posted operations
+	ports []*endpoint // living endpoints; nil: free
+	cpu   Time        // until when its processor is busy with posted operations
 }
 
 // nic is one port to a rail. Its wire carries one packet at a time, each way.
 type nic struct {
-	rail         int
-	slow         Time // how many times as long as NIC 0 it takes
-	down         bool
-	sends, takes Time   // when the wire is free again, from the NIC and to it
-	Out, In      uint64 // bytes
+	rail               int
+	slow               Time // how many times as long as for NIC 0 a packet occupies its wire
+	down               bool
+	sendFree, recvFree Time   // when the wire is free again, from the NIC and to it
+	Out, In            uint64 // bytes
 }
 
 // New makes a network without endpoints.
@@ -86,7 +86,7 @@ func (n *Network) Landed(f func(host int)) { n.landed = f }
 func (n *Network) Idle() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, e := range n.ends {
+	for _, e := range n.endpoints {
 		if !e.closed && (e.pending() > 0 || len(e.inbox) > e.inHead || e.unread() || e.flying > 0) {
 			return false
 		}
@@ -103,7 +103,7 @@ func (n *Network) Settled() bool {
 }
 
 // Waiting returns the bytes of messages at targets that have not read them, or have no receive
-// buffer for them: now, and at most so far.
+// buffer for them: the bytes now, and the most at any time so far.
 func (n *Network) Waiting() (now, most int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -119,7 +119,7 @@ func (n *Network) Carried(host, i int) (out, in uint64) {
 	return c.Out, c.In
 }
 
-// host returns host number i, which exists from its first use on.
+// host returns host number i, and makes it at its first use.
 func (n *Network) host(i int) *host {
 	for len(n.hosts) <= i {
 		h := &host{}
@@ -147,7 +147,7 @@ func (a address) bytes() []byte {
 	return binary.LittleEndian.AppendUint32(b, a.port)
 }
 
-// number returns the address as one number, from which the faults of its packets are drawn.
+// number returns the address as one number. The faults of the packets from and to it depend on it.
 func (a address) number() uint64 {
 	return uint64(a.host)<<32 | uint64(a.nic)<<16 | uint64(a.port)
 }
@@ -160,7 +160,7 @@ func parseAddress(b []byte) (address, error) {
 }
 
 // at returns the living endpoint at an address, or nil.
-func (n *Network) at(a address) *end {
+func (n *Network) at(a address) *endpoint {
 	if int(a.host) >= len(n.hosts) {
 		return nil
 	}
@@ -195,7 +195,7 @@ func (n *Network) Open(hostNumber int, cfg fabric.Config) (fabric.Provider, erro
 		return nil, &shmerr.Error{Op: "open", Object: nicName(chosen), Cause: err}
 	}
 	more := 0
-	if caps.TurnsAway {
+	if caps.RNRRetries {
 		more = cfg.MoreRecv
 	}
 	port := slices.Index(h.ports, nil)
@@ -203,13 +203,13 @@ func (n *Network) Open(hostNumber int, cfg fabric.Config) (fabric.Provider, erro
 		port = len(h.ports)
 		h.ports = append(h.ports, nil)
 	}
-	e := &end{
-		net: n, caps: caps, id: len(n.ends), nic: h.nics[chosen], addr: address{uint32(hostNumber), uint32(chosen), uint32(port)},
-		tokens: cfg.Tokens, capacity: capacity, most: cfg.MaxRecv + more,
+	e := &endpoint{
+		net: n, caps: caps, id: len(n.endpoints), nic: h.nics[chosen], addr: address{uint32(hostNumber), uint32(chosen), uint32(port)},
+		tokens: cfg.Tokens, capacity: capacity, maxRecv: cfg.MaxRecv + more,
 		busy: make([]bool, cfg.Tokens+more), wake: make(chan struct{}, 1), reasons: map[fabric.Token]string{},
 	}
 	h.ports[port] = e
-	n.ends = append(n.ends, e)
+	n.endpoints = append(n.endpoints, e)
 	n.note(didOpen, e, nil, e.addr.number(), uint64(cfg.Tokens))
 	return e, nil
 }
@@ -229,7 +229,7 @@ func (n *Network) capacity(cfg *fabric.Config, caps *fabric.Caps, host int) (int
 	if caps.Data > 0 {
 		caps.Arrivals = cfg.Arrivals
 	}
-	if caps.TurnsAway {
+	if caps.RNRRetries {
 		caps.Arrivals += cfg.MoreRecv
 	}
 	if all := own + caps.Arrivals; most == 0 || all <= most {
@@ -243,19 +243,20 @@ func (n *Network) capacity(cfg *fabric.Config, caps *fabric.Caps, host int) (int
 	return all, nil
 }
 
-// TurnedAway returns how often a message went back to its sender because it found no receive buffer.
-func (n *Network) TurnedAway() int {
+// NotReadyCount returns how often a message went back to its sender because there was no receive
+// buffer.
+func (n *Network) NotReadyCount() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.turnedAway
+	return n.notReadyCount
 }
 
-// LimitQueues limits the completion queues that the NICs of one host grant to most entries, from the
+// LimitQueues caps the entries of each completion queue that the NICs of one host grant from the
 // next Open on; 0: no limit.
-func (n *Network) LimitQueues(host, most int) {
+func (n *Network) LimitQueues(host, limit int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.queues[host] = most
+	n.queues[host] = limit
 }
 
 // Queue is the size and the use of an endpoint's completion queue.
@@ -269,8 +270,8 @@ type Queue struct {
 func (n *Network) Queues() []Queue {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	all := make([]Queue, len(n.ends))
-	for i, e := range n.ends {
+	all := make([]Queue, len(n.endpoints))
+	for i, e := range n.endpoints {
 		all[i] = Queue{e.capacity, e.mostQueued, e.overran}
 	}
 	return all
@@ -281,7 +282,7 @@ func (n *Network) caps(cfg *fabric.Config, nic int) fabric.Caps {
 	c := n.model.Caps
 	c.Provider, c.Domain, c.Fabric = n.provider(), nicName(nic), fmt.Sprintf("rail%d", nic%n.model.Rails)
 	c.SendQueue, c.Speed, c.WaitFD = n.model.Depth, n.model.Bandwidth/uint64(1+nic*n.model.Skew), true
-	c.SendComplete, c.TurnsAway = c.DeliveryComplete, n.model.Retries
+	c.SendComplete, c.RNRRetries = c.DeliveryComplete, n.model.Retries
 	c.DeliveryComplete = c.DeliveryComplete || cfg.Delivery && n.model.Delivers
 	if cfg.IfUnordered && c.SendAfterWrite {
 		c.Fence = false
@@ -298,12 +299,12 @@ func (n *Network) caps(cfg *fabric.Config, nic int) fabric.Caps {
 	return c
 }
 
-// message is one operation that is under way: a message, a Write, a Read or an atomic operation.
+// message is one operation that is under way: a Send, a Write, a Read or an atomic operation.
 type message struct {
 	gen  uint32 // changes when the operation is over, which makes its events void
 	kind fabric.Kind
-	from *end
-	to   *end
+	from *endpoint
+	to   *endpoint
 	pair *pair
 
 	number                uint64 // of the call that posted it
@@ -318,24 +319,24 @@ type message struct {
 	operand, compare      uint64
 	old                   uint64
 
-	payload   []byte                         // injected bytes
-	heard     []byte                         // the bytes of a message that have arrived
-	slot      int                            // its index in from.live
-	early     bool                           // the defect EarlyData has announced it
-	reply     bool                           // its packets now go back to the sender
-	sent      int                            // packets that have left in the present direction
-	landed    []uint64                       // a bit for each packet that has landed
-	total     int                            // packets in the present direction
-	missing   int                            // packets that have not landed
-	unread    int                            // packets that have not come out of a socket
-	index     uint64                         // its number among the pair's messages or Writes
-	after     struct{ writes, sends uint64 } // how many Writes and messages must land before it
-	unmet     bool                           // it waits for the handshake of its pair
-	again     bool                           // it was turned away, and is on its way once more
-	completed bool                           // the sender's completion is planned
-	there     bool                           // all its bytes are at the target
-	errno     int32
-	reason    string
+	payload       []byte                         // injected bytes
+	received      []byte                         // the bytes of a message that have arrived
+	slot          int                            // its index in from.live
+	early         bool                           // the defect EarlyData has completed it at the target
+	reply         bool                           // its packets now go back to the sender
+	sent          int                            // packets that have left in the present direction
+	landed        []uint64                       // a bit for each packet that has landed
+	total         int                            // packets in the present direction
+	missing       int                            // packets that have not landed
+	unread        int                            // packets that have not been read from a socket
+	index         uint64                         // its number among the pair's messages or Writes
+	after         struct{ writes, sends uint64 } // how many Writes and messages must land before it
+	awaitingReply bool                           // it waits for the handshake of its pair
+	again         bool                           // it found no receive buffer, and is on its way once more
+	completed     bool                           // the sender's completion is planned
+	delivered     bool                           // all its bytes are at the target
+	errno         int32
+	reason        string
 }
 
 // packet is a part of a message.
@@ -349,11 +350,11 @@ type packet struct {
 	fate   faults.Fate
 	again  bool // a packet of this number has landed before
 	queued bool // it has been in a socket
-	held   int  // its part of Network.held
+	held   int  // the bytes of it that Network.held counts
 	half   bool // the first of its two pieces is in memory
 }
 
-// newMessage takes a free message, or makes one.
+// newMessage returns a message to fill: a free one, or a new one.
 func (n *Network) newMessage() *message {
 	last := len(n.messages) - 1
 	if last < 0 {
@@ -361,11 +362,11 @@ func (n *Network) newMessage() *message {
 	}
 	m := n.messages[last]
 	n.messages = n.messages[:last]
-	*m = message{gen: m.gen, payload: m.payload[:0], heard: m.heard[:0], landed: m.landed[:0]}
+	*m = message{gen: m.gen, payload: m.payload[:0], received: m.received[:0], landed: m.landed[:0]}
 	return m
 }
 
-// newPacket takes a free packet, or makes one.
+// newPacket returns a packet to fill: a free one, or a new one.
 func (n *Network) newPacket() *packet {
 	last := len(n.packets) - 1
 	if last < 0 {
@@ -385,5 +386,5 @@ func (n *Network) drop(p *packet) {
 	}
 }
 
-// packetsOf returns the number of packets that carry this many bytes.
+// packetsOf returns the number of packets that carry `bytes` bytes.
 func (n *Network) packetsOf(bytes int) int { return max(1, (bytes+n.model.MTU-1)/n.model.MTU) }

@@ -9,24 +9,24 @@ import (
 // the other is found to be gone. It keeps the order that was promised: packets
 // that must not land yet wait at the target.
 type pair struct {
-	from *end
-	to   *end // nil: nothing was sent yet
+	from *endpoint
+	to   *endpoint // nil: nothing was sent yet
 	peer *peer
 
-	acquaintance
-	listed bool // the other end is known to have this one among its peers
+	handshakeState
+	listed bool // the other endpoint is known to have this one among its peers
 
-	packets, replies, controls uint64     // packets so far to the other end, from it, and of handshakes
+	packets, replies, controls uint64     // packets so far to the other endpoint, from it, and of handshakes
 	outstanding                int        // operations that have begun and are not over
-	waiting                    []*message // operations behind a fence
+	waiting                    []*message // operations after a fence
 
 	writes, sends             uint64 // posted
 	writesLanded, sendsLanded prefix
-	held                      []*packet // that must not land yet
+	held                      []*packet // packets that must not land yet
 }
 
 // prefix records which of a series of operations, numbered from 1 on, have landed: all up to upTo,
-// and those that ahead marks behind it.
+// and those after upTo whose element of ahead is true.
 type prefix struct {
 	upTo  uint64
 	ahead []bool
@@ -53,8 +53,8 @@ func (p *prefix) mark(i uint64) {
 // defectShare is the probability of a defect that does not always occur.
 const defectShare = 0.1
 
-// post gives an operation its place in the order that the network promises, and begins it unless a
-// fence holds it back.
+// post notes which earlier operations the network has promised to deliver before an operation, and
+// launches it unless a fence holds it back.
 func (p *pair) post(m *message) {
 	n := p.from.net
 	c := &n.model.Caps
@@ -97,7 +97,8 @@ func (n *Network) defect(d Defect, m *message) bool {
 	return n.model.Broken == d && faults.Throw(n.seed, m.from.addr.number(), m.number, uint64(m.kind)).Hits(faults.ForDefect, defectShare)
 }
 
-// launch begins an operation: its first packet leaves, or it waits for the handshake with the peer.
+// launch sends the first packet of an operation, or has the operation wait for the handshake with
+// the peer.
 func (n *Network) launch(m *message) {
 	p, e := m.pair, m.from
 	p.outstanding++
@@ -111,7 +112,7 @@ func (n *Network) launch(m *message) {
 	h := n.hosts[e.addr.host]
 	h.cpu = max(h.cpu, n.now) + n.model.Post
 	if m.to == nil {
-		n.doom(m, errUnreachable, "no endpoint is at the address")
+		n.planFailure(m, errUnreachable, "no endpoint is at the address")
 		return
 	}
 	if p.needsHandshake(m.kind) {
@@ -121,24 +122,24 @@ func (n *Network) launch(m *message) {
 	n.depart(m)
 }
 
-// reach finds the end at the peer's address, if it is not found yet.
+// reach finds the endpoint at the peer's address, unless the pair has it already.
 func (p *pair) reach() {
 	if p.to == nil && !p.peer.gone {
 		p.to = p.from.net.at(p.peer.addr)
 	}
 }
 
-// depart has the first packet of an operation leave when the NIC is free.
+// depart plans the first packet of an operation, for when the NIC is free.
 func (n *Network) depart(m *message) {
 	e := m.from
 	h := n.hosts[e.addr.host]
 	if n.model.Broken == EarlySource && m.kind != fabric.KindRead && m.kind != fabric.KindAtomic {
 		n.complete(m, 0)
 	}
-	n.plan(actLeave, max(h.cpu, e.nic.sends), m, nil)
+	n.plan(actLeave, max(h.cpu, e.nic.sendFree), m, nil)
 }
 
-// begin prepares a message for this many packets in one direction.
+// begin prepares a message to be sent in `packets` packets, in one direction.
 func (m *message) begin(packets int) {
 	m.sent, m.total, m.missing, m.unread = 0, packets, packets, packets
 	m.landed = m.landed[:0]
@@ -147,19 +148,19 @@ func (m *message) begin(packets int) {
 	}
 }
 
-// ready reports whether a packet may land: all operations that its own must follow have landed, and,
-// where the bytes of one operation keep their order, all earlier packets of it.
+// ready reports whether a packet may land: all operations that must land before its operation have
+// landed, and, if the network keeps the order of an operation's bytes, all earlier packets of it.
 func (p *pair) ready(w *packet) bool {
 	m := w.m
 	if m.after.writes > p.writesLanded.upTo || m.after.sends > p.sendsLanded.upTo {
 		return false
 	}
-	return p.from.net.model.Caps.Block < whole || w.number == m.total-m.missing
+	return p.from.net.model.Caps.Block < ascendingBytes || w.number == m.total-m.missing
 }
 
 // retry lets held packets land that may do so now. landed is the message of which a packet has just
-// landed, while others are missing: only packets of the same message can have waited for that. nil:
-// packets of any message may have.
+// landed, while others are missing: only packets of the same message can have waited for that. With
+// nil, it checks the packets of all messages.
 func (p *pair) retry(landed *message) {
 	n := p.from.net
 	kept := p.held[:0]

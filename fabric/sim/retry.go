@@ -2,36 +2,37 @@ package sim
 
 import "libshmem/fabric/faults"
 
-// With Model.Retries an end has only the receive buffers that its caller posts: a message that finds
-// none goes back to its sender, which sends it again after a while, for as long as it takes. Which
-// of several messages is the first to find a buffer is chance.
+// With Model.Retries an endpoint has only the receive buffers that its caller posts. A message that
+// finds none goes back to its sender (receiver not ready), which sends it again after a while,
+// until it finds one. Which of several messages is the first to find a buffer is chance.
 
-// turnAway sends a message back to its sender because there is no receive buffer.
-func (e *end) turnAway(m *message) {
+// returnToSender sends a message back to its sender because no receive buffer is posted.
+func (e *endpoint) returnToSender(m *message) {
 	n := e.net
 	n.held -= m.n
-	n.turnedAway++
-	e.away = append(e.away, m)
-	n.note(didTurnAway, e, m.from, uint64(m.kind), m.index)
+	n.notReadyCount++
+	e.notReady = append(e.notReady, m)
+	n.note(didNotReady, e, m.from, uint64(m.kind), m.index)
 	e.retry()
 }
 
-// retry has senders send messages again that were turned away, as many as there are receive buffers.
-func (e *end) retry() {
+// retry has senders send messages again that found no receive buffer: at most one for each receive
+// buffer that is posted now.
+func (e *endpoint) retry() {
 	n := e.net
-	for e.retrying < len(e.recvs) && len(e.away) > 0 {
-		e.turns++
-		d := faults.Throw(n.seed, e.addr.number(), faults.ForRetry, e.turns)
-		i := int(d.Number(faults.ForRetry) % uint64(len(e.away)))
-		m := e.away[i]
-		e.away = append(e.away[:i], e.away[i+1:]...)
+	for e.retrying < len(e.recvs) && len(e.notReady) > 0 {
+		e.retries++
+		d := faults.Throw(n.seed, e.addr.number(), faults.ForRetry, e.retries)
+		i := int(d.Number(faults.ForRetry) % uint64(len(e.notReady)))
+		m := e.notReady[i]
+		e.notReady = append(e.notReady[:i], e.notReady[i+1:]...)
 		e.retrying++
 		m.again = true
 		n.plan(actRetry, n.now+n.latency(m.from, e)+d.UpTo(faults.ForDelay, n.model.Delay), m, nil)
 	}
 }
 
-// tryAgain handles a message that was turned away before and is at its target once more.
+// tryAgain handles a message that found no receive buffer before and is at its target once more.
 func (n *Network) tryAgain(m *message) {
 	e := m.to
 	m.again = false
@@ -40,7 +41,7 @@ func (n *Network) tryAgain(m *message) {
 		return // die has failed the message
 	}
 	if m.from.nic.down || e.nic.down {
-		n.doom(m, errTimedOut, "the peer's NIC does not answer")
+		n.planFailure(m, errTimedOut, "the peer's NIC does not answer")
 		e.retry()
 		return
 	}
@@ -49,23 +50,23 @@ func (n *Network) tryAgain(m *message) {
 	if e.accept(m) {
 		n.acknowledge(m)
 	} else {
-		e.turnAway(m)
+		e.returnToSender(m)
 	}
 	e.retry()
 }
 
-// letGo forgets a message whose sender has died, if this end has turned it away. It reports whether
-// it had.
-func (e *end) letGo(m *message) bool {
+// forgetNotReady forgets a message whose sender has died, if the message went back to its sender
+// because this endpoint had no receive buffer. It reports whether it had.
+func (e *endpoint) forgetNotReady(m *message) bool {
 	if m.again {
 		m.again = false
 		e.retrying--
 		e.retry()
 		return true
 	}
-	for i, other := range e.away {
+	for i, other := range e.notReady {
 		if other == m {
-			e.away = append(e.away[:i], e.away[i+1:]...)
+			e.notReady = append(e.notReady[:i], e.notReady[i+1:]...)
 			return true
 		}
 	}

@@ -2,34 +2,34 @@ package sim
 
 import "libshmem/fabric"
 
-// With Model.PollBytes each end has a socket. Packets lie there in the order of their
-// arrival; one that must not overtake another comes into the socket behind it. Only a Poll
-// of the end takes them out.
+// With Model.PollBytes each endpoint has a socket, which holds packets in the order of their
+// arrival. A packet that must not overtake another one enters the socket after it. Only a Poll of
+// the endpoint reads packets from its socket.
 //
-// With Model.Software the same holds for packets of messages alone, softwarePackets of them
-// for each Poll: the NIC has put them into buffers of the provider, and the processor does
-// the rest.
+// With Model.Software only packets of messages go to the socket, and each Poll reads at most
+// softwarePackets of them: the NIC has stored them in buffers of the provider, and the processor
+// does the rest.
 const softwarePackets = 8
 
-// socketed reports whether a packet is for the socket.
-func (n *Network) socketed(p *packet, to *end) bool {
+// goesToSocket reports whether a packet is for the socket.
+func (n *Network) goesToSocket(p *packet, to *endpoint) bool {
 	return !to.closed && (n.model.PollBytes > 0 || n.model.Software && p.m.kind == fabric.KindSend)
 }
 
-// queueUp puts a packet that may land, or a packet of a Write that comes again, into the socket.
-// That ends a Wait.
-func (e *end) queueUp(p *packet) {
+// enqueuePacket puts a packet that may land, or a repeated packet of a Write, into the socket. That
+// ends a Wait.
+func (e *endpoint) enqueuePacket(p *packet) {
 	n, m := e.net, p.m
-	from, to := m.ends(p.reply)
+	from, to := m.endpoints(p.reply)
 	p.queued = true
 	e.socket = append(e.socket, p)
 	n.note(didQueue, to, from, uint64(m.kind), m.index<<32|uint64(p.number))
 	e.arrived()
-	if m.has(p.number) {
+	if m.hasLanded(p.number) {
 		p.again = true
 		return
 	}
-	p.again = false // a repetition that has come before the packet itself
+	p.again = false // a repetition that has arrived before the packet itself
 	if m.kind == fabric.KindSend {
 		p.held = p.n
 		n.held += p.n
@@ -39,16 +39,16 @@ func (e *end) queueUp(p *packet) {
 	case p.reply:
 	case m.missing == 0:
 		m.pair.markLanded(m)
-	case n.model.Caps.Block >= whole && len(m.pair.held) > 0:
+	case n.model.Caps.Block >= ascendingBytes && len(m.pair.held) > 0:
 		m.pair.retry(m)
 	}
 }
 
 // unread reports whether a Poll has a packet to read from the socket, or a packet of a handshake.
-func (e *end) unread() bool { return len(e.socket) > e.read || len(e.letters) > 0 }
+func (e *endpoint) unread() bool { return len(e.socket) > e.read || len(e.handshakes) > 0 }
 
-// readSocket takes one Poll's share from the socket: PollBytes at most, but a packet in any case.
-func (e *end) readSocket() {
+// readSocket reads from the socket what one Poll may: at most PollBytes, but at least one packet.
+func (e *endpoint) readSocket() {
 	most, bytes := e.net.model.PollBytes, e.net.model.PollBytes > 0
 	if !bytes {
 		most = softwarePackets
@@ -74,37 +74,38 @@ func (e *end) readSocket() {
 
 // readPacket moves a packet, or one of its two pieces, out of the socket. It reports whether all of
 // the packet is out.
-func (e *end) readPacket(p *packet) bool {
+func (e *endpoint) readPacket(p *packet) bool {
 	n, m := e.net, p.m
-	n.held -= p.held // Network.whole counts the whole message
+	n.held -= p.held // allLanded adds the bytes of the whole message again
 	p.held = 0
 	switch {
 	case m.gen != p.gen || m.errno != 0:
 		n.drop(p)
 	case p.again:
-		n.repeated(p)
+		n.handleRepeated(p)
 	case p.half:
-		n.second(p)
+		n.storeSecond(p)
 	case p.n == 0:
-		n.have(p)
-	case n.deposit(p):
-		n.have(p)
+		n.countLanded(p)
+	case n.storePacket(p):
+		n.countLanded(p)
 	default:
 		return !p.half
 	}
 	return true
 }
 
-// haveRead counts a packet that was read from a socket, and goes on with its message after the last.
-func (n *Network) haveRead(m *message, late Time) {
+// countRead counts a packet that was read from a socket. After the last packet of a message it goes
+// on with the message.
+func (n *Network) countRead(m *message, late Time) {
 	m.unread--
 	if n.announceEarly(m, m.unread); m.unread == 0 {
-		n.whole(m, late)
+		n.allLanded(m, late)
 	}
 }
 
-// emptySocket drops the packets of an end that is gone.
-func (e *end) emptySocket() {
+// emptySocket drops the packets in the socket of an endpoint that has died.
+func (e *endpoint) emptySocket() {
 	for _, p := range e.socket[e.read:] {
 		e.net.held -= p.held
 		e.net.drop(p)

@@ -12,10 +12,10 @@ import (
 //
 //	efa-direct,nics=4,rails=4,reorder=0.5,delay=20us,drop-peer=3@5ms
 //
-// Shares are from 0 to 1, times as Go writes them, sizes in bytes, speeds in bits a second with k,
-// M or G behind. waw, saw, sas, raw, delivery, virtual and local are the network's promises and
+// Shares are from 0 to 1, times as Go writes them, sizes in bytes, speeds in bits a second with the
+// suffix k, M or G. waw, saw, sas, raw, delivery, virtual and local are the network's promises and
 // demands, 0 or 1; software, retries and strangers are its behaviour. drop-peer=HOST[@TIME] kills
-// the endpoints of a host, lose-nic=HOST/NIC[@TIME] takes a link away, restore-nic gives it back.
+// the endpoints of a host, lose-nic=HOST/NIC[@TIME] takes a link down, restore-nic brings it up.
 
 // words returns the words that change a model, each with the field that it sets.
 func (m *Model) words() []faults.Word {

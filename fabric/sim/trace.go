@@ -11,16 +11,16 @@ import (
 // and b depend on what happened.
 type record struct {
 	at       Time
-	what     what
+	kind     recordKind
 	from, to int // numbers of endpoints, in the order of opening; -1: none
 	a, b     uint64
 }
 
-// what is the kind of thing that happened, whatText for each the text of a report.
-type what uint8
+// recordKind is the kind of a record. kindText has the text of each kind, for reports.
+type recordKind uint8
 
 const (
-	didOpen what = iota
+	didOpen recordKind = iota
 	didPost
 	didRefuse
 	didRecv
@@ -36,17 +36,17 @@ const (
 	didAtomic
 	didQueue
 	didHandshake
-	didTurnAway
+	didNotReady
 )
 
-var whatText = [...]string{
+var kindText = [...]string{
 	"opens", "posts", "is refused, call", "posts receive", "sends packet of", "gets packet of", "holds packet of", "sees bytes of",
 	"has all of", "completes token", "fails", "is gone", "NIC changes, up:", "does atomic operation", "has unread packet of",
 	"in a handshake, reply:", "has no receive buffer for",
 }
 
-// kept is the number of records that Tail can list.
-const kept = 4096
+// maxRecords caps the records that Tail can list.
+const maxRecords = 4096
 
 // trace is a hash of all records, their number, and the last of them.
 type trace struct {
@@ -58,13 +58,13 @@ type trace struct {
 func (t *trace) add(r record) {
 	h := t.hash
 	h = faults.Mix(h ^ uint64(r.at))
-	h = faults.Mix(h ^ uint64(r.what)<<56 ^ uint64(uint32(r.from))<<28 ^ uint64(uint32(r.to)))
+	h = faults.Mix(h ^ uint64(r.kind)<<56 ^ uint64(uint32(r.from))<<28 ^ uint64(uint32(r.to)))
 	t.hash = faults.Mix(h^r.a) ^ faults.Mix(r.b+0x9e37_79b9_7f4a_7c15)
 	t.count++
-	if len(t.last) < kept {
+	if len(t.last) < maxRecords {
 		t.last = append(t.last, r)
 	} else {
-		t.last[(t.count-1)%kept] = r
+		t.last[(t.count-1)%maxRecords] = r
 	}
 }
 
@@ -76,17 +76,17 @@ func (n *Network) Trace() uint64 {
 	return n.trace.hash
 }
 
-// Tail lists the last things that happened, most of them, for the report of a failure.
-func (n *Network) Tail(most int) string {
+// Tail lists the last records, at most `limit` of them, for the report of a failure.
+func (n *Network) Tail(limit int) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	t := &n.trace
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s: %d events, trace %#016x; the last of them:\n", n.model.Name, t.count, t.hash)
-	many := min(uint64(most), uint64(len(t.last)))
+	many := min(uint64(limit), uint64(len(t.last)))
 	for i := t.count - many; i < t.count; i++ {
-		r := t.last[i%kept]
-		fmt.Fprintf(&out, "%10d ns  end %d %s %d", r.at, r.from, whatText[r.what], r.a)
+		r := t.last[i%maxRecords]
+		fmt.Fprintf(&out, "%10d ns  end %d %s %d", r.at, r.from, kindText[r.kind], r.a)
 		if r.to >= 0 {
 			fmt.Fprintf(&out, ", end %d", r.to)
 		}
@@ -96,8 +96,8 @@ func (n *Network) Tail(most int) string {
 }
 
 // note adds a record to the trace.
-func (n *Network) note(w what, from, to *end, a, b uint64) {
-	r := record{at: n.now, what: w, from: -1, to: -1, a: a, b: b}
+func (n *Network) note(k recordKind, from, to *endpoint, a, b uint64) {
+	r := record{at: n.now, kind: k, from: -1, to: -1, a: a, b: b}
 	if from != nil {
 		r.from = from.id
 	}

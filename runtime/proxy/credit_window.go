@@ -38,7 +38,7 @@ const mostReceives = 1024
 // moreReceives returns the number of receive buffers beyond the first ones, in a job of n PEs with
 // a window of numbered writes.
 func moreReceives(n int, window uint32, c *fabric.Caps) int {
-	if !c.TurnsAway {
+	if !c.RNRRetries {
 		return 0
 	}
 	more := min(mostReceives-layout.Receives, c.Arrivals-(n-1)*int(window))

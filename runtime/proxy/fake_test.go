@@ -170,7 +170,7 @@ func (e *end) refuse() bool {
 // more returns the number of further receive buffers: without numbers, all that the queue has room
 // for.
 func (e *end) more() int {
-	if c := &e.net.mode.caps; c.TurnsAway {
+	if c := &e.net.mode.caps; c.RNRRetries {
 		return c.Arrivals
 	}
 	return 0

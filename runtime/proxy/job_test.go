@@ -48,7 +48,7 @@ var modes = []mode{
 		WriteAfterWrite: true, SendAfterWrite: true, SendAfterSend: true, DeliveryComplete: true,
 	}},
 	{name: "efa-direct", caps: fabric.Caps{
-		MaxMessage: 1 << 30, MaxInject: 32, VirtualAddress: true, LocalMR: true, DeliveryComplete: true, TurnsAway: true, Arrivals: 37,
+		MaxMessage: 1 << 30, MaxInject: 32, VirtualAddress: true, LocalMR: true, DeliveryComplete: true, RNRRetries: true, Arrivals: 37,
 	}},
 	{name: "unordered", caps: fabric.Caps{MaxMessage: 1 << 20, MaxInject: 4096, VirtualAddress: true, DeliveryComplete: true}},
 	{name: "bare", caps: fabric.Caps{MaxMessage: 1 << 20, MaxInject: 128}},

@@ -43,7 +43,7 @@ func TestSimIncast(t *testing.T) {
 		}
 		start, all := w.net.Now(), (c.pes-1)*c.each
 		among(w, w.pes[:1], "all adds", func() bool { return binary.NativeEndian.Uint64(w.pes[0].heap) == uint64(all) })
-		away := w.net.TurnedAway()
+		away := w.net.NotReadyCount()
 		t.Logf("| %d | %d | %d | %d | %d |", c.pes, all, c.want, away, (w.net.Now()-start)/sim.Microsecond)
 		if want := max(0, all-c.want); away != want {
 			t.Errorf("%+v: %d of %d messages were turned away, want %d", c, away, all, want)

@@ -70,7 +70,7 @@ func TestWriteWindows(t *testing.T) {
 			t.Fatal(err)
 		}
 		caps := end.Caps()
-		caps.TurnsAway = c.nics == 1
+		caps.RNRRetries = c.nics == 1
 		got, receives := int(writeWindow(c.pes, caps.Arrivals)), layout.Receives+moreReceives(c.pes, writeWindow(c.pes, caps.Arrivals), &caps)
 		if got != c.want || receives != c.receives {
 			t.Errorf("%+v: a window of %d, %d receive buffers", c, got, receives)

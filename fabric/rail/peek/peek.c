@@ -9,14 +9,15 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST = 64 }; /* NICs */
+enum { MAX_NICS = 64 };
 
-/* A NIC that had a completion is polled first at the next poll, so many times in a row at most. */
-enum { STREAK = 8 };
+/* A NIC that had a completion is polled first at the next poll, at most MAX_STREAK times in a
+ * row. */
+enum { MAX_STREAK = 8 };
 
 /* Whether C may deliver a completion: it is of a message without error, in one of the NIC's receive
  * buffers, and the caller has posted a buffer that is large enough. */
-static int plain(const struct shmemi_peek *p, const struct shmemi_completion *c)
+static int is_deliverable(const struct shmemi_peek *p, const struct shmemi_completion *c)
 {
     const struct shmemi_peek_state *s = &p->s;
     return c->kind == SHMEMI_COMPLETION_RECV && c->err == 0 &&
@@ -24,8 +25,9 @@ static int plain(const struct shmemi_peek *p, const struct shmemi_completion *c)
            c->len <= s->posted[s->head].n;
 }
 
-/* Copies a message to the caller's next buffer, makes to that buffer's completion, and posts the
- * NIC's buffer again. Without room for that, the buffer is marked in owed, and Go posts it. */
+/* Copies a message to the caller's next buffer, stores that buffer's completion in *to, and posts
+ * the NIC's receive buffer again. If the NIC's receive queue is full, it marks the buffer in owed,
+ * and Go posts it later. */
 static void deliver(struct shmemi_peek *p, struct shmemi_peek_nic *n,
                     const struct shmemi_completion *c, struct shmemi_completion *to)
 {
@@ -45,40 +47,41 @@ static void deliver(struct shmemi_peek *p, struct shmemi_peek_nic *n,
     }
 }
 
-/* Polls the NICs one after the other until one has messages that can be delivered. Returns how many
- * it has put into c; without any, SHMEMI_IN_GO if Go has something to handle, or 0. */
+/* Polls the NICs one after the other until one has messages that can be delivered. Returns the
+ * number of completions in c. Without any it returns SHMEMI_IN_GO if Go has something to handle,
+ * otherwise 0. */
 int shmemi_peek_poll(void *self, struct shmemi_completion *c, int max)
 {
     struct shmemi_peek *p = self;
-    int came = (int)p->s.work, k = 0;
+    int in_go = (int)p->s.work, k = 0;
     const int direct = p->size > 0 && !p->s.work && !p->s.arrived;
     for (uint32_t i = 0; i < p->n; i++) {
-        uint32_t at = p->turn + i < p->n ? p->turn + i : p->turn + i - p->n;
+        uint32_t at = p->first_polled + i < p->n ? p->first_polled + i : p->first_polled + i - p->n;
         struct shmemi_peek_nic *n = &p->nics[at];
         if (n->count == 0 && n->error == 0) {
-            int ret = n->poll(n->self, n->came, SHMEMI_PEEK_BATCH);
+            int ret = n->poll(n->self, n->kept, SHMEMI_PEEK_BATCH);
             n->count = ret > 0 ? ret : 0;
             n->error = ret < 0 ? ret : 0;
         }
-        int taken = 0;
-        while (direct && taken < n->count && k < max && plain(p, &n->came[taken]))
-            deliver(p, n, &n->came[taken++], &c[k++]);
-        if (taken > 0) {
-            n->count -= taken;
-            memmove(n->came, n->came + taken, (size_t)n->count * sizeof *n->came);
+        int delivered = 0;
+        while (direct && delivered < n->count && k < max && is_deliverable(p, &n->kept[delivered]))
+            deliver(p, n, &n->kept[delivered++], &c[k++]);
+        if (delivered > 0) {
+            n->count -= delivered;
+            memmove(n->kept, n->kept + delivered, (size_t)n->count * sizeof *n->kept);
             /* The same NIC probably has more completions, and a poll of a NIC takes most of a
              * microsecond over tcp. */
-            p->streak = at == p->turn ? p->streak + 1 : 0;
-            p->turn = at;
-            if (p->streak >= STREAK) {
-                p->turn = at + 1 < p->n ? at + 1 : 0;
+            p->streak = at == p->first_polled ? p->streak + 1 : 0;
+            p->first_polled = at;
+            if (p->streak >= MAX_STREAK) {
+                p->first_polled = at + 1 < p->n ? at + 1 : 0;
                 p->streak = 0;
             }
             return k;
         }
-        came |= n->count | n->error;
+        in_go |= n->count | n->error;
     }
-    return came != 0 ? SHMEMI_IN_GO : 0;
+    return in_go != 0 ? SHMEMI_IN_GO : 0;
 }
 
 /* Posts a receive buffer of the caller. Returns 0, or -1 where Go has to do it. Messages are copied
@@ -96,8 +99,9 @@ int shmemi_peek_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t t
     return 0;
 }
 
-/* Sends a small message by the present NIC. After some messages the next NIC is the present one.
- * Returns 0, or what the NIC's inject returned; -1 where Go has to find the error. */
+/* Sends a small message by the NIC that the cursor selects. After SHMEMI_PEEK_GROUP messages, or
+ * SHMEMI_PEEK_GROUP_BYTES bytes, the cursor moves to the next NIC. Returns 0 or the result of the
+ * NIC's inject; -1 if the caller has to send by Go, which finds the error. */
 int shmemi_peek_inject(void *self, uint32_t pe, const void *buf, size_t n)
 {
     struct shmemi_peek *p = self;
@@ -139,8 +143,8 @@ int shmemi_peek_arm(void *self)
 int shmemi_peek_wait(void *self, int64_t ns)
 {
     struct shmemi_peek *p = self;
-    struct pollfd fds[MOST];
-    uint32_t n = p->n < MOST ? p->n : MOST;
+    struct pollfd fds[MAX_NICS];
+    uint32_t n = p->n < MAX_NICS ? p->n : MAX_NICS;
     if (ns < 0)
         ns = 0;
     struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};

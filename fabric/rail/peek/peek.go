@@ -24,7 +24,7 @@ import (
 	"libshmem/fabric"
 )
 
-// NewState returns a State for NICs without C functions, with room for this many receive buffers of
+// NewState returns a State for NICs without C functions, with room for `room` receive buffers of
 // the caller.
 func NewState(room int) *State {
 	return &State{posted: &make([]Buffer, room)[0], room: uint32(room)}
@@ -53,8 +53,8 @@ func (s *State) Next() Buffer {
 	return b
 }
 
-// Grown counts a small operation of n bytes on the present NIC. After Group operations, or
-// GroupBytes bytes, small operations go to the next NIC.
+// Grown counts a small operation of n bytes on the NIC that the cursor selects. After Group
+// operations, or GroupBytes bytes, small operations go to the next NIC.
 func (s *State) Grown(n uint64) {
 	s.Grouped++
 	s.GroupedBytes += n
@@ -63,7 +63,7 @@ func (s *State) Grown(n uint64) {
 	}
 }
 
-// Rotate makes the next NIC the present one.
+// Rotate selects the next NIC for small operations.
 func (s *State) Rotate() {
 	s.Cursor++
 	s.Grouped, s.GroupedBytes = 0, 0
@@ -128,8 +128,8 @@ func (p *Peek) Receive(at []unsafe.Pointer, desc []uintptr, size int) {
 	p.c.size = C.uint32_t(size)
 }
 
-// Owed returns, and clears, a bit for each receive buffer of a NIC that C could not post for want of
-// room. The caller posts them.
+// Owed returns, and clears, a bit for each receive buffer of a NIC that C could not post because
+// the NIC's receive queue was full. The caller posts them.
 func (p *Peek) Owed(nic int) uint32 {
 	owed := uint32(p.nics[nic].owed)
 	p.nics[nic].owed = 0
@@ -165,8 +165,8 @@ func (p *Peek) Native() fabric.Native {
 	return n
 }
 
-// Take moves the completions that C has kept for Go, of one NIC, to c and returns their number. Where
-// the NIC's poll failed instead, it returns libfabric's error.
+// Take moves completions of one NIC, which C has read and kept for Go, to c and returns their
+// number. If C's poll of the NIC failed instead, it returns libfabric's error.
 func (p *Peek) Take(nic int, c []fabric.Completion) (n int, errno int) {
 	q := &p.nics[nic]
 	if q.error == C.SHMEMI_IN_GO { // the caller polls it
@@ -180,9 +180,9 @@ func (p *Peek) Take(nic int, c []fabric.Completion) (n int, errno int) {
 	if q.count == 0 {
 		return 0, 0
 	}
-	came := unsafe.Slice((*fabric.Completion)(unsafe.Pointer(&q.came)), int(q.count))
-	n = copy(c, came)
-	copy(came, came[n:])
+	kept := unsafe.Slice((*fabric.Completion)(unsafe.Pointer(&q.kept)), int(q.count))
+	n = copy(c, kept)
+	copy(kept, kept[n:])
 	q.count -= C.int(n)
 	return n, 0
 }

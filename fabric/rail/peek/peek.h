@@ -29,17 +29,17 @@ struct shmemi_peek_nic {
     uint64_t ops, out, in; /* traffic of C, as fabric.RailCount */
     uint32_t owed;         /* receive buffers that could not be posted, a bit for each */
     int fd;                /* readable when wait would end; negative: none */
-    int error;             /* that poll returned, until Go has taken it */
-    int count;             /* completions that Go has not taken */
-    struct shmemi_completion came[SHMEMI_PEEK_BATCH];
+    int error;             /* that poll returned, until Go has read it */
+    int count;             /* completions in kept, for Go */
+    struct shmemi_completion kept[SHMEMI_PEEK_BATCH];
 };
 
 struct shmemi_peek {
     struct shmemi_peek_state s;
     uint32_t n;
-    uint32_t turn,
-        streak;      /* the NIC that is polled first, and how often in a row it had a completion */
-    uint32_t first;  /* token of a NIC's first receive buffer */
+    uint32_t first_polled; /* the NIC that the next poll polls first */
+    uint32_t streak;       /* how often in a row that NIC had a completion */
+    uint32_t first;        /* token of a NIC's first receive buffer */
     uint32_t size;   /* of a receive buffer; 0: there are none, and Go handles all completions */
     uint32_t widest; /* entries that a PE has in the address vectors */
     uint32_t n_pes;  /* 0: Go posts all messages */

@@ -11,8 +11,9 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// end is an endpoint. When it has died, another end may be opened at its address.
-type end struct {
+// endpoint is an endpoint of one process. When it has died, another endpoint may be opened at its
+// address.
+type endpoint struct {
 	net    *Network
 	id     int
 	nic    *nic
@@ -22,45 +23,45 @@ type end struct {
 
 	tokens   int
 	capacity int    // of the completion queue
-	most     int    // the most receive buffers that may be posted; 0: any number
-	busy     []bool // by token: an operation or a receive buffer has it
+	maxRecv  int    // the most receive buffers that may be posted; 0: any number
+	busy     []bool // by token: an operation or a receive buffer in use has it
 	flying   int    // operations under way
 	calls    uint64 // calls so far that could be refused
 
-	peers   []peer
-	live    []*message // operations of this end that are under way
-	regions []region
-	keys    uint64 // regions registered so far
-	recvs   []buffer
-	inbox   []*message // from inHead on: arrived, and waiting for a receive buffer or room in the queue
-	inHead  int
-	letters []letter   // packets of handshakes, for the next Poll
-	unmet   int        // operations that wait for the handshakes of peers
-	away    []*message // messages that their senders have back, because there was no receive buffer
-	socket  []*packet  // from read on: arrived, and not read
-	read    int
-	queue   []fabric.Completion
-	head    int
+	peers         []peer
+	live          []*message // operations of this endpoint that are under way
+	regions       []region
+	keys          uint64 // regions registered so far
+	recvs         []buffer
+	inbox         []*message // from inHead on: arrived, and waiting for a receive buffer or room in the queue
+	inHead        int
+	handshakes    []handshakePacket // packets of handshakes, for the next Poll
+	awaitingReply int               // operations that wait for the handshakes of peers
+	notReady      []*message        // messages that went back to their senders, because there was no receive buffer
+	socket        []*packet         // from read on: arrived, and not read
+	read          int
+	queue         []fabric.Completion
+	head          int
 
 	mostQueued, overran int // the most completions in queue at a time, and the completions that found it full
 
-	fatal   error // that Poll returns
+	fatal   error // each Poll returns it
 	reasons map[fabric.Token]string
 
-	retrying int    // messages that were away and are on their way again
-	turns    uint64 // how often a message has been sent again
+	retrying int    // messages of notReady that are on their way again
+	retries  uint64 // how often a message has been sent again
 
 	wake  chan struct{}
-	came  bool // something has come since the last Arm
+	came  bool // something has arrived since the last Arm
 	awake bool // Wake was called
 }
 
-// peer is a PE that this end has an address of.
+// peer is a PE in the address vector of this endpoint.
 type peer struct {
-	addr  address
-	known bool
-	gone  bool // its end has died, and this end cannot reach another one at the address
-	pair  *pair
+	addr       address
+	hasAddress bool
+	gone       bool // its endpoint has died, and this one cannot reach another endpoint at the address
+	pair       *pair
 }
 
 // buffer is a posted receive buffer.
@@ -70,14 +71,14 @@ type buffer struct {
 	token fabric.Token
 }
 
-var _ fabric.Atomics = (*end)(nil)
+var _ fabric.Atomics = (*endpoint)(nil)
 
-func (e *end) Caps() fabric.Caps { return e.caps }
-func (e *end) Addr() []byte      { return e.addr.bytes() }
+func (e *endpoint) Caps() fabric.Caps { return e.caps }
+func (e *endpoint) Addr() []byte      { return e.addr.bytes() }
 
-func (e *end) Native() fabric.Native { return fabric.Native{} }
+func (e *endpoint) Native() fabric.Native { return fabric.Native{} }
 
-func (e *end) Connect(addrs [][]byte) error {
+func (e *endpoint) Connect(addrs [][]byte) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	if e.peers != nil {
@@ -92,14 +93,15 @@ func (e *end) Connect(addrs [][]byte) error {
 		if err != nil {
 			return &shmerr.Error{Op: "connect", Object: fmt.Sprintf("%s to PE %d", e.caps.Provider, pe), Cause: err}
 		}
-		peers[pe] = peer{addr: a, known: true}
+		peers[pe] = peer{addr: a, hasAddress: true}
 	}
 	e.peers = peers
 	return nil
 }
 
-// refuse reports whether a call finds no room, by chance or because of a storm.
-func (e *end) refuse() bool {
+// refuses reports whether a call is to return ErrAgain, by chance or because of a storm: a time in
+// which all calls of the endpoint do.
+func (e *endpoint) refuses() bool {
 	n, m := e.net, &e.net.model
 	e.calls++
 	storm := faults.Throw(n.seed, uint64(e.id), faults.ForStorm, uint64(n.now/stormLength)).Hits(faults.ForStorm, m.Storm)
@@ -110,11 +112,11 @@ func (e *end) refuse() bool {
 	return true
 }
 
-// stormLength is the time that a storm of refusals lasts, and the calm between two.
+// stormLength is the time for which one throw of the dice decides whether there is a storm.
 const stormLength = 20 * Microsecond
 
-// checkToken returns the error of a token that is not free to be used, or not below a bound.
-func (e *end) checkToken(t fabric.Token, below int) error {
+// checkToken returns an error if a token is in use, or is not below a bound.
+func (e *endpoint) checkToken(t fabric.Token, below int) error {
 	switch {
 	case e.closed:
 		return shmerr.Causef(shmerr.ErrArgument, "the endpoint is closed")
@@ -126,17 +128,17 @@ func (e *end) checkToken(t fabric.Token, below int) error {
 	return nil
 }
 
-func (e *end) Recv(at unsafe.Pointer, n int, desc uintptr, t fabric.Token) error {
+func (e *endpoint) Recv(at unsafe.Pointer, n int, desc uintptr, t fabric.Token) error {
 	net := e.net
 	net.mu.Lock()
 	defer net.mu.Unlock()
 	if err := e.checkToken(t, len(e.busy)); err != nil {
 		return &shmerr.Error{Op: "receive into", Object: fmt.Sprintf("buffer %d", t), Cause: err}
 	}
-	if err := e.local(at, n, desc); err != nil {
+	if err := e.checkLocal(at, n, desc); err != nil {
 		return &shmerr.Error{Op: "receive into", Object: fmt.Sprintf("buffer %d", t), Cause: err}
 	}
-	if e.most > 0 && len(e.recvs) >= e.most || e.refuse() {
+	if e.maxRecv > 0 && len(e.recvs) >= e.maxRecv || e.refuses() {
 		return fabric.ErrAgain
 	}
 	net.note(didRecv, e, nil, uint64(t), uint64(n))
@@ -147,7 +149,7 @@ func (e *end) Recv(at unsafe.Pointer, n int, desc uintptr, t fabric.Token) error
 	return nil
 }
 
-func (e *end) Send(s *fabric.Send) error {
+func (e *endpoint) Send(s *fabric.Send) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	return e.post(fabric.KindSend, &fabric.RMA{
@@ -155,19 +157,19 @@ func (e *end) Send(s *fabric.Send) error {
 	}, nil)
 }
 
-func (e *end) Write(r *fabric.RMA) error {
+func (e *endpoint) Write(r *fabric.RMA) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	return e.post(fabric.KindWrite, r, nil)
 }
 
-func (e *end) Read(r *fabric.RMA) error {
+func (e *endpoint) Read(r *fabric.RMA) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	return e.post(fabric.KindRead, r, nil)
 }
 
-func (e *end) Atomic(a *fabric.AMO) error {
+func (e *endpoint) Atomic(a *fabric.AMO) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	n := 0
@@ -183,14 +185,14 @@ var verbs = map[fabric.Kind]string{
 	fabric.KindSend: "send to", fabric.KindWrite: "write to", fabric.KindRead: "read from", fabric.KindAtomic: "atomic operation on",
 }
 
-// allowed returns the error of an operation that the endpoint has not promised to do, or nil.
-func (e *end) allowed(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
+// checkPost returns an error if the endpoint does not promise to do an operation.
+func (e *endpoint) checkPost(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	switch {
 	case e.closed:
 		return shmerr.Causef(shmerr.ErrArgument, "the endpoint is closed")
 	case !r.PE.In(len(e.peers)):
 		return shmerr.Causef(shmerr.ErrPE, "%d PEs are connected", len(e.peers))
-	case !e.peers[r.PE].known:
+	case !e.peers[r.PE].hasAddress:
 		return shmerr.Causef(shmerr.ErrPE, "it has no address")
 	case r.Len > e.caps.MaxMessage:
 		return shmerr.Causef(shmerr.ErrArgument, "%d bytes in one operation, more than %d", r.Len, e.caps.MaxMessage)
@@ -198,7 +200,7 @@ func (e *end) allowed(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 		return shmerr.Causef(shmerr.ErrArgument, "a message of %d bytes, more than %d", r.Len, e.net.model.Longest)
 	case r.Inject && kind == fabric.KindWrite && e.caps.MaxInjectWrite == 0:
 		return shmerr.Causef(shmerr.ErrUnsupported, "function not implemented: no write is injected here")
-	case r.Inject && (r.Len > uint64(e.injects(kind)) || kind == fabric.KindRead || r.Fence):
+	case r.Inject && (r.Len > uint64(e.maxInject(kind)) || kind == fabric.KindRead || r.Fence):
 		return shmerr.Causef(shmerr.ErrArgument, "%d bytes cannot be injected (fence %v)", r.Len, r.Fence)
 	case r.Fence && !e.caps.Fence:
 		return shmerr.Causef(shmerr.ErrArgument, "a fence was not granted")
@@ -214,24 +216,24 @@ func (e *end) allowed(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	if err := e.checkToken(r.Token, e.tokens); err != nil {
 		return err
 	}
-	return e.local(r.Local, int(r.Len), r.Desc)
+	return e.checkLocal(r.Local, int(r.Len), r.Desc)
 }
 
-// injects returns the most bytes of an operation of a kind that may be injected.
-func (e *end) injects(kind fabric.Kind) int {
+// maxInject returns the most bytes of an injected operation of a kind.
+func (e *endpoint) maxInject(kind fabric.Kind) int {
 	if kind == fabric.KindWrite {
 		return e.caps.MaxInjectWrite
 	}
 	return e.caps.MaxInject
 }
 
-// post begins an operation, or refuses it. a is nil but for atomic operations.
-func (e *end) post(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
+// post begins an operation, or refuses it. a is nil except for atomic operations.
+func (e *endpoint) post(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	n := e.net
-	if err := e.allowed(kind, r, a); err != nil {
+	if err := e.checkPost(kind, r, a); err != nil {
 		return &shmerr.Error{Op: verbs[kind], Object: fmt.Sprintf("PE %d", r.PE), Cause: err}
 	}
-	if e.flying >= n.model.Depth || e.refuse() {
+	if e.flying >= n.model.Depth || e.refuses() {
 		return fabric.ErrAgain
 	}
 	p := &e.peers[r.PE]
@@ -263,16 +265,16 @@ func (e *end) post(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	return nil
 }
 
-// Poll handles packets that lie at this end and, unless Manual is set, the next event of the whole
-// network. Then it returns this end's completions.
-func (e *end) Poll(c []fabric.Completion) (int, error) {
+// Poll handles the packets in the socket of this endpoint and, unless Manual is set, the next event
+// of the whole network. Then it returns the completions of this endpoint.
+func (e *endpoint) Poll(c []fabric.Completion) (int, error) {
 	n := e.net
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(c) == 0 {
 		return 0, nil
 	}
-	e.readLetters()
+	e.readHandshakes()
 	e.readSocket()
 	if !n.manual && !n.step() {
 		n.now += idleStep
@@ -296,11 +298,11 @@ func (e *end) Poll(c []fabric.Completion) (int, error) {
 }
 
 // pending returns the number of completions in the queue.
-func (e *end) pending() int { return len(e.queue) - e.head }
+func (e *endpoint) pending() int { return len(e.queue) - e.head }
 
 // complete puts a completion into the queue. If the queue is full, the completion is lost, and Poll
 // fails from then on.
-func (e *end) complete(c fabric.Completion) {
+func (e *endpoint) complete(c fabric.Completion) {
 	if e.closed {
 		return
 	}
@@ -317,8 +319,8 @@ func (e *end) complete(c fabric.Completion) {
 	e.arrived()
 }
 
-// arrived ends a Wait of this end, because there is something for it to poll.
-func (e *end) arrived() {
+// arrived ends a Wait of this endpoint, because it has work for a Poll.
+func (e *endpoint) arrived() {
 	if e.net.model.Broken != LosesWake {
 		e.came = true
 		e.signal()
@@ -329,39 +331,39 @@ func (e *end) arrived() {
 }
 
 // signal wakes the thread in Wait, which finds out why.
-func (e *end) signal() {
+func (e *endpoint) signal() {
 	select {
 	case e.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (e *end) Ready() bool {
+func (e *endpoint) Ready() bool {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	return e.completes() || e.unread()
 }
 
 // completes reports whether a Poll would return a completion or an error.
-func (e *end) completes() bool { return e.pending() > 0 || e.fatal != nil }
+func (e *endpoint) completes() bool { return e.pending() > 0 || e.fatal != nil }
 
 // Arm discards the record of earlier arrivals, even where it returns false: only something new ends
 // a Wait.
-func (e *end) Arm() bool {
+func (e *endpoint) Arm() bool {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	e.came = false
 	return !e.completes() && (!e.unread() || e.net.model.Broken == ArmsUnread)
 }
 
-// Wait moves the clock while something is under way anywhere: this end may wait for it.
-func (e *end) Wait(d time.Duration) (bool, error) {
+// Wait moves the clock while something is under way anywhere, because the endpoint may wait for it.
+func (e *endpoint) Wait(d time.Duration) (bool, error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	n := e.net
 	for over := false; ; {
 		n.mu.Lock()
-		n.waiting = slices.DeleteFunc(n.waiting, func(other *end) bool { return other == e })
+		n.waiting = slices.DeleteFunc(n.waiting, func(other *endpoint) bool { return other == e })
 		for !e.came && !e.awake && n.step() {
 		}
 		came, awake := e.came, e.awake
@@ -381,7 +383,7 @@ func (e *end) Wait(d time.Duration) (bool, error) {
 	}
 }
 
-func (e *end) Wake() {
+func (e *endpoint) Wake() {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	e.awake = true
@@ -389,9 +391,9 @@ func (e *end) Wake() {
 }
 
 // Strangers is 0: only the job uses the simulated network.
-func (e *end) Strangers() uint64 { return 0 }
+func (e *endpoint) Strangers() uint64 { return 0 }
 
-func (e *end) ErrorText(c *fabric.Completion) string {
+func (e *endpoint) ErrorText(c *fabric.Completion) string {
 	if c.Err == 0 {
 		return "no error"
 	}
@@ -400,7 +402,7 @@ func (e *end) ErrorText(c *fabric.Completion) string {
 	return fmt.Sprintf("%s (sim says: %s), token %d", errorText[c.Err], e.reasons[c.Token], c.Token)
 }
 
-func (e *end) Close() error {
+func (e *endpoint) Close() error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	e.die()
