@@ -4,16 +4,17 @@ import (
 	"libshmem"
 )
 
-// backlog is a list of operations of one kind for one PE that are due and found no room at the inner
-// provider. Each PE has lists of its own, so that operations for a lost PE, which are refused for
-// ever, do not delay those for other PEs. After one refused call the rest of a list is not tried.
+// backlog is a list of operations of one kind for one PE that are due and that the inner provider
+// has refused with ErrAgain. Each PE has lists of its own, so that operations for a lost PE, which
+// are refused for ever, do not delay those for other PEs. After one refused call the rest of a list
+// is not tried.
 type backlog struct {
-	what what
+	kind opKind
 	to   libshmem.PE
 	all  []*delayed
 }
 
-// retry is the time until refused operations are tried again.
+// retry is the time until refused operations are posted again.
 const retry = 50_000 // nanoseconds
 
 // backlogs are the lists that are not empty.
@@ -23,10 +24,10 @@ type backlogs struct {
 	due   int64 // when to try them again
 }
 
-// at returns the list for the kind and the PE of h, or nil.
+// at returns the list for the kind and the PE of operation h, or nil.
 func (l *backlogs) at(h *delayed) *backlog {
 	for i := range l.all {
-		if l.all[i].what == h.what && l.all[i].to == h.to() {
+		if l.all[i].kind == h.kind && l.all[i].to == h.to() {
 			return &l.all[i]
 		}
 	}
@@ -49,11 +50,11 @@ func (l *backlogs) add(h *delayed, now int64) {
 		l.all = append(l.all, backlog{})
 	}
 	to := &l.all[len(l.all)-1]
-	to.what, to.to, to.all = h.what, h.to(), append(to.all[:0], h)
+	to.kind, to.to, to.all = h.kind, h.to(), append(to.all[:0], h)
 }
 
-// each posts the delayed operations of every list in order; a list stops where post returns false,
-// and is tried again later.
+// each calls post for the operations of every list in order and removes those that it has posted.
+// At a refused one it goes on with the next list. Nothing happens before the time due.
 func (l *backlogs) each(now int64, post func(*delayed) bool) {
 	if l.due > now {
 		return

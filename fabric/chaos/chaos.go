@@ -19,29 +19,29 @@ import (
 )
 
 const (
-	pieces   = 16      // the most pieces of one write
-	least    = 8 << 10 // the least bytes of a piece that is not the last of its write
-	inPieces = 1024    // tokens of the inner provider for pieces, besides the caller's
-	mostHeld = 1024    // the most operations that are delayed or wait for room
-	never    = math.MaxInt64
+	pieces     = 16      // the most pieces of one write
+	least      = 8 << 10 // the least bytes of a piece that is not the last of its write
+	inPieces   = 1024    // tokens of the inner provider for pieces, besides the caller's
+	maxDelayed = 1024    // the most operations that are delayed, or that inner has refused
+	never      = math.MaxInt64
 )
 
-// Provider is a fabric.Provider that delays, splits and refuses the operations of another one,
+// Provider is a fabric.Provider that delays, splits and refuses the operations of another Provider,
 // inner.
 type Provider struct {
-	inner fabric.Provider
-	caps  fabric.Caps
-	plan  Plan
-	kills bool
-	me    libshmem.PE
-	sent  []uint64     // packets so far, by PE
-	there []bool       // whether a PE can be reached
-	calls uint64       // calls so far that could be refused
-	held  queue        // operations and completions that are delayed
-	next  atomic.Int64 // when the next of them is due; read by the waiting thread
-	clock func() int64
+	inner     fabric.Provider
+	caps      fabric.Caps
+	plan      Plan
+	kills     bool
+	me        libshmem.PE
+	sent      []uint64     // packets so far, by PE
+	reachable []bool       // whether a PE can be reached
+	calls     uint64       // calls so far that could be refused
+	held      queue        // operations and completions that are delayed
+	next      atomic.Int64 // when the next of them is due; read by the waiting thread
+	clock     func() int64
 
-	waiting backlogs // operations that are due and wait for room at inner
+	waiting backlogs // operations that are due, and that inner has refused with ErrAgain
 	panics  atomic.Bool
 
 	arena  *arena
@@ -60,7 +60,7 @@ type Provider struct {
 
 // write is a Write whose pieces are under way.
 type write struct {
-	token  fabric.Token
+	token  fabric.Token  // the caller's
 	left   int           // pieces, or a confirming read, that are not complete
 	silent bool          // the caller gets no completion
 	copy   int           // number of the copy of its bytes, or noCopy
@@ -84,8 +84,8 @@ func Inner(c fabric.Config) fabric.Config {
 	return c
 }
 
-// New takes over a provider that was opened with Inner(c). kills: this process carries out the
-// Kills and Panics of the plan.
+// New returns a Provider around inner, which was opened with Inner(c), and closes inner if it
+// fails. kills: this process carries out the Kills and Panics of the plan.
 func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provider, error) {
 	caps := inner.Caps()
 	if !caps.DeliveryComplete && !caps.ReadAfterWrite {
@@ -106,13 +106,13 @@ func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provid
 	p.caps.MaxInjectWrite = caps.MaxInject // a write is copied, and the copy is not injected
 	p.caps.Data, p.caps.DataTakesRecv, p.caps.Source, p.caps.Fence, p.caps.Block = 0, false, false, false, 0
 	if c.Data {
-		p.caps.Data, p.caps.DataTakesRecv, p.caps.Source = 4, true, sources(plan.Seed)
+		p.caps.Data, p.caps.DataTakesRecv, p.caps.Source = 4, true, namesWriter(plan.Seed)
 		p.caps.Arrivals = c.Arrivals // they wait in p.done
 	}
 	p.caps.Atomics, p.caps.AtomicsWithCPU, p.caps.RNRRetries = 0, false, false
 	p.received = make([]buffer, c.Tokens)
 	var err error
-	if p.arena, err = newArena(inner, mostHeld, max(caps.MaxInject, noteLen)); err != nil {
+	if p.arena, err = newArena(inner, maxDelayed, max(caps.MaxInject, noteLen)); err != nil {
 		return nil, errors.Join(fmt.Errorf("set up chaos: %w", err), inner.Close())
 	}
 	for t := inPieces - 1; t >= 0; t-- {
@@ -127,14 +127,14 @@ func (p *Provider) Caps() fabric.Caps { return p.caps }
 // Addr is part of fabric.Provider.
 func (p *Provider) Addr() []byte { return p.inner.Addr() }
 
-// Connect is part of fabric.Provider. It finds the own PE number by the address.
+// Connect is part of fabric.Provider. It finds the number of this PE by comparing addresses.
 func (p *Provider) Connect(addrs [][]byte) error {
 	if err := p.inner.Connect(addrs); err != nil {
 		return err
 	}
-	p.sent, p.there = make([]uint64, len(addrs)), make([]bool, len(addrs))
+	p.sent, p.reachable = make([]uint64, len(addrs)), make([]bool, len(addrs))
 	for i, a := range libshmem.ByPE(addrs) {
-		p.there[i] = len(a) > 0
+		p.reachable[i] = len(a) > 0
 		if bytes.Equal(a, p.inner.Addr()) {
 			p.me = i
 		}
@@ -152,40 +152,41 @@ func (p *Provider) Connect(addrs [][]byte) error {
 	return nil
 }
 
-// unreachable reports whether the inner provider has no connection to a PE, and leaves the error to
-// it.
+// unreachable reports whether the inner provider has no address of a PE. Operations on such a PE go
+// to the inner provider at once, which returns the error.
 func (p *Provider) unreachable(pe libshmem.PE) bool {
-	return !pe.In(len(p.there)) || !p.there[pe]
+	return !pe.In(len(p.reachable)) || !p.reachable[pe]
 }
 
-// token refuses a caller's token that is out of range: those from p.tokens on are for pieces.
-// unused: the operation is injected, and its token has no meaning.
-func (p *Provider) token(t fabric.Token, unused bool) error {
+// checkToken returns an error for a caller's token that is out of range: the tokens from p.tokens
+// on are for pieces. unused: the operation is injected, so that its token has no meaning.
+func (p *Provider) checkToken(t fabric.Token, unused bool) error {
 	if unused || int(t) < p.tokens {
 		return nil
 	}
 	return fmt.Errorf("token %d: there are %d", t, p.tokens)
 }
 
-// fate draws the faults of the next packet to a PE. It is the same until sure counts the packet.
+// fate draws the faults of the next packet to a PE. It is the same until countPacket counts the
+// packet.
 func (p *Provider) fate(to libshmem.PE) faults.Fate {
 	return p.plan.Faults.FateOf(p.plan.Seed, uint64(p.me), uint64(to), p.sent[to])
 }
 
-// sure counts a packet to a PE that was accepted.
-func (p *Provider) sure(to libshmem.PE) { p.sent[to]++ }
+// countPacket counts a packet to a PE, once the operation is accepted.
+func (p *Provider) countPacket(to libshmem.PE) { p.sent[to]++ }
 
 // refuses reports whether a call is to return ErrAgain: by chance, or because too many operations
 // are delayed.
 func (p *Provider) refuses() bool {
 	p.calls++
-	// Such a fate has a delay with the probability Again, and depends on the number of the call.
+	// This fate has a delay with the probability Again. It depends on the number of the call.
 	chance := faults.Faults{Reorder: p.plan.Faults.Again, Delay: 1}
-	return chance.FateOf(p.plan.Seed, uint64(p.me), math.MaxUint64, p.calls).Delay > 0 || p.held.Len()+p.waiting.count >= mostHeld
+	return chance.FateOf(p.plan.Seed, uint64(p.me), math.MaxUint64, p.calls).Delay > 0 || p.held.Len()+p.waiting.count >= maxDelayed
 }
 
-// hold delays an operation or a completion.
-func (p *Provider) hold(delay time.Duration, h delayed) {
+// delay delays an operation or a completion.
+func (p *Provider) delay(delay time.Duration, h delayed) {
 	h.due = p.clock() + int64(delay)
 	p.held.add(h)
 	if before := p.next.Swap(p.earliest()); p.next.Load() < before {
@@ -198,7 +199,7 @@ func (p *Provider) Send(op *fabric.Send) error {
 	if p.unreachable(op.To) {
 		return p.inner.Send(op)
 	}
-	if err := p.token(op.Token, op.Inject); err != nil {
+	if err := p.checkToken(op.Token, op.Inject); err != nil {
 		return err
 	}
 	if p.refuses() {
@@ -208,19 +209,19 @@ func (p *Provider) Send(op *fabric.Send) error {
 	if f.Delay == 0 {
 		err := p.inner.Send(op)
 		if err == nil {
-			p.sure(op.To)
+			p.countPacket(op.To)
 		}
 		return err
 	}
-	h := delayed{what: aSend, send: *op, copy: noCopy}
+	h := delayed{kind: aSend, send: *op, copy: noCopy}
 	if op.Inject {
 		var ok bool
-		if h.copy, h.send.Buf, ok = p.arena.keep(op.Buf, op.Len); !ok {
+		if h.copy, h.send.Buf, ok = p.arena.store(op.Buf, op.Len); !ok {
 			return fabric.ErrAgain
 		}
 	}
-	p.sure(op.To)
-	p.hold(f.Delay, h)
+	p.countPacket(op.To)
+	p.delay(f.Delay, h)
 	return nil
 }
 
@@ -229,7 +230,7 @@ func (p *Provider) Read(op *fabric.RMA) error {
 	if p.unreachable(op.PE) {
 		return p.inner.Read(op)
 	}
-	if err := p.token(op.Token, false); err != nil {
+	if err := p.checkToken(op.Token, false); err != nil {
 		return err
 	}
 	if p.refuses() {
@@ -239,22 +240,22 @@ func (p *Provider) Read(op *fabric.RMA) error {
 	if f.Delay == 0 {
 		err := p.inner.Read(op)
 		if err == nil {
-			p.sure(op.PE)
+			p.countPacket(op.PE)
 		}
 		return err
 	}
-	p.sure(op.PE)
-	p.hold(f.Delay, delayed{what: aRead, rma: *op, copy: noCopy})
+	p.countPacket(op.PE)
+	p.delay(f.Delay, delayed{kind: aRead, rma: *op, copy: noCopy})
 	return nil
 }
 
-// Write is part of fabric.Provider. All pieces are held, even for no time: the other provider may
-// have room for some of them and not for the rest.
+// Write is part of fabric.Provider. All pieces are delayed, even by 0: the inner provider may
+// accept some of them and refuse the rest.
 func (p *Provider) Write(op *fabric.RMA) error {
 	if p.unreachable(op.PE) {
 		return p.inner.Write(op)
 	}
-	if err := p.token(op.Token, op.Inject); err != nil {
+	if err := p.checkToken(op.Token, op.Inject); err != nil {
 		return err
 	}
 	size := max(least, (op.Len+pieces-1)/pieces)
@@ -271,7 +272,7 @@ func (p *Provider) Write(op *fabric.RMA) error {
 	kept, local := noCopy, op.Local
 	if op.Inject {
 		var ok bool
-		if kept, local, ok = p.arena.keep(op.Local, int(op.Len)); !ok {
+		if kept, local, ok = p.arena.store(op.Local, int(op.Len)); !ok {
 			return fabric.ErrAgain
 		}
 	}
@@ -280,7 +281,7 @@ func (p *Provider) Write(op *fabric.RMA) error {
 	if op.Notify {
 		var ok bool
 		if w.note, ok = p.makeNote(op); !ok {
-			p.arena.give(kept)
+			p.arena.release(kept)
 			p.spare = append(p.spare, w)
 			return fabric.ErrAgain
 		}
@@ -288,21 +289,21 @@ func (p *Provider) Write(op *fabric.RMA) error {
 	}
 	for i := range n {
 		at := uint64(i) * size
-		h := delayed{what: aWrite, rma: *op, copy: noCopy}
+		h := delayed{kind: aWrite, rma: *op, copy: noCopy}
 		h.rma.Local, h.rma.Len, h.rma.Remote = unsafe.Add(local, at), min(size, op.Len-at), op.Remote+at
 		if h.rma.Inject = false; op.Inject {
 			h.rma.Desc = p.arena.region.Desc
 		}
-		h.rma.Token, h.rma.Notify = p.take(w), false
+		h.rma.Token, h.rma.Notify = p.reserveToken(w), false
 		f := p.fate(op.PE)
-		if p.sure(op.PE); i == 0 {
+		if p.countPacket(op.PE); i == 0 {
 			w.late = f.Late
 		}
-		p.hold(f.Delay, h)
+		p.delay(f.Delay, h)
 	}
 	if w.notes {
 		w.noteDelay = p.fate(op.PE).Delay
-		p.sure(op.PE)
+		p.countPacket(op.PE)
 	}
 	p.release()
 	return nil
@@ -318,8 +319,8 @@ func (p *Provider) newWrite() *write {
 	return w
 }
 
-// take allocates one of inner's tokens for a piece of w.
-func (p *Provider) take(w *write) fabric.Token {
+// reserveToken reserves one of inner's tokens for a piece of w.
+func (p *Provider) reserveToken(w *write) fabric.Token {
 	last := len(p.free) - 1
 	t := p.free[last]
 	p.free = p.free[:last]
@@ -332,8 +333,8 @@ func (p *Provider) release() {
 	now := p.clock()
 	p.waiting.each(now, p.post)
 	for p.held.due(now) {
-		h := p.held.take()
-		if h.what != aCompletion && p.waiting.at(h) != nil || !p.post(h) {
+		h := p.held.removeEarliest()
+		if h.kind != aCompletion && p.waiting.at(h) != nil || !p.post(h) {
 			p.waiting.add(h, now)
 		}
 	}
@@ -341,11 +342,11 @@ func (p *Provider) release() {
 	p.next.Store(p.earliest())
 }
 
-// post posts a delayed operation to inner, or puts a delayed completion into p.done, and frees h. It
-// returns false, and keeps h, where inner has no room.
+// post posts a delayed operation to inner, or puts a delayed completion into p.done, and frees h.
+// If inner refuses the operation with ErrAgain, it returns false and does not free h.
 func (p *Provider) post(h *delayed) bool {
 	var err error
-	switch h.what {
+	switch h.kind {
 	case aCompletion:
 		p.done = append(p.done, h.comp)
 	case aSend:
@@ -359,16 +360,16 @@ func (p *Provider) post(h *delayed) bool {
 		return false
 	}
 	if err != nil {
-		p.refused(h, err)
+		p.failRefused(h, err)
 	}
-	if h.what == aSend {
-		p.arena.give(h.copy)
+	if h.kind == aSend {
+		p.arena.release(h.copy)
 	}
-	p.held.end(h)
+	p.held.reuse(h)
 	return true
 }
 
-// Holds is part of fabric.Holder. An operation that waits for room does not count: it may be for a
+// Holds is part of fabric.Holder. Operations that inner has refused do not count: they may be for a
 // PE that has ended.
 func (p *Provider) Holds() bool { return p.held.Len() > 0 }
 
@@ -468,7 +469,7 @@ func (p *Provider) Unregister(r fabric.Region) error { return p.inner.Unregister
 
 // Recv is part of fabric.Provider.
 func (p *Provider) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) error {
-	if err := p.token(t, false); err != nil {
+	if err := p.checkToken(t, false); err != nil {
 		return err
 	}
 	p.received[t] = buffer{buf, n}

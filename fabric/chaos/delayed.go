@@ -7,12 +7,12 @@ import (
 	"libshmem/fabric"
 )
 
-// delayed is an operation for the inner provider, or a completion for the caller, that is held back
-// until it is due.
+// delayed is an operation for the inner provider, or a completion for the caller, that waits until
+// it is due.
 type delayed struct {
 	due   int64  // nanoseconds of the provider's clock
-	order uint64 // how many were added before
-	what  what
+	order uint64 // number of elements that were added before
+	kind  opKind
 	send  fabric.Send
 	rma   fabric.RMA
 	comp  fabric.Completion
@@ -21,24 +21,24 @@ type delayed struct {
 
 // to returns the target of a delayed operation.
 func (h *delayed) to() libshmem.PE {
-	if h.what == aSend {
+	if h.kind == aSend {
 		return h.send.To
 	}
 	return h.rma.PE
 }
 
-// what tells which kind of operation is delayed.
-type what uint8
+// opKind is the kind of a delayed operation.
+type opKind uint8
 
 const (
-	aSend what = iota
+	aSend opKind = iota
 	aWrite
 	aRead
 	aCompletion
 )
 
-// queue is a heap with the earliest operation on top. Those due at the same time keep the order of
-// posting.
+// queue is a heap with the earliest operation on top. Operations that are due at the same time keep
+// the order of posting.
 type queue struct {
 	all   []*delayed
 	spare []*delayed
@@ -82,11 +82,11 @@ func (q *queue) add(h delayed) {
 // due reports whether the earliest operation is due.
 func (q *queue) due(now int64) bool { return len(q.all) > 0 && q.all[0].due <= now }
 
-// take removes the earliest operation and returns it.
-func (q *queue) take() *delayed { return heap.Pop(q).(*delayed) }
+// removeEarliest removes the earliest operation and returns it.
+func (q *queue) removeEarliest() *delayed { return heap.Pop(q).(*delayed) }
 
-// end keeps an element that was taken, to use it again.
-func (q *queue) end(h *delayed) { q.spare = append(q.spare, h) }
+// reuse keeps a removed element, for a later add.
+func (q *queue) reuse(h *delayed) { q.spare = append(q.spare, h) }
 
 // earliest returns when the next operation is due, or never.
 func (q *queue) earliest() int64 {

@@ -1,8 +1,8 @@
 // Package chaos makes the network of a running job as bad as a network may be. It is a
 // fabric.Provider around another one: each operation waits for a while of its own before the other
-// provider gets it, writes go in pieces that each wait separately, completions come late, and calls
-// are refused. A program that leaves out a fence, or a library that relies on an order without a
-// promise, is then caught on one machine and over plain tcp.
+// provider gets it, writes are cut into pieces that each wait separately, completions are late, and
+// calls are refused. A program that leaves out a fence, or a library that relies on an order
+// without a promise, is then caught on one machine and over plain tcp.
 //
 // It owns the delays, the immediate data of writes, which it carries itself in messages (note.go),
 // and the promise of Caps.DeliveryComplete. It makes no other promise: without this one nothing

@@ -9,11 +9,11 @@ import (
 	"libshmem/fabric"
 )
 
-// noCopy stands in place of a copy's number where no copy was made.
+// noCopy is the number of a copy where none was made.
 const noCopy = -1
 
-// arena is memory outside of Go's heap, for copies of buffers that their owner may reuse at once,
-// and for the byte that a confirming read brings.
+// arena is memory outside of Go's heap, for copies of buffers that the caller may reuse at once,
+// and for the byte that a confirming read fetches.
 type arena struct {
 	mem    []byte
 	region fabric.Region
@@ -21,7 +21,7 @@ type arena struct {
 	free   []int
 }
 
-// newArena makes room for n copies of unit bytes each.
+// newArena maps memory for n copies of at most `unit` bytes each.
 func newArena(prov fabric.Provider, n, unit int) (*arena, error) {
 	a := &arena{unit: max(unit, 8)}
 	var err error
@@ -43,8 +43,9 @@ func newArena(prov fabric.Provider, n, unit int) (*arena, error) {
 // scratch is the target of confirming reads, the same byte for all: its value is not used.
 func (a *arena) scratch() unsafe.Pointer { return unsafe.Pointer(&a.mem[0]) }
 
-// keep copies n bytes. It returns the number of the copy and its address, or false without room.
-func (a *arena) keep(from unsafe.Pointer, n int) (int, unsafe.Pointer, bool) {
+// store copies n bytes. It returns the number of the copy and its address, or false if no copy is
+// free or n is too large.
+func (a *arena) store(from unsafe.Pointer, n int) (int, unsafe.Pointer, bool) {
 	last := len(a.free) - 1
 	if last < 0 || n > a.unit {
 		return noCopy, nil, false
@@ -58,13 +59,13 @@ func (a *arena) keep(from unsafe.Pointer, n int) (int, unsafe.Pointer, bool) {
 	return i, unsafe.Pointer(&a.mem[i*a.unit]), true
 }
 
-// keepBytes copies Go memory, as keep copies memory of C.
-func (a *arena) keepBytes(from []byte) (int, unsafe.Pointer, bool) {
-	return a.keep(unsafe.Pointer(&from[0]), len(from))
+// storeBytes does for Go memory what store does for memory of C.
+func (a *arena) storeBytes(from []byte) (int, unsafe.Pointer, bool) {
+	return a.store(unsafe.Pointer(&from[0]), len(from))
 }
 
-// give frees copy i.
-func (a *arena) give(i int) {
+// release frees copy i.
+func (a *arena) release(i int) {
 	if i != noCopy {
 		a.free = append(a.free, i)
 	}

@@ -8,36 +8,37 @@ import (
 	"libshmem/fabric"
 )
 
-// A write with immediate data goes as a write without, followed by a note: a message to the target
-// with the data, sent once all pieces are known to have arrived, after a delay of its own. So the
-// network beneath needs no immediate data, and the data never comes with the last packet of an
-// ordered flow.
+// A write with immediate data is posted as a write without, followed by a note: a message to the
+// target with the data, sent once all pieces are known to have arrived, after a delay of its own.
+// So the network beneath needs no immediate data, and the data never arrives with the last packet
+// of an ordered flow.
 //
 // A note begins with a number of 16 bytes that no other message has by chance.
 const noteLen = 16 + 4 + 4
 
 var noteMark = sha256.Sum256([]byte("fabric/chaos: immediate data"))
 
-// sources reports whether immediate data comes with the number of the PE that wrote (Caps.Source).
-// Networks of both kinds exist, and the seed decides which this is: with an even seed it does not,
-// as on EFA's first generation, and PEs have to give each other sequence streams.
-func sources(seed uint64) bool { return seed&1 != 0 }
+// namesWriter reports whether the completion of immediate data names the PE that wrote
+// (Caps.Source). Networks of both kinds exist, and the seed decides which this is. With an even
+// seed it does not, as on EFA's first generation, and PEs have to assign sequence streams to each
+// other.
+func namesWriter(seed uint64) bool { return seed&1 != 0 }
 
-// makeNote makes the note that carries a Write's immediate data. It returns false when there is no
-// room for it now.
+// makeNote makes the note that carries a Write's immediate data. It returns false if the arena has
+// no free copy for it now.
 func (p *Provider) makeNote(op *fabric.RMA) (delayed, bool) {
 	var text [noteLen]byte
 	copy(text[:16], noteMark[:])
 	binary.LittleEndian.PutUint32(text[16:], uint32(p.me))
 	binary.LittleEndian.PutUint32(text[20:], op.Data)
-	kept, at, ok := p.arena.keepBytes(text[:])
+	kept, at, ok := p.arena.storeBytes(text[:])
 	if !ok {
 		return delayed{}, false
 	}
 	w := p.newWrite()
 	*w = write{left: 1, silent: true, copy: kept}
-	return delayed{what: aSend, copy: noCopy, send: fabric.Send{
-		To: op.PE, Buf: at, Len: noteLen, Desc: p.arena.region.Desc, Token: p.take(w),
+	return delayed{kind: aSend, copy: noCopy, send: fabric.Send{
+		To: op.PE, Buf: at, Len: noteLen, Desc: p.arena.region.Desc, Token: p.reserveToken(w),
 	}}, true
 }
 
@@ -50,11 +51,11 @@ func (p *Provider) sendNote(w *write) {
 		p.completePiece(&fabric.Completion{Token: w.note.send.Token}, "")
 		return
 	}
-	p.hold(w.noteDelay, w.note)
+	p.delay(w.noteDelay, w.note)
 }
 
-// readNote turns the completion of a received note into one of KindData. It leaves other messages
-// as they are.
+// readNote changes the completion of a received note into one of KindData. It does not change those
+// of other messages.
 func (p *Provider) readNote(c *fabric.Completion) {
 	if c.Kind != fabric.KindRecv || c.Err != 0 || c.Len != noteLen {
 		return

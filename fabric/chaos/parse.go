@@ -13,7 +13,7 @@ import (
 type Plan struct {
 	Seed   uint64
 	Faults faults.Faults
-	Kills  []faults.Fault // PEs whose processes end, as by kill -9, this long after Connect
+	Kills  []faults.Fault // PEs whose processes end, as by kill -9, when the time At has passed since Connect
 	Panics []faults.Fault // PEs in which the library panics instead, as by a mistake of its own
 }
 
@@ -26,9 +26,9 @@ var Usual = faults.Faults{Reorder: 0.5, Delay: time.Millisecond, Late: 0.1, Agai
 //	17,reorder=0.8,delay=5ms,late=0,again=0.1,drop=0.01,drop-peer=3@2s,panic=1@1s
 //
 // reorder, late, again and drop are shares from 0 to 1: of packets that others may overtake, of
-// completions that come late, of calls that are refused, and of packets that take as long as a
-// packet that is lost and sent again; delay is the most that a packet is late. drop-peer kills a
-// PE, and panic has the library panic in one.
+// completions that are late, of calls that are refused, and of packets that are as late as if they
+// had been lost and sent again. delay is the most that a packet is late. drop-peer kills a PE, and
+// panic has the library panic in one.
 func Parse(text string) (Plan, error) {
 	number, words, _ := strings.Cut(text, ",")
 	seed, err := strconv.ParseUint(number, 0, 64)
@@ -52,7 +52,7 @@ func Parse(text string) (Plan, error) {
 	return p, nil
 }
 
-// Check refuses a plan that a job of this many PEs cannot carry out.
+// Check returns an error if the plan names a PE that a job of `pes` PEs does not have.
 func (p *Plan) Check(pes int) error {
 	for word, kills := range map[string][]faults.Fault{"drop-peer": p.Kills, "panic": p.Panics} {
 		for _, k := range kills {

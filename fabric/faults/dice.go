@@ -37,7 +37,7 @@ func Mix(x uint64) uint64 {
 // each purpose.
 type Dice uint64
 
-// Throw returns the dice of event number n between two ends. They depend on nothing else.
+// Throw returns the dice of event number n between two endpoints. They depend on nothing else.
 func Throw(seed, from, to, n uint64) Dice {
 	return Dice(Mix(Mix(Mix(Mix(seed+0x9e37_79b9_7f4a_7c15)^from)+to) ^ n*0x9e37_79b9_7f4a_7c15))
 }
@@ -45,12 +45,12 @@ func Throw(seed, from, to, n uint64) Dice {
 // Number returns a random number of 64 bits for a purpose, the same each time.
 func (d Dice) Number(purpose uint64) uint64 { return Mix(uint64(d) + purpose*0x9e37_79b9_7f4a_7c15) }
 
-// Hits reports whether something with this probability happens.
+// Hits reports whether something happens that has the probability share.
 func (d Dice) Hits(purpose uint64, share float64) bool {
 	return share > 0 && float64(d.Number(purpose)>>11)*0x1p-53 < share
 }
 
-// UpTo returns a random time from 1 to most.
-func (d Dice) UpTo(purpose uint64, most time.Duration) time.Duration {
-	return 1 + time.Duration(d.Number(purpose)%uint64(max(most, 1)))
+// UpTo returns a random time from 1 ns to limit.
+func (d Dice) UpTo(purpose uint64, limit time.Duration) time.Duration {
+	return 1 + time.Duration(d.Number(purpose)%uint64(max(limit, 1)))
 }

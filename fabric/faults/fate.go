@@ -6,14 +6,16 @@ import "time"
 type Fate struct {
 	Delay  time.Duration // beyond the latency
 	Again  time.Duration // how long after the first time it arrives again; 0: it does not
-	Late   time.Duration // delay of the completion that it brings
-	Cut    uint64        // a random number, which modulo the length gives where its bytes are split
+	Late   time.Duration // delay of the completion that the packet causes
+	Cut    uint64        // a random number; modulo the length it is the offset at which the packet's bytes are split
 	Second time.Duration // how long after the first piece the second becomes visible; 0: not split
-	Upper  bool          // the piece behind the cut is the first
+	Upper  bool          // the piece after the cut becomes visible first
 }
 
-// FateOf draws the faults of packet number n from one address to another. They depend on nothing
-// else, so that each process of a network computes the same.
+// FateOf draws the faults of packet number n from one address to another. They depend only on the
+// arguments and the chances in f, so that each process of a network computes the same. A packet
+// that is dropped up to four times is only late, by Delay each time, because the provider sends it
+// again.
 func (f *Faults) FateOf(seed, from, to, n uint64) Fate {
 	var w Fate
 	d := Throw(seed, from, to, n)

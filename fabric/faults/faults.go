@@ -14,7 +14,7 @@ type Faults struct {
 	Delay     time.Duration
 	Duplicate float64 // share of packets that arrive again
 	Drop      float64 // share of packets that are lost, and sent again after Delay
-	Late      float64 // share of completions that come up to Delay after the fact
+	Late      float64 // share of completions that are late by up to Delay
 	Split     float64 // share of packets whose bytes become visible in two steps
 	Again     float64 // share of calls that are refused by ErrAgain
 	Storm     float64 // share of the time in which all calls of an endpoint are refused
@@ -25,5 +25,5 @@ type Fault struct {
 	At   time.Duration
 	Host int  // number of the host, or of the PE
 	NIC  int  // negative: all endpoints of the host are lost
-	Up   bool // the NIC comes back
+	Up   bool // the NIC works again
 }

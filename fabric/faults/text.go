@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Word is a word that a text of faults may have, as reorder in reorder=0.5, and the place of its
-// value. Shares are from 0 to 1, times as Go writes them, speeds in bits a second with k, M or G
-// behind.
+// Word is a word that a text of faults may have, such as reorder in reorder=0.5, and the variable
+// for its value. Shares are from 0 to 1, times as Go writes them, speeds in bits a second with the
+// suffix k, M or G.
 type Word struct {
 	Name string
 	To   any // *float64, *time.Duration, *int, *uint64, *bool, or a function that reads the value
@@ -105,6 +105,7 @@ func (w Word) Value() string {
 	return ""
 }
 
+// readNumber parses a number of a host or a NIC.
 func readNumber(text string) (int, error) {
 	v, err := strconv.Atoi(text)
 	if err != nil || v < 0 || v > math.MaxInt32 {

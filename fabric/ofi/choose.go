@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// preference is the order in which providers are taken when the user names none, each with the
-// reason for its place. A provider that is not listed is taken by name only: it serves one host, or
-// its behaviour is not known.
+// preference is the order of providers if the user names none, each with the reason for its place.
+// A provider that is not listed is used only if the user names it: it serves one host, or its
+// behaviour is not known.
 var preference = []struct{ provider, reason string }{
 	{"efa", "the NIC's own, on AWS"},
 	{"cxi", "the NIC's own, on Slingshot"},
@@ -26,7 +26,7 @@ var preference = []struct{ provider, reason string }{
 	{"udp;ofi_rxd", "copies twice and resends in software"},
 }
 
-// rank returns a provider's place in preference; one that is not listed comes last.
+// rank returns a provider's place in preference, and the last place for one that is not listed.
 func rank(provider string) int {
 	for i, p := range preference {
 		if p.provider == provider {
@@ -52,8 +52,8 @@ func sameFamily(provider string) []string {
 	return []string{provider, provider + ";ofi_rxm", provider + ";ofi_rxd"}
 }
 
-// virtual are the starts of names of interfaces that lead to containers and
-// virtual machines of this host, and to no other host.
+// virtual lists the prefixes of names of interfaces that lead to containers and virtual machines of
+// this host, and to no other host.
 var virtual = []string{"docker", "br-", "virbr", "lxcbr", "lxdbr", "podman", "cni", "flannel", "cali"}
 
 // unreachable is the reach of an address that no other host can use.
@@ -67,11 +67,11 @@ func reach(o *offer) int {
 	case a.IsLoopback() || o.NIC == "lo":
 		return unreachable
 	case a.IsLinkLocalUnicast():
-		return 3 // a peer needs the number of its own interface with it
+		return 3 // a peer can use it only together with the number of its own interface
 	case slices.ContainsFunc(virtual, func(p string) bool { return strings.HasPrefix(o.NIC, p) }):
 		return 2
 	case a.Is6():
-		return 1 // hosts without it are common
+		return 1 // many hosts have no IPv6
 	}
 	return 0
 }
@@ -86,8 +86,8 @@ func ranked(offers []*offer) {
 		if d := strings.Compare(a.Provider, b.Provider); d != 0 {
 			return d
 		}
-		if a.second != b.second {
-			return cmp.Compare(number(a.second), number(b.second))
+		if a.secondChoice != b.secondChoice {
+			return cmp.Compare(number(a.secondChoice), number(b.secondChoice))
 		}
 		return reach(a) - reach(b)
 	})

@@ -22,7 +22,7 @@ func (m machine) list(provider string) []*offer {
 		f := strings.Fields(line)
 		o := &offer{Offer: Offer{Provider: f[0], NIC: f[1]}}
 		if last := f[len(f)-1]; strings.HasPrefix(last, "efa") && len(f) > 1 {
-			o.Fabric, o.second = strings.TrimSuffix(last, "?"), strings.HasSuffix(last, "?")
+			o.Fabric, o.secondChoice = strings.TrimSuffix(last, "?"), strings.HasSuffix(last, "?")
 			f = f[:len(f)-1]
 		}
 		if gigabits, ok := strings.CutSuffix(f[len(f)-1], "G"); ok {

@@ -12,8 +12,9 @@
 #include <string.h>
 
 enum {
-    /* Polls between two checks of the listening socket, and between two calls of Go, which reads
-     * the event queue: that takes 1 us where a poll takes 0.3. MOVING: during a handshake. */
+    /* CHECKS: polls between two checks of the listening socket. READS: polls between two calls of
+     * Go, which reads the event queue; that takes 1 us, a poll 0.3. READS_MOVING: the same during a
+     * handshake. */
     CHECKS = 256,
     READS = 2048,
     READS_MOVING = 16
@@ -135,7 +136,8 @@ int shmemi_ofi_next_event(struct shmemi_ofi *o, struct shmemi_ofi_event *ev)
 }
 
 /* Makes the endpoint of a connection, ready to connect or to accept. */
-static int make(struct shmemi_ofi *o, uint32_t conn, struct fi_info *info, struct fid_ep **ep)
+static int make_endpoint(struct shmemi_ofi *o, uint32_t conn, struct fi_info *info,
+                         struct fid_ep **ep)
 {
     int ret = fi_endpoint(o->domain, info, ep, (void *)(uintptr_t)conn);
     if (ret != 0)
@@ -151,7 +153,7 @@ static int make(struct shmemi_ofi *o, uint32_t conn, struct fi_info *info, struc
 int shmemi_ofi_connect(struct shmemi_ofi *o, uint32_t conn, const void *addr, const void *data,
                        size_t len, struct fid_ep **ep)
 {
-    int ret = make(o, conn, o->info, ep);
+    int ret = make_endpoint(o, conn, o->info, ep);
     if (ret != 0)
         return ret;
     if ((ret = fi_connect(*ep, addr, data, len)) != 0)
@@ -162,7 +164,7 @@ int shmemi_ofi_connect(struct shmemi_ofi *o, uint32_t conn, const void *addr, co
 int shmemi_ofi_accept(struct shmemi_ofi *o, uint32_t conn, struct fi_info *info, const void *data,
                       size_t len, struct fid_ep **ep)
 {
-    int ret = make(o, conn, info, ep);
+    int ret = make_endpoint(o, conn, info, ep);
     if (ret == 0 && (ret = fi_accept(*ep, data, len)) != 0)
         fi_close(&(*ep)->fid);
     if (ret != 0) /* fi_reject frees what libfabric still has of the request */
@@ -209,8 +211,8 @@ void shmemi_ofi_unreachable(struct shmemi_ofi *o, uint32_t pe)
     o->links->wants[pe] = UNREACHABLE;
 }
 
-/* Tells Go, once, that operations on a PE need a connection. Returns the operation's error:
- * -FI_EAGAIN, or -FI_EHOSTUNREACH for a PE without an address or given up. */
+/* Has Go make a connection to a PE, at the first operation on it. Returns the operation's error:
+ * -FI_EAGAIN, or -FI_EHOSTUNREACH if the PE has no address or is lost. */
 int shmemi_ofi_want(struct shmemi_ofi *o, uint32_t pe, uint32_t npeers)
 {
     struct shmemi_ofi_links *l = o->links;
@@ -218,16 +220,16 @@ int shmemi_ofi_want(struct shmemi_ofi *o, uint32_t pe, uint32_t npeers)
         return -FI_EHOSTUNREACH;
     if (l->wants[pe] == 0) {
         l->wants[pe] = WANTED;
-        l->wanted[l->next_wanted++ % npeers] = pe; /* each PE is in it once at most */
+        l->wanted[l->next_wanted++ % npeers] = pe; /* each PE is at most once in the ring */
         shmemi_ofi_call_go(l);
     }
     return -FI_EAGAIN;
 }
 
-/* Keeps immediate data that is a word of the handshake, for Go to read later; returns 0 if it is
- * none. Without room the word is dropped, and counted as an entry that no operation of this process
- * made. */
-int shmemi_ofi_keep_word(struct shmemi_ofi *o, uint64_t data)
+/* Stores immediate data that is a word of the handshake, for Go to read later; returns 0 if it is
+ * not one. If WORDS words wait for Go already, the word is dropped, and counted as an entry that no
+ * operation of this process made. */
+int shmemi_ofi_store_word(struct shmemi_ofi *o, uint64_t data)
 {
     struct shmemi_ofi_links *l = o->links;
     if (!(data & WORD_MARK))
@@ -259,8 +261,8 @@ void shmemi_ofi_wait_ended(struct shmemi_ofi_links *l)
     __atomic_store_n(&l->woke, 1, __ATOMIC_RELAXED);
 }
 
-/* Whether this poll has to call Go for the connections: something has come for it, or enough polls
- * have gone by to check the listening socket or the event queue. */
+/* Whether this poll has to call Go for the connections: there is work for it, or enough polls have
+ * passed to check the listening socket or the event queue. */
 int shmemi_ofi_needs_go(struct shmemi_ofi_links *l)
 {
     if (__atomic_load_n(&l->attention, __ATOMIC_RELAXED) ||
@@ -276,22 +278,23 @@ int shmemi_ofi_needs_go(struct shmemi_ofi_links *l)
     return 1;
 }
 
-/* Called by Go before it serves the connections: polls need not call it until something comes. */
+/* Called by Go before it serves the connections: polls need not call Go until there is new work. */
 void shmemi_ofi_go_called(struct shmemi_ofi_links *l)
 {
     __atomic_store_n(&l->attention, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&l->woke, 0, __ATOMIC_RELAXED);
 }
 
-/* Called by Go when it has served the connections; moving: a handshake is under way, came: an
- * event has come. */
+/* Called by Go when it has served the connections. moving: a handshake is under way; came: the
+ * event queue had an event. */
 void shmemi_ofi_go_done(struct shmemi_ofi_links *l, int moving, int came)
 {
     __atomic_store_n(&l->moving, moving, __ATOMIC_RELAXED);
     __atomic_store_n(&l->settled, !came, __ATOMIC_RELAXED);
 }
 
-/* Returns how long a wait of ns may sleep: events of connections end no sleep. */
+/* Returns how long a wait of ns nanoseconds may sleep: less, because events of connections do not
+ * end a sleep. */
 int64_t shmemi_ofi_cap_sleep(const struct shmemi_ofi_links *l, int64_t ns)
 {
     const int64_t ms = 1000 * 1000;

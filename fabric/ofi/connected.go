@@ -20,49 +20,50 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// connected is the end of the name of a provider whose connections this package makes, over
-// endpoints that libfabric calls FI_EP_MSG. libfabric's own reliable datagrams over sockets connect
-// with any process that names a port.
+// connected is the suffix of the name of a provider whose connections this package makes, over
+// endpoints that libfabric calls FI_EP_MSG. libfabric's own reliable datagrams over sockets accept
+// any process that connects to the port.
 const connected = fabric.Connected
 
-// connects reports whether this package makes a provider's connections, and returns the name
-// without the end that says so.
+// connects reports whether this package makes a provider's connections, and returns the provider's
+// name without the suffix connected.
 func connects(provider string) (base string, yes bool) { return strings.CutSuffix(provider, connected) }
 
 // links are the connections of an endpoint. It does to libfabric what pair.Machine decides, and
 // passes it the events.
 type links struct {
-	e       *endpoint
-	m       *pair.Machine
-	began   time.Time
-	id      handshake.ID
-	addrs   [][]byte // of all PEs: the socket, then the ID of the endpoint
-	ends    map[pair.Conn]*C.struct_fid_ep
-	shuts   []shut
-	losses  []loss // that Poll has not reported
-	lastErr string // text of the last loss that Poll has reported
+	e         *endpoint
+	m         *pair.Machine
+	began     time.Time
+	id        handshake.ID
+	addrs     [][]byte // of all PEs: the socket, then the ID of the endpoint
+	endpoints map[pair.Conn]*C.struct_fid_ep
+	ended     []endedConn
+	losses    []loss // that Poll has not reported
+	lastErr   string // text of the last loss that Poll has reported
 }
 
-// shut is a connection that has ended. Its last completions may still be in the completion queue.
-type shut struct {
+// endedConn is a connection that has ended. Its last completions may still be in the completion
+// queue. They have been read once a later poll has found the queue empty.
+type endedConn struct {
 	conn    pair.Conn
-	drained C.uint64_t // polls that had emptied the queue by then
+	drained C.uint64_t // number of polls that had found the queue empty when it ended
 }
 
-// loss is a PE that Poll is to report.
+// loss is a lost PE that Poll has not reported yet.
 type loss struct {
 	pe  libshmem.PE
 	why string
 }
 
-// eventsOnce caps the reads of the event queue in one Poll, so that requests of processes outside
-// the job cannot keep it busy.
-const eventsOnce = 64
+// maxEvents caps the reads of the event queue in one Poll, so that requests of processes outside
+// the job cannot keep the Poll busy.
+const maxEvents = 64
 
 // openLinks makes the state of an endpoint's connections, once the passive endpoint listens at
 // e.addr. It appends the endpoint's ID to the address.
 func (e *endpoint) openLinks(cfg *fabric.Config) {
-	l := &links{e: e, began: time.Now(), id: handshake.Random[handshake.ID](), ends: map[pair.Conn]*C.struct_fid_ep{}}
+	l := &links{e: e, began: time.Now(), id: handshake.Random[handshake.ID](), endpoints: map[pair.Conn]*C.struct_fid_ep{}}
 	l.m = pair.New(pair.Config{Key: cfg.Key, Me: handshake.Side{PE: libshmem.NoPE, ID: l.id}, ID: l.idOf}, l)
 	e.links = l
 	e.c.links.listens = C.int(deferAccept(e.addr))
@@ -80,33 +81,34 @@ func (l *links) idOf(pe libshmem.PE) (id handshake.ID, ok bool) {
 	return handshake.ID(l.addrs[pe][len(l.e.addr)-len(id):]), true
 }
 
-// peer records a PE's address. If it is this endpoint's own, the PE is this one.
-func (l *links) peer(pe libshmem.PE) error {
+// addPeer makes a PE one that operations may connect to; l.addrs has its address. If that is the
+// address of this endpoint, the PE is this process.
+func (l *links) addPeer(pe libshmem.PE) error {
 	if int(pe) >= 1<<C.PE_BITS {
 		return shmerr.Causef(shmerr.ErrArgument, "no more than %d PEs can be numbered", 1<<C.PE_BITS)
 	}
 	C.shmemi_ofi_use(l.e.c, C.uint32_t(pe), nil)
 	if id, _ := l.idOf(pe); id == l.id {
-		l.me(pe)
+		l.setMe(pe)
 	}
 	return nil
 }
 
-// me sets the number of this PE, as soon as it is known.
-func (l *links) me(pe libshmem.PE) { l.m.Me.PE, l.e.c.links.me = pe, C.uint32_t(pe) }
+// setMe sets the number of this PE. It is not known before Connect, or before a request names it.
+func (l *links) setMe(pe libshmem.PE) { l.m.Me.PE, l.e.c.links.me = pe, C.uint32_t(pe) }
 
-// serve does the work that connections need from Go, and puts a lost PE that is to be reported into
-// c.
+// serve does the work that connections need from Go. If a PE has been lost, it puts the completion
+// that reports it into c, one PE at a time.
 func (l *links) serve(c []fabric.Completion) (n int, err error) {
 	at := l.e.c.links
 	C.shmemi_ofi_go_called(at)
 	l.m.Tick(time.Since(l.began))
 	l.readWords()
-	came, err := l.events()
+	events, err := l.handleEvents()
 	if err != nil {
 		return 0, err
 	}
-	l.endShut()
+	l.reportEnded()
 	for ; at.first_wanted != at.next_wanted; at.first_wanted++ {
 		wanted := unsafe.Slice(at.wanted, len(l.addrs))
 		l.m.Want(libshmem.PE(wanted[at.first_wanted%C.uint32_t(len(wanted))]))
@@ -119,14 +121,14 @@ func (l *links) serve(c []fabric.Completion) (n int, err error) {
 		n++
 		break // one at a time: ErrorText explains the last one
 	}
-	if came > 0 || len(l.shuts) > 0 || len(l.losses) > 0 {
+	if events > 0 || len(l.ended) > 0 || len(l.losses) > 0 {
 		C.shmemi_ofi_call_go(at)
 	}
-	C.shmemi_ofi_go_done(at, number(l.m.Moving()), number(came > 0))
+	C.shmemi_ofi_go_done(at, number(l.m.Moving()), number(events > 0))
 	return n, nil
 }
 
-// readWords gives the pair machine the words of handshakes that polls have received.
+// readWords passes the words of handshakes that polls have received to the pair machine.
 func (l *links) readWords() {
 	at := l.e.c.links
 	for _, word := range at.words[:at.nwords] {
@@ -136,50 +138,50 @@ func (l *links) readWords() {
 	at.nwords = 0
 }
 
-// events reads the event queue and gives the events to the pair machine. One read accepts a socket,
-// and a later one finds its request, so it ends after two reads that found nothing while no socket
-// waits.
-func (l *links) events() (came int, err error) {
+// handleEvents reads the event queue, passes the events to the pair machine and returns their
+// number. One read of the queue accepts a socket, and a later one finds its request. So it returns
+// only after two reads in a row that found no event, while no socket waits to be accepted.
+func (l *links) handleEvents() (events int, err error) {
 	var ev C.struct_shmemi_ofi_event
 	empty := 0
-	for reads := 0; reads < eventsOnce && (empty < 2 || C.shmemi_ofi_request_waits(l.e.c.links) != 0); reads++ {
+	for reads := 0; reads < maxEvents && (empty < 2 || C.shmemi_ofi_request_waits(l.e.c.links) != 0); reads++ {
 		switch ret := C.shmemi_ofi_next_event(l.e.c, &ev); {
 		case ret < 0:
-			return came, &shmerr.Error{Op: "read event queue", Object: l.e.caps.Provider, Cause: fault(ret)}
+			return events, &shmerr.Error{Op: "read event queue", Object: l.e.caps.Provider, Cause: fault(ret)}
 		case ret == 0:
 			empty++
 			continue
 		}
-		came, empty = came+1, 0
+		events, empty = events+1, 0
 		data := C.GoBytes(unsafe.Pointer(&ev.data[0]), C.int(ev.len))
 		switch conn := pair.Conn(ev.conn); ev.kind {
 		case C.REQUESTED:
 			was := l.m.Me.PE
 			if l.m.Request(pair.Handle(unsafe.Pointer(ev.info)), data); was != l.m.Me.PE {
-				l.me(l.m.Me.PE)
+				l.setMe(l.m.Me.PE)
 			}
 		case C.REPLIED:
 			l.m.Replied(conn, data)
 		case C.FAILED:
 			l.m.Failed(conn, data, fault(-ev.err).Error())
 		default:
-			l.shuts = append(l.shuts, shut{conn, l.e.c.links.drained})
+			l.ended = append(l.ended, endedConn{conn, l.e.c.links.drained})
 		}
 	}
-	return came, nil
+	return events, nil
 }
 
-// endShut reports the end of connections whose completions have all been read.
-func (l *links) endShut() {
-	kept := l.shuts[:0]
-	for _, s := range l.shuts {
+// reportEnded reports the end of connections whose completions have all been read.
+func (l *links) reportEnded() {
+	kept := l.ended[:0]
+	for _, s := range l.ended {
 		if s.drained == l.e.c.links.drained {
 			kept = append(kept, s)
 			continue
 		}
 		l.m.Disconnected(s.conn)
 	}
-	l.shuts = kept
+	l.ended = kept
 }
 
 // Connect is part of pair.Network.
@@ -190,7 +192,7 @@ func (l *links) Connect(c pair.Conn, pe libshmem.PE, request []byte) error {
 	if ret != 0 {
 		return fault(ret)
 	}
-	l.ends[c] = ep
+	l.endpoints[c] = ep
 	return nil
 }
 
@@ -201,7 +203,7 @@ func (l *links) Accept(c pair.Conn, h pair.Handle, reply []byte) error {
 	if ret := C.shmemi_ofi_accept(l.e.c, C.uint32_t(c), info, unsafe.Pointer(&reply[0]), C.size_t(len(reply)), &ep); ret != 0 {
 		return fault(ret)
 	}
-	l.ends[c] = ep
+	l.endpoints[c] = ep
 	return nil
 }
 
@@ -212,18 +214,18 @@ func (l *links) Reject(h pair.Handle, reply []byte) {
 
 // Drop is part of pair.Network.
 func (l *links) Drop(c pair.Conn) {
-	if ep := l.ends[c]; ep != nil {
+	if ep := l.endpoints[c]; ep != nil {
 		C.shmemi_ofi_drop(ep)
-		delete(l.ends, c)
+		delete(l.endpoints, c)
 	}
 }
 
-// Part is part of pair.Network. It shuts the connection's socket down, so that libfabric ends the
-// connection. Where the addresses are not known, the connection has ended already, or the peer ends
-// it.
-func (l *links) Part(c pair.Conn) {
+// Shutdown is part of pair.Network. It shuts the connection's socket down, so that libfabric ends
+// the connection. If libfabric does not know the addresses of the socket, the connection has ended
+// already, or the peer ends it.
+func (l *links) Shutdown(c pair.Conn) {
 	var own, peer [addrLen]byte
-	ep := l.ends[c]
+	ep := l.endpoints[c]
 	if ep == nil || C.shmemi_ofi_addresses(ep, unsafe.Pointer(&own[0]), unsafe.Pointer(&peer[0]), addrLen) != 0 {
 		return
 	}
@@ -235,13 +237,13 @@ const addrLen = 128
 
 // Use is part of pair.Network.
 func (l *links) Use(pe libshmem.PE, c pair.Conn) {
-	C.shmemi_ofi_use(l.e.c, C.uint32_t(pe), l.ends[c])
+	C.shmemi_ofi_use(l.e.c, C.uint32_t(pe), l.endpoints[c])
 }
 
 // Send is part of pair.Network.
 func (l *links) Send(c pair.Conn, w handshake.Word, proof uint32) bool {
 	word := C.WORD_MARK | uint64(w)<<C.WORD_AT | uint64(l.m.Me.PE)<<32 | uint64(proof)
-	return C.shmemi_ofi_send_word(l.e.c, l.ends[c], C.uint64_t(word)) != -C.FI_EAGAIN
+	return C.shmemi_ofi_send_word(l.e.c, l.endpoints[c], C.uint64_t(word)) != -C.FI_EAGAIN
 }
 
 // Lose is part of pair.Network.
@@ -254,15 +256,15 @@ func (l *links) Lose(pe libshmem.PE, why string) {
 // infoOf returns libfabric's description of a request from its handle, which is its address.
 func infoOf(h pair.Handle) *C.struct_fi_info { return *(**C.struct_fi_info)(unsafe.Pointer(&h)) }
 
-// close ends all connections, and the requests that wait.
+// close ends all connections, and refuses the requests that are still in the event queue.
 func (l *links) close() {
 	if l.e.c.links == nil || l.e.c.links.eq == nil {
 		return
 	}
 	l.m.Close()
-	for came := 1; came > 0; {
+	for events := 1; events > 0; {
 		var err error
-		if came, err = l.events(); err != nil {
+		if events, err = l.handleEvents(); err != nil {
 			return
 		}
 	}

@@ -9,12 +9,12 @@
 #include "load.h"
 
 enum {
-    CM_DATA = 256, /* bytes that a connection request may bring along */
+    CM_DATA = 256, /* most bytes of user data in a connection request */
     WORDS = 512    /* words of the handshake that may wait for Go: more than one poll reads */
 };
 
-/* Events: a request, the reply to a request of this end, a request that failed, and the end of a
- * connection. */
+/* Events: a request, the reply to a request of this endpoint, a request that failed, and the end of
+ * a connection. */
 enum { REQUESTED = 1, REPLIED, FAILED, SHUT };
 
 struct shmemi_ofi_event {
@@ -59,12 +59,12 @@ struct shmemi_ofi_links {
     unsigned polls;   /* calls of shmemi_ofi_needs_go, one for each poll */
     uint64_t drained; /* polls that have emptied the completion queue */
 
-    /* The lock is held where they are written, except woke at the end of a wait. A wait reads
-     * them without it, so they are atomic. */
+    /* The thread that writes these four holds the endpoint's lock, except that the end of a wait
+     * sets woke without it. A wait reads them without the lock, so they are atomic. */
     int attention; /* poll has something to do in Go */
     int woke;      /* a wait has ended since: poll reads the event queue, which has no descriptor */
     int moving;    /* a handshake is under way */
-    int settled;   /* nothing has come since the event queue was read and found empty */
+    int settled;   /* no event has arrived since the event queue was read and found empty */
 };
 
 enum { WANTED = 1, UNREACHABLE };
@@ -97,11 +97,11 @@ int shmemi_ofi_send_word(struct shmemi_ofi *o, struct fid_ep *ep, uint64_t word)
 void shmemi_ofi_use(struct shmemi_ofi *o, uint32_t pe, struct fid_ep *ep);
 void shmemi_ofi_unreachable(struct shmemi_ofi *o, uint32_t pe);
 
-/* Called for an operation on a PE without a connection: Go is to make one. Returns the operation's
- * error: -FI_EAGAIN, or -FI_EHOSTUNREACH for a PE without an address or given up. */
+/* Called for an operation on a PE without a connection: has Go make one. Returns the operation's
+ * error: -FI_EAGAIN, or -FI_EHOSTUNREACH if the PE has no address or is lost. */
 int shmemi_ofi_want(struct shmemi_ofi *o, uint32_t pe, uint32_t npeers);
-/* Keeps immediate data that is a word of the handshake, for Go; returns 0 if it is none. */
-int shmemi_ofi_keep_word(struct shmemi_ofi *o, uint64_t data);
+/* Stores immediate data that is a word of the handshake, for Go; returns 0 if it is not one. */
+int shmemi_ofi_store_word(struct shmemi_ofi *o, uint64_t data);
 /* Makes the next poll call Go. */
 void shmemi_ofi_call_go(struct shmemi_ofi_links *l);
 /* Called when a wait has ended, even if nothing has arrived, because the event queue does not make
@@ -111,11 +111,12 @@ void shmemi_ofi_wait_ended(struct shmemi_ofi_links *l);
 int shmemi_ofi_needs_go(struct shmemi_ofi_links *l);
 /* Called by Go before it serves the connections. */
 void shmemi_ofi_go_called(struct shmemi_ofi_links *l);
-/* Called by Go afterwards: whether a handshake is under way, and whether an event has come. */
+/* Called by Go afterwards. moving: a handshake is under way; came: the event queue had an event. */
 void shmemi_ofi_go_done(struct shmemi_ofi_links *l, int moving, int came);
 /* Whether the listening socket has a connection that libfabric has not accepted. */
 int shmemi_ofi_request_waits(const struct shmemi_ofi_links *l);
-/* Returns how long a wait of ns may sleep: the end of a connection signals no descriptor. */
+/* Returns how long a wait of ns nanoseconds may sleep: less, because the end of a connection makes
+ * no descriptor readable. */
 int64_t shmemi_ofi_cap_sleep(const struct shmemi_ofi_links *l, int64_t ns);
 
 #endif

@@ -350,7 +350,7 @@ func TestLostConnection(t *testing.T) {
 		var q int
 		serve(t, rest, "the ends of connections", func() bool {
 			q++
-			return q > 10 && len(rest[0].Provider.(*endpoint).links.ends) == 1 && len(rest[1].Provider.(*endpoint).links.ends) == 1
+			return q > 10 && len(rest[0].Provider.(*endpoint).links.endpoints) == 1 && len(rest[1].Provider.(*endpoint).links.endpoints) == 1
 		})
 		for i, s := range rest {
 			if lost(s) > 0 {
@@ -411,7 +411,7 @@ func TestManyConnections(t *testing.T) {
 		}
 	}
 	t.Logf("a poll of %d idle connections takes %v", n, time.Since(began)/1000)
-	if got := len(all[0].Provider.(*endpoint).links.ends); got != n {
+	if got := len(all[0].Provider.(*endpoint).links.endpoints); got != n {
 		t.Errorf("%d connections, want %d", got, n)
 	}
 }

@@ -21,7 +21,7 @@ static int is_efa(const struct fi_info *info)
 
 /*
  * Keeps efa from using its own shared memory for peers on this host. The opening of the domain
- * decides on that: the endpoint's option for it comes too late, and with shared memory completion
+ * decides on that: the endpoint's option for it is too late, and with shared memory completion
  * queues have no descriptor (2.5 and later).
  */
 void shmemi_ofi_before_domain(struct fi_info *info)

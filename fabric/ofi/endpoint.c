@@ -90,7 +90,8 @@ struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, ui
     fi_freeinfo(h);
     if (ret != 0)
         return NULL;
-    /* libfabric takes the name in the hints for that of a family: another one may come back. */
+    /* libfabric takes the name in the hints for that of a family, and may return another provider
+     * of it. */
     if ((list->caps & capability) == capability &&
         strcmp(list->fabric_attr->prov_name, info->fabric_attr->prov_name) == 0)
         got = fi_dupinfo(list);
@@ -98,7 +99,8 @@ struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, ui
     return got;
 }
 
-/* Opens a completion queue of this size, with a descriptor to wait on if the provider has one. */
+/* Opens a completion queue of size entries, with a descriptor to wait on if the provider has
+ * one. */
 static int open_queue_of(struct shmemi_ofi *o, uint32_t size)
 {
     struct fi_cq_attr attr = {.size = size,
@@ -117,9 +119,9 @@ static int open_queue_of(struct shmemi_ofi *o, uint32_t size)
 }
 
 /*
- * Opens the completion queue with size entries, or with fewer where the device has no queue of this
- * size, but no fewer than least. The next attempt is the power of two below: devices round up to
- * one.
+ * Opens the completion queue with size entries, or with fewer if the device has no queue of that
+ * size, but with at least `least`. Each next attempt is the power of two below, because devices
+ * round a size up to a power of two.
  */
 static int open_queue(struct shmemi_ofi *o, uint32_t size, uint32_t least)
 {
@@ -158,10 +160,11 @@ static void learn_signal(struct shmemi_ofi *o)
 /*
  * Adds a descriptor to those that end a wait. The queue's descriptor counts by its level: no edge
  * reports again the entries that a poll has left unread. With edges alone a PE slept for seconds on
- * 20 MB that had come, and moved one write each time its sleep was over (docs/decisions/0005).
+ * 20 MB that had arrived, and moved one write each time its sleep was over (docs/decisions/0005).
  *
- * Where the signal stays, the level says nothing. There arm checks the ready descriptors in it,
- * and wait goes by edges: arm has seen earlier events, and each arrival after it makes an edge.
+ * If the signal stays (signal_stays), the level shows nothing. Then arm checks the descriptors
+ * within queue_fd, and wait uses edges: arm has seen earlier events, and each arrival after it
+ * makes an edge.
  */
 int shmemi_ofi_watch(struct shmemi_ofi *o, int fd, uint32_t how)
 {
@@ -188,7 +191,7 @@ int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
             return -FI_ENOMEM;
         o->links->listens = -1;
         o->links->takes_data = o->data;
-        o->data = 1; /* words of the handshake come as immediate data */
+        o->data = 1; /* words of the handshake arrive as immediate data */
     }
     o->contexts = calloc(tokens, sizeof(*o->contexts));
     o->kinds = calloc(tokens, sizeof(*o->kinds));
@@ -277,14 +280,14 @@ int shmemi_ofi_close(struct shmemi_ofi *o)
     return first;
 }
 
-/* Writes the endpoint's address to addr; with connections that is its listening socket's. */
+/* Writes the endpoint's address to addr; with connections, the address of its listening socket. */
 int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len)
 {
     return fi_getname(o->links != NULL ? &o->links->pep->fid : &o->ep->fid, addr, len);
 }
 
-/* Makes room for n peers without an address. late is the size of an address where addresses are
- * kept until the first operation, else 0. */
+/* Allocates the state of n peers without an address. late is the size of an address if addresses
+ * are stored until the first operation on the PE, otherwise 0. */
 int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t late)
 {
     if (o->links != NULL)
@@ -300,7 +303,7 @@ int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t late)
     return 0;
 }
 
-/* Puts a PE's address into the address vector. */
+/* Inserts a PE's address into the address vector. */
 static int insert(struct shmemi_ofi *o, uint32_t pe, const void *addr)
 {
     int ret = fi_av_insert(o->av, addr, 1, &o->peers[pe], 0, NULL);
@@ -310,7 +313,8 @@ static int insert(struct shmemi_ofi *o, uint32_t pe, const void *addr)
     return ret < 0 ? ret : -FI_EADDRNOTAVAIL;
 }
 
-/* Puts the address of a PE into the address vector, or keeps it for the first operation. */
+/* Inserts the address of a PE into the address vector, or stores it for the first operation on the
+ * PE. */
 int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr)
 {
     if (o->addresses == NULL)
@@ -319,7 +323,8 @@ int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr)
     return 0;
 }
 
-/* Puts the kept address of a PE into the address vector, for the first operation on it. */
+/* Inserts the address of a PE, which shmemi_ofi_peer has stored, into the address vector. Called
+ * before the first operation on the PE. */
 int shmemi_ofi_first_contact(struct shmemi_ofi *o, uint32_t pe)
 {
     if (pe >= o->npeers || o->addresses == NULL)

@@ -10,9 +10,9 @@
 #include "native.h"
 
 enum {
-    FAILURES = 16,     /* texts of failed operations that are remembered */
-    FAILURE_LEN = 192, /* bytes of one */
-    DROPPING = 8       /* reads of the queue in one poll that may drop entries of other jobs */
+    FAILURES = 16,     /* failed operations whose texts are kept */
+    FAILURE_LEN = 192, /* bytes of such a text */
+    DROPPING = 8       /* the most reads of the queue in one poll that drop entries of other jobs */
 };
 
 /* Why an operation failed, until FAILURES later ones have failed too. */
@@ -41,11 +41,11 @@ struct shmemi_ofi_source {
     int32_t pe;
 };
 
-/* Features that the caller asked for, and that the provider may not have for all operations. */
+/* Features that the caller requested, and that the provider may not have for all operations. */
 enum {
     WITH_DELIVERY = 1, /* writes complete when their bytes are there */
     WITH_DATA = 2,     /* peers may write with immediate data */
-    WITH_SOURCE = 4,   /* and completions name the writer */
+    WITH_SOURCE = 4,   /* completions of immediate data name the writer */
     WITH_ARRIVAL = 8,  /* messages complete when they are at the target, but for injected ones */
     WITH_LINKS = 32,   /* an endpoint for each connection */
     WITH_BLOCKS = 16   /* writes show the bytes of aligned blocks in order, where the NIC can */
@@ -63,15 +63,15 @@ struct shmemi_ofi {
     struct shmemi_ofi_links
         *links; /* NULL: the provider has no connections, or makes them itself */
 
-    uint32_t queue; /* completions that cq holds */
+    uint32_t queue; /* capacity of cq, in completions */
 
     int queue_fd; /* readable while poll has work; -1: the provider has none */
     int wake_fd;
     int events_fd; /* epoll over both */
 
-    /* Where fi_trywait does not take the queue's signals back, queue_fd stays readable from the
-     * first completion on. signal_stays is then 1, and signal the event of it in queue_fd, an
-     * epoll. */
+    /* If fi_trywait does not clear the signal of the queue, queue_fd stays readable from the first
+     * completion on. signal_stays is then 1. queue_fd is an epoll descriptor, and signal the event
+     * data of the queue's signal in it. */
     int signal_stays;
     uint64_t signal;
 
@@ -83,14 +83,15 @@ struct shmemi_ofi {
     fi_addr_t *peers;
     uint32_t npeers;
 
-    /* Addresses of peers that are inserted into the address vector at first use, in a row. All
-     * zero: that PE has none. NULL: all addresses are inserted already. */
+    /* The addresses of all peers, address_size bytes each, that are inserted into the address
+     * vector at first use. All bytes 0: that PE has no address. NULL: all addresses are inserted
+     * already. */
     char *addresses;
     size_t address_size;
 
     uint64_t write_flags; /* of each write */
     uint64_t send_flags;  /* of messages that go through fi_sendmsg */
-    int data;             /* completions of immediate data may come */
+    int data;             /* the queue may have completions of immediate data */
     int source;           /* these completions name the writer */
 
     /* The PEs by ascending address, to find the writer that a completion of data names. */
@@ -112,7 +113,7 @@ struct shmemi_ofi {
     int block;                   /* bytes of each such block; 0: in any order */
 
     uint64_t strangers; /* entries of the queue that no operation here made, and were dropped */
-    int unread;         /* the last poll has dropped such entries and left others behind them */
+    int unread; /* the last poll has dropped such entries, and has not read those after them */
 
     const char *failed; /* the call of libfabric that failed last in opening */
     unsigned next_failure;
@@ -123,8 +124,8 @@ struct shmemi_ofi {
  * providers. With connects, the hints are for endpoints of one connection each. */
 struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order, int connects);
 
-/* Draws the key for memory that is to be registered, for providers that leave the choice to us. It
- * is random, since any process that knows it can read and write that memory. */
+/* Draws the key for memory that is to be registered, for providers that leave the choice to the
+ * caller. It is random, since any process that knows it can read and write that memory. */
 uint64_t shmemi_ofi_draw_key(const struct shmemi_ofi *o);
 
 /* Whether the provider of info can complete a write when its bytes are there. */
@@ -138,31 +139,31 @@ int shmemi_ofi_pci(const struct fi_info *info, uint32_t at[4]);
 uint64_t shmemi_ofi_speed(const struct fi_info *info);
 
 /*
- * Asks the provider of info for the same endpoint with one more capability. Returns the info to
- * open, for the caller to free, or NULL.
+ * Requests the same endpoint with one more capability from the provider of info. Returns the info
+ * to open, for the caller to free, or NULL.
  */
 struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, uint64_t capability);
 
-/* Opens an endpoint, and takes over info; with has bits of WITH_. The queue holds this many
- * completions, or fewer where the device grants no more, but no fewer than least: o->queue. After
- * an error o->failed names the call, and the caller has to call close. */
+/* Opens an endpoint, and takes over info; with has bits of WITH_. The completion queue has `queue`
+ * entries, or fewer if the device grants no more, but at least `least`; o->queue is the number.
+ * After an error o->failed names the call, and the caller has to call close. */
 int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens, uint32_t queue,
                     uint32_t least, unsigned with);
 int shmemi_ofi_close(struct shmemi_ofi *o);
-/* Makes a descriptor end waits, too; how has flags of epoll. */
+/* Adds a descriptor that ends waits when it is readable; how has flags of epoll. */
 int shmemi_ofi_watch(struct shmemi_ofi *o, int fd, uint32_t how);
 
 int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len);
 
 /*
- * Makes room for n peers, all without an address. late is the size of an address where they go into
- * the address vector at first use, else 0.
+ * Allocates the state of n peers, all without an address. late is the size of an address if
+ * addresses are inserted into the address vector at first use, otherwise 0.
  */
 int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t late);
 int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr);
-/* Puts a peer into the address vector that is not there yet. */
+/* Inserts the address of a PE into the address vector, before the first operation on it. */
 int shmemi_ofi_first_contact(struct shmemi_ofi *o, uint32_t pe);
-/* To be called when all peers are known, so that completions name the writer. */
+/* Called when all peers have their addresses, so that completions can name the writer. */
 int shmemi_ofi_learn_sources(struct shmemi_ofi *o);
 
 int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, struct fid_mr **mr);
@@ -170,20 +171,21 @@ int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, stru
 int shmemi_ofi_enable(struct shmemi_ofi *o, struct fid_mr **mr);
 
 /*
- * Asks the provider of info for the same endpoint with GPU memory. Returns the info to open, for
- * the caller to free, or NULL with an error of libfabric in why.
+ * Requests the same endpoint with GPU memory from the provider of info. Returns the info to open,
+ * for the caller to free, or NULL with an error of libfabric in why.
  */
 struct fi_info *shmemi_ofi_with_gpu(uint32_t version, const struct fi_info *info, int *why);
 
-/* Registers memory of GPU number device: of the dma-buf fd from offset on, or where fd is negative,
+/* Registers memory of GPU number device: of the dma-buf fd from offset on, or, if fd is negative,
  * the memory that the provider finds at base. */
 int shmemi_ofi_register_gpu(struct shmemi_ofi *o, const void *base, size_t len, int device, int fd,
                             uint64_t offset, struct fid_mr **mr);
 
 /*
- * Proves that this end reaches a registered region by its key: it reads the first and the last word
- * and, with write, writes them back, so that no other thread or device may write them meanwhile.
- * Posts and polls, for some seconds at most. After an error o->failed names the failed operation.
+ * Proves that the NIC of this endpoint reaches a registered region by its key: it reads the first
+ * and the last word and, with write, writes them back, so that no other thread or device may write
+ * them meanwhile. It posts and polls for some seconds at most. After an error o->failed names the
+ * failed operation.
  */
 int shmemi_ofi_prove(struct shmemi_ofi *o, struct fid_mr *mr, const void *base, size_t len,
                      int write);
@@ -201,8 +203,8 @@ int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t 
 int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, uintptr_t desc,
                     uint64_t remote, uint64_t key, uint32_t token);
 
-/* As above with rarely used flags of libfabric: FI_FENCE and for a write FI_REMOTE_CQ_DATA. A write
- * with FI_INJECT has no completion. */
+/* Post an operation with rarely used flags of libfabric: FI_FENCE and, for a write,
+ * FI_REMOTE_CQ_DATA. A write with FI_INJECT has no completion. */
 int shmemi_ofi_send_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,
                          uintptr_t desc, uint32_t token, uint64_t flags);
 int shmemi_ofi_write_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,
@@ -213,25 +215,27 @@ int shmemi_ofi_read_with(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t le
 
 /* Makes an endpoint ready for atomic operations. */
 int shmemi_ofi_open_atomics(struct shmemi_ofi *o);
-/* Whether it has one: op as fabric.Op, width 4 or 8. */
+/* Whether the endpoint has an atomic operation: op is a fabric.Op, width 4 or 8 bytes. */
 int shmemi_ofi_has_atomic(struct shmemi_ofi *o, int op, int width);
 int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint64_t operand,
                       uint64_t compare, void *result, uintptr_t desc, uint64_t remote, uint64_t key,
                       uint32_t token, uint64_t flags);
 
-/* What follows is for the other files of the endpoint. */
+/* The functions below are for the other C files of the endpoint. */
 /* Called by polls: records the completion of an operation of prove.c. Returns 0 if the context is
  * that of another operation. */
 int shmemi_ofi_proved(struct shmemi_ofi *o, const void *context, int err);
-/* Moves completions that came during a proof to c; without c it returns their number. */
-int shmemi_ofi_kept(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
+/* Moves completions of other operations, which were read during a proof, to c. Returns their
+ * number; without c it only returns the number. */
+int shmemi_ofi_proof_completions(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 struct fid *shmemi_ofi_proof_region(struct shmemi_ofi *o);
 void shmemi_ofi_end_proofs(struct shmemi_ofi *o);
-/* poll that never returns SHMEMI_IN_GO: kept completions first, then those of the queue. */
+/* Polls without connections, so that it never returns SHMEMI_IN_GO: returns the completions that
+ * were read during a proof first, then those of the queue. */
 int shmemi_ofi_poll_all(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
-/* poll of the queues alone. */
+/* Polls only the completion queue and the event queue. */
 int shmemi_ofi_poll_now(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
-/* Returns the error of an operation. The provider's own error number may make it more exact. */
+/* Returns the error of an operation, corrected by the provider's own error number. */
 int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int number);
 void shmemi_ofi_before_domain(struct fi_info *info);
 void shmemi_ofi_before_enable(struct shmemi_ofi *o);
@@ -255,20 +259,20 @@ static inline fi_addr_t shmemi_ofi_addr(const struct shmemi_ofi *o, uint32_t pe)
 void *shmemi_ofi_context(struct shmemi_ofi *o, uint32_t token, uint8_t kind);
 uint32_t shmemi_ofi_token(const struct shmemi_ofi *o, const void *context);
 uint8_t shmemi_ofi_kind(const struct shmemi_ofi *o, uint32_t token);
-/* Turns the error at the head of the queue into a completion. Returns 1; 0 when there is none after
- * all or another job's entry was dropped; or a negative error that ends the endpoint's use: the
- * queue is overrun, or an operation of this end without a token failed. */
+/* Makes c the completion of the error at the head of the queue. Returns 1; 0 if there is no error,
+ * or if it was dropped because another job caused it; or a negative error after which the endpoint
+ * is unusable: the queue is overrun, or an operation of this endpoint without a token failed. */
 int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c);
 /* How often one poll has read the queue and dropped entries of other jobs. */
 struct shmemi_ofi_polls {
-    uint64_t strangers; /* as in the endpoint, after the last read */
+    uint64_t strangers; /* the endpoint's count of dropped entries after the last read */
     unsigned dropping;  /* reads that dropped some */
 };
 
 /*
  * Whether poll reads the queue again: after a full read, and after one that dropped entries, since
- * behind these there may be completions that no descriptor reports any more. It stops after
- * DROPPING such reads, so that other jobs do not hold a poll.
+ * after these there may be completions that no descriptor reports any more. It stops after DROPPING
+ * such reads, so that other jobs cannot keep a poll busy.
  */
 static inline int shmemi_ofi_polls_again(struct shmemi_ofi *o, struct shmemi_ofi_polls *l, int full)
 {
@@ -279,7 +283,7 @@ static inline int shmemi_ofi_polls_again(struct shmemi_ofi *o, struct shmemi_ofi
     return !o->unread;
 }
 
-/* poll where completions of data may come. */
+/* Polls a completion queue that may have completions of immediate data. */
 int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 
 /* Whether poll is known to have work now. 0 for a provider without a descriptor. */

@@ -114,9 +114,9 @@ static int32_t pe_of(const struct shmemi_ofi *o, fi_addr_t addr)
 }
 
 /*
- * Whether an entry reports a peer's write with immediate data. It names no operation of this end,
- * or the receive buffer that it has used up. Only writes carry data here, but a provider may return
- * a write's own flags to its sender.
+ * Whether an entry reports a peer's write with immediate data. Such an entry names no operation of
+ * this endpoint, or the receive buffer that the write has used up. Only writes carry data here, but
+ * a provider may return a write's own flags to its sender.
  */
 static int is_data(const struct shmemi_ofi *o, const struct fi_cq_data_entry *e, uint32_t token)
 {
@@ -126,7 +126,7 @@ static int is_data(const struct shmemi_ofi *o, const struct fi_cq_data_entry *e,
            shmemi_ofi_kind(o, token) == SHMEMI_COMPLETION_RECV;
 }
 
-/* Polls the completion queue where completions of immediate data may come. */
+/* Polls a completion queue that may have completions of immediate data. */
 int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
 {
     struct fi_cq_data_entry e[BATCH];
@@ -148,7 +148,7 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
                 const int data = is_data(o, &e[i], t);
                 if (t == NO_TOKEN && shmemi_ofi_proved(o, e[i].op_context, 0))
                     continue;
-                if (o->links != NULL && (data ? shmemi_ofi_keep_word(o, e[i].data)
+                if (o->links != NULL && (data ? shmemi_ofi_store_word(o, e[i].data)
                                               : e[i].op_context == &o->links->word_sent))
                     continue;
                 if ((t == NO_TOKEN && !data) || (data && !takes_data)) {
@@ -162,7 +162,7 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
                         to->token = NO_TOKEN;
                     to->kind = SHMEMI_COMPLETION_DATA;
                     to->data = (uint32_t)e[i].data;
-                    /* As fabric.Completion.From. */
+                    /* fabric.Completion.From reads the PE from len. */
                     to->len = (uint32_t)(o->nsources > 0 ? pe_of(o, from[i]) : -1);
                     if (o->links != NULL && e[i].data >> 32 < o->npeers)
                         to->len = e[i].data >> 32;
@@ -181,8 +181,8 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
     return n;
 }
 
-/* Makes room for the operands of atomic operations, one for each token, and registers it where the
- * provider wants that. */
+/* Allocates the operands of atomic operations, one for each token, and registers them if the
+ * provider requires that. */
 int shmemi_ofi_open_atomics(struct shmemi_ofi *o)
 {
     o->failed = "calloc";
@@ -246,7 +246,7 @@ int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint
     int ret = shmemi_ofi_check(o, pe, token);
     if (ret != 0)
         return ret;
-    /* A word of 4 bytes is in the first 4 bytes of its place. */
+    /* A word of 4 bytes is in the first 4 bytes of its operand. */
     struct shmemi_ofi_operand *at = &o->operands[token];
     memcpy(&at->operand, &operand, (size_t)width);
     memcpy(&at->compare, &compare, (size_t)width);

@@ -41,9 +41,9 @@ func (l Library) withExtras(info *C.struct_fi_info, provider string, cfg *fabric
 	return info
 }
 
-// sourceless are layers that grant FI_SOURCE and do not fill it in for a write with data: in
-// libfabric 1.17 all such completions name the first peer. atomicless are layers that crash in 1.17
-// when several peers post atomic operations on one.
+// sourceless lists layers that grant FI_SOURCE and do not fill it in for a write with data: in
+// libfabric 1.17 all such completions name the first peer. atomicless lists layers that crash in
+// 1.17 when several peers post atomic operations on one endpoint.
 var (
 	sourceless = []string{";ofi_rxm", ";ofi_rxd"}
 	atomicless = []string{";ofi_rxd"}
@@ -57,8 +57,8 @@ func layered(provider string, layers []string) bool {
 // immediate is the number of bytes of fabric.RMA.Data.
 const immediate = 4
 
-// dataless are providers that offer immediate data and take it only with messages: in 1.22 and 2.3
-// cxi refuses a write with data by EBADFLAGS.
+// dataless lists providers that offer immediate data and accept it only with messages: in 1.22 and
+// 2.3 cxi refuses a write with data by EBADFLAGS.
 var dataless = []string{"cxi"}
 
 // hasData reports whether a write can carry immediate data.
@@ -110,8 +110,8 @@ func fence(yes bool) C.uint64_t {
 	return 0
 }
 
-// withoutFence returns the error of an operation with a fence on a network without fences, and of an
-// injected one on any.
+// withoutFence returns the error of an operation with a fence: of any on a network without fences,
+// and of an injected one on every network.
 func (e *endpoint) withoutFence(op string, pe libshmem.PE) error {
 	return &shmerr.Error{
 		Op: op, Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrArgument, "a fence before an operation on PE %d, which was not granted", pe),

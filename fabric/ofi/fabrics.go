@@ -11,8 +11,8 @@ import (
 
 // From libfabric 2.1 on the provider efa offers each NIC twice, under one name and one address: on
 // the fabric efa, where the provider does in software what the NIC lacks, and on efa-direct, which
-// is the NIC alone. Endpoints of the two do not understand each other. Fabrics of other providers
-// are subnets, whose names no job has to know.
+// is the NIC alone. Endpoints of the two cannot communicate with each other. Fabrics of other
+// providers are subnets, whose names no job needs.
 const (
 	fabricEFA    = "efa"
 	fabricDirect = "efa-direct"
@@ -32,9 +32,9 @@ func namedFabric(o *offer) string {
 // hasFabrics reports whether a provider offers a NIC on fabrics that SHMEM_FABRIC names.
 func hasFabrics(provider string) bool { return strings.EqualFold(provider, "efa") }
 
-// second reports whether an offer is on the fabric that is used, with this version of libfabric,
-// only when the other one is not offered.
-func (l Library) second(o *offer) bool {
+// isSecondChoice reports whether an offer is on the fabric that is used, with this version of
+// libfabric, only if the other fabric is not offered.
+func (l Library) isSecondChoice(o *offer) bool {
 	usual := fabricEFA
 	if l.number >= directFrom {
 		usual = fabricDirect
@@ -45,8 +45,8 @@ func (l Library) second(o *offer) bool {
 // fits reports whether the hints leave the fabric open, or name that of the offer.
 func (w *Hints) fits(o *offer) bool { return w.Fabric == "" || w.Fabric == namedFabric(o) }
 
-// refuse returns an error if no provider may fit the hints: they name one that no job gets, or a
-// fabric that their provider does not have.
+// refuse returns an error if no provider can fit the hints: they name a provider that no job may
+// use, or a fabric that their provider does not have.
 func (w *Hints) refuse() error {
 	refused := func(remedy, format string, args ...any) error {
 		return &shmerr.Error{
@@ -105,7 +105,7 @@ func (c *Choice) Provider() string { return c.offers[0].Provider }
 // Version returns libfabric's version.
 func (c *Choice) Version() string { return c.lib.Version }
 
-// MoveTo takes the same NICs on another fabric.
+// MoveTo replaces the NICs by the same NICs on another fabric.
 func (c *Choice) MoveTo(fabric string) error { return c.moveTo(&query{lib: c.lib}, fabric) }
 
 // moveTo replaces each offer by that of the same NIC on another fabric, or fails if there is none.

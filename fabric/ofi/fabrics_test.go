@@ -94,8 +94,8 @@ func TestSecond(t *testing.T) {
 		{"3.0", 3 << 16, "efa", "efa", true},
 		{"2.4", 2<<16 | 4, "net", "192.0.2.0/24", false},
 	} {
-		if got := (Library{number: c.number}).second(&offer{Offer: Offer{Provider: c.provider, Fabric: c.fabric}}); got != c.want {
-			t.Errorf("%s of %s with libfabric %s comes second: %t", c.fabric, c.provider, c.version, got)
+		if got := (Library{number: c.number}).isSecondChoice(&offer{Offer: Offer{Provider: c.provider, Fabric: c.fabric}}); got != c.want {
+			t.Errorf("%s of %s with libfabric %s comes secondChoice: %t", c.fabric, c.provider, c.version, got)
 		}
 	}
 }

@@ -1,13 +1,13 @@
 /*
- * gpu.c: registers memory of GPUs. Go decides with which providers, and what follows a refusal.
+ * gpu.c: registers memory of GPUs. Go decides with which providers, and what to do after a refusal.
  */
 #include "endpoint.h"
 
 #include <sys/uio.h>
 
 /*
- * The flag and the struct for dma-bufs came with libfabric 1.20. The headers that this is built
- * with may be older than the library that runs.
+ * libfabric has the flag and the struct for dma-bufs from version 1.20 on. The headers that this is
+ * built with may be older than the library that runs.
  */
 #ifndef FI_MR_DMABUF
 #define FI_MR_DMABUF (1ULL << 40)

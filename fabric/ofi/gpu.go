@@ -13,8 +13,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// software are providers whose bytes the CPU moves. Some claim to take GPU memory, and copy it with
-// the GPU's driver in calls that wait; and their handling of an address that only a GPU can follow
+// software lists providers whose bytes the CPU moves. Some claim to accept GPU memory, and copy it
+// with the GPU's driver in calls that wait. What they do with an address that only a GPU can access
 // depends on how they were built.
 var software = []string{"tcp", "net", "sockets", "udp", "shm", "sm2"}
 
@@ -26,7 +26,7 @@ func (o *offer) bySoftware() bool {
 	return slices.Contains(software, fabric.Base(o.Provider))
 }
 
-// takesDMABuf reports whether a provider takes dma-bufs. cxi ignores the flag, reads the
+// takesDMABuf reports whether a provider registers dma-bufs. cxi ignores the flag, reads the
 // description of the file as an address and a length, and registers nothing; it finds GPU memory by
 // its address.
 func takesDMABuf(provider string) bool {
@@ -67,7 +67,7 @@ func (e *endpoint) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	if err := e.prove(mr, &m, object); err != nil {
 		return fabric.Region{}, err
 	}
-	return e.keep(mr, m.Base, m.Len, object)
+	return e.addRegion(mr, m.Base, m.Len, object)
 }
 
 // prove tests that the NIC reaches the memory of a registration, and ends the registration if not.

@@ -21,7 +21,7 @@ const (
 	cudaDriverOld = "libcuda.so" // below libfabric 2.1
 )
 
-// runtimes are the names by which programs load CUDA's runtime.
+// runtimes lists the names by which programs load CUDA's runtime.
 var runtimes = []string{"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"}
 
 // forCUDA returns the names of CUDA's libraries that this version of libfabric loads.

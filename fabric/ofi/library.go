@@ -50,8 +50,8 @@ var loaded struct {
 	lib *Library
 }
 
-// Load opens libfabric, once in a process. Without a file it takes the one that
-// the process has, then the loader's, then the vendors'.
+// Load opens libfabric, once in a process. Without a file it opens the first of these that exists:
+// the one that the process has loaded, the loader's, the vendors'.
 func Load(file string) (Library, error) {
 	loaded.Lock()
 	defer loaded.Unlock()
@@ -131,8 +131,8 @@ func search(file string, places []string) (*Library, error) {
 	}
 }
 
-// open opens a file as libfabric and takes its entry points. With present it takes only one that the
-// process has loaded.
+// open opens a file as libfabric and looks up its entry points. With present it opens the file only
+// if the process has loaded it already.
 func open(file string, present bool) (*Library, error) {
 	name := C.CString(file)
 	defer C.free(unsafe.Pointer(name))

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// silence is the longest time that a connection to the listening socket may bring no byte before
-// the kernel gives it to libfabric, which would keep its descriptor for good. Until then it is an
-// entry of the kernel's queue of 4,096 half-open connections. A PE sends its request with the
-// connection.
+// silence is the longest time for which the kernel holds back a connection to the listening socket
+// that has sent no byte. Then it passes the connection to libfabric, which would keep its
+// descriptor for good. Until then it is an entry of the kernel's queue of 4,096 half-open
+// connections. A PE sends its request with the connection.
 const silence = time.Hour
 
-// deferAccept makes the kernel keep connections to libfabric's listening socket until they have
-// brought a byte, and returns the descriptor of the socket. libfabric does not return it, so
+// deferAccept makes the kernel hold back connections to libfabric's listening socket until they
+// have sent a byte, and returns the descriptor of the socket. libfabric does not return it, so
 // deferAccept searches the descriptors of the process for its address; -1: it is not there.
 func deferAccept(addr []byte) int {
 	return socketThat(func(fd int) bool {

@@ -63,19 +63,19 @@ const char *fi_strerror(int errnum)
 }
 
 /*
- * Keeps all signal handlers, for restore_signals. Libraries that libfabric needs install handlers
+ * Saves all signal handlers, for restore_signals. Libraries that libfabric needs install handlers
  * when they are loaded: those of Omni-Path and its predecessor, which Debian 12 links it with,
  * catch SIGINT, SIGTERM, SIGABRT and the faults, print a backtrace and exit with status 1, without
  * an alternate stack. The program must keep its handlers and its death by a signal, and the Go
  * runtime needs its own handlers too. For a signal that cannot be handled both calls fail.
  */
-static void keep_signals(struct sigaction old[NSIG])
+static void save_signals(struct sigaction old[NSIG])
 {
     for (int s = 1; s < NSIG; s++)
         sigaction(s, NULL, &old[s]);
 }
 
-/* Puts back the handlers that keep_signals has kept. */
+/* Restores the handlers that save_signals has saved. */
 static void restore_signals(const struct sigaction old[NSIG])
 {
     for (int s = 1; s < NSIG; s++)
@@ -89,7 +89,7 @@ static void restore_signals(const struct sigaction old[NSIG])
  * and a child that starts a program does not. With huge pages of its own the provider cannot do
  * that, and the option alone ends the process.
  */
-static int keep_forks(void)
+static int allow_forks(void)
 {
     const char *huge = getenv("FI_EFA_USE_HUGE_PAGE");
     if (huge == NULL || *huge == 0 || *huge == '0')
@@ -100,10 +100,10 @@ static int keep_forks(void)
 /* Sets the environment variables that libfabric's providers read when they start. */
 int shmemi_ofi_set_options(void)
 {
-    /* Providers keep memory registered too, and find out that it has changed by patching the
-     * functions of the C library, which not all changes go by. A user who sets the variable decides
+    /* Providers also cache registrations, and notice that memory was unmapped by patching functions
+     * of the C library, which not every unmapping calls. A user who sets the variable decides
      * otherwise. docs/decisions/0019 */
-    return setenv("FI_MR_CACHE_MONITOR", "disabled", 0) | keep_forks();
+    return setenv("FI_MR_CACHE_MONITOR", "disabled", 0) | allow_forks();
 }
 
 void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t len)
@@ -115,7 +115,7 @@ void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t l
         dlclose(before);
         __atomic_store_n(&was_called, 1, __ATOMIC_RELAXED);
     }
-    keep_signals(old);
+    save_signals(old);
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL | (present ? RTLD_NOLOAD : 0));
     restore_signals(old);
     if (library == NULL) {
@@ -125,8 +125,8 @@ void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t l
     return library;
 }
 
-/* Takes libfabric's entry points from an open library. Returns the name of a missing one, or NULL.
- */
+/* Looks up libfabric's entry points in an open library. Returns the name of a missing one, or
+ * NULL. */
 const char *shmemi_ofi_bind(void *library)
 {
     struct entries found;
@@ -192,7 +192,7 @@ static int getinfo(uint32_t version, uint64_t flags, struct fi_info *hints, stru
         setenv(name, "system", 0);
     if (first && __atomic_load_n(&skip_symbols, __ATOMIC_RELAXED))
         hidden = shmemi_ofi_hide_symbols(opened);
-    keep_signals(old);
+    save_signals(old);
     int ret = fi_getinfo(version, NULL, NULL, flags, hints, list);
     restore_signals(old);
     shmemi_ofi_show_symbols(opened, hidden);

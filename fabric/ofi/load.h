@@ -36,8 +36,8 @@ int shmemi_ofi_set_options(void);
  */
 void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t len);
 
-/* Takes libfabric's entry points from an open library. Returns the name of a missing one, or NULL.
- */
+/* Looks up libfabric's entry points in an open library. Returns the name of a missing one, or
+ * NULL. */
 const char *shmemi_ofi_bind(void *library);
 
 /* The file that the library was loaded from. */
@@ -46,7 +46,7 @@ const char *shmemi_ofi_library_file(void *library);
 void shmemi_ofi_close_library(void *library);
 
 /*
- * fi_getinfo, without the effects of its first call on the process: see keep_signals in load.c.
+ * fi_getinfo, without the effects of its first call on the process: see save_signals in load.c.
  */
 int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info **list);
 

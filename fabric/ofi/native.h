@@ -24,7 +24,7 @@ int shmemi_ofi_arm(void *self);
 
 /*
  * Sleeps until poll may have work, wake is called or ns nanoseconds have passed. Follows an arm
- * that returned 1, after a poll that returned 0. Returns 1 when something came, 0 when not, or a
+ * that returned 1, after a poll that returned 0. Returns 1 if something has arrived, 0 if not, or a
  * negative error.
  */
 int shmemi_ofi_wait(void *self, int64_t ns);

@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Choice is a provider and those of its NICs that a PE uses.
+// Choice is a provider, and the NICs of it that a PE uses.
 type Choice struct {
 	lib     Library
 	offers  []*offer
@@ -27,10 +27,10 @@ type NIC struct {
 type Hints struct {
 	Provider string // "": the best
 	Fabric   string // of the provider efa; "": the one that fits the version of libfabric
-	NICs     string // names with commas between them, and ^ in front for all but these; "": any
+	NICs     string // comma-separated names; with ^ in front, all but these; "": any
 	Setting  string // where NICs comes from, for errors; "": SHMEM_NIC_LIST
-	// GPU: memory of GPUs may be registered. If the first Hints of the process are without it,
-	// libfabric leaves GPUs alone in the whole process and for good.
+	// GPU: memory of GPUs may be registered. If the first Hints of the process do not set it,
+	// libfabric does not use GPUs in this process until it ends.
 	GPU bool
 	// Pick is called where there are several NICs. It returns the indexes of those to use, at least
 	// one, in their order. nil: all are used.
@@ -41,9 +41,10 @@ type Hints struct {
 
 // Choose loads libfabric and chooses a provider and NICs.
 //
-// Where the user lists NICs by name, it takes those of the list that there are, in its order. Else it
-// takes the best NIC, and with a provider for RDMA all others that are as fast. Interfaces of tcp
-// are not used together by default: they often lead to the same wire, or to different networks.
+// If the user lists NICs by name, it chooses the NICs of the list that exist, in the order of the
+// list. Otherwise it chooses the best NIC and, if the provider uses RDMA, all other NICs of the
+// same speed. Interfaces of tcp are not used together by default: they often lead to the same wire,
+// or to different networks.
 func Choose(library string, w Hints) (*Choice, error) {
 	lib, err := Load(library)
 	if err != nil {
@@ -58,7 +59,8 @@ func Choose(library string, w Hints) (*Choice, error) {
 	return c, nil
 }
 
-// choose is Choose without libfabric: q lists the offers.
+// choose chooses a provider and NICs among the offers that q lists. Tests call it without
+// libfabric.
 func choose(q lister, w Hints) (*Choice, error) {
 	nics := w.NICs
 	best, err := find(q, w)
@@ -98,14 +100,15 @@ func choose(q lister, w Hints) (*Choice, error) {
 		c.Close()
 		return nil, err
 	}
-	c.keep(picked)
+	c.retain(picked)
 	return c, nil
 }
 
-// keep keeps the offers with these indexes, in the order of the indexes, and frees the others.
-func (c *Choice) keep(numbers []int) {
+// retain reduces the choice to the offers with the given indexes, in the order of the indexes, and
+// frees the others.
+func (c *Choice) retain(indexes []int) {
 	var kept []*offer
-	for _, i := range numbers {
+	for _, i := range indexes {
 		kept = append(kept, c.offers[i])
 	}
 	for _, o := range c.offers {

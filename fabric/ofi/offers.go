@@ -29,11 +29,11 @@ type Offer struct {
 // offer is an Offer with the data to compare and to open it.
 type offer struct {
 	Offer
-	speed   uint64            // bits a second; 0: not known
-	pci     string            // the NIC's address; "": not known
-	address netip.Addr        // of the interface; the zero Addr where it has no IP address
-	second  bool              // the same NIC on another fabric is preferred
-	info    *C.struct_fi_info // a copy of libfabric's, to be freed
+	speed        uint64            // bits a second; 0: not known
+	pci          string            // the NIC's address; "": not known
+	address      netip.Addr        // of the interface; the zero Addr where it has no IP address
+	secondChoice bool              // the same NIC on another fabric is preferred
+	info         *C.struct_fi_info // a copy of libfabric's, to be freed
 }
 
 func (o *offer) free() {
@@ -96,8 +96,8 @@ func (l Library) query(w *Hints) *query {
 	return &query{lib: l}
 }
 
-// ordered are the orders that the engine prefers: with them no operation has to wait for another.
-// Some providers grant an order only on request.
+// ordered has the orders that the proxy's engine prefers: with them no operation has to wait for
+// another. Some providers grant an order only on request.
 const ordered = C.FI_ORDER_SAS | C.FI_ORDER_SAW | C.FI_ORDER_WAW
 
 // list returns the offers of reliable datagram endpoints that can send and write, and those of
@@ -116,7 +116,7 @@ func (q *query) list(provider string) []*offer {
 	return offers
 }
 
-// overConnections are the providers whose connections this package can make. Up to 1.17 the one
+// overConnections lists the providers whose connections this package can make. Up to 1.17 the one
 // that has both connections and datagrams over them is called net, and tcp is another.
 var overConnections = []string{"tcp", "net"}
 
@@ -206,7 +206,7 @@ func (q *query) listFor(provider string, order C.uint64_t, connects bool) []*off
 		seen[w] = true
 		if mine := C.fi_dupinfo(info); mine != nil {
 			o := &offer{Offer: w.Offer, speed: uint64(C.shmemi_ofi_speed(info)), pci: pci(info), address: w.address, info: mine}
-			o.second = q.lib.second(o)
+			o.secondChoice = q.lib.isSecondChoice(o)
 			offers = append(offers, o)
 		}
 	}

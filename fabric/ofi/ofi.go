@@ -36,7 +36,7 @@ type endpoint struct {
 	caps  fabric.Caps
 	addr  []byte
 	ip    bool // addresses are struct sockaddr
-	named bool // addresses are names, which end with a byte of 0
+	named bool // addresses are strings, which end with a byte of 0
 
 	version string // of libfabric
 	noGPU   error  // why GPU memory cannot be registered; nil: it can
@@ -151,8 +151,9 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	return e, nil
 }
 
-// queue returns how many completions of this end's tokens the completion queue has to hold, and how
-// many more for arrivals and further receive buffers (Caps.Arrivals).
+// queue returns the number of completions of this endpoint's tokens that the completion queue has
+// to hold, and the number of further entries for arrivals and further receive buffers
+// (Caps.Arrivals).
 func queue(cfg *fabric.Config, caps *fabric.Caps) (own, arrivals int) {
 	own = max(cfg.Queue, cfg.Tokens)
 	if caps.Data > 0 {
@@ -168,7 +169,7 @@ func queue(cfg *fabric.Config, caps *fabric.Caps) (own, arrivals int) {
 // that order to be of use; callers cut larger operations.
 const orderedSize = 64 << 20
 
-// granted turns libfabric's grants into promises to callers.
+// granted returns the promises of an endpoint that libfabric grants with info.
 func granted(o *offer, info *C.struct_fi_info) fabric.Caps {
 	order := uint64(info.tx_attr.msg_order) & uint64(info.rx_attr.msg_order)
 	mode := info.domain_attr.mr_mode
@@ -198,8 +199,8 @@ func granted(o *offer, info *C.struct_fi_info) fabric.Caps {
 	}
 }
 
-// injectWrite returns the most bytes of a write that may be injected: as many as of a message, but
-// none on efa-direct, whose NICs inject messages only.
+// injectWrite returns the most bytes of a write that may be injected. It is the limit for messages,
+// but 0 on efa-direct, whose NICs inject messages only.
 func injectWrite(o *offer, info *C.struct_fi_info) int {
 	if o.Fabric == "efa-direct" {
 		return 0
@@ -209,7 +210,8 @@ func injectWrite(o *offer, info *C.struct_fi_info) int {
 
 func (e *endpoint) Caps() fabric.Caps { return e.caps }
 
-// note keeps a few words about something that was set, or refused, in opening.
+// note adds a few words to e.notes, about an option that was set, or refused, when the endpoint was
+// opened.
 func (e *endpoint) note(format string, args ...any) {
 	e.notes = append(e.notes, fmt.Sprintf(format, args...))
 }
@@ -256,11 +258,11 @@ func (e *endpoint) Connect(addrs [][]byte) error {
 	return nil
 }
 
-// connectOne records the address of a PE, if it is of the same kind as this endpoint's.
+// connectOne stores the address of a PE, or fails if it is of another kind than this endpoint's.
 func (e *endpoint) connectOne(pe libshmem.PE, a []byte) error {
-	// The address vector reads a name up to its end, with the number of a process and of an
-	// endpoint in it; of other addresses it reads as many bytes as its own have. The kind of an IP
-	// address is in its first two bytes.
+	// The address vector reads a string, which names a process and an endpoint, up to its byte of
+	// 0. Of other addresses it reads as many bytes as its own address has. The first two bytes of
+	// an IP address are its kind.
 	same := len(a) == len(e.addr) && (!e.ip || bytes.Equal(a[:2], e.addr[:2]))
 	if e.named {
 		same = a[len(a)-1] == 0
@@ -269,7 +271,7 @@ func (e *endpoint) connectOne(pe libshmem.PE, a []byte) error {
 		return shmerr.Causef(shmerr.ErrArgument, "its address is of another kind than this PE's (%d bytes, here %d)", len(a), len(e.addr))
 	}
 	if e.links != nil {
-		return e.links.peer(pe)
+		return e.links.addPeer(pe)
 	}
 	if ret := C.shmemi_ofi_peer(e.c, C.uint32_t(pe), unsafe.Pointer(&a[0])); ret != 0 {
 		return fault(ret)
@@ -287,11 +289,11 @@ func (e *endpoint) Register(base unsafe.Pointer, n uint64) (fabric.Region, error
 		}
 		return fabric.Region{}, err
 	}
-	return e.keep(mr, base, n, object)
+	return e.addRegion(mr, base, n, object)
 }
 
-// keep adds a registration to e.regions, and returns its Region.
-func (e *endpoint) keep(mr *C.struct_fid_mr, base unsafe.Pointer, n uint64, object string) (fabric.Region, error) {
+// addRegion adds a registration to e.regions, and returns its Region.
+func (e *endpoint) addRegion(mr *C.struct_fid_mr, base unsafe.Pointer, n uint64, object string) (fabric.Region, error) {
 	key := uint64(C.shmemi_ofi_key(mr))
 	if key == math.MaxUint64 { // FI_KEY_NOTAVAIL, which cgo takes for -1 with clang
 		C.shmemi_ofi_unregister(mr)
@@ -376,7 +378,7 @@ func number(yes bool) C.int {
 // refused returns the error of an operation that libfabric, or a check before it, has not posted. pe
 // is negative for a receive buffer.
 func (e *endpoint) refused(what string, pe libshmem.PE, t fabric.Token, ret C.int) error {
-	if ret == -C.FI_EAGAIN { // this comes often, and under load, so it allocates nothing
+	if ret == -C.FI_EAGAIN { // this is frequent, and under load, so it allocates nothing
 		return fabric.ErrAgain
 	}
 	object := fmt.Sprintf("PE %d", pe)

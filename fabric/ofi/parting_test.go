@@ -66,7 +66,7 @@ func TestRequestInRead(t *testing.T) {
 	if err != nil || n != 1 || c[0].Kind != fabric.KindTrouble || c[0].From() != 1 || !strings.Contains(all[0].ErrorText(&c[0]), "asks for another") {
 		t.Fatalf("%d completions, error %v: %+v, %s", n, err, c[0], all[0].ErrorText(&c[0]))
 	}
-	serve(t, all, "the end of the connection", func() bool { return len(links.ends) == 1 && len(all[0].came) > 0 })
+	serve(t, all, "the end of the connection", func() bool { return len(links.endpoints) == 1 && len(all[0].came) > 0 })
 	was := links.e.c.links.drained
 	serve(t, all[:1], "an empty queue", func() bool { return links.e.c.links.drained > was+1 })
 	if n := len(all[0].came); n != 1 || all[0].came[0].Token != 5 || all[0].came[0].Err == 0 {

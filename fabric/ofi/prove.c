@@ -11,7 +11,7 @@
 
 enum { BATCH = 32, NAME = 256, SECONDS = 5 };
 
-/* The state of a proof, kept from the first one on. */
+/* The state of proofs, allocated by the first one. */
 struct shmemi_ofi_proof {
     struct fi_context2 context;
     uint64_t word;
@@ -27,8 +27,8 @@ struct shmemi_ofi_proof {
     int first, count, capacity;
 };
 
-/* Prepares the first proof of an endpoint: registers the word, and puts the endpoint itself into
- * its address vector. */
+/* Prepares the first proof of an endpoint: registers the word that the proofs move, and inserts the
+ * endpoint itself into its address vector. */
 static int begin(struct shmemi_ofi *o)
 {
     char name[NAME];
@@ -53,8 +53,8 @@ static int begin(struct shmemi_ofi *o)
     return ret == 1 ? 0 : ret < 0 ? ret : -FI_EADDRNOTAVAIL;
 }
 
-/* Polls once, and keeps the completions of other operations for later polls. */
-static int pump(struct shmemi_ofi *o)
+/* Polls once, and stores the completions of other operations for later polls. */
+static int poll_for_proof(struct shmemi_ofi *o)
 {
     struct shmemi_ofi_proof *p = o->proof;
     struct shmemi_completion c[BATCH];
@@ -75,7 +75,7 @@ static int pump(struct shmemi_ofi *o)
 }
 
 /* Has the NIC read a word of the region at address at, or write it back, and waits for that. */
-static int move(struct shmemi_ofi *o, uint64_t at, uint64_t key, int write)
+static int move_word(struct shmemi_ofi *o, uint64_t at, uint64_t key, int write)
 {
     struct shmemi_ofi_proof *p = o->proof;
     struct timespec t;
@@ -90,7 +90,7 @@ static int move(struct shmemi_ofi *o, uint64_t at, uint64_t key, int write)
                                    &p->context)
                         : fi_read(o->ep, &p->word, sizeof p->word, p->desc, p->self, at, key,
                                   &p->context);
-        int polled = pump(o);
+        int polled = poll_for_proof(o);
         clock_gettime(CLOCK_MONOTONIC, &t);
         if (polled < 0)
             return polled;
@@ -112,10 +112,10 @@ int shmemi_ofi_prove(struct shmemi_ofi *o, struct fid_mr *mr, const void *base, 
     for (int last = 0; last < 2 && ret == 0 && len >= sizeof(uint64_t); last++) {
         const uint64_t at = from + (last ? len - sizeof(uint64_t) : 0);
         o->failed = "the NIC does not reach it: read";
-        ret = move(o, at, fi_mr_key(mr), 0);
+        ret = move_word(o, at, fi_mr_key(mr), 0);
         if (ret == 0 && write) {
             o->failed = "the NIC does not reach it: write";
-            ret = move(o, at, fi_mr_key(mr), 1);
+            ret = move_word(o, at, fi_mr_key(mr), 1);
         }
     }
     return ret;
@@ -131,9 +131,9 @@ int shmemi_ofi_proved(struct shmemi_ofi *o, const void *context, int err)
     return 1;
 }
 
-/* Moves up to max completions that came during a proof to c, and returns their number. Without c it
- * only returns the number. */
-int shmemi_ofi_kept(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
+/* Moves up to max completions of other operations, which were read during a proof, to c, and
+ * returns their number. Without c it only returns the number. */
+int shmemi_ofi_proof_completions(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
 {
     struct shmemi_ofi_proof *p = o->proof;
     if (p == NULL || p->count == 0)

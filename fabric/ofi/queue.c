@@ -14,7 +14,7 @@
 
 enum {
     BATCH = 32,
-    /* The longest sleep of a wait where no descriptor shows that there is work. */
+    /* The longest sleep of a wait if no descriptor shows that there is work. */
     NAP_NS = 500 * 1000
 };
 
@@ -105,9 +105,9 @@ int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, ui
 }
 
 /*
- * Whether an error entry without a context of ours may come from another job. Two kinds do not, and
- * are reported: an overrun queue, which has lost completions, and operations of this end without a
- * context, injected ones for example, which only their flags show.
+ * Whether an error entry without a context of this endpoint may have been caused by another job.
+ * Two kinds have not: an overrun queue, which has lost completions, and operations of this endpoint
+ * without a context, for example injected ones, which only their flags show.
  */
 static int may_be_foreign(const struct fi_cq_err_entry *e)
 {
@@ -158,7 +158,7 @@ int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
     return 1;
 }
 
-/* Polls the completion queue where no completions of immediate data come. */
+/* Polls a completion queue that has no completions of immediate data. */
 static int poll_plain(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
 {
     struct fi_cq_msg_entry e[BATCH];
@@ -180,7 +180,7 @@ static int poll_plain(struct shmemi_ofi *o, struct shmemi_completion *c, int max
                     o->strangers++;
                     continue;
                 }
-                /* The kind is remembered, because not every provider reports it. */
+                /* The kind was recorded at the post, because not every provider reports it. */
                 c[n++] = (struct shmemi_completion){
                     .token = t, .kind = shmemi_ofi_kind(o, t), .len = e[i].len};
             }
@@ -202,10 +202,10 @@ int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
     return shmemi_ofi_poll_all(o, c, max);
 }
 
-/* Polls without regard to connections: completions kept during a proof come first. */
+/* Polls without regard to connections: returns completions that were read during a proof first. */
 int shmemi_ofi_poll_all(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
 {
-    int n = o->proof != NULL ? shmemi_ofi_kept(o, c, max) : 0;
+    int n = o->proof != NULL ? shmemi_ofi_proof_completions(o, c, max) : 0;
     return n > 0 ? n : shmemi_ofi_poll_now(o, c, max);
 }
 
@@ -244,7 +244,7 @@ int shmemi_ofi_ready(void *self)
         shmemi_ofi_call_go(o->links);
     if (o->links != NULL && __atomic_load_n(&o->links->attention, __ATOMIC_RELAXED))
         return 1;
-    if (shmemi_ofi_events(o, 1) || shmemi_ofi_kept(o, NULL, 1) > 0)
+    if (shmemi_ofi_events(o, 1) || shmemi_ofi_proof_completions(o, NULL, 1) > 0)
         return 1;
     if (o->queue_fd < 0)
         return 0;
@@ -258,8 +258,8 @@ int shmemi_ofi_arm(void *self)
     return !shmemi_ofi_ready(self);
 }
 
-/* Sleeps until poll may have work, for ns at most. Returns 1 if something came or may have come, 0
- * if not, or a negative error. */
+/* Sleeps until poll may have work, for at most ns nanoseconds. Returns 1 if something has arrived
+ * or may have, 0 if not, or a negative error. */
 int shmemi_ofi_wait(void *self, int64_t ns)
 {
     struct shmemi_ofi *o = self;

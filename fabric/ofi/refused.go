@@ -7,8 +7,8 @@ import "strings"
 //
 // sockets waits for the 24 bytes of a message's header with MSG_PEEK, which takes nothing out of
 // the socket. When the receive window closes in the midst of a header, its first bytes keep the
-// memory of the whole segment they came in, the window stays closed for good, and the rest of the
-// header never comes (testdata/stands.c; decision 0005).
+// memory of the whole segment they arrived in, the window stays closed for good, and the rest of
+// the header never arrives (testdata/stands.c; decision 0005).
 var refused = map[string]string{
 	"sockets": "it stands still for good when a header comes in two parts; tcp takes its place",
 }

@@ -20,7 +20,7 @@ type Verdict uint8
 // The verdicts.
 const (
 	Passed  Verdict = iota
-	Skipped         // the NIC does not have it, and nothing says that it should
+	Skipped         // the NIC does not have the feature, and nothing says that it should
 	Failed
 )
 
@@ -50,13 +50,15 @@ type GPU struct {
 // Entries is the largest number of completion queue entries that the runtime asks for.
 const Entries = 32768
 
-// test is one test. run returns neither a text nor an error where the NIC lacks what it tests.
+// test is one test. run returns neither a text nor an error if the NIC does not have the tested
+// feature.
 type test struct {
 	name string
-	run  func(e *end) (text string, err error)
+	run  func(e *endpoint) (text string, err error)
 }
 
-// tests are all tests but those of GPU memory, in an order in which the first failure says most.
+// tests lists all tests except those of GPU memory. The basic ones are first, because a failure of
+// one explains later failures.
 var tests = []test{
 	{"main memory", mainMemory},
 	{"immediate data", immediateData},
@@ -67,7 +69,7 @@ var tests = []test{
 
 // Run runs all tests.
 func Run(open Open, gpus []GPU) []Result {
-	e, err := newEnd(open, fabric.Config{Tokens: tokens, MaxRecv: receives, Data: true, GPU: len(gpus) > 0})
+	e, err := newEndpoint(open, fabric.Config{Tokens: tokens, MaxRecv: receives, Data: true, GPU: len(gpus) > 0})
 	if err != nil {
 		return []Result{{"endpoint", Failed, err.Error()}, queueSizes(open)}
 	}
@@ -85,7 +87,7 @@ func Run(open Open, gpus []GPU) []Result {
 
 // try runs one test. A test that fails may leave operations under way; the next one has other
 // tokens.
-func (e *end) try(t test) Result {
+func (e *endpoint) try(t test) Result {
 	text, err := t.run(e)
 	switch {
 	case err != nil:
@@ -97,7 +99,7 @@ func (e *end) try(t test) Result {
 }
 
 // memoryOfGPUs has the NIC write to memory of GPUs.
-func (e *end) memoryOfGPUs(gpus []GPU) []Result {
+func (e *endpoint) memoryOfGPUs(gpus []GPU) []Result {
 	var results []Result
 	c := e.prov.Caps()
 	if !slices.ContainsFunc(fabric.Properties, func(p fabric.Property) bool { return p.Name == "rdma" && p.Has(&c) }) {

@@ -10,7 +10,7 @@ import (
 )
 
 // mainMemory writes to registered memory, and checks that the bytes arrive.
-func mainMemory(e *end) (string, error) {
+func mainMemory(e *endpoint) (string, error) {
 	const n = 1 << 18
 	target := e.memory[half : half+n]
 	clear(target)
@@ -31,9 +31,9 @@ func mainMemory(e *end) (string, error) {
 	return "registered, and written to", nil
 }
 
-// immediateData writes with 4 bytes of immediate data, and checks that they come after all bytes of
-// the write.
-func immediateData(e *end) (string, error) {
+// immediateData writes with 4 bytes of immediate data, and checks that they arrive after all bytes
+// of the write.
+func immediateData(e *endpoint) (string, error) {
 	if e.caps.Data < 4 {
 		return "", nil
 	}
@@ -64,10 +64,10 @@ func immediateData(e *end) (string, error) {
 	return "4 bytes came with a write, and of whom", nil
 }
 
-// order checks that messages come once each, in their order where that is promised.
-func order(e *end) (string, error) {
+// order checks that each message arrives once, and in order if the provider promises that.
+func order(e *endpoint) (string, error) {
 	const n = receives
-	e.came = nil
+	e.received = nil
 	var posted []fabric.Token
 	for i := range uint64(n) {
 		t, err := e.send(i)
@@ -81,11 +81,11 @@ func order(e *end) (string, error) {
 			return "", fmt.Errorf("send message %d: %w", i, err)
 		}
 	}
-	if err := e.until("all messages are there", func() bool { return len(e.came) >= n }); err != nil {
+	if err := e.until("all messages are there", func() bool { return len(e.received) >= n }); err != nil {
 		return "", err
 	}
-	inOrder := slices.IsSorted(e.came)
-	came := slices.Sorted(slices.Values(e.came))
+	inOrder := slices.IsSorted(e.received)
+	came := slices.Sorted(slices.Values(e.received))
 	for i := range came {
 		if came[i] != uint64(i) || len(came) != n {
 			return "", fmt.Errorf("%d messages came of %d, the first wrong one is %d", len(came), n, came[i])
@@ -100,11 +100,11 @@ func order(e *end) (string, error) {
 	return fmt.Sprintf("%d messages came, each once, in their order", n), nil
 }
 
-// postings writes again and again with nothing else under way, so that a refusal for want of room
-// is an error.
-func postings(e *end) (string, error) {
+// postings posts one write after the other with nothing else under way. A full queue is then an
+// error of the provider.
+func postings(e *endpoint) (string, error) {
 	const n = 512
-	e.again = 0
+	e.refusals = 0
 	for range n {
 		t, err := e.write(e.region, half, 64, false, 0)
 		if err == nil {
@@ -114,25 +114,25 @@ func postings(e *end) (string, error) {
 			return "", err
 		}
 	}
-	if e.again > 0 {
-		return "", fmt.Errorf("%d of %d writes were refused for want of room with nothing under way", e.again, n)
+	if e.refusals > 0 {
+		return "", fmt.Errorf("%d of %d writes were refused for want of room with nothing under way", e.refusals, n)
 	}
 	return fmt.Sprintf("%d writes were taken at once", n), nil
 }
 
 // waitObjects checks that the arrival of a message ends a Wait.
-func waitObjects(e *end) (string, error) {
+func waitObjects(e *endpoint) (string, error) {
 	if !e.caps.WaitFD {
 		return "", nil
 	}
 	const rounds = 20
 	for i := range uint64(rounds) {
-		e.came = nil
+		e.received = nil
 		t, err := e.send(i)
 		if err != nil {
 			return "", err
 		}
-		sent := func() bool { _, ok := e.done[t]; return ok && len(e.came) > 0 }
+		sent := func() bool { _, ok := e.done[t]; return ok && len(e.received) > 0 }
 		for start := time.Now(); !sent(); {
 			if err := e.poll(); err != nil {
 				return "", err
@@ -155,7 +155,7 @@ func waitObjects(e *end) (string, error) {
 }
 
 // gpuMemory registers memory of a GPU and writes to it.
-func (e *end) gpuMemory(g GPU) error {
+func (e *endpoint) gpuMemory(g GPU) error {
 	if g.Clear != nil {
 		if err := g.Clear(); err != nil {
 			return err

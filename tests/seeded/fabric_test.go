@@ -227,7 +227,7 @@ var fabricDefects = []defect{
 		by:   unit("./fabric", "^TestProperties$"), says: `net: \[.*authentication`,
 	},
 	{
-		id: "fabric/injected-and-refused-late", file: "fabric/chaos/end.go",
+		id: "fabric/injected-and-refused-late", file: "fabric/chaos/complete.go",
 		was:  "		if h.send.Inject {\n",
 		is:   "		if false {\n",
 		user: "in a job with --chaos the loss of one PE ends another, which is told of an operation that is not in flight",

@@ -131,7 +131,7 @@ func (k *Key) Request(r *Request, from, to ID) []byte {
 	return b
 }
 
-// Parse decodes a request. Until Verify has checked it, it may come from any process.
+// Parse decodes a request. Until Verify has checked it, any process may have sent it.
 func Parse(b []byte) (r Request, err error) {
 	switch {
 	case len(b) != Size:

@@ -25,14 +25,14 @@ type Network interface {
 	Reject(h Handle, reply []byte)
 	// Drop closes a connection. No event of it follows.
 	Drop(c Conn)
-	// Part ends a connection that is in use, and with it the operations that use it.
+	// Shutdown ends a connection that is in use, and with it the operations that use it.
 	// Machine.Disconnected follows when it has ended.
-	Part(c Conn)
+	Shutdown(c Conn)
 	// Use makes operations on a PE use a connection. With 0 they have none, and the next operation
 	// makes the network call Machine.Want.
 	Use(pe libshmem.PE, c Conn)
-	// Send sends a word on a connection that may not be used yet. False: the provider has no room
-	// now.
+	// Send sends a word on a connection that may not be used yet. It returns false if the
+	// provider's queue is full.
 	Send(c Conn, w handshake.Word, proof uint32) bool
 	// Lose reports that a PE cannot be reached any more. It is called once for a PE.
 	Lose(pe libshmem.PE, why string)
@@ -89,7 +89,7 @@ type pair struct {
 	request     handshake.Request // the request under way
 	conn        Conn              // in requesting, accepted and open
 	ours        bool              // conn was made by this side's request
-	mirror      Conn              // the other end of conn, where the peer is this endpoint itself
+	mirror      Conn              // the accepting side of conn, if the peer is this endpoint itself
 
 	requestNonce, replyNonce handshake.Nonce // in accepted and open
 }
@@ -106,20 +106,20 @@ type Machine struct {
 	now    time.Duration
 	pairs  map[libshmem.PE]*pair
 	conns  map[Conn]*pair
-	parts  map[Conn]bool // connections that are ending
+	ending map[Conn]bool // connections that are ending
 	moving []*pair       // pairs for which Tick has work: requesting, pausing, accepted and wanted, or unconfirmed
 	last   Conn
 }
 
 // New returns a Machine without connections.
 func New(c Config, n Network) *Machine {
-	return &Machine{Config: c, net: n, pairs: map[libshmem.PE]*pair{}, conns: map[Conn]*pair{}, parts: map[Conn]bool{}}
+	return &Machine{Config: c, net: n, pairs: map[libshmem.PE]*pair{}, conns: map[Conn]*pair{}, ending: map[Conn]bool{}}
 }
 
-// Moving reports whether Tick has to be called again and again: some pair waits for its time.
+// Moving reports whether Tick has to be called again: some pair waits for a time to pass.
 func (m *Machine) Moving() bool { return len(m.moving) > 0 }
 
-// pair returns the state of a peer, which exists from its first use on.
+// pair returns the state of a peer, and makes it at its first use.
 func (m *Machine) pair(pe libshmem.PE) *pair {
 	p := m.pairs[pe]
 	if p == nil {
@@ -129,7 +129,7 @@ func (m *Machine) pair(pe libshmem.PE) *pair {
 	return p
 }
 
-// become puts a pair into a state, and keeps the list of pairs for Tick.
+// become sets the state of a pair, and adds the pair to the list for Tick or removes it.
 func (m *Machine) become(p *pair, s state) {
 	p.state = s
 	moves := s == requesting || s == pausing || s == accepted && p.wanted || p.unconfirmed
@@ -210,32 +210,32 @@ func (m *Machine) retry(p *pair, why string) {
 	m.become(p, pausing)
 }
 
-// part has the network end the connection of a pair that may have operations under way; it is closed
-// when it has ended. Closed at once, after a part of a read's data has come, libfabric 1.17 reports
-// the read twice, and frees it twice.
-func (m *Machine) part(p *pair) {
+// shutDown has the network end the connection of a pair that may have operations under way. It is
+// closed when it has ended: if it were closed at once, after a part of a read's data has arrived,
+// libfabric 1.17 would report the read twice, and free it twice.
+func (m *Machine) shutDown(p *pair) {
 	for _, c := range []*Conn{&p.conn, &p.mirror} {
 		if *c != 0 {
 			delete(m.conns, *c)
-			m.parts[*c] = true
-			m.net.Part(*c)
+			m.ending[*c] = true
+			m.net.Shutdown(*c)
 			*c = 0
 		}
 	}
 }
 
-// lose gives a peer up for good, and reports that to the network.
+// lose gives up the connection with a peer for good, and reports the lost peer to the network.
 func (m *Machine) lose(p *pair, why string) {
 	if p.state == open && !p.unconfirmed {
-		m.part(p)
+		m.shutDown(p)
 	}
 	m.drop(p)
 	m.become(p, lost)
 	m.net.Lose(p.pe, why)
 }
 
-// Tick does what is due at a time: it sends requests and reminders. The time counts from any fixed
-// moment.
+// Tick sends the requests, confirmations and reminders that are due at the time now, which counts
+// from any fixed moment.
 func (m *Machine) Tick(now time.Duration) {
 	m.now = now
 	for _, p := range slices.Clone(m.moving) {
@@ -276,8 +276,8 @@ func (m *Machine) Request(h Handle, data []byte) {
 	case p.pe == m.Me.PE:
 		m.reflect(p, h, &r)
 	case p.state == open && p.ours && r.Seen < p.number:
-		m.refuse(h, handshake.Crossing, &r, id) // the peer sent it before this side's request came, and has dropped it
-	case p.state == open: // the peer has found the connection broken already
+		m.refuse(h, handshake.Crossing, &r, id) // the peer sent it before this side's request arrived, and has dropped it
+	case p.state == open: // the peer has noticed that the connection is broken
 		m.net.Use(p.pe, 0)
 		m.lose(p, "the connection broke, and it asks for another")
 		m.refuse(h, handshake.Lost, &r, id)
@@ -291,8 +291,8 @@ func (m *Machine) Request(h Handle, data []byte) {
 	}
 }
 
-// verified decodes a request, and reports whether a PE of the job has sent it and it is not an
-// earlier one again. id is the ID of its sender's endpoint.
+// verified decodes a request, and reports whether a PE of the job has sent it, and not an earlier
+// request once more. id is the ID of the sender's endpoint.
 func (m *Machine) verified(data []byte) (r handshake.Request, id handshake.ID, ok bool) {
 	r, err := handshake.Parse(data)
 	if err != nil || m.Me.PE != libshmem.NoPE && r.To != m.Me.PE {
@@ -321,7 +321,7 @@ func (m *Machine) accept(p *pair, h Handle, r *handshake.Request, id handshake.I
 	}
 }
 
-// reflect accepts a request of this endpoint to itself. Operations then use the requesting end of
+// reflect accepts a request of this endpoint to itself. Operations then use the requesting side of
 // the connection.
 func (m *Machine) reflect(p *pair, h Handle, r *handshake.Request) {
 	if p.state != requesting || p.mirror != 0 {
@@ -360,7 +360,7 @@ func (m *Machine) Replied(c Conn, data []byte) {
 }
 
 // confirm sends the confirmation on a connection that the peer has accepted, and then uses the
-// connection. Without room Tick tries again.
+// connection. If the provider's queue is full, Tick tries again.
 func (m *Machine) confirm(p *pair) {
 	if m.net.Send(p.conn, handshake.Confirmed, m.Key.Proof(handshake.Confirmed, m.Me.PE, p.requestNonce, p.replyNonce)) {
 		p.unconfirmed = false
@@ -398,16 +398,16 @@ func (m *Machine) Failed(c Conn, data []byte, why string) {
 	}
 }
 
-// Disconnected handles the end of a connection. The caller must have given Received all words that
-// came on it.
+// Disconnected handles the end of a connection. The caller must have called Received for all words
+// that arrived on it.
 func (m *Machine) Disconnected(c Conn) {
 	p := m.conns[c]
 	switch {
-	case m.parts[c]:
-		delete(m.parts, c)
+	case m.ending[c]:
+		delete(m.ending, c)
 		m.net.Drop(c)
 	case p == nil:
-	case p.pe == m.Me.PE && p.state != requesting: // a connection of this endpoint to itself: both ends close
+	case p.pe == m.Me.PE && p.state != requesting: // a connection of this endpoint to itself: both sides close
 		m.net.Use(p.pe, 0)
 		m.lose(p, "the connection broke")
 		m.Disconnected(c)
@@ -431,8 +431,8 @@ func (m *Machine) Disconnected(c Conn) {
 	}
 }
 
-// Received handles a word that claims to come from a PE. The network does not say on which
-// connection it came, so only its proof counts.
+// Received handles a word that claims to be from a PE. The network does not say on which connection
+// the word arrived, so only its proof counts.
 func (m *Machine) Received(pe libshmem.PE, w handshake.Word, proof uint32) {
 	p := m.pairs[pe]
 	if p != nil && pe == m.Me.PE {
@@ -446,7 +446,7 @@ func (m *Machine) Received(pe libshmem.PE, w handshake.Word, proof uint32) {
 	case w == handshake.Leaving:
 		p.left = true
 	case w == handshake.Missing && p.state == open && p.ours:
-		// If there is no room now, the peer sends its reminder again.
+		// If the provider's queue is full now, the peer sends its reminder again.
 		_ = m.net.Send(p.conn, handshake.Confirmed, m.Key.Proof(handshake.Confirmed, m.Me.PE, p.requestNonce, p.replyNonce))
 	case w == handshake.Confirmed && p.state == accepted:
 		m.use(p)
@@ -459,14 +459,14 @@ func (m *Machine) Close() {
 	for _, pe := range slices.Sorted(maps.Keys(m.pairs)) {
 		p := m.pairs[pe]
 		if p.state == accepted || p.state == open {
-			// A peer that does not get it takes this PE for lost. It may not use this PE any more.
+			// A peer that does not receive it regards this PE as lost, and may not use it any more.
 			_ = m.net.Send(p.conn, handshake.Leaving, m.Key.Proof(handshake.Leaving, m.Me.PE, p.requestNonce, p.replyNonce))
 		}
 		m.drop(p)
 		m.become(p, lost)
 	}
-	for c := range m.parts { // after the others, which end in good order
+	for c := range m.ending { // after the others, which end in good order
 		m.net.Drop(c)
 	}
-	clear(m.parts)
+	clear(m.ending)
 }

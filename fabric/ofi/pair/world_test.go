@@ -165,7 +165,7 @@ func (e *end) Drop(c Conn) {
 	}
 }
 
-func (e *end) Part(c Conn) {
+func (e *end) Shutdown(c Conn) {
 	l, _ := e.side(c)
 	e.w.note("PE %d parts connection %d", e.pe, c)
 	for side := range l.queue {

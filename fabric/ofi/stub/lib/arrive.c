@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes the first posted receive buffer; false: there is none. */
-static bool take_receive(struct ep *ep, struct receive *r)
+/* Removes the first posted receive buffer and stores it in *r; false: none is posted. */
+static bool next_receive(struct ep *ep, struct receive *r)
 {
     if (ep->rx_head == ep->rx_tail)
         return false;
@@ -16,7 +16,8 @@ static bool take_receive(struct ep *ep, struct receive *r)
     return true;
 }
 
-/* Returns the address that a completion names for endpoint id, where the program wants one. */
+/* Returns the source address of a completion of endpoint id, if the program has requested
+ * FI_SOURCE. */
 static fi_addr_t address_of(struct ep *ep, uint64_t id)
 {
     struct peer *p = ep->info->caps & FI_SOURCE ? av_find(ep->av, id) : NULL;
@@ -33,8 +34,8 @@ void reply(struct ep *ep, const struct record *r, int status, uint64_t data)
             &(struct record){.kind = RECORD_ACK, .token = r->token, .err = status, .data = data});
 }
 
-/* Copies a message into the buffer of a receive and completes it. counted: the endpoint whose queue
- * of the device has the completion; NULL: none. */
+/* Copies a message into the buffer of a receive and completes it. counted: the endpoint in whose
+ * device queue the completion has an entry; NULL: in none. */
 static void deliver(struct ep *ep, const struct record *r, const void *bytes,
                     const struct receive *to, struct wire *counted)
 {
@@ -65,8 +66,8 @@ static void deliver(struct ep *ep, const struct record *r, const void *bytes,
         reply(ep, r, STATUS_OK, 0);
 }
 
-/* Keeps a message of efa that came before its receive. */
-static void keep(struct ep *ep, const struct record *r)
+/* Stores a message of efa that arrived before its receive was posted. */
+static void store_early(struct ep *ep, const struct record *r)
 {
     const size_t n = r->flags & RECORD_ELSEWHERE ? 0 : r->len;
     struct early *e = malloc(sizeof *e + n);
@@ -89,19 +90,20 @@ static void early_drop(struct ep *ep)
     free(e);
 }
 
-/* Delivers the first message that came before its receive, if a receive is posted now. */
+/* Delivers the first stored message, which arrived before its receive, if a receive is posted
+ * now. */
 bool early_match(struct ep *ep)
 {
     struct receive to;
     struct early *e = ep->early;
-    if (e == NULL || !take_receive(ep, &to))
+    if (e == NULL || !next_receive(ep, &to))
         return false;
     deliver(ep, &e->record, e->bytes, &to, NULL);
     early_drop(ep);
     return true;
 }
 
-/* Handles a message: efa keeps it in buffers of its own, others need a receive. */
+/* Handles a message: efa stores it in buffers of its own, the other providers need a receive. */
 static void message(struct ep *ep, const struct record *r)
 {
     struct receive to;
@@ -109,20 +111,20 @@ static void message(struct ep *ep, const struct record *r)
         struct peer *p = av_find(ep->av, r->from);
         if (p != NULL && !p->greeted)
             hello_reply(ep, p);
-        keep(ep, r);
+        store_early(ep, r);
         while (early_match(ep))
             ;
         if (ep->early != NULL && without(&ep->domain->fabric->set, KIND_EFA, R16e))
             early_drop(ep);
         return;
     }
-    if (!take_receive(ep, &to))
+    if (!next_receive(ep, &to))
         abort(); /* its sender has reserved one (credits) */
     deliver(ep, r, r + 1, &to, ep->map->w);
 }
 
 /* Whether the device loses the immediate data of this write. The setting data_fails_at counts the
- * writes with data that come to the process. */
+ * writes with data that arrive at the process. */
 static bool data_fails(void)
 {
     static long arrivals;
@@ -150,7 +152,8 @@ static void report_failed(struct ep *ep, struct completion *c)
         eq_error(ep, c->err, c->status);
 }
 
-/* Completes a peer's write with immediate data at its target (R11); counted as for deliver. */
+/* Completes a peer's write with immediate data at its target (rules.tsv: R11); counted is as for
+ * deliver. */
 static void data(struct ep *ep, const struct record *r, struct wire *counted)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -167,7 +170,7 @@ static void data(struct ep *ep, const struct record *r, struct wire *counted)
         c.source = FI_ADDR_NOTAVAIL;
     /* The write uses up a receive of the program; on the fabric efa one of the provider. */
     if (!ep->map->w->unsolicited && (rule(s, kind, R11c) || without(s, kind, R11d)) &&
-        take_receive(ep, &used))
+        next_receive(ep, &used))
         c.context = used.context;
     else if (s->provider == EFA && !rule(s, kind, R11a))
         c.context = ep;
@@ -198,7 +201,7 @@ static void atomic(struct ep *ep, const struct record *r)
     reply(ep, r, status, old);
 }
 
-/* Handles a reply: the operation of this end is complete at its target, and now here. */
+/* Handles a target's reply to an operation of this endpoint: the operation is complete. */
 static void acknowledged(struct ep *ep, const struct record *r)
 {
     struct op *op = op_find(ep, r->token);
@@ -230,7 +233,7 @@ void arrive(struct ep *ep)
         case RECORD_HANDSHAKE: {
             struct peer *p = av_find(ep->av, r->from);
             if (p != NULL)
-                hello_came(ep, p);
+                hello_replied(ep, p);
             break;
         }
         case RECORD_ATOMIC:

@@ -10,8 +10,8 @@
 /* The number of an address that leads to no endpoint. */
 #define NOBODY ((UINT64_C(1) << 40) - 1)
 
-/* Returns where in the index the search for a number begins. */
-static size_t place(const struct av *av, uint64_t id)
+/* Returns the entry of the hash table of peers at which the search for a peer's number begins. */
+static size_t hash_start(const struct av *av, uint64_t id)
 {
     return (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (av->index_capacity - 1);
 }
@@ -19,13 +19,14 @@ static size_t place(const struct av *av, uint64_t id)
 /* Adds peer i to the index of peers by number. */
 static void note_index(struct av *av, uint32_t i)
 {
-    size_t at = place(av, av->peers[i]->id);
+    size_t at = hash_start(av, av->peers[i]->id);
     while (av->index[at] != 0)
         at = (at + 1) & (av->index_capacity - 1);
     av->index[at] = i + 1;
 }
 
-/* Makes room for one more peer, with the index at most half full. */
+/* Enlarges the vector, if it is full, for one more peer, and the hash table so that it is at most
+ * half full. */
 static int grow(struct av *av)
 {
     if (av->count < av->capacity)
@@ -53,7 +54,8 @@ struct peer *av_find(struct av *av, uint64_t id)
 {
     if (av == NULL || av->index_capacity == 0)
         return NULL;
-    for (size_t at = place(av, id); av->index[at] != 0; at = (at + 1) & (av->index_capacity - 1)) {
+    for (size_t at = hash_start(av, id); av->index[at] != 0;
+         at = (at + 1) & (av->index_capacity - 1)) {
         struct peer *p = av->peers[av->index[at] - 1];
         if (p != NULL && p->id == id)
             return p;
@@ -74,7 +76,8 @@ bool peer_map(struct peer *p)
     return p->map != NULL;
 }
 
-/* Adds endpoint id to the vector, if it is not there, and to the peers that each endpoint knows. */
+/* Adds endpoint id to the vector, if it is not there, and to the peers that each endpoint with this
+ * vector knows. */
 static int add(struct av *av, uint64_t id, fi_addr_t *addr)
 {
     struct peer *p = av_find(av, id);

@@ -14,17 +14,17 @@
 enum { CHUNK = 1 << 20, BLOCK = 128, PIECES = 8, WORD = 8, MIXED = 16 << 10 };
 
 /* Finds the region of a key that has len bytes from an address on and allows a use of peers, or
- * NULL. The caller calls wire_let_go. */
+ * NULL. The caller calls wire_release_region. */
 struct wire_region *find_region(struct mapping *m, uint64_t at, uint64_t key, uint64_t len,
                                 uint32_t use)
 {
-    struct wire_region *r = wire_hold(m->w, key);
+    struct wire_region *r = wire_acquire_region(m->w, key);
     if (r == NULL)
         return NULL;
     if ((r->remote & use) == use && at >= r->base && at - r->base <= r->len &&
         len <= r->len - (at - r->base))
         return r;
-    wire_let_go(r);
+    wire_release_region(r);
     return NULL;
 }
 
@@ -51,8 +51,8 @@ static int move(struct op *op, uint64_t memory, size_t from, size_t n)
     return ret;
 }
 
-/* Does the same by ascending address within each of the target's blocks: it moves the last word of
- * a block by itself, since a copy of more bytes has no order. */
+/* Moves n bytes of an operation like move, but by ascending address within each of the target's
+ * blocks: it moves the last word of a block by itself, since a copy of more bytes has no order. */
 static int move_in_order(struct op *op, uint64_t memory, size_t from, size_t n)
 {
     int ret = 0;
@@ -132,9 +132,9 @@ static int move_part(struct ep *ep, struct op *op, const struct wire_region *r)
     return 0;
 }
 
-/* Fails an operation whose peer is not there, with the device's error, if the peer is still not
- * there after a while. */
-static void gone(struct ep *ep, struct op *op)
+/* Fails an operation whose peer does not exist, with the device's error, if the peer still does not
+ * exist after a while. */
+static void fail_gone(struct ep *ep, struct op *op)
 {
     if (!op->lost) {
         op->lost = true;
@@ -143,7 +143,7 @@ static void gone(struct ep *ep, struct op *op)
     }
     int status = ep->domain->fabric->set.gone;
     if (status == STATUS_SILENT && rule(&ep->domain->fabric->set, ep->domain->kind, R15l))
-        status = op->peer->known ? STATUS_SILENT_PEER : STATUS_NO_HANDSHAKE;
+        status = op->peer->replied ? STATUS_SILENT_PEER : STATUS_NO_HANDSHAKE;
     op_fail(ep, op, status);
 }
 
@@ -173,8 +173,8 @@ static void requested(struct ep *ep, struct op *op, int put)
     op_wait(ep, op, 1000 * US);
 }
 
-/* Gives the target the immediate data of a write. Returns true when the target has them or has lost
- * them; false: the write waits. */
+/* Sends the immediate data of a write to the target. Returns true if the target has received or
+ * lost them; false: the write waits, to send them again. */
 static bool put_data(struct ep *ep, struct op *op)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -195,7 +195,7 @@ static bool put_data(struct ep *ep, struct op *op)
     return op->data_put;
 }
 
-/* Carries a read or a write one step further. */
+/* Carries out the next step of a read or a write. */
 static void carry_rma(struct ep *ep, struct op *op)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -216,7 +216,7 @@ static void carry_rma(struct ep *ep, struct op *op)
                 find_region(m, op->remote, op->key, op->len,
                             op->kind == OP_READ ? FI_REMOTE_READ : FI_REMOTE_WRITE);
             if (r == NULL && !wire_alive(m)) {
-                gone(ep, op); /* the peer has closed since */
+                fail_gone(ep, op); /* the peer has closed since */
                 return;
             }
             if (r == NULL) {
@@ -225,7 +225,7 @@ static void carry_rma(struct ep *ep, struct op *op)
             }
             const bool words = !op->begun && mixes(ep, op, r);
             ret = words ? move_words(op, r->memory + (op->remote - r->base)) : move_part(ep, op, r);
-            wire_let_go(r);
+            wire_release_region(r);
             if (words && ret == 0) {
                 op->begun = true;
                 op_wait(ep, op, 5 * US);
@@ -334,7 +334,7 @@ int apply(struct mapping *m, uint64_t at, uint64_t key, enum fi_op op, unsigned 
         ret = ret == 0 ? STATUS_OK : -1;
         wire_unlock(m->w);
     }
-    wire_let_go(r);
+    wire_release_region(r);
     return ret;
 }
 
@@ -366,7 +366,7 @@ static void carry_atomic(struct ep *ep, struct op *op)
 }
 
 /* Whether an earlier operation on the same peer is not complete. */
-static bool behind_others(const struct ep *ep, const struct op *op)
+static bool has_earlier(const struct ep *ep, const struct op *op)
 {
     for (size_t i = 0; i < ep->op_count; i++) {
         const struct op *o = ep->ops[i];
@@ -376,7 +376,8 @@ static bool behind_others(const struct ep *ep, const struct op *op)
     return false;
 }
 
-/* Carries an operation that is due one step further: it completes, fails, or becomes due later. */
+/* Carries out the next step of an operation that is due: it completes, fails, or is due again
+ * later. */
 void carry(struct ep *ep, struct op *op)
 {
     if (op->state == OP_REPLIED) {
@@ -391,14 +392,14 @@ void carry(struct ep *ep, struct op *op)
         return;
     }
     if (!peer_map(op->peer) || !wire_alive(op->peer->map)) {
-        gone(ep, op);
+        fail_gone(ep, op);
         return;
     }
     if (op->state == OP_REQUESTED) {
         op_wait(ep, op, 1000 * US);
         return;
     }
-    if (op->fence && op->state == OP_WAITING && behind_others(ep, op)) {
+    if (op->fence && op->state == OP_WAITING && has_earlier(ep, op)) {
         op_wait(ep, op, 2 * US);
         return;
     }

@@ -75,7 +75,7 @@ struct fid_nic *nic_make(const char *device, uint32_t bus, size_t mtu)
 
 /*
  * Later versions of libfabric have more fields at the end of an info and of its parts. Each copy
- * has this many bytes of room for them.
+ * has LATER bytes for them.
  */
 enum { LATER = 64 };
 

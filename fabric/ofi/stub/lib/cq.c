@@ -66,7 +66,7 @@ static void uncount(struct completion *c)
     c->counted = NULL;
 }
 
-/* Does what a poll does before it reads the queue: carries out operations, handles arrivals. */
+/* Does the work of a poll before it reads the queue: carries out operations, handles arrivals. */
 void cq_progress(struct cq *cq)
 {
     struct domain *d = cq->domain;
@@ -82,7 +82,7 @@ void cq_progress(struct cq *cq)
         uncount(entry(cq, cq->moved));
 }
 
-/* Whether a read reports that entries were lost; an EFA device does not (R3). */
+/* Whether a read reports that entries were lost; an EFA device does not (rules.tsv: R3). */
 static bool overrun(struct cq *cq)
 {
     static long reads;
@@ -98,7 +98,7 @@ static bool overrun(struct cq *cq)
     return false;
 }
 
-static long strays; /* error entries of no operation that have come */
+static long strays; /* error entries of no operation that reads have returned so far */
 
 /* Whether the next read is to find an error of no operation (the setting stray). */
 static bool stray(void)
@@ -230,7 +230,7 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
         struct pollfd p = {.fd = cq->bell, .events = POLLIN};
         if (n != -FI_EAGAIN)
             return n;
-        if (cq->bell < 0) { /* it polls every millisecond (R8h) */
+        if (cq->bell < 0) { /* it polls every millisecond (rules.tsv: R8h) */
             if (timeout == 0)
                 return -FI_EAGAIN;
             poll(NULL, 0, 1);
@@ -305,7 +305,8 @@ static struct fi_ops_cq ops = {.size = sizeof ops,
                                .signal = cq_signal,
                                .strerror = cq_strerror};
 
-/* Returns how many entries a queue is granted, or a negative error. */
+/* Returns the number of entries of a queue for which a program has requested `asked`, or a negative
+ * error. */
 static int64_t granted(const struct domain *d, size_t asked)
 {
     const struct settings *s = &d->fabric->set;
@@ -338,7 +339,7 @@ static int64_t granted(const struct domain *d, size_t asked)
 
 /*
  * Returns 1 if a queue has a descriptor to wait for, 0 if it has none, or the error with which it
- * cannot be opened (R8). efa's shm cannot be waited for.
+ * cannot be opened (rules.tsv: R8). efa's shm cannot be waited for.
  */
 static int waits(const struct domain *d, enum fi_wait_obj wait)
 {
@@ -361,7 +362,8 @@ static int waits(const struct domain *d, enum fi_wait_obj wait)
     return without(s, d->kind, R8g) ? -FI_ENOSYS : 1;
 }
 
-/* Returns the entries of a queue of cxi that is opened without a size; 0 for other providers. */
+/* Returns the number of entries of a queue of cxi that is opened without a size; 0 for other
+ * providers. */
 static size_t unasked(const struct domain *d)
 {
     const struct settings *s = &d->fabric->set;

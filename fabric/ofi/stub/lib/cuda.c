@@ -24,8 +24,8 @@ static bool lists(const char *names, const char *name, char separator)
     return false;
 }
 
-/* Whether FI_HMEM, such as FI_HMEM=system, excludes CUDA (R22). Only the first call reads it, for
- * the whole process. */
+/* Whether FI_HMEM, such as FI_HMEM=system, excludes CUDA (rules.tsv: R22). Only the first call
+ * reads it, for the whole process. */
 static bool filtered(const struct settings *s)
 {
     static int excluded = -1;
@@ -37,7 +37,7 @@ static bool filtered(const struct settings *s)
     return rule(s, KIND_EFA, R22c) && excluded;
 }
 
-/* Loads NVML, by which the provider finds out whether there are GPUs (R21d). */
+/* Loads NVML, by which the provider finds out whether there are GPUs (rules.tsv: R21d). */
 static void open_nvml(const struct settings *s)
 {
     static void *nvml;

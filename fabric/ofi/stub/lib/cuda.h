@@ -1,5 +1,5 @@
 /*
- * cuda.h: the provider's use of CUDA (R21, R22).
+ * cuda.h: the provider's use of CUDA (rules.tsv: R21, R22).
  */
 #ifndef STUB_CUDA_H
 #define STUB_CUDA_H
@@ -10,7 +10,7 @@
 bool cuda_found(const struct settings *s);
 /* Calls CUDA on the current device: in the first fi_getinfo, before 2.1 in each fi_domain. */
 void cuda_touch(const struct settings *s);
-/* Calls CUDA as the data path does (R18). */
+/* Calls CUDA as the data path does (rules.tsv: R18). */
 void cuda_copy(const struct settings *s);
 
 #endif

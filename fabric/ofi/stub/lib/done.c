@@ -62,8 +62,8 @@ int reported_status(struct ep *ep, int status)
     return status;
 }
 
-/* Returns how many bytes of an operation's context the provider overwrites: its own data (R7a), or
- * all of the context (R7c). */
+/* Returns how many bytes of an operation's context the provider overwrites: its own data
+ * (rules.tsv: R7a), or all of the context (rules.tsv: R7c). */
 size_t scribbled(const struct ep *ep)
 {
     const bool all = rule(&ep->domain->fabric->set, ep->domain->kind, R7c);
@@ -85,8 +85,8 @@ bool nic_broken(struct ep *ep)
     return true;
 }
 
-/* Overwrites an operation's context as the provider does (R7), and keeps the bytes to check later
- * that the caller has not changed them. */
+/* Overwrites an operation's context as the provider does (rules.tsv: R7), and keeps the bytes to
+ * check later that the caller has not changed them. */
 void scribble(struct ep *ep, struct op *op)
 {
     if (op->context == NULL || !rule(&ep->domain->fabric->set, ep->domain->kind, R7a))
@@ -114,7 +114,7 @@ static void check_scribble(struct ep *ep, struct op *op)
 static bool complete(struct ep *ep, struct completion *c)
 {
     struct wire *w = ep->map->w;
-    if (!wire_take_entry(w)) {
+    if (!wire_reserve_entry(w)) {
         if (ep->domain->kind > KIND_DIRECT)
             return false;
         atomic_fetch_add(&w->cq_lost, 1);
@@ -130,7 +130,7 @@ static bool complete(struct ep *ep, struct completion *c)
 void op_done(struct ep *ep, struct op *op)
 {
     struct completion c = {.context = op->context, .flags = op->flags, .len = op->len};
-    /* efa-direct finds the end of an operation by its context (R7). */
+    /* efa-direct finds the end of an operation by its context (rules.tsv: R7). */
     const bool silent = op->inject || (op->context == NULL &&
                                        rule(&ep->domain->fabric->set, ep->domain->kind, R7b));
     if (!op->internal && !silent) {
@@ -143,7 +143,8 @@ void op_done(struct ep *ep, struct op *op)
     op_drop(ep, op);
 }
 
-/* Whether an injected operation fails without a completion: it has no context to name (R15). */
+/* Whether an injected operation fails without a completion: it has no context to name (rules.tsv:
+ * R15). */
 static bool fails_silently(const struct settings *s, enum kind kind, const struct op *op)
 {
     if (!op->inject)
@@ -166,7 +167,7 @@ void op_fail(struct ep *ep, struct op *op, int status)
     if (op->internal) {
         const bool shake = op->record.kind != RECORD_HELLO;
         op_drop(ep, op);
-        /* A handshake's reply to a peer that has gone since is no error (R9). */
+        /* A handshake's reply to a peer that has gone since is no error (rules.tsv: R9). */
         if (kind == KIND_EFA && !(shake && status == STATUS_BAD_QPN))
             eq_error(ep, err, status);
         return;

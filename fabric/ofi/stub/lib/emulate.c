@@ -19,10 +19,10 @@ static bool device_rdma(const struct domain *d)
            (d->fabric->set.part != 0xefa0 && d->fabric->set.part != 0xefa1);
 }
 
-/* Whether only one of two ends needs a receive for immediate data (R11). */
+/* Whether only one of two endpoints needs a receive for immediate data (rules.tsv: R11). */
 bool unlike(const struct ep *ep, struct peer *peer)
 {
-    return peer->known && peer_map(peer) && peer->map->w->unsolicited != ep->map->w->unsolicited;
+    return peer->replied && peer_map(peer) && peer->map->w->unsolicited != ep->map->w->unsolicited;
 }
 
 /* Whether the target's processor carries out a read or a write. */
@@ -35,7 +35,8 @@ bool emulated(const struct ep *ep, const struct op *op)
     return op->has_data && rule(s, kind, R11g) && unlike(ep, op->peer);
 }
 
-/* Called at the initiator: sends the request. Returns PUT_DONE when the target has it. */
+/* Called at the initiator: sends the request for a read or write to the target. Returns a value of
+ * PUT_. */
 int emulate(struct ep *ep, struct op *op)
 {
     const struct record r = {.kind = RECORD_RMA,
@@ -73,6 +74,6 @@ int emulated_move(struct ep *ep, const struct record *r)
                     : wire_read(p->map, theirs, memory, iov[i].iov_len);
         memory += iov[i].iov_len;
     }
-    wire_let_go(to);
+    wire_release_region(to);
     return ret == 0 ? STATUS_OK : ep->domain->fabric->set.gone;
 }

@@ -20,7 +20,7 @@ enum {
     OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES = -(0xefa << 16) + 6
 };
 
-/* Sets one of efa's options for CUDA and shared memory (R20). */
+/* Sets one of efa's options for CUDA and shared memory (rules.tsv: R20). */
 static int efa_option(struct ep *ep, int name, bool permitted)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -182,7 +182,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 }
 
 /* Carries out the injected operations of an endpoint that is closed: for their caller they are
- * complete. The lock is held. */
+ * complete. The caller of flush holds the domain's lock. */
 static void flush(struct ep *ep)
 {
     for (int i = 0; i < 50; i++) {
@@ -255,7 +255,7 @@ static void forget_peers(struct ep *ep)
             continue;
         p->first[0] = p->first[1] = p->last[0] = p->last[1] = NULL;
         p->queued = p->queued_last = NULL;
-        p->greeted = p->hello = p->known = false;
+        p->greeted = p->hello = p->replied = false;
     }
 }
 

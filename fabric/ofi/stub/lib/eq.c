@@ -1,6 +1,6 @@
 /*
- * eq.c: event queues. The provider reports errors there that belong to no operation of the
- * caller, and ends the process where there is none (R9).
+ * eq.c: event queues. The provider reports errors there that belong to no operation of the caller,
+ * and ends the process where there is none (rules.tsv: R9).
  */
 #define _GNU_SOURCE
 #include "stub.h"
@@ -82,7 +82,7 @@ int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **
 }
 
 /* Reports an error of no operation to the event queue; without one the provider may end the process
- * (R9). */
+ * (rules.tsv: R9). */
 void eq_error(struct ep *ep, int err, int status)
 {
     const struct settings *s = &ep->domain->fabric->set;

@@ -143,7 +143,7 @@ void fields_set(const struct settings *s, enum kind kind, struct fi_info *i)
             value = (uint64_t)rule_value(fields[k].id);
         else if (!without(s, kind, fields[k].id))
             continue;
-        /* The low bytes come first on the machines that this runs on. */
+        /* The machines that this runs on are little endian. */
         memcpy((char *)parts[fields[k].part] + fields[k].at, &value, fields[k].size);
     }
 }

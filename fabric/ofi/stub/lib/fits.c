@@ -110,7 +110,7 @@ static bool addresses_fit(const struct settings *s, enum kind kind, const struct
 }
 
 /* Whether efa-direct offers RMA to these hints: without unsolicited data it may want FI_RX_CQ_DATA
- * (R11). */
+ * (rules.tsv: R11). */
 static bool moves(const struct settings *s, enum kind kind, const struct fi_info *h)
 {
     if (kind != KIND_DIRECT || s->unsolicited || !(h->caps & FI_RMA))

@@ -1,6 +1,6 @@
 /*
- * hello.c: efa's handshake with a peer before it writes to it (R10). It sends one request, the
- * peer's poll replies, and until then operations wait, no more than 16 of an endpoint.
+ * hello.c: efa's handshake with a peer before it writes to it (rules.tsv: R10). It sends one
+ * request, the peer's poll replies, and until then operations wait, at most 16 of an endpoint.
  */
 #define _GNU_SOURCE
 #include "stub.h"
@@ -29,7 +29,7 @@ static bool needs_handshake(const struct ep *ep, const struct peer *peer)
 {
     const struct settings *s = &ep->domain->fabric->set;
     const enum kind kind = ep->domain->kind;
-    return (rule(s, kind, R10b) || without(s, kind, R10f)) && !peer->known &&
+    return (rule(s, kind, R10b) || without(s, kind, R10f)) && !peer->replied &&
            peer->id != ep->map->id && !shm_reaches(ep, peer);
 }
 
@@ -66,7 +66,7 @@ int ep_accepts(struct ep *ep, struct peer *peer, bool rma, bool inject)
     return 0;
 }
 
-/* Keeps an operation that has to wait for the handshake; false: it need not wait. */
+/* Queues an operation that has to wait for the handshake with its peer; false: it need not wait. */
 bool hello_waits(struct ep *ep, struct op *op)
 {
     struct peer *p = op->peer;
@@ -82,10 +82,11 @@ bool hello_waits(struct ep *ep, struct op *op)
     return true;
 }
 
-/* Posts the operations that have waited for a peer's handshake. */
-void hello_came(struct ep *ep, struct peer *peer)
+/* Called when the reply of a peer's handshake has arrived: posts the operations that have
+ * waited. */
+void hello_replied(struct ep *ep, struct peer *peer)
 {
-    peer->known = true;
+    peer->replied = true;
     while (peer->queued != NULL) {
         struct op *op = peer->queued;
         peer->queued = op->next;

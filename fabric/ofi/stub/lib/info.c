@@ -1,5 +1,5 @@
 /*
- * info.c: fi_getinfo: picks the offers that fit the hints, and turns them into what is granted.
+ * info.c: fi_getinfo: picks the offers that fit the hints, and changes them into what is granted.
  */
 #define _GNU_SOURCE
 #include "cuda.h"
@@ -113,7 +113,8 @@ static void alter_atomics(const struct settings *s, enum kind kind, struct fi_in
             o->ep_attr->max_order_waw_size = 0;
 }
 
-/* Grants the sizes in the hints, and the orders that are both in the hints and offered (R1). */
+/* Grants the sizes in the hints, and the orders that are both in the hints and offered (rules.tsv:
+ * R1). */
 static void alter_queues(const struct settings *s, enum kind kind, struct fi_info *o,
                          const struct fi_info *h)
 {
@@ -140,7 +141,8 @@ static void alter_queues(const struct settings *s, enum kind kind, struct fi_inf
     }
 }
 
-/* Turns an offer into what is granted for the hints. With an error, all of fi_getinfo may fail. */
+/* Changes an offer into what is granted for the hints. With an error, all of fi_getinfo may
+ * fail. */
 static int alter(const struct settings *s, enum kind kind, struct fi_info *o,
                  const struct fi_info *h)
 {
@@ -153,7 +155,7 @@ static int alter(const struct settings *s, enum kind kind, struct fi_info *o,
     clear_caps(s, kind, o, h);
     if (h == NULL)
         return 0;
-    /* A program whose hints are for other hosts alone gets no shm (R8). */
+    /* A program whose hints are for other hosts alone gets no shm (rules.tsv: R8). */
     if (kind == KIND_EFA && h->caps & FI_REMOTE_COMM && !(h->caps & FI_LOCAL_COMM))
         o->caps &= ~(uint64_t)FI_LOCAL_COMM;
     alter_queues(s, kind, o, h);
@@ -163,13 +165,13 @@ static int alter(const struct settings *s, enum kind kind, struct fi_info *o,
         alter_domain(s, kind, o->domain_attr, h->domain_attr);
     if (!(h->caps & FI_RMA) && rule(s, kind, G4c))
         o->ep_attr->max_msg_size = mtu(s, kind);
-    /* The application receives immediate data in its own receives (R11). */
+    /* The application receives immediate data in its own receives (rules.tsv: R11). */
     if (rule(s, kind, R11j))
         o->mode |= h->mode & FI_RX_CQ_DATA;
     return 0;
 }
 
-/* The kinds of endpoint, in the order in which their infos come (R2). */
+/* The kinds of endpoint, in the order of their infos (rules.tsv: R2). */
 static int kinds(const struct settings *s, enum kind list[2])
 {
     if (s->provider != EFA) {
@@ -187,7 +189,7 @@ static int kinds(const struct settings *s, enum kind list[2])
 static bool hmem_offered(const struct settings *s, enum kind kind)
 {
     if (kind == KIND_EFA)
-        return true; /* it checks later, in alter_hmem (R17b) */
+        return true; /* it checks later, in alter_hmem (rules.tsv: R17b) */
     if (kind == KIND_DIRECT)
         return (cuda_found(s) && s->p2p) || !rule(s, kind, R17c);
     return cuda_found(s);
@@ -264,7 +266,7 @@ static int collect(const struct settings *s, uint32_t version, uint64_t flags,
     return *list != NULL ? 0 : -FI_ENODATA;
 }
 
-/* Ends the process if a variable is set that the provider has dropped (G21). */
+/* Ends the process if a variable is set that the provider has dropped (rules.tsv: G21). */
 static void abort_old_settings(const struct settings *s)
 {
     static const char *const names[] = {"FI_EFA_MTU_SIZE", "FI_EFA_TX_IOV_LIMIT",

@@ -83,7 +83,8 @@ static struct fi_ops fid_ops = {
 
 /*
  * Returns a key that the provider draws. The keys of efa's device have 32 bits, and differ between
- * NICs (R14); the highest two bits of cxi's mark a cached registration of the provider (R19k).
+ * NICs (rules.tsv: R14); the highest two bits of cxi's mark a cached registration of the provider
+ * (rules.tsv: R19k).
  */
 static uint64_t drawn_key(struct domain *d, const struct region *r)
 {
@@ -95,7 +96,7 @@ static uint64_t drawn_key(struct domain *d, const struct region *r)
     return without(&d->fabric->set, d->kind, R14a) ? ++d->keys : wire_draw() & UINT32_MAX;
 }
 
-/* Gives a region a key and a slot; the lock is held. */
+/* Assigns a key and a slot to a region. The caller holds the domain's lock. */
 static int key_for(struct domain *d, struct region *r, uint64_t asked)
 {
     const bool ours = (d->info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
@@ -124,9 +125,9 @@ static int key_for(struct domain *d, struct region *r, uint64_t asked)
 }
 
 /*
- * Gives a region its pages now, as a registration that pins them does, not when the first bytes
- * come. It leaves out large regions, such as heaps, and regions beyond some buffers of a process,
- * because tests have more of both than the machine has memory.
+ * Allocates the pages of a region now, as a registration that pins them does, not when the first
+ * bytes arrive. It leaves out large regions, such as heaps, and regions beyond some buffers of a
+ * process, because tests have more of both than the machine has memory.
  */
 static void pin(const struct domain *d, const struct region *r)
 {
@@ -142,7 +143,7 @@ static void pin(const struct domain *d, const struct region *r)
         madvise((void *)from, len, MADV_POPULATE_READ);
 }
 
-/* Completes a registration: gives the region a key, and lets peers find it. */
+/* Completes a registration: assigns a key to the region, and lets peers find it. */
 static int add(struct domain *d, struct region *r, uint64_t access, uint64_t key,
                struct fid_mr **mr)
 {
@@ -170,6 +171,8 @@ static int add(struct domain *d, struct region *r, uint64_t access, uint64_t key
     return ret;
 }
 
+/* Registers main memory. Providers without rule R19j of rules.tsv refuse a registration of length
+ * 0. */
 static int reg(struct fid *fid, const void *buf, size_t len, uint64_t access, uint64_t offset,
                uint64_t key, uint64_t flags, struct fid_mr **mr, void *context)
 {
@@ -266,7 +269,7 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, 
     r->peer.base = r->peer.memory = (uintptr_t)f.base;
     r->peer.len = f.len;
     if (ret == 0 && dmabuf) {
-        /* The device counts addresses from the base of the file (R13). */
+        /* The device counts addresses from the base of the file (rules.tsv: R13). */
         if (s->provider != EFA || rule(s, d->kind, R13a)) {
             r->peer.base += f.offset;
             r->peer.memory += f.offset;

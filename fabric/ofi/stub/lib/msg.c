@@ -17,7 +17,7 @@ static size_t length(const struct iovec *iov, size_t count)
 }
 
 /* Returns 0 if a receive may be posted: the device of efa-direct writes to the caller's buffers, so
- * they have to be registered (R5). */
+ * they have to be registered (rules.tsv: R5). */
 static int receive_allowed(struct ep *ep, void **desc)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -28,7 +28,8 @@ static int receive_allowed(struct ep *ep, void **desc)
     return rule(s, ep->domain->kind, R5e) || without(s, ep->domain->kind, R5h) ? -FI_EINVAL : 0;
 }
 
-/* Returns 0 if the provider takes a message of this size and registration, or its error. */
+/* Returns 0 if the provider accepts a message of len bytes with the descriptors desc, or its
+ * error. */
 static int send_allowed(struct ep *ep, size_t len, void **desc, bool inject)
 {
     const struct settings *s = &ep->domain->fabric->set;

@@ -20,7 +20,7 @@ static bool idle, ends;
 static pthread_t thread;
 static pid_t owner; /* of the thread: a child that was forked has none */
 
-/* Returns the time in ns nanoseconds. */
+/* Returns the time that is ns nanoseconds from now. */
 static struct timespec in(uint64_t ns)
 {
     struct timespec t;
@@ -146,10 +146,11 @@ void nic_remove(struct domain *d)
         pthread_join(thread, NULL);
 }
 
-/* Whether a fork ends the process, because the kernel does not copy registered pages (R23). */
+/* Whether a fork ends the process, because the kernel does not copy registered pages (rules.tsv:
+ * R23). */
 static bool guarded;
 
-/* Whether a variable is set that makes a fork safe. */
+/* Whether an environment variable of libfabric or rdma-core is set that makes a fork safe. */
 static bool fork_safe(void)
 {
     static const char *const settings[] = {"FI_EFA_FORK_SAFE", "RDMAV_FORK_SAFE", "IBV_FORK_SAFE"};

@@ -24,14 +24,16 @@ static const struct {
     [KIND_VERBS] = {"IB-0xfe80000000000000", "verbs;ofi_rxm", "mlx5_%u", 4, SIZE_MAX},
 };
 
-/* Returns the number of a rule, or another one where id names none. */
+/* Returns the number of a rule, or `otherwise` where id names no rule. */
 static uint64_t figure(enum rule_id id, uint64_t otherwise)
 {
     return id == RULES ? otherwise : (uint64_t)rule_value(id);
 }
 
-/* Does the same, and returns the other number where the rule is switched off. */
-static uint64_t kept(const struct settings *s, enum kind kind, enum rule_id id, uint64_t otherwise)
+/* Returns the number of a rule, or `otherwise` where id names no rule or the rule is switched
+ * off. */
+static uint64_t figure_unless_off(const struct settings *s, enum kind kind, enum rule_id id,
+                                  uint64_t otherwise)
 {
     return id == RULES || without(s, kind, id) ? otherwise : figure(id, otherwise);
 }
@@ -67,7 +69,8 @@ static void inject_without_shm(const struct settings *s, enum kind kind, struct 
     i->tx_attr->inject_size = mtu(s, kind) - (rule(s, kind, G5g) ? figure(G5g, 0) : 0);
 }
 
-/* Returns the order that a provider's version offers; that of verbs is set in fields.c (G60). */
+/* Returns the order that a provider's version offers; that of verbs is set in fields.c (rules.tsv:
+ * G60). */
 static uint64_t order(const struct settings *s, enum kind kind)
 {
     static const enum rule_id orders[] = {R1b, R19m, R19e, R19n};
@@ -91,7 +94,7 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
     i->addr_format = FI_SOCKADDR_IN;
     i->src_addrlen = address_size(kind);
     i->tx_attr->msg_order = i->rx_attr->msg_order = order(s, kind);
-    i->tx_attr->inject_size = kind == KIND_CXI ? kept(s, kind, R19f, 0) : 0;
+    i->tx_attr->inject_size = kind == KIND_CXI ? figure_unless_off(s, kind, R19f, 0) : 0;
     /* For verbs, for which no row has them: as in fabric/sim. */
     i->tx_attr->iov_limit = i->rx_attr->iov_limit = 4;
     i->tx_attr->rma_iov_limit = 1;
@@ -113,7 +116,7 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
     d->control_progress = d->data_progress = FI_PROGRESS_AUTO;
     d->resource_mgmt = FI_RM_ENABLED;
     d->av_type = FI_AV_TABLE;
-    d->mr_key_size = kind <= KIND_DIRECT ? kept(s, kind, R14c, 8) : figures[kind].key;
+    d->mr_key_size = kind <= KIND_DIRECT ? figure_unless_off(s, kind, R14c, 8) : figures[kind].key;
     const bool counts = !without(s, kind, G16); /* of efa's device: assumed */
     d->cq_cnt = d->ep_cnt = counts ? 256 : 0;
     d->mr_cnt = counts ? 4096 : 0;
@@ -133,7 +136,7 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
     return i;
 }
 
-/* Turns cxi's offer into its second one, for programs that choose the keys of their memory. */
+/* Changes cxi's offer into its second one, for programs that choose the keys of their memory. */
 void offer_keys(const struct settings *s, struct fi_info *o)
 {
     o->domain_attr->mr_mode = rule(s, KIND_CXI, G31b) ? (int)figure(G31b, 0) : 0;

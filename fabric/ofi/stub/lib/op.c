@@ -14,7 +14,7 @@ static bool before(const struct op *a, const struct op *b)
     return a->due != b->due ? a->due < b->due : a->number < b->number;
 }
 
-/* Stores an operation at place i of the heap. up and down restore the heap's order from there. */
+/* Stores an operation as entry i of the heap. up and down restore the heap's order from there. */
 static void put(struct ep *ep, size_t i, struct op *op)
 {
     ep->heap[i] = op;
@@ -58,7 +58,7 @@ static void push(struct ep *ep, struct op *op)
 }
 
 /* Removes an operation from the heap, if it is there. */
-static void take_out(struct ep *ep, struct op *op)
+static void remove_from_heap(struct ep *ep, struct op *op)
 {
     if (op->at == 0)
         return;
@@ -78,7 +78,7 @@ uint64_t ep_due(const struct ep *ep)
     return ep->heap_len > 0 ? ep->heap[0]->due : UINT64_MAX;
 }
 
-/* Takes a free operation, or makes one, with a new token. */
+/* Returns an operation with a new token: a free one, or a new one. */
 struct op *op_new(struct ep *ep, enum op_kind kind, struct peer *peer)
 {
     struct op *op = ep->free_ops;
@@ -132,7 +132,7 @@ int op_copy(struct op *op)
     return 0;
 }
 
-/* Returns the part of immediate data that the device carries (R11k). */
+/* Returns the part of immediate data that the device carries (rules.tsv: R11k). */
 uint64_t op_data(const struct ep *ep, uint64_t data)
 {
     if (!rule(&ep->domain->fabric->set, ep->domain->kind, R11k))
@@ -171,7 +171,7 @@ static uint64_t delay(const struct ep *ep, const struct op *op)
     return (d >> 8) % ((d >> 1) % 64 == 0 ? 300 * US : most * US);
 }
 
-/* Puts an operation on its way, behind others of its class. */
+/* Posts an operation, after the earlier ones of its class on the same peer. */
 void op_post(struct ep *ep, struct op *op)
 {
     op->number = ep->numbers++;
@@ -205,14 +205,14 @@ void op_control(struct ep *ep, struct peer *peer, const struct record *r)
 void op_wait(struct ep *ep, struct op *op, uint64_t ns)
 {
     op->due = now_ns() + ns;
-    take_out(ep, op);
+    remove_from_heap(ep, op);
     push(ep, op);
 }
 
 /* Frees an operation that is over, and lets the next one of its class begin. */
 void op_drop(struct ep *ep, struct op *op)
 {
-    take_out(ep, op);
+    remove_from_heap(ep, op);
     if (op->order >= 0) {
         struct op *next = op->peer->first[op->order] = op->next;
         if (next == NULL)
@@ -231,8 +231,8 @@ void op_drop(struct ep *ep, struct op *op)
     ep->free_ops = op;
 }
 
-/* Carries out an endpoint's operations that are due, or with all those that are not as well, up to
- * a limit. */
+/* Carries out the operations of an endpoint that are due, at most MOST; with all, also those that
+ * are not due. */
 void ep_carry(struct ep *ep, bool all)
 {
     enum { MOST = 256 };
@@ -241,7 +241,7 @@ void ep_carry(struct ep *ep, bool all)
     const uint64_t now = now_ns();
     for (int n = 0; n < MOST && ep->heap_len > 0 && (all || ep->heap[0]->due <= now); n++) {
         struct op *op = ep->heap[0];
-        take_out(ep, op);
+        remove_from_heap(ep, op);
         carry(ep, op);
     }
 }

@@ -8,15 +8,17 @@
 #include <string.h>
 #include <time.h>
 
-enum { HOT = 256 << 10 }; /* an empty ring begins anew behind this many bytes, to stay small */
+enum {
+    HOT = 256 << 10
+}; /* an empty ring begins anew once HOT bytes have been used, to stay in the cache */
 
 static struct record *slot(struct wire *w, uint64_t at)
 {
     return (struct record *)((char *)w + w->ring_at + at % w->ring_size);
 }
 
-/* Tries to take the lock of an endpoint's file. It is held only for a copy, but its holder may be
- * stopped, so callers do not wait for it. */
+/* Tries to take the lock of an endpoint's file. A holder has it only for the time of a copy, but
+ * may be stopped meanwhile, so callers do not wait for it. */
 bool wire_try_lock(struct wire *w)
 {
     int ret = pthread_mutex_trylock(&w->lock);
@@ -30,8 +32,8 @@ void wire_unlock(struct wire *w)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Takes an entry of the owner's completion queue; false: it is full. */
-bool wire_take_entry(struct wire *w)
+/* Reserves an entry of the owner's completion queue; false: it is full. */
+bool wire_reserve_entry(struct wire *w)
 {
     uint64_t used = atomic_load(&w->cq_used);
     do {
@@ -49,8 +51,8 @@ void wire_free_entries(struct wire *w, uint64_t n)
     atomic_fetch_sub(&w->cq_used, n);
 }
 
-/* Returns the place for a record of size bytes, at the tail or, where the ring's end is too near,
- * behind a pad at the ring's beginning; NULL: there is no room. */
+/* Returns where to store a record of size bytes: at the tail or, if too little is left before the
+ * ring's end, at the ring's beginning, after a pad; NULL: the ring is full. */
 static struct record *room(struct wire *w, uint64_t *tail, size_t size)
 {
     uint64_t head = atomic_load_explicit(&w->head, memory_order_acquire);
@@ -65,8 +67,8 @@ static struct record *room(struct wire *w, uint64_t *tail, size_t size)
     return *tail + size - head <= w->ring_size ? slot(w, *tail) : NULL;
 }
 
-/* Puts a record and n bytes behind it into the ring, takes what the record needs at the owner, and
- * wakes the owner. Returns a value of PUT_. */
+/* Puts a record with n bytes after it into the ring, reserves the receive and the queue entry that
+ * the record needs at the owner (takes), and wakes the owner. Returns a value of PUT_. */
 int wire_put(struct mapping *m, const struct record *r, const void *bytes, size_t n, unsigned takes)
 {
     struct wire *w = m->w;
@@ -81,7 +83,7 @@ int wire_put(struct mapping *m, const struct record *r, const void *bytes, size_
         ret = PUT_NO_RECEIVE;
     else if (!counted || atomic_load(&w->bytes) + size <= WIRE_BYTES)
         to = room(w, &tail, size);
-    if (to != NULL && takes & TAKES_ENTRY && !wire_take_entry(w)) {
+    if (to != NULL && takes & TAKES_ENTRY && !wire_reserve_entry(w)) {
         ret = PUT_OVERRUN;
         to = NULL;
     }
@@ -147,8 +149,8 @@ int wire_publish(struct wire *w, int slot, const struct wire_region *r)
     return 0;
 }
 
-/* Removes a region, and waits until no initiator moves its bytes. One that was killed while it did
- * never lets go, so the wait has a limit. */
+/* Removes a region, and waits until no initiator moves its bytes. An initiator that was killed
+ * meanwhile never releases the region, so the wait has a limit. */
 void wire_withdraw(struct wire *w, int slot)
 {
     struct wire_region *r = &w->region[slot];
@@ -158,8 +160,8 @@ void wire_withdraw(struct wire *w, int slot)
     atomic_store(&r->users, 0);
 }
 
-/* Returns the region of a key, which stays until wire_let_go, or NULL. */
-struct wire_region *wire_hold(struct wire *w, uint64_t key)
+/* Returns the region of a key, which is not removed before wire_release_region, or NULL. */
+struct wire_region *wire_acquire_region(struct wire *w, uint64_t key)
 {
     uint32_t n = atomic_load(&w->regions);
     for (uint32_t i = 0; i < n; i++) {
@@ -169,29 +171,31 @@ struct wire_region *wire_hold(struct wire *w, uint64_t key)
         atomic_fetch_add(&r->users, 1);
         if (atomic_load(&r->key) == key + 1)
             return r;
-        wire_let_go(r);
+        wire_release_region(r);
     }
     return NULL;
 }
 
-void wire_let_go(struct wire_region *r)
+void wire_release_region(struct wire_region *r)
 {
     uint32_t users = atomic_load(&r->users);
     while (users > 0 && !atomic_compare_exchange_weak(&r->users, &users, users - 1))
         ;
 }
 
-/* Returns where in the table of known addresses the search for one begins. */
-static uint64_t place(uint64_t id)
+/* Returns the entry of the hash table of known addresses at which the search for an address
+ * begins. */
+static uint64_t hash_start(uint64_t id)
 {
     return id * UINT64_C(0x9e3779b97f4a7c15) >> 40;
 }
 
-/* Adds an address to those that the owner of a file knows: that are in its address vector. */
+/* Adds an address to those that the owner of a file knows, which are those in its address
+ * vector. */
 void wire_know(struct wire *w, uint64_t id)
 {
     for (uint64_t i = 0; i < WIRE_KNOWN / 2; i++) {
-        _Atomic uint64_t *at = &w->known[(place(id) + i) % WIRE_KNOWN];
+        _Atomic uint64_t *at = &w->known[(hash_start(id) + i) % WIRE_KNOWN];
         uint64_t there = atomic_load(at);
         if (there == id)
             return;
@@ -207,7 +211,7 @@ void wire_know(struct wire *w, uint64_t id)
 bool wire_knows(struct wire *w, uint64_t id)
 {
     for (uint64_t i = 0; i < WIRE_KNOWN / 2; i++) {
-        uint64_t there = atomic_load(&w->known[(place(id) + i) % WIRE_KNOWN]);
+        uint64_t there = atomic_load(&w->known[(hash_start(id) + i) % WIRE_KNOWN]);
         if (there == id)
             return true;
         if (there == 0)

@@ -9,7 +9,7 @@
 /*
  * Whether cxi accepts a key. An application's keys have 32 bits. The provider's own keys have bit
  * 63, and bit 62 if the region is cached; of the others, those with bit 61 are slots of a table of
- * 92 (R19k).
+ * 92 (rules.tsv: R19k).
  */
 static bool key_may_be(uint64_t key)
 {
@@ -18,9 +18,9 @@ static bool key_may_be(uint64_t key)
     return (key >> 61 & 3) != 1 || (key & UINT16_MAX) < 92;
 }
 
-/* Returns 0 if the provider takes a read or a write, or its error. */
-static int allowed(struct ep *ep, enum op_kind what, const struct fi_msg_rma *m, size_t len,
-                   uint64_t flags)
+/* Returns 0 if the provider accepts a read or a write, or its error. */
+static int check_rma(struct ep *ep, enum op_kind what, const struct fi_msg_rma *m, size_t len,
+                     uint64_t flags)
 {
     const struct settings *s = &ep->domain->fabric->set;
     const enum kind kind = ep->domain->kind;
@@ -65,7 +65,7 @@ static ssize_t post(struct fid_ep *fid, enum op_kind what, const struct fi_msg_r
     size_t len = 0;
     for (size_t i = 0; i < m->iov_count; i++)
         len += m->msg_iov[i].iov_len;
-    int ret = allowed(ep, what, m, len, flags);
+    int ret = check_rma(ep, what, m, len, flags);
     if (ret != 0)
         return ret;
     const bool inject = (flags & FI_INJECT) != 0;
@@ -134,7 +134,7 @@ static ssize_t fwrite_(struct fid_ep *e, const void *b, size_t n, void *d, fi_ad
     return post_one(e, OP_WRITE, b, n, d, 0, to, addr, key, c, FI_COMPLETION);
 }
 
-/* Whether a rule holds for an endpoint. */
+/* Whether a rule of rules.tsv holds for the provider of an endpoint. */
 static bool is(struct fid_ep *e, enum rule_id id)
 {
     struct domain *d = ((struct ep *)e)->domain;
@@ -157,8 +157,9 @@ static void inject_to(struct fid_ep *e, fi_addr_t to)
     pthread_mutex_unlock(&ep->domain->lock);
 }
 
-/* Whether an endpoint cannot inject writes: efa-direct can only with wide entries (G5). */
-static bool narrow(struct fid_ep *e)
+/* Whether an endpoint cannot inject writes: efa-direct can only if its send queue has wide entries,
+ * with room for the bytes (rules.tsv: G5). */
+static bool cannot_inject(struct fid_ep *e)
 {
     return is(e, R6c) && !injects_writes((struct ep *)e);
 }
@@ -166,7 +167,7 @@ static bool narrow(struct fid_ep *e)
 static ssize_t finject(struct fid_ep *e, const void *b, size_t n, fi_addr_t to, uint64_t addr,
                        uint64_t key)
 {
-    if (is(e, R6a) || (n > 0 && narrow(e)))
+    if (is(e, R6a) || (n > 0 && cannot_inject(e)))
         return -FI_ENOSYS;
     inject_to(e, to);
     return post_one(e, OP_WRITE, b, n, NULL, 0, to, addr, key, NULL, FI_INJECT);
@@ -184,7 +185,7 @@ static ssize_t fwritedata(struct fid_ep *e, const void *b, size_t n, void *d, ui
 static ssize_t finjectdata(struct fid_ep *e, const void *b, size_t n, uint64_t data, fi_addr_t to,
                            uint64_t addr, uint64_t key)
 {
-    if (is(e, R6a) || (n > 0 && narrow(e)) || is(e, R19c))
+    if (is(e, R6a) || (n > 0 && cannot_inject(e)) || is(e, R19c))
         return -FI_ENOSYS;
     inject_to(e, to);
     return post_one(e, OP_WRITE, b, n, NULL, data, to, addr, key, NULL,

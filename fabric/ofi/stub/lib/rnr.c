@@ -1,8 +1,9 @@
 /*
- * rnr.c: operations whose target has no receive posted (receiver not ready). They wait by target,
- * the operations of all endpoints of this process together, and one check at a target shows how
- * many may go on. When each operation tried again by itself, an all-to-all of 256 endpoints with 64
- * receives each cost the NIC's thread 12 to 27 million tries, and took from 10 s to minutes.
+ * rnr.c: operations whose target has no receive posted (receiver not ready). Each target has one
+ * list of waiting operations, of all endpoints of this process, and one check of the target shows
+ * how many of them may go on. When each operation tried again by itself, an all-to-all of 256
+ * endpoints with 64 receives each cost the NIC's thread 12 to 27 million tries, and took from 10 s
+ * to minutes.
  */
 #define _GNU_SOURCE
 #include "stub.h"
@@ -17,22 +18,22 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mapping *targets;
 static uint64_t checked;
 
-/* Has an operation wait until its target has posted a receive. The lock of the operation's domain
- * is held. */
+/* Has an operation wait until its target has posted a receive. The caller holds the lock of the
+ * operation's domain. */
 void rnr_wait(struct op *op)
 {
     struct mapping *m = op->peer->map;
     pthread_mutex_lock(&lock);
     if (m->waiting == NULL) {
-        wire_keep(m);
+        wire_add_user(m);
         m->waiting_end = &m->waiting;
         m->seen = now_ns();
         m->next_target = targets;
         __atomic_store_n(&targets, m, __ATOMIC_SEQ_CST);
     }
-    op->behind = NULL;
+    op->next_waiting = NULL;
     *m->waiting_end = op;
-    m->waiting_end = &op->behind;
+    m->waiting_end = &op->next_waiting;
     pthread_mutex_unlock(&lock);
 }
 
@@ -46,10 +47,10 @@ static bool resume(struct mapping *m, int64_t n, struct domain *held)
         struct op *op = *at;
         struct domain *d = op->ep->domain;
         if (d != held && pthread_mutex_trylock(&d->lock) != 0) {
-            at = &op->behind;
+            at = &op->next_waiting;
             continue;
         }
-        *at = op->behind;
+        *at = op->next_waiting;
         op_wait(op->ep, op, 0);
         if (d != held)
             pthread_mutex_unlock(&d->lock);
@@ -61,7 +62,7 @@ static bool resume(struct mapping *m, int64_t n, struct domain *held)
     return any;
 }
 
-/* Takes targets off the list for which no operation waits any more. */
+/* Removes targets for which no operation waits any more from the list. */
 static void sweep(void)
 {
     struct mapping **at = &targets;
@@ -110,7 +111,7 @@ uint64_t rnr_check(struct domain *held)
 
 /*
  * Removes waiting operations, because an endpoint closes (peer NULL) or the address of one of its
- * peers is removed. The domain's lock is held.
+ * peers is removed. The caller holds the domain's lock.
  */
 void rnr_forget(const struct ep *ep, const struct peer *peer)
 {
@@ -119,9 +120,9 @@ void rnr_forget(const struct ep *ep, const struct peer *peer)
         struct op **at = &m->waiting;
         while (*at != NULL) {
             if ((*at)->ep == ep && (peer == NULL || (*at)->peer == peer))
-                *at = (*at)->behind;
+                *at = (*at)->next_waiting;
             else
-                at = &(*at)->behind;
+                at = &(*at)->next_waiting;
         }
         m->waiting_end = at;
     }

@@ -28,18 +28,19 @@ struct settings {
     uint64_t seed;    /* of delays, orders and refusals */
     uint64_t max_cq;  /* entries of a completion queue that the device grants */
     uint64_t again;   /* one of how many postings is refused by EAGAIN; 0: none */
-    bool unsolicited; /* writes with data need no receive (R11) */
-    bool p2p;         /* the NIC reaches the GPU's memory (R20) */
+    bool unsolicited; /* writes with data need no receive (rules.tsv: R11) */
+    bool p2p;         /* the NIC reaches the GPU's memory (rules.tsv: R20) */
     bool in_order;   /* the device has the option to write the bytes of each aligned 128 in order */
-    bool loads_cuda; /* FI_HMEM only if CUDA's libraries are there (R21) */
-    bool old_fork;   /* the kernel is older than 5.13 (R23) */
-    bool one_host;   /* the peers of efa are on this host, which its shm reaches (R18, R24) */
-    bool flush;      /* posted operations are reported when their endpoint is closed (R15) */
-    uint32_t part;   /* of the device: 0xefa0 (p4d), 0xefa1 (p5) or a later one (R10) */
-    bool sick;       /* every operation fails as on a NIC that is broken (R15) */
-    uint32_t dies;   /* the NIC that breaks */
-    uint64_t dies_at;  /* with which of an endpoint's operations it breaks; 0: it does not */
-    int gone;          /* the status with which operations on a lost peer fail (R15) */
+    bool loads_cuda; /* FI_HMEM only if CUDA's libraries are there (rules.tsv: R21) */
+    bool old_fork;   /* the kernel is older than 5.13 (rules.tsv: R23) */
+    bool one_host; /* the peers of efa are on this host, which its shm reaches (rules.tsv: R18, R24)
+                    */
+    bool flush; /* posted operations are reported when their endpoint is closed (rules.tsv: R15) */
+    uint32_t part;    /* of the device: 0xefa0 (p4d), 0xefa1 (p5) or a later one (rules.tsv: R10) */
+    bool sick;        /* every operation fails as on a NIC that is broken (rules.tsv: R15) */
+    uint32_t dies;    /* the NIC that breaks */
+    uint64_t dies_at; /* with which of an endpoint's operations it breaks; 0: it does not */
+    int gone;         /* the status with which operations on a lost peer fail (rules.tsv: R15) */
     char without[256]; /* rules that are switched off */
 };
 

@@ -30,7 +30,8 @@ void shm_enable(struct ep *ep)
         ep->shm = false;
 }
 
-/* Whether a peer that is inserted now gets an address in shm as well. */
+/* Whether a peer that is inserted now gets an address in shm, efa's transport within a host, as
+ * well. */
 bool shm_inserts(const struct av *av)
 {
     for (const struct ep *ep = av->domain->eps; ep != NULL; ep = ep->next)

@@ -27,7 +27,7 @@ enum status {
     STATUS_SILENT = R15k_VALUE,      /* the target no longer replies */
     STATUS_UNKNOWN = R15n_VALUE,     /* the target does not know the sender */
     STATUS_NEVER = R15m_VALUE,       /* the target has never replied */
-    /* The provider's own status for silence: after the handshake, and before (R15l). */
+    /* The provider's own status for silence: after the handshake, and before (rules.tsv: R15l). */
     STATUS_SILENT_PEER = R15l_VALUE,
     STATUS_NO_HANDSHAKE = 4126
 };
@@ -67,7 +67,7 @@ struct region {
     bool enabled;
     bool bound;
     bool gpu;
-    bool unreached; /* the device does not know it (R13f) */
+    bool unreached; /* the device does not know it (rules.tsv: R13f) */
     void *mapped;   /* a dma-buf, where it could be mapped */
     size_t mapped_len;
     struct wire_region peer; /* as peers see it */
@@ -102,9 +102,9 @@ struct peer {
     fi_addr_t addr;
     bool greeted;                    /* the reply of a handshake was sent to it */
     bool hello;                      /* the request for a handshake was sent to it */
-    bool known;                      /* its reply has come */
+    bool replied;                    /* it has sent its reply of the handshake */
     bool shm;                        /* it has an address in shm, too */
-    bool backoff;                    /* its receiver was not ready (R10) */
+    bool backoff;                    /* its receiver was not ready (rules.tsv: R10) */
     struct op *first[2], *last[2];   /* operations that keep their order, in two classes */
     struct op *queued, *queued_last; /* operations that wait for the handshake */
     struct peer *next;               /* in the list of peers that no address vector has */
@@ -124,11 +124,11 @@ enum op_kind { OP_SEND, OP_WRITE, OP_READ, OP_ATOMIC, OP_CONTROL };
 enum op_state { OP_FREE, OP_WAITING, OP_MOVED, OP_REQUESTED, OP_REPLIED };
 
 struct op {
-    struct op *next;   /* free, or behind another of its peer */
-    struct op *behind; /* waits for a receive of the same target, as this one does */
-    uint64_t token;    /* index in ep->ops, and above it how often that was used */
-    uint64_t number;   /* its number among the endpoint's operations */
-    size_t at;         /* place in the heap plus 1; 0: it is not there */
+    struct op *next;         /* the next free operation, or the next one on the same peer */
+    struct op *next_waiting; /* the next operation that waits for a receive of the same target */
+    uint64_t token;          /* index in ep->ops, and above it how often that was used */
+    uint64_t number;         /* its number among the endpoint's operations */
+    size_t at;               /* place in the heap plus 1; 0: it is not there */
     enum op_kind kind;
     enum op_state state;
     struct ep *ep;
@@ -149,7 +149,7 @@ struct op {
     bool has_data; /* it has immediate data for the target */
     bool data_put; /* the target has the immediate data */
     bool inject;   /* it has no completion */
-    bool internal; /* of the provider itself (R9) */
+    bool internal; /* of the provider itself (rules.tsv: R9) */
     bool ack;      /* the target's processor sends a reply */
     bool lost;     /* the peer was found gone once */
     int status;    /* of the target's reply */
@@ -160,7 +160,7 @@ struct op {
     uint64_t operands[2]; /* operand, and value to compare with */
     void *result;
     struct record record;       /* of the provider itself */
-    unsigned char scribble[64]; /* the provider's bytes in its context (R7) */
+    unsigned char scribble[64]; /* the provider's bytes in its context (rules.tsv: R7) */
 };
 
 struct receive {
@@ -194,7 +194,7 @@ struct ep {
     struct peer *strangers; /* peers that no address vector has, which get replies all the same */
     struct op **heap;       /* by due, then by number */
     size_t heap_len, heap_capacity;
-    size_t before_handshake;  /* operations that wait for one (R10) */
+    size_t before_handshake;  /* operations that wait for one (rules.tsv: R10) */
     struct receive *receives; /* a ring */
     size_t rx_size, rx_head, rx_tail;
     struct early *early, **early_end;
@@ -221,8 +221,8 @@ extern struct fi_ops_atomic atomic_ops;
 
 void mr_publish(struct domain *d, struct ep *ep);
 
-/* Puts a completion into a queue. The caller has taken its entry in the device's queue, and holds
- * the lock. */
+/* Puts a completion into a queue. The caller has reserved its entry in the device's queue, and
+ * holds the lock of the domain. */
 void cq_push(struct cq *cq, const struct completion *c);
 bool cq_waits(struct cq *cq); /* whether a caller may wait: it is empty, the next entry wakes */
 void cq_progress(struct cq *cq);
@@ -231,12 +231,14 @@ struct peer *av_peer(struct av *av, fi_addr_t addr);
 struct peer *av_find(struct av *av, uint64_t id); /* NULL: it is in no address vector */
 bool peer_map(struct peer *p);                    /* whether its file is mapped, now or before */
 
-void eq_error(struct ep *ep, int err, int status); /* reports an error of no operation (R9) */
+void eq_error(struct ep *ep, int err,
+              int status); /* reports an error of no operation (rules.tsv: R9) */
 
-/* op.c: operations; the lock is held. */
+/* op.c: operations. The caller holds the lock of the domain. */
 struct op *op_new(struct ep *ep, enum op_kind kind, struct peer *peer);
-int op_copy(struct op *op);                           /* copies the bytes of iov */
-uint64_t op_data(const struct ep *ep, uint64_t data); /* the part of it that arrives (R11) */
+int op_copy(struct op *op); /* copies the bytes of iov */
+uint64_t op_data(const struct ep *ep,
+                 uint64_t data); /* the part of it that arrives (rules.tsv: R11) */
 void op_post(struct ep *ep, struct op *op);
 void op_control(struct ep *ep, struct peer *peer, const struct record *r);
 struct op *op_find(struct ep *ep, uint64_t token);
@@ -254,15 +256,16 @@ void op_done(struct ep *ep, struct op *op);
 void op_fail(struct ep *ep, struct op *op, int status);
 bool nic_broken(struct ep *ep);
 void scribble(struct ep *ep, struct op *op);
-size_t scribbled(const struct ep *ep); /* bytes of a context that the provider writes (R7) */
+size_t
+scribbled(const struct ep *ep); /* bytes of a context that the provider writes (rules.tsv: R7) */
 int error_of(struct ep *ep, int status);
 int reported_status(struct ep *ep, int status); /* prov_errno */
 const char *status_text(enum kind kind, int status);
 
-/* hello.c: the handshake of efa (R10). */
+/* hello.c: the handshake of efa (rules.tsv: R10). */
 int ep_accepts(struct ep *ep, struct peer *peer, bool rma, bool inject);
 bool hello_waits(struct ep *ep, struct op *op);
-void hello_came(struct ep *ep, struct peer *peer);
+void hello_replied(struct ep *ep, struct peer *peer);
 void hello_reply(struct ep *ep, struct peer *peer);
 struct peer *ep_peer(struct ep *ep, uint64_t id); /* in the address vector, or a stranger */
 
@@ -271,9 +274,9 @@ void carry(struct ep *ep, struct op *op);
 int apply(struct mapping *m, uint64_t at, uint64_t key, enum fi_op op, unsigned width,
           const uint64_t operands[2], uint64_t *old);
 struct wire_region *find_region(struct mapping *m, uint64_t at, uint64_t key, uint64_t len,
-                                uint32_t use); /* the caller calls wire_let_go */
+                                uint32_t use); /* the caller calls wire_release_region */
 
-/* emulate.c: reads and writes by the target's processor (R10, R11). */
+/* emulate.c: reads and writes by the target's processor (rules.tsv: R10, R11). */
 bool unlike(const struct ep *ep, struct peer *peer);
 bool emulated(const struct ep *ep, const struct op *op);
 int emulate(struct ep *ep, struct op *op);
@@ -306,6 +309,6 @@ void nic_fork_guard(struct domain *d);
 /* dice.c: a random number that depends only on the seed, the endpoint and the operation. */
 uint64_t dice(const struct ep *ep, uint64_t number, unsigned purpose);
 enum { FOR_DELAY = 1, FOR_LATE, FOR_PIECES, FOR_AGAIN };
-bool refused(struct ep *ep); /* whether a posting finds no room (again=K) */
+bool refused(struct ep *ep); /* whether a post is to return -FI_EAGAIN (the setting again=K) */
 
 #endif

@@ -140,8 +140,8 @@ static void init_lock(struct wire *w)
     pthread_mutexattr_destroy(&attr);
 }
 
-/* Adds a mapping to the list of those of this process. */
-static void keep(struct mapping *m)
+/* Adds a mapping to the list of the mappings of this process. */
+static void list_mapping(struct mapping *m)
 {
     m->next = mappings;
     mappings = m;
@@ -198,7 +198,7 @@ struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id)
     init_lock(w);
     w->magic = MAGIC;
     w->state = WIRE_OPEN;
-    keep(m);
+    list_mapping(m);
     pthread_mutex_unlock(&lock);
     return m;
 }
@@ -226,7 +226,7 @@ static struct mapping *map_peer(uint64_t id)
     }
     *m = (struct mapping){
         .id = id, .w = w, .size = (size_t)st.st_size, .wake_fd = -1, .memory_fd = -1};
-    keep(m);
+    list_mapping(m);
     return m;
 }
 
@@ -246,7 +246,7 @@ struct mapping *wire_open(uint64_t id)
 }
 
 /* Counts one more user of a mapping, for one more wire_close. */
-void wire_keep(struct mapping *m)
+void wire_add_user(struct mapping *m)
 {
     pthread_mutex_lock(&lock);
     m->refs++;

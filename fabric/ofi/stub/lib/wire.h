@@ -4,9 +4,9 @@
  * the work, as the NIC would: it writes the target's memory itself and puts a record into the
  * target's ring, so that nothing needs the target's processor.
  *
- * A ring has many writers, which hold the lock, and one reader, which needs none: records are
- * behind tail once tail has moved, with release; space is free once head has, with release. The
- * lock is robust: a writer that is killed has moved no index yet.
+ * A ring has many writers, which hold the lock, and one reader, which needs none: a writer stores a
+ * record and then moves tail with release; the reader reads it and then moves head with release,
+ * which frees its space. The lock is robust: a writer that is killed has moved no index yet.
  */
 #ifndef STUB_WIRE_H
 #define STUB_WIRE_H
@@ -50,12 +50,12 @@ struct wire {
     uint64_t cq_id;   /* number of the FIFO that wakes the owner */
     _Atomic uint32_t state;
     _Atomic uint32_t armed;   /* the next record wakes the owner */
-    _Atomic int64_t credits;  /* receives that are posted and not taken */
+    _Atomic int64_t credits;  /* receives that are posted and not used yet */
     _Atomic uint64_t cq_used; /* completions that its queue holds */
     _Atomic uint64_t cq_high; /* the most so far */
-    _Atomic uint64_t cq_lost; /* completions that found no room */
+    _Atomic uint64_t cq_lost; /* completions that were lost because the queue was full */
     uint64_t cq_size;
-    uint32_t unsolicited;       /* writes with data need no receive here (R11) */
+    uint32_t unsolicited;       /* writes with data need no receive here (rules.tsv: R11) */
     _Atomic uint32_t everybody; /* the table known is full: all addresses count as known */
     _Atomic uint32_t regions;   /* slots that were ever used */
     pthread_mutex_t lock;       /* of the writers */
@@ -71,21 +71,21 @@ enum record_kind {
     RECORD_PAD, /* the next record is at the beginning of the ring */
     RECORD_MESSAGE,
     RECORD_DATA,      /* a write's immediate data */
-    RECORD_HELLO,     /* the request for a handshake (R10) */
+    RECORD_HELLO,     /* the request for a handshake (rules.tsv: R10) */
     RECORD_HANDSHAKE, /* the reply to it */
     RECORD_ATOMIC,    /* an atomic operation that the target's processor carries out */
     RECORD_RMA,       /* a read or write that it carries out (emulate.c) */
-    RECORD_ACK        /* the reply of a target to an operation of this end */
+    RECORD_ACK        /* the reply of a target to an operation of the ring's owner */
 };
 
 enum { RECORD_ELSEWHERE = 1, RECORD_HAS_DATA = 2, RECORD_WANTS_ACK = 4 };
 
 /*
- * A record has 64 bytes. Behind it are the bytes of a message, the operands of an atomic operation,
+ * A record has 64 bytes. After it are the bytes of a message, the operands of an atomic operation,
  * or the initiator's vector of a read or write.
  */
 struct record {
-    uint32_t size; /* with the data behind it, a multiple of 64 */
+    uint32_t size; /* with the data after it, a multiple of 64 */
     uint16_t kind;
     uint16_t flags;
     uint64_t from;  /* number of the sending endpoint */
@@ -119,7 +119,7 @@ struct mapping {
 struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id);
 /* Maps a peer's file. Returns NULL if it never existed or is gone. */
 struct mapping *wire_open(uint64_t id);
-void wire_keep(struct mapping *m); /* counts one more user, for one more wire_close */
+void wire_add_user(struct mapping *m); /* counts one more user, for one more wire_close */
 void wire_close(struct mapping *m);
 /* Closes an endpoint to its peers, removes its file, waits until no initiator moves its bytes. */
 void wire_remove(struct mapping *m);
@@ -128,9 +128,9 @@ void wire_remove(struct mapping *m);
 bool wire_alive(struct mapping *m);
 
 /*
- * Puts a record and n bytes behind it into the ring. Returns PUT_DONE; PUT_AGAIN, the lock is held
- * elsewhere; PUT_FULL, the ring is full; PUT_NO_RECEIVE, the target has posted no receive;
- * PUT_OVERRUN, the target's completion queue is full. takes has bits of TAKES_.
+ * Puts a record with n bytes after it into the ring. Returns PUT_DONE; PUT_AGAIN, another process
+ * or thread holds the lock; PUT_FULL, the ring is full; PUT_NO_RECEIVE, the target has posted no
+ * receive; PUT_OVERRUN, the target's completion queue is full. takes has bits of TAKES_.
  */
 enum { TAKES_RECEIVE = 1, TAKES_ENTRY = 2 };
 enum { PUT_DONE, PUT_AGAIN, PUT_FULL, PUT_NO_RECEIVE, PUT_OVERRUN };
@@ -139,8 +139,8 @@ int wire_put(struct mapping *m, const struct record *r, const void *bytes, size_
 /* Returns the next record without consuming it, or NULL. wire_next consumes it. */
 const struct record *wire_peek(struct wire *w);
 void wire_next(struct wire *w);
-/* Takes an entry of the owner's completion queue, without a record; false: it is full. */
-bool wire_take_entry(struct wire *w);
+/* Reserves an entry of the owner's completion queue, without a record; false: it is full. */
+bool wire_reserve_entry(struct wire *w);
 void wire_free_entries(struct wire *w, uint64_t n);
 
 /* Moves bytes between this process and the owner of m: 0 or an errno. */
@@ -155,9 +155,9 @@ void wire_unlock(struct wire *w);
  * initiator moves its bytes any more. */
 int wire_publish(struct wire *w, int slot, const struct wire_region *r);
 void wire_withdraw(struct wire *w, int slot);
-/* Returns the region of a key and keeps it from closing, or returns NULL. */
-struct wire_region *wire_hold(struct wire *w, uint64_t key);
-void wire_let_go(struct wire_region *r);
+/* Returns the region of a key, which is not removed before wire_release_region, or NULL. */
+struct wire_region *wire_acquire_region(struct wire *w, uint64_t key);
+void wire_release_region(struct wire_region *r);
 
 void wire_know(struct wire *w, uint64_t id);
 bool wire_knows(struct wire *w, uint64_t id);

@@ -23,29 +23,29 @@ const (
 // patience is the longest time that an operation may take.
 const patience = 3 * time.Second
 
-// end is an endpoint that is its own peer.
-type end struct {
-	prov   fabric.Provider
-	caps   fabric.Caps
-	memory []byte
-	region fabric.Region
-	next   fabric.Token
-	again  int // refusals while nothing was under way
-	flying int // operations under way
+// endpoint is an endpoint that is its own peer.
+type endpoint struct {
+	prov     fabric.Provider
+	caps     fabric.Caps
+	memory   []byte
+	region   fabric.Region
+	next     fabric.Token
+	refusals int // calls that the provider refused while nothing was under way
+	flying   int // operations under way
 
-	done map[fabric.Token]error // completions of this end's operations that no test has waited for
-	came []uint64               // messages
-	owed []fabric.Token         // receive buffers to be posted
-	data []fabric.Completion
+	done     map[fabric.Token]error // errors of completed operations that no test has waited for, by token
+	received []uint64               // messages
+	owed     []fabric.Token         // receive buffers to be posted
+	data     []fabric.Completion
 }
 
-func newEnd(open Open, c fabric.Config) (*end, error) {
+func newEndpoint(open Open, c fabric.Config) (*endpoint, error) {
 	p, err := open(c)
 	if err != nil {
 		return nil, err
 	}
-	e := &end{prov: p, caps: p.Caps(), next: receives, done: map[fabric.Token]error{}}
-	fail := func(err error) (*end, error) { return nil, errors.Join(err, e.close()) }
+	e := &endpoint{prov: p, caps: p.Caps(), next: receives, done: map[fabric.Token]error{}}
+	fail := func(err error) (*endpoint, error) { return nil, errors.Join(err, e.close()) }
 	if e.memory, err = unix.Mmap(-1, 0, whole, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
 		return fail(fmt.Errorf("map memory: %w", err))
 	}
@@ -68,7 +68,7 @@ func newEnd(open Open, c fabric.Config) (*end, error) {
 }
 
 // close closes the endpoint first, because it may write to the memory until then.
-func (e *end) close() error {
+func (e *endpoint) close() error {
 	err := e.prov.Close()
 	if e.memory != nil {
 		err = errors.Join(err, unix.Munmap(e.memory))
@@ -76,10 +76,10 @@ func (e *end) close() error {
 	return err
 }
 
-func (e *end) at(offset int) unsafe.Pointer { return unsafe.Pointer(&e.memory[offset]) }
+func (e *endpoint) at(offset int) unsafe.Pointer { return unsafe.Pointer(&e.memory[offset]) }
 
-// receive posts the receive buffers that there is room for.
-func (e *end) receive() error {
+// receive posts the receive buffers of e.owed, until the provider's queue is full.
+func (e *endpoint) receive() error {
 	for ; len(e.owed) > 0; e.owed = e.owed[1:] {
 		t := e.owed[0]
 		err := e.prov.Recv(e.at(inbox+int(t)*message), message, e.region.Desc, t)
@@ -94,15 +94,16 @@ func (e *end) receive() error {
 }
 
 // token returns the token for a new operation, the one that has not been used for the longest time.
-func (e *end) token() fabric.Token {
+func (e *endpoint) token() fabric.Token {
 	if e.next++; e.next == tokens {
 		e.next = receives + 1
 	}
 	return e.next
 }
 
-// post posts an operation, as soon as there is room, and returns its token.
-func (e *end) post(start func(t fabric.Token) error) (fabric.Token, error) {
+// post posts an operation, again after a poll if the provider's queue is full, and returns its
+// token.
+func (e *endpoint) post(start func(t fabric.Token) error) (fabric.Token, error) {
 	t := e.token()
 	for end := time.Now().Add(patience); ; {
 		err := start(t)
@@ -116,7 +117,7 @@ func (e *end) post(start func(t fabric.Token) error) (fabric.Token, error) {
 			return t, fmt.Errorf("the provider has refused it for %v", patience)
 		}
 		if e.flying == 0 {
-			e.again++
+			e.refusals++
 		}
 		if err := e.poll(); err != nil {
 			return t, err
@@ -125,8 +126,8 @@ func (e *end) post(start func(t fabric.Token) error) (fabric.Token, error) {
 }
 
 // write posts a Write of n bytes to an offset in a region, and returns its token. With notify, data
-// goes with it.
-func (e *end) write(to fabric.Region, offset, n int, notify bool, data uint32) (fabric.Token, error) {
+// is its immediate data.
+func (e *endpoint) write(to fabric.Region, offset, n int, notify bool, data uint32) (fabric.Token, error) {
 	remote := uint64(offset)
 	if e.caps.VirtualAddress {
 		remote += uint64(uintptr(to.Base))
@@ -139,7 +140,7 @@ func (e *end) write(to fabric.Region, offset, n int, notify bool, data uint32) (
 }
 
 // send posts a message with a number, and returns its token.
-func (e *end) send(number uint64) (fabric.Token, error) {
+func (e *endpoint) send(number uint64) (fabric.Token, error) {
 	return e.post(func(t fabric.Token) error {
 		at := inbox - message // the end of the written part, which no test compares
 		*(*uint64)(e.at(at - 8*int(t))) = number
@@ -147,9 +148,9 @@ func (e *end) send(number uint64) (fabric.Token, error) {
 	})
 }
 
-// poll polls the endpoint once, sorts the completions into e.done, e.came and e.data, and posts used
-// receive buffers again.
-func (e *end) poll() error {
+// poll polls the endpoint once, sorts the completions into e.done, e.received and e.data, and posts
+// used receive buffers again.
+func (e *endpoint) poll() error {
 	var all [16]fabric.Completion
 	n, err := e.prov.Poll(all[:])
 	if err != nil {
@@ -165,7 +166,7 @@ func (e *end) poll() error {
 		case c.Kind == fabric.KindData && failed == nil:
 			e.data = append(e.data, *c)
 		case c.Kind == fabric.KindRecv && failed == nil:
-			e.came = append(e.came, *(*uint64)(e.at(inbox + int(c.Token)*message)))
+			e.received = append(e.received, *(*uint64)(e.at(inbox + int(c.Token)*message)))
 		case c.Token < receives || c.Token >= tokens:
 			return failed // of a receive buffer, or of an operation without a token
 		default:
@@ -179,8 +180,9 @@ func (e *end) poll() error {
 	return e.receive()
 }
 
-// until polls until a condition holds, for patience at most.
-func (e *end) until(what string, holds func() bool) error {
+// until polls until a condition holds, at most for the time patience. what names the condition, for
+// the error.
+func (e *endpoint) until(what string, holds func() bool) error {
 	for end := time.Now().Add(patience); !holds(); {
 		if err := e.poll(); err != nil {
 			return err
@@ -193,7 +195,7 @@ func (e *end) until(what string, holds func() bool) error {
 }
 
 // finish waits for the completion of an operation, and returns its error.
-func (e *end) finish(t fabric.Token) error {
+func (e *endpoint) finish(t fabric.Token) error {
 	if err := e.until("the operation has ended", func() bool { _, ok := e.done[t]; return ok }); err != nil {
 		return err
 	}

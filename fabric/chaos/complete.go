@@ -7,14 +7,14 @@ import (
 	"libshmem/fabric"
 )
 
-// How operations complete: pieces of a write one by one, and the write with the last.
+// How operations complete. The pieces of a write complete one by one, and the write with the last.
 
-// refused completes, with an error, a delayed operation that inner does not accept. An injected
-// message has no token of its own: its Token may be that of another operation. The caller gets a
-// completion of KindTrouble instead, that its PE cannot be reached.
-func (p *Provider) refused(h *delayed, err error) {
+// failRefused completes a delayed operation that inner has refused with an error. An injected
+// message has no token of its own: its Token may be that of another operation. For it the caller
+// gets a completion of KindTrouble, which says that the PE cannot be reached.
+func (p *Provider) failRefused(h *delayed, err error) {
 	c := fabric.Completion{Err: int32(unix.EIO)}
-	switch h.what {
+	switch h.kind {
 	case aSend:
 		if h.send.Inject {
 			c.Token, c.Kind = fabric.NoToken, fabric.KindTrouble
@@ -49,8 +49,9 @@ func causeOf(c *fabric.Completion) cause {
 	return cause{token: c.Token}
 }
 
-// completePiece handles the completion of one piece of a write, of the read that confirms a write, or of a
-// note. The write completes with the last of them.
+// completePiece handles the completion of one piece of a write, of the read that confirms a write,
+// or of a note, the message with a write's immediate data. The write completes with the last of
+// them.
 func (p *Provider) completePiece(c *fabric.Completion, text string) {
 	i := int(c.Token) - p.tokens
 	w := p.piece[i]
@@ -67,7 +68,7 @@ func (p *Provider) completePiece(c *fabric.Completion, text string) {
 		return
 	}
 	p.sendNote(w)
-	p.arena.give(w.copy)
+	p.arena.release(w.copy)
 	p.spare = append(p.spare, w)
 	if w.silent {
 		return
@@ -77,21 +78,21 @@ func (p *Provider) completePiece(c *fabric.Completion, text string) {
 		p.texts[causeOf(&out)] = w.text
 	}
 	if w.late > 0 {
-		p.hold(w.late, delayed{what: aCompletion, comp: out, copy: noCopy})
+		p.delay(w.late, delayed{kind: aCompletion, comp: out, copy: noCopy})
 		return
 	}
 	p.done = append(p.done, out)
 }
 
-// confirm reads a byte of each write in p.unread. On networks where reads follow writes, the
-// completion of the read shows that the write has arrived.
+// confirm posts a read of one byte of each write in p.unread. On networks where reads follow
+// writes, the completion of the read shows that the write has arrived.
 func (p *Provider) confirm() {
 	for len(p.unread) > 0 && len(p.free) > 0 {
 		w := p.unread[0]
 		op := &p.op
 		*op = fabric.RMA{
 			PE: w.last.PE, Local: p.arena.scratch(), Len: 1, Desc: p.arena.region.Desc,
-			Remote: w.last.Remote, Key: w.last.Key, Token: p.take(w),
+			Remote: w.last.Remote, Key: w.last.Key, Token: p.reserveToken(w),
 		}
 		w.left = 1
 		w.last.Len = 0 // one read confirms it
