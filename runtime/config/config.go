@@ -26,7 +26,7 @@ type Config struct {
 	Trace     string        // with %h and %p as given; "": none
 
 	Heap          HeapKind
-	MessageMemory uint64 // bytes for short messages that wait
+	MessageMemory uint64 // bytes of mailboxes, for short messages that wait for a receive
 	NotifyCount   int    // notification counters of each PE
 	Statics       Statics
 
@@ -126,7 +126,7 @@ const (
 // Stats selects the PEs whose counters are printed at the end.
 type Stats uint8
 
-// The choices; the later ones print as much as those before.
+// The choices; each prints what the one before it prints, and more.
 const (
 	StatsOff Stats = iota
 	StatsJob
@@ -159,7 +159,7 @@ const (
 // Statics selects whether the program's globals and statics are symmetric.
 type Statics uint8
 
-// The choices; StaticsAuto makes them so where they can be.
+// The choices; with StaticsAuto globals and statics are symmetric if that is possible.
 const (
 	StaticsAuto Statics = iota
 	StaticsOn
@@ -208,13 +208,14 @@ const (
 // String returns the value as SHMEM_ORDERED_BYTES has it.
 func (o Ordered) String() string { return choiceOf("SHMEM_ORDERED_BYTES", int(o)) }
 
-// Bytes returns the number of bytes for which the user vouches; -1 if the network's report counts.
+// Bytes returns the number of bytes for which the user guarantees the order; -1 if the network's
+// report counts.
 func (o Ordered) Bytes() int { return [...]int{-1, 0, 128, 4096}[o] }
 
 // GPUNet is how the proxy moves GPU memory.
 type GPUNet uint8
 
-// The values; GPUNetAuto is one of the others.
+// The values; GPUNetAuto selects one of the others.
 const (
 	GPUNetAuto GPUNet = iota
 	GPUNetDMABuf
@@ -229,7 +230,7 @@ func (g GPUNet) Reaches() bool { return g != GPUNetStage && g != GPUNetCopy }
 // GPUShare is how PEs share their heaps in GPU memory with the other PEs of the host.
 type GPUShare uint8
 
-// The values; GPUShareAuto takes the first of the others that works.
+// The values; GPUShareAuto selects the first of the others that works.
 const (
 	GPUShareAuto GPUShare = iota
 	GPUShareVMM
@@ -250,7 +251,7 @@ const (
 // RingMemory is the memory of the rings of GPU threads.
 type RingMemory uint8
 
-// The kinds of memory; RingAuto takes the first of the others that works.
+// The kinds of memory; RingAuto selects the first of the others that works.
 const (
 	RingAuto RingMemory = iota
 	RingPinned

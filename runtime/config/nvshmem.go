@@ -23,10 +23,10 @@ type Theirs struct {
 	Here string // the setting that it sets; "": none, it is accepted without effect
 	Text string // a description of its effect, or why it has none
 
-	// take converts the variable's value to one of the setting Here: "" leaves the setting as it
+	// convert converts the variable's value to one of the setting Here: "" leaves the setting as it
 	// is, and an error says why the value is ignored. nil: the variable is an alias of the setting,
 	// or it has no effect.
-	take func(value string) (string, error)
+	convert func(value string) (string, error)
 }
 
 const (
@@ -43,10 +43,10 @@ var Nvshmem = []Theirs{
 	none("BARRIER_TG_DISSEM_KVAL", noAlgorithm),
 	none("BCAST_ALGO", noAlgorithm),
 	none("BCAST_TREE_KVAL", noAlgorithm),
-	{Name: "NVSHMEM_BOOTSTRAP", Here: "SHMEM_BOOTSTRAP", take: words("pmi", "auto", "mpi", "auto", "shmem", "auto", "uid", "auto", "plugin", "plugin"),
+	{Name: "NVSHMEM_BOOTSTRAP", Here: "SHMEM_BOOTSTRAP", convert: words("pmi", "auto", "mpi", "auto", "shmem", "auto", "uid", "auto", "plugin", "plugin"),
 		Text: "PMI, MPI and UID select the bootstrap that matches how the process was started, and arguments of nvshmemx_init_attr take precedence. SHMEM: nvshmem_init asks the program's OpenSHMEM, as NVSHMEMX_INIT_WITH_SHMEM does."},
 	none("BOOTSTRAP_MPI_PLUGIN", "MPI is asked without a plugin"),
-	{Name: "NVSHMEM_BOOTSTRAP_PLUGIN", Here: "SHMEM_BOOTSTRAP_PLUGIN", take: same,
+	{Name: "NVSHMEM_BOOTSTRAP_PLUGIN", Here: "SHMEM_BOOTSTRAP_PLUGIN", convert: unchanged,
 		Text: "The library has the functions of shmemx_bootstrap.h: plugins for NVSHMEM have others."},
 	none("BOOTSTRAP_PMI", "PMI, PMI-2 and PMIx are distinguished by the launcher's variables"),
 	none("BOOTSTRAP_PMI2_PLUGIN", "the library speaks PMI without a plugin"),
@@ -62,7 +62,7 @@ var Nvshmem = []Theirs{
 	none("BYPASS_ACCESSIBILITY_CHECK", "the library tries which memory a GPU reaches"),
 	none("BYPASS_FLUSH", "the proxy flushes where a NIC needs it"),
 	none("CONF_FILE", "the library reads no file of settings: set them in the environment"),
-	{Name: "NVSHMEM_CPU_AFFINITY", Here: "SHMEM_BIND", take: words("auto", "auto", "off", "off")},
+	{Name: "NVSHMEM_CPU_AFFINITY", Here: "SHMEM_BIND", convert: words("auto", "auto", "off", "off")},
 	none("CUDA_PATH", "the loader finds the driver"),
 	none("CUMEM_GRANULARITY", "the heap grows by the driver's own granularity"),
 	none("CUMEM_HANDLE_TYPE", "file descriptors are used"),
@@ -71,7 +71,7 @@ var Nvshmem = []Theirs{
 	alias("DEBUG_FILE", "SHMEM_LOG_FILE"),
 	alias("DEBUG_SUBSYS", "SHMEM_LOG_SUBSYS"),
 	none("DISABLE_CE_COLLECTIVES", noAlgorithm),
-	{Name: "NVSHMEM_DISABLE_CUDA_VMM", Here: "SHMEM_GPU_SHARE", take: ifSet("ipc")},
+	{Name: "NVSHMEM_DISABLE_CUDA_VMM", Here: "SHMEM_GPU_SHARE", convert: ifSet("ipc")},
 	none("DISABLE_DATA_DIRECT", noInfiniBand),
 	none("DISABLE_GDRCOPY", "GDRCopy is not used"),
 	none("DISABLE_IB_NATIVE_ATOMICS", noInfiniBand),
@@ -99,27 +99,27 @@ var Nvshmem = []Theirs{
 	none("GPUNETIO_NIC_HANDLER", "the proxy posts the operations of kernels"),
 	none("GPUNETIO_NUM_FETCH_SLOTS_PER_RC", noNeed),
 	none("GPUNETIO_NUM_RC_PER_PE_CPU", noNeed),
-	{Name: "NVSHMEM_GPUNETIO_NUM_RC_PER_PE_GPU", Here: "SHMEM_RING_COUNT", take: nearby("SHMEM_RING_COUNT")},
+	{Name: "NVSHMEM_GPUNETIO_NUM_RC_PER_PE_GPU", Here: "SHMEM_RING_COUNT", convert: nearby("SHMEM_RING_COUNT")},
 	none("GPUNETIO_NUM_REQUESTS_IN_BATCH", "the proxy posts all pending operations"),
-	{Name: "NVSHMEM_GPUNETIO_RC_MAP_BY", Here: "SHMEM_RING_MAP_BY", take: mapBy},
+	{Name: "NVSHMEM_GPUNETIO_RC_MAP_BY", Here: "SHMEM_RING_MAP_BY", convert: mapBy},
 	none("G_BUF_SIZE", noNeed),
 	none("G_COALESCING_BUF_SIZE", noNeed),
 	alias("HCA_LIST", "SHMEM_NIC_LIST"),
 	alias("HCA_PE_MAPPING", "SHMEM_NIC_PE_MAPPING"),
 	none("HCA_PREFIX", "NICs have the names that libfabric gives them"),
-	{Name: "NVSHMEM_HEAP_KIND", Here: "SHMEM_HEAP", take: words("vidmem", "device", "device", "device", "sysmem", "pinned")},
-	{Name: "NVSHMEM_IBGDA_DCI_MAP_BY", Here: "SHMEM_RING_MAP_BY", take: mapBy},
+	{Name: "NVSHMEM_HEAP_KIND", Here: "SHMEM_HEAP", convert: words("vidmem", "device", "device", "device", "sysmem", "pinned")},
+	{Name: "NVSHMEM_IBGDA_DCI_MAP_BY", Here: "SHMEM_RING_MAP_BY", convert: mapBy},
 	none("IBGDA_ENABLE_MULTI_PORT", "a PE uses all NICs near it"),
 	none("IBGDA_FORCE_NIC_BUF_MEMTYPE", "rings have SHMEM_RING_MEMORY"),
 	none("IBGDA_NIC_HANDLER", "the proxy posts the operations of kernels"),
-	{Name: "NVSHMEM_IBGDA_NUM_DCI", Here: "SHMEM_RING_COUNT", take: nearby("SHMEM_RING_COUNT")},
+	{Name: "NVSHMEM_IBGDA_NUM_DCI", Here: "SHMEM_RING_COUNT", convert: nearby("SHMEM_RING_COUNT")},
 	none("IBGDA_NUM_DCT", noNeed),
 	none("IBGDA_NUM_FETCH_SLOTS_PER_DCI", noNeed),
 	none("IBGDA_NUM_FETCH_SLOTS_PER_RC", noNeed),
-	{Name: "NVSHMEM_IBGDA_NUM_RC_PER_PE", Here: "SHMEM_RING_COUNT", take: nearby("SHMEM_RING_COUNT")},
+	{Name: "NVSHMEM_IBGDA_NUM_RC_PER_PE", Here: "SHMEM_RING_COUNT", convert: nearby("SHMEM_RING_COUNT")},
 	none("IBGDA_NUM_REQUESTS_IN_BATCH", "the proxy posts all pending operations"),
 	none("IBGDA_NUM_SHARED_DCI", noNeed),
-	{Name: "NVSHMEM_IBGDA_RC_MAP_BY", Here: "SHMEM_RING_MAP_BY", take: mapBy},
+	{Name: "NVSHMEM_IBGDA_RC_MAP_BY", Here: "SHMEM_RING_MAP_BY", convert: mapBy},
 	none("IB_ADDR_FAMILY", noInfiniBand),
 	none("IB_ADDR_RANGE", noInfiniBand),
 	none("IB_ATOMIC_POLICY", noInfiniBand),
@@ -146,15 +146,15 @@ var Nvshmem = []Theirs{
 	none("LIBFABRIC_SIGNAL_WAIT_SPIN_COUNT", "waits spin, then sleep"),
 	none("LIMIT_PTR_P2P_ACCESS", "NVLink between machines is not used"),
 	none("MAX_CTAS", noAlgorithm),
-	{Name: maxMemory, take: func(value string) (string, error) { _, err := growth(value); return "", err }, Text: "The maximum size of a heap in GPU memory, unless SHMEM_SYMMETRIC_SIZE is set; the default is 256 GiB."},
+	{Name: maxMemory, convert: func(value string) (string, error) { _, err := parseGrowth(value); return "", err }, Text: "The maximum size of a heap in GPU memory, unless SHMEM_SYMMETRIC_SIZE is set; the default is 256 GiB."},
 	none("MAX_NICS_PER_PE", "a PE uses all NICs near it"),
 	none("MAX_PEER_STREAMS", noNeed),
-	{Name: "NVSHMEM_MAX_TEAMS", take: maxTeams, Text: "There is always room for 1,000 teams. A larger number causes a warning."},
+	{Name: "NVSHMEM_MAX_TEAMS", convert: maxTeams, Text: "There is always room for 1,000 teams. A larger number causes a warning."},
 	none("MNNVL_OVERRIDE_MC_CLIQUE_ID", "NVLink between machines is not used"),
 	none("NETDEVS_POLICY", "SHMEM_NIC_LIST and SHMEM_NIC_PE_MAPPING choose NICs"),
 	alias("NVTX", "SHMEM_NVTX"),
 	none("PROXY_REQUEST_BATCH_MAX", "the proxy posts all pending operations"),
-	{Name: "NVSHMEM_QP_DEPTH", Here: "SHMEM_RING_SIZE", take: nearby("SHMEM_RING_SIZE"), Text: "Rounded up to a power of two."},
+	{Name: "NVSHMEM_QP_DEPTH", Here: "SHMEM_RING_SIZE", convert: nearby("SHMEM_RING_SIZE"), Text: "Rounded up to a power of two."},
 	none("REDMAXLOC_ALGO", noAlgorithm),
 	none("REDUCESCATTER_ALGO", noAlgorithm),
 	none("REDUCESCATTER_NTHREADS", noAlgorithm),
@@ -167,7 +167,7 @@ var Nvshmem = []Theirs{
 	none("REGION_DEVICE_BATCH_THRESHOLD", "regions have no effect"),
 	none("REGION_HOST_BATCH_MAX_OPS", "regions have no effect"),
 	none("REGION_MAX_SLOTS", "regions have no effect"),
-	{Name: "NVSHMEM_REMOTE_TRANSPORT", take: transport, Text: "libfabric and none are accepted: the library uses libfabric, and PEs that share memory need no network. Other values are ignored with a warning."},
+	{Name: "NVSHMEM_REMOTE_TRANSPORT", convert: transport, Text: "libfabric and none are accepted: the library uses libfabric, and PEs that share memory need no network. Other values are ignored with a warning."},
 	none("SRQ_DEPTH", noInfiniBand),
 	alias("SYMMETRIC_SIZE", "SHMEM_SYMMETRIC_SIZE"),
 	none("TMA_MAX_BLOCKS", "TMA is not used"),
@@ -186,7 +186,7 @@ func none(name, why string) Theirs { return Theirs{Name: nvshmemPrefix + name, T
 func alias(name, here string) Theirs { return Theirs{Name: nvshmemPrefix + name, Here: here} }
 
 // Counts reports whether the variable has an effect.
-func (t *Theirs) Counts() bool { return t.Here != "" || t.take != nil }
+func (t *Theirs) Counts() bool { return t.Here != "" || t.convert != nil }
 
 // Says describes the effect of an NVSHMEM variable in this library, in a few words.
 func (t *Theirs) Says() string {
@@ -194,22 +194,23 @@ func (t *Theirs) Says() string {
 	switch {
 	case t.Here != "":
 		return strings.TrimSpace("sets " + t.Here + ". " + text)
-	case t.take != nil:
+	case t.convert != nil:
 		return text
 	}
 	return "accepted without effect: " + text
 }
 
-// nvshmemSetting is a variable of NVSHMEM that is set: its value, and the value that take made of
-// it for the setting.
+// nvshmemSetting is a variable of NVSHMEM that is set: its value, and the value that convert
+// returned for the setting.
 type nvshmemSetting struct {
 	*Theirs
 	text, here string
 }
 
-// takeNvshmem returns the variables of NVSHMEM in env that set a setting, by the setting's name,
-// but for aliases. It warns of values that are ignored, and of names that NVSHMEM does not have.
-func takeNvshmem(env map[string]string) (map[string][]nvshmemSetting, []Warning) {
+// nvshmemSettings returns the variables of NVSHMEM in env that set a setting, by the setting's
+// name, but for aliases. It warns of values that are ignored, and of names that NVSHMEM does not
+// have.
+func nvshmemSettings(env map[string]string) (map[string][]nvshmemSetting, []Warning) {
 	out := map[string][]nvshmemSetting{}
 	var warnings []Warning
 	known := map[string]bool{}
@@ -217,11 +218,11 @@ func takeNvshmem(env map[string]string) (map[string][]nvshmemSetting, []Warning)
 		t := &Nvshmem[i]
 		known[t.Name] = true
 		text := env[t.Name]
-		if text == "" || t.take == nil {
+		if text == "" || t.convert == nil {
 			continue
 		}
-		here, err := t.take(text)
-		if err != nil { // of another library, and no reason to end the job
+		here, err := t.convert(text)
+		if err != nil { // a value for another library does not end the job
 			remedy := "unset it"
 			if t.Here != "" {
 				remedy = "set " + t.Here
@@ -269,8 +270,8 @@ func forOthers(name string) bool {
 // maxMemory has no setting that means the same: the heap of a program of OpenSHMEM has one size.
 const maxMemory = nvshmemPrefix + "MAX_MEMORY_PER_GPU"
 
-// growth parses the value of maxMemory, in bytes.
-func growth(value string) (uint64, error) {
+// parseGrowth parses the value of maxMemory, in bytes.
+func parseGrowth(value string) (uint64, error) {
 	n, err := ParseSize(value)
 	if err == nil && (n == 0 || n > MaxHeap) {
 		err = fmt.Errorf("it is from 1 to %d bytes", uint64(MaxHeap))
@@ -278,11 +279,11 @@ func growth(value string) (uint64, error) {
 	return n, err
 }
 
-// same is the take of a variable whose values are those of the setting.
-func same(value string) (string, error) { return value, nil }
+// unchanged is the convert function of a variable whose values are those of the setting.
+func unchanged(value string) (string, error) { return value, nil }
 
-// words returns the take of a variable with words of its own: pairs has each word and the setting's
-// word that means the same, in turn.
+// words returns the convert function of a variable with words of its own. pairs has, for each word,
+// the word itself and then the setting's word that means the same.
 func words(pairs ...string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		var known []string
@@ -296,11 +297,11 @@ func words(pairs ...string) func(string) (string, error) {
 	}
 }
 
-// mapBy is the take of variables that say how threads find their queue pair. NVSHMEM's dct, which
-// has no rule for queue pairs, means one for each PE.
+// mapBy is the convert function of variables that say how threads find their queue pair. NVSHMEM's
+// dct, which has no rule for queue pairs, means one for each PE.
 var mapBy = words("cta", "cta", "sm", "sm", "warp", "warp", "dct", "pe", "none", "")
 
-// ifSet returns the take of a flag: if it is on, the setting gets the value here.
+// ifSet returns the convert function of a flag: if the flag is on, the setting gets the value here.
 func ifSet(here string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		p, err := (&Setting{Kind: Flag}).parse(value)
@@ -311,8 +312,9 @@ func ifSet(here string) func(string) (string, error) {
 	}
 }
 
-// nearby returns the take of a number. One that the setting does not allow is rounded up to a power
-// of two, if it has to be one, and moved into the range. 0 leaves the setting as it is.
+// nearby returns the convert function of a number. It rounds the number up to a power of two, if
+// the setting requires one, and moves it into the range of the setting. 0 leaves the setting as it
+// is.
 func nearby(setting string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		s := Lookup(setting)
@@ -329,8 +331,8 @@ func nearby(setting string) func(string) (string, error) {
 	}
 }
 
-// maxTeams is the take of NVSHMEM_MAX_TEAMS: it sets nothing, and refuses more teams than there can
-// be.
+// maxTeams is the convert function of NVSHMEM_MAX_TEAMS: it sets nothing, and returns an error for
+// more teams than there can be.
 func maxTeams(value string) (string, error) {
 	if n, err := strconv.Atoi(value); err != nil || n > 1000 {
 		return "", errors.New("there is room for 1,000 teams")
@@ -338,8 +340,8 @@ func maxTeams(value string) (string, error) {
 	return "", nil
 }
 
-// transport is the take of NVSHMEM_REMOTE_TRANSPORT: it sets nothing, and refuses networks that the
-// library does not use under that name.
+// transport is the convert function of NVSHMEM_REMOTE_TRANSPORT: it sets nothing, and returns an
+// error for networks that the library does not use under that name.
 func transport(value string) (string, error) {
 	switch strings.ToLower(value) {
 	case "libfabric", "none":

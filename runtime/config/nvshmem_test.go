@@ -21,7 +21,7 @@ func TestNvshmemNames(t *testing.T) {
 		listed[v.Name] = v.Here
 		if here := Lookup(v.Here); v.Here != "" && here == nil {
 			t.Errorf("%s sets %s, which is no setting", v.Name, v.Here)
-		} else if of := Lookup(v.Name); (of != nil) != (v.take == nil && v.Here != "") || of != here && of != nil {
+		} else if of := Lookup(v.Name); (of != nil) != (v.convert == nil && v.Here != "") || of != here && of != nil {
 			t.Errorf("%s: the table of settings says something else", v.Name)
 		}
 	}

@@ -37,8 +37,8 @@ func FromProcess() (*Config, []Warning, error) { return Parse(os.Environ()) }
 // each such setting. Warnings are sorted by name, one for each.
 func Parse(environ []string) (*Config, []Warning, error) { return parse(environ, false) }
 
-// ParseNvshmem is Parse for a program that uses the names of NVSHMEM: its variables count, and
-// unknown ones are reported.
+// ParseNvshmem parses the settings of a program that uses the names of NVSHMEM: variables of
+// NVSHMEM have an effect, and unknown ones are reported. Otherwise it is like Parse.
 func ParseNvshmem(environ []string) (*Config, []Warning, error) { return parse(environ, true) }
 
 // parse does the work of Parse, or with nvshmem of ParseNvshmem.
@@ -59,7 +59,7 @@ func parse(environ []string, nvshmem bool) (*Config, []Warning, error) {
 	var errs []error
 	var theirs map[string][]nvshmemSetting
 	if nvshmem {
-		theirs, warnings = takeNvshmem(env)
+		theirs, warnings = nvshmemSettings(env)
 	}
 	for i := range Table {
 		s := &Table[i]
@@ -84,7 +84,7 @@ func parse(environ []string, nvshmem bool) (*Config, []Warning, error) {
 		}
 		c.values = append(c.values, v)
 	}
-	if n, err := growth(env[maxMemory]); nvshmem && err == nil {
+	if n, err := parseGrowth(env[maxMemory]); nvshmem && err == nil {
 		c.growTo = n
 	}
 	if c.Debug && !c.isSet("SHMEM_LOG_LEVEL") {
@@ -121,8 +121,9 @@ func (c *Config) isSet(name string) bool {
 	return c.From(name) != ""
 }
 
-// choose returns a setting's value from env: that of its own name, else of the first alias that is
-// set, else of theirs, variables of NVSHMEM. It warns of each further one that has another value.
+// choose returns a setting's value from env: that of its own name, otherwise of the first alias
+// that is set, otherwise of theirs, variables of NVSHMEM. It warns of each further variable with
+// another value.
 func (s *Setting) choose(env map[string]string, theirs []nvshmemSetting) (Value, []Warning) {
 	v := Value{Setting: s, Text: s.Default}
 	var warnings []Warning
@@ -229,7 +230,7 @@ func (s *Setting) parse(text string) (p parsed, err error) {
 	return p, err
 }
 
-// notShown stands in the place of a secret.
+// notShown is printed in place of a secret.
 const notShown = "(not shown)"
 
 // everything is the word of a List for all of its Choices.
@@ -242,7 +243,7 @@ func (s *Setting) inRange(f float64) error {
 	return nil
 }
 
-// Range describes the values that the setting takes.
+// Range describes the values that the setting allows.
 func (s *Setting) Range() string {
 	switch s.Kind {
 	case Flag:

@@ -11,7 +11,7 @@ var errNotNumber = errors.New("it is not a decimal number")
 
 // ParseSize reads a number of bytes as the specification's chapter on environment variables defines
 // it: a non-negative decimal number, with or without a fraction, and an optional k, m, g or t in
-// either case for the powers of 1024. Text behind the letter is ignored, so that "1gb" is "1g". A
+// either case for the powers of 1024. Text after the letter is ignored, so that "1gb" is "1g". A
 // fraction of a byte counts as a byte.
 func ParseSize(text string) (uint64, error) {
 	end := strings.IndexFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })

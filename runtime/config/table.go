@@ -25,7 +25,7 @@ const (
 	Integer             // a decimal integer
 	Choice              // one of Choices, in either case
 	List                // words separated by commas
-	Text                // taken as it is
+	Text                // used as it is
 )
 
 // Category groups settings in print.
@@ -53,10 +53,10 @@ type Setting struct {
 	Except   bool     // List: ^ in front stands for all of Choices but these
 	Foreign  foreign  // the words of Aliases that another library defines
 	Min, Max float64  // Size, Seconds, Integer: the range, both ends allowed
-	PowerOf2 bool     // Integer: no other value in the range is taken
+	PowerOf2 bool     // Integer: only powers of two are allowed
 	Secret   bool     // its value is never shown
 	Category Category
-	Since    string // the release that brought it
+	Since    string // the first release with the setting
 	Text     string // its effect, in one sentence or two
 
 	set func(*Config, parsed)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// elsewhere are names with the library's prefix that it does not read and does not warn of:
+// elsewhere lists names with the library's prefix that it does not read and does not warn of:
 // libshmem_preload.so reads them, or launchers of other OpenSHMEM libraries set them.
 var elsewhere = []string{
 	"SHMEM_PRELOAD",                  // capi/preload/settings.c

@@ -68,7 +68,8 @@ func (r *Report) finish(m *Memory) {
 	}
 }
 
-// refusal is the error of Ring if it allocated nothing: it says why, and which kinds work instead.
+// refusal returns the error of Ring if it allocated nothing: it says why, and which kinds of memory
+// work instead.
 func refusal(dev Device, want Kind, reports []Report) error {
 	var causes []error
 	var works []string

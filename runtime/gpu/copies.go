@@ -1,8 +1,8 @@
 package gpu
 
-// mostPitch is the most bytes from one row to the next that a CUDA copy of rows
-// may have (CU_DEVICE_ATTRIBUTE_MAX_PITCH).
-const mostPitch = 1<<31 - 1
+// maxPitch is the greatest distance from one row to the next in a CUDA copy of rows, in bytes
+// (CU_DEVICE_ATTRIBUTE_MAX_PITCH).
+const maxPitch = 1<<31 - 1
 
 // Direction is the common direction of a list of copies.
 type Direction uint8
@@ -37,14 +37,14 @@ func Join(copies []Copy, d Direction) []Copy {
 	return copies[:n]
 }
 
-// mostArranged is the most copies that arrange sorts.
-const mostArranged = 64
+// maxArranged caps the copies that arrange sorts.
+const maxArranged = 64
 
 // arrange sorts copies by their destinations if they do not overlap, so that their order has no
 // effect. Threads of a kernel post their puts in any order, and Join joins only neighbours.
 func arrange(copies []Copy) {
-	var order [mostArranged]uint8
-	if len(copies) > mostArranged {
+	var order [maxArranged]uint8
+	if len(copies) > maxArranged {
 		return
 	}
 	sorted := true
@@ -73,15 +73,15 @@ func arrange(copies []Copy) {
 	if first.To < high && low < last.To+Address(last.N) {
 		return
 	}
-	var all [mostArranged]Copy
+	var all [maxArranged]Copy
 	copy(all[:], copies)
 	for i := range copies {
 		copies[i] = all[order[i]]
 	}
 }
 
-// grow makes row one more row of c, if it has the size of the other rows and follows them at their
-// distance. It reports whether it did.
+// grow adds row to the rows of c, if it has their size and follows them at their distance. It
+// reports whether it did.
 func (c *Copy) grow(row *Copy, d Direction) bool {
 	to, from := uint64(row.To-c.To), uint64(row.From-c.From)
 	if row.N != c.N || row.To <= c.To || row.From <= c.From {
@@ -94,7 +94,7 @@ func (c *Copy) grow(row *Copy, d Direction) bool {
 		return false
 	}
 	next.Rows++
-	if min(next.ToPitch, next.FromPitch) < c.N || max(next.ToPitch, next.FromPitch) > mostPitch || next.overlaps() || d == CopyAcross && !next.Packed() {
+	if min(next.ToPitch, next.FromPitch) < c.N || max(next.ToPitch, next.FromPitch) > maxPitch || next.overlaps() || d == CopyAcross && !next.Packed() {
 		return false
 	}
 	*c = next

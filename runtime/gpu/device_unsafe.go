@@ -47,21 +47,21 @@ type Facts struct {
 	Memory       uint64 // bytes
 
 	MapHost      bool // main memory can be mapped into the GPU
-	RegisterHost bool // and so can memory that the program has already
+	RegisterHost bool // main memory that the program has allocated can be mapped into the GPU, too
 	Managed      bool // the driver has managed memory, which it moves
 	Concurrent   bool // the CPU may touch managed memory while a kernel runs
 	DMABuf       bool // the GPU's memory can be exported as a dma-buf
-	DMABufMap    bool // and the CPU can map the dma-buf
+	DMABufMap    bool // the CPU can map a dma-buf of the GPU's memory
 
 	Unified      bool // one address names the same memory for CPU and GPU
 	HostPointers bool // the GPU sees registered main memory at the CPU's address
-	HostAtomics  bool // its atomic operations on main memory are atomic with those of the CPU
+	HostAtomics  bool // the GPU's atomic operations on main memory are atomic with those of the CPU
 	VMM          bool // memory and addresses can be allocated separately
-	PosixFD      bool // and such memory can be shared by a descriptor
+	PosixFD      bool // memory that was allocated without an address can be shared by a descriptor
 	RDMA         bool // NICs can reach the GPU's memory
-	RDMAVMM      bool // and memory that was allocated without an address
+	RDMAVMM      bool // NICs can also reach memory that was allocated without an address
 	StreamOps    bool // streams can store words of 64 bits and wait for them
-	StreamChange bool // and apply add, and, or to a word
+	StreamChange bool // streams can apply add, and, or to a word
 
 	FlushWrites    int // how a NIC's writes can be flushed, a sum: 1 by a call, 2 by a stream
 	WritesOrdering int // which GPUs see a NIC's writes in order: 0 none, 100 this one, 200 all

@@ -69,12 +69,12 @@ func (m *Memory) Close() error {
 	return errors.Join(errs...)
 }
 
-// drop releases the memory of an allocation that failed later, and returns why it failed.
+// drop releases the memory that was allocated before a later step failed with err, and returns err.
 func (m *Memory) drop(err error) (*Memory, error) {
 	return nil, errors.Join(err, m.Close())
 }
 
-// onClose adds a step to what Close does; Close takes the steps in reverse order.
+// onClose adds a step to what Close does; Close runs the steps in reverse order.
 func (m *Memory) onClose(f func() error) { m.release = append(m.release, f) }
 
 // Host allocates memory for rings whose producers are threads of this process.
@@ -121,8 +121,8 @@ func Near(dev Device, n uint64) (*Memory, error) {
 // lower is the remedy if there is not enough memory of a kind.
 const lower = "lower SHMEM_RING_COUNT or SHMEM_RING_SIZE"
 
-// maxSize bounds an allocation: it is more than any setting needs, and so small
-// that rounding up does not overflow.
+// maxSize bounds an allocation: more than any setting needs, and small enough that rounding up does
+// not overflow.
 const maxSize = 1 << 40
 
 func checkSize(n uint64) error {

@@ -4,7 +4,7 @@ package gpu
 // 0 is the default stream.
 type Stream uintptr
 
-// Event is the driver's handle of a CUDA event, which marks a place in a Stream.
+// Event is the driver's handle of a CUDA event, which marks a point in a Stream.
 type Event uintptr
 
 // Condition is the condition on a word of 64 bits for which a stream waits.

@@ -4,10 +4,10 @@ package heap
 // other by index into the arena; index 0 stands for no block.
 type block struct {
 	off, size   uint64 // multiples of Granule
-	want        uint64 // bytes asked for; 0 for a free block
+	want        uint64 // bytes that the program requested; 0 for a free block
 	prev, next  int32  // neighbours by offset
 	left, right int32  // children in the tree that holds the block
-	align       uint8  // log2 of the alignment asked for, which realloc keeps
+	align       uint8  // log2 of the requested alignment, which realloc keeps
 }
 
 func (b *block) live() bool  { return b.want != 0 }
@@ -30,8 +30,8 @@ type arena struct {
 
 func (a *arena) at(i int32) *block { return &a.blocks[i] }
 
-// take stores b in an unused entry, or in a new one, and returns its index.
-func (a *arena) take(b block) int32 {
+// alloc stores b in an unused entry, or in a new one, and returns its index.
+func (a *arena) alloc(b block) int32 {
 	if i := a.spare; i != 0 {
 		a.spare = a.blocks[i].next
 		a.blocks[i] = b
@@ -41,8 +41,8 @@ func (a *arena) take(b block) int32 {
 	return int32(len(a.blocks) - 1)
 }
 
-// give puts entry i on the list of unused entries.
-func (a *arena) give(i int32) {
+// free puts entry i on the list of unused entries.
+func (a *arena) free(i int32) {
 	a.blocks[i] = block{next: a.spare}
 	a.spare = i
 }

@@ -47,7 +47,7 @@ func (h Hints) Check() error {
 // Heap is the state of one symmetric heap.
 type Heap struct {
 	size    uint64  // bytes that Alloc may use: those below the upper part
-	top     uint64  // bytes with the upper part
+	top     uint64  // bytes, the upper part included
 	uppers  []upper // blocks of AllocUpper, in descending order
 	maxLog  uint8   // log2 of the alignment of the heap itself
 	blocks  arena
@@ -56,8 +56,8 @@ type Heap struct {
 	lastIdx int32 // index of the block with the highest offset
 	nLive   int
 	nFree   int
-	want    uint64 // bytes that the program asked for in live blocks
-	used    uint64 // bytes that the live blocks take
+	want    uint64 // bytes that the program requested in live blocks
+	used    uint64 // bytes of the live blocks
 	peak    uint64 // the highest End so far
 }
 
@@ -77,7 +77,7 @@ func New(size, align uint64) (*Heap, error) {
 	h.blocks.blocks = make([]block, 1, 16) // index 0 stands for no block
 	h.free = tree{arena: &h.blocks, bySize: true}
 	h.live = tree{arena: &h.blocks}
-	h.lastIdx = h.blocks.take(block{size: h.size})
+	h.lastIdx = h.blocks.alloc(block{size: h.size})
 	h.addFree(h.lastIdx)
 	return h, nil
 }
@@ -139,10 +139,9 @@ type Resize struct {
 	Copy   uint64          // bytes to copy when Moved: the smaller of the two sizes
 }
 
-// Realloc gives the block at off the new size. The block stays where it is when
-// it shrinks or when enough bytes behind it are free; otherwise Realloc allocates
-// a second block of the same alignment, to which the caller copies. Errors as
-// Alloc and Free; the block is then unchanged.
+// Realloc changes the size of the block at off. The block stays where it is when it shrinks or when
+// enough bytes after it are free; otherwise Realloc allocates a second block of the same alignment,
+// to which the caller copies. Errors as Alloc and Free; the block is then unchanged.
 func (h *Heap) Realloc(off libshmem.Offset, size uint64) (Resize, error) {
 	i, err := h.lookup("reallocate", off)
 	if err != nil {
@@ -189,8 +188,8 @@ func (h *Heap) Block(off libshmem.Offset) (start libshmem.Offset, size uint64, o
 	return libshmem.Offset(b.off), b.want, uint64(off) < b.off+b.want
 }
 
-// End is the first byte behind the last live block: memory before it must be
-// committed, memory behind it is not in use.
+// End is the first byte after the last live block: memory before it must be committed, memory after
+// it is not in use.
 func (h *Heap) End() uint64 {
 	last := h.blocks.at(h.lastIdx)
 	if last.live() {
@@ -202,8 +201,8 @@ func (h *Heap) End() uint64 {
 // Stats describes a heap, in bytes.
 type Stats struct {
 	Size        uint64
-	Wanted      uint64 // asked for by the live blocks
-	Used        uint64 // taken by the live blocks
+	Wanted      uint64 // requested for the live blocks
+	Used        uint64 // occupied by the live blocks
 	Free        uint64
 	LargestFree uint64
 	End         uint64 // as Heap.End
@@ -232,8 +231,8 @@ func Product(count, size uint64) (uint64, bool) {
 	return lo, hi == 0
 }
 
-// probes is how many free blocks fit tries in the hope that one is well aligned,
-// before it takes a block that is large enough wherever it begins.
+// probes caps the free blocks that fit tries because one of them may be well aligned. After them it
+// uses a block that is large enough wherever its aligned part begins.
 const probes = 64
 
 // fit finds the smallest free block that has size bytes from a multiple of align
@@ -335,8 +334,8 @@ func (h *Heap) release(i int32) {
 // not depend on the size.
 func (h *Heap) split(i int32, size uint64) int32 {
 	b := h.blocks.at(i)
-	n := h.blocks.take(block{off: b.off + size, size: b.size - size, prev: i, next: b.next})
-	b = h.blocks.at(i) // take may have moved it
+	n := h.blocks.alloc(block{off: b.off + size, size: b.size - size, prev: i, next: b.next})
+	b = h.blocks.at(i) // alloc may have moved it
 	b.size, b.next = size, n
 	if next := h.blocks.at(n).next; next != 0 {
 		h.blocks.at(next).prev = n
@@ -356,7 +355,7 @@ func (h *Heap) join(i, n int32) {
 	} else {
 		h.lastIdx = i
 	}
-	h.blocks.give(n)
+	h.blocks.free(n)
 }
 
 func roundUp(n uint64) uint64 { return (n + Granule - 1) &^ (Granule - 1) }

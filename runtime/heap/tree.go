@@ -8,8 +8,7 @@ type tree struct {
 	root   int32
 }
 
-// before reports whether block i comes before the key (size, off) in the order
-// of the tree.
+// before reports whether block i is before the key (size, off) in the order of the tree.
 func (t *tree) before(i int32, size, off uint64) bool {
 	b := t.at(i)
 	if t.bySize && b.size != size {
@@ -79,7 +78,7 @@ func (t *tree) insert(n int32) {
 	*l, *r = 0, 0
 }
 
-// remove takes block n out and merges its two subtrees in its place.
+// remove removes block n and puts its merged subtrees in its place.
 func (t *tree) remove(n int32) {
 	b := t.at(n)
 	link := &t.root

@@ -11,16 +11,16 @@ import (
 type upper struct{ off, size uint64 }
 
 // AllocUpper reserves size bytes of offsets, from a multiple of align on, for memory that comes
-// from elsewhere, such as a buffer of the program. It takes the highest offsets that are free, all
-// at or behind above, so that the blocks of Alloc and the memory committed for them stay below.
-// Until FreeUpper, Alloc has room only up to the lowest reserved offset. Errors as Alloc; the heap
-// is then unchanged.
+// from elsewhere, such as a buffer of the program. It reserves the highest free offsets, none below
+// `above`, so that the blocks of Alloc and the memory committed for them stay below. Until
+// FreeUpper, Alloc has room only up to the lowest reserved offset. Errors as Alloc; the heap is
+// then unchanged.
 func (h *Heap) AllocUpper(size, align, above uint64) (libshmem.Offset, error) {
 	if size == 0 || align == 0 || align&(align-1) != 0 {
 		return 0, &shmerr.Error{Op: "allocate", Object: describe(size, align), Cause: shmerr.Causef(shmerr.ErrArgument, "nothing, or no power of two")}
 	}
 	above = max(above, h.End(), Granule)
-	// The blocks are in descending order; there may be room above each, and below the last.
+	// The blocks are in descending order; there may be free offsets above each, and below the last.
 	end := h.top
 	for i := range len(h.uppers) + 1 {
 		floor, next := above, uint64(0)
@@ -74,13 +74,13 @@ func (h *Heap) bound() {
 		h.dropFree(i)
 		if b.off == to && b.prev != 0 {
 			h.blocks.at(b.prev).next, h.lastIdx = 0, b.prev
-			h.blocks.give(i)
+			h.blocks.free(i)
 		} else {
 			h.blocks.at(i).size = to - b.off
 			h.addFree(i)
 		}
 	} else if to > b.end() {
-		n := h.blocks.take(block{off: b.end(), size: to - b.end(), prev: i})
+		n := h.blocks.alloc(block{off: b.end(), size: to - b.end(), prev: i})
 		h.blocks.at(i).next, h.lastIdx = n, n
 		h.addFree(n)
 	}

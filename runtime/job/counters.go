@@ -33,7 +33,7 @@ func (c *Counters) All() stats.PE {
 const allPEs = -1
 
 // One returns one counter of this PE, for its work with one other PE or with all of them. It
-// returns false if there is no such counter, or if it is not kept for each PE.
+// returns false if there is no such counter, or if it is not counted separately for each PE.
 func (c *Counters) One(number int, pe libshmem.PE) (value uint64, ok bool) {
 	if number < 0 || number >= len(stats.Counters) || pe < allPEs || int(pe) >= c.PEs {
 		return 0, false
@@ -61,8 +61,8 @@ type countsPrinting struct {
 	Gather func(mine []byte) ([][]byte, error)
 }
 
-// Print returns the text with the counts of this PE, if each PE's are to be printed, and on PE 0
-// the table of the job. It is collective. After an error the text has what there was before it.
+// Print returns the text with the counts of this PE, if those of each PE are to be printed, and on
+// PE 0 the table of the job. It is collective. After an error the text has what was written before.
 func (c *Counters) Print(p countsPrinting) (string, error) {
 	mine := c.All()
 	var b strings.Builder

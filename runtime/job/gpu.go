@@ -42,7 +42,7 @@ func (j *Job) chooseHeap(kernels bool) error {
 	return nil
 }
 
-// openGPU takes this PE's GPU and maps the heaps of the node for it.
+// openGPU opens this PE's GPU and maps the heaps of the node for it.
 func (j *Job) openGPU(listener *devmem.Listener, infos []meet.Info) error {
 	if err := j.GPU.Open(&j.Self, infos, j.segment, listener); err != nil {
 		return err
@@ -81,8 +81,8 @@ func (j *Job) watchDriver(requests func() uint32) {
 	}
 }
 
-// closeGPU releases what openGPU took. The driver watch ends after the calls for that, and before
-// the GPU is closed.
+// closeGPU unmaps the heaps and closes the GPU. The driver watch ends after the calls that unmap
+// them, and before the GPU is closed.
 func (j *Job) closeGPU() error {
 	err := j.GPU.Release()
 	j.driverWatch.End()
@@ -125,7 +125,7 @@ func (j *Job) needsNetwork() (bool, error) {
 	return false, err
 }
 
-// Lend lends memory of the program to the heap: it takes a block of the heap's address space for
+// Lend lends memory of the program to the heap: it reserves a block of the heap's address space for
 // the chunks that GPU.FindChunks has found, and maps them there. The other PEs of the node do so at
 // the same time.
 func (j *Job) Lend(size, offset uint64) (libshmem.Offset, error) {
@@ -139,8 +139,8 @@ func (j *Job) TakeBack(off libshmem.Offset) error {
 }
 
 // staged reports whether bytes of this PE's heap reach the network through main memory. Only then
-// do rings get cells, main memory in which kernels leave the bytes of puts: NICs and copies between
-// GPUs take bytes sooner from where they are.
+// do rings get cells, main memory to which kernels copy the bytes of puts: NICs and copies between
+// GPUs are faster if they read the bytes where they are.
 func (j *Job) staged() bool {
 	return j.heap == config.HeapDevice && j.Settings.GPUNet != config.GPUNetCopy && !j.GPU.NICs.Direct()
 }

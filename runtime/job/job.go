@@ -32,8 +32,8 @@ type Options struct {
 	Environ []string     // "NAME=value", the environment of C at this moment
 	Lock    *uint32      // around the network endpoint
 	Pollers *uint32      // callers that poll by themselves
-	Napping *uint32      // the proxy thread naps because of them
-	Wanted  *uint32      // threads that found the lock taken
+	Napping *uint32      // the proxy thread sleeps briefly because of them
+	Wanted  *uint32      // threads that found the lock held by another thread
 	Kernels bool         // the program has kernels that use the library
 	Statics meet.Statics // the program's, as the front has found them
 	Given   place.Given  // the arguments of shmemx_init_attr
@@ -50,7 +50,7 @@ type Options struct {
 	Stderr    io.Writer
 }
 
-// Job is this PE's part in a running job.
+// Job is what one PE keeps about a running job.
 type Job struct {
 	meet.Self
 	Layout area.Layout
@@ -125,7 +125,7 @@ func Start(o Options) (*Job, error) {
 	return j, nil
 }
 
-// start is Start without the clean-up after an error.
+// start brings this PE into its job, like Start, but does not clean up after an error.
 func (j *Job) start(o Options, warnings []config.Warning) error {
 	var err error
 	if j.Log, err = shmlog.Open(j.Settings, o.Stderr); err != nil {
@@ -323,8 +323,8 @@ func (j *Job) newProducers() *device.Producers {
 	})
 }
 
-// warn logs a problem of the bootstrap while the PEs come together, such as a connection from a
-// process that is no PE.
+// warn logs a problem of the bootstrap while the PEs join the job, such as a connection from a
+// process that is not a PE.
 func (j *Job) warn(text string) { j.Log.Printf("bootstrap", config.LogWarn, "%s", text) }
 
 // mapSegment maps the segment with the internal areas and main-memory heaps of this node. The first
@@ -377,8 +377,8 @@ func (j *Job) Statics() (meet.Statics, meet.StaticsPlace, bool) {
 	return j.JobInfo.Statics, meet.StaticsPlace{File: fd, At: heap - j.Layout.StaticsOffset, Offset: -libshmem.Offset(j.Layout.StaticsOffset)}, true
 }
 
-// Commit provides memory behind all live blocks of the heap. It is collective among the PEs of the
-// node with heaps in GPU memory.
+// Commit maps memory into all live blocks of the heap. It is collective among the PEs of the node
+// with heaps in GPU memory.
 func (j *Job) Commit() error {
 	end := j.Heap.End()
 	err := j.GPU.Commit(end)
@@ -391,14 +391,14 @@ func (j *Job) Commit() error {
 	return err
 }
 
-// Abort asks the launcher to end the job, and ends the waits of this PE's kernels.
+// Abort requests the launcher to end the job, and ends the waits of this PE's kernels.
 func (j *Job) Abort(status int, reason string) {
 	j.Producers.Stopper.End()
 	j.Boot.Abort(status, reason)
 }
 
-// Exit asks the launcher to end every PE with the status, and ends the waits of
-// this PE's kernels.
+// Exit requests the launcher to end every PE with the status, and ends the waits of this PE's
+// kernels.
 func (j *Job) Exit(status int) {
 	j.Producers.Stopper.End()
 	j.Boot.Exit(status)

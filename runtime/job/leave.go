@@ -11,7 +11,7 @@ type leaving struct {
 }
 
 // Leave is for a program that ends without finalize. It reports whether the operations that the PE
-// has submitted have taken effect: those in rings, then copies between GPUs and operations over the
+// has submitted are complete: those in rings, then copies between GPUs and operations over the
 // network. Its caller holds the lock of the first engine, polls the network, and calls again as
 // long as it has time.
 func (j *Job) Leave() bool {

@@ -12,11 +12,11 @@ import (
 )
 
 // wantsMap reports whether this PE's settings want the path map of the job to be printed. The peer
-// info of each PE says so, and all PEs take part if one wants it.
+// info of each PE has the result, and all PEs call Map if one of them wants it.
 func (j *Job) wantsMap() bool { return j.Log.Enabled("pe", config.LogDebug) }
 
-// Map gathers the path by which each PE reaches each other one. It is collective, and is called
-// when the job is open.
+// Map gathers the path by which each PE reaches each other PE. It is collective, and is called when
+// the job is open.
 func (j *Job) Map() (*pathmap.Map, error) {
 	mine, err := meet.Encode(j.paths())
 	if err != nil {

@@ -21,7 +21,7 @@ func nvshmemLibraries() string {
 	return librariesIn(maps)
 }
 
-// librariesIn is nvshmemLibraries for a process with that memory map.
+// librariesIn returns the same warning for a process with the memory map maps.
 func librariesIn(maps io.Reader) string {
 	const own, old = "libshmem_nvshmem.so", "libnvshmem_host.so.3"
 	ours := ""

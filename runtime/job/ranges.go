@@ -8,9 +8,9 @@ import (
 
 // Ranges show this PE's work to a profiler (SHMEM_NVTX).
 type Ranges struct {
-	// Open returns which of some groups of ranges will be shown: none without a profiler that
-	// listens, and -1 if the library was built without support for ranges. It is called if
-	// SHMEM_NVTX names groups.
+	// Open returns which of some groups of ranges will be shown: none if no profiler is attached,
+	// and -1 if the library was built without support for ranges. It is called if SHMEM_NVTX names
+	// groups.
 	Open func(config.Ranges) int
 	// Proxy shows the work of the proxies.
 	Proxy nvtx.Show

@@ -8,8 +8,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// demand is one word of SHMEM_REQUIRE for a property of the whole job; words for properties of a
-// provider are in fabric.Properties.
+// demand is a word of SHMEM_REQUIRE that names a property of the whole job, such as where its heap
+// is. Words for properties of a provider are in fabric.Properties.
 type demand struct {
 	name string
 	has  func(f *facts) bool
@@ -17,7 +17,7 @@ type demand struct {
 	help string
 }
 
-// demands lists these words.
+// demands lists the words for properties of the whole job.
 var demands = []demand{
 	{
 		"network", func(f *facts) bool { return f.network },

@@ -60,7 +60,7 @@ func (m *Machine) Distance(a, b Place) Class {
 	return OtherSocket
 }
 
-// switchOf is the bridge that represents the switch of a device. A switch is two levels of bridges,
-// the port to the processor and one port for each device: so it is the one above a device's own,
-// where that is not the root complex.
+// switchOf returns the bridge that represents the switch of a device. A switch has two levels of
+// bridges, the port to the processor and a port for each device. So it is the bridge above the
+// device's own port, unless that bridge is the root complex.
 func switchOf(bridges []string) string { return bridges[max(1, len(bridges)-2)] }

@@ -1,6 +1,6 @@
 package topo
 
-// Portion is the part of a machine that a launcher gives each PE.
+// Portion is the part of a machine to which a launcher binds each PE.
 type Portion uint8
 
 // The portions.
@@ -56,7 +56,7 @@ func (p *Processors) Deal(n int, portion Portion, gpus []int) []Set {
 	return all
 }
 
-// coresEach is the number of cores that each PE can have; 0: PEs have to share cores.
+// coresEach returns the number of cores that each PE can have; 0: PEs have to share cores.
 func (p *Processors) coresEach(count []int) int {
 	least := -1
 	for i, node := range p.Nodes {
@@ -91,8 +91,8 @@ func (c Cores) hyperthreads(n int) []Set {
 	return all
 }
 
-// overlapping returns a processor for each of n PEs, which are more than the processors: PEs with
-// consecutive numbers share one.
+// overlapping returns a processor for each of n PEs if there are fewer processors than PEs: PEs
+// with consecutive numbers share one.
 func (p *Processors) overlapping(n int) []Set {
 	var cpus []int
 	for _, node := range p.Nodes {

@@ -1,13 +1,13 @@
 // Package topo knows which PEs share a machine, and which of its NICs are near to each of them.
 //
-// It also deals the processors of a machine to the PEs that a launcher starts there
+// It also distributes the processors of a machine among the PEs that a launcher starts there
 // (ReadProcessors, Deal).
 //
 // It owns the description of a machine (Machine), read from the text that hwloc writes (ReadXML) or
-// from /sys (ReadSys); how far two places of it are from each other (Distance); which PE takes
-// which NICs (Share, Plan) and the settings about that (ParseList, ParseMapping); and its text for
-// people (Draw, Table). The library hwloc is in runtime/topo/hwloc, so that everything here is
-// tested on described machines.
+// from /sys (ReadSys); how far two places of it are from each other (Distance); which PE uses which
+// NICs (Share, Plan) and the settings about that (ParseList, ParseMapping); and its text for people
+// (Draw, Table). The library hwloc is in runtime/topo/hwloc, so that everything here is tested on
+// described machines.
 //
 // It knows nothing of memory or networks: runtime/job makes segments of its nodes, asks it for NICs
 // that libfabric offers, and binds threads.

@@ -30,7 +30,7 @@ func (b *branch) at(key, text string) *branch {
 }
 
 // Draw writes the tree of a machine with the devices behind each bridge. After an arrow it writes
-// the NICs that the plan gives to a GPU, and the users of a NIC.
+// the NICs that a GPU gets by the plan, and the users of a NIC.
 func (m *Machine) Draw(w io.Writer, r Request, picks [][]Pick) error {
 	name := m.Name
 	if name == "" {
@@ -166,7 +166,7 @@ func (m *Machine) who(p Process, pe int) string {
 	return fmt.Sprintf("PE %d on any processor", pe)
 }
 
-// Choice is a NIC that a PE takes, with the reason.
+// Choice is a NIC that a PE uses, with the reason.
 type Choice struct {
 	User     string `json:"user"`
 	NIC      string `json:"nic"`
@@ -174,7 +174,7 @@ type Choice struct {
 	Why      string `json:"why"`
 }
 
-// Choices lists each NIC that a plan gives to a PE.
+// Choices lists each NIC that a PE gets by a plan.
 func (m *Machine) Choices(r Request, picks [][]Pick) (all []Choice) {
 	for pe, list := range picks {
 		for _, p := range list {
@@ -184,7 +184,7 @@ func (m *Machine) Choices(r Request, picks [][]Pick) (all []Choice) {
 	return all
 }
 
-// Table writes each NIC that a plan gives to a PE with the reason, and the NICs that no PE gets.
+// Table writes each NIC that a PE gets by a plan, with the reason, and the NICs that no PE gets.
 func (m *Machine) Table(w io.Writer, r Request, picks [][]Pick) error {
 	if len(r.NICs) == 0 {
 		_, err := fmt.Fprintln(w, "no NIC, so that there is nothing to choose")

@@ -2,12 +2,13 @@ package topo
 
 import "cmp"
 
-// cost is the cost of putting users on NICs: for each class of distance, how many users are so far
-// from their NIC, and in the last element by how many users NICs are crowded. A later element
-// outweighs all earlier ones.
+// cost is the cost of an assignment of users, which are PEs or GPUs, to NICs. Element c is the
+// number of users whose NIC is at the distance of class c. The last element is the number of users
+// beyond those that every NIC has to have. A later element outweighs all earlier ones.
 type cost [classes + 1]int
 
-// crowded is the element of a cost that counts the users on a NIC beyond those that every NIC has.
+// crowded is the index of the element of a cost that counts the users on a NIC beyond the least
+// number that every NIC has to have.
 const crowded = int(classes)
 
 // plus returns c + d, or with sign -1 c - d.
@@ -28,11 +29,12 @@ func (c cost) less(d cost) bool {
 	return false
 }
 
-// deal puts supply[k] users of each kind k on NICs at the least cost, where far[k][n] is the
-// distance of kind k from NIC n, and returns how many users of each kind are on each NIC. It is a
-// minimum-cost flow from the kinds to the NICs, found by successive cheapest paths, each of which
-// may move users that are on a NIC already to another one.
-func deal(far [][]Class, supply []int, nics int) [][]int {
+// assign assigns users, which are PEs or GPUs, to NICs at the least cost. Users at the same
+// distances from all NICs are of one kind: supply[k] is the number of users of kind k, and
+// far[k][n] is their distance from NIC n. It returns how many users of each kind are on each NIC.
+// It is a minimum-cost flow from the kinds to the NICs, found by successive cheapest paths, each of
+// which may move users that are on a NIC already to another one.
+func assign(far [][]Class, supply []int, nics int) [][]int {
 	total := 0
 	for _, s := range supply {
 		total += s
@@ -50,7 +52,8 @@ func deal(far [][]Class, supply []int, nics int) [][]int {
 	return f.on
 }
 
-// flow is a state of deal: which users are on which NICs.
+// flow is the state of assign: how many users of each kind are assigned to each NIC so far. Users
+// are PEs or GPUs, and those at the same distances from all NICs are of one kind.
 type flow struct {
 	far   [][]Class // the distance of each kind from each NIC
 	on    [][]int   // how many users of each kind are on each NIC
@@ -58,15 +61,15 @@ type flow struct {
 	least int       // users that every NIC must have
 }
 
-// step is the end of the cheapest path to a NIC so far: a user of kind by moves there from NIC
-// from, or, where from is -1, is put there as a new user.
+// step is the last step of the cheapest path to a NIC so far: a user of kind by moves to it from
+// the NIC from, or is assigned to it as a new user if from is -1.
 type step struct {
 	cost     cost
 	by, from int
 }
 
-// send puts up to n users of kind k on NICs along the cheapest path, and returns how many that
-// were.
+// send assigns up to n new users of kind k along the cheapest path, and returns how many it has
+// assigned.
 func (f *flow) send(k, n int) int {
 	steps := make([]step, len(f.load))
 	for nic := range steps {
@@ -101,7 +104,7 @@ func (f *flow) send(k, n int) int {
 			end, best = nic, c
 		}
 	}
-	// As many users as each step can move, and as the NIC at the end takes at this cost.
+	// The number of users that each step can move, and that the last NIC can get at this cost.
 	available := 1
 	if f.load[end] < f.least {
 		available = f.least - f.load[end]

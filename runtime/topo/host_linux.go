@@ -13,7 +13,7 @@ import (
 // user namespace, because the two compare user ids. Containers of one machine
 // thus count as different hosts unless they share both.
 //
-// A non-empty override (SHMEM_HOST_ID) takes its place.
+// A non-empty override (SHMEM_HOST_ID) is returned instead.
 func HostID(override string) (string, error) {
 	if override != "" {
 		return "override:" + override, nil

@@ -8,7 +8,7 @@ import (
 )
 
 // MachineID is equal in all processes that share a kernel, whichever simulated host they are on:
-// they compete for its processors. It is empty when the kernel does not give it.
+// they compete for its processors. It is empty if the kernel does not report it.
 func MachineID() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -17,10 +17,11 @@ func MachineID() string {
 	return strings.TrimSpace(string(boot))
 }
 
-// Allowed returns the processors of the calling thread; empty when the kernel does not give them.
+// Allowed returns the processors that the calling thread may use; empty if the kernel does not
+// report them.
 func Allowed() Set { return AllowedTo(0) }
 
-// AllowedTo returns the processors of a thread.
+// AllowedTo returns the processors that a thread may use.
 func AllowedTo(tid int) Set {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(tid, &set); err != nil {

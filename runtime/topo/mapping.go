@@ -66,11 +66,11 @@ func ParseList(words []string) (List, error) {
 	return l, nil
 }
 
-// Mapping is the value of SHMEM_NIC_PE_MAPPING: which PEs of a host, in their order, take which
+// Mapping is the value of SHMEM_NIC_PE_MAPPING: which PEs of a host, in their order, use which
 // NICs.
 type Mapping []Entry
 
-// Entry gives all its NICs to each of the next PEs of the host.
+// Entry assigns all its NICs to each of the next PEs of the host.
 type Entry struct {
 	Names []string
 	PEs   int
@@ -159,7 +159,7 @@ func (m Mapping) Names() []string {
 	return names
 }
 
-// At returns the entry for a PE by its number on the host. Behind the last entry it begins again
+// At returns the entry for a PE by its number on the host. After the last entry it begins again
 // with the first.
 func (m Mapping) At(pe int) Entry {
 	pe %= m.PEs()

@@ -31,7 +31,7 @@ func NewNodes(hosts []string) *Nodes {
 // Node is the number of pe's node.
 func (n *Nodes) Node(pe libshmem.PE) int { return int(n.node[pe]) }
 
-// Rank is pe's place among the PEs of its node.
+// Rank is pe's index among the PEs of its node.
 func (n *Nodes) Rank(pe libshmem.PE) int { return int(n.rank[pe]) }
 
 // Peers are the PEs of pe's node, itself included, ascending.

@@ -11,7 +11,7 @@ import (
 // NIC is a NIC that PEs may use, as libfabric names it.
 type NIC struct {
 	Name string
-	PCI  string // its address; "" if libfabric does not give it
+	PCI  string // its address; "" if libfabric does not report it
 }
 
 // Process is a PE of the job on this machine.
@@ -26,8 +26,8 @@ type Request struct {
 	NICs []NIC     // in their order
 	PEs  []Process // in the order of the job
 	All  bool      // the user has named the NICs, so each is to be used by some PE
-	// Together gives all NICs to each PE, and InTurn one to each PE, round robin. Without both, and
-	// without a Mapping, the distances decide.
+	// Together assigns all NICs to each PE, and InTurn one NIC to each PE, round robin. Without
+	// both, and without a Mapping, the distances decide.
 	Together, InTurn bool
 	Mapping          Mapping
 }
@@ -57,7 +57,7 @@ func (m *Machine) Plan(r Request) ([][]Pick, error) {
 	case r.Together:
 		for pe := range r.PEs {
 			for n := range r.NICs {
-				p.take(pe, n, "named in SHMEM_NIC_LIST, for every PE")
+				p.addPick(pe, n, "named in SHMEM_NIC_LIST, for every PE")
 			}
 		}
 	case r.InTurn:
@@ -98,10 +98,10 @@ func (p *plan) findGPUs() {
 }
 
 // number returns the number of a PE for a mapping or a round robin over counted PEs. If the job has
-// that many PEs here, or the PE has no GPU, it is the PE's number among the job's PEs here.
+// `counted` PEs here, or the PE has no GPU, it is the PE's number among the job's PEs here.
 // Otherwise the job is one of several on this host, each with some of the GPUs, or it does not use
-// all GPUs: then it is the number of the PE's GPU, and further PEs on that GPU count on behind the
-// last GPU.
+// all GPUs: then it is the number of the PE's GPU, and further PEs on that GPU have numbers after
+// those of all GPUs.
 func (p *plan) number(pe, counted int) int {
 	if counted == len(p.PEs) || p.gpu[pe] < 0 {
 		return pe
@@ -123,12 +123,12 @@ func (p *plan) place(pe int) Place {
 	return Place{CPUs: p.PEs[pe].CPUs}
 }
 
-// take gives a NIC to a PE, for the reason why.
-func (p *plan) take(pe, nic int, why string) {
+// addPick adds a NIC to those of a PE, for the reason why.
+func (p *plan) addPick(pe, nic int, why string) {
 	p.picks[pe] = append(p.picks[pe], Pick{nic, p.m.Distance(p.place(pe), p.places[nic]), why})
 }
 
-// mapped gives NICs to PEs by the Mapping.
+// mapped assigns NICs to PEs by the Mapping.
 func (p *plan) mapped() error {
 	for pe := range p.PEs {
 		n := p.number(pe, p.Mapping.PEs())
@@ -137,7 +137,7 @@ func (p *plan) mapped() error {
 			if nic < 0 {
 				return p.unknown(name)
 			}
-			p.take(pe, nic, fmt.Sprintf("SHMEM_NIC_PE_MAPPING for PE %d of the host", n%p.Mapping.PEs()))
+			p.addPick(pe, nic, fmt.Sprintf("SHMEM_NIC_PE_MAPPING for PE %d of the host", n%p.Mapping.PEs()))
 		}
 	}
 	return nil
@@ -156,16 +156,17 @@ func (p *plan) unknown(name string) error {
 	}
 }
 
-// inTurn gives each PE one NIC, round robin.
+// inTurn assigns one NIC to each PE, round robin.
 func (p *plan) inTurn() {
 	for pe := range p.PEs {
 		n := p.number(pe, len(p.NICs))
-		p.take(pe, n%len(p.NICs), fmt.Sprintf("in turn, number %d of the host", n))
+		p.addPick(pe, n%len(p.NICs), fmt.Sprintf("in turn, number %d of the host", n))
 	}
 }
 
-// byNearness gives NICs to PEs by distance: first to all GPUs of the machine, and then those of
-// each GPU to its PEs. PEs without a GPU share all NICs among themselves, as if there were no GPUs.
+// byNearness assigns NICs to PEs by distance: first to all GPUs of the machine, and then the NICs
+// of each GPU to its PEs. PEs without a GPU share all NICs among themselves, as if there were no
+// GPUs.
 func (p *plan) byNearness() {
 	var plain []int
 	of := make([][]int, len(p.gpus))
@@ -180,20 +181,20 @@ func (p *plan) byNearness() {
 	for i := range all {
 		all[i] = i
 	}
-	p.deal(plain, all, p.All, "PEs", nil)
+	p.shareAmong(plain, all, p.All, "PEs", nil)
 	if len(plain) == len(p.PEs) {
 		return
 	}
 	shares := p.m.Share(p.gpus, p.places, p.All)
 	why := p.explain(p.gpus, all, shares, "GPUs")
 	for g, pes := range of {
-		p.deal(pes, shares[g], true, "PEs on the GPU", why[g])
+		p.shareAmong(pes, shares[g], true, "PEs on the GPU", why[g])
 	}
 }
 
-// deal shares NICs among PEs. who is the word for these PEs in reasons. If before is not nil, it
-// has the reason why their GPU has each NIC, which becomes a part of the reason.
-func (p *plan) deal(pes, nics []int, all bool, who string, before []string) {
+// shareAmong shares NICs among PEs. noun is the word for these PEs in reasons. If before is not
+// nil, it has the reason why their GPU has each NIC, with which the reason of a PE begins.
+func (p *plan) shareAmong(pes, nics []int, all bool, noun string, before []string) {
 	var users, places []Place
 	for _, pe := range pes {
 		users = append(users, p.place(pe))
@@ -202,23 +203,24 @@ func (p *plan) deal(pes, nics []int, all bool, who string, before []string) {
 		places = append(places, p.places[n])
 	}
 	shares := p.m.Share(users, places, all)
-	why := p.explain(users, nics, shares, who)
+	why := p.explain(users, nics, shares, noun)
 	for i, pe := range pes {
 		for k, n := range shares[i] {
 			reason := why[i][k]
 			if before != nil {
 				// A PE that is alone on its GPU gets all NICs of the GPU.
 				if reason = before[n]; len(pes) > 1 {
-					reason += fmt.Sprintf("; of %d %s: %s", len(pes), who, why[i][k])
+					reason += fmt.Sprintf("; of %d %s: %s", len(pes), noun, why[i][k])
 				}
 			}
-			p.take(pe, nics[n], reason)
+			p.addPick(pe, nics[n], reason)
 		}
 	}
 }
 
-// explain returns the reason for each NIC that Share has given to each user, a PE or a GPU.
-func (p *plan) explain(users []Place, nics []int, shares [][]int, who string) [][]string {
+// explain returns the reason for each NIC that Share has assigned to each user, a PE or a GPU. noun
+// is the plural word for the users in the reasons.
+func (p *plan) explain(users []Place, nics []int, shares [][]int, noun string) [][]string {
 	count := make([]int, len(nics))
 	for _, share := range shares {
 		for _, n := range share {
@@ -239,7 +241,7 @@ func (p *plan) explain(users []Place, nics []int, shares [][]int, who string) []
 			var reason string
 			switch {
 			case c > nearest && slices.ContainsFunc(share, func(o int) bool { return p.m.Distance(users[u], p.places[nics[o]]) < c }):
-				reason = "named, and nearer to no other"
+				reason = "named by the user, and no nearer to another PE or GPU"
 			case c > nearest:
 				reason = "nearer ones are taken"
 			case len(nics) == 1:
@@ -251,7 +253,7 @@ func (p *plan) explain(users []Place, nics []int, shares [][]int, who string) []
 			}
 			switch {
 			case count[n] > 1:
-				reason += fmt.Sprintf(", shared by %d: there are %d for %d %s", count[n], len(nics), len(users), who)
+				reason += fmt.Sprintf(", shared by %d: there are %d for %d %s", count[n], len(nics), len(users), noun)
 			case len(users) > 1:
 				reason += ", for it alone"
 			}

@@ -78,7 +78,7 @@ func (m *Machine) first(got [][]int, far [][]Class) {
 	for i, k := range kinds {
 		rows[i], supply[i] = k.far, len(k.users)
 	}
-	dealt := deal(rows, supply, len(far[0]))
+	dealt := assign(rows, supply, len(far[0]))
 	for i, k := range kinds {
 		// Round robin, so that consecutive users are on different NICs.
 		n := 0

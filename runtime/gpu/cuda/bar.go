@@ -104,7 +104,7 @@ func (v *Device) exportDMABuf(op string, a gpu.Address, n uint64) (int, error) {
 		}
 	}
 	fd := C.int(-1)
-	err := v.take(op, func() (string, C.int) {
+	err := v.create(op, func() (string, C.int) {
 		return "cuMemGetHandleForAddressRange", C.shmemi_cuda_export(v.driver.table, unsafe.Pointer(&fd), C.uint64_t(a), C.size_t(n), C.SHMEMI_CUDA_DMA_BUF_FD, 0)
 	}, func() error { return unix.Close(int(fd)) })
 	return int(fd), err

@@ -26,7 +26,7 @@ func (v *Device) ChunkAt(a gpu.Address) (c gpu.Chunk, ok bool, err error) {
 	}
 	var memory C.uint64_t
 	none := false
-	err = v.take(op, func() (string, C.int) {
+	err = v.create(op, func() (string, C.int) {
 		code := C.shmemi_cuda_retain(v.driver.table, &memory, *(*unsafe.Pointer)(unsafe.Pointer(&a)))
 		if none = code == C.SHMEMI_CUDA_INVALID_VALUE; none {
 			code = 0
@@ -41,8 +41,8 @@ func (v *Device) ChunkAt(a gpu.Address) (c gpu.Chunk, ok bool, err error) {
 	return gpu.Chunk(memory), err == nil && !none, err
 }
 
-// Lendable returns which GPU the memory of a chunk is on, and whether it can be shared with other
-// processes, which its allocation has decided.
+// Lendable returns which GPU the memory of a chunk is on, and whether other processes can share it.
+// Both were decided when the chunk was allocated.
 func (v *Device) Lendable(c gpu.Chunk) (gpu.Lendable, error) {
 	var w C.struct_shmemi_cuda_wanted
 	err := v.do("ask for properties of memory on", func() (string, C.int) {

@@ -12,9 +12,8 @@ import (
 )
 
 // Copies starts copies on a stream, which makes them one after the other. It may change the slice.
-// It joins copies of equal size and distance to one driver call, and makes all calls with the
-// context pushed once: to push it and to restore the thread's own costs 0.5 us of the 3.5 us of a
-// copy.
+// It joins copies of equal size and distance into one driver call, and pushes the context only once
+// for all calls: to push it and to restore the thread's own takes 0.5 us of the 3.5 us of a copy.
 func (v *Device) Copies(s gpu.Stream, copies []gpu.Copy, d gpu.Direction) error {
 	const op = "copy memory on"
 	in := d == gpu.CopyIn

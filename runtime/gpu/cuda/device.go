@@ -16,8 +16,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Device is one GPU with a CUDA context on it, as one part of the library uses it: see For and
-// OwnContext.
+// Device is one GPU with a CUDA context on it, for one caller in the library. For and OwnContext
+// make Devices for other callers.
 type Device struct {
 	*opened
 	context unsafe.Pointer
@@ -38,7 +38,7 @@ type opened struct {
 	callers callers
 	resets  resets
 
-	// mu is held for reading by each operation and for writing by Close.
+	// Each operation locks mu for reading, and Close for writing.
 	mu     sync.RWMutex
 	closed bool
 }
@@ -81,7 +81,8 @@ func (v *Device) begin(op string) error {
 	})
 }
 
-// end destroys the stream of this Device, unless a reset has done so. The caller holds mu.
+// end destroys the stream of this Device, unless a reset of the GPU has destroyed it. The caller
+// holds mu.
 func (v *Device) end(op string) error {
 	if v.stream == nil {
 		return nil
@@ -138,8 +139,8 @@ func (v *Device) Close() error {
 	return err
 }
 
-// with runs f on one thread with the device's context current, and puts the
-// thread's own context and mode back.
+// with runs f on one thread with the device's context current, and then restores the thread's own
+// context and capture mode.
 func (v *Device) with(op string, f func() error) error {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -152,7 +153,7 @@ func (v *Device) with(op string, f func() error) error {
 	return v.withLocked(op, f)
 }
 
-// withLocked is with for a caller that holds mu.
+// withLocked does what with does. The caller holds mu.
 //
 // Meanwhile the thread is in the relaxed capture mode. Otherwise, while the program captures a
 // graph on this thread or, as torch does, for all threads, the driver refuses some calls, and the
@@ -212,8 +213,8 @@ func (v *Device) leave(op, call string, out C.struct_shmemi_cuda_outcome) error 
 	return errors.Join(v.fail(op, "cuCtxPushCurrent_v2", out.push), v.fail(op, call, out.call), v.fail(op, "cuCtxPopCurrent_v2", out.pop))
 }
 
-// leaveReady is leave for a query, whose result may be that the work is not done yet; it reports
-// whether it is done.
+// leaveReady ends a query that enter began. It reports whether the queried work is done; that it is
+// not done yet is no error.
 func (v *Device) leaveReady(op, call string, out C.struct_shmemi_cuda_outcome) (bool, error) {
 	done := out.call != C.SHMEMI_CUDA_NOT_READY
 	if !done {
@@ -227,9 +228,10 @@ func (v *Device) isClosed(op string) error {
 	return &shmerr.Error{Op: op, Object: v.name, Cause: shmerr.Causef(shmerr.ErrArgument, "%w", errClosed)}
 }
 
-// take is do for a call that makes an object. If the call succeeds and the thread's context cannot
-// be restored afterwards, take calls undo, so that the object is not lost.
-func (v *Device) take(op string, f func() (string, C.int), undo func() error) error {
+// create runs f, a call of the driver that makes an object, like do. If the call succeeds and the
+// thread's context cannot be restored afterwards, create calls undo, so that the object is not
+// lost.
+func (v *Device) create(op string, f func() (string, C.int), undo func() error) error {
 	taken := false
 	err := v.do(op, func() (string, C.int) {
 		call, code := f()

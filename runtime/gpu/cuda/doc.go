@@ -10,12 +10,12 @@
 //
 // A Driver and a Device may be used from any goroutine. Each operation locks its goroutine to a
 // thread, pushes the Device's context there, and pops it at the end: a thread of the program that
-// comes through here finds its own context as it was. Operations that run for each message push,
+// calls in here has its own context again afterwards. Operations that run for each message push,
 // call and pop in one crossing into C. By default the context is the primary one, which the CUDA
 // runtime uses, so the program's kernels reach memory that is allocated here.
 //
-// Copies and fills for which the caller gives no stream are complete when the call returns. They
-// run on a stream of the Device that does not wait for the default stream, so they neither wait for
-// a kernel of the program nor delay one. Calls that allocate or free may wait in the driver for
-// kernels that run.
+// Copies and fills without a stream argument are complete when the call returns. They run on a
+// stream of the Device that does not wait for the default stream, so they neither wait for a kernel
+// of the program nor delay one. Calls that allocate or free may wait in the driver for kernels that
+// run.
 package cuda

@@ -98,9 +98,9 @@ enum {
     SHMEMI_CUDA_HANDLE_POSIX = 1,
     SHMEMI_CUDA_LOCATION_DEVICE = 1,
     SHMEMI_CUDA_ACCESS_READ_WRITE = 3,
-    /* From this size on, a copy engine makes a plain copy from main memory. Smaller ones, up to
-     * 24 KiB, are made by the engine that runs kernels (H200, driver of CUDA 13.0): there a context
-     * waits up to 2.4 ms for its time slice while a kernel of another context runs. */
+    /* From this size on, a copy engine executes a plain copy from main memory. Smaller copies, up
+     * to 24 KiB, are executed by the engine that runs kernels (H200, driver of CUDA 13.0): there a
+     * context waits up to 2.4 ms for its time slice while a kernel of another context runs. */
     SHMEMI_CUDA_FEW_ROWS = 28 << 10,
     SHMEMI_CUDA_GRANULARITY_MINIMUM = 0,
     SHMEMI_CUDA_IPC_LAZY_PEER_ACCESS = 1,

@@ -28,7 +28,7 @@ func (v *Device) OpenShared(s gpu.Shared) (gpu.Address, error) {
 		handle.data[i] = C.uchar(b)
 	}
 	var at C.uint64_t
-	err := v.take("map another process's memory on", func() (string, C.int) {
+	err := v.create("map another process's memory on", func() (string, C.int) {
 		return "cuIpcOpenMemHandle_v2", C.shmemi_cuda_ipc_open(v.driver.table, &at, handle, C.SHMEMI_CUDA_IPC_LAZY_PEER_ACCESS)
 	}, func() error { return v.CloseShared(gpu.Address(at)) })
 	return gpu.Address(at), err
@@ -36,7 +36,7 @@ func (v *Device) OpenShared(s gpu.Shared) (gpu.Address, error) {
 
 // CloseShared unmaps memory that OpenShared has mapped.
 func (v *Device) CloseShared(a gpu.Address) error {
-	return v.giveBack("unmap another process's memory on", func() (string, C.int) {
+	return v.freeObject("unmap another process's memory on", func() (string, C.int) {
 		return "cuIpcCloseMemHandle", C.shmemi_cuda_ipc_close(v.driver.table, C.uint64_t(a))
 	})
 }

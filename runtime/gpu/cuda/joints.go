@@ -29,7 +29,7 @@ func (j *joints) add(a gpu.Address, n uint64) {
 	j.find()
 }
 
-// remove forgets the registration that begins at a.
+// remove removes the registration that begins at a from the list.
 func (j *joints) remove(a gpu.Address) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -53,7 +53,7 @@ func (j *joints) find() {
 	j.at.Store(&at)
 }
 
-// cut returns how many of the n bytes from a on come before the next joint, so that one driver call
+// cut returns how many of the n bytes from a on are before the next joint, so that one driver call
 // can copy them.
 func (j *joints) cut(a gpu.Address, n uint64) uint64 {
 	at := j.at.Load()

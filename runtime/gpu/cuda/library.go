@@ -19,8 +19,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// The names under which the two libraries have been known since their first
-// version of this interface.
+// The file names that the two libraries have had since the first version of this interface.
 const (
 	driverName = "libcuda.so.1"
 	gdrName    = "libgdrapi.so.2"

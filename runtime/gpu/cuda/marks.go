@@ -19,13 +19,13 @@ const MarksSize = C.sizeof_struct_shmemi_cuda_marks
 type Call struct {
 	By   string // the caller, see Device.For
 	Name string // "cuMemcpyAsync"
-	Slot int    // index of the call's mark among those of the caller
+	Slot int    // index of the call's mark among the marks of the caller
 	Turn uint64 // differs between the calls that use the same mark
 }
 
 // callers are the parts of the library that call the driver for one GPU.
 type callers struct {
-	mu  sync.Mutex // it is not held over a call of the driver
+	mu  sync.Mutex // never locked during a call of the driver
 	all []caller
 }
 

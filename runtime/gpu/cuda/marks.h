@@ -12,15 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One call under way. Only the thread that has taken the mark writes turn, which grows at the
- * beginning and at the end of each call: it is odd during a call, and differs between calls. */
+/* One call under way. Only the thread that has reserved the mark writes turn, a count that grows at
+ * the beginning and at the end of each call: it is odd during a call, and differs between calls. */
 struct shmemi_cuda_mark {
     const char *call; /* NULL: the mark is free */
     uint64_t turn;
 };
 
-/* The marks of one caller: as many calls of its threads as are recorded at a time. Further calls
- * are not recorded. */
+/* The marks of one caller: each records one call of its threads that is under way. Calls beyond the
+ * number of marks are not recorded. */
 enum { SHMEMI_CUDA_MARKS = 8 };
 struct shmemi_cuda_marks {
     _Alignas(64) struct shmemi_cuda_mark at[SHMEMI_CUDA_MARKS];

@@ -39,7 +39,7 @@ func (v *Device) ManagedAlloc(n uint64) (unsafe.Pointer, gpu.Address, error) {
 }
 
 // abandon frees memory that was allocated before err occurred (none if address is 0), and returns
-// err joined with that of freeing.
+// err joined with the error of freeing it.
 func (v *Device) abandon(address C.uint64_t, err error) error {
 	if address == 0 {
 		return err
@@ -67,7 +67,7 @@ func (v *Device) Alloc(n uint64) (gpu.Address, error) {
 
 // Free frees memory of Alloc or ManagedAlloc.
 func (v *Device) Free(a gpu.Address) error {
-	return v.giveBack("free memory on", func() (string, C.int) {
+	return v.freeObject("free memory on", func() (string, C.int) {
 		return "cuMemFree_v2", C.shmemi_cuda_free(v.driver.table, C.uint64_t(a))
 	})
 }
@@ -119,7 +119,7 @@ func (v *Device) CopyOut(to []byte, from gpu.Address) error {
 	if len(to) == 0 {
 		return nil
 	}
-	var held runtime.Pinner // as in CopyIn
+	var held runtime.Pinner // the driver may write until run has waited for the stream
 	held.Pin(&to[0])
 	defer held.Unpin()
 	return v.run("copy memory from", uint64(len(to)), func(done, left uint64) (uint64, string, C.int) {

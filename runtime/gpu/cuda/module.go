@@ -33,7 +33,7 @@ func (v *Device) LoadModule(image []byte) (*Module, error) {
 	code := C.CBytes(append(image[:len(image):len(image)], 0))
 	defer C.free(code)
 	m := &Module{device: v}
-	err := v.take("load device code on", func() (string, C.int) {
+	err := v.create("load device code on", func() (string, C.int) {
 		return "cuModuleLoadData", C.shmemi_cuda_module_load(v.driver.table, &m.handle, code)
 	}, m.Close)
 	if err != nil {
@@ -44,7 +44,7 @@ func (v *Device) LoadModule(image []byte) (*Module, error) {
 
 // Close unloads the code. No kernel of it may run.
 func (m *Module) Close() error {
-	return m.device.giveBack("unload device code of", func() (string, C.int) {
+	return m.device.freeObject("unload device code of", func() (string, C.int) {
 		return "cuModuleUnload", C.shmemi_cuda_module_unload(m.device.driver.table, m.handle)
 	})
 }

@@ -8,7 +8,7 @@ import "C"
 import "unsafe"
 
 // Native is the driver's functions and the context, for C code that starts copies itself. A copy of
-// 8 bytes takes 6.5 us so, and 11 us through Go.
+// 8 bytes that C starts takes 6.5 us, and one through Go 11 us.
 type Native struct {
 	Context unsafe.Pointer
 	Driver  unsafe.Pointer // struct shmemi_cuda, which the C code copies

@@ -20,8 +20,8 @@ type ownContext struct {
 }
 
 // OwnContext returns a Device for the same GPU in a CUDA context of the library's own; caller names
-// its calls, as with For. All callers share one such context. The first call makes it, which takes
-// 100 to 160 ms and 260 MiB of the GPU's memory.
+// its driver calls in the list that Calls returns. All callers share one such context. The first
+// call makes it, which takes 100 to 160 ms and 260 MiB of the GPU's memory.
 //
 // The library needs it because of lazy loading: while the program loads a kernel and another kernel
 // runs, the driver accepts work for all streams of the program's context and executes none until

@@ -17,19 +17,19 @@ import (
 // and memory, and main memory that the driver has allocated. Contexts of OwnContext and memory of
 // CreateChunk stay, and so does, for the CPU, main memory that HostAlloc has registered.
 //
-// The handle of the context stays the same; the next retain makes a new context behind it. If the
-// driver then gets a stream of the old context, it crashes, and an old address may belong to new
-// memory of the program (H100, driver 580.159). So each call first checks whether the context is
-// still the old one, and after a reset the library releases nothing of it.
+// The handle of the context stays the same; the next retain makes a new context that has the same
+// handle. If the driver then gets a stream of the old context, it crashes, and an old address may
+// belong to new memory of the program (H100, driver 580.159). So each call first checks whether the
+// context is still the old one, and after a reset the library releases nothing of it.
 
 // birth identifies a primary context, also among those that get the same handle after a reset.
 type birth struct {
 	context unsafe.Pointer
-	id      C.ulonglong // 0: the driver has no ids of contexts, which came with CUDA 12.0
+	id      C.ulonglong // 0: the driver has no ids of contexts; CUDA 12.0 introduced them
 }
 
-// resets is what a Device keeps to find out whether a reset has replaced the primary context that
-// it was opened with.
+// resets is the state by which a Device finds out whether a reset has replaced the primary context
+// that it was opened with.
 type resets struct {
 	birth birth
 	seen  atomic.Bool // a reset has replaced it; never becomes false again
@@ -53,8 +53,7 @@ func (v *Device) WasReset() bool {
 	return v.lost()
 }
 
-// lost reports whether the program has reset the GPU, for a caller that holds mu. It calls the
-// driver.
+// lost reports whether the program has reset the GPU. It calls the driver. The caller holds mu.
 func (v *Device) lost() bool {
 	r := &v.resets
 	if r.seen.Load() || v.closed || r.birth.context == nil {
@@ -96,18 +95,19 @@ func (v *Device) resetError(op string) error {
 	return &shmerr.Error{Op: op, Object: v.name, Cause: shmerr.Causef(shmerr.ErrSystem, "%s", v.resetCause()), Remedy: resetRemedy}
 }
 
-// giveBack is do for a call that frees an object of the context, or waits before that. After a
-// reset the object no longer exists, so giveBack then succeeds.
-func (v *Device) giveBack(op string, f func() (string, C.int)) error {
+// freeObject runs f, a call of the driver that frees an object of the context, or that waits before
+// another such call, like do. After a reset the object no longer exists, so freeObject then
+// succeeds.
+func (v *Device) freeObject(op string, f func() (string, C.int)) error {
 	if err := v.do(op, f); err != nil && !v.gone() {
 		return err
 	}
 	return nil
 }
 
-// giveBackApart calls f to free an object that belongs to no context. After a reset it calls f
+// freeWithoutContext calls f to free an object that belongs to no context. After a reset it calls f
 // without a current context and ignores the result.
-func (v *Device) giveBackApart(op string, f func() (string, C.int)) error {
+func (v *Device) freeWithoutContext(op string, f func() (string, C.int)) error {
 	if v.gone() {
 		f()
 		return nil

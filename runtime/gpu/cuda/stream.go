@@ -12,13 +12,13 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// handle turns a Stream, Event or Function back into the driver's pointer.
+// handle converts a Stream, Event or Function into the driver's pointer.
 func handle[T ~uintptr](n T) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&n)) }
 
 // NewStream makes a stream that does not wait for the default stream.
 func (v *Device) NewStream() (gpu.Stream, error) {
 	var s unsafe.Pointer
-	err := v.take("make a stream on", func() (string, C.int) {
+	err := v.create("make a stream on", func() (string, C.int) {
 		return "cuStreamCreate", C.shmemi_cuda_stream_create(v.driver.table, &s, C.SHMEMI_CUDA_STREAM_NON_BLOCKING)
 	}, func() error { return v.CloseStream(gpu.Stream(uintptr(s))) })
 	return gpu.Stream(uintptr(s)), err
@@ -26,7 +26,7 @@ func (v *Device) NewStream() (gpu.Stream, error) {
 
 // CloseStream destroys a stream once its work is done. It does not wait for the work.
 func (v *Device) CloseStream(s gpu.Stream) error {
-	return v.giveBack("close a stream of", func() (string, C.int) {
+	return v.freeObject("close a stream of", func() (string, C.int) {
 		return "cuStreamDestroy_v2", C.shmemi_cuda_stream_destroy(v.driver.table, handle(s))
 	})
 }
@@ -144,7 +144,7 @@ func (v *Device) Write64(s gpu.Stream, a gpu.Address, value uint64) error {
 	return v.leave(op, "cuStreamWriteValue64_v2", C.shmemi_cuda_in_stream_write(v.driver.table, v.context, handle(s), C.uint64_t(a), C.uint64_t(value), 0))
 }
 
-// Write32 is Write64 for a word of 4 bytes.
+// Write32 makes a stream store a word of 4 bytes, otherwise like Write64.
 func (v *Device) Write32(s gpu.Stream, a gpu.Address, value uint32) error {
 	const op = "store a word by a stream of"
 	if err := v.needsStreamOps(op); err != nil {
@@ -183,7 +183,8 @@ func (v *Device) Stores(s gpu.Stream, words []gpu.Store) error {
 var changes = map[int]C.int{2: C.SHMEMI_CUDA_CHANGE_ADD, 3: C.SHMEMI_CUDA_CHANGE_AND, 4: C.SHMEMI_CUDA_CHANGE_OR}
 
 // Change makes a stream apply an atomic operation without a kernel: one of those in changes, none
-// of which returns the old value. Facts.StreamChange reports whether the GPU and the driver can.
+// of which returns the old value. Facts.StreamChange reports whether the GPU and the driver support
+// that.
 func (v *Device) Change(s gpu.Stream, o gpu.Atomic) error {
 	const op = "change a word by a stream of"
 	what, ok := changes[o.Op]
@@ -233,7 +234,7 @@ func (v *Device) needsStreamOps(op string) error {
 // NewEvent makes an event that records no time.
 func (v *Device) NewEvent() (gpu.Event, error) {
 	var e unsafe.Pointer
-	err := v.take("make an event on", func() (string, C.int) {
+	err := v.create("make an event on", func() (string, C.int) {
 		return "cuEventCreate", C.shmemi_cuda_event_create(v.driver.table, &e, C.SHMEMI_CUDA_EVENT_NO_TIMING)
 	}, func() error { return v.CloseEvent(gpu.Event(uintptr(e))) })
 	return gpu.Event(uintptr(e)), err
@@ -241,12 +242,12 @@ func (v *Device) NewEvent() (gpu.Event, error) {
 
 // CloseEvent destroys an event, and does not wait for it.
 func (v *Device) CloseEvent(e gpu.Event) error {
-	return v.giveBack("close an event of", func() (string, C.int) {
+	return v.freeObject("close an event of", func() (string, C.int) {
 		return "cuEventDestroy_v2", C.shmemi_cuda_event_destroy(v.driver.table, handle(e))
 	})
 }
 
-// Record records an event behind the present work of a stream.
+// Record records an event after the present work of a stream.
 func (v *Device) Record(e gpu.Event, s gpu.Stream) error {
 	const op = "record an event on"
 	if err := v.enter(op); err != nil {
@@ -292,7 +293,7 @@ func (v *Device) FlushWrites(all bool) error {
 	if all {
 		to = C.SHMEMI_CUDA_FLUSH_TO_ALL
 	}
-	return v.giveBack(op, func() (string, C.int) {
+	return v.freeObject(op, func() (string, C.int) {
 		return "cuFlushGPUDirectRDMAWrites", C.shmemi_cuda_flush_writes(v.driver.table, C.SHMEMI_CUDA_FLUSH_THIS_CONTEXT, to)
 	})
 }

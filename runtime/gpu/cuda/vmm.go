@@ -15,8 +15,8 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// wanted describes, for the driver, memory of this GPU that other processes and, if
-// the GPU supports it, NICs can map.
+// wanted returns the driver's description of memory of this GPU that other processes can map and,
+// if the GPU supports it, NICs can reach.
 func (v *Device) wanted() C.struct_shmemi_cuda_wanted {
 	w := C.struct_shmemi_cuda_wanted{
 		_type: C.SHMEMI_CUDA_ALLOCATION_PINNED, handles: C.SHMEMI_CUDA_HANDLE_POSIX,
@@ -42,7 +42,7 @@ func (v *Device) Granularity() (uint64, error) {
 // align, a power of two.
 func (v *Device) Reserve(n, align uint64) (gpu.Address, error) {
 	var at C.uint64_t
-	err := v.take(amount("reserve", n, "of addresses on"), func() (string, C.int) {
+	err := v.create(amount("reserve", n, "of addresses on"), func() (string, C.int) {
 		return "cuMemAddressReserve", C.shmemi_cuda_reserve(v.driver.table, &at, C.size_t(n), C.size_t(align), 0, 0)
 	}, func() error { return v.Unreserve(gpu.Address(at), n) })
 	return gpu.Address(at), err
@@ -50,7 +50,7 @@ func (v *Device) Reserve(n, align uint64) (gpu.Address, error) {
 
 // Unreserve releases all the addresses that Reserve returned.
 func (v *Device) Unreserve(a gpu.Address, n uint64) error {
-	return v.giveBackApart("give back addresses on", func() (string, C.int) {
+	return v.freeWithoutContext("give back addresses on", func() (string, C.int) {
 		return "cuMemAddressFree", C.shmemi_cuda_unreserve(v.driver.table, C.uint64_t(a), C.size_t(n))
 	})
 }
@@ -59,7 +59,7 @@ func (v *Device) Unreserve(a gpu.Address, n uint64) error {
 func (v *Device) CreateChunk(n uint64) (gpu.Chunk, error) {
 	var memory C.uint64_t
 	w := v.wanted()
-	err := v.take(amount("allocate", n, "on"), func() (string, C.int) {
+	err := v.create(amount("allocate", n, "on"), func() (string, C.int) {
 		return "cuMemCreate", C.shmemi_cuda_create(v.driver.table, &memory, C.size_t(n), &w, 0)
 	}, func() error { return v.ReleaseChunk(gpu.Chunk(memory)) })
 	return gpu.Chunk(memory), err
@@ -68,26 +68,26 @@ func (v *Device) CreateChunk(n uint64) (gpu.Chunk, error) {
 // ReleaseChunk releases a handle of a chunk. The memory is freed when no process has
 // it mapped and no descriptor of it is open.
 func (v *Device) ReleaseChunk(c gpu.Chunk) error {
-	return v.giveBackApart("release memory on", func() (string, C.int) {
+	return v.freeWithoutContext("release memory on", func() (string, C.int) {
 		return "cuMemRelease", C.shmemi_cuda_release(v.driver.table, C.uint64_t(c))
 	})
 }
 
-// ShareChunk makes a descriptor of the chunk, of which another process makes a chunk
-// by TakeChunk. The caller closes it.
+// ShareChunk makes a descriptor of the chunk, from which another process gets a handle by
+// ImportChunk. The caller closes the descriptor.
 func (v *Device) ShareChunk(c gpu.Chunk) (int, error) {
 	fd := C.int(-1)
-	err := v.take("share memory on", func() (string, C.int) {
+	err := v.create("share memory on", func() (string, C.int) {
 		return "cuMemExportToShareableHandle", C.shmemi_cuda_share(v.driver.table, unsafe.Pointer(&fd), C.uint64_t(c), C.SHMEMI_CUDA_HANDLE_POSIX, 0)
 	}, func() error { return unix.Close(int(fd)) })
 	return int(fd), err
 }
 
-// TakeChunk returns a handle of the chunk that a descriptor from another process stands
-// for. It leaves the descriptor open.
-func (v *Device) TakeChunk(fd int) (gpu.Chunk, error) {
+// ImportChunk returns a handle of the chunk of a descriptor that another process has made. It does
+// not close the descriptor.
+func (v *Device) ImportChunk(fd int) (gpu.Chunk, error) {
 	var memory C.uint64_t
-	err := v.take("take another process's memory on", func() (string, C.int) {
+	err := v.create("take another process's memory on", func() (string, C.int) {
 		// The descriptor itself is passed as the pointer.
 		handle := uintptr(fd)
 		return "cuMemImportFromShareableHandle", C.shmemi_cuda_take(v.driver.table, &memory, *(*unsafe.Pointer)(unsafe.Pointer(&handle)), C.SHMEMI_CUDA_HANDLE_POSIX)
@@ -100,7 +100,7 @@ func (v *Device) TakeChunk(fd int) (gpu.Chunk, error) {
 func (v *Device) MapChunk(a gpu.Address, n uint64, c gpu.Chunk) error {
 	op := fmt.Sprintf("map %d bytes at %#x on", n, uint64(a))
 	unmap := func() error { return v.UnmapChunk(a, n) }
-	if err := v.take(op, func() (string, C.int) {
+	if err := v.create(op, func() (string, C.int) {
 		return "cuMemMap", C.shmemi_cuda_map(v.driver.table, C.uint64_t(a), C.size_t(n), 0, C.uint64_t(c), 0)
 	}, unmap); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (v *Device) MapChunk(a gpu.Address, n uint64, c gpu.Chunk) error {
 
 // UnmapChunk unmaps a chunk that MapChunk has mapped.
 func (v *Device) UnmapChunk(a gpu.Address, n uint64) error {
-	return v.giveBackApart("unmap memory on", func() (string, C.int) {
+	return v.freeWithoutContext("unmap memory on", func() (string, C.int) {
 		return "cuMemUnmap", C.shmemi_cuda_unmap(v.driver.table, C.uint64_t(a), C.size_t(n))
 	})
 }

@@ -39,7 +39,7 @@ func useChunks(v *Device) (err error) {
 		return e
 	}
 	defer func() { keep(unix.Close(fd)) }()
-	other, e := v.TakeChunk(fd)
+	other, e := v.ImportChunk(fd)
 	if e != nil {
 		return e
 	}
@@ -113,7 +113,7 @@ func TestChunksRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	if _, err := v.TakeChunk(int(null.Fd())); err == nil || !strings.Contains(err.Error(), "cuMemImportFromShareableHandle") {
+	if _, err := v.ImportChunk(int(null.Fd())); err == nil || !strings.Contains(err.Error(), "cuMemImportFromShareableHandle") {
 		t.Errorf("a descriptor that is no memory: error %v", err)
 	}
 	if err := v.Close(); err != nil {

@@ -149,11 +149,11 @@ func (d *Driver) ShareChunk(c gpu.Chunk) (int, error) {
 	return unix.FcntlInt(uintptr(d.chunks[c].fd), unix.F_DUPFD_CLOEXEC, 0)
 }
 
-// TakeChunk returns a chunk for a descriptor from another process.
-func (d *Driver) TakeChunk(fd int) (gpu.Chunk, error) {
+// ImportChunk returns a chunk for a descriptor from another process.
+func (d *Driver) ImportChunk(fd int) (gpu.Chunk, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.call("TakeChunk"); err != nil {
+	if err := d.call("ImportChunk"); err != nil {
 		return 0, err
 	}
 	var st unix.Stat_t

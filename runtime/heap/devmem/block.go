@@ -8,7 +8,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// block is this PE's heap where it is shared by an IPC handle, and its mappings of the others'.
+// block is this PE's heap, if heaps are shared by IPC handles, and its mappings of the other PEs'
+// heaps.
 type block struct {
 	own   gpu.Address   // of the allocation, in which the heap may begin later
 	peers []gpu.Address // the other PEs' allocations where this PE has opened them, by index
@@ -77,7 +78,7 @@ func (s *Segment) openPeer(i int, n note) error {
 	}
 	a, err := s.dev.OpenShared(shared)
 	if err != nil {
-		// IPC comes after VMM: now only the network reaches that heap.
+		// VMM was tried before IPC, so now only the network reaches that heap.
 		s.why[i] = s.noPath(i, err)
 		return nil
 	}

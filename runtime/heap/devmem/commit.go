@@ -21,7 +21,7 @@ type space struct {
 	loans   []Extent // chunks of the program that Lend has mapped
 }
 
-// reserve takes size bytes of addresses, at a multiple of align unless that is 0.
+// reserve reserves size bytes of addresses, at a multiple of align unless that is 0.
 func (p *space) reserve(dev Device, size, align uint64) error {
 	at, err := dev.Reserve(size, align)
 	if err != nil {
@@ -36,7 +36,7 @@ func (p *space) reserve(dev Device, size, align uint64) error {
 	return nil
 }
 
-// grow maps a chunk behind the others. It then releases the chunk's handle, which the mapping does
+// grow maps a chunk after the others. It then releases the chunk's handle, which the mapping does
 // not need.
 func (p *space) grow(c gpu.Chunk, e Extent) error {
 	err := p.dev.MapChunk(p.at+gpu.Address(e.Offset), e.Size, c)
@@ -46,7 +46,7 @@ func (p *space) grow(c gpu.Chunk, e Extent) error {
 	return errors.Join(err, p.dev.ReleaseChunk(c))
 }
 
-// shrink unmaps the chunks of Commit that begin at the offset from or behind it.
+// shrink unmaps the chunks of Commit that begin at the offset from or after it.
 func (p *space) shrink(from uint64) error {
 	var errs []error
 	for n := len(p.extents); n > 0 && p.extents[n-1].Offset >= from; n-- {
@@ -57,7 +57,7 @@ func (p *space) shrink(from uint64) error {
 	return errors.Join(errs...)
 }
 
-// lend maps a chunk that the program owns, and keeps its handle.
+// lend maps a chunk that the program owns. It does not release the chunk's handle.
 func (p *space) lend(c gpu.Chunk, e Extent) error {
 	err := p.dev.MapChunk(p.at+gpu.Address(e.Offset), e.Size, c)
 	if err == nil {
@@ -89,7 +89,7 @@ func (p *space) close() error {
 	return err
 }
 
-// chunks are the heaps of a node where they are shared by VMM.
+// chunks has the heaps of a node, if they are shared by VMM.
 type chunks struct {
 	own   space
 	peers []space // by index; this PE's entry stays empty
@@ -185,7 +185,7 @@ func (s *Segment) grow(to uint64, err error) error {
 	}
 	for i := range replies {
 		if i != s.plan.Me && err == nil && news == nil {
-			news = s.takeChunk(i, e, &replies[i])
+			news = s.mapPeerChunk(i, e, &replies[i])
 		}
 		fdpass.CloseAll(replies[i].files)
 	}
@@ -196,7 +196,7 @@ func (s *Segment) grow(to uint64, err error) error {
 	return nil
 }
 
-// undo unmaps, from all heaps, the chunks behind the committed part: those of a growth that failed.
+// undo unmaps, from all heaps, the chunks after the committed part: those of a growth that failed.
 func (s *Segment) undo() error {
 	errs := []error{s.chunks.own.shrink(s.committed)}
 	for i := range s.chunks.peers {
@@ -222,9 +222,9 @@ func (s *Segment) makeChunk(e Extent) (int, error) {
 	return fd, nil
 }
 
-// takeChunk maps the chunk that PEs[i] has added to its heap and sent in r, if this GPU has a path
-// to that PE.
-func (s *Segment) takeChunk(i int, e Extent, r *reply) error {
+// mapPeerChunk maps the chunk that PEs[i] has added to its heap, and whose descriptor it has sent
+// in r, if this GPU has a path to that PE.
+func (s *Segment) mapPeerChunk(i int, e Extent, r *reply) error {
 	if g := r.Growth; g == nil || *g != (growth{e.Offset, e.Offset + e.Size}) || len(r.files) != 1 {
 		return &shmerr.Error{
 			Op: "grow", Object: "the symmetric heap",
@@ -235,7 +235,7 @@ func (s *Segment) takeChunk(i int, e Extent, r *reply) error {
 	if s.why[i] != nil {
 		return nil
 	}
-	c, err := s.dev.TakeChunk(r.files[0])
+	c, err := s.dev.ImportChunk(r.files[0])
 	if err == nil {
 		err = s.chunks.peers[i].grow(c, e)
 	}

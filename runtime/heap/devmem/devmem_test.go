@@ -106,10 +106,10 @@ func TestNoWayBetween(t *testing.T) {
 	}{
 		"the driver says no":          {Auto, func(f *fake) { f.No = b }, VMM, "map the heap of PE 20: GPU a has no way to memory of b"},
 		"the driver says no, IPC":     {IPC, func(f *fake) { f.No = b }, IPC, "map the heap of PE 20: GPU a has no way to memory of b"},
-		"a trial shows it":            {Auto, func(f *fake) { f.Unknown = b; f.refuse = map[string]bool{"TakeChunk": true} }, VMM, "map the heap of PE 20: TakeChunk GPU a: the test wants it"},
-		"mapping shows it":            {VMM, func(f *fake) { f.refuse = map[string]bool{"TakeChunk": true} }, VMM, "map the heap of PE 20: TakeChunk GPU a: the test wants it"},
-		"VMM fails, and IPC is tried": {Auto, func(f *fake) { f.refuse = map[string]bool{"TakeChunk": true} }, IPC, ""},
-		"both fail": {Auto, func(f *fake) { f.refuse = map[string]bool{"TakeChunk": true, "OpenShared": true} }, IPC,
+		"a trial shows it":            {Auto, func(f *fake) { f.Unknown = b; f.refuse = map[string]bool{"ImportChunk": true} }, VMM, "map the heap of PE 20: ImportChunk GPU a: the test wants it"},
+		"mapping shows it":            {VMM, func(f *fake) { f.refuse = map[string]bool{"ImportChunk": true} }, VMM, "map the heap of PE 20: ImportChunk GPU a: the test wants it"},
+		"VMM fails, and IPC is tried": {Auto, func(f *fake) { f.refuse = map[string]bool{"ImportChunk": true} }, IPC, ""},
+		"both fail": {Auto, func(f *fake) { f.refuse = map[string]bool{"ImportChunk": true, "OpenShared": true} }, IPC,
 			"map the heap of PE 20: OpenShared GPU a: the test wants it"},
 	} {
 		t.Run(name, func(t *testing.T) {

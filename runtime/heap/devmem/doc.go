@@ -1,6 +1,6 @@
 // Package devmem owns the symmetric heaps of one node that are in GPU memory: the addresses of
-// each, the memory behind them, and the mappings by which the GPU of this PE reaches the heaps of
-// the others.
+// each, the memory that is mapped there, and the mappings by which the GPU of this PE reaches the
+// heaps of the others.
 //
 // There are two methods to allocate a heap. VMM (CUDA's virtual memory management) reserves
 // addresses, and Commit maps memory there: the heap grows by chunks, whose descriptors go to the
@@ -12,7 +12,7 @@
 // each PE sends every other its state and whether it succeeded, so that the heaps of all grow or
 // none does. The caller knows the PEs, and has exchanged the names of the sockets.
 //
-// Lend maps memory that the program itself has created by VMM into the heaps, behind all that is
+// Lend maps memory that the program itself has created by VMM into the heaps, after all that is
 // committed.
 //
 // Pin makes the other kind of heap that a GPU reaches: memory of the node, mapped by package

@@ -11,7 +11,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// protocol names the version of the messages: it changes when note does.
+// protocol names the version of the messages: it changes when the type note changes.
 const protocol = "shmem-devmem-1"
 
 // note is a message between the PEs of a node. In each round, every PE sends one to every other.
@@ -29,7 +29,7 @@ type note struct {
 	Lent   *lent   `json:",omitempty"`
 }
 
-// hello is a PE's part of the first round: the heap that it wants and what its GPU can do.
+// hello is what a PE sends in the first round: the heap that it wants and what its GPU can do.
 type hello struct {
 	Size, Align uint64
 	Share       Path
@@ -39,7 +39,7 @@ type hello struct {
 }
 
 // growth says from which offset to which the sender's heap has grown by a chunk, whose descriptor
-// comes with the note.
+// is sent with the note.
 type growth struct{ From, To uint64 }
 
 // whole is the IPC handle of the sender's heap.
@@ -73,20 +73,21 @@ func (k *links) close() error {
 	return nil
 }
 
-// meet connects every PE with every other and exchanges their hellos: each PE
-// dials those with a lower index, whose listeners queue it, and accepts the others.
-func meet(l *fdpass.Listener, p Plan, mine hello) (*links, []hello, error) {
+// connectAll connects every PE with every other and exchanges their hellos: each PE dials those
+// with a lower index, whose listeners queue it, and accepts the others.
+func connectAll(l *fdpass.Listener, p Plan, mine hello) (*links, []hello, error) {
 	k := &links{plan: p, conns: make([]*fdpass.Conn, len(p.PEs))}
 	hellos := make([]hello, len(p.PEs))
 	hellos[p.Me] = mine
-	if err := k.meet(l, hellos); err != nil {
+	if err := k.connectAll(l, hellos); err != nil {
 		return nil, nil, errors.Join(err, k.close())
 	}
 	return k, hellos, nil
 }
 
-// meet dials the PEs with a lower index, exchanges hellos with them, and then accepts the others.
-func (k *links) meet(l *fdpass.Listener, hellos []hello) error {
+// connectAll dials the PEs with a lower index, exchanges hellos with them, and then accepts the
+// others.
+func (k *links) connectAll(l *fdpass.Listener, hellos []hello) error {
 	p, deadline := k.plan, time.Now().Add(k.plan.Timeout)
 	text, err := k.encode(note{Hello: &hellos[p.Me]})
 	if err != nil {
@@ -121,8 +122,8 @@ func (k *links) meet(l *fdpass.Listener, hellos []hello) error {
 	return k.accept(l, text, hellos, deadline)
 }
 
-// accept waits for the PEs with a higher index and exchanges hellos with them. It turns away any
-// other process that connects.
+// accept waits for the PEs with a higher index and exchanges hellos with them. It rejects any other
+// process that connects.
 func (k *links) accept(l *fdpass.Listener, text []byte, hellos []hello, deadline time.Time) error {
 	var away error
 	for missing := len(k.conns) - 1 - k.plan.Me; missing > 0; {
@@ -197,7 +198,7 @@ func (k *links) peerError(op string, i int, err error) error {
 	return e
 }
 
-// encode makes the text of a note for this round.
+// encode returns the text of a note for this round.
 func (k *links) encode(n note) ([]byte, error) {
 	n.Protocol, n.PE, n.Round = protocol, k.plan.PEs[k.plan.Me].PE, k.round
 	if len(n.Fault) > maxFault {
@@ -214,7 +215,7 @@ func (k *links) encode(n note) ([]byte, error) {
 // each of its letters.
 const maxFault = fdpass.MaxMessage/6 - 200
 
-// decode receives a note and the descriptors that come with it, which the caller closes.
+// decode receives a note and its descriptors, which the caller closes.
 func decode(c *fdpass.Conn, deadline time.Time) (note, []int, error) {
 	var n note
 	text, files, err := c.Receive(deadline)
@@ -245,7 +246,7 @@ type reply struct {
 }
 
 // exchange is one round: this PE sends its note and descriptors to all others, and receives theirs.
-// A PE with an error takes part, too, so that the others need not wait in vain. The error that
+// A PE with an error also sends its note, so that the others do not wait in vain. The error that
 // exchange returns means that a PE sent nothing: no round can follow. The caller owns all
 // descriptors, even then.
 func (k *links) exchange(n note, files []int) ([]reply, error) {
@@ -289,8 +290,8 @@ func (k *links) exchange(n note, files []int) ([]reply, error) {
 }
 
 // agree is a round in which all PEs learn whether all have succeeded. It returns nil on all PEs, or
-// an error on all except those that are lost. mine is this PE's error, news the part of it that
-// this PE has not sent to the others yet.
+// an error on all except those that are lost. mine is this PE's error, and news the errors in it
+// that this PE has not sent to the others yet.
 func (k *links) agree(mine, news error) error {
 	var n note
 	n.fail(news)
@@ -319,7 +320,7 @@ type PeerError struct {
 
 func (e *PeerError) Error() string { return fmt.Sprintf("PE %d: %s", e.PE, e.Text) }
 
-// Is gives the error the kind that it had at the other PE.
+// Is reports whether the error had a kind at the other PE.
 func (e *PeerError) Is(target error) bool {
 	return e.Status != shmerr.OK && shmerr.StatusOf(target) == e.Status
 }

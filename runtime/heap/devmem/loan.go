@@ -25,7 +25,7 @@ type piece struct {
 	size  uint64
 }
 
-// FindChunks finds the chunks of GPU memory that the n bytes from at on lie in, and takes a handle
+// FindChunks finds the chunks of GPU memory that the n bytes from at on lie in, and gets a handle
 // of each. Return or Lend releases the handles. The error is only a cause: the caller names the
 // object.
 func (s *Segment) FindChunks(at gpu.Address, n uint64) (*Loan, error) {
@@ -89,9 +89,9 @@ func (s *Segment) allows(c gpu.Chunk) error {
 	return nil
 }
 
-// run returns how many bytes of chunk c lie behind its granule at from, or before it if up is
-// false. The driver does not report the size of a chunk, but returns the same handle for each
-// address in it. So run doubles its steps until it leaves the chunk, and then halves them.
+// run returns how many bytes of chunk c follow its granule at from, or precede it if up is false.
+// The driver does not report the size of a chunk, but returns the same handle for each address in
+// it. So run doubles its steps until it leaves the chunk, and then halves them.
 func (s *Segment) run(c gpu.Chunk, from gpu.Address, up bool) (uint64, error) {
 	same := func(n uint64) (bool, error) {
 		at := from + gpu.Address(n)
@@ -137,8 +137,8 @@ func (s *Segment) Return(l *Loan) error {
 	return errors.Join(errs...)
 }
 
-// lent describes memory that the sender's program lends to its heap: chunks whose descriptors come
-// with the note.
+// lent describes memory that the sender's program lends to its heap: chunks whose descriptors are
+// sent with the note.
 type lent struct {
 	Block Extent
 	At    uint64 // offset of the first of them
@@ -147,7 +147,7 @@ type lent struct {
 }
 
 // Lend maps the Loan of each PE into that PE's heap, on all PEs of the node. block is the part of
-// the heaps that it goes to, the same on all PEs and behind all that Commit may need; at is the
+// the heaps that it goes to, the same on all PEs and after all that Commit may need; at is the
 // offset in it at which this PE's Loan begins. All PEs call Lend together, a PE that has failed
 // before with its err. All return nil or all an error; if it fails, the heaps are as they were.
 // Lend releases the handles of l in any case: a mapping does not need them.
@@ -204,7 +204,7 @@ func (s *Segment) lend(l *Loan, block Extent, at uint64, err error) error {
 		known := err != nil
 		for i := range replies {
 			if i != s.plan.Me && err == nil {
-				err = s.takeLent(i, block, &replies[i])
+				err = s.mapPeerLoan(i, block, &replies[i])
 			}
 			fdpass.CloseAll(replies[i].files)
 		}
@@ -233,9 +233,9 @@ func (s *Segment) shareAll(some []piece, err error) (files []int, _ error) {
 	return files, nil
 }
 
-// takeLent maps the chunks that PEs[i] lends to its heap and has sent in r, if this GPU has a path
-// to that PE.
-func (s *Segment) takeLent(i int, block Extent, r *reply) error {
+// mapPeerLoan maps the chunks that PEs[i] lends to its heap and has sent in r, if this GPU has a
+// path to that PE.
+func (s *Segment) mapPeerLoan(i int, block Extent, r *reply) error {
 	o := r.Lent
 	if o == nil || o.Block != block || len(r.files) != len(o.Sizes) {
 		return &shmerr.Error{
@@ -253,7 +253,7 @@ func (s *Segment) takeLent(i int, block Extent, r *reply) error {
 		if e.Offset < block.Offset || e.Size > block.Size || e.Offset-block.Offset > block.Size-e.Size {
 			return s.noPath(i, shmerr.Causef(shmerr.ErrArgument, "it lends %+v, which is not within %+v", e, block))
 		}
-		c, err := s.dev.TakeChunk(fd)
+		c, err := s.dev.ImportChunk(fd)
 		if err == nil {
 			err = errors.Join(s.chunks.peers[i].lend(c, e), s.dev.ReleaseChunk(c))
 		}

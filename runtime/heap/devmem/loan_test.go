@@ -151,7 +151,7 @@ func TestLoansRefused(t *testing.T) {
 			n.devices[1].Mapped(func(k *gputest.Chunk) { k.Device = 1 })
 		}, shmerr.ErrArgument, "it is not memory of GPU b, which the symmetric heap of this PE is in"},
 		"no descriptor":     {func(n *node, _ []*owner) { n.devices[1].refuse = map[string]bool{"ShareChunk": true} }, errFake, "ShareChunk GPU b: the test wants it"},
-		"not taken":         {func(n *node, _ []*owner) { n.devices[2].refuse = map[string]bool{"TakeChunk": true} }, errFake, "TakeChunk GPU c: the test wants it"},
+		"not taken":         {func(n *node, _ []*owner) { n.devices[2].refuse = map[string]bool{"ImportChunk": true} }, errFake, "ImportChunk GPU c: the test wants it"},
 		"not mapped":        {func(n *node, _ []*owner) { n.devices[1].refuse = map[string]bool{"MapChunk": true} }, errFake, "MapChunk GPU b: the test wants it"},
 		"not in the driver": {func(n *node, _ []*owner) { n.devices[1].refuse = map[string]bool{"ChunkAt": true} }, errFake, "ChunkAt GPU b: the test wants it"},
 	} {

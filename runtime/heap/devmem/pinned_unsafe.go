@@ -54,12 +54,12 @@ func Pin(dev Registrar, heaps []unsafe.Pointer, size uint64) (*Pinned, error) {
 // Ahead lets Commit register a GiB at once if afford returns nil: if there is memory for the heaps
 // up to that offset. CUDA refuses a copy that reaches from one registration into the next. Package
 // cuda splits its own copies there, but a program's cudaMemcpy of symmetric memory fails.
-// Registering costs 0.5 ms for each MiB, and takes the memory.
+// Registering takes 0.5 ms for each MiB, and allocates the memory.
 func (p *Pinned) Ahead(afford func(end uint64) error) { p.afford = afford }
 
 // Commit makes sure that the GPU reaches the first end bytes of each heap. It does not communicate:
 // each PE registers the heaps of all. The caller has checked that there is memory, by
-// hostmem.Segment.Commit; registering takes it, touched or not. If it fails, earlier registrations
+// hostmem.Segment.Commit; registering allocates all pages. If it fails, earlier registrations
 // remain.
 func (p *Pinned) Commit(end uint64) error {
 	if end <= p.committed {
@@ -106,7 +106,7 @@ func (p *Pinned) grow(to uint64) error {
 	return nil
 }
 
-// shrink undoes the latest registrations until only as many as to are left.
+// shrink undoes the latest registrations until only `to` registrations are left.
 func (p *Pinned) shrink(to int) error {
 	var errs []error
 	for n := len(p.ranges); n > to; n-- {

@@ -16,7 +16,7 @@ type Path uint8
 // The paths.
 const (
 	Auto Path = iota // VMM, and IPC where that does not work
-	VMM              // memory and addresses apart, in chunks, by descriptors
+	VMM              // addresses and memory are allocated separately, in chunks, which are shared by descriptors
 	IPC              // one allocation, by CUDA's IPC
 )
 
@@ -76,7 +76,7 @@ type Device interface {
 	CreateChunk(n uint64) (gpu.Chunk, error)
 	ReleaseChunk(gpu.Chunk) error
 	ShareChunk(gpu.Chunk) (fd int, err error)
-	TakeChunk(fd int) (gpu.Chunk, error)
+	ImportChunk(fd int) (gpu.Chunk, error)
 	MapChunk(a gpu.Address, n uint64, c gpu.Chunk) error
 	UnmapChunk(a gpu.Address, n uint64) error
 	ChunkAt(a gpu.Address) (c gpu.Chunk, ok bool, err error)

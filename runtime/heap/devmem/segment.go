@@ -47,7 +47,7 @@ func Open(dev Device, l *Listener, p Plan) (*Segment, error) {
 			mine.NoVMM = shmerr.OneLine(err)
 		}
 	}
-	k, hellos, err := meet(l, p, mine)
+	k, hellos, err := connectAll(l, p, mine)
 	if err != nil {
 		return nil, err
 	}

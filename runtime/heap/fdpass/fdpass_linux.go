@@ -35,14 +35,14 @@ type Listener struct {
 	uid  uint32
 
 	peers int
-	guard *guard // asks peers for a proof; nil: accepts every process of the user
+	guard *guard // requests a proof from peers; nil: the listener accepts every process of the user
 }
 
 // User is the user that this process runs as.
 func User() uint32 { return uint32(os.Geteuid()) }
 
-// Listen opens a socket to which processes of a user may connect. Its queue holds that many peers
-// until Accept takes them.
+// Listen opens a socket to which processes of a user may connect. Its queue holds `peers`
+// connections until Accept returns them.
 func Listen(uid uint32, peers int) (*Listener, error) {
 	var random [16]byte
 	if _, err := rand.Read(random[:]); err != nil {
@@ -77,15 +77,15 @@ func (l *Listener) Close() error {
 // Conn is a connection. Messages keep their bounds.
 type Conn struct {
 	fd int
-	// Peer is the PE at the other end, as it has proven to a guarded listener.
+	// Peer is the PE at the other side, as it has proven to a guarded listener.
 	Peer libshmem.PE
 }
 
 // Close closes the connection. The peer can still read messages sent before.
 func (c *Conn) Close() error { return unix.Close(c.fd) }
 
-// Rejected is the error of Accept and Dial for a peer that they refused, for example one of another
-// user. A listener goes on: the next peer may be right.
+// Rejected is the error of Accept and Dial for a peer that they refused, for example a process of
+// another user. The caller may call Accept again, for the next peer.
 type Rejected struct{ error }
 
 // Unwrap returns why the peer was refused.
@@ -176,8 +176,8 @@ func (c *Conn) Send(message []byte, files []int, deadline time.Time) error {
 	}
 }
 
-// Receive waits for a message. The descriptors that came with it are the
-// caller's; after an error there are none.
+// Receive waits for a message. The caller closes the descriptors that were sent with it; after an
+// error there are none.
 func (c *Conn) Receive(deadline time.Time) (message []byte, files []int, err error) {
 	if err := wait(c.fd, unix.POLLIN, deadline); err != nil {
 		return nil, nil, err
@@ -210,7 +210,7 @@ func CloseAll(files []int) {
 	}
 }
 
-// checkUser returns an error unless the process at the other end runs as user uid.
+// checkUser returns an error unless the process at the other side runs as user uid.
 func checkUser(fd int, uid uint32) error {
 	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
@@ -255,7 +255,7 @@ func socket() (int, error) {
 	return fd, nil
 }
 
-// address is the socket address of an abstract name: x/sys turns the @ into a zero byte.
+// address is the socket address of an abstract name: x/sys replaces the @ by a zero byte.
 func address(name string) *unix.SockaddrUnix { return &unix.SockaddrUnix{Name: "@" + name} }
 
 const object = "a socket for the symmetric heap"

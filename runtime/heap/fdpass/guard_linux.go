@@ -23,8 +23,8 @@ import (
 //	listener -> peer   proof 32: of "listener"
 //
 // A process that connects and sends nothing delays no PE: the listener serves all connections side
-// by side, until its own deadline. A shorter limit would turn away a PE that gets no processor for
-// a while.
+// by side, until its own deadline. A shorter limit would reject a PE that gets no processor for a
+// while.
 const (
 	guardMagic = 0x32647261_75676d68 // changes with the messages
 	nonceBytes = len(secret.Nonce{})
@@ -32,9 +32,9 @@ const (
 
 	// maxUnproven caps the connections without a proof that are served beside the expected ones.
 	maxUnproven = 64
-	// named caps the processes turned away that the listener reports and remembers, to report each
-	// once.
-	named = 64
+	// maxReported caps the rejected processes that the listener reports. It remembers them, to
+	// report each only once.
+	maxReported = 64
 
 	roleListener = "heap listener"
 )
@@ -43,13 +43,14 @@ const (
 // for another.
 func rolePeer(pe uint64) string { return fmt.Sprintf("heap peer, PE %d", pe) }
 
-// guard is what a guarded listener keeps about connections that have not proven who they are.
+// guard is the state of a guarded listener: the job's secret, and the connections whose processes
+// have not proven yet which PE they are.
 type guard struct {
 	secret   *secret.Secret
 	report   func(text string)
 	seen     map[string]bool // processes already reported
 	unproven []unproven
-	most     int // of unproven
+	limit    int // of the number of unproven connections
 }
 
 // unproven is a connection whose process has not proven yet which PE it is.
@@ -59,9 +60,9 @@ type unproven struct {
 }
 
 // Guard makes the listener accept only processes that know the secret. It calls report once for
-// each process that it turns away.
+// each process that it rejects.
 func (l *Listener) Guard(s *secret.Secret, report func(text string)) {
-	l.guard = &guard{secret: s, report: report, seen: map[string]bool{}, most: l.peers + maxUnproven}
+	l.guard = &guard{secret: s, report: report, seen: map[string]bool{}, limit: l.peers + maxUnproven}
 }
 
 // close closes the connections that have proven nothing.
@@ -72,7 +73,7 @@ func (g *guard) close() {
 	g.unproven = nil
 }
 
-// caller describes the process at the other end, for errors.
+// caller describes the process at the other side of a connection, for errors.
 func caller(fd int) string {
 	c, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
@@ -88,22 +89,22 @@ func (g *guard) silent() error {
 		return shmerr.ErrTimeout
 	}
 	var all []string
-	for _, x := range g.unproven[:min(len(g.unproven), named)] {
+	for _, x := range g.unproven[:min(len(g.unproven), maxReported)] {
 		all = append(all, caller(x.fd))
 	}
 	return shmerr.Causef(shmerr.ErrTimeout, "%s came and said nothing", strings.Join(all, ", "))
 }
 
-// away closes the connection of a process that is turned away for err, reports it once, and returns
-// the error for the caller of Accept.
-func (g *guard) away(fd int, err error) error {
+// reject closes the connection of a process for the reason err, reports the process if it has not
+// been reported before, and returns the error for the caller of Accept.
+func (g *guard) reject(fd int, err error) error {
 	who := caller(fd)
 	_ = unix.Close(fd)
 	err = fmt.Errorf("%s: %w", who, err)
-	if !g.seen[who] && len(g.seen) < named {
+	if !g.seen[who] && len(g.seen) < maxReported {
 		g.seen[who] = true
 		more := ""
-		if len(g.seen) == named {
+		if len(g.seen) == maxReported {
 			more = "; others that come are not named"
 		}
 		g.report(fmt.Sprintf("turned away %v%s", err, more))
@@ -111,7 +112,7 @@ func (g *guard) away(fd int, err error) error {
 	return Rejected{err}
 }
 
-// accept waits until a process has proven which PE it is, or until one is turned away. It takes new
+// accept waits until a process has proven which PE it is, or until one is rejected. It accepts new
 // connections meanwhile.
 func (l *Listener) accept(deadline time.Time) (*Conn, error) {
 	g := l.guard
@@ -130,7 +131,7 @@ func (l *Listener) accept(deadline time.Time) (*Conn, error) {
 		for i, x := range g.unproven {
 			if fds[i+1].Revents != 0 {
 				g.unproven = append(g.unproven[:i], g.unproven[i+1:]...)
-				return g.judge(&x, deadline)
+				return g.checkProof(&x, deadline)
 			}
 		}
 		if err := l.welcome(); err != nil {
@@ -151,25 +152,25 @@ func (l *Listener) welcome() error {
 		return shmerr.Causef(shmerr.ErrSystem, "accept: %w", err)
 	}
 	if err := checkUser(fd, l.uid); err != nil {
-		return g.away(fd, err)
+		return g.reject(fd, err)
 	}
 	x := unproven{fd: fd, nonce: secret.NewNonce()}
 	challenge := append(binary.LittleEndian.AppendUint64(nil, guardMagic), x.nonce[:]...)
 	if err := (&Conn{fd: fd}).Send(challenge, nil, time.Now()); err != nil {
-		return g.away(fd, err)
+		return g.reject(fd, err)
 	}
 	g.unproven = append(g.unproven, x)
-	if len(g.unproven) > g.most {
+	if len(g.unproven) > g.limit {
 		oldest := g.unproven[0]
 		g.unproven = g.unproven[1:]
-		return g.away(oldest.fd, shmerr.Causef(shmerr.ErrTimeout, "it said nothing while %d others came", g.most))
+		return g.reject(oldest.fd, shmerr.Causef(shmerr.ErrTimeout, "it said nothing while %d others came", g.limit))
 	}
 	return nil
 }
 
-// judge receives the proof of a connection and checks it. If it is right, judge sends the
-// listener's own proof and returns the connection; otherwise it turns the process away.
-func (g *guard) judge(x *unproven, deadline time.Time) (*Conn, error) {
+// checkProof receives the proof of a connection and checks it. If the proof is right, it sends the
+// listener's own proof and returns the connection; otherwise it rejects the process.
+func (g *guard) checkProof(x *unproven, deadline time.Time) (*Conn, error) {
 	c := &Conn{fd: x.fd}
 	reply, files, err := c.Receive(time.Now())
 	CloseAll(files)
@@ -177,21 +178,21 @@ func (g *guard) judge(x *unproven, deadline time.Time) (*Conn, error) {
 		err = shmerr.Causef(shmerr.ErrVersion, "it sent %d bytes and %d descriptors in place of a proof", len(reply), len(files))
 	}
 	if err != nil {
-		return nil, g.away(x.fd, err)
+		return nil, g.reject(x.fd, err)
 	}
 	theirs, pe := secret.Nonce(reply[:nonceBytes]), binary.LittleEndian.Uint64(reply[nonceBytes:])
 	if !g.secret.Check(reply[nonceBytes+8:], rolePeer(pe), x.nonce, theirs) {
-		return nil, g.away(x.fd, shmerr.Causef(shmerr.ErrPeerLost, "it does not know the job's secret"))
+		return nil, g.reject(x.fd, shmerr.Causef(shmerr.ErrPeerLost, "it does not know the job's secret"))
 	}
 	c.Peer = libshmem.PE(pe)
 	proof := g.secret.Prove(roleListener, theirs, x.nonce)
 	if err := c.Send(proof[:], nil, deadline); err != nil {
-		return nil, g.away(x.fd, err)
+		return nil, g.reject(x.fd, err)
 	}
 	return c, nil
 }
 
-// Prove proves to a guarded listener that this process is that PE and knows the secret, and
+// Prove proves to a guarded listener that this process is the PE `pe` and knows the secret, and
 // verifies the listener's proof. It has to be the first exchange on a dialled connection.
 func (c *Conn) Prove(s *secret.Secret, pe libshmem.PE, deadline time.Time) error {
 	challenge, files, err := c.Receive(deadline)

@@ -212,8 +212,8 @@ func TestManyStrangers(t *testing.T) {
 				_ = c.Close()
 				return
 			}
-			if len(l.guard.unproven) > l.guard.most {
-				t.Errorf("%d connections without a proof at a time, at most %d", len(l.guard.unproven), l.guard.most)
+			if len(l.guard.unproven) > l.guard.limit {
+				t.Errorf("%d connections without a proof at a time, at most %d", len(l.guard.unproven), l.guard.limit)
 			}
 		}
 	}()

@@ -14,9 +14,9 @@ import (
 // machine reads how much memory is left. root is a prefix of every path, and empty except in tests.
 type machine struct{ root string }
 
-// available returns how many bytes this process can still get, and from where: the least of what
-// the machine and each control group of the process have left, and the name of that one. Swap of
-// the machine counts, since the symmetric heap can be swapped out.
+// available returns how many bytes this process can still allocate, and the name of what limits it:
+// the least of what the machine and each control group of the process have left. Swap of the
+// machine counts, since the symmetric heap can be swapped out.
 func (m machine) available() (bytes uint64, source string, err error) {
 	info, err := m.meminfo()
 	if err != nil {
@@ -110,12 +110,12 @@ func (m machine) groups() []group {
 	return groups
 }
 
-// unlimited tells a limit from none: version 1 of control groups shows 2^63 less
-// one page, which is more, where there is no limit.
+// unlimited is above every limit: if there is none, version 1 of control groups shows 2^63 less one
+// page, which is more.
 const unlimited = 1 << 62
 
 // groupLeft returns how many bytes a control group has left: its limit less the memory in use, not
-// counting cached files that the kernel would drop first. It reports false where there is no limit.
+// counting cached files that the kernel would drop first. It reports false if there is no limit.
 func (m machine) groupLeft(g group) (uint64, bool) {
 	limitFile, useFile, cacheName := "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"
 	if g.unified {

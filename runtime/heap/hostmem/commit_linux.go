@@ -16,13 +16,13 @@ const commitStep = 4 << 20
 // Commit makes sure that there is memory for the internal area and the first end bytes of the user
 // heap of every PE of the node: symmetric heaps grow alike. The error is of the kind ErrNoMemory.
 //
-// It decides by arithmetic and takes no memory: the size that the file may grow to, less the part
-// of it that is already there, must fit into the memory that the machine and the control groups of
-// the process have left. The alternative, fallocate, was measured at 0.2-0.35 s for each GiB, paid
-// also for memory that is never touched; it would not protect from the limit of a control group
-// either, which kills instead of failing the call. Because promised bytes that are not touched yet
-// are counted, the PEs of a node cannot be promised the same memory twice. Commit does not foresee
-// other programs that grow at the same time.
+// It decides by arithmetic and allocates no memory: the size that the file may grow to, less the
+// part of it that is already there, must fit into the memory that the machine and the control
+// groups of the process have left. The alternative, fallocate, was measured at 0.2-0.35 s for each
+// GiB, paid also for memory that is never touched; it would not protect from the limit of a control
+// group either, which kills instead of failing the call. Because promised bytes that are not
+// touched yet are counted, the PEs of a node cannot be promised the same memory twice. Commit does
+// not foresee other programs that grow at the same time.
 //
 // Committed memory stays so: pages that were touched are kept for the next allocation.
 func (s *Segment) Commit(end uint64) error {

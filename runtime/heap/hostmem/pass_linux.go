@@ -22,15 +22,15 @@ const (
 	passBytes = 16
 )
 
-// Listener is the socket at which the first PE of a node hands out the memory
-// file, to the PEs of its job.
+// Listener is the socket at which the first PE of a node passes the descriptor of the memory file
+// to the other PEs of its job.
 type Listener struct{ *fdpass.Listener }
 
 // Listen opens the socket. Peers may connect from now on, and wait until Serve sends them the file.
 // The owner calls Guard before Serve, so that each peer proves which PE it is.
 func Listen(peers int) (*Listener, error) { return listen(fdpass.User(), peers) }
 
-// listen is Listen for a given user, for tests.
+// listen opens the socket for processes of a given user. Tests call it with another user.
 func listen(uid uint32, peers int) (*Listener, error) {
 	l, err := fdpass.Listen(uid, peers)
 	if err != nil {
@@ -39,8 +39,8 @@ func listen(uid uint32, peers int) (*Listener, error) {
 	return &Listener{l}, nil
 }
 
-// Serve passes the memory file's descriptor to these PEs. It returns nil when all have it, or an
-// error of the kind ErrTimeout that names those that have not. It turns any other process away.
+// Serve passes the memory file's descriptor to the PEs peers. It returns nil when all have received
+// it, or an error of the kind ErrTimeout that names the others. It rejects any other process.
 func (l *Listener) Serve(s *Segment, peers []libshmem.PE, timeout time.Duration) error {
 	const object = "the symmetric heap of this node"
 	message := binary.LittleEndian.AppendUint64(nil, passMagic)
@@ -77,14 +77,14 @@ func (l *Listener) Serve(s *Segment, peers []libshmem.PE, timeout time.Duration)
 	return nil
 }
 
-// late is the remedy for a PE that this one waits for.
+// late is the remedy in errors about a PE that this one waits for.
 const late = "see why it is late, or raise SHMEM_BOOTSTRAP_TIMEOUT"
 
-// Source says from which process a PE gets the memory file.
+// Source names the process from which a PE receives the memory file.
 type Source struct {
 	Name   string         // of the listener
 	Owner  libshmem.PE    // the PE that listens
-	Me     libshmem.PE    // the PE that gets the file
+	Me     libshmem.PE    // the PE that receives the file
 	Secret *secret.Secret // of the job
 }
 
@@ -98,7 +98,7 @@ func Receive(from Source, p Plan, timeout time.Duration) (*Segment, error) {
 	return receive(from, p, timeout, fdpass.User())
 }
 
-// receive is Receive for a given user, for tests.
+// receive does what Receive does, from a process of a given user. Tests call it with another user.
 func receive(from Source, p Plan, timeout time.Duration, uid uint32) (*Segment, error) {
 	object := fmt.Sprintf("the symmetric heap from PE %d", from.Owner)
 	deadline := time.Now().Add(timeout)

@@ -36,10 +36,9 @@ const (
 	maxAlign = 1 << 30
 )
 
-// NewPlan rounds the sizes up. The alignment of the user heap, which bounds
-// the alignments that a program may ask for, is the largest power of two that
-// is at most an eighth of the heap, within 2 MiB and 1 GiB: it costs address
-// space before and behind each heap, and no memory.
+// NewPlan rounds the sizes up. The alignment of the user heap, which bounds the alignments that a
+// program may ask for, is the largest power of two that is at most an eighth of the heap, within 2
+// MiB and 1 GiB: it costs address space before and after each heap, and no memory.
 func NewPlan(internal, user uint64, pes int) Plan {
 	p := Plan{Internal: roundUp(internal, Page), Heap: roundUp(user, Page), Align: minAlign, PEs: pes}
 	for p.Align < maxAlign && p.Align*2 <= user/8 {
@@ -62,8 +61,8 @@ func (p Plan) sparse(rank int) uint64 {
 // Total is the size of the file.
 func (p Plan) Total() uint64 { return p.Slice() * uint64(p.PEs) }
 
-// addressSpace is the most that a process can map where a pointer has 47 usable bits, less the
-// little that libraries, stacks and Go's own heap need.
+// addressSpace is the most that a process can map if a pointer has 47 usable bits, less what
+// libraries, stacks and Go's own heap need.
 const addressSpace = 1<<47 - 1<<33
 
 // check refuses a plan that no process of this machine could map.

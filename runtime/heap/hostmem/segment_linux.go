@@ -60,8 +60,7 @@ const sizeSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
 // Map maps the whole file at an address that is a multiple of Plan.Align.
 func (s *Segment) Map() error {
 	p := s.plan
-	// Reserve more than is needed, map at an aligned address in it, and give
-	// the ends back.
+	// Reserve more than is needed, map at an aligned address within that, and release the rest.
 	space := p.Total() + p.Align
 	room, err := unix.MmapPtr(-1, 0, nil, uintptr(space), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	if err != nil {
@@ -136,8 +135,8 @@ func (s *Segment) Place(rank int) (fd int, at uint64) {
 	return s.fd, uint64(rank)*s.plan.Slice() + s.plan.HeapOffset()
 }
 
-// Empty gives the memory of a PE's user heap back to the kernel; no PE may use that heap any more.
-// It is for a file that outlives Close: the program's statics stay mapped in the sparse parts.
+// Empty returns the memory of a PE's user heap to the kernel; no PE may use that heap any more. It
+// is for a file that outlives Close: the program's statics stay mapped in the sparse parts.
 func (s *Segment) Empty(rank int) error {
 	_, at := s.Place(rank)
 	err := unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(at), int64(s.plan.Heap))

@@ -24,12 +24,13 @@ const (
 	teamMemory             = 16 << 20
 	FewestTeams, mostTeams = 15, 512
 
-	// scratchBuffers is the number of scratch buffers that small reductions use in turn: a PE may
-	// be one reduction ahead of another.
+	// scratchBuffers is the number of scratch buffers, which small reductions use alternately: a PE
+	// may be one reduction ahead of another.
 	scratchBuffers = 2
 )
 
-// Layout has the places and sizes of the parts of the internal area, in bytes below the user heap.
+// Layout has the offsets of the parts of the internal area, in bytes below the user heap, and their
+// sizes.
 type Layout struct {
 	InboxOffset    uint64
 	ScratchOffset  uint64
@@ -47,19 +48,20 @@ type Layout struct {
 	Internal       uint64 // the whole area
 }
 
-// Mail has the places of the memory for two-sided messages (abi/mailbox.h), in bytes below the user
-// heap.
+// Mail has the offsets of the memory for two-sided messages (abi/mailbox.h), in bytes below the
+// user heap.
 type Mail struct {
 	Active   uint64 // a bit for each PE that has sent a message
 	Credits  uint64 // a word for each receiver
 	Sends    uint64 // words of long messages that the PE sends
-	Landings uint64 // words of long messages that it receives, and their memory
+	Landings uint64 // words of long messages that it receives, and the bounce buffers (landings) for their bytes
 	Boxes    uint64 // a mailbox for each sender
-	Ring     uint64 // bytes of its ring; a record may go on behind it
+	Ring     uint64 // bytes of its ring; a record may extend beyond the end of the ring
 }
 
-// newMail places the memory for two-sided messages of a job of n PEs, below the offset above. The
-// rings of all mailboxes together have at most memory bytes, or the least size each.
+// newMail returns the layout of the memory for two-sided messages of a job of n PEs, below the
+// offset above. The rings of all mailboxes together have at most `memory` bytes, but each has at
+// least the least size of a ring.
 func newMail(n int, memory, above uint64) Mail {
 	m := Mail{Ring: mailLeast}
 	for m.Ring < mailMost && m.Ring*2*uint64(n) <= memory {
@@ -73,7 +75,7 @@ func newMail(n int, memory, above uint64) Mail {
 	return m
 }
 
-// Longest returns the bytes of the longest record in a mailbox with that ring.
+// Longest returns the bytes of the longest record in a mailbox with a ring of `ring` bytes.
 func Longest(ring uint64) uint64 { return min(max(ring/4, cacheLine), MailRecord) }
 
 // contributions returns the number of contributions to a small reduction of n PEs that one of them
@@ -86,13 +88,13 @@ func contributions(n int) int {
 	return bits.Len(uint(n)) - 1 + 2
 }
 
-// teamContributions is contributions for a team of n PEs, where the PEs never all write to each
-// other.
+// teamContributions returns the same number for a team of n PEs, where the PEs never all write to
+// each other: one contribution in each step, and two for the PEs beyond a power of two.
 func teamContributions(n int) int { return bits.Len(uint(n)) - 1 + 2 }
 
-// Known returns the offset from the user heap of one word for each PE, in which this PE shows that
-// it knows that PE to be lost. They are the words for messages in the last area, which belongs to
-// no team.
+// Known returns the offset, from the user heap, of one word for each PE. In the word of a PE, this
+// PE shows to the others that it knows that PE to be lost. They are the words for messages in the
+// last area, which belongs to no team.
 func (l *Layout) Known() int64 { return int64(l.TeamSize*l.Teams) - int64(l.TeamsOffset) }
 
 // agreeSize returns the size of the memory in which n PEs of a team agree, for example on the slot
@@ -105,7 +107,7 @@ func agreeSize(n int) uint64 {
 }
 
 // inboxSize returns the size of the words that count the messages of a team of n PEs, and of the
-// team's cache lines behind them (capi/front/lines.c).
+// team's cache lines after them (capi/front/lines.c).
 func inboxSize(n int) uint64 { return RoundUp(uint64(n)*inboxWord, cacheLine) + linesBytes }
 
 // columnsSize is the size of the buffers for the rounds of reductions between hosts: for each round
@@ -129,8 +131,8 @@ func teamInitSize(n int) uint64 {
 // all of its counters by number. 16 bits of a write name a counter, and 0 says that there is none.
 func EagerCounters(program int) int { return min(queue.EagerCounters, queue.MostCounters-program) }
 
-// New divides the internal area for n PEs, each with that many bytes of statics, that many
-// notification counters for the program, and that many bytes of memory for messages.
+// New divides the internal area for n PEs, each with `statics` bytes of statics, `counters`
+// notification counters for the program, and `messages` bytes of memory for messages.
 func New(n int, statics uint64, counters int, messages uint64) Layout {
 	l := Layout{ScratchSize: scratchBuffers * Slot * uint64(contributions(n))}
 	l.InboxOffset = Page + inboxSize(n)

@@ -84,9 +84,9 @@ func (g *GPU) HostAtomics() bool { return g.dev.Facts().HostAtomics }
 // Heap returns this PE's heap in GPU memory; nil if it is in main memory.
 func (g *GPU) Heap() *devmem.Segment { return g.device }
 
-// Open takes the GPU that the calling thread uses already. If the thread uses none, it takes one by
-// the PE's rank on its node, and the thread uses it from then on. It maps the heaps of the node for
-// that GPU.
+// Open opens the GPU that the calling thread uses already. If the thread uses none, it selects one
+// by the PE's rank on its node, and the thread uses it from then on. It maps the heaps of the node
+// for that GPU.
 //
 // listener is nil if this PE's heap is in main memory.
 func (g *GPU) Open(self *meet.Self, infos []meet.Info, main *hostmem.Segment, listener *devmem.Listener) error {
@@ -165,8 +165,9 @@ func (g *GPU) Unmapped(rank int) string {
 	return fmt.Sprint(err)
 }
 
-// Commit provides GPU memory behind the heaps of the node. It is collective among the PEs of the
-// node with heaps in GPU memory, so nothing that can fail on one PE alone comes before it.
+// Commit maps GPU memory into the heaps of the node, up to the offset end. It is collective among
+// the PEs of the node with heaps in GPU memory, so a caller does nothing before it that can fail on
+// one PE alone.
 func (g *GPU) Commit(end uint64) error {
 	if g == nil || g.device == nil {
 		return nil
@@ -174,8 +175,8 @@ func (g *GPU) Commit(end uint64) error {
 	return g.device.Commit(end)
 }
 
-// Reach makes new memory of the heaps known to the GPU, and to NICs. It comes after Commit, and
-// after main memory is provided.
+// Reach makes new memory of the heaps accessible to the GPU and to NICs. It is called after Commit,
+// and after main memory is committed.
 func (g *GPU) Reach(end uint64) error {
 	if g == nil {
 		return nil
@@ -191,7 +192,7 @@ func (g *GPU) Reach(end uint64) error {
 	return nil
 }
 
-// Release releases the mapped heaps and the other resources that Open took, but not the GPU.
+// Release unmaps the heaps and releases the other resources that Open allocated, but not the GPU.
 func (g *GPU) Release() error {
 	if g == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 // notifyCounters are the notification counters of this PE that kernels use.
 type notifyCounters struct {
 	offset uint64         // in each user heap, of the counters that stores of kernels increment
-	main   gpu.Address    // GPU address of the counters in main memory; 0: it does not reach them
+	main   gpu.Address    // GPU address of the counters in main memory; 0: the GPU does not reach them
 	pages  unsafe.Pointer // of main memory that are registered with the GPU for that; nil: none
 }
 

@@ -39,20 +39,20 @@ func (k *Kernels) watch(fatal func(error), over func() bool) {
 }
 
 // Stopper ends the waits of kernels: waits for a word of memory, which check the stopper's own
-// words from time to time, and waits for a proxy, which check a word of their ring. The event
-// that they wait for may never come. A process whose kernels run on cannot free their memory, and
-// in many cases cannot end.
+// words from time to time, and waits for a proxy, which check a word of their ring. The event that
+// they wait for may never happen. A process whose kernels run on cannot free their memory, and in
+// many cases cannot end.
 //
 // Any goroutine may call its methods, also after the memory is gone.
 type Stopper struct {
-	mu     sync.Mutex
-	losses uint32            // PEs lost so far
-	heard  uint32            // losses that the program has acknowledged
-	words  *[2]atomic.Uint32 // for kernels: losses (or ended) and heard; nil: there are no kernels
-	rings  []*queue.Ring
+	mu           sync.Mutex
+	losses       uint32            // PEs lost so far
+	acknowledged uint32            // losses that the program has acknowledged
+	words        *[2]atomic.Uint32 // for kernels: losses (or ended) and acknowledged; nil: there are no kernels
+	rings        []*queue.Ring
 }
 
-// ended takes the place of losses in the words of a Stopper when the job ends.
+// ended is stored in place of losses in the words of a Stopper when the job ends.
 const ended = ^uint32(0)
 
 // Begin sets the words that new kernels read, and the rings on which they wait.
@@ -60,9 +60,9 @@ func (s *Stopper) Begin(words *[2]atomic.Uint32, rings []*queue.Ring) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// Earlier losses do not end the waits of the new kernels.
-	s.heard = s.losses
+	s.acknowledged = s.losses
 	s.words, s.rings = words, rings
-	words[1].Store(s.heard)
+	words[1].Store(s.acknowledged)
 	words[0].Store(s.losses)
 }
 
@@ -84,11 +84,11 @@ func (s *Stopper) Lost() {
 func (s *Stopper) Acknowledge() uint32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heard = s.losses
+	s.acknowledged = s.losses
 	if s.words != nil {
-		s.words[1].Store(s.heard)
+		s.words[1].Store(s.acknowledged)
 	}
-	return s.heard
+	return s.acknowledged
 }
 
 // End ends all waits of kernels, now and later, because the job ends.

@@ -20,8 +20,8 @@ type lender interface {
 }
 
 // FindChunks finds the driver's memory allocations, or chunks, that contain n bytes of the program
-// at an address on this PE's GPU, and returns them and the unit of their sizes. Lend or Forget
-// comes next.
+// at an address on this PE's GPU, and returns them and the unit of their sizes. The caller then
+// calls Lend or Forget.
 func (g *GPU) FindChunks(at unsafe.Pointer, n uint64) (*devmem.Loan, uint64, error) {
 	l, err := g.device.FindChunks(gpu.Address(uintptr(at)), n)
 	if err != nil {
@@ -41,8 +41,8 @@ func (g *GPU) Forget() error {
 	return g.device.Return(l)
 }
 
-// Lend makes the chunks that FindChunks has found part of the heap: it takes a block of the heap's
-// address space that has no memory behind it, and maps the chunks into the block, from an offset
+// Lend makes the chunks that FindChunks has found part of the heap: it reserves a block of the
+// heap's address space that has no memory yet, and maps the chunks into the block, from an offset
 // on. It returns the block's offset. The other PEs of the node do so at the same time; if one of
 // them fails, all do. NICs that reach the heap register the chunks.
 func (g *GPU) Lend(h *heap.Heap, loans lender, size, offset uint64) (libshmem.Offset, error) {

@@ -33,7 +33,7 @@ type ProducersConfig struct {
 	Notify   uint64 // bytes from the notification counters in main memory to the user heap
 
 	Heap        *heap.Heap
-	Commit      func() error // provides memory behind its blocks
+	Commit      func() error // maps memory into the blocks of the heap
 	Heaps       *meet.Heaps
 	GPU         *GPU        // nil: this PE uses none
 	Staged      func() bool // bytes of this PE's heap reach the network through main memory
@@ -57,7 +57,7 @@ type Producers struct {
 	rings   *queue.Host    // nil until the first call of Rings
 	served  *network.Rings // nil: no rings are served
 	// work is the memory of each heap for collectives of kernels; teams is the number of teams that
-	// have a part of it.
+	// have a share of it.
 	work   struct{ offset, size, teams uint64 }
 	counts notifyCounters
 }
@@ -76,8 +76,8 @@ func (p *Producers) engines() []*proxy.Engine {
 	return p.Network.Engines
 }
 
-// Close ends the calls on streams and releases the memory of kernels. It comes after CloseRings.
-// Nil Producers have none.
+// Close ends the calls on streams and releases the memory of kernels. It is called after
+// CloseRings. Nil Producers have none.
 func (p *Producers) Close() error {
 	if p == nil {
 		return nil
@@ -132,8 +132,8 @@ func (p *Producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Poin
 	return unsafe.Pointer(s), nil
 }
 
-// Quiet is the part of a host's quiet for operations in rings. The caller repeats it while it
-// returns Pending: see network.Rings.
+// Quiet completes the operations in rings for a quiet of the host. It does not wait: the caller
+// repeats it, with the same ticket, while it returns Pending (network.Rings).
 func (p *Producers) Quiet(ticket *uint64) call.Status { return p.served.Quiet(ticket) }
 
 // CloseRings waits until the pushed operations are complete, and closes the rings of GPU
@@ -181,8 +181,8 @@ func (p *Producers) ringsOfKernels() int {
 }
 
 // OpenStreams prepares calls on CUDA streams, and loads the library's kernels for them from a file.
-// It comes after Kernels and is not safe for concurrent use. If the file is missing or cannot be
-// used, the calls that need it report that.
+// It is called after Kernels and is not safe for concurrent use. If the file is missing or cannot
+// be used, the calls that need it report that.
 func (p *Producers) OpenStreams(file string) error {
 	switch {
 	case p.Streams != nil:

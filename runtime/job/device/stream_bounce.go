@@ -33,7 +33,7 @@ func newBounce(dev *cuda.Device) (*bounce, error) {
 	if err = dev.MapChunk(m.at, m.size, m.chunk); err != nil {
 		return nil, errors.Join(err, dev.ReleaseChunk(m.chunk), dev.Unreserve(m.at, m.size))
 	}
-	// A context of the library's own: the first call on a stream may come while a kernel waits.
+	// A context of the library's own: the first call on a stream may be made while a kernel waits.
 	own, err := dev.OwnContext("a call on a stream")
 	if err == nil {
 		err = own.Zero(m.at, m.size)

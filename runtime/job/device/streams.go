@@ -56,7 +56,7 @@ func (s *StreamCalls) Close() error {
 	return errors.Join(s.calls.Close(), s.bounce.close())
 }
 
-// streamDevice makes a cuda.Device the GPU that package onstream needs.
+// streamDevice implements the GPU interface of package onstream with a cuda.Device.
 type streamDevice struct{ dev *cuda.Device }
 
 func (d *streamDevice) Facts() gpu.Facts                           { return d.dev.Facts() }
@@ -95,9 +95,9 @@ type streamCode struct {
 
 func (c *streamCode) Close() error { return c.m.Close() }
 
-// Give copies the job's state, n bytes, into the module's variable for it. It fails if the file is
-// of another release than the library.
-func (c *streamCode) Give(job gpu.Address, n uint64) error {
+// SetJob copies the job's state, n bytes, into the module's variable for it. It fails if the file
+// is of another release than the library.
+func (c *streamCode) SetJob(job gpu.Address, n uint64) error {
 	at, have, err := c.m.Global("shmemi_job")
 	if err == nil && have != n {
 		err = errors.New("its state has another size (install it with the library, from one build)")

@@ -2,8 +2,8 @@ package device
 
 // A TeamTable shows the kernels of this PE which teams there are. It owns the entries of the table
 // that a handle indexes, in GPU memory that its caller provides. The front makes the teams. Any
-// goroutine may call it. An entry is written after its list of PEs, and a handle is given to a
-// kernel after both.
+// goroutine may call it. An entry is written after its list of PEs, and a program passes a handle
+// to a kernel after both.
 
 import (
 	"fmt"
@@ -24,8 +24,8 @@ type TeamTable struct {
 	clear func(offset, n uint64) error // of this PE's user heap
 
 	mu    sync.Mutex
-	known map[int]knownTeam // by slot
-	worn  map[int]bool      // slots that a team has used: Renew has to reset their counters and flags
+	teams map[int]shownTeam // by slot
+	used  map[int]bool      // slots that a team has used: Renew has to reset their counters and flags
 	table gpu.Address       // for kernels; 0: there are none yet
 	lists gpu.Address
 }
@@ -37,21 +37,21 @@ type TeamAreas struct {
 	Count        uint64
 }
 
-// knownTeam is the host's copy of what kernels know of a team.
-type knownTeam struct {
+// shownTeam is the host's copy of a team's entry and list in the table for kernels.
+type shownTeam struct {
 	entry queue.Team
 	pes   []int32 // for teams without a stride
 }
 
-// newTeamTable returns an empty table for a job of that many PEs. put writes to memory of the GPU,
-// and clear zeroes a part of this PE's user heap.
+// newTeamTable returns an empty table for a job of `pes` PEs. put writes to memory of the GPU, and
+// clear zeroes a part of this PE's user heap.
 func newTeamTable(pes int, a TeamAreas, put func(to gpu.Address, from []byte) error, clear func(offset, n uint64) error) *TeamTable {
-	return &TeamTable{pes: pes, areas: a, put: put, clear: clear, known: map[int]knownTeam{}, worn: map[int]bool{}}
+	return &TeamTable{pes: pes, areas: a, put: put, clear: clear, teams: map[int]shownTeam{}, used: map[int]bool{}}
 }
 
 const teamEntryBytes = uint64(unsafe.Sizeof(queue.Team{}))
 
-// ListBytes returns the most bytes that the list of one team's PEs takes.
+// ListBytes returns the size of the longest list of PEs of a team, in bytes.
 func (t *TeamTable) ListBytes() uint64 { return 4 * uint64(t.pes) }
 
 // Show makes the team of a slot known to kernels. pes are the PEs of a team without a stride.
@@ -64,8 +64,8 @@ func (t *TeamTable) Show(slot int, entry queue.Team, pes []int32) error {
 	if a := t.areas; uint64(slot) < a.Count {
 		entry.Work, entry.WorkSize = uint64(a.Heap)+a.Offset+uint64(slot)*a.Size, a.Size
 	}
-	k := knownTeam{entry, append([]int32(nil), pes...)}
-	t.known[slot], t.worn[slot] = k, true
+	k := shownTeam{entry, append([]int32(nil), pes...)}
+	t.teams[slot], t.used[slot] = k, true
 	return t.write(slot, k)
 }
 
@@ -76,8 +76,8 @@ func (t *TeamTable) Hide(slot int) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.known, slot)
-	return t.write(slot, knownTeam{})
+	delete(t.teams, slot)
+	return t.write(slot, shownTeam{})
 }
 
 // Renew resets the counters and flags of a slot that a team has used. All PEs of the next team call
@@ -89,7 +89,7 @@ func (t *TeamTable) Renew(slot int) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.worn[slot] || uint64(slot) >= t.areas.Count {
+	if !t.used[slot] || uint64(slot) >= t.areas.Count {
 		return nil
 	}
 	return t.clear(t.areas.Offset+uint64(slot)*t.areas.Size, queue.WorkBuffers(t.pes))
@@ -101,7 +101,7 @@ func (t *TeamTable) Begin(table, lists gpu.Address) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.table, t.lists = table, lists
-	for slot, k := range t.known {
+	for slot, k := range t.teams {
 		if err := t.write(slot, k); err != nil {
 			return err
 		}
@@ -116,8 +116,8 @@ func (t *TeamTable) End() {
 	t.table, t.lists = 0, 0
 }
 
-// write puts an entry into the table, behind its list.
-func (t *TeamTable) write(slot int, k knownTeam) error {
+// write writes the list of a team's PEs, and then its entry in the table.
+func (t *TeamTable) write(slot int, k shownTeam) error {
 	if t.table == 0 {
 		return nil
 	}

@@ -81,7 +81,7 @@ func DecodeAll[T any](all [][]byte) ([]T, error) {
 	return infos, nil
 }
 
-// decoder takes values from the front of bytes. PEs have most of their strings in common, and the
+// decoder decodes values from the front of bytes. PEs have most of their strings in common, and the
 // decoder keeps one copy of each.
 type decoder struct {
 	left  []byte
@@ -103,8 +103,8 @@ func (d *decoder) unsigned() (uint64, error) {
 	return x, nil
 }
 
-// length decodes a count of elements that take at least that many bytes each. It fails if fewer
-// bytes are left, so that a wrong count allocates nothing.
+// length decodes a count of elements that have at least `least` bytes each. It fails if fewer bytes
+// are left, so that a wrong count allocates nothing.
 func (d *decoder) length(least int) (int, error) {
 	n, err := d.unsigned()
 	if err == nil && n > uint64(len(d.left)/least) {
@@ -173,8 +173,8 @@ func (d *decoder) each(v reflect.Value) error {
 	return nil
 }
 
-// string decodes a string of n bytes, and returns the copy that an earlier PE's peer info gave if
-// there is one.
+// string decodes a string of n bytes. If an earlier PE's peer info had the same string, it returns
+// that copy.
 func (d *decoder) string(n int) string {
 	b := d.left[:n]
 	d.left = d.left[n:]

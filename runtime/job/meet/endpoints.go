@@ -21,8 +21,8 @@ type EndpointInfo struct {
 	Host     string // its name for people; "" except of the first PE of a node
 }
 
-// MatchEndpoints fails if the endpoints of all PEs cannot exchange messages: a PE has another
-// number of them than n, or another provider.
+// MatchEndpoints fails if the endpoints of all PEs cannot exchange messages: a PE has not n
+// endpoints, or it has another provider.
 func MatchEndpoints(all [][]EndpointInfo, n int) error {
 	for pe, infos := range all {
 		if len(infos) != n {

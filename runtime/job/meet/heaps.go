@@ -76,7 +76,7 @@ func (h *Heaps) File() (fd int, at uint64, ok bool) {
 
 // Direct returns where kernels of this PE reach the user heap of another PE by loads and stores, or
 // 0. It returns 0 for a heap in main memory if the GPU's atomic operations on it are not atomic
-// with those of the CPU; its owner then does them. Over PCIe 121 of 6,000 additions by two GPUs to
+// with those of the CPU; the PE that owns the heap then performs them. Over PCIe 121 of 6,000 additions by two GPUs to
 // a word of a PE without a GPU were lost.
 func (h *Heaps) Direct(pe libshmem.PE) gpu.Address {
 	switch {
@@ -145,8 +145,8 @@ func (h *Heaps) KernelPath(pe libshmem.PE) (path pathmap.Path, why string) {
 	return pathmap.Network, why
 }
 
-// GrowTogether reports whether all PEs of a node have to take part when the heap grows, because
-// some heap is in GPU memory.
+// GrowTogether reports whether the growth of the heap is collective among the PEs of a node,
+// because some heap is in GPU memory.
 func (h *Heaps) GrowTogether() bool { return slices.Contains(h.Kinds, config.HeapDevice) }
 
 // SomeGPU reports whether some PE of the job has a heap that its GPU reaches.

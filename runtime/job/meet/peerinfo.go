@@ -27,7 +27,7 @@ type Info struct {
 	Proxies int    // endpoints that it would open
 
 	Counters  int     // notification counters
-	Messages  uint64  // bytes for short messages that wait
+	Messages  uint64  // bytes of mailboxes, for short messages that wait for a receive
 	Statics   Statics // the program's statics that could be symmetric
 	OnFailure config.OnFailure
 	Process   Process
@@ -83,7 +83,7 @@ func mapPrinter(infos []Info) int {
 type JobInfo struct {
 	Nodes      *topo.Nodes
 	Kinds      []config.HeapKind // of every PE
-	Processes  []Process         // of every PE; the zero value is out of sight
+	Processes  []Process         // of every PE; the zero value: this PE cannot see it
 	Neighbours []place.Neighbour // PEs that see the same NICs as this one
 	// Sharing is the number of PEs on this machine, this one included.
 	Sharing int

@@ -6,7 +6,7 @@ import "libshmem/runtime/topo"
 // PE of the job: it is confined to some processors to which more PEs are confined than there are. A
 // PE that is bound to a processor of its own competes with none of those that are bound elsewhere.
 //
-// Launchers give processor sets that are the same, apart, or one within the other, and for those
+// Launchers assign processor sets that are equal, disjoint, or one within the other, and for those
 // the result is exact. A PE whose processors are not known is crowded unless it is alone.
 func crowded(sets []topo.Set) []bool {
 	confined := make(map[topo.Set]int) // PEs that may use nothing outside a set

@@ -1,7 +1,8 @@
 package meet
 
 // This file decides, alike on all PEs of a job, whether the globals and statics of their program
-// are symmetric. The front finds and moves them, and the job gives them a place. It keeps no state.
+// are symmetric. The front finds and moves them, and the job reserves an area for them. It keeps no
+// state.
 
 import (
 	"fmt"
@@ -11,7 +12,7 @@ import (
 )
 
 // Statics are the program's globals and statics, as the front finds them. The front also moves
-// them; this file makes the PEs agree on them and gives them a place.
+// them; this file makes the PEs agree on them.
 type Statics struct {
 	Size   uint64 // bytes, whole pages; 0: there are none to be symmetric
 	Like   string // a fingerprint: equal on PEs that run the same program
@@ -29,7 +30,7 @@ type StaticsPlace struct {
 
 const passHeap = "pass memory from shmem_malloc"
 
-// Allowed returns s, or no statics with that cause if SHMEM_STATICS is off.
+// Allowed returns s. If SHMEM_STATICS is off, it returns no statics, with that cause.
 func (s Statics) Allowed(want config.Statics) Statics {
 	if want == config.StaticsOff {
 		return Statics{Cause: "SHMEM_STATICS is off", Remedy: "unset SHMEM_STATICS, or " + passHeap}
@@ -37,9 +38,9 @@ func (s Statics) Allowed(want config.Statics) Statics {
 	return s
 }
 
-// agreeStatics returns the statics of this PE if those of all PEs can be symmetric, else none with
-// the cause. Two programs in one job are no mistake as long as they use only the heap, so different
-// statics are an error only with SHMEM_STATICS=on.
+// agreeStatics returns the statics of this PE if those of all PEs can be symmetric, otherwise no
+// statics, with the cause. Two programs in one job are no mistake as long as they use only the
+// heap, so different statics are an error only with SHMEM_STATICS=on.
 func agreeStatics(of []Statics, me int, want config.Statics) (Statics, error) {
 	all := of[me]
 	for pe, s := range of {

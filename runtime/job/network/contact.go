@@ -13,8 +13,9 @@ import (
 
 // PEs can meet at a launcher and still not reach each other over the network for data: a firewall
 // closes its ports, or an address leads to another machine. Nothing reports that, because most
-// providers connect with the first operation and then try for ever, without room for operations. So
-// init ends with a request to other hosts over that network, and waits for their replies.
+// providers connect with the first operation, and then try for ever and refuse operations as if a
+// queue were full. So init ends with a request to other hosts over that network, and waits for
+// their replies.
 
 // contactPause is the longest pause between polls for replies.
 const contactPause = time.Millisecond
@@ -87,7 +88,7 @@ func (nw *Network) pending(open []*proxy.Contact) (still []*proxy.Contact, err e
 }
 
 // noContact returns an error that names two hosts that do not reach each other and the addresses
-// that they have tried. A nil cause: no reply has come in time.
+// that they have tried. A nil cause: no reply has arrived in time.
 func (nw *Network) noContact(all [][]meet.EndpointInfo, open []*proxy.Contact, cause error) error {
 	what, remedy := "", ""
 	if cause != nil {

@@ -13,8 +13,8 @@ import (
 // nicInfo describes a PE's NICs to all other PEs before it opens them.
 type nicInfo struct {
 	NICs    int
-	Fabric  string   // the one that it would take; "": the provider has no names for fabrics
-	Fabrics []string // all that it could take, Fabric included
+	Fabric  string   // the fabric that the PE would use; "": the provider has no names for fabrics
+	Fabrics []string // all fabrics that the PE could use, Fabric included
 	Version string   // of libfabric, where there is a Fabric
 }
 
@@ -35,7 +35,7 @@ func (nw *Network) nicInfos(n *nics) ([]nicInfo, error) {
 	return meet.DecodeAll[nicInfo](all)
 }
 
-// agreeOnFabric moves this PE's NICs to the fabric that the job takes.
+// agreeOnFabric moves this PE's NICs to the fabric that all PEs of the job use.
 func (nw *Network) agreeOnFabric(n *nics, infos []nicInfo) error {
 	fabric, err := commonFabric(infos)
 	if err != nil || fabric == "" || fabric == n.Fabric() {
@@ -45,9 +45,10 @@ func (nw *Network) agreeOnFabric(n *nics, infos []nicInfo) error {
 	return n.MoveTo(fabric)
 }
 
-// commonFabric returns the fabric that all PEs take: that of each if they agree, else the first
-// that is offered to all. It is "" if some PE has a provider whose fabrics have no names. If others
-// have a provider with names, their endpoints are refused later, with the names of the providers.
+// commonFabric returns the fabric that all PEs use: the one that each PE would use, if they agree,
+// otherwise the first that is offered to all. It is "" if some PE has a provider whose fabrics have
+// no names. If others have a provider with names, their endpoints are refused later, with the names
+// of the providers.
 func commonFabric(infos []nicInfo) (string, error) {
 	agreed := true
 	for i := range infos {
@@ -67,7 +68,8 @@ func commonFabric(infos []nicInfo) (string, error) {
 			kinds = append(kinds, pe)
 		}
 	}
-	// Of several fabrics the first by name is taken: that is efa, as older versions took.
+	// Of several fabrics the job uses the first by name: that is efa, the one that older versions
+	// used.
 	if len(common) > 0 {
 		return slices.Min(common), nil
 	}
@@ -81,7 +83,7 @@ func commonFabric(infos []nicInfo) (string, error) {
 	return "", fmt.Errorf("no fabric is offered to all PEs (set SHMEM_FABRIC alike for all PEs, or give all the same libfabric)")
 }
 
-// text says which fabrics a PE can take, for errors.
+// text says which fabrics a PE can use, for errors.
 func (c *nicInfo) text(pe libshmem.PE) string {
 	return fmt.Sprintf("PE %d can take fabric %s of libfabric %s only", pe, strings.Join(c.Fabrics, " or "), c.Version)
 }

@@ -10,8 +10,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// filesPerNIC is the number of descriptors that an endpoint keeps on a NIC. tcp takes the most: 16
-// were counted, and some more are open for a moment.
+// filesPerNIC is the number of descriptors that an endpoint has open for a NIC. tcp opens the most:
+// 16 were counted, and some more are open for a moment.
 const filesPerNIC = 20
 
 // openFiles is the number of descriptors that this process may have, and how many are left.
@@ -20,12 +20,13 @@ type openFiles struct {
 	left  int
 }
 
-// filesFor returns how many descriptors the endpoints on that many NICs keep.
+// filesFor returns the number of descriptors that the endpoints on `nics` NICs have open.
 func (nw *Network) filesFor(nics int) int { return filesPerNIC * nics * nw.JobInfo.Proxies }
 
-// checkFiles refuses a network of so many NICs that it could not be opened, or that it would open
-// and then never connect: a provider that cannot accept a connection does not report it, and the PE
-// at the other end waits.
+// checkFiles returns an error if the process may not open enough descriptors for a network on
+// `nics` NICs. Otherwise the network could not be opened, or would open and then never connect: a
+// provider that cannot accept a connection does not report that, and the PE at the other side
+// waits.
 func (nw *Network) checkFiles(f openFiles, nics int) error {
 	need := nw.filesFor(nics)
 	if f.left > need {
@@ -38,7 +39,8 @@ func (nw *Network) checkFiles(f openFiles, nics int) error {
 	}
 }
 
-// warnOfFiles logs how many PEs the connections of a network on that many NICs can reach.
+// warnOfFiles logs how many PEs the connections of a network on `nics` NICs can reach, if those are
+// not all PEs of other hosts.
 func (nw *Network) warnOfFiles(f openFiles, nics int) {
 	left, remote := f.left-nw.filesFor(nics), nw.NPEs-len(nw.Nodes.Peers(nw.Me))
 	if reach := left / (nics * nw.JobInfo.Proxies); reach < remote {

@@ -7,8 +7,8 @@ import (
 )
 
 // Load loads libfabric in another thread, so that the PEs exchange their peer info during the 0.2 s
-// that this takes in Debian 12. The function that it returns waits until libfabric is loaded. Open
-// reports an error.
+// that loading takes in Debian 12. The function that it returns waits until libfabric is loaded.
+// Open reports an error.
 //
 // Nothing else of the process should depend on the moment: until the end, libraries that are loaded
 // may handle signals (fabric/ofi/load.c), and the loading thread may be bound to one processor.

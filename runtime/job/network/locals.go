@@ -10,12 +10,12 @@ import (
 )
 
 // cacheRegions bounds how many buffers stay registered with a NIC. A NIC has room for 10^5 and
-// more; the bound is for the time to find a place for a new one.
+// more; the bound is for the time to find a free entry for a new one.
 const cacheRegions = 1024
 
-// keepRegistered makes an engine keep callers' memory registered, if its provider needs registered
-// memory and the system can report when the memory changes. Elsewhere each operation registers its
-// own buffer, which is slower and as correct.
+// keepRegistered makes an engine cache the registrations of callers' memory, if its provider needs
+// registered memory and the system can report when the memory changes. Elsewhere each operation
+// registers its own buffer, which is slower and as correct.
 func (nw *Network) keepRegistered(e *proxy.Engine) {
 	size := nw.Settings.RegistrationCache
 	if nw.Cached = !e.Caps().LocalMR; nw.Cached {

@@ -1,10 +1,10 @@
 // Package network owns the engines of a PE and their loops. It chooses the NICs and their fabric
-// with the other PEs, opens a provider for each endpoint, gives engines their GPU stage and their
-// registration cache, connects them, and starts and ends the loops. It lets NICs reach a heap in
-// GPU memory, and spreads rings over the engines. The engines' work is in runtime/proxy.
+// with the other PEs, opens a provider for each endpoint, makes the engines with their GPU stages
+// and registration caches, connects them, and starts and ends the loops. It lets NICs reach a heap
+// in GPU memory, and spreads rings over the engines. The engines' work is in runtime/proxy.
 //
 // One thread opens and closes it. Any goroutine may call the methods about other PEs: they take the
-// lock of an engine, and those of Peers and Flight give up after lockPatience.
+// lock of an engine, and the methods of Peers, and Flight, give up after lockPatience.
 package network
 
 import (
@@ -51,7 +51,7 @@ type Config struct {
 	Chaos       *chaos.Plan  // nil: the network is as it is
 	Trace       *trace.File  // nil: nothing is traced
 	Show        nvtx.Show    // ranges of proxies; nil: they are not shown
-	Watch       *watch.Watch // gets the engines' reports on other PEs, with the engine's lock held
+	Watch       *watch.Watch // the engines call it with reports on other PEs, and hold their lock meanwhile
 	DriverWatch *watch.DriverWatch
 }
 
@@ -79,7 +79,7 @@ type Network struct {
 	loops      []*loop.Loop      // of the engines, as they run
 	tracks     []*trace.Track    // of each engine; nil: nothing is traced
 	cache      string            // describes the registration cache for the banner; "": none is needed
-	notes      []string          // settings that the NICs took or refused at their opening, for the banner
+	notes      []string          // options that the NICs accepted or refused when they were opened, for the banner
 	tiles      []int             // for each PE, the largest tile that writes to its heap keep
 	fabric     string            // of the NICs; "": the provider has no names for fabrics
 	ownContext bool              // proxies copy in a context of the library's own
@@ -107,8 +107,8 @@ func (nw *Network) Close() error {
 	return errors.Join(errs...)
 }
 
-// Open opens the endpoints, exchanges their addresses and starts the proxies. All endpoints
-// are opened now, whether rings come or not: to open one later, every PE would have to take part.
+// Open opens the endpoints, exchanges their addresses and starts the proxies. All endpoints are
+// opened now, even if no rings are made later: opening one later would be collective.
 func (nw *Network) Open() error {
 	files, err := countFiles()
 	if err != nil {
@@ -178,8 +178,8 @@ func windows(npes int, e *proxy.Engine, all []proxy.Endpoint) string {
 }
 
 // openEngine opens the provider of endpoint i and makes the engine on it. Callers in C use the
-// first engine, under the lock that the front gave. Each of the others has its own lock and words,
-// and wakes the same sleepers.
+// first engine, under the lock of the front. Each of the others has its own lock and words, and
+// wakes the same sleepers.
 func (nw *Network) openEngine(nics *nics, i int) error {
 	track := nw.Trace.Track(i)
 	nw.tracks = append(nw.tracks, track)
@@ -220,7 +220,7 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 	}
 	nw.keepRegistered(e)
 	e.OnLost(nw.Watch.Unreachable)
-	e.Report.OnActivityRequest(nw.Watch.Says, nw.Watch.Hears)
+	e.Report.OnActivityRequest(nw.Watch.OwnActivity, nw.Watch.StoreActivity)
 	if err := nw.stage(e); err != nil || nw.GPU.NICs == nil {
 		return err
 	}

@@ -17,10 +17,10 @@ import (
 	"libshmem/runtime/trace"
 )
 
-// nics are the NICs that this PE takes.
+// nics has the NICs that this PE uses.
 type nics struct {
 	*ofi.Choice
-	several bool // some PE takes more than one, so all use the protocol of rails
+	several bool // some PE uses several, so all use the protocol of package rail
 }
 
 // chooseNICs chooses NICs on the fabric of the job, and learns whether any PE has several.

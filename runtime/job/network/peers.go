@@ -26,29 +26,30 @@ type Peers struct{ e *proxy.Engine }
 func (nw *Network) Peers() *Peers { return &Peers{nw.Engine} }
 
 // PeerStatus describes the first engine's work with a PE; with always, also when nothing is
-// remarkable. silent reports whether the PE has not replied to the last Probe. had: the lock could
-// be taken.
+// remarkable. silent reports whether the PE has not replied to the last Probe. had is false if the
+// engine's lock could not be taken within lockPatience.
 func (p *Peers) PeerStatus(pe libshmem.PE, always bool) (text string, silent, had bool) {
 	had = p.e.TryLocked(lockPatience, func() { text, silent = p.e.Report.PeerStatus(pe, always), p.e.Report.Silent(pe) })
 	return text, silent, had
 }
 
-// Probe sends requests to PEs: those in there reply that they live, those in doing also what they
-// do.
-func (p *Peers) Probe(doing, there []libshmem.PE) {
+// Probe sends requests to PEs: those in alive reply that they live, those in doing also reply with
+// what they do.
+func (p *Peers) Probe(doing, alive []libshmem.PE) {
 	p.e.TryLocked(lockPatience, func() {
 		for _, pe := range doing {
 			p.e.Report.Probe(libshmem.PE(pe))
 			p.e.RequestActivity(libshmem.PE(pe))
 		}
-		for _, pe := range there {
+		for _, pe := range alive {
 			p.e.Report.Probe(libshmem.PE(pe))
 		}
 	})
 }
 
-// Ping sends a PE a message, to find out whether the network still reaches it. sent: there was room
-// for it. had: the lock could be taken.
+// Ping sends a PE a message, to find out whether the network still reaches it. sent is false if the
+// provider's queue was full. had is false if the engine's lock could not be taken within
+// lockPatience.
 func (p *Peers) Ping(pe libshmem.PE) (sent, had bool) {
 	st := proxy.Done
 	had = p.e.TryLocked(lockPatience, func() { st = p.e.Ping(libshmem.PE(pe)) })
@@ -60,7 +61,7 @@ func (p *Peers) Socket(pe libshmem.PE) (netip.AddrPort, bool) {
 	return p.e.Report.Socket(libshmem.PE(pe))
 }
 
-// Lose makes all engines give up a PE: operations on it fail.
+// Lose makes operations of all engines on a PE fail from now on. fate is the reason.
 func (nw *Network) Lose(pe libshmem.PE, fate string) {
 	if nw == nil {
 		return

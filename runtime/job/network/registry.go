@@ -1,9 +1,9 @@
 package network
 
 // A Registry lets NICs reach the user heap of this PE in GPU memory. It chooses the path, registers
-// each part of the heap with each endpoint, and knows which flush has to come before this PE uses
-// bytes that a NIC has written. It owns neither the heap nor the endpoints. One thread calls it at
-// a time.
+// each part of the heap with each endpoint, and knows which flush has to precede the use of bytes
+// that a NIC has written. It owns neither the heap nor the endpoints. One thread calls it at a
+// time.
 
 import (
 	"errors"
@@ -57,8 +57,8 @@ func NewRegistry(c RegistryConfig) *Registry { return &Registry{RegistryConfig: 
 type Registry struct {
 	RegistryConfig
 
-	ends     []registration
-	unsynced bool // the driver refused to make the program's copies synchronous, which was logged
+	registrations []registration
+	unsynced      bool // the driver refused to make the program's copies synchronous, which was logged
 }
 
 // registration is the registration of the heap with one endpoint.
@@ -95,7 +95,7 @@ func (r *Registry) Open(with registrant, parts []devmem.Extent) error {
 		}
 		r.Log(config.LogInfo, "the NIC does not reach the heap by %s: %v", nicPathNames[w], err)
 	}
-	r.ends = append(r.ends, registration{with, path, len(parts)})
+	r.registrations = append(r.registrations, registration{with, path, len(parts)})
 	return nil
 }
 
@@ -121,8 +121,8 @@ const (
 	orderedForAll   = 200
 )
 
-// flush returns the function to call before anything acts on bytes that a NIC has written, or nil
-// if the GPU keeps such writes in order.
+// flush returns the function to call before anything uses bytes that a NIC has written, or nil if
+// the GPU makes such writes visible in order.
 func (r *Registry) flush() func() error {
 	order := r.GPU.Facts().WritesOrdering
 	if order >= orderedForAll || order >= orderedForOwner && !r.All {
@@ -138,7 +138,7 @@ const firstInOrder = 9
 // InOrder reports whether kernels of this PE see bytes that the NIC of endpoint i writes to the
 // heap in the order in which they arrive there, without a flush. A nil registry has no endpoints.
 func (r *Registry) InOrder(i int) bool {
-	if r == nil || r.ends[i].path == config.GPUNetStage || r.unsynced {
+	if r == nil || r.registrations[i].path == config.GPUNetStage || r.unsynced {
 		return false
 	}
 	f := r.GPU.Facts()
@@ -161,7 +161,7 @@ func (r *Registry) allows(path config.GPUNet, c fabric.Caps) error {
 	case path == config.GPUNetPeerMem && (!f.RDMA || r.VMM && !f.RDMAVMM):
 		return no("the driver gives NICs no access to it")
 	}
-	return nil // only the provider knows whether it takes it
+	return nil // only the provider knows whether it accepts the memory
 }
 
 // register registers one part of the heap, which may belong to a loan.
@@ -173,7 +173,7 @@ func (r *Registry) register(with registrant, path config.GPUNet, loan gpustage.L
 		if err != nil {
 			return err
 		}
-		// The registration keeps the memory, so the descriptor can be closed.
+		// The registration holds a reference to the memory, so the descriptor can be closed.
 		defer func() {
 			if err := unix.Close(fd); err != nil {
 				r.Log(config.LogError, "close a dma-buf: %v", err)
@@ -193,10 +193,10 @@ func (r *Registry) register(with registrant, path config.GPUNet, loan gpustage.L
 
 // Grow registers the parts by which the heap has grown, with all endpoints whose NICs reach it.
 func (r *Registry) Grow(parts []devmem.Extent) error {
-	for i := range r.ends {
-		e := &r.ends[i]
+	for i := range r.registrations {
+		e := &r.registrations[i]
 		for ; e.path != config.GPUNetStage && e.done < len(parts); e.done++ {
-			if err := r.judge(e, parts[e.done], r.add(e, 0, parts[e.done])); err != nil {
+			if err := r.stageFailed(e, parts[e.done], r.add(e, 0, parts[e.done])); err != nil {
 				return err
 			}
 		}
@@ -205,25 +205,25 @@ func (r *Registry) Grow(parts []devmem.Extent) error {
 }
 
 // Lend registers consecutive chunks of a loan, memory of the program that is lent to the heap:
-// together, or one by one if the driver or the provider does not take them together.
+// together, or one by one if the driver or the provider refuses to register them together.
 func (r *Registry) Lend(loan gpustage.Loan, chunks []devmem.Extent) error {
 	last := chunks[len(chunks)-1]
 	all := devmem.Extent{Offset: chunks[0].Offset, Size: last.Offset + last.Size - chunks[0].Offset}
-	for i := range r.ends {
-		e := &r.ends[i]
+	for i := range r.registrations {
+		e := &r.registrations[i]
 		if e.path == config.GPUNetStage {
 			continue
 		}
 		err := r.add(e, loan, all)
 		if err == nil || len(chunks) == 1 {
-			if err := r.judge(e, all, err); err != nil {
+			if err := r.stageFailed(e, all, err); err != nil {
 				return err
 			}
 			continue
 		}
 		r.Log(config.LogInfo, "%d bytes that are lent to the heap are registered in %d parts: %v", all.Size, len(chunks), err)
 		for _, x := range chunks {
-			if err := r.judge(e, x, r.add(e, loan, x)); err != nil {
+			if err := r.stageFailed(e, x, r.add(e, loan, x)); err != nil {
 				return err
 			}
 		}
@@ -237,9 +237,9 @@ func (r *Registry) add(e *registration, loan gpustage.Loan, x devmem.Extent) (er
 	return err
 }
 
-// judge handles the result of a registration. After an error the bytes of that part are staged,
-// unless the user has named the path: then it returns the error.
-func (r *Registry) judge(e *registration, x devmem.Extent, err error) error {
+// stageFailed handles the error of a registration, if there was one: the bytes of that part are
+// staged from now on, which it logs. If the user has named the path, it returns the error instead.
+func (r *Registry) stageFailed(e *registration, x devmem.Extent, err error) error {
 	switch {
 	case err == nil:
 	case r.Want == e.path:
@@ -252,7 +252,7 @@ func (r *Registry) judge(e *registration, x devmem.Extent, err error) error {
 
 // Direct reports whether some NIC reaches the heap. A nil registry has none.
 func (r *Registry) Direct() bool {
-	return r != nil && slices.ContainsFunc(r.ends, func(e registration) bool { return e.path != config.GPUNetStage })
+	return r != nil && slices.ContainsFunc(r.registrations, func(e registration) bool { return e.path != config.GPUNetStage })
 }
 
 // Path returns the name of the path by which the first endpoint reaches the heap; "" if it does
@@ -261,5 +261,5 @@ func (r *Registry) Path() string {
 	if r == nil {
 		return ""
 	}
-	return nicPathNames[r.ends[0].path]
+	return nicPathNames[r.registrations[0].path]
 }

@@ -213,8 +213,8 @@ func TestRegistryOpen(t *testing.T) {
 			}
 			same(t, "calls", rec.calls, c.calls)
 			same(t, "log", rec.lines, c.logs)
-			if err == nil && (len(r.ends) != 1 || r.ends[0].path != c.way || (rec.parts == 2) != (c.way != config.GPUNetStage)) {
-				t.Errorf("%d parts registered, %+v", rec.parts, r.ends)
+			if err == nil && (len(r.registrations) != 1 || r.registrations[0].path != c.way || (rec.parts == 2) != (c.way != config.GPUNetStage)) {
+				t.Errorf("%d parts registered, %+v", rec.parts, r.registrations)
 			}
 			if rec.flush != nil || rec.locks != 0 {
 				t.Error("something is to be flushed, or the lock was taken")
@@ -299,7 +299,7 @@ func TestRegistryGrow(t *testing.T) {
 	if err := r.Open(rec, two); err != nil {
 		t.Fatal(err)
 	}
-	r.ends = append(r.ends, registration{with: staged, path: config.GPUNetStage})
+	r.registrations = append(r.registrations, registration{with: staged, path: config.GPUNetStage})
 	rec.calls = nil
 	for range 2 {
 		if err := r.Grow(three); err != nil {
@@ -377,7 +377,7 @@ func TestRegistryLend(t *testing.T) {
 			if err := r.Open(rec, two); err != nil {
 				t.Fatal(err)
 			}
-			r.ends = append(r.ends, registration{with: staged, path: config.GPUNetStage})
+			r.registrations = append(r.registrations, registration{with: staged, path: config.GPUNetStage})
 			rec.calls, rec.lines = nil, nil
 			for _, call := range c.fail {
 				rec.fail[call] = errors.New("no")

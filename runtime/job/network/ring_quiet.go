@@ -8,21 +8,21 @@ import (
 
 // ringQuiets are the host's quiets that wait for operations pushed by kernels.
 type ringQuiets struct {
-	mu    sync.Mutex
-	last  uint64                // the last ticket
-	under map[uint64]*ringQuiet // the quiets under way, by ticket
+	mu      sync.Mutex
+	last    uint64                // the last ticket
+	pending map[uint64]*ringQuiet // the quiets under way, by ticket
 }
 
-// ringQuiet is one quiet. First the consumers take the operations out of the rings, then they
+// ringQuiet is one quiet. First the consumers read the operations from the rings, then they
 // complete them.
 type ringQuiet struct {
 	from        []uint64 // tail of each ring at the start
-	taken       int      // rings whose operations have been taken: the first ones
+	drained     int      // number of rings, from the first on, whose operations the consumers have read
 	settlements []uint64 // the settlement requested from each consumer; nil: none yet
 }
 
-// Quiet is the part of a host's quiet for operations that kernels have pushed: a host that has
-// waited for its kernels expects its quiet to cover them. It does not wait: it returns Pending
+// Quiet completes the operations that kernels have pushed, for a quiet of the host: a host that has
+// waited for its kernels expects its quiet to include them. It does not wait: it returns Pending
 // until they are complete. The first call has a ticket of 0 and sets it, and the caller repeats the
 // call with it.
 func (s *Rings) Quiet(ticket *uint64) call.Status {
@@ -32,24 +32,24 @@ func (s *Rings) Quiet(ticket *uint64) call.Status {
 	all := &s.quiets
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	q := all.under[*ticket]
+	q := all.pending[*ticket]
 	if q == nil {
 		q = &ringQuiet{}
 		for _, r := range s.rings {
 			q.from = append(q.from, r.Tail())
 		}
-		if all.under == nil {
-			all.under = map[uint64]*ringQuiet{}
+		if all.pending == nil {
+			all.pending = map[uint64]*ringQuiet{}
 		}
 		all.last++
 		*ticket = all.last
-		all.under[all.last] = q
+		all.pending[all.last] = q
 	}
-	for ; q.taken < len(q.from); q.taken++ {
-		// Other kernels may go on pushing. The operations that were there have been taken when all
-		// slots of the ring have been passed once.
-		r := s.rings[q.taken]
-		if !r.Taken() && r.Tail()-q.from[q.taken] < r.Slots() {
+	for ; q.drained < len(q.from); q.drained++ {
+		// Other kernels may go on pushing. The operations that were in the ring at the start have
+		// been read when all slots of the ring have been passed once.
+		r := s.rings[q.drained]
+		if !r.Taken() && r.Tail()-q.from[q.drained] < r.Slots() {
 			return call.Pending
 		}
 	}
@@ -63,6 +63,6 @@ func (s *Rings) Quiet(ticket *uint64) call.Status {
 			return call.Pending
 		}
 	}
-	delete(all.under, *ticket)
+	delete(all.pending, *ticket)
 	return call.Done
 }

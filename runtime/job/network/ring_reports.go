@@ -10,15 +10,15 @@ import (
 )
 
 // ringReports prints errors of operations from rings. One mistake in a kernel can repeat a million
-// times a second, so it prints the first few in full and then how many there were.
+// times a second, so it prints the first few in full and then their number.
 type ringReports struct {
-	mu      sync.Mutex
-	say     func(text string)
-	note    func(text string) // for texts that a user need not see
-	now     func() time.Time
-	since   time.Time
-	printed int
-	kept    int // counted, and not printed yet
+	mu        sync.Mutex
+	say       func(text string)
+	note      func(text string) // for texts that a user need not see
+	now       func() time.Time
+	since     time.Time
+	printed   int
+	unprinted int // counted, and not printed yet
 }
 
 // In each period of reportEvery, reportMost errors are printed in full.
@@ -42,7 +42,7 @@ func (r *ringReports) add(err error) {
 		r.since, r.printed = now, 0
 	}
 	if r.printed == reportMost {
-		r.kept++
+		r.unprinted++
 		return
 	}
 	r.printed++
@@ -54,9 +54,9 @@ func (r *ringReports) add(err error) {
 
 // flush prints how many errors were only counted since the last flush.
 func (r *ringReports) flush() {
-	if r.kept > 0 {
-		r.say(fmt.Sprintf("%d more operations of rings failed", r.kept))
-		r.kept = 0
+	if r.unprinted > 0 {
+		r.say(fmt.Sprintf("%d more operations of rings failed", r.unprinted))
+		r.unprinted = 0
 	}
 }
 

@@ -42,7 +42,7 @@ func (nw *Network) useStage(i int, m stream.Memory) error {
 	return nil
 }
 
-// connect gives an engine, and its GPU stage, the endpoints of all PEs.
+// connect connects an engine, and its GPU stage, to the endpoints of all PEs.
 func (nw *Network) connect(i int, infos [][]meet.EndpointInfo) ([]proxy.Endpoint, error) {
 	job := nw.Boot.Secret().Number(fmt.Sprintf("messages of endpoint %d", i))
 	seal := nw.sealKey(i)
@@ -67,9 +67,9 @@ func (nw *Network) connect(i int, infos [][]meet.EndpointInfo) ([]proxy.Endpoint
 	return ends, nil
 }
 
-// sealKey returns the key of the seals of an endpoint's messages: where these go over sockets,
-// whose bytes another process may change. A seal takes 20 ns, and a message over sockets 1 us and
-// more.
+// sealKey returns the key for the seals, the message authentication codes, of an endpoint's
+// messages. Only messages over sockets have seals, because another process may change their bytes.
+// A seal takes 20 ns, and a message over sockets 1 us and more.
 func (nw *Network) sealKey(i int) (key [2]uint64) {
 	if !fabric.OverSockets(nw.Engines[i].Caps().Provider) {
 		return key
@@ -78,7 +78,8 @@ func (nw *Network) sealKey(i int) (key [2]uint64) {
 	return [2]uint64{binary.NativeEndian.Uint64(k[:]), binary.NativeEndian.Uint64(k[8:])}
 }
 
-// mapPeers makes a stage reach the heaps of this host that are mapped here by copies between GPUs.
+// mapPeers tells a GPU stage the addresses of those heaps of this host that it reaches by copies
+// between GPUs, not over the network.
 func (nw *Network) mapPeers(s *gpustage.Stage) {
 	for _, pe := range nw.Nodes.Peers(nw.Me) {
 		if nw.Heaps.Copies(pe) {

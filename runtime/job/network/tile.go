@@ -8,8 +8,8 @@ import (
 
 // Eager has the limits of the network for the host's eager transfers.
 type Eager struct {
-	Message  int    // the most bytes of a put that is a message: the target's processor places its bytes, in no order
-	Notified uint64 // the most bytes of a write that carries a notification; 0: none does
+	Message  int    // the most bytes of a put that is sent as a message: the target's processor stores its bytes, in no order
+	Notified uint64 // the most bytes of a write that carries a notification; 0: no write does
 }
 
 // Eager returns the limits for eager transfers. With a GPU notifications are messages.
@@ -22,10 +22,10 @@ func (nw *Network) Eager() Eager {
 	return e
 }
 
-// ownTile returns the largest tile that endpoint i keeps on the paths from and to this PE's heap:
-// 4096, 128 or 0 bytes. A tile is a block of an eager token with its signal inside: a path keeps it if
-// a reader that sees the signal sees the whole block. The endpoint keeps none if the CPU or a copy
-// engine moves the bytes in between.
+// ownTile returns the size of the largest tile that endpoint i keeps on the paths from and to this
+// PE's heap: 4096, 128 or 0 bytes. A tile is a block of an eager token with a signal inside. A path
+// keeps it if a reader that sees the signal sees the whole block. The endpoint keeps no tile if the
+// CPU or a copy engine moves the bytes in between.
 func (nw *Network) ownTile(i int) int {
 	c, vouched := nw.Engines[i].Caps(), nw.Settings.Ordered.Bytes()
 	switch {
@@ -37,9 +37,10 @@ func (nw *Network) ownTile(i int) int {
 	return 0
 }
 
-// agreeTiles notes the largest tile for each PE, once the endpoints of all PEs are known. Both ends
-// of a write have a part in it. From main memory to the memory of a GPU, and back, it keeps none: the
-// buffers that tokens leave from are those of hosts or of kernels.
+// agreeTiles stores the size of the largest tile that writes to each PE keep, once the endpoints of
+// all PEs are known: the smaller of what the two endpoints keep. It is 0 if one heap is in main
+// memory and the other in the memory of a GPU, because the source of an eager token is a buffer of
+// the host on a PE of the first kind, and of kernels on one of the second.
 func (nw *Network) agreeTiles(all [][]meet.EndpointInfo) {
 	nw.tiles = make([]int, len(all))
 	mine := all[nw.Me]
@@ -54,8 +55,9 @@ func (nw *Network) agreeTiles(all [][]meet.EndpointInfo) {
 	}
 }
 
-// Tile returns the largest tile that writes to the heap of a PE keep, for eager transfers, or 0 for
-// none. In GPU memory they keep it only if Reaches reports that NICs reach it.
+// Tile returns the size of the largest tile that writes to the heap of a PE keep, for eager
+// transfers; 0: none. Writes to GPU memory keep it only if Reaches reports that NICs reach that
+// memory.
 func (nw *Network) Tile(pe libshmem.PE) int {
 	if nw == nil || nw.Heaps.Copies(pe) {
 		return 0
@@ -63,8 +65,8 @@ func (nw *Network) Tile(pe libshmem.PE) int {
 	return nw.tiles[pe]
 }
 
-// Reaches reports whether every endpoint reaches n bytes of a PE's heap in GPU memory, as far as that
-// PE has announced them.
+// Reaches reports whether the NICs of every endpoint reach n bytes of a PE's heap in GPU memory. It
+// knows only the registrations that the PE has announced so far.
 func (nw *Network) Reaches(pe libshmem.PE, offset libshmem.Offset, n uint64) bool {
 	for i, e := range nw.Engines {
 		reached := false
@@ -79,8 +81,8 @@ func (nw *Network) Reaches(pe libshmem.PE, offset libshmem.Offset, n uint64) boo
 }
 
 // Ordered reports whether a signal of the host arrives after the bytes of all puts before it on its
-// context. The signal of a put is a message, also where its bytes are a write. Bytes of GPU memory
-// may be staged, here or at the target, and then arrive when they have been copied.
+// context. The signal of a put is a message even if its bytes are a write. Bytes of GPU memory may
+// be staged, here or at the target, and then arrive when they have been copied.
 func (nw *Network) Ordered() bool {
 	return nw.stages[0] == nil && nw.Engine.Caps().SendAfterWrite
 }

@@ -15,8 +15,8 @@ type Wire struct {
 	KiB     uint32 // in addition, for each KiB
 }
 
-// The figures of tcp are from a 16-core Xeon, between namespaces: two PEs that exchange 64 bytes take
-// 7 us, and four 23. Those of EFA, verbs and CXI are of the models of fabric/sim.
+// The figures of tcp are from a 16-core Xeon, between network namespaces: two PEs that exchange 64
+// bytes take 7 us, and four 23. Those of EFA, verbs and CXI are of the models of fabric/sim.
 var wires = []struct {
 	name string
 	wire Wire
@@ -27,6 +27,7 @@ var wires = []struct {
 	{"", Wire{2_000, 6_000, 400}},
 }
 
+// String describes the figures in microseconds, for the log.
 func (w Wire) String() string {
 	us := func(ns uint32) float64 { return float64(ns) / 1000 }
 	return fmt.Sprintf("a message takes %.4g us, each post %.4g and a KiB %.4g", us(w.Latency), us(w.Post), us(w.KiB))

@@ -12,8 +12,8 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// near returns the processors near to this PE's GPU, or else near to the NIC, and a text that says
-// near to what. They are empty if the machine has one NUMA node or does not say.
+// near returns the processors near to this PE's GPU, or otherwise to the NIC, and a text that names
+// that device. They are empty if the machine has one NUMA node or does not say.
 func (p *Place) near(m *topo.Machine, nic string) (topo.Set, string) {
 	what, d := "NIC "+nic, m.Find("", nic)
 	if p.GPU != "" {
@@ -48,10 +48,10 @@ func ReadLaunched(c *config.LauncherConfig) (l Launched, err error) {
 	return l, err
 }
 
-// helperSet returns the processors of the library's own threads, given those that
-// a thread may use. If shmemrun has bound the PE and left processors over, they include these: a PE
-// with one processor that waits uses all of it. A mask that the program or a wrapper has set since
-// is kept.
+// helperSet returns the processors of the library's own threads, given those that a thread may use.
+// If shmemrun has bound the PE and left processors over, they include these: a PE with one
+// processor that waits uses all of it. It does not change a mask that the program or a wrapper has
+// set since.
 func (l *Launched) helperSet(allowed topo.Set) topo.Set {
 	if l.Own == "" || allowed != l.Own {
 		return allowed
@@ -94,7 +94,7 @@ func (p *Place) forProxy(allowed, near topo.Set) topo.Set {
 
 // BindHelpers lets the other threads of this process, which so far are the library's own, use the
 // processors that shmemrun has left over. Threads that the program starts from its bound thread
-// keep to the PE's processors.
+// stay on the PE's processors.
 func (p *Place) BindHelpers() {
 	if p.Bind == config.BindOff || p.Launched.Own == "" || p.Launched.Helpers == "" {
 		return
@@ -163,7 +163,8 @@ type binding struct {
 	before topo.Set // the processors that it could use before
 }
 
-// Unbind gives the thread back its former processors, if the thread still exists.
+// Unbind restores the processors that the thread could use before BindPE, if the thread still
+// exists.
 func (p *Place) Unbind() {
 	if p.bound.tid != 0 {
 		_ = setAffinity(p.bound.tid, p.bound.before) // the thread may have ended

@@ -1,7 +1,7 @@
 package place
 
 // This file chooses the bootstrap, which connects this process with the other PEs of its job. The
-// arguments of the program come first, then the variables and files that launchers leave. The
+// arguments of the program have precedence over the variables and files that launchers leave. The
 // bootstraps themselves are the packages below runtime/bootstrap. One thread opens one.
 
 import (
@@ -43,8 +43,8 @@ type candidate struct {
 	place []string
 }
 
-// bootstraps lists all bootstraps. The first one whose sign is present wins: what the program
-// passes comes before the environment of a launcher.
+// bootstraps lists all bootstraps. The first one whose sign is present wins: the arguments of the
+// program precede the environment of a launcher.
 var bootstraps = []candidate{
 	{"uid", func(s *surroundings) string { return s.given.sign() }, "give shmemx_init_attr a unique id", openUID, nil},
 	{"mpi", signOfMPI, "call MPI_Init before", openMPI, nil},
@@ -82,8 +82,8 @@ func (g Given) sign() string {
 	return "a unique id"
 }
 
-// set returns the name of a variable that is set and not empty, or "". Given several, it takes all
-// or none: "A, B".
+// set returns the name of a variable that is set and not empty, or "". Of several names, all must
+// be set; it returns them as "A, B".
 func (s *surroundings) set(names ...string) string {
 	for _, name := range names {
 		if s.env[name] == "" {
@@ -162,7 +162,7 @@ func opened(b bootstrap.Bootstrap, err error) (bootstrap.Bootstrap, error) {
 	return b, nil
 }
 
-// openUID joins the job of the unique id that the program gave to shmemx_init_attr.
+// openUID joins the job of the unique id that the program passed to shmemx_init_attr.
 func openUID(s *surroundings) (bootstrap.Bootstrap, error) {
 	goesOn := s.config.OnFailure == config.ReturnOnFailure
 	m, err := uid.Join(uid.Options{
@@ -177,7 +177,7 @@ func openUID(s *surroundings) (bootstrap.Bootstrap, error) {
 	return opened(m, err)
 }
 
-// signOfMPI returns the sign for the bootstrap by MPI, or "": the program gave a communicator, or
+// signOfMPI returns the sign for the bootstrap by MPI, or "": the program passed a communicator, or
 // MPI is up and has connected the processes of this launch. If MPI and the launcher do not know
 // each other, each process may be a world of its own, which is no sign.
 func signOfMPI(s *surroundings) string {
@@ -248,8 +248,8 @@ func UniqueID(environ []string) (uid.ID, error) {
 
 func openSingleton(*surroundings) (bootstrap.Bootstrap, error) { return singleton.New(), nil }
 
-// openLauncher gives the client its own duplicate of the descriptor, because the client closes it
-// at finalize and the program may initialise again.
+// openLauncher opens the client on a duplicate of the descriptor, because the client closes it at
+// finalize and the program may initialise again.
 func openLauncher(s *surroundings) (bootstrap.Bootstrap, error) {
 	l := s.config.Launcher
 	fd, err := unix.FcntlInt(uintptr(l.FD), unix.F_DUPFD_CLOEXEC, 0)

@@ -14,7 +14,7 @@ var shares = [][2]string{
 	{"LOCAL_WORLD_SIZE", "WORLD_SIZE"},                     // torchrun
 }
 
-// stepNodes is the variable in which Slurm gives the number of hosts of a job step.
+// stepNodes is the variable in which Slurm passes the number of hosts of a job step.
 const stepNodes = "SLURM_STEP_NUM_NODES"
 
 // SeveralHosts reports whether variables of the launcher already show, before the PEs have
@@ -29,7 +29,7 @@ func SeveralHosts(cfg *config.Config, environ []string, given Given) bool {
 	return s.severalHosts(w.name)
 }
 
-// severalHosts is SeveralHosts with the bootstrap by.
+// severalHosts returns the result of SeveralHosts for a job with the bootstrap `by`.
 func (s *surroundings) severalHosts(by config.Bootstrap) bool {
 	switch by {
 	case "launcher":

@@ -37,8 +37,8 @@ var Machine = sync.OnceValues(func() (*topo.Machine, error) {
 // Settings are the settings that decide on the choice of NICs.
 type Settings struct {
 	List    topo.List    // SHMEM_NIC_LIST
-	Mapping topo.Mapping // SHMEM_NIC_PE_MAPPING; nil where there is a list, which comes first
-	InTurn  bool         // PEs take the NICs in turn, not by nearness
+	Mapping topo.Mapping // SHMEM_NIC_PE_MAPPING; nil if there is a list, which has precedence
+	InTurn  bool         // PEs get the NICs round robin, not by nearness
 	Both    bool         // there are a list and a mapping
 }
 
@@ -129,7 +129,7 @@ func (p *Place) LearnGPUs(all [][]byte) {
 // Nearness returns, for the banner, how NICs were chosen; "" if there was nothing to choose.
 func (p *Place) Nearness() string { return p.nearness }
 
-// Pick chooses this PE's NICs from those that it could take, and returns their indexes. It reads
+// Pick chooses this PE's NICs from the NICs that it could use, and returns their indexes. It reads
 // the machine only if there is something to decide.
 func (p *Place) Pick(machine func() (*topo.Machine, error), s *Settings, nics []ofi.NIC) ([]int, error) {
 	me := 0

@@ -20,8 +20,8 @@ const (
 	envIndex = "JOB_COMPLETION_INDEX"
 )
 
-// signOfSession: the address alone is no sign, because a program that gives PEs a unique id has it,
-// too.
+// signOfSession: the address alone is no sign, because a program that passes a unique id to its PEs
+// has it, too.
 func signOfSession(s *surroundings) string {
 	if s.config.BootstrapSession.Address == "" {
 		return ""
@@ -54,8 +54,8 @@ func sessionPlace(cfg *config.Config) (uid.Place, error) {
 	return uid.Place{Address: cfg.BootstrapSession.Address, Secret: secret}, err
 }
 
-// sessionNumbers are the number of this PE and that of all PEs. Those of torchrun come before that of
-// the pod, which torchrun's workers inherit.
+// sessionNumbers are the number of this PE and that of all PEs. The variables of torchrun have
+// precedence over that of the pod, which torchrun's workers inherit.
 func sessionNumbers(s *surroundings) (pe libshmem.PE, size int, err error) {
 	wrong := func(object, cause, remedy string) (libshmem.PE, int, error) {
 		return 0, 0, &shmerr.Error{Op: "join job", Object: object, Cause: shmerr.Causef(shmerr.ErrSetting, "%s", cause), Remedy: remedy}

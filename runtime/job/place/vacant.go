@@ -15,8 +15,8 @@ import (
 // maxAncestors bounds how many processes may be between a PE and a program that it starts.
 const maxAncestors = 64
 
-// vacant refuses to join a job if an ancestor of this process is already the PE that the variables
-// place name: programs that a PE starts inherit the variables. A launcher that two processes
+// vacant returns an error if an ancestor of this process is already the PE that the variables
+// `place` name: programs that a PE starts inherit the variables. A launcher that two processes
 // contact as one PE miscounts, or waits for ever.
 func vacant(env map[string]string, place []string) error {
 	if len(place) == 0 {

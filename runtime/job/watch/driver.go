@@ -6,9 +6,9 @@ package watch
 // (docs/guides/gpu-network.md). The proxy cannot report it: its thread is inside the call and holds
 // the engine's lock.
 //
-// A goroutine checks the calls under way a few times a second. It calls no driver. It takes mu
-// only for a check or a report, and no thread holds mu during a driver call. A thread that blocks
-// in the driver is in C, and takes no processor from Go.
+// A goroutine checks the calls under way a few times a second. It calls no driver. It locks mu only
+// for a check or a report, and no thread has mu locked during a driver call. A thread that blocks
+// in the driver is in C, and occupies no processor of the Go scheduler.
 
 import (
 	"fmt"

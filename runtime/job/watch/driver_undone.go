@@ -9,8 +9,8 @@ import (
 	"libshmem/runtime/proxy/backlog"
 )
 
-// undone reports work that the GPU driver has taken from a proxy and does not carry out. No call is
-// blocked then: the proxy serves all other operations, and only the operations that need these
+// undone reports work that the GPU driver has accepted from a proxy and does not carry out. No call
+// is blocked then: the proxy serves all other operations, and only the operations that need these
 // bytes wait (docs/guides/gpu-network.md).
 type undone struct {
 	of     []undoneBy // one for each proxy

@@ -14,9 +14,9 @@ import (
 const explained = 8
 
 // Explanation describes, for the report of a wait, the PEs for which it waits: whether they are
-// lost or stopped, what they do, and which operations with them are under way. late are the first
-// of all late PEs, all how many those are. Other PEs with a remarkable state come after them. It
-// returns "" if there is nothing to report.
+// lost or stopped, what they do, and which operations with them are under way. late has the first
+// of the late PEs, and all is the number of all late PEs. After them it describes other PEs with a
+// remarkable state. It returns "" if there is nothing to report.
 func (l *peers) Explanation(late []libshmem.PE, all int) string {
 	var said []string
 	if l.Driver != nil {
@@ -66,7 +66,7 @@ type survey struct {
 }
 
 // condition describes one PE for Explanation; with always, even if nothing is remarkable. It leaves
-// out the network's part if the engine's lock could not be taken before.
+// out the view of the network if the engine's lock could not be taken for an earlier PE.
 func (l *peers) condition(pe libshmem.PE, always bool, found *survey) string {
 	what := l.about(pe, always, area.Deep)
 	if l.Network != nil && pe != l.Me && l.far(pe) && found.free {
@@ -86,7 +86,7 @@ func (l *peers) condition(pe libshmem.PE, always bool, found *survey) string {
 }
 
 // halted reports whether a PE is known to have ended or to be stopped, so that the network is not
-// the reason for its silence.
+// the reason why it does not reply.
 func (l *peers) halted(pe libshmem.PE) bool {
 	if p := &l.Processes[pe]; p.Visible() {
 		if gone, stopped := p.Condition(); gone || stopped {
@@ -96,19 +96,19 @@ func (l *peers) halted(pe libshmem.PE) bool {
 	return l.lost(pe) != "" || l.launcherFate(pe) != ""
 }
 
-// probes caps the PEs that get a request at a time.
+// probes caps the PEs to which one Probe sends a request.
 const probes = 256
 
 // Probe requests what an Explanation soon after needs to know about PEs: from the PEs over the
 // network whether they live and what they do, and from the launcher which of them have ended.
-// Without PEs it sends all PEs a request whether they live. If the engine's lock cannot be had,
-// only the launcher gets a request.
+// Without PEs it sends all PEs a request whether they live. If the engine's lock cannot be taken,
+// it sends a request only to the launcher.
 func (l *peers) Probe(of []libshmem.PE) {
 	l.inquire(of)
 	if l.Network == nil {
 		return
 	}
-	var doing, there []libshmem.PE
+	var doing, alive []libshmem.PE
 	for _, pe := range of {
 		if pe != l.Me && l.far(pe) {
 			doing = append(doing, pe)
@@ -116,8 +116,8 @@ func (l *peers) Probe(of []libshmem.PE) {
 	}
 	for pe := range libshmem.PE(min(len(l.Processes), probes)) {
 		if len(of) == 0 && pe != l.Me && l.far(pe) {
-			there = append(there, pe)
+			alive = append(alive, pe)
 		}
 	}
-	l.Network.Probe(doing, there)
+	l.Network.Probe(doing, alive)
 }

@@ -11,8 +11,8 @@ import (
 // report is due.
 const leaveCheck = 10 * time.Millisecond
 
-// LeaveBarrier waits until every live PE has come to finalize. The wait is in Go. If it takes long,
-// a goroutine reports it, as C reports the waits of other calls.
+// LeaveBarrier waits until every live PE has come to finalize. C reports the long waits of other
+// calls; this wait is in Go, so a goroutine reports it.
 func (w *Watch) LeaveBarrier() error {
 	over, gone := make(chan struct{}), make(chan struct{})
 	p := &leaveWait{began: time.Now(), limit: w.Settings.Timeout, requests: w.requests}

@@ -28,35 +28,35 @@ type Peers struct {
 	Fails   func(pe libshmem.PE, fate string) // ends the job, because a PE has ended
 }
 
-// Network is the network's view of other PEs. had is false if another thread kept the engine's lock
+// Network is the network's view of other PEs. had is false if another thread held the engine's lock
 // for too long.
 type Network interface {
 	// PeerStatus describes the operations under way with a PE; with always, also when nothing is
-	// remarkable. silent reports whether the PE has not replied to the last Probe, or that found no
-	// room.
+	// remarkable. silent reports whether the PE has not replied to the last Probe, or the
+	// provider's queue was too full to send it.
 	PeerStatus(pe libshmem.PE, always bool) (text string, silent, had bool)
-	// Probe sends a request to PEs: those in there reply that they live, those in doing what they
-	// do.
-	Probe(doing, there []libshmem.PE)
+	// Probe sends requests to PEs: those in alive reply that they live, those in doing also reply
+	// with what they do.
+	Probe(doing, alive []libshmem.PE)
 	// Ping sends a PE a message, so that the network notices if the PE is gone. sent is false if
-	// there was no room for it.
+	// the provider's queue was full.
 	Ping(pe libshmem.PE) (sent, had bool)
 	// Socket returns where a PE listens, if the provider has sockets.
 	Socket(pe libshmem.PE) (netip.AddrPort, bool)
 }
 
-// peers is this PE's knowledge of the others, for reports of waits.
+// peers is what this PE knows of the other PEs, for reports of waits.
 type peers struct {
 	Peers
 
-	mu    sync.Mutex
-	said  map[libshmem.PE]saying // the last activity reply of each PE
-	fates map[libshmem.PE]string // of the PEs that are lost
+	mu      sync.Mutex
+	replies map[libshmem.PE]activityReply // the last activity reply of each PE
+	fates   map[libshmem.PE]string        // of the PEs that are lost
 }
 
-// saying is the activity reply of a PE on another node: its current call, without and with the PEs
-// for which that waits.
-type saying struct {
+// activityReply is the activity reply of a PE on another node: its current call, without and with
+// the PEs for which that waits.
+type activityReply struct {
 	short, deep string
 	at          time.Time
 }
@@ -64,8 +64,8 @@ type saying struct {
 // separator stands between the short and the deep text of an activity reply.
 const separator = "\x00"
 
-// mostSaid is the most bytes of an activity reply.
-const mostSaid = 1024
+// maxReply is the most bytes of an activity reply.
+const maxReply = 1024
 
 // of returns the activity of a PE of this node, as the PE has noted it.
 func (l *peers) of(pe libshmem.PE, how area.How) string {
@@ -78,14 +78,14 @@ func (l *peers) of(pe libshmem.PE, how area.How) string {
 // Fate describes the end of a lost PE. It continues a sentence that begins with the PE.
 func (l *peers) Fate(pe libshmem.PE) string { return cmp.Or(l.lost(pe), "is lost") }
 
-// lost returns what became of a PE; "" if it is not lost.
+// lost returns how a lost PE has ended; "" if the PE is not lost.
 func (l *peers) lost(pe libshmem.PE) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fates[pe]
 }
 
-// note stores what became of a PE. It returns false if that is known already.
+// note stores how a PE has ended. It returns false if that is known already.
 func (l *peers) note(pe libshmem.PE, fate string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,31 +102,32 @@ func (l *peers) note(pe libshmem.PE, fate string) bool {
 // far reports whether a PE is on another node.
 func (l *peers) far(pe libshmem.PE) bool { return l.Nodes.Node(pe) != l.Nodes.Node(l.Me) }
 
-// Hears stores a PE's activity reply. The engine's lock is held.
-func (l *peers) Hears(pe libshmem.PE, text string) {
+// StoreActivity stores a PE's activity reply. An engine calls it and holds its lock.
+func (l *peers) StoreActivity(pe libshmem.PE, text string) {
 	short, deep, _ := strings.Cut(text, separator)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.said == nil {
-		l.said = map[libshmem.PE]saying{}
+	if l.replies == nil {
+		l.replies = map[libshmem.PE]activityReply{}
 	}
-	l.said[libshmem.PE(pe)] = saying{short, deep, time.Now()}
+	l.replies[libshmem.PE(pe)] = activityReply{short, deep, time.Now()}
 }
 
-// Says returns this PE's activity reply to another PE. The engine's lock is held.
-func (l *peers) Says() string {
+// OwnActivity returns this PE's activity reply to another PE. An engine calls it and holds its
+// lock.
+func (l *peers) OwnActivity() string {
 	text := l.of(l.Me, 0) + separator + l.of(l.Me, area.Deep)
-	return text[:min(len(text), mostSaid)]
+	return text[:min(len(text), maxReply)]
 }
 
-// stale is the age from which on an activity reply is shown with its age.
+// stale is the age from which on a report mentions the age of an activity reply.
 const stale = 1500 * time.Millisecond
 
 // lastReply returns the last activity reply of a PE of another node, or "".
 func (l *peers) lastReply(pe libshmem.PE, how area.How) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s, ok := l.said[pe]
+	s, ok := l.replies[pe]
 	if !ok {
 		return ""
 	}
@@ -140,8 +141,8 @@ func (l *peers) lastReply(pe libshmem.PE, how area.How) string {
 	return text
 }
 
-// inquire requests from the launcher what became of the given PEs, and of other PEs whose processes
-// have ended, as many as one report names.
+// inquire requests from the launcher how the late PEs have ended, and other PEs whose processes
+// this PE has seen end: at most `explained` of those, the number that one report names.
 func (l *peers) inquire(late []libshmem.PE) {
 	b, ok := l.Boot.(bootstrap.Inquirer)
 	if !ok {
@@ -162,7 +163,7 @@ func (l *peers) inquire(late []libshmem.PE) {
 	}
 }
 
-// launcherFate returns what became of a PE, as the launcher has reported it, or "".
+// launcherFate returns how a PE has ended, as the launcher has reported it, or "".
 func (l *peers) launcherFate(pe libshmem.PE) string {
 	if b, ok := l.Boot.(bootstrap.Inquirer); ok {
 		return b.Fate(pe)
@@ -170,8 +171,8 @@ func (l *peers) launcherFate(pe libshmem.PE) string {
 	return ""
 }
 
-// about describes a PE from what is known without the network. Each entry continues a sentence
-// whose subject is the PE. With always there is always an entry for its activity.
+// about describes a PE without the view of the network. Each entry continues a sentence whose
+// subject is the PE. With always, an entry describes its activity even if the PE is not stopped.
 func (l *peers) about(pe libshmem.PE, always bool, how area.How) []string {
 	if lost := l.lost(pe); lost != "" {
 		return []string{lost}
@@ -205,7 +206,8 @@ func (l *peers) about(pe libshmem.PE, always bool, how area.How) []string {
 	return what
 }
 
-// end describes how the process of a PE has ended, from the launcher's report or the PE's own note.
+// end describes how the process of a PE has ended: by the launcher's report, or by the note that
+// the PE left in its control page.
 func (l *peers) end(pe libshmem.PE) string {
 	if fate := l.launcherFate(pe); fate != "" {
 		return fate
@@ -218,8 +220,8 @@ func (l *peers) end(pe libshmem.PE) string {
 	return fmt.Sprintf("has ended (its process, %d, is gone, and its status is not known)", l.Processes[pe].ID)
 }
 
-// Absent returns the first of the PEs whose process has ended with status 0 before finalize; false:
-// none is known to have. A PE that ends otherwise ends the job by other means.
+// Absent returns the first of the PEs whose process has ended with status 0 before finalize; it
+// returns false if none is known to have. A PE that ends in another way ends the job.
 func (l *peers) Absent(of []libshmem.PE) (libshmem.PE, bool) {
 	b, ok := l.Boot.(bootstrap.Inquirer)
 	for _, pe := range of {
@@ -242,10 +244,11 @@ func names(text string, pe libshmem.PE) bool {
 	}
 }
 
-// Late describes the activity of the PEs for which a wait waits. late are the first of all late
-// PEs, all how many those are. It has fewer words than Explanation, and takes no lock of the
-// network. Other PEs include it in their own texts, so it would grow without end if PEs wait for
-// each other in a circle: for a PE whose text names this one, Late has only the short text.
+// Late describes the activity of the PEs for which a wait waits. late has the first of the late
+// PEs, and all is the number of all late PEs. The text is shorter than that of Explanation, and
+// needs no lock of the network. Other PEs include it in their own texts, so it would grow without
+// end if PEs wait for each other in a circle: for a PE whose text names this one, Late has only the
+// short text.
 func (l *peers) Late(late []libshmem.PE, all int) string {
 	var said []string
 	for _, pe := range late {

@@ -53,7 +53,7 @@ func TestLate(t *testing.T) {
 
 	// A PE of another node: the text that it has sent.
 	late("", 3)
-	w.Hears(3, "is in shmem_init"+separator+"is in shmem_init, deep")
+	w.StoreActivity(3, "is in shmem_init"+separator+"is in shmem_init, deep")
 	late("PE 3 is in shmem_init, deep; ", 3)
 	if got := w.Explanation([]libshmem.PE{3}, 1); got != "PE 3 is in shmem_init, deep" {
 		t.Errorf("PE 3 is explained by %q", got)

@@ -28,7 +28,8 @@ import (
 
 // Three sources report that a PE has ended: the launcher, whose child it is; the kernel, for
 // processes that this one can see; and the network, when it cannot reach the PE. The launcher knows
-// best what became of the PE, so reports of the other two wait a little for the launcher's.
+// best how the PE has ended, so a PE acts on the other two only after the launcher had some time to
+// report.
 //
 // Without SHMEM_ON_FAILURE=return the launcher ends the job, and there is nothing to do, unless the
 // launcher is gone itself or must not end the job. Then it has newsDelay to end the job itself,
@@ -36,8 +37,8 @@ import (
 const (
 	// newsDelay is the longest time that the launcher's report may take.
 	newsDelay = time.Second
-	// watched bounds how many processes a PE watches: those of the PEs after it. With thousands on
-	// a machine there are enough watchers, and each watch takes a descriptor.
+	// watched bounds how many processes a PE watches: those of the PEs with the next numbers. With
+	// thousands on a machine there are enough watchers, and each watch needs a descriptor.
 	watched = 128
 	// pings is the period at which a PE pings PEs that only the network can watch, and pinged the
 	// most that it pings at a time.
@@ -55,14 +56,14 @@ type Watch struct {
 	suspect map[libshmem.PE]suspicion // PEs that seem to have ended
 
 	// Only the thread uses the members below.
-	lose     func(pe libshmem.PE, fate string)
-	open     map[int]libshmem.PE // the descriptors that it polls
-	orphaned bool                // the launcher is gone
-	turn     int                 // the PE that was pinged last
-	silent   map[libshmem.PE]int // pings in a row that could not be sent
-	requests func() uint32       // how many reports the user has requested
-	reported uint32              // the value of requests at the last report
-	pinged   time.Time           // of the last pings
+	lose       func(pe libshmem.PE, fate string)
+	open       map[int]libshmem.PE // the descriptors that it polls
+	orphaned   bool                // the launcher is gone
+	lastPinged int                 // the PE that the last ping was sent to
+	silent     map[libshmem.PE]int // pings in a row that could not be sent
+	requests   func() uint32       // how many reports the user has requested
+	reported   uint32              // the value of requests at the last report
+	pinged     time.Time           // of the last pings
 }
 
 // survives reports whether the job goes on without a PE that is lost.
@@ -113,15 +114,15 @@ func (w *Watch) FromStart() bool {
 	return w.survives() || !ok || !e.EndsJob()
 }
 
-// Unreachable handles an engine's report that the network cannot reach a PE any more. The engine's
-// lock is held.
+// Unreachable handles an engine's report that the network cannot reach a PE any more. The engine
+// calls it and holds its lock.
 func (w *Watch) Unreachable(pe libshmem.PE, err error) {
 	w.suspects(libshmem.PE(pe), "cannot be reached any more: "+err.Error())
 	w.wake()
 }
 
-// suspects notes that a PE seems to have ended, as fate says. judge gives the PE up later, unless
-// the launcher reports better.
+// suspects notes that a PE seems to have ended, as fate says. giveUpSuspects gives up the PE later,
+// unless the launcher reports the reason before.
 func (w *Watch) suspects(pe libshmem.PE, fate string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -145,7 +146,7 @@ func (w *Watch) wake() {
 	}
 }
 
-// Stop ends the thread. A second call does nothing, nor does one of a nil watch.
+// Stop ends the thread. It does nothing if the thread has been stopped or the watch is nil.
 func (w *Watch) Stop() {
 	if w == nil {
 		return
@@ -214,7 +215,7 @@ func (w *Watch) run() {
 			}
 			w.giveUp(l.PE, l.Fate)
 		}
-		w.judge()
+		w.giveUpSuspects()
 		w.ping()
 		w.report()
 	}
@@ -287,7 +288,7 @@ func (w *Watch) listens() int16 {
 }
 
 // patience returns the longest time, in milliseconds, for which the thread may sleep without news:
-// a suspect has to be judged, or PEs pinged. -1: for ever.
+// until a suspected PE has to be given up, or PEs have to be pinged. -1: for ever.
 func (w *Watch) patience() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -330,8 +331,9 @@ func (e *EndedError) Error() string {
 	return fmt.Sprintf("PE %d ended the job with status %d", e.PE, e.Status)
 }
 
-// judge gives up the suspected PEs of which the launcher has reported nothing for newsDelay.
-func (w *Watch) judge() {
+// giveUpSuspects gives up the suspected PEs of which the launcher has reported nothing for
+// newsDelay.
+func (w *Watch) giveUpSuspects() {
 	w.mu.Lock()
 	var due []libshmem.PE
 	fates := map[libshmem.PE]string{}
@@ -366,7 +368,8 @@ func (w *Watch) giveUp(pe libshmem.PE, fate string) {
 	w.lose(pe, fate)
 }
 
-// GiveUp loses a PE that another PE has given up, unless a better report comes first.
+// GiveUp suspects a PE that another PE has given up. The PE is lost soon, with the launcher's
+// report as the reason if that arrives first.
 func (w *Watch) GiveUp(pe libshmem.PE) {
 	w.suspects(pe, "was given up by another PE")
 	w.wake()
@@ -378,8 +381,8 @@ func (w *Watch) pinging() bool {
 	return w.Network != nil && (w.FromStart() || w.orphaned) && slices.ContainsFunc(w.Processes, func(p meet.Process) bool { return !p.Visible() })
 }
 
-// ping pings the next of the PEs that only the network can watch. It suspects one that has had no
-// room for two pings in a row, if its host refuses connections.
+// ping pings the next of the PEs that only the network can watch. It suspects a PE to which two
+// pings in a row could not be sent because a queue was full, if its host refuses connections.
 func (w *Watch) ping() {
 	if !w.pinging() {
 		return
@@ -390,8 +393,8 @@ func (w *Watch) ping() {
 	w.pinged = time.Now()
 	n := len(w.Processes)
 	for i, sent := 0, 0; i < n && sent < pinged; i++ {
-		w.turn = (w.turn + 1) % n
-		pe := libshmem.PE(w.turn)
+		w.lastPinged = (w.lastPinged + 1) % n
+		pe := libshmem.PE(w.lastPinged)
 		if pe == w.Me || w.Processes[pe].Visible() {
 			continue
 		}
@@ -417,7 +420,7 @@ func (w *Watch) ping() {
 }
 
 // refused reports whether a host refuses connections to one of its addresses. Some providers try to
-// connect for ever, and report only that there is no room; a stopped process still has its sockets.
+// connect for ever, and report only a full queue; a stopped process still has its sockets.
 func refused(at netip.AddrPort) bool {
 	family := unix.AF_INET6
 	var to unix.Sockaddr = &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}
