@@ -22,11 +22,11 @@ type Bootstrap interface {
 	// Rank is this PE's number, Size the number of PEs.
 	Rank() libshmem.PE
 	Size() int
-	// Allgather gives every PE's bytes to every PE, in order of rank. It is collective. If some PEs
-	// do not call it within the timeout, it returns a *MissingError that names them; if a PE has
-	// died or left, a *PeerError.
+	// Allgather sends every PE's bytes to every PE, and returns those of all in order of rank. It
+	// is collective. If some PEs do not call it within the timeout, it returns a *MissingError that
+	// names them; if a PE has died or left, a *PeerError.
 	Allgather(mine []byte) ([][]byte, error)
-	// Barrier returns when every PE has called it; errors as Allgather.
+	// Barrier returns when every PE has called it. Its errors are those of Allgather.
 	Barrier() error
 	// LeaveBarrier is the Barrier of PEs that leave the job. If the job continues without failed
 	// PEs, LeaveBarrier does not wait for those.
@@ -36,11 +36,11 @@ type Bootstrap interface {
 	// Abort requests the launcher to end the job with the status and the reason. It returns, and
 	// the caller then ends its own process.
 	Abort(status int, reason string)
-	// Exit requests the launcher to end every PE and to use the status, 0 included,
-	// as the job's. It returns, as Abort does.
+	// Exit requests the launcher to end every PE and to use the status, 0 included, as the job's.
+	// It returns, and the caller then ends its own process.
 	Exit(status int)
-	// Over reports whether the job is being ended, because a PE failed or asked for it, or because
-	// the launcher is gone. It does not wait.
+	// Over reports whether the job is being ended, because a PE failed or requested that, or
+	// because the launcher is gone. It does not wait.
 	Over() bool
 	// Losses returns the PEs that have ended before they left the job, each once. It does not wait.
 	// Only a PE that continues without lost PEs gets any.
@@ -56,7 +56,7 @@ type Bootstrap interface {
 type Loss struct {
 	PE   libshmem.PE
 	Fate string // continues a sentence that begins with the PE
-	// Ends: the PE has asked for the end of the job, with this Status.
+	// Ends: the PE has requested the end of the job, with this Status.
 	Ends   bool
 	Status int
 }
@@ -80,14 +80,14 @@ type Inquirer interface {
 type Ender interface{ EndsJob() bool }
 
 // Failer is a Bootstrap that reports to the other PEs and the launcher that the initialisation of
-// this PE has failed. Fail comes before Close.
+// this PE has failed. Fail is called before Close.
 type Failer interface{ Fail() }
 
 // Launched is a Bootstrap of a launcher that ends its PEs when it ends. If the launcher is killed,
 // no other process ends them, so the PEs then end by themselves. NewsFD of such a Bootstrap becomes
 // readable only when the launcher has hung up.
 type Launched interface {
-	// Launcher names the process at the other end.
+	// Launcher names the process at the other side of the connection.
 	Launcher() string
 }
 
@@ -106,7 +106,7 @@ func (e *MissingError) Error() string {
 
 // PeerError reports that a PE can never join a step, because it ended or has finalized.
 type PeerError struct {
-	Step string // as MissingError.Step
+	Step string // the step, for example "allgather 3"
 	PE   libshmem.PE
 	Fate string // the end of the PE, for example "was killed by signal 11 (segmentation fault)"
 }

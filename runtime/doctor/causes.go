@@ -10,10 +10,10 @@ import (
 // pairs has what the hosts of a job have found out about the network between them. Its methods look
 // for the causes of faults.
 type pairs struct {
-	hosts []Host
-	tried [][]probe   // by host: what it found at the addresses of other hosts
-	came  [][]arrival // by host: the datagrams that reached it
-	names [][]lookup  // by host: how long it took to look up names
+	hosts   []Host
+	tried   [][]probe   // by host: what it found at the addresses of other hosts
+	arrived [][]arrival // by host: the datagrams that reached it
+	names   [][]lookup  // by host: how long it took to look up names
 
 	lines map[cause][]string // the text of the finding about each cause
 	order []cause            // the keys of lines, in the order of the report
@@ -119,11 +119,11 @@ func (p *pairs) path(from int, t *probe) {
 	a := to.Address[t.Address]
 	where := fmt.Sprintf("%s to %s at %s", label(&p.hosts[from]), label(to), a.IP)
 	kind := func(subject, remedy string) cause { return p.cause(subject, remedy, t.Host, a.Interface) }
-	i := slices.IndexFunc(p.came[t.Host], func(x arrival) bool { return x.From == from && x.Address == t.Address })
+	i := slices.IndexFunc(p.arrived[t.Host], func(x arrival) bool { return x.From == from && x.Address == t.Address })
 	arrived := i >= 0
 	var in arrival
 	if arrived {
-		in = p.came[t.Host][i]
+		in = p.arrived[t.Host][i]
 	}
 	turned := arrived && in.Interface != "" && in.Back != "" && in.Back != in.Interface
 	switch {

@@ -54,7 +54,7 @@ func TestCausesOf(t *testing.T) {
 		{"two families", []Host{host(0, "fd00::1"), b}, nil, nil, nil, []string{"no  IPv6 only: h0 (PE 0) have addresses of IPv6 alone, and h1 (PE 1) of IPv4 alone"}},
 		{"one host", []Host{a}, nil, nil, nil, nil},
 	} {
-		p := &pairs{hosts: []Host{a, b}, tried: [][]probe{c.tried, nil}, came: [][]arrival{nil, c.came}, names: [][]lookup{c.names, nil}}
+		p := &pairs{hosts: []Host{a, b}, tried: [][]probe{c.tried, nil}, arrived: [][]arrival{nil, c.came}, names: [][]lookup{c.names, nil}}
 		if c.hosts != nil {
 			p.hosts = c.hosts
 		}

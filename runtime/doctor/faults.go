@@ -11,9 +11,9 @@ import (
 // shown is how many connections, or hosts, the line of one finding names at most.
 const shown = 3
 
-// judge returns a finding for each interface: whether all hosts reach the addresses of the other
-// hosts on it. failed has the connections that each host could not make.
-func judge(hosts []Host, failed [][]failure) []Finding {
+// findFaults returns a finding for each interface: whether all hosts reach the addresses of the
+// other hosts on it. failed has the connections that each host could not make.
+func findFaults(hosts []Host, failed [][]failure) []Finding {
 	const subject = "hosts"
 	if len(hosts) == 1 {
 		return []Finding{Well(subject, "one, its PEs share memory")}
@@ -37,7 +37,7 @@ func judge(hosts []Host, failed [][]failure) []Finding {
 	return all
 }
 
-// between returns the finding of judge about one interface.
+// between returns the finding of findFaults about one interface.
 func between(hosts []Host, failed [][]failure, name string) Finding {
 	const subject = "between hosts"
 	var lost []string

@@ -64,7 +64,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			var got []string
-			for _, f := range judge(c.hosts, c.failed) {
+			for _, f := range findFaults(c.hosts, c.failed) {
 				got = append(got, f.String())
 			}
 			if strings.Join(got, "\n") != strings.Join(c.want, "\n") {

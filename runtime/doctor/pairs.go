@@ -91,9 +91,9 @@ func bulk(c net.Conn, p *probe, patience time.Duration) {
 
 // A receiver receives the datagrams of other hosts at the addresses of this one.
 type receiver struct {
-	mu   sync.Mutex
-	came []arrival
-	open []*net.UDPConn
+	mu      sync.Mutex
+	arrived []arrival
+	open    []*net.UDPConn
 }
 
 // receive opens a socket for datagrams to the address of this index, stores its port in a, and
@@ -128,8 +128,8 @@ func (r *receiver) receive(index int, a *Address) {
 				continue // another program's
 			}
 			r.mu.Lock()
-			if in := arrivedOn(control[:k]); !slices.ContainsFunc(r.came, func(x arrival) bool { return x.From == host && x.Address == index }) {
-				r.came = append(r.came, arrival{host, index, in, leaves(from.IP)})
+			if in := arrivedOn(control[:k]); !slices.ContainsFunc(r.arrived, func(x arrival) bool { return x.From == host && x.Address == index }) {
+				r.arrived = append(r.arrived, arrival{host, index, in, leaves(from.IP)})
 			}
 			r.mu.Unlock()
 			_, _ = c.WriteToUDP([]byte(strconv.Itoa(n)), from) // if it is lost, the caller sends again
@@ -160,7 +160,7 @@ func (r *receiver) close() {
 func (r *receiver) arrivals() []arrival {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.came)
+	return slices.Clone(r.arrived)
 }
 
 // arrivedOn returns the interface on which a datagram arrived, from its control messages; "" if
@@ -329,11 +329,11 @@ func exchange(boot bootstrap.Bootstrap, hosts []Host, first []int, me int, r *re
 		return nil, err
 	}
 	// Every host has sent its datagrams now.
-	var came []arrival
+	var arrived []arrival
 	if me >= 0 {
-		came = r.arrivals()
+		arrived = r.arrivals()
 	}
-	allCame, err := gather(boot, came)
+	allArrived, err := gather(boot, arrived)
 	if err != nil {
 		return nil, err
 	}
@@ -344,7 +344,7 @@ func exchange(boot bootstrap.Bootstrap, hosts []Host, first []int, me int, r *re
 	found := &pairs{hosts: hosts}
 	for _, pe := range first {
 		found.tried = append(found.tried, allTried[pe])
-		found.came = append(found.came, allCame[pe])
+		found.arrived = append(found.arrived, allArrived[pe])
 		found.names = append(found.names, allLooked[pe])
 	}
 	return found.causes(), nil

@@ -95,7 +95,7 @@ func Reach(boot bootstrap.Bootstrap, mine Host, patience time.Duration, deep boo
 	for i := range hosts {
 		byHost[i] = all[pes[i][0]]
 	}
-	findings := judge(hosts, byHost)
+	findings := findFaults(hosts, byHost)
 	if deep {
 		first := make([]int, len(pes))
 		for i := range pes {

@@ -12,12 +12,11 @@ const BounceBytes = queue.BounceHead + queue.BounceBuffers*queue.BounceBytes
 // one copies a piece, the proxies move the pieces of the others.
 const bounceBlocks = 4
 
-// far launches a kernel for an operation on a PE that this GPU reaches through a ring and the
-// proxy. It launches plain, or, if the driver ties the operand's memory to the program's CUDA
-// context, bounced, which copies the operand through memory that no context owns. Proxies
-// cannot copy a tied operand while the program loads a kernel and another kernel waits for a
-// PE.
-func (c *Calls) far(plain, bounced kernel, operand uint64, s gpu.Stream, k *queue.StreamCall) error {
+// launchRemote launches a kernel for an operation on a PE that this GPU reaches through a ring and
+// the proxy. It launches plain, or, if the driver ties the operand's memory to the program's CUDA
+// context, bounced, which copies the operand through memory that no context owns. Proxies cannot
+// copy a tied operand while the program loads a kernel and another kernel waits for a PE.
+func (c *Calls) launchRemote(plain, bounced kernel, operand uint64, s gpu.Stream, k *queue.StreamCall) error {
 	if c.job.Bounce == 0 || k.Count == 0 {
 		return c.launch(plain, 1, warp, s, k)
 	}

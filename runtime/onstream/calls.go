@@ -29,7 +29,7 @@ type Device interface {
 // Code is the loaded module with the library's kernels.
 type Code interface {
 	// Give copies the job's description for kernels to their variable.
-	Give(job gpu.Address, n uint64) error
+	SetJob(job gpu.Address, n uint64) error
 	// Kernel finds a kernel by its name.
 	Kernel(name string) (Kernel, error)
 	// Launch launches a kernel on a stream, with the call as its argument.
@@ -96,7 +96,7 @@ func (c *Calls) put(call *queue.StreamCall, s gpu.Stream) error {
 	}
 	k := *call
 	k.Dest = uint64(c.symmetric(call.Dest))
-	return c.far(kernelPut, kernelPutBounced, k.Source, s, &k)
+	return c.launchRemote(kernelPut, kernelPutBounced, k.Source, s, &k)
 }
 
 // get queues a get: a copy by the copy engine if the GPU reaches the PE, else a kernel.
@@ -106,7 +106,7 @@ func (c *Calls) get(call *queue.StreamCall, s gpu.Stream) error {
 	}
 	k := *call
 	k.Source = uint64(c.symmetric(call.Source))
-	return c.far(kernelGet, kernelGetBounced, k.Dest, s, &k)
+	return c.launchRemote(kernelGet, kernelGetBounced, k.Dest, s, &k)
 }
 
 // p queues the store of one element: by the stream itself if possible, which needs no free
@@ -135,7 +135,7 @@ func (c *Calls) putSignal(call *queue.StreamCall, s gpu.Stream) error {
 	}
 	k := *call
 	k.Dest, k.Signal = uint64(c.symmetric(call.Dest)), uint64(c.symmetric(call.Signal))
-	return c.far(kernelPutSignal, kernelPutSignalBounced, k.Source, s, &k)
+	return c.launchRemote(kernelPutSignal, kernelPutSignalBounced, k.Source, s, &k)
 }
 
 // signal queues the update of a signal word. The driver orders a stream's own store, like a kernel,
@@ -155,7 +155,7 @@ func (c *Calls) putNotify(call *queue.StreamCall, s gpu.Stream) error {
 	k := *call
 	k.Dest = uint64(c.symmetric(call.Dest))
 	if c.at(call.Dest, libshmem.PE(call.PE)) == 0 {
-		return c.far(kernelPutNotify, kernelPutNotifyBounced, k.Source, s, &k)
+		return c.launchRemote(kernelPutNotify, kernelPutNotifyBounced, k.Source, s, &k)
 	}
 	if call.Count > 0 {
 		if err := c.put(call, s); err != nil {

@@ -67,7 +67,7 @@ type recordedCode struct {
 	names []string
 }
 
-func (c *recordedCode) Give(job gpu.Address, n uint64) error {
+func (c *recordedCode) SetJob(job gpu.Address, n uint64) error {
 	return c.r.note("give", "%#x %d", job, n)
 }
 

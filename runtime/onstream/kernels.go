@@ -41,7 +41,7 @@ func (k *kernels) load(dev Device, job Job, file string) error {
 	if err != nil {
 		return fmt.Errorf("load %s: %w", file, err)
 	}
-	err = code.Give(job.Image, job.Bytes)
+	err = code.SetJob(job.Image, job.Bytes)
 	for i := range k.all {
 		if err == nil {
 			k.all[i], err = code.Kernel(prefix + names[i])

@@ -132,16 +132,16 @@ func (m *Map) reasons(b *strings.Builder, pes []libshmem.PE, what string) {
 	}
 }
 
-// end describes a PE in the map's last table: its host, heap, GPU and network.
-type end struct {
+// peInfo describes a PE in the map's last table: its host, heap, GPU and network.
+type peInfo struct {
 	node                     int
 	name, heap, gpu, network string
 }
 
-// end returns the description of a PE, with its host only if hosts is true.
-func (m *Map) end(pe libshmem.PE, hosts bool) end {
+// describe returns the description of a PE, with its host only if hosts is true.
+func (m *Map) describe(pe libshmem.PE, hosts bool) peInfo {
 	r := &m.rows[pe]
-	e := end{heap: r.Heap, gpu: r.GPU, network: "none needed"}
+	e := peInfo{heap: r.Heap, gpu: r.GPU, network: "none needed"}
 	if hosts {
 		e.node, e.name = m.nodes.Node(pe), r.Name
 	}
@@ -163,8 +163,8 @@ func (m *Map) end(pe libshmem.PE, hosts bool) end {
 // table prints the heap, GPU and network of PEs, with one line for all PEs that are alike. If hosts
 // is true, the PEs are on several hosts, and the table names them.
 func (m *Map) table(b *strings.Builder, pes []libshmem.PE, what string, hosts bool) error {
-	order, who := group(len(pes), func(i int) end { return m.end(pes[i], hosts) })
-	some := slices.ContainsFunc(order, func(e end) bool { return e.gpu != "-" })
+	order, who := group(len(pes), func(i int) peInfo { return m.describe(pes[i], hosts) })
+	some := slices.ContainsFunc(order, func(e peInfo) bool { return e.gpu != "-" })
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	line := func(first, host, heap, gpu, network string) {
 		cells := []string{first}

@@ -5,17 +5,17 @@ import "fmt"
 // Streams numbers the flows of writes that lead to this PE, and finds the flow of a number. K
 // identifies a flow: a PE, or a PE and a context.
 type Streams[K comparable] struct {
-	most uint32       // how many numbers there are
-	of   map[K]uint32 // the number of each flow
-	to   []K          // the flow of each number
-	used []bool       // by number
-	free []uint32
+	limit uint32       // how many numbers there are
+	of    map[K]uint32 // the number of each flow
+	to    []K          // the flow of each number
+	used  []bool       // by number
+	free  []uint32
 }
 
 // NewStreams makes a Streams with that many numbers: 1 << (32 - Space.Bits) for immediate data of 4
 // bytes.
-func NewStreams[K comparable](most uint32) *Streams[K] {
-	return &Streams[K]{most: most, of: map[K]uint32{}}
+func NewStreams[K comparable](limit uint32) *Streams[K] {
+	return &Streams[K]{limit: limit, of: map[K]uint32{}}
 }
 
 // Open returns the number of a flow, the same each time until Close. It reports false if no number
@@ -29,7 +29,7 @@ func (s *Streams[K]) Open(k K) (uint32, bool) {
 	case last >= 0:
 		n, s.free = s.free[last], s.free[:last]
 		s.to[n] = k
-	case uint32(len(s.to)) < s.most:
+	case uint32(len(s.to)) < s.limit:
 		n = uint32(len(s.to))
 		s.to, s.used = append(s.to, k), append(s.used, false)
 	default:

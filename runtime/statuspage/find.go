@@ -79,7 +79,7 @@ func pages(pid int) (views []*View, parent int, err error) {
 			return nil, 0, err
 		}
 		// The process may have a file open twice.
-		if slices.ContainsFunc(views, v.same) {
+		if slices.ContainsFunc(views, v.samePage) {
 			_ = v.Close()
 			continue
 		}

@@ -106,8 +106,8 @@ type View struct {
 	size int
 }
 
-// same reports whether both are views of the same page.
-func (v *View) same(w *View) bool { return os.SameFile(v.info, w.info) }
+// samePage reports whether v and w are views of the same page.
+func (v *View) samePage(w *View) bool { return os.SameFile(v.info, w.info) }
 
 // Bytes returns a copy of the bytes behind the head, as they are now. It does not map the page:
 // that would give memory to bytes that the PE has never touched.

@@ -33,8 +33,8 @@ import (
 // count from the same moment, unless the job starts as a period ends.
 const round = 30 * 24 * time.Hour
 
-// most is the most events of a file: some 500 MB.
-const most = 1 << 22
+// maxEvents caps the events of a file: some 500 MB.
+const maxEvents = 1 << 22
 
 // File is the trace of one PE.
 type File struct {
@@ -67,7 +67,7 @@ func Create(name string, pe libshmem.PE, host string) (*File, error) {
 		}
 	}
 	now := time.Now()
-	t := &File{name: name, file: f, out: bufio.NewWriterSize(f, 1<<16), pe: pe, begun: now, wall: now.UnixNano() % int64(round), limit: most}
+	t := &File{name: name, file: f, out: bufio.NewWriterSize(f, 1<<16), pe: pe, begun: now, wall: now.UnixNano() % int64(round), limit: maxEvents}
 	_, t.err = t.out.WriteString("[\n")
 	t.label("process_name", 0, fmt.Sprintf("PE %d on %s", pe, host))
 	return t, nil

@@ -36,8 +36,8 @@ type Options struct {
 	PE      libshmem.PE
 	Size    int
 	Filter  uid.Filter
-	Timeout time.Duration // for the others to come, above 0
-	GoesOn  bool          // as uid.Options.GoesOn
+	Timeout time.Duration // how long to wait for the other PEs, above 0
+	GoesOn  bool          // the PE learns of others that fail, and does not end with them
 }
 
 const (
@@ -64,7 +64,7 @@ func (o *Options) join(id uid.ID, timeout time.Duration) (*uid.Member, error) {
 	return uid.Join(uid.Options{ID: id, PE: o.PE, Size: o.Size, Connect: timeout, Timeout: o.Timeout, GoesOn: o.GoesOn, Name: cmp.Or(o.Name, "file")})
 }
 
-// lead is Join of PE 0: it listens, and publishes the unique id.
+// lead does the work of Join on PE 0: it listens, and publishes the unique id.
 func lead(o Options) (*uid.Member, error) {
 	root, id, err := uid.NewRoot(o.Filter)
 	if err != nil {
@@ -137,7 +137,7 @@ func (o *Options) clear() error {
 	if err != nil {
 		return err
 	}
-	_ = f.Close() // a name is all that is needed
+	_ = f.Close() // only the name is needed
 	if err := os.Rename(o.Path, f.Name()); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
@@ -147,8 +147,8 @@ func (o *Options) clear() error {
 	return os.Remove(f.Name())
 }
 
-// put makes a file that only this user can read: a process that reads it can join. It fails if
-// there is such a file, or link, already, which another user may have made.
+// put writes a file that only this user can read, because any process that reads it can join. It
+// fails if there is such a file, or link, already, which another user may have made.
 func put(path string, bytes []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -190,7 +190,8 @@ func get(path string) ([]byte, error) {
 	return b[:n], nil
 }
 
-// follow is Join of the other PEs: it tries the id in the file until it can join by it.
+// follow does the work of Join on the other PEs: it tries the id in the file until it has joined by
+// it.
 func follow(o Options) (*uid.Member, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
 	defer cancel()

@@ -3,8 +3,8 @@ package launch
 import "sync"
 
 // absences are reports of PEs that exited with status 0 although others wait for them. Each is
-// noted before the waiting PEs learn of it, and the job's loop prints it before it handles anything
-// that those do then.
+// added before the waiting PEs learn of it, and the job's loop prints it before it handles anything
+// that the waiting PEs do then.
 type absences struct {
 	mu    sync.Mutex
 	noted []func()
@@ -17,8 +17,8 @@ func (a *absences) note(f func()) {
 	a.noted = append(a.noted, f)
 }
 
-// take returns the functions noted so far, and forgets them.
-func (a *absences) take() []func() {
+// drain returns the functions noted so far, and empties the list.
+func (a *absences) drain() []func() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	noted := a.noted

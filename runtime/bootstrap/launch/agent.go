@@ -45,7 +45,7 @@ type agent struct {
 	ending    bool // all processes are to end
 	deserted  bool // shmemrun or the connection to it is gone
 	strayed   time.Time
-	heard     stamp // when something last came from shmemrun
+	heard     stamp // when the last bytes from shmemrun arrived
 	held      bool  // shmemrun is stopped, and therefore silent
 }
 
@@ -54,7 +54,7 @@ type agentPE struct {
 	*process
 	replies  replies
 	outputs  [2]*agentOutput
-	hungUp   chan struct{} // closed when it sends nothing more
+	hungUp   chan struct{} // closed when the PE sends nothing more
 	reported chan struct{} // closed when its end is reported
 }
 
@@ -147,7 +147,7 @@ func (a *agent) loop(signals <-chan os.Signal) {
 	}
 	for _, p := range a.byPE {
 		for _, o := range p.outputs {
-			// A process outside the job may hold the pipe open, as in output.finish.
+			// A process outside the job may hold the pipe open, so do not wait for its end.
 			_ = o.from.SetReadDeadline(time.Now().Add(drainLimit))
 		}
 	}
@@ -171,7 +171,7 @@ func (a *agent) loop(signals <-chan os.Signal) {
 
 func (a *agent) finished() bool { return a.ending && (a.spec == nil || a.childless) }
 
-// handle does what a frame of shmemrun asks for. An error is a breach of the protocol.
+// handle does what a frame of shmemrun requests. An error is a breach of the protocol.
 func (a *agent) handle(f relay.Frame) error {
 	if a.spec == nil && f.Kind != relay.Job && f.Kind != relay.Ping && f.Kind != relay.Hold && f.Kind != relay.End {
 		return fmt.Errorf("%w: %v before a job", relay.ErrFormat, f.Kind)
@@ -224,12 +224,12 @@ func (a *agent) handle(f relay.Frame) error {
 			o.credit.end()
 			o.from.Close()
 		}
-		o.credit.give(int(n))
+		o.credit.release(int(n))
 	case relay.Stdin:
 		switch {
 		case a.stdin == nil:
 		case len(f.Payload) == 0:
-			a.stdin.closeBehind()
+			a.stdin.closeAfter()
 		default:
 			a.stdin.send(f.Payload)
 		}
@@ -245,8 +245,8 @@ func (a *agent) handle(f relay.Frame) error {
 	return nil
 }
 
-// pong replies to a ping of shmemrun. The reply comes after the reports of all PEs that have ended
-// by now, so that shmemrun knows of those.
+// pong replies to a ping of shmemrun. It sends the reply after the reports of all PEs that have
+// ended by now, so that shmemrun knows of those.
 func (a *agent) pong(f relay.Frame) {
 	var late []*agentPE
 	for _, p := range a.byPID {

@@ -128,7 +128,7 @@ func (a *agent) began(p *process) {
 	go a.serve(q)
 }
 
-// forward sends the output of a PE to shmemrun, as far as shmemrun has given credit.
+// forward sends the output of a PE to shmemrun, as many bytes as the credit from shmemrun allows.
 func (a *agent) forward(p *agentPE, i int) {
 	o := p.outputs[i]
 	kind := relay.Stdout + relay.Kind(i)
@@ -141,7 +141,7 @@ func (a *agent) forward(p *agentPE, i int) {
 			n, err = readNow(o.from, buf)
 		}
 		for b := buf[:n]; len(b) > 0; {
-			part := o.credit.take(len(b))
+			part := o.credit.reserve(len(b))
 			if part == 0 {
 				return
 			}

@@ -38,7 +38,7 @@ const over = "over"
 // sharedFiles is the folder of the files of provider shm, named PROCESS:USER:NUMBER.
 const sharedFiles = "/dev/shm"
 
-// needsCleaner reports whether a job leaves something behind when it is killed.
+// needsCleaner reports whether a job leaves files or namespaces behind when it is killed.
 func (o *Options) needsCleaner() bool {
 	for _, name := range []string{"SHMEM_PROVIDER", "NVSHMEM_LIBFABRIC_PROVIDER"} {
 		if strings.Contains(lookup(o.Env, name), "shm") {
@@ -80,7 +80,7 @@ func (c *cleaner) note(pid int) {
 // killed.
 func (c *cleaner) noteGroup(pid int) {
 	if c != nil && c.to != nil {
-		_, _ = fmt.Fprintln(c.to, -pid) // as above
+		_, _ = fmt.Fprintln(c.to, -pid) // best effort, like note
 	}
 }
 

@@ -47,7 +47,7 @@ func (j *job) end(sig unix.Signal, grace time.Duration) {
 	for _, p := range j.procs {
 		if !p.leaving {
 			p.signal(sig)
-			p.signal(unix.SIGCONT) // a stopped PE would not see it
+			p.signal(unix.SIGCONT) // a stopped PE would not handle the signal
 		}
 	}
 	j.after(grace, j.kill)

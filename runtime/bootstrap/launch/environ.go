@@ -85,5 +85,5 @@ func (e environ) pe(i int, pe libshmem.PE, fd, host int) []string {
 	return env
 }
 
-// hostName returns the id of a simulated host that its PEs get.
+// hostName returns the id of a simulated host, as its PEs get it in SHMEM_HOST_ID.
 func hostName(host int) string { return "host" + strconv.Itoa(host) }

@@ -16,7 +16,7 @@ const reaperDelay = 10 * time.Millisecond
 
 // aborted ends the job because PE p aborts it, unless another PE ended before, perhaps the one that
 // p missed: the first cause decides how the job ends. The reaper may report that end only after the
-// abort has come, because its thread waits for a processor or is busy with another child. So
+// abort has arrived, because its thread waits for a processor or is busy with another child. So
 // aborted first finds out which PEs have ended.
 func (j *job) aborted(p *process, e wire.Ending) {
 	if len(j.links) > 0 && !p.probed && !j.ending {
@@ -34,7 +34,7 @@ func (j *job) aborted(p *process, e wire.Ending) {
 	}
 	j.endAs(p, wire.Abort, e)
 	if p.exited {
-		j.judge(p)
+		j.decide(p)
 	}
 }
 
@@ -61,16 +61,16 @@ func (j *job) endAs(p *process, kind wire.Kind, e wire.Ending) {
 	j.fail()
 }
 
-// firstEnds judges the PEs that have ended, except those that have asked for the end of the job. It
-// reports whether one of them cannot be judged yet: its last frames, or the reaper's report, are
-// still to come.
+// firstEnds calls decide for the PEs that have ended, except those that have requested the end of
+// the job. It reports whether that is too early for one of them: its last frames, or the reaper's
+// report, have not arrived yet.
 func (j *job) firstEnds() (wait bool) {
 	for _, p := range j.procs {
 		if p.leaving || p.judged {
 			continue
 		}
 		if p.link != nil {
-			wait = wait || p.exited // its end is judged when its socket is empty
+			wait = wait || p.exited // decide is called when its socket is empty
 			continue
 		}
 		if !p.exited {

@@ -63,7 +63,7 @@ func TestFirstCause(t *testing.T) {
 			}
 			close(j.over)
 			o.remarks.end()
-			<-o.said
+			<-o.remarksWritten
 			if j.status != c.status || text() != c.remarks {
 				t.Errorf("status %d, want %d; %q, want %q", j.status, c.status, text(), c.remarks)
 			}

@@ -13,8 +13,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// pass sends a signal to those processes of the PEs that have a handler for it. Without a handler
-// it would end a shell around the program, or a PE before it has loaded the library.
+// pass sends a signal to those processes of the PEs that have a handler for it. A process without
+// one would end: a shell around the program, or a PE that has not loaded the library yet.
 func (j *job) pass(sig unix.Signal) {
 	for _, l := range j.links {
 		l.out.send(relay.Frame{Kind: relay.Pass, PE: relay.All, Payload: relay.Number(uint32(sig))})

@@ -78,14 +78,14 @@ func runHosts(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error)
 	}()
 	go j.keepAlive()
 	j.loop(sigs)
-	var r rest // the pipes end behind what agents have sent
+	var r rest // the pipes end after what the agents have sent
 	if j.hurried {
 		r.patience = drainLimit
 	}
 	return j.status, r, <-failed
 }
 
-// spec returns the description of the job that the agent at the other end of l gets.
+// spec returns the description of the job for the agent at the other side of l.
 func (o *Options) spec(l *link) ([]byte, error) {
 	s := &relay.Spec{Host: l.host, NPEs: o.PEs, Hosts: len(o.sizes), PEs: l.pes, Program: []byte(o.Program),
 		Dir: []byte(o.Dir), Bind: string(o.Bind), Silence: int64(o.Silence)}
@@ -216,7 +216,7 @@ func (l *link) feed(stdin *os.File) {
 		for {
 			n, err := stdin.Read(buf)
 			for b := buf[:n]; len(b) > 0; {
-				part := l.input.take(len(b))
+				part := l.input.reserve(len(b))
 				if part == 0 {
 					return
 				}
@@ -257,7 +257,7 @@ func (j *job) leave(l *link, err error) {
 	for _, p := range j.procs {
 		if p.link == l && !p.exited {
 			p.exited, p.lost = true, true
-			j.judge(p)
+			j.decide(p)
 		}
 	}
 }
@@ -284,8 +284,8 @@ func (j *job) cutLinks() {
 	}
 }
 
-// hold tells the agents that shmemrun is about to be stopped by a signal, so that they do not take
-// its silence for its end.
+// hold tells the agents that shmemrun is about to be stopped by a signal, so that they do not
+// regard its silence as its end.
 func (j *job) hold() {
 	for _, l := range j.links {
 		l.out.send(relay.Frame{Kind: relay.Hold, PE: relay.All})
@@ -295,8 +295,8 @@ func (j *job) hold() {
 	}
 }
 
-// keepAlive pings the agents from time to time, and ends connections on which nothing has come for
-// too long.
+// keepAlive pings the agents from time to time, and ends connections on which nothing has arrived
+// for too long.
 func (j *job) keepAlive() {
 	limit := j.opt.Silence
 	for {
@@ -314,13 +314,13 @@ func (j *job) keepAlive() {
 	}
 }
 
-// silence ends the connection to an agent from which nothing has come for too long.
+// silence ends the connection to an agent from which nothing has arrived for too long.
 func (l *link) silence() {
 	_, _ = fmt.Fprintln(&l.said, silent)
 	l.kill()
 }
 
-// probe is a ping to all agents, whose replies come after the reports of PEs that have ended.
+// probe is a ping to all agents, which reply after they have reported the PEs that have ended.
 type probe struct {
 	left int    // agents that have not replied
 	then func() // called when all have
@@ -345,7 +345,7 @@ func (j *job) probe(then func()) {
 	j.after(probeLimit, func() { j.probed(ping) })
 }
 
-// ponged handles an agent's reply to the ping with this number.
+// ponged handles an agent's reply to the ping with a number.
 func (j *job) ponged(ping uint32) {
 	if p := j.probes[ping]; p != nil {
 		if p.left--; p.left <= 0 {
@@ -354,7 +354,7 @@ func (j *job) ponged(ping uint32) {
 	}
 }
 
-// probed ends the probe with this number: all agents have replied, or its time is over.
+// probed ends the probe with a number: all agents have replied, or its time is over.
 func (j *job) probed(ping uint32) {
 	if p := j.probes[ping]; p != nil {
 		delete(j.probes, ping)

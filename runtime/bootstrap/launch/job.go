@@ -23,7 +23,7 @@ const (
 	lastWords    = 50 * time.Millisecond  // from SIGTERM to hanging up: PEs that join a step meanwhile learn which PE failed
 	strayGrace   = time.Second            // from SIGTERM to SIGKILL for processes that PEs left behind
 	killAgain    = 100 * time.Millisecond // between SIGKILLs, since a stray may fork meanwhile
-	reasonDelay  = 500 * time.Millisecond // for the output of an aborting PE, while a reader of ours is slow
+	reasonDelay  = 500 * time.Millisecond // for the output of an aborting PE, if the goroutine that reads it is slow
 	hangUpDelay  = 100 * time.Millisecond // for last words of a PE whose children hold its socket
 	noticeDelay  = time.Second            // before a PE that left early is named, if others still run
 	drainLimit   = time.Second            // for the end of a PE's output when all have ended
@@ -40,7 +40,7 @@ type job struct {
 	procs     []*process
 	replies   []replies // by PE; without links
 	byPID     map[int]*process
-	running   int // PEs that have not ended, or whose end is not judged yet
+	running   int // PEs that have not ended, or about whose end decide has not been called yet
 	childless bool
 
 	links  []*link // to the agents; none: all PEs are children of this process
@@ -53,7 +53,7 @@ type job struct {
 	settled bool // status is final
 	status  int
 	byUser  unix.Signal // the signal from outside that ended the job
-	strayed time.Time   // when the strays were asked to end
+	strayed time.Time   // when the strays were sent SIGTERM
 
 	absences absences
 	cleaner  *cleaner // nil: the job leaves nothing
@@ -178,7 +178,7 @@ func newJob(o *Options, out *output) *job {
 	}
 	j.meet = rendezvous.New(o.PEs, secret.New(), j.reply)
 	j.meet.Lost = func(pe libshmem.PE, fate wire.Fate, step string, wait []libshmem.PE) {
-		// Other fates are reported elsewhere: a failure by judge, a PE that finalized too early by
+		// Other fates are reported elsewhere: a failure by decide, a PE that finalized too early by
 		// the PEs that wait for it.
 		if fate.How == wire.Exited && !fate.Bad() {
 			j.absences.note(func() { j.absent(pe, fate, step, wait) })
@@ -232,7 +232,7 @@ func (j *job) loop(sigs <-chan os.Signal) {
 	for !j.childless || j.running > 0 {
 		select {
 		case f := <-j.actions:
-			for _, notify := range j.absences.take() {
+			for _, notify := range j.absences.drain() {
 				notify()
 			}
 			f()
@@ -261,12 +261,12 @@ func (j *job) serve(p *process) {
 		p.hungUp = true
 		p.conn.Close()
 		if p.exited {
-			j.judge(p)
+			j.decide(p)
 		}
 	})
 }
 
-// handleFrame does what a frame of a PE asks for. An error is a breach of the protocol.
+// handleFrame does what a frame of a PE requests. An error is a breach of the protocol.
 func (j *job) handleFrame(p *process, f wire.Frame) error {
 	switch f.Kind {
 	case wire.Hello:
@@ -322,7 +322,7 @@ func (j *job) exited(pid int, ws unix.WaitStatus) {
 	}
 }
 
-// ended handles the end of a PE, and judges it once the PE's last frames have been read.
+// ended handles the end of a PE, and calls decide once the PE's last frames have been read.
 func (j *job) ended(p *process, ws unix.WaitStatus) {
 	if p.exited {
 		return
@@ -331,27 +331,27 @@ func (j *job) ended(p *process, ws unix.WaitStatus) {
 	// First read the PE's last frames from the socket: an abort has a reason, and a PE that has
 	// finalized has not failed.
 	if p.hungUp {
-		j.judge(p)
+		j.decide(p)
 		return
 	}
-	j.after(hangUpDelay, func() { j.listenOut(p) })
+	j.after(hangUpDelay, func() { j.decideWhenSilent(p) })
 }
 
-// listenOut judges a PE that has ended, once its socket is empty: children of the
+// decideWhenSilent calls decide for a PE that has ended, once its socket is empty: children of the
 // PE may hold the socket open.
-func (j *job) listenOut(p *process) {
+func (j *job) decideWhenSilent(p *process) {
 	switch {
-	case p.hungUp: // judged by serve
+	case p.hungUp: // serve has called decide
 	case p.unread():
-		j.after(hangUpDelay, func() { j.listenOut(p) })
+		j.after(hangUpDelay, func() { j.decideWhenSilent(p) })
 	default:
-		j.judge(p)
+		j.decide(p)
 	}
 }
 
-// judge decides what the end of a PE means for the job: whether it is a failure, and whether the
+// decide decides what the end of a PE means for the job: whether it is a failure, and whether the
 // other PEs end because of it.
-func (j *job) judge(p *process) {
+func (j *job) decide(p *process) {
 	if p.judged || p.aborting {
 		return
 	}

@@ -17,7 +17,7 @@ func TestAbsenceComesFirst(t *testing.T) {
 	j.meet.Lost(1, wire.Fate{How: wire.Exited, Init: true}, "barrier 2", []libshmem.PE{0})
 	j.loop(nil)
 	o.remarks.end()
-	<-o.said
+	<-o.remarksWritten
 	if got, want := text(), "shmemrun: PE 1 exited with status 0 without shmem_finalize, but PE 0 waits for it in barrier 2\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -32,8 +32,8 @@ type link struct {
 	in    *bufio.Reader
 	said  tail
 	ended chan struct{} // closed when the process has ended
-	over  chan struct{} // closed when nothing more comes from the agent
-	heard stamp         // when something last came
+	over  chan struct{} // closed when the agent sends nothing more
+	heard stamp         // when the last bytes arrived
 
 	started chan error // the agent's reply to the job: nil, or why it started nothing
 	remotes map[libshmem.PE]*remote
@@ -44,8 +44,8 @@ type link struct {
 	gone   bool // the agent is lost, or has ended
 }
 
-// remote is a PE of an agent. What the agent passes on goes into a socket and two pipes, so that
-// the rest of shmemrun reads them as those of a child.
+// remote is a PE of an agent. The link writes what the agent passes on into a socket and two pipes,
+// so that the rest of shmemrun reads them like those of a child.
 type remote struct {
 	*process
 	up      *pump    // writes the PE's frames into the socket
@@ -143,8 +143,8 @@ func (l *link) greet() error {
 	return ssh.Explain(l.host, l.file, noise+l.said.String(), l.cmd.ProcessState.ExitCode())
 }
 
-// kill ends the process of the link, ssh or the agent. An agent behind ssh ends when its input
-// does.
+// kill ends the process of the link, ssh or the agent. An agent that ssh has started ends when its
+// input does.
 func (l *link) kill() {
 	select {
 	case <-l.ended:
@@ -212,8 +212,9 @@ func (l *link) read(j *job) {
 	l.close(j, err)
 }
 
-// close handles the end of the agent's frames: it closes the PEs' sockets and pipes behind what has
-// come, and tells the job. err is nil if the agent has said that nothing is left.
+// close handles the end of the agent's frames: it closes the PEs' sockets and pipes after what has
+// arrived, and reports the end to the job. err is nil if the agent has reported that nothing is
+// left.
 func (l *link) close(j *job, err error) {
 	l.out.close()
 	select { // wait for ssh to end: its last messages say why
@@ -231,9 +232,9 @@ func (l *link) close(j *job, err error) {
 	var handled sync.WaitGroup
 	for _, r := range l.remotes {
 		for _, o := range r.outputs {
-			o.closeBehind()
+			o.closeAfter()
 		}
-		r.up.closeBehind()
+		r.up.closeAfter()
 		handled.Add(1)
 		r.up.then(handled.Done)
 	}
@@ -260,14 +261,14 @@ func (l *link) lost(err error) string {
 	return fmt.Sprintf("host %s: %s (%s)", l.host, strings.TrimSuffix(strings.TrimSpace(cause), "."), remedy)
 }
 
-// silent is the cause of the end of a connection on which nothing came for too long.
+// silent is the cause of the end of a connection on which nothing arrived for too long.
 const silent = "nothing has come from it for too long"
 
-// errLeft takes the place of an agent's reply to the job if the agent ends before. The job's loop
+// errLeft is used in place of an agent's reply to the job if the agent ends before. The job's loop
 // reports the end.
 var errLeft = errors.New("the agent has ended")
 
-// handle does what a frame of the agent asks for. It does not wait, even if the reader of a PE's
+// handle does what a frame of the agent requests. It does not wait, even if the reader of a PE's
 // output is slow.
 func (l *link) handle(j *job, f relay.Frame) error {
 	var p *remote
@@ -297,13 +298,13 @@ func (l *link) handle(j *job, f relay.Frame) error {
 		p.up.then(func() { p.catchUp(f.Payload) })
 		p.up.send(f.Payload)
 	case relay.HungUp:
-		p.up.closeBehind()
+		p.up.closeAfter()
 	case relay.Breach:
 		j.do(func() { j.breach(p.process, errors.New(string(f.Payload))) })
 	case relay.Stdout, relay.Stderr:
 		to := p.outputs[f.Kind-relay.Stdout]
 		if len(f.Payload) == 0 {
-			to.closeBehind()
+			to.closeAfter()
 		} else {
 			to.send(f.Payload)
 		}
@@ -312,7 +313,7 @@ func (l *link) handle(j *job, f relay.Frame) error {
 		if err != nil || l.input == nil {
 			return err
 		}
-		l.input.give(int(n))
+		l.input.release(int(n))
 	case relay.Exited:
 		n, err := relay.ParseNumber(f)
 		if err != nil {
@@ -337,7 +338,7 @@ func (l *link) handle(j *job, f relay.Frame) error {
 	return nil
 }
 
-// catchUp waits, if a PE's frame asks for the end of the job, until the PE's reason is in the pipe
+// catchUp waits, if a PE's frame requests the end of the job, until the PE's reason is in the pipe
 // of its standard error.
 func (r *remote) catchUp(frame []byte) {
 	if f, err := wire.Read(strings.NewReader(string(frame))); err == nil && (f.Kind == wire.Abort || f.Kind == wire.Exit) {

@@ -22,7 +22,7 @@ const (
 	StatusNotFound = 127
 )
 
-// Map selects how PEs are dealt to simulated hosts.
+// Map selects how PEs are distributed over simulated hosts.
 type Map string
 
 // The maps.
@@ -56,7 +56,7 @@ type Options struct {
 	Sync    bool            // copy it from here to there first
 	Dir     string          // working directory there
 	Exports []string        // names of variables that go there, besides SHMEM_ and NVSHMEM_
-	Silence time.Duration   // a host from which nothing comes for so long is lost; 0: never
+	Silence time.Duration   // a host is lost if nothing arrives from it for this time; 0: never
 
 	hostOf []int // the host of each PE; nil without Hosts
 	hosts  int

@@ -16,7 +16,7 @@ import (
 	"libshmem"
 )
 
-// maxLine is how many bytes of an unfinished line are held back at most.
+// maxLine caps the bytes of an unfinished line that are held back.
 const maxLine = 256 << 10
 
 // promptDelay is how long an unfinished line is held back from a terminal, where it
@@ -25,20 +25,20 @@ const promptDelay = 100 * time.Millisecond
 
 // output writes lines of many PEs, and of shmemrun, so that no line is mixed with another.
 type output struct {
-	tag     bool
-	out     sink
-	errs    sink
-	readers sync.WaitGroup
-	remarks remarks
-	said    chan struct{} // closed when all remarks of shmemrun are written
-	lost    atomic.Bool   // something could not be written, and not because its reader has gone
+	tag            bool
+	out            sink
+	errs           sink
+	readers        sync.WaitGroup
+	remarks        remarks
+	remarksWritten chan struct{} // closed when all remarks of shmemrun are written
+	lost           atomic.Bool   // something could not be written, and not because its reader has gone
 }
 
 // sink is one of shmemrun's outputs, to which lines go.
 type sink struct {
 	file     *os.File
 	terminal bool
-	turn     *writeLock
+	lock     *writeLock
 	reported *sync.Once // for the report that it cannot be written
 }
 
@@ -48,12 +48,12 @@ func (s *sink) full() bool {
 	return err == nil && ready == 0
 }
 
-// writeLock is held during a write to an output. Standard output and error share one if both are
+// writeLock serialises writes to an output. Standard output and error share one if both are
 // terminals; otherwise each has its own, so that a reader that has stopped delays only the output
 // that it reads.
 type writeLock struct {
 	mu   sync.Mutex
-	open *outputPipe // whose unfinished line stands on the terminal
+	open *outputPipe // the pipe whose unfinished line is the last on the terminal
 }
 
 // outputPipe is the standard output or error of one PE, with the bytes that are not written yet.
@@ -66,17 +66,18 @@ type outputPipe struct {
 	busy   atomic.Bool // the bytes read last may not be written yet
 }
 
-// newOutput makes the output of a job, and starts the goroutine that writes remarks.
+// newOutput makes the output of a job, and starts the goroutine that writes remarks, which are
+// shmemrun's own lines.
 func newOutput(tag bool, stdout, stderr *os.File) *output {
 	o := &output{
-		tag:  tag,
-		out:  sink{stdout, isTerminal(stdout), &writeLock{}, &sync.Once{}},
-		errs: sink{stderr, isTerminal(stderr), &writeLock{}, &sync.Once{}},
-		said: make(chan struct{}),
+		tag:            tag,
+		out:            sink{stdout, isTerminal(stdout), &writeLock{}, &sync.Once{}},
+		errs:           sink{stderr, isTerminal(stderr), &writeLock{}, &sync.Once{}},
+		remarksWritten: make(chan struct{}),
 	}
 	o.remarks.more.L = &o.remarks.mu
 	if o.out.terminal && o.errs.terminal {
-		o.errs.turn = o.out.turn
+		o.errs.lock = o.out.lock
 	}
 	go o.write()
 	return o
@@ -118,8 +119,8 @@ func (o *output) forward(pe libshmem.PE, from *os.File, to sink) *outputPipe {
 	return s
 }
 
-// read reads the bytes that are in the pipe, or waits for some. It sets busy in the same moment in
-// which it takes bytes out of the pipe, see catchUp.
+// read reads the bytes that are in the pipe, or waits for some. It sets busy before it reads bytes
+// from the pipe, on which catchUp relies.
 func (s *outputPipe) read(from *os.File, buf []byte) (n int, err error) {
 	raw, err := from.SyscallConn()
 	if err != nil {
@@ -165,8 +166,8 @@ func unread(from *os.File) (n int) {
 	return n
 }
 
-// miss handles the error of a write to a sink. If the reader has gone, that is no failure; any
-// other error, such as a full disk, is reported once.
+// miss handles the error of a write to a sink. That the reader has gone is not a failure; any other
+// error, such as a full disk, is reported once.
 func (o *output) miss(to *sink, err error) {
 	if err == nil || errors.Is(err, unix.EPIPE) {
 		return
@@ -211,7 +212,7 @@ func (o *output) finish(pipes []*os.File, patience time.Duration, sigs <-chan os
 	go func() {
 		o.readers.Wait()
 		o.remarks.end()
-		<-o.said
+		<-o.remarksWritten
 		close(done)
 	}()
 	var late <-chan time.Time
@@ -235,10 +236,10 @@ func (o *output) finish(pipes []*os.File, patience time.Duration, sigs <-chan os
 	}
 }
 
-// add takes bytes of a PE and writes the whole lines that there are now.
+// add appends bytes of a PE, and writes the lines that are complete now.
 func (s *outputPipe) add(b []byte) error {
-	s.to.turn.mu.Lock()
-	defer s.to.turn.mu.Unlock()
+	s.to.lock.mu.Lock()
+	defer s.to.lock.mu.Unlock()
 	if s.prompt != nil {
 		s.prompt.Stop()
 	}
@@ -259,9 +260,9 @@ func (s *outputPipe) add(b []byte) error {
 	return nil
 }
 
-// lineEnd returns the length of the whole lines in b, whose first old bytes hold
-// no end of a line. A carriage return ends a line, too, so that progress bars
-// move, unless it is the last byte, which may be half of a CR LF.
+// lineEnd returns the length of the whole lines in b, whose first old bytes hold no end of a line.
+// A carriage return also ends a line, so that progress bars move, unless it is the last byte, which
+// may be half of a CR LF.
 func lineEnd(b []byte, old int) int {
 	from, end := max(old-1, 0), 0
 	if at := bytes.LastIndexByte(b[from:], '\n'); at >= 0 {
@@ -278,8 +279,8 @@ func lineEnd(b []byte, old int) int {
 
 // showPrompt writes an unfinished line to the terminal.
 func (s *outputPipe) showPrompt() {
-	s.to.turn.mu.Lock()
-	defer s.to.turn.mu.Unlock()
+	s.to.lock.mu.Lock()
+	defer s.to.lock.mu.Unlock()
 	if len(s.held) > 0 {
 		_ = s.writeLocked(len(s.held)) // forward meets the error at the next line
 	}
@@ -287,8 +288,8 @@ func (s *outputPipe) showPrompt() {
 
 // finish writes a last line that has no newline.
 func (s *outputPipe) finish() error {
-	s.to.turn.mu.Lock()
-	defer s.to.turn.mu.Unlock()
+	s.to.lock.mu.Lock()
+	defer s.to.lock.mu.Unlock()
 	if s.prompt != nil {
 		s.prompt.Stop()
 	}
@@ -306,7 +307,7 @@ func (s *outputPipe) finish() error {
 func (s *outputPipe) writeLocked(n int) error {
 	b := s.held[:n]
 	var w []byte
-	cut := s.to.terminal && s.to.turn.open != nil && s.to.turn.open != s
+	cut := s.to.terminal && s.to.lock.open != nil && s.to.lock.open != s
 	if cut {
 		w = append(w, '\n')
 	}
@@ -334,9 +335,9 @@ func (s *outputPipe) writeLocked(n int) error {
 	}
 	last := s.held[n-1]
 	if s.to.terminal {
-		s.to.turn.open = nil
+		s.to.lock.open = nil
 		if last != '\n' && last != '\r' {
-			s.to.turn.open = s
+			s.to.lock.open = s
 		}
 	}
 	_, err := s.to.file.Write(w)

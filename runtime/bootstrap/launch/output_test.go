@@ -60,7 +60,7 @@ func console(t *testing.T, tag, terminal bool) (*output, sink, func() string) {
 	}
 	t.Cleanup(func() { f.Close() })
 	o := newOutput(tag, f, f)
-	o.out.terminal, o.errs.terminal, o.errs.turn = terminal, terminal, o.out.turn
+	o.out.terminal, o.errs.terminal, o.errs.lock = terminal, terminal, o.out.lock
 	return o, o.out, func() string {
 		b, err := os.ReadFile(f.Name())
 		if err != nil {
@@ -247,7 +247,7 @@ func TestFinish(t *testing.T) {
 func TestFinishIsSlow(t *testing.T) {
 	o, to, text := console(t, false, false)
 	w := pe(t, o, 0, to)
-	to.turn.mu.Lock() // nothing gets on
+	to.lock.mu.Lock() // nothing gets on
 	write(t, w, "last words\n")
 	w.Close()
 	ended, sigs := make(chan struct{}), make(chan os.Signal)
@@ -265,7 +265,7 @@ func TestFinishIsSlow(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	to.turn.mu.Unlock()
+	to.lock.mu.Unlock()
 	<-ended
 	if got := text(); got != "last words\n" {
 		t.Errorf("%q", got)

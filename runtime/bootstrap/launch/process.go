@@ -31,7 +31,7 @@ type process struct {
 	hungUp   bool        // the PE has closed its socket
 	exited   bool
 	leaving  bool // it asked for the end of the job, or failed to join it, and may end by itself
-	aborting bool // its abort waits for an earlier cause
+	aborting bool // its abort is handled after the ends of other PEs, one of which may be the cause
 	judged   bool
 	otherJob bool // it has joined a job by other means, which continues without it
 	named    bool // it has been reported that others may wait for it in vain
@@ -91,9 +91,9 @@ const (
 	filesOwn   = 64
 )
 
-// checkFiles returns an error if shmemrun may not open enough files for that many PEs; otherwise
-// the start would fail midway. The Go runtime has raised the soft limit to the hard one, and gives
-// the PEs the old one.
+// checkFiles returns an error if shmemrun may not open enough files for `pes` PEs; otherwise the
+// start would fail midway. The Go runtime has raised the soft limit to the hard one, and gives the
+// PEs the old one.
 func checkFiles(pes int) error {
 	var lim unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
@@ -177,8 +177,8 @@ func (s *starter) start(i int, stdin *os.File) (_ *process, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("start PE %d: pipe: %w", pe, err)
 	}
-	// The socket keeps its number in the PE, so that it does not take that of a
-	// descriptor that the user passes on. Only this thread starts processes.
+	// The socket keeps its number in the PE, so that it does not have the number of a descriptor
+	// that the user passes on. Only this thread starts processes.
 	if _, err := unix.FcntlInt(uintptr(conn[1]), unix.F_SETFD, 0); err != nil {
 		return nil, fmt.Errorf("start PE %d: socket: %w", pe, err)
 	}
@@ -208,7 +208,8 @@ func (s *starter) start(i int, stdin *os.File) (_ *process, err error) {
 // fdPairs are the two ends of pipes and sockets: [0] is shmemrun's end and [1] the PE's.
 type fdPairs [][2]int
 
-// add keeps a new pair, unless err says that it could not be made, and returns both.
+// add adds a new pair to the list, unless err says that it could not be made. It returns its
+// arguments.
 func (f *fdPairs) add(pair [2]int, err error) ([2]int, error) {
 	if err == nil {
 		*f = append(*f, pair)
@@ -270,7 +271,7 @@ func children() []int {
 		if err != nil {
 			continue // it ended meanwhile
 		}
-		// pid (name) state ppid: the name may hold anything, so count from its end.
+		// pid (name) state ppid: the name may contain anything, so count from its end.
 		_, rest, ok := strings.Cut(string(stat[max(strings.LastIndexByte(string(stat), ')'), 0):]), " ")
 		if fields := strings.Fields(rest); ok && len(fields) > 1 && fields[1] == strconv.Itoa(self) {
 			pids = append(pids, pid)

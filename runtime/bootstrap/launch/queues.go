@@ -14,7 +14,7 @@ import (
 type outbox struct {
 	mu      sync.Mutex
 	to      io.Writer
-	frames  []outgoing // not yet given to the writer
+	frames  []outgoing // not yet passed to the writer
 	writing bool       // a goroutine writes them
 	closed  bool
 }
@@ -117,26 +117,27 @@ type pump struct {
 	failed bool // of the goroutine in run
 
 	mu      sync.Mutex
-	items   []pumped
+	items   []pumpItem
 	pumping bool
 }
 
-// pumped is one item: bytes, or a function.
-type pumped struct {
+// pumpItem is an item in the queue of a pump: bytes to be written, or a function to be called after
+// the bytes before it.
+type pumpItem struct {
 	b []byte
 	f func()
 }
 
-func (p *pump) send(b []byte) { p.add(pumped{b: b}) }
+func (p *pump) send(b []byte) { p.add(pumpItem{b: b}) }
 
 // then queues a function, which is called after the bytes that were queued before it.
-func (p *pump) then(f func()) { p.add(pumped{f: f}) }
+func (p *pump) then(f func()) { p.add(pumpItem{f: f}) }
 
-// closeBehind closes the pipe or socket after the bytes that were queued before.
-func (p *pump) closeBehind() { p.then(func() { p.to.Close() }) }
+// closeAfter closes the pipe or socket after the bytes that are queued now.
+func (p *pump) closeAfter() { p.then(func() { p.to.Close() }) }
 
 // add queues one item, and starts run if it does not run.
-func (p *pump) add(one pumped) {
+func (p *pump) add(one pumpItem) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.items = append(p.items, one)
@@ -187,13 +188,13 @@ func (p *pump) drained(limit time.Duration) {
 	}
 }
 
-// credit is how many bytes of an output or input may be sent: the receiver gives credit back when
-// it has passed bytes on, so that a slow reader holds up the writer and not shmemrun's memory.
+// credit is the number of bytes of an output or input that may be sent: the receiver returns credit
+// when it has passed bytes on, so that a slow reader holds up the writer and not shmemrun's memory.
 type credit struct {
 	mu    sync.Mutex
 	more  sync.Cond // of mu
 	left  int
-	ended bool // no more credit comes
+	ended bool // no more credit is returned
 }
 
 // newCredit returns the credit for the first relay.Window bytes.
@@ -203,9 +204,9 @@ func newCredit() *credit {
 	return c
 }
 
-// take waits for credit and takes up to n bytes of it. It returns how many; 0: no more credit
-// comes.
-func (c *credit) take(n int) int {
+// reserve waits for credit and reserves up to n bytes of it. It returns how many; 0: no more credit
+// is returned.
+func (c *credit) reserve(n int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.left <= 0 && !c.ended {
@@ -219,14 +220,15 @@ func (c *credit) take(n int) int {
 	return n
 }
 
-func (c *credit) give(n int) {
+// release returns n bytes of credit.
+func (c *credit) release(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.left += n
 	c.more.Signal()
 }
 
-// end says that no more credit comes, so that take no longer waits.
+// end records that no more credit is returned, so that reserve no longer waits.
 func (c *credit) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

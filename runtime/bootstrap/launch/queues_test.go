@@ -113,21 +113,21 @@ func TestPump(t *testing.T) {
 // TestCredit: no more is taken than was given, and a wait ends with the credit.
 func TestCredit(t *testing.T) {
 	c := newCredit()
-	if n := c.take(relay.Window + 5); n != relay.Window {
+	if n := c.reserve(relay.Window + 5); n != relay.Window {
 		t.Errorf("%d of the first %d bytes", n, relay.Window)
 	}
 	got := make(chan int)
-	go func() { got <- c.take(9) }()
+	go func() { got <- c.reserve(9) }()
 	select {
 	case n := <-got:
 		t.Errorf("%d bytes without credit", n)
 	case <-time.After(10 * time.Millisecond):
-		c.give(4)
+		c.release(4)
 		if n := <-got; n != 4 {
 			t.Errorf("%d bytes of 4", n)
 		}
 	}
-	go func() { got <- c.take(9) }()
+	go func() { got <- c.reserve(9) }()
 	c.end()
 	if n := <-got; n != 0 {
 		t.Errorf("%d bytes at the end", n)

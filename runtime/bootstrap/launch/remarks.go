@@ -12,8 +12,8 @@ type remarks struct {
 	ended bool // no more lines follow
 }
 
-// take waits for lines and returns all of them. It returns none if no more follow.
-func (r *remarks) take() []string {
+// wait waits for lines and returns all of them. It returns none if no more follow.
+func (r *remarks) wait() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.lines) == 0 && !r.ended {
@@ -44,9 +44,9 @@ func (o *output) say(line string) {
 
 // write writes the remarks to standard error until end is called.
 func (o *output) write() {
-	defer close(o.said)
+	defer close(o.remarksWritten)
 	for {
-		lines := o.remarks.take()
+		lines := o.remarks.wait()
 		if len(lines) == 0 {
 			return
 		}
@@ -58,7 +58,7 @@ func (o *output) write() {
 
 // writeRemark writes a line. On a terminal it first ends an unfinished line of a PE.
 func (o *output) writeRemark(line string) {
-	t := o.errs.turn
+	t := o.errs.lock
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := "shmemrun: " + line + "\n"

@@ -72,7 +72,7 @@ func TestNoReader(t *testing.T) {
 	}
 	o.remarks.end()
 	go func() {
-		<-o.said
+		<-o.remarksWritten
 		w.Close()
 	}()
 	reports := 0

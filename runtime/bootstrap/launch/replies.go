@@ -12,7 +12,7 @@ type replies struct {
 	conn *os.File // it is set before the first frame
 
 	mu      sync.Mutex
-	frames  [][]byte // not yet given to conn
+	frames  [][]byte // not yet written to conn
 	writing bool     // a goroutine writes them
 }
 

@@ -8,18 +8,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ending are the signals that end the job. passed are the signals that shmemrun passes on to the
-// PEs, which know their meaning; SIGUSR2, on which the library prints a report, goes only to
+// ending lists the signals that end the job. passed lists the signals that shmemrun passes on to
+// the PEs, which know their meaning; SIGUSR2, on which the library prints a report, goes only to
 // processes with a handler.
 var (
 	ending = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT}
 	passed = []os.Signal{unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGTSTP, unix.SIGCONT}
 )
 
-// listen makes shmemrun receive signals in sigs until stop is called. It takes SIGINT even if that
-// is ignored, as in the background of a shell script: kill -INT must end the job there, too. An
-// ignored SIGHUP stays ignored, for nohup. It takes SIGPIPE, so that shmemrun can clean up when the
-// reader of its output has gone.
+// listen makes shmemrun receive signals in sigs until stop is called. It receives SIGINT even if
+// that is ignored, as in the background of a shell script: kill -INT must end the job there, too.
+// An ignored SIGHUP stays ignored, for nohup. It receives SIGPIPE, so that shmemrun can clean up
+// when the reader of its output has gone.
 func listen() (sigs chan os.Signal, stop func()) {
 	sigs = make(chan os.Signal, 64)
 	for _, list := range [][]os.Signal{ending, passed} {

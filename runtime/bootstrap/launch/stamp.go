@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// stamp records when something last came from the other side of a connection. For a zero value that
+// stamp records when bytes last arrived from the other side of a connection. For a zero value that
 // is the first call of silent.
 type stamp struct {
 	mu   sync.Mutex
@@ -14,16 +14,16 @@ type stamp struct {
 	look time.Time // the last call of silent
 }
 
-// hear records that something has come.
+// hear records that bytes have arrived.
 func (s *stamp) hear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = time.Now()
 }
 
-// silent reports whether nothing has come for longer than limit. It must be called often: a longer
-// pause between two calls means that this process was stopped, and has not read yet what came
-// meanwhile.
+// silent reports whether nothing has arrived for longer than limit. It must be called often: a
+// longer pause between two calls means that this process was stopped, and has not read yet what has
+// arrived meanwhile.
 func (s *stamp) silent(limit time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +35,7 @@ func (s *stamp) silent(limit time.Duration) bool {
 	return now.Sub(s.last) > limit
 }
 
-// reader returns a reader that reads from r and calls hear when bytes have come.
+// reader returns a reader that reads from r and calls hear when bytes have arrived.
 func (s *stamp) reader(r io.Reader) io.Reader { return &heardReader{s, r} }
 
 type heardReader struct {

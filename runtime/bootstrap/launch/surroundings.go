@@ -32,7 +32,7 @@ func readSurroundings(env []string, alone bool) *surroundings {
 		at.quota = runtime.GOMAXPROCS(0) // Go reads the control group's limit
 	}
 	// Jobs of other users and containers may not be seen, and there may be other work. Threads of
-	// the system run only for a moment, so take the least of several counts.
+	// the system run only for a moment, so use the least of several counts.
 	at.running = running()
 	for tries := 0; tries < 5 && at.running > tolerated(at.allowed.Count()); tries++ {
 		time.Sleep(2 * time.Millisecond)

@@ -24,7 +24,7 @@ import (
 	"libshmem/runtime/bootstrap/wire"
 )
 
-// slack is the time that shmemrun may take beyond the time after which it names the missing PEs.
+// slack is how much later than the timeout shmemrun may name the missing PEs.
 const slack = 2 * time.Second
 
 // Client is a PE's connection to its shmemrun.
@@ -41,12 +41,12 @@ type Client struct {
 
 	secret secret.Secret
 
-	mu     sync.Mutex // guards writing, closed and failed, so that Abort, Exit and Over may come from any goroutine
+	mu     sync.Mutex // guards writing, closed and failed, so that any goroutine may call Abort, Exit and Over
 	closed bool
 	failed bool // Fail was called
 
-	reading   sync.Mutex // held by the goroutine that reads the stream
-	lostMu    sync.Mutex // guards the fields below; taken last
+	reading   sync.Mutex // locked by the goroutine that reads the stream
+	lostMu    sync.Mutex // guards the fields below; locked after the others
 	lost      []bootstrap.Loss
 	fates     map[libshmem.PE]wire.Fate // of PEs about which this one has inquired
 	inquiring bool                      // an Inquiry has no reply yet
@@ -59,10 +59,11 @@ var (
 	_ bootstrap.Inquirer  = (*Client)(nil)
 )
 
-// New takes over the descriptor, greets shmemrun and gets the job's secret. It does not wait for
-// other PEs. timeout is how long later steps wait for them; 0: for ever. goesOn: this PE learns of
-// PEs that fail, and does not end with them. New calls late, unless that is nil, if a reply has not
-// come in time, and goes on waiting. It makes the descriptor close-on-exec; Close closes it.
+// New makes a Client on the descriptor, sends shmemrun the greeting and receives the job's secret.
+// It does not wait for other PEs. timeout is how long later steps wait for them; 0: for ever.
+// goesOn: this PE learns of PEs that fail, and does not end with them. New calls late, unless that
+// is nil, if a reply has not arrived in time, and goes on waiting. It makes the descriptor
+// close-on-exec; Close closes it.
 func New(fd int, rank libshmem.PE, size int, timeout time.Duration, goesOn bool, late func(text string)) (*Client, error) {
 	if !rank.In(size) {
 		return nil, fmt.Errorf("join job: PE %d of %d (%s and %s contradict each other: start the program with shmemrun)",
@@ -213,7 +214,7 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 // to an Inquiry.
 func notice(k wire.Kind) bool { return k == wire.Lost || k == wire.Fates }
 
-// readReply waits for the reply to a step, and handles notices that come before it.
+// readReply waits for the reply to a step, and handles notices that arrive before it.
 func (c *Client) readReply(step string) (wire.Frame, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()

@@ -64,7 +64,8 @@ func (s *socket) await(limit time.Duration) bool {
 	}
 }
 
-// hungUp reports whether the other side has closed its end: only bytes in the socket may be left.
+// hungUp reports whether the other side has closed the connection: only bytes in the socket may be
+// left.
 func (s *socket) hungUp() bool {
 	fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(fds, 0)

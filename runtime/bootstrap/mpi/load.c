@@ -119,7 +119,7 @@ static int64_t now_ms(void)
     return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* MPI_Ibcast and MPI_Test, because MPI_Bcast has no timeout. */
+/* Broadcasts n bytes from rank 0, by MPI_Ibcast and MPI_Test, because MPI_Bcast has no timeout. */
 int shmemi_mpi_broadcast(uint64_t comm, void *bytes, int n, int64_t ms)
 {
     union {

@@ -60,8 +60,8 @@ func (c Comm) Rank() (rank libshmem.PE, size int, err error) {
 type Options struct {
 	Comm    Comm
 	Filter  uid.Filter
-	Timeout time.Duration // for the others to come
-	GoesOn  bool          // as uid.Options.GoesOn
+	Timeout time.Duration // how long to wait for the other PEs
+	GoesOn  bool          // the PE learns of others that fail, and does not end with them
 }
 
 // Join brings this PE together with the others of the communicator. It is collective,

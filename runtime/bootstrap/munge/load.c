@@ -67,6 +67,7 @@ static int failed(void *context, int status, char *why, size_t len)
     return -1;
 }
 
+/* Makes a credential of n bytes for a user; load.h describes the arguments. */
 int shmemi_munge_encode(const void *bytes, size_t n, uint32_t uid, char **cred, char *why,
                         size_t len)
 {

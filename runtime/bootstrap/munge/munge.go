@@ -26,7 +26,7 @@ import (
 // container.
 type User uint32
 
-// anybody, given as the reader of a credential, stands for all users.
+// anybody, as the reader of a credential, means all users.
 const anybody = User(1<<32 - 1)
 
 // load loads libmunge, once in a process.

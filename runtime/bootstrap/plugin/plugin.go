@@ -73,7 +73,7 @@ func Join(path string, timeout time.Duration, say func(text string)) (*Plugin, e
 	return p, nil
 }
 
-// gather is an allgather in which each PE gives as many bytes as this one.
+// gather is an allgather in which each PE contributes as many bytes as this one.
 func (p *Plugin) gather(step string, mine []byte) ([]byte, error) {
 	// C's memory: a plugin may pass the pointer on to other code.
 	from := C.CBytes(mine)

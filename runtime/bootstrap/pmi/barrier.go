@@ -16,8 +16,8 @@ const (
 	lookupTime = 10 * time.Second
 )
 
-// barrier waits until all PEs have come, as the step s.steps.N. After the timeout it returns an
-// error that names the PEs that have not published that they wait.
+// barrier waits until all PEs have called it, as the step s.steps.N. After the timeout it returns
+// an error that names the PEs that have not published that they wait.
 func (s *session) barrier(timeout time.Duration) error {
 	if err := s.conn.send(command("barrier_in")); err != nil {
 		return err
@@ -56,13 +56,13 @@ func (s *session) barrier(timeout time.Duration) error {
 }
 
 // waiting is a barrier under way. Meanwhile the PE may publish and look up names over the same
-// connection, so a line that comes may belong to either.
+// connection, so a line that arrives may belong to either.
 type waiting struct {
 	*session
 	over  bool // the launcher has ended the barrier
-	owed  int  // replies to publish_name that are still to come
+	owed  int  // replies to publish_name that have not arrived yet
 	found bool // the last lookup_name found the name
-	heard bool // the reply to the last lookup_name has come
+	heard bool // the reply to the last lookup_name has arrived
 }
 
 // read reads and handles one line of the launcher.
@@ -93,7 +93,7 @@ func (s *session) name(pe libshmem.PE) string {
 	return fmt.Sprintf("shmem-%s-%d-%d", s.kvs, s.steps.N, pe)
 }
 
-// publish publishes a name that says that this PE waits in the barrier.
+// publish publishes a name by which other PEs know that this PE waits in the barrier.
 func (w *waiting) publish() error {
 	w.owed++
 	return w.conn.send(command("publish_name", "service", w.name(w.rank), "port", "here"))

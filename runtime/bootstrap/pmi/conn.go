@@ -21,7 +21,7 @@ var (
 	errLate = errors.New("no answer came in time")
 )
 
-// conn is the connection to the launcher, a blocking socket over which lines go. One
+// conn is the connection to the launcher, a blocking socket that carries lines of text. One
 // goroutine at a time may read; any may write.
 type conn struct {
 	fd  int
@@ -90,7 +90,8 @@ func (c *conn) send(line string) error {
 	return nil
 }
 
-// read returns the next reply, or errLate after the deadline. A zero deadline never comes.
+// read returns the next reply, or errLate after the deadline. With a zero deadline it waits for
+// ever.
 func (c *conn) read(deadline time.Time) (reply, error) {
 	for {
 		if i := bytes.IndexByte(c.buf, '\n'); i >= 0 {
@@ -144,7 +145,7 @@ func (c *conn) wait(deadline time.Time) error {
 	}
 }
 
-// hungUp reports whether the launcher has closed its end of the connection.
+// hungUp reports whether the launcher has closed the connection.
 func (c *conn) hungUp() bool {
 	fds := []unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(fds, 0)

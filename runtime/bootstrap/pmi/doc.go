@@ -17,8 +17,8 @@
 //     its own timeout, and a PE that waits says so by publish_name, the one command
 //     that shows others something before the barrier ends.
 //   - Hydra closes the socket after "finalize", and ends the job if a process ends
-//     without that; Slurm does not accept a second "init". So one connection serves all
-//     bootstraps of a process in turn, and ends with the process: Depart.
+//     without that; Slurm does not accept a second "init". So one connection serves
+//     all bootstraps of a process, one after the other, and ends with the process: Depart.
 //
 // After MPI_Init the socket belongs to MPI: code that chooses the bootstrap checks for MPI first.
 //

@@ -35,7 +35,7 @@ var (
 )
 
 // New joins the job that env, the environment of the process, describes, and waits until all PEs
-// have come; with a timeout of 0, for ever. Only one Client of a process is open at a time; after
+// have joined; with a timeout of 0, for ever. Only one Client of a process is open at a time; after
 // Close there may be another.
 func New(env map[string]string, timeout time.Duration) (*Client, error) {
 	process.mu.Lock()

@@ -18,7 +18,7 @@ const (
 	EnvSize = "PMI_SIZE" // not with Port
 )
 
-// session is this process's connection to the launcher, and what the launcher has told about the
+// session is this process's connection to the launcher, and what the launcher has sent about the
 // job.
 type session struct {
 	conn  *conn

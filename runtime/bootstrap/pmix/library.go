@@ -107,7 +107,8 @@ type call struct{ c *C.struct_shmemi_pmix_call }
 
 var errMemory = errors.New("no memory")
 
-// fence starts a fence of all PEs.
+// fence starts a fence of all PEs (PMIx_Fence_nb). It makes what each PE has put available to all
+// others.
 func fence() (call, error) { return made(C.shmemi_pmix_fence()) }
 
 // get starts the look-up of what a PE has put under a key.
@@ -117,7 +118,7 @@ func get(pe libshmem.PE, key string) (call, error) {
 	return made(C.shmemi_pmix_get(C.uint32_t(pe), name))
 }
 
-// made wraps a call that C has started, or returns an error if there was no memory for it.
+// made returns a call that C has started, or an error if c is NULL because there was no memory.
 func made(c *C.struct_shmemi_pmix_call) (call, error) {
 	if c == nil {
 		return call{}, errMemory
@@ -125,8 +126,8 @@ func made(c *C.struct_shmemi_pmix_call) (call, error) {
 	return call{c}, nil
 }
 
-// wait waits for the call's completion and returns its bytes, or errLate after the time end. A zero
-// end never comes.
+// wait waits for the call's completion and returns its bytes, or errLate after the time end. With a
+// zero end it waits for ever.
 func (c call) wait(end time.Time) ([]byte, error) {
 	ms := C.int64_t(-1)
 	if !end.IsZero() {

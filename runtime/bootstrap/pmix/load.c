@@ -148,7 +148,7 @@ struct shmemi_pmix_call {
     char key[64];
 };
 
-/* Makes a call about a PE, which has not been started yet. NULL: there is no memory. */
+/* Allocates a call about a PE, to be started by the caller. NULL: there is no memory. */
 static struct shmemi_pmix_call *begin(uint32_t rank)
 {
     struct shmemi_pmix_call *call = calloc(1, sizeof *call);
@@ -166,7 +166,7 @@ static struct shmemi_pmix_call *begin(uint32_t rank)
     return call;
 }
 
-/* Gives up one of the two shares in a call. The last one frees it. */
+/* Releases one of the two references to a call: the caller's and PMIx's. The last one frees it. */
 void shmemi_pmix_free(struct shmemi_pmix_call *call)
 {
     pthread_mutex_lock(&call->mutex);
@@ -180,8 +180,8 @@ void shmemi_pmix_free(struct shmemi_pmix_call *call)
     free(call);
 }
 
-/* Callback of PMIx: records the result of a call, wakes its waiter, and gives up PMIx's share in
- * the call. */
+/* Callback of PMIx: records the result of a call, wakes its waiter, and releases PMIx's reference
+ * to the call. */
 static void complete(int status, struct value *value, void *data)
 {
     struct shmemi_pmix_call *call = data;

@@ -21,7 +21,7 @@ int shmemi_pmix_finalize(void);
 /* PMIx's text for a status. */
 const char *shmemi_pmix_text(int status);
 
-/* Puts n bytes under the key and hands them to the server. */
+/* Puts n bytes under the key and sends them to the server. */
 int shmemi_pmix_put(const char *key, const void *bytes, size_t n);
 
 /* An asynchronous call that has been started. The caller frees it once, completed or not. */

@@ -52,9 +52,9 @@ var (
 	_ bootstrap.Launched  = (*Client)(nil)
 )
 
-// New joins the job of the server that the environment of the process names, and waits
-// until all PEs have come; with a timeout of 0, for ever. Only one Client of a process
-// is open at a time; after Close there may be another.
+// New joins the job of the server that the environment of the process names, and waits until all
+// PEs have joined; with a timeout of 0, for ever. Only one Client of a process is open at a time;
+// after Close there may be another.
 func New(timeout time.Duration) (*Client, error) {
 	c, err := open(timeout)
 	if err != nil {
@@ -63,7 +63,7 @@ func New(timeout time.Duration) (*Client, error) {
 	return c, nil
 }
 
-// open is New without the text that begins its errors.
+// open joins the job. New adds the beginning of the text to its errors.
 func open(timeout time.Duration) (*Client, error) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -86,7 +86,7 @@ func open(timeout time.Duration) (*Client, error) {
 	}
 	process.busy = true
 	c := &Client{timeout: timeout}
-	// The first Allgather brings the secret of PE 0.
+	// The first Allgather distributes the secret of PE 0.
 	var mine []byte
 	if c.Rank() == 0 {
 		c.secret = secret.New()
@@ -164,8 +164,8 @@ func (c *Client) allgather(mine []byte) ([][]byte, error) {
 }
 
 // collect gets the contribution of each PE. It starts all requests before it waits for the first
-// reply: a thread of libpmix handles each one, and to wake it and be woken by it for every PE took
-// longer than the fence.
+// reply: a thread of libpmix handles each one, and waking it and being woken by it once for every
+// PE took longer than the fence.
 func (c *Client) collect(key string, mine []byte) (all [][]byte, err error) {
 	var calls []call
 	defer func() {
@@ -200,7 +200,7 @@ func (c *Client) collect(key string, mine []byte) (all [][]byte, err error) {
 	return all, nil
 }
 
-// barrier waits in a fence until all PEs have come. After the timeout it returns an error that
+// barrier waits in a fence until all PEs have called it. After the timeout it returns an error that
 // names the PEs that have not published that they wait.
 func (c *Client) barrier() error {
 	f, err := fence()

@@ -23,7 +23,7 @@ type Meeting struct {
 	// Lost is called when a step fails because pe cannot join it; wait are the PEs in the step. It
 	// may be nil, and must be set before the first Hello.
 	Lost func(pe libshmem.PE, fate wire.Fate, step string, wait []libshmem.PE)
-	// ReportAll: every PE is told of PEs that fail, because no launcher ends the job.
+	// ReportAll: PEs that fail are reported to every PE, because no launcher ends the job.
 	ReportAll bool
 
 	secret secret.Secret // of the job
@@ -35,7 +35,7 @@ type Meeting struct {
 
 // member is what a Meeting keeps about one PE.
 type member struct {
-	life    uint32 // how often it has left the job
+	life    uint32 // number of times that it has left the job
 	failed  bool   // it left last because its initialisation had failed
 	seq     uint32 // last step that it joined in this life
 	inside  bool   // between Hello and Done or Fail
@@ -46,25 +46,25 @@ type member struct {
 	fate    wire.Fate
 }
 
-// stepKey names a step. A PE that finalizes may come again, as another program
-// of the same shell script; its steps then count from 1 again.
+// stepKey names a step. A PE that finalizes may join again, as another program of the same shell
+// script; its steps then count from 1 again.
 type stepKey struct{ life, seq uint32 }
 
 // step is a collective step in which some PEs wait for the others.
 type step struct {
 	kind    wire.Kind
-	first   libshmem.PE // PE that came first
+	first   libshmem.PE // the PE that joined first
 	parts   [][]byte
 	joined  []bool
 	count   int
-	timeout time.Duration // of the PE that came first
+	timeout time.Duration // of the PE that joined first
 	timer   *time.Timer
-	failure *wire.Frame // if the step has failed: the reply for PEs that come later
+	failure *wire.Frame // if the step has failed: the reply for PEs that join later
 }
 
 // New makes the Meeting of a job of n PEs with this secret. The Meeting calls send to send a PE a
 // whole frame; send must not wait. For PEs that get the same reply it passes the same memory, which
-// send may keep and must not change.
+// send may refer to later and must not change.
 func New(n int, secret secret.Secret, send func(pe libshmem.PE, frame []byte)) *Meeting {
 	return &Meeting{send: send, secret: secret, members: make([]member, n), steps: map[stepKey]*step{}}
 }
@@ -101,8 +101,8 @@ func (r *Meeting) Done(pe libshmem.PE, failed bool) error {
 	return nil
 }
 
-// End handles the end of a PE's process. If the PE had not left the job, End tells the PEs that
-// continue without lost ones or, with ReportAll, all PEs.
+// End handles the end of a PE's process. If the PE had not left the job, End reports that to the
+// PEs that continue without lost PEs or, with ReportAll, to all PEs.
 func (r *Meeting) End(pe libshmem.PE, fate wire.Fate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,7 +165,7 @@ func (r *Meeting) State(pe libshmem.PE) PeerStatus {
 }
 
 // Join adds a PE to the collective step that its frame f names, and sends the replies if all have
-// come. An error is a breach of the protocol.
+// joined. An error is a breach of the protocol.
 func (r *Meeting) Join(pe libshmem.PE, f wire.Frame) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -235,7 +235,7 @@ func (r *Meeting) completeLocked(key stepKey, s *step) {
 	r.replyLocked(s.waiting(), reply)
 }
 
-// expire fails a step whose timeout is over: the reply names the PEs that have not come.
+// expire fails a step whose timeout is over: the reply names the PEs that have not joined.
 func (r *Meeting) expire(key stepKey, s *step) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -251,7 +251,7 @@ func (r *Meeting) expire(key stepKey, s *step) {
 	r.failLocked(key, s, wire.Missing, a.Append(nil))
 }
 
-// failAbandonedLocked fails every step that waits for a PE that cannot come.
+// failAbandonedLocked fails every step that waits for a PE that cannot join it.
 func (r *Meeting) failAbandonedLocked() {
 	for key, s := range r.steps {
 		r.checkAbandonedLocked(key, s)
@@ -264,7 +264,7 @@ func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 	if s.failure != nil {
 		return
 	}
-	if s.kind == wire.LeaveBarrier && r.restCameLocked(s) {
+	if s.kind == wire.LeaveBarrier && r.restJoinedLocked(s) {
 		r.completeLocked(key, s)
 		return
 	}
@@ -288,9 +288,9 @@ func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 	}
 }
 
-// restCameLocked reports whether all PEs have joined a step, except those that have ended and
+// restJoinedLocked reports whether all PEs have joined a step, except those that have ended and
 // without which the job continues.
-func (r *Meeting) restCameLocked(s *step) bool {
+func (r *Meeting) restJoinedLocked(s *step) bool {
 	for pe := range libshmem.PE(len(r.members)) {
 		if m := &r.members[pe]; !s.joined[pe] && !(m.ended && m.inside && m.goesOn) {
 			return false
@@ -299,7 +299,7 @@ func (r *Meeting) restCameLocked(s *step) bool {
 	return true
 }
 
-// failLocked ends a step with a failure, which PEs that come later get, too.
+// failLocked ends a step with a failure, which PEs that join later also get.
 func (r *Meeting) failLocked(key stepKey, s *step, kind wire.Kind, payload []byte) {
 	s.stop()
 	s.failure = &wire.Frame{Kind: kind, Seq: key.seq, Payload: payload}
@@ -342,7 +342,7 @@ func (s *step) stop() {
 	}
 }
 
-// WaitFor returns a text that names the PEs that wait in a step for a PE that will not come.
+// WaitFor returns a text that names the PEs that wait in a step for a PE that will not join it.
 func WaitFor(step string, wait []libshmem.PE) string {
 	verb := "waits"
 	if len(wait) > 1 {

@@ -25,8 +25,8 @@ func New() (s Secret) {
 	return s
 }
 
-// Nonce is a random number that is used once, so that a proof that was overheard
-// proves nothing the next time.
+// Nonce is a random number that is used once, so that a proof that was overheard is not valid a
+// second time.
 type Nonce [16]byte
 
 // NewNonce makes a random nonce.

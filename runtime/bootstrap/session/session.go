@@ -1,10 +1,10 @@
 // Package session brings together PEs that know nothing of each other but the name of PE 0's host
 // and a port there, as the pods of a job in Kubernetes do. The rest is runtime/bootstrap/uid.
 //
-// Nothing has to be there when a PE comes: the name may not resolve yet, it may resolve to another
-// address a moment later, and PEs that have come may be replaced. Until all PEs have met, each PE
+// A PE may start before all others: the name may not resolve yet, it may resolve to another address
+// a moment later, and PEs that have connected may be replaced. Until all PEs have met, each PE
 // therefore tries again, from the name on, where a try fails. After that the job is one of uid, and
-// a process that comes late for a place in it learns that the place is taken.
+// a process that is late for a place in it learns that another process has the place.
 package session
 
 import (
@@ -31,13 +31,13 @@ type Options struct {
 	Place   uid.Place
 	PE      libshmem.PE
 	Size    int
-	Timeout time.Duration     // for the others to come, above 0
-	GoesOn  bool              // as uid.Options.GoesOn
+	Timeout time.Duration     // how long to wait for the other PEs, above 0
+	GoesOn  bool              // the PE learns of others that fail, and does not end with them
 	Warn    func(text string) // gets the reason of a wait that lasts
 }
 
 const (
-	// pause lies between two tries.
+	// pause is the time between two tries.
 	pause = 200 * time.Millisecond
 	// try is the time to reach PE 0 at the addresses of its name, before the name is resolved again.
 	try = 2 * time.Second
@@ -51,7 +51,7 @@ const (
 // Join brings this PE together with the others.
 func Join(o Options) (*uid.Member, error) {
 	w := &wait{Options: o, since: time.Now(), said: map[string]bool{}}
-	// A try that the end of the time has cut off says less than the one before.
+	// The error of a try that the timeout has cut off says less than the error of the one before.
 	var last error
 	for {
 		m, err := w.attempt()
@@ -123,8 +123,8 @@ func (w *wait) attempt() (*uid.Member, error) {
 		return nil, &tryError{err}
 	}
 	stop := w.reportMissing(m)
-	// A PE that has come may end while the others are still on their way. The second barrier shows
-	// that it is there when the last one has come.
+	// A PE that has connected may end before the others connect. The second barrier shows that it
+	// still runs when the last PE has connected.
 	if err = m.Barrier(); err == nil {
 		err = m.Barrier()
 	}
@@ -192,7 +192,7 @@ func (w *wait) say(text string) {
 	}
 }
 
-// reportMissing has PE 0 name the PEs that have not come, when it has waited for a while. The
+// reportMissing has PE 0 name the PEs that have not connected, when it has waited for a while. The
 // function that it returns ends that.
 func (w *wait) reportMissing(m *uid.Member) (stop func()) {
 	if w.PE != 0 {
@@ -215,7 +215,7 @@ func (w *wait) reportMissing(m *uid.Member) (stop func()) {
 	}
 }
 
-// UniqueID is the id of the job that meets at a place, for a program that gives it to each PE
+// UniqueID is the id of the job that meets at a place, for a program that passes it to each PE
 // itself. It waits until the name of the place resolves.
 func UniqueID(p uid.Place, timeout time.Duration) (uid.ID, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)

@@ -49,7 +49,7 @@ func (r *reader) wrong(format string, args ...any) error {
 	return fmt.Errorf("list of hosts %q, byte %d: %s, expected %s", text, r.at, found, fmt.Sprintf(format, args...))
 }
 
-// take skips the byte c, if it is next, and reports whether it was.
+// take skips the byte c if it is next, and reports whether it was.
 func (r *reader) take(c byte) bool {
 	if r.at == len(r.text) || r.text[r.at] != c {
 		return false
@@ -99,8 +99,8 @@ func (r *reader) entry() ([]string, error) {
 	return names, nil
 }
 
-// brackets reads what follows "[": numbers and ranges. It returns all numbers, of which there may
-// be most.
+// brackets reads what follows "[": numbers and ranges. It returns all numbers, at most `most` of
+// them.
 func (r *reader) brackets(most int) (all []string, err error) {
 	for {
 		if all, err = r.numbers(all, most); err != nil {

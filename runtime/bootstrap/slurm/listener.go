@@ -16,9 +16,9 @@ import (
 const (
 	// limit is the longest time that the exchange over one connection may take.
 	limit = 5 * time.Second
-	// mostConns caps the connections that are served at the same time. A further one closes the
-	// oldest, so that a silent connection delays no other.
-	mostConns = 256
+	// maxConns caps the connections that are served at the same time. A further one closes the
+	// oldest, so that a connection that sends nothing delays no other.
+	maxConns = 256
 )
 
 // listener is PE 0's listener, which sends the unique id to the PEs of the step.
@@ -77,7 +77,7 @@ func (d *listener) welcome(conn net.Conn, p *peer, id uid.ID) {
 		conn.Close()
 		return
 	}
-	if len(d.conns) == mostConns {
+	if len(d.conns) == maxConns {
 		d.conns[0].Close()
 		d.conns = d.conns[1:]
 	}

@@ -24,8 +24,8 @@ type Options struct {
 	Env     map[string]string // of the process
 	Folder  string            // a folder that all hosts share, to use instead of munge; "": use munge
 	Filter  uid.Filter
-	Timeout time.Duration // for the others to come, above 0
-	GoesOn  bool          // as uid.Options.GoesOn
+	Timeout time.Duration // how long to wait for the other PEs, above 0
+	GoesOn  bool          // the PE learns of others that fail, and does not end with them
 }
 
 const (
@@ -98,8 +98,8 @@ func (o *Options) join(s *step, id uid.ID) (*uid.Member, error) {
 	return m, nil
 }
 
-// lead is Join of PE 0. It keeps its listener open until all PEs have joined. A PE that has the id
-// connects to no other listener before this PE has finalized.
+// lead does the work of Join on PE 0. Its listener stays open until all PEs have joined. A PE that
+// has the id connects to no other listener before this PE has finalized.
 func lead(o *Options, s *step, p *peer) (*uid.Member, error) {
 	l, err := listen(s.ports, o.Filter.Family)
 	if err != nil {
@@ -119,7 +119,8 @@ func lead(o *Options, s *step, p *peer) (*uid.Member, error) {
 	return m, nil
 }
 
-// follow is Join of the other PEs: it finds PE 0's listener and joins by the id from there.
+// follow does the work of Join on the other PEs: it finds PE 0's listener and joins by the id from
+// there.
 func follow(o *Options, s *step, p *peer) (*uid.Member, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
 	defer cancel()
@@ -194,7 +195,7 @@ func (l *finder) find(ctx context.Context) (uid.ID, error) {
 		id      uid.ID
 		at      netip.AddrPort
 		err     error
-		replied bool // the error comes from a peer that is there
+		replied bool // the error is a reply of a peer
 	}
 	n := len(l.addresses) * len(l.step.ports)
 	results := make(chan result, n)

@@ -23,8 +23,8 @@ const (
 
 const (
 	maxPEs = 1 << 20
-	// maxStep is the first number that Slurm does not give to a step of srun, but to a batch script
-	// or a shell.
+	// maxStep is the first number that Slurm does not assign to a step of srun, but to a batch
+	// script or a shell.
 	maxStep = 0xfffffff0
 	// candidates is the number of hosts on which PE 0 is searched for, if Slurm does not name one.
 	candidates = 64
@@ -80,7 +80,8 @@ func read(env map[string]string) (s step, err error) {
 		return s, fmt.Errorf("SLURM_STEP_NODELIST: %w", err)
 	}
 	// Slurm puts the first task on the first host of the list, unless the user has chosen an
-	// arbitrary order or the job has several parts: then the list is sorted all the same.
+	// arbitrary order or the job has several parts: then the list is sorted although the tasks are
+	// not in its order.
 	if env["SLURM_DISTRIBUTION"] != "arbitrary" && env["SLURM_HET_SIZE"] == "" {
 		if s.hosts = s.hosts[:1]; env["SLURM_NODEID"] == "0" {
 			s.hosts = nil

@@ -37,20 +37,20 @@ type verifier interface {
 // daemon is the verifier that calls the munge daemon of this host.
 type daemon struct{}
 
-// turns limits concurrent calls of the munge daemon, each of which blocks a thread.
-var turns = make(chan struct{}, 8)
+// daemonCalls limits concurrent calls of the munge daemon, because each of them blocks a thread.
+var daemonCalls = make(chan struct{}, 8)
 
 func (daemon) Self() (munge.User, error) { return munge.Self() }
 
 func (daemon) Encode(bytes []byte, reader munge.User) (string, error) {
-	turns <- struct{}{}
-	defer func() { <-turns }()
+	daemonCalls <- struct{}{}
+	defer func() { <-daemonCalls }()
 	return munge.Encode(bytes, reader)
 }
 
 func (daemon) Decode(cred string) ([]byte, munge.User, error) {
-	turns <- struct{}{}
-	defer func() { <-turns }()
+	daemonCalls <- struct{}{}
+	defer func() { <-daemonCalls }()
 	return munge.Decode(cred)
 }
 
@@ -93,7 +93,7 @@ func (p *peer) believe(cred, role string, n nonces) ([]byte, error) {
 	return b[len(want):], nil
 }
 
-// knock requests the unique id from the listener at the other end of a connection.
+// knock requests the unique id from the listener at the other side of a connection.
 func (p *peer) knock(conn io.ReadWriter) (id uid.ID, err error) {
 	n := nonces{knocker: secret.NewNonce()}
 	if _, err := conn.Write(opening(n.knocker)); err != nil {

@@ -27,10 +27,10 @@ const (
 	IPv6
 )
 
-func (f Family) takes(a netip.Addr) bool { return f == AnyFamily || (f == IPv4) == a.Is4() }
+func (f Family) allows(a netip.Addr) bool { return f == AnyFamily || (f == IPv4) == a.Is4() }
 
-// takes reports whether the filter lets an interface of this name through.
-func (f Filter) takes(name string) bool {
+// allows reports whether the filter selects an interface by its name.
+func (f Filter) allows(name string) bool {
 	if f.Interfaces == "" {
 		return true
 	}
@@ -90,13 +90,13 @@ func choose(all []Interface, f Filter) ([]netip.Addr, error) {
 	}
 	var found []candidate
 	for _, i := range all {
-		if !i.Up || !f.takes(i.Name) {
+		if !i.Up || !f.allows(i.Name) {
 			continue
 		}
 		for _, a := range i.Addrs {
 			c := candidate{Addr: a}
 			switch {
-			case !f.Family.takes(a) || a.IsMulticast() || a.IsUnspecified():
+			case !f.Family.allows(a) || a.IsMulticast() || a.IsUnspecified():
 				continue
 			case i.Loopback:
 				c.rank = 3 // only for PEs of this host, whose other interfaces are down

@@ -17,15 +17,14 @@ import (
 // its connections. Each frame has a number, from 1; a side keeps a frame until the other has
 // acknowledged it, and sends it again on the next connection.
 //
-// An envelope comes before each frame: its number, and the number of the last frame
-// that came the other way, 8 bytes each, little endian. A number of 0 is an envelope
-// without a frame.
+// An envelope precedes each frame: its number, and the number of the last frame that arrived from
+// the other side, 8 bytes each, little endian. A number of 0 is an envelope without a frame.
 type conversation struct {
 	mu    sync.Mutex
 	cond  sync.Cond
 	out   [][]byte // frames that the other side may not have yet; the first is number acked+1
-	acked uint64   // how many frames the other side has acknowledged
-	got   uint64   // frames that came and were delivered
+	acked uint64   // number of frames that the other side has acknowledged
+	got   uint64   // number of frames that have arrived and were delivered
 	conn  net.Conn // nil: there is no connection now
 	next  uint64   // number of the frame to write next on conn
 	owe   bool     // an acknowledgement is to be sent
@@ -90,10 +89,10 @@ func (s *conversation) trimLocked(n uint64) error {
 	return nil
 }
 
-// run exchanges frames over a connection until it breaks or drop is called, and returns why
-// it ended. has is how many frames the other side has received. run calls deliver with each
-// frame, once and in order; an error of deliver ends the connection. Only one run at a time
-// may be active.
+// run exchanges frames over a connection until it breaks or drop is called, and returns why it
+// ended. has is the number of frames that the other side has received. run calls deliver with each
+// frame, once and in order; an error of deliver ends the connection. Only one run at a time may be
+// active.
 func (s *conversation) run(conn net.Conn, has uint64, deliver func(wire.Frame) error) error {
 	s.mu.Lock()
 	if err := s.trimLocked(has); err != nil || s.shut {

@@ -13,7 +13,8 @@
 //
 // The protocol on a connection is runtime/bootstrap/wire, each frame in an envelope with its
 // number. If a connection breaks, the PE makes a new one, and both sides continue with the frame
-// after the last one that came (conversation.go). A PE that does not come back is lost.
+// after the last one that arrived (conversation.go). A PE that does not connect again in time is
+// lost.
 //
 // The root lives until every PE has left the job, in goroutines of the process that made the id,
 // which usually is PE 0. If that process ends before, the job has no bootstrap any more, and the

@@ -37,9 +37,9 @@ var (
 	ErrSecret = errors.New("it knows another secret")
 )
 
-// Refusal is the root's own word that a PE cannot join.
+// Refusal is the root's reply that a PE cannot join, with the reason.
 type Refusal struct {
-	Later bool // the place in this job is taken, but another job may begin there
+	Later bool // another process has the place in this job, but another job may begin there
 	text  string
 }
 
@@ -93,8 +93,8 @@ func greet(conn net.Conn, s *secret.Secret) (proof secret.Proof, err error) {
 	return s.Prove("pe", theirs, mine), nil
 }
 
-// sendClaim is the second half of the PE's side of a handshake: it sends the PE's proof and claim.
-// It returns how many frames the root has received from this PE.
+// sendClaim is the second half of the PE's side of a handshake: it sends the PE's proof and claim,
+// and returns the number of frames that the root has received from this PE.
 func sendClaim(conn net.Conn, proof secret.Proof, me claim) (received uint64, err error) {
 	b := append([]byte(nil), proof[:]...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(me.pe))

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// comeback is how long a PE tries to reach the root again after its connection has broken; the
-	// root waits for a shorter time (patience).
+	// comeback is how long a PE tries to connect to the root again after its connection has broken;
+	// the root waits for a shorter time (patience).
 	comeback = 5 * time.Second
 	// lastWord is how long a PE that aborts or exits waits until the root has received that.
 	lastWord = time.Second
@@ -36,15 +36,15 @@ type Options struct {
 	ID      ID
 	PE      libshmem.PE
 	Size    int
-	Timeout time.Duration // for the others to come, above 0
+	Timeout time.Duration // how long to wait for the other PEs, above 0
 	GoesOn  bool          // the PE learns of others that fail, and does not end with them
 	Connect time.Duration // how long to try to reach the root; 0: Timeout
 	Name    string        // name of the bootstrap; "": uid
 }
 
-// Member is the bootstrap of a PE by a unique id. It uses the client of package
-// launcher; two goroutines take the place of shmemrun at the other end of a pair of
-// sockets, and pass frames on to and from the root.
+// Member is the bootstrap of a PE by a unique id. It uses the client of package launcher; two
+// goroutines replace shmemrun at the other side of a pair of sockets, and pass frames on to and
+// from the root.
 type Member struct {
 	name   string
 	client *launcher.Client
@@ -61,7 +61,7 @@ var (
 // Join connects to the root, within the timeout. It does not wait for other PEs.
 func Join(o Options) (*Member, error) { return join(o, dialTCP) }
 
-// join is Join with a dialer, which tests replace.
+// join does the work of Join with a dialer, which tests replace.
 func join(o Options, dial dialer) (*Member, error) {
 	c, err := decode(&o.ID)
 	if err != nil {
@@ -126,7 +126,7 @@ type link struct {
 	local        net.Conn
 
 	sent  chan struct{} // closed when the PE's Abort or Exit is queued for the root
-	heard chan struct{} // closed when nothing more comes from the PE
+	heard chan struct{} // closed when the PE sends nothing more
 	gone  chan struct{} // closed when there is no connection any more, and will be none
 
 	mu      sync.Mutex
@@ -137,7 +137,7 @@ type link struct {
 }
 
 // connect connects to the root until it admits the PE, or returns why that was not possible within
-// the limit. has is how many frames of this PE the root has received.
+// the limit. has is the number of frames of this PE that the root has received.
 func (l *link) connect(limit time.Duration) (conn net.Conn, has uint64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -178,7 +178,7 @@ type Unreached struct {
 // Error has the text of Last, too.
 func (e *Unreached) Error() string { return e.text }
 
-// Unwrap gives Last.
+// Unwrap returns Last.
 func (e *Unreached) Unwrap() error { return e.Last }
 
 func hostName() string {
@@ -219,7 +219,7 @@ func (l *link) inside(context.Context, netip.AddrPort) (net.Conn, error) {
 	return mine, nil
 }
 
-// keep exchanges frames with the root, and connects again when the connection breaks.
+// keep exchanges frames with the root, and connects again if the connection breaks.
 func (l *link) keep(conn net.Conn, has uint64) {
 	defer close(l.gone)
 	defer l.local.Close()
@@ -255,14 +255,14 @@ func (l *link) deliver(f wire.Frame) error {
 	defer l.mu.Unlock()
 	if f.Seq != 0 {
 		if f.Seq != l.waits {
-			return nil // it came too late: the PE has the error already
+			return nil // it is too late: the PE has the error already
 		}
 		l.waits = 0
 		l.late.Stop()
 	}
 	b, err := wire.Append(nil, f)
 	if err == nil {
-		_, _ = l.local.Write(b) // a PE that has closed its end reads nothing
+		_, _ = l.local.Write(b) // a PE that has closed its side reads nothing
 	}
 	return err
 }
@@ -392,8 +392,8 @@ func (m *Member) Absent(pe libshmem.PE) bool { return m.client.Absent(pe) }
 // NewsFD implements bootstrap.Bootstrap: it is readable when a PE is lost or the job ends.
 func (m *Member) NewsFD() int { return m.client.NewsFD() }
 
-// Began notes, in the process of the root, that all PEs have come: a PE that is lost from now on is
-// not replaced.
+// Began records, in the process of the root, that all PEs have connected: a PE that is lost from
+// now on is not replaced.
 func (m *Member) Began() {
 	if r := m.link.root; r != nil {
 		r.mu.Lock()
@@ -411,7 +411,7 @@ func (m *Member) Missing() (pes []libshmem.PE) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for pe, c := range libshmem.ByPE(r.participants) {
-		if c == nil || !c.here {
+		if c == nil || !c.connected {
 			pes = append(pes, pe)
 		}
 	}
@@ -433,8 +433,8 @@ func (m *Member) Abandon() {
 	<-m.link.gone
 }
 
-// Close implements bootstrap.Bootstrap. Where the root is of this process, it waits
-// for the others to leave, as long as they may take to come.
+// Close implements bootstrap.Bootstrap. Where the root is of this process, it waits for the others
+// to leave, for as long as they had to connect.
 func (m *Member) Close() error {
 	err := m.explain(m.client.Close())
 	<-m.link.heard

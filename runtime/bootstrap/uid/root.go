@@ -56,10 +56,10 @@ type Root struct {
 	cond         sync.Cond  // of mu: a PE has left
 	unproven     []net.Conn // connections that have not proved yet that they know the id; the oldest first
 	meeting      *rendezvous.Meeting
-	first        libshmem.PE // PE that came first
+	first        libshmem.PE // PE that connected first
 	participants []*participant
 	left         int  // PEs that have left
-	began        bool // all PEs of a session have come
+	began        bool // all PEs of a session have connected
 	closed       bool
 }
 
@@ -67,21 +67,21 @@ type Root struct {
 type participant struct {
 	session      uint64
 	conversation *conversation
-	turn         sync.Mutex // one connection at a time
+	connLock     sync.Mutex // one connection at a time
 	from         net.Addr   // of its first connection
 
 	// Root.mu guards the fields below.
-	gone  error       // why it may not connect again
-	done  bool        // it has left
-	here  bool        // it has a connection
-	timer *time.Timer // gives it up, if it has no connection for too long
+	gone      error       // why it may not connect again
+	done      bool        // it has left
+	connected bool        // it has a connection
+	timer     *time.Timer // fires if it has had no connection for too long, and is then lost
 }
 
 // roots are the roots of this process, whose PEs need no network to reach them.
 var (
 	rootsMu sync.Mutex
 	roots   = map[ID]*Root{}
-	made    uint64 // how many this process has made
+	made    uint64 // number of roots that this process has made
 )
 
 // NewRoot makes a root, which listens from now on, and its id. The root lives until all
@@ -107,7 +107,7 @@ func NewRoot(f Filter) (*Root, ID, error) {
 
 // listen listens at a port, or for 0 at a free one, on all addresses of a family. For AnyFamily,
 // Go's "tcp" would leave out IPv6 if no interface has 127.0.0.1, so listen opens an IPv6 socket
-// that takes IPv4, too.
+// that accepts IPv4, too.
 func listen(f Family, port uint16) (net.Listener, error) {
 	at := fmt.Sprintf(":%d", port)
 	if f != AnyFamily {
@@ -206,21 +206,21 @@ func (r *Root) talk(conn net.Conn) {
 	}
 	c, err := r.admit(who, conn.RemoteAddr())
 	if errors.Is(err, errNext) {
-		return // the PE tries again
+		return // the PE will try again
 	}
 	if err != nil {
 		_ = reply(conn, 0, err)
 		return
 	}
 	c.conversation.drop(false)
-	c.turn.Lock()
-	defer c.turn.Unlock()
+	c.connLock.Lock()
+	defer c.connLock.Unlock()
 	if err := reply(conn, c.conversation.received(), nil); err != nil {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{})
 	r.mu.Lock()
-	c.here = true
+	c.connected = true
 	c.timer.Stop()
 	r.mu.Unlock()
 	err = c.conversation.run(conn, who.received, func(f wire.Frame) error { return r.handleFrame(who.pe, c, f) })
@@ -230,7 +230,7 @@ func (r *Root) talk(conn net.Conn) {
 	if errors.Is(err, unix.ETIMEDOUT) {
 		wait = silence
 	}
-	c.here = false
+	c.connected = false
 	if !c.done && c.gone == nil {
 		c.timer.Reset(wait)
 	}
@@ -291,9 +291,10 @@ func (r *Root) admit(who claim, from net.Addr) (*participant, error) {
 	return c, nil
 }
 
-// takenLocked refuses a process in a session whose place another one has, or had when the job
-// began. It may wait for the next job: Kubernetes, for example, starts the successor of a pod while
-// the pod still ends, and starts all pods of a job again when one has failed.
+// takenLocked returns an error for a process in a session if another process has its place, or had
+// it when the job began. It may wait for the next job: Kubernetes, for example, starts the
+// successor of a pod while the pod still ends, and starts all pods of a job again when one has
+// failed.
 func (r *Root) takenLocked(who claim) error {
 	if !r.session || !who.fresh || len(r.participants) != who.size {
 		return nil
@@ -304,9 +305,9 @@ func (r *Root) takenLocked(who claim) error {
 		return nil
 	case c.gone != nil && r.began:
 		return &Refusal{true, fmt.Sprintf("the job has begun, and its PE %d, at %s, is lost; no other process takes its place", who.pe, host(c.from))}
-	case c.here && r.began:
+	case c.connected && r.began:
 		return &Refusal{true, fmt.Sprintf("the job has begun, and its PE %d is at %s", who.pe, host(c.from))}
-	case c.here:
+	case c.connected:
 		return &Refusal{true, fmt.Sprintf("there is a PE %d already, at %s (give each PE a number of its own)", who.pe, host(c.from))}
 	}
 	return nil
@@ -327,7 +328,7 @@ func (r *Root) send(pe libshmem.PE, frame []byte) {
 	c.conversation.send(frame)
 }
 
-// handleFrame does what a frame of a PE asks for. An error is a breach of the protocol, after which
+// handleFrame does what a frame of a PE requests. An error is a breach of the protocol, after which
 // the PE may not connect again.
 func (r *Root) handleFrame(pe libshmem.PE, c *participant, f wire.Frame) (err error) {
 	defer func() {
@@ -409,10 +410,11 @@ func (r *Root) outlast(limit time.Duration) {
 	}
 }
 
-// lose gives up a PE that has not connected again in time, and tells the others that it is lost.
+// lose gives up a PE that has not connected again in time, and reports to the others that it is
+// lost.
 func (r *Root) lose(pe libshmem.PE, c *participant) {
 	r.mu.Lock()
-	if c.done || c.gone != nil || c.here || r.closed {
+	if c.done || c.gone != nil || c.connected || r.closed {
 		r.mu.Unlock()
 		return
 	}

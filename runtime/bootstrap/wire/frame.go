@@ -4,13 +4,13 @@
 // The PE sends requests, and shmemrun replies. A PE first sends Hello, to which Welcome is the
 // reply; then any number of Gather, Barrier and LeaveBarrier frames, numbered from 1, each after
 // the reply to the one before; and at last Done. Hello may then begin anew, for a program that the
-// same shell starts next. Abort and Exit may come at any moment and have no reply. shmemrun ends
-// its half of the stream when it ends the job because a PE failed, or asked for it.
+// same shell starts next. Abort and Exit may be sent at any moment and have no reply. shmemrun ends
+// its half of the stream when it ends the job because a PE failed, or requested that.
 //
 // A PE that joins a job by other means than shmemrun sends only OtherJob, if that job continues
 // without PEs that are lost. It has no reply.
 //
-// shmemrun reports each PE that ends before it has left the job, by Lost, to PEs that asked for
+// shmemrun reports each PE that ends before it has left the job, by Lost, to PEs that requested
 // that in their Hello, at any moment after Welcome. Frames that are in the socket before Welcome
 // belong to an earlier program.
 //
@@ -41,7 +41,7 @@ import (
 
 // Sizes and bounds.
 const (
-	MaxContribution = 1 << 20  // bytes that one PE may give to one Gather
+	MaxContribution = 1 << 20  // bytes that one PE may contribute to one Gather
 	MaxPayload      = 64 << 20 // bytes of payload in one frame
 	MaxText         = 4 << 10  // bytes of a reason; longer ones are cut
 	MaxInquiry      = 64       // PEs of one Inquiry
@@ -65,9 +65,9 @@ const (
 	Refused                      // run: text
 	Welcome                      // run: Admission
 	Lost                         // run: Loss; no reply to anything
-	LeaveBarrier                 // PE: empty; as Barrier, but only among the PEs that live
-	Fail                         // PE: empty; as Done, of a PE whose initialisation has failed
-	Inquiry                      // PE: PEs, see AppendPEs; may come at any moment
+	LeaveBarrier                 // PE: empty; a barrier of only the PEs that live
+	Fail                         // PE: empty; the PE leaves because its initialisation has failed
+	Inquiry                      // PE: PEs, see AppendPEs; may be sent at any moment
 	Fates                        // run: Loss of each PE of an Inquiry that has left or ended; no reply to a step
 	OtherJob                     // PE: empty; it has joined a job by other means, which continues without PEs that are lost
 	kinds
@@ -111,8 +111,8 @@ func Append(dst []byte, f Frame) ([]byte, error) {
 	return append(appendHeader(dst, f.Kind, f.Seq, len(f.Payload)), f.Payload...), nil
 }
 
-// AppendGathered adds the encoding of a frame of Gathered, as Append with a payload of AppendParts
-// does, but copies the contributions only once.
+// AppendGathered adds the encoding of a frame of Gathered, like Append with a payload of
+// AppendParts, but copies the contributions only once.
 func AppendGathered(dst []byte, seq uint32, parts [][]byte) ([]byte, error) {
 	n := PartsLen(parts)
 	if n > MaxPayload {
@@ -153,7 +153,7 @@ func parseHeader(h *[HeaderLen]byte) (f Frame, n int, err error) {
 	return f, int(length), nil
 }
 
-// chunk is how much memory Read allocates at most before the bytes for it have come, so that a
+// chunk caps the memory that Read allocates before the bytes for it have arrived, so that a
 // malformed length costs little.
 const chunk = 256 << 10
 

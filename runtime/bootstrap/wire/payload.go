@@ -19,7 +19,7 @@ type Greeting struct {
 	Size    int
 	Timeout time.Duration // how long a step waits for the other PEs; 0: for ever
 	GoesOn  bool          // the PE learns of others that fail, and does not end with them
-	PID     int           // process id of the PE; 0: not given
+	PID     int           // process id of the PE; 0: not sent
 }
 
 // Append adds the encoding of g to dst.
@@ -58,7 +58,7 @@ type Admission struct {
 	Secret secret.Secret // of the job
 }
 
-// Append adds the encoding of a to dst.
+// Append adds the encoding of an Admission, the payload of Welcome, to dst.
 func (a Admission) Append(dst []byte) []byte { return append(dst, a.Secret[:]...) }
 
 // ParseAdmission decodes the payload of Welcome.
@@ -182,7 +182,7 @@ const (
 	Killed               // Code is the signal
 	Finalized            // it left the job in good order; whether it has ended is not known
 	Vanished             // its connection is gone
-	EndedJob             // it asked for the end of the job; Code is the job's status
+	EndedJob             // it requested the end of the job; Code is the job's status
 	Left                 // it left the job in good order, and ended with status Code
 	Failed               // its initialisation has failed; whether it has ended is not known
 	hows

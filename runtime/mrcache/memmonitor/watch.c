@@ -66,7 +66,7 @@ static void report_unmapped(uint64_t begin, uint64_t end)
 }
 
 /* Reads one message of the kernel and reports its change. Returns false if there is none. */
-static bool take(void)
+static bool read_message(void)
 {
     struct uffd_msg m;
     if (read(watch.fd, &m, sizeof m) != (ssize_t)sizeof m)
@@ -92,7 +92,7 @@ static void *run(void *unused)
             continue;
         pthread_mutex_lock(&watch.lock);
         __atomic_store_n(&watch.reading, 1, __ATOMIC_SEQ_CST);
-        while (take())
+        while (read_message())
             ;
         __atomic_store_n(&watch.reading, 0, __ATOMIC_SEQ_CST);
         pthread_mutex_unlock(&watch.lock);

@@ -23,7 +23,7 @@ type NIC struct {
 	mask    uint32
 	slots   *[1]uint32
 	head    *uint32 // of the completion queue
-	came    *uint32 // tail of the completion queue
+	cqTail  *uint32 // tail of the completion queue
 	done    *[2]completion
 	free    []int                     // indices of buffers without a registration
 	live    map[uintptr]fabric.Region // by descriptor
@@ -113,7 +113,7 @@ func (n *NIC) open(p *params) error {
 	n.tail = (*uint32)(unsafe.Pointer(&n.sq[p.sqTail]))
 	n.slots = (*[1]uint32)(unsafe.Pointer(&n.sq[p.sqArray]))
 	n.head = (*uint32)(unsafe.Pointer(&n.cq[p.cqHead]))
-	n.came = (*uint32)(unsafe.Pointer(&n.cq[p.cqTail]))
+	n.cqTail = (*uint32)(unsafe.Pointer(&n.cq[p.cqTail]))
 	n.mask = *(*uint32)(unsafe.Pointer(&n.cq[p.cqMask]))
 	n.done = (*[2]completion)(unsafe.Pointer(&n.cq[p.cqes]))
 	if n.file, err = unix.MemfdCreate("wire", unix.MFD_CLOEXEC); err != nil {
@@ -213,7 +213,7 @@ func (n *NIC) move(code uint8, desc uintptr, at unsafe.Pointer, size int) error 
 	// A signal, such as Go's scheduler sends, ends the wait early. The kernel then still has the
 	// entry, and the completion in the queue would belong to an earlier one.
 	head := atomic.LoadUint32(n.head)
-	for submit := uintptr(1); atomic.LoadUint32(n.came) == head; {
+	for submit := uintptr(1); atomic.LoadUint32(n.cqTail) == head; {
 		done, _, errno := unix.Syscall6(sysEnter, uintptr(n.ring), submit, 1, enterWait, 0, 0)
 		switch errno {
 		case 0:

@@ -141,7 +141,8 @@ func parseHost(s string) (h Host, err error) {
 	return h, nil
 }
 
-// checkName refuses a name that ssh, or a shell behind it, would take for something else.
+// checkName returns an error for a name that ssh, or the shell that it starts, would take for an
+// option or a command.
 func checkName(name string) error {
 	if name == "" {
 		return errors.New("there is no name")
@@ -175,8 +176,8 @@ func Total(hosts []Host) int {
 }
 
 // Fill returns how many of n PEs each host gets. If no host has a number of slots, all get equally
-// many. Otherwise Fill fills one host after the other or, if cyclic, gives each host in turn one
-// PE.
+// many. Otherwise Fill fills one host after the other or, if cyclic, assigns one PE to each host,
+// round after round.
 func Fill(hosts []Host, n int, cyclic bool) ([]int, error) {
 	if n < 1 || len(hosts) == 0 {
 		return nil, fmt.Errorf("spread %d PEs over %d hosts: both numbers must be 1 or more", n, len(hosts))

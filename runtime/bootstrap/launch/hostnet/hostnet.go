@@ -236,9 +236,9 @@ func (n *Network) link() error {
 // carrierWait bounds await; a carrier takes some milliseconds.
 const carrierWait = 30 * time.Second
 
-// await waits until the host's interface has a carrier, which comes some time after
-// both ends are up. Before that, a program that searches for interfaces finds only
-// loopback, by which it reaches no other host.
+// await waits until the host's interface has a carrier, which it has some time after both
+// interfaces are up. Before that, a program that searches for interfaces finds only loopback, by
+// which it reaches no other host.
 func await(nl *netlink.Handle, device string) error {
 	for deadline := time.Now().Add(carrierWait); ; time.Sleep(time.Millisecond) {
 		l, err := nl.LinkByName(device)
@@ -319,7 +319,7 @@ func up(nl *netlink.Handle, name string) error {
 	return nil
 }
 
-// configure gives a host's interface of one link its address and its rate, and brings it up.
+// configure sets the address and the rate of a host's interface of one link, and brings it up.
 func (n *Network) configure(nl *netlink.Handle, host, link int) error {
 	device := name(link)
 	l, err := nl.LinkByName(device)

@@ -41,12 +41,12 @@ const Protocol = 1
 // Sizes and bounds.
 const (
 	headerBytes = 12
-	MaxPayload  = 65 << 20 // enough for a frame of a PE and the PEs that get it
+	MaxPayload  = 65 << 20 // enough for a frame of a PE and the list of PEs that get it
 	MaxNoise    = 64 << 10 // bytes that a login shell may write before the greeting
 	Window      = 256 << 10
 )
 
-// All takes the place of a PE in frames for the agent itself or for all its PEs.
+// All is used in place of a PE in frames for the agent itself or for all its PEs.
 const All libshmem.PE = math.MaxInt32
 
 // Kind is the meaning of a frame.
@@ -63,13 +63,13 @@ const (
 	Reply                     // run: PEs, and a frame for each, see AppendReply
 	HangUp                    // run: empty; the PE gets nothing more
 	Stdout                    // agent: bytes that the PE has written; none: it writes no more
-	Stderr                    // agent: the same
+	Stderr                    // agent: bytes that the PE has written to its standard error; none: it writes no more
 	CreditOut                 // run: number of bytes that the PE may write to its output
-	CreditErr                 // run: the same for its error output
+	CreditErr                 // run: number of bytes that the PE may write to its standard error
 	Stdin                     // run: input of the PE; none: its end
-	CreditIn                  // agent: number of bytes of input that the PE has taken
+	CreditIn                  // agent: number of bytes of input that the PE has read
 	Signal                    // run: number of a signal
-	Pass                      // run: the same, for processes that handle it
+	Pass                      // run: number of a signal, only for processes that handle it
 	Unhandled                 // agent: number of a signal; the PE has no process that handles it
 	Exited                    // agent: wait status
 	Ping                      // run: a number
@@ -117,7 +117,7 @@ func Append(dst []byte, f Frame) []byte {
 	return append(dst, f.Payload...)
 }
 
-// chunk is how much memory Read allocates at most before the bytes for it have come.
+// chunk caps the memory that Read allocates before the bytes for it have arrived.
 const chunk = 256 << 10
 
 // Read reads one frame. It returns io.EOF if the stream ends between frames. The payload belongs to

@@ -15,16 +15,16 @@ import (
 	"strings"
 )
 
-// options are ssh's options for every connection, after those of the user, which ssh prefers. ssh
+// options lists ssh's options for every connection, after those of the user, which ssh prefers. ssh
 // asks nothing at the terminal; it forwards no ports, which the first connection would occupy; it
-// runs no command of the configuration in the agent's place; and it gives up a host that is silent
-// for 15 s.
+// does not run a command of the configuration instead of the agent; and it gives up a host that is
+// silent for 15 s.
 var options = []string{"-T", "-x",
 	"-oBatchMode=yes", "-oConnectTimeout=20", "-oServerAliveInterval=5", "-oServerAliveCountMax=3",
 	"-oClearAllForwardings=yes", "-oRemoteCommand=none", "-oLogLevel=ERROR"}
 
-// others are commands that a user may name instead of ssh. They take a host and a command, but none
-// of ssh's options.
+// others lists commands that a user may name instead of ssh. Their arguments are a host and a
+// command, but none of ssh's options.
 var others = []string{"rsh", "blaunch"}
 
 // Command returns the command line that runs a command on a host. with is ssh or a command like it,
