@@ -23,7 +23,7 @@ func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Findi
 	if err != nil {
 		return fail(stderr, errors.Join(err, boot.Close()))
 	}
-	mine := doctor.Host{Name: cfg.HostID, ID: id, Findings: found, Takes: interfaces(cfg)}
+	mine := doctor.Host{Name: cfg.HostID, ID: id, Findings: found, UsedInterfaces: interfaces(cfg)}
 	if mine.Name == "" {
 		mine.Name, _ = os.Hostname() // for people
 	}

@@ -68,8 +68,8 @@ func (p *pairs) causes() []Finding {
 	var all []Finding
 	for _, c := range p.order {
 		lines := p.lines[c]
-		if more := len(lines) - shown; more > 0 {
-			lines = append(lines[:shown:shown], fmt.Sprintf("and %d more", more))
+		if more := len(lines) - maxShown; more > 0 {
+			lines = append(lines[:maxShown:maxShown], fmt.Sprintf("and %d more", more))
 		}
 		all = append(all, Finding{c.verdict, c.subject, strings.Join(lines, "; "), c.remedy})
 	}
@@ -104,9 +104,10 @@ func (p *pairs) duplicates() map[string]bool {
 	return twice
 }
 
-// cause returns a cause at an interface of a host: a fault if jobs use the interface, else a lack.
+// cause returns a cause of faults at an interface of a host. Its verdict is a fault if jobs use the
+// interface, else a lack.
 func (p *pairs) cause(subject, remedy string, host int, name string) cause {
-	if slices.Contains(p.hosts[host].Takes, name) {
+	if slices.Contains(p.hosts[host].UsedInterfaces, name) {
 		return cause{Wrong, subject, remedy}
 	}
 	return cause{Lacks, subject, remedy}
@@ -125,16 +126,16 @@ func (p *pairs) path(from int, t *probe) {
 	if arrived {
 		in = p.arrived[t.Host][i]
 	}
-	turned := arrived && in.Interface != "" && in.Back != "" && in.Back != in.Interface
+	asymmetric := arrived && in.Interface != "" && in.Back != "" && in.Back != in.Interface
 	switch {
-	case t.Silent && turned:
+	case t.Silent && asymmetric:
 		p.add(kind("asymmetric routes", sameRoutes), "%s: packets arrive on %s, answers leave by %s and are lost", where, in.Interface, in.Back)
 	case t.Silent && arrived:
 		p.add(kind("silent firewall", openFirewall), "%s: TCP to a free port is neither answered nor refused, while UDP arrives", where)
 	case t.Silent:
 		p.add(kind("silent firewall", openFirewall), "%s: TCP and UDP to free ports are neither answered nor refused", where)
 	case t.Refused != "":
-		return // the finding about the interface has the reason
+		return // findFaults reports why there is no connection
 	case t.Seen != "" && !slices.ContainsFunc(p.hosts[from].Address, func(x Address) bool { return x.IP == t.Seen }):
 		p.add(kind("address translation (NAT)", noNAT), "%s: it comes from %s there, which is no address of %s", where, t.Seen, p.hosts[from].Name)
 	}
@@ -148,7 +149,7 @@ func (p *pairs) path(from int, t *probe) {
 		}
 		p.add(kind("MTU black hole", oneMTU), "%s: a connection is made, a large transfer stands still; %s, and the MTU of %s is %d", where, size, a.Interface, a.MTU)
 	}
-	if t.Refused == "" && arrived && (turned || in.Interface != "" && in.Interface != a.Interface) {
+	if t.Refused == "" && arrived && (asymmetric || in.Interface != "" && in.Interface != a.Interface) {
 		c := cause{Lacks, "asymmetric routes", sameRoutes}
 		p.add(c, "%s, which is of %s: packets arrive on %s, answers leave by %s", where, a.Interface, in.Interface, in.Back)
 	}

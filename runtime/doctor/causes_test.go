@@ -12,7 +12,7 @@ import (
 // TestCausesOf: what hosts have found about each other becomes the name of its cause.
 func TestCausesOf(t *testing.T) {
 	host := func(pe libshmem.PE, addresses ...string) Host {
-		h := Host{Name: fmt.Sprintf("h%d", pe), PEs: []libshmem.PE{pe}, Takes: []string{"eth0"}}
+		h := Host{Name: fmt.Sprintf("h%d", pe), PEs: []libshmem.PE{pe}, UsedInterfaces: []string{"eth0"}}
 		for i, ip := range addresses {
 			h.Address = append(h.Address, Address{Interface: fmt.Sprintf("eth%d", i), IP: ip, MTU: 1500})
 		}

@@ -27,8 +27,8 @@ func (s *System) groups(controller string) (dirs []string, v2 bool) {
 			}
 		}
 		for line := range strings.Lines(table) {
-			// The fourth word of a line is the group at the root of a mount, the fifth the folder of
-			// the mount; after a dash come its type, its source and its options.
+			// The fourth word of a line is the group at the root of a mount, the fifth the folder
+			// of the mount; after a dash follow its type, its source and its options.
 			left, right, _ := strings.Cut(line, " - ")
 			at, kind := strings.Fields(left), strings.Fields(right)
 			if in == "" || len(at) < 5 || len(kind) < 3 {
@@ -42,7 +42,7 @@ func (s *System) groups(controller string) (dirs []string, v2 bool) {
 	return nil, false
 }
 
-// upwards returns the folders from one below a mount up to the mount, as far as they exist: a
+// upwards returns the folders from mount/below up to the mount itself, those that exist: a
 // container may see its own group as the mount itself.
 func (s *System) upwards(mount, below string) []string {
 	var dirs []string
@@ -74,8 +74,8 @@ func (s *System) quota(dir string, v2 bool) float64 {
 	return part / whole
 }
 
-// throttled returns in how many periods of its quota a group ran, in how many of them the kernel
-// stopped it, and for how long in all.
+// throttled reads a group's statistics of its CPU quota: in how many periods it ran, in how many of
+// them the kernel stopped it because the quota was used up, and for how long in all.
 func (s *System) throttled(dir string) (periods, stopped uint64, long time.Duration) {
 	text, _ := s.text(dir, "cpu.stat")
 	for line := range strings.Lines(text) {
@@ -115,7 +115,8 @@ func (s *System) processors(*config.Config) []Finding {
 		if q := s.quota(dir, v2); q > 0 && (granted == 0 || q < granted) {
 			granted, by = q, dir
 		}
-		// Less than a hundredth may come from a busy moment at the start.
+		// If fewer than a hundredth of the periods were throttled, the reason may be a busy moment
+		// at the start.
 		if periods, stopped, long := s.throttled(dir); stopped*100 > periods && len(all) == 0 {
 			all = append(all, Bad("throttling", raise, "%s was stopped in %d of %d periods, for %v in all: its PEs stood still and with them all that waited for them",
 				dir, stopped, periods, long.Round(time.Millisecond)))

@@ -8,8 +8,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// shown is how many connections, or hosts, the line of one finding names at most.
-const shown = 3
+// maxShown is how many connections, or hosts, the line of one finding names at most.
+const maxShown = 3
 
 // findFaults returns a finding for each interface: whether all hosts reach the addresses of the
 // other hosts on it. failed has the connections that each host could not make.
@@ -37,11 +37,13 @@ func findFaults(hosts []Host, failed [][]failure) []Finding {
 	return all
 }
 
-// between returns the finding of findFaults about one interface.
+// between returns the finding about one interface, name: the connections that hosts could not make
+// to the addresses of other hosts on it, or that all hosts reach it. It is a fault only if one of
+// the unreached hosts uses the interface for jobs.
 func between(hosts []Host, failed [][]failure, name string) Finding {
 	const subject = "between hosts"
 	var lost []string
-	taken := false
+	used := false
 	for from, list := range failed {
 		for _, f := range list {
 			a := hosts[f.Host].Address[f.Address]
@@ -49,17 +51,17 @@ func between(hosts []Host, failed [][]failure, name string) Finding {
 				continue
 			}
 			lost = append(lost, fmt.Sprintf("%s to %s at %s: %s", label(&hosts[from]), label(&hosts[f.Host]), a.IP, f.Why))
-			taken = taken || slices.Contains(hosts[f.Host].Takes, name)
+			used = used || slices.Contains(hosts[f.Host].UsedInterfaces, name)
 		}
 	}
 	if len(lost) == 0 {
 		return Well(subject, "%s is reached by all %d", name, len(hosts))
 	}
-	if more := len(lost) - shown; more > 0 {
-		lost = append(lost[:shown], fmt.Sprintf("and %d more", more))
+	if more := len(lost) - maxShown; more > 0 {
+		lost = append(lost[:maxShown], fmt.Sprintf("and %d more", more))
 	}
 	text := fmt.Sprintf("%s: %s", name, strings.Join(lost, "; "))
-	if taken {
+	if used {
 		return Bad(subject, "open the firewall between the hosts for TCP, mend the routes, or keep jobs from it by SHMEM_NIC_LIST=^"+name, "%s", text)
 	}
 	return Lack(subject, "no job takes it with these settings; SHMEM_NIC_LIST=^"+name+" keeps it so", "%s", text)

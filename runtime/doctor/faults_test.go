@@ -14,7 +14,7 @@ import (
 
 func TestJudge(t *testing.T) {
 	host := func(name string, pe libshmem.PE, takes string, interfaces ...string) Host {
-		h := Host{Name: name, PEs: []libshmem.PE{pe}, Takes: []string{takes}}
+		h := Host{Name: name, PEs: []libshmem.PE{pe}, UsedInterfaces: []string{takes}}
 		for i, n := range interfaces {
 			h.Address = append(h.Address, Address{Interface: n, IP: fmt.Sprintf("10.%d.0.%d", i, pe)})
 		}

@@ -56,7 +56,7 @@ func JSON(hosts []Host, between []Finding) string {
 	r.Verdict = worst.word()
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
-		panic(err) // it has texts and numbers alone
+		panic(err) // impossible: the object has only texts and numbers
 	}
 	return string(text)
 }

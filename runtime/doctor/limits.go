@@ -37,7 +37,8 @@ func (s *System) kernel(*config.Config) []Finding {
 // unlimited stands for no limit.
 const unlimited = math.MaxUint64
 
-// limit returns the soft limit of this process that has a name in /proc/self/limits.
+// limit returns this process's soft limit of that name in /proc/self/limits; false if there is no
+// such line.
 func (s *System) limit(name string) (n uint64, ok bool) {
 	text, _ := s.text("proc/self/limits")
 	for line := range strings.Lines(text) {
@@ -84,7 +85,7 @@ func (s *System) hugePages(*config.Config) []Finding {
 	_, rest, _ := strings.Cut(text, "[")
 	switch chosen, _, ok := strings.Cut(rest, "]"); {
 	case !ok:
-		return nil // a kernel without them
+		return nil // this kernel has no huge pages
 	case chosen == "never" || chosen == "deny":
 		return []Finding{Lack(subject, "as root: echo advise > /"+file+"; no job needs it", "heaps in main memory have pages of 4 KiB: %s is %s", file, chosen)}
 	default:

@@ -50,8 +50,9 @@ const (
 	smallest  = 576 // bytes that every network passes
 )
 
-// echo serves a connection after its token: it sends the address from which the caller has
-// connected, reads a number and as many bytes, and sends as many bytes back.
+// echo is the other side of bulk: after the listener has sent its token on the connection, it sends
+// the address from which the caller has connected, reads a number and as many bytes, and sends as
+// many bytes back.
 func echo(c net.Conn) {
 	host, _, _ := net.SplitHostPort(c.RemoteAddr().String())
 	seen := make([]byte, seenBytes)
@@ -60,7 +61,7 @@ func echo(c net.Conn) {
 		return
 	}
 	var n uint32
-	_ = c.SetDeadline(time.Now().Add(time.Minute)) // the caller gives up earlier
+	_ = c.SetDeadline(time.Now().Add(time.Minute)) // longer than any caller waits
 	if binary.Read(c, binary.BigEndian, &n) != nil || n > bulkBytes {
 		return
 	}
@@ -101,7 +102,7 @@ type receiver struct {
 func (r *receiver) receive(index int, a *Address) {
 	c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(a.IP)})
 	if err != nil {
-		return // an address that came or went this moment
+		return // the address was added or removed this moment
 	}
 	raw, err := c.SyscallConn()
 	if err == nil {
@@ -121,15 +122,15 @@ func (r *receiver) receive(index int, a *Address) {
 		for {
 			n, k, _, from, err := c.ReadMsgUDP(data, control)
 			if err != nil {
-				return // closed
+				return // close has closed the socket
 			}
 			host, ok := sender(data[:n], a.Token)
 			if !ok {
-				continue // another program's
+				continue // a datagram of another program, without this host's token
 			}
 			r.mu.Lock()
 			if in := arrivedOn(control[:k]); !slices.ContainsFunc(r.arrived, func(x arrival) bool { return x.From == host && x.Address == index }) {
-				r.arrived = append(r.arrived, arrival{host, index, in, leaves(from.IP)})
+				r.arrived = append(r.arrived, arrival{host, index, in, routeInterface(from.IP)})
 			}
 			r.mu.Unlock()
 			_, _ = c.WriteToUDP([]byte(strconv.Itoa(n)), from) // if it is lost, the caller sends again
@@ -185,9 +186,9 @@ func arrivedOn(control []byte) string {
 	return ""
 }
 
-// leaves returns the interface by which packets to an address leave: the one with the source
-// address that the kernel chooses for them.
-func leaves(to net.IP) string {
+// routeInterface returns the interface by which packets to an address leave this host: the one with
+// the source address that the kernel chooses for them.
+func routeInterface(to net.IP) string {
 	c, err := net.DialUDP("udp", nil, &net.UDPAddr{IP: to, Port: 9})
 	if err != nil {
 		return ""
@@ -203,7 +204,8 @@ func leaves(to net.IP) string {
 }
 
 // datagrams sends a datagram in an IP packet of n bytes to an address, three times at most, and
-// reports whether a reply has come, for which it waits `each` time. me is the number of this host.
+// reports whether a reply has arrived. It waits for at most `each` after each datagram. me is the
+// number of this host.
 func datagrams(a Address, me, n int, each time.Duration) bool {
 	c, err := net.Dial("udp", net.JoinHostPort(a.IP, strconv.Itoa(a.UDP)))
 	if err != nil {
@@ -237,17 +239,17 @@ func datagrams(a Address, me, n int, each time.Duration) bool {
 	return false
 }
 
-// largest finds the size of the largest IP packet, up to most bytes, that arrives at an address; 0
-// if not even the smallest does.
-func largest(a Address, me, most int) int {
+// largest finds, by bisection, the size of the largest IP packet, up to limit bytes, that arrives
+// at an address; it returns 0 if not even the smallest packet arrives.
+func largest(a Address, me, limit int) int {
 	const each = 150 * time.Millisecond
-	if most <= smallest || !datagrams(a, me, smallest, each) {
+	if limit <= smallest || !datagrams(a, me, smallest, each) {
 		return 0
 	}
-	if datagrams(a, me, most, each) {
-		return most
+	if datagrams(a, me, limit, each) {
+		return limit
 	}
-	low, high := smallest, most+1
+	low, high := smallest, limit+1
 	for high-low > 8 {
 		if middle := (low + high) / 2; datagrams(a, me, middle, each) {
 			low = middle
@@ -265,7 +267,7 @@ func probeAll(hosts []Host, me int, patience time.Duration) []probe {
 		all  []probe
 		wait sync.WaitGroup
 	)
-	slots := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, maxDials)
 	for h := range hosts {
 		for a, address := range hosts[h].Address {
 			if h == me {
@@ -314,9 +316,9 @@ func names(hosts []Host, patience time.Duration) []lookup {
 	return all
 }
 
-// exchange has this host probe the others if its PE speaks for the host (me >= 0), gathers what all
-// hosts have found, and returns the findings about causes. All PEs call it. first has the first PE
-// of each host.
+// exchange has this host probe the others if this PE is the first of its host (me >= 0 is then the
+// host's number), gathers what all hosts have found, and returns the findings about causes. All PEs
+// call it. first has the first PE of each host.
 func exchange(boot bootstrap.Bootstrap, hosts []Host, first []int, me int, r *receiver, patience time.Duration) ([]Finding, error) {
 	var tried []probe
 	var looked []lookup

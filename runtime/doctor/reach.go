@@ -16,10 +16,10 @@ import (
 
 // Host is what a report has about one host.
 type Host struct {
-	Name     string
-	ID       string   // equal in PEs that share memory
-	Takes    []string // the IP interfaces that a job would use
-	Findings []Finding
+	Name           string
+	ID             string   // equal in PEs that share memory
+	UsedInterfaces []string // the IP interfaces that a job would use with these settings
+	Findings       []Finding
 
 	PEs     []libshmem.PE // set by Reach
 	Address []Address     // the addresses at which the host listens; set by Reach
@@ -50,7 +50,7 @@ func Reach(boot bootstrap.Bootstrap, mine Host, patience time.Duration, deep boo
 	if err != nil {
 		return nil, nil, err
 	}
-	number, me := map[string]int{}, -1 // of the host that this PE speaks for
+	number, me := map[string]int{}, -1 // me: number of the host whose first PE this is; -1: another PE is its first
 	var pes [][]libshmem.PE
 	for pe, id := range libshmem.ByPE(first) {
 		if _, known := number[id]; !known {
@@ -137,7 +137,7 @@ func listen() (addresses []Address, stop func()) {
 	for _, a := range local() {
 		l, err := net.Listen("tcp", net.JoinHostPort(a.IP, "0"))
 		if err != nil {
-			continue // an address that came or went this moment
+			continue // the address was added or removed this moment
 		}
 		a.Port, a.Token = l.Addr().(*net.TCPAddr).Port, rand.Text()
 		addresses, open = append(addresses, a), append(open, l)
@@ -145,7 +145,7 @@ func listen() (addresses []Address, stop func()) {
 			for {
 				c, err := l.Accept()
 				if err != nil {
-					return // closed
+					return // stop has closed the listener
 				}
 				_ = c.SetWriteDeadline(time.Now().Add(time.Second)) // then the caller misses the token
 				go func() {
@@ -182,8 +182,8 @@ func local() []Address {
 	return all
 }
 
-// atOnce is how many connections one host tries at the same time.
-const atOnce = 64
+// maxDials is how many connections one host tries at the same time at most.
+const maxDials = 64
 
 // connect tries all addresses of the other hosts, and returns the connections that failed.
 func connect(hosts []Host, me int, patience time.Duration) []failure {
@@ -192,7 +192,7 @@ func connect(hosts []Host, me int, patience time.Duration) []failure {
 		failed []failure
 		wait   sync.WaitGroup
 	)
-	slots := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, maxDials)
 	for h := range hosts {
 		if h == me {
 			continue

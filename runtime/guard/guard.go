@@ -1,6 +1,6 @@
-// Package guard catches the panics of goroutines and of functions that C calls, and gives them to
-// one function, which ends the process. It owns that function, and does not know how a process
-// ends.
+// Package guard catches the panics of goroutines and of functions that C calls, and passes them to
+// one function, which ends the process (see End). It owns that function, and does not know how a
+// process ends.
 //
 // A panic that nothing catches makes Go print a traceback and end the process with status 2: the
 // text names neither the PE nor the call, and the launcher learns no reason. tests/repo checks that

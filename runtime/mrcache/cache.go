@@ -36,7 +36,7 @@ type Counts struct {
 	Misses  uint64 // registrations that were made and kept
 	Single  uint64 // registrations for one operation only
 	Stale   uint64 // registrations dropped because their memory had other pages
-	Evicted uint64 // registrations dropped to make room
+	Evicted uint64 // registrations dropped because a limit of the Cache or of the NIC was reached
 	Bytes   uint64 // bytes of the registrations kept now
 	Regions uint64 // how many are kept now
 }
@@ -62,7 +62,7 @@ type Region struct {
 	fabric.Region
 	memmonitor.Span
 	users        int  // operations that use it
-	kept         bool // it is in the table
+	kept         bool // it is in the Cache's table, and stays registered when it has no users
 	newer, older *Region
 }
 
@@ -114,7 +114,8 @@ func (c *Cache) Get(at unsafe.Pointer, n uint64) (*Region, error) {
 	return c.single(at, n)
 }
 
-// Put gives back a registration that Get has returned, after its operation has completed.
+// Put ends the use of a registration that Get has returned, after its operation has completed. It
+// unregisters the memory if that was the last use and the registration is not kept.
 func (c *Cache) Put(r *Region) error {
 	if r.users--; r.users > 0 || r.kept {
 		return nil
@@ -142,7 +143,8 @@ func (c *Cache) single(at unsafe.Pointer, n uint64) (*Region, error) {
 	return &Region{Region: got, users: 1}, nil
 }
 
-// register registers memory, and evicts kept registrations until the provider has room for it.
+// register registers memory. While the provider refuses, it evicts a kept registration and tries
+// again, because NICs limit the number and the bytes of registrations.
 func (c *Cache) register(at unsafe.Pointer, n uint64) (fabric.Region, error) {
 	got, err := c.with.Register(at, n)
 	for err != nil && c.evict() {
@@ -160,7 +162,8 @@ func (c *Cache) find(begin, end uint64) *Region {
 	return nil
 }
 
-// after returns the index of the first region that begins behind an address.
+// after returns the index, in the sorted table, of the first region that begins at a higher address
+// than `at`.
 func (c *Cache) after(at uint64) int {
 	low, high := 0, len(c.table)
 	for low < high {
@@ -177,10 +180,10 @@ func (c *Cache) after(at uint64) int {
 // than twice its size. Otherwise a program that goes through memory in overlapping steps would
 // register some of it again in each step.
 func (c *Cache) widen(s memmonitor.Span) memmonitor.Span {
-	most := 2 * (s.End - s.Begin)
+	limit := 2 * (s.End - s.Begin)
 	for i := max(c.after(s.Begin)-1, 0); i < len(c.table) && c.table[i].Begin < s.End; i++ {
 		r := c.table[i]
-		if w := (memmonitor.Span{Begin: min(s.Begin, r.Begin), End: max(s.End, r.End)}); r.End > s.Begin && w.End-w.Begin <= most {
+		if w := (memmonitor.Span{Begin: min(s.Begin, r.Begin), End: max(s.End, r.End)}); r.End > s.Begin && w.End-w.Begin <= limit {
 			s = w
 		}
 	}
@@ -188,7 +191,8 @@ func (c *Cache) widen(s memmonitor.Span) memmonitor.Span {
 }
 
 // add registers a span and keeps the registration. It returns nil if the memory cannot be watched
-// or registered, or there is no room.
+// or registered, or would exceed the limits of the Cache although all unused registrations were
+// evicted.
 func (c *Cache) add(s memmonitor.Span) *Region {
 	n := s.End - s.Begin
 	if n > c.limits.Bytes || c.watch.Add(s) != nil {
@@ -203,7 +207,7 @@ func (c *Cache) add(s memmonitor.Span) *Region {
 	if err != nil {
 		return nil
 	}
-	// The new region replaces those within it, which stand in a row in the table.
+	// The new region replaces those within it, which are neighbours in the table.
 	i, _ := slices.BinarySearchFunc(c.table, s.Begin, func(r *Region, at uint64) int {
 		if r.Begin < at {
 			return -1
@@ -242,7 +246,8 @@ func (c *Cache) evict() bool {
 	return false
 }
 
-// change drops the kept registrations that overlap memory whose pages have changed.
+// change drops the kept registrations that overlap memory s, whose pages have changed: the NIC
+// would access the old pages.
 func (c *Cache) change(s memmonitor.Span) {
 	i := max(c.after(s.Begin)-1, 0)
 	for i > 0 && c.table[i-1].End > s.Begin {

@@ -28,7 +28,7 @@ type Device interface {
 
 // Code is the loaded module with the library's kernels.
 type Code interface {
-	// Give copies the job's description for kernels to their variable.
+	// SetJob copies the n bytes of the job's description to the variable that kernels read it from.
 	SetJob(job gpu.Address, n uint64) error
 	// Kernel finds a kernel by its name.
 	Kernel(name string) (Kernel, error)
@@ -44,11 +44,11 @@ type Kernel uintptr
 type Job struct {
 	NPEs     int
 	User     uint64        // the program's address of its user heap
-	Heap     gpu.Address   // this GPU's address of the same
+	Heap     gpu.Address   // this GPU's address of this PE's user heap
 	Direct   []gpu.Address // this GPU's address of each PE's user heap; 0: it is reached through a ring
 	Rings    bool          // some PE is reached through a ring
 	Survives bool          // the job continues when a PE is lost
-	Image    gpu.Address   // the job's description for kernels
+	Image    gpu.Address   // the job's description for kernels, copied to them by Code.SetJob
 	Bytes    uint64        // size of the description
 
 	// Bounce is BounceBytes of zeroed memory that no context owns, through which kernels copy
@@ -125,7 +125,7 @@ func (c *Calls) p(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(kernelP, 1, 1, s, &k)
 }
 
-// putSignal queues a put and, behind it, the update of a signal word.
+// putSignal queues a put and, after it, the update of a signal word.
 func (c *Calls) putSignal(call *queue.StreamCall, s gpu.Stream) error {
 	if c.at(call.Dest, libshmem.PE(call.PE)) != 0 {
 		if err := c.put(call, s); err != nil {
@@ -138,8 +138,8 @@ func (c *Calls) putSignal(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launchRemote(kernelPutSignal, kernelPutSignalBounced, k.Source, s, &k)
 }
 
-// signal queues the update of a signal word. The driver orders a stream's own store, like a kernel,
-// behind the stream's earlier work.
+// signal queues the update of a signal word. The driver executes a store by the stream itself, like
+// a kernel, after the stream's earlier work.
 func (c *Calls) signal(call *queue.StreamCall, s gpu.Stream) error {
 	if at := c.at(call.Signal, libshmem.PE(call.PE)); at != 0 && call.Op == signalSet && c.dev.Facts().StreamOps {
 		return c.dev.Write64(s, at, call.Value)
@@ -149,8 +149,8 @@ func (c *Calls) signal(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(kernelSignal, 1, 1, s, &k)
 }
 
-// putNotify queues a put and, behind it, an addition to a notification counter. The addition takes
-// a kernel: not all drivers have an operation of streams that adds to a word.
+// putNotify queues a put and, after it, an addition to a notification counter. The addition needs a
+// kernel: not all drivers have an operation of streams that adds to a word.
 func (c *Calls) putNotify(call *queue.StreamCall, s gpu.Stream) error {
 	k := *call
 	k.Dest = uint64(c.symmetric(call.Dest))
@@ -170,7 +170,7 @@ func (c *Calls) putNotify(call *queue.StreamCall, s gpu.Stream) error {
 // so if the job is to continue when a PE is lost, a kernel must wait instead.
 func (c *Calls) waits() bool { return c.dev.Facts().StreamOps && !c.job.Survives }
 
-// count queues a wait until a counter reaches a value. The stream itself compares by the signed
+// count queues a wait until a counter has reached a value. The stream itself compares by the signed
 // difference, which is right for counters and not for other words: wait leaves >= to a kernel.
 func (c *Calls) count(call *queue.StreamCall, s gpu.Stream) error {
 	if call.Op == cmpGE && c.waits() {
@@ -218,7 +218,7 @@ func (c *Calls) sync(k kernel, call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(k, 1, threadsFor(uint64(call.TeamPEs)), s, call)
 }
 
-// once launches a kernel of one thread.
+// once launches kernel k with one block of one thread.
 func (c *Calls) once(k kernel, call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(k, 1, 1, s, call)
 }

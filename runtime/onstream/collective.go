@@ -39,9 +39,9 @@ const (
 // warps, and at most a block.
 func threadsFor(n uint64) uint32 { return uint32(min((n+warp-1)/warp*warp, block)) }
 
-// blocksFor returns how many blocks share n bytes: each has at least least of them, and there are
-// at most most.
-func blocksFor(n, least, most uint64) uint32 { return uint32(max(1, min((n+least-1)/least, most))) }
+// blocksFor returns how many blocks share n bytes: each copies at least `least` bytes, and there
+// are at most limit blocks.
+func blocksFor(n, least, limit uint64) uint32 { return uint32(max(1, min((n+least-1)/least, limit))) }
 
 // near reports whether the GPUs of a call's team reach each other directly and the team is small
 // enough, so that many blocks can work side by side.
@@ -73,8 +73,8 @@ func (c *Calls) alone(k *queue.StreamCall, s gpu.Stream, n uint64) error {
 	return c.dev.CopyAsync(s, gpu.Address(k.Dest), gpu.Address(k.Source), n)
 }
 
-// packedMost returns the most bytes of a packed reduction for which the work area has room: each
-// word of 8 bytes takes a line of 16, with its flag, for each PE, twice.
+// packedMost returns how many bytes a packed reduction has at most, so that it fits the work area.
+// In the work area each word of 8 bytes, with its flag, occupies 16 bytes for each PE, twice.
 func (c *Calls) packedMost() uint64 {
 	const line, data = 16, 8
 	return (queue.WorkStream - 128) / line / (2 * uint64(c.job.NPEs)) * data

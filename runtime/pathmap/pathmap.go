@@ -35,7 +35,7 @@ type Row struct {
 	GPU      string   // PCI address of its GPU; "": none
 	Provider string   // libfabric provider; "": the job needs no network
 	NICs     string   // names of its NICs, separated by commas
-	Eager    string   // how the network serves eager tokens, in few words; "": as any put with a signal
+	Eager    string   // how the network sends puts with an eager token, in few words; "": like any put with a signal
 	Reached  string   // how the network reaches its heap in GPU memory; "": the heap is in main memory
 	Why      []string // reasons, in few words, why paths within its host are not the shortest
 }

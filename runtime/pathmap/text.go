@@ -12,9 +12,9 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// drawn is the most PEs for which Print gives each PE its own line and column: as many fit a
+// maxDrawn is the most PEs for which Print draws a line and a column for each PE: as many fit a
 // screen.
-const drawn = 64
+const maxDrawn = 64
 
 // view is one of the two tables of the map, for calls of the host or for kernels, with the meanings
 // of its letters.
@@ -54,7 +54,7 @@ func (m *Map) Print(w io.Writer) error {
 	n := len(m.rows)
 	fmt.Fprintf(&b, "shmem: map of %s on %s: how each PE, a line, gets to the heap of each, a column\n", count(n, "PE"), count(len(m.nodes.Members), "host"))
 	var err error
-	if n <= drawn {
+	if n <= maxDrawn {
 		err = m.each(&b)
 	} else {
 		err = m.kinds(&b)
@@ -108,21 +108,22 @@ func (v *view) explain(b *strings.Builder, used map[Path]bool) {
 	fmt.Fprintf(b, "  %s\n", strings.Join(parts, ", "))
 }
 
-// group groups the elements 0 to n-1 by their keys. order lists the keys as they first appear, and
-// who the elements of each key.
-func group[K comparable](n int, key func(i int) K) (order []K, who map[K][]int) {
-	who = map[K][]int{}
+// group groups the elements 0 to n-1 by their keys. order lists the keys in the order in which they
+// first appear, and members the elements of each key.
+func group[K comparable](n int, key func(i int) K) (order []K, members map[K][]int) {
+	members = map[K][]int{}
 	for i := range n {
 		k := key(i)
-		if who[k] == nil {
+		if members[k] == nil {
 			order = append(order, k)
 		}
-		who[k] = append(who[k], i)
+		members[k] = append(members[k], i)
 	}
-	return order, who
+	return order, members
 }
 
-// reasons prints why PEs do not use a shorter path within their host. what names a PE in the text.
+// reasons prints why PEs do not use a shorter path within their host. what is the noun for PEs in
+// the text.
 func (m *Map) reasons(b *strings.Builder, pes []libshmem.PE, what string) {
 	order, who := group(len(pes), func(i int) string { return strings.Join(m.rows[pes[i]].Why, "; ") })
 	for _, why := range order {

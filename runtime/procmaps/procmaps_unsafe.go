@@ -60,7 +60,7 @@ type query struct {
 const (
 	querySize = 104
 	queryCode = 3<<30 | querySize<<16 | 'f'<<8 | 17
-	queryNext = 0x10 // the mapping at the address, or the first behind it
+	queryNext = 0x10 // asks for the mapping at the address or, if there is none, the next one at a higher address
 	// Bits of vma.
 	readable = 0x01
 	writable = 0x02

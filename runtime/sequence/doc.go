@@ -3,16 +3,16 @@
 // posted earlier.
 //
 // The target restores the order, so that no sender waits. A flow is the writes of one PE to
-// another. Every write that a later message may depend on takes the next number of its flow and
+// another. Every write that a later message may depend on gets the next number of its flow and
 // carries it as immediate data. Every message says how many writes of the flow must have arrived
 // before the target applies it. The target counts the arrivals: the edge is the number below which
-// all writes have arrived. A put with signal is then a write and, right behind it, a message that
+// all writes have arrived. A put with signal is then a write, followed at once by a message that
 // needs the write; a fence is a number that later messages carry; the reply to a flush request
 // confirms that earlier writes have arrived, whatever the provider's own completions promise.
 //
-// Out is the sender's end of a flow and In the target's. They hold numbers only. The proxy sends
-// the numbers, holds back messages that came early, and decides in which order messages are
-// applied; it sorts them by a number of their own.
+// Out is the sender's state of a flow and In the target's. They hold numbers only. The proxy sends
+// the numbers, keeps messages that arrived before writes that they need, and decides in which order
+// messages are applied; it sorts them by a number of their own.
 //
 // # Numbers
 //

@@ -2,19 +2,18 @@ package sequence
 
 import "fmt"
 
-// In is the target's end of a flow: it counts which numbered writes of one PE have
-// arrived.
+// In is the target's state of a flow: it counts which numbered writes of one PE have arrived.
 type In struct {
 	space Space
 	edge  uint32   // all writes with a lower number have arrived
 	seen  []uint64 // a ring of bits: which writes from the edge on have arrived
 }
 
-// NewIn makes the target's end of a flow that has had no write. It takes memory
-// for Space.Window bits.
+// NewIn makes the target's state of a flow that has had no write. It takes memory for Space.Window
+// bits.
 func NewIn(s Space) *In { return InAt(s, 0) }
 
-// InAt makes the target's end of a flow of which edge writes have arrived.
+// InAt makes the target's state of a flow whose first edge writes have arrived.
 func InAt(s Space, edge uint32) *In {
 	size := uint32(64)
 	for size < s.Window {

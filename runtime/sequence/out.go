@@ -12,7 +12,7 @@ var Default = Space{Bits: 16, Window: 1024}
 // mask selects the bits of a write's number that travel in immediate data.
 func (s Space) mask() uint32 { return 1<<s.Bits - 1 }
 
-// Check returns an error if the ends of a flow cannot work with s.
+// Check returns an error if a flow cannot work with s.
 func (s Space) Check() error {
 	if s.Bits < 2 || s.Bits > 16 || s.Window == 0 || s.Window > 1<<(s.Bits-1) {
 		return fmt.Errorf("order: %d bits and a window of %d writes (2 to 16 bits, and at most half of their numbers)", s.Bits, s.Window)
@@ -39,7 +39,7 @@ func (o *Out) Write() uint32 {
 func (o *Out) Unwrite() { o.Posted-- }
 
 // Follow makes all later messages wait, at the target, for all writes so far: for a fence, or for a
-// signal behind its bytes.
+// signal that must not be applied before the put's bytes.
 func (o *Out) Follow() { o.After = o.Posted }
 
 // Need returns the number that the next message carries: how many writes must have arrived before
@@ -50,14 +50,14 @@ func (o *Out) Need() uint32 { return o.After }
 // change what later messages follow.
 func (o *Out) All() uint32 { return o.Posted }
 
-// ErrNumbers reports impossible numbers from the other end: it belongs to another job or version,
-// or the network loses or repeats writes.
+// ErrNumbers reports impossible numbers from the other PE: it belongs to another job or version, or
+// the network loses or repeats writes.
 var ErrNumbers = errors.New("order: numbers that no end of this flow has given")
 
 // Acked handles an acknowledgement: all writes below ack have arrived. One that is older than the
 // last is no error: messages may be read in any order. The next message also follows these writes,
 // though they need no wait: counts are compared by their distance, and in a flow without fences the
-// count would fall ever further behind.
+// distance to a count that never changes would grow without limit.
 func (o *Out) Acked(ack uint32) error {
 	switch {
 	case ack-o.In <= o.Posted-o.In:

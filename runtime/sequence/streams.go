@@ -5,15 +5,15 @@ import "fmt"
 // Streams numbers the flows of writes that lead to this PE, and finds the flow of a number. K
 // identifies a flow: a PE, or a PE and a context.
 type Streams[K comparable] struct {
-	limit uint32       // how many numbers there are
+	limit uint32       // all numbers are below it
 	of    map[K]uint32 // the number of each flow
 	to    []K          // the flow of each number
 	used  []bool       // by number
 	free  []uint32
 }
 
-// NewStreams makes a Streams with that many numbers: 1 << (32 - Space.Bits) for immediate data of 4
-// bytes.
+// NewStreams makes a Streams with the numbers below limit: 1 << (32 - Space.Bits) for immediate
+// data of 4 bytes.
 func NewStreams[K comparable](limit uint32) *Streams[K] {
 	return &Streams[K]{limit: limit, of: map[K]uint32{}}
 }

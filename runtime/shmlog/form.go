@@ -41,7 +41,7 @@ func terminal(f *os.File) bool {
 	return err == nil
 }
 
-// who says where a record comes from, at its beginning: host:pid:tid [gpu] PE.
+// who names the origin of a record, at the record's beginning: host:pid:tid [gpu] PE.
 type who struct {
 	host string
 	pid  int

@@ -146,8 +146,8 @@ func (l *Log) Say(subsys string, level config.LogLevel, text string) {
 }
 
 // SayWith is Say with further lines below the text. For people each line begins as the text does,
-// with of, since lines of other processes may come between; in JSON the lines are a field of the
-// record.
+// with of, since lines of other processes may be printed between them; in JSON the lines are a
+// field of the record.
 func (l *Log) SayWith(subsys string, level config.LogLevel, of, text string, below []string) {
 	if l == nil {
 		return

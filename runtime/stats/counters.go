@@ -37,7 +37,7 @@ type Counter struct {
 	Name  string
 	Scope Scope
 	Unit  Unit
-	Most  bool // it is the highest value so far, which must not be summed
+	Most  bool // its value is the highest so far of something, so that values must not be summed
 }
 
 // Numbers of the counters that follow those of package proxy (layout.Counted of them).
@@ -135,7 +135,7 @@ type PE struct {
 	NICs   []fabric.RailCount
 	Peers  []PeerCounters // of the PEs that it has exchanged anything with
 
-	ends []*proxy.EndpointPage // status pages of its endpoints
+	endpoints []*proxy.EndpointPage // status pages of its endpoints
 }
 
 // PeerCounters is a PE's counters for one other PE.
@@ -150,8 +150,8 @@ type Gauges struct {
 	UnderWay       uint64 // operations that hold a token of the provider
 	Bytes          uint64 // bytes of one-sided operations under way
 	Unacknowledged uint64 // units of messages that the PE has not acknowledged
-	Parked         uint64 // messages that wait for room to be sent
-	Early          uint64 // messages that came before others that they follow
+	Parked         uint64 // the engine's own messages that could not be posted yet
+	Early          uint64 // messages that arrived before writes or messages that they follow
 	Flushing       bool   // the PE has not replied to a flush request yet
 }
 
@@ -160,20 +160,20 @@ func (l *PeerCounters) BytesOut() uint64 {
 	return l.Count[layout.MessageBytes] + l.Count[layout.WriteBytes]
 }
 
-// BytesIn returns all bytes that came from the PE, in messages and by reads of this PE.
+// BytesIn returns all bytes received from the PE, in messages and by reads of this PE.
 func (l *PeerCounters) BytesIn() uint64 {
 	return l.Count[layout.ReceivedBytes] + l.Count[layout.ReadBytes]
 }
 
 // Collect adds up the counters in the status pages of a PE and of its endpoints.
-func Collect(page *statuspage.PE, ends []*proxy.EndpointPage) PE {
-	p := PE{Values: make([]uint64, len(Counters)), ends: ends}
+func Collect(page *statuspage.PE, endpoints []*proxy.EndpointPage) PE {
+	p := PE{Values: make([]uint64, len(Counters)), endpoints: endpoints}
 	if page != nil {
 		p.Values[Stalls], p.Values[StallNS] = page.Stalls, page.Stall
 		p.effort(&page.Effort)
 	}
 	var lines []PeerCounters
-	for _, e := range ends {
+	for _, e := range endpoints {
 		for len(lines) < len(e.Peers) {
 			lines = append(lines, PeerCounters{PE: libshmem.PE(len(lines))})
 		}

@@ -73,7 +73,7 @@ func Live(w io.Writer, first, last *Sample) error {
 		}
 		fmt.Fprintln(&b)
 	}
-	for i, e := range last.ends {
+	for i, e := range last.endpoints {
 		for _, u := range e.Undone {
 			if u.Age < undoneLong {
 				continue
@@ -123,7 +123,7 @@ func livePeers(b *strings.Builder, last *Sample) error {
 
 // events prints the last events that each endpoint has recorded about a PE.
 func events(b *strings.Builder, last *Sample, pe libshmem.PE) error {
-	for i, e := range last.ends {
+	for i, e := range last.endpoints {
 		if !pe.In(len(e.Peers)) {
 			continue
 		}
@@ -132,7 +132,7 @@ func events(b *strings.Builder, last *Sample, pe libshmem.PE) error {
 			return err
 		}
 		name := ""
-		if len(last.ends) > 1 {
+		if len(last.endpoints) > 1 {
 			name = fmt.Sprintf(" by endpoint %d", i)
 		}
 		if len(all) > 0 {

@@ -54,8 +54,8 @@ func Find(pid int) ([]*View, error) {
 	return views, nil
 }
 
-// pages opens the status pages of a process. If it has none of its own but has inherited those of
-// its parent, parent is the parent's process id.
+// pages opens the status pages of a process. If the process has none of its own but has inherited
+// the files of a parent's pages, pages returns the parent's process id as parent.
 func pages(pid int) (views []*View, parent int, err error) {
 	folder := fmt.Sprintf("/proc/%d/fd", pid)
 	files, err := os.ReadDir(folder)
@@ -99,14 +99,14 @@ func closeAll(views []*View) {
 	}
 }
 
-// number returns the number that s is, or 0 if it is none.
+// number converts a decimal number, and returns 0 for any other text.
 func number(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n
 }
 
-// mostNamed is how many PEs the remedy of an error names at most.
-const mostNamed = 8
+// maxNamed is how many PEs the remedy of an error names at most.
+const maxNamed = 8
 
 // others lists the running PEs of this user, as the remedy of an error.
 func others() string {
@@ -128,8 +128,8 @@ func others() string {
 			named = append(named, fmt.Sprintf("%d is PE %d", pid, page.Me))
 		}
 		closeAll(views)
-		if len(named) > mostNamed {
-			named[mostNamed] = "and others"
+		if len(named) > maxNamed {
+			named[maxNamed] = "and others"
 			break
 		}
 	}
@@ -145,7 +145,8 @@ type Waiting struct {
 	Call, What string
 }
 
-// Waiting lists the PE's threads that wait for long: those that have entered their wait here.
+// Waiting lists the PE's waiting threads. A thread enters its wait in the page only after it has
+// waited for some time, so that short waits are not listed.
 func (p *PE) Waiting() (all []Waiting) {
 	for i := range p.Waits {
 		w := &p.Waits[i]

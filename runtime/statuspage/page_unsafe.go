@@ -51,7 +51,7 @@ type Page struct {
 	memory []byte
 }
 
-// Create makes a page of a kind with n zero bytes behind its head.
+// Create makes a page of a kind with n zero bytes after its head.
 func Create(kind Kind, n int) (*Page, error) {
 	fd, err := unix.MemfdCreate(fileName, unix.MFD_CLOEXEC)
 	if err != nil {
@@ -73,13 +73,14 @@ func Create(kind Kind, n int) (*Page, error) {
 	return p, nil
 }
 
-// Bytes returns the bytes of the page.
+// Bytes returns the bytes of the page after its head.
 func (p *Page) Bytes() []byte { return p.memory[HeadSize:] }
 
-// At returns the address of the page's bytes.
+// At returns the address of the page's bytes after its head.
 func (p *Page) At() unsafe.Pointer { return unsafe.Pointer(&p.memory[HeadSize]) }
 
-// Close removes the page: other processes no longer find it.
+// Close unmaps the page and closes its nameless file, which the kernel then frees once no reader
+// has it open: other processes no longer find it.
 func (p *Page) Close() error {
 	if err := unix.Munmap(p.memory); err != nil {
 		return err
@@ -109,15 +110,16 @@ type View struct {
 // samePage reports whether v and w are views of the same page.
 func (v *View) samePage(w *View) bool { return os.SameFile(v.info, w.info) }
 
-// Bytes returns a copy of the bytes behind the head, as they are now. It does not map the page:
-// that would give memory to bytes that the PE has never touched.
+// Bytes returns a copy of the page's bytes after its head, as they are now. It does not map the
+// page: that would allocate memory for bytes that the PE has never touched.
 func (v *View) Bytes() ([]byte, error) {
 	b := make([]byte, v.size)
 	_, err := v.file.ReadAt(b, HeadSize)
 	return b, err
 }
 
-// ReadAt copies the bytes from an offset behind the head on into b, as they are now.
+// ReadAt fills b with the page's bytes from offset `at` on, counted from the end of the head, as
+// they are now.
 func (v *View) ReadAt(b []byte, at int64) (int, error) { return v.file.ReadAt(b, HeadSize+at) }
 
 // PE returns a copy of the content of a PE's page, as it is now.
@@ -132,8 +134,8 @@ func (v *View) PE() (*PE, error) {
 // Close closes the view.
 func (v *View) Close() error { return v.file.Close() }
 
-// strangerError reports a file that is no page of the process, for example one that a child has
-// inherited; pid is the process whose page it is, or 0.
+// strangerError reports a file that is not a status page of the process that has it open, for
+// example one that a child has inherited; pid is the process whose page it is, or 0.
 type strangerError struct{ pid int }
 
 func (e *strangerError) Error() string { return fmt.Sprintf("a page of process %d", e.pid) }
@@ -143,7 +145,8 @@ type VersionError struct{ Version string }
 
 func (e *VersionError) Error() string { return "its libshmem is version " + e.Version }
 
-// view opens a file of process pid as a status page.
+// view opens a file of process pid as a status page. It returns a strangerError or a VersionError
+// if the file is none of that process and of this version.
 func view(file string, pid int) (*View, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -27,7 +27,7 @@ func (m *Machine) Share(users, nics []Place, all bool) [][]int {
 			far[u][n] = m.Distance(users[u], nics[n])
 		}
 	}
-	m.first(got, far)
+	m.firstNICs(got, far)
 	taken := make([]bool, len(nics))
 	for _, list := range got {
 		for _, n := range list {
@@ -57,9 +57,10 @@ func (m *Machine) Share(users, nics []Place, all bool) [][]int {
 	return got
 }
 
-// first gives one NIC to each user. Users with the same distances to all NICs are one kind, one
-// node of the flow, so that a thousand PEs on two NUMA nodes are two nodes.
-func (m *Machine) first(got [][]int, far [][]Class) {
+// firstNICs adds one NIC to got for each user. far has the distance of each user to each NIC. Users
+// with the same distances to all NICs are one kind, and assign sees one node for each kind: for a
+// thousand PEs on two NUMA nodes that is two nodes.
+func (m *Machine) firstNICs(got [][]int, far [][]Class) {
 	type kind struct {
 		far   []Class
 		users []int
@@ -78,17 +79,17 @@ func (m *Machine) first(got [][]int, far [][]Class) {
 	for i, k := range kinds {
 		rows[i], supply[i] = k.far, len(k.users)
 	}
-	dealt := assign(rows, supply, len(far[0]))
+	assigned := assign(rows, supply, len(far[0]))
 	for i, k := range kinds {
 		// Round robin, so that consecutive users are on different NICs.
 		n := 0
 		for _, u := range k.users {
-			for dealt[i][n] == 0 {
-				n = (n + 1) % len(dealt[i])
+			for assigned[i][n] == 0 {
+				n = (n + 1) % len(assigned[i])
 			}
 			got[u] = append(got[u], n)
-			dealt[i][n]--
-			n = (n + 1) % len(dealt[i])
+			assigned[i][n]--
+			n = (n + 1) % len(assigned[i])
 		}
 	}
 }

@@ -2,9 +2,10 @@
 // that Perfetto and Chrome's trace viewer read: an array of JSON objects, one a line.
 //
 // In the viewer each PE is a process, and each endpoint is a thread of it, which shows what any
-// thread of the PE did while it held the endpoint's lock: batches taken from a ring, posts, polls
-// that found something. A second thread shows when the endpoint's proxy slept. Operations of the
-// NIC, from post to completion, are asynchronous events of the PE.
+// thread of the PE did while it held the endpoint's lock: batches (the operations that the proxy
+// has taken from a ring at once), posts, and polls that found something. A second thread shows when
+// the endpoint's proxy slept. Operations of the NIC, from post to completion, are asynchronous
+// events of the PE.
 //
 // Around adds a provider that records the operations that pass through it. Without a trace there is
 // no such provider, so that it costs nothing; with one, the C code does not post to the NIC itself,
@@ -220,7 +221,7 @@ func (k *Track) Now() time.Time {
 }
 
 // Batch records that the proxy has taken operations from a ring since begin; left is how many of
-// them found no room and stay.
+// them stay in the ring, because the provider's queue or the target's credit was used up.
 func (k *Track) Batch(begin time.Time, ring, operations, left int) {
 	if k != nil {
 		k.span("ring", begin, arg{"ring", int64(ring)}, arg{"operations", int64(operations)}, arg{"left", int64(left)})

@@ -14,7 +14,7 @@
 //
 // # Order
 //
-// Changes reports every change that came before it, in the order in which the kernel executes the
+// Changes reports every change made before the call, in the order in which the kernel executes the
 // system calls of all threads; or it reports that a change is under way.
 package memmonitor
 

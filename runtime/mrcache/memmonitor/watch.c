@@ -3,8 +3,8 @@
  *
  * A thread that unmaps watched memory waits in the kernel until the kernel's message about that has
  * been read. So the reading thread runs C code: a goroutine would first need a processor of Go's
- * scheduler, which a proxy may keep for milliseconds. It takes only the lock of this file, which
- * nobody holds during a call that could unmap memory.
+ * scheduler, which a proxy may keep for milliseconds. It locks only watch.lock, which no thread
+ * holds during a call that could unmap memory.
  */
 #define _GNU_SOURCE
 #include "watch.h"
@@ -47,8 +47,8 @@ static struct {
            .fd = -1,
            .stop = -1};
 
-/* Adds a change to those of each listener. A listener that has no room gets one change of all
- * memory instead. */
+/* Records a change for each listener. If a listener's array of unread changes is full, one change
+ * of all memory replaces them. */
 static void report_unmapped(uint64_t begin, uint64_t end)
 {
     for (int i = 0; i < SHMEMI_WATCHERS; i++) {

@@ -15,7 +15,7 @@ import (
 // NIC is a fake NIC: it registers memory, and moves bytes to and from registered memory.
 type NIC struct {
 	ring    int
-	file    int // takes the place of the network: bytes are written to it and read from it
+	file    int // stands in for the network: bytes are written to it and read from it
 	vec     unix.Iovec
 	sq, cq  []byte
 	entries []byte
