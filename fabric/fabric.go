@@ -17,8 +17,8 @@ import (
 	"libshmem"
 )
 
-// ErrAgain means that the provider has no room for the operation now. The operation was not posted;
-// the caller polls and tries again.
+// ErrAgain means that a queue of the provider is full now. The operation was not posted; the caller
+// polls and tries again.
 var ErrAgain = errors.New("fabric: try again")
 
 // ErrOverrun is the error of a Poll that lost completions, because more arrived than the queue

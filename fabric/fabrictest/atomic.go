@@ -10,9 +10,9 @@ import (
 
 // withAtomics opens n endpoints that may post atomic operations. It returns nil where the provider
 // has none.
-func withAtomics(t *testing.T, s *suite, n int) []*end {
+func withAtomics(t *testing.T, s *suite, n int) []*endpoint {
 	t.Helper()
-	all := s.with(fabric.Config{Atomics: true}).ends(t, n)
+	all := s.with(fabric.Config{Atomics: true}).endpoints(t, n)
 	if c := all[0].caps; c.Atomics == 0 {
 		t.Logf("%s has no atomic operations", c.Provider)
 		return nil
@@ -22,7 +22,7 @@ func withAtomics(t *testing.T, s *suite, n int) []*end {
 
 // amo returns an atomic operation on the word at an offset in target's memory. Its result goes to a
 // word of e's memory that belongs to the token.
-func (e *end) amo(to libshmem.PE, target *end, op fabric.Op, width, remote int, operand uint64, tok fabric.Token) fabric.AMO {
+func (e *endpoint) amo(to libshmem.PE, target *endpoint, op fabric.Op, width, remote int, operand uint64, tok fabric.Token) fabric.AMO {
 	return fabric.AMO{
 		PE: to, Op: op, Width: width, Operand: operand, Remote: target.remote(remote), Key: target.region.Key,
 		Result: e.at(atSource + 8*int(tok)), Desc: e.region.Desc, Token: tok,
@@ -37,7 +37,7 @@ func word(b []byte, width int) uint64 {
 	return binary.NativeEndian.Uint64(b)
 }
 
-// after returns the value that an atomic operation leaves in a word.
+// after returns the value of a word after an atomic operation on it; old is the value before.
 func after(op fabric.Op, old, operand, compare uint64) uint64 {
 	switch op {
 	case fabric.OpSet, fabric.OpSwap:
@@ -59,7 +59,7 @@ func after(op fabric.Op, old, operand, compare uint64) uint64 {
 }
 
 // atomics tests that each atomic operation changes its word as its name says, returns the old value
-// where it fetches, and leaves the bytes around the word alone.
+// if it is a fetching one, and does not change the bytes around the word.
 func atomics(t *testing.T, s *suite) {
 	all := withAtomics(t, s, 2)
 	if all == nil {
@@ -74,7 +74,7 @@ func atomics(t *testing.T, s *suite) {
 				continue
 			}
 			ops++
-			for _, same := range []bool{false, true} { // whether compare-and-swap compares with the value that is there
+			for _, same := range []bool{false, true} { // whether compare-and-swap compares with the word's present value
 				const at, old, operand = 64, 0xf0f1_f2f3_8485_8687, 0x7172_7374_9596_9798
 				for i := range b.mem[:128] {
 					b.mem[i] = 0xee
@@ -90,8 +90,8 @@ func atomics(t *testing.T, s *suite) {
 				if same {
 					o.Compare = old
 				}
-				posted(t, all, "atomic operation", func() error { return a.prov.(fabric.Atomics).Atomic(&o) })
-				a.done(t, all, firstOther, fabric.KindAtomic)
+				postRetrying(t, all, "atomic operation", func() error { return a.prov.(fabric.Atomics).Atomic(&o) })
+				a.waitDone(t, all, firstOther, fabric.KindAtomic)
 				want := after(op, old, operand, o.Compare) & mask
 				until(t, all, "atomic operation", func() bool { return word(b.mem[at:], width) == want })
 				if got := word(a.mem[atSource+8*firstOther:], width); op.Fetches() && got != old&mask {

@@ -12,9 +12,9 @@ import (
 
 // withData opens n endpoints that may write with immediate data. It returns nil where the provider
 // has none.
-func withData(t *testing.T, s *suite, n int) []*end {
+func withData(t *testing.T, s *suite, n int) []*endpoint {
 	t.Helper()
-	all := s.with(fabric.Config{Data: true}).ends(t, n)
+	all := s.with(fabric.Config{Data: true}).endpoints(t, n)
 	if c := all[0].caps; c.Data < 4 {
 		t.Logf("%s has no immediate data of 4 bytes", c.Provider)
 		return nil
@@ -26,8 +26,8 @@ func withData(t *testing.T, s *suite, n int) []*end {
 	return all
 }
 
-// feed posts the receive buffers of an end if writes with immediate data use them up.
-func (e *end) feed(t *testing.T, all []*end) {
+// feed posts the receive buffers of an endpoint if writes with immediate data use them up.
+func (e *endpoint) feed(t *testing.T, all []*endpoint) {
 	t.Helper()
 	if e.caps.DataTakesRecv {
 		for tok := range fabric.Token(receipt) {
@@ -38,7 +38,7 @@ func (e *end) feed(t *testing.T, all []*end) {
 
 // immediateData removes the next KindData completion from e.comps, checks its token and its PE, and
 // returns its data; false: there is none.
-func (e *end) immediateData(t *testing.T, from libshmem.PE) (uint32, bool) {
+func (e *endpoint) immediateData(t *testing.T, from libshmem.PE) (uint32, bool) {
 	t.Helper()
 	for i, c := range e.comps {
 		if c.Kind != fabric.KindData {
@@ -62,8 +62,8 @@ func (e *end) immediateData(t *testing.T, from libshmem.PE) (uint32, bool) {
 	return 0, false
 }
 
-// notified tests that a completion of KindData comes once, with the right data, after all bytes of
-// its Write.
+// notified tests that the target gets one completion of KindData for each Write, with the right
+// data, after all bytes of the Write have arrived.
 func notified(t *testing.T, s *suite) {
 	all := withData(t, s, 2)
 	if all == nil {
@@ -81,15 +81,15 @@ func notified(t *testing.T, s *suite) {
 			clear(b.mem[:n])
 			op := a.rma(1, b, atSource, 0, n, firstOther)
 			op.Notify, op.Data, op.Inject = true, values[seed%len(values)], inject
-			posted(t, all, "write with data", func() error { return a.prov.Write(&op) })
+			postRetrying(t, all, "write with data", func() error { return a.prov.Write(&op) })
 			var data uint32
 			until(t, all, "data", func() (ok bool) { data, ok = b.immediateData(t, 0); return ok })
 			if data != op.Data {
 				t.Fatalf("data %#x arrived, and %#x was sent", data, op.Data)
 			}
-			same(t, "write with data", b.mem[:n], seed+50)
+			checkPattern(t, "write with data", b.mem[:n], seed+50)
 			if !inject {
-				a.done(t, all, firstOther, fabric.KindWrite)
+				a.waitDone(t, all, firstOther, fabric.KindWrite)
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func notifiedWithoutReceives(t *testing.T, s *suite) {
 	for i := range n {
 		op := a.rma(1, b, atSource, 64*i, 64, firstOther+fabric.Token(i))
 		op.Notify, op.Data = true, uint32(i)
-		posted(t, all, "write with data", func() error { return a.prov.Write(&op) })
+		postRetrying(t, all, "write with data", func() error { return a.prov.Write(&op) })
 	}
 	settle(t, all)
 	if b.caps.DataTakesRecv {
@@ -131,15 +131,15 @@ func notifiedWithoutReceives(t *testing.T, s *suite) {
 		}
 	})
 	for i := range uint32(n) {
-		a.done(t, all, firstOther+fabric.Token(i), fabric.KindWrite)
+		a.waitDone(t, all, firstOther+fabric.Token(i), fabric.KindWrite)
 		if got[i] != 1 {
 			t.Errorf("data %d came %d times", i, got[i])
 		}
 	}
 }
 
-// notifiedByMany tests writes with data of several PEs: each completion comes once, after the word
-// that its Write has written.
+// notifiedByMany tests writes with data of several PEs: the target gets each completion once, after
+// the word of its Write has arrived.
 func notifiedByMany(t *testing.T, s *suite) {
 	const writers, each = 3, 400
 	all := withData(t, s, writers+1)
@@ -204,8 +204,8 @@ func notifiedByMany(t *testing.T, s *suite) {
 	})
 }
 
-// overrun tests that an end that does not poll while a peer writes with data gets all completions
-// later, or an error that some are lost.
+// overrun tests that an endpoint that does not poll while a peer writes with data gets all
+// completions later, or an error that some are lost.
 func overrun(t *testing.T, s *suite) {
 	all := withData(t, s, 2)
 	if all == nil {
@@ -215,8 +215,8 @@ func overrun(t *testing.T, s *suite) {
 	b.feed(t, all)
 	// Some providers do not write to a peer that has never polled.
 	first := a.rma(1, b, atSource, 0, 8, firstOther)
-	posted(t, all, "first write", func() error { return a.prov.Write(&first) })
-	a.done(t, all, firstOther, fabric.KindWrite)
+	postRetrying(t, all, "first write", func() error { return a.prov.Write(&first) })
+	a.waitDone(t, all, firstOther, fabric.KindWrite)
 	const most = 4 * tokens
 	free := newPool(tokens - firstOther)
 	sent := 0

@@ -14,8 +14,8 @@ import (
 // unreachable tests that operations on PEs without an address are refused at once, with an error that
 // names the PE, and that those on other PEs work.
 func unreachable(t *testing.T, s *suite) {
-	a, b := s.end(t), s.end(t)
-	all := []*end{a, b}
+	a, b := s.endpoint(t), s.endpoint(t)
+	all := []*endpoint{a, b}
 	for i, e := range all {
 		addrs := [][]byte{a.prov.Addr(), b.prov.Addr(), nil}
 		if i == 1 {
@@ -44,20 +44,21 @@ func unreachable(t *testing.T, s *suite) {
 	}
 	b.receive(t, all, 0, message)
 	a.send(t, all, 1, atSource, 8, firstOther)
-	b.done(t, all, 0, fabric.KindRecv)
+	b.waitDone(t, all, 0, fabric.KindRecv)
 	if err := a.prov.Connect([][]byte{nil, {1, 2, 3}}); err == nil {
 		t.Error("a second Connect was taken, with an address of 3 bytes")
 	}
-	c := s.end(t)
+	c := s.endpoint(t)
 	if err := c.prov.Connect([][]byte{nil, {1, 2, 3}}); err == nil || !strings.Contains(err.Error(), "PE 1") {
 		t.Errorf("address of 3 bytes: error %v", err)
 	}
 }
 
-// moreReceives tests the further receive buffers (Config.MoreRecv), whose tokens are behind all
-// others, on a network that turns messages away. Other networks have to refuse them.
+// moreReceives tests the further receive buffers (Config.MoreRecv), whose tokens follow all others,
+// on a network that reports a receiver without a receive buffer as not ready (Caps.RNRRetries).
+// Other networks have to refuse them.
 func moreReceives(t *testing.T, s *suite) {
-	all := s.with(fabric.Config{MoreRecv: further}).ends(t, 2)
+	all := s.with(fabric.Config{MoreRecv: further}).endpoints(t, 2)
 	a, b := all[0], all[1]
 	last := fabric.Token(tokens)
 	if b.caps.RNRRetries {
@@ -69,10 +70,10 @@ func moreReceives(t *testing.T, s *suite) {
 		}
 		for range further {
 			a.send(t, all, 1, atSource, 8, firstOther)
-			a.done(t, all, firstOther, fabric.KindSend)
+			a.waitDone(t, all, firstOther, fabric.KindSend)
 		}
 		for tok := fabric.Token(tokens); tok < last; tok++ {
-			b.done(t, all, tok, fabric.KindRecv)
+			b.waitDone(t, all, tok, fabric.KindRecv)
 		}
 	}
 	if err := b.prov.Recv(b.at(atBuffer), message, b.region.Desc, last); err == nil || err == fabric.ErrAgain {
@@ -80,12 +81,12 @@ func moreReceives(t *testing.T, s *suite) {
 	}
 }
 
-// badKey tests that an operation with a key that no end has handed out moves nothing. A Read has to
-// fail, with a text, and so has a Write where its completion means delivery; elsewhere a Write may
-// be complete before the target has seen the key.
+// badKey tests that an operation with a key that no endpoint has made moves nothing. A Read has to
+// fail, with an error text, and so has a Write if its completion means delivery; otherwise a Write
+// may be complete before the target has seen the key.
 func badKey(t *testing.T, s *suite) {
 	for _, kind := range []fabric.Kind{fabric.KindRead, fabric.KindWrite} {
-		all := s.ends(t, 2)
+		all := s.endpoints(t, 2)
 		a, b := all[0], all[1]
 		op := a.rma(1, b, atSource, 0, 64, firstOther)
 		op.Key += 0x5151
@@ -95,14 +96,14 @@ func badKey(t *testing.T, s *suite) {
 			from, to, post = to, from, a.prov.Write
 		}
 		fill(from, 1)
-		posted(t, all, "operation with a wrong key", func() error { return post(&op) })
+		postRetrying(t, all, "operation with a wrong key", func() error { return post(&op) })
 		var c fabric.Completion
 		ended := false
-		wait := time.Second // where nothing may come
+		wait := time.Second // how long to poll if there may be no completion
 		if s.limits.BadKey == "" && (kind == fabric.KindRead || a.caps.DeliveryComplete) {
 			wait = patience
 		}
-		for stop := time.Now().Add(wait); !ended && time.Now().Before(stop); c, ended = a.take(firstOther) {
+		for stop := time.Now().Add(wait); !ended && time.Now().Before(stop); c, ended = a.removeCompletion(firstOther) {
 			n, err := a.pollFor(t)
 			if err != nil {
 				// A Write that was complete before the target has seen the key can only make Poll
@@ -114,7 +115,7 @@ func badKey(t *testing.T, s *suite) {
 				break
 			}
 			if n+b.poll(t) == 0 {
-				time.Sleep(50 * time.Microsecond) // where nothing comes, the loop goes on for a second
+				time.Sleep(50 * time.Microsecond) // the loop lasts for a second if there is no completion
 			}
 		}
 		for i, v := range to {
@@ -137,22 +138,22 @@ func badKey(t *testing.T, s *suite) {
 	}
 }
 
-// closeBusy tests that ends can be closed, in either order and without a long wait, while operations
-// are under way.
+// closeBusy tests that endpoints can be closed, in either order and without a long wait, while
+// operations are under way.
 func closeBusy(t *testing.T, s *suite) {
 	for _, first := range []int{0, 1} {
-		all := s.ends(t, 2)
+		all := s.endpoints(t, 2)
 		a, b := all[0], all[1]
 		for tok := range fabric.Token(8) {
 			b.receive(t, all, tok, message)
 		}
 		w := a.rma(1, b, atSource, 0, 1<<20, firstOther)
 		r := a.rma(1, b, atSource+1<<20, 0, 1<<20, firstOther+1)
-		posted(t, all, "write", func() error { return a.prov.Write(&w) })
-		posted(t, all, "read", func() error { return a.prov.Read(&r) })
+		postRetrying(t, all, "write", func() error { return a.prov.Write(&w) })
+		postRetrying(t, all, "read", func() error { return a.prov.Read(&r) })
 		a.send(t, all, 1, atSource, message, firstOther+2)
 		start := time.Now()
-		for _, e := range []*end{all[first], all[1-first]} {
+		for _, e := range []*endpoint{all[first], all[1-first]} {
 			if err := e.prov.Close(); err != nil {
 				t.Error(err)
 			}
@@ -168,7 +169,7 @@ func closeBusy(t *testing.T, s *suite) {
 
 // registration tests that each region has a key of its own, and that it can be unregistered once.
 func registration(t *testing.T, s *suite) {
-	all := s.ends(t, 2)
+	all := s.endpoints(t, 2)
 	a, b := all[0], all[1]
 	mem, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -179,7 +180,7 @@ func registration(t *testing.T, s *suite) {
 			t.Error(err)
 		}
 	}()
-	other := &end{prov: b.prov, caps: b.caps, mem: mem}
+	other := &endpoint{prov: b.prov, caps: b.caps, mem: mem}
 	for round := range 20 {
 		if other.region, err = b.prov.Register(other.at(0), uint64(len(mem))); err != nil {
 			t.Fatal(err)
@@ -189,8 +190,8 @@ func registration(t *testing.T, s *suite) {
 		}
 		fill(a.mem[atSource:atSource+5000], round)
 		op := a.rma(1, other, atSource, 77, 5000, firstOther)
-		posted(t, all, "write", func() error { return a.prov.Write(&op) })
-		a.done(t, all, firstOther, fabric.KindWrite)
+		postRetrying(t, all, "write", func() error { return a.prov.Write(&op) })
+		a.waitDone(t, all, firstOther, fabric.KindWrite)
 		arrived(t, all, mem[77:5077], round)
 		if err := b.prov.Unregister(other.region); err != nil {
 			t.Fatal(err)
@@ -203,7 +204,7 @@ func registration(t *testing.T, s *suite) {
 
 // native tests that Native has all of the functions that every provider in C has, or none.
 func native(t *testing.T, s *suite) {
-	n := s.end(t).prov.Native()
+	n := s.endpoint(t).prov.Native()
 	if n == (fabric.Native{}) {
 		t.Log("the provider is Go only")
 		return

@@ -14,7 +14,7 @@ import (
 // fences tests that an operation with a fence begins when all earlier ones are complete at the
 // target, whatever order the network keeps without a fence.
 func fences(t *testing.T, s *suite) {
-	all := s.with(fabric.Config{Fence: true, Data: true}).ends(t, 2)
+	all := s.with(fabric.Config{Fence: true, Data: true}).endpoints(t, 2)
 	a, b := all[0], all[1]
 	if !a.caps.Fence {
 		t.Logf("%s has none", a.caps.Provider)
@@ -23,46 +23,46 @@ func fences(t *testing.T, s *suite) {
 	const flag = 1 << 20
 	b.receive(t, all, 0, message)
 	for round := 1; round <= 100; round++ {
-		n := size(round)
+		n := roundBytes(round)
 		fill(a.mem[atSource:atSource+n], round)
 		binary.NativeEndian.PutUint64(a.mem[atSource+flag:], uint64(round))
 		w := a.rma(1, b, atSource, 0, n, firstOther)
-		posted(t, all, "write", func() error { return a.prov.Write(&w) })
+		postRetrying(t, all, "write", func() error { return a.prov.Write(&w) })
 		what, seen := "", func() bool { return false }
 		switch round % 3 {
 		case 0:
 			what = "flag"
 			f := a.rma(1, b, atSource+flag, flag, 8, firstOther+1)
 			f.Fence = true
-			posted(t, all, "flag", func() error { return a.prov.Write(&f) })
+			postRetrying(t, all, "flag", func() error { return a.prov.Write(&f) })
 			seen = func() bool { return binary.NativeEndian.Uint64(b.mem[flag:]) == uint64(round) }
 		case 1:
 			what = "message"
 			m := fabric.Send{To: 1, Buf: a.at(atSource + flag), Len: 8, Desc: a.region.Desc, Token: firstOther + 1, Fence: true}
-			posted(t, all, "message", func() error { return a.prov.Send(&m) })
+			postRetrying(t, all, "message", func() error { return a.prov.Send(&m) })
 			seen = func() bool {
-				_, ok := b.take(0)
+				_, ok := b.removeCompletion(0)
 				return ok
 			}
 		case 2:
 			what = "read"
-			// It reads the bytes that the write has brought.
+			// The Read returns the bytes of the Write before it.
 			r := a.rma(1, b, atSource+2*flag, 0, n, firstOther+1)
 			r.Fence = true
-			posted(t, all, "read", func() error { return a.prov.Read(&r) })
-			seen = func() bool { c, ok := a.take(firstOther + 1); return ok && c.Err == 0 }
+			postRetrying(t, all, "read", func() error { return a.prov.Read(&r) })
+			seen = func() bool { c, ok := a.removeCompletion(firstOther + 1); return ok && c.Err == 0 }
 		}
 		until(t, all, what, seen)
 		if what == "read" {
-			same(t, "read behind a fence", a.mem[atSource+2*flag:][:n], round)
+			checkPattern(t, "read behind a fence", a.mem[atSource+2*flag:][:n], round)
 		} else {
-			same(t, "write before a "+what+" with a fence", b.mem[:n], round)
-			a.done(t, all, firstOther+1, map[string]fabric.Kind{"flag": fabric.KindWrite, "message": fabric.KindSend}[what])
+			checkPattern(t, "write before a "+what+" with a fence", b.mem[:n], round)
+			a.waitDone(t, all, firstOther+1, map[string]fabric.Kind{"flag": fabric.KindWrite, "message": fabric.KindSend}[what])
 		}
 		if what == "message" {
 			b.receive(t, all, 0, message)
 		}
-		a.done(t, all, firstOther, fabric.KindWrite)
+		a.waitDone(t, all, firstOther, fabric.KindWrite)
 	}
 }
 
@@ -71,13 +71,13 @@ func fences(t *testing.T, s *suite) {
 // writes arrive.
 func severalEndpoints(t *testing.T, s *suite) {
 	const lanes, pes = 3, 2
-	var lane [lanes][]*end
-	var flat []*end
+	var lane [lanes][]*endpoint
+	var flat []*endpoint
 	for l := range lane {
-		lane[l] = make([]*end, pes)
+		lane[l] = make([]*endpoint, pes)
 		addrs := make([][]byte, pes)
 		for pe := range pes {
-			e := s.end(t)
+			e := s.endpoint(t)
 			if l > 0 { // use the memory of the PE's first endpoint
 				if err := e.prov.Unregister(e.region); err != nil {
 					t.Fatal(err)
@@ -117,13 +117,13 @@ func severalEndpoints(t *testing.T, s *suite) {
 				at := atSource + 8*(l*each+k)
 				binary.NativeEndian.PutUint64(a.mem[at:], uint64(100*l+k+1))
 				w := a.rma(1-pe, b, at, 8*(l*each+k), 8, firstOther+fabric.Token(2*k))
-				posted(t, flat, "write", func() error { return a.prov.Write(&w) })
+				postRetrying(t, flat, "write", func() error { return a.prov.Write(&w) })
 				a.send(t, flat, 1-pe, at, 8, firstOther+fabric.Token(2*k+1))
 			}
 		}
 	}
-	// All ends are polled in turn: a sender may wait for a receive buffer of its target.
-	got := map[*end]map[uint64]bool{}
+	// All endpoints are polled in turn: a sender may wait for a receive buffer of its target.
+	got := map[*endpoint]map[uint64]bool{}
 	ended, wanted := 0, 0
 	for _, e := range flat {
 		got[e] = map[uint64]bool{}
@@ -160,14 +160,14 @@ func severalEndpoints(t *testing.T, s *suite) {
 	}
 }
 
-// again tests ErrAgain: it posts each kind of operation until there is no room, while no end polls,
-// and expects that exactly the accepted operations take effect and complete.
+// again tests ErrAgain: it posts each kind of operation until the provider's queue is full, while
+// no endpoint polls, and expects that exactly the accepted operations take effect and complete.
 func again(t *testing.T, s *suite) {
 	const most = 2000
 	s = s.with(fabric.Config{Data: true, Atomics: true})
 	for _, kind := range []string{"injected message", "message", "injected write", "write", "read", "write with data", "atomic operation"} {
 		t.Run(kind, func(t *testing.T) {
-			all := s.ends(t, 2)
+			all := s.endpoints(t, 2)
 			a, b := all[0], all[1]
 			if kind == "write with data" && (a.caps.Data < 4 || s.limits.Data != "") || kind == "atomic operation" && !a.caps.Atomics.Has(fabric.OpAdd, 8) {
 				t.Logf("%s has none", a.caps.Provider)
@@ -278,14 +278,14 @@ func again(t *testing.T, s *suite) {
 	}
 }
 
-// closed tests that the provider does not write to the memory of a closed end, and that the end's
-// peers can go on with each other.
+// closed tests that the provider does not write to the memory of a closed endpoint, and that the
+// endpoint's peers can go on with each other.
 func closed(t *testing.T, s *suite) {
 	if limit := s.limits.Close; limit != "" {
 		t.Logf("known limit: %s", limit)
 		return
 	}
-	all := s.ends(t, 3)
+	all := s.endpoints(t, 3)
 	a, b, c := all[0], all[1], all[2]
 	for tok := range fabric.Token(8) {
 		b.receive(t, all, tok, message)
@@ -294,18 +294,19 @@ func closed(t *testing.T, s *suite) {
 	fill(a.mem[atSource:atSource+1<<20], 1)
 	for k := range fabric.Token(4) {
 		w := a.rma(1, b, atSource, int(k)<<20, 1<<20, firstOther+k)
-		posted(t, all, "write", func() error { return a.prov.Write(&w) })
+		postRetrying(t, all, "write", func() error { return a.prov.Write(&w) })
 		a.send(t, all, 1, atSource, message, firstOther+10+k)
 	}
 	r := b.rma(0, a, atSource, 0, 1<<20, firstOther)
-	posted(t, all, "read", func() error { return b.prov.Read(&r) })
+	postRetrying(t, all, "read", func() error { return b.prov.Read(&r) })
 	if err := b.prov.Close(); err != nil {
 		t.Fatal(err)
 	}
 	clear(b.mem)
 	left := all[:0:0]
 	left = append(left, a, c)
-	// Operations under way complete, with or without an error, or never: the peer is gone.
+	// Operations under way complete, with or without an error, or never: their peer's endpoint is
+	// closed.
 	var q quiet
 	for !q.lasts(50*time.Millisecond, false) {
 		for _, e := range left {
@@ -320,6 +321,6 @@ func closed(t *testing.T, s *suite) {
 		}
 	}
 	a.send(t, left, 2, atSource, 64, firstOther+20)
-	c.done(t, left, 0, fabric.KindRecv)
-	same(t, "message after a peer was closed", c.mem[c.buffer(0):][:64], 1)
+	c.waitDone(t, left, 0, fabric.KindRecv)
+	checkPattern(t, "message after a peer was closed", c.mem[c.buffer(0):][:64], 1)
 }

@@ -11,25 +11,25 @@ import (
 
 // messages tests that messages of many sizes arrive whole, in either direction.
 func messages(t *testing.T, s *suite) {
-	all := s.ends(t, 2)
+	all := s.endpoints(t, 2)
 	for seed, n := range []int{1, 2, 7, 8, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000, 1024, 2047, 4000, message - 1, message} {
 		for from := range libshmem.PE(2) {
 			a, b := all[from], all[1-from]
 			fill(a.mem[atSource:atSource+n], seed)
 			b.receive(t, all, 3, message)
 			a.send(t, all, 1-from, atSource, n, firstOther)
-			a.done(t, all, firstOther, fabric.KindSend)
-			if c := b.done(t, all, 3, fabric.KindRecv); c.Len != uint64(n) {
+			a.waitDone(t, all, firstOther, fabric.KindSend)
+			if c := b.waitDone(t, all, 3, fabric.KindRecv); c.Len != uint64(n) {
 				t.Fatalf("message of %d bytes: completion says %d", n, c.Len)
 			}
-			same(t, "message", b.mem[b.buffer(3):][:n], seed)
+			checkPattern(t, "message", b.mem[b.buffer(3):][:n], seed)
 		}
 	}
 }
 
 // injected tests that injected operations do not read their buffer later, and have no completion.
 func injected(t *testing.T, s *suite) {
-	all := s.ends(t, 2)
+	all := s.endpoints(t, 2)
 	a, b := all[0], all[1]
 	if a.caps.MaxInject < 8 {
 		t.Fatalf("MaxInject is %d: a word does not fit", a.caps.MaxInject)
@@ -38,13 +38,13 @@ func injected(t *testing.T, s *suite) {
 		b.receive(t, all, 0, message)
 		source := a.mem[atSource : atSource+n]
 		op := fabric.Send{To: 1, Buf: a.at(atSource), Len: n, Desc: a.region.Desc, Inject: true}
-		posted(t, all, "inject", func() error {
+		postRetrying(t, all, "inject", func() error {
 			fill(source, n)
 			defer clear(source)
 			return a.prov.Send(&op)
 		})
-		b.done(t, all, 0, fabric.KindRecv)
-		same(t, "injected message", b.mem[b.buffer(0):][:n], n)
+		b.waitDone(t, all, 0, fabric.KindRecv)
+		checkPattern(t, "injected message", b.mem[b.buffer(0):][:n], n)
 
 		w := a.rma(1, b, atSource, n, n, 0)
 		w.Inject = true
@@ -56,7 +56,7 @@ func injected(t *testing.T, s *suite) {
 		if n > a.caps.MaxInjectWrite {
 			continue
 		}
-		posted(t, all, "inject", func() error {
+		postRetrying(t, all, "inject", func() error {
 			fill(source, n+1)
 			defer clear(source)
 			return a.prov.Write(&w)
@@ -71,7 +71,7 @@ func injected(t *testing.T, s *suite) {
 
 // oneSided tests Writes and Reads of 1 byte to 8 MiB, also at offsets without alignment.
 func oneSided(t *testing.T, s *suite) {
-	all := s.ends(t, 2)
+	all := s.endpoints(t, 2)
 	a, b := all[0], all[1]
 	for seed, n := range []int{1, 3, 8, 64, 100, 4096, 65536, 100000, 1 << 20, biggest - 64} {
 		for _, offset := range []int{0, 1, 64} {
@@ -85,8 +85,8 @@ func oneSided(t *testing.T, s *suite) {
 			}
 			b.mem[offset+n] = 0xee
 			op := a.rma(1, b, atSource, offset, n, firstOther)
-			posted(t, all, "write", func() error { return a.prov.Write(&op) })
-			a.done(t, all, firstOther, fabric.KindWrite)
+			postRetrying(t, all, "write", func() error { return a.prov.Write(&op) })
+			a.waitDone(t, all, firstOther, fabric.KindWrite)
 			arrived(t, all, b.mem[offset:offset+n], seed)
 			if offset > 0 && b.mem[offset-1] != 0xee || b.mem[offset+n] != 0xee {
 				t.Fatalf("write of %d bytes at %d touched its neighbours", n, offset)
@@ -94,9 +94,9 @@ func oneSided(t *testing.T, s *suite) {
 
 			clear(a.mem[atSource : atSource+n+1])
 			op = a.rma(1, b, atSource, offset, n, firstOther+1)
-			posted(t, all, "read", func() error { return a.prov.Read(&op) })
-			a.done(t, all, firstOther+1, fabric.KindRead)
-			same(t, "read", a.mem[atSource:atSource+n], seed)
+			postRetrying(t, all, "read", func() error { return a.prov.Read(&op) })
+			a.waitDone(t, all, firstOther+1, fabric.KindRead)
+			checkPattern(t, "read", a.mem[atSource:atSource+n], seed)
 			if a.mem[atSource+n] != 0 {
 				t.Fatalf("read of %d bytes touched the next one", n)
 			}
@@ -104,20 +104,20 @@ func oneSided(t *testing.T, s *suite) {
 	}
 }
 
-// arrived waits until b has the bytes of a seed, which may still be under way, and fails the test
-// after patience.
-func arrived(t *testing.T, all []*end, b []byte, seed int) {
+// arrived waits until b has the pattern of a seed, whose bytes may still be under way, and fails
+// the test after patience.
+func arrived(t *testing.T, all []*endpoint, b []byte, seed int) {
 	t.Helper()
 	want := make([]byte, len(b))
 	fill(want, seed)
 	deadline := time.Now().Add(patience)
 	until(t, all, "arrival", func() bool { return bytes.Equal(b, want) || time.Now().After(deadline) })
-	same(t, "write", b, seed)
+	checkPattern(t, "write", b, seed)
 }
 
 // delivery tests Caps.DeliveryComplete: when a Write completes, its bytes are at the target.
 func delivery(t *testing.T, s *suite) {
-	all := s.ends(t, 2)
+	all := s.endpoints(t, 2)
 	a, b := all[0], all[1]
 	if !a.caps.DeliveryComplete {
 		t.Logf("%s does not promise it", a.caps.Provider)
@@ -126,15 +126,15 @@ func delivery(t *testing.T, s *suite) {
 	for seed, n := range []int{8, 4096, 65536, 1 << 20, 8, 1 << 20} {
 		fill(a.mem[atSource:atSource+n], seed+100)
 		op := a.rma(1, b, atSource, 0, n, firstOther)
-		posted(t, all, "write", func() error { return a.prov.Write(&op) })
-		a.done(t, all, firstOther, fabric.KindWrite)
-		same(t, "delivered write", b.mem[:n], seed+100)
+		postRetrying(t, all, "write", func() error { return a.prov.Write(&op) })
+		a.waitDone(t, all, firstOther, fabric.KindWrite)
+		checkPattern(t, "delivered write", b.mem[:n], seed+100)
 	}
 }
 
 // threePEs tests that the Writes of three PEs to each other do not mix.
 func threePEs(t *testing.T, s *suite) {
-	all := s.ends(t, 3)
+	all := s.endpoints(t, 3)
 	for me, a := range all {
 		for pe, b := range all {
 			if pe == me {
@@ -143,13 +143,13 @@ func threePEs(t *testing.T, s *suite) {
 			n := 1000 + me
 			fill(a.mem[atSource+pe*message:][:n], 10*me+pe)
 			op := a.rma(libshmem.PE(pe), b, atSource+pe*message, me*message, n, firstOther+fabric.Token(pe))
-			posted(t, all, "write", func() error { return a.prov.Write(&op) })
+			postRetrying(t, all, "write", func() error { return a.prov.Write(&op) })
 		}
 	}
 	for me, a := range all {
 		for pe := range all {
 			if pe != me {
-				a.done(t, all, firstOther+fabric.Token(pe), fabric.KindWrite)
+				a.waitDone(t, all, firstOther+fabric.Token(pe), fabric.KindWrite)
 			}
 		}
 	}
@@ -162,13 +162,14 @@ func threePEs(t *testing.T, s *suite) {
 	}
 }
 
-// flood tests that no message is lost if messages are sent until there is no room, or no token.
+// flood tests that no message is lost if messages are sent until the provider's queue is full or
+// all tokens are in use.
 func flood(t *testing.T, s *suite) {
 	if limit := s.limits.Full; limit != "" {
 		t.Logf("not tested: known limit: %s", limit)
 		return
 	}
-	all := s.ends(t, 2)
+	all := s.endpoints(t, 2)
 	a, b := all[0], all[1]
 	for tok := range fabric.Token(receipt) {
 		b.receive(t, all, tok, message)
@@ -228,13 +229,13 @@ func flood(t *testing.T, s *suite) {
 
 // allocations tests that operations and Polls allocate no memory of Go.
 func allocations(t *testing.T, s *suite) {
-	all := s.ends(t, 2)
+	all := s.endpoints(t, 2)
 	a, b := all[0], all[1]
 	msg := fabric.Send{To: 1, Buf: a.at(atSource), Len: 8, Desc: a.region.Desc, Inject: true}
 	w := a.rma(1, b, atSource, 0, 8, firstOther)
 	r := a.rma(1, b, atSource, 0, 8, firstOther+1)
-	// The suite's own bookkeeping stays outside: everything is posted with
-	// room, and polled into one array.
+	// The suite's own bookkeeping would allocate memory: so there are never more operations than
+	// the queue has entries, and all completions are polled into one array.
 	came := 0
 	poll := func() {
 		came += a.poll(t) + b.poll(t)
@@ -260,7 +261,7 @@ func allocations(t *testing.T, s *suite) {
 			}
 		}
 	}
-	for range 200 { // an end with several NICs uses each of them
+	for range 200 { // an endpoint with several NICs uses each of them
 		round()
 	}
 	if n := testing.AllocsPerRun(100, round); n > 0 {

@@ -10,7 +10,7 @@ import (
 // bytes. A call of a method that it lacks panics.
 type NIC struct {
 	fabric.Provider
-	Refuse error               // the result of each post
+	Refuse error               // the result of each post: nil, or why it is refused
 	Done   []fabric.Completion // that Poll returns
 	Called func()              // called in each post and each Wait; may be nil
 }
@@ -26,7 +26,7 @@ func (n *NIC) post() error {
 	return n.Refuse
 }
 
-// Send calls Called and returns Refuse, as the next three methods do.
+// Send calls Called and returns Refuse. Write, Read and Atomic do the same.
 func (n *NIC) Send(*fabric.Send) error  { return n.post() }
 func (n *NIC) Write(*fabric.RMA) error  { return n.post() }
 func (n *NIC) Read(*fabric.RMA) error   { return n.post() }
@@ -39,8 +39,8 @@ func (n *NIC) Poll(c []fabric.Completion) (int, error) {
 	return k, nil
 }
 
-// Wait ends after a millisecond and reports that something came. Another goroutine may run on the
-// thread meanwhile.
+// Wait returns after a millisecond and reports that something has arrived. Another goroutine may
+// run on the thread meanwhile.
 func (n *NIC) Wait(time.Duration) (bool, error) {
 	n.called()
 	time.Sleep(time.Millisecond)

@@ -15,7 +15,7 @@ const rounds = 2000
 // writeThenFlag tests Caps.WriteAfterWrite: a thread that watches memory and sees the second of two
 // Writes also sees the first.
 func writeThenFlag(t *testing.T, s *suite) {
-	all := s.ends(t, 2)
+	all := s.endpoints(t, 2)
 	a, b := all[0], all[1]
 	if !a.caps.WriteAfterWrite {
 		t.Logf("%s does not promise it", a.caps.Provider)
@@ -24,10 +24,10 @@ func writeThenFlag(t *testing.T, s *suite) {
 	flag := (*uint64)(b.at(0))
 	const data = 64
 	var broken, seen atomic.Uint64
-	// whole reports whether the data of a round whose flag is up are there. A later round may
-	// overwrite the words meanwhile, never an earlier one.
+	// whole reports whether all data of a round have arrived; its flag has been seen. A later round
+	// may overwrite the words meanwhile, never an earlier one.
 	whole := func(round uint64) bool {
-		n := size(int(round))
+		n := roundBytes(int(round))
 		for _, at := range []int{data, data + (n/2)&^7, data + (n-8)&^7} {
 			if w := atomic.LoadUint64((*uint64)(b.at(at))); w < round && at+8 <= data+n {
 				return false
@@ -56,7 +56,7 @@ func writeThenFlag(t *testing.T, s *suite) {
 		}
 	}()
 	for round := 1; round <= rounds; round++ {
-		n := size(round)
+		n := roundBytes(round)
 		words := unsafe.Slice((*uint64)(a.at(atSource+data)), biggest/16)[:n/8]
 		for i := range words {
 			words[i] = uint64(round)
@@ -64,8 +64,8 @@ func writeThenFlag(t *testing.T, s *suite) {
 		binary.NativeEndian.PutUint64(a.mem[atSource:], uint64(round))
 		w := a.rma(1, b, atSource+data, data, n, firstOther)
 		f := a.rma(1, b, atSource, 0, 8, firstOther+1)
-		posted(t, all, "data", func() error { return a.prov.Write(&w) })
-		posted(t, all, "flag", func() error { return a.prov.Write(&f) })
+		postRetrying(t, all, "data", func() error { return a.prov.Write(&w) })
+		postRetrying(t, all, "flag", func() error { return a.prov.Write(&f) })
 		// The watcher's thread sees the memory between two polls, this one after each of them.
 		until(t, all, "writes", func() bool {
 			if at := atomic.LoadUint64(flag); at > 0 && !whole(at) {
@@ -73,8 +73,8 @@ func writeThenFlag(t *testing.T, s *suite) {
 			}
 			return len(a.comps) == 2
 		})
-		a.done(t, all, firstOther, fabric.KindWrite)
-		a.done(t, all, firstOther+1, fabric.KindWrite)
+		a.waitDone(t, all, firstOther, fabric.KindWrite)
+		a.waitDone(t, all, firstOther+1, fabric.KindWrite)
 	}
 	until(t, all, "last flag", func() bool { return seen.Load() == rounds })
 	close(stop)
@@ -84,8 +84,8 @@ func writeThenFlag(t *testing.T, s *suite) {
 	}
 }
 
-// size returns the bytes of data of a round: mostly few, at times many.
-func size(round int) int {
+// roundBytes returns how many bytes of data a round has: mostly few, at times many.
+func roundBytes(round int) int {
 	switch {
 	case round%100 == 0:
 		return 1 << 20
@@ -98,14 +98,14 @@ func size(round int) int {
 // writeThenMessage tests Caps.SendAfterWrite: the receiver of a message finds the bytes of the
 // Writes before it.
 func writeThenMessage(t *testing.T, s *suite) {
-	all := s.ends(t, 2)
+	all := s.endpoints(t, 2)
 	a, b := all[0], all[1]
 	if !a.caps.SendAfterWrite {
 		t.Logf("%s does not promise it", a.caps.Provider)
 		return
 	}
 	for round := 1; round <= rounds/2; round++ {
-		n := size(round)
+		n := roundBytes(round)
 		word := uint64(round)
 		for _, at := range []int{0, (n / 2) &^ 7, n - 8} {
 			binary.NativeEndian.PutUint64(a.mem[atSource+at:], word)
@@ -113,29 +113,29 @@ func writeThenMessage(t *testing.T, s *suite) {
 		binary.NativeEndian.PutUint64(a.mem[atSource+biggest/2:], word)
 		b.receive(t, all, 0, message)
 		w := a.rma(1, b, atSource, 0, n, firstOther)
-		posted(t, all, "write", func() error { return a.prov.Write(&w) })
+		postRetrying(t, all, "write", func() error { return a.prov.Write(&w) })
 		// Neither an injected message nor another one may overtake the write.
 		msg := fabric.Send{To: 1, Buf: a.at(atSource + biggest/2), Len: 8, Desc: a.region.Desc, Token: firstOther + 1, Inject: round%2 == 0}
 		if round%3 == 0 && !msg.Inject {
 			msg.Len = message
 		}
-		posted(t, all, "send", func() error { return a.prov.Send(&msg) })
-		b.done(t, all, 0, fabric.KindRecv)
+		postRetrying(t, all, "send", func() error { return a.prov.Send(&msg) })
+		b.waitDone(t, all, 0, fabric.KindRecv)
 		for _, at := range []int{0, (n / 2) &^ 7, n - 8} {
 			if got := binary.NativeEndian.Uint64(b.mem[at:]); got != word {
 				t.Fatalf("round %d: the message is there, and word %d of a write of %d bytes is of round %d", round, at/8, n, got)
 			}
 		}
-		a.done(t, all, firstOther, fabric.KindWrite)
+		a.waitDone(t, all, firstOther, fabric.KindWrite)
 		if !msg.Inject {
-			a.done(t, all, firstOther+1, fabric.KindSend)
+			a.waitDone(t, all, firstOther+1, fabric.KindSend)
 		}
 	}
 }
 
 // messageOrder tests Caps.SendAfterSend: messages of mixed sizes arrive in the order of posting.
 func messageOrder(t *testing.T, s *suite) {
-	all := s.ends(t, 2)
+	all := s.endpoints(t, 2)
 	a, b := all[0], all[1]
 	if !a.caps.SendAfterSend {
 		t.Logf("%s does not promise it", a.caps.Provider)

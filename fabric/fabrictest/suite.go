@@ -2,7 +2,7 @@
 // endpoints in one process, connects them, and checks the interface's promises and those of their
 // Caps.
 //
-// It knows no provider: the test that runs it hands in the function that opens an endpoint.
+// It knows no provider: the test that runs it passes the function that opens an endpoint.
 package fabrictest
 
 import (
@@ -27,17 +27,17 @@ type Open func(fabric.Config) (fabric.Provider, error)
 type Limits struct {
 	BadKey string // an operation with a wrong key may fail without an error
 	Wait   string // an arrival may not end a Wait
-	Data   string // writes with immediate data do not work although they are granted
-	Close  string // peers of a closed end cannot go on
-	Full   string // a target whose socket buffer fills may never move again
+	Data   string // writes with immediate data do not work although Caps has them
+	Close  string // peers of a closed endpoint cannot go on
+	Full   string // a target whose socket buffer has been full may never receive again
 
-	Writes   int           // how many Writes may be under way at each of two ends that both write; 0: any number
+	Writes   int           // how many Writes may be under way at each of two endpoints that both write; 0: any number
 	Unread   time.Duration // for which the target of test Unread may sleep until all bytes are in place; 0: 1 s
 	Patience time.Duration // after which a test gives up; 0: 40 s
 }
 
-// Simulated is Limits.Unread of a network that the processor moves packet by packet, under the
-// race detector and beside other tests. An end that oversleeps would take minutes.
+// Simulated is Limits.Unread of a network that the processor moves packet by packet, under the race
+// detector and beside other tests. An endpoint that oversleeps would take minutes.
 const Simulated = 30 * time.Second
 
 const (
@@ -48,7 +48,7 @@ const (
 	message = 4096 // bytes of a receive buffer
 )
 
-// patience is the time that a test waits for an event that must come.
+// patience is the time that a test waits for an event that must happen.
 var patience time.Duration
 
 // Run runs the suite.
@@ -110,33 +110,33 @@ type suite struct {
 // with returns the suite for endpoints with another configuration.
 func (s *suite) with(c fabric.Config) *suite { return &suite{s.open, s.limits, c} }
 
-// An end is one endpoint with memory of its own that peers may write.
-type end struct {
+// endpoint is a provider's endpoint under test, with memory of its own that peers may write.
+type endpoint struct {
 	prov   fabric.Provider
 	caps   fabric.Caps
 	region fabric.Region
 	mem    []byte
-	comps  []fabric.Completion // completions that came and that no test has taken yet
+	comps  []fabric.Completion // completions that the endpoint has polled and no test has removed yet
 	owed   []fabric.Token      // receive buffers that could not be posted yet
 	batch  [16]fabric.Completion
-	came   bool // the result of the last Wait of serve
+	came   bool // the result of the last Wait of serve: something has arrived
 }
 
-// layout of an end's memory
+// layout of an endpoint's memory
 const (
 	atTarget = 0           // peers write here
-	atSource = biggest     // this end sends from here
+	atSource = biggest     // this endpoint sends from here
 	atBuffer = 2 * biggest // receive buffers
 	memory   = 2*biggest + (tokens+further)*message
 )
 
-// ends opens n endpoints and joins them. They are closed with the test.
-func (s *suite) ends(t *testing.T, n int) []*end {
+// endpoints opens n endpoints and connects them. They are closed with the test.
+func (s *suite) endpoints(t *testing.T, n int) []*endpoint {
 	t.Helper()
-	all := make([]*end, n)
+	all := make([]*endpoint, n)
 	addrs := make([][]byte, n)
 	for i := range all {
-		all[i] = s.end(t)
+		all[i] = s.endpoint(t)
 		addrs[i] = all[i].prov.Addr()
 	}
 	for _, e := range all {
@@ -147,9 +147,9 @@ func (s *suite) ends(t *testing.T, n int) []*end {
 	return all
 }
 
-// end opens an endpoint with registered memory, which is not connected yet. It is closed with the
-// test.
-func (s *suite) end(t *testing.T) *end {
+// endpoint opens an endpoint with registered memory, which is not connected yet. It is closed with
+// the test.
+func (s *suite) endpoint(t *testing.T) *endpoint {
 	t.Helper()
 	mem, err := unix.Mmap(-1, 0, memory, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *suite) end(t *testing.T) *end {
 			t.Error(err)
 		}
 	})
-	e := &end{mem: mem}
+	e := &endpoint{mem: mem}
 	config := s.config
 	config.Tokens, config.MaxRecv = tokens, receipt
 	if e.prov, err = s.open(config); err != nil {
@@ -178,18 +178,18 @@ func (s *suite) end(t *testing.T) *end {
 	return e
 }
 
-func (e *end) at(offset int) unsafe.Pointer { return unsafe.Pointer(&e.mem[offset]) }
+func (e *endpoint) at(offset int) unsafe.Pointer { return unsafe.Pointer(&e.mem[offset]) }
 
-// remote returns the address of a place in e's memory for one-sided operations of peers.
-func (e *end) remote(offset int) uint64 {
+// remote returns the address, for one-sided operations of peers, of an offset in e's memory.
+func (e *endpoint) remote(offset int) uint64 {
 	if e.caps.VirtualAddress {
 		return uint64(uintptr(e.at(offset)))
 	}
 	return uint64(offset)
 }
 
-// poll polls the end once, moves new completions to e.comps, and returns their number.
-func (e *end) poll(t *testing.T) int {
+// poll polls the endpoint once, moves new completions to e.comps, and returns their number.
+func (e *endpoint) poll(t *testing.T) int {
 	t.Helper()
 	n, err := e.pollFor(t)
 	if err != nil {
@@ -198,8 +198,8 @@ func (e *end) poll(t *testing.T) int {
 	return n
 }
 
-// pollFor is poll for a caller that expects an error.
-func (e *end) pollFor(t *testing.T) (int, error) {
+// pollFor polls the endpoint once like poll, and returns Poll's error instead of failing the test.
+func (e *endpoint) pollFor(t *testing.T) (int, error) {
 	t.Helper()
 	owed := e.owed
 	e.owed = e.owed[:0]
@@ -211,8 +211,8 @@ func (e *end) pollFor(t *testing.T) (int, error) {
 	return n, err
 }
 
-// until polls all ends until ok returns true. It fails the test after patience.
-func until(t *testing.T, all []*end, what string, ok func() bool) {
+// until polls all endpoints until ok returns true. It fails the test after patience.
+func until(t *testing.T, all []*endpoint, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for rounds := 0; !ok(); rounds++ {
@@ -231,8 +231,9 @@ func until(t *testing.T, all []*end, what string, ok func() bool) {
 	}
 }
 
-// take removes the completion of a token from e.comps and returns it, and whether it has come.
-func (e *end) take(tok fabric.Token) (fabric.Completion, bool) {
+// removeCompletion removes the completion of a token from e.comps and returns it; false if it has
+// not arrived.
+func (e *endpoint) removeCompletion(tok fabric.Token) (fabric.Completion, bool) {
 	for i, c := range e.comps {
 		if c.Token == tok {
 			e.comps = append(e.comps[:i], e.comps[i+1:]...)
@@ -242,11 +243,11 @@ func (e *end) take(tok fabric.Token) (fabric.Completion, bool) {
 	return fabric.Completion{}, false
 }
 
-// done waits for the completion of a token, which must be of this kind and without an error.
-func (e *end) done(t *testing.T, all []*end, tok fabric.Token, kind fabric.Kind) fabric.Completion {
+// waitDone waits for the completion of a token, which must be of this kind and without an error.
+func (e *endpoint) waitDone(t *testing.T, all []*endpoint, tok fabric.Token, kind fabric.Kind) fabric.Completion {
 	t.Helper()
 	var c fabric.Completion
-	until(t, all, fmt.Sprintf("token %d", tok), func() (ok bool) { c, ok = e.take(tok); return ok })
+	until(t, all, fmt.Sprintf("token %d", tok), func() (ok bool) { c, ok = e.removeCompletion(tok); return ok })
 	if c.Err != 0 {
 		t.Fatalf("token %d: %s", tok, e.prov.ErrorText(&c))
 	}
@@ -256,8 +257,9 @@ func (e *end) done(t *testing.T, all []*end, tok fabric.Token, kind fabric.Kind)
 	return c
 }
 
-// posted posts an operation, again and again as long as there is no room.
-func posted(t *testing.T, all []*end, what string, post func() error) {
+// postRetrying posts an operation. As long as the provider's queue is full (ErrAgain), it polls all
+// endpoints and tries again.
+func postRetrying(t *testing.T, all []*endpoint, what string, post func() error) {
 	t.Helper()
 	until(t, all, what, func() bool {
 		switch err := post(); err {
@@ -275,8 +277,8 @@ func posted(t *testing.T, all []*end, what string, post func() error) {
 // firstOther is the first token of operations; receive buffers have the tokens below it.
 const firstOther = receipt
 
-// pool has the tokens that no operation uses. Completions come in any order, so each is put back by
-// itself.
+// pool has the tokens that no operation uses. Completions arrive in any order, so each token is put
+// back by itself.
 type pool []fabric.Token
 
 func newPool(n int) pool {
@@ -287,23 +289,23 @@ func newPool(n int) pool {
 	return p
 }
 
-// next returns a free token, which stays free until take: a post may be refused.
+// next returns a free token. It stays free until take, because the post may be refused.
 func (p pool) next() fabric.Token { return p[len(p)-1] }
 
 // take removes the token that next has returned.
 func (p *pool) take() { *p = (*p)[:len(*p)-1] }
 
 // receive posts the receive buffer of a token, n bytes of it.
-func (e *end) receive(t *testing.T, all []*end, tok fabric.Token, n int) {
+func (e *endpoint) receive(t *testing.T, all []*endpoint, tok fabric.Token, n int) {
 	t.Helper()
-	posted(t, all, "receive", func() error {
+	postRetrying(t, all, "receive", func() error {
 		return e.prov.Recv(e.at(e.buffer(tok)), n, e.region.Desc, tok)
 	})
 }
 
-// repost posts a receive buffer now, or at a later poll when there is no room. It does not poll, so
-// a loop over completions may call it.
-func (e *end) repost(t *testing.T, tok fabric.Token) {
+// repost posts a receive buffer now or, if the receive queue is full, at a later poll. It does not
+// poll, so a loop over completions may call it.
+func (e *endpoint) repost(t *testing.T, tok fabric.Token) {
 	t.Helper()
 	switch err := e.prov.Recv(e.at(e.buffer(tok)), message, e.region.Desc, tok); err {
 	case nil:
@@ -315,16 +317,16 @@ func (e *end) repost(t *testing.T, tok fabric.Token) {
 }
 
 // buffer returns the offset of a token's receive buffer in e's memory.
-func (e *end) buffer(tok fabric.Token) int { return atBuffer + int(tok)*message }
+func (e *endpoint) buffer(tok fabric.Token) int { return atBuffer + int(tok)*message }
 
-func (e *end) send(t *testing.T, all []*end, to libshmem.PE, offset, n int, tok fabric.Token) {
+func (e *endpoint) send(t *testing.T, all []*endpoint, to libshmem.PE, offset, n int, tok fabric.Token) {
 	t.Helper()
 	op := fabric.Send{To: to, Buf: e.at(offset), Len: n, Desc: e.region.Desc, Token: tok}
-	posted(t, all, "send", func() error { return e.prov.Send(&op) })
+	postRetrying(t, all, "send", func() error { return e.prov.Send(&op) })
 }
 
 // rma returns an operation between offset local in e's memory and offset remote in target's memory.
-func (e *end) rma(to libshmem.PE, target *end, local, remote, n int, tok fabric.Token) fabric.RMA {
+func (e *endpoint) rma(to libshmem.PE, target *endpoint, local, remote, n int, tok fabric.Token) fabric.RMA {
 	return fabric.RMA{
 		PE: to, Local: e.at(local), Len: uint64(n), Desc: e.region.Desc,
 		Remote: target.remote(remote), Key: target.region.Key, Token: tok,
@@ -342,9 +344,9 @@ func fill(b []byte, seed int) {
 // pattern returns byte i of a seed's pattern.
 func pattern(i, seed int) byte { return byte(i*7 + i>>8*13 + seed*31 + 1) }
 
-// A line of a pattern is the bytes whose places differ only in the lowest eight bits. Each line is a
-// part of sevens, so that lines are copied and compared whole: the race detector takes ten times as
-// long for single bytes as for many.
+// A line of a pattern is the bytes whose places differ only in the lowest eight bits. Each line is
+// a part of the array sevens, so that lines are copied and compared whole: the race detector takes
+// ten times as long for single bytes as for many.
 const line = 256
 
 var sevens = func() (b [2 * line]byte) {
@@ -360,8 +362,8 @@ func patternLine(i, seed int) []byte {
 	return sevens[at : at+line]
 }
 
-// same fails the test unless b has the pattern of a seed.
-func same(t *testing.T, what string, b []byte, seed int) {
+// checkPattern fails the test unless b has the pattern of a seed.
+func checkPattern(t *testing.T, what string, b []byte, seed int) {
 	t.Helper()
 	for at := 0; at < len(b); at += line {
 		end := min(at+line, len(b))

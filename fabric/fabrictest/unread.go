@@ -14,19 +14,20 @@ import (
 
 const (
 	unreadBytes  = 16 << 10
-	unreadPlaces = biggest / unreadBytes  // the writes go round in the target's memory
+	unreadPlaces = biggest / unreadBytes  // places in the target's memory; write i goes to place i modulo this number
 	unreadSleep  = 100 * time.Millisecond // as long as the proxy sleeps at most
 
 	unreadUnderWay = 64
 )
 
-// unreadWrites is so large that most Writes are unread at an end that sleeps after each of them.
+// unreadWrites is so large that most Writes are unread at an endpoint that sleeps after each of
+// them.
 var unreadWrites = need.Load("unread")
 
-// unread tests that Writes reach an end that only serves, as the proxy does, and has no operation of
-// its own. They leave no completion there, and over sockets each Poll moves one at most: an end that
-// sleeps after each Poll without completions, until something new arrives, moves one Write in each
-// sleep.
+// unread tests that Writes reach an endpoint that only serves, as the proxy does, and has no
+// operation of its own. They leave no completion there, and over sockets each Poll moves one at
+// most: an endpoint that sleeps after each Poll without completions, until something new arrives,
+// moves one Write in each sleep.
 func unread(t *testing.T, s *suite) {
 	if limit := s.limits.Full; limit != "" {
 		t.Logf("not tested: known limit: %s", limit)
@@ -37,9 +38,9 @@ func unread(t *testing.T, s *suite) {
 		writers int
 	}{{"one sends", 1}, {"both send", 2}} {
 		t.Run(c.name, func(t *testing.T) {
-			all, most := s.ends(t, 2), unreadUnderWay
+			all, underWay := s.endpoints(t, 2), unreadUnderWay
 			if s.limits.Writes > 0 && c.writers == 2 {
-				most = s.limits.Writes
+				underWay = s.limits.Writes
 			}
 			var idle sync.WaitGroup
 			var stop atomic.Bool
@@ -56,8 +57,8 @@ func unread(t *testing.T, s *suite) {
 				writing.Add(1)
 				go func() {
 					defer writing.Done()
-					writeRound(t, all[i], all[1-i], 1-i, most)
-					// The other end may wait until this one has read its writes.
+					writeRound(t, all[i], all[1-i], 1-i, underWay)
+					// The other endpoint may wait until this one has read its writes.
 					wrote.Add(1)
 					all[1-i].prov.Wake()
 					serveUntil(t, all[i], func() bool { return int(wrote.Load()) == c.writers })
@@ -68,7 +69,8 @@ func unread(t *testing.T, s *suite) {
 			stop.Store(true)
 			all[1].prov.Wake()
 			idle.Wait()
-			// One end after the other: no goroutine reads memory that another one writes in Go.
+			// One endpoint after the other: no goroutine reads memory that another one writes in
+			// Go.
 			limit := cmp.Or(s.limits.Unread, time.Second)
 			for i := range libshmem.PE(c.writers) {
 				arrives(t, all[1-i], limit)
@@ -78,15 +80,16 @@ func unread(t *testing.T, s *suite) {
 	}
 }
 
-// arrives serves an end until the last writes to it are in place. It fails the test when the end has
-// slept for longer than limit: all of the time would include the work of other programs.
-func arrives(t *testing.T, e *end, limit time.Duration) {
+// arrives serves an endpoint until the last writes to it are in place. It fails the test when the
+// endpoint has slept for longer than limit: all of the time would include the work of other
+// programs.
+func arrives(t *testing.T, e *endpoint, limit time.Duration) {
 	var pace fabric.Pace
 	var asleep time.Duration
-	most, last := 0, time.Now()
-	for n := 0; n < unreadPlaces; n = placesOfRound(e, most) {
-		if n > most {
-			most, last = n, time.Now()
+	known, last := 0, time.Now()
+	for n := 0; n < unreadPlaces; n = placesOfRound(e, known) {
+		if n > known {
+			known, last = n, time.Now()
 		}
 		if asleep > limit || time.Since(last) > patience {
 			n = 0
@@ -111,8 +114,8 @@ func arrives(t *testing.T, e *end, limit time.Duration) {
 	}
 }
 
-// serveUntil serves an end as the proxy does until ok returns true.
-func serveUntil(t *testing.T, e *end, ok func() bool) {
+// serveUntil serves an endpoint as the proxy does until ok returns true.
+func serveUntil(t *testing.T, e *endpoint, ok func() bool) {
 	var pace fabric.Pace
 	for !ok() {
 		if _, err := e.serve(&pace, unreadSleep); err != nil {
@@ -123,22 +126,22 @@ func serveUntil(t *testing.T, e *end, ok func() bool) {
 }
 
 // placesOfRound returns how many of the last writes of writeRound are in place, counted from the
-// first up to one that is missing; there were most before. Most writes come in their order, so it
-// checks only the next ones. When none is left, it checks all once more.
-func placesOfRound(e *end, most int) int {
-	for most < unreadPlaces && placeOfRound(e, most) {
-		most++
+// first up to one that is missing; known were in place at the last call. Most writes arrive in
+// order, so it checks only the next ones. When all are in place, it checks all once more.
+func placesOfRound(e *endpoint, known int) int {
+	for known < unreadPlaces && placeOfRound(e, known) {
+		known++
 	}
-	for n := 0; most == unreadPlaces && n < unreadPlaces; n++ {
+	for n := 0; known == unreadPlaces && n < unreadPlaces; n++ {
 		if !placeOfRound(e, n) {
 			return n
 		}
 	}
-	return most
+	return known
 }
 
-// placeOfRound reports whether one of the last writes is in place.
-func placeOfRound(e *end, place int) bool {
+// placeOfRound reports whether the last write to a place has arrived there.
+func placeOfRound(e *endpoint, place int) bool {
 	i := unreadWrites - unreadPlaces + place
 	at := atTarget + i%unreadPlaces*unreadBytes
 	for _, k := range []int{0, unreadBytes / 2, unreadBytes - 1} {
@@ -149,7 +152,7 @@ func placeOfRound(e *end, place int) bool {
 	return true
 }
 
-// roundByte returns byte k of a write.
+// roundByte returns byte k of the write with a number.
 func roundByte(write, k int) byte { return byte(1 + (write*31+k>>10)%255) }
 
 // roundLine is the number of bytes in a row of a write that are equal.
@@ -164,19 +167,19 @@ var roundLines = func() (all [256][roundLine]byte) {
 	return all
 }()
 
-// writeRound posts unreadWrites writes to the target, with up to most under way at a time. It
-// returns when all are complete at the source, or when nothing has moved for the suite's patience.
-// The second of two writes to one place is posted when the first is complete. Without that, writes
-// that waited for the handshake of one rail landed on top of later ones, which another rail had
-// carried meanwhile.
-func writeRound(t *testing.T, e, target *end, to libshmem.PE, most int) {
-	free := newPool(most)
+// writeRound posts unreadWrites writes to the target, with at limit limit of them under way at a
+// time. It returns when all are complete at the source, or when nothing has moved for the suite's
+// patience. The second of two writes to one place is posted when the first is complete. Without
+// that, a write that waited for the handshake of one rail overwrote a later one, which another rail
+// had carried meanwhile.
+func writeRound(t *testing.T, e, target *endpoint, to libshmem.PE, limit int) {
+	free := newPool(limit)
 	deadline := time.Now().Add(patience)
 	filled := fabric.NoToken         // token of write i, once its bytes are at its source
-	fruitless := 0                   // polls in a row
+	fruitless := 0                   // consecutive polls without a completion
 	places := map[fabric.Token]int{} // of the writes that are under way
 	var taken [unreadPlaces]bool
-	for i := 0; i < unreadWrites || len(free) < most; {
+	for i := 0; i < unreadWrites || len(free) < limit; {
 		if i < unreadWrites && filled == fabric.NoToken && len(free) > 0 && !taken[i%unreadPlaces] {
 			// Each token has a source, which does not change before its write is complete.
 			filled = free.next()
@@ -211,11 +214,11 @@ func writeRound(t *testing.T, e, target *end, to libshmem.PE, most int) {
 			deadline = time.Now().Add(patience)
 		}
 		if err != nil || time.Now().After(deadline) {
-			t.Errorf("%d of %d writes were posted, and %d are under way; nothing in %v: %v", i, unreadWrites, most-len(free), patience, err)
+			t.Errorf("%d of %d writes were posted, and %d are under way; nothing in %v: %v", i, unreadWrites, limit-len(free), patience, err)
 			return
 		}
-		// The other end has to read what has arrived: an end that polls on and on keeps a simulated
-		// network to itself.
+		// The other endpoint has to read what has arrived: an endpoint that polls on and on keeps a
+		// simulated network to itself.
 		if fruitless++; n > 0 || e.prov.Ready() {
 			fruitless = 0
 		} else if fruitless == 128 {
@@ -228,20 +231,20 @@ func writeRound(t *testing.T, e, target *end, to libshmem.PE, most int) {
 // sourceOfRound returns the offset of the source of the write with a token.
 func sourceOfRound(tok fabric.Token) int { return atSource + int(tok-firstOther)*unreadBytes }
 
-// Oversleeps counts the sleeps of an end that ended by their limit although Writes to it lay unread.
-// It returns when all bytes are in place or it has counted most. The caller judges the number: a
-// provider has some if its Arm checks too little.
-func Oversleeps(t *testing.T, open Open, most int) (n int) {
+// Oversleeps counts the sleeps of an endpoint that ended by their limit although Writes to it lay
+// unread. It returns when all bytes are in place or it has counted limit such sleeps. The caller
+// decides which number is a fault: a provider oversleeps if its Arm checks too little.
+func Oversleeps(t *testing.T, open Open, limit int) (n int) {
 	patience = time.Minute
 	s := &suite{open: open}
-	all := s.ends(t, 2)
+	all := s.endpoints(t, 2)
 	var stop atomic.Bool
 	var served sync.WaitGroup
 	served.Add(1)
 	go func() {
 		defer served.Done()
 		var pace fabric.Pace
-		for target := all[1]; n < most; {
+		for target := all[1]; n < limit; {
 			if stop.Load() && placesOfRound(target, 0) == unreadPlaces {
 				return
 			}

@@ -23,8 +23,8 @@ type quiet struct {
 	checks int
 }
 
-// lasts counts a check that found something or nothing, and reports whether the last d, and 200
-// checks, have found nothing.
+// lasts records the result of one check, something or nothing, and reports whether there was
+// nothing for the time d and in 200 consecutive checks.
 func (q *quiet) lasts(d time.Duration, something bool) bool {
 	if something || q.since.IsZero() {
 		*q = quiet{since: time.Now()}
@@ -33,8 +33,8 @@ func (q *quiet) lasts(d time.Duration, something bool) bool {
 	return q.checks > 200 && time.Since(q.since) >= d
 }
 
-// settle polls all ends until nothing more comes, so that a Wait has no reason to end.
-func settle(t *testing.T, all []*end) {
+// settle polls all endpoints until nothing more arrives, so that a Wait has no reason to end.
+func settle(t *testing.T, all []*endpoint) {
 	t.Helper()
 	var q quiet
 	for came := true; !q.lasts(20*time.Millisecond, came); {
@@ -57,10 +57,10 @@ func cpu(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// waitFor serves an idle end as the proxy does, until d has passed, and counts the sleeps. It fails
-// the test if an end that nothing has reached is ready after a sleep: the proxy would report that it
-// has overslept.
-func waitFor(t *testing.T, e *end, d time.Duration) (sleeps int) {
+// waitFor serves an idle endpoint as the proxy does, until d has passed, and counts the sleeps. It
+// fails the test if an endpoint that nothing has reached is ready after a sleep: the proxy would
+// report that it has overslept.
+func waitFor(t *testing.T, e *endpoint, d time.Duration) (sleeps int) {
 	t.Helper()
 	var pace fabric.Pace
 	for stop := time.Now().Add(d); time.Now().Before(stop); {
@@ -78,9 +78,9 @@ func waitFor(t *testing.T, e *end, d time.Duration) (sleeps int) {
 	return sleeps
 }
 
-// serve does once what a thread that serves an end as the proxy does repeats: it polls, and where
-// there is nothing sleeps for d at most. New completions are in e.comps.
-func (e *end) serve(pace *fabric.Pace, d time.Duration) (slept bool, err error) {
+// serve does once what a thread that serves an endpoint as the proxy does repeats: it polls, and
+// where there is nothing sleeps for d at most. New completions are in e.comps.
+func (e *endpoint) serve(pace *fabric.Pace, d time.Duration) (slept bool, err error) {
 	n, err := e.prov.Poll(e.batch[:])
 	e.comps = append(e.comps, e.batch[:n]...)
 	switch {
@@ -104,7 +104,7 @@ func (e *end) serve(pace *fabric.Pace, d time.Duration) (slept bool, err error) 
 
 // sleep tests that a Wait without work sleeps, before the first message and after it.
 func sleep(t *testing.T, s *suite) {
-	all := s.ends(t, 2)
+	all := s.endpoints(t, 2)
 	a, b := all[0], all[1]
 	for _, when := range []string{"before any message", "after a message"} {
 		settle(t, all)
@@ -115,7 +115,7 @@ func sleep(t *testing.T, s *suite) {
 		used := cpu(t) - before
 		t.Logf("%s: %d sleeps, %v of processor in %v", when, sleeps, used, d)
 		// The cost of one poll of an idle queue depends on the provider and the machine; the test
-		// judges mainly the number of sleeps.
+		// checks mainly the number of sleeps.
 		if b.caps.WaitFD && (sleeps > 20 || used > d/2) {
 			t.Errorf("%s: %d sleeps and %v of processor in %v, although nothing came", when, sleeps, used, d)
 		}
@@ -124,15 +124,15 @@ func sleep(t *testing.T, s *suite) {
 		}
 		b.receive(t, all, 0, message)
 		a.send(t, all, 1, atSource, 64, firstOther)
-		b.done(t, all, 0, fabric.KindRecv)
-		a.done(t, all, firstOther, fabric.KindSend)
+		b.waitDone(t, all, 0, fabric.KindRecv)
+		a.waitDone(t, all, firstOther, fabric.KindSend)
 	}
 }
 
 // wake tests that Wake ends a Wait from another thread, and the next Wait when none is under way.
 func wake(t *testing.T, s *suite) {
-	e := s.ends(t, 2)[1]
-	settle(t, []*end{e})
+	e := s.endpoints(t, 2)[1]
+	settle(t, []*endpoint{e})
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	thread := unix.Gettid()
@@ -190,11 +190,11 @@ func wake(t *testing.T, s *suite) {
 	}
 }
 
-// arrivals tests that two ends that sleep between messages wake each other every time. A Wait that
-// no message ends lasts for patience; one that returns within half of that was ended by a message,
-// even on a busy machine.
+// arrivals tests that two endpoints that sleep between messages wake each other every time. A Wait
+// that no message ends lasts for patience; one that returns within half of that was ended by a
+// message, even on a busy machine.
 func arrivals(t *testing.T, s *suite) {
-	all := s.ends(t, 2)
+	all := s.endpoints(t, 2)
 	longestWait := patience
 	if s.limits.Wait != "" {
 		longestWait = time.Second
@@ -211,7 +211,7 @@ func arrivals(t *testing.T, s *suite) {
 	serve := func(me libshmem.PE) {
 		defer waits.Done()
 		e := all[me]
-		// One message is always under way: to this end, or its reply to the other.
+		// One message is always under way: to this endpoint, or its reply to the other.
 		var got uint64
 		say := func(n uint64) {
 			binary.NativeEndian.PutUint64(e.mem[atSource:], n)
@@ -238,7 +238,7 @@ func arrivals(t *testing.T, s *suite) {
 		}
 		last := time.Now()
 		for got < exchanges {
-			n := len(e.comps) // completions that came while there was no room
+			n := len(e.comps) // completions that were polled while the post was refused
 			if n == 0 {
 				var err error
 				if n, err = e.prov.Poll(e.batch[:]); err != nil {
@@ -292,7 +292,7 @@ func arrivals(t *testing.T, s *suite) {
 				return
 			}
 		}
-		// The last message may still be on its way out: poll until the other end has it.
+		// The last message may still be on its way out: poll until the other endpoint has it.
 		finished.Add(1)
 		for stop := time.Now().Add(2 * patience); finished.Load() < 2 && time.Now().Before(stop); runtime.Gosched() {
 			if _, err := e.prov.Poll(e.batch[:]); err != nil {

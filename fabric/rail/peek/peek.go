@@ -24,15 +24,17 @@ import (
 	"libshmem/fabric"
 )
 
-// NewState returns a State for NICs without C functions, with room for `room` receive buffers of
-// the caller.
+// NewState returns a State for NICs without C functions, whose ring holds up to `room` receive
+// buffers of the caller.
 func NewState(room int) *State {
 	return &State{posted: &make([]Buffer, room)[0], room: uint32(room)}
 }
 
+// ring returns the ring of the receive buffers that the caller has posted.
 func (s *State) ring() []Buffer { return unsafe.Slice(s.posted, s.room) }
 
-// Posted returns the number of receive buffers that the caller has posted and no message has taken.
+// Posted returns the number of receive buffers that the caller has posted and that no message has
+// been copied to.
 func (s *State) Posted() int { return int(s.count) }
 
 // Post adds a receive buffer of the caller. It returns false if the ring is full.
@@ -63,7 +65,7 @@ func (s *State) Grown(n uint64) {
 	}
 }
 
-// Rotate selects the next NIC for small operations.
+// Rotate moves the cursor: small operations go to the next NIC.
 func (s *State) Rotate() {
 	s.Cursor++
 	s.Grouped, s.GroupedBytes = 0, 0
