@@ -1,9 +1,11 @@
 package fabric
 
-// Tile returns the size of the largest tile of an eager transfer that a Write keeps: the tile's
-// bytes become visible by ascending address, so that a reader who finds the signal at its end finds
-// its data. 0: none. vouched is the user's own value for Block, or negative. With several NICs none
-// is kept: a Write may be repeated after the loss of one, when a later token is in its place.
+// Tile returns the size in bytes of the largest tile that a Write keeps, or 0. An eager transfer
+// moves data and their signal in one Write, in tiles: a tile is a block with a signal at its end. A
+// Write keeps a tile if the tile's bytes become visible at the target by ascending address, so that
+// a reader who finds the signal also finds the data before it. vouched is the user's own value for
+// Block, or negative. With several NICs no tile is kept: after the loss of a NIC a Write may be
+// repeated when a later transfer has already reused its memory.
 func (c *Caps) Tile(vouched int) int {
 	block := c.Block
 	if vouched >= 0 {
@@ -18,10 +20,10 @@ func (c *Caps) Tile(vouched int) int {
 	return 4096
 }
 
-// GPUTile is Tile for Writes to the memory of a GPU. Such memory may be registered with relaxed
-// ordering, and then the bytes of a Write pass each other on PCIe. efa and verbs of libfabric ask for
-// that only where a flag of the registration says so, which this library leaves out; of other
-// providers it is not known.
+// GPUTile returns the size of the largest tile that a Write to the memory of a GPU keeps, otherwise
+// like Tile. Such memory may be registered with relaxed ordering, and then the bytes of a Write
+// pass each other on PCIe. The providers efa and verbs request relaxed ordering only for
+// registrations with a flag that this library does not set; of other providers it is not known.
 func (c *Caps) GPUTile(vouched int) int {
 	if base := Base(c.Provider); base != "efa" && base != "verbs" {
 		return 0

@@ -45,7 +45,7 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 // peek have read and kept for Go.
 func (p *Provider) pollOne(l int, c []fabric.Completion) (int, error) {
 	if p.peek != nil {
-		n, errno := p.peek.Take(l, c)
+		n, errno := p.peek.Drain(l, c)
 		if n > 0 {
 			return n, nil
 		}

@@ -130,7 +130,7 @@ func (r *receiver) receive(index int, a *Address) {
 			}
 			r.mu.Lock()
 			if in := arrivedOn(control[:k]); !slices.ContainsFunc(r.arrived, func(x arrival) bool { return x.From == host && x.Address == index }) {
-				r.arrived = append(r.arrived, arrival{host, index, in, routeInterface(from.IP)})
+				r.arrived = append(r.arrived, arrival{host, index, in, outInterface(from.IP)})
 			}
 			r.mu.Unlock()
 			_, _ = c.WriteToUDP([]byte(strconv.Itoa(n)), from) // if it is lost, the caller sends again
@@ -186,9 +186,9 @@ func arrivedOn(control []byte) string {
 	return ""
 }
 
-// routeInterface returns the interface by which packets to an address leave this host: the one with
+// outInterface returns the interface by which packets to an address leave this host: the one with
 // the source address that the kernel chooses for them.
-func routeInterface(to net.IP) string {
+func outInterface(to net.IP) string {
 	c, err := net.DialUDP("udp", nil, &net.UDPAddr{IP: to, Port: 9})
 	if err != nil {
 		return ""

@@ -167,9 +167,9 @@ func (p *Peek) Native() fabric.Native {
 	return n
 }
 
-// Take moves completions of one NIC, which C has read and kept for Go, to c and returns their
+// Drain moves completions of one NIC, which C has read and kept for Go, to c and returns their
 // number. If C's poll of the NIC failed instead, it returns libfabric's error.
-func (p *Peek) Take(nic int, c []fabric.Completion) (n int, errno int) {
+func (p *Peek) Drain(nic int, c []fabric.Completion) (n int, errno int) {
 	q := &p.nics[nic]
 	if q.error == C.SHMEMI_IN_GO { // the caller polls it
 		q.error = 0
