@@ -59,8 +59,8 @@ func (p *Pace) Refused(now time.Time) time.Duration {
 // whether something has arrived.
 func (p *Pace) Slept(now time.Time) { p.rested(now, recentUntold) }
 
-// rested allows a burst of polls after a rest, or one poll if the last completion is older than
-// recent.
+// rested sets how many polls may follow before the next call of Arm: `burst` polls after a rest, or
+// only one if the last completion is older than recent.
 func (p *Pace) rested(now time.Time, recent time.Duration) {
 	if p.fruitless = lingering; p.age(now) < recent {
 		p.fruitless -= burst

@@ -309,6 +309,7 @@ func (p *Provider) Write(op *fabric.RMA) error {
 	return nil
 }
 
+// newWrite returns a write whose memory is reused if some is spare.
 func (p *Provider) newWrite() *write {
 	last := len(p.spare) - 1
 	if last < 0 {
@@ -328,7 +329,9 @@ func (p *Provider) reserveToken(w *write) fabric.Token {
 	return t
 }
 
-// release posts the operations that are due, and puts the completions that are due into p.done.
+// release posts the delayed operations that are due, and puts the delayed completions that are due
+// into p.done. Operations that the inner provider refuses because its queue is full go to
+// p.waiting, and are posted first the next time.
 func (p *Provider) release() {
 	now := p.clock()
 	p.waiting.each(now, p.post)

@@ -4,7 +4,7 @@ import "time"
 
 // Fate lists the faults that one packet suffers.
 type Fate struct {
-	Delay  time.Duration // beyond the latency
+	Delay  time.Duration // in addition to the network's latency
 	Again  time.Duration // how long after the first time it arrives again; 0: it does not
 	Late   time.Duration // delay of the completion that the packet causes
 	Cut    uint64        // a random number; modulo the length it is the offset at which the packet's bytes are split
@@ -13,9 +13,9 @@ type Fate struct {
 }
 
 // FateOf draws the faults of packet number n from one address to another. They depend only on the
-// arguments and the chances in f, so that each process of a network computes the same. A packet
-// that is dropped up to four times is only late, by Delay each time, because the provider sends it
-// again.
+// arguments and the chances in f, so that each process of a network computes the same. A dropped
+// packet is not lost for good: the provider sends it again after Delay, and it may be dropped up to
+// four times, so that it is only late.
 func (f *Faults) FateOf(seed, from, to, n uint64) Fate {
 	var w Fate
 	d := Throw(seed, from, to, n)

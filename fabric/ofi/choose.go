@@ -76,9 +76,9 @@ func reach(o *offer) int {
 	return 0
 }
 
-// ranked sorts offers by preference. Among equal ones it keeps libfabric's own order, by the speed
-// of the interface.
-func ranked(offers []*offer) {
+// sortOffers sorts offers by preference. Among equal ones it keeps libfabric's own order, by the
+// speed of the interface.
+func sortOffers(offers []*offer) {
 	slices.SortStableFunc(offers, func(a, b *offer) int {
 		if d := rank(a.Provider) - rank(b.Provider); d != 0 {
 			return d

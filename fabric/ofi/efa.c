@@ -51,8 +51,8 @@ void shmemi_ofi_before_enable(struct shmemi_ofi *o)
         o->block = 128;
 }
 
-/* Opens an event queue for efa, which reports errors of no operation there, or without an event
- * queue ends the process. */
+/* Opens an event queue if the provider is efa. efa reports errors that belong to no operation in
+ * the event queue of the endpoint; for an endpoint without one it ends the process instead. */
 int shmemi_ofi_open_events(struct shmemi_ofi *o)
 {
     struct fi_eq_attr attr = {.size = 64, .wait_obj = FI_WAIT_NONE};

@@ -15,7 +15,8 @@ enum {
     DROPPING = 8       /* the most reads of the queue in one poll that drop entries of other jobs */
 };
 
-/* Why an operation failed, until FAILURES later ones have failed too. */
+/* The text of an operation's error. An array keeps the last FAILURES of them, so that the caller
+ * can still read the text after the poll that returned the error. */
 struct shmemi_ofi_failure {
     uint32_t token;
     int32_t err; /* 0: no failure here */

@@ -213,7 +213,7 @@ static const struct {
 };
 
 /* Returns libfabric's type of a word of 4 or 8 bytes. */
-static enum fi_datatype word(int width)
+static enum fi_datatype word_type(int width)
 {
     return width == 4 ? FI_UINT32 : FI_UINT64;
 }
@@ -226,13 +226,13 @@ int shmemi_ofi_has_atomic(struct shmemi_ofi *o, int op, int width)
     int ret = -FI_ENOSYS;
     switch (operations[op].how) {
     case WRITE:
-        ret = fi_atomicvalid(o->ep, word(width), name, &count);
+        ret = fi_atomicvalid(o->ep, word_type(width), name, &count);
         break;
     case READ_WRITE:
-        ret = fi_fetch_atomicvalid(o->ep, word(width), name, &count);
+        ret = fi_fetch_atomicvalid(o->ep, word_type(width), name, &count);
         break;
     case COMPARE:
-        ret = fi_compare_atomicvalid(o->ep, word(width), name, &count);
+        ret = fi_compare_atomicvalid(o->ep, word_type(width), name, &count);
         break;
     }
     return ret == 0 && count > 0;
@@ -262,7 +262,7 @@ int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint
         .addr = shmemi_ofi_addr(o, pe),
         .rma_iov = &rma,
         .rma_iov_count = 1,
-        .datatype = word(width),
+        .datatype = word_type(width),
         .op = operations[op].op,
         .context = shmemi_ofi_context(o, token, SHMEMI_COMPLETION_ATOMIC),
     };

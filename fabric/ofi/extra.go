@@ -54,8 +54,8 @@ func layered(provider string, layers []string) bool {
 	return slices.ContainsFunc(layers, func(layer string) bool { return strings.HasSuffix(provider, layer) })
 }
 
-// immediate is the number of bytes of fabric.RMA.Data.
-const immediate = 4
+// immediateBytes is the number of bytes of fabric.RMA.Data.
+const immediateBytes = 4
 
 // dataless lists providers that offer immediate data and accept it only with messages: in 1.22 and
 // 2.3 cxi refuses a write with data by EBADFLAGS.
@@ -63,7 +63,7 @@ var dataless = []string{"cxi"}
 
 // hasData reports whether a write can carry immediate data.
 func hasData(provider string, info *C.struct_fi_info) bool {
-	return info.domain_attr.cq_data_size >= immediate && !slices.Contains(dataless, provider)
+	return info.domain_attr.cq_data_size >= immediateBytes && !slices.Contains(dataless, provider)
 }
 
 // extras records in e.caps which of the features that cfg wants are granted, and returns their WITH_
@@ -77,7 +77,7 @@ func (e *endpoint) extras(info *C.struct_fi_info, cfg *fabric.Config) C.unsigned
 		e.caps.Source = uint64(info.caps)&C.FI_SOURCE != 0 && !layered(e.caps.Provider, sourceless)
 	}
 	if _, links := connects(e.caps.Provider); links {
-		e.caps.Source = e.caps.Data > immediate // the rest of the data names the PE
+		e.caps.Source = e.caps.Data > immediateBytes // the rest of the data names the PE
 	} else if e.caps.Source {
 		with |= C.WITH_SOURCE
 	}
@@ -110,9 +110,9 @@ func fence(yes bool) C.uint64_t {
 	return 0
 }
 
-// withoutFence returns the error of an operation with a fence: of any on a network without fences,
+// fenceError returns the error of an operation with a fence: of any on a network without fences,
 // and of an injected one on every network.
-func (e *endpoint) withoutFence(op string, pe libshmem.PE) error {
+func (e *endpoint) fenceError(op string, pe libshmem.PE) error {
 	return &shmerr.Error{
 		Op: op, Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrArgument, "a fence before an operation on PE %d, which was not granted", pe),
 	}
@@ -121,7 +121,7 @@ func (e *endpoint) withoutFence(op string, pe libshmem.PE) error {
 // sendWith posts a message with a fence, or one that completes at the target.
 func (e *endpoint) sendWith(s *fabric.Send) error {
 	if s.Fence && (s.Inject || !e.caps.Fence) {
-		return e.withoutFence("send", s.To)
+		return e.fenceError("send", s.To)
 	}
 	ret := C.shmemi_ofi_send_with(e.c, C.uint32_t(s.To), s.Buf, C.size_t(s.Len), C.uintptr_t(s.Desc), C.uint32_t(s.Token), fence(s.Fence))
 	if ret == 0 {
@@ -133,11 +133,11 @@ func (e *endpoint) sendWith(s *fabric.Send) error {
 // writeWith posts a Write with immediate data, a fence, or both.
 func (e *endpoint) writeWith(r *fabric.RMA) error {
 	if r.Fence && (r.Inject || !e.caps.Fence) {
-		return e.withoutFence("write", r.PE)
+		return e.fenceError("write", r.PE)
 	}
 	flags := fence(r.Fence)
 	if r.Notify {
-		if e.caps.Data < immediate {
+		if e.caps.Data < immediateBytes {
 			return &shmerr.Error{Op: "write", Object: e.caps.Provider, Cause: &shmerr.UnsupportedError{
 				Feature: "immediate data", Needs: "another provider, or Config.Data",
 			}}
@@ -158,7 +158,7 @@ func (e *endpoint) writeWith(r *fabric.RMA) error {
 // readWith posts a Read with a fence.
 func (e *endpoint) readWith(r *fabric.RMA) error {
 	if !e.caps.Fence {
-		return e.withoutFence("read", r.PE)
+		return e.fenceError("read", r.PE)
 	}
 	ret := C.shmemi_ofi_read_with(e.c, C.uint32_t(r.PE), r.Local, C.size_t(r.Len), C.uintptr_t(r.Desc),
 		C.uint64_t(r.Remote), C.uint64_t(r.Key), C.uint32_t(r.Token), fence(r.Fence))
@@ -173,7 +173,7 @@ func (e *endpoint) Atomic(a *fabric.AMO) error {
 	case !e.caps.Atomics.Has(a.Op, a.Width):
 		return &shmerr.Error{Op: "atomic", Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrUnsupported, "operation %d on %d bytes", a.Op, a.Width)}
 	case a.Fence && !e.caps.Fence:
-		return e.withoutFence("atomic", a.PE)
+		return e.fenceError("atomic", a.PE)
 	}
 	ret := C.shmemi_ofi_atomic(e.c, C.uint32_t(a.PE), C.int(a.Op), C.int(a.Width), C.uint64_t(a.Operand), C.uint64_t(a.Compare),
 		a.Result, C.uintptr_t(a.Desc), C.uint64_t(a.Remote), C.uint64_t(a.Key), C.uint32_t(a.Token), fence(a.Fence))

@@ -73,7 +73,7 @@ func choose(q lister, w Hints) (*Choice, error) {
 		return c, nil
 	}
 	offers := q.list(best.Provider)
-	ranked(offers)
+	sortOffers(offers)
 	c.fabrics = fabricsOf(slices.DeleteFunc(slices.Clone(offers), func(o *offer) bool { return !allowed(o.NIC, nics) || !w.fits(o) }))
 	for _, o := range offers {
 		other := o.Provider == best.Provider && namedFabric(o) == namedFabric(best) && allowed(o.NIC, nics) && (reach(o) < unreachable || reach(best) == unreachable) &&
@@ -124,8 +124,8 @@ func position(nic, list string) int {
 	return slices.IndexFunc(strings.Split(list, ","), func(name string) bool { return allowed(nic, strings.TrimSpace(name)) })
 }
 
-// only returns a choice of the first NIC alone.
-func (c *Choice) only() *Choice { return &Choice{lib: c.lib, offers: c.offers[:1]} }
+// firstNIC returns a choice of the first NIC alone.
+func (c *Choice) firstNIC() *Choice { return &Choice{lib: c.lib, offers: c.offers[:1]} }
 
 // Candidates describes the NICs.
 func (c *Choice) Candidates() []NIC {

@@ -54,7 +54,7 @@ func List(library string, w Hints) ([]Offer, error) {
 	w.version = lib.Version
 	q := lib.query(&w)
 	all := q.list("")
-	ranked(all)
+	sortOffers(all)
 	chosen, err := choose(q, w)
 	var first *offer
 	if err == nil {
@@ -120,8 +120,9 @@ func (q *query) list(provider string) []*offer {
 // that has both connections and datagrams over them is called net, and tcp is another.
 var overConnections = []string{"tcp", "net"}
 
-// listConnected returns a provider's offers of endpoints with one connection each. A provider that
-// has no datagrams of its own over such connections is older code, and is left out.
+// listConnected returns the offers of provider base for endpoints with one connection each. It
+// returns none if that provider does not also offer datagram endpoints under its own name: then it
+// is an older implementation.
 func (q *query) listConnected(base string) (offers []*offer) {
 	i := slices.IndexFunc(overConnections, func(p string) bool { return strings.EqualFold(p, base) })
 	if i < 0 {
@@ -283,7 +284,7 @@ func find(q lister, w Hints) (*offer, error) {
 	}()
 	for _, name := range candidates {
 		offers := q.list(name)
-		ranked(offers)
+		sortOffers(offers)
 		for _, o := range offers {
 			switch {
 			case !strings.EqualFold(o.Provider, name) || !allowed(o.NIC, nics) || !w.fits(o):
@@ -334,7 +335,7 @@ func notFound(q lister, refused []*offer, candidates []string, w Hints) error {
 			o.free()
 		}
 	}()
-	ranked(all)
+	sortOffers(all)
 	able := slices.DeleteFunc(slices.Clone(all), func(o *offer) bool { return refusal(o.Provider) != "" })
 	if provider == "" {
 		return &shmerr.Error{

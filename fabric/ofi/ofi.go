@@ -60,7 +60,7 @@ func Open(cfg fabric.Config) (fabric.Provider, error) {
 		return nil, err
 	}
 	defer c.Close()
-	ends, err := c.only().Open(cfg)
+	ends, err := c.firstNIC().Open(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	if e.caps.RNRRetries {
 		tokens += cfg.MoreRecv
 	}
-	own, arrivals := queue(&cfg, &e.caps)
+	own, arrivals := queueEntries(&cfg, &e.caps)
 	if cfg.Blocks {
 		with |= C.WITH_BLOCKS
 	}
@@ -151,10 +151,10 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	return e, nil
 }
 
-// queue returns the number of completions of this endpoint's tokens that the completion queue has
-// to hold, and the number of further entries for arrivals and further receive buffers
+// queueEntries returns the number of completions of this endpoint's tokens that the completion
+// queue has to hold, and the number of further entries for arrivals and further receive buffers
 // (Caps.Arrivals).
-func queue(cfg *fabric.Config, caps *fabric.Caps) (own, arrivals int) {
+func queueEntries(cfg *fabric.Config, caps *fabric.Caps) (own, arrivals int) {
 	own = max(cfg.Queue, cfg.Tokens)
 	if caps.Data > 0 {
 		arrivals = cfg.Arrivals

@@ -111,7 +111,7 @@ static int find_protection(struct dl_phdr_info *info, size_t size, void *arg)
 
 /* Changes a pointer of a library, which may be read-only. Returns 0, or -1 where the kernel does
  * not allow it. */
-static int set(void *library, void **slot, void *value)
+static int set_pointer(void *library, void **slot, void *value)
 {
     const uintptr_t page = (uintptr_t)slot & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
     const size_t len = (size_t)sysconf(_SC_PAGESIZE);
@@ -133,11 +133,11 @@ void **shmemi_ofi_hide_symbols(void *library)
     if (slot == NULL)
         return NULL;
     *(void **)&real_fopen = *slot;
-    return set(library, slot, (void *)(uintptr_t)fopen_without_symbols) == 0 ? slot : NULL;
+    return set_pointer(library, slot, (void *)(uintptr_t)fopen_without_symbols) == 0 ? slot : NULL;
 }
 
 void shmemi_ofi_show_symbols(void *library, void **import)
 {
     if (import != NULL)
-        set(library, import, *(void **)&real_fopen);
+        set_pointer(library, import, *(void **)&real_fopen);
 }

@@ -335,7 +335,7 @@ func (p *Provider) retryPart(f ref) {
 		*m = o.send
 		m.To, m.Desc, m.Token = p.inner(pe, w.remote), p.table.desc(m.Desc, w.nic), w.token
 		if err = n.Send(m); err == nil {
-			p.posted(w.nic, w.n, false)
+			p.countPosted(w.nic, w.n, false)
 		}
 	} else {
 		err = p.postOneSided(o.kind, &o.rma, w.nic, w.remote, w.at, w.n, w.token)

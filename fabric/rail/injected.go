@@ -80,6 +80,6 @@ func (p *Provider) post(i int32) error {
 		n.freeToken(t)
 		return err
 	}
-	p.posted(w.nic, w.rma.Len, false)
+	p.countPosted(w.nic, w.rma.Len, false)
 	return nil
 }

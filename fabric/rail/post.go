@@ -139,7 +139,7 @@ func (p *Provider) Send(s *fabric.Send) error {
 		m.To, m.Desc, m.Token = p.inner(s.To, r), p.table.desc(s.Desc, l), tok
 		err := p.nics[l].Send(m)
 		if err == nil {
-			p.posted(l, uint64(s.Len), false)
+			p.countPosted(l, uint64(s.Len), false)
 			if !s.Inject {
 				o := &p.ops[s.Token]
 				o.kind, o.n, o.left, o.err = fabric.KindSend, 1, 1, 0
@@ -164,8 +164,8 @@ func (p *Provider) Send(s *fabric.Send) error {
 	}
 }
 
-// posted counts an operation that a NIC has accepted.
-func (p *Provider) posted(l int, n uint64, read bool) {
+// countPosted counts an operation that a NIC has accepted.
+func (p *Provider) countPosted(l int, n uint64, read bool) {
 	c := &p.nics[l].count
 	if c.Ops++; read {
 		c.In += n
@@ -246,7 +246,7 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 	first := p.order[0]
 	size := p.partBegin(m, 1, len(p.order))
 	r := p.remote(q, first, round)
-	tok, err := p.start(kind, m, 0, first, r, 0, size)
+	tok, err := p.startPart(kind, m, 0, first, r, 0, size)
 	switch {
 	case err == nil:
 	case err == fabric.ErrAgain:
@@ -270,7 +270,7 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 	for i := 1; i < len(p.order); i++ {
 		l, at, till := p.order[i], p.partBegin(m, i, len(p.order)), p.partBegin(m, i+1, len(p.order))
 		w := p.recordPart(m.Token, m.Token, i, l, p.remote(q, l, round), at, till-at)
-		switch tok, err := p.start(kind, m, i, l, w.remote, at, till-at); err {
+		switch tok, err := p.startPart(kind, m, i, l, w.remote, at, till-at); err {
 		case nil:
 			w.token, w.under = tok, true
 		case fabric.ErrAgain:
@@ -282,9 +282,9 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 	return nil
 }
 
-// start posts part i of an operation for the first time, n bytes from offset at on. It returns the
-// part's token at the NIC.
-func (p *Provider) start(kind fabric.Kind, m *fabric.RMA, i, l, r int, at, n uint64) (fabric.Token, error) {
+// startPart posts part i of an operation for the first time, n bytes from offset at on. It returns
+// the part's token at the NIC.
+func (p *Provider) startPart(kind fabric.Kind, m *fabric.RMA, i, l, r int, at, n uint64) (fabric.Token, error) {
 	tok, ok := m.Token, true
 	if !m.Inject {
 		if tok, ok = p.tokenAt(l, m.Token, i, m.PE, r); !ok {
@@ -326,7 +326,7 @@ func (p *Provider) postOneSided(kind fabric.Kind, m *fabric.RMA, l, r int, at, n
 		err = p.nics[l].Write(w)
 	}
 	if err == nil {
-		p.posted(l, n, kind == fabric.KindRead)
+		p.countPosted(l, n, kind == fabric.KindRead)
 	}
 	return err
 }

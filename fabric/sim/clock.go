@@ -45,11 +45,13 @@ type agenda struct {
 	seq  uint64
 }
 
+// before reports whether event i of the list happens before event k.
 func (a *agenda) before(i, k int) bool {
 	x, y := &a.list[i], &a.list[k]
 	return x.at < y.at || x.at == y.at && x.seq < y.seq
 }
 
+// add plans an event. It gets the next number, which orders the events of one instant.
 func (a *agenda) add(e event) {
 	a.seq++
 	e.seq = a.seq

@@ -310,7 +310,7 @@ type message struct {
 	number                uint64 // of the call that posted it
 	token                 fabric.Token
 	inject, notify, fence bool
-	data                  uint32
+	data                  uint32 // immediate data, if notify is set
 	local                 unsafe.Pointer
 	n                     int
 	remote, key           uint64

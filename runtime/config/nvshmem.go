@@ -99,7 +99,7 @@ var Nvshmem = []Theirs{
 	none("GPUNETIO_NIC_HANDLER", "the proxy posts the operations of kernels"),
 	none("GPUNETIO_NUM_FETCH_SLOTS_PER_RC", noNeed),
 	none("GPUNETIO_NUM_RC_PER_PE_CPU", noNeed),
-	{Name: "NVSHMEM_GPUNETIO_NUM_RC_PER_PE_GPU", Here: "SHMEM_RING_COUNT", convert: nearby("SHMEM_RING_COUNT")},
+	{Name: "NVSHMEM_GPUNETIO_NUM_RC_PER_PE_GPU", Here: "SHMEM_RING_COUNT", convert: roundToRange("SHMEM_RING_COUNT")},
 	none("GPUNETIO_NUM_REQUESTS_IN_BATCH", "the proxy posts all pending operations"),
 	{Name: "NVSHMEM_GPUNETIO_RC_MAP_BY", Here: "SHMEM_RING_MAP_BY", convert: mapBy},
 	none("G_BUF_SIZE", noNeed),
@@ -112,11 +112,11 @@ var Nvshmem = []Theirs{
 	none("IBGDA_ENABLE_MULTI_PORT", "a PE uses all NICs near it"),
 	none("IBGDA_FORCE_NIC_BUF_MEMTYPE", "rings have SHMEM_RING_MEMORY"),
 	none("IBGDA_NIC_HANDLER", "the proxy posts the operations of kernels"),
-	{Name: "NVSHMEM_IBGDA_NUM_DCI", Here: "SHMEM_RING_COUNT", convert: nearby("SHMEM_RING_COUNT")},
+	{Name: "NVSHMEM_IBGDA_NUM_DCI", Here: "SHMEM_RING_COUNT", convert: roundToRange("SHMEM_RING_COUNT")},
 	none("IBGDA_NUM_DCT", noNeed),
 	none("IBGDA_NUM_FETCH_SLOTS_PER_DCI", noNeed),
 	none("IBGDA_NUM_FETCH_SLOTS_PER_RC", noNeed),
-	{Name: "NVSHMEM_IBGDA_NUM_RC_PER_PE", Here: "SHMEM_RING_COUNT", convert: nearby("SHMEM_RING_COUNT")},
+	{Name: "NVSHMEM_IBGDA_NUM_RC_PER_PE", Here: "SHMEM_RING_COUNT", convert: roundToRange("SHMEM_RING_COUNT")},
 	none("IBGDA_NUM_REQUESTS_IN_BATCH", "the proxy posts all pending operations"),
 	none("IBGDA_NUM_SHARED_DCI", noNeed),
 	{Name: "NVSHMEM_IBGDA_RC_MAP_BY", Here: "SHMEM_RING_MAP_BY", convert: mapBy},
@@ -154,7 +154,7 @@ var Nvshmem = []Theirs{
 	none("NETDEVS_POLICY", "SHMEM_NIC_LIST and SHMEM_NIC_PE_MAPPING choose NICs"),
 	alias("NVTX", "SHMEM_NVTX"),
 	none("PROXY_REQUEST_BATCH_MAX", "the proxy posts all pending operations"),
-	{Name: "NVSHMEM_QP_DEPTH", Here: "SHMEM_RING_SIZE", convert: nearby("SHMEM_RING_SIZE"), Text: "Rounded up to a power of two."},
+	{Name: "NVSHMEM_QP_DEPTH", Here: "SHMEM_RING_SIZE", convert: roundToRange("SHMEM_RING_SIZE"), Text: "Rounded up to a power of two."},
 	none("REDMAXLOC_ALGO", noAlgorithm),
 	none("REDUCESCATTER_ALGO", noAlgorithm),
 	none("REDUCESCATTER_NTHREADS", noAlgorithm),
@@ -312,10 +312,10 @@ func ifSet(here string) func(string) (string, error) {
 	}
 }
 
-// nearby returns the convert function of a number. It rounds the number up to a power of two, if
-// the setting requires one, and moves it into the range of the setting. 0 leaves the setting as it
-// is.
-func nearby(setting string) func(string) (string, error) {
+// roundToRange returns the convert function of a number. It rounds the number up to a power of two,
+// if the setting requires one, and moves it into the range of the setting. 0 leaves the setting as
+// it is.
+func roundToRange(setting string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		s := Lookup(setting)
 		n, err := strconv.ParseUint(value, 0, 31)

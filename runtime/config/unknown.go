@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// elsewhere lists names with the library's prefix that it does not read and does not warn of:
+// otherNames lists names with the library's prefix that it does not read and does not warn of:
 // libshmem_preload.so reads them, or launchers of other OpenSHMEM libraries set them.
-var elsewhere = []string{
+var otherNames = []string{
 	"SHMEM_PRELOAD",                  // capi/preload/settings.c
 	"SHMEM_SYMMETRIC_HEAP_ALLOCATOR", // oshrun of Open MPI
 }
@@ -19,7 +19,7 @@ var elsewhere = []string{
 func unknown(env map[string]string) []Warning {
 	var warnings []Warning
 	for name, value := range env {
-		if value != "" && strings.HasPrefix(name, Prefix) && Lookup(name) == nil && !slices.Contains(elsewhere, name) {
+		if value != "" && strings.HasPrefix(name, Prefix) && Lookup(name) == nil && !slices.Contains(otherNames, name) {
 			warnings = append(warnings, Warning{name, fmt.Sprintf(
 				"read setting %s: there is no such setting, it is ignored (the nearest name is %s; shmem-info --env lists all)",
 				name, nearest(name))})

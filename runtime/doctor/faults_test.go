@@ -104,7 +104,7 @@ func TestTry(t *testing.T) {
 		}()
 		a := Address{IP: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, Token: "right"}
 		text := func() string {
-			if err := try(a, 20*time.Second); err != nil {
+			if err := checkConnects(a, 20*time.Second); err != nil {
 				return err.Error()
 			}
 			return ""

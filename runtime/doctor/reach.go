@@ -201,7 +201,7 @@ func connect(hosts []Host, me int, patience time.Duration) []failure {
 			slots <- struct{}{}
 			wait.Go(func() {
 				defer func() { <-slots }()
-				if err := try(address, patience); err != nil {
+				if err := checkConnects(address, patience); err != nil {
 					mu.Lock()
 					defer mu.Unlock()
 					failed = append(failed, failure{h, a, err.Error()})
@@ -216,8 +216,8 @@ func connect(hosts []Host, me int, patience time.Duration) []failure {
 // errSilent is the error of a connection that was neither accepted nor refused in time.
 var errSilent = errors.New("no answer")
 
-// try connects to an address, reads the token and closes the connection.
-func try(a Address, patience time.Duration) error {
+// checkConnects connects to an address, reads the token and closes the connection.
+func checkConnects(a Address, patience time.Duration) error {
 	c, err := dial(a, patience)
 	if err == errSilent {
 		return fmt.Errorf("no answer in %v", patience)

@@ -25,13 +25,13 @@ type Shared [64]byte
 
 // Atomic is an atomic operation for a stream to apply.
 type Atomic struct {
-	At               Address // a word, aligned
-	Op, Width        int     // a number of enum shmemi_amo, 4 or 8 bytes
+	At               Address // of the word to operate on, aligned to Width
+	Op, Width        int     // Op: a number of enum shmemi_amo; Width: 4 or 8 bytes
 	Operand, Compare uint64
 	Fetched          Address // the old value is stored here, 8 bytes
-	// Claim is the address of a word of 8 bytes, if several streams get the same
-	// operation and only one is to apply it: the stream that finds the word equal to Free
-	// applies it and stores Free+2. 0: only one stream gets it.
+	// Claim is the address of a word of 8 bytes, if the same operation is queued at several
+	// streams, of which only one may apply it: the stream that finds the word equal to Free applies
+	// it and stores Free+2. 0: only one stream gets it.
 	Claim Address
 	Free  uint64
 }

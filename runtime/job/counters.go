@@ -18,15 +18,15 @@ import (
 
 // Counters holds the counts of this PE and its engines.
 type Counters struct {
-	PEs     int                                         // of the job
-	Live    *statuspage.PE                              // in the status page of this PE
-	Shown   func() []*proxy.EndpointPage                // the page of each engine
-	CountOf func(pe libshmem.PE) [layout.Counted]uint64 // the engines' counts of their work with a PE
+	PEs         int                                         // of the job
+	Live        *statuspage.PE                              // in the status page of this PE
+	StatusPages func() []*proxy.EndpointPage                // the page of each engine
+	CountOf     func(pe libshmem.PE) [layout.Counted]uint64 // the engines' counts of their work with a PE
 }
 
 // All returns what this PE and its engines have counted so far.
 func (c *Counters) All() stats.PE {
-	return stats.Collect(c.Live, c.Shown())
+	return stats.Collect(c.Live, c.StatusPages())
 }
 
 // allPEs stands for the sum of a counter over all PEs.

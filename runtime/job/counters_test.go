@@ -17,7 +17,7 @@ import (
 func TestCounters(t *testing.T) {
 	asked := libshmem.PE(-2)
 	c := Counters{
-		PEs: 3, Live: new(statuspage.PE), Shown: func() []*proxy.EndpointPage { return nil },
+		PEs: 3, Live: new(statuspage.PE), StatusPages: func() []*proxy.EndpointPage { return nil },
 		CountOf: func(pe libshmem.PE) (all [layout.Counted]uint64) {
 			asked = pe
 			return all

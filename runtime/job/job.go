@@ -185,7 +185,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 			return err
 		}
 	}
-	j.Counters = Counters{PEs: j.NPEs, Live: j.Live, Shown: j.Network.Shown, CountOf: j.Network.CountOf}
+	j.Counters = Counters{PEs: j.NPEs, Live: j.Live, StatusPages: j.Network.StatusPages, CountOf: j.Network.CountOf}
 	if err := require(j.Settings.Require, j.facts()); err != nil {
 		return err
 	}

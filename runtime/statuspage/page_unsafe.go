@@ -34,7 +34,7 @@ type head struct {
 	version [32]byte
 	kind    Kind
 	pid     int32
-	size    uint64 // of the whole
+	size    uint64 // bytes of the page, with this head
 	_       [8]byte
 }
 

@@ -51,7 +51,7 @@ func ParseList(words []string) (List, error) {
 		}
 		name, port, has := strings.Cut(name, ":")
 		if l.Except && name == "" && !has && len(words) == 1 {
-			return l, nil // ^ alone: all
+			return l, nil // ^ without a name excludes nothing: all NICs
 		}
 		if err := checkName(name); err != nil {
 			return l, malformed("SHMEM_NIC_LIST", text, "name %d, %q: %w", i+1, word, err)

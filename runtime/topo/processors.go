@@ -81,7 +81,8 @@ func (p *Processors) readNodes(s sysfs) error {
 	return nil
 }
 
-// cores groups processors by core. A processor with an unknown core counts as one of its own.
+// cores groups the processors in cpus by core. A processor with an unknown core counts as one of
+// its own.
 func (s sysfs) cores(cpus Set) Cores {
 	var list Cores
 	var known Set

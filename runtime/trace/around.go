@@ -53,15 +53,15 @@ func (p *provider) posted(name string, begin time.Time, to libshmem.PE, n uint64
 	case !inject:
 		p.next++
 		p.name[t], p.id[t] = name, p.next
-		p.async('b', t, arg{"to", int64(to)}, arg{"bytes", int64(n)})
+		p.asyncEvent('b', t, arg{"to", int64(to)}, arg{"bytes", int64(n)})
 	}
 	p.k.span(name, begin, arg{"to", int64(to)}, arg{"bytes", int64(n)})
 	return err
 }
 
-// async records the begin ('b') or the end ('e') of the operation with a token. The id contains the
-// endpoint's number, because each endpoint numbers its own operations.
-func (p *provider) async(phase byte, t fabric.Token, args ...arg) {
+// asyncEvent records the begin ('b') or the end ('e') of the operation with a token. The id
+// contains the endpoint's number, because each endpoint numbers its own operations.
+func (p *provider) asyncEvent(phase byte, t fabric.Token, args ...arg) {
 	e := event{phase: phase, name: p.name[t], tid: p.k.tid, at: time.Now(), id: p.id[t]<<8 | uint64(p.k.tid)}
 	copy(e.args[:], args)
 	p.k.file.write(&e)
@@ -102,7 +102,7 @@ func (p *provider) Poll(c []fabric.Completion) (int, error) {
 		case c[i].Kind == fabric.KindRecv || c[i].Kind == fabric.KindData:
 			received++
 		case int(t) < len(p.name) && p.name[t] != "":
-			p.async('e', t, arg{"error", int64(c[i].Err)})
+			p.asyncEvent('e', t, arg{"error", int64(c[i].Err)})
 			p.name[t] = ""
 		}
 	}
@@ -126,7 +126,7 @@ func (p *provider) Wait(d time.Duration) (bool, error) {
 func (p *provider) Close() error {
 	for t, name := range p.name {
 		if name != "" {
-			p.async('e', fabric.Token(t), arg{"unfinished", 1})
+			p.asyncEvent('e', fabric.Token(t), arg{"unfinished", 1})
 			p.name[t] = ""
 		}
 	}

@@ -251,7 +251,7 @@ func (j *job) leave(l *link, err error) {
 		}
 	}
 	if lost > 0 && !j.ending && !l.failed {
-		j.out.say(l.lost(err) + ", and " + plural(lost, "PE") + " with it")
+		j.out.say(l.lostReason(err) + ", and " + plural(lost, "PE") + " with it")
 		j.settle(StatusFailure)
 	}
 	for _, p := range j.procs {

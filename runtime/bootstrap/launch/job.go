@@ -38,7 +38,7 @@ type job struct {
 	over    chan struct{} // closed when nothing is left
 
 	procs     []*process
-	replies   []replies // by PE; without links
+	replies   []replies // by PE, if all PEs are children of this process
 	byPID     map[int]*process
 	running   int // PEs that have not ended, or about whose end decide has not been called yet
 	childless bool

@@ -242,8 +242,8 @@ func (l *link) close(j *job, err error) {
 	j.do(func() { j.leave(l, err) })
 }
 
-// lost returns a text that says why the connection to the agent has ended, with a remedy.
-func (l *link) lost(err error) string {
+// lostReason returns a text that says why the connection to the agent has ended, with a remedy.
+func (l *link) lostReason(err error) string {
 	cause, remedy := "the connection has ended", "see what ended it, its sshd, or the network"
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		cause = err.Error()

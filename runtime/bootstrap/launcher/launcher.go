@@ -207,7 +207,7 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 	if f.Kind == want {
 		return f.Payload, nil
 	}
-	return nil, failure(name, f)
+	return nil, replyError(name, f)
 }
 
 // notice reports whether a frame is a notice, and no reply to a step: it reports a loss, or replies
@@ -348,8 +348,8 @@ func (c *Client) unread() bool {
 // NewsFD implements bootstrap.Bootstrap: it is readable when a PE is lost or the job ends.
 func (c *Client) NewsFD() int { return c.conn.fd }
 
-// failure returns the error that a reply stands for if it is not of the wanted kind.
-func failure(step string, f wire.Frame) error {
+// replyError returns the error that a reply stands for if it is not of the wanted kind.
+func replyError(step string, f wire.Frame) error {
 	var err error
 	switch f.Kind {
 	case wire.Missing:

@@ -63,7 +63,7 @@ func (v *Device) Copies(s gpu.Stream, copies []gpu.Copy, d gpu.Direction) error 
 // registrations of main memory, lies within its source or destination.
 func (v *Device) whole(c *gpu.Copy) bool {
 	to, from := c.Span()
-	return v.joints.cut(c.To, to) == to && v.joints.cut(c.From, from) == from
+	return v.joints.untilJoint(c.To, to) == to && v.joints.untilJoint(c.From, from) == from
 }
 
 // rowByRow starts each row of a copy as a copy of its own. in: the source is main memory.

@@ -99,7 +99,7 @@ func (d *Driver) fail(op, object, call string, code C.int) error {
 // 0. If the program has reset the GPU, the error says so. The caller holds mu, or is opening the
 // device.
 func (v *Device) fail(op, call string, code C.int) error {
-	if code == 0 || !v.lost() {
+	if code == 0 || !v.wasReset() {
 		return v.driver.fail(op, v.name, call, code)
 	}
 	cause := fmt.Errorf("%w: %s", v.driver.check(call, code), v.resetCause())

@@ -53,9 +53,9 @@ func (j *joints) find() {
 	j.at.Store(&at)
 }
 
-// cut returns how many of the n bytes from a on are before the next joint, so that one driver call
-// can copy them.
-func (j *joints) cut(a gpu.Address, n uint64) uint64 {
+// untilJoint returns how many of the n bytes from a on are before the next joint, so that one
+// driver call can copy them.
+func (j *joints) untilJoint(a gpu.Address, n uint64) uint64 {
 	at := j.at.Load()
 	if at == nil {
 		return n

@@ -76,7 +76,7 @@ func (v *Device) Free(a gpu.Address) error {
 func (v *Device) Zero(a gpu.Address, n uint64) error {
 	return v.run("clear memory on", n, func(done, left uint64) (uint64, string, C.int) {
 		at := a + gpu.Address(done)
-		left = v.joints.cut(at, left)
+		left = v.joints.untilJoint(at, left)
 		return left, "cuMemsetD8Async", C.shmemi_cuda_fill8(v.driver.table, C.uint64_t(at), 0, C.size_t(left), v.stream)
 	})
 }
@@ -85,7 +85,7 @@ func (v *Device) Zero(a gpu.Address, n uint64) error {
 func (v *Device) Fill(a gpu.Address, value uint32, n uint64) error {
 	return v.run("fill memory on", 4*n, func(done, left uint64) (uint64, string, C.int) {
 		at := a + gpu.Address(done)
-		left = v.joints.cut(at, left)
+		left = v.joints.untilJoint(at, left)
 		return left, "cuMemsetD32Async", C.shmemi_cuda_fill32(v.driver.table, C.uint64_t(at), C.uint(value), C.size_t(left/4), v.stream)
 	})
 }
@@ -94,7 +94,7 @@ func (v *Device) Fill(a gpu.Address, value uint32, n uint64) error {
 func (v *Device) Copy(to, from gpu.Address, n uint64) error {
 	return v.run("copy memory on", n, func(done, left uint64) (uint64, string, C.int) {
 		to, from := to+gpu.Address(done), from+gpu.Address(done)
-		left = v.joints.cut(from, v.joints.cut(to, left))
+		left = v.joints.untilJoint(from, v.joints.untilJoint(to, left))
 		return left, "cuMemcpyDtoDAsync_v2", C.shmemi_cuda_copy(v.driver.table, C.uint64_t(to), C.uint64_t(from), C.size_t(left), v.stream)
 	})
 }
@@ -109,7 +109,7 @@ func (v *Device) CopyIn(to gpu.Address, from []byte) error {
 	defer held.Unpin()
 	return v.run("copy memory to", uint64(len(from)), func(done, left uint64) (uint64, string, C.int) {
 		to := to + gpu.Address(done)
-		left = v.joints.cut(to, left)
+		left = v.joints.untilJoint(to, left)
 		return left, "cuMemcpyHtoDAsync_v2", C.shmemi_cuda_copy_in(v.driver.table, C.uint64_t(to), unsafe.Pointer(&from[done]), C.size_t(left), v.stream)
 	})
 }
@@ -124,7 +124,7 @@ func (v *Device) CopyOut(to []byte, from gpu.Address) error {
 	defer held.Unpin()
 	return v.run("copy memory from", uint64(len(to)), func(done, left uint64) (uint64, string, C.int) {
 		from := from + gpu.Address(done)
-		left = v.joints.cut(from, left)
+		left = v.joints.untilJoint(from, left)
 		return left, "cuMemcpyDtoHAsync_v2", C.shmemi_cuda_copy_out(v.driver.table, unsafe.Pointer(&to[done]), C.uint64_t(from), C.size_t(left), v.stream)
 	})
 }

@@ -50,11 +50,11 @@ func (v *Device) born(context unsafe.Pointer) birth {
 func (v *Device) WasReset() bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.lost()
+	return v.wasReset()
 }
 
-// lost reports whether the program has reset the GPU. It calls the driver. The caller holds mu.
-func (v *Device) lost() bool {
+// wasReset reports whether the program has reset the GPU. It calls the driver. The caller holds mu.
+func (v *Device) wasReset() bool {
 	r := &v.resets
 	if r.seen.Load() || v.closed || r.birth.context == nil {
 		return r.seen.Load()

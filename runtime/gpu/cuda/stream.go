@@ -71,7 +71,7 @@ func (v *Device) Capturing(s gpu.Stream) (bool, error) {
 func (v *Device) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	const op = "copy memory on"
 	for {
-		piece := v.joints.cut(from, v.joints.cut(to, n))
+		piece := v.joints.untilJoint(from, v.joints.untilJoint(to, n))
 		if err := v.enter(op); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (v *Device) CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error
 // splits it.
 func (v *Device) twoRows(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	const op = "copy memory on"
-	if v.joints.cut(from, v.joints.cut(to, 2*n)) != 2*n {
+	if v.joints.untilJoint(from, v.joints.untilJoint(to, 2*n)) != 2*n {
 		return v.CopyAsync(s, to, from, 2*n)
 	}
 	if err := v.enter(op); err != nil {
@@ -119,7 +119,7 @@ func (v *Device) twoRows(s gpu.Stream, to, from gpu.Address, n uint64) error {
 func (v *Device) FillAsync(s gpu.Stream, a gpu.Address, value byte, n uint64) error {
 	const op = "fill memory on"
 	for {
-		piece := v.joints.cut(a, n)
+		piece := v.joints.untilJoint(a, n)
 		if err := v.enter(op); err != nil {
 			return err
 		}

@@ -69,8 +69,8 @@ func newFile(n uint64) int {
 
 func roundUp(n, to uint64) uint64 { return (n + to - 1) / to * to }
 
-// soil overwrites new memory, so that a test fails that expects it to be zero.
-func soil(a gpu.Address, n uint64) {
+// fillGarbage overwrites new memory, so that a test fails that expects it to be zero.
+func fillGarbage(a gpu.Address, n uint64) {
 	b := Bytes(a, int(min(n, dirt)))
 	for i := range b {
 		b[i] = 0xaa
@@ -88,7 +88,7 @@ func (d *Driver) hostAlloc(by string, n uint64) (unsafe.Pointer, gpu.Address, er
 		return nil, 0, err
 	}
 	a := mapFile(-1, pinned(n), 0, unix.PROT_READ|unix.PROT_WRITE)
-	soil(a, n)
+	fillGarbage(a, n)
 	d.host[a] = &block{by: by, n: n, fd: -1}
 	if d.Apart {
 		return Pointer(a), a + gpu.Page, nil
@@ -170,7 +170,7 @@ func (d *Driver) Alloc(n uint64) (gpu.Address, error) {
 	unmapFile(end, uint64(room)+size+2*d.Granule-uint64(end))
 	at += d.Skew
 	if d.Dirty {
-		soil(at, n)
+		fillGarbage(at, n)
 	}
 	d.blocks[at] = b
 	return at, nil

@@ -59,9 +59,10 @@ type Mail struct {
 	Ring     uint64 // bytes of its ring; a record may extend beyond the end of the ring
 }
 
-// newMail returns the layout of the memory for two-sided messages of a job of n PEs, below the
-// offset above. The rings of all mailboxes together have at most `memory` bytes, but each has at
-// least the least size of a ring.
+// newMail returns the layout of the memory for two-sided messages of a job of n PEs. Offsets are
+// bytes below the user heap: the part above this memory reaches down to the offset `above`. The
+// rings of all mailboxes together have at most `memory` bytes, but each has at least the least size
+// of a ring.
 func newMail(n int, memory, above uint64) Mail {
 	m := Mail{Ring: mailLeast}
 	for m.Ring < mailMost && m.Ring*2*uint64(n) <= memory {

@@ -101,8 +101,8 @@ func (l *Loans) EndLoan(loan gpustage.Loan) (err error) {
 	return err
 }
 
-// Shown returns the status page of each engine.
-func (nw *Network) Shown() (ends []*proxy.EndpointPage) {
+// StatusPages returns the status page of each engine.
+func (nw *Network) StatusPages() (ends []*proxy.EndpointPage) {
 	if nw == nil {
 		return nil
 	}

@@ -48,11 +48,11 @@ type candidate struct {
 var bootstraps = []candidate{
 	{"uid", func(s *surroundings) string { return s.given.sign() }, "give shmemx_init_attr a unique id", openUID, nil},
 	{"mpi", signOfMPI, "call MPI_Init before", openMPI, nil},
-	{"launcher", func(s *surroundings) string { return s.set(launcher.EnvFD) }, "start the program with shmemrun", openLauncher, nil},
-	{"file", func(s *surroundings) string { return s.set(file.Env) }, "set SHMEM_BOOTSTRAP_FILE, SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES", openFile, []string{"SHMEM_BOOTSTRAP_PE", file.Env}},
+	{"launcher", func(s *surroundings) string { return s.ifSet(launcher.EnvFD) }, "start the program with shmemrun", openLauncher, nil},
+	{"file", func(s *surroundings) string { return s.ifSet(file.Env) }, "set SHMEM_BOOTSTRAP_FILE, SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES", openFile, []string{"SHMEM_BOOTSTRAP_PE", file.Env}},
 	{"session", signOfSession, "set SHMEM_BOOTSTRAP_SESSION, SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES", openSession, []string{"SHMEM_BOOTSTRAP_PE", envRank, envIndex, session.Env}},
-	{"plugin", func(s *surroundings) string { return s.set(plugin.Env) }, "set SHMEM_BOOTSTRAP_PLUGIN", openPlugin, nil},
-	{"pmix", func(s *surroundings) string { return s.set(pmix.EnvNamespace, pmix.EnvRank) }, "start the program with mpirun of Open MPI or srun --mpi=pmix", openPMIx, []string{pmix.EnvNamespace, pmix.EnvRank}},
+	{"plugin", func(s *surroundings) string { return s.ifSet(plugin.Env) }, "set SHMEM_BOOTSTRAP_PLUGIN", openPlugin, nil},
+	{"pmix", func(s *surroundings) string { return s.ifSet(pmix.EnvNamespace, pmix.EnvRank) }, "start the program with mpirun of Open MPI or srun --mpi=pmix", openPMIx, []string{pmix.EnvNamespace, pmix.EnvRank}},
 	{"pmi", signOfPMI, "start the program with mpiexec.hydra or srun --mpi=pmi2", openPMI, []string{pmi.EnvFD, pmi.EnvRank, pmi.EnvPort, pmi.EnvID}},
 	{"slurm", func(s *surroundings) string { return slurm.Sign(s.env) }, "start the program with srun", openSlurm, []string{slurm.EnvJob, slurm.EnvStep, slurm.EnvPE}},
 	{"singleton", func(*surroundings) string { return "no launcher" }, "", openSingleton, nil},
@@ -82,9 +82,9 @@ func (g Given) sign() string {
 	return "a unique id"
 }
 
-// set returns the name of a variable that is set and not empty, or "". Of several names, all must
+// ifSet returns the name of a variable that is set and not empty, or "". Of several names, all must
 // be set; it returns them as "A, B".
-func (s *surroundings) set(names ...string) string {
+func (s *surroundings) ifSet(names ...string) string {
 	for _, name := range names {
 		if s.env[name] == "" {
 			return ""
@@ -168,7 +168,7 @@ func openUID(s *surroundings) (bootstrap.Bootstrap, error) {
 	m, err := uid.Join(uid.Options{
 		ID: *s.given.UID, PE: s.given.PE, Size: s.given.NPEs, Timeout: s.config.BootstrapTimeout, GoesOn: goesOn,
 	})
-	if err == nil && goesOn && s.set(launcher.EnvFD) != "" {
+	if err == nil && goesOn && s.ifSet(launcher.EnvFD) != "" {
 		// shmemrun may have started some of the PEs. It would end these when one of them is lost.
 		if err := launcher.ReportOtherJob(s.config.Launcher.FD); err != nil {
 			s.warn(err.Error())
@@ -185,12 +185,12 @@ func signOfMPI(s *surroundings) string {
 		return "an MPI communicator"
 	}
 	world, up := mpi.World()
-	if !up || s.set(launcher.EnvFD) != "" {
+	if !up || s.ifSet(launcher.EnvFD) != "" {
 		return ""
 	}
 	_, size, err := world.Rank()
 	alone := size == 1 && s.env["PMI_SIZE"] != "1"
-	if err != nil || alone && signOfPMI(s)+s.set(pmix.EnvNamespace, pmix.EnvRank)+slurm.Sign(s.env) != "" {
+	if err != nil || alone && signOfPMI(s)+s.ifSet(pmix.EnvNamespace, pmix.EnvRank)+slurm.Sign(s.env) != "" {
 		return ""
 	}
 	return "MPI, which is up"
@@ -266,10 +266,10 @@ func openLauncher(s *surroundings) (bootstrap.Bootstrap, error) {
 
 // signOfPMI returns the sign for the bootstrap by PMI, or "".
 func signOfPMI(s *surroundings) string {
-	if sign := s.set(pmi.EnvFD, pmi.EnvRank, pmi.EnvSize); sign != "" {
+	if sign := s.ifSet(pmi.EnvFD, pmi.EnvRank, pmi.EnvSize); sign != "" {
 		return sign
 	}
-	return s.set(pmi.EnvPort, pmi.EnvID)
+	return s.ifSet(pmi.EnvPort, pmi.EnvID)
 }
 
 func openPMI(s *surroundings) (bootstrap.Bootstrap, error) {

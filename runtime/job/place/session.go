@@ -27,7 +27,7 @@ func signOfSession(s *surroundings) string {
 		return ""
 	}
 	for _, names := range [][]string{{"SHMEM_BOOTSTRAP_PE"}, {"SHMEM_BOOTSTRAP_NPES"}, {envRank, envWorld}, {envIndex}} {
-		if sign := s.set(names...); sign != "" {
+		if sign := s.ifSet(names...); sign != "" {
 			return session.Env + ", " + sign
 		}
 	}
@@ -78,7 +78,7 @@ func sessionNumbers(s *surroundings) (pe libshmem.PE, size int, err error) {
 	n := int(f.PE)
 	if n < 0 {
 		switch peFrom = envIndex; {
-		case s.set(envRank, envWorld) != "":
+		case s.ifSet(envRank, envWorld) != "":
 			peFrom = envRank
 		case s.env[envIndex] == "":
 			return wrong(session.Env, "the number of this PE is not known", "set SHMEM_BOOTSTRAP_PE; Kubernetes sets JOB_COMPLETION_INDEX in a Job with completionMode: Indexed")

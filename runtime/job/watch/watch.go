@@ -40,9 +40,9 @@ const (
 	// watched bounds how many processes a PE watches: those of the PEs with the next numbers. With
 	// thousands on a machine there are enough watchers, and each watch needs a descriptor.
 	watched = 128
-	// pings is the period at which a PE pings PEs that only the network can watch, and pinged the
-	// most that it pings at a time.
-	pings, pinged = time.Second, 16
+	// A PE pings PEs that only the network can watch once in pingPeriod, at most maxPings of them
+	// at a time.
+	pingPeriod, maxPings = time.Second, 16
 )
 
 // Watch knows the other PEs, and has the thread that waits for news of them.
@@ -60,7 +60,7 @@ type Watch struct {
 	open       map[int]libshmem.PE // the descriptors that it polls
 	orphaned   bool                // the launcher is gone
 	lastPinged int                 // the PE that the last ping was sent to
-	silent     map[libshmem.PE]int // pings in a row that could not be sent
+	silent     map[libshmem.PE]int // by PE: consecutive pings that could not be sent
 	requests   func() uint32       // how many reports the user has requested
 	reported   uint32              // the value of requests at the last report
 	pinged     time.Time           // of the last pings
@@ -296,7 +296,7 @@ func (w *Watch) patience() int {
 	case len(w.suspect) > 0:
 		return int(newsDelay/time.Millisecond) / 10
 	case w.pinging():
-		return int(pings / time.Millisecond)
+		return int(pingPeriod / time.Millisecond)
 	}
 	return -1
 }
@@ -387,12 +387,12 @@ func (w *Watch) ping() {
 	if !w.pinging() {
 		return
 	}
-	if time.Since(w.pinged) < pings {
+	if time.Since(w.pinged) < pingPeriod {
 		return
 	}
 	w.pinged = time.Now()
 	n := len(w.Processes)
-	for i, sent := 0, 0; i < n && sent < pinged; i++ {
+	for i, sent := 0, 0; i < n && sent < maxPings; i++ {
 		w.lastPinged = (w.lastPinged + 1) % n
 		pe := libshmem.PE(w.lastPinged)
 		if pe == w.Me || w.Processes[pe].Visible() {

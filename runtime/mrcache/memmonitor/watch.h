@@ -32,9 +32,9 @@ int shmemi_watch_listen(void);
 void shmemi_watch_deafen(int listener);
 
 /*
- * Stores the changes since the listener's last call in to, and returns how many; if there are more
- * than max, it stores one change of all memory. Returns -1 while a change is under way whose range
- * is not known yet.
+ * Stores the changes since the listener's last call in the array to, and returns how many; if there
+ * are more than max, it stores one change of all memory. Returns -1 while a change is under way
+ * whose range is not known yet.
  */
 int shmemi_watch_changes(int listener, struct shmemi_change *to, int max);
 

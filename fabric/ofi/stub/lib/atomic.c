@@ -21,8 +21,9 @@ static unsigned width_of(enum fi_datatype type)
 }
 
 /* Posts an atomic operation; compare and result are NULL where it has none. */
-static ssize_t post(struct fid_ep *fid, const struct fi_msg_atomic *m, const struct fi_ioc *compare,
-                    const struct fi_ioc *result, uint64_t flags)
+static ssize_t post_atomic(struct fid_ep *fid, const struct fi_msg_atomic *m,
+                           const struct fi_ioc *compare, const struct fi_ioc *result,
+                           uint64_t flags)
 {
     struct ep *ep = (struct ep *)fid;
     const unsigned width = width_of(m->datatype);
@@ -58,14 +59,14 @@ static ssize_t post(struct fid_ep *fid, const struct fi_msg_atomic *m, const str
 
 static ssize_t writemsg(struct fid_ep *e, const struct fi_msg_atomic *m, uint64_t flags)
 {
-    return post(e, m, NULL, NULL, flags);
+    return post_atomic(e, m, NULL, NULL, flags);
 }
 
 static ssize_t readwritemsg(struct fid_ep *e, const struct fi_msg_atomic *m, struct fi_ioc *result,
                             void **desc, size_t count, uint64_t flags)
 {
     (void)desc, (void)count;
-    return post(e, m, NULL, result, flags);
+    return post_atomic(e, m, NULL, result, flags);
 }
 
 static ssize_t compwritemsg(struct fid_ep *e, const struct fi_msg_atomic *m,
@@ -73,7 +74,7 @@ static ssize_t compwritemsg(struct fid_ep *e, const struct fi_msg_atomic *m,
                             struct fi_ioc *result, void **desc, size_t count, uint64_t flags)
 {
     (void)compare_desc, (void)compare_count, (void)desc, (void)count;
-    return post(e, m, compare, result, flags);
+    return post_atomic(e, m, compare, result, flags);
 }
 
 /* Returns 0 if an endpoint has an atomic operation: a NIC of InfiniBand has two, both on words of 8

@@ -91,7 +91,7 @@ static int add(struct av *av, uint64_t id, fi_addr_t *addr)
         note_index(av, (uint32_t)p->addr);
         for (struct ep *ep = av->domain->eps; ep != NULL; ep = ep->next)
             if (ep->av == av && ep->map != NULL)
-                wire_know(ep->map->w, id);
+                wire_add_known(ep->map->w, id);
     }
     if (addr != NULL)
         *addr = p->addr;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* Makes the queue's FIFO readable, which wakes a thread that waits for the queue. */
-static void bell(struct cq *cq)
+static void ring_bell(struct cq *cq)
 {
     /* A full FIFO is readable as well. */
     if (cq->bell >= 0 && write(cq->bell, "", 1) < 0 && errno != EAGAIN)
@@ -49,7 +49,7 @@ void cq_push(struct cq *cq, const struct completion *c)
     cq->entries[cq->tail++ % cq->capacity] = *c;
     if (cq->armed) {
         cq->armed = false;
-        bell(cq);
+        ring_bell(cq);
     }
 }
 
@@ -58,8 +58,8 @@ static struct completion *entry(struct cq *cq, size_t i)
     return &cq->entries[i % cq->capacity];
 }
 
-/* Frees the entry of the device's queue that a completion takes. */
-static void uncount(struct completion *c)
+/* Frees the entry of the device's queue that a completion occupies. */
+static void free_queue_entry(struct completion *c)
 {
     if (c->counted != NULL)
         wire_free_entries(c->counted, 1);
@@ -79,7 +79,7 @@ void cq_progress(struct cq *cq)
     if (cq->moved < cq->head)
         cq->moved = cq->head;
     for (; d->kind == KIND_EFA && cq->moved != cq->tail; cq->moved++)
-        uncount(entry(cq, cq->moved));
+        free_queue_entry(entry(cq, cq->moved));
 }
 
 /* Whether a read reports that entries were lost; an EFA device does not (rules.tsv: R3). */
@@ -142,7 +142,7 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *
     while (n >= 0 && (size_t)n < count && cq->head != cq->tail) {
         struct completion *c = entry(cq, cq->head);
         if (c->err != 0 && c->reported && without(s, cq->domain->kind, R8l)) {
-            uncount(c);
+            free_queue_entry(c);
             cq->head++;
             continue;
         }
@@ -153,7 +153,7 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *
         copy_out(cq, c, buf, (size_t)n);
         if (from != NULL)
             from[n] = c->source;
-        uncount(c);
+        free_queue_entry(c);
         cq->head++;
         n++;
     }
@@ -190,7 +190,7 @@ static ssize_t readerr(struct fid_cq *fid, struct fi_cq_err_entry *e, uint64_t f
                                       .data = c->data,
                                       .err = c->err,
                                       .prov_errno = c->status};
-        uncount(c);
+        free_queue_entry(c);
         ret = 1;
     }
     pthread_mutex_unlock(&cq->domain->lock);
@@ -251,7 +251,7 @@ static int cq_signal(struct fid_cq *fid)
     struct cq *cq = (struct cq *)fid;
     if (cq->bell < 0)
         return -FI_ENOSYS;
-    bell(cq);
+    ring_bell(cq);
     return 0;
 }
 

@@ -25,7 +25,9 @@ bool unlike(const struct ep *ep, struct peer *peer)
     return peer->replied && peer_map(peer) && peer->map->w->unsolicited != ep->map->w->unsolicited;
 }
 
-/* Whether the target's processor carries out a read or a write. */
+/* Whether the target's processor carries out a read or a write, and not the device: the device has
+ * no RDMA, or the write has immediate data and only one of the two endpoints needs a receive for
+ * that (rules.tsv: R10e, R11g). */
 bool emulated(const struct ep *ep, const struct op *op)
 {
     const struct settings *s = &ep->domain->fabric->set;

@@ -168,7 +168,7 @@ static int enable(struct ep *ep)
     mr_publish(ep->domain, ep);
     for (size_t i = 0; i < ep->av->count; i++)
         if (ep->av->peers[i] != NULL)
-            wire_know(m->w, ep->av->peers[i]->id);
+            wire_add_known(m->w, ep->av->peers[i]->id);
     shm_enable(ep);
     ep->enabled = true;
     pthread_mutex_unlock(&ep->domain->lock);

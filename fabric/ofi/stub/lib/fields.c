@@ -129,7 +129,8 @@ static const struct {
     {G70, CAPS, MESSAGES},
 };
 
-/* Sets the attributes of an offer that are rules. */
+/* Sets the attributes of an offer that rows of rules.tsv decide: to the row's value if the rule
+ * holds, or to the value without it if the settings switch it off. */
 void fields_set(const struct settings *s, enum kind kind, struct fi_info *i)
 {
     void *const parts[] = {[INFO] = i,

@@ -89,9 +89,9 @@ static void alter_domain(const struct settings *s, enum kind kind, struct fi_dom
         o->av_type = (enum fi_av_type)rule_value(G12f);
 }
 
-/* Returns the size that a queue gets. Without a size in the hints, cxi grants another than it
- * offers. */
-static size_t queue(const struct settings *s, enum kind kind, size_t offered, size_t asked)
+/* Returns the size of a queue in the info that fi_getinfo returns: `asked` of the hints or, where
+ * that is 0, the size that the provider offers. cxi then grants another size than it offers. */
+static size_t granted_size(const struct settings *s, enum kind kind, size_t offered, size_t asked)
 {
     if (asked != 0)
         return asked;
@@ -121,7 +121,7 @@ static void alter_queues(const struct settings *s, enum kind kind, struct fi_inf
     const bool both = kind == KIND_EFA && rule(s, kind, R1c);
     if (h->tx_attr != NULL) {
         o->tx_attr->op_flags = h->tx_attr->op_flags;
-        o->tx_attr->size = queue(s, kind, o->tx_attr->size, h->tx_attr->size);
+        o->tx_attr->size = granted_size(s, kind, o->tx_attr->size, h->tx_attr->size);
         /* A queue of entries that are twice as wide has half as many. */
         if (wide(s, kind, h->tx_attr) && h->tx_attr->size == 0)
             o->tx_attr->size /= 2;
@@ -135,7 +135,7 @@ static void alter_queues(const struct settings *s, enum kind kind, struct fi_inf
         o->tx_attr->op_flags = FI_COMPLETION;
     }
     if (h->rx_attr != NULL) {
-        o->rx_attr->size = queue(s, kind, o->rx_attr->size, h->rx_attr->size);
+        o->rx_attr->size = granted_size(s, kind, o->rx_attr->size, h->rx_attr->size);
         if (both)
             o->rx_attr->msg_order &= h->rx_attr->msg_order;
     }

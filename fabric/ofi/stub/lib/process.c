@@ -36,7 +36,7 @@ static void path_of(pid_t pid, const char *file, char *path, size_t len)
     snprintf(path, len, "/proc/%d/%s", (int)pid, file);
 }
 
-bool process_there(pid_t pid)
+bool process_alive(pid_t pid)
 {
     char path[64];
     path_of(pid, "", path, sizeof path);

@@ -15,7 +15,8 @@
 pid_t process_number(void);
 uint64_t process_space(void);
 
-bool process_there(pid_t pid);
+/* Whether the process exists, in this process's PID namespace. */
+bool process_alive(pid_t pid);
 
 /*
  * Moves up to n bytes between this process and another one's memory, and returns how many, or -1

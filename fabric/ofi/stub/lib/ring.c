@@ -192,7 +192,7 @@ static uint64_t hash_start(uint64_t id)
 
 /* Adds an address to those that the owner of a file knows, which are those in its address
  * vector. */
-void wire_know(struct wire *w, uint64_t id)
+void wire_add_known(struct wire *w, uint64_t id)
 {
     for (uint64_t i = 0; i < WIRE_KNOWN / 2; i++) {
         _Atomic uint64_t *at = &w->known[(hash_start(id) + i) % WIRE_KNOWN];

@@ -57,8 +57,8 @@ static int check_rma(struct ep *ep, enum op_kind what, const struct fi_msg_rma *
     return 0;
 }
 
-static ssize_t post(struct fid_ep *fid, enum op_kind what, const struct fi_msg_rma *m,
-                    uint64_t flags)
+static ssize_t post_rma(struct fid_ep *fid, enum op_kind what, const struct fi_msg_rma *m,
+                        uint64_t flags)
 {
     struct ep *ep = (struct ep *)fid;
     const struct settings *s = &ep->domain->fabric->set;
@@ -114,7 +114,7 @@ static ssize_t post_one(struct fid_ep *fid, enum op_kind what, const void *buf, 
                            .rma_iov_count = 1,
                            .context = context,
                            .data = data};
-    return post(fid, what, &m, flags);
+    return post_rma(fid, what, &m, flags);
 }
 
 static ssize_t fread_(struct fid_ep *e, void *b, size_t n, void *d, fi_addr_t from, uint64_t addr,
@@ -125,7 +125,7 @@ static ssize_t fread_(struct fid_ep *e, void *b, size_t n, void *d, fi_addr_t fr
 
 static ssize_t freadmsg(struct fid_ep *e, const struct fi_msg_rma *m, uint64_t flags)
 {
-    return post(e, OP_READ, m, flags);
+    return post_rma(e, OP_READ, m, flags);
 }
 
 static ssize_t fwrite_(struct fid_ep *e, const void *b, size_t n, void *d, fi_addr_t to,
@@ -145,7 +145,7 @@ static ssize_t fwritemsg(struct fid_ep *e, const struct fi_msg_rma *m, uint64_t 
 {
     if (flags & FI_INJECT && is(e, R6b))
         return -FI_ENOSYS;
-    return post(e, OP_WRITE, m, flags);
+    return post_rma(e, OP_WRITE, m, flags);
 }
 
 /* Checks an injected write to a peer of this host (shm_inject). */

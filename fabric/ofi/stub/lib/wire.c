@@ -43,14 +43,16 @@ static const char *folder(void)
     return found;
 }
 
+/* Writes the path of the file of an endpoint. */
 static void path_of(uint64_t id, char *path, size_t len)
 {
     snprintf(path, len, "%s/" PREFIX "%010llx", folder(), (unsigned long long)id);
 }
 
-/* Writes the path of a queue's FIFO. It has the number of the owning process, which shows whether
- * the FIFO is still in use. */
-static void bell_of(uint64_t cq_id, pid_t pid, char *path, size_t len)
+/* Writes the path of a completion queue's FIFO (its bell), by which other processes wake the thread
+ * that waits for the queue. The name has the number of the owning process, which shows whether the
+ * FIFO is still in use. */
+static void bell_path(uint64_t cq_id, pid_t pid, char *path, size_t len)
 {
     snprintf(path, len, "%s/" PREFIX "%010llx.%d", folder(), (unsigned long long)cq_id, (int)pid);
 }
@@ -80,7 +82,7 @@ static bool owner_gone(const struct wire *w)
     if (fd >= 0)
         close(fd);
     if (n < 0 && (err == EPERM || err == EACCES))
-        return !process_there(w->pid);
+        return !process_alive(w->pid);
     return n != sizeof there || there != w->boot;
 }
 
@@ -98,7 +100,7 @@ static void sweep(void)
         snprintf(path, sizeof path, "%s/%s", folder(), e->d_name);
         const char *pid = strchr(e->d_name, '.');
         if (pid != NULL) {
-            if (!process_there((pid_t)atoi(pid + 1)))
+            if (!process_alive((pid_t)atoi(pid + 1)))
                 unlink(path);
             continue;
         }
@@ -125,7 +127,7 @@ __attribute__((destructor)) static void leave(void)
         if (m->local && m->w->pid == process_number()) {
             path_of(m->id, path, sizeof path);
             unlink(path);
-            bell_of(m->w->cq_id, m->w->pid, path, sizeof path);
+            bell_path(m->w->cq_id, m->w->pid, path, sizeof path);
             unlink(path);
         }
 }
@@ -323,7 +325,7 @@ int wire_read(struct mapping *m, uint64_t from, void *to, size_t n)
 int wire_bell(uint64_t cq_id)
 {
     char path[320];
-    bell_of(cq_id, process_number(), path, sizeof path);
+    bell_path(cq_id, process_number(), path, sizeof path);
     if (mkfifo(path, 0600) != 0)
         return -1;
     return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -332,7 +334,7 @@ int wire_bell(uint64_t cq_id)
 void wire_bell_remove(uint64_t cq_id, int fd)
 {
     char path[320];
-    bell_of(cq_id, process_number(), path, sizeof path);
+    bell_path(cq_id, process_number(), path, sizeof path);
     unlink(path);
     if (fd >= 0)
         close(fd);
@@ -346,7 +348,7 @@ void wire_ring(struct mapping *m)
         return;
     pthread_mutex_lock(&lock);
     if (m->wake_fd < 0) {
-        bell_of(m->w->cq_id, m->w->pid, path, sizeof path);
+        bell_path(m->w->cq_id, m->w->pid, path, sizeof path);
         m->wake_fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     }
     if (m->wake_fd >= 0 && write(m->wake_fd, "", 1) < 0 && errno != EAGAIN && errno != EPIPE)

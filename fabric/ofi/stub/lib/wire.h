@@ -159,7 +159,7 @@ void wire_withdraw(struct wire *w, int slot);
 struct wire_region *wire_acquire_region(struct wire *w, uint64_t key);
 void wire_release_region(struct wire_region *r);
 
-void wire_know(struct wire *w, uint64_t id);
+void wire_add_known(struct wire *w, uint64_t id);
 bool wire_knows(struct wire *w, uint64_t id);
 
 /* The FIFO of a completion queue, by which peers wake its owner. */
