@@ -5,8 +5,7 @@
 #include <sched.h>
 #include <time.h>
 
-/* How many iterations without work pass between two reads of the clock. A read takes as long as
- * half an iteration. */
+/* Iterations without work for each read of the clock, which takes as long as half an iteration. */
 #define CLOCK_ITERATIONS 16
 
 /* How many polls of the rings, without the lock, come between two iterations that find nothing. A
@@ -343,8 +342,7 @@ static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left,
     return n;
 }
 
-/* Takes the fences before which rings have stopped, as passFences of runtime/proxy/loop does. did:
- * the operations of this iteration. Returns the number of fences. */
+/* Takes the fences before which rings have stopped, as passFences of runtime/proxy/loop does. */
 static inline uint32_t pass_fences(struct shmemi_innerloop *l, uint32_t did)
 {
     if ((l->passed += did) < SHMEMI_INNERLOOP_FENCE_AFTER && did > 0)
@@ -353,13 +351,12 @@ static inline uint32_t pass_fences(struct shmemi_innerloop *l, uint32_t did)
     l->engine->epoch++;
     uint32_t n = 0;
     for (uint32_t i = 0; i < l->ring_count; i++) {
-        const struct shmemi_innerloop_ring *r = &l->rings[i];
-        uint64_t p = l->positions[i], w[2];
-        if (!slot_at(r, p, w) || shmemi_get_op(w) != SHMEMI_OP_FENCE)
+        uint64_t p = l->positions[i] + SHMEMI_SLOTS_FENCE, w[2];
+        if (!slot_at(&l->rings[i], l->positions[i], w) || shmemi_get_op(w) != SHMEMI_OP_FENCE)
             continue;
-        l->positions[i] = p += SHMEMI_SLOTS_FENCE;
-        __atomic_store_n(&r->line->fenced, p, __ATOMIC_RELEASE);
-        __atomic_store_n(&r->line->tail, p, __ATOMIC_RELEASE);
+        l->positions[i] = p;
+        __atomic_store_n(&l->rings[i].line->fenced, p, __ATOMIC_RELEASE);
+        __atomic_store_n(&l->rings[i].line->tail, p, __ATOMIC_RELEASE);
         n++;
     }
     return n;
