@@ -173,3 +173,52 @@ func TestModelOfTheArea(t *testing.T) {
 		t.Errorf("docs/images/model-slice.svg has the parts %q, and runtime/job/area/layout.go %q", boxes, want)
 	}
 }
+
+// TestTroubleshooting: the messages that the page on troubleshooting names are in the sources of the
+// library or of its commands. Parts that differ from case to case are "..." there.
+func TestTroubleshooting(t *testing.T) {
+	var sources strings.Builder
+	for _, f := range files(t) {
+		top, _, _ := strings.Cut(f.path, "/")
+		if slices.Contains([]string{"capi", "cmd", "device", "fabric", "runtime"}, top) && !strings.Contains(f.path, "_test.") {
+			sources.Write(f.data)
+		}
+	}
+	ofOthers := []string{"error while loading shared libraries: libshmem.so"} // glibc's
+	rows := regexp.MustCompile("(?m)^\\| `([^`]+)`(?: in the report of a wait)? \\| .* \\| .* \\|$").FindAllStringSubmatch(content(t, "docs/guides/troubleshooting.md"), -1)
+	if len(rows) < 20 {
+		t.Errorf("docs/guides/troubleshooting.md has %d messages: the test looks for another form", len(rows))
+	}
+	for _, row := range rows {
+		for part := range strings.SplitSeq(row[1], "...") {
+			if part = strings.TrimSpace(part); !slices.Contains(ofOthers, part) && !strings.Contains(sources.String(), part) {
+				t.Errorf("docs/guides/troubleshooting.md: no source has %q, of the message %q (write what the library says)", part, row[1])
+			}
+		}
+	}
+}
+
+// TestCostsOfCalls compares the times in the page on the choice of a call with the page of figures,
+// from which they are.
+func TestCostsOfCalls(t *testing.T) {
+	const page = "docs/concepts/which-call.md"
+	figures := content(t, "bench/results/README.md")
+	for name, metric := range map[string]string{
+		"p and a wait for the word": "p_pingpong_half",
+		"put_signal":                "put_signal_pingpong_half",
+		"notify":                    "notify_pingpong_half",
+		"message":                   "send_pingpong_half",
+	} {
+		row := regexp.MustCompile(`(?m)^\| ` + name + ` \| ([\d.]+) us \| ([\d.]+) us \|$`).FindStringSubmatch(content(t, page))
+		if row == nil {
+			t.Errorf("%s has no row of times for %s", page, name)
+			continue
+		}
+		for i, place := range []string{"node", "tcp"} {
+			m := regexp.MustCompile(`(?m)^\| ` + place + ` \| 2 \| ` + metric + ` \| 8 \| us \| ([\d.]+) \|`).FindStringSubmatch(figures)
+			if m == nil || m[1] != row[i+1] {
+				t.Errorf("%s: %s takes %s us, %s, and bench/results/README.md says %q (correct the page)", page, name, row[i+1], place, m)
+			}
+		}
+	}
+}
