@@ -83,11 +83,9 @@ func machine(t *testing.T, commands map[string]string, variables ...string) (run
 			t.Fatal(err)
 		}
 	}
-	script, err := os.ReadFile("../../scripts/setup")
-	if err != nil {
-		t.Fatal(err)
+	for name, text := range scripts(t) {
+		write(t, filepath.Join(dir, "scripts", name), text)
 	}
-	write(t, filepath.Join(dir, "scripts", "setup"), string(script))
 	for _, name := range real {
 		p, err := exec.LookPath(name)
 		if err != nil {
@@ -122,18 +120,30 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// pin is the version of a linter, which only the script names.
+// scripts are set-up and the file that it sources.
+func scripts(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, name := range []string{"setup", "setup-site.sh"} {
+		text, err := os.ReadFile(filepath.Join("../../scripts", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = string(text)
+	}
+	return texts
+}
+
+// pin is the version of a tool, which only the scripts name.
 func pin(t *testing.T, name string) string {
 	t.Helper()
-	script, err := os.ReadFile("../../scripts/setup")
-	if err != nil {
-		t.Fatal(err)
+	for _, script := range scripts(t) {
+		if m := regexp.MustCompile(`(?m)^` + name + `=([0-9.]+)$`).FindStringSubmatch(script); m != nil {
+			return m[1]
+		}
 	}
-	m := regexp.MustCompile(`(?m)^` + name + `=([0-9.]+)$`).FindSubmatch(script)
-	if m == nil {
-		t.Fatalf("scripts/setup pins no %s", name)
-	}
-	return string(m[1])
+	t.Fatalf("scripts/setup pins no %s", name)
+	return ""
 }
 
 // TestRefusals: if set-up cannot continue, it reports this in one line.
@@ -150,7 +160,7 @@ func TestRefusals(t *testing.T) {
 		want    string
 	}{
 		{"unknown profile", "all", nil,
-			"setup: usage: scripts/setup build|demo|model|test|full|check|bench|kernels|sysroot|roots\n"},
+			"setup: usage: scripts/setup build|demo|model|test|full|check|docs|bench|kernels|sysroot|roots\n"},
 		{"old Go", "check", map[string]string{"go": `echo go1.22.1`},
 			"setup: Go 1.26 or newer is needed, found 1.22.1 (install it from https://go.dev/dl and put its bin first in PATH)\n"},
 		{"no Go", "check", map[string]string{"go": ""},
@@ -189,6 +199,8 @@ func TestRefusals(t *testing.T) {
 			"setup: cannot fetch ziglang " + zig + ", which builds against an older glibc (python3 -m pip download --no-deps ziglang==" + zig + ")\n"},
 		{"no numpy", "check", map[string]string{"python3": python("3.11.2", `case "$*" in *numpy==*) exit 1 ;; esac; `+wheel)},
 			"setup: cannot fetch " + modules + " (python3 -m pip download " + modules + ")\n"},
+		{"no mkdocs", "docs", map[string]string{"python3": python("3.11.2", `case "$*" in *mkdocs==*) exit 1 ;; esac; `+wheel)},
+			"setup: cannot fetch mkdocs " + pin(t, "mkdocs") + ", which builds the site (python3 -m pip download mkdocs==" + pin(t, "mkdocs") + " mkdocs-material==" + pin(t, "material") + ")\n"},
 		{"no NVTX", "test", map[string]string{"python3": python("3.11.2", `case "$*" in *nvtx*) exit 1 ;; esac; `+wheel)},
 			"setup: cannot fetch nvidia-nvtx " + nvtx + " (python3 -m pip download --no-deps nvidia-nvtx==" + nvtx + ")\n"},
 		{"no system", "full", map[string]string{"id": `echo 1000`},
@@ -235,6 +247,7 @@ func TestInstalls(t *testing.T) {
 		"setup: fetching pyyaml " + pin(t, "pyyaml") + " from PyPI\n" +
 		"setup: fetching kubernetes-validate " + pin(t, "kubernetes") + " from PyPI\n" +
 		"setup: fetching numpy==" + pin(t, "numpy") + " mypy==" + pin(t, "mypy") + " pytest==" + pin(t, "pytest") + " mpi4py==" + pin(t, "mpi4py") + " from PyPI\n" +
+		"setup: fetching mkdocs " + pin(t, "mkdocs") + " and mkdocs-material " + pin(t, "material") + " from PyPI: 18 wheels, 17 MB\n" +
 		"setup: building staticcheck " + pin(t, "staticcheck") + "\n" +
 		"setup: fetching the schemas of sigs.k8s.io/jobset@v" + pin(t, "jobset") + "\n" +
 		"setup: fetching the schemas of github.com/kubeflow/training-operator@v" + pin(t, "kubeflow") + "\n"

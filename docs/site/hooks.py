@@ -1,0 +1,67 @@
+"""What mkdocs does for this tree: it takes pages from their places, and adds those that it makes.
+
+docs_dir of mkdocs.yml has only the script and the style. Pages, pictures and what else they link to
+keep their names in the tree, so a link works on the site as it does in a browser of the sources.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import python_reference
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parents[2]
+DECISIONS = "docs/decisions"
+PAGES = (
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "docs/*.md",
+    "docs/[!s]*/*.md",
+    "docs/start/*.md",
+    "docs/images/*",
+    "bench/results/*.md",
+    "bench/results/*.svg",
+    "examples/README.md",
+    "examples/pagedfill/README.md",
+)
+
+
+def slug(heading: str, separator: str) -> str:
+    """The anchor of a heading, as browsers of sources make it, and tests/repo/links_test.go."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", separator)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Lists the decisions, and tells mkdocs how anchors are spelled."""
+    config.mdx_configs["toc"]["slugify"] = slug
+    for tab in config.nav:
+        pages = next(iter(tab.values()))
+        for at, entry in enumerate(pages):
+            if isinstance(entry, dict) and entry.get("Decisions") == DECISIONS:
+                found = sorted((ROOT / DECISIONS).glob("0*.md"))
+                every = [{"Overview": f"{DECISIONS}/README.md"}]
+                every += [{title(page): page.relative_to(ROOT).as_posix()} for page in found]
+                pages[at] = {"Decisions": every}
+    return config
+
+
+def title(page: Path) -> str:
+    """The heading of a page."""
+    return next(line[2:] for line in page.read_text().splitlines() if line.startswith("# "))
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the pages, and what they show and link to."""
+    for pattern in PAGES:
+        for path in sorted(ROOT.glob(pattern)):
+            name = path.relative_to(ROOT).as_posix()
+            if files.get_file_from_path(name) is None:
+                files.append(File(name, str(ROOT), config.site_dir, config.use_directory_urls))
+    functions = python_reference.page(ROOT / "python")
+    files.append(File.generated(config, "python.md", content=functions))
+    return files
