@@ -12,9 +12,12 @@ from pathlib import Path
 import python_reference
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 DECISIONS = "docs/decisions"
+# Pages that the search shows behind the others.
+DEEP = (DECISIONS, "docs/reference/wire.md", "docs/reference/kernel-registers.md")
 PAGES = (
     "README.md",
     "CHANGELOG.md",
@@ -65,3 +68,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     functions = python_reference.page(ROOT / "python")
     files.append(File.generated(config, "python.md", content=functions))
     return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Keeps tables of figures out of the search, and ranks the pages about the inside lower."""
+    if page.file.src_uri.startswith("bench/results/"):
+        page.meta["search"] = {"exclude": True}
+    if page.file.src_uri.startswith(DEEP):
+        page.meta["search"] = {"boost": 0.2}
+    return markdown

@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-# The names of these modules stand first, in this order; the others follow.
-ORDER = [
-    *("_start", "_job", "_arrays", "_copies", "_strided", "_zz_rma", "_zz_atomics", "_zz_signal"),
-    *("_notify", "_messages", "_waiting", "_zz_wait", "_sync", "_collectives", "_reductions"),
-    *("_teams", "_contexts"),
-]
+# The modules in the order of the page; others follow.
+ORDER = """
+    _runtime _job _arrays _zz_rma _zz_atomics _zz_signal _notify _messages _zz_wait _sync
+    _collectives _reductions _room _teams _contexts _register _pointers _reclaim _device _library
+    _errors
+"""
 INTRODUCTION = """# Python
 
-Every public name of `shmem` and `shmem.torch`, from its docstring. The
+The functions and classes of `shmem` and `shmem.torch`, from their docstrings. The
 [Python guide](docs/start/python-guide.md) introduces them step by step, and
 [torch](docs/guides/torch.md) those for tensors. Errors are classes under `shmem.ShmemError`.
 """
@@ -46,7 +46,8 @@ def definitions(root: Path, package: str) -> Iterator[Definition]:
         if isinstance(node, ast.ImportFrom) and node.module:
             file = root.joinpath(*node.module.split(".")).with_suffix(".py")
             files.setdefault(file, set()).update(a.name for a in node.names)
-    for file in sorted(files, key=lambda f: ORDER.index(f.stem) if f.stem in ORDER else len(ORDER)):
+    order = ORDER.split()
+    for file in sorted(files, key=lambda f: order.index(f.stem) if f.stem in order else len(order)):
         for node in ast.parse(file.read_text()).body:
             if isinstance(node, Definition) and node.name in files[file] and described(node):
                 yield node
