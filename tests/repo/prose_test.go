@@ -198,6 +198,24 @@ func TestTroubleshooting(t *testing.T) {
 	}
 }
 
+// TestMeasuredAdvice: each figure of the page on best practices is in a cell of the page of figures
+// that its row names.
+func TestMeasuredAdvice(t *testing.T) {
+	const page = "docs/guides/best-practices.md"
+	rows := regexp.MustCompile(`(?m)^\| .* \| .* \| ([\d.]+) \| ([\d.]+) \| \S+ \| \[.*\]\(\.\./\.\./([\w/.-]+).*\) \|$`).FindAllStringSubmatch(content(t, page), -1)
+	if len(rows) < 10 {
+		t.Errorf("%s has %d rows with figures: the test looks for another form", page, len(rows))
+	}
+	for _, row := range rows {
+		figures := content(t, row[3])
+		for _, number := range row[1:3] {
+			if !strings.Contains(figures, "| "+number+" |") && !strings.Contains(figures, "| "+number+" (") {
+				t.Errorf("%s: %s has no cell with %s, of the row %s (measure again, and correct the row)", page, row[3], number, row[0])
+			}
+		}
+	}
+}
+
 // TestCostsOfCalls compares the times in the page on the choice of a call with the page of figures,
 // from which they are.
 func TestCostsOfCalls(t *testing.T) {
