@@ -23,6 +23,7 @@ PAGES = (
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "LICENSE",
     "docs/*.md",
     "docs/[!s]*/*.md",
