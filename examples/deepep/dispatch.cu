@@ -143,14 +143,14 @@ static unsigned route(buffers &b, cudaStream_t stream)
         fprintf(stderr, "dispatch: an expert gets more tokens than there is room for\n");
         nvshmem_global_exit(EXIT_FAILURE);
     }
-    auto give = [&](void *to, const void *from, size_t bytes) {
+    auto copy_to_gpu = [&](void *to, const void *from, size_t bytes) {
         CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream));
         CHECK(cudaStreamSynchronize(stream));
     };
-    give(b.expert, expert.data(), expert.size() * sizeof(int));
-    give(b.place, place.data(), place.size() * sizeof(int));
-    give(b.count, count.data(), count.size() * sizeof(int));
-    give(m.out, out.data(), out.size() * sizeof(uint32_t));
+    copy_to_gpu(b.expert, expert.data(), expert.size() * sizeof(int));
+    copy_to_gpu(b.place, place.data(), place.size() * sizeof(int));
+    copy_to_gpu(b.count, count.data(), count.size() * sizeof(int));
+    copy_to_gpu(m.out, out.data(), out.size() * sizeof(uint32_t));
     CHECK(cudaMemsetAsync(m.in, 0xff, (size_t)m.local * m.n * m.capacity * m.words * 4, stream));
     CHECK(cudaMemsetAsync(m.back, 0xff, (size_t)m.tokens * m.top * m.words * 4, stream));
     CHECK(cudaMemsetAsync(m.arrived, 0, (size_t)m.local * m.n * sizeof(int), stream));

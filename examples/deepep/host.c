@@ -7,7 +7,7 @@
  *   shmemrun -n 2 --chaos 1 deepep 100000 64
  *   shmemrun -n 2 --chaos 1 deepep 100000 64 unordered    fails: nothing orders the addition
  *
- * A context stands for a queue. Any thread puts on it, and the last one adds. A fence of the
+ * A context is used as a queue. Any thread puts on it, and the last one adds. A fence of the
  * context goes before the addition: it waits for nothing.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -140,7 +140,7 @@ static void *thread(void *argument)
 
 /*
  * The targets of this PE's tokens in the round, and their contents; returns the number of messages
- * that come here.
+ * that this PE receives.
  */
 static void route(void)
 {

@@ -1,6 +1,6 @@
 /*
  * eager.c: tokens of a mixture of experts, as eager transfers: each PE is an expert, sends its
- * tokens to the experts that a gate has chosen, takes what comes, and sends it back scaled.
+ * tokens to the experts that a gate has chosen, receives its own, and sends them back scaled.
  * A token is worked on as soon as it is there, whatever the others do.
  *
  * usage: eager [tokens [rounds [tile]]]

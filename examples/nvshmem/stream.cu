@@ -1,5 +1,5 @@
 /*
- * stream: a put in a stream, behind the kernel that makes its source.
+ * stream: a put in a stream, after the kernel that writes its source.
  */
 #include "check.h"
 

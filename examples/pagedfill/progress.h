@@ -16,7 +16,7 @@ namespace pagedfill
 class progress
 {
   public:
-    /* A bar of so many pages. One PE alone draws. */
+    /* A bar of `all` pages of bytes_of_page bytes. Only one PE draws it. */
     progress(bool draws, bool asked, uint64_t all, uint64_t bytes_of_page)
         : shown(draws && (asked || isatty(STDERR_FILENO))), total(all), page_bytes(bytes_of_page)
     {

@@ -20,10 +20,10 @@ constexpr uint32_t MAGIC = 0x4c494650; /* "PFIL" */
 constexpr uint32_t MOST_REPEATS = 1000;
 constexpr uint32_t MOST_PAGE_BYTES = 1 << 20;
 
-/* A request is this, and behind it its pages. */
+/* The header of a request, which its pages follow. */
 struct request {
     uint32_t magic;
-    uint32_t context; /* comes back in the answer, or with the last page */
+    uint32_t context; /* returned in the answer, or with the last page */
     uint64_t seed;
     uint32_t page_bytes; /* a multiple of 8, up to MOST_PAGE_BYTES */
     uint32_t notify;     /* counter of the client: 1 for each page that has been written */
@@ -53,9 +53,9 @@ struct page {
 /* The answer to a request. It is sent when all writes have been begun, and may arrive before
  * their bytes: the counter says when these are there. */
 struct answer {
-    uint32_t refused; /* 0: the pages come; 1: none does, and text says why */
+    uint32_t refused; /* 0: the pages will be written; 1: none will, and text says why */
     uint32_t context; /* that of the request; 0 if the request was too short to have one */
-    uint32_t npages;  /* writes that come */
+    uint32_t npages;  /* number of writes that follow */
     char text[228];   /* ends with a zero */
 };
 

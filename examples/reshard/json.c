@@ -70,7 +70,7 @@ static bool hex4(struct json *j, uint32_t *value)
     return true;
 }
 
-/* The rest of an escape behind \u: one code point, which above 0xffff takes two escapes. */
+/* The rest of an escape after \u: one code point, which above 0xffff takes two escapes. */
 static bool code_point(struct json *j, uint32_t *value)
 {
     if (!hex4(j, value))

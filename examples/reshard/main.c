@@ -63,7 +63,7 @@ static bool parse_number(const char *text, uint64_t *value)
     return errno == 0 && *text >= '0' && *text <= '9' && *end == '\0';
 }
 
-/* Every PE has the same arguments, so every PE comes to the same result. */
+/* Every PE has the same arguments, so every PE has the same result. */
 static bool parse_options(struct options *o, int argc, char **argv, char error[ERROR])
 {
     enum { CHUNK = 256, DEPTH, CORRUPT, PROGRESS, HELP };

@@ -59,8 +59,8 @@ static void send_chunk(struct pipeline *p, int to, uint64_t number, const unsign
 }
 
 /* Waits for chunk `number` of `from` and takes it out of its slot. */
-static void take_chunk(struct pipeline *p, const struct layout *l, int from, uint64_t number,
-                       const struct chunk *c, unsigned char *block)
+static void receive_chunk(struct pipeline *p, const struct layout *l, int from, uint64_t number,
+                          const struct chunk *c, unsigned char *block)
 {
     size_t slot = slot_of(p, from, number);
     shmem_signal_wait_until(&p->arrived[slot], SHMEM_CMP_EQ, number + 1);
@@ -77,7 +77,7 @@ static void take_chunk(struct pipeline *p, const struct layout *l, int from, uin
 }
 
 /* Data that is already on the right PE needs no put, only its new place. */
-static void keep_own(const struct pipeline *p, const struct layout *l, const unsigned char *shards,
+static void copy_own(const struct pipeline *p, const struct layout *l, const unsigned char *shards,
                      const size_t *shard_at, unsigned char *block)
 {
     struct chunks own = {.layout = l, .sender = p->me, .receiver = p->me, .limit = p->chunk};
@@ -115,7 +115,7 @@ static void exchange(struct pipeline *p, const struct layout *l, int to, int fro
         }
         taking = taking && layout_next_chunk(&in, &c);
         if (taking) {
-            take_chunk(p, l, from, round, &c, block);
+            receive_chunk(p, l, from, round, &c, block);
             progress_add(progress, c.nbytes);
         }
     }
@@ -131,7 +131,7 @@ void pipeline_run(struct pipeline *p, const struct layout *l, const unsigned cha
         int from = (p->me + p->n_pes - step) % p->n_pes;
         exchange(p, l, to, from, shards, shard_at, block, progress);
     }
-    keep_own(p, l, shards, shard_at, block);
+    copy_own(p, l, shards, shard_at, block);
     /* Completes the nonblocking puts: the shards may be freed after this. */
     shmem_quiet();
 }

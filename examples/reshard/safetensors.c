@@ -105,7 +105,7 @@ static bool check_size(struct tensor *t, uint64_t end, uint64_t data_bytes, char
     return true;
 }
 
-/* The object behind a tensor's name. */
+/* The object that follows a tensor's name. */
 static bool parse_tensor(struct json *j, struct tensor *t, uint64_t data_bytes, char *text,
                          size_t size, char *error)
 {
@@ -274,7 +274,7 @@ bool safetensors_parse(struct model *m, const char *header, size_t header_bytes,
     return ok;
 }
 
-/* pread until all is there: one call may give less, above 2 GiB always. */
+/* Repeats pread until all bytes are read: one call may read less, above 2 GiB always. */
 static bool read_at(const struct model *m, uint64_t offset, void *to, size_t nbytes, char *error)
 {
     char *p = to;

@@ -64,7 +64,7 @@ bool verify_hash(const struct layout *l, int me, const unsigned char *block, str
     return ok;
 }
 
-/* A name comes from the file, and must not command the terminal. */
+/* Prints a name from a file with ? for each control character, which a terminal would obey. */
 static void print_name(const char *name)
 {
     for (; *name; name++)

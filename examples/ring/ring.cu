@@ -49,7 +49,7 @@ int main()
     pass_on<<<1, 1, 0, stream>>>(from);
     CHECK(cudaGetLastError());
 
-    /* On the stream, and so behind the kernel: it completes the puts of every PE. */
+    /* On the stream, and so after the kernel: it completes the puts of every PE. */
     shmemx_barrier_all_on_stream(stream);
     CHECK(cudaMemcpyAsync(&got, from, sizeof got, cudaMemcpyDefault, stream));
     CHECK(cudaStreamSynchronize(stream));
