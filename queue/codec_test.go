@@ -149,7 +149,7 @@ func TestAllocations(t *testing.T) {
 		r.Reply(5, 1, 0)
 		r.Done(r.Position())
 		r.Sleep(true)
-		r.Ahead(64)
+		r.StoredAhead(64)
 		p, _ := g.Push(&bad)
 		g.Set(p, 0, 31|g.Lap(p))
 		r.Next(&got)

@@ -72,7 +72,7 @@ func FuzzNext(f *testing.F) {
 			moved := r.Position() - p
 			switch found {
 			case queue.Empty:
-				r.Ahead(n)
+				r.StoredAhead(n)
 				if moved != 0 || p != batch.Position() {
 					t.Fatalf("moved by %d over nothing at %d, in batches to %d", moved, p, batch.Position())
 				}

@@ -19,6 +19,7 @@ func CallName(number uint32) string {
 	return ""
 }
 
+// callNumber returns the number by which kernels name a function in reports.
 func callNumber(name string) uint32 {
 	h := fnv.New32a()
 	h.Write([]byte(name))

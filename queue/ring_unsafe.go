@@ -54,6 +54,7 @@ func New(m Memory, n int) (*Ring, error) {
 	return newRing(m, n), nil
 }
 
+// checkSize returns an error unless n is a size that a ring may have.
 func checkSize(n int) error {
 	if n >= MinSlots && n <= MaxSize && n&(n-1) == 0 {
 		return nil
@@ -61,6 +62,7 @@ func checkSize(n int) error {
 	return fmt.Errorf("make ring of %d slots: the number must be a power of two from %d to %d (see SHMEM_RING_SIZE)", n, MinSlots, MaxSize)
 }
 
+// newRing returns the consumer of a ring of n slots, which checkSize has accepted.
 func newRing(m Memory, n int) *Ring {
 	return &Ring{slots: m.Slots, mask: uint64(n) - 1, shift: uint(bits.TrailingZeros(uint(n))), line: m.Line, replies: m.Replies, cells: m.Cells}
 }
@@ -75,9 +77,9 @@ func (r *Ring) Seek(p uint64) { r.pos = p }
 // Memory returns the parts of the ring.
 func (r *Ring) Memory() Memory { return Memory{r.slots, r.line, r.replies, r.cells} }
 
-// Beside reports whether n bytes at an address are in a cell of the ring, where a producer stores
+// InCell reports whether n bytes at an address are in a cell of the ring, where a producer stores
 // data beside an operation's slots. The operation owns the cell until Publish.
-func (r *Ring) Beside(address, n uint64) bool {
+func (r *Ring) InCell(address, n uint64) bool {
 	o := address - uint64(uintptr(r.cells))
 	return r.cells != nil && n != 0 && o < CellsBytes && n <= CellBytes-o%CellBytes
 }
@@ -99,8 +101,8 @@ func (r *Ring) slot(p uint64) unsafe.Pointer {
 	return unsafe.Add(r.slots, (p&r.mask)*slotSize)
 }
 
-// Tail returns the tail that the consumer has published: the slots below it are free. Any thread may
-// call it.
+// Tail returns the tail that the consumer has published: the slots below it are free. Any thread
+// may call it.
 func (r *Ring) Tail() uint64 { return atomic.LoadUint64(&r.line.Tail) }
 
 // Taken reports whether no operation is stored at the published tail: the consumer has read all.
@@ -160,7 +162,8 @@ func (r *Ring) Next(op *Op) Result {
 	return r.decodeRest(op, w0, w1)
 }
 
-// decodeRest does the rest of Next for an operation of several slots, or with an unknown code: w0 and w1 are its first slot.
+// decodeRest does the rest of Next for an operation of several slots, or with an unknown code: w0
+// and w1 are its first slot.
 func (r *Ring) decodeRest(op *Op, w0, w1 uint64) Result {
 	p, n := r.pos, uint64(slotsOf[op.Code])
 	if n == 0 {
@@ -191,7 +194,8 @@ func (r *Ring) decodeRest(op *Op, w0, w1 uint64) Result {
 func (r *Ring) Unread(op *Op) { r.pos -= uint64(slotsOf[op.Code]) }
 
 // Take decodes operations and moves past them: all that are stored, at most len(ops). It returns
-// their number. Unlike Next, it also decodes operations whose code is not in the table (Known).
+// their number. Unlike Next, it also decodes operations whose code is not in the table
+// (HasKnownCode).
 //
 // Within a round the lap stays the same and slots follow each other, so a loop keeps values that
 // Next computes each time. Operations of one slot have a loop of their own, whose variables stay in
@@ -257,8 +261,8 @@ round:
 	return n
 }
 
-// Known reports whether the operation's code is in the table of operations (abi/table).
-func (o *Op) Known() bool { return slotsOf[o.Code] != 0 }
+// HasKnownCode reports whether the operation's code is in the table of operations (abi/table).
+func (o *Op) HasKnownCode() bool { return slotsOf[o.Code] != 0 }
 
 // Slots returns the number of slots that the operation takes in a ring.
 func (o *Op) Slots() uint64 { return max(uint64(slotsOf[o.Code]), 1) }
@@ -297,17 +301,17 @@ func (r *Ring) Sleep(asleep bool) {
 // Stop tells the producers that the ring has no consumer any more.
 func (r *Ring) Stop() { atomic.StoreUint32(&r.line.Stopped, 1) }
 
-// Fills reports whether an operation, or a part of one, is stored in the n-th slot that will be
+// StoredAt reports whether an operation, or a part of one, is stored in the n-th slot that will be
 // read; 1 is the next. Producers may still be storing the slots before it.
-func (r *Ring) Fills(n int) bool {
+func (r *Ring) StoredAt(n int) bool {
 	p := r.pos + uint64(n) - 1
 	return (atomic.LoadUint64((*uint64)(r.slot(p)))^r.lap(p))>>63 == 0
 }
 
-// Ahead reports whether some part of an operation is stored in the next slot or in the n slots
-// after it. If Next still finds nothing in the next slot, a producer has reserved positions and has
-// not filled them.
-func (r *Ring) Ahead(n int) bool {
+// StoredAhead reports whether some part of an operation is stored in the next slot or in the n
+// slots after it. If Next still finds nothing in the next slot, a producer has reserved positions
+// and has not filled them.
+func (r *Ring) StoredAhead(n int) bool {
 	for i := uint64(0); i <= min(uint64(n), r.mask); i++ {
 		at, lap := (*[2]uint64)(r.slot(r.pos+i)), r.lap(r.pos+i)
 		if (atomic.LoadUint64(&at[0])^lap)>>63 == 0 || (atomic.LoadUint64(&at[1])^lap)>>63 == 0 {

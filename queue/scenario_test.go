@@ -184,7 +184,7 @@ func (s *stage) do(words []string) {
 	case "stop":
 		s.ring.Stop()
 	case "ahead": // ahead SLOTS
-		s.say("ahead: %v", s.ring.Ahead(int(arg(1))))
+		s.say("ahead: %v", s.ring.StoredAhead(int(arg(1))))
 	case "raw": // raw POSITION WORD VALUE: with the lap that is valid there
 		s.rig.Set(arg(1), int(arg(2)), arg(3)|s.rig.Lap(arg(1)))
 	case "state":

@@ -76,7 +76,7 @@ func TestTake(t *testing.T) {
 				for i := range batch[:n] {
 					var op queue.Op
 					r := one.Next(&op)
-					if r == queue.Empty || (r == queue.Found) != batch[i].Known() || op.Code != batch[i].Code {
+					if r == queue.Empty || (r == queue.Found) != batch[i].HasKnownCode() || op.Code != batch[i].Code {
 						t.Fatalf("start %d: Take found %+v, Next %d %+v", start, batch[i], r, op)
 					}
 					var x, y [2 * queue.MaxSlots]uint64

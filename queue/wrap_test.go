@@ -29,7 +29,7 @@ func TestWrap(t *testing.T) {
 			g := queuetest.New(size, start)
 			r := queue.NewAt(g.Memory(), size, start)
 			var op queue.Op
-			if found := r.Next(&op); found != queue.Empty || r.Ahead(size) {
+			if found := r.Next(&op); found != queue.Empty || r.StoredAhead(size) {
 				t.Fatalf("size %d from %#x: the new ring is not empty", size, start)
 			}
 			next := start
@@ -173,19 +173,19 @@ func TestAhead(t *testing.T) {
 		kept := g.Word(at, i)
 		g.Set(at, i, kept^1<<63)
 		var got queue.Op
-		if found := r.Next(&got); found != queue.Empty || !r.Ahead(3) {
-			t.Errorf("without word %d: result %d, ahead %v", missing, found, r.Ahead(3))
+		if found := r.Next(&got); found != queue.Empty || !r.StoredAhead(3) {
+			t.Errorf("without word %d: result %d, ahead %v", missing, found, r.StoredAhead(3))
 		}
 		g.Set(at, i, kept)
-		if found := r.Next(&got); found != queue.Found || r.Ahead(8) {
-			t.Errorf("with word %d: result %d, ahead %v", missing, found, r.Ahead(8))
+		if found := r.Next(&got); found != queue.Found || r.StoredAhead(8) {
+			t.Errorf("with word %d: result %d, ahead %v", missing, found, r.StoredAhead(8))
 		}
 	}
 	g := queuetest.New(8, 0)
 	r := queue.NewAt(g.Memory(), 8, 0)
 	g.Take(7)
 	g.Store(g.Take(1), &queue.Op{Code: queue.CodeNop})
-	if r.Ahead(6) || !r.Ahead(7) || !r.Ahead(1<<20) {
+	if r.StoredAhead(6) || !r.StoredAhead(7) || !r.StoredAhead(1<<20) {
 		t.Error("the seventh slot after the next shows too early or not at all")
 	}
 }

@@ -64,7 +64,7 @@ func shmemgoErrorPE(to *C.char, size C.size_t) C.int {
 	defer guard.Catch("error_pe")
 	reason := errors.New("no reason given")
 	if current.Engine != nil {
-		current.Engine.Locked(func() {
+		current.Engine.WithLock(func() {
 			if err := current.Engine.Err(); err != nil {
 				reason = err
 			}

@@ -34,6 +34,7 @@ SHMEMI_D uint32_t shmemi_bounce_reserve(uint32_t *taken)
     return buffer;
 }
 
+/* Releases a bounce buffer, after all threads of the block have used it. */
 SHMEMI_D void shmemi_bounce_release(uint32_t *taken, uint32_t buffer)
 {
     __syncthreads();

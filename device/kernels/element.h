@@ -15,17 +15,21 @@ struct shmemi_bf16 {
     uint16_t bits;
 };
 
+/* Converts a half-precision number to float. */
 SHMEMI_D float shmemi_widen(struct shmemi_f16 v)
 {
     float f;
     asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(v.bits));
     return f;
 }
+
+/* Converts a bfloat16 number to float. */
 SHMEMI_D float shmemi_widen(struct shmemi_bf16 v)
 {
     return __uint_as_float((uint32_t)v.bits << 16);
 }
 
+/* Rounds a float to half precision, to nearest even. */
 SHMEMI_D void shmemi_narrow(float f, struct shmemi_f16 *v)
 {
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(v->bits) : "f"(f));

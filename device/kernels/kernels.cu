@@ -26,6 +26,7 @@ enum { SHMEMI_STREAM_KERNELS(IS_IN_THE_TABLE) };
     extern "C" __global__ void __launch_bounds__(SHMEMI_THREADS)                                   \
         shmemi_stream_##name(__grid_constant__ call_t c)
 
+/* The pointer for an address in the arguments of a call. */
 SHMEMI_D void *address(uint64_t at)
 {
     return (void *)(uintptr_t)at;

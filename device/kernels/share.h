@@ -28,6 +28,7 @@ struct shmemi_stream_work {
     char *lines;
 };
 
+/* The last part of the world's work memory, in this PE's heap. */
 SHMEMI_D struct shmemi_stream_work shmemi_stream_work(void)
 {
     char *base =

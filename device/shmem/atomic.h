@@ -171,6 +171,7 @@ SHMEMI_D T shmemi_fetch_add_real(const struct shmemi_device_image *image, uint32
     return shmemi_update_ring<shmemi_sum, T>(image, shmemi_offset(image, object), value, pe);
 }
 
+/* An atomic addition of a float or double, without a result. */
 template <class T>
 SHMEMI_D void shmemi_add_real(const struct shmemi_device_image *image, uint32_t call, T *object,
                               T value, int pe)
@@ -205,6 +206,7 @@ SHMEMI_D H shmemi_update_half(const struct shmemi_device_image *image, uint64_t 
     }
 }
 
+/* An atomic addition of a 16-bit floating-point number, which returns the value before. */
 template <class H>
 SHMEMI_D H shmemi_fetch_add_half(const struct shmemi_device_image *image, uint32_t call, H *object,
                                  H value, int pe)
@@ -233,6 +235,7 @@ SHMEMI_D H shmemi_swap_half(const struct shmemi_device_image *image, uint32_t ca
     return shmemi_as<H>(old);
 }
 
+/* An atomic set of 16 bits. */
 template <class H>
 SHMEMI_D void shmemi_set_half(const struct shmemi_device_image *image, uint32_t call, H *object,
                               H value, int pe)

@@ -17,6 +17,7 @@
  * bulk copies. */
 SHMEMI_FENCE(shmemi_bulk_fence, "fence.proxy.async")
 
+/* The 32-bit address of shared memory, as the instructions of bulk copies take it. */
 SHMEMI_D uint32_t shmemi_bulk_address(const void *shared)
 {
     return (uint32_t)__cvta_generic_to_shared(shared);

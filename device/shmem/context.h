@@ -48,6 +48,7 @@ struct shmem_context {
 };
 
 #ifndef __CUDACC_RTC__
+/* Returns the context for the heap that contains target, on the host. */
 static inline struct shmem_context shmem_ctx(const void *target)
 {
     struct shmem_context context;
@@ -71,6 +72,7 @@ SHMEMI_D const struct shmemi_device_image *shmemi_open(struct shmem_context ctx,
     return ctx.image;
 }
 
+/* Returns the context for the heap of a job. */
 SHMEMI_D struct shmem_context shmemi_context_of(const struct shmemi_device_image *image)
 {
     struct shmem_context context;

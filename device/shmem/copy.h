@@ -71,6 +71,7 @@ template <class W> struct shmemi_side_by_side {
     }
 };
 
+/* Copies one word of type W. FAR: from a peer's memory. */
 template <class W, int FAR> SHMEMI_D void shmemi_copy_word(char *to, const char *from)
 {
     W v;
@@ -135,6 +136,7 @@ SHMEMI_COLD void shmemi_copy_by(uint32_t width, char *to, const char *from, uint
     }
 }
 
+/* Copies one element of width bytes: 1, 2, 4 or 8. FAR: from a peer's memory. */
 template <int FAR> SHMEMI_D void shmemi_copy_element(uint32_t width, char *to, const char *from)
 {
     switch (width) {

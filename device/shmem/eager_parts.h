@@ -203,6 +203,7 @@ SHMEMI_D void shmemi_eager_wrap(const struct shmemi_device_image *image, uint32_
     }
 }
 
+/* Converts the bytes that a slot has, copied to the start of a buffer, back into the token. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_unwrap(const struct shmemi_device_image *image, uint32_t call,
                                   void *buffer, size_t nbytes, int tile)

@@ -10,6 +10,7 @@
 #include <cuda_runtime.h>
 #include <stdio.h>
 
+/* Prints why a launch failed, and returns the error. */
 static inline int shmemi_launch_refuse(cudaError_t error, const char *what)
 {
     fprintf(stderr, "shmem: shmemx_collective_launch: %s: %s (see the cause)\n", what,

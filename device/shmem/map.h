@@ -13,6 +13,7 @@ static __device__ __forceinline__ uint32_t shmemi_block(void)
     return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
 }
 
+/* The number of warps in the calling thread's block. */
 static __device__ __forceinline__ uint32_t shmemi_warps_of_block(void)
 {
     return (blockDim.x * blockDim.y * blockDim.z + 31) / 32;

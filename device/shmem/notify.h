@@ -117,6 +117,7 @@ SHMEMI_D uint64_t shmemi_notified(const struct shmemi_device_image *image, int n
     return *main + stores;
 }
 
+/* Returns the value of a notification counter of this PE. */
 SHMEMI_D uint64_t shmemi_notify_fetch(const struct shmemi_device_image *image, uint32_t call,
                                       int notify)
 {
@@ -125,6 +126,7 @@ SHMEMI_D uint64_t shmemi_notify_fetch(const struct shmemi_device_image *image, u
     return shmemi_notified(image, notify, 0, &main);
 }
 
+/* Reports whether a notification counter of this PE has reached count. */
 SHMEMI_D int shmemi_notify_test(const struct shmemi_device_image *image, uint32_t call, int notify,
                                 uint64_t count)
 {
@@ -132,6 +134,7 @@ SHMEMI_D int shmemi_notify_test(const struct shmemi_device_image *image, uint32_
     return shmemi_notify_fetch(image, call, notify) >= count;
 }
 
+/* Waits until a notification counter of this PE has reached count, and returns its value. */
 SHMEMI_D uint64_t shmemi_notify_wait(const struct shmemi_device_image *image, uint32_t call,
                                      int notify, uint64_t count)
 {

@@ -162,6 +162,7 @@ SHMEMI_D void shmemi_quiet_together(const struct shmemi_device_image *image, uin
     SCOPE::sync();
 }
 
+/* A fence by the threads of a scope together, for the operations of all of them. */
 template <class SCOPE>
 SHMEMI_D void shmemi_fence_together(const struct shmemi_device_image *image, uint32_t call)
 {

@@ -32,6 +32,7 @@ SHMEMI_D void shmemi_check_range(const struct shmemi_device_image *image, uint32
     }
 }
 
+/* The offset of a symmetric address in this PE's segment. */
 SHMEMI_D uint64_t shmemi_offset(const struct shmemi_device_image *image, const void *address)
 {
     return (uint64_t)(uintptr_t)address - image->job.segment;

@@ -308,6 +308,7 @@ SHMEMI_HD uint32_t shmemi_reply_claim(const struct shmemi_ring *r, uint32_t hint
     }
 }
 
+/* The address of reply place i of a ring. */
 SHMEMI_HD struct shmemi_reply *shmemi_reply_at(const struct shmemi_ring *r, uint32_t i)
 {
     return (struct shmemi_reply *)r->replies + i;

@@ -283,6 +283,8 @@ SHMEMI_D void shmemi_begin_range(const struct shmemi_put_call *c, struct shmemi_
         shmemi_open_reply(c->image, c->pe, q);
     shmemi_before_slots();
 }
+
+/* Pushes the packed put. WAIT: waits until its source may be used again. */
 template <int WAIT> SHMEMI_D void shmemi_end_range(struct shmemi_pending_reply *q)
 {
     shmemi_submit(&q->op);

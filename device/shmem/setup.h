@@ -8,18 +8,22 @@
 
 #ifdef SHMEMI_KERNEL
 
+/* The number of this PE in the world. */
 SHMEMI_D int shmemi_my_pe(const struct shmemi_device_image *image, uint32_t call)
 {
     shmemi_check_init(image, call);
     return image->job.me;
 }
 
+/* The number of PEs of the job. */
 SHMEMI_D int shmemi_n_pes(const struct shmemi_device_image *image, uint32_t call)
 {
     shmemi_check_init(image, call);
     return image->job.n_pes;
 }
 
+/* The address for loads and stores of PE pe's copy of a symmetric object, or NULL if it has
+ * none. */
 SHMEMI_D void *shmemi_ptr(const struct shmemi_device_image *image, uint32_t call, const void *dest,
                           int pe)
 {
@@ -28,6 +32,7 @@ SHMEMI_D void *shmemi_ptr(const struct shmemi_device_image *image, uint32_t call
     return at >= image->job.heap_size ? NULL : shmemi_direct(image, dest, pe);
 }
 
+/* This PE's rank in a team, or -1. */
 SHMEMI_D int shmemi_team_my_pe(const struct shmemi_device_image *image, uint32_t call,
                                shmemi_team_t team)
 {
@@ -36,6 +41,7 @@ SHMEMI_D int shmemi_team_my_pe(const struct shmemi_device_image *image, uint32_t
     return shmemi_team_find(image, team, &m) ? m.me : -1;
 }
 
+/* The number of PEs of a team, or -1 if there is no such team. */
 SHMEMI_D int shmemi_team_n_pes(const struct shmemi_device_image *image, uint32_t call,
                                shmemi_team_t team)
 {
@@ -44,6 +50,7 @@ SHMEMI_D int shmemi_team_n_pes(const struct shmemi_device_image *image, uint32_t
     return shmemi_team_find(image, team, &m) ? m.n : -1;
 }
 
+/* The rank in team `to` of the PE whose rank in team `from` is pe, or -1. */
 SHMEMI_COLD int shmemi_team_translate_pe(const struct shmemi_device_image *image, uint32_t call,
                                          shmemi_team_t from, int pe, shmemi_team_t to)
 {

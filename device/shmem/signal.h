@@ -11,6 +11,7 @@
 
 #ifdef SHMEMI_KERNEL
 
+/* Stops the kernel unless the operation on a signal is set or add. */
 SHMEMI_D void shmemi_check_signal_op(const struct shmemi_device_image *image, uint32_t call,
                                      const void *signal, int op, int pe)
 {
@@ -19,6 +20,7 @@ SHMEMI_D void shmemi_check_signal_op(const struct shmemi_device_image *image, ui
                      (uint64_t)op);
 }
 
+/* The kind of atomic operation that sets or adds to a signal. */
 SHMEMI_D uint32_t shmemi_signal_kind(int op)
 {
     return op == SHMEMI_SIGNAL_SET ? SHMEMI_KIND_SET : SHMEMI_KIND_ADD;
@@ -152,6 +154,8 @@ SHMEMI_D void shmemi_put_signal(const struct shmemi_device_image *image, uint32_
     }
 }
 
+/* Returns the value of a signal of this PE; data that was sent before the signal is then
+ * visible. */
 SHMEMI_D uint64_t shmemi_signal_fetch(const struct shmemi_device_image *image, uint32_t call,
                                       const uint64_t *signal)
 {

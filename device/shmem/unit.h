@@ -119,6 +119,7 @@ static inline int shmemi_unit_set(const struct shmemi_device_image *image, int d
     return (int)error;
 }
 
+/* The CUDA runtime's text for an error of shmemi_unit_set. */
 static inline const char *shmemi_unit_why(int error)
 {
     return cudaGetErrorString((cudaError_t)error);
@@ -142,12 +143,16 @@ static inline struct shmemi_unit *shmemi_unit(void)
                                       NULL};
     return &unit;
 }
+
+/* Registers the unit with libshmem.so when the program or its library is loaded. */
 static inline int shmemi_unit_begin(void)
 {
     SHMEMI_DEVICE_REGISTER(shmemi_unit());
     return 1;
 }
 static const int shmemi_unit_begun __attribute__((unused)) = shmemi_unit_begin();
+
+/* Removes the unit before its library is unloaded. */
 static __attribute__((destructor)) void shmemi_unit_end(void)
 {
     SHMEMI_DEVICE_UNREGISTER(shmemi_unit());

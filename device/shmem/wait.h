@@ -35,6 +35,7 @@ SHMEMI_D int shmemi_checks_losses(uint32_t polls, uint32_t warp, uint32_t warps)
     return (polls / SHMEMI_POLLS + warp) % groups == 0;
 }
 
+/* Reports whether the comparison cmp (SHMEMI_CMP_...) of have with want is true. */
 template <class T> SHMEMI_D int shmemi_compare(T have, int cmp, T want)
 {
     switch (cmp) {
@@ -107,6 +108,7 @@ SHMEMI_D void shmemi_keep_waiting(const struct shmemi_device_image *image, uint3
     shmemi_keep_waiting_for(image, polls, UINT32_MAX);
 }
 
+/* Waits until the comparison of a word with value is true, and returns the word. */
 template <class T>
 SHMEMI_D T shmemi_wait(const struct shmemi_device_image *image, uint32_t call, const T *ivar,
                        int cmp, T value)
@@ -121,6 +123,7 @@ SHMEMI_D T shmemi_wait(const struct shmemi_device_image *image, uint32_t call, c
     return v;
 }
 
+/* Reports whether the comparison of a word with value is true now. */
 template <class T>
 SHMEMI_D int shmemi_test(const struct shmemi_device_image *image, uint32_t call, const T *ivar,
                          int cmp, T value)
@@ -153,6 +156,7 @@ template <class T> struct shmemi_vector {
 
 #define SHMEMI_NONE ((size_t)-1)
 
+/* Waits until the comparison has been true once for each word of v. */
 template <class T>
 SHMEMI_D void shmemi_wait_all(const struct shmemi_device_image *image, uint32_t call,
                               struct shmemi_vector<T> v)
@@ -164,6 +168,7 @@ SHMEMI_D void shmemi_wait_all(const struct shmemi_device_image *image, uint32_t 
             shmemi_keep_waiting(image, &polls);
 }
 
+/* Reports whether the comparison is true for each word of v. */
 template <class T>
 SHMEMI_D int shmemi_test_all(const struct shmemi_device_image *image, uint32_t call,
                              struct shmemi_vector<T> v)
@@ -191,6 +196,7 @@ template <class T> SHMEMI_D size_t shmemi_find(const struct shmemi_vector<T> &v,
     return SHMEMI_NONE;
 }
 
+/* Returns the index of a word for which the comparison is true, or SHMEMI_NONE. */
 template <class T>
 SHMEMI_D size_t shmemi_test_any(const struct shmemi_device_image *image, uint32_t call,
                                 struct shmemi_vector<T> v)
@@ -200,6 +206,8 @@ SHMEMI_D size_t shmemi_test_any(const struct shmemi_device_image *image, uint32_
     return shmemi_find(v, &any);
 }
 
+/* Waits until the comparison is true for some word, and returns its index; SHMEMI_NONE: status
+ * excludes all words. */
 template <class T>
 SHMEMI_D size_t shmemi_wait_any(const struct shmemi_device_image *image, uint32_t call,
                                 struct shmemi_vector<T> v)
@@ -233,6 +241,7 @@ SHMEMI_D size_t shmemi_collect(const struct shmemi_vector<T> &v, size_t *indices
     return found;
 }
 
+/* Stores the indices of all words for which the comparison is true, and returns their number. */
 template <class T>
 SHMEMI_D size_t shmemi_test_some(const struct shmemi_device_image *image, uint32_t call,
                                  struct shmemi_vector<T> v, size_t *indices)
@@ -242,6 +251,8 @@ SHMEMI_D size_t shmemi_test_some(const struct shmemi_device_image *image, uint32
     return shmemi_collect(v, indices, &any);
 }
 
+/* Waits until the comparison is true for some words, stores their indices and returns their
+ * number; 0: status excludes all words. */
 template <class T>
 SHMEMI_D size_t shmemi_wait_some(const struct shmemi_device_image *image, uint32_t call,
                                  struct shmemi_vector<T> v, size_t *indices)
@@ -257,6 +268,7 @@ SHMEMI_D size_t shmemi_wait_some(const struct shmemi_device_image *image, uint32
     }
 }
 
+/* Returns the words of a wait or test of several as a struct. */
 template <class T>
 SHMEMI_D struct shmemi_vector<T> shmemi_words_of(const T *ivars, size_t n, const int *status,
                                                  int cmp, const T *values, int each) {

@@ -58,6 +58,7 @@ func (g *Rig) Lap(p uint64) uint64 {
 	return (p>>bits.TrailingZeros64(g.size)&1 ^ 1) << 63
 }
 
+// word returns the address of word i, 0 or 1, of the slot at position p.
 func (g *Rig) word(p uint64, i int) *uint64 {
 	return (*uint64)(unsafe.Add(g.slots, (p&(g.size-1))*slotSize+uint64(i)*8))
 }

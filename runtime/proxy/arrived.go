@@ -79,7 +79,7 @@ func (r *receiver) noteWrite(from, number, notify uint32) {
 		return
 	}
 	if notify != 0 {
-		r.count(notify - 1)
+		r.addToCounter(notify - 1)
 	}
 	if edge := f.Ack(); edge != p.Edge {
 		p.Arrive(edge)
@@ -89,30 +89,30 @@ func (r *receiver) noteWrite(from, number, notify uint32) {
 	}
 }
 
-// count adds 1 to a notification counter of this PE.
-func (r *receiver) count(counter uint32) {
+// addToCounter adds 1 to a notification counter of this PE.
+func (r *receiver) addToCounter(counter uint32) {
 	if at, ok := r.Net.Segment.At(r.numbers.Counters.Offset+8*libshmem.Offset(counter), 8); ok {
 		mem.Apply(fabric.OpAdd, at, 8, 1, 0)
 	}
 }
 
-// reached reports whether the writes that the message h of PE p follows have arrived.
-func reached(h *layout.Header, p *layout.Peer) bool { return int32(h.Need-p.Edge) <= 0 }
+// writesArrived reports whether the writes that the message h of PE p follows have arrived.
+func writesArrived(h *layout.Header, p *layout.Peer) bool { return int32(h.Need-p.Edge) <= 0 }
 
-// follows returns false, and refuses a message, if the message follows more writes than may be
+// checkNeed returns false, and refuses a message, if the message checkNeed more writes than may be
 // under way: it would wait for ever. A message whose writes have arrived or can still arrive is
 // valid.
-func (r *receiver) follows(h *layout.Header, p *layout.Peer) bool {
-	if !reached(h, p) && (!r.numbers.On || h.Need-p.Edge > r.numbers.Space.Window) {
+func (r *receiver) checkNeed(h *layout.Header, p *layout.Peer) bool {
+	if !writesArrived(h, p) && (!r.numbers.On || h.Need-p.Edge > r.numbers.Space.Window) {
 		r.Malformed(h)
 		return false
 	}
 	return true
 }
 
-// acknowledged notes how many writes of this PE have arrived at the sender of a message, as the
+// noteAcknowledged notes how many writes of this PE have arrived at the sender of a message, as the
 // message's header says. It returns false if the number is impossible: the message is refused.
-func (r *receiver) acknowledged(h *layout.Header, p *layout.Peer) bool {
+func (r *receiver) noteAcknowledged(h *layout.Header, p *layout.Peer) bool {
 	if h.Ack == p.Out.In {
 		return true
 	}
@@ -123,10 +123,10 @@ func (r *receiver) acknowledged(h *layout.Header, p *layout.Peer) bool {
 	return err == nil
 }
 
-// voided handles a message of KindVoid, at once even if earlier messages are missing: a write with
-// a number has failed at its sender and will not arrive, so neither later messages nor its signal
-// may wait for it. It returns false if the message is refused.
-func (r *receiver) voided(h *layout.Header) bool {
+// handleVoid handles a message of KindVoid, at once even if earlier messages are missing: a write
+// with a number has failed at its sender and will not arrive, so neither later messages nor its
+// signal may wait for it. It returns false if the message is refused.
+func (r *receiver) handleVoid(h *layout.Header) bool {
 	if !r.numbers.On || h.Operand >= 1<<r.numbers.Space.Bits {
 		r.Malformed(h)
 		return false

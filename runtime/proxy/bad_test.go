@@ -395,7 +395,7 @@ func FuzzReceive(f *testing.F) {
 			}
 		}
 		early := 0
-		a.all(func(s *Engine) { early += s.in.Early.Len() })
+		a.forEachContext(func(s *Engine) { early += s.in.Early.Len() })
 		var h layout.Header
 		if len(m) >= layout.HeaderSize {
 			h = *(*layout.Header)(unsafe.Pointer(&append([]byte(nil), m...)[0]))

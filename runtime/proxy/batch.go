@@ -51,23 +51,23 @@ type bursts struct {
 	seen  uint64        // Held at the loop's last check
 }
 
-// merging reports whether operations of n bytes of payload may share a message with others.
-func merging(n int) bool { return n <= layout.MergeMost }
+// mergeable reports whether operations of n bytes of payload may share a message with others.
+func mergeable(n int) bool { return n <= layout.MergeMost }
 
-// bursting reports whether small operations are to share messages now: a caller has posted several
-// in a row (a burst), or the proxy is between BurstBegins and BurstEnds.
-func (x *batches) bursting() bool { return x.Burst >= layout.BurstAfter || x.gathers }
+// shareMessages reports whether small operations are to share messages now: a caller has posted
+// several in a row (a burst), or the proxy is between BurstBegins and BurstEnds.
+func (x *batches) shareMessages() bool { return x.Burst >= layout.BurstAfter || x.gathers }
 
-// grows reports whether an operation with n bytes of payload, posted now, may join the batch at the
-// end of p's queue.
-func (x *batches) grows(p *layout.Peer, n int) bool {
-	return p.Batch != nil && p.BatchEpoch == x.Epoch && merging(n) &&
+// batchHasSpace reports whether an operation with n bytes of payload, posted now, may join the
+// batch at the end of p's queue.
+func (x *batches) batchHasSpace(p *layout.Peer, n int) bool {
+	return p.Batch != nil && p.BatchEpoch == x.Epoch && mergeable(n) &&
 		p.BatchUsed+recordOf(n) <= layout.MessageSize && x.Table.Records[p.Last].Parity == x.Quiets.Parity()
 }
 
-// record adds an operation to the batch of token t: its header h lies at the end of the batch,
+// addToBatch adds an operation to the batch of token t: its header h lies at the end of the batch,
 // where draftRecord placed it, and n bytes of payload follow.
-func (x *batches) record(t fabric.Token, h *layout.Header, payload unsafe.Pointer, n int) call.Status {
+func (x *batches) addToBatch(t fabric.Token, h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	p := &x.Peers[x.Table.Records[t].PE]
 	if h.Kind == layout.KindPut || h.Kind == layout.KindPutSignal {
 		h.Token = uint32(n)
@@ -131,8 +131,9 @@ func (x *batches) onlyHeldBatchQueued(p *layout.Peer) bool {
 	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == x.Epoch && x.Table.Records[p.Last].Hold != notHeld
 }
 
-// Over reports whether the callers' bursts are over: no batch was held for one since the last call.
-func (b *bursts) Over() bool {
+// AreOver reports whether the callers' bursts are over: no batch was held for one since the last
+// call.
+func (b *bursts) AreOver() bool {
 	if b.Held == b.seen {
 		return true
 	}
@@ -144,7 +145,7 @@ func (b *bursts) Over() bool {
 // the batch of a PE. It opens a batch if the PE has none with enough space. The caller fills the
 // header and calls appendRecord.
 func (x *sender) draftRecord(p *layout.Peer, pe libshmem.PE, n int) (*layout.Header, call.Status) {
-	if !x.grows(p, n) {
+	if !x.batchHasSpace(p, n) {
 		if st := x.openBatch(p, pe); st != call.Done {
 			return nil, st
 		}
@@ -179,7 +180,7 @@ func (x *sender) addSignalToBatch(p *layout.Peer, s *record) bool {
 	if s.Epoch != x.Epoch || s.Parity != x.Quiets.Parity() || p.Parked > 0 {
 		return false
 	}
-	if p.Queued > 0 && !x.grows(p, 0) || p.Queued == 0 && p.Writes < manyWrites {
+	if p.Queued > 0 && !x.batchHasSpace(p, 0) || p.Queued == 0 && p.Writes < manyWrites {
 		return false
 	}
 	h, st := x.draftRecord(p, s.PE, 0)
@@ -211,7 +212,7 @@ func (x *sender) SendBatch(pe libshmem.PE, p *layout.Peer) {
 func (x *sender) appendRecord(h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	t := x.Drafted
 	x.Drafted, x.Recording = 0, false
-	return x.record(t, h, payload, n)
+	return x.addToBatch(t, h, payload, n)
 }
 
 // SendBatches sends the batches of all PEs: messages that several small operations share.

@@ -79,12 +79,12 @@ func (e *Engine) complete(c *fabric.Completion) {
 		return
 	}
 	if c.Kind == fabric.KindTrouble {
-		e.trouble(c)
+		e.handleProviderError(c)
 		return
 	}
 	receiving := e.ops.Net.Receiving(c.Token)
 	if c.Token >= layout.Tokens && !receiving {
-		e.notInFlight(c.Token)
+		e.failUnknownToken(c.Token)
 		return
 	}
 	if c.Err != 0 {
@@ -97,11 +97,11 @@ func (e *Engine) complete(c *fabric.Completion) {
 		return
 	}
 	s := &e.ops.Table.Records[c.Token]
-	e.Context(uint32(s.Context)).completed(c, s)
+	e.Context(uint32(s.Context)).completeOperation(c, s)
 }
 
-// completed completes an operation of this context, according to the use in its record.
-func (e *Engine) completed(c *fabric.Completion, s *record) {
+// completeOperation completes an operation of this context, according to the use in its record.
+func (e *Engine) completeOperation(c *fabric.Completion, s *record) {
 	if s.Ended && e.freeEnded(c.Token) {
 		return
 	}
@@ -116,7 +116,7 @@ func (e *Engine) completed(c *fabric.Completion, s *record) {
 	case usePull:
 		e.gpu.ReadDone(c.Token, 0)
 	default:
-		e.notInFlight(c.Token)
+		e.failUnknownToken(c.Token)
 		return
 	}
 	e.ops.ReleaseToken(c.Token)
@@ -138,12 +138,12 @@ func (e *Engine) completeError(c *fabric.Completion) {
 		return
 	}
 	s := &e.ops.Table.Records[c.Token]
-	e.Context(uint32(s.Context)).broke(c, s, text)
+	e.Context(uint32(s.Context)).failOperation(c, s, text)
 }
 
-// broke fails an operation of this context after a completion with an error: it completes the
-// request with the error, or fails the quiets, and frees the token.
-func (e *Engine) broke(c *fabric.Completion, s *record, text string) {
+// failOperation fails an operation of this context after a completion with an error: it completes
+// the request with the error, or fails the quiets, and frees the token.
+func (e *Engine) failOperation(c *fabric.Completion, s *record, text string) {
 	if s.Ended && e.freeEnded(c.Token) {
 		return
 	}
@@ -152,7 +152,7 @@ func (e *Engine) broke(c *fabric.Completion, s *record, text string) {
 	if (s.Use == useWrite || s.Use == useRead) && (disconnected(c.Err) || e.ops.Net.Caps.InjectSilent) {
 		// This error may come before that of a message, which would report the same loss. It may
 		// also be the only report of messages that were lost with the queue pair.
-		if e.unreachable(s.PE, err); s.Ended && e.freeEnded(c.Token) {
+		if e.handleUnreachable(s.PE, err); s.Ended && e.freeEnded(c.Token) {
 			return
 		}
 	}
@@ -162,11 +162,11 @@ func (e *Engine) broke(c *fabric.Completion, s *record, text string) {
 		e.ops.ReleaseToken(c.Token)
 		return
 	case useSend:
-		e.unreachable(s.PE, err)
+		e.handleUnreachable(s.PE, err)
 	case useWrite, useRead:
 		e.rma.Failed(s)
 	default:
-		e.notInFlight(c.Token)
+		e.failUnknownToken(c.Token)
 		return
 	}
 	switch {
@@ -181,8 +181,8 @@ func (e *Engine) broke(c *fabric.Completion, s *record, text string) {
 	e.out.Drive(s.PE)
 }
 
-// notInFlight fails the job after a completion that belongs to no operation.
-func (e *Engine) notInFlight(t fabric.Token) {
+// failUnknownToken fails the job after a completion that belongs to no operation.
+func (e *Engine) failUnknownToken(t fabric.Token) {
 	e.ops.Net.Fatal(fmt.Errorf("completion of token %d, which is not in flight", t))
 }
 

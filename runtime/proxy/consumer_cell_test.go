@@ -154,13 +154,13 @@ func TestBeside(t *testing.T) {
 		{first + 8, queue.CellBytes - 8, true}, {first + 8, queue.CellBytes - 7, false}, {first - 1, 2, false},
 		{last, queue.CellBytes, true}, {last + queue.CellBytes, 1, false}, {first, ^uint64(0), false},
 	} {
-		if got := r.Beside(c.at, c.n); got != c.want {
+		if got := r.InCell(c.at, c.n); got != c.want {
 			t.Errorf("%d bytes at %+d: %v", c.n, int64(c.at-first), got)
 		}
 	}
 	m := rig.Memory()
 	m.Cells = nil
-	if r, err := queue.New(m, queue.MinSlots); err != nil || r.Beside(8, 8) {
+	if r, err := queue.New(m, queue.MinSlots); err != nil || r.InCell(8, 8) {
 		t.Errorf("a ring without cells has some, or %v", err)
 	}
 }

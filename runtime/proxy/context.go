@@ -62,7 +62,7 @@ func (e *Engine) newContext(number uint32) (*Engine, error) {
 	if err := f.openContext(len(e.ops.Peers)); err != nil {
 		return nil, err
 	}
-	f.join()
+	f.shareNetwork()
 	f.in.Sequences = e.first.in.Sequences
 	f.fillFastPath()
 	f.Job, f.Seal = e.first.Job, e.first.Seal
@@ -74,8 +74,8 @@ func (e *Engine) newContext(number uint32) (*Engine, error) {
 	return f, nil
 }
 
-// all calls f for each context.
-func (e *Engine) all(f func(*Engine)) {
+// forEachContext calls f for each context.
+func (e *Engine) forEachContext(f func(*Engine)) {
 	f(e.first)
 	for _, o := range e.others {
 		if o != nil {
@@ -84,8 +84,9 @@ func (e *Engine) all(f func(*Engine)) {
 	}
 }
 
-// stick notes that an operation of the context could not be posted: the next poll tries it again.
-func (e *Engine) stick() {
+// noteStuck notes that an operation of the context could not be posted: the next poll tries it
+// again.
+func (e *Engine) noteStuck() {
 	if e.Stuck == 0 && e.ops.Number != 0 {
 		e.sticks = append(e.sticks, e)
 	}
@@ -118,10 +119,10 @@ func (e *Engine) retryOthers() {
 	}
 }
 
-// fold moves the counts of a context for a PE to the first context, whose counts other processes
-// see. It does nothing while writes are under way, because a held batch may still be compared with
-// the counts (batch.go).
-func (e *Engine) fold(pe libshmem.PE) {
+// moveCountsToFirst moves the counts of a context for a PE to the first context, whose counts other
+// processes see. It does nothing while writes are under way, because a held batch may still be
+// compared with the counts (batch.go).
+func (e *Engine) moveCountsToFirst(pe libshmem.PE) {
 	p, to := &e.ops.Peers[pe], &e.first.ops.Peers[pe].Count
 	if p.Writes > 0 || p.Queued > 0 {
 		return

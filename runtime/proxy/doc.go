@@ -32,7 +32,7 @@
 // A put with signal:
 //
 //  1. post.go: Engine.PutSignal sends bytes and signal as one message, or writes the bytes.
-//  2. write.go: follow sends the signal after the write as soon as the target can keep their
+//  2. write.go: sendFollowing sends the signal after the write as soon as the target can keep their
 //     order, and CompleteWrite when the write is complete.
 //  3. arrived.go: a notification arrives with the number of the write itself.
 //

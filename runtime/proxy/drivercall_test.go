@@ -81,15 +81,15 @@ func TestLockOfOneWhoIsHeld(t *testing.T) {
 	j := newJob(t, modes[0], 1, 1, 4096)
 	e := j.pes[0].Engine
 	called := false
-	if !e.TryLocked(0, func() { called = true }) || !called {
+	if !e.TryWithLock(0, func() { called = true }) || !called {
 		t.Error("the lock is free, and cannot be taken")
 	}
-	e.Locked(func() {
-		if e.TryLocked(0, func() { t.Error("two have the lock") }) {
+	e.WithLock(func() {
+		if e.TryWithLock(0, func() { t.Error("two have the lock") }) {
 			t.Error("the lock is had, and said to be had again")
 		}
 	})
-	if !e.TryLocked(0, func() {}) {
+	if !e.TryWithLock(0, func() {}) {
 		t.Error("the lock was given back, and cannot be had")
 	}
 	j.close()

@@ -93,7 +93,7 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 		e.closeFastPath()
 		return nil, errors.Join(err, prov.Close())
 	}
-	e.join()
+	e.shareNetwork()
 	e.fillFastPath()
 	return e, nil
 }
@@ -105,9 +105,9 @@ func (e *Engine) compose(mostUnread uint64) {
 	e.in = newReceiver(&e.ops, &e.out, &e.rma.Numbers)
 }
 
-// join passes to the parts of a context the objects that exist only after the state is mapped and
-// the network is open.
-func (e *Engine) join() {
+// shareNetwork passes to the parts of a context the objects that exist only after the state is
+// mapped and the network is open.
+func (e *Engine) shareNetwork() {
 	e.bursts.First = e.first.State
 	e.out.Open()
 	e.in.Open(e.Report, e.first.ops.Peers)

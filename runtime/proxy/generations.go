@@ -13,14 +13,14 @@ type flusher interface {
 	// request is under way; Again: the provider's queue is full; Failed: Err has the reason.
 	flush(pe libshmem.PE) call.Status
 	Err() error
-	// stick notes that a flush could not be posted: RetryFlushes is called at the next poll.
-	stick()
+	// noteStuck notes that a flush could not be posted: RetryFlushes is called at the next poll.
+	noteStuck()
 	// sendBatches sends the messages that small operations share. It is called before the open
 	// generation is closed: from then on no operation may join it.
 	sendBatches()
-	// touched gets the PEs to which a generation has sent, when the generation is closed and before
-	// the flushes to them. It must not store the slice.
-	touched(pes []libshmem.PE)
+	// noteSentTo gets the PEs to which a generation has sent, when the generation is closed and
+	// before the flushes to them. It must not store the slice.
+	noteSentTo(pes []libshmem.PE)
 }
 
 // generations group the operations of one context, so that a quiet completes when all operations
@@ -73,8 +73,8 @@ func newGenerations(f flusher, state *layout.State, peers []layout.Peer, dirty [
 // Parity returns the parity of the open generation.
 func (g *generations) Parity() parity { return parity(g.Open & 1) }
 
-// closed returns the parity of the generation before the open one.
-func (g *generations) closed() parity { return parity((g.Open - 1) & 1) }
+// closedParity returns the parity of the generation before the open one.
+func (g *generations) closedParity() parity { return parity((g.Open - 1) & 1) }
 
 // Begin begins a quiet of all operations posted before, and returns the ticket to pass to Done. It
 // waits for nothing and allocates nothing.
@@ -127,11 +127,12 @@ func (g *generations) close() {
 		}
 	}
 	g.state.NDirty = 0
-	g.flusher.touched(work)
+	g.flusher.noteSentTo(work)
 	for _, pe := range work {
-		// If the flush fails, cover adds the PE to dirty again, at an entry that this loop has read.
+		// If the flush fails, requestCover adds the PE to dirty again, at an entry that this loop
+		// has read.
 		if g.peers[pe].Unmet {
-			g.cover(pe)
+			g.requestCover(pe)
 		}
 	}
 }
@@ -139,10 +140,10 @@ func (g *generations) close() {
 // Settle marks the closed generation complete, if no operation of it is under way and no PE owes it
 // a reply. Then it closes the open one if quiets wait for that.
 func (g *generations) Settle() {
-	for g.Closing() && g.Unmet == 0 && g.Pending[g.closed()] == 0 {
+	for g.Closing() && g.Unmet == 0 && g.Pending[g.closedParity()] == 0 {
 		t := g.Open - 1
-		if lost := &g.lost[g.closed()]; *lost != nil {
-			g.remember(t, *lost)
+		if lost := &g.lost[g.closedParity()]; *lost != nil {
+			g.storeFailure(t, *lost)
 			*lost = nil
 		}
 		g.state.Quieted = uint64(t)
@@ -154,9 +155,9 @@ func (g *generations) Settle() {
 	}
 }
 
-// remember stores the failure of a generation for Done: the last eight failures, and of the older
-// ones only the newest.
-func (g *generations) remember(t call.Ticket, err error) {
+// storeFailure stores the failure of a generation for Done: the last eight failures, and of the
+// older ones only the newest.
+func (g *generations) storeFailure(t call.Ticket, err error) {
 	if g.nFailed == len(g.failed) {
 		g.forgotten = g.failed[0]
 		copy(g.failed[:], g.failed[1:])
@@ -171,10 +172,10 @@ func (g *generations) remember(t call.Ticket, err error) {
 // caller waits for it.
 func (g *generations) Fail(l parity, err error) { g.lost[l] = err }
 
-// cover makes sure that some reply of a PE will cover its goal, that is, all messages of the closed
-// generation. The reply to a flush under way may cover it; Replied checks that when the reply
-// arrives.
-func (g *generations) cover(pe libshmem.PE) {
+// requestCover makes sure that some reply of a PE will cover its goal, that is, all messages of the
+// closed generation. The reply to a flush under way may cover it; Replied checks that when the
+// reply arrives.
+func (g *generations) requestCover(pe libshmem.PE) {
 	p := &g.peers[pe]
 	if p.Left {
 		g.LeavePE(p)
@@ -184,47 +185,47 @@ func (g *generations) cover(pe libshmem.PE) {
 	case call.Again:
 		if p.MarkLate() {
 			g.Late = append(g.Late, pe)
-			g.flusher.stick()
+			g.flusher.noteStuck()
 		}
 	case call.Failed:
-		// This quiet fails; Touch makes the next one flush the PE again.
-		g.Fail(g.closed(), g.flusher.Err())
+		// This quiet fails; MarkDirty makes the next one flush the PE again.
+		g.Fail(g.closedParity(), g.flusher.Err())
 		p.Settle()
 		g.Unmet--
-		g.Touch(p, pe)
+		g.MarkDirty(p, pe)
 	}
 }
 
 // RetryFlushes retries the flushes that could not be posted because the provider's queue was full.
 func (g *generations) RetryFlushes() {
 	work := g.Late
-	g.Late = g.Late[:0] // cover adds PEs to Late at entries that this loop has read
+	g.Late = g.Late[:0] // requestCover adds PEs to Late at entries that this loop has read
 	for _, pe := range work {
 		p := &g.peers[pe]
 		if p.ClearLate(); p.Unmet {
-			g.cover(pe)
+			g.requestCover(pe)
 		}
 	}
 }
 
-// Account makes the generation with a parity wait until a PE acknowledges the message that was just
-// sent to it. That may be the closed generation, if the message is a signal that had to wait for
-// its bytes.
-func (g *generations) Account(pe libshmem.PE, l parity) {
+// AwaitAcknowledgement makes the generation with a parity wait until a PE acknowledges the message
+// that was just sent to it. That may be the closed generation, if the message is a signal that had
+// to wait for its bytes.
+func (g *generations) AwaitAcknowledgement(pe libshmem.PE, l parity) {
 	p := &g.peers[pe]
 	if l == g.Parity() {
-		g.Touch(p, pe)
+		g.MarkDirty(p, pe)
 		return
 	}
 	if p.RaiseGoal() {
 		g.Unmet++
 	}
-	g.cover(pe)
+	g.requestCover(pe)
 }
 
-// Touch adds a PE to the dirty list, those to which the open generation has sent: a quiet of the
-// generation has to get a reply from it.
-func (g *generations) Touch(p *layout.Peer, pe libshmem.PE) {
+// MarkDirty adds a PE to the dirty list, those to which the open generation has sent: a quiet of
+// the generation has to get a reply from it.
+func (g *generations) MarkDirty(p *layout.Peer, pe libshmem.PE) {
 	if p.Touch() {
 		g.dirty[g.state.NDirty] = pe
 		g.state.NDirty++
@@ -236,11 +237,11 @@ func (g *generations) Replied(p *layout.Peer, pe libshmem.PE) {
 	if !p.Unmet {
 		return
 	}
-	if p.Met() {
+	if p.HasAcknowledgedGoal() {
 		p.Settle()
 		g.Unmet--
 	} else {
-		g.cover(pe)
+		g.requestCover(pe)
 	}
 }
 
@@ -258,7 +259,7 @@ func (g *generations) LeavePE(p *layout.Peer) {
 func (g *generations) LosePE(p *layout.Peer, err error) {
 	if p.Settle() {
 		g.Unmet--
-		g.Fail(g.closed(), err)
+		g.Fail(g.closedParity(), err)
 	}
 	if p.Dirty && (p.Charged > max(p.Acked, p.Goal) || p.Wrote > max(p.WroteAcked, p.GoalWrote)) {
 		g.Fail(g.Parity(), err)

@@ -45,7 +45,7 @@ func (r *quietRig) flush(pe libshmem.PE) call.Status {
 }
 
 func (r *quietRig) Err() error { return r.broken }
-func (r *quietRig) stick()     { r.stuck++ }
+func (r *quietRig) noteStuck() { r.stuck++ }
 
 // sendBatches sends the last message of the generation, as a batch does.
 func (r *quietRig) sendBatches() {
@@ -55,14 +55,14 @@ func (r *quietRig) sendBatches() {
 	}
 }
 
-func (r *quietRig) touched(pes []libshmem.PE) {
+func (r *quietRig) noteSentTo(pes []libshmem.PE) {
 	r.closes = append(r.closes, append([]libshmem.PE(nil), pes...))
 }
 
 // post is a message that a PE has to apply.
 func (r *quietRig) post(pe libshmem.PE) {
 	r.peers[pe].Charged++
-	r.Touch(&r.peers[pe], pe)
+	r.MarkDirty(&r.peers[pe], pe)
 }
 
 // answer answers the flush under way, for a PE.
@@ -205,7 +205,7 @@ func TestAccount(t *testing.T) {
 	ticket := r.Begin()
 	r.want("the write is under way", ticket, call.Pending)
 	r.peers[1].Charged++
-	r.Account(1, parity)
+	r.AwaitAcknowledgement(1, parity)
 	r.Pending[parity]--
 	r.want("the signal has left", ticket, call.Pending)
 	r.answer(1)

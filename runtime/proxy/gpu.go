@@ -10,7 +10,7 @@ import (
 // operation and each message, with the lock held. Use is called before Connect.
 func (e *Engine) Use(g *gpustage.Stage) {
 	e.gpu = g
-	e.all(func(f *Engine) { f.use(g) })
+	e.forEachContext(func(f *Engine) { f.use(g) })
 }
 
 // use passes the GPU stage to the parts of one context.

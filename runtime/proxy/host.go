@@ -65,10 +65,10 @@ func (h *Host) Begin(use gpustage.Use, pe libshmem.PE, r *call.Request, n uint64
 		s.Use, s.Awaited = useDeparts, true
 		h.e.out.Enqueue(t, s)
 	case use != gpustage.UseGet || r == nil:
-		o.Await(s)
+		o.AwaitByQuiets(s)
 	}
 	if st == Done && use == gpustage.UsePut {
-		o.Quiets.Touch(p, pe)
+		o.Quiets.MarkDirty(p, pe)
 	}
 	return gpustage.Op{Token: t, RequestID: o.Table.RequestID(t)}, st
 }
@@ -182,7 +182,7 @@ func (h *Host) Send(m gpustage.Message) Status {
 	}
 	st := h.e.out.SendBytes(m.PE, epoch, l, &m.Header, m.Payload, m.N)
 	if st == Failed && m.NoRoom == gpustage.TryAgain {
-		h.e.unreachable(m.PE, fmt.Errorf("PE %d: send: %w", m.PE, h.e.ops.Net.Err))
+		h.e.handleUnreachable(m.PE, fmt.Errorf("PE %d: send: %w", m.PE, h.e.ops.Net.Err))
 	}
 	return st
 }

@@ -81,7 +81,7 @@ func TestSimple(t *testing.T) {
 		rig := j.rigs[0][0]
 		answers := rig.Reply(0).Turn
 		var p uint64
-		if row.op.Known() {
+		if row.op.HasKnownCode() {
 			p, _ = rig.Push(&row.op)
 		} else {
 			p = rig.Take(1)

@@ -32,22 +32,22 @@ func (e *Engine) Leave() bool {
 		if e.ops.Net.OnLost == nil {
 			e.ops.Net.OnLost = func(libshmem.PE, error) {}
 		}
-		e.all(func(s *Engine) { e.farewells = append(e.farewells, s.farewellsDue()...) })
+		e.forEachContext(func(s *Engine) { e.farewells = append(e.farewells, s.farewellsDue()...) })
 	}
 	e.Release()
 	still := e.farewells[:0]
 	for _, f := range e.farewells {
-		if !f.isOver() {
+		if !f.isDone() {
 			still = append(still, f)
 		}
 	}
 	e.farewells = still
 	h, ok := e.ops.Net.Provider.(fabric.Holder)
-	return len(still) == 0 && !(ok && h.Holds()) && !e.moves()
+	return len(still) == 0 && !(ok && h.Holds()) && !e.stageHasWork()
 }
 
-// moves reports whether the GPU stage still copies or sends bytes.
-func (e *Engine) moves() bool { return e.gpu != nil && e.gpu.Moves() }
+// stageHasWork reports whether the GPU stage still copies or sends bytes.
+func (e *Engine) stageHasWork() bool { return e.gpu != nil && e.gpu.HasWork() }
 
 // farewellsDue lists the PEs with which this context has exchanged messages, and which therefore
 // get a farewell.
@@ -61,10 +61,10 @@ func (e *Engine) farewellsDue() (all []farewell) {
 	return all
 }
 
-// isOver reports whether the process need not wait for the PE any more: it has replied, left, or is
-// lost. isOver sends the flush when the provider has accepted all operations of the context on the
+// isDone reports whether the process need not wait for the PE any more: it has replied, left, or is
+// lost. isDone sends the flush when the provider has accepted all operations of the context on the
 // PE.
-func (f *farewell) isOver() bool {
+func (f *farewell) isDone() bool {
 	e, p := f.of, &f.of.ops.Peers[f.pe]
 	switch {
 	case e.ops.Net.IsLost(f.pe):
@@ -72,7 +72,7 @@ func (f *farewell) isOver() bool {
 	case p.Parked > 0: // replies that the PE may wait for
 		return false
 	case p.Left:
-		return !e.moves() // a reply of the GPU stage may still have to go out
+		return !e.stageHasWork() // a reply of the GPU stage may still have to go out
 	case f.flushed:
 		return !p.Flushing
 	case p.Flushing || p.Queued > 0 || p.Writes > 0:

@@ -37,7 +37,7 @@ func (e *Engine) Lose(pe libshmem.PE, reason string) {
 	}
 	err := e.ops.Net.MarkLost(pe, len(e.ops.Peers), reason)
 	e.ops.Recorder.Note(pe, layout.EventLost, 0, 0)
-	e.all(func(s *Engine) { s.loseOwn(pe, err) })
+	e.forEachContext(func(s *Engine) { s.loseOwn(pe, err) })
 	e.WakeSleepers()
 }
 
@@ -56,8 +56,8 @@ func (e *Engine) loseOwn(pe libshmem.PE, err error) {
 	e.ops.Quiets.Settle()
 }
 
-// unreachable handles a PE that the network has given up.
-func (e *Engine) unreachable(pe libshmem.PE, err error) {
+// handleUnreachable handles a PE that the network has given up.
+func (e *Engine) handleUnreachable(pe libshmem.PE, err error) {
 	switch {
 	case e.ops.Net.IsLost(pe):
 	case e.ops.Net.OnLost == nil:
@@ -130,16 +130,16 @@ func (e *Engine) freeEnded(t fabric.Token) bool {
 	return true
 }
 
-// trouble handles an error of the provider that belongs to no operation. If the error names a PE,
-// the provider has given that PE up, and so does the engine. If the program of that PE has
-// announced its end, its loss is ignored.
-func (e *Engine) trouble(c *fabric.Completion) {
+// handleProviderError handles an error of the provider that belongs to no operation. If the error
+// names a PE, the provider has given that PE up, and so does the engine. If the program of that PE
+// has announced its end, its loss is ignored.
+func (e *Engine) handleProviderError(c *fabric.Completion) {
 	text := e.ops.Net.Provider.ErrorText(c)
 	switch pe := c.From(); {
 	case !pe.In(len(e.ops.Peers)):
 		e.suspect(text)
 	case !e.ops.Peers[pe].Left:
-		e.unreachable(pe, errors.New(text))
+		e.handleUnreachable(pe, errors.New(text))
 	}
 }
 
@@ -149,7 +149,7 @@ func (e *Engine) trouble(c *fabric.Completion) {
 // gone.
 func (e *Engine) suspect(text string) {
 	e.Report.ReportError(fmt.Errorf("poll %s: %s, for an unknown operation: each PE with operations under way gets a test message", e.ops.Net.Caps.Provider, text))
-	e.all(func(s *Engine) {
+	e.forEachContext(func(s *Engine) {
 		for i := range s.ops.Peers {
 			if s.ops.Peers[i].Tokens > 0 {
 				e.ops.Net.Suspect(libshmem.PE(i))

@@ -98,7 +98,7 @@ func TestLoopEndsBurst(t *testing.T) {
 	wait := func(what string, ok func() bool) {
 		for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Microsecond) {
 			done := false
-			a.Locked(func() { done = ok() })
+			a.WithLock(func() { done = ok() })
 			if done {
 				return
 			}
@@ -108,7 +108,7 @@ func TestLoopEndsBurst(t *testing.T) {
 		}
 	}
 	wait("sleep", func() bool { return a.ops.Net.Armed })
-	a.Locked(func() {
+	a.WithLock(func() {
 		a.Burst = layout.BurstAfter
 		a.Store(1, 0, 8, 7)
 		if a.Held != 1 {

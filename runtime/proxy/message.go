@@ -30,17 +30,17 @@ func (x *sender) sendOrPark(pe libshmem.PE, epoch uint64, l parity, h *layout.He
 		case call.Done:
 			if l != noParity {
 				p.Charge(1, epoch)
-				x.Quiets.Account(pe, l)
+				x.Quiets.AwaitAcknowledgement(pe, l)
 			}
 			return
 		case call.Failed:
-			x.engine.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, x.Net.Err))
+			x.engine.handleUnreachable(pe, fmt.Errorf("PE %d: send: %w", pe, x.Net.Err))
 			return
 		}
 	}
 	x.Unsent = append(x.Unsent, unsent{pe, l, epoch, *h})
 	x.Quiets.Pending[l]++
-	x.engine.stick()
+	x.engine.noteStuck()
 	p.Park()
 	x.Recorder.Note(pe, layout.EventParked, uint32(h.Kind), 0)
 	p.Count[layout.Parked]++
@@ -75,7 +75,7 @@ func (x *sender) SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Hea
 	st := x.Send(to, payload, n, false)
 	if st == call.Done && l != noParity {
 		p.Charge(x.Cost(layout.HeaderSize+n), epoch)
-		x.Quiets.Account(pe, l)
+		x.Quiets.AwaitAcknowledgement(pe, l)
 	}
 	return st
 }
@@ -84,7 +84,7 @@ func (x *sender) SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Hea
 // fill the header, or nil if no token is free. The caller then calls Send.
 func (x *sender) draft(p *layout.Peer, pe libshmem.PE, n int) *layout.Header {
 	op := &x.sending
-	op.To, op.Len, op.Fence = pe, layout.HeaderSize+n, x.fenced(p)
+	op.To, op.Len, op.Fence = pe, layout.HeaderSize+n, x.needsFence(p)
 	if op.Inject = op.Len <= x.Net.Caps.MaxInject && !op.Fence; !op.Inject {
 		return x.draftBuffer(p)
 	}
@@ -120,11 +120,11 @@ func (x *sender) Send(h *layout.Header, payload unsafe.Pointer, n int, counts bo
 		x.ReleaseToken(op.Token)
 		fallthrough
 	default:
-		return x.Refused(op.To, p, err)
+		return x.StatusOfRefusal(op.To, p, err)
 	}
 	if counts {
 		p.Charge(x.Cost(op.Len), x.Epoch)
-		x.Quiets.Touch(p, op.To)
+		x.Quiets.MarkDirty(p, op.To)
 	}
 	return call.Done
 }
@@ -180,7 +180,7 @@ func (x *sender) SendWatched(pe libshmem.PE, p *layout.Peer, k layout.Kind) call
 	*h = layout.Header{Kind: k}
 	st := x.Send(h, nil, 0, false)
 	if st == call.Failed {
-		x.engine.unreachable(pe, fmt.Errorf("PE %d: send: %w", pe, x.Net.Err))
+		x.engine.handleUnreachable(pe, fmt.Errorf("PE %d: send: %w", pe, x.Net.Err))
 	}
 	return st
 }

@@ -97,8 +97,8 @@ func (e *Engine) SleepEnded(came bool, d time.Duration, limit time.Time) {
 	e.watchSleep(d, limit)
 }
 
-// StayUp records that the loop does not sleep because an operation could not be posted.
-func (e *Engine) StayUp() { e.first.ops.Recorder.NoteOwn(layout.EventNoSleep) }
+// NoteStayAwake records that the loop does not sleep because an operation could not be posted.
+func (e *Engine) NoteStayAwake() { e.first.ops.Recorder.NoteOwn(layout.EventNoSleep) }
 
 // watchSleep is called after a Wait of d that nothing ended before its limit, and counts the Wait
 // as too long if the network has a completion and no caller has polled meanwhile: the Wait should
@@ -126,7 +126,7 @@ const (
 // NapWhilePolled sleeps for at most a millisecond (a nap) while callers poll the network
 // themselves. It returns false at once if no caller polls.
 func (e *Engine) NapWhilePolled() bool {
-	if !e.Polled() {
+	if !e.HasPollers() {
 		return false
 	}
 	e.first.ops.Recorder.NoteOwn(layout.EventNap)

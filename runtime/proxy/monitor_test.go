@@ -46,7 +46,7 @@ type page struct{ reportEngine }
 
 func (page) Registered() (c mrcache.Counts)           { return c }
 func (page) eachContext(func([]layout.Peer))          {}
-func (page) showWork(*[backlog.Streams]backlog.Shown) {}
+func (page) fillWork(*[backlog.Streams]backlog.Shown) {}
 
 func openMonitor(t *testing.T) *monitorBench {
 	o, inner := newOperations(t, 2, fabric.Caps{WaitFD: true})

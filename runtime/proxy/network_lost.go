@@ -16,6 +16,7 @@ type LostError struct {
 	Reason string // continues a sentence whose subject is the PE
 }
 
+// Error says which PE was lost, and why.
 func (e *LostError) Error() string { return fmt.Sprintf("PE %d %s", e.PE, e.Reason) }
 
 // MarkLost notes that one of npes PEs is lost, and returns the error of operations on it.

@@ -119,16 +119,16 @@ func (n *writeNumbers) Granted(p *layout.Peer, reply uint64) bool {
 	return true
 }
 
-// data returns the immediate data of a write with a number.
-func (n *writeNumbers) data(p *layout.Peer, number uint32) uint32 {
+// immediateData returns the immediate data of a write with a number.
+func (n *writeNumbers) immediateData(p *layout.Peer, number uint32) uint32 {
 	return (p.Stream-sequenceGranted)<<n.Space.Bits | number
 }
 
-// numbered reports whether the next write to a PE has a number. A write after one without a number
-// has none either, or its number would have to wait for that write. A write that is split over
-// several NICs has none if its completion says that it has arrived: with a number it would go
+// mayHaveNumber reports whether the next write to a PE has a number. A write after one without a
+// number has none either, or its number would have to wait for that write. A write that is split
+// over several NICs has none if its completion says that it has arrived: with a number it would go
 // through one NIC. A write beyond a small window has none either.
-func (x *transfers) numbered(pe libshmem.PE, p *layout.Peer, n uint64) bool {
+func (x *transfers) mayHaveNumber(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 	if !x.Numbers.On || p.Bare > 0 || x.Numbers.Spares && !p.Out.HasRoom() || x.Net.Caps.Stripe > 0 && n > x.Net.Caps.Stripe && x.Net.Caps.DeliveryComplete {
 		return false
 	}
@@ -139,19 +139,19 @@ func (x *transfers) numbered(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 	return p.Stream >= sequenceGranted
 }
 
-// notified returns the counter, plus 1, that the immediate data of a write names so that the target
-// adds 1 to it. It returns 0 if the write has no notification, or if the notification follows as a
-// message: so it does if the target's GPU has to be flushed first.
-func (x *transfers) notified(s *record) uint32 {
+// notifiedCounter returns the counter, plus 1, that the immediate data of a write names so that the
+// target adds 1 to it. It returns 0 if the write has no notification, or if the notification
+// follows as a message: so it does if the target's GPU has to be flushed first.
+func (x *transfers) notifiedCounter(s *record) uint32 {
 	if !s.Then || x.GPU != nil || !x.Net.Caps.Source {
 		return 0
 	}
 	return x.Numbers.Counters.counterOf(&s.After)
 }
 
-// void tells the target that a write, and the signal that follows it, will not arrive: without
+// sendVoid tells the target that a write, and the signal that follows it, will not arrive: without
 // that, later messages would wait for the write's number for ever.
-func (x *transfers) void(s *record) {
+func (x *transfers) sendVoid(s *record) {
 	h := layout.Header{Kind: layout.KindVoid, Operand: uint64(s.Number)}
 	if s.Signalled {
 		h.Fetch = 1

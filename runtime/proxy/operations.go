@@ -29,7 +29,7 @@ type operations struct {
 func (o *operations) AllocateToken(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, *record) {
 	t, r := o.Table.Allocate(u, p, pe)
 	if r == nil {
-		o.NoCredit(pe, p)
+		o.CountNoCredit(pe, p)
 		return 0, nil
 	}
 	r.Parity, r.Context = o.Quiets.Parity(), uint16(o.Number)
@@ -45,27 +45,28 @@ func (o *operations) ReleaseToken(t fabric.Token) {
 // is free, and the PE has credit for one more token and n bytes.
 func (o *operations) HasRoom(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 	if !o.Table.HasRoom(p, n) {
-		o.NoCredit(pe, p)
+		o.CountNoCredit(pe, p)
 		return false
 	}
 	return true
 }
 
-// NoCredit counts an operation that is refused because its PE has no credit or no token is free.
-func (o *operations) NoCredit(pe libshmem.PE, p *layout.Peer) {
+// CountNoCredit counts an operation that is refused because its PE has no credit or no token is
+// free.
+func (o *operations) CountNoCredit(pe libshmem.PE, p *layout.Peer) {
 	p.Count[layout.NoCredit]++
 	o.Recorder.NoteAgain(pe, layout.EventNoCredit)
 }
 
-// NoTurn counts an operation that is refused because earlier messages to its PE are parked.
-func (o *operations) NoTurn(pe libshmem.PE, p *layout.Peer) call.Status {
+// CountNoTurn counts an operation that is refused because earlier messages to its PE are parked.
+func (o *operations) CountNoTurn(pe libshmem.PE, p *layout.Peer) call.Status {
 	p.Count[layout.NoTurn]++
 	o.Recorder.NoteAgain(pe, layout.EventNoTurn)
 	return call.Again
 }
 
-// Refused returns the status of an operation that the provider did not accept.
-func (o *operations) Refused(pe libshmem.PE, p *layout.Peer, err error) call.Status {
+// StatusOfRefusal returns the status of an operation that the provider did not accept.
+func (o *operations) StatusOfRefusal(pe libshmem.PE, p *layout.Peer, err error) call.Status {
 	if err == fabric.ErrAgain {
 		p.Count[layout.Retries]++
 		o.Recorder.NoteAgain(pe, layout.EventNoRoom)
@@ -81,8 +82,8 @@ func (o *operations) Complete(r *call.Request, status int32, value uint64) {
 	atomic.StoreUint32(&r.Done, 1)
 }
 
-// Await makes quiets wait for an operation that the GPU stage carries out.
-func (o *operations) Await(s *record) {
+// AwaitByQuiets makes quiets wait for an operation that the GPU stage carries out.
+func (o *operations) AwaitByQuiets(s *record) {
 	s.Awaited = true
 	o.Quiets.Pending[s.Parity]++
 }

@@ -54,14 +54,14 @@ func TestTake(t *testing.T) {
 func TestRefused(t *testing.T) {
 	o := contextOperations()
 	p := &o.Peers[0]
-	if st := o.Refused(0, p, fabric.ErrAgain); st != call.Again || p.Count[layout.Retries] != 1 || o.Net.Err != nil {
+	if st := o.StatusOfRefusal(0, p, fabric.ErrAgain); st != call.Again || p.Count[layout.Retries] != 1 || o.Net.Err != nil {
 		t.Errorf("no room: %v, %d retries, reason %v", st, p.Count[layout.Retries], o.Net.Err)
 	}
 	broken := errors.New("broken")
-	if st := o.Refused(0, p, broken); st != call.Failed || p.Count[layout.Retries] != 1 || o.Net.Err != broken {
+	if st := o.StatusOfRefusal(0, p, broken); st != call.Failed || p.Count[layout.Retries] != 1 || o.Net.Err != broken {
 		t.Errorf("broken: %v, %d retries, reason %v", st, p.Count[layout.Retries], o.Net.Err)
 	}
-	if st := o.NoTurn(0, p); st != call.Again || p.Count[layout.NoTurn] != 1 {
+	if st := o.CountNoTurn(0, p); st != call.Again || p.Count[layout.NoTurn] != 1 {
 		t.Errorf("no turn: %v, counted %d times", st, p.Count[layout.NoTurn])
 	}
 }
@@ -101,7 +101,7 @@ func TestOutside(t *testing.T) {
 			if c.request {
 				s.Request = &r
 			}
-			if o.Await(s); o.Quiets.Pending[s.Parity] != 1 {
+			if o.AwaitByQuiets(s); o.Quiets.Pending[s.Parity] != 1 {
 				t.Error("no quiet waits")
 			}
 			if c.finished {

@@ -46,15 +46,15 @@ func (x *sender) overtakesThese(pe libshmem.PE, p *layout.Peer, epoch uint64) bo
 	return x.behindWrites(p, epoch) || x.behindBytes(pe, p, epoch)
 }
 
-// fenced reports whether messages to p need the provider's own fence, because writes without a
+// needsFence reports whether messages to p need the provider's own fence, because writes without a
 // number, which they could overtake, are in flight.
-func (x *sender) fenced(p *layout.Peer) bool { return p.Bare > 0 && x.Net.Caps.Fence }
+func (x *sender) needsFence(p *layout.Peer) bool { return p.Bare > 0 && x.Net.Caps.Fence }
 
 // Jam notes that the head of a queue could not be posted, because the provider's queue was full or
 // its PE had no credit. That may change without a completion, so the next poll drives all queues.
 func (x *sender) Jam() {
 	x.Jammed = true
-	x.engine.stick()
+	x.engine.noteStuck()
 }
 
 // Enqueue adds an operation, whose record is filled, at the end of the queue of its PE.
@@ -77,8 +77,8 @@ func (x *sender) Enqueue(t fabric.Token, s *record) {
 // others. It returns where to fill the header. It returns Done and no header if neither is the
 // case.
 func (x *sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) (*layout.Header, call.Status) {
-	merges = merges && merging(n)
-	if p.Queued > 0 && !(merges && x.grows(p, n)) {
+	merges = merges && mergeable(n)
+	if p.Queued > 0 && !(merges && x.batchHasSpace(p, n)) {
 		x.SendBatch(pe, p)
 	}
 	if p.Queued > 0 || x.Overtakes(pe, p, x.Epoch) {
@@ -87,7 +87,7 @@ func (x *sender) beginLater(p *layout.Peer, pe libshmem.PE, n int, merges bool) 
 		}
 		return x.draftQueued(p, pe, n)
 	}
-	if !merges || !x.bursting() {
+	if !merges || !x.shareMessages() {
 		return nil, call.Done
 	}
 	h, st := x.draftRecord(p, pe, n)
@@ -229,20 +229,20 @@ func (x *sender) driveMessage(t fabric.Token, s *record, p *layout.Peer) call.St
 	}
 	op, parity, epoch, pe := &x.sending, s.Parity, s.Epoch, s.PE
 	op.To, op.Len, op.Buf, op.Token = pe, n, x.Net.Buffer(t), t
-	op.Fence = x.fenced(p)
+	op.Fence = x.needsFence(p)
 	op.Inject = n <= x.Net.Caps.MaxInject && !op.Fence
 	injected := op.Inject
 	s.Use = useSend
 	if err := x.stampAndSend(op, p); err != nil {
 		s.Use = useQueued
-		return x.jamUnless(false, x.Refused(pe, p, err))
+		return x.jamUnless(false, x.StatusOfRefusal(pe, p, err))
 	}
 	x.Quiets.Pending[parity]--
 	p.Charge(x.Cost(n), epoch)
 	if injected {
 		x.ReleaseToken(t)
 	}
-	x.Quiets.Account(pe, parity)
+	x.Quiets.AwaitAcknowledgement(pe, parity)
 	return call.Done
 }
 

@@ -33,16 +33,16 @@ func (e *Engine) flush(pe libshmem.PE) Status { return e.out.Flush(pe) }
 // generation in which it was opened.
 func (e *Engine) sendBatches() { e.out.SendBatches() }
 
-// touched is called when a generation, the operations for which a quiet waits, is closed, with the
-// PEs to which the generation has sent. For a context other than the first it adds the counts of
-// those PEs to the first context's, and adds the context to the list of those whose closed
+// noteSentTo is called when a generation, the operations for which a quiet waits, is closed, with
+// the PEs to which the generation has sent. For a context other than the first it adds the counts
+// of those PEs to the first context's, and adds the context to the list of those whose closed
 // generation retryOthers settles.
-func (e *Engine) touched(pes []libshmem.PE) {
+func (e *Engine) noteSentTo(pes []libshmem.PE) {
 	if e.ops.Number == 0 {
 		return
 	}
 	for _, pe := range pes {
-		e.fold(pe)
+		e.moveCountsToFirst(pe)
 	}
 	if !e.listed {
 		e.listed = true

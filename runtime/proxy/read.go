@@ -23,7 +23,7 @@ func (x *transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Poi
 		return call.Again
 	}
 	s.Request = r
-	op := x.move(p, pe, offset, dest, n, t)
+	op := x.describeTransfer(p, pe, offset, dest, n, t)
 	if x.Net.Segment.Contains(dest, n) {
 		op.Desc = x.Net.Region.Desc
 	} else if st := x.localRegion(s, op); st != call.Done {
@@ -35,7 +35,7 @@ func (x *transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Poi
 			x.Deregister(s, false)
 		}
 		x.ReleaseToken(t)
-		return x.Refused(pe, p, err)
+		return x.StatusOfRefusal(pe, p, err)
 	}
 	x.Table.CountBytes(s, p, n)
 	x.Recorder.Note(pe, layout.EventRead, uint32(t), uint32(n))
@@ -76,7 +76,7 @@ func (x *transfers) Pull(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, 
 	op.Remote, op.Key = remote, key
 	if err := x.Net.Provider.Read(op); err != nil {
 		x.ReleaseToken(t)
-		return 0, x.Refused(pe, p, err)
+		return 0, x.StatusOfRefusal(pe, p, err)
 	}
 	p.Count[layout.Reads]++
 	p.Count[layout.ReadBytes] += n

@@ -87,17 +87,17 @@ func (r *receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
 			return
 		}
 	}
-	if !r.follows(h, p) || !r.acknowledged(h, p) || h.Kind == layout.KindVoid && !r.voided(h) {
+	if !r.checkNeed(h, p) || !r.noteAcknowledged(h, p) || h.Kind == layout.KindVoid && !r.handleVoid(h) {
 		return
 	}
 	shown := &r.shown[h.From].Count
 	shown[layout.Received]++
 	shown[layout.ReceivedBytes] += uint64(n)
-	if h.Seq == p.Received+1 && reached(h, p) {
+	if h.Seq == p.Received+1 && writesArrived(h, p) {
 		r.applyNext(h, p, unsafe.Add(m, layout.HeaderSize), n-layout.HeaderSize)
 		r.applyEarly(h.From, p)
 	} else {
-		if !reached(h, p) {
+		if !writesArrived(h, p) {
 			p.Count[layout.Held]++
 		}
 		r.Early.Keep(h.From, h.Seq, unsafe.Slice((*byte)(m), n))
@@ -125,7 +125,7 @@ func (r *receiver) applyEarly(from uint32, p *layout.Peer) {
 	for p.Early > 0 {
 		seq := p.Received + 1
 		begin := r.Early.Begin(from, seq)
-		if begin == nil || !reached((*layout.Header)(unsafe.Pointer(unsafe.SliceData(begin))), p) {
+		if begin == nil || !writesArrived((*layout.Header)(unsafe.Pointer(unsafe.SliceData(begin))), p) {
 			return
 		}
 		kept := r.Early.Remove(from, seq)

@@ -47,7 +47,7 @@ func (e *Engine) batchStaysOpen() bool {
 	if atomic.LoadUint32(&e.Held) == 0 {
 		return false
 	}
-	if e.bursts.Over() {
+	if e.bursts.AreOver() {
 		e.Release()
 		return false
 	}

@@ -19,8 +19,8 @@ type reportEngine interface {
 	eachContext(f func(peers []layout.Peer))
 	// Registered returns the counts of registrations of callers' memory.
 	Registered() mrcache.Counts
-	// showWork fills in the work that each stream of a GPU has not carried out.
-	showWork(to *[backlog.Streams]backlog.Shown)
+	// fillWork fills in the work that each stream of a GPU has not carried out.
+	fillWork(to *[backlog.Streams]backlog.Shown)
 	// requestProgress sends a PE a flush, to which it replies when it has applied all messages sent
 	// to it. It returns false if the flush could not be posted, or the PE is out of reach.
 	requestProgress(pe libshmem.PE) bool

@@ -99,7 +99,7 @@ func (e *Report) Publish(now time.Time) {
 	h.registered = e.engine.Registered()
 	h.strangers = e.Refused()
 	e.ReportDropped()
-	e.engine.showWork(&h.undone)
+	e.engine.fillWork(&h.undone)
 	p, ok := e.prov.(fabric.Rails)
 	if !ok {
 		return // the reader adds up the counters of PEs: here that would touch the memory of unused PEs

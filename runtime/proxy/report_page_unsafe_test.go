@@ -28,7 +28,7 @@ func (e *reportedEngine) eachContext(f func(peers []layout.Peer)) {
 	}
 }
 func (e *reportedEngine) Registered() mrcache.Counts                  { return e.registered }
-func (e *reportedEngine) showWork(to *[backlog.Streams]backlog.Shown) { *to = e.work }
+func (e *reportedEngine) fillWork(to *[backlog.Streams]backlog.Shown) { *to = e.work }
 func (e *reportedEngine) address(pe libshmem.PE) []byte               { return e.addresses[pe] }
 func (e *reportedEngine) requestProgress(pe libshmem.PE) bool {
 	e.asked = append(e.asked, pe)

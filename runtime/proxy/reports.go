@@ -10,11 +10,11 @@ import (
 
 // eachContext calls f with the peers of each context.
 func (e *Engine) eachContext(f func(peers []layout.Peer)) {
-	e.all(func(s *Engine) { f(s.ops.Peers) })
+	e.forEachContext(func(s *Engine) { f(s.ops.Peers) })
 }
 
-// showWork fills in the work that each stream of the GPU has not carried out.
-func (e *Engine) showWork(to *[backlog.Streams]backlog.Shown) {
+// fillWork fills in the work that each stream of the GPU has not carried out.
+func (e *Engine) fillWork(to *[backlog.Streams]backlog.Shown) {
 	if e.gpu != nil {
 		e.gpu.Show(to)
 	}
@@ -26,4 +26,5 @@ func (e *Engine) requestProgress(pe libshmem.PE) bool {
 	return e.out.Reaches(&e.ops.Peers[pe], pe) && e.out.Flush(pe) == Pending
 }
 
+// address returns the fabric address of a PE.
 func (e *Engine) address(pe libshmem.PE) []byte { return e.ops.Net.Address(pe) }

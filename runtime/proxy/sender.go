@@ -42,7 +42,7 @@ type sender struct {
 // are shared by all contexts.
 func newSender(o *operations, writes queuedWrites, bursts *bursts, e *Engine) sender {
 	x := sender{batches: batches{operations: o, bursts: bursts}, writes: writes, engine: e}
-	x.share()
+	x.copyPointers()
 	if o.Number == 0 {
 		x.Unsent, x.spare = make([]unsent, 0, 64), make([]unsent, 0, 64)
 	}
@@ -52,12 +52,12 @@ func newSender(o *operations, writes queuedWrites, bursts *bursts, e *Engine) se
 // Open copies the pointers to the state of the context's operations. Preconditions: that state is
 // mapped, and the endpoint is open.
 func (x *sender) Open() {
-	x.share()
+	x.copyPointers()
 	x.sending.Desc = x.Net.Desc
 }
 
-// share copies the pointers of the operations that each message needs.
-func (x *sender) share() {
+// copyPointers copies the pointers of the operations that each message needs.
+func (x *sender) copyPointers() {
 	x.State, x.Net, x.Peers = x.operations.State, x.operations.Net, x.operations.Peers
 }
 
@@ -131,9 +131,9 @@ func (x *sender) begin(pe libshmem.PE, n int, merges bool) (*layout.Header, call
 		return nil, x.Net.Fail(x.Net.Unreachable(pe))
 	}
 	if x.Parked(p) {
-		return nil, x.NoTurn(pe, p)
+		return nil, x.CountNoTurn(pe, p)
 	}
-	if p.Queued > 0 || x.bursting() || x.Overtakes(pe, p, x.Epoch) {
+	if p.Queued > 0 || x.shareMessages() || x.Overtakes(pe, p, x.Epoch) {
 		if h, st := x.beginLater(p, pe, n, merges); h != nil || st != call.Done {
 			return h, st
 		}
@@ -176,7 +176,7 @@ func (x *sender) admitLate(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	case st == call.Failed:
 		return call.Failed
 	case p.Charged-p.Acked+x.Cost(n) > uint64(x.Window):
-		x.NoCredit(pe, p)
+		x.CountNoCredit(pe, p)
 		return call.Again
 	}
 	return call.Done

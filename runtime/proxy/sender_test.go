@@ -217,7 +217,7 @@ func TestBatch(t *testing.T) {
 	if len(b.net.Sent) != 0 || p.Count[layout.Merged] != 4 || b.Held != 1 || b.net.Woken != 1 {
 		t.Fatalf("%d sent, %d merged, %d held, woken %d times", len(b.net.Sent), p.Count[layout.Merged], b.Held, b.net.Woken)
 	}
-	if b.bursts.Over() || !b.bursts.Over() {
+	if b.bursts.AreOver() || !b.bursts.AreOver() {
 		t.Error("a burst is over when it has not grown since the last look")
 	}
 	b.SendBatches()

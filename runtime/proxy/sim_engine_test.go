@@ -49,7 +49,7 @@ func (e *Engine) sleeps(n int, pace *fabric.Pace, now time.Time) bool {
 // foundNoRoom reports whether an operation waits for room that may come without an arrival.
 func (e *Engine) foundNoRoom() bool {
 	some := false
-	e.all(func(s *Engine) { some = some || s.NoRoom() })
+	e.forEachContext(func(s *Engine) { some = some || s.NoRoom() })
 	return some
 }
 
@@ -65,7 +65,7 @@ func (e *Engine) unqueued() bool {
 // atRest reports whether the engine holds nothing of any operation, in any context.
 func (e *Engine) atRest() bool {
 	rest := true
-	e.all(func(s *Engine) { rest = rest && s.contextAtRest() })
+	e.forEachContext(func(s *Engine) { rest = rest && s.contextAtRest() })
 	return rest
 }
 

@@ -44,8 +44,8 @@ type transferMessages interface {
 	// whether a PE has credit for a message of n bytes.
 	Flush(pe libshmem.PE) call.Status
 	Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status
-	// Follow sends the message in the record of a write that has been posted. sendOwn sends a message,
-	// or parks it.
+	// Follow sends the message in the record of a write that has been posted. sendOwn sends a
+	// message, or parks it.
 	Follow(s *record, p *layout.Peer)
 	sendOwn(pe libshmem.PE, epoch uint64, l parity, h layout.Header)
 }

@@ -44,7 +44,7 @@ func TestPlayedTwins(t *testing.T) {
 func (tw *twins) prepare(seed uint64) {
 	for _, side := range tw.pes {
 		for _, p := range side {
-			p.all(func(e *Engine) {
+			p.forEachContext(func(e *Engine) {
 				if seed%3 != 0 {
 					e.Window, e.Unit = 16, 6
 					e.FlushAt = e.Window / 2

@@ -33,7 +33,7 @@ func (x *transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 	case !p.Reachable && !x.Messages.startPeer(pe, p):
 		return x.Net.Fail(x.Net.Unreachable(pe))
 	case p.Parked > 0 && x.Messages.Parked(p):
-		return x.NoTurn(pe, p)
+		return x.CountNoTurn(pe, p)
 	case !x.HasRoom(pe, p, n):
 		return call.Again
 	}
@@ -102,8 +102,8 @@ func (x *transfers) Resume(t fabric.Token, s *record, p *layout.Peer) call.Statu
 // has a number, registers the source if it has to, and requests the provider's fence if the write
 // has to stay after earlier ones.
 func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libshmem.Offset, source unsafe.Pointer, n uint64) call.Status {
-	numbered := x.numbered(s.PE, p, n)
-	op := x.move(p, s.PE, offset, source, n, t)
+	numbered := x.mayHaveNumber(s.PE, p, n)
+	op := x.describeTransfer(p, s.PE, offset, source, n, t)
 	if x.Net.Segment.Contains(source, n) {
 		op.Desc = x.Net.Region.Desc
 	} else if st := x.localRegion(s, op); st != call.Done {
@@ -118,8 +118,8 @@ func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libsh
 			p.Out.Follow() // before the write is counted, so that messages of its epoch do not wait for it
 		}
 		s.Number = p.Out.Write()
-		notified = x.notified(s)
-		op.Data = x.Numbers.data(p, s.Number) | notified<<x.Numbers.Space.Bits
+		notified = x.notifiedCounter(s)
+		op.Data = x.Numbers.immediateData(p, s.Number) | notified<<x.Numbers.Space.Bits
 	}
 	if err := x.Net.Provider.Write(op); err != nil {
 		if numbered {
@@ -128,7 +128,7 @@ func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libsh
 		if s.Registered {
 			x.Deregister(s, false)
 		}
-		return x.Refused(s.PE, p, err)
+		return x.StatusOfRefusal(s.PE, p, err)
 	}
 	x.Recorder.Note(s.PE, layout.EventWrite, uint32(t), uint32(n))
 	p.Count[layout.Writes]++
@@ -156,23 +156,23 @@ func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libsh
 		s.Flush = true
 	}
 	if s.Parity == x.Quiets.Parity() {
-		x.Quiets.Touch(p, s.PE)
+		x.Quiets.MarkDirty(p, s.PE)
 	} else if !x.Net.Caps.DeliveryComplete || notified != 0 {
-		x.Quiets.Account(s.PE, s.Parity)
+		x.Quiets.AwaitAcknowledgement(s.PE, s.Parity)
 	}
 	if s.Then && (numbered || !x.Net.Unordered || x.Net.Caps.Fence) {
 		if numbered {
 			p.Out.Follow()
 		}
-		x.follow(s, p)
+		x.sendFollowing(s, p)
 	}
 	return call.Done
 }
 
-// move fills in the bytes, addresses and token of a one-sided operation for the provider. It stores
-// one field at a time: a literal is made on the stack and then copied by loads that are wider than
-// the stores before them, which takes 7 ns more.
-func (x *transfers) move(p *layout.Peer, pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64, t fabric.Token) *fabric.RMA {
+// describeTransfer fills in the bytes, addresses and token of a one-sided operation for the
+// provider. It stores one field at a time: a literal is made on the stack and then copied by loads
+// that are wider than the stores before them, which takes 7 ns more.
+func (x *transfers) describeTransfer(p *layout.Peer, pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointer, n uint64, t fabric.Token) *fabric.RMA {
 	op := &x.moving // Inject stays false
 	op.PE, op.Token, op.Notify, op.Fence = pe, t, false, false
 	op.Local, op.Len, op.Desc = local, n, 0
@@ -183,9 +183,9 @@ func (x *transfers) move(p *layout.Peer, pe libshmem.PE, offset libshmem.Offset,
 	return op
 }
 
-// follow sends the message that follows a write, after the write has been posted, or adds it to a
-// batch. If the write has a number, the message carries that number.
-func (x *transfers) follow(s *record, p *layout.Peer) {
+// sendFollowing sends the message that follows a write, after the write has been posted, or adds it
+// to a batch. If the write has a number, the message carries that number.
+func (x *transfers) sendFollowing(s *record, p *layout.Peer) {
 	s.Then = false
 	if s.Number != noNumber {
 		s.Signalled, s.After.Token = true, s.Number+1
@@ -206,7 +206,7 @@ func (x *transfers) CompleteWrite(t fabric.Token, s *record) {
 		x.Messages.sendOwn(s.PE, s.Epoch, s.Parity, s.After)
 	} else if s.Flush {
 		p.Charge(1, s.Epoch)
-		x.Quiets.Account(s.PE, s.Parity)
+		x.Quiets.AwaitAcknowledgement(s.PE, s.Parity)
 	}
 	if s.Request != nil {
 		x.Complete(s.Request, status, 0)
@@ -223,7 +223,7 @@ func (x *transfers) Failed(s *record) {
 	case s.Use == useWrite:
 		x.Uncount(s)
 		if s.Number != noNumber {
-			x.void(s)
+			x.sendVoid(s)
 		}
 	case s.Request == nil:
 		x.Quiets.Pending[s.Parity]--

@@ -172,12 +172,12 @@ func TestProcess(t *testing.T) {
 			if n > 0 {
 				idle = time.Now()
 			} else if time.Since(idle) > time.Minute {
-				t.Fatalf("nothing comes after %d operations, position %d, ahead %v", c.had, all[1].Position(), all[1].Ahead(64))
+				t.Fatalf("nothing comes after %d operations, position %d, ahead %v", c.had, all[1].Position(), all[1].StoredAhead(64))
 			}
 		}
 		t.Logf("%d threads, %d slots: %.1f M/s", row.threads, 1<<row.log2, float64(c.had)/1e6/time.Since(start).Seconds())
 		ended(t, cmd, out) // each quiet has operations after it, so none is left
-		if all[0].Position() != 0 || all[0].Ahead(256) {
+		if all[0].Position() != 0 || all[0].StoredAhead(256) {
 			t.Error("the unused ring is not empty")
 		}
 	}
@@ -205,8 +205,8 @@ func TestKilled(t *testing.T) {
 	if found := all[0].Next(&op); found != queue.Found || op.Code != queue.CodePut || op.Dest != 0 {
 		t.Fatalf("before the hole: result %d, %+v", found, op)
 	}
-	if found := all[0].Next(&op); found != queue.Empty || all[0].Position() != 2 || !all[0].Ahead(64) {
-		t.Fatalf("at the hole: result %d, position %d, ahead %v", found, all[0].Position(), all[0].Ahead(64))
+	if found := all[0].Next(&op); found != queue.Empty || all[0].Position() != 2 || !all[0].StoredAhead(64) {
+		t.Fatalf("at the hole: result %d, position %d, ahead %v", found, all[0].Position(), all[0].StoredAhead(64))
 	}
 	all[0].Publish()
 

@@ -102,7 +102,7 @@ var lossDefects = []defect{
 	},
 	{
 		id: "losses/gone-before-an-answer", file: "runtime/proxy/leave.go",
-		was:  "return !e.moves()",
+		was:  "return !e.stageHasWork()",
 		is:   "return true",
 		user: "a PE with a heap in GPU memory ends before it has answered one that ends, too, which waits 2 s for it",
 		by:   unit("./runtime/proxy", "^TestPlayedStagedLeave$"), says: `\d of 3 PEs have ended`,

@@ -60,8 +60,8 @@ var orderDefects = []defect{
 	},
 	{
 		id: "order/signal-follows-nothing", file: "runtime/proxy/write.go",
-		was:  "		if numbered {\n			p.Out.Follow()\n		}\n		x.follow(s, p)",
-		is:   "		x.follow(s, p)",
+		was:  "		if numbered {\n			p.Out.Follow()\n		}\n		x.sendFollowing(s, p)",
+		is:   "		x.sendFollowing(s, p)",
 		user: "on EFA a signal of put_signal is seen before its data",
 		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `sees the signal of PE \d at 0x[0-9a-f]+ before its \d+ bytes`,
 	},
@@ -74,8 +74,8 @@ var orderDefects = []defect{
 	},
 	{
 		id: "order/batch-over-a-fence", file: "runtime/proxy/batch.go",
-		was:  "return p.Batch != nil && p.BatchEpoch == x.Epoch && merging(n) &&",
-		is:   "return p.Batch != nil && merging(n) &&",
+		was:  "return p.Batch != nil && p.BatchEpoch == x.Epoch && mergeable(n) &&",
+		is:   "return p.Batch != nil && mergeable(n) &&",
 		user: "a small put behind a fence is seen before a large one of before it",
 		by:   unit("./runtime/proxy", "^TestSimOrder$"), says: `sees an element of PE \d .* before the signal of put_signal`,
 	},

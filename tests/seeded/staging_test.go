@@ -11,7 +11,7 @@ var stagingDefects = []defect{
 	},
 	{
 		id: "staging/copies-over-a-fence", file: "runtime/proxy/gpustage/copies.go",
-		was:  "		c.streams.Part(stream.Peer)\n",
+		was:  "		c.streams.FlushStores(stream.Peer)\n",
 		is:   "",
 		user: "the same between GPUs of one node without peer access",
 		by:   unit("./runtime/proxy", "^TestPlayedStagedPrograms$"), says: `sees .* before (signal|element)`,
@@ -32,7 +32,7 @@ var stagingDefects = []defect{
 	},
 	{
 		id: "staging/message-overtakes-a-chunk", file: "runtime/proxy/gpustage/departure_piece.go",
-		was:  "		d.close(&d.to[p.of.pe])\n",
+		was:  "		d.closeChunk(&d.to[p.of.pe])\n",
 		is:   "",
 		user: "a small put behind a fence is seen before a larger one in front of it",
 		by:   unit("./runtime/proxy/gpustage", "^TestChunkOrder$"), says: `messages \[`,

@@ -68,7 +68,7 @@ func (nw *Network) contact(all [][]meet.EndpointInfo) error {
 // pending polls, and returns the contacts that have not replied. With an error, the first of them
 // is the one that cannot be reached.
 func (nw *Network) pending(open []*proxy.Contact) (still []*proxy.Contact, err error) {
-	nw.Engine.Locked(func() {
+	nw.Engine.WithLock(func() {
 		if _, err = nw.Engine.Poll(); err != nil {
 			still = open
 			return

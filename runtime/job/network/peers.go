@@ -29,14 +29,14 @@ func (nw *Network) Peers() *Peers { return &Peers{nw.Engine} }
 // remarkable. silent reports whether the PE has not replied to the last Probe. had is false if the
 // engine's lock could not be taken within lockPatience.
 func (p *Peers) PeerStatus(pe libshmem.PE, always bool) (text string, silent, had bool) {
-	had = p.e.TryLocked(lockPatience, func() { text, silent = p.e.Report.PeerStatus(pe, always), p.e.Report.Silent(pe) })
+	had = p.e.TryWithLock(lockPatience, func() { text, silent = p.e.Report.PeerStatus(pe, always), p.e.Report.Silent(pe) })
 	return text, silent, had
 }
 
 // Probe sends requests to PEs: those in alive reply that they live, those in doing also reply with
 // what they do.
 func (p *Peers) Probe(doing, alive []libshmem.PE) {
-	p.e.TryLocked(lockPatience, func() {
+	p.e.TryWithLock(lockPatience, func() {
 		for _, pe := range doing {
 			p.e.Report.Probe(libshmem.PE(pe))
 			p.e.RequestActivity(libshmem.PE(pe))
@@ -52,7 +52,7 @@ func (p *Peers) Probe(doing, alive []libshmem.PE) {
 // lockPatience.
 func (p *Peers) Ping(pe libshmem.PE) (sent, had bool) {
 	st := proxy.Done
-	had = p.e.TryLocked(lockPatience, func() { st = p.e.Ping(libshmem.PE(pe)) })
+	had = p.e.TryWithLock(lockPatience, func() { st = p.e.Ping(libshmem.PE(pe)) })
 	return st == proxy.Done, had
 }
 
@@ -67,7 +67,7 @@ func (nw *Network) Lose(pe libshmem.PE, fate string) {
 		return
 	}
 	for _, e := range nw.Engines {
-		e.Locked(func() { e.Lose(libshmem.PE(pe), fate) })
+		e.WithLock(func() { e.Lose(libshmem.PE(pe), fate) })
 	}
 }
 
@@ -89,14 +89,14 @@ func (nw *Network) Loans() *Loans {
 // BeginLoan begins a loan in each stage: from now on parts of it may be registered.
 func (l *Loans) BeginLoan(loan gpustage.Loan) {
 	for i, e := range l.engines {
-		e.Locked(func() { l.stages[i].BeginLoan(loan) })
+		e.WithLock(func() { l.stages[i].BeginLoan(loan) })
 	}
 }
 
 // EndLoan ends a loan in each stage, and its registrations with NICs.
 func (l *Loans) EndLoan(loan gpustage.Loan) (err error) {
 	for i, e := range l.engines {
-		e.Locked(func() { err = errors.Join(err, l.stages[i].EndLoan(loan)) })
+		e.WithLock(func() { err = errors.Join(err, l.stages[i].EndLoan(loan)) })
 	}
 	return err
 }
@@ -107,7 +107,7 @@ func (nw *Network) StatusPages() (ends []*proxy.EndpointPage) {
 		return nil
 	}
 	for _, e := range nw.Engines {
-		e.Locked(func() { ends = append(ends, e.Report.Show()) })
+		e.WithLock(func() { ends = append(ends, e.Report.Show()) })
 	}
 	return ends
 }
@@ -118,7 +118,7 @@ func (nw *Network) CountOf(pe libshmem.PE) (all [layout.Counted]uint64) {
 		return all
 	}
 	for _, e := range nw.Engines {
-		e.Locked(func() {
+		e.WithLock(func() {
 			c := e.Report.CountOf(pe)
 			layout.AddCounts(&all, &c)
 		})

@@ -21,7 +21,7 @@ type nicEndpoint struct {
 }
 
 func (n *nicEndpoint) Caps() fabric.Caps      { return n.e.Caps() }
-func (n *nicEndpoint) Locked(f func())        { n.e.Locked(f) }
+func (n *nicEndpoint) Locked(f func())        { n.e.WithLock(f) }
 func (n *nicEndpoint) FlushBy(f func() error) { n.s.FlushBy(f) }
 func (n *nicEndpoint) UnregisterHeap() error  { return n.s.UnregisterHeap() }
 func (n *nicEndpoint) RegisterHeap(offset uint64, loan gpustage.Loan, m fabric.GPUMemory) error {

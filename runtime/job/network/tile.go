@@ -71,7 +71,7 @@ func (nw *Network) Reaches(pe libshmem.PE, offset libshmem.Offset, n uint64) boo
 	for i, e := range nw.Engines {
 		reached := false
 		if s := nw.stages[i]; s != nil {
-			e.Locked(func() { reached = s.Covers(pe, offset, n) })
+			e.WithLock(func() { reached = s.Covers(pe, offset, n) })
 		}
 		if !reached {
 			return false

@@ -20,6 +20,7 @@
  * long as half an operation. */
 #define TICK_OPERATIONS 16
 
+/* Returns the time of CLOCK_MONOTONIC in nanoseconds. */
 static int64_t now(void)
 {
     struct timespec t;
@@ -27,11 +28,13 @@ static int64_t now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* Locks the engine, and returns false if another thread holds the lock. */
 static inline bool try_lock(const struct shmemi_innerloop *l)
 {
     return __atomic_exchange_n(l->lock, 1, __ATOMIC_ACQUIRE) == 0;
 }
 
+/* Unlocks the engine. */
 static inline void unlock(const struct shmemi_innerloop *l)
 {
     __atomic_store_n(l->lock, 0, __ATOMIC_RELEASE);

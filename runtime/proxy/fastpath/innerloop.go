@@ -98,6 +98,7 @@ func (l *Loop) Alone(alone bool) { l.c.alone = asNumber(alone) }
 // Yields sets whether the loop yields its processor when it finds no work.
 func (l *Loop) Yields(yields bool) { l.c.yields = asNumber(yields) }
 
+// asNumber returns 1 for true and 0 for false, as C has it.
 func asNumber(b bool) uint32 {
 	if b {
 		return 1

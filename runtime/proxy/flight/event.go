@@ -132,9 +132,9 @@ func (t *readings) recorded(r *ring, before, after uint32) []Recorded {
 	return all
 }
 
-// merged merges the proxy thread's events into those of a PE, by time. It leaves out the thread's
-// events before the PE's first one.
-func merged(of, own []Recorded) []Recorded {
+// mergeByTime merges the proxy thread's events into those of a PE, by time. It leaves out the
+// thread's events before the PE's first one.
+func mergeByTime(of, own []Recorded) []Recorded {
 	if len(of) == 0 {
 		return nil
 	}
@@ -147,16 +147,16 @@ func merged(of, own []Recorded) []Recorded {
 	return all
 }
 
-// latest is the last event of a PE, by which pick sorts.
+// latest is the last event of a PE, by which latestFirst sorts.
 type latest struct {
 	pe   libshmem.PE
 	busy bool
 	when uint64
 }
 
-// pick returns at most n of the PEs: first the PEs with operations under way, then the others, each
-// group sorted by its latest events.
-func pick(all []latest, n int) (pes []libshmem.PE) {
+// latestFirst returns at most n of the PEs: first the PEs with operations under way, then the
+// others, each group sorted by its latest events.
+func latestFirst(all []latest, n int) (pes []libshmem.PE) {
 	slices.SortStableFunc(all, func(a, b latest) int {
 		switch {
 		case a.busy != b.busy:

@@ -11,11 +11,11 @@ import (
 // TestTexts checks that each event has a text, and that an unknown one is shown as numbers.
 func TestTexts(t *testing.T) {
 	for what := range layout.Event(len(eventNames)) {
-		if got := (Recorded{Entry: layout.Entry{What: pack(what, uint32(layout.KindPut)<<16|3, 2)}}).String(); what != 0 && (strings.Contains(got, "%!") || strings.HasPrefix(got, "event")) {
+		if got := (Recorded{Entry: layout.Entry{What: eventWord(what, uint32(layout.KindPut)<<16|3, 2)}}).String(); what != 0 && (strings.Contains(got, "%!") || strings.HasPrefix(got, "event")) {
 			t.Errorf("event %d is %q", what, got)
 		}
 	}
-	if got := (Recorded{Entry: layout.Entry{What: pack(200, 1, 2)}}).String(); got != "event 200 of 1 and 2" {
+	if got := (Recorded{Entry: layout.Entry{What: eventWord(200, 1, 2)}}).String(); got != "event 200 of 1 and 2" {
 		t.Error(got)
 	}
 	for k := layout.KindAMO; k <= layout.KindBatch; k++ {
@@ -29,7 +29,7 @@ func TestTexts(t *testing.T) {
 			t.Errorf("tick %d is %d ns before tick 3000, want %d", ticks, got, want)
 		}
 	}
-	if got := Lines([]Recorded{{1500 * time.Microsecond, layout.Entry{What: pack(layout.EventLost, 0, 0)}}}); len(got) != 1 || got[0] != "      -1.500 ms  gave the PE up" {
+	if got := Lines([]Recorded{{1500 * time.Microsecond, layout.Entry{What: eventWord(layout.EventLost, 0, 0)}}}); len(got) != 1 || got[0] != "      -1.500 ms  gave the PE up" {
 		t.Errorf("%q", got)
 	}
 }

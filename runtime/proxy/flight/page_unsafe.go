@@ -22,7 +22,7 @@ type Page struct {
 // ReadPage returns a Page for the recorder whose head h the caller has read at the offset head of a
 // page. The peers begin at the offset peers. Only Events reads a ring.
 func (h *Head) ReadPage(page io.ReaderAt, head, peers uintptr) Page {
-	return Page{page, int64(head + unsafe.Offsetof(h.recorded)), int64(peers), int64(h.Rings), h.since()}
+	return Page{page, int64(head + unsafe.Offsetof(h.recorded)), int64(peers), int64(h.Rings), h.readClocks()}
 }
 
 // Events lists the last events with a PE, like Recorder.Events. ring is the number of the PE's
@@ -40,7 +40,7 @@ func (p *Page) Events(pe libshmem.PE, ring uint32) ([]Recorded, error) {
 	if err != nil {
 		return nil, err
 	}
-	return merged(of, own), nil
+	return mergeByTime(of, own), nil
 }
 
 // read lists the events of ring n. The count of its events is at the offset counted of the page.

@@ -102,7 +102,7 @@ func (r *Recorder) Note(pe libshmem.PE, what layout.Event, detail, number uint32
 		r.Deal(pe)
 	}
 	at := &r.rings[p.Ring][p.Recorded%layout.RingEvents]
-	at.When, at.What = r.when(), pack(what, detail, number)
+	at.When, at.What = r.eventTime(), eventWord(what, detail, number)
 	p.Recorded++
 }
 
@@ -111,9 +111,9 @@ func (r *Recorder) Note(pe libshmem.PE, what layout.Event, detail, number uint32
 func (r *Recorder) NoteAgain(pe libshmem.PE, what layout.Event) {
 	p := &r.peers[pe]
 	if p.Recorded > 0 {
-		last, when := &r.rings[p.Ring][(p.Recorded-1)%layout.RingEvents], r.when()
+		last, when := &r.rings[p.Ring][(p.Recorded-1)%layout.RingEvents], r.eventTime()
 		if layout.Event(last.What) == what && last.When%(1<<layout.ContextBits) == when%(1<<layout.ContextBits) {
-			last.When, last.What = when, again(last.What)
+			last.When, last.What = when, repeatedWord(last.What)
 			return
 		}
 	}
@@ -138,19 +138,19 @@ func (r *Recorder) NoteOwn(what layout.Event) {
 			return // the thread only checked for work and went back to sleep
 		}
 		if what == before {
-			atomic.StoreUint64(&last.What, again(last.What))
+			atomic.StoreUint64(&last.What, repeatedWord(last.What))
 			atomic.StoreUint64(&last.When, when)
 			return
 		}
 	}
 	at := &own[n%layout.RingEvents]
 	atomic.StoreUint64(&at.When, when)
-	atomic.StoreUint64(&at.What, pack(what, 0, 1))
+	atomic.StoreUint64(&at.What, eventWord(what, 0, 1))
 	atomic.StoreUint32(&r.head.recorded, n+1)
 }
 
-// when returns the time for an event that happens now, with the number of the context.
-func (r *Recorder) when() uint64 {
+// eventTime returns the time for an event that happens now, with the number of the context.
+func (r *Recorder) eventTime() uint64 {
 	t := r.state.Tick
 	if t == 0 {
 		t = clock.Now()
@@ -158,13 +158,14 @@ func (r *Recorder) when() uint64 {
 	return t<<layout.ContextBits | r.context
 }
 
-// pack returns the word of an event: the event's kind, 24 bits of detail, and the event's number.
-func pack(what layout.Event, detail, number uint32) uint64 {
+// eventWord returns the word of an event: the event's kind, 24 bits of detail, and the event's
+// number.
+func eventWord(what layout.Event, detail, number uint32) uint64 {
 	return uint64(number)<<32 | uint64(min(detail, 1<<24-1))<<8 | uint64(what)
 }
 
-// again returns the word of an event that has repeated once more.
-func again(w uint64) uint64 {
+// repeatedWord returns the word of an event that has repeated once more.
+func repeatedWord(w uint64) uint64 {
 	if w>>32 == 1<<32-1 {
 		return w
 	}
@@ -175,10 +176,10 @@ func again(w uint64) uint64 {
 // first.
 func (r *Recorder) Events(pe libshmem.PE) []Recorded {
 	p := &r.peers[pe]
-	t := r.head.since()
+	t := r.head.readClocks()
 	before := atomic.LoadUint32(&r.head.recorded)
-	own := r.rings[ownRing].load()
-	return merged(t.recorded(&r.rings[p.Ring], p.Recorded, p.Recorded), t.recorded(&own, before, atomic.LoadUint32(&r.head.recorded)))
+	own := r.rings[ownRing].copyRing()
+	return mergeByTime(t.recorded(&r.rings[p.Ring], p.Recorded, p.Recorded), t.recorded(&own, before, atomic.LoadUint32(&r.head.recorded)))
 }
 
 // Latest returns at most n PEs, whose events a report shows: first the busy PEs, then the others,
@@ -190,14 +191,14 @@ func (r *Recorder) Latest(n int, busy func(libshmem.PE) bool) []libshmem.PE {
 			all = append(all, latest{pe, busy(pe), r.rings[ownRing+1+i][(n-1)%layout.RingEvents].When})
 		}
 	}
-	return pick(all, n)
+	return latestFirst(all, n)
 }
 
-// since reads both clocks, so that events can be shown with their times relative to now.
-func (h *Head) since() readings { return readings{h.ticks, h.time, clock.Now(), statuspage.Now()} }
+// readClocks reads both clocks, so that events can be shown with their times relative to now.
+func (h *Head) readClocks() readings { return readings{h.ticks, h.time, clock.Now(), statuspage.Now()} }
 
-// load copies a ring while its writer may write to it.
-func (r *ring) load() (c ring) {
+// copyRing copies a ring while its writer may write to it.
+func (r *ring) copyRing() (c ring) {
 	for i := range r {
 		c[i].When = atomic.LoadUint64(&r[i].When)
 		c[i].What = atomic.LoadUint64(&r[i].What)

@@ -105,8 +105,8 @@ func TestAgain(t *testing.T) {
 		t, 1, "the provider had no room, 3 times in a row", "the provider had no room, 2 times in a row, context 3",
 		"refused an operation for want of credit",
 	)
-	if w := pack(layout.EventNoRoom, 0, 1<<32-1); again(w) != w || again(w-1<<32) != w {
-		t.Errorf("%#x after %#x", again(w), w)
+	if w := eventWord(layout.EventNoRoom, 0, 1<<32-1); repeatedWord(w) != w || repeatedWord(w-1<<32) != w {
+		t.Errorf("%#x after %#x", repeatedWord(w), w)
 	}
 }
 

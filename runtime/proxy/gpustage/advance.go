@@ -24,9 +24,9 @@ func (s *Stage) Advance() (moved bool) {
 	return moved
 }
 
-// Moves reports whether this PE still has work of the Stage that another PE may wait for.
-func (s *Stage) Moves() bool {
-	return s.streams.Works() || s.arrivals.Busy() > 0 || s.pulls.UnderWay() > 0 || s.departs.UnderWay()
+// HasWork reports whether this PE still has work of the Stage that another PE may wait for.
+func (s *Stage) HasWork() bool {
+	return s.streams.HasWork() || s.arrivals.Busy() > 0 || s.pulls.UnderWay() > 0 || s.departs.UnderWay()
 }
 
 // NoRoom reports whether a read or message could not be posted: the provider's queue may empty
@@ -43,7 +43,7 @@ func (s *Stage) Mark() {
 	s.state.Busy = 0
 	s.streams.Mark()
 	if s.arrivals.WantsAlone() {
-		s.streams.Busy()
+		s.streams.MarkBusy()
 	}
 	if s.NoRoom() {
 		s.state.Busy |= layout.BusyRoom

@@ -26,7 +26,7 @@ func (c *chunk) arrange() {
 	in := uint64(0)
 	for _, i := range c.order {
 		p := &c.parts[i]
-		p.in = aligned(in)
+		p.in = alignPiece(in)
 		in = p.in + p.n
 	}
 	c.used = in
@@ -65,8 +65,10 @@ func (c *chunk) sort(after func(a, b *chunkPart) bool) {
 	}
 }
 
+// afterAtTarget reports whether p's destination comes after q's.
 func (p *chunkPart) afterAtTarget(q *chunkPart) bool { return p.of.offset > q.of.offset }
 
+// afterInSource reports whether p's source comes after q's.
 func (p *chunkPart) afterInSource(q *chunkPart) bool {
 	return uintptr(p.of.local) > uintptr(q.of.local)
 }

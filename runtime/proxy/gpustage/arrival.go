@@ -184,7 +184,7 @@ func (a *arrivals) MarkBusy(pe libshmem.PE) {
 // unfinished reports whether messages of a PE wait, bytes that it announced have not arrived, or
 // stream.In has not carried out work for it.
 func (a *arrivals) unfinished(l *arrivalPeer) bool {
-	return l.held.Len() > 0 || l.Pulls.Open() || l.Issued > a.streams.Passed(stream.In)
+	return l.held.Len() > 0 || l.Pulls.Open() || l.Issued > a.streams.LastPassed(stream.In)
 }
 
 // Advance applies the waiting messages of each busy PE that need not wait any more, in their order.
@@ -219,7 +219,7 @@ func (a *arrivals) Advance() {
 		a.peers[pe].Behind = a.heaps.Flushing() || a.engine.Lost(pe) != nil
 	}
 	a.busy = still
-	a.words.endPoll(a.streams.Passed(stream.In))
+	a.words.endPoll(a.streams.LastPassed(stream.In))
 }
 
 // WantsAlone reports whether an atomic operation in steps waits because another engine of this PE

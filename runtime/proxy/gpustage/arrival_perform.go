@@ -15,17 +15,17 @@ import (
 // possible now; h may then have been reduced to the part that is left. waits says that h is the
 // first waiting message of its PE.
 func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int, waits bool) bool {
-	a.streams.Runs(backlog.CallCame, libshmem.PE(h.From))
+	a.streams.NoteDriverCall(backlog.CallCame, libshmem.PE(h.From))
 	if h.Kind == layout.KindFlush {
-		if a.streams.Passed(stream.In) < l.Issued {
-			a.streams.Later(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
+		if a.streams.LastPassed(stream.In) < l.Issued {
+			a.streams.AddChore(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
 		} else {
 			a.reply(libshmem.PE(h.From), h.Token, 0)
 		}
 		return true
 	}
 	if !a.gpu || h.Offset < 0 {
-		if a.streams.Passed(stream.In) < l.Issued {
+		if a.streams.LastPassed(stream.In) < l.Issued {
 			return false
 		}
 		if h.Kind == layout.KindPutSignal && int64(h.Extra) >= 0 && a.gpu {
@@ -33,7 +33,7 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 			if a.named.Word(h, libshmem.Offset(h.Extra), 8) == nil || !a.engine.Apply(&a.part, payload, n) {
 				return true
 			}
-			signalOnly(h)
+			reduceToSignal(h)
 			return a.changeWord(l, h, waits)
 		}
 		a.engine.Apply(h, payload, n)
@@ -60,15 +60,15 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 	if h.Kind == layout.KindPut {
 		return true
 	}
-	signalOnly(h)
+	reduceToSignal(h)
 	if h.Offset < 0 {
 		return a.perform(l, h, nil, 0, waits)
 	}
 	return a.changeWord(l, h, waits)
 }
 
-// signalOnly reduces a put with signal to its signal.
-func signalOnly(h *layout.Header) {
+// reduceToSignal reduces a put with signal to its signal.
+func reduceToSignal(h *layout.Header) {
 	h.Kind, h.Width, h.Fetch, h.Token = layout.KindAMO, 8, 0, 0
 	h.Offset, h.Extra = libshmem.Offset(h.Extra), 0
 }
@@ -76,13 +76,13 @@ func signalOnly(h *layout.Header) {
 // noteIssued records that stream.In has work for a PE, which later work of the PE may have to
 // follow.
 func (a *arrivals) noteIssued(l *arrivalPeer) {
-	l.Issued = a.streams.Last(stream.In)
+	l.Issued = a.streams.LastMark(stream.In)
 }
 
 // noteStored records that stream.In has a store for a PE, which later bytes of the PE may have to
 // follow.
 func (a *arrivals) noteStored(l *arrivalPeer) {
-	l.Stored = a.streams.Next(stream.In)
+	l.Stored = a.streams.NextMark(stream.In)
 	a.noteIssued(l)
 }
 
@@ -106,14 +106,14 @@ func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.
 	}
 	slot := a.slots.At(i)
 	mem.Copy(slot, payload, n)
-	next := a.streams.Next(stream.In)
+	next := a.streams.NextMark(stream.In)
 	if l.Stored == next && (h.Token == 0 || h.Token != l.epoch || l.epochMark != next) {
-		a.streams.Part(stream.In)
+		a.streams.FlushStores(stream.In)
 	}
 	l.epoch, l.epochMark = h.Token, next
 	a.streams.CopyBytes(stream.In, at, slot, uint64(n))
 	a.noteIssued(l)
-	a.streams.Later(stream.In, stream.Chore{For: a, What: releaseSlot, Index: i})
+	a.streams.AddChore(stream.In, stream.Chore{For: a, What: releaseSlot, Index: i})
 	return true
 }
 
@@ -155,7 +155,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool
 		}
 		a.streams.Copy(stream.In, a.slots.At(i), at, uint64(h.Width))
 		a.noteIssued(l)
-		a.streams.Later(stream.In, stream.Chore{For: a, What: sendValue, Index: i, Width: h.Width, PE: h.From, Token: h.Token})
+		a.streams.AddChore(stream.In, stream.Chore{For: a, What: sendValue, Index: i, Width: h.Width, PE: h.From, Token: h.Token})
 	case a.words.alone != nil:
 		// It starts only as the first waiting message of its PE, because endWord searches there.
 		if waits {
@@ -166,7 +166,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool
 		a.streams.Write(stream.In, at, h.Width, h.Operand)
 		a.noteStored(l)
 		if h.Fetch != 0 {
-			a.streams.Later(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
+			a.streams.AddChore(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
 		}
 	default:
 		a.named.Malformed(h) // the sender knows which operations this PE supports

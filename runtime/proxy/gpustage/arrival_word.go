@@ -33,7 +33,7 @@ func (a *arrivals) needsKernel(h *layout.Header) bool {
 // into stream.Word. It returns false if earlier work is not complete, no slot is free, or the
 // stream is full.
 func (a *arrivals) changeByStream(l *arrivalPeer, h *layout.Header) bool {
-	if a.streams.Full(stream.Word) || a.streams.Passed(stream.In) < l.Issued {
+	if a.streams.Full(stream.Word) || a.streams.LastPassed(stream.In) < l.Issued {
 		return false
 	}
 	at := a.named.Word(h, h.Offset, h.Width)
@@ -49,9 +49,9 @@ func (a *arrivals) changeByStream(l *arrivalPeer, h *layout.Header) bool {
 		}
 		c.Index, old = i, a.slots.At(i)
 	}
-	a.streams.Runs(backlog.CallCame, libshmem.PE(h.From))
+	a.streams.NoteDriverCall(backlog.CallCame, libshmem.PE(h.From))
 	a.streams.Atomic(stream.Word, at, h, old)
-	a.streams.Later(stream.Word, c)
+	a.streams.AddChore(stream.Word, c)
 	l.underway++
 	return true
 }
@@ -150,7 +150,7 @@ func (a *arrivals) beginWord(l *arrivalPeer, h *layout.Header, at unsafe.Pointer
 	a.noteIssued(l)
 	l.changing = true
 	w.all = append(w.all, word{at, h.Width, i})
-	a.streams.Later(stream.In, stream.Chore{For: a, What: wordRead, Index: uint16(len(w.all) - 1), PE: h.From})
+	a.streams.AddChore(stream.In, stream.Chore{For: a, What: wordRead, Index: uint16(len(w.all) - 1), PE: h.From})
 }
 
 // endWord is called when a stream has copied a word to a slot. It applies to the value the PE's
@@ -163,7 +163,7 @@ func (a *arrivals) endWord(c *stream.Chore) {
 	a.slots.Release(w.slot)
 	value := old
 	a.in[c.PE].changing = false
-	a.streams.Fresh(stream.In) // because of the store below, which the replies have to follow
+	a.streams.RequireMark(stream.In) // because of the store below, which the replies have to follow
 	for _, pe := range a.busy {
 		l := &a.in[pe]
 		for l.held.Len() > 0 && l.underway == 0 && !l.changing {
@@ -173,15 +173,15 @@ func (a *arrivals) endWord(c *stream.Chore) {
 				break
 			}
 			old := mem.Apply(h.Op, unsafe.Pointer(&value), h.Width, h.Operand, h.Extra)
-			l.Issued, l.Stored = a.streams.Last(stream.In), a.streams.Next(stream.In)
+			l.Issued, l.Stored = a.streams.LastMark(stream.In), a.streams.NextMark(stream.In)
 			if h.Fetch != 0 {
-				a.streams.Later(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token, Value: old})
+				a.streams.AddChore(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token, Value: old})
 			}
 			a.removeFirst(pe)
 		}
 	}
-	a.streams.Runs(backlog.CallCame, libshmem.PE(c.PE))
+	a.streams.NoteDriverCall(backlog.CallCame, libshmem.PE(c.PE))
 	a.streams.Write(stream.In, w.at, w.width, value)
-	a.words.until = a.streams.Last(stream.In)
+	a.words.until = a.streams.LastMark(stream.In)
 	w.at = nil
 }

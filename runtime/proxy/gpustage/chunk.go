@@ -38,8 +38,8 @@ type chunkPart struct {
 	in uint64 // offset in the chunk
 }
 
-// aligned returns the first offset from n on at which a put in a chunk may begin.
-func aligned(n uint64) uint64 { return (n + layout.PieceAlign - 1) &^ (layout.PieceAlign - 1) }
+// alignPiece returns the first offset from n on at which a put in a chunk may begin.
+func alignPiece(n uint64) uint64 { return (n + layout.PieceAlign - 1) &^ (layout.PieceAlign - 1) }
 
 // mayShare reports whether a departure is a put that may share a chunk.
 func (d *departures) mayShare(x *departure) bool {
@@ -53,25 +53,25 @@ func (d *departures) placeInChunk(p *piece) bool {
 	l := &d.to[x.pe]
 	shares := d.mayShare(x)
 	switch {
-	case l.open != nil && shares && d.fits(l.open, x):
-		d.join(l.open, p)
+	case l.open != nil && shares && d.mayJoin(l.open, x):
+		d.addPart(l.open, p)
 	case !shares:
-		d.close(l)
+		d.closeChunk(l)
 		return d.newChunk(p, p.n)
 	default:
-		d.close(l)
-		if !d.share(l, p) {
+		d.closeChunk(l)
+		if !d.openChunk(l, p) {
 			return false
 		}
 	}
-	l.shares -= aligned(x.n)
+	l.shares -= alignPiece(x.n)
 	return true
 }
 
-// share opens a chunk that further puts may join until the end of the pass, with space for the puts
-// that wait. If the free memory is less than the put needs, the chunk gets only a part of the put.
-// False: no memory is free.
-func (d *departures) share(l *departurePeer, p *piece) bool {
+// openChunk opens a chunk that further puts may join until the end of the pass, with space for the
+// puts that wait. If the free memory is less than the put needs, the chunk gets only a part of the
+// put. False: no memory is free.
+func (d *departures) openChunk(l *departurePeer, p *piece) bool {
 	n := p.n
 	if !d.newChunk(p, max(n, min(l.shares, d.memory.Chunks.Size()))) {
 		return false
@@ -84,18 +84,18 @@ func (d *departures) share(l *departurePeer, p *piece) bool {
 	return true
 }
 
-// fits reports whether a put may join a chunk. All bytes of a request to send belong to one epoch
-// and go to one kind of memory.
-func (d *departures) fits(c *chunk, x *departure) bool {
+// mayJoin reports whether a put may join a chunk. All bytes of a request to send belong to one
+// epoch and go to one kind of memory.
+func (d *departures) mayJoin(c *chunk, x *departure) bool {
 	first := c.parts[0].of
 	return len(c.parts) < layout.MostPieces && c.used+x.n <= d.memory.Chunks.capacity(c.index) &&
 		first.epoch == x.epoch && (first.offset < 0) == (x.offset < 0)
 }
 
-// close closes the open chunk of a PE, if it has one: it frees the memory that the chunk does not
-// need, and passes the copies of its puts to the stream. It is called before any other piece for
-// the PE is allocated, because that piece would otherwise be sent first.
-func (d *departures) close(l *departurePeer) {
+// closeChunk closes the open chunk of a PE, if it has one: it frees the memory that the chunk does
+// not need, and passes the copies of its puts to the stream. It is called before any other piece
+// for the PE is allocated, because that piece would otherwise be sent first.
+func (d *departures) closeChunk(l *departurePeer) {
 	c := l.open
 	if c == nil {
 		return
@@ -104,13 +104,13 @@ func (d *departures) close(l *departurePeer) {
 	c.arrange()
 	first := c.parts[0].of
 	d.memory.Chunks.Trim(first.pe, c.index, c.used)
-	d.streams.Runs(first.kind.driverCall(), first.pe)
+	d.streams.NoteDriverCall(first.kind.driverCall(), first.pe)
 	at := d.memory.Chunks.At(c.index)
 	for _, i := range c.order {
 		p := &c.parts[i]
 		d.streams.CopyAhead(stream.Out, unsafe.Add(at, p.in), unsafe.Add(p.of.local, p.at), p.n)
 	}
-	d.streams.Later(stream.Out, stream.Chore{For: d, What: chunkCopied, Index: c.index})
+	d.streams.AddChore(stream.Out, stream.Chore{For: d, What: chunkCopied, Index: c.index})
 }
 
 // newChunk makes a chunk of at most limit bytes for a piece. If less memory is free, the piece
@@ -129,16 +129,16 @@ func (d *departures) newChunk(p *piece, limit uint64) bool {
 	*c = chunk{parts: c.parts[:0], order: c.order[:0], index: i}
 	d.chunks[i] = c
 	p.n = min(p.n, got)
-	d.join(c, p)
+	d.addPart(c, p)
 	return true
 }
 
-// join adds a piece to a chunk that has space for it.
-func (d *departures) join(c *chunk, p *piece) {
+// addPart adds a piece to a chunk that has space for it.
+func (d *departures) addPart(c *chunk, p *piece) {
 	p.chunk, p.memory = c, d.memory.Chunks.At(c.index)
 	c.parts = append(c.parts, chunkPart{of: p.of, at: p.at, n: p.n})
 	c.order = append(c.order, uint8(len(c.order)))
-	c.used += aligned(p.n)
+	c.used += alignPiece(p.n)
 }
 
 // chunkDone is called when a stream has copied the bytes of a chunk: into the chunk, which is then
@@ -217,7 +217,7 @@ func (d *departures) Finished(h *layout.Header) {
 	c := d.chunks[i]
 	for k := range c.parts {
 		if h.Operand != 0 {
-			c.parts[k].of.end = readEnd(h)
+			c.parts[k].of.end = endingOfRead(h)
 		}
 	}
 	d.endChunk(c)

@@ -64,7 +64,7 @@ func TestChunkShared(t *testing.T) {
 		t.Fatalf("%d calls, %d marks, %d messages, %d signals", p.memory.Calls[stream.Out], p.memory.Marks[stream.Out], len(p.engine.sent), len(p.engine.owned))
 	}
 	r, pieces := p.request(t, 0)
-	if pieces != puts || r.Fence != 7 || r.N != (puts-1)*aligned(n)+n {
+	if pieces != puts || r.Fence != 7 || r.N != (puts-1)*alignPiece(n)+n {
 		t.Fatalf("%d pieces, %+v", pieces, r.RequestToSend)
 	}
 	at := unsafe.Slice((*byte)(p.chunks.At(uint16(p.engine.sent[0].header.Token&0x7fff))), r.N)
@@ -73,7 +73,7 @@ func TestChunkShared(t *testing.T) {
 		if x.Offset != libshmem.Offset(9000*i) || x.N != n || x.Signals != (i%2 == 1) || x.Signals && (x.Signal != libshmem.Offset(8*(i+1)) || x.Operand != 100 || x.Op != fabric.OpAdd) {
 			t.Errorf("piece %d is %+v", i, x)
 		}
-		if in := i * int(aligned(n)); string(at[in:in+n]) != string(p.bytes[(i+1)*8192:][:n]) {
+		if in := i * int(alignPiece(n)); string(at[in:in+n]) != string(p.bytes[(i+1)*8192:][:n]) {
 			t.Errorf("bytes of piece %d are wrong", i)
 		}
 	}

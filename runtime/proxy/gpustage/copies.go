@@ -25,8 +25,8 @@ import (
 type copiesDepartures interface {
 	CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool)
 	CopyFrom(pe libshmem.PE, t fabric.Token, local, mapped unsafe.Pointer, n uint64)
-	// Before reports whether bytes for a PE from before an epoch have not been sent.
-	Before(pe libshmem.PE, epoch uint64) bool
+	// UnsentBefore reports whether bytes for a PE from before an epoch have not been sent.
+	UnsentBefore(pe libshmem.PE, epoch uint64) bool
 }
 
 // copies are the operations of this PE on heaps of other PEs that are mapped here.
@@ -95,22 +95,22 @@ func (c *copies) MustFollow(pe libshmem.PE, epoch uint64) bool {
 // not full, and no operation from before a fence is still outside the stream.
 func (c *copies) mayBegin(use Use, pe libshmem.PE, n uint64) call.Status {
 	l := &c.to[pe]
-	if c.streams.Full(stream.Peer) || c.departs.Before(pe, c.state.Epoch) || l.owed > 0 && l.owedEpoch != c.state.Epoch {
+	if c.streams.Full(stream.Peer) || c.departs.UnsentBefore(pe, c.state.Epoch) || l.owed > 0 && l.owedEpoch != c.state.Epoch {
 		return call.Again
 	}
 	return c.engine.MayBegin(use, pe, n)
 }
 
 // begin counts an operation that the stream has, or will get. Its bytes may overtake the signals of
-// other puts of the same epoch, and not of those of an earlier one, so it calls Part in a new
-// epoch.
+// other puts of the same epoch, and not of those of an earlier one, so it calls FlushStores in a
+// new epoch.
 func (c *copies) begin(l *copiesPeer) {
 	if l.epoch != c.state.Epoch {
 		l.epoch, l.before = c.state.Epoch, l.begun
-		c.streams.Part(stream.Peer)
+		c.streams.FlushStores(stream.Peer)
 	}
 	l.begun++
-	c.streams.Busy()
+	c.streams.MarkBusy()
 }
 
 // inStream reports whether an atomic operation can be put into the stream.
@@ -147,7 +147,7 @@ func (c *copies) setWord(use Use, pe libshmem.PE, h *layout.Header) call.Status 
 	}
 	l := &c.to[pe]
 	c.begin(l)
-	c.streams.Runs(backlog.CallPut, pe)
+	c.streams.NoteDriverCall(backlog.CallPut, pe)
 	c.set(l, h)
 	c.storedLater(pe, noPiece)
 	return call.Done
@@ -178,7 +178,7 @@ func (c *copies) Follow(x *stream.Chore) {
 // adds the chore that completes the work and frees its slot, if it has one.
 func (c *copies) storedLater(pe libshmem.PE, slot uint16) {
 	op, _ := c.engine.Begin(UseStore, pe, nil, 0)
-	c.streams.Later(stream.Peer, stream.Chore{For: c, What: stored, Parity: op.Parity, PE: uint32(pe), Index: slot})
+	c.streams.AddChore(stream.Peer, stream.Chore{For: c, What: stored, Parity: op.Parity, PE: uint32(pe), Index: slot})
 }
 
 // Put copies n bytes to the mapped heap of a PE, and then applies the signal in after, if there is
@@ -190,7 +190,7 @@ func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 	}
 	l := &c.to[pe]
 	at := unsafe.Add(l.mapped, offset)
-	c.streams.Runs(backlog.CallPut, pe)
+	c.streams.NoteDriverCall(backlog.CallPut, pe)
 	small := !gpu && n > 0 && n <= layout.MaxPayload
 	if small && (after == nil || after.Offset >= 0 && l.inStream(after.Op)) {
 		return c.putSmall(pe, at, source, int(n), after)
@@ -272,13 +272,13 @@ func (c *copies) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 	if !ok {
 		return call.Again
 	}
-	c.streams.Busy()
+	c.streams.MarkBusy()
 	at := unsafe.Add(c.to[pe].mapped, offset)
 	if !gpu {
 		c.departs.CopyFrom(pe, t, dest, at, n)
 		return call.Pending
 	}
-	c.streams.Runs(backlog.CallGet, pe)
+	c.streams.NoteDriverCall(backlog.CallGet, pe)
 	c.streams.CopyAhead(stream.Peer, dest, at, n)
 	c.Begun(t)
 	return call.Pending
@@ -293,8 +293,8 @@ func (c *copies) Begun(t fabric.Token) {
 		c.set(l, h)
 		o.hasSignal = false
 	}
-	c.streams.Fresh(stream.Peer)
-	c.streams.Later(stream.Peer, stream.Chore{For: c, What: copied, Token: uint32(t)})
+	c.streams.RequireMark(stream.Peer)
+	c.streams.AddChore(stream.Peer, stream.Chore{For: c, What: copied, Token: uint32(t)})
 }
 
 // end completes an operation whose copies the stream has carried out. If the stream could not set

@@ -67,7 +67,7 @@ func (d *testDepartures) CopyTo(_ libshmem.PE, t fabric.Token, _ uint64, _, _ un
 func (d *testDepartures) CopyFrom(_ libshmem.PE, t fabric.Token, _, _ unsafe.Pointer, _ uint64) {
 	d.requested = append(d.requested, t)
 }
-func (d *testDepartures) Before(libshmem.PE, uint64) bool { return d.before }
+func (d *testDepartures) UnsentBefore(libshmem.PE, uint64) bool { return d.before }
 
 // copiesPE is a PE that has mapped the heap of PE 1.
 type copiesPE struct {

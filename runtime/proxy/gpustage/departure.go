@@ -27,17 +27,17 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// endOf returns the Ending of an operation on a PE: with an error if the PE was lost.
-func endOf(e Engine, pe libshmem.PE) Ending {
+// endingOf returns the Ending of an operation on a PE: with an error if the PE was lost.
+func endingOf(e Engine, pe libshmem.PE) Ending {
 	if err := e.Lost(pe); err != nil {
 		return Ending{Status: int32(call.Failed), Err: err}
 	}
 	return Ending{}
 }
 
-// readEnd returns the Ending of a put whose target has replied that it has read the bytes, or could
-// not read them.
-func readEnd(h *layout.Header) Ending {
+// endingOfRead returns the Ending of a put whose target has replied that it has read the bytes, or
+// could not read them.
+func endingOfRead(h *layout.Header) Ending {
 	if h.Operand == 0 {
 		return Ending{}
 	}
@@ -157,15 +157,15 @@ func (d *departures) BeginPoll() { d.noRoom = false }
 // which may change without a completion.
 func (d *departures) NoRoom() bool { return d.noRoom }
 
-// Before reports whether bytes for a PE from before an epoch, that is, from before the last fence,
-// have not been sent.
-func (d *departures) Before(pe libshmem.PE, epoch uint64) bool {
+// UnsentBefore reports whether bytes for a PE from before an epoch, that is, from before the last
+// fence, have not been sent.
+func (d *departures) UnsentBefore(pe libshmem.PE, epoch uint64) bool {
 	l := &d.to[pe]
 	return l.unsent > 0 && l.epoch != epoch
 }
 
-// count counts a departure that has bytes to send to a PE.
-func (d *departures) count(pe libshmem.PE, epoch uint64) {
+// countUnsent counts a departure that has bytes to send to a PE.
+func (d *departures) countUnsent(pe libshmem.PE, epoch uint64) {
 	l := &d.to[pe]
 	l.unsent++
 	l.epoch = epoch
@@ -191,11 +191,11 @@ func (d *departures) Put(p departingPut) {
 	}
 	d.waiting.Push(x)
 	if d.mayShare(x) {
-		d.to[p.PE].shares += aligned(p.N)
+		d.to[p.PE].shares += alignPiece(p.N)
 	}
-	d.count(p.PE, p.Epoch)
+	d.countUnsent(p.PE, p.Epoch)
 	d.peers[p.PE].Staged = true
-	d.streams.Busy()
+	d.streams.MarkBusy()
 }
 
 // Serve starts to copy out of GPU memory the bytes that a PE gets with its request requestID.
@@ -203,7 +203,7 @@ func (d *departures) Serve(pe libshmem.PE, requestID uint32, local unsafe.Pointe
 	x := d.add(toGet, pe, local, n)
 	x.requestID = requestID
 	d.waiting.Push(x)
-	d.streams.Busy()
+	d.streams.MarkBusy()
 }
 
 // CopyTo starts a copy from main memory to a mapped heap. If now is set, it tries to copy at once,
@@ -211,7 +211,7 @@ func (d *departures) Serve(pe libshmem.PE, requestID uint32, local unsafe.Pointe
 func (d *departures) CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool) {
 	x := d.add(copyTo, pe, local, n)
 	x.token, x.mapped = t, mapped
-	d.count(pe, epoch)
+	d.countUnsent(pe, epoch)
 	if !now || !d.start(x) {
 		d.waiting.Push(x)
 	}
@@ -249,7 +249,7 @@ func (d *departures) Advance() {
 		}
 	}
 	for _, pe := range d.shared {
-		d.close(&d.to[pe])
+		d.closeChunk(&d.to[pe])
 	}
 	d.shared = d.shared[:0]
 	d.sendReady()
@@ -267,7 +267,7 @@ func (d *departures) start(x *departure) bool {
 			return false
 		}
 		p := piece{of: x, at: x.begun, n: min(x.n-x.begun, d.memory.Chunks.Size())}
-		if !d.place(&p) {
+		if !d.allocatePiece(&p) {
 			return false
 		}
 		x.begun += p.n
@@ -294,7 +294,7 @@ func (d *departures) start(x *departure) bool {
 func (d *departures) copyPiece(on stream.Stream, p *piece) {
 	x := p.of
 	to, from := p.memory, unsafe.Add(x.local, p.at)
-	d.streams.Runs(x.kind.driverCall(), x.pe)
+	d.streams.NoteDriverCall(x.kind.driverCall(), x.pe)
 	switch x.kind {
 	case copyTo:
 		mem.Copy(to, from, int(p.n))
@@ -304,11 +304,11 @@ func (d *departures) copyPiece(on stream.Stream, p *piece) {
 	}
 	d.streams.CopyAhead(on, to, from, p.n)
 	if p.chunk == nil {
-		d.streams.Later(on, stream.Chore{For: d, What: slotCopied, Index: p.index, Value: p.at, N: p.n, Token: x.id})
+		d.streams.AddChore(on, stream.Chore{For: d, What: slotCopied, Index: p.index, Value: p.at, N: p.n, Token: x.id})
 		return
 	}
 	p.chunk.used = p.n
-	d.streams.Later(on, stream.Chore{For: d, What: chunkCopied, Index: p.chunk.index})
+	d.streams.AddChore(on, stream.Chore{For: d, What: chunkCopied, Index: p.chunk.index})
 }
 
 // The chores of departures: what the CPU does after a stream has copied pieces.
@@ -380,7 +380,7 @@ func (d *departures) sentAll(x *departure) {
 		return
 	}
 	if x.kind == toHeap {
-		if e := endOf(d.engine, x.pe); e.Err != nil {
+		if e := endingOf(d.engine, x.pe); e.Err != nil {
 			x.end = e
 		}
 		d.engine.End(Op{Token: x.token}, x.end)

@@ -19,14 +19,14 @@ type piece struct {
 	index  uint16 // of the slot
 }
 
-// small reports whether a piece fits a message, and so a slot.
-func (p *piece) small() bool { return p.n <= layout.MaxPayload }
+// fitsMessage reports whether a piece fits a message, and so a slot.
+func (p *piece) fitsMessage() bool { return p.n <= layout.MaxPayload }
 
-// place allocates pinned memory for a piece: a slot, or space in a chunk. If less than it needs is
-// free, the piece becomes smaller. False: no memory is free now.
-func (d *departures) place(p *piece) bool {
-	if p.small() {
-		d.close(&d.to[p.of.pe])
+// allocatePiece allocates pinned memory for a piece: a slot, or space in a chunk. If less than it
+// needs is free, the piece becomes smaller. False: no memory is free now.
+func (d *departures) allocatePiece(p *piece) bool {
+	if p.fitsMessage() {
+		d.closeChunk(&d.to[p.of.pe])
 		i, ok := d.memory.Slots.AllocateFor(p.of.pe)
 		p.index, p.memory = i, d.memory.Slots.At(i)
 		return ok

@@ -126,12 +126,12 @@ func (p *departuresPE) rest(t *testing.T) {
 func TestDeparturesSmall(t *testing.T) {
 	p := newDeparturesPE()
 	p.put(1, 5, 1, 100, &layout.Header{Op: fabric.OpSet, Operand: 3, Offset: 8})
-	if p.Advance(); len(p.engine.sent) != 0 || p.Before(1, 1) || !p.Before(1, 2) || !p.engine.peers[1].Staged {
+	if p.Advance(); len(p.engine.sent) != 0 || p.UnsentBefore(1, 1) || !p.UnsentBefore(1, 2) || !p.engine.peers[1].Staged {
 		t.Errorf("%d messages before the copy, staged %v", len(p.engine.sent), p.engine.peers[1].Staged)
 	}
 	p.engine.peers[1].Queued = 1
 	p.goOn()
-	if len(p.engine.sent) != 1 || len(p.engine.finished) != 1 || !p.moved || p.Before(1, 2) || p.engine.peers[1].Staged {
+	if len(p.engine.sent) != 1 || len(p.engine.finished) != 1 || !p.moved || p.UnsentBefore(1, 2) || p.engine.peers[1].Staged {
 		t.Fatalf("%d messages, finished %v", len(p.engine.sent), p.engine.finished)
 	}
 	if m := p.engine.sent[0]; m.header.Kind != layout.KindPutSignal || m.header.Offset != 64 || m.header.Extra != 8 || string(m.payload) != string(p.bytes[:100]) {
@@ -242,11 +242,11 @@ func TestDeparturesCopies(t *testing.T) {
 	heap, back := make([]byte, testChunk), make([]byte, testChunk)
 	p.StageAlways(1)
 	p.CopyTo(1, 5, 3, unsafe.Pointer(&p.bytes[0]), unsafe.Pointer(&heap[0]), 100, true)
-	if len(p.copied) != 1 || p.Before(1, 4) {
+	if len(p.copied) != 1 || p.UnsentBefore(1, 4) {
 		t.Errorf("in the stream: %v", p.copied)
 	}
 	p.CopyTo(1, 6, 3, unsafe.Pointer(&p.bytes[0]), unsafe.Pointer(&heap[0]), testChunk, false)
-	if len(p.copied) != 1 || !p.Before(1, 4) {
+	if len(p.copied) != 1 || !p.UnsentBefore(1, 4) {
 		t.Errorf("in the stream: %v", p.copied)
 	}
 	p.Advance()

@@ -125,15 +125,15 @@ func newRace(dev Device, kernels Kernels, apart *cudaStream, in Quick) (_ *race,
 	if r.quick, err = in.Dev.NewStream(); err != nil {
 		return nil, err
 	}
-	if err = r.warm(); err != nil {
+	if err = r.warmUp(); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// warm clears the claims, and runs an operation of each width in quick; apart has done that
+// warmUp clears the claims, and runs an operation of each width in quick; apart has done that
 // (Memory.warm).
-func (r *race) warm() error {
+func (r *race) warmUp() error {
 	zeros := unsafe.Add(r.block, 64)
 	for i := range gpu.Address(raceClaims) {
 		r.idle.Push(claim{r.claims + 8*i, 0})

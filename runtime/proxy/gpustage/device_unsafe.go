@@ -126,15 +126,15 @@ func NewMemory(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error)
 			return nil, err
 		}
 	}
-	if err = m.warm(); err == nil && quick != nil && m.store && kernels != nil {
+	if err = m.warmUp(); err == nil && quick != nil && m.store && kernels != nil {
 		m.race, err = newRace(dev, kernels, &m.streams[stream.Word], *quick)
 	}
 	return m, err
 }
 
-// warm runs one operation of each kind in each stream. The driver may do a copy within the GPU with
-// a kernel that it loads at the first use. Kernels for atomic operations are loaded then, too.
-func (m *Memory) warm() error {
+// warmUp runs one operation of each kind in each stream. The driver may do a copy within the GPU
+// with a kernel that it loads at the first use. Kernels for atomic operations are loaded then, too.
+func (m *Memory) warmUp() error {
 	n := uint64(unsafe.Sizeof(streamWord{}))
 	a, err := m.dev.Alloc(2 * n)
 	if err != nil {
@@ -284,7 +284,7 @@ func (m *Memory) Atomics() uint64 {
 // (stream.Memory).
 func (m *Memory) Atomic(i stream.Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
 	s := &m.streams[i]
-	changes := old == nil && m.changes(op)
+	changes := old == nil && m.changesWithoutKernel(op)
 	if old == nil {
 		old = unsafe.Pointer(&s.word().old)
 	}
@@ -301,10 +301,10 @@ func (m *Memory) Atomic(i stream.Stream, at unsafe.Pointer, op fabric.Op, width 
 	return m.kernels.Put(s.handle, o)
 }
 
-// changes reports whether a stream can do an atomic operation without a kernel. Only the fake
-// driver of the tests has had this so far: CUDA 13.1 is the first driver with it, and no machine on
-// which this was built has that driver.
-func (m *Memory) changes(op fabric.Op) bool {
+// changesWithoutKernel reports whether a stream can do an atomic operation without a kernel. Only
+// the fake driver of the tests has had this so far: CUDA 13.1 is the first driver with it, and no
+// machine on which this was built has that driver.
+func (m *Memory) changesWithoutKernel(op fabric.Op) bool {
 	return m.dev.Facts().StreamChange && (op == fabric.OpAdd || op == fabric.OpAnd || op == fabric.OpOr)
 }
 

@@ -58,7 +58,7 @@ func (s *Stage) Resume(t fabric.Token) call.Status {
 // MustFollow reports whether an operation of an epoch on pe has to wait for bytes from before a
 // fence that have not been sent, or not been copied onto its mapped heap.
 func (s *Stage) MustFollow(pe libshmem.PE, epoch uint64) bool {
-	return s.departs.Before(pe, epoch) || s.copies.MustFollow(pe, epoch)
+	return s.departs.UnsentBefore(pe, epoch) || s.copies.MustFollow(pe, epoch)
 }
 
 // copyable reports whether bytes for pe at an offset are copied by copies: its heap is mapped here.
@@ -166,7 +166,7 @@ func (s *Stage) handleRequestToSend(h *layout.Header, payload unsafe.Pointer, n 
 		s.gets.handleRequest(h, &r.RequestToSend)
 		return
 	}
-	at, ok := s.places(h, pieces)
+	at, ok := s.findDestinations(h, pieces)
 	if !ok {
 		return
 	}
@@ -184,9 +184,9 @@ func (s *Stage) handleRequestToSend(h *layout.Header, payload unsafe.Pointer, n 
 	s.pulls.Start()
 }
 
-// places finds the destination of the bytes of a request to send: at, or with several puts the
-// destinations in s.pieces. If ok is false, the request is refused.
-func (s *Stage) places(h *layout.Header, pieces int) (at unsafe.Pointer, ok bool) {
+// findDestinations finds the destination of the bytes of a request to send: at, or with several
+// puts the destinations in s.pieces. If ok is false, the request is refused.
+func (s *Stage) findDestinations(h *layout.Header, pieces int) (at unsafe.Pointer, ok bool) {
 	r := &s.requested
 	s.pieces = s.pieces[:0]
 	if pieces == 0 {
@@ -205,7 +205,7 @@ func (s *Stage) places(h *layout.Header, pieces int) (at unsafe.Pointer, ok bool
 		}
 		turns |= 1 << p.Order
 		s.turns[p.Order] = uint8(i)
-		in = aligned(end)
+		in = alignPiece(end)
 		end = in + uint64(p.N)
 		s.pieces = append(s.pieces, pullPiece{at, in, uint64(p.N)})
 	}

@@ -137,32 +137,32 @@ func (g *gets) handleData(h *layout.Header, payload unsafe.Pointer, n int) {
 	to := unsafe.Add(o.dest, h.Offset)
 	if !o.gpu {
 		mem.Copy(to, payload, n)
-		g.Got(h.Token, uint64(n), 0)
+		g.CountArrived(h.Token, uint64(n), 0)
 		return
 	}
 	slot := g.slots.At(o.slot)
 	mem.Copy(slot, payload, n)
-	g.streams.Runs(backlog.CallGet, libshmem.PE(h.From))
+	g.streams.NoteDriverCall(backlog.CallGet, libshmem.PE(h.From))
 	g.streams.Copy(stream.In, to, slot, uint64(n))
-	g.GotLater(h.Token, uint64(n))
+	g.CountArrivedLater(h.Token, uint64(n))
 }
 
-// GotLater counts n bytes of a get as in place when stream.In has carried out all work that is in
-// it now.
-func (g *gets) GotLater(requestID uint32, n uint64) {
+// CountArrivedLater counts n bytes of a get as in place when stream.In has carried out all work
+// that is in it now.
+func (g *gets) CountArrivedLater(requestID uint32, n uint64) {
 	g.ops[requestID&0xffff].copied += n
-	g.streams.Later(stream.In, stream.Chore{For: g, Token: requestID, Value: n})
+	g.streams.AddChore(stream.In, stream.Chore{For: g, Token: requestID, Value: n})
 }
 
-// Follow performs the chore that GotLater has added: bytes of a get are in place.
+// Follow performs the chore that CountArrivedLater has added: bytes of a get are in place.
 func (g *gets) Follow(c *stream.Chore) {
 	g.ops[c.Token&0xffff].copied -= c.Value
-	g.Got(c.Token, c.Value, 0)
+	g.CountArrived(c.Token, c.Value, 0)
 }
 
-// Got counts n bytes of a get that are in place, or that will not arrive: then status is not 0.
-// After the last byte the get is complete.
-func (g *gets) Got(requestID uint32, n uint64, status int32) {
+// CountArrived counts n bytes of a get that are in place, or that will not arrive: then status is
+// not 0. After the last byte the get is complete.
+func (g *gets) CountArrived(requestID uint32, n uint64, status int32) {
 	t := fabric.Token(requestID & 0xffff)
 	o := &g.ops[t]
 	if status != 0 && o.status == 0 {

@@ -99,7 +99,7 @@ func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 
 // FlushBy sets the function to call before anything uses bytes that a NIC has written to the user
 // heap. It is called before Connect, and only if the GPU needs flushes.
-func (s *Stage) FlushBy(f func() error) { s.flushBy(func() { s.streams.Check(f()) }) }
+func (s *Stage) FlushBy(f func() error) { s.flushBy(func() { s.streams.FailOn(f()) }) }
 
 // Region returns the registration of n bytes at p of this PE's heap, or nil if NICs do not reach
 // them. flush says that the GPU sees bytes that a NIC writes there only after a flush.
@@ -145,7 +145,7 @@ func (s *Stage) Connect(all []Endpoint) {
 // Map sets where the user heap of pe is mapped in this process. From then on copies between the
 // GPUs replace the fabric. It is called after Connect.
 func (s *Stage) Map(pe libshmem.PE, heap unsafe.Pointer) {
-	s.copies.Map(pe, heap, s.owners[pe].sets())
+	s.copies.Map(pe, heap, s.owners[pe].othersMaySet())
 	s.departs.StageAlways(pe)
 }
 

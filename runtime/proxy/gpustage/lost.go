@@ -18,7 +18,7 @@ import (
 // Lose notes that a PE is lost: the next poll drops its messages and fails the operations on it.
 func (s *Stage) Lose(pe libshmem.PE) {
 	s.lost = append(s.lost, pe)
-	s.streams.Busy()
+	s.streams.MarkBusy()
 }
 
 // dropLost drops the work for the PEs that were lost since the last poll, and fails the operations

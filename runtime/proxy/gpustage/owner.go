@@ -15,9 +15,9 @@ type owner struct {
 	atomics uint64 // AtomicBits of the operations that the PE supports there
 }
 
-// sets reports whether other PEs may set words of the heap: not if the owner changes words in
-// several steps.
-func (o *owner) sets() bool { return o.atomics&stream.OwnerAlone == 0 }
+// othersMaySet reports whether other PEs may set words of the heap: not if the owner changes words
+// in several steps.
+func (o *owner) othersMaySet() bool { return o.atomics&stream.OwnerAlone == 0 }
 
 // owners has an owner for each PE.
 type owners []owner

@@ -3,8 +3,8 @@ package gpustage
 // A pool allocates pinned memory for copies to and from a GPU, in pieces of one size, or of that
 // size and halves of it (a buddy allocator).
 //
-// It owns the lists of free pieces, and how much each PE holds. It does not own the memory. It has no
-// lock: only a thread that holds the engine's lock calls it.
+// It owns the lists of free pieces, and how much each PE holds. It does not own the memory. It has
+// no lock: only a thread that holds the engine's lock calls it.
 
 import (
 	"math/bits"
@@ -19,9 +19,9 @@ const noPiece = 0xffff
 // mostHalvings is the number of times that a piece may be halved: 1 MiB into pieces of 8 KiB.
 const mostHalvings = 7
 
-// leastSubstitute is the least size of a piece that AllocateUpTo returns instead of a larger one, if
-// the PE holds other pieces. If only smaller ones are free, the PE waits, because each piece costs
-// messages and a read of its own.
+// leastSubstitute is the least size of a piece that AllocateUpTo returns instead of a larger one,
+// if the PE holds other pieces. If only smaller ones are free, the PE waits, because each piece
+// costs messages and a read of its own.
 const leastSubstitute = 64 << 10
 
 // pool is a block of memory that is divided into units of equal size. The zero value has no memory.
@@ -156,10 +156,10 @@ func (p *pool) AllocateFor(pe libshmem.PE) (uint16, bool) {
 	return i, ok
 }
 
-// AllocateUpTo allocates a piece of n bytes for an operation on a PE, or, if none is free, a smaller
-// one. A piece below leastSubstitute replaces a larger one only for a PE that holds no other piece.
-// got is the usable size of the piece, at most n. It returns false if the PE already holds its share
-// (MayAllocateFor), or if no piece that it may get is free.
+// AllocateUpTo allocates a piece of n bytes for an operation on a PE, or, if none is free, a
+// smaller one. A piece below leastSubstitute replaces a larger one only for a PE that holds no
+// other piece. got is the usable size of the piece, at most n. It returns false if the PE already
+// holds its share (MayAllocateFor), or if no piece that it may get is free.
 func (p *pool) AllocateUpTo(pe libshmem.PE, n uint64) (i uint16, got uint64, ok bool) {
 	if !p.MayAllocateFor(pe) {
 		return 0, 0, false
@@ -191,8 +191,8 @@ func (p *pool) Trim(pe libshmem.PE, i uint16, n uint64) {
 	}
 }
 
-// MayAllocateFor reports whether a PE may get one more piece: it holds none, or fewer units than are
-// free.
+// MayAllocateFor reports whether a PE may get one more piece: it holds none, or fewer units than
+// are free.
 func (p *pool) MayAllocateFor(pe libshmem.PE) bool {
 	held := p.held[pe]
 	return held == 0 || int(held) < p.left

@@ -26,11 +26,11 @@ import (
 
 // pullGets are the gets of this PE, to which pulls report bytes. get is the request ID of a get.
 type pullGets interface {
-	// Got counts bytes of a get that are in place, or will not arrive: then status is not 0.
-	// GotLater counts bytes that are in place when stream.In has carried out the work that is in it
-	// now.
-	Got(get uint32, n uint64, status int32)
-	GotLater(get uint32, n uint64)
+	// CountArrived counts bytes of a get that are in place, or will not arrive: then status is not
+	// 0. CountArrivedLater counts bytes that are in place when stream.In has carried out the work
+	// that is in it now.
+	CountArrived(get uint32, n uint64, status int32)
+	CountArrivedLater(get uint32, n uint64)
 	// LostRead notes that the provider has completed a read of a get from a lost PE.
 	LostRead(get uint32)
 }
@@ -191,7 +191,7 @@ func (p *pulls) mayStart(l *pullPeer, q *pull) bool {
 	if l.Pulls.Done < q.after.pulls || l.Kept.Done < q.after.kept {
 		return false
 	}
-	return q.GPU || l.Issued <= p.streams.Passed(stream.In)
+	return q.GPU || l.Issued <= p.streams.LastPassed(stream.In)
 }
 
 // start posts reads of a pull until a chunk or the provider's queue is missing. It returns true if
@@ -293,15 +293,15 @@ func (p *pulls) deliver(r *pullRead) {
 		return
 	}
 	if q.GPU {
-		p.streams.Runs(q.driverCall(), q.PE)
-		if p.from[q.PE].Stored == p.streams.Next(stream.In) {
-			p.streams.Part(stream.In) // there may be a fence between
+		p.streams.NoteDriverCall(q.driverCall(), q.PE)
+		if p.from[q.PE].Stored == p.streams.NextMark(stream.In) {
+			p.streams.FlushStores(stream.In) // there may be a fence between
 		}
 		p.scatter(q, r)
 		if q.Get == 0 {
-			p.from[q.PE].Issued = p.streams.Last(stream.In)
+			p.from[q.PE].Issued = p.streams.LastMark(stream.In)
 		}
-		p.streams.Later(stream.In, stream.Chore{For: p, Index: r.chunk, PE: uint32(q.PE)})
+		p.streams.AddChore(stream.In, stream.Chore{For: p, Index: r.chunk, PE: uint32(q.PE)})
 	}
 	p.arrived(q, r.n)
 }
@@ -352,9 +352,9 @@ func (p *pulls) arrived(q *pull, n uint64) {
 	p.under--
 	if q.Get != 0 {
 		if q.GPU && q.err == 0 {
-			p.gets.GotLater(q.Get, q.N)
+			p.gets.CountArrivedLater(q.Get, q.N)
 		} else {
-			p.gets.Got(q.Get, q.N, q.err)
+			p.gets.CountArrived(q.Get, q.N, q.err)
 		}
 		p.spare = append(p.spare, q)
 		return

@@ -51,8 +51,11 @@ func (e *pullsTestEngine) Send(m Message) call.Status {
 	e.finished = append(e.finished, m.Header)
 	return call.Done
 }
-func (e *pullsTestEngine) Got(get uint32, n uint64, status int32) { e.got[get] += n; e.status = status }
-func (e *pullsTestEngine) GotLater(get uint32, n uint64)          { e.later[get] += n }
+func (e *pullsTestEngine) CountArrived(get uint32, n uint64, status int32) {
+	e.got[get] += n
+	e.status = status
+}
+func (e *pullsTestEngine) CountArrivedLater(get uint32, n uint64) { e.later[get] += n }
 func (e *pullsTestEngine) LostRead(uint32)                        { e.lost++ }
 
 // pullsPE is a PE with two chunks of 16 bytes.

@@ -115,13 +115,13 @@ func (p *puts) finished(h *layout.Header) {
 		return
 	}
 	p.ops[t].requested = false
-	p.engine.End(Op{Token: t}, readEnd(h))
+	p.engine.End(Op{Token: t}, endingOfRead(h))
 }
 
 // drop fails the put of a token, if it is one from main memory to the lost PE.
 func (p *puts) drop(t fabric.Token, pe libshmem.PE) {
 	if o := &p.ops[t]; o.pe == pe && o.requested {
 		o.requested = false
-		p.engine.End(Op{Token: t}, endOf(p.engine, pe))
+		p.engine.End(Op{Token: t}, endingOf(p.engine, pe))
 	}
 }

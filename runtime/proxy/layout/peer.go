@@ -13,8 +13,9 @@ func (p *Peer) Charge(units, epoch uint64) {
 // FlushID returns the number that the reply to the flush under way has to carry.
 func (p *Peer) FlushID() uint32 { return p.FlushTurn<<16 | FlushToken }
 
-// Met reports whether the PE has applied all messages and writes of the closed generation.
-func (p *Peer) Met() bool { return p.Acked >= p.Goal && p.WroteAcked >= p.GoalWrote }
+// HasAcknowledgedGoal reports whether the PE has applied all messages and writes of the closed
+// generation.
+func (p *Peer) HasAcknowledgedGoal() bool { return p.Acked >= p.Goal && p.WroteAcked >= p.GoalWrote }
 
 // Written returns how many writes to the PE are complete.
 func (p *Peer) Written() uint64 { return p.Count[Writes] - uint64(p.Writes) }

@@ -20,7 +20,7 @@ func (p *Peer) Touch() bool {
 func (p *Peer) CloseGeneration() bool {
 	p.Dirty = false
 	p.Goal, p.GoalWrote = p.Charged, p.Wrote
-	p.Unmet = !p.Met()
+	p.Unmet = !p.HasAcknowledgedGoal()
 	return p.Unmet
 }
 

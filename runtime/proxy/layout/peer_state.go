@@ -23,8 +23,8 @@ func (p *Peer) Lose() {
 // Leave records that the PE's program has announced its end.
 func (p *Peer) Leave() { p.Left = true }
 
-// Operations under way: Tokens counts the operation records of the PE, and Bytes the one-sided bytes
-// of those records.
+// Operations under way: Tokens counts the operation records of the PE, and Bytes the one-sided
+// bytes of those records.
 
 // AddToken counts an operation on the PE that now uses a token.
 func (p *Peer) AddToken() { p.Tokens++ }
@@ -139,8 +139,8 @@ func (p *Peer) DropQueue() { p.Queued = 0 }
 // Unlist records that the list of queues has dropped the PE.
 func (p *Peer) Unlist() { p.Listed = false }
 
-// The batch: Batch is the last message of the queue while it may grow, or nil. It has BatchUsed bytes
-// of one epoch.
+// The batch: Batch is the last message of the queue while it may grow, or nil. It has BatchUsed
+// bytes of one epoch.
 
 // OpenBatch begins an empty batch, a message that small operations of an epoch share. The caller
 // has filled the header at message.

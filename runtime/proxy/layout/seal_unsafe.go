@@ -25,7 +25,7 @@ func (s *State) TokenOf(h *Header, to libshmem.PE, n int) uint64 {
 		}
 		v.add(word)
 	}
-	if !s.plain(h) {
+	if !s.leavesPayloadOut(h) {
 		at := HeaderSize
 		for ; at+8 <= n; at += 8 {
 			v.add(binary.NativeEndian.Uint64(m[at:]))
@@ -43,11 +43,11 @@ func (s *State) TokenOf(h *Header, to libshmem.PE, n int) uint64 {
 	return s.Job ^ v[0] ^ v[1] ^ v[2] ^ v[3]
 }
 
-// plain reports whether the seal leaves the payload out, because the payload has only bytes of the
-// program or text for people. The internal area, at negative offsets, is different: PEs agree there
-// by puts on what shmem_malloc returns, and only the rounds of reductions have elements of the
-// program.
-func (s *State) plain(h *Header) bool {
+// leavesPayloadOut reports whether the seal leaves the payload out, because the payload has only
+// bytes of the program or text for people. The internal area, at negative offsets, is different:
+// PEs agree there by puts on what shmem_malloc returns, and only the rounds of reductions have
+// elements of the program.
+func (s *State) leavesPayloadOut(h *Header) bool {
 	return (h.Kind == KindPut || h.Kind == KindPutSignal) && s.ofProgram(h.Offset) || h.Kind == KindData || h.Kind == KindActivityReply
 }
 

@@ -203,7 +203,7 @@ func (c *Consumer) drainRing(s *serving) int {
 	}
 	n := 0
 	c.e.Stamp(clock.Now())
-	together := c.together(ops)
+	together := c.areBurst(ops)
 	if together {
 		c.e.BurstBegins()
 	}
@@ -295,8 +295,8 @@ func (c *Consumer) process(s *serving, ops []queue.Op, i int) {
 		c.failOp(op, s, err)
 		return
 	}
-	inCell := mayUseCell(op) && s.ring.Beside(op.Local, op.Length)
-	if !inCell && c.extend(op) {
+	inCell := mayUseCell(op) && s.ring.InCell(op.Local, op.Length)
+	if !inCell && c.extendMerge(op) {
 		return
 	}
 	c.flushMerge()
@@ -318,9 +318,9 @@ func position(s *serving, later []queue.Op) uint64 {
 	return p
 }
 
-// extend adds a put to the one in merge, if its source and its destination continue those of that
-// put. It returns false if they do not.
-func (c *Consumer) extend(op *queue.Op) bool {
+// extendMerge adds a put to the one in merge, if its source and its destination continue those of
+// that put. It returns false if they do not.
+func (c *Consumer) extendMerge(op *queue.Op) bool {
 	m := c.merge
 	if m == nil || op.Code != queue.CodePut || m.PE != op.PE || m.Context != op.Context || m.Want != 0 ||
 		m.Dest+m.Length != op.Dest || m.Local+m.Length != op.Local {

@@ -16,30 +16,30 @@ const (
 	inCIterations = 32
 )
 
-// bursts reports whether Go rather than C posts the operations in the rings, because a ring has
+// hasBurst reports whether Go rather than C posts the operations in the rings, because a ring has
 // many at once, which may share messages.
-func (c *Consumer) bursts() bool {
+func (c *Consumer) hasBurst() bool {
 	if c.burstsInC > 0 {
 		c.burstsInC--
 		return false
 	}
 	for _, s := range c.rings {
-		if s.ring.Fills(leastTogether) {
+		if s.ring.StoredAt(leastTogether) {
 			return true
 		}
 	}
 	return false
 }
 
-// together reports whether operations from a ring are to share messages: at least half of them are
+// areBurst reports whether operations from a ring are to share messages: at least half of them are
 // small and for the same PE as the operation before.
-func (c *Consumer) together(ops []queue.Op) bool {
+func (c *Consumer) areBurst(ops []queue.Op) bool {
 	if len(ops) < leastTogether {
 		return false
 	}
 	row := 0
 	for i := range ops[1:] {
-		if ops[i+1].PE == ops[i].PE && c.small(&ops[i+1]) {
+		if ops[i+1].PE == ops[i].PE && c.isSmall(&ops[i+1]) {
 			row++
 		}
 	}
@@ -50,8 +50,8 @@ func (c *Consumer) together(ops []queue.Op) bool {
 	return true
 }
 
-// small reports whether an operation is small enough to share a message with others.
-func (c *Consumer) small(op *queue.Op) bool {
+// isSmall reports whether an operation is small enough to share a message with others.
+func (c *Consumer) isSmall(op *queue.Op) bool {
 	switch op.Code {
 	case queue.CodePut, queue.CodePutSignal:
 		return op.Length <= c.limits.MergeMost

@@ -19,7 +19,7 @@ func mayUseCell(op *queue.Op) bool { return op.Code == queue.CodePut || op.Code 
 
 // postBytes posts an operation whose bytes are, or were, in a cell.
 func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
-	pe, offset, source := libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal), pointer(op.Local)
+	pe, offset, source := libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal), pointerTo(op.Local)
 	if w.bytes != nil {
 		source = unsafe.Pointer(&w.bytes[0])
 	}
@@ -32,13 +32,13 @@ func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
 	if op.Want != 0 && (st == call.Done || st == call.Pending) {
 		w.ring.ring.Reply(op.Reply, 0, 0) // the bytes have been read
 	}
-	return c.posted(op, w, st)
+	return c.handleStatus(op, w, st)
 }
 
 // copyFromCell copies the bytes of an operation that has to wait out of its cell, if they are in
 // one, because the producer may soon reuse the cell.
 func (c *Consumer) copyFromCell(op *queue.Op, w *progress) {
-	if !mayUseCell(op) || !w.ring.ring.Beside(op.Local, op.Length) {
+	if !mayUseCell(op) || !w.ring.ring.InCell(op.Local, op.Length) {
 		return
 	}
 	if last := len(c.kept) - 1; last >= 0 {
@@ -46,7 +46,7 @@ func (c *Consumer) copyFromCell(op *queue.Op, w *progress) {
 	} else {
 		w.bytes = make([]byte, queue.CellBytes)
 	}
-	copy(w.bytes, unsafe.Slice((*byte)(pointer(op.Local)), op.Length))
+	copy(w.bytes, unsafe.Slice((*byte)(pointerTo(op.Local)), op.Length))
 }
 
 // freeCopy frees the copy that copyFromCell made, after the bytes have been sent.

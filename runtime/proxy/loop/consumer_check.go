@@ -11,7 +11,7 @@ import (
 // check refuses operations that would damage memory of this process or of another PE. Producers are
 // kernels, and a kernel with a bug may store any bits in a slot.
 func (c *Consumer) check(ring *queue.Ring, op *queue.Op) error {
-	if !op.Known() {
+	if !op.HasKnownCode() {
 		return fmt.Errorf("%s does not exist (build the device code with the headers of this library)", op.Code)
 	}
 	if op.PE >= uint32(c.limits.NPEs) {
@@ -87,13 +87,13 @@ func (c *Consumer) checkCopy(ring *queue.Ring, op *queue.Op) error {
 		return fmt.Errorf("reply %d does not exist", op.Reply)
 	case !c.inSegment(op.Dest, op.Length):
 		return c.errOutside(op.Dest, op.Length)
-	case op.Length == 0 || mayUseCell(op) && ring.Beside(op.Local, op.Length) || c.e.Owns(pointer(op.Local), op.Length):
+	case op.Length == 0 || mayUseCell(op) && ring.InCell(op.Local, op.Length) || c.e.Owns(pointerTo(op.Local), op.Length):
 		return nil
 	}
 	if err := c.locals.Check(op.Local, op.Length, op.Code == queue.CodeGet); err != nil {
 		return err
 	}
-	c.learn(op)
+	c.announceLocal(op)
 	return nil
 }
 

@@ -55,7 +55,7 @@ func (c *Consumer) ServableInC() bool {
 //
 // Preconditions: ServableInC, and the lock is not held.
 func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool, err error) {
-	c.forget()
+	c.dropUnmapped()
 	for i, s := range c.rings {
 		c.inner.Positions[i] = s.ring.Position()
 	}
@@ -91,7 +91,7 @@ func (c *Consumer) RunInC(limit, spin time.Duration) (a fastpath.Account, held b
 		c.skipC--
 		return a, false, nil
 	}
-	if !c.ServableInC() || c.bursts() {
+	if !c.ServableInC() || c.hasBurst() {
 		return a, false, nil
 	}
 	a, held, err = c.Run(limit, spin)
@@ -124,21 +124,21 @@ func (l *Loop) serveInC(c *Consumer) (a fastpath.Account, held bool, err error) 
 	return a, held, err
 }
 
-// learn tells the inner loop in C which memory around an operation's local buffer is readable, so
-// that C can post the next operation from there.
-func (c *Consumer) learn(op *queue.Op) {
+// announceLocal tells the inner loop in C which memory around an operation's local buffer is
+// readable, so that C can post the next operation from there.
+func (c *Consumer) announceLocal(op *queue.Op) {
 	if c.inner == nil || op.Code == queue.CodeGet || op.Length > c.limits.MaxInject {
 		return
 	}
-	c.forget()
+	c.dropUnmapped()
 	if begin, end, ok := c.locals.areaAround(op.Local); ok {
 		c.inner.Local(begin, end)
 	}
 }
 
-// forget makes the inner loop in C drop the memory that learn has passed, if some of it may have
-// been unmapped since.
-func (c *Consumer) forget() {
+// dropUnmapped makes the inner loop in C drop the memory that announceLocal has passed, if some of
+// it may have been unmapped since.
+func (c *Consumer) dropUnmapped() {
 	if v := c.locals.version.Load(); v != c.localsSeen {
 		c.localsSeen = v
 		c.inner.Forget()

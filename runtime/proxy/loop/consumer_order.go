@@ -122,6 +122,7 @@ func (o *order) beginGroups(c *Consumer) int {
 	return n
 }
 
+// quietWaits and fenceWaits select the waits of a ring for beginGroup and endGroup.
 func (s *serving) quietWaits() *waits { return &s.quiet }
 func (s *serving) fenceWaits() *waits { return &s.fence }
 

@@ -19,37 +19,37 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 		c.e.Fence()
 		c.epochFor = w.fences
 	}
-	if mayUseCell(op) && (w.bytes != nil || w.ring.ring.Beside(op.Local, op.Length)) {
+	if mayUseCell(op) && (w.bytes != nil || w.ring.ring.InCell(op.Local, op.Length)) {
 		return c.postBytes(op, w)
 	}
 	pe, offset := libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal)
 	switch op.Code {
 	case queue.CodePut:
-		if op.Want == 0 && c.part(op) == op.Length { // all, or the last piece
-			return c.posted(op, w, c.e.Put(pe, offset, pointer(op.Local), op.Length, nil))
+		if op.Want == 0 && c.pieceSize(op) == op.Length { // all, or the last piece
+			return c.handleStatus(op, w, c.e.Put(pe, offset, pointerTo(op.Local), op.Length, nil))
 		}
 		return c.postCopy(op, w)
 	case queue.CodePutSignal:
-		if op.Want == 0 && w.part == whole && c.part(op) == op.Length {
-			return c.posted(op, w, c.e.PutSignal(pe, offset, pointer(op.Local), op.Length,
+		if op.Want == 0 && w.part == whole && c.pieceSize(op) == op.Length {
+			return c.handleStatus(op, w, c.e.PutSignal(pe, offset, pointerTo(op.Local), op.Length,
 				libshmem.Offset(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind), nil))
 		}
 		return c.postCopy(op, w)
 	case queue.CodeGet:
 		return c.postCopy(op, w)
 	case queue.CodeP:
-		return c.posted(op, w, c.e.Store(pe, offset, 1<<op.Width, op.Value))
+		return c.handleStatus(op, w, c.e.Store(pe, offset, 1<<op.Width, op.Value))
 	case queue.CodePWide:
-		return c.posted(op, w, c.e.Store(pe, offset, 8, op.Value))
+		return c.handleStatus(op, w, c.e.Store(pe, offset, 8, op.Value))
 	case queue.CodePBytes:
 		c.bytes = [2]uint64{op.Value, op.Value2}
-		return c.posted(op, w, c.e.PutBytes(pe, offset, unsafe.Pointer(&c.bytes), uint64(op.Size)))
+		return c.handleStatus(op, w, c.e.PutBytes(pe, offset, unsafe.Pointer(&c.bytes), uint64(op.Size)))
 	case queue.CodePSignal:
 		c.bytes = [2]uint64{op.Value, op.Value2}
-		return c.posted(op, w, c.e.PutBytesSignal(pe, offset, unsafe.Pointer(&c.bytes), uint64(op.Size),
+		return c.handleStatus(op, w, c.e.PutBytesSignal(pe, offset, unsafe.Pointer(&c.bytes), uint64(op.Size),
 			libshmem.Offset(op.SignalAt-c.limits.Internal), op.Signal, fabric.Op(op.Kind)))
 	case queue.CodeAMO:
-		return c.posted(op, w, c.e.AMO(pe, offset, fabric.Op(op.Kind), 1<<op.Width, op.Value, 0, nil, nil))
+		return c.handleStatus(op, w, c.e.AMO(pe, offset, fabric.Op(op.Kind), 1<<op.Width, op.Value, 0, nil, nil))
 	}
 	r := c.replies.request(op, w)
 	if r == nil && op.Want != 0 {
@@ -63,23 +63,24 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 		c.replies.posted(w)
 		return true
 	}
-	return c.posted(op, w, st)
+	return c.handleStatus(op, w, st)
 }
 
-// posted handles the status of an operation whose reply, if any, is not to be written later. It
-// returns false if the engine could not post the operation, so that it has to be tried again.
-func (c *Consumer) posted(op *queue.Op, w *progress, st call.Status) bool {
+// handleStatus handles the status of an operation whose reply, if any, is not to be written later.
+// It returns false if the engine could not post the operation, so that it has to be tried again.
+func (c *Consumer) handleStatus(op *queue.Op, w *progress, st call.Status) bool {
 	switch st {
 	case call.Again:
 		return false
 	case call.Failed:
-		c.failed(op, w)
+		c.reportRefused(op, w)
 	}
 	return true
 }
 
-// failed reports an operation that the engine refused, and fails its reply if a producer waits.
-func (c *Consumer) failed(op *queue.Op, w *progress) {
+// reportRefused reports an operation that the engine refused, and fails its reply if a producer
+// waits.
+func (c *Consumer) reportRefused(op *queue.Op, w *progress) {
 	if w.record != 0 {
 		c.replies.fail(w)
 		op.Want = 0
@@ -92,7 +93,7 @@ func (c *Consumer) failed(op *queue.Op, w *progress) {
 // pieces have completed. It returns false if a piece could not be posted: op then has the rest.
 func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 	for {
-		n := c.part(op)
+		n := c.pieceSize(op)
 		last := n == op.Length
 		if last && op.Code == queue.CodePutSignal && w.part == begun {
 			// The signal follows the bytes of the last piece. This fence makes the signal follow
@@ -106,7 +107,7 @@ func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 				return false
 			}
 		}
-		st := c.piece(op, n, last, r)
+		st := c.postPiece(op, n, last, r)
 		if r != nil && st != call.Pending {
 			c.replies.cancelLast()
 		}
@@ -114,7 +115,7 @@ func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 		case st == call.Again:
 			return false
 		case st == call.Failed:
-			c.failed(op, w)
+			c.reportRefused(op, w)
 			return true
 		case last:
 			c.replies.posted(w)
@@ -125,19 +126,19 @@ func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 	}
 }
 
-// part returns how many bytes of a put or get the engine accepts at once.
-func (c *Consumer) part(op *queue.Op) uint64 {
+// pieceSize returns how many bytes of a put or get the engine accepts at once.
+func (c *Consumer) pieceSize(op *queue.Op) uint64 {
 	n := min(op.Length, c.limits.PutMax)
 	if c.limits.Parts {
-		n = c.e.Part(libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal), pointer(op.Local), n)
+		n = c.e.Part(libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal), pointerTo(op.Local), n)
 	}
 	return n
 }
 
-// piece posts the next n bytes of a put or get; last: it is the last piece, which carries the
+// postPiece posts the next n bytes of a put or get; last: it is the last piece, which carries the
 // signal.
-func (c *Consumer) piece(op *queue.Op, n uint64, last bool, r *call.Request) call.Status {
-	pe, offset, local := libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal), pointer(op.Local)
+func (c *Consumer) postPiece(op *queue.Op, n uint64, last bool, r *call.Request) call.Status {
+	pe, offset, local := libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal), pointerTo(op.Local)
 	switch {
 	case op.Code == queue.CodeGet:
 		return c.e.Get(pe, offset, local, n, r)

@@ -11,9 +11,9 @@ import (
 	"libshmem/runtime/procmaps"
 )
 
-// pointer converts an address from a producer into a pointer. The address has been checked, and is
-// not memory of the Go heap.
-func pointer(address uint64) unsafe.Pointer {
+// pointerTo converts an address from a producer into a pointer. The address has been checked, and
+// is not memory of the Go heap.
+func pointerTo(address uint64) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }
 
@@ -35,7 +35,7 @@ type area struct {
 }
 
 // NewLocals returns a Locals that has not read the mappings yet.
-func NewLocals() *Locals { return &Locals{source: mapped} }
+func NewLocals() *Locals { return &Locals{source: readMappings} }
 
 // Check returns an error unless all n bytes at an address can be read, or written if write is set.
 // Any thread may call it.
@@ -94,8 +94,8 @@ func (l *Locals) contains(at, n uint64, write bool) bool {
 	return false
 }
 
-// mapped reads the list of the readable memory areas of this process.
-func mapped() ([]area, error) {
+// readMappings reads the list of the readable memory areas of this process.
+func readMappings() ([]area, error) {
 	maps, err := procmaps.Open()
 	if err != nil {
 		return nil, err

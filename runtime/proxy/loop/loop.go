@@ -90,7 +90,7 @@ func (l *Loop) Run() {
 				unread = rest == 0
 				wait.Sleep(rest)
 			case call.SleepStuck:
-				e.StayUp()
+				e.NoteStayAwake()
 				wait.Sleep(fullPause)
 			case call.SleepHolding:
 				wait.Sleep(holdTime)

@@ -103,8 +103,9 @@ type Monitor interface {
 	// SleepBegins and SleepEnded surround a sleep of d by another function than Wait.
 	SleepBegins(d time.Duration) (limit time.Time)
 	SleepEnded(came bool, d time.Duration, limit time.Time)
-	// StayUp records that the thread does not sleep because an operation could not be posted.
-	StayUp()
+	// NoteStayAwake records that the thread does not sleep because an operation could not be
+	// posted.
+	NoteStayAwake()
 	// WakeSleepers wakes the callers of this PE that sleep.
 	WakeSleepers()
 	// Rouse ends a sleep or nap of the thread, or its call of the inner loop in C. Any thread may

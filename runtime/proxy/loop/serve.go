@@ -135,7 +135,7 @@ func (l *Loop) serve(c *Consumer) error {
 		return nil
 	}
 	if stuck {
-		e.StayUp()
+		e.NoteStayAwake()
 		wait.Sleep(contended) // the provider's queue may empty without a completion
 		s.pollEnd = time.Time{}
 		return nil

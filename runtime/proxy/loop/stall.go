@@ -28,7 +28,7 @@ func (c *Consumer) watchRings(now time.Time) {
 		w := &s.stalled
 		// The consumer takes positions in order, so all operations that are stored after the next
 		// position wait.
-		if !s.ring.Ahead(int(s.ring.Slots())) {
+		if !s.ring.StoredAhead(int(s.ring.Slots())) {
 			w.since = time.Time{}
 			continue
 		}

@@ -77,11 +77,11 @@ func TestWakeSleepers(t *testing.T) {
 func TestTryLocked(t *testing.T) {
 	w := words()
 	called := false
-	if !w.TryLock() || w.TryLocked(time.Millisecond, func() { called = true }) || called {
+	if !w.TryLock() || w.TryWithLock(time.Millisecond, func() { called = true }) || called {
 		t.Fatal("two have the lock")
 	}
 	w.Unlock()
-	if w.Locked(func() { called = *w.Lock == 1 }); !called || *w.Lock != 0 {
+	if w.WithLock(func() { called = *w.Lock == 1 }); !called || *w.Lock != 0 {
 		t.Errorf("called with the lock: %v; the lock is %d afterwards", called, *w.Lock)
 	}
 }

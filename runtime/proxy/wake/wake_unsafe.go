@@ -61,15 +61,15 @@ func (w *Words) LockYielding() bool {
 // It is far longer than an engine's poll takes, unless the thread is preempted.
 const patience = 500 * time.Microsecond
 
-// Locked calls f with the lock held. Preconditions: the caller does not hold the lock.
-func (w *Words) Locked(f func()) { w.TryLocked(math.MaxInt64, f) }
+// WithLock calls f with the lock held. Preconditions: the caller does not hold the lock.
+func (w *Words) WithLock(f func()) { w.TryWithLock(math.MaxInt64, f) }
 
-// lockPause is the pause of TryLocked between two tries for the lock.
+// lockPause is the pause of TryWithLock between two tries for the lock.
 const lockPause = 50 * time.Microsecond
 
-// TryLocked calls f with the lock held. It returns false, without calling f, if other threads have
-// held the lock for all of limit.
-func (w *Words) TryLocked(limit time.Duration, f func()) bool {
+// TryWithLock calls f with the lock held. It returns false, without calling f, if other threads
+// have held the lock for all of limit.
+func (w *Words) TryWithLock(limit time.Duration, f func()) bool {
 	for end := time.Now().Add(limit); !w.LockYielding(); wait.Sleep(lockPause) {
 		if time.Now().After(end) {
 			return false
@@ -87,8 +87,8 @@ func (w *Words) WakeSleepers() {
 	}
 }
 
-// Polled reports whether callers poll the network themselves.
-func (w *Words) Polled() bool { return atomic.LoadUint32(w.Pollers) != 0 }
+// HasPollers reports whether callers poll the network themselves.
+func (w *Words) HasPollers() bool { return atomic.LoadUint32(w.Pollers) != 0 }
 
 const (
 	// napTime is the time for which the proxy thread leaves the network to callers that poll. The
@@ -103,7 +103,7 @@ const (
 func (w *Words) Nap() {
 	atomic.StoreUint32(w.Napping, 1)
 	// A caller may have stopped polling before it could see the word.
-	if w.Polled() {
+	if w.HasPollers() {
 		t := unix.NsecToTimespec(int64(napTime))
 		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w.Napping)), futexWait, 1, uintptr(unsafe.Pointer(&t)), 0, 0)
 	}

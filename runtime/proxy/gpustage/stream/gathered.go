@@ -16,7 +16,7 @@ type gathered struct {
 	copies  []Copy
 	held    uint64 // bytes of copies
 	stores  []store
-	purpose uint64 // of the first copy or store, see Runs
+	purpose uint64 // of the first copy or store, see NoteDriverCall
 }
 
 // store is a store of an element.
@@ -37,19 +37,19 @@ func newGathered() gathered {
 
 // Copy puts a copy of n bytes into a stream, after all of its work.
 func (s *Set) Copy(on Stream, to, from unsafe.Pointer, n uint64) {
-	s.Part(on)
+	s.FlushStores(on)
 	s.CopyAhead(on, to, from, n)
 }
 
-// Part passes the gathered stores to the stream, so that later copies follow them.
-func (s *Set) Part(on Stream) {
+// FlushStores passes the gathered stores to the stream, so that later copies follow them.
+func (s *Set) FlushStores(on Stream) {
 	if t := &s.tracks[on]; len(t.stores) > 0 {
 		s.flush(t)
 	}
 }
 
 // CopyAhead puts a copy into a stream that may overtake the elements that were stored since the
-// last Part or mark: signals of other puts, which no fence orders before these bytes.
+// last FlushStores or mark: signals of other puts, which no fence orders before these bytes.
 func (s *Set) CopyAhead(on Stream, to, from unsafe.Pointer, n uint64) {
 	t := &s.tracks[on]
 	s.gather(t)
@@ -85,7 +85,7 @@ func (s *Set) flush(t *track) {
 	s.flushCopies(t)
 	for i := range t.stores {
 		w := &t.stores[i]
-		s.Check(s.memory.Write(t.stream, w.at, w.width, w.value))
+		s.FailOn(s.memory.Write(t.stream, w.at, w.width, w.value))
 	}
 	t.stores = t.stores[:0]
 }
@@ -98,7 +98,7 @@ func (s *Set) flushCopies(t *track) {
 	t.pack()
 	now := s.driverCall.Load()
 	s.driverCall.Store(t.purpose)
-	s.Check(s.memory.Copy(t.stream, t.copies))
+	s.FailOn(s.memory.Copy(t.stream, t.copies))
 	s.driverCall.Store(now)
 	clear(t.copies)
 	t.copies, t.held = t.copies[:0], 0

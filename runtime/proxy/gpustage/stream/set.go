@@ -60,7 +60,7 @@ func (s *Set) Close() error {
 // unless that is nil.
 func (s *Set) Atomic(on Stream, at unsafe.Pointer, h *layout.Header, old unsafe.Pointer) {
 	s.flush(&s.tracks[on])
-	s.Check(s.memory.Atomic(on, at, h.Op, h.Width, h.Operand, h.Extra, old))
+	s.FailOn(s.memory.Atomic(on, at, h.Op, h.Width, h.Operand, h.Extra, old))
 	s.countGiven(on, uint64(h.Width))
 }
 
@@ -80,8 +80,8 @@ func (s *Set) StoreWords(on Stream, at, payload unsafe.Pointer, n int) {
 // countGiven counts an operation of n bytes that was put into a stream.
 func (s *Set) countGiven(on Stream, n uint64) { s.tracks[on].add(n, s.driverCall.Load()) }
 
-// Check fails the job after an error of the GPU: the state of its memory is not known any more.
-func (s *Set) Check(err error) {
+// FailOn fails the job after an error of the GPU: the state of its memory is not known any more.
+func (s *Set) FailOn(err error) {
 	if err != nil {
 		s.fail(err)
 	}
@@ -102,7 +102,7 @@ func (s *Set) Atomics() uint64 { return s.atomics }
 
 // Holds reports whether n bytes at p are memory of a GPU.
 func (s *Set) Holds(p unsafe.Pointer, n uint64) bool {
-	s.Runs(backlog.CallHolds, 0)
+	s.NoteDriverCall(backlog.CallHolds, 0)
 	return s.memory.Holds(p, n)
 }
 
@@ -110,39 +110,39 @@ func (s *Set) Holds(p unsafe.Pointer, n uint64) bool {
 // carried out some.
 func (s *Set) Full(on Stream) bool { t := &s.tracks[on]; return t.queued-t.done >= s.limit }
 
-// Passed returns the last mark that a stream is known to have passed: all work before it is
+// LastPassed returns the last mark that a stream is known to have passed: all work before it is
 // complete.
-func (s *Set) Passed(on Stream) uint64 { return s.tracks[on].passed }
+func (s *Set) LastPassed(on Stream) uint64 { return s.tracks[on].passed }
 
-// Last returns the number of the mark that is, or will be, after all work in the stream. When the
-// stream has passed that mark, all of the work is complete.
-func (s *Set) Last(on Stream) uint64 { return s.tracks[on].last() }
+// LastMark returns the number of the mark that is, or will be, after all work in the stream. When
+// the stream has passed that mark, all of the work is complete.
+func (s *Set) LastMark(on Stream) uint64 { return s.tracks[on].lastMark() }
 
-// Next returns the number of the mark that will be after work that is put into the stream now.
-func (s *Set) Next(on Stream) uint64 { return s.tracks[on].marked + 1 }
+// NextMark returns the number of the mark that will be after work that is put into the stream now.
+func (s *Set) NextMark(on Stream) uint64 { return s.tracks[on].marked + 1 }
 
-// Later adds a chore: a task of the CPU for the time when the stream has carried out all work that
-// is in it now.
-func (s *Set) Later(on Stream, c Chore) {
+// AddChore adds a chore: a task of the CPU for the time when the stream has carried out all work
+// that is in it now.
+func (s *Set) AddChore(on Stream, c Chore) {
 	t := &s.tracks[on]
-	c.mark = t.last()
+	c.mark = t.lastMark()
 	*t.chores.Next() = c
 }
 
-// Fresh makes Mark put a new mark into a stream, even without new work: chores that are added later
-// wait for it.
-func (s *Set) Fresh(on Stream) { s.tracks[on].fresh = true }
+// RequireMark makes Mark put a new mark into a stream, even without new work: chores that are added
+// later wait for it.
+func (s *Set) RequireMark(on Stream) { s.tracks[on].fresh = true }
 
-// Runs stores the purpose of the next driver call, for reports; pe is ignored if the call concerns
-// no PE. It is called before each driver call: while the driver blocks a call, the calling thread
-// holds the engine's lock, and a report can read no more than this.
-func (s *Set) Runs(w backlog.Call, pe libshmem.PE) {
+// NoteDriverCall stores the purpose of the next driver call, for reports; pe is ignored if the call
+// concerns no PE. It is called before each driver call: while the driver blocks a call, the calling
+// thread holds the engine's lock, and a report can read no more than this.
+func (s *Set) NoteDriverCall(w backlog.Call, pe libshmem.PE) {
 	s.driverCall.Store(uint64(w)<<32 | uint64(uint32(pe)))
 }
 
-// Busy notes that streams have work. No thread is woken when the work is complete, so the loop has
-// to poll.
-func (s *Set) Busy() {
+// MarkBusy notes that streams have work. No thread is woken when the work is complete, so the loop
+// has to poll.
+func (s *Set) MarkBusy() {
 	s.state.Busy |= layout.BusyStreams
 	s.engine.Wake()
 }
@@ -162,9 +162,9 @@ func (s *Set) Follow() {
 
 // follow does the work of Follow for one stream.
 func (s *Set) follow(t *track) {
-	s.Runs(backlog.CallFollow, 0)
+	s.NoteDriverCall(backlog.CallFollow, 0)
 	passed, err := s.memory.Marked(t.stream)
-	if s.Check(err); err != nil {
+	if s.FailOn(err); err != nil {
 		return
 	}
 	if passed != t.passed {
@@ -193,18 +193,18 @@ func (s *Set) Mark() {
 		t := &s.tracks[i]
 		if t.fresh {
 			s.flush(t)
-			s.Runs(backlog.CallMark, 0)
+			s.NoteDriverCall(backlog.CallMark, 0)
 			n, err := s.memory.Mark(t.stream)
 			if err == nil && n != t.marked+1 {
 				err = fmt.Errorf("mark %d of stream %d came when %d was due", n, i, t.marked+1)
 			}
-			if s.Check(err); err == nil {
+			if s.FailOn(err); err == nil {
 				t.marked, t.fresh = n, false
 				t.countMark(&s.tallies[i])
 			}
 		}
 		if !t.idle() {
-			s.Busy()
+			s.MarkBusy()
 		}
 	}
 }
@@ -251,9 +251,9 @@ func (s *Set) CheckIdle() error {
 	return nil
 }
 
-// Works reports whether a stream has work that it has not carried out, or chores that were not
+// HasWork reports whether a stream has work that it has not carried out, or chores that were not
 // performed.
-func (s *Set) Works() bool {
+func (s *Set) HasWork() bool {
 	for i := range s.tracks {
 		if !s.tracks[i].atRest() {
 			return true

@@ -30,19 +30,19 @@ func fakes(most uint64) (*stream.Set, *streamtest.Engine, *streamtest.Memory) {
 func TestChoresFollowWork(t *testing.T) {
 	s, e, m := fakes(10)
 	var did chores
-	s.Later(stream.In, stream.Chore{For: &did, What: 1}) // there is no work before it
+	s.AddChore(stream.In, stream.Chore{For: &did, What: 1}) // there is no work before it
 	s.Copy(stream.In, at, at, 0)
-	s.Later(stream.In, stream.Chore{For: &did, What: 2})
+	s.AddChore(stream.In, stream.Chore{For: &did, What: 2})
 	s.Copy(stream.Out, at, at, 0)
-	s.Later(stream.Out, stream.Chore{For: &did, What: 3})
-	if s.Last(stream.In) != 1 || s.Passed(stream.In) != 0 {
-		t.Errorf("last mark %d, passed %d", s.Last(stream.In), s.Passed(stream.In))
+	s.AddChore(stream.Out, stream.Chore{For: &did, What: 3})
+	if s.LastMark(stream.In) != 1 || s.LastPassed(stream.In) != 0 {
+		t.Errorf("last mark %d, passed %d", s.LastMark(stream.In), s.LastPassed(stream.In))
 	}
 	if s.Mark(); e.Words.Busy&layout.BusyStreams == 0 || e.Wakes == 0 {
 		t.Errorf("busy %d, %d wakes, with work in streams", e.Words.Busy, e.Wakes)
 	}
 	s.Write(stream.In, at, 8, 1)
-	s.Later(stream.In, stream.Chore{For: &did, What: 4})
+	s.AddChore(stream.In, stream.Chore{For: &did, What: 4})
 	s.Mark()
 	for _, step := range []struct {
 		in, out uint64
@@ -64,8 +64,8 @@ func TestChoresFollowWork(t *testing.T) {
 func TestFresh(t *testing.T) {
 	s, _, m := fakes(10)
 	var did chores
-	s.Fresh(stream.Peer)
-	s.Later(stream.Peer, stream.Chore{For: &did, What: 1})
+	s.RequireMark(stream.Peer)
+	s.AddChore(stream.Peer, stream.Chore{For: &did, What: 1})
 	if s.CheckIdle() == nil {
 		t.Error("a chore waits, and nothing is left")
 	}
@@ -108,10 +108,10 @@ func TestFull(t *testing.T) {
 // Reports name the work that is left, and the purpose of the oldest.
 func TestUndone(t *testing.T) {
 	s, _, m := fakes(10)
-	s.Runs(backlog.CallPut, 3)
+	s.NoteDriverCall(backlog.CallPut, 3)
 	s.Copy(stream.Out, at, at, 100)
 	s.Mark()
-	s.Runs(backlog.CallServe, 4)
+	s.NoteDriverCall(backlog.CallServe, 4)
 	s.Copy(stream.Out, at, at, 50)
 	s.Mark()
 	want := backlog.Work{Stream: stream.Out, Ops: 2, Bytes: 150, For: "for a put to PE 3"}

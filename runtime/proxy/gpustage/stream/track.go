@@ -28,8 +28,8 @@ func (t *track) add(n, purpose uint64) {
 	t.bytes += n
 }
 
-// last returns the mark that is, or will be, after all work in the stream.
-func (t *track) last() uint64 {
+// lastMark returns the mark that is, or will be, after all work in the stream.
+func (t *track) lastMark() uint64 {
 	if t.fresh {
 		return t.marked + 1
 	}
