@@ -47,7 +47,8 @@ SHMEMI_D int shmemi_eager_tile(const struct shmemi_device_image *image, uint32_t
                : (int)shmemi_eager_ring_tile(image, pe);
 }
 
-/* Stops the kernel if there are no tiles of this size, or no token has so many bytes. */
+/* Stops the kernel if tiles of this size do not exist, or if nbytes is more than a token may have.
+ */
 SHMEMI_D void shmemi_eager_check_tile(const struct shmemi_device_image *image, uint32_t call,
                                       uint64_t nbytes, int tile)
 {

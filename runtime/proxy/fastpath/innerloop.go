@@ -122,8 +122,8 @@ type Account struct {
 	Taken     int           // operations that were posted
 	Completed int           // completions, including those left to Go
 	Ran       time.Duration // total time
-	Idle      time.Duration // from the last work that it found, or from its start, to its end
-	Gap       time.Duration // the longest time that it may not have been running
+	Idle      time.Duration // time without work before the end of the run
+	Gap       time.Duration // the longest time in which the thread may have been off its processor
 	Failure   int           // the provider's error number, after Error
 	Left      bool          // the next operation of some ring is left to Go
 }

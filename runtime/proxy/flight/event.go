@@ -44,10 +44,10 @@ const (
 	nothing      args = iota
 	number            // the number
 	detail            // the detail
-	numberDetail      // both
-	detailNumber      // in the other order
-	message           // number, kind and bytes
-	kindOnly          // the detail, as a kind
+	numberDetail      // the number, then the detail
+	detailNumber      // the detail, then the number
+	message           // the number, the kind of message and its bytes
+	kindOnly          // the detail, as a kind of message
 	often             // none; the text ends with the number of repetitions if there were any
 )
 
