@@ -26,7 +26,7 @@ const leastSubstitute = 64 << 10
 
 // pool is a block of memory that is divided into units of equal size. The zero value has no memory.
 // A piece of order o has 1<<o units, and the index of its first unit, a multiple of 1<<o, is its
-// name. The two halves of a larger piece (buddies) are assembled when both are free.
+// name. The two halves of a larger piece (buddies) are joined when both are free.
 type pool struct {
 	base  unsafe.Pointer
 	unit  uint64 // bytes of a unit, the smallest piece

@@ -127,7 +127,7 @@ func TestPoolParts(t *testing.T) {
 	}
 	for range 4 {
 		if _, ok := p.Allocate(); !ok {
-			t.Error("the halves have not assembled")
+			t.Error("the halves have not joined")
 		}
 	}
 }

@@ -20,8 +20,8 @@ func (m *notingMemory) Copy(s stream.Stream, copies []stream.Copy) error {
 	return m.Memory.Copy(s, copies)
 }
 
-// assembled reports whether the last copies are neighbours on both sides.
-func (m *notingMemory) assembled() bool {
+// joined reports whether the last copies are neighbours on both sides.
+func (m *notingMemory) joined() bool {
 	for i := 1; i < len(m.last); i++ {
 		a, b := &m.last[i-1], &m.last[i]
 		if uintptr(b.To)-uintptr(a.To) != uintptr(a.N) || uintptr(b.From)-uintptr(a.From) != uintptr(a.N) {
@@ -63,20 +63,20 @@ func TestAside(t *testing.T) {
 	}
 	for turn := range 20 {
 		order := rng.Perm(pieces)
-		if puts(n, order); !m.assembled() {
+		if puts(n, order); !m.joined() {
 			t.Errorf("turn %d: %+v", turn, m.last)
 		}
 		done(n, order)
 	}
 	order := rng.Perm(pieces)
-	if puts(2*n, order); m.assembled() || m.last[0].From != unsafe.Pointer(&slots[0]) {
+	if puts(2*n, order); m.joined() || m.last[0].From != unsafe.Pointer(&slots[0]) {
 		t.Errorf("pieces that are no neighbours: %+v", m.last)
 	}
 	done(2*n, order)
 	for range 3 {
 		puts(n, order)
 	}
-	if puts(n, order); m.assembled() {
+	if puts(n, order); m.joined() {
 		t.Error("bytes are packed into memory that the stream has not read")
 	}
 	done(n, order)
