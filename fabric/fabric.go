@@ -283,9 +283,9 @@ type Noter interface {
 }
 
 // NotesOf returns the notes of Providers, each once.
-func NotesOf(ends ...Provider) []string {
+func NotesOf(endpoints ...Provider) []string {
 	var all []string
-	for _, e := range ends {
+	for _, e := range endpoints {
 		if n, ok := e.(Noter); ok {
 			for _, note := range n.Notes() {
 				if !slices.Contains(all, note) {

@@ -150,18 +150,18 @@ func (c *Choice) Open(cfg fabric.Config) ([]fabric.Provider, error) {
 	if cfg.Tokens <= 0 {
 		return nil, &shmerr.Error{Op: "open", Object: "fabric", Cause: shmerr.Causef(shmerr.ErrArgument, "%d tokens", cfg.Tokens)}
 	}
-	var ends []fabric.Provider
+	var endpoints []fabric.Provider
 	for _, o := range c.offers {
 		e, err := c.lib.open(o, cfg)
 		if err != nil {
-			for _, other := range ends {
+			for _, other := range endpoints {
 				err = errors.Join(err, other.Close())
 			}
 			return nil, err
 		}
-		ends = append(ends, e)
+		endpoints = append(endpoints, e)
 	}
-	return ends, nil
+	return endpoints, nil
 }
 
 // Close frees the choice. Endpoints opened from it stay open.

@@ -60,11 +60,11 @@ func Open(cfg fabric.Config) (fabric.Provider, error) {
 		return nil, err
 	}
 	defer c.Close()
-	ends, err := c.firstNIC().Open(cfg)
+	endpoints, err := c.firstNIC().Open(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return ends[0], nil
+	return endpoints[0], nil
 }
 
 // open opens an endpoint on the NIC of an offer.

@@ -42,7 +42,7 @@ func (p *Provider) inject(q *peer, m injected) error {
 		err := p.post(i)
 		if err == nil {
 			p.spare = p.spare[:last]
-			p.state.Grown(m.rma.Len)
+			p.state.CountSmall(m.rma.Len)
 			return nil
 		}
 		if err == fabric.ErrAgain {

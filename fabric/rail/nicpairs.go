@@ -165,8 +165,8 @@ func (r *reader) byte() int      { return int(r.next(1)[0]) }
 func (r *reader) short() int     { return int(binary.LittleEndian.Uint16(r.next(2))) }
 func (r *reader) number() uint64 { return binary.LittleEndian.Uint64(r.next(8)) }
 
-// parse decodes an address that Addr of a peer has returned.
-func parse(b []byte) (railAddr, error) {
+// parseAddr decodes an address that Addr of a peer has returned.
+func parseAddr(b []byte) (railAddr, error) {
 	var c railAddr
 	r := &reader{b: b}
 	if !bytes.Equal(r.next(len(magic)), magic) || r.bad {
@@ -203,7 +203,7 @@ func (p *Provider) Connect(addrs [][]byte) error {
 		if len(a) == 0 {
 			continue
 		}
-		c, err := parse(a)
+		c, err := parseAddr(a)
 		if err != nil {
 			return &shmerr.Error{
 				Op: "connect", Object: fmt.Sprintf("%s to PE %d", p.caps.Provider, pe), Cause: err,

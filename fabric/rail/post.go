@@ -146,7 +146,7 @@ func (p *Provider) Send(s *fabric.Send) error {
 				o.send = *s
 				p.recordPart(s.Token, tok, 0, l, r, 0, uint64(s.Len)).under = true
 			}
-			p.state.Grown(uint64(s.Len))
+			p.state.CountSmall(uint64(s.Len))
 			if len(q.doubts) > 0 {
 				p.probe(q, s.To, s)
 			}
@@ -261,7 +261,7 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 		return p.oneSided(what, kind, m)
 	}
 	if !large {
-		p.state.Grown(m.Len)
+		p.state.CountSmall(m.Len)
 	}
 	if m.Inject {
 		return nil

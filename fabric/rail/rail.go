@@ -110,7 +110,7 @@ var _ fabric.Rails = (*Provider)(nil)
 
 // New makes one Provider of endpoints that were opened with Inner(c.Config), in the order of their
 // rails. It closes them if it fails, and the Provider's Close closes them otherwise.
-func New(ends []fabric.Provider, c Config) (*Provider, error) {
+func New(endpoints []fabric.Provider, c Config) (*Provider, error) {
 	p := &Provider{policy: c.Policy, lost: c.Lost, tokens: c.Tokens, texts: map[fabric.Token]string{}}
 	if p.stripe = c.Stripe; p.stripe == 0 {
 		p.stripe = threshold
@@ -118,15 +118,15 @@ func New(ends []fabric.Provider, c Config) (*Provider, error) {
 	p.cut = min(longestCut, p.stripe/32)
 	fail := func(err error) (*Provider, error) {
 		errs := []error{err}
-		for _, e := range ends {
+		for _, e := range endpoints {
 			errs = append(errs, e.Close())
 		}
 		return nil, errors.Join(errs...)
 	}
-	if len(ends) == 0 || len(ends) > maxNICs {
-		return fail(&shmerr.Error{Op: "join", Object: fmt.Sprintf("%d NICs", len(ends)), Cause: shmerr.Causef(shmerr.ErrArgument, "from 1 to %d can be one network", maxNICs)})
+	if len(endpoints) == 0 || len(endpoints) > maxNICs {
+		return fail(&shmerr.Error{Op: "join", Object: fmt.Sprintf("%d NICs", len(endpoints)), Cause: shmerr.Causef(shmerr.ErrArgument, "from 1 to %d can be one network", maxNICs)})
 	}
-	for _, e := range ends {
+	for _, e := range endpoints {
 		n := &nic{Provider: e, name: e.Caps().Domain, jobs: make([]job, extras)}
 		n.count.NIC = n.name
 		for t := extras - 1; t >= receipts; t-- {
@@ -145,7 +145,7 @@ func New(ends []fabric.Provider, c Config) (*Provider, error) {
 	}
 	p.inbox.arrived.items = make([]arrival, len(p.nics)*receipts)
 	p.inbox.owed = make([]arrival, 0, len(p.nics)*receipts)
-	if p.peek = peek.New(ends, p.tokens, p.tokenOf(0)); p.peek == nil {
+	if p.peek = peek.New(endpoints, p.tokens, p.tokenOf(0)); p.peek == nil {
 		p.caps.WaitFD = false
 		p.state = peek.NewState(p.tokens)
 	} else {
@@ -214,11 +214,11 @@ func (p *Provider) Caps() fabric.Caps { return p.caps }
 
 // Notes is part of fabric.Noter.
 func (p *Provider) Notes() []string {
-	var ends []fabric.Provider
+	var endpoints []fabric.Provider
 	for _, n := range p.nics {
-		ends = append(ends, n.Provider)
+		endpoints = append(endpoints, n.Provider)
 	}
-	return fabric.NotesOf(ends...)
+	return fabric.NotesOf(endpoints...)
 }
 
 // Native is part of fabric.Provider.

@@ -55,9 +55,9 @@ func (s *State) Next() Buffer {
 	return b
 }
 
-// Grown counts a small operation of n bytes on the NIC that the cursor selects. After Group
+// CountSmall counts a small operation of n bytes on the NIC that the cursor selects. After Group
 // operations, or GroupBytes bytes, small operations go to the next NIC.
-func (s *State) Grown(n uint64) {
+func (s *State) CountSmall(n uint64) {
 	s.Grouped++
 	s.GroupedBytes += n
 	if s.Grouped >= Group || s.GroupedBytes >= GroupBytes {
@@ -81,8 +81,8 @@ type Peek struct {
 // New makes a Peek of endpoints with C functions and descriptors to wait for. It returns nil if one
 // of them lacks these. It holds up to room buffers of the caller, and the NICs' own buffers
 // have tokens from first on.
-func New(ends []fabric.Provider, room int, first fabric.Token) *Peek {
-	for _, e := range ends {
+func New(endpoints []fabric.Provider, room int, first fabric.Token) *Peek {
+	for _, e := range endpoints {
 		s, ok := e.(fabric.Sleeper)
 		if n := e.Native(); !ok || s.WaitFD() < 0 || n.Poll == nil || n.Arm == nil || n.Wait == nil || n.Wake == nil {
 			return nil
@@ -91,10 +91,10 @@ func New(ends []fabric.Provider, room int, first fabric.Token) *Peek {
 	p := &Peek{c: (*C.struct_shmemi_peek)(C.calloc(1, C.sizeof_struct_shmemi_peek)), direct: true}
 	p.c.s.posted = (*C.struct_shmemi_peek_buffer)(C.calloc(C.size_t(room), C.sizeof_struct_shmemi_peek_buffer))
 	p.c.s.room, p.c.first = C.uint32_t(room), C.uint32_t(first)
-	p.c.n = C.uint32_t(len(ends))
-	p.c.nics = (*C.struct_shmemi_peek_nic)(C.calloc(C.size_t(len(ends)), C.sizeof_struct_shmemi_peek_nic))
-	p.nics = unsafe.Slice(p.c.nics, len(ends))
-	for i, e := range ends {
+	p.c.n = C.uint32_t(len(endpoints))
+	p.c.nics = (*C.struct_shmemi_peek_nic)(C.calloc(C.size_t(len(endpoints)), C.sizeof_struct_shmemi_peek_nic))
+	p.nics = unsafe.Slice(p.c.nics, len(endpoints))
+	for i, e := range endpoints {
 		n := e.Native()
 		p.nics[i] = C.struct_shmemi_peek_nic{
 			self: n.Self, poll: (*[0]byte)(n.Poll), arm: (*[0]byte)(n.Arm), wait: (*[0]byte)(n.Wait), wake: (*[0]byte)(n.Wake),

@@ -54,7 +54,7 @@ func (o *Options) bindPEs(root string, at *surroundings) (*binding, error) {
 	}
 	p, err := topo.ReadProcessors(root)
 	if o.Bind == BindAuto {
-		if reason := o.against(p, err, at); reason != "" {
+		if reason := o.reasonNotToBind(p, err, at); reason != "" {
 			return &binding{remark: "not bound: " + reason + " (--bind binds them all the same)"}, nil
 		}
 	}
@@ -96,10 +96,10 @@ func (b *binding) fewest() int {
 	return n
 }
 
-// against returns the reason not to bind PEs by default, or "". A default binding that goes wrong
-// unnoticed is worse than none: two jobs might share processors, or threads of a PE one processor
-// while others are idle.
-func (o *Options) against(p *topo.Processors, err error, at *surroundings) string {
+// reasonNotToBind returns the reason not to bind PEs by default, or "". A default binding that goes
+// wrong unnoticed is worse than none: two jobs might share processors, or threads of a PE one
+// processor while others are idle.
+func (o *Options) reasonNotToBind(p *topo.Processors, err error, at *surroundings) string {
 	placed := o.placedByUser()
 	switch {
 	case placed != "":

@@ -15,7 +15,7 @@ func (j *job) timeOut() {
 	}
 	j.out.say(fmt.Sprintf("timeout of %v is over with %d of %d PEs running (raise --timeout)", j.opt.Timeout, j.running, j.opt.PEs))
 	j.hurried = true
-	j.settle(StatusTimeout)
+	j.setStatus(StatusTimeout)
 	j.end(unix.SIGTERM, failureGrace)
 }
 
@@ -67,7 +67,7 @@ func (j *job) fail() {
 // kill kills all PEs, and later cuts the connections to agents that have not ended.
 func (j *job) kill() {
 	if j.byUser != 0 && j.running > 0 {
-		j.settle(128 + int(j.byUser))
+		j.setStatus(128 + int(j.byUser))
 	}
 	j.signalAll(unix.SIGKILL)
 	if len(j.links) > 0 {

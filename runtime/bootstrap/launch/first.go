@@ -57,7 +57,7 @@ func (j *job) endAs(p *process, kind wire.Kind, e wire.Ending) {
 	case status != 0:
 		j.out.say(fmt.Sprintf("PE %d ended the job with status %d", p.pe, status))
 	}
-	j.settle(status)
+	j.setStatus(status)
 	j.fail()
 }
 

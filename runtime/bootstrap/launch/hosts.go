@@ -232,7 +232,7 @@ func (l *link) feed(stdin *os.File) {
 
 // unstarted ends a job because an agent could not start its PEs.
 func (j *job) unstarted() {
-	j.settle(StatusFailure)
+	j.setStatus(StatusFailure)
 	if !j.ending {
 		j.ending = true
 		j.signalAll(unix.SIGKILL)
@@ -252,7 +252,7 @@ func (j *job) leave(l *link, err error) {
 	}
 	if lost > 0 && !j.ending && !l.failed {
 		j.out.say(l.lostReason(err) + ", and " + plural(lost, "PE") + " with it")
-		j.settle(StatusFailure)
+		j.setStatus(StatusFailure)
 	}
 	for _, p := range j.procs {
 		if p.link == l && !p.exited {

@@ -374,7 +374,7 @@ func (j *job) decide(p *process) {
 			}
 			j.out.say(fmt.Sprintf("PE %d %v%s", p.pe, fate, after))
 		}
-		j.settle(fate.Status())
+		j.setStatus(fate.Status())
 		if !j.ending && fatal && !goesOn {
 			j.fail()
 		}
@@ -417,8 +417,8 @@ func (j *job) notice(p *process, fate wire.Fate) {
 		p.pe, fate, shmerr.PEs(pes)))
 }
 
-// settle sets the exit status of the job, unless an earlier cause has done so.
-func (j *job) settle(status int) {
+// setStatus sets the exit status of the job, unless an earlier cause has done so.
+func (j *job) setStatus(status int) {
 	if !j.settled {
 		j.settled, j.status = true, status&0xff
 	}
@@ -440,6 +440,6 @@ func (j *job) breach(p *process, err error) {
 		return
 	}
 	j.out.say(fmt.Sprintf("PE %d broke the launch protocol: %v", p.pe, err))
-	j.settle(StatusFailure)
+	j.setStatus(StatusFailure)
 	j.fail()
 }

@@ -118,14 +118,14 @@ func choose(all []Interface, f Filter) ([]netip.Addr, error) {
 	if len(out) > 0 {
 		return out, nil
 	}
-	var there []string
+	var interfaces []string
 	for _, i := range all {
 		state := "down"
 		if i.Up {
 			state = fmt.Sprint(i.Addrs)
 		}
-		there = append(there, i.Name+" "+state)
+		interfaces = append(interfaces, i.Name+" "+state)
 	}
 	return nil, fmt.Errorf("make unique id: no interface that is up has an address that is wanted; there are %s "+
-		"(bring one up, or change SHMEM_BOOTSTRAP_INTERFACE and SHMEM_BOOTSTRAP_FAMILY)", strings.Join(there, ", "))
+		"(bring one up, or change SHMEM_BOOTSTRAP_INTERFACE and SHMEM_BOOTSTRAP_FAMILY)", strings.Join(interfaces, ", "))
 }

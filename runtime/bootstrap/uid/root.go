@@ -133,16 +133,16 @@ func newRoot(listener net.Listener, s secret.Secret, id ID) *Root {
 	rootsMu.Lock()
 	made++
 	r.number, roots[r.id] = made, r
-	there := slices.Collect(maps.Values(roots))
+	all := slices.Collect(maps.Values(roots))
 	rootsMu.Unlock()
-	forget(there)
+	closeUnused(all)
 	guard.Go("the bootstrap", r.accept)
 	return r
 }
 
-// forget closes the oldest roots that no PE has joined yet, if there are more than maxUnused.
-func forget(there []*Root) {
-	unused := slices.DeleteFunc(there, func(r *Root) bool {
+// closeUnused closes the oldest roots that no PE has joined yet, if there are more than maxUnused.
+func closeUnused(all []*Root) {
+	unused := slices.DeleteFunc(all, func(r *Root) bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return r.meeting != nil

@@ -112,9 +112,9 @@ func (nw *Network) noContact(all [][]meet.EndpointInfo, open []*proxy.Contact, c
 // nicName names the provider and the NICs, for errors.
 func (nw *Network) nicName() string { return nw.Provider() + " on " + nw.Engine.Caps().Domain }
 
-// twin fails if PEs of different networks have the same IP address, such as that of the bridge of a
-// container engine: each would connect to itself there, and never to the other.
-func (nw *Network) twin(all [][]meet.EndpointInfo) error {
+// checkAddresses fails if PEs of different networks have the same IP address, such as that of the
+// bridge of a container engine: each would connect to itself there, and never to the other.
+func (nw *Network) checkAddresses(all [][]meet.EndpointInfo) error {
 	if !nw.JobInfo.SeveralNetworks {
 		return nil
 	}

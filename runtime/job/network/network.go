@@ -143,7 +143,7 @@ func (nw *Network) Open() error {
 		}
 		nw.Log.Printf("fabric", config.LogDebug, "endpoint %d: %s", i, windows(nw.NPEs, e, ends))
 	}
-	if err := nw.twin(all); err != nil {
+	if err := nw.checkAddresses(all); err != nil {
 		return err
 	}
 	for i, e := range nw.Engines {

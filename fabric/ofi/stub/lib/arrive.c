@@ -190,7 +190,7 @@ static void rma(struct ep *ep, const struct record *r)
 }
 
 /* Carries out an atomic operation of a peer of efa, and replies. */
-static void atomic(struct ep *ep, const struct record *r)
+static void apply_for_peer(struct ep *ep, const struct record *r)
 {
     uint64_t old = 0;
     int status;
@@ -237,7 +237,7 @@ void arrive(struct ep *ep)
             break;
         }
         case RECORD_ATOMIC:
-            atomic(ep, r);
+            apply_for_peer(ep, r);
             break;
         case RECORD_RMA:
             rma(ep, r);

@@ -33,7 +33,7 @@ static struct timespec in(uint64_t ns)
 
 /* Carries out a domain's operations that are due. Returns when the next is due, UINT64_MAX when
  * nothing is under way. */
-static uint64_t round_of(struct domain *d)
+static uint64_t serve_domain(struct domain *d)
 {
     uint64_t due = UINT64_MAX;
     /* Without R10a efa has a thread that does the work of polls. */
@@ -62,7 +62,7 @@ static void *run(void *unused)
         idle =
             true; /* before the rounds: an operation that is posted from now on wakes the thread */
         for (struct domain *d = domains; d != NULL; d = d->next) {
-            uint64_t next = round_of(d);
+            uint64_t next = serve_domain(d);
             due = next < due ? next : due;
         }
         /* After the rounds, so that this finds operations that found no receive in one of them. */
