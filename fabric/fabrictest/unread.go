@@ -155,7 +155,7 @@ func placeOfRound(e *endpoint, place int) bool {
 // roundByte returns byte k of the write with a number.
 func roundByte(write, k int) byte { return byte(1 + (write*31+k>>10)%255) }
 
-// roundLine is the number of bytes in a row of a write that are equal.
+// roundLine is how many consecutive bytes of a write are equal.
 const roundLine = 1 << 10
 
 var roundLines = func() (all [256][roundLine]byte) {

@@ -152,7 +152,7 @@ func (p *Provider) loseInjected(i int32, text string) {
 // that another pair would return it as well. The numbers are those of Linux and of libfabric.
 func isOperationError(err int32) bool {
 	switch err {
-	case 1, 7, 13, 14, 22, 90, 265: // not permitted, too big, denied, bad address, invalid, too long, truncated
+	case 1, 7, 13, 14, 22, 90, 265: // EPERM, E2BIG, EACCES, EFAULT, EINVAL, EMSGSIZE, FI_ETRUNC
 		return true
 	}
 	return false

@@ -32,7 +32,8 @@ type stranded struct {
 	since time.Time
 }
 
-// markProven notes that a one-sided operation has succeeded on a pair.
+// markProven notes that a one-sided operation has succeeded between the local NIC l and the NIC r
+// of a PE, so that this pair of NICs works.
 func (p *Provider) markProven(l int, pe libshmem.PE, r int) {
 	q := &p.peers[pe]
 	i := l*q.rails + r

@@ -25,8 +25,8 @@ type pair struct {
 	held                      []*packet // packets that must not land yet
 }
 
-// prefix records which of a series of operations, numbered from 1 on, have landed: all up to upTo,
-// and those after upTo whose element of ahead is true.
+// prefix records which of a pair's operations of a kind, numbered from 1 on, have landed: all up to
+// upTo, and those after upTo whose element of ahead is true.
 type prefix struct {
 	upTo  uint64
 	ahead []bool

@@ -32,7 +32,7 @@ func hostID(proc string) (string, error) {
 	for _, ns := range []string{"net", "user"} {
 		link, err := os.Readlink(proc + "/self/ns/" + ns)
 		if os.IsNotExist(err) {
-			link = ns + ":[none]" // a kernel without this kind of namespace
+			link = ns + ":[none]" // the kernel has no namespaces of this kind
 		} else if err != nil {
 			return "", hostError(err)
 		}

@@ -39,8 +39,8 @@ var launchDefects = []defect{
 	},
 	{
 		id: "launch/status-after-finalize", file: "runtime/bootstrap/launch/job.go",
-		was:  "		j.settle(fate.Status())\n		if !j.ending && fatal && !goesOn {\n			j.fail()\n		}\n",
-		is:   "		if !j.ending && fatal && !goesOn {\n			j.settle(fate.Status())\n			j.fail()\n		}\n",
+		was:  "		j.setStatus(fate.Status())\n		if !j.ending && fatal && !goesOn {\n			j.fail()\n		}\n",
+		is:   "		if !j.ending && fatal && !goesOn {\n			j.setStatus(fate.Status())\n			j.fail()\n		}\n",
 		user: "a program that returns 6 from main ends with status 0",
 		by:   unit("./cmd/shmemrun", "^TestScripts$/^status$"), says: `exit status 0, want 6`,
 	},
@@ -81,7 +81,7 @@ var launchDefects = []defect{
 	},
 	{
 		id: "launch/second-signal", file: "runtime/bootstrap/launch/ending.go",
-		was:  "	if j.byUser != 0 && j.running > 0 {\n		j.settle(128 + int(j.byUser))\n	}\n",
+		was:  "	if j.byUser != 0 && j.running > 0 {\n		j.setStatus(128 + int(j.byUser))\n	}\n",
 		is:   "",
 		user: "a job that had to be killed after Ctrl-C ends with status 137 or 0, not 130",
 		by:   unit("./cmd/shmemrun", "^TestScripts$/^signals$"), says: `exit status 137, want 130`,
@@ -102,7 +102,7 @@ var launchDefects = []defect{
 	},
 	{
 		id: "launch/timeout-without-status", file: "runtime/bootstrap/launch/ending.go",
-		was:  "	j.hurried = true\n	j.settle(StatusTimeout)\n",
+		was:  "	j.hurried = true\n	j.setStatus(StatusTimeout)\n",
 		is:   "	j.hurried = true\n",
 		user: "a job that was ended by --timeout has the status of a PE, 143, and not 124",
 		by:   unit("./cmd/shmemrun", "^TestScripts$/^timeout$"), says: `exit status 143, want 124`,

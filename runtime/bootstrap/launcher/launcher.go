@@ -41,7 +41,7 @@ type Client struct {
 
 	secret secret.Secret
 
-	mu     sync.Mutex // guards writing, closed and failed, so that any goroutine may call Abort, Exit and Over
+	mu     sync.Mutex // guards writes to the connection, closed and failed, so that any goroutine may call Abort, Exit and Over
 	closed bool
 	failed bool // Fail was called
 

@@ -62,7 +62,7 @@ func New(id [128]byte, seed uint64) (*Proxy, [128]byte, error) {
 	return m, m.through(id), nil
 }
 
-// Ills returns how often each fault has been chosen.
+// Ills returns, by kind of fault, how often the proxy has chosen it.
 func (m *Proxy) Ills() (n [Kinds]int64) {
 	for k := range n {
 		n[k] = m.ills[k].Load()
