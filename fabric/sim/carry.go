@@ -262,7 +262,7 @@ func (n *Network) storePacket(p *packet) bool {
 		// so nothing may depend on it.
 		block = 0
 	}
-	cut, ascending := p.cut(at, block, block > 0 || n.model.Caps.WriteAfterWrite)
+	cut, ascending := p.cutAt(at, block, block > 0 || n.model.Caps.WriteAfterWrite)
 	if cut == 0 {
 		store(at, p.data)
 		n.touched(n.owner(p))
@@ -281,10 +281,11 @@ func (n *Network) storePacket(p *packet) bool {
 	return false
 }
 
-// cut returns where a packet is cut in two, 0 if it is not, and whether the lower piece must be
-// first: the cut is inside a block whose order is promised. With words it leaves aligned words
-// whole, because without that an order of Writes is of little use.
-func (p *packet) cut(at unsafe.Pointer, block int, words bool) (cut int, ascending bool) {
+// cutAt returns the offset at which a packet's bytes are cut in two, 0 if they are not cut, and
+// whether the lower piece must become visible first, because the cut is inside a block whose bytes
+// are promised to be visible by ascending address (Caps.Block). With words it moves the cut to an
+// aligned word: if a word could be torn, a promised order of Writes would be of little use.
+func (p *packet) cutAt(at unsafe.Pointer, block int, words bool) (cut int, ascending bool) {
 	cut = 1 + int(p.fate.Cut%uint64(p.n-1))
 	if words {
 		cut = max(0, cut-int((uint64(uintptr(at))+uint64(cut))%8))

@@ -181,7 +181,7 @@ func newJob(o *Options, out *output) *job {
 		// Other fates are reported elsewhere: a failure by decide, a PE that finalized too early by
 		// the PEs that wait for it.
 		if fate.How == wire.Exited && !fate.Bad() {
-			j.absences.note(func() { j.absent(pe, fate, step, wait) })
+			j.absences.note(func() { j.reportAbsent(pe, fate, step, wait) })
 			// In another goroutine: the loop may be the caller, and must not wait for itself.
 			go j.do(func() {})
 		}
@@ -389,9 +389,9 @@ func (j *job) decide(p *process) {
 	}
 }
 
-// absent prints that a PE has exited with status 0 although others wait for it in a collective
-// step.
-func (j *job) absent(pe libshmem.PE, fate wire.Fate, step string, wait []libshmem.PE) {
+// reportAbsent prints that a PE has exited with status 0 although others wait for it in a
+// collective step.
+func (j *job) reportAbsent(pe libshmem.PE, fate wire.Fate, step string, wait []libshmem.PE) {
 	if j.ending || j.procs[pe].named {
 		return
 	}

@@ -105,27 +105,27 @@ static ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void *d
 }
 
 /* Returns the endpoint's default flags, for calls without flags. */
-static uint64_t usual(struct fid_ep *fid)
+static uint64_t default_flags(struct fid_ep *fid)
 {
     return ((struct ep *)fid)->info->tx_attr->op_flags & FI_DELIVERY_COMPLETE;
 }
 
 static ssize_t fsend(struct fid_ep *e, const void *b, size_t n, void *d, fi_addr_t to, void *c)
 {
-    return send_one(e, b, n, d, 0, to, c, FI_COMPLETION | usual(e));
+    return send_one(e, b, n, d, 0, to, c, FI_COMPLETION | default_flags(e));
 }
 
 static ssize_t fsendv(struct fid_ep *e, const struct iovec *iov, void **d, size_t n, fi_addr_t to,
                       void *c)
 {
     struct fi_msg m = {.msg_iov = iov, .desc = d, .iov_count = n, .addr = to, .context = c};
-    return send_message(e, &m, FI_COMPLETION | usual(e));
+    return send_message(e, &m, FI_COMPLETION | default_flags(e));
 }
 
 static ssize_t fsenddata(struct fid_ep *e, const void *b, size_t n, void *d, uint64_t data,
                          fi_addr_t to, void *c)
 {
-    return send_one(e, b, n, d, data, to, c, FI_COMPLETION | FI_REMOTE_CQ_DATA | usual(e));
+    return send_one(e, b, n, d, data, to, c, FI_COMPLETION | FI_REMOTE_CQ_DATA | default_flags(e));
 }
 
 static ssize_t finject(struct fid_ep *e, const void *b, size_t n, fi_addr_t to)
