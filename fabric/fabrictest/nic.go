@@ -50,7 +50,7 @@ func (n *NIC) Wait(time.Duration) (bool, error) {
 // Native panics, because the layers under test must not let callers bypass them.
 func (n *NIC) Native() fabric.Native { panic("asked for") }
 
-// Close does nothing.
+// Close is part of fabric.Provider. There is nothing to close.
 func (n *NIC) Close() error { return nil }
 
 // NICs is a NIC that lists its rails.

@@ -136,7 +136,7 @@ int shmemi_ofi_can_deliver(uint32_t version, const struct fi_info *info);
  * known. */
 int shmemi_ofi_pci(const struct fi_info *info, uint32_t at[4]);
 
-/* Bits a second of the NIC of info; 0: not known. */
+/* Returns the speed of the NIC of info in bits per second; 0: not known. */
 uint64_t shmemi_ofi_speed(const struct fi_info *info);
 
 /*

@@ -163,7 +163,7 @@ func (n *Network) handle(ev event) {
 	case actRetry:
 		n.tryAgain(ev.m)
 	case actFault:
-		n.planned(ev.comp.Token)
+		n.applyFault(ev.comp.Token)
 	}
 }
 

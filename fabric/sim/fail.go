@@ -35,8 +35,8 @@ func (n *Network) Plan(f faults.Fault) {
 	n.add(event{at: max(f.At, n.now), do: actFault, comp: fabric.Completion{Token: fabric.Token(len(n.faults) - 1)}})
 }
 
-// planned makes fault i of those that Plan added happen.
-func (n *Network) planned(i fabric.Token) {
+// applyFault makes fault i of those that Plan has added happen now.
+func (n *Network) applyFault(i fabric.Token) {
 	f := n.faults[i]
 	if f.NIC < 0 {
 		n.kill(f.Host)

@@ -78,8 +78,8 @@ func (n *Network) Now() Time {
 	return n.now
 }
 
-// Landed sets a function that is called after memory of an endpoint on a host
-// was changed, between two events. It must not call the network.
+// Landed sets the function f that the network calls, between two events, after it has changed
+// memory of an endpoint on a host. f must not call the network.
 func (n *Network) Landed(f func(host int)) { n.landed = f }
 
 // Idle reports whether nothing is under way.

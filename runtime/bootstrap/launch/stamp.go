@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// stamp records when bytes last arrived from the other side of a connection. For a zero value that
-// is the first call of silent.
+// stamp records when bytes last arrived from the other side of a connection. The time counts from
+// the first call of silent if nothing has arrived before.
 type stamp struct {
-	mu   sync.Mutex
-	last time.Time
-	look time.Time // the last call of silent
+	mu      sync.Mutex
+	last    time.Time
+	checked time.Time // when silent was last called
 }
 
 // hear records that bytes have arrived.
@@ -28,10 +28,10 @@ func (s *stamp) silent(limit time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	if s.last.IsZero() || now.Sub(s.look) > limit/2 {
+	if s.last.IsZero() || now.Sub(s.checked) > limit/2 {
 		s.last = now
 	}
-	s.look = now
+	s.checked = now
 	return now.Sub(s.last) > limit
 }
 

@@ -141,7 +141,7 @@ func (d *Driver) Left() string {
 	return strings.Join(all, ", ")
 }
 
-// Empty fails the test when an object was not released.
+// Empty fails the test if an object of the fake driver was not released.
 func (d *Driver) Empty() {
 	d.T.Helper()
 	if left := d.Left(); left != "" {
