@@ -270,7 +270,7 @@ var launchDefects = []defect{
 	},
 	{
 		id: "launch/silence-of-its-own", file: "runtime/bootstrap/launch/stamp.go",
-		was:  "s.last.IsZero() || now.Sub(s.look) > limit/2",
+		was:  "s.last.IsZero() || now.Sub(s.checked) > limit/2",
 		is:   "s.last.IsZero()",
 		user: "a job ends when its shmemrun goes on after a debugger has stopped it",
 		by:   unit("./runtime/bootstrap/launch", "^TestStamp$"), says: `silent at once after a pause of its own`,
