@@ -167,7 +167,7 @@ var roundLines = func() (all [256][roundLine]byte) {
 	return all
 }()
 
-// writeRound posts unreadWrites writes to the target, with at limit limit of them under way at a
+// writeRound posts unreadWrites writes to the target, with at most limit of them under way at a
 // time. It returns when all are complete at the source, or when nothing has moved for the suite's
 // patience. The second of two writes to one place is posted when the first is complete. Without
 // that, a write that waited for the handshake of one rail overwrote a later one, which another rail

@@ -20,7 +20,6 @@
  * long as half an operation. */
 #define TICK_OPERATIONS 16
 
-/* Returns the time of CLOCK_MONOTONIC in nanoseconds. */
 static int64_t now(void)
 {
     struct timespec t;
@@ -34,7 +33,6 @@ static inline bool try_lock(const struct shmemi_innerloop *l)
     return __atomic_exchange_n(l->lock, 1, __ATOMIC_ACQUIRE) == 0;
 }
 
-/* Unlocks the engine. */
 static inline void unlock(const struct shmemi_innerloop *l)
 {
     __atomic_store_n(l->lock, 0, __ATOMIC_RELEASE);
@@ -224,7 +222,7 @@ static inline int store(struct shmemi_innerloop *l, uint64_t *p, const uint64_t 
     return 1;
 }
 
-/* Posts the put at *p whose bytes, at limit 16, are stored in the slots themselves. */
+/* Posts the put at *p whose bytes, at most 16, are in the slots. */
 static int put_inline(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w)
 {
     struct shmemi_fastpath *x = l->engine;
@@ -238,8 +236,7 @@ static int put_inline(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w
     return 1;
 }
 
-/* Posts the put with a signal at *p whose bytes, at limit 16, are stored in the slots themselves.
- */
+/* Posts the put with a signal at *p whose bytes, at most 16, are in the slots. */
 static int put_inline_signal(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w)
 {
     struct shmemi_fastpath *x = l->engine;
