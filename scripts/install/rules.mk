@@ -12,7 +12,7 @@ DEBUGGING := libshmem.gdb valgrind.supp
 EXAMPLE_FILES := $(sort examples/Makefile $(shell find examples -type f -regex '.*\.\(c\|h\|cc\|cu\|cuh\|py\|txt\|md\|yaml\)'))
 EXAMPLES_OWN  := $(filter-out examples/nvshmem/%,$(EXAMPLE_FILES))
 # The pages, but for those that only the authors of the library need.
-PAGES := README.md CHANGELOG.md LICENSE $(sort $(filter-out docs/style.md docs/decisions/%,$(shell find docs -type f)))
+PAGES := README.md CHANGELOG.md LICENSE $(sort $(filter-out docs/style.md docs/decisions/% docs/site/%,$(shell find docs -type f)))
 # The manual pages of commands and of their other names, and their completion.
 described = $(foreach c,$(1) $(2),share/man/man1/$(c).1 share/bash-completion/completions/$(c)) $(1:%=share/zsh/site-functions/_%)
 # Sources of the program that shmem-perf starts, for other libraries of OpenSHMEM, and tables of what
@@ -40,7 +40,7 @@ OWN_DIRS := $(shell find include/nvshmem -depth -type d) include/shmem include/m
             $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/doc libexec share/man/man1 share/man/man3 share/man/man7 share/man share/bash-completion/completions share/bash-completion share/zsh/site-functions share/zsh share lib/pkgconfig lib/cmake lib include bin)
 
 .PHONY: install
-install: $(BUILT) $(KERNELS_OF_INSTALL) docs ## into PREFIX (/usr/local), below DESTDIR
+install: $(BUILT) $(KERNELS_OF_INSTALL) man ## into PREFIX (/usr/local), below DESTDIR
 	install -d $(foreach d,$(sort $(dir $(INSTALLED))),"$(P)/$(d)")
 	install -m 755 $(CMDS:%=$(BUILD)/bin/%) "$(P)/bin"
 	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libshmem_preload.so "$(P)/lib"
@@ -117,7 +117,7 @@ wheel: stage $(BUILD)/third-party.txt ## the package of Python, with the librari
 endif
 
 .PHONY: uninstall
-uninstall: docs ## remove what install wrote
+uninstall: man ## remove what install wrote
 	rm -f $(foreach f,$(INSTALLED) $(INSTALLED_NVSHMEM),"$(P)/$(f)")
 	sed 's|^|$(P)/share/man/|' $(BUILD)/man/list | xargs -d '\n' rm -f
 	$(foreach d,$(OWN_DIRS),if [ -d "$(P)/$(d)" ]; then rmdir --ignore-fail-on-non-empty "$(P)/$(d)"; fi;)
