@@ -68,8 +68,9 @@ static void *look_up(void *of)
     return NULL;
 }
 
-/* Starts the thread that looks up a line of Python, with all signals blocked. False: there is no
- * thread for it. */
+/* Starts a thread that looks up the line of Python that made the call. The thread blocks all
+ * signals, so that no handler of the program runs in it. Returns false if the thread cannot be
+ * created. */
 static bool look_up_in_thread(struct lookup *q)
 {
     pthread_condattr_t clock;

@@ -262,9 +262,9 @@ static void finish(const struct reduction *r, size_t k)
 }
 
 /* A reduction in which each member of the column owns a block of each round: it combines the
- * contributions to that block, and sends the result to all. A PE awaits the messages of another in
- * the order in which that one sends them: the contributions to a round before the results of the
- * round before. */
+ * contributions to that block, and sends the result to all. A PE must await the messages of another
+ * PE in the order in which that PE sends them: first its contribution to round k, then its result
+ * of round k - 1. */
 static void reduce_by_owners(const struct reduction *r)
 {
     size_t rounds = rounds_of(r);

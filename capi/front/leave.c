@@ -1,10 +1,11 @@
 /*
- * leave.c: a program that ends without finalize (docs/decisions/0041).
+ * leave.c: the flush at exit of a program that has not called finalize (docs/decisions/0041).
  *
- * A signal handler may have called exit within a call of the library, so that this thread has the
- * network lock already, or within Go, which this thread must not call again. In these cases
- * shmemi_leave does nothing. Another thread may never release the lock, so this thread only tries
- * it, and its wait has a limit.
+ * shmemi_leave waits until everything that this PE has sent has arrived: the end of the process
+ * would lose the rest. It does nothing if a signal handler has called exit within a call of the
+ * library, in which this thread has the network lock, or within Go, which this thread must not call
+ * again. Another thread may never release the network lock, so this thread only tries it, and its
+ * wait has a limit.
  */
 #define _GNU_SOURCE
 #include "leave.h"

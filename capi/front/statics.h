@@ -15,8 +15,9 @@
 /* To be called before the core's init: sets the size and layout of the statics in the arguments of
  * init, because all PEs must have the same. */
 void shmemi_statics_offer(struct shmemi_init_args *args);
-/* To be called after the core's init: makes the statics symmetric, if all PEs can. Returns 0, or -1
- * and an error. */
+/* To be called after the core's init. If all PEs can have symmetric statics, moves this PE's to the
+ * memory file and syncs with the other PEs; otherwise does nothing. Returns 0, or -1 and an
+ * error. */
 int shmemi_statics_open(char *error, size_t size);
 void shmemi_statics_close(void);
 

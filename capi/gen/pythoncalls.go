@@ -97,7 +97,9 @@ func (c *pythonCall) result() string {
 	return "Any"
 }
 
-// element writes a function that works on one element of a symmetric array, such as an atomic.
+// element writes the Python function of a call on one element of a symmetric array, such as an
+// atomic operation, and returns the type hint of the function's result. A call on near memory does
+// not wait, so it keeps the interpreter's lock (quick).
 func (c *pythonCall) element(m *pythonModule, b *pythonLines) (string, error) {
 	far, prefix := c.far(), c.row.Surface().Prefix()
 	if far.Name == "" {

@@ -124,8 +124,10 @@ SHMEMI_D void shmemi_put_signal_ring(const struct shmemi_device_image *image, co
 }
 
 /*
- * A put with a signal by the threads of a scope. They synchronise after their stores; the one that
- * then sends the signal with a release makes all of them visible before it.
+ * A put with a signal by the threads of a scope. They synchronise after their stores. Then the
+ * first thread sends the signal with a release, so that the stores of all threads are visible
+ * before it. A thread without bytes to copy (idle) only synchronises. The first thread is never
+ * idle, and none is if there is a ring, so that all threads synchronise equally often.
  */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_put_signal(const struct shmemi_device_image *image, uint32_t call, void *dest,

@@ -133,8 +133,9 @@ SHMEMI_D int shmemi_test(const struct shmemi_device_image *image, uint32_t call,
 }
 
 /*
- * The words of a wait or test of several. status, which may be NULL, excludes the words whose entry
- * is not 0; values has one right-hand side for all words, or one for each.
+ * The arguments of a wait or test on an array of words, ivars. Words whose entry in status is not 0
+ * are left out; status may be NULL. Each word is compared with values[0], or, if each is set, with
+ * its own entry of values.
  */
 template <class T> struct shmemi_vector {
     const T *ivars;

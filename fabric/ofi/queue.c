@@ -218,8 +218,8 @@ int shmemi_ofi_poll_now(struct shmemi_ofi *o, struct shmemi_completion *c, int m
     return n == 0 && o->eq != NULL && max > 0 ? shmemi_ofi_trouble(o, c) : n;
 }
 
-/* Whether something is ready in the queue's descriptor, an epoll, other than the signal that stays
- * readable (signal_stays). */
+/* Whether the completion queue's epoll descriptor has an event other than that of the queue's own
+ * signal, which fi_trywait does not clear, so that it stays readable (signal_stays). */
 static int ready_within(const struct shmemi_ofi *o)
 {
     struct epoll_event events[4];

@@ -112,7 +112,8 @@ func (e *endpoint) refuses() bool {
 	return true
 }
 
-// stormLength is the time for which one throw of the dice decides whether there is a storm.
+// stormLength is a period of the simulated clock. In each period one random number decides whether
+// all calls of the endpoint return ErrAgain (a storm).
 const stormLength = 20 * Microsecond
 
 // checkToken returns an error if a token is in use, or is not below a bound.

@@ -102,8 +102,10 @@ func (c *Calls) reducescatter(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(kernelReducescatter, 1, threadsOf(bytes*uint64(call.TeamPEs), call.TeamPEs), s, &k)
 }
 
-// reduce queues a reduction, and chooses among three algorithms: by one block over any path, packed
-// for few bytes of SHMEM_TEAM_WORLD, or spread over many blocks.
+// reduce queues a reduction. For a team of one PE it is a copy. Otherwise there are three
+// algorithms: one thread block, over any path; packed, for short arrays, in which each word carries
+// the number of the call, so that no flag follows the data; and spread over many blocks. Only
+// SHMEM_TEAM_WORLD has memory for packed reductions.
 func (c *Calls) reduce(call *queue.StreamCall, s gpu.Stream) error {
 	k, bytes := c.reduction(call)
 	op := kernel(call.Op - queue.ReduceSum)

@@ -126,7 +126,9 @@ int shmemi_peek_inject(void *self, uint32_t pe, const void *buf, size_t n)
     return 0;
 }
 
-/* Returns 1 if the caller may wait, 0 if some NIC or Go has work. */
+/* Prepares a shmemi_peek_wait. Returns 1 if the caller may wait: anything that arrives from now on
+ * ends the wait. Returns 0 if a NIC has a completion or an error, or Go has something for the
+ * caller. */
 int shmemi_peek_arm(void *self)
 {
     struct shmemi_peek *p = self;

@@ -73,7 +73,7 @@ func encode(format byte, s secret.Secret, port uint16, addresses []netip.Addr) (
 	return id
 }
 
-// decode reads an id. An error names the wrong byte, and the expected text.
+// decode reads an id. An error names the offset of the byte that is wrong, and says why it is.
 func decode(id *ID) (c contents, err error) {
 	wrong := func(at int, format string, args ...any) (contents, error) {
 		return contents{}, fmt.Errorf("unique id, byte %d: %s (pass on all %d bytes of one that shmemx_get_uniqueid has filled)",

@@ -53,7 +53,7 @@ func (c *Consumer) ServableInC() bool {
 // Run lets C serve the rings until there is work for Go. held reports that the lock is held,
 // because completions arrived that Go has to handle.
 //
-// Preconditions: ServableInC, and the lock is not held.
+// Preconditions: ServableInC, and the caller does not hold the engine's lock.
 func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool, err error) {
 	c.dropUnmapped()
 	for i, s := range c.rings {

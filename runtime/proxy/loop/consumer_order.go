@@ -94,8 +94,9 @@ func (c *Consumer) Settle() uint64 { return c.order.settle() }
 // it.
 func (c *Consumer) Settled(n uint64) bool { return c.order.complete.Load() >= n }
 
-// advance moves settlements and groups of quiets and fences on as far as possible. It returns the
-// number of steps.
+// advance does what is possible now: it begins groups of the quiets and fences that have arrived,
+// begins and completes quiets of the engine (settlements), and replies to the producers of each
+// group whose settlements are complete. It returns the number of steps that it made.
 func (o *order) advance(c *Consumer) int {
 	n := o.beginGroups(c)
 	for o.step(c) {

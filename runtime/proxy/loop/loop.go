@@ -110,7 +110,7 @@ func (l *Loop) Run() {
 	}
 }
 
-// Stop ends Run and waits for its end. Preconditions: the lock is not held.
+// Stop ends Run and waits for its end. The caller does not hold the engine's lock.
 func (l *Loop) Stop() {
 	l.stopping.Store(true)
 	l.e.Rouse()

@@ -156,8 +156,8 @@ func (c *Consumer) spin() time.Duration {
 }
 
 // Finish waits until the rings are empty and the pushed operations are complete, and then detaches
-// the consumer from its loop. Preconditions: no producer pushes any more, the lock is not held, and
-// the consumer is attached.
+// the consumer from its loop. Preconditions: no producer pushes any more, the consumer is attached,
+// and the caller does not hold the engine's lock, which the loop needs to complete the operations.
 func (c *Consumer) Finish() {
 	c.ending.Store(true)
 	c.loop.e.Rouse()

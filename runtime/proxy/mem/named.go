@@ -16,8 +16,9 @@ type Named struct {
 	Fatal   func(error)
 }
 
-// Target returns n bytes at an offset, or nil if they are not in this PE's heap. The sender has
-// checked the offset against its own heap, so the two heaps differ: the job has mixed settings.
+// Target returns the address of n bytes at an offset of this PE's heap. If they are not all in the
+// heap, it fails the job and returns nil: the sender has checked them against its own heap, so the
+// two heaps differ in size, because the PEs have different settings.
 func (m *Named) Target(h *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer {
 	at, ok := m.Segment.At(offset, n)
 	if !ok {

@@ -111,7 +111,8 @@ func build(hosts int, links Links) (_ *Network, err error) {
 	return n, nil
 }
 
-// explain adds the remedy if the kernel did not permit an operation, the one error that users see.
+// explain puts the option's name before an error. If the kernel did not permit an operation, which
+// is what users meet in containers, it adds the remedy.
 func explain(err error) error {
 	if errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("--host-netns: %w (in a container, grant CAP_SYS_ADMIN and CAP_NET_ADMIN)", err)
