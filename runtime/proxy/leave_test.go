@@ -34,7 +34,7 @@ func TestPlayedStagedLeave(t *testing.T) {
 			m := combination(i)
 			m.gpus = &g
 			t.Run(name+"/"+m.name, func(t *testing.T) {
-				seeds(2, func(seed uint64) {
+				seeds(5, func(seed uint64) {
 					defer described(t, seed)
 					playLeave(t, newJob(t, m, seed, 3, 32<<10))
 				})
