@@ -3,6 +3,7 @@ package seeded
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -30,6 +31,7 @@ type test struct {
 	pes      []string // of pytest: the options of shmemrun, where the file runs as PEs
 	needs    []string // below the build folder
 	program  string   // of tests/c
+	full     bool     // only make test-full has it
 }
 
 // libraries are what programs need, and the tests that start them.
@@ -40,6 +42,12 @@ func unit(pkg, run string) test { return test{pkg: pkg, run: run} }
 
 // job is a test of Go that starts programs.
 func job(pkg, run string) test { return test{pkg: pkg, run: run, needs: libraries} }
+
+// inFull is a test that make test leaves to make test-full.
+func inFull(t test) test {
+	t.full = true
+	return t
+}
 
 // program is a program of tests/c in one of the configurations of tests/run.
 func program(name, configuration string) test {
@@ -54,7 +62,9 @@ func pes(options, file, name string) test {
 }
 
 // key distinguishes commands.
-func (t *test) key() string { return strings.Join(append(t.pes, t.pkg, t.run, t.py, t.name), " ") }
+func (t *test) key() string {
+	return strings.Join(append(t.pes, t.pkg, t.run, t.py, t.name, strconv.FormatBool(t.full)), " ")
+}
 
 // function is the name of the test in its source.
 func (t *test) function() string {

@@ -63,7 +63,7 @@ var deviceDefects = []defect{
 		was:  "    if (!shmemi_collective_end() || all == 0)\n        return false;\n    for",
 		is:   "    if (!shmemi_collective_end())\n        return false;\n    for",
 		user: "a kernel's token is ready before its bytes, where the heap has a part that NICs do not reach",
-		by:   job("./tests/device", "^TestEagerNIC$/^part$"), says: `shmemx_eager_create has waited \d+ s: for PE \d to announce`, hangs: true,
+		by:   inFull(job("./tests/device", "^TestEagerNIC$/^part$")), says: `shmemx_eager_create has waited \d+ s: for PE \d to announce`, hangs: true,
 	},
 	{
 		id: "device/eager-counter-by-an-old-look", file: "capi/front/eager.c",

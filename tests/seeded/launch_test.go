@@ -266,7 +266,7 @@ var launchDefects = []defect{
 		was:  "len(last.reply) == len(frame) && &last.reply[0] == &frame[0] {",
 		is:   "len(last.reply) == len(frame) {",
 		user: "a PE on another host gets the answer to another PE's step",
-		by:   unit("./runtime/bootstrap/launch", "^TestOutbox$"), says: `answers \[\{\[0 1 2 3\] one\}\]`,
+		by:   unit("./runtime/bootstrap/launch", "^TestOutbox$"), says: `replies \[\{\[0 1 2 3\] one\}\]`,
 	},
 	{
 		id: "launch/silence-of-its-own", file: "runtime/bootstrap/launch/stamp.go",

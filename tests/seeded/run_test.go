@@ -194,9 +194,12 @@ func environment(tree, build string) []string {
 	return append(env, "BUILD="+build, "PWD="+tree, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath -buildmode=pie"))
 }
 
-// variables are the additional variables of a Python test: the paths of the package and of the
+// variables are the additional variables of a test: for Python the paths of the package and of the
 // modules that set-up has installed.
 func (t *test) variables(tree, build string) []string {
+	if t.full {
+		return []string{"TESTS=full"}
+	}
 	if t.py == "" {
 		return nil
 	}
@@ -223,6 +226,8 @@ func (d *defect) catch(t *testing.T, build string) string {
 		t.Skipf("this machine lacks what the test needs:\n%s", tail(base.out))
 	} else if base.verdict != passed {
 		return fmt.Sprintf("without the defect the test %s:\n%s", base.verdict, tail(base.out))
+	} else if strings.Contains(base.out, "no tests to run") {
+		return fmt.Sprintf("there is no test %s:\n%s", d.by.run, tail(base.out))
 	}
 	limit, variables := testLimit, []string(nil)
 	if d.hangs { // long enough for the test to end without the defect
