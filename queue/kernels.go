@@ -37,10 +37,11 @@ func WorkChunk(pes int) uint64 {
 }
 
 // WorkBuffers returns the offset of the buffers in the memory of the kernels' collectives, after
-// the counters and flags. shmemi_work_buffers is the same in C.
+// the counters, the flags, and the lines of short reductions. shmemi_work_buffers is the same in C.
 func WorkBuffers(pes int) uint64 {
 	const line = 128
-	return (WorkHead + 16*uint64(pes) + line - 1) &^ (line - 1)
+	flags := (WorkHead + 16*uint64(pes) + line - 1) &^ (line - 1)
+	return flags + 2*WorkPacked*min(uint64(pes), WorkPackedPEs)
 }
 
 // WorkSize returns the number of bytes of each PE's heap that the kernels' collectives on all PEs

@@ -30,11 +30,11 @@ func TestWorkSize(t *testing.T) {
 			t.Errorf("WorkChunk(%d) = %d, want %d", pes, got, chunk)
 		}
 	}
-	if got := WorkSize(2); got != 512+4*WorkMost {
-		t.Errorf("WorkSize(2) = %d, want %d", got, 512+4*WorkMost)
+	if got := WorkSize(2); got != 512+4*WorkPacked+4*WorkMost {
+		t.Errorf("WorkSize(2) = %d, want %d", got, 512+4*WorkPacked+4*WorkMost)
 	}
-	if got := WorkTeamSize(2); got != 512+WorkTeam {
-		t.Errorf("WorkTeamSize(2) = %d, want %d", got, 512+WorkTeam)
+	if got := WorkTeamSize(2); got != 512+4*WorkPacked+WorkTeam {
+		t.Errorf("WorkTeamSize(2) = %d, want %d", got, 512+4*WorkPacked+WorkTeam)
 	}
 	if got, want := WorkTeamSize(1000), WorkBuffers(1000)+2*1000*WorkLeast; got != uint64(want) {
 		t.Errorf("WorkTeamSize(1000) = %d, want %d", got, want)

@@ -66,6 +66,8 @@ const (
 	WorkMost          = 65536      // bytes for one PE in one buffer, at most
 	WorkLeast         = 64         // and at least
 	WorkTeam          = 16384      // bytes that both buffers of a team that is not the world have, as long as no PE has less than WORK_LEAST
+	WorkPacked        = 1024       // bytes of the lines of one PE in a set, for short reductions (device/shmem/packed.h)
+	WorkPackedPEs     = 16         // the most PEs of a team with such lines
 	WorkStream        = 2097280    // bytes at the end, for the host's calls on streams (device/kernels/share.h)
 	BounceBuffers     = 15         // buffers, each for a piece of an operand
 	BounceBytes       = 131072     // bytes of a buffer

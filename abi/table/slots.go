@@ -273,6 +273,8 @@ var Constants = join([]Constant{
 	{"WORK_MOST", "WorkMost", 1 << 16, "bytes for one PE in one buffer, at most"},
 	{"WORK_LEAST", "WorkLeast", 64, "and at least"},
 	{"WORK_TEAM", "WorkTeam", 16 << 10, "bytes that both buffers of a team that is not the world have, as long as no PE has less than WORK_LEAST"},
+	{"WORK_PACKED", "WorkPacked", 1 << 10, "bytes of the lines of one PE in a set, for short reductions (device/shmem/packed.h)"},
+	{"WORK_PACKED_PES", "WorkPackedPEs", 16, "the most PEs of a team with such lines"},
 	{"WORK_STREAM", "WorkStream", 2<<20 + 128, "bytes at the end, for the host's calls on streams (device/kernels/share.h)"},
 
 	// Bounce buffers of the library's kernels (device/kernels/bounce.h).

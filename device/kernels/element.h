@@ -42,24 +42,6 @@ SHMEMI_D void shmemi_narrow(float f, struct shmemi_bf16 *v)
     v->bits = (uint16_t)(f == f ? (u + 0x7fff + (u >> 16 & 1)) >> 16 : 0x7fff);
 }
 
-/* Applies EACH to all elements of two words. */
-template <class EACH, class T> SHMEMI_D uint64_t shmemi_apply_word(uint64_t a, uint64_t b)
-{
-    union word {
-        uint64_t whole;
-        T part[8 / sizeof(T)];
-        __device__ word()
-        {
-        }
-    } x, y;
-    x.whole = a;
-    y.whole = b;
-#pragma unroll
-    for (uint32_t i = 0; i < 8 / sizeof(T); i++)
-        x.part[i] = EACH::template apply<T>(x.part[i], y.part[i]);
-    return x.whole;
-}
-
 /*
  * The operation on two elements, and on all elements in two words of 8 bytes. batch is the number
  * of 16-byte words that a thread has under way at once (reduce.h): one for small integers, which

@@ -24,83 +24,19 @@
 #include "share.h"
 
 /*
- * Loads 8 bytes of an array, or less where fewer elements are left. The array may be aligned to an
- * element only.
- */
-template <class T> SHMEMI_D uint64_t shmemi_load_packed(const T *at, uint64_t elements)
-{
-    constexpr uint32_t most = 8 / sizeof(T);
-    uint64_t v = 0;
-    if (elements >= most && ((uintptr_t)at & 7) == 0) {
-        v = *(const uint64_t *)(const void *)at;
-    } else {
-        union {
-            uint64_t whole;
-            typename shmemi_bits<sizeof(T)>::type part[most];
-        } u;
-        u.whole = 0;
-#pragma unroll
-        for (uint32_t i = 0; i < most; i++)
-            if (i < elements)
-                u.part[i] = ((const typename shmemi_bits<sizeof(T)>::type *)(const void *)at)[i];
-        v = u.whole;
-    }
-    return v;
-}
-
-/* Stores the bytes that shmemi_load_packed has loaded from an array, or a result of the same
- * size. */
-template <class T> SHMEMI_D void shmemi_store_packed(T *at, uint64_t elements, uint64_t v)
-{
-    constexpr uint32_t most = 8 / sizeof(T);
-    if (elements >= most && ((uintptr_t)at & 7) == 0) {
-        *(uint64_t *)(void *)at = v;
-    } else {
-#pragma unroll
-        for (uint32_t i = 0; i < most; i++)
-            if (i < elements)
-                ((typename shmemi_bits<sizeof(T)>::type *)(void *)at)[i] =
-                    (typename shmemi_bits<sizeof(T)>::type)(v >> 8 * sizeof(T) * i);
-    }
-}
-
-/*
- * Stores a line of a packed reduction, a unit of 16 bytes: 8 bytes of data in two words, each with
- * the number of the call.
- */
-SHMEMI_D void shmemi_store_line(void *at, uint64_t data, uint32_t number)
-{
-    uint64_t high = (uint64_t)number << 32;
-    shmemi_store_slot(at, high | (uint32_t)data, high | data >> 32);
-}
-
-/* Waits until a line of a packed reduction has the number of the call, and returns its data. */
-static __device__ __noinline__ uint64_t shmemi_await_line(const void *at, uint32_t number)
-{
-    uint64_t a, b;
-    uint32_t polls = 0;
-    for (;;) {
-        shmemi_load_pair(at, &a, &b);
-        if (a >> 32 == number && b >> 32 == number)
-            return (uint32_t)a | b << 32;
-        shmemi_keep_waiting_for(&shmemi_job, &polls, 0);
-    }
-}
-
-/*
- * The packed reduction. A line (16 bytes) has 8 bytes of data and twice the number of the call.
- * There are two sets of lines, used alternately. A PE that writes the lines of call t + 2 has the
- * data of all PEs for call t + 1, so all PEs have finished call t. No line is ever all zero, as
- * memory is at first.
+ * The packed reduction, in lines (device/shmem/packed.h) of its own, which have space for longer
+ * arrays than those of a team; their number is that of the call.
  */
 template <class EACH, class T>
 SHMEMI_D void shmemi_reduce_packed(const struct shmemi_stream_call *c)
 {
     constexpr uint32_t elements = 8 / sizeof(T);
     const struct shmemi_stream_work w = shmemi_stream_work();
-    const int n = shmemi_job.job.n_pes, me = shmemi_job.job.me;
+    struct shmemi_members m;
+    shmemi_world(&shmemi_job, &m);
+    const int n = m.n, me = m.me;
     const uint64_t call = shmemi_load_near(w.calls) + 1;
-    const uint32_t number = (uint32_t)(call % 0xffffffff) + 1;
+    const uint32_t number = shmemi_line_number(call);
     const uint64_t room = (SHMEMI_WORK_STREAM - 128) / 16 / (2 * (uint64_t)n);
     char *lines = w.lines + 16 * room * (uint64_t)n * (call & 1);
     const T *source = (const T *)(uintptr_t)c->source;
@@ -120,13 +56,8 @@ SHMEMI_D void shmemi_reduce_packed(const struct shmemi_stream_call *c)
 #pragma unroll 1
     for (uint64_t i = first; i < count; i += step) {
         uint64_t mine = shmemi_load_packed<T>(source + i * elements, c->count - i * elements);
-        uint64_t v = 0;
-#pragma unroll 1
-        for (int pe = 0; pe < n; pe++) {
-            uint64_t theirs =
-                pe == me ? mine : shmemi_await_line(lines + 16 * (room * (uint64_t)pe + i), number);
-            v = pe == 0 ? theirs : EACH::word(v, theirs);
-        }
+        uint64_t v =
+            shmemi_combine_lines<EACH>(&shmemi_job, &m, lines + 16 * i, 16 * room, number, mine);
         shmemi_store_packed<T>(dest + i * elements, c->count - i * elements, v);
     }
     struct shmemi_work all;

@@ -6,13 +6,14 @@
  * There are two buffers, used alternately. A PE that sends the chunk of round t + 2 has waited for
  * all chunks of round t + 1, and every PE sends its chunk of round t + 1 only after it has combined
  * those of round t: so the buffer that is written again is free without a message that says so.
- * Rounds are counted over all reductions of a team.
+ * Rounds are counted over all reductions of a team. Short ones go another way (packed.h).
  */
 #ifndef SHMEM_REDUCE_H
 #define SHMEM_REDUCE_H
 
 #include "coll.h"
 #include "operators.h"
+#include "packed.h"
 
 #ifdef SHMEMI_KERNEL
 
@@ -90,6 +91,12 @@ SHMEMI_D int shmemi_reduce(const struct shmemi_device_image *image, uint32_t cal
     struct shmemi_rounds r = shmemi_reduce_begin<SCOPE>(image, call, team, dest, count * sizeof(T));
     if (r.chunk == 0)
         return -1;
+    if (shmemi_in_lines<OP, T>::takes(image, &r.team, count)) {
+        shmemi_in_lines<OP, T>::template reduce<SCOPE, 0>(image, &r.team, r.round, dest, source,
+                                                          (uint32_t)count);
+        shmemi_step_end<SCOPE>(r.team.work.round, r.round);
+        return 0;
+    }
     for (uint64_t done = 0, part; done < count; done += part, r.round++) {
         part = r.chunk / sizeof(T);
         part = part < count - done ? part : count - done;

@@ -22,6 +22,7 @@ struct shmemi_work {
     uint64_t *rounds;  /* a flag for each round of a dissemination */
     uint64_t *arrived; /* a flag for each PE: its last step */
     uint64_t *pushed;  /* a flag for each PE: the last round of data it has sent */
+    char *lines;       /* two sets of them, for short reductions */
     char *buffers;
 };
 
@@ -146,6 +147,7 @@ SHMEMI_D void shmemi_work_at(uint64_t base, uint64_t n, struct shmemi_work *w)
     w->rounds = (uint64_t *)(void *)(at + SHMEMI_WORK_ROUNDS);
     w->arrived = (uint64_t *)(void *)(at + SHMEMI_WORK_HEAD);
     w->pushed = w->arrived + n;
+    w->lines = at + shmemi_work_lines(n);
     w->buffers = at + shmemi_work_buffers(n);
 }
 

@@ -6,6 +6,7 @@
  *   a flag for each round of a dissemination          written by one peer each
  *   arrived[n]          the step that a PE has reached, written by that PE
  *   pushed[n]           the round of data that it has sent, written by that PE
+ *   two sets of lines   for short reductions of up to WORK_PACKED_PES PEs (packed.h)
  *   two buffers, each with space for a chunk from every PE
  *
  * Flags only grow, so nothing is ever reset, and a PE that is ahead does no harm: a wait for a step
@@ -32,10 +33,21 @@ SHMEMI_HD uint64_t shmemi_work_fit(uint64_t n_pes, uint64_t data)
     return chunk;
 }
 
-/* Where the two buffers begin, in bytes from the start of the work memory of n PEs. */
-SHMEMI_HD uint64_t shmemi_work_buffers(uint64_t n_pes)
+/* Where the lines of short reductions begin, in bytes from the start of the work memory of n PEs.
+ */
+SHMEMI_HD uint64_t shmemi_work_lines(uint64_t n_pes)
 {
     return (SHMEMI_WORK_HEAD + 16 * n_pes + 127) & ~(uint64_t)127;
+}
+
+/*
+ * Where the two buffers begin, in bytes from the start of the work memory of n PEs. A job of more
+ * PEs than have lines may have teams of fewer, so it has lines as well.
+ */
+SHMEMI_HD uint64_t shmemi_work_buffers(uint64_t n_pes)
+{
+    uint64_t pes = n_pes < SHMEMI_WORK_PACKED_PES ? n_pes : SHMEMI_WORK_PACKED_PES;
+    return shmemi_work_lines(n_pes) + 2 * pes * SHMEMI_WORK_PACKED;
 }
 
 /* Bytes of work memory of SHMEM_TEAM_WORLD. */

@@ -82,6 +82,8 @@
 #define SHMEMI_WORK_MOST 65536 /* bytes for one PE in one buffer, at most */
 #define SHMEMI_WORK_LEAST 64 /* and at least */
 #define SHMEMI_WORK_TEAM 16384 /* bytes that both buffers of a team that is not the world have, as long as no PE has less than WORK_LEAST */
+#define SHMEMI_WORK_PACKED 1024 /* bytes of the lines of one PE in a set, for short reductions (device/shmem/packed.h) */
+#define SHMEMI_WORK_PACKED_PES 16 /* the most PEs of a team with such lines */
 #define SHMEMI_WORK_STREAM 2097280 /* bytes at the end, for the host's calls on streams (device/kernels/share.h) */
 #define SHMEMI_BOUNCE_BUFFERS 15 /* buffers, each for a piece of an operand */
 #define SHMEMI_BOUNCE_BYTES 131072 /* bytes of a buffer */

@@ -54,8 +54,8 @@ func TestBytes(t *testing.T) {
 		limit   int    // 1 percent above the sum when it was set
 		others  string // the foreign headers that the library's own may include
 	}{
-		{"shmem.cuh", cuda, "#include <shmem/shmem.cuh>\n", 1_595_000, "assert.h cuda_runtime_api.h sched.h stddef.h stdint.h"},
-		{"nvshmem.h", cuda, "#include <nvshmem.h>\n#include <nvshmemx.h>\n", 1_256_000,
+		{"shmem.cuh", cuda, "#include <shmem/shmem.cuh>\n", 1_603_000, "assert.h cuda_runtime_api.h sched.h stddef.h stdint.h"},
+		{"nvshmem.h", cuda, "#include <nvshmem.h>\n#include <nvshmemx.h>\n", 1_266_000,
 			"assert.h cooperative_groups.h cuda.h cuda_bf16.h cuda_fp16.h cuda_runtime_api.h reduce.h stddef.h stdint.h stdlib.h"},
 		{"shmem.h in C", c, "#include <shmem.h>\n", 209_000, "stddef.h stdint.h"},
 		{"shmem.h in C++", cxx, "#include <shmem.h>\n", 375_000, "complex stddef.h stdint.h"},

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -103,13 +104,39 @@ func TestEmulatedVariables(t *testing.T) {
 	runEmulated(t, build, "-n", "2", "--chaos", "7,delay=300us", "-x", "SHMEM_PROVIDER=tcp", program, "variables")
 }
 
+// TestShortReductions runs rounds of reductions in lines and in buffers by as many PEs as a thread
+// loads lines of at once, by one fewer and one more, and by PEs that need rings, which have no
+// lines.
+func TestShortReductions(t *testing.T) {
+	build := need.Build(t)
+	program := emulate(t, build, "short")
+	for _, way := range []struct {
+		pes    int
+		rounds string
+		more   []string
+	}{
+		{pes: 3, rounds: "400"},
+		{pes: 4, rounds: "200"},
+		{pes: 5, rounds: "200"},
+		{pes: 2, rounds: "16", more: []string{"--hosts", "2", "-x", "SHMEM_PROVIDER=tcp"}},
+	} {
+		runEmulatedBy(t, build, way.pes, slices.Concat([]string{"--timeout", "30", "-n", strconv.Itoa(way.pes)}, way.more, []string{program, way.rounds})...)
+	}
+}
+
 // runEmulated runs a program as two PEs, each of which reports that all checks have passed.
 func runEmulated(t *testing.T, build string, args ...string) {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), append([]string{"--timeout", "300"}, args...)...)
+	runEmulatedBy(t, build, 2, slices.Concat([]string{"--timeout", "300"}, args)...)
+}
+
+// runEmulatedBy runs a program as so many PEs, each of which reports that all checks have passed.
+func runEmulatedBy(t *testing.T, build string, pes int, args ...string) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(build, "bin", "shmemrun"), args...)
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(build, "lib"))
 	out, err := cmd.CombinedOutput()
-	if err != nil || !passed(out, 2) {
+	if err != nil || !passed(out, pes) {
 		t.Errorf("%s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }

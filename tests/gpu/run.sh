@@ -190,6 +190,9 @@ checks teams/direct 120 "$run" -n 2 --timeout 120 "$base/cuda/teams"
 checks teams/ring 120 "$run" -n 2 --timeout 120 -x SHMEM_DISABLE_P2P=1 "$base/cuda/teams" few
 checks teams/pinned 120 "$run" -n 2 --timeout 120 -x SHMEM_HEAP=pinned "$base/cuda/teams" few
 checks teams/four 240 "$run" -n 4 --timeout 240 "$base/cuda/teams" few
+checks short/direct 60 "$run" -n 2 --timeout 60 "$base/cuda/short"
+checks short/four 120 "$run" -n 4 --timeout 120 "$base/cuda/short" 1000
+checks short/ring 60 "$run" -n 2 --timeout 60 -x SHMEM_DISABLE_P2P=1 "$base/cuda/short" 100
 checks teams/hosts 240 "$run" -n 4 --hosts 3,1 --map cyclic --timeout 240 -x SHMEM_PROVIDER=tcp "$base/cuda/teams" few
 
 # A PE that is its own peer; PEs that share a GPU whose copies are not direct.

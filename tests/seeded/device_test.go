@@ -73,6 +73,27 @@ var deviceDefects = []defect{
 		by:   job("./tests/device", "^TestEager$/^hosts$"), says: `shmemx_eager_\w+: slot 0 is at epoch \d+, and epoch \d+ is expected`,
 	},
 	{
+		id: "device/one-set-of-lines", file: "device/shmem/packed.h",
+		was:  "m->work.lines + (round & 1) *",
+		is:   "m->work.lines + 0 *",
+		user: "a kernel's short reduction waits for ever when another PE is one ahead",
+		by:   job("./tests/device", "^TestShortReductions$"), says: `timeout of \S+ is over`, hangs: true,
+	},
+	{
+		id: "device/more-than-the-lines", file: "device/shmem/packed.h",
+		was:  "count - 1 < SHMEMI_WORK_PACKED / 2 / sizeof(T)",
+		is:   "count - 1 < SHMEMI_WORK_PACKED / sizeof(T)",
+		user: "a kernel's reduction of 513 to 1024 bytes has wrong elements",
+		by:   job("./tests/device", "^TestShortReductions$"), says: `round \d+ has wrong elements|timeout of \S+ is over`, hangs: true,
+	},
+	{
+		id: "device/lines-of-a-team-before", file: "runtime/job/device/teams.go",
+		was:  "queue.WorkBuffers(t.pes))",
+		is:   "queue.WorkHead+16*uint64(t.pes))",
+		user: "a kernel's first reductions on a team use what a destroyed team left",
+		by:   unit("./runtime/job/device", "^TestTeamsRenew$"), says: `cleared \[\[384 512\]\], want`,
+	},
+	{
 		id: "device/choice-in-a-function", file: "device/shmem/rma.h",
 		was:  "template <int NBI> SHMEMI_D void shmemi_send_put(struct shmemi_put_call *c)",
 		is:   "template <int NBI> SHMEMI_COLD void shmemi_send_put(struct shmemi_put_call *c)",

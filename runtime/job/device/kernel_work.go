@@ -13,7 +13,7 @@ const (
 	// teamWork is the most memory of a heap for collectives of kernels on teams; it is also at most
 	// one part of teamShare of the heap. Teams of many PEs need more each, so there may be fewer of
 	// them for kernels than for the host.
-	teamWork  = 16 << 20
+	teamWork  = 32 << 20
 	teamShare = 16
 )
 

@@ -18,7 +18,7 @@ func TestTeamAreas(t *testing.T) {
 		{2, 512, 1 << 30, 512},
 		{16, 512, 1 << 30, 512},
 		{128, 512, 1 << 30, 512},
-		{2, 512, 64 << 20, 248},
+		{2, 512, 64 << 20, 199},
 		{2, 512, 1 << 20, area.FewestTeams},
 		{1 << 20, area.FewestTeams, 1 << 30, area.FewestTeams},
 		{2, 3, 1 << 30, 3},

@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x885e39b5fe8e1164
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x131cffca417a227e
 import "C"
