@@ -206,10 +206,9 @@ KERNEL(broadcast)
     }
     if (shmemi_team_open(&shmemi_job, c.call, c.team, &m) != 0)
         return;
-    for (int i = 1; i <= m.n && m.me == c.pe; i++)
-        shmemi_copy_share(
-            shmemi_direct(&shmemi_job, address(c.dest), shmemi_pe_of(&m, (m.me + i) % m.n)),
-            (const char *)address(c.source), c.count);
+    if (m.me == c.pe)
+        shmemi_copy_to_all<0>(&m, (char *)address(c.dest), (const char *)address(c.source),
+                              c.count);
     shmemi_sync_last_block(&m);
 }
 
@@ -224,13 +223,8 @@ template <int BLOCKS> SHMEMI_D void exchange(call_t *c)
     }
     if (shmemi_team_open(&shmemi_job, c->call, c->team, &m) != 0)
         return;
-    char *dest = (char *)address(c->dest) + (uint64_t)m.me * c->count;
-    for (int i = 1; i <= m.n; i++) {
-        int rank = (m.me + i) % m.n;
-        const char *from =
-            (const char *)address(c->source) + (BLOCKS ? (uint64_t)rank * c->count : 0);
-        shmemi_copy_share(shmemi_direct(&shmemi_job, dest, shmemi_pe_of(&m, rank)), from, c->count);
-    }
+    shmemi_copy_to_all<BLOCKS>(&m, (char *)address(c->dest) + (uint64_t)m.me * c->count,
+                               (const char *)address(c->source), c->count);
     shmemi_sync_last_block(&m);
 }
 

@@ -1,6 +1,6 @@
 /*
  * share.h: the parts that the library's own kernels share: the job, the test for the last of
- * several blocks, and a block's share of an array.
+ * several blocks, and copies by several blocks.
  *
  * The host passes nothing that changes from call to call, so that a call may be captured in a graph
  * and replayed: the counters of calls are in the GPU's memory. Only one collective of a team runs
@@ -10,6 +10,8 @@
 #define SHMEM_KERNELS_SHARE_H
 
 #include <shmem/sync.h>
+
+#include "split.h"
 
 /* The state of the job. The host fills it after it has loaded this file. */
 extern "C" {
@@ -64,14 +66,34 @@ SHMEMI_D int shmemi_last_block(uint32_t *ticket)
     return last != 0;
 }
 
-/* Copies a block's share of an array; the shares are multiples of 16 bytes. */
-SHMEMI_D void shmemi_copy_share(char *to, const char *from, uint64_t bytes)
+/* Copies share number `share` of `shares` of an array. */
+SHMEMI_D void shmemi_copy_share(char *to, const char *from, uint64_t bytes, uint32_t share,
+                                uint32_t shares)
 {
-    uint64_t share = ((bytes + gridDim.x - 1) / gridDim.x + 15) & ~(uint64_t)15;
-    uint64_t at = blockIdx.x * share;
-    if (to != from && at < bytes)
-        shmemi_copy<shmemi_by_block, 0>(to + at, from + at,
-                                        share < bytes - at ? share : bytes - at);
+    uint64_t at = shmemi_share_at(bytes, share, shares);
+    uint64_t end = shmemi_share_at(bytes, share + 1, shares);
+    if (to != from && at < end)
+        shmemi_copy<shmemi_by_block, 0>(to + at, from + at, end - at);
+}
+
+/*
+ * Copies an array, or with BLOCKS a block of it for each PE, to dest of every PE of a team, whose
+ * PEs are all reached directly, by all blocks of the kernel.
+ */
+template <int BLOCKS>
+SHMEMI_D void shmemi_copy_to_all(const struct shmemi_members *m, char *dest, const char *source,
+                                 uint64_t bytes)
+{
+    const uint32_t others = (uint32_t)m->n - 1, parts = shmemi_part_count(others, gridDim.x);
+#pragma unroll 1
+    for (uint32_t k = blockIdx.x; k < parts; k += gridDim.x) {
+        struct shmemi_part p = shmemi_part_at(k, others, gridDim.x);
+        int rank = shmemi_rank_behind(m->me, (int)p.after, m->n);
+        shmemi_copy_share(shmemi_direct(&shmemi_job, dest, shmemi_pe_of(m, rank)),
+                          source + (BLOCKS ? (uint64_t)rank * bytes : 0), bytes, p.share, p.shares);
+    }
+    shmemi_copy_share(dest, source + (BLOCKS ? (uint64_t)m->me * bytes : 0), bytes, blockIdx.x,
+                      gridDim.x);
 }
 
 /*

@@ -12,10 +12,11 @@ const (
 	warp  = 32
 	block = 512
 
-	// shareBytes is the least that a block of a copying collective copies, shareBlocks
-	// the most blocks.
+	// shareBytes is the least that a block of a copying collective copies to a PE if another block
+	// copies the rest, shareBlocks the most blocks for one other PE, and allBlocks for all.
 	shareBytes  = 64 << 10
 	shareBlocks = 32
+	allBlocks   = 96
 
 	// spreadPEs is the most PEs of a team in which each notifies all others directly
 	// to synchronize, as SHMEMI_SYNC_ALL_TO_ALL of the header.
@@ -58,7 +59,18 @@ func (c *Calls) move(kind kernel, call *queue.StreamCall, s gpu.Stream) error {
 		return c.launch(kind, 1, block, s, &k)
 	}
 	k.Algorithm = queue.AlgorithmSpread
-	return c.launch(kind, blocksFor(call.Count, shareBytes, shareBlocks), threadsOf(call.Count, call.TeamPEs), s, &k)
+	return c.launch(kind, copyBlocks(call.Count, uint64(call.TeamPEs-1)), threadsOf(call.Count, call.TeamPEs), s, &k)
+}
+
+// copyBlocks returns how many blocks copy n bytes to each of the other PEs: the same number for
+// each, or one in all if that has little to do. Several blocks need a count of those that have
+// finished, which takes a microsecond.
+func copyBlocks(n, others uint64) uint32 {
+	if n*others <= shareBytes {
+		return 1
+	}
+	each := uint64(blocksFor(n, shareBytes, min(shareBlocks, max(1, allBlocks/others))))
+	return uint32(each * others)
 }
 
 // threadsOf returns how many threads copy n bytes and notify pes PEs: one for each word of 16 bytes
