@@ -20,6 +20,7 @@ import yaml
 
 EXAMPLES = pathlib.Path(__file__).parent.parent / "examples/kubernetes"
 KINDS = {
+    ("v1", "Pod"): "io.k8s.api.core.v1.Pod",
     ("v1", "Secret"): "io.k8s.api.core.v1.Secret",
     ("v1", "Service"): "io.k8s.api.core.v1.Service",
     ("batch/v1", "Job"): "io.k8s.api.batch.v1.Job",
@@ -323,6 +324,12 @@ PLANTED = [
         'requests: {cpu: "96", memory: 512Gi}',
         "requests: {}",
         "JobSet shmem: huge pages need a request",
+    ),
+    (
+        "pod.yaml",
+        "drop: [ALL]",
+        "drop: ALL",
+        "Pod.spec.containers[0].securityContext.capabilities.drop: 'ALL' is not of type array",
     ),
     (
         "pytorchjob.yaml",

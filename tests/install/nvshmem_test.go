@@ -39,7 +39,7 @@ message(STATUS "launcher ${NVSHMEM_LAUNCHER} of ${NVSHMEM_VERSION}")
 `
 )
 
-// nvshmem builds programs of NVSHMEM as their users do, with an installation that may have been
+// nvshmem builds programs of NVSHMEM as their users do (docs/start/from-nvshmem.md), with an installation that may have been
 // moved. Then it installs over it without NVSHMEM.
 func nvshmem(t *testing.T, prefix, work string) {
 	for _, name := range []string{"nv.c", "nv.cc"} {

@@ -170,17 +170,19 @@ func TestPods(t *testing.T) {
 	})
 }
 
-// TestPage: the page shows the manifest whose settings the pods here have.
+// TestPage: the pages show the manifests as they are; the pods here have the settings of the job's.
 func TestPage(t *testing.T) {
-	manifest, err := os.ReadFile("../../examples/kubernetes/job.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile("../../docs/guides/kubernetes.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(page), "```yaml\n"+string(manifest)+"```\n") {
-		t.Error("docs/guides/kubernetes.md does not have examples/kubernetes/job.yaml as it is (copy the file into the page)")
+	for file, page := range map[string]string{"job.yaml": "docs/guides/kubernetes.md", "pod.yaml": "docs/start/recipes.md"} {
+		manifest, err := os.ReadFile("../../examples/kubernetes/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile("../../" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "```yaml\n"+string(manifest)+"```\n") {
+			t.Errorf("%s does not have examples/kubernetes/%s as it is (copy the file into the page)", page, file)
+		}
 	}
 }
