@@ -6,9 +6,11 @@ keep their names in the tree, so a link works on the site as it does in a browse
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
+import manual_reference
 import python_reference
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -16,6 +18,9 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 DECISIONS = "docs/decisions"
+FUNCTIONS = "docs/reference/functions.md"
+CHAPTERS = "c"
+MANUALS = ROOT / os.environ.get("BUILD", "build") / "man"
 CODE = re.compile(r"`[^`]*`")
 # Pages that the search shows behind the others.
 DEEP = (DECISIONS, "docs/reference/wire.md", "docs/reference/kernel-registers.md")
@@ -42,7 +47,7 @@ def slug(heading: str, separator: str) -> str:
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Lists the decisions, and tells mkdocs how anchors are spelled."""
+    """Lists decisions and chapters of functions, and tells mkdocs how anchors are spelled."""
     config.mdx_configs["toc"]["slugify"] = slug
     for tab in config.nav:
         pages = next(iter(tab.values()))
@@ -52,6 +57,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
                 every = [{"Overview": f"{DECISIONS}/README.md"}]
                 every += [{title(page): page.relative_to(ROOT).as_posix()} for page in found]
                 pages[at] = {"Decisions": every}
+            elif isinstance(entry, dict) and CHAPTERS in entry.values():
+                overview = (ROOT / FUNCTIONS).read_text()
+                every = [{"Overview": FUNCTIONS}]
+                for name, file, _ in manual_reference.chapters(overview):
+                    every.append({name: f"{CHAPTERS}/{file}.md"})
+                pages[at] = {next(iter(entry)): every}
     return config
 
 
@@ -69,6 +80,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
                 files.append(File(name, str(ROOT), config.site_dir, config.use_directory_urls))
     functions = python_reference.page(ROOT / "python")
     files.append(File.generated(config, "python.md", content=functions))
+    commands = manual_reference.commands(MANUALS)
+    files.append(File.generated(config, "commands.md", content=commands))
+    overview = (ROOT / FUNCTIONS).read_text()
+    for _, file, text in manual_reference.functions(MANUALS, overview):
+        files.append(File.generated(config, f"{CHAPTERS}/{file}.md", content=text))
     return files
 
 
@@ -81,6 +97,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         page.meta["search"] = {"exclude": True}
     if page.file.src_uri.startswith(DEEP):
         page.meta["search"] = {"boost": 0.2}
+    if page.file.src_uri == FUNCTIONS:
+        for _, file, names in manual_reference.chapters(markdown):
+            for name in names:
+                to = f"[{name}](../../{CHAPTERS}/{file}.md#{name})"
+                markdown = markdown.replace(f"| {name}(3) |", f"| {to} |")
     return re.sub(r"(?m)^\|.*", lambda row: CODE.sub(bars, row[0]), markdown)
 
 

@@ -198,6 +198,32 @@ func TestTroubleshooting(t *testing.T) {
 	}
 }
 
+// TestErrors: the page of errors has each constant of the header, each exception of the package and
+// each exit status of shmemrun.
+func TestErrors(t *testing.T) {
+	page := content(t, "docs/reference/errors.md")
+	for _, from := range []struct{ file, pattern, row string }{
+		{"include/shmemx.h", `#define (SHMEMX_ERROR_\w+) (\d+) /\* (.*?) \*/`, "| `%s` | %s | %s |\n"},
+		{"python/shmem/_errors.py", `class (\w+)\(\w+[^)]*\):\n    """(.*?)\.(?:"""|\n)`, "| `%s` | * | %s |\n"},
+		{"runtime/bootstrap/launch/options.go", `\tStatus\w+ += (\d+)`, "%s"},
+	} {
+		found := regexp.MustCompile(from.pattern).FindAllStringSubmatch(content(t, from.file), -1)
+		if len(found) < 4 {
+			t.Errorf("%s has %d: the test looks for another form", from.file, len(found))
+		}
+		for _, m := range found {
+			args := make([]any, len(m)-1)
+			for i, word := range m[1:] {
+				args[i] = word
+			}
+			before, after, _ := strings.Cut(fmt.Sprintf(from.row, args...), "*")
+			if row := regexp.QuoteMeta(before) + ".*" + regexp.QuoteMeta(after); m[1] != "ShmemError" && !regexp.MustCompile(row).MatchString(page) {
+				t.Errorf("docs/reference/errors.md lacks %s of %s", m[0], from.file)
+			}
+		}
+	}
+}
+
 // TestMeasuredAdvice: each figure of the page on best practices is in a cell of the page of figures
 // that its row names.
 func TestMeasuredAdvice(t *testing.T) {
