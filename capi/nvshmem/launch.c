@@ -37,6 +37,13 @@ struct config {
 };
 _Static_assert(sizeof(struct config) == 56, "as CUDA has it");
 
+/* cudaFuncAttributes, which grows at its end. */
+struct kernel {
+    size_t shared, constant, local;
+    int threads, registers; /* the most of a block; of a thread */
+    char more[256];
+};
+
 enum { ATTRIBUTE_COOPERATIVE = 2 }; /* cudaLaunchAttributeCooperative */
 enum { MOST_ATTRIBUTES = 32 };      /* of a launch; the limit of this library */
 /* cudaDevAttrCooperativeLaunch and cudaDevAttrMultiProcessorCount. */
@@ -48,6 +55,7 @@ static struct runtime {
     int (*query)(int *value, int attribute, int device);
     int (*fit)(int *blocks, const void *func, int threads, size_t shared);
     int (*launch)(const struct config *config, const void *func, void **args);
+    int (*kernel)(struct kernel *kernel, const void *func);
     const char *(*describe)(int error);
 } runtime;
 
@@ -69,10 +77,11 @@ static bool fill_runtime(void *library)
             library, "cudaOccupancyMaxActiveBlocksPerMultiprocessor"),
         .launch = (int (*)(const struct config *, const void *, void **))find(
             library, "cudaLaunchKernelExC"),
+        .kernel = (int (*)(struct kernel *, const void *))find(library, "cudaFuncGetAttributes"),
         .describe = (const char *(*)(int))find(library, "cudaGetErrorString"),
     };
     if (r.device == NULL || r.query == NULL || r.fit == NULL || r.launch == NULL ||
-        r.describe == NULL)
+        r.kernel == NULL || r.describe == NULL)
         return false;
     runtime = r;
     return true;
@@ -153,6 +162,27 @@ static int most_blocks(const void *func, struct dim block, size_t shared, int *m
     return 0;
 }
 
+/* Prints why not one block of a kernel runs, and returns the status of a failed launch. */
+static int refuse_block(const struct config *c, const void *func, const char *call)
+{
+    struct kernel k;
+    int error = runtime.kernel(&k, func);
+    if (error != 0)
+        return refuse(call, "ask for a kernel's registers", error, "check func");
+    if ((unsigned long long)k.threads < volume(c->block))
+        fprintf(stderr,
+                "shmem: %s: a block of %llu threads does not run: the kernel takes %d registers a "
+                "thread, with which a block has at most %d (compile it with "
+                "__launch_bounds__(%llu), or launch smaller blocks)\n",
+                call, volume(c->block), k.registers, k.threads, volume(c->block));
+    else
+        fprintf(stderr,
+                "shmem: %s: a block with %zu bytes of shared memory does not run (launch with "
+                "less)\n",
+                call, c->shared + k.shared);
+    return NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
+}
+
 /* Launches a kernel cooperatively; a grid of zeros means as many blocks as run at the same time.
  * Returns 0, or an error that it has printed. */
 static int launch(struct config c, const void *func, void **args, const char *call)
@@ -161,6 +191,8 @@ static int launch(struct config c, const void *func, void **args, const char *ca
     int most = 0, rc = most_blocks(func, c.block, c.shared, &most, call);
     if (rc != 0)
         return rc;
+    if (most == 0)
+        return refuse_block(&c, func, call);
     if (c.grid.x == 0 && c.grid.y == 0 && c.grid.z == 0)
         c.grid = (struct dim){(unsigned)most, 1, 1};
     if (volume(c.grid) > (unsigned long long)most || c.n > MOST_ATTRIBUTES) {

@@ -19,6 +19,30 @@ static inline int shmemi_launch_refuse(cudaError_t error, const char *what)
 }
 
 /*
+ * Prints why not one block of a kernel runs: it takes too many registers for so many threads, or
+ * too much shared memory. Returns the error.
+ */
+static inline int shmemi_launch_none(const void *func, unsigned threads, size_t shared)
+{
+    struct cudaFuncAttributes kernel;
+    cudaError_t error = cudaFuncGetAttributes(&kernel, func);
+    if (error != cudaSuccess)
+        return shmemi_launch_refuse(error, "ask for a kernel's registers");
+    if (kernel.maxThreadsPerBlock < (int)threads)
+        fprintf(stderr,
+                "shmem: shmemx_collective_launch: a block of %u threads does not run: the kernel "
+                "takes %d registers a thread, with which a block has at most %d (compile it with "
+                "__launch_bounds__(%u), or launch smaller blocks)\n",
+                threads, kernel.numRegs, kernel.maxThreadsPerBlock, threads);
+    else
+        fprintf(stderr,
+                "shmem: shmemx_collective_launch: a block with %zu bytes of shared memory does not "
+                "run (launch with less)\n",
+                shared + kernel.sharedSizeBytes);
+    return (int)cudaErrorLaunchOutOfResources;
+}
+
+/*
  * Finds the most blocks of a kernel that the current GPU holds at the same time. 0, or non-zero
  * after a message.
  *
@@ -67,6 +91,8 @@ static inline int shmemx_collective_launch(const void *func, dim3 grid, dim3 blo
     int rc = shmemx_collective_launch_query_gridsize(func, block, args, shared, &most);
     if (rc != 0)
         return rc;
+    if (most == 0)
+        return shmemi_launch_none(func, block.x * block.y * block.z, shared);
     if (grid.x == 0 && grid.y == 0 && grid.z == 0)
         grid = dim3((unsigned)most, 1, 1);
     unsigned long long wanted = (unsigned long long)grid.x * grid.y * grid.z;

@@ -25,6 +25,12 @@ __global__ void meet(unsigned int *arrived, int *to, int next)
     }
 }
 
+/* More registers than a thread has in a block of 1,024. */
+__global__ void sum(int *to)
+{
+    (void)shmemx_int_sum_reduce_block(SHMEM_TEAM_WORLD, to, to, 100);
+}
+
 void launches()
 {
     unsigned int *arrived;
@@ -39,6 +45,9 @@ void launches()
     expect("a launch of too many blocks is refused",
            shmemx_collective_launch((const void *)meet, dim3((unsigned)most_blocks + 1), dim3(64),
                                     args, 0, stream) != 0);
+    expect("a launch of too many registers is refused",
+           shmemx_collective_launch((const void *)sum, dim3(1), dim3(1024), args, 0, stream) ==
+               cudaErrorLaunchOutOfResources);
     expect("a launch of as many as fit", shmemx_collective_launch((const void *)meet, dim3(0, 0, 0),
                                                                   dim3(64), args, 0, stream) == 0);
     done();

@@ -37,13 +37,17 @@ func TestLaunch(t *testing.T) {
 4 1 1 blocks of 512 1 1, 0 bytes, stream 0x20, args 0x30, func 0x10: 4=7 2=1
 0
 1
+6
+6
 `, launch + `: 9 blocks of 256 threads with 0 attributes do not run at the same time, the GPU holds 8 of them (launch fewer or smaller blocks, with at most 32 attributes)
 ` + launch + `: a block of 0 threads (pass a kernel, and blocks of 1 to 1024 threads)
 ` + launch + `: ask how many blocks fit: invalid device function (pass func of a __global__ function that is compiled for this GPU)
-` + null},
-		"none": {nil, "3: -1\n3\n3\n3\n1\n3\n3\n1\n",
+` + null + launch + `: a block of 1024 threads does not run: the kernel takes 128 registers a thread, with which a block has at most 512 (compile it with __launch_bounds__(1024), or launch smaller blocks)
+` + launch + `: a block with 5100 bytes of shared memory does not run (launch with less)
+`},
+		"none": {nil, "3: -1\n3\n3\n3\n1\n3\n3\n1\n3\n3\n",
 			launch + "_query_gridsize" + without + launch + without + launch + without + launch + without +
-				launch + ": a block of 0 threads (pass a kernel, and blocks of 1 to 1024 threads)\n" + launch + without + launch + "_attr" + without + null},
+				launch + ": a block of 0 threads (pass a kernel, and blocks of 1 to 1024 threads)\n" + launch + without + launch + "_attr" + without + null + launch + without + launch + without},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.Command(program, c.args...)

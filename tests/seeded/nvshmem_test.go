@@ -143,6 +143,13 @@ var nvshmemDefects = []defect{
 		by:   job("./tests/nvshmem", "^TestTiles$/^node$"), says: `sum, scope \d+: \d+ wrong elements`,
 	},
 	{
+		id: "nvshmem/launch-of-no-block", file: "capi/nvshmem/launch.c",
+		was:  "    if (most == 0)\n        return refuse_block",
+		is:   "    if (most < 0)\n        return refuse_block",
+		user: "a launch with more registers than a block of its size has is refused for its number of blocks",
+		by:   job("./tests/nvshmem", "^TestLaunch$"), says: `the GPU holds 0 of them`,
+	},
+	{
 		id: "nvshmem/tile-rooted", file: "device/shmem/tile_reduce.h",
 		was:  "if (KIND != SHMEMI_TILE_EACH && root != m.me)",
 		is:   "if (KIND == SHMEMI_TILE_SPREAD && root != m.me)",

@@ -1,5 +1,5 @@
 /* A CUDA runtime with one GPU of 4 processors, which hold two blocks of up to 256 threads each.
- * It prints each launch. */
+ * It prints each launch. No block of more than 512 threads, or with more than 4 KiB, runs. */
 #include <stdio.h>
 
 struct config {
@@ -13,11 +13,17 @@ struct config {
     unsigned n;
 };
 
+struct attributes {
+    unsigned long shared, constant, local;
+    int threads, registers;
+};
+
 int cudaGetDevice(int *device);
 int cudaDeviceGetAttribute(int *value, int attribute, int device);
 int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *func, int threads,
                                                   unsigned long shared);
 int cudaLaunchKernelExC(const struct config *c, const void *func, void **args);
+int cudaFuncGetAttributes(struct attributes *a, const void *func);
 const char *cudaGetErrorString(int error);
 
 int cudaGetDevice(int *device)
@@ -35,7 +41,7 @@ int cudaDeviceGetAttribute(int *value, int attribute, int device)
 int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *func, int threads,
                                                   unsigned long shared)
 {
-    *blocks = threads > 256 || shared > 1024 ? 1 : 2;
+    *blocks = threads > 512 || shared > 4096 ? 0 : threads > 256 || shared > 1024 ? 1 : 2;
     return func == (const void *)1 ? 98 : 0; /* a kernel that this runtime does not know */
 }
 
@@ -48,6 +54,12 @@ int cudaLaunchKernelExC(const struct config *c, const void *func, void **args)
         printf(" %d=%d", c->attributes[i].id, c->attributes[i].value[0]);
     printf("\n");
     return 0;
+}
+
+int cudaFuncGetAttributes(struct attributes *a, const void *func)
+{
+    *a = (struct attributes){100, 0, 0, 512, 128};
+    return func == NULL;
 }
 
 const char *cudaGetErrorString(int error)

@@ -41,5 +41,7 @@ int main(int argc, char **argv)
     struct config config = {none, large, 0, stream, own, 2};
     printf("%d\n", nvshmemx_collective_launch_attr(&config, func, args));
     printf("%d\n", nvshmemx_collective_launch_attr(NULL, func, args));
+    printf("%d\n", nvshmemx_collective_launch(func, none, (struct dim){1024, 1, 1}, args, 0, NULL));
+    printf("%d\n", nvshmemx_collective_launch(func, none, block, args, 5000, NULL));
     return 0;
 }
