@@ -146,8 +146,8 @@ var nvshmemDefects = []defect{
 		id: "nvshmem/launch-of-no-block", file: "capi/nvshmem/launch.c",
 		was:  "    if (most == 0)\n        return refuse_block",
 		is:   "    if (most < 0)\n        return refuse_block",
-		user: "a launch with more registers than a block of its size has is refused for its number of blocks",
-		by:   job("./tests/nvshmem", "^TestLaunch$"), says: `the GPU holds 0 of them`,
+		user: "a launch with more registers than a block of its size has is passed on, as one of no blocks",
+		by:   job("./tests/nvshmem", "^TestLaunch$"), says: `0 1 1 blocks of 1024`,
 	},
 	{
 		id: "nvshmem/tile-rooted", file: "device/shmem/tile_reduce.h",
