@@ -43,19 +43,22 @@ SHMEMI_D uint64_t shmemi_step_begin(const struct shmemi_device_image *image,
 
 /*
  * Stores the step in a flag of each PE that has an address here, once all threads of the scope have
- * stored their blocks.
+ * stored their blocks. A thread that signals several PEs makes one fence for all of them: a release
+ * for each would wait for the flags before it, too, and each wait is a round trip to another GPU.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_signal_all(const struct shmemi_device_image *image,
                                 const struct shmemi_members *m, uint64_t *flag, uint64_t step)
 {
     SCOPE::sync();
+    if ((int)SCOPE::rank() < m->n)
+        shmemi_fence_system();
 #pragma unroll 1
     for (int i = (int)SCOPE::rank(); i < m->n; i += (int)SCOPE::size()) {
         int pe = shmemi_pe_of(m, shmemi_rank_behind(m->me, 1 + i, m->n));
         char *at = shmemi_direct(image, flag, pe);
         if (at != NULL)
-            shmemi_store_signal(at, step);
+            shmemi_store_element(at, step);
     }
 }
 

@@ -35,12 +35,7 @@ SHMEMI_COLD const char *shmemi_scatter_round(const struct shmemi_device_image *i
             shmemi_put_signal_ring<0>(image, dest, from, bytes, flag, r->round, SHMEMI_SIGNAL_SET,
                                       pe);
     }
-    SCOPE::sync();
-    for (int i = (int)SCOPE::rank(); i < n; i += (int)SCOPE::size()) {
-        char *at = shmemi_direct(image, flag, shmemi_pe_of(m, (me + 1 + i) % n));
-        if (at != NULL)
-            shmemi_store_signal(at, r->round);
-    }
+    shmemi_signal_all<SCOPE>(image, m, flag, r->round);
     shmemi_await_all<SCOPE>(image, m, m->work.pushed, r->round);
     SCOPE::sync();
     return buffer;
