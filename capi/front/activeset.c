@@ -275,8 +275,8 @@ static int log2_below(int n)
     return 31 - __builtin_clz((unsigned)n);
 }
 
-/* Waits until another member has written n bytes to slot `slot` of pWrk, which it counts in `word`
- * of pSync, and copies them to in. */
+/* Waits for the message in word `word` of pSync that reports n bytes written to `slot` of pWrk, and
+ * copies these bytes to in. */
 static void receive_from(struct shmemi_team *t, void *in, const char *slot, size_t n, int word,
                          const char *call)
 {

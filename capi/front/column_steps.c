@@ -18,7 +18,7 @@
  */
 #include "column_parts.h"
 
-#include "gather.h"
+#include "combine_members.h"
 #include "model.h"
 
 /* The largest power of two up to the number of the team's nodes. */
@@ -49,8 +49,8 @@ static bool begin(const struct reduction *r, size_t k, char *acc, size_t at, siz
     struct shmemi_team *t = r->t;
     uint32_t power = power_of(t);
     char *in = received_in(r, k);
-    shmemi_gather(t, t->near, t->n_near, acc, r->source + at * r->reducer->size, n, r->reducer,
-                  r->call);
+    shmemi_combine_members(t, t->near, t->n_near, acc, r->source + at * r->reducer->size, n,
+                           r->reducer, r->call);
     if (t->node >= power) {
         send_at(r, t->node - power, in, acc, n, NULL);
         shmemi_await(t, peer(r, t->node - power), r->call);

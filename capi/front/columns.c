@@ -21,7 +21,7 @@
 #include "barrier.h"
 #include "column_parts.h"
 #include "exchange.h"
-#include "gather.h"
+#include "combine_members.h"
 #include "model.h"
 
 /* The fewest bytes for which another column is used. With fewer, the PEs of a node would send
@@ -127,8 +127,8 @@ static void send_share(const struct reduction *r, size_t k)
     char *own = part_of(r, k, t->node);
     const char *share = share_of(r, k, &e);
     if (share == own)
-        shmemi_gather(t, t->near, t->n_near, own, r->source + e.at * r->reducer->size, e.n,
-                      r->reducer, r->call);
+        shmemi_combine_members(t, t->near, t->n_near, own, r->source + e.at * r->reducer->size, e.n,
+                               r->reducer, r->call);
     EACH_OTHER_NODE (t, node)
         send_at(r, node, own, share, e.n, lends_source(r) ? r->lent : NULL);
 }
@@ -194,13 +194,15 @@ static const char *combine_on_node(const struct reduction *r, size_t k, const st
 {
     const char *at = contribution(r, k, e, node);
     if (!alone_reads(r))
-        shmemi_gather(r->t, r->t->near, r->t->n_near, (char *)at,
-                      r->source + block_at(r, e, node) * r->reducer->size, n, r->reducer, r->call);
+        shmemi_combine_members(r->t, r->t->near, r->t->n_near, (char *)at,
+                               r->source + block_at(r, e, node) * r->reducer->size, n, r->reducer,
+                               r->call);
     return at;
 }
 
-/* Combines this node's contributions to round k, and sends those to blocks of other nodes to the
- * members that own the blocks. */
+/* For each block of round k, combines the contributions of this node's PEs, and sends the result to
+ * the column's member that owns the block. The contribution to this PE's own block is not sent:
+ * combine() reads it where it is. */
 static void contribute(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
@@ -331,7 +333,7 @@ static void reduce_few(const struct reduction *r, size_t nelems)
     struct shmemi_team *t = r->t;
     _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_SLOT];
     if (t->near_rank == 0)
-        shmemi_gather(t, t->near, t->n_near, acc, r->source, nelems, r->reducer, r->call);
+        shmemi_combine_members(t, t->near, t->n_near, acc, r->source, nelems, r->reducer, r->call);
     shmemi_exchange_leaders(t, acc, nelems, r->reducer, r->call);
     for (uint32_t i = 0; t->near_rank == 0 && i < t->n_near; i++)
         shmemi_put(SHMEM_CTX_DEFAULT, r->dest, acc, nelems * r->reducer->size, t->pes[t->near[i]],

@@ -239,8 +239,8 @@ void shmemi_notification_check(int notify, const char *call)
                      "notification counter %d is in no range that is allocated", notify);
 }
 
-/* Ends the job if a value does not fit into 63 bits, which a counter has for the program so that no
- * addition overflows it. */
+/* Ends the job if a value is above 2^63 - 1, the largest that a program may use for a counter. A
+ * counter has 64 bits, so no addition overflows it. */
 void shmemi_notification_check_value(uint64_t value, const char *what, const char *call)
 {
     if (SHMEMI_UNLIKELY(value > INT64_MAX))

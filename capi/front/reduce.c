@@ -10,7 +10,7 @@
 #include "exchange.h"
 #include "failure.h"
 #include "front.h"
-#include "gather.h"
+#include "combine_members.h"
 #include "gpu.h"
 #include "lines.h"
 #include "message.h"
@@ -37,7 +37,7 @@ void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *so
     shmemi_sync_members(t, call);
     for (size_t at = first; at < last; at += piece) {
         size_t k = last - at < piece ? last - at : piece;
-        shmemi_gather(t, NULL, (uint32_t)n, acc, source + at * size, k, reducer, call);
+        shmemi_combine_members(t, NULL, (uint32_t)n, acc, source + at * size, k, reducer, call);
         for (int i = 0; i < n; i++)
             shmemi_put(SHMEM_CTX_DEFAULT, dest + at * size, acc, k * size, t->pes[(me + i) % n],
                        call);
@@ -168,7 +168,7 @@ static void reducescatter(struct shmemi_team *t, char *dest, const char *source,
     shmemi_sync_members(t, call);
     for (size_t at = 0; at < nelems; at += piece) {
         size_t k = nelems - at < piece ? nelems - at : piece;
-        shmemi_gather(t, NULL, (uint32_t)t->n, acc, mine + at * size, k, reducer, call);
+        shmemi_combine_members(t, NULL, (uint32_t)t->n, acc, mine + at * size, k, reducer, call);
         shmemi_sync_members(t, call);
         shmemi_move(dest + at * size, acc, k * size, call);
     }

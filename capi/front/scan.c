@@ -10,7 +10,7 @@
 #include "exchange.h"
 #include "failure.h"
 #include "front.h"
-#include "gather.h"
+#include "combine_members.h"
 #include "gpu.h"
 #include "lines.h"
 #include "message.h"
@@ -26,7 +26,7 @@ static void scan_pieces(struct shmemi_team *t, char *dest, const char *source, s
     shmemi_sync_members(t, call);
     for (size_t at = 0; at < nelems; at += piece) {
         size_t k = nelems - at < piece ? nelems - at : piece;
-        shmemi_gather(t, NULL, (uint32_t)last, acc, source + at * size, k, reducer, call);
+        shmemi_combine_members(t, NULL, (uint32_t)last, acc, source + at * size, k, reducer, call);
         shmemi_sync_members(t, call);
         if (last > 0)
             shmemi_move(dest + at * size, acc, k * size, call);
@@ -95,7 +95,7 @@ static void exchange_totals(const struct piece *p, char *before)
     uint64_t round = t->rounds_begun++;
     size_t bytes = p->n * p->reducer->size;
     char *own = shmemi_round_part(t, round, t->node);
-    shmemi_gather(t, t->near, t->n_near, own, p->source, p->n, p->reducer, p->call);
+    shmemi_combine_members(t, t->near, t->n_near, own, p->source, p->n, p->reducer, p->call);
     for (uint32_t i = 1; i < t->n_nodes; i++)
         shmemi_message_at(t, t->leaders[shmemi_team_other_node(t, i)],
                           own - shmemi_state.peer_base[shmemi_state.my_pe], own, bytes, NULL,
@@ -119,7 +119,7 @@ static void exchange_in_steps(const struct piece *p, char *before)
     const size_t bytes = p->n * p->reducer->size, part = scan_part(t);
     char *in = shmemi_round_received(t, t->rounds_begun), *total = in - t->round_bytes;
     t->rounds_begun++;
-    shmemi_gather(t, t->near, t->n_near, total, p->source, p->n, p->reducer, p->call);
+    shmemi_combine_members(t, t->near, t->n_near, total, p->source, p->n, p->reducer, p->call);
     for (uint32_t distance = 1; distance < nodes && shmemi_collective_unbroken(); distance *= 2) {
         int to = t->leaders[(t->node + distance) % nodes];
         int from = t->leaders[(t->node + nodes - distance) % nodes];
@@ -148,7 +148,7 @@ static void scan_piece(const struct piece *p, char *acc, char *before)
     size_t bytes = p->n * p->reducer->size;
     uint32_t upto = t->near_rank + (p->inclusive ? 1 : 0);
     shmemi_sync_node(t, p->call);
-    shmemi_gather(t, t->near, upto, acc, p->source, p->n, p->reducer, p->call);
+    shmemi_combine_members(t, t->near, upto, acc, p->source, p->n, p->reducer, p->call);
     if (t->near_rank == 0 && in_steps(t))
         exchange_in_steps(p, before);
     else if (t->near_rank == 0)

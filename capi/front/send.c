@@ -245,8 +245,9 @@ static bool await(struct sending *s, bool (*ready)(void *))
     return ready(s);
 }
 
-/* The result of a call for which await has returned false. */
-static int stopped(const struct sending *s)
+/* The result of a call that returns without having sent its message, because await has returned
+ * false. */
+static int unsent_result(const struct sending *s)
 {
     if (shmemi_refuse_lost(s->pe, s->call))
         return SHMEMI_FAILED;
@@ -347,17 +348,17 @@ static bool claim(void *subject)
     return o != NULL;
 }
 
-/* Frees the entry of a long message; If ends is false, it keeps the entry for the next call with
- * the same arguments. */
-static void leave(struct outgoing *o, bool ends)
+/* Ends the work of a send call on its long message, and frees the message's entry. If frees is
+ * false, the entry stays for the next call with the same arguments. */
+static void end_call(struct outgoing *o, bool frees)
 {
     pthread_mutex_lock(&lock);
     o->driven = false;
-    o->used = !ends;
-    if (!ends)
+    o->used = !frees;
+    if (!frees)
         shmemi_count(&left, 1);
     pthread_mutex_unlock(&lock);
-    if (ends)
+    if (frees)
         shmemi_notify(shmemi_state.my_pe); /* another thread may wait for an entry */
 }
 
@@ -366,7 +367,7 @@ static void leave(struct outgoing *o, bool ends)
 static void abandon(struct outgoing *o)
 {
     o->next += 2 + o->nbytes / (SHMEMI_LANDING_BYTES / 2);
-    leave(o, true);
+    end_call(o, true);
 }
 
 /* Reports whether the receiver of this call's message has replied. */
@@ -390,12 +391,14 @@ static bool request(struct sending *s)
     return true;
 }
 
-/* Sends a message that is too long for a record: posts a request to send, and handles the replies.
- */
+/* Sends a message that is too long for a record: posts a request to send, and writes the parts that
+ * the receiver's replies request. If the call has to return while a reply is due (shmemx_send_test,
+ * or shmemx_send after the thread's time limit), the message keeps its entry, and the next call
+ * with the same arguments goes on. */
 static int send_long(struct sending *s)
 {
     if (!await(s, claim))
-        return stopped(s);
+        return unsent_result(s);
     struct outgoing *o = s->o;
     s->mark = shmemi_mail_mark(SHMEMI_MAIL_REQUEST, s->nbytes);
     while (!shmemi_is_lost(s->pe)) {
@@ -405,14 +408,14 @@ static int send_long(struct sending *s)
             return SHMEMI_FAILED;
         }
         if (o->done == o->nbytes) {
-            leave(o, true);
+            end_call(o, true);
             return SENT;
         }
         if (o->requested ? !await(s, reply_has_arrived) : !request(s)) {
             if (shmemi_is_lost(s->pe))
                 break;
-            leave(o, !o->requested);
-            return stopped(s);
+            end_call(o, !o->requested);
+            return unsent_result(s);
         }
         if (o->requested && has_reply(o) && !serve_receiver(o, s->call)) {
             abandon(o);
@@ -420,7 +423,7 @@ static int send_long(struct sending *s)
         }
     }
     abandon(o);
-    return stopped(s);
+    return unsent_result(s);
 }
 
 /* -------------------------------------------------------------------- the calls */
@@ -448,7 +451,7 @@ static int send(struct sending *s)
         return SHMEMI_FAILED;
     s->mark = shmemi_mail_mark(SHMEMI_MAIL_WHOLE, s->nbytes);
     if (!await(s, has_room))
-        return stopped(s);
+        return unsent_result(s);
     post_record(s, 0, s->buf);
     return SENT;
 }

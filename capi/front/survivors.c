@@ -41,10 +41,11 @@ static void describe(const void *subject, char *text, size_t size)
     snprintf(text, size, "to hear of the loss of PE %d", *(const int *)subject);
 }
 
-/* Reports the losses on which the members have agreed to the core, and waits until they are in this
- * PE's list: from then on it drops messages of the lost PEs, even if another PE was the first to
- * detect the loss. */
-static void learn(const struct shmemi_team *t, const struct shmemi_common *c, const char *call)
+/* Handles the losses on which the members have agreed: calls the core's give_up for each that this
+ * PE does not know of, and waits until it is in this PE's list of losses. From then on this PE
+ * drops messages of the lost PE, even if another PE was the first to detect the loss. */
+static void report_losses(const struct shmemi_team *t, const struct shmemi_common *c,
+                          const char *call)
 {
     for (int rank = 0; rank < t->n; rank++) {
         int pe = t->pes[rank];
@@ -81,7 +82,7 @@ static int attempt(struct shmemi_team *parent, struct shmemi_team **made, int *s
     *slot = shmemi_team_ids_lowest(lost->free, 0);
     if (shmemi_common_lost(lost, parent->me) || *slot < 0)
         return -1;
-    learn(parent, lost, call);
+    report_losses(parent, lost, call);
     *made = rest_of(parent, lost);
     bool claimed = *made != NULL && shmemi_team_ids_claim(made, slot, 1);
     bool placed = claimed && shmemi_team_id_occupy(*made, *slot, call) == 0;

@@ -2,7 +2,7 @@
  * wait.h: how a caller in C waits.
  *
  * All waiting in the library goes through struct shmemi_waiter: the thread spins, then yields, then
- * sleeps on a futex in a control page, and it polls the network meanwhile. when 4 PEs on 2 cores
+ * sleeps on a futex in a control page, and it polls the network meanwhile. When 4 PEs on 2 cores
  * spun without yielding, a barrier took a peer 8000 us, and 3.4 us when they yielded; a C thread
  * that waits inside Go delays other callers by 15 to 45 ms. So no other code of the library waits.
  */
@@ -38,7 +38,9 @@ void shmemi_wait_over(struct shmemi_waiter *w);
         }                                                                                          \
     } while (0)
 
-/* SHMEMI_WAIT_FOR, for a condition that any PE may fulfil: whom_ is the kind of the wait. */
+/* Waits like SHMEMI_WAIT_FOR, for a condition that any PE may fulfil. whom_ is the kind of the
+ * wait: SHMEMI_ANY_WRITER or another of these in enum shmemi_whom. The time limit of
+ * shmemx_wait_limit ends the wait, too. */
 #define SHMEMI_WAIT(whom_, call_, describe_, subject_, cond)                                       \
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), call_, describe_, subject_, cond, .whom = (whom_),            \
                     .limited = true)

@@ -30,8 +30,8 @@ SHMEMI_D void shmemi_check_counter(const struct shmemi_device_image *image, uint
 }
 
 /*
- * Stops the kernel at a value that no counter can have: it has 63 bits for the program, so that no
- * addition overflows it.
+ * Stops the kernel at a value above 2^63 - 1, the largest that a program may use for a counter. A
+ * counter has 64 bits, so no addition overflows it.
  */
 SHMEMI_D void shmemi_check_count(const struct shmemi_device_image *image, uint32_t call,
                                  uint64_t value)

@@ -1,6 +1,6 @@
-/* gather.h: combines elements that members of a team have at one symmetric address. */
-#ifndef SHMEMI_GATHER_H
-#define SHMEMI_GATHER_H
+/* combine_members.h: combines elements that members of a team have at one symmetric address. */
+#ifndef SHMEMI_COMBINE_MEMBERS_H
+#define SHMEMI_COMBINE_MEMBERS_H
 
 #include "below.h"
 #include "team.h"
@@ -17,9 +17,9 @@ enum { SHMEMI_PIECE = 64 << 10 };
  * are loaded where they are. Elements of other members, and in the memory of a GPU, are copied to
  * this PE first.
  */
-void shmemi_gather(struct shmemi_team *t, const int32_t *ranks, uint32_t n, void *acc,
-                   const void *at, size_t nelems, const struct shmemi_reducer *reducer,
-                   const char *call);
+void shmemi_combine_members(struct shmemi_team *t, const int32_t *ranks, uint32_t n, void *acc,
+                            const void *at, size_t nelems, const struct shmemi_reducer *reducer,
+                            const char *call);
 
 #pragma GCC visibility pop
 
