@@ -265,12 +265,12 @@ func (p *Provider) retry() {
 }
 
 // leastLoaded returns the pair of NICs to a peer whose local NIC l has the fewest bytes under way.
-// It prefers NICs that are not troubled. r is negative if no pair is left.
+// It prefers NICs without an error (nic.hadError). r is negative if no pair is left.
 func (p *Provider) leastLoaded(q *peer) (l, r int) {
 	l, r = 0, -1
 	for i, n := range p.nics {
 		s, best := p.remote(q, i, q.largeOps), p.nics[l]
-		if s >= 0 && (r < 0 || best.troubled && !n.troubled || n.load < best.load && n.troubled == best.troubled) {
+		if s >= 0 && (r < 0 || best.hadError && !n.hadError || n.load < best.load && n.hadError == best.hadError) {
 			l, r = i, s
 		}
 	}
@@ -347,7 +347,7 @@ func (p *Provider) retryPart(f ref) {
 	n.freePartToken(t, w.token)
 	w.token = fabric.NoToken
 	if err == fabric.ErrAgain {
-		if n.troubled && !p.peers[pe].isProven(w.nic, w.remote) {
+		if n.hadError && !p.peers[pe].isProven(w.nic, w.remote) {
 			// The NIC may refuse it for ever: an operation that was detached from the NIC still
 			// occupies an entry there, among the operations that wait for the first contact.
 			n.load -= w.n

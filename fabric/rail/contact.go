@@ -10,22 +10,23 @@ import (
 // First contact. A provider may request a handshake of a peer before the first one-sided operation
 // between two NICs. Operations that wait for it never complete if the peer's NIC has failed; the
 // provider reports only that something has failed (fabric.KindTrouble), and neither which peer's
-// NIC nor which operations. So every pair of that NIC on which no operation has succeeded yet is
-// doubted: the endpoint repeats the next message to the peer on it. The target drops the
-// repetition, and its completion shows whether the pair works. If the copy fails, the pair is
-// stranded: operations on it that are not complete after the time `patience` are detached from it,
-// which means that they are posted again on other pairs, and their completions on this one ignored.
+// NIC nor which operations. So each pair of that NIC that has operations under way, and on which
+// none has succeeded yet, is probed: the endpoint repeats the next message to the peer on it. The
+// target drops the repetition, and its completion shows whether the pair works. If the repetition
+// fails, the pair is stranded: operations on it that are not complete after strandedTimeout are
+// detached from it, which means that they are posted again on other pairs, and their completions on
+// this one ignored.
 //
 // The provider of the NIC holds a detached operation until it is closed, but never sends it: it
 // would first need a reply from the peer's NIC, which has failed.
 
-// patience is the time within which operations that were under way when the NIC failed may still
-// complete with an error. If one were detached sooner, it might still write after its repetition on
-// another pair.
-const patience = 2 * time.Second
+// strandedTimeout is the time within which operations that were under way when the NIC failed may
+// still complete with an error. If one were detached sooner, it might still write after its
+// repetition on another pair.
+const strandedTimeout = 2 * time.Second
 
-// stranded is a failed pair of a troubled NIC: l here, r of the PE. Operations on it may never
-// complete.
+// stranded is a failed pair of a NIC that has reported an error without an operation: NIC l here,
+// NIC r of the PE. Operations on it may never complete.
 type stranded struct {
 	l, r  int
 	pe    libshmem.PE
@@ -46,22 +47,24 @@ func (q *peer) isProven(l, r int) bool {
 	return q.proven[i/64]>>(i%64)&1 != 0
 }
 
-// handleTrouble marks NIC l after an error that belongs to no operation, and doubts its pairs on
-// which no operation has succeeded yet.
+// handleTrouble handles an error of NIC l that belongs to no operation. It looks only at pairs of
+// that NIC that have a one-sided operation under way and on which none has succeeded yet: one that
+// has failed already is listed as stranded, and the others are to be probed.
 func (p *Provider) handleTrouble(l int) {
-	p.nics[l].troubled = true
+	p.nics[l].hadError = true
 	p.eachUnproven(l, func(pe libshmem.PE, r int, _ func()) {
 		switch q := &p.peers[pe]; {
 		case q.bad != nil && q.bad[l*q.rails+r]:
-			p.strand(l, pe, r)
-		case !q.doubted(l, r):
-			q.doubts = append(q.doubts, nicPair{l, r})
+			p.listStranded(l, pe, r)
+		case !q.isUnprobed(l, r):
+			q.unprobed = append(q.unprobed, nicPair{l, r})
 		}
 	})
 }
 
-func (q *peer) doubted(l, r int) bool {
-	for _, w := range q.doubts {
+// isUnprobed reports whether a pair is to be probed.
+func (q *peer) isUnprobed(l, r int) bool {
+	for _, w := range q.unprobed {
 		if w == (nicPair{l, r}) {
 			return true
 		}
@@ -104,8 +107,8 @@ func (p *Provider) eachUnproven(l int, f func(pe libshmem.PE, r int, detach func
 	}
 }
 
-// strand lists a pair as stranded from now on.
-func (p *Provider) strand(l int, pe libshmem.PE, r int) {
+// listStranded lists a pair as stranded from now on.
+func (p *Provider) listStranded(l int, pe libshmem.PE, r int) {
 	for _, s := range p.stranded {
 		if s.l == l && s.pe == pe && s.r == r {
 			return
@@ -115,9 +118,9 @@ func (p *Provider) strand(l int, pe libshmem.PE, r int) {
 }
 
 // detachStranded detaches the operations of each pair that has been stranded for longer than
-// patience.
+// strandedTimeout.
 func (p *Provider) detachStranded() {
-	for len(p.stranded) > 0 && time.Since(p.stranded[0].since) > patience {
+	for len(p.stranded) > 0 && time.Since(p.stranded[0].since) > strandedTimeout {
 		s := p.stranded[0]
 		p.stranded = p.stranded[1:]
 		p.eachUnproven(s.l, func(pe libshmem.PE, r int, detach func()) {
@@ -166,14 +169,14 @@ func (n *nic) freePartToken(t, own fabric.Token) {
 	}
 }
 
-// probe repeats a message on each doubted pair to the peer. The completion of the repetition shows
-// whether the pair works.
+// probe repeats a message on each pair to the peer that is to be probed. The completion of the
+// repetition shows whether the pair works.
 func (p *Provider) probe(q *peer, pe libshmem.PE, s *fabric.Send) {
 	if s.Len > maxCopied {
 		return
 	}
-	left := q.doubts[:0]
-	for _, w := range q.doubts {
+	left := q.unprobed[:0]
+	for _, w := range q.unprobed {
 		last := len(p.spare) - 1
 		if last < 0 {
 			left = append(left, w)
@@ -191,5 +194,5 @@ func (p *Provider) probe(q *peer, pe libshmem.PE, s *fabric.Send) {
 			p.failPair(w.l, pe, w.r, err.Error())
 		}
 	}
-	q.doubts = left
+	q.unprobed = left
 }

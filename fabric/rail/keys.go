@@ -193,7 +193,8 @@ type rows struct {
 	byNumber []row        // by number of the row
 }
 
-// newRows returns the rows of keys that a peer appended to its address.
+// newRows returns the rows that a peer appended to its address. A row has the keys of one region of
+// the peer's memory, one for each NIC of the peer.
 func newRows(c *railAddr) rows {
 	r := rows{tables: c.tables}
 	for _, w := range c.rows {

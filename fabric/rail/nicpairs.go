@@ -21,10 +21,11 @@ type peer struct {
 	bad      []bool    // pairs that have failed, by NIC here and NIC there; nil: none has
 	pairs    []nicPair // the pairs in use, once a pair has failed
 	rows     rows
-	// proven has a bit for each pair on which a one-sided operation has succeeded. doubts are the
-	// pairs on which none has, and whose local NIC has reported an error since (contact.go).
-	proven []uint64
-	doubts []nicPair
+	// proven has a bit for each pair on which a one-sided operation has succeeded. unprobed are the
+	// pairs on which none has, and whose local NIC has reported an error that belongs to no
+	// operation: the next message to the peer is repeated on them (contact.go).
+	proven   []uint64
+	unprobed []nicPair
 }
 
 // nicPair is the number of a NIC here, l, and of a NIC of the peer, r.
@@ -267,8 +268,8 @@ func (p *Provider) failPair(l int, pe libshmem.PE, r int, text string) {
 	q.bad[l*q.rails+r] = true
 	p.chooseDetour(q)
 	n.count.Lost++
-	if n.troubled {
-		p.strand(l, pe, r)
+	if n.hadError {
+		p.listStranded(l, pe, r)
 	}
 	if n.reported || p.lost == nil {
 		return

@@ -117,7 +117,7 @@ func (p *Provider) Send(s *fabric.Send) error {
 	}
 	if s.Inject && p.resend {
 		err := p.inject(q, injected{send: true, rma: fabric.RMA{PE: s.To, Local: s.Buf, Len: uint64(s.Len)}})
-		if err == nil && len(q.doubts) > 0 {
+		if err == nil && len(q.unprobed) > 0 {
 			p.probe(q, s.To, s)
 		}
 		return err
@@ -147,7 +147,7 @@ func (p *Provider) Send(s *fabric.Send) error {
 				p.recordPart(s.Token, tok, 0, l, r, 0, uint64(s.Len)).under = true
 			}
 			p.state.CountSmall(uint64(s.Len))
-			if len(q.doubts) > 0 {
+			if len(q.unprobed) > 0 {
 				p.probe(q, s.To, s)
 			}
 			return nil

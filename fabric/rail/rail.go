@@ -98,10 +98,10 @@ type nic struct {
 	free     []fabric.Token
 	jobs     []job // by token, from Provider.tokens on
 	reported bool  // Config.Lost was called for it
-	// troubled: the NIC has reported an error that belongs to no operation (fabric.KindTrouble).
+	// hadError: the NIC has reported an error that belongs to no operation (fabric.KindTrouble).
 	// staleTokens are the caller's tokens that the NIC still holds, of parts that were detached
 	// from it and posted on other NICs.
-	troubled    bool
+	hadError    bool
 	staleTokens map[fabric.Token]bool
 	count       fabric.RailCount
 }

@@ -49,7 +49,7 @@ static void deliver(struct ep *ep, const struct record *r, const void *bytes,
         struct peer *p = ep_peer(ep, r->from);
         if (p == NULL || !peer_map(p) || !wire_alive(p->map) ||
             wire_read(p->map, r->at, to->buf, n) != 0) {
-            c.status = ep->domain->fabric->set.gone;
+            c.status = ep->domain->fabric->set.lost_status;
             c.err = error_of(ep, c.status);
         }
     } else {

@@ -141,7 +141,7 @@ static void fail_gone(struct ep *ep, struct op *op)
         op_wait(ep, op, 1000 * US);
         return;
     }
-    int status = ep->domain->fabric->set.gone;
+    int status = ep->domain->fabric->set.lost_status;
     if (status == STATUS_SILENT && rule(&ep->domain->fabric->set, ep->domain->kind, R15l))
         status = op->peer->replied ? STATUS_SILENT_PEER : STATUS_NO_HANDSHAKE;
     op_fail(ep, op, status);

@@ -77,7 +77,7 @@ size_t scribbled(const struct ep *ep)
 bool nic_broken(struct ep *ep)
 {
     const struct settings *s = &ep->domain->fabric->set;
-    if (s->sick)
+    if (s->all_fail)
         return true;
     if (s->dies_at == 0 || ep->domain->nic != FIRST_BUS + s->dies || ep->numbers < s->dies_at)
         return false;

@@ -62,7 +62,7 @@ int emulated_move(struct ep *ep, const struct record *r)
     struct wire_region *to;
     int ret = 0;
     if (p == NULL || !peer_map(p) || !wire_alive(p->map))
-        return ep->domain->fabric->set.gone;
+        return ep->domain->fabric->set.lost_status;
     if (r->len == 0)
         return STATUS_OK;
     to = find_region(ep->map, r->at, r->key, r->len, r->op ? FI_REMOTE_READ : FI_REMOTE_WRITE);
@@ -77,5 +77,5 @@ int emulated_move(struct ep *ep, const struct record *r)
         memory += iov[i].iov_len;
     }
     wire_release_region(to);
-    return ret == 0 ? STATUS_OK : ep->domain->fabric->set.gone;
+    return ret == 0 ? STATUS_OK : ep->domain->fabric->set.lost_status;
 }

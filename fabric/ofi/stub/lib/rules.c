@@ -14,7 +14,7 @@ static const struct {
     const char *what;
 } rows[RULES] = {RULE_ROWS};
 
-/* Returns the number of a rule: an error, flags, or a size. */
+/* Returns the value in a rule's row of rules.tsv (column answer): an error, flags, or a size. */
 int64_t rule_value(enum rule_id id)
 {
     return (int64_t)rows[id].value;

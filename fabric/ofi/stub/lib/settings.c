@@ -45,8 +45,9 @@ static bool setting_is(const char *key, const char *value)
 }
 
 /*
- * Reads all settings that stay the same while a fabric is open. The default is the newest efa
- * provider. minor=N selects 1.N; only old settings use it.
+ * Reads all settings that stay the same while a fabric is open. version=2.1 is the libfabric whose
+ * provider the stub imitates; minor=N is another way to write version=1.N. Without both it is 2.6
+ * with efa, 2.3 with cxi and 1.22 with verbs.
  */
 void settings_read(struct settings *s)
 {
@@ -74,13 +75,13 @@ void settings_read(struct settings *s)
     s->flush = setting("flush", 0) != 0;
     setting_text("part", text, sizeof text);
     s->part = *text != 0 ? (uint32_t)strtoul(text, NULL, 16) : 0xefa1;
-    s->sick = setting("sick", 0) != 0;
+    s->all_fail = setting("sick", 0) != 0;
     s->dies = (uint32_t)setting("dies", 0);
     s->dies_at = (uint64_t)setting("dies_at", 0);
     setting_text("gone", text, sizeof text);
-    s->gone = strcmp(text, "silent") == 0  ? R15k_VALUE
-              : strcmp(text, "never") == 0 ? R15m_VALUE
-                                           : R15j_VALUE;
+    s->lost_status = strcmp(text, "silent") == 0  ? R15k_VALUE
+                     : strcmp(text, "never") == 0 ? R15m_VALUE
+                                                  : R15j_VALUE;
     setting_text("without", s->without, sizeof s->without);
     s->max_cq =
         (uint64_t)setting("max_cq", without(s, KIND_EFA, R3b) ? UINT32_MAX : rule_value(R3b));

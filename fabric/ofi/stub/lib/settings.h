@@ -37,10 +37,11 @@ struct settings {
                     */
     bool flush; /* posted operations are reported when their endpoint is closed (rules.tsv: R15) */
     uint32_t part;    /* of the device: 0xefa0 (p4d), 0xefa1 (p5) or a later one (rules.tsv: R10) */
-    bool sick;        /* every operation fails as on a NIC that is broken (rules.tsv: R15) */
+    bool all_fail;    /* every operation fails as on a NIC that is broken (rules.tsv: R15) */
     uint32_t dies;    /* the NIC that breaks */
     uint64_t dies_at; /* with which of an endpoint's operations it breaks; 0: it does not */
-    int gone;         /* the status with which operations on a lost peer fail (rules.tsv: R15) */
+    int lost_status;  /* the provider's error of operations on a lost peer: it no longer answers, it
+                         never answered, or its queue pair does not exist (rules.tsv: R15) */
     char without[256]; /* rules that are switched off */
 };
 
@@ -60,7 +61,7 @@ bool rule(const struct settings *s, enum kind kind, enum rule_id id);
  * allows is refused then.
  */
 bool without(const struct settings *s, enum kind kind, enum rule_id id);
-/* Returns the number of a rule: an error, flags, or a size. */
+/* Returns the value in a rule's row of rules.tsv (column answer): an error, flags, or a size. */
 int64_t rule_value(enum rule_id id);
 
 /* Ends the process if both fork safety and huge pages are set (nic.c, R23). */
