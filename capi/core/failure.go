@@ -134,8 +134,9 @@ func listed(pes *C.int32_t, n C.int) (all []libshmem.PE) {
 	return all
 }
 
-// doing returns what a PE of this node is doing, from the front, which reads the PE's control page.
-func doing(of libshmem.PE, how area.How) string {
+// activity returns what a PE of this node is doing, from the front, which reads the PE's control
+// page.
+func activity(of libshmem.PE, how area.How) string {
 	var to [640]C.char
 	C.shmemi_core_doing(C.int(of), C.uint(how), &to[0], C.size_t(len(to)))
 	return C.GoString(&to[0])

@@ -94,7 +94,7 @@ func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) 
 		Environ: environ(args.environ_), Lock: &s.netLock, Pollers: &s.pollers, Napping: &s.napping,
 		Wanted: &s.netWanted, Kernels: args.kernels != 0, Nvshmem: args.nvshmem != 0,
 		Statics: staticsOf(args), Given: given(args), Ranges: ranges,
-		Doing: doing, Finalized: func() { C.shmemi_core_finalized() },
+		Activity: activity, Finalized: func() { C.shmemi_core_finalized() },
 		Fatal: fatal, Stderr: os.Stderr,
 	})
 	if err != nil {

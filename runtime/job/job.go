@@ -42,9 +42,9 @@ type Options struct {
 	// size of the GPU's memory.
 	Nvshmem bool
 	Ranges  Ranges // shows ranges to a profiler
-	// Doing returns the activity of a PE of this node, as the end of a sentence, or "". Any
+	// Activity returns the activity of a PE of this node, as the end of a sentence, or "". Any
 	// goroutine may call it until Close returns.
-	Doing     func(libshmem.PE, area.How) string
+	Activity  func(libshmem.PE, area.How) string
 	Finalized func() // called when this PE needs no other PE to finalize
 	Fatal     func(error)
 	Stderr    io.Writer

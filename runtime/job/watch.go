@@ -6,11 +6,13 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// newWatch returns the watch over the other PEs, before there is a network.
+// newWatch returns the watch, which detects that other PEs have ended or cannot be reached. It is
+// made before the network is opened, because the network's engines report to it the PEs that they
+// cannot reach; once the network is open, the watch also asks it (Watch.Network).
 func (j *Job) newWatch(o *Options) *watch.Watch {
 	return watch.New(watch.Peers{
-		Self: &j.Self, Processes: j.JobInfo.Processes, Doing: o.Doing, Driver: j.driverWatch.Explain,
-		Fails: func(pe libshmem.PE, fate string) { j.Fatal(&proxy.LostError{PE: libshmem.PE(pe), Reason: fate}) },
+		Self: &j.Self, Processes: j.JobInfo.Processes, Activity: o.Activity, Driver: j.driverWatch.Explain,
+		EndJob: func(pe libshmem.PE, reason string) { j.Fatal(&proxy.LostError{PE: pe, Reason: reason}) },
 	})
 }
 

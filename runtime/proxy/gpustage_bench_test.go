@@ -51,7 +51,7 @@ func (c *copier) Write(_ stream.Stream, at unsafe.Pointer, width uint8, value ui
 }
 func (c *copier) Atomics() uint64 { return stream.AllAtomics }
 
-func (c *copier) Words() uint64 { return 0 }
+func (c *copier) MaxStores() uint64 { return 0 }
 func (c *copier) Atomic(_ stream.Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, _ unsafe.Pointer) error {
 	mem.Apply(op, at, width, operand, compare)
 	return nil

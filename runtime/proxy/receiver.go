@@ -139,7 +139,7 @@ func (r *receiver) applyEarly(from uint32, p *layout.Peer) {
 // replyActivity replies to an activity request with what this PE's program does. If the reply
 // cannot be posted now, it sends nothing: the PE sends another request with its next report.
 func (r *receiver) replyActivity(pe libshmem.PE) {
-	text := []byte(r.report.Doing())
+	text := []byte(r.report.Activity())
 	if n := min(len(text), layout.MaxPayload); n > 0 {
 		r.out.SendBytes(pe, r.Epoch, noParity, &layout.Header{Kind: layout.KindActivityReply}, unsafe.Pointer(&text[0]), n)
 	}

@@ -69,8 +69,8 @@ func (e *Report) OnActivityRequest(says func() string, hears func(pe libshmem.PE
 	e.says, e.hears = says, hears
 }
 
-// Doing returns the current call of this PE's program, or "" if that is not known.
-func (e *Report) Doing() string {
+// Activity returns the current call of this PE's program, or "" if that is not known.
+func (e *Report) Activity() string {
 	if e.says == nil {
 		return ""
 	}

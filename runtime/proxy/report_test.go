@@ -230,17 +230,17 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// TestDoing: without a function that says what the program does, Doing returns nothing, and answers
+// TestActivity: without a function that says what the program does, Activity returns nothing, and answers
 // are dropped.
-func TestDoing(t *testing.T) {
+func TestActivity(t *testing.T) {
 	r := newReportRig(t, 2)
-	if s := r.Doing(); s != "" {
+	if s := r.Activity(); s != "" {
 		t.Error(s)
 	}
 	r.PassActivity(1, "is here")
 	heard := ""
 	r.OnActivityRequest(func() string { return "waits" }, func(pe libshmem.PE, doing string) { heard = fmt.Sprint(pe, doing) })
-	if r.PassActivity(1, "is here"); r.Doing() != "waits" || heard != "1is here" && heard != "1 is here" {
-		t.Errorf("it %s, and heard %q", r.Doing(), heard)
+	if r.PassActivity(1, "is here"); r.Activity() != "waits" || heard != "1is here" && heard != "1 is here" {
+		t.Errorf("it %s, and heard %q", r.Activity(), heard)
 	}
 }

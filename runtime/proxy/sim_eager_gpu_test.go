@@ -27,7 +27,7 @@ func (c *gpuMemory) Pin(n uint64) (unsafe.Pointer, error) {
 	return unsafe.Pointer(unsafe.SliceData(make([]byte, n))), nil
 }
 func (c *gpuMemory) Unpin(unsafe.Pointer) error { return nil }
-func (c *gpuMemory) Words() uint64              { return 0 }
+func (c *gpuMemory) MaxStores() uint64          { return 0 }
 func (c *gpuMemory) Atomics() uint64            { return stream.AllAtomics }
 func (c *gpuMemory) Close() error               { return nil }
 

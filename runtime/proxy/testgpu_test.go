@@ -204,7 +204,7 @@ func (c *testGPU) Write(s stream.Stream, at unsafe.Pointer, width uint8, value u
 	return c.word(s, deed{to: at, op: fabric.OpSet, width: width, operand: value}, "Write")
 }
 
-func (c *testGPU) Words() uint64 { return c.g.words }
+func (c *testGPU) MaxStores() uint64 { return c.g.words }
 
 func (c *testGPU) word(s stream.Stream, d deed, call string) error {
 	if d.width != 4 && d.width != 8 || uintptr(d.to)%uintptr(d.width) != 0 || !c.Holds(d.to, uint64(d.width)) {

@@ -49,8 +49,8 @@ type Plugin struct {
 var _ bootstrap.Bootstrap = (*Plugin)(nil)
 
 // Join loads the library and agrees on a secret with the other PEs. If a function of the library
-// has not returned within timeout, Join, like later calls, reports that by say in another thread,
-// and goes on waiting: only the library knows what it waits for.
+// has not returned within timeout, Join passes a text that says so to say, in another thread, and
+// goes on waiting, as later calls do: only the library knows what it waits for.
 func Join(path string, timeout time.Duration, say func(text string)) (*Plugin, error) {
 	p := &Plugin{timeout: timeout, say: say}
 	name := C.CString(path)
@@ -83,8 +83,8 @@ func (p *Plugin) gather(step string, mine []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%s: no memory for %d bytes of each PE", step, len(mine))
 	}
 	defer C.free(to)
-	err := p.call(step, "allgather", func(patience C.int) C.int {
-		return C.shmemi_plugin_allgather(&p.functions, from, to, C.size_t(len(mine)), patience)
+	err := p.call(step, "allgather", func(timeoutMS C.int) C.int {
+		return C.shmemi_plugin_allgather(&p.functions, from, to, C.size_t(len(mine)), timeoutMS)
 	})
 	if err != nil {
 		return nil, err
@@ -92,9 +92,10 @@ func (p *Plugin) gather(step string, mine []byte) ([]byte, error) {
 	return slices.Clone(unsafe.Slice((*byte)(to), p.size*len(mine))), nil
 }
 
-// call calls a function of the plugin that gets a timeout (patience), and returns its error. If it
-// returns too late, call reports that by say.
-func (p *Plugin) call(step, function string, f func(patience C.int) C.int) error {
+// call calls a function of the plugin with its timeout in milliseconds, and returns its error. If
+// the function has not returned a second (grace) after the timeout, call passes a text that says so
+// to p.say, and goes on waiting.
+func (p *Plugin) call(step, function string, f func(timeoutMS C.int) C.int) error {
 	late := time.AfterFunc(p.timeout+grace, guard.Func("the bootstrap", func() {
 		p.say(fmt.Sprintf("%s: shmemx_bootstrap_%s of the plugin has not returned within %v (see what it waits for; the wait goes on)", step, function, p.timeout))
 	}))
@@ -140,8 +141,8 @@ func (p *Plugin) Allgather(mine []byte) ([][]byte, error) {
 
 // Barrier implements bootstrap.Bootstrap: it waits until all PEs have called it.
 func (p *Plugin) Barrier() error {
-	return p.call(p.next("barrier"), "barrier", func(patience C.int) C.int {
-		return C.shmemi_plugin_barrier(&p.functions, patience)
+	return p.call(p.next("barrier"), "barrier", func(timeoutMS C.int) C.int {
+		return C.shmemi_plugin_barrier(&p.functions, timeoutMS)
 	})
 }
 

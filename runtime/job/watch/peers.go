@@ -20,12 +20,12 @@ import (
 type Peers struct {
 	*meet.Self
 	Processes []meet.Process // of every PE
-	// Doing returns the activity of a PE of this node, as the PE has noted it, or "". nil: nothing
-	// is known.
-	Doing   func(libshmem.PE, area.How) string
-	Driver  func(now time.Time) string        // calls and work that the GPU's driver does not complete, or "". nil: there is none
-	Network Network                           // nil if all PEs share memory
-	Fails   func(pe libshmem.PE, fate string) // ends the job, because a PE has ended
+	// Activity returns the activity of a PE of this node, as the PE has noted it, or "". nil:
+	// nothing is known.
+	Activity func(libshmem.PE, area.How) string
+	Driver   func(now time.Time) string          // calls and work that the GPU's driver does not complete, or "". nil: there is none
+	Network  Network                             // nil if all PEs share memory
+	EndJob   func(pe libshmem.PE, reason string) // ends the job, because a PE has ended
 }
 
 // Network is the network's view of other PEs. had is false if another thread held the engine's lock
@@ -69,10 +69,10 @@ const maxReply = 1024
 
 // of returns the activity of a PE of this node, as the PE has noted it.
 func (l *peers) of(pe libshmem.PE, how area.How) string {
-	if l.Doing == nil {
+	if l.Activity == nil {
 		return ""
 	}
-	return l.Doing(pe, how)
+	return l.Activity(pe, how)
 }
 
 // Fate describes the end of a lost PE. It continues a sentence that begins with the PE.
@@ -110,7 +110,7 @@ func (l *peers) StoreActivity(pe libshmem.PE, text string) {
 	if l.replies == nil {
 		l.replies = map[libshmem.PE]activityReply{}
 	}
-	l.replies[libshmem.PE(pe)] = activityReply{short, deep, time.Now()}
+	l.replies[pe] = activityReply{short, deep, time.Now()}
 }
 
 // OwnActivity returns this PE's activity reply to another PE. An engine calls it and holds its

@@ -32,7 +32,7 @@ func TestLate(t *testing.T) {
 	w.Boot = k
 	w.Nodes = topo.NewNodes([]string{"a", "a", "a", "b"})
 	does := map[area.How]string{}
-	w.Doing = func(pe libshmem.PE, how area.How) string {
+	w.Activity = func(pe libshmem.PE, how area.How) string {
 		if pe == 3 {
 			t.Error("the control page of a PE of another node was asked for")
 		}

@@ -361,7 +361,7 @@ func (w *Watch) giveUp(pe libshmem.PE, fate string) {
 		return
 	}
 	if !w.survives() {
-		w.Fails(pe, fate)
+		w.EndJob(pe, fate)
 		return
 	}
 	w.Log.Printf("pe", config.LogInfo, "PE %d %s; this one goes on", pe, fate)

@@ -39,7 +39,7 @@ func none() uint32 { return 0 }
 func TestWatchAlone(t *testing.T) {
 	w, b := watchOfFour(t, config.AbortOnFailure)
 	ended := make(chan error, 4)
-	w.Fails = func(pe libshmem.PE, fate string) { ended <- &proxy.LostError{PE: libshmem.PE(pe), Reason: fate} }
+	w.EndJob = func(pe libshmem.PE, reason string) { ended <- &proxy.LostError{PE: pe, Reason: reason} }
 	child := exec.Command("sleep", "60")
 	if err := child.Start(); err != nil {
 		t.Fatal(err)

@@ -12,9 +12,9 @@ import (
 )
 
 // perform carries out a message, or puts its work into a stream. It returns false if that is not
-// possible now; h may then have been reduced to the part that is left. waits says that h is the
-// first waiting message of its PE.
-func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int, waits bool) bool {
+// possible now; h may then have been reduced to the part that is left. first says that h is in the
+// list of waiting messages, as the first of its PE.
+func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int, first bool) bool {
 	a.streams.NoteDriverCall(backlog.CallCame, libshmem.PE(h.From))
 	if h.Kind == layout.KindFlush {
 		if a.streams.LastPassed(stream.In) < l.Issued {
@@ -34,7 +34,7 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 				return true
 			}
 			reduceToSignal(h)
-			return a.changeWord(l, h, waits)
+			return a.changeWord(l, h, first)
 		}
 		a.engine.Apply(h, payload, n)
 		return true
@@ -44,7 +44,7 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 	}
 	switch h.Kind {
 	case layout.KindAMO:
-		return a.changeWord(l, h, waits)
+		return a.changeWord(l, h, first)
 	case layout.KindStore:
 		return a.storeGPU(l, h)
 	}
@@ -62,9 +62,9 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 	}
 	reduceToSignal(h)
 	if h.Offset < 0 {
-		return a.perform(l, h, nil, 0, waits)
+		return a.perform(l, h, nil, 0, first)
 	}
-	return a.changeWord(l, h, waits)
+	return a.changeWord(l, h, first)
 }
 
 // reduceToSignal reduces a put with signal to its signal.
@@ -137,9 +137,11 @@ func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
 }
 
 // changeWord carries out an atomic operation or the update of a signal on GPU memory, through
-// streams. It returns false if that is not possible now. Operations for stream.Word, and those in
-// several steps, first wait as messages.
-func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool {
+// streams. It returns false if that is not possible now. Two kinds of operations are performed only
+// from the list of waiting messages, where the operation stays until it is complete, so that later
+// messages of its PE cannot overtake it: those that stream.Word carries out, and those in several
+// steps, which beginWord starts. first says that h is in that list, as the first of its PE.
+func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, first bool) bool {
 	at := a.named.Word(h, h.Offset, h.Width)
 	if at == nil {
 		return true
@@ -147,7 +149,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool
 	bit := stream.AtomicBit(h.Op, h.Width)
 	switch {
 	case a.streams.Atomics()&bit != 0:
-		return false // it is stored as a waiting message first: see changeByStream
+		return false // Advance calls changeByStream when it is in the list
 	case h.Op == fabric.OpFetch:
 		i, ok := a.slots.Allocate()
 		if !ok {
@@ -157,8 +159,8 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, waits bool) bool
 		a.noteIssued(l)
 		a.streams.AddChore(stream.In, stream.Chore{For: a, What: sendValue, Index: i, Width: h.Width, PE: h.From, Token: h.Token})
 	case a.words.alone != nil:
-		// It starts only as the first waiting message of its PE, because endWord searches there.
-		if waits {
+		// endWord applies this operation, and others on the same word, from the list.
+		if first {
 			a.beginWord(l, h, at)
 		}
 		return false

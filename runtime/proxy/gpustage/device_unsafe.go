@@ -256,15 +256,16 @@ func (m *Memory) Write(i stream.Stream, at unsafe.Pointer, width uint8, value ui
 	return m.dev.CopyAsync(s.handle, address(at), address(unsafe.Pointer(&w.value)), uint64(width))
 }
 
-// storesOfCopy is the largest number of stores that a stream does sooner than one copy: with 8, 16
-// and 32 bytes in stores, a kernel saw the signal after them after 5.1, 5.9 and 7.3 us, and after a
-// copy after 6.8 us (H200).
-const storesOfCopy = 2
+// maxQuickStores is the largest number of 8-byte stores that a stream does sooner than one copy of the
+// same bytes. With 8, 16 and 32 bytes in stores, a kernel saw the signal that follows them after
+// 5.1, 5.9 and 7.3 us, and the signal that follows a copy after 6.8 us (H200).
+const maxQuickStores = 2
 
-// Words returns the largest number of stores in a row that is quicker than a copy (stream.Memory).
-func (m *Memory) Words() uint64 {
+// MaxStores returns the largest number of 8-byte stores that a stream does sooner than one copy of
+// the same bytes; 0: the driver has no stores in streams (stream.Memory).
+func (m *Memory) MaxStores() uint64 {
 	if m.store {
-		return storesOfCopy
+		return maxQuickStores
 	}
 	return 0
 }

@@ -44,9 +44,9 @@ type Memory interface {
 	// Write puts a store of an aligned element of 4 or 8 bytes into a stream. A kernel that sees
 	// the store sees the effects of all earlier work in the stream.
 	Write(s Stream, at unsafe.Pointer, width uint8, value uint64) error
-	// Words returns the largest number of stores of 8 bytes in a row that is quicker than a copy of
-	// the same bytes; 0: not even one store is.
-	Words() uint64
+	// MaxStores returns the largest number of 8-byte stores that a stream does sooner than one copy
+	// of the same bytes; 0: not even one store is sooner, or there are no stores in streams.
+	MaxStores() uint64
 	// Atomics returns the AtomicBit of each operation that Atomic can do.
 	Atomics() uint64
 	// Atomic puts an atomic operation into a stream. It is atomic with those of kernels. Unless old

@@ -94,7 +94,7 @@ func (s *Set) fail(err error) { s.engine.Fatal(fmt.Errorf("GPU memory: %w", err)
 // than a copy.
 func (s *Set) Storable(at unsafe.Pointer, n int) bool {
 	odd := int(uintptr(at) & 4)
-	return (uintptr(at)|uintptr(n))&3 == 0 && uint64(n+odd+7)/8 <= s.memory.Words()
+	return (uintptr(at)|uintptr(n))&3 == 0 && uint64(n+odd+7)/8 <= s.memory.MaxStores()
 }
 
 // Atomics returns the AtomicBits of the operations that Atomic can do.

@@ -66,7 +66,7 @@ func (m *Memory) Pin(n uint64) (unsafe.Pointer, error) {
 	return unsafe.Pointer(unsafe.SliceData(make([]byte, n))), m.Err
 }
 func (m *Memory) Unpin(unsafe.Pointer) error { return m.Err }
-func (m *Memory) Words() uint64              { return m.Stores }
+func (m *Memory) MaxStores() uint64          { return m.Stores }
 func (m *Memory) Atomics() uint64            { return m.Ops }
 func (m *Memory) Close() error               { return m.Err }
 func (m *Memory) Copy(s stream.Stream, copies []stream.Copy) error {
