@@ -131,7 +131,8 @@ static void measure(uintptr_t base, int pe)
     preload_head_clock((uint64_t)begun, least + (most - least) / 2, (uint64_t)width / 2 + 1);
 }
 
-/* Allocates the words, and lets the PEs of other machines than PE 0's measure one by one. */
+/* Measures the clocks of the PEs on other machines than PE 0's against PE 0's clock, one after the
+ * other. The PEs on PE 0's machine read the same clock as PE 0. */
 void preload_clocks(const struct preload_frame *f, int pe, int npes)
 {
     if (preload_calls[f->number].flags & PRELOAD_NVSHMEM)

@@ -179,8 +179,8 @@ struct preload_mode {
      */
     void *(*find)(unsigned number);
 
-    /* Called when the process ends (at_exit is true), and after the mode's after of each finalize.
-     */
+    /* Called after each finalize, when the `after` functions of all modes have run (at_exit is
+     * false), and when the process ends (at_exit is true). */
     void (*finish)(bool at_exit);
 
     /* Called in the child of a fork. */

@@ -18,8 +18,8 @@ var replayDefects = []defect{
 	},
 	{
 		id: "replay/copies-of-one-end", file: "cmd/internal/replay/machine.go",
-		was:  "c.p.copies(int(r.PE), r.Len, 1)\n	}\n	return err\n}\n\n// Read",
-		is:   "c.p.copies(int(r.PE), 0, 1)\n	}\n	return err\n}\n\n// Read",
+		was:  "c.p.planCopy(int(r.PE), r.Len, 1)\n	}\n	return err\n}\n\n// Read",
+		is:   "c.p.planCopy(int(r.PE), 0, 1)\n	}\n	return err\n}\n\n// Read",
 		user: "a program whose PEs send to each other over tcp is predicted nearly twice too fast",
 		by:   unit("./cmd/internal/replay", "^TestCopies$"), says: `both ways by copies: 1\.\d+ times as long`,
 	},

@@ -71,8 +71,8 @@ type counting struct {
 	cost   sim.Time
 }
 
-// took counts an operation that the NIC has accepted, and its cost.
-func (c *counting) took(cost sim.Time, err error) error {
+// count counts an operation that the NIC has accepted, and its cost.
+func (c *counting) count(cost sim.Time, err error) error {
 	if err == nil {
 		c.handed++
 		c.cost += cost
@@ -81,33 +81,34 @@ func (c *counting) took(cost sim.Time, err error) error {
 }
 
 // Send posts a message and counts its cost.
-func (c *counting) Send(s *fabric.Send) error { return c.took(c.m.Message, c.Provider.Send(s)) }
+func (c *counting) Send(s *fabric.Send) error { return c.count(c.m.Message, c.Provider.Send(s)) }
 
-// Write adds the time in which processors copy the bytes: here at once, and at the target when they
-// arrive.
-func (c *counting) Write(r *fabric.RMA) error {
-	err := c.took(c.m.OneSided+c.m.copied(r.Len), c.Provider.Write(r))
-	if err == nil {
-		c.p.copies(int(r.PE), r.Len, 1)
-	}
-	return err
-}
-
-// Read adds the time in which the target's processor copies the bytes, and that of this PE when
+// Write posts a write and counts its cost: that of the operation, and the time in which this PE's
+// processor copies the bytes. It plans the time in which the target's processor copies them when
 // they arrive.
-func (c *counting) Read(r *fabric.RMA) error {
-	err := c.took(c.m.OneSided, c.Provider.Read(r))
+func (c *counting) Write(r *fabric.RMA) error {
+	err := c.count(c.m.OneSided+c.m.copied(r.Len), c.Provider.Write(r))
 	if err == nil {
-		c.p.copies(int(r.PE), r.Len, 1)
-		c.p.copies(c.p.me, r.Len, 2)
+		c.p.planCopy(int(r.PE), r.Len, 1)
 	}
 	return err
 }
 
-// copies plans the time in which the processor of PE `to` copies bytes when they arrive, which is
+// Read posts a read and counts its cost. It plans the time in which the target's processor copies
+// the bytes when the request arrives, and that of this PE when they arrive here.
+func (c *counting) Read(r *fabric.RMA) error {
+	err := c.count(c.m.OneSided, c.Provider.Read(r))
+	if err == nil {
+		c.p.planCopy(int(r.PE), r.Len, 1)
+		c.p.planCopy(c.p.me, r.Len, 2)
+	}
+	return err
+}
+
+// planCopy plans the time in which the processor of PE `to` copies bytes when they arrive, which is
 // after hops times the latency. Waiting at a NIC is ignored, because meanwhile the target is busy
 // with earlier bytes.
-func (p *pe) copies(to int, bytes uint64, hops sim.Time) {
+func (p *pe) planCopy(to int, bytes uint64, hops sim.Time) {
 	m := p.m
 	d := m.model.copied(bytes)
 	if d == 0 {

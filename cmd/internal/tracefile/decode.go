@@ -19,7 +19,7 @@ func (r *Reader) decode(value []byte, e *Event) error {
 			if o.i != len(o.b) {
 				return errJSON
 			}
-			return r.check(e, has.at, has.length, has.pe)
+			return r.finish(e, has.at, has.length, has.pe)
 		}
 		switch string(unquoted(key)) {
 		case "ph":
@@ -109,8 +109,9 @@ func (e *Event) facts(v []byte) error {
 	}
 }
 
-// check returns an error for an event that lacks a field, and stores a head.
-func (r *Reader) check(e *Event, at, length, pe bool) error {
+// finish ends the decoding of an event: it returns an error if the event lacks a field, and passes
+// a head event to r.head. at, length and pe report whether the event has a ts, a dur and a pid.
+func (r *Reader) finish(e *Event, at, length, pe bool) error {
 	switch e.Phase {
 	case 0:
 		return errors.New("an event has no ph")

@@ -25,11 +25,11 @@ type Trace struct {
 	Teams map[int64][]int
 }
 
-// Thread is a row of the timeline. Threads of the program and of the library's own trace may have
-// the same numbers.
+// Thread is a row of the timeline. Call distinguishes threads of the program from rows of the
+// library's own trace (proxies, rings, NICs), which may have the same numbers.
 type Thread struct {
 	PE     int
-	Call   bool // it makes calls
+	Call   bool // a thread of the program, whose events are calls
 	Number int64
 }
 

@@ -180,12 +180,12 @@ func TestPage(t *testing.T) {
 // TestScale has a heat map in which all pairs are equal, one without bytes, and many PEs.
 func TestScale(t *testing.T) {
 	s := newScale([][]int64{{0, 7}, {7, 7}})
-	if s.class(7) != shades || s.class(0) != 0 || len(s.key()) != 2 {
-		t.Errorf("class %d, key %v", s.class(7), s.key())
+	if s.class(7) != shades || s.class(0) != 0 || len(s.legend()) != 2 {
+		t.Errorf("class %d, legend %v", s.class(7), s.legend())
 	}
 	s = newScale([][]int64{{0}})
-	if s.class(0) != 0 || len(s.key()) != 1 {
-		t.Errorf("of nothing: key %v", s.key())
+	if s.class(0) != 0 || len(s.legend()) != 1 {
+		t.Errorf("of nothing: legend %v", s.legend())
 	}
 	s = newScale([][]int64{{1, 128}})
 	for n, want := range map[int64]int{1: 1, 2: 2, 3: 3, 64: 7, 65: 8, 128: 8} {

@@ -51,14 +51,16 @@ func (s *scale) class(n int64) int {
 	return shades
 }
 
-// shade is a class of values that occurs in the plot, with its label.
+// shade is a class of numbers with its label, for the legend of the plot.
 type shade struct {
 	Class int
 	Text  string
 }
 
-// key lists the classes that contain numbers.
-func (s *scale) key() []shade {
+// legend lists the classes that a number can have. If the numbers differ little, the rounded limits
+// of several classes are the same; class then never returns any of them but the last, so only that
+// one is listed.
+func (s *scale) legend() []shade {
 	list := []shade{{0, "none"}}
 	if s[shades] == 0 {
 		return list

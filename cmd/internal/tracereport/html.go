@@ -82,7 +82,7 @@ type sizeRow struct {
 type heat struct {
 	From, To          string
 	Words             string
-	Key               []shade
+	Legend            []shade
 	Width, Height     int
 	Middle, Half      int // of the cells
 	Font, Small, Side int
@@ -182,7 +182,7 @@ func (r *Report) heat() *heat {
 		h.Words += fmt.Sprintf(" Each row and column stands for %d PEs.", m.Group)
 	}
 	s := newScale(m.Bytes)
-	h.Key = s.key()
+	h.Legend = s.legend()
 	label := len(m.label(n-1, r.Job.NPEs))
 	left, top := 34+label*h.Font*6/10, 44
 	h.Width, h.Height = left+n*h.Side+2, top+n*h.Side+2

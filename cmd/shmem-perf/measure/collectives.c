@@ -100,7 +100,8 @@ static void sync_all(long n, size_t size)
         shmem_sync_all();
 }
 
-/* Element i of a PE's source; of alltoall there are npes times as many. */
+/* Element i of a PE's source. The source of an alltoall has a block for each PE, and i counts
+ * through all of them. */
 static long element(size_t i, int pe)
 {
     return (long)i * (pe + 1) + pe;

@@ -212,9 +212,9 @@ static enum why obstacle(const struct figure *f, size_t size)
     return f->unit && size * (size_t)npes > room ? LARGE : NOTHING;
 }
 
-/* Calls with() for each figure and size of the run. Returns how many there are, and counts those
- * that are left out, by reason. */
-static long each(void (*with)(const struct figure *, size_t), long left[REASONS])
+/* Calls with() for each figure and size of the run that can be measured. Returns how many there
+ * are, and counts those that are skipped, by reason. */
+static long for_each_figure(void (*with)(const struct figure *, size_t), long skipped[REASONS])
 {
     long n = 0;
     for (const struct figure *const *t = perf_tables; *t; t++)
@@ -223,7 +223,7 @@ static long each(void (*with)(const struct figure *, size_t), long left[REASONS]
                 size_t size = f->unsized ? f->unit : sizes[i];
                 enum why why = obstacle(f, size);
                 if (why != NOTHING) {
-                    left[why]++;
+                    skipped[why]++;
                     continue;
                 }
                 if (with)
@@ -311,7 +311,9 @@ static void print_head(void)
         printf("nic\tname=%s\n", nics[i]);
     fflush(stdout);
 }
-/* Reads the settings, allocates the memory, measures all figures, and waits for the reader. */
+
+/* Reads the settings, allocates the memory, measures all figures, and waits for the reader: the
+ * command after "--", which reads the lines that PE 0 prints. */
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -335,14 +337,14 @@ int main(int argc, char **argv)
     timing_open();
     perf_open();
     beside_open();
-    long left[REASONS] = {0};
-    all = each(NULL, left);
+    long skipped[REASONS] = {0};
+    all = for_each_figure(NULL, skipped);
     for (int i = ALONE; me == 0 && i < REASONS; i++)
-        if (left[i] > 0)
-            printf("left\tn=%ld\twhy=%s\n", left[i], reasons[i]);
+        if (skipped[i] > 0)
+            printf("left\tn=%ld\twhy=%s\n", skipped[i], reasons[i]);
     print_head();
     shmem_barrier_all();
-    each(measure, left);
+    for_each_figure(measure, skipped);
     for (int i = 0; i < other_count && !node; i++)
         beside_measure(others[i], nic_count ? nics[0] : "");
     if (me == 0)

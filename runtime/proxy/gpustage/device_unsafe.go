@@ -256,9 +256,9 @@ func (m *Memory) Write(i stream.Stream, at unsafe.Pointer, width uint8, value ui
 	return m.dev.CopyAsync(s.handle, address(at), address(unsafe.Pointer(&w.value)), uint64(width))
 }
 
-// maxQuickStores is the largest number of 8-byte stores that a stream does sooner than one copy of the
-// same bytes. With 8, 16 and 32 bytes in stores, a kernel saw the signal that follows them after
-// 5.1, 5.9 and 7.3 us, and the signal that follows a copy after 6.8 us (H200).
+// maxQuickStores is the largest number of 8-byte stores that a stream does sooner than one copy of
+// the same bytes. With 8, 16 and 32 bytes in stores, a kernel saw the signal that follows them
+// after 5.1, 5.9 and 7.3 us, and the signal that follows a copy after 6.8 us (H200).
 const maxQuickStores = 2
 
 // MaxStores returns the largest number of 8-byte stores that a stream does sooner than one copy of
