@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define PATIENCE_NS 200000000
+#define REPLY_TIMEOUT_NS 200000000
 
 /* Writes where in Python a thread is, "shmem.zeros at train.py:12"; a function of the package. */
 typedef void (*shmemi_namer)(uint64_t thread, char *text, size_t size);
@@ -98,7 +98,7 @@ static void take_reply(struct lookup *q, char *text)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += PATIENCE_NS;
+    until.tv_nsec += REPLY_TIMEOUT_NS;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     int rc = 0;

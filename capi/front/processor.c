@@ -70,7 +70,7 @@ static _Thread_local struct {
     uint64_t usual_slice; /* the slice that the thread had before short ones */
     uint32_t loud;  /* yields without a switch until its processor counts as unshared; 0: it does */
     uint64_t since; /* when it began to share its processor, or last searched */
-    uint64_t patience; /* the time from `since` to the next search */
+    uint64_t interval; /* the time from `since` to the next search */
 } mine;
 
 /* Reports whether the calling thread shares its processor: there are more PEs than processors, or
@@ -231,11 +231,11 @@ static void move_when_due(uint64_t now)
         return;
     if (mine.since == 0) {
         mine.since = now;
-        mine.patience = MOVE_FIRST_NS;
-    } else if (now - mine.since >= mine.patience) {
+        mine.interval = MOVE_FIRST_NS;
+    } else if (now - mine.since >= mine.interval) {
         move();
         mine.since = now;
-        mine.patience = mine.patience * 2 > MOVE_LAST_NS ? MOVE_LAST_NS : mine.patience * 2;
+        mine.interval = mine.interval * 2 > MOVE_LAST_NS ? MOVE_LAST_NS : mine.interval * 2;
     }
 }
 

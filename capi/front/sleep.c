@@ -30,7 +30,7 @@
 
 /* A membarrier takes microseconds. A thread that has waited this long for the one of another
  * process, which was stopped or has ended in it, runs its own. */
-#define PATIENCE_NS 10000000u
+#define MEMBARRIER_TIMEOUT_NS 10000000u
 
 /* Registers this process for membarriers of other PEs. False: the kernel has none of this kind. */
 bool shmemi_register_sleepers(void)
@@ -89,7 +89,7 @@ bool shmemi_prepare_sleep(struct shmemi_waiter *w)
     struct shmemi_ctl *first = shmemi_node_ctl();
     if (has_run(first, w->membarrier)) {
         shmemi_count(&shmemi_state.live->effort.membarriers_shared, 1);
-    } else if (shmemi_now() - w->announced > PATIENCE_NS) {
+    } else if (shmemi_now() - w->announced > MEMBARRIER_TIMEOUT_NS) {
         membarrier();
     } else if (!run_next(first)) {
         shmemi_yield();

@@ -39,7 +39,7 @@
 
 /* In seconds: how long a wait may take before the delayed puts are sent, and how soon after that
  * the wait ends if it depended on them. */
-#define PATIENCE 1.0
+#define WAIT_TIMEOUT 1.0
 #define SOON 0.5
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -245,13 +245,13 @@ static void depended(const struct preload_frame *f, const char *put)
     delayed_report("early", "%s", text);
 }
 
-/* Before a wait while puts are unsent: if the condition does not become true for PATIENCE, sends
- * the puts, and reports the wait if it then becomes true. */
+/* Before a wait while puts are unsent: if the condition does not become true for WAIT_TIMEOUT,
+ * sends the puts, and reports the wait if it then becomes true. */
 static void wait_with_unsent_puts(const struct preload_frame *f)
 {
     char put[128];
     int test = test_of(f->number);
-    if (test >= 0 && poll(f, test, PATIENCE))
+    if (test >= 0 && poll(f, test, WAIT_TIMEOUT))
         return;
     pthread_mutex_lock(&mutex);
     push(put, sizeof put); /* at once for waits on several elements, which cannot be tested */
@@ -345,7 +345,7 @@ static bool before(struct preload_frame *f)
         pthread_mutex_lock(&mutex);
         if (unsent > 0 && tested == 0) {
             tested = delayed_now();
-        } else if (unsent > 0 && delayed_now() > tested + PATIENCE) {
+        } else if (unsent > 0 && delayed_now() > tested + WAIT_TIMEOUT) {
             push(pushed_put, sizeof pushed_put);
             pushed = delayed_now();
         }

@@ -15,7 +15,7 @@ const theseHosts = "those of the job"
 
 // startOn replaces this process by a shmemrun that starts the doctor on machines: a list of them,
 // or a file that names them. It returns only if that fails.
-func startOn(hosts, ssh string, patience float64, asJSON bool) error {
+func startOn(hosts, ssh string, timeout float64, asJSON bool) error {
 	if hosts == "" {
 		return errors.New(`read the command line: --hosts "": no machine (say --hosts=a,b, or the name of a file)`)
 	}
@@ -25,22 +25,22 @@ func startOn(hosts, ssh string, patience float64, asJSON bool) error {
 	} else if strings.Contains(hosts, "/") {
 		return fmt.Errorf("read the command line: --hosts %s: there is no such file", hosts)
 	}
-	return start([]string{option, hosts, "--ssh", ssh}, patience, asJSON)
+	return start([]string{option, hosts, "--ssh", ssh}, timeout, asJSON)
 }
 
 // startInAllocation does the same on the machines of a batch system's allocation.
-func startInAllocation(environ []string, patience float64, asJSON bool) error {
+func startInAllocation(environ []string, timeout float64, asJSON bool) error {
 	if !slices.ContainsFunc(environ, func(v string) bool {
 		return strings.HasPrefix(v, "SLURM_JOB_ID=") || strings.HasPrefix(v, "PBS_NODEFILE=") || strings.HasPrefix(v, "LSB_DJOB_HOSTFILE=")
 	}) {
 		return errors.New("read the command line: --hosts: this is neither a job of several PEs nor an allocation of a batch system (say --hosts=a,b, or the name of a file with a machine on each line)")
 	}
-	return start(nil, patience, asJSON)
+	return start(nil, timeout, asJSON)
 }
 
 // start replaces this process by shmemrun, which is in the same folder. It returns only if that
 // fails.
-func start(options []string, patience float64, asJSON bool) error {
+func start(options []string, timeout float64, asJSON bool) error {
 	self, err := os.Executable()
 	if err == nil {
 		self, err = filepath.EvalSymlinks(self)
@@ -50,7 +50,7 @@ func start(options []string, patience float64, asJSON bool) error {
 	}
 	shmemrun := filepath.Join(filepath.Dir(self), "shmemrun")
 	argv := append([]string{"shmemrun"}, options...)
-	argv = append(argv, "--", self, "--hosts", fmt.Sprintf("--patience=%v", patience))
+	argv = append(argv, "--", self, "--hosts", fmt.Sprintf("--patience=%v", timeout))
 	if asJSON {
 		argv = append(argv, "--json")
 	}

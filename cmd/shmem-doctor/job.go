@@ -18,7 +18,7 @@ import (
 // checkJob runs as one PE of a job: it checks the connections between hosts, and PE 0 prints the
 // findings of all and returns the status. One PE of each host would be enough to check it, but PEs
 // learn their hosts only later.
-func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Finding, patience time.Duration, deep bool, out printer, stderr io.Writer) int {
+func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Finding, timeout time.Duration, deep bool, out printer, stderr io.Writer) int {
 	id, err := topo.HostID(cfg.HostID)
 	if err != nil {
 		return fail(stderr, errors.Join(err, boot.Close()))
@@ -27,7 +27,7 @@ func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Findi
 	if mine.Name == "" {
 		mine.Name, _ = os.Hostname() // for people
 	}
-	hosts, between, err := doctor.Reach(boot, mine, patience, deep)
+	hosts, between, err := doctor.Reach(boot, mine, timeout, deep)
 	if err != nil {
 		return fail(stderr, errors.Join(err, boot.Close()))
 	}

@@ -63,7 +63,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	fs.SetOutput(stdout)
 	fs.Usage = func() { page.Help(stdout, fs) }
 	root := fs.String("root", "", "look at the machine whose proc, sys and dev are below `DIR`; its libraries and drivers are not asked")
-	patience := fs.Float64("patience", 5, "as PEs of a job: `seconds` that a connection between hosts may take")
+	timeout := fs.Float64("patience", 5, "as PEs of a job: `seconds` that a connection between hosts may take")
 	hosts := fs.String("hosts", "", "run on these machines by shmemrun, `a,b` or a file with a line for each, and look for what is wrong between each two; without a value as PEs of a job, or on the machines of an allocation")
 	fs.Lookup("hosts").NoOptDefVal = theseHosts
 	ssh := fs.String("ssh", "ssh", "with --hosts=LIST: the `COMMAND` for ssh, perhaps with options")
@@ -85,8 +85,8 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		return fail(stderr, fmt.Errorf("read the command line: %w (see shmem-doctor --help)", options.Explain(err)))
 	case fs.NArg() > 0:
 		return fail(stderr, fmt.Errorf("read the command line: there is no argument %q (see shmem-doctor --help)", fs.Arg(0)))
-	case !(*patience > 0 && *patience <= 3600):
-		return fail(stderr, fmt.Errorf("read the command line: --patience %v is no number of seconds up to 3600", *patience))
+	case !(*timeout > 0 && *timeout <= 3600):
+		return fail(stderr, fmt.Errorf("read the command line: --patience %v is no number of seconds up to 3600", *timeout))
 	case fs.Changed("ssh") && (!fs.Changed("hosts") || *hosts == theseHosts):
 		return fail(stderr, errors.New("read the command line: --ssh is for --hosts=LIST (see shmem-doctor --help)"))
 	case fs.Changed("hosts") && (*net || *root != ""):
@@ -104,7 +104,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	}
 	deep := fs.Changed("hosts")
 	if deep && *hosts != theseHosts {
-		return fail(stderr, startOn(*hosts, *ssh, *patience, *asJSON))
+		return fail(stderr, startOn(*hosts, *ssh, *timeout, *asJSON))
 	}
 	out := printer{stdout, *asJSON}
 	cfg, findings := settings(environ)
@@ -127,11 +127,11 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		if err := boot.Close(); err != nil {
 			return fail(stderr, err)
 		}
-		return fail(stderr, startInAllocation(environ, *patience, *asJSON))
+		return fail(stderr, startInAllocation(environ, *timeout, *asJSON))
 	}
 	findings = append(findings, checkMachine(cfg, launched, environ)...)
 	if launched {
-		return checkJob(boot, cfg, findings, time.Duration(*patience*float64(time.Second)), deep, out, stderr)
+		return checkJob(boot, cfg, findings, time.Duration(*timeout*float64(time.Second)), deep, out, stderr)
 	}
 	if err == nil {
 		if err := boot.Close(); err != nil {

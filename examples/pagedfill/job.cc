@@ -159,8 +159,8 @@ static void publish(int me, const std::string &file, const shmemx_uniqueid_t &id
 
 static void await(int me, const std::string &file, shmemx_uniqueid_t *id)
 {
-    const double patience = 60;
-    for (double begun = seconds(); seconds() - begun < patience; usleep(10000)) {
+    const double timeout = 60;
+    for (double begun = seconds(); seconds() - begun < timeout; usleep(10000)) {
         int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
         if (fd < 0)
             continue;

@@ -251,7 +251,7 @@ func overrun(t *testing.T, s *suite) {
 	}
 	t.Logf("%d writes posted while the target did not poll", sent)
 	got := map[uint32]int{}
-	for stop := time.Now().Add(patience); len(got) < most; {
+	for stop := time.Now().Add(timeout); len(got) < most; {
 		write()
 		a.poll(t)
 		take()

@@ -101,7 +101,7 @@ func badKey(t *testing.T, s *suite) {
 		ended := false
 		wait := time.Second // how long to poll if there may be no completion
 		if s.limits.BadKey == "" && (kind == fabric.KindRead || a.caps.DeliveryComplete) {
-			wait = patience
+			wait = timeout
 		}
 		for stop := time.Now().Add(wait); !ended && time.Now().Before(stop); c, ended = a.removeCompletion(firstOther) {
 			n, err := a.pollFor(t)
@@ -161,7 +161,7 @@ func closeBusy(t *testing.T, s *suite) {
 				t.Errorf("second close: %v", err)
 			}
 		}
-		if d := time.Since(start); d > patience/2 {
+		if d := time.Since(start); d > timeout/2 {
 			t.Errorf("closing took %v", d)
 		}
 	}

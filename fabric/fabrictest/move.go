@@ -105,12 +105,12 @@ func oneSided(t *testing.T, s *suite) {
 }
 
 // arrived waits until b has the pattern of a seed, whose bytes may still be under way, and fails
-// the test after patience.
+// the test after timeout.
 func arrived(t *testing.T, all []*endpoint, b []byte, seed int) {
 	t.Helper()
 	want := make([]byte, len(b))
 	fill(want, seed)
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	until(t, all, "arrival", func() bool { return bytes.Equal(b, want) || time.Now().After(deadline) })
 	checkPattern(t, "write", b, seed)
 }
@@ -255,7 +255,7 @@ func allocations(t *testing.T, s *suite) {
 		for a.prov.Read(&r) != nil {
 			poll()
 		}
-		for stop := time.Now().Add(patience); came < 3; {
+		for stop := time.Now().Add(timeout); came < 3; {
 			if poll(); time.Now().After(stop) {
 				t.Fatalf("%d completions are missing", 3-came)
 			}

@@ -31,9 +31,9 @@ type Limits struct {
 	Close  string // peers of a closed endpoint cannot go on
 	Full   string // a target whose socket buffer has been full may never receive again
 
-	Writes   int           // how many Writes may be under way at each of two endpoints that both write; 0: any number
-	Unread   time.Duration // for which the target of test Unread may sleep until all bytes are in place; 0: 1 s
-	Patience time.Duration // after which a test gives up; 0: 40 s
+	Writes  int           // how many Writes may be under way at each of two endpoints that both write; 0: any number
+	Unread  time.Duration // for which the target of test Unread may sleep until all bytes are in place; 0: 1 s
+	Timeout time.Duration // after which a test gives up; 0: 40 s
 }
 
 // Simulated is Limits.Unread of a network that the processor moves packet by packet, under the race
@@ -48,8 +48,8 @@ const (
 	message = 4096 // bytes of a receive buffer
 )
 
-// patience is the time that a test waits for an event that must happen.
-var patience time.Duration
+// timeout is the time that a test waits for an event that must happen.
+var timeout time.Duration
 
 // Run runs the suite.
 func Run(t *testing.T, open Open, limits Limits) {
@@ -58,8 +58,8 @@ func Run(t *testing.T, open Open, limits Limits) {
 
 // RunEach runs the suite. opens returns the function by which a test opens its endpoints.
 func RunEach(t *testing.T, opens func(*testing.T) Open, limits Limits) {
-	if patience = limits.Patience; patience == 0 {
-		patience = 40 * time.Second
+	if timeout = limits.Timeout; timeout == 0 {
+		timeout = 40 * time.Second
 	}
 	for _, c := range []struct {
 		name string
@@ -211,10 +211,10 @@ func (e *endpoint) pollFor(t *testing.T) (int, error) {
 	return n, err
 }
 
-// until polls all endpoints until ok returns true. It fails the test after patience.
+// until polls all endpoints until ok returns true. It fails the test after timeout.
 func until(t *testing.T, all []*endpoint, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for rounds := 0; !ok(); rounds++ {
 		idle := true
 		for _, e := range all {
@@ -225,7 +225,7 @@ func until(t *testing.T, all []*endpoint, what string, ok func() bool) {
 		if idle {
 			runtime.Gosched() // providers with threads need the processor
 			if rounds%64 == 63 && time.Now().After(deadline) {
-				t.Fatalf("%s: nothing for %v", what, patience)
+				t.Fatalf("%s: nothing for %v", what, timeout)
 			}
 		}
 	}

@@ -91,7 +91,7 @@ func arrives(t *testing.T, e *endpoint, limit time.Duration) {
 		if n > known {
 			known, last = n, time.Now()
 		}
-		if asleep > limit || time.Since(last) > patience {
+		if asleep > limit || time.Since(last) > timeout {
 			n = 0
 			for i := range unreadPlaces {
 				if placeOfRound(e, i) {
@@ -169,12 +169,12 @@ var roundLines = func() (all [256][roundLine]byte) {
 
 // writeRound posts unreadWrites writes to the target, with at most limit of them under way at a
 // time. It returns when all are complete at the source, or when nothing has moved for the suite's
-// patience. The second of two writes to one place is posted when the first is complete. Without
+// timeout. The second of two writes to one place is posted when the first is complete. Without
 // that, a write that waited for the handshake of one rail overwrote a later one, which another rail
 // had carried meanwhile.
 func writeRound(t *testing.T, e, target *endpoint, to libshmem.PE, limit int) {
 	free := newPool(limit)
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	filled := fabric.NoToken         // token of write i, once its bytes are at its source
 	fruitless := 0                   // consecutive polls without a completion
 	places := map[fabric.Token]int{} // of the writes that are under way
@@ -195,7 +195,7 @@ func writeRound(t *testing.T, e, target *endpoint, to libshmem.PE, limit int) {
 				places[filled], taken[i%unreadPlaces] = i%unreadPlaces, true
 				filled = fabric.NoToken
 				i++
-				deadline = time.Now().Add(patience)
+				deadline = time.Now().Add(timeout)
 				continue
 			case fabric.ErrAgain:
 			default:
@@ -211,10 +211,10 @@ func writeRound(t *testing.T, e, target *endpoint, to libshmem.PE, limit int) {
 			}
 			free = append(free, c.Token)
 			taken[places[c.Token]] = false
-			deadline = time.Now().Add(patience)
+			deadline = time.Now().Add(timeout)
 		}
 		if err != nil || time.Now().After(deadline) {
-			t.Errorf("%d of %d writes were posted, and %d are under way; nothing in %v: %v", i, unreadWrites, limit-len(free), patience, err)
+			t.Errorf("%d of %d writes were posted, and %d are under way; nothing in %v: %v", i, unreadWrites, limit-len(free), timeout, err)
 			return
 		}
 		// The other endpoint has to read what has arrived: an endpoint that polls on and on keeps a
@@ -235,7 +235,7 @@ func sourceOfRound(tok fabric.Token) int { return atSource + int(tok-firstOther)
 // unread. It returns when all bytes are in place or it has counted limit such sleeps. The caller
 // decides which number is a fault: a provider oversleeps if its Arm checks too little.
 func Oversleeps(t *testing.T, open Open, limit int) (n int) {
-	patience = time.Minute
+	timeout = time.Minute
 	s := &suite{open: open}
 	all := s.endpoints(t, 2)
 	var stop atomic.Bool

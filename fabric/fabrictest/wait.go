@@ -146,7 +146,7 @@ func wake(t *testing.T, s *suite) {
 			defer ring.Done()
 			// Wake is called once the thread sleeps in Wait. A Wait without a descriptor has short
 			// sleeps, which are over before they are seen.
-			for asleep := false; !asleep && time.Since(start) < patience/4; time.Sleep(time.Millisecond) {
+			for asleep := false; !asleep && time.Since(start) < timeout/4; time.Sleep(time.Millisecond) {
 				asleep = inWait.Load() && (need.Asleep(os.Getpid(), thread) || !e.caps.WaitFD)
 			}
 			rang.Store(int64(time.Since(start)))
@@ -158,7 +158,7 @@ func wake(t *testing.T, s *suite) {
 				continue
 			}
 			inWait.Store(true)
-			_, err := e.prov.Wait(patience)
+			_, err := e.prov.Wait(timeout)
 			inWait.Store(false)
 			if err != nil {
 				t.Fatal(err)
@@ -166,7 +166,7 @@ func wake(t *testing.T, s *suite) {
 		}
 		ended := time.Since(start)
 		ring.Wait()
-		if late := ended - time.Duration(rang.Load()); late > patience/2 {
+		if late := ended - time.Duration(rang.Load()); late > timeout/2 {
 			t.Errorf("Wait ended %v after Wake", late)
 		}
 		if e.caps.WaitFD && waits > 10+int(ended/(50*time.Millisecond)) {
@@ -182,20 +182,20 @@ func wake(t *testing.T, s *suite) {
 	e.prov.Wake()
 	start := time.Now()
 	e.prov.Arm()
-	if _, err := e.prov.Wait(patience); err != nil {
+	if _, err := e.prov.Wait(timeout); err != nil {
 		t.Fatal(err)
 	}
-	if d := time.Since(start); d > patience/2 {
+	if d := time.Since(start); d > timeout/2 {
 		t.Errorf("a Wake before the Wait was lost: it took %v", d)
 	}
 }
 
 // arrivals tests that two endpoints that sleep between messages wake each other every time. A Wait
-// that no message ends lasts for patience; one that returns within half of that was ended by a
+// that no message ends lasts for timeout; one that returns within half of that was ended by a
 // message, even on a busy machine.
 func arrivals(t *testing.T, s *suite) {
 	all := s.endpoints(t, 2)
-	longestWait := patience
+	longestWait := timeout
 	if s.limits.Wait != "" {
 		longestWait = time.Second
 	}
@@ -272,7 +272,7 @@ func arrivals(t *testing.T, s *suite) {
 					e.comps = append(e.comps, e.batch[:n]...)
 				}
 				got++
-				if longest[me] = max(longest[me], time.Since(last)); longest[me] >= patience/2 && s.limits.Wait == "" {
+				if longest[me] = max(longest[me], time.Since(last)); longest[me] >= timeout/2 && s.limits.Wait == "" {
 					t.Errorf("PE %d: an arrival did not end a Wait: it took %v", me, longest[me])
 					return
 				}
@@ -287,14 +287,14 @@ func arrivals(t *testing.T, s *suite) {
 					return
 				}
 			}
-			if time.Since(last) > 2*patience {
-				t.Errorf("PE %d: nothing for %v after %d messages", me, 2*patience, got)
+			if time.Since(last) > 2*timeout {
+				t.Errorf("PE %d: nothing for %v after %d messages", me, 2*timeout, got)
 				return
 			}
 		}
 		// The last message may still be on its way out: poll until the other endpoint has it.
 		finished.Add(1)
-		for stop := time.Now().Add(2 * patience); finished.Load() < 2 && time.Now().Before(stop); runtime.Gosched() {
+		for stop := time.Now().Add(2 * timeout); finished.Load() < 2 && time.Now().Before(stop); runtime.Gosched() {
 			if _, err := e.prov.Poll(e.batch[:]); err != nil {
 				t.Error(err)
 				return

@@ -20,8 +20,8 @@ const (
 	whole    = inbox + receives*message
 )
 
-// patience is the longest time that an operation may take.
-const patience = 3 * time.Second
+// opTimeout is the longest time that an operation may take.
+const opTimeout = 3 * time.Second
 
 // endpoint is an endpoint that is its own peer.
 type endpoint struct {
@@ -105,7 +105,7 @@ func (e *endpoint) token() fabric.Token {
 // token.
 func (e *endpoint) post(start func(t fabric.Token) error) (fabric.Token, error) {
 	t := e.token()
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(opTimeout); ; {
 		err := start(t)
 		switch {
 		case err == nil:
@@ -114,7 +114,7 @@ func (e *endpoint) post(start func(t fabric.Token) error) (fabric.Token, error) 
 		case !errors.Is(err, fabric.ErrAgain):
 			return t, err
 		case time.Now().After(end):
-			return t, fmt.Errorf("the provider has refused it for %v", patience)
+			return t, fmt.Errorf("the provider has refused it for %v", opTimeout)
 		}
 		if e.flying == 0 {
 			e.refusals++
@@ -180,15 +180,15 @@ func (e *endpoint) poll() error {
 	return e.receive()
 }
 
-// until polls until a condition holds, at most for the time patience. what names the condition, for
-// the error.
+// until polls until a condition holds, at most for the time opTimeout. what names the condition,
+// for the error.
 func (e *endpoint) until(what string, holds func() bool) error {
-	for end := time.Now().Add(patience); !holds(); {
+	for end := time.Now().Add(opTimeout); !holds(); {
 		if err := e.poll(); err != nil {
 			return err
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%s: not so after %v", what, patience)
+			return fmt.Errorf("%s: not so after %v", what, opTimeout)
 		}
 	}
 	return nil

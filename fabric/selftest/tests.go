@@ -140,11 +140,11 @@ func waitObjects(e *endpoint) (string, error) {
 			if sent() || !e.prov.Arm() {
 				continue
 			}
-			if _, err := e.prov.Wait(patience); err != nil {
+			if _, err := e.prov.Wait(opTimeout); err != nil {
 				return "", err
 			}
-			if time.Since(start) >= patience {
-				return "", fmt.Errorf("a message came, and the sleep of %v went on", patience)
+			if time.Since(start) >= opTimeout {
+				return "", fmt.Errorf("a message came, and the sleep of %v went on", opTimeout)
 			}
 		}
 		if err := e.finish(t); err != nil {
@@ -174,7 +174,7 @@ func (e *endpoint) gpuMemory(g GPU) error {
 		return fmt.Errorf("write %d bytes: %w", n, err)
 	}
 	got := make([]byte, n)
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(opTimeout); ; {
 		if err := g.Read(got); err != nil {
 			return err
 		}

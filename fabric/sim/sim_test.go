@@ -97,7 +97,7 @@ func TestSuiteNotices(t *testing.T) {
 			if c.name() == name {
 				m := c.model
 				m.Broken = c.defect
-				fabrictest.RunEach(t, opener(m, 1), fabrictest.Limits{Patience: time.Second})
+				fabrictest.RunEach(t, opener(m, 1), fabrictest.Limits{Timeout: time.Second})
 			}
 		}
 		return

@@ -120,10 +120,10 @@ def _listen(at: Meeting, backlog: int) -> socket.socket:
 
 def fetch(at: Meeting, until: float) -> bytes:
     """Gets the id from PE 0, which may not be listening yet."""
-    patience, cause = _ANSWER_S, ""
+    timeout, cause = _ANSWER_S, ""
     while (begin := time.monotonic()) < until:
         for port in at.ports:
-            found = _ask(at, port, until, patience)
+            found = _ask(at, port, until, timeout)
             if isinstance(found, str):
                 cause = found if port == at.ports[0] else cause
                 continue
@@ -135,19 +135,19 @@ def fetch(at: Meeting, until: float) -> bytes:
                         return uid
                 except OSError as error:
                     cause = str(error)
-        if time.monotonic() - begin > patience:
-            patience = min(2 * patience, _MOST_S)
+        if time.monotonic() - begin > timeout:
+            timeout = min(2 * timeout, _MOST_S)
         time.sleep(0.02)
     raise InitError("init", str(at), f"PE 0 was not found there: {cause}", "start RANK 0, too")
 
 
-def _ask(at: Meeting, port: int, until: float, patience: float) -> socket.socket | str:
+def _ask(at: Meeting, port: int, until: float, timeout: float) -> socket.socket | str:
     """A connection on which the id comes, or the reason why there is none."""
     import socket
 
     answer = at.token("answer")
     try:
-        left = max(min(until - time.monotonic(), patience), 0.001)
+        left = max(min(until - time.monotonic(), timeout), 0.001)
         one = socket.create_connection((at.host, port), timeout=left)
     except OSError as error:
         return str(error)

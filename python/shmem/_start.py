@@ -255,7 +255,7 @@ def by_torchrun(turn: int) -> Start:
     meeting = Meeting(host, port, f"{run} {key(turn)} {n_pes}")
 
     def start(functions: _abi.Library) -> int:
-        until = time.monotonic() + _patience()
+        until = time.monotonic() + _timeout()
         if pe == 0:
             uid = make_id(functions)
             hand_out(meeting, uid, n_pes - 1, until)
@@ -270,7 +270,7 @@ def _agent(host: str, port: int) -> Store:
     """The store of torchrun's agent, which is already listening."""
     from torch import distributed
 
-    wait = datetime.timedelta(seconds=_patience())
+    wait = datetime.timedelta(seconds=_timeout())
     try:
         store: Store = distributed.TCPStore(host, port, is_master=False, timeout=wait)
         return store
@@ -283,7 +283,7 @@ def _agent(host: str, port: int) -> Store:
         ) from error
 
 
-def _patience() -> float:
+def _timeout() -> float:
     try:
         return float(os.environ.get("SHMEM_BOOTSTRAP_TIMEOUT", "60").removesuffix("s"))
     except ValueError:

@@ -161,8 +161,8 @@ def tests(name: str, options: str, env: dict[str, str], what: str) -> None:
     pytest = [sys.executable, "-m", "pytest", "-v", "-rs", "--tb=short", "--showlocals"]
     pytest += ["--durations=1"]
     # torch takes a while to compile.
-    patience = 80 if what in ("torch", DRAFT) else 30
-    pytest += ["-o", f"faulthandler_timeout={patience}", "-o", "faulthandler_exit_on_timeout=true"]
+    timeout = 80 if what in ("torch", DRAFT) else 30
+    pytest += ["-o", f"faulthandler_timeout={timeout}", "-o", "faulthandler_exit_on_timeout=true"]
     where, _, words = what.partition(" -k ")
     pytest += ["-c", "python/pyproject.toml", str(TESTS / where)]
     pytest += ["-k", words] if words else []

@@ -73,8 +73,8 @@ func echo(c net.Conn) {
 
 // bulk sends and receives a large transfer on a connection whose token was read, and sets p.Seen
 // and p.Bulk.
-func bulk(c net.Conn, p *probe, patience time.Duration) {
-	_ = c.SetDeadline(time.Now().Add(patience))
+func bulk(c net.Conn, p *probe, timeout time.Duration) {
+	_ = c.SetDeadline(time.Now().Add(timeout))
 	seen := make([]byte, seenBytes)
 	if _, err := io.ReadFull(c, seen); err != nil {
 		return
@@ -261,7 +261,7 @@ func largest(a Address, me, limit int) int {
 }
 
 // probeAll probes each address of the other hosts.
-func probeAll(hosts []Host, me int, patience time.Duration) []probe {
+func probeAll(hosts []Host, me int, timeout time.Duration) []probe {
 	var (
 		mu   sync.Mutex
 		all  []probe
@@ -276,7 +276,7 @@ func probeAll(hosts []Host, me int, patience time.Duration) []probe {
 			slots <- struct{}{}
 			wait.Go(func() {
 				defer func() { <-slots }()
-				p := probeOne(address, me, patience)
+				p := probeOne(address, me, timeout)
 				p.Host, p.Address = h, a
 				mu.Lock()
 				defer mu.Unlock()
@@ -289,26 +289,26 @@ func probeAll(hosts []Host, me int, patience time.Duration) []probe {
 }
 
 // probeOne tries datagrams, a connection and a large transfer to an address.
-func probeOne(a Address, me int, patience time.Duration) (p probe) {
-	datagrams(a, me, 0, patience/10) // for the other host's arrivals
-	c, err := dial(a, patience)
+func probeOne(a Address, me int, timeout time.Duration) (p probe) {
+	datagrams(a, me, 0, timeout/10) // for the other host's arrivals
+	c, err := dial(a, timeout)
 	if err != nil {
 		p.Silent, p.Refused = err == errSilent, err.Error()
 		return p
 	}
 	defer c.Close()
-	if bulk(c, &p, patience); !p.Bulk {
+	if bulk(c, &p, timeout); !p.Bulk {
 		p.Largest = largest(a, me, a.MTU)
 	}
 	return p
 }
 
 // names looks up the names of all hosts, including this one, and returns how long each took.
-func names(hosts []Host, patience time.Duration) []lookup {
+func names(hosts []Host, timeout time.Duration) []lookup {
 	var all []lookup
 	for _, h := range hosts {
 		began := time.Now()
-		ctx, done := context.WithTimeout(context.Background(), patience)
+		ctx, done := context.WithTimeout(context.Background(), timeout)
 		_, _ = net.DefaultResolver.LookupHost(ctx, h.Name) // for a name that does not exist it returns at once
 		done()
 		all = append(all, lookup{h.Name, time.Since(began)})
@@ -319,12 +319,12 @@ func names(hosts []Host, patience time.Duration) []lookup {
 // exchange has this host probe the others if this PE is the first of its host (me >= 0 is then the
 // host's number), gathers what all hosts have found, and returns the findings about causes. All PEs
 // call it. first has the first PE of each host.
-func exchange(boot bootstrap.Bootstrap, hosts []Host, first []int, me int, r *receiver, patience time.Duration) ([]Finding, error) {
+func exchange(boot bootstrap.Bootstrap, hosts []Host, first []int, me int, r *receiver, timeout time.Duration) ([]Finding, error) {
 	var tried []probe
 	var looked []lookup
 	if me >= 0 {
-		tried = probeAll(hosts, me, patience)
-		looked = names(hosts, patience)
+		tried = probeAll(hosts, me, timeout)
+		looked = names(hosts, timeout)
 	}
 	allTried, err := gather(boot, tried)
 	if err != nil {

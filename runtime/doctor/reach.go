@@ -43,9 +43,9 @@ type failure struct {
 
 // Reach has the first PE of each host of a job connect to all addresses of all other hosts, by TCP.
 // Every PE calls it and gets the same hosts, in the order of their first PEs, and findings about
-// the network between them. patience is how long each connection may take. deep also looks for the
+// the network between them. timeout is how long each connection may take. deep also looks for the
 // causes of faults, by large transfers, datagrams and look-ups of names.
-func Reach(boot bootstrap.Bootstrap, mine Host, patience time.Duration, deep bool) ([]Host, []Finding, error) {
+func Reach(boot bootstrap.Bootstrap, mine Host, timeout time.Duration, deep bool) ([]Host, []Finding, error) {
 	first, err := gather(boot, mine.ID)
 	if err != nil {
 		return nil, nil, err
@@ -85,7 +85,7 @@ func Reach(boot bootstrap.Bootstrap, mine Host, patience time.Duration, deep boo
 	}
 	var failed []failure
 	if me >= 0 {
-		failed = connect(hosts, me, patience)
+		failed = connect(hosts, me, timeout)
 	}
 	all, err := gather(boot, failed)
 	if err != nil {
@@ -101,7 +101,7 @@ func Reach(boot bootstrap.Bootstrap, mine Host, patience time.Duration, deep boo
 		for i := range pes {
 			first[i] = int(pes[i][0])
 		}
-		more, err := exchange(boot, hosts, first, me, r, patience)
+		more, err := exchange(boot, hosts, first, me, r, timeout)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -186,7 +186,7 @@ func local() []Address {
 const maxDials = 64
 
 // connect tries all addresses of the other hosts, and returns the connections that failed.
-func connect(hosts []Host, me int, patience time.Duration) []failure {
+func connect(hosts []Host, me int, timeout time.Duration) []failure {
 	var (
 		mu     sync.Mutex
 		failed []failure
@@ -201,7 +201,7 @@ func connect(hosts []Host, me int, patience time.Duration) []failure {
 			slots <- struct{}{}
 			wait.Go(func() {
 				defer func() { <-slots }()
-				if err := checkConnects(address, patience); err != nil {
+				if err := checkConnects(address, timeout); err != nil {
 					mu.Lock()
 					defer mu.Unlock()
 					failed = append(failed, failure{h, a, err.Error()})
@@ -217,10 +217,10 @@ func connect(hosts []Host, me int, patience time.Duration) []failure {
 var errSilent = errors.New("no answer")
 
 // checkConnects connects to an address, reads the token and closes the connection.
-func checkConnects(a Address, patience time.Duration) error {
-	c, err := dial(a, patience)
+func checkConnects(a Address, timeout time.Duration) error {
+	c, err := dial(a, timeout)
 	if err == errSilent {
-		return fmt.Errorf("no answer in %v", patience)
+		return fmt.Errorf("no answer in %v", timeout)
 	}
 	if err != nil {
 		return err
@@ -229,8 +229,8 @@ func checkConnects(a Address, patience time.Duration) error {
 }
 
 // dial connects to an address, and reads its token.
-func dial(a Address, patience time.Duration) (net.Conn, error) {
-	c, err := net.DialTimeout("tcp", net.JoinHostPort(a.IP, strconv.Itoa(a.Port)), patience)
+func dial(a Address, timeout time.Duration) (net.Conn, error) {
+	c, err := net.DialTimeout("tcp", net.JoinHostPort(a.IP, strconv.Itoa(a.Port)), timeout)
 	if err != nil {
 		var op *net.OpError
 		if errors.As(err, &op) && op.Timeout() {
@@ -241,15 +241,15 @@ func dial(a Address, patience time.Duration) (net.Conn, error) {
 		}
 		return nil, err
 	}
-	if err := readToken(c, a.Token, patience); err != nil {
+	if err := readToken(c, a.Token, timeout); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
 // readToken reads the token that a listener sends first, and returns an error if it is another one.
-func readToken(c net.Conn, token string, patience time.Duration) error {
-	if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+func readToken(c net.Conn, token string, timeout time.Duration) error {
+	if err := c.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 		return err
 	}
 	b := make([]byte, len(token))

@@ -68,8 +68,8 @@ type reading struct {
 
 const tags = 3
 
-// A job in which nothing was received for so many turns has lost a message.
-const patience = 50_000
+// A job in which nothing was received for more than maxIdle iterations has lost a message.
+const maxIdle = 50_000
 
 func newCorrespondent(w *world, p *proc, seed uint64, count int) *correspondent {
 	n := len(w.pes)
@@ -284,7 +284,7 @@ func TestSimMessages(t *testing.T) {
 			}
 			turns, received := 0, -1 // since when nothing was received
 			w.until("all messages", func() bool {
-				done, failed := 0, m.Delivers && (turns > patience || w.standstill())
+				done, failed := 0, m.Delivers && (turns > maxIdle || w.standstill())
 				turns++
 				for _, q := range posts {
 					q.step()

@@ -85,9 +85,9 @@ func (e *engine) close(p *place) {
 
 // until polls engines in turn until a condition holds, or one of them has failed.
 func until(what string, all []*engine, holds func() bool) error {
-	for end := time.Now().Add(patience / 2); !holds(); {
+	for end := time.Now().Add(needTimeout / 2); !holds(); {
 		if time.Now().After(end) {
-			return fmt.Errorf("%s: not so after %v", what, patience/2)
+			return fmt.Errorf("%s: not so after %v", what, needTimeout/2)
 		}
 		for i, e := range all {
 			if _, err := e.Poll(); err != nil || e.fatal != nil {

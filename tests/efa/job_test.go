@@ -45,7 +45,7 @@ func (p *place) provider() string {
 // run runs a command of the build, with additional environment variables.
 func (p *place) run(env []string, argv ...string) (string, error) {
 	p.Helper()
-	ctx, cancel := context.WithTimeout(p.Context(), patience-10*time.Second)
+	ctx, cancel := context.WithTimeout(p.Context(), needTimeout-10*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(p.built(), "bin", argv[0]), argv[1:]...)
 	cmd.Env = append(os.Environ(), "SHMEM_LIBFABRIC="+p.library, "SHMEM_PROVIDER="+p.provider())

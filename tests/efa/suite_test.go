@@ -37,8 +37,8 @@ type place struct {
 // role names the need that a child process tests.
 const role = "EFA_NEED"
 
-// patience is how long a need may take; it takes seconds.
-const patience = 2 * time.Minute
+// needTimeout is how long a need may take; it takes seconds.
+const needTimeout = 2 * time.Minute
 
 // TestMain compiles the stub and the fake driver once for all tests.
 func TestMain(m *testing.M) { os.Exit(made.Keep(m)) }
@@ -133,7 +133,7 @@ var died = regexp.MustCompile(`(?m)^stub: R\d+[a-z]?: .*$`)
 func reason(t *testing.T, n need) string {
 	t.Helper()
 	answer := t.TempDir() + "/reason"
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNeed$", "-test.timeout="+patience.String())
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNeed$", "-test.timeout="+needTimeout.String())
 	cmd.Env = append(os.Environ(), role+"="+n.name, "EFA_REASON="+answer)
 	out, err := cmd.CombinedOutput()
 	said, missing := os.ReadFile(answer)
@@ -159,7 +159,7 @@ func TestNeed(t *testing.T) {
 		if n.name != name {
 			continue
 		}
-		p := &place{T: t, library: stub.Build(t), dir: t.TempDir(), limit: patience * 2 / 3}
+		p := &place{T: t, library: stub.Build(t), dir: t.TempDir(), limit: needTimeout * 2 / 3}
 		p.log, p.regions = p.dir+"/queues", p.dir+"/regions"
 		p.nic = strings.TrimSpace(n.nic + " log=" + p.log)
 		t.Setenv("FAKE_NIC", p.nic)

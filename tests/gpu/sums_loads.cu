@@ -29,7 +29,7 @@ constexpr uint64_t BITS = (uint64_t)1 << 27;
 
 /* PE 0 leaves a word that ends in these bits to PE 1 for this long, in ns, because PE 1 runs only
  * in some of the time slices of 2.4 ms. Then both try. */
-constexpr uint64_t LEFT = 7, PATIENCE = 20000000;
+constexpr uint64_t LEFT = 7, TIMEOUT = 20000000;
 
 template <class T> struct words {
     T added, told, swapped;
@@ -146,7 +146,7 @@ static __device__ void keep_swapping(T *word, owned *o, const board *b, uint64_t
     unsigned long long count = 0, bad = 0;
     T seen = *(volatile T *)word;
     for (uint64_t since = now_ns(); !over(b, round);) {
-        bool mine = seen % (LEFT + 1) != LEFT || now_ns() - since > PATIENCE;
+        bool mine = seen % (LEFT + 1) != LEFT || now_ns() - since > TIMEOUT;
         T from = mine ? seen : seen - 1;
         T was = swap(word, from);
         bool done = was == from;

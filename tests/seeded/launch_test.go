@@ -67,8 +67,8 @@ var launchDefects = []defect{
 	},
 	{
 		id: "launch/output-of-a-slow-machine", file: "runtime/bootstrap/launch/output.go",
-		was:  "			if o.out.full() || o.errs.full() {\n				return\n			}\n			late = time.After(patience)",
-		is:   "			if late = time.After(patience); !o.out.full() {\n				return\n			}",
+		was:  "			if o.out.full() || o.errs.full() {\n				return\n			}\n			late = time.After(timeout)",
+		is:   "			if late = time.After(timeout); !o.out.full() {\n				return\n			}",
 		user: "the last lines of a job that was ended on a busy machine are lost",
 		by:   unit("./runtime/bootstrap/launch", "^TestFinishIsSlow$"), says: `it gave up, although the reader reads`,
 	},

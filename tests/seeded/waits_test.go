@@ -47,7 +47,7 @@ var waitDefects = []defect{
 	},
 	{
 		id: "waits/stopped-in-a-membarrier", file: "capi/front/sleep.c",
-		was:  "    } else if (shmemi_now() - w->announced > PATIENCE_NS) {",
+		was:  "    } else if (shmemi_now() - w->announced > MEMBARRIER_TIMEOUT_NS) {",
 		is:   "    } else if (false) {",
 		user: "once a PE was killed as it fell asleep, no other PE of its node sleeps again",
 		by:   unit("./tests/front", "^TestSleep$"), says: `shmemi_prepare_sleep\(&b\) && made == 2 does not hold`,

@@ -55,8 +55,8 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// patience is how long a job goes on after the report of a wait.
-const patience = 500 * time.Millisecond
+// afterReport is how long a job goes on after the report of a wait.
+const afterReport = 500 * time.Millisecond
 
 // limit is the seconds after which a job without a report is a defect. Waits are reported after 1 s,
 // and hosts that do not meet after 10.
@@ -87,7 +87,7 @@ func (p *pair) run(provider string, a attack) (outcome, error) {
 	case <-reported:
 		select {
 		case err = <-ended:
-		case <-time.After(patience):
+		case <-time.After(afterReport):
 			_ = cmd.Process.Signal(syscall.SIGTERM)
 			err = <-ended
 		}

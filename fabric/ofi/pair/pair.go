@@ -46,12 +46,12 @@ type Config struct {
 	ID func(libshmem.PE) (handshake.ID, bool)
 }
 
-// Timing of the handshake. All but patience matters only for peers that refuse or that cannot be
-// reached.
+// Timing of the handshake. All but replyTimeout matters only for peers that refuse or that cannot
+// be reached.
 const (
-	// patience is the time without a reply after which another request takes the place of the first.
-	// The peer may be stopped for any time, but a request can also be lost within libfabric.
-	patience = 10 * time.Second
+	// replyTimeout is the time without a reply after which another request takes the place of the
+	// first. The peer may be stopped for any time, but a request can also be lost within libfabric.
+	replyTimeout = 10 * time.Second
 	// yield is the time that a side that was refused waits for the request of the other side, and a
 	// side that has accepted for its confirmation.
 	yield = time.Second
@@ -183,7 +183,7 @@ func (m *Machine) connect(p *pair) {
 	}
 	p.number++
 	p.request = handshake.Request{From: m.Me.PE, To: p.pe, Number: p.number, Seen: p.seen, Nonce: handshake.Random[handshake.Nonce]()}
-	p.conn, p.ours, p.until = m.newConn(p), true, m.now+patience
+	p.conn, p.ours, p.until = m.newConn(p), true, m.now+replyTimeout
 	m.become(p, requesting)
 	if err := m.net.Connect(p.conn, p.pe, m.Key.Request(&p.request, m.Me.ID, id)); err != nil {
 		m.retry(p, err.Error())
@@ -250,7 +250,7 @@ func (m *Machine) Tick(now time.Duration) {
 			m.connect(p)
 		case p.state == accepted:
 			// The peer may be stopped. Or the confirmation was damaged in transit: request another.
-			p.until = m.now + patience
+			p.until = m.now + replyTimeout
 			_ = m.net.Send(p.conn, handshake.Missing, m.Key.Proof(handshake.Missing, m.Me.PE, p.requestNonce, p.replyNonce))
 		}
 	}

@@ -261,7 +261,7 @@ func (w *world) step() bool {
 	if len(all) == 0 && !moves {
 		return false
 	}
-	w.now += time.Duration(w.rng.Int64N(int64(patience) / 20))
+	w.now += time.Duration(w.rng.Int64N(int64(replyTimeout) / 20))
 	for _, e := range w.ends {
 		if !e.dead && !e.closed {
 			e.m.Tick(w.now)

@@ -52,14 +52,14 @@ func TestNetwork(t *testing.T) {
 	if library == "" {
 		t.Skip("TestSuite runs it, in other processes")
 	}
-	patience, err := time.ParseDuration(os.Getenv("STUB_PATIENCE"))
+	timeout, err := time.ParseDuration(os.Getenv("STUB_TIMEOUT"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	fabrictest.Run(t, func(c fabric.Config) (fabric.Provider, error) {
 		c.Library, c.Provider, c.Fabric = library, os.Getenv("STUB_PROVIDER"), os.Getenv("STUB_FABRIC")
 		return ofi.Open(c)
-	}, fabrictest.Limits{Patience: patience})
+	}, fabrictest.Limits{Timeout: timeout})
 }
 
 // TestSuite holds each provider and version, as fabric/ofi opens it, to the promises of
@@ -73,9 +73,9 @@ func TestSuite(t *testing.T) {
 		}
 		t.Run(n.Name, func(t *testing.T) {
 			t.Parallel() // most of the time is sleep
-			run := func(patience string, args ...string) (string, error) {
+			run := func(timeout string, args ...string) (string, error) {
 				cmd := exec.Command(os.Args[0], append(args, "-test.timeout=5m")...)
-				cmd.Env = append(os.Environ(), role+"="+library, "STUB_PROVIDER="+n.Provider, "STUB_FABRIC="+n.Fabric, "STUB_PATIENCE="+patience, "FAKE_NIC="+n.Settings)
+				cmd.Env = append(os.Environ(), role+"="+library, "STUB_PROVIDER="+n.Provider, "STUB_FABRIC="+n.Fabric, "STUB_TIMEOUT="+timeout, "FAKE_NIC="+n.Settings)
 				out, err := cmd.CombinedOutput()
 				return string(out), err
 			}

@@ -80,8 +80,8 @@ def operands(box: npt.NDArray[np.float64], word: np.uint64, device: shmem.Device
     shmem.quiet(stream=1.5)  # type: ignore[arg-type]
 
 
-def settings(size: int, patience: float) -> shmem.Job:
-    shmem.init(symmetric_size=size, timeout=patience, checks="full", debug=True, nic_list=["eth0"])
+def settings(size: int, timeout: float) -> shmem.Job:
+    shmem.init(symmetric_size=size, timeout=timeout, checks="full", debug=True, nic_list=["eth0"])
     shmem.init(symmetric_size="64m", heap=None, stats=1, log_file="log.%p")
     shmem.init(symetric_size=size)  # type: ignore[call-arg]
     shmem.init(heap="gpu")  # type: ignore[arg-type]

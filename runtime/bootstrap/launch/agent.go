@@ -17,8 +17,8 @@ import (
 const AsAgent = "--agent"
 
 const (
-	agentGrace   = 3 * time.Second        // for an agent that is to end
-	pongPatience = 300 * time.Millisecond // for the last frames of a PE that has ended
+	agentGrace  = 3 * time.Second        // for an agent that is to end
+	pongTimeout = 300 * time.Millisecond // for the last frames of a PE that has ended
 )
 
 // agent starts PEs of a job on this host for a shmemrun on another host, to which it passes their
@@ -260,7 +260,7 @@ func (a *agent) pong(f relay.Frame) {
 		}
 	}
 	go func() {
-		limit := time.After(pongPatience)
+		limit := time.After(pongTimeout)
 		for _, p := range late {
 			select {
 			case <-p.reported:

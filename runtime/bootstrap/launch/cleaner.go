@@ -96,8 +96,8 @@ func (c *cleaner) close() {
 // How long the processes of a job may outlive their shmemrun before the cleaner leaves their files
 // alone, and how often it checks.
 const (
-	cleanerPatience = 10 * time.Second
-	cleanerPause    = 10 * time.Millisecond
+	cleanerTimeout = 10 * time.Second
+	cleanerPause   = 10 * time.Millisecond
 )
 
 // Clean is the main function of a cleaner: it reads the process ids from in, and text is the id of
@@ -117,7 +117,7 @@ func Clean(in io.Reader, text string) error {
 		killed = lines.Text() != over
 	}
 	err = hostnet.Remove(launcher)
-	end := time.Now().Add(cleanerPatience)
+	end := time.Now().Add(cleanerTimeout)
 	for _, pid := range pids {
 		if killed { // The kernel has done this with the processes that shmemrun had started itself.
 			_ = unix.Kill(pid, unix.SIGKILL)

@@ -80,7 +80,7 @@ func runHosts(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error)
 	j.loop(sigs)
 	var r rest // the pipes end after what the agents have sent
 	if j.hurried {
-		r.patience = drainLimit
+		r.timeout = drainLimit
 	}
 	return j.status, r, <-failed
 }

@@ -69,7 +69,7 @@ func Run(o *Options) int {
 		out.say(err.Error())
 		status = errStatus(err)
 	}
-	out.finish(rest.pipes, rest.patience, sigs)
+	out.finish(rest.pipes, rest.timeout, sigs)
 	if status == 0 && out.lost.Load() {
 		status = StatusFailure
 	}
@@ -78,8 +78,8 @@ func Run(o *Options) int {
 
 // rest is the output of PEs that may not have been written yet when a job has ended.
 type rest struct {
-	pipes    []*os.File
-	patience time.Duration // how long to wait for a reader that does not read; 0: for ever
+	pipes   []*os.File
+	timeout time.Duration // how long to wait for a reader that does not read; 0: for ever
 }
 
 // run runs a job, on this host or through agents. It returns the job's exit status, and the output
@@ -162,7 +162,7 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 		r.pipes = append(r.pipes, p.stdout, p.stderr)
 	}
 	if j.hurried {
-		r.patience = drainLimit
+		r.timeout = drainLimit
 	}
 	return j.status, r, err
 }

@@ -200,9 +200,9 @@ func readNow(from *os.File, buf []byte) (n int, err error) {
 }
 
 // finish writes the remaining output of PEs that have all ended, and shmemrun's own last lines. The
-// reader may be slow, so it waits. If patience is not 0, it waits no longer than that for a reader
+// reader may be slow, so it waits. If timeout is not 0, it waits no longer than that for a reader
 // that does not read at all, and not beyond a signal.
-func (o *output) finish(pipes []*os.File, patience time.Duration, sigs <-chan os.Signal) {
+func (o *output) finish(pipes []*os.File, timeout time.Duration, sigs <-chan os.Signal) {
 	for _, p := range pipes {
 		// A process outside of the job may hold a PE's pipe: do not wait for its end, but read all
 		// that is in it.
@@ -216,8 +216,8 @@ func (o *output) finish(pipes []*os.File, patience time.Duration, sigs <-chan os
 		close(done)
 	}()
 	var late <-chan time.Time
-	if patience > 0 {
-		late = time.After(patience)
+	if timeout > 0 {
+		late = time.After(timeout)
 	}
 	for {
 		select {
@@ -227,7 +227,7 @@ func (o *output) finish(pipes []*os.File, patience time.Duration, sigs <-chan os
 			if o.out.full() || o.errs.full() {
 				return
 			}
-			late = time.After(patience) // this machine is slow, and not the reader
+			late = time.After(timeout) // this machine is slow, and not the reader
 		case s := <-sigs:
 			if isEnding(s) {
 				return

@@ -255,8 +255,8 @@ func TestFinishIsSlow(t *testing.T) {
 		o.finish(nil, time.Millisecond, sigs)
 		close(ended)
 	}()
-	// Each signal that it takes shows that it has not given up. Most of them find its patience
-	// over, and half of those come after the end of its patience was taken.
+	// Each signal that it takes shows that it has not given up. Most of them find its timeout
+	// over, and half of those come after the end of its timeout was noticed.
 	for range 40 {
 		select {
 		case <-ended:

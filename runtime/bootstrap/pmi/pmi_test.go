@@ -14,8 +14,8 @@ import (
 	"libshmem/tests/mutate"
 )
 
-// patience is more than any step takes that goes well.
-const patience = 30 * time.Second
+// stepTimeout is more than any step takes that goes well.
+const stepTimeout = 30 * time.Second
 
 // dialects runs a test with a server of each kind.
 func dialects(t *testing.T, run func(t *testing.T, slurm bool)) {
@@ -68,7 +68,7 @@ func TestSteps(t *testing.T) {
 			}
 		}
 		secrets := make([]string, size)
-		for pe, err := range each(envs, patience, func(c *Client) error {
+		for pe, err := range each(envs, stepTimeout, func(c *Client) error {
 			secrets[c.Rank()] = string(c.Secret()[:])
 			if c.Size() != size || c.Name() != "pmi" {
 				return fmt.Errorf("%s: PE %d of %d", c.Name(), c.Rank(), c.Size())
@@ -97,7 +97,7 @@ func TestAgain(t *testing.T) {
 	env := s.env(0)
 	secrets := map[string]bool{}
 	for range 3 {
-		c, err := New(env, patience)
+		c, err := New(env, stepTimeout)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestAgain(t *testing.T) {
 		if err := steps(c); err != nil {
 			t.Error(err)
 		}
-		if _, err := New(env, patience); err == nil || !strings.Contains(err.Error(), "already") {
+		if _, err := New(env, stepTimeout); err == nil || !strings.Contains(err.Error(), "already") {
 			t.Errorf("a second one at a time: %v", err)
 		}
 		Depart()
@@ -134,7 +134,7 @@ func TestAgain(t *testing.T) {
 		t.Error("a job without one of its PEs")
 	}
 	Depart()
-	for deadline := time.Now().Add(patience); len(s.aborted()) == 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(stepTimeout); len(s.aborted()) == 0 && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	if a := s.aborted(); !slices.Equal(a, []string{"1"}) || s.leavers() != 0 {
@@ -196,7 +196,7 @@ func TestLate(t *testing.T) {
 	late := s.env(1)
 	done := make(chan error)
 	go func() {
-		c, err := start(s.env(0), 2*publishAfter+patience)
+		c, err := start(s.env(0), 2*publishAfter+stepTimeout)
 		if err == nil {
 			err = steps(c)
 		}
@@ -207,7 +207,7 @@ func TestLate(t *testing.T) {
 		told = len(s.names)
 		s.mu.Unlock()
 	}
-	c, err := start(late, patience)
+	c, err := start(late, stepTimeout)
 	if err == nil {
 		err = steps(c)
 	}
@@ -218,7 +218,7 @@ func TestLate(t *testing.T) {
 
 func TestAbort(t *testing.T) {
 	s := newServer(t, 1, false)
-	c, err := start(s.env(0), patience)
+	c, err := start(s.env(0), stepTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,11 +237,11 @@ func TestLauncherDies(t *testing.T) {
 	s := newServer(t, 2, false)
 	s.reply = func(_ int, answer string) (string, bool) { return answer, !strings.HasPrefix(answer, "cmd=put_result") }
 	env := s.env(0)
-	j, err := join(env, patience)
+	j, err := join(env, stepTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Client{s: j, timeout: patience, release: func() {}}
+	c := &Client{s: j, timeout: stepTimeout, release: func() {}}
 	for range 2 {
 		if _, err := c.Allgather(nil); !errors.Is(err, errGone) {
 			t.Errorf("%v", err)
@@ -290,16 +290,16 @@ func TestBadReplies(t *testing.T) {
 		}
 		errs := make(chan error, 1)
 		other := s.env(1)
-		go func() { _, err := start(other, patience); errs <- err }()
+		go func() { _, err := start(other, stepTimeout); errs <- err }()
 		began := time.Now()
-		_, err := start(s.env(0), patience)
+		_, err := start(s.env(0), stepTimeout)
 		if c.at == "barrier_out" && err == nil {
 			err = <-errs // PE 0 may be the last to come, to whom the server answers as itself
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %s: %v, not %s", c.at, show(c.say), err, c.want)
 		}
-		if strings.Contains(fmt.Sprint(err), "no answer came") || time.Since(began) > patience/2 {
+		if strings.Contains(fmt.Sprint(err), "no answer came") || time.Since(began) > stepTimeout/2 {
 			t.Errorf("%s: %s: waits: %v", c.at, show(c.say), err)
 		}
 	}
@@ -313,7 +313,7 @@ func TestSlow(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		return answer, true
 	}
-	c, err := start(s.env(0), patience)
+	c, err := start(s.env(0), stepTimeout)
 	if err == nil {
 		err = steps(c)
 	}
@@ -350,13 +350,13 @@ func TestBadEnvironment(t *testing.T) {
 		for name, value := range c.change {
 			env[name] = value
 		}
-		if _, err := join(env, patience); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := join(env, stepTimeout); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v", c.change, err)
 		}
 	}
 	env := s.port(0)
 	env[EnvID] = "7"
-	if _, err := join(env, patience); err == nil || !strings.Contains(err.Error(), `rank="7"`) {
+	if _, err := join(env, stepTimeout); err == nil || !strings.Contains(err.Error(), `rank="7"`) {
 		t.Errorf("the launcher gives a rank that there is not: %v", err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"libshmem/tests/cc"
 )
 
-// patience is more than any step takes that goes well.
-const patience = 30 * time.Second
+// stepTimeout is more than any step takes that goes well.
+const stepTimeout = 30 * time.Second
 
 // play loads a fake launcher's library, with the settings of testdata/pmix.c. It returns a function
 // that lists the calls that ended something.
@@ -57,7 +57,7 @@ func TestSteps(t *testing.T) {
 	ended := play(t, "PLAY_SIZE=5", "PLAY_FENCE=4:late")
 	secrets := map[string]bool{}
 	for again := range 3 {
-		c, err := New(patience)
+		c, err := New(stepTimeout)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestSteps(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if _, err := New(patience); err == nil || !strings.Contains(err.Error(), "already") {
+		if _, err := New(stepTimeout); err == nil || !strings.Contains(err.Error(), "already") {
 			t.Errorf("a second one at a time: %v", err)
 		}
 		Depart()
@@ -114,7 +114,7 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(c.settings, func(t *testing.T) {
 			ended := play(t, strings.Fields(c.settings)...)
-			timeout := patience
+			timeout := stepTimeout
 			if strings.Contains(c.settings, ":never") {
 				timeout = soon
 			}
@@ -133,7 +133,7 @@ func TestFailures(t *testing.T) {
 // A step after the first names the missing PEs, and no step follows it.
 func TestMissing(t *testing.T) {
 	ended := play(t, "PLAY_SIZE=9", "PLAY_FENCE=3:never")
-	c, err := New(patience)
+	c, err := New(stepTimeout)
 	if err == nil {
 		err = c.Barrier()
 	}
@@ -163,11 +163,11 @@ func TestMissing(t *testing.T) {
 
 func TestNoLibrary(t *testing.T) {
 	use(t, "libpmix-of-nobody.so.2")
-	if _, err := New(patience); err == nil || !strings.Contains(err.Error(), "load libpmix-of-nobody.so.2: ") || !strings.Contains(err.Error(), "libpmix2") {
+	if _, err := New(stepTimeout); err == nil || !strings.Contains(err.Error(), "load libpmix-of-nobody.so.2: ") || !strings.Contains(err.Error(), "libpmix2") {
 		t.Errorf("no library: %v", err)
 	}
 	use(t, "libc.so.6")
-	if _, err := New(patience); err == nil || !strings.Contains(err.Error(), "libc.so.6 has no function PMIx_Init") {
+	if _, err := New(stepTimeout); err == nil || !strings.Contains(err.Error(), "libc.so.6 has no function PMIx_Init") {
 		t.Errorf("another library: %v", err)
 	}
 }

@@ -22,14 +22,14 @@ func TestFaultProxy(t *testing.T) {
 	for i := range *inits {
 		r, id := root(t)
 		r.mu.Lock()
-		r.patience = patient // a busy machine does not make a loss of a PE that comes back
+		r.reconnectTimeout = eventTimeout // a busy machine does not make a loss of a PE that comes back
 		r.mu.Unlock()
 		m, bad, err := faultproxy.New(id, *seed+uint64(i))
 		if err != nil {
 			t.Fatal(err)
 		}
 		all(t, pes, func(pe libshmem.PE) error {
-			b, err := Join(Options{ID: bad, PE: pe, Size: pes, Timeout: patient})
+			b, err := Join(Options{ID: bad, PE: pe, Size: pes, Timeout: eventTimeout})
 			if err != nil {
 				return err
 			}

@@ -96,7 +96,7 @@ func (h *hosts) job(id ID, r *Root) {
 	delete(roots, id) // both PEs come by the network
 	rootsMu.Unlock()
 	all(h.t, 2, func(pe libshmem.PE) error {
-		m, err := join(Options{ID: id, PE: pe, Size: 2, Timeout: patient}, h.dial(int(pe)))
+		m, err := join(Options{ID: id, PE: pe, Size: 2, Timeout: eventTimeout}, h.dial(int(pe)))
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ import (
 
 const (
 	// comeback is how long a PE tries to connect to the root again after its connection has broken;
-	// the root waits for a shorter time (patience).
+	// the root waits for a shorter time (reconnectTimeout).
 	comeback = 5 * time.Second
 	// lastWord is how long a PE that aborts or exits waits until the root has received that.
 	lastWord = time.Second

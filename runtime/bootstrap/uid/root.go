@@ -24,10 +24,10 @@ import (
 )
 
 const (
-	// patience is the longest time that a PE whose connection has broken may take to connect again.
-	// silence is that time after a TCP timeout, of which the PE may not know yet.
-	patience = 3 * time.Second
-	silence  = 20 * time.Second
+	// reconnectTimeout is the longest time that a PE whose connection has broken may take to
+	// connect again. silence is that time after a TCP timeout, of which the PE may not know yet.
+	reconnectTimeout = 3 * time.Second
+	silence          = 20 * time.Second
 	// farewell is how long the root waits until PEs that have left close their connections.
 	farewell = 2 * time.Second
 	// maxUnused caps the roots of a process that no PE has joined yet. An id that the program has
@@ -43,14 +43,14 @@ const (
 
 // Root is the server of a unique id, through which the PEs exchange data in the bootstrap.
 type Root struct {
-	number   uint64 // counts the roots of this process
-	id       ID
-	secret   secret.Secret
-	session  bool // the id is of a session, so other jobs use it, too
-	patience time.Duration
-	listener net.Listener
-	over     chan struct{} // closed when every PE has left, or the root was closed
-	talks    sync.WaitGroup
+	number           uint64 // counts the roots of this process
+	id               ID
+	secret           secret.Secret
+	session          bool // the id is of a session, so other jobs use it, too
+	reconnectTimeout time.Duration
+	listener         net.Listener
+	over             chan struct{} // closed when every PE has left, or the root was closed
+	talks            sync.WaitGroup
 
 	mu           sync.Mutex
 	cond         sync.Cond  // of mu: a PE has left
@@ -128,7 +128,7 @@ func listen(f Family, port uint16) (net.Listener, error) {
 
 // newRoot makes the root of an id, and starts to accept connections.
 func newRoot(listener net.Listener, s secret.Secret, id ID) *Root {
-	r := &Root{id: id, listener: listener, secret: s, session: id[atFormat] == ofSession, patience: patience, over: make(chan struct{})}
+	r := &Root{id: id, listener: listener, secret: s, session: id[atFormat] == ofSession, reconnectTimeout: reconnectTimeout, over: make(chan struct{})}
 	r.cond.L = &r.mu
 	rootsMu.Lock()
 	made++
@@ -226,7 +226,7 @@ func (r *Root) talk(conn net.Conn) {
 	err = c.conversation.run(conn, who.received, func(f wire.Frame) error { return r.handleFrame(who.pe, c, f) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	wait := r.patience
+	wait := r.reconnectTimeout
 	if errors.Is(err, unix.ETIMEDOUT) {
 		wait = silence
 	}
@@ -286,7 +286,7 @@ func (r *Root) admit(who claim, from net.Addr) (*participant, error) {
 		r.left--
 	}
 	c = &participant{session: who.session, conversation: newConversation(), from: from}
-	c.timer = time.AfterFunc(r.patience, guard.Func("the bootstrap", func() { r.lose(who.pe, c) }))
+	c.timer = time.AfterFunc(r.reconnectTimeout, guard.Func("the bootstrap", func() { r.lose(who.pe, c) }))
 	r.participants[who.pe] = c
 	return c, nil
 }
@@ -418,7 +418,7 @@ func (r *Root) lose(pe libshmem.PE, c *participant) {
 		r.mu.Unlock()
 		return
 	}
-	c.gone = fmt.Errorf("the other PEs have given up PE %d, of which nothing was heard for %v", pe, r.patience)
+	c.gone = fmt.Errorf("the other PEs have given up PE %d, of which nothing was heard for %v", pe, r.reconnectTimeout)
 	r.mu.Unlock()
 	c.conversation.drop(true)
 	r.meeting.End(pe, wire.Fate{How: wire.Vanished})

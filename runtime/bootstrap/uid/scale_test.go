@@ -26,7 +26,7 @@ func mute(t *testing.T, r *Root, pe libshmem.PE, size int) net.Conn {
 	t.Helper()
 	conn, theirs := net.Pipe()
 	t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(10 * patient))
+	_ = conn.SetDeadline(time.Now().Add(10 * eventTimeout))
 	r.welcome(theirs)
 	proof, err := greet(conn, &r.secret)
 	if err == nil {

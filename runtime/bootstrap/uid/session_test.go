@@ -36,7 +36,7 @@ func TestSessionAgain(t *testing.T) {
 		}
 		for job := range jobs {
 			var tries atomic.Int32
-			m, err := join(Options{ID: id, PE: pe, Size: 3, Timeout: patient}, func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+			m, err := join(Options{ID: id, PE: pe, Size: 3, Timeout: eventTimeout}, func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 				// A second try means that the root has refused the first.
 				if tries.Add(1) == 2 && pe == 1 && job > 0 {
 					came <- struct{}{}

@@ -19,7 +19,7 @@ import (
 	"libshmem/tests/mutate"
 )
 
-const patient = 30 * time.Second // for an event that comes at once
+const eventTimeout = 30 * time.Second // for an event that comes at once
 
 // root makes one that listens on this machine only.
 func root(t *testing.T) (*Root, ID) {
@@ -91,7 +91,7 @@ func TestJob(t *testing.T) {
 			if int(pe) == n/2 {
 				joins = Join // the root's own process
 			}
-			m, err := joins(Options{ID: id, PE: pe, Size: n, Timeout: patient})
+			m, err := joins(Options{ID: id, PE: pe, Size: n, Timeout: eventTimeout})
 			if err != nil {
 				return err
 			}
@@ -116,7 +116,7 @@ func TestManyStrangers(t *testing.T) {
 	r, id := root(t)
 	var conns []net.Conn
 	for range maxUnproven + more {
-		conn, err := net.DialTimeout("tcp", r.listener.Addr().String(), patient)
+		conn, err := net.DialTimeout("tcp", r.listener.Addr().String(), eventTimeout)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestManyStrangers(t *testing.T) {
 		}
 	}
 	all(t, 3, func(pe libshmem.PE) error {
-		m, err := abroad(Options{ID: id, PE: pe, Size: 3, Timeout: patient})
+		m, err := abroad(Options{ID: id, PE: pe, Size: 3, Timeout: eventTimeout})
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func TestManyStrangers(t *testing.T) {
 func TestRootEndsWithTheJob(t *testing.T) {
 	r, id := root(t)
 	all(t, 3, func(pe libshmem.PE) error {
-		m, err := abroad(Options{ID: id, PE: pe, Size: 3, Timeout: patient})
+		m, err := abroad(Options{ID: id, PE: pe, Size: 3, Timeout: eventTimeout})
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func TestRootEndsWithTheJob(t *testing.T) {
 	})
 	select {
 	case <-r.over:
-	case <-time.After(patient):
+	case <-time.After(eventTimeout):
 		t.Fatal("the root goes on")
 	}
 	if _, err := Join(Options{ID: id, PE: 0, Size: 3, Timeout: 2 * time.Second}); err == nil ||
@@ -170,7 +170,7 @@ func TestRootEndsWithTheJob(t *testing.T) {
 // Ids that are made and not used do not add up: the oldest end. One that is used stays.
 func TestUnused(t *testing.T) {
 	used, usedID := root(t)
-	m, err := abroad(Options{ID: usedID, PE: 0, Size: 1, Timeout: patient})
+	m, err := abroad(Options{ID: usedID, PE: 0, Size: 1, Timeout: eventTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestUnused(t *testing.T) {
 		_, ids[i] = root(t)
 	}
 	for i, id := range ids {
-		m, err := abroad(Options{ID: id, PE: 0, Size: 1, Timeout: map[bool]time.Duration{true: 100 * time.Millisecond, false: patient}[i < 2]})
+		m, err := abroad(Options{ID: id, PE: 0, Size: 1, Timeout: map[bool]time.Duration{true: 100 * time.Millisecond, false: eventTimeout}[i < 2]})
 		if (err == nil) != (i >= 2) {
 			t.Errorf("id %d of %d: %v", i, len(ids), err)
 		}
@@ -204,7 +204,7 @@ func TestMissing(t *testing.T) {
 	members := make([]*Member, len(pes))
 	for i, pe := range pes {
 		var err error
-		if members[i], err = abroad(Options{ID: id, PE: pe, Size: 5, Timeout: 3 * time.Second, Connect: patient}); err != nil {
+		if members[i], err = abroad(Options{ID: id, PE: pe, Size: 5, Timeout: 3 * time.Second, Connect: eventTimeout}); err != nil {
 			t.Fatal(err)
 		}
 		defer members[i].Close()
@@ -224,7 +224,7 @@ func TestDeath(t *testing.T) {
 	_, id := root(t)
 	ready := make(chan struct{})
 	all(t, 3, func(pe libshmem.PE) error {
-		m, err := abroad(Options{ID: id, PE: pe, Size: 3, Timeout: patient})
+		m, err := abroad(Options{ID: id, PE: pe, Size: 3, Timeout: eventTimeout})
 		if err != nil {
 			return err
 		}
@@ -244,7 +244,7 @@ func TestDeath(t *testing.T) {
 				return fmt.Errorf("%v does not name PE 1", err)
 			}
 		}
-		for end := time.Now().Add(patient); ; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(eventTimeout); ; time.Sleep(time.Millisecond) {
 			if lost := m.Losses(); len(lost) > 0 {
 				if lost[0].PE != 1 || lost[0].Ends {
 					return fmt.Errorf("%+v", lost)
@@ -263,7 +263,7 @@ func TestExit(t *testing.T) {
 	for _, abort := range []bool{false, true} {
 		_, id := root(t)
 		all(t, 3, func(pe libshmem.PE) error {
-			m, err := abroad(Options{ID: id, PE: pe, Size: 3, Timeout: patient})
+			m, err := abroad(Options{ID: id, PE: pe, Size: 3, Timeout: eventTimeout})
 			if err != nil {
 				return err
 			}
@@ -278,7 +278,7 @@ func TestExit(t *testing.T) {
 				m.Exit(0)
 				return nil
 			}
-			for end := time.Now().Add(patient); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(eventTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
 				if lost := m.Losses(); len(lost) > 0 {
 					if l := lost[0]; l.PE != 1 || !l.Ends || l.Status != map[bool]int{true: 7}[abort] {
 						return fmt.Errorf("%+v", l)
@@ -294,7 +294,7 @@ func TestExit(t *testing.T) {
 // Two that say they are the same PE, and PEs that do not agree how many there are.
 func TestContradictions(t *testing.T) {
 	_, id := root(t)
-	m, err := abroad(Options{ID: id, PE: 1, Size: 2, Timeout: patient})
+	m, err := abroad(Options{ID: id, PE: 1, Size: 2, Timeout: eventTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestContradictions(t *testing.T) {
 		{-1, 2, "PE -1 of 2 (PEs are numbered from 0"},
 		{0, 0, "PE 0 of 0 (PEs are numbered from 0"},
 	} {
-		if m, err := abroad(Options{ID: id, PE: c.pe, Size: c.size, Timeout: patient}); err == nil {
+		if m, err := abroad(Options{ID: id, PE: c.pe, Size: c.size, Timeout: eventTimeout}); err == nil {
 			m.Close()
 			t.Errorf("PE %d of %d was let in", c.pe, c.size)
 		} else if !strings.Contains(err.Error(), c.want) {
@@ -323,7 +323,7 @@ func TestContradictions(t *testing.T) {
 // ever.
 func TestRootFallsSilent(t *testing.T) {
 	r, id := root(t)
-	m, err := abroad(Options{ID: id, PE: 0, Size: 1, Timeout: 50 * time.Millisecond, Connect: patient})
+	m, err := abroad(Options{ID: id, PE: 0, Size: 1, Timeout: 50 * time.Millisecond, Connect: eventTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func (nw *Network) Flight(of int) (lines []string) {
 		}
 		pes := []libshmem.PE{libshmem.PE(of)}
 		var events [][]flight.Recorded
-		had := e.TryWithLock(lockPatience, func() {
+		had := e.TryWithLock(lockTimeout, func() {
 			if of < 0 {
 				pes = e.Report.Latest(flights)
 			}

@@ -4,7 +4,7 @@
 // in GPU memory, and spreads rings over the engines. The engines' work is in runtime/proxy.
 //
 // One thread opens and closes it. Any goroutine may call the methods about other PEs: they take the
-// lock of an engine, and the methods of Peers, and Flight, give up after lockPatience.
+// lock of an engine, and the methods of Peers, and Flight, give up after lockTimeout.
 package network
 
 import (

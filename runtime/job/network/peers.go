@@ -15,9 +15,9 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// lockPatience bounds how long an explanation waits for the engine's lock. A thread that blocks in
+// lockTimeout bounds how long an explanation waits for the engine's lock. A thread that blocks in
 // the GPU driver may hold it for long.
-const lockPatience = 200 * time.Millisecond
+const lockTimeout = 200 * time.Millisecond
 
 // Peers is the first engine's view of other PEs.
 type Peers struct{ e *proxy.Engine }
@@ -27,16 +27,16 @@ func (nw *Network) Peers() *Peers { return &Peers{nw.Engine} }
 
 // PeerStatus describes the first engine's work with a PE; with always, also when nothing is
 // remarkable. silent reports whether the PE has not replied to the last Probe. had is false if the
-// engine's lock could not be taken within lockPatience.
+// engine's lock could not be taken within lockTimeout.
 func (p *Peers) PeerStatus(pe libshmem.PE, always bool) (text string, silent, had bool) {
-	had = p.e.TryWithLock(lockPatience, func() { text, silent = p.e.Report.PeerStatus(pe, always), p.e.Report.Silent(pe) })
+	had = p.e.TryWithLock(lockTimeout, func() { text, silent = p.e.Report.PeerStatus(pe, always), p.e.Report.Silent(pe) })
 	return text, silent, had
 }
 
 // Probe sends requests to PEs: those in alive reply that they live, those in doing also reply with
 // what they do.
 func (p *Peers) Probe(doing, alive []libshmem.PE) {
-	p.e.TryWithLock(lockPatience, func() {
+	p.e.TryWithLock(lockTimeout, func() {
 		for _, pe := range doing {
 			p.e.Report.Probe(libshmem.PE(pe))
 			p.e.RequestActivity(libshmem.PE(pe))
@@ -49,10 +49,10 @@ func (p *Peers) Probe(doing, alive []libshmem.PE) {
 
 // Ping sends a PE a message, to find out whether the network still reaches it. sent is false if the
 // provider's queue was full. had is false if the engine's lock could not be taken within
-// lockPatience.
+// lockTimeout.
 func (p *Peers) Ping(pe libshmem.PE) (sent, had bool) {
 	st := proxy.Done
-	had = p.e.TryWithLock(lockPatience, func() { st = p.e.Ping(libshmem.PE(pe)) })
+	had = p.e.TryWithLock(lockTimeout, func() { st = p.e.Ping(libshmem.PE(pe)) })
 	return st == proxy.Done, had
 }
 

@@ -251,7 +251,7 @@ func (w *Watch) sleep() {
 	for fd := range w.open {
 		fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 	}
-	if n, err := unix.Poll(fds, w.patience()); err != nil || n == 0 {
+	if n, err := unix.Poll(fds, w.pollTimeout()); err != nil || n == 0 {
 		return
 	}
 	for _, f := range fds {
@@ -287,9 +287,9 @@ func (w *Watch) listens() int16 {
 	return 0
 }
 
-// patience returns the longest time, in milliseconds, for which the thread may sleep without news:
-// until a suspected PE has to be given up, or PEs have to be pinged. -1: for ever.
-func (w *Watch) patience() int {
+// pollTimeout returns the longest time, in milliseconds, for which the thread may sleep without
+// news: until a suspected PE has to be given up, or PEs have to be pinged. -1: for ever.
+func (w *Watch) pollTimeout() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {

@@ -191,7 +191,7 @@ func TestRace(t *testing.T) {
 						quick.held.Unlock()
 					}
 				case 2:
-					time.Sleep(patience + patience/2)
+					time.Sleep(stallTimeout + stallTimeout/2)
 				}
 				for range rng.IntN(4) {
 					if rng.IntN(2) == 0 {
@@ -233,7 +233,7 @@ func TestRace(t *testing.T) {
 // TestRaceIsQuick: if the program's context goes on, the other one gets nothing.
 func TestRaceIsQuick(t *testing.T) {
 	quick, apart, m, at := raced(t, 1)
-	m.race.patience = time.Hour
+	m.race.stallTimeout = time.Hour
 	p := *(*unsafe.Pointer)(unsafe.Pointer(&at))
 	for i := range 5 * raceClaims {
 		if err := m.Atomic(stream.Word, p, fabric.OpAdd, 8, 1, 0, nil); err != nil {

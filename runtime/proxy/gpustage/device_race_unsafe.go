@@ -59,7 +59,7 @@ type race struct {
 	seen       uint64    // quick's mark at the last check
 	moved      time.Time // when quick last made progress, or got work again
 
-	patience time.Duration // the constant, except in tests
+	stallTimeout time.Duration // the constant, except in tests
 
 	toQuick chan gpu.Atomic // operations for run to submit to quick
 	over    chan struct{}   // closed at the end of run
@@ -85,9 +85,9 @@ type racer struct {
 type raceEnd struct{ mark, ops uint64 }
 
 const (
-	// patience is the longest time that the stream quick may make no progress before its operations
-	// are also submitted to the other context: many times the start of a kernel.
-	patience = time.Millisecond
+	// stallTimeout is the longest time that the stream quick may make no progress before its
+	// operations are also submitted to the other context: many times the start of a kernel.
+	stallTimeout = time.Millisecond
 	// quickMost is the largest number of operations in the stream quick, which may make no progress
 	// for long: the driver blocks a caller that submits more to a stream.
 	quickMost = StreamQueue
@@ -104,7 +104,7 @@ const (
 // newRace makes a race between the stream apart and a new stream in the context in. It starts each
 // kernel once in the new stream, which loads the kernel.
 func newRace(dev Device, kernels Kernels, apart *cudaStream, in Quick) (_ *race, err error) {
-	r := &race{patience: patience, in: in, apart: apart, dev: dev, kernel: kernels, toQuick: make(chan gpu.Atomic, quickMost), over: make(chan struct{})}
+	r := &race{stallTimeout: stallTimeout, in: in, apart: apart, dev: dev, kernel: kernels, toQuick: make(chan gpu.Atomic, quickMost), over: make(chan struct{})}
 	guard.Go("quick atomic operations of the GPU", r.run)
 	defer func() {
 		if err != nil {
@@ -226,9 +226,9 @@ func (r *race) release(now time.Time, a uint64) error {
 	return nil
 }
 
-// stalled reports whether quick has work and has made no progress for longer than patience.
+// stalled reports whether quick has work and has made no progress for longer than stallTimeout.
 func (r *race) stalled(now time.Time) bool {
-	return r.seen < r.givenQuick && now.Sub(r.moved) >= r.patience
+	return r.seen < r.givenQuick && now.Sub(r.moved) >= r.stallTimeout
 }
 
 // submitApart submits the first n operations that are not done to the other context, but only while

@@ -35,7 +35,7 @@ func (w *Words) Unlock() { atomic.StoreUint32(w.Lock, 0) }
 
 // LockYielding locks the engine even if other threads post without a pause: each time such a thread
 // finds that Wanted is not 0, it yields its processor once. It returns false if other threads have
-// held the lock during all of patience: the holder may keep it for long.
+// held the lock for all of lockTimeout: the holder may keep it for long.
 func (w *Words) LockYielding() bool {
 	if w.TryLock() {
 		return true
@@ -44,7 +44,7 @@ func (w *Words) LockYielding() bool {
 		atomic.AddUint32(n, 1)
 		defer atomic.AddUint32(n, ^uint32(0))
 	}
-	for until := time.Now().Add(patience); time.Now().Before(until); {
+	for until := time.Now().Add(lockTimeout); time.Now().Before(until); {
 		wait.Yield()
 		if w.TryLock() {
 			return true
@@ -57,9 +57,9 @@ func (w *Words) LockYielding() bool {
 	return w.TryLock()
 }
 
-// patience is the time that LockYielding tries before it leaves its processor to another goroutine.
-// It is far longer than an engine's poll takes, unless the thread is preempted.
-const patience = 500 * time.Microsecond
+// lockTimeout is the time that LockYielding tries before it leaves its processor to another
+// goroutine. It is far longer than an engine's poll takes, unless the thread is preempted.
+const lockTimeout = 500 * time.Microsecond
 
 // WithLock calls f with the lock held. Preconditions: the caller does not hold the lock.
 func (w *Words) WithLock(f func()) { w.TryWithLock(math.MaxInt64, f) }

@@ -50,7 +50,7 @@ static const char *const names[] = {KINDS(NAME)};
 enum { LONGEST = 100000, MOST_PORTS = 32 };
 
 /* Seconds. */
-#define PATIENCE 0.005
+#define POST_TIMEOUT 0.005
 #define CONNECTING 0.02
 
 static const size_t lengths[] = {0, 8, 4096, LONGEST};
@@ -172,9 +172,9 @@ static ssize_t post(struct fid_ep *ep, fi_addr_t to, size_t n, struct operation 
 }
 
 /* Posts as soon as there is room, or gives up: the peer may accept no more, or not exist. */
-static int posted(struct fid_ep *ep, fi_addr_t to, size_t n, struct operation *o, double patience)
+static int posted(struct fid_ep *ep, fi_addr_t to, size_t n, struct operation *o, double timeout)
 {
-    for (const double stop = now() + patience; now() < stop;) {
+    for (const double stop = now() + timeout; now() < stop;) {
         ssize_t ret = post(ep, to, n, o);
         if (ret == -FI_ENOSYS || ret == -FI_EOPNOTSUPP)
             counts[o->kind].unsupported++;
@@ -199,9 +199,9 @@ static struct fid_ep *open_endpoint(void)
 }
 
 /*
- * A port without room for PATIENCE, and at first for CONNECTING, is skipped by that endpoint until
- * the next round, so that ports without a listener take little time. Each endpoint begins with a
- * kind of its own, since after some kinds the peer closes the connection.
+ * A port without room for POST_TIMEOUT, and at first for CONNECTING, is skipped by that endpoint
+ * until the next round, so that ports without a listener take little time. Each endpoint begins
+ * with a kind of its own, since after some kinds the peer closes the connection.
  */
 static void play_round(int endpoints, unsigned round)
 {
@@ -227,7 +227,7 @@ static void play_round(int endpoints, unsigned round)
                 if (shut[at] || counts[o->kind].unsupported > 0)
                     continue;
                 if (posted(eps[i], targets[port], lengths[l], o,
-                           turn + l > 0 ? PATIENCE : CONNECTING)) {
+                           turn + l > 0 ? POST_TIMEOUT : CONNECTING)) {
                     counts[o->kind].posted++;
                     next++;
                 } else {

@@ -95,7 +95,7 @@ static void stop_in_it(void)
 {
     shmemi_prepare_sleep(&b);
     CHECK(!shmemi_prepare_sleep(&b));
-    clock_ns += PATIENCE_NS + 1;
+    clock_ns += MEMBARRIER_TIMEOUT_NS + 1;
     CHECK(shmemi_prepare_sleep(&b) && made == 2); /* the first one is not over */
 }
 

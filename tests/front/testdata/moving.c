@@ -215,7 +215,7 @@ static void looks_after_sleep(void)
         shmemi_state.crowded = 1;
         CPU_CLR(3, &allowed);
         yield(10000);
-        CHECK(mine.patience == MOVE_LAST_NS && shown.effort.moves == 0);
+        CHECK(mine.interval == MOVE_LAST_NS && shown.effort.moves == 0);
         clock_ns += is_long ? MOVE_LAST_NS : 0;
         shmemi_processor_slept();
         yield(30);

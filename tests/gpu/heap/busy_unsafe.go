@@ -28,9 +28,9 @@ again:
 }
 `
 
-// patience limits the time that a kernel spins: an operation that waits for the kernel takes at
+// spinTimeout limits the time that a kernel spins: an operation that waits for the kernel takes at
 // least that long, and so is noticed.
-const patience = 2 * time.Second
+const spinTimeout = 2 * time.Second
 
 // busy runs something while a kernel runs on this PE's GPU, as can happen when the program
 // allocates, and reports whether it had to wait for the kernel.
@@ -73,7 +73,7 @@ func (p *player) whileSpinning(m *cuda.Module, what string, f func() error) erro
 	if err == nil {
 		err = launch()
 	}
-	stop := time.AfterFunc(patience, func() { atomic.StoreUint32(word, 1) })
+	stop := time.AfterFunc(spinTimeout, func() { atomic.StoreUint32(word, 1) })
 	if err == nil {
 		err = p.together()
 	}
