@@ -83,7 +83,7 @@ func shmemgoErrorPE(to *C.char, size C.size_t) C.int {
 //export shmemgoFate
 func shmemgoFate(of C.int, to *C.char, size C.size_t) {
 	defer guard.Catch("fate")
-	text(unsafe.Slice(to, int(size)), current.Watch.Fate(libshmem.PE(of)))
+	text(unsafe.Slice(to, int(size)), current.Watch.Reason(libshmem.PE(of)))
 }
 
 // shmemgoAcknowledge records that the program knows of all losses, so that they do not end later

@@ -228,8 +228,8 @@ static void describe_same(const void *subject, char *text, size_t size)
 
 /*
  * Waits until the write of the slot's previous token is complete. The reader may have had the token
- * before that: when one of several NICs is lost, a write whose fate is not known is sent again, and
- * would overwrite this token.
+ * before that: when one of several NICs is lost, a write whose outcome is not known is sent again,
+ * and would overwrite this token.
  */
 static void await_slot(const shmemx_eager_t *e, uint32_t slot, int pe, const char *call)
 {

@@ -104,9 +104,9 @@ static void fail(int code, int pe, const char *call, const char *what)
 /* Fails this thread's call because PE pe is lost, with what is known about its end. */
 void shmemi_fail_lost(int pe, const char *call)
 {
-    char fate[256] = "", what[320];
-    shmemi_state.core->fate(pe, fate, sizeof fate);
-    snprintf(what, sizeof what, "PE %d %s", pe, fate);
+    char reason[256] = "", what[320];
+    shmemi_state.core->fate(pe, reason, sizeof reason);
+    snprintf(what, sizeof what, "PE %d %s", pe, reason);
     fail(SHMEMX_ERROR_PE_LOST, pe, call, what);
 }
 

@@ -83,7 +83,7 @@ func (e *element) do(op, value string) error {
 	case "losses": // wait for this many
 		for n > 0 {
 			for _, l := range e.boot.Losses() {
-				fmt.Printf("PE %d hears that PE %d %s\n", e.rank, l.PE, l.Fate)
+				fmt.Printf("PE %d hears that PE %d %s\n", e.rank, l.PE, l.Reason)
 				n--
 			}
 			time.Sleep(time.Millisecond)

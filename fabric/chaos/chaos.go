@@ -167,10 +167,10 @@ func (p *Provider) checkToken(t fabric.Token, unused bool) error {
 	return fmt.Errorf("token %d: there are %d", t, p.tokens)
 }
 
-// fate draws the faults of the next packet to a PE. It is the same until countPacket counts the
+// outcome draws the faults of the next packet to a PE. It is the same until countPacket counts the
 // packet.
-func (p *Provider) fate(to libshmem.PE) faults.Fate {
-	return p.plan.Faults.FateOf(p.plan.Seed, uint64(p.me), uint64(to), p.sent[to])
+func (p *Provider) outcome(to libshmem.PE) faults.Outcome {
+	return p.plan.Faults.OutcomeOf(p.plan.Seed, uint64(p.me), uint64(to), p.sent[to])
 }
 
 // countPacket counts a packet to a PE, once the operation is accepted.
@@ -180,9 +180,10 @@ func (p *Provider) countPacket(to libshmem.PE) { p.sent[to]++ }
 // are delayed.
 func (p *Provider) refuses() bool {
 	p.calls++
-	// This fate has a delay with the probability Again. It depends on the number of the call.
+	// The outcome of these chances has a delay with the probability Again. It depends on the number
+	// of the call.
 	chance := faults.Faults{Reorder: p.plan.Faults.Again, Delay: 1}
-	return chance.FateOf(p.plan.Seed, uint64(p.me), math.MaxUint64, p.calls).Delay > 0 || p.held.Len()+p.waiting.count >= maxDelayed
+	return chance.OutcomeOf(p.plan.Seed, uint64(p.me), math.MaxUint64, p.calls).Delay > 0 || p.held.Len()+p.waiting.count >= maxDelayed
 }
 
 // delay delays an operation or a completion.
@@ -205,7 +206,7 @@ func (p *Provider) Send(op *fabric.Send) error {
 	if p.refuses() {
 		return fabric.ErrAgain
 	}
-	f := p.fate(op.To)
+	f := p.outcome(op.To)
 	if f.Delay == 0 {
 		err := p.inner.Send(op)
 		if err == nil {
@@ -236,7 +237,7 @@ func (p *Provider) Read(op *fabric.RMA) error {
 	if p.refuses() {
 		return fabric.ErrAgain
 	}
-	f := p.fate(op.PE)
+	f := p.outcome(op.PE)
 	if f.Delay == 0 {
 		err := p.inner.Read(op)
 		if err == nil {
@@ -295,14 +296,14 @@ func (p *Provider) Write(op *fabric.RMA) error {
 			h.rma.Desc = p.arena.region.Desc
 		}
 		h.rma.Token, h.rma.Notify = p.reserveToken(w), false
-		f := p.fate(op.PE)
+		f := p.outcome(op.PE)
 		if p.countPacket(op.PE); i == 0 {
 			w.late = f.Late
 		}
 		p.delay(f.Delay, h)
 	}
 	if w.notes {
-		w.noteDelay = p.fate(op.PE).Delay
+		w.noteDelay = p.outcome(op.PE).Delay
 		p.countPacket(op.PE)
 	}
 	p.release()

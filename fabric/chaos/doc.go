@@ -11,9 +11,10 @@
 //
 // # What is the same each time
 //
-// The fate of a packet is a function of the seed, the numbers of the two PEs, and its own number
-// between them (faults.Faults.FateOf). The operating system decides when programs run, and so which
-// packet has number 17: a seed makes a mistake likely to show again, and does not promise it.
+// What happens to a packet is a function of the seed, the numbers of the two PEs, and its own
+// number between them (faults.Faults.OutcomeOf). The operating system decides when programs run,
+// and so which packet has number 17: a seed makes a mistake likely to show again, and does not
+// promise it.
 //
 // # Time
 //

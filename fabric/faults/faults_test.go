@@ -9,16 +9,16 @@ import (
 
 var bad = Faults{Reorder: 0.7, Delay: 50 * time.Microsecond, Duplicate: 0.05, Drop: 0.02, Late: 0.4, Split: 0.5}
 
-// TestFate: the fate of a packet is a function of its numbers, has the shares that were asked for,
-// and differs between seeds, pairs and packets.
-func TestFate(t *testing.T) {
+// TestOutcome: what happens to a packet is a function of its numbers, has the shares that were
+// asked for, and differs between seeds, pairs and packets.
+func TestOutcome(t *testing.T) {
 	f := &bad
 	const n = 100_000
 	var again, split, reordered, lost int
 	for i := range uint64(n) {
-		w := f.FateOf(1, 2, 3, i)
-		if w != f.FateOf(1, 2, 3, i) {
-			t.Fatal("two fates of one packet")
+		w := f.OutcomeOf(1, 2, 3, i)
+		if w != f.OutcomeOf(1, 2, 3, i) {
+			t.Fatal("two outcomes of one packet")
 		}
 		again += one(w.Again > 0)
 		split += one(w.Second > 0)
@@ -41,11 +41,11 @@ func TestFate(t *testing.T) {
 	}
 	same := 0
 	for i := range uint64(1000) {
-		w := f.FateOf(1, 2, 3, i)
-		same += one(w == f.FateOf(2, 2, 3, i)) + one(w == f.FateOf(1, 3, 2, i)) + one(w == f.FateOf(1, 2, 3, i+1))
+		w := f.OutcomeOf(1, 2, 3, i)
+		same += one(w == f.OutcomeOf(2, 2, 3, i)) + one(w == f.OutcomeOf(1, 3, 2, i)) + one(w == f.OutcomeOf(1, 2, 3, i+1))
 	}
 	if same > 600 { // packets without any fault are alike
-		t.Errorf("%d of 3000 fates are those of others", same)
+		t.Errorf("%d of 3000 outcomes are those of others", same)
 	}
 }
 
@@ -62,7 +62,7 @@ func TestSeeds(t *testing.T) {
 	var hash uint64
 	for seed := range uint64(10) {
 		for n := range uint64(500) {
-			w := bad.FateOf(seed, n%7, n%5, n)
+			w := bad.OutcomeOf(seed, n%7, n%5, n)
 			for _, v := range []uint64{uint64(w.Delay), uint64(w.Again), uint64(w.Late), w.Cut, uint64(w.Second)} {
 				hash = Mix(hash ^ v)
 			}
@@ -72,7 +72,7 @@ func TestSeeds(t *testing.T) {
 		hash = Mix(hash ^ Throw(1, 2, 3, purpose).Number(purpose))
 	}
 	if want := uint64(0xac19_a247_4999_ef1b); hash != want {
-		t.Errorf("the fates of ten seeds are %#x, want %#x", hash, want)
+		t.Errorf("the outcomes of ten seeds are %#x, want %#x", hash, want)
 	}
 }
 

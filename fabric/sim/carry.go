@@ -65,19 +65,19 @@ func (n *Network) sendPacket(m *message) {
 		number = &m.pair.replies
 	}
 	*number++
-	p.fate = n.model.FateOf(n.seed, from.addr.number(), to.addr.number(), *number)
+	p.outcome = n.model.OutcomeOf(n.seed, from.addr.number(), to.addr.number(), *number)
 	from.nic.sendFree = max(n.now, from.nic.sendFree) + n.wire(p.n)*from.nic.slow
 	from.nic.Out += uint64(p.n + n.model.Header)
 	n.note(didLeave, from, to, uint64(m.kind), uint64(m.index)<<32|uint64(p.number))
-	at := from.nic.sendFree + n.latency(from, to) + p.fate.Delay
-	if p.fate.Again > 0 {
+	at := from.nic.sendFree + n.latency(from, to) + p.outcome.Delay
+	if p.outcome.Again > 0 {
 		twin := n.newPacket()
 		data := append(twin.data, p.data...)
 		*twin = *p
-		twin.data, twin.again, twin.fate.Second = data, true, 0
-		n.plan(actArrive, at+p.fate.Again, m, twin)
+		twin.data, twin.again, twin.outcome.Second = data, true, 0
+		n.plan(actArrive, at+p.outcome.Again, m, twin)
 	}
-	late := p.fate.Late
+	late := p.outcome.Late
 	if from.nic.down {
 		n.drop(p)
 		n.planFailure(m, errIO, "the NIC has no link")
@@ -251,7 +251,7 @@ func (n *Network) storePacket(p *packet) bool {
 		n.failNoRegion(m)
 		return false
 	}
-	if p.fate.Second == 0 || p.n < 2 {
+	if p.outcome.Second == 0 || p.n < 2 {
 		store(at, p.data)
 		n.touched(n.owner(p))
 		return true
@@ -269,14 +269,14 @@ func (n *Network) storePacket(p *packet) bool {
 		return true
 	}
 	first, second := [2]int{0, cut}, [2]int{cut, p.n}
-	if p.fate.Upper && !ascending {
+	if p.outcome.Upper && !ascending {
 		first, second = second, first
 	}
 	store(unsafe.Add(at, first[0]), p.data[first[0]:first[1]])
 	n.touched(n.owner(p))
-	p.fate.Cut = uint64(second[0])<<32 | uint64(second[1])
+	p.outcome.Cut = uint64(second[0])<<32 | uint64(second[1])
 	if p.half = true; !p.queued {
-		n.plan(actSecond, n.now+p.fate.Second, m, p)
+		n.plan(actSecond, n.now+p.outcome.Second, m, p)
 	}
 	return false
 }
@@ -286,7 +286,7 @@ func (n *Network) storePacket(p *packet) bool {
 // are promised to be visible by ascending address (Caps.Block). With words it moves the cut to an
 // aligned word: if a word could be torn, a promised order of Writes would be of little use.
 func (p *packet) cutAt(at unsafe.Pointer, block int, words bool) (cut int, ascending bool) {
-	cut = 1 + int(p.fate.Cut%uint64(p.n-1))
+	cut = 1 + int(p.outcome.Cut%uint64(p.n-1))
 	if words {
 		cut = max(0, cut-int((uint64(uintptr(at))+uint64(cut))%8))
 	}
@@ -324,7 +324,7 @@ func (n *Network) storeSecond(p *packet) {
 		n.failNoRegion(m)
 		return
 	}
-	from, till := int(p.fate.Cut>>32), int(uint32(p.fate.Cut))
+	from, till := int(p.outcome.Cut>>32), int(uint32(p.outcome.Cut))
 	store(unsafe.Add(at, from), p.data[from:till])
 	n.touched(to)
 	n.countLanded(p)
@@ -343,7 +343,7 @@ func (n *Network) touched(e *endpoint) {
 // on with the message.
 func (n *Network) countLanded(p *packet) {
 	m := p.m
-	late := p.fate.Late
+	late := p.outcome.Late
 	if p.queued {
 		n.drop(p)
 		n.countRead(m, late)

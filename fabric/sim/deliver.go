@@ -87,8 +87,8 @@ func (n *Network) acknowledge(m *message) {
 		return
 	}
 	m.pair.replies++
-	fate := n.model.FateOf(n.seed, m.to.addr.number(), m.from.addr.number(), m.pair.replies)
-	n.plan(actAcknowledged, n.now+n.latency(m.to, m.from)+fate.Delay+fate.Late, m, nil)
+	outcome := n.model.OutcomeOf(n.seed, m.to.addr.number(), m.from.addr.number(), m.pair.replies)
+	n.plan(actAcknowledged, n.now+n.latency(m.to, m.from)+outcome.Delay+outcome.Late, m, nil)
 }
 
 // acknowledged completes an operation when the acknowledgement is at its sender. That is lost with
@@ -132,16 +132,16 @@ func (e *endpoint) accept(m *message) bool {
 		at = e.recvs[0]
 		e.recvs = e.recvs[:copy(e.recvs, e.recvs[1:])]
 	}
-	fate := n.model.FateOf(n.seed, m.from.addr.number(), m.to.addr.number(), ^m.index)
+	outcome := n.model.OutcomeOf(n.seed, m.from.addr.number(), m.to.addr.number(), ^m.index)
 	if !send {
 		c := m.announce()
 		if e.caps.DataTakesRecv {
 			c.Token = at.token
 		}
 		if n.model.Caps.WriteAfterWrite || n.model.Backlog {
-			fate.Late = 0
+			outcome.Late = 0
 		}
-		n.completeLater(e, c, fate.Late)
+		n.completeLater(e, c, outcome.Late)
 		return true
 	}
 	n.held -= m.n
@@ -155,9 +155,9 @@ func (e *endpoint) accept(m *message) bool {
 		e.reasons[at.token] = "the message is longer than the buffer"
 	}
 	if n.model.Caps.SendAfterSend {
-		fate.Late = 0
+		outcome.Late = 0
 	}
-	n.completeLater(e, c, fate.Late)
+	n.completeLater(e, c, outcome.Late)
 	return true
 }
 

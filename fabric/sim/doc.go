@@ -16,12 +16,12 @@
 //
 // # Determinism
 //
-// The fate of a packet is a function of the seed, the addresses of its two endpoints and its number
-// between them (faults.Faults.FateOf); whether a call is refused, of the seed, the endpoint and the
-// number of the call. Events of one instant are handled in the order in which they were planned. So
-// the same calls in the same order give the same network to the bit: equal values of Network.Trace
-// prove that two runs were the same. Callers may share a Network between goroutines, as with other
-// providers, but then lose this property.
+// What happens to a packet is a function of the seed, the addresses of its two endpoints and its
+// number between them (faults.Faults.OutcomeOf); whether a call is refused, of the seed, the
+// endpoint and the number of the call. Events of one instant are handled in the order in which they
+// were planned. So the same calls in the same order give the same network to the bit: equal values
+// of Network.Trace prove that two runs were the same. Callers may share a Network between
+// goroutines, as with other providers, but then lose this property.
 //
 // # What a packet may suffer
 //

@@ -68,8 +68,8 @@ func (p *pair) control(reply bool) {
 	}
 	n.note(didHandshake, from, to, about, 0)
 	p.controls++
-	fate := n.model.FateOf(n.seed, from.addr.number(), to.addr.number(), faults.ForHandshake<<32|p.controls)
-	n.add(event{at: n.now + n.latency(from, to) + fate.Delay, do: actHandshake, handshakePacket: handshakePacket{p, reply}})
+	outcome := n.model.OutcomeOf(n.seed, from.addr.number(), to.addr.number(), faults.ForHandshake<<32|p.controls)
+	n.add(event{at: n.now + n.latency(from, to) + outcome.Delay, do: actHandshake, handshakePacket: handshakePacket{p, reply}})
 }
 
 // handshakeArrived stores a packet of a handshake for the next Poll of its target, and ends a Wait.

@@ -341,17 +341,17 @@ type message struct {
 
 // packet is a part of a message.
 type packet struct {
-	m      *message
-	gen    uint32
-	number int
-	n      int
-	data   []byte
-	reply  bool // it goes back to the sender of m
-	fate   faults.Fate
-	again  bool // a packet of this number has landed before
-	queued bool // it has been in a socket
-	held   int  // the bytes of it that Network.held counts
-	half   bool // the first of its two pieces is in memory
+	m       *message
+	gen     uint32
+	number  int
+	n       int
+	data    []byte
+	reply   bool // it goes back to the sender of m
+	outcome faults.Outcome
+	again   bool // a packet of this number has landed before
+	queued  bool // it has been in a socket
+	held    int  // the bytes of it that Network.held counts
+	half    bool // the first of its two pieces is in memory
 }
 
 // newMessage returns a message to fill: a free one, or a new one.

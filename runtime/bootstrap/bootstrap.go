@@ -54,8 +54,8 @@ type Bootstrap interface {
 
 // Loss is a PE that has ended, and how.
 type Loss struct {
-	PE   libshmem.PE
-	Fate string // continues a sentence that begins with the PE
+	PE     libshmem.PE
+	Reason string // how it has ended; continues a sentence that begins with the PE
 	// Ends: the PE has requested the end of the job, with this Status.
 	Ends   bool
 	Status int
@@ -65,12 +65,12 @@ type Loss struct {
 // how. It does not report by itself that a PE has exited with status 0 inside the job, because that
 // concerns only PEs that wait for it. Any goroutine may call the methods.
 type Inquirer interface {
-	// Inquire requests the fates of PEs from the launcher, for later calls of Fate. It does not
-	// wait.
+	// Inquire requests from the launcher how PEs have ended or left, for later calls of Outcome. It
+	// does not wait.
 	Inquire(pes []libshmem.PE)
-	// Fate says how a PE has ended or left, as far as is known, to continue a sentence that begins
-	// with the PE; "": it has not left.
-	Fate(pe libshmem.PE) string
+	// Outcome says how a PE has ended or left, as far as is known, to continue a sentence that
+	// begins with the PE; "": it has not left.
+	Outcome(pe libshmem.PE) string
 	// Absent reports whether a PE is known to have exited with status 0 inside the job.
 	Absent(pe libshmem.PE) bool
 }
@@ -106,12 +106,12 @@ func (e *MissingError) Error() string {
 
 // PeerError reports that a PE can never join a step, because it ended or has finalized.
 type PeerError struct {
-	Step string // the step, for example "allgather 3"
-	PE   libshmem.PE
-	Fate string // the end of the PE, for example "was killed by signal 11 (segmentation fault)"
+	Step   string // the step, for example "allgather 3"
+	PE     libshmem.PE
+	Reason string // how the PE has ended, for example "was killed by signal 11 (segmentation fault)"
 }
 
-// Error names the PE and its fate.
+// Error names the PE and how it has ended.
 func (e *PeerError) Error() string {
-	return fmt.Sprintf("%s: PE %d %s and cannot join", e.Step, e.PE, e.Fate)
+	return fmt.Sprintf("%s: PE %d %s and cannot join", e.Step, e.PE, e.Reason)
 }

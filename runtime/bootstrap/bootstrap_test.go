@@ -13,7 +13,7 @@ func TestErrors(t *testing.T) {
 	if m.Error() != want {
 		t.Errorf("%q, want %q", m.Error(), want)
 	}
-	p := &PeerError{Step: "barrier 2", PE: 4, Fate: "exited with status 3"}
+	p := &PeerError{Step: "barrier 2", PE: 4, Reason: "exited with status 3"}
 	if want := "barrier 2: PE 4 exited with status 3 and cannot join"; p.Error() != want {
 		t.Errorf("%q, want %q", p.Error(), want)
 	}

@@ -114,7 +114,7 @@ type Value struct {
 // Values lists the settings with their state, in the order of the Table.
 func (c *Config) Values() []Value { return c.values }
 
-// OnFailure is the fate of a job after the loss of a PE.
+// OnFailure says what happens to a job after the loss of a PE.
 type OnFailure uint8
 
 // The values.

@@ -141,7 +141,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_ON_FAILURE", Kind: Choice, Default: "abort", Choices: []string{"abort", "return"}, Category: Diagnostics, Since: "0.1",
-		Text: "The fate of the other PEs when one ends before shmem_finalize, or cannot be reached any more. abort: the job ends, and the PE is named; return: a call that needs the lost PE returns an error (shmemx_last_error), and the others continue among themselves (docs/guides/failure.md). It is the same on every PE.",
+		Text: "What happens to the other PEs when one ends before shmem_finalize, or cannot be reached any more. abort: the job ends, and the PE is named; return: a call that needs the lost PE returns an error (shmemx_last_error), and the others continue among themselves (docs/guides/failure.md). It is the same on every PE.",
 		set:  func(c *Config, v parsed) { c.OnFailure = OnFailure(v.index) },
 	},
 	{

@@ -22,9 +22,9 @@ func (j *Job) newWatch(o *Options) *watch.Watch {
 // when that count changes; 0: there is no thread. Begin is called after Start.
 func (j *Job) Begin(lose func(libshmem.PE), requests func() uint32) (fd int) {
 	j.watchDriver(requests)
-	return j.Watch.Begin(func(pe libshmem.PE, fate string) {
+	return j.Watch.Begin(func(pe libshmem.PE, reason string) {
 		lose(pe)
-		j.Network.Lose(pe, fate)
+		j.Network.Lose(pe, reason)
 		// Kernels may wait for a store of the lost PE, which will never arrive.
 		j.Producers.Stopper.Lost()
 	}, requests)

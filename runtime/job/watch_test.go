@@ -60,9 +60,9 @@ func TestWatch(t *testing.T) {
 		defer mu.Unlock()
 		lost = append(lost, pe)
 	}, func() uint32 { return 0 })
-	b.Report(t, bootstrap.Loss{PE: 2, Fate: "was killed by signal 9 (killed)"})
+	b.Report(t, bootstrap.Loss{PE: 2, Reason: "was killed by signal 9 (killed)"})
 	need.Eventually(t, "PE 2 is lost", func() bool { return slices.Equal(known(), []libshmem.PE{2}) })
-	b.Report(t, bootstrap.Loss{PE: 2, Fate: "again"})
+	b.Report(t, bootstrap.Loss{PE: 2, Reason: "again"})
 	if err := child.Process.Signal(unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestWatch(t *testing.T) {
 	}
 	_ = child.Wait()
 	need.Eventually(t, "PE 3 is lost", func() bool { return slices.Equal(known(), []libshmem.PE{2, 3}) })
-	if f := j.Watch.Fate(2); f != "was killed by signal 9 (killed)" {
+	if f := j.Watch.Reason(2); f != "was killed by signal 9 (killed)" {
 		t.Errorf("PE 2 %s", f)
 	}
 	j.Watch.Stop()

@@ -19,21 +19,21 @@ var goOn = []string{"SHMEM_ON_FAILURE=return"}
 func TestSurvive(t *testing.T) {
 	shmemrun, program := compile(t, "survive")
 	for _, c := range []struct {
-		name, victim, way, fate string
-		pes, status             int
-		options                 []string
-		namespaces, gpu         bool
+		name, victim, way, reason string
+		pes, status               int
+		options                   []string
+		namespaces, gpu           bool
 	}{
-		{name: "node", pes: 16, victim: "2", way: "kill", status: 128 + 9, fate: `was killed by signal 9`},
-		{name: "node, first PE", pes: 3, victim: "0", way: "exit", status: 3, fate: `exited with status 3`},
-		{name: "two of one node", pes: 2, victim: "1", way: "segv", status: 128 + 11, fate: `was killed by signal 11`},
-		{name: "hosts", pes: 16, victim: "5", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, options: list(tcp, []string{"--hosts", "4"})},
-		{name: "hosts, dealt", pes: 8, victim: "0", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, options: list(tcp, []string{"--hosts", "2", "--map", "cyclic"})},
-		{name: "each alone", pes: 4, victim: "3", way: "exit", status: 3, fate: `exited with status 3`, options: list(tcp, []string{"--hosts", "4"})},
-		{name: "namespaces", pes: 4, victim: "2", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, options: []string{"--hosts", "2", "--host-netns"}, namespaces: true},
-		{name: "chaos", pes: 3, victim: "1", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, options: list(tcp, []string{"--chaos", "7,delay=300us"})},
-		{name: "GPU memory, node", pes: 3, victim: "1", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, gpu: true},
-		{name: "GPU memory, hosts", pes: 6, victim: "1", way: "kill", status: 128 + 9, fate: `was killed by signal 9`, options: list(tcp, []string{"--hosts", "3"}), gpu: true},
+		{name: "node", pes: 16, victim: "2", way: "kill", status: 128 + 9, reason: `was killed by signal 9`},
+		{name: "node, first PE", pes: 3, victim: "0", way: "exit", status: 3, reason: `exited with status 3`},
+		{name: "two of one node", pes: 2, victim: "1", way: "segv", status: 128 + 11, reason: `was killed by signal 11`},
+		{name: "hosts", pes: 16, victim: "5", way: "kill", status: 128 + 9, reason: `was killed by signal 9`, options: list(tcp, []string{"--hosts", "4"})},
+		{name: "hosts, dealt", pes: 8, victim: "0", way: "kill", status: 128 + 9, reason: `was killed by signal 9`, options: list(tcp, []string{"--hosts", "2", "--map", "cyclic"})},
+		{name: "each alone", pes: 4, victim: "3", way: "exit", status: 3, reason: `exited with status 3`, options: list(tcp, []string{"--hosts", "4"})},
+		{name: "namespaces", pes: 4, victim: "2", way: "kill", status: 128 + 9, reason: `was killed by signal 9`, options: []string{"--hosts", "2", "--host-netns"}, namespaces: true},
+		{name: "chaos", pes: 3, victim: "1", way: "kill", status: 128 + 9, reason: `was killed by signal 9`, options: list(tcp, []string{"--chaos", "7,delay=300us"})},
+		{name: "GPU memory, node", pes: 3, victim: "1", way: "kill", status: 128 + 9, reason: `was killed by signal 9`, gpu: true},
+		{name: "GPU memory, hosts", pes: 6, victim: "1", way: "kill", status: 128 + 9, reason: `was killed by signal 9`, options: list(tcp, []string{"--hosts", "3"}), gpu: true},
 	} {
 		for _, r := range networks(t, c.options, c.name == "hosts" || c.gpu) {
 			t.Run(c.name+r.name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestSurvive(t *testing.T) {
 				if n := passed(t, out); n != c.pes-1 {
 					t.Errorf("%d of %d survivors came to their end:\n%s", n, c.pes-1, out)
 				}
-				j.says(`shmemrun: PE ` + c.victim + ` ` + c.fate + `.*; the others go on \(SHMEM_ON_FAILURE=return\)`)
+				j.says(`shmemrun: PE ` + c.victim + ` ` + c.reason + `.*; the others go on \(SHMEM_ON_FAILURE=return\)`)
 				t.Log(j.says(`knew after \d+ ms`)[0])
 			})
 		}

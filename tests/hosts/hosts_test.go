@@ -301,9 +301,9 @@ func (c *cluster) library(t *testing.T) {
 	lib := filepath.Join(c.build, "lib")
 	cc.Run(t, cc.C(), "-Wall", "-Wextra", "-Werror", "-O2", "-I../../include", "-o", file, "../launchers/testdata/job.c", "-L"+lib, "-lshmem")
 	for _, l := range []struct {
-		name, pe, fate string
-		status         int
-		want           string
+		name, pe, ending string
+		status           int
+		want             string
 	}{
 		{"jobs", "9", "", 0, "PE 3 of 4 on h2: 3 jobs, 0 wrong\n"},
 		{"killed", "3", "killed", 137, "shmemrun: PE 3 was killed by signal 9 (killed)\n"},
@@ -314,8 +314,8 @@ func (c *cluster) library(t *testing.T) {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
 			args := []string{"--host", "h1:2,h2:2", "-x", "SHMEM_BOOTSTRAP_TIMEOUT=4", file, "3"}
-			if l.fate != "" {
-				args = append(args, l.pe, l.fate)
+			if l.ending != "" {
+				args = append(args, l.pe, l.ending)
 			}
 			if out, status := c.run(t, args...); status != l.status || !strings.Contains(out, l.want) {
 				t.Errorf("status %d, want %d and %q:\n%s", status, l.status, l.want, out)

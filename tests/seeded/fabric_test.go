@@ -182,7 +182,7 @@ var fabricDefects = []defect{
 		was:  "	forCut\n	forSecond\n",
 		is:   "	forSecond\n	forCut\n",
 		user: "a seed that shows a mistake shows nothing in the version that mends another one",
-		by:   unit("./fabric/faults", "^TestSeeds$"), says: `the fates of ten seeds are 0x`,
+		by:   unit("./fabric/faults", "^TestSeeds$"), says: `the outcomes of ten seeds are 0x`,
 	},
 	{
 		id: "fabric/word-of-another-fault", file: "fabric/chaos/parse.go",

@@ -39,8 +39,8 @@ var launchDefects = []defect{
 	},
 	{
 		id: "launch/status-after-finalize", file: "runtime/bootstrap/launch/job.go",
-		was:  "		j.setStatus(fate.Status())\n		if !j.ending && fatal && !goesOn {\n			j.fail()\n		}\n",
-		is:   "		if !j.ending && fatal && !goesOn {\n			j.setStatus(fate.Status())\n			j.fail()\n		}\n",
+		was:  "		j.setStatus(outcome.Status())\n		if !j.ending && fatal && !goesOn {\n			j.fail()\n		}\n",
+		is:   "		if !j.ending && fatal && !goesOn {\n			j.setStatus(outcome.Status())\n			j.fail()\n		}\n",
 		user: "a program that returns 6 from main ends with status 0",
 		by:   unit("./cmd/shmemrun", "^TestScripts$/^status$"), says: `exit status 0, want 6`,
 	},

@@ -13,7 +13,7 @@ import (
 )
 
 // A PE is killed, another one misses it and aborts the job, and the reaper has not reported the
-// first: the job ends by the fate of the first.
+// first: the job ends with the status of the first.
 func TestFirstCause(t *testing.T) {
 	const killed, aborted = "shmemrun: PE 0 was killed by signal 9 (killed)\n", "shmemrun: PE 1 aborted the job with status 134\n"
 	for _, c := range []struct {

@@ -177,11 +177,11 @@ func newJob(o *Options, out *output) *job {
 		replies: make([]replies, o.PEs),
 	}
 	j.meet = rendezvous.New(o.PEs, secret.New(), j.reply)
-	j.meet.Lost = func(pe libshmem.PE, fate wire.Fate, step string, wait []libshmem.PE) {
-		// Other fates are reported elsewhere: a failure by decide, a PE that finalized too early by
+	j.meet.Lost = func(pe libshmem.PE, outcome wire.Outcome, step string, wait []libshmem.PE) {
+		// Other ends are reported elsewhere: a failure by decide, a PE that finalized too early by
 		// the PEs that wait for it.
-		if fate.How == wire.Exited && !fate.Bad() {
-			j.absences.note(func() { j.reportAbsent(pe, fate, step, wait) })
+		if outcome.How == wire.Exited && !outcome.Bad() {
+			j.absences.note(func() { j.reportAbsent(pe, outcome, step, wait) })
 			// In another goroutine: the loop may be the caller, and must not wait for itself.
 			go j.do(func() {})
 		}
@@ -358,11 +358,11 @@ func (j *job) decide(p *process) {
 	p.judged = true
 	j.running--
 	was := j.meet.State(p.pe)
-	fate := fateOf(p.waitStat, was.Inside)
+	outcome := outcomeOf(p.waitStat, was.Inside)
 	if p.lost {
-		fate = wire.Fate{How: wire.Vanished, Code: StatusFailure, Init: was.Inside}
+		outcome = wire.Outcome{How: wire.Vanished, Code: StatusFailure, Init: was.Inside}
 	}
-	if fate.Bad() {
+	if outcome.Bad() {
 		// No PE waits for a PE that has finalized, so its failure does not end the job. If several
 		// such PEs fail, perhaps for one reason, only the first failure is reported.
 		fatal := was.Inside || !was.Finalized
@@ -372,16 +372,16 @@ func (j *job) decide(p *process) {
 			if goesOn {
 				after = "; the others go on (SHMEM_ON_FAILURE=return)"
 			}
-			j.out.say(fmt.Sprintf("PE %d %v%s", p.pe, fate, after))
+			j.out.say(fmt.Sprintf("PE %d %v%s", p.pe, outcome, after))
 		}
-		j.setStatus(fate.Status())
+		j.setStatus(outcome.Status())
 		if !j.ending && fatal && !goesOn {
 			j.fail()
 		}
 	}
-	j.meet.End(p.pe, fate)
-	if !fate.Bad() && was.Inside && !was.GoesOn && !j.ending {
-		j.after(noticeDelay, func() { j.notice(p, fate) })
+	j.meet.End(p.pe, outcome)
+	if !outcome.Bad() && was.Inside && !was.GoesOn && !j.ending {
+		j.after(noticeDelay, func() { j.notice(p, outcome) })
 	}
 	if j.running == 0 {
 		j.cleaner.close()
@@ -391,18 +391,18 @@ func (j *job) decide(p *process) {
 
 // reportAbsent prints that a PE has exited with status 0 although others wait for it in a
 // collective step.
-func (j *job) reportAbsent(pe libshmem.PE, fate wire.Fate, step string, wait []libshmem.PE) {
+func (j *job) reportAbsent(pe libshmem.PE, outcome wire.Outcome, step string, wait []libshmem.PE) {
 	if j.ending || j.procs[pe].named {
 		return
 	}
 	j.procs[pe].named = true
-	j.out.say(fmt.Sprintf("PE %d %v, but %s", pe, fate, rendezvous.WaitFor(step, wait)))
+	j.out.say(fmt.Sprintf("PE %d %v, but %s", pe, outcome, rendezvous.WaitFor(step, wait)))
 }
 
 // notice prints that a PE has exited with status 0 without shmem_finalize while
 // others still run: they may wait for it in shared memory, which shmemrun does
 // not see.
-func (j *job) notice(p *process, fate wire.Fate) {
+func (j *job) notice(p *process, outcome wire.Outcome) {
 	if j.running == 0 || j.ending || p.named {
 		return
 	}
@@ -414,7 +414,7 @@ func (j *job) notice(p *process, fate wire.Fate) {
 		}
 	}
 	j.out.say(fmt.Sprintf("PE %d %v, but %s may wait for it for ever (call shmem_finalize before the end)",
-		p.pe, fate, shmerr.PEs(pes)))
+		p.pe, outcome, shmerr.PEs(pes)))
 }
 
 // setStatus sets the exit status of the job, unless an earlier cause has done so.

@@ -14,7 +14,7 @@ func TestAbsenceComesFirst(t *testing.T) {
 	j := newJob(&Options{PEs: 2}, o)
 	j.procs = []*process{{pe: 0}, {pe: 1}}
 	j.actions <- func() { j.ending = true } // PE 0 has failed
-	j.meet.Lost(1, wire.Fate{How: wire.Exited, Init: true}, "barrier 2", []libshmem.PE{0})
+	j.meet.Lost(1, wire.Outcome{How: wire.Exited, Init: true}, "barrier 2", []libshmem.PE{0})
 	j.loop(nil)
 	o.remarks.end()
 	<-o.remarksWritten

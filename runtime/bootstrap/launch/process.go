@@ -40,12 +40,12 @@ type process struct {
 	waitStat unix.WaitStatus
 }
 
-// fateOf returns how a PE has ended, from its wait status; inside: between init and finalize.
-func fateOf(ws unix.WaitStatus, inside bool) wire.Fate {
+// outcomeOf returns how a PE has ended, from its wait status; inside: between init and finalize.
+func outcomeOf(ws unix.WaitStatus, inside bool) wire.Outcome {
 	if ws.Signaled() {
-		return wire.Fate{How: wire.Killed, Code: int(ws.Signal()), Core: ws.CoreDump(), Init: inside}
+		return wire.Outcome{How: wire.Killed, Code: int(ws.Signal()), Core: ws.CoreDump(), Init: inside}
 	}
-	return wire.Fate{How: wire.Exited, Code: ws.ExitStatus(), Init: inside}
+	return wire.Outcome{How: wire.Exited, Code: ws.ExitStatus(), Init: inside}
 }
 
 // signal sends to the PE's whole process group, as a terminal would.

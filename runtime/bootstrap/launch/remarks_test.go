@@ -53,7 +53,7 @@ func TestNoReader(t *testing.T) {
 	child(t, j)
 	for pe := libshmem.PE(1); pe < pes; pe++ {
 		j.procs = append(j.procs, &process{pe: pe})
-		j.meet.Lost(pe, wire.Fate{How: wire.Exited, Init: true}, "barrier 2", []libshmem.PE{0})
+		j.meet.Lost(pe, wire.Outcome{How: wire.Exited, Init: true}, "barrier 2", []libshmem.PE{0})
 	}
 	sigs := make(chan os.Signal, 1)
 	go j.do(func() { sigs <- unix.SIGTERM }) // the loop has reported all PEs before it calls this

@@ -48,8 +48,8 @@ type Client struct {
 	reading   sync.Mutex // locked by the goroutine that reads the stream
 	lostMu    sync.Mutex // guards the fields below; locked after the others
 	lost      []bootstrap.Loss
-	fates     map[libshmem.PE]wire.Fate // of PEs about which this one has inquired
-	inquiring bool                      // an Inquiry has no reply yet
+	outcomes  map[libshmem.PE]wire.Outcome // of PEs about which this one has inquired
+	inquiring bool                         // an Inquiry has no reply yet
 }
 
 var (
@@ -212,7 +212,7 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 
 // notice reports whether a frame is a notice, and no reply to a step: it reports a loss, or replies
 // to an Inquiry.
-func notice(k wire.Kind) bool { return k == wire.Lost || k == wire.Fates }
+func notice(k wire.Kind) bool { return k == wire.Lost || k == wire.Outcomes }
 
 // readReply waits for the reply to a step, and handles notices that arrive before it.
 func (c *Client) readReply(step string) (wire.Frame, error) {
@@ -230,10 +230,10 @@ func (c *Client) readReply(step string) (wire.Frame, error) {
 	}
 }
 
-// note handles a notice: it records the loss of a PE, or the fates of PEs.
+// note handles a notice: it records the loss of a PE, or how PEs have ended or left.
 func (c *Client) note(f wire.Frame) error {
-	if f.Kind == wire.Fates {
-		return c.noteFates(f)
+	if f.Kind == wire.Outcomes {
+		return c.noteOutcomes(f)
 	}
 	l, err := wire.ParseLoss(f.Payload)
 	if err == nil && !l.PE.In(c.size) {
@@ -242,8 +242,8 @@ func (c *Client) note(f wire.Frame) error {
 	if err == nil {
 		c.lostMu.Lock()
 		c.lost = append(c.lost, bootstrap.Loss{
-			PE: l.PE, Fate: l.Fate.String(),
-			Ends: l.Fate.How == wire.EndedJob, Status: l.Fate.Status(),
+			PE: l.PE, Reason: l.Outcome.String(),
+			Ends: l.Outcome.How == wire.EndedJob, Status: l.Outcome.Status(),
 		})
 		c.lostMu.Unlock()
 	}
@@ -283,23 +283,24 @@ func (c *Client) hear() {
 	}
 }
 
-// noteFates records the fates of PEs that shmemrun has sent as the reply to an Inquiry.
-func (c *Client) noteFates(f wire.Frame) error {
-	all, err := wire.ParseFates(f.Payload)
+// noteOutcomes records how PEs have ended or left, which shmemrun has sent as the reply to an
+// Inquiry.
+func (c *Client) noteOutcomes(f wire.Frame) error {
+	all, err := wire.ParseOutcomes(f.Payload)
 	if err != nil {
 		return err
 	}
 	c.lostMu.Lock()
 	defer c.lostMu.Unlock()
 	c.inquiring = false
-	if c.fates == nil {
-		c.fates = map[libshmem.PE]wire.Fate{}
+	if c.outcomes == nil {
+		c.outcomes = map[libshmem.PE]wire.Outcome{}
 	}
 	for _, l := range all {
 		if !l.PE.In(c.size) {
-			return fmt.Errorf("%w: fate of PE %d of %d", wire.ErrFormat, l.PE, c.size)
+			return fmt.Errorf("%w: end of PE %d of %d", wire.ErrFormat, l.PE, c.size)
 		}
-		c.fates[l.PE] = l.Fate
+		c.outcomes[l.PE] = l.Outcome
 	}
 	return nil
 }
@@ -318,12 +319,12 @@ func (c *Client) Inquire(pes []libshmem.PE) {
 	_ = c.send(wire.Frame{Kind: wire.Inquiry, Payload: wire.AppendPEs(nil, pes[:min(len(pes), wire.MaxInquiry)])})
 }
 
-// Fate implements bootstrap.Inquirer: it says how a PE has ended or left, if that is known.
-func (c *Client) Fate(pe libshmem.PE) string {
+// Outcome implements bootstrap.Inquirer: it says how a PE has ended or left, if that is known.
+func (c *Client) Outcome(pe libshmem.PE) string {
 	c.hear()
 	c.lostMu.Lock()
 	defer c.lostMu.Unlock()
-	if f, known := c.fates[pe]; known {
+	if f, known := c.outcomes[pe]; known {
 		return f.String()
 	}
 	return ""
@@ -335,7 +336,7 @@ func (c *Client) Absent(pe libshmem.PE) bool {
 	c.hear()
 	c.lostMu.Lock()
 	defer c.lostMu.Unlock()
-	return c.fates[pe].Absent()
+	return c.outcomes[pe].Absent()
 }
 
 // unread reports whether the socket has bytes to read, and no earlier error forbids that.
@@ -360,7 +361,7 @@ func replyError(step string, f wire.Frame) error {
 	case wire.PeerFailed:
 		var l wire.Loss
 		if l, err = wire.ParseLoss(f.Payload); err == nil {
-			return &bootstrap.PeerError{Step: step, PE: l.PE, Fate: l.Fate.String()}
+			return &bootstrap.PeerError{Step: step, PE: l.PE, Reason: l.Outcome.String()}
 		}
 	case wire.Refused:
 		err = errors.New(string(f.Payload))

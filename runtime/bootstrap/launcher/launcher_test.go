@@ -120,11 +120,11 @@ func TestPeerFailed(t *testing.T) {
 	c, p := pair(t)
 	go func() {
 		p.expect(wire.Barrier, 1)
-		p.answer(wire.Frame{Kind: wire.PeerFailed, Seq: 1, Payload: wire.Loss{PE: 2, Fate: wire.Fate{How: wire.Killed, Code: 9}}.Append(nil)})
+		p.answer(wire.Frame{Kind: wire.PeerFailed, Seq: 1, Payload: wire.Loss{PE: 2, Outcome: wire.Outcome{How: wire.Killed, Code: 9}}.Append(nil)})
 	}()
 	err := c.Barrier()
 	e, ok := errors.AsType[*bootstrap.PeerError](err)
-	if !ok || e.PE != 2 || e.Fate != "was killed by signal 9 (killed)" {
+	if !ok || e.PE != 2 || e.Reason != "was killed by signal 9 (killed)" {
 		t.Errorf("%v, want PE 2 killed by signal 9", err)
 	}
 }
@@ -287,7 +287,7 @@ func TestContributionTooLong(t *testing.T) {
 }
 
 func loss(pe libshmem.PE, code int) wire.Frame {
-	return wire.Frame{Kind: wire.Lost, Payload: wire.Loss{PE: pe, Fate: wire.Fate{How: wire.Killed, Code: code}}.Append(nil)}
+	return wire.Frame{Kind: wire.Lost, Payload: wire.Loss{PE: pe, Outcome: wire.Outcome{How: wire.Killed, Code: code}}.Append(nil)}
 }
 
 // Notices come at any moment: between steps, and in the middle of one.
@@ -301,7 +301,7 @@ func TestLosses(t *testing.T) {
 	}
 	p.answer(loss(2, 9))
 	p.answer(loss(0, 11))
-	if l := c.Losses(); len(l) != 2 || l[0].PE != 2 || l[1].Fate != "was killed by signal 11 (segmentation fault)" {
+	if l := c.Losses(); len(l) != 2 || l[0].PE != 2 || l[1].Reason != "was killed by signal 11 (segmentation fault)" {
 		t.Errorf("losses %v, want of PEs 2 and 0", l)
 	}
 	go func() {
@@ -363,12 +363,12 @@ func TestNoWelcome(t *testing.T) {
 // time is under way.
 func TestInquire(t *testing.T) {
 	c, p := pair(t)
-	fates := func(l ...wire.Loss) {
+	outcomes := func(l ...wire.Loss) {
 		var b []byte
 		for _, one := range l {
 			b = one.Append(b)
 		}
-		p.answer(wire.Frame{Kind: wire.Fates, Payload: b})
+		p.answer(wire.Frame{Kind: wire.Outcomes, Payload: b})
 	}
 	asks := func(pe libshmem.PE) {
 		t.Helper()
@@ -377,33 +377,33 @@ func TestInquire(t *testing.T) {
 		}
 	}
 	c.Inquire([]libshmem.PE{2})
-	c.Inquire([]libshmem.PE{0}) // not sent: PE 2's fate is to come first
+	c.Inquire([]libshmem.PE{0}) // not sent: the reply about PE 2 is to come first
 	go func() {
 		asks(2)
 		p.expect(wire.Barrier, 1)
-		fates(wire.Loss{PE: 2, Fate: wire.Fate{How: wire.Left}})
+		outcomes(wire.Loss{PE: 2, Outcome: wire.Outcome{How: wire.Left}})
 		p.answer(wire.Frame{Kind: wire.Released, Seq: 1})
 	}()
 	if err := c.Barrier(); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Fate(2); got != "called shmem_finalize, and ended with status 0" || c.Fate(0) != "" {
-		t.Errorf("PE 2 %s, PE 0 %s", got, c.Fate(0))
+	if got := c.Outcome(2); got != "called shmem_finalize, and ended with status 0" || c.Outcome(0) != "" {
+		t.Errorf("PE 2 %s, PE 0 %s", got, c.Outcome(0))
 	}
 	c.Inquire([]libshmem.PE{0})
 	asks(0)
-	fates()
+	outcomes()
 	c.Inquire([]libshmem.PE{0})
 	asks(0)
-	fates(wire.Loss{PE: 0, Fate: wire.Fate{How: wire.Exited, Init: true}})
-	if got := c.Fate(0); got != "exited with status 0 without shmem_finalize" {
+	outcomes(wire.Loss{PE: 0, Outcome: wire.Outcome{How: wire.Exited, Init: true}})
+	if got := c.Outcome(0); got != "exited with status 0 without shmem_finalize" {
 		t.Errorf("PE 0 %s", got)
 	}
 	if lost := c.Losses(); len(lost) != 0 {
-		t.Errorf("fates that were asked for are losses: %v", lost)
+		t.Errorf("outcomes that were asked for are losses: %v", lost)
 	}
-	fates(wire.Loss{PE: 3})
-	if got := c.Fate(3); got != "" {
+	outcomes(wire.Loss{PE: 3})
+	if got := c.Outcome(3); got != "" {
 		t.Errorf("PE 3 of 3 %s", got)
 	}
 }

@@ -1,7 +1,7 @@
 // Package rendezvous carries out the numbered collective steps of a job's PEs. A launcher, or the
 // root of a unique id, passes the frames of the PEs to a Meeting, which sends the replies, and
-// tells it which PEs have ended. The package knows frames and fates; it does not know sockets and
-// processes.
+// tells it which PEs have ended. The package knows frames and how PEs end; it does not know sockets
+// and processes.
 package rendezvous
 
 import (
@@ -22,7 +22,7 @@ type Meeting struct {
 	send func(pe libshmem.PE, frame []byte) // never blocks
 	// Lost is called when a step fails because pe cannot join it; wait are the PEs in the step. It
 	// may be nil, and must be set before the first Hello.
-	Lost func(pe libshmem.PE, fate wire.Fate, step string, wait []libshmem.PE)
+	Lost func(pe libshmem.PE, outcome wire.Outcome, step string, wait []libshmem.PE)
 	// ReportAll: PEs that fail are reported to every PE, because no launcher ends the job.
 	ReportAll bool
 
@@ -43,7 +43,7 @@ type member struct {
 	timeout time.Duration
 	waits   bool // for the reply to step seq
 	ended   bool
-	fate    wire.Fate
+	outcome wire.Outcome
 }
 
 // stepKey names a step. A PE that finalizes may join again, as another program of the same shell
@@ -103,13 +103,13 @@ func (r *Meeting) Done(pe libshmem.PE, failed bool) error {
 
 // End handles the end of a PE's process. If the PE had not left the job, End reports that to the
 // PEs that continue without lost PEs or, with ReportAll, to all PEs.
-func (r *Meeting) End(pe libshmem.PE, fate wire.Fate) {
+func (r *Meeting) End(pe libshmem.PE, outcome wire.Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
-	m.ended, m.fate = true, fate
+	m.ended, m.outcome = true, outcome
 	if m.inside {
-		loss := encode(wire.Frame{Kind: wire.Lost, Payload: wire.Loss{PE: pe, Fate: fate}.Append(nil)})
+		loss := encode(wire.Frame{Kind: wire.Lost, Payload: wire.Loss{PE: pe, Outcome: outcome}.Append(nil)})
 		for to := range libshmem.PE(len(r.members)) {
 			if o := &r.members[to]; o.inside && (o.goesOn || r.ReportAll) && !o.ended && to != pe {
 				r.send(to, loss)
@@ -128,22 +128,22 @@ func (r *Meeting) Inquire(pe libshmem.PE, f wire.Frame) error {
 	if err != nil {
 		return err
 	}
-	reply := wire.Frame{Kind: wire.Fates}
+	reply := wire.Frame{Kind: wire.Outcomes}
 	for _, other := range of {
-		m, fate := &r.members[other], wire.Fate{}
+		m, outcome := &r.members[other], wire.Outcome{}
 		switch {
 		case m.ended && (m.inside || m.life == 0 || m.failed):
-			fate = m.fate
+			outcome = m.outcome
 		case m.ended:
-			fate = wire.Fate{How: wire.Left, Code: m.fate.Status() & 0xff}
+			outcome = wire.Outcome{How: wire.Left, Code: m.outcome.Status() & 0xff}
 		case !m.inside && m.life > 0 && m.failed:
-			fate.How = wire.Failed
+			outcome.How = wire.Failed
 		case !m.inside && m.life > 0:
-			fate.How = wire.Finalized
+			outcome.How = wire.Finalized
 		default:
 			continue
 		}
-		reply.Payload = wire.Loss{PE: other, Fate: fate}.Append(reply.Payload)
+		reply.Payload = wire.Loss{PE: other, Outcome: outcome}.Append(reply.Payload)
 	}
 	r.send(pe, encode(reply))
 	return nil
@@ -273,15 +273,15 @@ func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 		if s.joined[pe] || !m.ended && m.life <= key.life || s.kind == wire.LeaveBarrier && m.ended && m.goesOn {
 			continue
 		}
-		loss := wire.Loss{PE: pe, Fate: m.fate}
+		loss := wire.Loss{PE: pe, Outcome: m.outcome}
 		if m.life > key.life {
-			loss.Fate = wire.Fate{How: wire.Finalized}
+			loss.Outcome = wire.Outcome{How: wire.Finalized}
 			if m.failed && m.life == key.life+1 {
-				loss.Fate.How = wire.Failed
+				loss.Outcome.How = wire.Failed
 			}
 		}
 		if r.Lost != nil {
-			r.Lost(pe, loss.Fate, fmt.Sprintf("%v %d", s.kind, key.seq), s.waiting())
+			r.Lost(pe, loss.Outcome, fmt.Sprintf("%v %d", s.kind, key.seq), s.waiting())
 		}
 		r.failLocked(key, s, wire.PeerFailed, loss.Append(nil))
 		return

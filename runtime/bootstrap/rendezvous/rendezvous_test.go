@@ -143,7 +143,7 @@ func TestAnswersAreShared(t *testing.T) {
 		ok(t, r.Join(pe, wire.Frame{Kind: wire.Barrier, Seq: 2}))
 	}
 	shared("barrier", 0, 1, 2)
-	r.End(2, wire.Fate{How: wire.Killed, Code: 9})
+	r.End(2, wire.Outcome{How: wire.Killed, Code: 9})
 	shared("loss", 0, 1)
 }
 
@@ -189,7 +189,7 @@ func TestStepExpires(t *testing.T) {
 }
 
 func TestPeerEndsDuringStep(t *testing.T) {
-	killed := wire.Fate{How: wire.Killed, Code: 9}
+	killed := wire.Outcome{How: wire.Killed, Code: 9}
 	for _, first := range []bool{true, false} { // whether it ends before the step begins
 		r, m := meeting(t, 3, 0)
 		if first {
@@ -201,7 +201,7 @@ func TestPeerEndsDuringStep(t *testing.T) {
 			r.End(1, killed)
 		}
 		l, err := wire.ParseLoss(m.take(t, 0).Payload)
-		if err != nil || l.PE != 1 || l.Fate != killed {
+		if err != nil || l.PE != 1 || l.Outcome != killed {
 			t.Errorf("ended first %t: %+v, %v", first, l, err)
 		}
 		ok(t, r.Join(2, gather(1, "")))
@@ -215,7 +215,7 @@ func TestPeerEndsDuringStep(t *testing.T) {
 func TestPeerEndsAfterJoining(t *testing.T) {
 	r, m := meeting(t, 2, 0)
 	ok(t, r.Join(1, gather(1, "last words")))
-	r.End(1, wire.Fate{How: wire.Killed, Code: 9})
+	r.End(1, wire.Outcome{How: wire.Killed, Code: 9})
 	ok(t, r.Join(0, gather(1, "")))
 	if f := m.take(t, 0); f.Kind != wire.Gathered {
 		t.Errorf("%v", f.Kind)
@@ -225,12 +225,12 @@ func TestPeerEndsAfterJoining(t *testing.T) {
 func TestLostIsTold(t *testing.T) {
 	r, m := meeting(t, 3, 0)
 	var told string
-	r.Lost = func(pe libshmem.PE, fate wire.Fate, step string, wait []libshmem.PE) {
-		told = fmt.Sprintf("PE %d %v, but %s", pe, fate, WaitFor(step, wait))
+	r.Lost = func(pe libshmem.PE, outcome wire.Outcome, step string, wait []libshmem.PE) {
+		told = fmt.Sprintf("PE %d %v, but %s", pe, outcome, WaitFor(step, wait))
 	}
 	ok(t, r.Join(0, gather(1, "")))
 	ok(t, r.Join(2, gather(1, "")))
-	r.End(1, wire.Fate{How: wire.Exited, Init: true})
+	r.End(1, wire.Outcome{How: wire.Exited, Init: true})
 	if want := "PE 1 exited with status 0 without shmem_finalize, but PEs 0, 2 wait for it in allgather 1"; told != want {
 		t.Errorf("%q, want %q", told, want)
 	}
@@ -243,7 +243,7 @@ func TestPeerFinalizedTooEarly(t *testing.T) {
 	ok(t, r.Join(0, gather(1, "")))
 	ok(t, r.Done(1, false))
 	l, err := wire.ParseLoss(m.take(t, 0).Payload)
-	if err != nil || l.PE != 1 || l.Fate.How != wire.Finalized {
+	if err != nil || l.PE != 1 || l.Outcome.How != wire.Finalized {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
@@ -255,7 +255,7 @@ func TestPeerFailedInInit(t *testing.T) {
 	ok(t, r.Join(0, gather(1, "")))
 	ok(t, r.Done(1, true))
 	l, err := wire.ParseLoss(m.take(t, 0).Payload)
-	if err != nil || l.PE != 1 || l.Fate.How != wire.Failed {
+	if err != nil || l.PE != 1 || l.Outcome.How != wire.Failed {
 		t.Errorf("%+v, %v", l, err)
 	}
 	if r.State(1) != (PeerStatus{}) {
@@ -340,13 +340,13 @@ func TestGoOn(t *testing.T) {
 		ok(t, r.Hello(pe, wire.Greeting{PE: pe, Size: n, GoesOn: pe != 3}))
 		m.welcome(t, r, pe)
 	}
-	killed := wire.Fate{How: wire.Killed, Code: 9, Init: true}
+	killed := wire.Outcome{How: wire.Killed, Code: 9, Init: true}
 	part := wire.Frame{Kind: wire.LeaveBarrier, Seq: 1}
 	ok(t, r.Join(0, part))
 	r.End(1, killed)
 	for _, pe := range []libshmem.PE{0, 2} { // PE 3 does not want to know, PE 1 is gone
 		f := m.take(t, pe)
-		if l, err := wire.ParseLoss(f.Payload); f.Kind != wire.Lost || f.Seq != 0 || err != nil || l.PE != 1 || l.Fate != killed {
+		if l, err := wire.ParseLoss(f.Payload); f.Kind != wire.Lost || f.Seq != 0 || err != nil || l.PE != 1 || l.Outcome != killed {
 			t.Errorf("PE %d: %v %d %+v, %v", pe, f.Kind, f.Seq, l, err)
 		}
 	}
@@ -367,7 +367,7 @@ func TestGoOn(t *testing.T) {
 	ok(t, r.Join(2, wire.Frame{Kind: wire.Barrier, Seq: 2}))
 	m.take(t, 2)
 	ok(t, r.Join(2, wire.Frame{Kind: wire.LeaveBarrier, Seq: 3}))
-	r.End(3, wire.Fate{How: wire.Exited, Code: 1, Init: true})
+	r.End(3, wire.Outcome{How: wire.Exited, Code: 1, Init: true})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if f := m.got[2]; len(f) != 2 || f[0].Kind != wire.Lost || f[1].Kind != wire.PeerFailed {
@@ -384,7 +384,7 @@ func TestPartEndsByLoss(t *testing.T) {
 		m.welcome(t, r, pe)
 	}
 	ok(t, r.Join(0, wire.Frame{Kind: wire.LeaveBarrier, Seq: 1}))
-	r.End(1, wire.Fate{How: wire.Killed, Code: 9})
+	r.End(1, wire.Outcome{How: wire.Killed, Code: 9})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if f := m.got[0]; len(f) != 2 || f[0].Kind != wire.Lost || f[1].Kind != wire.Released {
@@ -400,19 +400,19 @@ func TestInquire(t *testing.T) {
 	r, m := meeting(t, 6, 0)
 	ok(t, r.Done(1, false))
 	ok(t, r.Done(2, false))
-	r.End(2, wire.Fate{How: wire.Exited, Code: 3})
-	r.End(3, wire.Fate{How: wire.Exited, Init: true})
+	r.End(2, wire.Outcome{How: wire.Exited, Code: 3})
+	r.End(3, wire.Outcome{How: wire.Exited, Init: true})
 	ok(t, r.Done(4, true))
 	m.empty(t)
 	ok(t, r.Inquire(0, wire.Frame{Kind: wire.Inquiry, Payload: wire.AppendPEs(nil, []libshmem.PE{5, 4, 3, 2, 1, 0})}))
 	f := m.take(t, 0)
-	all, err := wire.ParseFates(f.Payload)
-	if err != nil || f.Kind != wire.Fates || f.Seq != 0 {
+	all, err := wire.ParseOutcomes(f.Payload)
+	if err != nil || f.Kind != wire.Outcomes || f.Seq != 0 {
 		t.Fatalf("%v %d: %v", f.Kind, f.Seq, err)
 	}
 	var got []string
 	for _, l := range all {
-		got = append(got, fmt.Sprintf("PE %d %v", l.PE, l.Fate))
+		got = append(got, fmt.Sprintf("PE %d %v", l.PE, l.Outcome))
 	}
 	want := []string{
 		"PE 4 failed in shmem_init (see its error)", "PE 3 exited with status 0 without shmem_finalize",

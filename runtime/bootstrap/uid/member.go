@@ -379,11 +379,11 @@ func (m *Member) Fail() { m.client.Fail() }
 // job.
 func (m *Member) Losses() []bootstrap.Loss { return m.client.Losses() }
 
-// Inquire implements bootstrap.Inquirer: it requests the fates of PEs from the root.
+// Inquire implements bootstrap.Inquirer: it requests from the root how PEs have ended or left.
 func (m *Member) Inquire(pes []libshmem.PE) { m.client.Inquire(pes) }
 
-// Fate implements bootstrap.Inquirer: it says how a PE has ended or left, if that is known.
-func (m *Member) Fate(pe libshmem.PE) string { return m.client.Fate(pe) }
+// Outcome implements bootstrap.Inquirer: it says how a PE has ended or left, if that is known.
+func (m *Member) Outcome(pe libshmem.PE) string { return m.client.Outcome(pe) }
 
 // Absent implements bootstrap.Inquirer: it reports whether a PE is known to have exited with status
 // 0 inside the job.

@@ -336,7 +336,7 @@ func (r *Root) handleFrame(pe libshmem.PE, c *participant, f wire.Frame) (err er
 			r.mu.Lock()
 			c.gone = fmt.Errorf("it broke the protocol: %w", err)
 			r.mu.Unlock()
-			r.meeting.End(pe, wire.Fate{How: wire.Vanished})
+			r.meeting.End(pe, wire.Outcome{How: wire.Vanished})
 		}
 	}()
 	switch f.Kind {
@@ -365,7 +365,7 @@ func (r *Root) handleFrame(pe libshmem.PE, c *participant, f wire.Frame) (err er
 		if status == 0 && f.Kind == wire.Abort {
 			status = 1
 		}
-		r.meeting.End(pe, wire.Fate{How: wire.EndedJob, Code: status})
+		r.meeting.End(pe, wire.Outcome{How: wire.EndedJob, Code: status})
 		r.leave(c)
 		return nil
 	}
@@ -421,7 +421,7 @@ func (r *Root) lose(pe libshmem.PE, c *participant) {
 	c.gone = fmt.Errorf("the other PEs have given up PE %d, of which nothing was heard for %v", pe, r.reconnectTimeout)
 	r.mu.Unlock()
 	c.conversation.drop(true)
-	r.meeting.End(pe, wire.Fate{How: wire.Vanished})
+	r.meeting.End(pe, wire.Outcome{How: wire.Vanished})
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c.done = true

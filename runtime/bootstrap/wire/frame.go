@@ -15,8 +15,8 @@
 // belong to an earlier program.
 //
 // A PE that waits for others for long may inquire which of them have left the job or have ended, by
-// Inquiry, to which Fates is the reply. If a PE exits with status 0 inside the job, shmemrun sends
-// no notice to the others: most would never read it, and shmemrun must not wait for them.
+// Inquiry, to which Outcomes is the reply. If a PE exits with status 0 inside the job, shmemrun
+// sends no notice to the others: most would never read it, and shmemrun must not wait for them.
 //
 // A frame is a header of 16 bytes, little endian, and a payload:
 //
@@ -68,7 +68,7 @@ const (
 	LeaveBarrier                 // PE: empty; a barrier of only the PEs that live
 	Fail                         // PE: empty; the PE leaves because its initialisation has failed
 	Inquiry                      // PE: PEs, see AppendPEs; may be sent at any moment
-	Fates                        // run: Loss of each PE of an Inquiry that has left or ended; no reply to a step
+	Outcomes                     // run: Loss of each PE of an Inquiry that has left or ended; no reply to a step
 	OtherJob                     // PE: empty; it has joined a job by other means, which continues without PEs that are lost
 	kinds
 )
@@ -77,7 +77,7 @@ var _ = [1]struct{}{}[Abort-kindAbort] // C code sends Abort, too, by the number
 
 var kindNames = [kinds]string{"none", "hello", "allgather", "allgather result", "barrier", "barrier release",
 	"abort", "exit", "done", "missing", "peer failed", "refused",
-	"welcome", "loss", "parting", "failure", "inquiry", "fates", "other job"}
+	"welcome", "loss", "parting", "failure", "inquiry", "outcomes", "other job"}
 
 // String names the kind as messages do.
 func (k Kind) String() string {

@@ -188,8 +188,8 @@ const (
 	hows
 )
 
-// Fate says how a PE has ended or left the job.
-type Fate struct {
+// Outcome says how a PE has ended or left the job.
+type Outcome struct {
 	How  How
 	Code int
 	Core bool // it left a core dump
@@ -197,15 +197,15 @@ type Fate struct {
 }
 
 // Bad reports whether such an end counts as a failure of the PE.
-func (f Fate) Bad() bool {
+func (f Outcome) Bad() bool {
 	return f.How == Killed || f.How == Vanished || f.How == Exited && f.Code != 0
 }
 
 // Absent reports whether the PE has exited with status 0 inside the job, without shmem_finalize.
-func (f Fate) Absent() bool { return f.How == Exited && f.Code == 0 && f.Init }
+func (f Outcome) Absent() bool { return f.How == Exited && f.Code == 0 && f.Init }
 
 // Status returns the exit status that a shell would show.
-func (f Fate) Status() int {
+func (f Outcome) Status() int {
 	if f.How == Killed {
 		return 128 + f.Code
 	}
@@ -213,7 +213,7 @@ func (f Fate) Status() int {
 }
 
 // String returns a text that continues a sentence that begins with the PE.
-func (f Fate) String() string {
+func (f Outcome) String() string {
 	switch f.How {
 	case Killed:
 		s := "was killed by signal " + strconv.Itoa(f.Code) + " (" + syscall.Signal(f.Code).String() + ")"
@@ -245,15 +245,15 @@ func (f Fate) String() string {
 
 // Loss is the payload of PeerFailed and of Lost: a PE and how it has ended or left.
 type Loss struct {
-	PE   libshmem.PE
-	Fate Fate
+	PE      libshmem.PE
+	Outcome Outcome
 }
 
 // Append adds the encoding of l to dst.
 func (l Loss) Append(dst []byte) []byte {
 	dst = le.AppendUint32(dst, uint32(l.PE))
-	dst = le.AppendUint32(dst, uint32(l.Fate.Code))
-	return append(dst, byte(l.Fate.How), bit(l.Fate.Core), bit(l.Fate.Init), 0)
+	dst = le.AppendUint32(dst, uint32(l.Outcome.Code))
+	return append(dst, byte(l.Outcome.How), bit(l.Outcome.Core), bit(l.Outcome.Init), 0)
 }
 
 // AppendPEs appends the payload of Inquiry to dst: a list of PEs.
@@ -280,11 +280,11 @@ func ParsePEs(p []byte, n int) ([]libshmem.PE, error) {
 	return pes, nil
 }
 
-// ParseFates decodes the payload of Fates: how PEs have ended or left.
-func ParseFates(p []byte) ([]Loss, error) {
+// ParseOutcomes decodes the payload of Outcomes: how PEs have ended or left.
+func ParseOutcomes(p []byte) ([]Loss, error) {
 	const each = 12
 	if len(p)%each != 0 || len(p)/each > MaxInquiry {
-		return nil, formatErrorf("list of fates has %d bytes", len(p))
+		return nil, formatErrorf("list of ends has %d bytes", len(p))
 	}
 	all := make([]Loss, 0, len(p)/each)
 	for ; len(p) > 0; p = p[each:] {
@@ -300,13 +300,13 @@ func ParseFates(p []byte) ([]Loss, error) {
 // ParseLoss decodes the payload of PeerFailed and of Lost.
 func ParseLoss(p []byte) (Loss, error) {
 	if len(p) != 12 {
-		return Loss{}, formatErrorf("fate of a PE has %d bytes, not 12", len(p))
+		return Loss{}, formatErrorf("end of a PE has %d bytes, not 12", len(p))
 	}
 	pe, code := le.Uint32(p), le.Uint32(p[4:])
 	if pe > math.MaxInt32 || code > 255 || How(p[8]) >= hows || p[9] > 1 || p[10] > 1 || p[11] != 0 {
-		return Loss{}, formatErrorf("fate of a PE: % x", p)
+		return Loss{}, formatErrorf("end of a PE: % x", p)
 	}
-	return Loss{PE: libshmem.PE(pe), Fate: Fate{How: How(p[8]), Code: int(code), Core: p[9] == 1, Init: p[10] == 1}}, nil
+	return Loss{PE: libshmem.PE(pe), Outcome: Outcome{How: How(p[8]), Code: int(code), Core: p[9] == 1, Init: p[10] == 1}}, nil
 }
 
 func bit(b bool) byte {

@@ -141,7 +141,7 @@ func TestPayloadsRoundTrip(t *testing.T) {
 	if got, err := ParseAbsence(a.Append(nil)); err != nil || !reflect.DeepEqual(got, a) {
 		t.Errorf("%+v: %+v, %v", a, got, err)
 	}
-	l := Loss{PE: 9, Fate: Fate{How: Killed, Code: 11, Core: true, Init: true}}
+	l := Loss{PE: 9, Outcome: Outcome{How: Killed, Code: 11, Core: true, Init: true}}
 	if got, err := ParseLoss(l.Append(nil)); err != nil || got != l {
 		t.Errorf("%+v: %+v, %v", l, got, err)
 	}
@@ -149,9 +149,9 @@ func TestPayloadsRoundTrip(t *testing.T) {
 	if got, err := ParsePEs(AppendPEs(nil, pes), 8); err != nil || !reflect.DeepEqual(got, pes) {
 		t.Errorf("%v: %v, %v", pes, got, err)
 	}
-	left := Loss{PE: 2, Fate: Fate{How: Left, Code: 3}}
-	if got, err := ParseFates(left.Append(l.Append(nil))); err != nil || !reflect.DeepEqual(got, []Loss{l, left}) {
-		t.Errorf("fates: %+v, %v", got, err)
+	left := Loss{PE: 2, Outcome: Outcome{How: Left, Code: 3}}
+	if got, err := ParseOutcomes(left.Append(l.Append(nil))); err != nil || !reflect.DeepEqual(got, []Loss{l, left}) {
+		t.Errorf("outcomes: %+v, %v", got, err)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestPayloadsRefuse(t *testing.T) {
 	absence := func(b []byte) error { _, err := ParseAbsence(b); return err }
 	loss := func(b []byte) error { _, err := ParseLoss(b); return err }
 	pes := func(b []byte) error { _, err := ParsePEs(b, 4); return err }
-	fates := func(b []byte) error { _, err := ParseFates(b); return err }
+	outcomes := func(b []byte) error { _, err := ParseOutcomes(b); return err }
 	admission := func(b []byte) error { _, err := ParseAdmission(b); return err }
 	for _, c := range []struct {
 		name  string
@@ -186,14 +186,14 @@ func TestPayloadsRefuse(t *testing.T) {
 		{"absence out of order", absence, Absence{PEs: []libshmem.PE{2, 2}}.Append(nil)},
 		{"negative wait", absence, []byte{0, 0, 0, 0, 0, 0, 0, 0x80}},
 		{"short loss", loss, make([]byte, 11)},
-		{"unknown fate", loss, []byte{0, 0, 0, 0, 0, 0, 0, 0, byte(hows), 0, 0, 0}},
+		{"unknown outcome", loss, []byte{0, 0, 0, 0, 0, 0, 0, 0, byte(hows), 0, 0, 0}},
 		{"flag of 2", loss, []byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0}},
 		{"inquiry cut", pes, make([]byte, 7)},
 		{"inquiry about a PE beyond the size", pes, AppendPEs(nil, []libshmem.PE{3, 4})},
 		{"inquiry about too many", pes, make([]byte, 4*(MaxInquiry+1))},
-		{"fates cut", fates, make([]byte, 13)},
-		{"unknown fate among others", fates, append(Loss{}.Append(nil), 0, 0, 0, 0, 0, 0, 0, 0, byte(hows), 0, 0, 0)},
-		{"too many fates", fates, make([]byte, 12*(MaxInquiry+1))},
+		{"outcomes cut", outcomes, make([]byte, 13)},
+		{"unknown outcome among others", outcomes, append(Loss{}.Append(nil), 0, 0, 0, 0, 0, 0, 0, 0, byte(hows), 0, 0, 0)},
+		{"too many outcomes", outcomes, make([]byte, 12*(MaxInquiry+1))},
 		{"status of 256", loss, []byte{0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}},
 	} {
 		if err := c.parse(c.in); !errors.Is(err, ErrFormat) {
@@ -202,24 +202,24 @@ func TestPayloadsRefuse(t *testing.T) {
 	}
 }
 
-func TestFate(t *testing.T) {
+func TestOutcome(t *testing.T) {
 	for _, c := range []struct {
-		fate   Fate
-		bad    bool
-		status int
-		text   string
+		outcome Outcome
+		bad     bool
+		status  int
+		text    string
 	}{
-		{Fate{How: Killed, Code: 11}, true, 139, "was killed by signal 11 (segmentation fault)"},
-		{Fate{How: Killed, Code: 6, Core: true}, true, 134, "was killed by signal 6 (aborted), core dumped"},
-		{Fate{How: Exited, Code: 3}, true, 3, "exited with status 3"},
-		{Fate{How: Exited}, false, 0, "exited with status 0 without shmem_init"},
-		{Fate{How: Exited, Init: true}, false, 0, "exited with status 0 without shmem_finalize"},
-		{Fate{How: Finalized}, false, 0, "called shmem_finalize"},
-		{Fate{How: Left, Code: 3}, false, 3, "called shmem_finalize, and ended with status 3"},
-		{Fate{How: Failed}, false, 0, "failed in shmem_init (see its error)"},
+		{Outcome{How: Killed, Code: 11}, true, 139, "was killed by signal 11 (segmentation fault)"},
+		{Outcome{How: Killed, Code: 6, Core: true}, true, 134, "was killed by signal 6 (aborted), core dumped"},
+		{Outcome{How: Exited, Code: 3}, true, 3, "exited with status 3"},
+		{Outcome{How: Exited}, false, 0, "exited with status 0 without shmem_init"},
+		{Outcome{How: Exited, Init: true}, false, 0, "exited with status 0 without shmem_finalize"},
+		{Outcome{How: Finalized}, false, 0, "called shmem_finalize"},
+		{Outcome{How: Left, Code: 3}, false, 3, "called shmem_finalize, and ended with status 3"},
+		{Outcome{How: Failed}, false, 0, "failed in shmem_init (see its error)"},
 	} {
-		if c.fate.Bad() != c.bad || c.fate.Status() != c.status || c.fate.String() != c.text {
-			t.Errorf("%+v: bad %t, status %d, %q", c.fate, c.fate.Bad(), c.fate.Status(), c.fate)
+		if c.outcome.Bad() != c.bad || c.outcome.Status() != c.status || c.outcome.String() != c.text {
+			t.Errorf("%+v: bad %t, status %d, %q", c.outcome, c.outcome.Bad(), c.outcome.Status(), c.outcome)
 		}
 	}
 }
@@ -248,8 +248,8 @@ func reencode(f Frame) ([]byte, error) {
 	case Inquiry:
 		v, err := ParsePEs(f.Payload, math.MaxInt32)
 		return AppendPEs(nil, v), err
-	case Fates:
-		all, err := ParseFates(f.Payload)
+	case Outcomes:
+		all, err := ParseOutcomes(f.Payload)
 		var b []byte
 		for _, v := range all {
 			b = v.Append(b)
@@ -300,14 +300,14 @@ func soundFrames() []Frame {
 		{Kind: Exit, Payload: Ending{Status: -1}.Append(nil)},
 		{Kind: Done},
 		{Kind: Missing, Seq: 3, Payload: Absence{Waited: time.Second, PEs: []libshmem.PE{1, 4}}.Append(nil)},
-		{Kind: PeerFailed, Seq: 3, Payload: Loss{PE: 2, Fate: Fate{How: Killed, Code: 9}}.Append(nil)},
+		{Kind: PeerFailed, Seq: 3, Payload: Loss{PE: 2, Outcome: Outcome{How: Killed, Code: 9}}.Append(nil)},
 		{Kind: Refused, Seq: 4, Payload: []byte("no")},
 		{Kind: Welcome, Payload: make([]byte, 32)},
-		{Kind: Lost, Payload: Loss{PE: 1, Fate: Fate{How: Exited, Code: 3, Init: true}}.Append(nil)},
+		{Kind: Lost, Payload: Loss{PE: 1, Outcome: Outcome{How: Exited, Code: 3, Init: true}}.Append(nil)},
 		{Kind: LeaveBarrier, Seq: 5},
 		{Kind: Fail},
 		{Kind: Inquiry, Payload: AppendPEs(nil, []libshmem.PE{1, 0})},
-		{Kind: Fates, Payload: Loss{PE: 1, Fate: Fate{How: Left}}.Append(nil)},
+		{Kind: Outcomes, Payload: Loss{PE: 1, Outcome: Outcome{How: Left}}.Append(nil)},
 	}
 }
 
@@ -340,8 +340,8 @@ func TestManyFrames(t *testing.T) {
 		{Kind: Gathered, Seq: 1, Payload: AppendParts(nil, [][]byte{[]byte("a"), nil, make([]byte, 300)})},
 		{Kind: Abort, Payload: Ending{Status: 3, Reason: "why"}.Append(nil)},
 		{Kind: Missing, Seq: 3, Payload: Absence{Waited: time.Second, PEs: []libshmem.PE{1, 4}}.Append(nil)},
-		{Kind: Lost, Payload: Loss{PE: 2, Fate: Fate{How: Killed, Code: 9}}.Append(nil)},
-		{Kind: Fates, Payload: Loss{PE: 2, Fate: Fate{How: Killed, Code: 9}}.Append(nil)},
+		{Kind: Lost, Payload: Loss{PE: 2, Outcome: Outcome{How: Killed, Code: 9}}.Append(nil)},
+		{Kind: Outcomes, Payload: Loss{PE: 2, Outcome: Outcome{How: Killed, Code: 9}}.Append(nil)},
 	} {
 		sound = append(sound, mustAppend(t, f))
 	}

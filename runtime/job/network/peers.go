@@ -61,13 +61,13 @@ func (p *Peers) Socket(pe libshmem.PE) (netip.AddrPort, bool) {
 	return p.e.Report.Socket(libshmem.PE(pe))
 }
 
-// Lose makes operations of all engines on a PE fail from now on. fate is the reason.
-func (nw *Network) Lose(pe libshmem.PE, fate string) {
+// Lose makes operations of all engines on a PE fail from now on. reason says how the PE was lost.
+func (nw *Network) Lose(pe libshmem.PE, reason string) {
 	if nw == nil {
 		return
 	}
 	for _, e := range nw.Engines {
-		e.WithLock(func() { e.Lose(libshmem.PE(pe), fate) })
+		e.WithLock(func() { e.Lose(libshmem.PE(pe), reason) })
 	}
 }
 

@@ -93,7 +93,7 @@ func (l *peers) halted(pe libshmem.PE) bool {
 			return true
 		}
 	}
-	return l.lost(pe) != "" || l.launcherFate(pe) != ""
+	return l.lost(pe) != "" || l.launcherOutcome(pe) != ""
 }
 
 // probes caps the PEs to which one Probe sends a request.

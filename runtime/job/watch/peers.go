@@ -51,7 +51,7 @@ type peers struct {
 
 	mu      sync.Mutex
 	replies map[libshmem.PE]activityReply // the last activity reply of each PE
-	fates   map[libshmem.PE]string        // of the PEs that are lost
+	reasons map[libshmem.PE]string        // how the PEs that are lost have ended
 }
 
 // activityReply is the activity reply of a PE on another node: its current call, without and with
@@ -75,27 +75,27 @@ func (l *peers) of(pe libshmem.PE, how area.How) string {
 	return l.Activity(pe, how)
 }
 
-// Fate describes the end of a lost PE. It continues a sentence that begins with the PE.
-func (l *peers) Fate(pe libshmem.PE) string { return cmp.Or(l.lost(pe), "is lost") }
+// Reason describes how a lost PE has ended. It continues a sentence that begins with the PE.
+func (l *peers) Reason(pe libshmem.PE) string { return cmp.Or(l.lost(pe), "is lost") }
 
 // lost returns how a lost PE has ended; "" if the PE is not lost.
 func (l *peers) lost(pe libshmem.PE) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.fates[pe]
+	return l.reasons[pe]
 }
 
 // note stores how a PE has ended. It returns false if that is known already.
-func (l *peers) note(pe libshmem.PE, fate string) bool {
+func (l *peers) note(pe libshmem.PE, reason string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.fates[pe] != "" {
+	if l.reasons[pe] != "" {
 		return false
 	}
-	if l.fates == nil {
-		l.fates = map[libshmem.PE]string{}
+	if l.reasons == nil {
+		l.reasons = map[libshmem.PE]string{}
 	}
-	l.fates[pe] = fate
+	l.reasons[pe] = reason
 	return true
 }
 
@@ -154,7 +154,7 @@ func (l *peers) inquire(late []libshmem.PE) {
 		if len(all) >= len(late)+explained || !p.Visible() || slices.Contains(all, pe) {
 			continue
 		}
-		if gone, _ := p.Condition(); gone && b.Fate(pe) == "" {
+		if gone, _ := p.Condition(); gone && b.Outcome(pe) == "" {
 			all = append(all, pe)
 		}
 	}
@@ -163,10 +163,10 @@ func (l *peers) inquire(late []libshmem.PE) {
 	}
 }
 
-// launcherFate returns how a PE has ended, as the launcher has reported it, or "".
-func (l *peers) launcherFate(pe libshmem.PE) string {
+// launcherOutcome returns how a PE has ended, as the launcher has reported it, or "".
+func (l *peers) launcherOutcome(pe libshmem.PE) string {
 	if b, ok := l.Boot.(bootstrap.Inquirer); ok {
-		return b.Fate(pe)
+		return b.Outcome(pe)
 	}
 	return ""
 }
@@ -193,8 +193,8 @@ func (l *peers) about(pe libshmem.PE, always bool, how area.How) []string {
 		return what
 	}
 	says := ""
-	if fate := l.launcherFate(pe); fate != "" && !p.Visible() {
-		says = fate
+	if outcome := l.launcherOutcome(pe); outcome != "" && !p.Visible() {
+		says = outcome
 	} else if l.far(pe) {
 		says = l.lastReply(pe, how)
 	} else {
@@ -209,8 +209,8 @@ func (l *peers) about(pe libshmem.PE, always bool, how area.How) []string {
 // end describes how the process of a PE has ended: by the launcher's report, or by the note that
 // the PE left in its control page.
 func (l *peers) end(pe libshmem.PE) string {
-	if fate := l.launcherFate(pe); fate != "" {
-		return fate
+	if outcome := l.launcherOutcome(pe); outcome != "" {
+		return outcome
 	}
 	if !l.far(pe) {
 		if how := l.of(pe, area.Gone); how != "" {

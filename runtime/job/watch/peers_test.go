@@ -13,22 +13,22 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// knower is a launcher that knows fates, and notes the PEs that it is asked for.
+// knower is a launcher that knows how PEs have ended, and notes the PEs that it is asked for.
 type knower struct {
 	*bootstraptest.LossReporter
 	inquired []libshmem.PE
-	fates    map[libshmem.PE]string
+	outcomes map[libshmem.PE]string
 }
 
-func (k *knower) Inquire(pes []libshmem.PE)  { k.inquired = pes }
-func (k *knower) Fate(pe libshmem.PE) string { return k.fates[pe] }
-func (k *knower) Absent(pe libshmem.PE) bool { return k.fates[pe] != "" }
+func (k *knower) Inquire(pes []libshmem.PE)     { k.inquired = pes }
+func (k *knower) Outcome(pe libshmem.PE) string { return k.outcomes[pe] }
+func (k *knower) Absent(pe libshmem.PE) bool    { return k.outcomes[pe] != "" }
 
 // TestLate: the text on late PEs comes from the best source: the launcher, then the PE itself, and
 // without either the end of its process.
 func TestLate(t *testing.T) {
 	w, b := watchOfFour(t, config.AbortOnFailure)
-	k := &knower{LossReporter: b, fates: map[libshmem.PE]string{}}
+	k := &knower{LossReporter: b, outcomes: map[libshmem.PE]string{}}
 	w.Boot = k
 	w.Nodes = topo.NewNodes([]string{"a", "a", "a", "b"})
 	does := map[area.How]string{}
@@ -58,7 +58,7 @@ func TestLate(t *testing.T) {
 	if got := w.Explanation([]libshmem.PE{3}, 1); got != "PE 3 is in shmem_init, deep" {
 		t.Errorf("PE 3 is explained by %q", got)
 	}
-	k.fates[3] = "called shmem_finalize" // its process is out of sight
+	k.outcomes[3] = "called shmem_finalize" // its process is out of sight
 	late("PE 3 called shmem_finalize; ", 3)
 
 	// A process that is gone.
@@ -84,8 +84,8 @@ func TestLate(t *testing.T) {
 	if w.Probe([]libshmem.PE{1}); len(k.inquired) != 2 || k.inquired[0] != 1 || k.inquired[1] != 2 {
 		t.Errorf("the launcher was asked for %v, not for PE 1, which is late, and PE 2, which is gone", k.inquired)
 	}
-	k.fates[2] = "exited with status 0 without shmem_finalize"
-	late("PE 2 "+k.fates[2]+"; ", 2)
+	k.outcomes[2] = "exited with status 0 without shmem_finalize"
+	late("PE 2 "+k.outcomes[2]+"; ", 2)
 }
 
 // silentNetwork is a network on which some PEs do not answer.
@@ -102,7 +102,7 @@ func (n *silentNetwork) PeerStatus(pe libshmem.PE, _ bool) (text string, silent,
 // something else is known to be the reason.
 func TestSilent(t *testing.T) {
 	w, b := watchOfFour(t, config.AbortOnFailure)
-	k := &knower{LossReporter: b, fates: map[libshmem.PE]string{}}
+	k := &knower{LossReporter: b, outcomes: map[libshmem.PE]string{}}
 	w.Boot = k
 	w.Nodes = topo.NewNodes([]string{"a", "a", "b", "c"})
 	n := &silentNetwork{silent: map[libshmem.PE]bool{}}
@@ -118,7 +118,7 @@ func TestSilent(t *testing.T) {
 	explains("PE 2 is at eth0; PE 3 is at eth0; run shmem-doctor on both hosts")
 	n.silent[2] = true
 	explains("PE 2 is at eth0; PE 3 is at eth0; run shmem-doctor on these hosts")
-	k.fates[2] = "exited with status 0 without shmem_finalize"
+	k.outcomes[2] = "exited with status 0 without shmem_finalize"
 	explains("PE 2 is at eth0; PE 3 is at eth0; run shmem-doctor on both hosts")
 }
 

@@ -56,7 +56,7 @@ type Watch struct {
 	suspect map[libshmem.PE]suspicion // PEs that seem to have ended
 
 	// Only the thread uses the members below.
-	lose       func(pe libshmem.PE, fate string)
+	lose       func(pe libshmem.PE, reason string)
 	open       map[int]libshmem.PE // the descriptors that it polls
 	orphaned   bool                // the launcher is gone
 	lastPinged int                 // the PE that the last ping was sent to
@@ -71,8 +71,8 @@ func (w *Watch) survives() bool { return w.Settings.OnFailure == config.ReturnOn
 
 // suspicion says why a PE seems to have ended, and since when.
 type suspicion struct {
-	fate  string
-	since time.Time
+	reason string
+	since  time.Time
 }
 
 // New returns a watch without a thread.
@@ -84,7 +84,7 @@ func New(p Peers) *Watch {
 // the job survives that. requests returns how many reports the user has requested by a signal so
 // far. Begin returns a descriptor to which the caller writes a number when that count changes; 0:
 // there is no thread.
-func (w *Watch) Begin(lose func(pe libshmem.PE, fate string), requests func() uint32) (fd int) {
+func (w *Watch) Begin(lose func(pe libshmem.PE, reason string), requests func() uint32) (fd int) {
 	if len(w.Processes) == 1 {
 		return 0
 	}
@@ -121,9 +121,9 @@ func (w *Watch) Unreachable(pe libshmem.PE, err error) {
 	w.wake()
 }
 
-// suspects notes that a PE seems to have ended, as fate says. giveUpSuspects gives up the PE later,
-// unless the launcher reports the reason before.
-func (w *Watch) suspects(pe libshmem.PE, fate string) {
+// suspects notes that a PE seems to have ended, as reason says. giveUpSuspects gives up the PE
+// later, unless the launcher reports the reason before.
+func (w *Watch) suspects(pe libshmem.PE, reason string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, known := w.suspect[pe]; known || w.lost(pe) != "" {
@@ -132,7 +132,7 @@ func (w *Watch) suspects(pe libshmem.PE, fate string) {
 	if w.suspect == nil {
 		w.suspect = map[libshmem.PE]suspicion{}
 	}
-	w.suspect[pe] = suspicion{fate, time.Now()}
+	w.suspect[pe] = suspicion{reason, time.Now()}
 }
 
 // wake wakes the thread.
@@ -213,7 +213,7 @@ func (w *Watch) run() {
 			if l.Ends {
 				w.Fatal(&EndedError{l.PE, l.Status})
 			}
-			w.giveUp(l.PE, l.Fate)
+			w.giveUp(l.PE, l.Reason)
 		}
 		w.giveUpSuspects()
 		w.ping()
@@ -336,24 +336,24 @@ func (e *EndedError) Error() string {
 func (w *Watch) giveUpSuspects() {
 	w.mu.Lock()
 	var due []libshmem.PE
-	fates := map[libshmem.PE]string{}
+	reasons := map[libshmem.PE]string{}
 	for pe, s := range w.suspect {
 		if w.orphaned || time.Since(s.since) >= newsDelay {
 			due = append(due, pe)
-			fates[pe] = s.fate
+			reasons[pe] = s.reason
 		}
 	}
 	w.mu.Unlock()
 	slices.Sort(due)
 	for _, pe := range due {
-		w.giveUp(pe, fates[pe])
+		w.giveUp(pe, reasons[pe])
 	}
 }
 
 // giveUp handles the loss of a PE: the job goes on without it or, without SHMEM_ON_FAILURE=return,
 // ends.
-func (w *Watch) giveUp(pe libshmem.PE, fate string) {
-	first := w.note(pe, fate)
+func (w *Watch) giveUp(pe libshmem.PE, reason string) {
+	first := w.note(pe, reason)
 	w.mu.Lock()
 	delete(w.suspect, pe)
 	w.mu.Unlock()
@@ -361,11 +361,11 @@ func (w *Watch) giveUp(pe libshmem.PE, fate string) {
 		return
 	}
 	if !w.survives() {
-		w.EndJob(pe, fate)
+		w.EndJob(pe, reason)
 		return
 	}
-	w.Log.Printf("pe", config.LogInfo, "PE %d %s; this one goes on", pe, fate)
-	w.lose(pe, fate)
+	w.Log.Printf("pe", config.LogInfo, "PE %d %s; this one goes on", pe, reason)
+	w.lose(pe, reason)
 }
 
 // GiveUp suspects a PE that another PE has given up. The PE is lost soon, with the launcher's

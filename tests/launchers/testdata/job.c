@@ -2,7 +2,7 @@
  * job.c: the work of the PEs of a job: every PE writes to every other one, in several jobs one
  * after the other.
  *
- * The arguments: how many jobs, and then any number of pairs, a PE and its fate in the first one:
+ * The arguments: how many jobs, and then any number of pairs, a PE and how it ends the first one:
  * "sleeps" or "ends" before shmem_init, is "killed" after it, or calls shmem_"global_exit". Where
  * APART is set, each host name is a host of its own. Where STARTS is set, PE 1 starts the program
  * once more: as it is, and by the command STARTS, which is to make it a job of its own.
@@ -17,7 +17,7 @@
 
 #define N 4096
 
-static const char *fate(int argc, char **argv, int pe)
+static const char *ending(int argc, char **argv, int pe)
 {
     for (int i = 2; i + 1 < argc; i += 2)
         if (atoi(argv[i]) == pe)
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     gethostname(host, sizeof host);
     if (getenv("APART") != NULL)
         setenv("SHMEM_HOST_ID", host, 1);
-    const char *end = fate(argc, argv, rank());
+    const char *end = ending(argc, argv, rank());
     if (strcmp(end, "ends") == 0)
         return 0;
     if (strcmp(end, "sleeps") == 0)

@@ -2,8 +2,8 @@ package faults
 
 import "time"
 
-// Fate lists the faults that one packet suffers.
-type Fate struct {
+// Outcome says what happens to one packet.
+type Outcome struct {
 	Delay  time.Duration // in addition to the network's latency
 	Again  time.Duration // how long after the first time it arrives again; 0: it does not
 	Late   time.Duration // delay of the completion that the packet causes
@@ -12,12 +12,12 @@ type Fate struct {
 	Upper  bool          // the piece after the cut becomes visible first
 }
 
-// FateOf draws the faults of packet number n from one address to another. They depend only on the
-// arguments and the chances in f, so that each process of a network computes the same. A dropped
-// packet is not lost for good: the provider sends it again after Delay, and it may be dropped up to
-// four times, so that it is only late.
-func (f *Faults) FateOf(seed, from, to, n uint64) Fate {
-	var w Fate
+// OutcomeOf draws the faults of packet number n from one address to another. They depend only on
+// the arguments and the chances in f, so that each process of a network computes the same. A
+// dropped packet is not lost for good: the provider sends it again after Delay, and it may be
+// dropped up to four times, so that it is only late.
+func (f *Faults) OutcomeOf(seed, from, to, n uint64) Outcome {
+	var w Outcome
 	d := Throw(seed, from, to, n)
 	if d.Hits(forReorder, f.Reorder) {
 		w.Delay = d.UpTo(ForDelay, f.Delay)
