@@ -41,7 +41,7 @@ func (n *Network) allLanded(m *message, late Time) {
 			return
 		}
 		n.held += m.n
-		n.heldMost = max(n.heldMost, n.held)
+		n.peakHeld = max(n.peakHeld, n.held)
 		if n.model.Retries {
 			if m.to.accept(m) {
 				n.acknowledge(m)

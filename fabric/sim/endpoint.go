@@ -43,7 +43,7 @@ type endpoint struct {
 	queue         []fabric.Completion
 	head          int
 
-	mostQueued, overran int // the most completions in queue at a time, and the completions that found it full
+	peakQueued, overran int // the most completions in queue at a time, and the completions that found it full
 
 	fatal   error // each Poll returns it
 	reasons map[fabric.Token]string
@@ -316,7 +316,7 @@ func (e *endpoint) complete(c fabric.Completion) {
 		return
 	}
 	e.queue = append(e.queue, c)
-	e.mostQueued = max(e.mostQueued, e.pending())
+	e.peakQueued = max(e.peakQueued, e.pending())
 	e.arrived()
 }
 

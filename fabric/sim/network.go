@@ -36,7 +36,7 @@ type Network struct {
 	arrived  func(endpoint int)
 	waiting  []*endpoint // endpoints in a Wait that found no event to handle
 	held     int         // bytes of messages that are at their target and unread, or wait for a receive buffer
-	heldMost int
+	peakHeld int
 
 	notReadyCount int // how often a message found no receive buffer (Model.Retries)
 }
@@ -107,7 +107,7 @@ func (n *Network) Settled() bool {
 func (n *Network) Waiting() (now, most int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.held, n.heldMost
+	return n.held, n.peakHeld
 }
 
 // Carried returns the number of bytes that NIC number i of a host has sent and received, headers
@@ -272,7 +272,7 @@ func (n *Network) Queues() []Queue {
 	defer n.mu.Unlock()
 	all := make([]Queue, len(n.endpoints))
 	for i, e := range n.endpoints {
-		all[i] = Queue{e.capacity, e.mostQueued, e.overran}
+		all[i] = Queue{e.capacity, e.peakQueued, e.overran}
 	}
 	return all
 }

@@ -46,7 +46,7 @@ func (n *Network) tryAgain(m *message) {
 		return
 	}
 	n.held += m.n
-	n.heldMost = max(n.heldMost, n.held)
+	n.peakHeld = max(n.peakHeld, n.held)
 	if e.accept(m) {
 		n.acknowledge(m)
 	} else {

@@ -33,7 +33,7 @@ func (e *endpoint) enqueuePacket(p *packet) {
 	if m.kind == fabric.KindSend {
 		p.held = p.n
 		n.held += p.n
-		n.heldMost = max(n.heldMost, n.held)
+		n.peakHeld = max(n.peakHeld, n.held)
 	}
 	switch m.mark(p.number); {
 	case p.reply:

@@ -344,11 +344,11 @@ func TestOpen(t *testing.T) {
 func TestPackedRoom(t *testing.T) {
 	for _, pes := range []int{2, 3, 8, 64} {
 		c := &Calls{job: Job{NPEs: pes}}
-		if need := 2 * uint64(pes) * (c.packedMost() / 8) * 16; need > queue.WorkStream-128 {
+		if need := 2 * uint64(pes) * (c.maxPackedBytes() / 8) * 16; need > queue.WorkStream-128 {
 			t.Errorf("%d PEs: packed words take %d bytes, there are %d", pes, need, queue.WorkStream-128)
 		}
-		if c.packedMost() < 4096 {
-			t.Errorf("%d PEs: room for %d bytes only", pes, c.packedMost())
+		if c.maxPackedBytes() < 4096 {
+			t.Errorf("%d PEs: room for %d bytes only", pes, c.maxPackedBytes())
 		}
 	}
 }

@@ -85,9 +85,9 @@ func (c *Calls) alone(k *queue.StreamCall, s gpu.Stream, n uint64) error {
 	return c.dev.CopyAsync(s, gpu.Address(k.Dest), gpu.Address(k.Source), n)
 }
 
-// packedMost returns how many bytes a packed reduction has at most, so that it fits the work area.
-// In the work area each word of 8 bytes, with its flag, occupies 16 bytes for each PE, twice.
-func (c *Calls) packedMost() uint64 {
+// maxPackedBytes returns how many bytes a packed reduction has at most, so that it fits the work
+// area. In the work area each word of 8 bytes, with its flag, occupies 16 bytes for each PE, twice.
+func (c *Calls) maxPackedBytes() uint64 {
 	const line, data = 16, 8
 	return (queue.WorkStream - 128) / line / (2 * uint64(c.job.NPEs)) * data
 }
@@ -126,7 +126,7 @@ func (c *Calls) reduce(call *queue.StreamCall, s gpu.Stream) error {
 		return c.alone(&k, s, bytes)
 	case !c.near(call), call.Team != teamWorld && bytes <= anyBytes:
 		return c.launch(kernelReduce, 1, block, s, &k)
-	case call.Team == teamWorld && bytes <= packedBytes && bytes <= c.packedMost():
+	case call.Team == teamWorld && bytes <= packedBytes && bytes <= c.maxPackedBytes():
 		words := (bytes + 7) / 8
 		return c.launch(kernelPackedSum+op, blocksFor(words, block, bytes), threadsFor(words), s, &k)
 	}

@@ -17,8 +17,8 @@ import (
 // the flow a sequence stream (a series of numbers), and when the target has no sequence stream
 // left.
 
-// mostSequences is the number of sequence streams that immediate data can distinguish.
-const mostSequences = 1 << (32 - 16)
+// maxSequences is the number of sequence streams that immediate data can distinguish.
+const maxSequences = 1 << (32 - 16)
 
 // grantSequence handles a PE's request for a sequence stream, a series of numbers for its writes.
 func (r *receiver) grantSequence(h *layout.Header) {

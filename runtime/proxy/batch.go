@@ -29,8 +29,8 @@ import (
 // single operation is never held.
 
 // From manyWrites writes to a PE under way on, the signals that follow them are held back, so that
-// they share a message. A message of mostSignals signals is not held back any longer.
-const manyWrites, mostSignals = 8, 8
+// they share a message. A message of maxSignals signals is not held back any longer.
+const manyWrites, maxSignals = 8, 8
 
 // recordOf returns the bytes that an operation with n bytes of payload takes in a batch.
 func recordOf(n int) uint32 { return layout.RecordSize + uint32(n+7)&^7 }
@@ -118,7 +118,7 @@ func (x *batches) holdForBurst(p *layout.Peer) {
 func (x *batches) batchStaysHeld(p *layout.Peer, s *record) bool {
 	switch s.Hold {
 	case forSignals:
-		return p.BatchUsed < layout.HeaderSize+mostSignals*layout.RecordSize && p.Written() < s.Until && p.Writes > 0
+		return p.BatchUsed < layout.HeaderSize+maxSignals*layout.RecordSize && p.Written() < s.Until && p.Writes > 0
 	case forBurst, forRing:
 		return p.BatchUsed+recordOf(8) <= layout.MessageSize
 	}
@@ -193,7 +193,7 @@ func (x *sender) addSignalToBatch(p *layout.Peer, s *record) bool {
 	}
 	*(*[layout.RecordSize]byte)(unsafe.Pointer(h)) = *(*[layout.RecordSize]byte)(unsafe.Pointer(&s.After))
 	x.appendRecord(h, nil, 0)
-	if p.BatchUsed >= layout.HeaderSize+mostSignals*layout.RecordSize {
+	if p.BatchUsed >= layout.HeaderSize+maxSignals*layout.RecordSize {
 		x.Drive(s.PE)
 	}
 	return true

@@ -57,7 +57,7 @@ func (e *Engine) newContext(number uint32) (*Engine, error) {
 	f := &Engine{
 		ops: operations{Net: e.ops.Net, Table: e.ops.Table, Number: number}, port: e.port,
 	}
-	f.compose(e.rma.MostUnread)
+	f.compose(e.rma.MaxUnread)
 	f.rma.Numbers.Space = e.first.rma.Numbers.Space
 	if err := f.openContext(len(e.ops.Peers)); err != nil {
 		return nil, err

@@ -34,16 +34,16 @@ const (
 	allMessages, leastMessages = 1 << 20, 16
 	allBytes, leastBytes       = 64 << 20, 2 * layout.CreditedMost
 	// If the completion of a write says only that its source may be reused, its bytes may lie in a
-	// socket that the PE does not read: 20 MB of them in one. A PE may have mostUnread bytes, and
+	// socket that the PE does not read: 20 MB of them in one. A PE may have maxUnread bytes, and
 	// one write more, on their way to another PE that has not acknowledged them. allUnread bounds
 	// those of all PEs together, and each PE may have at least leastUnread. A network of 100 Gb/s
 	// has 1.2 MB under way in 100 us.
-	mostUnread, allUnread, leastUnread = 4 << 20, 256 << 20, 256 << 10
+	maxUnread, allUnread, leastUnread = 4 << 20, 256 << 20, 256 << 10
 )
 
 // unreadBytes returns how many bytes of one-sided writes each of n PEs may have on their way to one
 // PE.
-func unreadBytes(n int) uint64 { return uint64(min(mostUnread, max(leastUnread, allUnread/n))) }
+func unreadBytes(n int) uint64 { return uint64(min(maxUnread, max(leastUnread, allUnread/n))) }
 
 // creditUnits returns the credit that each of n PEs has for unacknowledged messages at one PE:
 // units, and the bytes of a unit as a power of two. A message takes one unit or more, by its size,
@@ -60,7 +60,7 @@ func creditUnits(n int) (units uint32, unit uint32) {
 // floor2 returns the largest power of two that is not above n.
 func floor2(n int) int { return 1 << (bits.Len(uint(n)) - 1) }
 
-// mostBytes returns the bound for the bytes of one-sided operations under way on a network. It is
-// more than maxBytes if NICs carry maxBytes in less time than an operation takes. A quarter of it
-// is 100 us of all NICs.
-func mostBytes(c *fabric.Caps) int64 { return max(maxBytes, int64(c.Speed/8/2500)) }
+// maxBytesUnderWay returns the bound for the bytes of one-sided operations under way on a network.
+// It is more than maxBytes if NICs carry maxBytes in less time than an operation takes. A quarter
+// of it is 100 us of all NICs.
+func maxBytesUnderWay(c *fabric.Caps) int64 { return max(maxBytes, int64(c.Speed/8/2500)) }

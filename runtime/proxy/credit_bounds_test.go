@@ -30,11 +30,11 @@ func TestCredits(t *testing.T) {
 // The bounds that Unread promises, for jobs of all sizes.
 func TestUnreadBounds(t *testing.T) {
 	for n := 1; n < 3<<20; n += 1 + n/50 {
-		if got := unreadBytes(n); got > mostUnread || got < leastUnread || got > leastUnread && got > allUnread/uint64(n) {
+		if got := unreadBytes(n); got > maxUnread || got < leastUnread || got > leastUnread && got > allUnread/uint64(n) {
 			t.Errorf("%d PEs: %d bytes", n, got)
 		}
 	}
-	if got := unreadBytes(64); got != mostUnread {
-		t.Errorf("64 PEs: %d bytes, want %d", got, mostUnread)
+	if got := unreadBytes(64); got != maxUnread {
+		t.Errorf("64 PEs: %d bytes, want %d", got, maxUnread)
 	}
 }

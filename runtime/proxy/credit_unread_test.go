@@ -21,7 +21,7 @@ func TestUnreadIsBounded(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			j := newJob(t, m, 1, 3, 1<<20)
 			a := j.pes[0]
-			a.rma.MostUnread = most
+			a.rma.MaxUnread = most
 			source := make([]byte, n)
 			at := unsafe.Pointer(&source[0])
 			post := func(to libshmem.PE) Status { return a.Put(to, 64, at, n, nil) }

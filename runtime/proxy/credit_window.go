@@ -24,16 +24,16 @@ func ProviderConfig(n int) fabric.Config {
 	arrivals := (n - 1) * int(writeWindow(n, queueEntries-layout.Tokens))
 	return fabric.Config{
 		Tokens: layout.Tokens, MaxRecv: layout.Receives, Data: true, Fence: true, IfUnordered: true,
-		Arrivals: arrivals, MoreRecv: min(mostReceives-layout.Receives, queueEntries-layout.Tokens-arrivals),
+		Arrivals: arrivals, MoreRecv: min(maxReceives-layout.Receives, queueEntries-layout.Tokens-arrivals),
 	}
 }
 
-// mostReceives is the number of receive buffers of an engine on a network that rejects messages
+// maxReceives is the number of receive buffers of an engine on a network that rejects messages
 // that find no buffer (receiver not ready), as efa-direct does. The windows have to leave
-// mostReceives entries of the queue, because each buffer may become one. Of 1,020 messages at once
+// maxReceives entries of the queue, because each buffer may become one. Of 1,020 messages at once
 // 956 find no buffer with 64 buffers, and all have arrived after 331 us instead of 6
 // (TestSimIncast).
-const mostReceives = 1024
+const maxReceives = 1024
 
 // moreReceives returns the number of receive buffers beyond the first ones, in a job of n PEs with
 // a window of numbered writes.
@@ -41,7 +41,7 @@ func moreReceives(n int, window uint32, c *fabric.Caps) int {
 	if !c.RNRRetries {
 		return 0
 	}
-	more := min(mostReceives-layout.Receives, c.Arrivals-(n-1)*int(window))
+	more := min(maxReceives-layout.Receives, c.Arrivals-(n-1)*int(window))
 	if c.RecvQueue > 0 {
 		more = min(more, c.RecvQueue-layout.Receives)
 	}

@@ -47,7 +47,7 @@ type port struct {
 
 	bursts bursts
 
-	mostSequences uint32
+	maxSequences uint32
 
 	farewells []farewell // PEs whose replies this PE awaits before it leaves: see leave.go
 	leaving   bool
@@ -76,12 +76,12 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 	}
 	e := &Engine{
 		port: &port{
-			me: uint32(me), mostSequences: mostSequences,
+			me: uint32(me), maxSequences: maxSequences,
 		},
 		ops: operations{Net: newNetwork(prov, segment, fatal)},
 	}
 	e.first, e.Words = e, wakers
-	table := newTokenTable(mostBytes(&e.ops.Net.Caps))
+	table := newTokenTable(maxBytesUnderWay(&e.ops.Net.Caps))
 	e.ops.Table = &table
 	e.compose(unreadBytes(npes))
 	e.rma.Numbers.Advertise(e.ops.Net, npes)
@@ -99,8 +99,8 @@ func New(prov fabric.Provider, me, npes int, segment mem.Segment, wakers wake.Wo
 }
 
 // compose makes the parts of a context, and sets their pointers to each other.
-func (e *Engine) compose(mostUnread uint64) {
-	e.rma = transfers{operations: &e.ops, Messages: &e.out, MostUnread: mostUnread}
+func (e *Engine) compose(maxUnread uint64) {
+	e.rma = transfers{operations: &e.ops, Messages: &e.out, MaxUnread: maxUnread}
 	e.out = newSender(&e.ops, &e.rma, &e.bursts, e)
 	e.in = newReceiver(&e.ops, &e.out, &e.rma.Numbers)
 }
@@ -149,7 +149,7 @@ func (e *Engine) Connect(all []Endpoint) error {
 		}
 	}
 	if e.rma.Numbers.Open(e.ops.Net); e.rma.Numbers.On {
-		e.in.OpenNumbers(e.mostSequences)
+		e.in.OpenNumbers(e.maxSequences)
 	}
 	return e.ops.Net.Connect(addrs, remotes)
 }

@@ -189,7 +189,7 @@ func TestBadStagedMessages(t *testing.T) {
 		text    string
 	}{
 		{"half a piece", rts, pieces(8, layout.PieceOfSend{N: 8})[:40], "kind 7"},
-		{"many pieces", rts, pieces(8, make([]layout.PieceOfSend, layout.MostPieces+1)...), "kind 7"},
+		{"many pieces", rts, pieces(8, make([]layout.PieceOfSend, layout.MaxPieces+1)...), "kind 7"},
 		{"empty piece", rts, pieces(8, layout.PieceOfSend{N: 8}, layout.PieceOfSend{Order: 1}), "kind 7"},
 		{"piece outside", rts, pieces(8, layout.PieceOfSend{N: 8, Offset: heap - 4}), "outside"},
 		{"pieces of more bytes", rts, pieces(100, layout.PieceOfSend{N: 8}, layout.PieceOfSend{N: 8, Order: 1}), "kind 7"},

@@ -134,7 +134,7 @@ func TestSignalsMerge(t *testing.T) {
 				t.Fatalf("put with signal: %d", st)
 			}
 		}
-		if sent := a.ops.Peers[1].Sent; sent < n/mostSignals || sent > manyWrites+n/mostSignals+1 {
+		if sent := a.ops.Peers[1].Sent; sent < n/maxSignals || sent > manyWrites+n/maxSignals+1 {
 			t.Errorf("mode %d: %d messages for %d signals", i, sent, n)
 		}
 		j.await("the signals", func() bool { return b.heap[0] == n })

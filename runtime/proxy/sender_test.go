@@ -240,15 +240,15 @@ func TestSignalsShareMessage(t *testing.T) {
 	b := openSender(t, inject)
 	p := &b.Peers[1]
 	p.Writes, p.Count[layout.Writes] = manyWrites, manyWrites
-	for i := range uint64(mostSignals) {
+	for i := range uint64(maxSignals) {
 		_, s := b.AllocateToken(useWrite, p, 1)
 		s.Epoch, s.After = b.Epoch, layout.Header{Kind: layout.KindAMO, Op: fabric.OpSet, Width: 8, Operand: i}
-		if b.Follow(s, p); i < mostSignals-1 && len(b.net.Sent) != 0 {
+		if b.Follow(s, p); i < maxSignals-1 && len(b.net.Sent) != 0 {
 			t.Fatalf("signal %d was not held", i)
 		}
 	}
 	if len(b.net.Sent) != 1 || b.net.Header(0).Kind != layout.KindBatch {
-		t.Errorf("%d messages for %d signals", len(b.net.Sent), mostSignals)
+		t.Errorf("%d messages for %d signals", len(b.net.Sent), maxSignals)
 	}
 	p.Writes = 1
 	_, s := b.AllocateToken(useWrite, p, 1)

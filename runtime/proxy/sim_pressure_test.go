@@ -17,7 +17,7 @@ type crowd struct {
 	posted   int
 	refused  int
 	serves   int
-	keptMost [2]int // messages that PE 0 has kept until earlier ones came, and bytes of memory for them
+	peakKept [2]int // messages that PE 0 has kept until earlier ones came, and bytes of memory for them
 }
 
 func newCrowd(t *testing.T, m sim.Model, senders, each int) *crowd {
@@ -66,7 +66,7 @@ func (c *crowd) serve() {
 	c.w.poll(c.w.pes[0])
 	if c.serves++; c.serves%1024 == 0 {
 		messages, bytes := c.w.pes[0].in.Early.Len(), c.w.pes[0].in.Early.Bytes()
-		c.keptMost[0], c.keptMost[1] = max(c.keptMost[0], messages), max(c.keptMost[1], bytes)
+		c.peakKept[0], c.peakKept[1] = max(c.peakKept[0], messages), max(c.peakKept[1], bytes)
 	}
 }
 
@@ -134,12 +134,12 @@ func TestSimPressure(t *testing.T) {
 				c.serve()
 				return binary.NativeEndian.Uint64(w.pes[0].heap) == sum
 			})
-			t.Logf("the target kept %d messages in %d KiB at most; %d ms of virtual time", c.keptMost[0], c.keptMost[1]>>10, w.net.Now()/sim.Millisecond)
-			if m.Caps.SendAfterSend && c.keptMost[0] > 0 {
-				t.Errorf("%d messages were kept, on a network that keeps their order", c.keptMost[0])
+			t.Logf("the target kept %d messages in %d KiB at most; %d ms of virtual time", c.peakKept[0], c.peakKept[1]>>10, w.net.Now()/sim.Millisecond)
+			if m.Caps.SendAfterSend && c.peakKept[0] > 0 {
+				t.Errorf("%d messages were kept, on a network that keeps their order", c.peakKept[0])
 			}
-			if c.keptMost[1] > allBytes*8/5 {
-				t.Errorf("%d bytes were kept, more than 1.6 times the credits of %d senders", c.keptMost[1], senders)
+			if c.peakKept[1] > allBytes*8/5 {
+				t.Errorf("%d bytes were kept, more than 1.6 times the credits of %d senders", c.peakKept[1], senders)
 			}
 			w.close(new(memories))
 		})

@@ -97,8 +97,8 @@ func TestSimScale(t *testing.T) {
 	}
 }
 
-// mostToAll is the most PEs that send to each other one: 10,000 would send 10^8 messages.
-const mostToAll = 1000
+// maxToAll is the most PEs that send to each other one: 10,000 would send 10^8 messages.
+const maxToAll = 1000
 
 func scale(t *testing.T, model sim.Model, n int) {
 	watch = func(p fabric.Provider) fabric.Provider { return &counted{p, 0, map[libshmem.PE]bool{}} }
@@ -133,7 +133,7 @@ func scale(t *testing.T, model sim.Model, n int) {
 	step("barrier", n*log2, log2, (*member).barrier)
 	step("barrier", n*log2, log2, (*member).barrier)
 	step("sum", sumMessages(n), min(n-1, max(directPEs, 2*log2)), (*member).sum)
-	if n <= mostToAll {
+	if n <= maxToAll {
 		step("all-to-all", n*(n-1), n-1, (*member).allToAll)
 	}
 	w.close(new(memories))

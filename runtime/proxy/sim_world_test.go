@@ -181,7 +181,7 @@ func openWorld(t testing.TB, model sim.Model, seed uint64, n, heap, part int, fr
 			}
 		}
 		if seed%3 == 2 {
-			p.mostSequences = 1
+			p.maxSequences = 1
 		}
 		if part > 0 {
 			p.stage = w.useGPU(p, &gpuMemory{memory: p.heap}, part)

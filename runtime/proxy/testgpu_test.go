@@ -185,7 +185,7 @@ func (c *testGPU) put(s stream.Stream, d deed) {
 }
 
 func (c *testGPU) Copy(s stream.Stream, copies []stream.Copy) error {
-	if len(copies) == 0 || len(copies) > stream.MostCopies {
+	if len(copies) == 0 || len(copies) > stream.MaxCopies {
 		c.t.Errorf("memory misused: %d copies at once", len(copies))
 	}
 	c.calls[s]++

@@ -9,15 +9,15 @@ import (
 // tokenTable has the records of an endpoint by token. Tokens below layout.Receives are those of
 // receive buffers and have no operation. The caller holds the engine's lock.
 type tokenTable struct {
-	Records   []record
-	Free      []fabric.Token
-	Bytes     uint64 // bytes of one-sided operations under way
-	MostBytes int64  // bound for these bytes
+	Records  []record
+	Free     []fabric.Token
+	Bytes    uint64 // bytes of one-sided operations under way
+	MaxBytes int64  // bound for these bytes
 }
 
 // newTokenTable returns a table whose tokens are all free.
-func newTokenTable(mostBytes int64) tokenTable {
-	t := tokenTable{Records: make([]record, layout.Tokens), Free: make([]fabric.Token, 0, layout.Tokens), MostBytes: mostBytes}
+func newTokenTable(limit int64) tokenTable {
+	t := tokenTable{Records: make([]record, layout.Tokens), Free: make([]fabric.Token, 0, layout.Tokens), MaxBytes: limit}
 	for token := fabric.Token(layout.Tokens - 1); token >= layout.Receives; token-- {
 		t.Free = append(t.Free, token)
 	}
@@ -64,7 +64,7 @@ func (t *tokenTable) CountBytes(r *record, p *layout.Peer, n uint64) {
 func (t *tokenTable) HasRoom(p *layout.Peer, n uint64) bool {
 	free := len(t.Free) - reservedTokens
 	return !(free <= 0 || 3*int(p.Tokens) >= free && p.Tokens > 0 ||
-		p.Bytes != 0 && 3*int64(p.Bytes+n) > t.MostBytes-int64(t.Bytes))
+		p.Bytes != 0 && 3*int64(p.Bytes+n) > t.MaxBytes-int64(t.Bytes))
 }
 
 // Full reports whether no token is left for callers: the last reservedTokens are for the engine's

@@ -15,10 +15,10 @@ import (
 // that wait are the sender's. Memory order is that of the provider's completions.
 type transfers struct {
 	*operations
-	Messages   transferMessages
-	GPU        *gpustage.Stage // nil: no PE of this job has GPU memory
-	Numbers    writeNumbers
-	MostUnread uint64 // bytes of writes to one PE that it may not have acknowledged
+	Messages  transferMessages
+	GPU       *gpustage.Stage // nil: no PE of this job has GPU memory
+	Numbers   writeNumbers
+	MaxUnread uint64 // bytes of writes to one PE that it may not have acknowledged
 
 	moving fabric.RMA // operand of calls through Provider and GPU: on the stack it would be allocated
 }

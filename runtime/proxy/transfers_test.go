@@ -98,7 +98,7 @@ func openTransfers(caps fabric.Caps) *transferBench {
 			Recorder: flight.Open(new(flight.Head), unsafe.Pointer(&rings[0]), 0, state, peers),
 			Quiets:   newGenerations(nil, state, peers, make([]libshmem.PE, 2)),
 		},
-		Messages: b, MostUnread: 1 << 20,
+		Messages: b, MaxUnread: 1 << 20,
 	}
 	b.Net.Remotes = []mem.Remote{{}, {Base: 1 << 32, Key: 5}}
 	b.Numbers.Advertise(b.Net, 2)
@@ -226,8 +226,8 @@ func TestWaits(t *testing.T) {
 			func(b *transferBench) { b.Peers[1].Acked = 1 }, []string{"flush", "jam", "queued"},
 		},
 		{
-			"bytes", func(b *transferBench) { b.Peers[1].Wrote = b.MostUnread },
-			func(b *transferBench) { b.Peers[1].WroteAcked = b.MostUnread }, []string{"flush", "queued"},
+			"bytes", func(b *transferBench) { b.Peers[1].Wrote = b.MaxUnread },
+			func(b *transferBench) { b.Peers[1].WroteAcked = b.MaxUnread }, []string{"flush", "queued"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -17,12 +17,12 @@ func (x *transfers) PutMax() uint64 {
 	if !ordered && !(x.Numbers.On && c.Source) && !c.DeliveryComplete {
 		return layout.MaxPut
 	}
-	return min(c.MaxMessage, mostTransfer)
+	return min(c.MaxMessage, maxTransfer)
 }
 
-// mostTransfer is the largest put or get, in bytes, that is one operation: a longer copy is
+// maxTransfer is the largest put or get, in bytes, that is one operation: a longer copy is
 // several, so that counters and reports show its progress.
-const mostTransfer = 64 << 20
+const maxTransfer = 64 << 20
 
 // Write posts a one-sided write, and then, as soon as the order allows, the message with the header
 // after (nil: none), for example a signal. If operations on the PE are queued, both wait after

@@ -76,7 +76,7 @@ type Entry struct {
 	PEs   int
 }
 
-const mostPEs = 1 << 16
+const maxPEs = 1 << 16
 
 // ParseMapping reads entries NIC[+NIC...][:port[:PEs]] with commas between them.
 func ParseMapping(text string) (Mapping, error) {
@@ -99,8 +99,8 @@ func ParseMapping(text string) (Mapping, error) {
 			case 1:
 				err = checkPort(word)
 			case 2:
-				if e.PEs, err = strconv.Atoi(word); err != nil || e.PEs < 1 || e.PEs > mostPEs {
-					err = fmt.Errorf("count of PEs %q, expected a number from 1 to %d", word, mostPEs)
+				if e.PEs, err = strconv.Atoi(word); err != nil || e.PEs < 1 || e.PEs > maxPEs {
+					err = fmt.Errorf("count of PEs %q, expected a number from 1 to %d", word, maxPEs)
 				}
 			default:
 				err = fmt.Errorf("%q behind a third colon, expected a comma", word)

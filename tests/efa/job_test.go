@@ -101,12 +101,12 @@ var heldPattern = regexp.MustCompile(`^ep \d+ of \d+: cq (\d+) of (\d+), lost (\
 // queues returns the error in the records of a number of endpoints' queues.
 func (p *place) queues(ends int) error {
 	p.Helper()
-	_, err := p.mostHeld(ends)
+	_, err := p.maxHeld(ends)
 	return err
 }
 
-// mostHeld is the maximum of completions that one of the queues has held.
-func (p *place) mostHeld(ends int) (most int, err error) {
+// maxHeld is the maximum of completions that one of the queues has held.
+func (p *place) maxHeld(ends int) (most int, err error) {
 	p.Helper()
 	seen := 0
 	for _, line := range p.lines(p.log) {

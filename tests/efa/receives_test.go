@@ -100,7 +100,7 @@ func rush(n, window, buffers int) func(*place) error {
 		for _, e := range all {
 			e.close(p)
 		}
-		most, err := p.mostHeld(n)
+		most, err := p.maxHeld(n)
 		if want := len(puts) + buffers; err == nil && most != want {
 			err = fmt.Errorf("a queue has held %d completions at most, want %d", most, want)
 		}

@@ -74,7 +74,7 @@ var traceDefects = []defect{
 	},
 	{
 		id: "trace/endless-call", file: "cmd/internal/replay/program/program.go",
-		was:  "	case c.Bytes > mostBytes || m.Strided",
+		was:  "	case c.Bytes > maxBytes || m.Strided",
 		is:   "	case m.Strided",
 		user: "shmem-trace replay never ends for a damaged trace",
 		by:   unit("./cmd/internal/replay/program", "^TestSizes$"), says: `shmem_broadcastmem of 4611686018427387904 bytes: <nil>`,

@@ -34,7 +34,7 @@ type Host struct {
 	Load       float64 `json:"load,omitempty"` // of the last minute, before the run
 	Governor   string  `json:"governor,omitempty"`
 	MHz        int     `json:"mhz,omitempty"` // the slowest processor, now
-	MostMHz    int     `json:"most_mhz,omitempty"`
+	MaxMHz     int     `json:"most_mhz,omitempty"`
 	NICs       []NIC   `json:"nics,omitempty"`
 }
 
@@ -107,7 +107,7 @@ func (h *Host) processors(root string) {
 		if now := number(below("scaling_cur_freq")) / 1000; now > 0 && (h.MHz == 0 || now < h.MHz) {
 			h.MHz = now
 		}
-		h.MostMHz = max(h.MostMHz, number(below("cpuinfo_max_freq"))/1000)
+		h.MaxMHz = max(h.MaxMHz, number(below("cpuinfo_max_freq"))/1000)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestRead(t *testing.T) {
 		"sys/class/net/nic9/speed": "25000", "sys/class/net/nic9/operstate": "up", "sys/class/net/nic8/speed": "-1", "sys/class/net/lo/operstate": "unknown",
 		"sys/class/infiniband/mlx5_0/ports/1/rate": "400 Gb/sec (4X NDR)", "sys/class/infiniband/mlx5_0/ports/1/state": "4: ACTIVE",
 	}))
-	if h.CPU != "Fast CPU 3000" || h.MemoryGiB != 1 || h.Load != 1.5 || h.Online != 2 || h.Governor != "powersave" || h.MHz != 800 || h.MostMHz != 3700 {
+	if h.CPU != "Fast CPU 3000" || h.MemoryGiB != 1 || h.Load != 1.5 || h.Online != 2 || h.Governor != "powersave" || h.MHz != 800 || h.MaxMHz != 3700 {
 		t.Errorf("host %+v", h)
 	}
 	if want := []NIC{{Name: "nic8"}, {Name: "nic9", Mbps: 25000, Up: true}, {Name: "mlx5_0", Mbps: 400000, Up: true}}; len(h.NICs) < 3 || !reflect.DeepEqual(h.NICs[:3], want) {

@@ -125,8 +125,8 @@ func processors(run *Run, h *facts.Host, add func(string, ...any)) {
 		// With the drivers of Intel and AMD, powersave scales the frequency with the load, but an
 		// idle processor is slow to rise.
 		text := ""
-		if h.MHz > 0 && h.MostMHz > h.MHz {
-			text = fmt.Sprintf(", at %d of %d MHz", h.MHz, h.MostMHz)
+		if h.MHz > 0 && h.MaxMHz > h.MHz {
+			text = fmt.Sprintf(", at %d of %d MHz", h.MHz, h.MaxMHz)
 		}
 		add("a sleeping governor: %s on the host of PE %d%s (cpupower frequency-set -g performance)", h.Governor, h.PE, text)
 	}

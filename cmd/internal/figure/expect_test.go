@@ -98,7 +98,7 @@ func TestExpect(t *testing.T) {
 				"PE 1 (SHMEM_NIC_LIST=eth0).",
 		},
 		{
-			"sleeping governor", measured(facts.Host{NICs: good, Governor: "powersave", MHz: 800, MostMHz: 3700}, "eth0", 1.1, 20, 2),
+			"sleeping governor", measured(facts.Host{NICs: good, Governor: "powersave", MHz: 800, MaxMHz: 3700}, "eth0", 1.1, 20, 2),
 			"2 of 3 figures are as expected of two hosts with 10 Gb/s. Not so: put latency of 8: maybe because of a sleeping governor: " +
 				"powersave on the host of PE 0, at 800 of 3700 MHz (cpupower frequency-set -g performance).",
 		},

@@ -113,8 +113,8 @@ func figures(word string) (out []string) {
 	return out
 }
 
-// mostSizes is the largest number of sizes that the measuring program accepts.
-const mostSizes = 64
+// maxSizes is the largest number of sizes that the measuring program accepts.
+const maxSizes = 64
 
 // parseSizes reads 8, 8,4K,1M, 8:1M and 8:1M:4; "all" is a range.
 func parseSizes(text string) (out []int64, err error) {
@@ -145,8 +145,8 @@ func parseSizes(text string) (out []int64, err error) {
 		}
 	}
 	slices.Sort(out)
-	if out = slices.Compact(out); len(out) > mostSizes {
-		return nil, fmt.Errorf("-s %s: %d sizes, and a run has at most %d (say fewer)", text, len(out), mostSizes)
+	if out = slices.Compact(out); len(out) > maxSizes {
+		return nil, fmt.Errorf("-s %s: %d sizes, and a run has at most %d (say fewer)", text, len(out), maxSizes)
 	}
 	return out, nil
 }

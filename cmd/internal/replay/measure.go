@@ -94,9 +94,9 @@ func Measured(r io.Reader) (map[string]float64, error) {
 }
 
 // The search ends when the relative error of every figure that determines a parameter is below
-// `enough`, or after mostRounds, because a measurement need not fit the model. Each figure depends
+// `enough`, or after maxRounds, because a measurement need not fit the model. Each figure depends
 // mostly on its own parameter.
-const enough, mostRounds = 0.003, 8
+const enough, maxRounds = 0.003, 8
 
 // Fit changes a model so that the replay of oshm_micro has the measured figures. It needs the
 // figures that determine parameters, and returns how well all figures fit.
@@ -118,7 +118,7 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 	if _, ok := measured[exchanged+" 1048576"]; !ok {
 		m.Byte = 0 // without that figure a byte takes time only on the wire
 	}
-	rounds := mostRounds
+	rounds := maxRounds
 	for off := 1.0; off > enough; {
 		if rounds--; rounds < 0 {
 			break

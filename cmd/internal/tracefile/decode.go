@@ -40,7 +40,7 @@ func (r *Reader) decode(value []byte, e *Event) error {
 			}
 		case "pid":
 			n, ok := whole(v)
-			if e.PE, has.pe = int(n), true; !ok || n < 0 || n >= mostPEs {
+			if e.PE, has.pe = int(n), true; !ok || n < 0 || n >= maxPEs {
 				err = fmt.Errorf("its pid is %s, not the number of a PE", shown(v))
 			}
 		case "tid":
@@ -98,7 +98,7 @@ func (e *Event) facts(v []byte) error {
 		}
 		switch string(unquoted(key)) {
 		case "pe", "to":
-			if n < mostPEs {
+			if n < maxPEs {
 				e.Peer = int(n)
 			}
 		case "bytes":

@@ -51,8 +51,8 @@ type offsetJSON struct {
 	Error  float64 `json:"error"`
 }
 
-// mostPEs limits the numbers of PEs that a file may name, because readers have tables of that size.
-const mostPEs = 1 << 20
+// maxPEs limits the numbers of PEs that a file may name, because readers have tables of that size.
+const maxPEs = 1 << 20
 
 // add adds the fields of one metadata event. A file may have several for a PE, because the counts
 // of losses are known only at its end. Later fields replace earlier ones; comparisons of clocks
@@ -67,7 +67,7 @@ func (h *Head) add(args []byte) error {
 		return fmt.Errorf("its head has no version")
 	case *j.Version != Version:
 		return fmt.Errorf("its head is of version %d, not %d", *j.Version, Version)
-	case j.NPEs != nil && (*j.NPEs < 1 || *j.NPEs > mostPEs || *j.NPEs <= h.PE):
+	case j.NPEs != nil && (*j.NPEs < 1 || *j.NPEs > maxPEs || *j.NPEs <= h.PE):
 		return fmt.Errorf("its head has PE %d of %d PEs", h.PE, *j.NPEs)
 	case j.Lost != nil && *j.Lost < 0:
 		return fmt.Errorf("its head has %d lost events", *j.Lost)

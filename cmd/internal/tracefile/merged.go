@@ -17,7 +17,7 @@ type Merge struct {
 // Writers record a call when it ends, and write the records of one thread after those of another,
 // so that files are only nearly in order of time. A stream buffers this many events to sort them.
 const (
-	mostHeld  = 1 << 15 // if several threads make calls
+	maxHeld   = 1 << 15 // if several threads make calls
 	fewHeld   = 1 << 12
 	leastHeld = 1 << 6
 	allHeld   = 1 << 19 // for all streams: some 100 MB
@@ -79,7 +79,7 @@ func (t *Trace) Merge() (*Merge, error) {
 	for _, s := range all {
 		s.depth = fewHeld
 		if pes := s.files[0].PEs; len(pes) > 1 || threads[pes[0]] > 1 {
-			s.depth = mostHeld
+			s.depth = maxHeld
 		}
 		s.depth = min(max(allHeld/len(all), leastHeld), s.depth)
 		slices.SortStableFunc(s.files, func(a, b *File) int { return cmp.Compare(a.first, b.first) })

@@ -18,8 +18,8 @@ func PEs(list []int) string {
 	return shmerr.PEs(all)
 }
 
-// namedMost is how many truncated files have a separate sentence, at most.
-const namedMost = 4
+// maxNamed is how many truncated files have a separate sentence, at most.
+const maxNamed = 4
 
 // starvedPercent is the percentage of the time that a PE may lack a processor before the reader is
 // warned.
@@ -40,10 +40,10 @@ func (t *Trace) Starved() string {
 	}
 	slices.SortStableFunc(worst, func(a, b *PE) int { return int(share(b) - share(a)) })
 	text := fmt.Sprintf("PE %d had no processor for %d %% of the time", worst[0].PE, min(100, share(worst[0])))
-	for _, p := range worst[1:min(len(worst), namedMost)] {
+	for _, p := range worst[1:min(len(worst), maxNamed)] {
 		text += fmt.Sprintf(", PE %d for %d %%", p.PE, min(100, share(p)))
 	}
-	if more := len(worst) - namedMost; more > 0 {
+	if more := len(worst) - maxNamed; more > 0 {
 		text += fmt.Sprintf(", and %d more PEs for less", more)
 	}
 	return text + ": record on a quiet machine."
@@ -65,12 +65,12 @@ func (t *Trace) Notes() []string {
 		if f.Cut == nil {
 			continue
 		}
-		if cut++; cut <= namedMost {
+		if cut++; cut <= maxNamed {
 			say("%s was not ended by its writer, as when a program is killed: %s.", f.Name, f.Cut)
 		}
 	}
-	if cut > namedMost {
-		say("%d more files were not ended by their writers.", cut-namedMost)
+	if cut > maxNamed {
+		say("%d more files were not ended by their writers.", cut-maxNamed)
 	}
 	unseen := map[string][]int{}
 	var old, lost []int

@@ -15,8 +15,8 @@ const (
 	// longest limits the bytes of one event. The head of a program with many calls that bypass the
 	// shim is long.
 	longest = 4 << 20
-	// mostNames limits the number of names that a reader stores in order to reuse them.
-	mostNames = 1 << 12
+	// maxNames limits the number of names that a reader stores in order to reuse them.
+	maxNames = 1 << 12
 )
 
 // ErrFormat is the kind of the errors about files that are not traces.
@@ -366,7 +366,7 @@ func (r *Reader) text(t []byte) string {
 		return s
 	}
 	s := string(t)
-	if len(r.names) < mostNames {
+	if len(r.names) < maxNames {
 		r.names[s] = s
 	}
 	return s

@@ -61,8 +61,8 @@ type PE struct {
 // span is the time from the first to the last event of a thread in one file, on the file's clock.
 type span struct{ first, last int64 }
 
-// mostThreads limits the table of threads.
-const mostThreads = 1 << 20
+// maxThreads limits the table of threads.
+const maxThreads = 1 << 20
 
 // Scan reads the named files, and all that end in .json of the named folders, once. Visit, unless
 // it is nil, sees each event; the times are those of the file.
@@ -150,7 +150,7 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 					hosts[e.PE] = host
 				}
 			case "thread_name":
-				if len(labels) < mostThreads {
+				if len(labels) < maxThreads {
 					labels[label{e.PE, e.Thread}] = labelled(&e)
 				}
 			case TeamName:
@@ -177,8 +177,8 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 		s := threads[k]
 		if s == nil {
 			s = &span{e.At, e.End()}
-			if threads[k] = s; len(threads) > mostThreads {
-				return nil, r.badAt(e.Line, "it has more than %d threads", mostThreads)
+			if threads[k] = s; len(threads) > maxThreads {
+				return nil, r.badAt(e.Line, "it has more than %d threads", maxThreads)
 			}
 		}
 		s.first, s.last = min(s.first, e.At), max(s.last, e.End())
@@ -217,10 +217,10 @@ func peOf(pes map[int]*PE, n int) *PE {
 	return pe
 }
 
-// mostTeams and mostCounted limit tables that are filled from files.
+// maxListedTeams and maxCounted limit tables that are filled from files.
 const (
-	mostTeams   = 1 << 16
-	mostCounted = 1 << 14
+	maxListedTeams = 1 << 16
+	maxCounted     = 1 << 14
 )
 
 // team stores the members of a team. Other writers may have events of the same name, so events of
@@ -229,7 +229,7 @@ func (t *Trace) team(e *Event) {
 	var args struct {
 		PEs []int `json:"pes"`
 	}
-	if e.Team != None && len(t.Teams) < mostTeams && json.Unmarshal(e.Args, &args) == nil {
+	if e.Team != None && len(t.Teams) < maxListedTeams && json.Unmarshal(e.Args, &args) == nil {
 		t.Teams[e.Team] = args.PEs
 	}
 }
@@ -245,7 +245,7 @@ func counted(p *PE, e *Event) {
 		p.Counted = map[string]int64{}
 	}
 	for name, n := range counts {
-		if len(p.Counted) < mostCounted {
+		if len(p.Counted) < maxCounted {
 			p.Counted[name] = max(p.Counted[name], n)
 		}
 	}

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	mostNames  = 1 << 12 // functions that have a separate row
-	mostGroups = 1 << 10 // rows of the matrix
-	// missingMost limits the list of PEs without a file.
-	missingMost = 1000
-	otherNames  = "(other names)"
+	maxNames  = 1 << 12 // functions that have a separate row
+	maxGroups = 1 << 10 // rows of the matrix
+	// maxMissing limits the list of PEs without a file.
+	maxMissing = 1000
+	otherNames = "(other names)"
 )
 
 // counter adds up events.
@@ -86,7 +86,7 @@ func Make(names []string) (*Report, []*tracefile.File, error) {
 
 // newMatrix makes a matrix for `pes` PEs. If there are more PEs than rows, a row is a group of PEs.
 func newMatrix(pes int) Matrix {
-	m := Matrix{Group: max((pes+mostGroups-1)/mostGroups, 1)}
+	m := Matrix{Group: max((pes+maxGroups-1)/maxGroups, 1)}
 	n := (pes + m.Group - 1) / m.Group
 	m.Calls, m.Bytes = make([][]int64, n), make([][]int64, n)
 	for i := range n {
@@ -121,7 +121,7 @@ func (c *counter) kind(e *tracefile.Event) kind {
 	k, ok := c.kinds[e.Name]
 	if !ok {
 		k = kindOf(e.Name)
-		if len(c.kinds) < mostNames {
+		if len(c.kinds) < maxNames {
 			c.kinds[e.Name] = k
 		}
 	}
@@ -140,7 +140,7 @@ func teamOf(e *tracefile.Event, k kind) int64 {
 func rowOf(table map[string]*sums, name string) *sums {
 	s := table[name]
 	if s == nil {
-		if len(table) >= mostNames {
+		if len(table) >= maxNames {
 			if name != otherNames {
 				return rowOf(table, otherNames)
 			}
@@ -253,7 +253,7 @@ func (c *counter) report() *Report {
 	a := t.Alignment()
 	r.Job.Hosts, r.Job.Simulated, r.Job.NPEs, r.Job.Seen = a.Hosts, t.SimulatedHosts(), t.NPEs, len(t.PEs)
 	missing := t.Missing()
-	r.Job.Missing = missing[:min(len(missing), missingMost)]
+	r.Job.Missing = missing[:min(len(missing), maxMissing)]
 	r.Job.BeginNs, r.Job.LengthNs, r.Job.ClockErrorNs = first, last-first, a.Error
 	if !a.Known {
 		r.Job.ClockErrorNs = -1
@@ -340,7 +340,7 @@ func (c *counter) notes() []string {
 		say("%s left out of the waits.", counted(c.noTeam, "collective call without a team is", "collective calls without a team are"))
 	}
 	if c.waits.dropped {
-		say("Only the first %d pairs of PEs that waited for each other have a row.", mostPairs)
+		say("Only the first %d pairs of PEs that waited for each other have a row.", maxPairs)
 	}
 	return append(notes, c.waits.notes...)
 }

@@ -47,18 +47,18 @@ type pageData struct {
 	Functions, Network   []Function
 	Counted              []Count
 	MoreFunctions        string
-	CallNs, MostNs       int64
+	CallNs, MaxNs        int64
 	Waited               bool
 	Causers, PEs         []PE
 	MoreCausers, MorePEs string
 	Guesses              []guess
-	MostCaused           int64
+	MaxCaused            int64
 	Worst                []worst
 	Pairs                []Pair
 	Heat                 *heat
 	Shades               [shades + 1]struct{}
 	Sizes                []sizeRow
-	MostSizes            int64
+	MaxSizes             int64
 }
 
 type guess struct {
@@ -123,7 +123,7 @@ func (r *Report) page() *pageData {
 		p.Functions = p.Functions[:pageFunctions]
 	}
 	if len(p.Functions) > 0 {
-		p.MostNs = p.Functions[0].Ns
+		p.MaxNs = p.Functions[0].Ns
 	}
 	if len(p.Network) > pageFunctions {
 		p.Network = p.Network[:pageFunctions]
@@ -131,7 +131,7 @@ func (r *Report) page() *pageData {
 	for _, row := range r.PEs {
 		if row.CausedNs > 0 {
 			p.Causers = append(p.Causers, row)
-			p.MostCaused = max(p.MostCaused, row.CausedNs)
+			p.MaxCaused = max(p.MaxCaused, row.CausedNs)
 		}
 	}
 	slices.SortStableFunc(p.Causers, func(a, b PE) int { return cmp.Compare(b.CausedNs, a.CausedNs) })
@@ -156,7 +156,7 @@ func (r *Report) page() *pageData {
 	}
 	for _, s := range r.Sizes {
 		p.Sizes = append(p.Sizes, sizeRow{s, s.label()})
-		p.MostSizes = max(p.MostSizes, s.Calls)
+		p.MaxSizes = max(p.MaxSizes, s.Calls)
 	}
 	if !r.Matrix.empty() {
 		p.Heat = r.heat()

@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	mostHeld  = 1 << 20 // arrivals at collective calls that some PE has not made yet
-	mostPairs = 1 << 20
-	shownMost = 20  // how many of the worst collective calls are shown
-	pairsMost = 100 // how many pairs of PEs are in the report
+	maxHeld       = 1 << 20 // arrivals at collective calls that some PE has not made yet
+	maxPairs      = 1 << 20
+	maxShown      = 20  // how many of the worst collective calls are shown
+	maxPairsShown = 100 // how many pairs of PEs are in the report
 )
 
 // waits matches the collective calls of each team by their order, which is the same on all PEs.
@@ -140,8 +140,8 @@ func (w *waits) add(id int64, name string, k kind, a arrival) {
 		return
 	}
 	m.arrivals = append(m.arrivals, a)
-	if w.held++; w.held > mostHeld {
-		w.breakUp(t, fmt.Sprintf("The PEs of team %d are further apart than %d calls: what follows on this team is not put together.", id, mostHeld), 0)
+	if w.held++; w.held > maxHeld {
+		w.breakUp(t, fmt.Sprintf("The PEs of team %d are further apart than %d calls: what follows on this team is not put together.", id, maxHeld), 0)
 		return
 	}
 	for len(t.open) > 0 && t.open[0] != nil && len(t.open[0].arrivals) == t.members(t.base) {
@@ -221,7 +221,7 @@ func (w *waits) wait(pe, of int, ns int64) {
 	w.caused[of] += ns
 	p := w.pairs[[2]int{pe, of}]
 	if p == nil {
-		if len(w.pairs) >= mostPairs {
+		if len(w.pairs) >= maxPairs {
 			w.dropped = true
 			return
 		}
@@ -239,11 +239,11 @@ func (w *waits) addWorst(i Instant) {
 	for at < len(w.Worst) && w.Worst[at].LostNs == i.LostNs { // the first one stays first
 		at++
 	}
-	if i.LostNs == 0 || at == shownMost {
+	if i.LostNs == 0 || at == maxShown {
 		return
 	}
 	w.Worst = slices.Insert(w.Worst, at, i)
-	w.Worst = w.Worst[:min(len(w.Worst), shownMost)]
+	w.Worst = w.Worst[:min(len(w.Worst), maxShown)]
 }
 
 // end returns the results. start is the time at which the job began.
@@ -261,8 +261,8 @@ func (w *waits) end(start int64) Waits {
 	slices.SortFunc(w.Pairs, func(a, b Pair) int {
 		return cmp.Or(cmp.Compare(b.Ns, a.Ns), cmp.Compare(a.Waiter, b.Waiter), cmp.Compare(a.For, b.For))
 	})
-	if len(w.Pairs) > pairsMost {
-		w.Pairs = w.Pairs[:pairsMost]
+	if len(w.Pairs) > maxPairsShown {
+		w.Pairs = w.Pairs[:maxPairsShown]
 	}
 	for i := range w.Worst {
 		w.Worst[i].AtNs -= start

@@ -65,7 +65,7 @@ func (w *writers) close(pe int, before int64) {
 		}
 		key := [2]int{pe, v.writer}
 		if w.sums[key] == nil {
-			if len(w.sums) >= mostPairs {
+			if len(w.sums) >= maxPairs {
 				return true
 			}
 			w.sums[key] = &Guess{Waiter: pe, Writer: v.writer}
@@ -88,5 +88,5 @@ func (w *writers) guesses() []Guess {
 	slices.SortFunc(list, func(a, b Guess) int {
 		return cmp.Or(cmp.Compare(b.Ns, a.Ns), cmp.Compare(a.Waiter, b.Waiter), cmp.Compare(a.Writer, b.Writer))
 	})
-	return list[:min(len(list), pairsMost)]
+	return list[:min(len(list), maxPairsShown)]
 }

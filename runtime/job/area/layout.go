@@ -21,8 +21,8 @@ const (
 
 	// Each team has an area of its own, and most of the areas are never touched. There are as many
 	// as fit teamMemory, but not fewer or more than these bounds.
-	teamMemory             = 16 << 20
-	FewestTeams, mostTeams = 15, 512
+	teamMemory                = 16 << 20
+	FewestTeams, maxTeamAreas = 15, 512
 
 	// scratchBuffers is the number of scratch buffers, which small reductions use alternately: a PE
 	// may be one reduction ahead of another.
@@ -140,7 +140,7 @@ func New(n int, statics uint64, counters int, messages uint64) Layout {
 	l.ScratchOffset = l.InboxOffset + l.ScratchSize
 	l.AgreeSize = agreeSize(n)
 	l.TeamSize = inboxSize(n) + scratchBuffers*TeamSlot*uint64(teamContributions(n)) + l.AgreeSize
-	l.Teams = min(max(teamMemory/l.TeamSize, FewestTeams), mostTeams)
+	l.Teams = min(max(teamMemory/l.TeamSize, FewestTeams), maxTeamAreas)
 	l.TeamsOffset = l.ScratchOffset + (l.Teams+1)*l.TeamSize
 	l.EagerCounters = EagerCounters(counters)
 	l.ColumnsOffset = RoundUp(l.TeamsOffset, Page) + columnsSize

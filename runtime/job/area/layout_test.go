@@ -74,7 +74,7 @@ func TestLayoutSizes(t *testing.T) {
 func TestTeams(t *testing.T) {
 	for _, test := range []struct{ n, teams int }{{1, 512}, {8, 512}, {300, 512}, {1000, 400}, {10_000, 80}, {1_000_000, 12}} {
 		l := New(test.n, 0, 4096, mail)
-		if int(l.Teams) < test.teams || l.Teams > mostTeams {
+		if int(l.Teams) < test.teams || l.Teams > maxTeamAreas {
 			t.Errorf("%d PEs: %d teams, want at least %d", test.n, l.Teams, test.teams)
 		}
 	}

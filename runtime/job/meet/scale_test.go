@@ -14,7 +14,7 @@ import (
 	"libshmem/runtime/topo"
 )
 
-var mostPEs = flag.Int("pes", 10_000, "the most PEs in TestBootstrapScale")
+var maxPEs = flag.Int("pes", 10_000, "the most PEs in TestBootstrapScale")
 
 // framed is a frame with its payload.
 func framed(t *testing.T, kind wire.Kind, payload []byte) []byte {
@@ -53,7 +53,7 @@ func allocated(f func()) (bytes uint64) {
 // number of bytes can fail the test.
 func TestBootstrapScale(t *testing.T) {
 	for _, n := range []int{2, 64, 1000, 10_000, 100_000} {
-		if n > *mostPEs {
+		if n > *maxPEs {
 			break
 		}
 		met := make([][]byte, n)

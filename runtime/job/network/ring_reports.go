@@ -21,10 +21,10 @@ type ringReports struct {
 	unprinted int // counted, and not printed yet
 }
 
-// In each period of reportEvery, reportMost errors are printed in full.
+// In each period of reportEvery, maxReports errors are printed in full.
 const (
 	reportEvery = 10 * time.Second
-	reportMost  = 8
+	maxReports  = 8
 )
 
 // add prints an error, or counts it if enough were printed in this period. A loop's short absence
@@ -41,13 +41,13 @@ func (r *ringReports) add(err error) {
 		r.flush()
 		r.since, r.printed = now, 0
 	}
-	if r.printed == reportMost {
+	if r.printed == maxReports {
 		r.unprinted++
 		return
 	}
 	r.printed++
 	r.say(err.Error())
-	if r.printed == reportMost {
+	if r.printed == maxReports {
 		r.say(fmt.Sprintf("more of these within %v are counted only", reportEvery))
 	}
 }

@@ -17,7 +17,7 @@ func TestRingReports(t *testing.T) {
 	for range 1000 {
 		r.add(errors.New("bad address"))
 	}
-	if n := strings.Count(out.String(), "shmem: PE 3: bad address\n"); n != reportMost {
+	if n := strings.Count(out.String(), "shmem: PE 3: bad address\n"); n != maxReports {
 		t.Errorf("%d of 1000 were told", n)
 	}
 	if !strings.Contains(out.String(), "counted only") {
@@ -42,11 +42,11 @@ func TestRingReportLate(t *testing.T) {
 		say: func(text string) { said = append(said, text) }, note: func(text string) { noted = append(noted, text) },
 		now: func() time.Time { return time.Unix(1000, 0) },
 	}
-	for range 2 * reportMost {
+	for range 2 * maxReports {
 		r.add(&loop.LateError{Gap: 1100 * time.Microsecond, Times: 1})
 	}
 	r.add(&loop.LateError{Gap: 12 * time.Millisecond, Times: 2, Grave: true})
-	if len(noted) != 2*reportMost || !strings.HasPrefix(noted[0], "proxy: was off its processor for 1.1ms, 1 times so far") {
+	if len(noted) != 2*maxReports || !strings.HasPrefix(noted[0], "proxy: was off its processor for 1.1ms, 1 times so far") {
 		t.Errorf("noted %q", noted)
 	}
 	if len(said) != 1 || !strings.HasPrefix(said[0], "proxy: was off its processor for 12ms, 2 times so far") {

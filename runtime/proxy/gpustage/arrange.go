@@ -11,7 +11,7 @@ import "libshmem/runtime/proxy/layout"
 // the source or at the target. It sets their positions and the bytes that the chunk uses.
 func (c *chunk) arrange() {
 	if all := 2 * (len(c.parts) - 1); c.neighbours() < all {
-		var best [layout.MostPieces]uint8
+		var best [layout.MaxPieces]uint8
 		n := copy(best[:], c.order)
 		most := c.neighbours()
 		for _, by := range []func(a, b *chunkPart) bool{(*chunkPart).afterAtTarget, (*chunkPart).afterInSource} {

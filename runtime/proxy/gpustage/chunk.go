@@ -16,8 +16,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// mostShared is the size in bytes of the largest put that shares a chunk with others.
-const mostShared = 64 << 10
+// maxShared is the size in bytes of the largest put that shares a chunk with others.
+const maxShared = 64 << 10
 
 // chunk is pinned memory for bytes that another PE reads. It is as large as its bytes need, up to
 // the size of the pool's pieces.
@@ -43,7 +43,7 @@ func alignPiece(n uint64) uint64 { return (n + layout.PieceAlign - 1) &^ (layout
 
 // mayShare reports whether a departure is a put that may share a chunk.
 func (d *departures) mayShare(x *departure) bool {
-	return x.kind == toHeap && x.n > layout.MaxPayload && x.n <= min(mostShared, d.memory.Chunks.Size()) && x.begun == 0
+	return x.kind == toHeap && x.n > layout.MaxPayload && x.n <= min(maxShared, d.memory.Chunks.Size()) && x.begun == 0
 }
 
 // placeInChunk allocates memory for a piece that does not fit a slot: space in the PE's open chunk,
@@ -88,7 +88,7 @@ func (d *departures) openChunk(l *departurePeer, p *piece) bool {
 // epoch and go to one kind of memory.
 func (d *departures) mayJoin(c *chunk, x *departure) bool {
 	first := c.parts[0].of
-	return len(c.parts) < layout.MostPieces && c.used+x.n <= d.memory.Chunks.capacity(c.index) &&
+	return len(c.parts) < layout.MaxPieces && c.used+x.n <= d.memory.Chunks.capacity(c.index) &&
 		first.epoch == x.epoch && (first.offset < 0) == (x.offset < 0)
 }
 

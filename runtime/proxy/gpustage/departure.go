@@ -3,7 +3,7 @@ package gpustage
 // Bytes that leave GPU memory are copied to pinned memory, and sent from there.
 //
 // A departure is a put of this PE, or the get of another PE. Small pieces travel in messages.
-// Larger ones are stored in chunks, whole puts of up to mostShared bytes together with others
+// Larger ones are stored in chunks, whole puts of up to maxShared bytes together with others
 // (chunk.go). For a chunk this PE sends a request to send, and the chunk is free when the other PE
 // has read it. The same pieces are used for copies between main memory and heaps that are mapped
 // here.

@@ -88,13 +88,13 @@ const (
 	// stallTimeout is the longest time that the stream quick may make no progress before its
 	// operations are also submitted to the other context: many times the start of a kernel.
 	stallTimeout = time.Millisecond
-	// quickMost is the largest number of operations in the stream quick, which may make no progress
+	// maxQuick is the largest number of operations in the stream quick, which may make no progress
 	// for long: the driver blocks a caller that submits more to a stream.
-	quickMost = StreamQueue
+	maxQuick = StreamQueue
 	// markEach is the number of operations that quick may do in a row before its mark shows it.
 	markEach = 16
-	// apartMost is the largest number of operations in the stream apart.
-	apartMost = StreamQueue
+	// maxApart is the largest number of operations in the stream apart.
+	maxApart = StreamQueue
 	// raceClaims is the number of claims: enough for the operations that are not done, and for
 	// those that are done but still in one of the two streams.
 	raceClaims = 4 * StreamQueue
@@ -104,7 +104,7 @@ const (
 // newRace makes a race between the stream apart and a new stream in the context in. It starts each
 // kernel once in the new stream, which loads the kernel.
 func newRace(dev Device, kernels Kernels, apart *cudaStream, in Quick) (_ *race, err error) {
-	r := &race{stallTimeout: stallTimeout, in: in, apart: apart, dev: dev, kernel: kernels, toQuick: make(chan gpu.Atomic, quickMost), over: make(chan struct{})}
+	r := &race{stallTimeout: stallTimeout, in: in, apart: apart, dev: dev, kernel: kernels, toQuick: make(chan gpu.Atomic, maxQuick), over: make(chan struct{})}
 	guard.Go("quick atomic operations of the GPU", r.run)
 	defer func() {
 		if err != nil {
@@ -218,7 +218,7 @@ func (r *race) release(now time.Time, a uint64) error {
 		n++
 	}
 	switch {
-	case changes || r.stalled(now) || r.givenQuick-r.seen+uint64(n) > quickMost:
+	case changes || r.stalled(now) || r.givenQuick-r.seen+uint64(n) > maxQuick:
 		return r.submitApart(a, n)
 	case r.ops.At(n-1).q == 0:
 		r.submitQuick(now, n)
@@ -242,7 +242,7 @@ func (r *race) submitApart(a uint64, n int) error {
 		if o.a != 0 {
 			continue
 		}
-		if r.givenApart-a >= apartMost {
+		if r.givenApart-a >= maxApart {
 			break
 		}
 		put := r.kernel.Put

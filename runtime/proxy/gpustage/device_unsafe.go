@@ -108,7 +108,7 @@ func NewMemory(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error)
 			Remedy: "set SHMEM_HEAP=host",
 		}
 	}
-	m := &Memory{dev: dev, kernels: kernels, store: f.StreamOps, copies: make([]gpu.Copy, 0, stream.MostCopies)}
+	m := &Memory{dev: dev, kernels: kernels, store: f.StreamOps, copies: make([]gpu.Copy, 0, stream.MaxCopies)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, m.Close())

@@ -156,7 +156,7 @@ func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 // the signals of its puts follow them.
 func (s *Stage) handleRequestToSend(h *layout.Header, payload unsafe.Pointer, n int) {
 	pieces := (n - layout.RequestToSendSize) / layout.PieceOfSendSize
-	if n < layout.RequestToSendSize || pieces > layout.MostPieces || n != s.requested.Size(pieces) {
+	if n < layout.RequestToSendSize || pieces > layout.MaxPieces || n != s.requested.Size(pieces) {
 		s.named.Malformed(h)
 		return
 	}

@@ -28,7 +28,7 @@ const Chunks = 8
 
 // queueSlack is the part of StreamQueue that Full leaves free, for work that cannot wait: the later
 // steps of operations that have started, and work whose number the pools bound.
-const queueSlack = MaxChunks + maxWords + smallSlots + layout.MostPieces
+const queueSlack = MaxChunks + maxWords + smallSlots + layout.MaxPieces
 
 // pinned is a Stage's pinned memory, which the fabric reaches, too. The zero value has no memory.
 type pinned struct {

@@ -16,8 +16,8 @@ import (
 // noPiece is the index that stands for "no piece".
 const noPiece = 0xffff
 
-// mostHalvings is the number of times that a piece may be halved: 1 MiB into pieces of 8 KiB.
-const mostHalvings = 7
+// maxHalvings is the number of times that a piece may be halved: 1 MiB into pieces of 8 KiB.
+const maxHalvings = 7
 
 // leastSubstitute is the least size of a piece that AllocateUpTo returns instead of a larger one,
 // if the PE holds other pieces. If only smaller ones are free, the PE waits, because each piece
@@ -31,11 +31,11 @@ type pool struct {
 	base  unsafe.Pointer
 	unit  uint64 // bytes of a unit, the smallest piece
 	units int
-	left  int                     // units that are free
-	free  [mostHalvings + 1][]set // free pieces: by order, then a bit for each first unit
-	top   int                     // order of the largest pieces: they have 1<<top units
-	order []uint8                 // order of the piece that begins at each unit
-	held  []uint32                // units that each PE holds, from AllocateFor and AllocateUpTo
+	left  int                    // units that are free
+	free  [maxHalvings + 1][]set // free pieces: by order, then a bit for each first unit
+	top   int                    // order of the largest pieces: they have 1<<top units
+	order []uint8                // order of the piece that begins at each unit
+	held  []uint32               // units that each PE holds, from AllocateFor and AllocateUpTo
 }
 
 // set has a bit for each of 64 units.
@@ -48,7 +48,7 @@ func newPool(base unsafe.Pointer, size uint64, n int) pool { return makePool(bas
 // serve a smaller request, as long as the size of the halves is a multiple of least.
 func newDivisiblePool(base unsafe.Pointer, size, least uint64, n int) pool {
 	top := 0
-	for top < mostHalvings && size>>top%(2*least) == 0 {
+	for top < maxHalvings && size>>top%(2*least) == 0 {
 		top++
 	}
 	return makePool(base, size, n, top)

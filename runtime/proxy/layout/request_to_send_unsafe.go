@@ -26,8 +26,8 @@ const ChunkToken = 0x8000
 
 var _ [RequestToSendSize]byte = [unsafe.Sizeof(RequestToSend{})]byte{}
 
-// MostPieces is the largest number of puts whose bytes one request to send announces.
-const MostPieces = 64
+// MaxPieces is the largest number of puts whose bytes one request to send announces.
+const MaxPieces = 64
 
 // PieceAlign is the alignment of pieces: copy engines are slower at other addresses.
 const PieceAlign = 64
@@ -56,10 +56,10 @@ var _ [PieceOfSendSize]byte = [unsafe.Sizeof(PieceOfSend{})]byte{}
 type Requests struct {
 	_ structs.HostLayout
 	RequestToSend
-	Pieces [MostPieces]PieceOfSend
+	Pieces [MaxPieces]PieceOfSend
 }
 
 // Size returns the bytes of the payload with n pieces.
 func (*Requests) Size(n int) int { return RequestToSendSize + n*PieceOfSendSize }
 
-var _ [MaxPayload - RequestToSendSize - MostPieces*PieceOfSendSize]struct{} // one message has all pieces
+var _ [MaxPayload - RequestToSendSize - MaxPieces*PieceOfSendSize]struct{} // one message has all pieces

@@ -79,9 +79,9 @@ func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool
 	return a, false, nil
 }
 
-// mostSkipped is the largest number of iterations in a row in which Go does not call the inner loop
+// maxSkipped is the largest number of iterations in a row in which Go does not call the inner loop
 // in C.
-const mostSkipped = 15
+const maxSkipped = 15
 
 // RunInC calls Run if C may serve the rings, and they hold no burst (operations that may share
 // messages). If C finds only work for Go, for example large puts, Go does not call it for some
@@ -99,7 +99,7 @@ func (c *Consumer) RunInC(limit, spin time.Duration) (a fastpath.Account, held b
 		c.misses = 0
 		return a, held, err
 	}
-	c.misses = min(2*c.misses+1, mostSkipped)
+	c.misses = min(2*c.misses+1, maxSkipped)
 	c.skipC = c.misses
 	return a, held, err
 }

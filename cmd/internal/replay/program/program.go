@@ -27,8 +27,8 @@ const never = math.MinInt64
 // Limits on what one call may move. A replay simulates each message, so that it would never end for
 // a size that no program has, as in a damaged trace.
 const (
-	mostBytes  = 1 << 36
-	mostPieces = 1 << 20
+	maxBytes  = 1 << 36
+	maxPieces = 1 << 20
 )
 
 // World is the number of the team of all PEs. Other teams have the numbers of the recording.
@@ -137,7 +137,7 @@ func (b *Builder) Add(pe int, c Call) error {
 	switch {
 	case (m.Kind.Updates() || m.Kind == Get) && (c.Peer < 0 || c.Peer >= len(b.pes)):
 		return shmerr.Causef(shmerr.ErrPE, "%s of PE %d: its target is PE %d, in a job of %d PEs", c.Name, pe, c.Peer, len(b.pes))
-	case c.Bytes > mostBytes || m.Strided && m.Element > 0 && c.Bytes/uint64(m.Element) > mostPieces:
+	case c.Bytes > maxBytes || m.Strided && m.Element > 0 && c.Bytes/uint64(m.Element) > maxPieces:
 		return shmerr.Causef(shmerr.ErrArgument, "%s of PE %d: %d bytes in one call are more than a replay simulates", c.Name, pe, c.Bytes)
 	case c.End < c.Start:
 		return shmerr.Causef(shmerr.ErrArgument, "%s of PE %d ends before it begins", c.Name, pe)

@@ -65,7 +65,7 @@ func (t *track) pack() {
 // sortCopies sorts the copies by their destinations, if most are neighbours there and none overlaps
 // another, and if they are not packed already.
 func (t *track) sortCopies() bool {
-	var order [MostCopies]uint8
+	var order [MaxCopies]uint8
 	packed := true
 	for i := range t.copies {
 		k := i
@@ -88,7 +88,7 @@ func (t *track) sortCopies() bool {
 	if packed || 2*neighbours < len(t.copies) {
 		return false
 	}
-	var all [MostCopies]Copy
+	var all [MaxCopies]Copy
 	n := copy(all[:], t.copies)
 	for i := range n {
 		t.copies[i] = all[order[i]]

@@ -2,8 +2,8 @@ package stream
 
 import "unsafe"
 
-// MostCopies is the largest number of copies that a Memory gets at once.
-const MostCopies = 64
+// MaxCopies is the largest number of copies that a Memory gets at once.
+const MaxCopies = 64
 
 // enough is the number of bytes of gathered copies that are passed to the stream without waiting
 // for more: the copy engine takes longer for them than the driver for its calls.
@@ -26,13 +26,13 @@ type store struct {
 	width uint8
 }
 
-// mostStores bounds the stores that are gathered. A Memory passes mostStores stores and a mark to
+// maxGathered bounds the stores that are gathered. A Memory passes maxGathered stores and a mark to
 // its driver in one call.
-const mostStores = 160
+const maxGathered = 160
 
 // newGathered returns lists with enough capacity, so that gathering allocates nothing.
 func newGathered() gathered {
-	return gathered{copies: make([]Copy, 0, MostCopies), stores: make([]store, 0, mostStores)}
+	return gathered{copies: make([]Copy, 0, MaxCopies), stores: make([]store, 0, maxGathered)}
 }
 
 // Copy puts a copy of n bytes into a stream, after all of its work.
@@ -56,7 +56,7 @@ func (s *Set) CopyAhead(on Stream, to, from unsafe.Pointer, n uint64) {
 	t.copies = append(t.copies, Copy{to, from, n})
 	t.held += n
 	s.countGiven(on, n)
-	if len(t.copies) == MostCopies || t.held >= enough {
+	if len(t.copies) == MaxCopies || t.held >= enough {
 		s.flushCopies(t)
 	}
 }
@@ -67,7 +67,7 @@ func (s *Set) Write(on Stream, at unsafe.Pointer, width uint8, value uint64) {
 	s.gather(t)
 	t.stores = append(t.stores, store{at, value, width})
 	s.countGiven(on, uint64(width))
-	if len(t.stores) == mostStores {
+	if len(t.stores) == maxGathered {
 		s.flush(t)
 	}
 }

@@ -10,8 +10,8 @@ import (
 // Copies of a turn are given together, at its mark, and the stores behind them.
 func TestGathered(t *testing.T) {
 	s, _, m := fakes(1000)
-	var to, from [3 * stream.MostCopies]byte
-	var signals [3 * stream.MostCopies]uint64
+	var to, from [3 * stream.MaxCopies]byte
+	var signals [3 * stream.MaxCopies]uint64
 	one := func(i int, ahead bool) {
 		f := s.Copy
 		if ahead {
@@ -44,14 +44,14 @@ func TestGathered(t *testing.T) {
 		t.Errorf("%d calls: the first copy was not given with its signal before the second", m.Calls[stream.In])
 	}
 	turn("copies in order", 1)
-	for i := range stream.MostCopies {
+	for i := range stream.MaxCopies {
 		one(12+i, true)
 	}
-	if m.Calls[stream.In] != 4 || m.Given[stream.In] != 2*12+stream.MostCopies {
+	if m.Calls[stream.In] != 4 || m.Given[stream.In] != 2*12+stream.MaxCopies {
 		t.Errorf("%d calls, %d operations, when as many copies are gathered as fit", m.Calls[stream.In], m.Given[stream.In])
 	}
 	turn("none left", 0)
-	for i := range 12 + stream.MostCopies {
+	for i := range 12 + stream.MaxCopies {
 		if to[i] != byte(i+1) || signals[i] != 1 {
 			t.Errorf("piece %d is %d, its signal %d", i, to[i], signals[i])
 		}

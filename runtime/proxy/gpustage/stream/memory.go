@@ -38,7 +38,7 @@ type Memory interface {
 	// Unpin releases it.
 	Pin(n uint64) (unsafe.Pointer, error)
 	Unpin(p unsafe.Pointer) error
-	// Copy puts copies into a stream, at most MostCopies. The effect is that of one after the
+	// Copy puts copies into a stream, at most MaxCopies. The effect is that of one after the
 	// other.
 	Copy(s Stream, copies []Copy) error
 	// Write puts a store of an aligned element of 4 or 8 bytes into a stream. A kernel that sees

@@ -167,7 +167,7 @@ func TestErrors(t *testing.T) {
 	m.Err = errors.New("no GPU")
 	for name, f := range map[string]func(){
 		"copy": func() {
-			for range stream.MostCopies {
+			for range stream.MaxCopies {
 				s.Copy(stream.In, at, at, 0)
 			}
 		},
