@@ -236,7 +236,7 @@ static bool await(struct agreement *a, int rank, int coordinator, enum step step
 static void fold(struct shmemi_common *all, const struct shmemi_common *c, int n)
 {
     all->flags &= c->flags;
-    for (int i = 0; i < SHMEMI_MOST_SLOTS / 64; i++)
+    for (int i = 0; i < SHMEMI_TEAM_SLOTS / 64; i++)
         all->free[i] &= c->free[i];
     for (int i = 0; i < (n + 63) / 64; i++)
         all->lost[i] |= c->lost[i];

@@ -8,13 +8,14 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { SHMEMI_MOST_SLOTS = 1 << SHMEMI_TEAM_BITS };
+/* How many teams a PE may have at a time; a team occupies the same slot on each member. */
+enum { SHMEMI_TEAM_SLOTS = 1 << SHMEMI_TEAM_BITS };
 
 /* A member's contribution, or the result: flags that every member has set, team slots that every
  * member has free, and a bit for each rank that some member knows to be lost. */
 struct shmemi_common {
     int64_t flags;
-    uint64_t free[SHMEMI_MOST_SLOTS / 64];
+    uint64_t free[SHMEMI_TEAM_SLOTS / 64];
     uint64_t lost[];
 };
 

@@ -93,8 +93,8 @@ static bool agree(struct registration_request *w, const char *call)
                all[REST], -all[MINUS_REST], all[GRANULE]);
     else if (all[WHO] != INT64_MAX && w->why[0] == '\0')
         REFUSE(w, "PE %" PRId64 " cannot do it for its own (see the error of that PE)", all[WHO]);
-    w->most_before = (size_t)-all[MINUS_BEFORE];
-    w->most_after = (size_t)-all[MINUS_AFTER];
+    w->max_before = (size_t)-all[MINUS_BEFORE];
+    w->max_after = (size_t)-all[MINUS_AFTER];
     return w->why[0] == '\0';
 }
 
@@ -234,11 +234,11 @@ static void end_registration(uint32_t i, char *copy, const char *call)
 static int64_t register_in_gpu(struct registration_request *w, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
-    int64_t block = core->gpu_lend(w->most_before + w->most_after, w->most_before - w->before);
+    int64_t block = core->gpu_lend(w->max_before + w->max_after, w->max_before - w->before);
     if (block < 0)
         REFUSE(w, "%s", core->error());
     if (agree(w, call))
-        return block + (int64_t)w->most_before;
+        return block + (int64_t)w->max_before;
     if (block >= 0)
         unmap_gpu(block, call);
     return -1;

@@ -304,7 +304,7 @@ static void reduce_share(struct reduction *r)
     enum shmemi_reduction how = shmemi_model_reduction(t, share * size);
     r->whole = how != SHMEMI_OWNERS;
     if (how == SHMEMI_PAIRS || how == SHMEMI_HALVES) {
-        size_t most = how == SHMEMI_PAIRS ? shmemi_pairs_most(t) : shmemi_halves_most(t);
+        size_t most = how == SHMEMI_PAIRS ? shmemi_pairs_limit(t) : shmemi_halves_limit(t);
         r->block = share * size < most ? share : most / size;
     } else {
         r->block = block_of(t, share, size, r->whole ? 1 : t->n_nodes);

@@ -123,8 +123,8 @@ enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t
     } all_ways[] = {
         {SHMEMI_STRAIGHT, parts, directly(nodes, all) + combining(t, all)},
         {SHMEMI_OWNERS, parts, 2 * directly(nodes, block) + combining(t, block)},
-        {SHMEMI_PAIRS, nodes > 2, in_pairs(t, bytes, shmemi_pairs_most(t))},
-        {SHMEMI_HALVES, nodes >= FEWEST_HALVED, in_halves(t, bytes, shmemi_halves_most(t))},
+        {SHMEMI_PAIRS, nodes > 2, in_pairs(t, bytes, shmemi_pairs_limit(t))},
+        {SHMEMI_HALVES, nodes >= FEWEST_HALVED, in_halves(t, bytes, shmemi_halves_limit(t))},
     };
     const uint32_t steps = SHMEMI_COLLECTIVES_PAIRS | SHMEMI_COLLECTIVES_HALVES;
     const uint32_t words = SHMEMI_COLLECTIVES_STRAIGHT | SHMEMI_COLLECTIVES_OWNERS | steps;

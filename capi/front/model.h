@@ -42,7 +42,7 @@ SHMEMI_INLINE size_t shmemi_part_bytes(const struct shmemi_team *t)
 
 /* How many bytes a round can reduce in pairs: its memory has a part for each step, and one for the
  * elements of a node beyond the largest power of two. */
-SHMEMI_INLINE size_t shmemi_pairs_most(const struct shmemi_team *t)
+SHMEMI_INLINE size_t shmemi_pairs_limit(const struct shmemi_team *t)
 {
     uint32_t parts = shmemi_steps_in_pairs(t->n_nodes) + 1;
     return t->round_bytes / parts & ~(size_t)(SHMEMI_CACHE_LINE - 1);
@@ -51,7 +51,7 @@ SHMEMI_INLINE size_t shmemi_pairs_most(const struct shmemi_team *t)
 /* How many bytes a round can reduce in halves: its memory has the elements of a node beyond the
  * largest power of two, and those that the steps receive, which are fewer together. Between two
  * steps less than a cache line and an element is unused, and there are fewer than 21 steps. */
-SHMEMI_INLINE size_t shmemi_halves_most(const struct shmemi_team *t)
+SHMEMI_INLINE size_t shmemi_halves_limit(const struct shmemi_team *t)
 {
     return (t->round_bytes - 2048) / 2 & ~(size_t)(SHMEMI_CACHE_LINE - 1);
 }

@@ -18,14 +18,14 @@
 
 /* ------------------------------------------------------------------ values */
 
-enum { MOST = UINT16_MAX };
+enum { MAX_COUNTERS = UINT16_MAX }; /* the largest SHMEM_NOTIFY_COUNT */
 
 /*
  * For each counter: how much kernels had added by their stores at the latest read. A read of GPU
  * memory is a copy by the driver, and the words only grow, so they are read again only if the
  * latest value is too small.
  */
-static uint64_t stored[MOST];
+static uint64_t stored[MAX_COUNTERS];
 static bool loaded; /* some counter has been read */
 
 /* The word of a counter of this PE in main memory. */
@@ -130,7 +130,7 @@ enum { FREE, FIRST, REST };
 
 /* For each counter: it is in no allocated range, or the first of one, or a later one. Every PE has
  * the same table, since the calls that change it are collective. */
-static uint8_t ranges[MOST];
+static uint8_t ranges[MAX_COUNTERS];
 static bool ranged; /* the program has called shmemx_notify_alloc */
 
 /* At init: marks all counters as free. */

@@ -90,8 +90,8 @@ struct attributes {
     uint64_t slice;
     uint64_t deadline;
     uint64_t period;
-    uint32_t clamp_least;
-    uint32_t clamp_most;
+    uint32_t clamp_min;
+    uint32_t clamp_max;
 };
 
 /* Reads the thread's scheduling attributes. False: its scheduling class is not the normal one. A

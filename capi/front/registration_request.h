@@ -17,10 +17,10 @@ struct registration_request {
     size_t length;
     int64_t inside; /* offset of memory that is in the heap already, or -1 */
     /* For memory of a GPU, which the driver allocates in chunks: their unit, and the bytes of the
-     * chunks before the first byte of the buffer and from there on. most_: the largest value of any
+     * chunks before the first byte of the buffer and from there on. max_: the largest value of any
      * PE, set when the PEs have agreed. */
     size_t granule, before, after;
-    size_t most_before, most_after;
+    size_t max_before, max_after;
     char why[WHY]; /* "", or why it is refused, and the remedy */
 };
 

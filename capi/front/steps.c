@@ -17,7 +17,7 @@ static bool divide(uint32_t m, uint32_t me, struct shmemi_steps *steps)
     *steps = (struct shmemi_steps){.whole = m};
     for (size_t i = 0; i < sizeof groups; i++) {
         uint8_t size = groups[i];
-        for (; m % size == 0 && steps->n < SHMEMI_MOST_STEPS; m /= size) {
+        for (; m % size == 0 && steps->n < SHMEMI_MAX_STEPS; m /= size) {
             uint32_t digit = me / stride % size;
             steps->step[steps->n++] = (struct shmemi_step){.first = me - digit * stride,
                                                            .stride = stride,

@@ -7,7 +7,7 @@
 #pragma GCC visibility push(hidden)
 
 enum {
-    SHMEMI_MOST_STEPS = 8,
+    SHMEMI_MAX_STEPS = 8,
     SHMEMI_LINE_SETS = 2, /* used alternately by consecutive exchanges */
     SHMEMI_LINES = SHMEMI_LINES_BYTES / SHMEMI_CACHE_LINE / SHMEMI_LINE_SETS,
 };
@@ -31,7 +31,7 @@ struct shmemi_step {
 struct shmemi_steps {
     uint32_t whole;
     uint32_t n;
-    struct shmemi_step step[SHMEMI_MOST_STEPS];
+    struct shmemi_step step[SHMEMI_MAX_STEPS];
 };
 
 /* The steps of PE `me` of n PEs on a node. At least half of the PEs take part in all steps. */

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 
 /* The slots of this PE: the team in each, and how many handles it has had. */
-enum { FIRST_SLOT = SHMEMI_FIRST_TEAM_ID, MOST_SLOTS = SHMEMI_MOST_SLOTS };
-static struct shmemi_team *teams[MOST_SLOTS];
-static uint32_t generations[MOST_SLOTS];
+enum { FIRST_SLOT = SHMEMI_FIRST_TEAM_ID };
+static struct shmemi_team *teams[SHMEMI_TEAM_SLOTS];
+static uint32_t generations[SHMEMI_TEAM_SLOTS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 struct shmemi_team
@@ -47,7 +47,7 @@ int shmemi_team_id_occupy(struct shmemi_team *t, int slot, const char *call)
 /* At finalize: frees the teams that the program has made. */
 void shmemi_slots_close(void)
 {
-    for (int slot = FIRST_SLOT; slot < MOST_SLOTS; slot++) {
+    for (int slot = FIRST_SLOT; slot < SHMEMI_TEAM_SLOTS; slot++) {
         if (teams[slot] == NULL)
             continue;
         shmemi_team_drop(teams[slot]);
@@ -58,7 +58,7 @@ void shmemi_slots_close(void)
 /* Reports whether a team exists that the program has made. */
 bool shmemi_teams_made(void)
 {
-    for (int slot = FIRST_SLOT; slot < MOST_SLOTS; slot++)
+    for (int slot = FIRST_SLOT; slot < SHMEMI_TEAM_SLOTS; slot++)
         if (teams[slot] != NULL)
             return true;
     return false;
@@ -118,7 +118,7 @@ struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call)
         return NULL;
     if (team > 0 && team < FIRST_SLOT)
         return shmemi_team_always(team);
-    int slot = team & (MOST_SLOTS - 1);
+    int slot = team & (SHMEMI_TEAM_SLOTS - 1);
     if (team < 0 || slot < FIRST_SLOT || teams[slot] == NULL || handle_of(slot) != team)
         refuse(team, team >= 0 && generations[slot] >= (uint32_t)team >> SHMEMI_TEAM_BITS, call);
     return teams[slot];
@@ -129,7 +129,7 @@ struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call)
 /* Sets a bit for each team slot that is free at this PE. */
 void shmemi_team_ids_free(uint64_t *out)
 {
-    memset(out, 0, MOST_SLOTS / 8);
+    memset(out, 0, SHMEMI_TEAM_SLOTS / 8);
     for (uint32_t slot = FIRST_SLOT; slot < shmemi_state.max_teams; slot++)
         if (teams[slot] == NULL)
             out[slot / 64] |= (uint64_t)1 << slot % 64;
@@ -138,7 +138,7 @@ void shmemi_team_ids_free(uint64_t *out)
 /* The lowest bit that is set, from a number on, or -1. */
 int shmemi_team_ids_lowest(const uint64_t *bits, int from)
 {
-    for (int i = from; i < MOST_SLOTS; i++)
+    for (int i = from; i < SHMEMI_TEAM_SLOTS; i++)
         if (bits[i / 64] >> i % 64 & 1)
             return i;
     return -1;

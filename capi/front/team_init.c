@@ -31,7 +31,7 @@
 struct proposal {
     int32_t n, rank;
     int64_t state;
-    uint64_t free[SHMEMI_MOST_SLOTS / 64];
+    uint64_t free[SHMEMI_TEAM_SLOTS / 64];
 };
 _Static_assert(sizeof(struct proposal) == 144, "runtime/job/area.teamInitSize has it");
 

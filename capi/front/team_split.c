@@ -33,7 +33,7 @@ struct plan {
 
 /* What each PE of the parent contributes to the agreement on a slot, and its result. */
 struct vote {
-    uint64_t free[SHMEMI_MOST_SLOTS / 64];
+    uint64_t free[SHMEMI_TEAM_SLOTS / 64];
     int64_t ok; /* flags that all PEs have set */
     /* The minimum of each argument that has to be equal, and of its negative. */
     int64_t least[3], most[3];

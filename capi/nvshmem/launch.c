@@ -45,7 +45,7 @@ struct kernel {
 };
 
 enum { ATTRIBUTE_COOPERATIVE = 2 }; /* cudaLaunchAttributeCooperative */
-enum { MOST_ATTRIBUTES = 32 };      /* of a launch; the limit of this library */
+enum { MAX_ATTRIBUTES = 32 };       /* of a launch; the limit of this library */
 /* cudaDevAttrCooperativeLaunch and cudaDevAttrMultiProcessorCount. */
 enum { CAN_COOPERATE = 95, PROCESSORS = 16 };
 
@@ -124,11 +124,11 @@ static unsigned long long volume(struct dim d)
 
 /* Gets how many blocks of a kernel run at the same time on the thread's GPU. Returns 0, or an error
  * that it has printed. */
-static int most_blocks(const void *func, struct dim block, size_t shared, int *most,
-                       const char *call)
+static int max_blocks(const void *func, struct dim block, size_t shared, int *limit,
+                      const char *call)
 {
     int device = 0, can = 0, processors = 0, blocks = 0;
-    if (func == NULL || most == NULL) {
+    if (func == NULL || limit == NULL) {
         fprintf(stderr, "shmem: %s: %s is NULL (pass %s)\n", call,
                 func == NULL ? "func" : "gridsize",
                 func == NULL ? "a kernel" : "the address of an int");
@@ -158,7 +158,7 @@ static int most_blocks(const void *func, struct dim block, size_t shared, int *m
                 call, device);
         return NVSHMEMX_ERROR_NOT_SUPPORTED;
     }
-    *most = blocks * processors;
+    *limit = blocks * processors;
     return 0;
 }
 
@@ -187,20 +187,20 @@ static int refuse_block(const struct config *c, const void *func, const char *ca
  * Returns 0, or an error that it has printed. */
 static int launch(struct config c, const void *func, void **args, const char *call)
 {
-    struct attribute all[MOST_ATTRIBUTES + 1];
-    int most = 0, rc = most_blocks(func, c.block, c.shared, &most, call);
+    struct attribute all[MAX_ATTRIBUTES + 1];
+    int limit = 0, rc = max_blocks(func, c.block, c.shared, &limit, call);
     if (rc != 0)
         return rc;
     if (most == 0)
         return refuse_block(&c, func, call);
     if (c.grid.x == 0 && c.grid.y == 0 && c.grid.z == 0)
-        c.grid = (struct dim){(unsigned)most, 1, 1};
-    if (volume(c.grid) > (unsigned long long)most || c.n > MOST_ATTRIBUTES) {
+        c.grid = (struct dim){(unsigned)limit, 1, 1};
+    if (volume(c.grid) > (unsigned long long)limit || c.n > MAX_ATTRIBUTES) {
         fprintf(stderr,
                 "shmem: %s: %llu blocks of %llu threads with %u attributes do not run at the same "
                 "time, the GPU holds %d of them (launch fewer or smaller blocks, with at most %d "
                 "attributes)\n",
-                call, volume(c.grid), volume(c.block), c.n, most, MOST_ATTRIBUTES);
+                call, volume(c.grid), volume(c.block), c.n, limit, MAX_ATTRIBUTES);
         return NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
     }
     unsigned n = 0;
@@ -229,7 +229,7 @@ int nvshmemx_collective_launch_query_gridsize(const void *func, struct dim block
                                               size_t shared, int *gridsize)
 {
     (void)args;
-    return most_blocks(func, block, shared, gridsize, __func__);
+    return max_blocks(func, block, shared, gridsize, __func__);
 }
 
 int nvshmemx_collective_launch(const void *func, struct dim grid, struct dim block, void **args,

@@ -12,11 +12,11 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#define BYPASSING_MOST 40
+#define MAX_BYPASSING 40
 #define LENGTH 120 /* bytes of an entry */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char bypassing[BYPASSING_MOST][LENGTH];
+static char bypassing[MAX_BYPASSING][LENGTH];
 static unsigned bypassing_count, bypassing_more;
 
 /* The first and the last measurement of this PE's clock (preload_head_clock). */
@@ -43,7 +43,7 @@ void preload_head_bypassing(const char *what)
     unsigned i = 0;
     while (i < bypassing_count && strncmp(bypassing[i], what, LENGTH - 1) != 0)
         i++;
-    if (i == bypassing_count && bypassing_count < BYPASSING_MOST)
+    if (i == bypassing_count && bypassing_count < MAX_BYPASSING)
         snprintf(bypassing[bypassing_count++], LENGTH, "%s", what);
     else if (i == bypassing_count)
         bypassing_more++;

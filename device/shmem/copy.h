@@ -108,7 +108,7 @@ SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t bytes, uint
  * A copy by 16-byte words has fewer bytes than this, so that 32 bits count its words. No GPU has as
  * much memory.
  */
-#define SHMEMI_MOST_WIDE ((uint64_t)1 << 35)
+#define SHMEMI_MAX_WIDE_COPY ((uint64_t)1 << 35)
 
 /* The largest power of two, up to 16, that divides all values that were or-ed together. */
 SHMEMI_D uint32_t shmemi_alignment(uint64_t bits)
@@ -173,7 +173,7 @@ SHMEMI_D struct shmemi_middle shmemi_middle_of(const char *to, const char *from,
 /* Reports whether the middle is copied by 16-byte words. */
 SHMEMI_D int shmemi_is_wide(const struct shmemi_middle *m)
 {
-    return m->width == 16 && m->bytes < SHMEMI_MOST_WIDE;
+    return m->width == 16 && m->bytes < SHMEMI_MAX_WIDE_COPY;
 }
 
 /*

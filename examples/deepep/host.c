@@ -18,15 +18,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 4, TOKENS = 256, TOP = 2, WORDS = 1792, MOST_EXPERTS = 256 };
+enum { THREADS = 4, TOKENS = 256, TOP = 2, WORDS = 1792, MAX_EXPERTS = 256 };
 
 static int me, n, experts = 64, local, capacity, ordered = 1;
 static uint32_t number; /* of the round */
 static shmem_ctx_t *queue;
 static uint32_t *out, *in, *made, *back;
 static int *arrived, *ready; /* [local][PE] -1 - messages; [expert] 1: its results have arrived */
-static int expert[TOKENS * TOP], place[TOKENS * TOP], count[MOST_EXPERTS];
-static atomic_int sent[MOST_EXPERTS];
+static int expert[TOKENS * TOP], place[TOKENS * TOP], count[MAX_EXPERTS];
+static atomic_int sent[MAX_EXPERTS];
 static atomic_long seen, broken;
 static long expected;
 static pthread_barrier_t all;
@@ -189,12 +189,12 @@ int main(int argc, char **argv)
         ordered = strcmp(argv[3], "unordered") != 0;
     shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
     me = shmem_my_pe(), n = shmem_n_pes();
-    if (experts < 1 || experts > MOST_EXPERTS || (experts & (experts - 1)) != 0 ||
+    if (experts < 1 || experts > MAX_EXPERTS || (experts & (experts - 1)) != 0 ||
         experts % n != 0 || messages < 1 || provided != SHMEM_THREAD_MULTIPLE) {
         fprintf(stderr,
                 "host: %ld messages to %d experts on %d PEs: experts are a power of 2, up to %d, "
                 "and the PEs have as many each\n",
-                messages, experts, n, MOST_EXPERTS);
+                messages, experts, n, MAX_EXPERTS);
         shmem_global_exit(2);
     }
     local = experts / n, capacity = 2 * TOKENS * TOP / experts + 64;

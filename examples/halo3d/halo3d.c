@@ -24,7 +24,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_THREADS = 64 };
+enum { MAX_THREADS = 64 };
 
 static int me, n;
 static struct block block;
@@ -165,7 +165,7 @@ static unsigned long argument(int argc, char **argv, int i, unsigned long otherw
 
 static void run(void)
 {
-    pthread_t others[MOST_THREADS];
+    pthread_t others[MAX_THREADS];
     pthread_barrier_init(&together, NULL, (unsigned)threads);
     for (unsigned long i = 1; i < threads; i++)
         if (pthread_create(&others[i], NULL, work, (void *)(uintptr_t)i) != 0)
@@ -191,7 +191,7 @@ int main(int argc, char **argv)
     for (int axis = X; axis < AXES; axis++)
         if (box[axis] < (size_t)block.pes[axis])
             fail("divide the box: a PE would have no point of it", "take a larger box");
-    if (threads > MOST_THREADS)
+    if (threads > MAX_THREADS)
         fail("start the threads: there may be 64", "use fewer");
     for (int i = 0; i < 2; i++)
         plates[i] = shmem_calloc(block_points(&block), sizeof *plates[i]);

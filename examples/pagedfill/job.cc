@@ -93,7 +93,7 @@ options parse(int argc, char **argv)
         else if (name == "--first")
             o.first = (int)number("--first", value, 0, 999);
         else if (name == "--page-bytes")
-            o.page_bytes = number("--page-bytes", value, 8, MOST_PAGE_BYTES);
+            o.page_bytes = number("--page-bytes", value, 8, MAX_PAGE_BYTES);
         else if (name == "--pages")
             o.pages = number("--pages", value, 1, 1 << 20);
         else if (name == "--buffers")

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 TAG_REQUEST, TAG_ANSWER, TAG_LEAVE = 1, 2, 3
 MAGIC = 0x4C494650
-MOST_PAGES, MOST_REPEATS, MOST_PAGE_BYTES = 65536, 1000, 1 << 20
+MAX_PAGES, MAX_REPEATS, MAX_PAGE_BYTES = 65536, 1000, 1 << 20
 REQUEST = struct.Struct(
     "=IIQIIIHH"
 )  # magic, context, seed, page bytes, counter, pages, repeats, flags
@@ -74,7 +74,7 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--servers", type=number(1, 1000), default=1)
     p.add_argument("--clients", type=number(1, 1000), default=1)
     p.add_argument("--first", type=number(0, 999), default=0, help="first client of this command")
-    p.add_argument("--page-bytes", type=number(8, MOST_PAGE_BYTES), default=65536)
+    p.add_argument("--page-bytes", type=number(8, MAX_PAGE_BYTES), default=65536)
     p.add_argument("--pages", type=number(1, 1 << 20), default=1000)
     p.add_argument("--buffers", type=number(1, 1000), default=2)
     p.add_argument("--own-memory", action="store_true", help="buffers are registered")
@@ -149,12 +149,12 @@ class Memory:
 class Server:
     """Checks a request whole before its first page is written."""
 
-    HALF = 2 * MOST_PAGE_BYTES
+    HALF = 2 * MAX_PAGE_BYTES
 
     def __init__(self, o: argparse.Namespace, memory: Memory) -> None:
         self.o, self.memory = o, memory
         self.gone = {pe: False for pe in range(o.servers, o.servers + o.clients)}
-        self.capacity = REQUEST.size + MOST_PAGES * PAGE.itemsize
+        self.capacity = REQUEST.size + MAX_PAGES * PAGE.itemsize
         self.message: Bytes = np.zeros(self.capacity, "u1")
         # One half is filled while the pages of the other travel.
         self.halves = [(np.zeros(self.HALF, "u1"), shmem.Context()) for _ in range(2)]
@@ -182,7 +182,7 @@ class Server:
             if m.nbytes > self.capacity:
                 self.message = np.zeros(self.capacity, "u1")
                 raise Refused(
-                    f"{m.nbytes} bytes are more than the {self.capacity} of {MOST_PAGES} pages"
+                    f"{m.nbytes} bytes are more than the {self.capacity} of {MAX_PAGES} pages"
                 )
             if m.tag != TAG_REQUEST or m.pe not in self.gone:
                 raise Refused(f"a message of tag {m.tag} of PE {m.pe} is none of this protocol")
@@ -212,13 +212,13 @@ class Server:
             raise Refused(f"it begins with 0x{magic:08x} (a request begins with 0x{MAGIC:08x})")
         if npages == 0 or nbytes != REQUEST.size + npages * PAGE.itemsize:
             raise Refused(f"it has {nbytes} bytes, but says {npages} pages (8 bytes each, and 32)")
-        most = min(size, MOST_PAGE_BYTES)
+        most = min(size, MAX_PAGE_BYTES)
         if page_bytes == 0 or page_bytes % 8 != 0 or page_bytes > most:
             raise Refused(f"its pages have {page_bytes} bytes (a multiple of 8, up to {most})")
         if not first <= counter < first + self.o.servers:
             raise Refused(f"notification {counter} is not the job's")
-        if not 1 <= repeats <= MOST_REPEATS or flags > FLAG_UNFILLED | FLAG_LAST_WORD:
-            raise Refused(f"it asks for {repeats} repeats (1 to {MOST_REPEATS}), flags {flags}")
+        if not 1 <= repeats <= MAX_REPEATS or flags > FLAG_UNFILLED | FLAG_LAST_WORD:
+            raise Refused(f"it asks for {repeats} repeats (1 to {MAX_REPEATS}), flags {flags}")
         if flags & FLAG_LAST_WORD and not shmem.put_ordered(pe):
             raise Refused(
                 f"the path to PE {pe} keeps no order, so the word of the last page may come "

@@ -17,15 +17,15 @@ namespace pagedfill
 enum { TAG_REQUEST = 1, TAG_ANSWER = 2, TAG_LEAVE = 3 };
 
 constexpr uint32_t MAGIC = 0x4c494650; /* "PFIL" */
-constexpr uint32_t MOST_REPEATS = 1000;
-constexpr uint32_t MOST_PAGE_BYTES = 1 << 20;
+constexpr uint32_t MAX_REPEATS = 1000;
+constexpr uint32_t MAX_PAGE_BYTES = 1 << 20;
 
 /* The header of a request, which its pages follow. */
 struct request {
     uint32_t magic;
     uint32_t context; /* returned in the answer, or with the last page */
     uint64_t seed;
-    uint32_t page_bytes; /* a multiple of 8, up to MOST_PAGE_BYTES */
+    uint32_t page_bytes; /* a multiple of 8, up to MAX_PAGE_BYTES */
     uint32_t notify;     /* counter of the client: 1 for each page that has been written */
     uint32_t npages;
     uint16_t repeats; /* write all of them so often, 1 or more */

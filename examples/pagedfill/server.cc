@@ -76,7 +76,7 @@ class stage
         size_t used = 0;
         shmem_ctx_t ctx = SHMEM_CTX_INVALID;
     };
-    static constexpr size_t HALF = 2 * MOST_PAGE_BYTES;
+    static constexpr size_t HALF = 2 * MAX_PAGE_BYTES;
 
     shmem_ctx_t context(const half *h) const
     {
@@ -99,7 +99,7 @@ class server
   public:
     explicit server(const job &the_job)
         : j(the_job), gone(j.opt.clients, false),
-          capacity(sizeof(request) + MOST_PAGES * sizeof(page)),
+          capacity(sizeof(request) + MAX_PAGES * sizeof(page)),
           message(new unsigned char[capacity])
     {
     }
@@ -112,7 +112,7 @@ class server
     }
 
   private:
-    static constexpr size_t MOST_PAGES = 65536;
+    static constexpr size_t MAX_PAGES = 65536;
 
     /* Takes one message. */
     void take()
@@ -144,7 +144,7 @@ class server
         }
         if (shmemx_recv(all.get(), nbytes, &tag, &pe, &nbytes) == 0)
             refuse(pe, 0, "%zu bytes are more than the %zu of %zu pages (ask for fewer at once)",
-                   nbytes, capacity, MOST_PAGES);
+                   nbytes, capacity, MAX_PAGES);
     }
 
     void note_losses()
@@ -184,7 +184,7 @@ class server
     bool good(int pe, size_t nbytes, const request &r, const page *list)
     {
         const size_t wanted = sizeof r + (size_t)r.npages * sizeof *list;
-        const size_t most = std::min(j.buffer_bytes, (size_t)MOST_PAGE_BYTES);
+        const size_t most = std::min(j.buffer_bytes, (size_t)MAX_PAGE_BYTES);
         const unsigned most_flags = FLAG_UNFILLED | FLAG_LAST_WORD;
         const uint32_t first = (uint32_t)j.notify, end = first + (uint32_t)j.opt.servers;
         if (r.magic != MAGIC)
@@ -201,9 +201,9 @@ class server
         else if (r.notify < first || r.notify >= end)
             refuse(pe, r.context, "notification %u is not the job's (these are %u to %u)", r.notify,
                    first, end - 1);
-        else if (r.repeats == 0 || r.repeats > MOST_REPEATS || r.flags > most_flags)
+        else if (r.repeats == 0 || r.repeats > MAX_REPEATS || r.flags > most_flags)
             refuse(pe, r.context, "it asks for %u repeats (1 to %u), flags %u (0 to %u)", r.repeats,
-                   MOST_REPEATS, r.flags, most_flags);
+                   MAX_REPEATS, r.flags, most_flags);
         else if ((r.flags & FLAG_LAST_WORD) != 0 && !shmemx_put_ordered(pe))
             refuse(
                 pe, r.context,

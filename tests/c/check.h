@@ -204,7 +204,7 @@ static const size_t check_bytes[] = {
     513,  520,  1023, 1024, 1025, 2040, 2048,  2049,  2056,  4039,  4040,  4041,
     4056, 4072, 4095, 4096, 4097, 8192, 16384, 32767, 32768, 32769, 65536, 65552,
 };
-enum { CHECK_BYTES = sizeof check_bytes / sizeof check_bytes[0], CHECK_MOST_BYTES = 65552 };
+enum { CHECK_BYTES = sizeof check_bytes / sizeof check_bytes[0], CHECK_MAX_BYTES = 65552 };
 
 /* The l-th length in elements: one of the few of every run, then those of a whole run. When
  * several give the same number of elements, only the first counts. */

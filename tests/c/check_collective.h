@@ -11,7 +11,7 @@ static const size_t check_few[] = {0, 1, 7, 3001}; /* and 3001 is a prime */
 enum {
     CHECK_FEW = sizeof check_few / sizeof check_few[0],
     CHECK_LENGTHS = CHECK_FEW + CHECK_BYTES,
-    CHECK_LONGEST = CHECK_MOST_BYTES,
+    CHECK_LONGEST = CHECK_MAX_BYTES,
     CHECK_ROW = 5 /* calls in a row without a barrier */
 };
 

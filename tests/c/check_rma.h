@@ -11,7 +11,7 @@ static const size_t check_few[] = {0, 1, 7, 1000};
 enum {
     CHECK_FEW = sizeof check_few / sizeof check_few[0],
     CHECK_LENGTHS = CHECK_FEW + CHECK_BYTES,
-    CHECK_ARRAY = CHECK_MOST_BYTES + 8 * 16,
+    CHECK_ARRAY = CHECK_MAX_BYTES + 8 * 16,
     CHECK_AREA = 2 * CHECK_GUARD + CHECK_ARRAY
 };
 

@@ -8,7 +8,7 @@
 
 #include "check_wait.h"
 
-enum { CHECK_SET_MOST = 600, CHECK_SET_ROUNDS = 1, CHECK_MASKS = 4 };
+enum { CHECK_SET_MAX = 600, CHECK_SET_ROUNDS = 1, CHECK_MASKS = 4 };
 
 /* The condition in a symbol's name. */
 struct check_set {
@@ -33,14 +33,14 @@ struct check_asked {
     const int *status;
     int cmp;
     const uint64_t *values; /* n of them, as check_load gives them */
-    size_t indices[CHECK_SET_MOST];
+    size_t indices[CHECK_SET_MAX];
     size_t count;
     int answer;
 };
 
 static inline void check_set_call(const struct check_set *q, struct check_asked *a)
 {
-    static char packed[CHECK_SET_MOST * 8 + 8];
+    static char packed[CHECK_SET_MAX * 8 + 8];
     const struct check_type *t = q->s->type;
     for (size_t i = 0; i < a->n; i++)
         check_store(t, packed + i * t->size, a->values[i]);
@@ -111,16 +111,16 @@ static inline const int *check_mask(int kind, int *status, size_t n)
 
 static inline void check_set_still(const struct check_set *q, void *ivars)
 {
-    static const size_t lengths[] = {0, 1, 2, 9, CHECK_SET_MOST};
-    static uint64_t values[CHECK_SET_MOST];
-    static int status[CHECK_SET_MOST];
+    static const size_t lengths[] = {0, 1, 2, 9, CHECK_SET_MAX};
+    static uint64_t values[CHECK_SET_MAX];
+    static int status[CHECK_SET_MAX];
     static struct check_asked a;
     const struct check_type *t = q->s->type;
     for (int k = 0; k < 5 * CHECK_MASKS * CHECK_CMPS * 3; k++) {
         size_t n = lengths[k % 5];
         int mask = k / 5 % CHECK_MASKS, cmp = check_cmps[k / 5 / CHECK_MASKS % CHECK_CMPS];
         int shape = k / 5 / CHECK_MASKS / CHECK_CMPS; /* 0: mixed, 1: all hold, 2: one does */
-        if (n == CHECK_SET_MOST && (mask != 2 || cmp != SHMEM_CMP_GE))
+        if (n == CHECK_SET_MAX && (mask != 2 || cmp != SHMEM_CMP_GE))
             continue; /* filling it takes longer than the rest together */
         a = (struct check_asked){
             .ivars = ivars, .n = n, .cmp = cmp, .status = check_mask(mask, status, n)};
@@ -129,7 +129,7 @@ static inline void check_set_still(const struct check_set *q, void *ivars)
         size_t members = 0, hold = 0;
         char *at = ivars;
         for (size_t i = 0; i < n; i++, at += t->size) {
-            uint64_t h = check_mix((uint64_t)k * CHECK_SET_MOST + i);
+            uint64_t h = check_mix((uint64_t)k * CHECK_SET_MAX + i);
             values[i] = q->each ? check_edge(t, (int)(h % CHECK_EDGES)) : shared;
             bool wanted = shape == 1 || i == n / 2;
             uint64_t now = check_edge(t, (int)(h / 8 % CHECK_EDGES));
@@ -239,7 +239,7 @@ static inline void check_set(const struct check_symbol *s)
     static char *ivars; /* symmetric */
     struct check_set q = check_set_of(s);
     if (ivars == NULL)
-        ivars = check_alloc(CHECK_SET_MOST * 8);
+        ivars = check_alloc(CHECK_SET_MAX * 8);
     check_set_null(&q);
     check_set_still(&q, ivars);
     if (q.quorum == 'y')

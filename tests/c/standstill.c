@@ -22,7 +22,7 @@ enum { BEGIN, ENTER_REDUCTION, LEAVE_REDUCTION, ENTER_BARRIER, LEAVE_BARRIER, MO
 
 static long puts_of_a_size = 10000;
 static double limit = 1;
-static long overslept_most = 3;
+static long overslept_limit = 3;
 
 static double now(void)
 {
@@ -119,7 +119,7 @@ static void look_at_sleeps(uint64_t *slept)
     CHECK(id < 0 || shmemx_pcntr_get(id, -1, &mine) == 0, "it cannot be read");
     slept[0] = mine;
     shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, &slept[1], &slept[0], 1);
-    CHECK(slept[1] <= (uint64_t)overslept_most, "proxies overslept %llu times, %llu of them here",
+    CHECK(slept[1] <= (uint64_t)overslept_limit, "proxies overslept %llu times, %llu of them here",
           (unsigned long long)slept[1], (unsigned long long)mine);
     if (check.me == 0)
         printf("overslept: %llu%s\n", (unsigned long long)slept[1], id < 0 ? " (no counter)" : "");
@@ -132,7 +132,7 @@ int main(int argc, char **argv)
     if (argc > 2)
         limit = strtod(argv[2], NULL);
     if (argc > 3)
-        overslept_most = strtol(argv[3], NULL, 10);
+        overslept_limit = strtol(argv[3], NULL, 10);
     check_open("standstill", TESTS);
     char *dest = check_alloc(HEAP), *source = check_alloc(HEAP);
     double(*at)[MOMENTS] = check_alloc(ROUNDS * sizeof *at);

@@ -29,7 +29,7 @@
 
 extern char **environ;
 
-enum { MOST_SIZES = 64, MOST_OTHERS = 8, MOST_NICS = 64, FACTS = 16 << 10, MOST_HEAP = 256 << 20 };
+enum { MAX_SIZES = 64, MAX_OTHERS = 8, MAX_NICS = 64, FACTS = 16 << 10, MAX_HEAP = 256 << 20 };
 
 struct settings settings = {.budget_ns = 100e6, .batches = 11, .warmup = 16, .window = 64};
 int me, npes, peer, partner, toward;
@@ -37,15 +37,15 @@ char *src, *dst;
 size_t room;
 
 static const char *tests = "", *scopes = "", *facts = "", *info = "";
-static size_t sizes[MOST_SIZES];
+static size_t sizes[MAX_SIZES];
 static int size_count;
 static char **reader; /* its arguments, or NULL */
 static pid_t reader_pid;
-static char *facts_here;                /* symmetric: facts of this host */
-static char *bytes;                     /* `room` bytes, for patterns */
-static const char *others[MOST_OTHERS]; /* programs to compare with */
+static char *facts_here;               /* symmetric: facts of this host */
+static char *bytes;                    /* `room` bytes, for patterns */
+static const char *others[MAX_OTHERS]; /* programs to compare with */
 static int other_count;
-static char nics[MOST_NICS][64];
+static char nics[MAX_NICS][64];
 static int nic_count;
 static bool node; /* PE 0 and the last PE share memory */
 
@@ -59,7 +59,7 @@ static void stop(const char *text, const char *object)
 static void read_sizes(const char *text)
 {
     char *end;
-    for (size_count = 0; *text && size_count < MOST_SIZES; text = *end == ',' ? end + 1 : end) {
+    for (size_count = 0; *text && size_count < MAX_SIZES; text = *end == ',' ? end + 1 : end) {
         sizes[size_count] = strtoul(text, &end, 10);
         if (end == text || sizes[size_count++] == 0)
             stop("read sizes:", text);
@@ -92,7 +92,7 @@ static void read_argument(const char *arg)
         facts = value;
     else if (IS("info"))
         info = value;
-    else if (IS("beside") && other_count < MOST_OTHERS)
+    else if (IS("beside") && other_count < MAX_OTHERS)
         others[other_count++] = value;
     else if (IS("spoil"))
         settings.spoil = value;
@@ -257,8 +257,8 @@ static void allocate(void)
         if (sizes[i] > most)
             most = sizes[i];
     room = most * (size_t)npes;
-    if (room > MOST_HEAP)
-        room = most > MOST_HEAP ? most : MOST_HEAP;
+    if (room > MAX_HEAP)
+        room = most > MAX_HEAP ? most : MAX_HEAP;
     room += 4096;
     src = symmetric(room);
     dst = symmetric(room);
@@ -280,7 +280,7 @@ static void find_nics(void)
     snprintf(command, sizeof command, "'%s' --live %d --between 0 2>/dev/null", info,
              (int)getpid());
     FILE *f = popen(command, "r");
-    while (f && nic_count < MOST_NICS && fgets(text, sizeof text, f))
+    while (f && nic_count < MAX_NICS && fgets(text, sizeof text, f))
         if (!strncmp(text, "NIC ", 4)) {
             text[4 + strcspn(text + 4, ":\n")] = 0;
             snprintf(nics[nic_count++], sizeof nics[0], "%.63s", text + 4);

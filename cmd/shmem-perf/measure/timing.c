@@ -11,11 +11,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_BATCHES = 101, MOST_SINGLES = 10000 };
+enum { MAX_BATCHES = 101, MAX_SINGLES = 10000 };
 
 static long *agreed; /* iterations, from PE 0 */
 static long *wrong;  /* PEs that found wrong data, counted on PE 0 */
-static double single[MOST_SINGLES];
+static double single[MAX_SINGLES];
 long wrong_figures;
 double apart;
 
@@ -31,8 +31,8 @@ void timing_open(void)
 {
     agreed = symmetric(sizeof *agreed);
     wrong = symmetric(sizeof *wrong);
-    if (settings.batches > MOST_BATCHES)
-        settings.batches = MOST_BATCHES;
+    if (settings.batches > MAX_BATCHES)
+        settings.batches = MAX_BATCHES;
 }
 
 /* Reports whether this PE makes calls in a figure. */
@@ -108,7 +108,7 @@ static int ascending(const void *a, const void *b)
 static long time_singles(const struct figure *f, size_t size, double each)
 {
     double fit = settings.budget_ns / 4 / (each > 1 ? each : 1);
-    long n = agree(fit > MOST_SINGLES ? MOST_SINGLES : fit < 20 ? 20 : (long)fit);
+    long n = agree(fit > MAX_SINGLES ? MAX_SINGLES : fit < 20 ? 20 : (long)fit);
     shmem_barrier_all();
     if (me == 0)
         for (long i = 0; i < n; i++) {
@@ -202,7 +202,7 @@ static void check(const struct figure *f, size_t size)
  */
 void timing_measure(const struct figure *f, size_t size)
 {
-    double batch[MOST_BATCHES];
+    double batch[MAX_BATCHES];
     long singles = 0;
     toward = f->acting == HALVES ? partner : peer;
     if (f->prepare)

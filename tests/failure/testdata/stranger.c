@@ -47,7 +47,7 @@
 enum kind { KINDS(VALUE) KIND_COUNT };
 static const char *const names[] = {KINDS(NAME)};
 
-enum { LONGEST = 100000, MOST_PORTS = 32 };
+enum { LONGEST = 100000, MAX_PORTS = 32 };
 
 /* Seconds. */
 #define POST_TIMEOUT 0.005
@@ -69,7 +69,7 @@ static struct fid_fabric *fabric;
 static struct fid_domain *domain;
 static struct fid_av *av;
 static struct fid_cq *cq;
-static fi_addr_t targets[MOST_PORTS];
+static fi_addr_t targets[MAX_PORTS];
 static int ports;
 static char *buffer;
 static const char *end_file;
@@ -254,7 +254,7 @@ static int each_is_posted(void)
 
 int main(int argc, char **argv)
 {
-    if (argc < 6 || argc > 5 + MOST_PORTS)
+    if (argc < 6 || argc > 5 + MAX_PORTS)
         return 2;
     const char *provider = argv[1], *host = argv[4];
     end_file = argv[3];

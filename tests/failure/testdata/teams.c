@@ -18,14 +18,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_PES = 64, MOST_TEAMS = 64, N = 100 };
+enum { MAX_PES = 64, MAX_TEAMS = 64, N = 100 };
 
 static int me, n, passed, failed, made;
 static uint64_t random_state;
 
 #include "check.h"
 
-/* Symmetric. sets[i * MOST_PES + pe] has the members of the i-th team of PE pe. */
+/* Symmetric. sets[i * MAX_PES + pe] has the members of the i-th team of PE pe. */
 static uint64_t *sets;
 static long *from, *to;
 
@@ -137,7 +137,7 @@ static shmem_team_t survivors(shmem_team_t parent)
     uint64_t set = members(team);
     CHECK(set >> me & 1, "PE %d is not in its own team", me);
     for (int pe = 0; pe < n; pe++)
-        shmem_uint64_p(&sets[made * MOST_PES + me], set, pe);
+        shmem_uint64_p(&sets[made * MAX_PES + me], set, pe);
     shmem_quiet();
     made++;
     return team;
@@ -150,7 +150,7 @@ int main(int argc, char **argv)
         return 2;
     me = shmem_my_pe();
     n = shmem_n_pes();
-    sets = shmem_calloc(MOST_TEAMS * MOST_PES, sizeof *sets);
+    sets = shmem_calloc(MAX_TEAMS * MAX_PES, sizeof *sets);
     from = shmem_calloc((size_t)n * N, sizeof *from);
     to = shmem_calloc((size_t)n * N, sizeof *to);
     if (to == NULL)
@@ -206,10 +206,9 @@ int main(int argc, char **argv)
     CHECK(shmem_team_sync(next) == 0, "the last sync");
     for (int i = 0; i < made; i++)
         for (int pe = 0; pe < n; pe++)
-            CHECK(!(alive >> pe & 1) || sets[i * MOST_PES + pe] == sets[i * MOST_PES + me],
+            CHECK(!(alive >> pe & 1) || sets[i * MAX_PES + pe] == sets[i * MAX_PES + me],
                   "team %d has %#lx at PE %d and %#lx here", i,
-                  (unsigned long)sets[i * MOST_PES + pe], pe,
-                  (unsigned long)sets[i * MOST_PES + me]);
+                  (unsigned long)sets[i * MAX_PES + pe], pe, (unsigned long)sets[i * MAX_PES + me]);
     CHECK(shmem_team_sync(next) == 0, "the last sync");
     shmem_finalize();
     printf("teams: %d passed, %d failed, %d teams\n", passed, failed, made);

@@ -217,9 +217,9 @@ static void acknowledged(struct ep *ep, const struct record *r)
 /* Handles the records in an endpoint's ring, up to a limit. */
 void arrive(struct ep *ep)
 {
-    enum { MOST = 1024 };
+    enum { MAX_RECORDS = 1024 };
     const struct record *r;
-    for (int n = 0; n < MOST && (r = wire_peek(ep->map->w)) != NULL; n++) {
+    for (int n = 0; n < MAX_RECORDS && (r = wire_peek(ep->map->w)) != NULL; n++) {
         switch (r->kind) {
         case RECORD_MESSAGE:
             message(ep, r);

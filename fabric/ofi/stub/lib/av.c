@@ -171,7 +171,7 @@ static int av_remove(struct fid_av *fid, fi_addr_t *addr, size_t count, uint64_t
 static int lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *len)
 {
     struct av *av = (struct av *)fid;
-    char whole[MOST_ADDRESS];
+    char whole[MAX_ADDRESS];
     struct peer *p = av_peer(av, fi_addr);
     if (p == NULL)
         return -FI_EINVAL;

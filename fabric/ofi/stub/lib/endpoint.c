@@ -111,7 +111,7 @@ static ssize_t cancel(fid_t fid, void *context)
 static int get_name(fid_t fid, void *addr, size_t *len)
 {
     struct ep *ep = (struct ep *)fid;
-    char whole[MOST_ADDRESS];
+    char whole[MAX_ADDRESS];
     const size_t n = address_size(ep->domain->kind), room = *len;
     if (ep->map == NULL)
         return -FI_EOPBADSTATE;

@@ -131,12 +131,12 @@ static int key_for(struct domain *d, struct region *r, uint64_t asked)
  */
 static void pin(const struct domain *d, const struct region *r)
 {
-    enum { MOST = 16 << 20, MOST_IN_ALL = 64 << 20 };
+    enum { MAX_PINNED = 16 << 20, MAX_PINNED_IN_ALL = 64 << 20 };
     static atomic_size_t pinned;
     const uintptr_t page = 4095, from = (uintptr_t)r->peer.memory & ~page;
     const size_t len = ((uintptr_t)r->peer.memory + r->peer.len - from + page) & ~page;
-    if (d->kind > KIND_DIRECT || r->mapped != NULL || r->unreached || r->peer.len > MOST ||
-        atomic_fetch_add(&pinned, len) + len > MOST_IN_ALL)
+    if (d->kind > KIND_DIRECT || r->mapped != NULL || r->unreached || r->peer.len > MAX_PINNED ||
+        atomic_fetch_add(&pinned, len) + len > MAX_PINNED_IN_ALL)
         return;
     /* Read-only memory is pinned, too, and needs no pages of its own. */
     if (madvise((void *)from, len, MADV_POPULATE_WRITE) != 0)

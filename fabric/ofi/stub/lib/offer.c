@@ -89,7 +89,7 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
         return NULL;
     snprintf(device, sizeof device, figures[kind].device, kind <= KIND_DIRECT ? 16 * nic : nic,
              kind <= KIND_DIRECT ? 6U : 0U);
-    i->src_addr = calloc(1, MOST_ADDRESS);
+    i->src_addr = calloc(1, MAX_ADDRESS);
     address_make(kind, nic, 0, i->src_addr);
     i->addr_format = FI_SOCKADDR_IN;
     i->src_addrlen = address_size(kind);

@@ -15,7 +15,7 @@
 #define STUB_MR_RELAXED_ORDERING (1ULL << 61) /* of efa, from 2.7 on */
 #define API_DMABUF FI_VERSION(1, 20)
 
-enum { EFA_ADDRESS = 32, CXI_ADDRESS = 8, VERBS_ADDRESS = 16, MOST_ADDRESS = 32 };
+enum { EFA_ADDRESS = 32, CXI_ADDRESS = 8, VERBS_ADDRESS = 16, MAX_ADDRESS = 32 };
 
 /* The offer of one kind of endpoint on one NIC. */
 struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic);

@@ -231,15 +231,15 @@ void op_drop(struct ep *ep, struct op *op)
     ep->free_ops = op;
 }
 
-/* Carries out the operations of an endpoint that are due, at most MOST; with all, also those that
- * are not due. */
+/* Carries out the operations of an endpoint that are due, at most MAX_DUE; with all, also those
+ * that are not due. */
 void ep_carry(struct ep *ep, bool all)
 {
-    enum { MOST = 256 };
+    enum { MAX_DUE = 256 };
     if (ep->heap_len == 0)
         return;
     const uint64_t now = now_ns();
-    for (int n = 0; n < MOST && ep->heap_len > 0 && (all || ep->heap[0]->due <= now); n++) {
+    for (int n = 0; n < MAX_DUE && ep->heap_len > 0 && (all || ep->heap[0]->due <= now); n++) {
         struct op *op = ep->heap[0];
         remove_from_heap(ep, op);
         carry(ep, op);
