@@ -230,8 +230,8 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// TestActivity: without a function that says what the program does, Activity returns nothing, and answers
-// are dropped.
+// TestActivity: without a function that says what the program does, Activity returns nothing, and
+// answers are dropped.
 func TestActivity(t *testing.T) {
 	r := newReportRig(t, 2)
 	if s := r.Activity(); s != "" {

@@ -30,7 +30,7 @@ type cluster struct {
 type book struct {
 	mu    sync.Mutex
 	creds map[string]*entry
-	ill   error // the error of Self
+	down  error // the error of Self
 }
 
 type entry struct {
@@ -41,7 +41,7 @@ type entry struct {
 
 func newBook() *book { return &book{creds: map[string]*entry{}} }
 
-func (c cluster) Self() (munge.User, error) { return c.user, c.ill }
+func (c cluster) Self() (munge.User, error) { return c.user, c.down }
 
 func (c cluster) Encode(bytes []byte, reader munge.User) (string, error) {
 	c.mu.Lock()
@@ -187,8 +187,8 @@ func TestRefused(t *testing.T) {
 	taken := []int{l.Addr().(*net.TCPAddr).Port}
 	b := newBook()
 	soon := &Options{Filter: local, Timeout: time.Second}
-	ill := newBook()
-	ill.ill = errors.New("no daemon")
+	withoutMunge := newBook()
+	withoutMunge.down = errors.New("no daemon")
 	for _, c := range []struct {
 		what     string
 		step     *step
@@ -196,7 +196,7 @@ func TestRefused(t *testing.T) {
 		want     []string
 	}{
 		{"the ports are taken", place(t, 0, 2, taken), cluster{1000, b}, []string{fmt.Sprint("listen at a port of ", taken[0]), "address already in use", "srun --resv-ports"}},
-		{"no munge", place(t, 0, 2, nil), cluster{1000, ill}, []string{"prove the user of this process: no daemon", "srun --mpi=pmi2", "SHMEM_BOOTSTRAP_DIR"}},
+		{"no munge", place(t, 0, 2, nil), cluster{1000, withoutMunge}, []string{"prove the user of this process: no daemon", "srun --mpi=pmi2", "SHMEM_BOOTSTRAP_DIR"}},
 		{"no such host", place(t, 1, 2, nil, "SLURM_NODEID=1", "SLURM_STEP_NODELIST=no-such-host.invalid,b"), cluster{1000, b}, []string{"no-such-host.invalid", "SLURM_STEP_NODELIST"}},
 	} {
 		_, err := meet(soon, c.step, c.verifier)

@@ -10,15 +10,15 @@ import (
 )
 
 var (
-	inits = flag.Int("inits", 50, "inits through a middleman")
-	seed  = flag.Uint64("seed", 1, "of the middleman")
+	inits = flag.Int("inits", 50, "inits through a fault proxy")
+	seed  = flag.Uint64("seed", 1, "of the fault proxies")
 )
 
 // TestFaultProxy: whatever connections suffer, no PE fails, and nothing is lost, doubled
 // or out of order.
 func TestFaultProxy(t *testing.T) {
 	const pes = 3
-	var ills [faultproxy.Kinds]int64
+	var faults [faultproxy.Kinds]int64
 	for i := range *inits {
 		r, id := root(t)
 		r.mu.Lock()
@@ -41,17 +41,17 @@ func TestFaultProxy(t *testing.T) {
 		})
 		r.Close()
 		m.Close()
-		for k, n := range m.Ills() {
-			ills[k] += n
+		for k, n := range m.Faults() {
+			faults[k] += n
 		}
 		if t.Failed() {
 			t.Fatalf("with -seed=%d -inits=1", *seed+uint64(i))
 		}
 	}
-	for k, n := range ills {
+	for k, n := range faults {
 		if n == 0 && *inits >= 50 {
-			t.Errorf("the middleman did nothing of kind %d", k)
+			t.Errorf("no connection got a fault of kind %d", k)
 		}
 	}
-	t.Logf("%d refused, %d reset, %d delayed, %d cut off", ills[faultproxy.Refuses], ills[faultproxy.Resets], ills[faultproxy.Delays], ills[faultproxy.Truncates])
+	t.Logf("%d refused, %d reset, %d delayed, %d cut off", faults[faultproxy.Refuses], faults[faultproxy.Resets], faults[faultproxy.Delays], faults[faultproxy.Truncates])
 }

@@ -29,16 +29,16 @@ type Proxy struct {
 	to       string
 	seed     uint64
 	count    atomic.Uint64
-	ills     [Kinds]atomic.Int64
+	faults   [Kinds]atomic.Int64 // connections that got a fault, by its kind
 	open     sync.WaitGroup
 }
 
-// The faults of a connection.
+// The kinds of faults of a connection.
 const (
-	Refuses = iota
-	Resets
-	Delays
-	Truncates
+	Refuses   = iota // it is reset before a byte has passed
+	Resets           // it is reset after some bytes
+	Delays           // each write is late
+	Truncates        // it ends after some bytes
 	Kinds
 )
 
@@ -62,10 +62,10 @@ func New(id [128]byte, seed uint64) (*Proxy, [128]byte, error) {
 	return m, m.through(id), nil
 }
 
-// Ills returns, by kind of fault, how often the proxy has chosen it.
-func (m *Proxy) Ills() (n [Kinds]int64) {
+// Faults returns, by kind of fault, how many connections got one.
+func (m *Proxy) Faults() (n [Kinds]int64) {
 	for k := range n {
-		n[k] = m.ills[k].Load()
+		n[k] = m.faults[k].Load()
 	}
 	return n
 }
@@ -76,17 +76,18 @@ func (m *Proxy) Close() {
 	m.open.Wait()
 }
 
-// carry passes on a connection to the root. Half of the connections get a fault.
+// carry passes on a connection to the root. Half of the connections get a fault: the proxy refuses
+// the connection, resets it or ends it after some bytes, or delays what it passes on.
 func (m *Proxy) carry(from net.Conn) {
 	defer from.Close()
 	r := rand.New(rand.NewPCG(m.seed, m.count.Add(1)))
-	ill := -1
+	fault := -1
 	if r.IntN(2) == 0 {
-		ill = r.IntN(Kinds)
-		m.ills[ill].Add(1)
+		fault = r.IntN(Kinds)
+		m.faults[fault].Add(1)
 	}
 	tcp := from.(*net.TCPConn) //nolint:forcetypeassert // it listens on TCP
-	if ill == Refuses {
+	if fault == Refuses {
 		_ = tcp.SetLinger(0)
 		return
 	}
@@ -100,15 +101,15 @@ func (m *Proxy) carry(from net.Conn) {
 	for i := range limits {
 		limits[i] = 1 << 30
 	}
-	if ill == Resets || ill == Truncates {
+	if fault == Resets || fault == Truncates {
 		limits[r.IntN(2)] = r.IntN(1 << (3 + r.IntN(10)))
 	}
 	pause := time.Duration(0)
-	if ill == Delays {
+	if fault == Delays {
 		pause = time.Duration(r.IntN(20)) * time.Millisecond
 	}
 	end := func() {
-		if ill == Resets {
+		if fault == Resets {
 			_ = tcp.SetLinger(0)
 			_ = to.(*net.TCPConn).SetLinger(0) //nolint:forcetypeassert // it dials TCP
 		}
