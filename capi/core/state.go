@@ -22,7 +22,7 @@ func fill(s *State, j *job.Job) {
 
 	s.myPE = int32(j.Me)
 	s.heapBase = uintptr(j.Heaps.Own())
-	s.heapSize = uint64(j.Settings.SymmetricSize)
+	s.heapSize = j.Settings.SymmetricSize
 	s.peerBase = bases(j, peers, j.Heaps.Of)
 	s.nearBase = bases(j, peers, j.Heaps.Near)
 	s.fastBase = s.nearBase
@@ -86,7 +86,7 @@ func fill(s *State, j *job.Job) {
 	s.columnsOffset = j.Layout.ColumnsOffset
 	if j.Engine != nil {
 		s.networked = 1
-		s.netChunk = uint64(j.Engine.PutMax())
+		s.netChunk = j.Engine.PutMax()
 		eager := j.Network.Eager()
 		s.netTiles, s.netMessage, s.netNotified = tiles(j), uint32(eager.Message), eager.Notified
 		if j.Network.Ordered() {

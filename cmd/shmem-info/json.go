@@ -247,7 +247,7 @@ func liveJSON(w io.Writer, process string) error {
 	out := liveFacts{
 		PE: int(page.Me), PEs: int(page.NPEs), Nodes: int(page.Nodes), Process: pid, Version: libshmem.Version,
 		Seconds: time.Since(time.Unix(0, page.Began)).Seconds(), Waits: []waitFact{},
-		Heap:     liveHeap{h.Size, h.Used, h.Peak, h.Largest, uint64(h.Blocks), uint64(h.Failed)},
+		Heap:     liveHeap{h.Size, h.Used, h.Peak, h.Largest, h.Blocks, h.Failed},
 		Counters: map[string]uint64{},
 	}
 	for _, t := range page.Waiting() {

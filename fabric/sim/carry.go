@@ -68,7 +68,7 @@ func (n *Network) sendPacket(m *message) {
 	p.outcome = n.model.OutcomeOf(n.seed, from.addr.number(), to.addr.number(), *number)
 	from.nic.sendFree = max(n.now, from.nic.sendFree) + n.wire(p.n)*from.nic.slow
 	from.nic.Out += uint64(p.n + n.model.Header)
-	n.note(didLeave, from, to, uint64(m.kind), uint64(m.index)<<32|uint64(p.number))
+	n.note(didLeave, from, to, uint64(m.kind), m.index<<32|uint64(p.number))
 	at := from.nic.sendFree + n.latency(from, to) + p.outcome.Delay
 	if p.outcome.Again > 0 {
 		twin := n.newPacket()
@@ -153,7 +153,7 @@ func (n *Network) arrive(p *packet) {
 		n.planFailure(m, errTimedOut, "the peer's NIC does not answer")
 		return
 	}
-	n.note(didArrive, to, from, uint64(m.kind), uint64(m.index)<<32|uint64(p.number))
+	n.note(didArrive, to, from, uint64(m.kind), m.index<<32|uint64(p.number))
 	to.nic.In += uint64(p.n + n.model.Header)
 	busy := to.nic.recvFree
 	to.nic.recvFree = max(n.now, busy) + n.wire(p.n)*to.nic.slow

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"unsafe"
 
-	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
@@ -252,7 +251,7 @@ func TestLoopWithCallers(t *testing.T) {
 						for i := range each {
 							st := Again
 							for st == Again {
-								p.locked(func() { st = p.AMO(libshmem.PE(1-p.me), 0, fabric.OpFetchAdd, 8, 1, 0, nil, r) })
+								p.locked(func() { st = p.AMO(1-p.me, 0, fabric.OpFetchAdd, 8, 1, 0, nil, r) })
 							}
 							if i%4 == 0 { // as a caller that polls in C
 								atomic.AddUint32(&p.words[1], 1)

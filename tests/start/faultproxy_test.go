@@ -65,20 +65,20 @@ func TestFaultProxy(t *testing.T) {
 			t.Errorf("with -seed=%d: PE %d: status %d\n%s", *seed, pe, e.status, e.out)
 		}
 	})
-	var ills [faultproxy.Kinds]int64
+	var faults [faultproxy.Kinds]int64
 	for _, m := range <-men {
 		m.Close()
-		for k, n := range m.Ills() {
-			ills[k] += n
+		for k, n := range m.Faults() {
+			faults[k] += n
 		}
 	}
-	t.Logf("%d refused, %d reset, %d delayed, %d cut off", ills[faultproxy.Refuses], ills[faultproxy.Resets], ills[faultproxy.Delays], ills[faultproxy.Truncates])
-	for k, n := range ills {
+	t.Logf("%d refused, %d reset, %d delayed, %d cut off", faults[faultproxy.Refuses], faults[faultproxy.Resets], faults[faultproxy.Delays], faults[faultproxy.Truncates])
+	for k, n := range faults {
 		if n == 0 && *inits >= 100 {
 			t.Errorf("the fault proxy did nothing of kind %d", k)
 		}
 	}
-	if ills == [faultproxy.Kinds]int64{} {
+	if faults == [faultproxy.Kinds]int64{} {
 		t.Error("the fault proxy did nothing")
 	}
 }

@@ -38,11 +38,11 @@ func (p *Peers) PeerStatus(pe libshmem.PE, always bool) (text string, silent, ha
 func (p *Peers) Probe(doing, alive []libshmem.PE) {
 	p.e.TryWithLock(lockTimeout, func() {
 		for _, pe := range doing {
-			p.e.Report.Probe(libshmem.PE(pe))
-			p.e.RequestActivity(libshmem.PE(pe))
+			p.e.Report.Probe(pe)
+			p.e.RequestActivity(pe)
 		}
 		for _, pe := range alive {
-			p.e.Report.Probe(libshmem.PE(pe))
+			p.e.Report.Probe(pe)
 		}
 	})
 }
@@ -52,13 +52,13 @@ func (p *Peers) Probe(doing, alive []libshmem.PE) {
 // lockTimeout.
 func (p *Peers) Ping(pe libshmem.PE) (sent, had bool) {
 	st := proxy.Done
-	had = p.e.TryWithLock(lockTimeout, func() { st = p.e.Ping(libshmem.PE(pe)) })
+	had = p.e.TryWithLock(lockTimeout, func() { st = p.e.Ping(pe) })
 	return st == proxy.Done, had
 }
 
 // Socket returns the address at which a PE listens, if the provider uses sockets.
 func (p *Peers) Socket(pe libshmem.PE) (netip.AddrPort, bool) {
-	return p.e.Report.Socket(libshmem.PE(pe))
+	return p.e.Report.Socket(pe)
 }
 
 // Lose makes operations of all engines on a PE fail from now on. reason says how the PE was lost.
@@ -67,7 +67,7 @@ func (nw *Network) Lose(pe libshmem.PE, reason string) {
 		return
 	}
 	for _, e := range nw.Engines {
-		e.WithLock(func() { e.Lose(libshmem.PE(pe), reason) })
+		e.WithLock(func() { e.Lose(pe, reason) })
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/job/meet"
 	"libshmem/runtime/proxy"
@@ -83,7 +82,7 @@ func (nw *Network) sealKey(i int) (key [2]uint64) {
 func (nw *Network) mapPeers(s *gpustage.Stage) {
 	for _, pe := range nw.Nodes.Peers(nw.Me) {
 		if nw.Heaps.Copies(pe) {
-			s.Map(libshmem.PE(pe), nw.Heaps.Mapped(pe))
+			s.Map(pe, nw.Heaps.Mapped(pe))
 		}
 	}
 }

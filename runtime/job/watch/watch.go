@@ -117,7 +117,7 @@ func (w *Watch) FromStart() bool {
 // Unreachable handles an engine's report that the network cannot reach a PE any more. The engine
 // calls it and holds its lock.
 func (w *Watch) Unreachable(pe libshmem.PE, err error) {
-	w.suspects(libshmem.PE(pe), "cannot be reached any more: "+err.Error())
+	w.suspects(pe, "cannot be reached any more: "+err.Error())
 	w.wake()
 }
 

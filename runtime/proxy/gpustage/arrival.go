@@ -177,7 +177,7 @@ func (a *arrivals) MarkBusy(pe libshmem.PE) {
 	if l := &a.in[pe]; !l.listed && a.unfinished(l) {
 		l.listed = true
 		a.peers[pe].Behind = true
-		a.busy = append(a.busy, libshmem.PE(pe))
+		a.busy = append(a.busy, pe)
 	}
 }
 

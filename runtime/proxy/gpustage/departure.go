@@ -185,7 +185,7 @@ type departingPut struct {
 // Put queues a put from GPU memory. Advance copies its bytes out and sends them.
 func (d *departures) Put(p departingPut) {
 	x := d.add(toHeap, p.PE, p.Local, p.N)
-	x.epoch, x.token, x.offset = p.Epoch, p.Token, libshmem.Offset(p.Offset)
+	x.epoch, x.token, x.offset = p.Epoch, p.Token, p.Offset
 	if p.After != nil {
 		x.hasSignal, x.after = true, *p.After
 	}
