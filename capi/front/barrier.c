@@ -48,14 +48,14 @@ static void describe_barrier(const void *subject, char *text, size_t size)
 
 /* Lists the PEs for which a sync of the world waits: those of this node that have not arrived. When
  * all PEs of the node have arrived, its first PE waits for another node. */
-static int late_at_barrier(const void *subject, int32_t *pes, int most)
+static int late_at_barrier(const void *subject, int32_t *pes, int limit)
 {
     const struct shmemi_state *s = &shmemi_state;
     uint32_t want = *(const uint32_t *)subject;
     int n = 0;
     for (uint32_t i = 0; i < s->node_pes; i++) {
         int pe = s->node_members[i];
-        if (!reached(&shmemi_ctl_of(s->peer_base[pe])->epoch, want) && n++ < most)
+        if (!reached(&shmemi_ctl_of(s->peer_base[pe])->epoch, want) && n++ < limit)
             pes[n - 1] = pe;
     }
     if (n == 0 && s->node_rank != 0)

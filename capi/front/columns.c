@@ -286,12 +286,12 @@ static void reduce_by_owners(const struct reduction *r)
  * memory, or fewer, so that there are several rounds. */
 static size_t block_of(const struct shmemi_team *t, size_t share, size_t size, uint32_t owners)
 {
-    size_t most = shmemi_part_bytes(t) / size; /* not 0: every element is smaller than a part */
+    size_t limit = shmemi_part_bytes(t) / size; /* not 0: every element is smaller than a part */
     bool alone = t->n == (int)t->n_nodes;
     size_t worth = (alone ? ALONE_BLOCK_BYTES : BLOCK_BYTES) / size;
-    size_t least = worth < most ? worth : most;
+    size_t least = worth < limit ? worth : limit;
     size_t block = (share + ROUNDS * owners - 1) / (ROUNDS * owners);
-    return block < least ? least : block > most ? most : block;
+    return block < least ? least : block > limit ? limit : block;
 }
 
 /* Reduces the elements of this PE's share (the k-th PEs of all nodes reduce the k-th share) by the
@@ -304,8 +304,8 @@ static void reduce_share(struct reduction *r)
     enum shmemi_reduction how = shmemi_model_reduction(t, share * size);
     r->whole = how != SHMEMI_OWNERS;
     if (how == SHMEMI_PAIRS || how == SHMEMI_HALVES) {
-        size_t most = how == SHMEMI_PAIRS ? shmemi_pairs_limit(t) : shmemi_halves_limit(t);
-        r->block = share * size < most ? share : most / size;
+        size_t limit = how == SHMEMI_PAIRS ? shmemi_pairs_limit(t) : shmemi_halves_limit(t);
+        r->block = share * size < limit ? share : limit / size;
     } else {
         r->block = block_of(t, share, size, r->whole ? 1 : t->n_nodes);
     }

@@ -103,12 +103,12 @@ SHMEMI_INLINE bool all_have_arrived(const struct awaited *a)
 
 /* Lists the members whose lines have not arrived, for the report of a wait; returns how many they
  * are. */
-static int late_at_lines(const void *subject, int32_t *pes, int most)
+static int late_at_lines(const void *subject, int32_t *pes, int limit)
 {
     const struct awaited *a = subject;
     int n = 0;
     for (uint32_t k = 0; k < a->n; k++)
-        if (!has_arrived(a, k) && n++ < most)
+        if (!has_arrived(a, k) && n++ < limit)
             pes[n - 1] = pe_of(a->e->t, a->first + (k + (k >= a->own)) * a->stride);
     return n;
 }

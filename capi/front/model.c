@@ -71,10 +71,10 @@ static double folding(const struct shmemi_team *t, double bytes)
     return shmemi_in_pairs(t->n_nodes) ? 0 : 2 * (latency() + sending(1, bytes)) + bytes / 10;
 }
 
-/* The modelled time of a reduction in pairs, in rounds of up to `most` bytes; in nanoseconds. */
-static double in_pairs(const struct shmemi_team *t, size_t bytes, size_t most)
+/* The modelled time of a reduction in pairs, in rounds of up to `limit` bytes; in nanoseconds. */
+static double in_pairs(const struct shmemi_team *t, size_t bytes, size_t limit)
 {
-    double rounds = (double)((bytes + most - 1) / most), each = (double)bytes / rounds;
+    double rounds = (double)((bytes + limit - 1) / limit), each = (double)bytes / rounds;
     double time = folding(t, each);
     for (uint32_t nodes = t->n_nodes; nodes > 1; nodes /= 2)
         time += latency() + sending(1, each) + 2 * each / 10;
@@ -83,9 +83,9 @@ static double in_pairs(const struct shmemi_team *t, size_t bytes, size_t most)
 
 /* The modelled time of a reduction in halves: the elements are sent out and back, and each node
  * combines and copies them twice. */
-static double in_halves(const struct shmemi_team *t, size_t bytes, size_t most)
+static double in_halves(const struct shmemi_team *t, size_t bytes, size_t limit)
 {
-    double rounds = (double)((bytes + most - 1) / most), each = (double)bytes / rounds;
+    double rounds = (double)((bytes + limit - 1) / limit), each = (double)bytes / rounds;
     double time = folding(t, each) + 4 * each / 10, half = each;
     for (uint32_t nodes = t->n_nodes; nodes > 1; nodes /= 2) {
         half /= 2;

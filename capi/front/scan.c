@@ -179,13 +179,13 @@ static void scan_by_nodes(struct shmemi_team *t, char *dest, const char *source,
                           bool inclusive, const struct shmemi_reducer *reducer, const char *call)
 {
     size_t size = reducer->size, part = in_steps(t) ? scan_part(t) : shmemi_part_bytes(t);
-    size_t most = (part < SHMEMI_PIECE ? part : SHMEMI_PIECE) / size;
+    size_t limit = (part < SHMEMI_PIECE ? part : SHMEMI_PIECE) / size;
     _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_PIECE], before[SHMEMI_PIECE];
-    for (size_t at = 0; at < nelems && shmemi_collective_unbroken(); at += most) {
+    for (size_t at = 0; at < nelems && shmemi_collective_unbroken(); at += limit) {
         struct piece p = {.t = t,
                           .dest = dest + at * size,
                           .source = source + at * size,
-                          .n = nelems - at < most ? nelems - at : most,
+                          .n = nelems - at < limit ? nelems - at : limit,
                           .inclusive = inclusive,
                           .reducer = reducer,
                           .call = call};

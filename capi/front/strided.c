@@ -154,9 +154,9 @@ static void put_packed(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, 
 {
     struct flights f = {.ctx = ctx, .pe = pe, .call = call};
     char stage[STAGES][STAGE];
-    size_t most = STAGE / b->bytes;
+    size_t limit = STAGE / b->bytes;
     for (size_t i = 0, k, turn = 0; i < b->n; i += k, turn++) {
-        k = b->n - i < most ? b->n - i : most;
+        k = b->n - i < limit ? b->n - i : limit;
         if (turn % STAGES == 0)
             complete_all(&f);
         char *at = stage[turn % STAGES];
@@ -193,11 +193,11 @@ static void get_covering(shmem_ctx_t ctx, const struct blocks *b, int64_t offset
 {
     struct flights f = {.ctx = ctx, .pe = pe, .call = call};
     char stage[STAGES][STAGE];
-    size_t most = 1 + (STAGE - b->bytes) / b->from_step;
+    size_t limit = 1 + (STAGE - b->bytes) / b->from_step;
     for (size_t i = 0; i < b->n;) {
         size_t first = i, begun = 0, counts[STAGES];
         for (; begun < STAGES && i < b->n; begun++) {
-            size_t k = b->n - i < most ? b->n - i : most;
+            size_t k = b->n - i < limit ? b->n - i : limit;
             counts[begun] = k;
             post_get(&f, offset + (int64_t)(i * b->from_step), stage[begun],
                      extent(k, b->from_step, b->bytes));

@@ -9,9 +9,9 @@
 /* Writes what a wait is for into text, for a report: "for the contribution of PE 3". */
 typedef void (*shmemi_describe)(const void *subject, char *text, size_t size);
 
-/* Lists the PEs for which the wait waits, at most `most` of them, and returns how many there are in
- * all. */
-typedef int (*shmemi_late)(const void *subject, int32_t *pes, int most);
+/* Lists the PEs for which the wait waits, at most `limit` of them, and returns how many there are
+ * in all. */
+typedef int (*shmemi_late)(const void *subject, int32_t *pes, int limit);
 
 /*
  * Whose loss ends a wait (SHMEM_ON_FAILURE=return). The first six are kinds of waits that any PE

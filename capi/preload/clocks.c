@@ -114,7 +114,7 @@ static void reply_to(uintptr_t base, int k)
 /* Measures the clock of this PE, which is not PE 0, when PE 0 has given it permission. */
 static void measure(uintptr_t base, int pe)
 {
-    int64_t least = INT64_MIN, most = INT64_MAX, begun = 0;
+    int64_t lower = INT64_MIN, upper = INT64_MAX, begun = 0;
     await(base, TURN, 1, pe);
     for (int64_t i = 0; i < EXCHANGES; i++) {
         int64_t number = (int64_t)pe * EXCHANGES + i;
@@ -123,12 +123,12 @@ static void measure(uintptr_t base, int pe)
         call.quiet();
         await(base, REPLY, number, pe);
         int64_t ended = now(), clock = call.g(word(base, CLOCK), pe);
-        least = clock - ended > least ? clock - ended : least;
-        most = clock - begun < most ? clock - begun : most;
+        lower = clock - ended > lower ? clock - ended : lower;
+        upper = clock - begun < upper ? clock - begun : upper;
     }
     /* If the clocks drift by nanoseconds meanwhile, the upper bound may be below the lower one. */
-    int64_t width = most > least ? most - least : 0;
-    preload_head_clock((uint64_t)begun, least + (most - least) / 2, (uint64_t)width / 2 + 1);
+    int64_t width = upper > lower ? upper - lower : 0;
+    preload_head_clock((uint64_t)begun, lower + (upper - lower) / 2, (uint64_t)width / 2 + 1);
 }
 
 /* Measures the clocks of the PEs on other machines than PE 0's against PE 0's clock, one after the

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 static char dir[PATH_MAX] = "shmem-trace";
-static uint64_t most = (uint64_t)1 << 30;
+static uint64_t max_bytes = (uint64_t)1 << 30;
 static char *pattern;
 static bool no_clock, wait_for_room;
 
@@ -71,8 +71,8 @@ static const char *set(char *text)
                 return "calls needs a pattern such as shmem_*put*, or several joined by |";
             pattern = value;
         } else if (strcmp(key, "size") == 0) {
-            most = value ? bytes_of(value) : 0;
-            if (most < 1 << 20)
+            max_bytes = value ? bytes_of(value) : 0;
+            if (max_bytes < 1 << 20)
                 return "size needs a number of bytes, 1m or more, such as 500m or 4g";
         } else if (strcmp(key, "clock") == 0) {
             if (!value || strcmp(value, "off") != 0)
@@ -133,7 +133,7 @@ static struct preload_ring *slow_ring(void)
 {
     int none = 0;
     if (atomic_compare_exchange_strong(&begun, &none, 1)) {
-        if (preload_writer_start(dir, most))
+        if (preload_writer_start(dir, max_bytes))
             preload_bypassing_start();
         atomic_store(&begun, 2);
     }

@@ -29,9 +29,9 @@ static char path[PATH_MAX - 64]; /* DIR/PE, without ".json" */
 static int fd = -1;
 static dev_t device;
 static ino_t inode;
-static bool broken;      /* an error has happened; nothing is written any more */
-static uint64_t most;    /* bytes of a part */
-static uint64_t written; /* bytes of this part */
+static bool broken;       /* an error has happened; nothing is written any more */
+static uint64_t max_part; /* bytes of a part */
+static uint64_t written;  /* bytes of this part */
 static uint64_t events[PRELOAD_PARTS],
     discarded; /* events in each part (0 is being written), and in deleted ones */
 static char buffer[BUFFER];
@@ -218,7 +218,7 @@ static bool create(void)
 bool preload_output_open(const char *dir, uint64_t bytes, const struct preload_about *what)
 {
     about = *what;
-    most = bytes / PRELOAD_PARTS;
+    max_part = bytes / PRELOAD_PARTS;
     if ((size_t)snprintf(path, sizeof path, "%s/%d", dir, about.pe) >= sizeof path) {
         give_up("create", "its name is too long",
                 "name a shorter directory: SHMEM_PRELOAD=trace,file=DIR");
@@ -312,7 +312,7 @@ void preload_output_call(struct preload_ring *ring, const struct preload_record 
 {
     if (broken)
         return;
-    if (written + filled > most)
+    if (written + filled > max_part)
         rotate();
     if (ring->named != ring->tid || ring->named_in != file_number)
         name_thread(ring);

@@ -17,7 +17,7 @@ struct preload_about {
 #define PRELOAD_PARTS 4
 
 /* Creates the first file. False, after it has printed an error: nothing can be recorded. */
-bool preload_output_open(const char *dir, uint64_t most, const struct preload_about *about);
+bool preload_output_open(const char *dir, uint64_t max_bytes, const struct preload_about *about);
 
 /* Adds the event of a record. The ring's tid is not 0, which only metadata events have. */
 void preload_output_call(struct preload_ring *ring, const struct preload_record *record);

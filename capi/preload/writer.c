@@ -25,7 +25,7 @@
 _Atomic bool preload_recording;
 
 static const char *dir;
-static uint64_t most;
+static uint64_t max_bytes;
 static pthread_t thread;
 static bool running;
 static _Atomic uint32_t bell; /* a futex that is increased to wake the writer */
@@ -109,7 +109,7 @@ static bool serve(void)
     static bool open;
     uint32_t want = atomic_load(&wanted);
     if (!open && atomic_load_explicit(&known, memory_order_acquire)) {
-        preload_output_open(dir, most, &about);
+        preload_output_open(dir, max_bytes, &about);
         open = true;
     }
     bool any = open && round_of_all();
@@ -149,7 +149,7 @@ static void *run(void *unused)
 bool preload_writer_start(const char *directory, uint64_t bytes)
 {
     dir = directory;
-    most = bytes;
+    max_bytes = bytes;
     sigset_t all, old;
     pthread_attr_t attr;
     sigfillset(&all);

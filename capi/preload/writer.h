@@ -9,7 +9,7 @@
 
 /* Starts the thread. False, after it has printed an error: nothing can be recorded. At most one
  * call in a process. */
-bool preload_writer_start(const char *dir, uint64_t most);
+bool preload_writer_start(const char *dir, uint64_t max_bytes);
 
 /* Called once, when this PE's number is known: lets the writer create the file. */
 void preload_writer_pe(const struct preload_about *about);

@@ -298,8 +298,8 @@ void shmemi_ofi_go_done(struct shmemi_ofi_links *l, int moving, int came)
 int64_t shmemi_ofi_cap_sleep(const struct shmemi_ofi_links *l, int64_t ns)
 {
     const int64_t ms = 1000 * 1000;
-    const int64_t most = __atomic_load_n(&l->moving, __ATOMIC_RELAXED)    ? 5 * ms
-                         : __atomic_load_n(&l->settled, __ATOMIC_RELAXED) ? 1000 * ms
-                                                                          : ms;
-    return ns < most ? ns : most;
+    const int64_t limit = __atomic_load_n(&l->moving, __ATOMIC_RELAXED)    ? 5 * ms
+                          : __atomic_load_n(&l->settled, __ATOMIC_RELAXED) ? 1000 * ms
+                                                                           : ms;
+    return ns < limit ? ns : limit;
 }

@@ -103,8 +103,8 @@ func (n *Network) Settled() bool {
 }
 
 // Waiting returns the bytes of messages at targets that have not read them, or have no receive
-// buffer for them: the bytes now, and the most at any time so far.
-func (n *Network) Waiting() (now, most int) {
+// buffer for them: the bytes now, and their maximum so far.
+func (n *Network) Waiting() (now, peak int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.held, n.peakHeld
@@ -222,9 +222,9 @@ func (n *Network) provider() string { return "sim;" + n.model.Name }
 // caps.Arrivals. Where the NIC grants no queue of the requested size, it is the largest power of two
 // that the NIC grants, as with fabric/ofi, and caps.Arrivals is smaller.
 func (n *Network) capacity(cfg *fabric.Config, caps *fabric.Caps, host int) (int, error) {
-	own, most := max(cfg.Queue, cfg.Tokens), n.model.Queue
-	if limit, ok := n.queues[host]; ok {
-		most = limit
+	own, limit := max(cfg.Queue, cfg.Tokens), n.model.Queue
+	if of, ok := n.queues[host]; ok {
+		limit = of
 	}
 	if caps.Data > 0 {
 		caps.Arrivals = cfg.Arrivals
@@ -232,12 +232,12 @@ func (n *Network) capacity(cfg *fabric.Config, caps *fabric.Caps, host int) (int
 	if caps.RNRRetries {
 		caps.Arrivals += cfg.MoreRecv
 	}
-	if all := own + caps.Arrivals; most == 0 || all <= most {
+	if all := own + caps.Arrivals; limit == 0 || all <= limit {
 		return all, nil
 	}
-	all := max(own, 1<<(bits.Len(uint(most))-1))
-	if all > most {
-		return 0, shmerr.Causef(shmerr.ErrArgument, "a queue of %d completions, more than %d (sim says: Invalid argument)", own, most)
+	all := max(own, 1<<(bits.Len(uint(limit))-1))
+	if all > limit {
+		return 0, shmerr.Causef(shmerr.ErrArgument, "a queue of %d completions, more than %d (sim says: Invalid argument)", own, limit)
 	}
 	caps.Arrivals = all - own
 	return all, nil

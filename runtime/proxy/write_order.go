@@ -63,8 +63,8 @@ func (x *transfers) awaitFlush(pe libshmem.PE, p *layout.Peer) call.Status {
 // unacknowledged reports whether the unacknowledged writes to p use up half of one of the two
 // limits, and whether they use up all of it. Half of a window of one write is one write.
 func (x *transfers) unacknowledged(p *layout.Peer) (half, full bool) {
-	bytes, most := p.Wrote-p.WroteAcked, x.MaxUnread
-	half, full = bytes >= most/2, bytes >= most
+	bytes, limit := p.Wrote-p.WroteAcked, x.MaxUnread
+	half, full = bytes >= limit/2, bytes >= limit
 	if p.Stream >= sequenceGranted && p.Bare == 0 { // the next write may have a number
 		writes, window := p.Out.Unacknowledged(), x.Numbers.Space.Window
 		half, full = half || writes >= (window+1)/2, full || writes >= window && !x.Numbers.Spares

@@ -102,8 +102,8 @@ var nodeDefects = []defect{
 	},
 	{
 		id: "node/last-block-of-a-stage", file: "capi/front/strided.c",
-		was:  "            size_t k = b->n - i < most ? b->n - i : most;\n            counts[begun] = k;",
-		is:   "            size_t k = b->n - i < most ? b->n - i : most;\n            counts[begun] = k > 1 ? k - 1 : k;",
+		was:  "            size_t k = b->n - i < limit ? b->n - i : limit;\n            counts[begun] = k;",
+		is:   "            size_t k = b->n - i < limit ? b->n - i : limit;\n            counts[begun] = k > 1 ? k - 1 : k;",
 		user: "between hosts shmem_iget leaves out an element now and then",
 		by:   program("zz_strided", "hosts-2"), says: `ibget: PE \d: from another PE, 400 blocks of 1, .* of dest is 0xa5`,
 	},

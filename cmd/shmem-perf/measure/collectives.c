@@ -70,8 +70,9 @@ LOOP(broadcast, root = (root + 1) % npes;
           shmem_broadcast64(dest, source, n, (int)root, ALL_PES, syncs[calls % SYNCS])))
 LOOP(sum, CALL(shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, source, n),
                shmem_long_sum_to_all(dest, source, (int)n, ALL_PES, work, syncs[calls % SYNCS])))
-LOOP(most, CALL(shmem_long_max_reduce(SHMEM_TEAM_WORLD, dest, source, n),
-                shmem_long_max_to_all(dest, source, (int)n, ALL_PES, work, syncs[calls % SYNCS])))
+LOOP(maximum,
+     CALL(shmem_long_max_reduce(SHMEM_TEAM_WORLD, dest, source, n),
+          shmem_long_max_to_all(dest, source, (int)n, ALL_PES, work, syncs[calls % SYNCS])))
 LOOP(collect, CALL(shmem_long_collect(SHMEM_TEAM_WORLD, dest, source, n),
                    shmem_collect64(dest, source, n, ALL_PES, syncs[calls % SYNCS])))
 LOOP(fcollect, CALL(shmem_long_fcollect(SHMEM_TEAM_WORLD, dest, source, n),
@@ -143,10 +144,10 @@ static bool check_broadcast(size_t size)
     return true;
 }
 
-/* The sum of element i over the PEs below `most`. */
-static long sum_below(size_t i, long most)
+/* The sum of element i of PEs 0 to pes - 1. */
+static long sum_below(size_t i, long pes)
 {
-    return (long)i * (most * (most + 1) / 2) + most * (most - 1) / 2;
+    return (long)i * (pes * (pes + 1) / 2) + pes * (pes - 1) / 2;
 }
 
 /* Checks that dest has the sums over all PEs. */
@@ -159,7 +160,7 @@ static bool check_sum(size_t size)
 }
 
 /* Checks that dest has the maxima over all PEs. */
-static bool check_most(size_t size)
+static bool check_maximum(size_t size)
 {
     for (size_t i = 0; i < size / sizeof(long); i++)
         if (dest[i] != element(i, npes - 1))
@@ -221,7 +222,7 @@ const struct figure collective_figures[] = {
     SYNCHRONISATION("sync", sync_all),
     COLLECTIVE("broadcast", broadcast, prepare, check_broadcast),
     COLLECTIVE("sum", sum, prepare, check_sum),
-    COLLECTIVE("max", most, prepare, check_most),
+    COLLECTIVE("max", maximum, prepare, check_maximum),
 #ifdef HAVE_SCANS
     COLLECTIVE("inscan", inscan, prepare, check_inscan),
     COLLECTIVE("exscan", exscan, prepare, check_exscan),

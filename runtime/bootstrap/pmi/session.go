@@ -96,7 +96,7 @@ func (s *session) greet(env map[string]string, end time.Time) (err error) {
 	if r, err = s.request(end, "maxes", command("get_maxes")); err != nil {
 		return err
 	}
-	most, err := number(r.fields, "vallen_max", 0, 1<<30)
+	maxValue, err := number(r.fields, "vallen_max", 0, 1<<30)
 	if err != nil {
 		return err
 	}
@@ -108,9 +108,9 @@ func (s *session) greet(env map[string]string, end time.Time) (err error) {
 	}
 	// Leave room for the longest key, which has the largest numbers. The launcher counts a NUL at
 	// the end of a value.
-	s.room = min(maxLine-len(s.put(s.key(1<<30, maxPEs, 1<<20), "")), most-1)
+	s.room = min(maxLine-len(s.put(s.key(1<<30, maxPEs, 1<<20), "")), maxValue-1)
 	if s.room < 32 {
-		return fmt.Errorf("%w: values have at most %d bytes", errFormat, most)
+		return fmt.Errorf("%w: values have at most %d bytes", errFormat, maxValue)
 	}
 	return nil
 }
@@ -141,12 +141,12 @@ func (s *session) introduce(env map[string]string, end time.Time) error {
 	return err
 }
 
-// number reads a number, from least to most, from a launcher's variables or lines.
-func number(from map[string]string, name string, least, most int) (int, error) {
+// number reads a number, from low to high, from a launcher's variables or lines.
+func number(from map[string]string, name string, low, high int) (int, error) {
 	n, err := strconv.Atoi(from[name])
-	if err != nil || n < least || n > most {
+	if err != nil || n < low || n > high {
 		return 0, fmt.Errorf("%w: %s=%s is no number from %d to %d (the launcher's variables contradict each other, or were changed)",
-			errFormat, name, show(from[name]), least, most)
+			errFormat, name, show(from[name]), low, high)
 	}
 	return n, nil
 }

@@ -99,11 +99,11 @@ func (r *reader) entry() ([]string, error) {
 	return names, nil
 }
 
-// brackets reads what follows "[": numbers and ranges. It returns all numbers, at most `most` of
+// brackets reads what follows "[": numbers and ranges. It returns all numbers, at most `limit` of
 // them.
-func (r *reader) brackets(most int) (all []string, err error) {
+func (r *reader) brackets(limit int) (all []string, err error) {
 	for {
-		if all, err = r.numbers(all, most); err != nil {
+		if all, err = r.numbers(all, limit); err != nil {
 			return nil, err
 		}
 		if r.take(']') {
@@ -116,7 +116,7 @@ func (r *reader) brackets(most int) (all []string, err error) {
 }
 
 // numbers reads a number or a range, and appends its numbers to all.
-func (r *reader) numbers(all []string, most int) ([]string, error) {
+func (r *reader) numbers(all []string, limit int) ([]string, error) {
 	low, first, err := r.number()
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (r *reader) numbers(all []string, most int) ([]string, error) {
 			r.at = at
 			return nil, r.wrong("a number not below %s", low)
 		}
-		if last-first >= most-len(all) {
+		if last-first >= limit-len(all) {
 			r.at = at
 			return nil, r.wrong("at most %d hosts", maxHosts)
 		}
@@ -139,7 +139,7 @@ func (r *reader) numbers(all []string, most int) ([]string, error) {
 	for n := first; n <= last; n++ {
 		all = append(all, fmt.Sprintf("%0*d", len(low), n))
 	}
-	if len(all) > most {
+	if len(all) > limit {
 		return nil, r.wrong("at most %d hosts", maxHosts)
 	}
 	return all, nil

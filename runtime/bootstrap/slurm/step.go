@@ -58,11 +58,11 @@ func Sign(env map[string]string) string {
 
 // read parses the variables. An error names the variable that is wrong.
 func read(env map[string]string) (s step, err error) {
-	number := func(name string, least, most int) (n int) {
+	number := func(name string, low, high int) (n int) {
 		if err == nil {
-			if n, err = strconv.Atoi(env[name]); err != nil || n < least || n > most {
+			if n, err = strconv.Atoi(env[name]); err != nil || n < low || n > high {
 				err = fmt.Errorf("%s=%q is no number from %d to %d (start the program with srun, and leave its variables as they are)",
-					name, env[name], least, most)
+					name, env[name], low, high)
 			}
 		}
 		return n

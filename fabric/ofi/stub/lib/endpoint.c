@@ -70,12 +70,12 @@ static int set_option(fid_t fid, int level, int name, const void *value, size_t 
         return 0;
     }
     if (s->provider == EFA && (name == OPT_MAX_MSG_SIZE || name == OPT_MAX_RMA_SIZE)) {
-        const size_t most = name == OPT_MAX_MSG_SIZE || ep->domain->kind == KIND_EFA
-                                ? ep->info->ep_attr->max_msg_size
-                                : (size_t)rule_value(G4f);
+        const size_t limit = name == OPT_MAX_MSG_SIZE || ep->domain->kind == KIND_EFA
+                                 ? ep->info->ep_attr->max_msg_size
+                                 : (size_t)rule_value(G4f);
         if (len != sizeof(size_t))
             return -FI_EINVAL;
-        return *(const size_t *)value > most && rule(s, ep->domain->kind, R20j) ? -FI_EINVAL : 0;
+        return *(const size_t *)value > limit && rule(s, ep->domain->kind, R20j) ? -FI_EINVAL : 0;
     }
     if (name == FI_OPT_FI_HMEM_P2P || name == FI_OPT_MIN_MULTI_RECV)
         return 0;

@@ -53,9 +53,9 @@ static bool names_fit(const struct settings *s, enum kind kind, const struct fi_
  * setting wide). */
 bool wide(const struct settings *s, enum kind kind, const struct fi_tx_attr *t)
 {
-    const size_t most = without(s, kind, G5h) ? 128 : (size_t)rule_value(G5h);
+    const size_t limit = without(s, kind, G5h) ? 128 : (size_t)rule_value(G5h);
     return t != NULL && rule(s, kind, G5f) && setting("wide", 0) != 0 &&
-           t->inject_size > (size_t)rule_value(G5c) && t->inject_size <= most;
+           t->inject_size > (size_t)rule_value(G5c) && t->inject_size <= limit;
 }
 
 static bool sizes_fit(const struct settings *s, enum kind kind, const struct fi_info *o,

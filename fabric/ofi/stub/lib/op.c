@@ -165,10 +165,10 @@ static int order_of(const struct ep *ep, const struct op *op)
 static uint64_t delay(const struct ep *ep, const struct op *op)
 {
     const struct settings *s = &ep->domain->fabric->set;
-    const uint64_t d = dice(ep, op->number, FOR_DELAY), most = s->provider == EFA ? 20 : 5;
+    const uint64_t d = dice(ep, op->number, FOR_DELAY), max_us = s->provider == EFA ? 20 : 5;
     if (op->internal || d % 2 == 0 || (s->provider == EFA && !rule(s, ep->domain->kind, R12a)))
         return 0;
-    return (d >> 8) % ((d >> 1) % 64 == 0 ? 300 * US : most * US);
+    return (d >> 8) % ((d >> 1) % 64 == 0 ? 300 * US : max_us * US);
 }
 
 /* Posts an operation, after the earlier ones of its class on the same peer. */
