@@ -261,9 +261,10 @@ static bool follow(struct agreement *a, int coordinator, struct shmemi_common *c
     return true;
 }
 
-/* Reads the record of a member for the coordinator, which is this PE: combines its contribution
- * with all and, if it has accepted the proposal of a later coordinator than *latest, copies that to
- * chosen. part is memory for one record. False: the member is lost, or has committed and left. */
+/* Reads the record of a member for the coordinator, which is this PE. Combines the member's
+ * contribution with those in `all`. If the member has accepted the proposal of a later coordinator
+ * than *latest, copies that proposal to `chosen`. `part` is memory for one record. False: the
+ * member is lost, or has committed and left. */
 static bool collect(struct agreement *a, int rank, struct shmemi_common *all, int *latest,
                     struct shmemi_common *chosen, struct shmemi_common *part)
 {

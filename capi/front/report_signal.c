@@ -18,7 +18,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* How many handlers run now: the core closes the descriptor at 0. */
+/* How many calls of the handler run now. While it is not 0, the core does not close the descriptor
+ * to which they write. */
 static uint32_t running;
 
 /* Requests a report: of waiting threads by a count, and of the core's thread by a descriptor. */

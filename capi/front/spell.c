@@ -13,11 +13,14 @@
 
 static int nvshmem;
 
+/* From now on messages have NVSHMEM's names of calls: the program has initialised the library by
+ * NVSHMEM's names. */
 void shmemi_as_nvshmem(void)
 {
     shmemi_write_once(&nvshmem, 1);
 }
 
+/* Reports whether messages have NVSHMEM's names of calls. */
 bool shmemi_is_nvshmem(void)
 {
     return shmemi_read_once(&nvshmem) != 0;

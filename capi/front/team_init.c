@@ -71,18 +71,20 @@ static size_t rounded(size_t n)
     return (n + SHMEMI_CACHE_LINE - 1) / SHMEMI_CACHE_LINE * SHMEMI_CACHE_LINE;
 }
 
-/* The three functions return offsets from the user heap in a team init area: of the word of a PE,
- * of the reply, and of the proposal of a PE. */
+/* The team init area is before the user heap, so that offsets from the heap are negative. It has a
+ * word for each PE, a reply, and a proposal of each PE. Returns the offset of the word of a PE. */
 static int64_t word_at(int pe)
 {
     return -(int64_t)shmemi_state.team_init_offset + (int64_t)sizeof(uint64_t) * pe;
 }
 
+/* The offset, from the user heap, of the reply in the team init area. */
 static int64_t reply_at(void)
 {
     return word_at(0) + (int64_t)rounded(sizeof(uint64_t) * shmemi_state.n_pes);
 }
 
+/* The offset, from the user heap, of the proposal of a PE in the team init area. */
 static int64_t proposal_at(int pe)
 {
     size_t size = sizeof(struct reply) + sizeof(int32_t) * shmemi_state.n_pes;

@@ -50,7 +50,8 @@ SHMEMI_ATOM(shmemi_take_ticket, "atom.acq_rel.gpu.global.inc.u32", uint32_t, uin
  * Reports whether this block is the last one of the kernel to call this. The last block sees all
  * that the other blocks did before their calls, and passes it on with its own fences. Each block
  * makes a fence of system scope, all at the same time, so that the last one does not wait for the
- * stores of all. If the kernel has only one block, that is the last one, and needs neither.
+ * stores of all. If the kernel has only one block, that is the last one, without a ticket and a
+ * fence.
  */
 SHMEMI_D int shmemi_last_block(uint32_t *ticket)
 {

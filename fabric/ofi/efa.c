@@ -34,7 +34,7 @@ void shmemi_ofi_before_domain(struct fi_info *info)
  * Sets options of efa before its endpoint is enabled, and keeps the results for Go. EOPNOTSUPP for
  * the first option means that the NIC does not reach the memory of GPUs, EINVAL that CUDA is not in
  * use, and ENOPROTOOPT for either that this version lacks the option. The option for blocks is
- * refused where the NIC does not write the bytes of each aligned 128 in order, and once.
+ * refused where the NIC does not write the bytes of each aligned 128 in order and exactly once.
  */
 void shmemi_ofi_before_enable(struct shmemi_ofi *o)
 {

@@ -7,7 +7,7 @@ import (
 // leaving is the progress of Leave, which its caller repeats.
 type leaving struct {
 	ticket uint64 // of the quiet of the rings
-	taken  bool   // the operations that were in the rings are complete
+	quiet  bool   // the operations that were in the rings are complete
 }
 
 // Leave is for a program that ends without finalize. It reports whether the operations that the PE
@@ -16,7 +16,7 @@ type leaving struct {
 // long as it has time.
 func (j *Job) Leave() bool {
 	l := &j.leaving
-	if l.taken = l.taken || j.Producers.Quiet(&l.ticket) == proxy.Done; !l.taken {
+	if l.quiet = l.quiet || j.Producers.Quiet(&l.ticket) == proxy.Done; !l.quiet {
 		return false
 	}
 	copied, err := j.GPU.Settled()

@@ -45,7 +45,7 @@ func (b *monitorBench) hold(on bool) {
 type page struct{ reportEngine }
 
 func (page) Registered() (c mrcache.Counts)           { return c }
-func (page) eachContext(func([]layout.Peer))          {}
+func (page) forEachPeerTable(func([]layout.Peer))     {}
 func (page) fillWork(*[backlog.Streams]backlog.Shown) {}
 
 func openMonitor(t *testing.T) *monitorBench {

@@ -15,8 +15,8 @@ import (
 // reportEngine has the methods of the engine that a Report calls. It calls them with the engine's
 // lock held.
 type reportEngine interface {
-	// eachContext calls f with the peers of each context.
-	eachContext(f func(peers []layout.Peer))
+	// forEachPeerTable calls f with the peers of each context.
+	forEachPeerTable(f func(peers []layout.Peer))
 	// Registered returns the counts of registrations of callers' memory.
 	Registered() mrcache.Counts
 	// fillWork fills in the work that each stream of a GPU has not carried out.
@@ -95,7 +95,7 @@ func (e *Report) Latest(n int) []libshmem.PE { return e.recorder.Latest(n, e.bus
 
 // busyWith reports whether operations or messages are under way with a PE.
 func (e *Report) busyWith(pe libshmem.PE) (busy bool) {
-	e.engine.eachContext(func(peers []layout.Peer) {
+	e.engine.forEachPeerTable(func(peers []layout.Peer) {
 		p := &peers[pe]
 		busy = busy || p.Tokens > 0 || p.Parked > 0 || p.Early > 0 || p.Queued > 0 || p.Flushing
 	})

@@ -8,7 +8,7 @@ import (
 
 // Count returns the counters of all PEs together: sums, and for a maximum the largest.
 func (e *Report) Count() (all [layout.Counted]uint64) {
-	e.engine.eachContext(func(peers []layout.Peer) {
+	e.engine.forEachPeerTable(func(peers []layout.Peer) {
 		for i := range peers {
 			c := peers[i].Counts()
 			layout.AddCounts(&all, &c)
@@ -19,7 +19,7 @@ func (e *Report) Count() (all [layout.Counted]uint64) {
 
 // CountOf returns the counters of one PE.
 func (e *Report) CountOf(pe libshmem.PE) (all [layout.Counted]uint64) {
-	e.engine.eachContext(func(peers []layout.Peer) {
+	e.engine.forEachPeerTable(func(peers []layout.Peer) {
 		c := peers[pe].Counts()
 		layout.AddCounts(&all, &c)
 	})

@@ -22,7 +22,7 @@ type reportedEngine struct {
 	addresses  map[libshmem.PE][]byte
 }
 
-func (e *reportedEngine) eachContext(f func(peers []layout.Peer)) {
+func (e *reportedEngine) forEachPeerTable(f func(peers []layout.Peer)) {
 	for _, s := range e.streams {
 		f(s)
 	}

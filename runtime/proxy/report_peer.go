@@ -86,7 +86,7 @@ func (e *Report) PeerStatus(pe libshmem.PE, always bool) string {
 		what = append(what, "cannot be asked (the provider has no room for a message to it)")
 	}
 	var tokens, bytes uint64
-	e.engine.eachContext(func(peers []layout.Peer) {
+	e.engine.forEachPeerTable(func(peers []layout.Peer) {
 		tokens, bytes = tokens+uint64(peers[pe].Tokens), bytes+peers[pe].Bytes
 	})
 	if tokens > 0 || always {

@@ -8,8 +8,8 @@ import (
 
 // These methods implement reportEngine, through which a Report reads from its engine.
 
-// eachContext calls f with the peers of each context.
-func (e *Engine) eachContext(f func(peers []layout.Peer)) {
+// forEachPeerTable calls f with the peers of each context: every context counts its own operations.
+func (e *Engine) forEachPeerTable(f func(peers []layout.Peer)) {
 	e.forEachContext(func(s *Engine) { f(s.ops.Peers) })
 }
 

@@ -387,7 +387,8 @@ func (c *Client) end(kind wire.Kind, e wire.Ending) {
 	_ = c.send(wire.Frame{Kind: kind, Payload: e.Append(nil)})
 }
 
-// Over implements bootstrap.Bootstrap: shmemrun hangs up when it ends a job.
+// Over implements bootstrap.Bootstrap: it reports whether shmemrun has hung up, as it does when it
+// ends the job.
 func (c *Client) Over() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

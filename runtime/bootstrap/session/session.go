@@ -156,7 +156,7 @@ func (w *wait) explain(err error) error {
 	}
 }
 
-// reason is the remedy of a failed try, and its cause.
+// reason returns, for the error of the last try to connect, the remedy to print and the cause.
 func (w *wait) reason(err error) (remedy string, why error) {
 	var unresolved *uid.NameError
 	var unreached *uid.Unreached

@@ -76,8 +76,8 @@ func (h *Heaps) File() (fd int, at uint64, ok bool) {
 
 // Direct returns where kernels of this PE reach the user heap of another PE by loads and stores, or
 // 0. It returns 0 for a heap in main memory if the GPU's atomic operations on it are not atomic
-// with those of the CPU; the PE that owns the heap then performs them. Over PCIe 121 of 6,000 additions by two GPUs to
-// a word of a PE without a GPU were lost.
+// with those of the CPU; the PE that owns the heap then performs them. Over PCIe 121 of 6,000
+// additions by two GPUs to a word of a PE without a GPU were lost.
 func (h *Heaps) Direct(pe libshmem.PE) gpu.Address {
 	switch {
 	case h.GPU == nil || h.Nodes.Node(pe) != h.Nodes.Node(h.Me):

@@ -55,9 +55,9 @@ func (nw *Network) agreeTiles(all [][]meet.EndpointInfo) {
 	}
 }
 
-// Tile returns the size of the largest tile that writes to the heap of a PE keep, for eager
-// transfers; 0: none. Writes to GPU memory keep it only if Reaches reports that NICs reach that
-// memory.
+// Tile returns the size of the largest tile of writes to the heap of a PE, for eager transfers: the
+// bytes of an aligned tile become visible there all at once. 0: no tile does. In GPU memory that
+// holds only where NICs reach the memory (Reaches).
 func (nw *Network) Tile(pe libshmem.PE) int {
 	if nw == nil || nw.Heaps.Copies(pe) {
 		return 0

@@ -335,8 +335,8 @@ static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left,
     l->engine->tick = 0;
     if (n > 0) {
         l->positions[i] = p;
-        /* The tail moves only after all of them are posted: a quiet of another ring relies on
-         * that. */
+        /* The tail moves only after these n operations are posted: a quiet of another ring relies
+         * on that. */
         __atomic_store_n(&r->line->tail, p, __ATOMIC_RELEASE);
     }
     return n;

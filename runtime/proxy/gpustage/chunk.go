@@ -68,9 +68,9 @@ func (d *departures) placeInChunk(p *piece) bool {
 	return true
 }
 
-// openChunk opens a chunk that further puts may join until the end of the pass, with space for the
-// puts that wait. If the free memory is less than the put needs, the chunk gets only a part of the
-// put. False: no memory is free.
+// openChunk opens a chunk with space for the puts that wait. Further puts may join it until the end
+// of this pass over the waiting puts. If the free memory is less than the put needs, the chunk gets
+// only a part of the put. False: no memory is free.
 func (d *departures) openChunk(l *departurePeer, p *piece) bool {
 	n := p.n
 	if !d.newChunk(p, max(n, min(l.shares, d.memory.Chunks.Size()))) {

@@ -15,7 +15,7 @@ bool injects_writes(const struct ep *ep)
            ep->info->tx_attr->inject_size > (size_t)rule_value(G5c);
 }
 
-/* Returns the number of a rule, 0 where the rule does not hold. */
+/* Returns the value in the row of a rule (rules.tsv), 0 where the rule does not hold. */
 static int64_t figure(const struct settings *s, enum kind kind, enum rule_id id)
 {
     return rule(s, kind, id) ? rule_value(id) : 0;
