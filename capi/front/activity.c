@@ -229,6 +229,7 @@ static bool copy_whole(void *to, const void *from, size_t n, const uint32_t *tur
     return false;
 }
 
+/* The seconds between two times in nanoseconds; 0 if now is before since. */
 static double seconds(uint64_t since, uint64_t now)
 {
     return now > since ? (double)(now - since) / 1e9 : 0;

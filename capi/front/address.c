@@ -62,6 +62,7 @@ static struct {
     size_t size;
 } failed;
 
+/* Records that a call could not allocate symmetric memory of this size. */
 void shmemi_allocation_failed(size_t size, const char *call)
 {
     failed.call = call;

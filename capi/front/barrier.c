@@ -193,6 +193,7 @@ void shmemi_sync_members(struct shmemi_team *t, const char *call)
         sync_by_messages(t, call);
 }
 
+/* At init: this PE has begun no barrier of the job yet. */
 void shmemi_barrier_open(void)
 {
     epoch = 0;

@@ -14,6 +14,7 @@ static struct {
     struct shmemi_static at[SHMEMI_BUFFERS];
 } table;
 
+/* Reads entry i of the table, which another thread may be changing. */
 static struct shmemi_static entry(uint32_t i)
 {
     return (struct shmemi_static){shmemi_read_once(&table.at[i].start),
@@ -21,6 +22,7 @@ static struct shmemi_static entry(uint32_t i)
                                   shmemi_read_once(&table.at[i].offset)};
 }
 
+/* Writes entry i of the table while other threads may read it. */
 static void set_entry(uint32_t i, struct shmemi_static e)
 {
     shmemi_write_once(&table.at[i].start, e.start);
@@ -94,16 +96,19 @@ void shmemi_buffer_drop(uint32_t i)
     end_change(table.n - 1);
 }
 
+/* The number of registered buffers. */
 uint32_t shmemi_buffers_count(void)
 {
     return table.n;
 }
 
+/* The i-th registered buffer by its address. */
 struct shmemi_static shmemi_buffer_at(uint32_t i)
 {
     return table.at[i];
 }
 
+/* Reports whether no more buffers can be registered. */
 bool shmemi_buffers_full(void)
 {
     return table.n == SHMEMI_BUFFERS;
@@ -133,6 +138,7 @@ bool shmemi_buffer_block(int64_t offset)
     return shmemi_buffer_of_block(offset) < table.n;
 }
 
+/* After a fork, in the child, which has no symmetric memory: empties the table. */
 void shmemi_buffers_forget(void)
 {
     table.turn = table.n = 0;

@@ -37,6 +37,8 @@ void shmemi_set_caller(shmemi_namer name)
     shmemi_publish(&namer, name);
 }
 
+/* Reports whether Python calls the library: it raises an exception for each failure that C returns.
+ */
 bool shmemi_host_language_raises(void)
 {
     return shmemi_observe(&namer) != NULL;

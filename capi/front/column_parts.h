@@ -42,6 +42,8 @@ SHMEMI_INLINE char *received_in(const struct reduction *r, size_t k)
     return shmemi_round_received(r->t, r->round + k);
 }
 
+/* The memory of round k for what this PE sends. It is directly before the memory of the round for
+ * what this PE receives. */
 SHMEMI_INLINE char *sent_in(const struct reduction *r, size_t k)
 {
     return received_in(r, k) - r->t->round_bytes;

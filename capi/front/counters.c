@@ -57,11 +57,14 @@ int shmemi_counter_nics(const char *call)
     return n;
 }
 
+/* The name of a NIC by its number, or NULL. */
 const char *shmemi_counter_nic_name(int nic, const char *call)
 {
     return core_of(call)->nic_name(nic);
 }
 
+/* Reads a counter of one NIC. Returns -1 if it is not counted for each NIC, or there is no such
+ * NIC. */
 int shmemi_counter_get_nic(int id, int nic, uint64_t *value, const char *call)
 {
     return core_of(call)->counter_nic(id, nic, value);

@@ -21,6 +21,8 @@ void shmemi_start_pes(int npes, const char *call)
     shmemi_finalize_at_exit(call);
 }
 
+/* Implements the calls for caches (shmem_set_cache_inv and others) by a fence of memory: caches are
+ * coherent. */
 void shmemi_coherent(const char *call)
 {
     if (shmemi_state.n_pes == 0)

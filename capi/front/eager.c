@@ -69,6 +69,7 @@ int shmemi_eager_tile(int pe, const char *call)
     return shmemi_eager_host_keeps(pe);
 }
 
+/* Implements shmemx_eager_size: how many bytes of a slot a token takes, signals included. */
 size_t shmemi_eager_size(size_t nbytes, int tile, const char *call)
 {
     check_token(nbytes, tile, call);

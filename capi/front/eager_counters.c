@@ -9,6 +9,7 @@ static uint8_t
     taken[UINT16_MAX]; /* for each counter that immediate data can name: 1 if it is in use */
 static bool used;      /* some counter has been allocated */
 
+/* At init: frees all counters. */
 void shmemi_eager_counters_open(void)
 {
     if (used) /* else the table's pages are untouched */
@@ -28,6 +29,7 @@ static int64_t find(size_t n)
     return -1;
 }
 
+/* Reports whether n consecutive counters are free. */
 bool shmemi_eager_counters_left(size_t n)
 {
     return find(n) >= 0;
@@ -46,6 +48,7 @@ bool shmemi_eager_counters_allocate(size_t n, uint32_t *first, const char *call)
     return true;
 }
 
+/* Frees the n counters from `first` on. */
 void shmemi_eager_counters_free(uint32_t first, size_t n)
 {
     memset(taken + first, 0, n);

@@ -52,6 +52,8 @@ int shmemi_eager_host_keeps(int pe)
     return shmemi_eager_is_far(pe) && !s->gpu ? s->net_tiles[pe] : SHMEMI_EAGER_NONE;
 }
 
+/* Reports whether kernels of this PE store into a PE's memory themselves: it is this PE's own, or
+ * memory of a GPU that this process has mapped. */
 bool shmemi_eager_is_direct(int pe)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -69,6 +71,7 @@ int shmemi_eager_kernels_keep(int pe)
     return s->net_tiles != NULL ? s->net_tiles[pe] : SHMEMI_EAGER_NONE;
 }
 
+/* Reports whether slots are in the memory of a GPU, where the host reads and sends no tiles. */
 bool shmemi_eager_on_gpu(void)
 {
     return shmemi_state.gpu && shmemi_heap_on_gpu();

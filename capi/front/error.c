@@ -191,6 +191,7 @@ void shmemi_abort_in_handler(const char *call, const char *remedy, const char *c
 
 static bool joined; /* the process has been in a job */
 
+/* To be called when the process is in a job: later errors name its PE. */
 void shmemi_abort_joined(void)
 {
     joined = true;

@@ -110,11 +110,13 @@ void shmemi_fail_lost(int pe, const char *call)
     fail(SHMEMX_ERROR_PE_LOST, pe, call, what);
 }
 
+/* Fails this thread's call because a buffer cannot be registered or unregistered. */
 void shmemi_fail_buffer(const char *what, const char *call)
 {
     fail(SHMEMX_ERROR_BUFFER, -1, call, what);
 }
 
+/* Fails this thread's call because a message of PE pe does not fit the buffer of the receive. */
 void shmemi_fail_message(int pe, const char *what, const char *call)
 {
     fail(SHMEMX_ERROR_MESSAGE, pe, call, what);
@@ -240,12 +242,14 @@ int shmemi_last_error(const char *call)
     return code;
 }
 
+/* Implements shmemx_last_error_pe: the PE of this thread's last error, or -1. */
 int shmemi_last_error_pe(const char *call)
 {
     (void)call;
     return last.text[0] ? last.pe : -1;
 }
 
+/* Implements shmemx_last_error_text: the text of this thread's last error, or "". */
 const char *shmemi_last_error_text(const char *call)
 {
     (void)call;

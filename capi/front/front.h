@@ -77,6 +77,7 @@ SHMEMI_INLINE void shmemi_put(shmem_ctx_t ctx, void *dest, const void *source, s
     shmemi_notify(pe);
 }
 
+/* A nonblocking put: a copy where this process reaches the PE, as in put. */
 SHMEMI_INLINE void shmemi_put_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
                                   const char *call)
 {
@@ -89,6 +90,7 @@ SHMEMI_INLINE void shmemi_put_nbi(shmem_ctx_t ctx, void *dest, const void *sourc
     shmemi_notify(pe);
 }
 
+/* get, which copies where this process reaches the PE. */
 SHMEMI_INLINE void shmemi_get(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
                               const char *call)
 {
@@ -99,6 +101,7 @@ SHMEMI_INLINE void shmemi_get(shmem_ctx_t ctx, void *dest, const void *source, s
         SHMEMI_SLOW(get)(ctx, dest, source, n, pe, call);
 }
 
+/* A nonblocking get: a copy where this process reaches the PE, as in get. */
 SHMEMI_INLINE void shmemi_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
                                   const char *call)
 {
@@ -146,6 +149,8 @@ SHMEMI_INLINE bool shmemi_misaligned(const void *at, size_t n)
     return ((uintptr_t)at & (n - 1)) != 0;
 }
 
+/* An atomic operation on 4 bytes: by the CPU where this process reaches the PE. Returns the old
+ * value. */
 SHMEMI_INLINE uint32_t shmemi_amo32(shmem_ctx_t ctx, enum shmemi_amo op, const void *dest,
                                     uint32_t operand, uint32_t compare, int pe, const char *call)
 {
@@ -158,6 +163,8 @@ SHMEMI_INLINE uint32_t shmemi_amo32(shmem_ctx_t ctx, enum shmemi_amo op, const v
     return old;
 }
 
+/* An atomic operation on 8 bytes: by the CPU where this process reaches the PE. Returns the old
+ * value. */
 SHMEMI_INLINE uint64_t shmemi_amo64(shmem_ctx_t ctx, enum shmemi_amo op, const void *dest,
                                     uint64_t operand, uint64_t compare, int pe, const char *call)
 {
@@ -185,6 +192,7 @@ SHMEMI_INLINE void shmemi_amo32_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *f
         shmemi_notify(pe);
 }
 
+/* A nonblocking atomic operation on 8 bytes: *fetch is valid after the next quiet. */
 SHMEMI_INLINE void shmemi_amo64_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *fetch,
                                     const void *dest, uint64_t operand, uint64_t compare, int pe,
                                     const char *call)
@@ -208,6 +216,7 @@ SHMEMI_INLINE uint32_t shmemi_bits32(float f)
     return u;
 }
 
+/* The bits of a double. */
 SHMEMI_INLINE uint64_t shmemi_bits64(double d)
 {
     uint64_t u;
@@ -215,6 +224,7 @@ SHMEMI_INLINE uint64_t shmemi_bits64(double d)
     return u;
 }
 
+/* The float with these bits. */
 SHMEMI_INLINE float shmemi_float(uint32_t u)
 {
     float f;
@@ -222,6 +232,7 @@ SHMEMI_INLINE float shmemi_float(uint32_t u)
     return f;
 }
 
+/* The double with these bits. */
 SHMEMI_INLINE double shmemi_double(uint64_t u)
 {
     double d;

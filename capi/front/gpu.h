@@ -42,6 +42,7 @@ SHMEMI_INLINE void shmemi_move(void *to, const void *from, size_t n, const char 
 /* Starts a copy of n bytes; shmemi_settle waits until all copies that have begun are complete. */
 void shmemi_move_nbi_gpu(void *to, const void *from, size_t n, const char *call);
 
+/* Starts a copy of n bytes, from or to any memory. It is complete when shmemi_settle returns. */
 SHMEMI_INLINE void shmemi_move_nbi(void *to, const void *from, size_t n, const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.gpu))

@@ -30,6 +30,7 @@ struct lock {
     const char *call;
 };
 
+/* This PE's number in a lock, in which 0 means no PE. */
 SHMEMI_INLINE uint32_t me_plus_one(void)
 {
     return (uint32_t)shmemi_state.my_pe + 1;

@@ -47,6 +47,7 @@ static inline bool shmemi_maps_next(struct shmemi_maps *maps, struct shmemi_mapp
     return false;
 }
 
+/* Ends the reading of the mappings. */
 static inline void shmemi_maps_close(struct shmemi_maps *maps)
 {
     fclose(maps->file);

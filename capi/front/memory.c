@@ -23,6 +23,7 @@
 
 #include <stdio.h>
 
+/* Ends the program if it is not in a job. */
 static void check_initialised(const char *call)
 {
     if (shmemi_state.n_pes == 0)

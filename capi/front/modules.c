@@ -88,6 +88,7 @@ static int clear_state(const void *handle, const char *call)
                     "pass a handle that an init was called with");
 }
 
+/* Ends the program if it is not in a job. */
 static void check_initialised(const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -131,21 +132,26 @@ void shmemi_modules_end(bool reset)
     pthread_mutex_unlock(&mutex);
 }
 
+/* Implements cumodule_init: gives the job's state to the kernels of a module of the CUDA driver. */
 int shmemi_cumodule_init(struct CUmod_st *module, const char *call)
 {
     return init(SHMEMI_MODULE, module, call);
 }
 
+/* Implements cumodule_finalize: clears that state, before the module is unloaded. */
 int shmemi_cumodule_finalize(struct CUmod_st *module, const char *call)
 {
     return finalize(module, call);
 }
 
+/* Implements culibrary_init: gives the job's state to the kernels of a library of the CUDA driver.
+ */
 int shmemi_culibrary_init(struct CUlib_st *library, const char *call)
 {
     return init(SHMEMI_LIBRARY, library, call);
 }
 
+/* Implements culibrary_finalize: clears that state, before the library is unloaded. */
 int shmemi_culibrary_finalize(struct CUlib_st *library, const char *call)
 {
     return finalize(library, call);

@@ -8,6 +8,8 @@
 
 _Thread_local const char *shmemi_netcall;
 
+/* Ends the process, because a signal handler calls the library within the call that it has
+ * interrupted. */
 void shmemi_netcall_refuse(const char *call)
 {
     shmemi_abort_in_handler(call, "have the handler set a flag, and call the library afterwards",

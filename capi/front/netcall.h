@@ -30,6 +30,7 @@ SHMEMI_INLINE void shmemi_netcall_begin(const char *call)
     shmemi_fence_handler();
 }
 
+/* Records that the call no longer uses the network. */
 SHMEMI_INLINE void shmemi_netcall_end(void)
 {
     shmemi_fence_handler();

@@ -85,11 +85,13 @@ static uint64_t value_of(int notify, const char *call)
     return known(notify);
 }
 
+/* The value of a counter by the latest read of its two words. */
 uint64_t shmemi_notification_known(int notify)
 {
     return known(notify);
 }
 
+/* The present value of a counter, for which the GPU's word is read anew. */
 uint64_t shmemi_notification_value(int notify, const char *call)
 {
     return value_of(notify, call);
@@ -175,6 +177,7 @@ static void agree(int number, const char *what, const char *call)
                      what, (long long)all[0], -(long long)all[1]);
 }
 
+/* Ends the program if it is not in a job. */
 static void check_initialised(const char *call)
 {
     if (shmemi_state.n_pes == 0)

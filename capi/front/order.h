@@ -174,11 +174,14 @@ SHMEMI_INLINE bool shmemi_seqcount_write_try_begin(uint32_t *at)
     return true;
 }
 
+/* Ends a change of a record: the count is even again. */
 SHMEMI_INLINE void shmemi_seqcount_write_end(uint32_t *at)
 {
     shmemi_publish(at, *at + 1);
 }
 
+/* Returns the count before a copy of the record, for shmemi_seqcount_read_retry. An odd one means
+ * that the record is being changed. */
 SHMEMI_INLINE uint32_t shmemi_seqcount_read_begin(const uint32_t *at)
 {
     return shmemi_observe(at);

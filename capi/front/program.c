@@ -303,6 +303,8 @@ static int find_segment(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
+/* Reports whether an address is in a writable segment of the program: in one of its globals or
+ * statics. */
 bool shmemi_program_contains(const void *addr)
 {
     struct lookup q = {.at = (uintptr_t)addr};

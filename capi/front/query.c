@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+/* Implements shmem_my_pe. */
 int shmemi_my_pe(const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
@@ -16,6 +17,7 @@ int shmemi_my_pe(const char *call)
     return shmemi_state.my_pe;
 }
 
+/* Implements shmem_n_pes. */
 int shmemi_n_pes(const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
@@ -23,6 +25,7 @@ int shmemi_n_pes(const char *call)
     return (int)shmemi_state.n_pes;
 }
 
+/* Implements shmem_query_thread. */
 void shmemi_query_thread(int *provided, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -30,12 +33,14 @@ void shmemi_query_thread(int *provided, const char *call)
     *provided = shmemi_state.thread_level;
 }
 
+/* Implements shmem_query_initialized, which may be called at any time. */
 void shmemi_query_initialized(int *initialized, const char *call)
 {
     (void)call;
     *initialized = shmemi_state.n_pes > 0;
 }
 
+/* Implements shmem_pe_accessible: a lost PE is not accessible. */
 int shmemi_pe_accessible(int pe, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -55,6 +60,7 @@ int shmemi_put_ordered(int pe, const char *call)
     return s->net_ordered != 0;
 }
 
+/* Implements shmem_addr_accessible. */
 int shmemi_addr_accessible(const void *addr, int pe, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -78,6 +84,7 @@ void *shmemi_ptr(const void *dest, int pe, const char *call)
     return base ? base + offset : NULL;
 }
 
+/* Implements shmem_info_get_version: the version of the specification. */
 void shmemi_info_get_version(int *major, int *minor, const char *call)
 {
     (void)call;
@@ -85,12 +92,14 @@ void shmemi_info_get_version(int *major, int *minor, const char *call)
     *minor = SHMEM_MINOR_VERSION;
 }
 
+/* Implements shmem_info_get_name. */
 void shmemi_info_get_name(char *name, const char *call)
 {
     (void)call;
     snprintf(name, SHMEM_MAX_NAME_LEN, "%s", SHMEM_VENDOR_STRING);
 }
 
+/* Implements shmem_pcontrol, which has no effect without a profiling library. */
 void shmemi_pcontrol(int level, const char *call)
 {
     (void)level;

@@ -47,6 +47,7 @@ void shmemi_fence_slow(shmem_ctx_t ctx, const char *call)
         shmemi_net_failed(-1, call);
 }
 
+/* Writes for the report of a long wait what it waits for: the subject and this PE. */
 static void describe(const void *subject, char *text, size_t size)
 {
     snprintf(text, size, "%s PE %d", (const char *)subject, shmemi_state.my_pe);
@@ -128,12 +129,14 @@ void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call)
     shmemi_quiet_slow(ctx, call);
 }
 
+/* A fence that a profiler sees as a range. */
 void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call)
 {
     SHMEMI_RANGE(MEMORDER, call);
     shmemi_fence_slow(ctx, call);
 }
 
+/* A quiet that a profiler sees as a range. */
 void shmemi_quiet_ranged(shmem_ctx_t ctx, const char *call)
 {
     SHMEMI_RANGE(MEMORDER, call);

@@ -53,6 +53,7 @@ bool shmemi_receive_open(void)
     return incoming != NULL;
 }
 
+/* At finalize: frees the state of the receivers. */
 void shmemi_receive_close(void)
 {
     free(incoming);

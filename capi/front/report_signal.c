@@ -65,6 +65,7 @@ void shmemi_report_signal_close(void)
         sched_yield();
 }
 
+/* Installs the handler when the library is loaded. */
 __attribute__((constructor)) static void handle_from_the_start(void)
 {
     shmemi_report_signal_open();

@@ -58,6 +58,7 @@ bool shmemi_send_open(void)
     return sent != NULL;
 }
 
+/* At finalize: frees the state of the senders. */
 void shmemi_send_close(void)
 {
     free(sent);

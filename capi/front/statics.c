@@ -37,16 +37,21 @@ static uint64_t place;              /* where in the file this PE's statics begin
 /* Guards the four variables above. fork.c has it locked while the process forks. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
+/* Blocks init and finalize in other threads, until shmemi_statics_unlock: fork.c calls both around
+ * a fork. */
 void shmemi_statics_lock(void)
 {
     pthread_mutex_lock(&mutex);
 }
 
+/* After a fork, in the parent and the child: other threads may init and finalize. */
 void shmemi_statics_unlock(void)
 {
     pthread_mutex_unlock(&mutex);
 }
 
+/* Returns the part of the program that is in the memory file, or NULL, and in *at where in the file
+ * this PE's part begins. The caller holds the lock. */
 const struct shmemi_program *shmemi_statics_moved(uint64_t *at)
 {
     *at = place;
@@ -91,6 +96,8 @@ __attribute__((no_sanitize("address", "thread"))) bool shmemi_page_has_data(cons
     return false;
 }
 
+/* Finds the next bytes between *from and *to of the memory file that were ever written, and sets
+ * *from and *to to them. False: there are none. */
 bool shmemi_statics_written(uint64_t *from, uint64_t *to)
 {
     return shmemi_file_written(file, from, to);

@@ -50,6 +50,7 @@ int shmemi_streams_begin(char *error, size_t size)
     return rc;
 }
 
+/* At finalize: calls on streams are errors from now on. */
 void shmemi_streams_end(void)
 {
     pthread_mutex_lock(&mutex);
@@ -111,6 +112,7 @@ static uint64_t word(const void *value, size_t n)
     return bits;
 }
 
+/* Ends the job unless op is an operation on signals. */
 static void check_signal_op(int op, const char *call)
 {
     if (SHMEMI_UNLIKELY(op != SHMEM_SIGNAL_SET && op != SHMEM_SIGNAL_ADD))
@@ -133,12 +135,14 @@ static void put(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
     queue(shmemi_work_put(dest, source, n, pe, nbi), stream, call);
 }
 
+/* A put on a stream. */
 void shmemi_stream_put(void *dest, const void *source, size_t n, int pe, struct CUstream_st *stream,
                        const char *call)
 {
     put(dest, source, n, pe, 0, stream, call);
 }
 
+/* A nonblocking put on a stream: a quiet on the stream completes it. */
 void shmemi_stream_put_nbi(void *dest, const void *source, size_t n, int pe,
                            struct CUstream_st *stream, const char *call)
 {
@@ -158,12 +162,14 @@ static void get(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
     queue(shmemi_work_get(dest, source, n, pe, nbi), stream, call);
 }
 
+/* A get on a stream. */
 void shmemi_stream_get(void *dest, const void *source, size_t n, int pe, struct CUstream_st *stream,
                        const char *call)
 {
     get(dest, source, n, pe, 0, stream, call);
 }
 
+/* A nonblocking get on a stream: a quiet on the stream completes it. */
 void shmemi_stream_get_nbi(void *dest, const void *source, size_t n, int pe,
                            struct CUstream_st *stream, const char *call)
 {
@@ -209,6 +215,7 @@ static void put_signal(void *dest, const void *source, size_t n, uint64_t *sig_a
           stream, call);
 }
 
+/* A put with signal on a stream. */
 void shmemi_stream_put_signal(void *dest, const void *source, size_t n, uint64_t *sig_addr,
                               uint64_t signal, int sig_op, int pe, struct CUstream_st *stream,
                               const char *call)
@@ -216,6 +223,7 @@ void shmemi_stream_put_signal(void *dest, const void *source, size_t n, uint64_t
     put_signal(dest, source, n, sig_addr, signal, sig_op, pe, 0, stream, call);
 }
 
+/* A nonblocking put with signal on a stream: a quiet on the stream completes it. */
 void shmemi_stream_put_signal_nbi(void *dest, const void *source, size_t n, uint64_t *sig_addr,
                                   uint64_t signal, int sig_op, int pe, struct CUstream_st *stream,
                                   const char *call)
@@ -223,6 +231,7 @@ void shmemi_stream_put_signal_nbi(void *dest, const void *source, size_t n, uint
     put_signal(dest, source, n, sig_addr, signal, sig_op, pe, 1, stream, call);
 }
 
+/* An update of a signal on a stream: a put with signal without bytes. */
 void shmemi_stream_signal(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                           struct CUstream_st *stream, const char *call)
 {
@@ -245,12 +254,14 @@ static void put_notify(void *dest, const void *source, size_t n, int notify, int
     queue(shmemi_work_put_notify(dest, source, n, notify, pe, nbi), stream, call);
 }
 
+/* A put on a stream that its target counts. */
 void shmemi_stream_put_notify(void *dest, const void *source, size_t n, int notify, int pe,
                               struct CUstream_st *stream, const char *call)
 {
     put_notify(dest, source, n, notify, pe, 0, stream, call);
 }
 
+/* A nonblocking put on a stream that its target counts: a quiet on the stream completes it. */
 void shmemi_stream_put_notify_nbi(void *dest, const void *source, size_t n, int notify, int pe,
                                   struct CUstream_st *stream, const char *call)
 {
@@ -265,6 +276,7 @@ static void check_counter(int notify, uint64_t value, const char *name, const ch
     shmemi_notification_check_value(value, name, call);
 }
 
+/* Makes a stream wait until a notification counter of this PE has reached count. */
 void shmemi_stream_notify_wait(int notify, uint64_t count, struct CUstream_st *stream,
                                const char *call)
 {
@@ -272,6 +284,7 @@ void shmemi_stream_notify_wait(int notify, uint64_t count, struct CUstream_st *s
     queue(shmemi_work_notify_wait(notify, count), stream, call);
 }
 
+/* Makes a stream set a notification counter of this PE. */
 void shmemi_stream_notify_reset(int notify, uint64_t value, struct CUstream_st *stream,
                                 const char *call)
 {
@@ -390,12 +403,14 @@ static int exchange(bool blocks, shmem_team_t team, void *dest, const void *sour
     return 0;
 }
 
+/* An fcollect on a stream. */
 int shmemi_stream_fcollect(shmem_team_t team, void *dest, const void *source, size_t n,
                            struct CUstream_st *stream, const char *call)
 {
     return exchange(false, team, dest, source, n, stream, call);
 }
 
+/* An alltoall on a stream. */
 int shmemi_stream_alltoall(shmem_team_t team, void *dest, const void *source, size_t n,
                            struct CUstream_st *stream, const char *call)
 {
@@ -423,12 +438,14 @@ static int combine(bool scatter, shmem_team_t team, void *dest, const void *sour
     return 0;
 }
 
+/* A reduction on a stream. */
 int shmemi_stream_reduce(shmem_team_t team, void *dest, const void *source, size_t n,
                          uint32_t width, int op, struct CUstream_st *stream, const char *call)
 {
     return combine(false, team, dest, source, n, width, op, stream, call);
 }
 
+/* A reducescatter on a stream. */
 int shmemi_stream_reducescatter(shmem_team_t team, void *dest, const void *source, size_t n,
                                 uint32_t width, int op, struct CUstream_st *stream,
                                 const char *call)

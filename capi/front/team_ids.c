@@ -82,6 +82,8 @@ shmem_team_t shmemi_team_id_name(const struct shmemi_team *t, const char *call)
     return handle_of(t->slot);
 }
 
+/* The predefined team with this handle, other than the world; NULL if there is none, or it has no
+ * PEs. */
 struct shmemi_team *shmemi_team_always(shmem_team_t team)
 {
     return team >= 0 && team < SHMEMI_FIRST_TEAM_ID && shmemi_always[team].n > 0
@@ -159,6 +161,7 @@ struct shmemi_team *shmemi_team_new(int32_t *pes, int n, int num_contexts)
     return NULL;
 }
 
+/* Frees a team that is in no slot; it may be NULL. */
 void shmemi_team_drop(struct shmemi_team *t)
 {
     if (t != NULL)

@@ -66,6 +66,7 @@ static uint32_t made; /* how many ids this PE has made */
 
 /* ----------------------------------------------------------------- messages */
 
+/* n rounded up to whole cache lines. */
 static size_t rounded(size_t n)
 {
     return (n + SHMEMI_CACHE_LINE - 1) / SHMEMI_CACHE_LINE * SHMEMI_CACHE_LINE;

@@ -8,12 +8,14 @@
 #include "team_ids.h"
 #include "team.h"
 
+/* Implements shmem_team_my_pe: -1 if the handle is not a team. */
 int shmemi_team_my_pe(shmem_team_t team, const char *call)
 {
     const struct shmemi_team *t = shmemi_team_of(team, call);
     return t == NULL ? -1 : t->me;
 }
 
+/* Implements shmem_team_n_pes: -1 if the handle is not a team. */
 int shmemi_team_n_pes(shmem_team_t team, const char *call)
 {
     const struct shmemi_team *t = shmemi_team_of(team, call);

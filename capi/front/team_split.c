@@ -171,6 +171,7 @@ static int contexts_of(const shmem_team_config_t *config, long mask, const char 
     return config->num_contexts;
 }
 
+/* Ends the job if an address that the program has to pass is NULL. */
 static void need(const void *p, const char *what, const char *call)
 {
     if (p == NULL)

@@ -116,6 +116,7 @@ int shmemi_units_job(char *error, size_t size)
     return rc;
 }
 
+/* The image of the job's state that kernels use. */
 const void *shmemi_units_image(void)
 {
     return &image;

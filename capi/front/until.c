@@ -158,6 +158,7 @@ uint64_t shmemi_signal_fetch(const uint64_t *sig_addr, const char *call)
                                    : shmemi_observe(sig_addr);
 }
 
+/* Implements shmem_signal_wait_until: returns the value of the signal that ended the wait. */
 uint64_t shmemi_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t value, const char *call)
 {
     return shmemi_wait_u64(sig_addr, cmp, value, call);

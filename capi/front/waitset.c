@@ -33,6 +33,7 @@ struct set {
     const char *call;
 };
 
+/* The bytes of an element. */
 static size_t size_of(enum shmemi_kind kind)
 {
     return kind == SHMEMI_KIND_i32 || kind == SHMEMI_KIND_u32 ? 4 : 8;
@@ -167,6 +168,7 @@ static void check(const struct set *q, const size_t *indices)
         check_full(q, indices, bytes);
 }
 
+/* Ends the job if the array for the indices is NULL. */
 static void check_indices(const struct set *q, const size_t *indices)
 {
     if (SHMEMI_UNLIKELY(indices == NULL && q->nelems > 0))
@@ -228,6 +230,7 @@ static bool advance(const struct set *q, size_t *at)
     return *at == q->nelems;
 }
 
+/* The arguments of a call on a set of elements. */
 SHMEMI_INLINE struct set set_of(const char *what, const void *ivars, size_t nelems,
                                 const int *status, int cmp, const void *values, bool each,
                                 enum shmemi_kind kind, const char *call)
