@@ -42,6 +42,8 @@ type cause struct {
 	pe    libshmem.PE
 }
 
+// causeOf returns what distinguishes a completion from those of other operations: its token, or the
+// PE whose write has arrived.
 func causeOf(c *fabric.Completion) cause {
 	if c.Token == fabric.NoToken {
 		return cause{c.Token, c.From()}

@@ -71,6 +71,7 @@ func (a *arena) release(i int) {
 	}
 }
 
+// close unmaps the memory.
 func (a *arena) close() error {
 	if a.mem == nil {
 		return nil
@@ -86,4 +87,5 @@ type buffer struct {
 	n  int
 }
 
+// bytes returns the memory of the buffer.
 func (b buffer) bytes() []byte { return unsafe.Slice((*byte)(b.at), b.n) }

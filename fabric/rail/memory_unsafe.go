@@ -10,6 +10,7 @@ import (
 // memory is a mapping outside Go's heap, which NICs may read and write at any time.
 type memory []byte
 
+// mapMemory maps n bytes of shared memory, in which NICs of peers read tables of keys.
 func mapMemory(n int) (memory, error) {
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -18,6 +19,7 @@ func mapMemory(n int) (memory, error) {
 	return b, nil
 }
 
+// unmap ends the mapping.
 func (m memory) unmap() error {
 	if m == nil {
 		return nil
@@ -25,6 +27,7 @@ func (m memory) unmap() error {
 	return unix.Munmap(m)
 }
 
+// at returns the address of the byte at an offset.
 func (m memory) at(offset int) unsafe.Pointer { return unsafe.Pointer(&m[offset]) }
 
 // words returns n words at an offset, which is a multiple of their size.

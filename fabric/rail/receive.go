@@ -43,11 +43,13 @@ type ring[T any] struct {
 	head, n int
 }
 
+// put appends an item; the caller knows that there is room.
 func (r *ring[T]) put(v T) {
 	r.items[(r.head+r.n)%len(r.items)] = v
 	r.n++
 }
 
+// get removes the first item; the caller knows that there is one.
 func (r *ring[T]) get() T {
 	v := r.items[r.head]
 	r.head = (r.head + 1) % len(r.items)

@@ -66,6 +66,7 @@ func (a *agenda) add(e event) {
 	}
 }
 
+// next removes the earliest event from the heap and returns it.
 func (a *agenda) next() event {
 	first, last := a.list[0], len(a.list)-1
 	a.list[0] = a.list[last]

@@ -76,8 +76,10 @@ var _ fabric.Atomics = (*endpoint)(nil)
 func (e *endpoint) Caps() fabric.Caps { return e.caps }
 func (e *endpoint) Addr() []byte      { return e.addr.bytes() }
 
+// Native is part of fabric.Provider: C has nothing to call here.
 func (e *endpoint) Native() fabric.Native { return fabric.Native{} }
 
+// Connect is part of fabric.Provider: it gives the endpoint the addresses of all PEs.
 func (e *endpoint) Connect(addrs [][]byte) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
@@ -129,6 +131,7 @@ func (e *endpoint) checkToken(t fabric.Token, below int) error {
 	return nil
 }
 
+// Recv is part of fabric.Provider: it posts a receive buffer.
 func (e *endpoint) Recv(at unsafe.Pointer, n int, desc uintptr, t fabric.Token) error {
 	net := e.net
 	net.mu.Lock()
@@ -150,6 +153,7 @@ func (e *endpoint) Recv(at unsafe.Pointer, n int, desc uintptr, t fabric.Token) 
 	return nil
 }
 
+// Send is part of fabric.Provider.
 func (e *endpoint) Send(s *fabric.Send) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
@@ -158,18 +162,21 @@ func (e *endpoint) Send(s *fabric.Send) error {
 	}, nil)
 }
 
+// Write is part of fabric.Provider.
 func (e *endpoint) Write(r *fabric.RMA) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	return e.post(fabric.KindWrite, r, nil)
 }
 
+// Read is part of fabric.Provider.
 func (e *endpoint) Read(r *fabric.RMA) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	return e.post(fabric.KindRead, r, nil)
 }
 
+// Atomic is part of fabric.Provider.
 func (e *endpoint) Atomic(a *fabric.AMO) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
@@ -339,6 +346,8 @@ func (e *endpoint) signal() {
 	}
 }
 
+// Ready is part of fabric.Provider: it reports whether a poll would find a completion or read a
+// packet.
 func (e *endpoint) Ready() bool {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
@@ -384,6 +393,7 @@ func (e *endpoint) Wait(d time.Duration) (bool, error) {
 	}
 }
 
+// Wake is part of fabric.Provider: it ends a Wait.
 func (e *endpoint) Wake() {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
@@ -394,6 +404,7 @@ func (e *endpoint) Wake() {
 // Strangers is 0: only the job uses the simulated network.
 func (e *endpoint) Strangers() uint64 { return 0 }
 
+// ErrorText is part of fabric.Provider: it describes a failed completion.
 func (e *endpoint) ErrorText(c *fabric.Completion) string {
 	if c.Err == 0 {
 		return "no error"
@@ -403,6 +414,7 @@ func (e *endpoint) ErrorText(c *fabric.Completion) string {
 	return fmt.Sprintf("%s (sim says: %s), token %d", errorText[c.Err], e.reasons[c.Token], c.Token)
 }
 
+// Close is part of fabric.Provider: peers then find no endpoint.
 func (e *endpoint) Close() error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()

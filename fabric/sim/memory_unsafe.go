@@ -15,6 +15,7 @@ type region struct {
 	live bool
 }
 
+// Register is part of fabric.Provider: it returns a region with a new key.
 func (e *endpoint) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
@@ -45,6 +46,7 @@ func (e *endpoint) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	return e.Register(m.Base, m.Len)
 }
 
+// Unregister is part of fabric.Provider.
 func (e *endpoint) Unregister(r fabric.Region) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()

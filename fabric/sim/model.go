@@ -94,6 +94,7 @@ func (d Defect) String() string { return defectNames[d] }
 // ascending address.
 const ascendingBytes = 1 << 62
 
+// allOps returns all atomic operations on 4 and on 8 bytes.
 func allOps() fabric.Ops {
 	var s fabric.Ops
 	for op := fabric.OpSet; op <= fabric.OpFetchXor; op++ {

@@ -140,6 +140,7 @@ const addressSize = 16
 
 var magic = [4]byte{'s', 'i', 'm', 1}
 
+// bytes encodes an address; parseAddress decodes it.
 func (a address) bytes() []byte {
 	b := append([]byte(nil), magic[:]...)
 	b = binary.LittleEndian.AppendUint32(b, a.host)
@@ -152,6 +153,7 @@ func (a address) number() uint64 {
 	return uint64(a.host)<<32 | uint64(a.nic)<<16 | uint64(a.port)
 }
 
+// parseAddress decodes an address that another endpoint of this network has returned.
 func parseAddress(b []byte) (address, error) {
 	if len(b) != addressSize || [4]byte(b[:4]) != magic {
 		return address{}, shmerr.Causef(shmerr.ErrArgument, "%d bytes are no address of this network", len(b))
@@ -214,8 +216,10 @@ func (n *Network) Open(hostNumber int, cfg fabric.Config) (fabric.Provider, erro
 	return e, nil
 }
 
+// nicName returns the name of the i-th NIC of a host.
 func nicName(i int) string { return fmt.Sprintf("nic%d", i) }
 
+// provider returns the name of the provider, with that of the model.
 func (n *Network) provider() string { return "sim;" + n.model.Name }
 
 // capacity returns the number of completions that the queue of an endpoint holds, and sets

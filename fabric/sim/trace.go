@@ -55,6 +55,7 @@ type trace struct {
 	last  []record
 }
 
+// add adds a record to the hash of all records, and to the last ones, which Tail lists.
 func (t *trace) add(r record) {
 	h := t.hash
 	h = faults.Mix(h ^ uint64(r.at))

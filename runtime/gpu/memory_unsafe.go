@@ -125,6 +125,7 @@ const lower = "lower SHMEM_RING_COUNT or SHMEM_RING_SIZE"
 // not overflow.
 const maxSize = 1 << 40
 
+// checkSize returns an error for a size that no ring may have.
 func checkSize(n uint64) error {
 	if n == 0 || n > maxSize {
 		return &shmerr.Error{
@@ -134,4 +135,5 @@ func checkSize(n uint64) error {
 	return nil
 }
 
+// roundUp returns n rounded up to a multiple of unit.
 func roundUp(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }

@@ -442,6 +442,7 @@ func (j *Job) release() error {
 	return errors.Join(errs...)
 }
 
+// plural returns a count with its word, such as "2 PEs".
 func plural(n int, word string) string {
 	if n == 1 {
 		return "1 " + word

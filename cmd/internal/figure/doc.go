@@ -100,6 +100,7 @@ func (k Key) Name() string {
 	return name
 }
 
+// String names a figure, with its size, its PEs and the path.
 func (k Key) String() string {
 	return fmt.Sprintf("%s of %s, %d PEs, %s", k.Name(), Bytes(k.Size), k.PEs, k.Over())
 }

@@ -28,11 +28,13 @@ var ErrUnfinished = errors.New("the PEs ended before the last figure")
 // fields has the values of a line, whose fields are KEY=VALUE with tabs between them.
 type fields map[string]string
 
+// integer returns a field as a whole number; 0 if there is none.
 func (f fields) integer(key string) int64 {
 	n, _ := strconv.ParseInt(f[key], 10, 64) // a missing one is 0
 	return n
 }
 
+// number returns a field as a number; 0 if there is none.
 func (f fields) number(key string) float64 {
 	v, _ := strconv.ParseFloat(f[key], 64)
 	return v

@@ -119,6 +119,7 @@ func withValue(options []Option) []string {
 	return out
 }
 
+// bashPattern returns a pattern of bash that matches each of the words.
 func bashPattern(words []string) string {
 	if len(words) == 0 {
 		return "''"

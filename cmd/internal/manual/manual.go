@@ -74,6 +74,7 @@ func Files(fs *pflag.FlagSet, options ...string) {
 	}
 }
 
+// annotate stores words about an option, which its description then uses.
 func annotate(fs *pflag.FlagSet, option, key string, words []string) {
 	if err := fs.SetAnnotation(option, key, words); err != nil {
 		panic(err) // the command has no such option

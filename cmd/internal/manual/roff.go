@@ -64,6 +64,7 @@ func (p *Page) Man(version string) string {
 	return b.String()
 }
 
+// options writes the options with their texts.
 func (p *Page) options(b *strings.Builder) {
 	for _, o := range p.Options {
 		fmt.Fprintf(b, ".TP\n%s\n%s.\n", o.heading(), roff(strings.TrimSuffix(upper(o.Text), ".")))
@@ -95,6 +96,7 @@ func (o *Option) dashed() string {
 	return "--" + o.Name
 }
 
+// section writes a section of the page.
 func section(b *strings.Builder, name, text string) {
 	fmt.Fprintf(b, ".SH %s\n", name)
 	paragraphs(b, text)
@@ -112,6 +114,7 @@ func paragraphs(b *strings.Builder, text string) {
 	}
 }
 
+// upper returns a text that begins with a capital letter.
 func upper(s string) string {
 	if s == "" {
 		return s

@@ -115,6 +115,7 @@ func newOSHMEM(s *settings, bin string) (*oshmem, error) {
 	return o, nil
 }
 
+// close removes the folder with the program.
 func (o *oshmem) close() { _ = os.RemoveAll(o.dir) }
 
 // start runs the program once as PEs of Open MPI, and reads its figures. A crash after the last
@@ -138,6 +139,7 @@ func (o *oshmem) start(r *reporter, words []string) error {
 	return read
 }
 
+// lastLine returns the last line of a text that is not empty.
 func lastLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	return lines[len(lines)-1]

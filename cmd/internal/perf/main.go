@@ -143,6 +143,7 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	return drive(s, stdout, stderr)
 }
 
+// isFile reports whether a name is that of a regular file.
 func isFile(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular()
@@ -280,6 +281,7 @@ func (s *settings) check(fs *pflag.FlagSet) error {
 	return nil
 }
 
+// fail prints an error, and returns the exit status.
 func fail(stderr io.Writer, status int, err error) int {
 	fmt.Fprintln(stderr, "shmem-perf:", shmerr.OneLine(err))
 	return status

@@ -164,6 +164,7 @@ func (r *reporter) other(line string) {
 	fmt.Fprintln(r.stderr, line)
 }
 
+// fail prints an error below the progress, and makes it the exit status of the run.
 func (r *reporter) fail(err error) {
 	r.endProgress()
 	r.status = fail(r.stderr, statusWorse, err)

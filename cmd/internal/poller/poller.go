@@ -33,6 +33,7 @@ func Check() error {
 	return nil
 }
 
+// fails returns the error of a system call that the Go runtime needs in order to wait.
 func fails(call string, err error) error {
 	remedy := shmerr.FileRemedy(err, "have the container or its seccomp profile allow "+call)
 	return &shmerr.Error{Op: "wait", Object: "for files and clocks", Cause: shmerr.Causef(shmerr.ErrSystem, "the system call %s: %w", call, err), Remedy: remedy}

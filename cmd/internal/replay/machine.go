@@ -260,6 +260,7 @@ func (m *machine) close() {
 	}
 }
 
+// fail records the first error, which ends the replay.
 func (m *machine) fail(err error) {
 	if m.err == nil {
 		m.err = err
@@ -462,4 +463,5 @@ func (p *pe) store(at int, value uint64) {
 // word loads a word of this PE's heap.
 func (p *pe) word(at int) uint64 { return *(*uint64)(unsafe.Pointer(&p.heap[at])) }
 
+// offset returns the symmetric offset of a byte of the heap.
 func (p *pe) offset(at int) libshmem.Offset { return libshmem.Offset(at) }

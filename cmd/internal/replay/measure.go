@@ -206,6 +206,7 @@ type benchmark struct {
 	now [2]int64
 }
 
+// newBenchmark returns an empty program of two PEs.
 func newBenchmark() *benchmark { return &benchmark{b: program.NewBuilder(2, 0)} }
 
 // call adds a call of a PE on the other one, 1 ns after its last.

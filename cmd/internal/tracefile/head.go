@@ -105,6 +105,7 @@ func (h *Head) add(args []byte) error {
 	return nil
 }
 
+// set copies a value that a head has.
 func set[T any](to, from *T) {
 	if from != nil {
 		*to = *from

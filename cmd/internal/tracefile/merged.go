@@ -41,6 +41,8 @@ type held struct {
 	n int64
 }
 
+// before reports whether a is the earlier of two events; of events of one time the one that was
+// read first.
 func (a *held) before(b *held) bool { return a.e.At < b.e.At || a.e.At == b.e.At && a.n < b.n }
 
 // Merge begins to read all events except metadata, whose meaning is in the Trace, nearly in order

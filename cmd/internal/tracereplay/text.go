@@ -20,6 +20,7 @@ type Setup struct {
 	Fit      []replay.Comparison // how well the model fits them
 }
 
+// span returns a time as a text.
 func span(t sim.Time) string { return tracefile.Duration(int64(t)) }
 
 // Default returns the number of hosts of a replay if the user names none: as many as the recording
@@ -89,6 +90,7 @@ func Plural(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
+// percent returns a share in percent; 0 if there is nothing to share.
 func percent(part, all sim.Time) float64 { return 100 * float64(part) / float64(max(1, all)) }
 
 // bottleneck names the cause with the largest share, with its figures.

@@ -54,6 +54,7 @@ type arrival struct {
 	begin, end int64
 }
 
+// newWaits returns the state of a report of waits, without any call.
 func newWaits() *waits {
 	return &waits{
 		teams: map[int64]*team{}, pairs: map[[2]int]*Pair{},

@@ -33,6 +33,7 @@ type valueWait struct {
 	writer      int
 }
 
+// newWriters returns the state of the search for the PEs that ended waits for values.
 func newWriters() *writers {
 	return &writers{open: map[int][]valueWait{}, last: map[int]int{}, sums: map[[2]int]*Guess{}}
 }

@@ -87,6 +87,7 @@ func (v *Device) LibraryGlobal(library unsafe.Pointer, name string) (gpu.Address
 	})
 }
 
+// globalOp names the search for a variable of device code, for errors.
 func globalOp(name string) string { return fmt.Sprintf("find variable %s on", name) }
 
 // global finds a variable of device code by its name. call is the driver call that finds it.

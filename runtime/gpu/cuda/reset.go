@@ -83,6 +83,7 @@ func (v *Device) gone() bool {
 
 const resetRemedy = "call it before shmem_init or after shmem_finalize"
 
+// resetCause returns the cause of errors after the program has reset the GPU.
 func (v *Device) resetCause() string {
 	return fmt.Sprintf("the program has reset GPU %d (cudaDeviceReset) while the job used it", v.number)
 }

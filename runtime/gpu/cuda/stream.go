@@ -220,6 +220,8 @@ func (v *Device) Wait64(s gpu.Stream, a gpu.Address, value uint64, until gpu.Con
 	return v.leave(op, "cuStreamWaitValue64_v2", C.shmemi_cuda_in_stream_watch(v.driver.table, v.context, handle(s), C.uint64_t(a), C.uint64_t(value), conditions[until]))
 }
 
+// needsStreamOps returns an error if the driver cannot put waits and stores of 8 bytes into
+// streams.
 func (v *Device) needsStreamOps(op string) error {
 	if v.facts.StreamOps {
 		return nil

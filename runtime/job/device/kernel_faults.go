@@ -115,6 +115,7 @@ func (s *Stopper) finish() {
 // KernelFault is a wrong call of a kernel, which ended the kernel.
 type KernelFault struct{ Cause, Remedy string }
 
+// Error says why a kernel stopped, with the remedy.
 func (e *KernelFault) Error() string {
 	return fmt.Sprintf("a kernel stopped: %s (%s)", e.Cause, e.Remedy)
 }
@@ -122,6 +123,7 @@ func (e *KernelFault) Error() string {
 // KernelExit is a kernel's request to end the job.
 type KernelExit struct{ Status int }
 
+// Error says that a kernel has called shmem_global_exit.
 func (e *KernelExit) Error() string {
 	return fmt.Sprintf("a kernel ends the job with status %d", e.Status)
 }

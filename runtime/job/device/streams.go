@@ -63,22 +63,27 @@ func (d *streamDevice) Facts() gpu.Facts                           { return d.de
 func (d *streamDevice) SyncStream(s gpu.Stream) error              { return d.dev.SyncStream(s) }
 func (d *streamDevice) Pointer(a gpu.Address) (gpu.Pointer, error) { return d.dev.Pointer(a) }
 
+// CopyAsync puts a copy into a stream.
 func (d *streamDevice) CopyAsync(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	return d.dev.CopyAsync(s, to, from, n)
 }
 
+// Write64 puts a store of 8 bytes into a stream.
 func (d *streamDevice) Write64(s gpu.Stream, a gpu.Address, value uint64) error {
 	return d.dev.Write64(s, a, value)
 }
 
+// Write32 puts a store of 4 bytes into a stream.
 func (d *streamDevice) Write32(s gpu.Stream, a gpu.Address, value uint32) error {
 	return d.dev.Write32(s, a, value)
 }
 
+// Wait64 makes a stream wait until a word of 8 bytes fulfils a condition.
 func (d *streamDevice) Wait64(s gpu.Stream, a gpu.Address, value uint64, until gpu.Condition) error {
 	return d.dev.Wait64(s, a, value, until)
 }
 
+// Load loads the kernels of the library's operations on streams.
 func (d *streamDevice) Load(image []byte) (onstream.Code, error) {
 	m, err := d.dev.LoadModule(image)
 	if err != nil {
@@ -93,6 +98,7 @@ type streamCode struct {
 	dev *cuda.Device
 }
 
+// Close unloads the kernels.
 func (c *streamCode) Close() error { return c.m.Close() }
 
 // SetJob copies the job's state, n bytes, into the module's variable for it. It fails if the file
@@ -108,11 +114,13 @@ func (c *streamCode) SetJob(job gpu.Address, n uint64) error {
 	return c.dev.Copy(at, job, n)
 }
 
+// Kernel finds a kernel by its name.
 func (c *streamCode) Kernel(name string) (onstream.Kernel, error) {
 	f, err := c.m.Function(name)
 	return onstream.Kernel(f), err
 }
 
+// Launch puts a kernel with one argument, the call, into a stream.
 func (c *streamCode) Launch(k onstream.Kernel, blocks, threads uint32, s gpu.Stream, call *queue.StreamCall) error {
 	return c.dev.LaunchOne(cuda.Function(k), blocks, threads, s, unsafe.Pointer(call))
 }

@@ -196,6 +196,7 @@ func signOfMPI(s *surroundings) string {
 	return "MPI, which is up"
 }
 
+// openMPI joins the job by the communicator of MPI that the program has passed to init.
 func openMPI(s *surroundings) (bootstrap.Bootstrap, error) {
 	comm, err := mpi.At(s.given.MPIComm)
 	if err != nil {
@@ -208,6 +209,7 @@ func openMPI(s *surroundings) (bootstrap.Bootstrap, error) {
 	return opened(m, err)
 }
 
+// openFile joins the job by a file that all PEs reach (SHMEM_BOOTSTRAP_FILE).
 func openFile(s *surroundings) (bootstrap.Bootstrap, error) {
 	f := s.config.BootstrapFile
 	m, err := file.Join(file.Options{

@@ -149,6 +149,7 @@ static int start(const char **failed)
     return -rc;
 }
 
+/* Closes the descriptors of the watch. */
 static void close_all(void)
 {
     if (watch.fd >= 0)
@@ -158,6 +159,8 @@ static void close_all(void)
     watch.fd = watch.stop = -1;
 }
 
+/* Starts the thread that watches memory, unless it runs already. Returns 0, or an error of which
+ * *failed names the call. */
 int shmemi_watch_open(const char **failed)
 {
     int rc = 0;
@@ -170,6 +173,7 @@ int shmemi_watch_open(const char **failed)
     return rc;
 }
 
+/* Ends the thread at the last of the calls that pair with shmemi_watch_open. */
 void shmemi_watch_close(void)
 {
     pthread_mutex_lock(&watch.lifecycle);
@@ -191,12 +195,15 @@ int shmemi_watch_add(uint64_t begin, uint64_t n)
     return ioctl(watch.fd, UFFDIO_REGISTER, &r) == 0 ? 0 : -errno;
 }
 
+/* Ends the watch over n bytes. Returns 0 or a negative errno. */
 int shmemi_watch_remove(uint64_t begin, uint64_t n)
 {
     struct uffdio_range r = {begin, n};
     return ioctl(watch.fd, UFFDIO_UNREGISTER, &r) == 0 ? 0 : -errno;
 }
 
+/* Adds a listener, for which changes are recorded from now on. Returns its number, or -1 if there
+ * are too many. */
 int shmemi_watch_listen(void)
 {
     int found = -1;
@@ -212,6 +219,7 @@ int shmemi_watch_listen(void)
     return found;
 }
 
+/* Removes a listener. */
 void shmemi_watch_deafen(int listener)
 {
     pthread_mutex_lock(&watch.lock);

@@ -82,6 +82,7 @@ func describe(program string, args []string) (manual.Page, error) {
 	return p, nil
 }
 
+// file writes a file, and makes its folder.
 func file(name, text string) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
