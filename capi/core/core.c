@@ -37,16 +37,19 @@ void shmemi_core_keep(const struct shmemi_init_args *args)
     front = *args;
 }
 
+/* Has the front write what a PE of this node is doing. */
 void shmemi_core_doing(int pe, unsigned how, char *text, size_t size)
 {
     front.doing(pe, how, text, size);
 }
 
+/* Tells the front that this PE needs no other PE to finalize. */
 void shmemi_core_finalized(void)
 {
     front.finalized();
 }
 
+/* Has the front open the groups of ranges for a profiler. Returns those that are shown. */
 int shmemi_core_open_ranges(uint32_t groups)
 {
     return front.ranges(groups);
@@ -67,6 +70,7 @@ void shmemi_core_range(unsigned name)
 
 static pid_t member; /* the process that calls shmemgoDepart when it ends, or 0 */
 
+/* Notes whether the end of this process is reported to the launcher. */
 void shmemi_core_departs(int departs)
 {
     member = departs ? getpid() : 0;
@@ -104,17 +108,20 @@ void shmemi_core_fatal(const char *what)
     abort();
 }
 
+/* Ends the process after a mistake of the library. */
 void shmemi_core_internal_error(const char *call, const char *what)
 {
     front_abort(call, "a mistake of libshmem: please report it with the stack above", "%s", what);
     abort();
 }
 
+/* Ends the process without a message. */
 void shmemi_core_exit(void)
 {
     _exit(EXIT_ABORTED);
 }
 
+/* Ends the job because a PE is lost. */
 void shmemi_core_lost_fatal(const char *what)
 {
     front_abort("the job", "see why it ended; SHMEM_ON_FAILURE=return lets the others go on", "%s",
@@ -122,12 +129,14 @@ void shmemi_core_lost_fatal(const char *what)
     abort();
 }
 
+/* Ends the job because the launcher is gone. */
 void shmemi_core_orphan_fatal(const char *what)
 {
     front_abort("the job", "see what ended the launcher, then start the job again", "%s", what);
     abort();
 }
 
+/* Ends the job because a kernel has stopped. */
 void shmemi_core_kernel_fatal(const char *what, const char *remedy)
 {
     front_abort("a kernel stopped", remedy, "%s", what);
@@ -143,11 +152,13 @@ void shmemi_core_serve(struct shmemi_state *s, const struct shmemi_native *n,
     first = x;
 }
 
+/* Has the front flush stdout. */
 void shmemi_core_flush(void)
 {
     front.flush();
 }
 
+/* Ends the process with a status, and prints the reason unless the status is 0. */
 void shmemi_core_end(const char *what, int status)
 {
     if (status != 0)

@@ -28,6 +28,7 @@ type arena struct {
 	spare  int32 // list of unused entries, linked by next
 }
 
+// at returns the block with an index.
 func (a *arena) at(i int32) *block { return &a.blocks[i] }
 
 // alloc stores b in an unused entry, or in a new one, and returns its index.

@@ -280,6 +280,7 @@ func (h *Heap) lookup(op string, off libshmem.Offset) (int32, error) {
 		Remedy: "pass an address that an allocation returned, once"}
 }
 
+// addFree enters block i among the free blocks; dropFree removes it there.
 func (h *Heap) addFree(i int32)  { h.free.insert(i); h.nFree++ }
 func (h *Heap) dropFree(i int32) { h.free.remove(i); h.nFree-- }
 
@@ -358,12 +359,16 @@ func (h *Heap) join(i, n int32) {
 	h.blocks.free(n)
 }
 
+// roundUp returns n rounded up to whole granules.
 func roundUp(n uint64) uint64 { return (n + Granule - 1) &^ (Granule - 1) }
 
+// log2 returns the exponent of a power of two.
 func log2(powerOfTwo uint64) uint8 { return uint8(bits.TrailingZeros64(powerOfTwo)) }
 
+// object names a block, for errors.
 func object(off libshmem.Offset) string { return fmt.Sprintf("the block at offset %#x", uint64(off)) }
 
+// describe names the memory that a call has asked for, for errors.
 func describe(size, align uint64) string {
 	if align == Granule {
 		return fmt.Sprintf("%d bytes", size)

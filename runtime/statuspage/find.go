@@ -93,6 +93,7 @@ func pages(pid int) (views []*View, parent int, err error) {
 	return views, parent, nil
 }
 
+// closeAll closes pages.
 func closeAll(views []*View) {
 	for _, v := range views {
 		_ = v.Close()

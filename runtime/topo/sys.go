@@ -48,6 +48,7 @@ func ReadSys(root string) (*Machine, error) {
 // sysfs is the path of /sys, which tests have elsewhere.
 type sysfs string
 
+// path returns the name of a file below the root.
 func (s sysfs) path(parts ...string) string {
 	return filepath.Join(append([]string{string(s)}, parts...)...)
 }
@@ -80,6 +81,7 @@ func (s sysfs) text(parts ...string) string {
 	}
 }
 
+// glob lists the files below the root that match a pattern.
 func (s sysfs) glob(pattern string) []string {
 	files, _ := filepath.Glob(s.path(pattern)) // its only error is a malformed pattern
 	return files

@@ -93,6 +93,7 @@ func (a *agent) do(f func()) {
 	}
 }
 
+// after has loop call f after a time.
 func (a *agent) after(d time.Duration, f func()) { time.AfterFunc(d, func() { a.do(f) }) }
 
 // read reads frames from shmemrun, which loop handles, until the stream ends.
@@ -169,6 +170,7 @@ func (a *agent) loop(signals <-chan os.Signal) {
 	a.out.flush(agentGrace)
 }
 
+// finished reports whether the agent may end: it has been told to, and has no children.
 func (a *agent) finished() bool { return a.ending && (a.spec == nil || a.childless) }
 
 // handle does what a frame of shmemrun requests. An error is a breach of the protocol.
@@ -298,6 +300,7 @@ func (a *agent) end() {
 	a.endStrays()
 }
 
+// signalAll sends a signal to all PEs, and continues those that are stopped.
 func (a *agent) signalAll(sig unix.Signal) {
 	for _, p := range a.procs {
 		p.signal(sig)

@@ -80,6 +80,7 @@ func (o *Options) bindPEs(root string, at *surroundings) (*binding, error) {
 	return b, nil
 }
 
+// processors returns a number of processors as a text.
 func processors(n int) string {
 	if n == 1 {
 		return "1 processor"

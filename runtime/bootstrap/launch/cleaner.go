@@ -132,6 +132,7 @@ func Clean(in io.Reader, text string) error {
 	return err
 }
 
+// gone reports whether no process has a number.
 func gone(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }
 
 // removeShared removes the files that libfabric's provider shm has made for a process.

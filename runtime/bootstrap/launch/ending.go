@@ -75,6 +75,7 @@ func (j *job) kill() {
 	}
 }
 
+// signalAll sends a signal to all PEs.
 func (j *job) signalAll(sig unix.Signal) {
 	for _, p := range j.procs {
 		p.signal(sig)

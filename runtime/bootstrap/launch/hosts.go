@@ -262,6 +262,7 @@ func (j *job) leave(l *link, err error) {
 	}
 }
 
+// plural returns a count with its word, such as "2 hosts".
 func plural(n int, word string) string {
 	if n == 1 {
 		return "1 " + word

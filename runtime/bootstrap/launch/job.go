@@ -211,6 +211,7 @@ func (j *job) do(f func()) {
 	}
 }
 
+// after has the loop call f after a time.
 func (j *job) after(d time.Duration, f func()) { time.AfterFunc(d, func() { j.do(f) }) }
 
 // loop handles all events of the job until all PEs and the processes that they left have ended.

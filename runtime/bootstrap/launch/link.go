@@ -60,6 +60,7 @@ type tail struct {
 
 const maxTail = 8 << 10
 
+// Write keeps the last maxTail bytes of all that has been written.
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,6 +71,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// String returns the bytes that are kept.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -90,6 +90,7 @@ func (e *Error) Error() string { return e.Err.Error() }
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// usageErrorf returns the error of a command line that is wrong.
 func usageErrorf(format string, args ...any) error {
 	return &Error{StatusUsage, fmt.Errorf(format, args...)}
 }

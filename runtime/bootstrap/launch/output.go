@@ -83,6 +83,7 @@ func newOutput(tag bool, stdout, stderr *os.File) *output {
 	return o
 }
 
+// isTerminal reports whether a file is a terminal.
 func isTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil

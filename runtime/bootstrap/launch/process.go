@@ -127,6 +127,7 @@ func (s *starter) run(stdin *os.File, started chan<- error, over <-chan struct{}
 	<-over
 }
 
+// startAll starts the PEs of this process; PE 0 gets the standard input.
 func (s *starter) startAll(stdin *os.File) error {
 	for i := range s.opt.PEs {
 		in := s.null
@@ -217,18 +218,21 @@ func (f *fdPairs) add(pair [2]int, err error) ([2]int, error) {
 	return pair, err
 }
 
+// closeTheirs closes the descriptors that are for the PE.
 func (f *fdPairs) closeTheirs() {
 	for _, p := range *f {
 		unix.Close(p[1])
 	}
 }
 
+// closeOurs closes the descriptors that this process has kept.
 func (f *fdPairs) closeOurs() {
 	for _, p := range *f {
 		unix.Close(p[0])
 	}
 }
 
+// pipe makes a pipe that a program does not inherit.
 func pipe() (p [2]int, err error) {
 	var fds [2]int
 	err = unix.Pipe2(fds[:], unix.O_CLOEXEC)

@@ -26,6 +26,7 @@ type outgoing struct {
 	reply []byte // the reply; nil: the entry is frame
 }
 
+// send queues a frame.
 func (o *outbox) send(f relay.Frame) { o.add(outgoing{frame: f}) }
 
 // reply sends a frame to a PE of the agent. If PEs get the same bytes one after the other, they
@@ -42,12 +43,14 @@ func (o *outbox) reply(pe libshmem.PE, frame []byte) {
 	o.addLocked(outgoing{pes: []libshmem.PE{pe}, reply: frame})
 }
 
+// add queues something to write.
 func (o *outbox) add(f outgoing) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.addLocked(f)
 }
 
+// addLocked queues something to write, and starts the goroutine that writes, unless it runs.
 func (o *outbox) addLocked(f outgoing) {
 	if o.closed {
 		return
@@ -128,6 +131,7 @@ type pumpItem struct {
 	f func()
 }
 
+// send queues bytes.
 func (p *pump) send(b []byte) { p.add(pumpItem{b: b}) }
 
 // then queues a function, which is called after the bytes that were queued before it.

@@ -37,6 +37,7 @@ func listen() (sigs chan os.Signal, stop func()) {
 	}
 }
 
+// isEnding reports whether a signal ends the job.
 func isEnding(s os.Signal) bool {
 	for _, e := range ending {
 		if s == e {

@@ -43,6 +43,7 @@ type heardReader struct {
 	from  io.Reader
 }
 
+// Read reads, and notes when bytes have arrived.
 func (h *heardReader) Read(p []byte) (int, error) {
 	n, err := h.from.Read(p)
 	if n > 0 {

@@ -48,6 +48,8 @@ static void *object(void *file, const char *name)
     return used ? used : dlsym(file, name);
 }
 
+/* Finds the MPI library that the program has loaded, and its functions. Returns 1, or 0 if there is
+ * none. */
 int shmemi_mpi_find(void)
 {
     const char *name = NULL;
@@ -74,6 +76,7 @@ int shmemi_mpi_find(void)
     return 1;
 }
 
+/* Reports whether the program is between MPI_Init and MPI_Finalize. */
 int shmemi_mpi_up(void)
 {
     int begun = 0, over = 0;
@@ -112,6 +115,7 @@ static int begin(uint64_t comm, void *bytes, int n, void *request)
                                                                      (int)comm, request);
 }
 
+/* The time of the monotonic clock, in milliseconds. */
 static int64_t now_ms(void)
 {
     struct timespec t;

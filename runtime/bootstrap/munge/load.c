@@ -28,6 +28,7 @@ static struct {
     int (*decode)(const char *cred, void *context, void **bytes, int *n, uid_t *uid, gid_t *gid);
 } munge;
 
+/* Loads the library of munge and finds its functions. Returns 0, or -1 and the cause in why. */
 int shmemi_munge_load(const char *name, char *why, size_t len)
 {
     void *file = dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -87,6 +88,8 @@ int shmemi_munge_encode(const void *bytes, size_t n, uint32_t uid, char **cred, 
     return status;
 }
 
+/* Checks a credential, and returns its bytes and the user who has made it. Returns 0, or -1 and the
+ * cause in why. */
 int shmemi_munge_decode(const char *cred, void **bytes, size_t *n, uint32_t *uid, char *why,
                         size_t len)
 {

@@ -32,6 +32,7 @@ const anybody = User(1<<32 - 1)
 // load loads libmunge, once in a process.
 var load = sync.OnceValue(func() error { return open("libmunge.so.2") })
 
+// open loads the library of munge.
 func open(library string) error {
 	name := C.CString(library)
 	defer C.free(unsafe.Pointer(name))
@@ -45,6 +46,7 @@ func open(library string) error {
 // text receives the cause of an error from C.
 type text [256]C.char
 
+// err returns a text of C as an error.
 func (t *text) err() error { return errors.New(C.GoString(&t[0])) }
 
 // Self returns the user of this process, as munge sees it.

@@ -7,6 +7,7 @@
 
 #define PREFIX "shmemx_bootstrap_"
 
+/* Loads the library and finds its five functions. Returns 0, or -1 and the cause in text. */
 int shmemi_plugin_load(const char *file, struct shmemi_plugin *p, char *text, size_t len)
 {
     const struct {
@@ -33,27 +34,32 @@ int shmemi_plugin_load(const char *file, struct shmemi_plugin *p, char *text, si
     return 0;
 }
 
+/* The plugin's number of this PE. */
 int shmemi_plugin_rank(const struct shmemi_plugin *p)
 {
     return p->rank();
 }
 
+/* The plugin's number of PEs. */
 int shmemi_plugin_size(const struct shmemi_plugin *p)
 {
     return p->size();
 }
 
+/* Calls the allgather of the plugin. */
 int shmemi_plugin_allgather(const struct shmemi_plugin *p, const void *mine, void *all, size_t n,
                             int timeout_ms)
 {
     return p->allgather(mine, all, n, timeout_ms);
 }
 
+/* Calls the barrier of the plugin. */
 int shmemi_plugin_barrier(const struct shmemi_plugin *p, int timeout_ms)
 {
     return p->barrier(timeout_ms);
 }
 
+/* Calls the abort of the plugin. */
 void shmemi_plugin_abort(const struct shmemi_plugin *p, int status, const char *reason)
 {
     p->abort_(status, reason);

@@ -24,6 +24,7 @@ var library = "libpmix.so.2"
 // status is an error code of PMIx.
 type status C.int
 
+// Error returns the text of PMIx for a status.
 func (s status) Error() string {
 	return fmt.Sprintf("PMIx says %s (%d)", C.GoString(C.shmemi_pmix_text(C.int(s))), int(s))
 }
@@ -33,6 +34,7 @@ const (
 	errNotFound = status(C.SHMEMI_PMIX_NOT_FOUND)
 )
 
+// check returns the error of a status; nil for success.
 func check(s C.int) error {
 	if s == 0 {
 		return nil
@@ -89,10 +91,13 @@ func initialise(timeout time.Duration) (rank libshmem.PE, size int, err error) {
 // finalise calls PMIx_Finalize. It reports no error, because the process ends.
 func finalise() { C.shmemi_pmix_finalize() }
 
+// abort requests the end of the job (PMIx_Abort).
 func abort(status int) { C.shmemi_pmix_abort(C.int(status)) }
 
+// over reports whether PMIx has lost its server, which means that the job ends.
 func over() bool { return C.shmemi_pmix_over() != 0 }
 
+// news returns a descriptor that becomes readable when over changes.
 func news() int { return int(C.shmemi_pmix_news()) }
 
 // put puts bytes under a key into the job's key-value space, and commits them.
@@ -141,4 +146,5 @@ func (c call) wait(end time.Time) ([]byte, error) {
 	return C.GoBytes(bytes, C.int(n)), nil
 }
 
+// free frees a call that is complete or was given up.
 func (c call) free() { C.shmemi_pmix_free(c.c) }

@@ -91,6 +91,7 @@ static struct proc self;
 static int ends[2] = {-1, -1};
 static atomic_int lost;
 
+/* Loads the PMIx library and finds its functions. Returns 0, or -1 and the cause in why. */
 int shmemi_pmix_load(const char *file, char *why, size_t len)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_GLOBAL); /* its components may need its symbols */
@@ -118,6 +119,7 @@ int shmemi_pmix_load(const char *file, char *why, size_t len)
     return 0;
 }
 
+/* The text of PMIx for a status. */
 const char *shmemi_pmix_text(int status)
 {
     const char *text = real.text(status);
@@ -222,6 +224,8 @@ static struct shmemi_pmix_call *begun(struct shmemi_pmix_call *call, int status)
     return call;
 }
 
+/* Waits for the end of a call, up to ms milliseconds; below 0: for ever. Returns the call's status,
+ * or SHMEMI_PMIX_TIMEOUT. Sets *bytes and *n to the value that a get has found. */
 int shmemi_pmix_wait(struct shmemi_pmix_call *call, int64_t ms, const void **bytes, size_t *n)
 {
     struct timespec end;
@@ -260,6 +264,7 @@ static void hear_end(size_t id, int status, const struct proc *source, struct in
         done(ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
 }
 
+/* Joins the job: sets the number of this process and of all. Returns a status of PMIx. */
 int shmemi_pmix_init(uint32_t *rank, uint32_t *size)
 {
     int status = real.init(&self, NULL, 0);
@@ -279,11 +284,14 @@ int shmemi_pmix_init(uint32_t *rank, uint32_t *size)
     return status;
 }
 
+/* Leaves PMIx. Returns a status of PMIx. */
 int shmemi_pmix_finalize(void)
 {
     return real.finalize(NULL, 0);
 }
 
+/* Puts bytes under a key, for all processes of the job, and commits them. Returns a status of PMIx.
+ */
 int shmemi_pmix_put(const char *key, const void *bytes, size_t n)
 {
     struct value value = {.type = TYPE_BYTES, .data.bo = {(char *)bytes, n}};
@@ -291,6 +299,8 @@ int shmemi_pmix_put(const char *key, const void *bytes, size_t n)
     return status == SUCCESS ? real.commit() : status;
 }
 
+/* Starts a fence of all processes, which also collects what they have put. NULL: there is no
+ * memory. */
 struct shmemi_pmix_call *shmemi_pmix_fence(void)
 {
     struct shmemi_pmix_call *call = begin(RANK_ALL);
@@ -300,6 +310,7 @@ struct shmemi_pmix_call *shmemi_pmix_fence(void)
     return begun(call, real.fence(&call->proc, 1, &call->info, 1, complete_op, call));
 }
 
+/* Starts the look-up of what a process has put under a key. NULL: there is no memory. */
 struct shmemi_pmix_call *shmemi_pmix_get(uint32_t rank, const char *key)
 {
     struct shmemi_pmix_call *call = begin(rank);
@@ -309,11 +320,13 @@ struct shmemi_pmix_call *shmemi_pmix_get(uint32_t rank, const char *key)
     return begun(call, real.get(&call->proc, call->key, NULL, 0, complete, call));
 }
 
+/* Requests the end of the job. */
 void shmemi_pmix_abort(int status)
 {
     real.abort_(status, "", NULL, 0);
 }
 
+/* Reports whether PMIx has lost the connection to its server. */
 int shmemi_pmix_over(void)
 {
     return atomic_load(&lost);

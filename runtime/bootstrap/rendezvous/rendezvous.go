@@ -316,8 +316,10 @@ func (r *Meeting) replyLocked(pes []libshmem.PE, frame []byte) {
 	}
 }
 
+// encode encodes a frame that this package has made.
 func encode(f wire.Frame) []byte { return must(wire.Append(nil, f)) }
 
+// must panics if a frame cannot be encoded.
 func must(frame []byte, err error) []byte {
 	if err != nil {
 		panic(err) // bounds were checked when the frame was made
@@ -336,6 +338,7 @@ func (s *step) waiting() []libshmem.PE {
 	return pes
 }
 
+// stop ends the step's timeout.
 func (s *step) stop() {
 	if s.timer != nil {
 		s.timer.Stop()

@@ -99,6 +99,7 @@ type wait struct {
 	said  map[string]bool // reasons that were reported
 }
 
+// attempt tries once to find PE 0 and to join the job.
 func (w *wait) attempt() (*uid.Member, error) {
 	ctx, cancel := context.WithDeadline(context.Background(), w.since.Add(w.Timeout))
 	defer cancel()
@@ -185,6 +186,7 @@ func (w *wait) report(err error) {
 	w.say(fmt.Sprintf("PE %d waits for PE 0 at %s: %v (%s)", w.PE, w.Place.Address, why, remedy))
 }
 
+// say passes on a text, each text only once.
 func (w *wait) say(text string) {
 	if w.Warn != nil && !w.said[text] {
 		w.said[text] = true

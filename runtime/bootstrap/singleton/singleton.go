@@ -21,6 +21,7 @@ func (*singleton) Name() string      { return "singleton" }
 func (*singleton) Rank() libshmem.PE { return 0 }
 func (*singleton) Size() int         { return 1 }
 
+// Allgather returns the contribution of the only PE.
 func (*singleton) Allgather(mine []byte) ([][]byte, error) {
 	return [][]byte{slices.Clone(mine)}, nil
 }
@@ -28,6 +29,7 @@ func (*singleton) Allgather(mine []byte) ([][]byte, error) {
 func (*singleton) Barrier() error      { return nil }
 func (*singleton) LeaveBarrier() error { return nil }
 
+// Secret returns a secret that no other process needs.
 func (s *singleton) Secret() *secret.Secret { return &s.secret }
 
 // EndsJob: this PE is the whole job.

@@ -42,12 +42,14 @@ var daemonCalls = make(chan struct{}, 8)
 
 func (daemon) Self() (munge.User, error) { return munge.Self() }
 
+// Encode makes a credential; few calls of the daemon run at a time.
 func (daemon) Encode(bytes []byte, reader munge.User) (string, error) {
 	daemonCalls <- struct{}{}
 	defer func() { <-daemonCalls }()
 	return munge.Encode(bytes, reader)
 }
 
+// Decode checks a credential; few calls of the daemon run at a time.
 func (daemon) Decode(cred string) ([]byte, munge.User, error) {
 	daemonCalls <- struct{}{}
 	defer func() { <-daemonCalls }()

@@ -27,6 +27,7 @@ const (
 	IPv6
 )
 
+// allows reports whether an address is of this family.
 func (f Family) allows(a netip.Addr) bool { return f == AnyFamily || (f == IPv4) == a.Is4() }
 
 // allows reports whether the filter selects an interface by its name.

@@ -31,6 +31,7 @@ type conversation struct {
 	shut  bool     // dropped for good
 }
 
+// newConversation returns a conversation without a connection.
 func newConversation() *conversation {
 	s := &conversation{}
 	s.cond.L = &s.mu

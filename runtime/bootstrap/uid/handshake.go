@@ -61,6 +61,7 @@ func opening(n secret.Nonce) []byte {
 	return append(b, n[:]...)
 }
 
+// parseOpening decodes the first message of a handshake: the nonce of the PE.
 func parseOpening(b []byte) (n secret.Nonce, err error) {
 	if string(b[:4]) != handshakeMagic {
 		return n, errHandshake

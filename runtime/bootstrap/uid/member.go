@@ -181,6 +181,7 @@ func (e *Unreached) Error() string { return e.text }
 // Unwrap returns Last.
 func (e *Unreached) Unwrap() error { return e.Last }
 
+// hostName returns the name of this host, for errors.
 func hostName() string {
 	name, err := os.Hostname()
 	if err != nil {

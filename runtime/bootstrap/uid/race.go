@@ -30,6 +30,7 @@ type proven struct {
 
 type dialer func(ctx context.Context, to netip.AddrPort) (net.Conn, error)
 
+// dialTCP connects to an address of the root.
 func dialTCP(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	d := net.Dialer{KeepAliveConfig: keepAlive}
 	if to.Addr().Is6() && to.Addr().IsLinkLocalUnicast() && to.Addr().Zone() == "" {

@@ -321,6 +321,7 @@ func host(a net.Addr) string {
 	return "the host of the process that made the unique id"
 }
 
+// send sends a frame to a PE, on its present connection or a later one.
 func (r *Root) send(pe libshmem.PE, frame []byte) {
 	r.mu.Lock()
 	c := r.participants[pe]

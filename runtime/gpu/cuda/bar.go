@@ -67,6 +67,7 @@ func (v *Device) MapGDRCopy(a gpu.Address, n uint64) (*gpu.Mapping, error) {
 	}, nil
 }
 
+// gdrUnmap unmaps memory of the GPU that gdrcopy has mapped for the CPU.
 func (v *Device) gdrUnmap(g *gdrCopy, m *C.struct_shmemi_gdr_mapping) error {
 	var code C.int
 	failed := C.shmemi_gdr_unmap(g.table, m, &code)
@@ -96,6 +97,7 @@ func (v *Device) ExportDMABuf(a gpu.Address, n uint64) (int, error) {
 	return v.exportDMABuf("export memory of", a, n)
 }
 
+// exportDMABuf returns a descriptor (dma-buf) of n bytes of memory of the GPU, for NICs.
 func (v *Device) exportDMABuf(op string, a gpu.Address, n uint64) (int, error) {
 	if v.driver.table.export == nil {
 		return -1, &shmerr.Error{

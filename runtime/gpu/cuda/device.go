@@ -224,6 +224,7 @@ func (v *Device) leaveReady(op, call string, out C.struct_shmemi_cuda_outcome) (
 	return done && err == nil, err
 }
 
+// isClosed returns the error of a call after Close.
 func (v *Device) isClosed(op string) error {
 	return &shmerr.Error{Op: op, Object: v.name, Cause: shmerr.Causef(shmerr.ErrArgument, "%w", errClosed)}
 }

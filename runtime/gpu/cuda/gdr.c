@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+/* Maps n bytes of memory of a GPU for the CPU by gdrcopy. Returns NULL, or the function that
+ * failed, with *error. */
 const char *shmemi_gdr_map(const struct shmemi_gdr *functions, uint64_t address, size_t n,
                            struct shmemi_gdr_mapping *mapping, int *error)
 {
@@ -47,6 +49,7 @@ close:
     return failed;
 }
 
+/* Ends a mapping. Returns NULL, or the first function that failed, with *error. */
 const char *shmemi_gdr_unmap(const struct shmemi_gdr *functions,
                              const struct shmemi_gdr_mapping *mapping, int *error)
 {

@@ -145,6 +145,7 @@ func (v *Device) register(host unsafe.Pointer, n uint64) (gpu.Address, error) {
 	return address, err
 }
 
+// hostAddress returns the number of an address of the CPU.
 func hostAddress(p unsafe.Pointer) gpu.Address { return gpu.Address(uintptr(p)) }
 
 // HostUnregister unlocks memory that HostRegister has locked, and unmaps it from the GPUs.
@@ -153,6 +154,7 @@ func (v *Device) HostUnregister(host unsafe.Pointer) error {
 	return v.unregister(host)
 }
 
+// unregister has the driver unlock memory of the program.
 func (v *Device) unregister(host unsafe.Pointer) error {
 	return v.freeObject("unregister memory on", func() (string, C.int) {
 		return "cuMemHostUnregister", C.shmemi_cuda_host_unregister(v.driver.table, host)

@@ -10,6 +10,7 @@
 #include <link.h>
 #include <stdio.h>
 
+/* Loads a library. NULL: the cause is in why. */
 void *shmemi_cuda_open_library(const char *file, char *why, size_t len)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
@@ -20,6 +21,7 @@ void *shmemi_cuda_open_library(const char *file, char *why, size_t len)
     return library;
 }
 
+/* The file from which a library was loaded, or "". */
 const char *shmemi_cuda_library_file(void *library)
 {
     struct link_map *map = NULL;
@@ -28,11 +30,13 @@ const char *shmemi_cuda_library_file(void *library)
     return map->l_name;
 }
 
+/* Closes a library that shmemi_cuda_open_library has loaded. */
 void shmemi_cuda_close_library(void *library)
 {
     dlclose(library);
 }
 
+/* Finds the driver's functions. Returns NULL, or the name of one that is missing. */
 const char *shmemi_cuda_bind(struct shmemi_cuda *driver, void *library)
 {
 #define NEEDED(name, symbol, parameters, arguments)                                                \
@@ -46,6 +50,7 @@ const char *shmemi_cuda_bind(struct shmemi_cuda *driver, void *library)
     return NULL;
 }
 
+/* Finds the functions of gdrcopy. Returns NULL, or the name of one that is missing. */
 const char *shmemi_gdr_bind(struct shmemi_gdr *functions, void *library)
 {
 #define TAKE(name, symbol)                                                                         \

@@ -79,6 +79,7 @@ func (p *space) takeBack(block Extent) error {
 	return errors.Join(errs...)
 }
 
+// close unmaps all memory, and releases the range of addresses.
 func (p *space) close() error {
 	if p.at == 0 {
 		return nil
@@ -95,6 +96,7 @@ type chunks struct {
 	peers []space // by index; this PE's entry stays empty
 }
 
+// close unmaps the chunks of the other PEs, and then this PE's own.
 func (c *chunks) close() error {
 	var errs []error
 	for i := range c.peers {
@@ -158,6 +160,7 @@ func (s *Segment) Commit(end uint64) error {
 	return nil
 }
 
+// commitError returns the error of a commit of memory up to `end` in each heap.
 func (s *Segment) commitError(end uint64, cause error) error {
 	return &shmerr.Error{
 		Op: "commit", Object: fmt.Sprintf("%s of the symmetric heap of each of %d PEs in GPU memory", amount(end), len(s.plan.PEs)),
@@ -253,6 +256,7 @@ func (s *Segment) noPath(i int, err error) error {
 	return &shmerr.Error{Op: "map", Object: fmt.Sprintf("the heap of PE %d", s.plan.PEs[i].PE), Cause: err}
 }
 
+// closeFiles closes the descriptors of chunks.
 func closeFiles(files []int) error {
 	var errs []error
 	for _, fd := range files {
@@ -261,6 +265,7 @@ func closeFiles(files []int) error {
 	return errors.Join(errs...)
 }
 
+// closeFile closes the descriptor of a chunk.
 func closeFile(fd int) error {
 	if err := unix.Close(fd); err != nil {
 		return &shmerr.Error{Op: "close", Object: "a descriptor of GPU memory", Cause: shmerr.Causef(shmerr.ErrSystem, "%w", err)}

@@ -59,6 +59,7 @@ type links struct {
 	broken error
 }
 
+// close closes the sockets to the other PEs.
 func (k *links) close() error {
 	var errs []error
 	for i, c := range k.conns {
@@ -318,6 +319,7 @@ type PeerError struct {
 	Status shmerr.Status
 }
 
+// Error names the PE and its error.
 func (e *PeerError) Error() string { return fmt.Sprintf("PE %d: %s", e.PE, e.Text) }
 
 // Is reports whether the error had a kind at the other PE.

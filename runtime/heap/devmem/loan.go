@@ -166,6 +166,7 @@ func (s *Segment) Lend(l *Loan, block Extent, at uint64, err error) error {
 	return s.Return(l)
 }
 
+// lendError returns the error of a block that cannot get the program's memory.
 func (s *Segment) lendError(block Extent, err error) error {
 	return &shmerr.Error{Op: "lend", Object: fmt.Sprintf("%s at offset %#x of the symmetric heap in GPU memory", amount(block.Size), block.Offset), Cause: shmerr.Causef(err, "%s", shmerr.OneLine(err))}
 }

@@ -132,6 +132,7 @@ func (p *Pinned) Close() error {
 	return nil
 }
 
+// fail returns the error of a heap of which n bytes cannot be pinned.
 func (p *Pinned) fail(n uint64, cause error, remedy string) error {
 	return &shmerr.Error{
 		Op: "pin", Object: fmt.Sprintf("%s of the symmetric heap of each of %d PEs on %s", amount(n), len(p.heaps), p.dev.Name()),

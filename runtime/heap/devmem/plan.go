@@ -97,6 +97,7 @@ func (p Plan) check() error {
 	return nil
 }
 
+// refuse returns the error of heaps that cannot be reserved.
 func (p Plan) refuse(cause error, remedy string) error {
 	return &shmerr.Error{Op: "reserve", Object: p.String(), Cause: cause, Remedy: remedy}
 }
@@ -106,6 +107,7 @@ func (p Plan) String() string {
 	return fmt.Sprintf("SHMEM_SYMMETRIC_SIZE of %s in GPU memory", amount(p.Size))
 }
 
+// roundUp returns n rounded up to a multiple of unit.
 func roundUp(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }
 
 // amount returns a number of bytes as text: "4.0 MiB".

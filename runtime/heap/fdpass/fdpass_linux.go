@@ -260,6 +260,7 @@ func address(name string) *unix.SockaddrUnix { return &unix.SockaddrUnix{Name: "
 
 const object = "a socket for the symmetric heap"
 
+// fail returns an error of this package.
 func fail(op, object string, cause error, remedy string) error {
 	return &shmerr.Error{Op: op, Object: object, Cause: cause, Remedy: remedy}
 }

@@ -145,6 +145,7 @@ func (m machine) number(file string) uint64 {
 	return n
 }
 
+// readNumber reads a file of the kernel that has one number.
 func readNumber(file string) (uint64, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -164,6 +165,7 @@ func (m machine) eachLine(file string, f func(string)) {
 	}
 }
 
+// hasWord reports whether a list has a word.
 func hasWord(list, separator, word string) bool {
 	for w := range strings.SplitSeq(list, separator) {
 		if w == word {

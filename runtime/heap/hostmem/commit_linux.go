@@ -92,6 +92,7 @@ func (s *Segment) sparseTaken() (n uint64) {
 	return n
 }
 
+// commitError returns the error of a commit of perHeap bytes in each heap.
 func (s *Segment) commitError(perHeap uint64, cause error, remedy string) error {
 	return &shmerr.Error{
 		Op: "commit", Object: fmt.Sprintf("%s of the symmetric heap of each of %d PEs", amount(perHeap), s.plan.PEs),

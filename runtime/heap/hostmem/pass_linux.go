@@ -174,6 +174,7 @@ func (s *Segment) checkFile(announced uint64) error {
 	return nil
 }
 
+// passError returns the error of a segment's descriptor that cannot be passed on.
 func passError(op, object string, cause error, remedy string) error {
 	return &shmerr.Error{Op: op, Object: object, Cause: cause, Remedy: remedy}
 }

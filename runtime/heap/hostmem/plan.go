@@ -78,6 +78,7 @@ func (p Plan) check() error {
 
 const lowerSize = "lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the node"
 
+// refuse returns the error of heaps that cannot be reserved.
 func (p Plan) refuse(cause error, remedy string) error {
 	return &shmerr.Error{Op: "reserve", Object: p.String(), Cause: cause, Remedy: remedy}
 }
@@ -87,6 +88,7 @@ func (p Plan) String() string {
 	return fmt.Sprintf("SHMEM_SYMMETRIC_SIZE of %s for %d PEs of this node", amount(p.Heap), p.PEs)
 }
 
+// roundUp returns n rounded up to a multiple of unit.
 func roundUp(n, unit uint64) uint64 { return (n + unit - 1) / unit * unit }
 
 // amount returns a number of bytes as text: "4.0 MiB".

@@ -88,6 +88,7 @@ func (s *Segment) adviseHugePages() {
 	}
 }
 
+// mapError returns the error of a segment that cannot be mapped, with the limit that it exceeds.
 func (s *Segment) mapError(err error) error {
 	p := s.plan
 	cause := shmerr.Causef(shmerr.ErrSystem, "mmap of %s: %w", amount(p.Total()), err)
@@ -101,6 +102,7 @@ func (s *Segment) mapError(err error) error {
 	return p.refuse(cause, lowerSize)
 }
 
+// unmap unmaps n bytes; none is no error.
 func unmap(p unsafe.Pointer, n uint64) error {
 	if n == 0 {
 		return nil

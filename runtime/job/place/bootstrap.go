@@ -219,6 +219,7 @@ func openFile(s *surroundings) (bootstrap.Bootstrap, error) {
 	return opened(m, err)
 }
 
+// openPlugin joins the job by a library of the user (SHMEM_BOOTSTRAP_PLUGIN).
 func openPlugin(s *surroundings) (bootstrap.Bootstrap, error) {
 	p, err := plugin.Join(s.config.BootstrapPlugin, s.config.BootstrapTimeout, s.warn)
 	return opened(p, err)
@@ -248,6 +249,7 @@ func UniqueID(environ []string) (uid.ID, error) {
 	return id, err
 }
 
+// openSingleton makes this process the only PE of its job.
 func openSingleton(*surroundings) (bootstrap.Bootstrap, error) { return singleton.New(), nil }
 
 // openLauncher opens the client on a duplicate of the descriptor, because the client closes it at
@@ -274,16 +276,19 @@ func signOfPMI(s *surroundings) string {
 	return s.ifSet(pmi.EnvPort, pmi.EnvID)
 }
 
+// openPMI joins the job by the PMI of the launcher.
 func openPMI(s *surroundings) (bootstrap.Bootstrap, error) {
 	c, err := pmi.New(s.env, s.config.BootstrapTimeout)
 	return opened(c, err)
 }
 
+// openPMIx joins the job by the PMIx library of the launcher.
 func openPMIx(s *surroundings) (bootstrap.Bootstrap, error) {
 	c, err := pmix.New(s.config.BootstrapTimeout)
 	return opened(c, err)
 }
 
+// openSlurm joins the job by the variables of srun.
 func openSlurm(s *surroundings) (bootstrap.Bootstrap, error) {
 	return slurm.Join(slurm.Options{
 		Env: s.env, Folder: s.config.BootstrapDir, Filter: filter(s.config),

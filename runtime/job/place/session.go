@@ -34,6 +34,7 @@ func signOfSession(s *surroundings) string {
 	return ""
 }
 
+// openSession joins the job by an address and numbers in the environment, as in Kubernetes.
 func openSession(s *surroundings) (bootstrap.Bootstrap, error) {
 	place, err := sessionPlace(s.config)
 	if err != nil {
@@ -49,6 +50,7 @@ func openSession(s *surroundings) (bootstrap.Bootstrap, error) {
 	}))
 }
 
+// sessionPlace returns the address of PE 0 and the secret of the job, from the settings.
 func sessionPlace(cfg *config.Config) (uid.Place, error) {
 	secret, err := session.Secret(cfg.BootstrapSession.Secret, cfg.BootstrapSession.SecretFile)
 	return uid.Place{Address: cfg.BootstrapSession.Address, Secret: secret}, err

@@ -30,6 +30,8 @@ static struct {
     int (*set_components)(hwloc_topology_t, unsigned long, const char *); /* since 2.1 */
 } real;
 
+/* Loads the library of hwloc and finds its functions. Returns its version, or 0 and the cause in
+ * why. */
 unsigned shmemi_hwloc_open(const char *file, char *why, size_t len)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
@@ -87,6 +89,8 @@ static int choose(hwloc_topology_t t)
     return 0;
 }
 
+/* Reads the topology of this machine, as XML of *len bytes. NULL: *step names the call that failed.
+ */
 char *shmemi_hwloc_read(int *len, const char **step)
 {
     /* hwloc looks for plug-ins when a process makes its first topology, and each plug-in loads the
@@ -124,6 +128,7 @@ char *shmemi_hwloc_read(int *len, const char **step)
     return text;
 }
 
+/* Frees the XML. */
 void shmemi_hwloc_free(char *text)
 {
     free(text);

@@ -158,6 +158,7 @@ func checkName(name string) error {
 	return nil
 }
 
+// parseSlots reads the number of PEs that a host takes.
 func parseSlots(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 || n > MaxOfHost {

@@ -59,6 +59,7 @@ func (l Links) bits() int {
 // address.
 func (l Links) maxHosts() int { return 1<<(32-l.bits()) - 2 }
 
+// name returns the name of an interface, which is the same on every host.
 func name(link int) string { return device + strconv.Itoa(link) }
 
 // Names returns the names of the interfaces, which are the same on every host.
