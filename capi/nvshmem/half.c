@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+/* The bits of a float. */
 static uint32_t bits_of(float x)
 {
     uint32_t bits;
@@ -12,6 +13,7 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
+/* The float with these bits. */
 static float of_bits(uint32_t bits)
 {
     float x;
@@ -19,6 +21,7 @@ static float of_bits(uint32_t bits)
     return x;
 }
 
+/* The float of a bfloat16, which is its upper half. */
 static float of_bfloat16(uint16_t b)
 {
     return of_bits((uint32_t)b << 16);

@@ -225,6 +225,7 @@ int nvshmemx_collective_launch(const void *func, struct dim grid, struct dim blo
 int nvshmemx_collective_launch_attr(const struct config *attr, const void *func, void **args);
 #pragma GCC visibility pop
 
+/* Returns in *gridsize how many blocks of a kernel run at the same time. */
 int nvshmemx_collective_launch_query_gridsize(const void *func, struct dim block, void **args,
                                               size_t shared, int *gridsize)
 {
@@ -232,6 +233,7 @@ int nvshmemx_collective_launch_query_gridsize(const void *func, struct dim block
     return max_blocks(func, block, shared, gridsize, __func__);
 }
 
+/* Launches a kernel on all PEs whose blocks may wait for each other. */
 int nvshmemx_collective_launch(const void *func, struct dim grid, struct dim block, void **args,
                                size_t shared, struct CUstream_st *stream)
 {
@@ -239,6 +241,7 @@ int nvshmemx_collective_launch(const void *func, struct dim grid, struct dim blo
     return launch(c, func, args, __func__);
 }
 
+/* Like nvshmemx_collective_launch, with the attributes of cudaLaunchKernelEx. */
 int nvshmemx_collective_launch_attr(const struct config *attr, const void *func, void **args)
 {
     if (attr == NULL) {

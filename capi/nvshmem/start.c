@@ -138,6 +138,7 @@ int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *a
     return shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, &a);
 }
 
+/* Implements nvshmemx_init_attr. */
 int nvshmemi_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr)
 {
     return nvshmemi_hostlib_init_attr(flags, attr);
@@ -162,6 +163,7 @@ int nvshmemi_set_attr_uniqueid_args(int rank, int n, const nvshmemx_uniqueid_t *
     return 0;
 }
 
+/* Sets the communicator of MPI in the arguments of init. */
 int nvshmemi_set_attr_mpi_comm_args(void *comm, nvshmemx_init_attr_t *attr)
 {
     if (comm == NULL || attr == NULL)
@@ -181,12 +183,15 @@ int nvshmemi_init_status(void)
     return shmemi_gpu_pending() ? NVSHMEM_STATUS_IS_BOOTSTRAPPED : NVSHMEM_STATUS_IS_INITIALIZED;
 }
 
+/* Implements nvshmem_info_get_version: the version of the specification. */
 void nvshmemi_info_get_version(int *major, int *minor)
 {
     *major = NVSHMEM_MAJOR_VERSION;
     *minor = NVSHMEM_MINOR_VERSION;
 }
 
+/* Implements nvshmemx_vendor_get_version_info: the release of NVSHMEM whose functions the library
+ * has. */
 void nvshmemi_vendor_get_version_info(int *major, int *minor, int *patch)
 {
     *major = NVSHMEM_VENDOR_MAJOR_VERSION;

@@ -27,6 +27,7 @@ static void each(copy *one, char *dest, const char *source, ptrdiff_t dst, ptrdi
         one(dest + i * (size_t)dst * size, source + i * (size_t)sst * size, size, pe, stream);
 }
 
+/* A strided put on a stream: a put for each element. */
 void nvshmemi_iput_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                              size_t nelems, size_t size, int pe, struct CUstream_st *stream,
                              const char *call)
@@ -34,6 +35,7 @@ void nvshmemi_iput_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrd
     each(shmemx_putmem_on_stream, dest, source, dst, sst, nelems, size, pe, stream, call);
 }
 
+/* A strided get on a stream: a get for each element. */
 void nvshmemi_iget_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                              size_t nelems, size_t size, int pe, struct CUstream_st *stream,
                              const char *call)

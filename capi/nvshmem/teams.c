@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+/* Implements nvshmem_team_get_config. */
 void nvshmemi_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config)
 {
     shmem_team_config_t below = {0};
@@ -51,6 +52,7 @@ int nvshmemi_team_split_strided(nvshmem_team_t parent, int start, int stride, in
     return shmemi_team_split_each(parent, start, stride, size, &c, mask, new_team);
 }
 
+/* Implements nvshmem_team_split_2d. */
 int nvshmemi_team_split_2d(nvshmem_team_t parent, int xrange, const nvshmem_team_config_t *xconfig,
                            long xmask, nvshmem_team_t *xteam, const nvshmem_team_config_t *yconfig,
                            long ymask, nvshmem_team_t *yteam)
@@ -66,6 +68,7 @@ static int refuse(const char *call, const char *why)
     return NVSHMEMX_ERROR_INVALID_VALUE;
 }
 
+/* Implements nvshmemx_team_get_uniqueid. */
 int nvshmemi_team_get_uniqueid(nvshmemx_team_uniqueid_t *id, const char *call)
 {
     if (id == NULL)

@@ -13,11 +13,13 @@ void nvshmemi_device_register(struct shmemi_unit *unit);
 void nvshmemi_device_unregister(struct shmemi_unit *unit);
 #pragma GCC visibility pop
 
+/* Registers a file's kernels: the constructor of an NVSHMEM program's file calls it. */
 void nvshmemi_device_register(struct shmemi_unit *unit)
 {
     shmemi_device_register(unit);
 }
 
+/* Ends the registration of a file's kernels. */
 void nvshmemi_device_unregister(struct shmemi_unit *unit)
 {
     shmemi_device_unregister(unit);

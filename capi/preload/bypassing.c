@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Reports whether a text begins with another. */
 static bool begins(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;

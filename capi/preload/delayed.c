@@ -27,17 +27,20 @@ void *delayed_real(unsigned number)
     return f;
 }
 
+/* After init and finalize: notes the number of this PE and of all, -1 and 0 outside of a job. */
 void delayed_init(bool running)
 {
     me = running ? ((int (*)(void))delayed_real(PRELOAD_shmem_my_pe))() : -1;
     n_pes = running ? ((int (*)(void))delayed_real(PRELOAD_shmem_n_pes))() : 0;
 }
 
+/* The number of this PE, -1 outside of a job. */
 int delayed_pe(void)
 {
     return me;
 }
 
+/* The number of PEs, 0 outside of a job. */
 int delayed_n_pes(void)
 {
     return n_pes;
@@ -294,6 +297,7 @@ long delayed_time(const char *text)
     return -1;
 }
 
+/* Sleeps for a time, however often a signal interrupts it. */
 void delayed_pause(long nanoseconds)
 {
     struct timespec t = {nanoseconds / 1000000000, nanoseconds % 1000000000};
@@ -301,6 +305,7 @@ void delayed_pause(long nanoseconds)
         ;
 }
 
+/* The time of the monotonic clock, in seconds. */
 double delayed_now(void)
 {
     struct timespec t;

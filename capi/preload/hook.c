@@ -19,6 +19,7 @@ static void *reals[PRELOAD_CALLS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic bool started;
 
+/* In the child of a fork: calls the modes that want to know it. */
 static void forked(void)
 {
     for (int i = 0; preload_active[i]; i++)
@@ -37,6 +38,7 @@ static void start(void)
     atomic_store_explicit(&started, true, memory_order_release);
 }
 
+/* Starts the modes at the first call of the program. */
 void preload_started(void)
 {
     pthread_once(&once, start);
@@ -92,11 +94,13 @@ void preload_end(struct preload_frame *f)
     depth--;
 }
 
+/* Until preload_leave, calls of this thread are the shim's own, which modes do not see. */
 void preload_enter(void)
 {
     depth++;
 }
 
+/* Ends what preload_enter has begun. */
 void preload_leave(void)
 {
     depth--;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Writes a text as it is. Returns the end, like the functions below. */
 static inline char *json_text(char *at, const char *text, size_t length)
 {
     memcpy(at, text, length);
@@ -18,6 +19,7 @@ static inline char *json_text(char *at, const char *text, size_t length)
 
 #define JSON_LITERAL(at, text) json_text(at, text, sizeof(text) - 1)
 
+/* Writes a number. */
 static inline char *json_number(char *at, uint64_t n)
 {
     char digits[20];
@@ -28,6 +30,7 @@ static inline char *json_number(char *at, uint64_t n)
     return json_text(at, digits + i, sizeof digits - (size_t)i);
 }
 
+/* Writes a number that may be negative. */
 static inline char *json_signed(char *at, int64_t n)
 {
     if (n >= 0)

@@ -34,6 +34,7 @@ static void *adopted[PRELOAD_CALLS]; /* for preload_adopted */
 static uint16_t buckets[BUCKETS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* The bucket of a name in the table of names. */
 static unsigned hash(const char *name)
 {
     uint32_t h = 2166136261u;

@@ -37,12 +37,14 @@ static struct {
     void (*query_initialized)(int *);
 } ours;
 
+/* Reports whether calls are redirected to libshmem. */
 bool redirect_on(void)
 {
     preload_started();
     return on;
 }
 
+/* The number of this PE, or -1 outside of a job, for messages. */
 int redirect_pe(void)
 {
     int initialised = 0;
@@ -73,6 +75,7 @@ void redirect_refuse(const char *call, const char *format, ...)
     preload_refuse("redirect: %s%s: %s", call, pe, text);
 }
 
+/* Ends the program because its device code cannot be redirected. */
 void redirect_refuse_device(const char *call)
 {
     redirect_refuse(call, "the program has device code of NVIDIA's libnvshmem_device.a linked in, "
@@ -80,6 +83,7 @@ void redirect_refuse_device(const char *call)
                           "share/nvshmem/include)");
 }
 
+/* A function of libshmem by its name. */
 void *redirect_ours(const char *name)
 {
     return dlsym(shmem, name);

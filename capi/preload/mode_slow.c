@@ -70,6 +70,7 @@ static bool before(struct preload_frame *f)
     return true;
 }
 
+/* After init and finalize: notes whether the process is in a job. */
 static void after(struct preload_frame *f)
 {
     int kind = preload_calls[f->number].kind;

@@ -312,6 +312,7 @@ static void after(struct preload_frame *f)
         preload_ring_count(r, f->number);
 }
 
+/* After finalize, and at the end of the process: writes what is recorded. */
 static void finish(bool at_exit)
 {
     preload_writer_flush(at_exit);

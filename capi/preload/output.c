@@ -40,11 +40,13 @@ static bool ended;
 static unsigned file_number;
 static uint64_t lost_so_far;
 
+/* Reports whether no write of the files has failed. */
 bool preload_output_works(void)
 {
     return !broken;
 }
 
+/* The number of events in files that were deleted to keep the trace within its size. */
 uint64_t preload_output_discarded(void)
 {
     return discarded;
@@ -148,6 +150,7 @@ static char *open_event(void)
     return JSON_LITERAL(buffer + filled, ",\n");
 }
 
+/* Ends an event in the buffer, whose text ends at `at`. */
 static void close_event(char *at)
 {
     filled = (size_t)(at - buffer);

@@ -116,6 +116,7 @@ struct preload_frame {
     uintptr_t arg[PRELOAD_ARGS];
 };
 
+/* The name of a function by its number. */
 static inline const char *preload_name(unsigned number)
 {
     return preload_names + preload_calls[number].name;

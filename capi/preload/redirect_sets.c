@@ -138,6 +138,7 @@ static uint64_t common(uintptr_t at)
 
 /* ------------------------------------------------------------- the agreement */
 
+/* Reports whether two calls use the same pSync and active set. */
 static bool alike(const struct key *a, const struct key *b)
 {
     return a->at == b->at && a->start == b->start && a->log_stride == b->log_stride &&

@@ -22,6 +22,7 @@
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
+/* Reports whether an address is in the shim itself. */
 bool preload_own(const void *address)
 {
     return (const char *)address >= __ehdr_start && (const char *)address < _end;

@@ -27,6 +27,7 @@ static void ended(void *ring)
     atomic_store_explicit(&((struct preload_ring *)ring)->ended, 1, memory_order_release);
 }
 
+/* Makes the key whose destructor runs when a thread ends. */
 static void make_key(void)
 {
     pthread_key_create(&key, ended);
@@ -88,6 +89,7 @@ struct preload_ring *preload_ring_open(void)
     return r;
 }
 
+/* The rings of all threads, as a list. */
 struct preload_ring *preload_rings(void)
 {
     return atomic_load_explicit(&rings, memory_order_acquire);

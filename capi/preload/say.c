@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Writes a message of the shim to standard error, in one write. */
 static void say(const char *format, va_list list)
 {
     char line[1024] = "libshmem_preload: ";
@@ -23,6 +24,7 @@ static void say(const char *format, va_list list)
         return; /* standard error is closed, which must not end the program */
 }
 
+/* Writes a message of the shim to standard error. */
 void preload_say(const char *format, ...)
 {
     va_list list;
@@ -31,6 +33,7 @@ void preload_say(const char *format, ...)
     va_end(list);
 }
 
+/* Writes a message of the shim, and ends the process. */
 void preload_refuse(const char *format, ...)
 {
     va_list list;

@@ -58,6 +58,7 @@ void preload_ticks_open(void)
     first = marks[0];
 }
 
+/* A time of the monotonic clock in the unit and with the zero of traces. */
 uint64_t preload_since_round(uint64_t monotonic)
 {
     return monotonic + to_round;

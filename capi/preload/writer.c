@@ -44,11 +44,13 @@ static void sleep_on(_Atomic uint32_t *word, uint32_t seen, int ms)
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &nap, NULL, 0);
 }
 
+/* Wakes all threads that sleep on a futex. */
 static void wake_all(_Atomic uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
+/* Wakes the thread that writes. */
 void preload_writer_wake(void)
 {
     atomic_fetch_add(&bell, 1);
@@ -170,6 +172,8 @@ bool preload_writer_start(const char *directory, uint64_t bytes)
     return true;
 }
 
+/* To be called once, when this PE's number is known: lets the thread that writes create the file.
+ */
 void preload_writer_pe(const struct preload_about *what)
 {
     about = *what;
@@ -207,6 +211,7 @@ void preload_writer_flush(bool last)
         about.pe, dir);
 }
 
+/* In the child of a fork, which has no thread that writes: stops recording. */
 void preload_writer_forked(void)
 {
     running = false;

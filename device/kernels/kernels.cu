@@ -34,6 +34,7 @@ SHMEMI_D void *address(uint64_t at)
 
 /* ------------------------------------------------- one PE with another */
 
+/* A put on a stream, by one block. */
 KERNEL(put)
 {
     if (c.nbi)
@@ -44,6 +45,7 @@ KERNEL(put)
                                        c.count, c.pe);
 }
 
+/* A get on a stream, by one block. */
 KERNEL(get)
 {
     if (c.nbi)
@@ -54,6 +56,7 @@ KERNEL(get)
                                        c.count, c.pe);
 }
 
+/* A put with signal on a stream, by one block. */
 KERNEL(put_signal)
 {
     uint64_t *signal = (uint64_t *)address(c.signal);
@@ -82,26 +85,32 @@ KERNEL(put_notify)
                                               address(c.source), c.count, c.op, c.pe);
 }
 
+/* A put through bounce buffers, of memory that the driver ties to its context (bounce.h). */
 KERNEL(put_bounced)
 {
     shmemi_bounce<SHMEMI_BOUNCED_PUT>(&c);
 }
 
+/* A get through bounce buffers, to memory that the driver ties to its context (bounce.h). */
 KERNEL(get_bounced)
 {
     shmemi_bounce<SHMEMI_BOUNCED_GET>(&c);
 }
 
+/* A put with signal through bounce buffers, of memory that the driver ties to its context. */
 KERNEL(put_signal_bounced)
 {
     shmemi_bounce<SHMEMI_BOUNCED_PUT_SIGNAL>(&c);
 }
 
+/* A put that its target counts, through bounce buffers, of memory that the driver ties to its
+ * context. */
 KERNEL(put_notify_bounced)
 {
     shmemi_bounce<SHMEMI_BOUNCED_PUT_NOTIFY>(&c);
 }
 
+/* A put of one element, by its width. */
 KERNEL(p)
 {
     void *dest = address(c.dest);
@@ -143,6 +152,7 @@ template <class T> SHMEMI_D void wait_words(call_t *c)
                                  values != NULL ? values[i] : (T)c->value);
 }
 
+/* A wait of a stream for one word or several, by their type. */
 KERNEL(wait)
 {
     switch (c.width) {
@@ -166,16 +176,19 @@ KERNEL(wait)
     }
 }
 
+/* A wait of a stream for a notification counter; c.op is its number. */
 KERNEL(notify_wait)
 {
     (void)shmemi_notify_wait(&shmemi_job, c.call, c.op, c.value);
 }
 
+/* Sets a notification counter of this PE; c.op is its number. */
 KERNEL(notify_reset)
 {
     shmemi_notify_reset(&shmemi_job, c.call, c.op, c.value);
 }
 
+/* A quiet on a stream. */
 KERNEL(quiet)
 {
     shmemi_quiet(&shmemi_job, c.call);
@@ -183,11 +196,13 @@ KERNEL(quiet)
 
 /* ------------------------------------------------ all PEs of a team */
 
+/* A sync of a team on a stream. */
 KERNEL(sync)
 {
     (void)shmemi_sync<shmemi_by_block, 0>(&shmemi_job, c.call, c.team);
 }
 
+/* A barrier of a team on a stream. */
 KERNEL(barrier)
 {
     (void)shmemi_sync<shmemi_by_block, 1>(&shmemi_job, c.call, c.team);
@@ -228,11 +243,13 @@ template <int BLOCKS> SHMEMI_D void exchange(call_t *c)
     shmemi_sync_last_block(&m);
 }
 
+/* An fcollect on a stream. */
 KERNEL(fcollect)
 {
     exchange<0>(&c);
 }
 
+/* An alltoall on a stream. */
 KERNEL(alltoall)
 {
     exchange<1>(&c);
@@ -337,6 +354,7 @@ KERNEL(reduce)
     reduce<shmemi_any>(&c, (uint32_t)c.op);
 }
 
+/* A reducescatter on a stream. */
 KERNEL(reducescatter)
 {
     reduce<shmemi_parts>(&c, (uint32_t)c.op);

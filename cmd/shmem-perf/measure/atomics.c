@@ -7,6 +7,7 @@
 static long *word; /* the beginning of dst */
 static long calls, last;
 
+/* Before the first figure: the word of atomic operations is in dst. */
 void atomics_open(void)
 {
     word = (long *)dst;

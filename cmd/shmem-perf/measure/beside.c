@@ -23,6 +23,7 @@ enum { ADDRESS = 64 };
 static char *address; /* symmetric, of the last PE */
 static char here[ADDRESS];
 
+/* Before the first figure: allocates the memory in which the server publishes its address. */
 void beside_open(void)
 {
     address = symmetric(ADDRESS);

@@ -87,6 +87,7 @@ LOOP(inscan, shmem_long_sum_inscan(SHMEM_TEAM_WORLD, dest, source, n))
 LOOP(exscan, shmem_long_sum_exscan(SHMEM_TEAM_WORLD, dest, source, n))
 #endif
 
+/* n barriers of all PEs. */
 static void barrier(long n, size_t size)
 {
     (void)size;
@@ -94,6 +95,7 @@ static void barrier(long n, size_t size)
         shmem_barrier_all();
 }
 
+/* n syncs of all PEs. */
 static void sync_all(long n, size_t size)
 {
     (void)size;
@@ -117,6 +119,7 @@ static void write_source(size_t elements, size_t of_dest)
     shmem_barrier_all();
 }
 
+/* Before a figure whose dest has as many elements as its source. */
 static void prepare(size_t size)
 {
     write_source(size / sizeof(long), size / sizeof(long));
@@ -129,6 +132,7 @@ static void prepare_gathered(size_t size)
     write_source(size / sizeof(long), size / sizeof(long) * (size_t)npes);
 }
 
+/* Before an alltoall, whose source and dest have a block for each PE. */
 static void prepare_alltoall(size_t size)
 {
     size_t n = size / sizeof(long) * (size_t)npes;

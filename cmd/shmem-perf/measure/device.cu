@@ -44,6 +44,7 @@ template <scope_kind S> __device__ __forceinline__ void join()
         __syncthreads();
 }
 
+// A put by the threads of a scope.
 template <scope_kind S>
 __device__ __forceinline__ void put(void *to, const void *from, size_t n, int pe)
 {
@@ -55,6 +56,7 @@ __device__ __forceinline__ void put(void *to, const void *from, size_t n, int pe
         shmemx_putmem_block(to, from, n, pe);
 }
 
+// A nonblocking put by the threads of a scope.
 template <scope_kind S>
 __device__ __forceinline__ void put_nbi(void *to, const void *from, size_t n, int pe)
 {
@@ -66,6 +68,7 @@ __device__ __forceinline__ void put_nbi(void *to, const void *from, size_t n, in
         shmemx_putmem_nbi_block(to, from, n, pe);
 }
 
+// A get by the threads of a scope.
 template <scope_kind S>
 __device__ __forceinline__ void get(void *to, const void *from, size_t n, int pe)
 {
@@ -77,6 +80,7 @@ __device__ __forceinline__ void get(void *to, const void *from, size_t n, int pe
         shmemx_getmem_block(to, from, n, pe);
 }
 
+// A put with signal by the threads of a scope.
 template <scope_kind S>
 __device__ __forceinline__ void put_signal(void *to, const void *from, size_t n, uint64_t *signal,
                                            uint64_t value, int pe)
@@ -89,6 +93,7 @@ __device__ __forceinline__ void put_signal(void *to, const void *from, size_t n,
         shmemx_putmem_signal_block(to, from, n, signal, value, SHMEM_SIGNAL_SET, pe);
 }
 
+// A quiet by one thread, after the calls of all threads of the scope.
 template <scope_kind S> __device__ __forceinline__ void quiet()
 {
     join<S>();
@@ -97,6 +102,7 @@ template <scope_kind S> __device__ __forceinline__ void quiet()
     join<S>();
 }
 
+// n puts by the threads of a scope, each with a quiet.
 template <scope_kind S>
 __global__ void __launch_bounds__(block_threads)
     put_quiet(char *to, char *from, size_t size, long n, int pe)
@@ -118,6 +124,7 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
+// n gets by the threads of a scope, one after the other.
 template <scope_kind S>
 __global__ void __launch_bounds__(block_threads)
     get_wait(char *to, char *from, size_t size, long n, int pe)
@@ -161,6 +168,7 @@ __global__ void fetch_adds(uint64_t *at, long n, int pe)
         old = shmem_uint64_atomic_fetch_add(at, 1 + (old >> 63), pe);
 }
 
+// n barriers of all PEs, by the threads of a scope.
 template <scope_kind S> __global__ void __launch_bounds__(block_threads) barriers(long n)
 {
     for (long i = 0; i < n; ++i) {
@@ -173,17 +181,20 @@ template <scope_kind S> __global__ void __launch_bounds__(block_threads) barrier
     }
 }
 
+// Returns the number of threads of a scope.
 template <scope_kind S> int threads()
 {
     return S == THREAD ? 1 : S == WARP ? 32 : block_threads;
 }
 
+// Waits until the kernels of a figure have ended.
 void finish(const char *what)
 {
     need(cudaGetLastError(), what);
     need(cudaDeviceSynchronize(), what);
 }
 
+// Runs n puts, each with a quiet, in one kernel.
 template <scope_kind S> void run_put(long n, size_t size)
 {
     put_quiet<S><<<1, threads<S>()>>>(dst, src, size, n, toward);
@@ -197,17 +208,20 @@ int blocks(size_t size)
     return (int)(fit < 1 ? 1 : fit < settings.window ? fit : settings.window);
 }
 
+// Returns how many operations a window has: one of each block.
 long window(size_t size)
 {
     return blocks(size);
 }
 
+// Runs windows of nonblocking puts in one kernel.
 template <scope_kind S> void run_window(long n, size_t size)
 {
     put_window<S><<<blocks(size), threads<S>()>>>(dst, src, size, n, toward);
     finish("put windows in a kernel");
 }
 
+// Runs n gets in one kernel.
 template <scope_kind S> void run_get(long n, size_t size)
 {
     get_wait<S><<<1, threads<S>()>>>(dst, src, size, n, toward);
@@ -216,6 +230,7 @@ template <scope_kind S> void run_get(long n, size_t size)
 
 uint64_t sent; // signals that this PE has sent; its peer has sent as many
 
+// Runs n round trips of puts with signal in one kernel.
 template <scope_kind S> void run_signal(long n, size_t size)
 {
     signal_trips<S><<<1, threads<S>()>>>(dst, src, size, word, sent, n, toward, me == 0);
@@ -225,6 +240,7 @@ template <scope_kind S> void run_signal(long n, size_t size)
 
 uint64_t added;
 
+// Runs n atomic operations that fetch, in one kernel.
 void run_fetch_add(long n, size_t)
 {
     fetch_adds<<<1, 1>>>(word + 1, n, toward);
@@ -232,12 +248,14 @@ void run_fetch_add(long n, size_t)
     finish("fetch_add in a kernel");
 }
 
+// Runs n barriers in one kernel.
 template <scope_kind S> void run_barrier(long n, size_t)
 {
     barriers<S><<<1, threads<S>()>>>(n);
     finish("barrier in a kernel");
 }
 
+// n puts on the stream, each with a quiet.
 void stream_put(long n, size_t size)
 {
     for (long i = 0; i < n; ++i) {
@@ -247,6 +265,7 @@ void stream_put(long n, size_t size)
     need(cudaStreamSynchronize(stream), "put on a stream");
 }
 
+// Windows of nonblocking puts on the stream, each with a quiet.
 void stream_window(long n, size_t size)
 {
     for (long i = 0; i < n; ++i) {
@@ -257,6 +276,7 @@ void stream_window(long n, size_t size)
     need(cudaStreamSynchronize(stream), "put windows on a stream");
 }
 
+// n barriers on the stream.
 void stream_barrier(long n, size_t)
 {
     for (long i = 0; i < n; ++i)
@@ -362,6 +382,7 @@ template <scope_kind S> void add_scope(std::vector<struct figure> &all, const ch
         row("barrier", "latency", name, "return on PE 0", LATENCY, ALL, run_barrier<S>), 0, NULL));
 }
 
+// Makes the table of the figures of kernels and streams.
 std::vector<struct figure> make_figures()
 {
     std::vector<struct figure> all;
@@ -385,6 +406,7 @@ std::vector<struct figure> make_figures()
     return all;
 }
 
+// Returns the table, which is made at the first call.
 const std::vector<struct figure> &figures()
 {
     static const std::vector<struct figure> all = make_figures();
@@ -405,6 +427,7 @@ int local_number()
 
 extern "C" const struct figure *const perf_tables[] = {figures().data(), NULL};
 
+// Before shmem_init: chooses the GPU of this PE.
 extern "C" void perf_start(void)
 {
     int n = 0;
@@ -413,22 +436,26 @@ extern "C" void perf_start(void)
     need(cudaFree(nullptr), "open the GPU");
 }
 
+// After shmem_init: allocates what the figures need.
 extern "C" void perf_open(void)
 {
     word = static_cast<uint64_t *>(symmetric(2 * sizeof *word));
     need(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream");
 }
 
+// Copies from symmetric memory, which is memory of the GPU.
 extern "C" void load(void *to, const void *symmetric, size_t size)
 {
     need(cudaMemcpy(to, symmetric, size, cudaMemcpyDefault), "read GPU memory");
 }
 
+// Copies to symmetric memory, which is memory of the GPU.
 extern "C" void store(void *symmetric, const void *from, size_t size)
 {
     need(cudaMemcpy(symmetric, from, size, cudaMemcpyDefault), "write GPU memory");
 }
 
+// Zeroes symmetric memory, which is memory of the GPU.
 extern "C" void clear(void *symmetric, size_t size)
 {
     need(cudaMemset(symmetric, 0, size), "clear GPU memory");

@@ -8,10 +8,12 @@
 const struct figure *const perf_tables[] = {rma_figures, atomic_figures, signal_figures,
                                             collective_figures, NULL};
 
+/* Before shmem_init: nothing to do without a GPU. */
 void perf_start(void)
 {
 }
 
+/* After shmem_init: allocates what the figures need. */
 void perf_open(void)
 {
     rma_open();
@@ -20,16 +22,19 @@ void perf_open(void)
     collectives_open();
 }
 
+/* Copies from symmetric memory, which is main memory here. */
 void load(void *to, const void *symmetric, size_t size)
 {
     memcpy(to, symmetric, size);
 }
 
+/* Copies to symmetric memory, which is main memory here. */
 void store(void *symmetric, const void *from, size_t size)
 {
     memcpy(symmetric, from, size);
 }
 
+/* Zeroes symmetric memory, which is main memory here. */
 void clear(void *symmetric, size_t size)
 {
     memset(symmetric, 0, size);

@@ -49,6 +49,7 @@ static char nics[MAX_NICS][64];
 static int nic_count;
 static bool node; /* PE 0 and the last PE share memory */
 
+/* Ends the program because of its command line. */
 static void stop(const char *text, const char *object)
 {
     fprintf(stderr, "shmem-perf: %s %s (see shmem-perf --help)\n", text, object);
@@ -106,6 +107,7 @@ static char byte_of(size_t i, int pe)
     return (char)(1 + (i * 7 + (size_t)pe * 31) % 251);
 }
 
+/* Fills symmetric memory with the pattern of a PE. */
 void fill(char *at, size_t size, int pe)
 {
     for (size_t i = 0; i < size; i++)

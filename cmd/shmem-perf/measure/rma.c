@@ -8,6 +8,7 @@
 
 static long *flag;
 
+/* Before the first figure: allocates the word of flags. */
 void rma_open(void)
 {
     flag = symmetric(sizeof *flag);
@@ -160,6 +161,7 @@ static void put_rate(long n, size_t s)
     }
 }
 
+/* n blocking gets, one after the other. */
 static void get_wait(long n, size_t s)
 {
     while (n-- > 0)
@@ -221,6 +223,7 @@ static void prepare_p(size_t s)
     shmem_barrier_all();
 }
 
+/* Checks the word that the last p has written. */
 static bool check_p(size_t s)
 {
     (void)s;
@@ -238,6 +241,7 @@ static void p_rate(long n, size_t s)
     }
 }
 
+/* Zeroes the words to which p writes. */
 static void prepare_words(size_t s)
 {
     (void)s;
@@ -257,6 +261,7 @@ static bool check_words(size_t s)
 
 static long got;
 
+/* n calls of g, one after the other. */
 static void g_wait(long n, size_t s)
 {
     (void)s;
@@ -264,6 +269,7 @@ static void g_wait(long n, size_t s)
         got = shmem_long_g((long *)dst, peer);
 }
 
+/* Stores a value for each PE in the word that g reads. */
 static void prepare_g(size_t s)
 {
     (void)s;
@@ -271,6 +277,7 @@ static void prepare_g(size_t s)
     shmem_barrier_all();
 }
 
+/* Checks the value that g returns. */
 static bool check_g(size_t s)
 {
     if (me == 0)

@@ -174,11 +174,13 @@ static void message_window(long n, size_t size)
             receive(size);
 }
 
+/* Checks the messages of both PEs. */
 static bool check_message(size_t size)
 {
     return !lost && check_both(size);
 }
 
+/* Checks the messages that came back to PE 0. */
 static bool check_message_origin(size_t size)
 {
     return !lost && check_origin(size);

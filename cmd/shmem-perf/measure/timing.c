@@ -19,6 +19,7 @@ static double single[MAX_SINGLES];
 long wrong_figures;
 double apart;
 
+/* The time of the monotonic clock, in nanoseconds. */
 double now(void)
 {
     struct timespec t;
@@ -98,6 +99,7 @@ static long calibrate(const struct figure *f, size_t size)
     }
 }
 
+/* Compares two numbers for qsort. */
 static int ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
