@@ -81,6 +81,7 @@ static void store_early(struct ep *ep, const struct record *r)
     ep->early_end = &e->next;
 }
 
+/* Removes the first message that has arrived before a receive for it. */
 static void early_drop(struct ep *ep)
 {
     struct early *e = ep->early;

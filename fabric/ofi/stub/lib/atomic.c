@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+/* The bytes of an element; 0 for types without atomic operations. */
 static unsigned width_of(enum fi_datatype type)
 {
     switch (type) {
@@ -57,11 +58,13 @@ static ssize_t post_atomic(struct fid_ep *fid, const struct fi_msg_atomic *m,
     return ret;
 }
 
+/* Implements fi_atomicmsg. */
 static ssize_t writemsg(struct fid_ep *e, const struct fi_msg_atomic *m, uint64_t flags)
 {
     return post_atomic(e, m, NULL, NULL, flags);
 }
 
+/* Implements fi_fetch_atomicmsg. */
 static ssize_t readwritemsg(struct fid_ep *e, const struct fi_msg_atomic *m, struct fi_ioc *result,
                             void **desc, size_t count, uint64_t flags)
 {
@@ -69,6 +72,7 @@ static ssize_t readwritemsg(struct fid_ep *e, const struct fi_msg_atomic *m, str
     return post_atomic(e, m, NULL, result, flags);
 }
 
+/* Implements fi_compare_atomicmsg. */
 static ssize_t compwritemsg(struct fid_ep *e, const struct fi_msg_atomic *m,
                             const struct fi_ioc *compare, void **compare_desc, size_t compare_count,
                             struct fi_ioc *result, void **desc, size_t count, uint64_t flags)
@@ -93,16 +97,19 @@ static int has(struct fid_ep *e, enum fi_datatype type, enum fi_op op, size_t *c
     return 0;
 }
 
+/* Implements fi_atomicvalid. */
 static int writevalid(struct fid_ep *e, enum fi_datatype type, enum fi_op op, size_t *count)
 {
     return op == FI_CSWAP || op == FI_ATOMIC_READ ? -FI_EOPNOTSUPP : has(e, type, op, count, false);
 }
 
+/* Implements fi_fetch_atomicvalid. */
 static int readwritevalid(struct fid_ep *e, enum fi_datatype type, enum fi_op op, size_t *count)
 {
     return op == FI_CSWAP ? -FI_EOPNOTSUPP : has(e, type, op, count, true);
 }
 
+/* Implements fi_compare_atomicvalid. */
 static int compwritevalid(struct fid_ep *e, enum fi_datatype type, enum fi_op op, size_t *count)
 {
     return op != FI_CSWAP ? -FI_EOPNOTSUPP : has(e, type, op, count, true);

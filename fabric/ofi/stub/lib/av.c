@@ -63,6 +63,7 @@ struct peer *av_find(struct av *av, uint64_t id)
     return NULL;
 }
 
+/* The peer of an address that fi_av_insert has returned, or NULL. */
 struct peer *av_peer(struct av *av, fi_addr_t addr)
 {
     return av != NULL && addr < av->count ? av->peers[addr] : NULL;
@@ -98,6 +99,7 @@ static int add(struct av *av, uint64_t id, fi_addr_t *addr)
     return 0;
 }
 
+/* Implements fi_av_insert. */
 static int insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr,
                   uint64_t flags, void *context)
 {
@@ -151,6 +153,7 @@ static void forget(struct av *av, fi_addr_t addr)
     av->peers[addr] = NULL;
 }
 
+/* Implements fi_av_remove. */
 static int av_remove(struct fid_av *fid, fi_addr_t *addr, size_t count, uint64_t flags)
 {
     struct av *av = (struct av *)fid;
@@ -168,6 +171,7 @@ static int av_remove(struct fid_av *fid, fi_addr_t *addr, size_t count, uint64_t
     return ret;
 }
 
+/* Implements fi_av_lookup. */
 static int lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *len)
 {
     struct av *av = (struct av *)fid;
@@ -182,6 +186,7 @@ static int lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *len
     return 0;
 }
 
+/* Closes an address vector. */
 static int av_close(struct fid *fid)
 {
     struct av *av = (struct av *)fid;
@@ -201,6 +206,7 @@ static struct fi_ops fid_ops = {.size = sizeof fid_ops, .close = av_close};
 static struct fi_ops_av ops = {
     .size = sizeof ops, .insert = insert, .remove = av_remove, .lookup = lookup};
 
+/* Implements fi_av_open. */
 int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **fid, void *context)
 {
     const struct domain *d = (struct domain *)domain;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Returns a copy of n bytes, zeroes if `from` is NULL. */
 static void *copied(const void *from, size_t n)
 {
     void *to = calloc(1, n > 0 ? n : 1);
@@ -15,11 +16,13 @@ static void *copied(const void *from, size_t n)
     return to;
 }
 
+/* Returns a copy of a text; of NULL it is NULL. */
 static char *copied_text(const char *s)
 {
     return s != NULL ? strdup(s) : NULL;
 }
 
+/* Closes the description of a NIC. */
 static int close_nic(struct fid *fid)
 {
     nic_free((struct fid_nic *)fid);
@@ -28,6 +31,7 @@ static int close_nic(struct fid *fid)
 
 static struct fi_ops nic_ops = {.size = sizeof nic_ops, .close = close_nic};
 
+/* Returns a copy of the description of a NIC, an empty one if n is NULL. */
 struct fid_nic *nic_copy(const struct fid_nic *n)
 {
     static const struct fi_device_attr no_device;
@@ -47,6 +51,7 @@ struct fid_nic *nic_copy(const struct fid_nic *n)
     return to;
 }
 
+/* Frees the description of a NIC. */
 void nic_free(struct fid_nic *n)
 {
     if (n == NULL)
@@ -59,6 +64,7 @@ void nic_free(struct fid_nic *n)
     free(n);
 }
 
+/* Returns the description of a NIC of this stub. */
 struct fid_nic *nic_make(const char *device, uint32_t bus, size_t mtu)
 {
     struct fid_nic *n = nic_copy(NULL);
@@ -86,6 +92,7 @@ enum { LATER = 64 };
             *to->name = *from->name;                                                               \
     } while (0)
 
+/* Implements fi_dupinfo: a copy with all that it points to. */
 struct fi_info *fi_dupinfo(const struct fi_info *from)
 {
     struct fi_info *to = calloc(1, sizeof *to + LATER);
@@ -117,6 +124,7 @@ struct fi_info *fi_dupinfo(const struct fi_info *from)
     return to;
 }
 
+/* Implements fi_freeinfo. */
 void fi_freeinfo(struct fi_info *info)
 {
     while (info != NULL) {

@@ -53,6 +53,7 @@ void cq_push(struct cq *cq, const struct completion *c)
     }
 }
 
+/* The entry of the i-th completion of a queue. */
 static struct completion *entry(struct cq *cq, size_t i)
 {
     return &cq->entries[i % cq->capacity];
@@ -126,6 +127,7 @@ static void copy_out(struct cq *cq, const struct completion *c, char *buf, size_
     }
 }
 
+/* Implements fi_cq_readfrom. */
 static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *from)
 {
     struct cq *cq = (struct cq *)fid;
@@ -165,11 +167,13 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *
     return n;
 }
 
+/* Implements fi_cq_read. */
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
     return readfrom(fid, buf, count, NULL);
 }
 
+/* Implements fi_cq_readerr. */
 static ssize_t readerr(struct fid_cq *fid, struct fi_cq_err_entry *e, uint64_t flags)
 {
     struct cq *cq = (struct cq *)fid;
@@ -220,6 +224,7 @@ bool cq_waits(struct cq *cq)
     return nothing;
 }
 
+/* Implements fi_cq_sreadfrom. */
 static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *from,
                          const void *cond, int timeout)
 {
@@ -241,11 +246,13 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
     }
 }
 
+/* Implements fi_cq_sread. */
 static ssize_t sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, int timeout)
 {
     return sreadfrom(fid, buf, count, NULL, cond, timeout);
 }
 
+/* Implements fi_cq_signal: ends a wait. */
 static int cq_signal(struct fid_cq *fid)
 {
     struct cq *cq = (struct cq *)fid;
@@ -255,6 +262,7 @@ static int cq_signal(struct fid_cq *fid)
     return 0;
 }
 
+/* Implements fi_cq_strerror. */
 static const char *cq_strerror(struct fid_cq *fid, int status, const void *data, char *buf,
                                size_t len)
 {
@@ -267,6 +275,7 @@ static const char *cq_strerror(struct fid_cq *fid, int status, const void *data,
     return text;
 }
 
+/* Implements fi_control of a queue: FI_GETWAIT alone. */
 static int cq_control(struct fid *fid, int command, void *arg)
 {
     struct cq *cq = (struct cq *)fid;
@@ -276,6 +285,7 @@ static int cq_control(struct fid *fid, int command, void *arg)
     return 0;
 }
 
+/* Closes a completion queue. */
 static int cq_close(struct fid *fid)
 {
     struct cq *cq = (struct cq *)fid;
@@ -374,6 +384,7 @@ static size_t unasked(const struct domain *d)
                                     : 0;
 }
 
+/* Implements fi_cq_open. */
 int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **fid, void *context)
 {
     struct domain *d = (struct domain *)domain;

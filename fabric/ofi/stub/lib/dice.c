@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "stub.h"
 
+/* A hash of a number. */
 static uint64_t mix(uint64_t x)
 {
     x ^= x >> 32;

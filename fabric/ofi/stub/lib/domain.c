@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+/* Closes a domain, unless it is in use. */
 static int domain_close(struct fid *fid)
 {
     struct domain *d = (struct domain *)fid;
@@ -24,6 +25,7 @@ static int domain_close(struct fid *fid)
     return 0;
 }
 
+/* Domains cannot be bound. */
 static int domain_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
     (void)fid, (void)other, (void)flags;
@@ -34,6 +36,7 @@ static struct fi_ops fid_ops = {.size = sizeof fid_ops, .close = domain_close, .
 static struct fi_ops_domain ops = {
     .size = sizeof ops, .av_open = av_open, .cq_open = cq_open, .endpoint = ep_open};
 
+/* Implements fi_domain. */
 int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
                 void *context)
 {

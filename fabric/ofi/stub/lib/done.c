@@ -32,6 +32,7 @@ static const struct {
 
 enum { STATUSES = sizeof statuses / sizeof statuses[0] };
 
+/* The text of a device's status, as fi_cq_strerror returns it. */
 const char *status_text(enum kind kind, int status)
 {
     (void)kind;

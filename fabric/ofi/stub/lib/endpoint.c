@@ -43,6 +43,7 @@ static int efa_option(struct ep *ep, int name, bool permitted)
     return 0;
 }
 
+/* Implements fi_setopt. */
 static int set_option(fid_t fid, int level, int name, const void *value, size_t len)
 {
     struct ep *ep = (struct ep *)fid;
@@ -82,6 +83,7 @@ static int set_option(fid_t fid, int level, int name, const void *value, size_t 
     return refuses ? -FI_ENOPROTOOPT : 0;
 }
 
+/* Implements fi_getopt. */
 static int get_option(fid_t fid, int level, int name, void *value, size_t *len)
 {
     struct ep *ep = (struct ep *)fid;
@@ -101,6 +103,7 @@ static int get_option(fid_t fid, int level, int name, void *value, size_t *len)
     return 0;
 }
 
+/* Implements fi_cancel, which no provider here does. */
 static ssize_t cancel(fid_t fid, void *context)
 {
     struct ep *ep = (struct ep *)fid;
@@ -108,6 +111,7 @@ static ssize_t cancel(fid_t fid, void *context)
     return rule(&ep->domain->fabric->set, ep->domain->kind, R16g) ? -FI_ENOSYS : -FI_ENOENT;
 }
 
+/* Implements fi_getname. */
 static int get_name(fid_t fid, void *addr, size_t *len)
 {
     struct ep *ep = (struct ep *)fid;
@@ -122,6 +126,7 @@ static int get_name(fid_t fid, void *addr, size_t *len)
                                                                                   : 0;
 }
 
+/* Implements fi_ep_bind. */
 static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
     struct ep *ep = (struct ep *)fid;
@@ -175,6 +180,7 @@ static int enable(struct ep *ep)
     return 0;
 }
 
+/* Implements fi_control of an endpoint: FI_ENABLE alone. */
 static int ep_control(struct fid *fid, int command, void *arg)
 {
     (void)arg;
@@ -224,6 +230,7 @@ static void report_posted(struct ep *ep)
         report(ep->rx, ep->receives[ep->rx_head % ep->rx_size].context, FI_RECV | FI_MSG, err);
 }
 
+/* Frees the operations of an endpoint. */
 static void free_ops(struct ep *ep)
 {
     for (size_t i = 0; i < ep->op_count; i++) {
@@ -259,6 +266,7 @@ static void forget_peers(struct ep *ep)
     }
 }
 
+/* Closes an endpoint. */
 static int ep_close(struct fid *fid)
 {
     struct ep *ep = (struct ep *)fid;
@@ -301,6 +309,7 @@ static struct fi_ops_ep ops = {
     .size = sizeof ops, .cancel = cancel, .getopt = get_option, .setopt = set_option};
 static struct fi_ops_cm cm_ops = {.size = sizeof cm_ops, .getname = get_name};
 
+/* Implements fi_endpoint. */
 int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fid, void *context)
 {
     struct ep *ep = calloc(1, sizeof *ep);

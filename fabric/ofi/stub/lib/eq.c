@@ -10,6 +10,7 @@
 
 enum { ERRORS = 64 };
 
+/* Implements fi_eq_read. */
 static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t len, uint64_t flags)
 {
     struct eq *q = (struct eq *)fid;
@@ -20,6 +21,7 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t le
     return ret;
 }
 
+/* Implements fi_eq_sread, without waiting. */
 static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t len, int timeout,
                         uint64_t flags)
 {
@@ -27,6 +29,7 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
     return eq_read(fid, event, buf, len, flags);
 }
 
+/* Implements fi_eq_readerr. */
 static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *e, uint64_t flags)
 {
     struct eq *q = (struct eq *)fid;
@@ -41,6 +44,7 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *e, uint64_
     return ret;
 }
 
+/* Implements fi_eq_strerror. */
 static const char *eq_strerror(struct fid_eq *fid, int status, const void *data, char *buf,
                                size_t len)
 {
@@ -53,6 +57,7 @@ static const char *eq_strerror(struct fid_eq *fid, int status, const void *data,
     return text;
 }
 
+/* Closes an event queue. */
 static int eq_close(struct fid *fid)
 {
     free(fid);
@@ -66,6 +71,7 @@ static struct fi_ops_eq ops = {.size = sizeof ops,
                                .sread = eq_sread,
                                .strerror = eq_strerror};
 
+/* Implements fi_eq_open. */
 int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context)
 {
     (void)fabric;

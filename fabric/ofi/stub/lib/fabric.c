@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+/* The time of the monotonic clock, in nanoseconds. */
 uint64_t now_ns(void)
 {
     struct timespec t;
@@ -15,6 +16,7 @@ uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* Implements fi_version: the version that the settings select. */
 uint32_t fi_version(void)
 {
     struct settings s;
@@ -49,6 +51,7 @@ const char *fi_strerror(int number)
     return i < sizeof own / sizeof own[0] && own[i] != NULL ? own[i] : "Unspecified error";
 }
 
+/* Closes a fabric. */
 int fabric_close(struct fid *fid)
 {
     free(fid);
@@ -75,6 +78,7 @@ static struct fi_ops fid_ops = {.size = sizeof fid_ops, .close = fabric_close};
 static struct fi_ops_fabric ops = {
     .size = sizeof ops, .domain = domain_open, .eq_open = eq_open, .trywait = trywait};
 
+/* Implements fi_fabric. */
 int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
     struct fabric *f = calloc(1, sizeof *f);

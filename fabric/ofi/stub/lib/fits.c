@@ -14,6 +14,7 @@ static bool named(const char *asked, const char *name)
     return asked == NULL || (strncasecmp(asked, name, n) == 0 && (name[n] == 0 || name[n] == ';'));
 }
 
+/* Reports whether a hint names nothing, or this name. */
 static bool same(const char *asked, const char *name)
 {
     return asked == NULL || strcmp(asked, name) == 0;
@@ -30,6 +31,7 @@ static bool registers(int asked, int wanted)
     return (wanted & ~asked) == 0;
 }
 
+/* Reports whether an offer has the order that the hints request. */
 static bool order_fits(const struct settings *s, enum kind kind, uint64_t asked, uint64_t offered)
 {
     if ((kind == KIND_EFA && !rule(s, kind, R1a)) || (kind == KIND_DIRECT && !rule(s, kind, R1d)))
@@ -37,6 +39,7 @@ static bool order_fits(const struct settings *s, enum kind kind, uint64_t asked,
     return (asked & ~offered) == 0;
 }
 
+/* Reports whether an offer has the names in the hints. */
 static bool names_fit(const struct settings *s, enum kind kind, const struct fi_info *o,
                       const struct fi_info *h)
 {
@@ -58,6 +61,7 @@ bool wide(const struct settings *s, enum kind kind, const struct fi_tx_attr *t)
            t->inject_size > (size_t)rule_value(G5c) && t->inject_size <= limit;
 }
 
+/* Reports whether an offer has the sizes in the hints. */
 static bool sizes_fit(const struct settings *s, enum kind kind, const struct fi_info *o,
                       const struct fi_info *h)
 {
@@ -78,6 +82,7 @@ static bool progresses(enum fi_progress asked, enum fi_progress offered)
     return asked != FI_PROGRESS_AUTO || offered == FI_PROGRESS_AUTO;
 }
 
+/* Reports whether an offer has the attributes of the domain in the hints. */
 static bool domain_fits(const struct settings *s, enum kind kind, const struct fi_domain_attr *o,
                         const struct fi_domain_attr *h)
 {
@@ -102,6 +107,7 @@ static uint64_t lacks(const struct settings *s, enum kind kind, const struct fi_
     return lacking;
 }
 
+/* Reports whether the addresses in the hints have the size of this provider. */
 static bool addresses_fit(const struct settings *s, enum kind kind, const struct fi_info *h)
 {
     const size_t n = address_size(kind);

@@ -65,6 +65,7 @@ static void clear_caps(const struct settings *s, enum kind kind, struct fi_info 
     o->rx_attr->caps &= o->caps;
 }
 
+/* Gives an offer the progress that the hints request. */
 static void alter_progress(const struct settings *s, enum kind kind, struct fi_domain_attr *o,
                            const struct fi_domain_attr *h)
 {
@@ -76,6 +77,7 @@ static void alter_progress(const struct settings *s, enum kind kind, struct fi_d
         o->data_progress = (enum fi_progress)rule_value(G69b);
 }
 
+/* Changes the attributes of the domain in an offer as the hints request. */
 static void alter_domain(const struct settings *s, enum kind kind, struct fi_domain_attr *o,
                          const struct fi_domain_attr *h)
 {
@@ -276,6 +278,7 @@ static void abort_old_settings(const struct settings *s)
             die(G21, "%s is set", names[i]);
 }
 
+/* Implements fi_getinfo. */
 int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
                const struct fi_info *hints, struct fi_info **info)
 {

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Appends a line to a file, in one write. */
 static void append(const char *file, const char *format, va_list args)
 {
     char line[512];
@@ -47,6 +48,7 @@ void count_line(const char *format, ...)
     va_end(args);
 }
 
+/* Ends the process with a message that names the rule. */
 _Noreturn void die(enum rule_id id, const char *format, ...)
 {
     static const char *const names[] = {RULE_NAMES};

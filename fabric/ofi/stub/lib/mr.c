@@ -35,6 +35,7 @@ static void publish_everywhere(struct region *r)
             wire_publish(ep->map->w, r->slot, &r->peer);
 }
 
+/* Ends a registration. */
 static int mr_close(struct fid *fid)
 {
     struct region *r = (struct region *)fid;
@@ -54,6 +55,7 @@ static int mr_close(struct fid *fid)
     return 0;
 }
 
+/* Implements fi_mr_bind: to an endpoint alone. */
 static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
     (void)flags;
@@ -63,6 +65,7 @@ static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
     return 0;
 }
 
+/* Implements fi_mr_enable. */
 static int mr_control(struct fid *fid, int command, void *arg)
 {
     struct region *r = (struct region *)fid;
@@ -193,6 +196,7 @@ static int reg(struct fid *fid, const void *buf, size_t len, uint64_t access, ui
     return ret;
 }
 
+/* Implements fi_mr_regv, for one range. */
 static int regv(struct fid *fid, const struct iovec *iov, size_t count, uint64_t access,
                 uint64_t offset, uint64_t key, uint64_t flags, struct fid_mr **mr, void *context)
 {
@@ -244,6 +248,7 @@ static int check(struct domain *d, const struct fi_mr_attr *a, uint64_t flags, s
     return a->iface != FI_HMEM_SYSTEM && setting("peer", 1) == 0 ? -FI_ENOSYS : 0;
 }
 
+/* Implements fi_mr_regattr. */
 static int regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flags, struct fid_mr **mr)
 {
     static long number;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+/* The bytes of all ranges. */
 static size_t length(const struct iovec *iov, size_t count)
 {
     size_t n = 0;
@@ -53,6 +54,7 @@ static int send_allowed(struct ep *ep, size_t len, void **desc, bool inject)
     return rule(s, kind, R5d) || without(s, kind, R5h) ? -FI_EINVAL : 0;
 }
 
+/* Posts a message: checks it by the rules, and queues it. */
 static ssize_t send_message(struct fid_ep *fid, const struct fi_msg *m, uint64_t flags)
 {
     struct ep *ep = (struct ep *)fid;
@@ -91,6 +93,7 @@ static ssize_t send_message(struct fid_ep *fid, const struct fi_msg *m, uint64_t
     return ret;
 }
 
+/* Posts a message from one range. */
 static ssize_t send_one(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
                         fi_addr_t to, void *context, uint64_t flags)
 {
@@ -110,11 +113,13 @@ static uint64_t default_flags(struct fid_ep *fid)
     return ((struct ep *)fid)->info->tx_attr->op_flags & FI_DELIVERY_COMPLETE;
 }
 
+/* Implements fi_send. */
 static ssize_t fsend(struct fid_ep *e, const void *b, size_t n, void *d, fi_addr_t to, void *c)
 {
     return send_one(e, b, n, d, 0, to, c, FI_COMPLETION | default_flags(e));
 }
 
+/* Implements fi_sendv. */
 static ssize_t fsendv(struct fid_ep *e, const struct iovec *iov, void **d, size_t n, fi_addr_t to,
                       void *c)
 {
@@ -122,17 +127,20 @@ static ssize_t fsendv(struct fid_ep *e, const struct iovec *iov, void **d, size_
     return send_message(e, &m, FI_COMPLETION | default_flags(e));
 }
 
+/* Implements fi_senddata. */
 static ssize_t fsenddata(struct fid_ep *e, const void *b, size_t n, void *d, uint64_t data,
                          fi_addr_t to, void *c)
 {
     return send_one(e, b, n, d, data, to, c, FI_COMPLETION | FI_REMOTE_CQ_DATA | default_flags(e));
 }
 
+/* Implements fi_inject. */
 static ssize_t finject(struct fid_ep *e, const void *b, size_t n, fi_addr_t to)
 {
     return send_one(e, b, n, NULL, 0, to, NULL, FI_INJECT);
 }
 
+/* Implements fi_injectdata. */
 static ssize_t finjectdata(struct fid_ep *e, const void *b, size_t n, uint64_t data, fi_addr_t to)
 {
     return send_one(e, b, n, NULL, data, to, NULL, FI_INJECT | FI_REMOTE_CQ_DATA);
@@ -155,6 +163,7 @@ static bool more_receives(struct ep *ep)
     return true;
 }
 
+/* Posts a receive buffer. */
 static ssize_t receive(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
                        void *context)
 {
@@ -184,6 +193,7 @@ static ssize_t receive(struct fid_ep *fid, const struct iovec *iov, void **desc,
     return ret;
 }
 
+/* Implements fi_recv. */
 static ssize_t frecv(struct fid_ep *e, void *b, size_t n, void *d, fi_addr_t from, void *c)
 {
     struct iovec iov = {b, n};
@@ -191,6 +201,7 @@ static ssize_t frecv(struct fid_ep *e, void *b, size_t n, void *d, fi_addr_t fro
     return receive(e, &iov, &d, 1, c);
 }
 
+/* Implements fi_recvv. */
 static ssize_t frecvv(struct fid_ep *e, const struct iovec *iov, void **d, size_t n, fi_addr_t from,
                       void *c)
 {
@@ -198,6 +209,7 @@ static ssize_t frecvv(struct fid_ep *e, const struct iovec *iov, void **d, size_
     return receive(e, iov, d, n, c);
 }
 
+/* Implements fi_recvmsg. */
 static ssize_t frecvmsg(struct fid_ep *e, const struct fi_msg *m, uint64_t flags)
 {
     (void)flags;

@@ -118,6 +118,7 @@ static void start(void)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
+/* Adds a domain to the list of all domains of the process. */
 void nic_add(struct domain *d)
 {
     pthread_mutex_lock(&lock);
@@ -129,6 +130,7 @@ void nic_add(struct domain *d)
     pthread_mutex_unlock(&lock);
 }
 
+/* Removes a domain from that list. */
 void nic_remove(struct domain *d)
 {
     pthread_mutex_lock(&lock);
@@ -160,6 +162,8 @@ static bool fork_safe(void)
     return safe;
 }
 
+/* Ends the process that forks without fork safety, where the kernel would make its memory unusable.
+ */
 static void before_fork(void)
 {
     if (guarded && !fork_safe())

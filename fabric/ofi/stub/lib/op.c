@@ -9,6 +9,7 @@
 
 #define US 1000
 
+/* Reports whether an operation is due before another. */
 static bool before(const struct op *a, const struct op *b)
 {
     return a->due != b->due ? a->due < b->due : a->number < b->number;
@@ -21,6 +22,7 @@ static void put(struct ep *ep, size_t i, struct op *op)
     op->at = i + 1;
 }
 
+/* Moves an entry of the heap up to its place. */
 static void up(struct ep *ep, size_t i)
 {
     struct op *op = ep->heap[i];
@@ -29,6 +31,7 @@ static void up(struct ep *ep, size_t i)
     put(ep, i, op);
 }
 
+/* Moves an entry of the heap down to its place. */
 static void down(struct ep *ep, size_t i)
 {
     struct op *op = ep->heap[i];

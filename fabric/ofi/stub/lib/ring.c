@@ -12,6 +12,7 @@ enum {
     HOT = 256 << 10
 }; /* an empty ring begins anew once HOT bytes have been used, to stay in the cache */
 
+/* The record at a position of a ring. */
 static struct record *slot(struct wire *w, uint64_t at)
 {
     return (struct record *)((char *)w + w->ring_at + at % w->ring_size);
@@ -27,6 +28,7 @@ bool wire_try_lock(struct wire *w)
     return ret == 0;
 }
 
+/* Unlocks the ring. */
 void wire_unlock(struct wire *w)
 {
     pthread_mutex_unlock(&w->lock);
@@ -46,6 +48,7 @@ bool wire_reserve_entry(struct wire *w)
     return true;
 }
 
+/* Frees n entries that were reserved in the completion queue. */
 void wire_free_entries(struct wire *w, uint64_t n)
 {
     atomic_fetch_sub(&w->cq_used, n);
@@ -122,6 +125,7 @@ const struct record *wire_peek(struct wire *w)
     }
 }
 
+/* Frees the first record of the ring. */
 void wire_next(struct wire *w)
 {
     uint64_t head = atomic_load_explicit(&w->head, memory_order_relaxed);
@@ -176,6 +180,7 @@ struct wire_region *wire_acquire_region(struct wire *w, uint64_t key)
     return NULL;
 }
 
+/* Ends the use of a region by an initiator. */
 void wire_release_region(struct wire_region *r)
 {
     uint32_t users = atomic_load(&r->users);

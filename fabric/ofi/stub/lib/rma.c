@@ -57,6 +57,7 @@ static int check_rma(struct ep *ep, enum op_kind what, const struct fi_msg_rma *
     return 0;
 }
 
+/* Posts a one-sided operation: checks it by the rules, and queues it. */
 static ssize_t post_rma(struct fid_ep *fid, enum op_kind what, const struct fi_msg_rma *m,
                         uint64_t flags)
 {
@@ -100,6 +101,7 @@ static ssize_t post_rma(struct fid_ep *fid, enum op_kind what, const struct fi_m
     return ret;
 }
 
+/* Posts a one-sided operation of one range. */
 static ssize_t post_one(struct fid_ep *fid, enum op_kind what, const void *buf, size_t len,
                         void *desc, uint64_t data, fi_addr_t to, uint64_t addr, uint64_t key,
                         void *context, uint64_t flags)
@@ -117,17 +119,20 @@ static ssize_t post_one(struct fid_ep *fid, enum op_kind what, const void *buf, 
     return post_rma(fid, what, &m, flags);
 }
 
+/* Implements fi_read. */
 static ssize_t fread_(struct fid_ep *e, void *b, size_t n, void *d, fi_addr_t from, uint64_t addr,
                       uint64_t key, void *c)
 {
     return post_one(e, OP_READ, b, n, d, 0, from, addr, key, c, FI_COMPLETION);
 }
 
+/* Implements fi_readmsg. */
 static ssize_t freadmsg(struct fid_ep *e, const struct fi_msg_rma *m, uint64_t flags)
 {
     return post_rma(e, OP_READ, m, flags);
 }
 
+/* Implements fi_write. */
 static ssize_t fwrite_(struct fid_ep *e, const void *b, size_t n, void *d, fi_addr_t to,
                        uint64_t addr, uint64_t key, void *c)
 {
@@ -141,6 +146,7 @@ static bool is(struct fid_ep *e, enum rule_id id)
     return rule(&d->fabric->set, d->kind, id);
 }
 
+/* Implements fi_writemsg. */
 static ssize_t fwritemsg(struct fid_ep *e, const struct fi_msg_rma *m, uint64_t flags)
 {
     if (flags & FI_INJECT && is(e, R6b))
@@ -164,6 +170,7 @@ static bool cannot_inject(struct fid_ep *e)
     return is(e, R6c) && !injects_writes((struct ep *)e);
 }
 
+/* Implements fi_inject_write. */
 static ssize_t finject(struct fid_ep *e, const void *b, size_t n, fi_addr_t to, uint64_t addr,
                        uint64_t key)
 {
@@ -173,6 +180,7 @@ static ssize_t finject(struct fid_ep *e, const void *b, size_t n, fi_addr_t to, 
     return post_one(e, OP_WRITE, b, n, NULL, 0, to, addr, key, NULL, FI_INJECT);
 }
 
+/* Implements fi_writedata. */
 static ssize_t fwritedata(struct fid_ep *e, const void *b, size_t n, void *d, uint64_t data,
                           fi_addr_t to, uint64_t addr, uint64_t key, void *c)
 {
@@ -182,6 +190,7 @@ static ssize_t fwritedata(struct fid_ep *e, const void *b, size_t n, void *d, ui
                     FI_COMPLETION | FI_REMOTE_CQ_DATA);
 }
 
+/* Implements fi_inject_writedata. */
 static ssize_t finjectdata(struct fid_ep *e, const void *b, size_t n, uint64_t data, fi_addr_t to,
                            uint64_t addr, uint64_t key)
 {

@@ -22,12 +22,14 @@ static const char *find(const char *key)
     return NULL;
 }
 
+/* Returns the present value of KEY=, or `otherwise`. */
 long setting(const char *key, long otherwise)
 {
     const char *s = find(key);
     return s != NULL ? strtol(s, NULL, 10) : otherwise;
 }
 
+/* Copies the value of KEY=, or "". */
 void setting_text(const char *key, char *text, size_t len)
 {
     const char *s = find(key);
@@ -37,6 +39,7 @@ void setting_text(const char *key, char *text, size_t len)
     text[n] = 0;
 }
 
+/* Reports whether KEY= has this value. */
 static bool setting_is(const char *key, const char *value)
 {
     char text[32];

@@ -40,6 +40,7 @@ bool shm_inserts(const struct av *av)
     return av->domain->fabric->set.one_host && shm_of(av->domain);
 }
 
+/* Reports whether messages to a peer go through efa's shm, because both are on one host. */
 bool shm_reaches(const struct ep *ep, const struct peer *peer)
 {
     return ep->shm && peer->shm;

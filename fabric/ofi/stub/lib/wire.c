@@ -255,6 +255,7 @@ void wire_add_user(struct mapping *m)
     pthread_mutex_unlock(&lock);
 }
 
+/* Ends the use of a mapping; the last user unmaps it. */
 void wire_close(struct mapping *m)
 {
     pthread_mutex_lock(&lock);
@@ -285,6 +286,7 @@ void wire_remove(struct mapping *m)
     wire_close(m);
 }
 
+/* Reports whether an endpoint can be reached: it is open, and its process lives. */
 bool wire_alive(struct mapping *m)
 {
     return m->w->state == WIRE_OPEN && (m->local || !owner_gone(m->w));
