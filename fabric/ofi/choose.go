@@ -108,6 +108,7 @@ func allowed(nic, list string) bool {
 	return listed != except
 }
 
+// providerOf and nicOf are properties of an offer, for names.
 func providerOf(o *offer) string { return o.Provider }
 func nicOf(o *offer) string      { return o.NIC }
 

@@ -47,6 +47,8 @@ int shmemi_ofi_open_links(struct shmemi_ofi *o)
     return fi_listen(l->pep);
 }
 
+/* Closes the passive endpoint, its event queue and the receive context, after all connections.
+ * Returns the first error, with its object in o->failed. */
 int shmemi_ofi_close_links(struct shmemi_ofi *o)
 {
     struct shmemi_ofi_links *l = o->links;
@@ -71,6 +73,7 @@ int shmemi_ofi_close_links(struct shmemi_ofi *o)
     return first;
 }
 
+/* Makes room for the connections with n PEs. */
 int shmemi_ofi_link_peers(struct shmemi_ofi *o, uint32_t n)
 {
     struct shmemi_ofi_links *l = o->links;
@@ -150,6 +153,7 @@ static int make_endpoint(struct shmemi_ofi *o, uint32_t conn, struct fi_info *in
     return ret;
 }
 
+/* Starts to connect to an address, with data for the other side. conn is its number in events. */
 int shmemi_ofi_connect(struct shmemi_ofi *o, uint32_t conn, const void *addr, const void *data,
                        size_t len, struct fid_ep **ep)
 {
@@ -161,6 +165,7 @@ int shmemi_ofi_connect(struct shmemi_ofi *o, uint32_t conn, const void *addr, co
     return ret;
 }
 
+/* Accepts a request to connect, with data for the other side. Frees the request in any case. */
 int shmemi_ofi_accept(struct shmemi_ofi *o, uint32_t conn, struct fi_info *info, const void *data,
                       size_t len, struct fid_ep **ep)
 {
@@ -173,12 +178,14 @@ int shmemi_ofi_accept(struct shmemi_ofi *o, uint32_t conn, struct fi_info *info,
     return ret;
 }
 
+/* Rejects a request to connect, with data for the other side. */
 void shmemi_ofi_reject(struct shmemi_ofi *o, struct fi_info *info, const void *data, size_t len)
 {
     fi_reject(o->links->pep, info->handle, data, len);
     fi_freeinfo(info);
 }
 
+/* Reads the addresses of both sides of a connection. */
 int shmemi_ofi_addresses(struct fid_ep *ep, void *own, void *peer, size_t len)
 {
     size_t n = len;
@@ -186,6 +193,7 @@ int shmemi_ofi_addresses(struct fid_ep *ep, void *own, void *peer, size_t len)
     return ret != 0 ? ret : fi_getpeer(ep, peer, &len);
 }
 
+/* Closes a connection. */
 void shmemi_ofi_drop(struct fid_ep *ep)
 {
     fi_close(&ep->fid);
@@ -205,6 +213,7 @@ void shmemi_ofi_use(struct shmemi_ofi *o, uint32_t pe, struct fid_ep *ep)
     o->links->wants[pe] = 0;
 }
 
+/* From now on operations on a PE fail. */
 void shmemi_ofi_unreachable(struct shmemi_ofi *o, uint32_t pe)
 {
     o->links->eps[pe] = NULL;

@@ -14,6 +14,7 @@ enum { CUDA_API_PERMITTED = 10, SHARED_MEMORY_PERMITTED = 11 };
 /* An option of efa alone: the sixth after the first one, FI_OPT_EFA_RNR_RETRY. */
 enum { WRITE_IN_ORDER_ALIGNED_128_BYTES = -(0xefa << 16) + 6 };
 
+/* Reports whether an offer is of the provider efa. */
 static int is_efa(const struct fi_info *info)
 {
     return strcmp(info->fabric_attr->prov_name, "efa") == 0;

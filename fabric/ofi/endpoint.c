@@ -60,6 +60,7 @@ int shmemi_ofi_can_deliver(uint32_t version, const struct fi_info *info)
     return can;
 }
 
+/* Reads the address of an offer's NIC on the PCI bus. Returns 0 if it is not known. */
 int shmemi_ofi_pci(const struct fi_info *info, uint32_t at[4])
 {
     if (info->nic == NULL || info->nic->bus_attr == NULL ||
@@ -73,6 +74,7 @@ int shmemi_ofi_pci(const struct fi_info *info, uint32_t at[4])
     return 1;
 }
 
+/* The speed of an offer's NIC in bit/s; 0: not known. */
 uint64_t shmemi_ofi_speed(const struct fi_info *info)
 {
     return info->nic != NULL && info->nic->link_attr != NULL ? info->nic->link_attr->speed : 0;
@@ -378,16 +380,19 @@ int shmemi_ofi_enable(struct shmemi_ofi *o, struct fid_mr **mr)
     return ret;
 }
 
+/* The key of a registration, for peers. */
 uint64_t shmemi_ofi_key(struct fid_mr *mr)
 {
     return fi_mr_key(mr);
 }
 
+/* The descriptor of a registration, for local operations. */
 uintptr_t shmemi_ofi_desc(struct fid_mr *mr)
 {
     return (uintptr_t)fi_mr_desc(mr);
 }
 
+/* Ends a registration. */
 int shmemi_ofi_unregister(struct fid_mr *mr)
 {
     return fi_close(&mr->fid);

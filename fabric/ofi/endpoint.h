@@ -253,6 +253,7 @@ static inline struct fid_ep *shmemi_ofi_ep(const struct shmemi_ofi *o, uint32_t 
 {
     return o->links != NULL ? o->links->eps[pe] : o->ep;
 }
+/* The address of a PE in the address vector; a connection needs none. */
 static inline fi_addr_t shmemi_ofi_addr(const struct shmemi_ofi *o, uint32_t pe)
 {
     return o->links != NULL ? FI_ADDR_UNSPEC : o->peers[pe];

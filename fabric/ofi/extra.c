@@ -83,6 +83,7 @@ int shmemi_ofi_read_with(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t le
     return (int)fi_readmsg(shmemi_ofi_ep(o, pe), &msg, flags | FI_COMPLETION);
 }
 
+/* Compares two senders by their addresses, for qsort. */
 static int by_address(const void *a, const void *b)
 {
     const struct shmemi_ofi_source *x = a, *y = b;

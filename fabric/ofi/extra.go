@@ -168,6 +168,7 @@ func (e *endpoint) readWith(r *fabric.RMA) error {
 	return e.refused("read from", r.PE, r.Token, ret)
 }
 
+// Atomic is part of fabric.Provider.
 func (e *endpoint) Atomic(a *fabric.AMO) error {
 	switch {
 	case !e.caps.Atomics.Has(a.Op, a.Width):

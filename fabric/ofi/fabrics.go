@@ -126,6 +126,7 @@ func (c *Choice) moveTo(q lister, fabric string) error {
 	return nil
 }
 
+// freeAll frees offers.
 func freeAll(offers []*offer) {
 	for _, o := range offers {
 		o.free()

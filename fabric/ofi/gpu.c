@@ -41,6 +41,7 @@ struct fi_info *shmemi_ofi_with_gpu(uint32_t version, const struct fi_info *info
     return got;
 }
 
+/* Registers memory of a GPU: of a dma-buf if fd is not negative, else by its address. */
 int shmemi_ofi_register_gpu(struct shmemi_ofi *o, const void *base, size_t len, int device, int fd,
                             uint64_t offset, struct fid_mr **mr)
 {

@@ -48,6 +48,7 @@ func (l Library) withGPU(o *offer) (*C.struct_fi_info, error) {
 	return info, nil
 }
 
+// RegisterGPU registers memory of a GPU, by a dma-buf if the caller has one.
 func (e *endpoint) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	object := fmt.Sprintf("%d bytes at %p of GPU %d with %s", m.Len, m.Base, m.Device, e.caps.Provider)
 	switch {

@@ -38,6 +38,7 @@ type Obstacle struct {
 	Remedy string
 }
 
+// String returns the obstacle with its remedy.
 func (o Obstacle) String() string { return o.Text + " (" + o.Remedy + ")" }
 
 // Obstacles lists why libfabric offers no NIC for the memory of GPUs, apart from reasons of the NIC:

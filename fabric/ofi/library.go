@@ -162,4 +162,5 @@ func open(file string, present bool) (*Library, error) {
 	return &Library{File: path, Version: versionText(version), number: uint32(version), api: min(version, newest)}, nil
 }
 
+// versionText returns a version of libfabric as a text.
 func versionText(v C.uint32_t) string { return fmt.Sprintf("%d.%d", v>>16, v&0xffff) }

@@ -36,6 +36,7 @@ uint32_t fi_version(void)
     return real.version();
 }
 
+/* libfabric's function, in the library that was loaded. So are the four below. */
 int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
                const struct fi_info *hints, struct fi_info **info)
 {
@@ -106,6 +107,7 @@ int shmemi_ofi_set_options(void)
     return setenv("FI_MR_CACHE_MONITOR", "disabled", 0) | allow_forks();
 }
 
+/* Loads libfabric; with present, only if the process has loaded it. NULL: the cause is in why. */
 void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t len)
 {
     struct sigaction old[NSIG];
@@ -145,6 +147,7 @@ const char *shmemi_ofi_bind(void *library)
     return NULL;
 }
 
+/* The file from which a library was loaded, or "". */
 const char *shmemi_ofi_library_file(void *library)
 {
     struct link_map *map = NULL;
@@ -153,6 +156,7 @@ const char *shmemi_ofi_library_file(void *library)
     return map->l_name;
 }
 
+/* Closes a library that shmemi_ofi_open_library has loaded. */
 void shmemi_ofi_close_library(void *library)
 {
     dlclose(library);
@@ -201,6 +205,7 @@ static int getinfo(uint32_t version, uint64_t flags, struct fi_info *hints, stru
     return ret;
 }
 
+/* Calls fi_getinfo. */
 int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info **list)
 {
     return getinfo(version, 0, hints, list);

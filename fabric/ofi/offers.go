@@ -36,6 +36,7 @@ type offer struct {
 	info         *C.struct_fi_info // a copy of libfabric's, to be freed
 }
 
+// free frees the offer, once.
 func (o *offer) free() {
 	if o.info != nil {
 		C.fi_freeinfo(o.info)

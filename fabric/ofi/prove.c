@@ -147,6 +147,7 @@ int shmemi_ofi_proof_completions(struct shmemi_ofi *o, struct shmemi_completion 
     return n;
 }
 
+/* The registration of the memory with which PEs prove who they are, or NULL. */
 struct fid *shmemi_ofi_proof_region(struct shmemi_ofi *o)
 {
     return o->proof != NULL && o->proof->mr != NULL ? &o->proof->mr->fid : NULL;

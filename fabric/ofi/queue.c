@@ -52,6 +52,7 @@ int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token)
     return pe < o->npeers && o->peers[pe] != FI_ADDR_NOTAVAIL ? 0 : shmemi_ofi_first_contact(o, pe);
 }
 
+/* Posts a receive buffer. */
 int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t len, uintptr_t desc, uint32_t token)
 {
     if (token >= o->tokens)
@@ -60,6 +61,7 @@ int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t len, uintptr_t desc,
                         FI_ADDR_UNSPEC, shmemi_ofi_context(o, token, SHMEMI_COMPLETION_RECV));
 }
 
+/* Posts a message to a PE; with inject its bytes are copied at once. */
 int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len, uintptr_t desc,
                     uint32_t token, int inject)
 {
@@ -72,16 +74,19 @@ int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t l
                         shmemi_ofi_context(o, token, SHMEMI_COMPLETION_SEND));
 }
 
+/* Posts a receive buffer, for struct fabric.Native. */
 int shmemi_ofi_native_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)
 {
     return shmemi_ofi_recv(self, buf, n, desc, token);
 }
 
+/* Sends a message whose bytes are copied at once, for struct fabric.Native. */
 int shmemi_ofi_native_inject(void *self, uint32_t pe, const void *buf, size_t n)
 {
     return shmemi_ofi_send(self, pe, buf, n, 0, 0, 1);
 }
 
+/* Posts a write to memory of a PE; with inject its bytes are copied at once. */
 int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len, uintptr_t desc,
                      uint64_t remote, uint64_t key, uint32_t token, int inject)
 {
@@ -94,6 +99,7 @@ int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t 
                                 key);
 }
 
+/* Posts a read of memory of a PE. */
 int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, uintptr_t desc,
                     uint64_t remote, uint64_t key, uint32_t token)
 {
@@ -253,6 +259,7 @@ int shmemi_ofi_ready(void *self)
     return fi_trywait(o->fabric, &fid, 1) != 0 || poll(&fd, 1, 0) > 0;
 }
 
+/* Reports whether the caller may wait: there is nothing to poll. */
 int shmemi_ofi_arm(void *self)
 {
     return !shmemi_ofi_ready(self);
@@ -290,6 +297,7 @@ int shmemi_ofi_wait(void *self, int64_t ns)
     return 1;
 }
 
+/* Ends the present wait or the next one. */
 void shmemi_ofi_wake(void *self)
 {
     struct shmemi_ofi *o = self;

@@ -50,6 +50,7 @@ static int grow(struct av *av)
     return 0;
 }
 
+/* The peer with an endpoint's id, or NULL. */
 struct peer *av_find(struct av *av, uint64_t id)
 {
     if (av == NULL || av->index_capacity == 0)

@@ -103,7 +103,7 @@ static int get_option(fid_t fid, int level, int name, void *value, size_t *len)
     return 0;
 }
 
-/* Implements fi_cancel, which no provider here does. */
+/* Implements fi_cancel, which no provider supports. */
 static ssize_t cancel(fid_t fid, void *context)
 {
     struct ep *ep = (struct ep *)fid;

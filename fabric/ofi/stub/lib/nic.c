@@ -162,8 +162,7 @@ static bool fork_safe(void)
     return safe;
 }
 
-/* Ends the process that forks without fork safety, where the kernel would make its memory unusable.
- */
+/* Ends a process that forks after fi_domain without fork safety (rules.tsv: R23). */
 static void before_fork(void)
 {
     if (guarded && !fork_safe())
