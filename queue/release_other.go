@@ -4,6 +4,7 @@ package queue
 
 import "sync/atomic"
 
-// On other processors, and for the race detector, package atomic makes the release stores.
+// On processors other than amd64, where a plain store is a release store, and for the race detector
+// package atomic makes the release stores.
 func storeRelease64(word *uint64, v uint64) { atomic.StoreUint64(word, v) }
 func storeRelease32(word *uint32, v uint32) { atomic.StoreUint32(word, v) }

@@ -76,7 +76,8 @@ static void check_lent(struct registration_request *w)
         w->after = size - w->before;
 }
 
-/* Each branch refuses a buffer for one reason, or determines the kind of its memory. */
+/* Checks whether a buffer can be registered. Refuses the request with a reason, or fills in where
+ * its memory is: inside, granule, before and after. */
 void shmemi_registration_check(struct registration_request *w, int flags)
 {
     const struct shmemi_state *s = &shmemi_state;

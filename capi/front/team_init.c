@@ -236,7 +236,7 @@ static void decide(const struct forming *m, struct reply *a)
  * False: a PE was lost. */
 static bool gather_and_reply(const struct forming *m, struct reply *a)
 {
-    const int64_t behind = (int64_t)sizeof a->word;
+    const int64_t after_word = (int64_t)sizeof a->word;
     size_t list = sizeof(int32_t) * (size_t)m->n;
     struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
                               .call = m->call,
@@ -255,8 +255,8 @@ static bool gather_and_reply(const struct forming *m, struct reply *a)
     bool known = a->verdict == GOOD || m->round > 1; /* rank 0 knows the PEs of the team */
     for (int i = 0; i < (known ? m->n : (int)shmemi_state.n_pes); i++)
         if (known || is_here(m, i))
-            send_message(m, known ? m->list[i] : i, reply_at() + behind, (char *)a + behind,
-                         sizeof *a + list - (size_t)behind, reply_at());
+            send_message(m, known ? m->list[i] : i, reply_at() + after_word, (char *)a + after_word,
+                         sizeof *a + list - (size_t)after_word, reply_at());
     return true;
 }
 

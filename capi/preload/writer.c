@@ -82,12 +82,12 @@ static uint64_t lost(void)
 /* Writes the records of all rings. Returns whether there were any. */
 static bool round_of_all(void)
 {
-    enum { MOST = 1024 };
-    static uint64_t heads[MOST];
+    enum { MAX_RINGS = 1024 };
+    static uint64_t heads[MAX_RINGS];
     struct preload_ring *list = preload_rings();
     bool any = false;
     int n = 0;
-    for (struct preload_ring *r = list; r && n < MOST; r = r->next) {
+    for (struct preload_ring *r = list; r && n < MAX_RINGS; r = r->next) {
         heads[n++] = atomic_load_explicit(&r->head, memory_order_acquire);
         any |= heads[n - 1] != atomic_load_explicit(&r->tail, memory_order_relaxed);
     }
@@ -96,7 +96,7 @@ static bool round_of_all(void)
     preload_ticks_mark(); /* later than every record before heads */
     preload_teams_describe();
     n = 0;
-    for (struct preload_ring *r = list; r && n < MOST; r = r->next)
+    for (struct preload_ring *r = list; r && n < MAX_RINGS; r = r->next)
         drain(r, heads[n++]);
     for (struct preload_ring *r = list; r; r = r->next)
         if (n-- <= 0)

@@ -52,7 +52,7 @@ func (n *Network) Kill(hostNumber int) {
 	n.kill(hostNumber)
 }
 
-// kill does what Kill does. The caller holds n.mu.
+// kill ends all endpoints of a host. The caller holds n.mu.
 func (n *Network) kill(hostNumber int) {
 	for _, e := range n.host(hostNumber).ports {
 		if e != nil {
@@ -72,7 +72,8 @@ func (n *Network) Link(hostNumber, i int, up bool) error {
 	return nil
 }
 
-// link does what Link does. The caller holds n.mu, and has checked that the host has a NIC i.
+// link takes the link of NIC i of a host down, or brings it up. The caller holds n.mu, and has
+// checked that the host has a NIC i.
 func (n *Network) link(hostNumber, i int, up bool) {
 	state := uint64(0)
 	if up {

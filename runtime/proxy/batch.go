@@ -35,8 +35,9 @@ const manyWrites, maxSignals = 8, 8
 // recordOf returns the bytes that an operation with n bytes of payload takes in a batch.
 func recordOf(n int) uint32 { return layout.RecordSize + uint32(n+7)&^7 }
 
-// batches has the rules for batches: which operations join one, and how long it is held. A batch is
-// at the end of a queue, in the peer record and in the record of its token.
+// batches has the rules for batches (messages that several small operations share): which
+// operations join one, and how long it is held for more. An open batch is the last message in the
+// queue of its PE; the record of the PE and that of the batch's token have its state.
 type batches struct {
 	*operations
 	bursts  *bursts

@@ -52,7 +52,7 @@ func (t *thread) onNode(o *program.Op) {
 // parts calls f for the parts of a put or get: the elements of a strided one, or pieces that fit
 // into an operation and into the memory of the replay.
 func (t *thread) parts(o *program.Op, f func(n uint64, last bool)) {
-	n, part := o.Bytes, min(t.engine.PutMax(), most)
+	n, part := o.Bytes, min(t.engine.PutMax(), maxData)
 	if o.Pieces > 1 {
 		part = uint64(o.Element)
 	}

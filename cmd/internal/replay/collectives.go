@@ -70,9 +70,9 @@ func (g group) send(rank int, bytes uint64) bool {
 	}
 	e := p.Engine
 	g.place, g.engine = len(p.contexts), e
-	for ; bytes > most; bytes -= most {
+	for ; bytes > maxData; bytes -= maxData {
 		g.post(func() proxy.Status {
-			return e.Put(libshmem.PE(pe), p.offset(m.bytes()), g.source(), most, nil)
+			return e.Put(libshmem.PE(pe), p.offset(m.bytes()), g.source(), maxData, nil)
 		})
 		p.dirty[g.place] = true
 	}

@@ -157,9 +157,9 @@ func (m *machine) plan(e task) {
 }
 
 // The heap of a PE begins with `flags` words for each thread, which the thread's updates use one
-// after the other. Then come the counts of messages, and then `most` bytes, to which all data is
+// after the other. Then come the counts of messages, and then `maxData` bytes, to which all data is
 // written.
-const flags, most = 8, 4 << 20
+const flags, maxData = 8, 4 << 20
 
 // flag returns the offset, in the heap of a PE, of the word that a thread's update of that number
 // writes. A thread uses a few words one after the other.
@@ -204,7 +204,7 @@ func newMachine(job *program.Job, model Model, s Site) (*machine, error) {
 			largest = max(largest, t.Ops[i].Bytes)
 		}
 	}
-	m.source = make([]byte, min(largest, most)+64)
+	m.source = make([]byte, min(largest, maxData)+64)
 	ends := make([]proxy.Endpoint, job.PEs)
 	for i := range job.PEs {
 		p, err := m.open(i)

@@ -145,7 +145,7 @@ func (v *Device) with(op string, f func() error) error {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	if v.closed {
-		return v.isClosed(op)
+		return v.closedError(op)
 	}
 	if v.gone() {
 		return v.resetError(op)
@@ -194,7 +194,7 @@ func (v *Device) enter(op string) error {
 	v.mu.RLock()
 	if v.closed {
 		v.mu.RUnlock()
-		return v.isClosed(op)
+		return v.closedError(op)
 	}
 	if v.gone() {
 		v.mu.RUnlock()
@@ -224,8 +224,8 @@ func (v *Device) leaveReady(op, call string, out C.struct_shmemi_cuda_outcome) (
 	return done && err == nil, err
 }
 
-// isClosed returns the error of a call after Close.
-func (v *Device) isClosed(op string) error {
+// closedError returns the error of a call after Close.
+func (v *Device) closedError(op string) error {
 	return &shmerr.Error{Op: op, Object: v.name, Cause: shmerr.Causef(shmerr.ErrArgument, "%w", errClosed)}
 }
 
