@@ -153,7 +153,7 @@ func (v *Device) with(op string, f func() error) error {
 	return v.withLocked(op, f)
 }
 
-// withLocked does what with does. The caller holds mu.
+// withLocked runs f with the device's context current, like with. The caller holds mu.
 //
 // Meanwhile the thread is in the relaxed capture mode. Otherwise, while the program captures a
 // graph on this thread or, as torch does, for all threads, the driver refuses some calls, and the

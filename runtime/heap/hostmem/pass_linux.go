@@ -98,7 +98,8 @@ func Receive(from Source, p Plan, timeout time.Duration) (*Segment, error) {
 	return receive(from, p, timeout, fdpass.User())
 }
 
-// receive does what Receive does, from a process of a given user. Tests call it with another user.
+// receive gets the file like Receive, but from a process of a given user. Tests call it with another
+// user.
 func receive(from Source, p Plan, timeout time.Duration, uid uint32) (*Segment, error) {
 	object := fmt.Sprintf("the symmetric heap from PE %d", from.Owner)
 	deadline := time.Now().Add(timeout)
