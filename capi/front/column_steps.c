@@ -110,6 +110,7 @@ static struct range half(struct range both, bool lower)
     return lower ? (struct range){both.first, middle} : (struct range){middle, both.end};
 }
 
+/* The number of elements of a range. */
 static size_t elements(struct range range)
 {
     return range.end - range.first;

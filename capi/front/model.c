@@ -204,8 +204,9 @@ bool shmemi_model_doubles(const struct shmemi_team *t, size_t bytes)
     return doubling(t, (double)bytes) < directly(t->n_nodes, (double)bytes);
 }
 
-/* Reports whether an alltoall packs the blocks for each node into one message: blocks of up to
- * PACK_BYTES. If each node has one PE, it does so only if an exchange in steps takes less time. */
+/* Reports whether the blocks of a node's members, `bytes` bytes together, are sent to another node
+ * in one message: up to PACK_BYTES are. If each node has one PE, that is so only if an exchange in
+ * steps takes less time. */
 bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes)
 {
     if (forced(SHMEMI_COLLECTIVES_PACKED | SHMEMI_COLLECTIVES_APART))

@@ -99,6 +99,7 @@ func includeBelow(s *spec.Surface) string {
 	return "#include <" + s.File + ">\n"
 }
 
+// includeLines returns the lines that include these headers.
 func includeLines(names map[string]bool) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(names)) {

@@ -46,6 +46,7 @@ func (c *pythonCall) param(is func(p *spec.Param) bool) spec.Param {
 	return spec.Param{}
 }
 
+// has reports whether the function has a parameter of this name.
 func (c *pythonCall) has(name string) bool {
 	return c.param(func(p *spec.Param) bool { return p.Name == name }).Name != ""
 }

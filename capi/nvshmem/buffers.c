@@ -35,6 +35,7 @@ int nvshmemi_qp_create(int n, nvshmemx_qp_handle_t **handles)
     return 0;
 }
 
+/* Sets the counter of counted signals to 0, which is complete on return. */
 void nvshmemi_signal_counted_reset(uint64_t *counter)
 {
     shmem_uint64_atomic_set(counter, 0, shmem_my_pe());

@@ -64,6 +64,8 @@ int preload_number(const char *name)
     return -1;
 }
 
+/* The function that dlsym has found in a library when the program got the shim's function of that
+ * number instead; NULL: the program has not looked it up. */
 void *preload_adopted(unsigned number)
 {
     return __atomic_load_n(&adopted[number], __ATOMIC_ACQUIRE);

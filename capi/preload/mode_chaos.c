@@ -169,6 +169,7 @@ static bool before(struct preload_frame *f)
     return true;
 }
 
+/* After init: begins to delay puts. After finalize: ends that. */
 static void after(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];

@@ -354,6 +354,8 @@ void preload_output_call(struct preload_ring *ring, const struct preload_record 
     events[0]++;
 }
 
+/* Writes the events in the buffer, and the head of the file with the number of events lost so far.
+ */
 void preload_output_flush(uint64_t lost)
 {
     if (filled > 0 && !broken)

@@ -166,6 +166,7 @@ static void *next(void **found, const char *name)
         redirect_on() ? ours : (__typeof__(&ours))next(&found, #theirs);                           \
     })
 
+/* The sync of an active set, under the name that some libraries give it. */
 PRELOAD_PUBLIC void shmem_sync_deprecated(int start, int log_stride, int size, uintptr_t sync)
 {
     CHOSEN(shmem_sync_deprecated, shmem_sync)(start, log_stride, size, sync);

@@ -48,6 +48,8 @@ static struct preload_ring *left_over(void)
     return NULL;
 }
 
+/* Touches the memory of PRELOAD_TOUCHED records from head on, so that recording takes no page
+ * faults, and adds the time to r->own. */
 void preload_ring_touch(struct preload_ring *r, uint64_t head)
 {
     uint64_t begin = preload_monotonic();

@@ -173,6 +173,7 @@ func status(findings []doctor.Finding) int {
 	return statusOK
 }
 
+// fail prints an error, and returns the exit status.
 func fail(stderr io.Writer, err error) int {
 	fmt.Fprintln(stderr, "shmem-doctor:", err)
 	return statusUsage

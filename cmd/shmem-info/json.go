@@ -127,6 +127,7 @@ type (
 	}
 )
 
+// memoryFactOf returns what the JSON form says of one kind of memory for rings.
 func memoryFactOf(r gpu.Report) memoryFact {
 	f := memoryFact{Kind: r.Kind.String(), Chosen: r.Chosen, Method: r.Method}
 	if r.Why != nil {

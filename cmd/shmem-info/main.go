@@ -135,6 +135,7 @@ func status(stderr io.Writer, err error) int {
 	return statusOK
 }
 
+// fail prints an error, and returns the exit status.
 func fail(stderr io.Writer, status int, err error) int {
 	fmt.Fprintln(stderr, "shmem-info:", shmerr.OneLine(err))
 	return status

@@ -125,6 +125,7 @@ func (c *command) start(args []string, stdout, stderr io.Writer) int {
 	return run(fs.Args(), stdout, stderr)
 }
 
+// fail prints an error, and returns the exit status.
 func fail(stderr io.Writer, status int, err error) int {
 	fmt.Fprintln(stderr, "shmem-trace:", shmerr.OneLine(err))
 	return status

@@ -99,6 +99,7 @@ type failing struct {
 	err error
 }
 
+// Write writes, and records an error.
 func (f *failing) Write(p []byte) (int, error) {
 	n, err := f.w.Write(p)
 	f.err = errors.Join(f.err, err)

@@ -27,6 +27,7 @@ type preloadOptions struct {
 	redirect bool
 }
 
+// flags adds the options to those of the command.
 func (p *preloadOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&p.trace, "trace", "", "write the calls of each PE with their times to `DIR`/PE.json")
 	fs.BoolVar(&p.report, "report", false, "print at the end what took the time, and who waited for whom; without --trace its files go to shmem-trace")

@@ -37,6 +37,7 @@ func Read(text string, words []Word) error {
 	return nil
 }
 
+// find returns the word of a name.
 func find(name string, words []Word) (Word, error) {
 	var names []string
 	for _, w := range words {
@@ -114,6 +115,7 @@ func readNumber(text string) (int, error) {
 	return v, nil
 }
 
+// readTime reads a time that is not negative.
 func readTime(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {

@@ -162,11 +162,14 @@ void shmemi_ofi_close_library(void *library)
     dlclose(library);
 }
 
+/* Sets whether libfabric leaves GPUs alone. Only its first call reads that, for the whole process.
+ */
 void shmemi_ofi_leave_gpus(int yes)
 {
     __atomic_store_n(&leave_gpus, yes, __ATOMIC_RELAXED);
 }
 
+/* Sets whether the first call of libfabric skips the kernel's symbol table. */
 void shmemi_ofi_skip_symbols(int yes)
 {
     __atomic_store_n(&skip_symbols, yes, __ATOMIC_RELAXED);

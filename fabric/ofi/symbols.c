@@ -23,6 +23,7 @@ typedef FILE *(*opener)(const char *, const char *);
 
 static opener real_fopen;
 
+/* The fopen that libfabric's library calls while the kernel's symbol table is hidden from it. */
 static FILE *fopen_without_symbols(const char *file, const char *mode)
 {
     if (strcmp(file, "/proc/kallsyms") == 0) {
@@ -32,6 +33,7 @@ static FILE *fopen_without_symbols(const char *file, const char *mode)
     return real_fopen(file, mode);
 }
 
+/* The loader's entry of a library, or NULL. */
 static struct link_map *map_of(void *library)
 {
     struct link_map *map = NULL;
@@ -136,6 +138,7 @@ void **shmemi_ofi_hide_symbols(void *library)
     return set_pointer(library, slot, (void *)(uintptr_t)fopen_without_symbols) == 0 ? slot : NULL;
 }
 
+/* Puts the pointer to fopen back that shmemi_ofi_hide_symbols has replaced. */
 void shmemi_ofi_show_symbols(void *library, void **import)
 {
     if (import != NULL)

@@ -236,6 +236,7 @@ const notShown = "(not shown)"
 // everything is the word of a List for all of its Choices.
 const everything = "all"
 
+// inRange returns an error for a number outside of Min and Max.
 func (s *Setting) inRange(f float64) error {
 	if f < s.Min || f > s.Max {
 		return errors.New("it is outside the range")
@@ -273,6 +274,7 @@ func (s *Setting) Range() string {
 	}
 }
 
+// number returns a number as a text without an exponent.
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
 // remedy is the remedy in the error of a value that is not valid.

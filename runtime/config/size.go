@@ -61,6 +61,7 @@ func checkDecimal(s string) error {
 	return nil
 }
 
+// parseDecimal reads a number of digits with at most one point.
 func parseDecimal(s string) (float64, error) {
 	if err := checkDecimal(s); err != nil {
 		return 0, err

@@ -83,6 +83,7 @@ func ofPython(file string) bool {
 	return err == nil && bytes.HasPrefix(begin, []byte("#!")) && bytes.Contains(begin, []byte("shmem._commands"))
 }
 
+// exists reports whether there is a file of this name.
 func exists(file string) bool {
 	_, err := os.Stat(file)
 	return err == nil

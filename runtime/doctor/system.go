@@ -47,6 +47,7 @@ func (s *System) number(parts ...string) (n uint64, ok bool) {
 	return n, err == nil
 }
 
+// exists reports whether there is a file below the root.
 func (s *System) exists(parts ...string) bool {
 	_, err := os.Stat(s.path(parts...))
 	return err == nil

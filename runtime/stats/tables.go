@@ -103,6 +103,7 @@ func Job(w io.Writer, title string, rows []Row) error {
 	return err
 }
 
+// writeNICs prints a line for each NIC.
 func writeNICs(w io.Writer, nics []fabric.RailCount) {
 	for _, n := range nics {
 		fmt.Fprintf(w, "NIC %s: %d operations, %s out, %s in", n.NIC, n.Ops, Amount(n.Out, Bytes), Amount(n.In, Bytes))

@@ -167,6 +167,7 @@ int shmemi_peek_wait(void *self, int64_t ns)
     return came;
 }
 
+/* Ends the wait, by the first NIC. */
 void shmemi_peek_wake(void *self)
 {
     struct shmemi_peek *p = self;

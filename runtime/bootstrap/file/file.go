@@ -111,6 +111,7 @@ func (e *takenError) Error() string {
 	return fmt.Sprintf("join job: %s is of another job, whose PEs are about to come (give each job a name of its own by %s)", e.path, e.setting)
 }
 
+// nameTaken returns the error of a file that another job uses.
 func (o *Options) nameTaken() error { return &takenError{o.Path, cmp.Or(o.Setting, Env)} }
 
 // remove deletes the file, unless another job has written its id there meanwhile. PEs of one job

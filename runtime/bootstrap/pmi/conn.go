@@ -152,4 +152,5 @@ func (c *conn) hungUp() bool {
 	return err == nil && n > 0 && fds[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR) != 0
 }
 
+// close closes the descriptor.
 func (c *conn) close() { _ = unix.Close(c.fd) }

@@ -309,6 +309,7 @@ func ParseLoss(p []byte) (Loss, error) {
 	return Loss{PE: libshmem.PE(pe), Outcome: Outcome{How: How(p[8]), Code: int(code), Core: p[9] == 1, Init: p[10] == 1}}, nil
 }
 
+// bit returns 1 for true.
 func bit(b bool) byte {
 	if b {
 		return 1

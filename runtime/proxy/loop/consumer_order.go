@@ -125,6 +125,8 @@ func (o *order) beginGroups(c *Consumer) int {
 
 // quietWaits and fenceWaits select the waits of a ring for beginGroup and endGroup.
 func (s *serving) quietWaits() *waits { return &s.quiet }
+
+// fenceWaits returns the fences for which producers of the ring wait.
 func (s *serving) fenceWaits() *waits { return &s.fence }
 
 // beginGroup makes a group of all quiets, or all fences, for which producers of the rings wait now.

@@ -20,6 +20,8 @@ static int nap(int64_t ns)
     return 0;
 }
 
+/* Sleeps, and polls the rings every l->step ns. Returns 1 if there may be work, 0 if there is none
+ * after l->total ns, or the negative error of the provider's wait function. */
 int shmemi_ring_sleep(const struct shmemi_ring_sleep *l)
 {
     for (int64_t slept = 0; slept < l->total; slept += l->step) {

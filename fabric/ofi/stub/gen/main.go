@@ -169,4 +169,5 @@ func generate(rows []row) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// comment returns a text that cannot end a comment of C.
 func comment(s string) string { return strings.ReplaceAll(s, "*/", "* /") }

@@ -132,6 +132,8 @@ __attribute__((destructor)) static void leave(void)
         }
 }
 
+/* Makes the lock of a file: processes share it, and it survives the end of the one that holds it.
+ */
 static void init_lock(struct wire *w)
 {
     pthread_mutexattr_t attr;
@@ -306,6 +308,7 @@ static int move_all(struct mapping *m, uint64_t at, void *local, size_t n, bool 
     return 0;
 }
 
+/* Writes n bytes to memory of an endpoint's process. Returns 0 or an errno. */
 int wire_write(struct mapping *m, uint64_t to, const void *from, size_t n)
 {
     if (!m->local)
@@ -314,6 +317,7 @@ int wire_write(struct mapping *m, uint64_t to, const void *from, size_t n)
     return 0;
 }
 
+/* Reads n bytes of memory of an endpoint's process. Returns 0 or an errno. */
 int wire_read(struct mapping *m, uint64_t from, void *to, size_t n)
 {
     if (!m->local)
@@ -333,6 +337,7 @@ int wire_bell(uint64_t cq_id)
     return open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 }
 
+/* Removes the FIFO of a queue, and closes its descriptor. */
 void wire_bell_remove(uint64_t cq_id, int fd)
 {
     char path[320];
