@@ -214,7 +214,8 @@ void shmemi_activeset_await(struct shmemi_team *t, int word, uint64_t n, const c
                      (const void *)t->psync, (unsigned long long)had, (unsigned long long)n);
 }
 
-/* 0 means that no message has arrived, so the word is set to the number plus one. */
+/* Sends a number to a member, in a word of its pSync: the word is set to the number plus one,
+ * because 0 means that no message has arrived. */
 void shmemi_activeset_send_number(struct shmemi_team *t, int rank, int word, uint64_t value,
                                   const char *call)
 {

@@ -112,7 +112,7 @@ void shmemi_flush_stdout(void)
 }
 
 /* An error that ends with ")" has its remedy already. */
-const char *shmemi_remedy_behind(const char *error)
+const char *shmemi_remedy_after(const char *error)
 {
     size_t n = strlen(error);
     return n > 0 && error[n - 1] == ')' ? "" : " (run shmem-doctor)";
@@ -128,7 +128,7 @@ print(const char *caller, const char *call, const char *remedy, const char *caus
 
     char end[512];
     if (remedy == NULL)
-        snprintf(end, sizeof end, "%s", shmemi_remedy_behind(why));
+        snprintf(end, sizeof end, "%s", shmemi_remedy_after(why));
     else
         snprintf(end, sizeof end, " (%s)", remedy);
     int n;

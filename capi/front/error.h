@@ -22,7 +22,7 @@ void shmemi_abort_in_handler(const char *call, const char *remedy, const char *c
     __attribute__((noreturn, format(printf, 3, 4)));
 /* What to print after an error of the core: nothing if the error ends with its own remedy, else
  * advice to run shmem-doctor. */
-const char *shmemi_remedy_behind(const char *error);
+const char *shmemi_remedy_after(const char *error);
 void shmemi_abort_open(void);   /* once the core is loaded: finds the unwinder */
 void shmemi_abort_joined(void); /* once the process is in a job: later errors name its PE */
 /* Reports whether the handler of a signal runs in this thread. */

@@ -31,7 +31,7 @@ static int complain(const char *call, const char *cause, const char *remedy)
 {
     char line[2048];
     if (remedy == NULL)
-        snprintf(line, sizeof line, "%s: %s%s", call, cause, shmemi_remedy_behind(cause));
+        snprintf(line, sizeof line, "%s: %s%s", call, cause, shmemi_remedy_after(cause));
     else
         snprintf(line, sizeof line, "%s: %s (%s)", call, cause, remedy);
     shmemi_state.core->report(line);

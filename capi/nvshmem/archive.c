@@ -37,14 +37,14 @@ int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags
     return NVSHMEMX_ERROR_NOT_SUPPORTED;
 }
 
-/* Called by NVIDIA's device library, for which libshmem keeps no state. */
+/* Called by NVIDIA's device archive. Its init was refused, so there is nothing to finalize. */
 void nvshmemid_hostlib_finalize(void *device, void *transport)
 {
     (void)device;
     (void)transport;
 }
 
-/* Called by NVIDIA's device library, which libshmem does not serve. */
+/* Called by NVIDIA's device archive, whose init was refused. */
 int nvshmemid_init_status(void)
 {
     return NVSHMEM_STATUS_NOT_INITIALIZED;
