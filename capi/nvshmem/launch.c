@@ -191,7 +191,7 @@ static int launch(struct config c, const void *func, void **args, const char *ca
     int limit = 0, rc = max_blocks(func, c.block, c.shared, &limit, call);
     if (rc != 0)
         return rc;
-    if (most == 0)
+    if (limit == 0)
         return refuse_block(&c, func, call);
     if (c.grid.x == 0 && c.grid.y == 0 && c.grid.z == 0)
         c.grid = (struct dim){(unsigned)limit, 1, 1};

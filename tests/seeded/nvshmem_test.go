@@ -144,8 +144,8 @@ var nvshmemDefects = []defect{
 	},
 	{
 		id: "nvshmem/launch-of-no-block", file: "capi/nvshmem/launch.c",
-		was:  "    if (most == 0)\n        return refuse_block",
-		is:   "    if (most < 0)\n        return refuse_block",
+		was:  "    if (limit == 0)\n        return refuse_block",
+		is:   "    if (limit < 0)\n        return refuse_block",
 		user: "a launch with more registers than a block of its size has is passed on, as one of no blocks",
 		by:   job("./tests/nvshmem", "^TestLaunch$"), says: `0 1 1 blocks of 1024`,
 	},
