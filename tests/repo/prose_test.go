@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -221,6 +222,35 @@ func TestErrors(t *testing.T) {
 				t.Errorf("docs/reference/errors.md lacks %s of %s", m[0], from.file)
 			}
 		}
+	}
+}
+
+// TestMeasuredSupport: what the table of limits says is measured names the machine and the day, as
+// the rows of the page that it links have them.
+func TestMeasuredSupport(t *testing.T) {
+	const page = "docs/start/limits.md"
+	machine := regexp.MustCompile(`\]\(\.\./\.\./bench/results/([\w-]+)\.md\)(?: of (?:(\d+) (\w+) and )?(\d+) cores, ([\d-]+))?`)
+	measured := 0
+	for line := range strings.Lines(content(t, page)) {
+		if !strings.Contains(line, "| measured") {
+			continue
+		}
+		found := machine.FindAllStringSubmatch(line, -1)
+		if measured++; len(found) == 0 {
+			t.Errorf("%s: no page of bench/results in %s", page, line)
+		}
+		for _, m := range found {
+			rows := "bench/results/" + strings.Replace(m[1], "README", "rows", 1) + ".jsonl"
+			facts := regexp.MustCompile(`(?m)^.*"facts".*"cores": `+m[4]+`,.*$`).FindAllString(content(t, rows), -1)
+			if !slices.ContainsFunc(facts, func(f string) bool {
+				return strings.Contains(f, `"date": "`+m[5]+`"`) && (m[2] == "" || strconv.Itoa(strings.Count(f, m[3])) == m[2])
+			}) {
+				t.Errorf("%s: %s has no rows of such a machine and day: %s", page, rows, m[0])
+			}
+		}
+	}
+	if measured < 4 {
+		t.Errorf("%s says of %d things that they are measured: the test looks for another form", page, measured)
 	}
 }
 
