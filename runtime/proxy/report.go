@@ -52,7 +52,7 @@ type Report struct {
 	wasStuck bool      // its argument stuck
 
 	named  string                             // the name of the provider for people; "": that of caps
-	probed map[libshmem.PE]time.Time          // the last Probe of each PE
+	probed map[libshmem.PE]probe              // the flush of the last Probe of each PE that was posted
 	full   map[libshmem.PE]uint32             // PEs whose last Probe could not be posted: messages sent to the PE until then
 	says   func() string                      // returns what this PE's program does; nil: not known
 	hears  func(pe libshmem.PE, doing string) // gets a PE's activity reply; nil: replies are dropped

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"testing"
+	"time"
 	"unsafe"
 
 	"libshmem"
@@ -87,6 +88,13 @@ func openReportRig(t *testing.T, engine reportEngine, net fabric.Provider, npes 
 		}
 	})
 	return e
+}
+
+// backdate makes the last Probe of a PE earlier than it was.
+func (r *reportRig) backdate(pe libshmem.PE, by time.Duration) {
+	last := r.probed[pe]
+	last.at = last.at.Add(-by)
+	r.probed[pe] = last
 }
 
 // first returns the peers of the first context.

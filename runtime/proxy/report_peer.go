@@ -23,10 +23,20 @@ func (e *Report) Probe(pe libshmem.PE) {
 		return
 	}
 	delete(e.full, pe)
-	if e.probed == nil {
-		e.probed = map[libshmem.PE]time.Time{}
+	flush := e.peers[pe].FlushID()
+	if before, ok := e.probed[pe]; ok && before.flush == flush {
+		return // an earlier Probe has sent or found this flush
 	}
-	e.probed[pe] = time.Now()
+	if e.probed == nil {
+		e.probed = map[libshmem.PE]probe{}
+	}
+	e.probed[pe] = probe{flush: flush, at: time.Now()}
+}
+
+// probe is the flush of a PE that a Probe has sent or, if one was under way, found.
+type probe struct {
+	flush uint32    // what the reply carries, see layout.Peer.FlushID
+	at    time.Time // the time of the first Probe that sent or found it
 }
 
 // Socket returns the address of a PE if its fabric address is that of an IP socket.
@@ -43,12 +53,14 @@ func (e *Report) NameProvider(name string) { e.named = name }
 // replyTime is the time that a reply may take before PeerStatus says that the PE has not replied.
 const replyTime = 40 * time.Millisecond
 
-// silence returns for how long a PE has not replied to the last Probe. It returns false if the PE
-// has replied, less than replyTime has passed, or the Probe could not be posted.
+// silence returns for how long at least a PE has owed the reply to the flush of the last Probe. It
+// returns false if the PE has replied, if at most replyTime has passed, or if no Probe has been
+// posted. A flush that a quiet has sent since then does not count, because its age is not known.
 func (e *Report) silence(pe libshmem.PE) (time.Duration, bool) {
-	since, ok := e.probed[pe]
-	d := time.Since(since)
-	return d, ok && e.peers[pe].Flushing && d > replyTime
+	last, ok := e.probed[pe]
+	p := &e.peers[pe]
+	d := time.Since(last.at)
+	return d, ok && p.Flushing && p.FlushID() == last.flush && d > replyTime
 }
 
 // noRoom reports whether the last Probe of a PE could not be posted, no message to the PE has been

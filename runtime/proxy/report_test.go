@@ -152,7 +152,7 @@ func TestStanding(t *testing.T) {
 	r.Probe(1)
 	p.Flushing = true
 	check(false, "")
-	r.probed[1] = r.probed[1].Add(-2 * time.Second)
+	r.backdate(1, 2*time.Second)
 	check(false, "has not answered for 2.0 s"+rest)
 	r.NameProvider("some;layer")
 	rest = strings.Replace(rest, "none", "some;layer", 1)
@@ -182,6 +182,38 @@ func TestStanding(t *testing.T) {
 	if r.Probe(2); len(r.probed) != 1 || !slices.Equal(r.engine.asked, []libshmem.PE{2}) {
 		t.Errorf("PEs %d were asked, and answers are expected of %v", r.engine.asked, r.probed)
 	}
+}
+
+// TestSilence: a PE is silent for as long as it owes the reply to the flush of a Probe, and another
+// flush does not count.
+func TestSilence(t *testing.T) {
+	r := newReportRig(t, 2)
+	p := &r.first()[1]
+	check := func(when string, want time.Duration) {
+		t.Helper()
+		got, silent := r.silence(1)
+		if silent != (want > 0) || silent && got.Truncate(time.Second) != want {
+			t.Errorf("%s: %v, silent %v, want %v", when, got, silent, want)
+		}
+	}
+	p.BeginFlush()
+	check("a flush of a quiet", 0)
+	r.Probe(1)
+	r.backdate(1, 2*time.Second)
+	check("a Probe that found it", 2*time.Second)
+	r.Probe(1)
+	check("another Probe during the same flush", 2*time.Second)
+	p.EndFlush()
+	check("a reply", 0)
+	r.engine.mute = true
+	r.Probe(1)
+	p.Sent++
+	p.BeginFlush()
+	check("the flush of a quiet after a Probe that was not posted", 0)
+	r.engine.mute = false
+	r.Probe(1)
+	r.backdate(1, time.Second)
+	check("a Probe that found that flush", time.Second)
 }
 
 // TestSocket: the length of an address shows its family.

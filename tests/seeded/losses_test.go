@@ -31,6 +31,13 @@ var lossDefects = []defect{
 		by:   unit("./runtime/proxy", "^TestStanding$"), says: `PE 1 "was never reached .*, want ""`,
 	},
 	{
+		id: "losses/silence-of-another-flush", file: "runtime/proxy/report_peer.go",
+		was:  " && p.FlushID() == last.flush && d > replyTime",
+		is:   " && d > replyTime",
+		user: "a PE that has answered is said to have been silent for minutes, because a quiet has just sent it a flush",
+		by:   unit("./runtime/proxy", "^TestSilence$"), says: `the flush of a quiet after a Probe that was not posted: .*, silent true, want 0s`,
+	},
+	{
 		id: "losses/doctor-for-a-stopped-pe", file: "runtime/job/watch/explain.go",
 		was:  "		if silent && !l.halted(pe) {\n",
 		is:   "		if silent {\n",
