@@ -28,7 +28,7 @@ type conversation struct {
 	conn  net.Conn // nil: there is no connection now
 	next  uint64   // number of the frame to write next on conn
 	owe   bool     // an acknowledgement is to be sent
-	shut  bool     // dropped for good
+	shut  bool     // end was called
 }
 
 // newConversation returns a conversation without a connection.
@@ -90,10 +90,10 @@ func (s *conversation) trimLocked(n uint64) error {
 	return nil
 }
 
-// run exchanges frames over a connection until it breaks or drop is called, and returns why it
-// ended. has is the number of frames that the other side has received. run calls deliver with each
-// frame, once and in order; an error of deliver ends the connection. Only one run at a time may be
-// active.
+// run exchanges frames over a connection until it breaks or closeConnection or end is called, and
+// returns why it ended. has is how many frames the other side has received. run calls deliver with
+// each frame, once and in order; an error of deliver ends the connection. Only one run at a time may
+// be active.
 func (s *conversation) run(conn net.Conn, has uint64, deliver func(wire.Frame) error) error {
 	s.mu.Lock()
 	if err := s.trimLocked(has); err != nil || s.shut {
@@ -116,11 +116,22 @@ func (s *conversation) run(conn net.Conn, has uint64, deliver func(wire.Frame) e
 	return err
 }
 
-// drop closes the present connection and, if forGood, ends the conversation.
-func (s *conversation) drop(forGood bool) {
+// closeConnection closes the present connection. The conversation continues on the next one.
+func (s *conversation) closeConnection() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.shut = s.shut || forGood
+	s.closeConnectionLocked()
+}
+
+// end closes the present connection, and ends the conversation.
+func (s *conversation) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shut = true
+	s.closeConnectionLocked()
+}
+
+func (s *conversation) closeConnectionLocked() {
 	if s.conn != nil {
 		s.conn.Close()
 	}
@@ -193,7 +204,7 @@ func (s *conversation) read(conn net.Conn, deliver func(wire.Frame) error) error
 	}
 }
 
-// ended reports whether the conversation was dropped for good.
+// ended reports whether end was called.
 func (s *conversation) ended() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

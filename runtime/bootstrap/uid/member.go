@@ -93,7 +93,7 @@ func join(o Options, dial dialer) (*Member, error) {
 	m := &Member{name: cmp.Or(o.Name, "uid"), link: l}
 	if m.client, err = launcher.New(mine, o.PE, o.Size, o.Timeout, o.GoesOn, nil); err != nil {
 		err = errors.Join(m.explain(err), unix.Close(mine))
-		l.conversation.drop(true)
+		l.conversation.end()
 		<-l.gone
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func (l *link) keep(conn net.Conn, has uint64) {
 		limit, leaving := comeback, l.leaving
 		l.mu.Unlock()
 		if leaving && l.conversation.settle(0) {
-			l.conversation.drop(true) // the root has received all, and has closed the connection
+			l.conversation.end() // the root has received all, and has closed the connection
 			return
 		}
 		if leaving {
@@ -244,7 +244,7 @@ func (l *link) keep(conn net.Conn, has uint64) {
 			l.mu.Lock()
 			l.err = err
 			l.mu.Unlock()
-			l.conversation.drop(true)
+			l.conversation.end()
 			return
 		}
 	}
@@ -420,16 +420,18 @@ func (m *Member) Missing() (pes []libshmem.PE) {
 }
 
 // Abandon leaves a meeting that has failed, so that the PE can begin another one at the same
-// address. A root of this process ends when the other PEs know that the meeting has failed.
+// address. If the root, the server of the meeting, is in this process, Abandon first waits, for at
+// most lastWord, until the other PEs have received all frames: they say that the meeting has failed.
+// Then it closes the root.
 func (m *Member) Abandon() {
 	if m.link.root != nil {
 		m.link.root.settle(lastWord)
 	}
-	m.link.conversation.drop(true)
+	m.link.conversation.end()
 	if m.link.root != nil {
 		m.link.root.Close()
 	}
-	_ = m.client.Close() // nothing listens any more
+	_ = m.client.Close() // the connection to the root is closed already, so an error says nothing
 	<-m.link.heard
 	<-m.link.gone
 }
@@ -440,7 +442,7 @@ func (m *Member) Close() error {
 	err := m.explain(m.client.Close())
 	<-m.link.heard
 	m.link.conversation.settle(comeback)
-	m.link.conversation.drop(true)
+	m.link.conversation.end()
 	<-m.link.gone
 	if m.link.root != nil {
 		m.link.root.outlast(m.link.timeout)

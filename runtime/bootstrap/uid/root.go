@@ -212,7 +212,7 @@ func (r *Root) talk(conn net.Conn) {
 		_ = reply(conn, 0, err)
 		return
 	}
-	c.conversation.drop(false)
+	c.conversation.closeConnection()
 	c.connLock.Lock()
 	defer c.connLock.Unlock()
 	if err := reply(conn, c.conversation.received(), nil); err != nil {
@@ -421,7 +421,7 @@ func (r *Root) lose(pe libshmem.PE, c *participant) {
 	}
 	c.gone = fmt.Errorf("the other PEs have given up PE %d, of which nothing was heard for %v", pe, r.reconnectTimeout)
 	r.mu.Unlock()
-	c.conversation.drop(true)
+	c.conversation.end()
 	r.meeting.End(pe, wire.Outcome{How: wire.Vanished})
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -439,7 +439,7 @@ func (r *Root) endLocked() {
 	for _, c := range r.participants {
 		if c != nil {
 			c.timer.Stop()
-			time.AfterFunc(farewell, guard.Func("the bootstrap", func() { c.conversation.drop(true) }))
+			time.AfterFunc(farewell, guard.Func("the bootstrap", func() { c.conversation.end() }))
 		}
 	}
 	guard.Go("the bootstrap", func() {
@@ -459,7 +459,7 @@ func (r *Root) Close() {
 	r.mu.Unlock()
 	for _, c := range participants {
 		if c != nil {
-			c.conversation.drop(true)
+			c.conversation.end()
 		}
 	}
 	<-r.over

@@ -233,7 +233,7 @@ func TestDeath(t *testing.T) {
 		}
 		switch pe {
 		case 1:
-			m.link.conversation.drop(true) // as a process that is killed
+			m.link.conversation.end() // as a process that is killed
 			close(ready)
 			return nil
 		case 2:
