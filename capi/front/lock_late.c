@@ -182,7 +182,9 @@ static bool move(struct late *t)
     }
 }
 
-/* Tries once to take the lock at its present home. False: another PE has it, or may have it. */
+/* Tries once to take the lock at its present home, the PE whose word names the owner since a loss.
+ * Returns false if another PE has the lock there, if a PE may still have it in the queue or at an
+ * earlier home, or if some PE does not know of all losses yet. */
 static bool try(struct late *t)
 {
     uint32_t me = OPENED | me_plus_one();

@@ -122,7 +122,7 @@ static void send_message(const struct forming *m, int pe, int64_t offset, const 
 }
 
 /* Reads n bytes at an offset of the root's heap. */
-static void read(const struct forming *m, int64_t offset, void *dest, size_t n)
+static void read_at_root(const struct forming *m, int64_t offset, void *dest, size_t n)
 {
     char *base = shmemi_state.peer_base[m->root];
     if (base != NULL)
@@ -150,11 +150,11 @@ static bool is_here(const struct forming *m, int pe)
 /* How many proposals of this round have arrived. In the first round it counts all PEs with the id,
  * later only the PEs of the team: others may have left a word when another team was made from the
  * same id. */
-static int count(const struct forming *m)
+static int count_proposals(const struct forming *m)
 {
     int n = 0;
     if (shmemi_state.peer_base[m->root] == NULL)
-        read(m, word_at(0), m->words, sizeof(uint64_t) * shmemi_state.n_pes);
+        read_at_root(m, word_at(0), m->words, sizeof(uint64_t) * shmemi_state.n_pes);
     for (int rank = 0; m->round > 1 && rank < m->n; rank++)
         n += is_here(m, m->list[rank]);
     for (int pe = 0; m->round == 1 && pe < (int)shmemi_state.n_pes; pe++)
@@ -181,7 +181,7 @@ static void refuse(struct reply *a, int verdict, int one, int one_says, int othe
 }
 
 /* Lists the PEs of the team by rank. Refuses if two disagree about its size, or have one rank. */
-static void sort(const struct forming *m, struct reply *a)
+static void list_by_rank(const struct forming *m, struct reply *a)
 {
     for (int rank = 0; rank < m->n; rank++)
         m->list[rank] = -1;
@@ -189,7 +189,7 @@ static void sort(const struct forming *m, struct reply *a)
         struct proposal p;
         if (!is_here(m, pe))
             continue;
-        read(m, proposal_at(pe), &p, sizeof p);
+        read_at_root(m, proposal_at(pe), &p, sizeof p);
         if (p.n != m->n)
             refuse(a, OTHER_SIZE, shmemi_state.my_pe, m->n, pe, p.n);
         else if (m->list[p.rank] >= 0)
@@ -206,7 +206,7 @@ static void combine(const struct forming *m, struct proposal *all)
     memset(all->free, 0xff, sizeof all->free);
     for (int rank = 0; rank < m->n; rank++) {
         struct proposal p;
-        read(m, proposal_at(m->list[rank]), &p, sizeof p);
+        read_at_root(m, proposal_at(m->list[rank]), &p, sizeof p);
         all->state &= p.state;
         for (size_t i = 0; i < sizeof all->free / sizeof *all->free; i++)
             all->free[i] &= p.free[i];
@@ -219,7 +219,7 @@ static void decide(const struct forming *m, struct reply *a)
     struct proposal all;
     a->verdict = GOOD;
     if (m->round == 1)
-        sort(m, a);
+        list_by_rank(m, a);
     if (a->verdict != GOOD)
         return;
     combine(m, &all);
@@ -243,7 +243,7 @@ static bool gather_and_reply(const struct forming *m, struct reply *a)
                               .describe = describe_gathering,
                               .subject = m,
                               .whom = SHMEMI_ANY_MATE};
-    while (count(m) < m->n) {
+    while (count_proposals(m) < m->n) {
         if (!shmemi_wait_step(&w))
             return false;
         /* count may post a get, which waits, too, and only one wait of a thread may poll the
@@ -331,7 +331,7 @@ static void complain(const struct forming *m, const struct reply *a)
 
 /* Cleans up after a team that rank 0 has refused: sets this PE's word at the root to another round
  * and clears the reply here, so that the same id may be used again. */
-static void leave(struct forming *m, struct proposal *p)
+static void leave_refused(struct forming *m, struct proposal *p)
 {
     int me = shmemi_state.my_pe;
     m->round++;
@@ -339,9 +339,11 @@ static void leave(struct forming *m, struct proposal *p)
     *(uint64_t *)(shmemi_state.peer_base[me] + reply_at()) = 0;
 }
 
-/* Makes the team in the slot that rank 0 has chosen. Returns the state for the next proposal. */
-static int64_t make(const struct forming *m, const struct reply *a, int num_contexts,
-                    struct shmemi_team **t)
+/* Makes the team in the slot that rank 0 has chosen. Returns what this PE reports to rank 0 in the
+ * next round: MEMORY unless it has too little memory, and CLAIMED unless another thread has taken
+ * the slot. A PE with too little memory for the team reports CLAIMED without trying to claim. */
+static int64_t make_team(const struct forming *m, const struct reply *a, int num_contexts,
+                         struct shmemi_team **t)
 {
     int slot = a->slot;
     int32_t *pes = malloc(sizeof(int32_t) * (size_t)m->n);
@@ -355,9 +357,9 @@ static int64_t make(const struct forming *m, const struct reply *a, int num_cont
     return shmemi_team_id_occupy(*t, slot, m->call) == 0 ? MEMORY | CLAIMED : CLAIMED;
 }
 
-/* Makes the team, in as many rounds as necessary. Returns 0, or -1 after it has printed an error or
- * a PE was lost. */
-static int join(struct forming *m, struct reply *own, int num_contexts, shmem_team_t *new_team)
+/* Makes the team with the other PEs, in as many rounds as necessary. Returns 0, or -1 after it has
+ * printed an error or a PE was lost. */
+static int form_team(struct forming *m, struct reply *own, int num_contexts, shmem_team_t *new_team)
 {
     for (;;) {
         struct proposal p = {.n = m->n, .rank = m->rank, .state = MEMORY | CLAIMED};
@@ -368,11 +370,11 @@ static int join(struct forming *m, struct reply *own, int num_contexts, shmem_te
             return -1;
         if (a->verdict != GOOD) {
             complain(m, a);
-            leave(m, &p);
+            leave_refused(m, &p);
             return -1;
         }
         int slot = a->slot;
-        p.state = make(m, a, num_contexts, &t);
+        p.state = make_team(m, a, num_contexts, &t);
         a = propose(m, &p, own);
         if (a != NULL && a->verdict == GOOD) {
             *new_team = shmemi_team_id_name(t, m->call);
@@ -433,7 +435,7 @@ int shmemi_team_init(uint64_t id, int n, int rank, int num_contexts, shmem_team_
     if (rank == 0 && (m.list == NULL || m.words == NULL || own == NULL))
         shmemi_abort(call, "free some", "no memory for the list of %d PEs", n);
     pthread_mutex_lock(&mutex);
-    int rc = join(&m, own, num_contexts, new_team);
+    int rc = form_team(&m, own, num_contexts, new_team);
     pthread_mutex_unlock(&mutex);
     free(m.list);
     free(m.words);

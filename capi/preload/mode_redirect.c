@@ -245,8 +245,10 @@ static uintptr_t handle_in(uintptr_t theirs, const struct preload_frame *f, cons
     return (uintptr_t)(intptr_t)(int32_t)(uint32_t)theirs;
 }
 
-/* libshmem's value for the operation of a signal. */
-static long one_of(const struct redirect_value *values, long theirs, const struct preload_frame *f)
+/* Translates the operation of a signal from its value in the header with which the program was
+ * compiled (theirs) to libshmem's. A value that the header does not have is refused. */
+static long translate_signal(const struct redirect_value *values, long theirs,
+                             const struct preload_frame *f)
 {
     for (const struct redirect_value *v = values; v->name; v++)
         if (v->theirs == theirs)
@@ -257,8 +259,11 @@ static long one_of(const struct redirect_value *values, long theirs, const struc
                     theirs, behind->name);
 }
 
-/* libshmem's bits for the options of a context. */
-static long bits_of(const struct redirect_value *values, long theirs, const struct preload_frame *f)
+/* Translates the options of a context, bits of a mask, from the values in the header with which the
+ * program was compiled (theirs) to libshmem's. Options that the header does not have are refused.
+ */
+static long translate_options(const struct redirect_value *values, long theirs,
+                              const struct preload_frame *f)
 {
     long result = 0, known = 0;
     for (const struct redirect_value *v = values; v->name; v++) {
@@ -318,11 +323,11 @@ static void translate(struct preload_frame *f)
             break;
         case 'O':
             if (behind->signals->name)
-                *arg = (uintptr_t)one_of(behind->signals, (int)*arg, f);
+                *arg = (uintptr_t)translate_signal(behind->signals, (int)*arg, f);
             break;
         case 'f':
             if (c->kind == PRELOAD_KIND_CTX)
-                *arg = (uintptr_t)bits_of(behind->options, (long)*arg, f);
+                *arg = (uintptr_t)translate_options(behind->options, (long)*arg, f);
             break;
         case 'Y':
             sync = i;

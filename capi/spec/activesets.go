@@ -69,7 +69,7 @@ var activeSets = Chapter{
 				"operations of this library. The next barrier or sync of the same set may have the same pSync.",
 			Errors: setErrors,
 		},
-		setRow(Family{
+		activeSetRow(Family{
 			Name: "broadcast", Section: "SHMEM_BROADCAST",
 			Params: onSet(
 				Param{Name: "dest", C: "T *", Role: CollWrite, Doc: "except that of PE_root"},
@@ -80,7 +80,7 @@ var activeSets = Chapter{
 			Front: "shmemi_activeset_broadcast(dest, source, $nbytes, PE_root, " + theSet + "pSync, $call)",
 			Doc:   "Copies an array of one PE to every other PE of the active set.",
 		}),
-		setRow(Family{
+		activeSetRow(Family{
 			Name: "collect", Section: "SHMEM_COLLECT",
 			Params: onSet(
 				Param{Name: "dest", C: "T *", Role: CollWrite, Doc: "room for the arrays of all PEs"},
@@ -90,7 +90,7 @@ var activeSets = Chapter{
 			Front: "shmemi_activeset_collect(dest, source, $nbytes, " + theSet + "pSync, $call)",
 			Doc:   "Concatenates the arrays of all PEs of the active set, in the order of their numbers, at every PE.",
 		}),
-		setRow(Family{
+		activeSetRow(Family{
 			Name: "fcollect", Section: "SHMEM_FCOLLECT",
 			Params: onSet(
 				Param{Name: "dest", C: "T *", Role: CollWrite, Doc: "nelems times the size of the set"},
@@ -101,7 +101,7 @@ var activeSets = Chapter{
 			Doc: "Concatenates the arrays of all PEs of the active set, in the order of their numbers, at every PE; " +
 				"they all have the same length.",
 		}),
-		setRow(Family{
+		activeSetRow(Family{
 			Name: "alltoall", Section: "SHMEM_ALLTOALL",
 			Params: onSet(
 				Param{Name: "dest", C: "T *", Role: CollWrite, Doc: "nelems times the size of the set"},
@@ -112,7 +112,7 @@ var activeSets = Chapter{
 			Doc: "Exchanges blocks of nelems elements: block j of the i-th PE's source becomes block i of the j-th " +
 				"PE's dest.",
 		}),
-		setRow(Family{
+		activeSetRow(Family{
 			Name: "alltoalls", Section: "SHMEM_ALLTOALLS",
 			Params: onSet(
 				Param{Name: "dest", C: "T *", Role: CollWrite, Doc: "nelems times the size of the set, dst apart"},
@@ -128,8 +128,9 @@ var activeSets = Chapter{
 	},
 }
 
-// setRow completes the row of a collective on an active set that moves elements of 32 or 64 bits.
-func setRow(f Family) Family {
+// activeSetRow fills in the fields that are the same for all collectives on active sets that move
+// elements: they are defined for elements of 32 and 64 bits.
+func activeSetRow(f Family) Family {
 	f.Since, f.Variants, f.Widths = "0.1", Sized, []int{32, 64}
 	f.Instead = "shmem_" + f.Name + " on a team"
 	f.Doc += " " + sameForSet

@@ -98,9 +98,10 @@ SHMEMI_D int shmemi_ragged(const void *dest, const void *source, uint64_t bytes)
 }
 
 /*
- * As shmemi_send_wide, for a few words of 4 bytes: a thread copies all words of a PE. An element
- * that took the way of ragged blocks, through functions and their arguments in memory, made an
- * alltoall of two H200 take 5.2 us where one of 16 bytes takes 3.2.
+ * Sends a few words of 4 bytes to the PEs that have an address here, as shmemi_send_wide does with
+ * words of 16 bytes. One thread copies all words of a PE. shmemi_send_ragged could copy them, too,
+ * but it calls functions that are not inlined, with arguments in memory: an alltoall of single
+ * elements on two H200 took 5.2 us that way, and one of blocks of 16 bytes takes 3.2 us.
  */
 template <class SCOPE, int BLOCKS, int SELF>
 SHMEMI_D void shmemi_send_few(const struct shmemi_device_image *image,

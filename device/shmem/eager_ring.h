@@ -19,7 +19,9 @@ SHMEMI_D uint32_t shmemi_eager_ring_tile(const struct shmemi_device_image *image
     return ((const struct shmemi_device_peer *)image->job.peers)[pe].tile;
 }
 
-/* Stops the kernel if a token's tiles do not arrive in order through the ring. */
+/* Stops the kernel if the token's tiles are larger than those whose bytes arrive in order at pe
+ * through the ring: the reader could see the signal at the end of a tile before its data. A token
+ * without tiles (a value of tile below SHMEMI_EAGER_PACKET) is not checked. */
 SHMEMI_D void shmemi_eager_check_ring(const struct shmemi_device_image *image, uint32_t call,
                                       const shmemx_eager_t *e, const char *place, int pe)
 {

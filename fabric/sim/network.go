@@ -281,7 +281,10 @@ func (n *Network) Queues() []Queue {
 	return all
 }
 
-// caps returns what an endpoint with a given configuration promises.
+// caps returns what an endpoint with a given configuration promises. It has Data, Fence and Atomics
+// only if the configuration asks for them. With IfUnordered it has Data and Fence only if messages
+// may overtake Writes (without SendAfterWrite). SendComplete is copied first, because
+// Config.Delivery makes Writes complete at the target, and not Sends.
 func (n *Network) caps(cfg *fabric.Config, nic int) fabric.Caps {
 	c := n.model.Caps
 	c.Provider, c.Domain, c.Fabric = n.provider(), nicName(nic), fmt.Sprintf("rail%d", nic%n.model.Rails)

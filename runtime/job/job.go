@@ -115,6 +115,8 @@ func Start(o Options) (*Job, error) {
 	}
 	if err := j.start(o, warnings); err != nil {
 		if errors.Is(err, shmerr.ErrPeerLost) {
+			// The launcher ends the job with the first reason that it receives,
+			// and the PE that was lost has the better one.
 			time.Sleep(otherFirst)
 		}
 		if f, ok := j.Boot.(bootstrap.Failer); ok {

@@ -90,11 +90,11 @@ func (g *generations) Begin() call.Ticket {
 }
 
 // Done returns call.Done when all operations posted before the ticket's Begin have taken effect at
-// their targets, and Pending before. It returns Failed with a reason if an operation that the
-// ticket covers failed and no caller's status reported. Each failure belongs to one generation: all
-// quiets that share the generation get it, and no later ones. If Done is first called for a ticket
-// after eight later generations have failed, it returns Failed too, because the ticket's result is
-// no longer known.
+// their targets, and Pending until then. It returns Failed with a reason if an operation that the
+// ticket covers failed and no caller waited for it; a caller that waits gets the failure as its own
+// status. Each failure belongs to one generation: all quiets that share the generation get it, and
+// no later ones. If Done is first called for a ticket after eight later generations have failed, it
+// returns Failed too, because the ticket's result is no longer known.
 func (g *generations) Done(t call.Ticket) (call.Status, error) {
 	if g.Settle(); uint64(t) > g.state.Quieted {
 		return call.Pending, nil

@@ -15,7 +15,8 @@ type Conn uint32
 // Handle is a request that the network has delivered, until it is accepted or rejected.
 type Handle uintptr
 
-// Network is the network as a Machine controls it.
+// Network has the calls by which a Machine, the state machine of this package, makes, uses and ends
+// connections. The caller reports the events of the connections to the Machine by its methods.
 type Network interface {
 	// Connect begins to connect with a PE. Machine.Replied or Failed gets the outcome.
 	Connect(c Conn, pe libshmem.PE, request []byte) error

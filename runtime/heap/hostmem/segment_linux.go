@@ -122,13 +122,15 @@ func softLimit(resource int) (uint64, bool) {
 // Plan returns how the file is divided among the PEs.
 func (s *Segment) Plan() Plan { return s.plan }
 
-// Heap is the user heap of the PE with this rank on the node, Plan.Heap bytes;
-// its internal area, Plan.Internal bytes, ends there. Only after Map.
+// Heap returns the start of the user heap (Plan.Heap bytes) of the PE with this rank on the node.
+// The internal area of the PE (Plan.Internal bytes) is directly before it. The address is valid
+// only after Map.
 func (s *Segment) Heap(rank int) unsafe.Pointer {
 	return unsafe.Add(s.base, uint64(rank)*s.plan.Slice()+s.plan.HeapOffset())
 }
 
-// Base is the start of the mapping, Plan.Total bytes. Only after Map.
+// Base returns the start of the mapping of the whole file, Plan.Total bytes. The address is valid
+// only after Map.
 func (s *Segment) Base() unsafe.Pointer { return s.base }
 
 // Place returns the file's descriptor, and the offset in it at which the user heap of

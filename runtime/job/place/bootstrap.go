@@ -38,8 +38,9 @@ type candidate struct {
 	// needs says what SHMEM_BOOTSTRAP needs to force this bootstrap without a sign. "": nothing.
 	needs string
 	open  func(s *surroundings) (bootstrap.Bootstrap, error)
-	// place has the variables that name the place of a process in a job, for vacant. Programs that
-	// a PE starts inherit them. Without the last one there is no sign.
+	// place has the variables that say which PE of the job a process is. A program that a PE
+	// starts inherits them and must not join as the same PE again: vacant refuses it. The remedy in
+	// its error is to unset the last variable that is set; without that, sign returns "".
 	place []string
 }
 

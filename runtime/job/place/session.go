@@ -56,8 +56,9 @@ func sessionPlace(cfg *config.Config) (uid.Place, error) {
 	return uid.Place{Address: cfg.BootstrapSession.Address, Secret: secret}, err
 }
 
-// sessionNumbers are the number of this PE and that of all PEs. The variables of torchrun have
-// precedence over that of the pod, which torchrun's workers inherit.
+// sessionNumbers returns the number of this PE and how many PEs the job has. SHMEM_BOOTSTRAP_PE and
+// SHMEM_BOOTSTRAP_NPES come first, then torchrun's variables. Last is JOB_COMPLETION_INDEX, the
+// number of the Kubernetes pod: torchrun's workers inherit it, so those of one pod have the same.
 func sessionNumbers(s *surroundings) (pe libshmem.PE, size int, err error) {
 	wrong := func(object, cause, remedy string) (libshmem.PE, int, error) {
 		return 0, 0, &shmerr.Error{Op: "join job", Object: object, Cause: shmerr.Causef(shmerr.ErrSetting, "%s", cause), Remedy: remedy}

@@ -37,7 +37,7 @@ type get struct {
 	dest      unsafe.Pointer
 	n         uint64
 	left      uint64 // bytes that are not in place
-	copied    uint64 // bytes of left whose copy is in stream.In
+	copying   uint64 // bytes of left whose copy is in stream.In
 	desc      uintptr
 	reads     int    // reads from a lost PE that the provider has not completed
 	ended     bool   // the PE was lost and the caller's status is set, but the provider still has reads
@@ -150,13 +150,13 @@ func (g *gets) handleData(h *layout.Header, payload unsafe.Pointer, n int) {
 // CountArrivedLater counts n bytes of a get as in place when stream.In has carried out all work
 // that is in it now.
 func (g *gets) CountArrivedLater(requestID uint32, n uint64) {
-	g.ops[requestID&0xffff].copied += n
+	g.ops[requestID&0xffff].copying += n
 	g.streams.AddChore(stream.In, stream.Chore{For: g, Token: requestID, Value: n})
 }
 
 // Follow performs the chore that CountArrivedLater has added: bytes of a get are in place.
 func (g *gets) Follow(c *stream.Chore) {
-	g.ops[c.Token&0xffff].copied -= c.Value
+	g.ops[c.Token&0xffff].copying -= c.Value
 	g.CountArrived(c.Token, c.Value, 0)
 }
 
@@ -200,14 +200,15 @@ func (g *gets) free(t fabric.Token, e Ending) {
 	g.engine.End(Op{Token: t}, e)
 }
 
-// drop fails the get of a token, if it is one from the lost PE. The get is complete when the
-// streams have carried out its copies.
-func (g *gets) drop(t fabric.Token, pe libshmem.PE) {
+// failLost fails the get of a token if it is from pe, which is lost. The bytes that have not arrived
+// will not come, so the get is complete when the stream has carried out the copies that it has. The
+// token stays in use until the provider has completed the get's reads.
+func (g *gets) failLost(t fabric.Token, pe libshmem.PE) {
 	o := &g.ops[t]
 	if !o.used || o.pe != pe || o.ended {
 		return
 	}
-	o.left, o.reads, o.status = o.copied, g.pulls.Reads(o.requestID), int32(call.Failed)
+	o.left, o.reads, o.status = o.copying, g.pulls.Reads(o.requestID), int32(call.Failed)
 	if o.left == 0 {
 		g.end(t)
 	}

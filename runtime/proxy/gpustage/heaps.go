@@ -24,7 +24,6 @@ package gpustage
 //
 // heaps owns the registration of this PE's heap, the messages about it, and the extents that other
 // PEs have announced. It does not move bytes. All methods are called with the engine's lock held.
-// PEs have announced. It does not move bytes. All methods are called with the engine's lock held.
 
 import (
 	"errors"
@@ -177,7 +176,8 @@ func (x *heaps) EndLoan(loan Loan) error {
 	return x.unregister(func(r heapRegion) bool { return r.loan == loan })
 }
 
-// ended reports whether this PE has ended a loan, so that a message about the loan is ignored.
+// ended reports whether this PE has ended a loan (memory of the program that was part of the heap
+// for a while). A message about that loan comes too late, and the caller ignores it. 0 is no loan.
 func (x *heaps) ended(loan Loan) bool {
 	return loan != 0 && !loan.after(x.lastLoan) && !slices.Contains(x.loans, loan)
 }

@@ -31,8 +31,8 @@ func (s *Stage) dropLost() {
 		s.departs.Drop(pe)
 		s.pulls.Drop(pe)
 		for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
-			s.puts.drop(t, pe)
-			s.gets.drop(t, pe)
+			s.puts.failLost(t, pe)
+			s.gets.failLost(t, pe)
 		}
 	}
 }

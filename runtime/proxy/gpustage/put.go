@@ -118,8 +118,9 @@ func (p *puts) finished(h *layout.Header) {
 	p.engine.End(Op{Token: t}, endingOfRead(h))
 }
 
-// drop fails the put of a token, if it is one from main memory to the lost PE.
-func (p *puts) drop(t fabric.Token, pe libshmem.PE) {
+// failLost fails the put of a token if a request to send for it was sent to pe, which is lost: no
+// reply will come. Puts from GPU memory are departures, which departures.Drop fails.
+func (p *puts) failLost(t fabric.Token, pe libshmem.PE) {
 	if o := &p.ops[t]; o.pe == pe && o.requested {
 		o.requested = false
 		p.engine.End(Op{Token: t}, endingOf(p.engine, pe))

@@ -69,8 +69,10 @@ uint64_t wire_draw(void)
     return id;
 }
 
-/* Whether the process that made a file is gone. It may be stopped, and another process may have its
- * number. */
+/* Reports whether the process that made a file has ended. That a process has its number proves
+ * nothing, because numbers are used again. So this reads the owner's random number (boot) in the
+ * memory of the process, which works even while the process is stopped by a signal. Without
+ * permission to read, only the number shows whether the owner lives. */
 static bool owner_gone(const struct wire *w)
 {
     uint64_t there = 0;
