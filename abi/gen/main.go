@@ -21,7 +21,7 @@ import (
 	"libshmem/internal/generated"
 )
 
-// outputs is everything that is generated for the tree at root.
+// outputs returns everything that is generated for the tree at root.
 func outputs(root string) ([]generated.File, error) {
 	files := headers()
 	sums, err := layouts(root, files)
@@ -43,7 +43,7 @@ func outputs(root string) ([]generated.File, error) {
 	return files, nil
 }
 
-// headers are the C of it.
+// headers returns the C headers that are made from the table.
 func headers() []generated.File {
 	files := []generated.File{{Path: "device/shmem/zz_wire.h", Text: wireHeader()}, {Path: streamWork, Text: workHeader()}}
 	for _, u := range table.Units() {
@@ -80,7 +80,7 @@ func layouts(root string, headers []generated.File) (all []generated.File, err e
 	return all, nil
 }
 
-// packageOf is the name of the package in a folder.
+// packageOf returns the name of the package in a folder.
 func packageOf(folder string) string {
 	if folder == "bench/ring" {
 		return "main"
@@ -88,7 +88,7 @@ func packageOf(folder string) string {
 	return path.Base(folder)
 }
 
-// folders are the folders that have generated files.
+// folders returns the folders that have generated files.
 func folders(files []generated.File) (all []string) {
 	for _, f := range files {
 		if folder := path.Dir(f.Path); !slices.Contains(all, folder) {

@@ -8,7 +8,7 @@ import (
 	"libshmem/internal/generated"
 )
 
-// pictures are the drawings of layouts in docs/images. They come from the table, so that they
+// pictures returns the drawings of layouts in docs/images. They come from the table, so that they
 // change with it.
 func pictures() []generated.File {
 	return []generated.File{

@@ -140,7 +140,7 @@ func judge(t *testing.T, s *table.Struct, members []table.Member, inC, inGo map[
 	}
 }
 
-// unitsStructs are the structs of each unit.
+// unitsStructs returns the structs of each unit.
 func unitsStructs() map[string][]table.Struct {
 	all := map[string][]table.Struct{wire: table.Structs}
 	for _, u := range table.Units() {
@@ -170,7 +170,7 @@ func newC(t *testing.T) *cTree {
 
 var missedInC = regexp.MustCompile(`has no member named '(\w+)'`)
 
-// misses are the members that sources name and that do not exist. The last sources are left out
+// misses returns the members that sources name and that do not exist. The last sources are left out
 // when those before them are enough.
 func (c *cTree) misses(t *testing.T, sources []string, enough func(missed map[string]bool) bool) map[string]bool {
 	t.Helper()
@@ -260,8 +260,8 @@ func newGo(t *testing.T) *goTree {
 
 var missedInGo = regexp.MustCompile(`has no field or method (\w+)|unknown field (\w+)`)
 
-// misses are the members that packages name and that do not exist. The package that has the unit's
-// file comes before its importers, and they see it without the members.
+// misses returns the members that packages name and that do not exist. The package that has the
+// unit's file comes before its importers, and they see it without the members.
 func (g *goTree) misses(t *testing.T, unit string, packages []string) map[string]bool {
 	t.Helper()
 	file, text := "queue/zz_wire.go", wireGo()

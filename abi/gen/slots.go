@@ -84,7 +84,7 @@ struct shmemi_words {
 	return b.String()
 }
 
-// cut is the C or Go text of a value, cut to the bits of its field.
+// cut returns the C or Go text of a value, cut to the bits of its field.
 func cut(f table.Field, value string) string {
 	return fmt.Sprintf("(%s & %#x)", value, uint64(1)<<min(f.Bits, table.Bits)-1)
 }
@@ -96,7 +96,7 @@ func shifted(text string, by int) string {
 	return fmt.Sprintf("%s << %d", text, by)
 }
 
-// words is, for each word of an operation, the terms that are or-ed into it.
+// words returns, for each word of an operation, the terms that are or-ed into it.
 // value gives the text of a field as an unsigned 64-bit number.
 func words(op *table.Op, value func(table.Field) string) [2 * table.MaxSlots][]string {
 	var out [2 * table.MaxSlots][]string

@@ -8,7 +8,7 @@ import (
 	"libshmem/abi/table"
 )
 
-// goField is the member of queue.Op that holds a field, and its type. Elements
+// goField returns the member of queue.Op that holds a field, and its type. Elements
 // and operands of any width share one member.
 func goField(f table.Field) (name, typ string) {
 	switch f.Name {

@@ -8,7 +8,7 @@ import (
 	"libshmem/abi/table"
 )
 
-// unitHeader is the C of a unit.
+// unitHeader returns the C of a unit.
 func unitHeader(u *table.Unit) string {
 	var b strings.Builder
 	guard := "SHMEMI_ZZ_" + strings.ToUpper(u.Name) + "_H"
@@ -43,7 +43,7 @@ func staticAssert(what, name string) string {
 	return fmt.Sprintf("_Static_assert(%s, \"%s\");\n", what, name)
 }
 
-// cNumber is a number as an int of C, which has none below 0 but by an operator.
+// cNumber returns a number as an int of C, which has none below 0 but by an operator.
 func cNumber(n int) string {
 	switch {
 	case n == math.MinInt32:

@@ -49,7 +49,7 @@ var atomics = []struct{ name, op, kind, doc string }{
 	{"FETCH_XOR", "OpFetchXor", "KindFetchXor", "bitwise exclusive or"},
 }
 
-// operations are the operations of a message.
+// operations returns the operations of a message.
 func operations() (all []Value) {
 	for _, a := range atomics {
 		all = append(all, Value{Name: a.name, Go: a.op, Doc: a.doc})
@@ -57,7 +57,7 @@ func operations() (all []Value) {
 	return all
 }
 
-// kinds are the kinds of a ring, which have the same numbers.
+// kinds returns the kinds of a ring, which have the same numbers.
 func kinds() (all []Constant) {
 	for i, a := range atomics {
 		all = append(all, Constant{"KIND_" + a.name, a.kind, 1 + i, a.doc})

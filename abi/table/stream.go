@@ -41,10 +41,10 @@ var StreamCalls = []StreamCall{
 	{Name: "NOTIFY_RESET", Takes: "op value", Queue: "once", Kernel: true, Kernels: "notify_reset"},
 }
 
-// Members are the members that the front sets.
+// Members returns the members that the front sets.
 func (c *StreamCall) Members() []string { return strings.Fields(c.Takes) }
 
-// Reductions are the names of the reductions, in the order of their numbers.
+// Reductions returns the names of the reductions, in the order of their numbers.
 func Reductions() (all []string) {
 	for _, c := range Constants {
 		if name, ok := strings.CutPrefix(c.Name, "REDUCE_"); ok {
@@ -54,7 +54,7 @@ func Reductions() (all []string) {
 	return all
 }
 
-// StreamKernels are the kernels of an operation, those of each reduction side by side.
+// StreamKernels returns the kernels of an operation, those of each reduction side by side.
 func (c *StreamCall) StreamKernels() (all []string) {
 	for _, name := range strings.Fields(c.Kernels) {
 		before, one := strings.CutSuffix(name, "*")

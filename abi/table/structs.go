@@ -49,7 +49,7 @@ type Enum struct {
 	Values []Value
 }
 
-// Number is that of the value at an index.
+// Number returns the number of the value at an index.
 func (e *Enum) Number(i int) int {
 	if e.Bits {
 		return 1 << i
@@ -100,7 +100,7 @@ func (s *Struct) Offsets() []int {
 	return out
 }
 
-// Bytes is the size of the struct.
+// Bytes returns the size of the struct.
 func (s *Struct) Bytes() int {
 	if s.Size != 0 || len(s.Members) == 0 {
 		return s.Size
@@ -117,12 +117,12 @@ func (s *Struct) align() int {
 	return most
 }
 
-// Size is that of a member in bytes.
+// Size returns the size of a member in bytes.
 func (m *Member) Size() int { return Sizeof(m.Type) * max(m.Count, 1) }
 
 func up(n, to int) int { return (n + to - 1) / to * to }
 
-// Sizeof is the size of a type in bytes.
+// Sizeof returns the size of a type in bytes.
 func Sizeof(typ string) int {
 	if s := Find(typ); s != nil {
 		return s.Bytes()
@@ -130,7 +130,7 @@ func Sizeof(typ string) int {
 	return basic(typ)
 }
 
-// Alignof is the alignment of a type.
+// Alignof returns the alignment of a type.
 func Alignof(typ string) int {
 	if s := Find(typ); s != nil {
 		return s.align()
@@ -138,7 +138,7 @@ func Alignof(typ string) int {
 	return basic(typ)
 }
 
-// basic is the size of a type that is no struct, which is its alignment too.
+// basic returns the size of a type that is no struct, which is its alignment too.
 func basic(typ string) int {
 	switch typ {
 	case "u8", "i8", "bool", "char":
@@ -153,7 +153,7 @@ func basic(typ string) int {
 	panic("table: unknown type " + typ)
 }
 
-// Find is the struct of a type "struct " and a name, or nil: the type is no struct.
+// Find returns the struct of a type "struct " and a name, or nil: the type is no struct.
 func Find(typ string) *Struct {
 	const word = "struct "
 	if len(typ) <= len(word) || typ[:len(word)] != word {
@@ -169,7 +169,7 @@ func Find(typ string) *Struct {
 	panic("table: there is no " + typ)
 }
 
-// all is every struct.
+// all returns every struct.
 func all() [][]Struct {
 	lists := [][]Struct{Structs}
 	for _, u := range Units() {

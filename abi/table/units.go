@@ -1,6 +1,6 @@
 package table
 
-// Units is every unit, each behind the units that its header includes.
+// Units returns every unit, each after the units that its header includes.
 func Units() []*Unit {
 	return []*Unit{&message, &sequence, &event, &fastPath, &fabric, &statusPage, &request, &stream, &peek, &native, &innerLoop, &control, &settings, &frame, &nvtx, &state, &store}
 }

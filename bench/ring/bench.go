@@ -131,7 +131,7 @@ func (b *bench) consume(who string, s *rings, a *run, ready chan struct{}) (err 
 	return nil
 }
 
-// order is the consumers in the order of repetition rep: none is always first.
+// order returns the consumers in the order of repetition rep: none is always first.
 func (b *bench) order(rep int) []string {
 	all := slices.Clone(b.consumers)
 	return append(all[rep%len(all):], all[:rep%len(all)]...)
@@ -153,7 +153,7 @@ func (b *bench) readClock() (err error) {
 	return err
 }
 
-// hostRate is the ns of CLOCK_MONOTONIC in one ns of the producers' clock.
+// hostRate returns the ns of CLOCK_MONOTONIC in one ns of the producers' clock.
 func (b *bench) hostRate() float64 {
 	if b.clock.own <= b.clock0.own {
 		return 1
@@ -166,7 +166,7 @@ func (b *bench) host(own uint64) uint64 {
 	return b.clock.host + uint64(int64(float64(int64(own-b.clock.own))*b.hostRate()))
 }
 
-// machine is the facts on which figures depend.
+// machine returns the facts on which figures depend.
 func machine() row {
 	first := func(path, key string) string {
 		text, err := os.ReadFile(path)

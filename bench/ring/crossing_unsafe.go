@@ -102,7 +102,7 @@ func (n native) Send(op *fabric.Send) error {
 	return fabric.ErrAgain
 }
 
-// cWords are words of C's memory.
+// cWords returns words of C's memory.
 func cWords(n int) []uint32 { return unsafe.Slice((*uint32)(C.calloc(C.size_t(n), 4)), n) }
 
 func freeWords(w []uint32) { C.free(unsafe.Pointer(&w[0])) }
@@ -160,7 +160,7 @@ var epoch = func() (e struct {
 	return e
 }()
 
-// now is CLOCK_MONOTONIC in ns.
+// now returns CLOCK_MONOTONIC in ns.
 func now() uint64 { return epoch.ns + uint64(time.Since(epoch.at)) }
 
 // producer is one table of producers.

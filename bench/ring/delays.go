@@ -7,7 +7,7 @@ type delays struct {
 	count, sum, max, early uint64
 }
 
-// quantile is the upper end of the step that has the fraction q of all below it.
+// quantile returns the upper end of the step that has the fraction q of all below it.
 func (d *delays) quantile(q float64) float64 {
 	want := uint64(q * float64(d.count))
 	var seen uint64

@@ -48,7 +48,7 @@ func (s *rings) close() error {
 	return errors.Join(errs...)
 }
 
-// shared is memory that producers and consumer see.
+// shared returns memory that producers and consumer see.
 func (p place) shared(n int) (*gpu.Memory, error) {
 	if p.device == nil {
 		return gpu.Host(uint64(n))
@@ -61,13 +61,13 @@ func (p place) shared(n int) (*gpu.Memory, error) {
 	return m, err
 }
 
-// main is main memory that both see.
+// main returns main memory that both see.
 func (p place) main(n int) (*gpu.Memory, error) {
 	p.kind = gpu.Pinned
 	return p.shared(n)
 }
 
-// near is a device's own memory, nil for host threads.
+// near returns a device's own memory, nil for host threads.
 func (p place) near(n int) (*gpu.Memory, error) {
 	if p.device == nil {
 		return gpu.Host(uint64(n))
@@ -124,7 +124,7 @@ func (p place) make(count, slots, threads int) (s *rings, err error) {
 	return s, p.device.CopyIn(table.Device, bytes)
 }
 
-// address is a pointer for the producers: only its bits count.
+// address returns a pointer for the producers: only its bits count.
 func address(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
 // stop ends producers that wait.
@@ -134,5 +134,5 @@ func (s *rings) stop() {
 	}
 }
 
-// words is shared memory as numbers.
+// words returns shared memory as numbers.
 func words(m *gpu.Memory, n int) []uint64 { return unsafe.Slice((*uint64)(m.Host), n) }

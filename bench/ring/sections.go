@@ -14,7 +14,7 @@ type job struct {
 	rings int
 }
 
-// jobs are the rates. Those of a GPU start with the shapes in which other
+// jobs returns the rates. Those of a GPU start with the shapes in which other
 // libraries publish theirs.
 func (b *bench) jobs() []job {
 	if b.place.device == nil {

@@ -121,7 +121,7 @@ func TestPanics(t *testing.T) {
 	current = nil
 }
 
-// arguments are zeros, but for pointers that have to be read before anything panics.
+// arguments returns zeros, but for pointers that have to be read before anything panics.
 func arguments(t *testing.T, name string, f reflect.Type) []reflect.Value {
 	t.Helper()
 	var all []reflect.Value

@@ -52,7 +52,7 @@ func prototype(f spec.Function) string {
 	return declare(cType(f.Result(), f.Type), f.Name) + "(" + strings.Join(params, ", ") + ")"
 }
 
-// nbytes is the C expression for nelems elements in bytes.
+// nbytes returns the C expression for nelems elements in bytes.
 func nbytes(f spec.Function) string {
 	switch {
 	case f.Form == spec.Mem:
@@ -65,7 +65,7 @@ func nbytes(f spec.Function) string {
 	return "shmemi_bytes(nelems, sizeof(" + f.Type.C + "))"
 }
 
-// elementSize is the C expression for the bytes of an element.
+// elementSize returns the C expression for the bytes of an element.
 func elementSize(f spec.Function) string {
 	if f.Form == 0 {
 		return "sizeof(" + f.Type.C + ")"

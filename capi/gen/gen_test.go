@@ -16,7 +16,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden file anew")
 
-// oneRow is everything that a single row makes.
+// oneRow returns everything that a single row makes.
 func oneRow(t *testing.T, f *spec.Family) string {
 	var b strings.Builder
 	section := func(name string) { b.WriteString("==== " + name + "\n") }
@@ -122,8 +122,8 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// genericLine is a line of the list of generic names: what chooses among functions of the types,
-// or, without types, the function itself.
+// genericLine returns a line of the list of generic names: what chooses among functions of the
+// types, or, without types, the function itself.
 func genericLine(name string, fn spec.Function) string {
 	var args, types []string
 	for _, p := range fn.Params() {

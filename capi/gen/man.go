@@ -174,7 +174,7 @@ func (t topic) body(b *strings.Builder, heading string) {
 	part("STANDARDS", since)
 }
 
-// publicType is a type as users write it.
+// publicType returns a type as users write it.
 func publicType(t spec.Type) string {
 	switch t.C {
 	case "shmemi_complexd":

@@ -172,7 +172,7 @@ func complexOverload(b *strings.Builder, fn spec.Function) {
 	}
 }
 
-// pointerTo is the type of pointers to a function.
+// pointerTo returns the type of pointers to a function.
 func pointerTo(fn spec.Function) string {
 	var params []string
 	for _, p := range fn.Params() {

@@ -276,8 +276,8 @@ func (c preloadCall) form() preloadForm {
 	return s
 }
 
-// preloadType is the type of a parameter or a result. Handles are as wide as a register: they are
-// numbers in some libraries and pointers in others.
+// preloadType returns the type of a parameter or a result. Handles are as wide as a register: they
+// are numbers in some libraries and pointers in others.
 func preloadType(c string, t spec.Type) string {
 	c = strings.TrimPrefix(c, "const ")
 	switch {

@@ -27,7 +27,7 @@ func pythonFiles(s *spec.Surface) ([]file, error) {
 	}, nil
 }
 
-// pythonFunctions are all public functions of the host, sorted.
+// pythonFunctions returns all public functions of the host, sorted.
 func pythonFunctions(s *spec.Surface) []spec.Function {
 	var out []spec.Function
 	for _, c := range s.Chapters() {

@@ -18,7 +18,7 @@ type pythonCall struct {
 	nbi bool
 }
 
-// name is the function's name in Python.
+// name returns the function's name in Python.
 func (c *pythonCall) name() string {
 	if c.nbi {
 		return c.row.Name + "_nbi"

@@ -18,7 +18,7 @@ type pythonArgument struct {
 	named bool // the caller must pass it by its name
 }
 
-// arguments are the function's parameters, in order.
+// arguments returns the function's parameters, in order.
 func (c *pythonCall) arguments() []pythonArgument {
 	var out []pythonArgument
 	for _, p := range c.params() {
@@ -126,7 +126,7 @@ func (c *pythonCall) kinds() string {
 // A pythonRaise is a class of exceptions and what it reports.
 type pythonRaise struct{ class, doc string }
 
-// raises are the exceptions of the function.
+// raises returns the exceptions of the function.
 func (c *pythonCall) raises() []pythonRaise {
 	own := c.row.Python
 	out := []pythonRaise{{"StateError", "The call is before `init` or after `finalize`."}}
@@ -172,7 +172,7 @@ func (c *pythonCall) raises() []pythonRaise {
 	return out
 }
 
-// docstring is the function's documentation, in the form of numpydoc.
+// docstring returns the function's documentation, in the form of numpydoc.
 func (c *pythonCall) docstring(result string) string {
 	summary, text, more := strings.Cut(c.doc, "\n\n")
 	lines := []string{summary}

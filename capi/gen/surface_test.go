@@ -14,8 +14,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// another is a surface of this test alone, over the library's own: two element types of each row,
-// no deprecated names at the host, a constant of its own, and a function with another meaning.
+// another returns a surface of this test alone, over the library's own: two element types of each
+// row, no deprecated names at the host, a constant of its own, and a function with another meaning.
 func another() *spec.Surface {
 	return &spec.Surface{
 		Name: "tsh", Over: spec.Shmem, Library: "libtsh.so", Node: "TSH_1", Generics: true, Profiled: true,

@@ -48,7 +48,8 @@ func TestThunks(t *testing.T) {
 	}
 }
 
-// rowThunks are the C functions of one row of a chapter, or of the extensions for the file stream.
+// rowThunks returns the C functions of one row of a chapter, or of the extensions for the file
+// stream.
 func rowThunks(t *testing.T, s *spec.Surface, chapter, row string) string {
 	t.Helper()
 	var b strings.Builder

@@ -50,7 +50,7 @@ func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Findi
 	return result
 }
 
-// interfaces are the IP interfaces that a job would use.
+// interfaces returns the IP interfaces that a job would use.
 func interfaces(cfg *config.Config) []string {
 	s, err := place.ReadSettings(cfg)
 	if err != nil {

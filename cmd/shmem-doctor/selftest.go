@@ -122,7 +122,8 @@ func gpuMemory() (memory []selftest.GPU, about string, done func() error) {
 // address converts an address of a GPU to a pointer, which structs of package fabric need.
 func address(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
-// report is the text of the file: versions, settings and one line a test, without names of hosts.
+// report returns the text of the file: versions, settings and one line a test, without names of
+// hosts.
 func report(cfg *config.Config, environ []string, nics, gpus string, findings []doctor.Finding) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "libshmem %s\n", libshmem.Version)

@@ -127,7 +127,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	return status(stderr, errors.Join(err, out.Flush(), cfgErr))
 }
 
-// status is the exit status of a command that ended with err.
+// status returns the exit status of a command that ended with err.
 func status(stderr io.Writer, err error) int {
 	if err != nil {
 		return fail(stderr, statusError, err)

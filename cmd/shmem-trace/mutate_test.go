@@ -11,7 +11,7 @@ import (
 	"libshmem/tests/mutate"
 )
 
-// traces are the files of a job of two PEs with all that a reader of traces looks at.
+// traces returns the files of a job of two PEs with all that a reader of traces looks at.
 func traces() [][]byte {
 	var all [][]byte
 	for pe := range 2 {

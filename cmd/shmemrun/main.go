@@ -272,8 +272,8 @@ func export(env *[]string, x string) error {
 	return fmt.Errorf("-x %s: it is not set here (say -x %s=value)", name, name)
 }
 
-// libDir is the directory of the libshmem.so that belongs to this shmemrun, or "" if there is none
-// beside it.
+// libDir returns the directory of the libshmem.so that belongs to this shmemrun, or "" if there is
+// none beside it.
 func libDir() string {
 	exe, err := executable()
 	if err != nil {

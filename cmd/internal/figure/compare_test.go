@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// made is a figure with eleven batches around a value, 1 % apart.
+// made returns a figure with eleven batches around a value, 1 % apart.
 func made(run, test, measure, unit string, value float64) *Figure {
 	f := &Figure{Kind: "figure", Run: run, System: Ours, Test: test, Measure: measure, Scope: "host", Size: 8, PEs: 2, Path: "node", Unit: unit}
 	for i := -5; i <= 5; i++ {

@@ -53,7 +53,8 @@ func TestReadTable(t *testing.T) {
 	}
 }
 
-// measured are figures of a run on two such hosts, where bandwidth is in GB/s and latency in us.
+// measured returns figures of a run on two such hosts, where bandwidth is in GB/s and latency in
+// us.
 func measured(host facts.Host, nic string, bandwidth, latency, node float64) *Set {
 	host.Online, host.Processors = cmp.Or(host.Online, 8), 1 // each PE is bound to one
 	last := host

@@ -10,8 +10,8 @@ import (
 	"libshmem/fabric/sim"
 )
 
-// everything is calls of each kind that is replayed, on 6 PEs: values must agree at the end, and no
-// PE may wait for ever.
+// everything returns calls of each kind that is replayed, on 6 PEs: values must agree at the end,
+// and no PE may wait for ever.
 func everything(t *testing.T) *program.Job {
 	var all []*script
 	for pe := range 6 {

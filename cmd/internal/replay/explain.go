@@ -28,7 +28,7 @@ type Explanation struct {
 	Ideal *Result
 }
 
-// Bottleneck is the cause with the largest share.
+// Bottleneck returns the cause with the largest share.
 func (x *Explanation) Bottleneck() Cause {
 	most := Computation
 	for c := range Causes {

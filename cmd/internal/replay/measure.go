@@ -47,7 +47,7 @@ const wokenCPU = "put_signal_woken_cpu"
 // optional reports whether Fit can work without the figure, although it determines a parameter.
 func (f *figure) optional() bool { return f.metric == exchanged || f.metric == wokenCPU }
 
-// key is the figure's name in the result of Measured.
+// key returns the figure's name in the result of Measured.
 func (f *figure) key() string { return fmt.Sprintf("%s %d", f.metric, f.bytes) }
 
 // figures are the figures that the replay can compute. Those that determine parameters come first.

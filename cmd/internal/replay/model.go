@@ -28,7 +28,7 @@ type Model struct {
 	Wake sim.Time
 }
 
-// copied is the time in which a processor copies bytes.
+// copied returns the time in which a processor copies bytes.
 func (m *Model) copied(bytes uint64) sim.Time { return sim.Time(m.Byte * float64(bytes)) }
 
 // free sets the costs of the processor to 0.

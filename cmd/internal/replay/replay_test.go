@@ -43,8 +43,8 @@ func jobOf(t testing.TB, scripts ...*script) *program.Job {
 	return j
 }
 
-// plain is a network whose times are round: 10 us, 1 byte each nanosecond, and a processor that
-// takes no time.
+// plain returns a network whose times are round: 10 us, 1 byte each nanosecond, and a processor
+// that takes no time.
 func plain() Model {
 	m, err := Named("tcp")
 	if err != nil {
@@ -72,7 +72,8 @@ func about(t *testing.T, what string, got sim.Time, want, share float64) {
 	}
 }
 
-// pingpong is n round trips of a put with signal, with that much computation before each answer.
+// pingpong returns the scripts of n round trips of a put with signal, with that much computation
+// before each answer.
 func pingpong(n int, us float64) (a, b *script) {
 	a, b = new(script), new(script)
 	for range n {

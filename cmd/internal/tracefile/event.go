@@ -35,7 +35,7 @@ type Event struct {
 	Line   int // in its file, from 1
 }
 
-// End is the moment at which a complete event ended.
+// End returns the moment at which a complete event ended.
 func (e *Event) End() int64 { return e.At + e.Length }
 
 // Call reports whether the event is a call of the program.

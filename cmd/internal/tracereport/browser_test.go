@@ -53,7 +53,7 @@ func browser(t *testing.T) func(args ...string) []byte {
 	}
 }
 
-// boxes are the connected areas of a colour that are at least so large, from top to bottom.
+// boxes returns the connected areas of a colour that are at least so large, from top to bottom.
 func boxes(m image.Image, c color.RGBA, least int) []image.Rectangle {
 	b := m.Bounds()
 	is := func(x, y int) bool {

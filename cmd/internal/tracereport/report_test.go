@@ -13,7 +13,7 @@ import (
 	"libshmem/cmd/internal/tracefile/sample"
 )
 
-// job is the report of the job with known answers.
+// job returns the report of the job with known answers.
 func job(t *testing.T) *Report {
 	t.Helper()
 	dir := t.TempDir()

@@ -107,7 +107,7 @@ func (w *waits) begin(lossOf func(pe int) loss) {
 // loss tells which events of a PE are in no file.
 type loss struct{ oldest, anywhere, end bool }
 
-// members is the number of PEs that have made the call of this index.
+// members returns the number of PEs that have made the call of this index.
 func (t *team) members(index int64) int {
 	began, _ := slices.BinarySearch(t.starts, index+1)
 	ended, _ := slices.BinarySearch(t.ends, index+1)

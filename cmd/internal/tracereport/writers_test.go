@@ -12,7 +12,7 @@ import (
 	"libshmem/cmd/internal/tracefile/sample"
 )
 
-// report is that of some files.
+// report returns the report of some files.
 func report(t *testing.T, files ...*sample.File) (*Report, string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -84,7 +84,7 @@ type Job struct {
 	Guessed []string  // what the recording does not say, and what was assumed instead
 }
 
-// Recorded is the time from the first end of an init to the last beginning of finalize.
+// Recorded returns the time from the first end of an init to the last beginning of finalize.
 func (j *Job) Recorded() int64 { return slices.Max(j.End) - slices.Min(j.Begin) }
 
 // Builder makes a Job of the calls of a recording.

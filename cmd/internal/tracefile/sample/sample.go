@@ -75,8 +75,8 @@ const (
 	Small    = 64     // bytes of each get
 )
 
-// Puts is the number of puts that PE pe makes to the next one in each round, each of PutBytes(pe)
-// bytes.
+// Puts returns the number of puts that PE pe makes to the next one in each round, each of
+// PutBytes(pe) bytes.
 func Puts(pe int) int { return pe + 1 }
 
 // PutBytes returns the size of each of those puts.
