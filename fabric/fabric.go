@@ -206,7 +206,7 @@ type Native struct {
 type Provider interface {
 	// Caps reports the granted features.
 	Caps() Caps
-	// Addr is the endpoint's own address, to be handed to every peer.
+	// Addr returns the endpoint's own address, to be handed to every peer.
 	Addr() []byte
 	// Connect fills the address vector: addrs[i] is the address of PE i.
 	// A nil entry leaves that PE unreachable.

@@ -21,7 +21,7 @@ func member(op *queue.Op, f table.Field) reflect.Value {
 	return reflect.ValueOf(op).Elem().FieldByName(name)
 }
 
-// extremes are values of a field at which something can go wrong: the ends, and
+// extremes returns values of a field at which something can go wrong: the ends, and
 // each side of a sign or of a word's part.
 func extremes(f table.Field) []uint64 {
 	all := ^uint64(0) >> (64 - f.Bits)

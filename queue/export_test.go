@@ -8,7 +8,7 @@ func NewAt(m Memory, n int, start uint64) *Ring {
 	return r
 }
 
-// SlotsOf is the number of slots that an operation takes.
+// SlotsOf returns the number of slots that an operation takes.
 func SlotsOf(c Code) int { return int(slotsOf[c]) }
 
 // Codes is the number of codes that a slot can hold.

@@ -7,7 +7,7 @@ import (
 	"libshmem/queue/queuetest"
 )
 
-// starts are first positions from which a short run passes every width at which
+// starts returns first positions from which a short run passes every width at which
 // a counter turns: the ring's index, its lap, 32 bits, the sign of a distance
 // and the counter itself.
 func starts(size uint64) []uint64 {

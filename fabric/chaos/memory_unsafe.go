@@ -40,7 +40,7 @@ func newArena(prov fabric.Provider, n, unit int) (*arena, error) {
 	return a, nil
 }
 
-// scratch is the target of confirming reads, the same byte for all: its value is not used.
+// scratch returns the target of confirming reads, the same byte for all: its value is not used.
 func (a *arena) scratch() unsafe.Pointer { return unsafe.Pointer(&a.mem[0]) }
 
 // store copies n bytes. It returns the number of the copy and its address, or false if no copy is

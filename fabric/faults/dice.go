@@ -23,7 +23,7 @@ const (
 	ForRetry
 )
 
-// Mix is a hash of a number: each bit of the result depends on all bits of x.
+// Mix returns a hash of a number: each bit of the result depends on all bits of x.
 func Mix(x uint64) uint64 {
 	x ^= x >> 32
 	x *= 0xd6e8_feb8_6659_fd93

@@ -21,7 +21,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// linked is a provider whose connections this package makes; "" without one.
+// linked returns a provider whose connections this package makes; "" without one.
 func linked(t *testing.T) string {
 	t.Helper()
 	offers, err := List("", Hints{})
@@ -78,7 +78,7 @@ func message(t *testing.T, all []*side, from *side, to int) {
 	}
 }
 
-// header is what libfabric sends before the data of a request (0) or of an answer (1).
+// header returns what libfabric sends before the data of a request (0) or of an answer (1).
 func header(kind byte, data []byte) []byte {
 	b := make([]byte, 32, 32+len(data))
 	b[0], b[1] = 3, kind
@@ -87,7 +87,7 @@ func header(kind byte, data []byte) []byte {
 	return append(b, data...)
 }
 
-// portOf is the socket that an endpoint listens at.
+// portOf returns the socket that an endpoint listens at.
 func portOf(t *testing.T, s *side) string {
 	t.Helper()
 	a := s.Addr()
@@ -287,7 +287,7 @@ func TestImpostor(t *testing.T) {
 	}
 }
 
-// foreignMessage is a message of 8 bytes, as libfabric sends one.
+// foreignMessage returns a message of 8 bytes, as libfabric sends one.
 func foreignMessage() []byte {
 	b := make([]byte, 24)
 	b[0], b[6], b[8] = 3, 16, 24
@@ -368,7 +368,7 @@ func TestLostConnection(t *testing.T) {
 	})
 }
 
-// sockets are the descriptors of TCP sockets.
+// sockets returns the descriptors of TCP sockets.
 func sockets(t *testing.T) (all []int) {
 	t.Helper()
 	files, err := os.ReadDir("/proc/self/fd")
@@ -416,7 +416,7 @@ func TestManyConnections(t *testing.T) {
 	}
 }
 
-// resident is the memory of this process in bytes.
+// resident returns the memory of this process in bytes.
 func resident(t *testing.T) int64 {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/statm")

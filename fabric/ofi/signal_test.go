@@ -10,7 +10,7 @@ import (
 	"libshmem/tests/cc"
 )
 
-// compiled is a program of testdata that knows libfabric alone.
+// compiled returns a program of testdata that knows libfabric alone.
 func compiled(t *testing.T, name string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), name)

@@ -102,7 +102,7 @@ func askFirst(t *testing.T, how string) {
 	}
 }
 
-// bytesRead is how much this process has read since it began.
+// bytesRead returns how much this process has read since it began.
 func bytesRead(t *testing.T) (n int64) {
 	text, err := os.ReadFile("/proc/self/io")
 	if err != nil {

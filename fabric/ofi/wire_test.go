@@ -103,7 +103,7 @@ func (w *wire) pass(conn int, back bool, from, to net.Conn) {
 	}
 }
 
-// recorded is what PE 0 has sent by its first connection.
+// recorded returns what PE 0 has sent by its first connection.
 func (w *wire) recorded() []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()

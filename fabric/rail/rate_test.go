@@ -72,14 +72,14 @@ func acquaint(t *testing.T, net *sim.Network, sites ...*site) {
 	}
 }
 
-// calm is a model of several NICs without faults.
+// calm returns a model of several NICs without faults.
 func calm(m sim.Model, nics int) sim.Model {
 	m.Faults = faults.Faults{}
 	m.NICs, m.Rails, m.Cross, m.Post = nics, nics, sim.Microsecond, post
 	return m
 }
 
-// rate is payload over the bytes that all NICs could carry if packets had no headers.
+// rate returns payload over the bytes that all NICs could carry if packets had no headers.
 func rate(m sim.Model, bytes int, took sim.Time) float64 {
 	return float64(bytes) * 8e9 / float64(took) / float64(m.Bandwidth) / float64(m.NICs)
 }

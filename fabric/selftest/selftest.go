@@ -24,7 +24,7 @@ const (
 	Failed
 )
 
-// String is the word for a report.
+// String returns the word for a report.
 func (v Verdict) String() string { return [...]string{"passed", "skipped", "failed"}[v] }
 
 // Result is one line of a report.

@@ -15,7 +15,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// gpus are two methods to register memory that stands for a GPU's.
+// gpus returns two methods to register memory that stands for a GPU's.
 func gpus(t *testing.T) []GPU {
 	t.Helper()
 	const n = 1 << 16

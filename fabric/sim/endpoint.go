@@ -401,7 +401,7 @@ func (e *endpoint) Wake() {
 	e.signal()
 }
 
-// Strangers is 0: only the job uses the simulated network.
+// Strangers returns 0: only the job uses the simulated network.
 func (e *endpoint) Strangers() uint64 { return 0 }
 
 // ErrorText is part of fabric.Provider: it describes a failed completion.

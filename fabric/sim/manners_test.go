@@ -11,7 +11,7 @@ import (
 
 // The behaviour of a model, in the words of the table of rules (TestTable).
 
-// couple is two ends that know each other and have not spoken.
+// couple returns two ends that know each other and have not spoken.
 func couple(t *testing.T, m Model) (n *Network, a, b *site) {
 	n = New(calm(m), 1)
 	c := fabric.Config{Data: true}
@@ -20,7 +20,7 @@ func couple(t *testing.T, m Model) (n *Network, a, b *site) {
 	return n, a, b
 }
 
-// errorName is an error as the table calls it.
+// errorName returns an error as the table calls it.
 func errorName(err error) string {
 	switch {
 	case err == nil:

@@ -103,8 +103,8 @@ func allOps() fabric.Ops {
 	return s
 }
 
-// TCP is a network of connections: everything between two endpoints keeps its order, the target's
-// CPU stores the bytes, and a completion means that the source may be reused.
+// TCP returns a network of connections: everything between two endpoints keeps its order, the
+// target's CPU stores the bytes, and a completion means that the source may be reused.
 func TCP() Model {
 	return Model{
 		Name: "tcp",
@@ -137,7 +137,7 @@ func Worst() Model {
 	}
 }
 
-// Bare is Worst without the promise of delivery.
+// Bare returns Worst without the promise of delivery.
 func Bare() Model {
 	m := Worst()
 	m.Name, m.Caps.DeliveryComplete, m.Caps.VirtualAddress, m.Caps.LocalMR = "bare", false, false, false

@@ -13,8 +13,8 @@ import (
 // In one thing they differ from the providers: a completion queue that overruns reports it, so that
 // a test notices.
 
-// Verbs is reliable connections of InfiniBand (verbs;ofi_rxm): in order, but for messages after
-// writes, which rxm does not promise beside atomic operations, and without fences.
+// Verbs returns the model of reliable connections of InfiniBand (verbs;ofi_rxm): in order, but for
+// messages after writes, which rxm does not promise beside atomic operations, and without fences.
 func Verbs() Model {
 	return Model{
 		Name: "verbs",
@@ -30,8 +30,9 @@ func Verbs() Model {
 	}
 }
 
-// VerbsPaths is Verbs over a wire of many paths, on which packets overtake each other: a NIC writes
-// each packet of 4 KiB in order, counted from the start of the Write, and that is the only order.
+// VerbsPaths returns Verbs over a wire of many paths, on which packets overtake each other: a NIC
+// writes each packet of 4 KiB in order, counted from the start of the Write, and that is the only
+// order.
 func VerbsPaths() Model {
 	m := Verbs()
 	m.Name = "verbs-paths"
@@ -40,10 +41,10 @@ func VerbsPaths() Model {
 	return m
 }
 
-// srd is Amazon's NIC under both of its fabrics, at 200 Gb/s: packets of 8 KiB that take many
-// paths, without any order. The order of the bytes in each aligned block of 128 is an option of the
-// provider that is not part of this model: without it a packet of a Write may be written twice. We
-// ask for orders that neither fabric grants together, and so get none.
+// srd returns the model of Amazon's NIC under both of its fabrics, at 200 Gb/s: packets of 8 KiB
+// that take many paths, without any order. The order of the bytes in each aligned block of 128 is
+// an option of the provider that is not part of this model: without it a packet of a Write may be
+// written twice. We ask for orders that neither fabric grants together, and so get none.
 func srd() Model {
 	return Model{
 		Caps: fabric.Caps{
@@ -55,8 +56,8 @@ func srd() Model {
 	}
 }
 
-// EFA is the fabric efa: software moves messages, and the NIC moves Writes and Reads once the peer
-// has replied to a handshake.
+// EFA returns the model of the fabric efa: software moves messages, and the NIC moves Writes and
+// Reads once the peer has replied to a handshake.
 func EFA() Model {
 	m := srd()
 	m.Name = "efa"
@@ -67,7 +68,7 @@ func EFA() Model {
 	return m
 }
 
-// EFADirect is the fabric efa-direct, which adds little to the NIC's own queues.
+// EFADirect returns the model of the fabric efa-direct, which adds little to the NIC's own queues.
 func EFADirect() Model {
 	m := srd()
 	m.Name = "efa-direct"
@@ -77,7 +78,7 @@ func EFADirect() Model {
 	return m
 }
 
-// EFA100 is EFADirect with NICs of 100 Gb/s, of which a host has many.
+// EFA100 returns EFADirect with NICs of 100 Gb/s, of which a host has many.
 func EFA100() Model {
 	m := EFADirect()
 	m.Name, m.Bandwidth = "efa-100", 100e9

@@ -7,7 +7,7 @@ import (
 	"libshmem/fabric"
 )
 
-// asked is a pair of ends that may do everything.
+// asked returns a pair of ends that may do everything.
 func asked(t *testing.T, m Model) (n *Network, a, b *site) {
 	n = New(m, 1)
 	c := fabric.Config{Data: true, Delivery: true, Atomics: true}
@@ -17,7 +17,7 @@ func asked(t *testing.T, m Model) (n *Network, a, b *site) {
 	return n, a, b
 }
 
-// moved is how many of the first n bytes of a site are 1.
+// moved returns how many of the first n bytes of a site are 1.
 func moved(s *site, n int) (k int) {
 	for _, b := range s.mem[:n] {
 		k += int(b)

@@ -14,7 +14,7 @@ import (
 
 const tableFile = "../ofi/stub/rules.tsv"
 
-// answers are the answers of the table's rows, without the text in brackets.
+// answers returns the answers of the table's rows, without the text in brackets.
 func answers(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(tableFile)
@@ -167,7 +167,7 @@ type found struct {
 	name, done string
 }
 
-// differences are the rows that differ from the model's behaviour.
+// differences returns the rows that differ from the model's behaviour.
 func differences(rows map[string]string, all []found) (rowsOff []string, text string) {
 	for _, f := range all {
 		if want, ok := rows[f.row]; !ok || f.done != want {

@@ -49,7 +49,7 @@ func writeAll(t *testing.T, n *Network, pairs [][2]*site, bytes, count int) Time
 	return n.Now() - start
 }
 
-// calm is a model without faults.
+// calm returns a model without faults.
 func calm(m Model) Model {
 	m.Faults = faults.Faults{}
 	return m

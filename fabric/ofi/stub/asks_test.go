@@ -181,7 +181,7 @@ func TestUnaskedQueues(t *testing.T) {
 	}
 }
 
-// coveredOffers are the rows that tests here break.
+// coveredOffers returns the rows that tests here break.
 func coveredOffers() map[string]bool {
 	covered := map[string]bool{"G18": true}
 	for _, o := range offers {

@@ -89,7 +89,7 @@ func run(t *testing.T, program, what, fabric, settings string, env ...string) st
 	return strings.TrimSpace(string(out))
 }
 
-// without are settings that switch one more rule off.
+// without returns settings that switch one more rule off.
 func without(settings, rule string) string {
 	if before, after, ok := strings.Cut(settings, "without="); ok {
 		return before + "without=" + rule + "," + after

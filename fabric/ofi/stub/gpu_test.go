@@ -213,7 +213,7 @@ func TestOtherLibraries(t *testing.T) {
 	}
 }
 
-// again is this test in a process of its own.
+// again returns a command that runs this test in a process of its own.
 func again(t *testing.T, env ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")

@@ -156,7 +156,7 @@ func printed(t *testing.T, program, mode, fabric, settings, env string) map[stri
 	return all
 }
 
-// answered is the program's answer.
+// answered returns the program's answer.
 func answered(t *testing.T, program, what, fabric, settings, env string) string {
 	t.Helper()
 	cmd := exec.Command(program, what)
@@ -174,7 +174,7 @@ func answered(t *testing.T, program, what, fabric, settings, env string) string 
 	return strings.TrimSpace(string(out))
 }
 
-// changed are the attributes that differ.
+// changed returns the attributes that differ.
 func changed(a, b map[string]string) (names []string) {
 	for name := range a {
 		if a[name] != b[name] {

@@ -11,7 +11,7 @@ import (
 	"libshmem/tests/cc"
 )
 
-// compiled is a program of testdata on the library.
+// compiled returns a program of testdata on the library.
 func compiled(t *testing.T, name, library string, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(filepath.Dir(library), name) // as the library it is made once

@@ -13,7 +13,7 @@ type rule struct {
 	id, provider, fabric, from, to, what, answer string
 }
 
-// rules are the rows by id.
+// rules returns the rows by id.
 func rules(t *testing.T) map[string]rule {
 	t.Helper()
 	text, err := os.ReadFile("rules.tsv")
@@ -36,8 +36,8 @@ var played = map[string][]string{
 	"verbs;ofi_rxm": {"1.22", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6"},
 }
 
-// holdsIn are the first and the last version in which a row holds, and around are the versions
-// before and after, in which it does not.
+// holdsIn returns in held the first and the last version in which a row holds, and in around the
+// versions before and after, in which it does not.
 func (r rule) holdsIn(t *testing.T) (held, around []string) {
 	t.Helper()
 	all := played[r.provider]
@@ -86,7 +86,7 @@ var (
 	numberForm = regexp.MustCompile(`\b\d+\b`)
 )
 
-// value is an answer as a program prints it: flags in alphabetical order, or a number. Text in
+// value returns an answer as a program prints it: flags in alphabetical order, or a number. Text in
 // parentheses is for people.
 func (r rule) value() string {
 	answer, _, _ := strings.Cut(r.answer, " (")
@@ -102,7 +102,7 @@ func sorted(flags string) string {
 	return strings.Join(f, ",")
 }
 
-// uncovered are the rows of a letter that no test breaks.
+// uncovered returns the rows of a letter that no test breaks.
 func uncovered(rows map[string]rule, letter string, covered map[string]bool) (open []string) {
 	for id := range rows {
 		if strings.HasPrefix(id, letter) && !covered[id] {

@@ -29,7 +29,7 @@ var directFails = []failing{
 	{"Overrun", "completions came and no error reports the rest"},
 }
 
-// tested are all networks, or one of each provider and fabric, and one that refuses a third of
+// tested returns all networks, or one of each provider and fabric, and one that refuses a third of
 // all postings.
 func tested() (out []Network) {
 	providers := map[string]bool{}
@@ -110,7 +110,7 @@ func TestDescriptors(t *testing.T) {
 	}
 }
 
-// excerpt is the end of a text.
+// excerpt returns the end of a text.
 func excerpt(out string) string {
 	const most = 4000
 	if len(out) > most {
