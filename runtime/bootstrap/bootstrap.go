@@ -17,9 +17,9 @@ import (
 
 // Bootstrap connects the PEs of one job.
 type Bootstrap interface {
-	// Name is the bootstrap's name in the banner: "launcher", "singleton", "uid".
+	// Name returns the bootstrap's name in the banner: "launcher", "singleton", "uid".
 	Name() string
-	// Rank is this PE's number, Size the number of PEs.
+	// Rank returns this PE's number, and Size how many PEs the job has.
 	Rank() libshmem.PE
 	Size() int
 	// Allgather sends every PE's bytes to every PE, and returns those of all in order of rank. It
@@ -28,10 +28,10 @@ type Bootstrap interface {
 	Allgather(mine []byte) ([][]byte, error)
 	// Barrier returns when every PE has called it. Its errors are those of Allgather.
 	Barrier() error
-	// LeaveBarrier is the Barrier of PEs that leave the job. If the job continues without failed
-	// PEs, LeaveBarrier does not wait for those.
+	// LeaveBarrier performs the barrier of PEs that leave the job. If the job continues without
+	// failed PEs, LeaveBarrier does not wait for those.
 	LeaveBarrier() error
-	// Secret is known to the PEs of the job and to no other process.
+	// Secret returns a secret that is known to the PEs of the job and to no other process.
 	Secret() *secret.Secret
 	// Abort requests the launcher to end the job with the status and the reason. It returns, and
 	// the caller then ends its own process.
@@ -45,8 +45,8 @@ type Bootstrap interface {
 	// Losses returns the PEs that have ended before they left the job, each once. It does not wait.
 	// Only a PE that continues without lost PEs gets any.
 	Losses() []Loss
-	// NewsFD is a descriptor that becomes readable when Losses or Over may have something new; -1:
-	// they never will.
+	// NewsFD returns a descriptor that becomes readable when Losses or Over may have something new;
+	// -1: they never will.
 	NewsFD() int
 	// Close leaves the job in good order: this PE's exit ends no other PE from now on.
 	Close() error

@@ -277,7 +277,7 @@ func (s *Setting) Range() string {
 // number returns a number as a text without an exponent.
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-// remedy is the remedy in the error of a value that is not valid.
+// remedy returns the remedy in the error of a value that is not valid.
 func (s *Setting) remedy() string {
 	if s.Default == "" {
 		return "use " + s.Range() + ", or unset it"

@@ -167,7 +167,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// shown is the output of Print.
+// shown returns the output of Print.
 func shown(t *testing.T, c *Config) string {
 	t.Helper()
 	var b strings.Builder

@@ -188,8 +188,8 @@ func (h *Heap) Block(off libshmem.Offset) (start libshmem.Offset, size uint64, o
 	return libshmem.Offset(b.off), b.want, uint64(off) < b.off+b.want
 }
 
-// End is the first byte after the last live block: memory before it must be committed, memory after
-// it is not in use.
+// End returns the first byte after the last live block: memory before it must be committed, memory
+// after it is not in use.
 func (h *Heap) End() uint64 {
 	last := h.blocks.at(h.lastIdx)
 	if last.live() {

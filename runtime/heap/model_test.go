@@ -41,7 +41,7 @@ func fits(start, n, need, align int) int {
 	return -1
 }
 
-// best is the first cell of the smallest run that fits, the lowest of equals.
+// best returns the first cell of the smallest run that fits, the lowest of equals.
 func (m *model) best(need, align int) int {
 	at, size := -1, m.end+1
 	m.runs(func(start, n int) {
@@ -228,7 +228,7 @@ func (d *driver) realloc(i int, size uint64) error {
 	return d.free(i)
 }
 
-// highest is the highest cell for the upper part, above all blocks below it, or -1.
+// highest returns the highest cell for the upper part, above all blocks below it, or -1.
 func (m *model) highest(need, align, above int) int {
 	for c := range m.end {
 		if m.cells[c] != 0 {

@@ -17,7 +17,7 @@ func (t *tree) before(i int32, size, off uint64) bool {
 	return b.off < off
 }
 
-// ceiling is the first block that is not before the key (size, off), or 0.
+// ceiling returns the first block that is not before the key (size, off), or 0.
 func (t *tree) ceiling(size, off uint64) int32 {
 	var found int32
 	for i := t.root; i != 0; {
@@ -31,7 +31,7 @@ func (t *tree) ceiling(size, off uint64) int32 {
 	return found
 }
 
-// floor is the last block with at most this offset, or 0. Only for a tree by
+// floor returns the last block with at most this offset, or 0. Only for a tree by
 // offset.
 func (t *tree) floor(off uint64) int32 {
 	var found int32
@@ -46,7 +46,7 @@ func (t *tree) floor(off uint64) int32 {
 	return found
 }
 
-// last is the block with the greatest key, or 0.
+// last returns the block with the greatest key, or 0.
 func (t *tree) last() int32 {
 	i := t.root
 	for i != 0 && t.at(i).right != 0 {

@@ -52,10 +52,10 @@ func (j *job) build(t *testing.T) *pathmap.Map {
 // own puts in the way to the PE itself.
 func own(ways string, rank int) string { return ways[:rank] + "." + ways[rank+1:] }
 
-// all is the same way to every PE of a host.
+// all returns the same way to every PE of a host.
 func all(way string, n int) string { return strings.Repeat(way, n) }
 
-// inMain is a PE with its heap in main memory.
+// inMain returns a PE with its heap in main memory.
 func inMain(pe, node, n int) pathmap.Row {
 	return pathmap.Row{Host: all("m", n), Heap: "host", Provider: "tcp", NICs: "eth0"}
 }
@@ -63,7 +63,7 @@ func inMain(pe, node, n int) pathmap.Row {
 func block(size int) func(int) int   { return func(pe int) int { return pe / size } }
 func cyclic(hosts int) func(int) int { return func(pe int) int { return pe % hosts } }
 
-// threeOne is how shmemrun --hosts 3,1 places PEs in turn.
+// threeOne returns how shmemrun --hosts 3,1 places PEs in turn.
 func threeOne(pe int) int {
 	if pe == 1 {
 		return 1
@@ -71,7 +71,7 @@ func threeOne(pe int) int {
 	return 0
 }
 
-// device is a PE on a GPU of its own, which reaches the GPUs of its host.
+// device returns a PE on a GPU of its own, which reaches the GPUs of its host.
 func device(pe, node, n int) pathmap.Row {
 	return pathmap.Row{
 		Host: all("c", n), Kernels: all("g", n), Heap: "device", GPU: fmt.Sprintf("0000:%02x:00.0", 0xf+pe%n),

@@ -41,7 +41,7 @@ func Open() (*List, error) {
 // Close closes the list.
 func (l *List) Close() error { return l.file.Close() }
 
-// Fd is the descriptor of the list.
+// Fd returns the descriptor of the list.
 func (l *List) Fd() uintptr { return l.file.Fd() }
 
 // query is struct procmap_query of linux/fs.h, which came with Linux 6.11. Before,

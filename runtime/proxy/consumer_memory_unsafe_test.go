@@ -6,10 +6,10 @@ import (
 	"unsafe"
 )
 
-// at is the offset of a place in the user heap.
+// at returns the offset of a place in the user heap.
 func at(offset int) uint64 { return uint64(internal + offset) }
 
-// address is that of memory which something holds until the job ends.
+// address returns the address of memory which something holds until the job ends.
 func address(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(&b[0]))) }
 
 // holdMemory holds memory until the test ends. A ring has only its address, which keeps neither the
@@ -17,7 +17,7 @@ func address(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(&b[0]))) }
 // has no more use for it.
 func holdMemory(t testing.TB, b []byte) { t.Cleanup(func() { runtime.KeepAlive(b) }) }
 
-// address is that of memory which the test holds for the job.
+// address returns the address of memory which the test holds for the job.
 func (j *ringJob) address(b []byte) uint64 {
 	holdMemory(j.t, b)
 	return address(b)

@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// delayedWrites is a network on which writes stay where they are while held is true.
+// delayedWrites returns a network on which writes stay where they are while held is true.
 func delayedWrites(m mode, held *bool) mode {
 	m = native(m)
 	m.stuck = func(o *work) bool { return *held && o.kind == fabric.KindWrite }

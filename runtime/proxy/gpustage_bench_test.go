@@ -60,8 +60,8 @@ func (c *copier) Mark(s stream.Stream) (uint64, error)   { c.marks[s]++; return 
 func (c *copier) Marked(s stream.Stream) (uint64, error) { return c.marks[s], nil }
 func (c *copier) Close() error                           { return nil }
 
-// endpoints is two engines over libfabric. The caller polls them in turn, so that a busy machine
-// affects both directions alike.
+// endpoints returns two engines over libfabric. The caller polls them in turn, so that a busy
+// machine affects both directions alike.
 func endpoints(b *testing.B, size int, staged, free bool) (es [2]*Engine, heaps [2][]byte) {
 	ends := make([]Endpoint, 2)
 	var stages []*gpustage.Stage

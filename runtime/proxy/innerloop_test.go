@@ -20,7 +20,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// native is a network whose provider C can use.
+// native returns a network whose provider C can use.
 func native(m mode) mode { return both(m)[1] }
 
 // TestSimple checks which operations C takes and which it leaves to Go. Later operations of a ring

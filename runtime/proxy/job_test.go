@@ -65,7 +65,7 @@ func rough(m mode) mode {
 	return m
 }
 
-// combination is a network with one of the 16 combinations of guarantees.
+// combination returns a network with one of the 16 combinations of guarantees.
 func combination(i int) mode {
 	c := fabric.Caps{
 		MaxMessage: 1 << 20, MaxInject: []int{0, 40, 64, 8192}[i%4], VirtualAddress: i&1 != 0, LocalMR: i&2 != 0,

@@ -16,8 +16,8 @@ const (
 	counterOffset = -8 * testCounters
 )
 
-// countingJob is numberedJob with counters. value reads one of PE 1, and notify puts with a
-// notification.
+// countingJob returns the job of numberedJob with counters. value reads one of PE 1, and notify
+// puts with a notification.
 func countingJob(t *testing.T, source bool) (j *job, number uint32, value func(int) uint64, notify func(counter int)) {
 	j, _, number = numberedJob(t, source, nil)
 	a, b := j.pes[0], j.pes[1]

@@ -70,7 +70,7 @@ func (b *receiverBench) take(h layout.Header, payload ...byte) {
 	b.Receive((*layout.Header)(unsafe.Pointer(&m[0])), unsafe.Pointer(&m[0]), n)
 }
 
-// puts is a message of PE 1 that puts a byte at an offset of that number.
+// puts returns a message of PE 1 that puts a byte at an offset of that number.
 func puts(seq uint32) layout.Header {
 	return layout.Header{Kind: layout.KindPut, From: 1, Seq: seq, Offset: libshmem.Offset(seq)}
 }
@@ -194,7 +194,7 @@ func TestAnswers(t *testing.T) {
 // overtaking is a network where messages overtake writes.
 var overtaking = fabric.Caps{Data: 4, Source: true, Arrivals: 1 << 10, DeliveryComplete: true}
 
-// write is the completion of a write of PE 1 with a number.
+// write returns the completion of a write of PE 1 with a number.
 func write(number uint32) *fabric.Completion {
 	c := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindData, Data: number}
 	c.SetFrom(1)

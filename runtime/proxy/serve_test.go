@@ -21,7 +21,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// served is a job of two PEs whose loops run; the first has rings.
+// served returns a job of two PEs whose loops run; the first has rings.
 func served(t *testing.T, m mode, rings int, device bool, stall time.Duration) (*ringJob, *loop.Consumer) {
 	t.Helper()
 	j := newRingJob(t, m, 1, 2, rings, 1<<16)

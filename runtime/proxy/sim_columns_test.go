@@ -22,8 +22,8 @@ const (
 
 var reductionNames = [waysToReduce]string{"straight", "in pairs", "in halves", "by owners"}
 
-// received is where a member gets the bytes of another one, or of a step. What it sends is before
-// that.
+// received returns the place where a member gets the bytes of another one, or of a step. What it
+// sends is before that.
 func (m *member) received(i, n int) int { return m.block(m.n) + (i+1)*n }
 
 func (m *member) source(n int) []byte { return m.heap[m.block(m.n):][:n] }
@@ -103,7 +103,7 @@ func combining(hosts, way, n int) sim.Time {
 	return sim.Time(n/bytes) * sim.Microsecond / 1000
 }
 
-// reduceTime is the virtual time of a reduction of n bytes by as many hosts, one PE each.
+// reduceTime returns the virtual time of a reduction of n bytes by as many hosts, one PE each.
 func reduceTime(t *testing.T, m sim.Model, hosts, way, n int) sim.Time {
 	t.Helper()
 	each, parts := n, hosts+1

@@ -50,7 +50,7 @@ func own(t *testing.T, p *proc) bool {
 	return n == 1
 }
 
-// slow is a network on which a large write takes long.
+// slow returns a network on which a large write takes long.
 func slow(m sim.Model) sim.Model {
 	m.Bandwidth, m.Faults = 1e8, faults.Faults{}
 	return m

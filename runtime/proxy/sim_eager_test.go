@@ -16,7 +16,7 @@ import (
 // the data.
 type tiling struct{ tile, signal int }
 
-// signals are the places of the signals of a token.
+// signals returns the places of the signals of a token.
 func (l tiling) signals(token int) (places []int) {
 	if l.tile == 0 {
 		return []int{(token + 15) / 16 * 16}

@@ -183,8 +183,8 @@ func explore(t testing.TB, m sim.Model, text string, fences bool, c *chooser, me
 	return events, w.ended
 }
 
-// still is a network without chance: the test chooses what happens to a packet. Small messages are
-// injected, which saves the events of their completions.
+// still returns a network without chance: the test chooses what happens to a packet. Small messages
+// are injected, which saves the events of their completions.
 func still(m sim.Model, split float64) sim.Model {
 	m.Faults = faults.Faults{Split: split}
 	m.Bandwidth, m.MTU, m.Caps.MaxInject = 0, 8192, 128

@@ -156,7 +156,7 @@ func message(kind, op, width, fetch byte, seq uint32, offset libshmem.Offset, op
 	return append(binary.LittleEndian.AppendUint16(nil, uint16(len(b))), b...)
 }
 
-// soundFrames are inputs from which frames of all kinds can be made.
+// soundFrames returns inputs from which frames of all kinds can be made.
 func soundFrames() [][]byte {
 	const heap = 8192
 	var all [][]byte

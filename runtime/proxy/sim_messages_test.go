@@ -85,7 +85,7 @@ func newCorrespondent(w *world, p *proc, seed uint64, count int) *correspondent 
 	return q
 }
 
-// word is a byte of a message, by its place.
+// word returns a byte of a message, by its place.
 func word(from, to int, number uint32, i int) byte {
 	return byte(uint32(from*7+to*13+i*3) + number*5)
 }

@@ -161,7 +161,7 @@ func runSeedCounted(t testing.TB, m sim.Model, seed uint64, fences bool, mem *me
 	return ops, w.net.Trace(), o
 }
 
-// simModels are the networks of the random programs: each model as it is, at its worst, and all
+// simModels returns the networks of the random programs: each model as it is, at its worst, and all
 // combinations of the orders that a provider may promise.
 func simModels(t testing.TB) []sim.Model {
 	if *simModel != "" {
@@ -179,9 +179,9 @@ func simModels(t testing.TB) []sim.Model {
 	return append(models, railModels()...)
 }
 
-// writesInOrder is a network that keeps the order of writes, but not that of messages behind them,
-// and has no fence. There a message is kept behind a write from before a fence only by the number
-// that it follows, if there is a write from behind the fence, too.
+// writesInOrder returns a network that keeps the order of writes, but not that of messages behind
+// them, and has no fence. There a message is kept behind a write from before a fence only by the
+// number that it follows, if there is a write from behind the fence, too.
 func writesInOrder() sim.Model {
 	m := sim.Worst()
 	m.Name += "-waw"
@@ -189,7 +189,7 @@ func writesInOrder() sim.Model {
 	return m
 }
 
-// railModels are networks of several NICs. The later ones are slower: a signal on the fast one
+// railModels returns networks of several NICs. The later ones are slower: a signal on the fast one
 // overtakes data on a slow one.
 func railModels() []sim.Model {
 	several := func(m sim.Model, nics, skew int) sim.Model {

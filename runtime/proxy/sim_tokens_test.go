@@ -48,12 +48,12 @@ const tokenSlots = 6
 
 func (f *tokenFlow) stride() int { return (f.path.bytes(f.n) + 4095) / 4096 * 4096 }
 
-// tokenHeap is the heap that PEs need for a flow: a page of answers, slots and images.
+// tokenHeap returns the heap that PEs need for a flow: a page of answers, slots and images.
 func tokenHeap(l tiling, n int) int {
 	return 2*4096 + 2*tokenSlots*((l.bytes(n)+4095)/4096*4096)
 }
 
-// word is the word number i of the token of an epoch.
+// word returns the word number i of the token of an epoch.
 func (f *tokenFlow) word(slot int, epoch uint64, i int) uint64 {
 	return (epoch<<32 | uint64(f.from.me)<<24 | uint64(slot)<<16 | uint64(i)) * 0x9e37_79b9_7f4a_7c15
 }

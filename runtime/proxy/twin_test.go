@@ -355,7 +355,7 @@ func (tw *twins) compareStream(i libshmem.PE, a, b *Engine) {
 	}
 }
 
-// eventAt is an event of a PE, so many before its last one, without its time.
+// eventAt returns an event of a PE, so many before its last one, without its time.
 func (e *Engine) eventAt(p *layout.Peer, before uint32) uint64 {
 	at := p.Ring*layout.RingEvents + (p.Recorded-1-before)%layout.RingEvents
 	return (*layout.Entry)(unsafe.Add(e.Records, uintptr(at)*unsafe.Sizeof(layout.Entry{}))).What

@@ -85,7 +85,7 @@ func TestAmount(t *testing.T) {
 	}
 }
 
-// some is a PE with engines that have counted this and that.
+// some returns a PE with engines that have counted this and that.
 func some(me int) stats.PE {
 	shown := func(provider string, nics ...fabric.RailCount) *proxy.EndpointPage {
 		s := &proxy.EndpointPage{Provider: provider, NICs: nics, Peers: make([]proxy.EndpointPeer, 4), Stalled: 1500 * time.Microsecond, Overslept: 2, Strangers: 3}
@@ -213,5 +213,5 @@ func TestLive(t *testing.T) {
 	golden(t, "once.txt", trimmed(b.String()))
 }
 
-// trimmed is text without spaces at the ends of lines.
+// trimmed returns text without spaces at the ends of lines.
 func trimmed(s string) string { return regexp.MustCompile(`(?m) +$`).ReplaceAllString(s, "") }

@@ -7,7 +7,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// HostID is equal in two processes exactly if they can share memory: they run
+// HostID returns an id that is equal in two processes exactly if they can share memory: they run
 // on one kernel, and one can pass the other a descriptor. The second needs one
 // network namespace, because the socket for it has an abstract name, and one
 // user namespace, because the two compare user ids. Containers of one machine

@@ -28,19 +28,19 @@ func NewNodes(hosts []string) *Nodes {
 	return n
 }
 
-// Node is the number of pe's node.
+// Node returns the index of pe's node, from 0.
 func (n *Nodes) Node(pe libshmem.PE) int { return int(n.node[pe]) }
 
-// Rank is pe's index among the PEs of its node.
+// Rank returns pe's index among the PEs of its node.
 func (n *Nodes) Rank(pe libshmem.PE) int { return int(n.rank[pe]) }
 
-// Peers are the PEs of pe's node, itself included, ascending.
+// Peers returns the PEs of pe's node, itself included, ascending.
 func (n *Nodes) Peers(pe libshmem.PE) []libshmem.PE { return n.Members[n.node[pe]] }
 
-// Leader is the first PE of pe's node.
+// Leader returns the first PE of pe's node.
 func (n *Nodes) Leader(pe libshmem.PE) libshmem.PE { return n.Peers(pe)[0] }
 
-// Leaders are the first PEs of the nodes, in the order of the nodes.
+// Leaders returns the first PEs of the nodes, in the order of the nodes.
 func (n *Nodes) Leaders() []libshmem.PE {
 	leaders := make([]libshmem.PE, len(n.Members))
 	for i, m := range n.Members {

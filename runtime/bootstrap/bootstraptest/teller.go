@@ -68,7 +68,7 @@ func (b *LossReporter) Losses() (lost []bootstrap.Loss) {
 	return lost
 }
 
-// NewsFD is the descriptor that becomes readable when there are losses.
+// NewsFD returns the descriptor that becomes readable when there are losses.
 func (b *LossReporter) NewsFD() int { return b.ends[1] }
 
 // EndsJob says that this launcher ends a job that has lost a PE.

@@ -71,7 +71,7 @@ func TestFirstCause(t *testing.T) {
 	}
 }
 
-// child is a process that no reaper waits for, as the next PE of a job.
+// child returns a process that no reaper waits for, as the next PE of a job.
 func child(t *testing.T, j *job) *process {
 	t.Helper()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

@@ -51,7 +51,7 @@ func TestLineEnd(t *testing.T) {
 	}
 }
 
-// console is an output whose sink is a file that the test can read.
+// console returns an output whose sink is a file that the test can read.
 func console(t *testing.T, tag, terminal bool) (*output, sink, func() string) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))

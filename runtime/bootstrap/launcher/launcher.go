@@ -139,13 +139,13 @@ func check(fd int) error {
 // EndsJob implements bootstrap.Ender: shmemrun ends all PEs of a job when one fails.
 func (c *Client) EndsJob() bool { return true }
 
-// Name is "launcher".
+// Name returns "launcher".
 func (c *Client) Name() string { return "launcher" }
 
-// Rank is this PE's number.
+// Rank returns this PE's number.
 func (c *Client) Rank() libshmem.PE { return c.rank }
 
-// Size is the number of PEs.
+// Size returns the number of PEs.
 func (c *Client) Size() int { return c.size }
 
 // Allgather implements bootstrap.Bootstrap. A contribution has at most

@@ -157,13 +157,13 @@ func (p *Plugin) LeaveBarrier() error {
 	return err
 }
 
-// Name is "plugin".
+// Name returns "plugin".
 func (p *Plugin) Name() string { return "plugin" }
 
-// Rank is this PE's number.
+// Rank returns this PE's number.
 func (p *Plugin) Rank() libshmem.PE { return p.rank }
 
-// Size is the number of PEs.
+// Size returns the number of PEs.
 func (p *Plugin) Size() int { return p.size }
 
 // Secret implements bootstrap.Bootstrap. PE 0 has made the secret.

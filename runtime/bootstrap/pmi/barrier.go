@@ -88,7 +88,7 @@ func (w *waiting) read(end time.Time) error {
 	return nil
 }
 
-// name is the name that a PE publishes when it waits in this step.
+// name returns the name that a PE publishes when it waits in this step.
 func (s *session) name(pe libshmem.PE) string {
 	return fmt.Sprintf("shmem-%s-%d-%d", s.kvs, s.steps.N, pe)
 }

@@ -97,13 +97,13 @@ func open(s *session, timeout time.Duration, release func()) (*Client, error) {
 	return c, nil
 }
 
-// Name is "pmi".
+// Name returns "pmi".
 func (c *Client) Name() string { return "pmi" }
 
-// Rank is this PE's number.
+// Rank returns this PE's number.
 func (c *Client) Rank() libshmem.PE { return c.s.rank }
 
-// Size is the number of PEs.
+// Size returns the number of PEs.
 func (c *Client) Size() int { return c.s.size }
 
 // Allgather implements bootstrap.Bootstrap: every PE gets the bytes of every PE.

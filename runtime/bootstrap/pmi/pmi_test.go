@@ -27,7 +27,7 @@ func dialects(t *testing.T, run func(t *testing.T, slurm bool)) {
 	}
 }
 
-// contribution is the part of a PE in a step: of all lengths, and of all bytes.
+// contribution returns the part of a PE in a step: of all lengths, and of all bytes.
 func contribution(step, pe int) []byte {
 	b := make([]byte, (step*step*step*97+pe*13)%9000)
 	for i := range b {

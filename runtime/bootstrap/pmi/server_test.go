@@ -38,7 +38,7 @@ func newServer(t *testing.T, size int, slurm bool) *server {
 	return &server{t: t, size: size, slurm: slurm, staged: map[string]string{}, space: map[string]string{}, names: map[string]string{}}
 }
 
-// env is the environment of a PE that inherits a descriptor.
+// env returns the environment of a PE that inherits a descriptor.
 func (s *server) env(rank int) map[string]string {
 	s.t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
@@ -56,7 +56,7 @@ func (s *server) env(rank int) map[string]string {
 	return map[string]string{EnvFD: strconv.Itoa(fds[1]), EnvRank: strconv.Itoa(rank), EnvSize: strconv.Itoa(s.size)}
 }
 
-// port is the environment of a PE that connects.
+// port returns the environment of a PE that connects.
 func (s *server) port(rank int) map[string]string {
 	s.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

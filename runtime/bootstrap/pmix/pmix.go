@@ -117,13 +117,13 @@ func Depart() {
 	}
 }
 
-// Name is "pmix".
+// Name returns "pmix".
 func (c *Client) Name() string { return "pmix" }
 
-// Rank is this PE's number.
+// Rank returns this PE's number.
 func (c *Client) Rank() libshmem.PE { return process.rank }
 
-// Size is the number of PEs.
+// Size returns the number of PEs.
 func (c *Client) Size() int { return process.size }
 
 // Allgather implements bootstrap.Bootstrap: every PE gets the bytes of every PE.

@@ -52,7 +52,7 @@ func (m *mailbox) empty(t *testing.T) {
 	}
 }
 
-// meeting is a rendezvous of PEs that have all said hello.
+// meeting returns a rendezvous of PEs that have all said hello.
 func meeting(t *testing.T, n int, timeout time.Duration) (*Meeting, *mailbox) {
 	t.Helper()
 	m := &mailbox{got: map[libshmem.PE][]wire.Frame{}}

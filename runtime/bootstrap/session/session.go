@@ -217,7 +217,7 @@ func (w *wait) reportMissing(m *uid.Member) (stop func()) {
 	}
 }
 
-// UniqueID is the id of the job that meets at a place, for a program that passes it to each PE
+// UniqueID returns the id of the job that meets at a place, for a program that passes it to each PE
 // itself. It waits until the name of the place resolves.
 func UniqueID(p uid.Place, timeout time.Duration) (uid.ID, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -237,8 +237,8 @@ func UniqueID(p uid.Place, timeout time.Duration) (uid.ID, error) {
 	}
 }
 
-// Secret is the secret of the settings, one of which may be set: the text itself, or a file that has
-// it. "": none.
+// Secret returns the secret of the settings, one of which may be set: the text itself, or a file
+// that has it. "": none.
 func Secret(text, file string) (string, error) {
 	from := "SHMEM_BOOTSTRAP_SECRET"
 	if file != "" {

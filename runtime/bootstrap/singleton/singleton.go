@@ -43,7 +43,7 @@ func (*singleton) NewsFD() int              { return -1 }
 func (*singleton) Abort(int, string) {}
 func (*singleton) Exit(int)          {}
 
-// Over is false: no other PE's failure could end the job.
+// Over returns false: no other PE's failure could end the job.
 func (*singleton) Over() bool { return false }
 
 func (*singleton) Close() error { return nil }

@@ -67,7 +67,7 @@ func (c cluster) Decode(cred string) ([]byte, munge.User, error) {
 	return e.bytes, e.maker, nil
 }
 
-// place is a step of n PEs on this host.
+// place returns a step of n PEs on this host.
 func place(t *testing.T, pe, n int, ports []int, changes ...string) *step {
 	t.Helper()
 	s, err := read(task(append([]string{fmt.Sprintf("SLURM_PROCID=%d", pe), fmt.Sprintf("SLURM_NTASKS=%d", n), "SLURM_NODEID=0"}, changes...)...))
@@ -80,7 +80,7 @@ func place(t *testing.T, pe, n int, ports []int, changes ...string) *step {
 	return &s
 }
 
-// free are unused ports.
+// free returns unused ports.
 func free(t *testing.T, n int) (ports []int) {
 	t.Helper()
 	for range 1000 {

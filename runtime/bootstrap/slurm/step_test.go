@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// task is the environment of one, with changes: "NAME=value".
+// task returns the environment of one, with changes: "NAME=value".
 func task(changes ...string) map[string]string {
 	env := map[string]string{
 		"SLURM_CLUSTER_NAME": "c", "SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_NTASKS": "4",

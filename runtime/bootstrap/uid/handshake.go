@@ -43,7 +43,7 @@ type Refusal struct {
 	text  string
 }
 
-// Error is the root's text.
+// Error returns the root's text.
 func (r *Refusal) Error() string { return r.text }
 
 // claim is the identity that a PE claims.

@@ -320,10 +320,10 @@ func (m *Member) explain(err error) error {
 // Name returns Options.Name, or "uid" if that is empty.
 func (m *Member) Name() string { return m.name }
 
-// Rank is this PE's number.
+// Rank returns this PE's number.
 func (m *Member) Rank() libshmem.PE { return m.client.Rank() }
 
-// Size is the number of PEs.
+// Size returns the number of PEs.
 func (m *Member) Size() int { return m.client.Size() }
 
 // EndsJob implements bootstrap.Ender: the root reports PEs that fail, and ends none.
@@ -403,7 +403,7 @@ func (m *Member) Began() {
 	}
 }
 
-// Missing are the PEs without a connection to the root, if it is in this process.
+// Missing returns the PEs without a connection to the root, if it is in this process.
 func (m *Member) Missing() (pes []libshmem.PE) {
 	r := m.link.root
 	if r == nil {

@@ -313,7 +313,7 @@ func (r *Root) takenLocked(who claim) error {
 	return nil
 }
 
-// host is the address without the port.
+// host returns the address without the port.
 func host(a net.Addr) string {
 	if tcp, ok := a.(*net.TCPAddr); ok {
 		return tcp.AddrPort().Addr().Unmap().String()

@@ -59,7 +59,7 @@ func (r *Root) answered(pe libshmem.PE) bool {
 	return len(s.out) == 2
 }
 
-// inUse is the memory of Go that is in use.
+// inUse returns the memory of Go that is in use.
 func inUse() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -26,12 +26,12 @@ type Place struct {
 // NameError reports that the name of a host has no address now. It may have one later.
 type NameError struct{ err error }
 
-// Error is that of the resolver.
+// Error returns the text of the resolver's error.
 func (e *NameError) Error() string { return e.err.Error() }
 
-// Session is the id of the job that meets at a place. Each process can make it; none listens until
-// PE 0 joins. A process that knows that it is PE 0 needs no address of its own host: its name may
-// resolve later than it starts. An error is a *NameError if it may pass.
+// Session returns the id of the job that meets at a place. Each process can make it; none listens
+// until PE 0 joins. A process that knows that it is PE 0 needs no address of its own host: its name
+// may resolve later than it starts. An error is a *NameError if it may pass.
 func Session(ctx context.Context, p Place, isPE0 bool) (ID, error) {
 	wrong := func(why string) (ID, error) {
 		return ID{}, fmt.Errorf("make unique id: session %q: %s (set SHMEM_BOOTSTRAP_SESSION to HOST:PORT, a name or an "+
@@ -59,8 +59,8 @@ func Session(ctx context.Context, p Place, isPE0 bool) (ID, error) {
 	return encode(ofSession, p.key(), uint16(port), addresses), nil
 }
 
-// key is what the PEs prove to each other that they know. The address is part of it: two jobs may
-// share a secret, and one may get the IP address that the other has just had.
+// key returns what the PEs prove to each other that they know. The address is part of it: two jobs
+// may share a secret, and one may get the IP address that the other has just had.
 func (p Place) key() (key secret.Secret) {
 	text := []byte("session " + p.Address)
 	if p.Secret == "" {

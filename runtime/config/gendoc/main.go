@@ -167,7 +167,7 @@ func names() []byte {
 	return b.Bytes()
 }
 
-// pythonType is the type of a setting's values in Python.
+// pythonType returns the type of a setting's values in Python.
 func pythonType(s *config.Setting) []string {
 	switch s.Kind {
 	case config.Flag:

@@ -88,7 +88,7 @@ func (v *Device) resetCause() string {
 	return fmt.Sprintf("the program has reset GPU %d (cudaDeviceReset) while the job used it", v.number)
 }
 
-// ResetText is the text that reports the reset of this GPU, with the remedy.
+// ResetText returns the text that reports the reset of this GPU, with the remedy.
 func (v *Device) ResetText() string { return v.resetCause() + " (" + resetRemedy + ")" }
 
 // resetError returns the error of an operation whose context a reset has ended.

@@ -40,7 +40,7 @@ func must[T any](v T, err error) T {
 
 func pointer(a gpu.Address) unsafe.Pointer { return gputest.Pointer(a) }
 
-// bytesAt is memory of the GPU.
+// bytesAt returns memory of the GPU.
 func bytesAt(a gpu.Address, n int) []byte { return gputest.Bytes(a, n) }
 
 func checkLeaks(t *testing.T, devices ...*fake) {

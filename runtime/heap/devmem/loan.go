@@ -124,7 +124,7 @@ func (s *Segment) run(c gpu.Chunk, from gpu.Address, up bool) (uint64, error) {
 	return n, nil
 }
 
-// Granule is the unit in which VMM maps memory into the heaps.
+// Granule returns the unit in which VMM maps memory into the heaps.
 func (s *Segment) Granule() uint64 { return s.granule }
 
 // Return releases the handles of a Loan's chunks.
@@ -291,7 +291,8 @@ func (s *Segment) Lent(block Extent) []Extent {
 	return parts
 }
 
-// ceiling is the offset up to which Commit may grow the heaps: where the first lent block begins.
+// ceiling returns the offset up to which Commit may grow the heaps: where the first lent block
+// begins.
 func (s *Segment) ceiling() uint64 {
 	to := roundUp(s.plan.Size, s.granule)
 	for _, b := range s.blocks {

@@ -55,7 +55,7 @@ func newRegistrar() *registrar {
 	return &registrar{facts: gpu.Facts{RegisterHost: true, HostPointers: true}, ranges: map[unsafe.Pointer]uint64{}, most: 1 << 40}
 }
 
-// heapsAt are addresses only: nothing of them is touched.
+// heapsAt returns addresses only: nothing of them is touched.
 func heapsAt() []unsafe.Pointer {
 	return []unsafe.Pointer{pointer(1 << 40), pointer(1<<40 + 1<<34), pointer(1<<40 + 1<<35)}
 }

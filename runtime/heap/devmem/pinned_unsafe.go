@@ -116,10 +116,10 @@ func (p *Pinned) shrink(to int) error {
 	return errors.Join(errs...)
 }
 
-// Heap is the address of the i-th heap for the GPU: the same as for the CPU.
+// Heap returns the address of the i-th heap for the GPU: the same as for the CPU.
 func (p *Pinned) Heap(i int) gpu.Address { return gpu.Address(uintptr(p.heaps[i])) }
 
-// Committed is the part of each heap that the GPU reaches.
+// Committed returns the part of each heap that the GPU reaches.
 func (p *Pinned) Committed() uint64 { return p.committed }
 
 // Close undoes all registrations. Further calls do nothing.

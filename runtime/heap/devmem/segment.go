@@ -155,7 +155,7 @@ func (s *Segment) findPeers(hellos []hello) error {
 	return nil
 }
 
-// Heap is the address of the user heap of PEs[i] for kernels and copy engines of
+// Heap returns the address of the user heap of PEs[i] for kernels and copy engines of
 // this PE's GPU; 0 where the GPU has no path to it for loads and stores.
 func (s *Segment) Heap(i int) gpu.Address { return s.heaps[i] }
 

@@ -38,7 +38,7 @@ type Listener struct {
 	guard *guard // requests a proof from peers; nil: the listener accepts every process of the user
 }
 
-// User is the user that this process runs as.
+// User returns the user that this process runs as.
 func User() uint32 { return uint32(os.Geteuid()) }
 
 // Listen opens a socket to which processes of a user may connect. Its queue holds `peers`
@@ -63,7 +63,7 @@ func Listen(uid uint32, peers int) (*Listener, error) {
 	return l, nil
 }
 
-// Name is the name that peers dial.
+// Name returns the name that peers dial.
 func (l *Listener) Name() string { return l.name }
 
 // Close closes the socket; peers that were not accepted are cut off.
@@ -255,7 +255,7 @@ func socket() (int, error) {
 	return fd, nil
 }
 
-// address is the socket address of an abstract name: x/sys replaces the @ by a zero byte.
+// address returns the socket address of an abstract name: x/sys replaces the @ by a zero byte.
 func address(name string) *unix.SockaddrUnix { return &unix.SockaddrUnix{Name: "@" + name} }
 
 const object = "a socket for the symmetric heap"

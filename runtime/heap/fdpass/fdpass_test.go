@@ -25,7 +25,7 @@ func listen(t *testing.T) *Listener {
 	return l
 }
 
-// pair is two ends of a connection.
+// pair returns two ends of a connection.
 func pair(t *testing.T) (a, b *Conn) {
 	t.Helper()
 	l := listen(t)

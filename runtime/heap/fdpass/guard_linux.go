@@ -39,8 +39,8 @@ const (
 	roleListener = "heap listener"
 )
 
-// rolePeer is the role that a dialling PE's proof is for: a proof for one role or PE is not valid
-// for another.
+// rolePeer returns the role that a dialling PE's proof is for: a proof for one role or PE is not
+// valid for another.
 func rolePeer(pe uint64) string { return fmt.Sprintf("heap peer, PE %d", pe) }
 
 // guard is the state of a guarded listener: the job's secret, and the connections whose processes

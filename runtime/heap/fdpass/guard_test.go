@@ -15,7 +15,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// guarded is a listener that talks to processes with the secret, and its reports of others.
+// guarded returns a listener that talks to processes with the secret, and its reports of others.
 func guarded(t *testing.T, s *secret.Secret) (*Listener, *[]string) {
 	t.Helper()
 	l := listen(t)
@@ -165,7 +165,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// answer is a peer's answer to the challenge.
+// answer returns a peer's answer to the challenge.
 func answer(s *secret.Secret, mine secret.Nonce, pe uint64, role string, challenge []byte) []byte {
 	p := s.Prove(role, secret.Nonce(challenge[8:]), mine)
 	return append(binary.LittleEndian.AppendUint64(mine[:], pe), p[:]...)

@@ -100,5 +100,5 @@ func (s *Segment) commitError(perHeap uint64, cause error, remedy string) error 
 	}
 }
 
-// Committed is the part of each user heap that Commit has promised.
+// Committed returns the part of each user heap that Commit has promised.
 func (s *Segment) Committed() uint64 { return s.committed }

@@ -47,10 +47,10 @@ func NewPlan(internal, user uint64, pes int) Plan {
 	return p
 }
 
-// HeapOffset is the distance from the start of a slice to its user heap.
+// HeapOffset returns the distance from the start of a slice to its user heap.
 func (p Plan) HeapOffset() uint64 { return roundUp(p.Internal, p.Align) }
 
-// Slice is the size of one PE's part of the file.
+// Slice returns the size of one PE's part of the file.
 func (p Plan) Slice() uint64 { return p.HeapOffset() + roundUp(p.Heap, p.Align) }
 
 // sparse returns the offset in the file of the sparse part of a PE's slice.
@@ -58,7 +58,7 @@ func (p Plan) sparse(rank int) uint64 {
 	return uint64(rank)*p.Slice() + p.HeapOffset() - p.Internal
 }
 
-// Total is the size of the file.
+// Total returns the size of the file.
 func (p Plan) Total() uint64 { return p.Slice() * uint64(p.PEs) }
 
 // addressSpace is the most that a process can map if a pointer has 47 usable bits, less what

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// blocks is the size of a segment's file on disk, in bytes.
+// blocks returns the size of a segment's file on disk, in bytes.
 func blocks(t *testing.T, s *Segment) uint64 {
 	t.Helper()
 	var st unix.Stat_t

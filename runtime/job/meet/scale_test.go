@@ -16,7 +16,7 @@ import (
 
 var maxPEs = flag.Int("pes", 10_000, "the most PEs in TestBootstrapScale")
 
-// framed is a frame with its payload.
+// framed returns a frame with its payload.
 func framed(t *testing.T, kind wire.Kind, payload []byte) []byte {
 	t.Helper()
 	b, err := wire.Append(nil, wire.Frame{Kind: kind, Seq: 1, Payload: payload})
@@ -26,7 +26,7 @@ func framed(t *testing.T, kind wire.Kind, payload []byte) []byte {
 	return b
 }
 
-// gathered is the answer to an Allgather as a PE reads it.
+// gathered returns the answer to an Allgather as a PE reads it.
 func gathered(t *testing.T, answer []byte) [][]byte {
 	t.Helper()
 	f, err := wire.Read(bytes.NewReader(answer))

@@ -20,7 +20,7 @@ import (
 // contactPause is the longest pause between polls for replies.
 const contactPause = time.Millisecond
 
-// hostName is the name of this PE's host for people, as shmem-doctor has it.
+// hostName returns the name of this PE's host for people, as shmem-doctor has it.
 func (nw *Network) hostName() string {
 	if nw.Settings.HostID != "" {
 		return nw.Settings.HostID

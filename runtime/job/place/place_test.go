@@ -54,7 +54,7 @@ func placed(t *testing.T, m *topo.Machine, me libshmem.PE, pes []topo.Process, n
 	return strings.Join(names, " "), at.nearness, err
 }
 
-// efa is what libfabric offers on p5, with the names in the order of text.
+// efa returns what libfabric offers on p5, with the names in the order of text.
 func efa() []ofi.NIC {
 	var nics []ofi.NIC
 	for i := range 32 {

@@ -66,7 +66,7 @@ func (p *leaveWait) due(now time.Time) bool {
 	return due
 }
 
-// text is the report of the wait; why describes the PEs for which it waits.
+// text returns the report of the wait; why describes the PEs for which it waits.
 func (p *leaveWait) text(now time.Time, why string) string {
 	if why != "" {
 		why = "; " + why

@@ -117,7 +117,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// heap is the memory of Go that is in use.
+// heap returns the memory of Go that is in use.
 func heap() int {
 	runtime.GC()
 	var m runtime.MemStats

@@ -15,7 +15,7 @@ import (
 
 const shareChunk = 256 << 10
 
-// newSharingPE is a departuresPE with 4 chunks of 256 KiB, which are halved.
+// newSharingPE returns a departuresPE with 4 chunks of 256 KiB, which are halved.
 func newSharingPE(t *testing.T) *departuresPE {
 	p := newDeparturesPE()
 	block := make([]byte, 4*shareChunk)

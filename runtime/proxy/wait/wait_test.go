@@ -13,7 +13,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// words is memory that Go does not manage.
+// words returns memory that Go does not manage.
 func words(tb testing.TB, n int) []uint64 {
 	tb.Helper()
 	m, err := unix.Mmap(-1, 0, n*8, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)

@@ -47,7 +47,7 @@ type Links struct {
 	Rate uint64 // the most bits a second that an interface sends; 0: no limit
 }
 
-// bits is the prefix length of the networks' addresses.
+// bits returns the prefix length of the networks' addresses.
 func (l Links) bits() int {
 	if l.N > 1 {
 		return linkBits
@@ -55,8 +55,8 @@ func (l Links) bits() int {
 	return bits
 }
 
-// maxHosts is how many hosts fit into a network, beside the network's own address and the broadcast
-// address.
+// maxHosts returns how many hosts fit into a network, beside the network's own address and the
+// broadcast address.
 func (l Links) maxHosts() int { return 1<<(32-l.bits()) - 2 }
 
 // name returns the name of an interface, which is the same on every host.

@@ -154,7 +154,7 @@ func Read(r io.Reader) (Frame, error) {
 	return f, nil
 }
 
-// Number is the payload of frames with one number.
+// Number returns the payload of frames with one number.
 func Number(n uint32) []byte { return binary.LittleEndian.AppendUint32(nil, n) }
 
 // ParseNumber returns the number in a frame.
@@ -252,7 +252,7 @@ func ParseFailure(p []byte) (f Failure, err error) {
 // marker begins a greeting, which may follow text of a login shell on the same line.
 const marker = "\x01shmemrun agent "
 
-// Greeting is an agent's first line.
+// Greeting returns an agent's first line.
 func Greeting() string { return fmt.Sprintf("%s%d %s\n", marker, Protocol, libshmem.Version) }
 
 // VersionError reports that the agent has another version.
