@@ -13,7 +13,7 @@ import (
 	"libshmem/tests/cc"
 )
 
-// library is the path of a built library.
+// library returns the path of a built library.
 func library(t *testing.T, name string) string {
 	t.Helper()
 	dir := os.Getenv("BUILD")
@@ -33,7 +33,7 @@ func library(t *testing.T, name string) string {
 	return path
 }
 
-// tool is the output of a program that must succeed.
+// tool returns the output of a program that must succeed.
 func tool(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).Output()

@@ -119,8 +119,8 @@ func table(full bool) ([]stage, error) {
 	return rows, nil
 }
 
-// sanitized is the target of make with the programs under sanitizers. Each push leaves out programs
-// that are generated.
+// sanitized returns the target of make with the programs under sanitizers. Each push leaves out
+// programs that are generated.
 func sanitized(full bool) string {
 	if full {
 		return "tests-asan tests-tsan"

@@ -123,7 +123,7 @@ var rows = []row{
 	{what: "nothing", env: []string{"SHMEM_CHECKS=perhaps"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_CHECKS.*perhaps`}},
 }
 
-// uninitialised is all that a job prints whose PEs make a call before init or after
+// uninitialised returns all that a job prints whose PEs make a call before init or after
 // finalize: it names one of them.
 func uninitialised(call string) string {
 	return `^shmemrun: PE \d aborted the job with status 134: ` + call + `: the library is not initialised \(call shmem_init first and shmem_finalize last\)\n$`

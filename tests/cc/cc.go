@@ -17,10 +17,10 @@ type T interface {
 	Fatal(args ...any)
 }
 
-// C is the compiler of C.
+// C returns the compiler of C.
 func C() string { return named("CC", "gcc") }
 
-// CXX is the compiler of C++.
+// CXX returns the compiler of C++.
 func CXX() string { return named("CXX", "g++") }
 
 func named(variable, usual string) string {

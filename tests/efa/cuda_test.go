@@ -29,7 +29,7 @@ var cudaNeeds = []need{
 	{name: "D6: shmem-doctor, 2.6", nic: "version=2.6 cuda=look", test: noCUDA("shmem-doctor")},
 }
 
-// onGPU is the environment of a job whose heaps are in the memory of a GPU, a fake one, with
+// onGPU returns the environment of a job whose heaps are in the memory of a GPU, a fake one, with
 // those of CUDA's libraries that are named.
 func (p *place) onGPU(libraries ...string) []string {
 	p.Helper()
@@ -39,8 +39,8 @@ func (p *place) onGPU(libraries ...string) []string {
 	}
 }
 
-// cuda is a folder with some of CUDA's libraries: the fake driver, and a runtime that records its
-// calls.
+// cuda returns a folder with some of CUDA's libraries: the fake driver, and a runtime that records
+// its calls.
 func (p *place) cuda(libraries ...string) string {
 	p.Helper()
 	dir := filepath.Join(p.dir, "cuda")
@@ -61,7 +61,7 @@ func (p *place) cuda(libraries ...string) string {
 	return dir
 }
 
-// program is one of tests/c, as make has built it.
+// program returns one of tests/c, as make has built it.
 func (p *place) program(name string) string { return filepath.Join(p.built(), "tests", name) }
 
 // missing returns an error, with the line in question, if a text does not name a missing file.

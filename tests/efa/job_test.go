@@ -21,7 +21,7 @@ import (
 
 var whole = flag.Bool("whole", false, "run the jobs that take long, too")
 
-// built is where make has put the library.
+// built returns the place where make has put the library.
 func (p *place) built() string { return have.Build(p.T) }
 
 // compile builds a program of a testdata folder.
@@ -32,7 +32,7 @@ func (p *place) compile(source string) string {
 	return program
 }
 
-// provider is the provider of the NICs.
+// provider returns the provider of the NICs.
 func (p *place) provider() string {
 	for _, word := range strings.Fields(p.nic) {
 		if name, ok := strings.CutPrefix(word, "provider="); ok {
@@ -86,7 +86,7 @@ func ends(out string, err error, pes int) error {
 	return fmt.Errorf("%d of %d PEs say that all is right (status: %w)\n%s", right, pes, err, out)
 }
 
-// lines are those of a file that may be missing.
+// lines returns the lines of a file that may be missing.
 func (p *place) lines(file string) []string {
 	p.Helper()
 	text, err := os.ReadFile(file)
@@ -105,7 +105,7 @@ func (p *place) queues(ends int) error {
 	return err
 }
 
-// maxHeld is the maximum of completions that one of the queues has held.
+// maxHeld returns the maximum of completions that one of the queues has held.
 func (p *place) maxHeld(ends int) (most int, err error) {
 	p.Helper()
 	seen := 0
@@ -134,7 +134,7 @@ func (p *place) maxHeld(ends int) (most int, err error) {
 	return most, nil
 }
 
-// differs is a shell text that gives one PE other settings than the rest.
+// differs returns a shell text that gives one PE other settings than the rest.
 func (p *place) differs(pe int, setting string) []string {
 	return []string{"sh", "-c", `[ "$SHMEM_LAUNCHER_PE" = ` + strconv.Itoa(pe) + ` ] && export ` + setting + `; exec "$0" "$@"`}
 }

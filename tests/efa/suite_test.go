@@ -129,7 +129,7 @@ func TestQueues(t *testing.T) {
 // died is the line of the stub where the provider would end the process.
 var died = regexp.MustCompile(`(?m)^stub: R\d+[a-z]?: .*$`)
 
-// reason is why a need is not met, or "".
+// reason returns why a need is not met, or "".
 func reason(t *testing.T, n need) string {
 	t.Helper()
 	answer := t.TempDir() + "/reason"

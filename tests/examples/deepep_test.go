@@ -10,8 +10,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// experts are ways to run examples/deepep/host.c on a network that delays and reorders: over tcp,
-// and over the stub's NICs of EFA, which keep no order of their own.
+// experts returns ways to run examples/deepep/host.c on a network that delays and reorders: over
+// tcp, and over the stub's NICs of EFA, which keep no order of their own.
 func experts(t *testing.T) map[string][]string {
 	efa := stub.Networks(false)[0]
 	if efa.Provider != "efa" {

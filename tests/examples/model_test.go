@@ -48,7 +48,7 @@ var odd = []tensor{
 	{"näme \"with\" \\ and \u001b", "I16", 2, []int{5, 5}},
 }
 
-// bytesOf is a safetensors file of these tensors with random data.
+// bytesOf returns a safetensors file of these tensors with random data.
 func bytesOf(t *testing.T, tensors []tensor) []byte {
 	t.Helper()
 	header := map[string]any{"__metadata__": map[string]string{"format": "pt"}}
@@ -70,7 +70,7 @@ func bytesOf(t *testing.T, tensors []tensor) []byte {
 	return file
 }
 
-// withHeader is a safetensors file with any header and a given amount of data.
+// withHeader returns a safetensors file with any header and a given amount of data.
 func withHeader(header string, data int) []byte {
 	file := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(file, header...), make([]byte, data)...)
@@ -85,7 +85,7 @@ func write(t *testing.T, name string, content []byte) string {
 	return path
 }
 
-// realModel is the file that scripts/setup fetches.
+// realModel returns the file that scripts/setup fetches.
 func realModel(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(build, "data", "silero_vad_16k.safetensors")

@@ -98,7 +98,7 @@ func filled(t *testing.T, f fill, results []result) {
 	}
 }
 
-// fills are the ways to run it; on each push the short ones.
+// fills returns the ways to run it; on each push the short ones.
 func fills(t *testing.T) map[string]fill {
 	pages := []string{"--pages", strconv.Itoa(need.Load("fill")), "--rounds", "2"}
 	efa := stub.Networks(false)[0]

@@ -67,8 +67,8 @@ func compile(t *testing.T, args ...string) {
 	cc.Run(t, cc.C(), args...)
 }
 
-// example is the path of the program name, built from examples/dir the first time. More arguments
-// are for the compiler.
+// example returns the path of the program name, built from examples/dir the first time. More
+// arguments are for the compiler.
 func example(t *testing.T, dir, name string, more ...string) string {
 	t.Helper()
 	program := filepath.Join(programs, name)

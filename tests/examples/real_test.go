@@ -75,7 +75,7 @@ var reals = []real{
 	},
 }
 
-// places are the hosts of a run; shmemrun takes the options.
+// places returns the hosts of a run; shmemrun takes the options.
 func places() map[string][]string {
 	tcp := []string{"-x", "SHMEM_PROVIDER=tcp"}
 	out := map[string][]string{

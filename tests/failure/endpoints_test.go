@@ -148,7 +148,7 @@ func operations(t *testing.T, provider string, strangers []*job) {
 	t.Log(counts)
 }
 
-// inner is the provider with which strangers talk to a job over tcp: up to libfabric 1.17 its
+// inner returns the provider with which strangers talk to a job over tcp: up to libfabric 1.17 its
 // datagrams are net's.
 func inner(t *testing.T, provider string) string {
 	t.Helper()

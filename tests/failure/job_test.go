@@ -110,8 +110,8 @@ func passed(t *testing.T, out string) int {
 	return strings.Count(out, " passed, 0 failed")
 }
 
-// onGPU is the environment of a job whose heaps are in the memory of a fake GPU: the CPU reaches
-// it, but the library follows the driver.
+// onGPU returns the environment of a job whose heaps are in the memory of a fake GPU: the CPU
+// reaches it, but the library follows the driver.
 func onGPU(t *testing.T) []string {
 	t.Helper()
 	return []string{"SHMEM_HEAP=device", "FAKE_CUDA=works=1", "LD_LIBRARY_PATH=" + cudatest.Build(t)}

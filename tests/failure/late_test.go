@@ -18,7 +18,7 @@ import (
 // latePEs is the number of PEs; the last one skips a barrier.
 const latePEs, latePE = 4, 3
 
-// starts are the ways to start a job of late.c, and the routes of each.
+// starts returns the ways to start a job of late.c, and the routes of each.
 func starts(t *testing.T, how string) []route {
 	t.Helper()
 	if how == "hosts" {
@@ -62,7 +62,7 @@ func (j *job) lives(pe int, pattern string) {
 	j.t.Errorf("shmem-info --live of PE %d never says %s:\n%s", pe, pattern, out)
 }
 
-// process is the number of a PE's process.
+// process returns the number of a PE's process.
 func (j *job) process(pe int) string {
 	j.t.Helper()
 	return j.says(fmt.Sprintf(`PE %d is process (\d+)`, pe))[1]

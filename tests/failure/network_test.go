@@ -22,9 +22,9 @@ type route struct {
 	network *stub.Network // nil: sockets, or no network
 }
 
-// networks are the routes of a row. A row over sockets also runs over NICs that this machine does
-// not have (fabric/ofi/stub): with -whole over all of them; otherwise, if no other row checks the
-// same property of NICs, over the newest of EFA's.
+// networks returns the routes of a row. A row over sockets also runs over NICs that this machine
+// does not have (fabric/ofi/stub): with -whole over all of them; otherwise, if no other row checks
+// the same property of NICs, over the newest of EFA's.
 func networks(t *testing.T, options []string, always bool) []route {
 	t.Helper()
 	all := []route{{options: options}}
@@ -39,7 +39,7 @@ func networks(t *testing.T, options []string, always bool) []route {
 	return all
 }
 
-// onGPU is the same for NICs that reach GPU memory.
+// onGPU returns the same for NICs that reach GPU memory.
 func (r *route) onGPU(t *testing.T) []string {
 	t.Helper()
 	env := onGPU(t)

@@ -101,8 +101,8 @@ func isFirst(pid int) bool {
 	return strings.Contains(string(env), "\x00SHMEM_LAUNCHER_PE=0\x00")
 }
 
-// sockets is the table of the namespace that a process is in. /proc/net would show the namespace of
-// this process's first thread.
+// sockets returns the table of the namespace that a process is in. /proc/net would show the
+// namespace of this process's first thread.
 func sockets(t *testing.T, pid int) string {
 	t.Helper()
 	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/unix", pid))

@@ -42,7 +42,7 @@ type cluster struct {
 	ctx   context.Context // ends with an sshd
 }
 
-// address is a host's address of IPv6. Those of IPv4 are hostnet's.
+// address returns a host's address of IPv6. Those of IPv4 are hostnet's.
 func address(host int) string { return fmt.Sprintf("fd00:18::%x", host+1) }
 
 func newCluster(t *testing.T, hosts int) *cluster {
@@ -247,7 +247,7 @@ func (c *cluster) sixAlone(t *testing.T, hosts ...int) {
 	}
 }
 
-// mark is a variable that identifies the processes of a test on all hosts.
+// mark returns a variable that identifies the processes of a test on all hosts.
 func mark(t *testing.T) string { return "MARK=" + strings.ReplaceAll(t.Name(), "/", "-") + "." }
 
 // job is one run of shmemrun.
@@ -276,14 +276,14 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// prepare is shmemrun on host 0 with these arguments.
+// prepare returns shmemrun on host 0 with these arguments.
 func (c *cluster) prepare(t *testing.T, args ...string) *job {
 	t.Helper()
 	run := append([]string{filepath.Join(c.build, "bin", "shmemrun"), "--ssh", "ssh -F " + filepath.Join(c.dir, "config")}, args...)
 	return c.command(t, run...)
 }
 
-// command is a command on host 0.
+// command returns a command on host 0.
 func (c *cluster) command(t *testing.T, argv ...string) *job {
 	t.Helper()
 	j := &job{}

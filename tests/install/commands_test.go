@@ -13,7 +13,7 @@ import (
 	"libshmem/tests/need"
 )
 
-// installedCommands are the files of bin.
+// installedCommands returns the files of bin.
 func installedCommands(t *testing.T, prefix string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(prefix, "bin"))
@@ -50,7 +50,7 @@ func versions(t *testing.T, prefix, version string) {
 // option matches an option at the beginning of a line of help.
 var option = regexp.MustCompile(`(?m)^ +(?:(-\w), )?(--?[\w:-]+)`)
 
-// options are those that a command's help lists.
+// options returns the options that a command's help lists.
 func options(t *testing.T, prefix string, line ...string) []string {
 	t.Helper()
 	argv := append([]string{filepath.Join(prefix, "bin", line[0])}, line[1:]...)

@@ -132,7 +132,7 @@ func files(t *testing.T, dir string) []string {
 	return all
 }
 
-// readmeExample is the program in README.md.
+// readmeExample returns the program in README.md.
 func readmeExample(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))

@@ -124,7 +124,7 @@ func (r *release) offline(t *testing.T) {
 	command(t, dir, bare, "build/bin/shmem-info", "--version")
 }
 
-// first is the program of a page in a language, in a file.
+// first returns the program of a page in a language, in a file.
 func first(t *testing.T, language, file string) string {
 	text, err := os.ReadFile(filepath.Join(root, "docs/start/first-programs.md"))
 	if err != nil {

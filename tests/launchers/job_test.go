@@ -91,7 +91,7 @@ func (l *launcher) context(t *testing.T) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, limit, errors.New("does not end"))
 }
 
-// prepare is a job of n PEs that ends with ctx. argv makes its arguments.
+// prepare returns a job of n PEs that ends with ctx. argv makes its arguments.
 func (l *launcher) prepare(ctx context.Context, t *testing.T, n int, env []string, argv ...string) *exec.Cmd {
 	t.Helper()
 	tmp := t.TempDir() // where mpirun leaves files
@@ -135,7 +135,7 @@ func (l *launcher) execute(t *testing.T, n int, env []string, argv ...string) (s
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-// mark is a variable that identifies the processes of a test.
+// mark returns a variable that identifies the processes of a test.
 func mark(t *testing.T) string { return "MARK=" + strings.ReplaceAll(t.Name(), "/", "-") + "." }
 
 // alone waits for the end of all processes that the test has started: a launcher may return a
@@ -306,7 +306,7 @@ func TestHydra(t *testing.T) {
 	})
 }
 
-// rsh is testdata/rsh.
+// rsh returns testdata/rsh.
 func rsh(t *testing.T) string {
 	t.Helper()
 	file, err := filepath.Abs("testdata/rsh")

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Build is the directory where make put the libraries and the programs.
+// Build returns the directory where make put the libraries and the programs.
 func Build(t *testing.T) string {
 	t.Helper()
 	dir := Folder(t)
@@ -16,7 +16,7 @@ func Build(t *testing.T) string {
 	return dir
 }
 
-// Programs are the sources of the C programs: tests/c has some, and the generator writes the
+// Programs returns the sources of the C programs: tests/c has some, and the generator writes the
 // others in a build.
 func Programs(t *testing.T) []string {
 	t.Helper()
@@ -31,7 +31,7 @@ func Programs(t *testing.T) []string {
 	return all
 }
 
-// Folder is where make puts what it builds, whether or not it has, for a test
+// Folder returns the place where make puts what it builds, whether or not it has, for a test
 // in a package two levels below the root. BUILD names another one.
 func Folder(t *testing.T) string {
 	t.Helper()

@@ -29,7 +29,7 @@ func System(t *testing.T, name string) string {
 	return root
 }
 
-// Zig is the folder of the compiler for other processors, which make release has fetched.
+// Zig returns the folder of the compiler for other processors, which make release has fetched.
 func Zig(t *testing.T) string {
 	t.Helper()
 	return tool(t, "zig")

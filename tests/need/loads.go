@@ -94,7 +94,7 @@ var left = map[string]string{
 // Full reports whether tests run in full: scripts/test full sets TESTS=full.
 func Full() bool { return os.Getenv("TESTS") == "full" }
 
-// Load is the amount of a test's work, by its name in the table.
+// Load returns the amount of a test's work, by its name in the table.
 func Load(name string) int {
 	l, ok := loads[name]
 	switch {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sources are the names and the texts of all files.
+// Sources returns the names and the texts of all files.
 func Sources(of fs.FS) (all []byte, err error) {
 	err = fs.WalkDir(of, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

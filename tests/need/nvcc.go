@@ -26,7 +26,7 @@ func NVCC(t *testing.T) string {
 	return ""
 }
 
-// tool is where scripts/setup has a tool, or would have it.
+// tool returns the place where scripts/setup has a tool, or would have it.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	setup := exec.Command(filepath.Join("..", "..", "scripts", "setup"), "--tool", name)

@@ -21,12 +21,12 @@ type shape struct {
 	params []string
 }
 
-// pointer is the type of a pointer to the function.
+// pointer returns the type of a pointer to the function.
 func (s shape) pointer() string {
 	return s.result + " (*)(" + strings.Join(s.params, ", ") + ")"
 }
 
-// readDeviceFacts are the functions, the tiles and the headers of a release.
+// readDeviceFacts returns the functions, the tiles and the headers of a release.
 func readDeviceFacts(t *testing.T, version string) (map[string]shape, []string, []string) {
 	t.Helper()
 	data, err := os.ReadFile("../../capi/spec/testdata/nvshmem-device-" + version + ".tsv")
@@ -136,7 +136,7 @@ func TestDeviceHeaders(t *testing.T) {
 
 var amount = regexp.MustCompile(`(?m)^ +(NVSHMEMX_\w+) = `)
 
-// deviceShapes is a program that asserts the type of each function.
+// deviceShapes returns a program that asserts the type of each function.
 func deviceShapes(t *testing.T) string {
 	known, _, _ := readDeviceFacts(t, newest)
 	var b strings.Builder
@@ -151,8 +151,8 @@ func deviceShapes(t *testing.T) string {
 	return b.String()
 }
 
-// deviceCalls is a program whose kernels call one type of each family, and the number of names that
-// it calls.
+// deviceCalls returns a program whose kernels call one type of each family, and the number of names
+// that it calls.
 func deviceCalls(t *testing.T) (string, int) {
 	known, _, _ := readDeviceFacts(t, newest)
 	var b strings.Builder

@@ -86,8 +86,8 @@ func TestSameCode(t *testing.T) {
 	}
 }
 
-// machineCode is the instructions of a cubin, in words, by section. A call's number is that of the
-// library's own name.
+// machineCode returns the instructions of a cubin, in words, by section. A call's number is that of
+// the library's own name.
 func machineCode(t *testing.T, path string) map[string][]uint32 {
 	t.Helper()
 	file, err := elf.Open(path)

@@ -52,8 +52,8 @@ using tensor = nvshmemx::Tensor<float, layout>;
 using bound = nvshmemx::shape<int, int>;
 `
 
-// tileShapes is a program that asserts the type of each function, and the types of tensors: facts
-// of the newest release.
+// tileShapes returns a program that asserts the type of each function, and the types of tensors:
+// facts of the newest release.
 func tileShapes(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString(tileTop)

@@ -31,7 +31,7 @@ func run(t *testing.T, env []string, argv ...string) (string, error) {
 	return string(out), err
 }
 
-// installed is the files that the programs need, in a folder that all users may read.
+// installed returns the files that the programs need, in a folder that all users may read.
 func installed(t *testing.T, programs ...string) string {
 	t.Helper()
 	need.Root(t)

@@ -9,7 +9,7 @@ import (
 // Part is the K-th of N, counted from 0. Its zero value is the whole search.
 type Part struct{ K, N uint64 }
 
-// Flag is a part that a flag of a test program gives.
+// Flag returns a part that a flag of a test program sets.
 func Flag(name, usage string) *Part {
 	p := &Part{N: 1}
 	flag.Var(p, name, "k/n: one process of n, "+usage+"; k counts from 0")
@@ -29,7 +29,7 @@ func (p *Part) Set(s string) error {
 	return nil
 }
 
-// Share is this part's share of n, rounded up.
+// Share returns this part's share of n, rounded up.
 func (p *Part) Share(of int) int {
 	n := int(max(p.N, 1))
 	return (of + n - 1) / n
@@ -38,5 +38,5 @@ func (p *Part) Share(of int) int {
 // Has reports whether the item with a number belongs to this part.
 func (p *Part) Has(number uint64) bool { return number%max(p.N, 1) == p.K }
 
-// Seed is the first seed of this part. The seeds after it belong to no other part.
+// Seed returns the first seed of this part. The seeds after it belong to no other part.
 func (p *Part) Seed() uint64 { return p.K<<32 + 1 }

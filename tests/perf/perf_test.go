@@ -78,7 +78,7 @@ func ofKind(lines []line, kind string) (names []string) {
 	return names
 }
 
-// promised are the figures that the page names.
+// promised returns the figures that the page names.
 func promised(t *testing.T) (names []string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "guides", "perf.md"))

@@ -92,7 +92,7 @@ func (c *cluster) on(t *testing.T, host int, f func() error) {
 	}
 }
 
-// address is a host's, as hostnet gives it.
+// address returns a host's address, as hostnet gives it.
 func address(host int) netip.Addr { return netip.AddrFrom4([4]byte{198, 18, 0, byte(host + 1)}) }
 
 // job is the pods of one job, in a domain of its own.
@@ -106,7 +106,7 @@ type job struct {
 	args   []string
 }
 
-// newJob is a job of this size; its settings replace those of the manifest.
+// newJob returns a job of this size; its settings replace those of the manifest.
 func (c *cluster) newJob(t *testing.T, size int, env ...string) *job {
 	t.Helper()
 	c.mu.Lock()

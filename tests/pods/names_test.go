@@ -27,7 +27,7 @@ func (n *names) publish(name string, a netip.Addr) {
 	n.known[name] = a
 }
 
-// refused is the number of questions for a name whose answer was that it does not exist.
+// refused returns the number of questions for a name whose answer was that it does not exist.
 func (n *names) refused(name string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -58,7 +58,7 @@ func (n *names) serve(conn net.PacketConn) {
 	}
 }
 
-// answer is the reply to a question (RFC 1035, section 4), or nil for what is none.
+// answer returns the reply to a question (RFC 1035, section 4), or nil for what is none.
 func (n *names) answer(question []byte) []byte {
 	const (
 		header   = 12

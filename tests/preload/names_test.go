@@ -15,10 +15,10 @@ import (
 	"libshmem/tests/need"
 )
 
-// elsewhere are functions that no header of this tree declares.
+// elsewhere reports whether no header of this tree declares a function.
 func elsewhere(fn spec.Function) bool { return fn.Family.Front == "elsewhere" }
 
-// functions are all host functions of a surface, each once.
+// functions returns all host functions of a surface, each once.
 func functions(s *spec.Surface) []spec.Function {
 	var families []spec.Family
 	for _, c := range s.Chapters() {
@@ -43,8 +43,8 @@ func functions(s *spec.Surface) []spec.Function {
 	return out
 }
 
-// called are the functions that a test calls: all in make test-full, and on each push one of each
-// family, form and kind of element, which have the same code but for the number.
+// called returns the functions that a test calls: all in make test-full, and on each push one of
+// each family, form and kind of element, which have the same code but for the number.
 func called(s *spec.Surface) []spec.Function {
 	all := functions(s)
 	if !need.Left("preload") {
@@ -117,7 +117,7 @@ func TestExported(t *testing.T) {
 	}
 }
 
-// cType is the type of a parameter or a result.
+// cType returns the type of a parameter or a result.
 func cType(c string, t spec.Type) string {
 	switch {
 	case c == "T":
@@ -133,7 +133,7 @@ func cType(c string, t spec.Type) string {
 // isHalf reports whether C passes a type by its bits.
 func isHalf(t spec.Type) bool { return t.Kind == spec.Late || t.Kind == spec.Half }
 
-// value is the argument at a place, as C text: each place has another one, and pointers lead
+// value returns the argument at a place, as C text: each place has another one, and pointers lead
 // nowhere, so that a shim that follows one is noticed.
 func value(p spec.Param, t spec.Type, at int) string {
 	c := cType(p.C, t)
@@ -148,7 +148,7 @@ func value(p spec.Param, t spec.Type, at int) string {
 	return fmt.Sprintf("(%s)%d", c, 3+at)
 }
 
-// equal is a C condition: an argument is the value.
+// equal returns a C condition: an argument is the value.
 func equal(p spec.Param, t spec.Type, at int) string {
 	if p.C == "T" && isHalf(t) {
 		return fmt.Sprintf("a%d.bits == %d", at, 60+at)
@@ -265,7 +265,8 @@ func sources(t *testing.T, s *spec.Surface, dir string) (library, program string
 	return library, program
 }
 
-// moved is how many bytes a call with these arguments moves, worked out here from the row alone.
+// moved returns how many bytes a call with these arguments moves, worked out here from the row
+// alone.
 func moved(fn spec.Function) (bytes uint64, has bool) {
 	size := uint64(fn.Type.Bits / 8)
 	if fn.Type.C == "" {

@@ -110,7 +110,7 @@ func read(t *testing.T, file string, whole bool) part {
 	return p
 }
 
-// names are the functions in the order of the file.
+// names returns the functions in the order of the file.
 func (p part) names() []string {
 	var out []string
 	for _, e := range p.calls {
@@ -119,7 +119,7 @@ func (p part) names() []string {
 	return out
 }
 
-// shim is the library under test.
+// shim returns the library under test.
 func shim(t *testing.T) string {
 	return filepath.Join(need.Build(t), "lib", "libshmem_preload.so")
 }

@@ -148,7 +148,7 @@ func TestViewer(t *testing.T) {
 	}
 }
 
-// fileOf is the time of the first event of a file of SHMEM_TRACE.
+// fileOf returns the time of the first event of a file of SHMEM_TRACE.
 func fileOf(t *testing.T, file string) float64 {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -28,7 +28,7 @@ func openMPI(t *testing.T, source string, flags ...string) string {
 	return program
 }
 
-// environment is that of Open MPI's launcher: as root, on few processors.
+// environment returns the environment of Open MPI's launcher: as root, on few processors.
 func environment(more ...string) []string {
 	return append(append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
 		"PRTE_ALLOW_RUN_AS_ROOT=1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1",

@@ -55,7 +55,7 @@ func compiles(text string, flags ...string) (string, bool) {
 	return string(out), err == nil
 }
 
-// header is the folder of Open MPI's headers, and its version.
+// header returns the folder of Open MPI's headers, and its version.
 func header(t *testing.T) (dir, version string) {
 	t.Helper()
 	need.Command(t, "oshcc")
@@ -133,7 +133,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// constants are the names of a header that stand for numbers in a program.
+// constants returns the names of a header that stand for numbers in a program.
 func constants(t *testing.T, dir string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "shmem.h"))
@@ -159,7 +159,7 @@ func constants(t *testing.T, dir string) []string {
 	return names
 }
 
-// exported are the functions of a library that programs can call.
+// exported returns the functions of a library that programs can call.
 func exported(t *testing.T, library string) map[string]bool {
 	t.Helper()
 	out, err := exec.Command("nm", "-D", "--defined-only", library).Output()

@@ -117,7 +117,7 @@ func changes(spec *ast.ValueSpec) bool {
 	return false
 }
 
-// written are the variables that a statement assigns to, or whose address it takes.
+// written returns the variables that a statement assigns to, or whose address it takes.
 func written(n ast.Node) (all []*ast.Ident) {
 	var to []ast.Expr
 	switch n := n.(type) {

@@ -175,7 +175,7 @@ func (tr *fileTree) has(name string) bool {
 	return false
 }
 
-// anchors are the names that links give to the headings of a page.
+// anchors returns the names that links give to the headings of a page.
 func (tr *fileTree) anchors(page string) map[string]bool {
 	all := map[string]bool{}
 	for _, f := range tr.pages {

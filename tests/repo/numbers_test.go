@@ -102,7 +102,7 @@ func (n numbers) repeated(name string, value int64) bool {
 	return k.words || slices.Contains(k.values, value)
 }
 
-// folded is a name as all spellings of it are.
+// folded returns a name as all spellings of it are.
 func folded(name string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(strings.ToLower(name), "shmemi_"), "_", "")
 }
@@ -133,7 +133,7 @@ func goNumbers(in *ast.File, f func(id *ast.Ident, value int64)) {
 	})
 }
 
-// number is the value of an expression of numbers and iota, else it is unknown.
+// number returns the value of an expression of numbers and iota, else it is unknown.
 func number(e ast.Expr, iota int64) constant.Value {
 	known := func(v constant.Value) bool { return v.Kind() == constant.Int }
 	switch e := e.(type) {
@@ -204,7 +204,7 @@ func cNumbers(data []byte, f func(at int, name string, value int64)) {
 	}
 }
 
-// cNumber is the value of a number as C has it.
+// cNumber returns the value of a number as C has it.
 func cNumber(text string) (int64, bool) {
 	text = strings.Trim(text, "() ")
 	if m := cShift.FindStringSubmatch(text); m != nil {

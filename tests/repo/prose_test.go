@@ -55,7 +55,7 @@ func TestProseNumbers(t *testing.T) {
 	}
 }
 
-// content is a file of the tree.
+// content returns a file of the tree.
 func content(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(root, name))
@@ -65,7 +65,7 @@ func content(t *testing.T, name string) string {
 	return string(data)
 }
 
-// found are the numbers that the groups of a pattern have in a file.
+// found returns the numbers that the groups of a pattern have in a file.
 func found(t *testing.T, name, pattern string) (out []int) {
 	t.Helper()
 	m := regexp.MustCompile(pattern).FindStringSubmatch(content(t, name))

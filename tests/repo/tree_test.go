@@ -32,7 +32,7 @@ func firstLine(b []byte) []byte {
 	return line
 }
 
-// files are all files of the project, without build outputs and git's own.
+// files returns all files of the project, without build outputs and git's own.
 func files(t *testing.T) []file {
 	t.Helper()
 	var all []file

@@ -192,7 +192,7 @@ func parts(text string) (all []string) {
 	return all
 }
 
-// names are the names of the tree: of files and folders, and what Go, C and Python declare.
+// names returns the names of the tree: of files and folders, and what Go, C and Python declare.
 func names(t *testing.T) (all []name) {
 	t.Helper()
 	add := func(text, path, kind string, line int) { all = append(all, name{text, path, kind, line}) }

@@ -14,7 +14,7 @@ import (
 	"libshmem/queue/queuetest"
 )
 
-// codecSource is a C program made from the table. A line of its input is a code, the ring's
+// codecSource returns a C program made from the table. A line of its input is a code, the ring's
 // position, the values of the operation's fields and six words; its output is the slots that a push
 // of the fields stored, and the values of the getters for the words. A line that begins with 99
 // asks for the layout.
@@ -117,7 +117,7 @@ func ask(t *testing.T, lines [][]uint64) [][]uint64 {
 	return answers
 }
 
-// member is the field of Op that belongs to a member of the table.
+// member returns the field of Op that belongs to a member of the table.
 func member(op *queue.Op, f table.Field) reflect.Value {
 	name := map[string]string{"pe": "PE", "value32": "Value"}[f.Name]
 	if name == "" {
@@ -128,7 +128,7 @@ func member(op *queue.Op, f table.Field) reflect.Value {
 	return reflect.ValueOf(op).Elem().FieldByName(name)
 }
 
-// values are the values of a field at the limits, and one unrelated to the others.
+// values returns the values of a field at the limits, and one unrelated to the others.
 func values(f table.Field, salt int) []uint64 {
 	all := ^uint64(0) >> (64 - f.Bits)
 	return []uint64{0, all, 1, all>>1 + 1, all >> 1, 0x9e3779b97f4a7c15 * uint64(salt+1) >> (64 - f.Bits)}

@@ -54,7 +54,7 @@ func compileFile(t *testing.T, source, program string, flags ...string) {
 // memory.h replaces them.
 var tsan = []string{"-O1", "-g1", "-fsanitize=thread", "-Wno-tsan", "-DSHMEMI_TSAN", "-DSEEDED_BUGS"}
 
-// command is a program that does not outlive the test. Each has an alarm of its
+// command returns a program that does not outlive the test. Each has an alarm of its
 // own as well.
 func command(t *testing.T, program string, args ...string) *exec.Cmd {
 	t.Helper()

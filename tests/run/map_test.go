@@ -24,7 +24,7 @@ var (
 	wayLine = regexp.MustCompile(`(?m)^PE (\d+) sent ([n-]+)$`)
 )
 
-// plain is a map without the parts that differ from machine to machine.
+// plain returns a map without the parts that differ from machine to machine.
 func plain(t *testing.T, text string, nics bool) string {
 	t.Helper()
 	name, err := os.Hostname()
@@ -50,7 +50,7 @@ func plain(t *testing.T, text string, nics bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// hostWays are the letters of calls of the host, by PE.
+// hostWays returns the letters of calls of the host, by PE.
 func hostWays(text string) []string {
 	_, text, _ = strings.Cut(text, "calls of the host:\n")
 	var all []string

@@ -140,8 +140,8 @@ func wholeConfigurations() []configuration {
 	return out
 }
 
-// aPart is the argument of a generated program with which it has the calls with some text in their
-// names; in make test-full it has all.
+// aPart returns the argument of a generated program with which it has the calls with some text in
+// their names; in make test-full it has all.
 func aPart(text string) []string {
 	if need.Left("configurations") {
 		return []string{text}
@@ -149,8 +149,8 @@ func aPart(text string) []string {
 	return nil
 }
 
-// unsignedIn are the arguments of a generated program that has the calls of unsigned types alone in
-// some configurations on each push: uint8 to uint64 have elements of 1 to 8 bytes.
+// unsignedIn returns the arguments of a generated program that has the calls of unsigned types
+// alone in some configurations on each push: uint8 to uint64 have elements of 1 to 8 bytes.
 func unsignedIn(names ...string) map[string][]string {
 	out := map[string][]string{}
 	for _, name := range names {
@@ -159,7 +159,8 @@ func unsignedIn(names ...string) map[string][]string {
 	return out
 }
 
-// onOneNIC are the sizes on one NIC of the stub: on each push to 1 MiB, since four NICs have more.
+// onOneNIC returns the sizes on one NIC of the stub: on each push to 1 MiB, since four NICs have
+// more.
 func onOneNIC() []string {
 	if need.Left("configurations") {
 		return []string{"1048576", "7"}

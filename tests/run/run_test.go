@@ -51,7 +51,7 @@ func leaves(name string, c configuration) bool {
 	return !slices.Contains(row, c.name) && need.Left("configurations")
 }
 
-// programNames are those of tests/c, and of the programs that are generated.
+// programNames returns the names of tests/c, and of the programs that are generated.
 func programNames(t *testing.T) []string {
 	t.Helper()
 	names := need.Programs(t)
@@ -243,7 +243,8 @@ func sanitizerOptions(t *testing.T) []string {
 	}
 }
 
-// excerpt is the most useful part of the output: the first report of a sanitizer, else the end.
+// excerpt returns the most useful part of the output: the first report of a sanitizer, else the
+// end.
 func excerpt(out string) string {
 	const most = 60
 	all := strings.Split(strings.TrimRight(out, "\n"), "\n")

@@ -105,7 +105,7 @@ func (m *machine) providers(t *testing.T) []string {
 	return names
 }
 
-// withoutChoice is the environment without a choice of the provider.
+// withoutChoice returns the environment without a choice of the provider.
 func withoutChoice() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SHMEM_PROVIDER=") })
 }
@@ -154,7 +154,7 @@ mkdir -p "$root/libshmem"
 mount --bind "$build" "$root/libshmem"
 exec chroot "$root" "$@"`
 
-// debian is this machine with the libfabric of Debian 13.
+// debian returns this machine with the libfabric of Debian 13.
 func debian(t *testing.T) machine {
 	t.Helper()
 	root := need.Debian(t)

@@ -36,8 +36,9 @@ const stubPEs = 4
 // policies are those of SHMEM_NIC_POLICY, which the networks use in turn.
 var policies = []string{"auto", "split", "round-robin"}
 
-// stubbed are the ways to run programs on NICs that this machine does not have (fabric/ofi/stub):
-// PEs on two hosts with one NIC each and with four, and with heaps in the memory of a GPU.
+// stubbed returns the ways to run programs on NICs that this machine does not have
+// (fabric/ofi/stub): PEs on two hosts with one NIC each and with four, and with heaps in the memory
+// of a GPU.
 func stubbed(all bool, pes int) (out []configuration) {
 	for i, n := range stub.Networks(all) {
 		add := func(kind string, n stub.Network, nic string, more ...string) {
@@ -64,7 +65,7 @@ func (p program) betweenHosts(gpu bool) bool {
 	})
 }
 
-// onStub are the configurations of the stub in which a program runs: with -whole all except the
+// onStub returns the configurations of the stub in which a program runs: with -whole all except the
 // list's; else those of the newest network that have arguments of their own, and, with one NIC,
 // those of programs that the configuration gpu-nic-4 leaves out.
 func onStub(name string, all bool, pes int) (out []configuration) {

@@ -37,26 +37,26 @@ type test struct {
 // libraries are what programs need, and the tests that start them.
 var libraries = []string{"lib/libshmem.so", "lib/libshmem_core.so"}
 
-// unit is a test of Go that needs nothing built.
+// unit returns a test of Go that needs nothing built.
 func unit(pkg, run string) test { return test{pkg: pkg, run: run} }
 
-// job is a test of Go that starts programs.
+// job returns a test of Go that starts programs.
 func job(pkg, run string) test { return test{pkg: pkg, run: run, needs: libraries} }
 
-// inFull is a test that make test leaves to make test-full.
+// inFull returns a test that make test leaves to make test-full.
 func inFull(t test) test {
 	t.full = true
 	return t
 }
 
-// program is a program of tests/c in one of the configurations of tests/run.
+// program returns a program of tests/c in one of the configurations of tests/run.
 func program(name, configuration string) test {
 	t := job("./tests/run", "^TestPrograms$/^"+name+"$/^"+configuration+"$")
 	t.program = name
 	return t
 }
 
-// pes is a test of Python that runs as PEs.
+// pes returns a test of Python that runs as PEs.
 func pes(options, file, name string) test {
 	return test{py: "python/tests/pes/" + file, name: name, pes: strings.Fields(options), needs: libraries}
 }
@@ -66,7 +66,7 @@ func (t *test) key() string {
 	return strings.Join(append(t.pes, t.pkg, t.run, t.py, t.name, strconv.FormatBool(t.full)), " ")
 }
 
-// function is the name of the test in its source.
+// function returns the name of the test in its source.
 func (t *test) function() string {
 	if t.py != "" {
 		return t.name
@@ -75,7 +75,7 @@ func (t *test) function() string {
 	return strings.Trim(first, "^$")
 }
 
-// targets are the targets that make must build for the test, when a file has changed.
+// targets returns the targets that make must build for the test, when a file has changed.
 func (d *defect) targets() []string {
 	var out []string
 	switch {
@@ -107,10 +107,10 @@ func (d *defect) targets() []string {
 	return out
 }
 
-// area is the first part of the id, which -run can name alone.
+// area returns the first part of the id, which -run can name alone.
 func (d *defect) area() string { return path.Dir(d.id) }
 
-// defects is the list.
+// defects returns the list.
 func defects() []defect {
 	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, betweenNodesDefects, setDefects, nodeDefects, lockDefects, lossDefects, messageDefects, fillDefects, orderDefects, ringDefects, panicDefects,
 		preloadDefects, redirectDefects, waitDefects, proxyDefects, stagingDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, setupDefects,

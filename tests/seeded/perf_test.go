@@ -1,6 +1,6 @@
 package seeded
 
-// measuring is a test of Go that starts shmem-perf.
+// measuring returns a test of Go that starts shmem-perf.
 func measuring(run string) test {
 	return test{pkg: "./tests/perf", run: run, needs: append([]string{"bin/shmem-perf", "bin/shmemrun", "bin/shmem-info", "libexec/shmem/perf"}, libraries...)}
 }

@@ -1,6 +1,6 @@
 package seeded
 
-// shimmed is a test of the shim, which is built anew with the defect.
+// shimmed returns a test of the shim, which is built anew with the defect.
 func shimmed(run string) test {
 	return test{pkg: "./tests/preload", run: run, needs: append([]string{"lib/libshmem_preload.so"}, libraries...)}
 }

@@ -152,9 +152,9 @@ func ask(all map[int]string, program string, signal syscall.Signal) bool {
 	return found
 }
 
-// descendants are a process and all processes that it has started, each with the moment at which it
-// began. Tests put their processes into groups of their own, so that a signal to one group would
-// leave a job running.
+// descendants returns a process and all processes that it has started, each with the moment at
+// which it began. Tests put their processes into groups of their own, so that a signal to one group
+// would leave a job running.
 func descendants(pid int) map[int]string {
 	list, all := []int{pid}, map[int]string{pid: started(pid)}
 	for i := 0; i < len(list); i++ {
@@ -171,8 +171,8 @@ func descendants(pid int) map[int]string {
 	return all
 }
 
-// started is when a process began, which distinguishes it from a later one of its number; "-": it
-// has ended.
+// started returns when a process began, which distinguishes it from a later one of its number; "-":
+// it has ended.
 func started(pid int) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(text), ") ")
@@ -183,7 +183,7 @@ func started(pid int) string {
 	return fields[19]
 }
 
-// environment is that of the caller, without settings of the library.
+// environment returns the environment of the caller, without settings of the library.
 func environment(tree, build string) []string {
 	var env []string
 	for _, v := range os.Environ() {
@@ -194,8 +194,8 @@ func environment(tree, build string) []string {
 	return append(env, "BUILD="+build, "PWD="+tree, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath -buildmode=pie"))
 }
 
-// variables are the additional variables of a test: for Python the paths of the package and of the
-// modules that set-up has installed.
+// variables returns the additional variables of a test: for Python the paths of the package and of
+// the modules that set-up has installed.
 func (t *test) variables(tree, build string) []string {
 	if t.full {
 		return []string{"TESTS=full"}
@@ -283,12 +283,12 @@ func (d *defect) catch(t *testing.T, build string) string {
 	return ""
 }
 
-// tail is the end of a test's output.
+// tail returns the end of a test's output.
 func tail(out string) string {
 	const most = 60
 	lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
-// built is the folder of make's output, if a row needs that.
+// built returns the folder of make's output, if a row needs that.
 func built(t *testing.T) string { return need.Build(t) }

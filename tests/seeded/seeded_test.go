@@ -132,7 +132,7 @@ var (
 	known       = map[string]map[string]bool{}
 )
 
-// declared are the tests in a file of Python, or in the folder of a package of Go.
+// declared returns the tests in a file of Python, or in the folder of a package of Go.
 func declared(at string) (map[string]bool, error) {
 	if known[at] != nil {
 		return known[at], nil

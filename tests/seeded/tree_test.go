@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// root is the folder of the tree.
+// root returns the folder of the tree.
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", ".."))
@@ -49,8 +49,8 @@ func plant(t *testing.T, d *defect, build string) string {
 	return tree
 }
 
-// place is a folder that no other defect has, from the same few folders: the output of cgo has the
-// path of its folder in it, and is in Go's build cache for that one.
+// place returns a folder that no other defect has, from the same few folders: the output of cgo has
+// the path of its folder in it, and is in Go's build cache for that one.
 func place(t *testing.T, build string) string {
 	t.Helper()
 	dir := filepath.Join(build, "seeded")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// withoutCUDA is the environment without variables of make and of CUDA, and without the folders of
-// PATH that have nvcc.
+// withoutCUDA returns the environment without variables of make and of CUDA, and without the
+// folders of PATH that have nvcc.
 func withoutCUDA() (env []string) {
 	for _, v := range os.Environ() {
 		name, value, _ := strings.Cut(v, "=")
@@ -30,7 +30,7 @@ func withoutCUDA() (env []string) {
 	return env
 }
 
-// planned is make's plan for a separate build folder, or its refusal.
+// planned returns make's plan for a separate build folder, or its refusal.
 func planned(t *testing.T, build string, args ...string) (string, error) {
 	t.Helper()
 	return plannedIn(t, withoutCUDA(), build, args...)

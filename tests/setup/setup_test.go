@@ -17,7 +17,7 @@ var real = []string{
 	"mv", "printf", "realpath", "rm", "sed", "sort", "tail",
 }
 
-// fit is a machine that has everything for profile check.
+// fit returns a machine that has everything for profile check.
 func fit() map[string]string {
 	return map[string]string{
 		"go":         `case $1 in env) echo go1.26.3 ;; install) echo '#!/bin/sh' >"$GOBIN/staticcheck"; chmod +x "$GOBIN/staticcheck" ;; ` + module + ` esac`,
@@ -35,7 +35,7 @@ func fit() map[string]string {
 // module is the download of a Go module.
 const module = `mod) mkdir -p "$BIN/module/hack/python-sdk"; echo {} >"$BIN/module/hack/python-sdk/swagger.json"; printf '{\n\t"Dir": "%s",\n}\n' "$BIN/module" ;;`
 
-// wide is a machine that has everything for profile test.
+// wide returns a machine that has everything for profile test.
 func wide() map[string]string {
 	commands := fit()
 	for _, name := range []string{"ip", "fi_info", "oshrun", "oshcc", "iperf3", "data.noun", "cmake", "pkg-config", "groff", "man", "mpiexec.hydra", "srun", "slurmctld", "slurmd", "munged", "ssh", "sshd", "nft", "torch-python", "debootstrap", "chromium"} {
@@ -120,7 +120,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// scripts are set-up and the file that it sources.
+// scripts returns set-up and the file that it sources.
 func scripts(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -134,7 +134,7 @@ func scripts(t *testing.T) map[string]string {
 	return texts
 }
 
-// pin is the version of a tool, which only the scripts name.
+// pin returns the version of a tool, which only the scripts name.
 func pin(t *testing.T, name string) string {
 	t.Helper()
 	for _, script := range scripts(t) {

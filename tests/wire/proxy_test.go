@@ -104,7 +104,7 @@ func (p *proxy) begin(provider string, a attack) {
 	p.attack, p.flows, p.seen, p.done, p.silent = a, nil, [2]int{}, "", false
 }
 
-// result is how many segments each host has sent, and what the attack did.
+// result returns how many segments each host has sent, and what the attack did.
 func (p *proxy) result() (seen [2]int, done string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -73,7 +73,7 @@ func (p *pair) unharmed(t *testing.T, provider string) [2]int {
 	return segments
 }
 
-// drawn is the attack of a seed.
+// drawn returns the attack of a seed.
 func drawn(seed uint64, segments [2]int) attack {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	a := attack{seed: seed, from: rng.IntN(2)}

@@ -161,7 +161,7 @@ func converse(out io.Writer, pes []*pe) error {
 	}
 }
 
-// next is the next word of a PE, or "" when it has finished.
+// next returns the next word of a PE, or "" when it has finished.
 func (p *pe) next(out io.Writer, i int) (string, error) {
 	for {
 		line, err := p.out.ReadString('\n')

@@ -136,7 +136,7 @@ func (p *player) device() error {
 	return err
 }
 
-// size is that of the heap: less on a fake GPU than on a real one.
+// size returns the size of the heap: less on a fake GPU than on a real one.
 func size(dev *cuda.Device) uint64 {
 	return min(most, max(dev.Facts().Memory/8/align, 1)*align)
 }

@@ -245,7 +245,7 @@ func (p *pe) sharedHeap() (_ *block, err error) {
 	return &block{kind: "GPU memory", dev: p.dev, base: at, gpu: true}, err
 }
 
-// mapped is where the PE's GPU reaches a heap.
+// mapped returns the place where the PE's GPU reaches a heap.
 func (p *pe) mapped(c gpu.Chunk) (unsafe.Pointer, error) {
 	a, err := p.dev.Reserve(heapSize, 2<<20)
 	p.j.later(err, func() error { return p.dev.Unreserve(a, heapSize) })
@@ -398,7 +398,7 @@ func (p *pe) do(f func() proxy.Status) error {
 	return p.quiet()
 }
 
-// main is the buffer of the job's kind.
+// main returns the buffer of the job's kind.
 func (p *pe) main() *block {
 	if p.j.k.device {
 		return p.local

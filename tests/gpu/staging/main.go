@@ -245,9 +245,9 @@ func (j *job) bandwidth(size uint64) (float64, error) {
 	return best, nil
 }
 
-// roundTrip is the median of a put with signal of 8 bytes there and back. If heaps are GPU memory a
-// kernel of each PE waits for the signal and sets a word in main memory, and the PE replies when it
-// sees that.
+// roundTrip returns the median of a put with signal of 8 bytes there and back. If heaps are GPU
+// memory a kernel of each PE waits for the signal and sets a word in main memory, and the PE
+// replies when it sees that.
 func (j *job) roundTrip() (float64, error) {
 	const rounds = 2000
 	for _, p := range j.pes {
