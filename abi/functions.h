@@ -33,7 +33,7 @@ struct shmemi_init_args {
     const char *const
         *environ_; /* C's environ: Go's copy is made at load and misses later changes */
     /* The program's arguments of shmemx_init_attr: the 128 bytes of a unique id, or NULL, with this
-     * PE's number and the number of PEs. */
+     * PE's number and how many PEs the job has. */
     const void *uid;
     int uid_pe;
     int uid_n_pes;

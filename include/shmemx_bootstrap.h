@@ -25,12 +25,12 @@ extern "C" {
  * in another way, and has printed the cause.
  */
 
-/* The number of this PE, from 0, and the number of PEs. */
+/* This PE's number, from 0, and how many PEs the job has. */
 int shmemx_bootstrap_rank(void);
 int shmemx_bootstrap_size(void);
 
-/* Collects nbytes bytes from each PE, the same number on each, in order of rank. all has room for
- * the bytes of all PEs. */
+/* Collects nbytes bytes from each PE, equally many on each, in order of rank. all has room for the
+ * bytes of all PEs. */
 int shmemx_bootstrap_allgather(const void *mine, void *all, size_t nbytes, int timeout_ms);
 
 /* Returns when every PE has called it. */

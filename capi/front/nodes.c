@@ -172,11 +172,11 @@ static void collect_packed(const struct collect *c, size_t bytes)
     sync_near(t, c->call);
 }
 
-/* The member of `node` that receives the block of the number-th member of another node, and passes
- * it on to its own node. */
-static int receiver(const struct shmemi_team *t, uint32_t node, uint32_t number)
+/* The member of `node` that receives the block of the i-th member of another node, and passes it on
+ * to its own node. */
+static int receiver(const struct shmemi_team *t, uint32_t node, uint32_t i)
 {
-    return shmemi_team_at(t, node, number % shmemi_team_members(t, node));
+    return shmemi_team_at(t, node, i % shmemi_team_members(t, node));
 }
 
 /* Copies the block of a rank from this PE's dest to the other members of this node. */
@@ -231,9 +231,9 @@ void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shme
 
 /* ----------------------------------------------------------------- alltoall */
 
-/* Such an alltoall needs the same number of members on each node, and consecutive ranks there; the
- * blocks for a node's members, which are contiguous in source, must fit into a part of a round's
- * memory. */
+/* Reports whether shmemi_nodes_alltoall can do it: all nodes have equally many members, with
+ * consecutive ranks, and the blocks for a node's members, which are contiguous in source, fit into
+ * a part of a round's memory. */
 bool shmemi_nodes_swaps(const struct shmemi_team *t, size_t nbytes)
 {
     return shmemi_has_parts(t) && t->consecutive && t->even &&
@@ -242,7 +242,7 @@ bool shmemi_nodes_swaps(const struct shmemi_team *t, size_t nbytes)
 }
 
 /* alltoall in which each member sends the blocks for all members of a node in one message, to the
- * member there that has its own number on the node, and that one distributes them. */
+ * member with the same index on that node, and that member distributes them. */
 void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source, size_t nbytes,
                            const char *call)
 {

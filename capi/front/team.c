@@ -50,7 +50,7 @@ void shmemi_team_rounds(struct shmemi_team *t, int slot)
     t->rounds = slot < 0 ? at : at + each * (SHMEMI_WORLD_ROUND + SHMEMI_TEAM_ROUND * (size_t)slot);
 }
 
-/* The number, within the team, of the node of a member. */
+/* The index, within the team, of the node of a member. */
 uint32_t shmemi_team_node(const struct shmemi_team *t, int rank)
 {
     return t->number[shmemi_state.node_of[t->pes[rank]]] - 1;

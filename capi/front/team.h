@@ -30,13 +30,13 @@ struct shmemi_team {
     int32_t *members, *leaders;
     uint32_t *first;
     uint32_t
-        *number; /* for each node of the job 1 + its number in the team; 0: no member is there */
+        *number; /* for each node of the job 1 + its index in the team; 0: no member is there */
     uint32_t n_nodes, node;
     /* The ranks of the members on this node, how many they are, and which of them is this PE. */
     const int32_t *near;
     uint32_t n_near, near_rank;
-    uint32_t columns;       /* the number of members on the node that has the fewest */
-    bool even, consecutive; /* all nodes have the same number of members; the ranks on each are
+    uint32_t columns;       /* how many members the node with the fewest has */
+    bool even, consecutive; /* all nodes have equally many members; the ranks on each are
                                consecutive */
     bool in_memory;         /* all are on this PE's node, with their heaps in main memory */
     /* Messages (message.h): how many this PE has sent to and received from each member, and the
@@ -81,7 +81,7 @@ int shmemi_team_rank(const struct shmemi_team *t, int pe);
 
 int32_t *shmemi_team_numbers(size_t n); /* an array for n PEs or ranks */
 
-/* The number, within the team, of the node of a rank. */
+/* The index, within the team, of the node of a rank. */
 uint32_t shmemi_team_node(const struct shmemi_team *t, int rank);
 
 /* How many members a node has. */
@@ -90,10 +90,10 @@ SHMEMI_INLINE uint32_t shmemi_team_members(const struct shmemi_team *t, uint32_t
     return t->first[node + 1] - t->first[node];
 }
 
-/* The rank of the number-th member of a node. */
-SHMEMI_INLINE int shmemi_team_at(const struct shmemi_team *t, uint32_t node, uint32_t number)
+/* The rank of the i-th member of a node. */
+SHMEMI_INLINE int shmemi_team_at(const struct shmemi_team *t, uint32_t node, uint32_t i)
 {
-    return t->members[t->first[node] + number];
+    return t->members[t->first[node] + i];
 }
 
 /* The rank of the member that is i members after this PE on this node, round robin. For i = 0 it is
@@ -103,7 +103,7 @@ SHMEMI_INLINE int shmemi_team_neighbour(const struct shmemi_team *t, uint32_t i)
     return t->near[(t->near_rank + i) % t->n_near];
 }
 
-/* The number of the node that is i nodes after this one, round robin. For i = n_nodes - 1 it is the
+/* The index of the node that is i nodes after this one, round robin. For i = n_nodes - 1 it is the
  * node before this one. */
 SHMEMI_INLINE uint32_t shmemi_team_other_node(const struct shmemi_team *t, uint32_t i)
 {

@@ -40,7 +40,8 @@ static int add_node(shmem_team_t team)
     return add(team, pes, (int)s->node_pes);
 }
 
-/* Adds the team of the PEs that have the same number on their node as this PE has on its own. */
+/* Adds the team of the PEs, one on each node, that have the same rank among the PEs of their node
+ * as this PE has on its own. A node with fewer PEs has none. */
 static int add_same_place(void)
 {
     const struct shmemi_state *s = &shmemi_state;

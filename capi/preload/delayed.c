@@ -27,7 +27,8 @@ void *delayed_real(unsigned number)
     return f;
 }
 
-/* After init and finalize: notes the number of this PE and of all, -1 and 0 outside of a job. */
+/* After init and finalize: notes this PE's number, or -1 outside of a job, and how many PEs the job
+ * has, or 0. */
 void delayed_init(bool running)
 {
     me = running ? ((int (*)(void))delayed_real(PRELOAD_shmem_my_pe))() : -1;
@@ -40,7 +41,7 @@ int delayed_pe(void)
     return me;
 }
 
-/* The number of PEs, 0 outside of a job. */
+/* How many PEs the job has, 0 outside of a job. */
 int delayed_n_pes(void)
 {
     return n_pes;

@@ -53,7 +53,7 @@ void delayed_quiet(const struct delayed *d);
  * none. */
 void *delayed_real(unsigned number);
 
-/* This PE's number, -1 before init and after finalize, and the number of PEs. */
+/* This PE's number, and how many PEs the job has; -1 and 0 before init and after finalize. */
 int delayed_pe(void);
 int delayed_n_pes(void);
 

@@ -17,7 +17,7 @@ static void *of_surface(const struct preload_frame *f, unsigned shmem, unsigned 
     return found ? found : preload_find(old, f->caller);
 }
 
-/* Queries this PE's number and the number of PEs from the library. */
+/* Queries this PE's number, and how many PEs there are, from the library. */
 bool preload_library_pe(const struct preload_frame *f, int *pe, int *npes)
 {
     int (*my_pe)(void) = of_surface(f, PRELOAD_shmem_my_pe, PRELOAD_nvshmem_my_pe, PRELOAD__my_pe);

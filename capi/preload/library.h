@@ -6,7 +6,7 @@
 
 #include "preload.h"
 
-/* Queries this PE's number and the number of PEs, by the functions of OpenSHMEM or NVSHMEM,
+/* Queries this PE's number, and how many PEs there are, by the functions of OpenSHMEM or NVSHMEM,
  * whichever f's call belongs to. False: the library has no such functions. */
 bool preload_library_pe(const struct preload_frame *f, int *pe, int *npes);
 

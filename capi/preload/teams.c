@@ -234,7 +234,7 @@ bool preload_team_of(const struct preload_frame *f, uint32_t *team)
     return t != NULL;
 }
 
-/* The job's number of the PE that a call names, which may be a number in its context's team. */
+/* The number in the job of the PE that a call names, perhaps by its rank in its context's team. */
 int preload_team_pe(const struct preload_frame *f, int pe)
 {
     const struct preload_call *c = &preload_calls[f->number];

@@ -9,7 +9,7 @@ type Example struct {
 }
 
 // Whole reports whether the example is a whole program. Other examples are lines between init and
-// finalize, in which me is the number of the PE and n the number of PEs.
+// finalize, in which me is the number of the PE, and n is how many PEs the job has.
 func (e *Example) Whole() bool { return e.Code[0] == '#' }
 
 // Examples has an example for each of the functions that programs call most.

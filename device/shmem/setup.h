@@ -1,5 +1,5 @@
 /*
- * setup.h: this PE's number, the number of PEs, and the addresses of their memory.
+ * setup.h: this PE's number, how many PEs the job has, and the addresses of their memory.
  */
 #ifndef SHMEM_SETUP_H
 #define SHMEM_SETUP_H
@@ -15,7 +15,7 @@ SHMEMI_D int shmemi_my_pe(const struct shmemi_device_image *image, uint32_t call
     return image->job.me;
 }
 
-/* The number of PEs of the job. */
+/* How many PEs the job has. */
 SHMEMI_D int shmemi_n_pes(const struct shmemi_device_image *image, uint32_t call)
 {
     shmemi_check_init(image, call);

@@ -91,8 +91,8 @@ SHMEMI_D void shmemi_world(const struct shmemi_device_image *image, struct shmem
     m->entry = NULL;
 }
 
-/* Returns the entry of a team that is not the world, or NULL if the handle is not a team. n
- * receives the number of its PEs. */
+/* Returns the entry of a team that is not the world, or NULL if the handle is not a team. Stores in
+ * n how many PEs the team has. */
 SHMEMI_D const struct shmemi_device_team *shmemi_team_entry(const struct shmemi_device_image *image,
                                                             shmemi_team_t team, int *n)
 {

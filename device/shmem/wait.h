@@ -24,8 +24,8 @@
 #define SHMEMI_CHECK_GROUPS 64
 
 /*
- * Reports whether warp number `warp` of a grid's `warps` checks for lost PEs at this poll, whose
- * number is a multiple of SHMEMI_POLLS_FIRST.
+ * Reports whether a warp (of index `warp` among the grid's `warps`) checks for lost PEs at this
+ * poll. polls counts the polls so far, and is a multiple of SHMEMI_POLLS_FIRST.
  */
 SHMEMI_D int shmemi_checks_losses(uint32_t polls, uint32_t warp, uint32_t warps)
 {

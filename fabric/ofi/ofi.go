@@ -151,8 +151,8 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	return e, nil
 }
 
-// queueEntries returns the number of completions of this endpoint's tokens that the completion
-// queue has to hold, and the number of further entries for arrivals and further receive buffers
+// queueEntries returns how many completions of this endpoint's tokens the completion queue has to
+// hold, and how many further entries it needs for arrivals and further receive buffers
 // (Caps.Arrivals).
 func queueEntries(cfg *fabric.Config, caps *fabric.Caps) (own, arrivals int) {
 	own = max(cfg.Queue, cfg.Tokens)

@@ -2,5 +2,5 @@
 
 package ofi
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x131cffca417a227e
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc79fd4e73fbba5b4
 import "C"

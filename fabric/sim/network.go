@@ -110,8 +110,7 @@ func (n *Network) Waiting() (now, peak int) {
 	return n.held, n.peakHeld
 }
 
-// Carried returns the number of bytes that NIC number i of a host has sent and received, headers
-// included.
+// Carried returns how many bytes the i-th NIC of a host has sent and received, headers included.
 func (n *Network) Carried(host, i int) (out, in uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -138,8 +138,8 @@ func (r *receiver) receive(index int, a *Address) {
 	}()
 }
 
-// sender returns the number of the host that has sent a datagram, which is the token, that number
-// and filling; false if the token is another one.
+// sender returns the index of the host that has sent a datagram, which consists of the token, that
+// index and filling. It returns false if the token is another one.
 func sender(data []byte, token string) (host int, ok bool) {
 	rest, ok := strings.CutPrefix(string(data), token+" ")
 	if !ok {

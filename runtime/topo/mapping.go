@@ -159,8 +159,8 @@ func (m Mapping) Names() []string {
 	return names
 }
 
-// At returns the entry for a PE by its number on the host. After the last entry it begins again
-// with the first.
+// At returns the entry for the PE with the index pe on the host. After the last entry it begins
+// again with the first.
 func (m Mapping) At(pe int) Entry {
 	pe %= m.PEs()
 	for _, e := range m {

@@ -10,7 +10,7 @@ type Nodes struct {
 	rank    []int32
 }
 
-// NewNodes groups PEs by host identity: hosts[i] is that of PE i.
+// NewNodes groups PEs by host identity: hosts[i] is the identity of PE i's host.
 func NewNodes(hosts []string) *Nodes {
 	n := &Nodes{node: make([]int32, len(hosts)), rank: make([]int32, len(hosts))}
 	index := make(map[string]int32)

@@ -97,11 +97,11 @@ func (p *plan) findGPUs() {
 	}
 }
 
-// number returns the number of a PE for a mapping or a round robin over counted PEs. If the job has
-// `counted` PEs here, or the PE has no GPU, it is the PE's number among the job's PEs here.
-// Otherwise the job is one of several on this host, each with some of the GPUs, or it does not use
-// all GPUs: then it is the number of the PE's GPU, and further PEs on that GPU have numbers after
-// those of all GPUs.
+// number returns the index of a PE in a mapping of `counted` PEs, or in a round robin over them. If
+// the job has `counted` PEs here, or the PE has no GPU, the result is the PE's index among the
+// job's PEs here. Otherwise the job is one of several on this host, each with some of the GPUs, or
+// it does not use all GPUs: then it is the index of the PE's GPU. Further PEs on that GPU have
+// indices after those of all GPUs.
 func (p *plan) number(pe, counted int) int {
 	if counted == len(p.PEs) || p.gpu[pe] < 0 {
 		return pe

@@ -1,7 +1,7 @@
 /*
  * plugin.c: a program's own bootstrap, for PEs of one machine that share a file: MYJOB_FILE, which
- * is empty when they begin. MYJOB_RANK and MYJOB_SIZE give each PE its number and the number of
- * PEs.
+ * is empty when they begin. MYJOB_RANK and MYJOB_SIZE say which PE a process is, and how many
+ * PEs the job has.
  *
  *   cc -shared -fPIC plugin.c -o plugin.so
  *   SHMEM_BOOTSTRAP_PLUGIN=./plugin.so MYJOB_FILE=... MYJOB_RANK=0 MYJOB_SIZE=2 ./prog

@@ -108,8 +108,8 @@ func New(endpoints []fabric.Provider, room int, first fabric.Token) *Peek {
 // State returns the part of the state that C and Go both change.
 func (p *Peek) State() *State { return (*State)(unsafe.Pointer(&p.c.s)) }
 
-// Inject has C send small messages from now on. rails[pe] is the number of NICs of a PE, and widest
-// the number of entries that each PE has in the address vectors.
+// Inject has C send small messages from now on. rails[pe] is how many NICs a PE has, and widest how
+// many entries each PE has in the address vectors.
 func (p *Peek) Inject(rails []uint8, widest int) {
 	if !p.direct || len(rails) == 0 {
 		return

@@ -63,7 +63,7 @@ type Options struct {
 	sizes  []int  // how many PEs each host of Remote has
 	digest string // of what Sync copies
 
-	// Set only in an agent, which starts some of a job's PEs: the numbers of those, and how many
+	// Set only in an agent, which starts some of a job's PEs: which ones, and how many
 	// PEs the job has.
 	numbers []libshmem.PE
 	npes    int
@@ -231,7 +231,7 @@ func ParseLinks(s string) (hostnet.Links, error) {
 	return l, nil
 }
 
-// place returns the number of each PE's host, for hosts with these numbers of PEs.
+// place returns the index of each PE's host. sizes has, for each host, how many PEs it gets.
 func place(sizes []int, m Map) []int {
 	left := append([]int(nil), sizes...)
 	total := 0

@@ -264,7 +264,8 @@ static void hear_end(size_t id, int status, const struct proc *source, struct in
         done(ACTION_COMPLETE, NULL, 0, NULL, NULL, data);
 }
 
-/* Joins the job: sets the number of this process and of all. Returns a status of PMIx. */
+/* Joins the job: sets the rank of this process, and the size of the job. Returns a status of PMIx.
+ */
 int shmemi_pmix_init(uint32_t *rank, uint32_t *size)
 {
     int status = real.init(&self, NULL, 0);

@@ -95,7 +95,7 @@ func (v *Device) end(op string) error {
 	})
 }
 
-// Number returns the number that the GPU was opened by.
+// Number returns the number by which the GPU was opened: its index for the CUDA driver.
 func (v *Device) Number() int { return v.number }
 
 // For returns a Device for the same GPU whose driver calls are recorded under the name caller,
@@ -114,7 +114,7 @@ func (v *Device) For(caller string) *Device {
 // Context returns the CUcontext in which this Device works.
 func (v *Device) Context() unsafe.Pointer { return v.context }
 
-// Name returns the number and the name: "GPU 0 NVIDIA H200".
+// Name returns the GPU's number and the name of its model: "GPU 0 NVIDIA H200".
 func (v *Device) Name() string { return v.name }
 
 // Facts returns what the driver reported about the GPU when it was opened.

@@ -102,8 +102,7 @@ func (p *Peer) EndWrite() { p.Writes-- }
 // BeginBare counts a write that was posted without a number, so that messages may overtake it.
 func (p *Peer) BeginBare() { p.Bare++ }
 
-// EndBare decrements the number of writes without a number in flight, after one has completed or
-// failed.
+// EndBare counts one write without a number less in flight, after it has completed or failed.
 func (p *Peer) EndBare() { p.Bare-- }
 
 // Unconfirmed counts n written bytes whose arrival no completion confirms, only a later reply of
@@ -154,9 +153,9 @@ func (p *Peer) GrowBatch(n uint32) { p.BatchUsed += n }
 // CloseBatch closes the batch of the PE: no more operations join it.
 func (p *Peer) CloseBatch() { p.Batch = nil }
 
-// Messages from the PE: Received is the sequence number of the last one that was applied, Early the
-// number of later ones that have arrived and wait for a missing one, and Edge the number of the
-// PE's numbered writes that have arrived without a gap.
+// Messages from the PE: Received is the sequence number of the last one that was applied. Early is
+// how many later ones have arrived and wait for a missing one. Edge is how many of the PE's
+// numbered writes have arrived without a gap.
 
 // Receive increments Received: the message with the next sequence number is applied.
 func (p *Peer) Receive() { p.Received++ }

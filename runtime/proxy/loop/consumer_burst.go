@@ -8,8 +8,8 @@ import "libshmem/queue"
 // message of its own, so Go handles bursts.
 
 const (
-	// leastTogether is the number of stored slots in a ring from which on Go rather than C posts
-	// the operations, and the least number of operations that share messages.
+	// leastTogether is how many stored slots a ring must have for Go rather than C to post the
+	// operations, and how many operations at least share messages.
 	leastTogether = 8
 	// inCIterations is the number of iterations in which C posts bursts, too, after one in which
 	// few operations in a row were for one PE.
