@@ -135,7 +135,7 @@ struct shmemi_fastpath {
     uint32_t tokens; /* and more_recv tokens from here on */
     uint32_t more_recv; /* see tokens */
     uint32_t max_message; /* bytes of one */
-    uint32_t stuck; /* 1: something of the engine's own waits for room */
+    uint32_t stuck; /* 1: an operation of the engine's own could not be posted yet */
     uint32_t failures; /* 1: some generation failed */
     uint32_t flush_at; /* units of messages to one PE before a reply is requested from it */
     uint32_t window; /* unacknowledged units to one PE: see credits */

@@ -142,7 +142,7 @@ var fastPath = Unit{
 			{Name: "tokens", Type: "u32", Doc: "and more_recv tokens from here on"},
 			{Name: "more_recv", Type: "u32", Doc: "see tokens"},
 			{Name: "max_message", Type: "u32", Doc: "bytes of one"},
-			{Name: "stuck", Type: "u32", Doc: "1: something of the engine's own waits for room"},
+			{Name: "stuck", Type: "u32", Doc: "1: an operation of the engine's own could not be posted yet"},
 			{Name: "failures", Type: "u32", Doc: "1: some generation failed"},
 			{Name: "flush_at", Type: "u32", Doc: "units of messages to one PE before a reply is requested from it"},
 			{Name: "window", Type: "u32", Doc: "unacknowledged units to one PE: see credits"},

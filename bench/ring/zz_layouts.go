@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc79fd4e73fbba5b4
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xee4a9083542efa9c
 import "C"

@@ -402,8 +402,8 @@ static int post(const struct shmemi_host_operation *o)
 }
 
 /* Begins or continues a quiet of a context. A waiting thread calls it often, and calls into Go only
- * at the beginning, while an operation of the engine itself waits for room, and for the error of a
- * failure. */
+ * at the beginning, while the engine has an operation of its own that could not be posted yet, and
+ * for the error of a failure. */
 static int quiet(uint32_t context, uint64_t *ticket)
 {
     const struct shmemi_fastpath *x = of(context);

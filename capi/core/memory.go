@@ -80,8 +80,9 @@ func shmemgoHeapFree(offset C.int64_t) C.int {
 	return C.SHMEMI_DONE
 }
 
-// shmemgoHeapRealloc resizes a block, and stores its old size. It returns the offset if the block
-// stays there; else that of a new block, and the front copies the contents and frees the old one.
+// shmemgoHeapRealloc resizes a block, and stores its old size. If the block stays at its offset, it
+// returns that offset. Otherwise it returns the offset of a new block; the front then copies the
+// contents and frees the old block.
 //
 //export shmemgoHeapRealloc
 func shmemgoHeapRealloc(offset C.int64_t, size C.size_t, oldSize *C.size_t) C.int64_t {

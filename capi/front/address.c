@@ -11,7 +11,8 @@
 
 #include <stdio.h>
 
-/* Searches the program's statics, then the registered buffers. */
+/* Returns the offset from the user heap of n bytes in the program's statics or, if they are not
+ * there, in a registered buffer; otherwise SHMEMI_NO_OFFSET. */
 int64_t shmemi_outside_offset(const void *addr, size_t n)
 {
     const struct shmemi_state *s = &shmemi_state;

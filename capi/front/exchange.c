@@ -157,8 +157,8 @@ static void exchange_by_nodes(struct shmemi_team *t, void *dest, const void *min
     shmemi_move(dest, acc, bytes, call);
 }
 
-/* Values that fit in a cache line are combined on each node first. Larger ones, and those of teams
- * with one PE on each node, are sent by messages between all members. */
+/* Values that fit in a cache line are combined on each node first. Larger values, and the values of
+ * teams with one PE on each node, are sent by messages between all members. */
 void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
                      const struct shmemi_reducer *reducer, const char *call)
 {

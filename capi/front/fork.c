@@ -128,7 +128,8 @@ static char *copy_of(const struct shmemi_program *p, uint64_t place)
 
 /* ------------------------------------------------------------------ handlers */
 
-/* In the parent, before fork(). */
+/* In the parent, before fork(): blocks threads that write to globals, and copies the globals, which
+ * the child gets as its own. */
 static void before(void)
 {
     uint64_t place;
@@ -144,7 +145,7 @@ static void before(void)
     now.copy = copy_of(now.program, place);
 }
 
-/* In the parent, after fork(): frees what before() made. */
+/* In the parent, after fork(): lets threads write to globals again, and frees the copy of them. */
 static void after(void)
 {
     if (now.program != NULL) {

@@ -2,7 +2,7 @@
  * lines.c: small collectives of the PEs of a team that are on one node (lines.h).
  *
  * A PE may begin an exchange while another PE has yet to read its lines of the last exchange, but
- * not those of the one before. So there are two sets of lines.
+ * not the lines of the exchange before the last. So there are two sets of lines.
  */
 #include "lines.h"
 

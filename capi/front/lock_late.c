@@ -231,8 +231,8 @@ static void try_at_times(struct late *t)
     t->held = true;
 }
 
-/* Leaves the queue, and takes the lock at its home. The call fails if a lost PE may have had the
- * lock. */
+/* Sets a lock after a loss: leaves the queue, and takes the lock at its home, with `once` by one
+ * try. Returns whether this PE has the lock. The call fails if a lost PE may have had it. */
 bool shmemi_lock_late(const struct lock *l, bool once)
 {
     struct late t = {.l = l, .died = -1};

@@ -91,8 +91,8 @@ static void send_data(struct shmemi_host_operation *o, struct shmemi_lent *lent)
     lent->begun += shmemi_net_lend(o);
 }
 
-/* Writes the data, then sets the count: by stores on the node, by a put with signal between
- * nodes. */
+/* Writes the data to the member, and then sets the word there that counts this PE's messages: by
+ * stores on the node, by a put with signal between nodes. */
 void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const void *source,
                        size_t n, struct shmemi_lent *lent, const char *call)
 {

@@ -213,8 +213,9 @@ static void collect_apart(const struct collect *c)
     sync_near(t, c->call);
 }
 
-/* Sends the blocks of a node in one message if the model predicts that to be faster and its ranks
- * are consecutive. */
+/* collect over several nodes. The blocks of a node go to each other node in one message if the
+ * model predicts that to be faster and all nodes have consecutive ranks, otherwise in a message for
+ * each block. */
 void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *blocks,
                           const char *call)
 {

@@ -43,7 +43,8 @@ struct words {
 };
 _Static_assert(sizeof(struct words) == SHMEMI_CACHE_LINE, "as the area has them");
 
-/* At init: frees the landings and allocates the list of senders. False: there is no memory. */
+/* At init: frees the landings (bounce buffers for parts of long messages), and allocates the list
+ * of senders. False: there is no memory. */
 bool shmemi_receive_open(void)
 {
     landed.used = 0;

@@ -115,8 +115,8 @@ func untyped(s *spec.Surface) []spec.Function {
 	return out
 }
 
-// untypedMacro writes the macro of such a function: it calls the ctx_ form if the first argument is
-// a context, and the plain function otherwise.
+// untypedMacro writes the macro of a function that untyped returns: it calls the ctx_ form if the
+// first argument is a context, and the plain function otherwise.
 func untypedMacro(b *strings.Builder, fn spec.Function) {
 	fmt.Fprintf(b, in(fn.Family.Surface(), "\n#define %[1]s(...) @i_pick_%[2]s(__VA_ARGS__)(__VA_ARGS__)\n"+
 		"#define @i_pick_%[2]s(...) \\\n"+

@@ -10,8 +10,8 @@ import (
 	"libshmem/capi/spec"
 )
 
-// A pythonCall is one function of Python that forwards to the library: that of a row, or its
-// nonblocking form.
+// A pythonCall is one function of Python that forwards to the library: the function of a row of the
+// table, or its nonblocking form.
 type pythonCall struct {
 	row *spec.Family
 	doc string

@@ -17,8 +17,8 @@ void nvshmemi_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config
     config->num_contexts = below.num_contexts;
 }
 
-/* Translates a configuration and its mask to those of libshmem. It ignores the unique ID, which
- * only nvshmemx_team_init uses. */
+/* Translates a configuration and its mask to libshmem's. It ignores the unique ID, which only
+ * nvshmemx_team_init uses. */
 static shmem_team_config_t below(const nvshmem_team_config_t *config, long *mask)
 {
     bool counts = config != NULL && (*mask & NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS) != 0;

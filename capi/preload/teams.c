@@ -163,7 +163,7 @@ static const struct team *active_set(int start, int log_stride, int n)
     return enter(mix, true, pes, n);
 }
 
-/* The handle that the library has written to an address. */
+/* The handle, a number of 32 bits or a pointer, that the library has written to an address. */
 static uintptr_t written(uintptr_t at)
 {
     if (numbers)

@@ -21,10 +21,10 @@ import (
 //	$size    is the size of an element in bytes
 //	$late    is late_ if the type is Late or Half, else nothing
 
-// A Kernel describes the function that kernels call for a row. Params, Result and Doc that it
-// leaves empty are those of the host function.
+// A Kernel describes the function that kernels call for a row. If Params, Result or Doc is empty,
+// the function has that of the host function.
 type Kernel struct {
-	In       *KernelHeader // nil: that of the chapter
+	In       *KernelHeader // nil: the header of the chapter
 	Types    []Type
 	Variants Variant
 	Scopes   []Scope // empty: a thread

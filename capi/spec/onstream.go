@@ -12,8 +12,8 @@ import (
 // number of the element type.
 
 // A Stream describes the function for a row that is enqueued on a CUDA stream, its last argument.
-// Params, Result and Returns that it leaves empty are those of the host function; Errors and Order
-// default to the texts for all calls on streams.
+// If Params, Result or Returns is empty, the function has that of the host function; Errors and
+// Order default to the texts for all calls on streams.
 type Stream struct {
 	Types    []Type
 	Variants Variant

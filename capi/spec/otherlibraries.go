@@ -4,7 +4,7 @@ package spec
 // that modes see calls by programs of that library. Their Front is not used; it only marks them as
 // functions of the host.
 var (
-	// OtherLibraries are those of Open MPI's OSHMEM beyond the standard.
+	// OtherLibraries are the functions of Open MPI's OSHMEM that the standard does not have.
 	OtherLibraries = otherLibraries()
 	// OtherNvshmem are functions that NVIDIA's headers and device archive call for the program:
 	// there nvshmem_init and nvshmem_finalize are inline. The version is a struct of three ints,

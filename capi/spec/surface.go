@@ -36,8 +36,9 @@ type Surface struct {
 
 	// HostOnly: the surface has no functions of Python and no generated tests.
 	HostOnly bool
-	// Device and DeviceBeyond are the headers with the names that kernels call: those of the
-	// standard, and the extensions. None: device/<Name> has them, a header for each chapter.
+	// Device and DeviceBeyond are the headers with the names that kernels call: Device has the
+	// names of the standard, and DeviceBeyond the extensions. Without them device/<Name> has the
+	// names, in a header for each chapter.
 	Device, DeviceBeyond Headers
 	// Tiles are calls on tensors, in the header TileHeader.
 	Tiles      []Tile

@@ -86,7 +86,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return fail(stderr, statusUsage, fmt.Errorf("read the command line: there is no command %q (see shmem-trace --help)", args[0]))
 }
 
-// describe returns the page of shmem-trace with those of its subcommands.
+// describe returns the manual page of shmem-trace, with the pages of its subcommands.
 func describe() manual.Page {
 	out := page
 	for _, c := range commands() {

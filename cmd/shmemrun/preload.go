@@ -20,14 +20,14 @@ const (
 	redirectWord    = "redirect"
 )
 
-// preloadOptions are those of the command line.
+// preloadOptions are the options of the command line for libshmem_preload.so.
 type preloadOptions struct {
 	trace    string // the directory; "": none
 	report   bool
 	redirect bool
 }
 
-// flags adds the options to those of the command.
+// flags adds the options to the flags of the command.
 func (p *preloadOptions) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&p.trace, "trace", "", "write the calls of each PE with their times to `DIR`/PE.json")
 	fs.BoolVar(&p.report, "report", false, "print at the end what took the time, and who waited for whom; without --trace its files go to shmem-trace")

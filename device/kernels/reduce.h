@@ -25,7 +25,7 @@
 
 /*
  * The packed reduction, in lines (device/shmem/packed.h) of its own, which have space for longer
- * arrays than those of a team; their number is that of the call.
+ * arrays than a team's lines. The number in the lines is the number of the call.
  */
 template <class EACH, class T>
 SHMEMI_D void shmemi_reduce_packed(const struct shmemi_stream_call *c)

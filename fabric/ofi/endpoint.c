@@ -92,8 +92,8 @@ struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, ui
     fi_freeinfo(h);
     if (ret != 0)
         return NULL;
-    /* libfabric takes the name in the hints for that of a family, and may return another provider
-     * of it. */
+    /* libfabric takes the name in the hints for the name of a family, and may return another
+     * provider of the family. */
     if ((list->caps & capability) == capability &&
         strcmp(list->fabric_attr->prov_name, info->fabric_attr->prov_name) == 0)
         got = fi_dupinfo(list);

@@ -323,7 +323,7 @@ func (e *endpoint) Unregister(r fabric.Region) error {
 	return nil
 }
 
-// Recv and the other operations allocate nothing in Go, because they run for each message.
+// Recv posts a receive buffer. It runs for each message, so it allocates nothing in Go.
 func (e *endpoint) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) error {
 	ret := C.shmemi_ofi_recv(e.c, buf, C.size_t(n), C.uintptr_t(desc), C.uint32_t(t))
 	if ret == 0 {
@@ -375,8 +375,8 @@ func number(yes bool) C.int {
 	return 0
 }
 
-// refused returns the error of an operation that libfabric, or a check before it, has not posted. pe
-// is negative for a receive buffer.
+// refused returns the error of an operation that libfabric, or a check before it, has not posted.
+// pe is negative for a receive buffer.
 func (e *endpoint) refused(what string, pe libshmem.PE, t fabric.Token, ret C.int) error {
 	if ret == -C.FI_EAGAIN { // this is frequent, and under load, so it allocates nothing
 		return fabric.ErrAgain

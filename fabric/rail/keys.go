@@ -153,7 +153,8 @@ func (t *table) add(register func(*nic) (fabric.Region, error)) (fabric.Region, 
 	return r, nil
 }
 
-// Unregister is part of fabric.Provider.
+// Unregister is part of fabric.Provider. It clears the region's row in the table from which peers
+// read keys.
 func (p *Provider) Unregister(r fabric.Region) error {
 	t := p.table
 	if r.ID < 0 || r.ID >= len(t.regions) || t.regions[r.ID].nics == nil || t.regions[r.ID].key != r.Key {

@@ -7,8 +7,8 @@ import (
 	"libshmem/fabric"
 )
 
-// endpoints returns the source and the destination of a message's packets: of those to the target,
-// or of those of the reply.
+// endpoints returns the source and the destination of a message's packets: of the packets to the
+// target or, if reply is set, of the packets of the reply.
 func (m *message) endpoints(reply bool) (from, to *endpoint) {
 	if reply {
 		return m.to, m.from

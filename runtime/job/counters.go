@@ -61,8 +61,8 @@ type countsPrinting struct {
 	Gather func(mine []byte) ([][]byte, error)
 }
 
-// Print returns the text with the counts of this PE, if those of each PE are to be printed, and on
-// PE 0 the table of the job. It is collective. After an error the text has what was written before.
+// Print returns the text with the counts of this PE, if each PE is to print its own, and on PE 0
+// the table of the job. It is collective. After an error the text has what was written before.
 func (c *Counters) Print(p countsPrinting) (string, error) {
 	mine := c.All()
 	var b strings.Builder

@@ -60,8 +60,8 @@ const pollBatch = 32
 // Endpoint describes a PE's endpoint to the other PEs.
 type Endpoint struct {
 	Addr []byte    // of the fabric endpoint
-	Job  uint64    // that of PE 0 is the token of the job's messages; random if no secret gives a better one
-	Seal [2]uint64 // that of PE 0 is the key of the messages' seals; 0: they have none
+	Job  uint64    // PE 0's is the token of the job's messages; random if no secret gives a better one
+	Seal [2]uint64 // PE 0's is the key of the messages' seals; 0: they have none
 	Base uint64    // remote address of the start of the user heap
 	Key  uint64
 

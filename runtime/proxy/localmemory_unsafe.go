@@ -38,8 +38,8 @@ type registration struct {
 }
 
 // Get registers n bytes at an address for an operation, and returns the address for the operation:
-// the same one, or that of a copy if the memory cannot be registered. into: the operation writes
-// the bytes. After an error u is unchanged.
+// the same one, or the address of a copy if the memory cannot be registered. into: the operation
+// writes the bytes. After an error u is unchanged.
 func (m *localMemory) Get(u *registration, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, error) {
 	region, err := m.cache.Get(at, n)
 	if err == nil {

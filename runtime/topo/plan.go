@@ -123,7 +123,7 @@ func (p *plan) place(pe int) Place {
 	return Place{CPUs: p.PEs[pe].CPUs}
 }
 
-// addPick adds a NIC to those of a PE, for the reason why.
+// addPick adds a NIC to the NICs that a PE uses, with the reason.
 func (p *plan) addPick(pe, nic int, why string) {
 	p.picks[pe] = append(p.picks[pe], Pick{nic, p.m.Distance(p.place(pe), p.places[nic]), why})
 }

@@ -171,7 +171,8 @@ func (r *reader) node(cpus Set, list []xml.Attr) error {
 	return nil
 }
 
-// bridge adds a PCI bridge to those of o: a root complex by its first bus, another by its address.
+// bridge adds a PCI bridge to the bridges of o: a root complex by its first bus, another by its
+// address.
 func (r *reader) bridge(o *object, list []xml.Attr) error {
 	id := get(list, "pci_busid")
 	if kind := get(list, "bridge_type"); kind == "0-1" {

@@ -5,8 +5,8 @@
 //
 // It owns the schedule of threads and engines in virtual time, the time that the processor takes
 // for operations, the search for parameters that explain a measurement, and the comparison that
-// finds the bottleneck. What a recording means is the concern of package program, and the order of
-// messages of collectives that of package collective.
+// finds the bottleneck. Package program owns what a recording means, and package collective the
+// order of the messages of collectives.
 //
 // # Time
 //

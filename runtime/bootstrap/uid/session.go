@@ -85,7 +85,7 @@ func (e *ListenError) Error() string {
 
 // rootOf returns the root of an id in this process, or nil if there is none. For a session PE 0
 // starts the root, a new one for each job, and the other PEs get nil and connect to its port: a
-// root in their own process would be that of the job before.
+// root in their own process would be the root of the job before.
 func rootOf(id ID, c *contents, pe libshmem.PE) (*Root, error) {
 	if c.session && pe != 0 {
 		return nil, nil

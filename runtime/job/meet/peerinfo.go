@@ -90,13 +90,13 @@ type JobInfo struct {
 	// Crowded reports that this PE may have to share a processor with another PE, NodeCrowded that
 	// some PE of its node may. All PEs of a node have the same NodeCrowded.
 	Crowded, NodeCrowded bool
-	processors           topo.Set // of the PEs of this machine; empty if those of a PE are not known
+	processors           topo.Set // of the PEs of this machine; empty if one PE's are not known
 	Statics              Statics  // globals and statics that are symmetric, or why there are none
 	Proxies              int      // engines of each PE
 	MapPrinter           int      // PE that prints the map of the job, or NoMapPrinter
 	Stats                bool     // some PE wants the counts printed at the end
 	SeveralNetworks      bool     // loopback does not reach all PEs
-	// Collectives are those of PE 0, so that all choose alike.
+	// Collectives are the settings of PE 0, so that all PEs choose the same algorithms.
 	Collectives config.Collectives
 	// NetworkFirst has, for each PE, the first PE that it reaches by loopback.
 	NetworkFirst []libshmem.PE

@@ -18,7 +18,7 @@ type nicInfo struct {
 	Version string   // of libfabric, where there is a Fabric
 }
 
-// nicInfos exchanges nicInfos: it sends this PE's to every PE, and returns those of all PEs.
+// nicInfos sends this PE's nicInfo to every PE, and returns the nicInfos of all PEs.
 func (nw *Network) nicInfos(n *nics) ([]nicInfo, error) {
 	mine := nicInfo{NICs: len(n.NICs()), Fabric: n.Fabric()}
 	if mine.Fabric != "" {

@@ -78,7 +78,7 @@ type Loans struct {
 	stages  []*gpustage.Stage
 }
 
-// Loans returns the Loans with this network's stages; those of a nil network are none.
+// Loans returns the Loans with this network's stages. A nil network has no stages.
 func (nw *Network) Loans() *Loans {
 	if nw == nil {
 		return &Loans{}

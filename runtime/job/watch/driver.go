@@ -65,8 +65,8 @@ const (
 	watchLong = 2 * watchInterval
 )
 
-// Streams adds a proxy to those whose GPU work is watched. what appends the work that the GPU has
-// not carried out; ownContext: the work is in a context of the library's own.
+// Streams adds a proxy whose GPU work is to be watched. what appends the work that the GPU has not
+// carried out; ownContext: the work is in a context of the library's own.
 func (h *DriverWatch) Streams(proxy string, ownContext bool, what func(to []backlog.Work) []backlog.Work) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -87,9 +87,10 @@ func (a *arrivals) noteStored(l *arrivalPeer) {
 }
 
 // copyPayload lets the stream copy the bytes of a message to their destination, from a slot,
-// because the next message needs the receive buffer. The copy may overtake the signals of other
-// puts, unless there may be a fence between: a copy between two stores would split the driver call
-// for them. False: no slot is free.
+// because the next message needs the receive buffer. The copy overtakes stores, signals of other
+// puts, that are gathered for a driver call: a copy between two stores would split that call. If
+// such a store of this PE may be from before a fence (its epoch is not known to be that of these
+// bytes), it goes to the driver first. False: no slot is free.
 func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) bool {
 	at := a.named.Target(h, h.Offset, uint64(n))
 	if at == nil {

@@ -160,8 +160,8 @@ func (p *pulls) add(b pullBytes) *pull {
 	return q
 }
 
-// Start posts reads of waiting pulls. A PE from which a read cannot be posted does not stop the
-// pulls from the others.
+// Start delivers complete reads whose copies had to wait for a full stream, and posts reads of
+// waiting pulls. A PE from which a read cannot be posted does not stop the pulls from the others.
 func (p *pulls) Start() {
 	for p.late.Len() > 0 && !p.streams.Full(stream.In) {
 		r := p.late.Pop()

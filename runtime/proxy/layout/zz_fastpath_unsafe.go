@@ -136,7 +136,7 @@ type State struct {
 	Tokens       uint32         // and more_recv tokens from here on
 	MoreRecv     uint32         // see tokens
 	MaxMessage   uint32         // bytes of one
-	Stuck        uint32         // 1: something of the engine's own waits for room
+	Stuck        uint32         // 1: an operation of the engine's own could not be posted yet
 	Failures     uint32         // 1: some generation failed
 	FlushAt      uint32         // units of messages to one PE before a reply is requested from it
 	Window       uint32         // unacknowledged units to one PE: see credits

@@ -18,7 +18,7 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// soname is that of every hwloc 2.
+// soname is the soname of every version 2 of hwloc.
 const soname = "libhwloc.so.15"
 
 // The versions whose text runtime/topo reads.

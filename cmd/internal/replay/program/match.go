@@ -85,6 +85,8 @@ func (j *Job) needs(waiter int, o *Op, from []pair, by map[pair]*[3][]update, ne
 }
 
 // last returns the last update that had begun at a time, among updates that may have ended a wait.
+// u has the updates of a thread by weight. Data counts only if there are no flags and no signals.
+// For a wait for signals, flags count only if there are no signals.
 func last(u *[3][]update, at int64, signals bool) (update, bool) {
 	var best update
 	found := false

@@ -147,7 +147,8 @@ static void fail_gone(struct ep *ep, struct op *op)
     op_fail(ep, op, status);
 }
 
-/* Has an operation try again later, after wire_put has returned put. */
+/* Has an operation that the target could not accept try again later. put is the reason, a result of
+ * wire_put: a message without a receive waits until the target has posted one. */
 static void wait_again(struct ep *ep, struct op *op, int put)
 {
     if (put == PUT_NO_RECEIVE) {

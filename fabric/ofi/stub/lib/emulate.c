@@ -37,8 +37,8 @@ bool emulated(const struct ep *ep, const struct op *op)
     return op->has_data && rule(s, kind, R11g) && unlike(ep, op->peer);
 }
 
-/* Called at the initiator: sends the request for a read or write to the target. Returns a value of
- * PUT_. */
+/* Called at the initiator of a read or write that software carries out: sends the target the
+ * request for it. Returns the result of wire_put. */
 int emulate(struct ep *ep, struct op *op)
 {
     const struct record r = {.kind = RECORD_RMA,

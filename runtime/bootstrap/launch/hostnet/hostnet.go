@@ -8,7 +8,7 @@
 //
 // Namespaces are named shmemrun-PID-HOST after the process that made them, and "ip netns list"
 // shows them, so that a user can run tc or ping in them while the job lasts. Close removes them.
-// Remove removes those of a killed process, and so does the next New.
+// Remove removes the namespaces of a killed process, and so does the next New.
 //
 // It starts no process and owns no goroutine. Enter moves the calling thread.
 package hostnet
@@ -73,7 +73,7 @@ func (l Links) Names() []string {
 
 // Network is the network of one job.
 type Network struct {
-	names []string // of the namespaces; that of the bridges, if there is one, is the last
+	names []string // of the namespaces; if there are bridges, the namespace that has them is the last
 	hosts []netns.NsHandle
 	links Links
 }
