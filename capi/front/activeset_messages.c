@@ -194,9 +194,9 @@ static void await(const long *word, uint64_t want, const char *call)
                     .whom = SHMEMI_MEMBERS);
 }
 
-/* n is the number of messages that this phase of the call waits for. A larger count in SHMEMI_DATA
- * comes from a PE that has begun the next call with the same pSync. After a loss the word may be
- * below n, so nothing is subtracted. */
+/* Waits for the n messages of this phase of the call, which a word of pSync counts, and subtracts
+ * them from the word. A larger count in SHMEMI_DATA comes from a PE that has begun the next call
+ * with the same pSync. After a loss the word may be below n, so nothing is subtracted. */
 void shmemi_activeset_await(struct shmemi_team *t, int word, uint64_t n, const char *call)
 {
     long *at = t->psync + word;

@@ -62,7 +62,9 @@ static void print_calls(struct shmemi_team *t, int64_t least, int64_t most,
                  "another PE of the team is in %s", other);
 }
 
-/* One exchange of the minimum of each value and of its negative shows whether all are equal. */
+/* Under full checks, ends the job if the members of a team make different calls or pass different
+ * arguments. One exchange of the minimum of each value and of its negative shows whether all values
+ * are equal. */
 void shmemi_coll_check_arguments(struct shmemi_team *t, const void *dest, const void *source,
                                  size_t nbytes, const char *what, int64_t other, const char *call)
 {

@@ -232,7 +232,8 @@ static int make(shmemx_eager_t *e, const struct agreement *all, int tile, const 
     return 0;
 }
 
-/* SHMEMX_EAGER_BEST selects the largest tile that all paths make visible at once. If NICs then
+/* Implements shmemx_eager_create: allocates count slots for tokens of nbytes, on all PEs.
+ * SHMEMX_EAGER_BEST selects the largest tile that all paths make visible at once. If NICs then
  * cannot access the slots, it selects no tiles, or a counter. */
 int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *eager,
                         const char *call)

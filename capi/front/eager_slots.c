@@ -34,8 +34,8 @@ char *shmemi_eager_place(const shmemx_eager_t *e, uint32_t slot, const char *cal
     return at;
 }
 
-/* If the job uses GPUs, a PE of the node is also near if this process has mapped its heap in GPU
- * memory. */
+/* Reports whether this PE's CPU reaches a PE only over the network. If the job uses GPUs, it also
+ * reaches PEs of the node whose heap in GPU memory this process has mapped. */
 bool shmemi_eager_is_far(int pe)
 {
     const struct shmemi_state *s = &shmemi_state;

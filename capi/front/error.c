@@ -68,8 +68,9 @@ static bool may_be_in_handler(void)
     return false;
 }
 
-/* The unwinder knows which frame of the stack a signal has interrupted. It cannot pass frames of
- * Go, but then the handler runs on the signal stack, as Go demands of handlers. */
+/* Reports whether the handler of a signal runs in this thread. The unwinder knows which frame of
+ * the stack a signal has interrupted. It cannot pass frames of Go, but then the handler runs on the
+ * signal stack, as Go demands of handlers. */
 bool shmemi_in_handler(void)
 {
     stack_t stack;

@@ -157,7 +157,8 @@ static void exchange_by_nodes(struct shmemi_team *t, void *dest, const void *min
     shmemi_move(dest, acc, bytes, call);
 }
 
-/* Values that fit in a cache line are combined on each node first. Larger values, and the values of
+/* Combines what all members of a team pass as mine, and stores the result in dest at each of them.
+ * Values that fit in a cache line are combined on each node first. Larger values, and the values of
  * teams with one PE on each node, are sent by messages between all members. */
 void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
                      const struct shmemi_reducer *reducer, const char *call)
@@ -195,9 +196,11 @@ void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
     shmemi_sync_members(t, call);
 }
 
-/* The prefix and the exchange share one set of slots: the exchange uses the first half of each
- * slot, and the prefix the second half. No member returns from the exchange before all have begun
- * it, which keeps members from overwriting slots of the prefix that others have yet to read. */
+/* Combines to acc what the members up to this one pass as mine (the prefix), and to all what all
+ * members pass (the exchange). Both share one set of slots: the exchange uses the first half of
+ * each slot, and the prefix the second half. No member returns from the exchange before all have
+ * begun it, which keeps members from overwriting slots of the prefix that others have yet to read.
+ */
 void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const void *mine,
                           size_t nelems, const struct shmemi_reducer *reducer, const char *call)
 {

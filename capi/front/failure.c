@@ -192,7 +192,9 @@ int shmemi_ending_loss(enum shmemi_whom whom)
     }
 }
 
-/* Without SHMEM_ON_FAILURE=return (survives) a loss ends the job, and there is nothing to check. */
+/* Begins a collective call of a team. Returns false, and fails the call, if a member is lost or has
+ * broken the call within which this one is nested. Without SHMEM_ON_FAILURE=return (survives) a
+ * loss ends the job, and there is nothing to check. */
 bool shmemi_collective_begin(const struct shmemi_team *t, const char *call)
 {
     if (SHMEMI_LIKELY(!shmemi_state.survives))

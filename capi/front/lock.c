@@ -58,7 +58,7 @@ struct holder {
     pid_t thread;
 };
 
-/* glibc has gettid only since 2.30. */
+/* The kernel's number of this thread. glibc has gettid only since 2.30. */
 static pid_t this_thread(void)
 {
     return (pid_t)syscall(SYS_gettid);

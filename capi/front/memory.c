@@ -140,7 +140,8 @@ static int64_t offset_of(const void *ptr, const char *call)
     return (int64_t)offset;
 }
 
-/* All PEs resize together; if any has no memory, all keep the old block. */
+/* Implements shmem_realloc. All PEs resize together; if any has no memory, all keep the old
+ * block. */
 void *shmemi_realloc(void *ptr, size_t size, const char *call)
 {
     if (ptr == NULL)

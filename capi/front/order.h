@@ -187,7 +187,8 @@ SHMEMI_INLINE uint32_t shmemi_seqcount_read_begin(const uint32_t *at)
     return shmemi_observe(at);
 }
 
-/* True: the record may have changed during the copy, which began at the count `began`. */
+/* Reports whether a record may have changed during a copy of it. began is the count before the
+ * copy, from shmemi_seqcount_read_begin. */
 SHMEMI_INLINE bool shmemi_seqcount_read_retry(const uint32_t *at, uint32_t began)
 {
     __atomic_thread_fence(__ATOMIC_ACQUIRE); /* the copy is complete before the second read */

@@ -239,8 +239,9 @@ static void move_when_due(uint64_t now)
     }
 }
 
-/* If there are not more PEs than processors, the count of involuntary switches shows whether the
- * yield let another thread run. */
+/* Yields the processor, and searches for a better one if this thread has shared its own for long
+ * enough. If there are not more PEs than processors, the count of involuntary switches shows
+ * whether the yield let another thread run. */
 void shmemi_yield(void)
 {
     struct shmemi_statuspage_effort *counts = &shmemi_state.live->effort;

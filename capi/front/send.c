@@ -170,8 +170,8 @@ static void help(const char *call)
     shmemi_notify(shmemi_state.my_pe); /* that call may wait for the entry */
 }
 
-/* While this PE waits it serves requests of receivers, so that two PEs that send to each other both
- * make progress. */
+/* Waits until w->ready(w->subject). Meanwhile it serves requests of receivers, so that two PEs that
+ * send to each other both make progress. False: a PE is lost, or the time limit has passed. */
 bool shmemi_send_await(const struct shmemi_send_wait *w)
 {
     bool any = w->pe == SHMEMI_MAIL_ANY, is = w->ready(w->subject), due = false;

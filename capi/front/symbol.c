@@ -118,8 +118,9 @@ static bool find(uintptr_t addr, char *text, size_t size)
     return false;
 }
 
-/* Each wait of more than 10 ms is described, and a program waits for the same few words again and
- * again. So the last names are cached, since a large program has a million symbols. */
+/* Writes the name of the program's object at an address, or returns false. Each wait of more than
+ * 10 ms is described, and a program waits for the same few words again and again. So the last names
+ * are cached, since a large program has a million symbols. */
 bool shmemi_symbol(char text[SHMEMI_SYMBOL], const void *addr)
 {
     enum { KEPT = 8 };

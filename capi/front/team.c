@@ -36,7 +36,8 @@ int64_t shmemi_team_place_inbox(struct shmemi_team *t, int64_t inbox)
     return t->lines + SHMEMI_LINES_BYTES;
 }
 
-/* Only the world and the first SHMEMI_WIDE_TEAMS slots have memory for rounds. */
+/* Sets the memory of a team for the rounds of reductions between nodes. Only the world (slot -1)
+ * and the first SHMEMI_WIDE_TEAMS slots have such memory. */
 void shmemi_team_rounds(struct shmemi_team *t, int slot)
 {
     const struct shmemi_state *s = &shmemi_state;

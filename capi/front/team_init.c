@@ -213,7 +213,9 @@ static void combine(const struct forming *m, struct proposal *all)
     }
 }
 
-/* Decides on the proposals of a round. */
+/* Decides, at rank 0, on the proposals of a round. In odd rounds it chooses a slot that is free at
+ * all PEs, for them to make the team in; in even rounds it checks that all have made it. AGAIN:
+ * another thread of a PE has taken the slot. */
 static void decide(const struct forming *m, struct reply *a)
 {
     struct proposal all;

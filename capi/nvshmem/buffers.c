@@ -8,7 +8,8 @@
 
 #include <stdlib.h>
 
-/* Only checks its arguments: libshmem needs no registration of a local buffer. */
+/* Implements nvshmemx_buffer_register. It only checks its arguments: libshmem needs no registration
+ * of a local buffer. */
 int nvshmemi_buffer_register(void *buffer, size_t length)
 {
     return buffer == NULL || length == 0 ? NVSHMEMX_ERROR_INVALID_VALUE : 0;

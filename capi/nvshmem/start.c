@@ -172,8 +172,8 @@ int nvshmemi_set_attr_mpi_comm_args(void *comm, nvshmemx_init_attr_t *attr)
     return 0;
 }
 
-/* NVSHMEM calls a job bootstrapped that is not yet initialised: here, while the program may still
- * choose its GPU. */
+/* Implements nvshmemx_init_status. NVSHMEM calls a job bootstrapped that is not yet initialised:
+ * here, while the program may still choose its GPU. */
 int nvshmemi_init_status(void)
 {
     int initialized = 0;

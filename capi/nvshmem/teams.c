@@ -43,7 +43,8 @@ static int config_version(const nvshmem_team_config_t *config, const char *call)
     return -1;
 }
 
-/* Each PE of the parent passes the start, stride and size of its own team, unlike in OpenSHMEM. */
+/* Implements nvshmem_team_split_strided. Unlike in OpenSHMEM, each PE of the parent passes the
+ * start, stride and size of its own team. */
 int nvshmemi_team_split_strided(nvshmem_team_t parent, int start, int stride, int size,
                                 const nvshmem_team_config_t *config, long mask,
                                 nvshmem_team_t *new_team)

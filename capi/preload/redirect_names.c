@@ -172,7 +172,7 @@ PRELOAD_PUBLIC void shmem_sync_deprecated(int start, int log_stride, int size, u
     CHOSEN(shmem_sync_deprecated, shmem_sync)(start, log_stride, size, sync);
 }
 
-/* libshmem has no such hints. They affect only the speed. */
+/* Without hints for the allocator, which libshmem does not have: they affect only the speed. */
 PRELOAD_PUBLIC uintptr_t shmemx_malloc_with_hint(uintptr_t size, long hint)
 {
     static void *found;

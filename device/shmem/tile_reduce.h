@@ -152,7 +152,11 @@ SHMEMI_COLD void shmemi_fold_parts(const struct shmemi_fold_part *whole)
         }
 }
 
-/* Combines the tiles of all PEs of a team into this PE's dest. */
+/*
+ * Combines the tiles of all PEs of a team into this PE's dest, a group of rows at a time. If some
+ * PEs may have no address here (there are rings), it fetches their rows into the work memory, which
+ * has two sets of buffers for collectives that follow each other.
+ */
 template <class SCOPE, class FOLD, class T>
 SHMEMI_D void shmemi_tile_fold(const struct shmemi_device_image *image,
                                const struct shmemi_members *m, const struct shmemi_tile *t,

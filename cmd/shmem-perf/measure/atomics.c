@@ -75,7 +75,8 @@ static void add_rate(long n, size_t size)
     }
 }
 
-/* Each call expects the value that the one before has stored, so that it succeeds. */
+/* n atomic compare-and-swaps of the word of the last PE. Each expects the value that the one before
+ * has stored, so that it succeeds. */
 static void compare_swap(long n, size_t size)
 {
     (void)size;

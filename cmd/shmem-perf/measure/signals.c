@@ -81,7 +81,8 @@ static void put_signal(long n, size_t size)
     }
 }
 
-/* Both PEs send at once, like programs that exchange their borders. */
+/* n puts with signal by each of two PEs at the same time, each of which waits for the signal of the
+ * other, like programs that exchange their borders. */
 static void exchange(long n, size_t size)
 {
     while (n-- > 0) {

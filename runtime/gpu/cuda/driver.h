@@ -397,7 +397,8 @@ SHMEMI_CUDA_FUNCTIONS(CALL_IN, CALL_IN)
 #undef CALL_IN
 #undef UNWRAP
 
-/* Starts, on a stream, the copy of 2n bytes as two rows without a gap. */
+/* Starts, on a stream, the copy of 2n bytes as two rows without a gap, so that a copy engine makes
+ * it. */
 static inline struct shmemi_cuda_outcome shmemi_cuda_in_two_rows(const struct shmemi_cuda *driver,
                                                                  void *within, uint64_t to,
                                                                  uint64_t from, size_t n,

@@ -187,8 +187,9 @@ void shmemi_watch_close(void)
     pthread_mutex_unlock(&watch.lifecycle);
 }
 
-/* Only the registration makes the kernel report changes. Its mode is write protection, but no page
- * is ever protected, so that no access waits. */
+/* Begins the watch over n bytes, by a registration with a userfaultfd, so that the kernel reports
+ * when their pages change. The mode is write protection, but no page is ever protected, so that no
+ * access waits. Returns 0 or a negative errno. */
 int shmemi_watch_add(uint64_t begin, uint64_t n)
 {
     struct uffdio_register r = {.range = {begin, n}, .mode = UFFDIO_REGISTER_MODE_WP};

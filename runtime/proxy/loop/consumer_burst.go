@@ -32,7 +32,8 @@ func (c *Consumer) hasBurst() bool {
 }
 
 // areBurst reports whether operations from a ring are to share messages: at least half of them are
-// small and for the same PE as the operation before.
+// small and for the same PE as the operation before. If fewer are, C posts the operations of the
+// next inCIterations iterations.
 func (c *Consumer) areBurst(ops []queue.Op) bool {
 	if len(ops) < leastTogether {
 		return false

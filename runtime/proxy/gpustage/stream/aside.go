@@ -63,7 +63,8 @@ func (t *track) pack() {
 }
 
 // sortCopies sorts the copies by their destinations, if most are neighbours there and none overlaps
-// another, and if they are not packed already.
+// another, and if their sources are not neighbours already, in the order of the copies. It reports
+// whether it has sorted them, because only then packing saves driver calls.
 func (t *track) sortCopies() bool {
 	var order [MaxCopies]uint8
 	packed := true
