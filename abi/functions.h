@@ -184,8 +184,8 @@ struct shmemi_core {
     void (*late)(const int32_t *pes, int n, int all, char *text, size_t size);
     /* Writes one line about this PE to the log. */
     void (*report)(const char *text);
-    /* Does the same for a report of a wait for a PE, or -1, and adds the last events of the
-     * network. */
+    /* Writes one line to the log that reports a wait for a PE, or, with -1, for no single PE, and
+     * adds the last events of the network. */
     void (*report_wait)(int pe, const char *text);
     /* Asks n PEs over the network what they are doing, or, if n is 0, all PEs for a sign of life;
      * and asks the launcher which of them have ended. explain and late use the replies. */

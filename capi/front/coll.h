@@ -26,7 +26,8 @@ int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nb
 int shmemi_alltoalls(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst,
                      ptrdiff_t sst, size_t nelems, size_t size, const char *call);
 
-/* The same three for a team whose collective call has begun (shmemi_collective_begin). */
+/* fcollect, collect, alltoall and alltoalls of a team whose collective call has begun
+ * (shmemi_collective_begin). */
 void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                           const char *call);
 void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,

@@ -34,7 +34,8 @@ SHMEMI_INLINE void shmemi_lent_begin(struct shmemi_lent *lent)
  * stays unchanged until the message has arrived. */
 void shmemi_message_data(struct shmemi_team *t, int rank, void *dest, const void *source, size_t n,
                          struct shmemi_lent *lent, const char *call);
-/* The same with dest as an offset from the user heap; a negative one is in the internal area. */
+/* shmemi_message_data with the destination as an offset from the user heap; a negative offset is in
+ * the internal area. */
 void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const void *source,
                        size_t n, struct shmemi_lent *lent, const char *call);
 /* Waits until no message reads a source of the list any more. */

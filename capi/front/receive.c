@@ -120,8 +120,8 @@ static bool find_from(struct receipt *r, int pe)
     return true;
 }
 
-/* Does the same for the mailboxes of all senders, round robin, beginning after the sender that was
- * served last. The caller has acquired `lock`. */
+/* Searches the mailboxes of all senders for a message, as find_from does for one sender: round
+ * robin, beginning after the sender that was served last. The caller has acquired `lock`. */
 static bool find_from_any(struct receipt *r)
 {
     uint32_t n = shmemi_state.n_pes;

@@ -109,9 +109,10 @@ static void exchange_totals(const struct piece *p, char *before)
             p->reducer->combine(before, shmemi_round_part(t, round, node), p->n);
 }
 
-/* Does the same in steps. In the step of distance d a leader has the combination of d nodes, up to
- * its own, and sends it to the leader d nodes after it. The last leaders send to the first ones,
- * which only wait for that message: so no leader gets two rounds ahead of another. */
+/* Does what exchange_totals does, in steps. In the step of distance d a leader has the combination
+ * of d nodes, up to its own, and sends it to the leader d nodes after it. The last leaders send to
+ * the first ones, which only wait for that message: so no leader gets two rounds ahead of another.
+ */
 static void exchange_in_steps(const struct piece *p, char *before)
 {
     struct shmemi_team *t = p->t;

@@ -28,7 +28,8 @@ func startOn(hosts, ssh string, timeout float64, asJSON bool) error {
 	return start([]string{option, hosts, "--ssh", ssh}, timeout, asJSON)
 }
 
-// startInAllocation does the same on the machines of a batch system's allocation.
+// startInAllocation replaces this process by a shmemrun that starts the doctor on the machines of a
+// batch system's allocation. It returns only if that fails.
 func startInAllocation(environ []string, timeout float64, asJSON bool) error {
 	if !slices.ContainsFunc(environ, func(v string) bool {
 		return strings.HasPrefix(v, "SLURM_JOB_ID=") || strings.HasPrefix(v, "PBS_NODEFILE=") || strings.HasPrefix(v, "LSB_DJOB_HOSTFILE=")

@@ -55,7 +55,7 @@ template <class OP, class T> struct shmemi_each : OP {
     }
 };
 
-/* The same operation for types that are computed as float and then rounded (shmemi_each). */
+/* shmemi_each for types that are computed as float and then rounded. */
 template <class OP, class T> struct shmemi_each_narrow {
     static constexpr uint32_t batch = 4;
     SHMEMI_D uint64_t word(uint64_t a, uint64_t b)
@@ -70,8 +70,7 @@ template <class OP, class T> struct shmemi_each_narrow {
     }
 };
 
-/* The same operation for bits (shmemi_each): it does not depend on the type, so an element is a
- * byte. */
+/* shmemi_each for bitwise operations: they do not depend on the type, so an element is a byte. */
 template <class OP> struct shmemi_each_bit : OP {
     static constexpr uint32_t batch = 4;
     SHMEMI_D uint64_t word(uint64_t a, uint64_t b)

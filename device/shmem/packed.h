@@ -94,7 +94,7 @@ SHMEMI_D void shmemi_store_line(void *at, uint64_t data, uint32_t number)
 
 /*
  * Waits until the lines of up to SHMEMI_LINES PEs, from rank first on, have the number, and returns
- * their data. at is rank 0's line, and those of the others follow at distances of `apart` bytes.
+ * their data. at is rank 0's line, and the others' follow at distances of `apart` bytes.
  * This PE has no line. All are loaded in each poll: one load after the other would add the time of
  * a load for each PE.
  */
@@ -125,7 +125,8 @@ SHMEMI_D void shmemi_await_lines(const struct shmemi_device_image *image,
 
 /*
  * Waits for a line of each PE and combines their data with this PE's own, in the order of the PEs.
- * WORD combines two words (shmemi_apply_word). at and apart as above.
+ * WORD combines two words (shmemi_apply_word). at is rank 0's line, and the lines of the others
+ * follow at distances of `apart` bytes.
  */
 template <class WORD>
 SHMEMI_D uint64_t shmemi_combine_lines(const struct shmemi_device_image *image,

@@ -106,7 +106,7 @@ func (w Word) Value() string {
 	return ""
 }
 
-// readNumber parses a number of a host or a NIC.
+// readNumber parses the index of a host or of a NIC.
 func readNumber(text string) (int, error) {
 	v, err := strconv.Atoi(text)
 	if err != nil || v < 0 || v > math.MaxInt32 {

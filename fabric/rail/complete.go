@@ -87,7 +87,8 @@ func (p *Provider) handle(l int, c *fabric.Completion) bool {
 }
 
 // handleOwn processes a completion of NIC l whose token is one of the NIC's own, not the caller's:
-// the completion of a receive buffer or of a job. It returns as handle does.
+// the completion of a receive buffer or of a job. It returns true if the caller of Poll gets a
+// completion, which is then in *c.
 func (p *Provider) handleOwn(l int, c *fabric.Completion) bool {
 	if slot := int(c.Token) - p.tokens; slot < receipts {
 		return p.messageArrived(arrival{nic: int32(l), slot: int32(slot)}, c)
@@ -158,8 +159,8 @@ func isOperationError(err int32) bool {
 	return false
 }
 
-// partCompleted processes the completion of part i of operation t at its NIC. It returns as
-// completePart does.
+// partCompleted processes the completion of part i of operation t at its NIC. It returns true if
+// all parts of the operation are complete, and has then changed *c into its completion.
 func (p *Provider) partCompleted(t fabric.Token, i int, c *fabric.Completion) bool {
 	text := ""
 	if c.Err != 0 {

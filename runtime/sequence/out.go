@@ -12,7 +12,8 @@ var Default = Space{Bits: 16, Window: 1024}
 // mask selects the bits of a write's number that travel in immediate data.
 func (s Space) mask() uint32 { return 1<<s.Bits - 1 }
 
-// Check returns an error if a flow cannot work with s.
+// Check returns an error if a flow cannot work with s. At most half of the numbers may be in
+// flight, because otherwise the target could not know whether a number is ahead or late.
 func (s Space) Check() error {
 	if s.Bits < 2 || s.Bits > 16 || s.Window == 0 || s.Window > 1<<(s.Bits-1) {
 		return fmt.Errorf("order: %d bits and a window of %d writes (2 to 16 bits, and at most half of their numbers)", s.Bits, s.Window)

@@ -7,11 +7,10 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// HostID returns an id that is equal in two processes exactly if they can share memory: they run
-// on one kernel, and one can pass the other a descriptor. The second needs one
-// network namespace, because the socket for it has an abstract name, and one
-// user namespace, because the two compare user ids. Containers of one machine
-// thus count as different hosts unless they share both.
+// HostID returns an id that is equal in two processes exactly if they can share memory: they run on
+// one kernel, and one can pass the other a descriptor. To pass it needs one network namespace,
+// because the socket for it has an abstract name, and one user namespace, because the two compare
+// user ids. Containers of one machine thus count as different hosts unless they share both.
 //
 // A non-empty override (SHMEM_HOST_ID) is returned instead.
 func HostID(override string) (string, error) {

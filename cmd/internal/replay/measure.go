@@ -260,8 +260,8 @@ func repeated(name string, bytes uint64, calls, quiet int) *program.Job {
 	return x.job()
 }
 
-// The programs of figures in which only PE 0 makes calls, most of them with a quiet after a fixed
-// number of calls.
+// The next functions make the programs of figures in which only PE 0 makes calls, most of them with
+// a quiet after a fixed number of calls.
 func window(f *figure) *program.Job     { return repeated("shmem_putmem_nbi", f.bytes, f.ops, 64) }
 func increments(f *figure) *program.Job { return repeated("shmem_long_atomic_inc", 8, f.ops, 512) }
 func puts(f *figure) *program.Job       { return repeated("shmem_putmem_nbi", f.bytes, f.ops, 512) }

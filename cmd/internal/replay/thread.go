@@ -191,8 +191,8 @@ func (t *thread) context(o *program.Op) *proxy.Engine {
 // burstGap is the longest pause in a burst of operations (capi/core/core.c).
 const burstGap = 2 * sim.Microsecond
 
-// post posts an operation to the engine, like capi/core: it tries again while the engine has no
-// room, and adds the time of the call.
+// post posts an operation to the engine, like capi/core: it tries again while the engine returns
+// Again, and adds the time of the call.
 func (t *thread) post(f func() proxy.Status) proxy.Status {
 	p, m := t.pe, t.m
 	t.lock()

@@ -139,7 +139,8 @@ static void prepare_alltoall(size_t size)
     write_source(n, n);
 }
 
-/* In OpenSHMEM 1.4 a broadcast does not write to the dest of its root. */
+/* Checks that dest has the source of the root of a broadcast. In OpenSHMEM 1.4 a broadcast does not
+ * write to the dest of its root. */
 static bool check_broadcast(size_t size)
 {
     for (size_t i = 0; i < size / sizeof(long); i++)

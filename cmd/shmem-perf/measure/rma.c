@@ -32,7 +32,7 @@ static long rate_burst(size_t size)
     return 8 * settings.window;
 }
 
-/* Each PE has its pattern in src, and nothing in dst. */
+/* Writes each PE's pattern to src, and clears dst. */
 static void prepare(size_t size)
 {
     fill(src, size, me);
@@ -40,7 +40,8 @@ static void prepare(size_t size)
     shmem_barrier_all();
 }
 
-/* Does the same, with the pattern at each address that a rate figure writes. */
+/* Writes each PE's pattern to each address of src from which a rate figure sends, and clears dst.
+ */
 static void prepare_span(size_t size)
 {
     size_t all = size > span ? size : span;
@@ -91,7 +92,8 @@ static bool check_rate(size_t size)
     return me != npes - 1 || pieces(size, 0);
 }
 
-/* The same if pairs of PEs send: each PE of the second half checks what its partner has written. */
+/* After a message rate of pairs of PEs: each PE of the second half checks what its partner has
+ * written. */
 static bool check_pairs_rate(size_t size)
 {
     return me < npes - npes / 2 || pieces(size, partner);

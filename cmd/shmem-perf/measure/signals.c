@@ -46,7 +46,7 @@ static long window(size_t size)
     return fit < 1 ? 1 : fit < settings.window ? fit : settings.window;
 }
 
-/* Each PE has its pattern in src, and nothing in dst. */
+/* Writes each PE's pattern to src, and clears dst. */
 static void prepare(size_t size)
 {
     fill(src, size, me);

@@ -32,7 +32,7 @@ func (*singleton) LeaveBarrier() error { return nil }
 // Secret returns a secret that no other process needs.
 func (s *singleton) Secret() *secret.Secret { return &s.secret }
 
-// EndsJob: this PE is the whole job.
+// EndsJob implements bootstrap.Ender: this PE is the whole job.
 func (*singleton) EndsJob() bool { return true }
 
 // Losses returns none, because there is no other PE.

@@ -55,7 +55,8 @@ const char *shmemi_gdr_bind(struct shmemi_gdr *functions, void *library);
 const char *shmemi_gdr_map(const struct shmemi_gdr *functions, uint64_t address, size_t n,
                            struct shmemi_gdr_mapping *mapping, int *error);
 
-/* Undoes shmemi_gdr_map, all steps of it even if one fails. Returns as shmemi_gdr_map. */
+/* Undoes shmemi_gdr_map, all steps of it even if one fails. Returns NULL, or the name of the first
+ * function that failed, with its errno in *error. */
 const char *shmemi_gdr_unmap(const struct shmemi_gdr *functions,
                              const struct shmemi_gdr_mapping *mapping, int *error);
 

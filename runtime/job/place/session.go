@@ -20,8 +20,9 @@ const (
 	envIndex = "JOB_COMPLETION_INDEX"
 )
 
-// signOfSession: the address alone is no sign, because a program that passes a unique id to its PEs
-// has it, too.
+// signOfSession returns the variables that show that PEs meet at an address without a launcher, or
+// "". The address alone is no sign, because a program that passes a unique id to its PEs has it,
+// too.
 func signOfSession(s *surroundings) string {
 	if s.config.BootstrapSession.Address == "" {
 		return ""

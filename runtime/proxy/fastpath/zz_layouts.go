@@ -2,5 +2,5 @@
 
 package fastpath
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xee4a9083542efa9c
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x3b868a7b813bf374
 import "C"

@@ -44,7 +44,7 @@ func (f *File) Raw(event string) {
 // written as they are.
 func (f *File) Call(name string, at, length int64, args string) { f.CallOf(1, name, at, length, args) }
 
-// CallOf does the same for another thread.
+// CallOf adds a call of a thread, otherwise like Call.
 func (f *File) CallOf(thread int, name string, at, length int64, args string) {
 	end := at + length
 	at, end = at+f.Shift(at), end+f.Shift(end)
