@@ -56,3 +56,22 @@ func TestClang(t *testing.T) {
 		}
 	}
 }
+
+// TestClangLines: the lines of several jobs do not mix, although a compiler writes a line in pieces.
+func TestClangLines(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	compiler := write("clang", "#!/bin/sh\nprintf 'one ' >&2\nsleep 0.1\necho line >&2\nexit 1\n")
+	check := exec.Command("../../scripts/clang", write("some.h", ""))
+	check.Env = append(os.Environ(), "CLANG="+compiler)
+	out, err := check.CombinedOutput()
+	if want := strings.Repeat("one line\n", 5); err == nil || string(out) != want {
+		t.Errorf("%v, %q, want an error and %q", err, out, want)
+	}
+}
