@@ -172,8 +172,9 @@ static void refresh(const struct shmemi_waiter *w, uint64_t now)
     }
 }
 
-/* A thread has one wait at a time, so each thread has one record of the times of its refreshes,
- * which a new wait resets. */
+/* Publishes a wait that has become long in this PE's control page, and refreshes the text there at
+ * growing intervals. A thread has one wait at a time, so each thread has one record of the times of
+ * its refreshes, which a new wait resets. */
 void shmemi_activity_publish(struct shmemi_waiter *w, uint64_t now)
 {
     uint64_t since = w->clock.since;

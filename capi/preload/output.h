@@ -31,7 +31,7 @@ void preload_output_flush(uint64_t lost);
 /* Flushes and closes the file's JSON array. A further event opens the array again. */
 void preload_output_end(uint64_t lost);
 
-/* False after an error, which has been reported. */
+/* Reports whether events can be written: false after an error, which has been reported. */
 bool preload_output_works(void);
 
 /* The number of events in files that were deleted to keep the trace within its size. */

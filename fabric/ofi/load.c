@@ -183,10 +183,12 @@ uintptr_t shmemi_ofi_open_import(void)
 }
 
 /*
- * Calls fi_getinfo. In the first call libfabric searches for CUDA, and efa allocates memory of the
- * current GPU to try it: that makes a context of some 500 MB on GPU 0 in each process, and takes
- * half a second. For a process that moves no memory of GPUs, FI_HMEM=system prevents that. Only the
- * first call reads the variable, which is removed again: a child may want its GPUs.
+ * Calls fi_getinfo, and restores the signal handlers that libraries of libfabric replace. In the
+ * first call it hides the kernel's symbol table (symbols.c) if no NIC needs it. In that call
+ * libfabric also searches for CUDA, and efa allocates memory of the current GPU to try it: that
+ * makes a context of some 500 MB on GPU 0 in each process, and takes half a second. For a process
+ * that moves no memory of GPUs, FI_HMEM=system prevents that. Only the first call reads the
+ * variable, which is removed again: a child may want its GPUs.
  */
 static int getinfo(uint32_t version, uint64_t flags, struct fi_info *hints, struct fi_info **list)
 {

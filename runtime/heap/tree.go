@@ -31,8 +31,7 @@ func (t *tree) ceiling(size, off uint64) int32 {
 	return found
 }
 
-// floor returns the last block with at most this offset, or 0. Only for a tree by
-// offset.
+// floor returns the last block with at most this offset, or 0. The tree must be sorted by offset.
 func (t *tree) floor(off uint64) int32 {
 	var found int32
 	for i := t.root; i != 0; {

@@ -46,7 +46,7 @@ func (p *space) grow(c gpu.Chunk, e Extent) error {
 	return errors.Join(err, p.dev.ReleaseChunk(c))
 }
 
-// shrink unmaps the chunks of Commit that begin at the offset from or after it.
+// shrink unmaps the chunks that Commit has mapped at the offset `from` or after it.
 func (p *space) shrink(from uint64) error {
 	var errs []error
 	for n := len(p.extents); n > 0 && p.extents[n-1].Offset >= from; n-- {
