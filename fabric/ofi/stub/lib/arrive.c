@@ -55,7 +55,7 @@ static void deliver(struct ep *ep, const struct record *r, const void *bytes,
     } else {
         memcpy(to->buf, bytes, n);
     }
-    if (r->len > to->len)
+    if (r->len > to->len) /* R15p: efa's error of a message longer than its receive */
         c.err = rule(&ep->domain->fabric->set, ep->domain->kind, R15p) ? FI_EMSGSIZE : FI_ETRUNC;
     if (r->flags & RECORD_HAS_DATA) {
         c.flags |= FI_REMOTE_CQ_DATA;
@@ -115,6 +115,7 @@ static void message(struct ep *ep, const struct record *r)
         store_early(ep, r);
         while (early_match(ep))
             ;
+        /* R16e: messages that find no receive are kept. */
         if (ep->early != NULL && without(&ep->domain->fabric->set, KIND_EFA, R16e))
             early_drop(ep);
         return;
@@ -134,8 +135,8 @@ static bool data_fails(void)
 }
 
 /*
- * Reports lost immediate data as the provider does: by a completion with an error, or by an event
- * that names no operation. Without either rule there is no report.
+ * Reports lost immediate data as the provider does: by a completion with an error (rules.tsv: R9d,
+ * R9e), or by an event that names no operation (R9c). Without these rules there is no report.
  */
 static void report_failed(struct ep *ep, struct completion *c)
 {
@@ -153,8 +154,10 @@ static void report_failed(struct ep *ep, struct completion *c)
         eq_error(ep, c->err, c->status);
 }
 
-/* Completes a peer's write with immediate data at its target (rules.tsv: R11); counted is as for
- * deliver. */
+/* Completes a peer's write with immediate data at its target; counted is as for deliver. Rules of
+ * rules.tsv say what the completion has: the flags of a remote write (R11b), the sender's address
+ * (R11e), the length of the write (R11l), and as context NULL (R11a, R11d) or that of a receive
+ * (R11c). */
 static void data(struct ep *ep, const struct record *r, struct wire *counted)
 {
     const struct settings *s = &ep->domain->fabric->set;

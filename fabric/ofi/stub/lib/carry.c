@@ -87,7 +87,9 @@ static bool keeps_order(const struct ep *ep, const struct op *op, const struct w
 }
 
 /* Whether a write is to show the last word of each block some time before the other words. Without
- * the option of the device nothing keeps the order within a block. Chance picks these writes. */
+ * the option of the device nothing keeps the order within a block. Chance picks these writes. No
+ * write is picked if a test switches off rule R12a (writes pass each other) or R12b (so do the
+ * bytes of a write). */
 static bool mixes(struct ep *ep, struct op *op, const struct wire_region *r)
 {
     return op->kind == OP_WRITE && ep->domain->kind <= KIND_DIRECT && op->len <= MIXED &&
@@ -99,7 +101,8 @@ static bool mixes(struct ep *ep, struct op *op, const struct wire_region *r)
 
 /*
  * Moves the next part of an operation: at most CHUNK bytes, so that other operations interleave. A
- * part of more than one block is moved in PIECES in random order, some of them twice.
+ * part of more than one block is moved in PIECES in random order, some of them twice. If a test
+ * switches off rule R12b (the bytes of a write come in any order), each is moved once and in order.
  */
 static int move_part(struct ep *ep, struct op *op, const struct wire_region *r)
 {
@@ -142,6 +145,7 @@ static void fail_gone(struct ep *ep, struct op *op)
         return;
     }
     int status = ep->domain->fabric->set.lost_status;
+    /* R15l: the error says whether the peer has ever replied. */
     if (status == STATUS_SILENT && rule(&ep->domain->fabric->set, ep->domain->kind, R15l))
         status = op->peer->replied ? STATUS_SILENT_PEER : STATUS_NO_HANDSHAKE;
     op_fail(ep, op, status);
@@ -183,6 +187,7 @@ static bool put_data(struct ep *ep, struct op *op)
         .kind = RECORD_DATA, .from = ep->map->id, .len = op->len, .data = op->data};
     struct wire *w = op->peer->map->w;
     unsigned takes = TAKES_ENTRY;
+    /* R11c: without unsolicited receives, immediate data uses up a receive that is posted. */
     if (ep->domain->kind == KIND_DIRECT && !w->unsolicited && rule(s, KIND_DIRECT, R11c))
         takes |= TAKES_RECEIVE;
     int put = wire_put(op->peer->map, &r, NULL, 0, takes);
@@ -202,6 +207,7 @@ static void carry_rma(struct ep *ep, struct op *op)
     const struct settings *s = &ep->domain->fabric->set;
     struct mapping *m = op->peer->map;
     if (op->state == OP_WAITING) {
+        /* R4: the target's address vector must have this endpoint; R4b: on efa it need not. */
         if ((rule(s, ep->domain->kind, R4) || without(s, ep->domain->kind, R4b)) &&
             !wire_knows(m->w, ep->map->id)) {
             op_fail(ep, op, STATUS_UNKNOWN);
@@ -238,6 +244,7 @@ static void carry_rma(struct ep *ep, struct op *op)
             return;
         }
         op->state = OP_MOVED;
+        /* R12c: operations complete in any order. */
         const uint64_t late = dice(ep, op->number, FOR_LATE);
         if (late % 4 == 0 && (s->provider != EFA || rule(s, ep->domain->kind, R12c))) {
             op_wait(ep, op, (late >> 8) % (20 * US));
@@ -285,6 +292,7 @@ static void carry_message(struct ep *ep, struct op *op)
     }
     /* efa backs off from a peer only from the second refusal of a message on. */
     op->peer->backoff = put == PUT_FULL && op->tries > 0;
+    /* R16d: a message waits until its target has posted a receive. */
     if (put == PUT_NO_RECEIVE && without(&ep->domain->fabric->set, ep->domain->kind, R16d))
         op_fail(ep, op, STATUS_NOT_READY);
     else if (put == PUT_DONE && !op->ack)

@@ -135,6 +135,7 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *
     ssize_t n = 0;
     if (stray())
         return -FI_EAVAIL;
+    /* R8j: a read of no entries makes no progress. */
     if (count == 0 && cq->bell < 0 && rule(s, cq->domain->kind, R8j))
         return -FI_EAGAIN;
     pthread_mutex_lock(&cq->domain->lock);
@@ -143,6 +144,7 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *
         n = -FI_EOVERRUN;
     while (n >= 0 && (size_t)n < count && cq->head != cq->tail) {
         struct completion *c = entry(cq, cq->head);
+        /* R8l: reads return -FI_EAVAIL until fi_cq_readerr has removed the error. */
         if (c->err != 0 && c->reported && without(s, cq->domain->kind, R8l)) {
             free_queue_entry(c);
             cq->head++;
@@ -161,6 +163,7 @@ static ssize_t readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *
     }
     if (n == 0 && (count > 0 || cq->head == cq->tail))
         n = cq->head != cq->tail ? -FI_EAVAIL : -FI_EAGAIN;
+    /* R8e: the descriptor stays readable until fi_trywait. */
     if (cq->head == cq->tail && without(s, cq->domain->kind, R8e))
         drain(cq);
     pthread_mutex_unlock(&cq->domain->lock);
@@ -201,7 +204,9 @@ static ssize_t readerr(struct fid_cq *fid, struct fi_cq_err_entry *e, uint64_t f
     return ret;
 }
 
-/* Whether a caller may wait for the queue: it is empty, and the next entry wakes the caller. */
+/* Reports whether a caller may wait for the queue. It may if the queue is empty: cq_waits then arms
+ * it, so that the next entry wakes the caller. A test may switch off rule R8d (fi_trywait returns
+ * -FI_EAGAIN while entries are queued); then a caller may wait although the queue has entries. */
 bool cq_waits(struct cq *cq)
 {
     struct domain *d = cq->domain;
@@ -324,14 +329,14 @@ static int64_t granted(const struct domain *d, size_t asked)
     if (s->provider != EFA)
         return size;
     if (asked == 0 && d->kind == KIND_DIRECT) {
-        /* The device has no queue of size 0. */
+        /* The device has no queue of size 0. R3e and R3f: the provider's default size. */
         size = rule(s, d->kind, R3e)   ? rule_value(R3e)
                : rule(s, d->kind, R3f) ? rule_value(R3f)
                                        : 0;
         if (size == 0)
             return -FI_EINVAL;
     }
-    if (rule(s, d->kind, R3d)) {
+    if (rule(s, d->kind, R3d)) { /* the fewest entries of a queue of efa */
         int64_t least = (int64_t)(d->info->tx_attr->size + d->info->rx_attr->size);
         least = least > rule_value(R3d) ? least : rule_value(R3d);
         /* Only tests have a device that grants less than that (max_cq): no error follows from it.
@@ -342,6 +347,7 @@ static int64_t granted(const struct domain *d, size_t asked)
     int64_t power = 1;
     while (power < size)
         power *= 2;
+    /* R3c: the size is rounded up to a power of two. R3a: the device refuses too large a queue. */
     if (rule(s, d->kind, R3c) && (power <= (int64_t)s->max_cq || size > (int64_t)s->max_cq))
         size = power;
     return size > (int64_t)s->max_cq && rule(s, d->kind, R3a) ? -FI_EINVAL : size;
@@ -358,7 +364,7 @@ static int waits(const struct domain *d, enum fi_wait_obj wait)
         return 0;
     if (without(s, d->kind, G63))
         return -FI_ENOSYS;
-    if (rule(s, d->kind, R8a) || rule(s, d->kind, R8b))
+    if (rule(s, d->kind, R8a) || rule(s, d->kind, R8b)) /* old versions: none can be waited for */
         return -FI_ENOSYS;
     if (wait != FI_WAIT_FD && wait != FI_WAIT_UNSPEC)
         return -FI_ENOSYS;
@@ -392,6 +398,7 @@ int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **
     const int bells = waits(d, attr->wait_obj);
     if (bells < 0)
         return bells;
+    /* R8k: later versions of efa-direct have no queues in this format. */
     if (attr->format == FI_CQ_FORMAT_TAGGED && rule(&d->fabric->set, d->kind, R8k))
         return -FI_ENOSYS;
     if (size < 0)

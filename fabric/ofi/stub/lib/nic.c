@@ -59,13 +59,15 @@ static void *run(void *unused)
     pthread_mutex_lock(&lock);
     while (!ends) {
         uint64_t due = UINT64_MAX;
-        idle =
-            true; /* before the rounds: an operation that is posted from now on wakes the thread */
+        /* Before the domains are served: an operation that is posted from now on wakes the
+         * thread. */
+        idle = true;
         for (struct domain *d = domains; d != NULL; d = d->next) {
             uint64_t next = serve_domain(d);
             due = next < due ? next : due;
         }
-        /* After the rounds, so that this finds operations that found no receive in one of them. */
+        /* rnr_check comes after all domains have been served, so that it includes the operations
+         * that have just found no receive at their target, and returns when to check them. */
         const uint64_t next = rnr_check(NULL);
         due = next < due ? next : due;
         if (due == UINT64_MAX) {

@@ -153,7 +153,9 @@ static void list_mapping(struct mapping *m)
     mappings = m;
 }
 
-/* Makes the file of an endpoint of this process and maps it. */
+/* Makes the file of an endpoint of this process and maps it; NULL: it could not. The file has this
+ * process's random number (boot) and its address in the memory of this process (boot_at): another
+ * process reads it there to find out whether the owner of the file still lives (owner_gone). */
 struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id)
 {
     char path[320];
