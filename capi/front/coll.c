@@ -127,7 +127,7 @@ static const uint64_t *collect_sizes(struct shmemi_team *t, size_t nbytes, const
 }
 
 /* collect of a team. Where the offsets of the blocks are known to all it goes in steps or by nodes;
- * otherwise each PE writes its block to each other one. */
+ * otherwise each PE writes its block to all the others. */
 void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                          const char *call)
 {

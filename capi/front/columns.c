@@ -3,7 +3,7 @@
  * column, which reduces the k-th share of the elements (columns.h).
  *
  * A few elements, and all elements of two nodes, go straight: each member of a column sends its
- * share, which its node has combined, to each other one, and all combine in the order of nodes.
+ * share, which its node has combined, to all the others, and all combine in the order of nodes.
  * That takes one step of the network. With more elements and more nodes each member of
  * a column owns a block of the share. The members of a column send each other's blocks to their
  * owners, which combine them; then each owner sends the result to all. That takes two steps, and a

@@ -7,7 +7,7 @@
  * message of each host.
  *
  * Messages go into slots of the team's scratch memory, one slot for each sender or step. In teams
- * of up to SHMEMI_DIRECT_PES each PE writes to each other one, which takes one step, unless
+ * of up to SHMEMI_DIRECT_PES each PE writes to all the others, which takes one step, unless
  * messages of the network cost much (model.h). With more PEs that would be a message, and a
  * connection, for each pair: each shmem_malloc of 1,000 PEs would cost 999,000 messages. Then PEs
  * combine in pairs, at distances of 1, 2, 4 and so on, which takes log2 n messages of each.
@@ -112,8 +112,9 @@ static void exchange_in_pairs(struct shmemi_team *t, const struct group *g, void
     shmemi_move(dest, acc, bytes, call);
 }
 
-/* An exchange among a group by messages: each to each, or in pairs if the cost model predicts that
- * to be faster for the size. */
+/* An exchange among a group by messages: every PE sends to all the others, or PEs exchange in
+ * pairs. The group exchanges in pairs if the cost model predicts that to be faster for the size, or
+ * if the group is larger than SHMEMI_DIRECT_PES or than the slots suffice for. */
 static void exchange_in(struct shmemi_team *t, const struct group *g, void *dest, char *slots,
                         const void *mine, size_t nelems, const struct shmemi_reducer *reducer,
                         const char *call)

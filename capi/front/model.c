@@ -50,8 +50,8 @@ static double sending(double n, double bytes)
     return n * (messages(bytes) * s->wire_post + bytes * s->wire_kib / 1024.0);
 }
 
-/* The modelled time in which each of n nodes sends `bytes` bytes to each other one, in nanoseconds.
- */
+/* The modelled time in which each of n nodes sends `bytes` bytes to each of the others, in
+ * nanoseconds. */
 static double directly(uint32_t n, double bytes)
 {
     return latency() + sending(n - 1.0, bytes);

@@ -62,9 +62,9 @@ SHMEMI_INLINE size_t shmemi_halves_limit(const struct shmemi_team *t)
 enum shmemi_reduction { SHMEMI_STRAIGHT, SHMEMI_PAIRS, SHMEMI_HALVES, SHMEMI_OWNERS };
 enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes);
 
-/* Reports whether n PEs, each on its own node or all on one, that contribute `bytes` bytes each,
- * combine them in pairs, at distances of 1, 2, 4 and so on. Otherwise each sends its bytes to each
- * other one. */
+/* Reports whether the cost model predicts that n PEs, each on its own node or all on one node,
+ * combine `bytes` bytes of each PE faster in pairs, with partners at distances of 1, 2, 4 and so on
+ * (recursive doubling), than if each PE sends its bytes to all the others. */
 bool shmemi_model_pairs(uint32_t n, size_t bytes);
 
 /* The tree of a broadcast of nbytes bytes: how many nodes each node sends to, and the size of the
@@ -83,7 +83,7 @@ SHMEMI_INLINE bool shmemi_in_pairs(uint32_t n)
 }
 
 /* Reports whether the first PEs of nodes (leaders), which have `bytes` bytes each, exchange them in
- * steps, each of which doubles what a leader has. Otherwise each sends to each other one. */
+ * steps, each of which doubles what a leader has. Otherwise each sends to all the others. */
 bool shmemi_model_doubles(const struct shmemi_team *t, size_t bytes);
 
 /* Reports whether the blocks of a node's members, `bytes` bytes together, are sent to another node

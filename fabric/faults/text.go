@@ -37,7 +37,7 @@ func Read(text string, words []Word) error {
 	return nil
 }
 
-// find returns the word of a name.
+// find returns the element of words that has this name, or an error that lists the names there are.
 func find(name string, words []Word) (Word, error) {
 	var names []string
 	for _, w := range words {

@@ -53,7 +53,9 @@ static int begin(struct shmemi_ofi *o)
     return ret == 1 ? 0 : ret < 0 ? ret : -FI_EADDRNOTAVAIL;
 }
 
-/* Polls once, and stores the completions of other operations for later polls. */
+/* Polls the completion queue once, during the proof that the NIC reaches a region. The poll itself
+ * records the completion of the proof's read or write (shmemi_ofi_proved). This function keeps the
+ * completions of all other operations, which the endpoint's next polls return. */
 static int poll_for_proof(struct shmemi_ofi *o)
 {
     struct shmemi_ofi_proof *p = o->proof;

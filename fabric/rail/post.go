@@ -282,8 +282,8 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 	return nil
 }
 
-// startPart posts part i of an operation for the first time, n bytes from offset at on. It returns
-// the part's token at the NIC.
+// startPart posts part i of an operation for the first time, n bytes from offset `at` on. It
+// returns the part's token at the NIC.
 func (p *Provider) startPart(kind fabric.Kind, m *fabric.RMA, i, l, r int, at, n uint64) (fabric.Token, error) {
 	tok, ok := m.Token, true
 	if !m.Inject {
@@ -308,7 +308,7 @@ func (p *Provider) partBegin(m *fabric.RMA, i, n int) uint64 {
 	return min(max(at&^(p.cut-1), m.Remote)-m.Remote, m.Len)
 }
 
-// postOneSided posts n bytes of a Write or Read, from offset at on, on the pair of NICs l and r.
+// postOneSided posts n bytes of a Write or Read, from offset `at` on, on the pair of NICs l and r.
 func (p *Provider) postOneSided(kind fabric.Kind, m *fabric.RMA, l, r int, at, n uint64, t fabric.Token) error {
 	w := &p.moving
 	*w = *m

@@ -97,7 +97,7 @@ func TestSimScale(t *testing.T) {
 	}
 }
 
-// maxToAll is the most PEs that send to each other one: 10,000 would send 10^8 messages.
+// maxToAll is the most PEs of which each sends to all the others: 10,000 would send 10^8 messages.
 const maxToAll = 1000
 
 func scale(t *testing.T, model sim.Model, n int) {

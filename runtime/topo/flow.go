@@ -29,9 +29,11 @@ func (c cost) less(d cost) bool {
 	return false
 }
 
-// assign assigns users, which are PEs or GPUs, to NICs at the least cost. Users at the same
-// distances from all NICs are of one kind: supply[k] is the number of users of kind k, and
-// far[k][n] is their distance from NIC n. It returns how many users of each kind are on each NIC.
+// assign assigns users, which are PEs or GPUs, to NICs. Each NIC gets total/nics users or one more.
+// Among such assignments it finds one with the fewest users at the largest distance, then at the
+// next smaller distance, and so on (cost). Users at the same distances from all NICs are of one
+// kind: supply[k] is the number of users of kind k, and far[k][n] is their distance from NIC n. It
+// returns how many users of each kind are on each NIC.
 // It is a minimum-cost flow from the kinds to the NICs, found by successive cheapest paths, each of
 // which may move users that are on a NIC already to another one.
 func assign(far [][]Class, supply []int, nics int) [][]int {

@@ -166,7 +166,10 @@ func (t *thread) atomic(o *program.Op) {
 	t.pe.dirty[t.place] = true
 }
 
-// wait replays a wait: it ends when the updates have arrived that ended the recorded wait.
+// wait replays a wait. It ends when the updates that ended the recorded wait have arrived, or when
+// unlock has ended it (free) because no thread could continue. The time until the last of the calls
+// that send these updates began counts as a wait for the PE of that call, and the rest as a wait
+// for the network.
 func (t *thread) wait(o *program.Op) {
 	m, start := t.m, t.m.now
 	for _, n := range o.Needs {

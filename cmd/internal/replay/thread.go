@@ -32,7 +32,7 @@ type thread struct {
 
 	op    int // the present call
 	ended bool
-	free  bool // the present call is a wait that unlock has ended
+	free  bool // unlock has ended the present call, a wait whose updates have not all arrived
 	end   sim.Time
 }
 

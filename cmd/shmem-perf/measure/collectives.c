@@ -119,20 +119,22 @@ static void write_source(size_t elements, size_t of_dest)
     shmem_barrier_all();
 }
 
-/* Before a figure whose dest has as many elements as its source. */
+/* Fills source and overwrites dest before a collective whose dest has as many elements as its
+ * source is measured. */
 static void prepare(size_t size)
 {
     write_source(size / sizeof(long), size / sizeof(long));
     root = 0;
 }
 
-/* Before a figure whose dest has the elements of all PEs. */
+/* Fills source and overwrites dest before a collective whose dest has the elements of all PEs is
+ * measured. */
 static void prepare_gathered(size_t size)
 {
     write_source(size / sizeof(long), size / sizeof(long) * (size_t)npes);
 }
 
-/* Before an alltoall, whose source and dest have a block for each PE. */
+/* Fills source and overwrites dest before an alltoall is measured: each has a block per PE. */
 static void prepare_alltoall(size_t size)
 {
     size_t n = size / sizeof(long) * (size_t)npes;

@@ -8,7 +8,7 @@
 const struct figure *const perf_tables[] = {rma_figures, atomic_figures, signal_figures,
                                             collective_figures, NULL};
 
-/* Before shmem_init: nothing to do without a GPU. */
+/* Before shmem_init: does nothing, as there is no GPU to select. */
 void perf_start(void)
 {
 }

@@ -118,8 +118,11 @@ func (p *Peek) Inject(rails []uint8, widest int) {
 	p.c.widest, p.c.n_pes = C.uint32_t(widest), C.uint32_t(len(rails))
 }
 
-// Receive lets Poll return messages from C: at[i] are the buffers of NIC i, of size bytes each,
-// and desc[i] describes them.
+// Receive stores for the C code where the NICs' own receive buffers are. From then on
+// shmemi_peek_poll itself copies received messages to the caller's buffers, without Go. at[i] is
+// the address of the first buffer of NIC i, size the bytes of each buffer, and desc[i] the
+// descriptor of their registration. It does nothing if a NIC has no C functions to receive and
+// inject (direct).
 func (p *Peek) Receive(at []unsafe.Pointer, desc []uintptr, size int) {
 	if !p.direct {
 		return

@@ -14,10 +14,13 @@ import (
 // it has seen.
 const reaperDelay = 10 * time.Millisecond
 
-// aborted ends the job because PE p aborts it, unless another PE ended before, perhaps the one that
-// p missed: the first cause decides how the job ends. The reaper may report that end only after the
-// abort has arrived, because its thread waits for a processor or is busy with another child. So
-// aborted first finds out which PEs have ended.
+// aborted handles an abort of the job by PE p. The first cause decides how the job ends: another PE
+// may have failed earlier, and p may have aborted only because it lost that PE. The report of that
+// failure may arrive after the abort. So aborted first waits, for a limited time, until the agents
+// of other hosts have reported the PEs that have ended (probe). Then it calls itself every
+// reaperDelay until the ends of these PEs and of those on this host are handled (firstEnds). The
+// reaper, the thread that waits for child processes, may report an end late, because it waits for a
+// processor or is busy with another child.
 func (j *job) aborted(p *process, e wire.Ending) {
 	if len(j.links) > 0 && !p.probed && !j.ending {
 		p.probed, p.aborting = true, true

@@ -25,7 +25,8 @@ const (
 	// comeback is how long a PE tries to connect to the root again after its connection has broken;
 	// the root waits for a shorter time (reconnectTimeout).
 	comeback = 5 * time.Second
-	// lastWord is how long a PE that aborts or exits waits until the root has received that.
+	// lastWord is how long a PE waits at most until the root, or the other PEs, have received the last
+	// frames sent to them.
 	lastWord = time.Second
 	// slack is how much later than the timeout the root may name the missing PEs.
 	slack = 5 * time.Second
@@ -126,7 +127,7 @@ type link struct {
 	local        net.Conn
 
 	sent  chan struct{} // closed when the PE's Abort or Exit is queued for the root
-	heard chan struct{} // closed when the PE sends nothing more
+	heard chan struct{} // closed when up ends: it passes on no more frames of the PE
 	gone  chan struct{} // closed when there is no connection any more, and will be none
 
 	mu      sync.Mutex
@@ -356,8 +357,9 @@ func (m *Member) Exit(status int) {
 	m.lastWord()
 }
 
-// lastWord waits, for a short time at most, until the root has received this PE's Abort or Exit
-// and, if the root is in this process, until the other PEs have received it.
+// lastWord waits until the root has received this PE's Abort or Exit and, if the root is in this
+// process, until the other PEs have received it: the process may exit next, and frames that are
+// still queued would be lost. Each of the three waits takes at most the constant lastWord.
 func (m *Member) lastWord() {
 	select {
 	case <-m.link.sent:

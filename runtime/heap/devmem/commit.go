@@ -168,8 +168,8 @@ func (s *Segment) commitError(end uint64, cause error) error {
 	}
 }
 
-// grow adds a chunk to each heap, from the committed end up to the offset to. err is an error that
-// this PE already has: it then adds nothing, and sends the error to the other PEs.
+// grow adds a chunk to each heap, from s.committed up to the offset `to`. err is an error that this
+// PE already has: it then adds nothing, and sends the error to the other PEs.
 func (s *Segment) grow(to uint64, err error) error {
 	e := Extent{s.committed, to - s.committed}
 	var files []int

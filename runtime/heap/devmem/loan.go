@@ -25,7 +25,7 @@ type piece struct {
 	size  uint64
 }
 
-// FindChunks finds the chunks of GPU memory that the n bytes from at on lie in, and gets a handle
+// FindChunks finds the chunks of GPU memory that the n bytes from `at` on lie in, and gets a handle
 // of each. Return or Lend releases the handles. The error is only a cause: the caller names the
 // object.
 func (s *Segment) FindChunks(at gpu.Address, n uint64) (*Loan, error) {
@@ -37,7 +37,7 @@ func (s *Segment) FindChunks(at gpu.Address, n uint64) (*Loan, error) {
 	return l, nil
 }
 
-// findChunks adds to l the chunks that the n bytes from at on lie in.
+// findChunks adds to l the chunks that the n bytes from `at` on lie in.
 func (s *Segment) findChunks(l *Loan, at gpu.Address, n uint64) error {
 	if s.share != VMM {
 		return shmerr.Causef(shmerr.ErrUnsupported, "the symmetric heap is one block, got by CUDA's IPC, into which nothing can be mapped (set SHMEM_GPU_SHARE=vmm)")

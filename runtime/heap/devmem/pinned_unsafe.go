@@ -85,7 +85,9 @@ func (p *Pinned) Commit(end uint64) error {
 	return nil
 }
 
-// grow registers each heap from the committed part up to the offset to, or none of them.
+// grow registers the bytes from p.committed to the offset `to` of every heap. If one registration
+// fails, it undoes those of the other heaps. The GPU must map the bytes at the CPU's address,
+// because Heap returns that address.
 func (p *Pinned) grow(to uint64) error {
 	n := to - p.committed
 	before := len(p.ranges)

@@ -57,7 +57,7 @@ func (m *Member) Prefix() bool {
 const Whole = 1
 
 // Exchange performs a small reduction of n members, of which this one is me. With at most direct
-// members each sends to each other one; more members combine in pairs (recursive doubling). send
+// members each sends to all the others; more members combine in pairs (recursive doubling). send
 // sends a message to a slot of a member, and await awaits the message of a member in a slot of this
 // one.
 func Exchange(me, n, direct int, send, await func(member, slot int) bool) bool {

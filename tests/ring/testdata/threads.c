@@ -92,7 +92,7 @@ static void write_source(const struct producer *p, uint32_t ring, uint64_t seque
     write_words(source_of(p, ring, sequence), p, ring, sequence);
 }
 
-/* Before count operations for the ring that name words just written. */
+/* Orders the words just written before the `count` operations for the ring that name them. */
 static void before_slots(struct producer *p, uint32_t ring, uint32_t count)
 {
     p->fenced[ring] += count;

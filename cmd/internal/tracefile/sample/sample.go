@@ -40,7 +40,7 @@ func (f *File) Raw(event string) {
 	f.b.WriteString(event)
 }
 
-// Call adds a call of thread 1 from at to at+length, in nanoseconds of PE 0's clock. The args are
+// Call adds a call of thread 1 from `at` to at+length, in nanoseconds of PE 0's clock. The args are
 // written as they are.
 func (f *File) Call(name string, at, length int64, args string) { f.CallOf(1, name, at, length, args) }
 

@@ -104,7 +104,7 @@ void fake_drop_streams(void);
         value_;                                                                                    \
     })
 
-/* Before a call that may fail by the test's wish; END after it. */
+/* BEGIN comes before a call that a test may make fail, and END after it. */
 #define BEGIN(result)                                                                              \
     int code = fake_note(__func__, result);                                                        \
     if (code != 0)                                                                                 \
