@@ -2,8 +2,8 @@
  * packed.h: short reductions among PEs that all reach each other by loads and stores. A PE stores
  * its source into every other PE's memory in lines of 16 bytes, each with 8 bytes of data and twice
  * the number of the round. A reader that finds the number in both halves of a line has its data, so
- * no fence stands between the data and a flag: on H200 that fence is half of the time of a short
- * reduction.
+ * there is no flag, and no fence that waits until the data have arrived at the other GPU before the
+ * flag goes out.
  *
  * There are two sets of lines, used alternately, as the buffers of reduce.h are and for the same
  * reason: a PE that stores the lines of round t + 2 has read those of all PEs of round t + 1, and
