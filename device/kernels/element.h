@@ -7,6 +7,7 @@
 #define SHMEM_KERNELS_ELEMENT_H
 
 #include <shmem/operators.h>
+#include <shmem/packed.h>
 
 struct shmemi_f16 {
     uint16_t bits;
@@ -47,12 +48,8 @@ SHMEMI_D void shmemi_narrow(float f, struct shmemi_bf16 *v)
  * of 16-byte words that a thread has under way at once (reduce.h): one for small integers, which
  * need much code for each word.
  */
-template <class OP, class T> struct shmemi_each : OP {
+template <class OP, class T> struct shmemi_each : OP, shmemi_by_word<OP, T> {
     static constexpr uint32_t batch = sizeof(T) < 4 ? 1 : 4;
-    SHMEMI_D uint64_t word(uint64_t a, uint64_t b)
-    {
-        return shmemi_apply_word<OP, T>(a, b);
-    }
 };
 
 /* shmemi_each for types that are computed as float and then rounded. */

@@ -211,64 +211,6 @@ SHMEMI_D void shmemi_reduce_spread(const struct shmemi_stream_call *c)
     shmemi_spread_end(&m, step);
 }
 
-/*
- * One round of a reduction over any path: sends this PE's chunk, and waits until those of all PEs
- * have arrived. Not inlined, so that the code exists once for all types.
- */
-static __device__ __noinline__ void shmemi_any_round(const struct shmemi_members *m, char *buffer,
-                                                     const char *source, uint64_t bytes,
-                                                     uint64_t round)
-{
-    shmemi_send_all<shmemi_by_block, 0, 0>(&shmemi_job, m, buffer, source, bytes,
-                                           m->work.pushed + m->me, round);
-    shmemi_await_all<shmemi_by_block>(&shmemi_job, m, m->work.pushed, round);
-    shmemi_by_block::sync();
-}
-
-/* Begins a reduction of members that reach each other by loads and stores or by the proxy, and
- * returns the number of its first exchange. */
-static __device__ __noinline__ uint64_t shmemi_any_begin(const struct shmemi_members *m)
-{
-    return shmemi_step_begin<shmemi_by_block>(&shmemi_job, m->work.round);
-}
-
-/* A reduction by one block over any path: the algorithm and the buffers of shmemi_reduce
- * (device/shmem/reduce.h). */
-template <class EACH, class T> SHMEMI_D void shmemi_reduce_any(const struct shmemi_stream_call *c)
-{
-    struct shmemi_members m;
-    if (shmemi_team_open(&shmemi_job, c->call, c->team, &m) != 0)
-        return;
-    const uint64_t n = (uint64_t)m.n, me = (uint64_t)m.me;
-    const uint64_t chunk = shmemi_work_fit(n, m.data), most = chunk / sizeof(T);
-    const T *source = (const T *)(uintptr_t)c->source;
-    T *dest = (T *)(uintptr_t)c->dest;
-    uint64_t round = shmemi_any_begin(&m);
-#pragma unroll 1
-    for (uint64_t done = 0, part; done < c->count; done += part, round++) {
-        char *buffer = m.work.buffers + (round & 1) * n * chunk;
-        part = most < c->count - done ? most : c->count - done;
-        shmemi_any_round(&m, buffer + me * chunk, (const char *)(source + done), part * sizeof(T),
-                         round);
-#pragma unroll 1
-        for (uint64_t i = threadIdx.x; i < part; i += blockDim.x) {
-            T v = source[done + i];
-#pragma unroll 1
-            for (uint64_t pe = 0; pe < n; pe++) {
-                T one = pe == me ? source[done + i]
-                                 : ((const T *)(const void *)(buffer + pe * chunk))[i];
-                v = pe == 0 ? one : EACH::template apply<T>(v, one);
-            }
-            dest[done + i] = v;
-        }
-        __syncthreads();
-        if (threadIdx.x == 0)
-            shmemi_order_rings(&shmemi_job);
-    }
-    if (threadIdx.x == 0)
-        shmemi_store_near(m.work.round, round - 1);
-}
-
 /* Reduce-scatter, by one block. */
 struct shmemi_parts {
     template <class EACH, class T> SHMEMI_D void reduce(const struct shmemi_stream_call *c)
@@ -295,7 +237,9 @@ struct shmemi_spread {
 struct shmemi_any {
     template <class EACH, class T> SHMEMI_D void reduce(const struct shmemi_stream_call *c)
     {
-        shmemi_reduce_any<EACH, T>(c);
+        (void)shmemi_reduce<shmemi_by_block, EACH, T>(&shmemi_job, c->call, c->team,
+                                                      (T *)(uintptr_t)c->dest,
+                                                      (const T *)(uintptr_t)c->source, c->count);
     }
 };
 
