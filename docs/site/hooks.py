@@ -83,7 +83,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     commands = manual_reference.commands(MANUALS)
     files.append(File.generated(config, "commands.md", content=commands))
     overview = (ROOT / FUNCTIONS).read_text()
-    for _, file, text in manual_reference.functions(MANUALS, overview):
+    for file, text in manual_reference.functions(MANUALS, overview):
         files.append(File.generated(config, f"{CHAPTERS}/{file}.md", content=text))
     return files
 

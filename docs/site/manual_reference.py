@@ -159,11 +159,11 @@ def chapters(overview: str) -> Iterator[tuple[str, str, list[str]]]:
         yield title, re.sub(r"\W+", "-", title.lower()).strip("-"), names
 
 
-def functions(manuals: Path, overview: str) -> Iterator[tuple[str, str, str]]:
-    """A page for each chapter: title, file and text."""
+def functions(manuals: Path, overview: str) -> Iterator[tuple[str, str]]:
+    """A page for each chapter: file and text."""
     link = {name: f"{slug}.md#{name}" for _, slug, names in chapters(overview) for name in names}
     for title, slug, names in chapters(overview):
         out = [CHAPTER.format(title=title)]
         for name in names:
             out += [f"## {name}\n", *converted(manuals / "man3" / f"{name}.3", link).lines, ""]
-        yield title, slug, "\n".join(out)
+        yield slug, "\n".join(out)

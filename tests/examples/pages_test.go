@@ -56,10 +56,12 @@ func blocks(t *testing.T) []block {
 	t.Helper()
 	var all []block
 	err := fs.WalkDir(os.DirFS(root), ".", func(page string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() && (page == "build" || strings.HasPrefix(page, ".git")) {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (page == "build" || strings.HasPrefix(page, ".git")):
 			return fs.SkipDir
-		}
-		if filepath.Ext(page) != ".md" {
+		case filepath.Ext(page) != ".md":
 			return nil
 		}
 		text, err := os.ReadFile(filepath.Join(root, page))
