@@ -157,19 +157,32 @@ template <class OP, class T> struct shmemi_by_word {
 };
 
 /*
+ * The most bytes that a scope reduces in lines. A thread alone waits for one line of a PE after the
+ * other: with 2 PEs it took 5.2 us for 32 bytes either way, and 8.9 in lines for 64, 5.4 in buffers
+ * (H200s joined by NVLink).
+ */
+template <class SCOPE> struct shmemi_most_in_lines {
+    static constexpr uint64_t bytes = SHMEMI_WORK_PACKED / 2;
+};
+template <> struct shmemi_most_in_lines<shmemi_by_thread> {
+    static constexpr uint64_t bytes = 32;
+};
+
+/*
  * A reduction in lines. FITS: elements have at most 8 bytes. PARTS: each PE gets the result of
  * another part of the sources, as in a reduce-scatter.
  */
 template <class OP, class T, int FITS = (sizeof(T) <= 8)> struct shmemi_in_lines {
     /*
-     * Reports whether so many elements go in lines. All PEs of the team have the same answer. No
-     * elements do not: without an exchange there is no round.
+     * Reports whether count elements go in lines. All PEs of the team have the same answer, because
+     * they call by the same scope. No elements do not: without an exchange there is no round.
      */
+    template <class SCOPE>
     SHMEMI_D int takes(const struct shmemi_device_image *image, const struct shmemi_members *m,
                        uint64_t count)
     {
         return image->job.ring_count == 0 && m->n > 1 && m->n <= SHMEMI_WORK_PACKED_PES &&
-               count - 1 < SHMEMI_WORK_PACKED / 2 / sizeof(T);
+               count - 1 < shmemi_most_in_lines<SCOPE>::bytes / sizeof(T);
     }
 
     /*
@@ -206,6 +219,7 @@ template <class OP, class T, int FITS = (sizeof(T) <= 8)> struct shmemi_in_lines
 };
 
 template <class OP, class T> struct shmemi_in_lines<OP, T, 0> {
+    template <class SCOPE>
     SHMEMI_D int takes(const struct shmemi_device_image *, const struct shmemi_members *, uint64_t)
     {
         return 0;

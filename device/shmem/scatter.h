@@ -52,7 +52,7 @@ SHMEMI_D int shmemi_reducescatter(const struct shmemi_device_image *image, uint3
     struct shmemi_rounds r = shmemi_reduce_begin<SCOPE>(image, call, team, dest, count * sizeof(T));
     if (r.chunk == 0)
         return -1;
-    if (shmemi_in_lines<OP, T>::takes(image, &r.team, count)) {
+    if (shmemi_in_lines<OP, T>::template takes<SCOPE>(image, &r.team, count)) {
         shmemi_in_lines<OP, T>::template reduce<SCOPE, 1>(image, &r.team, r.round, dest, source,
                                                           (uint32_t)count);
         shmemi_step_end<SCOPE>(r.team.work.round, r.round);

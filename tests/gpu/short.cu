@@ -23,10 +23,10 @@ template <class T> BOTH T element(int pe, int round, size_t i)
 }
 
 /* The number of elements of a round: none between two rounds in lines, and numbers on both sides of
- * 512 bytes. */
-template <class T> BOTH size_t length(int round)
+ * 512 bytes, the most that go in lines, or 32 by a thread. */
+template <class T> BOTH size_t length(int scope, int round)
 {
-    const size_t most = 512 / sizeof(T),
+    const size_t most = (scope == thread ? 32 : 512) / sizeof(T),
                  lengths[] = {1, most, 0, 3, most + 1, most - 1, 2 * most, 9};
     return lengths[round % 8];
 }
@@ -63,7 +63,7 @@ BOTH bool in_place(int round)
 #define ROUND(T, name)                                                                             \
     STEP round_of_##name(const place &p, int scope, int round)                                     \
     {                                                                                              \
-        const size_t n = length<T>(round), step = (round & 1) * sizeof(T);                         \
+        const size_t n = length<T>(scope, round), step = (round & 1) * sizeof(T);                  \
         const size_t parts = scatters(round) ? (size_t)p.pes : 1;                                  \
         const size_t first = parts == 1 ? 0 : (size_t)p.me * n;                                    \
         T *source = (T *)(p.source + step);                                                        \
