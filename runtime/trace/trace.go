@@ -3,7 +3,8 @@
 //
 // In the viewer each PE is a process, and each endpoint is a thread of it, which shows what any
 // thread of the PE did while it held the endpoint's lock: batches (the operations that the proxy
-// has taken from a ring at once), posts, and polls that found something. A second thread shows when
+// has taken from a ring at once), posts, polls that found something, and calls of the GPU's driver
+// for copies and stores. A second thread shows when
 // the endpoint's proxy slept. Operations of the NIC, from post to completion, are asynchronous
 // events of the PE.
 //
@@ -225,6 +226,21 @@ func (k *Track) Now() time.Time {
 func (k *Track) Batch(begin time.Time, ring, operations, left int) {
 	if k != nil {
 		k.span("ring", begin, arg{"ring", int64(ring)}, arg{"operations", int64(operations)}, arg{"left", int64(left)})
+	}
+}
+
+// Copies records that the driver has been given copies of so many bytes for the stream of a direction
+// since begin. The GPU makes them later.
+func (k *Track) Copies(begin time.Time, direction string, copies int, bytes uint64) {
+	if k != nil {
+		k.span(direction, begin, arg{"copies", int64(copies)}, arg{"bytes", int64(bytes)})
+	}
+}
+
+// Stores records that the driver has been given stores of words for a stream since begin.
+func (k *Track) Stores(begin time.Time, stores int) {
+	if k != nil {
+		k.span("stores", begin, arg{"stores", int64(stores)})
 	}
 }
 

@@ -258,6 +258,7 @@ func (nw *Network) stage(e *proxy.Engine) error {
 	if err != nil {
 		return err
 	}
+	m.TraceTo(nw.tracks[last])
 	if err := nw.useStage(last, m); err != nil {
 		return err
 	}

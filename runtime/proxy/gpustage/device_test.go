@@ -1,13 +1,18 @@
 package gpustage
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
 
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage/stream"
+	"libshmem/runtime/trace"
 )
 
 // fakeDrivers are drivers with and without streams that store words.
@@ -256,4 +261,60 @@ func TestDeviceFailures(t *testing.T) {
 	if _, err := NewMemory(dev, nil, nil); err == nil || err.Error() != "open staging for GPU 7: the GPU and the CPU have different addresses for pinned memory (set SHMEM_HEAP=host)" {
 		t.Errorf("addresses apart: %v", err)
 	}
+}
+
+// A trace has each call of the driver for copies and stores, with their number and bytes.
+func TestDeviceTrace(t *testing.T) {
+	dev := newFakeDevice(t)
+	dev.Can.StreamOps = true
+	m := openDevice(t, dev)
+	name := filepath.Join(t.TempDir(), "t.json")
+	file, err := trace.Create(name, 0, "host")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.TraceTo(file.Track(0))
+	a, err := dev.Alloc(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned, err := m.Pin(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := []stream.Copy{{To: wordOfDevice(uint64(a)), From: pinned, N: 8}, {To: wordOfDevice(uint64(a) + 32), From: pinned, N: 16}}
+	if err := errors.Join(m.Copy(stream.In, in), m.Write(stream.In, wordOfDevice(uint64(a)), 8, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Mark(stream.In); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Copy(stream.Out, []stream.Copy{{To: pinned, From: wordOfDevice(uint64(a)), N: 24}}); err != nil {
+		t.Fatal(err)
+	}
+	for s := range m.streams {
+		dev.Run(m.streams[s].handle, dev.Waiting(m.streams[s].handle))
+	}
+	if err := errors.Join(m.Unpin(pinned), dev.Free(a), file.Close()); err != nil {
+		t.Error(err)
+	}
+	closeDevice(t, m)
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, line := range strings.Split(string(b), "\n") {
+		if strings.Contains(line, `"ph":"X"`) {
+			_, event, _ := strings.Cut(line, `"name":`)
+			what, _, _ := strings.Cut(event, ",")
+			_, args, _ := strings.Cut(event, `"args":`)
+			found = append(found, what+strings.TrimRight(args, ",}")+"}")
+		}
+	}
+	want := []string{`"copy in"{"copies":2,"bytes":24}`, `"stores"{"stores":2}`, `"copy out"{"copies":1,"bytes":24}`}
+	if !slices.Equal(found, want) {
+		t.Errorf("the trace has %q, want %q, in\n%s", found, want, b)
+	}
+	dev.Empty()
 }

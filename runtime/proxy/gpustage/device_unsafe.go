@@ -23,6 +23,7 @@ import (
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/shmerr"
+	"libshmem/runtime/trace"
 )
 
 // Device has the functions of a GPU that this package needs. *cuda.Device implements it.
@@ -68,6 +69,7 @@ type Memory struct {
 	streams [stream.Streams]cudaStream
 	block   unsafe.Pointer // words of all streams
 	copies  []gpu.Copy     // operand of Copies
+	trace   *trace.Track   // nil: nothing is traced
 }
 
 var _ stream.Memory = (*Memory)(nil)
@@ -156,6 +158,13 @@ func (m *Memory) warmUp() error {
 			m.copies = append(m.copies[:0], gpu.Copy{To: address(back), From: a, N: 4, Rows: 1}, gpu.Copy{To: address(back) + 4, From: a + 8, N: 4, Rows: 1})
 			err = m.dev.Copies(s.handle, m.copies, gpu.CopyOut)
 		}
+		if err == nil { // and a batch: copies at no constant distance, as each goes back in the source
+			m.copies = m.copies[:0]
+			for k := range gpu.Address(n) {
+				m.copies = append(m.copies, gpu.Copy{To: address(back) + 2*k, From: a + gpu.Address(2*n-2) - 2*k, N: 2, Rows: 1})
+			}
+			err = m.dev.Copies(s.handle, m.copies, gpu.CopyOut)
+		}
 		for _, width := range []int{4, 8} {
 			if err == nil && m.kernels != nil && stream.Stream(i) == stream.Word {
 				err = m.kernels.Put(s.handle, gpu.Atomic{At: a, Op: int(fabric.OpAdd), Width: width, Fetched: address(unsafe.Pointer(&s.words[2].old))})
@@ -205,12 +214,23 @@ func (m *Memory) Copy(i stream.Stream, copies []stream.Copy) error {
 	if err := m.flushStores(s); err != nil {
 		return err
 	}
+	begin, bytes := m.trace.Now(), uint64(0)
 	m.copies = m.copies[:0]
 	for _, c := range copies {
 		m.copies = append(m.copies, gpu.Copy{To: address(c.To), From: address(c.From), N: c.N, Rows: 1})
+		bytes += c.N
 	}
-	return m.dev.Copies(s.handle, m.copies, directions[i])
+	err := m.dev.Copies(s.handle, m.copies, directions[i])
+	m.trace.Copies(begin, copyNames[i], len(copies), bytes)
+	return err
 }
+
+// TraceTo makes the calls of the driver for copies and stores part of a trace. It is called before
+// the first of them.
+func (m *Memory) TraceTo(t *trace.Track) { m.trace = t }
+
+// copyNames are the names of the copies of each stream in a trace.
+var copyNames = [stream.Streams]string{stream.In: "copy in", stream.Out: "copy out", stream.Peer: "copy between GPUs", stream.Word: "copy of a word"}
 
 // directions are the directions of the copies in each stream.
 var directions = [stream.Streams]gpu.Direction{stream.In: gpu.CopyIn, stream.Out: gpu.CopyOut, stream.Peer: gpu.CopyAcross, stream.Word: gpu.CopyAcross}
@@ -230,7 +250,9 @@ func (m *Memory) flushStores(s *cudaStream) error {
 	if len(s.kept) == 0 {
 		return nil
 	}
+	begin := m.trace.Now()
 	err := m.dev.Stores(s.handle, s.kept)
+	m.trace.Stores(begin, len(s.kept))
 	s.kept = s.kept[:0]
 	return err
 }
