@@ -18,12 +18,13 @@ const (
 // size at a constant distance, which may differ between source and destination. So one call copies
 // packed pieces of pinned memory, or tokens or blocks of a program's buffer. The result has the
 // effect of the given copies one after the other. Between GPUs Join joins only rows without gaps: a
-// driver may copy others by a kernel, or refuse them.
-func Join(copies []Copy, d Direction) []Copy {
+// driver may copy others by a kernel, or refuse them. anyOrder: the copies of the result may be made
+// in any order, because none writes what another reads or writes.
+func Join(copies []Copy, d Direction) (joined []Copy, anyOrder bool) {
 	if len(copies) == 0 {
-		return copies
+		return copies, true
 	}
-	arrange(copies)
+	anyOrder = arrange(copies)
 	last := &copies[0]
 	n := 1
 	for _, c := range copies[1:] {
@@ -34,18 +35,19 @@ func Join(copies []Copy, d Direction) []Copy {
 		last = &copies[n]
 		n++
 	}
-	return copies[:n]
+	return copies[:n], anyOrder
 }
 
 // maxArranged caps the copies that arrange sorts.
 const maxArranged = 64
 
-// arrange sorts copies by their destinations if they do not overlap, so that their order has no
-// effect. Threads of a kernel post their puts in any order, and Join joins only neighbours.
-func arrange(copies []Copy) {
+// arrange sorts copies by their destinations if their order has no effect, and reports whether that
+// is so: no destination shares bytes with another one or with a source. Threads of a kernel post
+// their puts in any order, and Join joins only neighbours.
+func arrange(copies []Copy) bool {
 	var order [maxArranged]uint8
 	if len(copies) > maxArranged {
-		return
+		return false
 	}
 	sorted := true
 	for i := range copies {
@@ -56,28 +58,29 @@ func arrange(copies []Copy) {
 		}
 		order[k] = uint8(i)
 	}
-	if sorted {
-		return
-	}
 	low, high := ^Address(0), Address(0) // of all sources
 	for i := range copies {
 		c := &copies[order[i]]
 		low, high = min(low, c.From), max(high, c.From+Address(c.N))
 		if i > 0 {
 			if before := &copies[order[i-1]]; before.To+Address(before.N) > c.To {
-				return
+				return false
 			}
 		}
 	}
 	first, last := &copies[order[0]], &copies[order[len(copies)-1]]
 	if first.To < high && low < last.To+Address(last.N) {
-		return
+		return false
+	}
+	if sorted {
+		return true
 	}
 	var all [maxArranged]Copy
 	copy(all[:], copies)
 	for i := range copies {
 		copies[i] = all[order[i]]
 	}
+	return true
 }
 
 // grow adds row to the rows of c, if it has their size and follows them at their distance. It

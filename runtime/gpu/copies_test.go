@@ -40,9 +40,12 @@ func TestJoin(t *testing.T) {
 		{"far apart", []Copy{one(0, far, 8), one(8, 2*far, 8)}, []Copy{one(0, far, 8), one(8, 2*far, 8)}},
 		{"a row from the one before", []Copy{one(8, 0, 8), one(16, 8, 8)}, []Copy{one(8, 0, 8), one(16, 8, 8)}},
 	} {
-		got := Join(slices.Clone(c.copies), CopyOut)
+		got, anyOrder := Join(slices.Clone(c.copies), CopyOut)
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+		if ordered := slices.Contains([]string{"one place twice", "an order with an effect", "one from another", "within a row", "a row from the one before"}, c.name); anyOrder == ordered {
+			t.Errorf("%s: in any order: %v", c.name, anyOrder)
 		}
 		var rows []Copy
 		for _, g := range got {
@@ -55,7 +58,7 @@ func TestJoin(t *testing.T) {
 			t.Errorf("%s: rows %+v of copies %+v", c.name, rows, c.copies)
 		}
 	}
-	if got := Join([]Copy{one(0, far, 8), one(8, far+8, 8), one(16, far+24, 8)}, CopyAcross); len(got) != 2 || got[0].Rows != 2 {
+	if got, _ := Join([]Copy{one(0, far, 8), one(8, far+8, 8), one(16, far+24, 8)}, CopyAcross); len(got) != 2 || got[0].Rows != 2 {
 		t.Errorf("between GPUs: %+v", got)
 	}
 }

@@ -142,3 +142,76 @@ func TestCopiesFail(t *testing.T) {
 	}
 	log.Check()
 }
+
+// TestBatchedCopies: copies to main memory that do not join are one call, from fewestBatched on and
+// if their order has no effect. A driver that refuses the call is not asked again, and all bytes
+// arrive.
+func TestBatchedCopies(t *testing.T) {
+	const n, most = 96, 64
+	for _, tt := range []struct {
+		name           string
+		settings       string
+		copies         int
+		step           int // of the destinations, in copies; 0: all at one place
+		pairs          bool
+		batches, plain int // of two lists
+	}{
+		{"many", "", most, 1, false, 2, 0},
+		{"many pairs of rows", "", most, 1, true, 2, 0},
+		{"the fewest", "", fewestBatched, 1, false, 2, 0},
+		{"few", "", fewestBatched - 1, 1, false, 0, 2 * (fewestBatched - 1)},
+		{"to one place", "", 12, 0, false, 0, 24},
+		{"refused", "unbatched=1", 12, 1, false, 1, 24},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			log := cudatest.Set(t, tt.settings)
+			v := mustDevice(t, cudatest.Build(t))
+			host, at, err := v.HostAlloc(4 * most * n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := unsafe.Slice((*byte)(host), 4*most*n)
+			s, err := v.NewStream()
+			if err != nil {
+				t.Fatal(err)
+			}
+			batches, plain := count(log, "cuMemcpyBatchAsync_v2"), count(log, "cuMemcpyAsync")
+			order := make([]int, tt.copies) // backwards, so that copies do not join
+			for i := range order {
+				order[i] = tt.copies - 1 - i
+				if tt.pairs {
+					order[i] ^= 1
+				}
+			}
+			for round := range 2 {
+				for i := range b[:2*most*n] {
+					b[i] = byte(i*5 + i>>8 + round)
+				}
+				clear(b[2*most*n:])
+				var copies []gpu.Copy
+				for i, k := range order {
+					copies = append(copies, gpu.Copy{To: at + gpu.Address(2*most*n+i*tt.step*n), From: at + gpu.Address(2*k*n+k%3), N: n, Rows: 1})
+				}
+				if err := errors.Join(v.Copies(s, copies, gpu.CopyOut), v.SyncStream(s)); err != nil {
+					t.Fatal(err)
+				}
+				for i, k := range order {
+					if tt.step == 0 && i < tt.copies-1 {
+						continue // the last one is what remains
+					}
+					if to := b[2*most*n+i*tt.step*n:]; !slices.Equal(to[:n], b[2*k*n+k%3:][:n]) {
+						t.Errorf("round %d: copy %d is wrong", round, i)
+					}
+				}
+			}
+			batches, plain = count(log, "cuMemcpyBatchAsync_v2")-batches, count(log, "cuMemcpyAsync")-plain
+			if batches != tt.batches || plain != tt.plain {
+				t.Errorf("%d batched calls and %d plain copies, want %d and %d", batches, plain, tt.batches, tt.plain)
+			}
+			if err := errors.Join(v.CloseStream(s), v.HostFree(host), v.Close()); err != nil {
+				t.Error(err)
+			}
+			log.Check()
+		})
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"libshmem/runtime/gpu"
@@ -37,6 +38,8 @@ type opened struct {
 	hosts   hosts
 	callers callers
 	resets  resets
+
+	batchRefused atomic.Bool // the driver has refused a batched call of copies
 
 	// Each operation locks mu for reading, and Close for writing.
 	mu     sync.RWMutex

@@ -102,6 +102,9 @@ enum {
      * to 24 KiB, are executed by the engine that runs kernels (H200, driver of CUDA 13.0): there a
      * context waits up to 2.4 ms for its time slice while a kernel of another context runs. */
     SHMEMI_CUDA_FEW_ROWS = 28 << 10,
+    /* The most copies of one call of cuMemcpyBatchAsync: as many as are given at once. */
+    SHMEMI_CUDA_BATCH = 64,
+    SHMEMI_CUDA_SOURCE_IN_STREAM_ORDER = 1,
     SHMEMI_CUDA_GRANULARITY_MINIMUM = 0,
     SHMEMI_CUDA_IPC_LAZY_PEER_ACCESS = 1,
     SHMEMI_CUDA_CAPTURE_RELAXED = 2, /* a capture mode of threads */
@@ -114,6 +117,14 @@ struct shmemi_cuda_location {
     int type;
     int id;
 };
+
+/* CUmemcpyAttributes: how a batched call accesses the memory of some of its copies. */
+struct shmemi_cuda_manner {
+    int source_order;
+    struct shmemi_cuda_location from, to; /* hints for managed memory */
+    unsigned flags;
+};
+_Static_assert(sizeof(struct shmemi_cuda_manner) == 24, "layout of CUmemcpyAttributes");
 
 /* CUmemAllocationProp: the kind of physical memory. */
 struct shmemi_cuda_wanted {
@@ -300,6 +311,10 @@ _Static_assert(sizeof(struct shmemi_cuda_change) == sizeof(struct shmemi_cuda_st
             void **extra),                                                                         \
            (function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream,           \
             arguments, extra))                                                                     \
+    OPTIONAL(copy_batch, "cuMemcpyBatchAsync_v2",                                                  \
+             (uint64_t * to, uint64_t * from, size_t * n, size_t count,                            \
+              struct shmemi_cuda_manner * manner, size_t * first, size_t manners, void *stream),   \
+             (to, from, n, count, manner, first, manners, stream))                                 \
     OPTIONAL(context_id, "cuCtxGetId", (void *context, unsigned long long *id), (context, id))     \
     OPTIONAL(flush_writes, "cuFlushGPUDirectRDMAWrites", (int target, int scope), (target, scope)) \
     OPTIONAL(stream_write, "cuStreamWriteValue64_v2",                                              \
@@ -456,6 +471,31 @@ shmemi_cuda_in_copies(const struct shmemi_cuda *driver, void *within,
     shmemi_cuda_end(mark);
     *done = i;
     return out;
+}
+
+/* Starts copies on a stream by one call, of at most SHMEMI_CUDA_BATCH rows; rows without gaps
+ * between them count as one. The driver makes them in any order, between what was in the stream
+ * before and what comes after. If it refuses the call, it has started none. */
+static inline struct shmemi_cuda_outcome shmemi_cuda_in_batch(const struct shmemi_cuda *driver,
+                                                              void *within,
+                                                              const struct shmemi_cuda_copy *copies,
+                                                              unsigned count, void *stream)
+{
+    uint64_t to[SHMEMI_CUDA_BATCH], from[SHMEMI_CUDA_BATCH];
+    size_t n[SHMEMI_CUDA_BATCH], parts = 0, first = 0;
+    struct shmemi_cuda_manner manner = {.source_order = SHMEMI_CUDA_SOURCE_IN_STREAM_ORDER};
+    for (unsigned i = 0; i < count; i++) {
+        const struct shmemi_cuda_copy *c = &copies[i];
+        bool packed = c->rows == 1 || (c->to_pitch == c->n && c->from_pitch == c->n);
+        uint64_t rows = packed ? 1 : c->rows;
+        for (uint64_t row = 0; row < rows; row++, parts++) {
+            to[parts] = c->to + row * c->to_pitch;
+            from[parts] = c->from + row * c->from_pitch;
+            n[parts] = packed ? c->n * c->rows : c->n;
+        }
+    }
+    return shmemi_cuda_in_copy_batch(driver, within, to, from, n, parts, &manner, &first, 1,
+                                     stream);
 }
 
 /* Makes a stream store words, one after the other, with one call of the driver. */

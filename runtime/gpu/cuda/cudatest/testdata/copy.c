@@ -59,6 +59,31 @@ int cuMemcpyAsync(uint64_t to, uint64_t from, size_t n, void *stream)
     return move((void *)to, (void *)from, n, stream);
 }
 
+/* CUmemcpyAttributes. */
+struct manner {
+    int order, hints[4];
+    unsigned flags;
+};
+
+/* A batch has no order of its own: the fake makes its copies from the last to the first.
+ * unbatched=1 refuses it. */
+int cuMemcpyBatchAsync_v2(const uint64_t *to, const uint64_t *from, const size_t *n, size_t count,
+                          const struct manner *manner, const size_t *first, size_t manners,
+                          void *stream)
+{
+    bool wrong =
+        count == 0 || manners != 1 || first[0] != 0 || manner->order != 1 || stream == NULL;
+    for (size_t i = 0; !wrong && i < count; i++)
+        wrong =
+            n[i] == 0 || fake_crosses((void *)to[i], n[i]) || fake_crosses((void *)from[i], n[i]);
+    BEGIN(fake_setting("unbatched", 0) ? NOT_SUPPORTED
+          : wrong                      ? INVALID_VALUE
+                                       : fake_may_work(stream));
+    for (size_t i = count; i-- > 0;)
+        move((void *)to[i], (void *)from[i], n[i], stream);
+    return 0;
+}
+
 /* CUDA_MEMCPY2D: it takes only rows between addresses that show their kind, and within one
  * registration on each side. parts=1 refuses rows that do not lie behind each other, as a driver
  * does whose memory between them is not mapped. */
