@@ -122,7 +122,7 @@ var stagingDefects = []defect{
 		by:   unit("./runtime/proxy/gpustage/stream", "^TestAside$"), says: `pieces that overlap`,
 	},
 	{
-		id: "staging/plain-rows", file: "runtime/gpu/cuda/driver.h",
+		id: "staging/plain-rows", file: "runtime/gpu/cuda/copies.h",
 		was:  "            if (packed && !(two_rows && n < SHMEMI_CUDA_FEW_ROWS)) {",
 		is:   "            if (packed && count > 1) {",
 		user: "small puts into a GPU wait 2.4 ms each beside a kernel",

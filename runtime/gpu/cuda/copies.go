@@ -1,7 +1,7 @@
 package cuda
 
 /*
-#include "driver.h"
+#include "copies.h"
 */
 import "C"
 
