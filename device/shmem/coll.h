@@ -349,14 +349,6 @@ SHMEMI_D void shmemi_collective_end(const struct shmemi_device_image *image,
 }
 
 /*
- * A scope with at most four 16-byte loads under way at once. With eight, those of a thread or a
- * warp take 78 registers.
- */
-template <class SCOPE> struct shmemi_fewer : SCOPE {
-    static constexpr uint32_t batch = SCOPE::batch < 4 ? SCOPE::batch : 4;
-};
-
-/*
  * A broadcast (ROOTED), an alltoall (BLOCKS) or an fcollect. Returns 0, or -1 for
  * SHMEM_TEAM_INVALID.
  */

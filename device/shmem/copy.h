@@ -37,7 +37,7 @@ struct shmemi_place {
 template <class W, int FAR, uint32_t BATCH, class UNITS, class N>
 SHMEMI_D void shmemi_copy_units(const UNITS &units, char *to, const char *from, N i, N n, N step)
 {
-    struct shmemi_place at[BATCH];
+    typename UNITS::place at[BATCH];
     W v[BATCH];
 #pragma unroll 1
     for (; i < n; i += BATCH * step) {
@@ -63,6 +63,7 @@ SHMEMI_D void shmemi_copy_units(const UNITS &units, char *to, const char *from, 
 
 /* The places of units that are contiguous at both sides. */
 template <class W> struct shmemi_side_by_side {
+    typedef struct shmemi_place place;
     SHMEMI_D struct shmemi_place at(uint32_t i)
     {
         struct shmemi_place p = {(int64_t)(i * (uint64_t)sizeof(W)),
@@ -81,6 +82,7 @@ template <class W, int FAR> SHMEMI_D void shmemi_copy_word(char *to, const char 
 
 /* The places of contiguous units, numbered by the addresses of their source. */
 struct shmemi_by_address {
+    typedef struct shmemi_place place;
     SHMEMI_D struct shmemi_place at(uint64_t i)
     {
         struct shmemi_place p = {(int64_t)i, (int64_t)i};
@@ -194,16 +196,6 @@ SHMEMI_COLD struct shmemi_middle shmemi_copy_ends(char *to, const char *from, ui
         shmemi_copy_element<FAR>(unit, to + at, from + at);
     }
     return m;
-}
-
-/* One thread's part of a copy at any alignment, by words of up to 8 bytes. */
-template <int FAR>
-SHMEMI_COLD void shmemi_copy_ragged(char *to, const char *from, uint64_t bytes, uint32_t rank,
-                                    uint32_t size)
-{
-    struct shmemi_middle m = shmemi_middle_of(to, from, bytes);
-    shmemi_copy_by<FAR>(m.width, to + m.head, from + m.head, m.bytes, rank, size);
-    (void)shmemi_copy_ends<FAR>(to, from, bytes, rank, size);
 }
 
 /* Copies n 16-byte words, less than 4 GiB in all, by the threads of a scope. */

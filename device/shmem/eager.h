@@ -71,23 +71,38 @@ SHMEMI_D void shmemi_eager_send(const struct shmemi_device_image *image, uint32_
                                 const shmemx_eager_t *e, uint32_t slot, const void *source,
                                 uint32_t epoch, int pe)
 {
-    char *at = shmemi_eager_slot(image, call, e, slot);
+    typedef shmemi_fewer<SCOPE, 5> fewer; /* with six, 68 registers on sm_75 */
+    char *at = shmemi_eager_slot(image, call, e, slot), *buffer = NULL;
     char *to = shmemi_reach(image, call, at, e->stride, pe);
-    uint32_t nbytes = e->nbytes;
+    const uint32_t nbytes = e->nbytes;
     if (e->tile == SHMEMI_EAGER_NONE) {
-        shmemi_put_signal<SCOPE, 0>(
+        shmemi_put_signal<fewer, 0>(
             image, call, at, source, nbytes,
             (uint64_t *)(at + shmemi_eager_signal_at(0, nbytes, SHMEMI_EAGER_NONE)),
             shmemi_eager_signal(nbytes, epoch), SHMEMI_SIGNAL_SET, pe);
-    } else if (to == NULL) {
-        shmemi_eager_send_ring<SCOPE>(image, call, *e, slot, source, epoch, pe);
-    } else if (e->tile == SHMEMI_EAGER_NOTIFY) {
-        shmemi_copy<SCOPE, 0>(to, source, nbytes);
-        shmemi_eager_count<SCOPE>(image, shmemi_eager_counter(image, call, e, slot), at, to, nbytes,
-                                  epoch);
-    } else {
-        shmemi_eager_fill<SCOPE>(to, source, nbytes, e->tile, epoch);
+        return;
     }
+    if (to == NULL && image->job.ring_count != 0) {
+        buffer = shmemi_eager_buffer_for<SCOPE>(image, call, e, slot, at, pe);
+        to = buffer + shmemi_eager_head(e->tile);
+    }
+    if (e->tile != SHMEMI_EAGER_NOTIFY) {
+        shmemi_eager_fill<fewer>(to, source, nbytes, e->tile, epoch);
+    } else {
+        shmemi_copy<fewer, 0>(to, source, nbytes);
+        if (buffer == NULL)
+            shmemi_eager_count<SCOPE>(image, shmemi_eager_counter(image, call, e, slot), at, to,
+                                      nbytes, epoch);
+        else if (SCOPE::rank() == 0)
+            shmemi_store_element(to + shmemi_eager_signal_at(0, nbytes, SHMEMI_EAGER_NOTIFY),
+                                 shmemi_eager_signal(nbytes, epoch));
+    }
+    if (buffer == NULL)
+        return;
+    SCOPE::sync();
+    if (SCOPE::rank() == 0)
+        shmemi_eager_write_buffer(image, call, e, slot, buffer, pe);
+    SCOPE::sync();
 }
 
 /* ------------------------------------------------------------------- reading */
@@ -252,7 +267,7 @@ template <class SCOPE> SHMEMI_D void shmemi_eager_wait_part(const struct shmemi_
 {
     uint32_t polls = 0;
     if (r->tile == SHMEMI_EAGER_PACKET) {
-        shmemi_eager_take_packets<SCOPE>(r, NULL);
+        shmemi_eager_take_packets<shmemi_fewer<SCOPE>>(r, NULL);
         return;
     }
     if (r->tile == SHMEMI_EAGER_NOTIFY && SCOPE::rank() == 0)
@@ -310,18 +325,20 @@ SHMEMI_D void shmemi_eager_recv(const struct shmemi_device_image *image, uint32_
 {
     struct shmemi_eager_reading r = shmemi_eager_read(image, call, e, slot, epoch);
     if (r.tile == SHMEMI_EAGER_PACKET) {
-        shmemi_eager_take_packets<SCOPE>(&r, (char *)dest);
+        shmemi_eager_take_packets<shmemi_fewer<SCOPE>>(&r, (char *)dest);
         SCOPE::sync();
         return;
     }
     shmemi_eager_wait_part<SCOPE>(&r);
     SCOPE::sync();
     if (r.tile == SHMEMI_EAGER_LINE)
-        shmemi_eager_move_tiles<SCOPE, SHMEMI_EAGER_LINE, 1>(r.slot, (char *)dest, r.nbytes);
+        shmemi_eager_move_tiles<shmemi_fewer<SCOPE>, SHMEMI_EAGER_LINE, 1>(r.slot, (char *)dest,
+                                                                           r.nbytes);
     else if (r.tile == SHMEMI_EAGER_BLOCK)
-        shmemi_eager_move_tiles<SCOPE, SHMEMI_EAGER_BLOCK, 1>(r.slot, (char *)dest, r.nbytes);
+        shmemi_eager_move_tiles<shmemi_fewer<SCOPE>, SHMEMI_EAGER_BLOCK, 1>(r.slot, (char *)dest,
+                                                                            r.nbytes);
     else
-        shmemi_copy<SCOPE, 0>(dest, r.slot, r.nbytes);
+        shmemi_copy<shmemi_fewer<SCOPE>, 0>(dest, r.slot, r.nbytes);
     SCOPE::sync(); /* the slot is free, and dest is complete, for all threads */
 }
 

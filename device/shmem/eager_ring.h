@@ -44,54 +44,47 @@ SHMEMI_COLD void shmemi_eager_reserve_buffer(const struct shmemi_device_image *i
 }
 
 /* Makes a buffer free for another token. */
-SHMEMI_D void shmemi_eager_release_buffer(char *buffer)
+SHMEMI_COLD void shmemi_eager_release_buffer(char *buffer)
 {
     shmemi_fence_system();
     (void)shmemi_swap_at(buffer, (uint32_t)SHMEMI_EAGER_FREE);
 }
 
 /*
- * Sends a token through the ring, from one of this PE's buffers. Slot and target select the buffer,
- * so that all threads of the scope agree on it, and so that the write of the token before in the
- * same slot has completed (decision 0048). The slots are passed by value: a caller that passed
- * their address would need a copy of them in local memory.
+ * The buffer from which a token goes through the ring, reserved for the caller's scope. Slot and
+ * target select it, so that all threads of the scope agree on it, and so that the write of the
+ * token before in the same slot has completed (decision 0048).
  */
 template <class SCOPE>
-SHMEMI_COLD void shmemi_eager_send_ring(const struct shmemi_device_image *image, uint32_t call,
-                                        shmemx_eager_t e, uint32_t slot, const void *source,
-                                        uint32_t epoch, int pe)
+SHMEMI_D char *shmemi_eager_buffer_for(const struct shmemi_device_image *image, uint32_t call,
+                                       const shmemx_eager_t *e, uint32_t slot, char *place, int pe)
 {
-    const bool counted = e.tile == SHMEMI_EAGER_NOTIFY;
-    const int counter = counted ? shmemi_eager_counter(image, call, &e, slot) : 0;
-    const uint32_t n = shmemi_eager_bytes(e.nbytes, e.tile);
-    char *place = (char *)e.slots + (uint64_t)slot * e.stride;
-    shmemi_eager_check_ring(image, call, &e, place, pe);
-    if (e.buffers == 0)
-        shmemi_fault(image, SHMEMI_FAULT_KEEP, call, pe, (uint64_t)(uintptr_t)place, e.tile);
-    const uint32_t number = (uint32_t)(((uint64_t)slot + (uint32_t)pe) % e.buffers);
-    char *buffer = (char *)e.slots + (uint64_t)e.count * e.stride +
-                   number * shmemi_eager_buffer(e.stride, e.tile);
-    char *bytes = buffer + shmemi_eager_head(e.tile);
+    shmemi_eager_check_ring(image, call, e, place, pe);
+    if (e->buffers == 0)
+        shmemi_fault(image, SHMEMI_FAULT_KEEP, call, pe, (uint64_t)(uintptr_t)place, e->tile);
+    const uint32_t number = (uint32_t)(((uint64_t)slot + (uint32_t)pe) % e->buffers);
+    char *buffer = (char *)e->slots + (uint64_t)e->count * e->stride +
+                   number * shmemi_eager_buffer(e->stride, e->tile);
     if (SCOPE::rank() == 0)
         shmemi_eager_reserve_buffer(image, buffer);
     SCOPE::sync();
-    if (counted) {
-        shmemi_copy<SCOPE, 0>(bytes, source, e.nbytes);
-        if (SCOPE::rank() == 0)
-            shmemi_store_element(bytes + shmemi_eager_signal_at(0, e.nbytes, e.tile),
-                                 shmemi_eager_signal(e.nbytes, epoch));
-    } else {
-        shmemi_eager_fill<SCOPE>(bytes, source, e.nbytes, e.tile, epoch);
-    }
-    SCOPE::sync();
-    if (SCOPE::rank() == 0) {
-        if (counted)
-            shmemi_put_notify_ring<0>(image, place, bytes, n, counter, pe);
-        else
-            shmemi_put_range(image, place, bytes, n, pe);
-        shmemi_eager_release_buffer(buffer);
-    }
-    SCOPE::sync();
+    return buffer;
+}
+
+/* Writes the token in a buffer to its slot, and makes the buffer free. */
+SHMEMI_D void shmemi_eager_write_buffer(const struct shmemi_device_image *image, uint32_t call,
+                                        const shmemx_eager_t *e, uint32_t slot, char *buffer,
+                                        int pe)
+{
+    char *place = (char *)e->slots + (uint64_t)slot * e->stride;
+    const char *bytes = buffer + shmemi_eager_head(e->tile);
+    const uint32_t n = shmemi_eager_bytes(e->nbytes, e->tile);
+    if (e->tile == SHMEMI_EAGER_NOTIFY)
+        shmemi_put_notify_ring<0>(image, place, bytes, n,
+                                  shmemi_eager_counter(image, call, e, slot), pe);
+    else
+        shmemi_put_range(image, place, bytes, n, pe);
+    shmemi_eager_release_buffer(buffer);
 }
 
 /*

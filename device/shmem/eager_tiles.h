@@ -101,15 +101,36 @@ SHMEMI_D void shmemi_eager_send_packets(char *to, const char *source, uint32_t n
 
 /* The places of a token's units, for a copy out of its slot (OUT) or into it. */
 template <int TILE, int OUT> struct shmemi_units_of_tiles {
-    SHMEMI_D struct shmemi_place at(uint32_t i)
+    struct place {
+        uint32_t to, from;
+    };
+    SHMEMI_D struct place at(uint32_t i)
     {
         typedef shmemi_eager_units<TILE> units;
-        int64_t plain = (int64_t)(i * (uint64_t)sizeof(typename units::unit));
-        int64_t slot = (int64_t)((i + i / units::per) * (uint64_t)sizeof(typename units::unit));
-        struct shmemi_place p = {OUT ? plain : slot, OUT ? slot : plain};
+        uint32_t plain = i * (uint32_t)sizeof(typename units::unit);
+        uint32_t slot = (i + i / units::per) * (uint32_t)sizeof(typename units::unit);
+        struct place p = {OUT ? plain : slot, OUT ? slot : plain};
         return p;
     }
 };
+
+/*
+ * One thread's part of a copy into tiles or out of them (OUT) that is not by units: of a token
+ * whose plain bytes are not aligned to them, or of the bytes after its last whole unit. From byte
+ * `at` of the token on, in the largest elements that divide its place and length, one after the
+ * other: more at once would take registers of every kernel that moves tokens.
+ */
+template <int OUT>
+SHMEMI_COLD void shmemi_eager_move_rest(char *slot, char *plain, uint32_t at, uint32_t nbytes,
+                                        uint32_t tile, uint32_t rank, uint32_t step)
+{
+    const uint32_t width = shmemi_alignment((uint64_t)(uintptr_t)plain | at | nbytes);
+#pragma unroll 1
+    for (at += rank * width; at < nbytes; at += step * width) {
+        char *in_slot = slot + shmemi_eager_data_at(at, nbytes, tile);
+        shmemi_copy_element<0>(width, OUT ? plain + at : in_slot, OUT ? in_slot : plain + at);
+    }
+}
 
 /*
  * Copies the data of a token into the tiles of a slot, or out of them (OUT). The other side may
@@ -119,23 +140,13 @@ template <class SCOPE, int TILE, int OUT>
 SHMEMI_D void shmemi_eager_move_tiles(char *slot, char *plain, uint32_t nbytes)
 {
     typedef typename shmemi_eager_units<TILE>::unit unit;
-    constexpr uint32_t per = shmemi_eager_units<TILE>::per, size = sizeof(unit);
-    uint32_t rank = SCOPE::rank(), step = SCOPE::size(), n = nbytes / size;
-    if (((uintptr_t)plain & (size - 1)) != 0) {
-        for (uint32_t k = 0, at = 0; at < nbytes; k++, at += TILE - size) {
-            uint32_t rest = nbytes - at < TILE - size ? nbytes - at : TILE - size;
-            char *tile = slot + (uint64_t)k * TILE;
-            shmemi_copy_ragged<0>(OUT ? plain + at : tile, OUT ? tile : plain + at, rest, rank,
-                                  step);
-        }
-        return;
-    }
+    constexpr uint32_t size = sizeof(unit);
+    const uint32_t rank = SCOPE::rank(), step = SCOPE::size();
+    const uint32_t n = ((uintptr_t)plain & (size - 1)) == 0 ? nbytes / size : 0;
     shmemi_copy_units<unit, 0, SCOPE::batch>(shmemi_units_of_tiles<TILE, OUT>(), OUT ? plain : slot,
                                              OUT ? slot : plain, rank, n, step);
-    if (nbytes % size != 0) {
-        char *tile = slot + (n + n / per) * (uint64_t)size, *rest = plain + n * (uint64_t)size;
-        shmemi_copy_ragged<0>(OUT ? rest : tile, OUT ? tile : rest, nbytes % size, rank, step);
-    }
+    if (n * size != nbytes)
+        shmemi_eager_move_rest<OUT>(slot, plain, n * size, nbytes, TILE, rank, step);
 }
 
 /*

@@ -118,6 +118,14 @@ struct shmemi_by_warpgroup {
     }
 };
 
+/*
+ * A scope with at most LOADS 16-byte loads under way at once. With eight, those of a thread or a
+ * warp take more registers than a block of 1,024 threads has for each.
+ */
+template <class SCOPE, uint32_t LOADS = 4> struct shmemi_fewer : SCOPE {
+    static constexpr uint32_t batch = SCOPE::batch < LOADS ? SCOPE::batch : LOADS;
+};
+
 #endif
 
 #endif

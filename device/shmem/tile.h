@@ -177,6 +177,7 @@ SHMEMI_D uint64_t shmemi_divide(uint64_t i, uint64_t by, uint64_t *rest)
 
 /* The places of words that are counted over all rows. */
 template <class W> struct shmemi_words_of_rows {
+    typedef struct shmemi_place place;
     uint64_t across;         /* words of a row */
     int64_t down, down_from; /* bytes from a row to the next, on either side */
     __device__ __forceinline__ struct shmemi_place at(uint64_t i) const

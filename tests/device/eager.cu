@@ -10,7 +10,7 @@
 // PTX let BULK = st.v2.u64
 // PTX let LOOK = ld.acquire.sys.global.u64
 // PTX let READ = ld.relaxed.sys.global.u64
-// PTX let RAGGED = call.shmemi_copy_ragged | call.shmemi_copy_ends | call.shmemi_copy_by
+// PTX let RAGGED = call.shmemi_eager_move_rest | call.shmemi_copy_ends | call.shmemi_copy_by
 // PTX let BARRIER = bar.sync | barrier.sync
 
 // The tile is known, and the address of the slot, so that one way is left.
@@ -23,7 +23,7 @@
 
 // Every store is strong and has its epoch in it: no fence, and no signal that follows.
 // PTX: none FENCE | atom | red | ld.acquire | BARRIER
-// PTX: 8 PAIR
+// PTX: 5 PAIR
 // PTX: some PACKET
 // PTX: none st except PACKET | st.param
 extern "C" __global__ void send_packets(shmemx_eager_t e, const char *source)

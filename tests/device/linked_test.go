@@ -22,7 +22,6 @@ var most = []struct {
 	registers, stack int
 }{
 	{regexp.MustCompile(`_reduce(scatter)?(_|$)`), 255, 1024},
-	{regexp.MustCompile(`eager_(send|recv|signal)`), 255, 1024},
 	{regexp.MustCompile(`i(put|get)128`), perThread, 272}, // on sm_75 and sm_80
 	{regexp.MustCompile(``), perThread, 256},
 }

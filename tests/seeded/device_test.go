@@ -46,8 +46,8 @@ var deviceDefects = []defect{
 	},
 	{
 		id: "device/eager-buffer-under-way", file: "device/shmem/eager_ring.h",
-		was:  "shmemi_put_notify_ring<0>(image, place, bytes, n, counter, pe);",
-		is:   "shmemi_put_notify_ring<1>(image, place, bytes, n, counter, pe);",
+		was:  "shmemi_put_notify_ring<0>(image, place, bytes, n, shmemi_eager_counter",
+		is:   "shmemi_put_notify_ring<1>(image, place, bytes, n, shmemi_eager_counter",
 		user: "a kernel's token that goes by the ring has bytes of the next token in its buffer",
 		by:   job("./tests/device", "^TestEager$/^hosts$"), says: `tile 1, tokens of many threads at once, epoch \d+: \d+ wrong bytes|slot \d+ is at epoch \d+|fault \d+ in call`,
 	},
@@ -199,8 +199,8 @@ var deviceDefects = []defect{
 		by:   unit("./tests/device", "^TestNVRTCRegisters$"), says: `NVRTC, sm_90, relocatable true: a kernel that calls shmemx_alltoallmem_warp takes \d+ registers`,
 	},
 	{
-		id: "device/registers-of-a-collective", file: "device/shmem/coll.h",
-		was:  "SCOPE::batch < 4 ? SCOPE::batch : 4;",
+		id: "device/registers-of-a-collective", file: "device/shmem/scope.h",
+		was:  "SCOPE::batch < LOADS ? SCOPE::batch : LOADS;",
 		is:   "SCOPE::batch;",
 		user: "a kernel that calls a broadcast by a warp does not start with 1024 threads",
 		by:   unit("./tests/device", "^TestLinked$"), says: `a kernel that calls \w+ takes \d+ registers, so that blocks of 1024 threads do not start`,
