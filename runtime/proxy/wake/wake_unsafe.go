@@ -100,11 +100,14 @@ const (
 
 // Nap puts the proxy thread to sleep for napTime while callers poll the network, or until EndNap. A
 // caller that goes to sleep itself ends the nap, too (shmemi_end_nap of abi/wake.h).
-func (w *Words) Nap() {
+func (w *Words) Nap() { w.nap(napTime) }
+
+// nap is a Nap of at most d.
+func (w *Words) nap(d time.Duration) {
 	atomic.StoreUint32(w.Napping, 1)
 	// A caller may have stopped polling before it could see the word.
 	if w.HasPollers() {
-		t := unix.NsecToTimespec(int64(napTime))
+		t := unix.NsecToTimespec(int64(d))
 		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(w.Napping)), futexWait, 1, uintptr(unsafe.Pointer(&t)), 0, 0)
 	}
 	atomic.StoreUint32(w.Napping, 0)
