@@ -28,7 +28,7 @@ import (
 var page = manual.Page{
 	Name:    "shmem-doctor",
 	Summary: "find what keeps libshmem from working",
-	Usage:   []string{"shmem-doctor [option]", "shmemrun -n N shmem-doctor"},
+	Usage:   []string{"shmem-doctor [option]", "shmemrun -n N shmem-doctor", "shmem-doctor --program=FILE"},
 	Text: `Looks for causes that keep the library from working here, one line for each thing: ok; - for
 a lack that only some jobs notice; no for a fault. Started as PEs of a job it also
 tries which interfaces lead from host to host, and with --hosts it names causes: firewalls that
@@ -42,6 +42,7 @@ and hosts with IPv6 alone.`,
 	Examples: []manual.Example{
 		{Command: "shmem-doctor", Text: "Look at this machine:"},
 		{Command: "shmem-doctor --hosts=node1,node2,node3", Text: "Find out what is wrong between machines:"},
+		{Command: "shmem-doctor --program=./a.out", Text: "See whether a program that was built with NVSHMEM runs with this library:"},
 	},
 	SeeAlso: []string{"shmem-info(1)", "shmemrun(1)", "shmem(7)"},
 }
@@ -68,9 +69,10 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	fs.Lookup("hosts").NoOptDefVal = theseHosts
 	ssh := fs.String("ssh", "ssh", "with --hosts=LIST: the `COMMAND` for ssh, perhaps with options")
 	net := fs.Bool("fabric", false, "test each NIC that a job would take, by an endpoint that talks to itself, and write the results to "+reportFile+" in the working folder")
+	program := fs.String("program", "", "say what a built `FILE` of NVSHMEM needs, which library it would bind to here, and what would be refused: an executable, a shared library, a cubin, bitcode, or a wheel")
 	asJSON := fs.Bool("json", false, "print the findings as JSON, for programs")
 	version := fs.Bool("version", false, "print the version alone")
-	manual.Files(fs, "root")
+	manual.Files(fs, "root", "program")
 	if len(args) == 1 && args[0] == manual.Ask {
 		described := page.With(fs)
 		if err := described.Describe(stdout); err != nil {
@@ -91,6 +93,8 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		return fail(stderr, errors.New("read the command line: --ssh is for --hosts=LIST (see shmem-doctor --help)"))
 	case fs.Changed("hosts") && (*net || *root != ""):
 		return fail(stderr, errors.New("read the command line: --hosts does not go together with --root or --fabric"))
+	case *program != "" && (fs.Changed("hosts") || *net || *root != ""):
+		return fail(stderr, errors.New("read the command line: --program does not go together with --hosts, --fabric or --root"))
 	case *net && *root != "":
 		return fail(stderr, errors.New("read the command line: --root and --fabric do not go together"))
 	case *version:
@@ -101,6 +105,9 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		if info, err := os.Stat(*root); err != nil || !info.IsDir() {
 			return fail(stderr, fmt.Errorf("read the command line: --root %s is no folder", *root))
 		}
+	}
+	if *program != "" {
+		return examine(*program, environ, printer{stdout, *asJSON}, stderr)
 	}
 	deep := fs.Changed("hosts")
 	if deep && *hosts != theseHosts {

@@ -36,6 +36,7 @@ func searches(goTest string) []stage {
 		{name: "messages, fuzzed", limit: minutes(20), run: goTest + " ./runtime/proxy -run '^$' -fuzz FuzzReceive -fuzztime 5m"},
 		{name: "host files, fuzzed", limit: minutes(20), run: goTest + " ./runtime/bootstrap/launch/hostlist -run '^$' -fuzz FuzzParseFile -fuzztime 5m"},
 		{name: "agent frames, fuzzed", limit: minutes(20), run: goTest + " ./runtime/bootstrap/launch/relay -run '^$' -fuzz FuzzRead -fuzztime 5m"},
+		{name: "programs, fuzzed", limit: minutes(20), run: goTest + " ./runtime/doctor/program -run '^$' -fuzz FuzzExamine -fuzztime 2m"},
 		{name: "launch frames, fuzzed", limit: minutes(20), run: goTest + " ./runtime/bootstrap/wire -run '^$' -fuzz FuzzRead -fuzztime 5m"},
 	}
 	for i := range rows {

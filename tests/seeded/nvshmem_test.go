@@ -3,6 +3,20 @@ package seeded
 // NVSHMEM: differences in meaning, which a change of names alone gets wrong.
 var nvshmemDefects = []defect{
 	{
+		id: "nvshmem/archive-in-a-program", file: "runtime/doctor/program/program.go",
+		was:  "slices.Contains(names, \"nvshmemid_hostlib_init_attr\")",
+		is:   "slices.Contains(names, \"nvshmemi_hostlib_init_attr\")",
+		user: "shmem-doctor says that a program with NVIDIA's device archive runs",
+		by:   unit("./runtime/doctor/program", "^TestExamine$"), says: `old: calls NVSHMEM's host library alone`,
+	},
+	{
+		id: "nvshmem/run-path-before-the-environment", file: "runtime/doctor/program/bound.go",
+		was:  "	if len(runpath) > 0 {\n		rpath = nil",
+		is:   "	if len(runpath) == 0 {\n		rpath = nil",
+		user: "shmem-doctor says that LD_LIBRARY_PATH leads a program to this library, and its run path leads it to NVIDIA's",
+		by:   unit("./runtime/doctor/program", "^TestExamine$"), says: `want -   rpath: binds to`,
+	},
+	{
 		id: "nvshmem/node-of-another-library", file: "capi/spec/nvshmem.go",
 		was:  "\"SHMEM_NVSHMEM_0.1\",\n",
 		is:   "\"NVSHMEM\",\n",

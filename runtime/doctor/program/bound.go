@@ -1,0 +1,103 @@
+package program
+
+import (
+	"debug/elf"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"libshmem/runtime/doctor"
+)
+
+// bound says which library of NVSHMEM the loader would bind a file to that starts alone. A program
+// that loads the file later, as Python does, may have another one in memory by then, and the loader
+// takes that.
+func (h Here) bound(name, dir string, f *elf.File) doctor.Finding {
+	own := filepath.Join(h.Lib, soname)
+	const first = "LD_PRELOAD=%s, or load that file before (shmem.nvshmem_path() in Python)"
+	rpath, runpath := folders(f, elf.DT_RPATH, dir), folders(f, elf.DT_RUNPATH, dir)
+	if len(runpath) > 0 {
+		rpath = nil // the loader ignores it then
+	}
+	if dir == "" && len(rpath) > 0 {
+		return doctor.Lack(name, strings.Replace(first, "%s", own, 1), "binds to %s in %s, its run path, before LD_LIBRARY_PATH", soname, strings.Join(rpath, ":"))
+	}
+	for _, file := range filepath.SplitList(strings.ReplaceAll(h.Preload, " ", ":")) {
+		if sonameOf(file) == soname {
+			return h.verdict(name, file, "LD_PRELOAD", "set LD_PRELOAD="+own)
+		}
+	}
+	for _, way := range []struct {
+		what    string
+		folders []string
+		remedy  string
+	}{
+		{"its run path (DT_RPATH)", rpath, strings.Replace(first, "%s", own, 1)},
+		{"LD_LIBRARY_PATH", filepath.SplitList(h.LibraryPath), "put " + h.Lib + " first in LD_LIBRARY_PATH"},
+		{"its run path (DT_RUNPATH)", runpath, "LD_LIBRARY_PATH=" + h.Lib},
+		{"the loader's default", h.Default, "LD_LIBRARY_PATH=" + h.Lib},
+	} {
+		for _, folder := range way.folders {
+			if file := filepath.Join(folder, soname); folder != "" && sonameOf(file) == soname {
+				return h.verdict(name, file, way.what, way.remedy)
+			}
+		}
+	}
+	if f.Section(".interp") == nil { // a library, and its process may have one
+		return doctor.Lack(name, strings.Replace(first, "%s", own, 1), "finds no %s itself: it binds to the one that its process has loaded", soname)
+	}
+	return doctor.Bad(name, "LD_LIBRARY_PATH="+h.Lib, "finds no %s", soname)
+}
+
+// verdict is the finding about a file that binds to a library of NVSHMEM.
+func (h Here) verdict(name, file, way, remedy string) doctor.Finding {
+	if isOwn(file) {
+		return doctor.Well(name, "binds to this library, %s, by %s", file, way)
+	}
+	return doctor.Lack(name, remedy, "binds to %s by %s, which is not this library", file, way)
+}
+
+// folders returns the folders of a run path. $ORIGIN is the file's folder; without one it stays.
+func folders(f *elf.File, tag elf.DynTag, dir string) (all []string) {
+	texts, err := f.DynString(tag)
+	if err != nil {
+		return nil // the file has no dynamic section
+	}
+	for _, text := range texts {
+		for _, folder := range strings.Split(text, ":") {
+			if dir != "" {
+				folder = strings.NewReplacer("${ORIGIN}", dir, "$ORIGIN", dir).Replace(folder)
+			}
+			all = append(all, folder)
+		}
+	}
+	return all
+}
+
+// sonameOf returns the soname of a shared library; empty if there is no such file.
+func sonameOf(file string) string {
+	if _, err := os.Stat(file); err != nil {
+		return ""
+	}
+	f, err := elf.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if names, err := f.DynString(elf.DT_SONAME); err == nil && len(names) == 1 {
+		return names[0]
+	}
+	return ""
+}
+
+// isOwn reports whether a library of NVSHMEM's soname is this project's.
+func isOwn(file string) bool {
+	f, err := elf.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	needed, err := f.ImportedLibraries()
+	return err == nil && slices.Contains(needed, ownNames)
+}

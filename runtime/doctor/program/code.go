@@ -1,0 +1,155 @@
+package program
+
+import (
+	"archive/zip"
+	"bytes"
+	"debug/elf"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"libshmem/runtime/doctor"
+)
+
+// machineCUDA is the machine of code for NVIDIA's GPUs in an ELF file.
+const machineCUDA = elf.Machine(190)
+
+// code is what the device code of a file is built with.
+type code struct {
+	state    uint64 // bytes of the structure that NVIDIA's host library fills; 0: there is none
+	ibgda    bool   // it has the ways of NVSHMEM that drive InfiniBand's queues
+	own      bool   // it has kernels of this project's headers
+	unlisted bool   // there is code that is compressed, or has no names
+	bitcode  bool   // it is bitcode, in which no size can be seen, with NVIDIA's structure
+}
+
+// codeOf looks at a cubin.
+func codeOf(f *elf.File) code {
+	var c code
+	symbols, err := f.Symbols()
+	c.unlisted = err != nil
+	for _, s := range symbols {
+		switch {
+		case s.Name == "nvshmemi_device_state_d":
+			c.state = max(c.state, s.Size)
+		case s.Name == "nvshmemi_ibgda_device_state_d":
+			c.ibgda = true
+		case strings.Contains(strings.ReplaceAll(s.Name, "nvshmemi_", ""), "shmemi_"):
+			c.own = true
+		}
+	}
+	return c
+}
+
+// codeWithin looks at the code for GPUs in a program; has: there is some.
+func codeWithin(f *elf.File) (all code, has bool) {
+	for _, s := range f.Sections {
+		if s.Name != ".nv_fatbin" && s.Name != "__nv_relfatbin" || s.Size == 0 {
+			continue
+		}
+		has = true
+		b, err := s.Data()
+		if err != nil {
+			all.unlisted = true
+			continue
+		}
+		found := false
+		for at := range occurrences(b, elf.ELFMAG) {
+			image, err := elf.NewFile(bytes.NewReader(b[at:]))
+			if err != nil || image.Machine != machineCUDA {
+				continue
+			}
+			found = true
+			c := codeOf(image)
+			all.state = max(all.state, c.state)
+			all.ibgda, all.own, all.unlisted = all.ibgda || c.ibgda, all.own || c.own, all.unlisted || c.unlisted
+		}
+		all.unlisted = all.unlisted || !found
+	}
+	return all, has
+}
+
+// stateVersions are the versions of NVSHMEM by the size of the structure.
+var stateVersions = map[uint64]string{776: "3.3 to 3.6", 816: "3.7", 848: "3.8"}
+
+// report says what device code is built with.
+func (c code) report(name string) report {
+	one := func(uses bool, f doctor.Finding) report { return report{[]doctor.Finding{f}, uses} }
+	switch {
+	case c.bitcode:
+		return one(true, doctor.Bad(name, rebuild, "is bitcode with NVIDIA's device code"))
+	case c.state != 0:
+		version := "of a version that is not known here"
+		if v := stateVersions[c.state]; v != "" {
+			version = "as of NVSHMEM " + v
+		}
+		text := fmt.Sprintf("has kernels with NVIDIA's device code, whose structure has %d bytes, %s", c.state, version)
+		if c.ibgda {
+			text += "; they can drive InfiniBand's queues themselves"
+		}
+		return one(true, doctor.Bad(name, rebuild, "%s", text))
+	case c.own:
+		return one(true, doctor.Well(name, "has kernels of this library's headers"))
+	case c.unlisted:
+		return one(false, doctor.Lack(name, "build it without nvcc's --compress-mode, to see more", "has code for GPUs that is compressed, or has no names: what it calls cannot be seen"))
+	}
+	return one(false, doctor.Well(name, "has code for GPUs that does not call NVSHMEM"))
+}
+
+// bitcode looks at a file of LLVM's bitcode, whose names stand in it as text.
+func (h Here) bitcode(name string, r io.ReaderAt, n int64) (report, error) {
+	b := make([]byte, n)
+	if _, err := r.ReadAt(b, 0); err != nil && err != io.EOF {
+		return report{}, fmt.Errorf("read %s: %w", name, err)
+	}
+	has := func(text string) bool { return bytes.Contains(b, []byte(text)) }
+	return code{bitcode: has("nvshmemi_device_state_d"), own: has("shmemi_here")}.report(name), nil
+}
+
+// mostOfMember caps the bytes of a member of a wheel that is looked at, which stays in memory.
+const mostOfMember = 2 << 30
+
+// wheel looks at those members of a wheel that use NVSHMEM.
+func (h Here) wheel(name string, r io.ReaderAt, n int64) (report, error) {
+	z, err := zip.NewReader(r, n)
+	if err != nil {
+		return report{}, fmt.Errorf("read %s: %w", name, err)
+	}
+	var all report
+	others := 0
+	for _, m := range z.File {
+		base := path.Base(m.Name)
+		if !strings.Contains(base, ".so") && !strings.HasSuffix(base, ".cubin") && !strings.HasSuffix(base, ".bc") {
+			continue
+		}
+		if m.UncompressedSize64 > mostOfMember {
+			all.findings = append(all.findings, doctor.Lack(m.Name, "unpack it, and name the file", "has %d bytes and was not looked at", m.UncompressedSize64))
+			continue
+		}
+		b, err := member(m)
+		if err != nil {
+			return report{}, fmt.Errorf("read %s of %s: %w", m.Name, name, err)
+		}
+		found, err := h.examine(m.Name, "", bytes.NewReader(b), int64(len(b)))
+		if err != nil || !found.uses {
+			others++
+			continue
+		}
+		all.findings, all.uses = append(all.findings, found.findings...), true
+	}
+	if others > 0 || !all.uses {
+		all.findings = append(all.findings, doctor.Well(name, "%d libraries and files of device code in it do not use NVSHMEM", others))
+	}
+	return all, nil
+}
+
+// member reads a member of a wheel.
+func member(m *zip.File) ([]byte, error) {
+	f, err := m.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}

@@ -1,0 +1,242 @@
+// Package program says what a built program of NVSHMEM needs and what it gets here: an executable, a
+// shared library, a cubin, a file of bitcode, or a wheel with such files. It reads files alone, and
+// runs nothing of them.
+//
+// NVSHMEM's clients differ in how much of NVIDIA's library is built into them. One that calls the
+// host library alone runs on any library with its names. One whose kernels call NVSHMEM has NVIDIA's
+// device archive, or its bitcode, in it, which reads structures that NVIDIA's host library fills.
+package program
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"libshmem/runtime/doctor"
+)
+
+// soname is the library that programs of NVSHMEM need.
+const soname = "libnvshmem_host.so.3"
+
+// ownNames is the library of this project that has NVSHMEM's names: programs that were linked with
+// it need it, and so does this project's file with NVIDIA's soname.
+const ownNames = "libshmem_nvshmem.so"
+
+// Here is the machine on which the program would run.
+type Here struct {
+	Lib         string   // the folder of this project's libraries
+	LibraryPath string   // LD_LIBRARY_PATH
+	Preload     string   // LD_PRELOAD
+	Default     []string // folders that the loader searches last
+}
+
+// rebuild is the remedy for device code of NVIDIA's.
+const rebuild = "compile it against this library's headers, docs/start/from-nvshmem.md"
+
+// Examine returns the findings about a file.
+func (h Here) Examine(file string) ([]doctor.Finding, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("read %s: it is no file", file)
+	}
+	r, err := h.examine(filepath.Base(file), filepath.Dir(file), f, info.Size())
+	return r.findings, err
+}
+
+// report is what was found about a file, and whether it uses NVSHMEM.
+type report struct {
+	findings []doctor.Finding
+	uses     bool
+}
+
+// examine examines n bytes of a file called name in a folder. dir is empty for a member of a wheel,
+// whose folder is not known.
+func (h Here) examine(name, dir string, r io.ReaderAt, n int64) (report, error) {
+	var head [4]byte
+	if _, err := r.ReadAt(head[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return report{}, fmt.Errorf("read %s: %w", name, err)
+	}
+	switch magic := string(head[:]); {
+	case magic == elf.ELFMAG:
+		return h.binary(name, dir, r)
+	case magic == "BC\xc0\xde" || magic == "\xde\xc0\x17\x0b":
+		return h.bitcode(name, r, n)
+	case magic == "PK\x03\x04" && dir != "":
+		return h.wheel(name, r, n)
+	}
+	return report{}, fmt.Errorf("read %s: it is neither an executable, a shared library, a cubin, bitcode nor a wheel", name)
+}
+
+// binary looks at an ELF file.
+func (h Here) binary(name, dir string, r io.ReaderAt) (report, error) {
+	f, err := elf.NewFile(r)
+	if err != nil {
+		return report{}, fmt.Errorf("read %s: %w", name, err)
+	}
+	if f.Machine == machineCUDA {
+		return codeOf(f).report(name), nil
+	}
+	if f.Type != elf.ET_EXEC && f.Type != elf.ET_DYN {
+		return report{}, fmt.Errorf("read %s: it is an object file (link it, and name the program)", name)
+	}
+	needed, err := f.ImportedLibraries()
+	if err != nil {
+		return report{}, fmt.Errorf("read the libraries that %s needs: %w", name, err)
+	}
+	imported, err := f.ImportedSymbols()
+	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+		return report{}, fmt.Errorf("read the names that %s needs: %w", name, err)
+	}
+	var names []string
+	for _, s := range imported {
+		if strings.HasPrefix(s.Name, "nvshmem") {
+			names = append(names, s.Name)
+		}
+	}
+	all := report{uses: true}
+	switch {
+	case slices.Contains(needed, ownNames):
+		all.findings = append(all.findings, doctor.Well(name, "was linked with this library"))
+	case slices.Contains(needed, soname):
+		all.findings = append(all.findings, h.level(name, f, names), h.names(name, names), h.bound(name, dir, f))
+	case len(names) > 0: // a library that is loaded beside one that needs the soname
+		all.findings = append(all.findings, h.level(name, f, names), h.names(name, names))
+	case opensByName(f):
+		all.findings = append(all.findings, doctor.Well(name, "opens %s itself, by name, and takes the one that its process has loaded: it calls the host library alone", soname))
+	default:
+		all = report{[]doctor.Finding{doctor.Well(name, "does not need NVSHMEM's host library")}, false}
+	}
+	if c, has := codeWithin(f); has {
+		of := c.report(name)
+		all.findings, all.uses = append(all.findings, of.findings...), all.uses || of.uses
+	}
+	return all, nil
+}
+
+// opensByName reports whether a file has the soname among its constants.
+func opensByName(f *elf.File) bool {
+	s := f.Section(".rodata")
+	if s == nil {
+		return false
+	}
+	b, err := s.Data()
+	return err == nil && bytes.Contains(b, []byte(soname))
+}
+
+// level says how much of NVIDIA's library is in a file.
+func (h Here) level(name string, f *elf.File, names []string) doctor.Finding {
+	if !slices.Contains(names, "nvshmemid_hostlib_init_attr") {
+		return doctor.Well(name, "calls NVSHMEM's host library alone: it needs a library with its names")
+	}
+	return doctor.Bad(name, rebuild, "has NVIDIA's device archive in it, NVSHMEM %s: its kernels read structures of NVIDIA's host library, and init refuses it", archiveVersion(f))
+}
+
+// archiveVersion is the version of the device archive in a file: its first function has it in its
+// constants. Otherwise names that came with a version say what it may be.
+func archiveVersion(f *elf.File) string {
+	if s := f.Section(".rodata"); s != nil {
+		if b, err := s.Data(); err == nil {
+			for at := range occurrences(b, "nvshmemi_init_thread\x00") {
+				for _, distance := range []int{0x40, 0x60} {
+					if v, ok := versionAt(b, at+distance, f); ok {
+						return v
+					}
+				}
+			}
+		}
+	}
+	symbols, _ := f.DynamicSymbols() // without any it is as old as can be
+	has := func(name string) bool {
+		return slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == name })
+	}
+	switch {
+	case has("nvshmem_selected_device_transport"):
+		return "3.6 or later"
+	case has("nvshmemi_get_device_state_ptrs"):
+		return "3.5 or later"
+	}
+	return "3.4 or earlier"
+}
+
+// versionAt reads a version, three words of 32 bits: 3, and two that can be its other numbers.
+func versionAt(b []byte, at int, f *elf.File) (string, bool) {
+	if at+12 > len(b) {
+		return "", false
+	}
+	word := func(i int) uint32 { return f.ByteOrder.Uint32(b[at+4*i:]) }
+	if word(0) != 3 || word(1) > 20 || word(2) > 99 {
+		return "", false
+	}
+	return fmt.Sprintf("%d.%d.%d", word(0), word(1), word(2)), true
+}
+
+// occurrences yields the places of a text in b.
+func occurrences(b []byte, text string) func(func(int) bool) {
+	return func(yield func(int) bool) {
+		for from := 0; ; {
+			i := bytes.Index(b[from:], []byte(text))
+			if i < 0 || !yield(from+i) {
+				return
+			}
+			from += i + 1
+		}
+	}
+}
+
+// names says whether this project's library has the names that a file needs.
+func (h Here) names(name string, names []string) doctor.Finding {
+	file := filepath.Join(h.Lib, soname)
+	own, err := exports(file)
+	if err != nil {
+		return doctor.Failed(doctor.Wrong, name, "install the library whole: make install, or pip install the wheel", err)
+	}
+	var missing []string
+	for _, n := range names {
+		if !own[n] {
+			missing = append(missing, n)
+		}
+	}
+	if len(missing) == 0 {
+		return doctor.Well(name, "needs %d names of NVSHMEM, and %s has all", len(names), file)
+	}
+	const most = 8
+	list := strings.Join(missing[:min(most, len(missing))], ", ")
+	if len(missing) > most {
+		list += ", ..."
+	}
+	return doctor.Bad(name, "compile it against this library's headers, or report the names", "needs %d names of NVSHMEM, and %s lacks %d of them: %s", len(names), file, len(missing), list)
+}
+
+// exports returns the names that a shared library has.
+func exports(file string) (map[string]bool, error) {
+	f, err := elf.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	symbols, err := f.DynamicSymbols()
+	if err != nil {
+		return nil, fmt.Errorf("read the names of %s: %w", file, err)
+	}
+	all := map[string]bool{}
+	for _, s := range symbols {
+		if s.Section != elf.SHN_UNDEF {
+			all[s.Name] = true
+		}
+	}
+	return all, nil
+}
