@@ -88,6 +88,8 @@ func TestAround(t *testing.T) {
 		t.Errorf("wait: %v, %v", came, err)
 	}
 	k.Batch(k.Now(), 2, 32, 1)
+	k.Copies(k.Now(), "copy out", 64, 458752)
+	k.Stores(k.Now(), 3)
 	must(p.Close())
 	must(p.Close()) // nothing ends twice
 	must(f.Close())
@@ -126,6 +128,8 @@ e NIC 3.259 write {"error":5}
 X   poll {"completions":2,"received":1}
 X   sleep {}
 X   ring {"left":1,"operations":32,"ring":2}
+X   copy out {"bytes":458752,"copies":64}
+X   stores {"stores":3}
 e NIC 3.771 atomic {"unfinished":1}`
 	if strings.Join(got, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)

@@ -17,13 +17,13 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"libshmem/fabric"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/shmerr"
-	"libshmem/runtime/trace"
 )
 
 // Device has the functions of a GPU that this package needs. *cuda.Device implements it.
@@ -69,7 +69,7 @@ type Memory struct {
 	streams [stream.Streams]cudaStream
 	block   unsafe.Pointer // words of all streams
 	copies  []gpu.Copy     // operand of Copies
-	trace   *trace.Track   // nil: nothing is traced
+	trace   Tracer
 }
 
 var _ stream.Memory = (*Memory)(nil)
@@ -110,7 +110,7 @@ func NewMemory(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error)
 			Remedy: "set SHMEM_HEAP=host",
 		}
 	}
-	m := &Memory{dev: dev, kernels: kernels, store: f.StreamOps, copies: make([]gpu.Copy, 0, stream.MaxCopies)}
+	m := &Memory{dev: dev, kernels: kernels, store: f.StreamOps, trace: untraced{}, copies: make([]gpu.Copy, 0, stream.MaxCopies)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, m.Close())
@@ -225,9 +225,23 @@ func (m *Memory) Copy(i stream.Stream, copies []stream.Copy) error {
 	return err
 }
 
+// Tracer records calls of the driver, each with the time at which it began. *trace.Track is one.
+type Tracer interface {
+	Now() time.Time
+	Copies(begin time.Time, direction string, copies int, bytes uint64)
+	Stores(begin time.Time, stores int)
+}
+
+// untraced is the Tracer of a job without a trace. It reads no clock.
+type untraced struct{}
+
+func (untraced) Now() (t time.Time)                    { return t }
+func (untraced) Copies(time.Time, string, int, uint64) {}
+func (untraced) Stores(time.Time, int)                 {}
+
 // TraceTo makes the calls of the driver for copies and stores part of a trace. It is called before
 // the first of them.
-func (m *Memory) TraceTo(t *trace.Track) { m.trace = t }
+func (m *Memory) TraceTo(t Tracer) { m.trace = t }
 
 // copyNames are the names of the copies of each stream in a trace.
 var copyNames = [stream.Streams]string{stream.In: "copy in", stream.Out: "copy out", stream.Peer: "copy between GPUs", stream.Word: "copy of a word"}
