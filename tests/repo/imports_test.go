@@ -43,7 +43,7 @@ cmd/shmemrun: cmd/internal/... fabric/chaos runtime/bootstrap/launch runtime/boo
     # flags and printing; what a launch is belongs to the package
 cmd/shmem-info: . cmd/internal/... fabric runtime/statuspage runtime/mrcache/memmonitor runtime/stats runtime/config runtime/gpu runtime/gpu/cuda runtime/heap/... runtime/job/area runtime/job/place runtime/shmerr runtime/topo fabric/ofi fabric/rail runtime/proxy
     # asks the packages what they are and prints it
-cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/gpu runtime/gpu/cuda runtime/job/place runtime/mrcache/memmonitor runtime/shmerr runtime/topo runtime/topo/hwloc
+cmd/shmem-doctor: . cmd/internal/... fabric fabric/ofi fabric/selftest runtime/bootstrap runtime/config runtime/doctor runtime/doctor/program runtime/gpu runtime/gpu/cuda runtime/job/place runtime/mrcache/memmonitor runtime/shmerr runtime/topo runtime/topo/hwloc
     # as shmem-info, for what is wrong
 cmd/internal/options:
     # words about command lines; of what the options mean it knows nothing
@@ -101,6 +101,8 @@ runtime/topo/hwloc: runtime/topo runtime/shmerr
 runtime/doctor: runtime/bootstrap runtime/config runtime/shmerr runtime/topo
     # what files show of a machine, below a root that a test can make, and what PEs
     # find between them: it asks no library and no driver
+runtime/doctor/program: runtime/doctor
+    # what the file of a built program shows: of the machine it knows folders alone
 runtime/heap: runtime/shmerr
     # arithmetic on offsets: it must not touch memory, so that a random test
     # can run it a million times
