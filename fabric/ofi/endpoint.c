@@ -60,7 +60,8 @@ int shmemi_ofi_can_deliver(uint32_t version, const struct fi_info *info)
     return can;
 }
 
-/* Reads the address of an offer's NIC on the PCI bus. Returns 0 if it is not known. */
+/* Stores the address of an offer's NIC on the PCI bus in at: domain, bus, device and function.
+ * Returns 1, or 0 if it is not known. */
 int shmemi_ofi_pci(const struct fi_info *info, uint32_t at[4])
 {
     if (info->nic == NULL || info->nic->bus_attr == NULL ||
@@ -249,12 +250,16 @@ int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
 int shmemi_ofi_close(struct shmemi_ofi *o)
 {
     struct fid *order[] = {
-        shmemi_ofi_proof_region(o),         o->operands_mr ? &o->operands_mr->fid : NULL,
-        o->ep ? &o->ep->fid : NULL,         o->eq ? &o->eq->fid : NULL,
-        o->av ? &o->av->fid : NULL,         o->cq ? &o->cq->fid : NULL,
-        o->domain ? &o->domain->fid : NULL, o->fabric ? &o->fabric->fid : NULL,
+        shmemi_ofi_test_word(o),
+        o->operands_mr ? &o->operands_mr->fid : NULL,
+        o->ep ? &o->ep->fid : NULL,
+        o->eq ? &o->eq->fid : NULL,
+        o->av ? &o->av->fid : NULL,
+        o->cq ? &o->cq->fid : NULL,
+        o->domain ? &o->domain->fid : NULL,
+        o->fabric ? &o->fabric->fid : NULL,
     };
-    const char *name[] = {"proof",          "operands",         "endpoint", "event queue",
+    const char *name[] = {"test word",      "operands",         "endpoint", "event queue",
                           "address vector", "completion queue", "domain",   "fabric"};
     int first = shmemi_ofi_close_links(o);
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
@@ -276,7 +281,7 @@ int shmemi_ofi_close(struct shmemi_ofi *o)
     free(o->addresses);
     free(o->sources);
     free(o->operands);
-    shmemi_ofi_end_proofs(o);
+    shmemi_ofi_end_region_tests(o);
     const char *failed = o->failed;
     *o = (struct shmemi_ofi){.queue_fd = -1, .wake_fd = -1, .events_fd = -1, .failed = failed};
     return first;
@@ -305,7 +310,7 @@ int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t late)
     return 0;
 }
 
-/* Inserts a PE's address into the address vector. */
+/* Inserts a PE's address into the address vector. After an error the PE stays unreachable. */
 static int insert(struct shmemi_ofi *o, uint32_t pe, const void *addr)
 {
     int ret = fi_av_insert(o->av, addr, 1, &o->peers[pe], 0, NULL);
@@ -326,7 +331,7 @@ int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr)
 }
 
 /* Inserts the address of a PE, which shmemi_ofi_peer has stored, into the address vector. Called
- * before the first operation on the PE. */
+ * before the first operation on the PE. An address of zeros stands for a PE that has none. */
 int shmemi_ofi_first_contact(struct shmemi_ofi *o, uint32_t pe)
 {
     if (pe >= o->npeers || o->addresses == NULL)
@@ -353,7 +358,8 @@ uint64_t shmemi_ofi_draw_key(const struct shmemi_ofi *o)
     return key;
 }
 
-/* Registers memory for all uses. */
+/* Registers memory for local use, reads and writes of peers. Where the library chooses the keys, it
+ * draws one, and another one if the provider says that it is in use. */
 int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, struct fid_mr **mr)
 {
     o->failed = "fi_mr_reg";

@@ -104,7 +104,7 @@ struct shmemi_ofi {
     struct fid_mr *operands_mr;
     void *operands_desc;
 
-    struct shmemi_ofi_proof *proof; /* for tests of regions (prove.c); NULL: there was none yet */
+    struct shmemi_ofi_region_test *region_test; /* of test_region.c; NULL: there was no test yet */
 
     int trouble;   /* an error of the event queue that poll has not reported; 0: none */
     unsigned idle; /* polls that have found nothing */
@@ -183,13 +183,13 @@ int shmemi_ofi_register_gpu(struct shmemi_ofi *o, const void *base, size_t len, 
                             uint64_t offset, struct fid_mr **mr);
 
 /*
- * Proves that the NIC of this endpoint reaches a registered region by its key: it reads the first
+ * Tests that the NIC of this endpoint reaches a registered region by its key: it reads the first
  * and the last word and, with write, writes them back, so that no other thread or device may write
  * them meanwhile. It posts and polls for some seconds at most. After an error o->failed names the
  * failed operation.
  */
-int shmemi_ofi_prove(struct shmemi_ofi *o, struct fid_mr *mr, const void *base, size_t len,
-                     int write);
+int shmemi_ofi_test_region(struct shmemi_ofi *o, struct fid_mr *mr, const void *base, size_t len,
+                           int write);
 
 uint64_t shmemi_ofi_key(struct fid_mr *mr);
 /* An opaque word: not every provider's descriptor is an address. */
@@ -223,16 +223,16 @@ int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint
                       uint32_t token, uint64_t flags);
 
 /* The functions below are for the other C files of the endpoint. */
-/* Called by polls: records the completion of an operation of prove.c. Returns 0 if the context is
- * that of another operation. */
-int shmemi_ofi_proved(struct shmemi_ofi *o, const void *context, int err);
-/* Moves completions of other operations, which were read during a proof, to c. Returns their
- * number; without c it only returns the number. */
-int shmemi_ofi_proof_completions(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
-struct fid *shmemi_ofi_proof_region(struct shmemi_ofi *o);
-void shmemi_ofi_end_proofs(struct shmemi_ofi *o);
+/* Called by polls: records the completion of an operation of test_region.c. Returns 0 if the
+ * context is that of another operation. */
+int shmemi_ofi_region_tested(struct shmemi_ofi *o, const void *context, int err);
+/* Moves completions of the program's operations, which were polled while a region was tested
+ * (test_region.c), to c. Returns their number. If c is NULL, it moves none. */
+int shmemi_ofi_kept_completions(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
+struct fid *shmemi_ofi_test_word(struct shmemi_ofi *o);
+void shmemi_ofi_end_region_tests(struct shmemi_ofi *o);
 /* Polls without connections, so that it never returns SHMEMI_IN_GO: returns the completions that
- * were read during a proof first, then those of the queue. */
+ * were read during the test of a region first, then those of the queue. */
 int shmemi_ofi_poll_all(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 /* Polls only the completion queue and the event queue. */
 int shmemi_ofi_poll_now(struct shmemi_ofi *o, struct shmemi_completion *c, int max);

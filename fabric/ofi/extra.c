@@ -10,7 +10,7 @@
 
 enum { BATCH = 32 };
 
-/* Posts a message with flags of libfabric, such as FI_FENCE. */
+/* Posts a message by fi_sendmsg, with flags of libfabric such as FI_FENCE; fi_send takes none. */
 int shmemi_ofi_send_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,
                          uintptr_t desc, uint32_t token, uint64_t flags)
 {
@@ -29,8 +29,9 @@ int shmemi_ofi_send_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, siz
     return (int)fi_sendmsg(shmemi_ofi_ep(o, pe), &msg, flags | o->send_flags);
 }
 
-/* Posts a write with flags of libfabric: FI_FENCE, FI_REMOTE_CQ_DATA for data, and FI_INJECT, with
- * which it has no completion. */
+/* Posts a write by fi_writemsg, with flags of libfabric: FI_FENCE, FI_REMOTE_CQ_DATA for data, and
+ * FI_INJECT, with which the bytes are copied and there is no completion. Over own connections the
+ * immediate data also has this PE's number, since the provider does not report the source. */
 int shmemi_ofi_write_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,
                           uintptr_t desc, uint64_t remote, uint64_t key, uint32_t token,
                           uint32_t data, uint64_t flags)
@@ -61,7 +62,7 @@ int shmemi_ofi_write_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, si
     return (int)fi_writemsg(shmemi_ofi_ep(o, pe), &msg, flags | o->write_flags);
 }
 
-/* Posts a read with flags of libfabric, such as FI_FENCE. */
+/* Posts a read by fi_readmsg, with flags of libfabric such as FI_FENCE; fi_read takes none. */
 int shmemi_ofi_read_with(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, uintptr_t desc,
                          uint64_t remote, uint64_t key, uint32_t token, uint64_t flags)
 {
@@ -90,7 +91,8 @@ static int by_address(const void *a, const void *b)
     return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-/* Sorts the PEs by their addresses in the address vector, for pe_of. */
+/* Sorts the PEs by their addresses in the address vector, so that pe_of finds the source of a
+ * message by binary search. Does nothing if the provider does not report sources. */
 int shmemi_ofi_learn_sources(struct shmemi_ofi *o)
 {
     if (!o->source)
@@ -147,7 +149,7 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
             for (ssize_t i = 0; i < ret; i++) {
                 uint32_t t = shmemi_ofi_token(o, e[i].op_context);
                 const int data = is_data(o, &e[i], t);
-                if (t == NO_TOKEN && shmemi_ofi_proved(o, e[i].op_context, 0))
+                if (t == NO_TOKEN && shmemi_ofi_region_tested(o, e[i].op_context, 0))
                     continue;
                 if (o->links != NULL && (data ? shmemi_ofi_store_word(o, e[i].data)
                                               : e[i].op_context == &o->links->word_sent))
@@ -183,7 +185,8 @@ int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int 
 }
 
 /* Allocates the operands of atomic operations, one for each token, and registers them if the
- * provider requires that. */
+ * provider requires that (FI_MR_LOCAL): the provider may read an operand until the operation
+ * completes. */
 int shmemi_ofi_open_atomics(struct shmemi_ofi *o)
 {
     o->failed = "calloc";

@@ -21,7 +21,8 @@ var software = []string{"tcp", "net", "sockets", "udp", "shm", "sm2"}
 // withDMABuf is the first version of libfabric's interface in which dma-bufs can be registered.
 const withDMABuf = 1<<16 | 20
 
-// bySoftware reports whether the CPU moves the bytes of an offer's provider.
+// bySoftware reports whether the CPU, and not a NIC, moves the bytes of an offer's provider: it
+// cannot reach GPU memory.
 func (o *offer) bySoftware() bool {
 	return slices.Contains(software, fabric.Base(o.Provider))
 }
@@ -34,8 +35,8 @@ func takesDMABuf(provider string) bool {
 	return base == "efa" || base == "verbs"
 }
 
-// withGPU returns libfabric's info for an offer with which GPU memory can be registered, or the
-// reason why it cannot.
+// withGPU returns libfabric's info for the same NIC, opened for the registration of GPU memory
+// (FI_HMEM), or the reason why that is not possible.
 func (l Library) withGPU(o *offer) (*C.struct_fi_info, error) {
 	if o.bySoftware() {
 		return nil, shmerr.Causef(shmerr.ErrUnsupported, "provider %s is no NIC's own: the CPU moves its bytes", o.Provider)
@@ -48,7 +49,9 @@ func (l Library) withGPU(o *offer) (*C.struct_fi_info, error) {
 	return info, nil
 }
 
-// RegisterGPU registers memory of a GPU, by a dma-buf if the caller has one.
+// RegisterGPU registers memory of a GPU, by the descriptor of a dma-buf if the caller has one
+// (m.File), and tests that the NIC reaches it: a provider may register memory that it does not
+// reach.
 func (e *endpoint) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	object := fmt.Sprintf("%d bytes at %p of GPU %d with %s", m.Len, m.Base, m.Device, e.caps.Provider)
 	switch {
@@ -65,15 +68,16 @@ func (e *endpoint) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	if ret != 0 {
 		return fabric.Region{}, &shmerr.Error{Op: "register", Object: object, Cause: fmt.Errorf("%s: %w", C.GoString(e.c.failed), fault(ret))}
 	}
-	if err := e.prove(mr, &m, object); err != nil {
+	if err := e.testRegion(mr, &m, object); err != nil {
 		return fabric.Region{}, err
 	}
 	return e.addRegion(mr, m.Base, m.Len, object)
 }
 
-// prove tests that the NIC reaches the memory of a registration, and ends the registration if not.
-func (e *endpoint) prove(mr *C.struct_fid_mr, m *fabric.GPUMemory, object string) error {
-	ret := C.shmemi_ofi_prove(e.c, mr, m.Base, C.size_t(m.Len), number(!m.Live))
+// testRegion tests that the NIC reaches the memory of a registration, and ends the registration if
+// not. Memory that others may change meanwhile (m.Live) is only read.
+func (e *endpoint) testRegion(mr *C.struct_fid_mr, m *fabric.GPUMemory, object string) error {
+	ret := C.shmemi_ofi_test_region(e.c, mr, m.Base, C.size_t(m.Len), number(!m.Live))
 	if ret == 0 {
 		return nil
 	}

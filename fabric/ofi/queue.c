@@ -52,7 +52,8 @@ int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token)
     return pe < o->npeers && o->peers[pe] != FI_ADDR_NOTAVAIL ? 0 : shmemi_ofi_first_contact(o, pe);
 }
 
-/* Posts a receive buffer. */
+/* Posts a receive buffer; token names it in its completion. With own connections all of them share
+ * the buffers. */
 int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t len, uintptr_t desc, uint32_t token)
 {
     if (token >= o->tokens)
@@ -61,7 +62,8 @@ int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t len, uintptr_t desc,
                         FI_ADDR_UNSPEC, shmemi_ofi_context(o, token, SHMEMI_COMPLETION_RECV));
 }
 
-/* Posts a message to a PE; with inject its bytes are copied at once. */
+/* Posts a message to a PE. With inject its bytes are copied before the return, and it has no
+ * completion. */
 int shmemi_ofi_send(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len, uintptr_t desc,
                     uint32_t token, int inject)
 {
@@ -86,7 +88,8 @@ int shmemi_ofi_native_inject(void *self, uint32_t pe, const void *buf, size_t n)
     return shmemi_ofi_send(self, pe, buf, n, 0, 0, 1);
 }
 
-/* Posts a write to memory of a PE; with inject its bytes are copied at once. */
+/* Posts a write to memory of a PE. With inject its bytes are copied before the return, and it has
+ * no completion. */
 int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len, uintptr_t desc,
                      uint64_t remote, uint64_t key, uint32_t token, int inject)
 {
@@ -99,7 +102,8 @@ int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t 
                                 key);
 }
 
-/* Posts a read of memory of a PE. */
+/* Posts a read of memory of a PE; token names it in its completion. Returns 0 or a negative error.
+ */
 int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, uintptr_t desc,
                     uint64_t remote, uint64_t key, uint32_t token)
 {
@@ -122,7 +126,8 @@ static int may_be_foreign(const struct fi_cq_err_entry *e)
     return e->err != FI_EOVERRUN && (!(e->flags & ours) || (e->flags & theirs));
 }
 
-/* Keeps the text of an operation's error, for shmemi_ofi_failure. */
+/* Stores the text of an operation's error, for shmemi_ofi_failure. The endpoint has memory for the
+ * last FAILURES of them. */
 void shmemi_ofi_note(struct shmemi_ofi *o, uint32_t token, int err, const char *text, int number)
 {
     struct shmemi_ofi_failure *f = &o->failures[o->next_failure++ % FAILURES];
@@ -144,7 +149,7 @@ int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
     if (e.err <= 0)
         e.err = FI_EOTHER;
     const uint32_t token = shmemi_ofi_token(o, e.op_context);
-    if (shmemi_ofi_proved(o, e.op_context, e.err))
+    if (shmemi_ofi_region_tested(o, e.op_context, e.err))
         return 0;
     if (o->links != NULL && e.op_context == &o->links->word_sent)
         return 0;
@@ -180,7 +185,7 @@ static int poll_plain(struct shmemi_ofi *o, struct shmemi_completion *c, int max
         } else {
             for (ssize_t i = 0; i < ret; i++) {
                 uint32_t t = shmemi_ofi_token(o, e[i].op_context);
-                if (t == NO_TOKEN && shmemi_ofi_proved(o, e[i].op_context, 0))
+                if (t == NO_TOKEN && shmemi_ofi_region_tested(o, e[i].op_context, 0))
                     continue;
                 if (t == NO_TOKEN) {
                     o->strangers++;
@@ -199,7 +204,8 @@ static int poll_plain(struct shmemi_ofi *o, struct shmemi_completion *c, int max
     return n;
 }
 
-/* Polls, or returns SHMEMI_IN_GO if connections need Go. */
+/* Polls, or returns SHMEMI_IN_GO if connections need the Go half: then the caller has to call Poll
+ * of Go. */
 int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
 {
     struct shmemi_ofi *o = self;
@@ -208,14 +214,16 @@ int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
     return shmemi_ofi_poll_all(o, c, max);
 }
 
-/* Polls without regard to connections: returns completions that were read during a proof first. */
+/* Polls without regard to connections: first returns the completions that the test of a region has
+ * stored. */
 int shmemi_ofi_poll_all(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
 {
-    int n = o->proof != NULL ? shmemi_ofi_proof_completions(o, c, max) : 0;
+    int n = o->region_test != NULL ? shmemi_ofi_kept_completions(o, c, max) : 0;
     return n > 0 ? n : shmemi_ofi_poll_now(o, c, max);
 }
 
-/* Polls the completion queue and, if it is empty, the event queue. */
+/* Polls the completion queue and, if it is empty, the event queue. Events of connections may follow
+ * a completion soon, so settled is reset. */
 int shmemi_ofi_poll_now(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
 {
     int n = o->data ? shmemi_ofi_poll_data(o, c, max) : poll_plain(o, c, max);
@@ -236,7 +244,8 @@ static int ready_within(const struct shmemi_ofi *o)
     return 0;
 }
 
-/* Whether poll is known to have work now. Without a descriptor that is not known: 0. */
+/* Reports whether a poll is known to have work now. A provider without a descriptor to wait on
+ * cannot say that: then the result is 0. */
 int shmemi_ofi_ready(void *self)
 {
     struct shmemi_ofi *o = self;
@@ -250,7 +259,7 @@ int shmemi_ofi_ready(void *self)
         shmemi_ofi_call_go(o->links);
     if (o->links != NULL && __atomic_load_n(&o->links->attention, __ATOMIC_RELAXED))
         return 1;
-    if (shmemi_ofi_events(o, 1) || shmemi_ofi_proof_completions(o, NULL, 1) > 0)
+    if (shmemi_ofi_events(o, 1) || shmemi_ofi_kept_completions(o, NULL, 1) > 0)
         return 1;
     if (o->queue_fd < 0)
         return 0;

@@ -1,6 +1,6 @@
 /*
- * prove.c: proves that the NIC reaches a region of GPU memory, because a provider may register one
- * that it does not reach. The NIC reads the first and the last word, by the region's key, and
+ * test_region.c: tests that the NIC reaches a region of GPU memory, because a provider may register
+ * one that it does not reach. The NIC reads the first and the last word, by the region's key, and
  * writes them back.
  */
 #include "endpoint.h"
@@ -11,8 +11,8 @@
 
 enum { BATCH = 32, NAME = 256, SECONDS = 5 };
 
-/* The state of proofs, allocated by the first one. */
-struct shmemi_ofi_proof {
+/* The state of the tests of regions, allocated by the first one. */
+struct shmemi_ofi_region_test {
     struct fi_context2 context;
     uint64_t word;
     struct fid_mr *mr; /* registration of word */
@@ -27,17 +27,17 @@ struct shmemi_ofi_proof {
     int first, count, capacity;
 };
 
-/* Prepares the first proof of an endpoint: registers the word that the proofs move, and inserts the
+/* Prepares the first test of an endpoint: registers the word that the tests move, and inserts the
  * endpoint itself into its address vector. */
 static int begin(struct shmemi_ofi *o)
 {
     char name[NAME];
     size_t len = sizeof name;
     o->failed = "calloc";
-    struct shmemi_ofi_proof *p = calloc(1, sizeof *p);
+    struct shmemi_ofi_region_test *p = calloc(1, sizeof *p);
     if (p == NULL)
         return -FI_ENOMEM;
-    o->proof = p;
+    o->region_test = p;
     int ret = shmemi_ofi_register(o, &p->word, sizeof p->word, &p->mr);
     if (ret != 0) {
         p->mr = NULL;
@@ -53,12 +53,12 @@ static int begin(struct shmemi_ofi *o)
     return ret == 1 ? 0 : ret < 0 ? ret : -FI_EADDRNOTAVAIL;
 }
 
-/* Polls the completion queue once, during the proof that the NIC reaches a region. The poll itself
- * records the completion of the proof's read or write (shmemi_ofi_proved). This function keeps the
+/* Polls the completion queue once, during the test of a region. The poll itself records the
+ * completion of the test's read or write (shmemi_ofi_region_tested). This function stores the
  * completions of all other operations, which the endpoint's next polls return. */
-static int poll_for_proof(struct shmemi_ofi *o)
+static int poll_for_test(struct shmemi_ofi *o)
 {
-    struct shmemi_ofi_proof *p = o->proof;
+    struct shmemi_ofi_region_test *p = o->region_test;
     struct shmemi_completion c[BATCH];
     int n = shmemi_ofi_poll_now(o, c, BATCH);
     if (n <= 0)
@@ -76,10 +76,11 @@ static int poll_for_proof(struct shmemi_ofi *o)
     return 0;
 }
 
-/* Has the NIC read a word of the region at address at, or write it back, and waits for that. */
+/* Makes the NIC read a word of the region at address `at`, or write it back, and waits for that, at
+ * most SECONDS. Returns 0 or a negative error. */
 static int move_word(struct shmemi_ofi *o, uint64_t at, uint64_t key, int write)
 {
-    struct shmemi_ofi_proof *p = o->proof;
+    struct shmemi_ofi_region_test *p = o->region_test;
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     const time_t end = t.tv_sec + SECONDS;
@@ -92,24 +93,27 @@ static int move_word(struct shmemi_ofi *o, uint64_t at, uint64_t key, int write)
                                    &p->context)
                         : fi_read(o->ep, &p->word, sizeof p->word, p->desc, p->self, at, key,
                                   &p->context);
-        int polled = poll_for_proof(o);
+        int polled = poll_for_test(o);
         clock_gettime(CLOCK_MONOTONIC, &t);
         if (polled < 0)
             return polled;
         if (t.tv_sec > end)
-            return -FI_ETIMEDOUT; /* the context may be under way: there is no further proof */
+            return -FI_ETIMEDOUT; /* the context may be under way: no further test */
     }
     p->busy = 0;
     return ret != 0 ? (int)ret : -p->error;
 }
 
-/* Proves that the NIC reaches a registered region: it reads the first and the last word and, with
- * write, writes them back. After an error o->failed names what has failed. */
-int shmemi_ofi_prove(struct shmemi_ofi *o, struct fid_mr *mr, const void *base, size_t len,
-                     int write)
+/* Tests that the NIC reaches a registered region: the NIC reads the first and the last word by the
+ * region's key and, with write, writes them back. Returns 0, or a negative error and in o->failed
+ * what has failed. After a test that has not ended, no other one is possible. */
+int shmemi_ofi_test_region(struct shmemi_ofi *o, struct fid_mr *mr, const void *base, size_t len,
+                           int write)
 {
-    o->failed = "a proof before";
-    int ret = o->proof == NULL ? begin(o) : o->proof->busy || !o->proof->ready ? -FI_EBUSY : 0;
+    o->failed = "an earlier test of a region";
+    int ret = o->region_test == NULL                           ? begin(o)
+              : o->region_test->busy || !o->region_test->ready ? -FI_EBUSY
+                                                               : 0;
     const uint64_t from = o->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)base : 0;
     for (int last = 0; last < 2 && ret == 0 && len >= sizeof(uint64_t); last++) {
         const uint64_t at = from + (last ? len - sizeof(uint64_t) : 0);
@@ -123,21 +127,24 @@ int shmemi_ofi_prove(struct shmemi_ofi *o, struct fid_mr *mr, const void *base, 
     return ret;
 }
 
-/* Records the completion of a proof's operation. Returns 0 for the context of another operation. */
-int shmemi_ofi_proved(struct shmemi_ofi *o, const void *context, int err)
+/* Called by polls for each completion without a token: if it is that of the read or write of a
+ * region's test, records its error, and returns 1. Otherwise returns 0. */
+int shmemi_ofi_region_tested(struct shmemi_ofi *o, const void *context, int err)
 {
-    if (o->proof == NULL || context != &o->proof->context)
+    if (o->region_test == NULL || context != &o->region_test->context)
         return 0;
-    o->proof->busy = 0;
-    o->proof->error = err;
+    o->region_test->busy = 0;
+    o->region_test->error = err;
     return 1;
 }
 
-/* Moves up to max completions of other operations, which were read during a proof, to c, and
- * returns their number. Without c it only returns the number. */
-int shmemi_ofi_proof_completions(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
+/* Returns to a poll the completions that poll_for_test has kept: of operations of the program,
+ * which completed while this file waited for its own read or write of a region. Moves up to max of
+ * them to c and returns their number. If c is NULL, it moves none and returns how many it would
+ * move. */
+int shmemi_ofi_kept_completions(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
 {
-    struct shmemi_ofi_proof *p = o->proof;
+    struct shmemi_ofi_region_test *p = o->region_test;
     if (p == NULL || p->count == 0)
         return 0;
     int n = max < p->count ? max : p->count;
@@ -149,16 +156,16 @@ int shmemi_ofi_proof_completions(struct shmemi_ofi *o, struct shmemi_completion 
     return n;
 }
 
-/* The registration of the memory with which PEs prove who they are, or NULL. */
-struct fid *shmemi_ofi_proof_region(struct shmemi_ofi *o)
+/* The registration of the word that the tests move, or NULL. */
+struct fid *shmemi_ofi_test_word(struct shmemi_ofi *o)
 {
-    return o->proof != NULL && o->proof->mr != NULL ? &o->proof->mr->fid : NULL;
+    return o->region_test != NULL && o->region_test->mr != NULL ? &o->region_test->mr->fid : NULL;
 }
 
-/* Frees the state of proofs. The endpoint must be closed: an operation may have been under way. */
-void shmemi_ofi_end_proofs(struct shmemi_ofi *o)
+/* Frees the state of the tests. The endpoint must be closed: an operation may be under way. */
+void shmemi_ofi_end_region_tests(struct shmemi_ofi *o)
 {
-    if (o->proof != NULL)
-        free(o->proof->kept);
-    free(o->proof);
+    if (o->region_test != NULL)
+        free(o->region_test->kept);
+    free(o->region_test);
 }
