@@ -26,7 +26,8 @@ var preference = []struct{ provider, reason string }{
 	{"udp;ofi_rxd", "copies twice and resends in software"},
 }
 
-// rank returns a provider's place in preference, and the last place for one that is not listed.
+// rank returns a provider's index in the list preference, and the list's length, which is after all
+// others, for a provider that is not in it.
 func rank(provider string) int {
 	for i, p := range preference {
 		if p.provider == provider {
@@ -76,8 +77,9 @@ func reach(o *offer) int {
 	return 0
 }
 
-// sortOffers sorts offers by preference. Among equal ones it keeps libfabric's own order, by the
-// speed of the interface.
+// sortOffers sorts offers: by the preference of their providers, then those of another fabric that
+// is preferred first, then by how well other hosts can reach the address. Among equal ones it keeps
+// libfabric's own order, by the speed of the interface.
 func sortOffers(offers []*offer) {
 	slices.SortStableFunc(offers, func(a, b *offer) int {
 		if d := rank(a.Provider) - rank(b.Provider); d != 0 {
@@ -112,7 +114,8 @@ func allowed(nic, list string) bool {
 func providerOf(o *offer) string { return o.Provider }
 func nicOf(o *offer) string      { return o.NIC }
 
-// names lists the different values of a property, such as nicOf, among the offers.
+// names joins, for an error, the different values of a property, such as nicOf, that the offers
+// have.
 func names(list []*offer, of func(*offer) string) string {
 	var found []string
 	for _, o := range list {
@@ -137,7 +140,9 @@ func nearest(name string, list []*offer) string {
 	return best
 }
 
-// distance returns the number of letters to change, add or drop to get from one name to another.
+// distance returns the number of letters to change, add or drop to get from one name to another
+// (the Levenshtein distance). row[j] is the distance of the first i+1 letters of a from the first j
+// of b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -73,7 +73,7 @@ int shmemi_ofi_close_links(struct shmemi_ofi *o)
     return first;
 }
 
-/* Makes room for the connections with n PEs. */
+/* Allocates the tables of connections with n PEs. No PE is reachable until its address is known. */
 int shmemi_ofi_link_peers(struct shmemi_ofi *o, uint32_t n)
 {
     struct shmemi_ofi_links *l = o->links;
@@ -87,7 +87,7 @@ int shmemi_ofi_link_peers(struct shmemi_ofi *o, uint32_t n)
     return 0;
 }
 
-/* Returns the number of a connection, which is the context of its endpoint. */
+/* Returns the number of a connection, which was set as the context of its endpoint. */
 static uint32_t number_of(fid_t fid)
 {
     return (uint32_t)(uintptr_t)fid->context;
@@ -138,7 +138,8 @@ int shmemi_ofi_next_event(struct shmemi_ofi *o, struct shmemi_ofi_event *ev)
     return 1;
 }
 
-/* Makes the endpoint of a connection, ready to connect or to accept. */
+/* Makes the endpoint of a connection, ready to connect or to accept: all connections share a
+ * receive context, a completion queue and an event queue. conn is its number in events. */
 static int make_endpoint(struct shmemi_ofi *o, uint32_t conn, struct fi_info *info,
                          struct fid_ep **ep)
 {
@@ -153,7 +154,9 @@ static int make_endpoint(struct shmemi_ofi *o, uint32_t conn, struct fi_info *in
     return ret;
 }
 
-/* Starts to connect to an address, with data for the other side. conn is its number in events. */
+/* Starts to connect to the address of a peer; data is passed to the peer with the request. conn is
+ * the number by which events name the connection. Returns 0 and the endpoint, or a negative error.
+ */
 int shmemi_ofi_connect(struct shmemi_ofi *o, uint32_t conn, const void *addr, const void *data,
                        size_t len, struct fid_ep **ep)
 {
@@ -178,7 +181,7 @@ int shmemi_ofi_accept(struct shmemi_ofi *o, uint32_t conn, struct fi_info *info,
     return ret;
 }
 
-/* Rejects a request to connect, with data for the other side. */
+/* Rejects a request to connect, with data for the other side, and frees the request. */
 void shmemi_ofi_reject(struct shmemi_ofi *o, struct fi_info *info, const void *data, size_t len)
 {
     fi_reject(o->links->pep, info->handle, data, len);
@@ -213,7 +216,7 @@ void shmemi_ofi_use(struct shmemi_ofi *o, uint32_t pe, struct fid_ep *ep)
     o->links->wants[pe] = 0;
 }
 
-/* From now on operations on a PE fail. */
+/* Makes operations on a PE fail from now on: no connection with it will be made. */
 void shmemi_ofi_unreachable(struct shmemi_ofi *o, uint32_t pe)
 {
     o->links->eps[pe] = NULL;
@@ -251,14 +254,14 @@ int shmemi_ofi_store_word(struct shmemi_ofi *o, uint64_t data)
     return 1;
 }
 
-/* Whether the listening socket has a connection that libfabric has not accepted. */
+/* Reports whether the listening socket has a connection that libfabric has not accepted. */
 int shmemi_ofi_request_waits(const struct shmemi_ofi_links *l)
 {
     struct pollfd fd = {.fd = l->listens, .events = POLLIN};
     return l->listens >= 0 && poll(&fd, 1, 0) > 0;
 }
 
-/* Makes the next poll call Go. */
+/* Makes the next poll call Go (attention), which then serves the connections. */
 void shmemi_ofi_call_go(struct shmemi_ofi_links *l)
 {
     __atomic_store_n(&l->attention, 1, __ATOMIC_RELAXED);
@@ -302,8 +305,9 @@ void shmemi_ofi_go_done(struct shmemi_ofi_links *l, int moving, int came)
     __atomic_store_n(&l->settled, !came, __ATOMIC_RELAXED);
 }
 
-/* Returns how long a wait of ns nanoseconds may sleep: less, because events of connections do not
- * end a sleep. */
+/* Returns how long a wait of ns nanoseconds may sleep. Events of connections do not end a sleep, so
+ * it is at most 5 ms during a handshake (moving), 1 s after the event queue was found empty
+ * (settled), and 1 ms otherwise. */
 int64_t shmemi_ofi_cap_sleep(const struct shmemi_ofi_links *l, int64_t ns)
 {
     const int64_t ms = 1000 * 1000;

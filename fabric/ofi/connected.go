@@ -73,7 +73,8 @@ func (e *endpoint) openLinks(cfg *fabric.Config) {
 	e.addr = append(e.addr, l.id[:]...)
 }
 
-// idOf returns the ID of a PE's endpoint.
+// idOf returns the ID of a PE's endpoint, which is at the end of its address; false if the PE has
+// no address of this kind.
 func (l *links) idOf(pe libshmem.PE) (id handshake.ID, ok bool) {
 	if !pe.In(len(l.addrs)) || len(l.addrs[pe]) != len(l.e.addr) {
 		return id, false
@@ -128,7 +129,8 @@ func (l *links) serve(c []fabric.Completion) (n int, err error) {
 	return n, nil
 }
 
-// readWords passes the words of handshakes that polls have received to the pair machine.
+// readWords passes the words of handshakes that polls have received to the pair machine. C puts
+// each word into 64 bits: the PE, which word it is, and its value.
 func (l *links) readWords() {
 	at := l.e.c.links
 	for _, word := range at.words[:at.nwords] {
@@ -171,7 +173,8 @@ func (l *links) handleEvents() (events int, err error) {
 	return events, nil
 }
 
-// reportEnded reports the end of connections whose completions have all been read.
+// reportEnded reports the end of connections whose completions have all been read: the queue has
+// been found empty since the connection ended (drained).
 func (l *links) reportEnded() {
 	kept := l.ended[:0]
 	for _, s := range l.ended {
@@ -184,7 +187,7 @@ func (l *links) reportEnded() {
 	l.ended = kept
 }
 
-// Connect is part of pair.Network.
+// Connect implements pair.Network: it starts a connection c to a PE, and sends the request with it.
 func (l *links) Connect(c pair.Conn, pe libshmem.PE, request []byte) error {
 	var ep *C.struct_fid_ep
 	addr := l.addrs[pe]
@@ -196,7 +199,8 @@ func (l *links) Connect(c pair.Conn, pe libshmem.PE, request []byte) error {
 	return nil
 }
 
-// Accept is part of pair.Network.
+// Accept implements pair.Network: it accepts the request h of a peer as connection c, and sends the
+// reply with it.
 func (l *links) Accept(c pair.Conn, h pair.Handle, reply []byte) error {
 	var ep *C.struct_fid_ep
 	info := infoOf(h)
@@ -207,12 +211,12 @@ func (l *links) Accept(c pair.Conn, h pair.Handle, reply []byte) error {
 	return nil
 }
 
-// Reject is part of pair.Network.
+// Reject implements pair.Network: it refuses a request, with the reply if there is one.
 func (l *links) Reject(h pair.Handle, reply []byte) {
 	C.shmemi_ofi_reject(l.e.c, infoOf(h), unsafe.Pointer(unsafe.SliceData(reply)), C.size_t(len(reply)))
 }
 
-// Drop is part of pair.Network.
+// Drop implements pair.Network: it closes a connection.
 func (l *links) Drop(c pair.Conn) {
 	if ep := l.endpoints[c]; ep != nil {
 		C.shmemi_ofi_drop(ep)
@@ -220,7 +224,7 @@ func (l *links) Drop(c pair.Conn) {
 	}
 }
 
-// Shutdown is part of pair.Network. It shuts the connection's socket down, so that libfabric ends
+// Shutdown implements pair.Network. It shuts the connection's socket down, so that libfabric ends
 // the connection. If libfabric does not know the addresses of the socket, the connection has ended
 // already, or the peer ends it.
 func (l *links) Shutdown(c pair.Conn) {
@@ -235,18 +239,20 @@ func (l *links) Shutdown(c pair.Conn) {
 // addrLen is room for the address of a socket.
 const addrLen = 128
 
-// Use is part of pair.Network.
+// Use implements pair.Network: it makes operations on a PE use connection c, or none.
 func (l *links) Use(pe libshmem.PE, c pair.Conn) {
 	C.shmemi_ofi_use(l.e.c, C.uint32_t(pe), l.endpoints[c])
 }
 
-// Send is part of pair.Network.
+// Send implements pair.Network: it sends a word of the handshake on a connection, and returns
+// false if the queue is full.
 func (l *links) Send(c pair.Conn, w handshake.Word, proof uint32) bool {
 	word := C.WORD_MARK | uint64(w)<<C.WORD_AT | uint64(l.m.Me.PE)<<32 | uint64(proof)
 	return C.shmemi_ofi_send_word(l.e.c, l.endpoints[c], C.uint64_t(word)) != -C.FI_EAGAIN
 }
 
-// Lose is part of pair.Network.
+// Lose implements pair.Network: it makes operations on a PE fail, and notes the loss for the next
+// poll.
 func (l *links) Lose(pe libshmem.PE, why string) {
 	C.shmemi_ofi_unreachable(l.e.c, C.uint32_t(pe))
 	l.losses = append(l.losses, loss{pe, why})

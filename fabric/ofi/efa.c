@@ -92,7 +92,8 @@ int shmemi_ofi_events(struct shmemi_ofi *o, int now)
     return o->trouble != 0;
 }
 
-/* Makes c the completion that reports an error of the event queue. Returns 1, or 0 without one. */
+/* If the event queue has an error, which belongs to no operation, makes c a completion that reports
+ * it, and returns 1. Otherwise returns 0. */
 int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c)
 {
     if (!shmemi_ofi_events(o, 0))

@@ -61,13 +61,14 @@ const immediateBytes = 4
 // 2.3 cxi refuses a write with data by EBADFLAGS.
 var dataless = []string{"cxi"}
 
-// hasData reports whether a write can carry immediate data.
+// hasData reports whether a write of a provider can carry 4 bytes of immediate data. Some providers
+// (dataless) offer immediate data, and refuse it in writes.
 func hasData(provider string, info *C.struct_fi_info) bool {
 	return info.domain_attr.cq_data_size >= immediateBytes && !slices.Contains(dataless, provider)
 }
 
-// extras records in e.caps which of the features that cfg wants are granted, and returns their WITH_
-// bits for shmemi_ofi_open.
+// extras records in e.caps which of the features that cfg wants are granted, and returns their
+// WITH_ bits for shmemi_ofi_open.
 func (e *endpoint) extras(info *C.struct_fi_info, cfg *fabric.Config) C.unsigned {
 	var with C.unsigned
 	e.caps.Fence = cfg.Fence && info.caps&C.FI_FENCE != 0
@@ -84,7 +85,8 @@ func (e *endpoint) extras(info *C.struct_fi_info, cfg *fabric.Config) C.unsigned
 	return with
 }
 
-// openAtomics finds out which atomic operations the open endpoint has, and prepares it for them.
+// openAtomics finds out which atomic operations the NIC of the open endpoint has, if the caller
+// wants any, and prepares the endpoint for them. It returns 0, or libfabric's error.
 func (e *endpoint) openAtomics(cfg *fabric.Config) C.int {
 	if !cfg.Atomics || e.c.info.caps&C.FI_ATOMIC == 0 {
 		return 0
@@ -102,7 +104,7 @@ func (e *endpoint) openAtomics(cfg *fabric.Config) C.int {
 	return C.shmemi_ofi_open_atomics(e.c)
 }
 
-// fence returns libfabric's flag for an operation with a fence.
+// fence returns libfabric's flag FI_FENCE if yes is true, else 0.
 func fence(yes bool) C.uint64_t {
 	if yes {
 		return C.FI_FENCE
@@ -118,7 +120,8 @@ func (e *endpoint) fenceError(op string, pe libshmem.PE) error {
 	}
 }
 
-// sendWith posts a message with a fence, or one that completes at the target.
+// sendWith posts a message that needs more than fi_send: a fence, or a completion that says that
+// the message has arrived.
 func (e *endpoint) sendWith(s *fabric.Send) error {
 	if s.Fence && (s.Inject || !e.caps.Fence) {
 		return e.fenceError("send", s.To)
@@ -168,7 +171,7 @@ func (e *endpoint) readWith(r *fabric.RMA) error {
 	return e.refused("read from", r.PE, r.Token, ret)
 }
 
-// Atomic is part of fabric.Provider.
+// Atomic implements fabric.Provider: it posts an atomic operation.
 func (e *endpoint) Atomic(a *fabric.AMO) error {
 	switch {
 	case !e.caps.Atomics.Has(a.Op, a.Width):

@@ -29,7 +29,8 @@ func namedFabric(o *offer) string {
 	return ""
 }
 
-// hasFabrics reports whether a provider offers a NIC on fabrics that SHMEM_FABRIC names.
+// hasFabrics reports whether a provider offers a NIC on several fabrics, which SHMEM_FABRIC names:
+// only efa does.
 func hasFabrics(provider string) bool { return strings.EqualFold(provider, "efa") }
 
 // isSecondChoice reports whether an offer is on the fabric that is used, with this version of
@@ -82,7 +83,7 @@ func (w *Hints) notOnFabric(others []*offer) error {
 	return e
 }
 
-// fabricsOf returns the named fabrics of the offers, the preferred one first.
+// fabricsOf returns the names of the offers' fabrics, without repetition, the preferred one first.
 func fabricsOf(offers []*offer) []string {
 	var all []string
 	for _, o := range offers {
@@ -93,7 +94,8 @@ func fabricsOf(offers []*offer) []string {
 	return all
 }
 
-// Fabric returns the fabric of the NICs; "" where the provider does not distinguish fabrics by name.
+// Fabric returns the fabric of the NICs; "" where the provider does not distinguish fabrics by
+// name.
 func (c *Choice) Fabric() string { return namedFabric(c.offers[0]) }
 
 // Fabrics lists the fabrics that MoveTo accepts.
@@ -108,7 +110,8 @@ func (c *Choice) Version() string { return c.lib.Version }
 // MoveTo replaces the NICs by the same NICs on another fabric.
 func (c *Choice) MoveTo(fabric string) error { return c.moveTo(&query{lib: c.lib}, fabric) }
 
-// moveTo replaces each offer by that of the same NIC on another fabric, or fails if there is none.
+// moveTo replaces each chosen offer by that of the same NIC on another fabric, because the other
+// PEs of the job are on it. It fails if a NIC is not offered there.
 func (c *Choice) moveTo(q lister, fabric string) error {
 	others := q.list(c.offers[0].Provider)
 	for i, o := range c.offers {
@@ -126,7 +129,7 @@ func (c *Choice) moveTo(q lister, fabric string) error {
 	return nil
 }
 
-// freeAll frees offers.
+// freeAll frees the fi_info structs of offers.
 func freeAll(offers []*offer) {
 	for _, o := range offers {
 		o.free()

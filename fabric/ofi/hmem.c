@@ -8,8 +8,8 @@
 #include <link.h>
 #include <stdio.h>
 
-/* Reports whether the loader finds a library; with present, whether it is loaded already. path gets
- * its file. */
+/* Reports whether the loader finds a library; if present is not 0, whether the process has loaded
+ * it already. path gets its file. The library is closed again. */
 int shmemi_ofi_loads(const char *name, int present, char *path, size_t len)
 {
     void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL | (present ? RTLD_NOLOAD : 0));

@@ -41,9 +41,9 @@ type Obstacle struct {
 // String returns the obstacle with its remedy.
 func (o Obstacle) String() string { return o.Text + " (" + o.Remedy + ")" }
 
-// Obstacles lists why libfabric offers no NIC for the memory of GPUs, apart from reasons of the NIC:
-// settings of the environment ("NAME=value") that forbid it, and files that it cannot load. It uses
-// the loader and no GPU.
+// Obstacles lists why libfabric offers no NIC for the memory of GPUs, apart from reasons of the
+// NIC: settings of the environment ("NAME=value") that forbid it, and files that it cannot load. It
+// uses the loader and no GPU.
 func (l Library) Obstacles(environ []string) []Obstacle {
 	var all []Obstacle
 	for _, setting := range environ {
@@ -60,7 +60,7 @@ func (l Library) Obstacles(environ []string) []Obstacle {
 }
 
 // blindness lists what keeps libfabric from the memory of GPUs, for the notes of an endpoint whose
-// NIC does not reach it.
+// NIC does not reach it (noGPU). It lists nothing for a provider without a NIC.
 func (l Library) blindness(o *offer, noGPU error) []string {
 	var notes []string
 	if noGPU != nil && !o.bySoftware() {
@@ -90,8 +90,8 @@ func remedyFor(file string) string {
 	return "install NVIDIA's driver; in a container, start it with the GPUs of the host"
 }
 
-// loads returns the file that the loader finds for a library's name; with present, only one that the
-// process has loaded.
+// loads returns the file that the loader finds for a library's name; if present is true, only a
+// file that the process has loaded already.
 func loads(name string, present bool) (string, bool) {
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))

@@ -78,7 +78,8 @@ func Load(file string) (Library, error) {
 // thread: no thread may change the environment while others read it.
 func SetOptions() { _ = C.shmemi_ofi_set_options() } // without memory for a variable, loading fails
 
-// sameFile reports whether a, a file or libfabric's name, is the file b that was loaded.
+// sameFile reports whether a, a path or the plain name of libfabric's library, is the file b that
+// was loaded. Paths are compared after links are resolved.
 func sameFile(a, b string) bool {
 	if resolved, err := filepath.EvalSymlinks(a); err == nil {
 		a = resolved
@@ -89,8 +90,8 @@ func sameFile(a, b string) bool {
 	return a == b || (!strings.Contains(a, "/") && a == soname)
 }
 
-// search opens libfabric: file, or where that is "", the first of places that has it. A place may be
-// a pattern.
+// search opens libfabric: file, or where that is "", the first of places that has it. A place may
+// be a pattern.
 func search(file string, places []string) (*Library, error) {
 	if file != "" {
 		lib, err := open(file, false)

@@ -31,7 +31,8 @@ func deferAccept(addr []byte) int {
 	})
 }
 
-// shutdown shuts down the socket of the connection between two addresses, for both sides.
+// shutdown shuts down the socket of the connection between two addresses, for both sides. libfabric
+// does not return the socket, so shutdown searches the descriptors of the process for it.
 func shutdown(own, peer []byte) {
 	fd := socketThat(func(fd int) bool {
 		at, err := unix.Getpeername(fd)

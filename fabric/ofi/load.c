@@ -98,7 +98,8 @@ static int allow_forks(void)
     return 0;
 }
 
-/* Sets the environment variables that libfabric's providers read when they start. */
+/* Sets the environment variables that libfabric's providers read when they start. Returns 0, or
+ * another number after an error. */
 int shmemi_ofi_set_options(void)
 {
     /* Providers also cache registrations, and notice that memory was unmapped by patching functions
@@ -210,7 +211,7 @@ static int getinfo(uint32_t version, uint64_t flags, struct fi_info *hints, stru
     return ret;
 }
 
-/* Calls fi_getinfo. */
+/* Calls fi_getinfo of the loaded library, for the version of its API. */
 int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info **list)
 {
     return getinfo(version, 0, hints, list);
@@ -225,7 +226,8 @@ int shmemi_ofi_known(uint32_t version, struct fi_info **list)
 /* FI_MR_BASIC and FI_MR_SCALABLE, whose names are warnings in the headers of libfabric 2. */
 enum { MR_BASIC = 1 << 0, MR_SCALABLE = 1 << 1 };
 
-/* Lists all endpoints that a provider offers, whatever their features. */
+/* Lists all endpoints that a provider offers, whatever their features: the hints allow every mode.
+ * Messages use it to say what a provider that was not chosen offers. */
 int shmemi_ofi_anything(uint32_t version, const char *provider, struct fi_info **list)
 {
     struct fi_info *hints = fi_dupinfo(NULL);

@@ -104,8 +104,8 @@ func choose(q lister, w Hints) (*Choice, error) {
 	return c, nil
 }
 
-// retain reduces the choice to the offers with the given indexes, in the order of the indexes, and
-// frees the others.
+// retain reduces the choice to the offers with the given indexes, in this order, and frees the
+// others.
 func (c *Choice) retain(indexes []int) {
 	var kept []*offer
 	for _, i := range indexes {
@@ -124,10 +124,11 @@ func position(nic, list string) int {
 	return slices.IndexFunc(strings.Split(list, ","), func(name string) bool { return allowed(nic, strings.TrimSpace(name)) })
 }
 
-// firstNIC returns a choice of the first NIC alone.
+// firstNIC returns a choice of the first NIC alone. It shares the offer with c, so only c is
+// closed.
 func (c *Choice) firstNIC() *Choice { return &Choice{lib: c.lib, offers: c.offers[:1]} }
 
-// Candidates describes the NICs.
+// Candidates describes the NICs of the choice, for the function that picks some of them.
 func (c *Choice) Candidates() []NIC {
 	var nics []NIC
 	for _, o := range c.offers {
@@ -145,7 +146,7 @@ func (c *Choice) NICs() []string {
 	return names
 }
 
-// Open opens an endpoint on each NIC.
+// Open opens an endpoint on each NIC of the choice. After an error none stays open.
 func (c *Choice) Open(cfg fabric.Config) ([]fabric.Provider, error) {
 	if cfg.Tokens <= 0 {
 		return nil, &shmerr.Error{Op: "open", Object: "fabric", Cause: shmerr.Causef(shmerr.ErrArgument, "%d tokens", cfg.Tokens)}
@@ -164,7 +165,8 @@ func (c *Choice) Open(cfg fabric.Config) ([]fabric.Provider, error) {
 	return endpoints, nil
 }
 
-// Close frees the choice. Endpoints opened from it stay open.
+// Close frees the fi_info structs of the NICs that were chosen. Endpoints that Open has opened on
+// these NICs stay open.
 func (c *Choice) Close() {
 	for _, o := range c.offers {
 		o.free()

@@ -23,7 +23,7 @@ type Offer struct {
 	NIC      string // the domain, as the provider names it
 	Fabric   string // the network of the NIC, as the provider names it
 	Chosen   bool   // Open would use it
-	Why      string // why Open would not use it, for people
+	Why      string // why Open would not use it, for messages
 }
 
 // offer is an Offer with the data to compare and to open it.
@@ -36,7 +36,7 @@ type offer struct {
 	info         *C.struct_fi_info // a copy of libfabric's, to be freed
 }
 
-// free frees the offer, once.
+// free frees the offer's fi_info. A second call does nothing.
 func (o *offer) free() {
 	if o.info != nil {
 		C.fi_freeinfo(o.info)
@@ -90,7 +90,8 @@ type query struct {
 	lib Library
 }
 
-// query prepares fi_getinfo for a job's hints.
+// query prepares the library for calls of fi_getinfo with a job's hints: whether it may use CUDA,
+// and whether it may read the kernel's symbol table, which takes long.
 func (l Library) query(w *Hints) *query {
 	C.shmemi_ofi_leave_gpus(number(!w.GPU))
 	C.shmemi_ofi_skip_symbols(number(!needsSymbols(rdmaFolders)))
@@ -149,8 +150,8 @@ func (q *query) listConnected(base string) (offers []*offer) {
 	return offers
 }
 
-// listOpen returns a provider's offers of reliable datagram endpoints: those with the orders that the
-// engine prefers, and where a network has none of these, those without.
+// listOpen returns a provider's offers of reliable datagram endpoints: those with the orders that
+// the engine prefers, and where a network has none of these, those without.
 func (q *query) listOpen(provider string) []*offer {
 	var offers []*offer
 	inOrder := map[[2]string]bool{}
@@ -172,8 +173,9 @@ func (q *query) listOpen(provider string) []*offer {
 	return offers
 }
 
-// listFor calls fi_getinfo once, and returns an offer for each NIC, fabric and address. connects:
-// for endpoints with one connection each.
+// listFor calls fi_getinfo once, and returns an offer for each NIC, fabric and address; the caller
+// frees them. order is the message order to request, and connects asks for endpoints of one
+// connection each (FI_EP_MSG).
 func (q *query) listFor(provider string, order C.uint64_t, connects bool) []*offer {
 	var name *C.char
 	if provider != "" {
@@ -233,7 +235,7 @@ type Fault struct {
 	text string
 }
 
-// Error returns libfabric's own text.
+// Error returns libfabric's own text for the error, beginning in lower case.
 func (f *Fault) Error() string {
 	if f.text == "" {
 		return "unknown error"
@@ -259,8 +261,8 @@ func address(info *C.struct_fi_info) netip.Addr {
 
 // find returns the best offer that the hints allow. The caller frees it.
 //
-// It lists the offers of one provider after the other, by name, until one fits: a call for all would
-// let each of them search for its hardware.
+// It lists the offers of one provider after the other, by name, until one fits: a call for all
+// would let each of them search for its hardware.
 func find(q lister, w Hints) (*offer, error) {
 	provider, nics := w.Provider, w.NICs
 	if err := w.refuse(); err != nil {
@@ -310,8 +312,9 @@ func find(q lister, w Hints) (*offer, error) {
 	return nil, notFound(q, refused, candidates, w)
 }
 
-// notFound returns the error that explains why no offer fits the hints. refused are the offers that
-// find has seen.
+// notFound returns the error that explains why no offer fits the hints: the fabric or the NIC that
+// they name has none, or the provider does not exist or has no interface. refused are the offers
+// that find has seen, of the providers in candidates and others.
 func notFound(q lister, refused []*offer, candidates []string, w Hints) error {
 	provider := w.Provider
 	var there []*offer // of the right provider, on other NICs

@@ -52,7 +52,7 @@ var (
 	_ fabric.Noter   = (*endpoint)(nil)
 )
 
-// Open loads libfabric, chooses a provider and a NIC and opens an endpoint.
+// Open loads libfabric, chooses a provider and a NIC, and opens an endpoint on it.
 func Open(cfg fabric.Config) (fabric.Provider, error) {
 	c, err := Choose(cfg.Library, Hints{Provider: cfg.Provider, Fabric: cfg.Fabric, NICs: cfg.NICs, GPU: cfg.GPU})
 	if err != nil {
@@ -99,9 +99,9 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	}
 	if e.caps.DeliveryComplete {
 		with |= C.WITH_DELIVERY
-		// Over a socket each message would have an acknowledgement of its own, which takes a quarter
-		// of a round trip more; and the kernel reports a lost interface only after a quarter of an
-		// hour, so that the acknowledgements would be of little use.
+		// Over a socket each message would have an acknowledgement of its own, which takes a
+		// quarter of a round trip more; and the kernel reports a lost interface only after a
+		// quarter of an hour, so that the acknowledgements would be of little use.
 		if e.caps.SendComplete = cfg.Delivery && !fabric.OverSockets(o.Provider); e.caps.SendComplete {
 			with |= C.WITH_ARRIVAL
 		}
@@ -207,6 +207,7 @@ func injectWrite(o *offer, info *C.struct_fi_info) int {
 	return int(info.tx_attr.inject_size)
 }
 
+// Caps implements fabric.Provider: it returns what the endpoint promises and supports.
 func (e *endpoint) Caps() fabric.Caps { return e.caps }
 
 // note adds a few words to e.notes, about an option that was set, or refused, when the endpoint was
@@ -215,9 +216,10 @@ func (e *endpoint) note(format string, args ...any) {
 	e.notes = append(e.notes, fmt.Sprintf(format, args...))
 }
 
-// Notes is part of fabric.Noter.
+// Notes implements fabric.Noter: it returns what the endpoint could set or use.
 func (e *endpoint) Notes() []string { return slices.Clone(e.notes) }
 
+// Addr implements fabric.Provider: it returns the address for the other PEs' Connect.
 func (e *endpoint) Addr() []byte { return slices.Clone(e.addr) }
 
 func (e *endpoint) Connect(addrs [][]byte) error {
@@ -287,6 +289,8 @@ func (e *endpoint) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token)
 	return e.refused("receive into", -1, t, ret)
 }
 
+// Send implements fabric.Provider: it posts a message. sendWith posts those with a fence, and those
+// whose completion must say that they have arrived.
 func (e *endpoint) Send(s *fabric.Send) error {
 	if s.Fence || e.caps.SendComplete && !s.Inject {
 		return e.sendWith(s)
@@ -298,6 +302,8 @@ func (e *endpoint) Send(s *fabric.Send) error {
 	return e.refused("send to", s.To, s.Token, ret)
 }
 
+// Write implements fabric.Provider: it posts a one-sided write. writeWith posts those with
+// immediate data or a fence.
 func (e *endpoint) Write(r *fabric.RMA) error {
 	if r.Notify || r.Fence {
 		return e.writeWith(r)
@@ -310,6 +316,7 @@ func (e *endpoint) Write(r *fabric.RMA) error {
 	return e.refused("write to", r.PE, r.Token, ret)
 }
 
+// Read implements fabric.Provider: it posts a one-sided read. readWith posts those with a fence.
 func (e *endpoint) Read(r *fabric.RMA) error {
 	if r.Fence {
 		return e.readWith(r)
@@ -322,7 +329,7 @@ func (e *endpoint) Read(r *fabric.RMA) error {
 	return e.refused("read from", r.PE, r.Token, ret)
 }
 
-// number returns 1 or 0, for C.
+// number returns 1 for true and 0 for false, because the C functions have numbers.
 func number(yes bool) C.int {
 	if yes {
 		return 1
@@ -351,6 +358,8 @@ func (e *endpoint) refused(what string, pe libshmem.PE, t fabric.Token, ret C.in
 	return &shmerr.Error{Op: what, Object: object, Cause: fmt.Errorf("%s: %w", e.caps.Provider, fault(ret))}
 }
 
+// Poll implements fabric.Provider: it moves up to len(c) completions to c. If own connections need
+// work that C cannot do (SHMEMI_IN_GO), it does that first, and then polls the queue itself.
 func (e *endpoint) Poll(c []fabric.Completion) (int, error) {
 	if len(c) == 0 {
 		return 0, nil
@@ -375,10 +384,14 @@ func (e *endpoint) Poll(c []fabric.Completion) (int, error) {
 	return 0, &shmerr.Error{Op: "poll", Object: e.caps.Provider, Cause: cause}
 }
 
+// Arm implements fabric.Provider: it returns false if there is work for a Poll.
 func (e *endpoint) Arm() bool { return C.shmemi_ofi_arm(unsafe.Pointer(e.c)) != 0 }
 
+// Ready implements fabric.Provider: it reports whether a Poll is known to have work now.
 func (e *endpoint) Ready() bool { return C.shmemi_ofi_ready(unsafe.Pointer(e.c)) != 0 }
 
+// Wait implements fabric.Provider: it sleeps until there may be a completion, or for d, and reports
+// whether something has ended the sleep earlier.
 func (e *endpoint) Wait(d time.Duration) (bool, error) {
 	ret := C.shmemi_ofi_wait(unsafe.Pointer(e.c), C.int64_t(d))
 	if ret < 0 {
@@ -387,7 +400,8 @@ func (e *endpoint) Wait(d time.Duration) (bool, error) {
 	return ret > 0, nil
 }
 
-// WaitFD is part of fabric.Sleeper.
+// WaitFD implements fabric.Sleeper: it returns a descriptor that is readable when a Poll has work;
+// -1: there is none.
 func (e *endpoint) WaitFD() int {
 	if e.c.queue_fd < 0 {
 		return -1
@@ -395,8 +409,11 @@ func (e *endpoint) WaitFD() int {
 	return int(e.c.events_fd)
 }
 
+// Wake implements fabric.Provider: it ends a Wait of another thread.
 func (e *endpoint) Wake() { C.shmemi_ofi_wake(unsafe.Pointer(e.c)) }
 
+// Native implements fabric.Provider: it returns the C functions that do the work of Poll, Recv, an
+// injected Send and others, for callers in C that must not enter Go.
 func (e *endpoint) Native() fabric.Native {
 	return fabric.Native{
 		Self: unsafe.Pointer(e.c),
@@ -405,6 +422,8 @@ func (e *endpoint) Native() fabric.Native {
 	}
 }
 
+// Strangers implements fabric.Provider: it returns how many messages and connections of processes
+// outside the job were dropped.
 func (e *endpoint) Strangers() uint64 {
 	n := uint64(e.c.strangers)
 	if e.links != nil {
@@ -413,6 +432,8 @@ func (e *endpoint) Strangers() uint64 {
 	return n
 }
 
+// ErrorText implements fabric.Provider: it describes the error of a completion, with the provider's
+// own text if the C half has stored one for the token.
 func (e *endpoint) ErrorText(c *fabric.Completion) string {
 	if c.Err == 0 {
 		return "no error"
@@ -426,6 +447,8 @@ func (e *endpoint) ErrorText(c *fabric.Completion) string {
 	return fmt.Sprintf("%s, token %d", fault(-C.int(c.Err)).Error(), c.Token)
 }
 
+// Close implements fabric.Provider: it ends connections and registrations, and closes the endpoint
+// even if one of these fails.
 func (e *endpoint) Close() error {
 	if e.c == nil {
 		return nil

@@ -15,6 +15,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
+// Register implements fabric.Provider: it registers main memory, for operations of this PE and of
+// peers.
 func (e *endpoint) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
 	var mr *C.struct_fid_mr
 	object := fmt.Sprintf("%d bytes at %p with %s", n, base, e.caps.Provider)
@@ -47,6 +49,8 @@ func (e *endpoint) addRegion(mr *C.struct_fid_mr, base unsafe.Pointer, n uint64,
 	return fabric.Region{Base: base, Len: n, Key: key, Desc: uintptr(C.shmemi_ofi_desc(mr)), ID: id}, nil
 }
 
+// Unregister implements fabric.Provider. The registration is gone even if libfabric returns an
+// error.
 func (e *endpoint) Unregister(r fabric.Region) error {
 	if r.ID < 0 || r.ID >= len(e.regions) || e.regions[r.ID] == nil {
 		return &shmerr.Error{Op: "unregister", Object: fmt.Sprintf("region %d", r.ID), Cause: shmerr.Causef(shmerr.ErrArgument, "there is no such region")}

@@ -40,7 +40,7 @@ func ListSilent(library string) ([]Silent, error) {
 	return silent, nil
 }
 
-// known returns the names of all providers of the library, usable here or not.
+// known returns the names of all providers of the library, whether they can be used here or not.
 func (l Library) known() []string {
 	var list *C.struct_fi_info
 	if C.shmemi_ofi_known(l.api, &list) != 0 {
@@ -56,8 +56,8 @@ func (l Library) known() []string {
 	return names
 }
 
-// whySilent returns, for people, why a provider makes no offer: it offers endpoints of other kinds
-// only, or none.
+// whySilent returns, for messages, why a provider makes no offer: it offers endpoints of other
+// kinds only, or none.
 func (l Library) whySilent(provider string) string {
 	name := C.CString(provider)
 	defer C.free(unsafe.Pointer(name))

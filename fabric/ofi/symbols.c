@@ -23,7 +23,8 @@ typedef FILE *(*opener)(const char *, const char *);
 
 static opener real_fopen;
 
-/* The fopen that libfabric's library calls while the kernel's symbol table is hidden from it. */
+/* The fopen that libfabric's library calls while the kernel's symbol table is hidden from it:
+ * /proc/kallsyms does not exist, and any other file is opened. */
 static FILE *fopen_without_symbols(const char *file, const char *mode)
 {
     if (strcmp(file, "/proc/kallsyms") == 0) {
@@ -33,7 +34,7 @@ static FILE *fopen_without_symbols(const char *file, const char *mode)
     return real_fopen(file, mode);
 }
 
-/* The loader's entry of a library, or NULL. */
+/* Returns the dynamic loader's entry of a library (struct link_map), or NULL. */
 static struct link_map *map_of(void *library)
 {
     struct link_map *map = NULL;
@@ -46,7 +47,8 @@ static const void *at(const struct link_map *map, ElfW(Addr) where)
     return (const void *)(where < map->l_addr ? where + map->l_addr : where);
 }
 
-/* Returns the address of the pointer through which the library calls fopen, or NULL. */
+/* Returns the address of the pointer in a library's import table (DT_JMPREL) through which it calls
+ * fopen, or NULL. */
 void **shmemi_ofi_import(void *library)
 {
     const struct link_map *map = map_of(library);
@@ -95,7 +97,8 @@ struct search {
     int protected;
 };
 
-/* Finds out whether the loader has made the pointer read-only after it had filled it in. */
+/* Callback of dl_iterate_phdr: finds out whether the loader has made the pointer in s read-only
+ * after it had filled it in (PT_GNU_RELRO). Returns 1 at the library, so that the search ends. */
 static int find_protection(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct search *s = arg;
@@ -111,8 +114,8 @@ static int find_protection(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* Changes a pointer of a library, which may be read-only. Returns 0, or -1 where the kernel does
- * not allow it. */
+/* Stores value in a pointer of a library, whose page it makes writable for that moment if it has
+ * to. Returns 0, or -1 where the kernel does not allow it. */
 static int set_pointer(void *library, void **slot, void *value)
 {
     const uintptr_t page = (uintptr_t)slot & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
@@ -128,7 +131,8 @@ static int set_pointer(void *library, void **slot, void *value)
     return 0;
 }
 
-/* Makes the library call fopen_without_symbols. Returns the pointer to put back, or NULL. */
+/* Makes the library call fopen_without_symbols in place of fopen. Returns the address of the
+ * changed pointer, which is to be restored, or NULL. */
 void **shmemi_ofi_hide_symbols(void *library)
 {
     void **slot = shmemi_ofi_import(library);

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// why returns, for people, why an offer is not chosen: a reason against the offer itself, or the
+// why returns, for messages, why an offer is not chosen: a reason against the offer itself, or the
 // reason that speaks for first, the best of the chosen offers. first is nil where none is chosen.
 func why(o, first *offer, w Hints) string {
 	provider := w.Provider

@@ -4,8 +4,8 @@
 // They fit into the 256 bytes of a connection request of libfabric, and into 4 bytes of immediate
 // data.
 //
-// It knows neither sockets nor libfabric, starts no thread and keeps no state. fabric/ofi/pair decides
-// when to request a connection, and which of two survives.
+// It knows neither sockets nor libfabric, starts no thread and keeps no state. fabric/ofi/pair
+// decides when to request a connection, and which of two survives.
 //
 // Each endpoint has an ID, which is random and travels with its address over the launcher. A MAC
 // covers the IDs of both sides, so a recorded request proves nothing to another endpoint, nor to a
@@ -71,8 +71,8 @@ type Reply struct {
 	Nonce   Nonce
 }
 
-// Word is the meaning of a short message on a connection whose request was accepted. It travels with
-// 4 bytes of proof, in the immediate data of a Write.
+// Word is the meaning of a short message on a connection whose request was accepted. It travels
+// with 4 bytes of proof, in the immediate data of a Write.
 type Word uint8
 
 // The words. Either side may send one; its proof covers the nonces of both sides.
@@ -82,8 +82,8 @@ const (
 	Missing                   // the replying side has not received Confirmed
 )
 
-// The form of requests and replies: a mark with the version, the kind, the PE of the sender and that
-// of the other side, the number of the request, the number it has seen, a nonce, and the MAC.
+// The form of requests and replies: a mark with the version, the kind, the PE of the sender and
+// that of the other side, the number of the request, the number it has seen, a nonce, and the MAC.
 const (
 	mark     = 0x01_6d_68_73 // "shm", version 1
 	kindAt   = 4
@@ -99,7 +99,8 @@ const (
 	Size = macAt + sha256.Size
 )
 
-// message makes a request or a reply without its MAC.
+// message encodes a request or a reply without its MAC, which stays zero. number counts the
+// requests of a PE to another one; seen is the last number of the other PE that this one has seen.
 func message(kind uint8, from, to libshmem.PE, number, seen uint64, nonce Nonce) []byte {
 	b := make([]byte, Size)
 	binary.LittleEndian.PutUint32(b, mark)
@@ -124,7 +125,7 @@ func (k *Key) mac(b []byte, from, to ID, requested Nonce) []byte {
 	return h.Sum(nil)
 }
 
-// Request returns the bytes of a request.
+// Request encodes a request from the endpoint `from` to the endpoint `to`, with its MAC.
 func (k *Key) Request(r *Request, from, to ID) []byte {
 	b := message(request, r.From, r.To, r.Number, r.Seen, r.Nonce)
 	copy(b[macAt:], k.mac(b, from, to, Nonce{}))
@@ -154,14 +155,16 @@ func (k *Key) Verify(b []byte, from, to ID) bool {
 	return len(b) == Size && hmac.Equal(b[macAt:], k.mac(b, from, to, Nonce{}))
 }
 
-// Reply returns the bytes of the reply a to the request r.
+// Reply encodes the reply a to the request r, with its MAC, which covers the request's nonce.
 func (k *Key) Reply(a Reply, r *Request, from, to ID) []byte {
 	b := message(uint8(a.Verdict), r.To, r.From, r.Number, 0, a.Nonce)
 	copy(b[macAt:], k.mac(b, from, to, r.Nonce))
 	return b
 }
 
-// Check decodes the reply to r. It fails unless the endpoint from made it for this request.
+// Check decodes the reply to the request r. It fails unless the endpoint `from` made it for this
+// request: only processes of the job know the key of its MAC, and the MAC covers the request's
+// nonce, so an old reply is refused.
 func (k *Key) Check(b []byte, r *Request, from, to ID) (a Reply, err error) {
 	switch {
 	case len(b) != Size:

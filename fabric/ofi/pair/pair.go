@@ -130,7 +130,8 @@ func (m *Machine) pair(pe libshmem.PE) *pair {
 	return p
 }
 
-// become sets the state of a pair, and adds the pair to the list for Tick or removes it.
+// become sets the state of a pair. A pair in a state that a deadline ends is in the list that Tick
+// searches (moving); become adds or removes it.
 func (m *Machine) become(p *pair, s state) {
 	p.state = s
 	moves := s == requesting || s == pausing || s == accepted && p.wanted || p.unconfirmed
@@ -142,14 +143,16 @@ func (m *Machine) become(p *pair, s state) {
 	}
 }
 
-// newConn numbers a new connection of a pair.
+// newConn assigns a number to a new connection of a pair. No number is used twice, so late events
+// of an old connection are not taken for those of a new one.
 func (m *Machine) newConn(p *pair) Conn {
 	m.last++
 	m.conns[m.last] = p
 	return m.last
 }
 
-// drop closes the connection of a pair at once, if it has one.
+// drop closes the connections of a pair at once, if it has any. mirror is the accepting side of a
+// connection of this endpoint to itself.
 func (m *Machine) drop(p *pair) {
 	for _, c := range []*Conn{&p.conn, &p.mirror} {
 		if *c != 0 {
@@ -175,7 +178,8 @@ func (m *Machine) Want(pe libshmem.PE) {
 	}
 }
 
-// connect sends a request for a connection to the peer.
+// connect sends a request for a connection to the peer. The request has a number and a nonce, which
+// the reply must repeat. Without an address of the peer, the peer is lost.
 func (m *Machine) connect(p *pair) {
 	id, ok := m.ID(p.pe)
 	if !ok || m.Me.PE == libshmem.NoPE {
@@ -225,7 +229,8 @@ func (m *Machine) shutDown(p *pair) {
 	}
 }
 
-// lose gives up the connection with a peer for good, and reports the lost peer to the network.
+// lose gives up the connection with a peer for good, and reports the lost peer to the network. A
+// connection in use is shut down first, so that the peer sees its end soon.
 func (m *Machine) lose(p *pair, why string) {
 	if p.state == open && !p.unconfirmed {
 		m.shutDown(p)
@@ -311,7 +316,8 @@ func (m *Machine) refuse(h Handle, v handshake.Verdict, r *handshake.Request, id
 	m.net.Reject(h, m.Key.Reply(handshake.Reply{Verdict: v}, r, m.Me.ID, id))
 }
 
-// accept accepts the request of a peer. The connection is used only after the peer's confirmation.
+// accept accepts the request r of a peer, whose endpoint has the given id. The connection is used
+// only after the peer's confirmation, which proves that the request was no copy of an old one.
 func (m *Machine) accept(p *pair, h Handle, r *handshake.Request, id handshake.ID) {
 	a := handshake.Reply{Verdict: handshake.Accepted, Nonce: handshake.Random[handshake.Nonce]()}
 	p.conn, p.ours, p.requestNonce, p.replyNonce = m.newConn(p), false, r.Nonce, a.Nonce
@@ -323,7 +329,7 @@ func (m *Machine) accept(p *pair, h Handle, r *handshake.Request, id handshake.I
 }
 
 // reflect accepts a request of this endpoint to itself. Operations then use the requesting side of
-// the connection.
+// the connection, and the accepting side (mirror) only receives.
 func (m *Machine) reflect(p *pair, h Handle, r *handshake.Request) {
 	if p.state != requesting || p.mirror != 0 {
 		m.refuse(h, handshake.Lost, r, m.Me.ID)
@@ -369,14 +375,17 @@ func (m *Machine) confirm(p *pair) {
 	}
 }
 
-// use makes operations use the pair's connection.
+// use makes operations use the pair's connection, which both sides have confirmed.
 func (m *Machine) use(p *pair) {
 	p.failures, p.wanted = 0, false
 	m.become(p, open)
 	m.net.Use(p.pe, p.conn)
 }
 
-// Failed handles the failure of this side's request; data is the peer's reply, if there was one.
+// Failed handles the failure of the request that this side sent as connection c; data is the peer's
+// reply, if there was one. If both sides have sent a request at the same time (Crossing), this one
+// yields to the peer's. A genuine reply that says "lost" ends the pair, and anything else is tried
+// again.
 func (m *Machine) Failed(c Conn, data []byte, why string) {
 	p := m.conns[c]
 	if p == nil || p.state != requesting || c != p.conn {
