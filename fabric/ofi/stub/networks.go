@@ -40,7 +40,7 @@ func Networks(all bool) []Network {
 	return []Network{Named(Newest)}
 }
 
-// Named returns the network of a name.
+// Named returns the simulated network with a name, and panics if there is none.
 func Named(name string) Network {
 	for _, n := range networks {
 		if n.Name == name {

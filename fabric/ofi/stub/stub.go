@@ -59,7 +59,8 @@ const Provider = "efa"
 
 var mu sync.Mutex // one build at a time
 
-// Build compiles the library, with more flags for the compiler, and returns its file.
+// Build compiles the stub of libfabric and returns its file. Without further flags for the compiler
+// all tests share one file.
 func Build(t testing.TB, flags ...string) string {
 	t.Helper()
 	mu.Lock()
@@ -117,7 +118,8 @@ type Log struct {
 	File string
 }
 
-// Set gives the library its settings and a fresh log.
+// Set puts the stub's settings into the environment of this test (FAKE_NIC), with a fresh log file,
+// which it returns.
 func Set(t testing.TB, settings string) *Log {
 	t.Helper()
 	l := &Log{t, filepath.Join(t.TempDir(), "log")}

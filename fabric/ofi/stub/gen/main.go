@@ -25,6 +25,7 @@ type row struct {
 	id, provider, fabric, from, to, what, answer, source, quote string
 }
 
+// main generates the C of the rules from rules.tsv or, with -check, only compares.
 func main() {
 	check := flag.Bool("check", false, "only report whether the generated files match the table")
 	flag.Parse()
@@ -72,7 +73,8 @@ var (
 	sourceForm = regexp.MustCompile(`^[\w.-]+:[^:]+:\d+$`)
 )
 
-// parse reads the rows of the table, and refuses one that is not complete.
+// parse reads the rows of the table, and returns an error that names the line for a row that is not
+// complete or has an id twice.
 func parse(text string) ([]row, error) {
 	var rows []row
 	seen := map[string]bool{}
@@ -116,7 +118,7 @@ var (
 
 // value returns a rule's answer as an expression of C: an error, flags, or the first number in it.
 func (r row) value() string {
-	answer, _, _ := strings.Cut(r.answer, " (") // the rest is for people
+	answer, _, _ := strings.Cut(r.answer, " (") // the rest is a note for the table's reader
 	switch {
 	case errorForm.MatchString(answer):
 		return "FI_" + answer
@@ -129,7 +131,8 @@ func (r row) value() string {
 	return "0"
 }
 
-// release returns a version of libfabric as the stub's C numbers it, or otherwise for an open end.
+// release returns a version of libfabric, such as "2.1", as the C macro RELEASE of the stub; for a
+// text that is no version, such as "-", it returns otherwise.
 func release(text, otherwise string) string {
 	major, minor, ok := strings.Cut(text, ".")
 	if !ok {

@@ -24,7 +24,8 @@ static fi_addr_t address_of(struct ep *ep, uint64_t id)
     return p != NULL ? p->addr : FI_ADDR_NOTAVAIL;
 }
 
-/* Sends the initiator of an operation its status, and the old value of an atomic operation. */
+/* Sends the peer that posted an operation its status, and the old value of an atomic operation
+ * (data). */
 void reply(struct ep *ep, const struct record *r, int status, uint64_t data)
 {
     struct peer *p = ep_peer(ep, r->from);
@@ -66,7 +67,8 @@ static void deliver(struct ep *ep, const struct record *r, const void *bytes,
         reply(ep, r, STATUS_OK, 0);
 }
 
-/* Stores a message of efa that arrived before its receive was posted. */
+/* Stores a message of efa that arrived before its receive was posted, at the end of the endpoint's
+ * list. Bytes that are still in the sender's memory (RECORD_ELSEWHERE) are not copied yet. */
 static void store_early(struct ep *ep, const struct record *r)
 {
     const size_t n = r->flags & RECORD_ELSEWHERE ? 0 : r->len;
@@ -91,8 +93,8 @@ static void early_drop(struct ep *ep)
     free(e);
 }
 
-/* Delivers the first stored message, which arrived before its receive, if a receive is posted
- * now. */
+/* Delivers the first stored message, which arrived before its receive, if a receive is posted now.
+ * Returns false if there is no such message or no receive. */
 bool early_match(struct ep *ep)
 {
     struct receive to;
@@ -193,7 +195,9 @@ static void rma(struct ep *ep, const struct record *r)
     reply(ep, r, status, 0);
 }
 
-/* Carries out an atomic operation of a peer of efa, and replies. */
+/* Carries out an atomic operation of a peer of efa, whose NIC leaves that to the target's
+ * processor, and replies. A negative status says that the operation could not be done now, because
+ * another process has the lock: it tries again. */
 static void apply_for_peer(struct ep *ep, const struct record *r)
 {
     uint64_t old = 0;
@@ -205,7 +209,8 @@ static void apply_for_peer(struct ep *ep, const struct record *r)
     reply(ep, r, status, old);
 }
 
-/* Handles a target's reply to an operation of this endpoint: the operation is complete. */
+/* Handles a target's reply to an operation of this endpoint: the operation is complete, and due at
+ * once. A reply to an operation that is over is ignored. */
 static void acknowledged(struct ep *ep, const struct record *r)
 {
     struct op *op = op_find(ep, r->token);
@@ -218,7 +223,8 @@ static void acknowledged(struct ep *ep, const struct record *r)
     op_wait(ep, op, 0);
 }
 
-/* Handles the records in an endpoint's ring, up to a limit. */
+/* Handles the records that peers have put into an endpoint's ring: at most MAX_RECORDS, so that a
+ * poll ends even while peers send. */
 void arrive(struct ep *ep)
 {
     enum { MAX_RECORDS = 1024 };

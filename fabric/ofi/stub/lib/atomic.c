@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* The bytes of an element; 0 for types without atomic operations. */
+/* Returns the bytes of an element of an atomic operation; 0 for types for which this stub has none.
+ */
 static unsigned width_of(enum fi_datatype type)
 {
     switch (type) {
@@ -21,7 +22,8 @@ static unsigned width_of(enum fi_datatype type)
     }
 }
 
-/* Posts an atomic operation; compare and result are NULL where it has none. */
+/* Posts an atomic operation. compare is NULL for all but compare-and-swap, and result for
+ * operations that do not fetch. */
 static ssize_t post_atomic(struct fid_ep *fid, const struct fi_msg_atomic *m,
                            const struct fi_ioc *compare, const struct fi_ioc *result,
                            uint64_t flags)

@@ -50,7 +50,8 @@ static int grow(struct av *av)
     return 0;
 }
 
-/* The peer with an endpoint's id, or NULL. */
+/* Returns the peer with an endpoint's id, or NULL. The index is a hash table with open addressing,
+ * whose entries are numbers of peers plus one. */
 struct peer *av_find(struct av *av, uint64_t id)
 {
     if (av == NULL || av->index_capacity == 0)
@@ -78,8 +79,8 @@ bool peer_map(struct peer *p)
     return p->map != NULL;
 }
 
-/* Adds endpoint id to the vector, if it is not there, and to the peers that each endpoint with this
- * vector knows. */
+/* Adds the endpoint `id` to the vector, if it is not there, and to the peers that each endpoint
+ * with this vector knows. *addr, if addr is not NULL, gets its number in the vector. */
 static int add(struct av *av, uint64_t id, fi_addr_t *addr)
 {
     struct peer *p = av_find(av, id);
@@ -100,7 +101,8 @@ static int add(struct av *av, uint64_t id, fi_addr_t *addr)
     return 0;
 }
 
-/* Implements fi_av_insert. */
+/* Implements fi_av_insert, and returns how many addresses were inserted. An address that is no
+ * endpoint's is an error, or by rule G12e an endpoint that never answers. */
 static int insert(struct fid_av *fid, const void *addr, size_t count, fi_addr_t *fi_addr,
                   uint64_t flags, void *context)
 {
@@ -141,7 +143,7 @@ static void lose(struct ep *ep, const struct peer *p)
     }
 }
 
-/* Removes a peer from the vector. */
+/* Removes a peer from the vector, and its state from all endpoints that use the vector. */
 static void forget(struct av *av, fi_addr_t addr)
 {
     struct peer *p = av->peers[addr];
@@ -154,7 +156,7 @@ static void forget(struct av *av, fi_addr_t addr)
     av->peers[addr] = NULL;
 }
 
-/* Implements fi_av_remove. */
+/* Implements fi_av_remove. A peer with operations under way or queued cannot be removed. */
 static int av_remove(struct fid_av *fid, fi_addr_t *addr, size_t count, uint64_t flags)
 {
     struct av *av = (struct av *)fid;
@@ -172,7 +174,7 @@ static int av_remove(struct fid_av *fid, fi_addr_t *addr, size_t count, uint64_t
     return ret;
 }
 
-/* Implements fi_av_lookup. */
+/* Implements fi_av_lookup: copies as much of the address as fits, and stores its whole length. */
 static int lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *len)
 {
     struct av *av = (struct av *)fid;
@@ -187,7 +189,7 @@ static int lookup(struct fid_av *fid, fi_addr_t fi_addr, void *addr, size_t *len
     return 0;
 }
 
-/* Closes an address vector. */
+/* Implements fi_close for an address vector: frees it with its peers. */
 static int av_close(struct fid *fid)
 {
     struct av *av = (struct av *)fid;
@@ -207,7 +209,8 @@ static struct fi_ops fid_ops = {.size = sizeof fid_ops, .close = av_close};
 static struct fi_ops_av ops = {
     .size = sizeof ops, .insert = insert, .remove = av_remove, .lookup = lookup};
 
-/* Implements fi_av_open. */
+/* Implements fi_av_open. By rule G12c flags and names are refused, and by rule G12d the count in
+ * attr is raised to a least value. */
 int av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **fid, void *context)
 {
     const struct domain *d = (struct domain *)domain;

@@ -28,8 +28,8 @@ struct wire_region *find_region(struct mapping *m, uint64_t at, uint64_t key, ui
     return NULL;
 }
 
-/* Moves n bytes of an operation, from an offset on, to or from the target's memory. Returns 0 or an
- * errno. */
+/* Moves n bytes between an operation's buffers, from offset `from` of the operation on, and the
+ * target's memory: to the target, or from it for a read. Returns 0 or an errno. */
 static int move(struct op *op, uint64_t memory, size_t from, size_t n)
 {
     struct mapping *m = op->peer->map;
@@ -67,7 +67,8 @@ static int move_in_order(struct op *op, uint64_t memory, size_t from, size_t n)
     return ret;
 }
 
-/* Moves only the last word of each of the target's blocks. */
+/* Moves only the last word of each of the target's blocks. So for a moment the last word of a block
+ * is there and the bytes before it are not, as may happen on a real network. */
 static int move_words(struct op *op, uint64_t memory)
 {
     int ret = 0;
@@ -301,7 +302,7 @@ static void carry_message(struct ep *ep, struct op *op)
         requested(ep, op, put);
 }
 
-/* Returns the value that an atomic operation leaves in a word. */
+/* Returns the value that an atomic operation leaves in a word with the value old. */
 static uint64_t computed(enum fi_op op, uint64_t old, const uint64_t operands[2])
 {
     switch (op) {
@@ -347,7 +348,8 @@ int apply(struct mapping *m, uint64_t at, uint64_t key, enum fi_op op, unsigned 
     return ret;
 }
 
-/* Carries out an atomic operation: efa has the target's processor do it, other NICs do it. */
+/* Carries out an atomic operation. efa sends the operation to the target, whose processor does it
+ * and replies; the NICs of other providers do it in the target's memory. */
 static void carry_atomic(struct ep *ep, struct op *op)
 {
     uint64_t old = 0;
@@ -374,7 +376,8 @@ static void carry_atomic(struct ep *ep, struct op *op)
     }
 }
 
-/* Whether an earlier operation on the same peer is not complete. */
+/* Reports whether an earlier operation on the same peer is not complete, for an operation with
+ * FI_FENCE. */
 static bool has_earlier(const struct ep *ep, const struct op *op)
 {
     for (size_t i = 0; i < ep->op_count; i++) {
@@ -386,7 +389,7 @@ static bool has_earlier(const struct ep *ep, const struct op *op)
 }
 
 /* Carries out the next step of an operation that is due: it completes, fails, or is due again
- * later. */
+ * later. Operations whose target has to reply, or has no receive, come here several times. */
 void carry(struct ep *ep, struct op *op)
 {
     if (op->state == OP_REPLIED) {

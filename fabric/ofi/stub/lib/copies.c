@@ -31,7 +31,7 @@ static int close_nic(struct fid *fid)
 
 static struct fi_ops nic_ops = {.size = sizeof nic_ops, .close = close_nic};
 
-/* Returns a copy of the description of a NIC, an empty one if n is NULL. */
+/* Returns a copy of the description of a NIC (fi_info.nic), an empty one if n is NULL. */
 struct fid_nic *nic_copy(const struct fid_nic *n)
 {
     static const struct fi_device_attr no_device;
@@ -64,7 +64,7 @@ void nic_free(struct fid_nic *n)
     free(n);
 }
 
-/* Returns the description of a NIC of this stub. */
+/* Returns the description of a NIC of this stub: 100 Gb/s, with the given name, PCI bus and MTU. */
 struct fid_nic *nic_make(const char *device, uint32_t bus, size_t mtu)
 {
     struct fid_nic *n = nic_copy(NULL);

@@ -32,7 +32,8 @@ static void drain(struct cq *cq)
         ;
 }
 
-/* Adds a completion to a queue, and wakes a thread that waits for it. */
+/* Adds a completion to a queue, whose memory it enlarges if it is full, and wakes a thread that
+ * waits for it (armed). */
 void cq_push(struct cq *cq, const struct completion *c)
 {
     if (cq->tail - cq->head == cq->capacity) {
@@ -67,7 +68,9 @@ static void free_queue_entry(struct completion *c)
     c->counted = NULL;
 }
 
-/* Does the work of a poll before it reads the queue: carries out operations, handles arrivals. */
+/* Does the work of a poll before it reads the queue: carries out operations that are due, and
+ * handles what has arrived. Entries of the device's queue that have moved to this one are free
+ * again. */
 void cq_progress(struct cq *cq)
 {
     struct domain *d = cq->domain;
@@ -83,7 +86,8 @@ void cq_progress(struct cq *cq)
         free_queue_entry(entry(cq, cq->moved));
 }
 
-/* Whether a read reports that entries were lost; an EFA device does not (rules.tsv: R3). */
+/* Reports whether a read has to say that entries were lost. An EFA device does not say it (rule
+ * R3g). With the setting overrun_at=N, reads of the process say it from the N-th on, for a test. */
 static bool overrun(struct cq *cq)
 {
     static long reads;
@@ -107,7 +111,8 @@ static bool stray(void)
     return __atomic_load_n(&strays, __ATOMIC_RELAXED) < setting("stray", 0);
 }
 
-/* Stores a completion as entry i of a reader's buffer, in the queue's format. */
+/* Stores a completion as entry i of a reader's buffer, in the format that the queue was opened
+ * with. */
 static void copy_out(struct cq *cq, const struct completion *c, char *buf, size_t i)
 {
     switch (cq->format) {
@@ -257,7 +262,8 @@ static ssize_t sread(struct fid_cq *fid, void *buf, size_t count, const void *co
     return sreadfrom(fid, buf, count, NULL, cond, timeout);
 }
 
-/* Implements fi_cq_signal: ends a wait. */
+/* Implements fi_cq_signal: ends the wait of a thread. Without a descriptor (bell) there is no wait.
+ */
 static int cq_signal(struct fid_cq *fid)
 {
     struct cq *cq = (struct cq *)fid;
@@ -290,7 +296,7 @@ static int cq_control(struct fid *fid, int command, void *arg)
     return 0;
 }
 
-/* Closes a completion queue. */
+/* Implements fi_close for a completion queue; it fails while an endpoint uses the queue. */
 static int cq_close(struct fid *fid)
 {
     struct cq *cq = (struct cq *)fid;
@@ -378,8 +384,8 @@ static int waits(const struct domain *d, enum fi_wait_obj wait)
     return without(s, d->kind, R8g) ? -FI_ENOSYS : 1;
 }
 
-/* Returns the number of entries of a queue of cxi that is opened without a size; 0 for other
- * providers. */
+/* Returns the number of entries of a queue of cxi that is opened without a size (rules G38a and
+ * G38b, by version; 64 with the rule off); 0 for other providers, which have no default. */
 static size_t unasked(const struct domain *d)
 {
     const struct settings *s = &d->fabric->set;

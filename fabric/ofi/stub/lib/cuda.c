@@ -12,7 +12,7 @@
 
 static void *runtime;
 
-/* Whether a list of names has a name; upper and lower case are the same. */
+/* Reports whether a list has a name between separators; upper and lower case are the same. */
 static bool lists(const char *names, const char *name, char separator)
 {
     const size_t n = strlen(name);
@@ -24,8 +24,9 @@ static bool lists(const char *names, const char *name, char separator)
     return false;
 }
 
-/* Whether FI_HMEM, such as FI_HMEM=system, excludes CUDA (rules.tsv: R22). Only the first call
- * reads it, for the whole process. */
+/* Reports whether FI_HMEM, such as FI_HMEM=system, excludes CUDA. By rule R22c libfabric then makes
+ * no CUDA calls; rule R22d says which character separates names. Only the first call reads the
+ * variable, for the whole process. */
 static bool filtered(const struct settings *s)
 {
     static int excluded = -1;
@@ -68,7 +69,8 @@ bool cuda_found(const struct settings *s)
     return true;
 }
 
-/* Allocates memory of the current device, as the provider does to try CUDA. */
+/* Allocates and frees memory of the current device, as the provider does to try CUDA, unless
+ * FI_HMEM_DISABLE_P2P=1 forbids it (rule R22e). */
 void cuda_touch(const struct settings *s)
 {
     void *memory = NULL;

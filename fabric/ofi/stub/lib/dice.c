@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #include "stub.h"
 
-/* A hash of a number. */
+/* Returns a hash of a number: a change of any bit changes about half of the bits. */
 static uint64_t mix(uint64_t x)
 {
     x ^= x >> 32;

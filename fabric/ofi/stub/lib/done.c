@@ -42,7 +42,8 @@ const char *status_text(enum kind kind, int status)
     return "Unknown error";
 }
 
-/* Returns libfabric's error for a status of the device. */
+/* Returns libfabric's error for a status of the device: the value of the status's rule in rules.tsv
+ * if the rule applies, else FI_EIO. */
 int error_of(struct ep *ep, int status)
 {
     for (int i = 0; i < STATUSES; i++)
@@ -52,7 +53,8 @@ int error_of(struct ep *ep, int status)
     return FI_EIO;
 }
 
-/* Returns the prov_errno of a completion: the status, or 0 where this version hides it. */
+/* Returns the prov_errno of a completion: the device's status, or 0 where this version of efa hides
+ * it. */
 int reported_status(struct ep *ep, int status)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -144,8 +146,9 @@ void op_done(struct ep *ep, struct op *op)
     op_drop(ep, op);
 }
 
-/* Whether an injected operation fails without a completion: it has no context to name (rules.tsv:
- * R15). */
+/* Reports whether an injected operation fails without a completion, which would have no context to
+ * name it: verbs reports no error of an injected message (rule R15s), and other providers report
+ * one unless the rule for it is off (R15a, R15b, R15r). */
 static bool fails_silently(const struct settings *s, enum kind kind, const struct op *op)
 {
     if (!op->inject)

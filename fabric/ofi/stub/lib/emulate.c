@@ -54,7 +54,9 @@ int emulate(struct ep *ep, struct op *op)
     return wire_put(op->peer->map, &r, op->iov, op->iov_count * sizeof *op->iov, 0);
 }
 
-/* Called at the target: moves the bytes of a request, and returns a status for the reply. */
+/* Called at the target of an emulated read or write, in its poll: copies the bytes between its
+ * region and the buffers of the peer, whose addresses follow the record r. Returns a status for the
+ * reply. */
 int emulated_move(struct ep *ep, const struct record *r)
 {
     struct peer *p = ep_peer(ep, r->from);

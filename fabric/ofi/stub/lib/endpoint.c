@@ -20,7 +20,10 @@ enum {
     OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES = -(0xefa << 16) + 6
 };
 
-/* Sets one of efa's options for CUDA and shared memory (rules.tsv: R20). */
+/* Sets option 10 or 11 of an efa endpoint (FI_OPT_CUDA_API_PERMITTED,
+ * FI_OPT_SHARED_MEMORY_PERMITTED), or returns the error of rules R20a to R20f: efa-direct accepts
+ * both without effect; efa refuses CUDA's where CUDA is missing, or off without peer-to-peer, and
+ * shared memory on against FI_EFA_ENABLE_SHM_TRANSFER=0. */
 static int efa_option(struct ep *ep, int name, bool permitted)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -103,7 +106,7 @@ static int get_option(fid_t fid, int level, int name, void *value, size_t *len)
     return 0;
 }
 
-/* Implements fi_cancel, which no provider supports. */
+/* Implements fi_cancel, which no provider supports: rule R16g says which error it returns. */
 static ssize_t cancel(fid_t fid, void *context)
 {
     struct ep *ep = (struct ep *)fid;
@@ -111,7 +114,8 @@ static ssize_t cancel(fid_t fid, void *context)
     return rule(&ep->domain->fabric->set, ep->domain->kind, R16g) ? -FI_ENOSYS : -FI_ENOENT;
 }
 
-/* Implements fi_getname. */
+/* Implements fi_getname: copies as much of the endpoint's address as fits, and stores its whole
+ * length. Too little space is an error (rule G13c). */
 static int get_name(fid_t fid, void *addr, size_t *len)
 {
     struct ep *ep = (struct ep *)fid;
@@ -126,7 +130,7 @@ static int get_name(fid_t fid, void *addr, size_t *len)
                                                                                   : 0;
 }
 
-/* Implements fi_ep_bind. */
+/* Implements fi_ep_bind. By rule G12b an address vector of efa has only one endpoint. */
 static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
     struct ep *ep = (struct ep *)fid;
@@ -205,7 +209,7 @@ static void flush(struct ep *ep)
     }
 }
 
-/* Puts the completion of a flushed operation into a queue. */
+/* Puts the completion of an operation that the end of its endpoint has flushed into a queue. */
 static void report(struct cq *cq, void *context, uint64_t flags, int err)
 {
     const struct completion c = {
@@ -230,7 +234,8 @@ static void report_posted(struct ep *ep)
         report(ep->rx, ep->receives[ep->rx_head % ep->rx_size].context, FI_RECV | FI_MSG, err);
 }
 
-/* Frees the operations of an endpoint. */
+/* Frees the operations of an endpoint, its peers outside of the address vector, and early messages.
+ */
 static void free_ops(struct ep *ep)
 {
     for (size_t i = 0; i < ep->op_count; i++) {
@@ -253,7 +258,7 @@ static void free_ops(struct ep *ep)
     }
 }
 
-/* Empties the lists of its peers, whose entries belong to this endpoint. */
+/* Empties the lists of operations of the vector's peers, whose entries belong to this endpoint. */
 static void forget_peers(struct ep *ep)
 {
     for (size_t i = 0; ep->av != NULL && i < ep->av->count; i++) {
@@ -309,7 +314,8 @@ static struct fi_ops_ep ops = {
     .size = sizeof ops, .cancel = cancel, .getopt = get_option, .setopt = set_option};
 static struct fi_ops_cm cm_ops = {.size = sizeof cm_ops, .getname = get_name};
 
-/* Implements fi_endpoint. */
+/* Implements fi_endpoint. The rules R16b and R16c bound the depths of the queues, and R18b and R18c
+ * say which of efa's options are on at first. */
 int ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fid, void *context)
 {
     struct ep *ep = calloc(1, sizeof *ep);

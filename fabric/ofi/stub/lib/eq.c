@@ -10,7 +10,7 @@
 
 enum { ERRORS = 64 };
 
-/* Implements fi_eq_read. */
+/* Implements fi_eq_read: the queue has errors only, which fi_eq_readerr reads. */
 static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf, size_t len, uint64_t flags)
 {
     struct eq *q = (struct eq *)fid;
@@ -29,7 +29,7 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf, size_t l
     return eq_read(fid, event, buf, len, flags);
 }
 
-/* Implements fi_eq_readerr. */
+/* Implements fi_eq_readerr: removes the oldest error and copies it to e. */
 static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *e, uint64_t flags)
 {
     struct eq *q = (struct eq *)fid;
@@ -71,7 +71,7 @@ static struct fi_ops_eq ops = {.size = sizeof ops,
                                .sread = eq_sread,
                                .strerror = eq_strerror};
 
-/* Implements fi_eq_open. */
+/* Implements fi_eq_open, for queues without a wait object. */
 int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context)
 {
     (void)fabric;
@@ -87,8 +87,8 @@ int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **
     return 0;
 }
 
-/* Reports an error of no operation to the event queue; without one the provider may end the process
- * (rules.tsv: R9). */
+/* Reports an error that belongs to no operation to the endpoint's event queue (rule R9b). Without
+ * an event queue efa ends the process (rule R9a). */
 void eq_error(struct ep *ep, int err, int status)
 {
     const struct settings *s = &ep->domain->fabric->set;

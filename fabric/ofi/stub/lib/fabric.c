@@ -58,10 +58,8 @@ int fabric_close(struct fid *fid)
     return 0;
 }
 
-/*
- * Whether a wait may begin: the queues are empty now, and each later entry makes the descriptor
- * readable.
- */
+/* Implements fi_trywait: a wait may begin if the queues are empty now; each later entry then makes
+ * the descriptor readable. */
 static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
     (void)fabric;

@@ -14,7 +14,7 @@ static bool named(const char *asked, const char *name)
     return asked == NULL || (strncasecmp(asked, name, n) == 0 && (name[n] == 0 || name[n] == ';'));
 }
 
-/* Reports whether a hint names nothing, or this name. */
+/* Reports whether a hint is not set, or has this name. */
 static bool same(const char *asked, const char *name)
 {
     return asked == NULL || strcmp(asked, name) == 0;
@@ -23,7 +23,8 @@ static bool same(const char *asked, const char *name)
 /* FI_MR_BASIC, whose name is a warning in the headers of libfabric 2. */
 enum { MR_BASIC = 1 << 0 };
 
-/* Whether the hints allow all demands that the provider makes on registrations. */
+/* Reports whether the hints (asked) allow all modes of registration that the provider demands
+ * (wanted). The old FI_MR_BASIC stands for four of them. */
 static bool registers(int asked, int wanted)
 {
     if (asked & MR_BASIC)
@@ -31,7 +32,8 @@ static bool registers(int asked, int wanted)
     return (wanted & ~asked) == 0;
 }
 
-/* Reports whether an offer has the order that the hints request. */
+/* Reports whether an offer has the message order that the hints request. If rule R1a (efa) or R1d
+ * (efa-direct) is off, any order fits. */
 static bool order_fits(const struct settings *s, enum kind kind, uint64_t asked, uint64_t offered)
 {
     if ((kind == KIND_EFA && !rule(s, kind, R1a)) || (kind == KIND_DIRECT && !rule(s, kind, R1d)))
@@ -61,7 +63,8 @@ bool wide(const struct settings *s, enum kind kind, const struct fi_tx_attr *t)
            t->inject_size > (size_t)rule_value(G5c) && t->inject_size <= limit;
 }
 
-/* Reports whether an offer has the sizes in the hints. */
+/* Reports whether an offer has the sizes in the hints: the injected bytes, the depth of the queues
+ * (any depth if rule G8c is off), and the lengths of vectors. */
 static bool sizes_fit(const struct settings *s, enum kind kind, const struct fi_info *o,
                       const struct fi_info *h)
 {
@@ -92,8 +95,8 @@ static bool domain_fits(const struct settings *s, enum kind kind, const struct f
                          progresses(h->data_progress, o->data_progress));
 }
 
-/* Returns the capabilities of the hints that a provider lacks. It grants one where the rule that
- * denies it is switched off. */
+/* Returns the capabilities of the hints that a provider lacks. It does not count those whose rule
+ * is switched off: FI_RMA_EVENT (G1c), FI_FENCE (G1d), and the four of efa-direct's rule G1f. */
 static uint64_t lacks(const struct settings *s, enum kind kind, const struct fi_info *o,
                       const struct fi_info *h)
 {
@@ -107,7 +110,8 @@ static uint64_t lacks(const struct settings *s, enum kind kind, const struct fi_
     return lacking;
 }
 
-/* Reports whether the addresses in the hints have the size of this provider. */
+/* Reports whether the addresses in the hints have the size of this provider's addresses (rule
+ * G13d). */
 static bool addresses_fit(const struct settings *s, enum kind kind, const struct fi_info *h)
 {
     const size_t n = address_size(kind);
@@ -124,7 +128,7 @@ static bool moves(const struct settings *s, enum kind kind, const struct fi_info
     return !rule(s, kind, R11h) && !(rule(s, kind, R11i) && !(h->mode & FI_RX_CQ_DATA));
 }
 
-/* Whether the offer has all that the hints require. */
+/* Reports whether the offer o has all that the hints h require, so that fi_getinfo returns it. */
 bool fits(const struct settings *s, enum kind kind, const struct fi_info *o,
           const struct fi_info *h)
 {

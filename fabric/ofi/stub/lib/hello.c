@@ -7,7 +7,8 @@
 
 #include <stdlib.h>
 
-/* Returns the peer with a number: from the address vector, or one that is not in it. */
+/* Returns the peer with an endpoint's id: from the address vector, or from the list of strangers,
+ * to which it is added. A stranger has sent something and is not in the vector. */
 struct peer *ep_peer(struct ep *ep, uint64_t id)
 {
     struct peer *p = av_find(ep->av, id);
@@ -42,7 +43,10 @@ static void send_hello(struct ep *ep, struct peer *peer)
     op_control(ep, peer, &(struct record){.kind = RECORD_HELLO});
 }
 
-/* Returns 0 if an operation may be posted now, or a negative error. */
+/* Returns 0 if an operation may be posted now, or a negative error. By the rules, it is -FI_EAGAIN
+ * if the send queue is full (R16a), for a read or write to a peer that had no receive (R10g), and
+ * before the peer's handshake for an injected write (R10d) or if too many operations wait for one
+ * (R10c). */
 int ep_accepts(struct ep *ep, struct peer *peer, bool rma, bool inject)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -66,7 +70,8 @@ int ep_accepts(struct ep *ep, struct peer *peer, bool rma, bool inject)
     return 0;
 }
 
-/* Queues an operation that has to wait for the handshake with its peer; false: it need not wait. */
+/* Queues an operation that has to wait for the handshake with its peer, and returns true; it
+ * returns false for one that need not wait. */
 bool hello_waits(struct ep *ep, struct op *op)
 {
     struct peer *p = op->peer;

@@ -36,8 +36,8 @@ static int alter_hmem(const struct settings *s, enum kind kind, struct fi_info *
     return 0;
 }
 
-/* Grants the primary capabilities that the hints name. Without a direction, all directions are
- * granted. */
+/* Grants in offer o the primary capabilities that the hints h name. FI_MSG or FI_RMA without a
+ * direction, such as FI_SEND or FI_READ, means all directions. */
 static void alter_caps(struct fi_info *o, const struct fi_info *h)
 {
     const uint64_t messages = FI_SEND | FI_RECV;
@@ -50,7 +50,9 @@ static void alter_caps(struct fi_info *o, const struct fi_info *h)
         o->caps |= moves;
 }
 
-/* Clears secondary capabilities that cost time and that the hints do not name. */
+/* Clears secondary capabilities that the hints do not name, because they cost time: cxi's
+ * FI_RMA_EVENT, FI_FENCE and FI_SOURCE (rules G48a, G48b), and FI_DIRECTED_RECV and FI_ATOMIC of
+ * verbs (G68a). */
 static void clear_caps(const struct settings *s, enum kind kind, struct fi_info *o,
                        const struct fi_info *h)
 {
@@ -65,7 +67,8 @@ static void clear_caps(const struct settings *s, enum kind kind, struct fi_info 
     o->rx_attr->caps &= o->caps;
 }
 
-/* Gives an offer the progress that the hints request. */
+/* Sets the progress model that the hints request in an offer's domain. Where they request none,
+ * data progress of verbs is manual (rule G69b). */
 static void alter_progress(const struct settings *s, enum kind kind, struct fi_domain_attr *o,
                            const struct fi_domain_attr *h)
 {
@@ -77,7 +80,8 @@ static void alter_progress(const struct settings *s, enum kind kind, struct fi_d
         o->data_progress = (enum fi_progress)rule_value(G69b);
 }
 
-/* Changes the attributes of the domain in an offer as the hints request. */
+/* Sets the attributes of the domain in an offer that the hints request. FI_AV_MAP becomes
+ * FI_AV_TABLE by rule G12f. */
 static void alter_domain(const struct settings *s, enum kind kind, struct fi_domain_attr *o,
                          const struct fi_domain_attr *h)
 {
@@ -103,7 +107,7 @@ static size_t granted_size(const struct settings *s, enum kind kind, size_t offe
 }
 
 /* Removes the orders that rxm does not keep with atomic operations, because it does them by
- * messages. */
+ * messages: those of rule G68b, and the sizes up to which order holds (G68c). */
 static void alter_atomics(const struct settings *s, enum kind kind, struct fi_info *o)
 {
     if (rule(s, kind, G68b)) {
@@ -173,7 +177,9 @@ static int alter(const struct settings *s, enum kind kind, struct fi_info *o,
     return 0;
 }
 
-/* The kinds of endpoint, in the order of their infos (rules.tsv: R2). */
+/* Stores the kinds of endpoint that the provider has, in the order in which fi_getinfo returns
+ * them, and returns their number. efa-direct exists since libfabric 2.1, and rule R2a says that it
+ * is first. */
 static int kinds(const struct settings *s, enum kind list[2])
 {
     if (s->provider != EFA) {
@@ -187,7 +193,8 @@ static int kinds(const struct settings *s, enum kind list[2])
     return 2;
 }
 
-/* Whether an offer has FI_HMEM before the hints are read. */
+/* Reports whether an offer has FI_HMEM before the hints are read. efa always has, and refuses later
+ * where CUDA is missing (R17b); efa-direct only with CUDA and peer-to-peer (R17c). */
 static bool hmem_offered(const struct settings *s, enum kind kind)
 {
     if (kind == KIND_EFA)
@@ -197,7 +204,8 @@ static bool hmem_offered(const struct settings *s, enum kind kind)
     return cuda_found(s);
 }
 
-/* Whether FI_EFA_IFACE, a comma-separated list of devices, allows a device. */
+/* Reports whether FI_EFA_IFACE, a comma-separated list of devices, allows a device (rule G20);
+ * without the variable, or if it begins with "all", every device is allowed. */
 static bool chosen(const struct settings *s, enum kind kind, const char *device)
 {
     const char *names = getenv("FI_EFA_IFACE");
@@ -232,8 +240,9 @@ static int add(const struct settings *s, enum kind kind, struct fi_info *o, uint
     return 1;
 }
 
-/* Appends the offers of one NIC to the list. With hints, cxi's second one is left out if the first
- * fits. */
+/* Appends the offers of one NIC to the list that *end ends. cxi has a second offer, with keys of
+ * the provider's choice, which is left out if hints were given and the first one fits. Returns a
+ * negative error, or a number from 0 on. */
 static int collect_nic(const struct settings *s, enum kind kind, uint32_t nic, uint32_t version,
                        uint64_t flags, const struct fi_info *hints, struct fi_info ***end)
 {
@@ -251,7 +260,7 @@ static int collect_nic(const struct settings *s, enum kind kind, uint32_t nic, u
     return 0;
 }
 
-/* Lists what is granted of all kinds of endpoint on all NICs. */
+/* Lists the offers, of all kinds of endpoint on all NICs, that fit the hints. */
 static int collect(const struct settings *s, uint32_t version, uint64_t flags,
                    const struct fi_info *hints, struct fi_info **list)
 {

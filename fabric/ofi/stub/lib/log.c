@@ -37,7 +37,8 @@ void note(const char *format, ...)
     va_end(args);
 }
 
-/* Adds a line to the file of the setting log: the use of the queues, or an option. */
+/* Appends a line to the file of the setting log, which a test reads: the use of the queues, or an
+ * option. */
 void count_line(const char *format, ...)
 {
     char file[256];
@@ -48,7 +49,8 @@ void count_line(const char *format, ...)
     va_end(args);
 }
 
-/* Ends the process with a message that names the rule. */
+/* Ends the process with a message that names a rule: the real provider has an assertion or a crash
+ * here. */
 _Noreturn void die(enum rule_id id, const char *format, ...)
 {
     static const char *const names[] = {RULE_NAMES};

@@ -35,7 +35,7 @@ static void publish_everywhere(struct region *r)
             wire_publish(ep->map->w, r->slot, &r->peer);
 }
 
-/* Ends a registration. */
+/* Implements fi_close for a region: peers no longer find it, and its key and slot are free. */
 static int mr_close(struct fid *fid)
 {
     struct region *r = (struct region *)fid;
@@ -99,7 +99,9 @@ static uint64_t drawn_key(struct domain *d, const struct region *r)
     return without(&d->fabric->set, d->kind, R14a) ? ++d->keys : wire_draw() & UINT32_MAX;
 }
 
-/* Assigns a key and a slot to a region. The caller holds the domain's lock. */
+/* Assigns a key and a slot to a region. The caller holds the domain's lock. The provider draws the
+ * key if it chooses keys (FI_MR_PROV_KEY) and ignores requested ones (rule R14b); a requested key
+ * that is in use is an error. */
 static int key_for(struct domain *d, struct region *r, uint64_t asked)
 {
     const bool ours = (d->info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
@@ -146,7 +148,8 @@ static void pin(const struct domain *d, const struct region *r)
         madvise((void *)from, len, MADV_POPULATE_READ);
 }
 
-/* Completes a registration: assigns a key to the region, and lets peers find it. */
+/* Completes a registration: assigns a key to the region, and lets peers find it, unless it has to
+ * be bound and enabled first (FI_MR_ENDPOINT, rule R19l) or the NIC does not reach it. */
 static int add(struct domain *d, struct region *r, uint64_t access, uint64_t key,
                struct fid_mr **mr)
 {

@@ -29,8 +29,9 @@ static int receive_allowed(struct ep *ep, void **desc)
     return rule(s, ep->domain->kind, R5e) || without(s, ep->domain->kind, R5h) ? -FI_EINVAL : 0;
 }
 
-/* Returns 0 if the provider accepts a message of len bytes with the descriptors desc, or its
- * error. */
+/* Returns 0 if the provider accepts a message of len bytes with the descriptors desc, or its error.
+ * Rules R6d to R6g bound the size of a message and of an injected one; R5a, R5d and R5g say how
+ * efa-direct handles bytes without a descriptor. Where the provider crashes, the test ends. */
 static int send_allowed(struct ep *ep, size_t len, void **desc, bool inject)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -146,7 +147,8 @@ static ssize_t finjectdata(struct fid_ep *e, const void *b, size_t n, uint64_t d
     return send_one(e, b, n, NULL, data, to, NULL, FI_INJECT | FI_REMOTE_CQ_DATA);
 }
 
-/* Makes the receive queue longer where no rule limits its length. */
+/* Doubles the receive queue if no rule limits its length (R16c, R16f are switched off). Returns
+ * false if one does, or without memory. */
 static bool more_receives(struct ep *ep)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -163,7 +165,8 @@ static bool more_receives(struct ep *ep)
     return true;
 }
 
-/* Posts a receive buffer. */
+/* Posts a receive buffer, and delivers a message to it that has arrived earlier. By rule R7a the
+ * provider writes to the caller's context, which a test would notice. */
 static ssize_t receive(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count,
                        void *context)
 {

@@ -20,7 +20,7 @@ static bool idle, ends;
 static pthread_t thread;
 static pid_t owner; /* of the thread: a child that was forked has none */
 
-/* Returns the time that is ns nanoseconds from now. */
+/* Returns the time of CLOCK_MONOTONIC that is ns nanoseconds from now. */
 static struct timespec in(uint64_t ns)
 {
     struct timespec t;
@@ -120,7 +120,8 @@ static void start(void)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* Adds a domain to the list of all domains of the process. */
+/* Adds a domain to the list of all domains of the process, and starts the thread that simulates the
+ * NIC if the domain is the first, or if this process is a fork without that thread. */
 void nic_add(struct domain *d)
 {
     pthread_mutex_lock(&lock);
@@ -132,7 +133,7 @@ void nic_add(struct domain *d)
     pthread_mutex_unlock(&lock);
 }
 
-/* Removes a domain from that list. */
+/* Removes a domain from that list. After the last one the thread ends, and is joined. */
 void nic_remove(struct domain *d)
 {
     pthread_mutex_lock(&lock);
@@ -164,7 +165,8 @@ static bool fork_safe(void)
     return safe;
 }
 
-/* Ends a process that forks after fi_domain without fork safety (rules.tsv: R23). */
+/* Handler of a fork: ends a process that forks after fi_domain without a variable that makes forks
+ * safe (rule R23a). */
 static void before_fork(void)
 {
     if (guarded && !fork_safe())
@@ -179,7 +181,9 @@ void nic_fork_check(const struct settings *s)
         die(R23c, "FI_EFA_FORK_SAFE with FI_EFA_USE_HUGE_PAGE");
 }
 
-/* Called when a domain is opened: a fork from now on ends the process where the rules say so. */
+/* Called when a domain is opened. If the kernel cannot copy registered pages for a fork (rule
+ * R23a), or the test has switched off rule R23b, the handler before_fork runs at each fork from now
+ * on. */
 void nic_fork_guard(struct domain *d)
 {
     const struct settings *s = &d->fabric->set;

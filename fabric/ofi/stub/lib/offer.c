@@ -24,7 +24,7 @@ static const struct {
     [KIND_VERBS] = {"IB-0xfe80000000000000", "verbs;ofi_rxm", "mlx5_%u", 4, SIZE_MAX},
 };
 
-/* Returns the number of a rule, or `otherwise` where id names no rule. */
+/* Returns the value of a rule in rules.tsv, or `otherwise` if id stands for no rule (RULES). */
 static uint64_t figure(enum rule_id id, uint64_t otherwise)
 {
     return id == RULES ? otherwise : (uint64_t)rule_value(id);
@@ -46,7 +46,7 @@ static const char *fabric_name(const struct settings *s, enum kind kind)
     return figures[kind].fabric;
 }
 
-/* Which fabric of the provider has this name. */
+/* Returns the kind of endpoint of the provider's fabric with this name. */
 enum kind kind_of(const struct settings *s, const char *fabric)
 {
     if (s->provider == EFA)
@@ -177,7 +177,8 @@ void address_make(enum kind kind, uint32_t nic, uint64_t id, void *addr)
     memcpy(gid + 16, &id, 5);
 }
 
-/* Returns the number of the endpoint at an address, 0 for no address of this provider. */
+/* Returns the id of the endpoint at an address, 0 if the address is not of this provider: for verbs
+ * an IP address and port, for the others five bytes, which for efa follow a GID. */
 uint64_t address_id(enum kind kind, const void *addr)
 {
     uint64_t id = 0;

@@ -34,7 +34,8 @@ void wire_unlock(struct wire *w)
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Reserves an entry of the owner's completion queue; false: it is full. */
+/* Reserves an entry of the completion queue of the file's owner; returns false if the queue is
+ * full. cq_high is the largest number of entries in use, which tests read. */
 bool wire_reserve_entry(struct wire *w)
 {
     uint64_t used = atomic_load(&w->cq_used);
@@ -109,7 +110,8 @@ int wire_put(struct mapping *m, const struct record *r, const void *bytes, size_
     return ret;
 }
 
-/* Returns the next record in the ring, which wire_next consumes, or NULL. */
+/* Returns the next record in the ring, which wire_next consumes, or NULL. Records do not wrap: a
+ * rest at the end of the ring that is too small, or a record RECORD_PAD, is skipped. */
 const struct record *wire_peek(struct wire *w)
 {
     for (;;) {
@@ -135,7 +137,8 @@ void wire_next(struct wire *w)
     atomic_store_explicit(&w->head, head + r->size, memory_order_release);
 }
 
-/* Lets peers find a region in a slot of the file. */
+/* Lets peers find a region in a slot of the file. The key is stored last, because a peer that finds
+ * it reads the other members. */
 int wire_publish(struct wire *w, int slot, const struct wire_region *r)
 {
     if (slot >= WIRE_REGIONS)
@@ -164,7 +167,9 @@ void wire_withdraw(struct wire *w, int slot)
     atomic_store(&r->users, 0);
 }
 
-/* Returns the region of a key, which is not removed before wire_release_region, or NULL. */
+/* Returns the region of a key, which is not removed before wire_release_region, or NULL. The key is
+ * compared again after the user was counted, because the owner may have removed the region in
+ * between. */
 struct wire_region *wire_acquire_region(struct wire *w, uint64_t key)
 {
     uint32_t n = atomic_load(&w->regions);
@@ -195,8 +200,8 @@ static uint64_t hash_start(uint64_t id)
     return id * UINT64_C(0x9e3779b97f4a7c15) >> 40;
 }
 
-/* Adds an address to those that the owner of a file knows, which are those in its address
- * vector. */
+/* Adds an id to those that the owner of a file knows, which are those in its address vector. If the
+ * table is too full, the owner counts as one that knows everybody. */
 void wire_add_known(struct wire *w, uint64_t id)
 {
     for (uint64_t i = 0; i < WIRE_KNOWN / 2; i++) {

@@ -18,7 +18,9 @@ static bool key_may_be(uint64_t key)
     return (key >> 61 & 3) != 1 || (key & UINT16_MAX) < 92;
 }
 
-/* Returns 0 if the provider accepts a read or a write, or its error. */
+/* Returns 0 if the provider accepts a read or a write, or its error, by the rules that the code
+ * names: bytes without a descriptor (R5), sizes and injected writes (R6), and cxi's flags and keys
+ * (R19). Where the provider crashes, the test ends. */
 static int check_rma(struct ep *ep, enum op_kind what, const struct fi_msg_rma *m, size_t len,
                      uint64_t flags)
 {
@@ -101,7 +103,8 @@ static ssize_t post_rma(struct fid_ep *fid, enum op_kind what, const struct fi_m
     return ret;
 }
 
-/* Posts a one-sided operation of one range. */
+/* Posts a one-sided operation with one local buffer, for the calls of libfabric that take no
+ * vector. */
 static ssize_t post_one(struct fid_ep *fid, enum op_kind what, const void *buf, size_t len,
                         void *desc, uint64_t data, fi_addr_t to, uint64_t addr, uint64_t key,
                         void *context, uint64_t flags)
@@ -139,7 +142,8 @@ static ssize_t fwrite_(struct fid_ep *e, const void *b, size_t n, void *d, fi_ad
     return post_one(e, OP_WRITE, b, n, d, 0, to, addr, key, c, FI_COMPLETION);
 }
 
-/* Whether a rule of rules.tsv holds for the provider of an endpoint. */
+/* Reports whether a rule of rules.tsv holds for the provider of an endpoint, and is not switched
+ * off. */
 static bool is(struct fid_ep *e, enum rule_id id)
 {
     struct domain *d = ((struct ep *)e)->domain;
@@ -154,7 +158,8 @@ static ssize_t fwritemsg(struct fid_ep *e, const struct fi_msg_rma *m, uint64_t 
     return post_rma(e, OP_WRITE, m, flags);
 }
 
-/* Checks an injected write to a peer of this host (shm_inject). */
+/* Checks an injected write to a peer of this host, for which efa uses shared memory (shm_inject).
+ */
 static void inject_to(struct fid_ep *e, fi_addr_t to)
 {
     struct ep *ep = (struct ep *)e;
@@ -190,7 +195,7 @@ static ssize_t fwritedata(struct fid_ep *e, const void *b, size_t n, void *d, ui
                     FI_COMPLETION | FI_REMOTE_CQ_DATA);
 }
 
-/* Implements fi_inject_writedata. */
+/* Implements fi_inject_writedata, which efa-direct (R6a) and cxi (R19c) do not have. */
 static ssize_t finjectdata(struct fid_ep *e, const void *b, size_t n, uint64_t data, fi_addr_t to,
                            uint64_t addr, uint64_t key)
 {

@@ -18,8 +18,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mapping *targets;
 static uint64_t checked;
 
-/* Has an operation wait until its target has posted a receive. The caller holds the lock of the
- * operation's domain. */
+/* Lets an operation wait until its target has posted a receive (receiver not ready). The caller
+ * holds the lock of the operation's domain. A target with waiting operations is in a list that
+ * rnr_check searches, and keeps its mapping. */
 void rnr_wait(struct op *op)
 {
     struct mapping *m = op->peer->map;
@@ -37,8 +38,9 @@ void rnr_wait(struct op *op)
     pthread_mutex_unlock(&lock);
 }
 
-/* Makes the first n operations that wait for a target due. One whose domain is locked stays until
- * the next check. */
+/* Makes the first n operations that wait for a target due, and reports whether it did so for any.
+ * One whose domain another thread has locked stays until the next check: to wait for that lock here
+ * could deadlock. held is the domain that the caller has locked. */
 static bool resume(struct mapping *m, int64_t n, struct domain *held)
 {
     bool any = false;

@@ -34,7 +34,7 @@ static bool off(const char *without, const char *id)
     return false;
 }
 
-/* Whether a row is about this provider, version and fabric. */
+/* Reports whether a row of rules.tsv is about this provider, version and fabric. */
 static bool applies(const struct settings *s, enum kind kind, enum rule_id id)
 {
     static const char *const providers[] = {"efa", "cxi", "verbs"};

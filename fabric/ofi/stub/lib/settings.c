@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the value of KEY= in the settings, or NULL. */
+/* Returns the value of KEY= in the settings of the variable FAKE_NIC, which are separated by
+ * blanks, or NULL. */
 static const char *find(const char *key)
 {
     const char *s = getenv("FAKE_NIC");
@@ -29,7 +30,7 @@ long setting(const char *key, long otherwise)
     return s != NULL ? strtol(s, NULL, 10) : otherwise;
 }
 
-/* Copies the value of KEY=, or "". */
+/* Copies the value of the setting `key`, or "", to text; a value that is too long is cut. */
 void setting_text(const char *key, char *text, size_t len)
 {
     const char *s = find(key);

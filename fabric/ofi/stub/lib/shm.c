@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether a domain's endpoints are opened with shm. */
+/* Reports whether a domain's endpoints are opened with efa's shared memory for peers on the same
+ * host: not with FI_EFA_ENABLE_SHM_TRANSFER=0, and not without FI_LOCAL_COMM (rule R8i). */
 bool shm_of(const struct domain *d)
 {
     const char *s = getenv("FI_EFA_ENABLE_SHM_TRANSFER");
@@ -20,7 +21,8 @@ bool shm_of(const struct domain *d)
     return s == NULL || strcmp(s, "0") != 0;
 }
 
-/* Closes an endpoint's shm in fi_enable, where an option forbids shm, or its calls of CUDA. */
+/* Called by fi_enable: closes an endpoint's shared memory if an option has forbidden it (R20i), or
+ * if CUDA's functions are forbidden and FI_HMEM was requested (R18e). */
 void shm_enable(struct ep *ep)
 {
     const struct settings *s = &ep->domain->fabric->set;

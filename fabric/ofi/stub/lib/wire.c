@@ -28,7 +28,8 @@ static uint64_t boot;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of mappings */
 static struct mapping *mappings;
 
-/* Returns the folder of the endpoints' files. */
+/* Returns the folder of the endpoints' files: the setting dir, else /dev/shm, else $TMPDIR or /tmp.
+ */
 static const char *folder(void)
 {
     static char found[256];
@@ -88,7 +89,8 @@ static bool owner_gone(const struct wire *w)
     return n != sizeof there || there != w->boot;
 }
 
-/* Removes the files of killed processes, once in each process. */
+/* Removes the files of killed processes, once in each process: nothing else would remove them.
+ * FIFOs have the number of their process in the name, and the other files have it inside. */
 static void sweep(void)
 {
     static bool swept;
@@ -134,8 +136,8 @@ __attribute__((destructor)) static void leave(void)
         }
 }
 
-/* Makes the lock of a file: processes share it, and it survives the end of the one that holds it.
- */
+/* Initialises the mutex of a file: processes share it, and it survives the end of the one that
+ * holds it. */
 static void init_lock(struct wire *w)
 {
     pthread_mutexattr_t attr;
@@ -211,7 +213,8 @@ struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id)
     return m;
 }
 
-/* Maps the file of a peer's endpoint; NULL: there is none. */
+/* Maps the file of a peer's endpoint. Returns NULL if there is none, or if it is not that
+ * endpoint's. */
 static struct mapping *map_peer(uint64_t id)
 {
     char path[320];
@@ -280,7 +283,8 @@ void wire_close(struct mapping *m)
     pthread_mutex_unlock(&lock);
 }
 
-/* Closes an endpoint to its peers and removes its file. */
+/* Closes an endpoint to its peers and removes its file. Peers that still have it mapped see the
+ * state. */
 void wire_remove(struct mapping *m)
 {
     char path[320];
@@ -351,7 +355,8 @@ void wire_bell_remove(uint64_t cq_id, int fd)
         close(fd);
 }
 
-/* Wakes the owner of a file if it waits. A full FIFO is readable as well. */
+/* Wakes the owner of a file if it waits (armed), by a byte in its FIFO. A full FIFO is readable as
+ * well, so that error is ignored. */
 void wire_ring(struct mapping *m)
 {
     char path[320];
