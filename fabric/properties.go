@@ -45,9 +45,9 @@ const Connected = ";msg"
 // to the job.
 func Authenticates(provider string) bool { return strings.HasSuffix(provider, Connected) }
 
-// Exposure returns the harm that a provider over sockets lets other processes do, without any right
-// on the PE's host; "": none. docs/guides/safety.md has the rest.
-func Exposure(provider string) string {
+// SecurityWarning returns what a provider over sockets lets other processes do to the job without
+// any right on the PE's host, for warnings; "" for nothing. docs/guides/safety.md has the rest.
+func SecurityWarning(provider string) string {
 	switch {
 	case !OverSockets(provider) || Authenticates(provider):
 		return ""

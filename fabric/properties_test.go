@@ -39,8 +39,8 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// TestExposure names the providers over which processes of other users reach a job.
-func TestExposure(t *testing.T) {
+// TestSecurityWarning names the providers over which processes of other users reach a job.
+func TestSecurityWarning(t *testing.T) {
 	for provider, want := range map[string]struct {
 		harm  string
 		tests bool
@@ -52,7 +52,7 @@ func TestExposure(t *testing.T) {
 		"udp;ofi_rxd": {"for tests on a host of your own: one packet of any process that reaches it can end the job", true},
 		"sockets":     {"for tests on a host of your own: one packet of any process that reaches it can end the job", true},
 	} {
-		if harm, tests := fabric.Exposure(provider), fabric.ForTests(provider); harm != want.harm || tests != want.tests {
+		if harm, tests := fabric.SecurityWarning(provider), fabric.ForTests(provider); harm != want.harm || tests != want.tests {
 			t.Errorf("%s: %q, for tests %v, want %q, %v", provider, harm, tests, want.harm, want.tests)
 		}
 	}

@@ -71,7 +71,7 @@ func networkOf(offers []ofi.Offer) []doctor.Finding {
 	if slices.Equal(nics, []string{"lo"}) {
 		return []doctor.Finding{doctor.Lack(subject, "bring an interface up for jobs of several hosts", "%s: it leads to no other host", text)}
 	}
-	if harm := fabric.Exposure(provider); harm != "" {
+	if harm := fabric.SecurityWarning(provider); harm != "" {
 		return []doctor.Finding{doctor.Lack(subject, `SHMEM_PROVIDER="tcp;msg" keeps them out, with a libfabric that has it`, "%s: %s", text, harm)}
 	}
 	return []doctor.Finding{doctor.Well(subject, "%s", text)}

@@ -78,7 +78,7 @@ func (c *Counters) Print(p countsPrinting) (string, error) {
 	return b.String(), err
 }
 
-// table writes the table of the job, from the encoded counts of all PEs.
+// table writes the table of the job's counters to b, from the encoded counts of all PEs.
 func (c *Counters) table(b *strings.Builder, p *countsPrinting, all [][]byte) error {
 	var rows []stats.Row
 	for pe, encoded := range all {

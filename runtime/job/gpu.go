@@ -42,7 +42,8 @@ func (j *Job) chooseHeap(kernels bool) error {
 	return nil
 }
 
-// openGPU opens this PE's GPU and maps the heaps of the node for it.
+// openGPU opens this PE's GPU and maps the heaps of the node's other PEs for it. listener passes
+// memory of this PE's heap to them.
 func (j *Job) openGPU(listener *devmem.Listener, infos []meet.Info) error {
 	if err := j.GPU.Open(&j.Self, infos, j.segment, listener); err != nil {
 		return err
@@ -55,7 +56,8 @@ func (j *Job) openGPU(listener *devmem.Listener, infos []meet.Info) error {
 // flusher names the proxy in reports about driver calls that flush bytes written by NICs.
 const flusher = "a proxy that acts on what a NIC wrote"
 
-// nics returns the registry that lets NICs reach this PE's heap in GPU memory; nil: none may.
+// nics returns the registry by which NICs reach this PE's heap in GPU memory; nil if the heap is in
+// main memory, or if the settings ask for another path.
 func (j *Job) nics() *network.Registry {
 	if j.heap != config.HeapDevice || !j.Settings.GPUNet.Reaches() {
 		return nil

@@ -212,12 +212,12 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	return j.printMap()
 }
 
-// openTrace begins the file that SHMEM_TRACE names; nil: there is none.
+// openTrace creates the trace file that SHMEM_TRACE names; it returns nil if that is not set.
 func openTrace(name string, me libshmem.PE) (*trace.File, error) {
 	if name == "" {
 		return nil, nil
 	}
-	host, _ := os.Hostname() // for people
+	host, _ := os.Hostname() // "" if it is not known
 	return trace.Create(trace.Name(shmlog.Expand(name), me), me, host)
 }
 
@@ -366,7 +366,7 @@ func (j *Job) mapSegment(listener *hostmem.Listener, infos []meet.Info) error {
 	return err
 }
 
-// Explain logs the reason why a call of the program returns NULL.
+// Explain logs the reason why an allocation of the program returns NULL.
 func (j *Job) Explain(err error) { j.Log.Printf("heap", config.LogInfo, "%v", err) }
 
 // Statics returns the program's statics and the place to which the front moves them, so that they
@@ -421,7 +421,8 @@ func (j *Job) Close() error {
 	return errors.Join(err, j.release())
 }
 
-// release undoes Start.
+// release undoes Start, at the end of the job or after an error in Start. What Start has not opened
+// is nil, and closing that does nothing.
 func (j *Job) release() error {
 	var errs []error
 	j.Place.Unbind()
@@ -452,7 +453,8 @@ func plural(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// banner returns the line that describes the choices at init.
+// banner returns the line that PE 0 prints at init: version, size of the job, bootstrap, heap and
+// network.
 func (j *Job) banner() string {
 	host, _ := os.Hostname()
 	network := "none needed, all PEs share memory"

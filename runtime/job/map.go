@@ -49,9 +49,10 @@ func (j *Job) printMap() error {
 	return j.Log.Print(b.String())
 }
 
-// paths returns the paths from this PE, from the tables of heap addresses for C and for kernels.
+// paths returns this PE's row of the path map: how callers on the CPU and kernels reach each PE of
+// the node, by letters, what the network uses, and why faster paths are closed.
 func (j *Job) paths() pathmap.Row {
-	name, _ := os.Hostname() // for people
+	name, _ := os.Hostname() // "" if it is not known
 	r := pathmap.Row{Name: name, Heap: j.heap.String(), GPU: j.Place.GPU}
 	if j.Network != nil {
 		r.Provider, r.NICs, r.Reached = j.Network.Provider(), j.Engine.Caps().Domain, j.Network.GPUPath()

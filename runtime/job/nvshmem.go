@@ -21,7 +21,8 @@ func nvshmemLibraries() string {
 	return librariesIn(maps)
 }
 
-// librariesIn returns the same warning for a process with the memory map maps.
+// librariesIn returns the text about the library with NVSHMEM's names for a process with the memory
+// map `maps` (/proc/self/maps); "" if the process has not loaded that library.
 func librariesIn(maps io.Reader) string {
 	const own, old = "libshmem_nvshmem.so", "libnvshmem_host.so.3"
 	ours := ""

@@ -18,7 +18,8 @@ type Ranges struct {
 	live config.Ranges // the groups that are shown
 }
 
-// open opens the groups of ranges that SHMEM_NVTX names.
+// open turns on the groups of NVTX ranges that SHMEM_NVTX names. The functions are in C, which may
+// have been built without NVTX.
 func (r *Ranges) open(groups config.Ranges) error {
 	if groups == 0 || r.Open == nil {
 		return nil

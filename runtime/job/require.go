@@ -51,7 +51,7 @@ type facts struct {
 func (j *Job) facts() *facts {
 	f := &facts{gpuHeap: j.heap == config.HeapDevice, staged: j.staged()}
 	if j.Network != nil {
-		f.network, f.cached, f.provider = true, j.Network.Cached, j.Network.Provider()
+		f.network, f.cached, f.provider = true, !j.Network.RegistersBuffers, j.Network.Provider()
 	}
 	for _, e := range j.Engines {
 		f.engines = append(f.engines, e.Caps())
@@ -59,8 +59,8 @@ func (j *Job) facts() *facts {
 	return f
 }
 
-// require fails if the job lacks a property that SHMEM_REQUIRE names. It is called when everything
-// is open.
+// require returns an error if the job lacks a property that SHMEM_REQUIRE names. It is called when
+// everything is open, because only then the properties are known.
 func require(words []string, f *facts) error {
 	for _, name := range words {
 		if err := f.requireOne(name); err != nil {
@@ -70,7 +70,8 @@ func require(words []string, f *facts) error {
 	return nil
 }
 
-// requireOne fails if the job lacks the property of that name.
+// requireOne returns an error if the job lacks the property of that name: one of the job (demands),
+// or one that every endpoint must have (fabric.Properties).
 func (f *facts) requireOne(name string) error {
 	missing := func(help string, format string, args ...any) error {
 		return &shmerr.Error{

@@ -217,7 +217,7 @@ var fabricDefects = []defect{
 		was:  "case !OverSockets(provider) || Authenticates(provider):",
 		is:   "case !ForTests(provider):",
 		user: "nobody is told that other users of a host can take over the traffic of a job over net",
-		by:   unit("./fabric", "^TestExposure$"), says: `net: "", for tests false, want "other users`,
+		by:   unit("./fabric", "^TestSecurityWarning$"), says: `net: "", for tests false, want "other users`,
 	},
 	{
 		id: "fabric/authentication-everywhere", file: "fabric/properties.go",

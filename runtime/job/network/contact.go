@@ -20,7 +20,8 @@ import (
 // contactPause is the longest pause between polls for replies.
 const contactPause = time.Millisecond
 
-// hostName returns the name of this PE's host for people, as shmem-doctor has it.
+// hostName returns the name of this PE's host for messages, the same that shmem-doctor prints:
+// SHMEM_HOST_ID if it is set, else the system's host name.
 func (nw *Network) hostName() string {
 	if nw.Settings.HostID != "" {
 		return nw.Settings.HostID

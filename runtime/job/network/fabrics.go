@@ -18,7 +18,8 @@ type nicInfo struct {
 	Version string   // of libfabric, where there is a Fabric
 }
 
-// nicInfos sends this PE's nicInfo to every PE, and returns the nicInfos of all PEs.
+// nicInfos sends what this PE has chosen, the number of NICs and the fabric, to every PE, and
+// returns that of all PEs.
 func (nw *Network) nicInfos(n *nics) ([]nicInfo, error) {
 	mine := nicInfo{NICs: len(n.NICs()), Fabric: n.Fabric()}
 	if mine.Fabric != "" {

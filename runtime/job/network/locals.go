@@ -13,13 +13,16 @@ import (
 // more; the bound is for the time to find a free entry for a new one.
 const cacheRegions = 1024
 
-// keepRegistered makes an engine cache the registrations of callers' memory, if its provider needs
-// registered memory and the system can report when the memory changes. Elsewhere each operation
-// registers its own buffer, which is slower and as correct.
+// keepRegistered makes an engine keep callers' buffers registered after an operation, in a
+// registration cache. That needs a memory monitor, because a registration must end when its memory
+// is unmapped. Without a monitor, or if the size of the cache is 0, each operation registers its
+// own buffer, which is slower but just as correct. A provider that needs no registration of local
+// buffers needs no cache.
 func (nw *Network) keepRegistered(e *proxy.Engine) {
 	size := nw.Settings.RegistrationCache
-	if nw.Cached = !e.Caps().LocalMR; nw.Cached {
-		return // no buffer needs to be registered
+	nw.RegistersBuffers = e.Caps().LocalMR
+	if !nw.RegistersBuffers {
+		return // local buffers need no registration
 	}
 	nw.cache = "no registration cache"
 	if size == 0 {
@@ -32,6 +35,6 @@ func (nw *Network) keepRegistered(e *proxy.Engine) {
 		return
 	}
 	e.KeepRegistered(w, mrcache.Limits{Bytes: size, Regions: cacheRegions})
-	nw.Cached = true
+	nw.RegistersBuffers = false
 	nw.cache = fmt.Sprintf("registration cache of %s", config.FormatSize(size))
 }

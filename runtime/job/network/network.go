@@ -72,8 +72,8 @@ type Network struct {
 	// serves rings.
 	Engine  *proxy.Engine
 	Engines []*proxy.Engine
-	// Cached reports whether no operation registers its buffer.
-	Cached bool
+	// RegistersBuffers reports whether each operation registers its own buffer.
+	RegistersBuffers bool
 
 	stages     []*gpustage.Stage // of the engines; nil: no PE has GPU memory
 	loops      []*loop.Loop      // of the engines, as they run
@@ -288,8 +288,8 @@ func (nw *Network) needsOwnContext(c fabric.Caps) bool {
 // bounce buffers for operands that are tied to the program's context. A nil network has no proxies.
 func (nw *Network) CopiesInOwnContext() bool { return nw != nil && nw.ownContext }
 
-// providerName returns the name of the provider opened for people. wanted is SHMEM_PROVIDER, which
-// may name a family that has another name: libfabric up to 1.17 calls tcp net.
+// providerName returns the name of the opened provider for messages. wanted is SHMEM_PROVIDER,
+// which may name a family that has another name: libfabric up to 1.17 calls tcp net.
 func providerName(wanted, opened string) string {
 	base := fabric.Base(opened)
 	if first := fabric.Base(wanted); first == "" || strings.EqualFold(first, base) {

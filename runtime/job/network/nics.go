@@ -23,7 +23,8 @@ type nics struct {
 	several bool // some PE uses several, so all use the protocol of package rail
 }
 
-// chooseNICs chooses NICs on the fabric of the job, and learns whether any PE has several.
+// chooseNICs chooses this PE's NICs by the settings and the machine's topology, on the fabric that
+// all PEs share, and learns whether any PE has several NICs. It is collective.
 func (nw *Network) chooseNICs() (*nics, error) {
 	if err := nw.exchangeGPUs(); err != nil {
 		return nil, err
@@ -106,7 +107,9 @@ func (nw *Network) openPlain(n *nics, c fabric.Config, i int) (fabric.Provider, 
 	return chaos.New(inner, c, *plan, i == 0)
 }
 
-// openNICs opens an endpoint on each NIC. If all PEs have one NIC, the endpoint is used directly.
+// openNICs opens an endpoint on each NIC. If all PEs have one NIC, the endpoint is used directly;
+// else the layer rail joins the NICs to one endpoint. That needs completions that say that bytes
+// have arrived.
 func (nw *Network) openNICs(n *nics, c fabric.Config) (fabric.Provider, error) {
 	if !n.several {
 		ends, err := n.Open(c)

@@ -22,7 +22,7 @@ const lockTimeout = 200 * time.Millisecond
 // Peers is the first engine's view of other PEs.
 type Peers struct{ e *proxy.Engine }
 
-// Peers returns the network's view of other PEs.
+// Peers returns what the watch of other PEs needs of the network: requests, replies and states.
 func (nw *Network) Peers() *Peers { return &Peers{nw.Engine} }
 
 // PeerStatus describes the first engine's work with a PE; with always, also when nothing is
@@ -33,8 +33,9 @@ func (p *Peers) PeerStatus(pe libshmem.PE, always bool) (text string, silent, ha
 	return text, silent, had
 }
 
-// Probe sends requests to PEs: those in alive reply that they live, those in doing also reply with
-// what they do.
+// Probe sends requests to PEs: those in `alive` reply that they live, and those in `doing` also
+// reply with what they do. It sends none if another thread has the engine's lock for longer than
+// lockTimeout.
 func (p *Peers) Probe(doing, alive []libshmem.PE) {
 	p.e.TryWithLock(lockTimeout, func() {
 		for _, pe := range doing {
@@ -137,10 +138,11 @@ func (nw *Network) ForTests() bool { return fabric.ForTests(nw.Engine.Caps().Pro
 // Warning returns the warning for a provider that serves only tests.
 func (nw *Network) Warning() string {
 	c := nw.Engine.Caps()
-	return fmt.Sprintf("network %s on %s is %s (SHMEM_PROVIDER=tcp keeps them out)", nw.Provider(), c.Domain, fabric.Exposure(c.Provider))
+	return fmt.Sprintf("network %s on %s is %s (SHMEM_PROVIDER=tcp keeps them out)", nw.Provider(), c.Domain, fabric.SecurityWarning(c.Provider))
 }
 
-// Text describes the network for the banner.
+// Text describes the network for the banner: provider, NICs, how these were chosen, what other
+// users of the host can do to its traffic, the path to GPU memory and the registration cache.
 func (nw *Network) Text() string {
 	c := nw.Engine.Caps()
 	text := fmt.Sprintf("%s on %s", nw.Provider(), c.Domain)
@@ -156,9 +158,9 @@ func (nw *Network) Text() string {
 	if len(nw.Engines) > 1 {
 		text += fmt.Sprintf(", %d endpoints a PE", len(nw.Engines))
 	}
-	text += nw.Place.Nearness()
-	if harm := fabric.Exposure(c.Provider); harm != "" {
-		text += " (" + harm + ")"
+	text += nw.Place.NICChoice()
+	if warning := fabric.SecurityWarning(c.Provider); warning != "" {
+		text += " (" + warning + ")"
 	}
 	if path := nw.GPUPath(); path != "" {
 		text += ", GPU memory " + path

@@ -72,7 +72,7 @@ type registration struct {
 // module but the driver's own.
 var nicPaths = []config.GPUNet{config.GPUNetDMABuf, config.GPUNetPeerMem}
 
-// nicPathNames has the names of these paths for people.
+// nicPathNames has the names of these paths for messages.
 var nicPathNames = map[config.GPUNet]string{config.GPUNetDMABuf: "dma-buf", config.GPUNetPeerMem: "peer memory"}
 
 // Open registers the parts of the heap so far with an endpoint, by the first path that works. It is
@@ -99,7 +99,8 @@ func (r *Registry) Open(with registrant, parts []devmem.Extent) error {
 	return nil
 }
 
-// try registers parts of the heap with an endpoint by one path. If it fails, nothing is registered.
+// try registers parts of the heap with the endpoint `with` by one path, a dma-buf or peer memory.
+// If one part fails, none stays registered.
 func (r *Registry) try(with registrant, path config.GPUNet, parts []devmem.Extent) error {
 	if err := r.allows(path, with.Caps()); err != nil {
 		return err
@@ -191,7 +192,9 @@ func (r *Registry) register(with registrant, path config.GPUNet, loan gpustage.L
 	return nil
 }
 
-// Grow registers the parts by which the heap has grown, with all endpoints whose NICs reach it.
+// Grow registers the parts by which the heap has grown with all endpoints whose NICs reach it. If
+// that fails, the bytes of that part are staged, unless the user has named the path: then it is an
+// error.
 func (r *Registry) Grow(parts []devmem.Extent) error {
 	for i := range r.registrations {
 		e := &r.registrations[i]

@@ -41,7 +41,9 @@ func (nw *Network) useStage(i int, m stream.Memory) error {
 	return nil
 }
 
-// connect connects an engine, and its GPU stage, to the endpoints of all PEs.
+// connect connects engine i, and its GPU stage, to the endpoints of all PEs. If another PE's heap
+// is in GPU memory, an engine without a stage gets one. The keys of its messages come from the
+// job's secret.
 func (nw *Network) connect(i int, infos [][]meet.EndpointInfo) ([]proxy.Endpoint, error) {
 	job := nw.Boot.Secret().Number(fmt.Sprintf("messages of endpoint %d", i))
 	seal := nw.sealKey(i)

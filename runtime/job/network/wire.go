@@ -35,10 +35,11 @@ func (w Wire) String() string {
 	return fmt.Sprintf("a message takes %.4g us, each post %.4g and a KiB %.4g", us(w.Latency), us(w.Post), us(w.KiB))
 }
 
-// Wire returns the figures of the provider for messages.
+// Wire returns the figures of the provider, by which collectives choose their algorithms.
 func (nw *Network) Wire() Wire { return wireOf(nw.Engine.Caps().Provider) }
 
-// wireOf returns the figures of a provider by the beginning of its name.
+// wireOf returns the measured figures of a provider, found by the beginning of its name; the last
+// row is for all others.
 func wireOf(provider string) Wire {
 	for _, w := range wires[:len(wires)-1] {
 		if strings.HasPrefix(provider, w.name) {

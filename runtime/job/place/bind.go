@@ -62,7 +62,8 @@ func (l *Launched) helperSet(allowed topo.Set) topo.Set {
 // binder is the loop of a proxy, which BindProxy binds.
 type binder interface{ Bind(cpus []int) }
 
-// BindProxy binds the i-th proxy to the processors near to this PE's GPU, or else near to a NIC.
+// BindProxy binds the thread of the i-th proxy to the processors near to this PE's GPU, or else
+// near to the NIC. On a machine of one NUMA node all are near.
 func (p *Place) BindProxy(l binder, nic string, i int) {
 	if p.Bind == config.BindOff {
 		return

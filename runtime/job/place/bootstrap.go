@@ -107,8 +107,9 @@ func environment(environ []string) map[string]string {
 	return env
 }
 
-// choose returns the bootstrap that SHMEM_BOOTSTRAP forces, or the first with a sign, and the
-// reason.
+// choose returns the bootstrap that SHMEM_BOOTSTRAP names or, if that is auto, the first in the
+// list that has a sign: a setting or variable which shows that the process was started for it. The
+// text is the setting or the sign.
 func choose(s *surroundings) (*candidate, string, error) {
 	forced := s.config.Bootstrap
 	for i := range bootstraps {

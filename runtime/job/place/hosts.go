@@ -45,7 +45,7 @@ func (s *surroundings) severalHosts(by config.Bootstrap) bool {
 	return s.number(stepNodes) > 1
 }
 
-// number returns the value of a variable; 0: it has none.
+// number returns the value of an environment variable; 0 if it is not set or no number.
 func (s *surroundings) number(name string) int {
 	n, err := strconv.Atoi(s.env[name])
 	if err != nil {

@@ -42,7 +42,8 @@ type Settings struct {
 	Both    bool         // there are a list and a mapping
 }
 
-// ReadSettings parses the settings for NICs. It refuses malformed ones.
+// ReadSettings parses the settings for NICs, and returns an error for malformed ones. A list of
+// NICs comes before a mapping; Both says that both are set.
 func ReadSettings(cfg *config.Config) (s Settings, err error) {
 	s.InTurn = cfg.NICInTurn
 	if s.List, err = topo.ParseList(cfg.NICs); err != nil {
@@ -114,8 +115,8 @@ type Place struct {
 	Launched   Launched // the processors that shmemrun has chosen
 	Log        *shmlog.Log
 
-	nearness string  // how NICs were chosen, for the banner
-	bound    binding // the change by BindPE
+	nicChoice string  // how NICs were chosen, for the banner
+	bound     binding // the change by BindPE
 }
 
 // LearnGPUs stores which GPUs the neighbours have, from the addresses that all PEs of the job sent.
@@ -126,8 +127,9 @@ func (p *Place) LearnGPUs(all [][]byte) {
 	}
 }
 
-// Nearness returns, for the banner, how NICs were chosen; "" if there was nothing to choose.
-func (p *Place) Nearness() string { return p.nearness }
+// NICChoice returns how NICs were chosen, as the banner prints it; "" if there was nothing to
+// choose.
+func (p *Place) NICChoice() string { return p.nicChoice }
 
 // Pick chooses this PE's NICs from the NICs that it could use, and returns their indexes. It reads
 // the machine only if there is something to decide.
@@ -160,11 +162,11 @@ func (p *Place) Pick(machine func() (*topo.Machine, error), s *Settings, nics []
 	}
 	switch {
 	case s.Mapping != nil:
-		p.nearness = ", by SHMEM_NIC_PE_MAPPING"
+		p.nicChoice = ", by SHMEM_NIC_PE_MAPPING"
 	case s.InTurn:
-		p.nearness = ", in turn"
+		p.nicChoice = ", in turn"
 	default:
-		p.nearness = fmt.Sprintf(", of %d NICs by nearness: %s", len(nics), farthest.Short())
+		p.nicChoice = fmt.Sprintf(", of %d NICs by nearness: %s", len(nics), farthest.Short())
 	}
 	return picked, nil
 }
@@ -178,7 +180,7 @@ func (p *Place) Remark(s *Settings, taken []string) {
 	if s.Both {
 		p.Log.Printf("fabric", config.LogWarn, "SHMEM_NIC_PE_MAPPING is ignored: SHMEM_NIC_LIST=%s comes first (unset one of them)", s.List)
 	}
-	if s.List.Except || p.nearness != "" {
+	if s.List.Except || p.nicChoice != "" {
 		return // the other NICs of the list belong to other PEs
 	}
 	for _, name := range s.List.Names {

@@ -51,7 +51,7 @@ func placed(t *testing.T, m *topo.Machine, me libshmem.PE, pes []topo.Process, n
 	for _, i := range picked {
 		names = append(names, nics[i].Name)
 	}
-	return strings.Join(names, " "), at.nearness, err
+	return strings.Join(names, " "), at.nicChoice, err
 }
 
 // efa returns what libfabric offers on p5, with the names in the order of text.
