@@ -31,7 +31,8 @@ type arena struct {
 // at returns the block with an index.
 func (a *arena) at(i int32) *block { return &a.blocks[i] }
 
-// alloc stores b in an unused entry, or in a new one, and returns its index.
+// alloc stores b in an unused entry of the array of blocks, or in a new one, and returns its index.
+// Index 0 stands for none.
 func (a *arena) alloc(b block) int32 {
 	if i := a.spare; i != 0 {
 		a.spare = a.blocks[i].next

@@ -32,7 +32,7 @@ const (
 	knownHints        = HintAtomicsRemote | HintSignalRemote
 )
 
-// Check refuses hints that the specification does not have.
+// Check returns an error for bits that are no hints of the specification.
 func (h Hints) Check() error {
 	if unknown := h &^ knownHints; unknown != 0 {
 		return &shmerr.Error{
@@ -121,7 +121,8 @@ func (h *Heap) Alloc(size, align uint64) (libshmem.Offset, error) {
 	return libshmem.Offset(start), nil
 }
 
-// Free frees the block that begins at off.
+// Free frees the block that begins at offset off; anything else is an error that says what is
+// there.
 func (h *Heap) Free(off libshmem.Offset) error {
 	i, err := h.lookup("free", off)
 	if err != nil {
@@ -284,8 +285,8 @@ func (h *Heap) lookup(op string, off libshmem.Offset) (int32, error) {
 func (h *Heap) addFree(i int32)  { h.free.insert(i); h.nFree++ }
 func (h *Heap) dropFree(i int32) { h.free.remove(i); h.nFree-- }
 
-// addLive enters block i among the live blocks. want and align are the size and
-// the alignment that the program asked for.
+// addLive adds block i to the tree of allocated (live) blocks. want and align are the size and the
+// alignment that the program asked for.
 func (h *Heap) addLive(i int32, want, align uint64) {
 	b := h.blocks.at(i)
 	b.want, b.align = want, log2(align)
@@ -295,7 +296,7 @@ func (h *Heap) addLive(i int32, want, align uint64) {
 	h.used += b.size
 }
 
-// dropLive removes block i from the live blocks. It is then in no tree.
+// dropLive removes block i from the tree of live blocks. It is then in no tree.
 func (h *Heap) dropLive(i int32) {
 	h.live.remove(i)
 	b := h.blocks.at(i)
@@ -305,7 +306,8 @@ func (h *Heap) dropLive(i int32) {
 	b.want = 0
 }
 
-// trim frees the part of live block i that it does not need.
+// trim frees the end of live block i that the program's size does not need. It is at least a unit
+// of roundUp.
 func (h *Heap) trim(i int32) {
 	b := h.blocks.at(i)
 	if need := roundUp(b.want); need < b.size {
@@ -315,8 +317,8 @@ func (h *Heap) trim(i int32) {
 	h.peak = max(h.peak, h.End())
 }
 
-// release joins block i, which is in no tree, with its free neighbours and enters
-// the whole among the free blocks.
+// release joins block i, which is in no tree, with its free neighbours and adds the result to the
+// tree of free blocks, so that no two free blocks are neighbours.
 func (h *Heap) release(i int32) {
 	if n := h.blocks.at(i).next; n != 0 && !h.blocks.at(n).live() {
 		h.dropFree(n)

@@ -8,7 +8,8 @@ type tree struct {
 	root   int32
 }
 
-// before reports whether block i is before the key (size, off) in the order of the tree.
+// before reports whether block i is before the key (size, off) in the order of the tree: by size
+// and then offset, or by offset alone.
 func (t *tree) before(i int32, size, off uint64) bool {
 	b := t.at(i)
 	if t.bySize && b.size != size {
@@ -17,7 +18,7 @@ func (t *tree) before(i int32, size, off uint64) bool {
 	return b.off < off
 }
 
-// ceiling returns the first block that is not before the key (size, off), or 0.
+// ceiling returns the first block that is not before the key (size, off), or 0 if there is none.
 func (t *tree) ceiling(size, off uint64) int32 {
 	var found int32
 	for i := t.root; i != 0; {
@@ -45,7 +46,7 @@ func (t *tree) floor(off uint64) int32 {
 	return found
 }
 
-// last returns the block with the greatest key, or 0.
+// last returns the block with the greatest key, or 0 if the tree is empty.
 func (t *tree) last() int32 {
 	i := t.root
 	for i != 0 && t.at(i).right != 0 {

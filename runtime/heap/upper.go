@@ -40,7 +40,8 @@ func (h *Heap) AllocUpper(size, align, above uint64) (libshmem.Offset, error) {
 		Remedy: "raise SHMEM_SYMMETRIC_SIZE"}
 }
 
-// FreeUpper frees the offsets that AllocUpper reserved from off on.
+// FreeUpper frees the offsets that AllocUpper reserved from off on. These are at the end of the
+// heap, for memory of the program that is mapped there.
 func (h *Heap) FreeUpper(off libshmem.Offset) error {
 	i := slices.IndexFunc(h.uppers, func(u upper) bool { return u.off == uint64(off) })
 	if i < 0 {

@@ -99,7 +99,7 @@ func (s *Segment) closePeers() error {
 	return errors.Join(errs...)
 }
 
-// free frees the memory of this PE's heap.
+// free frees the memory of this PE's heap, after the other PEs have unmapped it.
 func (s *Segment) free() error {
 	if s.block.own == 0 {
 		return nil

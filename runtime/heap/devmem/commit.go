@@ -21,7 +21,8 @@ type space struct {
 	loans   []Extent // chunks of the program that Lend has mapped
 }
 
-// reserve reserves size bytes of addresses, at a multiple of align unless that is 0.
+// reserve reserves size bytes of addresses on the GPU, without memory, at a multiple of align
+// unless that is 0.
 func (p *space) reserve(dev Device, size, align uint64) error {
 	at, err := dev.Reserve(size, align)
 	if err != nil {
@@ -36,8 +37,8 @@ func (p *space) reserve(dev Device, size, align uint64) error {
 	return nil
 }
 
-// grow maps a chunk after the others. It then releases the chunk's handle, which the mapping does
-// not need.
+// grow maps a chunk of GPU memory after the others. It releases the chunk's handle in any case: the
+// mapping does not need it.
 func (p *space) grow(c gpu.Chunk, e Extent) error {
 	err := p.dev.MapChunk(p.at+gpu.Address(e.Offset), e.Size, c)
 	if err == nil {
@@ -57,7 +58,8 @@ func (p *space) shrink(from uint64) error {
 	return errors.Join(errs...)
 }
 
-// lend maps a chunk that the program owns. It does not release the chunk's handle.
+// lend maps a chunk that the program owns, at the extent e. It does not release the chunk's handle,
+// which the Loan has.
 func (p *space) lend(c gpu.Chunk, e Extent) error {
 	err := p.dev.MapChunk(p.at+gpu.Address(e.Offset), e.Size, c)
 	if err == nil {
@@ -66,7 +68,7 @@ func (p *space) lend(c gpu.Chunk, e Extent) error {
 	return err
 }
 
-// takeBack unmaps the chunks of the program within a block.
+// takeBack unmaps the chunks of the program that lie within a block of the heap.
 func (p *space) takeBack(block Extent) error {
 	var errs []error
 	p.loans = slices.DeleteFunc(p.loans, func(e Extent) bool {
@@ -199,7 +201,8 @@ func (s *Segment) grow(to uint64, err error) error {
 	return nil
 }
 
-// undo unmaps, from all heaps, the chunks after the committed part: those of a growth that failed.
+// undo unmaps, from all heaps in this process, the chunks after the committed part: those of a
+// growth that failed.
 func (s *Segment) undo() error {
 	errs := []error{s.chunks.own.shrink(s.committed)}
 	for i := range s.chunks.peers {
@@ -208,8 +211,8 @@ func (s *Segment) undo() error {
 	return errors.Join(errs...)
 }
 
-// makeChunk creates a chunk of memory, maps it into this PE's heap, and returns a descriptor of it
-// for the other PEs.
+// makeChunk creates a chunk of GPU memory for the extent e, maps it into this PE's heap, and
+// returns a file descriptor by which the other PEs import it.
 func (s *Segment) makeChunk(e Extent) (int, error) {
 	c, err := s.dev.CreateChunk(e.Size)
 	if err != nil {

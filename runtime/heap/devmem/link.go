@@ -86,8 +86,9 @@ func connectAll(l *fdpass.Listener, p Plan, mine hello) (*links, []hello, error)
 	return k, hellos, nil
 }
 
-// connectAll dials the PEs with a lower index, exchanges hellos with them, and then accepts the
-// others.
+// connectAll connects to the PEs of the node with a lower index, exchanges hellos with them, and
+// then accepts the connections of the others: so each pair has one connection. A hello describes a
+// PE's heap.
 func (k *links) connectAll(l *fdpass.Listener, hellos []hello) error {
 	p, deadline := k.plan, time.Now().Add(k.plan.Timeout)
 	text, err := k.encode(note{Hello: &hellos[p.Me]})
@@ -124,18 +125,18 @@ func (k *links) connectAll(l *fdpass.Listener, hellos []hello) error {
 }
 
 // accept waits for the PEs with a higher index and exchanges hellos with them. It rejects any other
-// process that connects.
+// process that connects, and remembers the last reason for the error after the timeout.
 func (k *links) accept(l *fdpass.Listener, text []byte, hellos []hello, deadline time.Time) error {
-	var away error
+	var rejected error
 	for missing := len(k.conns) - 1 - k.plan.Me; missing > 0; {
 		c, err := l.Accept(deadline)
 		var stranger fdpass.Rejected
 		switch {
 		case errors.As(err, &stranger):
-			away = err
+			rejected = err
 			continue
 		case errors.Is(err, shmerr.ErrTimeout):
-			return k.missingError(away)
+			return k.missingError(rejected)
 		case err != nil:
 			return &shmerr.Error{Op: "meet", Object: "the other PEs of the node", Cause: err}
 		}
@@ -143,7 +144,7 @@ func (k *links) accept(l *fdpass.Listener, text []byte, hellos []hello, deadline
 		fdpass.CloseAll(files)
 		i := k.indexOf(n)
 		if err != nil || i < 0 {
-			away = errors.Join(shmerr.Causef(shmerr.ErrVersion, "the process that connected is no PE of this job"), err, c.Close())
+			rejected = errors.Join(shmerr.Causef(shmerr.ErrVersion, "the process that connected is no PE of this job"), err, c.Close())
 			continue
 		}
 		k.conns[i] = c
@@ -171,7 +172,7 @@ func (k *links) indexOf(n note) int {
 }
 
 // missingError names the PEs that have not connected within the timeout.
-func (k *links) missingError(away error) error {
+func (k *links) missingError(rejected error) error {
 	var missing []libshmem.PE
 	for i := k.plan.Me + 1; i < len(k.conns); i++ {
 		if k.conns[i] == nil {
@@ -179,8 +180,8 @@ func (k *links) missingError(away error) error {
 		}
 	}
 	cause := fmt.Sprintf("%s did not come within %v", shmerr.PEs(missing), k.plan.Timeout)
-	if away != nil {
-		cause += ", and one was turned away: " + away.Error()
+	if rejected != nil {
+		cause += ", and one was turned away: " + rejected.Error()
 	}
 	return &shmerr.Error{Op: "meet", Object: "the other PEs of the node", Cause: shmerr.Causef(shmerr.ErrTimeout, "%s", cause), Remedy: late}
 }
@@ -199,7 +200,8 @@ func (k *links) peerError(op string, i int, err error) error {
 	return e
 }
 
-// encode returns the text of a note for this round.
+// encode returns the text of a note, a message to the other PEs of the node, for this round. The
+// round's number shows whether PEs are out of step.
 func (k *links) encode(n note) ([]byte, error) {
 	n.Protocol, n.PE, n.Round = protocol, k.plan.PEs[k.plan.Me].PE, k.round
 	if len(n.Fault) > maxFault {
@@ -230,7 +232,8 @@ func decode(c *fdpass.Conn, deadline time.Time) (note, []int, error) {
 	return n, files, nil
 }
 
-// receive receives the note of this round from PEs[i], and its descriptors.
+// receive receives the note of this round from the i-th PE of the node, and the descriptors sent
+// with it, which the caller closes.
 func (k *links) receive(i int, deadline time.Time) (note, []int, error) {
 	n, files, err := decode(k.conns[i], deadline)
 	if err == nil && (n.Round != k.round || n.PE != k.plan.PEs[i].PE) {

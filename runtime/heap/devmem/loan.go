@@ -37,7 +37,8 @@ func (s *Segment) FindChunks(at gpu.Address, n uint64) (*Loan, error) {
 	return l, nil
 }
 
-// findChunks adds to l the chunks that the n bytes from `at` on lie in.
+// findChunks adds to l the chunks of GPU memory in which the n bytes from `at` on lie. A chunk is
+// lent as a whole, so l.Before is the distance from the first chunk's beginning to `at`.
 func (s *Segment) findChunks(l *Loan, at gpu.Address, n uint64) error {
 	if s.share != VMM {
 		return shmerr.Causef(shmerr.ErrUnsupported, "the symmetric heap is one block, got by CUDA's IPC, into which nothing can be mapped (set SHMEM_GPU_SHARE=vmm)")
@@ -75,7 +76,8 @@ func (s *Segment) findChunks(l *Loan, at gpu.Address, n uint64) error {
 	return nil
 }
 
-// allows returns nil if chunk c can be mapped into the symmetric heap, or why it cannot.
+// allows returns nil if chunk c can be mapped into the symmetric heap, or why not: it is of another
+// GPU, or it cannot be passed to other processes.
 func (s *Segment) allows(c gpu.Chunk) error {
 	switch l, err := s.dev.Lendable(c); {
 	case err != nil:
@@ -218,8 +220,8 @@ func (s *Segment) lend(l *Loan, block Extent, at uint64, err error) error {
 	}
 }
 
-// shareAll makes a descriptor of each chunk for the other PEs; none if there is an error already,
-// or no other PE.
+// shareAll makes a file descriptor of each chunk for the other PEs. It makes none if err, an
+// earlier error, is not nil, or if there are no other PEs.
 func (s *Segment) shareAll(some []piece, err error) (files []int, _ error) {
 	if err != nil || len(s.plan.PEs) == 1 {
 		return nil, nil

@@ -24,7 +24,8 @@ var pathNames = [...]string{Auto: "auto", VMM: "vmm", IPC: "ipc"}
 
 func (w Path) String() string { return pathNames[w] }
 
-// ParsePath returns the Path that has this name in SHMEM_GPU_SHARE.
+// ParsePath returns the Path, the method by which PEs share GPU memory, that has this name in
+// SHMEM_GPU_SHARE.
 func ParsePath(s string) (Path, error) {
 	for w, name := range pathNames {
 		if s == name {

@@ -115,7 +115,7 @@ func (s *Segment) open(hellos []hello) error {
 	return s.refuse(errors.Join(noVMM, noIPC), "by VMM: %s; by IPC: %s", shmerr.OneLine(noVMM), shmerr.OneLine(noIPC))
 }
 
-// refuse returns the error of Open, with a remedy that fits its kind.
+// refuse returns the error of Open, with a remedy that depends on kind.
 func (s *Segment) refuse(kind error, format string, args ...any) error {
 	remedy := "set SHMEM_HEAP to host or pinned"
 	if errors.Is(kind, shmerr.ErrNoMemory) {
@@ -171,7 +171,7 @@ func (s *Segment) Committed() uint64 { return s.committed }
 // Extent is a part of a heap that is one allocation, or a block of such parts.
 type Extent struct{ Offset, Size uint64 }
 
-// has reports whether x lies in e. x must not lie partly outside.
+// has reports whether the extent x lies in e. x must not lie partly outside of e.
 func (e Extent) has(x Extent) bool {
 	return x.Offset >= e.Offset && x.Offset-e.Offset < e.Size
 }

@@ -41,8 +41,8 @@ type Listener struct {
 // User returns the user that this process runs as.
 func User() uint32 { return uint32(os.Geteuid()) }
 
-// Listen opens a socket to which processes of a user may connect. Its queue holds `peers`
-// connections until Accept returns them.
+// Listen opens a socket with a random name to which processes of the user uid may connect. Its
+// queue has room for `peers` connections until Accept returns them.
 func Listen(uid uint32, peers int) (*Listener, error) {
 	var random [16]byte
 	if _, err := rand.Read(random[:]); err != nil {
@@ -152,7 +152,8 @@ func connect(fd int, name string, deadline time.Time) error {
 	}
 }
 
-// Send sends a message with descriptors, which stay the caller's.
+// Send sends a message with file descriptors; the caller's own stay open. It waits until the
+// deadline if the socket is full.
 func (c *Conn) Send(message []byte, files []int, deadline time.Time) error {
 	var rights []byte
 	if len(files) > 0 {
@@ -177,7 +178,7 @@ func (c *Conn) Send(message []byte, files []int, deadline time.Time) error {
 }
 
 // Receive waits for a message. The caller closes the descriptors that were sent with it; after an
-// error there are none.
+// error there are none. One message has at most MaxMessage bytes and MaxFiles descriptors.
 func (c *Conn) Receive(deadline time.Time) (message []byte, files []int, err error) {
 	if err := wait(c.fd, unix.POLLIN, deadline); err != nil {
 		return nil, nil, err
@@ -222,7 +223,7 @@ func checkUser(fd int, uid uint32) error {
 	return nil
 }
 
-// wait returns when the socket is ready, or ErrTimeout.
+// wait returns nil when the socket is ready for events, or ErrTimeout after the deadline.
 func wait(fd int, events int16, deadline time.Time) error {
 	return waitAny([]unix.PollFd{{Fd: int32(fd), Events: events}}, deadline)
 }

@@ -113,7 +113,7 @@ func (g *guard) reject(fd int, err error) error {
 }
 
 // accept waits until a process has proven which PE it is, or until one is rejected. It accepts new
-// connections meanwhile.
+// connections meanwhile, so that a process that proves nothing delays no other.
 func (l *Listener) accept(deadline time.Time) (*Conn, error) {
 	g := l.guard
 	for {

@@ -165,7 +165,7 @@ func (m machine) eachLine(file string, f func(string)) {
 	}
 }
 
-// hasWord reports whether a list has a word.
+// hasWord reports whether a list contains a word as a whole entry.
 func hasWord(list, separator, word string) bool {
 	for w := range strings.SplitSeq(list, separator) {
 		if w == word {

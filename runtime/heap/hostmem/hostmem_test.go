@@ -351,8 +351,8 @@ func TestPlan(t *testing.T) {
 		{100 << 10, config.MaxHeap, 1 << 30, 1 << 30, config.MaxHeap + 1<<30},
 	} {
 		p := NewPlan(tt.internal, tt.heap, 3)
-		if p.Align != tt.align || p.HeapOffset() != tt.offset || p.Slice() != tt.slice || p.Total() != 3*tt.slice {
-			t.Errorf("%d, %d: %+v, heap at %d, slice %d", tt.internal, tt.heap, p, p.HeapOffset(), p.Slice())
+		if p.Align != tt.align || p.HeapOffset() != tt.offset || p.PartSize() != tt.slice || p.Total() != 3*tt.slice {
+			t.Errorf("%d, %d: %+v, heap at %d, slice %d", tt.internal, tt.heap, p, p.HeapOffset(), p.PartSize())
 		}
 	}
 	s := newSegment(t, NewPlan(1, 256<<20, 3))
@@ -361,7 +361,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("heap %d begins at %p, not a multiple of %d", rank, s.Heap(rank), s.plan.Align)
 		}
 	}
-	if s.Heap(1) != unsafe.Add(s.Base(), s.plan.Slice()+s.plan.HeapOffset()) {
+	if s.Heap(1) != unsafe.Add(s.Base(), s.plan.PartSize()+s.plan.HeapOffset()) {
 		t.Error("heap 1 is not in slice 1")
 	}
 }

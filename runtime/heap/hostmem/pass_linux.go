@@ -98,8 +98,8 @@ func Receive(from Source, p Plan, timeout time.Duration) (*Segment, error) {
 	return receive(from, p, timeout, fdpass.User())
 }
 
-// receive gets the file like Receive, but from a process of a given user. Tests call it with another
-// user.
+// receive gets the file like Receive, but from a process of a given user. Tests call it with
+// another user.
 func receive(from Source, p Plan, timeout time.Duration, uid uint32) (*Segment, error) {
 	object := fmt.Sprintf("the symmetric heap from PE %d", from.Owner)
 	deadline := time.Now().Add(timeout)
@@ -160,7 +160,8 @@ func receiveFile(c *fdpass.Conn, from Source, deadline time.Time) (fd int, size 
 	return -1, 0, shmerr.Causef(shmerr.ErrVersion, "the message of %d bytes with %d descriptors is not one of this version", len(message), len(files))
 }
 
-// checkFile makes sure that the received file has the size of the plan and cannot shrink.
+// checkFile returns an error unless the received memory file has the size of the plan and is
+// sealed, so that no process can shrink it while others use it.
 func (s *Segment) checkFile(announced uint64) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(s.fd, &st); err != nil {

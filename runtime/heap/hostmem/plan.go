@@ -10,7 +10,7 @@ import (
 // Plan divides the memory file of a node. All sizes are in bytes.
 //
 //	| internal area | user heap |  internal area | user heap | ...
-//	                ^ HeapOffset                 ^ Slice + HeapOffset
+//	                ^ HeapOffset                 ^ PartSize + HeapOffset
 //
 // The internal area ends where the user heap begins, so that it has the same
 // negative offsets on every PE; the space before it is never touched.
@@ -37,7 +37,7 @@ const (
 )
 
 // NewPlan rounds the sizes up. The alignment of the user heap, which bounds the alignments that a
-// program may ask for, is the largest power of two that is at most an eighth of the heap, within 2
+// program may request, is the largest power of two that is at most an eighth of the heap, within 2
 // MiB and 1 GiB: it costs address space before and after each heap, and no memory.
 func NewPlan(internal, user uint64, pes int) Plan {
 	p := Plan{Internal: roundUp(internal, Page), Heap: roundUp(user, Page), Align: minAlign, PEs: pes}
@@ -47,30 +47,31 @@ func NewPlan(internal, user uint64, pes int) Plan {
 	return p
 }
 
-// HeapOffset returns the distance from the start of a slice to its user heap.
+// HeapOffset returns the distance from the start of a PE's part of the file to the PE's user heap.
+// The heap is aligned, so unused space may precede the internal area.
 func (p Plan) HeapOffset() uint64 { return roundUp(p.Internal, p.Align) }
 
-// Slice returns the size of one PE's part of the file.
-func (p Plan) Slice() uint64 { return p.HeapOffset() + roundUp(p.Heap, p.Align) }
+// PartSize returns the size of one PE's part of the file.
+func (p Plan) PartSize() uint64 { return p.HeapOffset() + roundUp(p.Heap, p.Align) }
 
-// sparse returns the offset in the file of the sparse part of a PE's slice.
+// sparse returns the offset in the file at which the sparse bytes of a PE's part begin.
 func (p Plan) sparse(rank int) uint64 {
-	return uint64(rank)*p.Slice() + p.HeapOffset() - p.Internal
+	return uint64(rank)*p.PartSize() + p.HeapOffset() - p.Internal
 }
 
 // Total returns the size of the file.
-func (p Plan) Total() uint64 { return p.Slice() * uint64(p.PEs) }
+func (p Plan) Total() uint64 { return p.PartSize() * uint64(p.PEs) }
 
 // addressSpace is the most that a process can map if a pointer has 47 usable bits, less what
 // libraries, stacks and Go's own heap need.
 const addressSpace = 1<<47 - 1<<33
 
-// check refuses a plan that no process of this machine could map.
+// check returns an error for a plan that no process of this machine could map.
 func (p Plan) check() error {
 	if p.PEs < 1 || p.Heap == 0 || p.Heap > heap.MaxSize || p.Internal > heap.MaxSize {
 		return p.refuse(shmerr.Causef(shmerr.ErrSetting, "the size is not between 1 byte and %s", amount(heap.MaxSize)), lowerSize)
 	}
-	if most := uint64(addressSpace) / p.Slice(); uint64(p.PEs) > most {
+	if most := uint64(addressSpace) / p.PartSize(); uint64(p.PEs) > most {
 		return p.refuse(shmerr.Causef(shmerr.ErrNoMemory, "they need %s of address space and a process has %s", amount(p.Total()), amount(addressSpace)), lowerSize)
 	}
 	return nil

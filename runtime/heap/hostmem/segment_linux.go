@@ -102,7 +102,7 @@ func (s *Segment) mapError(err error) error {
 	return p.refuse(cause, lowerSize)
 }
 
-// unmap unmaps n bytes; none is no error.
+// unmap unmaps n bytes at p. With n = 0 it does nothing.
 func unmap(p unsafe.Pointer, n uint64) error {
 	if n == 0 {
 		return nil
@@ -126,7 +126,7 @@ func (s *Segment) Plan() Plan { return s.plan }
 // The internal area of the PE (Plan.Internal bytes) is directly before it. The address is valid
 // only after Map.
 func (s *Segment) Heap(rank int) unsafe.Pointer {
-	return unsafe.Add(s.base, uint64(rank)*s.plan.Slice()+s.plan.HeapOffset())
+	return unsafe.Add(s.base, uint64(rank)*s.plan.PartSize()+s.plan.HeapOffset())
 }
 
 // Base returns the start of the mapping of the whole file, Plan.Total bytes. The address is valid
@@ -136,7 +136,7 @@ func (s *Segment) Base() unsafe.Pointer { return s.base }
 // Place returns the file's descriptor, and the offset in it at which the user heap of
 // the PE with this rank on the node begins.
 func (s *Segment) Place(rank int) (fd int, at uint64) {
-	return s.fd, uint64(rank)*s.plan.Slice() + s.plan.HeapOffset()
+	return s.fd, uint64(rank)*s.plan.PartSize() + s.plan.HeapOffset()
 }
 
 // Empty returns the memory of a PE's user heap to the kernel; no PE may use that heap any more. It

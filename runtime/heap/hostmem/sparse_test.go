@@ -70,7 +70,7 @@ func TestEmpty(t *testing.T) {
 	if *(*byte)(s.Heap(0)) != 1 || *(*byte)(s.Heap(1)) != 0 || *(*byte)(unsafe.Add(s.Heap(1), -1)) != 9 {
 		t.Error("what is there is not what should be")
 	}
-	if fd, at := s.Place(1); fd != s.fd || at != p.Slice()+p.HeapOffset() {
+	if fd, at := s.Place(1); fd != s.fd || at != p.PartSize()+p.HeapOffset() {
 		t.Errorf("place %d, %d", fd, at)
 	}
 }
