@@ -42,7 +42,7 @@ func check(s C.int) error {
 	return status(s)
 }
 
-// load loads the client library.
+// load loads libpmix, the client library of the launcher.
 func load() error {
 	name := C.CString(library)
 	defer C.free(unsafe.Pointer(name))
@@ -94,11 +94,11 @@ func finalise() { C.shmemi_pmix_finalize() }
 // abort requests the end of the job (PMIx_Abort).
 func abort(status int) { C.shmemi_pmix_abort(C.int(status)) }
 
-// over reports whether PMIx has lost its server, which means that the job ends.
-func over() bool { return C.shmemi_pmix_over() != 0 }
+// serverLost reports whether PMIx has lost its server, which means that the job ends.
+func serverLost() bool { return C.shmemi_pmix_server_lost() != 0 }
 
-// news returns a descriptor that becomes readable when over changes.
-func news() int { return int(C.shmemi_pmix_news()) }
+// serverLostFD returns a descriptor that becomes readable when serverLost becomes true, or -1.
+func serverLostFD() int { return int(C.shmemi_pmix_server_lost_fd()) }
 
 // put puts bytes under a key into the job's key-value space, and commits them.
 func put(key string, bytes []byte) error {
@@ -116,7 +116,8 @@ var errMemory = errors.New("no memory")
 // others.
 func fence() (call, error) { return made(C.shmemi_pmix_fence()) }
 
-// get starts the look-up of what a PE has put under a key.
+// get starts the look-up of what a PE has put under a key. The caller waits for the call, and frees
+// it.
 func get(pe libshmem.PE, key string) (call, error) {
 	name := C.CString(key)
 	defer C.free(unsafe.Pointer(name))

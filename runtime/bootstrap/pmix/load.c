@@ -119,7 +119,7 @@ int shmemi_pmix_load(const char *file, char *why, size_t len)
     return 0;
 }
 
-/* The text of PMIx for a status. */
+/* Returns PMIx's text for a status; "" if it has none. */
 const char *shmemi_pmix_text(int status)
 {
     const char *text = real.text(status);
@@ -150,7 +150,8 @@ struct shmemi_pmix_call {
     char key[64];
 };
 
-/* Allocates a call about a PE, to be started by the caller. NULL: there is no memory. */
+/* Allocates a call about the process with a rank, to be started by the caller. It has two
+ * references, the caller's and PMIx's: either may end first. Returns NULL without memory. */
 static struct shmemi_pmix_call *begin(uint32_t rank)
 {
     struct shmemi_pmix_call *call = calloc(1, sizeof *call);
@@ -253,7 +254,8 @@ int shmemi_pmix_wait(struct shmemi_pmix_call *call, int64_t ms, const void **byt
     return status;
 }
 
-/* Callback of PMIx: the connection to the server is lost. */
+/* Callback of PMIx, in a thread of its own: the connection to the server is lost. The shutdown
+ * makes the descriptor of shmemi_pmix_server_lost_fd readable. */
 static void hear_end(size_t id, int status, const struct proc *source, struct info *info, size_t n,
                      struct info *results, size_t n_results, event_done *done, void *data)
 {
@@ -321,20 +323,20 @@ struct shmemi_pmix_call *shmemi_pmix_get(uint32_t rank, const char *key)
     return begun(call, real.get(&call->proc, call->key, NULL, 0, complete, call));
 }
 
-/* Requests the end of the job. */
+/* Requests the end of the job from the launcher, with an exit status. */
 void shmemi_pmix_abort(int status)
 {
     real.abort_(status, "", NULL, 0);
 }
 
 /* Reports whether PMIx has lost the connection to its server. */
-int shmemi_pmix_over(void)
+int shmemi_pmix_server_lost(void)
 {
     return atomic_load(&lost);
 }
 
-/* The descriptor that becomes readable when the launcher reports the end of the job. */
-int shmemi_pmix_news(void)
+/* The descriptor that becomes readable when the connection to the server is lost, or -1. */
+int shmemi_pmix_server_lost_fd(void)
 {
     return ends[0];
 }

@@ -43,9 +43,9 @@ void shmemi_pmix_free(struct shmemi_pmix_call *call);
 void shmemi_pmix_abort(int status);
 
 /* Returns whether the connection to the server is lost. */
-int shmemi_pmix_over(void);
+int shmemi_pmix_server_lost(void);
 
 /* Returns a socket that becomes readable when the connection to the server is lost, or -1. */
-int shmemi_pmix_news(void);
+int shmemi_pmix_server_lost_fd(void);
 
 #endif

@@ -63,7 +63,9 @@ func New(timeout time.Duration) (*Client, error) {
 	return c, nil
 }
 
-// open joins the job. New adds the beginning of the text to its errors.
+// open joins the job: it loads the library once, calls PMIx_Init once, and distributes the secret
+// of PE 0. Only one Client of a process is open at a time. New adds the beginning of the text to
+// its errors.
 func open(timeout time.Duration) (*Client, error) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -237,8 +239,8 @@ func (c *Client) barrier() error {
 	return &bootstrap.MissingError{Missing: missing, Waited: c.timeout}
 }
 
-// absent returns the PEs that have not published the key, which says that a PE waits in the
-// barrier.
+// absent returns the PEs that have not published the key by which a PE says that it waits in the
+// barrier. All look-ups are started first, and together have lookupTime.
 func (c *Client) absent(key string) (missing []libshmem.PE, err error) {
 	calls := make([]call, c.Size())
 	for pe := range libshmem.PE(c.Size()) {
@@ -269,14 +271,14 @@ func (c *Client) Abort(int, string) {}
 func (c *Client) Exit(status int) { abort(status) }
 
 // Over implements bootstrap.Bootstrap: the launcher is gone.
-func (c *Client) Over() bool { return over() }
+func (c *Client) Over() bool { return serverLost() }
 
 // Losses implements bootstrap.Bootstrap: a launcher that does not end the job reports no losses.
 func (c *Client) Losses() []bootstrap.Loss { return nil }
 
 // NewsFD implements bootstrap.Bootstrap: it is readable when the connection to the launcher is
 // lost.
-func (c *Client) NewsFD() int { return news() }
+func (c *Client) NewsFD() int { return serverLostFD() }
 
 // Launcher implements bootstrap.Launched: the text names the launcher in messages.
 func (c *Client) Launcher() string { return "the PMIx server of mpirun or srun" }
