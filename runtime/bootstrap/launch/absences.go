@@ -10,14 +10,15 @@ type absences struct {
 	noted []func()
 }
 
-// note adds a function that prints a report.
+// note adds a function that prints a report about missing PEs, for the job's loop to call.
 func (a *absences) note(f func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.noted = append(a.noted, f)
 }
 
-// drain returns the functions noted so far, and empties the list.
+// drain returns the functions noted so far, each of which prints that PEs are missing from a step,
+// and empties the list.
 func (a *absences) drain() []func() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -85,7 +85,8 @@ func Agent(in, out *os.File, env []string, libDir string) int {
 	return 0
 }
 
-// do makes loop call f.
+// do makes the goroutine of loop call f, because only that changes the agent's state. It does
+// nothing when loop has ended.
 func (a *agent) do(f func()) {
 	select {
 	case a.actions <- f:
@@ -93,10 +94,11 @@ func (a *agent) do(f func()) {
 	}
 }
 
-// after has loop call f after a time.
+// after makes loop call f after the time d.
 func (a *agent) after(d time.Duration, f func()) { time.AfterFunc(d, func() { a.do(f) }) }
 
-// read reads frames from shmemrun, which loop handles, until the stream ends.
+// read reads frames from shmemrun and passes them to loop, which handles them, until the stream
+// ends or a frame is wrong: then the agent ends its PEs (desert).
 func (a *agent) read() {
 	for {
 		f, err := relay.Read(a.in)
@@ -114,7 +116,7 @@ func (a *agent) read() {
 	}
 }
 
-// say sends a text that shmemrun prints.
+// say sends a text to shmemrun, which prints it.
 func (a *agent) say(text string) {
 	a.out.send(relay.Frame{Kind: relay.Say, PE: relay.All, Payload: []byte(text)})
 }
@@ -289,7 +291,8 @@ func (a *agent) desert() {
 	a.end()
 }
 
-// end ends the PEs by SIGTERM, later by SIGKILL, and then the processes that they have left behind.
+// end ends the PEs of this host by SIGTERM, those that remain after failureGrace by SIGKILL, and
+// then the processes that they have left behind. A second call does nothing.
 func (a *agent) end() {
 	if a.ending {
 		return
@@ -308,7 +311,8 @@ func (a *agent) signalAll(sig unix.Signal) {
 	}
 }
 
-// endStrays ends processes that PEs have left behind, once no PE is left.
+// endStrays ends processes that PEs have left behind, once no PE is left. It calls itself until
+// there are none: such a process may fork before its signal arrives.
 func (a *agent) endStrays() {
 	if a.childless {
 		return

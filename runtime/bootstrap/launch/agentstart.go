@@ -13,6 +13,7 @@ import (
 )
 
 // start starts the PEs of the job that a frame of shmemrun describes, and replies whether it could.
+// It returns an error only for a wrong frame, which ends the connection.
 func (a *agent) start(payload []byte) error {
 	if a.spec != nil {
 		return fmt.Errorf("%w: a second job", relay.ErrFormat)
@@ -33,7 +34,9 @@ func (a *agent) start(payload []byte) error {
 	return nil
 }
 
-// startAll starts all PEs of this host in the directory and with the environment of the spec.
+// startAll starts all PEs of this host in the directory and with the environment of the spec. The
+// agent becomes the subreaper of their descendants, so that it can end those that a PE leaves
+// behind. Standard input of shmemrun goes to PE 0 alone.
 func (a *agent) startAll(spec *relay.Spec) error {
 	if err := os.Chdir(string(spec.Dir)); err != nil {
 		cause := err
@@ -128,7 +131,9 @@ func (a *agent) began(p *process) {
 	go a.serve(q)
 }
 
-// forward sends the output of a PE to shmemrun, as many bytes as the credit from shmemrun allows.
+// forward sends output i of a PE, stdout or stderr, to shmemrun, as many bytes as the credit from
+// shmemrun allows, so that a terminal that does not read stops the PE and fills no memory. An empty
+// frame says that the output has ended.
 func (a *agent) forward(p *agentPE, i int) {
 	o := p.outputs[i]
 	kind := relay.Stdout + relay.Kind(i)
@@ -185,7 +190,8 @@ func (a *agent) serve(p *agentPE) {
 	a.out.send(relay.Frame{Kind: relay.HungUp, PE: p.pe})
 }
 
-// exited reports the end of a PE to shmemrun, after the frames that are still in the PE's socket.
+// exited reports the end of a PE, with the wait status ws, to shmemrun, after the frames that are
+// still in the PE's socket: one of them may be the reason why it ended.
 func (a *agent) exited(pid int, ws unix.WaitStatus) {
 	p := a.byPID[pid]
 	if p == nil || p.exited {

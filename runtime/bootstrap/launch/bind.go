@@ -127,8 +127,8 @@ func (o *Options) reasonNotToBind(p *topo.Processors, err error, at *surrounding
 // with one or two of them the kernel would not find idle processors for all PEs either.
 func tolerated(processors int) int { return max(processors/8, 1) }
 
-// placedByUser returns the environment variable by which the user has placed PEs or their threads,
-// or "".
+// placedByUser returns the environment variable by which the user has placed PEs or their threads
+// on processors, or "". shmemrun then binds no PE, because the two could contradict each other.
 func (o *Options) placedByUser() string {
 	for _, name := range []string{"SHMEM_BIND", "NVSHMEM_CPU_AFFINITY"} {
 		if v := lookup(o.Env, name); v != "" && !strings.EqualFold(v, "auto") {

@@ -84,7 +84,8 @@ func (c *cleaner) noteGroup(pid int) {
 	}
 }
 
-// close lets the cleaner begin its work, at the end of which it ends.
+// close lets the cleaner, a process that outlives a killed shmemrun, begin its work: it removes
+// what the job has left behind, and ends. A nil cleaner has none.
 func (c *cleaner) close() {
 	if c != nil && c.to != nil {
 		_, _ = fmt.Fprintln(c.to, over)
@@ -132,7 +133,7 @@ func Clean(in io.Reader, text string) error {
 	return err
 }
 
-// gone reports whether no process has a number.
+// gone reports whether no process has this number.
 func gone(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }
 
 // removeShared removes the files that libfabric's provider shm has made for a process.

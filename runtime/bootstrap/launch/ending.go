@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// timeOut ends the job when --timeout is over.
+// timeOut ends the job when the time of --timeout has passed, unless it ends already.
 func (j *job) timeOut() {
 	if j.ending {
 		return
@@ -19,7 +19,9 @@ func (j *job) timeOut() {
 	j.end(unix.SIGTERM, failureGrace)
 }
 
-// signalled handles a signal to shmemrun: it passes the signal on to the PEs, or ends the job.
+// signalled handles a signal to shmemrun. A stop (SIGTSTP) stops the PEs and then shmemrun; SIGUSR2
+// and signals that end no job are passed on; one that ends the job (isEnding) is passed on with
+// some seconds to obey it, and a second one kills.
 func (j *job) signalled(s os.Signal) {
 	sig := number(s)
 	switch {
@@ -64,7 +66,7 @@ func (j *job) fail() {
 	})
 }
 
-// kill kills all PEs, and later cuts the connections to agents that have not ended.
+// kill kills all PEs, and later cuts the connections to agents that have not ended by themselves.
 func (j *job) kill() {
 	if j.byUser != 0 && j.running > 0 {
 		j.setStatus(128 + int(j.byUser))

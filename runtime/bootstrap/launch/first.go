@@ -41,7 +41,8 @@ func (j *job) aborted(p *process, e wire.Ending) {
 	}
 }
 
-// endAs ends the job with the status and reason that PE p has sent, by an abort or an exit.
+// endAs ends the job with the status and reason that PE p has sent, by an abort or an exit. An
+// abort with status 0 counts as a failure.
 func (j *job) endAs(p *process, kind wire.Kind, e wire.Ending) {
 	if j.ending {
 		return

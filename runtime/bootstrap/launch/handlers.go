@@ -51,7 +51,8 @@ func passTo(procs []*process, sig unix.Signal) string {
 		sig, sig, shmerr.PEs(without))
 }
 
-// groups lists the machine's processes by process group.
+// groups returns the ids of the machine's processes by process group, from /proc; nil if that
+// cannot be read.
 func groups() map[int][]int {
 	all := map[int][]int{}
 	entries, err := os.ReadDir("/proc")

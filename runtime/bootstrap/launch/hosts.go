@@ -104,7 +104,9 @@ func (o *Options) spec(l *link) ([]byte, error) {
 	return s.Encode()
 }
 
-// connect starts an agent on each host, and returns when all have greeted.
+// connect starts an agent on each host, at most connectAtOnce at a time, and returns when all have
+// greeted. After the first failure it waits connectRest for further ones, so that one message names
+// all hosts that cannot be reached; a signal that ends jobs ends the wait.
 func connect(o *Options, out *output, sigs <-chan os.Signal) (links []*link, err error) {
 	type greeted struct {
 		host int
@@ -202,7 +204,8 @@ func cut(links []*link) {
 	}
 }
 
-// feed passes shmemrun's standard input on to the agent, for PE 0.
+// feed passes shmemrun's standard input on to the agent, for PE 0, as far as the credit allows. It
+// passes on none if shmemrun is in the background of a terminal, where a read would stop it.
 func (l *link) feed(stdin *os.File) {
 	end := func() { l.out.send(relay.Frame{Kind: relay.Stdin, PE: 0}) }
 	if stdin == nil || isTerminal(stdin) && !inForeground(stdin) {
@@ -230,7 +233,8 @@ func (l *link) feed(stdin *os.File) {
 	}()
 }
 
-// unstarted ends a job because an agent could not start its PEs.
+// unstarted ends a job because an agent could not start its PEs: the PEs of other agents are
+// killed.
 func (j *job) unstarted() {
 	j.setStatus(StatusFailure)
 	if !j.ending {
@@ -278,7 +282,8 @@ func (j *job) endLinks() {
 	j.after(failureGrace+strayGrace+agentGrace, j.cutLinks)
 }
 
-// cutLinks ends the connections to agents that should have ended by now.
+// cutLinks ends the connections to agents that should have ended by now, if PEs still run or the
+// user or the timeout wants the job to be over.
 func (j *job) cutLinks() {
 	if j.hurried || j.running > 0 {
 		cut(j.links)
@@ -327,8 +332,8 @@ type probe struct {
 	then func() // called when all have
 }
 
-// probe calls then when all agents have reported the PEs that have ended by now, or after a limited
-// time.
+// probe calls then when all agents have reported the PEs that have ended by now, or after
+// probeLimit. It pings the agents: what an agent has to report arrives before its reply.
 func (j *job) probe(then func()) {
 	j.pings++
 	ping := j.pings
@@ -346,7 +351,7 @@ func (j *job) probe(then func()) {
 	j.after(probeLimit, func() { j.probed(ping) })
 }
 
-// ponged handles an agent's reply to the ping with a number.
+// ponged handles an agent's reply to the ping with a number: the last one completes the probe.
 func (j *job) ponged(ping uint32) {
 	if p := j.probes[ping]; p != nil {
 		if p.left--; p.left <= 0 {

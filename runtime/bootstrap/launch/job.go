@@ -203,7 +203,8 @@ func (j *job) began(p *process) {
 	go j.serve(p)
 }
 
-// do makes loop call f.
+// do makes the goroutine of loop call f, because only that changes the job's state. It does nothing
+// when loop has ended.
 func (j *job) do(f func()) {
 	select {
 	case j.actions <- f:
@@ -211,10 +212,11 @@ func (j *job) do(f func()) {
 	}
 }
 
-// after has the loop call f after a time.
+// after makes loop call f after the time d.
 func (j *job) after(d time.Duration, f func()) { time.AfterFunc(d, func() { j.do(f) }) }
 
-// loop handles all events of the job until all PEs and the processes that they left have ended.
+// loop handles all events of the job, functions in the channel actions and signals, until all PEs
+// and the processes that they left have ended. Only this goroutine changes the state of the job.
 func (j *job) loop(sigs <-chan os.Signal) {
 	defer close(j.over)
 	go func() {
@@ -243,7 +245,8 @@ func (j *job) loop(sigs <-chan os.Signal) {
 	}
 }
 
-// serve reads and handles a PE's frames until the PE closes its socket.
+// serve reads and handles the frames from a PE's socket until the PE closes it. If the PE has
+// exited before, its end is handled only now: a frame may have had the reason.
 func (j *job) serve(p *process) {
 	for {
 		f, err := wire.Read(p.conn)
@@ -390,8 +393,8 @@ func (j *job) decide(p *process) {
 	}
 }
 
-// reportAbsent prints that a PE has exited with status 0 although others wait for it in a
-// collective step.
+// reportAbsent prints, once for a PE, that it has exited with status 0 although the PEs `wait` wait
+// for it in a collective step.
 func (j *job) reportAbsent(pe libshmem.PE, outcome wire.Outcome, step string, wait []libshmem.PE) {
 	if j.ending || j.procs[pe].named {
 		return
@@ -425,7 +428,7 @@ func (j *job) setStatus(status int) {
 	}
 }
 
-// asked handles a PE's request to end the job, by an abort or an exit.
+// asked handles a PE's request to end the job, an abort or an exit with the status in e.
 func (j *job) asked(p *process, kind wire.Kind, e wire.Ending) {
 	p.leaving = true
 	if kind == wire.Abort {

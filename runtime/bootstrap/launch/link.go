@@ -60,7 +60,8 @@ type tail struct {
 
 const maxTail = 8 << 10
 
-// Write keeps the last maxTail bytes of all that has been written.
+// Write implements io.Writer: it keeps only the last maxTail bytes of all that has been written,
+// for an error message.
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,7 +72,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String returns the bytes that are kept.
+// String returns the last bytes that were written, at most maxTail.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,7 +125,9 @@ func explainStart(err error) error {
 	return err
 }
 
-// greet waits for the agent's greeting, and returns an error that says why none came.
+// greet waits for the agent's greeting, which says that it runs in the same version. It returns an
+// error that says why none arrived: ssh failed, the versions differ, or a login shell prints too
+// much.
 func (l *link) greet() error {
 	noise, err := relay.ReadGreeting(l.in)
 	var other *relay.VersionError
@@ -145,8 +148,8 @@ func (l *link) greet() error {
 	return ssh.Explain(l.host, l.file, noise+l.said.String(), l.cmd.ProcessState.ExitCode())
 }
 
-// kill ends the process of the link, ssh or the agent. An agent that ssh has started ends when its
-// input does.
+// kill kills the local process of the link: ssh, or an agent on this host. An agent that ssh has
+// started ends when its input does.
 func (l *link) kill() {
 	select {
 	case <-l.ended:
@@ -160,7 +163,8 @@ func (l *link) signal(pe libshmem.PE, sig unix.Signal) {
 	l.out.send(relay.Frame{Kind: relay.Signal, PE: pe, Payload: relay.Number(uint32(sig))})
 }
 
-// add makes the socket and pipes for a PE that the agent is to start.
+// add makes the socket and pipes for a PE that the agent is to start. The job reads them like those
+// of its own PEs; the link writes to them what the agent sends (remote).
 func (l *link) add(pe libshmem.PE) (*process, error) {
 	p := &process{pe: pe, link: l}
 	r := &remote{process: p}
@@ -244,7 +248,8 @@ func (l *link) close(j *job, err error) {
 	j.do(func() { j.leave(l, err) })
 }
 
-// lostReason returns a text that says why the connection to the agent has ended, with a remedy.
+// lostReason returns a text that says why the connection to the agent has ended, with a remedy: the
+// last line that ssh or the agent has printed, or err.
 func (l *link) lostReason(err error) string {
 	cause, remedy := "the connection has ended", "see what ended it, its sshd, or the network"
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {

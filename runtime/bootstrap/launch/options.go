@@ -231,7 +231,8 @@ func ParseLinks(s string) (hostnet.Links, error) {
 	return l, nil
 }
 
-// place returns the index of each PE's host. sizes has, for each host, how many PEs it gets.
+// place returns the index of each PE's host. sizes has the number of PEs of each host. Block fills
+// one host after the other; Cyclic assigns one PE to each host that has room, round robin.
 func place(sizes []int, m Map) []int {
 	left := append([]int(nil), sizes...)
 	total := 0

@@ -67,7 +67,7 @@ type outputPipe struct {
 }
 
 // newOutput makes the output of a job, and starts the goroutine that writes remarks, which are
-// shmemrun's own lines.
+// shmemrun's own lines. If stdout and stderr are terminals, one lock keeps their lines whole.
 func newOutput(tag bool, stdout, stderr *os.File) *output {
 	o := &output{
 		tag:            tag,
@@ -179,7 +179,8 @@ func (o *output) miss(to *sink, err error) {
 	})
 }
 
-// readNow reads the bytes that are in a pipe whose deadline is over; io.EOF if there are none.
+// readNow reads the bytes that are in a pipe whose read deadline has passed; io.EOF if there are
+// none. It reads by one system call, which does not wait.
 func readNow(from *os.File, buf []byte) (n int, err error) {
 	if err := from.SetReadDeadline(time.Time{}); err != nil {
 		return 0, err
@@ -237,7 +238,9 @@ func (o *output) finish(pipes []*os.File, timeout time.Duration, sigs <-chan os.
 	}
 }
 
-// add appends bytes of a PE, and writes the lines that are complete now.
+// add appends bytes of a PE, and writes the lines that are complete now. A line longer than maxLine
+// is written in pieces. On a terminal, a line without an end is written after promptDelay: it may
+// be a prompt.
 func (s *outputPipe) add(b []byte) error {
 	s.to.lock.mu.Lock()
 	defer s.to.lock.mu.Unlock()
@@ -287,7 +290,7 @@ func (s *outputPipe) showPrompt() {
 	}
 }
 
-// finish writes a last line that has no newline.
+// finish writes a last line that has no newline, with a newline if lines have the PE's prefix.
 func (s *outputPipe) finish() error {
 	s.to.lock.mu.Lock()
 	defer s.to.lock.mu.Unlock()

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// findProgram returns the path of the program, found in PATH as a shell does.
+// findProgram returns the path of the program, searched in PATH as a shell does if the name has no
+// slash.
 func findProgram(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		if err := executable(name); err != nil {

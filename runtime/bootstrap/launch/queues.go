@@ -26,7 +26,7 @@ type outgoing struct {
 	reply []byte // the reply; nil: the entry is frame
 }
 
-// send queues a frame.
+// send queues a frame. It never waits.
 func (o *outbox) send(f relay.Frame) { o.add(outgoing{frame: f}) }
 
 // reply sends a frame to a PE of the agent. If PEs get the same bytes one after the other, they
@@ -62,8 +62,8 @@ func (o *outbox) addLocked(f outgoing) {
 	}
 }
 
-// write writes frames until there are none. It ignores errors: the goroutine that reads the
-// connection notices its end.
+// write writes frames, several with one call, until there are none. It ignores errors: the
+// goroutine that reads the connection notices its end.
 func (o *outbox) write() {
 	for {
 		o.mu.Lock()
@@ -103,7 +103,7 @@ func (o *outbox) flush(limit time.Duration) bool {
 	}
 }
 
-// close makes the outbox drop all frames that are sent from now on.
+// close makes the outbox drop all frames that are sent from now on: nobody reads them.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -131,7 +131,7 @@ type pumpItem struct {
 	f func()
 }
 
-// send queues bytes.
+// send queues bytes for the pipe or socket. It never waits.
 func (p *pump) send(b []byte) { p.add(pumpItem{b: b}) }
 
 // then queues a function, which is called after the bytes that were queued before it.
@@ -152,6 +152,8 @@ func (p *pump) add(one pumpItem) {
 }
 
 // run writes the queued bytes and calls the queued functions, in order, until the queue is empty.
+// After each write it calls wrote, which returns credit; after the first error it calls gone, and
+// drops all further bytes.
 func (p *pump) run() {
 	for {
 		p.mu.Lock()
@@ -208,8 +210,8 @@ func newCredit() *credit {
 	return c
 }
 
-// reserve waits for credit and reserves up to n bytes of it. It returns how many; 0: no more credit
-// is returned.
+// reserve waits for credit and reserves up to n bytes of it. It returns their number; 0 if no more
+// credit will be returned, because the reader of the bytes is gone.
 func (c *credit) reserve(n int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

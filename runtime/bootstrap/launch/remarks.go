@@ -12,7 +12,8 @@ type remarks struct {
 	ended bool // no more lines follow
 }
 
-// wait waits for lines and returns all of them. It returns none if no more follow.
+// wait waits for lines and returns all of them. It returns none when end was called and all lines
+// have been returned.
 func (r *remarks) wait() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -43,7 +43,8 @@ type heardReader struct {
 	from  io.Reader
 }
 
-// Read reads, and notes when bytes have arrived.
+// Read implements io.Reader, and notes the time at which bytes have arrived, from which a silent
+// host is detected.
 func (h *heardReader) Read(p []byte) (int, error) {
 	n, err := h.from.Read(p)
 	if n > 0 {

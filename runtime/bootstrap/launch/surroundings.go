@@ -93,7 +93,7 @@ func announce(prefix string) (*presence, bool, error) {
 	return p, bytes.Count(list, []byte(" "+prefix)) == 1, nil
 }
 
-// Close ends the presence of the job. p may be nil.
+// Close closes the socket, so that other jobs on this machine no longer see this job. p may be nil.
 func (p *presence) Close() {
 	if p != nil {
 		_ = unix.Close(p.fd)

@@ -167,7 +167,7 @@ func parseSlots(s string) (int, error) {
 	return n, nil
 }
 
-// Total returns the number of slots of all hosts.
+// Total returns the number of slots of all hosts. A host without a number of slots has one.
 func Total(hosts []Host) int {
 	sum := 0
 	for _, h := range hosts {

@@ -78,7 +78,8 @@ type Network struct {
 	links Links
 }
 
-// New makes the namespaces and the links between them.
+// New makes a network namespace for each of the hosts, and the links between them, for jobs on
+// simulated hosts. It needs root. Namespaces of killed jobs are removed first.
 func New(hosts int, links Links) (*Network, error) {
 	links.N = max(links.N, 1)
 	if os.Geteuid() != 0 {
@@ -189,7 +190,9 @@ func create(path string) error {
 	return unix.Mount("/proc/thread-self/ns/net", path, "", unix.MS_BIND, "")
 }
 
-// link joins the hosts by their links, and brings up all interfaces.
+// link connects the namespaces of the hosts by links.N links, and brings up all interfaces: two
+// hosts by virtual cables (veth), more by a bridge for each link. It returns when the interfaces
+// carry packets.
 func (n *Network) link() error {
 	hosts := len(n.hosts)
 	handles := make([]*netlink.Handle, hosts)
@@ -256,7 +259,7 @@ func await(nl *netlink.Handle, device string) error {
 	}
 }
 
-// join makes a pair of virtual interfaces: device in the namespace of nl and peer
+// join makes a veth pair, two connected virtual interfaces: device in the namespace of nl and peer
 // in another namespace.
 func join(nl *netlink.Handle, other netns.NsHandle, device, peer string) error {
 	attrs := netlink.NewLinkAttrs()
@@ -268,7 +271,8 @@ func join(nl *netlink.Handle, other netns.NsHandle, device, peer string) error {
 	return nil
 }
 
-// bridge joins the hosts through a bridge for each link, in a further namespace.
+// bridge connects three and more hosts: in a further namespace it makes a bridge for each link, and
+// a veth pair from there to each host.
 func (n *Network) bridge(handles []*netlink.Handle) error {
 	if err := n.add("bridge"); err != nil {
 		return err
@@ -346,7 +350,7 @@ const (
 	queue = 50 * time.Millisecond
 )
 
-// shape limits what an interface sends to the rate of the links.
+// shape limits what an interface sends to the rate of the links, by a token bucket (qdisc tbf).
 func (l Links) shape(nl *netlink.Handle, link netlink.Link) error {
 	if l.Rate == 0 {
 		return nil
@@ -364,7 +368,8 @@ func address(link, host int) net.IP {
 	return net.IPv4(198, 18+byte(n>>16), byte(n>>8), byte(n)).To4()
 }
 
-// Remove removes the namespaces that a process has made.
+// Remove removes the namespaces that the process pid has made and not removed, because it was
+// killed.
 func Remove(pid int) error {
 	paths, err := filepath.Glob(filepath.Join(dir, prefix+strconv.Itoa(pid)+"-*"))
 	for _, path := range paths {

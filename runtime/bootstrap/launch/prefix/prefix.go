@@ -22,7 +22,7 @@ import (
 // patterns match the files that are copied, relative to the prefix.
 var patterns = []string{"bin/shmemrun", "lib/libshmem*.so*", "lib/libnvshmem*.so*"}
 
-// list returns the names of the files that are copied, in order.
+// list returns the names of the files of an installation that --sync copies, sorted.
 func list(dir string) ([]string, error) {
 	var names []string
 	for _, p := range patterns {
@@ -138,7 +138,8 @@ var causes = []struct{ words, cause, remedy string }{
 	{"tar: not found", "it has no tar", "install tar there, or libshmem"},
 }
 
-// Explain returns an error that says in one line why a copy failed; text is what the tools printed.
+// Explain returns an error that says in one line why a copy failed; text is what the tools on both
+// hosts printed.
 func Explain(host, dir, text string) error {
 	for _, c := range causes {
 		if strings.Contains(text, c.words) {
@@ -156,8 +157,8 @@ func Explain(host, dir, text string) error {
 // ErrNoReply is the error if the command ends without a reply.
 var ErrNoReply = errors.New("the command has not replied")
 
-// ReadReply reads lines until one is a reply of the command, and reports whether that asks for the
-// archive.
+// ReadReply reads lines until one is a reply of the command that compares the copies, and reports
+// whether it asks for the archive. A login shell may print other lines first.
 func ReadReply(line func() (string, error)) (send bool, err error) {
 	for {
 		text, err := line()

@@ -120,8 +120,9 @@ func Append(dst []byte, f Frame) []byte {
 // chunk caps the memory that Read allocates before the bytes for it have arrived.
 const chunk = 256 << 10
 
-// Read reads one frame. It returns io.EOF if the stream ends between frames. The payload belongs to
-// the caller.
+// Read reads one frame, and checks its head. It returns io.EOF if the stream ends between frames.
+// The payload belongs to the caller; its memory grows with what arrives, so that a wrong length
+// allocates little.
 func Read(r io.Reader) (Frame, error) {
 	var h [headerBytes]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {

@@ -112,7 +112,7 @@ func Explain(host, file, text string, status int) error {
 	return fmt.Errorf("start agent on %s: %s (%s)", host, fill.Replace(cause), fill.Replace(remedy))
 }
 
-// lastLine returns the last line that has a text.
+// lastLine returns the last line of a text that is not blank; "" if there is none.
 func lastLine(text string) string {
 	lines := strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == '\r' })
 	for i := len(lines) - 1; i >= 0; i-- {
