@@ -13,7 +13,9 @@ type Steps struct {
 	Err error // of the step that has failed
 }
 
-// Run makes a step, and names it in its error.
+// Run makes a collective step: it calls run, and adds the step's name and number to its error.
+// After an error each further step fails at once, because the PEs would no longer be at the same
+// step.
 func (s *Steps) Run(what string, run func() error) error {
 	s.N++
 	name := fmt.Sprintf("%s %d", what, s.N)

@@ -48,7 +48,8 @@ const (
 	try = time.Second
 )
 
-// Join brings this PE together with the other PEs that name the same file.
+// Join brings this PE together with the other PEs that name the same file: PE 0 publishes in it
+// where it listens, and the others read that. After Join the file is no longer needed.
 func Join(o Options) (*uid.Member, error) {
 	if !o.PE.In(o.Size) {
 		return nil, fmt.Errorf("join job: SHMEM_BOOTSTRAP_PE is %d, SHMEM_BOOTSTRAP_NPES %d (set both: PEs are numbered from 0)", o.PE, o.Size)
@@ -64,7 +65,8 @@ func (o *Options) join(id uid.ID, timeout time.Duration) (*uid.Member, error) {
 	return uid.Join(uid.Options{ID: id, PE: o.PE, Size: o.Size, Connect: timeout, Timeout: o.Timeout, GoesOn: o.GoesOn, Name: cmp.Or(o.Name, "file")})
 }
 
-// lead does the work of Join on PE 0: it listens, and publishes the unique id.
+// lead does the work of Join on PE 0: it listens, and publishes its unique id, from which the
+// others learn the address and the secret, in the file.
 func lead(o Options) (*uid.Member, error) {
 	root, id, err := uid.NewRoot(o.Filter)
 	if err != nil {
@@ -222,7 +224,8 @@ func follow(o Options) (*uid.Member, error) {
 	}
 }
 
-// attempt reads the file once and tries to join by the id in it.
+// attempt reads the file once and tries to join by the unique id in it. The id may be that of an
+// earlier job, so a try takes a limited time.
 func (o *Options) attempt() (*uid.Member, error) {
 	b, err := get(o.Path)
 	if err != nil {

@@ -8,7 +8,7 @@ const (
 	EnvCPUs    = "SHMEM_LAUNCHER_CPUS"    // processors to which the PE is bound; not set: it is not bound
 	EnvBind    = "SHMEM_LAUNCHER_BIND"    // the value of --bind
 	EnvHelpers = "SHMEM_LAUNCHER_HELPERS" // processors to which no PE is bound
-	EnvBinding = "SHMEM_LAUNCHER_BINDING" // how PEs are bound, for people
+	EnvBinding = "SHMEM_LAUNCHER_BINDING" // how PEs are bound, as text for messages
 	EnvHosts   = "SHMEM_LAUNCHER_HOSTS"   // number of hosts, real or simulated; not set: one
 	EnvHostID  = "SHMEM_HOST_ID"          // the simulated host, with --hosts only
 )

@@ -108,8 +108,9 @@ func (c *Client) welcome() error {
 	}
 }
 
-// await waits until there is something to read. If shmemrun should have named the missing PEs by
-// then, it calls late.
+// await waits until there is something to read. shmemrun names missing PEs after the timeout; if it
+// has sent nothing some time after that, await reports that it may be stopped (late), and the wait
+// continues.
 func (c *Client) await(step string) {
 	if c.late == nil || c.timeout <= 0 || c.conn.await(c.timeout+slack) {
 		return
@@ -214,7 +215,8 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 // to an Inquiry.
 func notice(k wire.Kind) bool { return k == wire.Lost || k == wire.Outcomes }
 
-// readReply waits for the reply to a step, and handles notices that arrive before it.
+// readReply waits for the reply to a step, and handles notices, frames that shmemrun sends unasked,
+// that arrive before it.
 func (c *Client) readReply(step string) (wire.Frame, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -230,7 +232,7 @@ func (c *Client) readReply(step string) (wire.Frame, error) {
 	}
 }
 
-// note handles a notice: it records the loss of a PE, or how PEs have ended or left.
+// note handles a notice of shmemrun: it records the loss of a PE, or how PEs have ended or left.
 func (c *Client) note(f wire.Frame) error {
 	if f.Kind == wire.Outcomes {
 		return c.noteOutcomes(f)
@@ -250,8 +252,8 @@ func (c *Client) note(f wire.Frame) error {
 	return err
 }
 
-// Losses implements bootstrap.Bootstrap. While another goroutine waits in a step, that goroutine
-// reads the frames, and Losses reads none.
+// Losses implements bootstrap.Bootstrap: it returns each loss once. While another goroutine waits
+// in a step, that goroutine reads the frames, and Losses reads none.
 func (c *Client) Losses() []bootstrap.Loss {
 	c.hear()
 	c.lostMu.Lock()
@@ -261,7 +263,8 @@ func (c *Client) Losses() []bootstrap.Loss {
 	return lost
 }
 
-// hear reads and handles the notices that have arrived, unless another goroutine is reading.
+// hear reads and handles the notices that have arrived, unless another goroutine is reading. After
+// an error, no further frame can be sent or read.
 func (c *Client) hear() {
 	if c.reading.TryLock() {
 		for c.unread() {
@@ -402,7 +405,8 @@ func (c *Client) Fail() {
 	c.failed = true
 }
 
-// leaving returns the kind of the frame with which this PE leaves the job.
+// leaving returns the kind of the frame with which this PE leaves the job: Fail if its
+// initialisation has failed, so that the others need not wait for it, else Done.
 func (c *Client) leaving() wire.Kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -431,7 +435,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// send sends a frame to shmemrun.
+// send sends a frame to shmemrun. After an error every call returns that error.
 func (c *Client) send(f wire.Frame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,7 +16,7 @@ var ErrGone = errors.New("shmemrun is gone (it was killed, or the job is ending)
 // socket reads and writes a blocking stream socket.
 type socket struct{ fd int }
 
-// Read is part of io.Reader. A reset connection counts as the end.
+// Read implements io.Reader. A reset connection counts as the end: shmemrun is gone in either case.
 func (s *socket) Read(p []byte) (int, error) {
 	for {
 		n, err := unix.Read(s.fd, p)

@@ -84,7 +84,8 @@ int shmemi_mpi_up(void)
            mpi.finalized(&over) == 0 && !over;
 }
 
-/* An MPI_Comm is a pointer in Open MPI, and an int in MPICH. */
+/* Returns the communicator at a pointer to an MPI_Comm, or MPI_COMM_WORLD for NULL, as a number: an
+ * MPI_Comm is a pointer in Open MPI, and an int in MPICH. */
 uint64_t shmemi_mpi_comm(const void *pointer)
 {
     if (mpi.ompi_world != NULL)
@@ -92,7 +93,9 @@ uint64_t shmemi_mpi_comm(const void *pointer)
     return (uint32_t)(pointer ? *(const int *)pointer : MPICH_COMM_WORLD);
 }
 
-/* Calls MPI_Comm_rank and MPI_Comm_size, whose handle has the type of the MPI library found. */
+/* Calls MPI_Comm_rank and MPI_Comm_size. A communicator is a pointer in Open MPI and an int in
+ * MPICH, so the functions are called with the type of the library that was found. Returns MPI's
+ * error code. */
 int shmemi_mpi_rank(uint64_t comm, int *rank, int *size)
 {
     int code;
@@ -105,7 +108,8 @@ int shmemi_mpi_rank(uint64_t comm, int *rank, int *size)
     return code ? code : ((int (*)(int, int *))mpi.size)((int)comm, size);
 }
 
-/* Starts a broadcast of n bytes from rank 0, by MPI_Ibcast. */
+/* Starts a broadcast of n bytes from rank 0, by MPI_Ibcast, with the handles of Open MPI or of
+ * MPICH. Returns MPI's error code. */
 static int begin(uint64_t comm, void *bytes, int n, void *request)
 {
     if (mpi.ompi_world != NULL)
@@ -123,7 +127,9 @@ static int64_t now_ms(void)
     return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Broadcasts n bytes from rank 0, by MPI_Ibcast and MPI_Test, because MPI_Bcast has no timeout. */
+/* Broadcasts n bytes from rank 0, by MPI_Ibcast and MPI_Test, because MPI_Bcast has no timeout.
+ * Returns MPI's error code, or SHMEMI_MPI_LATE after ms milliseconds: then the broadcast is still
+ * under way, and MPI may write to bytes. */
 int shmemi_mpi_broadcast(uint64_t comm, void *bytes, int n, int64_t ms)
 {
     union {

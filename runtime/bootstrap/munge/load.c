@@ -68,7 +68,8 @@ static int failed(void *context, int status, char *why, size_t len)
     return -1;
 }
 
-/* Makes a credential of n bytes for a user; load.h describes the arguments. */
+/* Makes a credential of n bytes that only the user uid can decode, encrypted and authenticated;
+ * load.h describes the arguments. Returns 0, or another status and the cause in why. */
 int shmemi_munge_encode(const void *bytes, size_t n, uint32_t uid, char **cred, char *why,
                         size_t len)
 {

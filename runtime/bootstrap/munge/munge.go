@@ -49,7 +49,8 @@ type text [256]C.char
 // err returns a text of C as an error.
 func (t *text) err() error { return errors.New(C.GoString(&t[0])) }
 
-// Self returns the user of this process, as munge sees it.
+// Self returns the user of this process as munge reports it to other hosts: it decodes a credential
+// of its own. In a user namespace that is not the number that the process sees.
 func Self() (User, error) {
 	cred, err := Encode(nil, anybody)
 	if err != nil {
@@ -74,7 +75,8 @@ func Encode(bytes []byte, reader User) (string, error) {
 	return C.GoString(cred), nil
 }
 
-// Decode reads a credential, and returns its bytes and the user of the process that requested it.
+// Decode reads a credential, and returns its bytes and the user of the process that had it made. It
+// fails for a credential that another user is to read.
 func Decode(cred string) ([]byte, User, error) {
 	if err := load(); err != nil {
 		return nil, 0, err

@@ -7,7 +7,8 @@
 
 #define PREFIX "shmemx_bootstrap_"
 
-/* Loads the library and finds its five functions. Returns 0, or -1 and the cause in text. */
+/* Loads the library of a bootstrap plugin and finds its five functions. Returns 0, or -1 and the
+ * cause in text. The library stays loaded (RTLD_NODELETE). */
 int shmemi_plugin_load(const char *file, struct shmemi_plugin *p, char *text, size_t len)
 {
     const struct {
@@ -34,19 +35,20 @@ int shmemi_plugin_load(const char *file, struct shmemi_plugin *p, char *text, si
     return 0;
 }
 
-/* The plugin's number of this PE. */
+/* Returns this PE's number, as the plugin says. */
 int shmemi_plugin_rank(const struct shmemi_plugin *p)
 {
     return p->rank();
 }
 
-/* The plugin's number of PEs. */
+/* Returns the number of PEs, as the plugin says. */
 int shmemi_plugin_size(const struct shmemi_plugin *p)
 {
     return p->size();
 }
 
-/* Calls the allgather of the plugin. */
+/* Calls the allgather of the plugin: n bytes of each PE. Returns the plugin's result, 0 for
+ * success. */
 int shmemi_plugin_allgather(const struct shmemi_plugin *p, const void *mine, void *all, size_t n,
                             int timeout_ms)
 {

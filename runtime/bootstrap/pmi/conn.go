@@ -60,7 +60,8 @@ func dial(addr string, timeout time.Duration) (*conn, error) {
 	return adopt(f)
 }
 
-// adopt makes a connection of a duplicate of f's descriptor, which Go's poller does not know.
+// adopt makes a connection of a duplicate of f's descriptor. The duplicate is blocking, and Go's
+// poller does not know it.
 func adopt(f *os.File) (*conn, error) {
 	defer f.Close() //nolint:errcheck // the duplicate stays open
 	own, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
@@ -70,7 +71,8 @@ func adopt(f *os.File) (*conn, error) {
 	return &conn{fd: own}, unix.SetNonblock(own, false)
 }
 
-// send writes a whole line.
+// send writes a whole line to the launcher. MSG_NOSIGNAL: the library must not raise a SIGPIPE in
+// the program.
 func (c *conn) send(line string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,8 +92,8 @@ func (c *conn) send(line string) error {
 	return nil
 }
 
-// read returns the next reply, or errLate after the deadline. With a zero deadline it waits for
-// ever.
+// read returns the launcher's next reply, a line, or errLate after the deadline. With a zero
+// deadline it waits for ever. Bytes after the line stay in the buffer.
 func (c *conn) read(deadline time.Time) (reply, error) {
 	for {
 		if i := bytes.IndexByte(c.buf, '\n'); i >= 0 {

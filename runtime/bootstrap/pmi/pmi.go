@@ -79,7 +79,8 @@ func Depart() {
 	}
 }
 
-// open makes a Client that uses the session, and gets the secret of PE 0 by a first Allgather.
+// open makes a Client that uses the session, and gets the secret of the job, which PE 0 draws, by a
+// first Allgather. release is called when the Client is closed.
 func open(s *session, timeout time.Duration, release func()) (*Client, error) {
 	c := &Client{s: s, timeout: timeout, release: release}
 	var mine []byte

@@ -165,7 +165,8 @@ func (s *session) request(end time.Time, want, line string) (reply, error) {
 	return s.expect(end, want)
 }
 
-// expect waits for a reply. It returns an error unless the reply's cmd is want and reports success.
+// expect waits for a reply of the launcher. It returns an error unless the reply's cmd is want and
+// it reports success.
 func (s *session) expect(end time.Time, want string) (reply, error) {
 	r, err := s.conn.read(end)
 	switch {

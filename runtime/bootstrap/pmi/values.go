@@ -49,7 +49,9 @@ func cut(mine []byte, room int) []string {
 	return values
 }
 
-// paste decodes the contribution that cut has encoded. next returns the value with an index.
+// paste decodes the contribution that cut has encoded: base64, in several values because the
+// launcher limits their length. next returns the value with an index; the first one begins with
+// their number.
 func paste(next func(part int) (string, error)) ([]byte, error) {
 	first, err := next(0)
 	if err != nil {

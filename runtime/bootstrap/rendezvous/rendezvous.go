@@ -87,7 +87,7 @@ func (r *Meeting) Hello(pe libshmem.PE, g wire.Greeting) error {
 }
 
 // Done handles the frame by which a PE leaves the job, in good order or because its initialisation
-// has failed.
+// has failed (failed). Steps that wait for this PE fail.
 func (r *Meeting) Done(pe libshmem.PE, failed bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,7 +156,8 @@ type PeerStatus struct {
 	GoesOn    bool // inside, in a job that continues if it is lost
 }
 
-// State returns where a PE is in its life.
+// State returns where a PE is in its life: whether it is in the job, whether it has finalized, and
+// whether the job continues without it.
 func (r *Meeting) State(pe libshmem.PE) PeerStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,7 +219,8 @@ func (r *Meeting) Join(pe libshmem.PE, f wire.Frame) error {
 	return nil
 }
 
-// completeLocked ends a step that all PEs have joined, and sends them the reply.
+// completeLocked ends a step that all PEs have joined, and sends them the reply: all contributions
+// for an allgather, else that the barrier is complete.
 func (r *Meeting) completeLocked(key stepKey, s *step) {
 	var reply []byte
 	if s.kind == wire.Gather {
@@ -338,14 +340,15 @@ func (s *step) waiting() []libshmem.PE {
 	return pes
 }
 
-// stop ends the step's timeout.
+// stop ends the timer of the step's timeout.
 func (s *step) stop() {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
 }
 
-// WaitFor returns a text that names the PEs that wait in a step for a PE that will not join it.
+// WaitFor returns a text for a message about a PE that will not join a step: "PEs 0, 2 wait for it
+// in barrier 3". wait are the PEs that wait.
 func WaitFor(step string, wait []libshmem.PE) string {
 	verb := "waits"
 	if len(wait) > 1 {

@@ -39,7 +39,8 @@ type Options struct {
 const (
 	// pause is the time between two tries.
 	pause = 200 * time.Millisecond
-	// try is the time to reach PE 0 at the addresses of its name, before the name is resolved again.
+	// try is the time to reach PE 0 at the addresses of its name, before the name is resolved
+	// again.
 	try = 2 * time.Second
 	// quiet is the time that a PE waits without saying what it waits for.
 	quiet = 10 * time.Second
@@ -72,15 +73,16 @@ func Join(o Options) (*uid.Member, error) {
 	}
 }
 
-// over reports whether another try is of no use.
+// over reports whether another try to join is of no use: PEs are missing, or the error is not of a
+// try to connect.
 func over(err error) bool {
 	var missing *bootstrap.MissingError
 	var failed *tryError
 	return errors.As(err, &missing) || !errors.As(err, &failed)
 }
 
-// occupied reports whether another process has the place of this one. A PE whose connection is unknown
-// to a new PE 0 is refused, too, but its next try is a new beginning.
+// occupied reports whether another process has the place of this one. A PE whose connection is
+// unknown to a new PE 0 is refused, too, but its next try is a new beginning.
 func occupied(err error) bool {
 	var unreached *uid.Unreached
 	var no *uid.Refusal
@@ -138,7 +140,8 @@ func (w *wait) attempt() (*uid.Member, error) {
 	return nil, &tryError{err}
 }
 
-// explain makes the last error one that names the place and a remedy.
+// explain returns err with this PE, the address at which it has waited for PE 0, the cause and a
+// remedy. An error that names missing PEs, or is not of a try to connect, is returned unchanged.
 func (w *wait) explain(err error) error {
 	var missing *bootstrap.MissingError
 	var failed *tryError
@@ -186,7 +189,7 @@ func (w *wait) report(err error) {
 	w.say(fmt.Sprintf("PE %d waits for PE 0 at %s: %v (%s)", w.PE, w.Place.Address, why, remedy))
 }
 
-// say passes on a text, each text only once.
+// say passes a text to Warn, each text only once.
 func (w *wait) say(text string) {
 	if w.Warn != nil && !w.said[text] {
 		w.said[text] = true

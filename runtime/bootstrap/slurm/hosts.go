@@ -36,7 +36,8 @@ type reader struct {
 	at   int
 }
 
-// wrong returns the error for a byte that does not fit; format is the expected text.
+// wrong returns the error for a byte of the list that does not fit; format describes what was
+// expected there.
 func (r *reader) wrong(format string, args ...any) error {
 	found := "the end"
 	if r.at < len(r.text) {
@@ -67,11 +68,11 @@ func (r *reader) while(f func(c byte) bool) string {
 	return r.text[from:r.at]
 }
 
-func digit(c byte) bool { return '0' <= c && c <= '9' }
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // literal reports whether c may be part of a host's name outside brackets.
 func literal(c byte) bool {
-	return digit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '.' || c == '-' || c == '_'
+	return isDigit(c) || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '.' || c == '-' || c == '_'
 }
 
 // entry reads the text up to a comma: text and brackets in any order. It returns the names that the
@@ -115,7 +116,8 @@ func (r *reader) brackets(limit int) (all []string, err error) {
 	}
 }
 
-// numbers reads a number or a range, and appends its numbers to all.
+// numbers reads a number or a range, such as 03-10, and appends its numbers to all, with the
+// leading zeros of the first one. More than limit numbers in all are an error.
 func (r *reader) numbers(all []string, limit int) ([]string, error) {
 	low, first, err := r.number()
 	if err != nil {
@@ -145,10 +147,11 @@ func (r *reader) numbers(all []string, limit int) ([]string, error) {
 	return all, nil
 }
 
-// number reads a number, and returns its digits and its value.
+// number reads a number, and returns its digits, whose leading zeros are part of a host's name, and
+// its value.
 func (r *reader) number() (string, int, error) {
 	at := r.at
-	text := r.while(digit)
+	text := r.while(isDigit)
 	if text == "" {
 		return "", 0, r.wrong("a digit")
 	}

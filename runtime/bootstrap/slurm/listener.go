@@ -31,7 +31,7 @@ type listener struct {
 	shut  bool
 }
 
-// listen listens at the first of the ports that is free.
+// listen listens at the first of the ports that is free. All PEs know the list, and try each port.
 func listen(ports []int, family uid.Family) (net.Listener, error) {
 	network := map[uid.Family]string{uid.AnyFamily: "tcp", uid.IPv4: "tcp4", uid.IPv6: "tcp6"}[family]
 	var errs []error
@@ -49,8 +49,8 @@ func listen(ports []int, family uid.Family) (net.Listener, error) {
 // list returns ports as text for an error.
 func list(ports []int) string { return strings.Trim(fmt.Sprint(ports), "[]") }
 
-// newListener starts a goroutine that accepts connections at l, and sends the id to PEs of the
-// step.
+// newListener starts a goroutine that accepts connections at l, and sends the unique id of the job
+// to those that prove that they are PEs of the step.
 func newListener(l net.Listener, p *peer, id uid.ID) *listener {
 	d := &listener{listener: l}
 	d.talks.Go(guard.Func("the bootstrap", func() {

@@ -37,7 +37,8 @@ const (
 
 const remedy = "start the program with srun --mpi=pmi2, which needs nothing, or --mpi=pmix; or name a folder that the hosts share by SHMEM_BOOTSTRAP_DIR"
 
-// Join brings this task together with the other tasks of its Slurm step.
+// Join brings this task together with the other tasks of its Slurm step: by a file if there is a
+// shared folder, else by a listener of PE 0, where munge verifies the users.
 func Join(o Options) (bootstrap.Bootstrap, error) {
 	s, err := read(o.Env)
 	if err != nil {
@@ -63,7 +64,8 @@ func Join(o Options) (bootstrap.Bootstrap, error) {
 	return m, nil
 }
 
-// file returns the name of the step's file in the shared folder.
+// file returns the name of the step's file in the shared folder: the step's name, with "-" for each
+// character that a file name should not have.
 func (s *step) file() string {
 	return "shmem-" + strings.Map(func(c rune) rune {
 		if c < 0x80 && (literal(byte(c))) {
@@ -157,7 +159,8 @@ type finder struct {
 	lost      bool // a further attempt would fail, too
 }
 
-// resolve finds the addresses of the hosts where PE 0 may run.
+// resolve finds the addresses of the hosts where PE 0 may run; with an empty list that is this
+// host. lost says that a host's name does not exist, so that another try is useless.
 func (l *finder) resolve(ctx context.Context) error {
 	network := map[uid.Family]string{uid.AnyFamily: "ip", uid.IPv4: "ip4", uid.IPv6: "ip6"}[l.options.Filter.Family]
 	var found []netip.Addr
@@ -182,7 +185,9 @@ func (l *finder) resolve(ctx context.Context) error {
 	return nil
 }
 
-// find connects to all ports of all addresses, and returns the first id that a listener sends.
+// find connects to all ports of all addresses, at most `tries` at a time, and returns the first
+// unique id that a listener sends. If none does, it returns the error of a peer that has replied
+// rather than that of an address without one.
 func (l *finder) find(ctx context.Context) (uid.ID, error) {
 	if l.addresses == nil {
 		if err := l.resolve(ctx); err != nil {

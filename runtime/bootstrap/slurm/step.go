@@ -43,7 +43,9 @@ type step struct {
 	ports []int    // on which PE 0 may listen
 }
 
-// Sign returns the names of the variables that show that this process is a task of a step, or "".
+// Sign returns the names of the variables that show that this process is a task of a Slurm step, or
+// "". A batch script is no task of srun; and of processes that torchrun has started, torchrun
+// itself is the task.
 func Sign(env map[string]string) string {
 	for _, name := range []string{EnvJob, EnvStep, EnvPE, EnvSize} {
 		if env[name] == "" {
@@ -56,7 +58,8 @@ func Sign(env map[string]string) string {
 	return EnvStep + ", " + EnvPE
 }
 
-// read parses the variables. An error names the variable that is wrong.
+// read parses the variables, and determines from them where PE 0 listens, to which all PEs connect.
+// An error names the variable that is wrong.
 func read(env map[string]string) (s step, err error) {
 	number := func(name string, low, high int) (n int) {
 		if err == nil {
@@ -73,15 +76,15 @@ func read(env map[string]string) (s step, err error) {
 	if err != nil {
 		return s, err
 	}
-	// A job that Slurm begins again has the same number.
+	// A requeued job keeps its number, so the name includes the restart count.
 	s.name = fmt.Sprintf("%s/%d.%d/%s of %d", env["SLURM_CLUSTER_NAME"], job, id, env["SLURM_RESTART_COUNT"], s.size)
 	list := env["SLURM_STEP_NODELIST"]
 	if s.hosts, err = hosts(list); err != nil {
 		return s, fmt.Errorf("SLURM_STEP_NODELIST: %w", err)
 	}
-	// Slurm puts the first task on the first host of the list, unless the user has chosen an
-	// arbitrary order or the job has several parts: then the list is sorted although the tasks are
-	// not in its order.
+	// s.hosts: where PE 0 may run. By default it runs on the first host of the list, which is this
+	// one if SLURM_NODEID is 0: then s.hosts is nil. With --distribution=arbitrary, or in a
+	// heterogeneous job, the list is sorted and does not say where PE 0 runs: each host may be it.
 	if env["SLURM_DISTRIBUTION"] != "arbitrary" && env["SLURM_HET_SIZE"] == "" {
 		if s.hosts = s.hosts[:1]; env["SLURM_NODEID"] == "0" {
 			s.hosts = nil

@@ -79,7 +79,9 @@ func (p *peer) testify(role string, n nonces, bytes []byte) (string, error) {
 	return p.verifier.Encode(append(p.statement(role, n), bytes...), p.user)
 }
 
-// believe checks the credential of the other side, and returns the bytes that it carries.
+// believe checks the munge credential of the other side, and returns the bytes that it carries. It
+// must be of the same user, step and role, and repeat the nonces of this conversation, so that it
+// cannot be a copy from another one.
 func (p *peer) believe(cred, role string, n nonces) ([]byte, error) {
 	b, user, err := p.verifier.Decode(cred)
 	if err != nil {
@@ -95,7 +97,9 @@ func (p *peer) believe(cred, role string, n nonces) ([]byte, error) {
 	return b[len(want):], nil
 }
 
-// knock requests the unique id from the listener at the other side of a connection.
+// knock requests the unique id from the listener at the other side of a connection. Both sides
+// exchange nonces, and then credentials: this PE's first, so that the listener sends the id to no
+// stranger.
 func (p *peer) knock(conn io.ReadWriter) (id uid.ID, err error) {
 	n := nonces{knocker: secret.NewNonce()}
 	if _, err := conn.Write(opening(n.knocker)); err != nil {
@@ -158,7 +162,7 @@ func opening(n secret.Nonce) []byte {
 	return append(append([]byte(magic), version, 0, 0, 0), n[:]...)
 }
 
-// readOpening reads the other side's first message, and returns the random number in it.
+// readOpening reads the other side's first message, and returns the nonce in it.
 func readOpening(r io.Reader) (n secret.Nonce, err error) {
 	var b [openingLen]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {
@@ -182,7 +186,8 @@ func send(w io.Writer, kind byte, text string) error {
 	return err
 }
 
-// receive reads a kind and a text, as send has sent them.
+// receive reads a kind and a text that send has sent at the other side. A text longer than maxText
+// is an error.
 func receive(r io.Reader) (kind byte, text string, err error) {
 	var head [headLen]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

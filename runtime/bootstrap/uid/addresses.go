@@ -30,7 +30,8 @@ const (
 // allows reports whether an address is of this family.
 func (f Family) allows(a netip.Addr) bool { return f == AnyFamily || (f == IPv4) == a.Is4() }
 
-// allows reports whether the filter selects an interface by its name.
+// allows reports whether the filter selects an interface by its name. The text is a list of
+// beginnings of names; "=" before it asks for whole names, and "^" for all interfaces but those.
 func (f Filter) allows(name string) bool {
 	if f.Interfaces == "" {
 		return true

@@ -42,7 +42,7 @@ const envelopeLen = 16
 
 var errNumbers = errors.New("the other side counts the frames wrongly")
 
-// send queues a whole frame. It never waits.
+// send queues a whole frame, which write sends. It never waits.
 func (s *conversation) send(frame []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,8 +92,8 @@ func (s *conversation) trimLocked(n uint64) error {
 
 // run exchanges frames over a connection until it breaks or closeConnection or end is called, and
 // returns why it ended. has is how many frames the other side has received. run calls deliver with
-// each frame, once and in order; an error of deliver ends the connection. Only one run at a time may
-// be active.
+// each frame, once and in order; an error of deliver ends the connection. Only one run at a time
+// may be active.
 func (s *conversation) run(conn net.Conn, has uint64, deliver func(wire.Frame) error) error {
 	s.mu.Lock()
 	if err := s.trimLocked(has); err != nil || s.shut {
@@ -123,7 +123,7 @@ func (s *conversation) closeConnection() {
 	s.closeConnectionLocked()
 }
 
-// end closes the present connection, and ends the conversation.
+// end closes the present connection, and ends the conversation: no connection follows.
 func (s *conversation) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,6 +131,8 @@ func (s *conversation) end() {
 	s.closeConnectionLocked()
 }
 
+// closeConnectionLocked closes the present connection, if there is one, and wakes the goroutines
+// that wait for a change of the conversation. The caller holds s.mu.
 func (s *conversation) closeConnectionLocked() {
 	if s.conn != nil {
 		s.conn.Close()
@@ -138,7 +140,9 @@ func (s *conversation) closeConnectionLocked() {
 	s.cond.Broadcast()
 }
 
-// write writes frames and acknowledgements to a connection until it ends.
+// write writes frames and acknowledgements to a connection until it ends. Each is preceded by the
+// frame's number, 0 for none, and the number of the last frame received. Frames stay in s.out until
+// they are acknowledged, and are sent again over the next connection.
 func (s *conversation) write(conn net.Conn) {
 	var b []byte
 	for {
@@ -169,7 +173,9 @@ func (s *conversation) write(conn net.Conn) {
 	}
 }
 
-// read reads frames from a connection, and calls deliver with each, until it ends.
+// read reads frames from a connection, and calls deliver with each, until the connection ends. The
+// number of each frame must be one more than that of the last one, over all connections of the
+// conversation.
 func (s *conversation) read(conn net.Conn, deliver func(wire.Frame) error) error {
 	for {
 		var e [envelopeLen]byte

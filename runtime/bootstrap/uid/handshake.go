@@ -61,7 +61,7 @@ func opening(n secret.Nonce) []byte {
 	return append(b, n[:]...)
 }
 
-// parseOpening decodes the first message of a handshake: the nonce of the PE.
+// parseOpening decodes the first message of a handshake, and returns the nonce of its sender.
 func parseOpening(b []byte) (n secret.Nonce, err error) {
 	if string(b[:4]) != handshakeMagic {
 		return n, errHandshake
@@ -128,7 +128,8 @@ func sendClaim(conn net.Conn, proof secret.Proof, me claim) (received uint64, er
 	return binary.LittleEndian.Uint64(v[8:]), nil
 }
 
-// receive is the root's side of a handshake, up to the PE's claim, which it returns.
+// receive does the root's side of a handshake, up to the PE's claim, which it returns: its number
+// and how far it is. Both sides prove that they know the secret s, by a MAC over both nonces.
 func receive(conn net.Conn, s *secret.Secret) (who claim, err error) {
 	var b [openingLen]byte
 	if _, err := io.ReadFull(conn, b[:]); err != nil {

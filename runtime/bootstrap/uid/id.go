@@ -48,7 +48,8 @@ type contents struct {
 	addresses []netip.AddrPort // in the order in which to try them
 }
 
-// encode makes an id with a secret, a port and the addresses that have room in it.
+// encode makes an id with a secret, a port and as many of the addresses as have room in it. A
+// checksum detects changes by programs that pass the id on.
 func encode(format byte, s secret.Secret, port uint16, addresses []netip.Addr) (id ID) {
 	binary.NativeEndian.PutUint32(id[:], StructVersion)
 	copy(id[4:], magic)

@@ -25,8 +25,8 @@ const (
 	// comeback is how long a PE tries to connect to the root again after its connection has broken;
 	// the root waits for a shorter time (reconnectTimeout).
 	comeback = 5 * time.Second
-	// lastWord is how long a PE waits at most until the root, or the other PEs, have received the last
-	// frames sent to them.
+	// lastWord is how long a PE waits at most until the root, or the other PEs, have received the
+	// last frames sent to them.
 	lastWord = time.Second
 	// slack is how much later than the timeout the root may name the missing PEs.
 	slack = 5 * time.Second
@@ -62,7 +62,8 @@ var (
 // Join connects to the root, within the timeout. It does not wait for other PEs.
 func Join(o Options) (*Member, error) { return join(o, dialTCP) }
 
-// join does the work of Join with a dialer, which tests replace.
+// join does the work of Join with a dialer, which tests replace. The member is a launcher.Client at
+// one end of a pair of sockets; goroutines pass frames between the other end and the root.
 func join(o Options, dial dialer) (*Member, error) {
 	c, err := decode(&o.ID)
 	if err != nil {
@@ -101,7 +102,7 @@ func join(o Options, dial dialer) (*Member, error) {
 	return m, nil
 }
 
-// pair makes a pair of connected sockets: a descriptor for launcher.New, and a net.Conn.
+// pair makes two connected sockets: mine is a descriptor for launcher.New, and theirs a net.Conn.
 func pair() (mine int, theirs net.Conn, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -176,7 +177,7 @@ type Unreached struct {
 	text string
 }
 
-// Error has the text of Last, too.
+// Error returns a text that names the addresses which were tried; it includes the text of Last.
 func (e *Unreached) Error() string { return e.text }
 
 // Unwrap returns Last.
@@ -191,7 +192,9 @@ func hostName() string {
 	return name
 }
 
-// attempt tries once to connect to the root and to be admitted.
+// attempt tries once to connect to the root and to be admitted. A PE in the root's own process uses
+// a connection within the process. It returns the number of the last frame that the root has
+// received.
 func (l *link) attempt(ctx context.Context) (net.Conn, uint64, error) {
 	addresses, dial := l.addresses, l.dial
 	if l.root != nil {
@@ -214,7 +217,7 @@ func (l *link) attempt(ctx context.Context) (net.Conn, uint64, error) {
 	return p.conn, has, nil
 }
 
-// inside connects to a root in this process, without the network.
+// inside connects to a root in this process by a pipe, without the network.
 func (l *link) inside(context.Context, netip.AddrPort) (net.Conn, error) {
 	mine, theirs := net.Pipe()
 	l.root.welcome(theirs)
@@ -269,7 +272,8 @@ func (l *link) deliver(f wire.Frame) error {
 	return err
 }
 
-// up passes the PE's frames on to the root.
+// up passes the PE's frames on to the root until the PE leaves. For a collective step it sets a
+// timer: if the root, which names missing PEs, has not replied by then, the link gives up.
 func (l *link) up() {
 	defer close(l.heard)
 	for {
@@ -305,7 +309,8 @@ func (l *link) giveUp(seq uint32) {
 		l.addresses[0], l.timeout)})
 }
 
-// explain replaces launcher.ErrGone by the reason why the link to the root was closed.
+// explain returns err, or in place of launcher.ErrGone, which says that the socket was closed, the
+// reason why the link to the root ended.
 func (m *Member) explain(err error) error {
 	if err == nil || !errors.Is(err, launcher.ErrGone) {
 		return err
@@ -423,8 +428,8 @@ func (m *Member) Missing() (pes []libshmem.PE) {
 
 // Abandon leaves a meeting that has failed, so that the PE can begin another one at the same
 // address. If the root, the server of the meeting, is in this process, Abandon first waits, for at
-// most lastWord, until the other PEs have received all frames: they say that the meeting has failed.
-// Then it closes the root.
+// most lastWord, until the other PEs have received all frames: they say that the meeting has
+// failed. Then it closes the root.
 func (m *Member) Abandon() {
 	if m.link.root != nil {
 		m.link.root.settle(lastWord)

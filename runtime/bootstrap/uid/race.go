@@ -139,7 +139,7 @@ func race(ctx context.Context, addresses []netip.AddrPort, s *secret.Secret, dia
 	return proven{}, failed
 }
 
-// Reachable reports whether the root of an id can be reached within the limit.
+// Reachable reports whether the root of an id replies to a handshake within the limit.
 func Reachable(id ID, limit time.Duration) bool {
 	c, err := decode(&id)
 	if err != nil {

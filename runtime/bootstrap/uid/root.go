@@ -140,7 +140,8 @@ func newRoot(listener net.Listener, s secret.Secret, id ID) *Root {
 	return r
 }
 
-// closeUnused closes the oldest roots that no PE has joined yet, if there are more than maxUnused.
+// closeUnused closes the oldest roots that no PE has joined yet, if there are more than maxUnused:
+// a program may make unique ids that it never uses, and each has a listener.
 func closeUnused(all []*Root) {
 	unused := slices.DeleteFunc(all, func(r *Root) bool {
 		r.mu.Lock()
@@ -171,7 +172,9 @@ func (r *Root) accept() {
 	}
 }
 
-// welcome serves a new connection, in its own goroutine.
+// welcome serves a new connection, in a goroutine of its own. At most maxUnproven connections may
+// be without a proof of the secret: the oldest of them is closed, so that strangers cannot use up
+// descriptors.
 func (r *Root) welcome(conn net.Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -373,7 +376,7 @@ func (r *Root) handleFrame(pe libshmem.PE, c *participant, f wire.Frame) (err er
 	return fmt.Errorf("%w: a PE does not send %v", wire.ErrFormat, f.Kind)
 }
 
-// leave records that a PE has left the job.
+// leave records, once, that a PE has left the job. After the last PE the root ends.
 func (r *Root) leave(c *participant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -394,7 +397,8 @@ func (r *Root) leftLocked() {
 	r.cond.Broadcast()
 }
 
-// outlast waits until each PE that has joined has left, but no longer than limit.
+// outlast waits until each PE that has joined has left, but no longer than limit: the process of
+// the root must not end while other PEs still need it.
 func (r *Root) outlast(limit time.Duration) {
 	late := false
 	t := time.AfterFunc(limit, guard.Func("the bootstrap", func() {

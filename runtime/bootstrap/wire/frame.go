@@ -102,7 +102,7 @@ func formatErrorf(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrFormat}, args...)...)
 }
 
-// Append adds the encoding of f to dst.
+// Append adds the encoding of f, header and payload, to dst. It fails if the payload is too long.
 func Append(dst []byte, f Frame) ([]byte, error) {
 	if len(f.Payload) > MaxPayload {
 		return dst, fmt.Errorf("send %v: %d bytes are more than a frame holds, %d", f.Kind, len(f.Payload), MaxPayload)

@@ -70,7 +70,8 @@ func ParseAdmission(p []byte) (a Admission, err error) {
 	return a, nil
 }
 
-// AppendParts appends the payload of Gathered to dst: the contributions in order of PE.
+// AppendParts appends the payload of Gathered to dst: the number of contributions, and each with
+// its length, in order of PE.
 func AppendParts(dst []byte, parts [][]byte) []byte {
 	dst = le.AppendUint32(dst, uint32(len(parts)))
 	for _, p := range parts {
@@ -196,7 +197,8 @@ type Outcome struct {
 	Init bool // it had reached shmem_init, and not shmem_finalize
 }
 
-// Bad reports whether such an end counts as a failure of the PE.
+// Bad reports whether such an end counts as a failure of the PE, which ends the job: killed, lost,
+// or a status that is not 0.
 func (f Outcome) Bad() bool {
 	return f.How == Killed || f.How == Vanished || f.How == Exited && f.Code != 0
 }
@@ -212,7 +214,8 @@ func (f Outcome) Status() int {
 	return f.Code
 }
 
-// String returns a text that continues a sentence that begins with the PE.
+// String returns a text that continues a sentence that begins with the PE: "was killed by signal 9
+// (killed)".
 func (f Outcome) String() string {
 	switch f.How {
 	case Killed:
