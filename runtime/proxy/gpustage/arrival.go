@@ -85,8 +85,8 @@ const (
 	changed                // stream.Word has carried out an atomic operation
 )
 
-// Follow performs a chore of arrivals, when a stream has carried out the work before it. c.What
-// says which chore.
+// Follow performs a chore of arrivals, work of the CPU after a stream has carried out the work
+// before it. c.What says which chore.
 func (a *arrivals) Follow(c *stream.Chore) {
 	switch c.What {
 	case releaseSlot:
@@ -159,8 +159,9 @@ func (a *arrivals) header(pe libshmem.PE, m *waitingMessage) *layout.Header {
 	return (*layout.Header)(unsafe.Pointer(unsafe.SliceData(a.kept.Begin(uint32(pe), m.number))))
 }
 
-// performWaiting performs a waiting message, or the part of it that is left. False: it still has to
-// wait.
+// performWaiting performs a waiting message, or the part of it that is left. It returns false if
+// the message still has to wait. A message in one block is read in place; a longer one is copied
+// together first.
 func (a *arrivals) performWaiting(l *arrivalPeer, pe libshmem.PE, m *waitingMessage) bool {
 	h := a.header(pe, m)
 	if layout.HeaderSize+m.n <= early.BlockSize {
@@ -188,6 +189,8 @@ func (a *arrivals) unfinished(l *arrivalPeer) bool {
 }
 
 // Advance applies the waiting messages of each busy PE that need not wait any more, in their order.
+// Atomic operations that a stream carries out by kernels may be under way several at a time
+// (underway); any other message waits until those are complete.
 func (a *arrivals) Advance() {
 	if len(a.busy) > 0 {
 		a.words.beginPoll()

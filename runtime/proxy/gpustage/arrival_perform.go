@@ -67,7 +67,8 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 	return a.changeWord(l, h, first)
 }
 
-// reduceToSignal reduces a put with signal to its signal.
+// reduceToSignal changes the header of a put with signal into that of the signal alone, when its
+// bytes are in place.
 func reduceToSignal(h *layout.Header) {
 	h.Kind, h.Width, h.Fetch, h.Token = layout.KindAMO, 8, 0, 0
 	h.Offset, h.Extra = libshmem.Offset(h.Extra), 0

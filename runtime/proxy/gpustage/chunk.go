@@ -41,7 +41,8 @@ type chunkPart struct {
 // alignPiece returns the first offset from n on at which a put in a chunk may begin.
 func alignPiece(n uint64) uint64 { return (n + layout.PieceAlign - 1) &^ (layout.PieceAlign - 1) }
 
-// mayShare reports whether a departure is a put that may share a chunk.
+// mayShare reports whether a departure is a put that may share a chunk with others: it is larger
+// than a message, has at most maxShared bytes, and none of it was copied yet.
 func (d *departures) mayShare(x *departure) bool {
 	return x.kind == toHeap && x.n > layout.MaxPayload && x.n <= min(maxShared, d.memory.Chunks.Size()) && x.begun == 0
 }
@@ -162,8 +163,10 @@ func (d *departures) chunkDone(c *chunk) {
 	}
 }
 
-// sendRequest sends the request to send for a chunk, with the destination and the signal of each
-// put in it.
+// sendRequest sends the request to send for a chunk, a piece of pinned memory that has been filled:
+// its PE then reads the bytes. If the chunk has several puts, or one with a signal, the request
+// also has the destination and the signal of each. The token includes a count of the chunk's
+// requests, so that a late reply to an earlier request is not taken for one to this.
 func (d *departures) sendRequest(c *chunk) call.Status {
 	first := &c.parts[0]
 	x := first.of
@@ -235,6 +238,7 @@ func (d *departures) endChunk(c *chunk) {
 }
 
 // dropChunk drops a chunk that was copied out of GPU memory and not sent, because its PE is lost.
+// It marks the operations in it as begun to their end, so that no more of their bytes are copied.
 func (d *departures) dropChunk(c *chunk) {
 	d.freeChunk(c)
 	for i := range c.parts {

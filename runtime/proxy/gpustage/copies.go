@@ -81,7 +81,8 @@ func (c *copies) Map(pe libshmem.PE, heap unsafe.Pointer, sets bool) {
 // Mapped reports whether the user heap of a PE is mapped.
 func (c *copies) Mapped(pe libshmem.PE) bool { return c.to[pe].mapped != nil }
 
-// MustFollow reports whether some operations on a PE from before an epoch are not complete.
+// MustFollow reports whether some operations on a PE from before an epoch are not complete: an
+// operation of the epoch that takes another path than the stream has to wait for them.
 func (c *copies) MustFollow(pe libshmem.PE, epoch uint64) bool {
 	l := &c.to[pe]
 	before := l.begun
@@ -101,9 +102,10 @@ func (c *copies) mayBegin(use Use, pe libshmem.PE, n uint64) call.Status {
 	return c.engine.MayBegin(use, pe, n)
 }
 
-// begin counts an operation that the stream has, or will get. Its bytes may overtake the signals of
-// other puts of the same epoch, and not of those of an earlier one, so it calls FlushStores in a
-// new epoch.
+// begin counts an operation on the mapped heap of a PE that is in the stream or will be put there.
+// The bytes of an operation may overtake the signals of other puts of the same epoch, but not the
+// signals of earlier epochs. So in a new epoch begin first puts the gathered stores, which have the
+// signals, into the stream (FlushStores).
 func (c *copies) begin(l *copiesPeer) {
 	if l.epoch != c.state.Epoch {
 		l.epoch, l.before = c.state.Epoch, l.begun
@@ -113,7 +115,8 @@ func (c *copies) begin(l *copiesPeer) {
 	c.streams.MarkBusy()
 }
 
-// inStream reports whether an atomic operation can be put into the stream.
+// inStream reports whether an atomic operation can be put into the stream: only a set, and only if
+// no other context of the owner changes words.
 func (l *copiesPeer) inStream(op fabric.Op) bool { return l.sets && op == fabric.OpSet }
 
 // set puts the atomic set of an operation into the stream.
@@ -121,7 +124,8 @@ func (c *copies) set(l *copiesPeer, h *layout.Header) {
 	c.streams.Write(stream.Peer, unsafe.Add(l.mapped, h.Offset), h.Width, h.Operand)
 }
 
-// Store stores an element on the mapped heap of a PE.
+// Store stores an element on the mapped heap of a PE. Streams store aligned words of 4 and 8 bytes;
+// any other element is a put.
 func (c *copies) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) call.Status {
 	if width < 4 || offset&libshmem.Offset(width-1) != 0 {
 		return c.Put(pe, offset, unsafe.Pointer(&value), uint64(width), false, nil, nil)
@@ -139,8 +143,9 @@ func (c *copies) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool)
 	return c.setWord(UseSet, pe, h), true
 }
 
-// setWord puts the store of a word into the stream, for an atomic set or for the store of an
-// element.
+// setWord puts the store of a word on the mapped heap of a PE into the stream, for an atomic set or
+// for the store of an element. It is under way until the stream has passed a later mark
+// (storedLater).
 func (c *copies) setWord(use Use, pe libshmem.PE, h *layout.Header) call.Status {
 	if st := c.mayBegin(use, pe, 0); st != call.Done {
 		return st
@@ -159,8 +164,9 @@ const (
 	copied            // an operation with a token is complete
 )
 
-// Follow performs a chore: the stream has carried out an operation with a token, or work without
-// one.
+// Follow performs a chore after the stream has carried out an operation: one that has a token
+// (copied) ends with its token; for any other, the slot of its bytes is freed and it is counted as
+// done. Operations that wait in the PE's queue may be posted then (moved).
 func (c *copies) Follow(x *stream.Chore) {
 	if x.What == copied {
 		c.end(fabric.Token(x.Token))
@@ -251,8 +257,8 @@ func (c *copies) putSmall(pe libshmem.PE, at, source unsafe.Pointer, n int, afte
 	return call.Done
 }
 
-// allocateToken allocates a token for an operation, for which quiets will wait. It returns false if
-// no token is free.
+// allocateToken allocates a token for an operation of n bytes with the request r, or nil. Quiets
+// wait for the operation. It returns false if no token is free.
 func (c *copies) allocateToken(pe libshmem.PE, r *call.Request, n uint64) (fabric.Token, bool) {
 	op, st := c.engine.Begin(UseCopy, pe, r, n)
 	if st != call.Done {
@@ -314,6 +320,7 @@ func (c *copies) end(t fabric.Token) {
 }
 
 // CheckIdle returns an error that describes the operations under way, or nil if there are none.
+// Tests call it at their end.
 func (c *copies) CheckIdle() error {
 	for i := range c.to {
 		if l := &c.to[i]; l.begun != l.done || l.owed != 0 {

@@ -82,7 +82,8 @@ const (
 // does not use the fabric.
 func (k departureKind) isCopy() bool { return k >= copyTo }
 
-// driverCall returns the purpose of a driver call for the departure, for reports.
+// driverCall returns the purpose of a departure's driver calls, which reports print if such a call
+// does not return: to serve a get of another PE, to get from a mapped heap, or to put.
 func (k departureKind) driverCall() backlog.Call {
 	switch k {
 	case toGet:
@@ -164,7 +165,8 @@ func (d *departures) UnsentBefore(pe libshmem.PE, epoch uint64) bool {
 	return l.unsent > 0 && l.epoch != epoch
 }
 
-// countUnsent counts a departure that has bytes to send to a PE.
+// countUnsent counts a departure that has bytes to send to a PE, and notes its epoch, after which
+// later epochs wait.
 func (d *departures) countUnsent(pe libshmem.PE, epoch uint64) {
 	l := &d.to[pe]
 	l.unsent++
@@ -182,7 +184,8 @@ type departingPut struct {
 	After  *layout.Header // its signal, or nil
 }
 
-// Put queues a put from GPU memory. Advance copies its bytes out and sends them.
+// Put queues a put from GPU memory. Advance copies its bytes out and sends them. Small puts to one
+// PE may share a chunk: shares counts the bytes that wait for that.
 func (d *departures) Put(p departingPut) {
 	x := d.add(toHeap, p.PE, p.Local, p.N)
 	x.epoch, x.token, x.offset = p.Epoch, p.Token, p.Offset
@@ -217,7 +220,7 @@ func (d *departures) CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local,
 	}
 }
 
-// CopyFrom starts a copy from a mapped heap to main memory.
+// CopyFrom queues a copy of n bytes from a mapped heap to main memory, for the get with token t.
 func (d *departures) CopyFrom(pe libshmem.PE, t fabric.Token, local, mapped unsafe.Pointer, n uint64) {
 	x := d.add(copyFrom, pe, local, n)
 	x.token, x.mapped = t, mapped
@@ -317,7 +320,9 @@ const (
 	chunkCopied
 )
 
-// Follow performs a chore: a stream has copied the piece in a slot, or the pieces in a chunk.
+// Follow performs a chore: a stream has copied a small piece to its slot (c.Index), or the pieces
+// of a chunk. A piece of a put or of another PE's get is then ready to be sent, unless the PE is
+// lost; a piece of a copy is complete.
 func (d *departures) Follow(c *stream.Chore) {
 	if c.What == chunkCopied {
 		d.chunkDone(d.chunks[c.Index])
@@ -400,6 +405,7 @@ func (d *departures) UnderWay() bool {
 }
 
 // CheckIdle returns an error that describes the departures under way, or nil if there are none.
+// Tests call it at their end.
 func (d *departures) CheckIdle() error {
 	if d.waiting.Len() != 0 || d.ready.Len() != 0 || len(d.spare) != len(d.all) || d.noRoom {
 		return fmt.Errorf("%d of %d departures, %d of them not begun, %d pieces ready, no room %v",

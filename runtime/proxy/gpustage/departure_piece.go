@@ -34,7 +34,7 @@ func (d *departures) allocatePiece(p *piece) bool {
 	return d.placeInChunk(p)
 }
 
-// releasePiece frees the memory of a piece that shares it with no other.
+// releasePiece frees the pinned memory of a piece: its slot, or the chunk that it has for itself.
 func (d *departures) releasePiece(p *piece) {
 	if p.chunk != nil {
 		d.freeChunk(p.chunk)
@@ -57,8 +57,8 @@ func (d *departures) sendReady() {
 	}
 }
 
-// sendPiece sends a piece, or the request to send for its chunk. It returns false if that cannot be
-// posted now.
+// sendPiece sends a piece: a small one in a message, and for a chunk the request to send. It
+// returns false if that cannot be posted now. A piece for a lost PE is dropped.
 func (d *departures) sendPiece(p *piece) bool {
 	x := p.of
 	if d.engine.Lost(x.pe) != nil {
@@ -74,7 +74,9 @@ func (d *departures) sendPiece(p *piece) bool {
 	return st == call.Done
 }
 
-// sendSlot sends a small piece in a message.
+// sendSlot sends a small piece in a message, whose kind depends on the operation: data for a get, a
+// put with the signal if the piece carries it (carriesSignal), the store of an element if the size
+// allows that, else a put. The slot is free when the message is posted: Send copies the bytes.
 func (d *departures) sendSlot(p *piece) call.Status {
 	x := p.of
 	m := Message{Token: x.token, PE: x.pe, Payload: p.memory, N: int(p.n), NoRoom: TryAgain}
@@ -147,7 +149,8 @@ func (d *departures) dropReady(p *piece) {
 	d.dropPiece(p)
 }
 
-// dropPiece drops a small piece that was copied out and not sent, because its PE is lost.
+// dropPiece drops a small piece that was copied out and not sent, because its PE is lost: it frees
+// the slot and counts the piece as sent.
 func (d *departures) dropPiece(p *piece) {
 	x := p.of
 	d.releasePiece(p)

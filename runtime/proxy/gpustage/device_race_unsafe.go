@@ -131,8 +131,8 @@ func newRace(dev Device, kernels Kernels, apart *cudaStream, in Quick) (_ *race,
 	return r, nil
 }
 
-// warmUp clears the claims, and runs an operation of each width in quick; apart has done that
-// (Memory.warm).
+// warmUp clears the claims, and runs an operation of each width in the stream quick, because the
+// driver loads a kernel at its first launch. The stream apart has done that already (Memory.warm).
 func (r *race) warmUp() error {
 	zeros := unsafe.Add(r.block, 64)
 	for i := range gpu.Address(raceClaims) {
@@ -150,8 +150,10 @@ func (r *race) warmUp() error {
 	return errors.Join(err, r.in.Dev.SyncStream(r.quick))
 }
 
-// run submits the operations from the channel toQuick to the stream quick. It ends when the channel
-// is closed.
+// run submits the operations from the channel toQuick to the stream quick, in a goroutine of its
+// own, because the driver may block the call. After the last queued one, and each markEach
+// operations, it lets the stream store their number. After an error it only empties the channel. It
+// ends when the channel is closed.
 func (r *race) run() {
 	defer close(r.over)
 	var n uint64
@@ -311,7 +313,8 @@ func (r *race) marked() (uint64, error) {
 	return r.passed, err
 }
 
-// close waits for the operations in both streams, which use the claims.
+// close ends the goroutine, waits for the operations in both streams, which use the claims, and
+// frees the memory.
 func (r *race) close() error {
 	close(r.toQuick)
 	<-r.over

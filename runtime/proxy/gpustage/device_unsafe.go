@@ -192,7 +192,8 @@ func (m *Memory) Holds(p unsafe.Pointer, n uint64) bool {
 }
 
 // Pin allocates zeroed main memory that the GPU reaches at the same address as the CPU
-// (stream.Memory).
+// (stream.Memory). It fails if the driver maps the memory at another address, because streams use
+// the CPU's pointers.
 func (m *Memory) Pin(n uint64) (unsafe.Pointer, error) {
 	p, a, err := m.dev.HostAlloc(n)
 	switch {
@@ -208,7 +209,8 @@ func (m *Memory) Pin(n uint64) (unsafe.Pointer, error) {
 // Unpin frees memory of Pin (stream.Memory).
 func (m *Memory) Unpin(p unsafe.Pointer) error { return m.dev.HostFree(p) }
 
-// Copy puts copies into a stream, after the stores that were deferred (stream.Memory).
+// Copy puts copies into a stream, after the stores that were deferred, so that the stream carries
+// them out in their order (stream.Memory).
 func (m *Memory) Copy(i stream.Stream, copies []stream.Copy) error {
 	s := &m.streams[i]
 	if err := m.flushStores(s); err != nil {
@@ -259,7 +261,7 @@ func (m *Memory) deferStore(s *cudaStream, at unsafe.Pointer, width uint8, value
 	return m.flushStores(s)
 }
 
-// flushStores passes the deferred stores to the driver.
+// flushStores passes the deferred stores of a stream to the driver, all in one call.
 func (m *Memory) flushStores(s *cudaStream) error {
 	if len(s.kept) == 0 {
 		return nil
@@ -318,7 +320,8 @@ func (m *Memory) Atomics() uint64 {
 }
 
 // Atomic puts an atomic operation into a stream, as a kernel or, if the driver can, without one
-// (stream.Memory).
+// (stream.Memory). old is where the old value goes; nil: nobody reads it, and it goes to a word of
+// the stream. With a race, the program's context gets a kernel, too.
 func (m *Memory) Atomic(i stream.Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
 	s := &m.streams[i]
 	changes := old == nil && m.changesWithoutKernel(op)
@@ -345,8 +348,8 @@ func (m *Memory) changesWithoutKernel(op fabric.Op) bool {
 	return m.dev.Facts().StreamChange && (op == fabric.OpAdd || op == fabric.OpAnd || op == fabric.OpOr)
 }
 
-// Mark puts a mark into a stream: a store of its number or, if the driver has no stores, an event
-// (stream.Memory).
+// Mark puts a mark into a stream, and returns its number: a store of the number to pinned memory
+// or, if the driver has no stores, an event (stream.Memory). Marked tells how far the stream is.
 func (m *Memory) Mark(i stream.Stream) (uint64, error) {
 	if m.race != nil && i == stream.Word {
 		return m.race.mark()
@@ -380,7 +383,8 @@ func (m *Memory) Mark(i stream.Stream) (uint64, error) {
 	return s.lastMark, nil
 }
 
-// Marked returns the last mark that a stream has passed (stream.Memory).
+// Marked returns the last mark that a stream has passed (stream.Memory): the word that the stream
+// stores, or the number of events that have passed, in their order.
 func (m *Memory) Marked(i stream.Stream) (uint64, error) {
 	if m.race != nil && i == stream.Word {
 		return m.race.marked()

@@ -117,7 +117,7 @@ func (s *Stage) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer,
 	return s.gets.begin(pe, offset, dest, n, gpu, remoteGPU && s.heaps.find(pe, offset, n) == nil, r), true
 }
 
-// Holds reports whether n bytes at a local address are GPU memory.
+// Holds reports whether n bytes at a local address are GPU memory, of the heap or of the program.
 func (s *Stage) Holds(p unsafe.Pointer, n uint64) bool {
 	return s.state.Staging != 0 && (s.segment.OnGPU(p, n) || s.streams.Holds(p, n))
 }

@@ -21,16 +21,17 @@ type Extent struct {
 // messages than half are on their way between PEs.
 type Loan uint16
 
-// Next returns the number after l.
+// Next returns the number of the loan after l. The numbers wrap, and 0 is no loan.
 func (l Loan) Next() Loan { return max(l+1, 1) }
 
-// after reports whether loan l is later than loan m.
+// after reports whether loan l is later than loan m. The numbers wrap, so their distance decides.
 func (l Loan) after(m Loan) bool { return int16(l-m) > 0 }
 
 // extents are the extents of one heap, ordered by offset.
 type extents []Extent
 
-// countUpTo returns the number of extents that begin at an offset or before it.
+// countUpTo returns the number of extents, which are sorted by their offsets, that begin at an
+// offset or before it.
 func (x extents) countUpTo(offset uint64) int {
 	low, high := 0, len(x)
 	for low < high {
@@ -56,7 +57,8 @@ func (x extents) find(offset libshmem.Offset, n uint64) *Extent {
 	return nil
 }
 
-// covers reports whether all of n bytes at an offset are in extents.
+// covers reports whether all of n bytes at an offset are in extents, which may be several
+// neighbouring ones.
 func (x extents) covers(offset libshmem.Offset, n uint64) bool {
 	for n > 0 {
 		rest := x.bytesLeft(offset)

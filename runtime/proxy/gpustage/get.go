@@ -72,8 +72,10 @@ func (g *gets) begin(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 	return call.Pending
 }
 
-// request requests the bytes of a get: with a message if the owner has to copy them, otherwise with
-// reads.
+// request requests the bytes of the get with token t: with reads if NICs reach the source,
+// otherwise with a message to the owner, which copies them out of GPU memory (ownerCopies). Bytes
+// that the owner announces are read into main memory directly, so that memory is registered first
+// if the provider demands it.
 func (g *gets) request(t fabric.Token, offset libshmem.Offset, ownerCopies bool) call.Status {
 	o := &g.ops[t]
 	if !ownerCopies {
@@ -127,8 +129,9 @@ func (g *gets) handleRequest(h *layout.Header, r *layout.RequestToSend) {
 	g.pulls.Start()
 }
 
-// handleData handles a message with a small part of a get's bytes: it copies them to their
-// destination.
+// handleData handles a message with a small part of a get's bytes. A destination in main memory
+// gets them at once. For GPU memory they are copied to the get's slot, and from there by the
+// stream.
 func (g *gets) handleData(h *layout.Header, payload unsafe.Pointer, n int) {
 	o := g.find(h, h.Token, uint64(n))
 	if o == nil {
@@ -200,9 +203,9 @@ func (g *gets) free(t fabric.Token, e Ending) {
 	g.engine.End(Op{Token: t}, e)
 }
 
-// failLost fails the get of a token if it is from pe, which is lost. The bytes that have not arrived
-// will not come, so the get is complete when the stream has carried out the copies that it has. The
-// token stays in use until the provider has completed the get's reads.
+// failLost fails the get of a token if it is from pe, which is lost. The bytes that have not
+// arrived will not come, so the get is complete when the stream has carried out the copies that it
+// has. The token stays in use until the provider has completed the get's reads.
 func (g *gets) failLost(t fabric.Token, pe libshmem.PE) {
 	o := &g.ops[t]
 	if !o.used || o.pe != pe || o.ended {

@@ -123,7 +123,9 @@ func (s *Stage) Endpoint() Endpoint {
 	return Endpoint{Device: true, Atomics: s.arrivals.Atomics(), Extents: s.heaps.ownExtents(), Flushes: s.heaps.Flushing()}
 }
 
-// Connect gets the endpoints of all PEs, in order. It is called after the engine's Connect.
+// Connect gets the endpoints of all PEs, in order: which of them have heaps in GPU memory, the
+// atomic operations that they support there, and the extents that NICs reach. It is called after
+// the engine's Connect.
 func (s *Stage) Connect(all []Endpoint) {
 	x := s.engine.Shared()
 	s.writes = x.PutMax > layout.MaxPut

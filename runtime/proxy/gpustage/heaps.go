@@ -146,7 +146,8 @@ func (x *heaps) UnregisterHeap() error {
 	return err
 }
 
-// unregister ends the registrations of this PE's heap for which `which` returns true.
+// unregister ends the registrations of this PE's heap for which `which` returns true, all of them
+// even if one fails, and returns the errors.
 func (x *heaps) unregister(which func(heapRegion) bool) (err error) {
 	x.regions = slices.DeleteFunc(x.regions, func(r heapRegion) bool {
 		gone := which(r)
@@ -187,6 +188,8 @@ func (x *heaps) ended(loan Loan) bool {
 const extentUnit = 4096
 
 // announce returns the message that announces an extent, a part of this PE's heap that NICs reach.
+// The message has no field of its own for each value: the number of the loan is in Op and Width,
+// the size in units of extentUnit in Token, and Fetch is 1 if writes have to be flushed.
 func (x *heaps) announce(f *Extent) layout.Header {
 	h := layout.Header{
 		Kind: layout.KindExtent, Op: fabric.Op(f.Loan >> 8), Width: uint8(f.Loan), Offset: libshmem.Offset(f.Offset),

@@ -22,7 +22,8 @@ func (s *Stage) Lose(pe libshmem.PE) {
 }
 
 // dropLost drops the work for the PEs that were lost since the last poll, and fails the operations
-// on them.
+// on them. It runs at the beginning of a poll, because a PE may be lost in the middle of other
+// work.
 func (s *Stage) dropLost() {
 	for len(s.lost) > 0 {
 		pe := s.lost[len(s.lost)-1]

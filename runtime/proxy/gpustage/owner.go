@@ -27,7 +27,9 @@ func (o owners) onGPU(pe libshmem.PE, offset libshmem.Offset) bool {
 	return offset >= 0 && o[pe].device
 }
 
-// refuse returns the error of an atomic operation that the owner of the memory cannot do.
+// refuse returns the error of an atomic operation on GPU memory that the owner's driver has no
+// stream operation for, or nil. Its kernels change the memory, too, so the CPU cannot do the
+// operation instead.
 func (o owners) refuse(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8) error {
 	if !o.onGPU(pe, offset) || o[pe].atomics&stream.AtomicBit(op, width) != 0 {
 		return nil

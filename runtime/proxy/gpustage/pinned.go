@@ -41,7 +41,9 @@ type pinned struct {
 	aside     unsafe.Pointer // asideBytes for stream.In, then asideBytes for stream.Peer
 }
 
-// open allocates pinned memory of m for chunks and slots, as the Config says, and registers it.
+// open allocates pinned memory of m for chunks and slots, of the sizes in the Config or the
+// defaults, and registers all of it as one region. Half of the chunks and slots are for arriving
+// bytes, and half for departing ones; asideBytes at the end are for streams.
 func (p *pinned) open(prov fabric.Provider, m stream.Memory, c Config) error {
 	if c.Chunk == 0 {
 		c.Chunk = defaultChunk
@@ -83,7 +85,7 @@ func (p *pinned) connect(pes int) {
 }
 
 // CheckIdle returns an error that describes the pieces of pinned memory in use, or nil if all are
-// free.
+// free. Tests call it at their end.
 func (p *pinned) CheckIdle() error {
 	for _, x := range p.pools() {
 		if !x.AllFree() {

@@ -54,7 +54,8 @@ func newDivisiblePool(base unsafe.Pointer, size, least uint64, n int) pool {
 	return makePool(base, size, n, top)
 }
 
-// makePool returns a pool of n pieces of size bytes at base, each of which may be halved top times.
+// makePool returns a pool of n pieces of size bytes at base, each of which may be halved top times:
+// a unit is the smallest piece. All pieces are free, and none is halved yet.
 func makePool(base unsafe.Pointer, size uint64, n, top int) pool {
 	p := pool{base: base, unit: size >> top, units: n << top, top: top}
 	p.order = make([]uint8, p.units)
@@ -85,7 +86,7 @@ func (p *pool) bytes(order uint8) uint64 { return p.unit << order }
 // capacity returns the bytes of the allocated piece whose first unit is i.
 func (p *pool) capacity(i uint16) uint64 { return p.bytes(p.order[i]) }
 
-// first returns the first free piece of an order.
+// first returns the index of the first free piece of an order, and false if none is free.
 func (p *pool) first(order int) (int, bool) {
 	for i, s := range p.free[order] {
 		if s != 0 {
@@ -180,7 +181,8 @@ func (p *pool) AllocateUpTo(pe libshmem.PE, n uint64) (i uint16, got uint64, ok 
 	return 0, 0, false
 }
 
-// Trim shortens piece i of a PE to the smallest order that has n bytes, and frees the rest.
+// Trim shortens piece i, which a PE holds, to the smallest order that has n bytes, and frees the
+// rest: the upper half each time it halves the piece.
 func (p *pool) Trim(pe libshmem.PE, i uint16, n uint64) {
 	for order := p.order[i]; order > 0 && n <= p.bytes(order-1); {
 		order--

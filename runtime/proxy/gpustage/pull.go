@@ -141,10 +141,11 @@ func (p *pulls) Put(b pullBytes, fence uint32) {
 	l.Pulls.All++
 }
 
-// Get queues a pull for bytes of a get, which follow nothing.
+// Get queues a pull for bytes of a get. It follows no other work, because a get has no order.
 func (p *pulls) Get(b pullBytes) { p.add(b) }
 
-// add makes a pull, in a free record if there is one, and adds it to the waiting list.
+// add makes a pull, the transfer of bytes that this PE reads, and adds it to the waiting list. It
+// reuses a free record and the record's array of destinations, so that it seldom allocates.
 func (p *pulls) add(b pullBytes) *pull {
 	var q *pull
 	if last := len(p.spare) - 1; last >= 0 {
@@ -183,7 +184,9 @@ func (p *pulls) Start() {
 	p.waiting = still
 }
 
-// mayStart reports whether the work of the PE that a fence orders before a pull is complete.
+// mayStart reports whether a pull may start: the work of the same PE that a fence orders before it
+// is complete. Bytes of a get, and a pull that expects no reply, follow nothing. If the bytes go to
+// main memory, the stream must also have carried out what was issued before.
 func (p *pulls) mayStart(l *pullPeer, q *pull) bool {
 	if q.Get != 0 || q.Token == 0 {
 		return true
@@ -261,7 +264,9 @@ func (q *pull) inPlace(r *pullRead) unsafe.Pointer {
 	return unsafe.Add(q.Dest, r.at)
 }
 
-// ReadDone is called when a read is complete; failed is its error, or 0.
+// ReadDone is called when the provider has completed the read with token t; failed is its error, or
+// 0. Bytes for GPU memory are in a chunk, from which a stream copies them on; if the stream is
+// full, the read waits in late.
 func (p *pulls) ReadDone(t fabric.Token, failed int32) {
 	r := p.reads[t]
 	p.reads[t].of = nil
@@ -306,7 +311,8 @@ func (p *pulls) deliver(r *pullRead) {
 	p.arrived(q, r.n)
 }
 
-// scatter lets the stream copy the bytes of a read from its chunk to the destinations of its puts.
+// scatter puts the copies of a read's bytes, from its chunk to the destinations of its puts, into
+// the stream. A read may have the bytes of several puts, and of only a part of a put.
 func (p *pulls) scatter(q *pull, r *pullRead) {
 	from := p.chunks.At(r.chunk)
 	if len(q.Pieces) == 0 {
@@ -370,7 +376,8 @@ func (p *pulls) arrived(q *pull, n uint64) {
 // UnderWay returns the number of pulls that are not complete.
 func (p *pulls) UnderWay() int { return p.under }
 
-// CheckIdle returns an error that describes the pulls under way, or nil if there are none.
+// CheckIdle returns an error that describes the pulls under way, or nil if there are none. Tests
+// call it at their end.
 func (p *pulls) CheckIdle() error {
 	if len(p.waiting) != 0 || p.under != 0 || p.late.Len() != 0 || p.noRoom {
 		return fmt.Errorf("%d pulls, %d of them not begun, %d reads late, no room %v", p.under, len(p.waiting), p.late.Len(), p.noRoom)

@@ -9,8 +9,9 @@ import (
 // When a PE is lost, a chunk into which the provider reads belongs to the provider until it
 // completes the read. So the reads from that PE stay, and the rest of its pulls is dropped.
 
-// Drop drops the pulls from a lost PE. The reads that the provider has are completed later, by
-// lostReadDone.
+// Drop drops the pulls from a lost PE. The provider completes the reads that it has later, and
+// still writes to their memory until then: these pulls are only marked, and lostReadDone frees
+// them.
 func (p *pulls) Drop(pe libshmem.PE) {
 	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
 		if q := p.reads[t].of; q != nil && q.PE == pe {

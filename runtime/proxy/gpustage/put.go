@@ -38,8 +38,9 @@ type put struct {
 	after     layout.Header // the signal
 }
 
-// begin starts a put, or queues it. gpu says that the source is GPU memory. after is its signal, or
-// nil.
+// begin starts a put of n bytes with the request r, or queues it if it has to wait for earlier
+// operations (Pending of the engine). gpu says that the source is GPU memory. after is the message
+// that updates its signal, or nil.
 func (p *puts) begin(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
 	op, turn := p.engine.Begin(UsePut, pe, r, n)
 	if turn != call.Done && turn != call.Pending {
@@ -68,8 +69,10 @@ func (p *puts) source(t fabric.Token) (local unsafe.Pointer, n uint64) {
 	return o.local, o.n
 }
 
-// resume starts a put that need not wait for earlier operations any more. gpu says that the source
-// is GPU memory.
+// resume starts a put that need not wait for earlier operations any more. Bytes in GPU memory (gpu)
+// are copied out and sent, and the signal after them. Bytes in main memory are announced, and the
+// target reads them; the signal may be sent at once, because at the target a message waits for the
+// bytes that were announced before it.
 func (p *puts) resume(t fabric.Token, gpu bool) call.Status {
 	o := &p.ops[t]
 	if !gpu {
@@ -107,7 +110,8 @@ func (p *puts) announce(t fabric.Token) call.Status {
 	return st
 }
 
-// finished completes a put from main memory, whose bytes the target has read or could not read.
+// finished completes a put from main memory, whose bytes the target has read or could not read. A
+// message that matches no announced put is reported and dropped.
 func (p *puts) finished(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
 	if t >= layout.Tokens || !p.ops[t].requested || p.ops[t].requestID != h.Token || uint32(p.ops[t].pe) != h.From {

@@ -61,7 +61,8 @@ func (s *Set) CopyAhead(on Stream, to, from unsafe.Pointer, n uint64) {
 	}
 }
 
-// Write puts a store of an element into a stream.
+// Write puts a store of an element of width bytes into a stream. Stores are gathered, and passed to
+// the driver together.
 func (s *Set) Write(on Stream, at unsafe.Pointer, width uint8, value uint64) {
 	t := &s.tracks[on]
 	s.gather(t)
@@ -90,7 +91,8 @@ func (s *Set) flush(t *track) {
 	t.stores = t.stores[:0]
 }
 
-// flushCopies passes the gathered copies to the Memory, packed if that saves driver calls.
+// flushCopies passes the gathered copies of a stream to the Memory, packed if that saves driver
+// calls. Meanwhile the purpose of the driver call, for reports, is that of the copies.
 func (s *Set) flushCopies(t *track) {
 	if len(t.copies) == 0 {
 		return

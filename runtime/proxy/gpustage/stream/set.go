@@ -33,8 +33,8 @@ type Set struct {
 	tallies    [Streams]tally
 }
 
-// New returns the streams of m, or none if m is nil. With limit operations, besides marks, a stream
-// is full.
+// New returns the streams of m; with a nil m the set has no streams. A stream with limit
+// operations, not counting marks, is full.
 func New(e Engine, m Memory, limit uint64) *Set {
 	s := &Set{engine: e, state: e.State, memory: m, limit: limit}
 	for i := range s.tracks {
@@ -64,8 +64,9 @@ func (s *Set) Atomic(on Stream, at unsafe.Pointer, h *layout.Header, old unsafe.
 	s.countGiven(on, uint64(h.Width))
 }
 
-// StoreWords puts stores into a stream that write the n bytes at payload to at. Preconditions:
-// Storable.
+// StoreWords puts stores of 8 bytes, or of 4 where the address or the rest demands that, into a
+// stream: they write the n bytes at payload to at. For a few bytes that is cheaper than a copy.
+// Preconditions: Storable.
 func (s *Set) StoreWords(on Stream, at, payload unsafe.Pointer, n int) {
 	for i := 0; i < n; {
 		to, w := unsafe.Add(at, i), 8
@@ -100,7 +101,7 @@ func (s *Set) Storable(at unsafe.Pointer, n int) bool {
 // Atomics returns the AtomicBits of the operations that Atomic can do.
 func (s *Set) Atomics() uint64 { return s.atomics }
 
-// Holds reports whether n bytes at p are memory of a GPU.
+// Holds reports whether n bytes at p are memory of a GPU. That may take a driver call.
 func (s *Set) Holds(p unsafe.Pointer, n uint64) bool {
 	s.NoteDriverCall(backlog.CallHolds, 0)
 	return s.memory.Holds(p, n)
@@ -160,7 +161,8 @@ func (s *Set) Follow() {
 	}
 }
 
-// follow does the work of Follow for one stream.
+// follow does the work of Follow for one stream: it reads the last mark that the stream has passed,
+// counts the work before it as done, and performs the chores for it in their order.
 func (s *Set) follow(t *track) {
 	s.NoteDriverCall(backlog.CallFollow, 0)
 	passed, err := s.memory.Marked(t.stream)
@@ -227,7 +229,8 @@ func (s *Set) Undone(to []backlog.Work) []backlog.Work {
 	return to
 }
 
-// Show updates the page on which other processes see the streams.
+// Show updates the page on which other processes see the streams: what each still has to do, the
+// purpose of its oldest work, and since when it has made no progress.
 func (s *Set) Show(to *[Streams]backlog.Shown) {
 	for i := range s.tallies {
 		t, u := &s.tallies[i], &to[i]

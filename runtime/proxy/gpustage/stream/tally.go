@@ -21,7 +21,9 @@ type tick struct {
 	driverCall uint64 // purpose of the first operation after the mark before
 }
 
-// countMark notes that a mark was put into the stream, and updates the tally.
+// countMark notes that a mark was put into the stream with the work before it, and updates the
+// tally, the counts that a thread without the engine's lock may read. marked is stored last: left
+// reads it to find counts that belong together.
 func (t *track) countMark(p *tally) {
 	one := tick{t.marked, t.queued, t.bytes, t.driverCall}
 	if t.counts.Len() == 0 {
@@ -35,7 +37,7 @@ func (t *track) countMark(p *tally) {
 }
 
 // countPassed counts the work before the marks that the stream has passed as carried out, and
-// updates the tally.
+// updates the tally. passed is stored last.
 func (t *track) countPassed(p *tally) {
 	for t.counts.Len() > 0 && t.counts.At(0).mark <= t.passed {
 		one := t.counts.Pop()
@@ -50,6 +52,8 @@ func (t *track) countPassed(p *tally) {
 }
 
 // left returns the operations and bytes before the last mark that the stream has not carried out.
+// Any thread may call it. The counts may change between the loads; if they do not fit together, it
+// returns 0, and the next call has better ones.
 func (t *tally) left() (ops, bytes uint64) {
 	passed := t.passed.Load()
 	done, bytesDone := t.opsDone.Load(), t.bytesDone.Load()

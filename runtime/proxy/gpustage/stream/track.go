@@ -18,7 +18,8 @@ type track struct {
 	aside aside
 }
 
-// add counts an operation of n bytes with its purpose.
+// add counts an operation of n bytes. The purpose of the first one after a mark stands for all of
+// them in reports.
 func (t *track) add(n, purpose uint64) {
 	if t.driverCall == 0 {
 		t.driverCall = purpose

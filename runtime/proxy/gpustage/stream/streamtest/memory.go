@@ -69,6 +69,8 @@ func (m *Memory) Unpin(unsafe.Pointer) error { return m.Err }
 func (m *Memory) MaxStores() uint64          { return m.Stores }
 func (m *Memory) Atomics() uint64            { return m.Ops }
 func (m *Memory) Close() error               { return m.Err }
+
+// Copy puts copies into a stream, each of which is done when Pass has come to it.
 func (m *Memory) Copy(s stream.Stream, copies []stream.Copy) error {
 	m.Calls[s]++
 	for _, c := range copies {
@@ -78,9 +80,13 @@ func (m *Memory) Copy(s stream.Stream, copies []stream.Copy) error {
 	}
 	return nil
 }
+
+// Write puts a store of value into a stream.
 func (m *Memory) Write(s stream.Stream, at unsafe.Pointer, width uint8, value uint64) error {
 	return m.put(s, func() { mem.Store(at, width, value) })
 }
+
+// Atomic puts an atomic operation into a stream. Where old is not nil, it gets the old value.
 func (m *Memory) Atomic(s stream.Stream, at unsafe.Pointer, op fabric.Op, width uint8, operand, compare uint64, old unsafe.Pointer) error {
 	return m.put(s, func() {
 		value := mem.Apply(op, at, width, operand, compare)
@@ -89,6 +95,8 @@ func (m *Memory) Atomic(s stream.Stream, at unsafe.Pointer, op fabric.Op, width 
 		}
 	})
 }
+
+// Mark returns the number of a mark after all work of a stream. Skip numbers before it are unused.
 func (m *Memory) Mark(s stream.Stream) (uint64, error) {
 	m.Marks[s] += 1 + m.Skip
 	return m.Marks[s], m.Err
