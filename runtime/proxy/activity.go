@@ -24,7 +24,7 @@ func (e *Engine) Ping(pe libshmem.PE) Status {
 	return e.ping(pe, p)
 }
 
-// ping is Ping for a PE to which this one has sent something.
+// ping sends a message that asks for nothing: the network reports an error if the PE is gone.
 func (e *Engine) ping(pe libshmem.PE, p *layout.Peer) Status {
 	return e.out.SendWatched(pe, p, layout.KindPing)
 }

@@ -51,7 +51,9 @@ func (r *receiver) Apply(h *layout.Header, payload unsafe.Pointer, n int) {
 	}
 }
 
-// Change performs a message that changes main memory, and returns false if the message is refused.
+// Change performs a message that changes main memory: an atomic operation, the store of an element,
+// or a put, with a signal or without. It returns false if the message is refused; then it has
+// called Fatal, or counted a malformed message, and no memory has changed.
 func (r *receiver) Change(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch h.Kind {
 	case layout.KindAMO:
@@ -100,7 +102,10 @@ func (r *receiver) reply(h *layout.Header, value uint64) {
 	r.out.sendOwn(libshmem.PE(h.From), r.Epoch, noParity, layout.Header{Kind: layout.KindReply, Token: h.Token, Operand: value})
 }
 
-// handleReply completes the flush or the fetching atomic operation that a reply belongs to.
+// handleReply completes the flush or the fetching atomic operation that a reply belongs to. The
+// reply repeats the token of the request: the lower 16 bits are the token of the operation record,
+// and the upper ones tell a new use of the record from an old one. A reply that matches no request
+// is reported and dropped.
 func (r *receiver) handleReply(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
 	if t == layout.FlushToken {

@@ -21,6 +21,8 @@ import (
 const maxSequences = 1 << (32 - 16)
 
 // grantSequence handles a PE's request for a sequence stream, a series of numbers for its writes.
+// The reply has the stream's number plus one, or 0 if this PE has no stream left: then the PE's
+// writes have no numbers.
 func (r *receiver) grantSequence(h *layout.Header) {
 	reply := layout.Header{Kind: layout.KindSequenced}
 	if r.Sequences == nil {
@@ -89,7 +91,7 @@ func (r *receiver) noteWrite(from, number, notify uint32) {
 	}
 }
 
-// addToCounter adds 1 to a notification counter of this PE.
+// addToCounter adds 1 to a notification counter of this PE, which waits of the program observe.
 func (r *receiver) addToCounter(counter uint32) {
 	if at, ok := r.Net.Segment.At(r.numbers.Counters.Offset+8*libshmem.Offset(counter), 8); ok {
 		mem.Apply(fabric.OpAdd, at, 8, 1, 0)
@@ -146,6 +148,8 @@ func (r *receiver) handleVoid(h *layout.Header) bool {
 func signalKey(from, number uint32) uint64 { return uint64(from)<<32 | uint64(number) }
 
 // isDropped reports whether an operation is the signal of a write that failed and did not arrive.
+// Such a signal must not take effect, because it says that the bytes are there. Its token is the
+// number of the write plus one; 0 means that the message follows no numbered write.
 func (r *receiver) isDropped(h *layout.Header) bool {
 	if len(r.Dropped) == 0 || h.Kind != layout.KindAMO || h.Fetch != 0 || h.Token == 0 {
 		return false

@@ -114,8 +114,10 @@ func (x *batches) holdForBurst(p *layout.Peer) {
 	}
 }
 
-// batchStaysHeld reports whether the batch of a PE stays held back, because more operations may
-// join it.
+// batchStaysHeld reports whether the batch of a PE, whose message is the record s, stays unsent
+// because more operations may join it. s.Hold says why it was held: for signals of writes, it stays
+// as long as such writes are under way and a limit is not reached; for a burst of calls or of a
+// ring, as long as it has room for another element.
 func (x *batches) batchStaysHeld(p *layout.Peer, s *record) bool {
 	switch s.Hold {
 	case forSignals:
@@ -133,7 +135,7 @@ func (x *batches) onlyHeldBatchQueued(p *layout.Peer) bool {
 }
 
 // AreOver reports whether the callers' bursts are over: no batch was held for one since the last
-// call.
+// call. A burst is a series of small operations that are posted without a pause.
 func (b *bursts) AreOver() bool {
 	if b.Held == b.seen {
 		return true
@@ -155,7 +157,8 @@ func (x *sender) draftRecord(p *layout.Peer, pe libshmem.PE, n int) (*layout.Hea
 	return (*layout.Header)(unsafe.Add(p.Batch, p.BatchUsed)), call.Done
 }
 
-// openBatch opens an empty batch at the end of a PE's queue.
+// openBatch opens an empty batch, a message that several small operations share, at the end of a
+// PE's queue. It returns Again if no message can be drafted now.
 func (x *sender) openBatch(p *layout.Peer, pe libshmem.PE) call.Status {
 	h, st := x.draftQueued(p, pe, 0)
 	if h == nil {

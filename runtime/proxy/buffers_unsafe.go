@@ -53,7 +53,8 @@ func (e *network) Buffer(t fabric.Token) unsafe.Pointer {
 	return unsafe.Add(e.Buffers, uintptr(t)*layout.MessageSize)
 }
 
-// SendBuffer returns the buffer that a message of n bytes leaves from.
+// SendBuffer returns the buffer of token t in which a message of n bytes is made: a small message
+// has a smaller buffer, because a network that cannot inject uses one for each message.
 func (e *network) SendBuffer(t fabric.Token, n int) unsafe.Pointer {
 	if n > smallMessage {
 		return e.Buffer(t)

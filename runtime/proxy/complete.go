@@ -23,7 +23,8 @@ func (e *Engine) Poll() (int, error) {
 }
 
 // Complete handles completions that a caller in C has read from the provider's completion queue, in
-// their order.
+// their order. Several of them share one reading of the clock (Tick). Afterwards it retries what
+// could not be posted before, because completions have freed entries of the provider's queues.
 func (e *Engine) Complete(comps []fabric.Completion) {
 	if len(comps) > 1 {
 		e.Tick = clock.Now()
@@ -40,7 +41,8 @@ func (e *Engine) Complete(comps []fabric.Completion) {
 	}
 }
 
-// retry retries receive buffers, GPU work, messages and operations that could not be posted before.
+// retry retries receive buffers, GPU work, messages and operations that could not be posted before,
+// and checks on PEs that may be gone.
 func (e *Engine) retry() {
 	if e.NUnposted > 0 {
 		e.ops.Net.PostReceives()
@@ -55,7 +57,7 @@ func (e *Engine) retry() {
 }
 
 // retryOwn retries the messages, flushes and queued operations of this context that could not be
-// posted before.
+// posted before. C sets Stuck, too, when something has to be retried.
 func (e *Engine) retryOwn() {
 	if e.Stuck == 0 {
 		return
@@ -100,7 +102,8 @@ func (e *Engine) complete(c *fabric.Completion) {
 	e.Context(uint32(s.Context)).completeOperation(c, s)
 }
 
-// completeOperation completes an operation of this context, according to the use in its record.
+// completeOperation completes an operation of this context, according to the use in its record s.
+// If its PE was lost before and the caller has its status (s.Ended), only the token is freed.
 func (e *Engine) completeOperation(c *fabric.Completion, s *record) {
 	if s.Ended && e.freeEnded(c.Token) {
 		return
@@ -181,13 +184,16 @@ func (e *Engine) failOperation(c *fabric.Completion, s *record, text string) {
 	e.out.Drive(s.PE)
 }
 
-// failUnknownToken fails the job after a completion that belongs to no operation.
+// failUnknownToken ends the job after a completion that belongs to no operation: the provider, or
+// this engine, is in error.
 func (e *Engine) failUnknownToken(t fabric.Token) {
 	e.ops.Net.Fatal(fmt.Errorf("completion of token %d, which is not in flight", t))
 }
 
 // receive checks the job's token or the seal of a message, and passes the message to the receiver
-// of its context.
+// of its context. The upper bits of h.From are the number of the context; the context is made if
+// this PE has not used it yet. Anything else is counted and dropped: it may come from outside of
+// the job.
 func (e *Engine) receive(m unsafe.Pointer, size int) {
 	if size < layout.HeaderSize || size > layout.MessageSize {
 		e.Report.Refuse("message of %d bytes", size)

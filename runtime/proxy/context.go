@@ -49,7 +49,9 @@ func (e *Engine) Context(number uint32) *Engine {
 	return e.others[number]
 }
 
-// newContext returns the context of a number, and makes it if this PE does not have one.
+// newContext returns the context of a number, and makes it if this PE does not have one. A context
+// has its own sequence numbers, credit and quiets; it shares the endpoint, the operation records
+// and the sequence streams with the first one.
 func (e *Engine) newContext(number uint32) (*Engine, error) {
 	if int(number) < len(e.others) && e.others[number] != nil {
 		return e.others[number], nil
@@ -131,7 +133,8 @@ func (e *Engine) moveCountsToFirst(pe libshmem.PE) {
 	p.Count = [layout.Counted]uint64{}
 }
 
-// closeContexts releases all contexts but the first.
+// closeContexts releases all contexts but the first, whose state is in the status page:
+// closeFastPath closes that.
 func (e *Engine) closeContexts() {
 	for _, o := range e.others {
 		if o != nil {

@@ -19,7 +19,9 @@ import (
 const queueEntries = 32768
 
 // ProviderConfig returns the provider configuration for an engine of a job of n PEs, without the
-// members that name the provider.
+// members that name the provider. The completion queue has queueEntries entries: first the tokens
+// get one each, then the numbered writes of other PEs that may arrive, and what is left is for
+// further receive buffers.
 func ProviderConfig(n int) fabric.Config {
 	arrivals := (n - 1) * int(writeWindow(n, queueEntries-layout.Tokens))
 	return fabric.Config{

@@ -132,8 +132,9 @@ func (e *Engine) Caps() fabric.Caps { return e.ops.Net.Caps }
 // Native returns the provider's C functions.
 func (e *Engine) Native() fabric.Native { return e.ops.Net.Provider.Native() }
 
-// Connect gets the endpoints of all PEs, in order; a PE without an address stays unreachable. Then
-// it posts the receive buffers.
+// Connect gets the endpoints of all PEs, in order; a PE without an address stays unreachable. The
+// window of numbered writes becomes the smallest one that a PE has announced. Then it posts the
+// receive buffers.
 func (e *Engine) Connect(all []Endpoint) error {
 	if e.ops.Net.Segment.Heap != nil && e.Staging == 0 {
 		return errors.New("connect: the heap is GPU memory, and the engine has no GPU to copy it with")
@@ -154,7 +155,8 @@ func (e *Engine) Connect(all []Endpoint) error {
 	return e.ops.Net.Connect(addrs, remotes)
 }
 
-// Close releases the network. Preconditions: no thread polls any more.
+// Close releases the GPU stage, the network, the contexts and the state that C reads, in this
+// order. Preconditions: no thread polls any more.
 func (e *Engine) Close() error {
 	if e.State != nil {
 		e.Report.ReportDropped()

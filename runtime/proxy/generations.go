@@ -70,7 +70,8 @@ func newGenerations(f flusher, state *layout.State, peers []layout.Peer, dirty [
 	return generations{Open: 1, flusher: f, state: state, peers: peers, dirty: dirty}
 }
 
-// Parity returns the parity of the open generation.
+// Parity returns the parity of the open generation, that of new operations: the last bit of its
+// number, which selects one of two counters.
 func (g *generations) Parity() parity { return parity(g.Open & 1) }
 
 // closedParity returns the parity of the generation before the open one.
@@ -155,8 +156,9 @@ func (g *generations) Settle() {
 	}
 }
 
-// storeFailure stores the failure of a generation for Done: the last eight failures, and of the
-// older ones only the newest.
+// storeFailure stores why generation t failed, for Done. There is room for the last eight failures;
+// of the older ones only the newest is stored, and Done reports it for each older ticket.
+// State.Failures tells C that some generation has failed.
 func (g *generations) storeFailure(t call.Ticket, err error) {
 	if g.nFailed == len(g.failed) {
 		g.forgotten = g.failed[0]
@@ -232,7 +234,8 @@ func (g *generations) MarkDirty(p *layout.Peer, pe libshmem.PE) {
 	}
 }
 
-// Replied handles a PE's reply to a flush.
+// Replied handles a PE's reply to a flush: the closed generation stops waiting for the PE, or
+// requests another flush if the reply does not cover all that it sent.
 func (g *generations) Replied(p *layout.Peer, pe libshmem.PE) {
 	if !p.Unmet {
 		return
@@ -255,7 +258,8 @@ func (g *generations) LeavePE(p *layout.Peer) {
 }
 
 // LosePE makes quiets stop waiting for a lost PE. A quiet fails if it covers messages that the PE
-// has not acknowledged.
+// has not acknowledged: those of the closed generation if that waited for the PE (Settle), and
+// those of the open one, beyond the closed one's goal.
 func (g *generations) LosePE(p *layout.Peer, err error) {
 	if p.Settle() {
 		g.Unmet--

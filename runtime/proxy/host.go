@@ -20,7 +20,8 @@ type Host struct{ e *Engine }
 // memory, calls the engine.
 func (e *Engine) Host() *Host { return &Host{e} }
 
-// Shared returns the state and the functions that the engine shares with its GPU stage.
+// Shared returns the state and the functions of the engine that its GPU stage uses without a call
+// of the engine.
 func (h *Host) Shared() gpustage.Shared {
 	net := h.e.ops.Net
 	return gpustage.Shared{
@@ -130,8 +131,9 @@ func (h *Host) maySend(pe libshmem.PE) Status {
 	return h.MayBegin(gpustage.UseSignal, pe, 0)
 }
 
-// MayBegin returns whether an operation of the GPU stage may start that needs no token, or
-// allocates one later.
+// MayBegin returns whether an operation of n bytes of the GPU stage may start that needs no token,
+// or allocates one later: Done, or Again if the PE has no credit, earlier operations wait in its
+// queue, or a fence demands that it has applied earlier messages; then a flush is under way.
 func (h *Host) MayBegin(use gpustage.Use, pe libshmem.PE, n uint64) Status {
 	o, p := &h.e.ops, &h.e.ops.Peers[pe]
 	switch use {
@@ -187,7 +189,8 @@ func (h *Host) Send(m gpustage.Message) Status {
 	return st
 }
 
-// Apply performs a message on main memory. It returns false if the message is refused.
+// Apply performs a message on main memory for the GPU stage, after the work that had to come first.
+// It returns false if the message is refused.
 func (h *Host) Apply(m *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch m.Kind {
 	case layout.KindAMO, layout.KindStore, layout.KindPut, layout.KindPutSignal:

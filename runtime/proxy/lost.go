@@ -30,7 +30,8 @@ func (e *Engine) OnLost(f func(pe libshmem.PE, err error)) {
 	}
 }
 
-// Lose marks a PE as lost: operations on it fail from now on. A second call changes nothing.
+// Lose marks a PE as lost, in all contexts: operations on it fail from now on, and threads that
+// sleep are woken to see that. A second call changes nothing.
 func (e *Engine) Lose(pe libshmem.PE, reason string) {
 	if e.ops.Net.IsLost(pe) {
 		return
@@ -56,7 +57,8 @@ func (e *Engine) loseOwn(pe libshmem.PE, err error) {
 	e.ops.Quiets.Settle()
 }
 
-// handleUnreachable handles a PE that the network has given up.
+// handleUnreachable handles a PE that the network cannot reach any more, with the provider's error.
+// The PE is lost, or the job ends if no function handles losses (OnLost).
 func (e *Engine) handleUnreachable(pe libshmem.PE, err error) {
 	switch {
 	case e.ops.Net.IsLost(pe):
@@ -158,7 +160,8 @@ func (e *Engine) suspect(text string) {
 	})
 }
 
-// findLost sends a test message to each PE that suspect has listed.
+// findLost sends a message without content to each suspect, a PE that may be gone: the network
+// reports an error if it is.
 func (e *Engine) findLost() {
 	e.ops.Net.FindLost(func(pe libshmem.PE) Status { return e.ping(pe, &e.ops.Peers[pe]) })
 }

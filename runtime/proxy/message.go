@@ -46,7 +46,8 @@ func (x *sender) sendOrPark(pe libshmem.PE, epoch uint64, l parity, h *layout.He
 	p.Count[layout.Parked]++
 }
 
-// sendCopy sends a message without payload whose header is a copy of h.
+// sendCopy sends a message without payload whose header is a copy of h. It returns Again if it
+// cannot be sent now, and stores nothing.
 func (x *sender) sendCopy(pe libshmem.PE, h *layout.Header) call.Status {
 	p := &x.Peers[pe]
 	if !x.Reaches(p, pe) {
@@ -92,7 +93,8 @@ func (x *sender) draft(p *layout.Peer, pe libshmem.PE, n int) *layout.Header {
 	return (*layout.Header)(x.Net.Scratch)
 }
 
-// draftBuffer drafts a message that is too large to be injected, in the buffer of a token.
+// draftBuffer drafts a message in the registered buffer of a token: it is too large to be injected,
+// or must have a completion. It returns nil if no token is free.
 func (x *sender) draftBuffer(p *layout.Peer) *layout.Header {
 	op := &x.sending
 	t, s := x.AllocateToken(useSend, p, op.To)
@@ -129,7 +131,11 @@ func (x *sender) Send(h *layout.Header, payload unsafe.Pointer, n int, counts bo
 	return call.Done
 }
 
-// stampAndSend completes the header of a message and passes the message to the provider.
+// stampAndSend completes the header of a message and passes the message to the provider: the
+// sender, the sequence number, the numbered writes that the target has to have first (Need), the
+// messages of the target that were received (Ack), and the seal. A message of a later epoch than
+// the last write, and a flush, need all earlier writes. Only a message that the provider accepts
+// uses up the number.
 func (x *sender) stampAndSend(op *fabric.Send, p *layout.Peer) error {
 	h := (*layout.Header)(op.Buf)
 	if p.WriteEpoch != x.Epoch {
@@ -148,7 +154,8 @@ func (x *sender) stampAndSend(op *fabric.Send, p *layout.Peer) error {
 	return nil
 }
 
-// unpark sends parked messages, in order for each PE, until the provider's queue is full.
+// unpark sends parked messages, in order for each PE, until the provider's queue is full. A message
+// that still cannot be sent is parked again, and so are the later ones to its PE.
 func (x *sender) unpark() {
 	if len(x.Unsent) == 0 {
 		return
@@ -165,8 +172,8 @@ func (x *sender) unpark() {
 	}
 }
 
-// SendWatched sends a message without payload and does not inject it: an injected message has no
-// completion, and so reports no error.
+// SendWatched sends a message of kind k without payload, to find out whether a PE can still be
+// reached. It does not inject it: an injected message has no completion, and so reports no error.
 func (x *sender) SendWatched(pe libshmem.PE, p *layout.Peer, k layout.Kind) call.Status {
 	if x.Parked(p) {
 		return call.Again

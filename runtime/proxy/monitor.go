@@ -87,7 +87,8 @@ func (e *Engine) SleepBegins(d time.Duration) time.Time {
 	return time.Now().Add(d)
 }
 
-// SleepEnded records how a sleep has ended: woken by the network, or after its limit.
+// SleepEnded records how a sleep of the proxy thread has ended: woken by the network (came), or
+// after its limit. In that case watchSleep compares its length d with the limit.
 func (e *Engine) SleepEnded(came bool, d time.Duration, limit time.Time) {
 	if came {
 		e.first.ops.Recorder.NoteOwn(layout.EventWoken)

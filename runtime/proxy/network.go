@@ -78,7 +78,8 @@ func (e *network) Named() mem.Named {
 	return mem.Named{Segment: &e.Segment, Fatal: func(err error) { e.Fatal(err) }}
 }
 
-// Base returns the remote address of the start of this PE's user heap.
+// Base returns the remote address of the start of this PE's user heap: an offset in the region or,
+// if the provider uses virtual addresses (FI_MR_VIRT_ADDR), an address.
 func (e *network) Base() uint64 {
 	base := e.Segment.Internal
 	if e.Caps.VirtualAddress {
@@ -88,7 +89,8 @@ func (e *network) Base() uint64 {
 }
 
 // Connect connects the provider with all PEs, and posts the receive buffers. addrs and remotes have
-// one entry for each PE.
+// one entry for each PE. The tokens of further receive buffers (More) begin after those of
+// operations.
 func (e *network) Connect(addrs [][]byte, remotes []mem.Remote) error {
 	e.addrs, e.Remotes = addrs, remotes
 	if err := e.Provider.Connect(addrs); err != nil {
@@ -106,7 +108,8 @@ func (e *network) Connect(addrs [][]byte, remotes []mem.Remote) error {
 	return nil
 }
 
-// Close ends the registrations and closes the provider.
+// Close ends the registrations, closes the provider and frees the buffers, all even after an error.
+// It returns the first error.
 func (e *network) Close() error {
 	err := errors.Join(e.Locals.Close(), e.Provider.Unregister(e.Region))
 	if err2 := e.Provider.Unregister(e.bufs); err == nil {

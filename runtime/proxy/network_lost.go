@@ -19,7 +19,7 @@ type LostError struct {
 // Error says which PE was lost, and why.
 func (e *LostError) Error() string { return fmt.Sprintf("PE %d %s", e.PE, e.Reason) }
 
-// MarkLost notes that one of npes PEs is lost, and returns the error of operations on it.
+// MarkLost notes that one of npes PEs is lost, and why, and returns the error of operations on it.
 func (e *network) MarkLost(pe libshmem.PE, npes int, reason string) *LostError {
 	if e.losses == nil {
 		e.losses = make([]*LostError, npes)
@@ -79,7 +79,8 @@ func (e *network) Suspect(pe libshmem.PE) {
 // Suspects reports whether some PE may be gone.
 func (e *network) Suspects() bool { return len(e.suspects) > 0 }
 
-// FindLost calls ping for each PE that may be gone. PEs for which ping returns Again stay listed.
+// FindLost calls ping for each PE that may be gone. PEs for which ping returns Again stay listed:
+// their message could not be posted, and the next call tries again.
 func (e *network) FindLost(ping func(libshmem.PE) call.Status) {
 	kept := e.suspects[:0]
 	for _, pe := range e.suspects {

@@ -91,7 +91,8 @@ func (n *writeNumbers) Window() uint32 {
 // the order, once the target has granted a sequence stream.
 func (e *Engine) AllNumbered() bool { return e.rma.allNumbered() }
 
-// allNumbered is Engine.AllNumbered for the writes of this context.
+// allNumbered reports, for this context, what Engine.AllNumbered does: whether every write has a
+// sequence number.
 func (x *transfers) allNumbered() bool {
 	return x.Numbers.On && !x.Numbers.Spares && x.Net.Caps.Stripe == 0
 }
@@ -119,7 +120,8 @@ func (n *writeNumbers) Granted(p *layout.Peer, reply uint64) bool {
 	return true
 }
 
-// immediateData returns the immediate data of a write with a number.
+// immediateData returns the immediate data of a write with a number: the target's number of the
+// sequence stream in the upper bits, and the write's number in the lower ones.
 func (n *writeNumbers) immediateData(p *layout.Peer, number uint32) uint32 {
 	return (p.Stream-sequenceGranted)<<n.Space.Bits | number
 }

@@ -24,8 +24,8 @@ type operations struct {
 	Number   uint32 // of the context; 0: the first
 }
 
-// AllocateToken returns a free token and its record, for an operation of the open generation, or
-// nil if all are in flight.
+// AllocateToken returns a free token and its record, for an operation of use u on a PE that belongs
+// to the open generation. It returns nil if all tokens are in flight, which is counted for the PE.
 func (o *operations) AllocateToken(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, *record) {
 	t, r := o.Table.Allocate(u, p, pe)
 	if r == nil {
@@ -65,7 +65,8 @@ func (o *operations) CountNoTurn(pe libshmem.PE, p *layout.Peer) call.Status {
 	return call.Again
 }
 
-// StatusOfRefusal returns the status of an operation that the provider did not accept.
+// StatusOfRefusal returns the status of an operation that the provider did not accept: Again if its
+// queue is full, which is counted and recorded, else Failed.
 func (o *operations) StatusOfRefusal(pe libshmem.PE, p *layout.Peer, err error) call.Status {
 	if err == fabric.ErrAgain {
 		p.Count[layout.Retries]++
@@ -75,7 +76,8 @@ func (o *operations) StatusOfRefusal(pe libshmem.PE, p *layout.Peer, err error) 
 	return o.Net.Fail(err)
 }
 
-// Complete completes the request of a caller.
+// Complete completes the request of a caller with a status and a value. Done is stored last and
+// atomically, because the caller's thread polls it without the lock.
 func (o *operations) Complete(r *call.Request, status int32, value uint64) {
 	o.Finished++
 	r.Status, r.Value = status, value
@@ -96,7 +98,8 @@ func (o *operations) CompleteSource(s *record) {
 	}
 }
 
-// CompleteOperation completes an operation for its request and for quiets.
+// CompleteOperation completes an operation for its request, or for quiets if it has none: then a
+// failure is that of its generation. Awaited says that a generation still counts the operation.
 func (o *operations) CompleteOperation(s *record, status int32, err error) {
 	switch {
 	case s.Request != nil:

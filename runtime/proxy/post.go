@@ -92,7 +92,7 @@ func (e *Engine) PutSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe
 	return e.rma.Write(pe, offset, source, n, r, &h)
 }
 
-// sendSignal sends bytes and their signal as one message.
+// sendSignal sends bytes and their signal as one message: the target applies the bytes first.
 func (e *Engine) sendSignal(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, signalOffset libshmem.Offset, signal uint64, op fabric.Op) Status {
 	h, st := e.out.begin(pe, int(n), true)
 	if h != nil {
@@ -176,7 +176,8 @@ func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width
 	return Pending
 }
 
-// Store stores an element of 1, 2, 4 or 8 bytes at an offset in the heap of pe.
+// Store stores an element of 1, 2, 4 or 8 bytes at an offset in the heap of pe. If the heap is GPU
+// memory that is mapped here, the GPU stage does that.
 func (e *Engine) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) Status {
 	if e.gpu != nil {
 		if st, ok := e.gpu.Store(pe, offset, width, value); ok {

@@ -131,7 +131,7 @@ func (x *sender) enqueueDraft(h *layout.Header, payload unsafe.Pointer, n int) c
 }
 
 // driveAll posts the queued operations of all PEs, as far as order, credit and the provider's queue
-// allow.
+// allow. PEs whose queue is empty are removed from the list.
 func (x *sender) driveAll() {
 	x.Jammed = false
 	still := x.Queues[:0]
@@ -246,8 +246,8 @@ func (x *sender) driveMessage(t fabric.Token, s *record, p *layout.Peer) call.St
 	return call.Done
 }
 
-// driveFailed fails an operation that waited in the queue and that the provider then refused for
-// good.
+// driveFailed fails an operation that waited in the queue of its PE and that the provider then
+// refused for good: its request or, without one, the quiets that cover it.
 func (x *sender) driveFailed(t fabric.Token, s *record) {
 	x.Quiets.Pending[s.Parity]--
 	if s.Request != nil {

@@ -9,7 +9,10 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Read posts a one-sided read of n bytes at an offset in the heap of a PE.
+// Read posts a one-sided read of n bytes at an offset in the heap of a PE. It returns Again if the
+// PE has no credit, no token is free or the provider's queue is full. dest outside the symmetric
+// segment is registered first if the provider demands that. The read completes for r or, if r is
+// nil, for quiets.
 func (x *transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *call.Request) call.Status {
 	p := &x.Peers[pe]
 	switch {
@@ -47,7 +50,8 @@ func (x *transfers) Read(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Poi
 	return call.Pending
 }
 
-// CompleteRead completes a read, for its request or for quiets. The caller frees its token.
+// CompleteRead completes a read, for its request or for quiets. If its bytes went to GPU memory
+// (s.Flush), NIC writes are flushed first, so that the GPU sees them. The caller frees the token.
 func (x *transfers) CompleteRead(s *record) {
 	var status int32
 	if s.Registered {

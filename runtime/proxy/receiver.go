@@ -120,7 +120,8 @@ func (r *receiver) applyNext(h *layout.Header, p *layout.Peer, payload unsafe.Po
 
 var _ [early.BlockSize - layout.HeaderSize]struct{} // the first block of a stored message has its header
 
-// applyEarly applies the stored messages of a PE that are now next in sequence.
+// applyEarly applies the stored messages of a PE that are now next in sequence. It stops at the
+// first one that is missing, or that has to follow a numbered write which has not arrived.
 func (r *receiver) applyEarly(from uint32, p *layout.Peer) {
 	for p.Early > 0 {
 		seq := p.Received + 1
@@ -150,7 +151,8 @@ func (r *receiver) reportActivity(h *layout.Header, payload unsafe.Pointer, n in
 	r.report.PassActivity(libshmem.PE(h.From), string(unsafe.Slice((*byte)(payload), n)))
 }
 
-// replySender sends messages of the same context to other PEs. The sender implements it.
+// replySender is what a receiver needs of the sender of its context: it sends the replies to
+// messages, and posts operations that waited for a message. The type sender implements it.
 type replySender interface {
 	// startPeer is called before the first message of a PE, and reports whether there is a path to
 	// the PE.

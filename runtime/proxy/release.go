@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Retry retries operations that could not be posted before, if no other thread holds the lock.
+// Retry retries operations that could not be posted before, and updates the status page. It does
+// nothing if another thread holds the lock: that thread polls, and retries, too.
 func (e *Engine) Retry() {
 	if !e.TryLock() {
 		return

@@ -51,7 +51,7 @@ type Report struct {
 	stuckAt  time.Time // the time of the last call of Stalls
 	wasStuck bool      // its argument stuck
 
-	named  string                             // the name of the provider for people; "": that of caps
+	named  string                             // the provider's name for messages; "": that of caps
 	probed map[libshmem.PE]probe              // the flush of the last Probe of each PE that was posted
 	full   map[libshmem.PE]uint32             // PEs whose last Probe could not be posted: messages sent to the PE until then
 	says   func() string                      // returns what this PE's program does; nil: not known
@@ -93,7 +93,7 @@ func (e *Report) Events(pe libshmem.PE) []flight.Recorded { return e.recorder.Ev
 // then the others, each group sorted by the times of the last events, the latest first.
 func (e *Report) Latest(n int) []libshmem.PE { return e.recorder.Latest(n, e.busyWith) }
 
-// busyWith reports whether operations or messages are under way with a PE.
+// busyWith reports whether operations or messages are under way with a PE, in any context.
 func (e *Report) busyWith(pe libshmem.PE) (busy bool) {
 	e.engine.forEachPeerTable(func(peers []layout.Peer) {
 		p := &peers[pe]

@@ -26,7 +26,8 @@ func (e *Report) CountOf(pe libshmem.PE) (all [layout.Counted]uint64) {
 	return all
 }
 
-// Messages returns the number of messages that were sent.
+// Messages returns the number of messages that were sent. Operations that shared a message (Merged)
+// are subtracted from the counts of the kinds.
 func (e *Report) Messages() (n uint64) {
 	c := e.Count()
 	for i := layout.Atomics; i <= layout.Control; i++ {

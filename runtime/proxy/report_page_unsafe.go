@@ -53,8 +53,8 @@ const (
 
 var _ [0]byte = [pageHeadSize % 64]byte{}
 
-// openReport makes the page of an endpoint in a job of npes PEs, with n bytes for the engine's
-// state.
+// openReport makes the status page of an endpoint in a job of npes PEs. After the page's head come
+// n bytes for the engine's state, and then the rings of the flight recorder.
 func openReport(engine reportEngine, prov fabric.Provider, npes int, n uintptr) (*Report, error) {
 	rings := flight.RingsAt(stateAt+n) - statuspage.HeadSize
 	page, err := statuspage.Create(statuspage.OfEndpoint, int(rings+flight.RingsSize(npes)))
@@ -73,7 +73,7 @@ func openReport(engine reportEngine, prov fabric.Provider, npes int, n uintptr) 
 // comes first, then a layout.Peer for each PE. The engine divides the rest.
 func (e *Report) State() unsafe.Pointer { return unsafe.Add(e.page.At(), pageHeadSize) }
 
-// Record makes the flight recorder of the first context. state.Peers is set.
+// Record makes the flight recorder of the first context in the page. state.Peers must be set.
 func (e *Report) Record(state *layout.State, peers []layout.Peer) flight.Recorder {
 	e.peers = peers
 	e.recorder = flight.Open(&e.head.flight, e.page.At(), e.rings, state, peers)
@@ -113,7 +113,8 @@ func (e *Report) Publish(now time.Time) {
 	}
 }
 
-// Show returns the state of the endpoint as other processes see it now.
+// Show publishes the state of the endpoint now, and returns it as other processes read it from the
+// page.
 func (e *Report) Show() *EndpointPage {
 	e.shownAt = time.Time{}
 	e.Publish(time.Now())

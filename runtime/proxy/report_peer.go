@@ -44,7 +44,7 @@ func (e *Report) Socket(pe libshmem.PE) (at netip.AddrPort, ok bool) {
 	return socketOf(e.engine.address(pe))
 }
 
-// AddressText returns the fabric address of a PE for people.
+// AddressText returns the fabric address of a PE as text, for messages.
 func (e *Report) AddressText(pe libshmem.PE) string { return addressText(e.engine.address(pe)) }
 
 // NameProvider sets the name of the provider in reports. It is called before a loop runs.
@@ -111,7 +111,8 @@ func (e *Report) PeerStatus(pe libshmem.PE, always bool) string {
 		p.Sent, p.Received, p.Acked, p.Charged, addressText(e.engine.address(pe)), cmp.Or(e.named, e.caps.Provider), e.caps.Domain)
 }
 
-// addressText formats a fabric address for people: an IP socket as such, any other in hexadecimal.
+// addressText formats a fabric address for messages: an IP socket as such, and any other in
+// hexadecimal.
 func addressText(a []byte) string {
 	if at, ok := socketOf(a); ok {
 		return at.String()

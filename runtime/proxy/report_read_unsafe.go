@@ -47,8 +47,9 @@ func (s *EndpointPage) Events(pe libshmem.PE) ([]flight.Recorded, error) {
 	return s.flight.Events(pe, s.Peers[pe].ring)
 }
 
-// ReadEndpointPage reads the page of an endpoint. It leaves the rings of the flight recorder to
-// later calls of Events.
+// ReadEndpointPage reads the page of an endpoint, of this process or another one. It fails if the
+// page is of another build, whose records may have another layout. It leaves the rings of the
+// flight recorder to later calls of Events.
 func ReadEndpointPage(page io.ReaderAt) (*EndpointPage, error) {
 	var s pageHead
 	if err := readPage(page, unsafe.Slice((*byte)(unsafe.Pointer(&s)), pageHeadSize)); err != nil {
@@ -113,7 +114,8 @@ func viewPage(page []byte) (*EndpointPage, error) {
 	return view, nil
 }
 
-// nicOf returns the traffic of an endpoint's only NIC, from the sum of the PEs' counters.
+// nicOf returns the traffic of an endpoint's only NIC, from the sum of the PEs' counters: such an
+// endpoint does not count by NIC.
 func nicOf(name string, c *[layout.Counted]uint64) fabric.RailCount {
 	n := fabric.RailCount{
 		NIC: name, Out: c[layout.MessageBytes] + c[layout.WriteBytes], In: c[layout.ReceivedBytes] + c[layout.ReadBytes], Ops: c[layout.Writes] + c[layout.Reads],

@@ -39,7 +39,8 @@ type sender struct {
 }
 
 // newSender returns the sender of a context. writes are the writes of the same context, and bursts
-// are shared by all contexts.
+// are shared by all contexts. The lists of parked messages of the first context have memory from
+// the start, because most programs use no other one.
 func newSender(o *operations, writes queuedWrites, bursts *bursts, e *Engine) sender {
 	x := sender{batches: batches{operations: o, bursts: bursts}, writes: writes, engine: e}
 	x.copyPointers()
@@ -56,7 +57,8 @@ func (x *sender) Open() {
 	x.sending.Desc = x.Net.Desc
 }
 
-// copyPointers copies the pointers of the operations that each message needs.
+// copyPointers copies the pointers of the operations that each message needs to the sender itself,
+// which saves a load for each.
 func (x *sender) copyPointers() {
 	x.State, x.Net, x.Peers = x.operations.State, x.operations.Net, x.operations.Peers
 }
@@ -170,7 +172,8 @@ func (x *sender) Admit(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	return x.admitLate(pe, p, n)
 }
 
-// admitLate does the rest of Admit when half of the PE's credit is used up.
+// admitLate does the rest of Admit when half of the PE's credit is used up: it sends a flush, whose
+// reply renews the credit. It returns Again if a message of n bytes would exceed the credit.
 func (x *sender) admitLate(pe libshmem.PE, p *layout.Peer, n int) call.Status {
 	switch st := x.Flush(pe); {
 	case st == call.Failed:

@@ -25,7 +25,8 @@ func (e *Report) ReportError(err error) {
 // Refused returns the number of messages and completions that were dropped.
 func (e *Report) Refused() uint64 { return e.strange + e.prov.Strangers() }
 
-// Refuse counts a message that the engine drops, which format describes.
+// Refuse counts a message that the engine drops, which format describes. It reports the first,
+// second, fourth, eighth and so on, so that a flood of messages does not flood the log.
 func (e *Report) Refuse(format string, args ...any) {
 	e.strange++
 	if n := e.strange; e.report != nil && bits.OnesCount64(n) == 1 {

@@ -15,7 +15,8 @@ type tokenTable struct {
 	MaxBytes int64  // bound for these bytes
 }
 
-// newTokenTable returns a table whose tokens are all free.
+// newTokenTable returns a table whose tokens are all free, the lowest one next. Tokens below
+// Receives are those of receive buffers. limit bounds the bytes of all operations under way.
 func newTokenTable(limit int64) tokenTable {
 	t := tokenTable{Records: make([]record, layout.Tokens), Free: make([]fabric.Token, 0, layout.Tokens), MaxBytes: limit}
 	for token := fabric.Token(layout.Tokens - 1); token >= layout.Receives; token-- {
@@ -41,7 +42,8 @@ func (t *tokenTable) Allocate(u use, p *layout.Peer, pe libshmem.PE) (fabric.Tok
 	return token, r
 }
 
-// Release frees a token, and subtracts the bytes that CountBytes added for it.
+// Release frees a token, and subtracts the bytes that CountBytes added for it. p is the PE of its
+// operation.
 func (t *tokenTable) Release(token fabric.Token, p *layout.Peer) {
 	r := &t.Records[token]
 	r.Use = 0

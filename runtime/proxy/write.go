@@ -72,8 +72,9 @@ func (x *transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 	return call.Pending
 }
 
-// Resume posts a one-sided write that has waited in the queue of its PE. Again: it still has to
-// wait.
+// Resume posts a one-sided write that has waited in the queue of its PE. It returns Again if the
+// write still has to wait. A message that follows the write (s.Then) needs credit first: else the
+// bytes would be there and the message would not.
 func (x *transfers) Resume(t fabric.Token, s *record, p *layout.Peer) call.Status {
 	if st := x.mayWrite(s.PE, p, s.Epoch, s.Then); st != call.Done {
 		return st
@@ -194,7 +195,8 @@ func (x *transfers) sendFollowing(s *record, p *layout.Peer) {
 }
 
 // CompleteWrite completes a write. If the message that follows the write had to wait for its bytes,
-// it sends the message.
+// it sends the message. If the target has to flush NIC writes to its GPU (s.Flush), quiets wait for
+// its acknowledgement. Operations that waited for the write are posted.
 func (x *transfers) CompleteWrite(t fabric.Token, s *record) {
 	x.Uncount(s)
 	p := &x.Peers[s.PE]
@@ -233,7 +235,8 @@ func (x *transfers) Failed(s *record) {
 	}
 }
 
-// Uncount removes a write, complete or failed, from the counts of what is under way.
+// Uncount removes a write, complete or failed, from the counts of what is under way: those of its
+// generation, of its PE, and of writes without a number on a network that does not keep the order.
 func (x *transfers) Uncount(s *record) {
 	x.Quiets.Pending[s.Parity]--
 	p := &x.Peers[s.PE]

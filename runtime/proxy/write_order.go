@@ -48,8 +48,8 @@ func (x *transfers) keepsWrites(p *layout.Peer) bool {
 	return x.Net.Caps.WriteAfterWrite && p.Bare == 0
 }
 
-// awaitFlush starts a flush to a PE, whose reply has to arrive before the write is posted, and
-// returns Again.
+// awaitFlush starts a flush to a PE, whose reply has to arrive before a write may be posted, and
+// returns Again. If the flush cannot be posted now, the queues are driven again at the next poll.
 func (x *transfers) awaitFlush(pe libshmem.PE, p *layout.Peer) call.Status {
 	if x.Messages.Flush(pe) == call.Failed {
 		return call.Failed

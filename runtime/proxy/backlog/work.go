@@ -63,7 +63,8 @@ type Work struct {
 	Age    time.Duration // time since the stream passed a mark, or got its first work; 0: not known
 }
 
-// String formats the work as a part of a sentence.
+// String formats the work as a part of a sentence, such as "3 operations with 4096 bytes on GPU
+// memory, the oldest for a put to PE 1".
 func (u *Work) String() string {
 	of := ""
 	if u.Bytes > 0 {

@@ -10,7 +10,8 @@ func counter() uint64
 // cpuid is the instruction of that name.
 func cpuid(leaf uint32) (eax, ebx, ecx, edx uint32)
 
-// invariant reports whether the processor says that its TSC counts at one rate and never stops.
+// invariant reports whether the processor says that its TSC counts at one rate and never stops (bit
+// 8 of EDX of CPUID leaf 0x80000007). Otherwise the TSC is no clock.
 func invariant() bool {
 	const highest, power, bit = 0x80000000, 0x80000007, 1 << 8
 	if most, _, _, _ := cpuid(highest); most < power {

@@ -53,7 +53,7 @@ func New(longest int) *Messages {
 	return &Messages{heads: noHeads(leastHeads), free: none, size: longest}
 }
 
-// noHeads returns n heads of empty chains.
+// noHeads returns n empty hash chains, each as the number of its first block: none.
 func noHeads(n int) []uint32 {
 	heads := make([]uint32, n)
 	for i := range heads {
@@ -73,7 +73,8 @@ func (m *Messages) Bytes() int {
 // Has reports whether message seq of a PE is stored.
 func (m *Messages) Has(from, seq uint32) bool { return *m.find(from, seq) != none }
 
-// find returns the word of a chain that has the number of the message's first block, or none.
+// find returns the link to a message's first block in its hash chain: the head of the chain, or the
+// member other of the message before it. It points to none if the message is not stored.
 func (m *Messages) find(from, seq uint32) *uint32 {
 	at := m.head(from, seq)
 	for *at != none {
@@ -86,19 +87,21 @@ func (m *Messages) find(from, seq uint32) *uint32 {
 	return at
 }
 
-// head returns the head of the hash chain in which a message is.
+// head returns the head of the hash chain to which a message belongs.
 func (m *Messages) head(from, seq uint32) *uint32 {
 	h := (uint64(from)<<32 | uint64(seq)) * 0x9e3779b97f4a7c15 >> 32
 	return &m.heads[h&uint64(len(m.heads)-1)]
 }
 
-// block returns block number at, and its record.
+// block returns the bytes of the block with a number, and its record.
 func (m *Messages) block(at uint32) (*[BlockSize]byte, *record) {
 	c, i := m.chunks[at/chunkBlocks], at%chunkBlocks
 	return &c.blocks[i], &c.records[i]
 }
 
-// Keep stores a copy of a message, which must not be empty or stored already.
+// Keep stores a copy of a message, which must not be empty or stored already. from and seq, the PE
+// and its sequence number, identify the message. Its blocks are chained by next, and the message is
+// put at the head of its hash chain.
 func (m *Messages) Keep(from, seq uint32, message []byte) {
 	if m.count == len(m.heads) {
 		m.grow()
@@ -118,7 +121,8 @@ func (m *Messages) Keep(from, seq uint32, message []byte) {
 	m.count++
 }
 
-// unused returns the number of a free block, and marks it as in use.
+// unused returns the number of a free block, and marks it as in use. Blocks that were used before
+// come first; only then it takes a fresh one, and a new chunk of memory if all chunks are full.
 func (m *Messages) unused() uint32 {
 	if at := m.free; at != none {
 		_, r := m.block(at)
@@ -183,7 +187,7 @@ func (m *Messages) Forget(from, seq uint32) {
 	m.shrink()
 }
 
-// buffer returns memory for a whole message, which the caller later passes to Reuse.
+// buffer returns memory for the longest message, which the caller later passes to Reuse.
 func (m *Messages) buffer() []byte {
 	last := len(m.whole) - 1
 	if last < 0 {
@@ -197,7 +201,8 @@ func (m *Messages) buffer() []byte {
 // Reuse returns to m the memory of a message that Remove or Copy returned.
 func (m *Messages) Reuse(message []byte) { m.whole = append(m.whole, message[:m.size]) }
 
-// Drop removes all messages of a PE.
+// Drop removes all messages of a PE. It searches all hash chains, because a chain has messages of
+// any PE; it is called only for a lost PE.
 func (m *Messages) Drop(from uint32) {
 	for i := range m.heads {
 		for at := &m.heads[i]; *at != none; {
@@ -211,7 +216,8 @@ func (m *Messages) Drop(from uint32) {
 	m.shrink()
 }
 
-// forget removes the message whose first block is *at, a word of its chain, and frees its blocks.
+// forget removes a message from its hash chain and frees its blocks. at is the link to its first
+// block, as find returns it.
 func (m *Messages) forget(at *uint32) {
 	block := *at
 	_, r := m.block(block)
@@ -223,7 +229,8 @@ func (m *Messages) forget(at *uint32) {
 	m.count--
 }
 
-// shrink frees most of the memory if no message is stored.
+// shrink frees most of the memory if no message is stored: a burst of early messages is rare, and
+// its memory would stay allocated until the end of the job.
 func (m *Messages) shrink() {
 	if m.count > 0 {
 		return

@@ -27,8 +27,9 @@
 /* The result of a function of the fast path if Go has to do the operation. */
 #define SHMEMI_NOT_FAST 3
 
-/* Puts an event into the flight recorder's ring of a PE. The PE has a ring since it became
- * reachable. */
+/* Puts an event into the flight recorder's ring of a PE, a ring of the last events that reports
+ * print. The PE has a ring since it became reachable. Events of one poll share its reading of the
+ * clock, x->tick, if it is not 0. */
 static inline void shmemi_fastpath_record(struct shmemi_fastpath *x, uint32_t pe,
                                           enum shmemi_event_what what, uint32_t detail,
                                           uint32_t number)
@@ -203,7 +204,8 @@ static inline bool shmemi_fastpath_refused(const struct shmemi_fastpath *x, uint
     return op != SHMEMI_AMO_SET && x->peers[pe].fewer;
 }
 
-/* Posts an atomic operation that does not fetch. */
+/* Posts an atomic operation that does not fetch. Returns SHMEMI_DONE, or SHMEMI_NOT_FAST if Go has
+ * to post it; then nothing was sent. */
 SHMEMI_INLINE int shmemi_fastpath_amo(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                       uint32_t pe, int64_t offset, int op, int width,
                                       uint64_t operand, uint64_t compare)
@@ -219,7 +221,8 @@ SHMEMI_INLINE int shmemi_fastpath_amo(struct shmemi_fastpath *x, const struct sh
     return shmemi_fastpath_inject(x, n, pe, &h, "", 0);
 }
 
-/* Posts a put and the update of its signal as one message. The source must be main memory. */
+/* Posts a put and the update of its signal as one message. The source must be main memory. Returns
+ * SHMEMI_DONE, or SHMEMI_NOT_FAST if Go has to post it; then nothing was sent. */
 SHMEMI_INLINE int shmemi_fastpath_bytes_signal(struct shmemi_fastpath *x,
                                                const struct shmemi_native *n, uint32_t pe,
                                                int64_t offset, const void *source, size_t size,
@@ -293,8 +296,9 @@ static inline void shmemi_fastpath_change(void *at, int width, int op, uint64_t 
         shmemi_amo_at64(op, at, operand, compare);
 }
 
-/* Stores an element of width bytes. If it is aligned, no reader sees only a part of the new
- * bytes. */
+/* Stores an element of width bytes: 1, 2, 4 or 8. If it is aligned, no reader sees only a part of
+ * the new bytes. The store is a release, so that a thread that sees the element also sees what
+ * earlier messages stored. */
 static inline void shmemi_fastpath_element(void *at, int width, uint64_t value)
 {
     switch (width) {
@@ -312,7 +316,9 @@ static inline void shmemi_fastpath_element(void *at, int width, uint64_t value)
     }
 }
 
-/* Replies to the flush h of a PE. Returns false if nothing was posted. */
+/* Replies to the flush h of a PE: all its earlier messages have been applied. Returns false if
+ * nothing was posted, because earlier messages to the PE wait (parked) or the provider cannot
+ * inject; then Go sends the reply. */
 static inline bool shmemi_fastpath_reply(struct shmemi_fastpath *x, const struct shmemi_native *n,
                                          uint32_t pe, const struct shmemi_header *h)
 {
@@ -351,7 +357,8 @@ static inline bool shmemi_fastpath_apply(struct shmemi_fastpath *x, const struct
     void *at, *signal;
     switch (h->kind) {
     case SHMEMI_MESSAGE_AMO:
-        /* A message with a token is the signal of a numbered write, which only Go can match. */
+        /* A message with a token is the signal of a numbered write. Only Go knows whether that
+         * write has failed, so that its signal must be dropped. */
         at = h->fetch || h->token ? NULL : shmemi_fastpath_word(x, h->offset, h->width, h->op);
         if (at == NULL)
             return false;
@@ -380,6 +387,7 @@ static inline bool shmemi_fastpath_apply(struct shmemi_fastpath *x, const struct
         shmemi_fastpath_change(signal, 8, h->op, h->operand, 0);
         return true;
     case SHMEMI_MESSAGE_FLUSH:
+        /* The operand is 1 if the program of the PE ends, which Go has to record. */
         return h->operand == 0 && shmemi_fastpath_reply(x, n, pe, h);
     case SHMEMI_MESSAGE_REPLY:
         return shmemi_fastpath_flushed(x, pe, h);

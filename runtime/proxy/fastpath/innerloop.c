@@ -16,8 +16,7 @@
 /* How often the loop tries the lock before it returns to Go, which waits for the lock. */
 #define LOCK_TRIES 1000
 
-/* How many operations in a row get the same time in the flight recorder: reading the time takes as
- * long as half an operation. */
+/* Operations in a row with one time in the flight recorder: a reading takes half an operation. */
 #define TICK_OPERATIONS 16
 
 static int64_t now(void)
@@ -66,8 +65,7 @@ static inline bool slot_at(const struct shmemi_innerloop_ring *r, uint64_t p, ui
     return (int64_t)((w[0] ^ lap) | (w[1] ^ lap)) >= 0;
 }
 
-/* Reads slots 1 to slots-1 of the operation at position p into w. Returns false if the producer has
- * not stored all of them. */
+/* Reads slots 1 to slots-1 of the operation at p into w. False: the producer has not stored all. */
 static inline bool read_rest(const struct shmemi_innerloop_ring *r, uint64_t p, uint64_t *w,
                              int slots)
 {
@@ -160,8 +158,7 @@ static int put(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r
     return count;
 }
 
-/* Reports whether the signal of an operation is valid: set or add, on an aligned word inside the
- * segment. */
+/* Reports whether an operation's signal is valid: set or add, on an aligned word in the segment. */
 static inline bool signal_valid(const struct shmemi_fastpath *x, const uint64_t *w)
 {
     uint64_t kind = shmemi_get_kind(w), at = shmemi_get_signal_at(w);
@@ -169,7 +166,8 @@ static inline bool signal_valid(const struct shmemi_fastpath *x, const uint64_t 
            in_segment(x, at, 8);
 }
 
-/* Posts the put with a signal at *p, whose decoded slots are in w. */
+/* Posts the put with a signal at *p, whose decoded slots are in w. NOT_SIMPLE: Go has to. If the
+ * producer wants a reply, it gets the reply at once, because the bytes have been copied. */
 static int put_signal(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r,
                       uint64_t *p, const uint64_t *w)
 {
@@ -192,7 +190,7 @@ static int put_signal(struct shmemi_innerloop *l, const struct shmemi_innerloop_
     return 1;
 }
 
-/* Posts the atomic operation at *p, an operation of `slots` slots whose words are in w. */
+/* Posts the atomic operation at *p, of `slots` slots with the words w. NOT_SIMPLE: Go has to. */
 static int amo(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w, int slots,
                uint64_t operand, uint64_t compare)
 {
@@ -208,7 +206,7 @@ static int amo(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w, int s
     return 1;
 }
 
-/* Posts the store of an element of n bytes at *p, an operation of `slots` slots. */
+/* Posts the store of an element of n bytes at *p, of `slots` slots. NOT_SIMPLE: Go has to. */
 static inline int store(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w, int slots,
                         int n, uint64_t value)
 {
@@ -222,7 +220,7 @@ static inline int store(struct shmemi_innerloop *l, uint64_t *p, const uint64_t 
     return 1;
 }
 
-/* Posts the put at *p whose bytes, at most 16, are in the slots. */
+/* Posts the put at *p whose bytes, at most 16, are in the slots. NOT_SIMPLE: Go has to. */
 static int put_inline(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w)
 {
     struct shmemi_fastpath *x = l->engine;
@@ -236,7 +234,7 @@ static int put_inline(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w
     return 1;
 }
 
-/* Posts the put with a signal at *p whose bytes, at most 16, are in the slots. */
+/* Posts a put with signal whose bytes, at most 16, are in its slots at *p; or NOT_SIMPLE. */
 static int put_inline_signal(struct shmemi_innerloop *l, uint64_t *p, const uint64_t *w)
 {
     struct shmemi_fastpath *x = l->engine;
@@ -342,7 +340,9 @@ static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left,
     return n;
 }
 
-/* Takes the fences before which rings have stopped, as passFences of runtime/proxy/loop does. */
+/* Passes the fences at which rings have stopped, and returns their number. The operations before
+ * them are posted, so a new epoch orders later ones after them. It waits for an iteration without
+ * work, or for FENCE_AFTER operations, so that one new epoch serves the fences of many rings. */
 static inline uint32_t pass_fences(struct shmemi_innerloop *l, uint32_t did)
 {
     if ((l->passed += did) < SHMEMI_INNERLOOP_FENCE_AFTER && did > 0)
@@ -362,7 +362,7 @@ static inline uint32_t pass_fences(struct shmemi_innerloop *l, uint32_t did)
     return n;
 }
 
-/* Reports whether some ring has an operation. It does not need the lock. */
+/* Reports whether some ring has an operation. It only reads, so it does not need the lock. */
 static inline bool pushed(const struct shmemi_innerloop *l)
 {
     for (uint32_t i = 0; i < l->ring_count; i++) {

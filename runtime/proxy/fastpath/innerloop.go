@@ -66,7 +66,8 @@ type Loop struct {
 	areas int
 }
 
-// New makes a Loop.
+// New makes a Loop. Its state and the array of rings are C memory, because C uses them without Go,
+// and they contain pointers.
 func New(c Config) *Loop {
 	n := max(len(c.Rings), 1)
 	l := (*loop)(C.calloc(1, C.size_t(unsafe.Sizeof(loop{}))))
@@ -85,7 +86,7 @@ func New(c Config) *Loop {
 	return &Loop{c: l, Positions: unsafe.Slice(l.positions, n)[:len(c.Rings)]}
 }
 
-// Close frees the memory.
+// Close frees the C memory of the loop.
 func (l *Loop) Close() {
 	C.free(unsafe.Pointer(l.c.rings))
 	C.free(unsafe.Pointer(l.c.positions))
@@ -98,7 +99,7 @@ func (l *Loop) Alone(alone bool) { l.c.alone = asNumber(alone) }
 // Yields sets whether the loop yields its processor when it finds no work.
 func (l *Loop) Yields(yields bool) { l.c.yields = asNumber(yields) }
 
-// asNumber returns 1 for true and 0 for false, as C has it.
+// asNumber returns 1 for true and 0 for false: the members of the C struct are numbers.
 func asNumber(b bool) uint32 {
 	if b {
 		return 1
@@ -106,10 +107,11 @@ func asNumber(b bool) uint32 {
 	return 0
 }
 
-// Run runs for at most limit. It ends when there was no work for spin; if spin is 0, after the
-// first iteration without work. finished is the value of State.Finished, the count of completed
-// requests, that the caller saw last, and ticket the quiet for which it waits, or 0: a new
-// completion of either ends Run.
+// Run runs the loop for at most limit. It ends earlier when there is work for Go, and when the loop
+// has found no work for the time spin; if spin is 0, after the first iteration without work.
+// finished is the count of completed requests (State.Finished) that the caller read last: Run ends
+// when the count has changed. ticket is the quiet that the caller waits for, or 0: Run ends when
+// that quiet is complete.
 func (l *Loop) Run(limit, spin time.Duration, finished, ticket uint64) Reason {
 	c := l.c
 	c.limit, c.spin = int64(limit), int64(spin)
@@ -128,7 +130,7 @@ type Account struct {
 	Left      bool          // the next operation of some ring is left to Go
 }
 
-// Account returns the account of the last Run.
+// Account returns the account of the last Run: what it did and how its time was spent.
 func (l *Loop) Account() Account {
 	c := l.c
 	return Account{
@@ -143,8 +145,8 @@ func (l *Loop) Completions() []fabric.Completion {
 	return l.c.completions[l.c.first:l.c.count]
 }
 
-// Local adds memory outside the segment that operations may read. The loop keeps only the areas
-// that were added last.
+// Local adds memory outside the segment that operations may read, from begin to end. The loop
+// stores only the areas that were added last; an operation on any other memory is left to Go.
 func (l *Loop) Local(begin, end uint64) {
 	for _, a := range l.c.areas {
 		if a.begin == begin && a.end == end {

@@ -18,7 +18,8 @@ static inline uint32_t shmemi_event_message(uint32_t kind, size_t bytes)
     return kind << 16 | (uint32_t)bytes;
 }
 
-/* Returns units of credit as the 24-bit detail of an event. */
+/* Returns units of credit as the detail of an event, which has 24 bits: more are shown as the
+ * largest. */
 static inline uint32_t shmemi_event_units(uint64_t units)
 {
     return units > 0xffffff ? 0xffffff : (uint32_t)units;

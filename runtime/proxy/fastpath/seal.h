@@ -51,9 +51,9 @@ static inline void shmemi_seal_word(uint64_t v[4], uint64_t word)
 }
 
 /* Reports whether the seal leaves the payload out, because the payload has only bytes of the
- * program or text for people. The internal area, at negative offsets, is different: PEs agree there
- * by puts on what shmem_malloc returns, and only the rounds of reductions have elements of the
- * program. */
+ * program or text for a report. The internal area, at negative offsets, is different: PEs agree
+ * there by puts on what shmem_malloc returns, and only the rounds of reductions have elements of
+ * the program. */
 static inline bool shmemi_seal_plain(const struct shmemi_fastpath *x, const struct shmemi_header *h)
 {
     return ((h->kind == SHMEMI_MESSAGE_PUT || h->kind == SHMEMI_MESSAGE_PUT_SIGNAL) &&

@@ -18,7 +18,8 @@ func (q *Queue[T]) At(i int) *T { return &q.buf[(q.head+i)&(len(q.buf)-1)] }
 // Push adds an element at the end.
 func (q *Queue[T]) Push(v T) { *q.Next() = v }
 
-// Next adds a zero element at the end, and returns its address, valid until the next call.
+// Next adds a zero element at the end, and returns its address, valid until the next call. A full
+// buffer is doubled, and its elements are moved to the beginning of the new one.
 func (q *Queue[T]) Next() *T {
 	if q.n == len(q.buf) {
 		buf := make([]T, max(8, 2*q.n))

@@ -57,7 +57,8 @@ type Recorded struct {
 	layout.Entry
 }
 
-// String returns the event as a sentence for people.
+// String returns the event as text for a report. An event that this build does not know, from the
+// page of another process, is printed by its numbers.
 func (r Recorded) String() string {
 	what, d, n := layout.Event(r.What), uint32(r.What)>>8, uint32(r.What>>32)
 	var b strings.Builder
@@ -76,7 +77,9 @@ func (r Recorded) String() string {
 	return b.String()
 }
 
-// of returns the arguments of a format, from the detail d and the number n of an entry.
+// of returns the arguments of an event's format, from the detail d and the number n of its entry in
+// the ring. a says which of the two the format has, and in which order; for a message, d has the
+// kind and the size.
 func (a args) of(d, n uint32) []any {
 	switch a {
 	case number:
@@ -178,7 +181,7 @@ func latestFirst(all []latest, n int) (pes []libshmem.PE) {
 	return pes
 }
 
-// Lines formats events for people, one line for each, with its time in milliseconds relative to
+// Lines formats events as text, one line for each, with its time in milliseconds relative to
 // now.
 func Lines(all []Recorded) (lines []string) {
 	for _, r := range all {

@@ -43,7 +43,8 @@ func (p *Page) Events(pe libshmem.PE, ring uint32) ([]Recorded, error) {
 	return mergeByTime(of, own), nil
 }
 
-// read lists the events of ring n. The count of its events is at the offset counted of the page.
+// read lists the events of ring n. The count of its events is at the offset counted of the page. It
+// is read before and after the ring: entries that were overwritten meanwhile are left out.
 func (p *Page) read(n uint32, counted int64) ([]Recorded, error) {
 	var before, after uint32
 	var r ring

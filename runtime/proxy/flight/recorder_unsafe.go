@@ -86,7 +86,8 @@ func (r *Recorder) Context(state *layout.State, number uint32) Recorder {
 	return Recorder{r.records, state, uint64(number)}
 }
 
-// Deal assigns a ring of events to a PE that has none yet.
+// Deal assigns a ring of events to a PE that has none yet, from the rings that all contexts share.
+// Ring 0 is that of the proxy thread, so 0 stands for "no ring".
 func (r *Recorder) Deal(pe libshmem.PE) {
 	if p := &r.peers[pe]; p.Ring == 0 {
 		p.Ring = r.first.Rings
@@ -95,7 +96,8 @@ func (r *Recorder) Deal(pe libshmem.PE) {
 	}
 }
 
-// Note puts an event into the ring of a PE.
+// Note puts an event into the ring of a PE, where it replaces the oldest one. detail and number are
+// the event's values, which its format prints.
 func (r *Recorder) Note(pe libshmem.PE, what layout.Event, detail, number uint32) {
 	p := &r.peers[pe]
 	if p.Ring == 0 {
@@ -149,7 +151,8 @@ func (r *Recorder) NoteOwn(what layout.Event) {
 	atomic.StoreUint32(&r.head.recorded, n+1)
 }
 
-// eventTime returns the time for an event that happens now, with the number of the context.
+// eventTime returns the time for an event that happens now, with the number of the context in its
+// lowest bits. Events of one poll share its reading of the clock (Tick).
 func (r *Recorder) eventTime() uint64 {
 	t := r.state.Tick
 	if t == 0 {
@@ -164,7 +167,8 @@ func eventWord(what layout.Event, detail, number uint32) uint64 {
 	return uint64(number)<<32 | uint64(min(detail, 1<<24-1))<<8 | uint64(what)
 }
 
-// repeatedWord returns the word of an event that has repeated once more.
+// repeatedWord returns the word of an event that has repeated once more: its upper half counts, up
+// to the largest number.
 func repeatedWord(w uint64) uint64 {
 	if w>>32 == 1<<32-1 {
 		return w
@@ -197,7 +201,8 @@ func (r *Recorder) Latest(n int, busy func(libshmem.PE) bool) []libshmem.PE {
 // readClocks reads both clocks, so that events can be shown with their times relative to now.
 func (h *Head) readClocks() readings { return readings{h.ticks, h.time, clock.Now(), statuspage.Now()} }
 
-// copyRing copies a ring while its writer may write to it.
+// copyRing copies a ring while its writer may write to it: by atomic loads, so that no word is
+// torn. The two words of an entry may still be of different events.
 func (r *ring) copyRing() (c ring) {
 	for i := range r {
 		c[i].When = atomic.LoadUint64(&r[i].When)

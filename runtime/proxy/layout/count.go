@@ -14,7 +14,8 @@ func (p *Peer) Counts() [Counted]uint64 {
 	return c
 }
 
-// AddCounts adds the counts of another peer record; of two maxima it stores the larger.
+// AddCounts adds the counts of one PE's record to all. Counters from MostUnderWay on are maxima, of
+// which all gets the larger.
 func AddCounts(all, of *[Counted]uint64) {
 	for i, n := range of {
 		if Counter(i) >= MostUnderWay {

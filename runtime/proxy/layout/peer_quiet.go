@@ -4,8 +4,8 @@ package layout
 // acknowledged the closed generation: Acked is below Goal, or WroteAcked below GoalWrote. Late says
 // that the flush that requests the acknowledgement could not be posted.
 
-// Touch notes that the open generation, the operations of the next quiet, has sent to the PE.
-// False: that was noted before.
+// Touch notes that the open generation, the operations of the next quiet, has sent to the PE. It
+// returns false if that was noted before.
 func (p *Peer) Touch() bool {
 	if p.Dirty {
 		return false

@@ -84,7 +84,7 @@ func (p *Peer) EndFlush() {
 // lost, and will not reply.
 func (p *Peer) Excuse() { p.Acked, p.WroteAcked = p.Charged, p.Wrote }
 
-// AbandonFlush drops the flush under way: its reply will not arrive.
+// AbandonFlush drops the flush under way: its reply will not arrive, because the PE is lost.
 func (p *Peer) AbandonFlush() { p.Flushing = false }
 
 // One-sided writes: Writes counts those in flight, Bare those of them that have no number and that

@@ -44,7 +44,7 @@ func (s *State) TokenOf(h *Header, to libshmem.PE, n int) uint64 {
 }
 
 // leavesPayloadOut reports whether the seal leaves the payload out, because the payload has only
-// bytes of the program or text for people. The internal area, at negative offsets, is different:
+// bytes of the program or text for a report. The internal area, at negative offsets, is different:
 // PEs agree there by puts on what shmem_malloc returns, and only the rounds of reductions have
 // elements of the program.
 func (s *State) leavesPayloadOut(h *Header) bool {

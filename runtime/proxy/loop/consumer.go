@@ -258,7 +258,8 @@ func (c *Consumer) passFences(did int) int {
 // canWait reports whether one more operation of a ring may wait, besides the put in merge.
 func (c *Consumer) canWait(s *serving) bool { return c.shared+max(c.own-s.waits, 0) > 1 }
 
-// beginWait counts an operation of a ring that the engine could not post.
+// beginWait counts an operation of a ring that the engine could not post. Each ring has room for
+// `own` such operations; further ones use room that all rings share.
 func (c *Consumer) beginWait(s *serving) {
 	if s.waits++; s.waits > c.own {
 		c.shared--
@@ -308,8 +309,8 @@ func (c *Consumer) process(s *serving, ops []queue.Op, i int) {
 	c.start(op)
 }
 
-// position returns the position in the ring before the operations later, which are the last that
-// were taken from it.
+// position returns a ring's position before `later`, the last operations that were read from it. A
+// producer that waits for a quiet is identified by such a position.
 func position(s *serving, later []queue.Op) uint64 {
 	p := s.ring.Position()
 	for i := range later {
@@ -339,7 +340,9 @@ func (c *Consumer) flushMerge() {
 	}
 }
 
-// start posts an operation whose progress is in c.state, or lets it wait.
+// start posts an operation whose progress is in c.state. If that is not possible now, or operations
+// on the same PE wait already, the operation waits in their order; the bytes in its ring cell are
+// copied, so that the producer may reuse the cell.
 func (c *Consumer) start(op *queue.Op) {
 	if c.perPE[op.PE] == 0 && c.post(op, &c.state) {
 		return
@@ -387,7 +390,7 @@ func (c *Consumer) oldestWaiting() uint64 {
 	return c.waiting[0].number
 }
 
-// Holds reports whether some operations that were taken from rings have not been posted.
+// Holds reports whether some operations that were read from rings have not been posted.
 func (c *Consumer) Holds() bool {
 	for _, s := range c.rings {
 		if len(s.kept) > 0 {
@@ -413,7 +416,8 @@ func (c *Consumer) failOp(op *queue.Op, s *serving, err error) {
 	c.report(fmt.Errorf("ring: %s for PE %d before position %d: %w", op.Code, op.PE, s.ring.Position(), err))
 }
 
-// hasReply reports whether a producer may wait for a reply to operations with a code.
+// hasReply reports whether a producer may wait for a reply to operations with a code. The other
+// operations have no field for a reply.
 func hasReply(code queue.Code) bool {
 	switch code {
 	case queue.CodePut, queue.CodeGet, queue.CodePutSignal, queue.CodeAMOWide:

@@ -51,7 +51,7 @@ func (c *Consumer) areBurst(ops []queue.Op) bool {
 	return true
 }
 
-// isSmall reports whether an operation is small enough to share a message with others.
+// isSmall reports whether an operation is small enough to share a message with others on its PE.
 func (c *Consumer) isSmall(op *queue.Op) bool {
 	switch op.Code {
 	case queue.CodePut, queue.CodePutSignal:

@@ -17,7 +17,9 @@ import (
 // ring.
 func mayUseCell(op *queue.Op) bool { return op.Code == queue.CodePut || op.Code == queue.CodePutSignal }
 
-// postBytes posts an operation whose bytes are, or were, in a cell.
+// postBytes posts an operation whose bytes are in its ring cell or, if it has waited, in the copy
+// w.bytes. The engine copies them again, so the producer gets its reply as soon as the operation is
+// posted or queued.
 func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
 	pe, offset, source := libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal), pointerTo(op.Local)
 	if w.bytes != nil {
@@ -49,7 +51,8 @@ func (c *Consumer) copyFromCell(op *queue.Op, w *progress) {
 	copy(w.bytes, unsafe.Slice((*byte)(pointerTo(op.Local)), op.Length))
 }
 
-// freeCopy frees the copy that copyFromCell made, after the bytes have been sent.
+// freeCopy puts the copy that copyFromCell made into the list of spare ones, after the bytes have
+// been sent.
 func (c *Consumer) freeCopy(w *progress) {
 	if w.bytes != nil {
 		c.kept = append(c.kept, w.bytes)

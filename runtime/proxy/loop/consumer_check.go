@@ -66,7 +66,9 @@ func (c *Consumer) check(ring *queue.Ring, op *queue.Op) error {
 	return nil
 }
 
-// checkSignal refuses an invalid signal of a put with signal.
+// checkSignal returns an error if the signal of a put with signal is invalid: its operation, its
+// alignment or its address. Kernels write the ring, and a wrong address must not become a write to
+// other memory.
 func (c *Consumer) checkSignal(op *queue.Op) error {
 	switch k := fabric.Op(op.Kind); {
 	case k != fabric.OpSet && k != fabric.OpAdd:
@@ -79,8 +81,9 @@ func (c *Consumer) checkSignal(op *queue.Op) error {
 	return nil
 }
 
-// checkCopy refuses a put or get outside the symmetric segment, or whose local buffer is not memory
-// of this process.
+// checkCopy returns an error for a put or get outside the symmetric segment, or whose local buffer
+// is not memory of this process. Memory outside the segment that passes is announced to the inner
+// loop, which then posts further operations on it itself.
 func (c *Consumer) checkCopy(ring *queue.Ring, op *queue.Op) error {
 	switch {
 	case op.Want != 0 && op.Reply >= queue.Replies:

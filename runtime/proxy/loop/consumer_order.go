@@ -58,8 +58,8 @@ type group struct {
 	other []uint64 // the settlements of the other consumers
 }
 
-// Join connects the consumers of one PE, before any of them runs. wake[i] ends the sleep of
-// consumer i.
+// Join connects the consumers of one PE, before any of them runs: a quiet or fence from a ring of
+// one consumer covers the operations of all. wake[i] ends the sleep of consumer i.
 func Join(consumers []*Consumer, wake []func()) {
 	for i, c := range consumers {
 		c.order.wake = wake[i]
@@ -106,7 +106,9 @@ func (o *order) advance(c *Consumer) int {
 }
 
 // beginGroups starts a group for the quiets, and one for the fences, that arrived since the last
-// group of the kind ended.
+// group of the kind ended, and returns the number of groups that it started. A group waits for
+// settlements, quiets of the engine: of all consumers for quiets, and only of the other ones for
+// fences.
 func (o *order) beginGroups(c *Consumer) int {
 	n := 0
 	if !o.quiets.under && beginGroup(c, (*serving).quietWaits) {
@@ -142,8 +144,8 @@ func beginGroup(c *Consumer, of func(*serving) *waits) bool {
 	return any
 }
 
-// endGroup calls reply for each ring whose quiets, or fences, are in the group: the producers may
-// continue.
+// endGroup calls reply for each ring whose quiets, or fences (of selects which), are in the group:
+// the producers may continue.
 func endGroup(c *Consumer, of func(*serving) *waits, reply func(*queue.Ring, uint64)) {
 	for _, s := range c.rings {
 		if w := of(s); w.under {
@@ -162,6 +164,7 @@ func (o *order) settleOthers(tickets []uint64) {
 }
 
 // othersSettled reports whether the settlements that settleOthers requested are complete.
+// tickets[i] is the number of the settlement of the i-th other consumer.
 func (o *order) othersSettled(tickets []uint64) bool {
 	for i, other := range o.others {
 		if other.order.complete.Load() < tickets[i] {
@@ -188,8 +191,9 @@ func (o *order) endGroups(c *Consumer) int {
 	return n
 }
 
-// step moves the settlement, or starts the one that was requested, by one phase. It returns false
-// if it has changed nothing.
+// step moves the settlement under way by one phase, or starts the one that was requested. When it
+// is complete, the other consumers are woken, because they may wait for it. It returns false if it
+// has changed nothing.
 func (o *order) step(c *Consumer) bool {
 	switch o.phase {
 	case settled:

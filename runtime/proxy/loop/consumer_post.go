@@ -126,7 +126,8 @@ func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 	}
 }
 
-// pieceSize returns how many bytes of a put or get the engine accepts at once.
+// pieceSize returns how many bytes of a put or get the engine accepts at once: at most PutMax and,
+// if a transfer may be split at the parts of a heap (Parts), at most the rest of its part.
 func (c *Consumer) pieceSize(op *queue.Op) uint64 {
 	n := min(op.Length, c.limits.PutMax)
 	if c.limits.Parts {
@@ -135,8 +136,8 @@ func (c *Consumer) pieceSize(op *queue.Op) uint64 {
 	return n
 }
 
-// postPiece posts the next n bytes of a put or get; last: it is the last piece, which carries the
-// signal.
+// postPiece posts the next n bytes of a put or get. last says that it is the last piece, which
+// carries the signal: its bytes are complete then.
 func (c *Consumer) postPiece(op *queue.Op, n uint64, last bool, r *call.Request) call.Status {
 	pe, offset, local := libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal), pointerTo(op.Local)
 	switch {

@@ -99,7 +99,8 @@ func (a *replies) fail(w *progress) {
 	a.pieceDone(w.record)
 }
 
-// pieceDone subtracts a piece from the pieces of record i, and writes the reply after the last one.
+// pieceDone subtracts a finished piece from the pieces of record i. After the last one it writes
+// the reply, on which a kernel or another thread waits, and frees the record.
 func (a *replies) pieceDone(i uint16) {
 	rec := &a.records[i]
 	if rec.left--; rec.left == 0 {

@@ -61,8 +61,8 @@ func (l *Locals) Check(at, n uint64, write bool) error {
 	return fmt.Errorf("%d bytes at the local address %#x cannot be %s (pass memory of this process)", n, at, verb)
 }
 
-// areaAround returns the memory area that contains an address, from the mappings that were read
-// last.
+// areaAround returns the memory area that contains an address, from the mappings of the process
+// that were read last; ok is false if none does.
 func (l *Locals) areaAround(at uint64) (begin, end uint64, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

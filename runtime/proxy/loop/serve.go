@@ -54,8 +54,9 @@ type lateness struct {
 	noted  time.Time            // time of the last report of any kind
 }
 
-// add records that the proxy thread was off its processor for gap. It returns the LateError to
-// report, or nil.
+// add records that the proxy thread was off its processor for gap. It returns a LateError to
+// report, or nil if one was reported within lateEvery. A long gap, or many gaps within lateEvery,
+// are a warning (grave), which has its own limit, so that a note does not suppress it.
 func (l *lateness) add(now time.Time, gap time.Duration) error {
 	l.times++
 	copy(l.recent[:], l.recent[1:])
@@ -83,8 +84,8 @@ type serveState struct {
 	pace       fabric.Pace
 }
 
-// Attach sets the consumer whose rings the loop empties from now on. device: the producers are
-// kernels, which cannot wake the loop.
+// Attach sets the consumer whose rings the loop empties from now on, and wakes the loop. device:
+// the producers are kernels, which cannot wake the loop.
 func (l *Loop) Attach(c *Consumer, device bool) {
 	c.device, c.loop = device, l
 	if c.inner != nil {
@@ -147,7 +148,8 @@ func (l *Loop) serve(c *Consumer) error {
 // may need that processor, or the PE that sends the next message; a kernel needs none.
 func (c *Consumer) yields() bool { return !c.device || c.crowded }
 
-// spin returns how long the proxy polls for more work before it sleeps.
+// spin returns how long the proxy polls for more work before it sleeps: longer for kernels, which
+// cannot wake it.
 func (c *Consumer) spin() time.Duration {
 	if c.device {
 		return deviceSpin
@@ -287,7 +289,7 @@ func (l *Loop) sleepArmed(c *Consumer, d time.Duration) (bool, error) {
 func (s *serveState) pauseRefused() { wait.Sleep(s.pace.Refused(time.Now())) }
 
 // pushed reports whether a ring has an operation, or a consumer of this PE has requested a
-// settlement.
+// settlement. It is checked before a sleep, and only reads.
 func (c *Consumer) pushed() bool {
 	for _, s := range c.rings {
 		if word, lap := s.ring.HeadSlot(); (atomic.LoadUint64(word)^lap)>>63 == 0 {
@@ -331,8 +333,9 @@ const (
 	membarrierRegister = 1 << 4
 )
 
-// orderAll makes every running thread of this process order its memory accesses (membarrier). It
-// returns false if the kernel cannot do that.
+// orderAll makes every running thread of this process order its memory accesses (membarrier), for
+// the sleep of a proxy: a barrier that the producers, too, need between their store of an operation
+// and their check whether the proxy sleeps. It returns false if the kernel cannot do that.
 func (s *serveState) orderAll() bool {
 	if !s.registered {
 		if _, _, err := unix.Syscall(unix.SYS_MEMBARRIER, membarrierRegister, 0, 0); err != 0 {

@@ -47,7 +47,8 @@ func apply32(op fabric.Op, at unsafe.Pointer, operand, compare uint32) uint32 {
 	}
 }
 
-// apply64 performs op on a naturally aligned word of 8 bytes and returns the old value.
+// apply64 performs op on a naturally aligned word of 8 bytes and returns the old value. An
+// operation without its own case is a fetch.
 func apply64(op fabric.Op, at unsafe.Pointer, operand, compare uint64) uint64 {
 	p := (*uint64)(at)
 	switch op {
@@ -99,7 +100,7 @@ func Store(at unsafe.Pointer, width uint8, value uint64) {
 	}
 }
 
-// Load reads an element of 1, 2, 4 or 8 bytes.
+// Load reads an element of 1, 2, 4 or 8 bytes, aligned to its size.
 func Load(at unsafe.Pointer, width int) uint64 {
 	switch width {
 	case 1:

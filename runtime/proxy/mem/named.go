@@ -29,7 +29,8 @@ func (m *Named) Target(h *layout.Header, offset libshmem.Offset, n uint64) unsaf
 	return at
 }
 
-// Word returns the word that the message's atomic operation changes, or nil.
+// Word returns the address of the word that a message's atomic operation changes, or nil if the
+// operation, the width, the offset or the alignment is wrong. Then the error was reported.
 func (m *Named) Word(h *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer {
 	if width != 4 && width != 8 || h.Op < fabric.OpSet || h.Op > fabric.OpFetchXor {
 		m.Malformed(h)
