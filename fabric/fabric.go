@@ -37,7 +37,8 @@ const NoToken = ^Token(0)
 // does not know the PE. Few providers know the length of such a Write, so Len holds the PE.
 func (c *Completion) From() libshmem.PE { return libshmem.PE(uint32(c.Len)) }
 
-// SetFrom sets the PE that From returns. Providers call it.
+// SetFrom sets the PE that From returns. It is stored in Len, which a completion of KindData does
+// not use.
 func (c *Completion) SetFrom(pe libshmem.PE) { c.Len = uint64(uint32(pe)) }
 
 // Caps lists what an open provider promises.
@@ -145,7 +146,7 @@ type AMO struct {
 	Fence   bool // as Send.Fence
 }
 
-// Fetches reports whether op has a result.
+// Fetches reports whether op returns the old value of the word.
 func (op Op) Fetches() bool { return op >= OpSwap }
 
 // Ops is a set of atomic operations, each for words of 4 or 8 bytes.
@@ -282,7 +283,7 @@ type Noter interface {
 	Notes() []string
 }
 
-// NotesOf returns the notes of Providers, each once.
+// NotesOf returns the notes of Providers, texts about what they could set or use, each once.
 func NotesOf(endpoints ...Provider) []string {
 	var all []string
 	for _, e := range endpoints {

@@ -35,7 +35,7 @@ const (
 	Rest = 500 * time.Microsecond
 )
 
-// Found records that Poll had a completion.
+// Found records that Poll had a completion: the next polls follow without a pause.
 func (p *Pace) Found() { p.fruitless, p.since = 0, time.Time{} }
 
 // Nothing records that Poll had none, and reports whether to poll again before Arm is called.

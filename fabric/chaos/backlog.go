@@ -24,7 +24,8 @@ type backlogs struct {
 	due   int64 // when to try them again
 }
 
-// at returns the list for the kind and the PE of operation h, or nil.
+// at returns the list for the kind and the PE of operation h, or nil. Operations of a kind to a PE
+// wait in one list, so that they keep their order.
 func (l *backlogs) at(h *delayed) *backlog {
 	for i := range l.all {
 		if l.all[i].kind == h.kind && l.all[i].to == h.to() {
@@ -34,7 +35,8 @@ func (l *backlogs) at(h *delayed) *backlog {
 	return nil
 }
 
-// add appends h to the list of its kind and PE.
+// add appends h, which the inner provider has refused because its queue is full, to the list of its
+// kind and PE.
 func (l *backlogs) add(h *delayed, now int64) {
 	l.count++
 	if l.due == never {

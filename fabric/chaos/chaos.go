@@ -74,7 +74,9 @@ type write struct {
 	noteDelay time.Duration
 }
 
-// Inner returns the configuration of the inner provider for a Provider with the configuration c.
+// Inner returns the configuration of the inner provider for a Provider with the configuration c:
+// with tokens for the pieces of writes, and without the features that the Provider simulates or
+// does not pass on.
 func Inner(c fabric.Config) fabric.Config {
 	if c.Queue > 0 {
 		c.Queue += inPieces
@@ -121,13 +123,14 @@ func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provid
 	return p, nil
 }
 
-// Caps is part of fabric.Provider.
+// Caps implements fabric.Provider: it returns what the endpoint promises and supports.
 func (p *Provider) Caps() fabric.Caps { return p.caps }
 
-// Addr is part of fabric.Provider.
+// Addr implements fabric.Provider: it returns the address for the other PEs' Connect.
 func (p *Provider) Addr() []byte { return p.inner.Addr() }
 
-// Connect is part of fabric.Provider. It finds the number of this PE by comparing addresses.
+// Connect implements fabric.Provider. It finds the number of this PE by comparing addresses, and
+// starts the timers of the faults that kill this PE or make it panic.
 func (p *Provider) Connect(addrs [][]byte) error {
 	if err := p.inner.Connect(addrs); err != nil {
 		return err
@@ -173,7 +176,8 @@ func (p *Provider) outcome(to libshmem.PE) faults.Outcome {
 	return p.plan.Faults.OutcomeOf(p.plan.Seed, uint64(p.me), uint64(to), p.sent[to])
 }
 
-// countPacket counts a packet to a PE, once the operation is accepted.
+// countPacket counts a packet to a PE, once the operation is accepted: the number selects the
+// faults of the next one.
 func (p *Provider) countPacket(to libshmem.PE) { p.sent[to]++ }
 
 // refuses reports whether a call is to return ErrAgain: by chance, or because too many operations
@@ -195,7 +199,8 @@ func (p *Provider) delay(delay time.Duration, h delayed) {
 	}
 }
 
-// Send is part of fabric.Provider.
+// Send implements fabric.Provider: it posts the message now, or after the delay that the plan draws
+// for it. A delayed injected message is copied.
 func (p *Provider) Send(op *fabric.Send) error {
 	if p.unreachable(op.To) {
 		return p.inner.Send(op)
@@ -226,7 +231,8 @@ func (p *Provider) Send(op *fabric.Send) error {
 	return nil
 }
 
-// Read is part of fabric.Provider.
+// Read implements fabric.Provider: it posts the read now, or after the delay that the plan draws
+// for it.
 func (p *Provider) Read(op *fabric.RMA) error {
 	if p.unreachable(op.PE) {
 		return p.inner.Read(op)
@@ -250,7 +256,7 @@ func (p *Provider) Read(op *fabric.RMA) error {
 	return nil
 }
 
-// Write is part of fabric.Provider. All pieces are delayed, even by 0: the inner provider may
+// Write implements fabric.Provider. All pieces are delayed, even by 0: the inner provider may
 // accept some of them and refuse the rest.
 func (p *Provider) Write(op *fabric.RMA) error {
 	if p.unreachable(op.PE) {
@@ -310,7 +316,7 @@ func (p *Provider) Write(op *fabric.RMA) error {
 	return nil
 }
 
-// newWrite returns a write whose memory is reused if some is spare.
+// newWrite returns a record for a write, a spare one if there is one.
 func (p *Provider) newWrite() *write {
 	last := len(p.spare) - 1
 	if last < 0 {
@@ -321,7 +327,8 @@ func (p *Provider) newWrite() *write {
 	return w
 }
 
-// reserveToken reserves one of inner's tokens for a piece of w.
+// reserveToken reserves one of the tokens that only this provider uses, for a piece of the write w.
+// The caller has checked that one is free.
 func (p *Provider) reserveToken(w *write) fabric.Token {
 	last := len(p.free) - 1
 	t := p.free[last]
@@ -373,14 +380,17 @@ func (p *Provider) post(h *delayed) bool {
 	return true
 }
 
-// Holds is part of fabric.Holder. Operations that inner has refused do not count: they may be for a
+// Holds implements fabric.Holder. Operations that inner has refused do not count: they may be for a
 // PE that has ended.
 func (p *Provider) Holds() bool { return p.held.Len() > 0 }
 
-// earliest returns when the next operation or completion is due, or never.
+// earliest returns when the next delayed operation, or the next retry of a refused one, is due;
+// never if there is none.
 func (p *Provider) earliest() int64 { return min(p.held.earliest(), p.waiting.due) }
 
-// Poll is part of fabric.Provider.
+// Poll implements fabric.Provider: it posts delayed operations that are due, polls the inner
+// provider, handles the completions of pieces and notes, and returns those of the caller's
+// operations.
 func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 	if p.panics.Load() {
 		panic("chaos was asked for a panic")
@@ -412,18 +422,21 @@ func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 	return n, nil
 }
 
-// Ready is part of fabric.Provider.
+// Ready implements fabric.Provider: it reports whether a Poll is known to have work now.
 func (p *Provider) Ready() bool { return p.due() || p.inner.Ready() }
 
-// due reports whether Poll has work of its own.
+// due reports whether Poll has work of its own: completions to return, notes to read, or an
+// operation that is due.
 func (p *Provider) due() bool {
 	return len(p.done) > 0 || len(p.unread) > 0 || p.held.due(p.clock())
 }
 
-// Arm is part of fabric.Provider.
+// Arm implements fabric.Provider: it prepares a Wait, and returns false if there is work for a
+// Poll.
 func (p *Provider) Arm() bool { return !p.due() && p.inner.Arm() }
 
-// Wait is part of fabric.Provider.
+// Wait implements fabric.Provider. It ends at the latest when a delayed operation is due, which
+// only a Poll posts.
 func (p *Provider) Wait(d time.Duration) (bool, error) {
 	rest := p.next.Load()
 	if rest != never {
@@ -439,16 +452,18 @@ func (p *Provider) Wait(d time.Duration) (bool, error) {
 	return p.inner.Wait(d)
 }
 
-// Wake is part of fabric.Provider.
+// Wake implements fabric.Provider: it ends a Wait of another thread.
 func (p *Provider) Wake() { p.inner.Wake() }
 
-// Native is part of fabric.Provider: C functions would bypass the delays, so there are none.
+// Native implements fabric.Provider: C functions would bypass the delays, so there are none.
 func (p *Provider) Native() fabric.Native { return fabric.Native{} }
 
-// Strangers is part of fabric.Provider.
+// Strangers implements fabric.Provider: it returns how many messages of processes outside the job
+// were dropped.
 func (p *Provider) Strangers() uint64 { return p.inner.Strangers() }
 
-// ErrorText is part of fabric.Provider.
+// ErrorText implements fabric.Provider: the text was stored when the completion was read, because
+// the inner provider may forget it.
 func (p *Provider) ErrorText(c *fabric.Completion) string {
 	about := causeOf(c)
 	if text, ok := p.texts[about]; ok {
@@ -458,20 +473,21 @@ func (p *Provider) ErrorText(c *fabric.Completion) string {
 	return p.inner.ErrorText(c)
 }
 
-// Register is part of fabric.Provider.
+// Register implements fabric.Provider: it registers main memory.
 func (p *Provider) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
 	return p.inner.Register(base, n)
 }
 
-// RegisterGPU is part of fabric.Provider.
+// RegisterGPU implements fabric.Provider: it registers memory of a GPU.
 func (p *Provider) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	return p.inner.RegisterGPU(m)
 }
 
-// Unregister is part of fabric.Provider.
+// Unregister implements fabric.Provider: it ends a registration.
 func (p *Provider) Unregister(r fabric.Region) error { return p.inner.Unregister(r) }
 
-// Recv is part of fabric.Provider.
+// Recv implements fabric.Provider. It remembers the buffer, because a received message may be a
+// note.
 func (p *Provider) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token) error {
 	if err := p.checkToken(t, false); err != nil {
 		return err
@@ -480,5 +496,5 @@ func (p *Provider) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token)
 	return p.inner.Recv(buf, n, desc, t)
 }
 
-// Close is part of fabric.Provider.
+// Close implements fabric.Provider: it closes the endpoint.
 func (p *Provider) Close() error { return errors.Join(p.inner.Close(), p.arena.close()) }

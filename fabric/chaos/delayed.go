@@ -47,6 +47,7 @@ type queue struct {
 
 func (q *queue) Len() int { return len(q.all) }
 
+// Less orders operations by due time, and those of one time by their order of posting.
 func (q *queue) Less(i, j int) bool {
 	a, b := q.all[i], q.all[j]
 	return a.due < b.due || a.due == b.due && a.order < b.order
@@ -65,7 +66,8 @@ func (q *queue) Pop() any {
 	return x
 }
 
-// add puts a copy of h into the queue.
+// add puts a copy of h into the queue of delayed operations, which is ordered by due time and then
+// by order of posting.
 func (q *queue) add(h delayed) {
 	var to *delayed
 	if last := len(q.spare) - 1; last >= 0 {
@@ -85,7 +87,7 @@ func (q *queue) due(now int64) bool { return len(q.all) > 0 && q.all[0].due <= n
 // removeEarliest removes the earliest operation and returns it.
 func (q *queue) removeEarliest() *delayed { return heap.Pop(q).(*delayed) }
 
-// reuse keeps a removed element, for a later add.
+// reuse puts the record of a removed operation into the list of spare ones, for a later add.
 func (q *queue) reuse(h *delayed) { q.spare = append(q.spare, h) }
 
 // earliest returns when the next operation is due, or never.

@@ -21,7 +21,8 @@ type arena struct {
 	free   []int
 }
 
-// newArena maps memory for n copies of at most `unit` bytes each.
+// newArena maps memory for n copies of injected bytes, at most `unit` bytes each, and registers it
+// if the provider requires that.
 func newArena(prov fabric.Provider, n, unit int) (*arena, error) {
 	a := &arena{unit: max(unit, 8)}
 	var err error
@@ -64,7 +65,7 @@ func (a *arena) storeBytes(from []byte) (int, unsafe.Pointer, bool) {
 	return a.store(unsafe.Pointer(&from[0]), len(from))
 }
 
-// release frees copy i.
+// release frees copy i; noCopy stands for an operation without a copy.
 func (a *arena) release(i int) {
 	if i != noCopy {
 		a.free = append(a.free, i)

@@ -42,7 +42,8 @@ func (p *Provider) makeNote(op *fabric.RMA) (delayed, bool) {
 	}}, true
 }
 
-// sendNote sends the note of a write that has arrived, and drops the note of a write that failed.
+// sendNote sends the note of a write that has arrived: a message that stands for the write's
+// immediate data, which this provider simulates. If the write has failed, the note is dropped.
 func (p *Provider) sendNote(w *write) {
 	if !w.notes {
 		return
@@ -54,8 +55,8 @@ func (p *Provider) sendNote(w *write) {
 	p.delay(w.noteDelay, w.note)
 }
 
-// readNote changes the completion of a received note into one of KindData. It does not change those
-// of other messages.
+// readNote changes the completion of a received note, a message that begins with noteMark, into one
+// of KindData with the immediate data. It does not change those of other messages.
 func (p *Provider) readNote(c *fabric.Completion) {
 	if c.Kind != fabric.KindRecv || c.Err != 0 || c.Len != noteLen {
 		return

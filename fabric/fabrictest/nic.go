@@ -15,6 +15,7 @@ type NIC struct {
 	Called func()              // called in each post and each Wait; may be nil
 }
 
+// called calls Called if the test has set it.
 func (n *NIC) called() {
 	if n.Called != nil {
 		n.Called()
@@ -50,7 +51,7 @@ func (n *NIC) Wait(time.Duration) (bool, error) {
 // Native panics, because the layers under test must not let callers bypass them.
 func (n *NIC) Native() fabric.Native { panic("asked for") }
 
-// Close is part of fabric.Provider. There is nothing to close.
+// Close implements fabric.Provider. There is nothing to close.
 func (n *NIC) Close() error { return nil }
 
 // NICs is a NIC that lists its rails.

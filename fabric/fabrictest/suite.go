@@ -281,6 +281,7 @@ const firstOther = receipt
 // back by itself.
 type pool []fabric.Token
 
+// newPool returns a pool of n tokens, all free.
 func newPool(n int) pool {
 	p := make(pool, n)
 	for i := range p {
@@ -319,6 +320,8 @@ func (e *endpoint) repost(t *testing.T, tok fabric.Token) {
 // buffer returns the offset of a token's receive buffer in e's memory.
 func (e *endpoint) buffer(tok fabric.Token) int { return atBuffer + int(tok)*message }
 
+// send posts a message of n bytes at an offset of e's memory, and polls all endpoints while the
+// provider refuses it.
 func (e *endpoint) send(t *testing.T, all []*endpoint, to libshmem.PE, offset, n int, tok fabric.Token) {
 	t.Helper()
 	op := fabric.Send{To: to, Buf: e.at(offset), Len: n, Desc: e.region.Desc, Token: tok}

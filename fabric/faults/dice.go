@@ -45,12 +45,13 @@ func Throw(seed, from, to, n uint64) Dice {
 // Number returns a random number of 64 bits for a purpose, the same each time.
 func (d Dice) Number(purpose uint64) uint64 { return Mix(uint64(d) + purpose*0x9e37_79b9_7f4a_7c15) }
 
-// Hits reports whether something happens that has the probability share.
+// Hits reports whether a random number is below share: true for that share of all d. Different
+// purposes draw different numbers from the same d.
 func (d Dice) Hits(purpose uint64, share float64) bool {
 	return share > 0 && float64(d.Number(purpose)>>11)*0x1p-53 < share
 }
 
-// UpTo returns a random time from 1 ns to limit.
+// UpTo returns a random time from 1 ns to limit, drawn from d for a purpose.
 func (d Dice) UpTo(purpose uint64, limit time.Duration) time.Duration {
 	return 1 + time.Duration(d.Number(purpose)%uint64(max(limit, 1)))
 }

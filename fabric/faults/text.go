@@ -16,7 +16,8 @@ type Word struct {
 	To   any // *float64, *time.Duration, *int, *uint64, *bool, or a function that reads the value
 }
 
-// Read reads words with values, separated by commas.
+// Read reads words with values, NAME=VALUE separated by commas, and stores each value where the
+// element of words says.
 func Read(text string, words []Word) error {
 	for _, word := range strings.Split(text, ",") {
 		if word == "" {
@@ -83,7 +84,8 @@ func (w Word) read(text string) (err error) {
 	return err
 }
 
-// Value returns the word's value as text that Read reads; "" where a function reads it.
+// Value returns the word's value as text that Read reads; "" for a word whose value a function
+// reads.
 func (w Word) Value() string {
 	switch v := w.To.(type) {
 	case *float64:
@@ -129,14 +131,14 @@ func Peer(list *[]Fault) func(string) error {
 	return func(text string) error { return readFault(list, Fault{NIC: -1}, text) }
 }
 
-// NIC returns a function that reads HOST/NIC[@TIME], the loss or the return of a NIC, and adds it to
-// list.
+// NIC returns a function that reads HOST/NIC[@TIME], the loss or the return of a NIC, and adds it
+// to list.
 func NIC(list *[]Fault, up bool) func(string) error {
 	return func(text string) error { return readFault(list, Fault{Up: up}, text) }
 }
 
-// readFault reads HOST[@TIME], or HOST/NIC[@TIME] where f.NIC is not negative, completes f with it
-// and adds f to list.
+// readFault reads the host and the time of a fault, HOST[@TIME], or HOST/NIC[@TIME] if f.NIC is not
+// negative, completes f with them and adds f to list.
 func readFault(list *[]Fault, f Fault, text string) (err error) {
 	host, at, timed := strings.Cut(text, "@")
 	if timed {

@@ -23,7 +23,7 @@ var policyNames = [...]string{"auto", "split", "round-robin"}
 
 func (p Policy) String() string { return policyNames[p] }
 
-// ParsePolicy returns the policy of a name.
+// ParsePolicy returns the policy, by which operations are distributed over NICs, that has a name.
 func ParsePolicy(name string) (Policy, error) {
 	for i, n := range policyNames {
 		if strings.EqualFold(n, name) {
@@ -41,8 +41,8 @@ const (
 	// an operation so that each NIC has two parts when all bytes under way are spread evenly. The
 	// parts are at least half of the threshold, so that a posting of 300 ns allows 1.7 Tb/s.
 	longestPart = 4 << 20
-	// Parts begin at multiples of Provider.cut in the target's memory. longestCut caps that: it is a
-	// page, so that no page, and no block with a promised order, is in two parts.
+	// Parts begin at multiples of Provider.cut in the target's memory. longestCut caps that: it is
+	// a page, so that no page, and no block with a promised order, is in two parts.
 	longestCut = 4096
 )
 

@@ -8,7 +8,9 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Poll is part of fabric.Provider.
+// Poll implements fabric.Provider. It returns completions that are stored, messages that have
+// waited for a buffer, and then polls the NICs, each time from another one on, so that none is
+// neglected. retry posts what was not possible before.
 func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 	k := copy(c, p.done)
 	p.done = p.done[:copy(p.done, p.done[k:])]
@@ -208,7 +210,7 @@ func (p *Provider) completePart(t fabric.Token, i int, c *fabric.Completion, tex
 	return true
 }
 
-// target returns the PE of an operation.
+// target returns the PE of an operation, a message or a one-sided one.
 func (o *op) target() libshmem.PE {
 	if o.kind == fabric.KindSend {
 		return o.send.To
@@ -279,7 +281,8 @@ func (p *Provider) leastLoaded(q *peer) (l, r int) {
 }
 
 // retryInjected posts an injected operation again, on another pair of NICs if its own pair has
-// failed.
+// failed. Injected operations have no completion for the caller, so this package stores a copy of
+// each until its NIC has completed it. After maxTries it is lost.
 func (p *Provider) retryInjected(f ref) {
 	w := &p.injected[f.slot]
 	if w.remote < 0 {

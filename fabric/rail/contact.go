@@ -41,7 +41,8 @@ func (p *Provider) markProven(l int, pe libshmem.PE, r int) {
 	q.proven[i/64] |= 1 << (i % 64)
 }
 
-// isProven reports whether a one-sided operation has succeeded on a pair.
+// isProven reports whether a one-sided operation has succeeded on the pair of this PE's NIC l and
+// the peer's NIC r.
 func (q *peer) isProven(l, r int) bool {
 	i := l*q.rails + r
 	return q.proven[i/64]>>(i%64)&1 != 0
@@ -62,7 +63,8 @@ func (p *Provider) handleTrouble(l int) {
 	})
 }
 
-// isUnprobed reports whether a pair is to be probed.
+// isUnprobed reports whether the pair of this PE's NIC l and the peer's NIC r is still to be
+// probed: whether it works is not known.
 func (q *peer) isUnprobed(l, r int) bool {
 	for _, w := range q.unprobed {
 		if w == (nicPair{l, r}) {
@@ -107,7 +109,8 @@ func (p *Provider) eachUnproven(l int, f func(pe libshmem.PE, r int, detach func
 	}
 }
 
-// listStranded lists a pair as stranded from now on.
+// listStranded lists the failed pair of NIC l and NIC r of a PE as stranded from now on: the NIC
+// has reported an error that names no operation, so operations on the pair may or may not complete.
 func (p *Provider) listStranded(l int, pe libshmem.PE, r int) {
 	for _, s := range p.stranded {
 		if s.l == l && s.pe == pe && s.r == r {
@@ -118,7 +121,7 @@ func (p *Provider) listStranded(l int, pe libshmem.PE, r int) {
 }
 
 // detachStranded detaches the operations of each pair that has been stranded for longer than
-// strandedTimeout.
+// strandedTimeout, so that they are repeated on another pair.
 func (p *Provider) detachStranded() {
 	for len(p.stranded) > 0 && time.Since(p.stranded[0].since) > strandedTimeout {
 		s := p.stranded[0]

@@ -61,7 +61,8 @@ func (p *Provider) mailAt(i int) int {
 // fetchAt returns the offset of the buffer into which fetch i reads a peer's row.
 func (p *Provider) fetchAt(i int) int { return maxRows*p.rowBytes() + i*8*(1+maxNICs) }
 
-// openTable maps the table's memory and registers it with every NIC.
+// openTable maps the memory of the table of keys and registers it with every NIC. Each region has a
+// key for each NIC, and peers read them from this table.
 func (p *Provider) openTable() (*table, error) {
 	t := &table{p: p}
 	var err error
@@ -101,12 +102,12 @@ func (t *table) desc(of uintptr, l int) uintptr {
 	return t.regions[of-1].nics[l].Desc
 }
 
-// Register is part of fabric.Provider.
+// Register implements fabric.Provider: it registers main memory.
 func (p *Provider) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
 	return p.table.add(func(i *nic) (fabric.Region, error) { return i.Provider.Register(base, n) })
 }
 
-// RegisterGPU is part of fabric.Provider.
+// RegisterGPU implements fabric.Provider: it registers memory of a GPU.
 func (p *Provider) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	return p.table.add(func(i *nic) (fabric.Region, error) { return i.Provider.RegisterGPU(m) })
 }
@@ -153,8 +154,8 @@ func (t *table) add(register func(*nic) (fabric.Region, error)) (fabric.Region, 
 	return r, nil
 }
 
-// Unregister is part of fabric.Provider. It clears the region's row in the table from which peers
-// read keys.
+// Unregister implements fabric.Provider. It clears the region's row in the table from which peers
+// read keys, and unregisters the memory with every NIC.
 func (p *Provider) Unregister(r fabric.Region) error {
 	t := p.table
 	if r.ID < 0 || r.ID >= len(t.regions) || t.regions[r.ID].nics == nil || t.regions[r.ID].key != r.Key {
@@ -171,8 +172,8 @@ func (p *Provider) Unregister(r fabric.Region) error {
 	return first
 }
 
-// appendRows appends the first rows of the table to an encoded address, so that peers need not read
-// them.
+// appendRows appends the first rows of the table, at most rowsInAddress, to an encoded address, so
+// that peers need not read them.
 func (t *table) appendRows(b []byte) []byte {
 	n := len(b)
 	b = append(b, 0)
@@ -269,8 +270,8 @@ func (p *Provider) fetchRow(pe libshmem.PE, key uint64) *fetch {
 	return nil
 }
 
-// readRow posts the Read of fetch i. If the NIC's queue is full, the fetch stays due and retry
-// posts it.
+// readRow posts the read of fetch i, which reads the keys of a region from the table of a peer. If
+// the NIC's queue is full, the fetch stays due and retry posts it.
 func (p *Provider) readRow(i int) {
 	f := &p.fetches[i]
 	if f.state != fetchDue {
@@ -304,7 +305,8 @@ func (p *Provider) readRow(i int) {
 	}
 }
 
-// rowRead stores the row that fetch i has read. If the row has another key, the fetch has failed.
+// rowRead stores the keys that fetch i has read. If the row has another key, the peer has
+// unregistered the region, and the fetch fails.
 func (p *Provider) rowRead(i int) {
 	f := &p.fetches[i]
 	q := &p.peers[f.pe]

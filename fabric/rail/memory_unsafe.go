@@ -10,7 +10,7 @@ import (
 // memory is a mapping outside Go's heap, which NICs may read and write at any time.
 type memory []byte
 
-// mapMemory maps n bytes of shared memory, in which NICs of peers read tables of keys.
+// mapMemory maps n bytes of memory that NICs access: the table of keys, and receive buffers.
 func mapMemory(n int) (memory, error) {
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
 	if err != nil {

@@ -110,7 +110,8 @@ func gcd(a, b int) int {
 // inner returns the index of NIC r of a PE in the address vectors of this PE's NICs.
 func (p *Provider) inner(pe libshmem.PE, r int) libshmem.PE { return libshmem.PE(int(pe)*p.widest + r) }
 
-// outer returns the PE of an index that inner has returned.
+// outer returns the PE of an index that inner has returned: each PE has `widest` indexes in the
+// providers below, one for each NIC.
 func (p *Provider) outer(inner libshmem.PE) libshmem.PE {
 	if inner < 0 {
 		return libshmem.NoPE
@@ -121,7 +122,7 @@ func (p *Provider) outer(inner libshmem.PE) libshmem.PE {
 // magic begins the encoded address of an endpoint with several NICs.
 var magic = []byte("rail\x01")
 
-// Addr is part of fabric.Provider. It returns the addresses of the NICs, the address of the table
+// Addr implements fabric.Provider. It returns the addresses of the NICs, the address of the table
 // of keys, and the first rows of that table.
 func (p *Provider) Addr() []byte {
 	b := append([]byte(nil), magic...)
@@ -167,7 +168,8 @@ func (r *reader) byte() int      { return int(r.next(1)[0]) }
 func (r *reader) short() int     { return int(binary.LittleEndian.Uint16(r.next(2))) }
 func (r *reader) number() uint64 { return binary.LittleEndian.Uint64(r.next(8)) }
 
-// parseAddr decodes an address that Addr of a peer has returned.
+// parseAddr decodes an address that Addr of a peer has returned: the name, address and table of
+// each of its NICs, and the first rows of keys.
 func parseAddr(b []byte) (railAddr, error) {
 	var c railAddr
 	r := &reader{b: b}
@@ -193,7 +195,7 @@ func parseAddr(b []byte) (railAddr, error) {
 	return c, nil
 }
 
-// Connect is part of fabric.Provider. It finds the number of this PE by comparing addresses.
+// Connect implements fabric.Provider. It finds the number of this PE by comparing addresses.
 func (p *Provider) Connect(addrs [][]byte) error {
 	if p.peers != nil {
 		return &shmerr.Error{Op: "connect", Object: p.caps.Provider, Cause: shmerr.Causef(shmerr.ErrArgument, "the peers are known already")}

@@ -64,7 +64,8 @@ const (
 	maxTries = 4
 )
 
-// reserveToken reserves one of the NIC's own tokens for a job. It returns false if none is free.
+// reserveToken reserves one of the NIC's own tokens for a job of this package, such as a read of
+// keys. It returns false if none is free.
 func (n *nic) reserveToken(j job) (fabric.Token, bool) {
 	last := len(n.free) - 1
 	if last < 0 {
@@ -85,8 +86,8 @@ func (n *nic) freeToken(t fabric.Token) {
 // job returns the job of one of the NIC's own tokens.
 func (n *nic) job(t fabric.Token) *job { return &n.jobs[int(t)%extras] }
 
-// allowed checks the arguments of an operation. It returns the peer, or an error if the operation
-// may not be posted.
+// allowed checks the arguments of an operation (what, for the error). It returns the peer, or an
+// error if the operation may not be posted. The usual case is one comparison.
 func (p *Provider) allowed(what string, pe libshmem.PE, t fabric.Token, inject, fence bool) (*peer, error) {
 	if pe.In(len(p.peers)) && p.peers[pe].rails > 0 && (inject || int64(t) < int64(p.tokens)) && !fence {
 		return &p.peers[pe], nil
@@ -109,7 +110,9 @@ func isCallerError(err error) bool {
 	return errors.Is(err, shmerr.ErrArgument) || errors.Is(err, shmerr.ErrPE) || errors.Is(err, shmerr.ErrUnsupported)
 }
 
-// Send is part of fabric.Provider.
+// Send implements fabric.Provider: it posts a message on a pair of NICs. If the NIC reports an
+// error that is not the caller's, the pair has failed, and Send uses another one. With resend,
+// injected messages are stored so that they can be repeated.
 func (p *Provider) Send(s *fabric.Send) error {
 	q, err := p.allowed("send to", s.To, s.Token, s.Inject, s.Fence)
 	if err != nil {
@@ -164,7 +167,7 @@ func (p *Provider) Send(s *fabric.Send) error {
 	}
 }
 
-// countPosted counts an operation that a NIC has accepted.
+// countPosted counts an operation of n bytes that NIC l has accepted.
 func (p *Provider) countPosted(l int, n uint64, read bool) {
 	c := &p.nics[l].count
 	if c.Ops++; read {
@@ -184,14 +187,14 @@ func (p *Provider) recordPart(t, tok fabric.Token, i, l, r int, at, n uint64) *p
 	return w
 }
 
-// Write is part of fabric.Provider.
+// Write implements fabric.Provider: it posts a one-sided write.
 func (p *Provider) Write(r *fabric.RMA) error {
 	err := p.oneSided("write to", fabric.KindWrite, r)
 	p.mark()
 	return err
 }
 
-// Read is part of fabric.Provider.
+// Read implements fabric.Provider: it posts a one-sided read.
 func (p *Provider) Read(r *fabric.RMA) error {
 	err := p.oneSided("read from", fabric.KindRead, r)
 	p.mark()
@@ -308,7 +311,8 @@ func (p *Provider) partBegin(m *fabric.RMA, i, n int) uint64 {
 	return min(max(at&^(p.cut-1), m.Remote)-m.Remote, m.Len)
 }
 
-// postOneSided posts n bytes of a Write or Read, from offset `at` on, on the pair of NICs l and r.
+// postOneSided posts n bytes of a write or read, from offset `at` on, on the pair of NICs l and r.
+// The address, the key and the descriptor are those of these NICs.
 func (p *Provider) postOneSided(kind fabric.Kind, m *fabric.RMA, l, r int, at, n uint64, t fabric.Token) error {
 	w := &p.moving
 	*w = *m

@@ -209,10 +209,10 @@ func (p *Provider) promise() error {
 	return nil
 }
 
-// Caps is part of fabric.Provider.
+// Caps implements fabric.Provider: it returns what the endpoint promises and supports.
 func (p *Provider) Caps() fabric.Caps { return p.caps }
 
-// Notes is part of fabric.Noter.
+// Notes implements fabric.Noter: it returns the notes of all NICs.
 func (p *Provider) Notes() []string {
 	var endpoints []fabric.Provider
 	for _, n := range p.nics {
@@ -221,7 +221,7 @@ func (p *Provider) Notes() []string {
 	return fabric.NotesOf(endpoints...)
 }
 
-// Native is part of fabric.Provider.
+// Native implements fabric.Provider: it returns the C functions that do the work without Go.
 func (p *Provider) Native() fabric.Native {
 	if p.peek == nil {
 		return fabric.Native{}
@@ -229,7 +229,7 @@ func (p *Provider) Native() fabric.Native {
 	return p.peek.Native()
 }
 
-// Rails is part of fabric.Rails.
+// Rails implements fabric.Rails: it returns the traffic of each NIC, with that of the C code.
 func (p *Provider) Rails() []fabric.RailCount {
 	var all []fabric.RailCount
 	for l, n := range p.nics {
@@ -247,7 +247,8 @@ func (p *Provider) refuse(what, object string, cause error) error {
 	return &shmerr.Error{Op: what, Object: object, Cause: cause}
 }
 
-// Strangers is part of fabric.Provider.
+// Strangers implements fabric.Provider: it returns how many messages of processes outside the job
+// were dropped.
 func (p *Provider) Strangers() (dropped uint64) {
 	for _, n := range p.nics {
 		dropped += n.Strangers()
@@ -255,7 +256,8 @@ func (p *Provider) Strangers() (dropped uint64) {
 	return dropped
 }
 
-// ErrorText is part of fabric.Provider.
+// ErrorText implements fabric.Provider: it returns the text of the NIC's error, which was stored
+// when the operation failed.
 func (p *Provider) ErrorText(c *fabric.Completion) string {
 	if c.Err == 0 {
 		return "no error"
@@ -266,7 +268,8 @@ func (p *Provider) ErrorText(c *fabric.Completion) string {
 	return fmt.Sprintf("error %d, token %d", c.Err, c.Token)
 }
 
-// Close is part of fabric.Provider.
+// Close implements fabric.Provider: it closes the endpoints of all NICs, and then frees the memory
+// that they accessed.
 func (p *Provider) Close() error {
 	if p.nics == nil {
 		return nil

@@ -17,7 +17,8 @@ import (
 // receipts is the number of receive buffers of each NIC.
 const receipts = peek.Receipts
 
-// tokenOf returns the token of receive buffer slot, the same with each NIC.
+// tokenOf returns the token of receive buffer `slot` of a NIC. They are after the caller's tokens,
+// and the same for each NIC.
 func (p *Provider) tokenOf(slot int32) fabric.Token {
 	return fabric.Token(p.tokens) + fabric.Token(slot)
 }
@@ -57,7 +58,9 @@ func (r *ring[T]) get() T {
 	return v
 }
 
-// Recv is part of fabric.Provider. All buffers have the size of the first, or less.
+// Recv implements fabric.Provider. The caller's buffer is not posted with a NIC: each NIC has
+// buffers of its own, from which a message is copied to the next buffer of the caller. All buffers
+// have at most the size of the first.
 func (p *Provider) Recv(at unsafe.Pointer, n int, _ uintptr, t fabric.Token) error {
 	in := &p.inbox
 	object := fmt.Sprintf
@@ -78,7 +81,8 @@ func (p *Provider) Recv(at unsafe.Pointer, n int, _ uintptr, t fabric.Token) err
 	return nil
 }
 
-// openInbox makes the receive buffers of all NICs and posts them.
+// openInbox makes the receive buffers of all NICs, registers and posts them, and tells the C code
+// where they are.
 func (p *Provider) openInbox(size int) error {
 	in := &p.inbox
 	var err error
@@ -192,7 +196,7 @@ func (p *Provider) deliver(a arrival, c *fabric.Completion) {
 }
 
 // deliverWaiting fills c with the completions of messages that have waited for the caller to post
-// buffers, and returns their number.
+// buffers, copies the messages to these, and returns their number.
 func (p *Provider) deliverWaiting(c []fabric.Completion) int {
 	in := &p.inbox
 	k := 0

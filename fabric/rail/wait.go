@@ -31,12 +31,13 @@ func (p *Provider) mark() {
 	}
 }
 
-// Ready is part of fabric.Provider.
+// Ready implements fabric.Provider: it reports whether a Poll is known to have work now.
 func (p *Provider) Ready() bool {
 	return !p.idle() || slices.ContainsFunc(p.nics, func(n *nic) bool { return n.Ready() })
 }
 
-// Arm is part of fabric.Provider.
+// Arm implements fabric.Provider: it prepares all NICs for a Wait, and returns false if there is
+// work for a Poll.
 func (p *Provider) Arm() bool {
 	if !p.idle() {
 		return false
@@ -52,7 +53,9 @@ func (p *Provider) Arm() bool {
 	return true
 }
 
-// Wait is part of fabric.Provider.
+// Wait implements fabric.Provider. With C code it waits for all NICs together. Otherwise the NICs
+// have no descriptors, and it waits for one of them at most a short slice of time, each time for
+// the next one.
 func (p *Provider) Wait(d time.Duration) (bool, error) {
 	if p.peek != nil {
 		return p.peek.Wait(min(d, longest))
@@ -64,7 +67,7 @@ func (p *Provider) Wait(d time.Duration) (bool, error) {
 	return n.Wait(min(d, slice))
 }
 
-// Wake is part of fabric.Provider.
+// Wake implements fabric.Provider: it ends a Wait, whichever NIC that waits for.
 func (p *Provider) Wake() {
 	if p.peek != nil {
 		p.peek.Wake()

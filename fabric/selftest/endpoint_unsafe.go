@@ -39,6 +39,8 @@ type endpoint struct {
 	data     []fabric.Completion
 }
 
+// newEndpoint opens an endpoint that is connected with itself, registers its memory, whose first
+// part has a pattern in it, and posts the receive buffers.
 func newEndpoint(open Open, c fabric.Config) (*endpoint, error) {
 	p, err := open(c)
 	if err != nil {

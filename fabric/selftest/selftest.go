@@ -39,7 +39,7 @@ type Open func(fabric.Config) (fabric.Provider, error)
 
 // GPU is memory of a GPU that NICs are to reach by one method.
 type GPU struct {
-	Method string // for people
+	Method string // for messages
 	Memory fabric.GPUMemory
 	Read   func(to []byte) error // reads its first bytes
 	Clear  func() error          // makes all of the memory 0; nil: it is

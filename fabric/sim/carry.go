@@ -33,7 +33,9 @@ func (n *Network) wire(bytes int) Time {
 	return Time(uint64(bytes+n.model.Header) * 8e9 / n.model.Bandwidth)
 }
 
-// sendPacket sends the next packet of a message. It reads the packet's bytes from the source now.
+// sendPacket sends the next packet of a message when the NIC is free, and plans its arrival after
+// the time on the wire and the faults that the model draws for it. It reads the packet's bytes from
+// the source now, as a NIC does; so a source that changes too early is noticed.
 func (n *Network) sendPacket(m *message) {
 	from, to := m.endpoints(m.reply)
 	if from.closed {
@@ -93,7 +95,8 @@ func (n *Network) sendPacket(m *message) {
 	}
 }
 
-// latency returns the time that a packet travels between the NICs of two endpoints.
+// latency returns the time that a packet travels between the NICs of two endpoints. A slow NIC is
+// slower by a factor, and another rail is farther away (Cross).
 func (n *Network) latency(from, to *endpoint) Time {
 	one := n.model.Latency * max(from.nic.slow, to.nic.slow)
 	if from.nic.rail != to.nic.rail {
@@ -102,7 +105,9 @@ func (n *Network) latency(from, to *endpoint) Time {
 	return one
 }
 
-// completesEarly reports whether an operation completes for its sender when its last packet leaves.
+// completesEarly reports whether an operation completes for its sender when its last packet leaves,
+// because the provider does not promise that a completion means more than that the source may be
+// reused.
 func (n *Network) completesEarly(m *message) bool {
 	switch m.kind {
 	case fabric.KindSend:
@@ -113,7 +118,8 @@ func (n *Network) completesEarly(m *message) bool {
 	return false
 }
 
-// complete puts the completion of an operation into its sender's queue after the time late.
+// complete puts the completion of an operation into its sender's queue after the time late. An
+// injected operation has none. With the defect Twice a completion arrives twice.
 func (n *Network) complete(m *message, late Time) {
 	if m.completed {
 		return
@@ -129,7 +135,7 @@ func (n *Network) complete(m *message, late Time) {
 	}
 }
 
-// completeLater puts a completion into the queue of an endpoint after the time late.
+// completeLater puts a completion into the queue of an endpoint after the time late; 0: now.
 func (n *Network) completeLater(e *endpoint, c fabric.Completion, late Time) {
 	if late == 0 {
 		e.complete(c)
@@ -139,7 +145,8 @@ func (n *Network) completeLater(e *endpoint, c fabric.Completion, late Time) {
 }
 
 // arrive handles a packet that has reached the NIC of its target, which receives packets one by
-// one.
+// one: it lands when the NIC has received those before it. With the defect Haunts it reaches the
+// endpoint that now has the address of a closed one.
 func (n *Network) arrive(p *packet) {
 	m := p.m
 	from, to := m.endpoints(p.reply)
@@ -173,8 +180,9 @@ func (m *message) mark(number int) {
 	m.missing--
 }
 
-// land stores a packet in memory or in the socket of its target, or holds it back if others must
-// land first.
+// land stores a packet in memory or in the socket of its target, or holds it back if the provider
+// promises that others land first. A packet that has landed already is a repetition. A packet for a
+// closed endpoint, or from one that the target does not know, fails its operation.
 func (n *Network) land(p *packet) {
 	m := p.m
 	from, to := m.endpoints(p.reply)
@@ -258,8 +266,8 @@ func (n *Network) storePacket(p *packet) bool {
 	}
 	block := n.model.Caps.Block
 	if p.reply && block < ascendingBytes {
-		// Only Writes have this promise. The address of the caller's buffer may differ between runs,
-		// so nothing may depend on it.
+		// Only Writes have this promise. The address of the caller's buffer may differ between
+		// runs, so nothing may depend on it.
 		block = 0
 	}
 	cut, ascending := p.cutAt(at, block, block > 0 || n.model.Caps.WriteAfterWrite)
@@ -293,14 +301,14 @@ func (p *packet) cutAt(at unsafe.Pointer, block int, words bool) (cut int, ascen
 	return cut, block > 0 && (uint64(uintptr(at))+uint64(cut))%uint64(block) != 0
 }
 
-// owner returns the endpoint to whose memory a packet goes.
+// owner returns the endpoint in whose memory a packet is stored.
 func (n *Network) owner(p *packet) *endpoint {
 	_, to := p.m.endpoints(p.reply)
 	return to
 }
 
-// destination returns where the bytes of a packet of a one-sided operation go; nil: the target has
-// no such memory.
+// destination returns where the bytes of a packet of a one-sided operation go: for a read, whose
+// bytes are in the reply, to the initiator. It returns nil if the target has no such memory.
 func (n *Network) destination(p *packet) unsafe.Pointer {
 	offset := p.number * n.model.MTU
 	if p.reply {
@@ -309,7 +317,8 @@ func (n *Network) destination(p *packet) unsafe.Pointer {
 	return p.m.to.target(p.m, offset, p.n)
 }
 
-// storeSecond stores the second piece of a packet in memory.
+// storeSecond stores the second piece of a packet in memory. The fault Split stores a packet in two
+// pieces, at different times, so that a reader may see only one.
 func (n *Network) storeSecond(p *packet) {
 	m := p.m
 	to := n.owner(p)
@@ -330,7 +339,8 @@ func (n *Network) storeSecond(p *packet) {
 	n.countLanded(p)
 }
 
-// touched is called when memory of an endpoint has changed.
+// touched is called when memory of an endpoint has changed: it wakes a Wait, and tells a test which
+// host it is.
 func (n *Network) touched(e *endpoint) {
 	e.arrived()
 	n.note(didLand, e, nil, 0, 0)
@@ -364,8 +374,8 @@ func (n *Network) countLanded(p *packet) {
 	}
 }
 
-// announceEarly breaks the promise of EarlyData: the target of a Write with data gets its completion
-// while packets are missing.
+// announceEarly breaks the promise of EarlyData: the target of a Write with data gets its
+// completion while packets are missing.
 func (n *Network) announceEarly(m *message, missing int) {
 	if n.model.Broken == EarlyData && m.notify && !m.early && missing > 0 {
 		m.early = true
@@ -373,7 +383,8 @@ func (n *Network) announceEarly(m *message, missing int) {
 	}
 }
 
-// announce returns the completion that the target of a Write with data gets.
+// announce returns the completion that the target of a write with immediate data gets. It has the
+// PE of the initiator if the provider reports sources.
 func (m *message) announce() fabric.Completion {
 	c := fabric.Completion{Token: fabric.NoToken, Kind: fabric.KindData, Data: m.data}
 	c.SetFrom(libshmem.NoPE)

@@ -45,13 +45,15 @@ type agenda struct {
 	seq  uint64
 }
 
-// before reports whether event i of the list happens before event k.
+// before reports whether event i of the heap happens before event k: earlier, or planned first at
+// the same time.
 func (a *agenda) before(i, k int) bool {
 	x, y := &a.list[i], &a.list[k]
 	return x.at < y.at || x.at == y.at && x.seq < y.seq
 }
 
-// add plans an event. It gets the next number, which orders the events of one instant.
+// add plans an event. It gets the next number, which orders the events of one instant. list is a
+// binary heap.
 func (a *agenda) add(e event) {
 	a.seq++
 	e.seq = a.seq
@@ -85,8 +87,8 @@ func (a *agenda) next() event {
 	}
 }
 
-// idleStep is how far a Poll moves the clock when nothing is under way, so that a storm, in which all
-// calls are refused, ends.
+// idleStep is how far a Poll moves the clock when nothing is under way, so that a storm, in which
+// all calls are refused, ends.
 const idleStep = 200
 
 // add schedules an event, and wakes an endpoint that waits: if all endpoints sleep, none moves the
@@ -137,7 +139,8 @@ func (n *Network) Woken(hostNumber int) bool {
 	return woken
 }
 
-// handle moves the clock to an event and carries it out, unless it is void.
+// handle moves the clock to an event and carries it out. An event of a message that is over is
+// void: the message's record has another generation (gen) now.
 func (n *Network) handle(ev event) {
 	n.now = max(n.now, ev.at)
 	if ev.m != nil && ev.m.gen != ev.gen {
@@ -206,7 +209,8 @@ func (n *Network) Pending() int {
 	return len(live)
 }
 
-// Pick handles event i of those that Pending has counted.
+// Pick handles event i of those that Pending has counted, out of their order: a search through all
+// orders calls it.
 func (n *Network) Pick(i int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -62,7 +62,8 @@ func (n *Network) sendReply(m *message, packets int) {
 	n.plan(actLeave, max(n.now, m.to.nic.sendFree), m, nil)
 }
 
-// operate performs an atomic operation at its target, and sends the reply.
+// operate performs an atomic operation at its target, and sends the reply. The defect Torn undoes
+// what another operation did in between.
 func (n *Network) operate(m *message) {
 	at := m.to.target(m, 0, m.width)
 	if at == nil {
@@ -161,7 +162,8 @@ func (e *endpoint) accept(m *message) bool {
 	return true
 }
 
-// compact frees the space of entries taken from the head of a list, when it is worth a copy.
+// compact frees the space of entries that were removed at the head of a list, when at least half of
+// a long list is free, so that it copies seldom.
 func compact[T any](list []T, head int) ([]T, int) {
 	switch {
 	case head == len(list):

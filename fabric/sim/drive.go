@@ -4,7 +4,7 @@ package sim
 // handles an event; the caller gets the time of the Next event, calls RunTo with it or an earlier
 // time of its own, and polls the endpoints at which something has arrived.
 
-// Next returns the time of the next event, and whether there is one.
+// Next returns the time of the next event, and false if nothing is planned.
 func (n *Network) Next() (Time, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

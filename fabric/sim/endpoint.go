@@ -76,10 +76,11 @@ var _ fabric.Atomics = (*endpoint)(nil)
 func (e *endpoint) Caps() fabric.Caps { return e.caps }
 func (e *endpoint) Addr() []byte      { return e.addr.bytes() }
 
-// Native is part of fabric.Provider: C has nothing to call here.
+// Native implements fabric.Provider: C has nothing to call here.
 func (e *endpoint) Native() fabric.Native { return fabric.Native{} }
 
-// Connect is part of fabric.Provider: it gives the endpoint the addresses of all PEs.
+// Connect implements fabric.Provider: it stores the addresses of all PEs. A PE without one cannot
+// be reached.
 func (e *endpoint) Connect(addrs [][]byte) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
@@ -118,7 +119,8 @@ func (e *endpoint) refuses() bool {
 // all calls of the endpoint return ErrAgain (a storm).
 const stormLength = 20 * Microsecond
 
-// checkToken returns an error if a token is in use, or is not below a bound.
+// checkToken returns an error if the endpoint is closed, or if a token is in flight or not below a
+// bound: a caller must not use one twice.
 func (e *endpoint) checkToken(t fabric.Token, below int) error {
 	switch {
 	case e.closed:
@@ -131,7 +133,8 @@ func (e *endpoint) checkToken(t fabric.Token, below int) error {
 	return nil
 }
 
-// Recv is part of fabric.Provider: it posts a receive buffer.
+// Recv implements fabric.Provider: it posts a receive buffer, and delivers a message that has
+// waited for one.
 func (e *endpoint) Recv(at unsafe.Pointer, n int, desc uintptr, t fabric.Token) error {
 	net := e.net
 	net.mu.Lock()
@@ -153,7 +156,7 @@ func (e *endpoint) Recv(at unsafe.Pointer, n int, desc uintptr, t fabric.Token) 
 	return nil
 }
 
-// Send is part of fabric.Provider.
+// Send implements fabric.Provider: it posts a message.
 func (e *endpoint) Send(s *fabric.Send) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
@@ -162,21 +165,21 @@ func (e *endpoint) Send(s *fabric.Send) error {
 	}, nil)
 }
 
-// Write is part of fabric.Provider.
+// Write implements fabric.Provider: it posts a one-sided write.
 func (e *endpoint) Write(r *fabric.RMA) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	return e.post(fabric.KindWrite, r, nil)
 }
 
-// Read is part of fabric.Provider.
+// Read implements fabric.Provider: it posts a one-sided read.
 func (e *endpoint) Read(r *fabric.RMA) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
 	return e.post(fabric.KindRead, r, nil)
 }
 
-// Atomic is part of fabric.Provider.
+// Atomic implements fabric.Provider: it posts an atomic operation.
 func (e *endpoint) Atomic(a *fabric.AMO) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
@@ -193,7 +196,8 @@ var verbs = map[fabric.Kind]string{
 	fabric.KindSend: "send to", fabric.KindWrite: "write to", fabric.KindRead: "read from", fabric.KindAtomic: "atomic operation on",
 }
 
-// checkPost returns an error if the endpoint does not promise to do an operation.
+// checkPost returns an error if the provider does not promise to do an operation, by its Caps and
+// limits: the library must not post it.
 func (e *endpoint) checkPost(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	switch {
 	case e.closed:
@@ -235,7 +239,8 @@ func (e *endpoint) maxInject(kind fabric.Kind) int {
 	return e.caps.MaxInject
 }
 
-// post begins an operation, or refuses it. a is nil except for atomic operations.
+// post starts an operation, or returns an error: ErrAgain if a queue is full. a is nil except for
+// atomic operations. An injected operation has no token, and its bytes are copied now.
 func (e *endpoint) post(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	n := e.net
 	if err := e.checkPost(kind, r, a); err != nil {
@@ -327,7 +332,8 @@ func (e *endpoint) complete(c fabric.Completion) {
 	e.arrived()
 }
 
-// arrived ends a Wait of this endpoint, because it has work for a Poll.
+// arrived ends a Wait of this endpoint, because it has work for a Poll. The defect LosesWake leaves
+// that out.
 func (e *endpoint) arrived() {
 	if e.net.model.Broken != LosesWake {
 		e.came = true
@@ -338,7 +344,7 @@ func (e *endpoint) arrived() {
 	}
 }
 
-// signal wakes the thread in Wait, which finds out why.
+// signal wakes the thread in Wait, which finds out why. A second signal before that does nothing.
 func (e *endpoint) signal() {
 	select {
 	case e.wake <- struct{}{}:
@@ -346,7 +352,7 @@ func (e *endpoint) signal() {
 	}
 }
 
-// Ready is part of fabric.Provider: it reports whether a poll would find a completion or read a
+// Ready implements fabric.Provider: it reports whether a poll would find a completion or read a
 // packet.
 func (e *endpoint) Ready() bool {
 	e.net.mu.Lock()
@@ -366,7 +372,9 @@ func (e *endpoint) Arm() bool {
 	return !e.completes() && (!e.unread() || e.net.model.Broken == ArmsUnread)
 }
 
-// Wait moves the clock while something is under way anywhere, because the endpoint may wait for it.
+// Wait implements fabric.Provider. It moves the simulated clock, event by event, until something
+// arrives at this endpoint or nothing is under way anywhere; then it sleeps for up to d, while
+// other endpoints may post.
 func (e *endpoint) Wait(d time.Duration) (bool, error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -393,7 +401,7 @@ func (e *endpoint) Wait(d time.Duration) (bool, error) {
 	}
 }
 
-// Wake is part of fabric.Provider: it ends a Wait.
+// Wake implements fabric.Provider: it ends a Wait.
 func (e *endpoint) Wake() {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
@@ -404,7 +412,7 @@ func (e *endpoint) Wake() {
 // Strangers returns 0: only the job uses the simulated network.
 func (e *endpoint) Strangers() uint64 { return 0 }
 
-// ErrorText is part of fabric.Provider: it describes a failed completion.
+// ErrorText implements fabric.Provider: it describes a failed completion.
 func (e *endpoint) ErrorText(c *fabric.Completion) string {
 	if c.Err == 0 {
 		return "no error"
@@ -414,7 +422,7 @@ func (e *endpoint) ErrorText(c *fabric.Completion) string {
 	return fmt.Sprintf("%s (sim says: %s), token %d", errorText[c.Err], e.reasons[c.Token], c.Token)
 }
 
-// Close is part of fabric.Provider: peers then find no endpoint.
+// Close implements fabric.Provider: peers then find no endpoint.
 func (e *endpoint) Close() error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()

@@ -35,7 +35,8 @@ func (n *Network) Plan(f faults.Fault) {
 	n.add(event{at: max(f.At, n.now), do: actFault, comp: fabric.Completion{Token: fabric.Token(len(n.faults) - 1)}})
 }
 
-// applyFault makes fault i of those that Plan has added happen now.
+// applyFault makes fault i of those that Plan has added happen now: a host ends, or the link of a
+// NIC goes down or comes up.
 func (n *Network) applyFault(i fabric.Token) {
 	f := n.faults[i]
 	if f.NIC < 0 {
@@ -61,7 +62,7 @@ func (n *Network) kill(hostNumber int) {
 	}
 }
 
-// Link takes the link of a NIC down or brings it up.
+// Link takes the link of NIC i of a host down, or brings it up.
 func (n *Network) Link(hostNumber, i int, up bool) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -119,7 +120,8 @@ func (e *endpoint) die() {
 	}
 }
 
-// forget drops a message that waits at this endpoint and whose sender has died.
+// forget drops a message that waits at this endpoint for a receive buffer and whose sender has
+// died.
 func (e *endpoint) forget(m *message) {
 	if e.forgetNotReady(m) {
 		return

@@ -40,7 +40,8 @@ func (p *pair) mayNotWait(kind fabric.Kind, inject bool) bool {
 	return inject || p.from.awaitingReply >= p.from.net.model.Handshake
 }
 
-// holdBack holds an operation back until the peer has replied to the handshake.
+// holdBack delays an operation until the peer has replied to the handshake, and sends the request
+// if that was not sent yet.
 func (p *pair) holdBack(m *message) {
 	m.awaitingReply = true
 	p.awaitingReply = append(p.awaitingReply, m)
@@ -60,7 +61,8 @@ func (p *pair) request() {
 	}
 }
 
-// control sends the request of the handshake, or the reply to it.
+// control sends the request of the handshake, or the reply to it. Its delay is drawn like that of a
+// packet.
 func (p *pair) control(reply bool) {
 	n, from, to, about := p.from.net, p.from, p.to, uint64(0)
 	if reply {
@@ -104,7 +106,7 @@ func (e *endpoint) readHandshakes() {
 	e.handshakes = e.handshakes[:0]
 }
 
-// connected sends the operations that have waited for the peer's reply.
+// connected sends the operations that have waited for the peer's reply to the handshake.
 func (p *pair) connected() {
 	p.replied = true
 	waiting := p.awaitingReply

@@ -15,7 +15,7 @@ type region struct {
 	live bool
 }
 
-// Register is part of fabric.Provider: it returns a region with a new key.
+// Register implements fabric.Provider: it returns a region with a new key.
 func (e *endpoint) Register(base unsafe.Pointer, n uint64) (fabric.Region, error) {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
@@ -46,7 +46,8 @@ func (e *endpoint) RegisterGPU(m fabric.GPUMemory) (fabric.Region, error) {
 	return e.Register(m.Base, m.Len)
 }
 
-// Unregister is part of fabric.Provider.
+// Unregister implements fabric.Provider. A region that was not registered, or was unregistered
+// before, is an error.
 func (e *endpoint) Unregister(r fabric.Region) error {
 	e.net.mu.Lock()
 	defer e.net.mu.Unlock()
@@ -116,6 +117,9 @@ func store(to unsafe.Pointer, from []byte) {
 	copy(unsafe.Slice((*byte)(to), len(from)), from)
 }
 
+// storeWord stores a word of 4 or 8 bytes without the race detector's knowledge: a NIC's writes
+// race with the program by design.
+//
 //go:norace
 func storeWord(to unsafe.Pointer, width int, v uint64) {
 	if width == 4 {
@@ -125,7 +129,8 @@ func storeWord(to unsafe.Pointer, width int, v uint64) {
 	}
 }
 
-// apply performs an atomic operation with the CPU's instructions and returns the old value.
+// apply performs an atomic operation on a word of the program with the CPU's instructions, as other
+// threads may use it, and returns the old value.
 func apply(op fabric.Op, at unsafe.Pointer, width int, operand, compare uint64) uint64 {
 	if width == 4 {
 		p := (*uint32)(at)

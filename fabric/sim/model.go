@@ -120,8 +120,8 @@ func TCP() Model {
 	}
 }
 
-// Worst promises only that a completed Write has been delivered, and commits every fault that this
-// allows.
+// Worst returns the model of a network that promises only that a completed write has been
+// delivered, and that commits every fault which this allows.
 func Worst() Model {
 	return Model{
 		Name: "worst",
@@ -137,7 +137,8 @@ func Worst() Model {
 	}
 }
 
-// Bare returns Worst without the promise of delivery.
+// Bare returns the model Worst without the promise that a completed write was delivered, and of a
+// provider that uses offsets in regions and needs no registration of local buffers.
 func Bare() Model {
 	m := Worst()
 	m.Name, m.Caps.DeliveryComplete, m.Caps.VirtualAddress, m.Caps.LocalMR = "bare", false, false, false

@@ -82,7 +82,8 @@ func (n *Network) Now() Time {
 // memory of an endpoint on a host. f must not call the network.
 func (n *Network) Landed(f func(host int)) { n.landed = f }
 
-// Idle reports whether nothing is under way.
+// Idle reports whether nothing is under way: no event is planned, and no endpoint has an operation
+// in flight, a completion or a message.
 func (n *Network) Idle() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -160,7 +161,8 @@ func parseAddress(b []byte) (address, error) {
 	return address{binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])}, nil
 }
 
-// at returns the living endpoint at an address, or nil.
+// at returns the living endpoint at an address, or nil. A later endpoint may have the same port;
+// its address has another number.
 func (n *Network) at(a address) *endpoint {
 	if int(a.host) >= len(n.hosts) {
 		return nil
@@ -222,8 +224,8 @@ func nicName(i int) string { return fmt.Sprintf("nic%d", i) }
 func (n *Network) provider() string { return "sim;" + n.model.Name }
 
 // capacity returns the number of completions that the queue of an endpoint holds, and sets
-// caps.Arrivals. Where the NIC grants no queue of the requested size, it is the largest power of two
-// that the NIC grants, as with fabric/ofi, and caps.Arrivals is smaller.
+// caps.Arrivals. Where the NIC grants no queue of the requested size, it is the largest power of
+// two that the NIC grants, as with fabric/ofi, and caps.Arrivals is smaller.
 func (n *Network) capacity(cfg *fabric.Config, caps *fabric.Caps, host int) (int, error) {
 	own, limit := max(cfg.Queue, cfg.Tokens), n.model.Queue
 	if of, ok := n.queues[host]; ok {
@@ -269,7 +271,8 @@ type Queue struct {
 	Lost    int // completions that found it full
 }
 
-// Queues returns the queues of all endpoints, in the order in which they were opened.
+// Queues returns the size and the peak of the completion queues of all endpoints, in the order in
+// which they were opened.
 func (n *Network) Queues() []Queue {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -360,7 +363,8 @@ type packet struct {
 	half    bool // the first of its two pieces is in memory
 }
 
-// newMessage returns a message to fill: a free one, or a new one.
+// newMessage returns a message to fill: a free record, whose generation retire has raised, or a new
+// one.
 func (n *Network) newMessage() *message {
 	last := len(n.messages) - 1
 	if last < 0 {
@@ -384,7 +388,7 @@ func (n *Network) newPacket() *packet {
 	return p
 }
 
-// drop frees a packet.
+// drop returns the record of a packet to the free ones.
 func (n *Network) drop(p *packet) {
 	if p != nil {
 		p.m = nil
@@ -392,5 +396,6 @@ func (n *Network) drop(p *packet) {
 	}
 }
 
-// packetsOf returns the number of packets that carry `bytes` bytes.
+// packetsOf returns the number of packets, at most an MTU each, that carry `bytes` bytes: at least
+// one.
 func (n *Network) packetsOf(bytes int) int { return max(1, (bytes+n.model.MTU-1)/n.model.MTU) }

@@ -32,7 +32,8 @@ type prefix struct {
 	ahead []bool
 }
 
-// mark records that operation i has landed.
+// mark records that operation i has landed: upTo is the last one before which all have landed, and
+// ahead has a bit for each later one.
 func (p *prefix) mark(i uint64) {
 	if i <= p.upTo {
 		return
@@ -97,8 +98,9 @@ func (n *Network) defect(d Defect, m *message) bool {
 	return n.model.Broken == d && faults.Throw(n.seed, m.from.addr.number(), m.number, uint64(m.kind)).Hits(faults.ForDefect, defectShare)
 }
 
-// launch sends the first packet of an operation, or has the operation wait for the handshake with
-// the peer.
+// launch sends the first packet of an operation, or lets the operation wait for the handshake with
+// the peer. Bytes travel forward for sends and writes; reads and atomic operations send a packet
+// without bytes.
 func (n *Network) launch(m *message) {
 	p, e := m.pair, m.from
 	p.outstanding++
@@ -129,7 +131,8 @@ func (p *pair) reach() {
 	}
 }
 
-// depart plans the first packet of an operation, for when the NIC is free.
+// depart plans the first packet of an operation, for when the CPU has posted it and the NIC is
+// free. The defect EarlySource completes a write or send before its source was read.
 func (n *Network) depart(m *message) {
 	e := m.from
 	h := n.hosts[e.addr.host]
@@ -180,8 +183,8 @@ func (p *pair) retry(landed *message) {
 	p.held = kept
 }
 
-// markLanded records that all packets of a message have landed, or never will, and lets packets land
-// that have waited for it.
+// markLanded records that all packets of a message or write have landed, or never will, and lets
+// packets land that have waited for it. No order holds for other operations.
 func (p *pair) markLanded(m *message) {
 	switch m.kind {
 	case fabric.KindSend:
@@ -196,7 +199,8 @@ func (p *pair) markLanded(m *message) {
 	}
 }
 
-// release frees an operation that is over, and begins operations whose fence has waited for it.
+// release frees an operation that is over, and starts operations that have waited: one with a fence
+// when no operation on the peer is outstanding, and those after it.
 func (n *Network) release(m *message) {
 	p := m.pair
 	p.stopWaiting(m)
@@ -209,7 +213,7 @@ func (n *Network) release(m *message) {
 	}
 }
 
-// retire frees a message and makes its events void.
+// retire frees a message, and raises its generation, which makes its planned events void.
 func (n *Network) retire(m *message) {
 	e := m.from
 	last := e.live[len(e.live)-1]

@@ -6,7 +6,8 @@ import "libshmem/fabric/faults"
 // finds none goes back to its sender (receiver not ready), which sends it again after a while,
 // until it finds one. Which of several messages is the first to find a buffer is chance.
 
-// returnToSender sends a message back to its sender because no receive buffer is posted.
+// returnToSender counts a message for which no receive buffer is posted as not ready: its sender
+// sends it again when buffers are posted (retry).
 func (e *endpoint) returnToSender(m *message) {
 	n := e.net
 	n.held -= m.n
@@ -16,8 +17,8 @@ func (e *endpoint) returnToSender(m *message) {
 	e.retry()
 }
 
-// retry has senders send messages again that found no receive buffer: at most one for each receive
-// buffer that is posted now.
+// retry lets senders send messages again that found no receive buffer, in random order: at most one
+// for each receive buffer that is posted now.
 func (e *endpoint) retry() {
 	n := e.net
 	for e.retrying < len(e.recvs) && len(e.notReady) > 0 {

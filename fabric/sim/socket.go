@@ -2,16 +2,17 @@ package sim
 
 import "libshmem/fabric"
 
-// With Model.PollBytes each endpoint has a socket, which holds packets in the order of their
-// arrival. A packet that must not overtake another one enters the socket after it. Only a Poll of
-// the endpoint reads packets from its socket.
+// If Model.PollBytes is set, each endpoint has a socket: a queue of packets that have arrived, in
+// the order of their arrival, until a Poll of that endpoint reads them. A packet that must not
+// overtake another one is put into the socket after it.
 //
-// With Model.Software only packets of messages go to the socket, and each Poll reads at most
-// softwarePackets of them: the NIC has stored them in buffers of the provider, and the processor
-// does the rest.
+// If Model.Software is set, only packets of messages (fabric.KindSend) go to the socket, not those
+// of one-sided operations, and each Poll reads at most softwarePackets of them. This models a NIC
+// that stores messages in receive buffers of the provider, from where the CPU copies them to the
+// posted buffers during a Poll.
 const softwarePackets = 8
 
-// goesToSocket reports whether a packet is for the socket.
+// goesToSocket reports whether a packet waits in its target's socket until a Poll reads it.
 func (n *Network) goesToSocket(p *packet, to *endpoint) bool {
 	return !to.closed && (n.model.PollBytes > 0 || n.model.Software && p.m.kind == fabric.KindSend)
 }
@@ -47,7 +48,8 @@ func (e *endpoint) enqueuePacket(p *packet) {
 // unread reports whether a Poll has a packet to read from the socket, or a packet of a handshake.
 func (e *endpoint) unread() bool { return len(e.socket) > e.read || len(e.handshakes) > 0 }
 
-// readSocket reads from the socket what one Poll may: at most PollBytes, but at least one packet.
+// readSocket reads from the socket what one Poll may read: at most PollBytes, but at least one
+// packet; without PollBytes at most softwarePackets packets.
 func (e *endpoint) readSocket() {
 	most, bytes := e.net.model.PollBytes, e.net.model.PollBytes > 0
 	if !bytes {

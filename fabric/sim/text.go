@@ -17,7 +17,7 @@ import (
 // demands, 0 or 1; software, retries and strangers are its behaviour. drop-peer=HOST[@TIME] kills
 // the endpoints of a host, lose-nic=HOST/NIC[@TIME] takes a link down, restore-nic brings it up.
 
-// words returns the words that change a model, each with the field that it sets.
+// words returns the words of a model's text, such as mtu, each with the field that it sets.
 func (m *Model) words() []faults.Word {
 	return []faults.Word{
 		{Name: "mtu", To: &m.MTU},

@@ -55,7 +55,8 @@ type trace struct {
 	last  []record
 }
 
-// add adds a record to the hash of all records, and to the last ones, which Tail lists.
+// add adds a record to the hash of all records, by which a test compares two runs, and to the last
+// ones, which Tail lists.
 func (t *trace) add(r record) {
 	h := t.hash
 	h = faults.Mix(h ^ uint64(r.at))
@@ -96,7 +97,8 @@ func (n *Network) Tail(limit int) string {
 	return out.String()
 }
 
-// note adds a record to the trace.
+// note adds a record to the trace: what has happened between two endpoints, either of which may be
+// nil, with two numbers that depend on k.
 func (n *Network) note(k recordKind, from, to *endpoint, a, b uint64) {
 	r := record{at: n.now, kind: k, from: -1, to: -1, a: a, b: b}
 	if from != nil {

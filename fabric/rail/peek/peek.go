@@ -37,7 +37,8 @@ func (s *State) ring() []Buffer { return unsafe.Slice(s.posted, s.room) }
 // been copied to.
 func (s *State) Posted() int { return int(s.count) }
 
-// Post adds a receive buffer of the caller. It returns false if the ring is full.
+// Post adds a receive buffer of the caller to the ring, from which C or Go takes it when a message
+// has arrived. It returns false if the ring is full.
 func (s *State) Post(b Buffer) bool {
 	if s.count == s.room {
 		return false
@@ -65,7 +66,8 @@ func (s *State) CountSmall(n uint64) {
 	}
 }
 
-// Rotate moves the cursor: small operations go to the next NIC.
+// Rotate moves the cursor, so that small operations go to the next NIC, and begins a new group of
+// them.
 func (s *State) Rotate() {
 	s.Cursor++
 	s.Grouped, s.GroupedBytes = 0, 0
@@ -144,7 +146,8 @@ func (p *Peek) Owed(nic int) uint32 {
 // Owes reports whether C could not post a receive buffer of some NIC: Owed says which.
 func (s *State) Owes() bool { return s.owed != 0 }
 
-// Repaid records that the caller has called Owed for every NIC.
+// Repaid records that the caller has called Owed for every NIC: it posts the buffers that C could
+// not post.
 func (s *State) Repaid() { s.owed = 0 }
 
 // Count adds to c the operations and bytes that C has moved by a NIC.
@@ -158,8 +161,8 @@ func (p *Peek) Count(nic int, c *fabric.RailCount) {
 // HasCompletions polls without taking completions, and reports whether there are any.
 func (p *Peek) HasCompletions() bool { return C.shmemi_peek_poll(unsafe.Pointer(p.c), nil, 0) != 0 }
 
-// Native returns the C functions. Where Recv and Inject are nil, Poll reports only that Go has
-// completions.
+// Native returns the C functions that check all NICs without Go. If Recv and Inject are nil, Poll
+// reports only that Go has completions.
 func (p *Peek) Native() fabric.Native {
 	n := fabric.Native{
 		Self: unsafe.Pointer(p.c), Poll: C.shmemi_peek_poll, Arm: C.shmemi_peek_arm, Wait: C.shmemi_peek_wait, Wake: C.shmemi_peek_wake,
@@ -192,10 +195,11 @@ func (p *Peek) Drain(nic int, c []fabric.Completion) (n int, errno int) {
 	return n, 0
 }
 
-// Arm is part of fabric.Provider.
+// Arm implements fabric.Provider: it prepares a Wait, and returns false if there is work for a
+// Poll.
 func (p *Peek) Arm() bool { return C.shmemi_peek_arm(unsafe.Pointer(p.c)) != 0 }
 
-// Wait is part of fabric.Provider.
+// Wait implements Wait of fabric.Provider for all NICs together.
 func (p *Peek) Wait(d time.Duration) (bool, error) {
 	ret := C.shmemi_peek_wait(unsafe.Pointer(p.c), C.int64_t(d))
 	if ret < 0 {
@@ -204,7 +208,7 @@ func (p *Peek) Wait(d time.Duration) (bool, error) {
 	return ret > 0, nil
 }
 
-// Wake is part of fabric.Provider.
+// Wake implements fabric.Provider: it ends a Wait of another thread.
 func (p *Peek) Wake() { C.shmemi_peek_wake(unsafe.Pointer(p.c)) }
 
 // Close frees the state. No thread may call the C functions any more.
