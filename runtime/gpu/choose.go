@@ -68,8 +68,8 @@ func (r *Report) finish(m *Memory) {
 	}
 }
 
-// refusal returns the error of Ring if it allocated nothing: it says why, and which kinds of memory
-// work instead.
+// refusal returns the error of Ring if it allocated nothing: why the wanted kind of memory does not
+// work or, for Auto, why none does, and which kinds work instead.
 func refusal(dev Device, want Kind, reports []Report) error {
 	var causes []error
 	var works []string

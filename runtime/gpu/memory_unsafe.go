@@ -58,8 +58,8 @@ type Memory struct {
 	release []func() error // in the order of allocation
 }
 
-// Close releases the memory. Neither side may touch it any more. Further calls
-// do nothing.
+// Close undoes the steps of the allocation, the last one first. Neither the GPU nor the CPU may
+// access the memory any more. Further calls do nothing.
 func (m *Memory) Close() error {
 	var errs []error
 	for i := len(m.release) - 1; i >= 0; i-- {

@@ -47,7 +47,8 @@ func allocPinned(dev Device, n uint64) (*Memory, error) {
 	return m, nil
 }
 
-// allocRegistered allocates memory of the process and registers it with the GPU's driver.
+// allocRegistered allocates pinned memory: memory of the process that is registered with the GPU's
+// driver.
 func allocRegistered(dev Device, n uint64) (*Memory, error) {
 	m, err := Host(n)
 	if err != nil {
@@ -88,7 +89,8 @@ func allocManaged(dev Device, n uint64) (*Memory, error) {
 	return m, nil
 }
 
-// allocBAR allocates memory of the GPU and maps it for the CPU.
+// allocBAR allocates zeroed memory of the GPU and maps it for the CPU, through the BAR, a window of
+// the PCI bus to GPU memory. It allocates one Page more, to align the memory.
 func allocBAR(dev Device, n uint64) (*Memory, error) {
 	n = roundUp(n, Page)
 	// cuMemAlloc promises an alignment of 256 bytes only.
@@ -143,5 +145,5 @@ func closed(cause, remedy string) error {
 	return &shmerr.Error{Op: "map", Object: "GPU memory", Cause: shmerr.Causef(shmerr.ErrUnsupported, "%s", cause), Remedy: remedy}
 }
 
-// both joins the errors of two methods that failed, on one line.
+// both joins the errors of two methods that failed, for a message in one line.
 func both(a, b error) error { return fmt.Errorf("%w; %w", a, b) }

@@ -56,7 +56,8 @@ func (p *Processors) Deal(n int, portion Portion, gpus []int) []Set {
 	return all
 }
 
-// coresEach returns the number of cores that each PE can have; 0: PEs have to share cores.
+// coresEach returns the number of cores that each PE can have; 0: PEs have to share cores. count[i]
+// is the number of PEs on NUMA node i, and the node with the fewest cores for each PE decides.
 func (p *Processors) coresEach(count []int) int {
 	least := -1
 	for i, node := range p.Nodes {
@@ -70,8 +71,8 @@ func (p *Processors) coresEach(count []int) int {
 	return least
 }
 
-// hyperthreads returns one processor for each of n PEs. A core gets a second PE when every core has
-// one.
+// hyperthreads returns one processor for each of n PEs. A core gets a second PE, on another of its
+// hardware threads, when every core has one.
 func (c Cores) hyperthreads(n int) []Set {
 	count := make([]int, len(c))
 	for left := n; left > 0; {
@@ -139,8 +140,8 @@ func (p *Processors) inProportion(n int) []int {
 	return on
 }
 
-// nearGPUs returns the NUMA node of each PE's GPU; nil: one is not known, or a node has more PEs
-// than processors.
+// nearGPUs returns the NUMA node of each PE's GPU. It returns nil if one is not known, or if a node
+// would have more PEs than processors.
 func (p *Processors) nearGPUs(n int, gpus []int) []int {
 	if len(gpus) != n {
 		return nil

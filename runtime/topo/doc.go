@@ -5,9 +5,9 @@
 //
 // It owns the description of a machine (Machine), read from the text that hwloc writes (ReadXML) or
 // from /sys (ReadSys); how far two places of it are from each other (Distance); which PE uses which
-// NICs (Share, Plan) and the settings about that (ParseList, ParseMapping); and its text for people
-// (Draw, Table). The library hwloc is in runtime/topo/hwloc, so that everything here is tested on
-// described machines.
+// NICs (Share, Plan) and the settings about that (ParseList, ParseMapping); and its description as
+// text (Draw, Table). The library hwloc is in runtime/topo/hwloc, so that everything here is tested
+// on described machines.
 //
 // It knows nothing of memory or networks: runtime/job makes segments of its nodes, asks it for NICs
 // that libfabric offers, and binds threads.

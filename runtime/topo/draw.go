@@ -17,7 +17,8 @@ type branch struct {
 	below []*branch
 }
 
-// at returns the part below b that has a key, which it adds if it is missing.
+// at returns the part of the drawing below b that has a key, which it adds with the text if it is
+// missing.
 func (b *branch) at(key, text string) *branch {
 	for _, c := range b.below {
 		if c.key == key {
@@ -88,8 +89,8 @@ func (m *Machine) above(root *branch, d *Device) *branch {
 	return root
 }
 
-// shorten leaves out bridges that lead to one thing only: they are ports of a switch
-// or of the processor.
+// shorten leaves out bridges below which there is only one part: they are ports of a switch or of
+// the processor, and would only make the drawing deeper.
 func (b *branch) shorten() {
 	for i, c := range b.below {
 		for strings.HasPrefix(c.text, "switch ") && len(c.below) == 1 {
@@ -100,7 +101,8 @@ func (b *branch) shorten() {
 	}
 }
 
-// write writes the parts below b, with lines that connect them.
+// write writes the parts below b, each with a mark that connects it to b; indent is what stands
+// before it.
 func (b *branch) write(w *bufio.Writer, indent string) {
 	for i, c := range b.below {
 		mark, next := "├─ ", "│  "
@@ -112,7 +114,8 @@ func (b *branch) write(w *bufio.Writer, indent string) {
 	}
 }
 
-// notes returns the text of each device in the drawing, by its PCI address.
+// notes returns the text of each device in the drawing, by its PCI address: its names, its NIC's
+// speed, and which GPU uses which NIC by the plan (picks).
 func (m *Machine) notes(r Request, picks [][]Pick) map[string]string {
 	takes := map[string][]string{}
 	users := map[string][]string{}
@@ -150,7 +153,7 @@ func (m *Machine) notes(r Request, picks [][]Pick) map[string]string {
 	return notes
 }
 
-// who returns the words for a PE: its GPU, or its number and the NUMA node of its processors.
+// who describes a PE in a table: its GPU, or its number and the NUMA node of its processors.
 func (m *Machine) who(p Process, pe int) string {
 	if p.GPU != "" {
 		for i, d := range m.Of(GPU) {
@@ -174,7 +177,7 @@ type Choice struct {
 	Why      string `json:"why"`
 }
 
-// Choices lists each NIC that a PE gets by a plan.
+// Choices lists each NIC that the plan (picks) assigns to a PE, with its distance and the reason.
 func (m *Machine) Choices(r Request, picks [][]Pick) (all []Choice) {
 	for pe, list := range picks {
 		for _, p := range list {
@@ -184,7 +187,7 @@ func (m *Machine) Choices(r Request, picks [][]Pick) (all []Choice) {
 	return all
 }
 
-// Table writes each NIC that a PE gets by a plan, with the reason, and the NICs that no PE gets.
+// Table writes the list of Choices, and the names of the NICs that the plan assigns to no PE.
 func (m *Machine) Table(w io.Writer, r Request, picks [][]Pick) error {
 	if len(r.NICs) == 0 {
 		_, err := fmt.Fprintln(w, "no NIC, so that there is nothing to choose")

@@ -11,7 +11,7 @@ type cost [classes + 1]int
 // number that every NIC has to have.
 const crowded = int(classes)
 
-// plus returns c + d, or with sign -1 c - d.
+// plus returns c + d, or c - d if sign is -1.
 func (c cost) plus(d cost, sign int) cost {
 	for i := range c {
 		c[i] += sign * d[i]
@@ -19,7 +19,8 @@ func (c cost) plus(d cost, sign int) cost {
 	return c
 }
 
-// less reports whether c is cheaper than d.
+// less reports whether c is cheaper than d. c[i] is the number of users at distance i from their
+// NIC; fewer users at the largest distance come first.
 func (c cost) less(d cost) bool {
 	for i := len(c) - 1; i >= 0; i-- {
 		if r := cmp.Compare(c[i], d[i]); r != 0 {

@@ -10,7 +10,7 @@ import (
 // Machine is the topology that decides which NIC is near which GPU or process.
 type Machine struct {
 	Name     string // of the product; "" where it is not known
-	Source   string // the source of the description, for people
+	Source   string // the source of the description, for messages
 	CPUs     Set
 	Packages []Set  // the sockets
 	Nodes    []Node // of memory, by number
@@ -143,7 +143,7 @@ func (m *Machine) Near(p Place) *Node {
 	return nil
 }
 
-// Natural compares names with numbers in them: rdmap2 comes before rdmap10.
+// Natural compares names with numbers in them, for sorting: rdmap2 comes before rdmap10.
 func Natural(a, b string) int {
 	for a != "" && b != "" {
 		na, nb := digits(a), digits(b)

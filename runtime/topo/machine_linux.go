@@ -21,7 +21,8 @@ func MachineID() string {
 // report them.
 func Allowed() Set { return AllowedTo(0) }
 
-// AllowedTo returns the processors that a thread may use.
+// AllowedTo returns the processors on which a thread may run (its affinity); empty if the kernel
+// does not say.
 func AllowedTo(tid int) Set {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(tid, &set); err != nil {

@@ -116,7 +116,7 @@ func ParseMapping(text string) (Mapping, error) {
 	return m, nil
 }
 
-// checkName refuses a name that no NIC has.
+// checkName returns an error for a name that no NIC can have.
 func checkName(name string) error {
 	if name == "" {
 		return errors.New("a name is missing, expected one as mlx5_0")
@@ -127,7 +127,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// checkPort refuses all ports but 1, which libfabric opens.
+// checkPort returns an error for any port but 1, because libfabric opens the first port of a NIC.
 func checkPort(port string) error {
 	if n, err := strconv.Atoi(port); err != nil || n < 1 {
 		return fmt.Errorf("port %q, expected 1", port)
@@ -137,7 +137,8 @@ func checkPort(port string) error {
 	return nil
 }
 
-// PEs returns the number of PEs for which there are entries.
+// PEs returns the number of PEs of a host for which the mapping has entries. Further PEs begin at
+// its first entry again.
 func (m Mapping) PEs() int {
 	n := 0
 	for _, e := range m {

@@ -10,7 +10,8 @@ type Nodes struct {
 	rank    []int32
 }
 
-// NewNodes groups PEs by host identity: hosts[i] is the identity of PE i's host.
+// NewNodes groups PEs by host: hosts[i] identifies the host of PE i. Nodes are numbered by their
+// first PEs, and PEs within a node in order.
 func NewNodes(hosts []string) *Nodes {
 	n := &Nodes{node: make([]int32, len(hosts)), rank: make([]int32, len(hosts))}
 	index := make(map[string]int32)

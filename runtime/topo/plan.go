@@ -39,7 +39,8 @@ type Pick struct {
 	Why   string
 }
 
-// Plan decides which NICs each PE uses, and returns them by PE. Without NICs, no PE uses any.
+// Plan decides which NICs each PE uses, and returns them by PE: those of a mapping, all for every
+// PE (Together), round robin (InTurn), or the nearest ones. Without NICs, no PE uses any.
 func (m *Machine) Plan(r Request) ([][]Pick, error) {
 	p := &plan{m: m, Request: &r, picks: make([][]Pick, len(r.PEs))}
 	for _, n := range r.NICs {
@@ -78,8 +79,8 @@ type plan struct {
 	picks  [][]Pick
 }
 
-// findGPUs numbers all GPUs of the machine: other jobs may use some of them, and count on the same
-// numbers.
+// findGPUs numbers all GPUs of the machine, those of other jobs, too, so that jobs on one machine
+// distribute the NICs in the same way. A PE's GPU that the topology lacks gets a further number.
 func (p *plan) findGPUs() {
 	var known []string
 	for _, d := range p.m.Of(GPU) {
@@ -128,7 +129,7 @@ func (p *plan) addPick(pe, nic int, why string) {
 	p.picks[pe] = append(p.picks[pe], Pick{nic, p.m.Distance(p.place(pe), p.places[nic]), why})
 }
 
-// mapped assigns NICs to PEs by the Mapping.
+// mapped assigns the NICs that SHMEM_NIC_PE_MAPPING names for each PE of the host.
 func (p *plan) mapped() error {
 	for pe := range p.PEs {
 		n := p.number(pe, p.Mapping.PEs())
@@ -156,7 +157,7 @@ func (p *plan) unknown(name string) error {
 	}
 }
 
-// inTurn assigns one NIC to each PE, round robin.
+// inTurn assigns one NIC to each PE, round robin by the PE's number on the host.
 func (p *plan) inTurn() {
 	for pe := range p.PEs {
 		n := p.number(pe, len(p.NICs))
@@ -285,7 +286,8 @@ func (m *Machine) Candidates() []NIC {
 	return nics
 }
 
-// Everybody returns a PE on each GPU of a machine, or one on each NUMA node where there is no GPU.
+// Everybody returns an example of the PEs of a machine, to print a plan without a job: one on each
+// GPU, or one on each NUMA node if there is no GPU.
 func (m *Machine) Everybody() []Process {
 	var pes []Process
 	for _, d := range m.Of(GPU) {

@@ -24,8 +24,8 @@ type Processors struct {
 // its hyperthreads.
 type Cores []Set
 
-// ReadProcessors reads the processors of this machine from /sys. root stands before the path and is
-// empty but in tests.
+// ReadProcessors reads the processors of this machine from /sys, by NUMA node and core, and which
+// of them are near to each GPU. Tests pass a folder as root, which is put before the path.
 func ReadProcessors(root string) (*Processors, error) {
 	s := sysfs(filepath.Join(root, "/sys"))
 	p := &Processors{}
@@ -105,7 +105,8 @@ func (s sysfs) cores(cpus Set) Cores {
 	return list
 }
 
-// Flat returns processors of which only the numbers are known, as cores of one NUMA node.
+// Flat returns processors of which only the numbers are known: each is a core of its own, and all
+// are of one NUMA node.
 func Flat(cpus Set) *Processors {
 	p := &Processors{Online: cpus, Nodes: []Cores{nil}}
 	for _, cpu := range cpus.List() {

@@ -15,7 +15,7 @@ type Set string // 8 bits in each byte, without zero bytes at the end
 // maxCPU bounds the numbers of processors: no kernel has more than 8192.
 const maxCPU = 1 << 16
 
-// NewSet makes a set of numbers from 0 to 65535; others are left out.
+// NewSet makes a set of processor numbers from 0 to 65535; others are left out.
 func NewSet(cpus ...int) Set {
 	var b []byte
 	for _, cpu := range cpus {
@@ -39,7 +39,7 @@ func (c Set) Count() int {
 	return n
 }
 
-// Within reports whether d has all of c.
+// Within reports whether d has all processors of c.
 func (c Set) Within(d Set) bool {
 	if len(c) > len(d) {
 		return false
@@ -52,7 +52,8 @@ func (c Set) Within(d Set) bool {
 	return true
 }
 
-// And returns the elements in both.
+// And returns the processors that are in both sets. A set has no zero bytes at its end, so that
+// equal sets are equal strings.
 func (c Set) And(d Set) Set {
 	b := make([]byte, min(len(c), len(d)))
 	for i := range b {
@@ -61,7 +62,7 @@ func (c Set) And(d Set) Set {
 	return Set(strings.TrimRight(string(b), "\x00"))
 }
 
-// Or returns the elements in either.
+// Or returns the processors that are in either set.
 func (c Set) Or(d Set) Set {
 	if len(c) < len(d) {
 		c, d = d, c
@@ -73,7 +74,7 @@ func (c Set) Or(d Set) Set {
 	return Set(b)
 }
 
-// Minus returns the elements of c that are not in d.
+// Minus returns the processors of c that are not in d.
 func (c Set) Minus(d Set) Set {
 	b := []byte(c)
 	for i := range min(len(c), len(d)) {
@@ -82,7 +83,7 @@ func (c Set) Minus(d Set) Set {
 	return Set(strings.TrimRight(string(b), "\x00"))
 }
 
-// List returns the numbers in the set, ascending.
+// List returns the processor numbers in the set, ascending.
 func (c Set) List() []int {
 	var cpus []int
 	for i := range len(c) {
@@ -115,7 +116,7 @@ func Runs(numbers []int) []Run {
 	return all
 }
 
-// JoinRuns writes runs as the kernel does: 0-3,8.
+// JoinRuns writes runs of numbers as the kernel does: 0-3,8.
 func JoinRuns(runs []Run) string {
 	var parts []string
 	for _, r := range runs {
@@ -128,7 +129,8 @@ func JoinRuns(runs []Run) string {
 	return strings.Join(parts, ",")
 }
 
-// ParseSet reads the output of String and of the kernel; no text is the empty set.
+// ParseSet reads a list of processors such as 0-3,8, as String and the kernel write it; an empty
+// text is the empty set.
 func ParseSet(text string) (Set, error) {
 	var cpus []int
 	if text = strings.TrimSpace(text); text == "" {

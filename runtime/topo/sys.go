@@ -87,7 +87,8 @@ func (s sysfs) glob(pattern string) []string {
 	return files
 }
 
-// packages finds the sockets: the files of one processor list all processors of its socket.
+// packages finds the sockets: the processor list in /sys of any processor has all processors of its
+// socket.
 func (s sysfs) packages(m *Machine) {
 	var known Set
 	for _, cpu := range m.CPUs.List() {

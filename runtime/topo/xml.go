@@ -57,7 +57,7 @@ type object struct {
 	device  int // the PCI device that it is or belongs to; -1: none
 }
 
-// read reads all elements of the file.
+// read reads all elements of the XML file. stack has an entry for each element that is open.
 func (r *reader) read() error {
 	for {
 		token, err := r.dec.Token()
@@ -88,7 +88,8 @@ func (r *reader) at(format string, args ...any) error {
 	return fmt.Errorf("line %d: %w", line, fmt.Errorf(format, args...))
 }
 
-// open handles the begin of an element, with its attributes.
+// open handles the start tag of an element, with its attributes. Elements that describe nothing of
+// interest are only put on the stack.
 func (r *reader) open(name string, list []xml.Attr) error {
 	if len(r.stack) == 0 {
 		return r.root(name, list)
@@ -111,7 +112,7 @@ func (r *reader) open(name string, list []xml.Attr) error {
 	return err
 }
 
-// root handles the begin of the outermost element.
+// root handles the start tag of the outermost element, and checks the version of the format.
 func (r *reader) root(name string, list []xml.Attr) error {
 	if name != "topology" {
 		return errors.New("the file describes no machine, expected <topology>")
@@ -127,8 +128,8 @@ func (r *reader) root(name string, list []xml.Attr) error {
 	return nil
 }
 
-// object handles the begin of an object. o is a copy of the element around it, and becomes the
-// object.
+// object handles the start tag of an hwloc object. o is a copy of the element around it, whose
+// processors and bridges hold inside it, too, and becomes the object.
 func (r *reader) object(o *object, list []xml.Attr) error {
 	parent := o.kind
 	o.kind = get(list, "type")
@@ -171,8 +172,8 @@ func (r *reader) node(cpus Set, list []xml.Attr) error {
 	return nil
 }
 
-// bridge adds a PCI bridge to the bridges of o: a root complex by its first bus, another by its
-// address.
+// bridge adds a PCI bridge to the bridges above the devices in o: a root complex (type 0-1) by its
+// first bus, another bridge by its address.
 func (r *reader) bridge(o *object, list []xml.Attr) error {
 	id := get(list, "pci_busid")
 	if kind := get(list, "bridge_type"); kind == "0-1" {
@@ -189,7 +190,8 @@ func (r *reader) bridge(o *object, list []xml.Attr) error {
 	return nil
 }
 
-// device adds a PCI device. The names of the objects inside it decide whether it is a GPU or a NIC.
+// device adds a PCI device. Its class says whether it is a GPU; the names of the objects inside it
+// decide whether it is a NIC.
 func (r *reader) device(o *object, list []xml.Attr) error {
 	pci := get(list, "pci_busid")
 	if err := checkAddress(pci); err != nil {

@@ -26,7 +26,8 @@ type Unit struct {
 	kernels map[int]cuda.Function
 }
 
-// New loads the kernels, which the driver compiles the first time.
+// New loads the kernels of atomic operations into the context of dev; the driver compiles their PTX
+// code the first time.
 func New(dev *cuda.Device) (_ *Unit, err error) {
 	u := &Unit{dev: dev, kernels: make(map[int]cuda.Function)}
 	defer func() {
@@ -68,8 +69,8 @@ type DeviceUnit struct {
 // Put launches, on stream s, the kernel that applies the operation o. It does not wait.
 func (d DeviceUnit) Put(s gpu.Stream, o gpu.Atomic) error { return d.put(d.Dev, s, o) }
 
-// Do applies an operation, waits until its result is visible to all GPUs and CPUs, and returns the
-// old value.
+// Do applies an operation to a word of GPU memory by a kernel of one thread, waits until its result
+// is visible to all GPUs and CPUs, and returns the old value.
 func (u *Unit) Do(at gpu.Address, op, width int, operand, compare uint64) (uint64, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

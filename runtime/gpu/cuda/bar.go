@@ -23,7 +23,8 @@ type gdrCopy struct {
 	version string
 }
 
-// openGDR loads GDRCopy's library.
+// openGDR loads GDRCopy's library, by which the CPU maps GPU memory through the BAR, and finds its
+// functions.
 func openGDR(file string) (*gdrCopy, error) {
 	const install = "install GDRCopy 2 and load its kernel module gdrdrv"
 	library, err := openLibrary(file, install)
@@ -97,7 +98,8 @@ func (v *Device) ExportDMABuf(a gpu.Address, n uint64) (int, error) {
 	return v.exportDMABuf("export memory of", a, n)
 }
 
-// exportDMABuf returns a descriptor (dma-buf) of n bytes of memory of the GPU, for NICs.
+// exportDMABuf returns a file descriptor (dma-buf) of n bytes of GPU memory, by which a NIC
+// registers them or the CPU maps them. The caller closes it.
 func (v *Device) exportDMABuf(op string, a gpu.Address, n uint64) (int, error) {
 	if v.driver.table.export == nil {
 		return -1, &shmerr.Error{

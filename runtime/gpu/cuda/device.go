@@ -77,7 +77,8 @@ func (d *Driver) Device(number int) (*Device, error) {
 	return v, nil
 }
 
-// begin makes the stream of this Device in its context.
+// begin makes the stream of this Device, for copies that are complete when their call returns. op
+// is for the error.
 func (v *Device) begin(op string) error {
 	return v.do(op, func() (string, C.int) {
 		return "cuStreamCreate", C.shmemi_cuda_stream_create(v.driver.table, &v.stream, C.SHMEMI_CUDA_STREAM_NON_BLOCKING)
@@ -85,7 +86,7 @@ func (v *Device) begin(op string) error {
 }
 
 // end destroys the stream of this Device, unless a reset of the GPU has destroyed it. The caller
-// holds mu.
+// holds mu. op is for the error.
 func (v *Device) end(op string) error {
 	if v.stream == nil {
 		return nil
@@ -143,7 +144,7 @@ func (v *Device) Close() error {
 }
 
 // with runs f on one thread with the device's context current, and then restores the thread's own
-// context and capture mode.
+// context and capture mode. It fails after Close, and after the program has reset the GPU.
 func (v *Device) with(op string, f func() error) error {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -206,7 +207,8 @@ func (v *Device) enter(op string) error {
 	return nil
 }
 
-// leave ends an operation that enter began, and returns the error of its outcome.
+// leave ends an operation that enter began, and returns the error of its outcome: the results of
+// the push of the context, of the call and of the pop.
 func (v *Device) leave(op, call string, out C.struct_shmemi_cuda_outcome) error {
 	if out.push|out.call|out.pop == 0 {
 		v.mu.RUnlock()

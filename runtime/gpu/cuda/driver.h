@@ -412,8 +412,8 @@ SHMEMI_CUDA_FUNCTIONS(CALL_IN, CALL_IN)
 #undef CALL_IN
 #undef UNWRAP
 
-/* Starts, on a stream, the copy of 2n bytes as two rows without a gap, so that a copy engine makes
- * it. */
+/* Starts, on a stream of the context `within`, the copy of 2n bytes as two rows of n bytes without
+ * a gap: only a copy engine executes a copy of rows, so it does not wait for kernels. */
 static inline struct shmemi_cuda_outcome shmemi_cuda_in_two_rows(const struct shmemi_cuda *driver,
                                                                  void *within, uint64_t to,
                                                                  uint64_t from, size_t n,
@@ -428,7 +428,7 @@ static inline struct shmemi_cuda_outcome shmemi_cuda_in_two_rows(const struct sh
     return shmemi_cuda_in_copy_rows(driver, within, &rows, stream);
 }
 
-/* Makes a stream store words, one after the other, with one call of the driver. */
+/* Makes a stream store n words, one after the other, with one call of the driver. */
 static inline struct shmemi_cuda_outcome
 shmemi_cuda_in_stores(const struct shmemi_cuda *driver, void *within, void *stream,
                       const struct shmemi_cuda_store *stores, unsigned n)
@@ -443,7 +443,7 @@ shmemi_cuda_in_stores(const struct shmemi_cuda *driver, void *within, void *stre
     return shmemi_cuda_in_stream_batch(driver, within, stream, n, steps, 0);
 }
 
-/* Makes a stream apply an atomic operation (what) to a word, whose size is in type. */
+/* Makes a stream apply the driver's atomic operation `what` to a word, whose size is in type. */
 static inline struct shmemi_cuda_outcome shmemi_cuda_in_change(const struct shmemi_cuda *driver,
                                                                void *within, void *stream, int what,
                                                                int type, uint64_t at,

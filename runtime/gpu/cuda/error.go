@@ -27,7 +27,8 @@ func (e *CallError) Error() string {
 	return fmt.Sprintf("%s: %s, %s", e.Call, e.Name, e.Text)
 }
 
-// Unwrap returns the kind of the error.
+// Unwrap returns the kind of the error (shmerr): no memory, unsupported, or any other of the
+// system.
 func (e *CallError) Unwrap() error {
 	switch e.Code {
 	case C.SHMEMI_CUDA_OUT_OF_MEMORY:
@@ -86,7 +87,8 @@ func (d *Driver) check(call string, code C.int) *CallError {
 	return e
 }
 
-// fail returns the error of an operation on object whose driver call returned code; nil for 0.
+// fail returns the error of an operation (op) on an object whose driver call returned code, with a
+// remedy if one is known; nil for code 0.
 func (d *Driver) fail(op, object, call string, code C.int) error {
 	e := d.check(call, code)
 	if e == nil {

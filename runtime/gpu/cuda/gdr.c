@@ -49,7 +49,8 @@ close:
     return failed;
 }
 
-/* Ends a mapping. Returns NULL, or the first function that failed, with *error. */
+/* Ends a mapping by GDRCopy, all three steps even if one fails. Returns NULL, or the first function
+ * that failed and its code in *error. */
 const char *shmemi_gdr_unmap(const struct shmemi_gdr *functions,
                              const struct shmemi_gdr_mapping *mapping, int *error)
 {

@@ -52,7 +52,8 @@ func (h *hosts) add(m *gpu.Memory) {
 	h.all[m.Host] = m
 }
 
-// remove removes the block at an address and returns it; nil if the driver has allocated the block.
+// remove removes the block at an address from the list and returns it; nil if the driver has
+// allocated the block, which is not in the list.
 func (h *hosts) remove(host unsafe.Pointer) *gpu.Memory {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,7 +81,8 @@ func (v *Device) ownHost(n uint64) (*gpu.Memory, gpu.Address, error) {
 	return m, address, nil
 }
 
-// driverHost allocates n bytes of pinned memory by cuMemHostAlloc, and returns both its addresses.
+// driverHost allocates n bytes of pinned memory by cuMemHostAlloc, and returns the address for the
+// CPU and that for the GPU.
 func (v *Device) driverHost(n uint64) (unsafe.Pointer, gpu.Address, error) {
 	var host unsafe.Pointer
 	op := amount("allocate", n, "of pinned memory on")
@@ -107,7 +109,7 @@ func (v *Device) mapped(op string, host unsafe.Pointer, err error) (gpu.Address,
 	return gpu.Address(address), err
 }
 
-// HostFree frees memory of HostAlloc.
+// HostFree frees memory of HostAlloc, by the way in which it was allocated.
 func (v *Device) HostFree(host unsafe.Pointer) error {
 	if m := v.hosts.remove(host); m != nil {
 		return errors.Join(v.unregister(host), m.Close())

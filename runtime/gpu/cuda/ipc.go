@@ -21,7 +21,8 @@ func (v *Device) Share(a gpu.Address) (gpu.Shared, error) {
 	return s, err
 }
 
-// OpenShared maps another process's memory, given its IPC handle, for loads and stores of this GPU.
+// OpenShared maps memory that another process has allocated on a GPU, given its CUDA IPC handle,
+// for loads and stores of this GPU.
 func (v *Device) OpenShared(s gpu.Shared) (gpu.Address, error) {
 	var handle C.struct_shmemi_cuda_ipc
 	for i, b := range s {

@@ -18,7 +18,7 @@ type joints struct {
 	at     atomic.Pointer[[]gpu.Address] // nil where there are none
 }
 
-// add records a registration of n bytes at a.
+// add records a registration of n bytes of main memory at a.
 func (j *joints) add(a gpu.Address, n uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -37,7 +37,8 @@ func (j *joints) remove(a gpu.Address) {
 	j.find()
 }
 
-// find computes the joints from the registrations.
+// find computes the joints, the addresses where one registration ends and another begins, from the
+// registrations. Copies read the result without the lock.
 func (j *joints) find() {
 	var at []gpu.Address
 	for a, n := range j.ranges {

@@ -10,7 +10,7 @@
 #include <link.h>
 #include <stdio.h>
 
-/* Loads a library. NULL: the cause is in why. */
+/* Loads a shared library. Returns its handle, or NULL and the cause in why. */
 void *shmemi_cuda_open_library(const char *file, char *why, size_t len)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
@@ -36,7 +36,8 @@ void shmemi_cuda_close_library(void *library)
     dlclose(library);
 }
 
-/* Finds the driver's functions. Returns NULL, or the name of one that is missing. */
+/* Finds the driver's functions in a library. Those that an old driver may lack (OPTIONAL) become
+ * NULL. Returns NULL, or the name of a needed one that is missing. */
 const char *shmemi_cuda_bind(struct shmemi_cuda *driver, void *library)
 {
 #define NEEDED(name, symbol, parameters, arguments)                                                \

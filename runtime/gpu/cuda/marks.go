@@ -35,8 +35,8 @@ type caller struct {
 	table *C.struct_shmemi_cuda
 }
 
-// add makes a table of driver functions for a caller, with its own marks. It returns nil if there
-// is no memory.
+// add makes a table of driver functions for a caller, a copy of `of` with its own marks: records of
+// the calls that have not returned. It returns nil if there is no memory.
 func (c *callers) add(name string, of *C.struct_shmemi_cuda) *C.struct_shmemi_cuda {
 	marks := (*C.struct_shmemi_cuda_marks)(C.aligned_alloc(64, C.sizeof_struct_shmemi_cuda_marks))
 	table := newTable()
@@ -85,7 +85,7 @@ func (v *Device) Calls(to []Call) []Call {
 	return to
 }
 
-// literal returns a C string that is never freed, without copying it.
+// literal returns a C string that is never freed, a name in the library's code, without copying it.
 func literal(at *byte) string {
 	n := 0
 	for *(*byte)(unsafe.Add(unsafe.Pointer(at), n)) != 0 {

@@ -53,7 +53,7 @@ func pointer(address C.uint64_t) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&address))
 }
 
-// Alloc allocates memory of the GPU, which has its old contents.
+// Alloc allocates n bytes of GPU memory. Their contents are undefined.
 func (v *Device) Alloc(n uint64) (gpu.Address, error) {
 	var address C.uint64_t
 	err := v.do(amount("allocate", n, "on"), func() (string, C.int) {
@@ -72,7 +72,9 @@ func (v *Device) Free(a gpu.Address) error {
 	})
 }
 
-// Zero clears n bytes.
+// Zero clears n bytes and waits for that. Like all functions here that use run, it splits the work
+// where two registrations of main memory meet, because the driver refuses a call that crosses such
+// a boundary.
 func (v *Device) Zero(a gpu.Address, n uint64) error {
 	return v.run("clear memory on", n, func(done, left uint64) (uint64, string, C.int) {
 		at := a + gpu.Address(done)
@@ -81,7 +83,8 @@ func (v *Device) Zero(a gpu.Address, n uint64) error {
 	})
 }
 
-// Fill stores value into n words of 4 bytes.
+// Fill stores value into n words of 4 bytes and waits for that, split at boundaries of
+// registrations.
 func (v *Device) Fill(a gpu.Address, value uint32, n uint64) error {
 	return v.run("fill memory on", 4*n, func(done, left uint64) (uint64, string, C.int) {
 		at := a + gpu.Address(done)
@@ -90,7 +93,8 @@ func (v *Device) Fill(a gpu.Address, value uint32, n uint64) error {
 	})
 }
 
-// Copy copies n bytes between addresses that the GPU reaches, and waits for the copy.
+// Copy copies n bytes between addresses that the GPU reaches, and waits for the copy. It splits the
+// copy where two registrations of main memory meet, at either address.
 func (v *Device) Copy(to, from gpu.Address, n uint64) error {
 	return v.run("copy memory on", n, func(done, left uint64) (uint64, string, C.int) {
 		to, from := to+gpu.Address(done), from+gpu.Address(done)
@@ -99,7 +103,9 @@ func (v *Device) Copy(to, from gpu.Address, n uint64) error {
 	})
 }
 
-// CopyIn copies Go's memory to an address that the GPU reaches, and waits for the copy.
+// CopyIn copies Go's memory to an address that the GPU reaches, and waits for the copy. It splits
+// the copy where two registrations of main memory meet, because the driver refuses a copy that
+// crosses such a boundary.
 func (v *Device) CopyIn(to gpu.Address, from []byte) error {
 	if len(from) == 0 {
 		return nil
@@ -114,7 +120,9 @@ func (v *Device) CopyIn(to gpu.Address, from []byte) error {
 	})
 }
 
-// CopyOut copies from an address that the GPU reaches to Go's memory, and waits for the copy.
+// CopyOut copies from an address that the GPU reaches to Go's memory, and waits for the copy. It
+// splits the copy where two registrations of main memory meet, because the driver refuses a copy
+// that crosses such a boundary.
 func (v *Device) CopyOut(to []byte, from gpu.Address) error {
 	if len(to) == 0 {
 		return nil
@@ -147,7 +155,8 @@ func (v *Device) run(op string, n uint64, start func(done, left uint64) (uint64,
 	})
 }
 
-// finish waits for the device's stream, if work was started there.
+// finish waits for the device's stream, if work was started there: even after an error, because
+// that work uses the caller's memory.
 func (v *Device) finish(op string, started bool) error {
 	if !started {
 		return nil

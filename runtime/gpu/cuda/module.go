@@ -24,7 +24,7 @@ type Module struct {
 // Function is a kernel of a Module, a CUfunction.
 type Function uintptr
 
-// LoadModule loads device code: a fat binary, a cubin, or PTX.
+// LoadModule loads device code, a fat binary, a cubin, or PTX, into the context of this Device.
 func (v *Device) LoadModule(image []byte) (*Module, error) {
 	if len(image) == 0 {
 		return nil, &shmerr.Error{Op: "load device code on", Object: v.name, Cause: shmerr.Causef(shmerr.ErrArgument, "the image is empty")}
@@ -90,7 +90,8 @@ func (v *Device) LibraryGlobal(library unsafe.Pointer, name string) (gpu.Address
 // globalOp names the search for a variable of device code, for errors.
 func globalOp(name string) string { return fmt.Sprintf("find variable %s on", name) }
 
-// global finds a variable of device code by its name. call is the driver call that finds it.
+// global finds a variable of device code by its name, and returns its address and size. call is the
+// driver call that finds it.
 func (v *Device) global(name string, call func(*C.uint64_t, *C.size_t, *C.char) (string, C.int)) (gpu.Address, uint64, error) {
 	text := C.CString(name)
 	defer C.free(unsafe.Pointer(text))

@@ -35,7 +35,8 @@ type resets struct {
 	seen  atomic.Bool // a reset has replaced it; never becomes false again
 }
 
-// born reads the driver's id of a context.
+// born reads the driver's id of a context, which tells whether the context is still the same one
+// after a reset; 0 if the driver has no such call.
 func (v *Device) born(context unsafe.Pointer) birth {
 	b := birth{context: context}
 	if t := v.driver.table; t.context_id == nil || C.shmemi_cuda_context_id(t, context, &b.id) != 0 {
@@ -53,7 +54,9 @@ func (v *Device) WasReset() bool {
 	return v.wasReset()
 }
 
-// wasReset reports whether the program has reset the GPU. It calls the driver. The caller holds mu.
+// wasReset reports whether the program has reset the GPU (cudaDeviceReset), which destroys the
+// primary context: the context's id has changed, or with an old driver the context is not active.
+// It calls the driver. The caller holds mu.
 func (v *Device) wasReset() bool {
 	r := &v.resets
 	if r.seen.Load() || v.closed || r.birth.context == nil {

@@ -12,7 +12,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// handle converts a Stream, Event or Function into the driver's pointer.
+// handle converts a Stream, Event or Function, which is a number for Go's garbage collector, into
+// the driver's pointer.
 func handle[T ~uintptr](n T) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&n)) }
 
 // NewStream makes a stream that does not wait for the default stream.
@@ -47,7 +48,7 @@ func (v *Device) FinishStream(s gpu.Stream) error {
 	return nil
 }
 
-// StreamDone reports whether a stream has finished all its work.
+// StreamDone reports whether a stream has finished all its work. It does not wait.
 func (v *Device) StreamDone(s gpu.Stream) (bool, error) {
 	const op = "ask a stream of"
 	if err := v.enter(op); err != nil {
@@ -102,8 +103,8 @@ func (v *Device) CopyInAsync(s gpu.Stream, to, from gpu.Address, n uint64) error
 	return v.twoRows(s, to, from, n/2)
 }
 
-// twoRows starts a copy of 2n bytes, as two rows so that a copy engine makes it, unless a joint
-// splits it.
+// twoRows starts a copy of 2n bytes as two rows, which only a copy engine executes; or as a plain
+// copy if a boundary of registrations splits it.
 func (v *Device) twoRows(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	const op = "copy memory on"
 	if v.joints.untilJoint(from, v.joints.untilJoint(to, 2*n)) != 2*n {
@@ -115,7 +116,8 @@ func (v *Device) twoRows(s gpu.Stream, to, from gpu.Address, n uint64) error {
 	return v.leave(op, "cuMemcpy2DAsync_v2", C.shmemi_cuda_in_two_rows(v.driver.table, v.context, C.uint64_t(to), C.uint64_t(from), C.size_t(n), handle(s)))
 }
 
-// FillAsync makes a stream store value into n bytes.
+// FillAsync makes a stream store the byte value into n bytes. It makes a call for each piece
+// between two boundaries of registrations.
 func (v *Device) FillAsync(s gpu.Stream, a gpu.Address, value byte, n uint64) error {
 	const op = "fill memory on"
 	for {
@@ -208,7 +210,8 @@ func (v *Device) Change(s gpu.Stream, o gpu.Atomic) error {
 // conditions are the driver's numbers of the conditions of Wait64.
 var conditions = [...]C.uint{gpu.AtLeast: C.SHMEMI_CUDA_WAIT_GEQ, gpu.Equal: C.SHMEMI_CUDA_WAIT_EQ, gpu.And: C.SHMEMI_CUDA_WAIT_AND}
 
-// Wait64 makes a stream wait until a word of 8 bytes meets a condition.
+// Wait64 makes a stream wait until a word of 8 bytes meets a condition, such as at least value.
+// Later work of the stream starts after that. The wait needs no kernel.
 func (v *Device) Wait64(s gpu.Stream, a gpu.Address, value uint64, until gpu.Condition) error {
 	const op = "wait for a word by a stream of"
 	if err := v.needsStreamOps(op); err != nil {
@@ -233,7 +236,7 @@ func (v *Device) needsStreamOps(op string) error {
 	}
 }
 
-// NewEvent makes an event that records no time.
+// NewEvent makes an event that records no time, which makes it cheaper.
 func (v *Device) NewEvent() (gpu.Event, error) {
 	var e unsafe.Pointer
 	err := v.create("make an event on", func() (string, C.int) {

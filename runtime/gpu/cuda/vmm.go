@@ -95,8 +95,8 @@ func (v *Device) ImportChunk(fd int) (gpu.Chunk, error) {
 	return gpu.Chunk(memory), err
 }
 
-// MapChunk maps the whole chunk, of n bytes, at an address within a reserved range,
-// for loads and stores of this GPU.
+// MapChunk maps the whole chunk, of n bytes, at an address within a reserved range, for loads and
+// stores of this GPU. After an error nothing is mapped.
 func (v *Device) MapChunk(a gpu.Address, n uint64, c gpu.Chunk) error {
 	op := fmt.Sprintf("map %d bytes at %#x on", n, uint64(a))
 	unmap := func() error { return v.UnmapChunk(a, n) }

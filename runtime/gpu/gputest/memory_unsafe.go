@@ -22,6 +22,8 @@ type block struct {
 // dirt is how many bytes soil overwrites at most.
 const dirt = 1 << 20
 
+// must returns v, and panics with an error: a fake device that fails by itself is an error in a
+// test.
 func must[V any](v V, err error) V {
 	if err != nil {
 		panic(err)
@@ -49,6 +51,7 @@ func mapFile(fd int, n uint64, at gpu.Address, prot int) gpu.Address {
 	return addressOf(must(unix.MmapPtr(fd, 0, Pointer(at), uintptr(n), prot, flags)))
 }
 
+// unmapFile unmaps n bytes at an address; for n = 0 it does nothing.
 func unmapFile(a gpu.Address, n uint64) {
 	if n == 0 {
 		return

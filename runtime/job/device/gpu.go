@@ -66,7 +66,7 @@ func NewGPU() (*GPU, error) {
 	return &GPU{driver: driver, loans: map[libshmem.Offset]gpustage.Loan{}}, nil
 }
 
-// Maps reports whether the driver maps memory chunk by chunk.
+// Maps reports whether the driver can map GPU memory chunk by chunk, as heaps that grow need.
 func (g *GPU) Maps() bool { return g.driver.Maps() }
 
 // Device returns the GPU; nil if there is none, or before Open.
@@ -243,7 +243,7 @@ func (g *GPU) Move(to, from unsafe.Pointer, n uint64) error {
 	return g.dev.SyncStream(g.moves)
 }
 
-// Settle waits for the copies that callers in C have begun with Mover.
+// Settle waits for the copies that callers in C have begun on the stream `moves` (Mover).
 func (g *GPU) Settle() error { return g.dev.SyncStream(g.moves) }
 
 // Settled reports whether the copies that callers in C have begun are complete, without waiting.
@@ -288,7 +288,7 @@ func (g *GPU) Atomic(at unsafe.Pointer, op fabric.Op, width int, operand, compar
 	return u.Do(a, int(op), width, operand, compare)
 }
 
-// store writes one word on the copy stream and waits.
+// store writes a word of 4 or 8 bytes to GPU memory by the stream for copies, and waits for it.
 func (g *GPU) store(at gpu.Address, width int, value uint64) error {
 	var err error
 	if width == 4 {
@@ -302,7 +302,8 @@ func (g *GPU) store(at gpu.Address, width int, value uint64) error {
 	return g.dev.SyncStream(g.moves)
 }
 
-// Unit returns the unit for atomic operations in a context, and makes it at the first call.
+// Unit returns the unit for atomic operations in the context of dev, and makes it at the first
+// call: the kernels of a unit belong to one context.
 func (g *GPU) Unit(dev *cuda.Device) (*amo.Unit, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -91,7 +91,8 @@ func (s *Stopper) Acknowledge() uint32 {
 	return s.acknowledged
 }
 
-// End ends all waits of kernels, now and later, because the job ends.
+// End ends all waits of kernels, now and later, because the job ends: kernels poll a word in main
+// memory, and rings no longer make their producers wait.
 func (s *Stopper) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,8 +129,8 @@ func (e *KernelExit) Error() string {
 	return fmt.Sprintf("a kernel ends the job with status %d", e.Status)
 }
 
-// fault decodes the report of kernels: nil if no kernel has written one, a KernelFault, or a
-// KernelExit.
+// fault decodes the report that kernels write to memory shared with the CPU: nil if there is none,
+// a KernelFault, or a KernelExit if a kernel called shmem_global_exit.
 func (k *Kernels) fault() error {
 	r := k.report
 	if atomic.LoadUint32(&r.Ready) == 0 {
@@ -154,7 +155,8 @@ func callName(n uint32) string {
 	return fmt.Sprintf("call %d", n)
 }
 
-// explainFault returns the cause and the remedy of a kernel's fault.
+// explainFault returns the cause and the remedy of a kernel's fault. The members Length, Address
+// and PE of the report have another meaning for each fault.
 func explainFault(r *queue.Report, s *queue.State) (cause, remedy string) {
 	switch r.Fault {
 	case queue.FaultInit:

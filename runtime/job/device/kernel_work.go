@@ -53,7 +53,8 @@ func (p *Producers) Reserve() error {
 	return p.GPU.Move(start, unsafe.Add(start, p.work.size/2), 8)
 }
 
-// OpenTeams makes the table of teams for kernels, if this PE has a GPU. It is called after Reserve.
+// OpenTeams makes the table of teams for kernels, if this PE has a GPU. It is called after Reserve,
+// which has reserved the work areas of the teams in the heap.
 func (p *Producers) OpenTeams() {
 	if p.GPU == nil {
 		return

@@ -163,7 +163,8 @@ func (p *Producers) newKernels() (_ *Kernels, err error) {
 	return k, nil
 }
 
-// sharedMemory allocates memory that both the proxy and kernels access.
+// sharedMemory allocates n bytes that both the proxy and kernels access, of the kind that
+// SHMEM_RING_MEMORY names; with auto, of the first kind that works.
 func (p *Producers) sharedMemory(n uint64) (*gpu.Memory, error) {
 	kind, err := gpu.ParseKind(p.Settings.RingMemory.String())
 	if err != nil {

@@ -31,7 +31,8 @@ func (g *GPU) FindChunks(at unsafe.Pointer, n uint64) (*devmem.Loan, uint64, err
 	return l, g.device.Granule(), nil
 }
 
-// Forget releases the chunks that FindChunks has found, if they are not to be lent.
+// Forget releases the chunks of the program's memory that FindChunks has found, if they do not
+// become part of the symmetric heap.
 func (g *GPU) Forget() error {
 	l := g.loan
 	if l == nil {

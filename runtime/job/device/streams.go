@@ -83,7 +83,7 @@ func (d *streamDevice) Wait64(s gpu.Stream, a gpu.Address, value uint64, until g
 	return d.dev.Wait64(s, a, value, until)
 }
 
-// Load loads the kernels of the library's operations on streams.
+// Load loads the module with the kernels of the library's operations on streams.
 func (d *streamDevice) Load(image []byte) (onstream.Code, error) {
 	m, err := d.dev.LoadModule(image)
 	if err != nil {

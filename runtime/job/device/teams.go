@@ -54,7 +54,8 @@ const teamEntryBytes = uint64(unsafe.Sizeof(queue.Team{}))
 // ListBytes returns the size of the longest list of PEs of a team, in bytes.
 func (t *TeamTable) ListBytes() uint64 { return 4 * uint64(t.pes) }
 
-// Show makes the team of a slot known to kernels. pes are the PEs of a team without a stride.
+// Show writes the team of a slot to the table that kernels read. pes are the PEs of a team without
+// a stride; nil for others. The team gets the slot's work area in the heap, if there is one.
 func (t *TeamTable) Show(slot int, entry queue.Team, pes []int32) error {
 	if t == nil {
 		return nil
@@ -95,8 +96,9 @@ func (t *TeamTable) Renew(slot int) error {
 	return t.clear(t.areas.Offset+uint64(slot)*t.areas.Size, queue.WorkBuffers(t.pes))
 }
 
-// Begin sets the GPU memory of the table and the lists for new kernels, and writes the known teams
-// there.
+// Begin is called when the memory that kernels read exists. table is the GPU address of the table
+// of teams, and lists that of the PE lists of teams without a stride. Begin writes the teams that
+// exist already; from now on Show writes each new team there, too.
 func (t *TeamTable) Begin(table, lists gpu.Address) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,14 +111,16 @@ func (t *TeamTable) Begin(table, lists gpu.Address) error {
 	return nil
 }
 
-// End drops the GPU memory of the table when the kernels end.
+// End is called when the memory that kernels read is about to be freed: from now on nothing is
+// written there.
 func (t *TeamTable) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.table, t.lists = 0, 0
 }
 
-// write writes the list of a team's PEs, and then its entry in the table.
+// write writes the PE list of a team without a stride, and then the team's entry in the table,
+// which points to the list. It does nothing while the table does not exist.
 func (t *TeamTable) write(slot int, k shownTeam) error {
 	if t.table == 0 {
 		return nil

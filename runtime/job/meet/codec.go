@@ -18,7 +18,8 @@ import (
 	"libshmem"
 )
 
-// Encode encodes structs, slices, strings and numbers.
+// Encode encodes a struct of numbers, strings, slices and structs, for an exchange between PEs:
+// fields in order, numbers of variable length.
 func Encode(v any) ([]byte, error) {
 	b, err := appendValue(nil, reflect.ValueOf(v))
 	if err != nil {
@@ -63,7 +64,8 @@ func appendValue(b []byte, v reflect.Value) ([]byte, error) {
 	return nil, fmt.Errorf("peer info cannot contain a %v", v.Kind())
 }
 
-// DecodeAll decodes the bytes of all PEs.
+// DecodeAll decodes what all PEs have encoded with Encode, in order of PE. An error names the PE,
+// which may have another version of the library.
 func DecodeAll[T any](all [][]byte) ([]T, error) {
 	infos := make([]T, len(all))
 	d := decoder{known: map[string]string{}}
@@ -173,8 +175,8 @@ func (d *decoder) each(v reflect.Value) error {
 	return nil
 }
 
-// string decodes a string of n bytes. If an earlier PE's peer info had the same string, it returns
-// that copy.
+// string decodes a string of n bytes. If an earlier PE had the same string, it returns that copy:
+// with thousands of PEs most strings, such as names of providers, are equal.
 func (d *decoder) string(n int) string {
 	b := d.left[:n]
 	d.left = d.left[n:]

@@ -18,11 +18,11 @@ type EndpointInfo struct {
 	Flushes  bool
 	Tile     int // largest tile that paths from and to the PE keep: see network.ownTile
 	Provider string
-	Host     string // its name for people; "" except of the first PE of a node
+	Host     string // its name for messages; "" except of the first PE of a node
 }
 
-// MatchEndpoints fails if the endpoints of all PEs cannot exchange messages: a PE has not n
-// endpoints, or it has another provider.
+// MatchEndpoints returns an error if the endpoints of all PEs cannot exchange messages: each PE
+// needs n of them, all of one provider.
 func MatchEndpoints(all [][]EndpointInfo, n int) error {
 	for pe, infos := range all {
 		if len(infos) != n {

@@ -159,7 +159,7 @@ func (h *Heaps) InMain() bool {
 	return slices.ContainsFunc(h.Nodes.Peers(h.Me), func(pe libshmem.PE) bool { return h.Kinds[pe] != config.HeapDevice })
 }
 
-// Text describes the heaps for the banner.
+// Text describes the kinds of the PEs' heaps, of size bytes each, for the banner.
 func (h *Heaps) Text(size uint64) string {
 	each := config.FormatSize(size) + " a PE"
 	var count [4]int

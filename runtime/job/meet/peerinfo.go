@@ -38,8 +38,8 @@ type Info struct {
 	Collectives config.Collectives
 }
 
-// agree fails if the PEs have different versions of the library, or differ in a setting that has to
-// be equal.
+// agree returns an error if the PEs have different versions of the library, or differ in a setting
+// that has to be equal: each names PE 0 and the first PE that differs.
 func agree(infos []Info) error {
 	for pe, c := range infos[1:] {
 		switch first := infos[0]; {

@@ -50,7 +50,8 @@ func (p *Process) Open() (int, error) {
 }
 
 // Condition reports whether the process has ended, and whether a signal or a debugger has stopped
-// it. The process is visible.
+// it. The process must be visible in this PID namespace. Another process with its number but
+// another start time does not count.
 func (p *Process) Condition() (gone, stopped bool) {
 	state, start, ok := processStat(p.ID)
 	if !ok || start != p.Start || state == 'Z' || state == 'X' {

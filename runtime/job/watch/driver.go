@@ -74,7 +74,8 @@ func (h *DriverWatch) Streams(proxy string, ownContext bool, what func(to []back
 	h.undone = undone{of: append(slices.Clone(h.undone.of), undoneBy{proxy, ownContext, what})}
 }
 
-// DriverCall adds a function that returns the purpose of a caller's last driver call, for reports.
+// DriverCall adds a function that returns the purpose of a caller's last driver call, which a
+// report about a call that does not return prints.
 func (h *DriverWatch) DriverCall(caller string, what func() string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -100,7 +101,8 @@ func (h *DriverWatch) Begin(c DriverConfig) {
 	guard.Go("the watch of driver calls", h.run)
 }
 
-// End stops the goroutine. The caller closes the GPU, whose calls the goroutine reads, afterwards.
+// End stops the goroutine that checks driver calls. The caller closes the GPU, whose calls the
+// goroutine reads, afterwards.
 func (h *DriverWatch) End() {
 	if h.gone != nil {
 		close(h.over)
@@ -192,7 +194,8 @@ func (h *DriverWatch) Explain(now time.Time) string {
 	return strings.Join(all, "; ")
 }
 
-// text describes a driver call for a report, with its caller and purpose.
+// text describes, for a report, a driver call that has not returned at the time now: its caller,
+// its purpose and how long it lasts.
 func (h *DriverWatch) text(c *watchedCall, now time.Time) string {
 	by := c.By
 	if by == "" {
@@ -206,7 +209,8 @@ func (h *DriverWatch) text(c *watchedCall, now time.Time) string {
 	return fmt.Sprintf("the GPU's driver has not returned from %s for %.1f s, called by %s", c.Name, now.Sub(c.since).Seconds(), by)
 }
 
-// waiting says, for a report, how many operations wait in the rings, or "".
+// waiting says, for a report, how many operations of kernels wait in the rings, or "" if none does:
+// the proxy that would take them may be in the driver call.
 func (h *DriverWatch) waiting() string {
 	n := 0
 	for _, r := range h.rings {
@@ -218,7 +222,9 @@ func (h *DriverWatch) waiting() string {
 	return fmt.Sprintf("; %d operations in rings wait to be taken", n)
 }
 
-// why returns a likely cause for a call that does not return, and the remedy.
+// why returns, for a report, a likely cause for a call that does not return, and the remedy. The
+// driver does not say the cause; the text depends on the call's name and on how the driver loads
+// kernels.
 func (h *DriverWatch) why(c *watchedCall) string {
 	if waitsForKernels(c.Name) {
 		return ": it may wait for all kernels that run (allocate and free while none waits for another PE)"

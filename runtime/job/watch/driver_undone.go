@@ -34,8 +34,8 @@ type undoneWork struct {
 	reported bool
 }
 
-// check notes the work that the streams have not carried out now, and since when each has made no
-// progress.
+// check notes the work that the streams have not carried out now, and since when each stream has
+// made no progress: its last mark (Passed) is that of the previous check.
 func (u *undone) check(now time.Time) {
 	u.before, u.under = u.under, u.before[:0]
 	for i := range u.of {
@@ -59,7 +59,8 @@ func (w *undoneWork) text(now time.Time) string {
 	return fmt.Sprintf("the GPU has carried out none of %s, for %.1f s, asked by %s", &w.Work, now.Sub(w.since).Seconds(), w.by.name)
 }
 
-// why returns a likely cause for a stream that does not move, and the remedy.
+// why returns, for a report, a likely cause for a stream that makes no progress, and the remedy. It
+// depends on the stream, on whose context it belongs to, and on how the driver loads kernels.
 func (w *undoneWork) why(f gpu.Facts) string {
 	const loads, remedy = "the program loads a kernel, by its first launch, beside one that runs", "launch each kernel once before"
 	cause, help := "kernels fill the GPU and leave no place for an atomic operation", "leave one multiprocessor free where kernels wait"

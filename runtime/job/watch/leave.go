@@ -51,7 +51,8 @@ type leaveWait struct {
 	seen     uint32        // that number at the last check
 }
 
-// due reports whether a report is due: one was requested, or the limit has passed once more.
+// due reports whether a report about the wait in shmem_finalize is due: a signal has requested one,
+// or the limit (SHMEM_TIMEOUT) has passed once more.
 func (p *leaveWait) due(now time.Time) bool {
 	due := false
 	if p.requests != nil {

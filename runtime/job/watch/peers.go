@@ -99,10 +99,12 @@ func (l *peers) note(pe libshmem.PE, reason string) bool {
 	return true
 }
 
-// far reports whether a PE is on another node.
+// far reports whether a PE is on another node, where this PE sees neither its memory nor its
+// process.
 func (l *peers) far(pe libshmem.PE) bool { return l.Nodes.Node(pe) != l.Nodes.Node(l.Me) }
 
-// StoreActivity stores a PE's activity reply. An engine calls it and holds its lock.
+// StoreActivity stores a PE's reply to a request for its activity: a short text and a long one. An
+// engine calls it and holds its lock.
 func (l *peers) StoreActivity(pe libshmem.PE, text string) {
 	short, deep, _ := strings.Cut(text, separator)
 	l.mu.Lock()
@@ -123,7 +125,8 @@ func (l *peers) OwnActivity() string {
 // stale is the age from which on a report mentions the age of an activity reply.
 const stale = 1500 * time.Millisecond
 
-// lastReply returns the last activity reply of a PE of another node, or "".
+// lastReply returns the last activity reply of a PE of another node, the long text if how has
+// area.Deep, with its age if it is old; "" if there is none.
 func (l *peers) lastReply(pe libshmem.PE, how area.How) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,7 +235,7 @@ func (l *peers) Absent(of []libshmem.PE) (libshmem.PE, bool) {
 	return 0, false
 }
 
-// names reports whether a text names a PE.
+// names reports whether a text names a PE: it has "PE 1", and not only as a part of "PE 12".
 func names(text string, pe libshmem.PE) bool {
 	name := fmt.Sprintf("PE %d", pe)
 	for {

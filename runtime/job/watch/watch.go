@@ -66,7 +66,7 @@ type Watch struct {
 	pinged     time.Time           // of the last pings
 }
 
-// survives reports whether the job goes on without a PE that is lost.
+// survives reports whether the job continues without a PE that is lost (SHMEM_ON_FAILURE=return).
 func (w *Watch) survives() bool { return w.Settings.OnFailure == config.ReturnOnFailure }
 
 // suspicion says why a PE seems to have ended, and since when.
@@ -170,7 +170,8 @@ func (w *Watch) Stop() {
 	w.open = nil
 }
 
-// openProcesses begins to watch the PEs after this one whose processes it can see.
+// openProcesses begins to watch processes of other PEs that it can see, on this host: the next
+// `watched` ones after this PE, so that each PE is watched by some others and none by all.
 func (w *Watch) openProcesses() {
 	all := len(w.Processes)
 	for i, n := 1, 0; i < all && n < watched; i++ {
@@ -198,7 +199,8 @@ func (w *Watch) ended(pe libshmem.PE) string {
 	return fmt.Sprintf("%s (its process, %d, is gone)", how, w.Processes[pe].ID)
 }
 
-// run is the thread: it waits for news of PEs, gives up those that are lost, pings and reports.
+// run is the watching thread: it waits for news of PEs, gives up those that are lost, pings others,
+// and prints requested reports.
 func (w *Watch) run() {
 	defer close(w.gone)
 	for {
@@ -225,7 +227,8 @@ func (w *Watch) run() {
 // for a request every 10 ms.
 const reportDelay = 50 * time.Millisecond
 
-// report prints the remarkable PEs, if the user has requested a report by a signal.
+// report prints what is wrong with PEs, if the user has requested a report by a signal. PEs of
+// other hosts get reportDelay to reply.
 func (w *Watch) report() {
 	requests := w.requests()
 	if requests == w.reported {
@@ -241,7 +244,9 @@ func (w *Watch) report() {
 	w.Report("asked for a report: " + what)
 }
 
-// sleep waits for news, and notes the processes that have ended.
+// sleep waits until the bootstrap has news, a watched process ends or the thread is woken, but no
+// longer than until a suspect has to be given up or PEs have to be pinged. A process that has ended
+// makes its PE a suspect.
 func (w *Watch) sleep() {
 	fds := []unix.PollFd{{Fd: int32(w.kick), Events: unix.POLLIN}}
 	news := w.Boot.NewsFD()
@@ -301,7 +306,9 @@ func (w *Watch) pollTimeout() int {
 	return -1
 }
 
-// orphan handles the loss of the launcher: nothing else ends the job.
+// orphan handles the loss of the launcher. A launcher that would end the job is gone, so this PE
+// ends it. A bootstrap without a launcher is not needed any more: then the processes of this host
+// are watched.
 func (w *Watch) orphan() {
 	w.orphaned = true
 	if l, ok := w.Boot.(bootstrap.Launched); ok {
@@ -331,8 +338,8 @@ func (e *EndedError) Error() string {
 	return fmt.Sprintf("PE %d ended the job with status %d", e.PE, e.Status)
 }
 
-// giveUpSuspects gives up the suspected PEs of which the launcher has reported nothing for
-// newsDelay.
+// giveUpSuspects gives up the suspects, PEs whose process has ended, of which the launcher has
+// reported nothing for newsDelay: its report would have the reason.
 func (w *Watch) giveUpSuspects() {
 	w.mu.Lock()
 	var due []libshmem.PE
@@ -350,8 +357,8 @@ func (w *Watch) giveUpSuspects() {
 	}
 }
 
-// giveUp handles the loss of a PE: the job goes on without it or, without SHMEM_ON_FAILURE=return,
-// ends.
+// giveUp handles the loss of a PE: with SHMEM_ON_FAILURE=return the job continues without it, else
+// the job ends. A PE is given up once.
 func (w *Watch) giveUp(pe libshmem.PE, reason string) {
 	first := w.note(pe, reason)
 	w.mu.Lock()

@@ -40,8 +40,8 @@ func Read() (*topo.Machine, error) {
 	return read(soname)
 }
 
-// read opens the library at file, unless it is open, and describes this machine. The caller holds
-// mu.
+// read loads the library hwloc, unless it is loaded, and describes this machine: hwloc writes XML,
+// which topo reads. The caller holds mu.
 func read(file string) (*topo.Machine, error) {
 	if version == 0 {
 		v, err := open(file)

@@ -26,6 +26,8 @@ bool fake_has_ended(void)
     return __atomic_load_n(&ended, __ATOMIC_RELAXED);
 }
 
+/* Reports whether the file of this process in folder (FAKE_CUDA_HOLD) names the function: its calls
+ * do not return then. */
 static bool is_held(const char *folder, const char *name)
 {
     char file[4096], which[64] = "";

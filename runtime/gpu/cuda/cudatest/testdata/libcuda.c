@@ -39,12 +39,14 @@ void *fake_context(void)
     return depth > 0 ? stack[depth - 1] : NULL;
 }
 
+/* The device of a context, from the number that stands for the context. */
 static int device_of(const void *context)
 {
     uintptr_t c = (uintptr_t)context;
     return (int)(c >= OWN ? (c - OWN) / 4 : c - CONTEXT);
 }
 
+/* Reports whether calls work in a context: it exists, and has not been reset. */
 static bool is_alive(const void *context)
 {
     int device = device_of(context);

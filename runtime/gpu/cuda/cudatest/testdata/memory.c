@@ -236,6 +236,8 @@ int cuMemFree_v2(uint64_t device)
 }
 
 #ifndef NO_EXPORT
+/* Returns a file that cannot be mapped for writing, as a dma-buf of a driver that does not map its
+ * dma-bufs. */
 static int sealed(void)
 {
     int fd = memfd_create("fake-gpu", MFD_CLOEXEC | MFD_ALLOW_SEALING);

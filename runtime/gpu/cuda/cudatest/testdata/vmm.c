@@ -55,6 +55,7 @@ struct ipc {
     char rest[48];
 };
 
+/* Maps n bytes of addresses that nothing can access. */
 static void *reserved(void *at, size_t n, int flags)
 {
     void *p = mmap(at, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
@@ -63,6 +64,7 @@ static void *reserved(void *at, size_t n, int flags)
     return p;
 }
 
+/* Reports whether the properties of memory to be made are valid, and as the library sets them. */
 static bool good(const struct wanted *w)
 {
     return w->type == 1 && (w->handles & ~1) == 0 && w->location == 1 && w->windows == NULL &&
@@ -104,6 +106,7 @@ int cuMemAddressReserve(uint64_t *at, size_t n, size_t align, uint64_t hint,
     return 0;
 }
 
+/* Returns a mapping that overlaps n bytes at an address, or NULL. */
 static struct mapping *mapping_in(const char *at, size_t n)
 {
     for (struct mapping *m = mappings; m < mappings + TABLE; m++)
@@ -112,6 +115,7 @@ static struct mapping *mapping_in(const char *at, size_t n)
     return NULL;
 }
 
+/* Frees a range of reserved addresses, if all of it is asked for and nothing is mapped in it. */
 static int give_back(char *at, size_t n)
 {
     for (struct range *r = ranges; r < ranges + TABLE; r++)
@@ -133,6 +137,7 @@ static struct chunk *chunk_of(uint64_t name)
     return name > 0 && name <= TABLE && chunks[name - 1].names > 0 ? &chunks[name - 1] : NULL;
 }
 
+/* Puts a chunk into the table and returns its handle. id 0 is replaced by a new one. */
 static uint64_t keep_chunk(struct chunk c)
 {
     uint64_t i = 0;
@@ -176,6 +181,7 @@ int cuMemCreate(uint64_t *memory, size_t n, const struct wanted *w, unsigned lon
     return 0;
 }
 
+/* Releases one handle of a chunk, and the chunk with its last one. What is mapped stays. */
 static int drop_chunk(struct chunk *c)
 {
     if (c == NULL)
@@ -219,6 +225,8 @@ int cuMemImportFromShareableHandle(uint64_t *memory, void *handle, int type)
     return 0;
 }
 
+/* 0, or the driver's error if a chunk cannot be mapped there: only whole chunks, in a reserved
+ * range, where nothing else is mapped. */
 static int may_map(char *at, size_t n, struct chunk *c)
 {
     bool inside = false;
@@ -228,6 +236,7 @@ static int may_map(char *at, size_t n, struct chunk *c)
     return fits && mapping_in(at, n) == NULL ? 0 : INVALID_VALUE;
 }
 
+/* Maps a chunk that nobody can access yet: cuMemSetAccess allows that. */
 static int map_chunk(char *at, size_t n, struct chunk *c)
 {
     struct mapping *m = mappings;
@@ -242,6 +251,7 @@ static int map_chunk(char *at, size_t n, struct chunk *c)
     return 0;
 }
 
+/* Unmaps a whole mapping. Its addresses stay reserved. */
 static int unmap_chunk(char *at, size_t n)
 {
     struct mapping *m = mapping_in(at, n);
