@@ -9,7 +9,8 @@ import (
 // their order.
 var collectiveWords = []string{"auto", "flat", "straight", "pairs", "halves", "owners", "chain", "wide", "packed", "apart"}
 
-// collectivesOf returns the algorithms that the words of SHMEM_COLLECTIVES name; 0 for auto.
+// collectivesOf returns the algorithms that the words of SHMEM_COLLECTIVES name, as bits; 0 for
+// auto.
 func collectivesOf(words []string) Collectives {
 	var c Collectives
 	for _, w := range words {
@@ -20,7 +21,7 @@ func collectivesOf(words []string) Collectives {
 	return c
 }
 
-// String returns the words of the setting.
+// String returns the algorithms as the words of SHMEM_COLLECTIVES.
 func (c Collectives) String() string {
 	var words []string
 	for i, w := range collectiveWords[1:] {

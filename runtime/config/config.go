@@ -205,7 +205,7 @@ const (
 	Ordered4096
 )
 
-// String returns the value as SHMEM_ORDERED_BYTES has it.
+// String returns the value as it is written in SHMEM_ORDERED_BYTES.
 func (o Ordered) String() string { return choiceOf("SHMEM_ORDERED_BYTES", int(o)) }
 
 // Bytes returns the number of bytes for which the user guarantees the order; -1 if the network's
@@ -303,7 +303,7 @@ func (m RingMap) String() string    { return choiceOf("SHMEM_RING_MAP_BY", int(m
 func (m RingMemory) String() string { return choiceOf("SHMEM_RING_MEMORY", int(m)) }
 func (b Bind) String() string       { return choiceOf("SHMEM_BIND", int(b)) }
 
-// choiceOf returns the i-th word of a setting with Choices.
+// choiceOf returns the i-th word that a setting allows, for messages.
 func choiceOf(name string, i int) string {
 	if s := Lookup(name); s != nil && i < len(s.Choices) {
 		return s.Choices[i]

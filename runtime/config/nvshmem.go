@@ -188,7 +188,8 @@ func alias(name, here string) Theirs { return Theirs{Name: nvshmemPrefix + name,
 // Counts reports whether the variable has an effect.
 func (t *Theirs) Counts() bool { return t.Here != "" || t.convert != nil }
 
-// Says describes the effect of an NVSHMEM variable in this library, in a few words.
+// Says describes the effect of an NVSHMEM variable in this library, in a few words, for the
+// documentation.
 func (t *Theirs) Says() string {
 	text := t.Text
 	switch {
@@ -270,7 +271,7 @@ func forOthers(name string) bool {
 // maxMemory has no setting that means the same: the heap of a program of OpenSHMEM has one size.
 const maxMemory = nvshmemPrefix + "MAX_MEMORY_PER_GPU"
 
-// parseGrowth parses the value of maxMemory, in bytes.
+// parseGrowth parses the value of the variable maxMemory (NVSHMEM's limit of the heap), in bytes.
 func parseGrowth(value string) (uint64, error) {
 	n, err := ParseSize(value)
 	if err == nil && (n == 0 || n > MaxHeap) {
@@ -301,7 +302,8 @@ func words(pairs ...string) func(string) (string, error) {
 // dct, which has no rule for queue pairs, means one for each PE.
 var mapBy = words("cta", "cta", "sm", "sm", "warp", "warp", "dct", "pe", "none", "")
 
-// ifSet returns the convert function of a flag: if the flag is on, the setting gets the value here.
+// ifSet returns the convert function of a flag of NVSHMEM: if the flag is on, the setting gets the
+// value `here`, else it stays unset.
 func ifSet(here string) func(string) (string, error) {
 	return func(value string) (string, error) {
 		p, err := (&Setting{Kind: Flag}).parse(value)

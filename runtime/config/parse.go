@@ -41,7 +41,8 @@ func Parse(environ []string) (*Config, []Warning, error) { return parse(environ,
 // NVSHMEM have an effect, and unknown ones are reported. Otherwise it is like Parse.
 func ParseNvshmem(environ []string) (*Config, []Warning, error) { return parse(environ, true) }
 
-// parse does the work of Parse, or with nvshmem of ParseNvshmem.
+// parse does the work of Parse or, with nvshmem, of ParseNvshmem. An invalid value is an error, and
+// the setting has its default, so that all errors are reported at once.
 func parse(environ []string, nvshmem bool) (*Config, []Warning, error) {
 	env := make(map[string]string)
 	for _, kv := range environ {

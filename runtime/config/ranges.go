@@ -29,7 +29,7 @@ var rangesElsewhere = func() map[string]string {
 	return words
 }()
 
-// rangesOf returns the groups that the words of SHMEM_NVTX select.
+// rangesOf returns the groups of NVTX ranges that the words of SHMEM_NVTX select, as bits.
 func rangesOf(words []string) (groups Ranges) {
 	for _, w := range words {
 		switch w {

@@ -50,7 +50,7 @@ func ParseSize(text string) (uint64, error) {
 // maxDigits bounds the work that a value can cause: 2^64 has 20 digits.
 const maxDigits = 64
 
-// checkDecimal accepts digits with at most one point among them.
+// checkDecimal returns an error unless s has only digits, with at most one decimal point.
 func checkDecimal(s string) error {
 	if len(s) > maxDigits {
 		return errors.New("it has more than " + strconv.Itoa(maxDigits) + " digits")

@@ -28,8 +28,8 @@ func unknown(env map[string]string) []Warning {
 	return warnings
 }
 
-// nearest returns the setting for users whose name is the fewest edits away; of several, the first
-// in the table.
+// nearest returns the setting whose name is the fewest edits away from an unknown name, for a
+// warning; of several, the first in the table. Settings that only the launcher sets do not count.
 func nearest(name string) string {
 	return nearestOf(name, func(yield func(string) bool) {
 		for i := range Table {
@@ -40,7 +40,7 @@ func nearest(name string) string {
 	})
 }
 
-// nearestOf returns the first of names that is the fewest edits away.
+// nearestOf returns the first of names that is the fewest edits away from name.
 func nearestOf(name string, names iter.Seq[string]) string {
 	best, bestDistance := "", 1<<30
 	for n := range names {

@@ -36,7 +36,8 @@ const (
 	bothFamilies = "give the hosts addresses of one family"
 )
 
-// add adds a line to the finding about a cause.
+// add adds a line to the finding about a cause, unless the finding has it: one cause, such as a
+// firewall, may show at many hosts.
 func (p *pairs) add(c cause, format string, args ...any) {
 	if p.lines == nil {
 		p.lines = map[cause][]string{}
@@ -49,7 +50,8 @@ func (p *pairs) add(c cause, format string, args ...any) {
 	}
 }
 
-// causes returns a finding for each cause, or one that all is well.
+// causes returns a finding for each cause of trouble between hosts, or one that all is well. An
+// address that several hosts have explains the failures of its paths, so these add nothing more.
 func (p *pairs) causes() []Finding {
 	if len(p.hosts) == 1 {
 		return nil

@@ -56,7 +56,7 @@ func (s *System) upwards(mount, below string) []string {
 	}
 }
 
-// quota returns the number of processors that a group grants; 0: all.
+// quota returns the number of processors that a control group grants, of version 1 or 2; 0: all.
 func (s *System) quota(dir string, v2 bool) float64 {
 	var max, period string
 	if v2 {

@@ -70,7 +70,7 @@ func between(hosts []Host, failed [][]failure, name string) Finding {
 // label returns the name of a host with its PEs, because several hosts may have one name.
 func label(h *Host) string { return fmt.Sprintf("%s (%s)", h.Name, shmerr.PEs(h.PEs)) }
 
-// Report returns the report for people: the findings of each host, hosts with the same findings
+// Report returns the report as text: the findings of each host, hosts with the same findings
 // together, and the findings about the network between hosts.
 func Report(hosts []Host, others []Finding) string {
 	var b strings.Builder

@@ -47,17 +47,17 @@ func Worst(all []Finding) Verdict {
 	return worst
 }
 
-// Well makes a finding of a sound object.
+// Well makes a finding that its subject is in order.
 func Well(subject, format string, args ...any) Finding {
 	return Finding{OK, subject, fmt.Sprintf(format, args...), ""}
 }
 
-// Lack makes a finding of an object that only some jobs need.
+// Lack makes a finding that its subject lacks something that only some jobs need.
 func Lack(subject, remedy, format string, args ...any) Finding {
 	return Finding{Lacks, subject, fmt.Sprintf(format, args...), remedy}
 }
 
-// Bad makes a finding of an object that needs a remedy.
+// Bad makes a finding that its subject does not work, with what the user can do.
 func Bad(subject, remedy, format string, args ...any) Finding {
 	return Finding{Wrong, subject, fmt.Sprintf(format, args...), remedy}
 }

@@ -40,7 +40,8 @@ func (s *System) gpus(*config.Config) []Finding {
 	return append(all, s.peermem()...)
 }
 
-// peermem reports the kernel module by which NICs reach GPU memory where the driver has no dma-buf.
+// peermem returns a finding about the kernel module by which NICs reach GPU memory if the driver
+// has no dma-buf.
 func (s *System) peermem() []Finding {
 	const subject = "nvidia_peermem"
 	if len(s.NICs()) == 0 {

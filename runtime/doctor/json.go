@@ -27,7 +27,7 @@ type (
 	}
 )
 
-// word returns the verdict as JSON has it.
+// word returns the verdict as it is written in JSON.
 func (v Verdict) word() string { return [...]string{"ok", "lack", "fault"}[v] }
 
 // jsonFindings converts findings to their form in JSON.

@@ -10,8 +10,8 @@ import (
 	"libshmem/runtime/config"
 )
 
-// kernel reports the kernel's version, and whether its boot ID can be read, which identifies the
-// host.
+// kernel returns findings about the kernel's version, and about its boot ID, by which PEs find out
+// whether they are on one host.
 func (s *System) kernel(*config.Config) []Finding {
 	const subject = "kernel"
 	release, ok := s.text("proc/sys/kernel/osrelease")
@@ -56,7 +56,8 @@ func (s *System) limit(name string) (n uint64, ok bool) {
 	return 0, false
 }
 
-// locked reports the limit memlock, against which memory counts that RDMA NICs have registered.
+// locked returns a finding about the limit memlock, against which memory counts that RDMA NICs have
+// registered.
 func (s *System) locked(cfg *config.Config) []Finding {
 	const subject = "memlock"
 	n, ok := s.limit("Max locked memory")
@@ -78,7 +79,8 @@ func (s *System) locked(cfg *config.Config) []Finding {
 	return []Finding{Well(subject, "%s, enough for a heap of SHMEM_SYMMETRIC_SIZE=%s", config.FormatSize(n), config.FormatSize(cfg.SymmetricSize))}
 }
 
-// hugePages reports whether heaps may have huge pages.
+// hugePages returns a finding about huge pages, which heaps in main memory use if the kernel allows
+// that.
 func (s *System) hugePages(*config.Config) []Finding {
 	const subject, file = "huge pages", "sys/kernel/mm/transparent_hugepage/shmem_enabled"
 	text, _ := s.text(file)
@@ -97,7 +99,7 @@ func (s *System) hugePages(*config.Config) []Finding {
 // socket for each PE on another host, and the program's own files.
 const fewFiles = 1024
 
-// files reports the limit of open files.
+// files returns a finding about the limit of open files.
 func (s *System) files(*config.Config) []Finding {
 	const subject = "open files"
 	n, ok := s.limit("Max open files")

@@ -72,7 +72,7 @@ func (s *System) driverless() []Finding {
 	return all
 }
 
-// hex returns the hexadecimal number in a file, or 0.
+// hex returns the hexadecimal number in a file of /sys; 0 if it cannot be read.
 func (s *System) hex(parts ...string) uint64 {
 	text, _ := s.text(parts...)
 	n, err := strconv.ParseUint(strings.TrimPrefix(text, "0x"), 16, 32)

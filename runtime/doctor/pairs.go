@@ -71,8 +71,9 @@ func echo(c net.Conn) {
 	_, _ = c.Write(make([]byte, n))
 }
 
-// bulk sends and receives a large transfer on a connection whose token was read, and sets p.Seen
-// and p.Bulk.
+// bulk sends and receives a large transfer on a connection whose token was read. It sets p.Seen,
+// the address that the other host has seen, and p.Bulk, whether the transfer was complete: a wrong
+// MTU stops only large packets.
 func bulk(c net.Conn, p *probe, timeout time.Duration) {
 	_ = c.SetDeadline(time.Now().Add(timeout))
 	seen := make([]byte, seenBytes)
@@ -260,7 +261,8 @@ func largest(a Address, me, limit int) int {
 	return low
 }
 
-// probeAll probes each address of the other hosts.
+// probeAll probes each address of the other hosts, at most maxDials at a time. me is the index of
+// this host.
 func probeAll(hosts []Host, me int, timeout time.Duration) []probe {
 	var (
 		mu   sync.Mutex
@@ -288,7 +290,8 @@ func probeAll(hosts []Host, me int, timeout time.Duration) []probe {
 	return all
 }
 
-// probeOne tries datagrams, a connection and a large transfer to an address.
+// probeOne tries datagrams, a connection and a large transfer to an address. If the large transfer
+// fails, it finds the largest datagram that arrives.
 func probeOne(a Address, me int, timeout time.Duration) (p probe) {
 	datagrams(a, me, 0, timeout/10) // for the other host's arrivals
 	c, err := dial(a, timeout)

@@ -110,7 +110,8 @@ func Reach(boot bootstrap.Bootstrap, mine Host, timeout time.Duration, deep bool
 	return hosts, findings, nil
 }
 
-// gather returns the value that each PE passes, by PE, through the bootstrap's allgather and JSON.
+// gather exchanges a value of each PE, as JSON, by the bootstrap's allgather, and returns all of
+// them, by PE.
 func gather[T any](boot bootstrap.Bootstrap, mine T) ([]T, error) {
 	b, err := json.Marshal(mine)
 	if err != nil {
@@ -185,7 +186,8 @@ func local() []Address {
 // maxDials is how many connections one host tries at the same time at most.
 const maxDials = 64
 
-// connect tries all addresses of the other hosts, and returns the connections that failed.
+// connect tries all addresses of the other hosts, at most maxDials at a time, and returns the
+// connections that failed.
 func connect(hosts []Host, me int, timeout time.Duration) []failure {
 	var (
 		mu     sync.Mutex
@@ -216,7 +218,8 @@ func connect(hosts []Host, me int, timeout time.Duration) []failure {
 // errSilent is the error of a connection that was neither accepted nor refused in time.
 var errSilent = errors.New("no answer")
 
-// checkConnects connects to an address, reads the token and closes the connection.
+// checkConnects connects to an address, reads the token by which this job's listener is known, and
+// closes the connection.
 func checkConnects(a Address, timeout time.Duration) error {
 	c, err := dial(a, timeout)
 	if err == errSilent {
@@ -228,7 +231,8 @@ func checkConnects(a Address, timeout time.Duration) error {
 	return c.Close()
 }
 
-// dial connects to an address, and reads its token.
+// dial connects to an address, and checks the token that its listener sends. It returns errSilent
+// if nothing replies.
 func dial(a Address, timeout time.Duration) (net.Conn, error) {
 	c, err := net.DialTimeout("tcp", net.JoinHostPort(a.IP, strconv.Itoa(a.Port)), timeout)
 	if err != nil {
@@ -247,7 +251,8 @@ func dial(a Address, timeout time.Duration) (net.Conn, error) {
 	return c, nil
 }
 
-// readToken reads the token that a listener sends first, and returns an error if it is another one.
+// readToken reads the token that a listener sends first, and returns an error if it is another one:
+// another process has that port.
 func readToken(c net.Conn, token string, timeout time.Duration) error {
 	if err := c.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 		return err

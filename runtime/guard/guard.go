@@ -42,7 +42,8 @@ func Catch(where string) {
 	}
 }
 
-// caught passes a panic to the function that End has set, or panics again if there is none.
+// caught passes a panic of a goroutine to the function that End has set, which ends the job with a
+// report, or panics again if there is none.
 func caught(where string, value any) {
 	f := end.Load()
 	if f == nil {

@@ -66,7 +66,8 @@ type Region struct {
 	newer, older *Region
 }
 
-// New makes an empty cache, which closes the watch in the end. The watch may be nil.
+// New makes an empty cache. The watch reports memory that was unmapped, and the cache closes it in
+// the end; without one (nil), or with a limit of 0, nothing stays registered.
 func New(with Registrar, watch Watch, limits Limits) *Cache {
 	c := &Cache{with: with, watch: watch, limits: limits, page: uint64(os.Getpagesize())}
 	c.drop = c.change
@@ -77,7 +78,8 @@ func New(with Registrar, watch Watch, limits Limits) *Cache {
 	return c
 }
 
-// unwatch closes the watch. From then on the Cache keeps no new registration.
+// unwatch closes the watch. From then on no new registration stays in the cache, because the cache
+// would not notice that its memory is unmapped.
 func (c *Cache) unwatch() error {
 	if c.watch == nil {
 		return nil
@@ -133,7 +135,7 @@ func (c *Cache) Close() error {
 	return errors.Join(errs...)
 }
 
-// single registers memory for one operation only.
+// single registers memory for one operation only, because the cache cannot have it.
 func (c *Cache) single(at unsafe.Pointer, n uint64) (*Region, error) {
 	got, err := c.register(at, n)
 	if err != nil {
@@ -226,14 +228,14 @@ func (c *Cache) add(s memmonitor.Span) *Region {
 	return r
 }
 
-// use makes r the region that was used last.
+// use moves region r to the end of the list that is sorted by last use, so that it is evicted last.
 func (c *Cache) use(r *Region) {
 	r.newer.older, r.older.newer = r.older, r.newer
 	r.newer, r.older = &c.oldest, c.oldest.older
 	r.older.newer, c.oldest.older = r, r
 }
 
-// evict ends, of the registrations without users, the one that was used longest ago. It reports
+// evict ends, of the registrations without users, the one that was used longest ago. It returns
 // false if there is none.
 func (c *Cache) evict() bool {
 	for r := c.oldest.newer; r != &c.oldest; r = r.newer {
@@ -246,7 +248,7 @@ func (c *Cache) evict() bool {
 	return false
 }
 
-// change drops the kept registrations that overlap memory s, whose pages have changed: the NIC
+// change removes the registrations that overlap the memory s, whose pages have changed: the NIC
 // would access the old pages.
 func (c *Cache) change(s memmonitor.Span) {
 	i := max(c.after(s.Begin)-1, 0)

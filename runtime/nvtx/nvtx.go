@@ -44,10 +44,10 @@ type several struct {
 	rails fabric.Rails
 }
 
-// Rails is part of fabric.Rails.
+// Rails implements fabric.Rails: it returns the traffic of each NIC.
 func (s *several) Rails() []fabric.RailCount { return s.rails.Rails() }
 
-// Native is part of fabric.Provider. It offers the C code nothing to call, so that all operations
+// Native implements fabric.Provider. It offers the C code nothing to call, so that all operations
 // pass through the ranges here.
 func (p *provider) Native() fabric.Native { return fabric.Native{} }
 
@@ -61,31 +61,31 @@ func (p *provider) in(name Name, do func()) {
 	do()
 }
 
-// Send is part of fabric.Provider. It shows the post of the message as a range.
+// Send implements fabric.Provider. It shows the post of the message as a range.
 func (p *provider) Send(op *fabric.Send) (err error) {
 	p.in(Send, func() { err = p.Provider.Send(op) })
 	return err
 }
 
-// Write is part of fabric.Provider. It shows the post of the write as a range.
+// Write implements fabric.Provider. It shows the post of the write as a range.
 func (p *provider) Write(op *fabric.RMA) (err error) {
 	p.in(Write, func() { err = p.Provider.Write(op) })
 	return err
 }
 
-// Read is part of fabric.Provider. It shows the post of the read as a range.
+// Read implements fabric.Provider. It shows the post of the read as a range.
 func (p *provider) Read(op *fabric.RMA) (err error) {
 	p.in(Read, func() { err = p.Provider.Read(op) })
 	return err
 }
 
-// Atomic is part of fabric.Atomics. It is not called where Caps has no atomic operation.
+// Atomic implements fabric.Atomics. It is not called where Caps has no atomic operation.
 func (p *provider) Atomic(op *fabric.AMO) (err error) {
 	p.in(Atomic, func() { err = p.atomics.Atomic(op) })
 	return err
 }
 
-// Wait is part of fabric.Provider. It shows the sleep as a range.
+// Wait implements fabric.Provider. It shows the sleep as a range.
 func (p *provider) Wait(d time.Duration) (came bool, err error) {
 	p.in(Sleep, func() { came, err = p.Provider.Wait(d) })
 	return came, err

@@ -89,7 +89,8 @@ func (c *Calls) at(a uint64, pe libshmem.PE) gpu.Address {
 	return c.job.Direct[pe] + gpu.Address(a-c.job.User)
 }
 
-// put queues a put: a copy by the copy engine if the GPU reaches the PE, else a kernel.
+// put queues a put on a CUDA stream: a copy by the copy engine if the GPU reaches the PE's heap,
+// else a kernel that requests the put from the proxy.
 func (c *Calls) put(call *queue.StreamCall, s gpu.Stream) error {
 	if to := c.at(call.Dest, libshmem.PE(call.PE)); to != 0 {
 		return c.dev.CopyAsync(s, to, gpu.Address(call.Source), call.Count)
@@ -99,7 +100,8 @@ func (c *Calls) put(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launchRemote(kernelPut, kernelPutBounced, k.Source, s, &k)
 }
 
-// get queues a get: a copy by the copy engine if the GPU reaches the PE, else a kernel.
+// get queues a get on a CUDA stream: a copy by the copy engine if the GPU reaches the PE's heap,
+// else a kernel that requests the get from the proxy.
 func (c *Calls) get(call *queue.StreamCall, s gpu.Stream) error {
 	if from := c.at(call.Source, libshmem.PE(call.PE)); from != 0 {
 		return c.dev.CopyAsync(s, gpu.Address(call.Dest), from, call.Count)
@@ -125,7 +127,8 @@ func (c *Calls) p(call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(kernelP, 1, 1, s, &k)
 }
 
-// putSignal queues a put and, after it, the update of a signal word.
+// putSignal queues a put on a CUDA stream and, after it, the update of a signal word. For a PE that
+// the GPU does not reach, one kernel requests both.
 func (c *Calls) putSignal(call *queue.StreamCall, s gpu.Stream) error {
 	if c.at(call.Dest, libshmem.PE(call.PE)) != 0 {
 		if err := c.put(call, s); err != nil {
@@ -223,5 +226,5 @@ func (c *Calls) once(k kernel, call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(k, 1, 1, s, call)
 }
 
-// drain waits until all work of the stream is complete.
+// drain waits on the CPU until all work of the stream is complete.
 func (c *Calls) drain(_ *queue.StreamCall, s gpu.Stream) error { return c.dev.SyncStream(s) }

@@ -48,7 +48,8 @@ func blocksFor(n, least, limit uint64) uint32 { return uint32(max(1, min((n+leas
 // enough, so that many blocks can work side by side.
 func (c *Calls) near(call *queue.StreamCall) bool { return !c.job.Rings && call.TeamPEs <= spreadPEs }
 
-// move queues a collective that only copies: broadcast, fcollect or alltoall.
+// move queues a collective that only copies: broadcast, fcollect or alltoall. If the GPU reaches
+// all PEs of the team, many blocks copy; else one block, which uses rings.
 func (c *Calls) move(kind kernel, call *queue.StreamCall, s gpu.Stream) error {
 	k := *call
 	k.Dest, k.Source = uint64(c.symmetric(call.Dest)), uint64(c.symmetric(call.Source))

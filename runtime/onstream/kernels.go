@@ -72,5 +72,5 @@ func (k *kernels) Close() error {
 	return code.Close()
 }
 
-// Missing returns why there are no kernels, or nil if there are.
+// Missing returns why there are no kernels for operations on streams, or nil if there are.
 func (k *kernels) Missing() error { return k.missing }

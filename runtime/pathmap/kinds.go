@@ -48,7 +48,8 @@ func (m *Map) kinds(b *strings.Builder) error {
 	return nil
 }
 
-// text returns what a letter of the map means; "" for a letter that the view does not use.
+// text returns what a letter of the map means; "" for a letter that this view, such as that of
+// kernels, does not use.
 func (v *view) text(w Path) string {
 	for _, l := range v.legends {
 		if l.path == w {
@@ -91,7 +92,8 @@ func (m *Map) kind(b *strings.Builder, pes []libshmem.PE) error {
 	return m.table(b, pes, "places", false)
 }
 
-// classes groups the PEs of a host that are alike: each group lists their places on the host.
+// classes groups the PEs of a host that have equal paths to the others, so that the map has a line
+// for each group. Each group lists the indexes of its PEs.
 func (m *Map) classes(views []view, pes []libshmem.PE) [][]int {
 	var all [][]int
 	for place, pe := range pes {

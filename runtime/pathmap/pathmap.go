@@ -46,7 +46,8 @@ type Map struct {
 	rows  []Row
 }
 
-// New makes the map from the reports of all PEs.
+// New makes the map from the rows that all PEs have reported, and returns an error if a row does
+// not fit the nodes.
 func New(nodes *topo.Nodes, rows []Row) (*Map, error) {
 	refuse := func(object, format string, args ...any) error {
 		return &shmerr.Error{Op: "read", Object: "the ways of " + object, Cause: shmerr.Causef(shmerr.ErrVersion, format, args...),

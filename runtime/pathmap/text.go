@@ -65,7 +65,8 @@ func (m *Map) Print(w io.Writer) error {
 	return err
 }
 
-// each prints the map with a line and a column for each PE.
+// each prints the map of a small job, with a line and a column for each PE. The numbers above the
+// columns are written downwards.
 func (m *Map) each(b *strings.Builder) error {
 	all := make([]libshmem.PE, len(m.rows))
 	for i := range all {
@@ -97,7 +98,7 @@ func (m *Map) each(b *strings.Builder) error {
 	return m.table(b, all, "PEs", true)
 }
 
-// explain prints what the used letters mean.
+// explain prints what the letters that the map has used mean.
 func (v *view) explain(b *strings.Builder, used map[Path]bool) {
 	var parts []string
 	for _, l := range v.legends {
@@ -122,7 +123,7 @@ func group[K comparable](n int, key func(i int) K) (order []K, members map[K][]i
 	return order, members
 }
 
-// reasons prints why PEs do not use a shorter path within their host. what is the noun for PEs in
+// reasons prints why PEs do not use a faster path within their host. what is the noun for PEs in
 // the text.
 func (m *Map) reasons(b *strings.Builder, pes []libshmem.PE, what string) {
 	order, who := group(len(pes), func(i int) string { return strings.Join(m.rows[pes[i]].Why, "; ") })
@@ -203,7 +204,8 @@ func ranges(what string, numbers []int) string {
 // listed is how many ranges list prints at most.
 const listed = 8
 
-// list returns ascending numbers as ranges: "0-3,8". It leaves out what is more than listed ranges.
+// list returns ascending numbers as ranges: "0-3,8". After `listed` ranges it only says how many
+// numbers follow.
 func list(numbers []int) string {
 	runs, left := topo.Runs(numbers), 0
 	for ; len(runs) > listed; runs = runs[:len(runs)-1] {

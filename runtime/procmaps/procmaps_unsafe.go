@@ -69,7 +69,8 @@ const (
 
 var _ [querySize]byte = [unsafe.Sizeof(query{})]byte{}
 
-// Over lists the mappings that have a part in [begin, end), in ascending order.
+// Over lists the mappings that have a part in [begin, end), in ascending order: by an ioctl for
+// each mapping (PROCMAP_QUERY) or, on older kernels, by the text of the file.
 func (l *List) Over(begin, end uint64) ([]Mapping, error) {
 	var found []Mapping
 	for at := begin; at < end && !l.ByText; {

@@ -37,7 +37,7 @@ func (i *In) Arrive(number uint32) error {
 	return nil
 }
 
-// bit reports whether write n, which is not below the edge, has arrived.
+// bit reports whether write n, which is not below the edge, has arrived. seen is a ring of bits.
 func (i *In) bit(n uint32) bool {
 	n %= uint32(64 * len(i.seen))
 	return i.seen[n/64]>>(n%64)&1 != 0
@@ -49,8 +49,8 @@ func (i *In) flip(n uint32) {
 	i.seen[n/64] ^= 1 << (n % 64)
 }
 
-// Reached reports whether the target may apply a message that follows the first need writes:
-// whether all of these have arrived.
+// Reached reports whether the target may apply a message that follows the first `need` writes of
+// the flow: whether all of these have arrived. A number too far ahead of them is an error.
 func (i *In) Reached(need uint32) (bool, error) {
 	if d := int32(need - i.edge); d <= 0 {
 		return true, nil

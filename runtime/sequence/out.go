@@ -36,7 +36,7 @@ func (o *Out) Write() uint32 {
 	return n
 }
 
-// Unwrite undoes the last Write.
+// Unwrite undoes the last Write, which the provider has refused.
 func (o *Out) Unwrite() { o.Posted-- }
 
 // Follow makes all later messages wait, at the target, for all writes so far: for a fence, or for a

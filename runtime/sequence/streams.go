@@ -18,8 +18,8 @@ func NewStreams[K comparable](limit uint32) *Streams[K] {
 	return &Streams[K]{limit: limit, of: map[K]uint32{}}
 }
 
-// Open returns the number of a flow, the same each time until Close. It reports false if no number
-// is left.
+// Open returns the stream number of a flow, which stays the same until Close. It returns false if
+// no number is left.
 func (s *Streams[K]) Open(k K) (uint32, bool) {
 	if n, ok := s.of[k]; ok {
 		return n, true

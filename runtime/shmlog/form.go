@@ -13,13 +13,13 @@ import (
 	"libshmem"
 )
 
-// The parts of a line for people.
+// The parts of a line of text.
 const (
 	partWho    = "who"
 	partSubsys = "subsys"
 )
 
-// people returns a writer that turns zerolog's records into lines for people.
+// people returns a writer that turns zerolog's records into lines of text.
 func people(out io.Writer) io.Writer {
 	return zerolog.ConsoleWriter{
 		Out: out, NoColor: true,
@@ -58,7 +58,7 @@ func self() who {
 	return who{host, os.Getpid(), -1, libshmem.NoPE}
 }
 
-// text returns the beginning of a line for people, with the calling thread.
+// text returns the beginning of a line of text, with the number of the calling thread.
 func (w *who) text() string {
 	s := w.host + ":" + strconv.Itoa(w.pid) + ":" + strconv.Itoa(unix.Gettid())
 	if w.gpu >= 0 {
@@ -70,7 +70,7 @@ func (w *who) text() string {
 	return s
 }
 
-// fields adds the time and the source to a record that programs read.
+// fields adds the time and the origin to a record in JSON.
 func (w *who) fields(e *zerolog.Event) *zerolog.Event {
 	e = e.Str("time", time.Now().UTC().Format(time.RFC3339Nano)).Str("host", w.host).Int("pid", w.pid).Int("tid", unix.Gettid())
 	if w.gpu >= 0 {

@@ -1,4 +1,4 @@
-// Package shmlog writes the library's log: each record is one line and one write. For people a line
+// Package shmlog writes the library's log: each record is one line and one write. As text a line
 // begins with the host, the process and the thread, the number of the PE's GPU if it has one, and
 // the PE:
 //
@@ -38,7 +38,7 @@ type Log struct {
 	mu     sync.Mutex
 	who    who
 	lines  zerolog.Logger
-	people bool // records are lines for people, and not JSON
+	people bool // records are lines of text, and not JSON
 	out    io.Writer
 	file   *file // the file of SHMEM_LOG_FILE; nil: the log goes to stderr
 }
@@ -130,7 +130,7 @@ func (l *Log) Printf(subsys string, level config.LogLevel, format string, args .
 	e.Str(partSubsys, subsys).Msg(text)
 }
 
-// Say writes one record, whatever SHMEM_LOG_LEVEL is. The line for people has no host and
+// Say writes one record, whatever SHMEM_LOG_LEVEL is. A line of text has no host and
 // process, so that it reads as documented; in JSON it is as any other record.
 func (l *Log) Say(subsys string, level config.LogLevel, text string) {
 	if l == nil {
@@ -145,7 +145,7 @@ func (l *Log) Say(subsys string, level config.LogLevel, text string) {
 	l.who.fields(l.lines.WithLevel(levels[level])).Str(partSubsys, subsys).Msg(text)
 }
 
-// SayWith is Say with further lines below the text. For people each line begins as the text does,
+// SayWith is Say with further lines below the text. As text each line begins as the first one does,
 // with of, since lines of other processes may be printed between them; in JSON the lines are a
 // field of the record.
 func (l *Log) SayWith(subsys string, level config.LogLevel, of, text string, below []string) {
@@ -166,8 +166,8 @@ func (l *Log) SayWith(subsys string, level config.LogLevel, of, text string, bel
 	_, _ = l.out.Write(b)
 }
 
-// Print writes a text of several lines in one write, whatever SHMEM_LOG_LEVEL is: unchanged for
-// people, else as one JSON object.
+// Print writes a text of several lines in one write, whatever SHMEM_LOG_LEVEL is: unchanged or, if
+// the log is JSON, as the message of one record.
 func (l *Log) Print(text string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

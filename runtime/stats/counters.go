@@ -205,14 +205,15 @@ func Collect(page *statuspage.PE, endpoints []*proxy.EndpointPage) PE {
 	return p
 }
 
-// effort copies how the PE's threads have waited.
+// effort copies how the PE's threads have waited, by yields, sleeps and others, from its status
+// page.
 func (p *PE) effort(w *statuspage.Effort) {
 	p.Values[WaitYields], p.Values[WaitSwitches], p.Values[WaitMoves] = w.Yields, w.Switches, w.Moves
 	p.Values[WaitSleeps], p.Values[WaitLate], p.Values[WaitWakes] = w.Sleeps, w.Late, w.Wakes
 	p.Values[WaitMembarriers], p.Values[WaitMembarriersShared] = w.Membarriers, w.MembarriersShared
 }
 
-// register adds the counters of a registration cache.
+// register adds the counters of one endpoint's registration cache.
 func (p *PE) register(c mrcache.Counts) {
 	p.Values[RegistrationHits] += c.Hits
 	p.Values[RegistrationMisses] += c.Misses
@@ -293,7 +294,8 @@ type Row struct {
 
 var errRow = errors.New("the counters of a PE are cut off")
 
-// Decode reads what Encode has written.
+// Decode reads what Encode has written, the counters of a PE and of its NICs. PEs of one job have
+// the same list of counters.
 func Decode(b []byte) (Row, error) {
 	bad := false
 	next := func() uint64 {

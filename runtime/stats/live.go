@@ -93,7 +93,8 @@ func Live(w io.Writer, first, last *Sample) error {
 // undoneLong is the least age of unfinished GPU work that gets a line: copies take microseconds.
 const undoneLong = 200 * time.Millisecond
 
-// livePeers prints the counters for the busiest of the other PEs, and the last events with each.
+// livePeers prints, of the last sample, the counters for the PEs with which most bytes were
+// exchanged, and the last events with each.
 func livePeers(b *strings.Builder, last *Sample) error {
 	most, rest := Busiest(last.Peers)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -14,7 +14,8 @@ import (
 
 const prefixes = "KMGTPE"
 
-// Amount formats a number of a unit for people. Counts are exact; other numbers have a few digits.
+// Amount formats a number with its unit for a table. Counts are exact; other numbers have a few
+// digits.
 func Amount(v uint64, u Unit) string {
 	switch {
 	case u == Bytes && v >= 10_000:
@@ -117,8 +118,8 @@ func writeNICs(w io.Writer, nics []fabric.RailCount) {
 // peersShown is how many other PEs the table of one PE has lines for at most.
 const peersShown = 16
 
-// Busiest returns the PEs with which most bytes were exchanged, the busiest first,
-// and how many it leaves out.
+// Busiest returns the PEs with which most bytes were exchanged, the busiest first, and the number
+// of PEs that it leaves out.
 func Busiest(lines []PeerCounters) (most []PeerCounters, rest int) {
 	most = slices.Clone(lines)
 	slices.SortStableFunc(most, func(a, b PeerCounters) int {

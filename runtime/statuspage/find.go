@@ -109,7 +109,8 @@ func number(s string) int {
 // maxNamed is how many PEs the remedy of an error names at most.
 const maxNamed = 8
 
-// others lists the running PEs of this user, as the remedy of an error.
+// others lists running PEs of this user on this host, at most maxNamed, as the remedy of an error
+// about a wrong process id.
 func others() string {
 	files, err := os.ReadDir("/proc")
 	if err != nil {
@@ -163,7 +164,8 @@ func (p *PE) Waiting() (all []Waiting) {
 	return all
 }
 
-// Now returns the present time in nanoseconds, on the clock of Waiting.Since.
+// Now returns the present time of CLOCK_MONOTONIC in nanoseconds, the clock of the times in status
+// pages.
 func Now() uint64 {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {

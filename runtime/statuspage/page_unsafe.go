@@ -51,7 +51,8 @@ type Page struct {
 	memory []byte
 }
 
-// Create makes a page of a kind with n zero bytes after its head.
+// Create makes a page of a kind with n zero bytes after its head: a memfd, which other processes
+// open in /proc. The head's magic number is stored last, when the head is complete.
 func Create(kind Kind, n int) (*Page, error) {
 	fd, err := unix.MemfdCreate(fileName, unix.MFD_CLOEXEC)
 	if err != nil {
@@ -88,7 +89,7 @@ func (p *Page) Close() error {
 	return unix.Close(p.file)
 }
 
-// NewPE makes the status page of this PE, and returns its content, too.
+// NewPE makes the status page of this PE, and returns the page and its content.
 func NewPE(me libshmem.PE, npes, nodes int) (*Page, *PE, error) {
 	p, err := Create(OfPE, int(unsafe.Sizeof(PE{})))
 	if err != nil {

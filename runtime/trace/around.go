@@ -37,10 +37,10 @@ type several struct {
 	rails fabric.Rails
 }
 
-// Rails is part of fabric.Rails.
+// Rails implements fabric.Rails: it returns the traffic of each NIC.
 func (s *several) Rails() []fabric.RailCount { return s.rails.Rails() }
 
-// Native is part of fabric.Provider. It offers the C code nothing to call, so that all operations
+// Native implements fabric.Provider. It offers the C code nothing to call, so that all operations
 // pass through here and are recorded.
 func (p *provider) Native() fabric.Native { return fabric.Native{} }
 
@@ -67,31 +67,31 @@ func (p *provider) asyncEvent(phase byte, t fabric.Token, args ...arg) {
 	p.k.file.write(&e)
 }
 
-// Send is part of fabric.Provider. It passes the message on and records that.
+// Send implements fabric.Provider. It passes the message on and records that.
 func (p *provider) Send(op *fabric.Send) error {
 	begin := time.Now()
 	return p.posted("send", begin, op.To, uint64(op.Len), op.Token, op.Inject, p.Provider.Send(op))
 }
 
-// Write is part of fabric.Provider. It passes the write on and records that.
+// Write implements fabric.Provider. It passes the write on and records that.
 func (p *provider) Write(op *fabric.RMA) error {
 	begin := time.Now()
 	return p.posted("write", begin, op.PE, op.Len, op.Token, op.Inject, p.Provider.Write(op))
 }
 
-// Read is part of fabric.Provider. It passes the read on and records that.
+// Read implements fabric.Provider. It passes the read on and records that.
 func (p *provider) Read(op *fabric.RMA) error {
 	begin := time.Now()
 	return p.posted("read", begin, op.PE, op.Len, op.Token, false, p.Provider.Read(op))
 }
 
-// Atomic is part of fabric.Atomics. It is not called where Caps has no atomic operation.
+// Atomic implements fabric.Atomics. It is not called where Caps has no atomic operation.
 func (p *provider) Atomic(op *fabric.AMO) error {
 	begin := time.Now()
 	return p.posted("atomic", begin, op.PE, uint64(op.Width), op.Token, false, p.atomics.Atomic(op))
 }
 
-// Poll is part of fabric.Provider. It records the ends of operations, and the poll itself if it
+// Poll implements fabric.Provider. It records the ends of operations, and the poll itself if it
 // found something.
 func (p *provider) Poll(c []fabric.Completion) (int, error) {
 	begin := time.Now()
@@ -112,7 +112,7 @@ func (p *provider) Poll(c []fabric.Completion) (int, error) {
 	return n, err
 }
 
-// Wait is part of fabric.Provider. It is called without the endpoint's lock, so it records its
+// Wait implements fabric.Provider. It is called without the endpoint's lock, so it records its
 // sleep on a row of its own.
 func (p *provider) Wait(d time.Duration) (bool, error) {
 	begin := time.Now()
@@ -122,7 +122,8 @@ func (p *provider) Wait(d time.Duration) (bool, error) {
 	return came, err
 }
 
-// Close is part of fabric.Provider. It records the end of operations that are still under way.
+// Close implements fabric.Provider. It records the end of operations that are still under way, so
+// that the viewer shows them.
 func (p *provider) Close() error {
 	for t, name := range p.name {
 		if name != "" {

@@ -18,6 +18,8 @@ import (
 	"libshmem/runtime/config"
 )
 
+// main writes the page of settings, their names for Python, or the part of a page about NVSHMEM's
+// variables, all from the table of settings.
 func main() {
 	out := pflag.StringP("output", "o", "", "file to write; standard output without it")
 	python := pflag.Bool("python", false, "the names alone, for the package of Python")
@@ -113,7 +115,8 @@ const (
 	nvshmemEnd   = "<!-- end of what is generated -->\n"
 )
 
-// withNvshmem returns the page with its list of the variables of NVSHMEM made anew.
+// withNvshmem returns the page with its list of NVSHMEM's variables, the text between two marks,
+// generated again.
 func withNvshmem(page []byte) ([]byte, error) {
 	before, rest, ok := bytes.Cut(page, []byte(nvshmemBegin))
 	_, after, ended := bytes.Cut(rest, []byte(nvshmemEnd))
@@ -195,8 +198,8 @@ func pythonType(s *config.Setting) []string {
 	panic(fmt.Sprintf("%s: no type of Python for a %s", s.Name, s.Kind))
 }
 
-// wrapped writes the type of a field as the formatter of Python does: on one line, or, where that is
-// too long, with the words of its Literal on a line of their own, or on one each.
+// wrapped writes the type of a field as the formatter of Python does: on one line, or, where that
+// is too long, with the words of its Literal on a line of their own, or on one each.
 func wrapped(name string, kinds []string) string {
 	const width = 100
 	if line := name + strings.Join(kinds, " | "); len(line) <= width {

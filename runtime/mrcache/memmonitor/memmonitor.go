@@ -57,7 +57,8 @@ var watched struct {
 	spans []Span // ascending, with gaps between them
 }
 
-// Open makes a Watch, which reports changes from now on. It fails if the system lacks a feature.
+// Open makes a Watch, which reports the memory that is unmapped from now on. All Watches of the
+// process share one thread. It fails if the system lacks userfaultfd or another feature.
 func Open() (*Watch, error) {
 	unsupported := func(call string, errno unix.Errno) error {
 		return &shmerr.Error{

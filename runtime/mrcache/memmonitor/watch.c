@@ -81,7 +81,8 @@ static bool read_message(void)
     return true;
 }
 
-/* The reading thread. It ends when shmemi_watch_close writes to watch.stop. */
+/* The thread that reads the kernel's messages about unmapped memory. It ends when
+ * shmemi_watch_close writes to watch.stop. */
 static void *run(void *unused)
 {
     (void)unused;
@@ -159,8 +160,8 @@ static void close_all(void)
     watch.fd = watch.stop = -1;
 }
 
-/* Starts the thread that watches memory, unless it runs already. Returns 0, or an error of which
- * *failed names the call. */
+/* Starts the thread that watches memory, unless it runs already; each call needs a
+ * shmemi_watch_close. Returns 0, or a negative error of the call that *failed names. */
 int shmemi_watch_open(const char **failed)
 {
     int rc = 0;

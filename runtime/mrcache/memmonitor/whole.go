@@ -26,7 +26,8 @@ func whole(l *procmaps.List, s Span) (Span, error) {
 	return Span{all[0].Begin, at}, nil
 }
 
-// anonymous lists the parts of spans that are private anonymous memory.
+// anonymous lists the parts of spans that are private anonymous memory, such as that of malloc. If
+// the mappings cannot be read, all of a span counts as such.
 func anonymous(l *procmaps.List, spans []Span) (parts []Span) {
 	for _, s := range spans {
 		all, err := l.Over(s.Begin, s.End)

@@ -83,7 +83,8 @@ var (
 	_ [64]byte  = [unsafe.Sizeof(entry{})]byte{}
 )
 
-// Open makes a NIC. It fails if the system does not let this process use io_uring.
+// Open makes a NIC for tests: the kernel's io_uring pins registered pages as a NIC does. It fails
+// if the system does not let this process use io_uring.
 func Open() (*NIC, error) {
 	var p params
 	ring, _, errno := unix.Syscall(sysSetup, 1, uintptr(unsafe.Pointer(&p)), 0)
@@ -130,7 +131,7 @@ func (n *NIC) open(p *params) error {
 	return n.register(buffers2, unsafe.Pointer(&sparse), unsafe.Sizeof(sparse))
 }
 
-// register calls io_uring_register.
+// register calls io_uring_register with the operation `what` and its argument.
 func (n *NIC) register(what uintptr, arg unsafe.Pointer, size uintptr) error {
 	got, _, errno := unix.Syscall6(sysRegister, uintptr(n.ring), what, uintptr(arg), size, 0, 0)
 	if errno != 0 {
@@ -182,7 +183,8 @@ func (n *NIC) Unregister(r fabric.Region) error {
 // Live returns how many registrations there are.
 func (n *NIC) Live() int { return len(n.live) }
 
-// Load fills b with the bytes that a NIC would send from an address in a registration.
+// Load fills b with the bytes that a NIC would send from an address in a registration: those of the
+// pages that were registered, even if other pages are mapped there now.
 func (n *NIC) Load(desc uintptr, at unsafe.Pointer, b []byte) error {
 	if err := n.move(writeFixed, desc, at, len(b)); err != nil {
 		return err
