@@ -34,7 +34,7 @@ const (
 	aSend opKind = iota
 	aWrite
 	aRead
-	aCompletion
+	aCompletion // of inner's Poll, which the caller gets later
 )
 
 // queue is a heap with the earliest operation on top. Operations that are due at the same time keep

@@ -10,6 +10,7 @@ import (
 	"libshmem/fabric"
 )
 
+// rounds is how often each test of order repeats its operations.
 const rounds = 2000
 
 // writeThenFlag tests Caps.WriteAfterWrite: a thread that watches memory and sees the second of two

@@ -41,11 +41,11 @@ type Limits struct {
 const Simulated = 30 * time.Second
 
 const (
-	tokens  = 576
-	receipt = 64 // receive buffers
-	further = 7  // further receive buffers of test MoreReceives
-	biggest = 8 << 20
-	message = 4096 // bytes of a receive buffer
+	tokens  = 576     // tokens of an endpoint, of receive buffers and operations
+	receipt = 64      // receive buffers
+	further = 7       // further receive buffers of test MoreReceives
+	biggest = 8 << 20 // bytes of the part of the memory that operations change, and of the one that they send
+	message = 4096    // bytes of a receive buffer
 )
 
 // timeout is the time that a test waits for an event that must happen.
@@ -352,6 +352,8 @@ func pattern(i, seed int) byte { return byte(i*7 + i>>8*13 + seed*31 + 1) }
 // ten times as long for single bytes as for many.
 const line = 256
 
+// sevens has bytes that rise by 7, modulo 256. Each line of a pattern begins at one of its first
+// 256 bytes.
 var sevens = func() (b [2 * line]byte) {
 	for i := range b {
 		b[i] = byte(i * 7)

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	unreadBytes  = 16 << 10
+	unreadBytes  = 16 << 10               // bytes of a write
 	unreadPlaces = biggest / unreadBytes  // places in the target's memory; write i goes to place i modulo this number
 	unreadSleep  = 100 * time.Millisecond // as long as the proxy sleeps at most
 
-	unreadUnderWay = 64
+	unreadUnderWay = 64 // writes under way at a time, unless Limits.Writes is less
 )
 
 // unreadWrites is so large that most Writes are unread at an endpoint that sleeps after each of
@@ -158,6 +158,7 @@ func roundByte(write, k int) byte { return byte(1 + (write*31+k>>10)%255) }
 // roundLine is how many consecutive bytes of a write are equal.
 const roundLine = 1 << 10
 
+// roundLines has a line of roundLine equal bytes for each value of a byte.
 var roundLines = func() (all [256][roundLine]byte) {
 	for b := range all {
 		for i := range all[b] {

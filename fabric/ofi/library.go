@@ -45,6 +45,7 @@ type Library struct {
 	api     C.uint32_t // version of the interface that this package uses
 }
 
+// loaded is the libfabric that Load has opened; nil: none yet.
 var loaded struct {
 	sync.Mutex
 	lib *Library

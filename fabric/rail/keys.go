@@ -230,13 +230,14 @@ type fetch struct {
 	text  string
 }
 
+// fetchState is the state of a fetch: whether its Read is posted.
 type fetchState uint8
 
 const (
-	fetchFree fetchState = iota
-	fetchDue
-	fetchUnderWay
-	fetchFailed
+	fetchFree     fetchState = iota // the entry has no fetch
+	fetchDue                        // the Read is to be posted, or posted again
+	fetchUnderWay                   // the Read is posted
+	fetchFailed                     // fetchRow has not returned the failure yet
 )
 
 // errDenied is libfabric's number for the error of an operation with a key that the peer has not

@@ -39,6 +39,7 @@ type job struct {
 	remote int32
 }
 
+// jobKind is the kind of a job.
 type jobKind uint8
 
 const (
@@ -57,6 +58,7 @@ type ref struct {
 }
 
 const (
+	// Errors of completions, as libfabric numbers them.
 	errUnreachable = 113
 	errTruncated   = 265
 	// maxTries is the most pairs on which an operation is tried. An operation that has failed so

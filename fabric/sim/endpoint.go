@@ -192,6 +192,7 @@ func (e *endpoint) Atomic(a *fabric.AMO) error {
 	}, a)
 }
 
+// verbs has the words for an operation of each kind, for errors.
 var verbs = map[fabric.Kind]string{
 	fabric.KindSend: "send to", fabric.KindWrite: "write to", fabric.KindRead: "read from", fabric.KindAtomic: "atomic operation on",
 }

@@ -21,6 +21,7 @@ const (
 	errOverrun     = 268
 )
 
+// errorText has the text of each error, as libfabric's.
 var errorText = map[int32]string{
 	errIO: "Input/output error", errDenied: "Permission denied", errReset: "Connection reset by peer", errTimedOut: "Connection timed out",
 	errStranger:    "Transport endpoint is not connected",

@@ -83,6 +83,7 @@ const (
 	defects
 )
 
+// defectNames has the name of each Defect in the text of a model; "": NoDefect.
 var defectNames = [defects]string{
 	"", "writes-overtake", "messages-pass", "messages-lead", "early-delivery", "early-source", "early-data", "repeats", "forgets",
 	"twice", "unfenced", "torn", "any-key", "haunts", "loses-wake", "spills", "silent", "undead", "arms-unread",

@@ -136,6 +136,7 @@ type address struct {
 	host, nic, port uint32
 }
 
+// addressSize is the number of bytes in which an address is encoded: magic and three numbers.
 const addressSize = 16
 
 var magic = [4]byte{'s', 'i', 'm', 1}

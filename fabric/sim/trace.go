@@ -39,6 +39,7 @@ const (
 	didNotReady
 )
 
+// kindText has the text of each recordKind: what the endpoint that a line begins with does.
 var kindText = [...]string{
 	"opens", "posts", "is refused, call", "posts receive", "sends packet of", "gets packet of", "holds packet of", "sees bytes of",
 	"has all of", "completes token", "fails", "is gone", "NIC changes, up:", "does atomic operation", "has unread packet of",

@@ -29,6 +29,7 @@ type Theirs struct {
 	convert func(value string) (string, error)
 }
 
+// Reasons why a variable of NVSHMEM has no effect.
 const (
 	noInfiniBand = "libfabric has settings of its own for InfiniBand"
 	noAlgorithm  = "collectives choose by size and by the places of the PEs"

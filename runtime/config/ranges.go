@@ -2,6 +2,7 @@ package config
 
 import "slices"
 
+// The groups of calls that the words "all" and "common" of SHMEM_NVTX select.
 const (
 	rangesAll    = RangeProxy<<1 - 1
 	rangesCommon = RangeInit | RangeAlloc | RangeColl | RangeWait | RangeMemOrder | RangeAtomicFetch | RangeRMABlocking | RangeProxy
@@ -11,6 +12,7 @@ const (
 // is to show one of them, these calls must not take the fast path.
 const RangesInline = RangeAtomicFetch | RangeAtomicSet | RangeRMABlocking | RangeRMANonblocking
 
+// rangesOff is the word of SHMEM_NVTX for no ranges.
 const rangesOff = "off"
 
 // rangeWords are the words of SHMEM_NVTX: a word for each group, and then those for several.

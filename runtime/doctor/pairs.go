@@ -44,10 +44,10 @@ type lookup struct {
 }
 
 const (
-	bulkBytes = 256 << 10
-	seenBytes = 64 // of the field with the caller's address
-	slowName  = time.Second
-	smallest  = 576 // bytes that every network passes
+	bulkBytes = 256 << 10   // that bulk sends over a connection, and gets back
+	seenBytes = 64          // of the field with the caller's address
+	slowName  = time.Second // the shortest look-up of a name that is reported as slow
+	smallest  = 576         // bytes of an IP packet that every network passes
 )
 
 // echo is the other side of bulk: after the listener has sent its token on the connection, it sends

@@ -28,6 +28,7 @@ type Panic struct {
 // Error returns the place of the panic and its value.
 func (p *Panic) Error() string { return fmt.Sprintf("%s: internal error: %v", p.Where, p.Value) }
 
+// end is the function that End has set; nil: none.
 var end atomic.Pointer[func(*Panic)]
 
 // End sets the function that ends the process for a panic. It is called on the goroutine of the

@@ -30,10 +30,12 @@ type legend struct {
 	text string
 }
 
+// host is the view of calls that the host makes.
 var host = view{"calls of the host", []legend{
 	{Own, "its own"}, {Memory, "shared memory"}, {Copy, "a copy engine of the GPU"}, {Network, "network"},
 }, (*Map).Host}
 
+// kernels is the view of calls that kernels make.
 var kernels = view{"kernels", []legend{
 	{Own, "its own"}, {Direct, "loads and stores of the GPU"}, {Copy, "ring, proxy and a copy engine"}, {Network, "ring, proxy and network"},
 	{None, "runs no kernels"},

@@ -55,6 +55,7 @@ type port struct {
 	Report *Report
 }
 
+// pollBatch is the most completions that one Poll of the provider returns.
 const pollBatch = 32
 
 // Endpoint describes a PE's endpoint to the other PEs.

@@ -41,9 +41,9 @@ type shownNIC struct {
 }
 
 const (
-	shownNICs    = 32
+	shownNICs    = 32 // NICs that the page has room for; the traffic of others is not shown
 	pageHeadSize = unsafe.Sizeof(pageHead{})
-	showEvery    = 100 * time.Millisecond
+	showEvery    = 100 * time.Millisecond // the shortest time between two updates of the head
 
 	// stateAt is the offset of the state in the page's memory, and fixed that of the peers in the
 	// page.

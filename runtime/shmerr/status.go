@@ -61,6 +61,7 @@ type sentinel struct {
 
 func (s *sentinel) Error() string { return s.text }
 
+// sentinels are the errors that stand for a Status each.
 var sentinels = []*sentinel{
 	ErrNotInit, ErrFinalised, ErrPE, ErrAddress, ErrRange, ErrNoMemory,
 	ErrUnsupported, ErrTimeout, ErrVersion, ErrSetting, ErrArgument,

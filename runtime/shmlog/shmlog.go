@@ -103,6 +103,7 @@ func (l *Log) Enabled(subsys string, level config.LogLevel) bool {
 		(level <= config.LogWarn || l.subsys == nil || slices.Contains(l.subsys, subsys))
 }
 
+// levels has zerolog's level for each level of SHMEM_LOG_LEVEL.
 var levels = map[config.LogLevel]zerolog.Level{
 	config.LogError: zerolog.ErrorLevel,
 	config.LogWarn:  zerolog.WarnLevel,

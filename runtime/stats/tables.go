@@ -12,6 +12,7 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
+// prefixes are the letters of the units KiB, MiB and so on.
 const prefixes = "KMGTPE"
 
 // Amount formats a number with its unit for a table. Counts are exact; other numbers have a few

@@ -38,6 +38,7 @@ type head struct {
 	_       [8]byte
 }
 
+// magic marks a complete status page: the bytes "shemlive", in little endian.
 const magic = 0x6576696c6d656873
 
 // HeadSize is the size of the head of a page.

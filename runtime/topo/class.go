@@ -15,6 +15,7 @@ const (
 	classes
 )
 
+// classNames has the short name of each Class, that of nvidia-smi topo if it has one, and its text.
 var classNames = [classes]struct{ short, text string }{
 	{"PIX", "same switch"}, {"PXB", "same root port, several switches between"}, {"PHB", "same root complex"},
 	{"NODE", "same NUMA node"}, {"SOC", "same socket, other NUMA node"}, {"SYS", "other socket, or not known"},

@@ -76,6 +76,7 @@ type Entry struct {
 	PEs   int
 }
 
+// maxPEs is the largest count of PEs in an entry of a Mapping.
 const maxPEs = 1 << 16
 
 // ParseMapping reads entries NIC[+NIC...][:port[:PEs]] with commas between them.

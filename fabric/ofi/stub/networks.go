@@ -17,6 +17,7 @@ type Network struct {
 // Newest is the name of the network that make test runs programs on; make test-full has the rest.
 const Newest = "efa-direct-2.6"
 
+// networks are the providers that the stub stands for, the newest version of each first.
 var networks = []Network{
 	{"efa-direct-2.6", "provider=efa version=2.6", "efa", "", false},
 	{"efa-direct-2.4", "provider=efa version=2.4", "efa", "", false},

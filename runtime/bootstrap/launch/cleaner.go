@@ -33,6 +33,8 @@ type cleaner struct {
 	to  *os.File // nil once it is closed
 }
 
+// over is the last line that shmemrun writes to the cleaner. If its input ends without that line,
+// the cleaner kills the PEs.
 const over = "over"
 
 // sharedFiles is the folder of the files of provider shm, named PROCESS:USER:NUMBER.

@@ -65,6 +65,7 @@ func newEnviron(o *Options, b *binding) environ {
 	return environ{base: append(base, launcher.EnvBinding+"="+b.remark), npes: o.total(), bind: b}
 }
 
+// nicList is the setting that names the NICs of a PE. On simulated hosts shmemrun sets it.
 const nicList = "SHMEM_NIC_LIST"
 
 // pe returns the environment of one PE, the i-th that this process starts. host is the number of

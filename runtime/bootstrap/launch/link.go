@@ -58,6 +58,7 @@ type tail struct {
 	text []byte
 }
 
+// maxTail is the most bytes that a tail keeps.
 const maxTail = 8 << 10
 
 // Write implements io.Writer: it keeps only the last maxTail bytes of all that has been written,

@@ -38,6 +38,7 @@ func (s *stamp) silent(limit time.Duration) bool {
 // reader returns a reader that reads from r and calls hear when bytes have arrived.
 func (s *stamp) reader(r io.Reader) io.Reader { return &heardReader{s, r} }
 
+// heardReader reads from another reader, and notes in stamp when bytes have arrived.
 type heardReader struct {
 	stamp *stamp
 	from  io.Reader

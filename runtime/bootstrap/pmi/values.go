@@ -14,6 +14,7 @@ import (
 // A PE's contribution to an allgather travels as base64 text, split into several values. The first
 // value begins with the number of values and a dot.
 
+// text is the encoding of contributions.
 var text = base64.RawURLEncoding
 
 // maxValues is the most values of one PE in an allgather: 700 MB.

@@ -35,6 +35,7 @@ const (
 	tries = 64
 )
 
+// remedy ends the errors of Join: other ways to start the program, or to meet.
 const remedy = "start the program with srun --mpi=pmi2, which needs nothing, or --mpi=pmix; or name a folder that the hosts share by SHMEM_BOOTSTRAP_DIR"
 
 // Join brings this task together with the other tasks of its Slurm step: by a file if there is a

@@ -38,8 +38,11 @@ func newConversation() *conversation {
 	return s
 }
 
+// envelopeLen is the size of the numbers before each frame on a connection: the frame's own number,
+// and that of the last frame received.
 const envelopeLen = 16
 
+// errNumbers reports numbers of frames that cannot be right: the connection ends.
 var errNumbers = errors.New("the other side counts the frames wrongly")
 
 // send queues a whole frame, which write sends. It never waits.

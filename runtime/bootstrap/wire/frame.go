@@ -75,6 +75,7 @@ const (
 
 var _ = [1]struct{}{}[Abort-kindAbort] // C code sends Abort, too, by the number kindAbort
 
+// kindNames has the name of each Kind, for messages.
 var kindNames = [kinds]string{"none", "hello", "allgather", "allgather result", "barrier", "barrier release",
 	"abort", "exit", "done", "missing", "peer failed", "refused",
 	"welcome", "loss", "parting", "failure", "inquiry", "outcomes", "other job"}

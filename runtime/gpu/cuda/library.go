@@ -43,6 +43,7 @@ type Driver struct {
 	gdr   func() (*gdrCopy, error)
 }
 
+// loaded is the driver that Open has started; nil: none yet.
 var loaded struct {
 	sync.Mutex
 	driver *Driver

@@ -84,6 +84,7 @@ func (v *Device) gone() bool {
 	return v.resets.seen.Load() && v.context == v.resets.birth.context
 }
 
+// resetRemedy is the remedy after the program has reset its GPU during the job.
 const resetRemedy = "call it before shmem_init or after shmem_finalize"
 
 // resetCause returns the cause of errors after the program has reset the GPU.

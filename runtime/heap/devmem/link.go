@@ -186,6 +186,7 @@ func (k *links) missingError(rejected error) error {
 	return &shmerr.Error{Op: "meet", Object: "the other PEs of the node", Cause: shmerr.Causef(shmerr.ErrTimeout, "%s", cause), Remedy: late}
 }
 
+// late is the remedy for a PE of the node that does not connect or reply in time.
 const late = "see what it does, or raise SHMEM_BOOTSTRAP_TIMEOUT"
 
 // peerError returns the error for a connection to PEs[i] that failed.

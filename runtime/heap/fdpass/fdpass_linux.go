@@ -259,6 +259,7 @@ func socket() (int, error) {
 // address returns the socket address of an abstract name: x/sys replaces the @ by a zero byte.
 func address(name string) *unix.SockaddrUnix { return &unix.SockaddrUnix{Name: "@" + name} }
 
+// object is the object of errors about a socket that could not be made.
 const object = "a socket for the symmetric heap"
 
 // fail returns an error of this package.

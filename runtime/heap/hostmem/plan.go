@@ -77,6 +77,8 @@ func (p Plan) check() error {
 	return nil
 }
 
+// lowerSize is the remedy for heaps that are too large for the address space, a limit or the
+// memory.
 const lowerSize = "lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the node"
 
 // refuse returns the error of heaps that cannot be reserved.

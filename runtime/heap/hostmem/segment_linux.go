@@ -55,6 +55,7 @@ func Create(p Plan) (*Segment, error) {
 	return s, nil
 }
 
+// sizeSeals are the seals by which the size of the memory file stays as it is.
 const sizeSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW
 
 // Map maps the whole file at an address that is a multiple of Plan.Align.

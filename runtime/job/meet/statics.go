@@ -28,6 +28,7 @@ type StaticsPlace struct {
 	Offset libshmem.Offset // of the area from the user heap: below 0
 }
 
+// passHeap is the remedy where a program's static variables cannot be used as symmetric memory.
 const passHeap = "pass memory from shmem_malloc"
 
 // Allowed returns s. If SHMEM_STATICS is off, it returns no statics, with that cause.

@@ -46,6 +46,8 @@ const (
 	registerSparse = 1
 )
 
+// params is struct io_uring_params: the call that makes a ring stores the sizes and offsets of its
+// parts there.
 type params struct {
 	_                                                structs.HostLayout
 	entries, completions, flags, cpu, idle, features uint32
@@ -59,6 +61,7 @@ type params struct {
 	cqUserAddr                                       uint64
 }
 
+// entry is struct io_uring_sqe: one operation for the kernel.
 type entry struct {
 	_               structs.HostLayout
 	code, flags     uint8
@@ -71,6 +74,7 @@ type entry struct {
 	_               [22]byte
 }
 
+// completion is struct io_uring_cqe: the result of one operation.
 type completion struct {
 	_      structs.HostLayout
 	user   uint64

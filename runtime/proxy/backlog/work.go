@@ -36,6 +36,7 @@ const (
 	CallHolds       // a check whether a buffer of the program is GPU memory
 )
 
+// callTexts has the text of each Call, for CallText.
 var callTexts = [...]string{
 	CallNone: "", CallPut: "for a put to PE %d", CallServe: "for a get of PE %d", CallGet: "for a get from PE %d",
 	CallCame: "for a put, a signal or an atomic operation of PE %d", CallMark: "to mark the end of its copies",

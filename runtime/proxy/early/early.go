@@ -16,10 +16,10 @@ import "unsafe"
 const BlockSize = 64
 
 const (
-	chunkBlocks = 48  // with their records nearly 4 KiB, one of Go's allocation sizes
-	spareChunks = 128 // chunks that stay allocated when no message is stored: half a megabyte
-	leastHeads  = 64
-	none        = ^uint32(0)
+	chunkBlocks = 48         // with their records nearly 4 KiB, one of Go's allocation sizes
+	spareChunks = 128        // chunks that stay allocated when no message is stored: half a megabyte
+	leastHeads  = 64         // hash chains of an empty store
+	none        = ^uint32(0) // the number of no block
 )
 
 // Messages stores early messages of all PEs. New makes one.

@@ -31,6 +31,7 @@ type Head struct {
 	_        uint32
 }
 
+// ring has the last events with one PE, or of the proxy's thread. A new one replaces the oldest.
 type ring [layout.RingEvents]layout.Entry
 
 // ownRing is the index of the ring for the proxy thread's own events.

@@ -3,6 +3,7 @@ package layout
 // lastMessage is the last kind of message with a counter of its own; later kinds count as this one.
 const lastMessage = Counter(KindFlush)
 
+// Control, the counter of the library's own messages, is the one of lastMessage.
 var _ = [1]struct{}{}[Control-lastMessage]
 
 // Counts returns the counters, with maxima that include the present values: the stored maxima are

@@ -328,6 +328,8 @@ func (c *Consumer) watch(now time.Time, inC fastpath.Account) {
 	}
 }
 
+// Commands of membarrier, from linux/membarrier.h: MEMBARRIER_CMD_PRIVATE_EXPEDITED, and its
+// registration.
 const (
 	membarrierPrivate  = 1 << 3
 	membarrierRegister = 1 << 4

@@ -81,6 +81,7 @@ const (
 	kinds
 )
 
+// kindNames has the name of each Kind, for messages.
 var kindNames = [kinds]string{"none", "job", "started", "failed", "request", "hung up", "breach", "reply", "hang up",
 	"output", "error output", "output credit", "error output credit", "input", "input credit", "signal", "passed signal",
 	"unhandled signal", "exit", "ping", "pong", "hold", "remark", "end", "over"}
