@@ -30,34 +30,39 @@ static int leave_gpus, skip_symbols, was_called;
 
 static void *opened; /* the library that real is taken from */
 
-/* libfabric's entry points: each calls the function of the library that was opened. */
+/* Calls fi_version of the libfabric that was opened. The library is not linked with libfabric, so
+ * the functions that libfabric's headers declare are defined here. */
 uint32_t fi_version(void)
 {
     return real.version();
 }
 
-/* libfabric's function, in the library that was loaded. So are the four below. */
+/* Calls fi_getinfo of the libfabric that was opened. */
 int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
                const struct fi_info *hints, struct fi_info **info)
 {
     return real.getinfo(version, node, service, flags, hints, info);
 }
 
+/* Calls fi_freeinfo of the libfabric that was opened. */
 void fi_freeinfo(struct fi_info *info)
 {
     real.freeinfo(info);
 }
 
+/* Calls fi_dupinfo of the libfabric that was opened. */
 struct fi_info *fi_dupinfo(const struct fi_info *info)
 {
     return real.dupinfo(info);
 }
 
+/* Calls fi_fabric of the libfabric that was opened. */
 int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
     return real.fabric(attr, fabric, context);
 }
 
+/* Calls fi_strerror of the libfabric that was opened. */
 const char *fi_strerror(int errnum)
 {
     return real.strerror(errnum);

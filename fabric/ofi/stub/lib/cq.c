@@ -209,10 +209,11 @@ static ssize_t readerr(struct fid_cq *fid, struct fi_cq_err_entry *e, uint64_t f
     return ret;
 }
 
-/* Reports whether a caller may wait for the queue. It may if the queue is empty: cq_waits then arms
- * it, so that the next entry wakes the caller. A test may switch off rule R8d (fi_trywait returns
- * -FI_EAGAIN while entries are queued); then a caller may wait although the queue has entries. */
-bool cq_waits(struct cq *cq)
+/* Reports whether a caller may wait for the queue. It may if the queue is empty: then this function
+ * arms it, so that the next entry wakes the caller. A test may switch off rule R8d (fi_trywait
+ * returns -FI_EAGAIN while entries are queued); then a caller may wait although the queue has
+ * entries. */
+bool cq_may_wait(struct cq *cq)
 {
     struct domain *d = cq->domain;
     bool nothing = false;
@@ -250,7 +251,7 @@ static ssize_t sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t 
                 return -FI_EAGAIN;
             poll(NULL, 0, 1);
             timeout -= timeout > 0;
-        } else if (cq_waits(cq) && poll(&p, 1, timeout) <= 0) {
+        } else if (cq_may_wait(cq) && poll(&p, 1, timeout) <= 0) {
             return -FI_EAGAIN;
         }
     }

@@ -66,7 +66,7 @@ static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
     for (int i = 0; i < count; i++) {
         if (fids[i]->fclass != FI_CLASS_CQ)
             continue;
-        if (!cq_waits((struct cq *)fids[i]))
+        if (!cq_may_wait((struct cq *)fids[i]))
             return -FI_EAGAIN;
     }
     return 0;

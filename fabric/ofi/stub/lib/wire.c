@@ -23,7 +23,7 @@
 #define ID_BITS 40 /* the bits that every provider's address has room for */
 
 /* A random number of this process, by which peers see that the owner of a file still lives. */
-static uint64_t boot;
+static uint64_t owner_nonce;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of mappings */
 static struct mapping *mappings;
@@ -71,22 +71,22 @@ uint64_t wire_draw(void)
 }
 
 /* Reports whether the process that made a file has ended. That a process has its number proves
- * nothing, because numbers are used again. So this reads the owner's random number (boot) in the
- * memory of the process, which works even while the process is stopped by a signal. Without
+ * nothing, because numbers are used again. So this reads the owner's random number (owner_nonce) in
+ * the memory of the process, which works even while the process is stopped by a signal. Without
  * permission to read, only the number shows whether the owner lives. */
 static bool owner_gone(const struct wire *w)
 {
     uint64_t there = 0;
     int fd = -1;
     if (w->pid == process_number())
-        return w->boot != boot;
-    ssize_t n = process_move(w->pid, w->space, &fd, w->boot_at, &there, sizeof there, false);
+        return w->owner_nonce != owner_nonce;
+    ssize_t n = process_move(w->pid, w->space, &fd, w->owner_nonce_at, &there, sizeof there, false);
     const int err = errno;
     if (fd >= 0)
         close(fd);
     if (n < 0 && (err == EPERM || err == EACCES))
         return !process_alive(w->pid);
-    return n != sizeof there || there != w->boot;
+    return n != sizeof there || there != w->owner_nonce;
 }
 
 /* Removes the files of killed processes, once in each process: nothing else would remove them.
@@ -156,8 +156,9 @@ static void list_mapping(struct mapping *m)
 }
 
 /* Makes the file of an endpoint of this process and maps it; NULL: it could not. The file has this
- * process's random number (boot) and its address in the memory of this process (boot_at): another
- * process reads it there to find out whether the owner of the file still lives (owner_gone). */
+ * process's random number (owner_nonce) and its address in the memory of this process
+ * (owner_nonce_at): another process reads it there to find out whether the owner of the file still
+ * lives (owner_gone). */
 struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id)
 {
     char path[320];
@@ -168,8 +169,8 @@ struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id)
         return NULL;
     pthread_mutex_lock(&lock);
     sweep();
-    while (boot == 0)
-        boot = wire_draw();
+    while (owner_nonce == 0)
+        owner_nonce = wire_draw();
     do {
         id = wire_draw();
         path_of(id, path, sizeof path);
@@ -199,8 +200,8 @@ struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id)
     w->pid = process_number();
     w->space = process_space();
     w->kind = kind;
-    w->boot = boot;
-    w->boot_at = (uint64_t)(uintptr_t)&boot;
+    w->owner_nonce = owner_nonce;
+    w->owner_nonce_at = (uint64_t)(uintptr_t)&owner_nonce;
     w->cq_id = cq_id;
     w->cq_size = cq_size;
     w->ring_at = ring_at;

@@ -44,10 +44,10 @@ struct wire {
     uint64_t id;
     pid_t pid; /* the owner's number in /proc */
     int32_t kind;
-    uint64_t space;   /* its PID namespace */
-    uint64_t boot;    /* a random number that the owner has at boot_at, too */
-    uint64_t boot_at; /* its address there; so peers see whether the owner still lives */
-    uint64_t cq_id;   /* number of the FIFO that wakes the owner */
+    uint64_t space;          /* its PID namespace */
+    uint64_t owner_nonce;    /* a random number that the owner has at owner_nonce_at, too */
+    uint64_t owner_nonce_at; /* its address there; so peers see whether the owner still lives */
+    uint64_t cq_id;          /* number of the FIFO that wakes the owner */
     _Atomic uint32_t state;
     _Atomic uint32_t armed;   /* the next record wakes the owner */
     _Atomic int64_t credits;  /* receives that are posted and not used yet */
