@@ -59,7 +59,7 @@ func (j *job) end(sig unix.Signal, grace time.Duration) {
 // from the end of their connection that they need not wait for anything.
 func (j *job) fail() {
 	j.end(unix.SIGTERM, failureGrace)
-	j.after(lastWords, func() {
+	j.after(hangUpGrace, func() {
 		for _, p := range j.procs {
 			p.hangUp()
 		}

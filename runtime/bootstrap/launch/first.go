@@ -18,7 +18,7 @@ const reaperDelay = 10 * time.Millisecond
 // may have failed earlier, and p may have aborted only because it lost that PE. The report of that
 // failure may arrive after the abort. So aborted first waits, for a limited time, until the agents
 // of other hosts have reported the PEs that have ended (probe). Then it calls itself every
-// reaperDelay until the ends of these PEs and of those on this host are handled (firstEnds). The
+// reaperDelay until the ends of these PEs and of those on this host are handled (decideEnded). The
 // reaper, the thread that waits for child processes, may report an end late, because it waits for a
 // processor or is busy with another child.
 func (j *job) aborted(p *process, e wire.Ending) {
@@ -30,7 +30,7 @@ func (j *job) aborted(p *process, e wire.Ending) {
 		})
 		return
 	}
-	p.aborting = !j.ending && j.firstEnds()
+	p.aborting = !j.ending && j.decideEnded()
 	if p.aborting {
 		j.after(reaperDelay, func() { j.aborted(p, e) })
 		return
@@ -65,10 +65,10 @@ func (j *job) endAs(p *process, kind wire.Kind, e wire.Ending) {
 	j.fail()
 }
 
-// firstEnds calls decide for the PEs that have ended, except those that have requested the end of
+// decideEnded calls decide for the PEs that have ended, except those that have requested the end of
 // the job. It reports whether that is too early for one of them: its last frames, or the reaper's
 // report, have not arrived yet.
-func (j *job) firstEnds() (wait bool) {
+func (j *job) decideEnded() (wait bool) {
 	for _, p := range j.procs {
 		if p.leaving || p.judged {
 			continue

@@ -20,7 +20,7 @@ import (
 const (
 	failureGrace = 2 * time.Second        // from SIGTERM to SIGKILL after a failure
 	signalGrace  = 5 * time.Second        // from the user's signal to SIGKILL
-	lastWords    = 50 * time.Millisecond  // from SIGTERM to hanging up: PEs that join a step meanwhile learn which PE failed
+	hangUpGrace  = 50 * time.Millisecond  // from SIGTERM to hanging up: PEs that join a step meanwhile learn which PE failed
 	strayGrace   = time.Second            // from SIGTERM to SIGKILL for processes that PEs left behind
 	killAgain    = 100 * time.Millisecond // between SIGKILLs, since a stray may fork meanwhile
 	reasonDelay  = 500 * time.Millisecond // for the output of an aborting PE, if the goroutine that reads it is slow
@@ -403,9 +403,8 @@ func (j *job) reportAbsent(pe libshmem.PE, outcome wire.Outcome, step string, wa
 	j.out.say(fmt.Sprintf("PE %d %v, but %s", pe, outcome, rendezvous.WaitFor(step, wait)))
 }
 
-// notice prints that a PE has exited with status 0 without shmem_finalize while
-// others still run: they may wait for it in shared memory, which shmemrun does
-// not see.
+// notice prints, once for a PE, that it has exited with status 0 and without shmem_finalize while
+// others still run: they may wait for it in shared memory, which shmemrun does not see.
 func (j *job) notice(p *process, outcome wire.Outcome) {
 	if j.running == 0 || j.ending || p.named {
 		return

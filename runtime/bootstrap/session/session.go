@@ -49,7 +49,8 @@ const (
 	shortest = 16
 )
 
-// Join brings this PE together with the others.
+// Join brings this PE together with the others at the address of the session. Until the timeout it
+// tries again, because PE 0 may start later, or an earlier job may still be there.
 func Join(o Options) (*uid.Member, error) {
 	w := &wait{Options: o, since: time.Now(), said: map[string]bool{}}
 	// The error of a try that the timeout has cut off says less than the error of the one before.

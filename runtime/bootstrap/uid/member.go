@@ -25,9 +25,9 @@ const (
 	// comeback is how long a PE tries to connect to the root again after its connection has broken;
 	// the root waits for a shorter time (reconnectTimeout).
 	comeback = 5 * time.Second
-	// lastWord is how long a PE waits at most until the root, or the other PEs, have received the
-	// last frames sent to them.
-	lastWord = time.Second
+	// deliveryTimeout is how long a PE waits at most until the root, or the other PEs, have
+	// received the last frames sent to them.
+	deliveryTimeout = time.Second
 	// slack is how much later than the timeout the root may name the missing PEs.
 	slack = 5 * time.Second
 )
@@ -75,7 +75,7 @@ func join(o Options, dial dialer) (*Member, error) {
 	l := &link{
 		addresses: c.addresses, secret: c.secret, dial: dial, timeout: o.Timeout, conversation: newConversation(),
 		me:   claim{pe: o.PE, size: o.Size, session: newSession(), fresh: true},
-		sent: make(chan struct{}), heard: make(chan struct{}), gone: make(chan struct{}),
+		sent: make(chan struct{}), upEnded: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if l.root, err = rootOf(o.ID, &c, o.PE); err != nil {
 		return nil, fmt.Errorf("join job: %w", err)
@@ -127,9 +127,9 @@ type link struct {
 	conversation *conversation
 	local        net.Conn
 
-	sent  chan struct{} // closed when the PE's Abort or Exit is queued for the root
-	heard chan struct{} // closed when up ends: it passes on no more frames of the PE
-	gone  chan struct{} // closed when there is no connection any more, and will be none
+	sent    chan struct{} // closed when the PE's Abort or Exit is queued for the root
+	upEnded chan struct{} // closed when up ends: it passes on no more frames of the PE
+	gone    chan struct{} // closed when there is no connection any more, and will be none
 
 	mu      sync.Mutex
 	leaving bool // the PE has sent its last frame
@@ -254,7 +254,8 @@ func (l *link) keep(conn net.Conn, has uint64) {
 	}
 }
 
-// deliver passes a frame of the root on to the PE.
+// deliver passes a frame of the root on to the PE, unless it is the reply to a step whose timeout
+// has passed: the PE has the error already.
 func (l *link) deliver(f wire.Frame) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -275,7 +276,7 @@ func (l *link) deliver(f wire.Frame) error {
 // up passes the PE's frames on to the root until the PE leaves. For a collective step it sets a
 // timer: if the root, which names missing PEs, has not replied by then, the link gives up.
 func (l *link) up() {
-	defer close(l.heard)
+	defer close(l.upEnded)
 	for {
 		f, err := wire.Read(l.local)
 		if err != nil {
@@ -353,27 +354,28 @@ func (m *Member) Secret() *secret.Secret { return &m.link.secret }
 // Abort implements bootstrap.Bootstrap: it requests the end of the job, with a reason.
 func (m *Member) Abort(status int, reason string) {
 	m.client.Abort(status, reason)
-	m.lastWord()
+	m.awaitDelivery()
 }
 
 // Exit implements bootstrap.Bootstrap: it requests the end of the job with a status.
 func (m *Member) Exit(status int) {
 	m.client.Exit(status)
-	m.lastWord()
+	m.awaitDelivery()
 }
 
-// lastWord waits until the root has received this PE's Abort or Exit and, if the root is in this
-// process, until the other PEs have received it: the process may exit next, and frames that are
-// still queued would be lost. Each of the three waits takes at most the constant lastWord.
-func (m *Member) lastWord() {
+// awaitDelivery waits until the root has received this PE's Abort or Exit and, if the root is in
+// this process, until the other PEs have received it: the process may exit next, and frames that
+// are still queued would be lost. Each of the three waits takes at most
+// deliveryTimeout.
+func (m *Member) awaitDelivery() {
 	select {
 	case <-m.link.sent:
-	case <-m.link.heard:
-	case <-time.After(lastWord):
+	case <-m.link.upEnded:
+	case <-time.After(deliveryTimeout):
 	}
-	m.link.conversation.settle(lastWord)
+	m.link.conversation.settle(deliveryTimeout)
 	if m.link.root != nil {
-		m.link.root.settle(lastWord)
+		m.link.root.settle(deliveryTimeout)
 	}
 }
 
@@ -428,18 +430,18 @@ func (m *Member) Missing() (pes []libshmem.PE) {
 
 // Abandon leaves a meeting that has failed, so that the PE can begin another one at the same
 // address. If the root, the server of the meeting, is in this process, Abandon first waits, for at
-// most lastWord, until the other PEs have received all frames: they say that the meeting has
+// most deliveryTimeout, until the other PEs have received all frames: they say that the meeting has
 // failed. Then it closes the root.
 func (m *Member) Abandon() {
 	if m.link.root != nil {
-		m.link.root.settle(lastWord)
+		m.link.root.settle(deliveryTimeout)
 	}
 	m.link.conversation.end()
 	if m.link.root != nil {
 		m.link.root.Close()
 	}
 	_ = m.client.Close() // the connection to the root is closed already, so an error says nothing
-	<-m.link.heard
+	<-m.link.upEnded
 	<-m.link.gone
 }
 
@@ -447,7 +449,7 @@ func (m *Member) Abandon() {
 // to leave, for as long as they had to connect.
 func (m *Member) Close() error {
 	err := m.explain(m.client.Close())
-	<-m.link.heard
+	<-m.link.upEnded
 	m.link.conversation.settle(comeback)
 	m.link.conversation.end()
 	<-m.link.gone

@@ -452,7 +452,8 @@ func (r *Root) endLocked() {
 	})
 }
 
-// Close ends the root, even if PEs still use it.
+// Close ends the root, even if PEs still use it. It closes their connections, and waits until the
+// goroutines that serve these have ended.
 func (r *Root) Close() {
 	r.mu.Lock()
 	if !r.closed {
