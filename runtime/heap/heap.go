@@ -282,7 +282,9 @@ func (h *Heap) lookup(op string, off libshmem.Offset) (int32, error) {
 }
 
 // addFree enters block i among the free blocks; dropFree removes it there.
-func (h *Heap) addFree(i int32)  { h.free.insert(i); h.nFree++ }
+func (h *Heap) addFree(i int32) { h.free.insert(i); h.nFree++ }
+
+// dropFree removes block i from the free blocks.
 func (h *Heap) dropFree(i int32) { h.free.remove(i); h.nFree-- }
 
 // addLive adds block i to the tree of allocated (live) blocks. want and align are the size and the

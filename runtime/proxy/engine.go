@@ -157,7 +157,7 @@ func (e *Engine) Connect(all []Endpoint) error {
 }
 
 // Close releases the GPU stage, the network, the contexts and the state that C reads, in this
-// order. Preconditions: no thread polls any more.
+// order. No thread may poll any more.
 func (e *Engine) Close() error {
 	if e.State != nil {
 		e.Report.ReportDropped()

@@ -140,6 +140,7 @@ func (v *View) Close() error { return v.file.Close() }
 // example one that a child has inherited; pid is the process whose page it is, or 0.
 type strangerError struct{ pid int }
 
+// Error says whose page it is instead.
 func (e *strangerError) Error() string { return fmt.Sprintf("a page of process %d", e.pid) }
 
 // VersionError reports a page of another version.

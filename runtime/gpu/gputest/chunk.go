@@ -27,7 +27,8 @@ func (d *Driver) Granularity() (uint64, error) {
 	return d.Granule, d.call("Granularity")
 }
 
-// Reserve reserves a range of addresses.
+// Reserve reserves n bytes of addresses from a multiple of align on, which nothing can access until
+// a chunk is mapped there.
 func (d *Driver) Reserve(n, align uint64) (gpu.Address, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

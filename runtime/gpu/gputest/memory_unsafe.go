@@ -83,7 +83,8 @@ func fillGarbage(a gpu.Address, n uint64) {
 // pinned rounds n bytes of main memory up to whole pages.
 func pinned(n uint64) uint64 { return roundUp(n, gpu.Page) }
 
-// hostAlloc implements HostAlloc and ManagedAlloc.
+// hostAlloc implements HostAlloc and ManagedAlloc. With Apart, the GPU's address of the memory is
+// not the CPU's.
 func (d *Driver) hostAlloc(by string, n uint64) (unsafe.Pointer, gpu.Address, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -232,7 +233,8 @@ func (d *Driver) MapDMABuf(a gpu.Address, n uint64) (*gpu.Mapping, error) {
 	return d.mapMemory("MapDMABuf", a, n)
 }
 
-// mapMemory implements MapGDRCopy and MapDMABuf.
+// mapMemory implements MapGDRCopy and MapDMABuf. The fake GPU's memory is main memory: the mapping
+// is the memory itself, and counts as one until Unmap.
 func (d *Driver) mapMemory(name string, a gpu.Address, n uint64) (*gpu.Mapping, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -10,8 +10,9 @@ import (
 // flights is the most PEs whose events one report has, if it is not about a single PE.
 const flights = 3
 
-// Flight returns the flight recorder's events with a PE, as lines to print below a report. With -1
-// it chooses PEs with operations under way, and those with the latest events.
+// Flight returns the flight recorder's events with a PE, as lines to print below a report. There
+// are none for a PE of this node. With -1 it chooses PEs with operations under way, and those with
+// the latest events.
 func (nw *Network) Flight(of int) (lines []string) {
 	if nw == nil || of >= 0 && nw.Nodes.Node(libshmem.PE(of)) == nw.Nodes.Node(nw.Me) {
 		return nil

@@ -243,7 +243,7 @@ func (n *NIC) move(code uint8, desc uintptr, at unsafe.Pointer, size int) error 
 	return nil
 }
 
-// Close ends all registrations and closes the descriptors.
+// Close unmaps the rings and closes the descriptors, by which the kernel ends all registrations.
 func (n *NIC) Close() error {
 	var errs []error
 	for _, m := range [][]byte{n.sq, n.cq, n.entries} {
