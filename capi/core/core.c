@@ -32,24 +32,25 @@ static shmemi_abort_fn *front_abort;
 static struct shmemi_init_args front; /* the functions of the front that the core calls */
 
 /* Stores the functions of the front, which the core calls. */
-void shmemi_core_keep(const struct shmemi_init_args *args)
+void shmemi_core_set_front(const struct shmemi_init_args *args)
 {
     front = *args;
 }
 
-/* Has the front write what a PE of this node is doing. */
+/* Calls the front to write what a PE of this node is doing; how is a set of SHMEMI_DOING_ bits. */
 void shmemi_core_doing(int pe, unsigned how, char *text, size_t size)
 {
     front.doing(pe, how, text, size);
 }
 
-/* Tells the front that this PE needs no other PE to finalize. */
+/* Reports to the front that this PE has left the job and needs no other PE any more. */
 void shmemi_core_finalized(void)
 {
     front.finalized();
 }
 
-/* Has the front open the groups of ranges for a profiler. Returns those that are shown. */
+/* Calls the front to show these groups of ranges to a profiler (NVTX). Returns those that are
+ * shown, 0 if no profiler listens, or -1 if the front was built without NVTX. */
 int shmemi_core_open_ranges(uint32_t groups)
 {
     return front.ranges(groups);
@@ -70,8 +71,9 @@ void shmemi_core_range(unsigned name)
 
 static pid_t member; /* the process that calls shmemgoDepart when it ends, or 0 */
 
-/* Notes whether the end of this process is reported to the launcher. */
-void shmemi_core_departs(int departs)
+/* Sets whether the end of this process by exit() is to be reported to the launcher (depart). The
+ * process number is stored because a child of fork runs the same destructor. */
+void shmemi_core_set_departs(int departs)
 {
     member = departs ? getpid() : 0;
 }
@@ -115,7 +117,7 @@ void shmemi_core_internal_error(const char *call, const char *what)
     abort();
 }
 
-/* Ends the process without a message. */
+/* Ends the process at once, with the status of an abort and without a message. */
 void shmemi_core_exit(void)
 {
     _exit(EXIT_ABORTED);
@@ -143,16 +145,17 @@ void shmemi_core_kernel_fatal(const char *what, const char *remedy)
     abort();
 }
 
-/* From now on posts and polls of the first context try C functions before Go. */
-void shmemi_core_serve(struct shmemi_state *s, const struct shmemi_native *n,
-                       struct shmemi_fastpath *x)
+/* Sets the state of the default context's fast path: from now on posts and polls of that context
+ * try C functions (n) before Go. With x NULL there is no network. */
+void shmemi_core_set_fastpath(struct shmemi_state *s, const struct shmemi_native *n,
+                              struct shmemi_fastpath *x)
 {
     state = s;
     native = n ? *n : (struct shmemi_native){0};
     first = x;
 }
 
-/* Has the front flush stdout. */
+/* Calls the front to write out the program's buffered output on stdout. */
 void shmemi_core_flush(void)
 {
     front.flush();
@@ -175,16 +178,18 @@ static struct {
     uint64_t user;
 } streams;
 
-/* Sets the functions of the GPU driver that copies use. */
-void shmemi_core_move_by(const struct shmemi_core_gpu *g)
+/* Sets the functions of the GPU driver by which C makes copies without Go, until the next call;
+ * NULL: there are none. */
+void shmemi_core_set_driver(const struct shmemi_core_gpu *g)
 {
     gpu = g ? *g : (struct shmemi_core_gpu){0};
     free(streams.direct);
     streams.direct = NULL;
 }
 
-/* Lets C queue simple puts and gets on the program's streams: stores what stream_call needs for
- * that. */
+/* Lets C queue simple puts and gets on the program's streams. direct: for each PE the address of
+ * its user heap in this process, or 0. user: the address that the program has for its own. Without
+ * memory for the copy of direct, Go serves all calls. */
 void shmemi_core_streams(const uint64_t *direct, size_t n_pes, uint64_t user)
 {
     uint64_t *copy = calloc(n_pes, sizeof *copy);
@@ -217,8 +222,9 @@ static int gpu_work(void *to, const void *from, size_t n, bool wait)
     return code == 0 ? SHMEMI_DONE : SHMEMI_NOT_FAST;
 }
 
-/* Reports whether an address is in the memory of a GPU: the same test as Device.Pointer of
- * runtime/gpu/cuda, with the two attributes that it needs. Managed memory counts as main memory. */
+/* Reports whether an address is in the memory of a GPU, by a query of the driver: the same test as
+ * Device.Pointer of runtime/gpu/cuda, with the two attributes that it needs. Managed memory counts
+ * as main memory. Without the driver's functions in C, Go does it. */
 static int gpu_holds(const void *at)
 {
     int what[] = {SHMEMI_CUDA_POINTER_TYPE, SHMEMI_CUDA_POINTER_MANAGED};
@@ -263,14 +269,14 @@ static int stream_call(int what, const struct shmemi_stream_call *c, void *strea
     return shmemgoStreamCall(what, (struct shmemi_stream_call *)c, stream);
 }
 
-/* Waits until all started copies are complete. */
+/* Waits until all copies that were started on the library's stream are complete. */
 static int gpu_settle(void)
 {
     int rc = gpu_work(NULL, NULL, 0, true);
     return rc == SHMEMI_NOT_FAST ? shmemgoGPUSettle() : rc;
 }
 
-/* Wakes threads that sleep on this PE's control page. */
+/* Wakes this PE's threads that sleep on its control page: what they wait for may have happened. */
 void shmemi_core_wake(struct shmemi_state *of)
 {
     struct shmemi_ctl *ctl = (struct shmemi_ctl *)of->peer_base[of->my_pe] - 1;
@@ -279,7 +285,7 @@ void shmemi_core_wake(struct shmemi_state *of)
 
 /* Wakes a proxy. It is in C because a thread that submits to a ring calls it, and a call into Go
  * would cost that thread more than the submission. */
-void shmemi_core_rouse(void *waker)
+void shmemi_core_wake_proxy(void *waker)
 {
     const struct shmemi_core_waker *w = waker;
     shmemi_end_nap(w->napping);
@@ -356,8 +362,8 @@ static inline uint64_t cycles(void)
 #endif
 }
 
-/* The state of a context of the fast path. */
-static inline struct shmemi_fastpath *of(uint32_t context)
+/* The state of the fast path of a context, by its number; 0 is the default context. */
+static inline struct shmemi_fastpath *fastpath_of(uint32_t context)
 {
     return context == 0 ? first : first->contexts[context];
 }
@@ -382,7 +388,7 @@ static inline bool count_in_burst(struct shmemi_fastpath *x, int pe)
     return ++x->burst < SHMEMI_BURST_AFTER || x->peers[pe].batch != NULL;
 }
 
-/* Records when the operation was posted, for count_in_burst, and returns rc. */
+/* Records when an operation was posted, for the next count_in_burst; rc is the post's result. */
 static inline int note_posted(struct shmemi_fastpath *x, int rc)
 {
     x->tick = 0;
@@ -393,7 +399,7 @@ static inline int note_posted(struct shmemi_fastpath *x, int rc)
 /* Posts an operation: in C if it is small and simple, else in Go. */
 static int post(const struct shmemi_host_operation *o)
 {
-    struct shmemi_fastpath *x = of(o->context);
+    struct shmemi_fastpath *x = fastpath_of(o->context);
     if (o->kind == SHMEMI_OPERATION_GET)
         return shmemgoPost((struct shmemi_host_operation *)o);
     int rc = count_in_burst(x, o->pe) ? shmemi_fastpath_post(x, &native, o) : SHMEMI_NOT_FAST;
@@ -406,7 +412,7 @@ static int post(const struct shmemi_host_operation *o)
  * for the error of a failure. */
 static int quiet(uint32_t context, uint64_t *ticket)
 {
-    const struct shmemi_fastpath *x = of(context);
+    const struct shmemi_fastpath *x = fastpath_of(context);
     if (*ticket != 0) {
         if (x->quieted < *ticket) {
             if (!x->stuck)
@@ -421,7 +427,7 @@ static int quiet(uint32_t context, uint64_t *ticket)
 /* Sets whether small operations of a context share messages from the first one on. */
 static void batch(uint32_t context, int on)
 {
-    of(context)->batching = on != 0;
+    fastpath_of(context)->batching = on != 0;
 }
 
 /* The one symbol that this library exports: the front reads the core's functions from the table.

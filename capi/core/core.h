@@ -11,8 +11,8 @@
 
 /* From now on posts and polls of the first context try C functions (native) before Go. If native is
  * NULL, all of them call Go. */
-void shmemi_core_serve(struct shmemi_state *state, const struct shmemi_native *native,
-                       struct shmemi_fastpath *first);
+void shmemi_core_set_fastpath(struct shmemi_state *state, const struct shmemi_native *native,
+                              struct shmemi_fastpath *first);
 
 /* Wakes the threads of this PE that sleep. */
 void shmemi_core_wake(struct shmemi_state *state);
@@ -50,7 +50,7 @@ struct shmemi_core_waker {
 };
 
 /* Producers of a ring call this with a struct shmemi_core_waker: it wakes the proxy. */
-void shmemi_core_rouse(void *waker);
+void shmemi_core_wake_proxy(void *waker);
 
 /* The driver functions for copies, which C calls without Go. */
 struct shmemi_core_gpu {
@@ -59,18 +59,18 @@ struct shmemi_core_gpu {
 };
 
 /* Sets the functions of the driver that copies use from now on. NULL: there are none. */
-void shmemi_core_move_by(const struct shmemi_core_gpu *gpu);
+void shmemi_core_set_driver(const struct shmemi_core_gpu *gpu);
 
-/* From now on, until the next shmemi_core_move_by, C also makes puts and gets on the program's
+/* From now on, until the next shmemi_core_set_driver, C also makes puts and gets on the program's
  * streams, without Go, if direct[pe] is not 0: the address of that PE's user heap in this process.
  * user: the address that the program has for its own. */
 void shmemi_core_streams(const uint64_t *direct, size_t n_pes, uint64_t user);
 
 /* Sets whether shmemgoDepart is called when this process ends by exit(). */
-void shmemi_core_departs(int departs);
+void shmemi_core_set_departs(int departs);
 
 /* Stores the functions of the front that are in args, which the functions below call. */
-void shmemi_core_keep(const struct shmemi_init_args *args);
+void shmemi_core_set_front(const struct shmemi_init_args *args);
 /* What a PE is doing, and the report that this PE has finalized, as in struct shmemi_init_args. */
 void shmemi_core_doing(int pe, unsigned how, char *text, size_t size);
 void shmemi_core_finalized(void);

@@ -34,11 +34,14 @@ var nameCounters = sync.OnceFunc(func() {
 	}
 })
 
-// nameOf returns the i-th entry of counterNames.
+// nameOf returns the memory of the i-th name in counterNames, nameSize bytes.
 func nameOf(i int) []C.char {
 	return unsafe.Slice((*C.char)(unsafe.Add(counterNames, i*nameSize)), nameSize)
 }
 
+// shmemgoCounterName returns the name of a counter by its number, or nil if there is none. The
+// pointer stays valid.
+//
 //export shmemgoCounterName
 func shmemgoCounterName(id C.int) *C.char {
 	defer guard.Catch("counter_name")
@@ -84,6 +87,9 @@ func shmemgoCounterNIC(id, nic C.int, value *C.uint64_t) C.int {
 // nicName is the name that the last call of shmemgoNICName has returned.
 var nicName [64]C.char
 
+// shmemgoNICName returns the name of a NIC by its number, or nil if there is none. The text is valid
+// until the next call.
+//
 //export shmemgoNICName
 func shmemgoNICName(nic C.int) *C.char {
 	defer guard.Catch("nic_name")

@@ -19,7 +19,9 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// fillLost makes the tables of lost PEs, which are empty.
+// fillLost allocates the tables in which the front finds the lost PEs, which are empty at init.
+// Under SHMEM_ON_FAILURE=return the fast path gets a table of bases of its own, from which
+// reportLost removes lost PEs.
 func fillLost(s *State, j *job.Job) {
 	s.nLost = 0
 	s.lost = (*uint8)(C.calloc(C.size_t(j.NPEs), 1))
@@ -126,7 +128,7 @@ func shmemgoLate(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) {
 	text(unsafe.Slice(to, int(size)), current.Watch.Late(listed(pes, n), int(all)))
 }
 
-// listed copies a list of PEs from C.
+// listed copies a list of n PE numbers from C to a Go slice.
 func listed(pes *C.int32_t, n C.int) (all []libshmem.PE) {
 	for _, pe := range unsafe.Slice(pes, int(n)) {
 		all = append(all, libshmem.PE(pe))

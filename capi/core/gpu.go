@@ -16,7 +16,8 @@ import (
 	"libshmem/runtime/job"
 )
 
-// result returns SHMEMI_DONE, or SHMEMI_FAILED; then shmemgoError returns the error.
+// result converts an error to what the core's functions return to C: SHMEMI_DONE for nil, else
+// SHMEMI_FAILED, after which shmemgoError returns the text.
 func result(err error) C.int {
 	if err != nil {
 		failure.Store(&err)
@@ -25,7 +26,7 @@ func result(err error) C.int {
 	return C.SHMEMI_DONE
 }
 
-// flag returns yes as a C boolean.
+// flag returns 1 for true and 0 for false, as C reads it.
 func flag(yes bool) C.int {
 	if yes {
 		return 1
@@ -54,15 +55,15 @@ func shmemgoGPUSettle() C.int {
 // changes.
 var _ = [1]byte{}[cuda.MarksSize-C.sizeof_struct_shmemi_cuda_marks]
 
-// moveBy lets C copy from and to GPU memory without Go, by the functions of the GPU driver, if this
-// PE has a GPU.
-func moveBy(j *job.Job) {
+// setDriver lets C copy from and to GPU memory without Go: passes it the functions of the GPU
+// driver, the context and the stream for copies. Without a GPU it removes them.
+func setDriver(j *job.Job) {
 	n, stream := j.GPU.Mover()
 	if n.Driver == nil {
-		C.shmemi_core_move_by(nil)
+		C.shmemi_core_set_driver(nil)
 		return
 	}
-	C.shmemi_core_move_by(&C.struct_shmemi_core_gpu{
+	C.shmemi_core_set_driver(&C.struct_shmemi_core_gpu{
 		context: n.Context, stream: stream, driver: *(*C.struct_shmemi_cuda)(n.Driver),
 	})
 }

@@ -56,6 +56,8 @@ var (
 	state   *State
 )
 
+// shmemgoVersion returns the version of the library, which the front compares with its own.
+//
 //export shmemgoVersion
 func shmemgoVersion() *C.char {
 	defer guard.Catch("version")
@@ -88,8 +90,8 @@ func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) 
 		runtime.GC() // frees the memory of the last job, some 100 kB
 	}
 	s := (*State)(unsafe.Pointer(front))
-	C.shmemi_core_keep(args)
-	C.shmemi_core_departs(0)
+	C.shmemi_core_set_front(args)
+	C.shmemi_core_set_departs(0)
 	j, err := job.Start(job.Options{
 		Environ: environ(args.environ_), Lock: &s.netLock, Pollers: &s.pollers, Napping: &s.napping,
 		Wanted: &s.netWanted, Kernels: args.kernels != 0, Nvshmem: args.nvshmem != 0,
@@ -98,7 +100,7 @@ func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) 
 		Fatal: fatal, Stderr: os.Stderr,
 	})
 	if err != nil {
-		C.shmemi_core_departs(1)
+		C.shmemi_core_set_departs(1)
 		report(args, shmerr.OneLine(err)) // the error has a line for each wrong setting
 		return -1
 	}
@@ -157,7 +159,8 @@ func environ(environment **C.char) []string {
 	return all
 }
 
-// report passes the reason of a failed init to the front, which prints it.
+// report writes the reason of a failed init to args.error; the front prints it or raises it in
+// Python.
 func report(args *C.struct_shmemi_init_args, why string) {
 	text(unsafe.Slice(args.error, int(args.error_size)), why)
 }
@@ -180,7 +183,9 @@ func shmemgoLeave() C.int {
 	return C.int(proxy.Pending)
 }
 
-// fatal ends the process for a failure that no call of the program can return.
+// fatal ends the process for a failure that no call of the program can return, with the message and
+// remedy for its kind. While the process exits with status 0, it only records that messages may not
+// arrive any more.
 func fatal(err error) {
 	if leaving.Load() {
 		broken.Store(true)
@@ -217,14 +222,16 @@ func fatal(err error) {
 // that the abort needs, and nobody may read stderr.
 const abortLimit = 10 * time.Second
 
-// panicked ends the process for a panic, which is a bug of the library.
+// panicked ends the process for a panic, which is a bug of the library: prints the stack, then
+// calls the front's abort, with a limit on the time that this may take.
 func panicked(p *guard.Panic) {
 	time.AfterFunc(abortLimit, guard.Func("abort", func() { C.shmemi_core_exit() }))
 	_, _ = fmt.Fprintf(os.Stderr, "shmem: the stack of the internal error below:\n%s", p.Stack)
 	C.shmemi_core_internal_error(copied(p.Where), copied(fmt.Sprintf("internal error: %v", p.Value)))
 }
 
-// copied returns s in new C memory, because several goroutines may panic at the same time.
+// copied returns s as a C string in new memory. A shared buffer would not do: several goroutines
+// may panic at the same time. The process ends next, so nothing frees it.
 func copied(s string) *C.char {
 	size := len(s) + 1
 	return text(unsafe.Slice((*C.char)(C.calloc(C.size_t(size), 1)), size), s)
@@ -235,15 +242,15 @@ func copied(s string) *C.char {
 //export shmemgoFinalize
 func shmemgoFinalize() {
 	defer guard.Catch("finalize")
-	C.shmemi_core_serve(state.c(), nil, nil)
-	C.shmemi_core_move_by(nil)
+	C.shmemi_core_set_fastpath(state.c(), nil, nil)
+	C.shmemi_core_set_driver(nil)
 	if err := current.Close(); err != nil {
 		fmt.Fprintf(os.Stderr, "shmem: PE %d: finalize: %v\n", current.Me, err)
 	}
 	freeWakers()
 	empty(state)
 	current = nil
-	C.shmemi_core_departs(1)
+	C.shmemi_core_set_departs(1)
 }
 
 // shmemgoGlobalExit ends the job for shmem_global_exit; the front then ends this process.

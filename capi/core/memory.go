@@ -36,7 +36,8 @@ func noMemory(err error, alone bool) C.int64_t {
 	return resultNoMemory
 }
 
-// showHeap publishes the heap's size and use in the status page.
+// showHeap writes the heap's size and use to the PE's status page, for shmem-info and the Python
+// package.
 func showHeap() {
 	s, to := current.Heap.Stats(), &current.Live.Heap
 	atomic.StoreUint64(&to.Size, s.Size)

@@ -44,7 +44,7 @@ func waker(i int, e *proxy.Engine) device.Waker {
 		w.engine = C.int(i)
 		wakers[i] = w
 	}
-	return device.Waker{Function: unsafe.Pointer(C.shmemi_core_rouse), Argument: unsafe.Pointer(wakers[i])}
+	return device.Waker{Function: unsafe.Pointer(C.shmemi_core_wake_proxy), Argument: unsafe.Pointer(wakers[i])}
 }
 
 // shmemgoWake ends the sleep of a proxy whose network is in Go.

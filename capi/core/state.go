@@ -15,7 +15,9 @@ import (
 	_ "libshmem/runtime/proxy/fastpath" // has this package compiled anew when fastpath.h changes
 )
 
-// fill publishes a job to the front. n_pes is set last, because the fast path checks only that.
+// fill publishes a job to the front, by its members of struct shmemi_state. n_pes is set last,
+// because the fast path checks only that: until then every call takes the slow path, which refuses
+// it.
 func fill(s *State, j *job.Job) {
 	peers := j.Nodes.Peers(j.Me)
 	control := j.Heaps.Of(j.Me)
@@ -29,7 +31,7 @@ func fill(s *State, j *job.Job) {
 	if j.GPU != nil {
 		s.gpu = 1
 		s.mappedBase = bases(j, peers, j.Heaps.Mapped)
-		moveBy(j)
+		setDriver(j)
 	}
 	if j.Network.CopiesInOwnContext() {
 		s.copiesApart = 1
@@ -99,7 +101,7 @@ func fill(s *State, j *job.Job) {
 		s.collectives = uint32(j.JobInfo.Collectives)
 		s.wireLatency, s.wirePost, s.wireKib = wire.Latency, wire.Post, wire.KiB
 		n := j.Engine.Native()
-		C.shmemi_core_serve(s.c(), &C.struct_shmemi_native{
+		C.shmemi_core_set_fastpath(s.c(), &C.struct_shmemi_native{
 			self: n.Self, poll: (*[0]byte)(n.Poll), recv: (*[0]byte)(n.Recv), inject: (*[0]byte)(n.Inject),
 		}, (*C.struct_shmemi_fastpath)(unsafe.Pointer(j.Engine.State)))
 	}
@@ -109,7 +111,7 @@ func fill(s *State, j *job.Job) {
 	s.nPEs = uint32(j.NPEs)
 }
 
-// empty frees what fill has allocated.
+// empty resets the state at finalize, and frees the tables that fill has allocated.
 func empty(s *State) {
 	s.nPEs, s.notifyCount, s.fastOrder, s.reportRequestFD, s.heapSize, s.networked, s.gpu, s.copiesApart, s.p2p, s.growsTogether, s.kernelRings, s.netOrdered, s.netSignals, s.crowded, s.nodeCrowded, s.moves = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 	if s.fastBase != s.nearBase {
@@ -139,7 +141,7 @@ func bases(j *job.Job, peers []libshmem.PE, where func(libshmem.PE) unsafe.Point
 	return table
 }
 
-// nodes returns the number of each PE's node.
+// nodes returns a table in C memory with the number of each PE's node.
 func nodes(j *job.Job) *int32 {
 	list := (*int32)(C.calloc(C.size_t(j.NPEs), 4))
 	for i := range unsafe.Slice(list, j.NPEs) {
@@ -167,5 +169,5 @@ func numbers(pes []libshmem.PE) *int32 {
 	return list
 }
 
-// c returns the state as C's functions take it.
+// c returns the state under its C type; the two types have the same layout.
 func (s *State) c() *C.struct_shmemi_state { return (*C.struct_shmemi_state)(unsafe.Pointer(s)) }

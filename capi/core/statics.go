@@ -20,7 +20,8 @@ func staticsOf(args *C.struct_shmemi_init_args) meet.Statics {
 	return meet.Statics{Size: uint64(args.statics_size), Like: C.GoString(args.statics_like)}
 }
 
-// fillFile publishes to the front the memory file that contains this PE's heap, and where.
+// fillFile publishes to the front the descriptor of the memory file that contains this PE's heap,
+// and the heap's offset in it; -1 if the heap is in GPU memory.
 func fillFile(s *State, j *job.Job) {
 	s.heapFD = -1
 	if fd, place, ok := j.Heaps.File(); ok {

@@ -28,7 +28,7 @@ func shmemgoStreamOpen(file *C.char) C.int {
 	return result(nil)
 }
 
-// shmemgoStreamCall queues a call on a stream of the program.
+// shmemgoStreamCall queues a call on a CUDA stream of the program, if C has not queued it itself.
 //
 //export shmemgoStreamCall
 func shmemgoStreamCall(what C.int, c *C.struct_shmemi_stream_call, stream unsafe.Pointer) C.int {

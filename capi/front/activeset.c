@@ -67,8 +67,9 @@ static void spread_on_node(struct shmemi_team *t, void *dest, const void *from, 
         shmemi_activeset_await(t, SHMEMI_READ, t->n_near - 1, call);
 }
 
-/* The receiving side of spread_on_node: waits for the message of rank, and reads the bytes if rank
- * does not write them. */
+/* The receiving side of spread_on_node: waits for the message of rank. If there are many bytes, the
+ * message says only that they are ready: then this PE reads them at the address `from` and reports
+ * that it has. */
 static void receive_on_node(struct shmemi_team *t, int rank, void *dest, const void *from, size_t n,
                             const char *call)
 {
@@ -79,8 +80,8 @@ static void receive_on_node(struct shmemi_team *t, int rank, void *dest, const v
     }
 }
 
-/* The root sends to the members of its own node and to the first member of each other node, which
- * passes the data on to its node. */
+/* A broadcast in an active set that is not all PEs. The root sends to the members of its own node
+ * and to the first member of each other node, which passes the data on to the members there. */
 static void broadcast(struct shmemi_team *t, void *dest, const void *source, size_t n, int root,
                       const char *call)
 {
@@ -121,8 +122,10 @@ void shmemi_activeset_broadcast(void *dest, const void *source, size_t nbytes, i
 
 /* -------------------------------------------- collect, fcollect and alltoall */
 
-/* Sends block i of this PE's contribution to rank i. step is the distance between blocks in source,
- * 0 if all ranks get the same block. mine is the destination, the same offset on every PE. */
+/* Sends block i of this PE's contribution to rank i, and waits for the blocks of all ranks. step is
+ * the distance between blocks in source, 0 if all ranks get the same block. mine is where each
+ * block arrives, the same offset on every PE. The ranks are addressed from the next one on, so that
+ * not all PEs write to the same one at once. */
 static void all_to_all(struct shmemi_team *t, char *mine, const char *source, size_t nbytes,
                        size_t step, const char *call)
 {
@@ -138,8 +141,8 @@ static void all_to_all(struct shmemi_team *t, char *mine, const char *source, si
 
 /* The offset of this PE's bytes in the result of collect: the sum of the bytes of the members
  * before it, a prefix sum by recursive doubling. After the step of distance d a PE has the sum of
- * the 2d members up to itself. */
-static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
+ * the 2d members up to itself. Each step has a word of pSync of its own. */
+static size_t offset_of_block(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     uint64_t upto = nbytes;
     int round = SHMEMI_ROUND;
@@ -158,7 +161,7 @@ static void collect(struct shmemi_team *t, void *dest, const void *source, size_
                     const char *call)
 {
     shmemi_check_symmetric("source", source, nbytes, call);
-    char *mine = (char *)dest + place_of(t, nbytes, call);
+    char *mine = (char *)dest + offset_of_block(t, nbytes, call);
     if (!shmemi_collective_unbroken())
         return; /* a PE is lost, so mine is not valid */
     shmemi_check_symmetric("dest", mine, nbytes, call);
@@ -166,7 +169,8 @@ static void collect(struct shmemi_team *t, void *dest, const void *source, size_
     all_to_all(t, mine, source, nbytes, 0, call);
 }
 
-/* Implements shmem_collect32 and 64 on an active set. */
+/* Implements shmem_collect32 and shmem_collect64: each PE of the active set gives nbytes, which may
+ * differ, and all get the blocks one after the other. */
 void shmemi_activeset_collect(void *dest, const void *source, size_t nbytes, int start,
                               int log_stride, int size, long *psync, const char *call)
 {
@@ -184,8 +188,8 @@ void shmemi_activeset_collect(void *dest, const void *source, size_t nbytes, int
 /* fcollect and alltoall of a set that is not the world: checks the arrays, then sends a block of
  * source to every member. step is the distance from the block of one member to that of the next in
  * source, 0 if all members get the same block. */
-static void blocks(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
-                   size_t step, const char *call)
+static void send_blocks(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
+                        size_t step, const char *call)
 {
     size_t all = shmemi_bytes(nbytes, (size_t)t->n), given = step == 0 ? nbytes : all;
     shmemi_check_symmetric("dest", dest, all, call);
@@ -195,7 +199,8 @@ static void blocks(struct shmemi_team *t, void *dest, const void *source, size_t
         all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, step, call);
 }
 
-/* Implements shmem_fcollect32 and 64 on an active set. */
+/* Implements shmem_fcollect32 and shmem_fcollect64: each PE of the active set gives nbytes, the
+ * same on all, and all get the blocks one after the other. */
 void shmemi_activeset_fcollect(void *dest, const void *source, size_t nbytes, int start,
                                int log_stride, int size, long *psync, const char *call)
 {
@@ -206,11 +211,12 @@ void shmemi_activeset_fcollect(void *dest, const void *source, size_t nbytes, in
     if (t == &shmemi_world)
         shmemi_coll_fcollect(t, dest, source, nbytes, call);
     else
-        blocks(t, dest, source, nbytes, 0, call);
+        send_blocks(t, dest, source, nbytes, 0, call);
     shmemi_collective_end();
 }
 
-/* Implements shmem_alltoall32 and 64 on an active set. */
+/* Implements shmem_alltoall32 and shmem_alltoall64: each PE of the active set sends each other one
+ * a block of nbytes. */
 void shmemi_activeset_alltoall(void *dest, const void *source, size_t nbytes, int start,
                                int log_stride, int size, long *psync, const char *call)
 {
@@ -221,7 +227,7 @@ void shmemi_activeset_alltoall(void *dest, const void *source, size_t nbytes, in
     if (t == &shmemi_world)
         shmemi_coll_alltoall(t, dest, source, nbytes, call);
     else
-        blocks(t, dest, source, nbytes, nbytes, call);
+        send_blocks(t, dest, source, nbytes, nbytes, call);
     shmemi_collective_end();
 }
 
@@ -325,8 +331,9 @@ static void reduce_in_pairs(struct shmemi_team *t, void *dest, const void *sourc
     shmemi_move(dest, acc, n, call);
 }
 
-/* A reduction of a set that is not the world: in pairs through pWrk if the elements fit there, else
- * each member reduces a share of the elements and sends it to the others. */
+/* A reduction of a set that is not the world. With few elements the members combine in pairs,
+ * through the program's pWrk, whose guaranteed size limits it; with more, each member reduces a
+ * share of the elements and sends the result to the others. */
 static void reduce(struct shmemi_team *t, void *dest, const void *source, size_t nelems, void *pwrk,
                    const struct shmemi_reducer *reducer, const char *call)
 {
@@ -346,7 +353,8 @@ static void reduce(struct shmemi_team *t, void *dest, const void *source, size_t
     }
 }
 
-/* The shmem_<type>_<op>_to_all reductions on an active set. */
+/* Implements shmem_<type>_<op>_to_all, the reductions on an active set, for the type and operation
+ * of `reducer`. */
 void shmemi_activeset_reduce(void *dest, const void *source, int nreduce, int start, int log_stride,
                              int size, void *pwrk, long *psync,
                              const struct shmemi_reducer *reducer, const char *call)

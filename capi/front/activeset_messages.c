@@ -29,7 +29,7 @@ static struct entry *entries;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* Searches the list of active sets, without a lock; NULL if it does not have the set. */
-static const struct entry *find(int start, int log_stride, int size)
+static const struct entry *find_set(int start, int log_stride, int size)
 {
     const struct entry *e = shmemi_observe(&entries);
     while (e != NULL && (e->start != start || e->log_stride != log_stride || e->size != size))
@@ -37,8 +37,9 @@ static const struct entry *find(int start, int log_stride, int size)
     return e;
 }
 
-/* Makes the entry of a set. Ends the program if there is no memory. */
-static struct entry *make(int start, int log_stride, int size, const char *call)
+/* Makes the entry of an active set, with a team of its PEs that has no slot. Ends the program if
+ * there is no memory. */
+static struct entry *make_set(int start, int log_stride, int size, const char *call)
 {
     struct entry *e = calloc(1, sizeof *e);
     int32_t *pes = malloc((size_t)size * sizeof *pes);
@@ -52,16 +53,18 @@ static struct entry *make(int start, int log_stride, int size, const char *call)
     shmemi_abort(call, "free some", "no memory for the list of %d PEs", size);
 }
 
-/* The team of a set: from the list, which this extends at the first call with the set. */
-static const struct shmemi_team *members(int start, int log_stride, int size, const char *call)
+/* The team of an active set: from the list of sets, to which this adds it at the first call with
+ * the set. It searches first without the lock, and once more with it: another thread may have added
+ * the set meanwhile. */
+static const struct shmemi_team *team_of_set(int start, int log_stride, int size, const char *call)
 {
-    const struct entry *e = find(start, log_stride, size);
+    const struct entry *e = find_set(start, log_stride, size);
     if (e != NULL)
         return &e->team;
     pthread_mutex_lock(&mutex);
-    e = find(start, log_stride, size);
+    e = find_set(start, log_stride, size);
     if (e == NULL) {
-        struct entry *made = make(start, log_stride, size, call);
+        struct entry *made = make_set(start, log_stride, size, call);
         made->next = entries;
         shmemi_publish(&entries, made);
         e = made;
@@ -83,7 +86,7 @@ void shmemi_activesets_close(void)
 
 /* ------------------------------------------------------------------- pSync */
 
-/* The present value of a word of this PE's pSync. */
+/* The present value of a word of this PE's pSync, which may be in the memory of a GPU. */
 static uint64_t word_now(const long *word, const char *call)
 {
     return shmemi_on_gpu(word) ? shmemi_read_gpu(word, sizeof *word, call)
@@ -113,7 +116,8 @@ static void check_initialised(const struct shmemi_team *t, const long *psync, co
     }
 }
 
-/* Checks the arguments of a collective call on an active set, and returns the set's team. */
+/* Checks the arguments of a collective call on an active set, and returns the set's team: the
+ * world's if the set is all PEs, else *own, a copy of the list's with this call's pSync. */
 struct shmemi_team *shmemi_activeset_open(struct shmemi_team *own, int start, int log_stride,
                                           int size, long *psync, const char *call)
 {
@@ -128,7 +132,7 @@ struct shmemi_team *shmemi_activeset_open(struct shmemi_team *own, int start, in
     struct shmemi_team *t = &shmemi_world;
     if (size < n) {
         shmemi_check_symmetric("pSync", psync, SHMEMI_SYNC_WORDS * sizeof *psync, call);
-        *own = *members(start, log_stride, size, call);
+        *own = *team_of_set(start, log_stride, size, call);
         own->psync = psync;
         t = own;
     }
@@ -155,7 +159,8 @@ void shmemi_activeset_message(struct shmemi_team *t, int rank, int word, const c
  * 20 without. Above, puts to several PEs are under way at once. */
 #define COPIED_BYTES ((size_t)2048)
 
-/* Waits until puts of n bytes to other members no longer read their source. */
+/* Waits until puts of n bytes to other members no longer read their source. Smaller ones were
+ * copied when they were posted, and within a node there is nothing to wait for. */
 void shmemi_activeset_release(size_t n, const char *call)
 {
     if (n > COPIED_BYTES && (shmemi_state.networked || shmemi_state.gpu))
@@ -224,7 +229,8 @@ void shmemi_activeset_send_number(struct shmemi_team *t, int rank, int word, uin
                      call);
 }
 
-/* Waits for the number that another member has sent in a word of pSync, and resets the word. */
+/* Waits for the number that another member has sent in a word of pSync, and sets the word to 0
+ * again for the next call. Returns 0 after the loss of a PE. */
 uint64_t shmemi_activeset_receive_number(struct shmemi_team *t, int word, const char *call)
 {
     await(t->psync + word, 1, call);

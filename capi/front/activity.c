@@ -51,9 +51,9 @@ static void note_exit(int status, void *unused)
     shmemi_publish(&a->exits, 1);
 }
 
-/* Publishes that this PE is now in a stage of its life: in init, running, in finalize
- * (SHMEMI_STAGE_). */
-static void enter(uint32_t stage)
+/* Publishes that this PE is now in a stage of its life (SHMEMI_STAGE_: running, leaving,
+ * finalized), and since when. */
+static void publish_stage(uint32_t stage)
 {
     mine()->stage_since = shmemi_now();
     shmemi_publish(&mine()->stage, stage);
@@ -66,19 +66,20 @@ void shmemi_activity_open(void)
     owner = getpid();
     if (!registered)
         registered = on_exit(note_exit, NULL) == 0; /* else reports lack the exit status */
-    enter(SHMEMI_STAGE_RUNNING);
+    publish_stage(SHMEMI_STAGE_RUNNING);
 }
 
-/* Publishes that this PE has passed the barrier of finalize. */
+/* Publishes that this PE has passed the barrier of finalize, and waits for the other PEs to leave.
+ */
 void shmemi_activity_leave(void)
 {
-    enter(SHMEMI_STAGE_LEAVING);
+    publish_stage(SHMEMI_STAGE_LEAVING);
 }
 
 /* Publishes that this PE has left the job. */
 void shmemi_activity_finalized(void)
 {
-    enter(SHMEMI_STAGE_FINALIZED);
+    publish_stage(SHMEMI_STAGE_FINALIZED);
 }
 
 /* ------------------------------------------------------------------- writing */
@@ -104,8 +105,8 @@ static struct shmemi_long_wait *entry_of(const struct shmemi_waiter *w)
 }
 
 /* Publishes a long wait in a free entry of the control page, and sets w->entry. Does nothing if no
- * entry is free. */
-static void take_entry(struct shmemi_waiter *w)
+ * entry is free: then reports of other PEs do not show this wait. */
+static void claim_entry(struct shmemi_waiter *w)
 {
     for (int i = 0; i < SHMEMI_LONG_WAITS; i++) {
         struct shmemi_long_wait *e = &mine()->waits[i];
@@ -135,9 +136,10 @@ static _Thread_local struct {
     uint32_t inquiries; /* how many requests were sent, up to INQUIRY_DOUBLES */
 } present;
 
-/* Asks late PEs what they are doing, by a message, unless one was sent a short time ago. The
- * replies come with later polls of the network, and the next refresh reads them. */
-static void inquire(const int32_t *late, int n, uint64_t now)
+/* Sends a request to late PEs of other nodes, and to the launcher, for what they are doing, unless
+ * this thread sent one a short time ago. Their replies arrive with later polls of the network, and
+ * the next refresh reads them. */
+static void ask_late_pes(const int32_t *late, int n, uint64_t now)
 {
     if (now - present.inquiry < (uint64_t)INQUIRY_NS << present.inquiries)
         return;
@@ -147,8 +149,8 @@ static void inquire(const int32_t *late, int n, uint64_t now)
 }
 
 /* Renews the text about a long wait, with what it waits for and what the late PEs are doing: in
- * this PE's control page, and in its status page. */
-static void refresh(const struct shmemi_waiter *w, uint64_t now)
+ * this PE's control page for the PEs of the node, and in its status page for other programs. */
+static void renew_wait_text(const struct shmemi_waiter *w, uint64_t now)
 {
     char what[sizeof mine()->waits[0].what] = "", why[sizeof mine()->waits[0].why] = "";
     int32_t late[SHMEMI_LATE];
@@ -156,7 +158,7 @@ static void refresh(const struct shmemi_waiter *w, uint64_t now)
     if (w->describe)
         w->describe(w->subject, what, sizeof what);
     if (n > 0) {
-        inquire(late, n, now);
+        ask_late_pes(late, n, now);
         shmemi_state.core->late(late, n, all, why, sizeof why);
     }
     if (w->entry) {
@@ -179,7 +181,7 @@ void shmemi_activity_publish(struct shmemi_waiter *w, uint64_t now)
 {
     uint64_t since = w->clock.since;
     if (!w->entry)
-        take_entry(w);
+        claim_entry(w);
     if (present.of != w || present.since != since) {
         present.of = w;
         present.since = present.inquiry = since;
@@ -193,10 +195,11 @@ void shmemi_activity_publish(struct shmemi_waiter *w, uint64_t now)
         return;
     }
     present.refreshed = now;
-    refresh(w, now);
+    renew_wait_text(w, now);
 }
 
-/* Frees the wait's entry, and records the wait as the PE's last long one. */
+/* Frees the entry of a wait that is over, and records the wait as the PE's last long one, which
+ * reports name if the PE is in no wait. */
 void shmemi_activity_withdraw(struct shmemi_waiter *w)
 {
     struct shmemi_activity *a = mine();
@@ -217,9 +220,10 @@ void shmemi_activity_withdraw(struct shmemi_waiter *w)
 
 /* ------------------------------------------------------------------- reading */
 
-/* Copies n bytes that another process may be writing under the sequence count `turn`. False: every
- * try met a write, for example because the writer was killed within one. */
-static bool copy_whole(void *to, const void *from, size_t n, const uint32_t *turn)
+/* Copies n bytes that another process may be writing under the sequence count `turn`, until no
+ * write was under way during the copy. False: a write was under way in every try, for example
+ * because the writer was killed within one. */
+static bool copy_consistent(void *to, const void *from, size_t n, const uint32_t *turn)
 {
     for (int tries = 0; tries < 1000; tries++) {
         uint32_t began = shmemi_seqcount_read_begin(turn);
@@ -253,15 +257,15 @@ static void __attribute__((format(printf, 2, 3))) say(struct text *t, const char
     t->left -= used;
 }
 
-/* Appends the long waits of a PE, from its control page; deep: also what the PEs are doing for
- * which it waits. False: the PE is in no long wait. */
+/* Appends the long waits of a PE, as its control page shows them. deep: also what the PEs for which
+ * it waits are doing. False: the PE is in no long wait. */
 static bool say_waits(struct text *t, const struct shmemi_activity *a, uint64_t now, bool deep)
 {
     bool any = false;
     for (int i = 0; i < SHMEMI_LONG_WAITS; i++) {
         struct shmemi_long_wait w;
         const struct shmemi_long_wait *e = &a->waits[i];
-        if (!copy_whole(&w, e, sizeof w, &e->turn) || w.since == 0)
+        if (!copy_consistent(&w, e, sizeof w, &e->turn) || w.since == 0)
             continue;
         w.call[sizeof w.call - 1] = w.what[sizeof w.what - 1] = w.why[sizeof w.why - 1] = 0;
         say(t, "%s %s for %.1f s", any ? ", and another thread" : "is in", w.call,
@@ -282,7 +286,7 @@ static void say_last_wait(struct text *t, const struct shmemi_activity *a, uint6
     } last;
     _Static_assert(sizeof last == sizeof a->left + sizeof a->left_call, "the two are adjacent");
     say(t, "is in no call of the library that waits");
-    if (copy_whole(&last, &a->left, sizeof last, &a->left_turn) && last.left != 0) {
+    if (copy_consistent(&last, &a->left, sizeof last, &a->left_turn) && last.left != 0) {
         last.call[sizeof last.call - 1] = 0;
         say(t, " (its last long one, %s, ended %.1f s ago)", last.call, seconds(last.left, now));
         return;
@@ -290,7 +294,8 @@ static void say_last_wait(struct text *t, const struct shmemi_activity *a, uint6
     say(t, " (none has been long since shmem_init, %.1f s ago)", seconds(a->stage_since, now));
 }
 
-/* Appends how a process has ended; nothing if its control page has no exit status. */
+/* Appends how a process has ended: after finalize, or without it by exit with a status. Appends
+ * nothing if its control page has no exit status. */
 static void say_end(struct text *t, const struct shmemi_activity *a, uint64_t now)
 {
     bool left = shmemi_observe(&a->stage) == SHMEMI_STAGE_FINALIZED;
@@ -302,8 +307,10 @@ static void say_end(struct text *t, const struct shmemi_activity *a, uint64_t no
             seconds(a->exit_since, now));
 }
 
-/* Writes what PE pe is doing as the predicate of a sentence, "is in shmem_init"; "" for a PE of
- * another node. */
+/* Writes what PE pe is doing as the predicate of a sentence, "is in shmem_init", from the PE's
+ * control page. Writes "" for a PE of another node, whose page this process cannot read. With
+ * SHMEMI_DOING_GONE in `how` it writes how the PE has ended, with SHMEMI_DOING_DEEP also why the
+ * PEs that it waits for are late. */
 void shmemi_activity_doing(int pe, unsigned how, char *text, size_t size)
 {
     struct text t = {text, size};

@@ -25,8 +25,9 @@ int64_t shmemi_outside_offset(const void *addr, size_t n)
     return shmemi_buffer_offset(addr, n);
 }
 
-/* Writes " (name)" of the global or static of the program that addr is in, or "". */
-static const char *named(char text[SHMEMI_SYMBOL + 4], const void *addr)
+/* Writes into text " (name)", with the name of the program's global or static that addr is in, or
+ * "" if its name is not known. Returns text. */
+static const char *name_text(char text[SHMEMI_SYMBOL + 4], const void *addr)
 {
     char symbol[SHMEMI_SYMBOL];
     text[0] = 0;
@@ -48,12 +49,12 @@ void shmemi_refuse_static(const void *addr, size_t n, const char *call)
         if ((uintptr_t)addr - s->statics[i].start < s->statics[i].size)
             shmemi_abort(call, "check the number of elements",
                          "%zu bytes at %p%s run past the program's globals and statics", n, addr,
-                         named(name, addr));
+                         name_text(name, addr));
     if (s->n_statics == 0 && shmemi_program_contains(addr))
         shmemi_abort(call, s->statics_why + strlen(s->statics_why) + 1,
                      "%p%s is in a global or static of the program, and those are not symmetric: "
                      "%s",
-                     addr, named(name, addr), s->statics_why);
+                     addr, name_text(name, addr), s->statics_why);
 }
 
 /* The last failed allocation: a symmetric address of NULL in a later call is probably its result.
@@ -72,7 +73,7 @@ void shmemi_allocation_failed(size_t size, const char *call)
 
 /* Ends the program if an argument is NULL and an earlier allocation has failed, which explains the
  * NULL. */
-void shmemi_refuse_failed(const char *what, const void *addr, const char *call)
+void shmemi_check_allocated(const char *what, const void *addr, const char *call)
 {
     if (addr == NULL && failed.call != NULL)
         shmemi_abort(call,
@@ -84,7 +85,7 @@ void shmemi_refuse_failed(const char *what, const void *addr, const char *call)
  * applies. */
 void shmemi_refuse_range(const char *what, const void *addr, size_t n, const char *call)
 {
-    shmemi_refuse_failed(what, addr, call);
+    shmemi_check_allocated(what, addr, call);
     shmemi_refuse_static(addr, n, call);
     shmemi_abort(call, "pass memory from shmem_malloc, large enough for every element",
                  "%s %p with %zu bytes is not in the symmetric heap", what, addr, n);

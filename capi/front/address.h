@@ -44,7 +44,7 @@ const char *shmemi_place(char text[SHMEMI_PLACE], const void *addr);
 
 /* Ends the program if addr is NULL and an allocation has failed before, which explains the NULL.
  * `what` names the argument. */
-void shmemi_refuse_failed(const char *what, const void *addr, const char *call);
+void shmemi_check_allocated(const char *what, const void *addr, const char *call);
 
 /* Records a failed allocation, for the next message about a NULL. */
 void shmemi_allocation_failed(size_t size, const char *call);

@@ -57,19 +57,20 @@ struct agreement {
 
 /* Packs the word that one member writes to another (send_word), and the stamp of a record (struct
  * record). Later agreements, coordinators and steps give greater words. */
-static uint64_t word(uint64_t number, int coordinator, enum step step)
+static uint64_t pack_word(uint64_t number, int coordinator, enum step step)
 {
     return number << 32 | (uint64_t)(coordinator + 1) << 2 | step;
 }
 
 /* Packs the stamp of a record: the number of the agreement, the coordinator, and whether the result
  * is committed. */
-static uint64_t stamp(uint64_t number, int coordinator, bool committed)
+static uint64_t pack_stamp(uint64_t number, int coordinator, bool committed)
 {
     return number << 32 | (uint64_t)(coordinator + 1) << 1 | committed;
 }
 
-/* The rank of the coordinator in a record's stamp; -1: none has proposed yet. */
+/* The rank of the coordinator whose proposal the PE has accepted, by its record's stamp; -1: it has
+ * accepted none yet. */
 static int coordinator_of(uint64_t stamp)
 {
     return (int)((uint32_t)stamp >> 1) - 1;
@@ -104,7 +105,7 @@ static int64_t accepted_at(const struct agreement *a)
     return contribution_at(a) + (int64_t)a->size;
 }
 
-/* The address of an offset from the user heap in this PE's memory. */
+/* The address in this PE's memory of what is at an offset from the user heap. */
 static void *mine(int64_t offset)
 {
     return shmemi_state.peer_base[shmemi_state.my_pe] + offset;
@@ -147,11 +148,11 @@ static bool stamp_of(const struct agreement *a, int rank, uint64_t *to)
 
 /* Records in this PE's record that it has accepted the result c of a coordinator, or that c is
  * committed. */
-static void accept(const struct agreement *a, const struct shmemi_common *c, int coordinator,
-                   bool committed)
+static void record_accepted(const struct agreement *a, const struct shmemi_common *c,
+                            int coordinator, bool committed)
 {
     memcpy(mine(accepted_at(a)), c, a->size);
-    shmemi_publish((uint64_t *)mine(record_at(a)), stamp(a->number, coordinator, committed));
+    shmemi_publish((uint64_t *)mine(record_at(a)), pack_stamp(a->number, coordinator, committed));
 }
 
 /* Writes this PE's word at member rank: this PE has reached a step of the coordinator's round. */
@@ -159,7 +160,7 @@ static void send_word(const struct agreement *a, int rank, int coordinator, enum
 {
     int pe = a->t->pes[rank];
     char *base = shmemi_state.peer_base[pe];
-    uint64_t what = word(a->number, coordinator, step);
+    uint64_t what = pack_word(a->number, coordinator, step);
     int64_t at = word_of(a, a->t->me);
     if (base == NULL) {
         shmemi_net_do(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_PUT,
@@ -180,8 +181,8 @@ static void send_word(const struct agreement *a, int rank, int coordinator, enum
  * agreement. */
 #define CHECK_NS 2000000u
 
-/* Sets a->left if the awaited member has committed: such a member, which another coordinator has
- * informed of the commit, sends no more words. */
+/* Reads the record of the awaited member, and sets a->left if the result is committed there: that
+ * member has returned, or will, and sends no more words to this PE. */
 static void check_left(struct agreement *a)
 {
     uint64_t s;
@@ -209,7 +210,7 @@ static void describe(const void *subject, char *text, size_t size)
 static bool await(struct agreement *a, int rank, int coordinator, enum step step, bool early)
 {
     a->about = rank;
-    a->want = word(a->number, coordinator, step);
+    a->want = pack_word(a->number, coordinator, step);
     a->left = false;
     a->checked = shmemi_now();
     struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
@@ -232,8 +233,9 @@ static bool await(struct agreement *a, int rank, int coordinator, enum step step
 
 /* -------------------------------------------------------------------- steps */
 
-/* Combines a contribution with those before it. */
-static void fold(struct shmemi_common *all, const struct shmemi_common *c, int n)
+/* Combines one member's contribution with those before it: flags and free slots that all have, and
+ * losses that any of the n members knows of. */
+static void combine_one(struct shmemi_common *all, const struct shmemi_common *c, int n)
 {
     all->flags &= c->flags;
     for (int i = 0; i < SHMEMI_TEAM_SLOTS / 64; i++)
@@ -244,29 +246,30 @@ static void fold(struct shmemi_common *all, const struct shmemi_common *c, int n
 
 /* What this PE does while another member coordinates: sends ARRIVED, accepts the proposal, and
  * waits for the commit. True: c is the committed result; false: the coordinator is lost. */
-static bool follow(struct agreement *a, int coordinator, struct shmemi_common *c)
+static bool follow_coordinator(struct agreement *a, int coordinator, struct shmemi_common *c)
 {
     bool early = coordinator > 0; /* rank 0 coordinates first: none has committed without it */
     send_word(a, coordinator, coordinator, ARRIVED);
     if (!await(a, coordinator, coordinator, PROPOSED, early) ||
         !read_of(a, coordinator, accepted_at(a), c, a->size))
         return false;
-    accept(a, c, coordinator, a->left);
+    record_accepted(a, c, coordinator, a->left);
     if (a->left)
         return true;
     send_word(a, coordinator, coordinator, ACCEPTED);
     if (!await(a, coordinator, coordinator, COMMITTED, false))
         return false;
-    accept(a, c, coordinator, true);
+    record_accepted(a, c, coordinator, true);
     return true;
 }
 
-/* Reads the record of a member for the coordinator, which is this PE. Combines the member's
- * contribution with those in `all`. If the member has accepted the proposal of a later coordinator
- * than *latest, copies that proposal to `chosen`. `part` is memory for one record. False: the
- * member is lost, or has committed and left. */
-static bool collect(struct agreement *a, int rank, struct shmemi_common *all, int *latest,
-                    struct shmemi_common *chosen, struct shmemi_common *part)
+/* What the coordinator, this PE, does for each member: waits until it has arrived and reads its
+ * record. Combines its contribution with those in `all`. If the member has accepted the proposal of
+ * a later coordinator than *latest, copies that proposal to `chosen`. `part` is memory for one
+ * contribution. False: the member is lost, or has committed and left. */
+static bool collect_contribution(struct agreement *a, int rank, struct shmemi_common *all,
+                                 int *latest, struct shmemi_common *chosen,
+                                 struct shmemi_common *part)
 {
     uint64_t s;
     bool own = rank == a->t->me;
@@ -276,7 +279,7 @@ static bool collect(struct agreement *a, int rank, struct shmemi_common *all, in
         return false;
     bool left = (s & 1) != 0;
     if (!left)
-        fold(all, part, a->t->n);
+        combine_one(all, part, a->t->n);
     if (coordinator_of(s) > *latest) {
         if (!read_of(a, rank, accepted_at(a), part, a->size))
             return false;
@@ -286,34 +289,37 @@ static bool collect(struct agreement *a, int rank, struct shmemi_common *all, in
     return !left;
 }
 
-/* What this PE does as the coordinator. c becomes the committed result. there[rank]: the member
- * takes part. memory: room for two struct shmemi_common. */
-static void coordinate(struct agreement *a, struct shmemi_common *c, char *there, char *memory)
+/* What this PE does as the coordinator: collects the contributions, proposes the result, waits
+ * until all have accepted, and commits it. c becomes the committed result. present[rank]: the
+ * member takes part. memory: for two struct shmemi_common. A proposal that some member has accepted
+ * from an earlier coordinator replaces the result. */
+static void coordinate(struct agreement *a, struct shmemi_common *c, char *present, char *memory)
 {
     struct shmemi_common *chosen = (void *)memory, *part = (void *)(memory + a->size);
     int n = a->t->n, me = a->t->me, latest = -1;
     for (int rank = 0; rank < n; rank++)
-        there[rank] = collect(a, rank, c, &latest, chosen, part);
+        present[rank] = collect_contribution(a, rank, c, &latest, chosen, part);
     for (int rank = 0; rank < n; rank++)
         if (is_lost(a, rank))
             c->lost[rank / 64] |= (uint64_t)1 << rank % 64;
     if (latest >= 0)
         memcpy(c, chosen, a->size);
-    accept(a, c, me, false);
+    record_accepted(a, c, me, false);
     for (int i = 1; i < n; i++)
-        if (there[(me + i) % n])
+        if (present[(me + i) % n])
             send_word(a, (me + i) % n, me, PROPOSED);
     for (int rank = 0; rank < n; rank++)
-        if (there[rank] && rank != me)
+        if (present[rank] && rank != me)
             await(a, rank, me, ACCEPTED, false);
-    accept(a, c, me, true);
+    record_accepted(a, c, me, true);
     for (int i = 1; i < n; i++)
-        if (there[(me + i) % n] && !is_lost(a, (me + i) % n))
+        if (present[(me + i) % n] && !is_lost(a, (me + i) % n))
             send_word(a, (me + i) % n, me, COMMITTED);
 }
 
-/* Follows each member before this one that is alive, in turn; if all of them are lost, this PE
- * coordinates. */
+/* Agrees with the other members on a result, which replaces the contribution in c. Follows each
+ * member before this one that is alive, one after the other, as the coordinator; if all of them are
+ * lost, this PE coordinates. */
 void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *call)
 {
     struct agreement a = {
@@ -322,12 +328,12 @@ void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *ca
     shmemi_write_once((uint64_t *)mine(record_at(&a)), 0);
     shmemi_fence_stores(); /* no PE may mistake the new contribution for one to the old agreement */
     memcpy(mine(contribution_at(&a)), c, a.size);
-    shmemi_publish((uint64_t *)mine(record_at(&a)), stamp(a.number, -1, false));
+    shmemi_publish((uint64_t *)mine(record_at(&a)), pack_stamp(a.number, -1, false));
     shmemi_mute(true);
     for (int rank = 0; rank < t->me; rank++) {
         if (is_lost(&a, rank))
             continue;
-        if (follow(&a, rank, c)) {
+        if (follow_coordinator(&a, rank, c)) {
             shmemi_mute(false);
             return;
         }
@@ -354,7 +360,8 @@ int shmemi_agree_open(struct shmemi_team *t, uint32_t slot)
  * fail, and the second does not wait for it. */
 #define QUIETS 2
 
-/* Completes this PE's operations by quiets, in which losses fail no call. */
+/* Completes this PE's operations by quiets, in which losses fail no call, so that no message of a
+ * broken call of the team arrives later. */
 void shmemi_team_settle(struct shmemi_team *t, const char *call)
 {
     /* The word is greater than all words of this PE's last agreement, and less than those of the

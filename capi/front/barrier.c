@@ -22,8 +22,8 @@
 /* How many syncs of the world this PE has begun. */
 static uint32_t epoch;
 
-/* Reports whether a counter, which may wrap, has reached a value. */
-static bool reached(const uint32_t *word, uint32_t want)
+/* Reports whether a counter has reached a value. Both may wrap, so their difference is compared. */
+static bool has_reached(const uint32_t *word, uint32_t want)
 {
     return (int32_t)(shmemi_observe(word) - want) >= 0;
 }
@@ -37,7 +37,7 @@ static void describe_barrier(const void *subject, char *text, size_t size)
     bool any = false;
     for (uint32_t i = 0; i < s->node_pes && used < size; i++) {
         int pe = s->node_members[i];
-        if (!reached(&shmemi_ctl_of(s->peer_base[pe])->epoch, want)) {
+        if (!has_reached(&shmemi_ctl_of(s->peer_base[pe])->epoch, want)) {
             used += (size_t)snprintf(text + used, size - used, " PE %d", pe);
             any = true;
         }
@@ -55,7 +55,7 @@ static int late_at_barrier(const void *subject, int32_t *pes, int limit)
     int n = 0;
     for (uint32_t i = 0; i < s->node_pes; i++) {
         int pe = s->node_members[i];
-        if (!reached(&shmemi_ctl_of(s->peer_base[pe])->epoch, want) && n++ < limit)
+        if (!has_reached(&shmemi_ctl_of(s->peer_base[pe])->epoch, want) && n++ < limit)
             pes[n - 1] = pe;
     }
     if (n == 0 && s->node_rank != 0)
@@ -66,15 +66,14 @@ static int late_at_barrier(const void *subject, int32_t *pes, int limit)
 /* Waits until a counter in the node's shared page has reached want. */
 static void wait_node(const uint32_t *word, uint32_t want, const char *call)
 {
-    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_barrier, &epoch, reached(word, want),
+    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_barrier, &epoch, has_reached(word, want),
                     .whom = SHMEMI_MEMBERS, .late = late_at_barrier);
 }
 
-/* A sync of the nodes, in ceil(log2 n) rounds; the first member of each node calls it. In each
- * round a node sends to the node at a distance of 1, 2, 4 and so on, and waits for the node at the
- * same distance on the other side. If the number of nodes is a power of two, pairs of nodes
- * exchange messages: over tcp these acknowledge each other, and four nodes take 16 us instead of
- * 24. */
+/* A sync of the nodes, in ceil(log2 n) steps; the first member of each node calls it. In each step
+ * a node sends to the node at a distance of 1, 2, 4 and so on, and waits for the node at the same
+ * distance on the other side. If the number of nodes is a power of two, pairs of nodes exchange
+ * messages: over tcp these acknowledge each other, and four nodes take 16 us instead of 24. */
 static void sync_nodes(struct shmemi_team *t, const char *call)
 {
     uint32_t n = t->n_nodes, me = t->node;
@@ -115,7 +114,8 @@ static void sync_by_counter(bool nodes, const char *call)
         shmemi_notify(s->node_members[i]);
 }
 
-/* Publishes that this PE has begun one more sync of the world, and returns. */
+/* Counts one more sync of the world, and publishes the count in this PE's control page: reports of
+ * other PEs see there which PEs have not arrived. */
 static void begin_epoch(void)
 {
     epoch++;
@@ -124,8 +124,9 @@ static void begin_epoch(void)
 
 static const struct shmemi_lines_report report = {describe_barrier, &epoch, late_at_barrier};
 
-/* Reports whether the PEs of this node sync by a counter rather than in steps. */
-static bool counts(void)
+/* Reports whether the PEs of this node sync by a counter rather than in steps: if they are more
+ * than the node's processors. For two PEs a step is as cheap. */
+static bool node_uses_counter(void)
 {
     return shmemi_state.node_crowded && shmemi_state.node_pes > 2;
 }
@@ -138,14 +139,15 @@ void shmemi_sync_world(const char *call)
     if (!shmemi_collective_begin(&shmemi_world, call))
         return;
     begin_epoch();
-    if (s->n_nodes > 1 || counts())
+    if (s->n_nodes > 1 || node_uses_counter())
         sync_by_counter(s->n_nodes > 1, call);
     else if (s->node_pes > 1)
         shmemi_lines_combine(&shmemi_world, &(char){0}, 0, NULL, &report, call);
     shmemi_collective_end();
 }
 
-/* Syncs the members of a team that are on this node. */
+/* Waits until all members of a team on this node have called it; earlier operations by loads and
+ * stores are then visible to them. A member that is alone on its node does not wait. */
 void shmemi_sync_node(struct shmemi_team *t, const char *call)
 {
     if (t->n_near == 1)
@@ -156,7 +158,7 @@ void shmemi_sync_node(struct shmemi_team *t, const char *call)
         return;
     }
     begin_epoch();
-    if (counts())
+    if (node_uses_counter())
         sync_by_counter(false, call);
     else
         shmemi_lines_combine(t, &(char){0}, 0, NULL, &report, call);

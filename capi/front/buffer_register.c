@@ -37,28 +37,28 @@
 /* The values that PEs compare in one reduction: the minimum over all PEs of each value, and of its
  * negative, which gives the maximum. */
 enum {
-    WHO,
+    WHO, /* a PE that cannot register its buffer; INT64_MAX: none */
     LENGTH,
     MINUS_LENGTH,
-    PLACE,
+    PLACE, /* the buffer's offset in the user heap; -1: it is outside */
     MINUS_PLACE,
-    GRANULE,
+    GRANULE, /* the unit in which the driver maps memory of a GPU; 0: main memory */
     MINUS_GRANULE,
-    REST,
+    REST, /* how many bytes after a multiple of the granule the buffer begins */
     MINUS_REST,
-    MINUS_BEFORE,
-    MINUS_AFTER,
-    VOTES
+    MINUS_BEFORE, /* bytes of the driver's allocations before the buffer, */
+    MINUS_AFTER,  /* and from its start on */
+    ENTRIES
 };
 
 /* Reports whether every PE can register its buffer, and all pass matching buffers. If not, w->why
  * has the reason, or names the PE whose message has it. */
-static bool agree(struct registration_request *w, const char *call)
+static bool agree_on_request(struct registration_request *w, const char *call)
 {
-    static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
+    static const struct shmemi_reducer least = {shmemi_min_i64, sizeof(int64_t)};
     int64_t length = (int64_t)w->length, granule = (int64_t)w->granule;
     int64_t rest = w->granule ? (int64_t)(w->before % w->granule) : 0;
-    int64_t mine[VOTES] = {
+    int64_t mine[ENTRIES] = {
         [WHO] = w->why[0] ? shmemi_state.my_pe : INT64_MAX,
         [LENGTH] = length,
         [MINUS_LENGTH] = -length,
@@ -71,8 +71,8 @@ static bool agree(struct registration_request *w, const char *call)
         [MINUS_BEFORE] = -(int64_t)w->before,
         [MINUS_AFTER] = -(int64_t)w->after,
     };
-    int64_t all[VOTES];
-    shmemi_exchange(&shmemi_world, all, mine, VOTES, &votes, call);
+    int64_t all[ENTRIES];
+    shmemi_exchange(&shmemi_world, all, mine, ENTRIES, &least, call);
     if (!shmemi_collective_unbroken())
         return false; /* a PE is lost, so the call has failed */
     if (all[WHO] == INT64_MAX && all[LENGTH] != -all[MINUS_LENGTH])
@@ -98,8 +98,9 @@ static bool agree(struct registration_request *w, const char *call)
     return w->why[0] == '\0';
 }
 
-/* Ends the collective call, and reports why it has failed, if it has. */
-static void leave(const struct registration_request *w, const char *call)
+/* Ends the collective call, and reports why it has failed on this PE, if it has: sets the thread's
+ * last error, and calls the program's handler. */
+static void end_call(const struct registration_request *w, const char *call)
 {
     char object[WHY + 80];
     if (!shmemi_collective_end() || w->why[0] == '\0')
@@ -117,8 +118,9 @@ static char *block_at(int64_t offset)
     return shmemi_state.near_base[shmemi_state.my_pe] + offset;
 }
 
-/* Sets the pages of a block to 0: earlier allocations may have written to them. */
-static void clear(int64_t offset, size_t n)
+/* Sets the pages of a block of the heap to 0, because earlier allocations may have written to them.
+ * Pages that were never written need no store. */
+static void clear_pages(int64_t offset, size_t n)
 {
     uint64_t place = shmemi_state.heap_place + (uint64_t)offset, end = place + n;
     for (uint64_t from = place, to = end; shmemi_file_written(shmemi_state.heap_fd, &from, &to);
@@ -131,7 +133,7 @@ static void clear(int64_t offset, size_t n)
  * discards what it knows about the memory there. */
 static int move_in(const struct registration_request *w, int64_t offset)
 {
-    clear(offset, w->length);
+    clear_pages(offset, w->length);
     for (size_t at = 0, n; at < w->length; at += n) {
         n = w->length - at < PIECE ? w->length - at : PIECE;
         const char *from = (const char *)w->start + at;
@@ -146,7 +148,8 @@ static int move_in(const struct registration_request *w, int64_t offset)
     return 0;
 }
 
-/* A private copy of a block; NULL if there is no memory for it. */
+/* A private copy of a block of the heap, in pages that can replace the block's at the buffer's
+ * address; NULL if there is no memory for it. */
 static char *copy_of(int64_t offset, size_t length)
 {
     char *copy = (char *)syscall(SYS_mmap, NULL, length, PROT_READ | PROT_WRITE,
@@ -181,14 +184,14 @@ static int64_t register_in_main(struct registration_request *w, const char *call
         REFUSE(w,
                "the symmetric heap, which it takes room of, has none for it (free some, or raise "
                "SHMEM_SYMMETRIC_SIZE)");
-    bool moved = agree(w, call);
+    bool moved = agree_on_request(w, call);
     if (moved) {
         if (move_in(w, offset) != 0)
             REFUSE(w,
                    "mmap: %s (pass memory of ordinary pages, and raise vm.max_map_count if there "
                    "are many mappings)",
                    strerror(errno));
-        if (agree(w, call))
+        if (agree_on_request(w, call))
             return offset;
         char *copy = copy_of(offset, w->length);
         if (copy == NULL)
@@ -203,7 +206,7 @@ static int64_t register_in_main(struct registration_request *w, const char *call
 /* Reports whether the registered buffers are in the memory of a GPU. The heap is either there or in
  * main memory, and a buffer has to be where the heap is, so this holds for all buffers or for none.
  */
-static bool all_lent(void)
+static bool buffers_on_gpu(void)
 {
     return shmemi_state.heap_fd < 0;
 }
@@ -237,7 +240,7 @@ static int64_t register_in_gpu(struct registration_request *w, const char *call)
     int64_t block = core->gpu_lend(w->max_before + w->max_after, w->max_before - w->before);
     if (block < 0)
         REFUSE(w, "%s", core->error());
-    if (agree(w, call))
+    if (agree_on_request(w, call))
         return block + (int64_t)w->max_before;
     if (block >= 0)
         unmap_gpu(block, call);
@@ -259,7 +262,7 @@ void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char
         shmemi_sync_members(&shmemi_world, call);
     shmemi_registration_check(&w, flags);
     void *symmetric = NULL;
-    if (!agree(&w, call)) {
+    if (!agree_on_request(&w, call)) {
         if (w.granule)
             shmemi_state.core->gpu_forget();
     } else {
@@ -272,7 +275,7 @@ void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char
                 shmemi_buffer_add((struct shmemi_static){w.start, length, offset});
         }
     }
-    leave(&w, call);
+    end_call(&w, call);
     return symmetric;
 }
 
@@ -292,7 +295,7 @@ int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
     char *copy = NULL;
     w.inside = offset;
     if (known) {
-        if (!all_lent() && (copy = copy_of(offset, length)) == NULL)
+        if (!buffers_on_gpu() && (copy = copy_of(offset, length)) == NULL)
             REFUSE(&w, "%s (free some memory)", strerror(errno));
     } else if (i < shmemi_buffers_count()) {
         REFUSE(&w, "it was registered with %zu bytes (pass that length)", shmemi_buffer_at(i).size);
@@ -301,7 +304,7 @@ int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
         REFUSE(&w, "no buffer is registered there (pass the address that "
                    "shmemx_buffer_register_symmetric returned, once)");
     }
-    bool good = agree(&w, call);
+    bool good = agree_on_request(&w, call);
     if (good && known) {
         end_registration(i, copy, call);
         if (copy != NULL)
@@ -309,7 +312,7 @@ int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
     } else if (copy != NULL) {
         syscall(SYS_munmap, copy, length);
     }
-    leave(&w, call);
+    end_call(&w, call);
     return good ? 0 : -1;
 }
 
@@ -318,8 +321,8 @@ void shmemi_buffers_close(const char *call)
 {
     while (shmemi_buffers_count() > 0) {
         struct shmemi_static b = shmemi_buffer_at(shmemi_buffers_count() - 1);
-        char *copy = all_lent() ? NULL : copy_of(b.offset, b.size);
-        if (copy == NULL && !all_lent())
+        char *copy = buffers_on_gpu() ? NULL : copy_of(b.offset, b.size);
+        if (copy == NULL && !buffers_on_gpu())
             shmemi_abort(call, "unregister buffers before, or free some memory",
                          "no memory for the %zu bytes of the buffer at %p, which is registered: %s",
                          b.size, (void *)b.start, strerror(errno));

@@ -15,7 +15,7 @@ static struct {
 } table;
 
 /* Reads entry i of the table, which another thread may be changing. */
-static struct shmemi_static entry(uint32_t i)
+static struct shmemi_static read_entry(uint32_t i)
 {
     return (struct shmemi_static){shmemi_read_once(&table.at[i].start),
                                   shmemi_read_once(&table.at[i].size),
@@ -31,12 +31,12 @@ static void set_entry(uint32_t i, struct shmemi_static e)
 }
 
 /* Binary search for the buffer that contains n bytes: their offset, or SHMEMI_NO_OFFSET. */
-static int64_t find(uintptr_t addr, size_t n)
+static int64_t find_buffer(uintptr_t addr, size_t n)
 {
     uint32_t low = 0, high = shmemi_read_once(&table.n);
     while (low < high) {
         uint32_t middle = (low + high) / 2;
-        struct shmemi_static e = entry(middle);
+        struct shmemi_static e = read_entry(middle);
         uintptr_t offset = addr - e.start;
         if (addr < e.start)
             high = middle;
@@ -56,7 +56,7 @@ int64_t shmemi_buffer_offset(const void *addr, size_t n)
 {
     for (;;) {
         uint32_t turn = shmemi_seqcount_read_begin(&table.turn);
-        int64_t offset = find((uintptr_t)addr, n);
+        int64_t offset = find_buffer((uintptr_t)addr, n);
         if (!shmemi_seqcount_read_retry(&table.turn, turn))
             return offset;
     }

@@ -17,7 +17,7 @@ static uint32_t settled; /* the number of the last join after which the PEs' GPU
 bool shmemi_gpu_pending(void)
 {
     const struct shmemi_state *s = &shmemi_state;
-    return s->gpu && settled != shmemi_joined() && !s->core->gpu_chosen();
+    return s->gpu && settled != shmemi_join_count() && !s->core->gpu_chosen();
 }
 
 /* Leaves the job and joins it again, so that the heap is on the GPU that the thread uses now; for
@@ -41,7 +41,7 @@ void shmemi_settle_gpu(const char *call)
     const struct shmemi_state *s = &shmemi_state;
     if (s->n_pes == 0)
         shmemi_refuse_uninitialised(call);
-    if (settled == shmemi_joined())
+    if (settled == shmemi_join_count())
         return;
     bool moved = s->gpu && s->core->gpu_moved();
     int64_t mine = moved ? -1 : 0, all;
@@ -57,5 +57,5 @@ void shmemi_settle_gpu(const char *call)
                          "follow it in a job that was joined by that call");
         join_again(call);
     }
-    settled = shmemi_joined();
+    settled = shmemi_join_count();
 }

@@ -51,8 +51,8 @@ static void all_to_all(struct shmemi_team *t, char *mine, const char *source, si
         shmemi_await(t, (me + n - i) % n, call);
 }
 
-/* Reports whether the team's data can go in steps: every member stores to the memory of every
- * other. */
+/* Reports whether the team's data can go in steps of cache lines (lines.h): every member stores to
+ * the memory of every other, and the team has such lines, which an active set has not. */
 static bool has_steps(const struct shmemi_team *t)
 {
     return t->in_memory && t->psync == NULL;
@@ -94,8 +94,8 @@ int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nb
 }
 
 /* The offset of this PE's bytes in the result of collect: the sum of the bytes of the members
- * before it. */
-static size_t place_of(struct shmemi_team *t, size_t nbytes, const char *call)
+ * before it, by a prefix sum. */
+static size_t offset_of_block(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     static const struct shmemi_reducer add = {shmemi_add_u64, sizeof(uint64_t)};
     uint64_t upto = nbytes;
@@ -133,7 +133,7 @@ void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, 
 {
     shmemi_check_symmetric("source", source, nbytes, call);
     const uint64_t *at = collect_sizes(t, nbytes, call);
-    size_t before = at != NULL ? at[t->me] : place_of(t, nbytes, call);
+    size_t before = at != NULL ? at[t->me] : offset_of_block(t, nbytes, call);
     if (!shmemi_collective_unbroken())
         return; /* a PE is lost, so before is not valid */
     /* This also checks a member without bytes: the members before it write to its dest. */
@@ -170,7 +170,7 @@ static void combine_shares(void *acc, const void *in, size_t n)
 
 /* A collect that first checks that the contributions fit at every member's dest. False: they do
  * not. All members get the same totals, so that all refuse before any has moved a byte. This
- * exchange replaces the one in place_of, and takes as long. */
+ * exchange replaces the one in offset_of_block, and takes as long. */
 static bool collect_room(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                          size_t room, struct share *all, const char *call)
 {
@@ -248,9 +248,9 @@ int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nb
     return shmemi_collective_end() ? 0 : -1;
 }
 
-/* The bytes from the first to the last of n elements that are stride elements apart; SIZE_MAX if
- * that does not fit. */
-static size_t extent(size_t n, size_t stride, size_t size)
+/* The bytes from the first to the last of n elements that are `stride` elements apart; SIZE_MAX if
+ * the number overflows, which the check of the address then refuses. */
+static size_t span_bytes(size_t n, size_t stride, size_t size)
 {
     size_t all;
     if (n == 0)
@@ -269,13 +269,14 @@ void shmemi_coll_check_alltoalls(const struct shmemi_team *t, const void *dest, 
         shmemi_abort(call, "use 1 for elements side by side, or more", "stride %s is %td",
                      dst < 1 ? "dst" : "sst", dst < 1 ? dst : sst);
     size_t all = shmemi_bytes(nelems, (size_t)t->n);
-    size_t nd = extent(all, (size_t)dst, size), ns = extent(all, (size_t)sst, size);
+    size_t nd = span_bytes(all, (size_t)dst, size), ns = span_bytes(all, (size_t)sst, size);
     shmemi_check_symmetric("dest", dest, nd, call);
     shmemi_check_symmetric("source", source, ns, call);
     shmemi_coll_check_overlap(dest, nd, source, ns, false, call);
 }
 
-/* alltoalls of a team: writes each member its strided elements, and then a message. */
+/* alltoalls of a team: writes each member its strided elements, and then a message, which a fence
+ * keeps from arriving before them. Waits for the messages of all members. */
 void shmemi_coll_alltoalls(struct shmemi_team *t, void *dest, const void *source, ptrdiff_t dst,
                            ptrdiff_t sst, size_t nelems, size_t size, const char *call)
 {

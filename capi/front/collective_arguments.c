@@ -22,8 +22,9 @@ enum { CALL, DEST, SOURCE, BYTES, OTHER, VALUES };
 /* The number for an address that is not symmetric, which a later check reports. */
 #define NOWHERE ((int64_t)1 << 62)
 
-/* An address as a number that is the same on all PEs for the same symmetric object. */
-static int64_t place(const void *p)
+/* An address as a number that is the same on all PEs for the same symmetric object: its offset from
+ * the user heap. NOWHERE if it is not symmetric. */
+static int64_t address_number(const void *p)
 {
     return shmemi_symmetric(p, 1) ? shmemi_offset(p) : NOWHERE;
 }
@@ -68,24 +69,24 @@ static void print_calls(struct shmemi_team *t, int64_t least, int64_t most,
 void shmemi_coll_check_arguments(struct shmemi_team *t, const void *dest, const void *source,
                                  size_t nbytes, const char *what, int64_t other, const char *call)
 {
-    static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
+    static const struct shmemi_reducer minimum_of_values = {shmemi_min_i64, sizeof(int64_t)};
     const char *const names[VALUES] = {"", "the heap offset of dest", "the heap offset of source",
                                        "the number of bytes", what};
     if (SHMEMI_LIKELY(shmemi_state.checks != SHMEMI_CHECKS_FULL))
         return;
     int64_t mine[2 * VALUES], all[2 * VALUES];
     mine[CALL] = hash(call);
-    mine[DEST] = place(dest);
-    mine[SOURCE] = place(source);
+    mine[DEST] = address_number(dest);
+    mine[SOURCE] = address_number(source);
     mine[BYTES] = (int64_t)nbytes;
     mine[OTHER] = other;
     for (int i = 0; i < VALUES; i++)
         mine[VALUES + i] = -mine[i];
-    shmemi_exchange(t, all, mine, 2 * VALUES, &votes, call);
+    shmemi_exchange(t, all, mine, 2 * VALUES, &minimum_of_values, call);
     if (!shmemi_collective_unbroken())
         return;
     if (all[CALL] != -all[VALUES + CALL])
-        print_calls(t, all[CALL], -all[VALUES + CALL], &votes, call);
+        print_calls(t, all[CALL], -all[VALUES + CALL], &minimum_of_values, call);
     for (int i = DEST; i < VALUES; i++)
         if (all[i] != -all[VALUES + i])
             shmemi_abort(call, "pass the same on every PE of the team",

@@ -42,9 +42,9 @@ static size_t line_bytes(const struct reduction *r, size_t nelems)
 }
 
 /* Combines to acc the elements of this node's members, and those of the node for which it takes
- * part. Returns false on a node that takes no part in the steps: then acc has the result of all
- * nodes. */
-static bool begin(const struct reduction *r, size_t k, char *acc, size_t at, size_t n)
+ * part. Returns false on a node that takes no part in the steps: it has sent its elements to
+ * another node, and acc is to receive the result of all nodes. */
+static bool begin_steps(const struct reduction *r, size_t k, char *acc, size_t at, size_t n)
 {
     struct shmemi_team *t = r->t;
     uint32_t power = power_of(t);
@@ -65,7 +65,7 @@ static bool begin(const struct reduction *r, size_t k, char *acc, size_t at, siz
 
 /* Sends the result to the node for which this one takes part, to the memory from which that node
  * sent its own elements. */
-static void end(const struct reduction *r, size_t k, const char *result, size_t n)
+static void send_result_back(const struct reduction *r, size_t k, const char *result, size_t n)
 {
     if (stands_for_another(r->t))
         send_at(r, r->t->node + power_of(r->t), sent_in(r, k), result, n, NULL);
@@ -78,7 +78,7 @@ static void in_pairs(const struct reduction *r, size_t k, size_t at, size_t n)
     struct shmemi_team *t = r->t;
     size_t step = line_bytes(r, n);
     char *acc = sent_in(r, k), *in = received_in(r, k);
-    bool takes_part = begin(r, k, acc, at, n);
+    bool takes_part = begin_steps(r, k, acc, at, n);
     for (uint32_t bit = 1; takes_part && bit < power_of(t) && shmemi_collective_unbroken();
          bit *= 2) {
         bool lower = !(t->node & bit);
@@ -93,7 +93,7 @@ static void in_pairs(const struct reduction *r, size_t k, size_t at, size_t n)
         acc = both;
     }
     if (takes_part)
-        end(r, k, acc, n);
+        send_result_back(r, k, acc, n);
     copy_to_node(r, at, acc, n);
 }
 
@@ -102,16 +102,16 @@ struct range {
     size_t first, end;
 };
 
-/* The half of the elements that a node of a pair goes on combining: the node with the lower number
- * has the lower half. */
-static struct range half(struct range both, bool lower)
+/* The half of the elements that a node of a pair goes on combining: the lower half for the node
+ * with the lower number. With an odd number the lower half has one more. */
+static struct range half_of(struct range both, bool lower)
 {
     size_t middle = both.first + (both.end - both.first + 1) / 2;
     return lower ? (struct range){both.first, middle} : (struct range){middle, both.end};
 }
 
 /* The number of elements of a range. */
-static size_t elements(struct range range)
+static size_t element_count(struct range range)
 {
     return range.end - range.first;
 }
@@ -131,20 +131,21 @@ static uint32_t scatter_halves(const struct reduction *r, size_t k, char *acc, s
     for (; 1u << steps < power_of(t) && shmemi_collective_unbroken(); steps++) {
         uint32_t other = t->node ^ 1u << steps;
         bool lower = other > t->node;
-        struct range kept = half(*mine, lower), given = half(*mine, !lower);
+        struct range kept = half_of(*mine, lower), given = half_of(*mine, !lower);
         char *keep = have + (kept.first - mine->first) * size;
-        if (elements(given) > 0)
-            send_at(r, other, in, have + (given.first - mine->first) * size, elements(given), NULL);
-        if (elements(kept) > 0) {
+        if (element_count(given) > 0)
+            send_at(r, other, in, have + (given.first - mine->first) * size, element_count(given),
+                    NULL);
+        if (element_count(kept) > 0) {
             shmemi_await(t, peer(r, other), r->call);
-            r->reducer->combine(lower ? keep : in, lower ? in : keep, elements(kept));
+            r->reducer->combine(lower ? keep : in, lower ? in : keep, element_count(kept));
         }
         have = lower ? keep : in;
         before[steps] = *mine;
         *mine = kept;
-        in += line_bytes(r, elements(kept));
+        in += line_bytes(r, element_count(kept));
     }
-    memmove(acc + mine->first * size, have, elements(*mine) * size);
+    memmove(acc + mine->first * size, have, element_count(*mine) * size);
     return steps;
 }
 
@@ -156,25 +157,26 @@ static void in_halves(const struct reduction *r, size_t k, size_t at, size_t n)
     size_t size = r->reducer->size;
     struct range before[32], mine;
     char *acc = sent_in(r, k);
-    if (begin(r, k, acc, at, n)) {
+    if (begin_steps(r, k, acc, at, n)) {
         uint32_t steps = scatter_halves(r, k, acc, n, before, &mine);
         while (steps-- > 0 && shmemi_collective_unbroken()) {
             uint32_t other = t->node ^ 1u << steps;
             const char *result = acc + mine.first * size;
-            if (elements(mine) > 0)
-                send_at(r, other, result, result, elements(mine), NULL);
-            if (elements(before[steps]) > elements(mine))
+            if (element_count(mine) > 0)
+                send_at(r, other, result, result, element_count(mine), NULL);
+            if (element_count(before[steps]) > element_count(mine))
                 shmemi_await(t, peer(r, other), r->call);
             mine = before[steps];
         }
-        end(r, k, acc, n);
+        send_result_back(r, k, acc, n);
     }
     copy_to_node(r, at, acc, n);
 }
 
-/* Reduces the elements in rounds of r->block elements each, with the function `reduce`. */
-static void in_rounds(const struct reduction *r,
-                      void (*reduce)(const struct reduction *, size_t, size_t, size_t))
+/* Reduces the elements of this PE's share in rounds of r->block elements each, with the function
+ * `reduce`, until all are reduced or a PE is lost. */
+static void reduce_in_rounds(const struct reduction *r,
+                             void (*reduce)(const struct reduction *, size_t, size_t, size_t))
 {
     size_t k = 0;
     for (size_t at = r->first; at < r->end && shmemi_collective_unbroken(); at += r->block)
@@ -184,11 +186,11 @@ static void in_rounds(const struct reduction *r,
 /* Reduces in pairs: in each step two nodes exchange all elements. */
 void shmemi_column_pairs(const struct reduction *r)
 {
-    in_rounds(r, in_pairs);
+    reduce_in_rounds(r, in_pairs);
 }
 
 /* Reduces in halves: in each step two nodes exchange one half of the elements. */
 void shmemi_column_halves(const struct reduction *r)
 {
-    in_rounds(r, in_halves);
+    reduce_in_rounds(r, in_halves);
 }

@@ -48,7 +48,8 @@ struct extent {
     size_t at, n, each;
 };
 
-/* The elements that round k reduces. */
+/* The elements that round k reduces: one block for each member of the column, or one block in all
+ * (whole). The last round may have fewer. */
 static struct extent extent_of(const struct reduction *r, size_t k)
 {
     uint32_t owners = r->whole ? 1 : r->t->n_nodes;
@@ -57,9 +58,10 @@ static struct extent extent_of(const struct reduction *r, size_t k)
     return (struct extent){at, n, (n + owners - 1) / owners};
 }
 
-/* How many elements of a round the column's member on a node owns: it combines the contributions of
- * all nodes to them. */
-static size_t owned(const struct extent *e, uint32_t node, bool scatter)
+/* How many elements of a round the column's member on a node owns, which means that it combines the
+ * contributions of all nodes to them. In a reducescatter all elements of a round have the same
+ * owner. */
+static size_t owned_elements(const struct extent *e, uint32_t node, bool scatter)
 {
     size_t before = scatter ? 0 : node * e->each;
     size_t left = before < e->n ? e->n - before : 0;
@@ -80,7 +82,7 @@ static char *part_of(const struct reduction *r, size_t k, uint32_t node)
 
 /* Reports whether this PE sends its contribution directly from source: it is the only member on its
  * node, so that it has nothing to combine there. */
-static bool alone_reads(const struct reduction *r)
+static bool sends_from_source(const struct reduction *r)
 {
     return r->t->n_near == 1 && shmemi_loads(r->source);
 }
@@ -89,7 +91,7 @@ static bool alone_reads(const struct reduction *r)
  * have arrived: no results overwrite the elements meanwhile. */
 static bool lends_source(const struct reduction *r)
 {
-    return alone_reads(r) && r->source != r->dest;
+    return sends_from_source(r) && r->source != r->dest;
 }
 
 /* Combines the contributions of all nodes to round k, and stores the result at `to`, in the order
@@ -134,7 +136,7 @@ static void send_share(const struct reduction *r, size_t k)
 }
 
 /* Waits for the contributions of all nodes to round k, and combines them. Messages may still read
- * this node's own contribution, so the result is stored elsewhere. */
+ * this node's own contribution, so the result is stored in other memory. */
 static void combine_shares(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
@@ -148,7 +150,7 @@ static void combine_shares(const struct reduction *r, size_t k)
     copy_to_node(r, e.at, all, e.n);
 }
 
-/* How many rounds a reduction takes. */
+/* How many rounds (pieces with buffers of their own) a reduction of this share takes. */
 static size_t rounds_of(const struct reduction *r)
 {
     size_t round = r->block * (r->whole ? 1 : r->t->n_nodes);
@@ -179,10 +181,10 @@ static size_t block_at(const struct reduction *r, const struct extent *e, uint32
 /* Where this node's contribution to the block of a member is in round k: in source, or in the
  * memory from which this PE sends. Both stay unchanged until the message has arrived: the result
  * that the owner sends back shows that. */
-static const char *contribution(const struct reduction *r, size_t k, const struct extent *e,
-                                uint32_t node)
+static const char *contribution_at(const struct reduction *r, size_t k, const struct extent *e,
+                                   uint32_t node)
 {
-    if (alone_reads(r))
+    if (sends_from_source(r))
         return r->source + block_at(r, e, node) * r->reducer->size;
     return sent_in(r, k) + node * r->block * r->reducer->size;
 }
@@ -192,8 +194,8 @@ static const char *contribution(const struct reduction *r, size_t k, const struc
 static const char *combine_on_node(const struct reduction *r, size_t k, const struct extent *e,
                                    uint32_t node, size_t n)
 {
-    const char *at = contribution(r, k, e, node);
-    if (!alone_reads(r))
+    const char *at = contribution_at(r, k, e, node);
+    if (!sends_from_source(r))
         shmemi_combine_members(r->t, r->t->near, r->t->n_near, (char *)at,
                                r->source + block_at(r, e, node) * r->reducer->size, n, r->reducer,
                                r->call);
@@ -202,18 +204,18 @@ static const char *combine_on_node(const struct reduction *r, size_t k, const st
 
 /* For each block of round k, combines the contributions of this node's PEs, and sends the result to
  * the column's member that owns the block. The contribution to this PE's own block is not sent:
- * combine() reads it where it is. */
-static void contribute(const struct reduction *r, size_t k)
+ * combine_and_send() reads it where it is. */
+static void send_contributions(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
     const struct extent e = extent_of(r, k);
     const char *own = part_of(r, k, t->node);
     EACH_OTHER_NODE (t, node) {
-        size_t n = owned(&e, node, r->scatter);
+        size_t n = owned_elements(&e, node, r->scatter);
         if (n > 0)
             send_at(r, node, own, combine_on_node(r, k, &e, node, n), n, NULL);
     }
-    size_t n = owned(&e, t->node, r->scatter);
+    size_t n = owned_elements(&e, t->node, r->scatter);
     if (n > 0)
         combine_on_node(r, k, &e, t->node, n);
 }
@@ -221,17 +223,17 @@ static void contribute(const struct reduction *r, size_t k)
 /* What the owner of a block does in round k: combines the contributions of all nodes, and sends the
  * result to the whole column. For a reducescatter it copies the result to its own dest, and sends
  * the others only a message that it has used their contributions. */
-static void combine(const struct reduction *r, size_t k)
+static void combine_and_send(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
     const struct extent e = extent_of(r, k);
-    size_t n = owned(&e, t->node, r->scatter), size = r->reducer->size;
+    size_t n = owned_elements(&e, t->node, r->scatter), size = r->reducer->size;
     char *result = part_of(r, k, t->node);
     if (n == 0)
         return;
     EACH_OTHER_NODE (t, node)
         shmemi_await(t, peer(r, node), r->call);
-    combine_nodes(r, k, result, contribution(r, k, &e, t->node), n);
+    combine_nodes(r, k, result, contribution_at(r, k, &e, t->node), n);
     if (r->scatter) {
         shmemi_move(r->dest + (e.at - r->first) * size, result, n * size, r->call);
         EACH_OTHER_NODE (t, node)
@@ -247,13 +249,13 @@ static void combine(const struct reduction *r, size_t k)
 /* Waits for the results of round k from the members of the column that own them (for a
  * reducescatter: for their messages that they have used this PE's contributions), and copies the
  * results to the other members of the node. */
-static void finish(const struct reduction *r, size_t k)
+static void await_results(const struct reduction *r, size_t k)
 {
     struct shmemi_team *t = r->t;
     const struct extent e = extent_of(r, k);
     size_t size = r->reducer->size;
     EACH_OTHER_NODE (t, node)
-        if (owned(&e, node, r->scatter) > 0)
+        if (owned_elements(&e, node, r->scatter) > 0)
             shmemi_await(t, peer(r, node), r->call);
     if (r->scatter || !shmemi_collective_unbroken())
         return;
@@ -272,18 +274,19 @@ static void reduce_by_owners(const struct reduction *r)
     size_t rounds = rounds_of(r);
     for (size_t k = 0; k < rounds + 2 && shmemi_collective_unbroken(); k++) {
         if (k < rounds)
-            contribute(r, k);
+            send_contributions(r, k);
         if (k >= 1 && k - 1 < rounds)
-            combine(r, k - 1);
+            combine_and_send(r, k - 1);
         if (k >= 2)
-            finish(r, k - 2);
+            await_results(r, k - 2);
     }
 }
 
 /* ------------------------------------------------------------------ the calls */
 
-/* How many elements a member's block has in a round: as many as fit into a part of the round's
- * memory, or fewer, so that there are several rounds. */
+/* How many elements a member's block has in a round: a quarter of its part of the share, so that
+ * there are several rounds, but not so few that messages cost more than they gain, nor more than
+ * fit into a part of the round's memory. */
 static size_t block_of(const struct shmemi_team *t, size_t share, size_t size, uint32_t owners)
 {
     size_t limit = shmemi_part_bytes(t) / size; /* not 0: every element is smaller than a part */
@@ -326,8 +329,9 @@ static void reduce_share(struct reduction *r)
     }
 }
 
-/* A reduction of a few elements: the first member of each node combines those of its node, and
- * these leaders exchange the results. */
+/* A reduction of so few elements that they fit in a slot: the first member of each node combines
+ * those of its node, these leaders exchange the results, and each writes the sum to the members of
+ * its node. */
 static void reduce_few(const struct reduction *r, size_t nelems)
 {
     struct shmemi_team *t = r->t;
@@ -375,7 +379,8 @@ void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source
     shmemi_sync_node(t, call);
 }
 
-/* A reducescatter: each member owns, and gets, one block of the result. */
+/* A reducescatter of a team on several nodes: each member owns, and gets, one block of the result.
+ * The owner combines the contributions to it, and the others only learn that it has used theirs. */
 void shmemi_columns_scatter(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call)
 {

@@ -7,8 +7,10 @@
 
 struct shmemi_context shmemi_contexts[SHMEMI_CONTEXTS];
 
-/* Ends the program unless the handle names a context that exists now. */
-void shmemi_ctx_known(shmem_ctx_t ctx, const char *call)
+/* Ends the program unless the handle names a context that exists now. The lower bits of a handle
+ * select an entry of the table; the entry has the whole handle, which differs for an earlier
+ * context. */
+void shmemi_ctx_check_exists(shmem_ctx_t ctx, const char *call)
 {
     if (SHMEMI_LIKELY(shmemi_context_at(ctx)->handle == ctx))
         return;
@@ -21,11 +23,11 @@ void shmemi_ctx_known(shmem_ctx_t ctx, const char *call)
 }
 
 /* Ends the program with the reason why a context, or PE pe in its team, does not exist. */
-SHMEMI_COLD void shmemi_ctx_refuse(shmem_ctx_t ctx, int pe, const char *call)
+SHMEMI_COLD void shmemi_ctx_refuse_pe(shmem_ctx_t ctx, int pe, const char *call)
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
-    shmemi_ctx_known(ctx, call);
+    shmemi_ctx_check_exists(ctx, call);
     shmemi_abort(call, "use 0 to shmem_team_n_pes - 1 of the context's team",
                  "PE %d does not exist in the team of context %d, which has %d", pe, (int)ctx,
                  (int)shmemi_context_at(ctx)->n_pes);

@@ -50,10 +50,10 @@ SHMEMI_INLINE struct shmemi_context *shmemi_context_at(shmem_ctx_t ctx)
 }
 
 /* Ends the program unless the handle is that of a context. */
-void shmemi_ctx_known(shmem_ctx_t ctx, const char *call);
+void shmemi_ctx_check_exists(shmem_ctx_t ctx, const char *call);
 
 /* Ends the program because the context, or PE pe of its team, does not exist. */
-void shmemi_ctx_refuse(shmem_ctx_t ctx, int pe, const char *call) __attribute__((noreturn));
+void shmemi_ctx_refuse_pe(shmem_ctx_t ctx, int pe, const char *call) __attribute__((noreturn));
 
 /* Ends the program if the context is private to another thread. */
 void shmemi_ctx_check(shmem_ctx_t ctx, const char *call);
@@ -70,11 +70,11 @@ SHMEMI_INLINE int shmemi_ctx_pe(shmem_ctx_t ctx, int pe, const char *call)
 {
     const struct shmemi_context *c = shmemi_context_at(ctx);
     if (SHMEMI_UNLIKELY(c->handle != ctx))
-        shmemi_ctx_refuse(ctx, pe, call);
+        shmemi_ctx_refuse_pe(ctx, pe, call);
     if (SHMEMI_LIKELY(c->pes == NULL))
         return pe;
     if (SHMEMI_UNLIKELY((uint32_t)pe >= (uint32_t)c->n_pes))
-        shmemi_ctx_refuse(ctx, pe, call);
+        shmemi_ctx_refuse_pe(ctx, pe, call);
     return c->pes[pe];
 }
 

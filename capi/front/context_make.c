@@ -30,7 +30,8 @@ static shmem_ctx_t handle_of(uint32_t place)
     return (shmem_ctx_t)((generations[place] << SHMEMI_CTX_BITS | place) & INT32_MAX);
 }
 
-/* Opens a context in the core. Returns the core's number for it, or SHMEMI_FAILED if there is
+/* Opens the context of a table entry in the core, so that its operations on the network have counts
+ * of their own. Returns the core's number for it, 0 without a network, or SHMEMI_FAILED if there is
  * none. */
 static int open_context(uint32_t place, const char *call)
 {
@@ -42,9 +43,10 @@ static int open_context(uint32_t place, const char *call)
     return number;
 }
 
-/* Makes a context of a team in a free entry of the table. Returns 0, or -1 if no entry is free. */
-static int make(const struct shmemi_team *t, shmem_team_t team, long options, shmem_ctx_t *ctx,
-                const char *call)
+/* Makes a context of a team in a free entry of the table, and stores its handle in *ctx. Returns 0,
+ * or -1 if no entry is free, or the core has no context left. */
+static int make_context(const struct shmemi_team *t, shmem_team_t team, long options,
+                        shmem_ctx_t *ctx, const char *call)
 {
     int rc = -1;
     pthread_mutex_lock(&mutex);
@@ -78,7 +80,7 @@ int shmemi_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx, co
     if (ctx == NULL)
         shmemi_abort(call, "pass the address of a shmem_ctx_t", "ctx is NULL");
     *ctx = SHMEM_CTX_INVALID;
-    return t == NULL ? -1 : make(t, team, options, ctx, call);
+    return t == NULL ? -1 : make_context(t, team, options, ctx, call);
 }
 
 /* Implements shmem_ctx_create: a context of the world team. */
@@ -90,7 +92,7 @@ int shmemi_ctx_create(long options, shmem_ctx_t *ctx, const char *call)
 /* -------------------------------------------------------------- destroying */
 
 /* Completes the operations of a context, and frees its entry. */
-static void destroy(struct shmemi_context *c, const char *call)
+static void destroy_context(struct shmemi_context *c, const char *call)
 {
     shmemi_quiet(c->handle, call);
     shmemi_ctx_session_stop(c->handle, call);
@@ -106,11 +108,11 @@ void shmemi_ctx_destroy(shmem_ctx_t ctx, const char *call)
         shmemi_refuse_uninitialised(call);
     if (ctx == SHMEM_CTX_INVALID)
         return;
-    shmemi_ctx_known(ctx, call);
+    shmemi_ctx_check_exists(ctx, call);
     if (ctx == SHMEM_CTX_DEFAULT)
         shmemi_abort(call, "destroy only contexts of shmem_ctx_create and shmem_team_create_ctx",
                      "SHMEM_CTX_DEFAULT is always there");
-    destroy(shmemi_context_at(ctx), call);
+    destroy_context(shmemi_context_at(ctx), call);
 }
 
 /* Destroys the contexts of a team, or of all teams if any is set. Meanwhile other threads may make
@@ -123,7 +125,7 @@ static void destroy_of(shmem_team_t team, bool any, const char *call)
         bool meant = c->handle != 0 && (any || c->team == team);
         pthread_mutex_unlock(&mutex);
         if (meant)
-            destroy(c, call);
+            destroy_context(c, call);
     }
 }
 
@@ -157,7 +159,7 @@ int shmemi_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team, const char *call)
     *team = SHMEM_TEAM_INVALID;
     if (ctx == SHMEM_CTX_INVALID)
         return -1;
-    shmemi_ctx_known(ctx, call);
+    shmemi_ctx_check_exists(ctx, call);
     *team = shmemi_context_at(ctx)->team;
     return 0;
 }
@@ -171,7 +173,7 @@ void shmemi_ctx_session_start(shmem_ctx_t ctx, long options,
         shmemi_refuse_uninitialised(call);
     if (ctx == SHMEM_CTX_INVALID)
         return;
-    shmemi_ctx_known(ctx, call);
+    shmemi_ctx_check_exists(ctx, call);
     if (mask & SHMEM_CTX_SESSION_TOTAL_OPS && config == NULL)
         shmemi_abort(call, "pass a configuration, or a mask of 0", "config is NULL");
     if (options & SHMEM_CTX_SESSION_BATCH && shmemi_state.networked) {
@@ -189,7 +191,7 @@ void shmemi_ctx_session_stop(shmem_ctx_t ctx, const char *call)
         shmemi_refuse_uninitialised(call);
     if (ctx == SHMEM_CTX_INVALID)
         return;
-    shmemi_ctx_known(ctx, call);
+    shmemi_ctx_check_exists(ctx, call);
     if (shmemi_state.networked) {
         shmemi_net_lock(call);
         shmemi_state.core->batch(shmemi_context_at(ctx)->number, 0);

@@ -66,7 +66,7 @@ static void check_token(size_t nbytes, int64_t tile, const char *call)
 int shmemi_eager_tile(int pe, const char *call)
 {
     shmemi_check_pe(pe, call);
-    return shmemi_eager_host_keeps(pe);
+    return shmemi_eager_host_tile(pe);
 }
 
 /* Implements shmemx_eager_size: how many bytes of a slot a token takes, signals included. */
@@ -97,40 +97,55 @@ static bool is_carried(int64_t nbytes)
     return shmemi_eager_bytes((uint32_t)nbytes, SHMEMI_EAGER_NOTIFY) <= shmemi_state.net_notified;
 }
 
-/* All PEs compare their arguments and what their paths can do. Ends the job if the arguments
- * differ. */
-static struct agreement agree(const int64_t values[ARGUMENTS], const char *call)
+/* Compares the arguments of all PEs, and returns what the paths of all PEs can do. One reduction
+ * computes the minimum of each entry over all PEs. Each argument is there with its negative, so
+ * that the results are the smallest argument and the negative of the largest one: if these differ,
+ * the job ends. LARGEST_TILE is the size of a tile. Each entry after it is 1 if the property holds
+ * on this PE, else 0, so that the result is 1 only if it holds on every PE. struct agreement
+ * explains the properties; its far and rings are the opposites of NO_NETWORK and NO_RINGS. */
+static struct agreement compare_arguments(const int64_t values[ARGUMENTS], const char *call)
 {
-    enum { KEPT = 2 * ARGUMENTS, NEAR, DIRECT, MESSAGE, COUNTS, CARRIES, VOTES };
-    static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
+    enum {
+        LARGEST_TILE = 2 * ARGUMENTS,
+        NO_NETWORK,
+        NO_RINGS,
+        ONE_MESSAGE,
+        HAS_COUNTERS,
+        NOTIFIES_IN_WRITE,
+        ENTRIES
+    };
+    static const struct shmemi_reducer least = {shmemi_min_i64, sizeof(int64_t)};
     static const char *const names[ARGUMENTS] = {"nbytes", "count", "tile"};
     const struct shmemi_state *s = &shmemi_state;
     const bool message = values[NBYTES] <= s->net_message;
-    int64_t mine[VOTES] = {[KEPT] = SHMEMI_EAGER_BLOCK, [NEAR] = 1, [DIRECT] = 1, [CARRIES] = 1};
-    int64_t all[VOTES];
-    mine[MESSAGE] = message;
-    mine[COUNTS] = !s->uncounted;
+    int64_t mine[ENTRIES] = {[LARGEST_TILE] = SHMEMI_EAGER_BLOCK,
+                             [NO_NETWORK] = 1,
+                             [NO_RINGS] = 1,
+                             [NOTIFIES_IN_WRITE] = 1};
+    int64_t all[ENTRIES];
+    mine[ONE_MESSAGE] = message;
+    mine[HAS_COUNTERS] = !s->uncounted;
     for (uint32_t pe = 0; pe < s->n_pes; pe++) {
         if (!shmemi_eager_on_gpu()) {
-            int host = shmemi_eager_host_keeps((int)pe);
+            int host = shmemi_eager_host_tile((int)pe);
             if (shmemi_eager_is_far((int)pe)) {
-                mine[NEAR] = 0;
-                mine[CARRIES] = !message && is_carried(values[NBYTES]);
+                mine[NO_NETWORK] = 0;
+                mine[NOTIFIES_IN_WRITE] = !message && is_carried(values[NBYTES]);
                 host = message ? SHMEMI_EAGER_NONE : host;
             }
-            mine[KEPT] = host < mine[KEPT] ? host : mine[KEPT];
+            mine[LARGEST_TILE] = host < mine[LARGEST_TILE] ? host : mine[LARGEST_TILE];
         }
         if (s->gpu) { /* kernels use slots in main memory, too */
-            int kernels = shmemi_eager_kernels_keep((int)pe);
-            mine[DIRECT] = mine[DIRECT] && shmemi_eager_is_direct((int)pe);
-            mine[KEPT] = kernels < mine[KEPT] ? kernels : mine[KEPT];
+            int kernels = shmemi_eager_kernels_tile((int)pe);
+            mine[NO_RINGS] = mine[NO_RINGS] && shmemi_eager_is_direct((int)pe);
+            mine[LARGEST_TILE] = kernels < mine[LARGEST_TILE] ? kernels : mine[LARGEST_TILE];
         }
     }
     for (int i = 0; i < ARGUMENTS; i++) {
         mine[i] = values[i];
         mine[ARGUMENTS + i] = -values[i];
     }
-    shmemi_exchange(&shmemi_world, all, mine, VOTES, &votes, call);
+    shmemi_exchange(&shmemi_world, all, mine, ENTRIES, &least, call);
     if (!shmemi_collective_unbroken())
         return (struct agreement){.kept = SHMEMI_EAGER_NONE};
     for (int i = 0; i < ARGUMENTS; i++)
@@ -138,12 +153,18 @@ static struct agreement agree(const int64_t values[ARGUMENTS], const char *call)
             shmemi_abort(call, "pass the same on every PE",
                          "%s is %" PRId64 " on a PE and %" PRId64 " on another", names[i], all[i],
                          -all[ARGUMENTS + i]);
-    return (struct agreement){(int)all[KEPT],    all[NEAR] == 0,   all[DIRECT] == 0,
-                              all[MESSAGE] != 0, all[COUNTS] != 0, all[CARRIES] != 0};
+    return (struct agreement){.kept = (int)all[LARGEST_TILE],
+                              .far = all[NO_NETWORK] == 0,
+                              .rings = all[NO_RINGS] == 0,
+                              .message = all[ONE_MESSAGE] != 0,
+                              .counts = all[HAS_COUNTERS] != 0,
+                              .carries = all[NOTIFIES_IN_WRITE] != 0};
 }
 
-/* The size of tile that SHMEMX_EAGER_BEST selects, the same on every PE. */
-static int best(const struct agreement *all, size_t count)
+/* The size of tile that SHMEMX_EAGER_BEST selects, the same on every PE: the largest that all paths
+ * make visible at once. If there is none, a counter for each slot if that saves messages, else no
+ * tiles. */
+static int best_tile(const struct agreement *all, size_t count)
 {
     if (all->kept != SHMEMI_EAGER_NONE)
         return all->kept;
@@ -159,7 +180,8 @@ struct announced {
     size_t bytes;
 };
 
-/* Reports whether this PE has learnt that NICs can access those bytes, or that the PE is lost. */
+/* Reports whether PE a->pe has announced to this PE that NICs can access those bytes, or is lost.
+ */
 static bool has_announced(const struct announced *a)
 {
     return shmemi_is_lost(a->pe) || shmemi_state.core->reaches(a->pe, a->offset, a->bytes);
@@ -199,15 +221,17 @@ static bool are_reached(const void *slots, size_t bytes, const char *call)
     return true;
 }
 
-enum { KEPT_NOT = 1, NO_ROOM };
+enum { NOT_AT_ONCE = 1, NO_ROOM };
 
-/* Allocates slots for tokens in tiles of a given size. Returns 0, KEPT_NOT if some path does not
- * make a tile visible at once, or NO_ROOM; the same on every PE. */
-static int make(shmemx_eager_t *e, const struct agreement *all, int tile, const char *call)
+/* Allocates slots for tokens in tiles of a given size, on all PEs, with the buffers and counters
+ * that they need. Returns 0, NOT_AT_ONCE if some path does not make such a tile visible at once, or
+ * NO_ROOM; the same on every PE. */
+static int allocate_slots(shmemx_eager_t *e, const struct agreement *all, int tile,
+                          const char *call)
 {
     const bool counted = tile == SHMEMX_EAGER_NOTIFY;
     if (counted ? !all->counts : tile > all->kept)
-        return KEPT_NOT;
+        return NOT_AT_ONCE;
     e->tile = (uint32_t)tile;
     e->stride = shmemi_eager_stride(e->nbytes, e->tile);
     if (counted && !shmemi_eager_counters_allocate(e->count, &e->counter, call))
@@ -225,7 +249,7 @@ static int make(shmemx_eager_t *e, const struct agreement *all, int tile, const 
     }
     if (by_rings && !are_reached(e->slots, bytes, call)) {
         shmemi_free(e->slots, call);
-        return KEPT_NOT;
+        return NOT_AT_ONCE;
     }
     shmemi_clear(e->slots, bytes, call);
     shmemi_barrier_all(call);
@@ -247,14 +271,16 @@ int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *e
         shmemi_abort(call, "use 1 to 2^31 - 1", "there cannot be %zu slots", count);
     if (!shmemi_collective_begin(&shmemi_world, call))
         return NO_ROOM;
-    struct agreement all = agree((int64_t[]){(int64_t)nbytes, (int64_t)count, tile}, call);
+    struct agreement all =
+        compare_arguments((int64_t[]){(int64_t)nbytes, (int64_t)count, tile}, call);
     if (!shmemi_collective_end())
         return NO_ROOM;
     shmemx_eager_t e = {.count = (uint32_t)count, .nbytes = (uint32_t)nbytes};
-    int result = make(&e, &all, tile == SHMEMX_EAGER_BEST ? best(&all, count) : tile, call);
-    if (result == KEPT_NOT && tile == SHMEMX_EAGER_BEST) {
+    int result =
+        allocate_slots(&e, &all, tile == SHMEMX_EAGER_BEST ? best_tile(&all, count) : tile, call);
+    if (result == NOT_AT_ONCE && tile == SHMEMX_EAGER_BEST) {
         all.kept = SHMEMI_EAGER_NONE; /* NICs do not reach these slots */
-        result = make(&e, &all, best(&all, count), call);
+        result = allocate_slots(&e, &all, best_tile(&all, count), call);
     }
     if (result == 0)
         *eager = e;
@@ -285,8 +311,8 @@ struct reading {
 };
 
 /* Begins to read a token. Ends the job if the host cannot read tokens of the slot. */
-static struct reading reading_of(const shmemx_eager_t *eager, uint32_t slot, void *dest,
-                                 uint32_t epoch, const char *call)
+static struct reading begin_reading(const shmemx_eager_t *eager, uint32_t slot, void *dest,
+                                    uint32_t epoch, const char *call)
 {
     char *at = shmemi_eager_place(eager, slot, call);
     if (eager->tile >= SHMEMI_EAGER_PACKET && shmemi_on_gpu(at))
@@ -296,9 +322,10 @@ static struct reading reading_of(const shmemx_eager_t *eager, uint32_t slot, voi
         eager, at, dest, slot, epoch, shmemi_eager_tiles(eager->nbytes, eager->tile), 0, call};
 }
 
-/* Ends the job because another token than the expected one is in the slot. */
-static SHMEMI_COLD void refuse(const struct reading *r, uint32_t seen, uint32_t size,
-                               enum shmemi_eager_found found)
+/* Ends the job because another token than the expected one is in the slot: one of another size, or
+ * one with a later number (epoch), which means that the program has missed a token. */
+static SHMEMI_COLD void refuse_token(const struct reading *r, uint32_t seen, uint32_t size,
+                                     enum shmemi_eager_found found)
 {
     if (found == SHMEMI_EAGER_DIFFERENT)
         shmemi_abort(r->call, "pass the eager of the same shmemx_eager_create on both sides",
@@ -311,8 +338,9 @@ static SHMEMI_COLD void refuse(const struct reading *r, uint32_t seen, uint32_t 
                  r->number, seen, r->epoch);
 }
 
-/* Copies the packets (tiles of 8 bytes) that have arrived since the last call. True: the token is
- * complete. */
+/* Copies the packets that have arrived since the last call to dest. A packet is a tile of 8 bytes:
+ * 4 of data and the token's number (epoch). The data of a packet that was not expected yet is not
+ * copied. True: the token is complete. */
 static bool copy_packets(struct reading *r)
 {
     const uint64_t *from = (const uint64_t *)r->slot;
@@ -324,7 +352,7 @@ static bool copy_packets(struct reading *r)
         if (found == SHMEMI_EAGER_NOT_YET)
             return false;
         if (found != SHMEMI_EAGER_THERE)
-            refuse(r, halves[1], 0, found);
+            refuse_token(r, halves[1], 0, found);
         if (r->dest != NULL && SHMEMI_LIKELY(rest >= sizeof halves[0]))
             memcpy(r->dest + at, halves, sizeof halves[0]);
         else if (r->dest != NULL)
@@ -333,7 +361,9 @@ static bool copy_packets(struct reading *r)
     return true;
 }
 
-/* Copies the data of the next tile to dest if the tile has arrived. False: it has not. */
+/* Copies the data of the next tile to dest if the tile has arrived: its signal has the token's size
+ * and number (epoch). False: it has not. With a counter the token has arrived already, so another
+ * signal is an error. */
 static bool copy_tile(struct reading *r)
 {
     const shmemx_eager_t *e = r->eager;
@@ -346,15 +376,15 @@ static bool copy_tile(struct reading *r)
     if (found == SHMEMI_EAGER_NOT_YET && e->tile != SHMEMI_EAGER_NOTIFY)
         return false;
     if (found != SHMEMI_EAGER_THERE)
-        refuse(r, (uint32_t)seen, (uint32_t)(seen >> 32), found);
+        refuse_token(r, (uint32_t)seen, (uint32_t)(seen >> 32), found);
     if (r->dest != NULL)
         shmemi_move(r->dest + at, r->slot + (size_t)r->next * e->tile,
                     e->nbytes - at < data ? e->nbytes - at : data, r->call);
     return true;
 }
 
-/* Reports whether the counter of the slot has counted this token. If the host's last value is too
- * old, it reads anew what kernels have added. */
+/* Reports whether the counter of the slot has counted this token. If the value that the host read
+ * last is too small, it reads anew what kernels have added. */
 static bool is_counted(const struct reading *r)
 {
     int counter = shmemi_eager_counter(r->eager, r->number);
@@ -365,7 +395,7 @@ static bool is_counted(const struct reading *r)
         found = shmemi_eager_check_epoch(seen, r->epoch);
     }
     if (found == SHMEMI_EAGER_SKIPPED)
-        refuse(r, seen, 0, found);
+        refuse_token(r, seen, 0, found);
     return found == SHMEMI_EAGER_THERE;
 }
 
@@ -394,16 +424,18 @@ static void describe_reading(const void *subject, char *text, size_t size)
              r->epoch, r->number, r->next, r->tiles);
 }
 
-/* Waits until a token is complete, and copies its tiles as they arrive. */
+/* Waits until a token is complete, and meanwhile copies its tiles to the program's memory as they
+ * arrive. */
 static void read_all(struct reading *r)
 {
     SHMEMI_WAIT(SHMEMI_ANY_TOKEN, r->call, describe_reading, r, copy_tiles(r));
 }
 
-/* Returns 1 if the token of an epoch is in its slot, else 0. It does not wait. */
+/* Implements shmemx_eager_ready: returns 1 if the token of an epoch is in its slot, else 0. It does
+ * not wait, but polls the network once. */
 int shmemi_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch, const char *call)
 {
-    struct reading r = reading_of(eager, slot, NULL, epoch, call);
+    struct reading r = begin_reading(eager, slot, NULL, epoch, call);
     if (copy_tiles(&r))
         return 1;
     if (shmemi_state.networked)
@@ -415,18 +447,18 @@ int shmemi_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoc
 /* Implements shmemx_eager_wait: waits for a token without copying it. */
 void shmemi_eager_wait(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch, const char *call)
 {
-    struct reading r = reading_of(eager, slot, NULL, epoch, call);
+    struct reading r = begin_reading(eager, slot, NULL, epoch, call);
     read_all(&r);
 }
 
-/* Waits for the token of an epoch, and copies it to dest. Packets are read into main memory first
- * if dest is in GPU memory. */
+/* Implements shmemx_eager_recv: waits for the token of an epoch, and copies it to dest. Packets are
+ * copied by the CPU, so for a dest in GPU memory they go through main memory. */
 void shmemi_eager_recv(const shmemx_eager_t *eager, uint32_t slot, void *dest, uint32_t epoch,
                        const char *call)
 {
     if (dest == NULL)
         shmemi_abort(call, "pass room for a token", "dest is NULL");
-    struct reading r = reading_of(eager, slot, dest, epoch, call);
+    struct reading r = begin_reading(eager, slot, dest, epoch, call);
     if (SHMEMI_LIKELY(eager->tile != SHMEMI_EAGER_PACKET || shmemi_loads(dest))) {
         read_all(&r);
         return;

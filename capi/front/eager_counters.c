@@ -9,7 +9,7 @@ static uint8_t
     taken[UINT16_MAX]; /* for each counter that immediate data can name: 1 if it is in use */
 static bool used;      /* some counter has been allocated */
 
-/* At init: frees all counters. */
+/* At init: marks all counters of eager transfers as free. */
 void shmemi_eager_counters_open(void)
 {
     if (used) /* else the table's pages are untouched */
@@ -18,7 +18,7 @@ void shmemi_eager_counters_open(void)
 }
 
 /* The first of n counters in a row that are free, or -1. */
-static int64_t find(size_t n)
+static int64_t find_free_run(size_t n)
 {
     size_t run = 0;
     for (uint32_t i = 0; i < shmemi_state.eager_counters; i++) {
@@ -32,13 +32,14 @@ static int64_t find(size_t n)
 /* Reports whether n consecutive counters are free. */
 bool shmemi_eager_counters_left(size_t n)
 {
-    return find(n) >= 0;
+    return find_free_run(n) >= 0;
 }
 
-/* Allocates n consecutive counters, which have the same numbers on every PE. */
+/* Allocates n consecutive counters and sets them to 0; false if so many in a row are not free. All
+ * PEs make the same calls in the same order, so the numbers are the same on every PE. */
 bool shmemi_eager_counters_allocate(size_t n, uint32_t *first, const char *call)
 {
-    int64_t at = find(n);
+    int64_t at = find_free_run(n);
     if (at < 0)
         return false;
     shmemi_notification_zero((int)shmemi_state.notify_count + (int)at, (int)n, call);

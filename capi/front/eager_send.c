@@ -28,9 +28,9 @@
 
 /* ------------------------------------------------------------------- layout */
 
-/* A packet: 4 bytes of data and the epoch, in one word. The data comes first in memory, whatever
- * the order of bytes. */
-static uint64_t packet(uint32_t data, uint32_t epoch)
+/* A packet: 4 bytes of data and the token's number (epoch), in one word. The data comes first in
+ * memory, whatever the order of bytes. */
+static uint64_t make_packet(uint32_t data, uint32_t epoch)
 {
     uint32_t halves[2] = {data, epoch};
     uint64_t whole;
@@ -38,19 +38,20 @@ static uint64_t packet(uint32_t data, uint32_t epoch)
     return whole;
 }
 
-/* Stores a token as packets. The last one is filled up with zeros. */
+/* Stores a token as packets, each by one store, which no reader sees in part. The last one is
+ * filled up with zeros. */
 static void send_packets(char *to, const char *source, uint32_t nbytes, uint32_t epoch)
 {
     uint32_t i = 0, data;
     for (; i + sizeof data <= nbytes; i += sizeof data) {
         memcpy(&data, source + i, sizeof data);
-        shmemi_write_once((uint64_t *)(to + 2 * (size_t)i), packet(data, epoch));
+        shmemi_write_once((uint64_t *)(to + 2 * (size_t)i), make_packet(data, epoch));
     }
     if (i == nbytes)
         return;
     data = 0;
     memcpy(&data, source + i, nbytes - i);
-    shmemi_write_once((uint64_t *)(to + 2 * (size_t)i), packet(data, epoch));
+    shmemi_write_once((uint64_t *)(to + 2 * (size_t)i), make_packet(data, epoch));
 }
 
 /* Stores a token in tiles, each with its signal after the data. */
@@ -66,7 +67,7 @@ static void send_tiles(char *to, const char *source, const shmemx_eager_t *e, ui
 }
 
 /* Stores a token at `to`, a slot or a buffer, in the tile of its slots. */
-static void fill(char *to, const char *source, const shmemx_eager_t *e, uint32_t epoch)
+static void store_token(char *to, const char *source, const shmemx_eager_t *e, uint32_t epoch)
 {
     if (e->tile == SHMEMI_EAGER_PACKET)
         send_packets(to, source, e->nbytes, epoch);
@@ -106,9 +107,10 @@ static char *bytes_in(struct box *box, const shmemx_eager_t *e)
     return (char *)box + shmemi_eager_head(e->tile);
 }
 
-/* How many buffers slots have, the same on every PE. A small token without tiles is sent as a
- * message, which is copied when it is posted. A large token without tiles is sent from the
- * program's memory, because a copy costs more than it saves. */
+/* How many buffers (boxes) the slots have for tokens that the host sends over a network; the same
+ * on every PE. A small token without tiles needs none: it is sent as a message, which is copied
+ * when it is posted. Nor does a large one, which is sent from the program's memory, because a copy
+ * costs more than it saves. */
 int shmemi_eager_boxes(const shmemx_eager_t *e)
 {
     const size_t all = 4 << 20;
@@ -140,7 +142,7 @@ static struct box *box_at(const shmemx_eager_t *e, int i)
  * changes to TAKEN before the request is read. In the other order, another thread could claim the
  * buffer between the two and start the next write.
  */
-static bool claim(struct box *box, const char *call)
+static bool claim_buffer(struct box *box, const char *call)
 {
     uint32_t state = shmemi_read_once(&box->state);
     if (state == TAKEN || !shmemi_acquire_if(&box->state, &state, TAKEN))
@@ -164,13 +166,13 @@ struct search {
     const char *call;
 };
 
-/* Takes the next free buffer of the search, if there is one. */
-static bool find(struct search *s)
+/* Claims the next free buffer of the search, round robin. False: all are in use. */
+static bool claim_next(struct search *s)
 {
     for (int i = 0; i < s->boxes; i++) {
         struct box *box = box_at(s->eager, s->next);
         s->next = (s->next + 1) % s->boxes;
-        if (claim(box, s->call)) {
+        if (claim_buffer(box, s->call)) {
             s->found = box;
             return true;
         }
@@ -190,7 +192,8 @@ static void describe_search(const void *subject, char *text, size_t size)
 static struct box *claim_box(const shmemx_eager_t *e, const char *call)
 {
     struct search s = {.eager = e, .boxes = shmemi_eager_boxes(e), .call = call};
-    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_search, &s, find(&s), .whom = SHMEMI_NOBODY);
+    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_search, &s, claim_next(&s),
+                    .whom = SHMEMI_NOBODY);
     return s.found;
 }
 
@@ -202,16 +205,16 @@ struct same_slot {
     const char *call;
 };
 
-/* Reports whether no buffer's write to the slot is under way; frees the buffers whose write has
- * completed. */
-static bool is_idle(const struct same_slot *s)
+/* Reports whether no buffer's write to the slot is under way. Frees the buffers from which such a
+ * write has completed. */
+static bool slot_is_idle(const struct same_slot *s)
 {
     for (int i = 0; i < s->boxes; i++) {
         struct box *box = box_at(s->eager, i);
         if (shmemi_observe(&box->state) == FREE || shmemi_read_once(&box->pe) != s->pe ||
             shmemi_read_once(&box->slot) != s->slot)
             continue;
-        if (!claim(box, s->call))
+        if (!claim_buffer(box, s->call))
             return false;
         shmemi_release(&box->state, FREE);
     }
@@ -234,7 +237,8 @@ static void describe_same(const void *subject, char *text, size_t size)
 static void await_slot(const shmemx_eager_t *e, uint32_t slot, int pe, const char *call)
 {
     struct same_slot s = {e, slot, pe, shmemi_eager_boxes(e), call};
-    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_same, &s, is_idle(&s), .whom = SHMEMI_NOBODY);
+    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_same, &s, slot_is_idle(&s),
+                    .whom = SHMEMI_NOBODY);
 }
 
 /* Reports whether no write from the buffer is under way. */
@@ -261,8 +265,8 @@ void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call)
 
 /* Posts the write of a token that is laid out in a buffer. True: the write is under way; false: it
  * is complete. */
-static bool post(const shmemx_eager_t *e, uint32_t slot, int64_t offset, uint32_t epoch,
-                 struct box *box, int pe, const char *call)
+static bool post_write(const shmemx_eager_t *e, uint32_t slot, int64_t offset, uint32_t epoch,
+                       struct box *box, int pe, const char *call)
 {
     struct shmemi_host_operation o = {.kind = SHMEMI_OPERATION_PUT_SIGNAL,
                                       .pe = pe,
@@ -301,8 +305,8 @@ static void send_far(const shmemx_eager_t *e, uint32_t slot, int64_t offset, con
     struct box *box = claim_box(e, call);
     shmemi_write_once(&box->pe, pe);
     shmemi_write_once(&box->slot, slot);
-    fill(bytes_in(box, e), source, e, epoch);
-    bool under_way = post(e, slot, offset, epoch, box, pe, call);
+    store_token(bytes_in(box, e), source, e, epoch);
+    bool under_way = post_write(e, slot, offset, epoch, box, pe, call);
     if (under_way && !nbi) {
         shmemi_net_finish(&box->request, pe, call);
         under_way = false;
@@ -337,23 +341,24 @@ char *shmemi_eager_allocate(size_t n, const char *call)
     return buffer;
 }
 
-/* Stores a token in a slot of a PE on this node, through a buffer in main memory if its source is
- * in GPU memory. */
+/* Stores a token in a slot of a PE on this node, at `to`. If its source is in GPU memory, which the
+ * CPU cannot load, it is copied to main memory first. */
 static void send_near(const shmemx_eager_t *e, char *to, const void *source, uint32_t epoch,
                       const char *call)
 {
     if (SHMEMI_LIKELY(shmemi_loads(source))) {
-        fill(to, source, e, epoch);
+        store_token(to, source, e, epoch);
         return;
     }
     char *buffer = shmemi_eager_allocate(e->nbytes, call);
     shmemi_move(buffer, source, e->nbytes, call);
-    fill(to, buffer, e, epoch);
+    store_token(to, buffer, e, epoch);
     free(buffer);
 }
 
-/* Adds one to the counter of the slot at a PE of this node, and notifies the PE. */
-static void count(const shmemx_eager_t *e, uint32_t slot, int pe)
+/* Adds one to the counter of the slot at a PE of this node, which announces a token there, and
+ * wakes threads of that PE that sleep. */
+static void count_token(const shmemx_eager_t *e, uint32_t slot, int pe)
 {
     shmemi_publish_add(shmemi_notification_of(pe, shmemi_eager_counter(e, slot)), 1);
     shmemi_notify(pe);
@@ -371,7 +376,7 @@ static void send_copied(const shmemx_eager_t *e, uint32_t slot, int64_t offset, 
     if (base != NULL) {
         shmemi_move(base + offset, source, e->nbytes, call);
         shmemi_move(base + offset + at, &signal, sizeof signal, call);
-        count(e, slot, pe);
+        count_token(e, slot, pe);
         return;
     }
     char *buffer = shmemi_eager_allocate(n, call);
@@ -404,14 +409,14 @@ void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *s
     if (to != NULL) {
         send_near(eager, to, source, epoch, call);
         if (counted)
-            count(eager, slot, pe);
+            count_token(eager, slot, pe);
         else
             shmemi_notify(pe);
     } else if (counted && shmemi_state.gpu) {
         send_copied(eager, slot, offset, source, epoch, pe, call);
     } else if (eager->tile == SHMEMI_EAGER_NONE) {
         send_signalled(eager, slot, at, offset, source, epoch, pe, nbi, call);
-    } else if (counted || (int)eager->tile <= shmemi_eager_host_keeps(pe)) {
+    } else if (counted || (int)eager->tile <= shmemi_eager_host_tile(pe)) {
         send_far(eager, slot, offset, source, epoch, pe, nbi, call);
     } else {
         shmemi_abort(call, "see shmemx_eager_tile, and make the slots with SHMEMX_EAGER_BEST",

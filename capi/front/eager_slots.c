@@ -44,7 +44,7 @@ bool shmemi_eager_is_far(int pe)
 
 /* The largest tile (piece of a token that becomes visible all at once) on the path from this PE's
  * CPU to a PE. */
-int shmemi_eager_host_keeps(int pe)
+int shmemi_eager_host_tile(int pe)
 {
     const struct shmemi_state *s = &shmemi_state;
     if (s->near_base[pe] != NULL)
@@ -60,10 +60,11 @@ bool shmemi_eager_is_direct(int pe)
     return pe == s->my_pe || (s->p2p && s->mapped_base[pe] != NULL && s->near_base[pe] == NULL);
 }
 
-/* Kernels store signals with release, as the host does. To PEs that they cannot store to, the proxy
- * writes a token from the memory of the GPU by one write, if the network makes a tile visible all
- * at once. */
-int shmemi_eager_kernels_keep(int pe)
+/* The largest tile (piece of a token that becomes visible all at once) on the path from this PE's
+ * kernels to a PE. Kernels store signals with release, as the host does. To PEs that they cannot
+ * store to, the proxy writes a token from the memory of the GPU by one write, if the network makes
+ * a tile visible all at once. */
+int shmemi_eager_kernels_tile(int pe)
 {
     const struct shmemi_state *s = &shmemi_state;
     if (shmemi_eager_is_direct(pe))
@@ -77,7 +78,8 @@ bool shmemi_eager_on_gpu(void)
     return shmemi_state.gpu && shmemi_heap_on_gpu();
 }
 
-/* Reports whether this PE's CPU sends tokens over a network to any PE. */
+/* Reports whether this PE's CPU sends tokens over a network to any PE. If slots are in GPU memory,
+ * kernels send them. */
 bool shmemi_eager_goes_far(void)
 {
     if (shmemi_eager_on_gpu())

@@ -16,7 +16,7 @@ bool shmemi_eager_is_far(int pe);
 
 /* The largest tile that the host's path to a PE keeps whole, which means that the reader sees
  * either none or all of its bytes. */
-int shmemi_eager_host_keeps(int pe);
+int shmemi_eager_host_tile(int pe);
 
 /* Reports whether slots are in the memory of a GPU, where the host reads and sends no tiles. */
 bool shmemi_eager_on_gpu(void);
@@ -28,7 +28,7 @@ bool shmemi_eager_goes_far(void);
 bool shmemi_eager_is_direct(int pe);
 
 /* The largest tile that the kernels' path to a PE keeps whole. */
-int shmemi_eager_kernels_keep(int pe);
+int shmemi_eager_kernels_tile(int pe);
 
 /* Reports whether kernels have separate buffers, after the slots: some PE of the job has a GPU,
  * whose atomic operations are not atomic with those of the host. Otherwise kernels run as threads

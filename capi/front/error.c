@@ -83,8 +83,9 @@ bool shmemi_in_handler(void)
     return found;
 }
 
-/* Reports whether this thread is inside a call of stdio on f; ftrylockfile succeeds then as well.
- * In glibc's lock the owner comes after two ints. */
+/* Reports whether this thread is inside a call of stdio on f, and so has the lock of f already;
+ * ftrylockfile would succeed then, too. It reads the owner from glibc's lock, where it comes after
+ * two ints. */
 static bool has_lock(const FILE *f)
 {
     return ((const pthread_t *)f->_lock)[1] == pthread_self();
@@ -112,7 +113,8 @@ void shmemi_flush_stdout(void)
     funlockfile(stdout);
 }
 
-/* An error that ends with ")" has its remedy already. */
+/* What to append to an error as its remedy: "" if it ends with ")" and so has one, else to run
+ * shmem-doctor. */
 const char *shmemi_remedy_after(const char *error)
 {
     size_t n = strlen(error);
@@ -192,8 +194,8 @@ void shmemi_abort_in_handler(const char *call, const char *remedy, const char *c
 
 static bool joined; /* the process has been in a job */
 
-/* To be called when the process is in a job: later errors name its PE. */
-void shmemi_abort_joined(void)
+/* To be called when the process is in a job: errors after finalize still name its PE. */
+void shmemi_abort_note_joined(void)
 {
     joined = true;
 }

@@ -30,7 +30,7 @@ struct group {
     const int32_t *ranks; /* NULL: all members of the team */
 };
 
-/* The rank in the team of the i-th member of a group. */
+/* The rank in the team of the i-th member of a group: itself, if the group is the whole team. */
 static int rank_of(const struct group *g, uint32_t i)
 {
     return g->ranks != NULL ? g->ranks[i] : (int)i;
@@ -132,7 +132,8 @@ char *shmemi_exchange_slots(struct shmemi_team *t)
     return t->scratch + (t->exchanges++ % 2) * t->round_size;
 }
 
-/* An exchange among the first members of the nodes. The others only count it. */
+/* An exchange among the first members of the nodes. The others only count it, so that all members
+ * agree on which of the two sets of slots comes next. */
 void shmemi_exchange_leaders(struct shmemi_team *t, void *acc, size_t nelems,
                              const struct shmemi_reducer *reducer, const char *call)
 {

@@ -49,8 +49,9 @@ void shmemi_failure_open(void)
     jobs++;
 }
 
-/* Resets this thread's record of losses if it is about an earlier job. */
-static void refresh(void)
+/* Resets this thread's record of losses if the process has joined another job since: the record is
+ * about an earlier job. */
+static void reset_after_rejoin(void)
 {
     if (mine.job == jobs)
         return;
@@ -60,19 +61,23 @@ static void refresh(void)
     memset(mine.ended, 0, sizeof mine.ended);
 }
 
-/* Marks the first n losses of the job so that they end no further wait of this thread. */
+/* Marks the first n losses of the job as known to this thread, for every kind of wait: they end
+ * none of its later waits. */
 static void end_no_wait(uint32_t n)
 {
-    refresh();
+    reset_after_rejoin();
     for (int kind = 0; kind < SHMEMI_ANY_KINDS; kind++)
         if (mine.ended[kind] < n)
             mine.ended[kind] = n;
 }
 
-/* Sets the thread's last error, breaks the collective call that it is in, and calls the handler. */
-static void fail(int code, int pe, const char *call, const char *what)
+/* Fails this thread's call: sets the thread's last error, marks the collective call that it is in
+ * as broken, and calls the program's handler. Within a broken collective call only the first
+ * failure is reported. Errors of calls that the handler makes do not replace the error that it
+ * handles. */
+static void fail_call(int code, int pe, const char *call, const char *what)
 {
-    refresh();
+    reset_after_rejoin();
     if (mine.mute)
         return;
     if (mine.depth > 0) {
@@ -107,19 +112,19 @@ void shmemi_fail_lost(int pe, const char *call)
     char reason[256] = "", what[320];
     shmemi_state.core->fate(pe, reason, sizeof reason);
     snprintf(what, sizeof what, "PE %d %s", pe, reason);
-    fail(SHMEMX_ERROR_PE_LOST, pe, call, what);
+    fail_call(SHMEMX_ERROR_PE_LOST, pe, call, what);
 }
 
 /* Fails this thread's call because a buffer cannot be registered or unregistered. */
 void shmemi_fail_buffer(const char *what, const char *call)
 {
-    fail(SHMEMX_ERROR_BUFFER, -1, call, what);
+    fail_call(SHMEMX_ERROR_BUFFER, -1, call, what);
 }
 
 /* Fails this thread's call because a message of PE pe does not fit the buffer of the receive. */
 void shmemi_fail_message(int pe, const char *what, const char *call)
 {
-    fail(SHMEMX_ERROR_MESSAGE, pe, call, what);
+    fail_call(SHMEMX_ERROR_MESSAGE, pe, call, what);
 }
 
 /* Waits until the PE is known to be lost, which explains the failure best; if it is not lost within
@@ -143,10 +148,10 @@ void shmemi_net_failed(int pe, const char *call)
                      "see whether that PE and its network are up, or name another provider by "
                      "SHMEM_PROVIDER",
                      "%s", named);
-    fail(SHMEMX_ERROR_NETWORK, who, call, named);
+    fail_call(SHMEMX_ERROR_NETWORK, who, call, named);
 }
 
-/* A lost PE of the team, or -1. */
+/* The first PE of the list of losses that is a member of the team, or -1. */
 static int lost_member(const struct shmemi_team *t)
 {
     uint32_t n = shmemi_observe(&shmemi_state.n_lost);
@@ -156,7 +161,8 @@ static int lost_member(const struct shmemi_team *t)
     return -1;
 }
 
-/* Turns off, or on again, that losses fail calls of this thread. */
+/* Turns off, or on again, that losses fail calls of this thread, for calls that handle losses
+ * themselves (locks). */
 void shmemi_mute(bool on)
 {
     mine.mute = on;
@@ -175,11 +181,12 @@ void shmemi_acknowledge_losses(const struct shmemi_team *all, const struct shmem
     end_no_wait(n);
 }
 
-/* Returns the next loss that has not ended a wait of this kind of the thread, or any lost member of
- * its collective call. */
+/* Returns a lost PE that ends this thread's wait of the kind `whom`, or -1. For waits that any PE
+ * may end it is the next loss that has not ended one of that kind yet; for a step of a collective
+ * call any lost member of its team. */
 int shmemi_ending_loss(enum shmemi_whom whom)
 {
-    refresh();
+    reset_after_rejoin();
     switch (whom) {
     case SHMEMI_NOBODY:
         return -1;
@@ -199,7 +206,7 @@ bool shmemi_collective_begin(const struct shmemi_team *t, const char *call)
 {
     if (SHMEMI_LIKELY(!shmemi_state.survives))
         return true;
-    refresh();
+    reset_after_rejoin();
     if (mine.depth == 0) {
         int pe = lost_member(t);
         if (pe >= 0) {
@@ -215,8 +222,8 @@ bool shmemi_collective_begin(const struct shmemi_team *t, const char *call)
     return true;
 }
 
-/* Reports whether no loss has broken this thread's collective call; for shmemi_collective_unbroken.
- */
+/* The slow half of shmemi_collective_unbroken, when some PE is lost: reports whether no loss has
+ * broken the collective call that this thread is in. */
 bool shmemi_thread_unbroken(void)
 {
     return !mine.broken;

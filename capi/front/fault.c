@@ -38,7 +38,8 @@ static void on_quit(int number)
     _exit(128 + of);
 }
 
-/* Runs Go's handler of a fault, with SIGQUIT set to on_quit meanwhile. */
+/* Our handler of a fault: runs Go's handler, and lets SIGQUIT, which that one may send, end the
+ * process through on_quit meanwhile. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     struct sigaction ours = {.sa_handler = on_quit, .sa_flags = SA_ONSTACK}, before;

@@ -63,9 +63,9 @@ static int open_userfaultfd(void)
     return fd;
 }
 
-/* Write-protects the spans of the program's globals, or, with mode 0, removes that protection.
- * False: a call failed. */
-static bool protect(int fd, const struct shmemi_program *p, uint64_t mode)
+/* Write-protects the spans of the program's globals, so that a thread that writes to one is
+ * blocked, or, with mode 0, removes that protection. False: an ioctl failed. */
+static bool write_protect(int fd, const struct shmemi_program *p, uint64_t mode)
 {
     for (uint32_t i = 0; i < p->n_spans; i++) {
         struct uffdio_range range = {p->spans[i].start, p->spans[i].size};
@@ -86,7 +86,7 @@ static void unblock_writers(const struct shmemi_program *p, int fd)
 {
     if (fd < 0)
         return;
-    protect(fd, p, 0);
+    write_protect(fd, p, 0);
     close(fd); /* also wakes threads that are still blocked */
 }
 
@@ -98,7 +98,7 @@ static int block_writers(const struct shmemi_program *p)
     if (p->heap_inside)
         return -1;
     int fd = open_userfaultfd();
-    if (fd >= 0 && !protect(fd, p, UFFDIO_WRITEPROTECT_MODE_WP)) {
+    if (fd >= 0 && !write_protect(fd, p, UFFDIO_WRITEPROTECT_MODE_WP)) {
         unblock_writers(p, fd);
         fd = -1;
     }
@@ -109,7 +109,7 @@ static int block_writers(const struct shmemi_program *p)
 
 /* A private copy of the pages of the program's globals that were ever written; NULL: no memory.
  * place: the offset of the globals in the file of the heap. */
-static char *copy_of(const struct shmemi_program *p, uint64_t place)
+static char *copy_globals(const struct shmemi_program *p, uint64_t place)
 {
     char *copy = (char *)syscall(SYS_mmap, NULL, p->size, PROT_READ | PROT_WRITE,
                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -128,9 +128,10 @@ static char *copy_of(const struct shmemi_program *p, uint64_t place)
 
 /* ------------------------------------------------------------------ handlers */
 
-/* In the parent, before fork(): blocks threads that write to globals, and copies the globals, which
- * the child gets as its own. */
-static void before(void)
+/* In the parent, before fork(): blocks threads that write to globals, and makes the copy of the
+ * globals that becomes the child's own. It does neither if the caller's stack is in a global: then
+ * the child prints an error and ends. */
+static void before_fork(void)
 {
     uint64_t place;
     shmemi_statics_lock();
@@ -142,11 +143,11 @@ static void before(void)
     if (shmemi_program_on_spans(now.program))
         return; /* the child prints the error */
     now.uffd = block_writers(now.program);
-    now.copy = copy_of(now.program, place);
+    now.copy = copy_globals(now.program, place);
 }
 
 /* In the parent, after fork(): lets threads write to globals again, and frees the copy of them. */
-static void after(void)
+static void after_fork(void)
 {
     if (now.program != NULL) {
         unblock_writers(now.program, now.uffd);
@@ -165,7 +166,8 @@ static void say_and_exit(const char *text)
     _exit(127);
 }
 
-/* In the child: moves the private copy over the globals, which are still the parent's. */
+/* In the child: moves the private copy over the globals, which are still memory that the PEs share.
+ * The moves need no copy: mremap replaces the mapping of each span. */
 static void own_statics(void)
 {
     const struct shmemi_program *p = now.program;
@@ -186,7 +188,8 @@ static void own_statics(void)
     }
 }
 
-/* In the child, before code of the program runs: makes the library uninitialised. */
+/* In the child, before code of the program runs: moves the copies of the globals into place, and
+ * resets the library to the state before init, so that its calls print an error. */
 static void in_child(void)
 {
     if (now.program != NULL)
@@ -206,5 +209,5 @@ static void in_child(void)
  * else. */
 __attribute__((constructor)) static void watch_forks(void)
 {
-    pthread_atfork(before, after, in_child);
+    pthread_atfork(before_fork, after_fork, in_child);
 }

@@ -51,7 +51,8 @@ SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
 #define SHMEMI_SLOW(operation) shmemi_##operation##_slow
 #endif
 
-/* memcpy, which for a constant length becomes one move. A call of the C library costs 2 ns more. */
+/* memcpy. A length of 8, one element of the most common types, is copied by one move even if the
+ * compiler does not know the length: a call of the C library's memcpy costs 2 ns more. */
 SHMEMI_INLINE void shmemi_copy(void *to, const void *from, size_t n)
 {
     if (n == 8)

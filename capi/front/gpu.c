@@ -14,6 +14,8 @@
 int shmemi_copies_apart(void);
 #pragma GCC visibility pop
 
+/* For the Python package: reports whether the library's copies run without waiting for work on the
+ * program's CUDA streams. If not, the package waits for that work. */
 int shmemi_copies_apart(void)
 {
     return shmemi_state.copies_apart != 0;
@@ -26,17 +28,17 @@ static void check(int rc, const char *call)
         shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
 }
 
-/* Reports whether an address is in the memory of a GPU, by a query of the driver if
- * it is outside the heap. */
+/* Reports whether an address is in the memory of a GPU. For addresses outside the heap it asks the
+ * driver. */
 bool shmemi_in_gpu(const void *p)
 {
     return shmemi_in_heap(p, 1) ? shmemi_heap_on_gpu() : shmemi_state.core->gpu_holds(p) == 1;
 }
 
-/* Reports whether a copy needs the driver. A copy within main memory does not: to ask the driver
- * where a pointer is costs less than a copy through the driver. Whether a pointer is in this PE's
- * own heap is known without a driver call: with one, a put from there took 4 us more, of which the
- * copy itself takes 2 (H200). */
+/* Reports whether a copy needs the GPU driver: one side is in GPU memory. A copy within main memory
+ * does not: to ask the driver where a pointer is costs less than a copy through the driver. Whether
+ * a pointer is in this PE's own heap is known without a driver call: with one, a put from there
+ * took 4 us more, of which the copy itself takes 2 (H200). */
 static bool needs_driver(const void *to, const void *from)
 {
     if (shmemi_heap_on_gpu() && (shmemi_in_heap(to, 1) || shmemi_in_heap(from, 1)))
@@ -70,8 +72,9 @@ void shmemi_move_nbi_gpu(void *to, const void *from, size_t n, const char *call)
     shmemi_publish_add(&shmemi_state.gpu_started, 1);
 }
 
-/* Waits for all copies that have begun. Another thread may wait for the same copies. This call
- * returns when they are complete, and not already when the other thread waits for them. */
+/* Waits until all copies of the GPU driver that have begun are complete. Another thread may wait
+ * for the same copies; each returns when they are complete, so the count of completed ones is
+ * raised only after the wait. */
 void shmemi_settle(const char *call)
 {
     struct shmemi_state *s = &shmemi_state;

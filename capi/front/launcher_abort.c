@@ -39,7 +39,8 @@ static int launcher(void)
     return option(fd, SO_TYPE) == SOCK_STREAM && option(fd, SO_DOMAIN) == AF_UNIX ? fd : -1;
 }
 
-/* Sends one frame, and waits for no reply. */
+/* Tells the launcher that this PE ends the job, with a status and a reason, in one frame. It waits
+ * for no reply. Returns whether the frame was sent. */
 bool shmemi_abort_by_launcher(int status, const char *reason)
 {
     struct abort_frame f = {.magic = SHMEMI_LAUNCH_MAGIC,

@@ -55,7 +55,8 @@ const char *shmemi_init_error(void)
     return init_error;
 }
 
-/* Records the error of an init, and prints it unless the program's language raises it. */
+/* Records the error of an init for shmemi_init_error, and prints it unless the program's language
+ * (Python) raises it as an exception. */
 static void init_failed(const char *call, const char *error)
 {
     char line[1280];
@@ -71,8 +72,8 @@ static const char *finalizes_at_exit; /* the call that asked for finalize at exi
 static uint32_t joined; /* how often this process has joined a job */
 static bool by_program; /* the program chose the last job, by a unique ID or MPI */
 
-/* The number of the job that this process has joined last. */
-uint32_t shmemi_joined(void)
+/* The number of the job that this process has joined last: 1 for the first one, 0 before any. */
+uint32_t shmemi_join_count(void)
 {
     return joined;
 }
@@ -84,7 +85,8 @@ bool shmemi_joined_by_program(void)
     return by_program;
 }
 
-/* Returns 0, or -1 with an error in a child that was forked after init. */
+/* Returns 0, or -1 with an error if this process is a child that was forked after init: it has none
+ * of the core's threads. */
 static int check_forked(char *error, size_t size)
 {
     if (shmemi_state.init_count != SHMEMI_FORKED)
@@ -128,7 +130,8 @@ static void block_preemption(void)
 static pid_t owner; /* the process that called init: a child of fork inherits the exit handlers */
 
 /* Exit handler of a PE that does not finalize: waits until what it has sent has arrived, since
- * other PEs may need that. A program that fails need not wait. */
+ * other PEs may need that. Does nothing if the program fails, in a child of fork, or if another
+ * thread is in init or finalize. */
 static void leave_at_exit(int status, void *unused)
 {
     (void)unused;
@@ -153,23 +156,24 @@ static void finalize_at_exit(int status, void *call)
         shmemi_finalize(call);
 }
 
-/* Registers the exit handlers. They run in the reverse order of their registration. NVIDIA's driver
- * registers its own handler when it is opened. So that they run before it, the library registers
- * its handlers once more after that, in the first init with a GPU. A failure of on_exit is ignored:
- * then other PEs may wait for messages that this PE has not flushed, and nothing else is lost. */
+/* Registers the exit handlers, which run in the reverse order of their registration. NVIDIA's
+ * driver registers its own handler when it is opened. So that the library's run before that one, it
+ * registers them once more in the first init with a GPU. A failure of on_exit is ignored: then
+ * other PEs may wait for messages that this PE has not flushed, and nothing else is lost. */
 static void register_end(void)
 {
-    static bool behind_driver;
-    if (owner != 0 && (behind_driver || !shmemi_state.gpu))
+    static bool after_driver;
+    if (owner != 0 && (after_driver || !shmemi_state.gpu))
         return;
-    behind_driver |= shmemi_state.gpu != 0;
-    if (finalizes_at_exit != NULL && behind_driver)
+    after_driver |= shmemi_state.gpu != 0;
+    if (finalizes_at_exit != NULL && after_driver)
         (void)on_exit(finalize_at_exit, (void *)finalizes_at_exit);
     (void)on_exit(leave_at_exit, NULL);
 }
 
-/* Joins the job, or counts one more init. Returns 0, or -1 with an error; in that case it has
- * undone everything. */
+/* Joins the job, or counts one more init if the process is in one. Loads and starts the core, which
+ * fills in shmemi_state, and then starts the parts of the front. Returns 0, or -1 with an error; in
+ * that case it has undone everything. */
 static int initialise(int requested, int *provided, const struct shmemi_given *given, char *error,
                       size_t size)
 {
@@ -238,7 +242,7 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     register_end();
     owner = getpid();
     joined++;
-    shmemi_abort_joined();
+    shmemi_abort_note_joined();
     by_program = given != NULL;
     shmemi_activity_open();
     shmemi_report_signal_open();
@@ -246,9 +250,11 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     return 0;
 }
 
-/* Serves all init calls: joins the given job, or the launcher's if given is NULL. Returns 0, or
- * non-zero after it has printed an error. */
-static int join(int requested, int *provided, const struct shmemi_given *given, const char *call)
+/* Serves all init calls: checks the thread level, and joins the given job, or the launcher's if
+ * given is NULL. Returns 0, or non-zero after it has printed an error. *provided becomes the thread
+ * level that the job has. */
+static int join_job(int requested, int *provided, const struct shmemi_given *given,
+                    const char *call)
 {
     char error[1024] = "";
     int level = SHMEM_THREAD_SINGLE;
@@ -277,13 +283,13 @@ static int join(int requested, int *provided, const struct shmemi_given *given, 
 /* Implements shmem_init_thread: joins the launcher's job. */
 int shmemi_init_thread(int requested, int *provided, const char *call)
 {
-    return join(requested, provided, NULL, call);
+    return join_job(requested, provided, NULL, call);
 }
 
 /* Joins the job that the program has chosen. */
 int shmemi_init_given(const struct shmemi_given *given, const char *call)
 {
-    return join(SHMEM_THREAD_SINGLE, NULL, given, call);
+    return join_job(SHMEM_THREAD_SINGLE, NULL, given, call);
 }
 
 /* Loads the core, if it is not loaded, and calls it to make a unique ID. The process joins no job.

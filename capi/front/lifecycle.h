@@ -24,7 +24,7 @@ struct shmemi_given {
 int shmemi_init_given(const struct shmemi_given *given, const char *call);
 /* How often the process has joined a job, and whether the program chose the last job itself, by a
  * unique ID or by MPI. */
-uint32_t shmemi_joined(void);
+uint32_t shmemi_join_count(void);
 bool shmemi_joined_by_program(void);
 /* Makes the process call finalize at exit, if it exits with status 0. */
 void shmemi_finalize_at_exit(const char *call);

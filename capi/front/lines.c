@@ -43,8 +43,9 @@ static int pe_of(const struct shmemi_team *t, uint32_t i)
     return t->pes[t->near[i]];
 }
 
-/* The exchange that this PE has begun last in a team. */
-static struct exchange present(struct shmemi_team *t, const char *call)
+/* The exchange that this PE has begun last in a team, with the addresses of its set of lines (cache
+ * lines with a contribution each). The two sets alternate. */
+static struct exchange present_exchange(struct shmemi_team *t, const char *call)
 {
     struct exchange e = {.t = t, .call = call};
     e.set = t->lines + (int64_t)(t->line_exchanges % SHMEMI_LINE_SETS) * SHMEMI_LINES *
@@ -53,11 +54,12 @@ static struct exchange present(struct shmemi_team *t, const char *call)
     return e;
 }
 
-/* Begins the team's next exchange, with the other set of lines. */
-static struct exchange begin(struct shmemi_team *t, const char *call)
+/* Begins the team's next exchange, which uses the other set of lines: a PE may still read the lines
+ * of the exchange before. */
+static struct exchange begin_exchange(struct shmemi_team *t, const char *call)
 {
     t->line_exchanges++;
-    return present(t, call);
+    return present_exchange(t, call);
 }
 
 /* Writes line `number` (a cache line that holds one contribution) of the i-th member on this node:
@@ -124,7 +126,7 @@ static void describe_lines(const void *subject, char *text, size_t size)
 }
 
 /* Waits until other members have written the lines of this PE that `a` describes. */
-static void await(const struct awaited *a)
+static void await_lines(const struct awaited *a)
 {
     const struct shmemi_lines_report *r = a->e->everyone;
     for (int i = 0; i < BARE_POLLS; i++)
@@ -139,11 +141,12 @@ static void await(const struct awaited *a)
 static const void *await_one(const struct exchange *e, uint32_t member, uint32_t line)
 {
     struct awaited a = {e, e->mine + line, e->t->line_exchanges, 1, member, 0, 1};
-    await(&a);
+    await_lines(&a);
     return e->mine[line].data;
 }
 
-/* Combines a contribution with acc. Does nothing in a barrier, which has no contributions. */
+/* Combines a contribution `in` with acc, and stores the result in acc. Does nothing in a barrier,
+ * which has no contributions. */
 static void combine_with(const struct exchange *e, void *acc, const void *in)
 {
     if (e->bytes > 0)
@@ -157,14 +160,15 @@ static uint32_t line_of(const struct shmemi_step *step, uint32_t to, uint32_t fr
     return step->line + (from < to ? from : from - 1);
 }
 
-/* Waits for the lines of all other PEs of a group. */
+/* Waits until all other PEs of the group have written their lines (cache lines with a contribution)
+ * at this PE. */
 static void await_group(const struct exchange *e, const struct shmemi_step *step)
 {
     struct awaited a = {
         e,           e->mine + step->line, e->t->line_exchanges, step->size - 1u,
         step->first, step->stride,         step->digit,
     };
-    await(&a);
+    await_lines(&a);
 }
 
 /* One step: writes acc to the others of the group, waits for their lines, and combines all of them
@@ -200,7 +204,7 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
     uint32_t me = t->near_rank, whole = steps->whole, beyond = me + whole;
     if (SHMEMI_UNLIKELY(!shmemi_collective_unbroken()))
         return;
-    struct exchange e = begin(t, call);
+    struct exchange e = begin_exchange(t, call);
     e.nelems = nelems;
     e.bytes = nelems > 0 ? nelems * reducer->size : 0;
     e.reducer = reducer;
@@ -224,7 +228,7 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
 void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const char *call)
 {
     const struct shmemi_steps *steps = &t->steps;
-    const struct exchange e = present(t, call);
+    const struct exchange e = present_exchange(t, call);
     uint32_t me = t->near_rank, beyond = me + steps->whole;
     if (SHMEMI_UNLIKELY(!shmemi_collective_unbroken()))
         return;
@@ -245,8 +249,9 @@ void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const 
 
 /* ------------------------------------------------------------------ collect */
 
-/* The blocks that a member has in its dest before a step with that stride: those of `stride`
- * members on the node, and those that members beyond the steps have sent to these. */
+/* The blocks that a member has in its dest before a step of collect with that stride, as two runs:
+ * those of `stride` members on the node, and those that members beyond the steps have sent to
+ * these. */
 static void blocks_before(const struct exchange *e, const struct shmemi_blocks *b, uint32_t member,
                           uint32_t stride, struct shmemi_part has[2])
 {
@@ -256,8 +261,8 @@ static void blocks_before(const struct exchange *e, const struct shmemi_blocks *
     has[1] = shmemi_blocks_part(b, beyond < n ? beyond : n, end < n ? end : n);
 }
 
-/* Reports whether blocks fit in a cache line (line); otherwise they are written directly to dest of
- * the receiving member. */
+/* Reports whether two runs of blocks fit together in one line (a cache line with a contribution).
+ * If they do not, the sender writes them directly to dest of the receiving member. */
 static bool in_line(const struct shmemi_part p[2])
 {
     return p[0].bytes + p[1].bytes <= SHMEMI_LINE_DATA;
@@ -288,7 +293,8 @@ static void write_blocks(const struct exchange *e, uint32_t i, uint32_t number,
     write_line(e, i, number, NULL, 0);
 }
 
-/* Copies blocks that have arrived in line `number` to this PE's dest. */
+/* Copies blocks that have arrived in line `number` to this PE's dest. If they did not fit in a
+ * line, the sender has written them to dest, and there is nothing to copy. */
 static void copy_from_line(const struct exchange *e, uint32_t number, const struct shmemi_part p[2])
 {
     if (!in_line(p))
@@ -299,7 +305,8 @@ static void copy_from_line(const struct exchange *e, uint32_t number, const stru
     memcpy(dest + p[1].at, data + p[0].bytes, p[1].bytes);
 }
 
-/* One step: passes on this PE's blocks to the others of the group, and waits for theirs. */
+/* One step of collect: sends this PE's blocks to the others of the group, waits for theirs, and
+ * copies them to dest. All members compute from their positions which blocks each one has. */
 static void collect_group(const struct exchange *e, const struct shmemi_blocks *b,
                           const struct shmemi_step *step)
 {
@@ -328,7 +335,7 @@ void shmemi_lines_collect(struct shmemi_team *t, int64_t dest, const struct shme
     uint32_t me = t->near_rank, n = t->n_near, whole = steps->whole, beyond = me + whole;
     if (SHMEMI_UNLIKELY(!shmemi_collective_unbroken()))
         return;
-    struct exchange e = begin(t, call);
+    struct exchange e = begin_exchange(t, call);
     e.dest = dest;
     if (me >= whole) {
         const struct shmemi_part own[2] = {shmemi_blocks_part(b, me, me + 1)};

@@ -31,8 +31,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The halves and the home of a lock. Ends the job if lock is not the address of a symmetric
- * long. */
+/* The addresses of a lock's halves, and its home: the PE that has its tail, which the lock's offset
+ * selects. Ends the job if lock is not the address of a symmetric long. */
 static struct lock lock_of(long *lock, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -65,7 +65,7 @@ static pid_t this_thread(void)
 }
 
 /* The entry for a lock in the table of threads that have set locks. */
-static struct holder *holder(const struct lock *l)
+static struct holder *holder_entry(const struct lock *l)
 {
     static struct holder holders[256];
     return &holders[(uintptr_t)l->place / sizeof(long) % 256];
@@ -75,21 +75,21 @@ static struct holder *holder(const struct lock *l)
 static void record_holder(const struct lock *l)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL))
-        *holder(l) = (struct holder){l->place, this_thread()};
+        *holder_entry(l) = (struct holder){l->place, this_thread()};
 }
 
 /* Under full checks, records that no thread of this PE has the lock. */
 static void forget_holder(const struct lock *l)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL))
-        *holder(l) = (struct holder){0};
+        *holder_entry(l) = (struct holder){0};
 }
 
-/* Enters this PE in the queue of the lock: sets the bits of its entry. False: another thread of
- * this PE is in the queue, or has set the lock, or this one has. The compare-and-swap is repeated
- * because the entry need not be 0: after the loss of a PE, the number of the PE that followed this
- * one in the queue may arrive only after this one has left. */
-static bool enter(const struct lock *l)
+/* Enters this PE in the lock's queue: sets the bits QUEUED and WAITS of its entry. False: another
+ * thread of this PE is in the queue, or has set the lock, or this one has. The compare-and-swap is
+ * repeated because the entry need not be 0: after the loss of a PE, the number of the PE that
+ * followed this one in the queue may arrive only after this one has left. */
+static bool enter_queue(const struct lock *l)
 {
     uint32_t was = 0, now;
     while ((now = at_place(l, SHMEMI_AMO_CSWAP, QUEUED | WAITS, was, shmemi_state.my_pe)) != was) {
@@ -101,19 +101,20 @@ static bool enter(const struct lock *l)
 }
 
 /* Removes this PE from the queue: clears its entry. */
-static void leave(const struct lock *l)
+static void leave_queue(const struct lock *l)
 {
     at_place(l, SHMEMI_AMO_SET, 0, 0, shmemi_state.my_pe);
 }
 
-/* Records in this PE's entry that it has the lock. */
-static void own(const struct lock *l)
+/* Records in this PE's entry that it has the lock: clears WAITS. */
+static void mark_owned(const struct lock *l)
 {
     at_place(l, SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0, shmemi_state.my_pe);
 }
 
-/* Adds this PE at the tail of the queue, and waits until it has the lock. False: a PE was lost;
- * this PE does not have the lock, and its entry still has QUEUED. */
+/* Adds this PE at the tail of the queue. If another PE was there, writes this PE's number to that
+ * one's entry, and waits until it passes the lock on. False: a PE was lost; this PE does not have
+ * the lock, and its entry still has QUEUED. */
 static bool queue_up(const struct lock *l)
 {
     uint32_t before = shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SWAP, l->tail, me_plus_one(), 0,
@@ -121,7 +122,7 @@ static bool queue_up(const struct lock *l)
     if (shmemi_is_lost(l->home))
         return false; /* the tail was at the home, so the queue is lost with it */
     if (before == 0) {
-        own(l);
+        mark_owned(l);
         return true;
     }
     at_place(l, SHMEMI_AMO_OR, me_plus_one(), 0, (int)before - 1);
@@ -135,13 +136,13 @@ static bool queue_up(const struct lock *l)
 void shmemi_set_lock(long *lock, const char *call)
 {
     const struct lock l = lock_of(lock, call);
-    if (SHMEMI_UNLIKELY(!enter(&l))) {
-        if (holder(&l)->place == l.place && holder(&l)->thread == this_thread())
+    if (SHMEMI_UNLIKELY(!enter_queue(&l))) {
+        if (holder_entry(&l)->place == l.place && holder_entry(&l)->thread == this_thread())
             shmemi_abort(call, "clear it first", "this thread has set the lock %p already",
                          (void *)lock);
         /* Another thread of this PE is in the queue, or has set the lock: waits until it has
          * cleared it. */
-        SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, shmemi_describe_lock, &l, enter(&l),
+        SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, shmemi_describe_lock, &l, enter_queue(&l),
                         .whom = SHMEMI_NOBODY);
     }
     /* The check for losses comes after the entry is set, which other PEs read before they take the
@@ -154,11 +155,12 @@ void shmemi_set_lock(long *lock, const char *call)
     record_holder(&l);
 }
 
-/* Takes the lock only if its queue is empty, by a compare-and-swap of the tail. */
+/* Takes the lock only if its queue is empty, by a compare-and-swap of the tail; after the loss of a
+ * PE by one try of lock_late.c. Returns 0 if this PE has the lock now, else 1. */
 int shmemi_test_lock(long *lock, const char *call)
 {
     const struct lock l = lock_of(lock, call);
-    if (!enter(&l))
+    if (!enter_queue(&l))
         return 1;
     uint32_t before = 1;
     shmemi_mute(true);
@@ -170,10 +172,10 @@ int shmemi_test_lock(long *lock, const char *call)
         if (!shmemi_lock_late(&l, true))
             return 1;
     } else if (before != 0) {
-        leave(&l);
+        leave_queue(&l);
         return 1;
     } else {
-        own(&l);
+        mark_owned(&l);
     }
     record_holder(&l);
     return 0;
@@ -181,13 +183,13 @@ int shmemi_test_lock(long *lock, const char *call)
 
 /* Passes the lock to the next PE of the queue, if there is one, and removes this PE from the queue.
  */
-static void pass(const struct lock *l, uint32_t place)
+static void pass_lock(const struct lock *l, uint32_t place)
 {
     if ((place & NEXT) == 0) {
         uint32_t last = shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_CSWAP, l->tail, 0, me_plus_one(),
                                      l->home, l->call);
         if (last == me_plus_one()) {
-            leave(l);
+            leave_queue(l);
             return;
         }
         /* The tail names another PE, so one has swapped itself in, and is about to write its number
@@ -200,7 +202,7 @@ static void pass(const struct lock *l, uint32_t place)
         /* Waiting PEs will set the lock through lock_late.c. The empty tail tells them that no lost
          * PE had the lock, so that their calls do not fail. */
         shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SET, l->tail, 0, 0, l->home, l->call);
-        leave(l);
+        leave_queue(l);
         return;
     }
     /* If a PE is lost now, the next PE may leave the queue. It then takes the lock (lock_late.c)
@@ -210,10 +212,11 @@ static void pass(const struct lock *l, uint32_t place)
      * returns. It costs a round trip, so it is used only if the job continues after a loss. */
     at_place(l, shmemi_state.survives ? SHMEMI_AMO_FETCH_AND : SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0,
              (int)(place & NEXT) - 1);
-    leave(l);
+    leave_queue(l);
 }
 
-/* Completes the caller's operations, then passes the lock on. */
+/* Implements shmem_clear_lock: completes the caller's operations, and then passes the lock to the
+ * next PE of the queue. After a loss the lock may have been taken without the queue. */
 void shmemi_clear_lock(long *lock, const char *call)
 {
     const struct lock l = lock_of(lock, call);
@@ -224,9 +227,9 @@ void shmemi_clear_lock(long *lock, const char *call)
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     forget_holder(&l);
     shmemi_mute(true);
-    if (SHMEMI_UNLIKELY(place & LATE))
+    if (SHMEMI_UNLIKELY(place & WITHOUT_QUEUE))
         shmemi_unlock_late(&l, place);
     else
-        pass(&l, place);
+        pass_lock(&l, place);
     shmemi_mute(false);
 }

@@ -70,8 +70,9 @@ static int home_now(const struct lock *l)
     return pe;
 }
 
-/* The bits of a PE's entry that name the home which it uses. */
-static uint32_t distance(const struct lock *l, int home)
+/* The bits that a PE's entry has for the home which it uses: the distance from the lock's first
+ * home, modulo 256. */
+static uint32_t distance_bits(const struct lock *l, int home)
 {
     uint32_t n = shmemi_state.n_pes;
     return (((uint32_t)home + n - (uint32_t)l->home) % n & 0xff) << DISTANCE;
@@ -84,7 +85,8 @@ static uint32_t at_home(const struct late *t, enum shmemi_amo op, uint32_t opera
     return shmemi_amo32(SHMEM_CTX_DEFAULT, op, t->l->tail, operand, compare, t->home, t->l->call);
 }
 
-/* Reads which losses PE pe knows: words[i] becomes 0, or not 0 if pe knows that PE i is lost. */
+/* Reads which losses PE pe knows: words[i] becomes 0, or not 0 if pe knows that PE i is lost. The
+ * words are in the internal area of each PE, after its teams. */
 static void known_by(int pe, uint64_t *words, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -104,7 +106,8 @@ static void known_by(int pe, uint64_t *words, const char *call)
         words[i] = shmemi_observe(&there[i]);
 }
 
-/* Reports whether every living PE knows all losses that this one knows. */
+/* Reports whether every living PE knows all losses that this one knows. It reads their words anew
+ * only after a further loss (known). */
 static bool all_know(const char *call)
 {
     static uint32_t known;
@@ -131,7 +134,7 @@ static bool all_know(const char *call)
 /* Reports whether no other PE that is alive is in the queue, or uses another home than this PE. */
 static bool none_elsewhere(const struct late *t)
 {
-    uint32_t here = QUEUED | LATE | distance(t->l, t->home);
+    uint32_t here = QUEUED | WITHOUT_QUEUE | distance_bits(t->l, t->home);
     for (int pe = 0; pe < (int)shmemi_state.n_pes; pe++) {
         if (pe == shmemi_state.my_pe || shmemi_is_lost(pe))
             continue;
@@ -145,7 +148,8 @@ static bool none_elsewhere(const struct late *t)
 }
 
 /* The lost PE that may have had the lock when it was lost, in the queue or at an earlier home; -1
- * if there is none. */
+ * if there is none. If the queue's tail names a PE that is alive, some lost PE before it in the
+ * queue may have had the lock, so the last loss is returned. */
 static int left_behind(const struct late *t)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -166,14 +170,15 @@ static int left_behind(const struct late *t)
 }
 
 /* Changes this PE's entry: it leaves the queue, or a home that is lost, and uses a home that is
- * alive. False: meanwhile a PE of the queue has passed the lock to this PE, which has it now. */
-static bool move(struct late *t)
+ * alive. The loop repeats that while another PE changes the entry, or the new home is lost, too.
+ * False: meanwhile a PE of the queue has passed the lock to this PE, which has it now. */
+static bool change_home(struct late *t)
 {
     for (;;) {
         t->home = home_now(t->l);
         uint32_t place = my_place(t->l);
-        uint32_t to = QUEUED | WAITS | LATE | distance(t->l, t->home);
-        if (!(place & LATE) && !(place & WAITS))
+        uint32_t to = QUEUED | WAITS | WITHOUT_QUEUE | distance_bits(t->l, t->home);
+        if (!(place & WITHOUT_QUEUE) && !(place & WAITS))
             return false;
         if (at_place(t->l, SHMEMI_AMO_CSWAP, to, place, shmemi_state.my_pe) != place)
             continue;
@@ -185,11 +190,11 @@ static bool move(struct late *t)
 /* Tries once to take the lock at its present home, the PE whose word names the owner since a loss.
  * Returns false if another PE has the lock there, if a PE may still have it in the queue or at an
  * earlier home, or if some PE does not know of all losses yet. */
-static bool try(struct late *t)
+static bool try_once(struct late *t)
 {
     uint32_t me = OPENED | me_plus_one();
     if (shmemi_is_lost(t->home))
-        move(t); /* this PE has left the queue already, so that no PE passes it the lock */
+        change_home(t); /* this PE has left the queue already, so that no PE passes it the lock */
     if (!all_know(t->l->call))
         return false;
     uint32_t now = at_home(t, SHMEMI_AMO_FETCH, 0, 0);
@@ -208,7 +213,8 @@ static bool try(struct late *t)
     return at_home(t, SHMEMI_AMO_CSWAP, me, now) == now && !shmemi_is_lost(t->home);
 }
 
-/* Tries to take the lock until this PE has it. */
+/* Takes the lock at its home, however long that takes: it tries again and again, at growing
+ * distances, because without the queue nobody tells this PE that the lock is free. */
 static void try_at_times(struct late *t)
 {
     struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
@@ -219,8 +225,8 @@ static void try_at_times(struct late *t)
     uint64_t next = 0, pace = PACE_FIRST_NS;
     for (;;) {
         if (shmemi_now() >= next) {
-            shmemi_wait_over(&w); /* try may wait, too, and only one wait may poll the network */
-            if (try(t))
+            shmemi_wait_over(&w); /* that may wait, too, and only one wait may poll the network */
+            if (try_once(t))
                 break;
             next = shmemi_now() + pace;
             pace = pace * 2 > PACE_LAST_NS ? PACE_LAST_NS : pace * 2;
@@ -237,11 +243,11 @@ bool shmemi_lock_late(const struct lock *l, bool once)
 {
     struct late t = {.l = l, .died = -1};
     shmemi_mute(true);
-    bool passed = !move(&t);
+    bool passed = !change_home(&t);
     if (passed)
         t.held = true;
     else if (once)
-        t.held = try(&t);
+        t.held = try_once(&t);
     else
         try_at_times(&t);
     if (!t.held)
@@ -260,7 +266,7 @@ void shmemi_unlock_late(const struct lock *l, uint32_t place)
     int home = home_now(l);
     /* If this is another home, the one at which the lock was taken is lost, and its word with it.
      */
-    if ((place >> DISTANCE & 0xff) == distance(l, home) >> DISTANCE)
+    if ((place >> DISTANCE & 0xff) == distance_bits(l, home) >> DISTANCE)
         shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_CSWAP, l->tail, OPENED, OPENED | me_plus_one(),
                      home, l->call);
     at_place(l, SHMEMI_AMO_SET, 0, 0, shmemi_state.my_pe);

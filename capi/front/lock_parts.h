@@ -9,12 +9,12 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The bits of a PE's entry in a lock's queue (place): the lower half of the lock's long at that PE.
- */
+/* The bits of a PE's entry in a lock's queue: the lower half of the lock's variable, a long, at
+ * that PE (member place of struct lock). */
 enum {
-    NEXT = (1 << 21) - 1, /* the next PE in the queue, plus one */
-    LATE = 1 << 29,       /* the PE uses the lock as after a loss: lock_late.c */
-    WAITS = 1 << 30,      /* the PE waits for the lock */
+    NEXT = (1 << 21) - 1,    /* the next PE in the queue, plus one */
+    WITHOUT_QUEUE = 1 << 29, /* a PE was lost: the lock is set without the queue (lock_late.c) */
+    WAITS = 1 << 30,         /* the PE waits for the lock */
 };
 #define QUEUED (1u << 31) /* this PE has the lock, or waits for it */
 

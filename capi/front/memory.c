@@ -34,12 +34,12 @@ static void check_initialised(const char *call)
  * Agrees on an allocation. Returns the offset if every PE has the memory, else a negative value,
  * which is the same on all PEs. It is also the barrier at the end of the call.
  */
-static int64_t agree(int64_t offset, size_t size, const char *call)
+static int64_t agree_on_allocation(int64_t offset, size_t size, const char *call)
 {
-    static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
+    static const struct shmemi_reducer least = {shmemi_min_i64, sizeof(int64_t)};
     /* The minimum over all PEs of the offset, of the size and of the negated size. */
     int64_t mine[3] = {offset, (int64_t)size, -(int64_t)size}, all[3];
-    shmemi_exchange(&shmemi_world, all, mine, 3, &votes, call);
+    shmemi_exchange(&shmemi_world, all, mine, 3, &least, call);
     if (!shmemi_collective_unbroken())
         return -1; /* a PE was lost before it voted */
     if (all[1] != -all[2] && shmemi_state.checks == SHMEMI_CHECKS_FULL)
@@ -51,7 +51,7 @@ static int64_t agree(int64_t offset, size_t size, const char *call)
 
 /* Reports that an allocation has failed, and returns NULL. offset: what the core's allocator
  * returned on this PE, a negative number that tells the reason. */
-static void *no_memory(int64_t offset, size_t size, const char *call)
+static void *report_no_memory(int64_t offset, size_t size, const char *call)
 {
     shmemi_allocation_failed(size, call);
     if (offset == SHMEMI_REPORT_MEMORY && !shmemi_host_language_raises()) {
@@ -62,7 +62,9 @@ static void *no_memory(int64_t offset, size_t size, const char *call)
     return NULL;
 }
 
-/* Allocates a block of the symmetric heap on every PE; NULL on all if any has no memory for it. */
+/* Allocates a block of the symmetric heap on every PE: all compute the same offset, and agree in
+ * one reduction whether all have memory for it. Returns NULL on all if any has none. It first
+ * completes the caller's operations; the agreement is the barrier at the end. */
 static void *allocate(size_t size, size_t align, long hints, bool zero, const char *call)
 {
     check_initialised(call);
@@ -77,12 +79,12 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
     int64_t offset = shmemi_state.core->heap_alloc(size, align, hints);
     if (zero && offset >= 0)
         shmemi_clear((char *)shmemi_state.heap_base + offset, size, call);
-    int64_t agreed = agree(offset, size, call);
+    int64_t agreed = agree_on_allocation(offset, size, call);
     shmemi_collective_end();
     if (agreed < 0) {
         if (offset >= 0)
             shmemi_state.core->heap_free(offset);
-        return no_memory(offset, size, call);
+        return report_no_memory(offset, size, call);
     }
     return (char *)shmemi_state.heap_base + offset;
 }
@@ -118,8 +120,9 @@ void *shmemi_malloc_with_hints(size_t size, long hints, const char *call)
     return allocate(size, DEFAULT_ALIGN, hints, false, call);
 }
 
-/* Under full checks, ends the job unless all PEs free or resize the same block. */
-static void same_block(const void *ptr, const char *call)
+/* Under full checks, ends the job unless all PEs free or resize the same block: the heap offset of
+ * ptr is the same on all of them. */
+static void check_same_block(const void *ptr, const char *call)
 {
     int64_t offset = ptr == NULL ? -1 : (int64_t)((uintptr_t)ptr - shmemi_state.heap_base);
     shmemi_coll_check_arguments(&shmemi_world, NULL, NULL, 0, "the heap offset of the block",
@@ -155,13 +158,13 @@ void *shmemi_realloc(void *ptr, size_t size, const char *call)
     if (!shmemi_collective_begin(&shmemi_world, call))
         return NULL;
     shmemi_barrier_all(call);
-    same_block(ptr, call);
+    check_same_block(ptr, call);
     size_t old_size = 0;
     int64_t to = shmemi_state.core->heap_realloc(from, size, &old_size);
     if (to == SHMEMI_NO_BLOCK)
         shmemi_abort(call, "pass a pointer that shmem_malloc, calloc, align or realloc returned",
                      "%p is not the start of an allocation", ptr);
-    int64_t agreed = agree(to, size, call);
+    int64_t agreed = agree_on_allocation(to, size, call);
     if (agreed < 0) {
         /* No memory: the old block is unchanged. */
         if (to == from)
@@ -169,7 +172,7 @@ void *shmemi_realloc(void *ptr, size_t size, const char *call)
         else if (to >= 0)
             shmemi_state.core->heap_free(to);
         shmemi_collective_end();
-        return no_memory(to, size, call);
+        return report_no_memory(to, size, call);
     }
     if (to != from) {
         char *base = (char *)shmemi_state.heap_base;
@@ -189,7 +192,7 @@ void shmemi_free(void *ptr, const char *call)
     if (!shmemi_collective_begin(&shmemi_world, call))
         return;
     shmemi_barrier_all(call);
-    same_block(ptr, call);
+    check_same_block(ptr, call);
     if (!shmemi_collective_end())
         return; /* another PE may still use the block */
     if (ptr == NULL)

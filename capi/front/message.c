@@ -39,7 +39,8 @@ static void keep_order(bool large, const char *call)
         shmemi_fence_slow(SHMEM_CTX_DEFAULT, call);
 }
 
-/* Sets the count of this PE in the inbox of member rank to the number of messages so far. */
+/* Sends a message without data to member rank: sets the word of this PE in that member's inbox to
+ * the number of messages so far. After the loss of a member it sends nothing. */
 void shmemi_message(struct shmemi_team *t, int rank, const char *call)
 {
     if (SHMEMI_UNLIKELY(!shmemi_collective_unbroken()))
@@ -62,21 +63,25 @@ void shmemi_message(struct shmemi_team *t, int rank, const char *call)
     shmemi_notify(pe);
 }
 
-/* Waits until the oldest write of the list no longer reads its source. */
-static void end_one(struct shmemi_lent *lent, const char *call)
+/* Waits until the oldest message in the list no longer reads its source, and removes it from the
+ * list. */
+static void await_oldest(struct shmemi_lent *lent, const char *call)
 {
     uint64_t i = lent->ended++ % SHMEMI_LENT;
     shmemi_net_finish(&lent->requests[i], lent->pes[i], call);
 }
 
-/* Waits until no message of the list reads its source any more. */
+/* Waits until no message of the list reads its source any more, so that the program gets its memory
+ * back. */
 void shmemi_lent_back(struct shmemi_lent *lent, const char *call)
 {
     while (lent->ended < lent->begun)
-        end_one(lent, call);
+        await_oldest(lent, call);
 }
 
-/* Sends a message with data to a PE of another node, and adds its source to lent. */
+/* Sends a message with data to a PE of another node, and adds it to the list `lent` of messages
+ * that still read their source. If the list is full, it first waits for the oldest. Without a list
+ * it does not wait for the source. */
 static void send_data(struct shmemi_host_operation *o, struct shmemi_lent *lent)
 {
     keep_order(o->nbytes > PAYLOAD, o->call);
@@ -85,7 +90,7 @@ static void send_data(struct shmemi_host_operation *o, struct shmemi_lent *lent)
         return;
     }
     if (lent->begun - lent->ended == SHMEMI_LENT)
-        end_one(lent, o->call);
+        await_oldest(lent, o->call);
     o->request = &lent->requests[lent->begun % SHMEMI_LENT];
     lent->pes[lent->begun % SHMEMI_LENT] = o->pe;
     lent->begun += shmemi_net_lend(o);

@@ -24,15 +24,16 @@ enum { FEWEST_HALVED = 8 };
  * node takes less time than separate messages. */
 #define PACK_BYTES ((size_t)16 << 10)
 
-/* Reports whether SHMEM_COLLECTIVES selects one of these algorithms. */
-static bool forced(uint32_t which)
+/* Reports whether SHMEM_COLLECTIVES, a setting for tests and measurements, selects one of these
+ * algorithms. */
+static bool is_selected(uint32_t which)
 {
     return (shmemi_state.collectives & which) != 0;
 }
 
 /* How many messages of the engine `bytes` bytes take. Data that does not fit in a message takes a
  * write, and a message that is sent right after it. */
-static double messages(double bytes)
+static double message_count(double bytes)
 {
     return bytes > SHMEMI_MESSAGE_SIZE - SHMEMI_HEADER_SIZE ? 2 : 1;
 }
@@ -44,40 +45,41 @@ static double latency(void)
 }
 
 /* The modelled time of one node to send n messages of `bytes` bytes each, in nanoseconds. */
-static double sending(double n, double bytes)
+static double time_to_send(double n, double bytes)
 {
     const struct shmemi_state *s = &shmemi_state;
-    return n * (messages(bytes) * s->wire_post + bytes * s->wire_kib / 1024.0);
+    return n * (message_count(bytes) * s->wire_post + bytes * s->wire_kib / 1024.0);
 }
 
 /* The modelled time in which each of n nodes sends `bytes` bytes to each of the others, in
  * nanoseconds. */
-static double directly(uint32_t n, double bytes)
+static double time_direct(uint32_t n, double bytes)
 {
-    return latency() + sending(n - 1.0, bytes);
+    return latency() + time_to_send(n - 1.0, bytes);
 }
 
 /* The modelled time of a PE to combine `bytes` bytes of each node, which it copies once before and
  * once after, at some 10 GB/s; in nanoseconds. */
-static double combining(const struct shmemi_team *t, double bytes)
+static double time_to_combine(const struct shmemi_team *t, double bytes)
 {
     return (t->n_nodes + 2) * bytes / 10;
 }
 
-/* The modelled time of the messages by which nodes beyond the largest power of two take part,
- * before the steps and after them; in nanoseconds. */
-static double folding(const struct shmemi_team *t, double bytes)
+/* The modelled time in which the nodes beyond the largest power of two send their elements to a
+ * node that takes part in the steps, and get the result; in nanoseconds. 0 if there are no such
+ * nodes. */
+static double time_to_fold(const struct shmemi_team *t, double bytes)
 {
-    return shmemi_in_pairs(t->n_nodes) ? 0 : 2 * (latency() + sending(1, bytes)) + bytes / 10;
+    return shmemi_in_pairs(t->n_nodes) ? 0 : 2 * (latency() + time_to_send(1, bytes)) + bytes / 10;
 }
 
 /* The modelled time of a reduction in pairs, in rounds of up to `limit` bytes; in nanoseconds. */
 static double in_pairs(const struct shmemi_team *t, size_t bytes, size_t limit)
 {
     double rounds = (double)((bytes + limit - 1) / limit), each = (double)bytes / rounds;
-    double time = folding(t, each);
+    double time = time_to_fold(t, each);
     for (uint32_t nodes = t->n_nodes; nodes > 1; nodes /= 2)
-        time += latency() + sending(1, each) + 2 * each / 10;
+        time += latency() + time_to_send(1, each) + 2 * each / 10;
     return rounds * time;
 }
 
@@ -86,16 +88,17 @@ static double in_pairs(const struct shmemi_team *t, size_t bytes, size_t limit)
 static double in_halves(const struct shmemi_team *t, size_t bytes, size_t limit)
 {
     double rounds = (double)((bytes + limit - 1) / limit), each = (double)bytes / rounds;
-    double time = folding(t, each) + 4 * each / 10, half = each;
+    double time = time_to_fold(t, each) + 4 * each / 10, half = each;
     for (uint32_t nodes = t->n_nodes; nodes > 1; nodes /= 2) {
         half /= 2;
-        time += 2 * (latency() + sending(1, half));
+        time += 2 * (latency() + time_to_send(1, half));
     }
     return rounds * time;
 }
 
-/* The reduction that SHMEM_COLLECTIVES selects. */
-static enum shmemi_reduction forced_reduction(void)
+/* Returns the way of reducing that the setting SHMEM_COLLECTIVES selects; SHMEMI_STRAIGHT if it
+ * selects none. */
+static enum shmemi_reduction selected_reduction(void)
 {
     static const struct {
         uint32_t word;
@@ -104,7 +107,7 @@ static enum shmemi_reduction forced_reduction(void)
                  {SHMEMI_COLLECTIVES_HALVES, SHMEMI_HALVES},
                  {SHMEMI_COLLECTIVES_OWNERS, SHMEMI_OWNERS}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (forced(words[i].word))
+        if (is_selected(words[i].word))
             return words[i].how;
     return SHMEMI_STRAIGHT;
 }
@@ -121,8 +124,8 @@ enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t
         bool possible;
         double time;
     } all_ways[] = {
-        {SHMEMI_STRAIGHT, parts, directly(nodes, all) + combining(t, all)},
-        {SHMEMI_OWNERS, parts, 2 * directly(nodes, block) + combining(t, block)},
+        {SHMEMI_STRAIGHT, parts, time_direct(nodes, all) + time_to_combine(t, all)},
+        {SHMEMI_OWNERS, parts, 2 * time_direct(nodes, block) + time_to_combine(t, block)},
         {SHMEMI_PAIRS, nodes > 2, in_pairs(t, bytes, shmemi_pairs_limit(t))},
         {SHMEMI_HALVES, nodes >= FEWEST_HALVED, in_halves(t, bytes, shmemi_halves_limit(t))},
     };
@@ -130,8 +133,8 @@ enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t
     const uint32_t words = SHMEMI_COLLECTIVES_STRAIGHT | SHMEMI_COLLECTIVES_OWNERS | steps;
     enum shmemi_reduction best = SHMEMI_PAIRS;
     double least = -1;
-    if (forced(words) && (parts || forced(steps)))
-        return forced_reduction();
+    if (is_selected(words) && (parts || is_selected(steps)))
+        return selected_reduction();
     for (size_t i = 0; i < sizeof all_ways / sizeof *all_ways; i++)
         if (all_ways[i].possible && (least < 0 || all_ways[i].time < least)) {
             best = all_ways[i].how;
@@ -146,7 +149,7 @@ enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t
 bool shmemi_model_pairs(uint32_t n, size_t bytes)
 {
     uint32_t steps = shmemi_steps_in_pairs(n) + (shmemi_in_pairs(n) ? 0 : 2);
-    return steps * (latency() + sending(1, (double)bytes)) < directly(n, (double)bytes);
+    return steps * (latency() + time_to_send(1, (double)bytes)) < time_direct(n, (double)bytes);
 }
 
 /* The modelled time of a broadcast in a tree: the last node gets the first piece over the whole
@@ -156,7 +159,8 @@ static double time_of(const struct shmemi_team *t, struct shmemi_tree tree, size
     uint32_t others = t->n_nodes - 1, depth = 0;
     uint32_t children = tree.children < others ? tree.children : others;
     size_t n = (nbytes + tree.piece - 1) / tree.piece;
-    double piece = n > 1 ? (double)tree.piece : (double)nbytes, each = sending(children, piece);
+    double piece = n > 1 ? (double)tree.piece : (double)nbytes,
+           each = time_to_send(children, piece);
     for (uint64_t reached = 0, level = 1; reached < others; depth++) {
         level *= children;
         reached += level;
@@ -169,9 +173,9 @@ struct shmemi_tree shmemi_model_tree(const struct shmemi_team *t, size_t nbytes)
 {
     const size_t sizes = sizeof pieces / sizeof *pieces;
     struct shmemi_tree best = {WIDEST, pieces[0]};
-    uint32_t widest = forced(SHMEMI_COLLECTIVES_CHAIN) ? 1 : WIDEST;
+    uint32_t widest = is_selected(SHMEMI_COLLECTIVES_CHAIN) ? 1 : WIDEST;
     double least = -1;
-    if (forced(SHMEMI_COLLECTIVES_WIDE))
+    if (is_selected(SHMEMI_COLLECTIVES_WIDE))
         return best;
     for (uint32_t width = widest; width >= 1; width /= 2)
         for (size_t p = 0; p < sizes && (p == 0 || nbytes > pieces[p]); p++) {
@@ -188,12 +192,12 @@ struct shmemi_tree shmemi_model_tree(const struct shmemi_team *t, size_t nbytes)
 /* The modelled time in which the first PEs of nodes (leaders) exchange their bytes in steps that
  * double what a leader has; in nanoseconds. If the number of nodes is not a power of two, those
  * bytes are in two parts in half of the steps. */
-static double doubling(const struct shmemi_team *t, double bytes)
+static double time_of_doubling(const struct shmemi_team *t, double bytes)
 {
     double time = 0, parts = shmemi_in_pairs(t->n_nodes) ? 1 : 1.5;
     for (uint32_t nodes = 1; nodes < t->n_nodes; nodes *= 2) {
         uint32_t n = t->n_nodes - nodes < nodes ? t->n_nodes - nodes : nodes;
-        time += latency() + sending(parts, bytes * n / parts);
+        time += latency() + time_to_send(parts, bytes * n / parts);
     }
     return time;
 }
@@ -201,7 +205,7 @@ static double doubling(const struct shmemi_team *t, double bytes)
 /* Compares the modelled times of an exchange in steps and of sending to all. */
 bool shmemi_model_doubles(const struct shmemi_team *t, size_t bytes)
 {
-    return doubling(t, (double)bytes) < directly(t->n_nodes, (double)bytes);
+    return time_of_doubling(t, (double)bytes) < time_direct(t->n_nodes, (double)bytes);
 }
 
 /* Reports whether the blocks of a node's members, `bytes` bytes together, are sent to another node
@@ -209,8 +213,8 @@ bool shmemi_model_doubles(const struct shmemi_team *t, size_t bytes)
  * steps takes less time. */
 bool shmemi_model_packs(const struct shmemi_team *t, size_t bytes)
 {
-    if (forced(SHMEMI_COLLECTIVES_PACKED | SHMEMI_COLLECTIVES_APART))
-        return forced(SHMEMI_COLLECTIVES_PACKED);
+    if (is_selected(SHMEMI_COLLECTIVES_PACKED | SHMEMI_COLLECTIVES_APART))
+        return is_selected(SHMEMI_COLLECTIVES_PACKED);
     if (bytes > PACK_BYTES || t->n > (int)t->n_nodes)
         return bytes <= PACK_BYTES;
     return shmemi_model_doubles(t, bytes);

@@ -25,9 +25,9 @@ static struct module {
     void *at; /* the variable, in the memory of the GPU */
 } * modules;
 
-/* Reports an error and returns -1. It does not end the program, which may be able to continue
- * without the code. remedy: NULL after an error of the core. */
-static int complain(const char *call, const char *cause, const char *remedy)
+/* Prints an error and returns -1. It does not end the program, which may be able to continue
+ * without the kernels. remedy: NULL after an error of the core, which has its own. */
+static int report_error(const char *call, const char *cause, const char *remedy)
 {
     char line[2048];
     if (remedy == NULL)
@@ -38,7 +38,8 @@ static int complain(const char *call, const char *cause, const char *remedy)
     return -1;
 }
 
-/* Copies the job's state to the variable of a module or library. 0, or -1 after a message. */
+/* Copies the job's state to the variable of a module or library, and lists the module, so that
+ * finalize clears the variable. Returns 0, or -1 after it has printed an error. */
 static int copy_state(enum shmemi_module_what what, const void *handle, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
@@ -46,27 +47,27 @@ static int copy_state(enum shmemi_module_what what, const void *handle, const ch
     size_t size = 0;
     char error[1024] = "";
     if (handle == NULL)
-        return complain(call, "the handle is NULL", "load the code first");
+        return report_error(call, "the handle is NULL", "load the code first");
     if (shmemi_units_job(error, sizeof error) != 0)
-        return complain(call, error, NULL);
+        return report_error(call, error, NULL);
     if (core->module_job(what, (void *)handle, &at, &size) != SHMEMI_DONE)
-        return complain(call, core->error(),
-                        "compile the code with shmem/shmem.cuh, and use the library in it");
+        return report_error(call, core->error(),
+                            "compile the code with shmem/shmem.cuh, and use the library in it");
     if (size != sizeof(struct shmemi_device_image)) {
         snprintf(error, sizeof error,
                  "the code was compiled with another version of shmem/shmem.cuh (%zu bytes of "
                  "state), the library has version %d (%zu bytes)",
                  size, SHMEMI_WIRE_VERSION, sizeof(struct shmemi_device_image));
-        return complain(call, error, "compile it with the header that came with this library");
+        return report_error(call, error, "compile it with the header that came with this library");
     }
     if (core->gpu_move(at, shmemi_units_image(), size) != SHMEMI_DONE)
-        return complain(call, core->error(), NULL);
+        return report_error(call, core->error(), NULL);
     for (struct module *m = modules; m != NULL; m = m->next)
         if (m->at == at)
             return 0;
     struct module *m = malloc(sizeof *m);
     if (m == NULL)
-        return complain(call, "no memory to keep account of the code", "free some");
+        return report_error(call, "no memory to keep account of the code", "free some");
     *m = (struct module){modules, handle, at};
     modules = m;
     return 0;
@@ -82,10 +83,10 @@ static int clear_state(const void *handle, const char *call)
         int rc = shmemi_state.core->gpu_clear(m->at, sizeof(struct shmemi_device_image));
         *p = m->next;
         free(m);
-        return rc == SHMEMI_DONE ? 0 : complain(call, shmemi_state.core->error(), NULL);
+        return rc == SHMEMI_DONE ? 0 : report_error(call, shmemi_state.core->error(), NULL);
     }
-    return complain(call, "the code was not given the job",
-                    "pass a handle that an init was called with");
+    return report_error(call, "the code was not given the job",
+                        "pass a handle that an init was called with");
 }
 
 /* Ends the program if it is not in a job. */
@@ -95,8 +96,9 @@ static void check_initialised(const char *call)
         shmemi_refuse_uninitialised(call);
 }
 
-/* Copies the job's state to a module or library. Returns 0, or -1 after it has printed an error. */
-static int init(enum shmemi_module_what what, const void *handle, const char *call)
+/* Copies the job's state to the kernels of a module or library. Returns 0, or -1 after it has
+ * printed an error. */
+static int init_module(enum shmemi_module_what what, const void *handle, const char *call)
 {
     check_initialised(call);
     pthread_mutex_lock(&mutex);
@@ -105,8 +107,9 @@ static int init(enum shmemi_module_what what, const void *handle, const char *ca
     return rc;
 }
 
-/* Clears the job's state in a module or library. Returns 0, or -1 after it has printed an error. */
-static int finalize(const void *handle, const char *call)
+/* Clears the job's state in a module or library, which the program unloads next. Returns 0, or -1
+ * after it has printed an error. */
+static int finalize_module(const void *handle, const char *call)
 {
     check_initialised(call);
     pthread_mutex_lock(&mutex);
@@ -135,24 +138,24 @@ void shmemi_modules_end(bool reset)
 /* Implements cumodule_init: gives the job's state to the kernels of a module of the CUDA driver. */
 int shmemi_cumodule_init(struct CUmod_st *module, const char *call)
 {
-    return init(SHMEMI_MODULE, module, call);
+    return init_module(SHMEMI_MODULE, module, call);
 }
 
 /* Implements cumodule_finalize: clears that state, before the module is unloaded. */
 int shmemi_cumodule_finalize(struct CUmod_st *module, const char *call)
 {
-    return finalize(module, call);
+    return finalize_module(module, call);
 }
 
 /* Implements culibrary_init: gives the job's state to the kernels of a library of the CUDA driver.
  */
 int shmemi_culibrary_init(struct CUlib_st *library, const char *call)
 {
-    return init(SHMEMI_LIBRARY, library, call);
+    return init_module(SHMEMI_LIBRARY, library, call);
 }
 
 /* Implements culibrary_finalize: clears that state, before the library is unloaded. */
 int shmemi_culibrary_finalize(struct CUlib_st *library, const char *call)
 {
-    return finalize(library, call);
+    return finalize_module(library, call);
 }

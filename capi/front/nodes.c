@@ -58,7 +58,7 @@ struct collect {
 };
 
 /* Where the blocks of the ranks first to end - 1 are in dest. */
-static struct shmemi_part part(const struct collect *c, int first, int end)
+static struct shmemi_part part_of_dest(const struct collect *c, int first, int end)
 {
     return shmemi_blocks_part(c->blocks, (uint32_t)first, (uint32_t)end);
 }
@@ -67,7 +67,7 @@ static struct shmemi_part part(const struct collect *c, int first, int end)
  * consecutive. */
 static struct shmemi_part nodes_part(const struct collect *c, uint32_t node, uint32_t n)
 {
-    return part(c, (int)c->t->first[node], (int)c->t->first[node + n]);
+    return part_of_dest(c, (int)c->t->first[node], (int)c->t->first[node + n]);
 }
 
 /* The address of byte `at` of this PE's dest. */
@@ -93,8 +93,9 @@ static void exchange_in_pairs(const struct collect *c)
     }
 }
 
-/* The blocks of a number of nodes, from one node on. They are in one part of dest, or in two: after
- * the last node comes the first. */
+/* Writes to parts where the blocks of n nodes from `node` on are in dest, and returns in how many
+ * runs: two if the nodes pass the last one, after which comes the first. Runs without bytes are
+ * left out. */
 static int parts_from(const struct collect *c, uint32_t node, uint32_t n, struct shmemi_part *parts)
 {
     uint32_t nodes = c->t->n_nodes, before = nodes - node < n ? nodes - node : n;
@@ -151,7 +152,7 @@ static void collect_packed(const struct collect *c, size_t bytes)
 {
     struct shmemi_team *t = c->t;
     int leader = t->near[0];
-    struct shmemi_part mine = part(c, t->me, t->me + 1);
+    struct shmemi_part mine = part_of_dest(c, t->me, t->me + 1);
     if (t->me != leader)
         copy_near(t, SHMEMI_OPERATION_PUT, leader, c->dest + (int64_t)mine.at, own_dest(c, mine.at),
                   mine.bytes, c->call);
@@ -164,17 +165,19 @@ static void collect_packed(const struct collect *c, size_t bytes)
         exchange_directly(c);
     sync_near(t, c->call);
     if (t->me != leader && shmemi_collective_unbroken()) {
-        struct shmemi_part before = part(c, 0, t->me), behind = part(c, t->me + 1, t->n);
+        struct shmemi_part before = part_of_dest(c, 0, t->me),
+                           after = part_of_dest(c, t->me + 1, t->n);
         copy_near(t, SHMEMI_OPERATION_GET, leader, c->dest, own_dest(c, 0), before.bytes, c->call);
-        copy_near(t, SHMEMI_OPERATION_GET, leader, c->dest + (int64_t)behind.at,
-                  own_dest(c, behind.at), behind.bytes, c->call);
+        copy_near(t, SHMEMI_OPERATION_GET, leader, c->dest + (int64_t)after.at,
+                  own_dest(c, after.at), after.bytes, c->call);
     }
     sync_near(t, c->call);
 }
 
-/* The member of `node` that receives the block of the i-th member of another node, and passes it on
- * to its own node. */
-static int receiver(const struct shmemi_team *t, uint32_t node, uint32_t i)
+/* The rank of the member of `node` that receives the block of the i-th member of another node, and
+ * passes it on to its own node. The members share this work: with fewer of them each receives
+ * several. */
+static int receiver_rank(const struct shmemi_team *t, uint32_t node, uint32_t i)
 {
     return shmemi_team_at(t, node, i % shmemi_team_members(t, node));
 }
@@ -182,7 +185,7 @@ static int receiver(const struct shmemi_team *t, uint32_t node, uint32_t i)
 /* Copies the block of a rank from this PE's dest to the other members of this node. */
 static void copy_to_node(const struct collect *c, int rank)
 {
-    struct shmemi_part p = part(c, rank, rank + 1);
+    struct shmemi_part p = part_of_dest(c, rank, rank + 1);
     for (uint32_t i = 1; i < c->t->n_near; i++)
         copy_near(c->t, SHMEMI_OPERATION_PUT, shmemi_team_neighbour(c->t, i),
                   c->dest + (int64_t)p.at, own_dest(c, p.at), p.bytes, c->call);
@@ -190,12 +193,12 @@ static void copy_to_node(const struct collect *c, int rank)
 
 /* collect with a message for each block: each PE sends its block to one member of each other node,
  * which passes it on to the members of its node. */
-static void collect_apart(const struct collect *c)
+static void collect_by_blocks(const struct collect *c)
 {
     struct shmemi_team *t = c->t;
-    struct shmemi_part mine = part(c, t->me, t->me + 1);
+    struct shmemi_part mine = part_of_dest(c, t->me, t->me + 1);
     for (uint32_t i = 1; mine.bytes > 0 && i < t->n_nodes; i++)
-        shmemi_message_at(t, receiver(t, shmemi_team_other_node(t, i), t->near_rank),
+        shmemi_message_at(t, receiver_rank(t, shmemi_team_other_node(t, i), t->near_rank),
                           c->dest + (int64_t)mine.at, own_dest(c, mine.at), mine.bytes, c->lent,
                           c->call);
     copy_to_node(c, t->me);
@@ -204,7 +207,7 @@ static void collect_apart(const struct collect *c)
         uint32_t n = shmemi_team_members(t, node);
         for (uint32_t k = t->near_rank; k < n && shmemi_collective_unbroken(); k += t->n_near) {
             int rank = shmemi_team_at(t, node, k);
-            if (part(c, rank, rank + 1).bytes == 0)
+            if (part_of_dest(c, rank, rank + 1).bytes == 0)
                 continue;
             shmemi_await(t, rank, c->call);
             copy_to_node(c, rank);
@@ -222,11 +225,11 @@ void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shme
     struct shmemi_lent lent;
     shmemi_lent_begin(&lent);
     const struct collect c = {t, dest, blocks, &lent, call};
-    size_t bytes = part(&c, 0, t->n).bytes / t->n_nodes;
+    size_t bytes = part_of_dest(&c, 0, t->n).bytes / t->n_nodes;
     if (t->consecutive && shmemi_model_packs(t, bytes))
         collect_packed(&c, bytes);
     else
-        collect_apart(&c);
+        collect_by_blocks(&c);
     shmemi_lent_back(&lent, call);
 }
 

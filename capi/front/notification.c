@@ -44,7 +44,8 @@ static void raise_stored(int notify, uint64_t found)
         ;
 }
 
-/* Reads the kernels' words of n counters, and records them. */
+/* Reads for n counters the words to which kernels add, and records their values. Those in GPU
+ * memory are copied, up to 64 at a time. */
 static void load_stores(int first, int n, const char *call)
 {
     const uint64_t *words = shmemi_state.notify_stores;
@@ -63,11 +64,12 @@ static void load_stores(int first, int n, const char *call)
 }
 
 /*
- * The value of a counter by the latest read of its kernels' word, which is at most the present
- * value. Between the two loads another thread may read the kernels' word and then set the counter,
- * so that the sum would be wrong. So if the record has changed, both words are read again.
+ * The value of a counter without a read of GPU memory: the sum of its word in main memory and the
+ * last value that was read of its word for kernels, so at most the present value. Between the two
+ * loads another thread may read the kernels' word and then set the counter, and the sum would be
+ * wrong. So if the record has changed, both are loaded again.
  */
-static uint64_t known(int notify)
+static uint64_t last_known_value(int notify)
 {
     uint64_t again = shmemi_observe(&stored[notify]), stores, value;
     do {
@@ -78,17 +80,17 @@ static uint64_t known(int notify)
     return value;
 }
 
-/* The present value of a counter. */
+/* The present value of a counter, for which the word to which kernels add is read anew. */
 static uint64_t value_of(int notify, const char *call)
 {
     load_stores(notify, 1, call);
-    return known(notify);
+    return last_known_value(notify);
 }
 
 /* The value of a counter by the latest read of its two words. */
 uint64_t shmemi_notification_known(int notify)
 {
-    return known(notify);
+    return last_known_value(notify);
 }
 
 /* The present value of a counter, for which the GPU's word is read anew. */
@@ -98,10 +100,12 @@ uint64_t shmemi_notification_value(int notify, const char *call)
 }
 
 /* Reports whether a counter has reached count, and stores the value that it has compared in *value.
- * After a kernel has set the counter, its value by an older read may be below 0. */
-static bool reached(int notify, uint64_t count, uint64_t *value, const char *call)
+ * It reads the kernels' word in GPU memory only if the value by the last read is too small. The
+ * comparison is signed: after a kernel has set the counter, its value by an older read may be below
+ * 0. */
+static bool has_reached(int notify, uint64_t count, uint64_t *value, const char *call)
 {
-    *value = known(notify);
+    *value = last_known_value(notify);
     if ((int64_t)*value < (int64_t)count && shmemi_state.notify_stores != NULL)
         *value = value_of(notify, call);
     return (int64_t)*value >= (int64_t)count;
@@ -145,8 +149,8 @@ void shmemi_notification_open(void)
     ranged = loaded = false;
 }
 
-/* The first of n consecutive free counters, or -1. */
-static int find(int n)
+/* The first of n consecutive counters that are in no range, or -1 if there are no n. */
+static int find_free_range(int n)
 {
     int count = (int)shmemi_state.notify_count, run = 0;
     for (int i = 0; i < count; i++) {
@@ -157,7 +161,7 @@ static int find(int n)
     return -1;
 }
 
-/* The number after that of the last counter of a range. */
+/* The number after that of the last counter of the range that begins at `first`. */
 static int end_of(int first)
 {
     int i = first + 1;
@@ -166,12 +170,13 @@ static int end_of(int first)
     return i;
 }
 
-/* Ends the job if the PEs pass different numbers. It is also a barrier. */
-static void agree(int number, const char *what, const char *call)
+/* Ends the job if the PEs pass different numbers. One reduction computes the minimum of the number
+ * and of its negative, which is the negative of the maximum. It is also a barrier. */
+static void check_equal_on_all(int number, const char *what, const char *call)
 {
-    static const struct shmemi_reducer votes = {shmemi_min_i64, sizeof(int64_t)};
+    static const struct shmemi_reducer least = {shmemi_min_i64, sizeof(int64_t)};
     int64_t mine[2] = {number, -(int64_t)number}, all[2];
-    shmemi_exchange(&shmemi_world, all, mine, 2, &votes, call);
+    shmemi_exchange(&shmemi_world, all, mine, 2, &least, call);
     if (shmemi_collective_unbroken() && all[0] != -all[1])
         shmemi_abort(call, "pass the same on every PE", "%s is %lld on a PE and %lld on another",
                      what, (long long)all[0], -(long long)all[1]);
@@ -194,13 +199,14 @@ int shmemi_notification_alloc(int n, const char *call)
     if (!shmemi_collective_begin(&shmemi_world, call))
         return -1;
     shmemi_coll_check_arguments(&shmemi_world, NULL, NULL, 0, "", 0, call);
-    int first = find(n);
+    int first = find_free_range(n);
     for (int i = first; first >= 0 && i < first + n; i++)
         ranges[i] = i == first ? FIRST : REST;
     if (first >= 0)
         shmemi_notification_zero(first, n, call);
     ranged = true;
-    agree(n, "the number of counters", call); /* a barrier, too: no early notification */
+    check_equal_on_all(n, "the number of counters",
+                       call); /* a barrier, too: no early notification */
     return shmemi_collective_end() ? first : -1;
 }
 
@@ -214,7 +220,7 @@ void shmemi_notification_free(int first, const char *call)
     if (!shmemi_collective_begin(&shmemi_world, call))
         return;
     shmemi_barrier_all(call); /* a PE may still notify, or wait */
-    agree(first, "the first counter", call);
+    check_equal_on_all(first, "the first counter", call);
     if (!shmemi_collective_end())
         return;
     memset(ranges + first, FREE, (size_t)(end_of(first) - first));
@@ -223,7 +229,7 @@ void shmemi_notification_free(int first, const char *call)
 /* ------------------------------------------------------------------ checks */
 
 /* Ends the job because the program may not use a counter. */
-static SHMEMI_COLD void refuse(int notify, const char *call)
+static SHMEMI_COLD void refuse_counter(int notify, const char *call)
 {
     check_initialised(call);
     shmemi_abort(call, "use 0 to SHMEM_NOTIFY_COUNT - 1, or set that higher",
@@ -235,7 +241,7 @@ static SHMEMI_COLD void refuse(int notify, const char *call)
 void shmemi_notification_check(int notify, const char *call)
 {
     if (!shmemi_notification_exists(notify))
-        refuse(notify, call);
+        refuse_counter(notify, call);
     if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL) && ranged &&
         ranges[notify] == FREE)
         shmemi_abort(call, "use the counters that shmemx_notify_alloc returned",
@@ -328,7 +334,7 @@ uint64_t shmemi_notification_wait(int notify, uint64_t count, const char *call)
     shmemi_notification_check_value(count, "the count", call);
     struct awaited a = {notify, count};
     uint64_t value;
-    SHMEMI_WAIT(SHMEMI_ANY_NOTIFIER, call, describe, &a, reached(notify, count, &value, call));
+    SHMEMI_WAIT(SHMEMI_ANY_NOTIFIER, call, describe, &a, has_reached(notify, count, &value, call));
     return value;
 }
 
@@ -338,12 +344,12 @@ int shmemi_notification_test(int notify, uint64_t count, const char *call)
     shmemi_notification_check(notify, call);
     shmemi_notification_check_value(count, "the count", call);
     uint64_t value;
-    if (reached(notify, count, &value, call))
+    if (has_reached(notify, count, &value, call))
         return 1;
     if (shmemi_state.networked)
         shmemi_net_poll(call);
     shmemi_fail_test_if_lost(call);
-    return reached(notify, count, &value, call);
+    return has_reached(notify, count, &value, call);
 }
 
 /* Implements shmemx_notify_fetch: the present value of a counter. */

@@ -89,7 +89,7 @@ static int has_space(const char *path, char *error, size_t size)
     return 0;
 }
 
-/* The errors with which a sandbox refuses a system call. */
+/* Reports whether errno `why` is one with which a sandbox (seccomp) refuses a system call. */
 static int forbidden(int why)
 {
     return why == EPERM || why == EACCES || why == ENOSYS;
@@ -109,7 +109,7 @@ static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
 /* The function of a test thread, which ends when all test threads have been created: all have to
  * exist at the same time. */
-static void *pass(void *unused)
+static void *wait_at_gate(void *unused)
 {
     pthread_mutex_lock(&gate);
     pthread_mutex_unlock(&gate);
@@ -118,10 +118,10 @@ static void *pass(void *unused)
 
 /* Starts a test thread, with a small stack, or with a default one if a small stack is not enough
  * for the program's thread-local variables. */
-static int start(pthread_t *thread, const pthread_attr_t *small)
+static int start_test_thread(pthread_t *thread, const pthread_attr_t *small)
 {
-    int why = pthread_create(thread, small, pass, NULL);
-    return why == EINVAL ? pthread_create(thread, NULL, pass, NULL) : why;
+    int why = pthread_create(thread, small, wait_at_gate, NULL);
+    return why == EINVAL ? pthread_create(thread, NULL, wait_at_gate, NULL) : why;
 }
 
 /* Reports whether the threads that Go needs can be started, by starting as many threads. */
@@ -138,7 +138,7 @@ static int has_threads(const char *path, char *error, size_t size)
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     pthread_mutex_lock(&gate);
-    while (n < THREADS && (why = start(&threads[n], &small)) == 0)
+    while (n < THREADS && (why = start_test_thread(&threads[n], &small)) == 0)
         n++;
     pthread_mutex_unlock(&gate);
     for (int i = 0; i < n; i++)
@@ -192,7 +192,8 @@ static int has_calls(const char *path, char *error, size_t size)
     return ok || !forbidden(why) || refuse_call(path, call, why, error, size);
 }
 
-/* Reports whether the descriptors that Go needs are free. */
+/* Reports whether the process may still open the FILES descriptors that the Go runtime needs. If
+ * not, it writes the error. */
 static int has_files(const char *path, char *error, size_t size)
 {
     struct rlimit limit;

@@ -67,17 +67,18 @@
 
 static _Thread_local struct {
     uint32_t brief; /* quick yields until the thread gets its usual slices back; 0: it has them */
-    uint64_t usual_slice; /* the slice that the thread had before short ones */
-    uint32_t loud;  /* yields without a switch until its processor counts as unshared; 0: it does */
-    uint64_t since; /* when it began to share its processor, or last searched */
-    uint64_t interval; /* the time from `since` to the next search */
+    uint64_t usual_slice;   /* the slice that the thread had before short ones */
+    uint32_t shared_yields; /* yields without a switch until its processor counts as unshared; 0: it
+                               does */
+    uint64_t since;         /* when it began to share its processor, or last searched */
+    uint64_t interval;      /* the time from `since` to the next search */
 } mine;
 
 /* Reports whether the calling thread shares its processor: there are more PEs than processors, or
  * its last yields let another thread run. */
 bool shmemi_processor_is_shared(void)
 {
-    return shmemi_state.crowded || mine.loud > 0;
+    return shmemi_state.crowded || mine.shared_yields > 0;
 }
 
 /* struct sched_attr, which glibc has only since 2.41. */
@@ -125,8 +126,9 @@ static void restore_slices(void)
     mine.usual_slice = 0;
 }
 
-/* How often the kernel has taken the processor from this thread. */
-static long switches(void)
+/* How often the kernel has taken the processor from this thread (involuntary switches). A yield
+ * after which the number is higher has let another thread run. */
+static long forced_switches(void)
 {
     struct rusage u;
     return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nivcsw : 0;
@@ -134,7 +136,7 @@ static long switches(void)
 
 /* Writes the number of the processor on which this thread runs to the PE's control page, where the
  * other PEs of the node read it. */
-static void publish(int cpu)
+static void publish_processor(int cpu)
 {
     uint32_t *shown = &shmemi_my_ctl()->processor;
     if (cpu >= 0 && shmemi_read_once(shown) != (uint32_t)cpu + 1)
@@ -144,7 +146,7 @@ static void publish(int cpu)
 /* Publishes the processor on which this thread runs now. */
 void shmemi_processor_publish(void)
 {
-    publish(sched_getcpu());
+    publish_processor(sched_getcpu());
 }
 
 /* Publishes the processor after a sleep. If this thread began to share its processor, or last
@@ -156,8 +158,8 @@ void shmemi_processor_slept(void)
         mine.since = 0;
 }
 
-/* Sets short slices for this thread after a long yield, and its usual ones after many quick yields.
- */
+/* Sets short slices for this thread after a long yield, so that threads that compute do not delay
+ * it for whole slices of theirs, and its usual ones after QUICK_YIELDS quick yields in a row. */
 static void choose_slice(bool long_yield)
 {
     if (long_yield) {
@@ -169,7 +171,8 @@ static void choose_slice(bool long_yield)
     }
 }
 
-/* Yields, and returns the time afterwards. */
+/* Yields, chooses by the time that it took whether this thread has short slices, and publishes the
+ * processor. Returns the time afterwards. */
 static uint64_t yield_and_time(void)
 {
     uint64_t before = shmemi_now();
@@ -195,7 +198,7 @@ static void count_pes(uint16_t on[CPU_SETSIZE])
 
 /* Moves to the processor with the fewest PEs, unless that would gain nothing. Threads that search
  * at the same time begin at different processors. */
-static void move(void)
+static void move_to_idlest(void)
 {
     uint16_t on[CPU_SETSIZE];
     cpu_set_t allowed, one;
@@ -211,7 +214,7 @@ static void move(void)
     }
     if (on[best] + 1 >= on[mine_is])
         return;
-    publish(best); /* published before the move, for threads that search meanwhile */
+    publish_processor(best); /* published before the move, for threads that search meanwhile */
     CPU_ZERO(&one);
     CPU_SET(best, &one);
     bool moved = sched_setaffinity(0, sizeof one, &one) == 0;
@@ -233,7 +236,7 @@ static void move_when_due(uint64_t now)
         mine.since = now;
         mine.interval = MOVE_FIRST_NS;
     } else if (now - mine.since >= mine.interval) {
-        move();
+        move_to_idlest();
         mine.since = now;
         mine.interval = mine.interval * 2 > MOVE_LAST_NS ? MOVE_LAST_NS : mine.interval * 2;
     }
@@ -250,13 +253,13 @@ void shmemi_yield(void)
         move_when_due(yield_and_time());
         return;
     }
-    long before = switches();
+    long before = forced_switches();
     uint64_t now = yield_and_time();
-    if (switches() != before) {
+    if (forced_switches() != before) {
         shmemi_count(&counts->switches, 1);
-        mine.loud = QUIET_YIELDS;
+        mine.shared_yields = QUIET_YIELDS;
         move_when_due(now);
-    } else if (mine.loud > 0 && --mine.loud == 0) {
+    } else if (mine.shared_yields > 0 && --mine.shared_yields == 0) {
         mine.since = 0;
     }
 }

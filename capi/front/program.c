@@ -36,8 +36,9 @@ struct finder {
     bool needs;
 };
 
-/* Records that none of the program's data can be symmetric, and why. */
-static void decline(struct shmemi_program *p, const char *cause, const char *remedy)
+/* Records that none of the program's globals and statics can be symmetric, and why. An error about
+ * a static prints that. */
+static void decline_statics(struct shmemi_program *p, const char *cause, const char *remedy)
 {
     p->cause = cause;
     p->remedy = remedy;
@@ -92,7 +93,8 @@ static void read_dynamic(struct finder *f, const ElfW(Phdr) * h)
     f->holes[1] = (struct hole){(uintptr_t)all, (uintptr_t)all + h->p_memsz};
 }
 
-/* Adds the build ID in a note segment to p->like. */
+/* Appends the build ID, if the note segment h has it, to p->like: the text by which PEs compare
+ * whether they run the same program. */
 static void read_build_id(struct finder *f, const ElfW(Phdr) * h)
 {
     struct shmemi_program *p = f->p;
@@ -117,7 +119,8 @@ static void add_range(struct shmemi_program *p, const struct shmemi_span *s, uin
     if (from >= to)
         return;
     if (p->n_ranges == SHMEMI_STATICS) {
-        decline(p, "the program's data are in more pieces than the library has room for", HEAP);
+        decline_statics(p, "the program's data are in more pieces than the library has room for",
+                        HEAP);
         return;
     }
     p->ranges[p->n_ranges++] =
@@ -137,7 +140,8 @@ static void add_segment(struct finder *f, const ElfW(Phdr) * h)
     if (p->cause != NULL || from >= to)
         return;
     if (p->n_spans == SHMEMI_STATICS || h->p_flags & PF_X) {
-        decline(p, "the program's data are in segments that the library does not take", HEAP);
+        decline_statics(p, "the program's data are in segments that the library does not take",
+                        HEAP);
         return;
     }
     struct shmemi_span *s = &p->spans[p->n_spans];
@@ -183,8 +187,9 @@ static int read_object(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* The start of the allocator's heap (brk), from field 47 of /proc/self/stat: older kernels put it
- * into the page where .bss ends, unless they randomise addresses. Returns 0 if it is not known. */
+/* The start of the allocator's heap (brk), from field 47 of /proc/self/stat; 0 if it is not known.
+ * Older kernels put it into the page where .bss ends, unless they randomise addresses: then a page
+ * of the statics is in use by malloc, too. */
 static uintptr_t heap_start(void)
 {
     char text[2048];
@@ -213,7 +218,7 @@ static void check_mappings(struct finder *f)
     struct shmemi_program *p = f->p;
     struct shmemi_maps maps;
     if (!shmemi_maps_open(&maps)) {
-        decline(p, "/proc/self/maps cannot be read", HEAP);
+        decline_statics(p, "/proc/self/maps cannot be read", HEAP);
         return;
     }
     uintptr_t covered[SHMEMI_STATICS] = {0};
@@ -237,7 +242,7 @@ static void check_mappings(struct finder *f)
         p->heap_inside |= heap == 0 || heap - p->spans[i].start < p->spans[i].size;
     for (uint32_t i = 0; i < p->n_spans; i++)
         if (covered[i] != p->spans[i].size) {
-            decline(p, "the program's data are mapped otherwise than it was linked", HEAP);
+            decline_statics(p, "the program's data are mapped otherwise than it was linked", HEAP);
             return;
         }
 }
@@ -253,7 +258,8 @@ bool shmemi_program_on_spans(const struct shmemi_program *p)
     return false;
 }
 
-/* Reports whether this process has only one thread. */
+/* Reports whether this process has only one thread, by /proc/self/task. Then no store can be lost
+ * while its statics move. */
 static bool one_thread(void)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -273,11 +279,11 @@ void shmemi_program_find(struct shmemi_program *p, bool moved)
     *p = (struct shmemi_program){0};
     dl_iterate_phdr(read_object, &f);
     if (!f.needs && !is_redirected())
-        decline(p, "the program itself does not need libshmem.so", LINK);
+        decline_statics(p, "the program itself does not need libshmem.so", LINK);
     else if (p->cause == NULL && p->n_ranges == 0)
-        decline(p, "the program has none", HEAP);
+        decline_statics(p, "the program has none", HEAP);
     else if (p->cause == NULL && shmemi_program_on_spans(p))
-        decline(p, "shmem_init was called on a stack in one of them", HEAP);
+        decline_statics(p, "shmem_init was called on a stack in one of them", HEAP);
     else if (p->cause == NULL && !moved)
         check_mappings(&f);
     p->alone = one_thread();
@@ -289,7 +295,8 @@ struct lookup {
     bool yes;
 };
 
-/* dl_iterate_phdr callback for the program itself: answers the question. */
+/* dl_iterate_phdr callback for the program itself, which comes first: sets yes if the address of
+ * the struct lookup is in one of its writable segments, and stops. */
 static int find_segment(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct lookup *q = arg;

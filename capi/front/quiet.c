@@ -16,15 +16,15 @@
 
 #include <stdio.h>
 
-/* Ends the job if the context does not exist. False: it is SHMEM_CTX_INVALID, so that the call has
- * nothing to do. */
-static bool usable(shmem_ctx_t ctx, const char *call)
+/* Ends the job if the context does not exist. Returns false for SHMEM_CTX_INVALID: then the call
+ * does nothing. */
+static bool has_context(shmem_ctx_t ctx, const char *call)
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
     if (ctx == SHMEM_CTX_INVALID)
         return false;
-    shmemi_ctx_known(ctx, call);
+    shmemi_ctx_check_exists(ctx, call);
     return true;
 }
 
@@ -33,7 +33,7 @@ static bool usable(shmem_ctx_t ctx, const char *call)
 void shmemi_fence_slow(shmem_ctx_t ctx, const char *call)
 {
     struct shmemi_context *c = shmemi_context_at(ctx);
-    if (!usable(ctx, call))
+    if (!has_context(ctx, call))
         return;
     /* The GPU driver's copies are not ordered with the stores of this processor. */
     shmemi_settle(call);
@@ -54,7 +54,7 @@ static void describe(const void *subject, char *text, size_t size)
 }
 
 /* Waits until the operations that kernels had submitted to the rings when the call began are
- * complete. */
+ * complete. The ticket is the core's number of this wait, 0 at the first call. */
 static void quiet_rings(const char *call)
 {
     struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
@@ -68,7 +68,8 @@ static void quiet_rings(const char *call)
     shmemi_wait_over(&w);
 }
 
-/* Waits until the operations posted before on a context are complete. */
+/* Waits until the operations on the network that were posted on a context before this call are
+ * complete. The ticket is the engine's number of this quiet, 0 at the first call. */
 static void quiet_network(struct shmemi_context *c, const char *call)
 {
     int rc;
@@ -107,7 +108,7 @@ static void quiet_network(struct shmemi_context *c, const char *call)
 void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call)
 {
     struct shmemi_context *c = shmemi_context_at(ctx);
-    if (!usable(ctx, call))
+    if (!has_context(ctx, call))
         return;
     shmemi_settle(call);
     /* Operations of kernels belong to the default context. */
@@ -117,11 +118,11 @@ void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call)
         quiet_network(c, call);
 }
 
-/* This waits for operations to other PEs as well: the engine completes all that was posted up to a
- * ticket, to any PE. */
+/* Completes the operations to PE pe. It waits for operations to other PEs as well: the engine
+ * completes all that was posted up to a ticket, to any PE. */
 void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call)
 {
-    if (!usable(ctx, call))
+    if (!has_context(ctx, call))
         return;
     pe = shmemi_ctx_pe(ctx, pe, call);
     shmemi_check_pe(pe, call);

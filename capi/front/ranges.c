@@ -25,8 +25,8 @@ static const char *const groups_by_bit[] = {"init",       "alloc",           "co
                                             "atomic_set", "rma_blocking",    "rma_nonblocking",
                                             "proxy"};
 
-/* The number of a category is the group's bit, counted from 1. 0 is the category of ranges without
- * one. */
+/* The number of the NVTX category of a group: the group's bit, counted from 1. Category 0 has the
+ * ranges without a group. */
 static uint32_t category(uint32_t group)
 {
     return (uint32_t)__builtin_ctz(group) + 1;

@@ -81,8 +81,10 @@ struct receipt {
 
 /* ------------------------------------------------------------------- the search */
 
-/* Searches the mailbox of PE pe for the first message whose tag the call accepts. Removes it, and
- * copies a short one to the buffer. False: there is none. The caller has acquired `lock`. */
+/* Searches the mailbox that PE pe fills at this PE for the first message whose tag the call
+ * accepts. Removes it, copies a short one to the buffer, and counts freed bytes as credit to
+ * return. A message that is too long for the buffer stays there. False: there is none. The caller
+ * has acquired `lock`. */
 static bool find_from(struct receipt *r, int pe)
 {
     uint32_t ring = shmemi_state.mailbox_size;
@@ -143,7 +145,7 @@ static bool find_from_any(struct receipt *r)
 }
 
 /* Searches the mailboxes for a message that the call accepts; the condition of a receive's wait. */
-static bool find(void *subject)
+static bool find_message(void *subject)
 {
     struct receipt *r = subject;
     r->others = 0;
@@ -176,7 +178,7 @@ static void describe_bytes(const void *subject, char *text, size_t size)
 
 /* Waits until ready(w), without the time limit of the thread: only the library of the sender has to
  * act. False: the sender is lost. */
-static bool await(struct writing *w, bool (*ready)(void *))
+static bool await_ready(struct writing *w, bool (*ready)(void *))
 {
     struct shmemi_send_wait how = {ready, describe_bytes, w, w->r->from, false, w->r->call};
     return shmemi_send_await(&how);
@@ -252,8 +254,8 @@ static uint64_t bytes_of(const struct writing *w, uint64_t k)
     return rest < w->part ? rest : w->part;
 }
 
-/* Where the sender is to write part k: a half of the landing (a bounce buffer), or the program's
- * buffer. */
+/* The offset at which the sender is to write part k: the halves of a landing (a bounce buffer)
+ * alternate, so that one is filled while the other is copied; or the program's buffer. */
 static int64_t dest_of(const struct writing *w, uint64_t k)
 {
     return w->lands ? memory_of(w->landing) + (int64_t)(k & 1) * (SHMEMI_LANDING_BYTES / 2)
@@ -292,7 +294,7 @@ static bool receive_parts(struct writing *w)
     if (parts > 1)
         request_part(w, 1);
     for (; w->k < parts; w->k++) {
-        if (!await(w, part_has_arrived))
+        if (!await_ready(w, part_has_arrived))
             return false;
         if (w->lands)
             shmemi_move(r->buf + w->k * w->part, shmemi_mail_here(dest_of(w, w->k)),
@@ -304,7 +306,7 @@ static bool receive_parts(struct writing *w)
 }
 
 /* Fetches the bytes of a long message. False: the sender is lost. */
-static bool pull(struct receipt *r)
+static bool fetch_bytes(struct receipt *r)
 {
     if (shmemi_is_lost(r->from))
         return false;
@@ -312,7 +314,7 @@ static bool pull(struct receipt *r)
         return read_bytes(r);
     struct writing w = {.r = r, .lands = !shmemi_symmetric(r->buf, r->size)};
     w.part = w.lands ? SHMEMI_LANDING_BYTES / 2 : r->size;
-    if (!await(&w, claim_landing))
+    if (!await_ready(&w, claim_landing))
         return false;
     bool ok = receive_parts(&w);
     release_landing(w.landing);
@@ -364,11 +366,13 @@ static void return_credit(const struct receipt *r)
     shmemi_mute(false);
 }
 
-/* Completes a call that has found a message. */
-static bool finish(struct receipt *r, int *tag, int *pe, size_t *nbytes)
+/* Completes a call that has found a message: returns credit, fetches the bytes of a long message,
+ * and stores tag, sender and size for the program. False: the call has failed, because the sender
+ * is lost or the buffer is too short. */
+static bool complete_receive(struct receipt *r, int *tag, int *pe, size_t *nbytes)
 {
     return_credit(r);
-    if (r->outcome == RECEIVED && r->is_long && !pull(r)) {
+    if (r->outcome == RECEIVED && r->is_long && !fetch_bytes(r)) {
         shmemi_refuse_lost(r->from, r->call);
         return false;
     }
@@ -393,27 +397,28 @@ static bool finish(struct receipt *r, int *tag, int *pe, size_t *nbytes)
 int shmemi_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes, const char *call)
 {
     struct receipt r = receipt_of(buf, capacity, tag, pe, call);
-    struct shmemi_send_wait w = {find, describe, &r, r.pe, true, call};
+    struct shmemi_send_wait w = {find_message, describe, &r, r.pe, true, call};
     bool any = r.pe == SHMEMX_ANY_SOURCE, found = shmemi_send_await(&w);
     /* A PE may be lost after its last message has arrived, so the mailbox is searched once more. */
-    if (!found && !any && shmemi_is_lost(r.pe) && !(found = find(&r)))
+    if (!found && !any && shmemi_is_lost(r.pe) && !(found = find_message(&r)))
         shmemi_fail_lost(r.pe, call);
-    return found && finish(&r, tag, pe, nbytes) ? 0 : -1;
+    return found && complete_receive(&r, tag, pe, nbytes) ? 0 : -1;
 }
 
-/* Returns 1 if it has received a message, 0 if there is none, and -1 if it failed. */
+/* Implements shmemx_recv_test: returns 1 if it has received a message, 0 if there is none, and -1
+ * if it failed. A search without result polls the network once and searches again. */
 int shmemi_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes,
                      const char *call)
 {
     struct receipt r = receipt_of(buf, capacity, tag, pe, call);
-    bool found = find(&r);
+    bool found = find_message(&r);
     if (!found) {
         if (shmemi_state.networked)
             shmemi_net_poll(call);
         shmemi_send_progress(call);
         bool any = r.pe == SHMEMX_ANY_SOURCE;
         bool may_end = any ? shmemi_some_lost() : shmemi_is_lost(r.pe);
-        found = find(&r); /* a PE may be lost after its last message has arrived */
+        found = find_message(&r); /* a PE may be lost after its last message has arrived */
         int lost = found || !may_end ? -1 : any ? shmemi_ending_loss(SHMEMI_ANY_SENDER) : r.pe;
         if (lost >= 0) {
             shmemi_fail_lost(lost, call);
@@ -422,5 +427,5 @@ int shmemi_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbyt
     }
     if (!found)
         return 0;
-    return finish(&r, tag, pe, nbytes) ? 1 : -1;
+    return complete_receive(&r, tag, pe, nbytes) ? 1 : -1;
 }

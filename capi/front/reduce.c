@@ -46,8 +46,9 @@ void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *so
     shmemi_sync_members(t, call);
 }
 
-/* Combines this PE's share, which the others have written into the blocks of dest; its own elements
- * are in source. The result replaces this PE's own block in dest. */
+/* Combines this PE's share: the other PEs have written their elements of it into the blocks of
+ * dest, and its own are in source. The result replaces this PE's own block in dest. Memory that
+ * this process cannot load, of a GPU, is copied to `fetched` first. */
 static void combine_blocks(struct shmemi_team *t, char *dest, const char *source, size_t share,
                            const struct shmemi_reducer *reducer, const char *call)
 {
@@ -151,6 +152,8 @@ int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nele
     return shmemi_collective_end() ? 0 : -1;
 }
 
+/* shmemi_reduce, exported for the libraries on top of this one (below.h), which supply operations
+ * of their own. */
 int shmemi_reduce_by(shmem_team_t team, void *dest, const void *source, size_t nelems,
                      const struct shmemi_reducer *reducer, const char *call)
 {

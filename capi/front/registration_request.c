@@ -55,7 +55,8 @@ static void check_mappings(struct registration_request *w)
         REFUSE(w, "nothing is mapped at %#" PRIxPTR " (pass memory that is allocated)", at);
 }
 
-/* Reports whether the buffer contains the caller's stack. */
+/* Reports whether the buffer contains the caller's stack, which cannot move while this function
+ * runs on it. */
 static bool on_this_stack(const struct registration_request *w)
 {
     return (uintptr_t)__builtin_frame_address(0) - w->start < w->length;
@@ -63,7 +64,7 @@ static bool on_this_stack(const struct registration_request *w)
 
 /* Checks a buffer in the memory of a GPU, which may have any address. The core finds the driver's
  * allocations that contain it. */
-static void check_lent(struct registration_request *w)
+static void check_gpu_buffer(struct registration_request *w)
 {
     size_t size;
     if (shmemi_state.heap_fd >= 0)
@@ -102,7 +103,7 @@ void shmemi_registration_check(struct registration_request *w, int flags)
     else if (shmemi_buffer_within(start, w->length))
         REFUSE(w, "a part of it is registered already (register memory once)");
     else if (s->gpu && s->core->gpu_holds((const void *)start))
-        check_lent(w);
+        check_gpu_buffer(w);
     else if (start % PAGE != 0 || w->length % PAGE != 0)
         REFUSE(w,
                "%zu bytes at %#" PRIxPTR

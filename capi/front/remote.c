@@ -26,13 +26,13 @@
 /* ------------------------------------------------------------------ checks */
 
 /* Ends the program because the n bytes at addr are not symmetric memory of PE pe, and prints the
- * reason. */
+ * reason. The most specific reason is checked first. */
 static SHMEMI_COLD void refuse(const void *addr, size_t n, int pe, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
     uintptr_t at = (uintptr_t)addr, offset = at - s->heap_base;
     shmemi_check_pe(pe, call);
-    shmemi_refuse_failed("the symmetric address", addr, call);
+    shmemi_check_allocated("the symmetric address", addr, call);
     if (addr == NULL)
         shmemi_abort(call, "pass memory from shmem_malloc", "the symmetric address is NULL");
     shmemi_refuse_static(addr, n, call);
@@ -45,7 +45,8 @@ static SHMEMI_COLD void refuse(const void *addr, size_t n, int pe, const char *c
                  (size_t)offset, s->heap_size);
 }
 
-/* The offset of a valid symmetric range in the heap of pe. */
+/* The offset from the user heap of n bytes at a symmetric address, which is the same on every PE.
+ * Ends the program if they are not symmetric, or PE pe does not exist. */
 static int64_t offset_of(const void *addr, size_t n, int pe, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -72,7 +73,7 @@ static void check_thread(shmem_ctx_t ctx, const char *call)
 }
 
 /* Ends the program if a local address is NULL although there are bytes to copy. */
-static void need_local(const void *p, size_t n, const char *what, const char *call)
+static void check_local(const void *p, size_t n, const char *what, const char *call)
 {
     if (p == NULL && n > 0)
         shmemi_abort(call, "pass memory of this PE", "the local %s is NULL", what);
@@ -83,14 +84,15 @@ int64_t shmemi_check_target(const void *addr, size_t n, const void *local, int p
                             const char *call)
 {
     int64_t offset = offset_of(addr, n, pe, call);
-    need_local(local, n, what, call);
+    check_local(local, n, what, call);
     return offset;
 }
 
 /* ------------------------------------------------------------ the endpoint */
 
-/* Reports whether an operation is an atomic that returns the old value. */
-static bool fetches(const struct shmemi_host_operation *o)
+/* Reports whether an operation is an atomic that returns the old value. In the list of atomics
+ * these come after those that do not. */
+static bool returns_old_value(const struct shmemi_host_operation *o)
 {
     return o->kind == SHMEMI_OPERATION_AMO && o->op >= SHMEMI_AMO_SWAP;
 }
@@ -122,7 +124,7 @@ enum mark { UNMARKED, MARKED, MARKED_WHEN_PENDING, UNFENCED_WHEN_PENDING };
  * returns, so no quiet has to wait for them. */
 SHMEMI_INLINE enum mark mark_of(const struct shmemi_host_operation *o)
 {
-    return !o->nbi && (o->kind == SHMEMI_OPERATION_GET || fetches(o)) ? UNMARKED : MARKED;
+    return !o->nbi && (o->kind == SHMEMI_OPERATION_GET || returns_old_value(o)) ? UNMARKED : MARKED;
 }
 
 /* Posts an operation to the core once. Returns what the core returns: done, pending, failed, or
@@ -143,7 +145,8 @@ SHMEMI_INLINE int try_post(const struct shmemi_host_operation *o, struct shmemi_
     return rc;
 }
 
-/* Tries to post an operation until the core has room for it. */
+/* Tries to post an operation again and again, in a wait that counts as a stall, until the core has
+ * room for it. Returns what the core returns then. */
 static SHMEMI_COLD int wait_for_room(const struct shmemi_host_operation *o,
                                      struct shmemi_context *c, enum mark mark)
 {
@@ -263,17 +266,18 @@ bool shmemi_net_do(struct shmemi_host_operation *o)
 static uint64_t net_amo(struct shmemi_host_operation *o)
 {
     struct shmemi_request r = {0};
-    bool waits = fetches(o) && !o->nbi;
+    bool waits = returns_old_value(o) && !o->nbi;
     o->request = waits ? &r : NULL;
     if (post(o, mark_of(o)) == SHMEMI_PENDING && waits)
         await(&r, o->pe, o->call);
     return r.value;
 }
 
-/* The library's own messages are not operations of the program: a quiet does not wait for them, so
- * a barrier right after another has no operations to complete (36 us over tcp with it, 8.5
- * without). Nor does a quiet wait for data that was copied when it was posted: when it did, an
- * all-to-all of small blocks took three messages for each pair of PEs instead of one. */
+/* Posts a message of the library's own. Such messages are not operations of the program: a quiet
+ * does not wait for them, so a barrier right after another has no operations to complete (36 us
+ * over tcp with it, 8.5 without). Nor does a quiet wait for data that was copied when it was
+ * posted: when it did, an all-to-all of small blocks took three messages for each pair of PEs
+ * instead of one. */
 void shmemi_net_message(struct shmemi_host_operation *o)
 {
     o->nbi = 1;
@@ -283,7 +287,9 @@ void shmemi_net_message(struct shmemi_host_operation *o)
         post(o, o->kind == SHMEMI_OPERATION_AMO ? UNMARKED : MARKED_WHEN_PENDING);
 }
 
-/* A put larger than net_chunk is sent in parts and is complete on return. */
+/* Posts a message of the library's own whose source the caller leaves unchanged meanwhile. True: it
+ * has a request, and is under way. A put larger than net_chunk is sent in parts and is complete on
+ * return. */
 bool shmemi_net_lend(struct shmemi_host_operation *o)
 {
     o->nbi = o->request == NULL;
@@ -304,12 +310,12 @@ bool shmemi_net_lend(struct shmemi_host_operation *o)
 
 /* A put or get with checked arguments: by a copy if this process can access the PE's memory, else
  * over the network. */
-static void rma(struct shmemi_host_operation *o, const void *at)
+static void put_or_get(struct shmemi_host_operation *o, const void *at)
 {
     bool puts = o->kind == SHMEMI_OPERATION_PUT;
     o->offset = offset_of(at, o->nbytes, o->pe, o->call);
     check_thread(o->ctx, o->call);
-    need_local(puts ? o->source : o->dest, o->nbytes, puts ? "source" : "dest", o->call);
+    check_local(puts ? o->source : o->dest, o->nbytes, puts ? "source" : "dest", o->call);
     if (shmemi_refuse_lost(o->pe, o->call) || o->nbytes == 0)
         return;
     char *base = shmemi_reachable(o->pe, o->offset);
@@ -328,8 +334,8 @@ static void rma(struct shmemi_host_operation *o, const void *at)
 }
 
 /* Applies an atomic operation to a word that this process can access, and returns the old value. */
-static uint64_t apply(const struct shmemi_host_operation *o, enum shmemi_amo op, int width,
-                      int64_t offset)
+static uint64_t apply_locally(const struct shmemi_host_operation *o, enum shmemi_amo op, int width,
+                              int64_t offset)
 {
     char *base = offset < 0 ? shmemi_state.peer_base[o->pe] : shmemi_state.near_base[o->pe];
     uint64_t old;
@@ -356,7 +362,7 @@ static void put_signal(struct shmemi_host_operation *o, const void *dest, const 
     if (o->op != SHMEM_SIGNAL_SET && o->op != SHMEM_SIGNAL_ADD)
         shmemi_abort(o->call, "use SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD",
                      "signal operation %d does not exist", o->op);
-    need_local(o->source, o->nbytes, "source", o->call);
+    check_local(o->source, o->nbytes, "source", o->call);
     shmemi_need_aligned(sig_addr, sizeof *sig_addr, o->call);
     if (shmemi_state.checks == SHMEMI_CHECKS_FULL && o->nbytes > 0 &&
         o->signal_offset - o->offset < (int64_t)o->nbytes &&
@@ -371,25 +377,25 @@ static void put_signal(struct shmemi_host_operation *o, const void *dest, const 
     if (base && shmemi_reachable(o->pe, o->signal_offset)) {
         if (o->nbytes > 0)
             shmemi_move(base + o->offset, o->source, o->nbytes, o->call);
-        apply(o, (enum shmemi_amo)o->op, 8, o->signal_offset);
+        apply_locally(o, (enum shmemi_amo)o->op, 8, o->signal_offset);
     } else {
         shmemi_net_do(o);
     }
 }
 
 /* An atomic operation with checked arguments. A blocking one returns the old value. */
-static uint64_t amo(struct shmemi_host_operation *o, const void *at)
+static uint64_t do_atomic(struct shmemi_host_operation *o, const void *at)
 {
     o->offset = offset_of(at, o->width, o->pe, o->call);
     check_thread(o->ctx, o->call);
     if (o->nbi)
-        need_local(o->dest, o->width, "fetch", o->call);
+        check_local(o->dest, o->width, "fetch", o->call);
     shmemi_need_aligned(at, o->width, o->call);
     uint64_t old = 0; /* the value that a fetch from a lost PE returns */
     if (!shmemi_refuse_lost(o->pe, o->call)) {
         if (!shmemi_reachable(o->pe, o->offset))
             return net_amo(o);
-        old = apply(o, (enum shmemi_amo)o->op, (int)o->width, o->offset);
+        old = apply_locally(o, (enum shmemi_amo)o->op, (int)o->width, o->offset);
     }
     if (o->nbi)
         shmemi_move(o->dest, &old, o->width, o->call);
@@ -400,14 +406,15 @@ static uint64_t amo(struct shmemi_host_operation *o, const void *at)
 SHMEMI_INLINE uint32_t group_of(const struct shmemi_host_operation *o)
 {
     if (o->kind == SHMEMI_OPERATION_AMO)
-        return fetches(o) ? SHMEMI_RANGE_ATOMIC_FETCH : SHMEMI_RANGE_ATOMIC_SET;
+        return returns_old_value(o) ? SHMEMI_RANGE_ATOMIC_FETCH : SHMEMI_RANGE_ATOMIC_SET;
     return o->nbi ? SHMEMI_RANGE_RMA_NONBLOCKING : SHMEMI_RANGE_RMA_BLOCKING;
 }
 
-/* Performs an operation on the symmetric addresses at and sig_addr (of its signal). shown: a
- * profiler shows it as a range. Returns the value that a blocking atomic has fetched. */
-SHMEMI_INLINE uint64_t serve(struct shmemi_host_operation *o, const void *at,
-                             const uint64_t *sig_addr, bool shown)
+/* Performs an operation whose arguments the program has passed, on the symmetric address `at`, and,
+ * for a put with signal, sig_addr. shown: a profiler shows it as a range. Returns the value that a
+ * blocking atomic has fetched, else 0. */
+SHMEMI_INLINE uint64_t perform(struct shmemi_host_operation *o, const void *at,
+                               const uint64_t *sig_addr, bool shown)
 {
     SHMEMI_RANGE_IF(shown ? group_of(o) : 0, o->call);
     switch (o->kind) {
@@ -415,9 +422,9 @@ SHMEMI_INLINE uint64_t serve(struct shmemi_host_operation *o, const void *at,
         put_signal(o, at, sig_addr);
         return 0;
     case SHMEMI_OPERATION_AMO:
-        return amo(o, at);
+        return do_atomic(o, at);
     default:
-        rma(o, at);
+        put_or_get(o, at);
         return 0;
     }
 }
@@ -429,12 +436,12 @@ SHMEMI_INLINE uint64_t serve(struct shmemi_host_operation *o, const void *at,
     type shmemi_##name##_slow params                                                               \
     {                                                                                              \
         struct shmemi_host_operation o = {.ctx = ctx, .pe = pe, .call = call, __VA_ARGS__};        \
-        return (type)serve(&o, at, sig_addr, false);                                               \
+        return (type)perform(&o, at, sig_addr, false);                                             \
     }                                                                                              \
     type shmemi_##name##_ranged params                                                             \
     {                                                                                              \
         struct shmemi_host_operation o = {.ctx = ctx, .pe = pe, .call = call, __VA_ARGS__};        \
-        return (type)serve(&o, at, sig_addr, true);                                                \
+        return (type)perform(&o, at, sig_addr, true);                                              \
     }
 
 HALVES(void, put,

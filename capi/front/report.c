@@ -58,7 +58,7 @@ static void report(const struct shmemi_waiter *w, uint64_t now, bool is_due)
 }
 
 /* Sends the late PEs of a wait a request for what they are doing. */
-static void probe(const struct shmemi_waiter *w)
+static void ask_late_pes(const struct shmemi_waiter *w)
 {
     int32_t late[SHMEMI_LATE];
     int all, n = shmemi_activity_late(w, late, &all);
@@ -77,7 +77,7 @@ static void report_if_requested(struct shmemi_waiter *w, uint64_t now)
         if (!is_due) {
             due.since = c->since;
             due.at = now + REPLY_NS;
-            probe(w);
+            ask_late_pes(w);
         }
     } else if (is_due && now >= due.at) {
         due.at = 0;
@@ -95,7 +95,7 @@ void shmemi_report(struct shmemi_waiter *w, uint64_t now)
         return;
     if (!c->probed && now - c->reported >= limit - early) {
         c->probed = true;
-        probe(w);
+        ask_late_pes(w);
     }
     if (now - c->reported < limit)
         return;

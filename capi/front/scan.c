@@ -59,8 +59,9 @@ static void scan_small(struct shmemi_team *t, void *dest, const void *source, si
 
 /* ------------------------------------------------------------ node by node */
 
-/* The bytes of one part of a round's memory in an exchange in steps: each step has one part for
- * what it sends and one for what it receives, and so has the result of the last step. */
+/* The bytes of one part of a round's memory when leaders exchange in steps: each step has a part
+ * for what it sends, and so has the result of the last step. A piece of the scan must fit in a
+ * part. */
 static size_t scan_part(const struct shmemi_team *t)
 {
     uint32_t steps = shmemi_steps_in_pairs(t->n_nodes) + 1;
@@ -87,8 +88,8 @@ struct piece {
 };
 
 /* The first member of each node (its leader) combines a piece of its members' elements, and sends
- * the result to the other leaders, into the parts of a round's memory. before = the combination of
- * the nodes before this one, if there are any. */
+ * the result to all other leaders, into the parts of a round's memory. `before` becomes the
+ * combination of the nodes before this one, if there are any. */
 static void exchange_totals(const struct piece *p, char *before)
 {
     struct shmemi_team *t = p->t;

@@ -81,7 +81,8 @@ static bool has_reply(const struct outgoing *o)
 
 /* Writes bytes to the address in the receiver's reply, and then the signal word that the receiver
  * polls. False: the receiver is lost. */
-static bool put(int pe, const struct shmemi_mail_clear *c, const char *bytes, const char *call)
+static bool write_part(int pe, const struct shmemi_mail_clear *c, const char *bytes,
+                       const char *call)
 {
     char *control = shmemi_state.peer_base[pe], *base = shmemi_reachable(pe, c->dest);
     struct shmemi_host_operation o = {.kind = SHMEMI_OPERATION_PUT_SIGNAL,
@@ -119,7 +120,7 @@ static bool serve_receiver(struct outgoing *o, const char *call)
         shmemi_abort(call, "look for writes past the end of symmetric memory on any PE",
                      "PE %d asks for %" PRIu64 " bytes of a message that has %zu", o->pe, c.nbytes,
                      o->nbytes - o->done);
-    else if (!put(o->pe, &c, o->buf + o->done, call))
+    else if (!write_part(o->pe, &c, o->buf + o->done, call))
         return false;
     o->next++;
     o->done += c.nbytes;
@@ -139,8 +140,8 @@ static struct outgoing *first_due(void)
     return NULL;
 }
 
-/* Reports whether the receiver of some long message waits for a reply while no call is sending it.
- * Most calls only check one count. */
+/* Reports whether the receiver of some long message waits for bytes while no call is sending it.
+ * Most calls only check one count, without the lock. */
 static bool is_due(void)
 {
     if (SHMEMI_LIKELY(shmemi_read_once(&left) == 0))
@@ -151,8 +152,9 @@ static bool is_due(void)
     return due;
 }
 
-/* Serves the receiver of a long message whose own call has returned. */
-static void help(const char *call)
+/* Serves the receiver of a long message whose own send call has returned (shmemx_send_test), within
+ * a call for another message. If the bytes cannot be sent, that message's next call reports it. */
+static void serve_other(const char *call)
 {
     pthread_mutex_lock(&lock);
     struct outgoing *o = first_due();
@@ -184,7 +186,7 @@ bool shmemi_send_await(const struct shmemi_send_wait *w)
                         .whom = any ? SHMEMI_ANY_SENDER : SHMEMI_NOBODY, .pe = w->pe, .about = !any,
                         .limited = w->limited);
         if (!is && due)
-            help(w->call);
+            serve_other(w->call);
     } while (!is && due);
     return is;
 }
@@ -193,7 +195,7 @@ bool shmemi_send_await(const struct shmemi_send_wait *w)
 void shmemi_send_progress(const char *call)
 {
     if (is_due())
-        help(call);
+        serve_other(call);
 }
 
 /* ------------------------------------------------------------- waiting for room */
@@ -233,7 +235,7 @@ static void describe(const void *subject, char *text, size_t size)
 
 /* Waits, in shmemx_send, until ready(s). False: the PE is lost, or the call has to return without
  * having sent the message. */
-static bool await(struct sending *s, bool (*ready)(void *))
+static bool await_ready(struct sending *s, bool (*ready)(void *))
 {
     struct shmemi_send_wait w = {ready, describe, s, s->pe, true, s->call};
     if (s->waits)
@@ -246,8 +248,8 @@ static bool await(struct sending *s, bool (*ready)(void *))
     return ready(s);
 }
 
-/* The result of a call that returns without having sent its message, because await has returned
- * false. */
+/* The result of a call that returns without having sent its message: SHMEMI_FAILED if the receiver
+ * is lost or shmemx_send's time limit has passed, NOT_YET for shmemx_send_test. */
 static int unsent_result(const struct sending *s)
 {
     if (shmemi_refuse_lost(s->pe, s->call))
@@ -257,7 +259,8 @@ static int unsent_result(const struct sending *s)
 
 /* ---------------------------------------------------------------- the mailbox */
 
-/* Reserves the record's place in the mailbox, if the receiver's credit allows it. */
+/* Reserves the place of a record in this PE's mailbox at the receiver, if the bytes that the
+ * receiver has freed (credit) suffice. False: they do not, and nothing is reserved. */
 static bool has_room(void *subject)
 {
     struct sending *s = subject;
@@ -274,15 +277,16 @@ static bool has_room(void *subject)
 
 /* Sets this PE's bit at the receiver, so that the receiver searches this PE's mailbox from now on.
  */
-static void appear(int pe, const char *call)
+static void announce_sender(int pe, const char *call)
 {
     int me = shmemi_state.my_pe;
     int64_t word = (int64_t)sizeof(uint64_t) * (me / 64) - (int64_t)shmemi_state.active_offset;
     shmemi_mail_apply(pe, word, SHMEMI_AMO_OR, (uint64_t)1 << (me % 64), call);
 }
 
-/* Writes the record at its reserved place: tag, bytes, and last the mark, which makes the record
- * visible to the receiver. */
+/* Writes the record at its reserved place in the receiver's mailbox: tag, bytes, and last the mark,
+ * which makes the record visible to the receiver. send: the entry of a long message. The first
+ * record of this PE sets its bit at the receiver, too. */
 static void post_record(const struct sending *s, uint32_t send, const void *bytes)
 {
     size_t n = shmemi_mail_bytes(s->mark) - sizeof(struct shmemi_mail);
@@ -305,12 +309,13 @@ static void post_record(const struct sending *s, uint32_t send, const void *byte
                           s->mark, s->call);
     }
     if (s->at == 0)
-        appear(s->pe, s->call);
+        announce_sender(s->pe, s->call);
 }
 
 /* --------------------------------------------------------------- long messages */
 
-/* Reports whether a long message in the table has the arguments of this send call. */
+/* Reports whether the long message o of the table has the arguments of this send call, which then
+ * continues it. */
 static bool is_same(const struct outgoing *o, const struct sending *s)
 {
     return o->buf == s->buf && o->nbytes == s->nbytes && o->tag == s->tag && o->pe == s->pe;
@@ -319,7 +324,7 @@ static bool is_same(const struct outgoing *o, const struct sending *s)
 /* Claims an entry of the table of long messages: that of the same message, if an earlier call with
  * the same arguments has returned before its bytes were sent, else a free entry. False: no entry is
  * free, or another call works on that message at the moment. */
-static bool claim(void *subject)
+static bool claim_entry(void *subject)
 {
     struct sending *s = subject;
     struct outgoing *o = NULL;
@@ -365,7 +370,7 @@ static void end_call(struct outgoing *o, bool frees)
 
 /* Frees the entry of a message whose receiver is lost. A late reply must not be mistaken for one to
  * the next message in this entry. */
-static void abandon(struct outgoing *o)
+static void free_lost(struct outgoing *o)
 {
     o->next += 2 + o->nbytes / (SHMEMI_LANDING_BYTES / 2);
     end_call(o, true);
@@ -378,11 +383,13 @@ static bool reply_has_arrived(void *subject)
     return has_reply(s->o);
 }
 
-/* Posts the request to send. False: there is no room for it, or the PE is lost. */
-static bool request(struct sending *s)
+/* Posts the request to send of a long message: a record with its size and, if its bytes are in
+ * symmetric memory, their address, from which the receiver then reads them itself. False: there is
+ * no room for it, or the PE is lost. */
+static bool post_request(struct sending *s)
 {
     struct outgoing *o = s->o;
-    if (!await(s, has_room))
+    if (!await_ready(s, has_room))
         return false;
     struct shmemi_mail_request r = {SHMEMI_MAIL_PRIVATE, o->next};
     if (shmemi_symmetric(o->buf, o->nbytes))
@@ -398,13 +405,13 @@ static bool request(struct sending *s)
  * with the same arguments goes on. */
 static int send_long(struct sending *s)
 {
-    if (!await(s, claim))
+    if (!await_ready(s, claim_entry))
         return unsent_result(s);
     struct outgoing *o = s->o;
     s->mark = shmemi_mail_mark(SHMEMI_MAIL_REQUEST, s->nbytes);
     while (!shmemi_is_lost(s->pe)) {
         if (o->failed) {
-            abandon(o);
+            free_lost(o);
             shmemi_net_failed(s->pe, s->call);
             return SHMEMI_FAILED;
         }
@@ -412,25 +419,25 @@ static int send_long(struct sending *s)
             end_call(o, true);
             return SENT;
         }
-        if (o->requested ? !await(s, reply_has_arrived) : !request(s)) {
+        if (o->requested ? !await_ready(s, reply_has_arrived) : !post_request(s)) {
             if (shmemi_is_lost(s->pe))
                 break;
             end_call(o, !o->requested);
             return unsent_result(s);
         }
         if (o->requested && has_reply(o) && !serve_receiver(o, s->call)) {
-            abandon(o);
+            free_lost(o);
             return SHMEMI_FAILED;
         }
     }
-    abandon(o);
+    free_lost(o);
     return unsent_result(s);
 }
 
 /* -------------------------------------------------------------------- the calls */
 
 /* Ends the job if the arguments of a send are wrong. */
-static void check(const struct sending *s)
+static void check_send(const struct sending *s)
 {
     shmemi_check_pe(s->pe, s->call);
     if (SHMEMI_UNLIKELY(s->tag < 0))
@@ -443,15 +450,15 @@ static void check(const struct sending *s)
 }
 
 /* Serves a send call. Returns SENT, NOT_YET (shmemx_send_test only), or SHMEMI_FAILED. */
-static int send(struct sending *s)
+static int serve_send(struct sending *s)
 {
-    check(s);
+    check_send(s);
     if (s->nbytes > shmemi_mail_short(shmemi_state.mailbox_size))
         return send_long(s);
     if (shmemi_refuse_lost(s->pe, s->call))
         return SHMEMI_FAILED;
     s->mark = shmemi_mail_mark(SHMEMI_MAIL_WHOLE, s->nbytes);
-    if (!await(s, has_room))
+    if (!await_ready(s, has_room))
         return unsent_result(s);
     post_record(s, 0, s->buf);
     return SENT;
@@ -462,12 +469,12 @@ int shmemi_send(const void *buf, size_t nbytes, int tag, int pe, const char *cal
 {
     struct sending s = {
         .buf = buf, .nbytes = nbytes, .tag = tag, .pe = pe, .waits = true, .call = call};
-    return send(&s) == SENT ? 0 : SHMEMI_FAILED;
+    return serve_send(&s) == SENT ? 0 : SHMEMI_FAILED;
 }
 
 /* Implements shmemx_send_test: does not wait. */
 int shmemi_send_test(const void *buf, size_t nbytes, int tag, int pe, const char *call)
 {
     struct sending s = {.buf = buf, .nbytes = nbytes, .tag = tag, .pe = pe, .call = call};
-    return send(&s);
+    return serve_send(&s);
 }

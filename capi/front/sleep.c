@@ -41,16 +41,17 @@ bool shmemi_register_sleepers(void)
     return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 }
 
-/* Makes every registered process execute a full fence. */
+/* Makes every process that called shmemi_register_sleepers execute a full fence, by one system
+ * call, and counts it in the statistics. */
 static void membarrier(void)
 {
     syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
     shmemi_count(&shmemi_state.live->effort.membarriers, 1);
 }
 
-/* Sets the flag that makes writers wake this thread, and records which membarrier has to run first.
- */
-static void announce(struct shmemi_waiter *w)
+/* Sets the flag that makes writers wake this thread, and records which membarrier has to run before
+ * it may sleep: the first one that begins after the flag is set. */
+static void announce_sleep(struct shmemi_waiter *w)
 {
     w->wakes = shmemi_observe(&w->ctl->wakes);
     shmemi_announce(&w->ctl->sleepers, 1);
@@ -71,17 +72,20 @@ static bool run_next(struct shmemi_ctl *first)
     return true;
 }
 
-/* Reports whether the node's membarrier of that number has run. */
+/* Reports whether the node's membarrier of that number, or a later one, has run. The numbers may
+ * wrap, so their difference is compared. */
 static bool has_run(const struct shmemi_ctl *first, uint32_t number)
 {
     return (int32_t)(shmemi_observe(&first->membarriers_done) - number) >= 0;
 }
 
-/* One step of the preparation for a sleep: the announcement, or the membarrier after it. */
+/* One step of the preparation for a sleep: the announcement, or the membarrier after it. Returns
+ * true when the thread may sleep. Without membarriers (not wakeable) it may sleep after the
+ * announcement: a writer may then fail to wake it, and the sleep ends by its time limit. */
 bool shmemi_prepare_sleep(struct shmemi_waiter *w)
 {
     if (w->stage == SHMEMI_AWAKE) {
-        announce(w);
+        announce_sleep(w);
         if (!shmemi_state.wakeable)
             w->stage = SHMEMI_READY;
         return w->stage == SHMEMI_READY;
@@ -99,7 +103,8 @@ bool shmemi_prepare_sleep(struct shmemi_waiter *w)
     return true;
 }
 
-/* Sleeps on the futex of the PE's control page, for at most ns. */
+/* Sleeps on the futex of the PE's control page, for at most ns, and returns what ended the sleep.
+ * If it was the time limit, the announcement still stands, and the next sleep needs no new one. */
 enum shmemi_sleep_end shmemi_sleep(struct shmemi_waiter *w, uint64_t ns)
 {
     struct timespec bound = {.tv_sec = (time_t)(ns / 1000000000u),

@@ -124,8 +124,9 @@ struct kernel_view {
     uint64_t entries[512];
 };
 
-/* Reports whether a page may contain anything but zeros: the kernel has memory or swap for it. */
-static bool touched(struct kernel_view *v, uintptr_t page)
+/* Reports whether a page of memory may contain anything but zeros, because the kernel has memory or
+ * swap for it (/proc/self/pagemap). If that cannot be read, every page may. */
+static bool may_have_data(struct kernel_view *v, uintptr_t page)
 {
     enum { SWAPPED = 62, PRESENT = 63 };
     size_t number = page / PAGE;
@@ -143,9 +144,10 @@ static bool touched(struct kernel_view *v, uintptr_t page)
 }
 
 /* Finds a run of pages of a span, from `at` on and up to `end`, which are all zero or all may
- * contain data. Sets *data to which of the two, and returns the end of the run. */
-static size_t run(struct kernel_view *v, const struct shmemi_span *s, size_t at, size_t end,
-                  bool *data)
+ * contain data. Sets *data to which of the two, and returns the end of the run. After the first
+ * init the statics are in the memory file, whose holes show it. */
+static size_t find_run(struct kernel_view *v, const struct shmemi_span *s, size_t at, size_t end,
+                       bool *data)
 {
     if (file >= 0) {
         uint64_t from = place + s->at + at, to = place + s->at + end;
@@ -157,9 +159,9 @@ static size_t run(struct kernel_view *v, const struct shmemi_span *s, size_t at,
         *data = from == start;
         return (size_t)((*data ? to : from) - place - s->at);
     }
-    *data = at < s->filled || touched(v, s->start + at);
+    *data = at < s->filled || may_have_data(v, s->start + at);
     size_t next = at + PAGE;
-    while (next < end && (next < s->filled || touched(v, s->start + next)) == *data)
+    while (next < end && (next < s->filled || may_have_data(v, s->start + next)) == *data)
         next += PAGE;
     return next;
 }
@@ -173,7 +175,8 @@ struct move {
     char *area; /* where that part of the file is mapped in this process */
 };
 
-/* Maps n bytes of the file over the span, from `at` on. */
+/* Maps n bytes of the memory file over the span's statics, from the offset `at` on. Returns 0, or
+ * -1 if mmap fails. */
 static int map_over(const struct move *m, const struct shmemi_span *s, size_t at, size_t n)
 {
     /* This calls the kernel, and not mmap: AddressSanitizer's mmap discards what it knows about the
@@ -195,7 +198,7 @@ static int move_span(const struct move *m, const struct shmemi_span *s, bool alo
 {
     for (size_t at = 0, next; at < s->size; at = next) {
         bool data;
-        next = run(v, s, at, s->size, &data);
+        next = find_run(v, s, at, s->size, &data);
         for (size_t page = at; data && page < next; page += PAGE) {
             const char *from = (const char *)s->start + page;
             if (shmemi_page_has_data(from))
@@ -286,8 +289,7 @@ int shmemi_statics_open(char *error, size_t size)
     return rc;
 }
 
-/* At finalize: the statics stay in the memory file, but the job is over, so that none is symmetric.
- */
+/* At finalize: lists no static as symmetric any more. The statics stay in the memory file. */
 void shmemi_statics_close(void)
 {
     shmemi_statics_lock();

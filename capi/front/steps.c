@@ -10,7 +10,7 @@
 
 /* Plans steps for m PEs, whose groups' sizes are the factors of m. False: m has a factor other than
  * 2, 3, 5 and 7, or the steps need too many lines. */
-static bool divide(uint32_t m, uint32_t me, struct shmemi_steps *steps)
+static bool plan_groups(uint32_t m, uint32_t me, struct shmemi_steps *steps)
 {
     static const uint8_t groups[] = {4, 2, 3, 5, 7};
     uint32_t line = SHMEMI_LINES_OF_STEPS, stride = 1;
@@ -37,7 +37,7 @@ struct shmemi_steps shmemi_plan_steps(uint32_t n, uint32_t me)
 {
     struct shmemi_steps steps;
     uint32_t m = n > 1 ? n : 1;
-    while (!divide(m, me, &steps))
+    while (!plan_groups(m, me, &steps))
         m--;
     return steps;
 }

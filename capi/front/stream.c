@@ -31,7 +31,8 @@ static void kernels_path(char *path, size_t size)
     snprintf(path, size, "%.*s" KERNELS_FILE, slash ? (int)(slash - front + 1) : 0, front);
 }
 
-/* Loads the library's kernels at the first use of CUDA streams in a job. */
+/* Loads the library's kernels, which carry out calls on streams, unless they are loaded in this
+ * job. Returns 0, or -1 with the reason in error. */
 int shmemi_streams_begin(char *error, size_t size)
 {
     char path[PATH_MAX];
@@ -59,8 +60,8 @@ void shmemi_streams_end(void)
 }
 
 /* The first check of a call on a stream: ends the program unless there is a job and this PE has a
- * GPU. */
-static void begin(const char *call)
+ * GPU. At the first call in a job it loads the library's kernels, too. */
+static void check_gpu(const char *call)
 {
     char error[1024] = "";
     if (SHMEMI_LIKELY(shmemi_state.n_pes > 0 && shmemi_observe(&ready)))
@@ -76,15 +77,16 @@ static void begin(const char *call)
 }
 
 /* Enqueues a call on its CUDA stream. Ends the program if the driver refuses it. */
-static void queue(struct shmemi_stream_work w, struct CUstream_st *stream, const char *call)
+static void enqueue(struct shmemi_stream_work w, struct CUstream_st *stream, const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.core->stream_call(w.what, &w.call, stream) != SHMEMI_DONE))
         shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
 }
 
-/* Checks a symmetric argument and returns its address in the heap; for a registered buffer the
- * program may pass the buffer's own address. */
-static void *symmetric(const char *name, const void *p, size_t n, size_t align, const char *call)
+/* Checks a symmetric argument, which `name` names in the error, and returns its address in the
+ * heap. For a registered buffer the program may pass the buffer's own address, which kernels do not
+ * know. */
+static void *heap_address(const char *name, const void *p, size_t n, size_t align, const char *call)
 {
     int64_t offset = shmemi_in_heap(p, n) ? (int64_t)((uintptr_t)p - shmemi_state.heap_base)
                                           : shmemi_buffer_offset(p, n);
@@ -105,7 +107,7 @@ static void check_local(const char *name, const void *p, const char *call)
 }
 
 /* A value of up to 8 bytes, as a 64-bit word. */
-static uint64_t word(const void *value, size_t n)
+static uint64_t as_word(const void *value, size_t n)
 {
     uint64_t bits = 0;
     memcpy(&bits, value, n);
@@ -123,77 +125,79 @@ static void check_signal_op(int op, const char *call)
 /* ------------------------------------------------------ one PE with another */
 
 /* Checks a put on a stream, and queues it. */
-static void put(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
-                struct CUstream_st *stream, const char *call)
+static void queue_put(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
+                      struct CUstream_st *stream, const char *call)
 {
-    begin(call);
+    check_gpu(call);
     shmemi_check_pe(pe, call);
     if (n == 0)
         return;
-    dest = symmetric("dest", dest, n, 1, call);
+    dest = heap_address("dest", dest, n, 1, call);
     check_local("source", source, call);
-    queue(shmemi_work_put(dest, source, n, pe, nbi), stream, call);
+    enqueue(shmemi_work_put(dest, source, n, pe, nbi), stream, call);
 }
 
-/* A put on a stream. */
+/* Puts a put into a CUDA stream: it runs after the stream's earlier work and before its later work.
+ */
 void shmemi_stream_put(void *dest, const void *source, size_t n, int pe, struct CUstream_st *stream,
                        const char *call)
 {
-    put(dest, source, n, pe, 0, stream, call);
+    queue_put(dest, source, n, pe, 0, stream, call);
 }
 
 /* A nonblocking put on a stream: a quiet on the stream completes it. */
 void shmemi_stream_put_nbi(void *dest, const void *source, size_t n, int pe,
                            struct CUstream_st *stream, const char *call)
 {
-    put(dest, source, n, pe, 1, stream, call);
+    queue_put(dest, source, n, pe, 1, stream, call);
 }
 
 /* Checks a get on a stream, and queues it. */
-static void get(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
-                struct CUstream_st *stream, const char *call)
+static void queue_get(void *dest, const void *source, size_t n, int pe, uint32_t nbi,
+                      struct CUstream_st *stream, const char *call)
 {
-    begin(call);
+    check_gpu(call);
     shmemi_check_pe(pe, call);
     if (n == 0)
         return;
-    source = symmetric("source", source, n, 1, call);
+    source = heap_address("source", source, n, 1, call);
     check_local("dest", dest, call);
-    queue(shmemi_work_get(dest, source, n, pe, nbi), stream, call);
+    enqueue(shmemi_work_get(dest, source, n, pe, nbi), stream, call);
 }
 
-/* A get on a stream. */
+/* Puts a get into a CUDA stream: it runs after the stream's earlier work and before its later work.
+ */
 void shmemi_stream_get(void *dest, const void *source, size_t n, int pe, struct CUstream_st *stream,
                        const char *call)
 {
-    get(dest, source, n, pe, 0, stream, call);
+    queue_get(dest, source, n, pe, 0, stream, call);
 }
 
 /* A nonblocking get on a stream: a quiet on the stream completes it. */
 void shmemi_stream_get_nbi(void *dest, const void *source, size_t n, int pe,
                            struct CUstream_st *stream, const char *call)
 {
-    get(dest, source, n, pe, 1, stream, call);
+    queue_get(dest, source, n, pe, 1, stream, call);
 }
 
 /* Implements shmemx_<type>_p_on_stream. */
 void shmemi_stream_p(void *dest, const void *value, size_t width, int pe,
                      struct CUstream_st *stream, const char *call)
 {
-    begin(call);
+    check_gpu(call);
     shmemi_check_pe(pe, call);
-    dest = symmetric("dest", dest, width, width, call);
-    queue(shmemi_work_p(dest, word(value, width), (uint32_t)width, pe), stream, call);
+    dest = heap_address("dest", dest, width, width, call);
+    enqueue(shmemi_work_p(dest, as_word(value, width), (uint32_t)width, pe), stream, call);
 }
 
 /* Implements shmemx_<type>_g_on_stream: drains the stream, and then gets the element. */
 void shmemi_stream_g(void *value, const void *source, size_t width, int pe,
                      struct CUstream_st *stream, const char *call)
 {
-    begin(call);
+    check_gpu(call);
     shmemi_check_pe(pe, call);
-    source = symmetric("source", source, width, width, call);
-    queue(shmemi_work_drain(), stream, call);
+    source = heap_address("source", source, width, width, call);
+    enqueue(shmemi_work_drain(), stream, call);
     shmemi_g(SHMEM_CTX_DEFAULT, value, source, width, pe, call);
 }
 
@@ -202,17 +206,17 @@ static void put_signal(void *dest, const void *source, size_t n, uint64_t *sig_a
                        uint64_t signal, int sig_op, int pe, uint32_t nbi,
                        struct CUstream_st *stream, const char *call)
 {
-    begin(call);
+    check_gpu(call);
     shmemi_check_pe(pe, call);
     check_signal_op(sig_op, call);
-    sig_addr = symmetric("sig_addr", sig_addr, sizeof *sig_addr, sizeof *sig_addr, call);
+    sig_addr = heap_address("sig_addr", sig_addr, sizeof *sig_addr, sizeof *sig_addr, call);
     if (n > 0) {
-        dest = symmetric("dest", dest, n, 1, call);
+        dest = heap_address("dest", dest, n, 1, call);
         check_local("source", source, call);
     }
-    queue(n > 0 ? shmemi_work_put_signal(dest, source, n, sig_addr, signal, sig_op, pe, nbi)
-                : shmemi_work_signal(sig_addr, signal, sig_op, pe),
-          stream, call);
+    enqueue(n > 0 ? shmemi_work_put_signal(dest, source, n, sig_addr, signal, sig_op, pe, nbi)
+                  : shmemi_work_signal(sig_addr, signal, sig_op, pe),
+            stream, call);
 }
 
 /* A put with signal on a stream. */
@@ -242,16 +246,16 @@ void shmemi_stream_signal(uint64_t *sig_addr, uint64_t signal, int sig_op, int p
 static void put_notify(void *dest, const void *source, size_t n, int notify, int pe, uint32_t nbi,
                        struct CUstream_st *stream, const char *call)
 {
-    begin(call);
+    check_gpu(call);
     shmemi_check_pe(pe, call);
     shmemi_notification_check(notify, call);
     if (n > 0) {
-        dest = symmetric("dest", dest, n, 1, call);
+        dest = heap_address("dest", dest, n, 1, call);
         check_local("source", source, call);
     } else {
         dest = (void *)shmemi_state.heap_base; /* the program's dest may be any value */
     }
-    queue(shmemi_work_put_notify(dest, source, n, notify, pe, nbi), stream, call);
+    enqueue(shmemi_work_put_notify(dest, source, n, notify, pe, nbi), stream, call);
 }
 
 /* A put on a stream that its target counts. */
@@ -271,7 +275,7 @@ void shmemi_stream_put_notify_nbi(void *dest, const void *source, size_t n, int 
 /* Checks a call on a notification counter on a stream. */
 static void check_counter(int notify, uint64_t value, const char *name, const char *call)
 {
-    begin(call);
+    check_gpu(call);
     shmemi_notification_check(notify, call);
     shmemi_notification_check_value(value, name, call);
 }
@@ -281,7 +285,7 @@ void shmemi_stream_notify_wait(int notify, uint64_t count, struct CUstream_st *s
                                const char *call)
 {
     check_counter(notify, count, "the count", call);
-    queue(shmemi_work_notify_wait(notify, count), stream, call);
+    enqueue(shmemi_work_notify_wait(notify, count), stream, call);
 }
 
 /* Makes a stream set a notification counter of this PE. */
@@ -289,7 +293,7 @@ void shmemi_stream_notify_reset(int notify, uint64_t value, struct CUstream_st *
                                 const char *call)
 {
     check_counter(notify, value, "the value", call);
-    queue(shmemi_work_notify_reset(notify, value), stream, call);
+    enqueue(shmemi_work_notify_reset(notify, value), stream, call);
 }
 
 /* ------------------------------------------------------------------ waiting */
@@ -306,35 +310,37 @@ static void check_comparison(int cmp, const char *call)
 void shmemi_stream_signal_wait(uint64_t *sig_addr, int cmp, uint64_t value,
                                struct CUstream_st *stream, const char *call)
 {
-    begin(call);
+    check_gpu(call);
     check_comparison(cmp, call);
-    sig_addr = symmetric("sig_addr", sig_addr, sizeof *sig_addr, sizeof *sig_addr, call);
-    queue(shmemi_work_count(sig_addr, 1, value, cmp, 8), stream, call);
+    sig_addr = heap_address("sig_addr", sig_addr, sizeof *sig_addr, sizeof *sig_addr, call);
+    enqueue(shmemi_work_count(sig_addr, 1, value, cmp, 8), stream, call);
 }
 
-/* The waits of a stream for words of this PE, with one value or one for each word. */
+/* Makes a stream wait until the comparison holds for n words of this PE: with value for all, or, if
+ * value is NULL, with one of values for each. width: the bytes of a word, with SHMEMI_SIGNED added
+ * for a signed type. */
 void shmemi_stream_wait(const void *ivars, size_t n, const int *status, int cmp, const void *value,
                         const void *values, uint32_t width, struct CUstream_st *stream,
                         const char *call)
 {
     size_t bytes = width & 15;
-    begin(call);
+    check_gpu(call);
     check_comparison(cmp, call);
     if (n == 0)
         return;
-    ivars = symmetric("ivars", ivars, shmemi_bytes(n, bytes), bytes, call);
+    ivars = heap_address("ivars", ivars, shmemi_bytes(n, bytes), bytes, call);
     if (value == NULL)
         check_local("cmp_values", values, call);
-    queue(shmemi_work_wait(ivars, values, n, status, value == NULL ? 0 : word(value, bytes), cmp,
-                           width),
-          stream, call);
+    enqueue(shmemi_work_wait(ivars, values, n, status, value == NULL ? 0 : as_word(value, bytes),
+                             cmp, width),
+            stream, call);
 }
 
 /* Queues a quiet on a stream. */
 void shmemi_stream_quiet(struct CUstream_st *stream, const char *call)
 {
-    begin(call);
-    queue(shmemi_work_quiet(), stream, call);
+    check_gpu(call);
+    enqueue(shmemi_work_quiet(), stream, call);
 }
 
 /* ------------------------------------------------------------------ all PEs */
@@ -342,7 +348,7 @@ void shmemi_stream_quiet(struct CUstream_st *stream, const char *call)
 /* The number of PEs of a team; -1 if there is no team, which the call then returns, too. */
 static int check_team(shmem_team_t team, const char *call)
 {
-    begin(call);
+    check_gpu(call);
     const struct shmemi_team *t = shmemi_team_of(team, call);
     return t == NULL ? -1 : t->n;
 }
@@ -353,7 +359,7 @@ int shmemi_stream_sync(shmem_team_t team, struct CUstream_st *stream, const char
     int n_pes = check_team(team, call);
     if (n_pes < 0)
         return -1;
-    queue(shmemi_work_sync(team, n_pes), stream, call);
+    enqueue(shmemi_work_sync(team, n_pes), stream, call);
     return 0;
 }
 
@@ -363,7 +369,7 @@ int shmemi_stream_barrier(shmem_team_t team, struct CUstream_st *stream, const c
     int n_pes = check_team(team, call);
     if (n_pes < 0)
         return -1;
-    queue(shmemi_work_barrier(team, n_pes), stream, call);
+    enqueue(shmemi_work_barrier(team, n_pes), stream, call);
     return 0;
 }
 
@@ -379,27 +385,27 @@ int shmemi_stream_broadcast(shmem_team_t team, void *dest, const void *source, s
                      "root PE %d does not exist, the team has %d", root, n_pes);
     if (n == 0)
         return 0;
-    dest = symmetric("dest", dest, n, 1, call);
-    source = symmetric("source", source, n, 1, call);
-    queue(shmemi_work_broadcast(dest, source, n, root, team, n_pes), stream, call);
+    dest = heap_address("dest", dest, n, 1, call);
+    source = heap_address("source", source, n, 1, call);
+    enqueue(shmemi_work_broadcast(dest, source, n, root, team, n_pes), stream, call);
     return 0;
 }
 
 /* fcollect and alltoall on a stream. blocks: each PE gets another part of source, as in alltoall;
  * otherwise all of it, as in fcollect. */
-static int exchange(bool blocks, shmem_team_t team, void *dest, const void *source, size_t n,
-                    struct CUstream_st *stream, const char *call)
+static int queue_exchange(bool blocks, shmem_team_t team, void *dest, const void *source, size_t n,
+                          struct CUstream_st *stream, const char *call)
 {
     int n_pes = check_team(team, call);
     if (n_pes < 0)
         return -1;
     if (n == 0)
         return 0;
-    dest = symmetric("dest", dest, shmemi_bytes((size_t)n_pes, n), 1, call);
-    source = symmetric("source", source, blocks ? shmemi_bytes((size_t)n_pes, n) : n, 1, call);
-    queue(blocks ? shmemi_work_alltoall(dest, source, n, team, n_pes)
-                 : shmemi_work_fcollect(dest, source, n, team, n_pes),
-          stream, call);
+    dest = heap_address("dest", dest, shmemi_bytes((size_t)n_pes, n), 1, call);
+    source = heap_address("source", source, blocks ? shmemi_bytes((size_t)n_pes, n) : n, 1, call);
+    enqueue(blocks ? shmemi_work_alltoall(dest, source, n, team, n_pes)
+                   : shmemi_work_fcollect(dest, source, n, team, n_pes),
+            stream, call);
     return 0;
 }
 
@@ -407,20 +413,22 @@ static int exchange(bool blocks, shmem_team_t team, void *dest, const void *sour
 int shmemi_stream_fcollect(shmem_team_t team, void *dest, const void *source, size_t n,
                            struct CUstream_st *stream, const char *call)
 {
-    return exchange(false, team, dest, source, n, stream, call);
+    return queue_exchange(false, team, dest, source, n, stream, call);
 }
 
 /* An alltoall on a stream. */
 int shmemi_stream_alltoall(shmem_team_t team, void *dest, const void *source, size_t n,
                            struct CUstream_st *stream, const char *call)
 {
-    return exchange(true, team, dest, source, n, stream, call);
+    return queue_exchange(true, team, dest, source, n, stream, call);
 }
 
-/* reduce and reducescatter on a stream. scatter: source has a part of n elements for each PE, and
- * each gets one. */
-static int combine(bool scatter, shmem_team_t team, void *dest, const void *source, size_t n,
-                   uint32_t width, int op, struct CUstream_st *stream, const char *call)
+/* reduce and reducescatter on a stream. width: the bytes of an element, with SHMEMI_SIGNED or
+ * SHMEMI_REAL added for its type. scatter: source has a part of n elements for each PE, and each
+ * gets one. */
+static int queue_reduction(bool scatter, shmem_team_t team, void *dest, const void *source,
+                           size_t n, uint32_t width, int op, struct CUstream_st *stream,
+                           const char *call)
 {
     size_t bytes = width & 15;
     int n_pes = check_team(team, call);
@@ -429,12 +437,12 @@ static int combine(bool scatter, shmem_team_t team, void *dest, const void *sour
     if (n == 0)
         return 0;
     size_t whole = shmemi_bytes(n, bytes);
-    dest = symmetric("dest", dest, whole, bytes, call);
-    source = symmetric("source", source, scatter ? shmemi_bytes((size_t)n_pes, whole) : whole,
-                       bytes, call);
-    queue(scatter ? shmemi_work_reducescatter(dest, source, n, op, width, team, n_pes)
-                  : shmemi_work_reduce(dest, source, n, op, width, team, n_pes),
-          stream, call);
+    dest = heap_address("dest", dest, whole, bytes, call);
+    source = heap_address("source", source, scatter ? shmemi_bytes((size_t)n_pes, whole) : whole,
+                          bytes, call);
+    enqueue(scatter ? shmemi_work_reducescatter(dest, source, n, op, width, team, n_pes)
+                    : shmemi_work_reduce(dest, source, n, op, width, team, n_pes),
+            stream, call);
     return 0;
 }
 
@@ -442,7 +450,7 @@ static int combine(bool scatter, shmem_team_t team, void *dest, const void *sour
 int shmemi_stream_reduce(shmem_team_t team, void *dest, const void *source, size_t n,
                          uint32_t width, int op, struct CUstream_st *stream, const char *call)
 {
-    return combine(false, team, dest, source, n, width, op, stream, call);
+    return queue_reduction(false, team, dest, source, n, width, op, stream, call);
 }
 
 /* A reducescatter on a stream. */
@@ -450,5 +458,5 @@ int shmemi_stream_reducescatter(shmem_team_t team, void *dest, const void *sourc
                                 uint32_t width, int op, struct CUstream_st *stream,
                                 const char *call)
 {
-    return combine(true, team, dest, source, n, width, op, stream, call);
+    return queue_reduction(true, team, dest, source, n, width, op, stream, call);
 }

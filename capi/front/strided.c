@@ -35,7 +35,7 @@ struct blocks {
 
 /* The bytes from the start of the first of n blocks to the end of the last; SIZE_MAX, which no
  * memory has, if that overflows. */
-static size_t extent(size_t n, size_t step, size_t bytes)
+static size_t span_bytes(size_t n, size_t step, size_t bytes)
 {
     size_t reach;
     if (n == 0 || bytes == 0)
@@ -56,8 +56,9 @@ SHMEMI_INLINE void copy_each(const struct blocks *b, size_t bytes)
         __builtin_memcpy(to, from, bytes);
 }
 
-/* Copies all blocks between memory that this process can access. */
-static void copy(const struct blocks *b, const char *call)
+/* Copies all blocks between memory that this process can access. Blocks of one element have loops
+ * of their own, in which the copy of an element is one load and one store. */
+static void copy_blocks(const struct blocks *b, const char *call)
 {
     char *to = b->to;
     const char *from = b->from;
@@ -101,7 +102,7 @@ struct flights {
 };
 
 /* Waits until the operation of an entry of f is complete, if one is under way. */
-static void complete_slot(struct flights *f, uint32_t slot)
+static void complete_entry(struct flights *f, uint32_t slot)
 {
     if (f->pending[slot])
         shmemi_net_finish(&f->requests[slot], f->pe, f->call);
@@ -112,11 +113,11 @@ static void complete_slot(struct flights *f, uint32_t slot)
 static void complete_all(struct flights *f)
 {
     for (uint32_t i = 0; i < FLIGHTS; i++)
-        complete_slot(f, i);
+        complete_entry(f, i);
 }
 
-/* Posts a put or a get of any length, in parts, and waits for earlier operations if FLIGHTS are
- * under way. */
+/* Posts a put or a get of any length, in parts of at most net_chunk bytes. It waits for the oldest
+ * operation of the call if FLIGHTS are under way. */
 static void post_in_parts(struct flights *f, struct shmemi_host_operation o)
 {
     size_t n = o.nbytes;
@@ -127,7 +128,7 @@ static void post_in_parts(struct flights *f, struct shmemi_host_operation o)
         uint32_t slot = f->begun++ % FLIGHTS;
         o.nbytes = n < shmemi_state.net_chunk ? n : shmemi_state.net_chunk;
         o.request = &f->requests[slot];
-        complete_slot(f, slot);
+        complete_entry(f, slot);
         f->pending[slot] = shmemi_net_start(&o);
     }
 }
@@ -161,13 +162,14 @@ static void put_packed(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, 
             complete_all(&f);
         char *at = stage[turn % STAGES];
         struct blocks part = {at, b->from + i * b->from_step, b->bytes, b->from_step, b->bytes, k};
-        copy(&part, call);
+        copy_blocks(&part, call);
         post_put(&f, offset + (int64_t)(i * b->bytes), at, k * b->bytes);
     }
     complete_all(&f);
 }
 
-/* Puts blocks to a PE of another node. */
+/* Puts blocks to a PE of another node: packed into few operations if they are small and contiguous
+ * there, else one operation for each block. Returns when all are complete. */
 static void put_far(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int pe,
                     const char *call)
 {
@@ -200,7 +202,7 @@ static void get_covering(shmem_ctx_t ctx, const struct blocks *b, int64_t offset
             size_t k = b->n - i < limit ? b->n - i : limit;
             counts[begun] = k;
             post_get(&f, offset + (int64_t)(i * b->from_step), stage[begun],
-                     extent(k, b->from_step, b->bytes));
+                     span_bytes(k, b->from_step, b->bytes));
             i += k;
         }
         complete_all(&f);
@@ -211,12 +213,13 @@ static void get_covering(shmem_ctx_t ctx, const struct blocks *b, int64_t offset
                                   b->from_step,
                                   b->bytes,
                                   counts[s]};
-            copy(&part, call);
+            copy_blocks(&part, call);
         }
     }
 }
 
-/* Gets blocks from a PE of another node. */
+/* Gets blocks from a PE of another node: together with the bytes between them if these are few,
+ * else by one operation for each block. Returns when all are complete. */
 static void get_far(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int pe,
                     const char *call)
 {
@@ -251,7 +254,7 @@ static void check_strides(ptrdiff_t dst, ptrdiff_t sst, const char *call)
 }
 
 /* If the blocks are contiguous in source and in dest, makes one block of them. */
-static void join(struct blocks *b)
+static void join_contiguous(struct blocks *b)
 {
     size_t all;
     if (b->to_step == b->bytes && b->from_step == b->bytes &&
@@ -261,7 +264,8 @@ static void join(struct blocks *b)
     }
 }
 
-/* The blocks of a call, with strides in bytes. */
+/* The blocks of a call, with strides in bytes. Blocks that are contiguous on both sides become one;
+ * blocks without bytes become none. */
 static struct blocks blocks_of(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                                size_t bsize, size_t nblocks, size_t size)
 {
@@ -271,7 +275,7 @@ static struct blocks blocks_of(void *dest, const void *source, ptrdiff_t dst, pt
                        shmemi_bytes((size_t)sst, size),
                        shmemi_bytes(bsize, size),
                        nblocks};
-    join(&b);
+    join_contiguous(&b);
     if (b.bytes == 0)
         b.n = 0;
     return b;
@@ -283,11 +287,11 @@ void shmemi_iput(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
 {
     check_strides(dst, sst, call);
     struct blocks b = blocks_of(dest, source, dst, sst, bsize, nblocks, size);
-    size_t all = extent(b.n, b.to_step, b.bytes);
+    size_t all = span_bytes(b.n, b.to_step, b.bytes);
     char *to = shmemi_reach(dest, all, pe);
     if (SHMEMI_LIKELY(to != NULL && source != NULL)) {
         b.to = to;
-        copy(&b, call);
+        copy_blocks(&b, call);
         shmemi_notify(pe);
         return;
     }
@@ -299,7 +303,7 @@ void shmemi_iput(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
     char *base = shmemi_reachable(pe, offset);
     if (base != NULL) {
         b.to = base + offset;
-        copy(&b, call);
+        copy_blocks(&b, call);
         shmemi_notify(pe);
     } else if (b.n > 0) {
         put_far(ctx, &b, offset, pe, call);
@@ -312,11 +316,11 @@ void shmemi_iget(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
 {
     check_strides(dst, sst, call);
     struct blocks b = blocks_of(dest, source, dst, sst, bsize, nblocks, size);
-    size_t all = extent(b.n, b.from_step, b.bytes);
+    size_t all = span_bytes(b.n, b.from_step, b.bytes);
     const char *from = shmemi_reach(source, all, pe);
     if (SHMEMI_LIKELY(from != NULL && dest != NULL)) {
         b.from = from;
-        copy(&b, call);
+        copy_blocks(&b, call);
         return;
     }
     int64_t offset = shmemi_check_target(source, all, dest, pe, "dest", call);
@@ -327,7 +331,7 @@ void shmemi_iget(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
     const char *base = shmemi_reachable(pe, offset);
     if (base != NULL) {
         b.from = base + offset;
-        copy(&b, call);
+        copy_blocks(&b, call);
     } else if (b.n > 0) {
         get_far(ctx, &b, offset, pe, call);
     }

@@ -23,8 +23,8 @@
  * slot. */
 enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
 
-/* Fills in this PE's contribution to an agreement: its free team slots, and the losses of which it
- * knows. */
+/* Fills in this PE's contribution to an agreement: the numbers of teams (slots) that are free here,
+ * and the losses of which it knows. */
 static void fill_contribution(const struct shmemi_team *t, struct shmemi_common *c)
 {
     memset(c, 0, shmemi_common_size(t));
@@ -69,10 +69,11 @@ static struct shmemi_team *rest_of(const struct shmemi_team *t, const struct shm
     return pes == NULL ? NULL : shmemi_team_new(pes, n, t->num_contexts);
 }
 
-/* Tries to make the team of the survivors. Returns 1 if it is made, 0 to try again, and -1 if it
- * cannot be made; the same on every PE that is alive. */
-static int attempt(struct shmemi_team *parent, struct shmemi_team **made, int *slot,
-                   const char *call)
+/* Tries once to make the team of the survivors, by the two agreements of this file. Returns 1 if it
+ * is made, 0 to try again because another PE was lost or a slot was taken meanwhile, and -1 if it
+ * cannot be made. The result is the same on every PE that is alive. */
+static int try_to_make(struct shmemi_team *parent, struct shmemi_team **made, int *slot,
+                       const char *call)
 {
     size_t size = shmemi_common_size(parent);
     struct shmemi_common *lost = (void *)(parent->agreeing + 2 * size),
@@ -98,7 +99,9 @@ static int attempt(struct shmemi_team *parent, struct shmemi_team **made, int *s
     return all->flags & MEMORY ? 0 : -1;
 }
 
-/* Tries until all survivors have made the team, or none can. */
+/* Makes a team of the PEs of parent_team that are not lost. It tries until all survivors have
+ * agreed, because a PE may be lost meanwhile, or until one of them lacks memory. Returns 0, or -1.
+ */
 int shmemi_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team, const char *call)
 {
     struct shmemi_team *parent = shmemi_team_of(parent_team, call), *made = NULL;
@@ -112,7 +115,7 @@ int shmemi_team_survivors(shmem_team_t parent_team, shmem_team_t *new_team, cons
      * has the slot. */
     shmemi_team_settle(parent, call);
     do
-        rc = attempt(parent, &made, &slot, call);
+        rc = try_to_make(parent, &made, &slot, call);
     while (rc == 0);
     if (rc < 0)
         return -1;

@@ -36,7 +36,8 @@ static int note_bias(struct dl_phdr_info *info, size_t size, void *unused)
     return 1;
 }
 
-/* Maps the program's file, for its symbol table. */
+/* Maps the program's file into memory, to read its symbol table. If that fails, image stays empty,
+ * and no address gets a name. */
 static void open_image(void)
 {
     struct stat s;
@@ -54,8 +55,9 @@ static void open_image(void)
     dl_iterate_phdr(note_bias, NULL);
 }
 
-/* The n bytes at an offset that was read from the file; NULL if the file is too short. */
-static const void *part(uint64_t at, uint64_t n)
+/* The n bytes at an offset of the program's file; NULL if the file is too short, or the offset is
+ * not aligned. The offset was read from the file, which may be damaged. */
+static const void *file_part(uint64_t at, uint64_t n)
 {
     if (at > image.size || n > image.size - at || at % sizeof(uint64_t) != 0)
         return NULL;
@@ -67,7 +69,7 @@ static const ElfW(Shdr) * section(const ElfW(Ehdr) * head, uint32_t type)
 {
     if (head->e_shentsize != sizeof(ElfW(Shdr)))
         return NULL;
-    const ElfW(Shdr) *all = part(head->e_shoff, (uint64_t)head->e_shnum * sizeof *all);
+    const ElfW(Shdr) *all = file_part(head->e_shoff, (uint64_t)head->e_shnum * sizeof *all);
     for (int i = 0; all != NULL && i < head->e_shnum; i++)
         if (all[i].sh_type == type && all[i].sh_link < head->e_shnum)
             return &all[i];
@@ -76,11 +78,11 @@ static const ElfW(Shdr) * section(const ElfW(Ehdr) * head, uint32_t type)
 
 /* Searches a symbol table for the object that contains an address, and writes its name. False:
  * there is none. */
-static bool search(const ElfW(Ehdr) * head, const ElfW(Shdr) * table, uintptr_t addr, char *text,
-                   size_t size)
+static bool search_table(const ElfW(Ehdr) * head, const ElfW(Shdr) * table, uintptr_t addr,
+                         char *text, size_t size)
 {
     const ElfW(Shdr) *names = (const ElfW(Shdr) *)(image.bytes + head->e_shoff) + table->sh_link;
-    const ElfW(Sym) *symbols = part(table->sh_offset, table->sh_size);
+    const ElfW(Sym) *symbols = file_part(table->sh_offset, table->sh_size);
     if (symbols == NULL || names->sh_offset > image.size ||
         names->sh_size > image.size - names->sh_offset)
         return false;
@@ -103,7 +105,7 @@ static bool search(const ElfW(Ehdr) * head, const ElfW(Shdr) * table, uintptr_t 
 }
 
 /* Searches the symbol tables of the program's file for the object at an address. */
-static bool find(uintptr_t addr, char *text, size_t size)
+static bool find_object(uintptr_t addr, char *text, size_t size)
 {
     pthread_once(&opened, open_image);
     const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)(const void *)image.bytes;
@@ -112,7 +114,7 @@ static bool find(uintptr_t addr, char *text, size_t size)
     const uint32_t tables[] = {SHT_SYMTAB, SHT_DYNSYM};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         const ElfW(Shdr) *table = section(head, tables[i]);
-        if (table != NULL && search(head, table, addr, text, size))
+        if (table != NULL && search_table(head, table, addr, text, size))
             return true;
     }
     return false;
@@ -138,7 +140,7 @@ bool shmemi_symbol(char text[SHMEMI_SYMBOL], const void *addr)
         i = next++ % KEPT;
         kept[i].text[0] = 0;
         kept[i].addr = addr;
-        kept[i].found = find((uintptr_t)addr, kept[i].text, sizeof kept[i].text);
+        kept[i].found = find_object((uintptr_t)addr, kept[i].text, sizeof kept[i].text);
     }
     memcpy(text, kept[i].text, SHMEMI_SYMBOL);
     bool found = kept[i].found;

@@ -13,8 +13,9 @@ int32_t *shmemi_team_numbers(size_t n)
     return malloc((n ? n : 1) * sizeof(int32_t));
 }
 
-/* Sets start and stride of teams whose PEs are at equal distances. */
-static void find_rule(struct shmemi_team *t)
+/* Sets start and stride of a team whose PEs are at equal distances, from which ranks are computed
+ * without a list. stride stays 0 if they are not. */
+static void find_stride(struct shmemi_team *t)
 {
     t->start = t->pes[0];
     t->stride = t->n > 1 ? t->pes[1] - t->pes[0] : 1;
@@ -99,7 +100,8 @@ static void enter_members(struct shmemi_team *t)
     t->first[0] = 0;
 }
 
-/* Sorts the members by node, and finds this PE among them. */
+/* Fills in the fields of a team that follow from its PEs: sorts the members by node, and finds this
+ * PE among them. Returns 0, or -1 if there is no memory. */
 int shmemi_team_place(struct shmemi_team *t)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -110,7 +112,7 @@ int shmemi_team_place(struct shmemi_team *t)
     t->first = calloc(nodes + 1, sizeof *t->first);
     if (t->members == NULL || t->leaders == NULL || t->first == NULL || t->number == NULL)
         return -1;
-    find_rule(t);
+    find_stride(t);
     t->me = -1;
     t->in_memory = t->consecutive = true;
     number_nodes(t);
@@ -125,7 +127,8 @@ int shmemi_team_place(struct shmemi_team *t)
     return 0;
 }
 
-/* Frees the arrays of a team, and clears it. */
+/* Frees the arrays of a team, and makes it an empty one. The struct itself belongs to the caller.
+ */
 void shmemi_team_free(struct shmemi_team *t)
 {
     free(t->pes);

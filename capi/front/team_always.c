@@ -18,7 +18,7 @@
 
 /* Makes a predefined team of n PEs; the team owns pes. Returns 0, or -1 if there is no memory, or
  * if pes is NULL. */
-static int add(shmem_team_t team, int32_t *pes, int n)
+static int add_team(shmem_team_t team, int32_t *pes, int n)
 {
     struct shmemi_team *t = &shmemi_always[team];
     *t = (struct shmemi_team){.n = n, .pes = pes};
@@ -37,12 +37,12 @@ static int add_node(shmem_team_t team)
     int32_t *pes = malloc(s->node_pes * sizeof *pes);
     if (pes != NULL)
         memcpy(pes, s->node_members, s->node_pes * sizeof *pes);
-    return add(team, pes, (int)s->node_pes);
+    return add_team(team, pes, (int)s->node_pes);
 }
 
 /* Adds the team of the PEs, one on each node, that have the same rank among the PEs of their node
  * as this PE has on its own. A node with fewer PEs has none. */
-static int add_same_place(void)
+static int add_same_node_rank(void)
 {
     const struct shmemi_state *s = &shmemi_state;
     int32_t *pes = malloc(s->n_nodes * sizeof *pes);
@@ -59,7 +59,7 @@ static int add_same_place(void)
         pes = NULL;
     }
     free(seen);
-    return add(SHMEMX_TEAM_SAME_MYPE_NODE, pes, n);
+    return add_team(SHMEMX_TEAM_SAME_MYPE_NODE, pes, n);
 }
 
 /* Adds the team of the PEs that have this PE's GPU, or of the first PE of each GPU. For a PE that
@@ -75,7 +75,7 @@ static int add_by_gpu(shmem_team_t team)
     for (int32_t pe = 0; pes != NULL && pe < (int32_t)s->n_pes; pe++)
         if (s->gpu_first[pe] == (leaders ? pe : s->gpu_first[s->my_pe]))
             pes[n++] = pe;
-    return add(team, pes, n);
+    return add_team(team, pes, n);
 }
 
 /* Adds a team of this PE alone. */
@@ -84,14 +84,14 @@ static int add_alone(shmem_team_t team)
     int32_t *pes = malloc(sizeof *pes);
     if (pes != NULL)
         *pes = shmemi_state.my_pe;
-    return add(team, pes, 1);
+    return add_team(team, pes, 1);
 }
 
 /* Makes the predefined teams other than the world. Returns 0, or -1 if there is no memory. */
 static int open_always(void)
 {
     return add_node(SHMEM_TEAM_SHARED) != 0 || add_node(SHMEMX_TEAM_NODE) != 0 ||
-                   add_same_place() != 0 || add_by_gpu(SHMEMX_TEAM_SAME_GPU) != 0 ||
+                   add_same_node_rank() != 0 || add_by_gpu(SHMEMX_TEAM_SAME_GPU) != 0 ||
                    add_by_gpu(SHMEMX_TEAM_GPU_LEADERS) != 0 || add_alone(SHMEMX_TEAM_MC_SHARED) != 0
                ? -1
                : 0;

@@ -21,8 +21,9 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 struct shmemi_team
     shmemi_always[SHMEMI_FIRST_TEAM_ID]; /* by handle; a team without PEs does not exist */
 
-/* The area of a slot has the inbox, the lines, the scratch memory and the memory of agreements, in
- * this order. */
+/* Sets up the memory of a team slot for the team t: its inbox, the lines, the scratch memory and
+ * the memory of agreements, in this order, and clears the words that other PEs write. Returns 0, or
+ * -1 if there is no memory. */
 int shmemi_team_id_occupy(struct shmemi_team *t, int slot, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -91,9 +92,9 @@ struct shmemi_team *shmemi_team_always(shmem_team_t team)
                : NULL;
 }
 
-/* Ends the program because no team has the handle. known: an earlier team of the slot had this
- * handle. A handle of another library is a pointer or a small number, which is never a handle of a
- * team that a program made. */
+/* Ends the program because no team has the handle, and says whether the team was destroyed. known:
+ * an earlier team of the slot had this handle. A handle of another library is a pointer or a small
+ * number, which is never a handle of a team that a program made. */
 static SHMEMI_COLD __attribute__((noreturn)) void refuse(shmem_team_t team, bool known,
                                                          const char *call)
 {

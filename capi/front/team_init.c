@@ -33,7 +33,7 @@ struct proposal {
     int64_t state;
     uint64_t free[SHMEMI_TEAM_SLOTS / 64];
 };
-_Static_assert(sizeof(struct proposal) == 144, "runtime/job/area.teamInitSize has it");
+_Static_assert(sizeof(struct proposal) == 144, "the size in runtime/job/area.teamInitSize");
 
 /* The reply of rank 0, followed by the PEs of the team by rank. */
 struct reply {
@@ -45,7 +45,7 @@ struct reply {
     uint64_t spare[4];
     int32_t list[];
 };
-_Static_assert(sizeof(struct reply) == 64, "runtime/job/area.teamInitSize has it");
+_Static_assert(sizeof(struct reply) == 64, "the size in runtime/job/area.teamInitSize");
 
 enum { MEMORY = 1, CLAIMED = 2 }; /* of proposal.state */
 /* The verdicts of a reply: the round has succeeded; try once more; or why no team can be made. */
@@ -67,7 +67,7 @@ static uint32_t made; /* how many ids this PE has made */
 /* ----------------------------------------------------------------- messages */
 
 /* n rounded up to whole cache lines. */
-static size_t rounded(size_t n)
+static size_t round_up(size_t n)
 {
     return (n + SHMEMI_CACHE_LINE - 1) / SHMEMI_CACHE_LINE * SHMEMI_CACHE_LINE;
 }
@@ -82,14 +82,14 @@ static int64_t word_at(int pe)
 /* The offset, from the user heap, of the reply in the team init area. */
 static int64_t reply_at(void)
 {
-    return word_at(0) + (int64_t)rounded(sizeof(uint64_t) * shmemi_state.n_pes);
+    return word_at(0) + (int64_t)round_up(sizeof(uint64_t) * shmemi_state.n_pes);
 }
 
 /* The offset, from the user heap, of the proposal of a PE in the team init area. */
 static int64_t proposal_at(int pe)
 {
     size_t size = sizeof(struct reply) + sizeof(int32_t) * shmemi_state.n_pes;
-    return reply_at() + (int64_t)rounded(size) + (int64_t)sizeof(struct proposal) * pe;
+    return reply_at() + (int64_t)round_up(size) + (int64_t)sizeof(struct proposal) * pe;
 }
 
 /* The word that marks a proposal or a reply of this id and round. */
@@ -98,7 +98,8 @@ static uint64_t word_of(const struct forming *m)
     return m->id << ROUND_BITS | (m->round & ((1u << ROUND_BITS) - 1));
 }
 
-/* Writes n bytes to a PE, and then the word of this round. */
+/* Writes n bytes at an offset of a PE's heap, and then the word at word_offset there, by which the
+ * PE sees that they have arrived in this round. */
 static void send_message(const struct forming *m, int pe, int64_t offset, const void *source,
                          size_t n, int64_t word_offset)
 {
@@ -121,7 +122,8 @@ static void send_message(const struct forming *m, int pe, int64_t offset, const 
     shmemi_notify(pe);
 }
 
-/* Reads n bytes at an offset of the root's heap. */
+/* Copies n bytes at an offset of the root's heap, where rank 0 of the new team collects the
+ * proposals. */
 static void read_at_root(const struct forming *m, int64_t offset, void *dest, size_t n)
 {
     char *base = shmemi_state.peer_base[m->root];
@@ -171,7 +173,8 @@ static void describe_gathering(const void *subject, char *text, size_t size)
 }
 
 /* Makes the reply a refusal, with two PEs that conflict and the numbers that they have proposed. */
-static void refuse(struct reply *a, int verdict, int one, int one_says, int other, int other_says)
+static void set_refusal(struct reply *a, int verdict, int one, int one_says, int other,
+                        int other_says)
 {
     a->pes[0] = one;
     a->numbers[0] = one_says;
@@ -191,16 +194,16 @@ static void list_by_rank(const struct forming *m, struct reply *a)
             continue;
         read_at_root(m, proposal_at(pe), &p, sizeof p);
         if (p.n != m->n)
-            refuse(a, OTHER_SIZE, shmemi_state.my_pe, m->n, pe, p.n);
+            set_refusal(a, OTHER_SIZE, shmemi_state.my_pe, m->n, pe, p.n);
         else if (m->list[p.rank] >= 0)
-            refuse(a, SAME_RANK, m->list[p.rank], p.rank, pe, p.rank);
+            set_refusal(a, SAME_RANK, m->list[p.rank], p.rank, pe, p.rank);
         else
             m->list[p.rank] = pe;
     }
 }
 
 /* Combines the proposals: the flags that all members have set, and the slots that all have free. */
-static void combine(const struct forming *m, struct proposal *all)
+static void combine_proposals(const struct forming *m, struct proposal *all)
 {
     all->state = MEMORY | CLAIMED;
     memset(all->free, 0xff, sizeof all->free);
@@ -216,7 +219,7 @@ static void combine(const struct forming *m, struct proposal *all)
 /* Decides, at rank 0, on the proposals of a round. In odd rounds it chooses a slot that is free at
  * all PEs, for them to make the team in; in even rounds it checks that all have made it. AGAIN:
  * another thread of a PE has taken the slot. */
-static void decide(const struct forming *m, struct reply *a)
+static void decide_round(const struct forming *m, struct reply *a)
 {
     struct proposal all;
     a->verdict = GOOD;
@@ -224,7 +227,7 @@ static void decide(const struct forming *m, struct reply *a)
         list_by_rank(m, a);
     if (a->verdict != GOOD)
         return;
-    combine(m, &all);
+    combine_proposals(m, &all);
     if (!(all.state & MEMORY))
         a->verdict = FULL_MEMORY;
     else if (!(all.state & CLAIMED))
@@ -252,7 +255,7 @@ static bool gather_and_reply(const struct forming *m, struct reply *a)
          * network. */
         shmemi_wait_over(&w);
     }
-    decide(m, a);
+    decide_round(m, a);
     memcpy(a->list, m->list, list);
     bool known = a->verdict == GOOD || m->round > 1; /* rank 0 knows the PEs of the team */
     for (int i = 0; i < (known ? m->n : (int)shmemi_state.n_pes); i++)
@@ -274,7 +277,8 @@ static void describe_reply(const void *subject, char *text, size_t size)
 
 /* One round: sends a proposal, and returns the reply, or NULL if a PE was lost. own: rank 0's
  * memory for the reply. */
-static const struct reply *propose(struct forming *m, const struct proposal *p, struct reply *own)
+static const struct reply *send_proposal(struct forming *m, const struct proposal *p,
+                                         struct reply *own)
 {
     const struct reply *a =
         (const struct reply *)(shmemi_state.peer_base[shmemi_state.my_pe] + reply_at());
@@ -293,7 +297,8 @@ static const struct reply *propose(struct forming *m, const struct proposal *p, 
 }
 
 /* Prints a message about this PE's call. */
-__attribute__((format(printf, 2, 3))) static void say(const char *call, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void print_error(const char *call, const char *format,
+                                                              ...)
 {
     char text[256];
     va_list args;
@@ -303,30 +308,30 @@ __attribute__((format(printf, 2, 3))) static void say(const char *call, const ch
     fprintf(stderr, "shmem: PE %d: %s: %s\n", shmemi_state.my_pe, call, text);
 }
 
-/* Prints why the PEs cannot make a team. */
-static void complain(const struct forming *m, const struct reply *a)
+/* Prints why rank 0 has refused the team, with the PEs and numbers that do not fit together. */
+static void print_refusal(const struct forming *m, const struct reply *a)
 {
     switch (a->verdict) {
     case FULL_MEMORY:
-        say(m->call, "a PE has no memory for a team of %d PEs (free some)", m->n);
+        print_error(m->call, "a PE has no memory for a team of %d PEs (free some)", m->n);
         break;
     case NO_SLOT:
-        say(m->call,
-            "no place is left for a team at all of its %d PEs (destroy teams that "
-            "are not needed)",
-            m->n);
+        print_error(m->call,
+                    "no place is left for a team at all of its %d PEs (destroy teams that "
+                    "are not needed)",
+                    m->n);
         break;
     case OTHER_SIZE:
-        say(m->call,
-            "PE %d says %d PEs and PE %d says %d (pass the same npes on all PEs of "
-            "the team)",
-            a->pes[0], a->numbers[0], a->pes[1], a->numbers[1]);
+        print_error(m->call,
+                    "PE %d says %d PEs and PE %d says %d (pass the same npes on all PEs of "
+                    "the team)",
+                    a->pes[0], a->numbers[0], a->pes[1], a->numbers[1]);
         break;
     case SAME_RANK:
-        say(m->call,
-            "PE %d and PE %d are both number %d of the team (pass another "
-            "pe_idx_in_team on each)",
-            a->pes[0], a->pes[1], a->numbers[0]);
+        print_error(m->call,
+                    "PE %d and PE %d are both number %d of the team (pass another "
+                    "pe_idx_in_team on each)",
+                    a->pes[0], a->pes[1], a->numbers[0]);
         break;
     }
 }
@@ -367,17 +372,17 @@ static int form_team(struct forming *m, struct reply *own, int num_contexts, shm
         struct proposal p = {.n = m->n, .rank = m->rank, .state = MEMORY | CLAIMED};
         struct shmemi_team *t;
         shmemi_team_ids_free(p.free);
-        const struct reply *a = propose(m, &p, own);
+        const struct reply *a = send_proposal(m, &p, own);
         if (a == NULL)
             return -1;
         if (a->verdict != GOOD) {
-            complain(m, a);
+            print_refusal(m, a);
             leave_refused(m, &p);
             return -1;
         }
         int slot = a->slot;
         p.state = make_team(m, a, num_contexts, &t);
-        a = propose(m, &p, own);
+        a = send_proposal(m, &p, own);
         if (a != NULL && a->verdict == GOOD) {
             *new_team = shmemi_team_id_name(t, m->call);
             return 0;
@@ -386,7 +391,7 @@ static int form_team(struct forming *m, struct reply *own, int num_contexts, shm
         shmemi_team_drop(t);
         if (a == NULL || a->verdict != AGAIN) {
             if (a != NULL)
-                complain(m, a);
+                print_refusal(m, a);
             return -1;
         }
     }
@@ -415,17 +420,17 @@ int shmemi_team_init(uint64_t id, int n, int rank, int num_contexts, shmem_team_
     m.root = (int)(id & ((1u << PE_BITS) - 1));
     uint64_t number = id >> PE_BITS;
     if (m.root >= (int)s->n_pes || number == 0 || number > UINT32_MAX) {
-        say(call,
-            "%#llx is no id of a team (pass an id that nvshmemx_team_get_uniqueid has "
-            "given a PE of this job)",
-            (unsigned long long)id);
+        print_error(call,
+                    "%#llx is no id of a team (pass an id that nvshmemx_team_get_uniqueid has "
+                    "given a PE of this job)",
+                    (unsigned long long)id);
         return -1;
     }
     if (n < 1 || n > (int)s->n_pes || rank < 0 || rank >= n) {
-        say(call,
-            "number %d of a team of %d PEs, in a job of %u (use 1 to %u PEs, and "
-            "numbers from 0 on)",
-            rank, n, s->n_pes, s->n_pes);
+        print_error(call,
+                    "number %d of a team of %d PEs, in a job of %u (use 1 to %u PEs, and "
+                    "numbers from 0 on)",
+                    rank, n, s->n_pes, s->n_pes);
         return -1;
     }
     struct reply *own = NULL;

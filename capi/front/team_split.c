@@ -46,7 +46,8 @@ struct argument {
     int value;
 };
 
-/* The reducer of votes. */
+/* The reducer of votes, for shmemi_exchange: keeps the slots that are free and the flags that are
+ * set at all PEs, and the minimum of each argument and of its negative. */
 static void combine_votes(void *acc, const void *in, size_t n)
 {
     struct vote *a = acc;
@@ -63,7 +64,7 @@ static void combine_votes(void *acc, const void *in, size_t n)
 }
 
 /* Makes a team by its plan; NULL if there is no memory. */
-static struct shmemi_team *build(const struct shmemi_team *parent, const struct plan *p)
+static struct shmemi_team *make_from_plan(const struct shmemi_team *parent, const struct plan *p)
 {
     int32_t *pes = shmemi_team_numbers((size_t)p->size);
     for (int i = 0; pes != NULL && i < p->size; i++)
@@ -72,7 +73,8 @@ static struct shmemi_team *build(const struct shmemi_team *parent, const struct 
 }
 
 /* Ends the job if the PEs of the parent have passed different arguments. */
-static void check_same(const struct vote *all, const struct argument *args, const char *call)
+static void check_equal_arguments(const struct vote *all, const struct argument *args,
+                                  const char *call)
 {
     char remedy[96];
     for (int i = 0; i < 3; i++) {
@@ -93,8 +95,9 @@ enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
  * fails. The result is the same on every PE. No lock is locked while PEs wait for each other, so
  * that threads may split several teams at once.
  */
-static int64_t settle(struct shmemi_team *parent, struct shmemi_team **made, int n, int64_t state,
-                      const struct argument *args, int *slots, const char *call)
+static int64_t agree_on_slots(struct shmemi_team *parent, struct shmemi_team **made, int n,
+                              int64_t state, const struct argument *args, int *slots,
+                              const char *call)
 {
     static const struct shmemi_reducer votes = {combine_votes, sizeof(struct vote)};
     struct vote mine = {.ok = state}, all;
@@ -106,7 +109,7 @@ static int64_t settle(struct shmemi_team *parent, struct shmemi_team **made, int
     shmemi_exchange(parent, &all, &mine, 1, &votes, call);
     if (!shmemi_collective_unbroken())
         return 0;
-    check_same(&all, args, call);
+    check_equal_arguments(&all, args, call);
     for (int i = 0; i < n; i++)
         slots[i] = shmemi_team_ids_lowest(all.free, i == 0 ? SHMEMI_FIRST_TEAM_ID : slots[0] + 1);
     if (!(all.ok & MEMORY) || slots[0] < 0 || slots[n - 1] < 0)
@@ -127,8 +130,8 @@ static int64_t settle(struct shmemi_team *parent, struct shmemi_team **made, int
 
 /* Makes n teams (up to two) of a parent; all PEs of the parent call it together. args: three
  * arguments that have to be equal on all PEs. Returns 0 on every PE, or -1 on every PE. */
-static int split(struct shmemi_team *parent, const struct plan *plans, int n,
-                 const struct argument *args, shmem_team_t **handles, const char *call)
+static int split_team(struct shmemi_team *parent, const struct plan *plans, int n,
+                      const struct argument *args, shmem_team_t **handles, const char *call)
 {
     struct shmemi_team *made[2] = {NULL, NULL};
     int slots[2] = {-1, -1};
@@ -137,12 +140,12 @@ static int split(struct shmemi_team *parent, const struct plan *plans, int n,
         return -1;
     shmemi_coll_check_arguments(parent, NULL, NULL, 0, "", 0, call);
     for (int i = 0; i < n; i++) {
-        made[i] = plans[i].member ? build(parent, &plans[i]) : NULL;
+        made[i] = plans[i].member ? make_from_plan(parent, &plans[i]) : NULL;
         if (plans[i].member && made[i] == NULL)
             state = CLAIMED;
     }
     do
-        rc = settle(parent, made, n, state, args, slots, call);
+        rc = agree_on_slots(parent, made, n, state, args, slots, call);
     while (rc == MEMORY);
     shmemi_collective_end();
     for (int i = 0; i < n; i++) {
@@ -156,7 +159,8 @@ static int split(struct shmemi_team *parent, const struct plan *plans, int n,
     return rc == GOOD ? 0 : -1;
 }
 
-/* The number of contexts in a configuration. */
+/* Returns the number of contexts that a program's configuration of a team asks for; 0 if the mask
+ * does not have that field. Ends the job if mask or number are invalid. */
 static int contexts_of(const shmem_team_config_t *config, long mask, const char *call)
 {
     if (mask & ~(long)SHMEM_TEAM_NUM_CONTEXTS)
@@ -172,7 +176,7 @@ static int contexts_of(const shmem_team_config_t *config, long mask, const char 
 }
 
 /* Ends the job if an address that the program has to pass is NULL. */
-static void need(const void *p, const char *what, const char *call)
+static void check_not_null(const void *p, const char *what, const char *call)
 {
     if (p == NULL)
         shmemi_abort(call, "pass the address of a shmem_team_t", "%s is NULL", what);
@@ -185,7 +189,7 @@ static int split_strided(shmem_team_t parent_team, struct plan p, bool each, shm
                          const char *call)
 {
     struct shmemi_team *parent = shmemi_team_of(parent_team, call);
-    need(new_team, "new_team", call);
+    check_not_null(new_team, "new_team", call);
     *new_team = SHMEM_TEAM_INVALID;
     if (parent == NULL)
         return -1;
@@ -201,7 +205,7 @@ static int split_strided(shmem_team_t parent_team, struct plan p, bool each, shm
     const struct argument args[3] = {{"start", each ? 0 : p.start},
                                      {"stride", each ? 0 : p.stride},
                                      {"size", each ? 0 : p.size}};
-    int rc = split(parent, &p, 1, args, &new_team, call);
+    int rc = split_team(parent, &p, 1, args, &new_team, call);
     return valid ? rc : -1;
 }
 
@@ -229,8 +233,8 @@ int shmemi_team_split_2d(shmem_team_t parent_team, int xrange, const shmem_team_
                          long ymask, shmem_team_t *yteam, const char *call)
 {
     struct shmemi_team *parent = shmemi_team_of(parent_team, call);
-    need(xteam, "xaxis_team", call);
-    need(yteam, "yaxis_team", call);
+    check_not_null(xteam, "xaxis_team", call);
+    check_not_null(yteam, "yaxis_team", call);
     *xteam = *yteam = SHMEM_TEAM_INVALID;
     if (parent == NULL || xrange < 1)
         return -1;
@@ -242,7 +246,7 @@ int shmemi_team_split_2d(shmem_team_t parent_team, int xrange, const shmem_team_
     };
     const struct argument args[3] = {{"xrange", xrange}};
     shmem_team_t *handles[2] = {xteam, yteam};
-    return split(parent, plans, 2, args, handles, call);
+    return split_team(parent, plans, 2, args, handles, call);
 }
 
 /* Completes the team's contexts, syncs its members so that no message is under way, and frees its

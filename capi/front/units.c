@@ -40,8 +40,9 @@ bool shmemi_units_present(void)
     return present;
 }
 
-/* Returns 0 if a unit was compiled with this library's headers, else -1 and an error. */
-static int same_layout(const struct shmemi_unit *u, char *error, size_t size)
+/* Returns 0 if a translation unit with kernels was compiled with this library's headers, so that it
+ * has the same layout of the job's state; else -1 and an error. */
+static int check_layout(const struct shmemi_unit *u, char *error, size_t size)
 {
     if (u->version == SHMEMI_WIRE_VERSION && u->size == sizeof *u &&
         u->state_size == sizeof(struct shmemi_device_state) && u->image_size == sizeof image)
@@ -70,9 +71,9 @@ static int copy_image(struct shmemi_unit *u, char *error, size_t size)
     return -1;
 }
 
-/* Calls the core to make the image. Returns 0, or -1 and an error. If active is still false, this
- * PE runs no kernels. */
-static int make(char *error, size_t size)
+/* Calls the core to make the image of the job's state for kernels. Returns 0, or -1 and an error.
+ * If `active` is still false then, this PE has no GPU and runs no kernels. */
+static int make_image(char *error, size_t size)
 {
     const struct shmemi_core *core = shmemi_state.core;
     const void *made = NULL;
@@ -87,15 +88,16 @@ static int make(char *error, size_t size)
     return 0;
 }
 
-/* At init: copies the job's state to all units with kernels. */
+/* Copies the job's state, at init, to all translation units that have kernels. *given becomes true
+ * if there is a state to copy. Returns 0, or not 0 after it has written the error. */
 int shmemi_units_begin(bool *given, char *error, size_t size)
 {
     int rc = 0;
     pthread_mutex_lock(&mutex);
     for (struct shmemi_unit *u = units; u != NULL && rc == 0; u = u->next)
-        rc = same_layout(u, error, size);
+        rc = check_layout(u, error, size);
     if (rc == 0 && units != NULL)
-        rc = make(error, size);
+        rc = make_image(error, size);
     for (struct shmemi_unit *u = units; active && u != NULL && rc == 0; u = u->next)
         rc = copy_image(u, error, size);
     *given = rc == 0 && active;
@@ -107,7 +109,7 @@ int shmemi_units_begin(bool *given, char *error, size_t size)
 int shmemi_units_job(char *error, size_t size)
 {
     pthread_mutex_lock(&mutex);
-    int rc = active ? 0 : make(error, size);
+    int rc = active ? 0 : make_image(error, size);
     if (rc == 0 && !active) {
         snprintf(error, size, "this PE has no GPU (give it one, or do not call this)");
         rc = -1;
@@ -122,7 +124,8 @@ const void *shmemi_units_image(void)
     return &image;
 }
 
-/* At finalize: clears the units' copies of the job's state. */
+/* At finalize: clears the units' copies of the job's state, so that kernels that run later find no
+ * job. reset: the program has reset the GPU, which has freed them. */
 void shmemi_units_end(bool reset)
 {
     pthread_mutex_lock(&mutex);
@@ -144,9 +147,9 @@ void shmemi_device_register(struct shmemi_unit *unit)
     unit->next = units;
     units = unit;
     if (shmemi_state.n_pes > 0) {
-        rc = same_layout(unit, error, sizeof error);
+        rc = check_layout(unit, error, sizeof error);
         if (rc == 0 && !active)
-            rc = make(error, sizeof error);
+            rc = make_image(error, sizeof error);
         if (rc == 0 && active)
             rc = copy_image(unit, error, sizeof error);
     }
@@ -184,7 +187,7 @@ int shmemi_context(const void *target, void *context, size_t size)
                      "a context of the program has %zu bytes, of the library %zu", size,
                      sizeof made);
     pthread_mutex_lock(&mutex);
-    int rc = active ? 0 : make(error, sizeof error);
+    int rc = active ? 0 : make_image(error, sizeof error);
     pthread_mutex_unlock(&mutex);
     if (rc != 0)
         shmemi_abort(call, NULL, "%s", error);

@@ -32,7 +32,8 @@ static const char *operator_text(int cmp)
     return text[cmp];
 }
 
-/* The present bits of the word, for a report. */
+/* Returns what the word of a wait contains now, as bits, for the report of a long wait. The word
+ * may be in memory of a GPU. */
 static uint64_t bits_now(const struct comparison *c)
 {
     if (shmemi_on_gpu(c->ivar))
@@ -64,8 +65,9 @@ static void describe_comparison(const void *subject, char *text, size_t size)
              now);
 }
 
-/* Ends the program if the arguments of a wait are wrong. Returns if the address is in a symmetric
- * static or in a registered buffer, for which check does not test. */
+/* Ends the program with the reason if the arguments of a wait are wrong. The caller's quick check
+ * fails for symmetric statics and registered buffers, too, although they are valid: for these it
+ * returns. */
 static SHMEMI_COLD void refuse(const void *ivar, int cmp, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -75,7 +77,7 @@ static SHMEMI_COLD void refuse(const void *ivar, int cmp, const char *call)
                      cmp);
     if (shmemi_outside_offset(ivar, 1) != SHMEMI_NO_OFFSET)
         return;
-    shmemi_refuse_failed("the symmetric address", ivar, call);
+    shmemi_check_allocated("the symmetric address", ivar, call);
     shmemi_refuse_static(ivar, 1, call);
     shmemi_abort(call, "wait on memory from shmem_malloc", "%p is not a symmetric address", ivar);
 }
@@ -98,7 +100,9 @@ SHMEMI_INLINE void check(const void *ivar, int cmp, size_t size, const char *cal
         check_fully(ivar, size, call);
 }
 
-/* Defines, for a type, the comparison, the wait and the test. */
+/* Defines for the type T: whether the comparison holds now (*now gets the value that was compared),
+ * the wait, and the test. A test that fails polls the network once and compares again, so that a
+ * program that only tests makes progress. */
 #define COMPARISONS(T, suffix, width_, signed_)                                                    \
     SHMEMI_INLINE bool holds_##suffix(const void *ivar, int cmp, T value, T *now,                  \
                                       const char *call)                                            \

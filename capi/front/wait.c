@@ -96,7 +96,7 @@
 #define LONG_NS 10000000u
 
 /* The processor's pause instruction. */
-static void relax(void)
+static void cpu_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -105,8 +105,8 @@ static void relax(void)
 #endif
 }
 
-/* Counts this thread among those that poll the network; while there are any, the proxy does not
- * poll it. */
+/* Counts this thread, once, among the callers that poll the network. While there are any, the proxy
+ * does not poll it. */
 static void start_polling(struct shmemi_waiter *w)
 {
     if (!w->polling) {
@@ -162,7 +162,8 @@ int shmemi_wait_limit(uint64_t limit_ns, const char *call)
     return ended;
 }
 
-/* Reports whether the thread's limit, or a signal under a limit, ends this wait. */
+/* Reports whether this wait ends now because the thread's time limit has passed, or because a
+ * signal interrupted a sleep while a limit is set. Records that, for the next shmemi_wait_limit. */
 static bool is_over(struct shmemi_waiter *w, uint64_t now, bool interrupted)
 {
     if (!w->limited || limit.ns == 0 || (!interrupted && now - w->first < limit.ns))
@@ -172,8 +173,9 @@ static bool is_over(struct shmemi_waiter *w, uint64_t now, bool interrupted)
     return true;
 }
 
-/* Sets the times of a wait when it first reads the clock. */
-static void begin(struct shmemi_waiter *w, uint64_t now)
+/* Sets the times of a wait when it first reads the clock. If the thread's limit ended its last
+ * wait, this wait continues that one's clock, so that reports show both as one long wait. */
+static void begin_timing(struct shmemi_waiter *w, uint64_t now)
 {
     w->first = now;
     w->nap_us = NAP_FIRST_US;
@@ -193,7 +195,7 @@ static uint64_t clock_step(struct shmemi_waiter *w)
     uint64_t now = shmemi_now();
     w->unclocked = 0;
     if (w->first == 0)
-        begin(w, now);
+        begin_timing(w, now);
     if (w->awake == 0)
         w->awake = now;
     shmemi_processor_publish();
@@ -205,7 +207,8 @@ static uint64_t clock_step(struct shmemi_waiter *w)
     return now;
 }
 
-/* The longest next sleep of a wait that has lasted waited_ns, in microseconds. */
+/* The longest next sleep of a wait that has lasted waited_ns, in microseconds: a sixteenth of that
+ * time, but 10 ms at least and 50 ms at most. */
 static uint32_t longest_nap(uint64_t waited_ns)
 {
     uint64_t part = waited_ns / 16 / 1000;
@@ -214,8 +217,10 @@ static uint32_t longest_nap(uint64_t waited_ns)
                                    : (uint32_t)part;
 }
 
-/* Sleeps once. False: the thread's limit has passed. */
-static bool nap(struct shmemi_waiter *w)
+/* Sleeps once. Each sleep that ends by its time limit doubles the length of the next one, up to the
+ * limit of longest_nap. If a writer or a signal ended it, the wait spins again for a while. False:
+ * the thread's time limit has passed, or a signal came while it has one. */
+static bool sleep_once(struct shmemi_waiter *w)
 {
     uint64_t waited = clock_step(w) - w->first, ns = (uint64_t)w->nap_us * 1000;
     uint32_t longest = longest_nap(waited);
@@ -237,7 +242,8 @@ static bool nap(struct shmemi_waiter *w)
     return !is_over(w, shmemi_now(), end == SHMEMI_INTERRUPTED);
 }
 
-/* Polls the network once. */
+/* Polls the network once. The poll counts as several steps, because it takes as long as they do; so
+ * the thread yields after about the same time with and without a network. */
 static void poll_network(struct shmemi_waiter *w, bool shared)
 {
     start_polling(w);
@@ -251,7 +257,8 @@ static void poll_network(struct shmemi_waiter *w, bool shared)
  * PROMPT_WAITS. */
 static _Thread_local uint32_t prompt;
 
-/* How long this wait spins and yields before it sleeps. */
+/* How long this wait spins and yields before it sleeps; 0: it sleeps now. With more PEs than
+ * processors (crowded) it sleeps early, unless its last waits were all short. */
 static uint64_t awake_ns(struct shmemi_waiter *w, bool shared)
 {
     if (shmemi_state.crowded && w->steps >= CROWDED_STEPS) {
@@ -262,15 +269,15 @@ static uint64_t awake_ns(struct shmemi_waiter *w, bool shared)
     return w->woken ? AWAKE_AGAIN_NS : shared ? AWAKE_SHARED_NS : AWAKE_NS;
 }
 
-/* Spins, or yields if that is due: at each step on a shared processor, else after more and more
- * steps. */
+/* Spins once, or yields if that is due: at each step on a processor that other threads use, too,
+ * else after more and more steps. The first steps have no pause instruction (BARE_STEPS). */
 static void spin_or_yield(struct shmemi_waiter *w, bool shared)
 {
     if (w->yield_at == 0)
         w->yield_at = shared ? SPIN_STEPS_SHARED : SPIN_STEPS;
     if (w->steps < w->yield_at) {
         if (w->steps > BARE_STEPS)
-            relax();
+            cpu_pause();
         else if (w->steps == BARE_STEPS)
             shmemi_processor_publish();
         w->unclocked++;
@@ -317,14 +324,14 @@ bool shmemi_wait_step(struct shmemi_waiter *w)
     if (w->steps != UINT32_MAX)
         return awake_step(w);
     if (w->stage == SHMEMI_READY)
-        return nap(w);
+        return sleep_once(w);
     yield_network(w);
     shmemi_prepare_sleep(w);
     return true;
 }
 
-/* Ends a wait: updates the statistics, and removes the wait from the status page and the control
- * page. */
+/* Ends a wait: updates the statistics and the count of short waits in a row (prompt), and removes
+ * the wait from the status page and the control page. */
 void shmemi_wait_over(struct shmemi_waiter *w)
 {
     stop_polling(w);

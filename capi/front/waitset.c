@@ -41,7 +41,7 @@ static size_t size_of(enum shmemi_kind kind)
 
 /* Returns an address at which the CPU can read the elements from..to (at most WINDOW of them). If
  * they are in GPU memory, it copies them to `copy`. */
-static const void *window(const struct set *q, size_t from, size_t to, void *copy)
+static const void *readable_window(const struct set *q, size_t from, size_t to, void *copy)
 {
     size_t size = size_of(q->kind);
     const char *at = q->ivars + from * size;
@@ -58,8 +58,9 @@ SHMEMI_INLINE bool included(const struct set *q, size_t i)
 }
 
 /*
- * The first element in from..to of the set for which the comparison's result is `wanted`; to if
- * there is none.
+ * The first element of the set in from..to for which the result of the comparison is `wanted`; to
+ * if there is none. Each type of words has a function of its own, whose loop has no test of the
+ * type.
  */
 #define FIND(T, suffix)                                                                            \
     static size_t find_##suffix(const struct set *q, size_t from, size_t to, bool wanted)          \
@@ -68,7 +69,7 @@ SHMEMI_INLINE bool included(const struct set *q, size_t i)
         const T *values = q->values;                                                               \
         for (size_t end; from < to; from = end) {                                                  \
             end = to - from > WINDOW ? from + WINDOW : to;                                         \
-            const T *at = window(q, from, end, copy);                                              \
+            const T *at = readable_window(q, from, end, copy);                                     \
             for (size_t i = from; i < end; i++) {                                                  \
                 if (!included(q, i))                                                               \
                     continue;                                                                      \
@@ -108,7 +109,7 @@ FIND(uint64_t, u64)
 
 /* The first element of the set in from..to for which the comparison has the result `wanted`, by the
  * type of the words. */
-static size_t find(const struct set *q, size_t from, size_t to, bool wanted)
+static size_t find_first(const struct set *q, size_t from, size_t to, bool wanted)
 {
     switch (q->kind) {
     case SHMEMI_KIND_i32:
@@ -125,7 +126,7 @@ static size_t find(const struct set *q, size_t from, size_t to, bool wanted)
 /* ------------------------------------------------------------------- checks */
 
 /* Ends the program with the most specific error about the arguments of a call. */
-static SHMEMI_COLD void refuse(const struct set *q, size_t bytes)
+static SHMEMI_COLD void refuse_arguments(const struct set *q, size_t bytes)
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(q->call);
@@ -156,14 +157,14 @@ static void check_full(const struct set *q, const size_t *indices, size_t bytes)
 }
 
 /* Ends the program if the arguments of a call are wrong. */
-static void check(const struct set *q, const size_t *indices)
+static void check_arguments(const struct set *q, const size_t *indices)
 {
     const struct shmemi_state *s = &shmemi_state;
     size_t bytes = shmemi_bytes(q->nelems, size_of(q->kind));
     if (SHMEMI_UNLIKELY(
             s->n_pes == 0 || (unsigned)q->cmp > SHMEM_CMP_GE ||
             (q->nelems > 0 && (q->values == NULL || !shmemi_symmetric(q->ivars, bytes)))))
-        refuse(q, bytes);
+        refuse_arguments(q, bytes);
     if (SHMEMI_UNLIKELY(s->checks == SHMEMI_CHECKS_FULL) && q->nelems > 0)
         check_full(q, indices, bytes);
 }
@@ -176,7 +177,7 @@ static void check_indices(const struct set *q, const size_t *indices)
 }
 
 /* Reports whether the wait set has no elements. */
-static bool empty(const struct set *q)
+static bool set_is_empty(const struct set *q)
 {
     for (size_t i = 0; i < q->nelems; i++)
         if (included(q, i))
@@ -210,7 +211,7 @@ static void describe(const void *subject, char *text, size_t size)
                                  value);
     const char *lead = "; not yet:";
     size_t shown = 0;
-    for (size_t i = 0; (i = find(q, i, q->nelems, false)) < q->nelems && used < size; i++) {
+    for (size_t i = 0; (i = find_first(q, i, q->nelems, false)) < q->nelems && used < size; i++) {
         if (shown++ == 8) {
             snprintf(text + used, size - used, " and more");
             return;
@@ -222,11 +223,11 @@ static void describe(const void *subject, char *text, size_t size)
 
 /* ---------------------------------------------------------------------- all */
 
-/* Reports whether the comparison holds for all elements. For those before *at it has held once, and
- * they are not read again. */
-static bool advance(const struct set *q, size_t *at)
+/* Reports whether the comparison has held for all elements of the set, each at some time. *at is
+ * the first for which it has not held yet; those before it are not read again. */
+static bool advance_all(const struct set *q, size_t *at)
 {
-    *at = find(q, *at, q->nelems, false);
+    *at = find_first(q, *at, q->nelems, false);
     return *at == q->nelems;
 }
 
@@ -244,12 +245,12 @@ void shmemi_wait_all(const void *ivars, size_t nelems, const int *status, int cm
 {
     const struct set q = set_of("all", ivars, nelems, status, cmp, values, each, kind, call);
     size_t at = 0;
-    check(&q, NULL);
-    SHMEMI_WAIT(SHMEMI_ANY_WRITER, call, describe, &q, advance(&q, &at));
+    check_arguments(&q, NULL);
+    SHMEMI_WAIT(SHMEMI_ANY_WRITER, call, describe, &q, advance_all(&q, &at));
 }
 
-/* Polls the network once, for a test, and fails the call if a PE is lost. */
-static void poll(const struct set *q)
+/* Polls the network once, between the two tries of a test, and fails the call if a PE is lost. */
+static void poll_network(const struct set *q)
 {
     if (shmemi_state.networked)
         shmemi_net_poll(q->call);
@@ -262,17 +263,18 @@ int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp
 {
     const struct set q = set_of("all", ivars, nelems, status, cmp, values, each, kind, call);
     size_t at = 0;
-    check(&q, NULL);
-    if (advance(&q, &at))
+    check_arguments(&q, NULL);
+    if (advance_all(&q, &at))
         return 1;
-    poll(&q);
-    return advance(&q, &at);
+    poll_network(&q);
+    return advance_all(&q, &at);
 }
 
 /* ---------------------------------------------------------------------- any */
 
-/* The index at which the next wait_any or test_any on an array begins. Several arrays share an
- * entry of the table, which is still fair unless calls on them alternate. */
+/* The index at which the next wait_any or test_any on an array begins its search. The table has 64
+ * entries, selected by a hash of the array's address. Several arrays may share one; the search is
+ * still fair unless calls on them alternate. */
 static size_t *cursor(const struct set *q)
 {
     static size_t next[64];
@@ -281,14 +283,14 @@ static size_t *cursor(const struct set *q)
 
 /* Finds an element for which the comparison holds, from the cursor on; SIZE_MAX if there is none.
  */
-static size_t any(const struct set *q)
+static size_t find_any(const struct set *q)
 {
     size_t *next = cursor(q), start = shmemi_read_once(next);
     if (start >= q->nelems)
         start = 0;
-    size_t i = find(q, start, q->nelems, true);
+    size_t i = find_first(q, start, q->nelems, true);
     if (i == q->nelems) {
-        i = find(q, 0, start, true);
+        i = find_first(q, 0, start, true);
         if (i == start)
             return SIZE_MAX;
     }
@@ -303,10 +305,10 @@ size_t shmemi_wait_any(const void *ivars, size_t nelems, const int *status, int 
 {
     const struct set q = set_of("any", ivars, nelems, status, cmp, values, each, kind, call);
     size_t found = SIZE_MAX;
-    check(&q, NULL);
-    if (empty(&q))
+    check_arguments(&q, NULL);
+    if (set_is_empty(&q))
         return SIZE_MAX;
-    SHMEMI_WAIT(SHMEMI_ANY_WRITER, call, describe, &q, (found = any(&q)) != SIZE_MAX);
+    SHMEMI_WAIT(SHMEMI_ANY_WRITER, call, describe, &q, (found = find_any(&q)) != SIZE_MAX);
     return found;
 }
 
@@ -316,22 +318,22 @@ size_t shmemi_test_any(const void *ivars, size_t nelems, const int *status, int 
                        const void *values, bool each, enum shmemi_kind kind, const char *call)
 {
     const struct set q = set_of("any", ivars, nelems, status, cmp, values, each, kind, call);
-    check(&q, NULL);
-    size_t found = any(&q);
+    check_arguments(&q, NULL);
+    size_t found = find_any(&q);
     if (found != SIZE_MAX)
         return found;
-    poll(&q);
-    return any(&q);
+    poll_network(&q);
+    return find_any(&q);
 }
 
 /* --------------------------------------------------------------------- some */
 
 /* Writes the indices of all elements for which the comparison holds, and returns how many they are.
  */
-static size_t some(const struct set *q, size_t *indices)
+static size_t collect_some(const struct set *q, size_t *indices)
 {
     size_t n = 0;
-    for (size_t i = 0; (i = find(q, i, q->nelems, true)) < q->nelems; i++)
+    for (size_t i = 0; (i = find_first(q, i, q->nelems, true)) < q->nelems; i++)
         indices[n++] = i;
     return n;
 }
@@ -345,11 +347,11 @@ size_t shmemi_wait_some(const void *ivars, size_t nelems, size_t *indices, const
 {
     const struct set q = set_of("some", ivars, nelems, status, cmp, values, each, kind, call);
     size_t n = 0;
-    check(&q, indices);
+    check_arguments(&q, indices);
     check_indices(&q, indices);
-    if (empty(&q))
+    if (set_is_empty(&q))
         return 0;
-    SHMEMI_WAIT(SHMEMI_ANY_WRITER, call, describe, &q, (n = some(&q, indices)) > 0);
+    SHMEMI_WAIT(SHMEMI_ANY_WRITER, call, describe, &q, (n = collect_some(&q, indices)) > 0);
     return n;
 }
 
@@ -359,11 +361,11 @@ size_t shmemi_test_some(const void *ivars, size_t nelems, size_t *indices, const
                         const char *call)
 {
     const struct set q = set_of("some", ivars, nelems, status, cmp, values, each, kind, call);
-    check(&q, indices);
+    check_arguments(&q, indices);
     check_indices(&q, indices);
-    size_t n = some(&q, indices);
+    size_t n = collect_some(&q, indices);
     if (n > 0)
         return n;
-    poll(&q);
-    return some(&q, indices);
+    poll_network(&q);
+    return collect_some(&q, indices);
 }

@@ -36,7 +36,8 @@ static const char names[] =
 
 static char why[512]; /* the reason why the library or a function was not found */
 
-/* The entry of a function that was not found: ends the process. */
+/* Called instead of a function that was not found in the library below: prints which one, and ends
+ * the process. */
 static void missing(void)
 {
     fprintf(stderr, "shmem: load " BELOW_LIBRARY ": %s (install all libraries from one release)\n",

@@ -13,7 +13,7 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* The float with these bits. */
+/* The float that has these bits (IEEE 754 binary32). */
 static float of_bits(uint32_t bits)
 {
     float x;
@@ -36,7 +36,8 @@ static uint16_t to_bfloat16(float x)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* The value of a 16-bit half as a float. */
+/* The value of a 16-bit half (IEEE 754 binary16) as a float, which has every value of it exactly.
+ */
 static float of_half(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fff;
@@ -48,7 +49,8 @@ static float of_half(uint16_t h)
     return sign ? -small : small;
 }
 
-/* Rounds to the nearest half, and halfway between two to the even one. */
+/* Rounds a float to the nearest half, and halfway between two to the even one. What is too large
+ * becomes infinite. */
 static uint16_t to_half(float x)
 {
     uint32_t bits = bits_of(x), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;

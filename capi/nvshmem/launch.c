@@ -27,7 +27,7 @@ struct attribute {
         char bytes[64];
     } value;
 };
-_Static_assert(sizeof(struct attribute) == 72, "as CUDA has it");
+_Static_assert(sizeof(struct attribute) == 72, "the size of the struct in CUDA");
 struct config {
     struct dim grid, block;
     size_t shared;
@@ -35,7 +35,7 @@ struct config {
     struct attribute *attributes;
     unsigned n;
 };
-_Static_assert(sizeof(struct config) == 56, "as CUDA has it");
+_Static_assert(sizeof(struct config) == 56, "the size of the struct in CUDA");
 
 /* cudaFuncAttributes, which grows at its end. */
 struct kernel {
@@ -61,7 +61,7 @@ static struct runtime {
 
 /* Finds a function by its name in a library, or, if library is NULL, in the process; NULL if there
  * is none. */
-static void *find(void *library, const char *name)
+static void *find_function(void *library, const char *name)
 {
     return dlsym(library == NULL ? RTLD_DEFAULT : library, name);
 }
@@ -71,14 +71,15 @@ static void *find(void *library, const char *name)
 static bool fill_runtime(void *library)
 {
     struct runtime r = {
-        .device = (int (*)(int *))find(library, "cudaGetDevice"),
-        .query = (int (*)(int *, int, int))find(library, "cudaDeviceGetAttribute"),
-        .fit = (int (*)(int *, const void *, int, size_t))find(
+        .device = (int (*)(int *))find_function(library, "cudaGetDevice"),
+        .query = (int (*)(int *, int, int))find_function(library, "cudaDeviceGetAttribute"),
+        .fit = (int (*)(int *, const void *, int, size_t))find_function(
             library, "cudaOccupancyMaxActiveBlocksPerMultiprocessor"),
-        .launch = (int (*)(const struct config *, const void *, void **))find(
+        .launch = (int (*)(const struct config *, const void *, void **))find_function(
             library, "cudaLaunchKernelExC"),
-        .kernel = (int (*)(struct kernel *, const void *))find(library, "cudaFuncGetAttributes"),
-        .describe = (const char *(*)(int))find(library, "cudaGetErrorString"),
+        .kernel =
+            (int (*)(struct kernel *, const void *))find_function(library, "cudaFuncGetAttributes"),
+        .describe = (const char *(*)(int))find_function(library, "cudaGetErrorString"),
     };
     if (r.device == NULL || r.query == NULL || r.fit == NULL || r.launch == NULL ||
         r.kernel == NULL || r.describe == NULL)
@@ -116,14 +117,15 @@ static int refuse(const char *call, const char *what, int error, const char *rem
     return NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
 }
 
-/* The number of blocks or threads in three dimensions. */
-static unsigned long long volume(struct dim d)
+/* The product of three dimensions: the number of blocks of a grid, or of threads of a block. */
+static unsigned long long product(struct dim d)
 {
     return (unsigned long long)d.x * d.y * d.z;
 }
 
-/* Gets how many blocks of a kernel run at the same time on the thread's GPU. Returns 0, or an error
- * that it has printed. */
+/* Finds how many blocks of a kernel run at the same time on the thread's GPU: blocks per
+ * multiprocessor times multiprocessors. A collective launch may have no more, because its blocks
+ * wait for each other. Returns 0, or an error that it has printed. */
 static int max_blocks(const void *func, struct dim block, size_t shared, int *limit,
                       const char *call)
 {
@@ -134,11 +136,11 @@ static int max_blocks(const void *func, struct dim block, size_t shared, int *li
                 func == NULL ? "a kernel" : "the address of an int");
         return NVSHMEMX_ERROR_INVALID_VALUE;
     }
-    if (volume(block) == 0 || volume(block) > 1024) {
+    if (product(block) == 0 || product(block) > 1024) {
         fprintf(stderr,
                 "shmem: %s: a block of %llu threads (pass a kernel, and blocks of 1 to 1024 "
                 "threads)\n",
-                call, volume(block));
+                call, product(block));
         return NVSHMEMX_ERROR_INVALID_VALUE;
     }
     if (open_runtime(call) != 0)
@@ -149,7 +151,7 @@ static int max_blocks(const void *func, struct dim block, size_t shared, int *li
     if (error == 0)
         error = runtime.query(&processors, PROCESSORS, device);
     if (error == 0 && can)
-        error = runtime.fit(&blocks, func, (int)volume(block), shared);
+        error = runtime.fit(&blocks, func, (int)product(block), shared);
     if (error != 0)
         return refuse(call, "ask how many blocks fit", error,
                       "pass func of a __global__ function that is compiled for this GPU");
@@ -169,12 +171,12 @@ static int refuse_block(const struct config *c, const void *func, const char *ca
     int error = runtime.kernel(&k, func);
     if (error != 0)
         return refuse(call, "ask for a kernel's registers", error, "check func");
-    if ((unsigned long long)k.threads < volume(c->block))
+    if ((unsigned long long)k.threads < product(c->block))
         fprintf(stderr,
                 "shmem: %s: a block of %llu threads does not run: the kernel takes %d registers a "
                 "thread, with which a block has at most %d (compile it with "
                 "__launch_bounds__(%llu), or launch smaller blocks)\n",
-                call, volume(c->block), k.registers, k.threads, volume(c->block));
+                call, product(c->block), k.registers, k.threads, product(c->block));
     else
         fprintf(stderr,
                 "shmem: %s: a block with %zu bytes of shared memory does not run (launch with "
@@ -195,12 +197,12 @@ static int launch(struct config c, const void *func, void **args, const char *ca
         return refuse_block(&c, func, call);
     if (c.grid.x == 0 && c.grid.y == 0 && c.grid.z == 0)
         c.grid = (struct dim){(unsigned)limit, 1, 1};
-    if (volume(c.grid) > (unsigned long long)limit || c.n > MAX_ATTRIBUTES) {
+    if (product(c.grid) > (unsigned long long)limit || c.n > MAX_ATTRIBUTES) {
         fprintf(stderr,
                 "shmem: %s: %llu blocks of %llu threads with %u attributes do not run at the same "
                 "time, the GPU holds %d of them (launch fewer or smaller blocks, with at most %d "
                 "attributes)\n",
-                call, volume(c.grid), volume(c.block), c.n, limit, MAX_ATTRIBUTES);
+                call, product(c.grid), product(c.block), c.n, limit, MAX_ATTRIBUTES);
         return NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
     }
     unsigned n = 0;

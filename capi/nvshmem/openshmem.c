@@ -39,10 +39,10 @@ static const char *find(struct other *o)
     return NULL;
 }
 
-/* Reports whether NVSHMEM_BOOTSTRAP=SHMEM asks for a job with the PEs of another OpenSHMEM, and
- * there is no job yet. It reads the environment itself: the core, which reads settings, is not
+/* Reports whether NVSHMEM_BOOTSTRAP=SHMEM asks for a job with the PEs of another OpenSHMEM library,
+ * and there is no job yet. It reads the environment itself: the core, which reads settings, is not
  * loaded yet. */
-bool nvshmemi_with_shmem(void)
+bool nvshmemi_joins_openshmem(void)
 {
     const char *ours = getenv("SHMEM_BOOTSTRAP"), *theirs = getenv("NVSHMEM_BOOTSTRAP");
     return (ours == NULL || *ours == '\0') && theirs != NULL && strcasecmp(theirs, "SHMEM") == 0 &&

@@ -65,7 +65,7 @@ void *nvshmemi_mc_ptr(nvshmem_team_t team, const void *ptr);
 void nvshmemi_warn_of_another(const char *call);
 
 /* openshmem.c */
-bool nvshmemi_with_shmem(void);
+bool nvshmemi_joins_openshmem(void);
 int nvshmemi_init_with_shmem(const char *call);
 
 /* start.c. The heap of a program of NVSHMEM is in GPU memory. The first allocation fixes which GPU

@@ -6,22 +6,24 @@
 #include <shmem.h>
 #include <shmemx.h>
 
-/* The first allocation fixes which GPU each PE uses, because the heap is in its memory: programs of
- * NVSHMEM may call cudaSetDevice after init. */
+/* Implements nvshmem_malloc. The first allocation fixes which GPU each PE uses, because the heap is
+ * in its memory: programs of NVSHMEM may call cudaSetDevice after init. */
 void *nvshmemi_malloc(size_t size)
 {
     shmemi_settle_gpu("nvshmem_malloc");
     return shmem_malloc(size);
 }
 
-/* Fixes the GPUs of the PEs, and allocates zeroed symmetric memory. */
+/* Implements nvshmem_calloc. The first allocation of a job fixes the GPUs of the PEs (see
+ * nvshmemi_malloc). */
 void *nvshmemi_calloc(size_t count, size_t size)
 {
     shmemi_settle_gpu("nvshmem_calloc");
     return shmem_calloc(count, size);
 }
 
-/* Fixes the GPUs of the PEs, and allocates aligned symmetric memory. */
+/* Implements nvshmem_align. The first allocation of a job fixes the GPUs of the PEs (see
+ * nvshmemi_malloc). */
 void *nvshmemi_align(size_t alignment, size_t size)
 {
     shmemi_settle_gpu("nvshmem_align");
@@ -34,7 +36,7 @@ void *nvshmemi_align(size_t alignment, size_t size)
  * the struct in the lower half. Programs often leave it undefined: torch does not initialise its
  * attributes, and those of nvshmem4py are memory of numpy. NVIDIA's library accepts them.
  */
-static bool later(int version)
+static bool is_later_version(int version)
 {
     int number = version >> 16, size = version & 0xffff;
     return number > NVSHMEM_INIT_ATTR_V2_IDENTIFIER >> 16 && number < 16 && size % 8 == 0 &&
@@ -45,9 +47,10 @@ static bool later(int version)
  * (nvshmem_api.h). */
 extern int nvshmemi_headers_release __attribute__((weak));
 
-/* Refuses a program that was compiled against newer headers. Returns 0, or an error that it has
- * printed. */
-static int check_program(const char *call)
+/* Refuses a program that was compiled against headers of a newer NVSHMEM release than the library
+ * has the names of. Warns once if another library of the same soname is loaded. Returns 0, or an
+ * error that it has printed. */
+static int check_headers(const char *call)
 {
     static bool warned;
     int is = &nvshmemi_headers_release != NULL ? nvshmemi_headers_release : 0;
@@ -68,11 +71,11 @@ static int check_program(const char *call)
 /* Initialises libshmem for a program of NVSHMEM. Returns 0, or an error that has been printed. */
 int nvshmemi_init_thread(int requested, int *provided, const char *call)
 {
-    int refused = check_program(call);
+    int refused = check_headers(call);
     if (refused != 0)
         return refused;
     shmemi_as_nvshmem();
-    if (!nvshmemi_with_shmem())
+    if (!nvshmemi_joins_openshmem())
         return shmem_init_thread(requested, provided);
     int status = nvshmemi_init_with_shmem(call);
     if (status == 0)
@@ -93,14 +96,14 @@ void nvshmemi_init(const char *call)
 int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *attr)
 {
     shmemx_init_attr_t a = SHMEMX_INIT_ATTR_INITIALIZER;
-    int refused = check_program("nvshmemx_init_attr");
+    int refused = check_headers("nvshmemx_init_attr");
     if (refused != 0)
         return refused;
     shmemi_as_nvshmem();
     switch (flags) {
     case 0:
-        return nvshmemi_with_shmem() ? nvshmemi_init_with_shmem("nvshmemx_init_attr")
-                                     : shmemx_init_attr(0, NULL);
+        return nvshmemi_joins_openshmem() ? nvshmemi_init_with_shmem("nvshmemx_init_attr")
+                                          : shmemx_init_attr(0, NULL);
     case NVSHMEMX_INIT_WITH_SHMEM:
         return nvshmemi_init_with_shmem("nvshmemx_init_attr");
     case NVSHMEMX_INIT_WITH_MPI_COMM:
@@ -118,7 +121,7 @@ int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *a
                         "the flags need)\n");
         return NVSHMEMX_ERROR_INVALID_VALUE;
     }
-    if (later(attr->version)) {
+    if (is_later_version(attr->version)) {
         fprintf(stderr,
                 "shmem: nvshmemx_init_attr: attributes of version %#x, the library has %#x and %#x "
                 "(the program's headers are newer than the library: compile it against those of "
@@ -144,7 +147,8 @@ int nvshmemi_init_attr(unsigned int flags, nvshmemx_init_attr_t *attr)
     return nvshmemi_hostlib_init_attr(flags, attr);
 }
 
-/* Implements nvshmemx_set_attr_uniqueid_args. */
+/* Implements nvshmemx_set_attr_uniqueid_args: stores this PE's number, the number of PEs and their
+ * common ID in the arguments of init, after libshmem has checked them. */
 int nvshmemi_set_attr_uniqueid_args(int rank, int n, const nvshmemx_uniqueid_t *id,
                                     nvshmemx_init_attr_t *attr)
 {
@@ -163,7 +167,8 @@ int nvshmemi_set_attr_uniqueid_args(int rank, int n, const nvshmemx_uniqueid_t *
     return 0;
 }
 
-/* Sets the communicator of MPI in the arguments of init. */
+/* Implements nvshmemx_set_attr_mpi_comm_args: stores the address of an MPI communicator in the
+ * arguments of init. */
 int nvshmemi_set_attr_mpi_comm_args(void *comm, nvshmemx_init_attr_t *attr)
 {
     if (comm == NULL || attr == NULL)
@@ -199,7 +204,7 @@ void nvshmemi_vendor_get_version_info(int *major, int *minor, int *patch)
     *patch = NVSHMEM_VENDOR_PATCH_VERSION;
 }
 
-/* The text of a status of NVSHMEM. */
+/* Returns the text of a status that a function of NVSHMEM has returned. */
 const char *nvshmemi_status_string(int status)
 {
     switch (status) {

@@ -9,10 +9,11 @@
 typedef void copy(void *dest, const void *source, size_t nbytes, int pe,
                   struct CUstream_st *stream);
 
-/* Copies nelems elements of size bytes on the stream, each by its own call of one, or all by one
- * call if they have no gaps. */
-static void each(copy *one, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst,
-                 size_t nelems, size_t size, int pe, struct CUstream_st *stream, const char *call)
+/* Copies nelems elements of size bytes on the stream, by the function `one`: each element by its
+ * own call, or all by one call if they have no gaps. Ends the job if a stride is less than 1. */
+static void copy_elements(copy *one, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst,
+                          size_t nelems, size_t size, int pe, struct CUstream_st *stream,
+                          const char *call)
 {
     if (dst < 1 || sst < 1) {
         fprintf(stderr, "shmem: PE %d: %s: strides of %td and %td (use 1 or more)\n", shmem_my_pe(),
@@ -32,7 +33,7 @@ void nvshmemi_iput_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrd
                              size_t nelems, size_t size, int pe, struct CUstream_st *stream,
                              const char *call)
 {
-    each(shmemx_putmem_on_stream, dest, source, dst, sst, nelems, size, pe, stream, call);
+    copy_elements(shmemx_putmem_on_stream, dest, source, dst, sst, nelems, size, pe, stream, call);
 }
 
 /* A strided get on a stream: a get for each element. */
@@ -40,5 +41,5 @@ void nvshmemi_iget_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrd
                              size_t nelems, size_t size, int pe, struct CUstream_st *stream,
                              const char *call)
 {
-    each(shmemx_getmem_on_stream, dest, source, dst, sst, nelems, size, pe, stream, call);
+    copy_elements(shmemx_getmem_on_stream, dest, source, dst, sst, nelems, size, pe, stream, call);
 }

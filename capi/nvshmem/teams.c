@@ -17,9 +17,9 @@ void nvshmemi_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config
     config->num_contexts = below.num_contexts;
 }
 
-/* Translates a configuration and its mask to libshmem's. It ignores the unique ID, which only
- * nvshmemx_team_init uses. */
-static shmem_team_config_t below(const nvshmem_team_config_t *config, long *mask)
+/* Translates a configuration of NVSHMEM and its mask to OpenSHMEM's, and changes *mask to
+ * OpenSHMEM's bits. It ignores the unique ID, which only nvshmemx_team_init uses. */
+static shmem_team_config_t openshmem_config(const nvshmem_team_config_t *config, long *mask)
 {
     bool counts = config != NULL && (*mask & NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS) != 0;
     *mask = counts ? SHMEM_TEAM_NUM_CONTEXTS : 0;
@@ -30,7 +30,7 @@ static shmem_team_config_t below(const nvshmem_team_config_t *config, long *mask
  * in its version field. Any other number there means that the program has not initialised it, which
  * is common. Returns 0, or -1 after a message. Splits do not check: the members that they read are
  * in all versions. */
-static int config_version(const nvshmem_team_config_t *config, const char *call)
+static int check_config_version(const nvshmem_team_config_t *config, const char *call)
 {
     const int size = (int)sizeof *config, version = config->version >> 16;
     if ((config->version & 0xffff) != size || version < 1 || version > 15 || version == 2)
@@ -49,7 +49,7 @@ int nvshmemi_team_split_strided(nvshmem_team_t parent, int start, int stride, in
                                 const nvshmem_team_config_t *config, long mask,
                                 nvshmem_team_t *new_team)
 {
-    shmem_team_config_t c = below(config, &mask);
+    shmem_team_config_t c = openshmem_config(config, &mask);
     return shmemi_team_split_each(parent, start, stride, size, &c, mask, new_team);
 }
 
@@ -58,7 +58,8 @@ int nvshmemi_team_split_2d(nvshmem_team_t parent, int xrange, const nvshmem_team
                            long xmask, nvshmem_team_t *xteam, const nvshmem_team_config_t *yconfig,
                            long ymask, nvshmem_team_t *yteam)
 {
-    shmem_team_config_t x = below(xconfig, &xmask), y = below(yconfig, &ymask);
+    shmem_team_config_t x = openshmem_config(xconfig, &xmask),
+                        y = openshmem_config(yconfig, &ymask);
     return shmem_team_split_2d(parent, xrange, &x, xmask, xteam, &y, ymask, yteam);
 }
 
@@ -86,12 +87,12 @@ int nvshmemi_team_init(nvshmem_team_t *team, const nvshmem_team_config_t *config
     *team = NVSHMEM_TEAM_INVALID;
     if (config == NULL)
         return refuse(call, "config is NULL (pass one with the unique ID of the team)");
-    if (config_version(config, call) != 0)
+    if (check_config_version(config, call) != 0)
         return NVSHMEMX_ERROR_INVALID_VALUE;
     if ((mask & NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID) == 0)
         return refuse(call, "the mask does not say that uniqueid of config counts (pass "
                             "NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID)");
-    shmem_team_config_t c = below(config, &mask);
+    shmem_team_config_t c = openshmem_config(config, &mask);
     return shmemi_team_init(config->uniqueid, n, rank, c.num_contexts, team, call) == 0
                ? 0
                : NVSHMEMX_ERROR_INVALID_VALUE;

@@ -48,7 +48,8 @@ static void read_names(const struct dl_phdr_info *info, bool *old, bool *needs)
     }
 }
 
-/* For dl_iterate_phdr: fills a struct search. */
+/* dl_iterate_phdr callback: records the file of each loaded object with NVIDIA's soname in the
+ * struct search, by whether it depends on this library. */
 static int inspect(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct search *s = arg;

@@ -19,7 +19,7 @@ void nvshmemi_device_register(struct shmemi_unit *unit)
     shmemi_device_register(unit);
 }
 
-/* Ends the registration of a file's kernels. */
+/* Ends the registration of a file's kernels, when its library is unloaded. */
 void nvshmemi_device_unregister(struct shmemi_unit *unit)
 {
     shmemi_device_unregister(unit);

@@ -39,8 +39,8 @@ var betweenNodesDefects = []defect{
 	},
 	{
 		id: "columns/results-before-contributions", file: "capi/front/columns.c",
-		was:  "        if (k >= 2)\n            finish(r, k - 2);",
-		is:   "        if (k >= 1)\n            finish(r, k - 1);",
+		was:  "        if (k >= 2)\n            await_results(r, k - 2);",
+		is:   "        if (k >= 1)\n            await_results(r, k - 1);",
 		user: "PEs of several hosts wait for each other's results for ever, or take others for them",
 		by:   program("collectives", "forced-8"), says: `activity request, 56 bytes`, hangs: true,
 	},
@@ -74,8 +74,8 @@ var betweenNodesDefects = []defect{
 	},
 	{
 		id: "broadcast/parent", file: "capi/front/broadcast.c",
-		was:  "shmemi_await(t, speaker(b, (b->node - 1) / b->children), b->call);",
-		is:   "shmemi_await(t, speaker(b, 0), b->call);",
+		was:  "shmemi_await(t, speaker_rank(b, (b->node - 1) / b->children), b->call);",
+		is:   "shmemi_await(t, speaker_rank(b, 0), b->call);",
 		user: "in a chain of hosts the third one waits for the root for ever",
 		by:   program("collectives", "forced-8"), says: `activity request, 56 bytes`, hangs: true,
 	},
@@ -88,8 +88,8 @@ var betweenNodesDefects = []defect{
 	},
 	{
 		id: "nodes/blocks-behind", file: "capi/front/nodes.c",
-		was:  "own_dest(c, behind.at), behind.bytes, c->call);",
-		is:   "own_dest(c, behind.at), behind.bytes / 2, c->call);",
+		was:  "own_dest(c, after.at), after.bytes, c->call);",
+		is:   "own_dest(c, after.at), after.bytes / 2, c->call);",
 		user: "shmem_fcollect leaves out the last blocks on some PEs",
 		by:   program("collectives", "hosts-4"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
 	},
@@ -137,7 +137,7 @@ var betweenNodesDefects = []defect{
 	},
 	{
 		id: "model/word-without-effect", file: "capi/front/model.c",
-		was:  "forced(SHMEMI_COLLECTIVES_CHAIN) ? 1 : WIDEST;",
+		was:  "is_selected(SHMEMI_COLLECTIVES_CHAIN) ? 1 : WIDEST;",
 		is:   "WIDEST;",
 		user: "SHMEM_COLLECTIVES=chain changes nothing",
 		by:   job("./tests/front", "^TestCollectiveModel$"), says: `chain: 4 nodes, 8 bytes`,

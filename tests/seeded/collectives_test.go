@@ -60,8 +60,8 @@ var collectiveDefects = []defect{
 	},
 	{
 		id: "collectives/source-is-still-read", file: "capi/front/message.c",
-		was:  "    while (lent->ended < lent->begun)\n        end_one(lent, call);",
-		is:   "    if (lent->ended > lent->begun)\n        end_one(lent, call);",
+		was:  "    while (lent->ended < lent->begun)\n        await_oldest(lent, call);",
+		is:   "    if (lent->ended > lent->begun)\n        await_oldest(lent, call);",
 		user: "what a program writes to source behind a broadcast arrives in its place",
 		by:   program("zz_collectives", "chaos-3"), says: `shmem_\w+: PE \d: \w+, element \d+ of \d+: expected`,
 	},

@@ -88,8 +88,8 @@ var heapDefects = []defect{
 	},
 	{
 		id: "heap/refused-and-kept", file: "capi/front/memory.c",
-		was:  "        if (offset >= 0)\n            shmemi_state.core->heap_free(offset);\n        return no_memory(offset, size, call);",
-		is:   "        return no_memory(offset, size, call);",
+		was:  "        if (offset >= 0)\n            shmemi_state.core->heap_free(offset);\n        return report_no_memory(offset, size, call);",
+		is:   "        return report_no_memory(offset, size, call);",
 		user: "when one PE has no memory the others keep the block, and later addresses differ",
 		by:   job("./tests/bad", "^TestOnePEWithoutMemory$"), says: `wrong: (shmem_align found memory|the heaps differ after the shortage)`,
 	},

@@ -88,7 +88,7 @@ var lossDefects = []defect{
 	},
 	{
 		id: "losses/flushed-behind-the-driver", file: "capi/front/lifecycle.c",
-		was:  "if (owner != 0 && (behind_driver || !shmemi_state.gpu))",
+		was:  "if (owner != 0 && (after_driver || !shmemi_state.gpu))",
 		is:   "if (owner != 0)",
 		user: "a program whose second job is the first with a GPU ends without shmem_finalize, and what it has sent is lost",
 		by:   job("./tests/failure", "^TestEndsOnGPU$/^again_a"), says: `PE 0 exited with status 0 without shmem_finalize`, hangs: true,

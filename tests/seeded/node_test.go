@@ -18,8 +18,8 @@ var nodeDefects = []defect{
 	},
 	{
 		id: "node/eager-counter-before-its-token", file: "capi/front/eager.c",
-		was:  "refuse(r, seen, 0, found);\n    return found == SHMEMI_EAGER_THERE;",
-		is:   "refuse(r, seen, 0, found);\n    return found != SHMEMI_EAGER_SKIPPED;",
+		was:  "refuse_token(r, seen, 0, found);\n    return found == SHMEMI_EAGER_THERE;",
+		is:   "refuse_token(r, seen, 0, found);\n    return found != SHMEMI_EAGER_SKIPPED;",
 		user: "a reader takes a token with a notification for skipped before it has come",
 		by:   program("eager", "node-2"), says: `shmemx_eager_\w+: slot \d+ is at epoch \d+, and epoch \d+ is expected`,
 	},
@@ -130,8 +130,8 @@ var nodeDefects = []defect{
 	},
 	{
 		id: "node/spread-as-an-exchange", file: "capi/front/lines.c",
-		was:  "    const struct exchange e = present(t, call);",
-		is:   "    const struct exchange e = begin(t, call);",
+		was:  "    const struct exchange e = present_exchange(t, call);",
+		is:   "    const struct exchange e = begin_exchange(t, call);",
 		user: "sums between hosts hang now and then, where a host has several PEs",
 		by:   program("steps", "hosts-3-1"), says: `got signal 15 \(terminated\): ending 4 PEs`, hangs: true,
 	},
@@ -200,8 +200,8 @@ var nodeDefects = []defect{
 	},
 	{
 		id: "node/counter-after-its-wait", file: "capi/front/notification.c",
-		was:  "describe, &a, reached(notify, count, &value, call));\n    return value;",
-		is:   "describe, &a, reached(notify, count, &value, call));\n    return known(notify);",
+		was:  "describe, &a, has_reached(notify, count, &value, call));\n    return value;",
+		is:   "describe, &a, has_reached(notify, count, &value, call));\n    return last_known_value(notify);",
 		user: "shmemx_notify_wait returns less than asked when another thread resets the counter",
 		by:   unit("./tests/front", "^TestLooks$"), says: `the wait for 5 returned 0`,
 	},
@@ -260,7 +260,7 @@ var nodeDefects = []defect{
 var lockDefects = []defect{
 	{
 		id: "locks/tested-and-not-owned", file: "capi/front/lock.c",
-		was:  "    } else {\n        own(&l);\n    }\n    record_holder(&l);\n    return 0;",
+		was:  "    } else {\n        mark_owned(&l);\n    }\n    record_holder(&l);\n    return 0;",
 		is:   "    }\n    record_holder(&l);\n    return 0;",
 		user: "shmem_clear_lock after a successful shmem_test_lock ends the job",
 		by:   program("locks", "node-2"), says: `shmem_clear_lock: this PE has not set the lock`,

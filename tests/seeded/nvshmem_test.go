@@ -53,8 +53,8 @@ var nvshmemDefects = []defect{
 	},
 	{
 		id: "nvshmem/any-version", file: "capi/nvshmem/start.c",
-		was:  "    if (later(attr->version)) {",
-		is:   "    if (later(attr->version) && attr->version < 0) {",
+		was:  "    if (is_later_version(attr->version)) {",
+		is:   "    if (is_later_version(attr->version) && attr->version < 0) {",
 		user: "attributes of a later version are read as if they were of this one",
 		by:   job("./tests/nvshmem", "^TestBad$/^attributes$"), says: `status 1`,
 	},
@@ -207,8 +207,8 @@ var nvshmemDefects = []defect{
 	},
 	{
 		id: "nvshmem/version-that-nobody-wrote", file: "capi/nvshmem/start.c",
-		was:  "    if (later(attr->version)) {",
-		is:   "    if (later(attr->version) || attr->version != NVSHMEM_INIT_ATTR_V2_IDENTIFIER) {",
+		was:  "    if (is_later_version(attr->version)) {",
+		is:   "    if (is_later_version(attr->version) || attr->version != NVSHMEM_INIT_ATTR_V2_IDENTIFIER) {",
 		user: "nvshmem4py does not begin: its attributes are whatever was in memory",
 		by:   job("./tests/nvshmem", "^TestPrograms$/^sem03$"), says: `attributes of version 0x5a5a5a5a`,
 	},

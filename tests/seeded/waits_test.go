@@ -75,7 +75,7 @@ var waitDefects = []defect{
 	},
 	{
 		id: "waits/two-choose-one-place", file: "capi/front/processor.c",
-		was:  "    publish(best); /* published before the move, for threads that search meanwhile */\n",
+		was:  "    publish_processor(best); /* published before the move, for threads that search meanwhile */\n",
 		is:   "",
 		user: "PEs that leave a shared processor at the same time meet on another one",
 		by:   unit("./tests/front", "^TestMoving$"), says: `shown_first == 4 does not hold`,

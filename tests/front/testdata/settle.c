@@ -57,7 +57,7 @@ static int settle(void)
 
 static struct shmemi_core core = {.gpu_holds = holds, .gpu_start = start, .gpu_settle = settle};
 
-void shmemi_ctx_known(shmem_ctx_t ctx, const char *call)
+void shmemi_ctx_check_exists(shmem_ctx_t ctx, const char *call)
 {
     (void)ctx, (void)call;
 }

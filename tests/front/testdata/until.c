@@ -10,7 +10,7 @@
 
 UNREACHED(shmemi_abort)
 UNREACHED(shmemi_refuse_uninitialised)
-UNREACHED(shmemi_refuse_failed)
+UNREACHED(shmemi_check_allocated)
 UNREACHED(shmemi_refuse_static)
 UNREACHED(shmemi_outside_offset)
 UNREACHED(shmemi_buffer_offset)
