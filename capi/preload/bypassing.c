@@ -26,7 +26,7 @@ static bool begins(const char *text, const char *with)
 
 /* Reports whether a name is that of a SHMEM function. The names that libraries use among
  * themselves, such as shmemi_, do not count. */
-static bool of_shmem(const char *name)
+static bool is_shmem_name(const char *name)
 {
     return begins(name, "shmem_") || begins(name, "shmemx_") || begins(name, "nvshmem_") ||
            begins(name, "nvshmemx_") || begins(name, "pshmem_") || begins(name, "pshmemx_");
@@ -70,14 +70,16 @@ static struct object read_object(const struct link_map *map)
     return o;
 }
 
-/* The number of symbols to search for undefined ones. A GNU hash table covers only the defined
- * symbols, which come last: its second word is the index of the first. */
-static uint32_t count(const struct object *o)
+/* How many symbols of an object have to be searched for undefined ones. A GNU hash table covers
+ * only the defined symbols, which come last: its second word is the index of the first. Without
+ * one, the old hash table has the number of all. */
+static uint32_t count_symbols(const struct object *o)
 {
     return o->gnu_hash ? o->gnu_hash[1] : o->hash ? o->hash[1] : 0;
 }
 
-/* Checks the undefined symbols of all loaded objects except SHMEM libraries. */
+/* Adds the SHMEM functions that loaded objects import and that the shim does not define to the head
+ * of the trace: calls of them bypass the shim. SHMEM libraries themselves are not searched. */
 void preload_bypassing_start(void)
 {
     struct link_map *map = NULL;
@@ -89,13 +91,13 @@ void preload_bypassing_start(void)
         if (preload_is_library(map->l_name) || !o.symbols || !o.strings ||
             begins(map->l_name, "linux-vdso"))
             continue;
-        uint32_t n = count(&o);
+        uint32_t n = count_symbols(&o);
         for (uint32_t i = 1; i < n; i++) {
             const char *name = o.strings + o.symbols[i].st_name;
             if (o.symbols[i].st_shndx == SHN_UNDEF && strcmp(name, "shmemi_device_register") == 0)
                 preload_head_bypassing("calls within kernels");
-            if (o.symbols[i].st_shndx == SHN_UNDEF && of_shmem(name) && preload_number(name) < 0 &&
-                ELF64_ST_TYPE(o.symbols[i].st_info) != STT_OBJECT)
+            if (o.symbols[i].st_shndx == SHN_UNDEF && is_shmem_name(name) &&
+                preload_number(name) < 0 && ELF64_ST_TYPE(o.symbols[i].st_info) != STT_OBJECT)
                 preload_head_bypassing(name);
         }
     }

@@ -62,8 +62,9 @@ static struct {
 } matched[NOTES];
 static int n_matched;
 
-/* Empties the tables of waits and matches. */
-static void forget(void)
+/* Empties the tables of waits and of matches, at a barrier or collective, which orders everything
+ * before it. */
+static void forget_waits(void)
 {
     if (n_waited > 0)
         memset(waited, 0, sizeof waited);
@@ -94,14 +95,14 @@ void chaos_flags_close(void)
     free(seen);
     notes = NULL;
     written = seen = NULL;
-    forget();
+    forget_waits();
     barriers = 0;
 }
 
 /* ---------------------------------------------------------------- the writer */
 
-/* The place of a symmetric address (delayed_place). */
-static uint64_t place(const void *at)
+/* The number of a symmetric address that is the same on every PE (delayed_place). */
+static uint64_t place_of(const void *at)
 {
     return delayed_place((uintptr_t)at, (uintptr_t)notes);
 }
@@ -112,12 +113,12 @@ static void send_note(const struct delayed *data, uint32_t flag_call, const void
 {
     int pe = data->pe;
     struct note note = {.number = ++written[pe],
-                        .flag = place(flag),
-                        .data = place(data->dest),
+                        .flag = place_of(flag),
+                        .data = place_of(data->dest),
                         .data_bytes = data->bytes,
                         .data_block = data->block,
                         .data_step = data->stride > 0 ? data->stride : data->block,
-                        .data_signal = data->signal ? place(data->signal) : NOWHERE,
+                        .data_signal = data->signal ? place_of(data->signal) : NOWHERE,
                         .flag_call = flag_call,
                         .data_call = data->number,
                         .barriers = barriers};
@@ -131,8 +132,8 @@ static void send_note(const struct delayed *data, uint32_t flag_call, const void
  * that have a signal, or have none if signalled is false; NULL if there is none. Puts of other
  * threads have no order with the flag anyway. Puts on contexts are not considered, because a
  * context of a team has other numbers for the PEs. */
-static const struct delayed *largest(const struct delayed *first, const struct delayed *before,
-                                     pthread_t thread, int pe, const char *flag, bool signalled)
+static const struct delayed *largest_put(const struct delayed *first, const struct delayed *before,
+                                         pthread_t thread, int pe, const char *flag, bool signalled)
 {
     const struct delayed *found = NULL;
     for (const struct delayed *d = first; d && d != before; d = d->next)
@@ -150,7 +151,7 @@ static void send_notes(const struct delayed *first, const struct delayed *before
                        int pe, uint32_t flag_call, const char *flag)
 {
     for (int signalled = 0; signalled < 2; signalled++) {
-        const struct delayed *data = largest(first, before, thread, pe, flag, signalled);
+        const struct delayed *data = largest_put(first, before, thread, pe, flag, signalled);
         if (data)
             send_note(data, flag_call, flag);
     }
@@ -185,7 +186,8 @@ void chaos_flags_send_call(const struct delayed *first, const struct preload_fra
 
 /* Reports whether the word r is in one of the blocks that begin at from, from + step and so on.
  * Offsets and sizes are doubled, as in places. */
-static bool touches(struct range r, uint64_t from, uint64_t step, uint64_t block, uint64_t blocks)
+static bool is_in_blocks(struct range r, uint64_t from, uint64_t step, uint64_t block,
+                         uint64_t blocks)
 {
     if ((r.from & 1) != (from & 1) || r.to <= from)
         return false;
@@ -196,12 +198,15 @@ static bool touches(struct range r, uint64_t from, uint64_t step, uint64_t block
     return false;
 }
 
-/* Reports whether the word r is in the data of a note, or is the signal that came with the data. */
-static bool excuses(struct range r, const struct note *n)
+/* Reports whether a wait for the word r makes a missing fence harmless: r is in the data of the
+ * note n, or is the signal that came with the data. A PE that has waited for the data itself needs
+ * no order between data and flag. */
+static bool makes_harmless(struct range r, const struct note *n)
 {
-    return touches(r, n->data, 2 * n->data_step, 2 * n->data_block,
-                   n->data_bytes / n->data_block) ||
-           (n->data_signal != NOWHERE && touches(r, n->data_signal, 0, 2 * sizeof(uint64_t), 1));
+    return is_in_blocks(r, n->data, 2 * n->data_step, 2 * n->data_block,
+                        n->data_bytes / n->data_block) ||
+           (n->data_signal != NOWHERE &&
+            is_in_blocks(r, n->data_signal, 0, 2 * sizeof(uint64_t), 1));
 }
 
 /* Reports whether this PE has waited for the data of a note since a barrier, or for its signal. */
@@ -210,13 +215,14 @@ static bool has_waited(const struct note *n)
     if (n_waited == 0)
         return false;
     for (int i = 0; i < WAITS; i++)
-        if (waited[i].to != 0 && excuses(waited[i], n))
+        if (waited[i].to != 0 && makes_harmless(waited[i], n))
             return true;
     return false;
 }
 
-/* Adds a word that this PE has waited for to the hash table. */
-static void remember(struct range r)
+/* Adds a word, on which this PE has waited, to the hash table, unless it is there. If the table is
+ * three quarters full it sets too_many instead. */
+static void add_wait(struct range r)
 {
     uint64_t at = r.from * 0x9e3779b97f4a7c15u >> 52;
     _Static_assert(WAITS == 1 << 12, "the hash has as many bits");
@@ -234,7 +240,7 @@ static void remember(struct range r)
 
 /* Removes the matches that are no error, because this PE has also waited for the data or its
  * signal. */
-static void prune(void)
+static void drop_harmless(void)
 {
     int kept = 0;
     for (int i = 0; i < n_matched; i++)
@@ -245,7 +251,7 @@ static void prune(void)
 
 /* Searches for notes whose flag is the word r, for which the program has waited by call, and adds
  * them to the matches. */
-static void match(struct range r, uint32_t call)
+static void match_notes(struct range r, uint32_t call)
 {
     for (int writer = 0; writer < delayed_n_pes(); writer++)
         for (int i = 0; i < NOTES; i++) {
@@ -257,7 +263,7 @@ static void match(struct range r, uint32_t call)
                 continue;
             *mark = n.number;
             if (n_matched == NOTES)
-                prune();
+                drop_harmless();
             if (n_matched < NOTES) {
                 matched[n_matched].note = n;
                 matched[n_matched].writer = writer;
@@ -268,9 +274,9 @@ static void match(struct range r, uint32_t call)
 
 /* At a barrier or collective: reports the matches for whose data this PE has not waited, and
  * empties the tables. */
-static void report(void)
+static void report_matches(void)
 {
-    prune();
+    drop_harmless();
     for (int i = 0; i < n_matched && !too_many; i++) {
         const struct note *n = &matched[i].note;
         delayed_report("chaos",
@@ -280,7 +286,7 @@ static void report(void)
                        preload_name(matched[i].wait), matched[i].writer, preload_name(n->flag_call),
                        preload_name(n->data_call), (unsigned long long)n->data_bytes);
     }
-    forget();
+    forget_waits();
 }
 
 /* After a wait or a test that has succeeded, records its word and compares it with the notes; after
@@ -300,17 +306,17 @@ void chaos_flags_after(const struct preload_frame *f)
     case PRELOAD_KIND_WAIT:
         if (word) {
             size_t bytes = c->size ? preload_bytes(f) : sizeof(uint64_t);
-            uint64_t from = place((const void *)f->arg[word - c->letters]);
+            uint64_t from = place_of((const void *)f->arg[word - c->letters]);
             struct range r = {from, from + 2 * bytes};
-            remember(r);
-            match(r, f->number);
+            add_wait(r);
+            match_notes(r, f->number);
         }
         break;
     case PRELOAD_KIND_BARRIER:
     case PRELOAD_KIND_SYNC:
     case PRELOAD_KIND_COLLECTIVE:
     case PRELOAD_KIND_FINALIZE:
-        report();
+        report_matches();
         barriers += f->number == PRELOAD_shmem_barrier_all;
         break;
     default:

@@ -34,7 +34,7 @@ static struct {
 } call;
 
 /* Fills call from the library behind the shim. False: the library lacks one of the functions. */
-static bool find(const struct preload_frame *f)
+static bool find_functions(const struct preload_frame *f)
 {
     call.malloc = preload_find(PRELOAD_shmem_malloc, f->caller);
     call.free = preload_find(PRELOAD_shmem_free, f->caller);
@@ -51,8 +51,9 @@ static bool find(const struct preload_frame *f)
            call.g;
 }
 
-/* A number that is the same in all processes of one running kernel: a hash of its boot ID. */
-static int64_t machine(void)
+/* A number that is the same in all processes of one running kernel: a hash of its boot ID. PEs with
+ * the same number read the same clock. 0 if the ID cannot be read. */
+static int64_t machine_number(void)
 {
     char text[64] = "";
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -67,7 +68,7 @@ static int64_t machine(void)
 }
 
 /* This PE's time, in the unit and with the zero of traces. */
-static int64_t now(void)
+static int64_t trace_time(void)
 {
     return (int64_t)preload_since_round(preload_monotonic());
 }
@@ -83,46 +84,49 @@ enum {
 };
 
 /* The address of the n-th word in the symmetric memory at base. */
-static uintptr_t word(uintptr_t base, int n)
+static uintptr_t word_at(uintptr_t base, int n)
 {
     return base + (uintptr_t)n * sizeof(int64_t);
 }
 
-/* Waits for a value in the PE's own memory. It calls the library meanwhile, because libraries
- * without a thread of their own make progress only within calls. */
+/* Waits until word n in the memory of this PE, pe, has the value. It calls the library meanwhile,
+ * because libraries without a thread of their own make progress only within calls. */
 static void await(uintptr_t base, int n, int64_t value, int pe)
 {
-    while (call.g(word(base, n), pe) != value)
+    while (call.g(word_at(base, n), pe) != value)
         call.quiet();
 }
 
-/* What PE 0 does while PE k measures its clock. Each exchange of the job has a different number. */
+/* What PE 0 does while PE k measures its clock: lets it begin, and replies to each of its requests
+ * with PE 0's time. Each exchange of the job has a different number. */
 static void reply_to(uintptr_t base, int k)
 {
-    call.p(word(base, TURN), 1, k);
+    call.p(word_at(base, TURN), 1, k);
     call.quiet();
     for (int64_t i = 0; i < EXCHANGES; i++) {
         int64_t number = (int64_t)k * EXCHANGES + i;
         await(base, REQUEST, number, 0);
-        call.p(word(base, CLOCK), now(), k);
+        call.p(word_at(base, CLOCK), trace_time(), k);
         call.fence();
-        call.p(word(base, REPLY), number, k);
+        call.p(word_at(base, REPLY), number, k);
         call.quiet();
     }
 }
 
-/* Measures the clock of this PE, which is not PE 0, when PE 0 has given it permission. */
+/* Measures the clock of this PE, which is not PE 0, when PE 0 lets it begin. Each exchange bounds
+ * the difference of the clocks from both sides; the head of the trace gets the middle of the
+ * closest bounds, and half their distance as the error. */
 static void measure(uintptr_t base, int pe)
 {
     int64_t lower = INT64_MIN, upper = INT64_MAX, begun = 0;
     await(base, TURN, 1, pe);
     for (int64_t i = 0; i < EXCHANGES; i++) {
         int64_t number = (int64_t)pe * EXCHANGES + i;
-        begun = now();
-        call.p(word(base, REQUEST), number, 0);
+        begun = trace_time();
+        call.p(word_at(base, REQUEST), number, 0);
         call.quiet();
         await(base, REPLY, number, pe);
-        int64_t ended = now(), clock = call.g(word(base, CLOCK), pe);
+        int64_t ended = trace_time(), clock = call.g(word_at(base, CLOCK), pe);
         lower = clock - ended > lower ? clock - ended : lower;
         upper = clock - begun < upper ? clock - begun : upper;
     }
@@ -138,27 +142,27 @@ void preload_clocks(const struct preload_frame *f, int pe, int npes)
     if (preload_calls[f->number].flags & PRELOAD_NVSHMEM)
         return;
     if (npes == 1 || pe == 0)
-        preload_head_clock((uint64_t)now(), 0, 0);
-    if (npes == 1 || !find(f))
+        preload_head_clock((uint64_t)trace_time(), 0, 0);
+    if (npes == 1 || !find_functions(f))
         return;
     preload_enter();
     uintptr_t base = call.malloc((size_t)(OTHER + npes) * sizeof(int64_t));
     if (base) {
         for (int i = 0; i < OTHER + npes; i++)
-            call.p(word(base, i), i == MACHINE ? machine() : 0, pe);
+            call.p(word_at(base, i), i == MACHINE ? machine_number() : 0, pe);
         call.quiet();
         call.barrier_all();
-        bool other = call.g(word(base, MACHINE), 0) != machine();
+        bool other = call.g(word_at(base, MACHINE), 0) != machine_number();
         if (other)
-            call.p(word(base, OTHER + pe), 1, 0);
+            call.p(word_at(base, OTHER + pe), 1, 0);
         else if (pe != 0)
-            preload_head_clock((uint64_t)now(), 0, 0);
+            preload_head_clock((uint64_t)trace_time(), 0, 0);
         call.quiet();
         call.barrier_all();
         if (other)
             measure(base, pe);
         for (int k = 1; pe == 0 && k < npes; k++)
-            if (call.g(word(base, OTHER + k), 0) == 1)
+            if (call.g(word_at(base, OTHER + k), 0) == 1)
                 reply_to(base, k);
         call.barrier_all();
         call.free(base);

@@ -27,8 +27,8 @@ void *delayed_real(unsigned number)
     return f;
 }
 
-/* After init and finalize: notes this PE's number, or -1 outside of a job, and how many PEs the job
- * has, or 0. */
+/* After init: stores this PE's number, and how many PEs the job has. After finalize: stores -1 and
+ * 0. */
 void delayed_init(bool running)
 {
     me = running ? ((int (*)(void))delayed_real(PRELOAD_shmem_my_pe))() : -1;
@@ -48,13 +48,14 @@ int delayed_n_pes(void)
 }
 
 /* The argument of a call that has this letter in the table of calls (preload.h). */
-static intptr_t argument(const struct preload_frame *f, char letter)
+static intptr_t argument_at(const struct preload_frame *f, char letter)
 {
     const char *letters = preload_calls[f->number].letters;
     return (intptr_t)f->arg[strchr(letters, letter) - letters];
 }
 
-/* Reports whether a call is a put that can be delayed. */
+/* Reports whether a call is a put that can be delayed: its library is in a job, it is not on a CUDA
+ * stream, and its destination and strides are valid. */
 bool delayed_can(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -67,27 +68,28 @@ bool delayed_can(const struct preload_frame *f)
     case PRELOAD_KIND_PUT_SIGNAL: /* but not one that adds to a notification counter */
         return c->signal >= 0 && c->source >= 0;
     case PRELOAD_KIND_IPUT:
-        return argument(f, '4') >= 1 && argument(f, '5') >= 1;
+        return argument_at(f, '4') >= 1 && argument_at(f, '5') >= 1;
     default:
         return false;
     }
 }
 
-/* Copies the bytes of a put into new memory; those of a strided put without the gaps between
- * blocks. */
+/* Copies the bytes of a put, from the program's memory `from`, into new memory; those of a strided
+ * put without the gaps between blocks. Ends the process if there is no memory. */
 static char *copy_of(const struct preload_frame *f, const struct delayed *d, const char *from)
 {
     char *copy = malloc(d->bytes + 1);
     if (!copy)
         preload_refuse("%s: no memory for a copy of its %zu bytes (the process has none left)",
                        preload_name(f->number), d->bytes);
-    size_t step = d->stride == 0 ? 0 : (size_t)argument(f, '5') * preload_calls[f->number].size;
+    size_t step = d->stride == 0 ? 0 : (size_t)argument_at(f, '5') * preload_calls[f->number].size;
     for (size_t at = 0; at < d->bytes; at += d->block, from += step)
         memcpy(copy + at, from, d->block);
     return copy;
 }
 
-/* Adds the put of a call to the end of a list. */
+/* Adds the put that a call asks for to the end of a list, with all that is needed to make it later.
+ * A blocking put's source is copied, because the program may change it. */
 void delayed_add(struct delayed_list *list, const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -110,12 +112,12 @@ void delayed_add(struct delayed_list *list, const struct preload_frame *f)
     d->block = d->bytes;
     if (c->kind == PRELOAD_KIND_IPUT) {
         d->block = c->size * (c->blocks >= 0 ? f->arg[c->blocks] : 1);
-        d->stride = c->size * (size_t)argument(f, '4');
+        d->stride = c->size * (size_t)argument_at(f, '4');
     }
     if (c->kind == PRELOAD_KIND_PUT_SIGNAL) {
         d->signal = (char *)f->arg[c->signal];
-        d->value = (uint64_t)argument(f, 'G');
-        d->operation = (int)argument(f, 'O');
+        d->value = (uint64_t)argument_at(f, 'G');
+        d->operation = (int)argument_at(f, 'O');
     }
     d->copy = copy_of(f, d, from);
     if (!list->first)
@@ -136,7 +138,8 @@ void delayed_clear(struct delayed_list *list)
     *list = (struct delayed_list){NULL, NULL, 0};
 }
 
-/* Makes a strided put from its copy, which has no gaps. */
+/* Calls the function that the program called for a strided put, with the copy as its source. The
+ * copy has no gaps, so the stride of the source is that of contiguous elements. */
 static void send_strided(const struct delayed *d)
 {
     const struct preload_call *c = &preload_calls[d->number];
@@ -158,7 +161,8 @@ static void send_strided(const struct delayed *d)
             d->dest, d->copy, apart, 1, blocks, d->pe);
 }
 
-/* Makes a put with signal. */
+/* Calls the library's put with signal, blocking or not, with or without the put's context. The
+ * typed functions do the same with bytes, so that one serves all types. */
 static void send_signalled(const struct delayed *d, const void *from, bool nbi)
 {
     typedef void put_signal(void *, const void *, size_t, void *, uint64_t, int, int);
@@ -210,9 +214,9 @@ void delayed_quiet(const struct delayed *d)
         ((void (*)(void))delayed_real(PRELOAD_shmem_quiet))();
 }
 
-/* For dl_iterate_phdr, which begins with the program; this stops there: sets at[1] to where the
- * program is loaded if the address at[0] is in it, and to 1 if not. */
-static int locate(struct dl_phdr_info *info, size_t size, void *arg)
+/* dl_iterate_phdr callback, which is called for the program first and stops there. Sets at[1] to
+ * where the program is loaded if the address at[0] is in it, and to 1 if not. */
+static int note_program(struct dl_phdr_info *info, size_t size, void *arg)
 {
     uintptr_t *at = arg;
     (void)size;
@@ -227,11 +231,13 @@ static int locate(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* Twice the distance of a symmetric address from the program's start plus 1, or from base. */
+/* The number of a symmetric address that is the same on every PE, which may have loaded the program
+ * and mapped the heap at other addresses: twice its distance from the program's start plus 1, or
+ * twice its distance from base. */
 uint64_t delayed_place(uintptr_t at, uintptr_t base)
 {
     uintptr_t pair[2] = {at, 1};
-    dl_iterate_phdr(locate, pair);
+    dl_iterate_phdr(note_program, pair);
     return pair[1] != 1 ? (uint64_t)(at - pair[1]) << 1 | 1 : (uint64_t)(at - base) << 1;
 }
 

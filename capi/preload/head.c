@@ -60,7 +60,8 @@ static char *signed_micros(char *at, int64_t ns)
     return json_micros(at, (uint64_t)ns);
 }
 
-/* Writes the measurements of the clock as elements of a JSON array, and returns their end. */
+/* Writes the measurements of the clock to `at`, as elements of a JSON array, and returns the end of
+ * what it has written. */
 static char *clock_list(char *at)
 {
     for (unsigned i = 0; i < clock_count; i++) {
@@ -77,7 +78,8 @@ static char *clock_list(char *at)
     return at;
 }
 
-/* Writes the bypassing calls as elements of a JSON array, as many as fit before end. */
+/* Writes the calls that bypass the shim to `at`, as elements of a JSON array, as many as fit before
+ * end, and returns the end of what it has written. */
 static char *bypassing_list(char *at, const char *end)
 {
     for (unsigned i = 0; i < bypassing_count && at + 2 * LENGTH < end; i++) {
@@ -96,7 +98,8 @@ static char *bypassing_list(char *at, const char *end)
 
 const char *preload_host_id = "";
 
-/* Writes the head as a metadata event, followed by spaces. */
+/* Writes the head of a trace file into line: a metadata event that describes this PE. Spaces fill
+ * the rest of the line, so that a later head with other numbers fits in its place. */
 void preload_head(char line[PRELOAD_HEAD], const struct preload_about *about, uint64_t lost,
                   uint64_t discarded)
 {

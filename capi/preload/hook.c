@@ -19,7 +19,7 @@ static void *reals[PRELOAD_CALLS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic bool started;
 
-/* In the child of a fork: calls the modes that want to know it. */
+/* In the child of a fork: calls the modes that have to act on it. */
 static void forked(void)
 {
     for (int i = 0; preload_active[i]; i++)
@@ -44,7 +44,8 @@ void preload_started(void)
     pthread_once(&once, start);
 }
 
-/* Finds the library's function when it is called for the first time, and stores it in reals. */
+/* Finds the library's function at the first call of it, and stores it in reals for later ones. A
+ * call that the search itself makes is no call of the program (depth). */
 static void *find_real(unsigned number, const void *caller)
 {
     preload_started();

@@ -51,7 +51,8 @@ static inline char *json_micros(char *at, uint64_t ns)
     return at;
 }
 
-/* A string with its quotes, cut so that it ends before end. */
+/* Writes text as a JSON string with its quotes, and returns the end. If the text is too long it is
+ * cut, so that the string ends before `end`. */
 static inline char *json_string(char *at, const char *end, const char *text)
 {
     *at++ = '"';

@@ -8,8 +8,8 @@
 
 /* Finds one of three functions, by the interface to which f's call belongs: nvshmem for NVSHMEM,
  * else shmem, or old in a library that has only the names of OpenSHMEM 1.0. */
-static void *of_surface(const struct preload_frame *f, unsigned shmem, unsigned nvshmem,
-                        unsigned old)
+static void *find_for_interface(const struct preload_frame *f, unsigned shmem, unsigned nvshmem,
+                                unsigned old)
 {
     if (preload_calls[f->number].flags & PRELOAD_NVSHMEM)
         return preload_find(nvshmem, f->caller);
@@ -20,9 +20,10 @@ static void *of_surface(const struct preload_frame *f, unsigned shmem, unsigned 
 /* Queries this PE's number, and how many PEs there are, from the library. */
 bool preload_library_pe(const struct preload_frame *f, int *pe, int *npes)
 {
-    int (*my_pe)(void) = of_surface(f, PRELOAD_shmem_my_pe, PRELOAD_nvshmem_my_pe, PRELOAD__my_pe);
+    int (*my_pe)(void) =
+        find_for_interface(f, PRELOAD_shmem_my_pe, PRELOAD_nvshmem_my_pe, PRELOAD__my_pe);
     int (*n_pes)(void) =
-        of_surface(f, PRELOAD_shmem_n_pes, PRELOAD_nvshmem_n_pes, PRELOAD__num_pes);
+        find_for_interface(f, PRELOAD_shmem_n_pes, PRELOAD_nvshmem_n_pes, PRELOAD__num_pes);
     if (!my_pe || !n_pes)
         return false;
     preload_enter();

@@ -43,8 +43,8 @@ static unsigned hash(const char *name)
     return (h ^ h >> 15) % BUCKETS;
 }
 
-/* Fills the hash table with the names of all calls. */
-static void fill(void)
+/* Fills the hash table with the names of all calls. It runs at the first lookup. */
+static void fill_buckets(void)
 {
     for (unsigned i = 0; i < PRELOAD_CALLS; i++) {
         unsigned at = hash(preload_name(i));
@@ -57,7 +57,7 @@ static void fill(void)
 /* The number of a function by its name, from the hash table; -1 if it has none. */
 int preload_number(const char *name)
 {
-    pthread_once(&once, fill);
+    pthread_once(&once, fill_buckets);
     for (unsigned at = hash(name); buckets[at]; at = (at + 1) % BUCKETS)
         if (strcmp(preload_name(buckets[at] - 1u), name) == 0)
             return buckets[at] - 1;
@@ -95,7 +95,7 @@ static bool from_library(const void *caller)
 }
 
 /* The shim's function of this name, or NULL. real is the C library's dlsym. */
-static void *shims(dlsym_function *real, const char *name)
+static void *shim_function(dlsym_function *real, const char *name)
 {
     static void *_Atomic shim;
     if (!shim) {
@@ -121,7 +121,9 @@ static bool may_be_shmem(const char *name)
            (name[1] == 'h' || (name[1] == 't' && name[2] == 'a' && name[3] == 'r'));
 }
 
-/* Decides what a program's call of dlsym returns. caller is an address in the calling code. */
+/* Decides what a program's call of dlsym returns: for a SHMEM function the shim's, if the handle's
+ * library has one; else what the C library's dlsym finds. caller is an address in the calling code.
+ */
 __attribute__((visibility("hidden"))) struct outcome preload_lookup(void *handle, const char *name,
                                                                     const void *caller)
 {
@@ -159,6 +161,6 @@ __attribute__((visibility("hidden"))) struct outcome preload_lookup(void *handle
         preload_head_bypassing(text);
         return as_it_is;
     }
-    struct outcome result = {NULL, shims(jump, name)};
+    struct outcome result = {NULL, shim_function(jump, name)};
     return result.result ? result : as_it_is;
 }

@@ -36,7 +36,7 @@ static struct delayed_list list; /* the puts that are delayed */
 static uint64_t epoch;           /* how often they were sent; part of the seed */
 
 /* Parses SEED and the options delay= and reorder= of the mode. */
-static const char *set(char *text)
+static const char *parse(char *text)
 {
     char *key, *value, *end;
     if (*text != ':')
@@ -64,8 +64,8 @@ static const char *set(char *text)
 
 /* ------------------------------------------------------------------ with lock */
 
-/* The next random number, by splitmix64. */
-static uint64_t next(uint64_t *state)
+/* The next random number of 64 bits, by splitmix64, whose state is one word. */
+static uint64_t next_random(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -74,16 +74,16 @@ static uint64_t next(uint64_t *state)
 }
 
 /* A random number from 0 to less than 1. */
-static double share(uint64_t *state)
+static double random_share(uint64_t *state)
 {
-    return (double)(next(state) >> 11) * 0x1p-53;
+    return (double)(next_random(state) >> 11) * 0x1p-53;
 }
 
 /* Sends the n puts of an array, in a random order. */
-static void send_held(struct delayed **held, int n, uint64_t *state)
+static void send_in_random_order(struct delayed **held, int n, uint64_t *state)
 {
     for (int i = n - 1; i > 0; i--) {
-        int j = (int)(next(state) % (unsigned)(i + 1));
+        int j = (int)(next_random(state) % (unsigned)(i + 1));
         struct delayed *swap = held[i];
         held[i] = held[j];
         held[j] = swap;
@@ -94,7 +94,7 @@ static void send_held(struct delayed **held, int n, uint64_t *state)
 
 /* Sends all delayed puts. A random share of them (reorder=) is sent last, after a pause and in
  * random order. */
-static void flush(void)
+static void send_all(void)
 {
     if (!list.first)
         return;
@@ -107,7 +107,7 @@ static void flush(void)
         preload_refuse("chaos: no memory for %d puts (the process has none left)", n);
     chaos_flags_send(list.first);
     for (struct delayed *d = list.first; d; d = d->next) {
-        if (share(&state) < reorder) {
+        if (random_share(&state) < reorder) {
             late[held++] = d;
         } else {
             delayed_send(d, true, false);
@@ -115,8 +115,8 @@ static void flush(void)
         }
     }
     if (held > 0 && held < n)
-        delayed_pause((long)(share(&state) * (double)delay));
-    send_held(late, held, &state);
+        delayed_pause((long)(random_share(&state) * (double)delay));
+    send_in_random_order(late, held, &state);
     free(late);
     delayed_clear(&list);
     epoch++;
@@ -131,13 +131,13 @@ static bool delay_put(const struct preload_frame *f)
     pthread_mutex_lock(&mutex);
     delayed_add(&list, f);
     if (list.bytes > MOST)
-        flush();
+        send_all();
     pthread_mutex_unlock(&mutex);
     return false;
 }
 
 /* Reports whether a call may be made before the delayed puts are sent, because nothing orders it
- * after them. */
+ * after them: atomics, signals, and calls without communication. */
 static bool overtakes(const struct preload_call *c)
 {
     switch (c->kind) {
@@ -164,7 +164,7 @@ static bool before(struct preload_frame *f)
     if (overtakes(c))
         chaos_flags_send_call(list.first, f);
     else
-        flush();
+        send_all();
     pthread_mutex_unlock(&mutex);
     return true;
 }
@@ -196,7 +196,7 @@ static void forked(void)
 const struct preload_mode preload_chaos = {
     .word = "chaos",
     .form = "chaos:SEED[,reorder=SHARE][,delay=TIME]",
-    .set = set,
+    .set = parse,
     .before = before,
     .after = after,
     .forked = forked,

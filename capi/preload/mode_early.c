@@ -64,7 +64,7 @@ static void describe(const struct delayed *d, char *text, size_t size)
 /* Returns the first byte at which the source of a put differs from the copy: d->bytes if none does,
  * -1 if a part of the source is not mapped any more. The kernel reads the source, because a read by
  * this process could end it. */
-static ssize_t changed(const struct delayed *d)
+static ssize_t first_change(const struct delayed *d)
 {
     char now[4096];
     for (size_t at = 0; at < d->bytes;) {
@@ -85,13 +85,15 @@ static ssize_t changed(const struct delayed *d)
     return (ssize_t)d->bytes;
 }
 
-/* Sends the puts that are not sent yet, or those of them with a signal. They stay in the list. */
-static void send(bool only_signals)
+/* Sends the puts of the list that are not sent yet, or, with only_signals, those of them with a
+ * signal. They stay in the list, for the check of their sources at the next quiet. A put whose
+ * source is not mapped any more is sent from the copy. */
+static void send_unsent(bool only_signals)
 {
     for (struct delayed *d = list.first; d; d = d->next) {
         if (d->sent || (only_signals && !d->signal))
             continue;
-        delayed_send(d, changed(d) < 0, true);
+        delayed_send(d, first_change(d) < 0, true);
         d->sent = true;
         unsent--;
         signals -= d->signal != NULL;
@@ -102,11 +104,11 @@ static void send(bool only_signals)
 
 /* Reports each nonblocking put whose source has changed before this call, which completes the puts.
  * */
-static void check(const struct preload_frame *f)
+static void report_changed_sources(const struct preload_frame *f)
 {
     for (struct delayed *d = list.first; d; d = d->next) {
         char put[128], text[600];
-        ssize_t at = changed(d);
+        ssize_t at = first_change(d);
         if (at == (ssize_t)d->bytes)
             continue;
         describe(d, put, sizeof put);
@@ -125,7 +127,8 @@ static void check(const struct preload_frame *f)
     }
 }
 
-/* Reports a get that overlaps the target of a delayed put. */
+/* Reports a get that reads at a PE what a delayed put has yet to write there: the program relies on
+ * an order that only a quiet gives. */
 static void check_get(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -170,7 +173,7 @@ static int test_of(unsigned number)
 /* Reports whether the condition of a waiting call is true, by calling test, the test function of
  * the same type. An integer argument is in a register whatever its type, so one prototype serves
  * all. */
-static bool holds(const struct preload_frame *f, int test)
+static bool condition_holds(const struct preload_frame *f, int test)
 {
     const struct preload_call *c = &preload_calls[f->number];
     bool two = strcmp(c->letters, "wv") == 0; /* shmem_long_wait: until it differs */
@@ -197,7 +200,7 @@ static void find_progress(void)
 }
 
 /* Calls the function that makes progress in Open MPI, if the library is Open MPI's. */
-static void progress(void)
+static void make_progress(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, find_progress);
@@ -206,12 +209,12 @@ static void progress(void)
 }
 
 /* Tests the condition of a waiting call for some seconds. Returns whether it became true. */
-static bool poll(const struct preload_frame *f, int test, double seconds)
+static bool poll_condition(const struct preload_frame *f, int test, double seconds)
 {
     double end = delayed_now() + seconds;
     for (;;) {
-        progress();
-        if (holds(f, test))
+        make_progress();
+        if (condition_holds(f, test))
             return true;
         if (delayed_now() > end)
             return false;
@@ -219,23 +222,23 @@ static bool poll(const struct preload_frame *f, int test, double seconds)
     }
 }
 
-/* Sends and completes all unsent puts; the caller has locked the lock, because another PE may wait
- * for them. Writes a description of the first one to `put`, or "" if there was none. */
-static void push(char *put, size_t size)
+/* Sends and completes all unsent puts, because another PE may wait for them. The caller has locked
+ * the lock. Writes a description of the first one to `put`, or "" if there was none. */
+static void send_for_waiter(char *put, size_t size)
 {
     put[0] = '\0';
     for (const struct delayed *d = list.first; d && !put[0]; d = d->next)
         if (!d->sent)
             describe(d, put, size);
     const struct delayed *first = list.first;
-    send(false);
+    send_unsent(false);
     for (const struct delayed *d = first; d; d = d->next)
         if (d == first || d->has_ctx)
             delayed_quiet(d);
 }
 
 /* Reports a wait that ended only because a put was sent for it. */
-static void depended(const struct preload_frame *f, const char *put)
+static void report_dependence(const struct preload_frame *f, const char *put)
 {
     char text[600];
     snprintf(text, sizeof text,
@@ -251,18 +254,20 @@ static void wait_with_unsent_puts(const struct preload_frame *f)
 {
     char put[128];
     int test = test_of(f->number);
-    if (test >= 0 && poll(f, test, WAIT_TIMEOUT))
+    if (test >= 0 && poll_condition(f, test, WAIT_TIMEOUT))
         return;
     pthread_mutex_lock(&mutex);
-    push(put, sizeof put); /* at once for waits on several elements, which cannot be tested */
+    send_for_waiter(put,
+                    sizeof put); /* at once for waits on several elements, which cannot be tested */
     pthread_mutex_unlock(&mutex);
-    if (test >= 0 && put[0] && poll(f, test, SOON))
-        depended(f, put);
+    if (test >= 0 && put[0] && poll_condition(f, test, SOON))
+        report_dependence(f, put);
 }
 
 /* ------------------------------------------------------------------ the calls */
 
-/* Reports whether a call may wait for another PE. */
+/* Reports whether a call may wait for another PE, by its kind. Before such a call the delayed puts
+ * may have to be made, or the other PE would wait for ever. */
 static bool may_wait(const struct preload_call *c)
 {
     switch (c->kind) {
@@ -306,7 +311,7 @@ static bool before(struct preload_frame *f)
         return true;
     if (signals > 0 && may_wait(c)) {
         pthread_mutex_lock(&mutex);
-        send(true);
+        send_unsent(true);
         pthread_mutex_unlock(&mutex);
     }
     switch (c->kind) {
@@ -320,15 +325,15 @@ static bool before(struct preload_frame *f)
     case PRELOAD_KIND_CTX_DESTROY:
     case PRELOAD_KIND_TEAM_DESTROY:
         pthread_mutex_lock(&mutex);
-        check(f);
-        send(false);
+        report_changed_sources(f);
+        send_unsent(false);
         delayed_clear(&list);
         kept = 0;
         pthread_mutex_unlock(&mutex);
         break;
     case PRELOAD_KIND_FENCE:
         pthread_mutex_lock(&mutex);
-        send(false);
+        send_unsent(false);
         pthread_mutex_unlock(&mutex);
         break;
     case PRELOAD_KIND_GET:
@@ -346,7 +351,7 @@ static bool before(struct preload_frame *f)
         if (unsent > 0 && tested == 0) {
             tested = delayed_now();
         } else if (unsent > 0 && delayed_now() > tested + WAIT_TIMEOUT) {
-            push(pushed_put, sizeof pushed_put);
+            send_for_waiter(pushed_put, sizeof pushed_put);
             pushed = delayed_now();
         }
         pthread_mutex_unlock(&mutex);
@@ -359,7 +364,7 @@ static bool before(struct preload_frame *f)
 
 /* Reports whether a test has succeeded. A call that returns the value of a word has succeeded if it
  * returns another value than the previous call. */
-static bool succeeded(const struct preload_frame *f)
+static bool test_succeeded(const struct preload_frame *f)
 {
     static uint64_t before;
     const char *name = preload_name(f->number);
@@ -382,13 +387,13 @@ static void after(struct preload_frame *f)
         delayed_reports_end("early");
     if (c->kind == PRELOAD_KIND_INIT || c->kind == PRELOAD_KIND_FINALIZE)
         delayed_init(c->kind == PRELOAD_KIND_INIT);
-    if (c->kind == PRELOAD_KIND_TEST && succeeded(f)) {
+    if (c->kind == PRELOAD_KIND_TEST && test_succeeded(f)) {
         pthread_mutex_lock(&mutex);
         bool soon = pushed > 0 && delayed_now() < pushed + SOON;
         pushed = 0;
         pthread_mutex_unlock(&mutex);
         if (soon)
-            depended(f, pushed_put);
+            report_dependence(f, pushed_put);
     }
 }
 

@@ -90,7 +90,7 @@ void *redirect_ours(const char *name)
 }
 
 /* Parses the only option of the mode, library=PATH. */
-static const char *set(char *text)
+static const char *parse(char *text)
 {
     char *key, *value;
     while ((key = preload_option(&text, &value)) != NULL) {
@@ -127,9 +127,9 @@ static void *open_beside(const char *file)
     return library;
 }
 
-/* The address of this function marks a call that libshmem does not have; before() refuses such a
- * call. */
-static void absent(void)
+/* Never called: the address of this function marks a call that libshmem does not have, and before()
+ * refuses such a call with an error. */
+static void missing(void)
 {
 }
 
@@ -147,7 +147,7 @@ static void start(void)
 }
 
 /* libshmem's function for a call, by the call's own name or by the one in redirect_names. */
-static void *find(unsigned number)
+static void *find_function(unsigned number)
 {
     const struct preload_call *c = &preload_calls[number];
     void *library = shmem;
@@ -160,7 +160,7 @@ static void *find(unsigned number)
     for (const struct redirect_name *n = redirect_names; !found && n->theirs; n++)
         if (strcmp(n->theirs, preload_name(number)) == 0)
             found = dlsym(library, n->ours);
-    return found ? found : (void *)absent;
+    return found ? found : (void *)missing;
 }
 
 /* ---------------------------------------------------------------- before init */
@@ -204,7 +204,8 @@ static void set_heap(void)
         unsetenv(behind->heap);
 }
 
-/* The program's handle, a pointer, for a handle of libshmem. */
+/* The handle, a pointer, that the program gets for a handle of libshmem, a number: TAG in the upper
+ * half and the number in the lower. NULL for the invalid handle. */
 static uintptr_t handle_out(int32_t handle)
 {
     return handle == INVALID ? 0 : TAG << 32 | (uint32_t)handle;
@@ -299,7 +300,7 @@ static void translate_sets(struct preload_frame *f, int sync, int work)
 }
 
 /* Replaces the arguments of a call, as the program's header defines them, by libshmem's. */
-static void translate(struct preload_frame *f)
+static void translate_arguments(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
     int sync = -1, work = -1;
@@ -350,7 +351,7 @@ static bool before(struct preload_frame *f)
     if (f->number == PRELOAD_nvshmemid_hostlib_init_attr ||
         f->number == PRELOAD_nvshmemid_hostlib_finalize)
         redirect_refuse_device(preload_name(f->number));
-    if (f->real == (void *)absent)
+    if (f->real == (void *)missing)
         redirect_refuse(preload_name(f->number),
                         "libshmem has no function of this name (leave the call out)");
     if (!behind || c->flags & PRELOAD_NVSHMEM)
@@ -360,7 +361,7 @@ static bool before(struct preload_frame *f)
         set_heap();
     }
     if (behind->pointers)
-        translate(f);
+        translate_arguments(f);
     return true;
 }
 
@@ -400,10 +401,10 @@ static void finish(bool at_exit)
 const struct preload_mode preload_redirect = {
     .word = "redirect",
     .form = "redirect[,library=PATH]",
-    .set = set,
+    .set = parse,
     .start = start,
     .before = before,
     .after = after,
-    .find = find,
+    .find = find_function,
     .finish = finish,
 };

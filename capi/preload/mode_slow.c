@@ -22,7 +22,7 @@ static int n_rules, only = -1;         /* the PE of pe=; -1: all PEs */
 static uint8_t rule_of[PRELOAD_CALLS]; /* 0: no rule; or the number of the rule, from 1 */
 
 /* Parses CALL=TIME and pe=PE of the mode: fills the list of rules. */
-static const char *set(char *text)
+static const char *parse(char *text)
 {
     if (*text == ':')
         *text = ',';
@@ -70,7 +70,8 @@ static bool before(struct preload_frame *f)
     return true;
 }
 
-/* After init and finalize: notes whether the process is in a job. */
+/* After init and finalize: records whether the process is in a job, so that pe= can be compared
+ * with this PE's number. */
 static void after(struct preload_frame *f)
 {
     int kind = preload_calls[f->number].kind;
@@ -81,7 +82,7 @@ static void after(struct preload_frame *f)
 const struct preload_mode preload_slow = {
     .word = "slow",
     .form = "slow:CALL=TIME[,CALL=TIME][,pe=PE]",
-    .set = set,
+    .set = parse,
     .before = before,
     .after = after,
 };

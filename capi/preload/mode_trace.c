@@ -55,8 +55,9 @@ static uint64_t bytes_of(const char *text)
     return (uint64_t)n << shift;
 }
 
-/* Parses the options of the mode, such as file= and calls=. */
-static const char *set(char *text)
+/* Parses the options of the mode, the text after "trace": file=, calls=, size=, clock=off and
+ * full=wait. Returns what is wrong with them, or NULL. */
+static const char *parse(char *text)
 {
     char *key, *value;
     if (*text == ':')
@@ -128,8 +129,9 @@ static void start(void)
     }
 }
 
-/* Makes the calling thread's ring. The first thread of the process also starts the writer. */
-static struct preload_ring *slow_ring(void)
+/* Makes the ring of the calling thread, in which it records its calls. The first thread of the
+ * process also starts the writer. */
+static struct preload_ring *make_ring(void)
 {
     int none = 0;
     if (atomic_compare_exchange_strong(&begun, &none, 1)) {
@@ -141,7 +143,7 @@ static struct preload_ring *slow_ring(void)
 }
 
 /* Finds out which PE this is, once, and lets the writer open the file. */
-static void introduce(const struct preload_frame *f)
+static void identify_pe(const struct preload_frame *f)
 {
     int none = 0;
     if (!atomic_compare_exchange_strong(&known, &none, 1))
@@ -171,8 +173,9 @@ static int status_of(const struct preload_frame *f)
     return *(const int *)f->result;
 }
 
-/* What the mode does after calls of the kinds with AFTER, besides recording them. */
-static void rare(struct preload_frame *f)
+/* What the mode does after calls of the kinds with AFTER, besides recording them: it learns this
+ * PE's number, keeps account of teams and contexts, and pauses when the program asks for it. */
+static void after_special_call(struct preload_frame *f)
 {
     switch (preload_calls[f->number].kind) {
     case PRELOAD_KIND_POINTER:
@@ -182,7 +185,7 @@ static void rare(struct preload_frame *f)
         break;
     case PRELOAD_KIND_INIT:
         if (status_of(f) == 0)
-            introduce(f);
+            identify_pe(f);
         break;
     case PRELOAD_KIND_TEAM:
     case PRELOAD_KIND_CTX:
@@ -198,13 +201,13 @@ static void rare(struct preload_frame *f)
     case PRELOAD_KIND_BARRIER:
     case PRELOAD_KIND_ALLOC:
         if (atomic_load_explicit(&known, memory_order_relaxed) == 0)
-            introduce(f);
+            identify_pe(f);
         break;
     }
 }
 
 /* Reports whether calls are to be recorded now; true before the writer has been started. */
-static inline bool works(void)
+static inline bool is_recording(void)
 {
     return (atomic_load_explicit(&preload_recording, memory_order_relaxed) ||
             atomic_load_explicit(&begun, memory_order_relaxed) != 2) &&
@@ -215,7 +218,7 @@ static inline bool works(void)
 static void record(struct preload_frame *f, uint64_t end)
 {
     struct preload_ring *r = preload_ring;
-    if (!PRELOAD_LIKELY(r) && !(r = slow_ring()))
+    if (!PRELOAD_LIKELY(r) && !(r = make_ring()))
         return;
     const struct preload_call *c = &preload_calls[f->number];
     struct preload_record e = {.begin = f->at, .end = end, .stolen = f->stolen};
@@ -232,7 +235,7 @@ static void record(struct preload_frame *f, uint64_t end)
         e.has |= PRELOAD_HAS_TEAM;
     /* Waits between two calls of the program, never within one, and only once the writer has a
      * file. */
-    while (wait_for_room && preload_ring_full(r) && works() && atomic_load(&known) == 2) {
+    while (wait_for_room && preload_ring_full(r) && is_recording() && atomic_load(&known) == 2) {
         struct timespec nap = {0, 100000};
         preload_writer_wake();
         nanosleep(&nap, NULL);
@@ -249,7 +252,7 @@ static void record(struct preload_frame *f, uint64_t end)
 
 /* At a call after a pause: for how many nanoseconds of the pause the thread had no processor, or
  * was busy with its ring. */
-static __attribute__((noinline)) uint32_t stolen(struct preload_ring *r)
+static __attribute__((noinline)) uint32_t time_without_processor(struct preload_ring *r)
 {
     uint64_t ns = preload_preempted(&r->share) + r->own;
     r->own = 0;
@@ -270,7 +273,7 @@ static bool before(struct preload_frame *f)
             static _Atomic bool finalized;
             if (atomic_load(&known) == 2 && !no_clock && !atomic_exchange(&finalized, true))
                 preload_clocks(f, about.pe, about.npes);
-        } else if (works()) {
+        } else if (is_recording()) {
             /* shmem_global_exit does not return, so its record is written now. */
             f->at = preload_ticks();
             f->stolen = 0;
@@ -287,19 +290,20 @@ static bool before(struct preload_frame *f)
     f->stolen = 0;
     struct preload_ring *r = preload_ring;
     if (PRELOAD_UNLIKELY(r && (r->own || f->at - r->left > PRELOAD_PAUSE))) {
-        f->stolen = stolen(r);
+        f->stolen = time_without_processor(r);
         f->at = preload_ticks();
     }
     return true;
 }
 
-/* Records the call, or only counts it. */
+/* After a call: adds its record to the thread's ring, or only counts it if calls=PATTERN leaves it
+ * out. */
 static void after(struct preload_frame *f)
 {
     uint64_t end = f->at ? preload_ticks() : 0;
     if (__builtin_expect(todo[f->number] & AFTER, 0))
-        rare(f);
-    if (!works())
+        after_special_call(f);
+    if (!is_recording())
         return;
     if (f->at == RECORDED)
         return;
@@ -308,7 +312,7 @@ static void after(struct preload_frame *f)
         return;
     }
     struct preload_ring *r = preload_ring;
-    if (r || (r = slow_ring()))
+    if (r || (r = make_ring()))
         preload_ring_count(r, f->number);
 }
 
@@ -331,7 +335,7 @@ static void forked(void)
 const struct preload_mode preload_trace = {
     .word = "trace",
     .form = "trace[,file=DIR][,calls=PATTERN][,size=BYTES][,full=wait][,clock=off]",
-    .set = set,
+    .set = parse,
     .start = start,
     .before = before,
     .after = after,

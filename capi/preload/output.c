@@ -52,8 +52,9 @@ uint64_t preload_output_discarded(void)
     return discarded;
 }
 
-/* Writes the path of part n of the trace to name: 0 is the newest. */
-static const char *part(char *name, int n)
+/* Writes the path of the n-th newest file of the trace to name, and returns it. 0 is the file that
+ * is being written; older files have n in their names. */
+static const char *part_name(char *name, int n)
 {
     if (n == 0)
         snprintf(name, PATH_MAX, "%s.json", path);
@@ -64,7 +65,7 @@ static const char *part(char *name, int n)
 
 /* Reports whether fd is the trace's file. A program may close descriptors that it has not opened,
  * and another file may then have the number. */
-static bool ours(void)
+static bool is_our_file(void)
 {
     struct stat s;
     return fstat(fd, &s) == 0 && s.st_dev == device && s.st_ino == inode;
@@ -76,8 +77,8 @@ static void give_up(const char *what, const char *why, const char *remedy)
     char name[PATH_MAX];
     broken = true;
     preload_say("PE %d: %s %s: %s; the trace ends here, and the program goes on (%s)", about.pe,
-                what, part(name, 0), why, remedy);
-    if (fd >= 0 && ours()) {
+                what, part_name(name, 0), why, remedy);
+    if (fd >= 0 && is_our_file()) {
         /* The head overwrites the old one, which works on a full disk, too. It tells readers of the
          * file that the trace is incomplete. */
         static char line[PRELOAD_HEAD];
@@ -93,12 +94,13 @@ static void give_up(const char *what, const char *why, const char *remedy)
     fd = -1;
 }
 
-/* Writes to the file: at the offset `at` if over is true, else at its end. */
-static void put(const char *text, size_t length, off_t at, bool over)
+/* Writes text to the file: at the offset `at` if over is true, else at its end. After an error the
+ * trace ends. */
+static void write_file(const char *text, size_t length, off_t at, bool over)
 {
     if (broken)
         return;
-    if (!ours()) {
+    if (!is_our_file()) {
         fd = -1;
         give_up("write", "the program has closed the file",
                 "keep descriptors that the program has not opened");
@@ -120,29 +122,29 @@ static void put(const char *text, size_t length, off_t at, bool over)
 }
 
 /* Writes the buffer to the file. */
-static void empty(void)
+static void write_buffer(void)
 {
-    put(buffer, filled, 0, false);
+    write_file(buffer, filled, 0, false);
     written += filled;
     filled = 0;
 }
 
 /* Overwrites the head of the file, which follows "[\n". */
-static void head(void)
+static void write_head(void)
 {
     static char line[PRELOAD_HEAD];
     preload_head(line, &about, lost_so_far + discarded, discarded);
-    put(line, sizeof line, 2, true);
+    write_file(line, sizeof line, 2, true);
 }
 
 /* Returns where the next event may be written in the buffer, after a comma. */
 static char *open_event(void)
 {
     if (filled > BUFFER - EVENT)
-        empty();
+        write_buffer();
     if (ended) {
         /* The array was closed: overwrites its last bracket, "\n]\n". */
-        if (!broken && ours())
+        if (!broken && is_our_file())
             lseek(fd, -3, SEEK_END);
         written -= 3;
         ended = false;
@@ -171,10 +173,10 @@ static void name_process(void)
 }
 
 /* Creates part 0 of the trace. False after an error, which has been reported. */
-static bool create(void)
+static bool create_part(void)
 {
     char name[PATH_MAX];
-    int made = open(part(name, 0), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    int made = open(part_name(name, 0), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (made < 0) {
         give_up("create", strerror(errno),
                 "name a directory that can be written: SHMEM_PRELOAD=trace,file=DIR");
@@ -209,8 +211,8 @@ static bool create(void)
     memset(at, ' ', PRELOAD_HEAD);
     filled = (size_t)(at - buffer) + PRELOAD_HEAD;
     file_number++;
-    empty();
-    head();
+    write_buffer();
+    write_head();
     name_process();
     preload_teams_reset();
     preload_teams_describe();
@@ -236,13 +238,13 @@ bool preload_output_open(const char *dir, uint64_t bytes, const struct preload_a
     /* Removes the parts of an earlier job, which would be read as parts of this one. */
     char name[PATH_MAX];
     for (int i = 1; i < PRELOAD_PARTS; i++)
-        unlink(part(name, i));
-    return create();
+        unlink(part_name(name, i));
+    return create_part();
 }
 
 /* Ends part 0, renames the parts so that each is one older, which deletes the oldest, and creates a
  * new part 0. */
-static void rotate(void)
+static void rotate_parts(void)
 {
     char from[PATH_MAX], to[PATH_MAX];
     preload_output_end(lost_so_far);
@@ -252,11 +254,11 @@ static void rotate(void)
     fd = -1;
     discarded += events[PRELOAD_PARTS - 1];
     for (int i = PRELOAD_PARTS - 1; i > 0; i--) {
-        rename(part(from, i - 1), part(to, i));
+        rename(part_name(from, i - 1), part_name(to, i));
         events[i] = events[i - 1];
     }
     events[0] = 0;
-    create();
+    create_part();
 }
 
 /* Writes the begin of an event of a phase, X for a call or M for metadata, and returns its end. */
@@ -272,7 +274,8 @@ static char *begin_of(char *at, const char *phase, const char *name, size_t leng
     return json_number(at, (uint64_t)tid);
 }
 
-/* Adds a metadata event. */
+/* Writes a metadata event with a name and arguments, the text of JSON members, to the buffer of the
+ * file. One that does not fit into the buffer is left out. */
 void preload_output_about(const char *name, const char *arguments)
 {
     if (broken)
@@ -281,7 +284,7 @@ void preload_output_about(const char *name, const char *arguments)
     if (length + 512 > BUFFER)
         return;
     if (filled + length + 512 > BUFFER)
-        empty();
+        write_buffer();
     char *at = begin_of(open_event(), "M", name, strlen(name), 0);
     at = JSON_LITERAL(at, ",\"args\":{");
     at = json_text(at, arguments, length);
@@ -316,7 +319,7 @@ void preload_output_call(struct preload_ring *ring, const struct preload_record 
     if (broken)
         return;
     if (written + filled > max_part)
-        rotate();
+        rotate_parts();
     if (ring->named != ring->tid || ring->named_in != file_number)
         name_thread(ring);
     const char *name = preload_name(record->number);
@@ -359,10 +362,10 @@ void preload_output_call(struct preload_ring *ring, const struct preload_record 
 void preload_output_flush(uint64_t lost)
 {
     if (filled > 0 && !broken)
-        empty();
+        write_buffer();
     lost_so_far = lost;
     if (!broken)
-        head();
+        write_head();
 }
 
 /* Flushes, and closes the JSON array of the file. */
@@ -371,7 +374,7 @@ void preload_output_end(uint64_t lost)
     if (broken || ended)
         return;
     if (filled > BUFFER - EVENT)
-        empty();
+        write_buffer();
     filled = (size_t)(JSON_LITERAL(buffer + filled, "\n]\n") - buffer);
     preload_output_flush(lost);
     ended = true;

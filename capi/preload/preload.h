@@ -106,7 +106,7 @@ extern const char preload_names[];
 /* A call that the program makes. */
 struct preload_frame {
     uint32_t number;
-    uint32_t begun; /* bits of the modes whose before() has run */
+    uint32_t begun; /* how many modes, from the first on, have run before() */
     bool outer;     /* false: a library made the call within another one */
     void *real;     /* the function to be called */
     void *result;   /* where the result is; undefined in calls without one */

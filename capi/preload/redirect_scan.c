@@ -33,7 +33,8 @@ struct behind {
     uintptr_t base;
 };
 
-/* For dl_iterate_phdr: stops at the first liboshmem.so. */
+/* dl_iterate_phdr callback: fills the struct behind with the first loaded liboshmem.so, and stops
+ * there. */
 static int find_by_name(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct behind *b = arg;
@@ -45,7 +46,8 @@ static int find_by_name(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* The library whose shmem_init the loader would bind, or else one that was opened later. */
+/* The library to which the program's calls would go without the shim: the one whose shmem_init the
+ * loader would bind, or else one that was opened later. Its path is "" if there is none. */
 static struct behind find_behind(void)
 {
     struct behind b = {"", 0};
@@ -61,7 +63,7 @@ static struct behind find_behind(void)
 }
 
 /* Reports whether the library itself defines a name, and not a library that it depends on. */
-static bool defines(void *library, uintptr_t base, const char *name)
+static bool defines_name(void *library, uintptr_t base, const char *name)
 {
     Dl_info at;
     void *found = dlsym(library, name);
@@ -76,8 +78,8 @@ const struct redirect_library *redirect_behind(void)
         return NULL;
     void *library = dlopen(b.path, RTLD_LAZY | RTLD_NOLOAD);
     /* It is recognised by a function, because the libshmem.so of another project may be loaded. */
-    bool ours = library && defines(library, b.base, "shmemx_wait_limit");
-    bool teams = library && defines(library, b.base, "oshmem_team_world");
+    bool ours = library && defines_name(library, b.base, "shmemx_wait_limit");
+    bool teams = library && defines_name(library, b.base, "oshmem_team_world");
     if (library)
         dlclose(library);
     if (ours)
@@ -103,7 +105,7 @@ struct scan {
 };
 
 /* Counts a name, and stores the first four for the message. */
-static void add(struct scan *s, const char *name)
+static void add_name(struct scan *s, const char *name)
 {
     size_t at = strlen(s->names);
     if (s->n++ < 4)
@@ -114,11 +116,11 @@ static void add(struct scan *s, const char *name)
 static void check_function(struct scan *s, const char *name)
 {
     Dl_info at;
-    if (!defines(s->library, s->base, name))
+    if (!defines_name(s->library, s->base, name))
         return;
     void *bound = dlsym(RTLD_DEFAULT, name);
     if (bound && dladdr(bound, &at) && (uintptr_t)at.dli_fbase == s->base)
-        add(s, name);
+        add_name(s, name);
 }
 
 /* Adds an imported variable of the other library, unless the shim sets it. */
@@ -127,8 +129,8 @@ static void check_variable(struct scan *s, const char *name)
     for (const struct redirect_symbol *k = s->behind->symbols; k->name; k++)
         if (strcmp(k->name, name) == 0)
             return;
-    if (defines(s->library, s->base, name))
-        add(s, name);
+    if (defines_name(s->library, s->base, name))
+        add_name(s, name);
 }
 
 /* The number of symbols to search for undefined ones. A GNU hash table covers only the defined
@@ -140,7 +142,8 @@ static size_t n_symbols(uintptr_t gnu, uintptr_t sysv)
     return sysv ? ((const uint32_t *)sysv)[1] : 0;
 }
 
-/* Checks the names that one loaded object imports. */
+/* Checks the names that one loaded object imports: its undefined symbols, and the variables that
+ * its copy relocations name. */
 static void scan_object(struct scan *s, const struct dl_phdr_info *info, const ElfW(Dyn) * dynamic)
 {
     uintptr_t value[DT_NUM] = {0}, gnu = 0;
@@ -172,7 +175,7 @@ static void scan_object(struct scan *s, const struct dl_phdr_info *info, const E
 }
 
 /* For dl_iterate_phdr: checks each object but the other library itself. */
-static int scan(struct dl_phdr_info *info, size_t size, void *arg)
+static int scan_callback(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct scan *s = arg;
     (void)size;
@@ -192,7 +195,7 @@ void redirect_refuse_names(const struct redirect_library *behind, const char *ca
     s.library = dlopen(b.path, RTLD_LAZY | RTLD_NOLOAD);
     if (!s.library)
         return;
-    dl_iterate_phdr(scan, &s);
+    dl_iterate_phdr(scan_callback, &s);
     dlclose(s.library);
     if (s.n > 0)
         redirect_refuse(call,

@@ -112,8 +112,9 @@ struct place {
     bool within;
 };
 
-/* For dl_iterate_phdr, which begins with the program; this stops there: fills a struct place. */
-static int locate(struct dl_phdr_info *info, size_t size, void *arg)
+/* dl_iterate_phdr callback, which is called for the program first and stops there: sets in the
+ * struct place where the program is loaded, and whether the address is within it. */
+static int note_program(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct place *p = arg;
     (void)size;
@@ -129,27 +130,27 @@ static int locate(struct dl_phdr_info *info, size_t size, void *arg)
 /* A number for a symmetric address that is the same on all PEs, which may have loaded the program
  * and mapped the heap at other addresses: the distance from the program's start, or from the pool.
  */
-static uint64_t common(uintptr_t at)
+static uint64_t common_number(uintptr_t at)
 {
     struct place p = {.at = at};
-    dl_iterate_phdr(locate, &p);
+    dl_iterate_phdr(note_program, &p);
     return p.within ? (uint64_t)(at - p.bias) << 1 | 1 : (uint64_t)(at - (uintptr_t)pool) << 1;
 }
 
 /* ------------------------------------------------------------- the agreement */
 
 /* Reports whether two calls use the same pSync and active set. */
-static bool alike(const struct key *a, const struct key *b)
+static bool same_key(const struct key *a, const struct key *b)
 {
     return a->at == b->at && a->start == b->start && a->log_stride == b->log_stride &&
            a->size == b->size;
 }
 
 /* The slot for key, if it is in this PE's list; otherwise NULL. */
-static const struct known *find(const struct key *key)
+static const struct known *find_slot(const struct key *key)
 {
     const struct known *k = atomic_load_explicit(&known, memory_order_acquire);
-    while (k && !alike(&k->entry.key, key))
+    while (k && !same_key(&k->entry.key, key))
         k = k->next;
     return k;
 }
@@ -172,7 +173,7 @@ static uint64_t reserve_slot(const struct key *key, const char *call)
 
 /* What the set's other PEs do: read the first PE's list until it has a slot for key. The first PE
  * may be minutes late, so the reads become less frequent. */
-static uint64_t learn(const struct key *key, const char *call)
+static uint64_t learn_slot(const struct key *key, const char *call)
 {
     struct timespec pause = {0, 20000};
     uint64_t seen = 0;
@@ -181,7 +182,7 @@ static uint64_t learn(const struct key *key, const char *call)
         for (; seen < n; seen++) {
             struct entry e;
             ours.getmem(&e, &pool->list[seen], sizeof e, key->start);
-            if (alike(&e.key, key))
+            if (same_key(&e.key, key))
                 return e.slot;
         }
         if (waited > 60000000) { /* us */
@@ -196,13 +197,14 @@ static uint64_t learn(const struct key *key, const char *call)
     }
 }
 
-/* Gets the slot for key that all PEs of the set use, and adds it to this PE's list. */
-static const struct known *agree(const struct key *key, const char *call)
+/* Gets the number of the slot (arrays pSync and pWrk of libshmem's size) for key that all PEs of
+ * the set use, and adds it to this PE's list. */
+static const struct known *agree_on_slot(const struct key *key, const char *call)
 {
     struct known *k = malloc(sizeof *k);
     if (!k)
         redirect_refuse(call, "no memory for an active set (the process has none left)");
-    uint64_t slot = key->start == me ? reserve_slot(key, call) : learn(key, call);
+    uint64_t slot = key->start == me ? reserve_slot(key, call) : learn_slot(key, call);
     *k = (struct known){{*key, slot}, atomic_load(&known)};
     while (!atomic_compare_exchange_weak(&known, &k->next, k))
         ;
@@ -222,17 +224,17 @@ bool redirect_sets_find(int start, int log_stride, int size, uintptr_t sync, con
     if (!pool || size == n_pes || !valid || distance < 0 ||
         distance % ((int64_t)1 << log_stride) != 0 || distance >> log_stride >= size || !sync)
         return false;
-    struct key key = {common(sync), start, log_stride, size, 0};
-    const struct known *k = find(&key);
+    struct key key = {common_number(sync), start, log_stride, size, 0};
+    const struct known *k = find_slot(&key);
     if (!k) {
         /* One thread adds entries to the list. A thread that waits for another PE must not lock
          * this: that PE may itself wait for another thread of this PE. */
         bool first = start == me;
         if (first)
             pthread_mutex_lock(&mutex);
-        k = find(&key);
+        k = find_slot(&key);
         if (!k)
-            k = agree(&key, call);
+            k = agree_on_slot(&key, call);
         if (first)
             pthread_mutex_unlock(&mutex);
     }

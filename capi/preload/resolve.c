@@ -22,7 +22,8 @@
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
-/* Reports whether an address is in the shim itself. */
+/* Reports whether an address is in the shim itself, so that a function found there is not the
+ * library's. */
 bool preload_own(const void *address)
 {
     return (const char *)address >= __ehdr_start && (const char *)address < _end;
@@ -30,7 +31,7 @@ bool preload_own(const void *address)
 
 /* Finds a function in the object at path, or in an object on which it depends. NULL if the object
  * is not loaded, or if the function is the shim's own. */
-static void *within(const char *path, const char *name)
+static void *find_in_object(const char *path, const char *name)
 {
     if (!path || !*path)
         return NULL;
@@ -69,13 +70,13 @@ void *preload_find(unsigned number, const void *caller)
     found = dlsym(RTLD_NEXT, name);
     if (found && !preload_own(found))
         return found;
-    if ((found = within(object_of(caller), name)) != NULL)
+    if ((found = find_in_object(object_of(caller), name)) != NULL)
         return found;
     struct link_map *map = NULL;
     void *program = dlopen(NULL, RTLD_LAZY);
     if (program && dlinfo(program, RTLD_DI_LINKMAP, &map) == 0)
         for (; map && !found; map = map->l_next)
-            found = within(map->l_name, name);
+            found = find_in_object(map->l_name, name);
     if (program)
         dlclose(program);
     return found;

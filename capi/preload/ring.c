@@ -33,8 +33,8 @@ static void make_key(void)
     pthread_key_create(&key, ended);
 }
 
-/* Claims the ring of a thread that has ended, if the writer has read all of it; NULL if there is no
- * such ring. */
+/* Claims the ring of a thread that has ended, if the writer has written all its records; NULL if
+ * there is no such ring. */
 static struct preload_ring *left_over(void)
 {
     for (struct preload_ring *r = atomic_load(&rings); r; r = r->next) {

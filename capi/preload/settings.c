@@ -20,7 +20,7 @@ const struct preload_mode *preload_active[PRELOAD_MODES + 1];
 char *preload_settings_text __attribute__((visibility("hidden")));
 
 /* Ends the process with a message that lists the forms of all modes. */
-static void unknown(const char *part)
+static void refuse_word(const char *part)
 {
     char forms[512] = "";
     for (int i = 0; preload_modes[i]; i++) {
@@ -51,7 +51,7 @@ static void read_part(char *part, bool on[])
         return;
     }
     part[length] = '\0';
-    unknown(part);
+    refuse_word(part);
 }
 
 /* Reads SHMEM_PRELOAD, and fills preload_active with its modes. */
@@ -80,7 +80,8 @@ void preload_settings(void)
             preload_active[n++] = preload_modes[i];
 }
 
-/* Splits the next key=value off a list of options. */
+/* Splits the next key=value off a list with commas, and advances *text. Returns the key, and sets
+ * *value to NULL if there is no "=". Returns NULL at the end. */
 char *preload_option(char **text, char **value)
 {
     if (*text && **text == ',')

@@ -45,7 +45,8 @@ static int all;         /* the number of PEs */
 /* The library's team_n_pes and team_translate_pe. */
 static int (*size_of)(uintptr_t), (*translate)(uintptr_t, int, uintptr_t);
 
-/* A handle without the half of a register that the caller may have left undefined. */
+/* The handle that a call has passed. Where handles are numbers of 32 bits, the caller may have left
+ * the other half of the register undefined, which this removes. */
 static uintptr_t handle_of(uintptr_t argument)
 {
     return numbers ? (uint32_t)argument : argument;
@@ -82,7 +83,7 @@ static uint32_t number_of(const int *pes, int n, int instance)
 
 /* Adds a team to the table. The caller has locked `lock`. Takes ownership of pes. NULL: the table
  * is full. */
-static const struct team *add(uintptr_t handle, bool set, int *pes, int n)
+static const struct team *add_locked(uintptr_t handle, bool set, int *pes, int n)
 {
     int count = atomic_load(&team_count), instance = 0;
     if (count == MOST) {
@@ -118,20 +119,20 @@ static const struct team *find_team(uintptr_t handle, bool set)
 }
 
 /* Adds a team, unless another thread has added it meanwhile. Takes ownership of pes. */
-static const struct team *enter(uintptr_t handle, bool set, int *pes, int n)
+static const struct team *add_once(uintptr_t handle, bool set, int *pes, int n)
 {
     pthread_mutex_lock(&lock);
     const struct team *t = find_team(handle, set);
     if (t)
         free(pes);
     else
-        t = add(handle, set, pes, n);
+        t = add_locked(handle, set, pes, n);
     pthread_mutex_unlock(&lock);
     return t;
 }
 
 /* Returns the team of a handle. For a new handle it queries the library. */
-static const struct team *learn(uintptr_t handle)
+static const struct team *team_of_handle(uintptr_t handle)
 {
     const struct team *t = find_team(handle, false);
     if (t || !size_of || !translate)
@@ -142,10 +143,11 @@ static const struct team *learn(uintptr_t handle)
     for (int i = 0; pes && i < n; i++)
         pes[i] = translate(handle, i, world);
     preload_leave();
-    return pes ? enter(handle, false, pes, n) : NULL;
+    return pes ? add_once(handle, false, pes, n) : NULL;
 }
 
-/* The team of an active set, which it adds to the table when it is new. NULL: not a valid set. */
+/* The team of an active set, which is added to the table when it is new. Its key in the table mixes
+ * the three numbers of the set. NULL: the numbers are not a valid set. */
 static const struct team *active_set(int start, int log_stride, int n)
 {
     if (n <= 0 || n > all || log_stride < 0 || log_stride > 30 || start < 0)
@@ -160,11 +162,11 @@ static const struct team *active_set(int start, int log_stride, int n)
         return NULL;
     for (int i = 0; i < n; i++)
         pes[i] = start + (i << log_stride);
-    return enter(mix, true, pes, n);
+    return add_once(mix, true, pes, n);
 }
 
 /* The handle, a number of 32 bits or a pointer, that the library has written to an address. */
-static uintptr_t written(uintptr_t at)
+static uintptr_t handle_at(uintptr_t at)
 {
     if (numbers)
         return *(uint32_t *)at;
@@ -172,21 +174,21 @@ static uintptr_t written(uintptr_t at)
 }
 
 /* Adds the teams and the context that a call has made to the tables. */
-static void made(const struct preload_frame *f)
+static void add_made(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
     for (int i = 0; c->letters[i]; i++) {
         if (!f->arg[i])
             continue;
         if (c->letters[i] == 'T')
-            learn(written(f->arg[i]));
+            team_of_handle(handle_at(f->arg[i]));
         if (c->letters[i] != 'X' || c->team < 0)
             continue;
-        const struct team *t = learn(handle_of(f->arg[c->team]));
+        const struct team *t = team_of_handle(handle_of(f->arg[c->team]));
         pthread_mutex_lock(&lock);
         int count = atomic_load(&context_count);
         if (t && t->id != 0 && count < MOST) {
-            contexts[count].handle = written(f->arg[i]);
+            contexts[count].handle = handle_at(f->arg[i]);
             contexts[count].team = t;
             atomic_store_explicit(&context_count, count + 1, memory_order_release);
         }
@@ -199,7 +201,7 @@ void preload_teams_changed(const struct preload_frame *f, int status)
 {
     const struct preload_call *c = &preload_calls[f->number];
     if ((c->kind == PRELOAD_KIND_TEAM || c->kind == PRELOAD_KIND_CTX) && status == 0)
-        made(f);
+        add_made(f);
     if (c->kind == PRELOAD_KIND_TEAM_DESTROY) {
         struct team *t = (struct team *)find_team(handle_of(f->arg[c->team]), false);
         if (t)
@@ -218,7 +220,7 @@ bool preload_team_of(const struct preload_frame *f, uint32_t *team)
     const struct team *t = NULL;
     if (c->team >= 0) {
         t = c->kind == PRELOAD_KIND_TEAM_DESTROY ? find_team(handle_of(f->arg[c->team]), false)
-                                                 : learn(handle_of(f->arg[c->team]));
+                                                 : team_of_handle(handle_of(f->arg[c->team]));
     } else if (c->kind == PRELOAD_KIND_BARRIER || c->kind == PRELOAD_KIND_SYNC ||
                c->kind == PRELOAD_KIND_COLLECTIVE) {
         const char *start = strchr(c->letters, '1');

@@ -84,7 +84,7 @@ void preload_ticks_mark(void)
 }
 
 /* The nanoseconds for ticks t, on the line through the marks a and b. */
-static uint64_t between(struct mark a, struct mark b, uint64_t t)
+static uint64_t interpolate(struct mark a, struct mark b, uint64_t t)
 {
     if (b.ticks == a.ticks)
         return b.ns;
@@ -92,7 +92,8 @@ static uint64_t between(struct mark a, struct mark b, uint64_t t)
     return a.ns + (uint64_t)(int64_t)(rate * (double)(int64_t)(t - a.ticks));
 }
 
-/* Converts ticks by the marks before and after them. */
+/* Converts ticks of the processor to nanoseconds, between the marks (pairs of ticks and time)
+ * before and after them. Marks that are overwritten have left `first`. */
 uint64_t preload_ticks_ns(uint64_t ticks)
 {
     if (!preload_tsc)
@@ -102,8 +103,8 @@ uint64_t preload_ticks_ns(uint64_t ticks)
     for (unsigned i = count - 1; i-- > oldest;) {
         struct mark m = marks[i % MARKS];
         if (m.ticks <= ticks)
-            return preload_since_round(between(m, after, ticks));
+            return preload_since_round(interpolate(m, after, ticks));
         after = m;
     }
-    return preload_since_round(between(first, after, ticks));
+    return preload_since_round(interpolate(first, after, ticks));
 }

@@ -57,8 +57,8 @@ void preload_writer_wake(void)
     wake_all(&bell);
 }
 
-/* Writes the records of a ring up to head, all made before the last mark of the clocks. */
-static void drain(struct preload_ring *r, uint64_t head)
+/* Writes the records of a ring up to the position head, and frees their place in the ring. */
+static void write_ring(struct preload_ring *r, uint64_t head)
 {
     uint64_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
     while (tail < head) {
@@ -71,7 +71,7 @@ static void drain(struct preload_ring *r, uint64_t head)
 }
 
 /* The number of records that were lost in all rings, or because there was no ring. */
-static uint64_t lost(void)
+static uint64_t count_lost(void)
 {
     uint64_t n = atomic_load(&preload_ringless);
     for (struct preload_ring *r = preload_rings(); r; r = r->next)
@@ -79,8 +79,9 @@ static uint64_t lost(void)
     return n;
 }
 
-/* Writes the records of all rings. Returns whether there were any. */
-static bool round_of_all(void)
+/* Writes the records that all rings have now to the file. Returns whether there were any. Before it
+ * converts their times, it reads both clocks, so that each time is between two readings. */
+static bool drain_all(void)
 {
     enum { MAX_RINGS = 1024 };
     static uint64_t heads[MAX_RINGS];
@@ -97,16 +98,16 @@ static bool round_of_all(void)
     preload_teams_describe();
     n = 0;
     for (struct preload_ring *r = list; r && n < MAX_RINGS; r = r->next)
-        drain(r, heads[n++]);
+        write_ring(r, heads[n++]);
     for (struct preload_ring *r = list; r; r = r->next)
         if (n-- <= 0)
-            drain(r, atomic_load_explicit(&r->head, memory_order_acquire));
+            write_ring(r, atomic_load_explicit(&r->head, memory_order_acquire));
     return true;
 }
 
 /* Polls the rings once, and makes the flush for which a thread waits. Returns whether no other
  * thread waits for a flush. */
-static bool serve(void)
+static bool write_round(void)
 {
     static bool open;
     uint32_t want = atomic_load(&wanted);
@@ -114,12 +115,12 @@ static bool serve(void)
         preload_output_open(dir, max_bytes, &about);
         open = true;
     }
-    bool any = open && round_of_all();
+    bool any = open && drain_all();
     if (open && want != made) {
         preload_counts();
-        preload_output_end(lost());
+        preload_output_end(count_lost());
     } else if (any) {
-        preload_output_flush(lost());
+        preload_output_flush(count_lost());
     }
     if (open && !preload_output_works())
         atomic_store(&preload_recording, false);
@@ -133,13 +134,13 @@ static bool serve(void)
 
 /* The writer's thread: one round after another, with a sleep after a round that found no records.
  */
-static void *run(void *unused)
+static void *writer_thread(void *unused)
 {
     pthread_setname_np(pthread_self(), "shmem-trace");
     for (;;) {
         uint32_t rung = atomic_load(&bell);
         bool last = atomic_load(&leave);
-        bool idle = serve();
+        bool idle = write_round();
         if (last)
             return unused;
         if (idle)
@@ -147,7 +148,9 @@ static void *run(void *unused)
     }
 }
 
-/* Starts the writer's thread, with all signals blocked. */
+/* Starts the thread that writes the trace to files of the directory, `bytes` bytes at most. The
+ * thread blocks all signals, which are for the program. Returns false if there is no thread, so
+ * that nothing is recorded. */
 bool preload_writer_start(const char *directory, uint64_t bytes)
 {
     dir = directory;
@@ -158,7 +161,7 @@ bool preload_writer_start(const char *directory, uint64_t bytes)
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, 256 << 10);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int error = pthread_create(&thread, &attr, run, NULL);
+    int error = pthread_create(&thread, &attr, writer_thread, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     if (error) {
@@ -188,7 +191,7 @@ void preload_writer_flush(bool last)
     if (!running) {
         /* The writer has ended with the process, and a later destructor calls finalize. */
         if (atomic_load(&preload_recording))
-            serve();
+            write_round();
         return;
     }
     atomic_store(&leave, last);

@@ -48,14 +48,14 @@ var redirectDefects = []defect{
 	},
 	{
 		id: "chaos/strides-swapped", file: "capi/preload/delayed.c",
-		was:  "(size_t)argument(f, '5') * preload_calls[f->number].size;",
-		is:   "(size_t)argument(f, '4') * preload_calls[f->number].size;",
+		was:  "(size_t)argument_at(f, '5') * preload_calls[f->number].size;",
+		is:   "(size_t)argument_at(f, '4') * preload_calls[f->number].size;",
 		user: "a strided put writes other elements of its source under chaos",
 		by:   experimented("^TestSilent$/^column$"), says: `PE [01]: wrong|exit status`,
 	},
 	{
 		id: "chaos/own-signal-forgotten", file: "capi/preload/chaos_flags.c",
-		was:  "touches(r, n->data_signal, 0, 2 * sizeof(uint64_t), 1)",
+		was:  "is_in_blocks(r, n->data_signal, 0, 2 * sizeof(uint64_t), 1)",
 		is:   "false",
 		user: "a program that waits for the signals of all its puts is reported by chaos",
 		by:   experimented("^TestSilent$/^signals$"), says: `no fence is between`,
