@@ -10,9 +10,10 @@ import (
 	"libshmem/capi/spec"
 )
 
-// in replaces the prefixes in a text by those of a surface: @_ and @@_ begin its public functions
-// and constants, @i_ and @@I_ its private ones.
-func in(s *spec.Surface, text string) string {
+// withPrefixes replaces the placeholders in a text by the prefixes of a surface, a set of names
+// such as OpenSHMEM's: @_ and @@_ begin its public functions and constants, @i_ and @@I_ its
+// private ones.
+func withPrefixes(s *spec.Surface, text string) string {
 	return strings.NewReplacer("@_", s.Prefix(), "@i_", s.PrivatePrefix(), "@@_", s.Capitals()+"_",
 		"@@I_", s.Capitals()+"I_").Replace(text)
 }
@@ -52,7 +53,8 @@ func prototype(f spec.Function) string {
 	return declare(cType(f.Result(), f.Type), f.Name) + "(" + strings.Join(params, ", ") + ")"
 }
 
-// nbytes returns the C expression for nelems elements in bytes.
+// nbytes returns the C expression for the bytes of nelems elements of a function, by whose name
+// their size is given: a type, a number of bits, or bytes (mem).
 func nbytes(f spec.Function) string {
 	switch {
 	case f.Form == spec.Mem:
@@ -73,7 +75,8 @@ func elementSize(f spec.Function) string {
 	return strconv.Itoa(f.Type.Bits / 8)
 }
 
-// signedWidth returns the part of a name in capi/front for the type of a comparison: u32 or i64.
+// signedWidth returns the part of a function name of capi/front that stands for the type of a
+// comparison: its sign and width, u32 or i64.
 func signedWidth(t spec.Type) string {
 	if t.Kind == spec.Unsigned {
 		return "u" + strconv.Itoa(t.Bits)
@@ -81,15 +84,16 @@ func signedWidth(t spec.Type) string {
 	return "i" + strconv.Itoa(t.Bits)
 }
 
-// reducer returns the name of the struct shmemi_reducer of a reduction.
+// reducer returns the name of the C variable, a struct shmemi_reducer, that combines the elements
+// of a reduction. It is the reduction's own name without the prefix.
 func reducer(f spec.Function) string {
 	return strings.TrimPrefix(f.Name, f.Family.Surface().Prefix())
 }
 
 var bitsOf = regexp.MustCompile(`bits\((\w+)\)`)
 
-// body returns the body of a C function: the Front of its row with the words in $ replaced, a
-// statement for each line.
+// body returns the body of a public C function: the Front of its row in the table, in which words
+// such as $nbytes and $call are replaced, with a statement on each line.
 func body(f spec.Function) string {
 	text, nbi := f.Family.Front, ""
 	if f.Nbi {
@@ -111,7 +115,7 @@ func body(f spec.Function) string {
 		text = back + strings.TrimSuffix(inner, ")") + end
 	}
 	text = bitsOf.ReplaceAllString(text, toBits)
-	ctx := in(spec.Shmem, "@@_CTX_DEFAULT")
+	ctx := withPrefixes(spec.Shmem, "@@_CTX_DEFAULT")
 	if f.Family.Surface().Over != nil {
 		text = strings.NewReplacer("$base", f.Below(), "$args", callArguments(f)).Replace(text)
 	} else if f.Ctx {
@@ -144,8 +148,8 @@ func has(f spec.Function, name string) bool {
 	return slices.ContainsFunc(f.Params(), func(p spec.Param) bool { return p.Name == name })
 }
 
-// comment wraps text to the width of the project, as lines of a block comment.
-// indent is put before the second and later lines.
+// comment writes text as lines of a C block comment, wrapped to the width of the project. indent is
+// put before the second and later lines.
 func comment(b *strings.Builder, text, indent string) {
 	const width = 96
 	line := " *"

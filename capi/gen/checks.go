@@ -71,7 +71,7 @@ func checks(s *spec.Surface) []file {
 			continue
 		}
 		text := banner("/* ", " */") + `/* clang-format off */
-` + in(s, "#define @@_ALLOW_DEPRECATED\n") + includeBelow(s) + includeLines(includes) + `
+` + withPrefixes(s, "#define @@_ALLOW_DEPRECATED\n") + includeBelow(s) + includeLines(includes) + `
 ` + types.String() + calls.String() + `
 static const struct check_symbol symbols[] = {
 ` + rows.String() + `};
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
     return check_table(argc, argv, "` + c.File + `", symbols, sizeof symbols / sizeof symbols[0]);
 }
 `
-		out = append(out, file{Path: made(s, "c/zz_"+c.File+".c"), Text: text})
+		out = append(out, file{Path: buildPath(s, "c/zz_"+c.File+".c"), Text: text})
 	}
 	if s.Generics {
 		out = append(out, genericChecks(s))
@@ -136,7 +136,8 @@ func checkArgument(fn spec.Function, p spec.Param) string {
 	return "c->" + p.Name
 }
 
-// checkResult returns the start of a statement that stores a function's result.
+// checkResult returns the start of a C statement that stores a function's result in the struct
+// check_call; "" for a function without one.
 func checkResult(fn spec.Function) string {
 	switch fn.Result() {
 	case "T":
@@ -170,7 +171,8 @@ func checkType(b *strings.Builder, t spec.Type) {
 		t.Name, t.Name, checkKinds[t.Kind], size, used)
 }
 
-// checkFlags returns the flags of a function in the table of checks, as a C expression.
+// checkFlags returns the flags of a function in the table of checks, as a C expression:
+// nonblocking, with a context, on a single element.
 func checkFlags(fn spec.Function) string {
 	var flags []string
 	if fn.Nbi {

@@ -22,7 +22,8 @@ const (
 // those of them that a test program calls.
 type tally struct{ wanted, there, tested int }
 
-// add counts a name of the specification.
+// add counts a name of the specification: there if the table has it, tested if a test program calls
+// it.
 func (t *tally) add(there, tested bool) {
 	t.wanted++
 	if there {
@@ -40,8 +41,8 @@ func (t tally) row(name string) string {
 
 var calledName = regexp.MustCompile(`\b(\w+)\)?\(`)
 
-// called returns the names that the programs of tests/c call, including the generated programs.
-func called(root string) (map[string]bool, error) {
+// namesCalled returns the names that the programs of tests/c call, including the generated programs.
+func namesCalled(root string) (map[string]bool, error) {
 	names := map[string]bool{}
 	note := func(text string) {
 		for _, m := range calledName.FindAllStringSubmatch(text, -1) {
@@ -65,8 +66,9 @@ func called(root string) (map[string]bool, error) {
 	return names, nil
 }
 
-// untested returns an error if the table has a function that no program of tests/c calls.
-func untested(tested map[string]bool) error {
+// checkAllTested returns an error that names the functions of the table that no program of tests/c
+// calls, or nil.
+func checkAllTested(tested map[string]bool) error {
 	var missing []string
 	for _, name := range spec.Shmem.Names() {
 		if !tested[name] {
@@ -80,7 +82,8 @@ func untested(tested map[string]bool) error {
 	return nil
 }
 
-// count reads a list of functions, and returns a table with a tally for each family.
+// count reads a list of the specification's functions from path, and returns a Markdown table with
+// a row of tallies for each family and one for all.
 func count(path string, there, tested map[string]bool) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -126,7 +129,7 @@ func countGenerics(path, status string, there, tested map[string]bool) (string, 
 
 // coverage returns the page that counts which functions of the specification the library has.
 func coverage(root string) (string, error) {
-	tested, err := called(root)
+	tested, err := namesCalled(root)
 	if err != nil {
 		return "", err
 	}
@@ -137,7 +140,7 @@ func coverage(root string) (string, error) {
 	for _, n := range genericNames(spec.Shmem) {
 		macros[n] = true
 	}
-	if err := untested(tested); err != nil {
+	if err := checkAllTested(tested); err != nil {
 		return "", err
 	}
 	now, err := count(filepath.Join(root, standardList), there, tested)

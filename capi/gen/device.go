@@ -26,13 +26,13 @@ func deviceFiles(s *spec.Surface) []file {
 	return out
 }
 
-// hostShapes returns the types of the parameters of each host function, by its name. nvcc treats a
-// host function and a function for kernels as one function if name and parameters are the same.
+// hostShapes returns the parameter types of each host function, by its name. nvcc treats a host
+// function and a function for kernels as one function if name and parameter types are the same.
 func hostShapes(s *spec.Surface) map[string]string {
 	out := map[string]string{}
 	add := func(f *spec.Family) {
 		for _, fn := range f.Functions() {
-			out[fn.Name] = shape(fn.Params(), fn.Type)
+			out[fn.Name] = parameterTypes(fn.Params(), fn.Type)
 		}
 	}
 	for _, c := range s.Chapters() {
@@ -47,8 +47,9 @@ func hostShapes(s *spec.Surface) map[string]string {
 	return out
 }
 
-// shape returns the types of parameters as a text, which is compared.
-func shape(params []spec.Param, t spec.Type) string {
+// parameterTypes returns the types of parameters as one text, by which functions of the host and of
+// kernels are compared.
+func parameterTypes(params []spec.Param, t spec.Type) string {
 	var types []string
 	for _, p := range params {
 		types = append(types, strings.ReplaceAll(cType(p.C, t), "struct ", ""))
@@ -68,7 +69,7 @@ const deviceTop = `/*
 // beyond is true, else the other functions.
 func deviceNames(s *spec.Surface, h spec.Headers, beyond bool, host map[string]string) string {
 	var b strings.Builder
-	about(&b, h)
+	writeHeaderTop(&b, h)
 	b.WriteString(h.Types + "\n#ifdef SHMEMI_KERNEL\n" + deviceTop)
 	for _, c := range s.Kernels() {
 		for _, f := range c.Families {
@@ -159,13 +160,13 @@ func deviceFunction(b *strings.Builder, f *spec.KernelFunction, host map[string]
 		fmt.Fprintf(b, "%s%s %s(%s) %s%s)\n", head, kind, declare(result, name), strings.Join(params, ", "), run, deviceBody(f, late, job))
 	}
 	kind := "SHMEMI_ONLY"
-	if at, ok := host[f.Name]; ok && at == shape(f.Params(), t) {
+	if at, ok := host[f.Name]; ok && at == parameterTypes(f.Params(), t) {
 		kind = "SHMEMI_SHARED"
 	}
 	write(kind, f.Name, "", "SHMEMI_JOB")
 	if f.Family.Contexts {
 		open := fmt.Sprintf("shmemi_open(ctx, %#xu)", spec.CallNumber(f.Name))
-		context := in(spec.Shmem, "@_context ctx")
+		context := withPrefixes(spec.Shmem, "@_context ctx")
 		write("SHMEMI_ONLY", f.Name, context, open)
 		if f.Scope == spec.Thread {
 			s := f.Family.Surface()
@@ -175,15 +176,15 @@ func deviceFunction(b *strings.Builder, f *spec.KernelFunction, host map[string]
 			}
 			name := strings.Replace(f.Name, prefix, prefix+"ctx_", 1)
 			if _, ok := host[name]; ok {
-				write("SHMEMI_SHARED", name, in(s, "@_ctx_t ctx"), open)
+				write("SHMEMI_SHARED", name, withPrefixes(s, "@_ctx_t ctx"), open)
 			}
 			write("SHMEMI_ONLY", name, context, open)
 		}
 	}
 }
 
-// byValue reports whether the functions of a family pass or return elements, or use the element
-// type in another way that needs its definition and not only its declaration.
+// byValue reports whether the functions of a family pass or return elements by value, or use the
+// element type in another way that needs its definition and not only its declaration.
 func byValue(f *spec.KernelFamily) bool {
 	return f.Result == "T" || strings.Contains(f.Body, "$T") ||
 		slices.ContainsFunc(f.Params, func(p spec.Param) bool { return p.C == "T" })

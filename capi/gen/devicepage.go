@@ -68,8 +68,8 @@ How many of NVSHMEM's device functions the library's headers declare. A program 
 ` + "`nvshmem.h` and `nvshmemx.h`" + `, and calls them by NVSHMEM's names. ` + "`shmem/shmem.cuh`" + ` has names of
 OpenSHMEM's form, without the leading nv, for new kernels; each of its functions that begins a put,
 get, signal or atomic operation also takes a context as an additional first argument. In both,
-functions of teams and collectives accept every team of the host: ` + in(spec.Shmem, "@@_TEAM_WORLD,") + `
-` + in(spec.Shmem, "@@_TEAM_SHARED") + ` and the teams made by splits.
+functions of teams and collectives accept every team of the host: ` + withPrefixes(spec.Shmem, "@@_TEAM_WORLD,") + `
+` + withPrefixes(spec.Shmem, "@@_TEAM_SHARED") + ` and the teams made by splits.
 
 | family | in NVSHMEM 3.8.0 | nvshmem.h, nvshmemx.h | shmem/shmem.cuh |
 |---|--:|--:|--:|

@@ -96,7 +96,7 @@ func deviceTests(s *spec.Surface) []file {
 	}
 	b.WriteString("\n#endif\n")
 	return []file{
-		{Path: made(s, "gpu/zz_functions.h"), Text: b.String()},
-		{Path: made(s, "gpu/zz_names.txt"), Text: banner("# ", "") + strings.Join(names, "\n") + "\n"},
+		{Path: buildPath(s, "gpu/zz_functions.h"), Text: b.String()},
+		{Path: buildPath(s, "gpu/zz_names.txt"), Text: banner("# ", "") + strings.Join(names, "\n") + "\n"},
 	}
 }

@@ -48,7 +48,7 @@ func includeCalled(b *strings.Builder, s *spec.Surface, own string) {
 	if s.Over == nil {
 		b.WriteString(own)
 	} else {
-		fmt.Fprintf(b, in(s.Over, belowTop), s.Over.File, s.Over.Beyond.File)
+		fmt.Fprintf(b, withPrefixes(s.Over, belowTop), s.Over.File, s.Over.Beyond.File)
 		if s.Hand != "" {
 			fmt.Fprintf(b, "\n#include %q\n", s.Hand)
 		}
@@ -65,10 +65,10 @@ func thunks(s *spec.Surface) []file {
 		}
 		var b strings.Builder
 		b.WriteString(banner("/* ", " */"))
-		fmt.Fprintf(&b, in(s, thunkTop), c.Title, profiledFile(s))
+		fmt.Fprintf(&b, withPrefixes(s, thunkTop), c.Title, profiledFile(s))
 		includeCalled(&b, s, ownTop(c.Over))
-		widths(&b, c)
-		if reduces(c) {
+		writeWidthAsserts(&b, c)
+		if hasReductions(c) {
 			b.WriteString(reduceTop)
 		}
 		for i := range c.Families {
@@ -87,19 +87,19 @@ func thunks(s *spec.Surface) []file {
 func familyThunks(b *strings.Builder, f *spec.Family, group string, generic []string) {
 	for _, fn := range f.Functions() {
 		if f.Reduce != "" {
-			combine(b, fn)
+			writeReducer(b, fn)
 		}
 		head := prototype(fn)
 		if slices.Contains(generic, fn.Name) { // for C11 it is also a macro
 			head = strings.Replace(head, fn.Name+"(", "("+fn.Name+")(", 1)
 		}
-		fmt.Fprintf(b, "\n%s\n{\n%s%s}\n", head, ranged(fn, cmp.Or(f.Range, group)), body(fn))
+		fmt.Fprintf(b, "\n%s\n{\n%s%s}\n", head, rangeLine(fn, cmp.Or(f.Range, group)), body(fn))
 	}
 }
 
-// ranged returns the line of a function that opens a profiler's range around it; "" if the table
-// has no group of ranges for the function.
-func ranged(fn spec.Function, group string) string {
+// rangeLine returns the line of a public C function that opens a range around it for profilers
+// (NVTX); "" if the table puts the function in no group of ranges.
+func rangeLine(fn spec.Function, group string) string {
 	if group == "" || group == spec.RangeNone {
 		return ""
 	}
@@ -109,8 +109,8 @@ func ranged(fn spec.Function, group string) string {
 	return fmt.Sprintf("    SHMEMI_RANGE(%s, %q);\n", strings.ToUpper(group), fn.Name)
 }
 
-// reduces reports whether a chapter has reductions.
-func reduces(c spec.Chapter) bool {
+// hasReductions reports whether a chapter has reductions.
+func hasReductions(c spec.Chapter) bool {
 	for _, f := range c.Families {
 		if f.Reduce != "" {
 			return true
@@ -119,9 +119,9 @@ func reduces(c spec.Chapter) bool {
 	return false
 }
 
-// widths writes assertions that types have the sizes of the table, for rows whose Front depends on
-// them.
-func widths(b *strings.Builder, c spec.Chapter) {
+// writeWidthAsserts writes static assertions that C types have the sizes of the table, for rows
+// whose C code depends on them ($W and $S in Front).
+func writeWidthAsserts(b *strings.Builder, c spec.Chapter) {
 	first := true
 	seen := map[string]bool{}
 	for _, f := range c.Families {
@@ -143,10 +143,10 @@ func widths(b *strings.Builder, c spec.Chapter) {
 	}
 }
 
-// combine writes the function that combines two arrays of one type in a reduction, and its struct
+// writeReducer writes the function that combines two arrays of one type in a reduction, and its struct
 // shmemi_reducer. Signed integers are added and multiplied as unsigned ones, because an overflow of
 // the former is undefined.
-func combine(b *strings.Builder, fn spec.Function) {
+func writeReducer(b *strings.Builder, fn spec.Function) {
 	t, name := fn.Type, reducer(fn)
 	operand := t.C
 	if t.Mod != "" && (fn.Family.Reduce == "a + b" || fn.Family.Reduce == "a * b") {
@@ -167,7 +167,7 @@ static const struct shmemi_reducer %[1]s = {combine_%[1]s, sizeof(%[2]s)};
 `, name, t.C, operand, cast(operand, t.C), fn.Family.Reduce)
 }
 
-// cast returns the C cast to a type, or "" if it is not needed.
+// cast returns the C cast to the type `to`, or "" if the expression has that type already.
 func cast(to, from string) string {
 	if to == from {
 		return ""
@@ -175,7 +175,8 @@ func cast(to, from string) string {
 	return "(" + to + ")"
 }
 
-// frontMap returns the version script of a surface's library.
+// frontMap returns the version script for the linker of a surface's library: it exports the table's
+// names and hides all others.
 func frontMap(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))

@@ -25,7 +25,7 @@ func oneRow(t *testing.T, f *spec.Family) string {
 	section("capi/front")
 	for _, fn := range f.Functions() {
 		if f.Reduce != "" {
-			combine(&b, fn)
+			writeReducer(&b, fn)
 		}
 		b.WriteString("\n" + prototype(fn) + "\n{\n" + body(fn) + "}\n")
 	}
@@ -243,15 +243,15 @@ func TestGenerics(t *testing.T) {
 
 // TestUntested has every name tested, and then one less.
 func TestUntested(t *testing.T) {
-	tested, err := called(filepath.Join("..", ".."))
+	tested, err := namesCalled(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := untested(tested); err != nil {
+	if err := checkAllTested(tested); err != nil {
 		t.Error(err)
 	}
 	delete(tested, "shmem_set_lock")
-	if err := untested(tested); err == nil || !strings.Contains(err.Error(), "test shmem_set_lock: no program") {
+	if err := checkAllTested(tested); err == nil || !strings.Contains(err.Error(), "test shmem_set_lock: no program") {
 		t.Errorf("a name that no program calls gives %v", err)
 	}
 }

@@ -74,9 +74,10 @@ func deprecatedForms(f *spec.Family) []spec.Function {
 	return out
 }
 
-// unwarned returns the name by which generic names and overloads call a function. The compiler
-// warns about a deprecated name wherever it occurs, even in a branch that is not selected.
-func unwarned(fn spec.Function) string {
+// undeprecatedName returns the name by which generic names and overloads call a function: for a
+// deprecated one a private alias. The compiler warns about a deprecated name wherever it occurs,
+// even in a branch of _Generic that is not selected.
+func undeprecatedName(fn spec.Function) string {
 	if fn.Family.Plain {
 		s := fn.Family.Surface()
 		return s.PrivatePrefix() + strings.TrimPrefix(fn.Name, s.Prefix())
@@ -84,25 +85,26 @@ func unwarned(fn spec.Function) string {
 	return fn.Name
 }
 
-// aliases declares the names that unwarned gives to deprecated functions.
+// aliases returns the declarations of the private aliases of deprecated functions
+// (undeprecatedName).
 func aliases(s *spec.Surface) string {
 	var declared, defined strings.Builder
 	for _, forms := range append(allGenericForms(s), complexFunctions(s)) {
 		for _, fn := range forms {
-			if name := unwarned(fn); name != fn.Name {
-				fmt.Fprintf(&declared, "%s __asm__(%q);\n", named(fn, name), fn.Name)
+			if name := undeprecatedName(fn); name != fn.Name {
+				fmt.Fprintf(&declared, "%s __asm__(%q);\n", prototypeAs(fn, name), fn.Name)
 				fmt.Fprintf(&defined, "#define %s %s\n", name, fn.Name)
 			}
 		}
 	}
-	return in(s, `
+	return withPrefixes(s, `
 /* Deprecated functions under names without a warning, for generic names and overloads. */
 #if defined(__GNUC__) && !defined(@@_ALLOW_DEPRECATED) && !defined(__CUDACC__)
 `) + declared.String() + "#else\n" + defined.String() + "#endif\n"
 }
 
-// untyped returns the functions of one type whose name is also a macro, because a context may be
-// the first argument: shmem_signal_set.
+// untyped returns the functions without an element type whose name is also a macro, because a
+// context may be the first argument: shmem_signal_set.
 func untyped(s *spec.Surface) []spec.Function {
 	var out []spec.Function
 	for _, c := range s.Chapters() {
@@ -118,13 +120,14 @@ func untyped(s *spec.Surface) []spec.Function {
 // untypedMacro writes the macro of a function that untyped returns: it calls the ctx_ form if the
 // first argument is a context, and the plain function otherwise.
 func untypedMacro(b *strings.Builder, fn spec.Function) {
-	fmt.Fprintf(b, in(fn.Family.Surface(), "\n#define %[1]s(...) @i_pick_%[2]s(__VA_ARGS__)(__VA_ARGS__)\n"+
+	fmt.Fprintf(b, withPrefixes(fn.Family.Surface(), "\n#define %[1]s(...) @i_pick_%[2]s(__VA_ARGS__)(__VA_ARGS__)\n"+
 		"#define @i_pick_%[2]s(...) \\\n"+
 		"    _Generic(@@I_ARGUMENT_1(__VA_ARGS__, 0), @_ctx_t: %[3]s, default: %[1]s)\n"),
-		fn.Name, fn.Family.Name, onContext(fn))
+		fn.Name, fn.Family.Name, contextName(fn))
 }
 
-// generic returns the generic name of a function without its prefix: put_nbi for shmem_int_put_nbi.
+// generic returns the generic name (for C11 and C++) of a function, without its prefix: put_nbi for
+// shmem_int_put_nbi.
 func generic(fn spec.Function) string {
 	if fn.Nbi {
 		return fn.Family.Name + "_nbi"
@@ -132,9 +135,9 @@ func generic(fn spec.Function) string {
 	return fn.Family.Name
 }
 
-// selector returns the position, from 1, of the argument whose type selects a function of a generic
+// selectingArgument returns the position, from 1, of the argument whose type selects a function of a generic
 // name, and whether it may point to const elements.
-func selector(fn spec.Function) (place int, constant bool) {
+func selectingArgument(fn spec.Function) (place int, constant bool) {
 	for i, p := range fn.Params() {
 		if strings.HasSuffix(p.C, "T *") {
 			return i + 1, strings.HasPrefix(p.C, "const ")
@@ -148,7 +151,7 @@ func genericNames(s *spec.Surface) []string {
 	if !s.Generics {
 		return nil
 	}
-	out := []string{in(s, syncName)}
+	out := []string{withPrefixes(s, syncName)}
 	for _, forms := range allGenericForms(s) {
 		out = append(out, s.Prefix()+generic(forms[0]))
 	}
@@ -161,7 +164,7 @@ func genericNames(s *spec.Surface) []string {
 // generics returns the part of a header with the generic names of C11.
 func generics(s *spec.Surface) string {
 	var b strings.Builder
-	b.WriteString(in(s, genericsTop))
+	b.WriteString(withPrefixes(s, genericsTop))
 	sets := map[string]string{}
 	for _, forms := range allGenericForms(s) {
 		genericMacro(&b, forms, genericSet(&b, forms, sets))
@@ -169,7 +172,7 @@ func generics(s *spec.Surface) string {
 	for _, fn := range untyped(s) {
 		untypedMacro(&b, fn)
 	}
-	b.WriteString(in(s, genericsEnd))
+	b.WriteString(withPrefixes(s, genericsEnd))
 	return b.String()
 }
 
@@ -184,13 +187,13 @@ const genericsEnd = `
 #endif
 `
 
-// oldGeneric writes the macro of a deprecated generic name, which calls the newer one. It also
-// calls an empty deprecated function, so that the compiler warns once. If the macro named the
+// oldGeneric writes the macro of a deprecated generic name, which calls the newer generic name. It
+// also calls an empty deprecated function, so that the compiler warns once. If the macro named the
 // deprecated functions, the compiler would warn of each of them.
 func oldGeneric(b *strings.Builder, f *spec.Family) {
 	s := f.Surface()
-	fmt.Fprintf(b, in(s, "\n@@I_DEPRECATED(%q) static inline void @i_old_%s(void) {}\n"), "use "+f.Instead, f.Name)
-	fmt.Fprintf(b, in(s, "#define @_%[1]s(...) (@i_old_%[1]s(), @_%[2]s(__VA_ARGS__))\n"), f.Name, f.Like)
+	fmt.Fprintf(b, withPrefixes(s, "\n@@I_DEPRECATED(%q) static inline void @i_old_%s(void) {}\n"), "use "+f.Instead, f.Name)
+	fmt.Fprintf(b, withPrefixes(s, "#define @_%[1]s(...) (@i_old_%[1]s(), @_%[2]s(__VA_ARGS__))\n"), f.Name, f.Like)
 }
 
 // complexInC replaces the names that the header has for C++ by those of C.
@@ -204,7 +207,7 @@ func genericSet(b *strings.Builder, forms []spec.Function, sets map[string]strin
 	if forms[0].Family.Instead != "" {
 		return ""
 	}
-	_, constant := selector(forms[0])
+	_, constant := selectingArgument(forms[0])
 	var names []string
 	for _, fn := range forms {
 		names = append(names, complexInC.Replace(fn.Type.C))
@@ -220,8 +223,8 @@ func genericSet(b *strings.Builder, forms []spec.Function, sets map[string]strin
 		text += ", not const"
 	}
 	s := forms[0].Family.Surface()
-	fmt.Fprintf(b, in(s, "\n#define @@I_TYPES_%s %q\n"), name, text)
-	fmt.Fprintf(b, in(s, "#define @@I_POINTS_%s(a) _Generic(a"), name)
+	fmt.Fprintf(b, withPrefixes(s, "\n#define @@I_TYPES_%s %q\n"), name, text)
+	fmt.Fprintf(b, withPrefixes(s, "#define @@I_POINTS_%s(a) _Generic(a"), name)
 	for _, fn := range forms {
 		fmt.Fprintf(b, ", %s *: 1", fn.Type.C)
 		if constant {
@@ -240,15 +243,15 @@ func genericMacro(b *strings.Builder, forms []spec.Function, set string) {
 		return
 	}
 	s, name := forms[0].Family.Surface(), generic(forms[0])
-	place, constant := selector(forms[0])
-	argument := fmt.Sprintf(in(s, "@@I_ARGUMENT_%d"), place)
+	place, constant := selectingArgument(forms[0])
+	argument := fmt.Sprintf(withPrefixes(s, "@@I_ARGUMENT_%d"), place)
 	if forms[0].Family.Contexts {
-		argument = in(s, "@@I_TYPED")
+		argument = withPrefixes(s, "@@I_TYPED")
 	}
-	fmt.Fprintf(b, in(s, "\n#define @_%[1]s(...) \\\n    (@@I_REFUSE(@@I_POINTS_%[2]s(%[3]s(__VA_ARGS__, 0, 0)), \"@_%[1]s: %[4]s has to point to one of \" @@I_TYPES_%[2]s), \\\n"+
+	fmt.Fprintf(b, withPrefixes(s, "\n#define @_%[1]s(...) \\\n    (@@I_REFUSE(@@I_POINTS_%[2]s(%[3]s(__VA_ARGS__, 0, 0)), \"@_%[1]s: %[4]s has to point to one of \" @@I_TYPES_%[2]s), \\\n"+
 		"     @i_pick_%[1]s(__VA_ARGS__)(__VA_ARGS__))\n"), name, set, argument, forms[0].Params()[place-1].Name)
 	choices := func(place int, first string, name func(spec.Function) string) {
-		fmt.Fprintf(b, in(s, "    _Generic(@@I_ARGUMENT_%d(__VA_ARGS__, 0, 0)%s"), place, first)
+		fmt.Fprintf(b, withPrefixes(s, "    _Generic(@@I_ARGUMENT_%d(__VA_ARGS__, 0, 0)%s"), place, first)
 		for _, fn := range forms {
 			fmt.Fprintf(b, ", \\\n        %s *: %s", fn.Type.C, name(fn))
 			if constant {
@@ -262,16 +265,17 @@ func genericMacro(b *strings.Builder, forms []spec.Function, set string) {
 		if place != 1 {
 			panic("gen: " + forms[0].Name + ": behind a context no argument tells the type")
 		}
-		first = fmt.Sprintf(in(s, ", \\\n        @_ctx_t: @i_pick_ctx_%s(__VA_ARGS__)"), name)
-		fmt.Fprintf(b, in(s, "#define @i_pick_ctx_%s(...) \\\n"), name)
-		choices(2, in(s, ", \\\n        default: @i_no_such_type"), onContext)
+		first = fmt.Sprintf(withPrefixes(s, ", \\\n        @_ctx_t: @i_pick_ctx_%s(__VA_ARGS__)"), name)
+		fmt.Fprintf(b, withPrefixes(s, "#define @i_pick_ctx_%s(...) \\\n"), name)
+		choices(2, withPrefixes(s, ", \\\n        default: @i_no_such_type"), contextName)
 	}
-	fmt.Fprintf(b, in(s, "#define @i_pick_%s(...) \\\n"), name)
-	choices(place, first, unwarned)
+	fmt.Fprintf(b, withPrefixes(s, "#define @i_pick_%s(...) \\\n"), name)
+	choices(place, first, undeprecatedName)
 }
 
-// onContext returns the name of a function's form with a context: shmem_ctx_int_put.
-func onContext(fn spec.Function) string {
+// contextName returns the name of a function's form that takes a context first: shmem_ctx_int_put
+// for shmem_int_put.
+func contextName(fn spec.Function) string {
 	prefix := fn.Family.Surface().Prefix()
 	return strings.Replace(fn.Name, prefix, prefix+"ctx_", 1)
 }
@@ -294,9 +298,9 @@ func genericCall(b, rows *strings.Builder, fn spec.Function) {
 		what = "_on_context"
 	}
 	s := fn.Family.Surface()
-	fmt.Fprintf(b, in(s, "\nstatic void call_generic_%[1]s%[4]s(struct check_call *c)\n{\n    %[2]s@_%[1]s(%[3]s);\n}\n"),
+	fmt.Fprintf(b, withPrefixes(s, "\nstatic void call_generic_%[1]s%[4]s(struct check_call *c)\n{\n    %[2]s@_%[1]s(%[3]s);\n}\n"),
 		name, checkResult(fn), strings.Join(args, ", "), what)
-	fmt.Fprintf(rows, in(s, "    {\"@_%[1]s%[6]s\", call_generic_%[1]s%[6]s, check_%[2]s, &type_%[3]s, %[4]q, %[5]s},\n"),
+	fmt.Fprintf(rows, withPrefixes(s, "    {\"@_%[1]s%[6]s\", call_generic_%[1]s%[6]s, check_%[2]s, &type_%[3]s, %[4]q, %[5]s},\n"),
 		name, fn.Family.Check, fn.Type.Name, cmp.Or(fn.Family.Like, fn.Family.Name), checkFlags(fn), what)
 }
 
@@ -304,7 +308,7 @@ func genericCall(b, rows *strings.Builder, fn spec.Function) {
 func genericChecks(s *spec.Surface) file {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
-	b.WriteString(in(s, `/* clang-format off */
+	b.WriteString(withPrefixes(s, `/* clang-format off */
 #define @@_ALLOW_DEPRECATED
 `) + includeBelow(s) + `#include "check.h"
 
@@ -326,9 +330,9 @@ static const struct {
 		}
 	}
 	for _, fn := range untyped(s) {
-		row := in(s, `    {"%[1]s of %[4]s", (void (*)(void))@i_pick_%[2]s(%[5]s), (void (*)(void))%[3]s},`+"\n")
+		row := withPrefixes(s, `    {"%[1]s of %[4]s", (void (*)(void))@i_pick_%[2]s(%[5]s), (void (*)(void))%[3]s},`+"\n")
 		fmt.Fprintf(&b, row, fn.Name, fn.Family.Name, fn.Name, "a pointer", "(uint64_t *)0")
-		fmt.Fprintf(&b, row, fn.Name, fn.Family.Name, onContext(fn), "a context", in(s, "@@_CTX_DEFAULT"))
+		fmt.Fprintf(&b, row, fn.Name, fn.Family.Name, contextName(fn), "a context", withPrefixes(s, "@@_CTX_DEFAULT"))
 	}
 	b.WriteString(`};
 
@@ -343,24 +347,24 @@ int main(void)
     return check_close();
 }
 `)
-	return file{Path: made(s, "c/zz_generic.c"), Text: b.String()}
+	return file{Path: buildPath(s, "c/zz_generic.c"), Text: b.String()}
 }
 
 // genericRows writes the rows of genericChecks that expect a function.
 func genericRows(b *strings.Builder, fn spec.Function) {
 	s := fn.Family.Surface()
-	place, constant := selector(fn)
+	place, constant := selectingArgument(fn)
 	pointers := []string{fn.Type.C + " *"}
 	if constant {
 		pointers = append(pointers, "const "+fn.Type.C+" *")
 	}
 	for _, p := range pointers {
 		before := strings.Repeat("0, ", place-1)
-		fmt.Fprintf(b, in(s, "    {\"@_%[1]s of %[2]s\", (void (*)(void))@i_pick_%[1]s(%[3]s(%[2]s)0), (void (*)(void))%[4]s},\n"),
+		fmt.Fprintf(b, withPrefixes(s, "    {\"@_%[1]s of %[2]s\", (void (*)(void))@i_pick_%[1]s(%[3]s(%[2]s)0), (void (*)(void))%[4]s},\n"),
 			generic(fn), p, before, fn.Name)
 		if fn.Family.Contexts {
-			fmt.Fprintf(b, in(s, "    {\"@_%[1]s of a context and %[2]s\", (void (*)(void))@i_pick_%[1]s(@@_CTX_DEFAULT, (%[2]s)0), (void (*)(void))%[3]s},\n"),
-				generic(fn), p, onContext(fn))
+			fmt.Fprintf(b, withPrefixes(s, "    {\"@_%[1]s of a context and %[2]s\", (void (*)(void))@i_pick_%[1]s(@@_CTX_DEFAULT, (%[2]s)0), (void (*)(void))%[3]s},\n"),
+				generic(fn), p, contextName(fn))
 		}
 	}
 }

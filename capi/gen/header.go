@@ -69,7 +69,7 @@ const headerEnd = `
 #endif
 `
 
-// constants writes groups of constants, each as macros or as an enum.
+// constants writes groups of public constants to a header, each group as macros or as an enum.
 func constants(b *strings.Builder, groups []spec.ConstantGroup) {
 	for _, g := range groups {
 		fmt.Fprintf(b, "\n/* %s */\n", g.Doc)
@@ -93,8 +93,9 @@ func constants(b *strings.Builder, groups []spec.ConstantGroup) {
 	}
 }
 
-// about writes the start of a header: its description and its guard.
-func about(b *strings.Builder, h spec.Headers) {
+// writeHeaderTop writes the start of a generated header: the banner, its description and its
+// include guard.
+func writeHeaderTop(b *strings.Builder, h spec.Headers) {
 	b.WriteString(banner("/* ", " */"))
 	b.WriteString("/* clang-format off */\n/*\n")
 	for line := range strings.Lines(h.About) {
@@ -112,8 +113,8 @@ func guard(file string) string {
 // as NVSHMEM's.
 func header(s *spec.Surface) string {
 	var b strings.Builder
-	about(&b, s.Headers)
-	b.WriteString(in(s, headerTop))
+	writeHeaderTop(&b, s.Headers)
+	b.WriteString(withPrefixes(s, headerTop))
 	if hasComplex(s) {
 		b.WriteString(headerComplex)
 	}
@@ -159,7 +160,7 @@ func hasComplex(s *spec.Surface) bool {
 // familyHeader writes the doc comment and the prototypes of a family, which is a row of capi/spec.
 func familyHeader(b *strings.Builder, f *spec.Family) {
 	fmt.Fprintf(b, "\n/*\n")
-	comment(b, strings.Join(spellings(f), ", "), "")
+	comment(b, strings.Join(nameForms(f), ", "), "")
 	fmt.Fprintln(b, " *")
 	comment(b, f.Doc, "")
 	arguments(b, f)
@@ -192,19 +193,19 @@ func familyHeader(b *strings.Builder, f *spec.Family) {
 		}
 		if fn.Ctx && !ctx {
 			ctx = true
-			fmt.Fprintf(b, "\n/* %s */\n", contextForms(f))
+			fmt.Fprintf(b, "\n/* %s */\n", contextComment(f))
 		}
-		classes(b, &halves, fn)
-		fmt.Fprintf(b, "%s%s;\n", warning(f), prototype(fn))
+		silenceClassWarnings(b, &halves, fn)
+		fmt.Fprintf(b, "%s%s;\n", deprecatedAttribute(f), prototype(fn))
 	}
-	classes(b, &halves, spec.Function{})
+	silenceClassWarnings(b, &halves, spec.Function{})
 }
 
-// classes writes the pragmas before and after a group of prototypes whose result is a class of
-// CUDA, such as __half. Clang would warn of them in each C++ program: the class is incomplete, or
-// has constructors if the program has included its header. *within reports whether a group is open,
-// and an fn without a family closes the last group.
-func classes(b *strings.Builder, within *bool, fn spec.Function) {
+// silenceClassWarnings writes the pragmas before and after a group of prototypes whose result is a
+// class of CUDA, such as __half. Clang would warn of them in each C++ program: the class is
+// incomplete, or has constructors if the program has included its header. *within reports whether a
+// group is open, and an fn without a family closes the last group.
+func silenceClassWarnings(b *strings.Builder, within *bool, fn spec.Function) {
 	is := fn.Family != nil && strings.HasPrefix(cType(fn.Result(), fn.Type), "struct ")
 	switch {
 	case is && !*within:
@@ -215,8 +216,8 @@ func classes(b *strings.Builder, within *bool, fn spec.Function) {
 	*within = is
 }
 
-// contextForms returns the comment above the prototypes of a family that take a context.
-func contextForms(f *spec.Family) string {
+// contextComment returns the comment above the prototypes of a family that take a context.
+func contextComment(f *spec.Family) string {
 	for _, p := range f.Params {
 		if p.Name == "pe" {
 			return "The same on a context; pe is a number in its team."
@@ -225,20 +226,21 @@ func contextForms(f *spec.Family) string {
 	return "The same on a context."
 }
 
-// warning returns the attribute with which compilers warn about a deprecated function.
-func warning(f *spec.Family) string {
+// deprecatedAttribute returns the attribute with which compilers warn about a deprecated function.
+func deprecatedAttribute(f *spec.Family) string {
 	if f.Instead == "" {
 		return ""
 	}
-	macro := in(f.Surface(), "@@I_DEPRECATED")
+	macro := withPrefixes(f.Surface(), "@@I_DEPRECATED")
 	if f.OnlyC {
 		macro += "_C"
 	}
 	return fmt.Sprintf("%s(%q) ", macro, "use "+f.Instead)
 }
 
-// spelled returns a function's name with <T> for its type or <bits> for its size: shmem_<T>_put.
-func spelled(fn spec.Function) string {
+// nameForm returns a function's name with <T> for its type or <bits> for its size, as documentation
+// names all functions of a family: shmem_<T>_put.
+func nameForm(fn spec.Function) string {
 	switch {
 	case fn.Form == spec.Sized:
 		return strings.Replace(fn.Name, fn.Type.Name, "<bits>", 1)
@@ -248,16 +250,16 @@ func spelled(fn spec.Function) string {
 	return fn.Name
 }
 
-// spellings lists the names of a family as spelled returns them, each once, for the head of its
-// comment.
-func spellings(f *spec.Family) []string {
+// nameForms lists the name forms of a family (nameForm), each once, without the nonblocking ones
+// and those on a context.
+func nameForms(f *spec.Family) []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, fn := range f.Functions() {
 		if fn.Nbi || fn.Ctx {
 			continue
 		}
-		s := spelled(fn)
+		s := nameForm(fn)
 		if !seen[s] {
 			seen[s] = true
 			out = append(out, s)

@@ -148,7 +148,7 @@ func writeMade(dir string) error {
 	for _, s := range spec.Surfaces {
 		files = append(files, madeFiles(s)...)
 		for _, folder := range []string{"c", "gpu", "abi", "front"} {
-			folders = append(folders, made(s, folder))
+			folders = append(folders, buildPath(s, folder))
 		}
 	}
 	return generated.Sync(dir, "capi/gen", files, folders, false)

@@ -34,8 +34,8 @@ func TestManualIsWhole(t *testing.T) {
 	for _, p := range pages(spec.Shmem) {
 		for _, topic := range p.topics {
 			for _, fn := range topic.functions {
-				if !strings.Contains(all["man3/"+p.name+".3"], roff(spelled(fn))+"(") {
-					t.Errorf("%s: its page does not show %s", fn.Name, spelled(fn))
+				if !strings.Contains(all["man3/"+p.name+".3"], roff(nameForm(fn))+"(") {
+					t.Errorf("%s: its page does not show %s", fn.Name, nameForm(fn))
 				}
 			}
 		}

@@ -40,7 +40,7 @@ const overloadsEnd = `inline int @_sync(@_team_t team) { return @_team_sync(team
 // overloads returns the part of a header with the overloads of C++.
 func overloads(s *spec.Surface) string {
 	var b strings.Builder
-	b.WriteString(in(s, overloadsTop))
+	b.WriteString(withPrefixes(s, overloadsTop))
 	// The library has some functions with the name and arguments of an overload, such as
 	// shmem_wait_until of long. The overload would define the function again in every program.
 	declared := map[string]bool{}
@@ -54,7 +54,7 @@ func overloads(s *spec.Surface) string {
 	for _, forms := range allGenericForms(s) {
 		fmt.Fprintln(&b)
 		for _, fn := range forms {
-			if !declared[named(fn, s.Prefix()+generic(fn))] {
+			if !declared[prototypeAs(fn, s.Prefix()+generic(fn))] {
 				overload(&b, fn)
 			}
 			if fn.Family.Contexts {
@@ -62,15 +62,15 @@ func overloads(s *spec.Surface) string {
 			}
 		}
 	}
-	b.WriteString(in(s, complexTop))
+	b.WriteString(withPrefixes(s, complexTop))
 	for _, fn := range complexFunctions(s) {
 		complexOverload(&b, fn)
 	}
 	b.WriteString(complexEnd)
 	for _, fn := range untyped(s) {
-		fmt.Fprintf(&b, "inline %s { %s(%s); }\n", named(withContext(fn), fn.Name), onContext(fn), callArguments(withContext(fn)))
+		fmt.Fprintf(&b, "inline %s { %s(%s); }\n", prototypeAs(withContext(fn), fn.Name), contextName(fn), callArguments(withContext(fn)))
 	}
-	b.WriteString(in(s, overloadsEnd))
+	b.WriteString(withPrefixes(s, overloadsEnd))
 	return b.String()
 }
 
@@ -85,21 +85,22 @@ func allGenericForms(s *spec.Surface) [][]spec.Function {
 	return out
 }
 
-// withContext returns the form of a function that takes a context.
+// withContext returns the form of a function that takes a context as its first argument.
 func withContext(fn spec.Function) spec.Function {
-	fn.Name, fn.Ctx = onContext(fn), true
+	fn.Name, fn.Ctx = contextName(fn), true
 	return fn
 }
 
-// named returns the declaration of a function under another name.
-func named(fn spec.Function, name string) string {
+// prototypeAs returns the declaration of a function under another name, with the same parameters
+// and result.
+func prototypeAs(fn spec.Function, name string) string {
 	return strings.Replace(prototype(fn), fn.Name+"(", name+"(", 1)
 }
 
 // overload writes the inline function with the generic name that calls fn.
 func overload(b *strings.Builder, fn spec.Function) {
 	// An overload of a deprecated name calls the newer function, so that it causes no warning.
-	callee := unwarned(fn)
+	callee := undeprecatedName(fn)
 	if like := fn.Family.Like; like != "" {
 		callee = fn.Family.Surface().Prefix() + fn.Type.Name + "_" + like
 	}
@@ -107,7 +108,7 @@ func overload(b *strings.Builder, fn spec.Function) {
 	if fn.Result() != "void" {
 		back = "return "
 	}
-	fmt.Fprintf(b, "%sinline %s { %s%s(%s); }\n", warning(fn.Family), named(fn, fn.Family.Surface().Prefix()+generic(fn)), back, callee,
+	fmt.Fprintf(b, "%sinline %s { %s%s(%s); }\n", deprecatedAttribute(fn.Family), prototypeAs(fn, fn.Family.Surface().Prefix()+generic(fn)), back, callee,
 		callArguments(fn))
 }
 
@@ -122,13 +123,14 @@ func callArguments(fn spec.Function) string {
 	return strings.Join(args, ", ")
 }
 
-// inC returns a function on complex numbers with C's complex type instead of std::complex.
-func inC(fn spec.Function) spec.Function {
+// withCComplex returns a function on complex numbers whose element type is C's double _Complex or
+// float _Complex instead of std::complex.
+func withCComplex(fn spec.Function) spec.Function {
 	fn.Type.C = fn.Family.Surface().PrivatePrefix() + "c_" + fn.Type.Name
 	return fn
 }
 
-// complexFunctions returns the functions on complex types.
+// complexFunctions returns the functions of a library that work on complex numbers.
 func complexFunctions(s *spec.Surface) []spec.Function {
 	var out []spec.Function
 	for _, c := range s.Chapters() {
@@ -167,12 +169,12 @@ func complexOverload(b *strings.Builder, fn spec.Function) {
 		back = "return "
 	}
 	for _, name := range complexNames(fn) {
-		fmt.Fprintf(b, "%sinline %s { %s%s(%s); }\n", warning(fn.Family), named(inC(fn), name), back, unwarned(fn),
+		fmt.Fprintf(b, "%sinline %s { %s%s(%s); }\n", deprecatedAttribute(fn.Family), prototypeAs(withCComplex(fn), name), back, undeprecatedName(fn),
 			strings.Join(args, ", "))
 	}
 }
 
-// pointerTo returns the type of pointers to a function.
+// pointerTo returns the C type of pointers to a function, which selects one overload in a cast.
 func pointerTo(fn spec.Function) string {
 	var params []string
 	for _, p := range fn.Params() {
@@ -199,7 +201,7 @@ func overloadChecks(s *spec.Surface) file {
 	}
 	for _, fn := range complexFunctions(s) {
 		for _, name := range complexNames(fn) {
-			fmt.Fprintf(&b, "    (function)static_cast<%s>(%s),\n", pointerTo(inC(fn)), name)
+			fmt.Fprintf(&b, "    (function)static_cast<%s>(%s),\n", pointerTo(withCComplex(fn)), name)
 			n++
 		}
 	}
@@ -207,7 +209,7 @@ func overloadChecks(s *spec.Surface) file {
 		fmt.Fprintf(&b, "    (function)static_cast<%s>(%s),\n", pointerTo(withContext(fn)), fn.Name)
 		n++
 	}
-	return file{Path: made(s, "abi/zz_overloads.cc"), Text: banner("// ", "") + in(s, `// clang-format off
+	return file{Path: buildPath(s, "abi/zz_overloads.cc"), Text: banner("// ", "") + withPrefixes(s, `// clang-format off
 #define @@_ALLOW_DEPRECATED
 #include <`) + s.File + `>
 

@@ -265,8 +265,8 @@ type preloadForm struct {
 	values []bool // the parameter is an element: modes get its address
 }
 
-// form returns the registers in which a call passes its arguments. The shim can change arguments in
-// integer registers.
+// form returns the types in which a call passes its arguments and result in registers, and which of
+// the arguments are elements.
 func (c preloadCall) form() preloadForm {
 	s := preloadForm{result: preloadType(c.Result(), c.Type)}
 	for i, p := range c.Params() {
@@ -327,7 +327,8 @@ func (s preloadForm) name() string {
 	return out
 }
 
-// declared returns the declarations of the parameters, which are named a, b, c and so on.
+// declared returns the C declarations of the parameters of a form, which are named a, b, c and so
+// on.
 func (s preloadForm) declared() []string {
 	var out []string
 	for i, p := range s.params {
@@ -393,8 +394,8 @@ func preloadShape(b *strings.Builder, s preloadForm) {
 		strings.Join(types, ", "), strings.Join(arguments, ", "), back)
 }
 
-// variadic reports whether the call has variable arguments, so that it is written by hand
-// (capi/preload/control.c).
+// variadic reports whether the call has variable arguments. Then its function in the shim is
+// written by hand (capi/preload/control.c).
 func (c preloadCall) variadic() bool { return strings.Contains(c.letters, ".") }
 
 // preloadFunctions returns the functions of the shim for one surface. Each passes its arguments and

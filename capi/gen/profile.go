@@ -37,11 +37,11 @@ extern "C" {
 func profileHeader(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
-	fmt.Fprintf(&b, in(s, profileTop), s.File, s.Library, guard(profiledFile(s)), profiledFile(s))
+	fmt.Fprintf(&b, withPrefixes(s, profileTop), s.File, s.Library, guard(profiledFile(s)), profiledFile(s))
 	for _, c := range s.Chapters() {
 		for i := range c.Families {
 			for _, fn := range c.Families[i].Functions() {
-				fmt.Fprintf(&b, "%s%s;\n", warning(fn.Family), named(fn, spec.Profiled(fn.Name)))
+				fmt.Fprintf(&b, "%s%s;\n", deprecatedAttribute(fn.Family), prototypeAs(fn, spec.Profiled(fn.Name)))
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func profiled(s *spec.Surface, c spec.Chapter) file {
 				spec.Profiled(fn.Name))
 		}
 	}
-	return file{Path: made(s, "front/"+aliasFile(c)), Text: b.String()}
+	return file{Path: buildPath(s, "front/"+aliasFile(c)), Text: b.String()}
 }
 
 // aliasFile returns the name of the file that profiled makes.

@@ -51,7 +51,7 @@ func (c *pythonCall) has(name string) bool {
 	return c.param(func(p *spec.Param) bool { return p.Name == name }).Name != ""
 }
 
-// far returns the parameter that points to memory of the other PE.
+// far returns the parameter of the function that points to memory of the other PE.
 func (c *pythonCall) far() spec.Param {
 	return c.param(func(p *spec.Param) bool { return p.IsElement() && isFar(p.Role) })
 }
@@ -72,9 +72,9 @@ func (c *pythonCall) values() []string {
 	return out
 }
 
-// passed returns the arguments of the call into C: for each parameter the expression in as, else
-// the one in pythonWords, else the parameter's own name.
-func passed(params []spec.Param, as map[string]string) []string {
+// callWords returns the words, in Python, of the arguments of a call into C: for each parameter the
+// expression in as, else the one in pythonWords, else the parameter's own name.
+func callWords(params []spec.Param, as map[string]string) []string {
 	words := make([]string, len(params))
 	for i, p := range params {
 		words[i] = cmp.Or(as[p.Name], pythonWords[p.Name], p.PythonName())
@@ -85,7 +85,7 @@ func passed(params []spec.Param, as map[string]string) []string {
 // pythonWords are the variables that all generated functions use for some parameters.
 var pythonWords = map[string]string{"ctx": "handle", "sig_addr": "address", "stream": "on"}
 
-// result returns the type hint of the function's result.
+// result returns the type hint that the function's result has in Python.
 func (c *pythonCall) result() string {
 	switch {
 	case c.row.Result == "" || c.nbi:
@@ -98,10 +98,10 @@ func (c *pythonCall) result() string {
 	return "Any"
 }
 
-// element writes the Python function of a call on one element of a symmetric array, such as an
+// writeElement writes the Python function of a call on one element of a symmetric array, such as an
 // atomic operation, and returns the type hint of the function's result. A call on near memory does
 // not wait, so it keeps the interpreter's lock (quick).
-func (c *pythonCall) element(m *pythonModule, b *pythonLines) (string, error) {
+func (c *pythonCall) writeElement(m *pythonModule, b *pythonLines) (string, error) {
 	far, prefix := c.far(), c.row.Surface().Prefix()
 	if far.Name == "" {
 		return "", errors.New("no element")
@@ -128,7 +128,7 @@ func (c *pythonCall) element(m *pythonModule, b *pythonLines) (string, error) {
 	if c.result() != "None" {
 		function = "result = function"
 	}
-	args := passed(c.params(), map[string]string{"fetch": "address_of(into)", far.Name: "address"})
+	args := callWords(c.params(), map[string]string{"fetch": "address_of(into)", far.Name: "address"})
 	b.call(1, function, append([]string{"handle"}, args...))
 	if c.nbi {
 		b.add(1, "ctx.keep(into)")
@@ -140,11 +140,11 @@ func (c *pythonCall) element(m *pythonModule, b *pythonLines) (string, error) {
 	return c.result(), nil
 }
 
-// word writes a function that copies one element of any dtype, p or g: as an unsigned integer if
-// there is one of the element's size, else as bytes.
-func (c *pythonCall) word(m *pythonModule, b *pythonLines) (string, error) {
+// writeWord writes the Python function that copies one element of any dtype, p or g: as an unsigned
+// integer if there is one of the element's size, else as bytes.
+func (c *pythonCall) writeWord(m *pythonModule, b *pythonLines) (string, error) {
 	far, s := c.far(), c.row.Surface()
-	longer, err := bytesOf(s, c.row.Python.Longer, false)
+	longer, err := bytesFunction(s, c.row.Python.Longer, false)
 	if err != nil || far.Name == "" {
 		return "", cmp.Or(err, errors.New("no element"))
 	}
@@ -173,7 +173,7 @@ func (c *pythonCall) word(m *pythonModule, b *pythonLines) (string, error) {
 	b.add(1, "else:")
 	as := map[string]string{"dest": "address_of(one)", "source": "address_of(one)", "nelems": "one.nbytes"}
 	as[far.Name] = "address"
-	b.call(2, "functions."+longer.Name, passed(longer.Params(), as))
+	b.call(2, "functions."+longer.Name, callWords(longer.Params(), as))
 	b.add(1, "if context is None:")
 	b.add(2, "is_near(pe, address)")
 	b.settle()
@@ -183,8 +183,9 @@ func (c *pythonCall) word(m *pythonModule, b *pythonLines) (string, error) {
 	return c.result(), nil
 }
 
-// signal writes a function that changes a signal of another PE, or reads one of this PE.
-func (c *pythonCall) signal(m *pythonModule, b *pythonLines) (string, error) {
+// writeSignal writes the Python function that changes a signal of another PE, or reads one of this
+// PE.
+func (c *pythonCall) writeSignal(m *pythonModule, b *pythonLines) (string, error) {
 	own, forms := c.row.Python, c.row.Functions()
 	word := c.param(func(p *spec.Param) bool { return p.Name == "sig_addr" })
 	find := fmt.Sprintf("signal_word(call, %s, index)", word.PythonName())
@@ -194,7 +195,7 @@ func (c *pythonCall) signal(m *pythonModule, b *pythonLines) (string, error) {
 		b.add(1, "return functions.%s(%s)", forms[0].Name, find)
 		return c.result(), nil
 	}
-	streamed, err := onStream(c.row.Surface(), own.Stream, false)
+	streamed, err := streamFunction(c.row.Surface(), own.Stream, false)
 	if err != nil {
 		return "", err
 	}
@@ -208,19 +209,19 @@ func (c *pythonCall) signal(m *pythonModule, b *pythonLines) (string, error) {
 	as := map[string]string{"sig_op": "_abi." + own.Op}
 	b.add(1, "if stream is not None:")
 	b.add(2, "on = stream_of(call, stream, context)")
-	b.call(2, "functions."+streamed.Name, passed(streamed.Params(), as))
+	b.call(2, "functions."+streamed.Name, callWords(streamed.Params(), as))
 	b.add(1, "else:")
 	with := forms[slices.IndexFunc(forms, func(fn spec.Function) bool { return fn.Ctx })]
-	b.call(2, "functions."+with.Name, passed(with.Params(), as))
+	b.call(2, "functions."+with.Name, callWords(with.Params(), as))
 	b.add(2, "if context is None:")
 	b.add(3, "is_near(pe, address)")
 	b.settle()
 	return c.result(), nil
 }
 
-// watch writes a function that compares a word of this PE: a test or a wait. It has no fast path,
-// because a test may have to poll the network.
-func (c *pythonCall) watch(m *pythonModule, b *pythonLines) (string, error) {
+// writeWatch writes the Python function of a test or a wait, which compares a word of this PE. It
+// has no fast path, because a test may have to poll the network.
+func (c *pythonCall) writeWatch(m *pythonModule, b *pythonLines) (string, error) {
 	own, s, kind := c.row.Python, c.row.Surface(), ""
 	word, value := c.params()[0].PythonName(), c.values()[0]
 	b.begin(c)
@@ -277,19 +278,19 @@ func (c *pythonCall) watch(m *pythonModule, b *pythonLines) (string, error) {
 	return c.result(), nil
 }
 
-// copy writes the Python function of a put or a get of arrays, with its variants on a CUDA stream,
+// writeCopy writes the Python function of a put or a get of arrays, with its variants on a CUDA stream,
 // with a signal or with a notification. In the Python that it writes, outgoing and incoming check
 // the arrays. They return a row: the two addresses (to and of) and the contiguous array whose bytes
 // are copied (whole); or, if an array has gaps, a StridedCopy, which copies it by several blocking
 // calls. keep stores a reference to that array, so that it lives until the copy is complete.
-func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
+func (c *pythonCall) writeCopy(m *pythonModule, b *pythonLines) (string, error) {
 	far, s := c.far(), c.row.Surface()
 	near := c.param(func(p *spec.Param) bool { return p.Role == spec.Source || p.Role == spec.Result })
-	function, err := bytesOf(s, c.row.Name, c.nbi)
+	function, err := bytesFunction(s, c.row.Name, c.nbi)
 	if err != nil {
 		return "", err
 	}
-	streamed, err := onStream(s, c.row.Python.Stream, c.nbi)
+	streamed, err := streamFunction(s, c.row.Python.Stream, c.nbi)
 	if err != nil {
 		return "", err
 	}
@@ -313,21 +314,21 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 			b.add(1, "if notify is not None:")
 			b.add(2, "counter = counter_of(call, notify)")
 			b.add(2, "to, of, whole = outgoing_row(call, dest, source)")
-			with, err := notifying(s, c.row.Python.Notify, c.nbi)
+			with, err := notifyingFunction(s, c.row.Python.Notify, c.nbi)
 			if err != nil {
 				return "", err
 			}
-			later, err := onStream(s, c.row.Python.Notify, c.nbi)
+			later, err := streamFunction(s, c.row.Python.Notify, c.nbi)
 			if err != nil {
 				return "", err
 			}
 			as := map[string]string{"dest": "to", "source": "of", "nbytes": "whole.nbytes", "notify": "counter"}
 			b.add(2, "if stream is not None:")
 			b.add(3, "on = stream_of(call, stream, context)")
-			b.call(3, "functions."+later.Name, passed(later.Params(), as))
+			b.call(3, "functions."+later.Name, callWords(later.Params(), as))
 			b.add(3, "keep(whole, on)")
 			b.add(2, "else:")
-			b.call(3, "functions."+with.Name, passed(with.Params(), as))
+			b.call(3, "functions."+with.Name, callWords(with.Params(), as))
 			if c.nbi {
 				b.add(3, "ctx.keep(whole)")
 			}
@@ -348,10 +349,10 @@ func (c *pythonCall) copy(m *pythonModule, b *pythonLines) (string, error) {
 	as := map[string]string{"dest": "to", "source": "of", "nelems": "whole.nbytes"}
 	b.add(1, "if stream is not None:")
 	b.add(2, "on = stream_of(call, stream, context)")
-	b.call(2, "functions."+streamed.Name, passed(streamed.Params(), as))
+	b.call(2, "functions."+streamed.Name, callWords(streamed.Params(), as))
 	b.add(2, "keep(whole, on)")
 	b.add(1, "else:")
-	b.call(2, "functions."+function.Name, passed(function.Params(), as))
+	b.call(2, "functions."+function.Name, callWords(function.Params(), as))
 	if c.nbi {
 		b.add(2, "ctx.keep(whole)")
 	} else if !signals {
@@ -384,7 +385,7 @@ func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.P
 	b.add(2, "else:")
 	b.add(3, "address, heap = addressof(there), _blocks.heap")
 	b.add(3, "if heap.low <= address and address + n <= heap.high or _blocks.find(address, n):")
-	b.call(4, "_"+pythonBare(name), passed(c.row.Params, map[string]string{
+	b.call(4, "_"+pythonBare(name), callWords(c.row.Params, map[string]string{
 		far.Name: "there", near.Name: "here", "nelems": "sizes[n]",
 	}))
 	b.add(4, "return")

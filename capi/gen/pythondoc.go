@@ -18,7 +18,8 @@ type pythonArgument struct {
 	named bool // the caller must pass it by its name
 }
 
-// arguments returns the function's parameters, in order.
+// arguments returns the parameters of the Python function: those of the C function without nelems,
+// which an array knows, and then those that are passed by name.
 func (c *pythonCall) arguments() []pythonArgument {
 	var out []pythonArgument
 	for _, p := range c.params() {
@@ -55,7 +56,7 @@ func (c *pythonCall) arguments() []pythonArgument {
 	return out
 }
 
-// rank orders arguments: those that are passed by name only come last.
+// rank orders the arguments of a function: those that are passed by name only come last.
 func (a pythonArgument) rank() int {
 	if a.named {
 		return 1
@@ -126,7 +127,7 @@ func (c *pythonCall) kinds() string {
 // A pythonRaise is a class of exceptions and what it reports.
 type pythonRaise struct{ class, doc string }
 
-// raises returns the exceptions of the function.
+// raises returns the exceptions that the Python function may raise, for its documentation.
 func (c *pythonCall) raises() []pythonRaise {
 	own := c.row.Python
 	out := []pythonRaise{{"StateError", "The call is before `init` or after `finalize`."}}

@@ -8,9 +8,9 @@ import (
 
 // This file finds the C functions that generated functions of Python call.
 
-// bytesOf returns the function of a row that copies bytes and takes a context: shmem_ctx_putmem for
+// bytesFunction returns the function of a row that copies bytes and takes a context: shmem_ctx_putmem for
 // put.
-func bytesOf(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
+func bytesFunction(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	for _, c := range s.Chapters() {
 		for i := range c.Families {
 			if c.Families[i].Name != row {
@@ -26,8 +26,8 @@ func bytesOf(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	return spec.Function{}, fmt.Errorf("%s copies no bytes", row)
 }
 
-// notifying returns the function of an extension that takes a context: shmemx_ctx_putmem_notify.
-func notifying(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
+// notifyingFunction returns the function of an extension that takes a context: shmemx_ctx_putmem_notify.
+func notifyingFunction(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	rows := s.Extensions()
 	for i := range rows {
 		if rows[i].Name != row || rows[i].Suffix != "" {
@@ -42,9 +42,9 @@ func notifying(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	return spec.Function{}, fmt.Errorf("%s takes no context", row)
 }
 
-// onStream returns the function of a row that runs on a CUDA stream; if it has elements, the one
+// streamFunction returns the function of a row that runs on a CUDA stream; if it has elements, the one
 // for bytes.
-func onStream(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
+func streamFunction(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	rows := s.Extensions()
 	for i := range rows {
 		if rows[i].Name != row || rows[i].Suffix == "" {

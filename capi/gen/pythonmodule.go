@@ -72,7 +72,8 @@ type pythonModule struct {
 	untyped      []string // C functions without types, to which the fast path passes objects of ctypes
 }
 
-// add writes the functions of a row.
+// add writes to the module the Python functions of a row of the table, by the kind of call that it
+// is. It does nothing for a row without a form for Python.
 func (m *pythonModule) add(f *spec.Family) error {
 	if f.Python == nil || f.Front == "" {
 		return nil
@@ -83,16 +84,16 @@ func (m *pythonModule) add(f *spec.Family) error {
 	}
 	for _, c := range calls {
 		b := &pythonLines{}
-		write := c.element
+		write := c.writeElement
 		switch {
 		case c.has("nelems"):
-			write = c.copy
+			write = c.writeCopy
 		case f.Python.Longer != "":
-			write = c.word
+			write = c.writeWord
 		case c.has("cmp"):
-			write = c.watch
+			write = c.writeWatch
 		case c.has("sig_addr"):
-			write = c.signal
+			write = c.writeSignal
 		}
 		result, err := write(m, b)
 		if err != nil {
@@ -134,8 +135,8 @@ func (m *pythonModule) text(s *spec.Surface, title string) string {
 	return b.String() + "\n" + code
 }
 
-// opened returns the lines before the functions: the tables, and the C functions without types that
-// init sets.
+// opened returns the lines of a Python module before its functions: the tables, and the C functions
+// without types that init sets.
 func (m *pythonModule) opened() string {
 	if m.untyped == nil {
 		return m.before
@@ -260,13 +261,14 @@ func (b *pythonLines) condition(depth int, all []string) {
 	b.add(depth, "):")
 }
 
-// begin adds the lines that name the call and get the library, which fail without a job.
+// begin adds the first lines of a Python function, which name the call and get the library. They
+// raise an exception without a job.
 func (b *pythonLines) begin(c *pythonCall) {
 	b.add(1, "call = %q", c.name())
 	b.add(1, "functions = library(call)")
 }
 
-// context adds the checks of the context and the PE.
+// context adds the lines of a Python function that check its context and its PE.
 func (b *pythonLines) context() {
 	b.add(1, "ctx = context or DEFAULT")
 	b.add(1, "handle = handle_of(call, ctx)")

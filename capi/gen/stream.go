@@ -23,10 +23,10 @@ extern "C" {
 #endif
 `
 
-// included returns the name by which the header of a surface's extensions includes the surface's
+// includeName returns the name by which the header of a surface's extensions includes the surface's
 // main header. A header in a folder below include/ is named relative to that folder, because
 // programs may have either of the two in their search path.
-func included(s *spec.Surface) string {
+func includeName(s *spec.Surface) string {
 	if path.Dir(s.File) == "." {
 		return "<" + s.File + ">"
 	}
@@ -36,8 +36,8 @@ func included(s *spec.Surface) string {
 // extensionHeader returns the header with the extensions of a surface: shmemx.h.
 func extensionHeader(s *spec.Surface) string {
 	var b strings.Builder
-	about(&b, s.Beyond)
-	fmt.Fprintf(&b, extensionTop, included(s))
+	writeHeaderTop(&b, s.Beyond)
+	fmt.Fprintf(&b, extensionTop, includeName(s))
 	constants(&b, s.ExtensionConstants())
 	b.WriteString(s.Beyond.Types)
 	b.WriteString("\n/* Host code is not for NVRTC. */\n#ifndef __CUDACC_RTC__\n")
@@ -45,7 +45,7 @@ func extensionHeader(s *spec.Surface) string {
 	for i := range extensions {
 		c := &extensions[i]
 		fmt.Fprintf(&b, "\n/*\n")
-		comment(&b, strings.Join(spellings(c), ", "), "")
+		comment(&b, strings.Join(nameForms(c), ", "), "")
 		fmt.Fprintln(&b, " *")
 		comment(&b, c.Doc, "")
 		arguments(&b, c)
@@ -66,12 +66,12 @@ func extensionHeader(s *spec.Surface) string {
 			}
 			if fn.Ctx && !ctx {
 				ctx = true
-				fmt.Fprintf(&b, "\n/* %s */\n", contextForms(c))
+				fmt.Fprintf(&b, "\n/* %s */\n", contextComment(c))
 			}
-			classes(&b, &halves, fn)
+			silenceClassWarnings(&b, &halves, fn)
 			fmt.Fprintf(&b, "%s;\n", prototype(fn))
 		}
-		classes(&b, &halves, spec.Function{})
+		silenceClassWarnings(&b, &halves, spec.Function{})
 	}
 	b.WriteString("\n#endif\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
 	return b.String()
@@ -117,12 +117,12 @@ func extensionThunks(s *spec.Surface) string {
 	return b.String()
 }
 
-// extensionThunk writes the functions of one extension.
+// extensionThunk writes the public C functions of one extension, such as shmemx_putmem_on_stream.
 func extensionThunk(b *strings.Builder, f *spec.Family) {
 	for _, fn := range f.Functions() {
 		row := *fn.Family
 		row.Front = strings.ReplaceAll(row.Front, "$element", spec.Element(fn.Type))
 		fn.Family = &row
-		fmt.Fprintf(b, "\n%s\n{\n%s%s}\n", prototype(fn), ranged(fn, row.Range), body(fn))
+		fmt.Fprintf(b, "\n%s\n{\n%s%s}\n", prototype(fn), rangeLine(fn, row.Range), body(fn))
 	}
 }

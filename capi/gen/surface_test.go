@@ -87,12 +87,12 @@ func TestSurface(t *testing.T) {
 
 	cc := func(t *testing.T, args ...string) {
 		t.Helper()
-		run := exec.Command("gcc", append([]string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I" + root + "/include", "-I../../include", "-I" + filepath.Join(root, made(s, "front"))}, args...)...)
+		run := exec.Command("gcc", append([]string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I" + root + "/include", "-I../../include", "-I" + filepath.Join(root, buildPath(s, "front"))}, args...)...)
 		if out, err := run.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%v\n%.4000s", run.Args, err, out)
 		}
 	}
-	functions, err := filepath.Glob(filepath.Join(root, made(s, "front"), "*.c"))
+	functions, err := filepath.Glob(filepath.Join(root, buildPath(s, "front"), "*.c"))
 	if err != nil || len(functions) < 10 {
 		t.Fatalf("%d files of functions, %v", len(functions), err)
 	}
@@ -101,7 +101,7 @@ func TestSurface(t *testing.T) {
 		"-L"+filepath.Join(build, "lib"), "-lshmem", "-Wl,-z,defs")...)
 	t.Run("symbols", func(t *testing.T) { exportsAll(t, s, library) })
 
-	programs, err := filepath.Glob(filepath.Join(root, made(s, "c"), "*.c"))
+	programs, err := filepath.Glob(filepath.Join(root, buildPath(s, "c"), "*.c"))
 	if err != nil || len(programs) < 8 {
 		t.Fatalf("%d programs, %v", len(programs), err)
 	}

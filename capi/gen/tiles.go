@@ -11,8 +11,8 @@ import (
 // are templates: the program chooses the algorithm and the tensor types.
 func tileHeader(s *spec.Surface) string {
 	var b strings.Builder
-	about(&b, s.TileHeader)
-	b.WriteString(s.TileHeader.Types + "\n#if defined(SHMEMI_KERNEL) && defined(" + in(s, "@@I_TENSORS") + ")\n")
+	writeHeaderTop(&b, s.TileHeader)
+	b.WriteString(s.TileHeader.Types + "\n#if defined(SHMEMI_KERNEL) && defined(" + withPrefixes(s, "@@I_TENSORS") + ")\n")
 	b.WriteString("namespace " + spec.TileNamespace + "\n{\n")
 	for i := range s.Tiles {
 		t := &s.Tiles[i]

@@ -17,7 +17,7 @@ var wordGroups = []string{"CMP_", "SIGNAL_", "TEAM_INVALID", "TEAM_WORLD", "TEAM
 func deviceWords(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
-	b.WriteString(in(s, `/* clang-format off */
+	b.WriteString(withPrefixes(s, `/* clang-format off */
 /*
  * zz_words.h: the handles and constants of the C interface, for the templates of device code.
  */
@@ -34,7 +34,7 @@ typedef int32_t @i_ctx_t;
 		for _, c := range g.Constants {
 			name, ok := strings.CutPrefix(c.Name, s.Capitals()+"_")
 			if ok && slices.ContainsFunc(wordGroups, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
-				fmt.Fprintf(&b, in(s, "#define @@I_%s %s\n"), name, c.Value)
+				fmt.Fprintf(&b, withPrefixes(s, "#define @@I_%s %s\n"), name, c.Value)
 			}
 		}
 	}

@@ -23,7 +23,8 @@ var activeSet = []Param{
 var paramSync = Param{Name: "pSync", C: "long *", Role: CollWrite, Unit: "elements",
 	Doc: "SHMEM_SYNC_SIZE of them, each SHMEM_SYNC_VALUE before the first call"}
 
-// onSet returns the parameters of a collective on an active set: its own, the set and pSync.
+// onSet returns the parameters of a collective function on an active set: `before`, then the three
+// numbers of the set, then pSync.
 func onSet(before ...Param) []Param {
 	return append(append(before, activeSet...), paramSync)
 }
@@ -128,8 +129,8 @@ var activeSets = Chapter{
 	},
 }
 
-// activeSetRow fills in the fields that are the same for all collectives on active sets that move
-// elements: they are defined for elements of 32 and 64 bits.
+// activeSetRow completes the table row of a collective on active sets that moves elements: it fills
+// in the fields that are the same for all of them. They are defined for elements of 32 and 64 bits.
 func activeSetRow(f Family) Family {
 	f.Since, f.Variants, f.Widths = "0.1", Sized, []int{32, 64}
 	f.Instead = "shmem_" + f.Name + " on a team"
@@ -138,8 +139,8 @@ func activeSetRow(f Family) Family {
 	return f
 }
 
-// toAll returns the reductions on active sets. They combine elements by the functions of the
-// reductions on teams.
+// toAll returns the table rows of the reductions on active sets (shmem_int_sum_to_all and others).
+// They combine elements by the functions of the reductions on teams.
 func toAll() []Family {
 	whole := []Type{tShort, tInt, tLong, tLongLong}
 	ordered := append(append([]Type{}, whole...), tFloat, tDouble, tLongDouble)

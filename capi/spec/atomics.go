@@ -136,8 +136,8 @@ var atomics = Chapter{
 	},
 }
 
-// bitwise returns the row of a bitwise operation without a result: name is "xor", capitals "XOR",
-// and prose "exclusive or".
+// bitwise returns the table row of a bitwise atomic operation without a result: name is "xor",
+// capitals "XOR", and prose "exclusive or".
 func bitwise(name, capitals, prose string) Family {
 	return Family{
 		Name: "atomic_" + name, Section: "SHMEM_ATOMIC_" + capitals, Since: "0.1", Contexts: true,
@@ -151,7 +151,8 @@ func bitwise(name, capitals, prose string) Family {
 	}
 }
 
-// bitwiseFetch returns the row of a bitwise operation that returns the old value.
+// bitwiseFetch returns the table row of a bitwise atomic operation that returns the old value. name
+// and capitals are as "xor" and "XOR".
 func bitwiseFetch(name, capitals string) Family {
 	return Family{
 		Name: "atomic_fetch_" + name, Section: "SHMEM_ATOMIC_FETCH_" + capitals, Since: "0.1", Contexts: true,
@@ -175,8 +176,9 @@ const halfOnly = "Half precision, which the specification does not have."
 // value.
 const pythonOld = "The value before, of the array's dtype."
 
-// inKernel returns the form in kernels of an atomic operation. kind is the end of its SHMEMI_KIND
-// constant, and fetches reports whether it returns the old value.
+// inKernel returns the row of the kernels' form of an atomic operation. kind is the end of its
+// SHMEMI_KIND constant, args the arguments before the PE, and fetches reports whether it returns
+// the old value.
 func inKernel(types []Type, kind, args string, fetches bool) []Kernel {
 	body := "shmemi_amo<SHMEMI_KIND_" + kind + ", $T>($job, $call, " + args + ", pe)"
 	if !fetches {

@@ -2,7 +2,8 @@ package spec
 
 // This file has the calls that register buffers of the program as symmetric memory.
 
-// bufferRow completes the row of a call that registers or unregisters a buffer.
+// bufferRow completes the table row of a function that registers or unregisters a buffer: its
+// section, its first release, and that NVSHMEM has it, too.
 func bufferRow(f Family) Family {
 	f.Section, f.Since, f.Nvshmem = "buffers", "0.1", true
 	return f

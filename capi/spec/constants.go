@@ -98,7 +98,8 @@ var standardConstants = []ConstantGroup{
 	},
 }
 
-// old returns the deprecated constants _SHMEM_<name>, each with the value of SHMEM_<name>.
+// old returns the deprecated constants _SHMEM_<name> of these names, each with the value of
+// SHMEM_<name>.
 func old(names ...string) []Constant {
 	var out []Constant
 	for _, n := range names {
@@ -107,7 +108,8 @@ func old(names ...string) []Constant {
 	return out
 }
 
-// enum returns the constants of an enumeration; words are their names and values in turn.
+// enum returns the constants of an enumeration with the comment doc. words are their names and
+// values, alternating.
 func enum(doc string, words ...string) ConstantGroup {
 	g := ConstantGroup{Doc: doc, Enum: true}
 	for pair := range slices.Chunk(words, 2) {

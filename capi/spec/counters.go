@@ -4,7 +4,8 @@ package spec
 // the functions begin with pcntr_, like Sandia OpenSHMEM's. A program finds a counter by its name,
 // so that a release may add counters.
 
-// counterRow completes the row of a call that reads counters.
+// counterRow completes the table row of a function that reads counters: section, release and errors
+// are the same for all.
 func counterRow(f Family) Family {
 	f.Since, f.Section = "0.1", "counters"
 	f.Errors = "Ends the job when called before init or after finalize."

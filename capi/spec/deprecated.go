@@ -18,8 +18,9 @@ var deprecated = Chapter{
 	}, oldWaits...), oldSingles...),
 }
 
-// oldAtomic returns the row of an atomic operation under its earlier name; `now` is its present
-// name.
+// oldAtomic returns the table row of an atomic operation under the name that it had before
+// OpenSHMEM 1.4; `now` is its present name. It has the types of the present row, but no nonblocking
+// form, context or kernel form.
 func oldAtomic(name, now string) Family {
 	for _, f := range atomics.Families {
 		if f.Name != now {
@@ -74,7 +75,9 @@ var oldWaits = []Family{
 	},
 }
 
-// oldSingle returns the row of a deprecated function without an element type.
+// oldSingle returns the table row of a deprecated function that is one C function, `symbol`,
+// without an element type; `instead` names the function to use now, and front is the C code behind
+// it.
 func oldSingle(symbol, section, instead, front, doc string, result, returns string, params ...Param) Family {
 	return Family{
 		Name: symbol, Symbol: symbol, Section: section, Since: "0.1", Instead: instead,
@@ -146,8 +149,8 @@ var oldSingles = []Family{
 	cacheRow("udcflush", ""), cacheRow("udcflush_line", "dest"),
 }
 
-// cacheRow returns the row of a function that controlled the caches of machines without coherent
-// caches.
+// cacheRow returns the table row of a deprecated function that controlled caches on machines whose
+// caches were not coherent. param is the name of its only parameter, or "".
 func cacheRow(name, param string) Family {
 	f := Family{
 		Name: name, Section: "SHMEM_CACHE", Since: "0.1", Instead: "nothing: caches are coherent",

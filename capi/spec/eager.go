@@ -55,7 +55,8 @@ const (
 	eagerReads  = "A PE that finds the token ready sees all of its bytes."
 )
 
-// eagerRow completes the row of a call for eager transfers.
+// eagerRow completes the table row of a function for eager transfers: its section and its first
+// release.
 func eagerRow(f Family) Family {
 	f.Section, f.Since = "eager transfers", "0.1"
 	return f

@@ -46,7 +46,7 @@ const extensionTypes = startTypes + `
 typedef void (*shmemx_error_handler_t)(int error, int pe, const char *text, void *arg);
 ` + eagerTypes
 
-// errorRow completes the row of a call that may be made at any time.
+// errorRow completes the table row of a function about errors, which may be called at any time.
 func errorRow(f Family) Family {
 	f.Since, f.Section = "0.1", "errors"
 	f.Errors = "None. It may be called at any time."

@@ -43,7 +43,7 @@ func (f *Family) prefix() string {
 	return f.Surface().Prefix()
 }
 
-// plain lists the functions without a context.
+// plain lists the family's functions that take no context, the blocking ones first.
 func (f *Family) plain() []Function {
 	var out []Function
 	for _, nbi := range []bool{false, true} {
@@ -55,7 +55,8 @@ func (f *Family) plain() []Function {
 	return out
 }
 
-// forms lists the functions without a context that are nonblocking, or those that are blocking.
+// forms lists the functions of a family (a row of the table) that take no context and are
+// nonblocking, or blocking: one for each type, then one for each size, then the one for bytes.
 func (f *Family) forms(nbi bool) []Function {
 	suffix := f.Suffix
 	if nbi {
@@ -105,8 +106,8 @@ func (f *Function) Params() []Param {
 	return append(out, paramsOf(f.Family.Params, f.Nbi)...)
 }
 
-// paramsOf returns the parameters of the blocking function, or, if nbi is true, of the nonblocking
-// one.
+// paramsOf returns those of the parameters that the blocking form of a function has, or, if nbi is
+// true, those of the nonblocking form, which may have more.
 func paramsOf(params []Param, nbi bool) []Param {
 	var out []Param
 	for _, p := range params {
@@ -125,7 +126,7 @@ func (f *Function) Result() string {
 	return f.Family.Result
 }
 
-// decimal returns a positive number in digits.
+// decimal returns a positive number in decimal digits. The package imports no strconv.
 func decimal(n int) string {
 	s := ""
 	for ; n > 0; n /= 10 {

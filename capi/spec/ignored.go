@@ -31,7 +31,7 @@ func Ignored() error {
 	return nil
 }
 
-// ignoredIn is Ignored for one row.
+// ignoredIn returns the error of Ignored for one row of the table, or nil.
 func ignoredIn(f *Family) error {
 	v := reflect.ValueOf(f).Elem()
 	for i := range v.NumField() {

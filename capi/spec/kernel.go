@@ -48,7 +48,8 @@ const (
 
 var scopeWords = [...]string{"thread", "warp", "block"}
 
-// String returns the scope as names have it: warp.
+// String returns the scope, the threads that make a call together, as it is in function names:
+// "warp" in shmemx_put_warp.
 func (s Scope) String() string { return scopeWords[s] }
 
 // A KernelHeader is a generated header with names that kernels call.
@@ -104,7 +105,8 @@ type KernelFunction struct {
 	Form   Variant
 }
 
-// kernels returns the forms in kernels of a row of chapter c.
+// kernels returns the families of functions that kernels call for a row of chapter c. Fields that
+// the kernel form leaves empty are those of the row.
 func (f *Family) kernels(c *Chapter) []*KernelFamily {
 	var out []*KernelFamily
 	for _, k := range f.Kernel {
@@ -180,7 +182,7 @@ var (
 	kernelHalf = []Type{tHalf}
 )
 
-// without returns the types that are not in gone.
+// without returns the types of a list that are not in gone, in the same order.
 func without(types []Type, gone ...Type) []Type {
 	var out []Type
 	for _, t := range types {

@@ -11,7 +11,8 @@ var messageConstants = ConstantGroup{
 	},
 }
 
-// messageRow completes the row of a call for messages.
+// messageRow completes the table row of a function for two-sided messages: its section and its
+// first release.
 func messageRow(f Family) Family {
 	f.Section, f.Since = "messages", "0.1"
 	return f

@@ -12,7 +12,8 @@ var moduleCalls = []Family{
 		"before that library is unloaded; shmem_finalize does it for all remaining libraries."),
 }
 
-// moduleRow returns the row of a function that takes a module or library of the CUDA driver.
+// moduleRow returns the table row of a function that takes a module or library of the CUDA driver:
+// c is the C type of the parameter, and param its name.
 func moduleRow(name, c, param, doc string) Family {
 	return Family{
 		Name: name, Section: "modules", Since: "0.1", Result: "int", Nvshmem: true,

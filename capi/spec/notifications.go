@@ -4,7 +4,8 @@ package spec
 // have arrived. The counters are in the library's memory, so that a network can add to them with
 // the bytes.
 
-// notifyRow completes the row of a call with notification counters.
+// notifyRow completes the table row of a function for notification counters with the errors that
+// all of them report.
 func notifyRow(f Family) Family {
 	f.Section, f.Since = "notifications", "0.1"
 	if f.Name == "notify_alloc" || f.Name == "notify_free" {
@@ -146,7 +147,8 @@ var notifyOfKernels = Chapter{
 // notifyNames are the names of the rows in notifyOfKernels, which NVSHMEM does not have.
 var notifyNames = []string{"putmem_notify", "notify_wait", "notify_test", "notify_fetch", "notify_reset"}
 
-// notifyKernel returns a row of notifyOfKernels.
+// notifyKernel returns the table row of a function for notification counters that kernels call, and
+// that may have a form on a stream (onStream).
 func notifyKernel(name string, k Kernel, onStream *Stream) Family {
 	k.X = true
 	return Family{

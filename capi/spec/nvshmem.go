@@ -194,7 +194,8 @@ var (
 	nvshmemParent = Param{Name: "parent_team", C: "nvshmem_team_t", Doc: "the team to take PEs from"}
 )
 
-// nvshmemFamily completes a row that only Nvshmem has.
+// nvshmemFamily completes the row of a family that only NVSHMEM's set of names has: with the first
+// release, unless the row has one.
 func nvshmemFamily(f Family) Family {
 	f.Since = cmp.Or(f.Since, "0.1")
 	return f

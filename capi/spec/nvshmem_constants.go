@@ -1,6 +1,6 @@
 package spec
 
-// constant returns a constant without a comment.
+// constant returns a constant of a header, by its name and its value, without a comment.
 func constant(name, value string) Constant { return Constant{Name: name, Value: value} }
 
 var nvshmemConstants = []ConstantGroup{

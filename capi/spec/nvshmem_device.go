@@ -81,7 +81,8 @@ const nvshmemxDeviceTypes = `
 // nvshmemNoKernel names the rows for which NVSHMEM has no function in kernels.
 var nvshmemNoKernel = []string{"signal_set", "signal_add", "sync"}
 
-// nvshmemKernels removes the kernel functions of a row that NVSHMEM does not have, and adapts them.
+// nvshmemKernels changes the kernel functions of a row to those of NVSHMEM: removes the ones that
+// NVSHMEM does not have, and adapts the types of the parameters.
 func nvshmemKernels(f *Family) {
 	if slices.Contains(nvshmemNoKernel, f.Name) || strings.HasPrefix(f.Name, "eager_") || slices.Contains(notifyNames, f.Name) {
 		f.Kernel = nil

@@ -4,8 +4,9 @@ import "slices"
 
 // This file has the functions of NVSHMEM for kernels that have no row with the host's functions.
 
-// queued returns the element types with the names that functions on a queue have: qp_float.
-func queued() []Type {
+// queueTypes returns the element types under the names that they have in functions on a queue pair:
+// qp_float.
+func queueTypes() []Type {
 	types := slices.Clone(KernelTypes)
 	for i := range types {
 		types[i].Name = "qp_" + types[i].Name
@@ -15,7 +16,8 @@ func queued() []Type {
 
 var paramQueue = Param{Name: "qp_handle", C: "nvshmemx_qp_handle_t", Doc: "a queue, by its handle"}
 
-// kernelRow returns the row of an extension that only kernels have.
+// kernelRow returns the table row of an extension of NVSHMEM that only kernels call; k has its
+// parameters and its code.
 func kernelRow(name string, k Kernel) Family {
 	k.X = true
 	f := nvshmemFamily(Family{Name: name, Params: k.Params, Kernel: []Kernel{k}, Doc: k.Doc})
@@ -30,10 +32,10 @@ func queueRows() []Family {
 	with := func(params ...Param) []Param { return append(params, paramQueue) }
 	dest, source := Param{Name: "dest", C: "T *", Role: Written}, Param{Name: "source", C: "const T *", Role: Source}
 	move := func(name, body, doc string, params []Param) Family {
-		return kernelRow(name, Kernel{Types: queued(), Variants: Nbi, Scopes: allScopes, Params: params, Body: body, Doc: doc})
+		return kernelRow(name, Kernel{Types: queueTypes(), Variants: Nbi, Scopes: allScopes, Params: params, Body: body, Doc: doc})
 	}
 	one := func(name string, k Kernel) Family {
-		k.Types = queued()
+		k.Types = queueTypes()
 		return kernelRow(name, k)
 	}
 	queues := []Param{paramPE, {Name: "qp_handles", C: "nvshmemx_qp_handle_t *", Role: Source, Doc: "queues"}, {Name: "num_qps", C: "int", Doc: "how many"}}
@@ -62,8 +64,9 @@ func queueRows() []Family {
 	}
 }
 
-// scattered adds the kernel functions to the rows of reduceScatters.
-func scattered(rows []Family) []Family {
+// withKernelScatters adds the functions for kernels to the rows of reduceScatters, and returns the
+// rows.
+func withKernelScatters(rows []Family) []Family {
 	for i := range rows {
 		f := &rows[i]
 		if f.Types[0].Kind == Late {

@@ -19,8 +19,8 @@ var nvshmemFront = map[string]string{
 
 var nvshmemHalves = []Type{tStreamHalf, tStreamBFloat16}
 
-// halfRow completes a row for the types half and bfloat16. Its Front calls a function for unsigned
-// numbers of 16 bits.
+// halfRow completes a table row for NVSHMEM's types half and bfloat16. Its Front calls a function
+// for unsigned numbers of 16 bits, which have the same size.
 func halfRow(f Family) Family {
 	f.Types = nvshmemHalves
 	f.Doc += " Half and bfloat16 have the same functions as other types."
@@ -88,11 +88,12 @@ var nvshmemMore = append([]Chapter{{
 			Doc:    "Exchanges a part of an array with each PE of a team.", Returns: zeroOnGood,
 		}),
 	}, halfReductions()...),
-}}, Chapter{File: "reducescatter", Title: "Reductions that give each PE a part", Families: scattered(reduceScatters())})
+}}, Chapter{File: "reducescatter", Title: "Reductions that give each PE a part", Families: withKernelScatters(reduceScatters())})
 
 var nreduce = Param{Name: "nreduce", C: "size_t", Unit: "elements", Doc: "of dest"}
 
-// halfReductions returns the reductions of half and bfloat16.
+// halfReductions returns the table rows of NVSHMEM's reductions of half and bfloat16, which are
+// computed as float.
 func halfReductions() []Family {
 	var out []Family
 	for _, op := range []string{"max", "min", "sum", "prod"} {
@@ -145,8 +146,8 @@ func reduceScatters() []Family {
 	return out
 }
 
-// nvshmemxScatters returns the reduce-scatter rows on streams. Half and bfloat16 are among their
-// types and have no rows of their own.
+// nvshmemxScatters returns the table rows of reduce-scatters on CUDA streams. Half and bfloat16 are
+// among their types and have no rows of their own.
 func nvshmemxScatters() []Family {
 	var out []Family
 	for _, c := range reduceScatters() {

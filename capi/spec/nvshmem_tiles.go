@@ -8,7 +8,7 @@ type Tile struct {
 	Name    string // without namespace and scope
 	Tensors bool   // the template has types of two tensors and a boundary, besides its algorithm
 	Algo    string // the type of the algorithm
-	Params  string // of the function, as C++ has them
+	Params  string // of the function, in the form of C++
 	Body    string // C++ text; $scope and $call mean the same as in Kernel.Body
 	Doc     string
 }
@@ -31,7 +31,8 @@ type TileFunction struct {
 // FullName returns the name with its namespace, for reports and lists.
 func (f *TileFunction) FullName() string { return TileNamespace + "::" + f.Name }
 
-// TileFunctions returns the function for each scope.
+// TileFunctions returns the functions of a row of tile functions, one for each scope of threads
+// that make a call together.
 func (t *Tile) TileFunctions() []TileFunction {
 	var out []TileFunction
 	for _, s := range tileScopes {

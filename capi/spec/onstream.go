@@ -38,7 +38,8 @@ const (
 
 var stream = Param{Name: "stream", C: "struct CUstream_st *", Doc: "a cudaStream_t or CUstream of this PE's GPU"}
 
-// OnStream returns the function of a row on a stream as a row of its own; nil if the row has none.
+// OnStream returns the row of the function on a CUDA stream that belongs to a row: it has the
+// stream as an additional parameter. It returns nil if the row has none.
 func (f *Family) OnStream() *Family {
 	s := f.Stream
 	if s == nil {
@@ -64,8 +65,9 @@ func (f *Family) OnStream() *Family {
 	return &out
 }
 
-// Element returns the C expression for the number of an element type, $element in Front: constants
-// of abi/table.
+// Element returns the C expression by which calls on streams pass an element type: its bytes, with
+// SHMEMI_SIGNED for signed integers, or a constant for floating-point types. It replaces $element
+// in Front.
 func Element(t Type) string {
 	switch {
 	case t.Name == "half":

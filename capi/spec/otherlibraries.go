@@ -37,7 +37,8 @@ var (
 	olderBits  = []Type{tInt32, tInt64, tUInt32, tUInt64}
 )
 
-// otherLibraries returns the rows of OtherLibraries.
+// otherLibraries returns the rows of OtherLibraries: functions that other OpenSHMEM libraries have
+// and this one has not, for the shim.
 func otherLibraries() []Family {
 	var out []Family
 	add := func(as Family) {

@@ -26,7 +26,8 @@ type Python struct {
 	Waits  bool   // the call may block for long, and Python handles signals meanwhile
 }
 
-// spell copies p, with the surface's names in its texts.
+// spell copies the description of a function's Python form, with the names of surface s (a set of
+// names such as NVSHMEM's) in its texts.
 func (p *Python) spell(s *Surface) *Python {
 	if p == nil {
 		return nil

@@ -30,8 +30,8 @@ var reductions = Chapter{
 	}, toAll()...),
 }
 
-// scan returns the row of a scan: what describes the PEs whose elements are added, and inclusive is
-// the argument of shmemi_scan.
+// scan returns the table row of a scan. what describes, for its documentation, the PEs whose
+// elements are added, and inclusive is the argument of shmemi_scan.
 func scan(name, what, inclusive string) Family {
 	return Family{
 		Name: name, Section: "SHMEM_SCAN", Since: "0.1",
@@ -57,8 +57,8 @@ var (
 	byBits  = reduced{BitwiseTypes, BitwiseTypes, BitwiseTypes}
 )
 
-// reduction returns the row of a reduction. expr is the C expression that combines a and b, what is
-// the operation in words, and note is a remark for its description.
+// reduction returns the table row of a reduction. expr is the C expression that combines two
+// elements a and b, what is the operation in words, and note is a remark for its documentation.
 func reduction(name string, types reduced, expr, what, note string) Family {
 	return Family{
 		Name: name + "_reduce", Section: "SHMEM_REDUCTIONS", Since: "0.1",

@@ -220,7 +220,8 @@ const (
 	CollWrite             // symmetric address, the same on every PE, written at each
 )
 
-// String returns the text that a header has for an argument of the role.
+// String returns the words with which a header describes an argument of the role: whose memory it
+// points to, and whether that is read or written; "" for a role that needs none.
 func (r Role) String() string {
 	switch r {
 	case Written:

@@ -96,7 +96,8 @@ func (s *Surface) Extension() string { return s.Name + "x_" }
 // themselves and that programs do not call: shmemi_.
 func (s *Surface) PrivatePrefix() string { return s.Name + "i_" }
 
-// Capitals returns Name in capitals, as the prefix of constants and macros has it: SHMEM.
+// Capitals returns the prefix of the surface's constants and macros, without the underscore: SHMEM
+// or NVSHMEM.
 func (s *Surface) Capitals() string { return strings.ToUpper(s.Name) }
 
 // Chapters returns the rows of the standard and the surface's own chapters, with the surface's
@@ -153,7 +154,8 @@ func (s *Surface) Kernels() []KernelChapter {
 	return out
 }
 
-// spelled copies chapters of the table, with the surface's names in their rows. x: the rows are
+// spelled copies chapters of the table for the surface s, a set of names: it replaces the names in
+// their rows by the surface's, and leaves out rows that the surface does not have. x: the rows are
 // extensions.
 func (s *Surface) spelled(chapters []Chapter, x bool) []Chapter {
 	var out []Chapter
@@ -176,8 +178,8 @@ func (s *Surface) spelled(chapters []Chapter, x bool) []Chapter {
 	return out
 }
 
-// own copies chapters that only this surface has, and sets the surface in their rows. x: the rows
-// are extensions.
+// own copies chapters that only this surface (set of names) has, and sets the surface in their
+// rows. x: the rows are extensions.
 func (s *Surface) own(chapters []Chapter, x bool) []Chapter {
 	var out []Chapter
 	for _, c := range chapters {
@@ -220,7 +222,8 @@ func (s *Surface) spell(f *Family) {
 	}
 }
 
-// params copies parameters, with the surface's names in their types and texts.
+// params copies parameters, and replaces the names in their types and texts by those of the
+// surface.
 func (s *Surface) params(params []Param) []Param {
 	out := slices.Clone(params)
 	for i := range out {
@@ -308,7 +311,7 @@ func (s *Surface) Names() []string {
 // ExtensionNames lists every function that is an extension.
 func (s *Surface) ExtensionNames() []string { return names(s.Extensions()) }
 
-// names lists the functions of families.
+// names lists the names of all functions of some families, in order.
 func names(families []Family) []string {
 	var out []string
 	for i := range families {
@@ -319,7 +322,7 @@ func names(families []Family) []string {
 	return out
 }
 
-// KernelNames lists every name that kernels call.
+// KernelNames returns the names of all functions that kernels may call.
 func (s *Surface) KernelNames() []string {
 	var out []string
 	for _, c := range s.Kernels() {
@@ -350,7 +353,8 @@ func (s *Surface) ProfilingNames() []string {
 	return out
 }
 
-// Exported lists every name that the surface's library exports.
+// Exported lists every name that the surface's library exports: of its functions, their second
+// names for profilers, the extensions, and what its own headers and tools call.
 func (s *Surface) Exported() []string {
 	return slices.Concat(s.Names(), s.ProfilingNames(), s.ExtensionNames(), s.Private)
 }

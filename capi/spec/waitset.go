@@ -72,8 +72,9 @@ func waitSets() []Family {
 	return out
 }
 
-// waitSet returns one of these rows: waits: the call waits, else it tests. each: each variable has
-// its own value.
+// waitSet returns the table row of a wait or test over an array of variables. q has the texts for
+// "all", "any" or "some". waits: the function waits, else it tests. each: each variable has its own
+// value to compare with.
 func waitSet(q quorum, waits, each bool) Family {
 	f := Family{
 		Name: "test_" + q.name, Section: "SHMEM_TEST_", Since: "0.1", Range: RangeTest,
@@ -114,7 +115,8 @@ func waitSet(q quorum, waits, each bool) Family {
 	return f
 }
 
-// kernel returns the form in kernels of a row over an array; verb is wait or test.
+// kernel returns the kernels' form of a function over an array of variables. verb is wait or test,
+// and each says that each variable has its own value to compare with.
 func (q quorum) kernel(verb string, each bool) Kernel {
 	indices, values := "", "&cmp_value, 0"
 	if q.name == "some" {
