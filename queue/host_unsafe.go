@@ -23,8 +23,8 @@ type Host struct {
 // fetch them in pairs.
 const line = 128
 
-// NewHost makes count rings of n slots each for a job of npes PEs. The entries of Peers are zero;
-// the caller fills them.
+// NewHost makes the rings for the threads of this process: count rings of n slots each, and a state
+// that describes them, for a job of npes PEs. The entries of Peers are zero; the caller fills them.
 func NewHost(count, n, npes int) (*Host, error) {
 	if err := checkSize(n); err != nil {
 		return nil, err

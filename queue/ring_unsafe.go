@@ -70,8 +70,8 @@ func newRing(m Memory, n int) *Ring {
 // Position returns the position of the next operation to be read.
 func (r *Ring) Position() uint64 { return r.pos }
 
-// Seek sets the position of the next operation, which another consumer of the ring has reached.
-// This Ring has no record of slots that were read and published before.
+// Seek sets the position of the next operation, when this Ring continues the work of another
+// consumer of the same memory, which has read the operations before p.
 func (r *Ring) Seek(p uint64) { r.pos = p }
 
 // Memory returns the parts of the ring.
@@ -105,8 +105,8 @@ func (r *Ring) slot(p uint64) unsafe.Pointer {
 // may call it.
 func (r *Ring) Tail() uint64 { return atomic.LoadUint64(&r.line.Tail) }
 
-// Taken reports whether no operation is stored at the published tail: the consumer has read all.
-// Any thread may call it.
+// Taken reports whether the consumer has read, and published as read, all operations that are
+// stored: none is at the published tail. Any thread may call it.
 func (r *Ring) Taken() bool {
 	tail := r.Tail()
 	return (atomic.LoadUint64((*uint64)(r.slot(tail)))^r.lap(tail))>>63 != 0
@@ -129,7 +129,9 @@ func (r *Ring) Waiting() int {
 	return n
 }
 
-// lap returns the value of bit 63 that makes a word of position p valid.
+// lap returns the lap bit of position p, also called a phase bit: the value that bit 63 of a word
+// of the slot has when an operation is stored there. It changes each time the positions pass the
+// end of the ring, so the words of the round before do not count as stored.
 func (r *Ring) lap(p uint64) uint64 { return (^p >> (r.shift & 63)) << 63 }
 
 // Result is the result of Next.
@@ -142,16 +144,17 @@ const (
 	Unknown               // the next slot's code is not in the table, and Next moved past it
 )
 
-// Next decodes the next operation into op and moves past it. Its slots stay in use until Publish.
-// The caller has to check the fields, which may have any bits. Unless the result is Found, only
-// op.Code is valid.
+// Next decodes the next operation into op and moves past it. The operation's slots stay in use
+// until Publish. Next checks nothing but the code: the caller has to check the other fields, which
+// a producer may have filled with any bits. After Unknown only op.Code is valid, and after Empty no
+// field is.
 func (r *Ring) Next(op *Op) Result {
 	p := r.pos
 	at := (*[2]uint64)(r.slot(p))
 	lap := r.lap(p)
 	w0 := atomic.LoadUint64(&at[0])
 	w1 := atomic.LoadUint64(&at[1])
-	if int64((w0^lap)|(w1^lap)) < 0 { // the lap is the sign
+	if int64((w0^lap)|(w1^lap)) < 0 { // bit 63 differs from the lap: a word is not stored yet
 		return Empty
 	}
 	op.head(w0, w1)
@@ -162,8 +165,9 @@ func (r *Ring) Next(op *Op) Result {
 	return r.decodeRest(op, w0, w1)
 }
 
-// decodeRest does the rest of Next for an operation of several slots, or with an unknown code: w0
-// and w1 are its first slot.
+// decodeRest does the rest of Next for an operation of several slots, or with an unknown code. w0
+// and w1 are the words of its first slot. It returns Empty, and stays at the operation, if a
+// producer has stored only a part of it.
 func (r *Ring) decodeRest(op *Op, w0, w1 uint64) Result {
 	p, n := r.pos, uint64(slotsOf[op.Code])
 	if n == 0 {

@@ -36,7 +36,8 @@ SHMEMI_D void shmemi_narrow(float f, struct shmemi_f16 *v)
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(v->bits) : "f"(f));
 }
 
-/* Rounds to nearest even; a NaN stays a NaN. GPUs before sm_80 have no instruction for it. */
+/* Rounds a float to bfloat16, to nearest even; a NaN stays a NaN. GPUs before sm_80 have no
+ * instruction for it, so it is done by integer arithmetic. */
 SHMEMI_D void shmemi_narrow(float f, struct shmemi_bf16 *v)
 {
     uint32_t u = __float_as_uint(f);

@@ -26,7 +26,7 @@ enum { SHMEMI_STREAM_KERNELS(IS_IN_THE_TABLE) };
     extern "C" __global__ void __launch_bounds__(SHMEMI_THREADS)                                   \
         shmemi_stream_##name(__grid_constant__ call_t c)
 
-/* The pointer for an address in the arguments of a call. */
+/* Returns a pointer for an address in the arguments of a call, where addresses are numbers. */
 SHMEMI_D void *address(uint64_t at)
 {
     return (void *)(uintptr_t)at;
@@ -34,7 +34,7 @@ SHMEMI_D void *address(uint64_t at)
 
 /* ------------------------------------------------- one PE with another */
 
-/* A put on a stream, by one block. */
+/* Puts bytes to a PE, for a call on a stream, by one block. */
 KERNEL(put)
 {
     if (c.nbi)
@@ -45,7 +45,7 @@ KERNEL(put)
                                        c.count, c.pe);
 }
 
-/* A get on a stream, by one block. */
+/* Gets bytes from a PE, for a call on a stream, by one block. */
 KERNEL(get)
 {
     if (c.nbi)
@@ -56,7 +56,8 @@ KERNEL(get)
                                        c.count, c.pe);
 }
 
-/* A put with signal on a stream, by one block. */
+/* Puts bytes to a PE and then sets or adds to a signal there, for a call on a stream, by one block.
+ */
 KERNEL(put_signal)
 {
     uint64_t *signal = (uint64_t *)address(c.signal);
@@ -71,8 +72,9 @@ KERNEL(put_signal)
 }
 
 /*
- * The fence makes earlier work of the stream, such as the copy before a notification alone, visible
- * to a PE that sees the notification.
+ * Puts bytes to a PE, which counts the put in notification counter c.op, by one block. The fence
+ * makes earlier work of the stream, such as the copy before a notification alone, visible to a PE
+ * that sees the notification.
  */
 KERNEL(put_notify)
 {
@@ -85,32 +87,33 @@ KERNEL(put_notify)
                                               address(c.source), c.count, c.op, c.pe);
 }
 
-/* A put through bounce buffers, of memory that the driver ties to its context (bounce.h). */
+/* Puts bytes through bounce buffers, from memory that the proxies cannot read because the driver
+ * ties it to its context (bounce.h). */
 KERNEL(put_bounced)
 {
     shmemi_bounce<SHMEMI_BOUNCED_PUT>(&c);
 }
 
-/* A get through bounce buffers, to memory that the driver ties to its context (bounce.h). */
+/* Gets bytes through bounce buffers, into memory that the proxies cannot write because the driver
+ * ties it to its context (bounce.h). */
 KERNEL(get_bounced)
 {
     shmemi_bounce<SHMEMI_BOUNCED_GET>(&c);
 }
 
-/* A put with signal through bounce buffers, of memory that the driver ties to its context. */
+/* Does put_signal through bounce buffers, for memory that the proxies cannot read (bounce.h). */
 KERNEL(put_signal_bounced)
 {
     shmemi_bounce<SHMEMI_BOUNCED_PUT_SIGNAL>(&c);
 }
 
-/* A put that its target counts, through bounce buffers, of memory that the driver ties to its
- * context. */
+/* Does put_notify through bounce buffers, for memory that the proxies cannot read (bounce.h). */
 KERNEL(put_notify_bounced)
 {
     shmemi_bounce<SHMEMI_BOUNCED_PUT_NOTIFY>(&c);
 }
 
-/* A put of one element, by its width. */
+/* Puts one element, c.value, whose bytes are c.width. */
 KERNEL(p)
 {
     void *dest = address(c.dest);
@@ -129,7 +132,8 @@ KERNEL(p)
     }
 }
 
-/* The fence makes earlier work of the stream visible to a reader that sees the signal. */
+/* Sets a signal of a PE or adds to it. The fence makes earlier work of the stream visible to a
+ * reader that sees the signal. */
 KERNEL(signal)
 {
     shmemi_fence_system();
@@ -152,7 +156,7 @@ template <class T> SHMEMI_D void wait_words(call_t *c)
                                  values != NULL ? values[i] : (T)c->value);
 }
 
-/* A wait of a stream for one word or several, by their type. */
+/* Makes a stream wait for one word or several, whose type c.width says. */
 KERNEL(wait)
 {
     switch (c.width) {
@@ -176,19 +180,19 @@ KERNEL(wait)
     }
 }
 
-/* A wait of a stream for a notification counter; c.op is its number. */
+/* Makes a stream wait until notification counter c.op of this PE has reached c.value. */
 KERNEL(notify_wait)
 {
     (void)shmemi_notify_wait(&shmemi_job, c.call, c.op, c.value);
 }
 
-/* Sets a notification counter of this PE; c.op is its number. */
+/* Sets notification counter c.op of this PE to c.value. */
 KERNEL(notify_reset)
 {
     shmemi_notify_reset(&shmemi_job, c.call, c.op, c.value);
 }
 
-/* A quiet on a stream. */
+/* Waits for the completion of the PE's earlier operations, for a quiet on a stream. */
 KERNEL(quiet)
 {
     shmemi_quiet(&shmemi_job, c.call);
@@ -196,20 +200,23 @@ KERNEL(quiet)
 
 /* ------------------------------------------------ all PEs of a team */
 
-/* A sync of a team on a stream. */
+/* Waits until all PEs of a team have called, for a sync on a stream. */
 KERNEL(sync)
 {
     (void)shmemi_sync<shmemi_by_block, 0>(&shmemi_job, c.call, c.team);
 }
 
-/* A barrier of a team on a stream. */
+/* Waits until all PEs of a team have called and their earlier operations are complete, for a
+ * barrier on a stream. */
 KERNEL(barrier)
 {
     (void)shmemi_sync<shmemi_by_block, 1>(&shmemi_job, c.call, c.team);
 }
 
 /*
- * A broadcast by one block or, if it is spread, by many. c.pe is the rank of the root in the team.
+ * Sends the bytes of the root, whose rank in the team is c.pe, to all PEs of the team: by one block
+ * over any path, or, if the host has chosen SPREAD, by many blocks to PEs that all have an address
+ * here.
  */
 KERNEL(broadcast)
 {
@@ -243,13 +250,13 @@ template <int BLOCKS> SHMEMI_D void exchange(call_t *c)
     shmemi_sync_last_block(&m);
 }
 
-/* An fcollect on a stream. */
+/* Sends this PE's block to all PEs of a team, for an fcollect on a stream. */
 KERNEL(fcollect)
 {
     exchange<0>(&c);
 }
 
-/* An alltoall on a stream. */
+/* Sends each PE of a team its block, for an alltoall on a stream. */
 KERNEL(alltoall)
 {
     exchange<1>(&c);
@@ -354,7 +361,7 @@ KERNEL(reduce)
     reduce<shmemi_any>(&c, (uint32_t)c.op);
 }
 
-/* A reducescatter on a stream. */
+/* Combines the sources of all PEs of a team, of which each gets another part of the result. */
 KERNEL(reducescatter)
 {
     reduce<shmemi_parts>(&c, (uint32_t)c.op);

@@ -145,7 +145,7 @@ SHMEMI_D void shmemi_reduce_range(const struct shmemi_members *m, const char *so
     }
 }
 
-/* Reduces this PE's part of an array of units. */
+/* Reduces this PE's part, one n-th, of an array of units, and stores the result at all PEs. */
 template <class UNIT>
 SHMEMI_D void shmemi_reduce_part(const struct shmemi_members *m, const char *source, char *dest,
                                  uint64_t units)

@@ -30,7 +30,8 @@ struct shmemi_stream_work {
     char *lines;
 };
 
-/* The last part of the world's work memory, in this PE's heap. */
+/* Returns the last part of the world's work memory, in this PE's heap: the kernels here have it for
+ * themselves. */
 SHMEMI_D struct shmemi_stream_work shmemi_stream_work(void)
 {
     char *base =
@@ -67,7 +68,8 @@ SHMEMI_D int shmemi_last_block(uint32_t *ticket)
     return last != 0;
 }
 
-/* Copies share number `share` of `shares` of an array. */
+/* Copies one of `shares` equal shares of an array, by all threads of the block. Other blocks copy
+ * the other shares. */
 SHMEMI_D void shmemi_copy_share(char *to, const char *from, uint64_t bytes, uint32_t share,
                                 uint32_t shares)
 {
@@ -89,7 +91,7 @@ SHMEMI_D void shmemi_copy_to_all(const struct shmemi_members *m, char *dest, con
 #pragma unroll 1
     for (uint32_t k = blockIdx.x; k < parts; k += gridDim.x) {
         struct shmemi_part p = shmemi_part_at(k, others, gridDim.x);
-        int rank = shmemi_rank_behind(m->me, (int)p.after, m->n);
+        int rank = shmemi_rank_after(m->me, (int)p.after, m->n);
         shmemi_copy_share(shmemi_direct(&shmemi_job, dest, shmemi_pe_of(m, rank)),
                           source + (BLOCKS ? (uint64_t)rank * bytes : 0), bytes, p.share, p.shares);
     }

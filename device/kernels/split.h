@@ -13,9 +13,10 @@ struct shmemi_part {
 };
 
 /*
- * The k-th part of a copy to `others` PEs by so many blocks; block b copies parts b, b + blocks and
- * so on, below shmemi_part_count. Neighbouring blocks copy to different PEs, so that all links work
- * at the same time: one PE after the other took 51 us for 4 MiB to three PEs on H200, NVSHMEM 33.
+ * Returns part k of a copy to `others` PEs by `blocks` blocks: block b copies parts b, b + blocks
+ * and so on, below shmemi_part_count. Neighbouring blocks copy to different PEs, so that all links
+ * work at the same time: one PE after the other took 51 us for 4 MiB to three PEs on H200, NVSHMEM
+ * 33.
  */
 SHMEMI_HD struct shmemi_part shmemi_part_at(uint32_t k, uint32_t others, uint32_t blocks)
 {
@@ -23,7 +24,8 @@ SHMEMI_HD struct shmemi_part shmemi_part_at(uint32_t k, uint32_t others, uint32_
     return p;
 }
 
-/* The number of parts. */
+/* Returns how many parts a copy to `others` PEs has: one for each PE, or more if there are blocks
+ * for several shares of each PE's bytes. */
 SHMEMI_HD uint32_t shmemi_part_count(uint32_t others, uint32_t blocks)
 {
     return others * (blocks < others ? 1 : blocks / others);

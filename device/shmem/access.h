@@ -37,7 +37,8 @@ template <> struct shmemi_bits<8> {
     typedef uint64_t type;
 };
 
-/* The bits of a value as another type of the same size. */
+/* Returns the bits of a value as another type of the same size, such as a float as the uint32_t
+ * that an instruction moves. */
 template <class TO, class FROM> SHMEMI_D TO shmemi_as(FROM value)
 {
     static_assert(sizeof(TO) == sizeof(FROM), "the sizes differ");
@@ -104,7 +105,8 @@ struct alignas(16) shmemi_wide {
 SHMEMI_STORES(shmemi_store_element, "st.relaxed.sys.global")
 SHMEMI_LOADS(shmemi_load_element, "ld.relaxed.sys.global")
 
-/* Loads two words at once, each of them whole. */
+/* Loads the two words of 16 bytes by one instruction. A writer that changes one of them is not seen
+ * in the middle of that word. */
 SHMEMI_D void shmemi_load_pair(const void *at, uint64_t *a, uint64_t *b)
 {
     shmemi_wide v;

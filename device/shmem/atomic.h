@@ -73,7 +73,8 @@ SHMEMI_COLD uint64_t shmemi_request_packed(struct shmemi_pending_reply *q, uint3
     return shmemi_request(q, &words, SHMEMI_SLOTS_AMO_WIDE);
 }
 
-/* An atomic operation with a result through the ring, on 4 or 8 bytes. */
+/* Carries out an atomic operation with a result on a PE that has no address here, through the ring:
+ * on 4 or 8 bytes at an offset in its segment. */
 SHMEMI_D uint64_t shmemi_request_atom(const struct shmemi_device_image *image, uint32_t kind,
                                       uint64_t at, uint32_t bytes, uint64_t v, uint64_t cond,
                                       int pe)
@@ -99,7 +100,8 @@ SHMEMI_COLD void shmemi_send_atom(const struct shmemi_device_image *image, uint3
 }
 
 /*
- * An atomic operation through the ring. Returns the value before, or 0 if the kind has no result.
+ * Carries out an atomic operation on a PE that has no address here, through the ring. Returns the
+ * value before, or 0 if the kind has no result; then the thread does not wait.
  */
 template <int KIND>
 SHMEMI_D uint64_t shmemi_atom_ring(const struct shmemi_device_image *image, uint64_t at,
@@ -112,8 +114,8 @@ SHMEMI_D uint64_t shmemi_atom_ring(const struct shmemi_device_image *image, uint
 }
 
 /*
- * An atomic operation of any kind on PE pe, by an instruction or through the ring, on any type of 4
- * or 8 bytes whose bits the kind works on.
+ * Carries out an atomic operation of any kind on PE pe, by an instruction if the PE has an address
+ * here, else through the ring. T is any type of 4 or 8 bytes whose bits the kind works on.
  */
 template <int KIND, class T>
 SHMEMI_D T shmemi_amo(const struct shmemi_device_image *image, uint32_t call, const T *object,
@@ -142,8 +144,9 @@ struct shmemi_then_set {
 };
 
 /*
- * Updates a word of another PE through the ring by THEN, and returns the value before. It repeats a
- * compare-and-swap until no other thread has changed the word in between.
+ * Updates a word of a PE that has no address here by THEN, such as an addition of floats, for which
+ * the ring has no operation. It repeats a compare-and-swap through the ring until no other thread
+ * has changed the word in between. Returns the value before.
  */
 template <class THEN, class T>
 SHMEMI_D T shmemi_update_ring(const struct shmemi_device_image *image, uint64_t at, T value, int pe)
@@ -160,7 +163,7 @@ SHMEMI_D T shmemi_update_ring(const struct shmemi_device_image *image, uint64_t 
     }
 }
 
-/* An atomic addition of a float or double, which returns the value before. */
+/* Adds to a float or double of PE pe atomically, and returns the value before. */
 template <class T>
 SHMEMI_D T shmemi_fetch_add_real(const struct shmemi_device_image *image, uint32_t call, T *object,
                                  T value, int pe)
@@ -171,7 +174,7 @@ SHMEMI_D T shmemi_fetch_add_real(const struct shmemi_device_image *image, uint32
     return shmemi_update_ring<shmemi_sum, T>(image, shmemi_offset(image, object), value, pe);
 }
 
-/* An atomic addition of a float or double, without a result. */
+/* Adds to a float or double of PE pe atomically, without a result. */
 template <class T>
 SHMEMI_D void shmemi_add_real(const struct shmemi_device_image *image, uint32_t call, T *object,
                               T value, int pe)
@@ -206,7 +209,7 @@ SHMEMI_D H shmemi_update_half(const struct shmemi_device_image *image, uint64_t 
     }
 }
 
-/* An atomic addition of a 16-bit floating-point number, which returns the value before. */
+/* Adds to a 16-bit floating-point number of PE pe atomically, and returns the value before. */
 template <class H>
 SHMEMI_D H shmemi_fetch_add_half(const struct shmemi_device_image *image, uint32_t call, H *object,
                                  H value, int pe)
@@ -217,7 +220,9 @@ SHMEMI_D H shmemi_fetch_add_half(const struct shmemi_device_image *image, uint32
     return shmemi_update_half<shmemi_late_sum, H>(image, shmemi_offset(image, object), value, pe);
 }
 
-/* An atomic exchange of 16 bits. The GPU has only a compare-and-swap for it. */
+/* Exchanges 16 bits of PE pe atomically, and returns the value before. The GPU has only a
+ * compare-and-swap for 16 bits, so it is repeated until no other thread has changed the value in
+ * between. */
 template <class H>
 SHMEMI_D H shmemi_swap_half(const struct shmemi_device_image *image, uint32_t call, H *object,
                             H value, int pe)
@@ -235,7 +240,8 @@ SHMEMI_D H shmemi_swap_half(const struct shmemi_device_image *image, uint32_t ca
     return shmemi_as<H>(old);
 }
 
-/* An atomic set of 16 bits. */
+/* Sets 16 bits of PE pe atomically. Through the ring, which has only words, its neighbour is
+ * written back unchanged. */
 template <class H>
 SHMEMI_D void shmemi_set_half(const struct shmemi_device_image *image, uint32_t call, H *object,
                               H value, int pe)

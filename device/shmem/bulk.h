@@ -17,13 +17,13 @@
  * bulk copies. */
 SHMEMI_FENCE(shmemi_bulk_fence, "fence.proxy.async")
 
-/* The 32-bit address of shared memory, as the instructions of bulk copies take it. */
+/* Returns the 32-bit address of shared memory that the instructions of bulk copies take. */
 SHMEMI_D uint32_t shmemi_bulk_address(const void *shared)
 {
     return (uint32_t)__cvta_generic_to_shared(shared);
 }
 
-/* Starts a copy out of shared memory. */
+/* Starts a bulk copy from shared memory to global memory; shmemi_bulk_stored waits for it. */
 SHMEMI_D void shmemi_bulk_store(void *to, const void *shared, uint32_t bytes)
 {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),
@@ -53,7 +53,8 @@ SHMEMI_D void shmemi_bulk_expect(uint64_t *barrier, uint32_t bytes)
         : "memory");
 }
 
-/* Starts a copy into shared memory, whose bytes the barrier counts. */
+/* Starts a bulk copy from global memory into shared memory. The barrier counts its bytes when they
+ * have arrived. */
 SHMEMI_D void shmemi_bulk_load(void *shared, const void *from, uint32_t bytes, uint64_t *barrier)
 {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], "
@@ -62,7 +63,7 @@ SHMEMI_D void shmemi_bulk_load(void *shared, const void *from, uint32_t bytes, u
                  : "memory");
 }
 
-/* Waits until all bytes that the barrier expects have arrived. */
+/* Waits until all bytes that the barrier expects (shmemi_bulk_expect) have arrived. */
 SHMEMI_D void shmemi_bulk_loaded(uint64_t *barrier)
 {
     uint32_t done = 0;

@@ -15,10 +15,12 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * Before the messages of a step: synchronises the scope, whose threads have all read the counter of
- * steps, and has rings keep these messages behind those of the step before.
+ * Before the messages of a step: synchronises the scope's threads, which have all read the number
+ * of the step, and makes rings carry out these messages after those of the step before. One thread
+ * orders the rings, between two syncs.
  */
-template <class SCOPE> SHMEMI_D void shmemi_step_order(const struct shmemi_device_image *image)
+template <class SCOPE>
+SHMEMI_D void shmemi_step_sync_and_order(const struct shmemi_device_image *image)
 {
     SCOPE::sync();
     if (image->job.ring_count != 0) {
@@ -29,15 +31,16 @@ template <class SCOPE> SHMEMI_D void shmemi_step_order(const struct shmemi_devic
 }
 
 /*
- * Begins a step of a collective. counter has the number of the last step; the result is that of
- * this one.
+ * Begins a step of a collective and returns its number. counter has the number of the step before
+ * until shmemi_step_end changes it; so the scope's threads synchronise here, after all have read
+ * it. From here on rings carry out the messages of this step after those of the step before.
  */
 template <class SCOPE>
 SHMEMI_D uint64_t shmemi_step_begin(const struct shmemi_device_image *image,
                                     const uint64_t *counter)
 {
     uint64_t step = shmemi_load_near(counter) + 1;
-    shmemi_step_order<SCOPE>(image);
+    shmemi_step_sync_and_order<SCOPE>(image);
     return step;
 }
 
@@ -55,14 +58,15 @@ SHMEMI_D void shmemi_signal_all(const struct shmemi_device_image *image,
         shmemi_fence_system();
 #pragma unroll 1
     for (int i = (int)SCOPE::rank(); i < m->n; i += (int)SCOPE::size()) {
-        int pe = shmemi_pe_of(m, shmemi_rank_behind(m->me, 1 + i, m->n));
+        int pe = shmemi_pe_of(m, shmemi_rank_after(m->me, 1 + i, m->n));
         char *at = shmemi_direct(image, flag, pe);
         if (at != NULL)
             shmemi_store_element(at, step);
     }
 }
 
-/* Waits until the flag of each PE has come to the step. */
+/* Waits until each PE of the team has set its flag here to this step, or to a later one. The
+ * threads of the scope divide the flags. */
 template <class SCOPE>
 SHMEMI_D void shmemi_await_all(const struct shmemi_device_image *image,
                                const struct shmemi_members *m, const uint64_t *flags, uint64_t step)
@@ -72,7 +76,8 @@ SHMEMI_D void shmemi_await_all(const struct shmemi_device_image *image,
         shmemi_await(image, m, flags + i, step);
 }
 
-/* Ends a step: the counter now has its number. */
+/* Ends a step of a collective: stores its number in the counter, from which the next step takes its
+ * own. The last sync keeps a fast thread from reading the counter before. */
 template <class SCOPE> SHMEMI_D void shmemi_step_end(uint64_t *counter, uint64_t step)
 {
     if (SCOPE::rank() == 0)
@@ -83,14 +88,16 @@ template <class SCOPE> SHMEMI_D void shmemi_step_end(uint64_t *counter, uint64_t
 /* The most words of 4 bytes that a thread copies to a PE. */
 #define SHMEMI_FEW_WORDS 16
 
-/* Reports whether blocks are a few words of 4 bytes, aligned on both sides. */
+/* Reports whether a block to send is a few words of 4 bytes, aligned on both sides: shmemi_send_few
+ * then copies it by one thread for each PE. */
 SHMEMI_D int shmemi_few_words(const void *dest, const void *source, uint64_t bytes)
 {
     return bytes <= 4 * SHMEMI_FEW_WORDS &&
            (((uint32_t)(uintptr_t)dest | (uint32_t)(uintptr_t)source | (uint32_t)bytes) & 3) == 0;
 }
 
-/* Reports whether a step has other bytes to send than whole 16-byte words or a few of 4 bytes. */
+/* Reports whether the blocks of a step are ragged: neither whole 16-byte words nor a few words of 4
+ * bytes, so that the copies need slower functions. */
 SHMEMI_D int shmemi_ragged(const void *dest, const void *source, uint64_t bytes)
 {
     return __builtin_expect(
@@ -110,7 +117,7 @@ SHMEMI_D void shmemi_send_few(const struct shmemi_device_image *image,
 {
 #pragma unroll 1
     for (int i = 1 + (int)SCOPE::rank(); i < m->n + SELF; i += (int)SCOPE::size()) {
-        int rank = shmemi_rank_behind(m->me, i, m->n);
+        int rank = shmemi_rank_after(m->me, i, m->n);
         const char *from = source + (BLOCKS ? (uint32_t)rank * (uint64_t)bytes : 0);
         char *to = shmemi_direct(image, dest, shmemi_pe_of(m, rank));
         if (to != NULL && to != from)
@@ -131,7 +138,7 @@ SHMEMI_D void shmemi_send_wide(const struct shmemi_device_image *image,
 {
 #pragma unroll 1
     for (int i = 1; i < m->n + SELF; i++) {
-        int rank = shmemi_rank_behind(m->me, i, m->n);
+        int rank = shmemi_rank_after(m->me, i, m->n);
         const char *from = source + (BLOCKS ? (uint64_t)rank * bytes : 0);
         char *to = shmemi_direct(image, dest, shmemi_pe_of(m, rank));
         if (to != NULL && to != from)
@@ -139,7 +146,8 @@ SHMEMI_D void shmemi_send_wide(const struct shmemi_device_image *image,
     }
 }
 
-/* Sends what is not ragged to the PEs that have an address here. */
+/* Copies this PE's blocks to the PEs that have an address here, if the blocks are not ragged: by
+ * words of 16 bytes, or by the few words of 4 bytes that they have. */
 template <class SCOPE, int BLOCKS, int SELF>
 SHMEMI_D void shmemi_send_direct(const struct shmemi_device_image *image,
                                  const struct shmemi_members *m, char *dest, const char *source,
@@ -152,8 +160,9 @@ SHMEMI_D void shmemi_send_direct(const struct shmemi_device_image *image,
 }
 
 /*
- * One step of a collective: a put with a signal to each other member in turn. It is in memory,
- * since functions that push to a ring take nearly all registers of a thread in a block of 1,024.
+ * One step of a collective: a put with a signal to each other member, one after the other. It is in
+ * memory, since functions that push to a ring take nearly all registers of a thread in a block of
+ * 1,024.
  */
 struct shmemi_sending {
     struct shmemi_put_call c; /* to the present PE; the push changes it */
@@ -163,7 +172,8 @@ struct shmemi_sending {
     int n, me;
 };
 
-/* Fills in what a step sends: bytes of source to dest, and the step's number to flag. */
+/* Fills in what one step of a collective sends: `bytes` bytes of source for each PE to dest there,
+ * and the step's number to the flag after them. The PE is set by shmemi_sending_next. */
 SHMEMI_D void shmemi_sending_begin(struct shmemi_sending *s,
                                    const struct shmemi_device_image *image,
                                    const struct shmemi_members *m, const uint64_t *flag,
@@ -182,17 +192,20 @@ SHMEMI_D void shmemi_sending_begin(struct shmemi_sending *s,
     s->me = m->me;
 }
 
-/* The address of dest at the present PE, c.pe, or NULL if its heap is not mapped. */
+/* Returns the address for loads and stores of dest at the PE to which the step sends now (c.pe), or
+ * NULL if that PE has none here. */
 SHMEMI_D char *shmemi_sending_to(const struct shmemi_sending *s)
 {
     const struct shmemi_device_image *image = s->c.image;
     return shmemi_direct(image, (char *)(uintptr_t)(image->job.segment + s->dest), s->c.pe);
 }
 
-/* Moves on to the PE i ranks behind this one. Returns the address of dest there, or NULL. */
+/* Goes on to the PE whose rank is i after this one's, and sets what is sent to it. With BLOCKS each
+ * PE gets another block of source. Returns the address of dest there, or NULL if the PE has none
+ * here. */
 template <int BLOCKS> SHMEMI_COLD char *shmemi_sending_next(struct shmemi_sending *s, int i)
 {
-    int rank = shmemi_rank_behind(s->me, i, s->n);
+    int rank = shmemi_rank_after(s->me, i, s->n);
     s->c.source = s->source + (BLOCKS ? (uint64_t)rank * s->bytes : 0);
     s->c.dest = s->dest;
     s->c.bytes = s->bytes;
@@ -200,7 +213,8 @@ template <int BLOCKS> SHMEMI_COLD char *shmemi_sending_next(struct shmemi_sendin
     return shmemi_sending_to(s);
 }
 
-/* Copies the unaligned bytes at both ends of the present PE's block. */
+/* Copies the bytes at both ends of a block that are outside of its aligned middle to the PE to
+ * which the step sends now. */
 template <class SCOPE> SHMEMI_COLD void shmemi_send_ends(const struct shmemi_sending *s)
 {
     (void)shmemi_copy_ends<0>(shmemi_sending_to(s), s->c.source, s->bytes, SCOPE::rank(),
@@ -208,8 +222,8 @@ template <class SCOPE> SHMEMI_COLD void shmemi_send_ends(const struct shmemi_sen
 }
 
 /*
- * Copies what lies between the unaligned ends of the present PE's block, by words of less than 16
- * bytes.
+ * Copies the aligned middle of a block to the PE to which the step sends now, by words of less than
+ * 16 bytes.
  */
 template <class SCOPE> SHMEMI_COLD void shmemi_send_narrow(const struct shmemi_sending *s)
 {
@@ -219,7 +233,8 @@ template <class SCOPE> SHMEMI_COLD void shmemi_send_narrow(const struct shmemi_s
                       SCOPE::size());
 }
 
-/* Copies to a PE that has an address, as shmemi_copy does. */
+/* Copies a ragged block (shmemi_ragged) to a PE that has an address here. It does what shmemi_copy
+ * does, but the arguments stay in memory, so that the kernel needs fewer registers. */
 template <class SCOPE> SHMEMI_D void shmemi_send_ragged(const struct shmemi_sending *s, char *to)
 {
     shmemi_send_ends<SCOPE>(s);
@@ -231,8 +246,9 @@ template <class SCOPE> SHMEMI_D void shmemi_send_ragged(const struct shmemi_send
 }
 
 /*
- * Sends the step's data to the PE i ranks behind this one: with its flag through a ring, or by a
- * copy. What is not ragged is copied later, by shmemi_send_direct.
+ * Sends a step's block to the PE whose rank is i after this one's: through the ring, with the flag
+ * after it, or by a copy if the PE has an address here and the block is ragged. Other blocks for
+ * PEs with an address are copied later by shmemi_send_direct.
  */
 template <class SCOPE, int BLOCKS>
 SHMEMI_D void shmemi_send_one(struct shmemi_sending *s, int i, int ragged)
@@ -249,7 +265,8 @@ SHMEMI_D void shmemi_send_one(struct shmemi_sending *s, int i, int ragged)
     }
 }
 
-/* Sends a block to each PE, and sets a flag of that PE to the step after it. */
+/* Sends a block to each PE of the team, and sets a flag of that PE to the step after it. With
+ * BLOCKS each PE gets another block of source; with SELF this PE gets its own, too. */
 template <class SCOPE, int BLOCKS, int SELF>
 SHMEMI_COLD void shmemi_send_all(const struct shmemi_device_image *image,
                                  const struct shmemi_members *m, char *dest, const char *source,
@@ -286,8 +303,9 @@ SHMEMI_D int shmemi_collective_open(const struct shmemi_device_image *image, uin
     return 0;
 }
 
-/* Opens the team, and fills in this PE's sends. Returns the number of PEs that it sends to, or
- * -1. */
+/* Opens the team of a collective, checks the arguments, and fills in what this PE sends. Returns
+ * the number of PEs that it sends to, 0 for a PE that only receives, or -1 for SHMEM_TEAM_INVALID.
+ */
 template <int ROOTED>
 SHMEMI_COLD int shmemi_collective_begin(struct shmemi_sending *s,
                                         const struct shmemi_device_image *image, uint32_t call,
@@ -319,7 +337,7 @@ SHMEMI_D int shmemi_collective_first(const struct shmemi_device_image *image, ui
                                                 (const char *)source, bytes, root);
     if (count < 0)
         return -1;
-    shmemi_step_order<SCOPE>(image);
+    shmemi_step_sync_and_order<SCOPE>(image);
 #pragma unroll 1
     for (int i = 1; i <= count; i++)
         shmemi_send_one<SCOPE, BLOCKS>(&s, i, shmemi_ragged(dest, source, bytes));
@@ -374,6 +392,8 @@ SHMEMI_D int shmemi_collective(const struct shmemi_device_image *image, uint32_t
     return 0;
 }
 
+/* A broadcast by the threads of a scope: PE root of the team sends bytes bytes to dest of all
+ * others. Returns 0, or -1 for SHMEM_TEAM_INVALID. */
 template <class SCOPE>
 SHMEMI_D int shmemi_broadcast(const struct shmemi_device_image *image, uint32_t call,
                               shmemi_team_t team, void *dest, const void *source, uint64_t bytes,
@@ -382,7 +402,8 @@ SHMEMI_D int shmemi_broadcast(const struct shmemi_device_image *image, uint32_t 
     return shmemi_collective<SCOPE, 0, 1>(image, call, team, dest, source, bytes, root);
 }
 
-/* An alltoall (BLOCKS) or an fcollect, by the threads of a scope. */
+/* An alltoall (BLOCKS) or an fcollect, by the threads of a scope. Returns 0, or -1 for
+ * SHMEM_TEAM_INVALID. */
 template <class SCOPE, int BLOCKS>
 SHMEMI_D int shmemi_exchange(const struct shmemi_device_image *image, uint32_t call,
                              shmemi_team_t team, void *dest, const void *source, uint64_t bytes)

@@ -72,7 +72,7 @@ SHMEMI_D const struct shmemi_device_image *shmemi_open(struct shmem_context ctx,
     return ctx.image;
 }
 
-/* Returns the context for the heap of a job. */
+/* Returns the context by which a program names this state of the job in its calls. */
 SHMEMI_D struct shmem_context shmemi_context_of(const struct shmemi_device_image *image)
 {
     struct shmem_context context;

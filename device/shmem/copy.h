@@ -72,7 +72,7 @@ template <class W> struct shmemi_side_by_side {
     }
 };
 
-/* Copies one word of type W. FAR: from a peer's memory. */
+/* Copies one word of type W at aligned addresses. FAR: the source is a peer's memory. */
 template <class W, int FAR> SHMEMI_D void shmemi_copy_word(char *to, const char *from)
 {
     W v;
@@ -112,13 +112,15 @@ SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t bytes, uint
  */
 #define SHMEMI_MAX_WIDE_COPY ((uint64_t)1 << 35)
 
-/* The largest power of two, up to 16, that divides all values that were or-ed together. */
+/* Returns the largest power of two, up to 16, that divides several values: addresses and sizes
+ * whose bits the caller has or-ed together. */
 SHMEMI_D uint32_t shmemi_alignment(uint64_t bits)
 {
     return (uint32_t)((bits | 16) & (~(bits | 16) + 1));
 }
 
-/* One thread's part of a copy by words of width bytes, at most 8. */
+/* Copies this thread's part (words rank, rank + size, ...) of bytes by words of width bytes, 1 to
+ * 8. */
 template <int FAR>
 SHMEMI_COLD void shmemi_copy_by(uint32_t width, char *to, const char *from, uint64_t bytes,
                                 uint32_t rank, uint32_t size)
@@ -162,7 +164,9 @@ struct shmemi_middle {
     uint32_t head, width;
 };
 
-/* Finds the middle of a copy, which is aligned for the widest words that both sides allow. */
+/* Finds the part of a copy that can be moved by the widest words that both sides allow: where it
+ * begins, its bytes and the width of the words. Before it and after it are bytes that must be moved
+ * singly. */
 SHMEMI_D struct shmemi_middle shmemi_middle_of(const char *to, const char *from, uint64_t bytes)
 {
     uint32_t wide = shmemi_alignment((uint64_t)(uintptr_t)to ^ (uint64_t)(uintptr_t)from);
@@ -198,7 +202,8 @@ SHMEMI_COLD struct shmemi_middle shmemi_copy_ends(char *to, const char *from, ui
     return m;
 }
 
-/* Copies n 16-byte words, less than 4 GiB in all, by the threads of a scope. */
+/* Copies n 16-byte words, less than 4 GiB in all, by the threads of a scope, at aligned addresses.
+ * n is 32 bits wide, because wider indices take registers. */
 template <class SCOPE, int FAR>
 SHMEMI_D void shmemi_copy_wide(char *to, const char *from, uint32_t n)
 {
@@ -207,7 +212,8 @@ SHMEMI_D void shmemi_copy_wide(char *to, const char *from, uint32_t n)
 }
 
 /*
- * Not 0 if an address or the length is not a multiple of 16 bytes, or the length is 4 GiB or more.
+ * Returns 0 if shmemi_copy_wide alone can make a copy: both addresses and the length are multiples
+ * of 16 bytes, and the length is less than 4 GiB.
  */
 SHMEMI_D uint32_t shmemi_not_wide(const void *to, const void *from, uint64_t bytes)
 {

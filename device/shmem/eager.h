@@ -25,7 +25,8 @@
 
 /* ---------------------------------------------------------------- arguments */
 
-/* The address of one of this PE's slots. Stops the kernel if there is no such slot. */
+/* Returns the address of one of this PE's slots, each of which holds a token. Stops the kernel if
+ * there is no such slot. */
 SHMEMI_D char *shmemi_eager_slot(const struct shmemi_device_image *image, uint32_t call,
                                  const shmemx_eager_t *e, uint32_t slot)
 {
@@ -57,7 +58,8 @@ SHMEMI_D void shmemi_eager_check_tile(const struct shmemi_device_image *image, u
                      (uint64_t)(int64_t)tile);
 }
 
-/* The bytes that a token takes in a slot, its signals included. */
+/* Returns the bytes that a token of nbytes takes in a slot, its signals included, if it is laid out
+ * in tiles of a size. */
 SHMEMI_D size_t shmemi_eager_size(const struct shmemi_device_image *image, uint32_t call,
                                   size_t nbytes, int tile)
 {
@@ -115,7 +117,8 @@ struct shmemi_eager_reading {
     int counter; /* of the slot, with SHMEMI_EAGER_NOTIFY */
 };
 
-/* Checks a slot and fills in how to read its token. */
+/* Checks the arguments of a wait for a token, and returns what the functions that read its slot
+ * need. */
 SHMEMI_D struct shmemi_eager_reading shmemi_eager_read(const struct shmemi_device_image *image,
                                                        uint32_t call, const shmemx_eager_t *e,
                                                        uint32_t slot, uint32_t epoch)
@@ -169,7 +172,8 @@ SHMEMI_COLD int shmemi_eager_is_counted(const struct shmemi_device_image *image,
     return shmemi_eager_counted(image, call, counter, nbytes, epoch, 0, &main);
 }
 
-/* Waits until a slot's counter has counted the token of an epoch. */
+/* Waits until a slot's counter has counted the token of an epoch: the network adds to it when the
+ * token's bytes have arrived. */
 SHMEMI_COLD void shmemi_eager_await_count(const struct shmemi_device_image *image, uint32_t call,
                                           int counter, uint32_t nbytes, uint32_t epoch)
 {
@@ -236,7 +240,8 @@ SHMEMI_D int shmemi_eager_load_pairs(const struct shmemi_eager_reading *r, uint3
     return there;
 }
 
-/* Waits for this thread's packets of a token and copies their data to dest, unless it is NULL. */
+/* Waits for this thread's packets of a token (4 bytes of data with the epoch each) and copies their
+ * data to dest. If dest is NULL it only waits. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_take_packets(const struct shmemi_eager_reading *r, char *dest)
 {
@@ -318,7 +323,8 @@ SHMEMI_D int shmemi_eager_ready(const struct shmemi_device_image *image, uint32_
     return SCOPE::all(there);
 }
 
-/* Waits for the token of an epoch in a slot and copies its data to dest. */
+/* Waits for the token of an epoch in a slot and copies its data, without the signals, to dest.
+ * Afterwards the slot may get another token. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_recv(const struct shmemi_device_image *image, uint32_t call,
                                 const shmemx_eager_t *e, uint32_t slot, void *dest, uint32_t epoch)

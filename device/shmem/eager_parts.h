@@ -22,7 +22,8 @@ SHMEMI_D void shmemi_eager_check_word(const struct shmemi_device_image *image, u
                      e->nbytes);
 }
 
-/* Copies one word of an arrived token: 4 or 8 bytes at an aligned address. */
+/* Returns one word, of 4 or 8 bytes, of a token that has arrived; `at` is its offset in the data.
+ * Between the words of a token in packets are epochs, which are left out. */
 template <class T>
 SHMEMI_D T shmemi_eager_load(const struct shmemi_device_image *image, uint32_t call,
                              const shmemx_eager_t *e, uint32_t slot, uint32_t at)
@@ -44,8 +45,9 @@ SHMEMI_D T shmemi_eager_load(const struct shmemi_device_image *image, uint32_t c
     return shmemi_as<T>(v);
 }
 
-/* Writes one word into a slot of a PE. A packet is complete with its word, a tile only with its
- * signal. */
+/* Writes one word of a token into a slot of PE pe. If the token is in packets, the word takes its
+ * epoch along, and the reader sees it at once; otherwise the reader waits for the signals that
+ * follow (shmemi_eager_signal_words). */
 template <class T>
 SHMEMI_D void shmemi_eager_store(const struct shmemi_device_image *image, uint32_t call,
                                  const shmemx_eager_t *e, uint32_t slot, uint32_t at, T value,
@@ -155,7 +157,8 @@ SHMEMI_D void shmemi_eager_spread(char *buffer, uint32_t nbytes, uint32_t epoch)
     SCOPE::sync();
 }
 
-/* Moves the data of a token in tiles together at the start of its buffer. */
+/* Moves the data of a token in tiles together at the start of its buffer, over the signals: it
+ * undoes shmemi_eager_spread. */
 template <class SCOPE, int TILE>
 SHMEMI_D void shmemi_eager_gather_units(char *buffer, uint32_t nbytes)
 {

@@ -43,7 +43,7 @@ SHMEMI_COLD void shmemi_eager_reserve_buffer(const struct shmemi_device_image *i
     shmemi_fence_system();
 }
 
-/* Makes a buffer free for another token. */
+/* Makes a buffer free for another token, after the proxy has read its bytes. */
 SHMEMI_COLD void shmemi_eager_release_buffer(char *buffer)
 {
     shmemi_fence_system();

@@ -31,7 +31,8 @@ template <> struct shmemi_eager_units<SHMEMI_EAGER_BLOCK> {
 /* The data of two packets. */
 #define SHMEMI_EAGER_PAIR (2 * SHMEMI_EAGER_PACKET_SIGNAL)
 
-/* Loads the bytes at ... at + 7 of a token, up to its end, from a source of any alignment. */
+/* Loads bytes `at` to at + 7 of a token, or those up to its end, from a source of any alignment,
+ * one byte after the other. */
 SHMEMI_COLD uint64_t shmemi_eager_gather(const char *source, uint32_t at, uint32_t nbytes)
 {
     uint64_t v = 0;
@@ -43,7 +44,8 @@ SHMEMI_COLD uint64_t shmemi_eager_gather(const char *source, uint32_t at, uint32
     return v;
 }
 
-/* Stores the bytes at ... at + 7 of a token, up to its end, to a destination of any alignment. */
+/* Stores bytes `at` to at + 7 of a token, or those up to its end, to a destination of any
+ * alignment, one byte after the other. */
 SHMEMI_COLD void shmemi_eager_scatter(char *dest, uint32_t at, uint32_t nbytes, uint64_t v)
 {
     for (uint32_t k = 0; k < SHMEMI_EAGER_PAIR && at + k < nbytes; k++)

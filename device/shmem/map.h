@@ -32,7 +32,8 @@ static __device__ __forceinline__ uint32_t shmemi_warps(void)
     return gridDim.x * gridDim.y * gridDim.z * shmemi_warps_of_block();
 }
 
-/* The number of the multiprocessor on which the thread runs. */
+/* Returns the number of the multiprocessor on which the thread runs. It only spreads threads over
+ * rings, so that it does no harm if it changes. */
 static __device__ __forceinline__ uint32_t shmemi_multiprocessor(void)
 {
     uint32_t n;
@@ -42,7 +43,8 @@ static __device__ __forceinline__ uint32_t shmemi_multiprocessor(void)
 #endif
 
 #ifndef __CUDA_ARCH__
-/* The number of the calling host thread, in the order of their first calls of this function. */
+/* Returns the number of the calling host thread: 0 for the first thread that calls this function, 1
+ * for the next, and so on. */
 static inline uint32_t shmemi_thread(void)
 {
     static uint32_t threads;
@@ -80,7 +82,7 @@ SHMEMI_HD uint32_t shmemi_ring_index(const struct shmemi_device_state *s, uint32
     return n % s->ring_count;
 }
 
-/* The calling thread's ring for an operation on pe. */
+/* Returns the ring into which the calling thread pushes an operation on PE pe. */
 SHMEMI_HD const struct shmemi_ring *shmemi_ring_for(const struct shmemi_device_state *s,
                                                     uint32_t pe)
 {

@@ -89,7 +89,9 @@ SHMEMI_COLD void shmemi_note_quieted(const struct shmemi_ring *rings, uint64_t n
     }
 }
 
-/* Waits until the operations in the rings are complete, if there are any. */
+/* Waits until the operations that any thread of this PE has pushed into rings are complete. If no
+ * ring has got operations since the last quiet, nothing is pushed. If the job ends, so does the
+ * thread. */
 SHMEMI_COLD void shmemi_quiet_rings(const struct shmemi_device_image *image)
 {
     if (!shmemi_pushed(image))
@@ -102,7 +104,8 @@ SHMEMI_COLD void shmemi_quiet_rings(const struct shmemi_device_image *image)
     shmemi_note_quieted(rings, noted, mine);
 }
 
-/* Orders the operations pushed before, into any ring, before the ones pushed next. */
+/* Orders the operations that were pushed before, into any ring, before the ones that are pushed
+ * next. If the job ends, so does the thread. */
 SHMEMI_COLD void shmemi_fence_rings(const struct shmemi_device_image *image)
 {
     if (shmemi_ring_fence((const struct shmemi_ring *)image->job.rings, image->job.ring_count,
@@ -110,7 +113,8 @@ SHMEMI_COLD void shmemi_fence_rings(const struct shmemi_device_image *image)
         shmemi_end();
 }
 
-/* A fence of the rings, where not all PEs have an address here. */
+/* Does the part of a fence for PEs that have no address here: the fence of the rings, if any ring
+ * has got operations since the last quiet. */
 SHMEMI_COLD void shmemi_fence_slowly(const struct shmemi_device_image *image, uint32_t call)
 {
     shmemi_check_init(image, call);
@@ -119,8 +123,8 @@ SHMEMI_COLD void shmemi_fence_slowly(const struct shmemi_device_image *image, ui
 }
 
 /*
- * Reports whether each PE of the job has an address here: then there are only loads and stores, no
- * rings.
+ * Reports whether all PEs of the job have an address here: then there are no rings, and a fence of
+ * the GPU is enough. Without a job it is false, so that the slower path finds that error.
  */
 SHMEMI_D int shmemi_all_direct(const struct shmemi_device_image *image)
 {

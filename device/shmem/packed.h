@@ -58,7 +58,8 @@ template <class T> SHMEMI_D void shmemi_store_packed(T *at, uint64_t elements, u
     }
 }
 
-/* Applies an operation to all elements of two words. */
+/* Applies an operation to each pair of elements of two words, and returns the word of the results.
+ */
 template <class OP, class T> SHMEMI_D uint64_t shmemi_apply_word(uint64_t a, uint64_t b)
 {
     union word {
@@ -76,7 +77,8 @@ template <class OP, class T> SHMEMI_D uint64_t shmemi_apply_word(uint64_t a, uin
     return x.whole;
 }
 
-/* The number that the lines of a round have: never 0, which memory has at first. */
+/* Returns the number by which a reader knows the lines of a round. It is never 0, which memory has
+ * at first. */
 SHMEMI_D uint32_t shmemi_line_number(uint64_t round)
 {
     return (uint32_t)(round % 0xffffffff) + 1;
@@ -204,7 +206,7 @@ template <class OP, class T, int FITS = (sizeof(T) <= 8)> struct shmemi_in_lines
             uint64_t own = shmemi_load_packed<T>(mine + i, count - i);
 #pragma unroll 1
             for (int k = 1; k < n; k++) {
-                int rank = shmemi_rank_behind(me, k, n);
+                int rank = shmemi_rank_after(me, k, n);
                 shmemi_store_line(
                     shmemi_direct(image, line + me * SHMEMI_WORK_PACKED, shmemi_pe_of(m, rank)),
                     PARTS ? shmemi_load_packed<T>(source + (uint64_t)rank * count + i, count - i)

@@ -32,7 +32,8 @@ SHMEMI_D void shmemi_check_range(const struct shmemi_device_image *image, uint32
     }
 }
 
-/* The offset of a symmetric address in this PE's segment. */
+/* Returns the offset of a symmetric address in this PE's segment, the memory that other PEs access.
+ * It is the same on all PEs. */
 SHMEMI_D uint64_t shmemi_offset(const struct shmemi_device_image *image, const void *address)
 {
     return (uint64_t)(uintptr_t)address - image->job.segment;
@@ -58,10 +59,11 @@ SHMEMI_D char *shmemi_direct(const struct shmemi_device_image *image, const void
 }
 
 /*
- * Returns 1 and sets *at to the address of PE pe's copy of a symmetric address, if the image has
- * that PE's address, which it has only for PEs of the job; otherwise returns 0. It has no checks
- * and no other look-ups, and one branch decides: each test or load that waits for the one before
- * costs a put with its quiet some 0.02 us (H200).
+ * The fast path of shmemi_reach. Returns 1 and sets *at to the address of PE pe's copy of a
+ * symmetric address, if the image (the job's state in constant memory) has that PE's address, which
+ * it has only for PEs of the job; otherwise returns 0. It has no checks and no other look-ups, and
+ * one branch decides: each test or load that waits for the one before costs a put with its quiet
+ * some 0.02 us (H200).
  */
 SHMEMI_D int shmemi_plain(const struct shmemi_device_image *image, const void *address, int pe,
                           char **at)
@@ -147,7 +149,8 @@ SHMEMI_COLD void shmemi_submit(const struct shmemi_operation *op)
 #endif
 }
 
-/* Pushes an operation on a PE into the calling thread's ring. */
+/* Pushes an operation on a PE that has no address here into the calling thread's ring, and does not
+ * wait for it. words are its packed words (zz_wire.h), which take `slots` slots. */
 SHMEMI_D void shmemi_send(const struct shmemi_device_image *image, int pe,
                           const struct shmemi_words *words, int slots)
 {
@@ -155,7 +158,8 @@ SHMEMI_D void shmemi_send(const struct shmemi_device_image *image, int pe,
     shmemi_submit(&op);
 }
 
-/* Called before a request to the proxy: chooses the ring and claims a reply place in it. */
+/* Called before a request to the proxy: chooses the ring, claims a place for the reply in it, and
+ * remembers how many replies the place has had. If the job ends, so does the thread. */
 SHMEMI_COLD void shmemi_open_reply(const struct shmemi_device_image *image, int pe,
                                    struct shmemi_pending_reply *q)
 {

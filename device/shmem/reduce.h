@@ -17,7 +17,8 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* Combines the chunks of all PEs into dest, element by element. */
+/* Combines the chunks of all PEs into dest, element by element, in the order of the PEs. This PE's
+ * own chunk is `mine`, and the others are in the buffer, chunk bytes apart. */
 template <class SCOPE, class OP, class T>
 SHMEMI_D void shmemi_combine(T *dest, const T *mine, const char *buffer, uint64_t chunk, int me,
                              int n, uint64_t elements)

@@ -25,13 +25,13 @@
  */
 #define SHMEMI_STOPPED (-1)
 
-/* The words of a ring that its producers share. */
+/* Returns the words of a ring that its producers share, in memory near to them. */
 SHMEMI_HD struct shmemi_ring_near *shmemi_near_of(const struct shmemi_ring *r)
 {
     return (struct shmemi_ring_near *)r->near;
 }
 
-/* The words that the proxy writes about a ring. */
+/* Returns the words in which the proxy tells producers what it has read and completed. */
 SHMEMI_HD struct shmemi_ring_progress *shmemi_progress_of(const struct shmemi_ring *r)
 {
     return (struct shmemi_ring_progress *)r->line;
@@ -128,7 +128,8 @@ SHMEMI_HD uint64_t shmemi_reserve_cell(const struct shmemi_ring *r, uint64_t n, 
                                        room);
 }
 
-/* Stores slot i of an operation at position p + i, which the caller has reserved. */
+/* Stores slot i of an operation, whose first slot is at position p. Both words get the lap bit,
+ * which changes from round to round: by it the proxy sees that a word is new. */
 SHMEMI_HD void shmemi_store_one(const struct shmemi_ring *r, uint64_t p,
                                 const struct shmemi_words *words, int i)
 {
@@ -138,8 +139,8 @@ SHMEMI_HD void shmemi_store_one(const struct shmemi_ring *r, uint64_t p,
                       words->w[2 * i + 1] | lap);
 }
 
-/* Stores the slots of an operation from position p on. The number of slots is a constant of the
- * caller. */
+/* Stores the slots of an operation from position p on, which the caller has reserved. The number of
+ * slots is a constant of the caller, so that the loop can be unrolled. */
 SHMEMI_HD void shmemi_store_slots(const struct shmemi_ring *r, uint64_t p,
                                   const struct shmemi_words *words, int slots)
 {
@@ -170,7 +171,7 @@ SHMEMI_HD void shmemi_store_some(const struct shmemi_ring *r, uint64_t p,
  * announces its sleep, makes every running thread order its memory accesses (membarrier), and polls
  * its rings once more: so either it finds these slots, or this function finds it asleep.
  */
-SHMEMI_HD void shmemi_rouse(const struct shmemi_ring *r)
+SHMEMI_HD void shmemi_wake_proxy(const struct shmemi_ring *r)
 {
 #ifndef __CUDA_ARCH__
     shmemi_after_slots();
@@ -192,7 +193,7 @@ SHMEMI_HD uint64_t shmemi_push(const struct shmemi_ring *r, const struct shmemi_
     uint64_t p = shmemi_reserve_slots(r, (uint64_t)slots, &room);
     if (room == 0) {
         shmemi_store_slots(r, p, words, slots);
-        shmemi_rouse(r);
+        shmemi_wake_proxy(r);
     }
     return p;
 }
@@ -208,7 +209,8 @@ struct shmemi_burst {
     int open; /* 0: the ring was stopped */
 };
 
-/* Reserves the positions of a burst of count operations, each of `slots` slots. */
+/* Reserves the positions of a burst, count operations of `slots` slots each, and waits until they
+ * are free. */
 SHMEMI_HD struct shmemi_burst shmemi_burst_begin(const struct shmemi_ring *r, uint32_t count,
                                                  int slots)
 {
@@ -232,7 +234,7 @@ SHMEMI_HD void shmemi_burst_store(const struct shmemi_burst *b, uint32_t index,
 SHMEMI_HD void shmemi_burst_end(const struct shmemi_burst *b)
 {
     if (b->open)
-        shmemi_rouse(b->ring);
+        shmemi_wake_proxy(b->ring);
 }
 
 #ifdef __CUDACC__
@@ -308,14 +310,15 @@ SHMEMI_HD uint32_t shmemi_reply_claim(const struct shmemi_ring *r, uint32_t hint
     }
 }
 
-/* The address of reply place i of a ring. */
+/* Returns reply place i of a ring, into which the proxy stores the result of the operation that has
+ * claimed it. */
 SHMEMI_HD struct shmemi_reply *shmemi_reply_at(const struct shmemi_ring *r, uint32_t i)
 {
     return (struct shmemi_reply *)r->replies + i;
 }
 
-/* Returns the turn of a reply place, the number of replies that it has had; to be read before the
- * operation is pushed. */
+/* Returns the turn of a reply place, the number of replies that it has had. A thread reads it
+ * before it pushes an operation; when it changes, the reply has arrived. */
 SHMEMI_HD uint32_t shmemi_reply_turn(const struct shmemi_ring *r, uint32_t i)
 {
     return shmemi_load_far32(&shmemi_reply_at(r, i)->turn);

@@ -38,7 +38,8 @@ SHMEMI_COLD uint64_t shmemi_request_element(const struct shmemi_device_image *im
     return shmemi_request(&q, &words, SHMEMI_SLOTS_AMO_WIDE);
 }
 
-/* Stores an element at PE pe, directly or through the ring. */
+/* Stores an element at PE pe: by an instruction if the PE has an address here, else through the
+ * ring. */
 template <class T>
 SHMEMI_D void shmemi_p(const struct shmemi_device_image *image, uint32_t call, T *dest, T value,
                        int pe)
@@ -52,7 +53,8 @@ SHMEMI_D void shmemi_p(const struct shmemi_device_image *image, uint32_t call, T
                             pe);
 }
 
-/* Loads an element of PE pe, directly or through the ring. */
+/* Returns an element of PE pe: by an instruction if the PE has an address here, else through the
+ * ring, and then it waits for the reply. */
 template <class T>
 SHMEMI_D T shmemi_g(const struct shmemi_device_image *image, uint32_t call, const T *source, int pe)
 {
@@ -190,7 +192,8 @@ SHMEMI_COLD void shmemi_begin_cell(struct shmemi_cell_put *p, const struct shmem
         p->op.slots = 0;
 }
 
-/* Copies the put's bytes into its cell, without shmemi_copy, which takes more registers. */
+/* Copies the put's bytes into its cell, by the widest words that divide the source and the length.
+ * shmemi_copy would take more registers. */
 SHMEMI_COLD void shmemi_fill_cell(const struct shmemi_cell_put *p)
 {
     const char *source = p->source;
@@ -204,12 +207,13 @@ SHMEMI_COLD void shmemi_fill_cell(const struct shmemi_cell_put *p)
         shmemi_fill_words<uint32_t>(cell, source, bytes / 4);
 }
 
-/* Makes the bytes in the cell visible to the proxy, and then stores the put's slots. */
+/* Makes the bytes in the cell visible to the proxy, and then stores the put's slots, by which the
+ * proxy finds it. */
 SHMEMI_COLD void shmemi_end_cell(const struct shmemi_cell_put *p)
 {
     shmemi_before_slots();
     shmemi_store_some(p->op.ring, p->position, &p->op.words, p->op.slots);
-    shmemi_rouse(p->op.ring);
+    shmemi_wake_proxy(p->op.ring);
 }
 
 /*
@@ -284,7 +288,8 @@ SHMEMI_D void shmemi_begin_range(const struct shmemi_put_call *c, struct shmemi_
     shmemi_before_slots();
 }
 
-/* Pushes the packed put. WAIT: waits until its source may be used again. */
+/* Pushes the put that the caller has packed after shmemi_begin_range. WAIT: waits until its source
+ * may be used again. */
 template <int WAIT> SHMEMI_D void shmemi_end_range(struct shmemi_pending_reply *q)
 {
     shmemi_submit(&q->op);
@@ -328,7 +333,8 @@ template <int NBI> SHMEMI_D void shmemi_send_put(struct shmemi_put_call *c)
     }
 }
 
-/* A blocking put from the heap that goes as one write, however small it is. */
+/* Pushes a blocking put from the heap that is one write of the network, however small it is: tokens
+ * rely on the order of the bytes in one write. */
 SHMEMI_D void shmemi_put_range(const struct shmemi_device_image *image, const void *dest,
                                const void *source, uint64_t bytes, int pe)
 {
@@ -337,7 +343,8 @@ SHMEMI_D void shmemi_put_range(const struct shmemi_device_image *image, const vo
     shmemi_send_range<1>(&c);
 }
 
-/* A put through the ring, by the calling thread alone. NBI: it does not wait for its source. */
+/* Puts bytes through the ring, by the calling thread alone. NBI: does not wait until the source may
+ * be used again. */
 template <int NBI>
 SHMEMI_D void shmemi_put_ring(const struct shmemi_device_image *image, const void *dest,
                               const void *source, uint64_t bytes, int pe)
@@ -369,7 +376,8 @@ SHMEMI_COLD void shmemi_get_range(const struct shmemi_device_image *image, void 
         (void)shmemi_await_reply(&q);
 }
 
-/* A get through the ring, by the calling thread alone. NBI: it does not wait for the data. */
+/* Gets bytes through the ring, by the calling thread alone. NBI: does not wait for the data, if
+ * dest is global memory. */
 template <int NBI>
 SHMEMI_D void shmemi_send_get(const struct shmemi_device_image *image, void *dest, uint64_t source,
                               uint64_t bytes, int pe)
@@ -407,7 +415,8 @@ SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call,
     SCOPE::sync();
 }
 
-/* A get by the threads of a scope. Through the ring one thread pushes all of it. */
+/* Gets bytes by the threads of a scope: by loads if the PE has an address here. Through the ring
+ * one thread pushes all of it. */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_get(const struct shmemi_device_image *image, uint32_t call, void *dest,
                          const void *source, uint64_t bytes, int pe)

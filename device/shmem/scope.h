@@ -20,6 +20,7 @@ SHMEMI_D uint32_t shmemi_threads_of_block(void)
     return blockDim.x * blockDim.y * blockDim.z;
 }
 
+/* The scope of one thread, which waits for no other. */
 struct shmemi_by_thread {
     static constexpr int crowd = 0;      /* whether most threads may have no part in a copy */
     static constexpr uint32_t batch = 8; /* 16-byte loads of a copy that are under way at once */
@@ -28,6 +29,7 @@ struct shmemi_by_thread {
     {
         return 0;
     }
+    /* The number of threads of the scope. */
     SHMEMI_D uint32_t size()
     {
         return 1;
@@ -44,6 +46,7 @@ struct shmemi_by_thread {
     }
 };
 
+/* The scope of the threads of a warp. */
 struct shmemi_by_warp {
     static constexpr int crowd = 0;
     static constexpr uint32_t batch = 8;
@@ -68,6 +71,7 @@ struct shmemi_by_warp {
     }
 };
 
+/* The scope of the threads of a block. */
 struct shmemi_by_block {
     static constexpr int crowd = 1;
     static constexpr uint32_t batch = 4;
@@ -101,6 +105,8 @@ struct shmemi_by_block {
 #define SHMEM_WARPGROUP_BARRIER 15
 #endif
 
+/* The scope of the 128 threads of a warpgroup, four warps of a block. It has no all(), which no
+ * caller needs. */
 struct shmemi_by_warpgroup {
     static constexpr int crowd = 0;
     static constexpr uint32_t batch = 8;

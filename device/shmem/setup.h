@@ -22,8 +22,8 @@ SHMEMI_D int shmemi_n_pes(const struct shmemi_device_image *image, uint32_t call
     return image->job.n_pes;
 }
 
-/* The address for loads and stores of PE pe's copy of a symmetric object, or NULL if it has
- * none. */
+/* Returns the address for loads and stores of PE pe's copy of a symmetric object; NULL if the PE
+ * has none here, or if the object is not in the heap. */
 SHMEMI_D void *shmemi_ptr(const struct shmemi_device_image *image, uint32_t call, const void *dest,
                           int pe)
 {
@@ -32,7 +32,7 @@ SHMEMI_D void *shmemi_ptr(const struct shmemi_device_image *image, uint32_t call
     return at >= image->job.heap_size ? NULL : shmemi_direct(image, dest, pe);
 }
 
-/* This PE's rank in a team, or -1. */
+/* Returns this PE's rank in a team, or -1 if there is no such team, or for SHMEM_TEAM_INVALID. */
 SHMEMI_D int shmemi_team_my_pe(const struct shmemi_device_image *image, uint32_t call,
                                shmemi_team_t team)
 {
@@ -50,7 +50,8 @@ SHMEMI_D int shmemi_team_n_pes(const struct shmemi_device_image *image, uint32_t
     return shmemi_team_find(image, team, &m) ? m.n : -1;
 }
 
-/* The rank in team `to` of the PE whose rank in team `from` is pe, or -1. */
+/* Returns the rank in team `to` of the PE whose rank in team `from` is pe, or -1 if a team does not
+ * exist or the PE is not in both. */
 SHMEMI_COLD int shmemi_team_translate_pe(const struct shmemi_device_image *image, uint32_t call,
                                          shmemi_team_t from, int pe, shmemi_team_t to)
 {

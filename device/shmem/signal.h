@@ -20,7 +20,8 @@ SHMEMI_D void shmemi_check_signal_op(const struct shmemi_device_image *image, ui
                      (uint64_t)op);
 }
 
-/* The kind of atomic operation that sets or adds to a signal. */
+/* Returns the kind of atomic operation in a ring (SHMEMI_KIND_...) that sets a signal or adds to
+ * it. */
 SHMEMI_D uint32_t shmemi_signal_kind(int op)
 {
     return op == SHMEMI_SIGNAL_SET ? SHMEMI_KIND_SET : SHMEMI_KIND_ADD;
@@ -35,14 +36,15 @@ SHMEMI_D void shmemi_signal_at(void *at, uint64_t value, int op)
         shmemi_add_signal(at, value);
 }
 
-/* Pushes a signal into the ring. */
+/* Sets a signal of a PE that has no address here, or adds to it, through the ring. */
 SHMEMI_D void shmemi_signal_ring(const struct shmemi_device_image *image, const void *signal,
                                  uint64_t value, int op, int pe)
 {
     shmemi_send_atom(image, shmemi_signal_kind(op), shmemi_offset(image, signal), 8, value, pe);
 }
 
-/* A signal alone, in no order with earlier operations: where that matters, a fence precedes it. */
+/* Sets a signal of PE pe, or adds to it, without data. It has no order with earlier operations:
+ * where that matters, a fence precedes it. */
 SHMEMI_D void shmemi_signal(const struct shmemi_device_image *image, uint32_t call,
                             uint64_t *signal, uint64_t value, int op, int pe)
 {

@@ -15,7 +15,8 @@ template <int SIZE> struct shmemi_parts {
     static constexpr size_t count = SIZE < 8 ? 1 : SIZE / 8;
 };
 
-/* The index of part i in an array whose elements are stride elements apart; both count parts. */
+/* Returns the index of part i in an array whose elements are `stride` elements apart. Indices count
+ * parts, of which an element has 1 or, if it is larger than 8 bytes, several. */
 template <int SIZE> SHMEMI_D ptrdiff_t shmemi_part_at(size_t i, ptrdiff_t stride)
 {
     const size_t count = shmemi_parts<SIZE>::count;

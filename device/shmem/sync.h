@@ -20,7 +20,8 @@
  */
 #define SHMEMI_SYNC_ALL_TO_ALL 64
 
-/* Waits until a flag of this PE has reached a step. */
+/* Waits until a flag of this PE has reached a step. Steps only grow, and are compared by their
+ * difference, because the number may wrap around. */
 SHMEMI_D void shmemi_await(const struct shmemi_device_image *image, const struct shmemi_members *m,
                            const uint64_t *flag, uint64_t step)
 {
@@ -57,23 +58,25 @@ SHMEMI_D void shmemi_order_rings(const struct shmemi_device_image *image)
         shmemi_fence_rings(image);
 }
 
-/* Returns the rank that is i after rank, in a circle of n ranks. */
-SHMEMI_D int shmemi_rank_behind(int rank, int i, int n)
+/* Returns the rank that comes i after `rank` in a team of n PEs, where rank 0 follows the last one.
+ * i is at most n. */
+SHMEMI_D int shmemi_rank_after(int rank, int i, int n)
 {
     uint32_t at = (uint32_t)rank + (uint32_t)i;
     return (int)(at < (uint32_t)n ? at : at - (uint32_t)n);
 }
 
-/* Round k of a dissemination, a sync in log2 n rounds: signals the PE whose rank is 2^k higher. */
+/* Sends this PE's signal of round k of a dissemination (shmemi_disseminate): to the PE whose rank
+ * is 2^k higher. */
 SHMEMI_COLD void shmemi_round_send(const struct shmemi_device_image *image,
                                    const struct shmemi_members *m, uint64_t step, int k)
 {
-    int pe = shmemi_pe_of(m, shmemi_rank_behind(m->me, 1 << k, m->n));
+    int pe = shmemi_pe_of(m, shmemi_rank_after(m->me, 1 << k, m->n));
     shmemi_flag(image, m->work.rounds + k, step, pe);
 }
 
-/* Waits in round k of a dissemination, a sync in log2 n rounds, for the signal of the PE whose rank
- * is 2^k lower. */
+/* Waits for the signal of round k of a dissemination (shmemi_disseminate), which the PE whose rank
+ * is 2^k lower sends. */
 SHMEMI_COLD void shmemi_round_await(const struct shmemi_device_image *image,
                                     const struct shmemi_members *m, uint64_t step, int k)
 {
@@ -106,7 +109,7 @@ SHMEMI_COLD void shmemi_signal_direct(const struct shmemi_device_image *image,
 {
 #pragma unroll 1
     for (int i = (int)SCOPE::rank(); i < m->n; i += (int)SCOPE::size()) {
-        int pe = shmemi_pe_of(m, shmemi_rank_behind(m->me, i, m->n));
+        int pe = shmemi_pe_of(m, shmemi_rank_after(m->me, i, m->n));
         shmemi_store_element(shmemi_direct(image, m->work.arrived + m->me, pe), step);
     }
 }

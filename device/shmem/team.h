@@ -37,13 +37,14 @@ struct shmemi_members {
     struct shmemi_work work;
 };
 
-/* Loads a word of the table of teams. */
+/* Loads a word of the table of teams, which the host may change while kernels run. */
 SHMEMI_D uint64_t shmemi_team_word(const void *at)
 {
     return shmemi_load_near((const uint64_t *)at);
 }
 
-/* The PE of a rank. The list is the host's, which writes it while other kernels run. */
+/* Returns the PE of a rank in a team: by the team's start and stride, or from its list. The list is
+ * loaded by a strong load, because the host writes it while other kernels run. */
 SHMEMI_D int shmemi_pe_of(const struct shmemi_members *m, int rank)
 {
     if (m->pes == NULL)
@@ -53,7 +54,8 @@ SHMEMI_D int shmemi_pe_of(const struct shmemi_members *m, int rank)
     return (int)pe;
 }
 
-/* The PE of a rank, from the team's entry alone. NULL: the world. */
+/* Returns the PE of a rank from the team's entry in the table alone, for functions that do not keep
+ * a struct shmemi_members. NULL is the world. */
 SHMEMI_D int shmemi_pe_at(const struct shmemi_device_team *t, int rank)
 {
     if (t == NULL)
@@ -66,7 +68,7 @@ SHMEMI_D int shmemi_pe_at(const struct shmemi_device_team *t, int rank)
     return (int)pe;
 }
 
-/* The rank of a PE, or -1. */
+/* Returns the rank of a PE in a team, or -1 if it is not in the team. */
 SHMEMI_D int shmemi_rank_of(const struct shmemi_members *m, int pe)
 {
     if (m->pes == NULL && m->stride != 0) {
@@ -79,7 +81,7 @@ SHMEMI_D int shmemi_rank_of(const struct shmemi_members *m, int pe)
     return -1;
 }
 
-/* Fills in SHMEM_TEAM_WORLD, without its work memory. */
+/* Fills in m for SHMEM_TEAM_WORLD, which has no entry in the table, but not its work memory. */
 SHMEMI_D void shmemi_world(const struct shmemi_device_image *image, struct shmemi_members *m)
 {
     m->n = image->job.n_pes;
@@ -137,7 +139,8 @@ SHMEMI_D int shmemi_team_find(const struct shmemi_device_image *image, shmemi_te
     return 1;
 }
 
-/* Finds the parts of the work memory at base, which is that of a team of n PEs. */
+/* Fills in the addresses of the parts of a team's work memory, which begins at base; the team has n
+ * PEs. */
 SHMEMI_D void shmemi_work_at(uint64_t base, uint64_t n, struct shmemi_work *w)
 {
     char *at = (char *)(uintptr_t)base;
@@ -170,8 +173,8 @@ SHMEMI_D void shmemi_team_load(const struct shmemi_device_image *image, uint32_t
 }
 
 /*
- * Makes a team ready for a collective. Returns 0, or -1 for SHMEM_TEAM_INVALID, as the host does;
- * any other number that is not a team stops the kernel.
+ * Fills in a team, by its handle, for a collective. Returns 0, or -1 for SHMEM_TEAM_INVALID, as the
+ * host does; any other number that is not a team stops the kernel.
  */
 SHMEMI_D int shmemi_team_open(const struct shmemi_device_image *image, uint32_t call,
                               shmemi_team_t team, struct shmemi_members *m)

@@ -40,8 +40,8 @@ struct shmemi_tile {
 };
 
 /*
- * Makes one row of the rows along dimension d, if they follow each other without a gap on both
- * sides.
+ * Makes one longer row of the rows along dimension d, if they follow each other without a gap on
+ * both sides: longer rows are copied faster.
  */
 SHMEMI_D void shmemi_tile_join(struct shmemi_tile *t, int d)
 {
@@ -146,7 +146,8 @@ SHMEMI_COLD void shmemi_tile_check(const struct shmemi_device_image *image, uint
     shmemi_check_range(image, call, pe, address, last);
 }
 
-/* Returns the tile that a put has written, as a source: with the strides of the destination. */
+/* Returns the tile that a put has written, described as a source: the strides of the destination
+ * are now on both sides. */
 SHMEMI_D struct shmemi_tile shmemi_tile_again(const struct shmemi_tile *t)
 {
     struct shmemi_tile again = *t;
@@ -157,14 +158,16 @@ SHMEMI_D struct shmemi_tile shmemi_tile_again(const struct shmemi_tile *t)
     return again;
 }
 
-/* The widest word, up to 16 bytes, that divides all rows on both sides. */
+/* Returns the bytes of the widest word, up to 16, that divides the addresses, the strides and the
+ * length of all rows on both sides. */
 SHMEMI_D uint32_t shmemi_rows_unit(const struct shmemi_rows *r, const void *to, const void *from)
 {
     uint64_t bits = (uint64_t)(uintptr_t)to | (uint64_t)(uintptr_t)from | r->bytes;
     return shmemi_alignment(r->count > 1 ? bits | (uint64_t)r->to | (uint64_t)r->from : bits);
 }
 
-/* Returns the quotient, and sets the rest, by 32-bit arithmetic if both numbers fit. */
+/* Returns the quotient and sets *rest to the remainder. If both numbers fit into 32 bits it divides
+ * these, which is much faster on a GPU. */
 SHMEMI_D uint64_t shmemi_divide(uint64_t i, uint64_t by, uint64_t *rest)
 {
     if (((i | by) >> 32) == 0) {
@@ -189,7 +192,8 @@ template <class W> struct shmemi_words_of_rows {
     }
 };
 
-/* Copies rows word by word, each thread its part. FAR: from a peer's memory. */
+/* Copies rows by words of type W, which must divide them; each thread of the scope copies its part.
+ * FAR: the source is a peer's memory. */
 template <class SCOPE, class W, int FAR>
 SHMEMI_D void shmemi_rows_words(const struct shmemi_rows *r, char *to, const char *from)
 {
@@ -238,7 +242,8 @@ SHMEMI_COLD void shmemi_rows_copy(const struct shmemi_rows *r, char *to, const c
     }
 }
 
-/* Copies a tile, each thread its part, without synchronising them. FAR: from a peer's memory. */
+/* Copies a tile by loads and stores. Each thread of the scope copies its part, and they are not
+ * synchronised. FAR: the source is a peer's memory. */
 template <class SCOPE, int FAR>
 SHMEMI_D void shmemi_tile_copy(const struct shmemi_tile *t, char *to, const char *from)
 {
@@ -250,7 +255,8 @@ SHMEMI_D void shmemi_tile_copy(const struct shmemi_tile *t, char *to, const char
     }
 }
 
-/* Puts rows through a ring. The threads have synchronised since the source was written. */
+/* Puts rows to a PE that has no address here: each thread pushes some of the rows into its ring.
+ * The threads have synchronised since the source was written. */
 template <class SCOPE>
 SHMEMI_D void shmemi_rows_send(const struct shmemi_device_image *image, const struct shmemi_rows *r,
                                char *dest, const char *source, int pe)
@@ -261,7 +267,8 @@ SHMEMI_D void shmemi_rows_send(const struct shmemi_device_image *image, const st
                            r->bytes, pe);
 }
 
-/* Gets rows through a ring. */
+/* Begins to get rows from a PE that has no address here: each thread pushes some of the rows into
+ * its ring. A quiet completes them. */
 template <class SCOPE>
 SHMEMI_D void shmemi_rows_fetch(const struct shmemi_device_image *image,
                                 const struct shmemi_rows *r, char *dest, const char *source, int pe)
@@ -272,7 +279,7 @@ SHMEMI_D void shmemi_rows_fetch(const struct shmemi_device_image *image,
                            shmemi_offset(image, source + (int64_t)i * r->from), r->bytes, pe);
 }
 
-/* Puts a tile through a ring, set of rows by set of rows. */
+/* Puts a tile to a PE that has no address here, through rings, one set of rows after the other. */
 template <class SCOPE>
 SHMEMI_D void shmemi_tile_send(const struct shmemi_device_image *image, const struct shmemi_tile *t,
                                char *dest, const char *source, int pe)

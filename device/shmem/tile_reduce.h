@@ -65,7 +65,8 @@ SHMEMI_D const char *shmemi_fold_row(const struct shmemi_fold_part *p, int rank,
     return at != NULL ? at : p->fetched + (uint64_t)rank * p->chunk + row * p->rows.bytes;
 }
 
-/* Combines rows word by word; the loads from four PEs are under way at once. */
+/* Combines the rows of all PEs by words of type W, in the order of the PEs. Loads from four PEs are
+ * under way at once, because each takes long. */
 template <class SCOPE, class FOLD, class T, class W>
 SHMEMI_D void shmemi_fold_words(const struct shmemi_fold_part *p)
 {
@@ -98,7 +99,8 @@ SHMEMI_D void shmemi_fold_words(const struct shmemi_fold_part *p)
     }
 }
 
-/* Combines rows by words of 16 bytes where all are aligned for it, else by elements. */
+/* Combines rows that can all be read now, by words of 16 bytes where all are aligned for it, else
+ * element by element. */
 template <class SCOPE, class FOLD, class T>
 SHMEMI_COLD void shmemi_fold_part_of(const struct shmemi_fold_part *p)
 {
@@ -108,7 +110,8 @@ SHMEMI_COLD void shmemi_fold_part_of(const struct shmemi_fold_part *p)
         shmemi_fold_words<SCOPE, FOLD, T, typename shmemi_bits<sizeof(T)>::type>(p);
 }
 
-/* Fetches the rows of all PEs without an address. All threads of the scope see them afterwards. */
+/* Fetches the rows of all PEs that have no address here into the work memory, and waits until all
+ * threads of the scope can read them. */
 template <class SCOPE> SHMEMI_COLD void shmemi_fold_fetch(const struct shmemi_fold_part *p)
 {
     const struct shmemi_members *m = p->team;

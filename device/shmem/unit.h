@@ -152,7 +152,7 @@ static inline int shmemi_unit_begin(void)
 }
 static const int shmemi_unit_begun __attribute__((unused)) = shmemi_unit_begin();
 
-/* Removes the unit before its library is unloaded. */
+/* Tells libshmem.so that the unit's library is about to be unloaded. */
 static __attribute__((destructor)) void shmemi_unit_end(void)
 {
     SHMEMI_DEVICE_UNREGISTER(shmemi_unit());

@@ -35,7 +35,7 @@ SHMEMI_D int shmemi_checks_losses(uint32_t polls, uint32_t warp, uint32_t warps)
     return (polls / SHMEMI_POLLS + warp) % groups == 0;
 }
 
-/* Reports whether the comparison cmp (SHMEMI_CMP_...) of have with want is true. */
+/* Reports whether `have cmp want` is true, where cmp is one of SHMEMI_CMP_... . */
 template <class T> SHMEMI_D int shmemi_compare(T have, int cmp, T want)
 {
     switch (cmp) {
@@ -54,7 +54,8 @@ template <class T> SHMEMI_D int shmemi_compare(T have, int cmp, T want)
     }
 }
 
-/* Checks the arguments of a wait or test of bytes at ivar. */
+/* Stops the kernel if the arguments of a wait or test are wrong: the `bytes` bytes at ivar must be
+ * in the heap (with SHMEM_CHECKS=full), and cmp a comparison. */
 SHMEMI_D void shmemi_check_wait(const struct shmemi_device_image *image, uint32_t call,
                                 const void *ivar, uint64_t bytes, int cmp)
 {
@@ -65,7 +66,8 @@ SHMEMI_D void shmemi_check_wait(const struct shmemi_device_image *image, uint32_
                      (uint64_t)cmp);
 }
 
-/* Loads the word. Everything that its writer wrote before is visible afterwards. */
+/* Loads a word that another PE changes, by an acquire: what its writer wrote before is visible
+ * afterwards. */
 template <class T> SHMEMI_D T shmemi_poll(const T *ivar)
 {
     typename shmemi_bits<sizeof(T)>::type v;
@@ -74,7 +76,7 @@ template <class T> SHMEMI_D T shmemi_poll(const T *ivar)
 }
 
 /* Reports whether the calling thread's warp checks for lost PEs at this poll: shmemi_checks_losses
- * with the warp's own number. */
+ * with the warp's own number. Not inlined, because it is rarely called and takes registers. */
 static __device__ __noinline__ int shmemi_checks_losses_here(uint32_t polls)
 {
     return shmemi_checks_losses(polls, shmemi_warp(), shmemi_warps());
@@ -182,8 +184,8 @@ SHMEMI_D int shmemi_test_all(const struct shmemi_device_image *image, uint32_t c
 }
 
 /*
- * The index of the first word that satisfies the comparison, or SHMEMI_NONE; *any reports whether
- * any word was compared.
+ * Returns the index of the first word that satisfies the comparison, or SHMEMI_NONE. It sets *any
+ * to 1 if status excludes not all words, so that the caller knows whether waiting makes sense.
  */
 template <class T> SHMEMI_D size_t shmemi_find(const struct shmemi_vector<T> &v, int *any)
 {
@@ -225,8 +227,9 @@ SHMEMI_D size_t shmemi_wait_any(const struct shmemi_device_image *image, uint32_
 }
 
 /*
- * Stores the indices of all words that satisfy the comparison and returns how many there are; *any
- * reports whether any word was compared.
+ * Stores the indices of all words that satisfy the comparison and returns how many there are. It
+ * sets *any to 1 if status excludes not all words, so that the caller knows whether waiting makes
+ * sense.
  */
 template <class T>
 SHMEMI_D size_t shmemi_collect(const struct shmemi_vector<T> &v, size_t *indices, int *any)
@@ -269,7 +272,8 @@ SHMEMI_D size_t shmemi_wait_some(const struct shmemi_device_image *image, uint32
     }
 }
 
-/* Returns the words of a wait or test of several as a struct. */
+/* Returns the arguments of a wait or test of several words as a struct, as the functions above take
+ * them. */
 template <class T>
 SHMEMI_D struct shmemi_vector<T> shmemi_words_of(const T *ivars, size_t n, const int *status,
                                                  int cmp, const T *values, int each) {

@@ -42,7 +42,7 @@ func New(n int, start uint64) *Rig {
 	return g
 }
 
-// aligned returns n zero bytes, aligned to a slot.
+// aligned returns n zero bytes at an address that is a multiple of a slot's size.
 func aligned(n int) unsafe.Pointer {
 	b := make([]byte, n+slotSize)
 	return unsafe.Pointer(&b[-uintptr(unsafe.Pointer(&b[0]))%slotSize])
@@ -91,8 +91,9 @@ func (g *Rig) Cell(p uint64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(g.cells, p>>1%queue.Cells*queue.CellBytes)), queue.CellBytes)
 }
 
-// CellFree reports whether the cell of an operation that ends at a position belongs to that
-// operation now, and no longer to an earlier one. It loads the consumer's tail at most once.
+// CellFree reports whether the cell of an operation whose last position is before `end` belongs to
+// that operation now. The cells are used again every 2*Cells positions, so the consumer must have
+// read all operations further back. It loads the consumer's tail at most once.
 func (g *Rig) CellFree(end uint64) bool { return g.Free(end + g.size - min(g.size, 2*queue.Cells)) }
 
 // Store stores the slots of an operation at position p. Preconditions: the producer has reserved

@@ -147,7 +147,7 @@ static void put_cell(struct producer *p, uint32_t ring)
     write_words((struct source *)cell, p, ring, sequence);
     before_slots(p, ring, 1);
     shmemi_store_slots(r, at, &words, slots);
-    shmemi_rouse(r);
+    shmemi_wake_proxy(r);
 }
 
 /* As a warp: one addition and one fence for all lanes, stored from the last on. */
