@@ -97,7 +97,8 @@ func describe() manual.Page {
 	return out
 }
 
-// flags returns the options of a subcommand, and the function that does its work.
+// flags defines the options of a subcommand. run does its work after they were read; `version` is
+// the value of --version.
 func (c *command) flags() (fs *pflag.FlagSet, run func([]string, io.Writer, io.Writer) int, version *bool) {
 	fs = pflag.NewFlagSet("shmem-trace "+c.page.Name, pflag.ContinueOnError)
 	fs.SortFlags = false
@@ -105,7 +106,8 @@ func (c *command) flags() (fs *pflag.FlagSet, run func([]string, io.Writer, io.W
 	return fs, run, fs.Bool("version", false, "print the version alone")
 }
 
-// start reads the command line of a subcommand, whose arguments are files, and does its work.
+// start runs a subcommand with its arguments, options and names of files, and returns the exit
+// status.
 func (c *command) start(args []string, stdout, stderr io.Writer) int {
 	fs, run, version := c.flags()
 	fs.SetOutput(stdout)

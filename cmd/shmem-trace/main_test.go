@@ -85,7 +85,7 @@ func TestMerged(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, string(e.Phase)+" "+e.Name+" "+string(micros(nil, e.At))+" "+string(micros(nil, e.Length))+" "+e.ID+" "+string(e.Args))
+		got = append(got, string(e.Phase)+" "+e.Name+" "+string(appendMicros(nil, e.At))+" "+string(appendMicros(nil, e.Length))+" "+e.ID+" "+string(e.Args))
 	}
 	want := `X shmem_int_p 4.000 0.100  {"pe":1,"bytes":4,"other":[1,{"a":"}"}]}
 X send 4.500 1.000  {"to":1,"bytes":8}

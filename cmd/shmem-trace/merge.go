@@ -25,11 +25,12 @@ var mergeCommand = command{
 row for each PE and thread. Times are on the clock of PE 0; the command says by
 how much they may be wrong.`,
 	},
-	set: merge,
+	set: setMerge,
 }
 
-// merge defines the options of the subcommand merge, and returns the function that joins files.
-func merge(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Writer) int {
+// setMerge defines the options of the subcommand merge, and returns the function that executes it:
+// it joins the files of all PEs.
+func setMerge(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Writer) int {
 	name := fs.StringP("output", "o", "all.json", "the `file` to write")
 	manual.Files(fs, "output")
 	return func(files []string, stdout, stderr io.Writer) int {
@@ -38,21 +39,21 @@ func merge(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Writer) int
 			return fail(stderr, statusError, err)
 		}
 		var events int64
-		if err := output(*name, t.Files, func(w io.Writer) (err error) {
-			events, err = join(t, w)
+		if err := writeWhole(*name, t.Files, func(w io.Writer) (err error) {
+			events, err = writeMerged(t, w)
 			return err
 		}); err != nil {
 			return fail(stderr, statusError, err)
 		}
-		print(stderr, t.Notes())
+		printNotes(stderr, t.Notes())
 		fmt.Fprintf(stdout, "%s: %d events of %d PEs (open it at https://ui.perfetto.dev)\n", *name, events, len(t.PEs))
 		return statusOK
 	}
 }
 
-// join writes the events of all PEs as one JSON array, and returns how many there are.
-func join(t *tracefile.Trace, w io.Writer) (int64, error) {
-	out := &joined{w: w, rows: rows(t), texts: map[string][]byte{}}
+// writeMerged writes the events of all PEs to w as one JSON array, and returns how many there are.
+func writeMerged(t *tracefile.Trace, w io.Writer) (int64, error) {
+	out := &mergedWriter{w: w, rows: assignRows(t), texts: map[string][]byte{}}
 	for _, p := range t.PEs {
 		if err := out.head(p); err != nil {
 			return 0, err
@@ -61,7 +62,7 @@ func join(t *tracefile.Trace, w io.Writer) (int64, error) {
 	if err := out.teams(t); err != nil {
 		return 0, err
 	}
-	for _, k := range inOrder(out.rows) {
+	for _, k := range sortedRows(out.rows) {
 		name := t.Threads[k]
 		if name == "" {
 			name = fmt.Sprintf("calls of thread %d", k.Number)
@@ -93,10 +94,10 @@ func join(t *tracefile.Trace, w io.Writer) (int64, error) {
 	}
 }
 
-// rows assigns to each row of the timeline a number that is unique within its PE. It is the row's
-// number in the files, unless the row is of the library's own trace and a thread with calls has the
-// same number.
-func rows(t *tracefile.Trace) map[tracefile.Thread]int64 {
+// assignRows assigns to each row of the timeline a number that is unique within its PE. It is the
+// row's number in the files, unless the row is of the library's own trace and a thread with calls
+// has the same number.
+func assignRows(t *tracefile.Trace) map[tracefile.Thread]int64 {
 	rows := map[tracefile.Thread]int64{}
 	used := map[[2]int64]bool{}
 	var again []tracefile.Thread
@@ -108,7 +109,7 @@ func rows(t *tracefile.Trace) map[tracefile.Thread]int64 {
 			again = append(again, k)
 		}
 	}
-	slices.SortFunc(again, compare)
+	slices.SortFunc(again, compareRows)
 	for _, k := range again {
 		n := int64(1)
 		for used[[2]int64{int64(k.PE), n}] {
@@ -120,15 +121,17 @@ func rows(t *tracefile.Trace) map[tracefile.Thread]int64 {
 	return rows
 }
 
-// hasCalls reports whether a thread with calls has the PE and the number of k.
+// hasCalls reports whether the trace has a thread with calls that has the same PE and number as row
+// k.
 func hasCalls(t *tracefile.Trace, k tracefile.Thread) bool {
 	k.Call = true
 	_, ok := t.Threads[k]
 	return ok
 }
 
-// compare orders rows by PE, then rows with calls before others, then by number.
-func compare(a, b tracefile.Thread) int {
+// compareRows orders rows for slices.SortFunc: by PE, then rows with calls before others, then by
+// number.
+func compareRows(a, b tracefile.Thread) int {
 	calls := func(k tracefile.Thread) int {
 		if k.Call {
 			return 0
@@ -138,18 +141,18 @@ func compare(a, b tracefile.Thread) int {
 	return cmp.Or(cmp.Compare(a.PE, b.PE), cmp.Compare(calls(a), calls(b)), cmp.Compare(a.Number, b.Number))
 }
 
-// inOrder returns the rows, sorted.
-func inOrder(rows map[tracefile.Thread]int64) []tracefile.Thread {
+// sortedRows returns the rows in the order in which the merged file describes them.
+func sortedRows(rows map[tracefile.Thread]int64) []tracefile.Thread {
 	var list []tracefile.Thread
 	for k := range rows {
 		list = append(list, k)
 	}
-	slices.SortFunc(list, compare)
+	slices.SortFunc(list, compareRows)
 	return list
 }
 
-// joined writes the events of all PEs as one JSON array.
-type joined struct {
+// mergedWriter writes the events of all PEs as one JSON array.
+type mergedWriter struct {
 	w     io.Writer
 	rows  map[tracefile.Thread]int64
 	texts map[string][]byte // names as JSON
@@ -157,8 +160,9 @@ type joined struct {
 	buf   []byte
 }
 
-// put writes b, which is made in buf, as one event.
-func (j *joined) put(b []byte) error {
+// writeObject writes the JSON object b as the next element of the array. b was made in j.buf, and
+// its memory is used for the next one.
+func (j *mergedWriter) writeObject(b []byte) error {
 	j.buf = b
 	before := ",\n"
 	if j.n++; j.n == 1 {
@@ -172,7 +176,7 @@ func (j *joined) put(b []byte) error {
 }
 
 // text returns a string as JSON. It caches the first 4,096, which are mostly names.
-func (j *joined) text(s string) []byte {
+func (j *mergedWriter) text(s string) []byte {
 	if t, ok := j.texts[s]; ok {
 		return t
 	}
@@ -211,7 +215,7 @@ type clockOffset struct {
 
 // head writes the metadata of a PE: its head, its name, its position in the viewer, and how often
 // functions were called whose calls have no events.
-func (j *joined) head(p *tracefile.PE) error {
+func (j *mergedWriter) head(p *tracefile.PE) error {
 	args := headArgs{
 		Version: tracefile.Version, PE: p.PE, NPEs: p.NPEs, Host: p.Host, HostID: p.HostID, Program: p.Program, Library: p.Library,
 		Unseen: p.Unseen, Lost: p.Lost, Old: p.Old, Merged: true,
@@ -219,7 +223,7 @@ func (j *joined) head(p *tracefile.PE) error {
 	for i, c := range p.Clock {
 		if i == 0 || i == len(p.Clock)-1 {
 			args.Clock = append(args.Clock, clockOffset{
-				At: json.Number(micros(nil, p.Moment(c.At))), Error: json.Number(micros(nil, p.ClockError())),
+				At: json.Number(appendMicros(nil, p.Moment(c.At))), Error: json.Number(appendMicros(nil, p.ClockError())),
 			})
 		}
 	}
@@ -227,7 +231,7 @@ func (j *joined) head(p *tracefile.PE) error {
 	if err != nil {
 		return err
 	}
-	if err := j.put(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"%s","pid":%d,"tid":0,"args":%s}`, tracefile.HeadName, p.PE, text)); err != nil {
+	if err := j.writeObject(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"%s","pid":%d,"tid":0,"args":%s}`, tracefile.HeadName, p.PE, text)); err != nil {
 		return err
 	}
 	name := fmt.Sprintf("PE %d", p.PE)
@@ -237,7 +241,7 @@ func (j *joined) head(p *tracefile.PE) error {
 	if err := j.label("process_name", p.PE, 0, name); err != nil {
 		return err
 	}
-	if err := j.put(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"process_sort_index","pid":%d,"tid":0,"args":{"sort_index":%d}}`, p.PE, p.PE)); err != nil {
+	if err := j.writeObject(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"process_sort_index","pid":%d,"tid":0,"args":{"sort_index":%d}}`, p.PE, p.PE)); err != nil {
 		return err
 	}
 	if len(p.Counted) == 0 {
@@ -246,30 +250,30 @@ func (j *joined) head(p *tracefile.PE) error {
 	if text, err = json.Marshal(p.Counted); err != nil {
 		return err
 	}
-	return j.put(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"%s","pid":%d,"tid":0,"args":%s}`, tracefile.CountsName, p.PE, text))
+	return j.writeObject(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"%s","pid":%d,"tid":0,"args":%s}`, tracefile.CountsName, p.PE, text))
 }
 
-// teams lists the PEs of each team.
-func (j *joined) teams(t *tracefile.Trace) error {
+// teams writes a metadata event for each team, with the PEs of the team.
+func (j *mergedWriter) teams(t *tracefile.Trace) error {
 	for _, id := range slices.Sorted(maps.Keys(t.Teams)) {
 		text, err := json.Marshal(map[string]any{"team": id, "pes": t.Teams[id]})
 		if err != nil {
 			return err
 		}
-		if err := j.put(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"%s","pid":%d,"tid":0,"args":%s}`, tracefile.TeamName, t.PEs[0].PE, text)); err != nil {
+		if err := j.writeObject(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"%s","pid":%d,"tid":0,"args":%s}`, tracefile.TeamName, t.PEs[0].PE, text)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// label writes a metadata event that names a PE or a row.
-func (j *joined) label(what string, pe int, row int64, name string) error {
-	return j.put(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"%s","pid":%d,"tid":%d,"args":{"name":%s}}`, what, pe, row, j.text(name)))
+// label writes a metadata event that names a PE (process_name) or one of its rows (thread_name).
+func (j *mergedWriter) label(what string, pe int, row int64, name string) error {
+	return j.writeObject(fmt.Appendf(j.buf[:0], `{"ph":"M","name":"%s","pid":%d,"tid":%d,"args":{"name":%s}}`, what, pe, row, j.text(name)))
 }
 
-// event writes one event on the clock of PE 0.
-func (j *joined) event(e *tracefile.Event) error {
+// event writes one event, whose time is on the clock of PE 0, with the number of its row.
+func (j *mergedWriter) event(e *tracefile.Event) error {
 	b := append(j.buf[:0], `{"ph":`...)
 	b = append(b, j.text(string(rune(e.Phase)))...)
 	b = append(b, `,"name":`...)
@@ -291,11 +295,11 @@ func (j *joined) event(e *tracefile.Event) error {
 	b = append(b, `,"tid":`...)
 	b = strconv.AppendInt(b, j.rows[tracefile.Thread{PE: e.PE, Call: e.Call(), Number: e.Thread}], 10)
 	b = append(b, `,"ts":`...)
-	b = micros(b, e.At)
+	b = appendMicros(b, e.At)
 	switch e.Phase {
 	case 'X':
 		b = append(b, `,"dur":`...)
-		b = micros(b, e.Length)
+		b = appendMicros(b, e.Length)
 	case 'i':
 		b = append(b, `,"s":"t"`...)
 	}
@@ -303,11 +307,11 @@ func (j *joined) event(e *tracefile.Event) error {
 		b = append(b, `,"args":`...)
 		b = append(b, e.Args...)
 	}
-	return j.put(append(b, '}'))
+	return j.writeObject(append(b, '}'))
 }
 
-// micros writes nanoseconds as microseconds with three decimals.
-func micros(b []byte, n int64) []byte {
+// appendMicros appends nanoseconds as microseconds with three decimals, the unit of the format.
+func appendMicros(b []byte, n int64) []byte {
 	if n < 0 {
 		b, n = append(b, '-'), -n
 	}

@@ -13,9 +13,10 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// output writes a file completely or not at all: it writes to another name in the same folder, and
-// renames that at the end.
-func output(name string, inputs []*tracefile.File, write func(io.Writer) error) error {
+// writeWhole writes a file completely or not at all: it writes to another name in the same folder,
+// and renames that at the end. A pipe or device is written as it is. It is an error if the file is
+// one of the inputs.
+func writeWhole(name string, inputs []*tracefile.File, write func(io.Writer) error) error {
 	bad := func(err error) error {
 		if p, ok := errors.AsType[*os.PathError](err); ok {
 			err = p.Err
@@ -34,15 +35,15 @@ func output(name string, inputs []*tracefile.File, write func(io.Writer) error) 
 			if err != nil {
 				return bad(err)
 			}
-			return finish(f, write, bad)
+			return fillAndClose(f, write, bad)
 		}
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".shmem-trace-*")
 	if err != nil {
 		return bad(err)
 	}
-	if err = finish(f, write, bad); err == nil {
-		if err = os.Chmod(f.Name(), mode(there)); err == nil {
+	if err = fillAndClose(f, write, bad); err == nil {
+		if err = os.Chmod(f.Name(), modeOf(there)); err == nil {
 			err = os.Rename(f.Name(), name)
 		}
 		if err != nil {
@@ -64,17 +65,18 @@ func jsonWriter(value any) func(io.Writer) error {
 	}
 }
 
-// mode returns the permissions of the file that is replaced, or those of a new one.
-func mode(there os.FileInfo) os.FileMode {
+// modeOf returns the permissions of the file that is replaced; without one, those of a new file.
+func modeOf(there os.FileInfo) os.FileMode {
 	if there != nil {
 		return there.Mode().Perm()
 	}
 	return 0o666 &^ umask()
 }
 
-// finish calls write to fill a file, and closes it. bad words an error of the file itself.
-func finish(f *os.File, write func(io.Writer) error, bad func(error) error) error {
-	w := &failing{w: f}
+// fillAndClose calls write to fill a file, and closes the file. bad makes the error if the file
+// itself could not be written, while an error in reading the trace is returned as it is.
+func fillAndClose(f *os.File, write func(io.Writer) error, bad func(error) error) error {
+	w := &errorWriter{w: f}
 	out := bufio.NewWriterSize(w, 1<<16)
 	err := write(out)
 	if err == nil {
@@ -92,22 +94,22 @@ func finish(f *os.File, write func(io.Writer) error, bad func(error) error) erro
 	return nil
 }
 
-// failing records the error of a write, so that it can be distinguished from an error in reading
+// errorWriter records the error of a write, so that it can be distinguished from an error in reading
 // the trace.
-type failing struct {
+type errorWriter struct {
 	w   io.Writer
 	err error
 }
 
 // Write writes, and records an error.
-func (f *failing) Write(p []byte) (int, error) {
+func (f *errorWriter) Write(p []byte) (int, error) {
 	n, err := f.w.Write(p)
 	f.err = errors.Join(f.err, err)
 	return n, err
 }
 
-// print prints each note on a separate line, after the name of the command.
-func print(w io.Writer, notes []string) {
+// printNotes prints each sentence on a separate line, after the name of the command.
+func printNotes(w io.Writer, notes []string) {
 	for _, n := range notes {
 		fmt.Fprintln(w, "shmem-trace:", n)
 	}

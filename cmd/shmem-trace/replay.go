@@ -25,16 +25,17 @@ var replayCommand = command{
 time of the program there and its bottleneck. The files are those of
 SHMEM_PRELOAD=trace, of all PEs of one run.`,
 	},
-	set: replayFiles,
+	set: setReplay,
 }
 
-// replayFiles defines the options of the subcommand replay, and returns the function that predicts.
-func replayFiles(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Writer) int {
+// setReplay defines the options of the subcommand replay, and returns the function that executes
+// it: it predicts the time of the recorded program on another network.
+func setReplay(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Writer) int {
 	name := fs.String("model", "tcp", "the network: "+strings.Join(replay.Names(), ", "))
-	hosts := fs.Int("hosts", 0, "hosts; PEs side by side share one (0: as many as the program was recorded on, and 2 instead of 1)")
-	nics := fs.Int("nics", 1, "NICs of each host, which its PEs take in turn")
-	processors := fs.Int("processors", 0, "processors of each host; with no more than the program has threads there, the library's work for the network takes time from the program (0: enough)")
-	measured := fs.String("measured", "", "a file with the output of oshm_micro, and of woken, between two hosts of the network: latency, bandwidth and the costs of operations are chosen to give its figures")
+	hosts := fs.Int("hosts", 0, "number of hosts; PEs with consecutive numbers share a host (0: as many as in the recording, but 2 if it was recorded on one)")
+	nics := fs.Int("nics", 1, "NICs of each host, which are assigned to its PEs round robin")
+	processors := fs.Int("processors", 0, "processors of each host; if the program has as many threads there or more, the library's work for the network delays the program (0: one for each thread and proxy)")
+	measured := fs.String("measured", "", "a file with the output of the programs oshm_micro and woken (bench/) between two hosts of the network: the model is fitted to these figures")
 	out := fs.String("json", "", "write the prediction to this file, too")
 	manual.Choices(fs, "model", replay.Names()...)
 	manual.Files(fs, "measured", "json")
@@ -61,10 +62,11 @@ func replayFiles(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Write
 	}
 }
 
-// replayAll replays the files, and prints and writes the prediction.
+// replayAll replays the files on the hardware of s, prints the prediction, and also writes it to
+// the file `out` as JSON, unless that is "".
 func replayAll(files []string, s *tracereplay.Setup, out string, stdout io.Writer) error {
 	if s.Measured != "" {
-		if err := fit(s); err != nil {
+		if err := fitModel(s); err != nil {
 			return &shmerr.Error{Op: "read", Object: s.Measured, Cause: err}
 		}
 	}
@@ -83,7 +85,7 @@ func replayAll(files []string, s *tracereplay.Setup, out string, stdout io.Write
 		return &shmerr.Error{Op: "replay", Object: strings.Join(files, " "), Cause: err}
 	}
 	if out != "" {
-		if err := output(out, recording.Files, jsonWriter(tracereplay.Summary(recording, s, x))); err != nil {
+		if err := writeWhole(out, recording.Files, jsonWriter(tracereplay.Summary(recording, s, x))); err != nil {
 			return err
 		}
 	}
@@ -95,8 +97,8 @@ func replayAll(files []string, s *tracereplay.Setup, out string, stdout io.Write
 	return nil
 }
 
-// fit changes the model so that its replay has the measured figures.
-func fit(s *tracereplay.Setup) error {
+// fitModel changes the model so that its replay has the measured figures of a file.
+func fitModel(s *tracereplay.Setup) error {
 	f, err := os.Open(s.Measured)
 	if err != nil {
 		return err

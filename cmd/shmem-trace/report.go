@@ -17,11 +17,12 @@ var reportCommand = command{
 		Text: `Says what took the time, who waited for whom, and where the bytes went: as text
 on standard output, and in the files that the options name.`,
 	},
-	set: report,
+	set: setReport,
 }
 
-// report defines the options of the subcommand report, and returns the function that reports.
-func report(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Writer) int {
+// setReport defines the options of the subcommand report, and returns the function that executes
+// it.
+func setReport(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Writer) int {
 	asJSON := fs.String("json", "", "write the report to `file` as JSON, times in nanoseconds")
 	asHTML := fs.String("html", "", "write the report to `file` as one page that a browser shows without a network")
 	quiet := fs.BoolP("quiet", "q", false, "no text on standard output")
@@ -38,7 +39,7 @@ func report(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Writer) in
 			if form.name == "" {
 				continue
 			}
-			if err := output(form.name, files, form.write); err != nil {
+			if err := writeWhole(form.name, files, form.write); err != nil {
 				return fail(stderr, statusError, err)
 			}
 		}

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// umask reads the mask of new files. There is no call that only reads it.
+// umask returns the permissions that the process takes from new files. The system has no call that
+// only reads them, so they are set and restored; no other goroutine makes files meanwhile.
 func umask() os.FileMode {
 	m := unix.Umask(0)
 	unix.Umask(m)

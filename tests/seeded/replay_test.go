@@ -4,8 +4,8 @@ package seeded
 var replayDefects = []defect{
 	{
 		id: "replay/flag-after-the-wait", file: "cmd/internal/replay/program/match.go",
-		was:  "u, found := last(by[p], end, o.Signals)",
-		is:   "u, found := last(by[p], end+o.Took, o.Signals)",
+		was:  "u, found := lastCandidate(by[p], end, o.Signals)",
+		is:   "u, found := lastCandidate(by[p], end+o.Took, o.Signals)",
 		user: "a replay waits for updates that came after the recorded wait, and predicts too long a time",
 		by:   unit("./cmd/internal/replay/program", "^TestMatch$"), says: `program_test.go:\d+: needs`,
 	},

@@ -18,8 +18,8 @@ var traceDefects = []defect{
 	},
 	{
 		id: "trace/drift", file: "cmd/internal/tracefile/clock.go",
-		was:  "	return at + a.Add + share(b.Add-a.Add, at-a.At, b.At-a.At)",
-		is:   "	return at + a.Add + share(b.Add-a.Add, 0, b.At-a.At)",
+		was:  "	return at + a.Add + fractionOf(b.Add-a.Add, at-a.At, b.At-a.At)",
+		is:   "	return at + a.Add + fractionOf(b.Add-a.Add, 0, b.At-a.At)",
 		user: "in a long job, times of two hosts are further apart than the stated error",
 		by:   unit("./cmd/internal/tracefile", "^TestClock$"), says: `1500 is 1400 of PE 0, want 1500`,
 	},
@@ -53,8 +53,8 @@ var traceDefects = []defect{
 	},
 	{
 		id: "trace/transposed", file: "cmd/internal/tracereport/count.go",
-		was:  "		c.pair(0, e.PE, e.Peer, n)\n",
-		is:   "		c.pair(0, e.Peer, e.PE, n)\n",
+		was:  "		c.countPair(0, e.PE, e.Peer, n)\n",
+		is:   "		c.countPair(0, e.Peer, e.PE, n)\n",
 		user: "rows and columns of the heat map are exchanged",
 		by:   unit("./cmd/internal/tracereport", "^TestJob$"), says: `PE 0 and PE 1: 0 calls, 0 bytes; want 20, 20480`,
 	},
@@ -67,7 +67,7 @@ var traceDefects = []defect{
 	},
 	{
 		id: "trace/changed", file: "cmd/internal/tracereplay/load.go",
-		was:  "Cause: err, Remedy: unchanged}",
+		was:  "Cause: err, Remedy: sameRunRemedy}",
 		is:   "Cause: err}",
 		user: "shmem-trace replay refuses a changed trace without a remedy",
 		by:   unit("./cmd/shmem-trace", "^TestMutations$"), says: `replay: status 1, ".*PE -?\d+, in a job of 2 PEs`,

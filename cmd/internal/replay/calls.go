@@ -8,7 +8,8 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// call replays one call by the operations of the engine that capi/front makes for it.
+// call replays one call of the program: it makes the operations of the engine that the library
+// (capi/front) makes for a call of this kind.
 func (t *thread) call(o *program.Op) {
 	e := t.context(o)
 	switch {
@@ -22,7 +23,7 @@ func (t *thread) call(o *program.Op) {
 		e.Fence()
 	case !o.Kind.Updates() && o.Kind != program.Get:
 		t.compute(sim.Time(o.Took))
-	case t.m.near(o.Peer, t.PE):
+	case t.m.sameHost(o.Peer, t.PE):
 		t.onNode(o)
 	case o.Kind == program.Get:
 		t.get(o)
@@ -35,9 +36,10 @@ func (t *thread) call(o *program.Op) {
 	}
 }
 
-// onNode replays an operation between PEs of one host, which is done by loads and stores. It takes
-// its recorded time, unless that is so long that the recording must have had a network between the
-// PEs.
+// onNode replays an operation between PEs of one host, which is done by loads and stores, without
+// the engine. It takes its recorded time, unless that is so long that the recording must have had a
+// network between the PEs; then it takes an assumed time. If a wait needs the operation, it sets
+// the flag of that wait.
 func (t *thread) onNode(o *program.Op) {
 	took := sim.Time(o.Took)
 	if took > longest+sim.Time(o.Bytes) {
@@ -49,9 +51,9 @@ func (t *thread) onNode(o *program.Op) {
 	}
 }
 
-// parts calls f for the parts of a put or get: the elements of a strided one, or pieces that fit
-// into an operation and into the memory of the replay.
-func (t *thread) parts(o *program.Op, f func(n uint64, last bool)) {
+// eachPart calls f for each part of a put or get: an element of a strided one, or a piece that fits
+// into an operation and into the memory of the replay. last marks the last part.
+func (t *thread) eachPart(o *program.Op, f func(n uint64, last bool)) {
 	n, part := o.Bytes, min(t.engine.PutMax(), maxData)
 	if o.Pieces > 1 {
 		part = uint64(o.Element)
@@ -63,12 +65,13 @@ func (t *thread) parts(o *program.Op, f func(n uint64, last bool)) {
 	f(n, true)
 }
 
-// put replays a put to another host. If a wait needs it, its last part sets the flag of that wait.
+// put replays a put to another host. If a wait needs it (Flagged), its last part also stores the
+// word for which that wait looks, which a recording does not have.
 func (t *thread) put(o *program.Op) {
 	e, pe, at := t.engine, libshmem.PE(o.Peer), t.pe.offset(t.m.bytes())
 	// All blocks of a strided put are posted before the thread waits for the first.
 	var open []*proxy.Request
-	t.parts(o, func(n uint64, last bool) {
+	t.eachPart(o, func(n uint64, last bool) {
 		r := new(proxy.Request)
 		if o.NBI {
 			r = nil
@@ -99,7 +102,7 @@ func (t *thread) put(o *program.Op) {
 // putSignal replays a put with signal to another host, whose signal is sent with its last part.
 func (t *thread) putSignal(o *program.Op) {
 	e, pe, at := t.engine, libshmem.PE(o.Peer), t.pe.offset(t.m.bytes())
-	t.parts(o, func(n uint64, last bool) {
+	t.eachPart(o, func(n uint64, last bool) {
 		r := new(proxy.Request)
 		if o.NBI {
 			r = nil
@@ -117,11 +120,12 @@ func (t *thread) putSignal(o *program.Op) {
 	t.pe.dirty[t.place] = true
 }
 
-// get replays a get from another host.
+// get replays a get from another host. A strided one has at most `flights` operations under way; a
+// nonblocking one waits for none.
 func (t *thread) get(o *program.Op) {
 	e, pe, at := t.engine, libshmem.PE(o.Peer), t.pe.offset(t.m.bytes())
 	var open []*proxy.Request
-	t.parts(o, func(n uint64, _ bool) {
+	t.eachPart(o, func(n uint64, _ bool) {
 		r := new(proxy.Request)
 		if o.NBI {
 			r = nil
@@ -146,7 +150,9 @@ func (t *thread) get(o *program.Op) {
 // flights is how many operations of a strided call are under way at a time (capi/front/strided.c).
 const flights = 32
 
-// atomic replays an atomic operation on another host, with or without a result.
+// atomic replays an atomic operation on another host. Whatever it did in the program, here it
+// writes the number of the update (Seq), for which waits look; one that fetches also waits for the
+// reply.
 func (t *thread) atomic(o *program.Op) {
 	e, pe := t.engine, libshmem.PE(o.Peer)
 	word := t.pe.offset(t.m.flag(t.index, o.Seq))
@@ -166,10 +172,10 @@ func (t *thread) atomic(o *program.Op) {
 	t.pe.dirty[t.place] = true
 }
 
-// wait replays a wait. It ends when the updates that ended the recorded wait have arrived, or when
-// unlock has ended it (free) because no thread could continue. The time until the last of the calls
-// that send these updates began counts as a wait for the PE of that call, and the rest as a wait
-// for the network.
+// wait replays a wait of the program. It ends when the updates that ended the recorded wait have
+// arrived, or when endStuckWait has ended it (free) because no thread could continue. The time
+// until the last of the calls that send these updates began counts as a wait for the PE of that
+// call, and the rest as a wait for the network.
 func (t *thread) wait(o *program.Op) {
 	m, start := t.m, t.m.now
 	for _, n := range o.Needs {
@@ -183,11 +189,11 @@ func (t *thread) wait(o *program.Op) {
 			late, by = at, other.PE
 		}
 	}
-	m.result.waited(t.PE, by, late-start, m.now-late)
+	m.result.countWait(t.PE, by, late-start, m.now-late)
 }
 
-// quiet waits until all operations of a context are complete. place is the context's index in
-// dirty.
+// quiet waits until all operations of a context are complete, and does nothing if none was begun
+// since the last quiet. place is the context's index in dirty.
 func (t *thread) quiet(e *proxy.Engine, place int) {
 	if !t.pe.dirty[place] {
 		return
@@ -209,5 +215,5 @@ func (t *thread) quiet(e *proxy.Engine, place int) {
 		}
 		return false
 	})
-	t.m.result.waited(t.PE, -1, 0, t.m.now-start)
+	t.m.result.countWait(t.PE, -1, 0, t.m.now-start)
 }

@@ -36,7 +36,8 @@ type group struct {
 	host    int   // this host, in leaders
 }
 
-// group finds the members of a team and their hosts, for a collective of this thread.
+// group returns a team as this thread sees it in one collective: its members, which of them are on
+// this host, and the first one of each host.
 func (t *thread) group(team int) group {
 	g := group{thread: t, team: team, members: t.m.job.Teams[team], last: &entry{t.m.now, t.PE}}
 	g.me = slices.Index(g.members, t.PE)
@@ -63,7 +64,7 @@ func (g group) send(rank int, bytes uint64) bool {
 	count := p.counts[g.team][rank]
 	m.sent[message{g.team, g.PE, pe, count}] = *g.last
 	at := m.inbox(g.team, g.me)
-	if m.near(pe, g.PE) {
+	if m.sameHost(pe, g.PE) {
 		g.sleep(onNode + sim.Time(bytes/onNodeBytes))
 		m.pes[pe].store(at, count)
 		return true
@@ -86,8 +87,8 @@ func (g group) send(rank int, bytes uint64) bool {
 	return true
 }
 
-// await waits for the next message of a member. It returns true, because package collective demands
-// a result.
+// await waits for the next message of a member, and counts how long that PE was late. It returns
+// true, because package collective demands a result.
 func (g group) await(rank int) bool {
 	m, p, start := g.m, g.pe, g.m.now
 	p.seen[g.team][rank]++
@@ -97,7 +98,7 @@ func (g group) await(rank int) bool {
 	came := m.sent[key]
 	delete(m.sent, key)
 	late := max(start, came.at)
-	if m.result.waited(g.PE, came.pe, late-start, m.now-late); came.at > g.last.at {
+	if m.result.countWait(g.PE, came.pe, late-start, m.now-late); came.at > g.last.at {
 		*g.last = came
 	}
 	return true
@@ -106,10 +107,10 @@ func (g group) await(rank int) bool {
 // message sends a message without bytes to a member.
 func (g group) message(rank int) bool { return g.send(rank, 0) }
 
-// meet replays the sync of a team (shmemi_sync_members): the first member of each host waits for
-// the other members there, syncs with the first members of the other hosts, and releases the
+// syncMembers replays the sync of a team (shmemi_sync_members): the first member of each host waits
+// for the other members there, syncs with the first members of the other hosts, and releases the
 // members of its host.
-func (g group) meet() {
+func (g group) syncMembers() {
 	if leader := g.near[0]; g.me != leader {
 		g.message(leader)
 		g.await(leader)
@@ -129,33 +130,37 @@ func (g group) meet() {
 	}
 }
 
-// whole returns the team for package collective, in which each member is a node of its own, with
-// messages of `bytes` bytes.
-func (g group) whole(bytes uint64) collective.Member {
+// asMember returns the team as package collective needs it, with each member as a node of its own.
+// Its messages have `bytes` bytes.
+func (g group) asMember(bytes uint64) collective.Member {
 	return collective.Member{
 		Me: g.me, N: len(g.members), Message: func(rank int) bool { return g.send(rank, bytes) }, Await: g.await,
 	}
 }
 
-// exchange sends bytes to all members and waits for those of all.
+// exchange sends `bytes` bytes to the other members and waits for theirs, in the order of a small
+// reduction.
 func (g group) exchange(bytes uint64) {
 	collective.Exchange(g.me, len(g.members), area.DirectPEs,
 		func(rank, _ int) bool { return g.send(rank, bytes) }, func(rank, _ int) bool { return g.await(rank) })
 }
 
-// release waits for all operations of the PE, as a barrier does before it releases the members.
-func (g group) release() { g.quiet(g.pe.Engine, len(g.pe.contexts)) }
+// quietAll waits for all operations that this PE has posted, as a barrier does before it lets the
+// other members continue.
+func (g group) quietAll() { g.quiet(g.pe.Engine, len(g.pe.contexts)) }
 
-// collective replays a collective with the messages that capi/front sends for it.
+// collective replays a collective with the messages that the library (capi/front) sends for it. The
+// quiet of a barrier comes first; a member's own work in an allocation or split is the recorded
+// one.
 func (t *thread) collective(o *program.Op) {
 	g := t.group(o.Team)
 	world := len(t.pe.contexts)
 	switch o.Kind {
 	case program.Barrier:
 		t.quiet(t.pe.Engine, world)
-		g.meet()
+		g.syncMembers()
 	case program.Sync:
-		g.meet()
+		g.syncMembers()
 	case program.Exchange:
 		t.sleep(sim.Time(o.Work))
 		g.last.at = t.m.now
@@ -163,30 +168,31 @@ func (t *thread) collective(o *program.Op) {
 	case program.Reduce:
 		g.reduce(o.Bytes)
 	case program.Scan:
-		c := g.whole(o.Bytes)
+		c := g.asMember(o.Bytes)
 		c.Prefix()
-		g.meet()
+		g.syncMembers()
 	case program.Broadcast:
 		g.broadcast(o)
 	case program.Collect:
-		c := g.whole(8)
+		c := g.asMember(8)
 		c.Prefix()
-		g.meet()
+		g.syncMembers()
 		g.allToAll(o.Bytes)
 	case program.Gather, program.AllToAll:
 		g.allToAll(o.Bytes)
 	}
 	if o.Team == 0 && (o.Kind == program.Barrier || o.Kind == program.Sync) {
-		t.m.result.leftBarrier(t, o)
+		t.m.result.countBarrier(t, o)
 	}
 }
 
-// allToAll sends bytes to each member, and waits for those of each.
+// allToAll sends `bytes` bytes to each member, waits until they are sent, and waits for those of
+// each.
 func (g group) allToAll(bytes uint64) {
 	for i := 1; i < len(g.members); i++ {
 		g.send((g.me+i)%len(g.members), bytes)
 	}
-	g.release()
+	g.quietAll()
 	for i := 1; i < len(g.members); i++ {
 		g.await((g.me + len(g.members) - i) % len(g.members))
 	}
@@ -219,14 +225,15 @@ func (g group) reduce(bytes uint64) {
 		g.send(rank, share)
 	})
 	others(func(rank int) { g.await(rank) })
-	g.release()
+	g.quietAll()
 }
 
-// pulls is the smallest size of a broadcast at which the PEs of a host read the bytes from its
+// pullSize is the smallest size of a broadcast at which the PEs of a host read the bytes from its
 // first PE (capi/front/coll.c).
-const pulls = 32 << 10
+const pullSize = 32 << 10
 
-// broadcast sends the bytes of the root to the first member of each host, which passes them on.
+// broadcast replays a broadcast: the root sends its bytes to one member of each other host, the
+// first there, which passes them on to the members of its host.
 func (g group) broadcast(o *program.Op) {
 	root := max(0, slices.Index(g.members, o.Peer))
 	rootHost := g.m.pes[g.members[root]].host
@@ -236,22 +243,22 @@ func (g group) broadcast(o *program.Op) {
 			rank := g.leaders[(g.host+i)%len(g.leaders)]
 			g.send(rank, o.Bytes)
 		}
-		g.spread(o.Bytes)
-		g.release()
+		g.passOn(o.Bytes)
+		g.quietAll()
 	case g.pe.host == rootHost:
 		g.receive(root, o.Bytes)
 	case g.me == g.near[0]:
 		g.await(root)
-		g.spread(o.Bytes)
+		g.passOn(o.Bytes)
 	default:
 		g.receive(g.near[0], o.Bytes)
 	}
 }
 
-// spread passes bytes of a broadcast on to the other members of the host. Large ones they read
-// themselves.
-func (g group) spread(bytes uint64) {
-	if bytes >= pulls {
+// passOn sends the bytes of a broadcast to the other members of the host. Large ones are not sent:
+// the members read them, after a message without bytes.
+func (g group) passOn(bytes uint64) {
+	if bytes >= pullSize {
 		bytes = 0
 	}
 	for _, rank := range g.near {
@@ -261,9 +268,10 @@ func (g group) spread(bytes uint64) {
 	}
 }
 
-// receive waits for the bytes of a broadcast, and reads large ones from the memory of the sender.
+// receive waits for the message of a broadcast, and takes the time to read large bytes from the
+// memory of the sender, which is on this host.
 func (g group) receive(from int, bytes uint64) {
-	if g.await(from); bytes >= pulls {
+	if g.await(from); bytes >= pullSize {
 		g.sleep(onNode + sim.Time(bytes/onNodeBytes))
 	}
 }

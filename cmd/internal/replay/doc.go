@@ -57,7 +57,8 @@ func (s *Site) threads(job *program.Job) int {
 	return slices.Max(of)
 }
 
-// Run replays a job.
+// Run replays a job on the hardware of model and site, and returns what the replay has taken. It
+// ends all coroutines and closes the engines, also after an error.
 func Run(job *program.Job, model Model, site Site) (*Result, error) {
 	m, err := newMachine(job, model, site)
 	if err != nil {

@@ -39,7 +39,8 @@ func (x *Explanation) Bottleneck() Cause {
 	return most
 }
 
-// Explain replays a job and finds the shares of all causes.
+// Explain replays a job on a network, and again without each of the causes that may limit it, to
+// find the time that each of them costs.
 func Explain(job *program.Job, model Model, site Site) (*Explanation, error) {
 	base, err := Run(job, model, site)
 	if err != nil {
@@ -53,7 +54,7 @@ func Explain(job *program.Job, model Model, site Site) (*Explanation, error) {
 	}{
 		{Latency, func(m *Model) { m.Latency, m.Cross = 0, 0 }},
 		{Bandwidth, func(m *Model) { m.Model.Bandwidth = 0 }},
-		{Processing, (*Model).free},
+		{Processing, (*Model).zeroCosts},
 	} {
 		m := model
 		c.drop(&m)

@@ -71,7 +71,7 @@ type counting struct {
 	cost   sim.Time
 }
 
-// count counts an operation that the NIC has accepted, and its cost.
+// count adds the cost of an operation, unless the NIC has refused it with err, and returns err.
 func (c *counting) count(cost sim.Time, err error) error {
 	if err == nil {
 		c.handed++
@@ -87,7 +87,7 @@ func (c *counting) Send(s *fabric.Send) error { return c.count(c.m.Message, c.Pr
 // processor copies the bytes. It plans the time in which the target's processor copies them when
 // they arrive.
 func (c *counting) Write(r *fabric.RMA) error {
-	err := c.count(c.m.OneSided+c.m.copied(r.Len), c.Provider.Write(r))
+	err := c.count(c.m.OneSided+c.m.copyTime(r.Len), c.Provider.Write(r))
 	if err == nil {
 		c.p.planCopy(int(r.PE), r.Len, 1)
 	}
@@ -105,12 +105,13 @@ func (c *counting) Read(r *fabric.RMA) error {
 	return err
 }
 
-// planCopy plans the time in which the processor of PE `to` copies bytes when they arrive, which is
-// after hops times the latency. Waiting at a NIC is ignored, because meanwhile the target is busy
-// with earlier bytes.
+// planCopy plans the time in which the processor of PE `to` copies bytes when they arrive; without
+// RDMA (Model.Byte) processors copy. They arrive after hops times the latency: 1 for a write, 2 for
+// what a read returns. Waiting at a NIC is ignored, because meanwhile the target is busy with
+// earlier bytes.
 func (p *pe) planCopy(to int, bytes uint64, hops sim.Time) {
 	m := p.m
-	d := m.model.copied(bytes)
+	d := m.model.copyTime(bytes)
 	if d == 0 {
 		return
 	}
@@ -149,7 +150,7 @@ func (a *agenda) Pop() any {
 	return e
 }
 
-// plan puts a task on the agenda.
+// plan puts a task on the agenda, after those that were planned before for the same time.
 func (m *machine) plan(e task) {
 	m.turns++
 	e.turn = m.turns
@@ -161,8 +162,9 @@ func (m *machine) plan(e task) {
 // written.
 const flags, maxData = 8, 4 << 20
 
-// flag returns the offset, in the heap of a PE, of the word that a thread's update of that number
-// writes. A thread uses a few words one after the other.
+// flag returns the offset, in the heap of a PE, of the word that an update of a thread writes and a
+// wait reads. Updates with consecutive numbers take a few words one after the other, so that a late
+// wait still finds its number or a larger one.
 func (m *machine) flag(thread int, seq uint64) int { return 8 * (flags*thread + int(seq%flags)) }
 
 // inbox returns the offset, in the heap of a PE, of the count of messages from a member of a team.
@@ -174,7 +176,8 @@ func (m *machine) bytes() int { return m.inboxes[len(m.job.Teams)] }
 // internal is the internal area of each PE, which the replay does not use.
 const internal = 4096
 
-// gap returns the time before a call for which its thread is busy.
+// gap returns the time before a call for which its thread is busy: what it computed, and, if
+// threads share processors here, also the time that it had no processor in the recording.
 func (m *machine) gap(o *program.Op) sim.Time {
 	if m.shared {
 		return sim.Time(o.Gap + o.Stolen)
@@ -260,19 +263,21 @@ func (m *machine) close() {
 	}
 }
 
-// fail records the first error, which ends the replay.
+// fail ends the replay with an error. If there are several errors, the first one counts.
 func (m *machine) fail(err error) {
 	if m.err == nil {
 		m.err = err
 	}
 }
 
-// near reports whether two PEs share a host.
-func (m *machine) near(a, b int) bool { return m.pes[a].host == m.pes[b].host }
+// sameHost reports whether two PEs share a host, and so use no network between them.
+func (m *machine) sameHost(a, b int) bool { return m.pes[a].host == m.pes[b].host }
 
-// run replays all programs.
+// run replays all programs: until every thread has ended, it does what comes first in virtual time,
+// an event of the network or a task of the agenda. If there is neither, a wait was matched with a
+// wrong update and is ended.
 func (m *machine) run() error {
-	m.begin()
+	m.startThreads()
 	for m.live > 0 && m.err == nil {
 		event, under := m.net.Next()
 		switch {
@@ -280,20 +285,20 @@ func (m *machine) run() error {
 			e := heap.Pop(&m.agenda).(task)
 			m.now = max(m.now, e.at)
 			m.net.RunTo(m.now)
-			m.do(e)
+			m.runTask(e)
 		case under:
 			m.now = event
 			m.net.RunTo(event)
-		case !m.unlock():
-			return m.standstill()
+		case !m.endStuckWait():
+			return m.deadlockError()
 		}
 		m.planPolls()
 	}
 	return m.err
 }
 
-// do carries out a task.
-func (m *machine) do(e task) {
+// runTask carries out a task, whose fields say which kind it is.
+func (m *machine) runTask(e task) {
 	switch {
 	case e.t != nil:
 		e.t.resume()
@@ -306,8 +311,7 @@ func (m *machine) do(e task) {
 	}
 }
 
-// planPolls plans polls for PEs at which something has arrived, and for PEs that wait for room,
-// because room may become free without a completion.
+// planPolls plans polls of the engines at which something has arrived since its last call.
 func (m *machine) planPolls() {
 	for _, p := range m.arrived {
 		p.planPoll()
@@ -320,7 +324,8 @@ func (m *machine) planPolls() {
 // (runtime/proxy/loop).
 const proxyWakes, proxyRests = 10 * sim.Microsecond, 50 * sim.Microsecond
 
-// planPoll plans the next poll of the engine, unless one is planned that is early enough.
+// planPoll plans the next poll of the engine, unless one is planned that is early enough. With a
+// waiting thread that is at once; without one the proxy polls later.
 func (p *pe) planPoll() {
 	m := p.m
 	if p.polls && p.pollAt <= max(m.now, p.free) {
@@ -340,8 +345,8 @@ func (p *pe) planPoll() {
 	m.plan(task{at: at, p: p})
 }
 
-// poll lets the engine make progress. What it does takes time, and threads that waited for it
-// continue afterwards.
+// poll lets the engine of the PE make progress, and adds the processor time that this takes.
+// Threads whose waits end by it continue afterwards.
 func (p *pe) poll() {
 	m := p.m
 	if !p.polls || m.now < p.pollAt {
@@ -356,7 +361,7 @@ func (p *pe) poll() {
 	// while the proxy is awake does not wake it again.
 	if len(p.waiters) == 0 && m.now-p.last >= proxyRests {
 		if m.now >= p.awake {
-			p.lose(m.model.Wake, nil)
+			p.delayThreads(m.model.Wake, nil)
 		}
 		p.awake = m.now + m.model.Wake
 	}
@@ -380,16 +385,18 @@ func (p *pe) poll() {
 	p.wakeUp()
 }
 
-// busy adds a time for which the PE works on the network, on behalf of a thread or of the proxy. On
-// a host without spare processors that takes the processor from the threads that compute.
+// busy adds a time for which a processor of the PE works on the network, on behalf of thread `by`,
+// or of the proxy (nil). On a host without spare processors that takes time from the threads that
+// compute.
 func (p *pe) busy(d sim.Time, by *thread) {
 	p.free = max(p.free, p.m.now) + d
 	p.m.result.PEs[p.me].Network += d
-	p.lose(d, by)
+	p.delayThreads(d, by)
 }
 
-// lose takes processor time from the threads that compute, on a host without spare processors.
-func (p *pe) lose(d sim.Time, by *thread) {
+// delayThreads takes processor time from the threads of the PE that compute, except `by`, on a host
+// without spare processors.
+func (p *pe) delayThreads(d sim.Time, by *thread) {
 	if !p.m.crowded {
 		return
 	}
@@ -400,7 +407,7 @@ func (p *pe) lose(d sim.Time, by *thread) {
 	}
 }
 
-// wakeUp resumes the threads whose conditions hold.
+// wakeUp resumes the waiting threads of the PE whose conditions hold now.
 func (p *pe) wakeUp() {
 	if len(p.waiters) == 0 {
 		return
@@ -422,8 +429,8 @@ func (p *pe) wakeUp() {
 // that has not grown (runtime/proxy/loop).
 const holdTime = 50 * sim.Microsecond
 
-// releaseHeld sends batches that are still open after a burst (a series of operations without a
-// pause).
+// releaseHeld sends the open batches of the engine if no operation was added for holdTime; if one
+// was, it looks again later.
 func (p *pe) releaseHeld() {
 	p.release = false
 	if p.Held == 0 {
@@ -436,7 +443,8 @@ func (p *pe) releaseHeld() {
 	p.sendHeld()
 }
 
-// watchHeld plans a check for batches that the engine has not sent.
+// watchHeld plans a check for open batches at a time, if the engine has any and no check is
+// planned.
 func (p *pe) watchHeld(at sim.Time) {
 	if !p.release && p.Held > 0 {
 		p.release = true
@@ -444,7 +452,8 @@ func (p *pe) watchHeld(at sim.Time) {
 	}
 }
 
-// sendHeld makes the engine send its open batches.
+// sendHeld makes the engine send its open batches now, because a thread waits, or because they do
+// not grow any more.
 func (p *pe) sendHeld() {
 	if p.Held == 0 {
 		return
@@ -454,7 +463,8 @@ func (p *pe) sendHeld() {
 	p.busy(p.prov.cost-before, nil)
 }
 
-// store writes a word of this PE's heap as a PE of the same host does.
+// store writes a word of this PE's heap as another PE of the same host does: without time, and
+// without the engine.
 func (p *pe) store(at int, value uint64) {
 	*(*uint64)(unsafe.Pointer(&p.heap[at])) = value
 	p.wakeUp()

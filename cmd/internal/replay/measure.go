@@ -96,7 +96,7 @@ func Measured(r io.Reader) (map[string]float64, error) {
 // The search ends when the relative error of every figure that determines a parameter is below
 // `enough`, or after maxRounds, because a measurement need not fit the model. Each figure depends
 // mostly on its own parameter.
-const enough, maxRounds = 0.003, 8
+const maxRelativeError, maxRounds = 0.003, 8
 
 // Fit changes a model so that the replay of oshm_micro has the measured figures. It needs the
 // figures that determine parameters, and returns how well all figures fit.
@@ -119,7 +119,7 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 		m.Byte = 0 // without that figure a byte takes time only on the wire
 	}
 	rounds := maxRounds
-	for off := 1.0; off > enough; {
+	for off := 1.0; off > maxRelativeError; {
 		if rounds--; rounds < 0 {
 			break
 		}
@@ -161,7 +161,8 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 	return all, nil
 }
 
-// adjust changes a parameter by the difference of a measured time and a simulated one.
+// adjust changes the parameter that a figure determines by the difference of its measured and its
+// simulated time, in nanoseconds of one operation.
 func (m *Model) adjust(parameter string, want, got float64) {
 	step := sim.Time(math.Round(want - got))
 	switch parameter {
@@ -180,9 +181,9 @@ func (m *Model) adjust(parameter string, want, got float64) {
 	}
 }
 
-// simulated replays the figure's program between two PEs and returns the time of an operation. Each
-// program ends with a barrier, in which PE 1 waits and polls meanwhile, as in oshm_micro. The time
-// of a program that has only the barrier is subtracted.
+// simulated replays the figure's program between two PEs and returns the nanoseconds of an
+// operation. Each program ends with a barrier, in which PE 1 waits and polls meanwhile, as in
+// oshm_micro. The time of a program that has only the barrier is subtracted.
 func (f *figure) simulated(m *Model) (float64, error) {
 	var took [2]sim.Time
 	none, site, gap := *f, Site{Hosts: 2}, 0.0
@@ -209,7 +210,8 @@ type benchmark struct {
 // newBenchmark returns an empty program of two PEs.
 func newBenchmark() *benchmark { return &benchmark{b: program.NewBuilder(2, 0)} }
 
-// call adds a call of a PE on the other one, 1 ns after its last.
+// call adds a call of a PE on the other one, 1 ns after its last, because only the time that the
+// replay computes for it matters.
 func (x *benchmark) call(pe int, name string, bytes uint64) {
 	x.now[pe]++
 	c := program.Call{Name: name, Start: x.now[pe], End: x.now[pe], Peer: 1 - pe, Bytes: bytes, Team: program.World}
@@ -262,7 +264,10 @@ func repeated(name string, bytes uint64, calls, quiet int) *program.Job {
 
 // The next functions make the programs of figures in which only PE 0 makes calls, most of them with
 // a quiet after a fixed number of calls.
-func window(f *figure) *program.Job     { return repeated("shmem_putmem_nbi", f.bytes, f.ops, 64) }
+func window(f *figure) *program.Job { return repeated("shmem_putmem_nbi", f.bytes, f.ops, 64) }
+
+// // The next functions make the programs of figures in which only PE 0 makes calls, most of them with
+// // a quiet after a fixed number of calls.
 func increments(f *figure) *program.Job { return repeated("shmem_long_atomic_inc", 8, f.ops, 512) }
 func puts(f *figure) *program.Job       { return repeated("shmem_putmem_nbi", f.bytes, f.ops, 512) }
 func gets(f *figure) *program.Job       { return repeated("shmem_getmem", f.bytes, f.ops, 0) }

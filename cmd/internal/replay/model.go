@@ -28,11 +28,13 @@ type Model struct {
 	Wake sim.Time
 }
 
-// copied returns the time in which a processor copies bytes.
-func (m *Model) copied(bytes uint64) sim.Time { return sim.Time(m.Byte * float64(bytes)) }
+// copyTime returns the time in which a processor copies bytes.
+func (m *Model) copyTime(bytes uint64) sim.Time { return sim.Time(m.Byte * float64(bytes)) }
 
-// free sets the costs of the processor to 0.
-func (m *Model) free() { m.Call, m.Message, m.OneSided, m.Completed, m.Byte, m.Wake = 0, 0, 0, 0, 0, 0 }
+// zeroCosts makes all work of processors for the network free, to find out what that work costs.
+func (m *Model) zeroCosts() {
+	m.Call, m.Message, m.OneSided, m.Completed, m.Byte, m.Wake = 0, 0, 0, 0, 0, 0
+}
 
 // onNode is the assumed time of an operation between PEs of one host: onNode nanoseconds, and one
 // more for every onNodeBytes bytes. It is used if a call has no recorded time, or one that is
@@ -55,7 +57,8 @@ func Names() []string {
 // Named returns the model with a name, without the faults that the network of the tests simulates.
 // The processor times are assumptions unless Fit replaces them: 300 ns for an operation, as in the
 // tests of rates, but 2,500 ns over tcp, where it is a call of the kernel, which copies each byte,
-// at 5 GB/s. A call takes 30 ns; many share a message (capi/core/core.c).
+// at 5 GB/s. A call that uses the network takes 30 ns; several calls may share a message
+// (capi/core/core.c).
 func Named(name string) (Model, error) {
 	f, ok := names[name]
 	if !ok {

@@ -51,7 +51,7 @@ func plain() Model {
 		panic(err)
 	}
 	m.Latency, m.Bandwidth, m.Header = 10*sim.Microsecond, 8e9, 0
-	m.free()
+	m.zeroCosts()
 	return m
 }
 

@@ -60,8 +60,9 @@ func newResult(job *program.Job) *Result {
 	return &Result{job: job, PEs: make([]PE, job.PEs), left: make([]int, job.PEs), kept: map[int]*Kept{}}
 }
 
-// called counts a call that has ended, if it took its recorded time because its meaning is unknown.
-func (r *Result) called(o *program.Op) {
+// countUnmodelled counts a call that has ended, if the replay does not know what it does (Unknown)
+// and therefore gave it its recorded time.
+func (r *Result) countUnmodelled(o *program.Op) {
 	if o.Kind != program.Unknown {
 		return
 	}
@@ -74,8 +75,9 @@ func (r *Result) called(o *program.Op) {
 	k.Time += sim.Time(o.Took)
 }
 
-// waited counts a wait of a PE: for another PE that was late, and then for the network.
-func (r *Result) waited(pe, by int, late, network sim.Time) {
+// countWait adds up a wait of a PE. `late` is the part for which it waited for PE `by`, which came
+// later; the rest, `network`, is for the network. by is -1 if there is no such PE.
+func (r *Result) countWait(pe, by int, late, network sim.Time) {
 	r.PEs[pe].Late += late
 	r.PEs[pe].Waited += network
 	if by >= 0 {
@@ -83,8 +85,9 @@ func (r *Result) waited(pe, by int, late, network sim.Time) {
 	}
 }
 
-// leftBarrier counts a barrier of all PEs that a PE leaves.
-func (r *Result) leftBarrier(t *thread, o *program.Op) {
+// countBarrier records that a thread's PE leaves a barrier of all PEs, which ends a phase. The last
+// PE that leaves determines when the phase ends.
+func (r *Result) countBarrier(t *thread, o *program.Op) {
 	n := r.left[t.PE]
 	r.left[t.PE]++
 	if n == len(r.Phases) {
@@ -95,7 +98,8 @@ func (r *Result) leftBarrier(t *thread, o *program.Op) {
 	p.Predicted = max(p.Predicted, t.m.now)
 }
 
-// finish computes the figures that need the whole run.
+// finish adds to the result what is known only after the whole run: the times of each PE, the
+// total, and the bytes of each NIC.
 func (m *machine) finish() *Result {
 	r := m.result
 	for pe := range r.PEs {
@@ -139,9 +143,10 @@ func (m *machine) finish() *Result {
 	return r
 }
 
-// unlock ends the wait that ended first in the recording, because nothing else can continue: it was
-// matched with the wrong update. It reports whether there was one.
-func (m *machine) unlock() bool {
+// endStuckWait is called when no event is left and threads still wait. It ends that one of their
+// waits that ended first in the recording: it was matched with the wrong update. It reports whether
+// there was one.
+func (m *machine) endStuckWait() bool {
 	var first *thread
 	for _, t := range m.threads {
 		o := &t.Ops[min(t.op, len(t.Ops)-1)]
@@ -161,8 +166,8 @@ func (m *machine) unlock() bool {
 	return true
 }
 
-// standstill returns an error that names the calls that wait for ever.
-func (m *machine) standstill() error {
+// deadlockError returns an error that names a call that waits for ever.
+func (m *machine) deadlockError() error {
 	for _, t := range m.threads {
 		if t.cond != nil {
 			o := &t.Ops[t.op]

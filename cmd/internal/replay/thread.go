@@ -36,8 +36,9 @@ type thread struct {
 	end   sim.Time
 }
 
-// begin makes the coroutines of all threads. Each waits for its beginning.
-func (m *machine) begin() {
+// startThreads makes the coroutines of all threads, and plans their first steps: a PE begins as
+// long after the first one as it did in the recording.
+func (m *machine) startThreads() {
 	origin := m.job.Begin[0]
 	for _, b := range m.job.Begin {
 		origin = min(origin, b)
@@ -89,7 +90,9 @@ func (t *thread) pause() {
 	}
 }
 
-// run replays all calls of the thread.
+// run is the coroutine of a thread: it replays the calls one after the other, with the recorded
+// time of computation before each. Calls for whose end other threads wait store the time of their
+// end.
 func (t *thread) run() {
 	defer func() {
 		if r := recover(); r != nil {
@@ -106,7 +109,7 @@ func (t *thread) run() {
 		t.compute(t.m.gap(o))
 		t.op, t.begun[i], t.free = i, t.m.now, false
 		t.call(o)
-		t.m.result.called(o)
+		t.m.result.countUnmodelled(o)
 		if r := (program.Ref{Thread: t.index, Op: i}); len(t.m.ends) > 0 {
 			if _, wanted := t.m.ends[r]; wanted {
 				t.m.ends[r] = t.m.now
@@ -154,15 +157,17 @@ func (t *thread) until(cond func() bool) {
 	t.pause()
 }
 
-// lock waits until no other thread of the PE uses the network.
+// lock waits until the engine of the PE is idle: it has one lock, so that one thread or the proxy
+// uses it at a time.
 func (t *thread) lock() {
 	for t.pe.free > t.m.now {
 		t.sleep(t.pe.free - t.m.now)
 	}
 }
 
-// context returns the engine of the present call. A recording does not say which context a call
-// has: the calls with a context of one thread share one.
+// context returns the engine whose context the present call uses, and makes it the thread's. A
+// recording does not say which context a call has: the calls with a context of one thread share
+// one. If there are no contexts left, it is that of the PE.
 func (t *thread) context(o *program.Op) *proxy.Engine {
 	p := t.pe
 	t.place, t.engine = len(p.contexts), p.Engine
@@ -191,8 +196,8 @@ func (t *thread) context(o *program.Op) *proxy.Engine {
 // burstGap is the longest pause in a burst of operations (capi/core/core.c).
 const burstGap = 2 * sim.Microsecond
 
-// post posts an operation to the engine, like capi/core: it tries again while the engine returns
-// Again, and adds the time of the call.
+// post posts an operation to the engine, like capi/core, and lets the time of the call pass. While
+// the engine returns Again, because it has no room, the thread waits and tries again.
 func (t *thread) post(f func() proxy.Status) proxy.Status {
 	p, m := t.pe, t.m
 	t.lock()
@@ -214,7 +219,7 @@ func (t *thread) post(f func() proxy.Status) proxy.Status {
 		start := m.now
 		t.until(try)
 		p.starved--
-		m.result.waited(t.PE, -1, 0, m.now-start)
+		m.result.countWait(t.PE, -1, 0, m.now-start)
 	}
 	if st == proxy.Failed {
 		m.fail(fmt.Errorf("PE %d: %s: %w", p.me, m.job.Names[t.Ops[t.op].Name], p.Err()))
@@ -226,11 +231,12 @@ func (t *thread) post(f func() proxy.Status) proxy.Status {
 	return st
 }
 
-// finish waits until a blocking operation is complete, if post left it pending.
+// finish waits until a blocking operation is complete, if post has returned Pending, and counts
+// that as a wait for the network.
 func (t *thread) finish(st proxy.Status, r *proxy.Request) {
 	if start := t.m.now; st == proxy.Pending {
 		t.until(func() bool { return r.Done != 0 })
-		t.m.result.waited(t.PE, -1, 0, t.m.now-start)
+		t.m.result.countWait(t.PE, -1, 0, t.m.now-start)
 	}
 }
 

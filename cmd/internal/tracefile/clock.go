@@ -8,7 +8,8 @@ import (
 )
 
 // Moment converts a time of the PE's own clock to that of PE 0. Between two comparisons of clocks
-// the offset changes linearly; before the first comparison and after the last it is constant.
+// it interpolates the offset linearly, because clocks differ in speed; before the first comparison
+// and after the last the offset is constant.
 func (p *PE) Moment(at int64) int64 {
 	c := p.Clock
 	i := 0
@@ -24,13 +25,14 @@ func (p *PE) Moment(at int64) int64 {
 		return at + c[i-1].Add
 	}
 	a, b := c[i-1], c[i]
-	return at + a.Add + share(b.Add-a.Add, at-a.At, b.At-a.At)
+	return at + a.Add + fractionOf(b.Add-a.Add, at-a.At, b.At-a.At)
 }
 
-// share returns n * part / whole, for 0 <= part < whole, without an overflow.
-func share(n, part, whole int64) int64 {
+// fractionOf returns n * part / whole, for 0 <= part < whole, by a product of 128 bits, which does
+// not overflow.
+func fractionOf(n, part, whole int64) int64 {
 	if n < 0 {
-		return -share(-n, part, whole)
+		return -fractionOf(-n, part, whole)
 	}
 	hi, lo := bits.Mul64(uint64(n), uint64(part))
 	q, _ := bits.Div64(hi, lo, uint64(whole))
@@ -51,11 +53,13 @@ func (p *PE) ClockError() int64 {
 type Alignment struct {
 	Error    int64    // ns: the largest error of the difference between times of two PEs
 	Known    bool     // false: PEs of several hosts have not compared their clocks
-	Sentence string   // description for people
+	Sentence string   // says how well the clocks agree
 	Hosts    []string // the hosts that are known, in the order of their PEs
 }
 
-// Alignment evaluates the clock comparisons of all PEs.
+// Alignment says how far times of different PEs can be compared, according to the clock comparisons
+// in the files: the largest error, whether there were comparisons for all hosts, and a sentence for
+// the report.
 func (t *Trace) Alignment() Alignment {
 	var a Alignment
 	without, once := map[string]bool{}, 0

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// decode reads one event. The fields of a head are stored in the reader.
+// decode reads one event, whose JSON text is value. The fields of a head, the event that describes
+// a PE, are stored in the reader.
 func (r *Reader) decode(value []byte, e *Event) error {
 	*e = Event{Peer: None, Bytes: None, Team: None}
 	o := object{b: value}
@@ -19,45 +20,45 @@ func (r *Reader) decode(value []byte, e *Event) error {
 			if o.i != len(o.b) {
 				return errJSON
 			}
-			return r.finish(e, has.at, has.length, has.pe)
+			return r.checkFields(e, has.at, has.length, has.pe)
 		}
 		switch string(unquoted(key)) {
 		case "ph":
 			var phase string
-			if phase, err = r.texted("ph", v); err == nil && len(phase) != 1 {
-				err = fmt.Errorf("its ph is %s, not one letter", shown(v))
+			if phase, err = r.stringField("ph", v); err == nil && len(phase) != 1 {
+				err = fmt.Errorf("its ph is %s, not one letter", quoteStart(v))
 			}
 			if err == nil {
 				e.Phase = phase[0]
 			}
 		case "name":
-			e.Name, err = r.texted("name", v)
+			e.Name, err = r.stringField("name", v)
 		case "cat":
-			e.Category, err = r.texted("cat", v)
+			e.Category, err = r.stringField("cat", v)
 		case "id":
 			if e.ID = string(v); v[0] == '"' { // each operation has its own, so it is not kept among the names
 				e.ID = string(unquoted(v))
 			}
 		case "pid":
-			n, ok := whole(v)
+			n, ok := parseInteger(v)
 			if e.PE, has.pe = int(n), true; !ok || n < 0 || n >= maxPEs {
-				err = fmt.Errorf("its pid is %s, not the number of a PE", shown(v))
+				err = fmt.Errorf("its pid is %s, not the number of a PE", quoteStart(v))
 			}
 		case "tid":
 			var ok bool
-			if e.Thread, ok = whole(v); !ok {
-				err = fmt.Errorf("its tid is %s, not a number", shown(v))
+			if e.Thread, ok = parseInteger(v); !ok {
+				err = fmt.Errorf("its tid is %s, not a number", quoteStart(v))
 			}
 		case "ts":
 			has.at = true
-			e.At, err = micros(v)
+			e.At, err = parseMicros(v)
 		case "dur":
 			has.length = true
-			if e.Length, err = micros(v); err == nil && e.Length < 0 {
-				err = fmt.Errorf("its dur is %s, less than 0", shown(v))
+			if e.Length, err = parseMicros(v); err == nil && e.Length < 0 {
+				err = fmt.Errorf("its dur is %s, less than 0", quoteStart(v))
 			}
 		case "args":
-			err = e.facts(v)
+			err = e.readArgs(v)
 		}
 		if err != nil {
 			return err
@@ -65,19 +66,19 @@ func (r *Reader) decode(value []byte, e *Event) error {
 	}
 }
 
-// texted returns the value of a field that has to be a text.
-func (r *Reader) texted(key string, v []byte) (string, error) {
+// stringField returns the value v of the field `key`, which has to be a string.
+func (r *Reader) stringField(key string, v []byte) (string, error) {
 	if v[0] != '"' {
-		return "", fmt.Errorf("its %s is %s, not a text", key, shown(v))
+		return "", fmt.Errorf("its %s is %s, not a text", key, quoteStart(v))
 	}
 	return r.text(v), nil
 }
 
-// facts reads the arguments that this package uses. Others, and other kinds of values, belong to
-// other writers, and are not changed.
-func (e *Event) facts(v []byte) error {
+// readArgs reads the arguments of an event that this package uses. Others, and those whose values
+// are of another kind, belong to other writers, and are ignored.
+func (e *Event) readArgs(v []byte) error {
 	if v[0] != '{' {
-		return fmt.Errorf("its args are %s, not an object", shown(v))
+		return fmt.Errorf("its args are %s, not an object", quoteStart(v))
 	}
 	e.Args, e.Peer, e.Bytes, e.Team, e.Stolen = v, None, None, None, 0
 	o := object{b: v}
@@ -87,12 +88,12 @@ func (e *Event) facts(v []byte) error {
 			return err
 		}
 		if string(unquoted(key)) == "stolen" {
-			if ns, err := micros(value); err == nil {
+			if ns, err := parseMicros(value); err == nil {
 				e.Stolen = max(0, ns)
 			}
 			continue
 		}
-		n, ok := whole(value)
+		n, ok := parseInteger(value)
 		if !ok || n < 0 {
 			continue
 		}
@@ -109,9 +110,10 @@ func (e *Event) facts(v []byte) error {
 	}
 }
 
-// finish ends the decoding of an event: it returns an error if the event lacks a field, and passes
-// a head event to r.head. at, length and pe report whether the event has a ts, a dur and a pid.
-func (r *Reader) finish(e *Event, at, length, pe bool) error {
+// checkFields returns an error if an event that was read lacks a field that its phase needs, and
+// passes a head event to r.head. at, length and pe report whether the event has a ts, a dur and a
+// pid.
+func (r *Reader) checkFields(e *Event, at, length, pe bool) error {
 	switch e.Phase {
 	case 0:
 		return errors.New("an event has no ph")
@@ -133,7 +135,8 @@ func (r *Reader) finish(e *Event, at, length, pe bool) error {
 	return nil
 }
 
-// head stores the head of a PE, whose number is in its args.
+// head stores the head of a PE, whose number is in its args. named reports whether the event also
+// has a pid, which must be the same number then.
 func (r *Reader) head(e *Event, named bool) error {
 	if e.Args == nil {
 		return errors.New("its head has no args")

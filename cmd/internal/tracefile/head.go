@@ -91,28 +91,29 @@ func (h *Head) add(args []byte) error {
 	default:
 		h.Clock = clock
 	}
-	set(&h.NPEs, j.NPEs)
-	set(&h.Host, j.Host)
-	set(&h.HostID, j.HostID)
-	set(&h.Program, j.Program)
-	set(&h.Library, j.Library)
-	set(&h.Lost, j.Lost)
-	set(&h.Old, j.Old)
-	set(&h.Merged, j.Merged)
+	setIfPresent(&h.NPEs, j.NPEs)
+	setIfPresent(&h.Host, j.Host)
+	setIfPresent(&h.HostID, j.HostID)
+	setIfPresent(&h.Program, j.Program)
+	setIfPresent(&h.Library, j.Library)
+	setIfPresent(&h.Lost, j.Lost)
+	setIfPresent(&h.Old, j.Old)
+	setIfPresent(&h.Merged, j.Merged)
 	if j.Unseen != nil {
 		h.Unseen = j.Unseen
 	}
 	return nil
 }
 
-// set copies a value that a head has.
-func set[T any](to, from *T) {
+// setIfPresent copies a value of a head to a field of Head, unless the head lacks the value (nil).
+func setIfPresent[T any](to, from *T) {
 	if from != nil {
 		*to = *from
 	}
 }
 
-// nanoseconds converts microseconds, within the range in which sums do not overflow.
+// nanoseconds converts microseconds. Larger numbers than 1<<60 are reduced to that, so that sums of
+// two do not overflow.
 func nanoseconds(us float64) int64 {
 	const most = 1 << 60
 	return int64(math.Round(min(max(us*1000, -most), most)))

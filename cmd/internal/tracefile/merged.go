@@ -17,10 +17,10 @@ type Merge struct {
 // Writers record a call when it ends, and write the records of one thread after those of another,
 // so that files are only nearly in order of time. A stream buffers this many events to sort them.
 const (
-	maxHeld   = 1 << 15 // if several threads make calls
-	fewHeld   = 1 << 12
-	leastHeld = 1 << 6
-	allHeld   = 1 << 19 // for all streams: some 100 MB
+	maxHeld          = 1 << 15 // if several threads make calls
+	maxHeldOneThread = 1 << 12
+	minHeld          = 1 << 6
+	maxHeldInAll     = 1 << 19 // for all streams: some 100 MB
 )
 
 // stream reads the files of one PE, each of which begins after the one before, or a single file of
@@ -41,8 +41,8 @@ type held struct {
 	n int64
 }
 
-// before reports whether a is the earlier of two events; of events of one time the one that was
-// read first.
+// before reports whether an event comes first in a merge: that of the earlier time, or of two of
+// one time the one that was read first.
 func (a *held) before(b *held) bool { return a.e.At < b.e.At || a.e.At == b.e.At && a.n < b.n }
 
 // Merge begins to read all events except metadata, whose meaning is in the Trace, nearly in order
@@ -79,13 +79,13 @@ func (t *Trace) Merge() (*Merge, error) {
 		threads[k.PE]++
 	}
 	for _, s := range all {
-		s.depth = fewHeld
+		s.depth = maxHeldOneThread
 		if pes := s.files[0].PEs; len(pes) > 1 || threads[pes[0]] > 1 {
 			s.depth = maxHeld
 		}
-		s.depth = min(max(allHeld/len(all), leastHeld), s.depth)
+		s.depth = min(max(maxHeldInAll/len(all), minHeld), s.depth)
 		slices.SortStableFunc(s.files, func(a, b *File) int { return cmp.Compare(a.first, b.first) })
-		if err := s.fill(); err != nil {
+		if err := s.readAhead(); err != nil {
 			m.streams = all
 			m.Close()
 			return nil, err
@@ -97,14 +97,15 @@ func (t *Trace) Merge() (*Merge, error) {
 	return m, nil
 }
 
-// earlier orders streams by the moments of their next events.
+// earlier reports whether the next event of stream a comes before that of stream b. Neither is
+// empty.
 func earlier(a, b **stream) bool { return (*a).held[0].before(&(*b).held[0]) }
 
 // Next returns the next event, whose Args are valid until the one after; io.EOF at the end.
 func (m *Merge) Next(e *Event) error {
 	if s := m.last; s != nil {
 		m.last = nil
-		if err := s.fill(); err != nil {
+		if err := s.readAhead(); err != nil {
 			return err
 		}
 		if len(s.held) > 0 {
@@ -140,9 +141,10 @@ func (s *stream) close() {
 	}
 }
 
-// fill reads events until the stream's buffer is full, and converts their times to the clock of PE
-// 0.
-func (s *stream) fill() error {
+// readAhead reads events until the stream's buffer is full or its files end, and converts their
+// times to the clock of PE 0. Metadata are left out. Their arguments are copied, because the reader
+// uses its memory again.
+func (s *stream) readAhead() error {
 	for len(s.held) < s.depth {
 		if s.r == nil {
 			if len(s.files) == 0 {
@@ -189,7 +191,8 @@ func (s *stream) fill() error {
 	return nil
 }
 
-// push and pop use a slice as a heap, without the interface calls of container/heap.
+// push adds an element to a heap, whose first element is the least by `before`. It does without the
+// interface calls of container/heap, which take longer.
 func push[T any](h *[]T, v T, before func(a, b *T) bool) {
 	*h = append(*h, v)
 	a := *h
@@ -203,7 +206,7 @@ func push[T any](h *[]T, v T, before func(a, b *T) bool) {
 	}
 }
 
-// pop removes the first element of a heap.
+// pop removes and returns the least element of a heap that push has made with the same `before`.
 func pop[T any](h *[]T, before func(a, b *T) bool) T {
 	a := *h
 	top := a[0]

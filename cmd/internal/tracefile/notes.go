@@ -9,7 +9,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// PEs returns the numbers of PEs as a text for people.
+// PEs returns a list of PEs as a text, with ranges such as "PEs 0-3".
 func PEs(list []int) string {
 	all := make([]libshmem.PE, len(list))
 	for i, n := range list {

@@ -88,52 +88,54 @@ func (r *Reader) Next(e *Event) error {
 	return r.done
 }
 
-// next reads the next event of the array, with the comma before it.
+// next reads the next event of the array into e, with the comma before it. It returns io.EOF at the
+// end of the array, and where the file was cut.
 func (r *Reader) next(e *Event) error {
 	if !r.begun {
-		if err := r.begin(); err != nil {
+		if err := r.readStart(); err != nil {
 			return err
 		}
 	}
 	c, err := r.peek()
 	if err != nil {
-		return r.end(err, false)
+		return r.endOrError(err, false)
 	}
 	if c == ']' {
 		r.i++
-		return r.tail()
+		return r.readTail()
 	}
 	if r.events > 0 {
 		if c != ',' {
-			return r.bad("%s stands where , or ] does", shown([]byte{c}))
+			return r.formatError("%s stands where , or ] does", quoteStart([]byte{c}))
 		}
 		r.i++
 		if c, err = r.peek(); err != nil {
-			return r.end(err, false)
+			return r.endOrError(err, false)
 		}
 	}
 	if c != '{' {
-		return r.bad("%s stands where an event does", shown([]byte{c}))
+		return r.formatError("%s stands where an event does", quoteStart([]byte{c}))
 	}
 	line := r.line
-	value, err := r.frame()
+	value, err := r.rawValue()
 	if err != nil {
-		return r.end(err, true)
+		return r.endOrError(err, true)
 	}
 	if err := r.decode(value, e); err != nil {
-		return r.badAt(line, "%w", err)
+		return r.formatErrorAt(line, "%w", err)
 	}
 	e.Line = line
 	r.events++
 	return nil
 }
 
-// begin reads up to the array of events.
-func (r *Reader) begin() error {
+// readStart reads the file up to the first event: the bracket of the array, or the beginning of an
+// object that has the array as its member traceEvents.
+func (r *Reader) readStart() error {
 	r.begun = true
 	c, err := r.peek()
 	if err != nil {
-		return r.end(err, false)
+		return r.endOrError(err, false)
 	}
 	r.i++
 	switch c {
@@ -141,14 +143,16 @@ func (r *Reader) begin() error {
 		return nil
 	case '{':
 		r.object = true
-		return r.member(true)
+		return r.readMembers(true)
 	}
 	r.i--
-	return r.bad("it begins with %s, and a trace with [ or {", shown([]byte{c}))
+	return r.formatError("it begins with %s, and a trace with [ or {", quoteStart([]byte{c}))
 }
 
-// member reads the members of the outer object up to the array.
-func (r *Reader) member(first bool) error {
+// readMembers skips the members of the outer object up to its array traceEvents, or, after the
+// array, up to the end of the object. first: no member was read yet, so no comma comes before the
+// next one.
+func (r *Reader) readMembers(first bool) error {
 	for ; ; first = false {
 		c, err := r.peek()
 		if err == nil && !first && c == ',' {
@@ -157,77 +161,80 @@ func (r *Reader) member(first bool) error {
 		} else if err == nil && c == '}' {
 			r.i++
 			if !r.array {
-				return r.bad("it has no traceEvents")
+				return r.formatError("it has no traceEvents")
 			}
-			return r.last()
+			return r.expectEOF()
 		} else if err == nil && !first {
-			return r.bad("%s stands where , or } does", shown([]byte{c}))
+			return r.formatError("%s stands where , or } does", quoteStart([]byte{c}))
 		}
 		if err != nil {
-			return r.end(err, false)
+			return r.endOrError(err, false)
 		}
 		if c != '"' {
-			return r.bad("%s stands where a name does", shown([]byte{c}))
+			return r.formatError("%s stands where a name does", quoteStart([]byte{c}))
 		}
-		text, err := r.frame()
+		text, err := r.rawValue()
 		if err != nil {
-			return r.end(err, false)
+			return r.endOrError(err, false)
 		}
 		text = bytes.Clone(text)
 		o := object{b: text}
 		if _, err := o.text(); err != nil {
-			return r.bad("%w", err)
+			return r.formatError("%w", err)
 		}
 		if c, err = r.peek(); err != nil {
-			return r.end(err, false)
+			return r.endOrError(err, false)
 		}
 		if c != ':' {
-			return r.bad("%s stands where : does", shown([]byte{c}))
+			return r.formatError("%s stands where : does", quoteStart([]byte{c}))
 		}
 		r.i++
 		if c, err = r.peek(); err != nil {
-			return r.end(err, false)
+			return r.endOrError(err, false)
 		}
 		if c == '[' && string(unquoted(text)) == "traceEvents" {
 			r.i++
 			if r.array {
-				return r.bad("it has traceEvents twice")
+				return r.formatError("it has traceEvents twice")
 			}
 			r.array = true
 			return nil
 		}
-		value, err := r.frame()
+		value, err := r.rawValue()
 		if err != nil {
-			return r.end(err, false)
+			return r.endOrError(err, false)
 		}
-		if _, err := checked(value, false); err != nil {
-			return r.bad("%w", err)
+		if _, err := checkJSON(value, false); err != nil {
+			return r.formatError("%w", err)
 		}
 	}
 }
 
-// tail reads what follows the array of events: the other members of its object, or nothing.
-func (r *Reader) tail() error {
+// readTail reads what follows the array of events: the other members of the outer object, or
+// nothing.
+func (r *Reader) readTail() error {
 	if !r.object {
-		return r.last()
+		return r.expectEOF()
 	}
-	return r.member(false)
+	return r.readMembers(false)
 }
 
-// last returns io.EOF if the file ends here, else an error.
-func (r *Reader) last() error {
+// expectEOF returns io.EOF if the file ends here, as it should, else an error.
+func (r *Reader) expectEOF() error {
 	c, err := r.peek()
 	if err == nil {
-		return r.bad("%s follows the end of the trace", shown([]byte{c}))
+		return r.formatError("%s follows the end of the trace", quoteStart([]byte{c}))
 	}
 	if !errors.Is(err, io.EOF) {
-		return r.end(err, false)
+		return r.endOrError(err, false)
 	}
 	return io.EOF
 }
 
-// end returns the result of Next after err, which is io.EOF if the file has been truncated.
-func (r *Reader) end(err error, inside bool) error {
+// endOrError returns what Next returns after err. If the file has ended (io.EOF) within the trace,
+// that is no error: a program that was killed leaves such a file, and Cut then says where. inside:
+// the file ends within an event.
+func (r *Reader) endOrError(err error, inside bool) error {
 	if errors.Is(err, io.EOF) {
 		r.cut = &Cut{Line: r.line, Inside: inside, Events: r.events}
 		return io.EOF
@@ -238,11 +245,14 @@ func (r *Reader) end(err error, inside bool) error {
 	return &shmerr.Error{Op: "read", Object: r.name, Cause: err, Remedy: "look whether it is a file, and whether the disk is well"}
 }
 
-// bad returns the error for a file that is not a trace, at the present line.
-func (r *Reader) bad(format string, args ...any) error { return r.badAt(r.line, format, args...) }
+// formatError returns the error for a file that is not a trace, at the present line.
+func (r *Reader) formatError(format string, args ...any) error {
+	return r.formatErrorAt(r.line, format, args...)
+}
 
-// badAt returns the error for a file that is not a trace, at a line.
-func (r *Reader) badAt(line int, format string, args ...any) error {
+// formatErrorAt returns the error for a file that is not a trace, at a line. The format describes
+// what is wrong there.
+func (r *Reader) formatErrorAt(line int, format string, args ...any) error {
 	return &shmerr.Error{
 		Op: "read", Object: fmt.Sprintf("%s line %d", r.name, line),
 		Cause:  shmerr.Causef(ErrFormat, format, args...),
@@ -250,9 +260,9 @@ func (r *Reader) badAt(line int, format string, args ...any) error {
 	}
 }
 
-// fill moves the unread bytes, from position from on, to the front of the buffer and reads more
-// bytes after them.
-func (r *Reader) fill(from int) error {
+// readMore moves the unread bytes, from position `from` on, to the front of the buffer and reads
+// more bytes after them. The buffer grows if one event fills it.
+func (r *Reader) readMore(from int) error {
 	if r.ended {
 		return io.EOF
 	}
@@ -262,7 +272,7 @@ func (r *Reader) fill(from int) error {
 	}
 	if r.n == len(r.buf) {
 		if len(r.buf) >= longest {
-			return r.bad("an event is longer than %d bytes", longest)
+			return r.formatError("an event is longer than %d bytes", longest)
 		}
 		r.buf = append(r.buf, make([]byte, len(r.buf))...)
 	}
@@ -298,15 +308,16 @@ func (r *Reader) peek() (byte, error) {
 			}
 			r.i++
 		}
-		if err := r.fill(r.i); err != nil {
+		if err := r.readMore(r.i); err != nil {
 			return 0, err
 		}
 	}
 }
 
-// frame returns the value that begins here, up to its end, without a check. It is valid until more
-// is read.
-func (r *Reader) frame() ([]byte, error) {
+// rawValue returns the text of the JSON value that begins here, from its first to its last byte. It
+// only counts brackets and quotes; whether the text is valid is not checked. The result is valid
+// until more is read.
+func (r *Reader) rawValue() ([]byte, error) {
 	begin, depth, quoted := r.i, 0, false
 	for {
 		buf, i := r.buf[:r.n], r.i
@@ -352,14 +363,15 @@ func (r *Reader) frame() ([]byte, error) {
 			}
 		}
 		r.i = i
-		if err := r.fill(begin); err != nil {
+		if err := r.readMore(begin); err != nil {
 			return nil, err
 		}
 		begin = 0
 	}
 }
 
-// text returns the content of a JSON string; equal names share one string in memory.
+// text returns the content of a JSON string. Equal strings share one copy in memory, because a
+// trace has few names and many events.
 func (r *Reader) text(t []byte) string {
 	t = unquoted(t)
 	if s, ok := r.names[string(t)]; ok {

@@ -172,7 +172,7 @@ func TestMicros(t *testing.T) {
 		{"0", 0}, {"1", 1000}, {"0.001", 1}, {"-0.001", -1}, {"1.5e3", 1500000}, {"2591999999999.999", 2591999999999999},
 		{"1.23456", 1234}, {"1.2", 1200}, {"1700000000000000.123", 1700000000000000123},
 	} {
-		if got, err := micros([]byte(c.text)); err != nil || got != c.want {
+		if got, err := parseMicros([]byte(c.text)); err != nil || got != c.want {
 			t.Errorf("%s: %d, %v, want %d", c.text, got, err, c.want)
 		}
 	}

@@ -24,7 +24,8 @@ func (o *object) space() {
 	}
 }
 
-// next returns the key and the raw value of the next member, or a nil key at the end.
+// next returns the key, in its quotes, and the raw value of the next member of the object, or a nil
+// key at the end. first: no member was returned yet.
 func (o *object) next(first bool) (key, value []byte, err error) {
 	o.space()
 	if o.i >= len(o.b) {
@@ -60,7 +61,7 @@ func (o *object) next(first bool) (key, value []byte, err error) {
 	return key, value, err
 }
 
-// text returns a string with its quotes.
+// text returns the string that begins here, with its quotes, or an error if it is not valid.
 func (o *object) text() ([]byte, error) {
 	if o.i >= len(o.b) || o.b[o.i] != '"' {
 		return nil, errJSON
@@ -84,8 +85,9 @@ func (o *object) text() ([]byte, error) {
 	return nil, errJSON
 }
 
-// value returns the raw bytes of the value here. It checks strings and whole numbers, which most
-// values are, without package json.
+// value returns the text of the value that begins here, up to the end of it, or an error if it is
+// not JSON. Strings and whole numbers, which most values are, are checked without package json,
+// which takes longer.
 func (o *object) value() ([]byte, error) {
 	if o.i >= len(o.b) {
 		return nil, errJSON
@@ -108,7 +110,7 @@ func (o *object) value() ([]byte, error) {
 		case depth > 0 && (c == '}' || c == ']'):
 			depth--
 		case depth == 0 && (c == ',' || c == '}' || c == ' ' || c == '\n' || c == '\t' || c == '\r'):
-			return checked(o.b[from:o.i], plain)
+			return checkJSON(o.b[from:o.i], plain)
 		case c < '0' || c > '9':
 			plain = false
 		}
@@ -116,17 +118,18 @@ func (o *object) value() ([]byte, error) {
 	return nil, errJSON
 }
 
-// checked returns v, or an error if it is not JSON. digits: it has only digits.
-func checked(v []byte, digits bool) ([]byte, error) {
-	if digits && (len(v) == 1 || len(v) > 1 && v[0] != '0') || decimal(v) || json.Valid(v) {
+// checkJSON returns v, or an error if v is not a JSON value. digits: v has only digits, so that
+// only a leading 0 can be wrong.
+func checkJSON(v []byte, digits bool) ([]byte, error) {
+	if digits && (len(v) == 1 || len(v) > 1 && v[0] != '0') || isDecimal(v) || json.Valid(v) {
 		return v, nil
 	}
 	return nil, errJSON
 }
 
-// decimal reports whether v is a number with a decimal point, as most times are. json.Valid takes
+// isDecimal reports whether v is a number with a decimal point, as most times are. json.Valid takes
 // longer.
-func decimal(v []byte) bool {
+func isDecimal(v []byte) bool {
 	point := bytes.IndexByte(v, '.')
 	if point < 1 || point == len(v)-1 || v[0] == '0' && point > 1 {
 		return false
@@ -139,7 +142,8 @@ func decimal(v []byte) bool {
 	return true
 }
 
-// unquoted returns the content of a JSON string.
+// unquoted returns the content of a JSON string, without its quotes and escapes. Without escapes it
+// is a part of t, and not a copy.
 func unquoted(t []byte) []byte {
 	for _, c := range t {
 		if c == '\\' || c >= 0x80 {
@@ -153,15 +157,15 @@ func unquoted(t []byte) []byte {
 	return t[1 : len(t)-1]
 }
 
-// whole reads a whole number, and reports whether it is one.
-func whole(v []byte) (int64, bool) {
+// parseInteger returns a whole number, and reports whether v is one.
+func parseInteger(v []byte) (int64, bool) {
 	n, err := strconv.ParseInt(string(v), 10, 64)
 	return n, err == nil
 }
 
-// micros reads a number of microseconds as nanoseconds, exactly, if it has at most three decimals.
-// A floating-point number would lose the nanoseconds of times since 1970.
-func micros(v []byte) (int64, error) {
+// parseMicros reads a number of microseconds as nanoseconds, exactly, if it has at most three
+// decimals. A floating-point number would lose the nanoseconds of times since 1970.
+func parseMicros(v []byte) (int64, error) {
 	const most = math.MaxInt64 / 4 / 1000
 	var n int64
 	i, minus := 0, false
@@ -172,7 +176,7 @@ func micros(v []byte) (int64, error) {
 		n = n*10 + int64(v[i]-'0')
 	}
 	if n >= most {
-		return 0, fmt.Errorf("%s is not a time in microseconds", shown(v))
+		return 0, fmt.Errorf("%s is not a time in microseconds", quoteStart(v))
 	}
 	scale := int64(1000)
 	if i < len(v) && v[i] == '.' {
@@ -186,7 +190,7 @@ func micros(v []byte) (int64, error) {
 	if i < len(v) { // the number has an exponent, or is too large
 		f, err := strconv.ParseFloat(string(v), 64)
 		if err != nil || math.Abs(f) >= most {
-			return 0, fmt.Errorf("%s is not a time in microseconds", shown(v))
+			return 0, fmt.Errorf("%s is not a time in microseconds", quoteStart(v))
 		}
 		return int64(math.Round(f * 1000)), nil
 	}
@@ -196,8 +200,8 @@ func micros(v []byte) (int64, error) {
 	return n * scale, nil
 }
 
-// shown returns a value for an error; of a long value only the beginning.
-func shown(v []byte) string {
+// quoteStart returns a value in quotes, for an error; of a long value only the beginning.
+func quoteStart(v []byte) string {
 	if len(v) > 40 {
 		return strconv.Quote(string(v[:40])) + "..."
 	}

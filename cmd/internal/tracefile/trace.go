@@ -80,13 +80,13 @@ func Scan(names []string, visit func(*Event)) (*Trace, error) {
 		}
 		t.Files = append(t.Files, f)
 	}
-	if err := t.together(pes); err != nil {
+	if err := t.combineFiles(pes); err != nil {
 		return nil, err
 	}
 	return t, nil
 }
 
-// filesOf lists the named files and those in the named folders, each once.
+// filesOf lists the named files, and of named folders all files that end in .json, each file once.
 func filesOf(names []string) ([]string, error) {
 	var files []string
 	for _, name := range names {
@@ -117,7 +117,8 @@ func filesOf(names []string) ([]string, error) {
 	}), nil
 }
 
-// scan reads one file, and adds up its facts about the PEs.
+// scan reads one file from front to back, passes its events to visit (unless it is nil), and adds
+// what the file says about its PEs to pes and to the tables of the trace.
 func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, error) {
 	r, err := Open(name)
 	if err != nil {
@@ -146,18 +147,18 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 		if e.Phase == 'M' {
 			switch e.Name {
 			case "process_name":
-				if _, host, ok := strings.Cut(labelled(&e), " on "); ok {
+				if _, host, ok := strings.Cut(nameArg(&e), " on "); ok {
 					hosts[e.PE] = host
 				}
 			case "thread_name":
 				if len(labels) < maxThreads {
-					labels[label{e.PE, e.Thread}] = labelled(&e)
+					labels[label{e.PE, e.Thread}] = nameArg(&e)
 				}
 			case TeamName:
-				t.team(&e)
+				t.readTeam(&e)
 			case CountsName:
 				of[e.PE] = true
-				counted(peOf(pes, e.PE), &e)
+				readCounts(peOf(pes, e.PE), &e)
 			}
 			continue
 		}
@@ -178,7 +179,7 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 		if s == nil {
 			s = &span{e.At, e.End()}
 			if threads[k] = s; len(threads) > maxThreads {
-				return nil, r.badAt(e.Line, "it has more than %d threads", maxThreads)
+				return nil, r.formatErrorAt(e.Line, "it has more than %d threads", maxThreads)
 			}
 		}
 		s.first, s.last = min(s.first, e.At), max(s.last, e.End())
@@ -207,7 +208,7 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 	return f, nil
 }
 
-// peOf returns the PE with a number, and adds it the first time.
+// peOf returns the PE with number n in the table pes, to which it adds the PE the first time.
 func peOf(pes map[int]*PE, n int) *PE {
 	pe := pes[n]
 	if pe == nil {
@@ -223,9 +224,9 @@ const (
 	maxCounted     = 1 << 14
 )
 
-// team stores the members of a team. Other writers may have events of the same name, so events of
-// another form are ignored.
-func (t *Trace) team(e *Event) {
+// readTeam stores the members of a team from a metadata event. Other writers may have events of the
+// same name, so events of another form are ignored.
+func (t *Trace) readTeam(e *Event) {
 	var args struct {
 		PEs []int `json:"pes"`
 	}
@@ -234,9 +235,9 @@ func (t *Trace) team(e *Event) {
 	}
 }
 
-// counted stores the counts of functions whose calls are not recorded. The writer repeats them as
-// they grow.
-func counted(p *PE, e *Event) {
+// readCounts stores how often functions were called whose calls are not recorded, from a metadata
+// event. The writer repeats the event with larger counts, so the largest is stored.
+func readCounts(p *PE, e *Event) {
 	var counts map[string]int64
 	if len(e.Args) == 0 || json.Unmarshal(e.Args, &counts) != nil {
 		return
@@ -251,8 +252,8 @@ func counted(p *PE, e *Event) {
 	}
 }
 
-// labelled returns the name in a metadata event.
-func labelled(e *Event) string {
+// nameArg returns the argument `name` of a metadata event, which names a PE or a thread, or "".
+func nameArg(e *Event) string {
 	var args struct {
 		Name string `json:"name"`
 	}
@@ -262,8 +263,9 @@ func labelled(e *Event) string {
 	return args.Name
 }
 
-// together combines the files of each PE, and refuses files of several jobs.
-func (t *Trace) together(pes map[int]*PE) error {
+// combineFiles ends the scan: it combines the files of each PE, orders the PEs, finds their first
+// and last times, and returns an error if the files are of several jobs.
+func (t *Trace) combineFiles(pes map[int]*PE) error {
 	var job *Head // the first head that names the job
 	var where *File
 	for _, f := range t.Files {
@@ -282,10 +284,10 @@ func (t *Trace) together(pes map[int]*PE) error {
 			if job == nil && h.NPEs != 0 {
 				job, where = h, f
 			}
-			pes[n].join(h)
+			pes[n].addHead(h)
 		}
 	}
-	if err := t.refuseTwice(); err != nil {
+	if err := t.checkDuplicates(); err != nil {
 		return err
 	}
 	if len(pes) == 0 {
@@ -323,8 +325,9 @@ func (t *Trace) together(pes map[int]*PE) error {
 	return nil
 }
 
-// refuseTwice returns an error if two files have the same events.
-func (t *Trace) refuseTwice() error {
+// checkDuplicates returns an error if two files have the same events: a file twice, or one that was
+// merged from another.
+func (t *Trace) checkDuplicates() error {
 	merged := map[int]*File{} // by PE
 	for _, f := range t.Files {
 		for n, h := range f.heads {
@@ -354,8 +357,9 @@ func (t *Trace) refuseTwice() error {
 	return nil
 }
 
-// join adds the facts of one file about a PE. Each file of a rotated output has the sums so far.
-func (p *PE) join(h *Head) {
+// addHead adds the facts of one file about a PE. Each file of a rotated output has the sums of
+// losses so far, so the largest counts.
+func (p *PE) addHead(h *Head) {
 	if p.NPEs == 0 {
 		p.NPEs, p.Program, p.Library = h.NPEs, h.Program, h.Library
 	}

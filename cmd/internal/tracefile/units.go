@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// Duration returns nanoseconds as a text for people, with three digits.
+// Duration returns nanoseconds as a text with three digits and a unit, such as "1.50 ms".
 func Duration(ns int64) string {
 	for _, u := range []struct {
 		size int64
@@ -18,7 +18,7 @@ func Duration(ns int64) string {
 	return fmt.Sprintf("%d ns", ns)
 }
 
-// Size returns bytes as a text for people, with three digits.
+// Size returns bytes as a text with three digits and a unit, such as "64.0 KiB".
 func Size(n int64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)

@@ -22,8 +22,8 @@ import (
 // upper limit of what libshmem_preload.so may add to a timed call.
 const recorderCost = 60
 
-// unchanged is the remedy for calls that contradict each other.
-const unchanged = "replay the files of one run, as its PEs have written them"
+// sameRunRemedy is the remedy for calls that contradict each other.
+const sameRunRemedy = "replay the files of one run, as its PEs have written them"
 
 // Recording has the programs of a job, and the facts about the job in its files.
 type Recording struct {
@@ -65,7 +65,7 @@ func Load(files []string) (*Recording, error) {
 			Name: e.Name, Thread: e.Thread, Start: e.At, End: e.End(), Stolen: e.Stolen, Peer: e.Peer, Bytes: uint64(max(0, e.Bytes)), Team: e.Team,
 		})
 		if err != nil {
-			return nil, &shmerr.Error{Op: "replay", Object: fmt.Sprintf("the call in line %d of PE %d", e.Line, e.PE), Cause: err, Remedy: unchanged}
+			return nil, &shmerr.Error{Op: "replay", Object: fmt.Sprintf("the call in line %d of PE %d", e.Line, e.PE), Cause: err, Remedy: sameRunRemedy}
 		}
 	}
 	job, err := builder.Job()
@@ -76,10 +76,11 @@ func Load(files []string) (*Recording, error) {
 	return &Recording{Job: job, Trace: trace, Hosts: align.Hosts, Alignment: align}, nil
 }
 
-// checkWhole returns an error if a trace lacks calls that a replay needs.
+// checkWhole returns an error if a trace lacks calls that a replay needs: files of PEs, the end of
+// a file, lost events, or functions that were only counted.
 func checkWhole(t *tracefile.Trace) error {
 	if missing := t.Missing(); len(missing) > 0 {
-		return shmerr.Causef(shmerr.ErrArgument, "the files of %s of the %d PEs are missing (name the files of all PEs, or their folder)", list(missing), t.NPEs)
+		return shmerr.Causef(shmerr.ErrArgument, "the files of %s of the %d PEs are missing (name the files of all PEs, or their folder)", listPEs(missing), t.NPEs)
 	}
 	for _, f := range t.Files {
 		if f.Cut != nil {
@@ -101,7 +102,7 @@ func checkWhole(t *tracefile.Trace) error {
 		}
 	}
 	if len(silent) > 0 {
-		return shmerr.Causef(shmerr.ErrArgument, "the files have no calls of %s (record them with SHMEM_PRELOAD=trace; SHMEM_TRACE records proxies and NICs)", list(silent))
+		return shmerr.Causef(shmerr.ErrArgument, "the files have no calls of %s (record them with SHMEM_PRELOAD=trace; SHMEM_TRACE records proxies and NICs)", listPEs(silent))
 	}
 	if t.NPEs == 0 {
 		return shmerr.Causef(shmerr.ErrArgument, "the files have no calls")
@@ -109,8 +110,9 @@ func checkWhole(t *tracefile.Trace) error {
 	return nil
 }
 
-// list returns the numbers of PEs: all if they are few, else the first ones.
-func list(pes []int) string {
+// listPEs returns the numbers of PEs as a text: all if they are few, else the first ones and how
+// many more there are.
+func listPEs(pes []int) string {
 	const most = 8
 	slices.Sort(pes)
 	var all []string

@@ -37,7 +37,7 @@ type Phase struct {
 
 var causeNames = [replay.Causes]string{"computation", "late PEs", "latency", "bandwidth", "operations"}
 
-// Summary returns a prediction in the form of --json.
+// Summary returns a prediction in the form that --json prints.
 func Summary(r *Recording, s *Setup, x *replay.Explanation) *Prediction {
 	p := &Prediction{
 		Program: programOf(r), Model: s.Model.String(), Hosts: s.Hosts, Recorded: r.Recorded(), Predicted: x.Total,

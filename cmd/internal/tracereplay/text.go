@@ -20,8 +20,8 @@ type Setup struct {
 	Fit      []replay.Comparison // how well the model fits them
 }
 
-// span returns a time as a text.
-func span(t sim.Time) string { return tracefile.Duration(int64(t)) }
+// duration returns a time of the replay as a text, with a unit.
+func duration(t sim.Time) string { return tracefile.Duration(int64(t)) }
 
 // Default returns the number of hosts of a replay if the user names none: as many as the recording
 // has, or simulates, but at least two. If that number does not divide the PEs, each PE has a host.
@@ -33,10 +33,11 @@ func (r *Recording) Default() int {
 	return n
 }
 
-// most is how many lines a list of the report has at most.
-const most = 16
+// maxLines is how many lines a list of the report has at most.
+const maxLines = 16
 
-// Write prints a prediction for people.
+// Write prints a prediction as the report that users read: the total, what limits it, the PEs and
+// phases, and what the prediction cannot know.
 func Write(w io.Writer, r *Recording, s *Setup, x *replay.Explanation) {
 	fmt.Fprintf(w, "Replay of %s: %s, recorded on %s.\n", programOf(r), Plural(r.Job.PEs, "PE"), hosts(r))
 	if starved := r.Trace.Starved(); starved != "" {
@@ -51,7 +52,7 @@ func Write(w io.Writer, r *Recording, s *Setup, x *replay.Explanation) {
 		writeFit(w, s)
 	}
 	recorded := sim.Time(r.Recorded())
-	fmt.Fprintf(w, "Predicted %s from init to finalize; recorded %s. That is %.2f times as long.\n", span(x.Total), span(recorded),
+	fmt.Fprintf(w, "Predicted %s from init to finalize; recorded %s. That is %.2f times as long.\n", duration(x.Total), duration(recorded),
 		float64(x.Total)/float64(max(1, recorded)))
 	fmt.Fprintf(w, "Most of it is %s.\n\n", bottleneck(s, x))
 	writeCauses(w, s, x)
@@ -90,26 +91,27 @@ func Plural(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// percent returns a share in percent; 0 if there is nothing to share.
+// percent returns a part of a time in percent; the whole may be 0.
 func percent(part, all sim.Time) float64 { return 100 * float64(part) / float64(max(1, all)) }
 
-// bottleneck names the cause with the largest share, with its figures.
+// bottleneck returns the rest of the sentence "Most of it is ...": the cause with the largest
+// share, with its figures.
 func bottleneck(s *Setup, x *replay.Explanation) string {
 	c := x.Bottleneck()
 	share := percent(x.Costs[c], x.Total)
 	switch c {
 	case replay.Computation:
-		return fmt.Sprintf("computation: %s of each PE on average, %.0f %%", span(x.Costs[c]), share)
+		return fmt.Sprintf("computation: %s of each PE on average, %.0f %%", duration(x.Costs[c]), share)
 	case replay.Lateness:
-		return fmt.Sprintf("waiting for PE %d, which comes late: %s, %.0f %%", x.Late, span(x.Costs[c]), share)
+		return fmt.Sprintf("waiting for PE %d, which comes late: %s, %.0f %%", x.Late, duration(x.Costs[c]), share)
 	case replay.Latency:
-		return fmt.Sprintf("latency: without it the program would take %s less, %.0f %%", span(x.Costs[c]), share)
+		return fmt.Sprintf("latency: without it the program would take %s less, %.0f %%", duration(x.Costs[c]), share)
 	case replay.Bandwidth:
 		return fmt.Sprintf("bandwidth of the NICs: without limit the program would take %s less, %.0f %%; the busiest NIC sends %.0f %% of the time",
-			span(x.Costs[c]), share, 100*busiest(s, x))
+			duration(x.Costs[c]), share, 100*busiest(s, x))
 	}
 	return fmt.Sprintf("the processor's work for operations: without it the program would take %s less, %.0f %%; %.3g operations a second go to the NICs",
-		span(x.Costs[c]), share, rate(x))
+		duration(x.Costs[c]), share, rate(x))
 }
 
 // busiest returns the share of the time in which the NIC with the most bytes sends.
@@ -126,7 +128,7 @@ func busiest(s *Setup, x *replay.Explanation) float64 {
 	return float64(bytes) * 8e9 / float64(s.Model.Bandwidth) / float64(x.Total)
 }
 
-// rate returns the number of operations that are posted to the NICs in a second.
+// rate returns how many operations the replay has posted to NICs in a second.
 func rate(x *replay.Explanation) float64 {
 	return float64(x.Operations) / (float64(max(1, x.Total)) / 1e9)
 }
@@ -145,7 +147,7 @@ func writeCauses(w io.Writer, s *Setup, x *replay.Explanation) {
 		{replay.Bandwidth, fmt.Sprintf("bandwidth (busiest NIC: %.0f %% of the time)", 100*busiest(s, x))},
 		{replay.Processing, fmt.Sprintf("work for operations (%.3g a second)", rate(x))},
 	} {
-		fmt.Fprintf(t, "%s\t%s\t%.1f %%\t\n", c.what, span(x.Costs[c.cause]), percent(x.Costs[c.cause], x.Total))
+		fmt.Fprintf(t, "%s\t%s\t%.1f %%\t\n", c.what, duration(x.Costs[c.cause]), percent(x.Costs[c.cause], x.Total))
 	}
 	t.Flush()
 	fmt.Fprintf(w, "Each of the last three is what the program would save without it; they need not add up.\n\n")
@@ -156,14 +158,14 @@ func writePEs(w io.Writer, x *replay.Explanation) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "PE\trecorded\tpredicted\tcomputes\twaits for PEs\twaits for the network\tothers wait for it\t\n")
 	for pe, p := range x.PEs {
-		if pe == most {
+		if pe == maxLines {
 			break
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n", pe, span(p.Recorded), span(p.Predicted), span(p.Computed), span(p.Late), span(p.Waited), span(p.CausedLate))
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t\n", pe, duration(p.Recorded), duration(p.Predicted), duration(p.Computed), duration(p.Late), duration(p.Waited), duration(p.CausedLate))
 	}
 	t.Flush()
-	if len(x.PEs) > most {
-		fmt.Fprintf(w, "and %d more PEs, which --json has.\n", len(x.PEs)-most)
+	if len(x.PEs) > maxLines {
+		fmt.Fprintf(w, "and %d more PEs, which --json has.\n", len(x.PEs)-maxLines)
 	}
 	fmt.Fprintln(w)
 }
@@ -178,17 +180,17 @@ func writePhases(w io.Writer, x *replay.Explanation) {
 	shown := 0
 	for i := range x.Phases {
 		recorded, predicted := x.Phase(i)
-		if len(x.Phases) > most && predicted < x.Total/50 {
+		if len(x.Phases) > maxLines && predicted < x.Total/50 {
 			continue
 		}
-		if shown++; shown > most {
+		if shown++; shown > maxLines {
 			break
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t\n", i+1, span(recorded), span(predicted))
+		fmt.Fprintf(t, "%d\t%s\t%s\t\n", i+1, duration(recorded), duration(predicted))
 	}
 	t.Flush()
 	if shown < len(x.Phases) {
-		fmt.Fprintf(w, "and %d shorter ones.\n", len(x.Phases)-min(shown, most))
+		fmt.Fprintf(w, "and %d shorter ones.\n", len(x.Phases)-min(shown, maxLines))
 	}
 	fmt.Fprintln(w)
 }
@@ -199,14 +201,14 @@ func writeFit(w io.Writer, s *Setup) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "figure\tbytes\tmeasured\tsimulated\tdecides\t\n")
 	for _, c := range s.Fit {
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t\n", c.Metric, c.Bytes, span(sim.Time(c.Measured)), span(sim.Time(c.Simulated)), c.Fits)
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t\n", c.Metric, c.Bytes, duration(sim.Time(c.Measured)), duration(sim.Time(c.Simulated)), c.Fits)
 	}
 	t.Flush()
 	fmt.Fprintln(w)
 }
 
-// cannot lists effects that the replay does not model.
-var cannot = []string{
+// notModelled lists effects that the replay does not model.
+var notModelled = []string{
 	"other jobs on the same network, and the topology of its switches: every two NICs have a wire of their own between them",
 	"bandwidth of memory, caches, and threads that share a processor: computation takes the time that it took here",
 	"another processor: computation takes the time of the machine of the recording",
@@ -216,7 +218,7 @@ var cannot = []string{
 // writeDoubts prints what the prediction leaves out, and what it assumes for this recording.
 func writeDoubts(w io.Writer, r *Recording, s *Setup, x *replay.Explanation) {
 	fmt.Fprintln(w, "What this cannot know:")
-	for _, c := range cannot {
+	for _, c := range notModelled {
 		fmt.Fprintf(w, "- %s\n", c)
 	}
 	if s.Measured == "" {
@@ -231,10 +233,10 @@ func writeDoubts(w io.Writer, r *Recording, s *Setup, x *replay.Explanation) {
 		doubts = append(doubts, fmt.Sprintf("%s that nothing in the recording would have ended: they ended when nothing else could go on", Plural(x.Released, "wait")))
 	}
 	for i, k := range x.Kept {
-		if i == most {
+		if i == maxLines {
 			break
 		}
-		doubts = append(doubts, fmt.Sprintf("%s: %s kept as recorded, %s in all, because their effect is not modelled", k.Name, Plural(k.Calls, "call"), span(k.Time)))
+		doubts = append(doubts, fmt.Sprintf("%s: %s kept as recorded, %s in all, because their effect is not modelled", k.Name, Plural(k.Calls, "call"), duration(k.Time)))
 	}
 	if len(doubts) > 0 {
 		fmt.Fprintf(w, "Of this recording:\n- %s\n", strings.Join(doubts, "\n- "))

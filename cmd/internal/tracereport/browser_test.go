@@ -198,7 +198,7 @@ func TestScale(t *testing.T) {
 	if m := r.Matrix; m.Group != 3 || m.Bytes[999][0] != 9 || m.label(999, 3000) != "2997-2999" {
 		t.Errorf("groups of %d", m.Group)
 	}
-	g := r.Matrix.grouped(textGroups)
+	g := r.Matrix.inGroups(textGroups)
 	if len(g.Bytes) != 12 || g.Bytes[11][0] != 9 || g.label(11, 3000) != "2772-2999" {
 		t.Errorf("%d rows, the last %s", len(g.Bytes), g.label(11, 3000))
 	}

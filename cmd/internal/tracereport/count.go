@@ -55,16 +55,16 @@ func Make(names []string) (*Report, []*tracefile.File, error) {
 	c.trace, err = tracefile.Scan(names, func(e *tracefile.Event) {
 		if k := c.kind(e); k.collective {
 			if id := teamOf(e, k); id != tracefile.None {
-				c.waits.expect(id, e.PE)
+				c.waits.countExpected(id, e.PE)
 			}
 		}
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	c.waits.begin(func(pe int) loss {
+	c.waits.numberCalls(func(pe int) missingEvents {
 		p := c.trace.PE(pe)
-		return loss{oldest: p.Old > 0, anywhere: p.Lost > p.Old, end: p.Cut}
+		return missingEvents{oldest: p.Old > 0, anywhere: p.Lost > p.Old, end: p.Cut}
 	})
 	c.waits.error = c.trace.Alignment().Error
 	m, err := c.trace.Merge()
@@ -104,16 +104,18 @@ func (m *Matrix) add(pe, peer int, bytes int64) {
 	}
 }
 
-// pair counts bytes between two PEs in the matrix of calls (of is 0) or of the network (1), and
-// makes the matrix the first time.
-func (c *counter) pair(of, pe, peer int, bytes int64) {
+// countPair counts bytes that PE `pe` moved to or from PE `peer`, in the matrix of calls (of is 0)
+// or of the network (1). It makes the matrix the first time, because a trace has the events of one
+// of them.
+func (c *counter) countPair(of, pe, peer int, bytes int64) {
 	if c.matrix[of].Group == 0 {
 		c.matrix[of] = newMatrix(c.trace.NPEs)
 	}
 	c.matrix[of].add(pe, peer, bytes)
 }
 
-// kind returns the kind of the function of a call, which it caches by name.
+// kind returns the kind of the function that an event calls, from a table by names; an event that
+// is no call has the empty kind.
 func (c *counter) kind(e *tracefile.Event) kind {
 	if !e.Call() {
 		return kind{}
@@ -128,7 +130,8 @@ func (c *counter) kind(e *tracefile.Event) kind {
 	return k
 }
 
-// teamOf returns the team of a collective call.
+// teamOf returns the number of the team on which a collective was called; tracefile.None if the
+// trace does not say it. Some functions have no team, and are of all PEs, number 0.
 func teamOf(e *tracefile.Event, k kind) int64 {
 	if e.Team == tracefile.None && k.world {
 		return 0
@@ -136,7 +139,8 @@ func teamOf(e *tracefile.Event, k kind) int64 {
 	return e.Team
 }
 
-// rowOf returns the row of a name. Names for which the table has no room share one row.
+// rowOf returns the row of a function in a table, and adds it the first time. Names for which the
+// table has no room share one row.
 func rowOf(table map[string]*sums, name string) *sums {
 	s := table[name]
 	if s == nil {
@@ -151,7 +155,8 @@ func rowOf(table map[string]*sums, name string) *sums {
 	return s
 }
 
-// add adds an event to all sums.
+// add adds an event to all sums of the report: those of its function, its PE, its thread, its size,
+// and the pair of PEs that it moves bytes between.
 func (c *counter) add(e *tracefile.Event) {
 	if e.Phase != 'X' {
 		return
@@ -160,9 +165,9 @@ func (c *counter) add(e *tracefile.Event) {
 	if !e.Call() {
 		s := rowOf(c.network, e.Name)
 		s.add(e.Length)
-		if e.Peer != tracefile.None && operation(e.Name) {
+		if e.Peer != tracefile.None && movesBytes(e.Name) {
 			s.bytes += n
-			c.pair(1, e.PE, e.Peer, n)
+			c.countPair(1, e.PE, e.Peer, n)
 		}
 		return
 	}
@@ -180,9 +185,9 @@ func (c *counter) add(e *tracefile.Event) {
 	t.first, t.last = min(t.first, e.At), max(t.last, e.End())
 	switch {
 	case k.waits:
-		c.writers.wait(e)
+		c.writers.startWait(e)
 	case k.updates && e.Peer != tracefile.None && e.Peer != e.PE:
-		c.writers.update(e)
+		c.writers.noteUpdate(e)
 	}
 	if k.collective {
 		if id := teamOf(e, k); id != tracefile.None {
@@ -195,7 +200,7 @@ func (c *counter) add(e *tracefile.Event) {
 	// or allocates.
 	pair := !k.collective && e.Peer != tracefile.None && e.Bytes != tracefile.None
 	if pair {
-		c.pair(0, e.PE, e.Peer, n)
+		c.countPair(0, e.PE, e.Peer, n)
 	}
 	if pair || k.data && e.Bytes != tracefile.None {
 		s.bytes += n
@@ -206,9 +211,9 @@ func (c *counter) add(e *tracefile.Event) {
 	}
 }
 
-// operation reports whether an action of an endpoint moves bytes. A refused action does not: the
-// operation is posted again.
-func operation(name string) bool {
+// movesBytes reports whether an action of a NIC, by its name in the trace, moves bytes. A refused
+// action does not: the operation is posted again.
+func movesBytes(name string) bool {
 	return name == "send" || name == "write" || name == "read" || name == "atomic"
 }
 
@@ -222,10 +227,10 @@ func (c *counter) pe(n int) *PE {
 	return p
 }
 
-// report makes a Report from the sums.
+// report makes the report from the sums, when all events were added.
 func (c *counter) report() *Report {
 	t := c.trace
-	r := &Report{Version: Version, Functions: rows(c.calls), Network: rows(c.network)}
+	r := &Report{Version: Version, Functions: functionRows(c.calls), Network: functionRows(c.network)}
 	first, last := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, p := range t.PEs {
 		if p.Calls+p.Others > 0 {
@@ -272,7 +277,7 @@ func (c *counter) report() *Report {
 			r.Sizes = append(r.Sizes, s)
 		}
 	}
-	r.Waits = c.waits.end(first)
+	r.Waits = c.waits.results(first)
 	for i := range r.Waits.Worst {
 		w := &r.Waits.Worst[i]
 		if members := t.Teams[w.Team]; w.Team != 0 && len(members) > 0 {
@@ -283,12 +288,12 @@ func (c *counter) report() *Report {
 	r.Counted = counts(t)
 	r.Notes = c.notes()
 	r.Summary = r.summary()
-	r.lists()
+	r.replaceNilLists()
 	return r
 }
 
-// lists replaces nil lists by empty ones, so that the JSON form has [] and not null.
-func (r *Report) lists() {
+// replaceNilLists replaces nil lists by empty ones, so that the JSON form has [] and not null.
+func (r *Report) replaceNilLists() {
 	r.Notes, r.Summary = append([]string{}, r.Notes...), append([]string{}, r.Summary...)
 	r.Functions, r.Network = append([]Function{}, r.Functions...), append([]Function{}, r.Network...)
 	r.Counted, r.PEs, r.Sizes = append([]Count{}, r.Counted...), append([]PE{}, r.PEs...), append([]Size{}, r.Sizes...)
@@ -297,7 +302,8 @@ func (r *Report) lists() {
 	r.Matrix.Group = max(r.Matrix.Group, 1)
 }
 
-// counts lists the functions without events, of which only calls were counted, most called first.
+// counts lists how often functions were called whose calls have no events, of all PEs together,
+// most called first.
 func counts(t *tracefile.Trace) []Count {
 	sums := map[string]int64{}
 	for _, p := range t.PEs {
@@ -313,8 +319,8 @@ func counts(t *tracefile.Trace) []Count {
 	return list
 }
 
-// rows makes the rows of functions, those that took most time first.
-func rows(table map[string]*sums) []Function {
+// functionRows makes the rows of a table of functions, those that took most time first.
+func functionRows(table map[string]*sums) []Function {
 	var list []Function
 	for name, s := range table {
 		list = append(list, Function{
@@ -326,7 +332,8 @@ func rows(table map[string]*sums) []Function {
 	return list
 }
 
-// notes returns remarks that the reader needs before the figures.
+// notes returns sentences that the reader needs before the figures: what the trace lacks, and what
+// the waits leave out.
 func (c *counter) notes() []string {
 	notes := c.trace.Notes()
 	say := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
@@ -337,7 +344,7 @@ func (c *counter) notes() []string {
 		say("%s %s before the last PE came to it, which cannot be: the clocks differ by at least that much, or the trace lacks calls of a PE that suspended it.", w.leftOf, tracefile.Duration(w.left))
 	}
 	if c.noTeam > 0 {
-		say("%s left out of the waits.", counted(c.noTeam, "collective call without a team is", "collective calls without a team are"))
+		say("%s left out of the waits.", countOf(c.noTeam, "collective call without a team is", "collective calls without a team are"))
 	}
 	if c.waits.dropped {
 		say("Only the first %d pairs of PEs that waited for each other have a row.", maxPairs)

@@ -14,7 +14,8 @@ const shades = 8
 // scale has the upper limits of the classes.
 type scale [shades + 1]int64
 
-// newScale returns a scale for the numbers of a matrix.
+// newScale returns the scale of colours for the numbers of a matrix: the upper limits of the
+// classes grow by the same factor from the smallest number above 0 to the largest.
 func newScale(m [][]int64) scale {
 	least, most := int64(0), int64(0)
 	for _, row := range m {
@@ -73,7 +74,8 @@ func (s *scale) legend() []shade {
 	return list
 }
 
-// labelEvery returns the smallest distance, in cells, between two labels of a size.
+// labelEvery returns the distance between labelled rows, a power of two: labels of `size` pixels
+// must not overlap in a map of n rows of `cell` pixels.
 func labelEvery(n, cell, size int) int {
 	every := 1
 	for every*cell < size && every < n {

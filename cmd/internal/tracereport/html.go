@@ -17,7 +17,7 @@ import (
 var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"dur": tracefile.Duration, "size": tracefile.Size, "num": number, "share": percent, "moved": moved,
+	"dur": tracefile.Duration, "size": tracefile.Size, "num": withCommas, "share": percent, "moved": sizeOrDash,
 	"joined": func(s string) string { return beforeUnit.ReplaceAllString(s, "$1\u00a0$2") },
 	"bar": func(n, most int64) float64 {
 		if most <= 0 {
@@ -104,7 +104,7 @@ type cell struct {
 // HTML writes the report as one page, which needs no other files.
 func (r *Report) HTML(w io.Writer) error { return page.Execute(w, r.page()) }
 
-// page selects the parts of the report that the page shows.
+// page returns the parts of the report that the page shows, at most the first rows of each table.
 func (r *Report) page() *pageData {
 	p := &pageData{
 		Title: "What the PEs did", Percent: ErrorPercent, Notes: r.Notes, Summary: r.Summary,
@@ -113,7 +113,7 @@ func (r *Report) page() *pageData {
 	if r.Job.Program != "" {
 		p.Title = "What the PEs of " + filepath.Base(r.Job.Program) + " did"
 	}
-	p.Line = fmt.Sprintf("A report of shmem-trace on %s", counted(int64(r.Job.NPEs), "PE", "PEs"))
+	p.Line = fmt.Sprintf("A report of shmem-trace on %s", countOf(int64(r.Job.NPEs), "PE", "PEs"))
 	if r.Job.Library != "" {
 		p.Line += ", whose calls went to " + r.Job.Library
 	}
@@ -140,11 +140,11 @@ func (r *Report) page() *pageData {
 		p.Causers = p.Causers[:pageRows]
 	}
 	for i := range r.Waits.Worst[:min(len(r.Waits.Worst), pageRows)] {
-		p.Worst = append(p.Worst, worst{r.Waits.Worst[i], r.Waits.Worst[i].call()})
+		p.Worst = append(p.Worst, worst{r.Waits.Worst[i], r.Waits.Worst[i].callName()})
 	}
 	for i := range r.Guesses[:min(len(r.Guesses), pageRows)] {
 		g := &r.Guesses[i]
-		p.Guesses = append(p.Guesses, guess{g.Waiter, g.writer(), g.Ns, g.Times})
+		p.Guesses = append(p.Guesses, guess{g.Waiter, g.writerName(), g.Ns, g.Times})
 	}
 	p.Pairs = r.Waits.Pairs[:min(len(r.Waits.Pairs), pageRows)]
 	if r.Job.Calls > 0 {
@@ -164,9 +164,10 @@ func (r *Report) page() *pageData {
 	return p
 }
 
-// heat computes the layout of the heat map.
+// heat returns the drawing of the matrix of bytes as a heat map: the positions, colours and texts
+// of its cells and labels, in pixels.
 func (r *Report) heat() *heat {
-	m := r.Matrix.grouped(pageGroups)
+	m := r.Matrix.inGroups(pageGroups)
 	n := len(m.Bytes)
 	h := &heat{Side: min(640/n, 80), Font: 14, Small: 12}
 	if n > 16 {
@@ -196,7 +197,7 @@ func (r *Report) heat() *heat {
 		for j, b := range row {
 			c := cell{X: left + j*h.Side, Y: top + i*h.Side, Class: s.class(b)}
 			c.TX, c.TY, c.Dark = c.X+h.Side/2, c.Y+h.Side/2+h.Small*35/100, c.Class > 4
-			c.Title = fmt.Sprintf("%s with the memory of %s: %s in %s", m.name(i), m.name(j), tracefile.Size(b), counted(m.Calls[i][j], "call", "calls"))
+			c.Title = fmt.Sprintf("%s with the memory of %s: %s in %s", m.name(i), m.name(j), tracefile.Size(b), countOf(m.Calls[i][j], "call", "calls"))
 			if n <= valueGroups && m.Calls[i][j] > 0 {
 				c.Text = tracefile.Size(b)
 			}

@@ -54,8 +54,9 @@ var collectives = []string{"broadcast", "collect", "fcollect", "alltoall", "allt
 // updating are words in the names of functions that write to memory of another PE.
 var updating = []string{"put", "iput", "ibput", "p", "signal", "atomic", "add", "inc", "swap", "cswap", "fadd", "finc", "set", "send"}
 
-// kindOf classifies a function by its name, with the prefixes of OpenSHMEM, its profiling
-// interface, NVSHMEM and extensions.
+// kindOf says what the report has to know of a function, by its name: the name may have the
+// prefixes of OpenSHMEM, its profiling interface, NVSHMEM and extensions. Other names have the
+// empty kind.
 func kindOf(name string) kind {
 	s := strings.TrimPrefix(strings.TrimPrefix(name, "p"), "nv")
 	for _, prefix := range []string{"shmemx_", "shmem_"} {

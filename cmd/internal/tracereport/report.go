@@ -95,7 +95,7 @@ type entry struct {
 	Bytes  int64 `json:"bytes"`
 }
 
-// MarshalJSON lists the entries that are not empty.
+// MarshalJSON writes the matrix as the list of its entries that are not empty, because most are.
 func (m Matrix) MarshalJSON() ([]byte, error) {
 	j := matrixJSON{m.Of, m.Group, []entry{}}
 	for r, row := range m.Calls {

@@ -203,8 +203,8 @@ func TestOldest(t *testing.T) {
 		return make1(t, texts...)
 	}
 	r := job(`"lost":6,"discarded":6`, 0)
-	if w := r.Waits.Worst[0]; w.Number != 9 || w.Late != 2 || w.LostNs != 5200+5100 || w.PEs != 3 || w.call() != "call 9 of shmem_team_sync of PEs 0-2" {
-		t.Errorf("worst %+v (%s)", w, w.call())
+	if w := r.Waits.Worst[0]; w.Number != 9 || w.Late != 2 || w.LostNs != 5200+5100 || w.PEs != 3 || w.callName() != "call 9 of shmem_team_sync of PEs 0-2" {
+		t.Errorf("worst %+v (%s)", w, w.callName())
 	}
 	if r.Waits.Collectives != 10 || r.Waits.Unmatched != 0 || !reflect.DeepEqual(r.Counted, []Count{{"shmem_my_pe", 12}}) {
 		t.Errorf("%+v, counted %v", r.Waits, r.Counted)

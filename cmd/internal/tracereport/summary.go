@@ -7,7 +7,7 @@ import (
 	"libshmem/cmd/internal/tracefile"
 )
 
-// percent returns a share as a text.
+// percent returns a part of a whole as a text in percent, "0 %" if the whole is nothing.
 func percent(part, all int64) string {
 	if all <= 0 {
 		return "0 %"
@@ -22,8 +22,8 @@ func percent(part, all int64) string {
 	return fmt.Sprintf("%.0f %%", p)
 }
 
-// number returns a count with a comma after every three digits.
-func number(n int64) string {
+// withCommas returns a count with a comma after every three digits, from the right: 1,234,567.
+func withCommas(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
@@ -31,12 +31,12 @@ func number(n int64) string {
 	return s
 }
 
-// counted writes a count and its noun, `one` is the singular and `many` the plural.
-func counted(n int64, one, many string) string {
+// countOf returns a count with its noun: `one` is the singular and `many` the plural.
+func countOf(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return number(n) + " " + many
+	return withCommas(n) + " " + many
 }
 
 // summary returns the first lines of the report: what the job was, what took the time, which PEs
@@ -59,20 +59,20 @@ func (r *Report) summary() []string {
 		on += fmt.Sprintf(" (%d simulated by shmemrun --hosts)", j.Simulated)
 	}
 	if j.Calls == 0 && len(r.Network) == 0 {
-		say("%s%s%s recorded no calls with their times.", counted(int64(j.Seen), "PE", "PEs"), program, on)
+		say("%s%s%s recorded no calls with their times.", countOf(int64(j.Seen), "PE", "PEs"), program, on)
 		return s
 	}
 	if j.Calls == 0 {
 		say("%s%s%s recorded no calls, but the work of their proxies and NICs for %s.",
-			counted(int64(j.Seen), "PE", "PEs"), program, on, tracefile.Duration(j.LengthNs))
+			countOf(int64(j.Seen), "PE", "PEs"), program, on, tracefile.Duration(j.LengthNs))
 		return append(s, r.traffic()...)
 	}
-	say("%s%s%s made %s in %s.", counted(int64(j.Seen), "PE", "PEs"), program, on,
-		counted(j.Calls, "call", "calls"), tracefile.Duration(j.LengthNs))
+	say("%s%s%s made %s in %s.", countOf(int64(j.Seen), "PE", "PEs"), program, on,
+		countOf(j.Calls, "call", "calls"), tracefile.Duration(j.LengthNs))
 	line := fmt.Sprintf("Calls took %s of the time of the threads that made them.", percent(j.CallNs, j.ThreadNs))
 	if f := r.Functions[0]; f.Ns > 0 {
 		line += fmt.Sprintf(" The largest part was in %s: %s in %s, %s of the time in calls.",
-			f.Name, tracefile.Duration(f.Ns), counted(f.Calls, "call", "calls"), percent(f.Ns, j.CallNs))
+			f.Name, tracefile.Duration(f.Ns), countOf(f.Calls, "call", "calls"), percent(f.Ns, j.CallNs))
 	}
 	s = append(s, line)
 	var values int64
@@ -91,14 +91,15 @@ func (r *Report) summary() []string {
 	return append(s, r.traffic()...)
 }
 
-// lateness names the PEs for which the others waited.
+// lateness returns sentences on the waits in collective calls: how long PEs waited for each other,
+// for which PE most, and how far the clocks may be wrong.
 func (r *Report) lateness() []string {
 	w := &r.Waits
 	if w.Collectives == 0 {
 		return []string{"No two PEs made a collective call together, so that the trace does not say who waited for whom."}
 	}
 	if w.Ns == 0 {
-		return []string{fmt.Sprintf("In %s no PE waited for another one.", counted(w.Collectives, "collective call", "collective calls"))}
+		return []string{fmt.Sprintf("In %s no PE waited for another one.", countOf(w.Collectives, "collective call", "collective calls"))}
 	}
 	var causer *PE
 	for i := range r.PEs {
@@ -107,13 +108,13 @@ func (r *Report) lateness() []string {
 		}
 	}
 	line := fmt.Sprintf("In %s PEs waited %s for each other, %s of the time in calls. Of that, %s was for PE %d (%s), which came last %s.",
-		counted(w.Collectives, "collective call", "collective calls"), tracefile.Duration(w.Ns), percent(w.Ns, r.Job.CallNs),
-		tracefile.Duration(causer.CausedNs), causer.PE, percent(causer.CausedNs, w.Ns), counted(causer.Last, "time", "times"))
+		countOf(w.Collectives, "collective call", "collective calls"), tracefile.Duration(w.Ns), percent(w.Ns, r.Job.CallNs),
+		tracefile.Duration(causer.CausedNs), causer.PE, percent(causer.CausedNs, w.Ns), countOf(causer.Last, "time", "times"))
 	s := []string{line}
 	if len(w.Worst) > 0 {
 		i := w.Worst[0]
 		s = append(s, fmt.Sprintf("The worst was %s: PE %d came %s after the one before it, %s after the begin, and the others lost %s.",
-			i.call(), i.Late, tracefile.Duration(i.ByNs), tracefile.Duration(i.AtNs), tracefile.Duration(i.LostNs)))
+			i.callName(), i.Late, tracefile.Duration(i.ByNs), tracefile.Duration(i.AtNs), tracefile.Duration(i.LostNs)))
 	}
 	if e := r.Job.ClockErrorNs; e < 0 {
 		s = append(s, "The clocks of the hosts were not compared, so that waits between hosts may be wrong by any amount.")
@@ -123,14 +124,15 @@ func (r *Report) lateness() []string {
 	return s
 }
 
-// call names a collective call.
-func (i *Instant) call() string {
-	s := fmt.Sprintf("call %s of %s", number(i.Number), i.Function)
+// callName returns a text for one collective call: its number among those of its function and team,
+// and the team.
+func (i *Instant) callName() string {
+	s := fmt.Sprintf("call %s of %s", withCommas(i.Number), i.Function)
 	switch {
 	case i.Members != "":
 		s += " of " + i.Members
 		if len(i.Members) > 40 {
-			s = fmt.Sprintf("call %s of %s on team %d", number(i.Number), i.Function, i.Team)
+			s = fmt.Sprintf("call %s of %s on team %d", withCommas(i.Number), i.Function, i.Team)
 		}
 	case i.Team != 0:
 		s += fmt.Sprintf(" on team %d", i.Team)
@@ -138,7 +140,8 @@ func (i *Instant) call() string {
 	return s
 }
 
-// traffic describes between which PEs the bytes were moved, and how large the pieces were.
+// traffic returns sentences about between which PEs the most bytes were moved, and how large half
+// of the transfers were; none if nothing was moved.
 func (r *Report) traffic() []string {
 	m := &r.Matrix
 	var total, most, calls int64
@@ -155,9 +158,9 @@ func (r *Report) traffic() []string {
 	if total == 0 {
 		return nil
 	}
-	line := fmt.Sprintf("%s moved %s between PEs", counted(calls, "call", "calls"), tracefile.Size(total))
+	line := fmt.Sprintf("%s moved %s between PEs", countOf(calls, "call", "calls"), tracefile.Size(total))
 	if m.Of == "network" {
-		line = fmt.Sprintf("%s of NICs moved %s between PEs", counted(calls, "operation", "operations"), tracefile.Size(total))
+		line = fmt.Sprintf("%s of NICs moved %s between PEs", countOf(calls, "operation", "operations"), tracefile.Size(total))
 	}
 	line += fmt.Sprintf(", the largest part by %s with the memory of %s: %s (%s).", m.name(by), m.name(with), tracefile.Size(most), percent(most, total))
 	s := []string{line}
@@ -170,7 +173,7 @@ func (r *Report) traffic() []string {
 			if z.To < 1023 {
 				s = append(s, fmt.Sprintf("Half of the calls that move data have at most %s.", tracefile.Size(z.To)))
 			} else {
-				s = append(s, fmt.Sprintf("Half of the calls that move data have less than %s.", round(z.To+1)))
+				s = append(s, fmt.Sprintf("Half of the calls that move data have less than %s.", roundSize(z.To+1)))
 			}
 			break
 		}
@@ -178,7 +181,7 @@ func (r *Report) traffic() []string {
 	return s
 }
 
-// name returns the numbers of the PEs of a group.
+// name returns the PEs of group g as a text: "PE 4" or "PEs 4-7".
 func (m *Matrix) name(g int) string {
 	if m.Group == 1 {
 		return fmt.Sprintf("PE %d", g)

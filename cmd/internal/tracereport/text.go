@@ -17,12 +17,13 @@ const (
 	textPEs    = 32
 )
 
-// Text writes the report for a terminal.
+// Text writes the report for a terminal: the notes, the summary, and a table for each part that the
+// trace has.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
 	wrap := func(list []string) {
 		for _, s := range list {
-			wrapped(&b, s)
+			writeWrapped(&b, s)
 		}
 	}
 	if len(r.Notes) > 0 {
@@ -48,7 +49,7 @@ func (r *Report) Text(w io.Writer) error {
 				list = append(list, []string{fmt.Sprintf("and %d more (--json has all)", len(r.Counted)-i)})
 				break
 			}
-			list = append(list, []string{c.Name, number(c.Calls)})
+			list = append(list, []string{c.Name, withCommas(c.Calls)})
 		}
 		table(&b, list)
 	}
@@ -63,21 +64,22 @@ func (r *Report) Text(w io.Writer) error {
 	}
 	r.matrixText(&b)
 	r.sizeText(&b)
-	_, err := io.WriteString(w, strings.Map(printed, b.String()))
+	_, err := io.WriteString(w, strings.Map(printable, b.String()))
 	return err
 }
 
-// printed replaces characters that a terminal might interpret as a command, because names come from
-// files.
-func printed(r rune) rune {
+// printable replaces characters that a terminal might interpret as a command, because names come
+// from files. It is for strings.Map.
+func printable(r rune) rune {
 	if r != '\n' && !unicode.IsPrint(r) {
 		return '?'
 	}
 	return r
 }
 
-// wrapped writes a sentence in lines of limited length.
-func wrapped(b *strings.Builder, s string) {
+// writeWrapped writes a sentence as a list item in lines of limited length. A line does not end
+// between a number and its unit.
+func writeWrapped(b *strings.Builder, s string) {
 	line := "-"
 	words := strings.Fields(s)
 	for i, word := range words {
@@ -96,7 +98,8 @@ func wrapped(b *strings.Builder, s string) {
 
 var unit = map[string]bool{"%": true, "ns": true, "us": true, "ms": true, "s": true, "B": true, "KiB": true, "MiB": true, "GiB": true}
 
-// table writes columns of equal width; the first one is aligned to the left.
+// table writes rows as columns of equal width; the first column is aligned to the left, the others
+// to the right.
 func table(b *strings.Builder, rows [][]string) {
 	var width []int
 	for _, row := range rows {
@@ -133,7 +136,7 @@ func (r *Report) functions(b *strings.Builder, list []Function, all int64) {
 			break
 		}
 		d := tracefile.Duration
-		row := []string{f.Name, number(f.Calls), moved(f.Bytes), d(f.Ns), percent(f.Ns, all), d(f.P50), d(f.P90), d(f.P99), d(f.Max)}
+		row := []string{f.Name, withCommas(f.Calls), sizeOrDash(f.Bytes), d(f.Ns), percent(f.Ns, all), d(f.P50), d(f.P90), d(f.P99), d(f.Max)}
 		if all == 0 {
 			row = slices.Delete(row, 4, 5)
 		}
@@ -142,15 +145,16 @@ func (r *Report) functions(b *strings.Builder, list []Function, all int64) {
 	table(b, rows)
 }
 
-// moved formats the bytes that a function has moved. Many move none.
-func moved(n int64) string {
+// sizeOrDash formats the bytes that a function has moved: a dash for none, which most functions
+// have.
+func sizeOrDash(n int64) string {
 	if n == 0 {
 		return "-"
 	}
 	return tracefile.Size(n)
 }
 
-// waitText writes the tables of waits in collective calls.
+// waitText writes who waited for whom in collective calls, and which calls lost most.
 func (r *Report) waitText(b *strings.Builder) {
 	d := tracefile.Duration
 	b.WriteString("\nWho waited for whom, in all collective calls\n")
@@ -159,7 +163,7 @@ func (r *Report) waitText(b *strings.Builder) {
 		if i == 10 {
 			break
 		}
-		rows = append(rows, []string{fmt.Sprint(p.Waiter), fmt.Sprintf("PE %d", p.For), d(p.Ns), number(p.Times)})
+		rows = append(rows, []string{fmt.Sprint(p.Waiter), fmt.Sprintf("PE %d", p.For), d(p.Ns), withCommas(p.Times)})
 	}
 	table(b, rows)
 	b.WriteString("\nCollective calls that lost most\n")
@@ -168,7 +172,7 @@ func (r *Report) waitText(b *strings.Builder) {
 		if i == 10 {
 			break
 		}
-		rows = append(rows, []string{w.call(), d(w.AtNs), fmt.Sprint(w.PEs), fmt.Sprintf("PE %d", w.Late), d(w.ByNs), d(w.LostNs)})
+		rows = append(rows, []string{w.callName(), d(w.AtNs), fmt.Sprint(w.PEs), fmt.Sprintf("PE %d", w.Late), d(w.ByNs), d(w.LostNs)})
 	}
 	table(b, rows)
 }
@@ -179,20 +183,20 @@ func (r *Report) guessText(b *strings.Builder) {
 	rows := [][]string{{"PE", "likely writer", "time", "times"}}
 	for i := range r.Guesses[:min(len(r.Guesses), 10)] {
 		g := &r.Guesses[i]
-		rows = append(rows, []string{fmt.Sprint(g.Waiter), g.writer(), tracefile.Duration(g.Ns), number(g.Times)})
+		rows = append(rows, []string{fmt.Sprint(g.Waiter), g.writerName(), tracefile.Duration(g.Ns), withCommas(g.Times)})
 	}
 	table(b, rows)
 }
 
-// writer names the likely writer, with a mark that it is a guess.
-func (g *Guess) writer() string {
+// writerName names the likely writer, with a mark that it is a guess.
+func (g *Guess) writerName() string {
 	if g.Writer == noWriter {
 		return "not known"
 	}
 	return fmt.Sprintf("PE %d?", g.Writer)
 }
 
-// peText writes the table of PEs.
+// peText writes the table of PEs, of which it shows the first ones.
 func (r *Report) peText(b *strings.Builder) {
 	d := tracefile.Duration
 	b.WriteString("\nPEs\n")
@@ -203,14 +207,15 @@ func (r *Report) peText(b *strings.Builder) {
 			break
 		}
 		rows = append(rows, []string{
-			fmt.Sprint(p.PE), number(p.Calls), tracefile.Size(p.Bytes), d(p.LengthNs), d(p.CallNs), d(p.WaitedNs), d(p.CausedNs), number(p.Last),
+			fmt.Sprint(p.PE), withCommas(p.Calls), tracefile.Size(p.Bytes), d(p.LengthNs), d(p.CallNs), d(p.WaitedNs), d(p.CausedNs), withCommas(p.Last),
 		})
 	}
 	table(b, rows)
 }
 
-// grouped returns the matrix with its rows grouped, so that there are at most `most` rows.
-func (m *Matrix) grouped(most int) Matrix {
+// inGroups returns the matrix with at most `most` rows and columns: if it has more, several of them
+// are added up in one.
+func (m *Matrix) inGroups(most int) Matrix {
 	n := len(m.Calls)
 	by := (n + most - 1) / most
 	if by <= 1 {
@@ -231,7 +236,8 @@ func (m *Matrix) grouped(most int) Matrix {
 	return g
 }
 
-// label returns the numbers of the PEs of a group, for the head of a row or column.
+// label returns the numbers of the PEs of group g, for the head of a row or column: "4" or "4-7".
+// The last group may be smaller than the others.
 func (m *Matrix) label(g, npes int) string {
 	if m.Group == 1 {
 		return fmt.Sprint(g)
@@ -251,12 +257,13 @@ func (m *Matrix) empty() bool {
 	return true
 }
 
-// matrixText writes the bytes between PEs as a matrix.
+// matrixText writes the bytes between PEs as a matrix of at most textGroups rows, if any were
+// moved.
 func (r *Report) matrixText(b *strings.Builder) {
 	if r.Matrix.empty() {
 		return
 	}
-	m := r.Matrix.grouped(textGroups)
+	m := r.Matrix.inGroups(textGroups)
 	what := "calls moved: the row is the PE that calls, the column the PE whose memory it is"
 	if m.Of == "network" {
 		what = "operations of NICs moved: the row is the PE that posts, the column the other end"
@@ -281,7 +288,7 @@ func (r *Report) matrixText(b *strings.Builder) {
 	table(b, rows)
 }
 
-// sizeText writes the table of sizes.
+// sizeText writes the table of how many calls moved how many bytes each, with bars.
 func (r *Report) sizeText(b *strings.Builder) {
 	if len(r.Sizes) == 0 {
 		return
@@ -294,7 +301,7 @@ func (r *Report) sizeText(b *strings.Builder) {
 	rows := [][]string{{"size", "calls", "bytes", ""}}
 	for _, s := range r.Sizes {
 		bar := fmt.Sprintf("%-40s", strings.Repeat("#", int((s.Calls*40+most-1)/most)))
-		rows = append(rows, []string{s.label(), number(s.Calls), tracefile.Size(s.Bytes), bar})
+		rows = append(rows, []string{s.label(), withCommas(s.Calls), tracefile.Size(s.Bytes), bar})
 	}
 	table(b, rows)
 }
@@ -307,11 +314,12 @@ func (s *Size) label() string {
 	case s.To < 1024:
 		return fmt.Sprintf("%d-%d B", s.From, s.To)
 	}
-	return round(s.From) + " to " + round(s.To+1)
+	return roundSize(s.From) + " to " + roundSize(s.To+1)
 }
 
-// round returns a power of two as a text without decimals.
-func round(n int64) string {
+// roundSize returns a power of two as a text without needless decimals: "64 KiB", and not "64.0
+// KiB".
+func roundSize(n int64) string {
 	number, unit, _ := strings.Cut(tracefile.Size(n), " ")
 	if strings.Contains(number, ".") {
 		number = strings.TrimRight(strings.TrimRight(number, "0"), ".")

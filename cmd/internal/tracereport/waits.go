@@ -62,8 +62,10 @@ func newWaits() *waits {
 	}
 }
 
-// expect counts a call in the first pass over the trace; add handles it in the second pass.
-func (w *waits) expect(id int64, pe int) {
+// countExpected counts a collective call that a PE makes on team id, in the first pass over the
+// trace: how many calls belong together is known only when all were counted. The second pass adds
+// the calls (add).
+func (w *waits) countExpected(id int64, pe int) {
 	t := w.teams[id]
 	if t == nil {
 		t = &team{calls: map[int]int64{}, next: map[int]int64{}, number: map[string]int64{}}
@@ -72,12 +74,12 @@ func (w *waits) expect(id int64, pe int) {
 	t.calls[pe]++
 }
 
-// begin ends the counting and numbers the calls of each PE on a team. They have the same order on
-// all PEs, so that calls with equal numbers belong together. They are numbered from the first call
-// on. If the oldest calls of a PE are in no file, they are numbered backwards from the last one,
-// which works only for PEs that were not killed. Calls of PEs that may lack calls anywhere are left
-// out.
-func (w *waits) begin(lossOf func(pe int) loss) {
+// numberCalls ends the first pass and numbers the calls of each PE on a team. They have the same
+// order on all PEs, so that calls with equal numbers belong together. They are numbered from the
+// first call on. If the oldest calls of a PE are in no file, they are numbered backwards from the
+// last one, which works only for PEs that were not killed. Calls of PEs that may lack calls
+// anywhere are left out.
+func (w *waits) numberCalls(lossOf func(pe int) missingEvents) {
 	for _, t := range w.teams {
 		fromEnd, most := false, int64(0)
 		for pe := range t.calls {
@@ -104,10 +106,10 @@ func (w *waits) begin(lossOf func(pe int) loss) {
 	}
 }
 
-// loss tells which events of a PE are in no file.
-type loss struct{ oldest, anywhere, end bool }
+// missingEvents tells which events of a PE are in no file.
+type missingEvents struct{ oldest, anywhere, end bool }
 
-// members returns the number of PEs that have made the call of this index.
+// members returns the number of PEs that make the call of this index, according to the first pass.
 func (t *team) members(index int64) int {
 	began, _ := slices.BinarySearch(t.starts, index+1)
 	ended, _ := slices.BinarySearch(t.ends, index+1)
@@ -136,13 +138,13 @@ func (w *waits) add(id int64, name string, k kind, a arrival) {
 		t.open[index-t.base] = m
 	}
 	if m.kind.family != k.family {
-		w.breakUp(t, fmt.Sprintf("PE %d called %s on team %d, and PE %d %s in its place: what follows on this team is not put together.",
+		w.giveUpTeam(t, fmt.Sprintf("PE %d called %s on team %d, and PE %d %s in its place: what follows on this team is not put together.",
 			m.arrivals[0].pe, m.name, id, a.pe, name), 1)
 		return
 	}
 	m.arrivals = append(m.arrivals, a)
 	if w.held++; w.held > maxHeld {
-		w.breakUp(t, fmt.Sprintf("The PEs of team %d are further apart than %d calls: what follows on this team is not put together.", id, maxHeld), 0)
+		w.giveUpTeam(t, fmt.Sprintf("The PEs of team %d are further apart than %d calls: what follows on this team is not put together.", id, maxHeld), 0)
 		return
 	}
 	for len(t.open) > 0 && t.open[0] != nil && len(t.open[0].arrivals) == t.members(t.base) {
@@ -153,9 +155,9 @@ func (w *waits) add(id int64, name string, k kind, a arrival) {
 	}
 }
 
-// breakUp removes a team whose calls can no longer be matched. extra counts calls that are in no
-// entry of open.
-func (w *waits) breakUp(t *team, note string, extra int64) {
+// giveUpTeam leaves out a team from here on, because its calls can no longer be matched; note says
+// why. extra counts calls that are in no entry of open.
+func (w *waits) giveUpTeam(t *team, note string, extra int64) {
 	t.broken = true
 	w.Unmatched += extra
 	for _, m := range t.open {
@@ -206,7 +208,7 @@ func (w *waits) findWaits(id int64, t *team, m *collective) {
 		if ns <= 0 {
 			continue
 		}
-		w.wait(a.pe, of.pe, ns)
+		w.addWait(a.pe, of.pe, ns)
 		instant.LostNs += ns
 	}
 	if by > w.error {
@@ -215,8 +217,8 @@ func (w *waits) findWaits(id int64, t *team, m *collective) {
 	w.addWorst(instant)
 }
 
-// wait adds the time ns for which PE pe waited for PE of.
-func (w *waits) wait(pe, of int, ns int64) {
+// addWait adds the time ns for which PE `pe` waited for PE `of`.
+func (w *waits) addWait(pe, of int, ns int64) {
 	w.Ns += ns
 	w.waited[pe] += ns
 	w.caused[of] += ns
@@ -247,8 +249,9 @@ func (w *waits) addWorst(i Instant) {
 	w.Worst = w.Worst[:min(len(w.Worst), maxShown)]
 }
 
-// end returns the results. start is the time at which the job began.
-func (w *waits) end(start int64) Waits {
+// results returns the waits when all calls were added, with times from `start`, the time at which
+// the job began. Calls that some PE never made are counted as unmatched.
+func (w *waits) results(start int64) Waits {
 	for _, t := range w.teams {
 		for _, m := range t.open {
 			if m != nil {

@@ -38,28 +38,30 @@ func newWriters() *writers {
 	return &writers{open: map[int][]valueWait{}, last: map[int]int{}, sums: map[[2]int]*Guess{}}
 }
 
-// wait records that a PE waits for a value in its memory.
-func (w *writers) wait(e *tracefile.Event) {
+// startWait records that a thread of a PE waits for a value in the PE's memory. The likely writer
+// is the last PE that wrote there so far; a later update replaces it.
+func (w *writers) startWait(e *tracefile.Event) {
 	writer, known := w.last[e.PE]
 	if !known {
 		writer = noWriter
 	}
-	w.close(e.PE, e.At)
+	w.endWaits(e.PE, e.At)
 	w.open[e.PE] = append(w.open[e.PE], valueWait{e.End(), e.Length, writer})
 }
 
-// update records a call that writes to the memory of a PE: it is the likely writer of the values
-// for which threads of that PE wait.
-func (w *writers) update(e *tracefile.Event) {
-	w.close(e.Peer, e.At)
+// noteUpdate records a call that writes to the memory of another PE: its caller is now the likely
+// writer of the values for which threads of that PE wait.
+func (w *writers) noteUpdate(e *tracefile.Event) {
+	w.endWaits(e.Peer, e.At)
 	w.last[e.Peer] = e.PE
 	for i := range w.open[e.Peer] {
 		w.open[e.Peer][i].writer = e.PE
 	}
 }
 
-// close sums up the waits of a PE that ended before a moment.
-func (w *writers) close(pe int, before int64) {
+// endWaits adds up the waits of a PE that ended before a moment, by their likely writers, and
+// forgets them.
+func (w *writers) endWaits(pe int, before int64) {
 	w.open[pe] = slices.DeleteFunc(w.open[pe], func(v valueWait) bool {
 		if v.end >= before {
 			return false
@@ -81,7 +83,7 @@ func (w *writers) close(pe int, before int64) {
 func (w *writers) guesses() []Guess {
 	list := []Guess{}
 	for pe := range w.open {
-		w.close(pe, 1<<63-1)
+		w.endWaits(pe, 1<<63-1)
 	}
 	for _, g := range w.sums {
 		list = append(list, *g)

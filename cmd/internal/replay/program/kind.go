@@ -122,7 +122,8 @@ func MeaningOf(name string) Meaning {
 	return m
 }
 
-// cutSize removes the size in bits from a name such as put32_signal.
+// cutSize removes the size in bits from a name such as put32_signal, stores it as the size of an
+// element, and returns the rest: put_signal.
 func (m *Meaning) cutSize(rest string) string {
 	for bits, bytes := range map[string]int{"128": 16, "64": 8, "32": 4, "16": 2, "8": 1} {
 		for _, f := range []string{"put", "get", "broadcast", "collect", "alltoall", "alltoalls"} {
@@ -137,7 +138,8 @@ func (m *Meaning) cutSize(rest string) string {
 	return rest
 }
 
-// kindOf returns the kind of a function by its name without prefix, type and size.
+// kindOf returns the kind of a function by its name without prefix, type and size. A name that is
+// in no table is that of a function that involves no other PE.
 func kindOf(rest string) Kind {
 	if k, ok := words[rest]; ok {
 		return k

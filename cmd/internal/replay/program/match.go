@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// flag is the largest size, in bytes, of a put that may be a flag for a waiting PE.
-const flag = 8
+// maxFlagBytes is the largest size, in bytes, of a put that may be a flag for a waiting PE.
+const maxFlagBytes = 8
 
-// weight returns how likely it is that a wait is for this update: 2 for a signal, 1 for a flag, 0
-// for data.
-func weight(o *Op) int {
+// waitWeight returns how likely it is that a wait is for this update: 2 for a signal, 1 for a flag,
+// 0 for data.
+func waitWeight(o *Op) int {
 	switch {
 	case o.Kind == SignalledPut, o.Kind == Atomic, o.Kind == Fetch:
 		return 2
-	case o.Kind == Put && o.Bytes <= flag && o.Pieces == 1:
+	case o.Kind == Put && o.Bytes <= maxFlagBytes && o.Pieces == 1:
 		return 1
 	}
 	return 0
@@ -31,8 +31,10 @@ type update struct {
 	op  int
 }
 
-// match numbers the updates of each thread to each PE, and finds the updates that the waits need.
-func (j *Job) match() {
+// matchWaits numbers the updates of each thread to each PE, and finds for each wait the updates
+// that have ended it. A recording has no addresses, so that this is a guess from the times and
+// kinds of the updates.
+func (j *Job) matchWaits() {
 	by := map[pair]*[3][]update{} // by weight
 	var pairs []pair
 	for i, t := range j.Threads {
@@ -49,7 +51,7 @@ func (j *Job) match() {
 				pairs = append(pairs, p)
 			}
 			o.Seq = uint64(len(u[0])+len(u[1])+len(u[2])) + 1
-			u[weight(o)] = append(u[weight(o)], update{o.Start, o.Seq, k})
+			u[waitWeight(o)] = append(u[waitWeight(o)], update{o.Start, o.Seq, k})
 		}
 	}
 	to := make([][]pair, j.PEs)
@@ -60,21 +62,23 @@ func (j *Job) match() {
 		needed := map[int]uint64{} // by thread
 		for k := range t.Ops {
 			if o := &t.Ops[k]; o.Kind == Wait {
-				j.needs(i, o, to[t.PE], by, needed)
+				j.findNeeds(i, o, to[t.PE], by, needed)
 			}
 		}
 	}
 }
 
-// needs finds the updates that one wait needs. Those that an earlier wait of the thread has needed
-// are not repeated.
-func (j *Job) needs(waiter int, o *Op, from []pair, by map[pair]*[3][]update, needed map[int]uint64) {
+// findNeeds finds the updates that have ended one wait: of each other thread that updates the
+// waiting PE, the last likely one that had begun before the wait ended. `from` has these threads,
+// `by` their updates. `needed` has the updates that earlier waits of the thread needed; they are
+// not repeated.
+func (j *Job) findNeeds(waiter int, o *Op, from []pair, by map[pair]*[3][]update, needed map[int]uint64) {
 	end := o.Start + o.Took
 	for _, p := range from {
 		if p.thread == waiter {
 			continue
 		}
-		u, found := last(by[p], end, o.Signals)
+		u, found := lastCandidate(by[p], end, o.Signals)
 		if !found || u.seq <= needed[p.thread] {
 			continue
 		}
@@ -84,10 +88,10 @@ func (j *Job) needs(waiter int, o *Op, from []pair, by map[pair]*[3][]update, ne
 	}
 }
 
-// last returns the last update that had begun at a time, among updates that may have ended a wait.
-// u has the updates of a thread by weight. Data counts only if there are no flags and no signals.
-// For a wait for signals, flags count only if there are no signals.
-func last(u *[3][]update, at int64, signals bool) (update, bool) {
+// lastCandidate returns the last update that had begun at a time, among updates that may have ended
+// a wait. u has the updates of a thread by weight. Data counts only if there are no flags and no
+// signals. If the wait is for a signal (signals), flags count only if there are no signals.
+func lastCandidate(u *[3][]update, at int64, signals bool) (update, bool) {
 	var best update
 	found := false
 	for w := 2; w >= 0; w-- {

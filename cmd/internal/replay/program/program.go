@@ -114,7 +114,8 @@ func NewBuilder(pes int, cost int64) *Builder {
 	return b
 }
 
-// name returns the number of a function in Job.Names, and adds it the first time.
+// name returns the number of a function in Job.Names. The first time it adds the function, with its
+// meaning.
 func (b *Builder) name(s string) int {
 	n, ok := b.names[s]
 	if !ok {
@@ -174,7 +175,8 @@ func (b *Builder) SetMembers(id int64, members []int) {
 	}
 }
 
-// team returns the index of a team in Job.Teams, and records that a PE is a member of it.
+// team returns the index in Job.Teams of the team with this number, and records that a PE is a
+// member of it.
 func (b *Builder) team(pe int, id int64) int {
 	if id == World || id == 0 { // SHMEM_TEAM_WORLD is 0 in all libraries
 		return 0
@@ -218,14 +220,15 @@ func (b *Builder) Job() (*Job, error) {
 			return nil, err
 		}
 	}
-	j.match()
-	j.share()
+	j.matchWaits()
+	j.findWork()
 	return j, nil
 }
 
-// share finds the work of an Exchange, for example to clear memory: the member that arrived last
-// waited for no other, so the length of its call is the time of the work.
-func (j *Job) share() {
+// findWork finds the work of each Exchange, for example to clear memory: the member that arrived
+// last waited for no other, so the length of its call is the time of the work. Calls of a team
+// belong together by their order.
+func (j *Job) findWork() {
 	type place struct{ team, nth int }
 	least, seen := map[place]int64{}, map[[2]int]int{}
 	for _, pass := range []func(place, *Op){
@@ -268,7 +271,7 @@ func (b *Builder) addPE(pe int, threads map[int64]*Thread) error {
 	}
 	if j.End[pe] == never {
 		for _, t := range list {
-			j.End[pe] = max(j.End[pe], t.last())
+			j.End[pe] = max(j.End[pe], t.endOfLastCall())
 		}
 	}
 	base := len(j.Threads)
@@ -276,22 +279,22 @@ func (b *Builder) addPE(pe int, threads map[int64]*Thread) error {
 	for i, t := range list {
 		t.First = j.Begin[pe]
 		if i > 0 {
-			j.fork(base, i)
+			j.startAfter(base, i)
 		}
 		end := t.First
 		for k := range t.Ops {
-			t.Ops[k].gap(t.Ops[k].Start - end - b.cost)
+			t.Ops[k].setGap(t.Ops[k].Start - end - b.cost)
 			end = t.Ops[k].Start + t.Ops[k].Took
 		}
 	}
 	for i := 1; i < len(list); i++ {
-		j.join(base, base+i, b.cost)
+		j.joinThread(base, base+i, b.cost)
 	}
 	return nil
 }
 
-// last returns the end of the last call.
-func (t *Thread) last() int64 {
+// endOfLastCall returns the end of the last call.
+func (t *Thread) endOfLastCall() int64 {
 	o := &t.Ops[len(t.Ops)-1]
 	return o.Start + o.Took
 }
@@ -310,9 +313,10 @@ func (t *Thread) dropInner() {
 	t.Ops = kept
 }
 
-// fork makes a thread begin after the last call of the other threads of its PE that had ended by
-// then.
-func (j *Job) fork(base, i int) {
+// startAfter makes thread i of a PE, whose threads begin at index base, start when the last call
+// that older threads had ended by then has ended in the replay: that thread has probably created
+// it.
+func (j *Job) startAfter(base, i int) {
 	t := j.Threads[base+i]
 	first := t.Ops[0].Start
 	for k, other := range j.Threads[base : base+i] {
@@ -327,11 +331,11 @@ func (j *Job) fork(base, i int) {
 	}
 }
 
-// join makes the first thread of the PE wait for the end of another thread, if the first thread
-// makes a call after that.
-func (j *Job) join(first, other int, cost int64) {
+// joinThread makes the first thread of the PE wait for the end of another thread, as pthread_join
+// does, if the first thread makes a call after that and was not within a call then.
+func (j *Job) joinThread(first, other int, cost int64) {
 	main, t := j.Threads[first], j.Threads[other]
-	end := t.last()
+	end := t.endOfLastCall()
 	n, _ := slices.BinarySearchFunc(main.Ops, end, func(o Op, at int64) int { return cmp.Compare(o.Start, at) })
 	if n == len(main.Ops) {
 		return
@@ -342,13 +346,13 @@ func (j *Job) join(first, other int, cost int64) {
 	}
 	o.After = append(o.After, Ref{other, len(t.Ops) - 1})
 	if since := o.Start - end - cost; since < o.Gap+o.Stolen {
-		o.gap(since)
+		o.setGap(since)
 	}
 }
 
-// gap divides the time before a call into the part in which the thread had no processor, as
-// recorded, and the rest, in which it computed.
-func (o *Op) gap(passed int64) {
+// setGap divides the time that passed before a call into the part in which the thread had no
+// processor, as recorded, and the rest, in which it computed.
+func (o *Op) setGap(passed int64) {
 	passed = max(0, passed)
 	o.Stolen = min(o.Stolen, passed)
 	o.Gap = passed - o.Stolen
