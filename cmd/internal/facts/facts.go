@@ -50,32 +50,32 @@ type NIC struct {
 // Read reads the facts of this machine, or of one whose files are below root.
 func Read(root string) Host {
 	h := Host{Date: time.Now().UTC().Format(time.RFC3339), Version: libshmem.Version, Processors: runtime.NumCPU()}
-	h.CPU = after(text(root, "proc/cpuinfo"), "model name")
-	if kib, err := strconv.Atoi(strings.TrimSuffix(after(text(root, "proc/meminfo"), "MemTotal"), " kB")); err == nil {
+	h.CPU = valueOf(readText(root, "proc/cpuinfo"), "model name")
+	if kib, err := strconv.Atoi(strings.TrimSuffix(valueOf(readText(root, "proc/meminfo"), "MemTotal"), " kB")); err == nil {
 		h.MemoryGiB = float64(kib>>10) / 1024
 	}
-	if load, _, ok := strings.Cut(text(root, "proc/loadavg"), " "); ok {
+	if load, _, ok := strings.Cut(readText(root, "proc/loadavg"), " "); ok {
 		h.Load, _ = strconv.ParseFloat(load, 64) // 0 if the file has no number
 	}
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
 		h.Kernel = unix.ByteSliceToString(u.Release[:])
 	}
-	h.processors(root)
-	h.interfaces(root)
-	h.limits()
+	h.readProcessors(root)
+	h.readInterfaces(root)
+	h.readLimits()
 	return h
 }
 
-// text returns the content of a file below root without the white space around it, or "" where it
-// cannot be read.
-func text(root string, parts ...string) string {
+// readText returns the content of a file below root without the white space around it, or "" where
+// it cannot be read.
+func readText(root string, parts ...string) string {
 	data, _ := os.ReadFile(filepath.Join(append([]string{"/", root}, parts...)...)) // "" where it cannot be read
 	return strings.TrimSpace(string(data))
 }
 
-// number reads a number of 0 or more; for any other text it returns 0.
-func number(s string) int {
+// parseNumber returns a number of 0 or more; for any other text it returns 0.
+func parseNumber(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {
 		return 0
@@ -83,8 +83,8 @@ func number(s string) int {
 	return n
 }
 
-// after returns the value of the first line KEY: VALUE.
-func after(all, key string) string {
+// valueOf returns the value of the first line KEY: VALUE of a text such as /proc/cpuinfo, or "".
+func valueOf(all, key string) string {
 	for line := range strings.Lines(all) {
 		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == key {
 			return strings.TrimSpace(value)
@@ -93,42 +93,45 @@ func after(all, key string) string {
 	return ""
 }
 
-// processors reads governors and frequencies. Of all processors it stores the governor that saves
-// most power and the lowest frequency.
-func (h *Host) processors(root string) {
+// readProcessors reads the number of processors, their governors and frequencies. Of all processors
+// it stores the governor that saves most power and the lowest frequency, because the slowest one
+// decides.
+func (h *Host) readProcessors(root string) {
 	dirs, _ := filepath.Glob(filepath.Join("/", root, "sys/devices/system/cpu/cpu[0-9]*")) // the pattern is valid
 	h.Online = len(dirs)
 	rank := []string{"powersave", "conservative", "userspace", "ondemand", "schedutil", "performance"}
 	for _, dir := range dirs {
-		below := func(name string) string { return text("", dir, "cpufreq", name) }
+		below := func(name string) string { return readText("", dir, "cpufreq", name) }
 		if g := below("scaling_governor"); g != "" && (h.Governor == "" || slices.Index(rank, g) < slices.Index(rank, h.Governor)) {
 			h.Governor = g
 		}
-		if now := number(below("scaling_cur_freq")) / 1000; now > 0 && (h.MHz == 0 || now < h.MHz) {
+		if now := parseNumber(below("scaling_cur_freq")) / 1000; now > 0 && (h.MHz == 0 || now < h.MHz) {
 			h.MHz = now
 		}
-		h.MaxMHz = max(h.MaxMHz, number(below("cpuinfo_max_freq"))/1000)
+		h.MaxMHz = max(h.MaxMHz, parseNumber(below("cpuinfo_max_freq"))/1000)
 	}
 }
 
-// interfaces reads the network interfaces and the RDMA devices, with their speeds.
-func (h *Host) interfaces(root string) {
+// readInterfaces reads the network interfaces, except the loopback, and the RDMA devices, with
+// their speeds.
+func (h *Host) readInterfaces(root string) {
 	dirs, _ := filepath.Glob(filepath.Join("/", root, "sys/class/net/*"))
 	for _, dir := range dirs {
 		if name := filepath.Base(dir); name != "lo" && !strings.HasPrefix(name, "ifb") {
-			h.NICs = append(h.NICs, NIC{Name: name, Mbps: number(text("", dir, "speed")), Up: text("", dir, "operstate") == "up"})
+			h.NICs = append(h.NICs, NIC{Name: name, Mbps: parseNumber(readText("", dir, "speed")), Up: readText("", dir, "operstate") == "up"})
 		}
 	}
 	dirs, _ = filepath.Glob(filepath.Join("/", root, "sys/class/infiniband/*"))
 	for _, dir := range dirs {
 		port := filepath.Join(dir, "ports/1")
-		rate, _, _ := strings.Cut(text("", port, "rate"), " ") // 100 Gb/sec (4X EDR)
+		rate, _, _ := strings.Cut(readText("", port, "rate"), " ") // 100 Gb/sec (4X EDR)
 		gbps, _ := strconv.ParseFloat(rate, 64)
-		h.NICs = append(h.NICs, NIC{Name: filepath.Base(dir), Mbps: int(gbps * 1000), Up: strings.Contains(text("", port, "state"), "ACTIVE")})
+		h.NICs = append(h.NICs, NIC{Name: filepath.Base(dir), Mbps: int(gbps * 1000), Up: strings.Contains(readText("", port, "state"), "ACTIVE")})
 	}
 }
 
-// NIC finds a NIC by its name, or by the names of libfabric's domains that begin with it.
+// NIC finds a NIC by its name. libfabric names its domains after the NIC, with a suffix such as
+// -rdm, so these are found, too.
 func (h *Host) NIC(name string) (NIC, bool) {
 	for _, n := range h.NICs {
 		if n.Name == name || strings.HasPrefix(name, n.Name+"-") {
@@ -138,7 +141,7 @@ func (h *Host) NIC(name string) (NIC, bool) {
 	return NIC{}, false
 }
 
-// Rate writes a speed.
+// Rate returns a speed as a text, such as "100 Gb/s".
 func Rate(mbps int) string {
 	if mbps >= 1000 && mbps%100 == 0 {
 		return strconv.FormatFloat(float64(mbps)/1000, 'g', -1, 64) + " Gb/s"

@@ -115,11 +115,11 @@ func TestNetem(t *testing.T) {
 		options []byte
 		want    uint64
 	}{{append(before, small...), 6250000}, {append(append(before, small...), large...), 5e9}, {before, 0}, {nil, 0}, {append(before, 200, 0, 6, 0), 0}} {
-		if got := rate("netem", c.options); got != c.want {
+		if got := rateOf("netem", c.options); got != c.want {
 			t.Errorf("%v: %d, want %d", c.options, got, c.want)
 		}
 	}
-	if got := rate("fq_codel", small); got != 0 {
+	if got := rateOf("fq_codel", small); got != 0 {
 		t.Errorf("another queue has %d", got)
 	}
 }

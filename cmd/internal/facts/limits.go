@@ -53,8 +53,9 @@ func attributes(data []byte) map[uint16][]byte {
 	return out
 }
 
-// dump requests everything of a kind from the kernel, and returns the messages of its reply.
-func dump(kind uint16, body []byte) (out []syscall.NetlinkMessage) {
+// requestAll asks the kernel by netlink for everything of a kind, such as all interfaces, and
+// returns the messages of its reply. After an error it returns what came before.
+func requestAll(kind uint16, body []byte) (out []syscall.NetlinkMessage) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil
@@ -85,10 +86,10 @@ func dump(kind uint16, body []byte) (out []syscall.NetlinkMessage) {
 	}
 }
 
-// limits adds to each NIC the limit on its rate, and adds NICs of this network namespace that the
-// files do not list.
-func (h *Host) limits() {
-	for _, m := range dump(unix.RTM_GETLINK, make([]byte, unix.SizeofIfInfomsg)) {
+// readLimits adds to each NIC the limit on its rate that traffic control sets, and adds NICs of
+// this network namespace that the files do not list.
+func (h *Host) readLimits() {
+	for _, m := range requestAll(unix.RTM_GETLINK, make([]byte, unix.SizeofIfInfomsg)) {
 		if len(m.Data) < unix.SizeofIfInfomsg {
 			continue
 		}
@@ -107,18 +108,19 @@ func (h *Host) limits() {
 }
 
 // limitOf returns the lowest rate of the queues of an interface and of the classes in them, in
-// Mb/s, and the kind of queue that has it; 0: there is none.
+// Mb/s, and the kind of queue that has it; 0 if there is no limit. index is the interface's number
+// as the kernel's messages have it.
 func limitOf(index []byte) (mbps int, by string) {
 	for _, kind := range []uint16{unix.RTM_GETQDISC, unix.RTM_GETTCLASS} {
 		body := make([]byte, sizeOfTcmsg)
 		copy(body[4:], index)
-		for _, m := range dump(kind, body) {
+		for _, m := range requestAll(kind, body) {
 			if len(m.Data) < sizeOfTcmsg || !bytes.Equal(m.Data[4:8], index) {
 				continue // the kernel lists the queues of every interface
 			}
 			all := attributes(m.Data[sizeOfTcmsg:])
 			name := string(bytes.TrimRight(all[attrKind], "\x00"))
-			if n := int(float64(rate(name, all[attrOptions])) * bitsOfByte / bitsOfMega); n > 0 && (mbps == 0 || n < mbps) {
+			if n := int(float64(rateOf(name, all[attrOptions])) * bitsOfByte / bitsOfMega); n > 0 && (mbps == 0 || n < mbps) {
 				mbps, by = n, name
 			}
 		}
@@ -126,9 +128,9 @@ func limitOf(index []byte) (mbps int, by string) {
 	return mbps, by
 }
 
-// rate returns the rate that the options of a queue or class set, in bytes a second; 0 if they set
+// rateOf returns the rate that the options of a queue or class set, in bytes a second; 0 if they set
 // none. Rates that do not fit into 32 bits are in an attribute of 64 bits.
-func rate(kind string, options []byte) uint64 {
+func rateOf(kind string, options []byte) uint64 {
 	parms, long, at := uint16(0), uint16(0), 0
 	switch kind {
 	case "tbf":

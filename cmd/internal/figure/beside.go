@@ -17,8 +17,8 @@ var programs = []struct{ name, server, client string }{
 	{"iperf3", "iperf3 -s -1 -p 47633", "iperf3 -J -t 1 -p 47633 -c"},
 }
 
-// Beside returns the words NAME:SERVER:CLIENT of the named programs for the program that measures.
-// provider is the libfabric provider of fi_pingpong.
+// Beside returns arguments for the measuring program, one NAME:SERVER:CLIENT for each of the named
+// programs that it starts itself. provider is the libfabric provider of fi_pingpong.
 func Beside(names []string, provider string) (words []string) {
 	for _, p := range programs {
 		if slices.Contains(names, p.name) {
@@ -29,9 +29,9 @@ func Beside(names []string, provider string) (words []string) {
 	return words
 }
 
-// beside returns figures from the output of another program that was measured for comparison with
-// libshmem.
-func beside(name string, lines []string, status string) ([]*Figure, error) {
+// parseBeside returns figures from the output of another program that was measured for comparison
+// with libshmem. status is its exit status as a text.
+func parseBeside(name string, lines []string, status string) ([]*Figure, error) {
 	text := strings.Join(lines, "\n")
 	if status != "0" {
 		last := "it printed nothing"
@@ -41,23 +41,24 @@ func beside(name string, lines []string, status string) ([]*Figure, error) {
 		return nil, fmt.Errorf("status %s: %s (is it on both hosts?)", status, last)
 	}
 	if name == "iperf3" {
-		return iperf3(text)
+		return parseIperf3(text)
 	}
-	return pingpong(lines)
+	return parsePingpong(lines)
 }
 
-// other makes a figure of another program, which has one value.
-func other(name, measure, unit, until string, size int64, value float64) *Figure {
+// newOther makes a figure of another program, which prints one value and not a batch of them.
+func newOther(name, measure, unit, until string, size int64, value float64) *Figure {
 	f := &Figure{
 		Kind: "figure", System: name, Test: "put", Measure: measure, Scope: "host", Size: size, PEs: 2, Unit: unit, Until: until,
 		Batches: []float64{value},
 	}
-	f.complete()
+	f.setMedian()
 	return f
 }
 
-// pingpong reads the table of fi_pingpong, whose columns have titles.
-func pingpong(lines []string) (out []*Figure, err error) {
+// parsePingpong returns a figure for each row of the table that fi_pingpong prints. Columns are
+// found by their titles, which differ among versions.
+func parsePingpong(lines []string) (out []*Figure, err error) {
 	size, each := -1, -1
 	for _, line := range lines {
 		words := strings.Fields(line)
@@ -71,7 +72,7 @@ func pingpong(lines []string) (out []*Figure, err error) {
 		n, err := ParseBytes(words[size])
 		us, err2 := strconv.ParseFloat(words[each], 64)
 		if err == nil && err2 == nil && us > 0 {
-			out = append(out, other("fi_pingpong", "visible", "us", "received: half a round trip, the mean", n, us))
+			out = append(out, newOther("fi_pingpong", "visible", "us", "received: half a round trip, the mean", n, us))
 		}
 	}
 	if len(out) == 0 {
@@ -80,8 +81,8 @@ func pingpong(lines []string) (out []*Figure, err error) {
 	return out, nil
 }
 
-// iperf3 reads the rate in the JSON output of iperf3.
-func iperf3(text string) ([]*Figure, error) {
+// parseIperf3 returns the figure of the rate in the JSON output of iperf3.
+func parseIperf3(text string) ([]*Figure, error) {
 	var report struct {
 		End struct {
 			Sum struct {
@@ -92,5 +93,5 @@ func iperf3(text string) ([]*Figure, error) {
 	if err := json.Unmarshal([]byte(text), &report); err != nil || report.End.Sum.Rate <= 0 {
 		return nil, errors.New("its output has no rate (another version?)")
 	}
-	return []*Figure{other("iperf3", "bandwidth", "GB/s", "received: one TCP connection, the mean of 1 s", 0, report.End.Sum.Rate/8e9)}, nil
+	return []*Figure{newOther("iperf3", "bandwidth", "GB/s", "received: one TCP connection, the mean of 1 s", 0, report.End.Sum.Rate/8e9)}, nil
 }

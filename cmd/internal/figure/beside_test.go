@@ -30,11 +30,11 @@ besides	name=iperf3	status=0
 			t.Errorf("%s is missing in\n%s", want, lines)
 		}
 	}
-	ping, err := beside("fi_pingpong", strings.Split("bytes usec/xfer\n8 5.17\n4k 12.57", "\n"), "0")
+	ping, err := parseBeside("fi_pingpong", strings.Split("bytes usec/xfer\n8 5.17\n4k 12.57", "\n"), "0")
 	if err != nil || len(ping) != 2 || ping[1].Key().String() != "fi_pingpong put visible of 4K, 2 PEs, " || ping[1].Median != 12.57 {
 		t.Errorf("%v, %+v", err, ping)
 	}
-	iperf, err := beside("iperf3", []string{`{"end":{"sum_received":{"bits_per_second":16e9}}}`}, "0")
+	iperf, err := parseBeside("iperf3", []string{`{"end":{"sum_received":{"bits_per_second":16e9}}}`}, "0")
 	if err != nil || len(iperf) != 1 || iperf[0].Median != 2 || iperf[0].Unit != "GB/s" {
 		t.Errorf("%v, %+v", err, iperf)
 	}
@@ -45,7 +45,7 @@ besides	name=iperf3	status=0
 		{"fi_pingpong", "bytes usec/xfer", "0", "no table"},
 		{"fi_pingpong", "8 5.17", "0", "no table"},
 	} {
-		if _, err := beside(c.name, strings.Split(c.text, "\n"), c.status); err == nil || !strings.Contains(err.Error(), c.want) && c.text != "" {
+		if _, err := parseBeside(c.name, strings.Split(c.text, "\n"), c.status); err == nil || !strings.Contains(err.Error(), c.want) && c.text != "" {
 			t.Errorf("%s, %q: %v, want %s", c.name, c.text, err, c.want)
 		}
 	}

@@ -43,13 +43,13 @@ type Comparison struct {
 // median is worse by more than the tolerance, a share, and the intervals of both medians have
 // nothing in common.
 func Compare(a, b *Set, tolerance float64) (all []Comparison, onlyA, onlyB int, err error) {
-	ofA, ofB := group(a), group(b)
+	ofA, ofB := byKey(a), byKey(b)
 	for _, key := range keys(a) {
 		if ofB[key] == nil {
 			onlyA++
 			continue
 		}
-		c := Comparison{Key: key, Unit: ofA[key][0].Unit, A: sample(ofA[key]), B: sample(ofB[key]), Verdict: Same}
+		c := Comparison{Key: key, Unit: ofA[key][0].Unit, A: medianOf(ofA[key]), B: medianOf(ofB[key]), Verdict: Same}
 		c.Change = c.B.Median/c.A.Median - 1
 		apart := c.A.High < c.B.Low || c.B.High < c.A.Low
 		if more := c.Change > tolerance; apart && (more || c.Change < -tolerance) {
@@ -67,8 +67,8 @@ func Compare(a, b *Set, tolerance float64) (all []Comparison, onlyA, onlyB int, 
 	return all, onlyA, onlyB, err
 }
 
-// group sorts the figures of a set by their keys.
-func group(s *Set) map[Key][]*Figure {
+// byKey returns the figures of a set by their keys: those of several runs have the same key.
+func byKey(s *Set) map[Key][]*Figure {
 	out := map[Key][]*Figure{}
 	for _, f := range s.Figures {
 		out[f.Key()] = append(out[f.Key()], f)
@@ -76,7 +76,7 @@ func group(s *Set) map[Key][]*Figure {
 	return out
 }
 
-// keys returns the keys of a set, each once, in the order in which they were measured.
+// keys returns the keys of a set, each once, in the order in which their figures were measured.
 func keys(s *Set) (out []Key) {
 	for _, f := range s.Figures {
 		if k := f.Key(); !slices.Contains(out, k) {
@@ -86,9 +86,9 @@ func keys(s *Set) (out []Key) {
 	return out
 }
 
-// sample computes the median of figures with one key: of the medians of the runs if there are
+// medianOf returns the median of figures with one key: of the medians of the runs if there are
 // enough runs, else of the batches of all runs.
-func sample(figures []*Figure) Sample {
+func medianOf(figures []*Figure) Sample {
 	var values []float64
 	for _, f := range figures {
 		if len(figures) >= fewestRuns {

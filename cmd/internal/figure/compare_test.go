@@ -12,7 +12,7 @@ func made(run, test, measure, unit string, value float64) *Figure {
 	for i := -5; i <= 5; i++ {
 		f.Batches = append(f.Batches, value*(1+float64(i)/1000))
 	}
-	f.complete()
+	f.setMedian()
 	return f
 }
 
@@ -79,7 +79,7 @@ func TestCompareRuns(t *testing.T) {
 		for i := range f.Batches {
 			f.Batches[i] += 0.3
 		}
-		f.complete()
+		f.setMedian()
 	}
 	if got, want := verdicts(t, &a, &b, 0.03), "put worse +32%"; got != want {
 		t.Errorf("%s, want %s", got, want)

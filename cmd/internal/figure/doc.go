@@ -116,7 +116,8 @@ func (k Key) Over() string {
 // Less reports whether a smaller value of the figure is better.
 func (f *Figure) Less() bool { return f.Unit == "us" }
 
-// Bytes returns a size in the form of the command line.
+// Bytes returns a size in the form of the command line, such as 64K; without a suffix if it is no
+// whole number of KiB.
 func Bytes(n int64) string {
 	for _, u := range []struct {
 		name string

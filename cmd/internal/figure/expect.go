@@ -33,13 +33,14 @@ func Expect(s *Set, t *Table) (all []Finding, missing int) {
 			missing++
 			continue
 		}
-		all = append(all, t.find(row, of, s))
+		all = append(all, t.compareRow(row, of, s))
 	}
 	return all, missing
 }
 
-// find compares a row with its figures, one for each run.
-func (t *Table) find(row Row, of []*Figure, s *Set) Finding {
+// compareRow compares a row of the table with its figures, one for each run, and looks for causes
+// if they are worse than expected.
+func (t *Table) compareRow(row Row, of []*Figure, s *Set) Finding {
 	f := of[0]
 	var medians []float64
 	for _, one := range of {
@@ -68,7 +69,7 @@ func (t *Table) find(row Row, of []*Figure, s *Set) Finding {
 	return out
 }
 
-// causes returns the facts of the hosts that make a figure worse: those of the network, if it
+// causes returns facts of the hosts that may have made a figure worse: those of the network, if it
 // carries the bytes, and those of the processors.
 func (t *Table) causes(f *Figure, s *Set) (out []string) {
 	add := func(format string, args ...any) {
@@ -85,16 +86,17 @@ func (t *Table) causes(f *Figure, s *Set) (out []string) {
 				break // all PEs are on one host
 			}
 			if f.Path == "network" {
-				t.network(run, &h, add)
+				t.addNetworkCauses(run, &h, add)
 			}
-			processors(run, &h, add)
+			addProcessorCauses(run, &h, add)
 		}
 	}
 	return out
 }
 
-// network adds facts of the NICs that carried the bytes.
-func (t *Table) network(run *Run, h *facts.Host, add func(string, ...any)) {
+// addNetworkCauses passes to add what may be wrong with the NICs that carried the bytes of a run at
+// host h: another NIC than expected, a limited or slow link, or a faster NIC that was not used.
+func (t *Table) addNetworkCauses(run *Run, h *facts.Host, add func(string, ...any)) {
 	for _, name := range run.NICs {
 		if t.NIC != "" && name != t.NIC && !strings.HasPrefix(name, t.NIC+"-") {
 			add("a wrong NIC: the job used %s, and the table is for %s (SHMEM_NIC_LIST=%s)", name, t.NIC, t.NIC)
@@ -118,8 +120,9 @@ func (t *Table) network(run *Run, h *facts.Host, add func(string, ...any)) {
 	}
 }
 
-// processors adds facts of the processors of a host.
-func processors(run *Run, h *facts.Host, add func(string, ...any)) {
+// addProcessorCauses passes to add what may be wrong with the processors of host h: their governor,
+// too few of them, or other work.
+func addProcessorCauses(run *Run, h *facts.Host, add func(string, ...any)) {
 	switch h.Governor {
 	case "powersave", "conservative", "ondemand", "userspace":
 		// With the drivers of Intel and AMD, powersave scales the frequency with the load, but an

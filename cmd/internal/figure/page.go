@@ -72,11 +72,11 @@ func Page(w io.Writer, sets []*Set) error {
 		for _, r := range s.Runs {
 			hosts.add(r)
 		}
-		same := group(s)
+		same := byKey(s)
 		for _, key := range keys(s) {
 			f := *same[key][0]
 			if len(same[key]) > 1 {
-				one := sample(same[key])
+				one := medianOf(same[key])
 				f.Median, f.Low, f.High = one.Median, one.Low, one.High
 			}
 			chart := f.Test + " " + f.Measure
@@ -94,18 +94,18 @@ func Page(w io.Writer, sets []*Set) error {
 			rows = append(rows, &f)
 		}
 	}
-	b.WriteString(text("<body>\n<h1>Figures of %s</h1>\n", files.String()) + hosts.html())
+	b.WriteString(htmlText("<body>\n<h1>Figures of %s</h1>\n", files.String()) + hosts.html())
 	b.WriteString("<p class=\"soft\">Medians of batches, by bytes of an operation; the thin lines are their intervals of confidence. Both axes are logarithmic.</p>\n<div class=\"charts\">\n")
 	for _, title := range order {
-		draw(title, of[title], name).write(&b)
+		newChart(title, of[title], name).write(&b)
 	}
 	b.WriteString("</div>\n<div class=\"wide\"><table>\n<tr>")
 	for _, title := range []string{"curve", "figure", "size", "median", "low", "high", "unit"} {
-		b.WriteString(text("<th>%s</th>", title))
+		b.WriteString(htmlText("<th>%s</th>", title))
 	}
 	b.WriteString("</tr>\n")
 	for _, f := range rows {
-		b.WriteString(text("<tr><td>%s</td><td>%s %s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
+		b.WriteString(htmlText("<tr><td>%s</td><td>%s %s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n",
 			name[f], f.Test, f.Measure, strconv.FormatInt(f.Size, 10), Number(f.Median), Number(f.Low), Number(f.High), f.Unit))
 	}
 	b.WriteString("</table></div>\n</body>\n</html>\n")
@@ -113,8 +113,8 @@ func Page(w io.Writer, sets []*Set) error {
 	return err
 }
 
-// text formats a piece of HTML; the texts are escaped.
-func text(format string, texts ...string) string {
+// htmlText returns a piece of HTML made by a format. The texts are escaped, the format is not.
+func htmlText(format string, texts ...string) string {
 	var all []any
 	for _, t := range texts {
 		all = append(all, html.EscapeString(t))
@@ -124,7 +124,7 @@ func text(format string, texts ...string) string {
 
 // write writes the chart as SVG, with its title and its legend.
 func (c chart) write(b *bytes.Buffer) {
-	b.WriteString(text("<section>\n<h2>%s, %s</h2>\n<p class=\"soft\">until %s</p>\n", c.Title, c.Unit, c.Until))
+	b.WriteString(htmlText("<section>\n<h2>%s, %s</h2>\n<p class=\"soft\">until %s</p>\n", c.Title, c.Unit, c.Until))
 	fmt.Fprintf(b, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s by size\">\n", width, height, html.EscapeString(c.Title))
 	for _, t := range c.YTicks {
 		fmt.Fprintf(b, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%g\" y2=\"%g\"/><text x=\"%d\" y=\"%g\" dy=\"4\" text-anchor=\"end\">%s</text>\n",
@@ -155,7 +155,7 @@ type machines struct {
 	loads map[string][2]float64
 }
 
-// add counts the machine of a run.
+// add adds the machine of PE 0 in a run to the list, or widens the range of its load.
 func (m *machines) add(r *Run) {
 	if len(r.Hosts) == 0 {
 		return
@@ -169,7 +169,7 @@ func (m *machines) add(r *Run) {
 	m.loads[name] = [2]float64{min(loads[0], h.Load), max(loads[1], h.Load)}
 }
 
-// html returns the machines as a list of HTML.
+// html returns a paragraph of HTML for each machine, with the range of its load.
 func (m *machines) html() string {
 	var b strings.Builder
 	for _, name := range m.names {
@@ -177,7 +177,7 @@ func (m *machines) html() string {
 		if most := fmt.Sprintf("%.1f", m.loads[name][1]); most != load {
 			load += " to " + most
 		}
-		b.WriteString(text("<p class=\"soft\">%s, load %s</p>\n", name, load))
+		b.WriteString(htmlText("<p class=\"soft\">%s, load %s</p>\n", name, load))
 	}
 	return b.String()
 }
@@ -194,9 +194,9 @@ func (a axis) at(v float64) float64 {
 	return math.Round(at*10) / 10
 }
 
-// draw places the figures of one measure in a drawing: a curve for each name, and the ticks of both
-// axes.
-func draw(title string, all []*Figure, name map[*Figure]string) chart {
+// newChart makes the chart of one measure from its figures: a curve for each name, and the ticks of
+// both axes. Positions are in pixels.
+func newChart(title string, all []*Figure, name map[*Figure]string) chart {
 	c := chart{Title: title, Until: all[0].Until, Unit: all[0].Unit}
 	x := axis{math.Inf(1), 0, left, width - right}
 	y := axis{math.Inf(1), 0, height - bottom, top}
@@ -237,7 +237,8 @@ func draw(title string, all []*Figure, name map[*Figure]string) chart {
 	return c
 }
 
-// sizeTicks returns at most eight powers of 2, and none if no operation has a size.
+// sizeTicks returns the ticks of the axis of sizes: at most eight powers of 2, and none if no
+// operation has a size.
 func sizeTicks(x axis) (out []tick) {
 	if x.most <= 1 {
 		return nil

@@ -79,7 +79,7 @@ func Read(r io.Reader, system, id string, args []string, e Events) error {
 			run.Hosts = append(run.Hosts, h)
 		case "figure":
 			begin()
-			e.Figure(parse(run, f))
+			e.Figure(parseFigure(run, f))
 		case "wrong":
 			begin()
 			e.Wrong(&Wrong{Kind: "wrong", Run: id, Test: f["test"], Measure: f["measure"], Size: f.integer("size"), PEs: int(f.integer("pes"))})
@@ -88,7 +88,7 @@ func Read(r io.Reader, system, id string, args []string, e Events) error {
 		case "besides":
 			begin()
 			name := f["name"]
-			figures, err := beside(name, said[name], f["status"])
+			figures, err := parseBeside(name, said[name], f["status"])
 			if err != nil {
 				e.Other(fmt.Sprintf("shmem-perf: measure %s beside libshmem: %v", name, err))
 				continue
@@ -96,7 +96,7 @@ func Read(r io.Reader, system, id string, args []string, e Events) error {
 			other := &Run{Kind: "run", ID: id + "-" + name, System: name, Library: name, PEs: 2, Path: run.Path, NICs: run.NICs, Args: args, Hosts: run.Hosts}
 			e.Run(other)
 			for _, one := range figures {
-				one.Run, one.Path, one.NICs = other.ID, other.Path, other.carriers()
+				one.Run, one.Path, one.NICs = other.ID, other.Path, other.carrierNICs()
 				e.Figure(one)
 			}
 		case "progress":
@@ -117,19 +117,20 @@ func Read(r io.Reader, system, id string, args []string, e Events) error {
 	return nil
 }
 
-// carriers returns how many NICs carry operations from PE 0 to the last PE.
-func (r *Run) carriers() int {
+// carrierNICs returns how many NICs carry operations from PE 0 to the last PE: none if they are on
+// one node.
+func (r *Run) carrierNICs() int {
 	if r.Path != "network" {
 		return 0
 	}
 	return len(r.NICs)
 }
 
-// parse makes a figure of the fields of a line.
-func parse(run *Run, f fields) *Figure {
+// parseFigure makes a figure of the fields of a line of kind `figure`.
+func parseFigure(run *Run, f fields) *Figure {
 	out := &Figure{
 		Kind: "figure", Run: run.ID, System: run.System, Test: f["test"], Measure: f["measure"], Scope: f["scope"], Size: f.integer("size"),
-		PEs: run.PEs, Path: run.Path, NICs: run.carriers(), Unit: f["unit"], Until: f["until"], Iterations: f.integer("iterations"),
+		PEs: run.PEs, Path: run.Path, NICs: run.carrierNICs(), Unit: f["unit"], Until: f["until"], Iterations: f.integer("iterations"),
 	}
 	for text := range strings.SplitSeq(f["batches"], ",") {
 		if v, err := strconv.ParseFloat(text, 64); err == nil {
@@ -139,7 +140,7 @@ func parse(run *Run, f fields) *Figure {
 	if f["singles"] != "" {
 		out.Singles = &Singles{f.integer("singles"), f.number("p50"), f.number("p90"), f.number("p99"), f.number("max")}
 	}
-	out.complete()
+	out.setMedian()
 	return out
 }
 
@@ -180,7 +181,7 @@ func Load(name string) (*Set, error) {
 			if err = json.Unmarshal(line, f); err == nil && len(f.Batches) == 0 {
 				err = errors.New("a figure without batches")
 			}
-			f.complete()
+			f.setMedian()
 			s.Figures = append(s.Figures, f)
 		case kind.Kind == "wrong":
 			s.Wrong = append(s.Wrong, &Wrong{})

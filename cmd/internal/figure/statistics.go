@@ -39,8 +39,8 @@ func Interval(values []float64) (low, high, confidence float64) {
 	return v[rank], v[n-1-rank], 1 - 2*outside
 }
 
-// complete computes the median of the batches, and its interval.
-func (f *Figure) complete() {
+// setMedian computes the median of the figure's batches, and its interval.
+func (f *Figure) setMedian() {
 	f.Median = Median(f.Batches)
 	f.Low, f.High, f.Confidence = Interval(f.Batches)
 }

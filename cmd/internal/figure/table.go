@@ -59,7 +59,7 @@ func ReadTable(r io.Reader, name string) (*Table, error) {
 		case words[0] == "machine":
 			t.Name = strings.Join(words[1:], " ")
 		case words[0] == "nic":
-			err = t.nic(words[1:])
+			err = t.readNIC(words[1:])
 		case len(words) == 5:
 			var row Row
 			if row, err = readRow(words); err == nil {
@@ -86,8 +86,9 @@ func ReadTable(r io.Reader, name string) (*Table, error) {
 	return t, nil
 }
 
-// nic reads the words of a line after "nic": the name, and perhaps the speed.
-func (t *Table) nic(words []string) (err error) {
+// readNIC reads the words of a line of the table after "nic": the name of the NIC that should carry
+// the bytes, and perhaps its speed.
+func (t *Table) readNIC(words []string) (err error) {
 	if len(words) == 0 || len(words) > 2 {
 		return errors.New("nic: a name, or * for any, and perhaps a speed in Mb/s")
 	}
@@ -102,7 +103,8 @@ func (t *Table) nic(words []string) (err error) {
 	return nil
 }
 
-// readRow reads the five words of a row.
+// readRow reads the five words of a row of the table: test, measure, size, path and the expected
+// range.
 func readRow(words []string) (row Row, err error) {
 	row = Row{Test: words[0], Measure: words[1], Path: words[3]}
 	if row.Size, err = ParseBytes(words[2]); err != nil {
@@ -134,7 +136,7 @@ func readRow(words []string) (row Row, err error) {
 	return row, nil
 }
 
-// ParseBytes reads a size such as 8, 64K or 1M.
+// ParseBytes reads a number of bytes such as 8, 64K or 1M, in powers of 1024.
 func ParseBytes(text string) (int64, error) {
 	number, unit := text, int64(1)
 	for suffix, size := range map[string]int64{"k": 1 << 10, "m": 1 << 20, "g": 1 << 30} {

@@ -24,7 +24,7 @@ import (
 // starts the PEs) starts Open MPI's OSHMEM, on one host.
 var besides = []string{"oshmem", "fi_pingpong", "iperf3"}
 
-// parseBeside reads the list of --beside.
+// parseBeside reads the list of --beside: the programs that are measured for comparison.
 func parseBeside(list string) ([]string, error) {
 	if list == "" {
 		return nil, nil
@@ -32,16 +32,16 @@ func parseBeside(list string) ([]string, error) {
 	if list == "all" {
 		return besides, nil
 	}
-	names, err := among(besides, list, "all")
+	names, err := splitKnown(besides, list, "all")
 	if err != nil {
 		return nil, fmt.Errorf("--beside=%s: %w", list, err)
 	}
 	return names, nil
 }
 
-// among splits a list at commas, and refuses a word that is not known. more is a word for several
-// words of the list, which the error mentions.
-func among(known []string, list, more string) ([]string, error) {
+// splitKnown splits a list at commas, and returns an error for a word that is not known. more is a
+// word for several words of the list, which the error mentions.
+func splitKnown(known []string, list, more string) ([]string, error) {
 	names := strings.Split(list, ",")
 	for _, name := range names {
 		if !slices.Contains(known, name) {
@@ -51,8 +51,9 @@ func among(known []string, list, more string) ([]string, error) {
 	return names, nil
 }
 
-// provider returns the libfabric provider of fi_pingpong: that of -p, else the one for sockets.
-func (s *settings) provider() string {
+// pingpongProvider returns the libfabric provider with which fi_pingpong is started: that of -p,
+// else the one for sockets.
+func (s *settings) pingpongProvider() string {
 	for _, w := range s.launch {
 		if p, ok := strings.CutPrefix(w, "SHMEM_PROVIDER="); ok && p != "tcp" {
 			return p
@@ -88,7 +89,7 @@ func newOSHMEM(s *settings, bin string) (*oshmem, error) {
 	if err != nil || !strings.Contains(string(version), "Open SHMEM") {
 		return nil, errors.New("oshcc in PATH is not that of Open MPI (install its development files)")
 	}
-	sources, err := filepath.Glob(installed(bin, "share", "libshmem", "perf", "measure", "*.c"))
+	sources, err := filepath.Glob(installedPath(bin, "share", "libshmem", "perf", "measure", "*.c"))
 	if err != nil || len(sources) == 0 {
 		return nil, errors.New("share/libshmem/perf/measure has no sources (install shmem-perf whole)")
 	}
@@ -118,9 +119,9 @@ func newOSHMEM(s *settings, bin string) (*oshmem, error) {
 // close removes the folder with the program.
 func (o *oshmem) close() { _ = os.RemoveAll(o.dir) }
 
-// start runs the program once as PEs of Open MPI, and reads its figures. A crash after the last
-// figure is not an error.
-func (o *oshmem) start(r *reporter, words []string) error {
+// runJob starts the measuring program once as PEs of Open MPI, and reports its figures. A crash
+// after the last figure is not an error.
+func (o *oshmem) runJob(r *reporter, words []string) error {
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.HasPrefix(w, "root=") || strings.HasPrefix(w, "beside=") })
 	if host, err := json.Marshal(facts.Read(r.settings.root)); err == nil {
 		words = append(words, "facts="+string(host))
@@ -129,7 +130,7 @@ func (o *oshmem) start(r *reporter, words []string) error {
 	var messages bytes.Buffer
 	cmd.Stderr = &messages
 	cmd.WaitDelay = leaveLimit
-	read, err := r.follow(cmd, "oshmem")
+	read, err := r.runAndRead(cmd, "oshmem")
 	if cmd.Process == nil {
 		return err
 	}

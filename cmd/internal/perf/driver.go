@@ -19,7 +19,8 @@ import (
 	"libshmem/cmd/internal/figure"
 )
 
-// launchOptions adds the options of shmemrun that shmem-perf passes on, and returns their names.
+// launchOptions defines the options of shmemrun that shmem-perf passes on to it, and returns their
+// names.
 func launchOptions(fs *pflag.FlagSet) []string {
 	words := []string{"hostfile", "hosts", "links", "map", "prefix", "ssh", "wdir", "keepalive", "timeout"}
 	for _, name := range words {
@@ -35,7 +36,8 @@ func launchOptions(fs *pflag.FlagSet) []string {
 	return append(words, "host", "bind", "host-netns", "export", "provider", "domain")
 }
 
-// launchWords returns the options on the command line that are for shmemrun.
+// launchWords returns the options of the command line that are for shmemrun, in its form. -p and -d
+// become variables of the PEs.
 func launchWords(fs *pflag.FlagSet, names []string) (out []string) {
 	for _, name := range names {
 		f := fs.Lookup(name)
@@ -59,7 +61,7 @@ func launchWords(fs *pflag.FlagSet, names []string) (out []string) {
 	return out
 }
 
-// launchValue returns the value of an option of shmemrun, or "".
+// launchValue returns the value of an option of shmemrun on the command line, or "".
 func (s *settings) launchValue(name string) string {
 	for _, w := range s.launch {
 		if option, value, _ := strings.Cut(w, "="); option == name {
@@ -69,10 +71,10 @@ func (s *settings) launchValue(name string) string {
 	return ""
 }
 
-// drive starts the PEs through shmemrun, as often as the command line asks for, and reads the
-// output of PE 0.
-func drive(s *settings, stdout, stderr io.Writer) int {
-	_, bin, err := program()
+// startPEs starts the PEs through shmemrun, as often as the command line asks for, and reports the
+// figures that PE 0 writes. It returns the exit status.
+func startPEs(s *settings, stdout, stderr io.Writer) int {
+	_, bin, err := measuringProgram()
 	if err != nil {
 		return fail(stderr, statusWorse, err)
 	}
@@ -89,7 +91,7 @@ func drive(s *settings, stdout, stderr io.Writer) int {
 		there = filepath.Join(prefix, "bin")
 	}
 	args = append(args, "--", filepath.Join(there, "shmem-perf"), asPE)
-	runs, err := s.runs(bin)
+	runs, err := s.argsOfRuns(bin)
 	if err != nil {
 		return fail(stderr, statusWorse, err)
 	}
@@ -100,14 +102,14 @@ func drive(s *settings, stdout, stderr io.Writer) int {
 	var rival *oshmem
 	if slices.Contains(s.beside, "oshmem") {
 		if rival, err = newOSHMEM(s, bin); err != nil {
-			r.other(fmt.Sprintf("shmem-perf: measure oshmem beside libshmem: %v", err))
+			r.printLine(fmt.Sprintf("shmem-perf: measure oshmem beside libshmem: %v", err))
 		} else {
 			defer rival.close()
 		}
 	}
 	for i := 0; i < s.repeat && !r.ended; i++ {
 		for _, words := range runs {
-			if err := r.start(filepath.Join(bin, "shmemrun"), append(slices.Clone(args), words...)); err != nil {
+			if err := r.runJob(filepath.Join(bin, "shmemrun"), append(slices.Clone(args), words...)); err != nil {
 				r.fail(err)
 				return r.finish()
 			}
@@ -115,19 +117,19 @@ func drive(s *settings, stdout, stderr io.Writer) int {
 		if rival == nil || r.ended {
 			continue
 		}
-		if err := rival.start(r, s.words()); err != nil {
-			r.other(fmt.Sprintf("shmem-perf: measure oshmem beside libshmem: %v", err))
+		if err := rival.runJob(r, s.programArgs()); err != nil {
+			r.printLine(fmt.Sprintf("shmem-perf: measure oshmem beside libshmem: %v", err))
 			rival = nil
 		}
 	}
 	return r.finish()
 }
 
-// start runs one job and reads the output of PE 0.
-func (r *reporter) start(shmemrun string, args []string) error {
+// runJob starts shmemrun once and reports the figures that PE 0 of the job writes.
+func (r *reporter) runJob(shmemrun string, args []string) error {
 	cmd := exec.Command(shmemrun, args...)
 	cmd.Stdin, cmd.Stderr = os.Stdin, os.Stderr
-	read, err := r.follow(cmd, figure.Ours)
+	read, err := r.runAndRead(cmd, figure.Ours)
 	if cmd.Process == nil {
 		return fmt.Errorf("start shmemrun: %w (install shmem-perf whole, or run make build)", err)
 	}
@@ -141,9 +143,10 @@ func (r *reporter) start(shmemrun string, args []string) error {
 	return read
 }
 
-// follow starts a command, passes signals on to it, and reads the output of PE 0 until the command
-// ends. err is the error of its start or of its end.
-func (r *reporter) follow(cmd *exec.Cmd, system string) (read, err error) {
+// runAndRead starts a command, passes signals on to it, and reports the figures that PE 0 writes
+// until the command ends. `read` is the error of the figures, `err` that of the command's start or
+// end.
+func (r *reporter) runAndRead(cmd *exec.Cmd, system string) (read, err error) {
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -152,7 +155,7 @@ func (r *reporter) follow(cmd *exec.Cmd, system string) (read, err error) {
 		return nil, err
 	}
 	stop := passSignals(cmd.Process)
-	read = r.read(out, system)
+	read = r.readLines(out, system)
 	_, _ = io.Copy(io.Discard, out) // reads the rest after an error, so that PE 0 does not block
 	err = cmd.Wait()
 	r.ended = stop() || r.ended
@@ -160,8 +163,8 @@ func (r *reporter) follow(cmd *exec.Cmd, system string) (read, err error) {
 }
 
 // passSignals passes on to a process the signals that would end this one, so that it ends its PEs
-// and this process prints the figures so far. Signals of a terminal reach both processes without
-// that. stop stops it, and reports whether a signal arrived.
+// and this process prints the figures so far. A terminal sends its signals to both processes, so
+// those are not passed on. stop ends that, and reports whether a signal has arrived.
 func passSignals(to *os.Process) (stop func() bool) {
 	signals, done := make(chan os.Signal, 1), make(chan bool)
 	signal.Notify(signals, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP)
@@ -182,29 +185,30 @@ func passSignals(to *os.Process) (stop func() bool) {
 	}
 }
 
-// read is the command of the reader that PE 0 of a job has started. It reads the lines from
-// standard input.
-func read(s *settings, stdin io.Reader, stdout, stderr io.Writer) int {
+// readAsReader is the work of the reader, the shmem-perf that PE 0 of a job has started: it reads
+// the lines of PE 0 from standard input and prints the figures in them.
+func readAsReader(s *settings, stdin io.Reader, stdout, stderr io.Writer) int {
 	r, err := newReporter(s, stdout, stderr)
 	if err != nil {
 		_, _ = io.Copy(io.Discard, stdin)
 		return fail(stderr, statusUsage, err)
 	}
-	if err := r.read(stdin, figure.Ours); err != nil {
+	if err := r.readLines(stdin, figure.Ours); err != nil {
 		r.fail(err)
 	}
 	return r.finish()
 }
 
-// newID names a run by the time and the process.
+// newID returns a name for a run that no other run has: the time and the process.
 func newID() string {
 	return fmt.Sprintf("%s-%d", time.Now().UTC().Format("20060102T150405.000"), os.Getpid())
 }
 
-// read reads the lines of PE 0 of one run and reports the figures in them.
-func (r *reporter) read(lines io.Reader, system string) error {
+// readLines reads the lines that PE 0 of one run writes, and reports the figures in them. system is
+// the library that is measured.
+func (r *reporter) readLines(lines io.Reader, system string) error {
 	err := figure.Read(lines, system, newID(), r.settings.given, figure.Events{
-		Run: r.run, Figure: r.figure, Wrong: r.wrong, Progress: r.progress, Other: r.other,
+		Run: r.run, Figure: r.figure, Wrong: r.wrong, Progress: r.progress, Other: r.printLine,
 	})
 	r.endProgress()
 	return err

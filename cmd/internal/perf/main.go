@@ -101,7 +101,8 @@ type settings struct {
 // errVersion is the error of a command line that asks for the version.
 var errVersion = errors.New("only the version is asked for")
 
-// Run is the command. It returns the exit status.
+// Run is the command shmem-perf: it does what the arguments ask for and returns the exit status.
+// Other processes that shmem-perf starts (a PE, the reader) begin here, too.
 func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == asPE {
 		return fail(stderr, statusWorse, becomePE(args[1:], environ, nil))
@@ -127,7 +128,7 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	case err != nil:
 		return fail(stderr, statusUsage, fmt.Errorf("read the command line: %w (see shmem-perf --help)", err))
 	case reading:
-		return read(s, stdin, stdout, stderr)
+		return readAsReader(s, stdin, stdout, stderr)
 	case s.compare:
 		return compare(s, stdout, stderr)
 	case s.plot != "":
@@ -138,9 +139,9 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 		if len(s.launch) > 0 || s.repeat > 1 || s.pes > 0 {
 			return fail(stderr, statusUsage, errors.New("read the command line: the PEs run already, so options that start them have no effect (give them to the launcher)"))
 		}
-		return fail(stderr, statusWorse, s.join(environ, args))
+		return fail(stderr, statusWorse, s.joinJob(environ, args))
 	}
-	return drive(s, stdout, stderr)
+	return startPEs(s, stdout, stderr)
 }
 
 // isFile reports whether a name is that of a regular file.
@@ -160,7 +161,7 @@ type commandLine struct {
 	passed  []string // the names of options of shmemrun
 }
 
-// newCommandLine defines the options.
+// newCommandLine defines the options, those under their names in other programs included.
 func newCommandLine(stdout io.Writer) *commandLine {
 	l := new(commandLine)
 	s, fs := &l.settings, pflag.NewFlagSet("shmem-perf", pflag.ContinueOnError)
@@ -204,7 +205,7 @@ func newCommandLine(stdout io.Writer) *commandLine {
 	return l
 }
 
-// parse reads and checks the command line.
+// parse reads the command line into settings, and returns an error for values that no run can have.
 func parse(args []string, stdout io.Writer) (*settings, error) {
 	l := newCommandLine(stdout)
 	s, fs := &l.settings, l.flags
@@ -256,7 +257,7 @@ func dashNP(args []string) []string {
 	return args
 }
 
-// check refuses values that no run can have.
+// check returns an error for a value that no run can have.
 func (s *settings) check(fs *pflag.FlagSet) error {
 	for _, c := range []struct {
 		bad  bool

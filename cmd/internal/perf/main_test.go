@@ -115,7 +115,7 @@ func TestBeside(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"": "tcp;ofi_rxm", "-p tcp": "tcp;ofi_rxm", "-p efa": "efa", "-x SHMEM_PROVIDER=verbs": "verbs"} {
-		if s, err := parse(strings.Fields(text), io.Discard); err != nil || s.provider() != want {
+		if s, err := parse(strings.Fields(text), io.Discard); err != nil || s.pingpongProvider() != want {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

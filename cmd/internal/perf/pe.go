@@ -15,15 +15,16 @@ import (
 	"libshmem/cmd/internal/figure"
 )
 
-// signs are environment variables of launchers that show that a process is a PE of a job. Slurm's
+// launcherVariables are environment variables of launchers that show that a process is a PE of a job. Slurm's
 // need more checks, because the script of sbatch and the shell of salloc have some of them, too.
-var signs = []string{"SHMEM_LAUNCHER_FD", "SHMEM_BOOTSTRAP_FILE", "SHMEM_BOOTSTRAP_PLUGIN", "PMIX_RANK", "PMI_RANK"}
+var launcherVariables = []string{"SHMEM_LAUNCHER_FD", "SHMEM_BOOTSTRAP_FILE", "SHMEM_BOOTSTRAP_PLUGIN", "PMIX_RANK", "PMI_RANK"}
 
-// noStep is the first of Slurm's numbers that are not those of a step of srun, but of a batch
+// firstNoStep is the first of Slurm's numbers that are not those of a step of srun, but of a batch
 // script or a shell of salloc.
-const noStep = 0xfffffff0
+const firstNoStep = 0xfffffff0
 
-// inJob reports whether a launcher has started this process as one of several.
+// inJob reports whether a launcher has started this process as one of several PEs, by the variables
+// that launchers set.
 func inJob(environ []string) bool {
 	env := map[string]string{}
 	for _, entry := range environ {
@@ -31,12 +32,12 @@ func inJob(environ []string) bool {
 		env[name] = value
 	}
 	step, err := strconv.ParseUint(env["SLURM_STEP_ID"], 10, 64)
-	task := err == nil && step < noStep && env["SLURM_PROCID"] != "" && env["SLURM_NTASKS"] != ""
-	return task || slices.ContainsFunc(signs, func(name string) bool { return env[name] != "" })
+	task := err == nil && step < firstNoStep && env["SLURM_PROCID"] != "" && env["SLURM_NTASKS"] != ""
+	return task || slices.ContainsFunc(launcherVariables, func(name string) bool { return env[name] != "" })
 }
 
-// program returns the file of the measuring program, and the folder of the commands.
-func program() (file, bin string, err error) {
+// measuringProgram returns the file of the program that measures, and the folder of the commands.
+func measuringProgram() (file, bin string, err error) {
 	exe, err := os.Executable()
 	if err == nil {
 		exe, err = filepath.EvalSymlinks(exe)
@@ -45,21 +46,21 @@ func program() (file, bin string, err error) {
 		return "", "", fmt.Errorf("find the program that measures: %w (start shmem-perf by its path)", err)
 	}
 	bin = filepath.Dir(exe)
-	file = installed(bin, "libexec", "shmem", "perf")
+	file = installedPath(bin, "libexec", "shmem", "perf")
 	if _, err := os.Stat(file); err != nil {
 		return "", "", fmt.Errorf("find the program that measures: %w (install shmem-perf whole, or run make build)", errors.Unwrap(err))
 	}
 	return file, bin, nil
 }
 
-// installed returns the path of a file of the installation whose commands are in bin.
-func installed(bin string, parts ...string) string {
+// installedPath returns the path of a file of the installation whose commands are in bin.
+func installedPath(bin string, parts ...string) string {
 	return filepath.Join(append([]string{filepath.Dir(bin)}, parts...)...)
 }
 
-// words returns the settings as arguments of the measuring program, and the root of the facts for
-// becomePE.
-func (s *settings) words() []string {
+// programArgs returns the settings as arguments of the measuring program. The last one, the root of
+// the facts, is for becomePE, which reads the facts.
+func (s *settings) programArgs() []string {
 	var sizes []string
 	for _, n := range s.sizes {
 		sizes = append(sizes, strconv.FormatInt(n, 10))
@@ -72,20 +73,20 @@ func (s *settings) words() []string {
 	if s.spoil != "" {
 		out = append(out, "spoil="+s.spoil)
 	}
-	for _, word := range figure.Beside(s.beside, s.provider()) {
+	for _, word := range figure.Beside(s.beside, s.pingpongProvider()) {
 		out = append(out, "beside="+word)
 	}
 	return append(out, "root="+s.root)
 }
 
-// join makes this process a PE of the job in which a launcher has started it. reader is the command
-// line of the reader.
-func (s *settings) join(environ, reader []string) error {
-	_, bin, err := program()
+// joinJob makes this process a PE of the job in which a launcher has started it, and returns only
+// if that fails. reader is the command line of the user, for the reader that PE 0 starts.
+func (s *settings) joinJob(environ, reader []string) error {
+	_, bin, err := measuringProgram()
 	if err != nil {
 		return err
 	}
-	runs, err := s.runs(bin)
+	runs, err := s.argsOfRuns(bin)
 	if err != nil {
 		return err
 	}
@@ -95,10 +96,11 @@ func (s *settings) join(environ, reader []string) error {
 	return becomePE(runs[0], environ, reader)
 }
 
-// becomePE replaces this process by the measuring program. reader is the command line of the user,
-// for the reader that PE 0 starts, or nil if the driver reads the output.
+// becomePE replaces this process by the measuring program, which gets the facts of this machine as
+// an argument. It returns only if that fails. reader is the command line of the user, for the
+// reader that PE 0 starts, or nil if the driver reads the output.
 func becomePE(words, environ, reader []string) error {
-	file, bin, err := program()
+	file, bin, err := measuringProgram()
 	if err != nil {
 		return err
 	}

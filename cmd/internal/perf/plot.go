@@ -9,7 +9,8 @@ import (
 	"libshmem/cmd/internal/figure"
 )
 
-// plot writes the page of figures.
+// plot is the command --plot: it writes the page that draws the figures of files, and returns the
+// exit status.
 func plot(s *settings, stdout, stderr io.Writer) int {
 	var sets []*figure.Set
 	for _, name := range s.args {

@@ -67,7 +67,7 @@ func (r *reporter) record(v any) {
 	}
 }
 
-// run records a start of the PEs, and prints the lines above its figures.
+// run records the description of a run, and prints it above its tables.
 func (r *reporter) run(run *figure.Run) {
 	r.set.Runs = append(r.set.Runs, run)
 	r.record(run)
@@ -158,13 +158,13 @@ func (r *reporter) endProgress() {
 	}
 }
 
-// other passes on a line of another program in the job.
-func (r *reporter) other(line string) {
+// printLine prints a line of another program in the job to standard error.
+func (r *reporter) printLine(line string) {
 	r.endProgress()
 	fmt.Fprintln(r.stderr, line)
 }
 
-// fail prints an error below the progress, and makes it the exit status of the run.
+// fail prints an error, without the progress bar, and makes it the exit status of the command.
 func (r *reporter) fail(err error) {
 	r.endProgress()
 	r.status = fail(r.stderr, statusWorse, err)
@@ -210,8 +210,8 @@ func checkExpectations(stdout, stderr io.Writer, s *figure.Set, t *figure.Table)
 func loadTable(name string) (*figure.Table, error) {
 	file, err := os.Open(name)
 	if err != nil && !strings.Contains(name, "/") {
-		if _, bin, other := program(); other == nil {
-			if installed, other := os.Open(installed(bin, "share", "libshmem", "perf", name+".table")); other == nil {
+		if _, bin, other := measuringProgram(); other == nil {
+			if installed, other := os.Open(installedPath(bin, "share", "libshmem", "perf", name+".table")); other == nil {
 				file, err = installed, nil
 			}
 		}
@@ -223,7 +223,8 @@ func loadTable(name string) (*figure.Table, error) {
 	return figure.ReadTable(file, name)
 }
 
-// expect compares the figures of a file with a table.
+// expect is the command --expect TABLE FILE: it compares the figures of a file with a table, and
+// returns the exit status.
 func expect(s *settings, stdout, stderr io.Writer) int {
 	table, err := loadTable(s.expect)
 	if err != nil {
@@ -236,7 +237,8 @@ func expect(s *settings, stdout, stderr io.Writer) int {
 	return checkExpectations(stdout, stderr, set, table)
 }
 
-// compare compares the figures of two files.
+// compare is the command --compare: it compares the figures of two files, and returns the exit
+// status.
 func compare(s *settings, stdout, stderr io.Writer) int {
 	a, err := figure.Load(s.args[0])
 	if err != nil {

@@ -19,24 +19,24 @@ import (
 // CUDA stream.
 var scopes = []string{"host", "stream", "thread", "warp", "block"}
 
-// parseScopes reads the list of --scope.
+// parseScopes reads the list of --scope: who makes the calls that are measured.
 func parseScopes(list string) ([]string, error) {
 	if list == "gpu" {
 		return scopes[1:], nil
 	}
-	names, err := among(scopes, list, "gpu for all but host")
+	names, err := splitKnown(scopes, list, "gpu for all but host")
 	if err != nil {
 		return nil, fmt.Errorf("--scope %s: %w", list, err)
 	}
 	return names, nil
 }
 
-// runs returns the arguments for each start of the PEs. Calls of the host and of GPUs need a start
-// each, because different programs make them.
-func (s *settings) runs(bin string) ([][]string, error) {
+// argsOfRuns returns the arguments for each start of the PEs. Calls of the host and of GPUs need a
+// start each, because different programs make them; that for GPUs is built here.
+func (s *settings) argsOfRuns(bin string) ([][]string, error) {
 	var out [][]string
 	if slices.Contains(s.scopes, scopes[0]) {
-		out = append(out, s.words())
+		out = append(out, s.programArgs())
 	}
 	gpu := slices.DeleteFunc(slices.Clone(s.scopes), func(name string) bool { return name == scopes[0] })
 	if len(gpu) == 0 {
@@ -46,7 +46,7 @@ func (s *settings) runs(bin string) ([][]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build the program for GPUs: %w", err)
 	}
-	return append(out, append(s.words(), "program="+file, "scopes="+strings.Join(gpu, ","))), nil
+	return append(out, append(s.programArgs(), "program="+file, "scopes="+strings.Join(gpu, ","))), nil
 }
 
 // deviceSources are the sources of the measuring program for GPUs.
@@ -55,7 +55,7 @@ var deviceSources = []string{"device.cu", "main.c", "timing.c", "beside.c"}
 // buildDevice builds the program for GPUs from the sources that are installed, unless an earlier
 // start has built it from the same sources, and returns its file.
 func buildDevice(bin string) (string, error) {
-	dir, err := filepath.EvalSymlinks(installed(bin, "share", "libshmem", "perf", "measure"))
+	dir, err := filepath.EvalSymlinks(installedPath(bin, "share", "libshmem", "perf", "measure"))
 	if err != nil {
 		return "", errors.New("share/libshmem/perf/measure is not there (install shmem-perf whole)")
 	}
@@ -75,7 +75,7 @@ func buildDevice(bin string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w (set HOME)", err)
 	}
-	lib := installed(bin, "lib")
+	lib := installedPath(bin, "lib")
 	fmt.Fprintln(sum, libshmem.Version, lib)
 	file := filepath.Join(cache, "libshmem", fmt.Sprintf("perf-%x", sum.Sum(nil)))
 	if _, err := os.Stat(file); err == nil {
@@ -92,7 +92,7 @@ func buildDevice(bin string) (string, error) {
 	}
 	args := []string{"-O3", "-cudart", "static", "-arch=native", "-I" + dir}
 	// Installed headers are in one folder, those of a source tree in two.
-	for _, include := range []string{installed(bin, "include"), filepath.Join(dir, "../../../include"), filepath.Join(dir, "../../../device")} {
+	for _, include := range []string{installedPath(bin, "include"), filepath.Join(dir, "../../../include"), filepath.Join(dir, "../../../device")} {
 		args = append(args, "-I"+include)
 	}
 	// Two processes that build at the same time each write a separate file, which is renamed when

@@ -43,16 +43,17 @@ var tests = []test{
 	{"alltoalls", "collectives", []string{"latency"}},
 }
 
-// others maps names that tests and measures have in other programs to ours.
-var others = map[string]string{
+// otherNames maps names that tests and measures have in other programs to ours.
+var otherNames = map[string]string{
 	"lat": "latency", "bw": "bandwidth", "bibw": "bidirectional", "mbw": "pairs", "mr": "rate", "mbw_mr": "pairs-rate",
 	"fadd": "fetch_add", "cswap": "compare_swap", "amo": "atomics", "coll": "collectives", "barrier_all": "barrier", "reduce": "sum",
 	"am": "send", "tag": "send", "notify": "put_notify", "signal": "put_signal",
 }
 
-// translated returns our name for a test or measure that another program names differently.
-func translated(word string) string {
-	if is := others[word]; is != "" {
+// ourName returns our name for a test or measure that another program names differently. Other
+// words stay as they are.
+func ourName(word string) string {
+	if is := otherNames[word]; is != "" {
 		return is
 	}
 	return word
@@ -87,7 +88,7 @@ func parseTests(list string, args []string) (out []string, err error) {
 // figures returns the figures TEST:MEASURE of one word: a group, a test, or a test and a measure
 // with _ or : between them.
 func figures(word string) (out []string) {
-	word = translated(word)
+	word = ourName(word)
 	for _, t := range tests {
 		for _, m := range t.measures {
 			if word == "all" || word == t.group || word == t.name {
@@ -103,7 +104,7 @@ func figures(word string) (out []string) {
 					}
 					name, measure := word[:at+next], word[at+next+1:]
 					at += next + 1
-					if translated(name) == t.name && (translated(measure) == m || translated(measure) == "latency" && m == "visible" && t.measures[0] == m) {
+					if ourName(name) == t.name && (ourName(measure) == m || ourName(measure) == "latency" && m == "visible" && t.measures[0] == m) {
 						out = append(out, t.name+":"+m)
 					}
 				}

@@ -13,8 +13,8 @@ void atomics_open(void)
     word = (long *)dst;
 }
 
-/* Operations of an iteration of the rate figure. */
-static long burst(size_t size)
+/* Returns how many operations an iteration of the rate figure has. */
+static long burst_size(size_t size)
 {
     (void)size;
     return 8 * settings.window;
@@ -66,7 +66,7 @@ static void add(long n, size_t size)
 /* Atomic additions without a result, with a quiet after each burst. */
 static void add_rate(long n, size_t size)
 {
-    long w = burst(size);
+    long w = burst_size(size);
     calls += n * w;
     while (n-- > 0) {
         for (long i = 0; i < w; i++)
@@ -114,8 +114,8 @@ static void set(long n, size_t size)
 const struct figure atomic_figures[] = {
     {"fetch_add", "latency", "return", LATENCY, ORIGIN, ONE, .run = fetch_add, .check = check_sum},
     {"add", "latency", "quiet", LATENCY, ORIGIN, ONE, .run = add, .check = check_sum},
-    {"add", "rate", "quiet after each burst", RATE, ORIGIN, ONE, .burst = burst, .run = add_rate,
-     .check = check_sum},
+    {"add", "rate", "quiet after each burst", RATE, ORIGIN, ONE, .burst = burst_size,
+     .run = add_rate, .check = check_sum},
     {"compare_swap", "latency", "return", LATENCY, ORIGIN, ONE, .run = compare_swap,
      .check = check_last},
     {"swap", "latency", "return", LATENCY, ORIGIN, ONE, .run = swap, .check = check_last},

@@ -30,8 +30,8 @@ void beside_open(void)
 }
 
 /*
- * Stores in here the address of the interface of this name, or of the first that leads to other
- * hosts.
+ * Stores in `here` the IPv4 address of the interface of this name. If there is none of this name,
+ * it stores that of the first interface other than the loopback.
  */
 static void find_address(const char *nic)
 {
@@ -51,8 +51,9 @@ static void find_address(const char *nic)
     freeifaddrs(all);
 }
 
-/* Starts the server in a new process group, and returns its process number. */
-static pid_t serve(const char *command)
+/* Starts the server's command in a new process group, so that it can be ended with all its
+ * children, and without input and output. Returns its process number. */
+static pid_t start_server(const char *command)
 {
     pid_t pid = fork();
     if (pid == 0) {
@@ -68,9 +69,9 @@ static pid_t serve(const char *command)
 
 /*
  * Runs the client's command with the server's address, and prints each line of its output for the
- * reader.
+ * reader. It waits half a second before, until the server listens.
  */
-static void consult(const char *name, const char *command)
+static void run_client(const char *name, const char *command)
 {
     char with[512], text[4096];
     snprintf(with, sizeof with, "sleep 0.5; %s %s 2>&1", command, here);
@@ -105,12 +106,12 @@ void beside_measure(const char *word, const char *nic)
     if (me == npes - 1) {
         find_address(nic);
         store(address, here, ADDRESS);
-        pid = serve(server);
+        pid = start_server(server);
     }
     shmem_barrier_all();
     if (me == 0) {
         shmem_getmem(here, address, ADDRESS, npes - 1);
-        consult(text, client);
+        run_client(text, client);
     }
     shmem_barrier_all();
     if (pid > 0) {

@@ -16,7 +16,8 @@ static long (*syncs)[SHMEM_REDUCE_SYNC_SIZE > SHMEM_COLLECT_SYNC_SIZE ? SHMEM_RE
                                                                       : SHMEM_COLLECT_SYNC_SIZE];
 #endif
 
-/* Allocates pSync and pWrk, if the header has no teams. */
+/* Before the first figure: allocates what the collectives of OpenSHMEM 1.4 need, pSync and pWrk, if
+ * the header has no teams. */
 void collectives_open(void)
 {
     source = (long *)src;
@@ -33,10 +34,11 @@ void collectives_open(void)
 static long calls;
 
 /*
- * Counts a call. In OpenSHMEM 1.4 all PEs must have left the call that had a pSync before it is
- * used again: this makes a barrier for that, whose time is subtracted.
+ * Counts a call, whose number selects the pSync of the next. In OpenSHMEM 1.4 all PEs must have
+ * left the call that had a pSync before it is used again. There are SYNCS of them, so each SYNCS-th
+ * call makes a barrier for that, whose time is subtracted.
  */
-static void used(void)
+static void count_call(void)
 {
     if (!HAVE_15 && ++calls % SYNCS == 0) {
         double t = now();
@@ -59,7 +61,7 @@ static void used(void)
         size_t n = size / sizeof(long);                                                            \
         for (long i = 0; i < times; i++) {                                                         \
             call;                                                                                  \
-            used();                                                                                \
+            count_call();                                                                          \
         }                                                                                          \
     }
 
@@ -103,8 +105,8 @@ static void sync_all(long n, size_t size)
         shmem_sync_all();
 }
 
-/* Element i of a PE's source. The source of an alltoall has a block for each PE, and i counts
- * through all of them. */
+/* Returns what element i of a PE's source is before a collective: different for each element and
+ * PE. The source of an alltoall has a block for each PE, and i counts through all of them. */
 static long element(size_t i, int pe)
 {
     return (long)i * (pe + 1) + pe;
@@ -151,7 +153,7 @@ static bool check_broadcast(size_t size)
     return true;
 }
 
-/* The sum of element i of PEs 0 to pes - 1. */
+/* Returns the sum that element i has in a reduction over PEs 0 to pes - 1. */
 static long sum_below(size_t i, long pes)
 {
     return (long)i * (pes * (pes + 1) / 2) + pes * (pes - 1) / 2;

@@ -26,8 +26,8 @@ const int block_threads = 1024;
 cudaStream_t stream;
 uint64_t *word; // symmetric: the word of signals, and of atomics
 
-// Ends the program if a call of CUDA has failed.
-void need(cudaError_t status, const char *what)
+// Ends the program if a call of CUDA has failed. `what` names the call for the user.
+void check_cuda(cudaError_t status, const char *what)
 {
     if (status == cudaSuccess)
         return;
@@ -35,7 +35,8 @@ void need(cudaError_t status, const char *what)
     exit(1); // the launcher ends the others; shmem_init may not have been called
 }
 
-// Returns when all threads of the scope have made this call.
+// Synchronises the threads of the scope: returns when all of them have made this call. A single
+// thread has nobody to wait for.
 template <scope_kind S> __device__ __forceinline__ void join()
 {
     if (S == WARP)
@@ -44,7 +45,7 @@ template <scope_kind S> __device__ __forceinline__ void join()
         __syncthreads();
 }
 
-// A put by the threads of a scope.
+// Puts n bytes by the threads of a scope together: a thread, a warp or a block.
 template <scope_kind S>
 __device__ __forceinline__ void put(void *to, const void *from, size_t n, int pe)
 {
@@ -56,7 +57,7 @@ __device__ __forceinline__ void put(void *to, const void *from, size_t n, int pe
         shmemx_putmem_block(to, from, n, pe);
 }
 
-// A nonblocking put by the threads of a scope.
+// Begins a nonblocking put of n bytes by the threads of a scope together.
 template <scope_kind S>
 __device__ __forceinline__ void put_nbi(void *to, const void *from, size_t n, int pe)
 {
@@ -68,7 +69,7 @@ __device__ __forceinline__ void put_nbi(void *to, const void *from, size_t n, in
         shmemx_putmem_nbi_block(to, from, n, pe);
 }
 
-// A get by the threads of a scope.
+// Gets n bytes by the threads of a scope together.
 template <scope_kind S>
 __device__ __forceinline__ void get(void *to, const void *from, size_t n, int pe)
 {
@@ -80,7 +81,8 @@ __device__ __forceinline__ void get(void *to, const void *from, size_t n, int pe
         shmemx_getmem_block(to, from, n, pe);
 }
 
-// A put with signal by the threads of a scope.
+// Puts n bytes by the threads of a scope together, and then sets the signal word at the PE to a
+// value.
 template <scope_kind S>
 __device__ __forceinline__ void put_signal(void *to, const void *from, size_t n, uint64_t *signal,
                                            uint64_t value, int pe)
@@ -93,7 +95,8 @@ __device__ __forceinline__ void put_signal(void *to, const void *from, size_t n,
         shmemx_putmem_signal_block(to, from, n, signal, value, SHMEM_SIGNAL_SET, pe);
 }
 
-// A quiet by one thread, after the calls of all threads of the scope.
+// Waits for the completion of the calls of all threads of the scope: after they have made them, the
+// first thread calls quiet for all.
 template <scope_kind S> __device__ __forceinline__ void quiet()
 {
     join<S>();
@@ -102,7 +105,7 @@ template <scope_kind S> __device__ __forceinline__ void quiet()
     join<S>();
 }
 
-// n puts by the threads of a scope, each with a quiet.
+// Measures put latency: n puts by the threads of a scope, each with a quiet.
 template <scope_kind S>
 __global__ void __launch_bounds__(block_threads)
     put_quiet(char *to, char *from, size_t size, long n, int pe)
@@ -113,7 +116,9 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
-// Each block posts one operation of the window, and then calls quiet itself.
+// Measures put bandwidth: n times each block of the grid posts one nonblocking put of the window,
+// and calls quiet itself. The blocks run at the same time, so the window has as many puts as the
+// grid has blocks.
 template <scope_kind S>
 __global__ void __launch_bounds__(block_threads)
     put_window(char *to, char *from, size_t size, long n, int pe)
@@ -124,7 +129,7 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
-// n gets by the threads of a scope, one after the other.
+// Measures get latency: n gets by the threads of a scope, one after the other.
 template <scope_kind S>
 __global__ void __launch_bounds__(block_threads)
     get_wait(char *to, char *from, size_t size, long n, int pe)
@@ -135,8 +140,9 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
-// Puts with signal to the peer and back. The values of signals grow from one launch to the next, so
-// that no signal has to be reset.
+// Makes n round trips of a put with signal. The PE with `first` puts and then waits for the signal
+// of the other; the other waits and then puts. `sent` is the value of the last signal before:
+// values grow from one launch to the next, so that no signal has to be reset.
 template <scope_kind S>
 __global__ void __launch_bounds__(block_threads)
     signal_trips(char *to, char *from, size_t size, uint64_t *signal, uint64_t sent, long n, int pe,
@@ -158,9 +164,9 @@ __global__ void __launch_bounds__(block_threads)
     }
 }
 
-// Each addition depends on the value that the last one fetched: without that the compiler chose
-// operations that fetch nothing, .07 us each on an H200. The condition is never true, because
-// values do not become so large.
+// Makes n atomic fetch-and-adds of 1. Each addend depends on the value that the last one fetched:
+// without that the compiler chose operations that fetch nothing, .07 us each on an H200. old >> 63
+// is always 0, because values do not become so large.
 __global__ void fetch_adds(uint64_t *at, long n, int pe)
 {
     uint64_t old = 0;
@@ -181,51 +187,52 @@ template <scope_kind S> __global__ void __launch_bounds__(block_threads) barrier
     }
 }
 
-// Returns the number of threads of a scope.
+// Returns the number of threads in a block of the kernels for a scope.
 template <scope_kind S> int threads()
 {
     return S == THREAD ? 1 : S == WARP ? 32 : block_threads;
 }
 
-// Waits until the kernels of a figure have ended.
-void finish(const char *what)
+// Waits until the kernel that was started last has ended, and ends the program if it failed.
+void wait_for_kernel(const char *what)
 {
-    need(cudaGetLastError(), what);
-    need(cudaDeviceSynchronize(), what);
+    check_cuda(cudaGetLastError(), what);
+    check_cuda(cudaDeviceSynchronize(), what);
 }
 
 // Runs n puts, each with a quiet, in one kernel.
 template <scope_kind S> void run_put(long n, size_t size)
 {
     put_quiet<S><<<1, threads<S>()>>>(dst, src, size, n, toward);
-    finish("put in a kernel");
+    wait_for_kernel("put in a kernel");
 }
 
-// The blocks of a kernel that puts a window, one for each operation: at most 64 MiB together.
-int blocks(size_t size)
+// Returns how many blocks a kernel that puts a window has, one for each operation: as many as the
+// settings say, but at most 64 MiB together.
+int block_count(size_t size)
 {
     long fit = (long)(((size_t)64 << 20) / size);
     return (int)(fit < 1 ? 1 : fit < settings.window ? fit : settings.window);
 }
 
 // Returns how many operations a window has: one of each block.
-long window(size_t size)
+long window_size(size_t size)
 {
-    return blocks(size);
+    return block_count(size);
 }
 
 // Runs windows of nonblocking puts in one kernel.
 template <scope_kind S> void run_window(long n, size_t size)
 {
-    put_window<S><<<blocks(size), threads<S>()>>>(dst, src, size, n, toward);
-    finish("put windows in a kernel");
+    put_window<S><<<block_count(size), threads<S>()>>>(dst, src, size, n, toward);
+    wait_for_kernel("put windows in a kernel");
 }
 
 // Runs n gets in one kernel.
 template <scope_kind S> void run_get(long n, size_t size)
 {
     get_wait<S><<<1, threads<S>()>>>(dst, src, size, n, toward);
-    finish("get in a kernel");
+    wait_for_kernel("get in a kernel");
 }
 
 uint64_t sent; // signals that this PE has sent; its peer has sent as many
@@ -235,7 +242,7 @@ template <scope_kind S> void run_signal(long n, size_t size)
 {
     signal_trips<S><<<1, threads<S>()>>>(dst, src, size, word, sent, n, toward, me == 0);
     sent += (uint64_t)n;
-    finish("put with signals in a kernel");
+    wait_for_kernel("put with signals in a kernel");
 }
 
 uint64_t added;
@@ -245,14 +252,14 @@ void run_fetch_add(long n, size_t)
 {
     fetch_adds<<<1, 1>>>(word + 1, n, toward);
     added += (uint64_t)n;
-    finish("fetch_add in a kernel");
+    wait_for_kernel("fetch_add in a kernel");
 }
 
 // Runs n barriers in one kernel.
 template <scope_kind S> void run_barrier(long n, size_t)
 {
     barriers<S><<<1, threads<S>()>>>(n);
-    finish("barrier in a kernel");
+    wait_for_kernel("barrier in a kernel");
 }
 
 // n puts on the stream, each with a quiet.
@@ -262,18 +269,18 @@ void stream_put(long n, size_t size)
         shmemx_putmem_on_stream(dst, src, size, toward, stream);
         shmemx_quiet_on_stream(stream);
     }
-    need(cudaStreamSynchronize(stream), "put on a stream");
+    check_cuda(cudaStreamSynchronize(stream), "put on a stream");
 }
 
 // Windows of nonblocking puts on the stream, each with a quiet.
 void stream_window(long n, size_t size)
 {
     for (long i = 0; i < n; ++i) {
-        for (long w = window(size); w > 0; --w)
+        for (long w = window_size(size); w > 0; --w)
             shmemx_putmem_nbi_on_stream(dst, src, size, toward, stream);
         shmemx_quiet_on_stream(stream);
     }
-    need(cudaStreamSynchronize(stream), "put windows on a stream");
+    check_cuda(cudaStreamSynchronize(stream), "put windows on a stream");
 }
 
 // n barriers on the stream.
@@ -281,10 +288,10 @@ void stream_barrier(long n, size_t)
 {
     for (long i = 0; i < n; ++i)
         shmemx_barrier_all_on_stream(stream);
-    need(cudaStreamSynchronize(stream), "barrier on a stream");
+    check_cuda(cudaStreamSynchronize(stream), "barrier on a stream");
 }
 
-// Each PE has its pattern in src, and nothing in dst.
+// Writes each PE's pattern to src, and clears dst, before a figure.
 void prepare(size_t size)
 {
     fill(src, size, me);
@@ -310,15 +317,17 @@ bool check_get(size_t size)
     return me != 0 || filled(dst, size, peer);
 }
 
-// Checks the sum of the additions. Only PE 0 has counted how often it has added.
+// Checks the sum of the additions at the last PE. Only PE 0 has counted how often it has added.
 bool check_added(size_t)
 {
     return me != 0 || shmem_uint64_g(word + 1, peer) == added;
 }
 
-// Makes a figure whose operations are not timed one by one.
-struct figure row(const char *test, const char *measure, const char *scope, const char *until,
-                  enum kind kind, enum acting acting, void (*run)(long, size_t))
+// Makes a figure whose operations are only timed in batches (together), because each batch is one
+// kernel or one stream.
+struct figure make_figure(const char *test, const char *measure, const char *scope,
+                          const char *until, enum kind kind, enum acting acting,
+                          void (*run)(long, size_t))
 {
     struct figure f = {};
     f.test = test;
@@ -343,7 +352,7 @@ struct figure with_data(struct figure f, bool (*check)(size_t))
 // Makes an iteration of a figure a window of operations.
 struct figure with_window(struct figure f)
 {
-    f.burst = window;
+    f.burst = window_size;
     return f;
 }
 
@@ -354,7 +363,8 @@ struct figure half_trips(struct figure f)
     return f;
 }
 
-// Restricts a figure to the single size `unit`, and adds a check.
+// Restricts a figure to the single size `unit`, in bytes, and adds a check of its data, which may
+// be NULL.
 struct figure of_one_size(struct figure f, size_t unit, bool (*check)(size_t))
 {
     f.unsized = true;
@@ -366,42 +376,44 @@ struct figure of_one_size(struct figure f, size_t unit, bool (*check)(size_t))
 // Adds the figures whose calls are made by the threads of a scope.
 template <scope_kind S> void add_scope(std::vector<struct figure> &all, const char *name)
 {
-    all.push_back(
-        with_data(row("put", "latency", name, "quiet", LATENCY, ORIGIN, run_put<S>), check_origin));
     all.push_back(with_data(
-        with_window(row("put", "bandwidth", name, "quiet of each block, one operation in each",
-                        BANDWIDTH, ORIGIN, run_window<S>)),
-        check_origin));
-    all.push_back(
-        with_data(row("get", "latency", name, "return", LATENCY, ORIGIN, run_get<S>), check_get));
-    all.push_back(with_data(half_trips(row("put_signal", "visible", name,
-                                           "signal seen at the target: half a round trip", LATENCY,
-                                           BOTH, run_signal<S>)),
+        make_figure("put", "latency", name, "quiet", LATENCY, ORIGIN, run_put<S>), check_origin));
+    all.push_back(with_data(with_window(make_figure("put", "bandwidth", name,
+                                                    "quiet of each block, one operation in each",
+                                                    BANDWIDTH, ORIGIN, run_window<S>)),
+                            check_origin));
+    all.push_back(with_data(
+        make_figure("get", "latency", name, "return", LATENCY, ORIGIN, run_get<S>), check_get));
+    all.push_back(with_data(half_trips(make_figure("put_signal", "visible", name,
+                                                   "signal seen at the target: half a round trip",
+                                                   LATENCY, BOTH, run_signal<S>)),
                             check_both));
     all.push_back(of_one_size(
-        row("barrier", "latency", name, "return on PE 0", LATENCY, ALL, run_barrier<S>), 0, NULL));
+        make_figure("barrier", "latency", name, "return on PE 0", LATENCY, ALL, run_barrier<S>), 0,
+        NULL));
 }
 
-// Makes the table of the figures of kernels and streams.
+// Makes the table of the figures whose calls kernels make, or that are queued on a stream. An empty
+// figure ends it.
 std::vector<struct figure> make_figures()
 {
     std::vector<struct figure> all;
     add_scope<THREAD>(all, "thread");
-    all.push_back(
-        of_one_size(row("fetch_add", "latency", "thread", "return", LATENCY, ORIGIN, run_fetch_add),
-                    sizeof(uint64_t), check_added));
+    all.push_back(of_one_size(
+        make_figure("fetch_add", "latency", "thread", "return", LATENCY, ORIGIN, run_fetch_add),
+        sizeof(uint64_t), check_added));
     add_scope<WARP>(all, "warp");
     add_scope<BLOCK>(all, "block");
     all.push_back(with_data(
-        row("put", "latency", "stream", "quiet on the stream", LATENCY, ORIGIN, stream_put),
+        make_figure("put", "latency", "stream", "quiet on the stream", LATENCY, ORIGIN, stream_put),
         check_origin));
-    all.push_back(with_data(
-        with_window(row("put", "bandwidth", "stream", "quiet on the stream after each window",
-                        BANDWIDTH, ORIGIN, stream_window)),
-        check_origin));
-    all.push_back(of_one_size(
-        row("barrier", "latency", "stream", "end of the stream", LATENCY, ALL, stream_barrier), 0,
-        NULL));
+    all.push_back(with_data(with_window(make_figure("put", "bandwidth", "stream",
+                                                    "quiet on the stream after each window",
+                                                    BANDWIDTH, ORIGIN, stream_window)),
+                            check_origin));
+    all.push_back(of_one_size(make_figure("barrier", "latency", "stream", "end of the stream",
+                                          LATENCY, ALL, stream_barrier),
+                              0, NULL));
     all.push_back({});
     return all;
 }
@@ -413,7 +425,8 @@ const std::vector<struct figure> &figures()
     return all;
 }
 
-// The number of this PE on its host, by the variable of a launcher. It selects the GPU.
+// Returns the number of this PE on its host, which selects its GPU, from the variable of the
+// launcher that has started it. Without any of them it is 0.
 int local_number()
 {
     for (const char *name :
@@ -431,33 +444,33 @@ extern "C" const struct figure *const perf_tables[] = {figures().data(), NULL};
 extern "C" void perf_start(void)
 {
     int n = 0;
-    need(cudaGetDeviceCount(&n), "count GPUs");
-    need(cudaSetDevice(local_number() % (n > 0 ? n : 1)), "take a GPU");
-    need(cudaFree(nullptr), "open the GPU");
+    check_cuda(cudaGetDeviceCount(&n), "count GPUs");
+    check_cuda(cudaSetDevice(local_number() % (n > 0 ? n : 1)), "take a GPU");
+    check_cuda(cudaFree(nullptr), "open the GPU");
 }
 
 // After shmem_init: allocates what the figures need.
 extern "C" void perf_open(void)
 {
     word = static_cast<uint64_t *>(symmetric(2 * sizeof *word));
-    need(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream");
+    check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream");
 }
 
 // Copies from symmetric memory, which is memory of the GPU.
 extern "C" void load(void *to, const void *symmetric, size_t size)
 {
-    need(cudaMemcpy(to, symmetric, size, cudaMemcpyDefault), "read GPU memory");
+    check_cuda(cudaMemcpy(to, symmetric, size, cudaMemcpyDefault), "read GPU memory");
 }
 
 // Copies to symmetric memory, which is memory of the GPU.
 extern "C" void store(void *symmetric, const void *from, size_t size)
 {
-    need(cudaMemcpy(symmetric, from, size, cudaMemcpyDefault), "write GPU memory");
+    check_cuda(cudaMemcpy(symmetric, from, size, cudaMemcpyDefault), "write GPU memory");
 }
 
 // Zeroes symmetric memory, which is memory of the GPU.
 extern "C" void clear(void *symmetric, size_t size)
 {
-    need(cudaMemset(symmetric, 0, size), "clear GPU memory");
-    need(cudaDeviceSynchronize(), "clear GPU memory");
+    check_cuda(cudaMemset(symmetric, 0, size), "clear GPU memory");
+    check_cuda(cudaDeviceSynchronize(), "clear GPU memory");
 }

@@ -49,8 +49,9 @@ static char nics[MAX_NICS][64];
 static int nic_count;
 static bool node; /* PE 0 and the last PE share memory */
 
-/* Ends the program because of its command line. */
-static void stop(const char *text, const char *object)
+/* Ends the program with status 2, because its command line has a mistake. text says what failed,
+ * and object is the word that is wrong. */
+static void usage_error(const char *text, const char *object)
 {
     fprintf(stderr, "shmem-perf: %s %s (see shmem-perf --help)\n", text, object);
     exit(2);
@@ -63,11 +64,11 @@ static void read_sizes(const char *text)
     for (size_count = 0; *text && size_count < MAX_SIZES; text = *end == ',' ? end + 1 : end) {
         sizes[size_count] = strtoul(text, &end, 10);
         if (end == text || sizes[size_count++] == 0)
-            stop("read sizes:", text);
+            usage_error("read sizes:", text);
     }
 }
 
-/* Reads one KEY=VALUE of the command line. */
+/* Stores the setting of one KEY=VALUE of the command line. An unknown key ends the program. */
 static void read_argument(const char *arg)
 {
     const char *equals = strchr(arg, '='), *value = equals ? equals + 1 : "";
@@ -98,20 +99,23 @@ static void read_argument(const char *arg)
     else if (IS("spoil"))
         settings.spoil = value;
     else
-        stop("read the arguments: there is no", arg);
+        usage_error("read the arguments: there is no", arg);
 }
 
-/* The pattern differs from PE to PE and from byte to byte, and no byte of it is 0. */
-static char byte_of(size_t i, int pe)
+/* Returns byte i of the pattern with which a PE fills its memory. The pattern differs from PE to PE
+ * and from byte to byte, so that data in a wrong place are found. No byte of it is 0, the value of
+ * memory that nobody has written. */
+static char pattern_byte(size_t i, int pe)
 {
     return (char)(1 + (i * 7 + (size_t)pe * 31) % 251);
 }
 
-/* Fills symmetric memory with the pattern of a PE. */
+/* Fills symmetric memory with the pattern of a PE. The pattern is made in ordinary memory and then
+ * copied, because symmetric memory may be memory of a GPU. */
 void fill(char *at, size_t size, int pe)
 {
     for (size_t i = 0; i < size; i++)
-        bytes[i] = byte_of(i, pe);
+        bytes[i] = pattern_byte(i, pe);
     store(at, bytes, size);
 }
 
@@ -120,12 +124,13 @@ bool filled(const char *at, size_t size, int pe)
 {
     load(bytes, at, size);
     for (size_t i = 0; i < size; i++)
-        if (bytes[i] != byte_of(i, pe))
+        if (bytes[i] != pattern_byte(i, pe))
             return false;
     return true;
 }
 
-/* Allocates zeroed symmetric memory, or ends the job. */
+/* Allocates zeroed symmetric memory, at a page of its own. Without memory it ends the job with a
+ * message. */
 void *symmetric(size_t size)
 {
     void *p = shmem_align(4096, size);
@@ -140,7 +145,8 @@ void *symmetric(size_t size)
     return p;
 }
 
-/* Starts the reader, whose standard input is then the standard output of this PE. */
+/* Starts the reader, whose standard input is then the standard output of this PE. If there is no
+ * pipe for it, the lines of this PE go to standard output as they are. */
 static void start_reader(void)
 {
     int ends[2];
@@ -163,7 +169,8 @@ static void start_reader(void)
     close(ends[1]);
 }
 
-/* Waits until the reader has printed all; returns its status. */
+/* Closes the reader's input and waits until it has printed all. Returns its exit status, 1 if a
+ * signal has killed it, and 0 if there is no reader. */
 static int end_reader(void)
 {
     int status = 0;
@@ -176,8 +183,8 @@ static int end_reader(void)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-/* Reports whether a list has a word, or has no words at all. */
-static bool listed(const char *list, const char *word)
+/* Reports whether a word is in a list with commas. An empty list means all words. */
+static bool is_in_list(const char *list, const char *word)
 {
     size_t n = strlen(word);
     if (*list == 0)
@@ -188,12 +195,12 @@ static bool listed(const char *list, const char *word)
     return false;
 }
 
-/* Reports whether the run has a figure. */
-static bool wanted(const struct figure *f)
+/* Reports whether the settings `tests` and `scopes` select a figure. */
+static bool is_selected(const struct figure *f)
 {
     char name[64];
     snprintf(name, sizeof name, "%s:%s", f->test, f->measure);
-    return listed(tests, name) && (f->scope == NULL || listed(scopes, f->scope));
+    return is_in_list(tests, name) && (f->scope == NULL || is_in_list(scopes, f->scope));
 }
 
 /* The reasons why a figure cannot be measured. */
@@ -204,8 +211,9 @@ static const char *const reasons[REASONS] = {
     [LARGE] = "need more memory than there is for them",
 };
 
-/* Returns why a figure cannot be measured at a size, or NOTHING. */
-static enum why obstacle(const struct figure *f, size_t size)
+/* Returns why a figure cannot be measured at a size, or NOTHING. The collectives need sizes that
+ * are whole elements, and room for the data of all PEs. */
+static enum why why_not(const struct figure *f, size_t size)
 {
     if (f->acting != ALL)
         return npes < 2 ? ALONE : NOTHING;
@@ -214,16 +222,17 @@ static enum why obstacle(const struct figure *f, size_t size)
     return f->unit && size * (size_t)npes > room ? LARGE : NOTHING;
 }
 
-/* Calls with() for each figure and size of the run that can be measured. Returns how many there
- * are, and counts those that are skipped, by reason. */
+/* Calls with(), unless it is NULL, for each figure and size of the run that can be measured.
+ * Returns how many there are, and adds those that are skipped to the counts in `skipped`, by
+ * reason. */
 static long for_each_figure(void (*with)(const struct figure *, size_t), long skipped[REASONS])
 {
     long n = 0;
     for (const struct figure *const *t = perf_tables; *t; t++)
         for (const struct figure *f = *t; f->test; f++)
-            for (int i = 0; wanted(f) && i < (f->unsized ? 1 : size_count); i++) {
+            for (int i = 0; is_selected(f) && i < (f->unsized ? 1 : size_count); i++) {
                 size_t size = f->unsized ? f->unit : sizes[i];
-                enum why why = obstacle(f, size);
+                enum why why = why_not(f, size);
                 if (why != NOTHING) {
                     skipped[why]++;
                     continue;
@@ -237,7 +246,7 @@ static long for_each_figure(void (*with)(const struct figure *, size_t), long sk
 
 static long done, all;
 
-/* Measures a figure at a size, and draws the progress. */
+/* Measures a figure at a size. PE 0 then tells the reader how many figures are done. */
 static void measure(const struct figure *f, size_t size)
 {
     timing_measure(f, size);
@@ -273,7 +282,8 @@ static void allocate(void)
     shmem_barrier_all();
 }
 
-/* Finds the NICs of this PE, from the output of shmem-info. */
+/* Finds the NICs that this process uses, from the output of shmem-info --live, which reads the
+ * status pages of a running PE. Without shmem-info there are none. */
 static void find_nics(void)
 {
     char command[4200], text[512];

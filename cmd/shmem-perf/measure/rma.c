@@ -14,9 +14,9 @@ void rma_open(void)
     flag = symmetric(sizeof *flag);
 }
 
-/* Operations between two quiets: the number in the settings, or fewer if they would have more than
- * 64 MiB together. */
-static long window(size_t size)
+/* Returns how many operations there are between two quiets: the number in the settings, or fewer if
+ * they would have more than 64 MiB together. */
+static long window_size(size_t size)
 {
     long fit = (long)(((size_t)64 << 20) / size);
     return fit < 1 ? 1 : fit < settings.window ? fit : settings.window;
@@ -25,7 +25,8 @@ static long window(size_t size)
 /* Small puts write to successive addresses within 64 KiB, and not always to the same word. */
 static const size_t span = (size_t)64 << 10;
 
-/* Operations of an iteration of a rate figure. */
+/* Returns how many operations an iteration of a rate figure has: more than a window, because they
+ * are small. */
 static long rate_burst(size_t size)
 {
     (void)size;
@@ -75,8 +76,9 @@ static bool check_get_origin(size_t size)
     return me != 0 || filled(dst, size, peer);
 }
 
-/* Reports whether every piece of dst that a message rate wrote has the pattern of a PE. */
-static bool pieces(size_t size, int pe)
+/* Reports whether every piece of dst that a message rate wrote has the pattern of a PE. Pieces
+ * follow each other up to `span` bytes, and after that the same ones are written again. */
+static bool pieces_are_right(size_t size, int pe)
 {
     size_t at = 0;
     for (long i = 0; i < rate_burst(size) && at + size <= span; i++, at += size)
@@ -89,20 +91,20 @@ static bool pieces(size_t size, int pe)
  * PEs check nothing, and return true. */
 static bool check_rate(size_t size)
 {
-    return me != npes - 1 || pieces(size, 0);
+    return me != npes - 1 || pieces_are_right(size, 0);
 }
 
 /* After a message rate of pairs of PEs: each PE of the second half checks what its partner has
  * written. */
 static bool check_pairs_rate(size_t size)
 {
-    return me < npes - npes / 2 || pieces(size, partner);
+    return me < npes - npes / 2 || pieces_are_right(size, partner);
 }
 
 /* After a rate of gets: checks on PE 0 that it has read every piece from the last PE. */
 static bool check_get_rate(size_t size)
 {
-    return me != 0 || pieces(size, peer);
+    return me != 0 || pieces_are_right(size, peer);
 }
 
 /* Checks that each PE of the first half has read from its partner. */
@@ -139,7 +141,7 @@ static void put_flag(long n, size_t s)
 /* Nonblocking puts, with a quiet after each window of them. */
 static void put_window(long n, size_t s)
 {
-    long w = window(s);
+    long w = window_size(s);
     while (n-- > 0) {
         for (long i = 0; i < w; i++)
             shmem_putmem_nbi(dst, src, s, toward);
@@ -173,7 +175,7 @@ static void get_wait(long n, size_t s)
 /* Nonblocking gets, with a quiet after each window of them. */
 static void get_window(long n, size_t s)
 {
-    long w = window(s);
+    long w = window_size(s);
     while (n-- > 0) {
         for (long i = 0; i < w; i++)
             shmem_getmem_nbi(dst, src, s, toward);
@@ -293,24 +295,26 @@ const struct figure rma_figures[] = {
      .check = check_origin},
     {"put", "visible", "visible at the target: put, fence and p, half a round trip", LATENCY, BOTH,
      .half = true, .prepare = prepare, .run = put_flag, .check = check_both},
-    {"put", "bandwidth", "quiet after each window", BANDWIDTH, ORIGIN, .burst = window,
+    {"put", "bandwidth", "quiet after each window", BANDWIDTH, ORIGIN, .burst = window_size,
      .prepare = prepare, .run = put_window, .check = check_origin},
     {"put", "bidirectional", "quiet after each window, both PEs at once", BANDWIDTH, BOTH,
-     .each_way = true, .burst = window, .prepare = prepare, .run = put_window, .check = check_both},
+     .each_way = true, .burst = window_size, .prepare = prepare, .run = put_window,
+     .check = check_both},
     {"put", "pairs", "quiet after each window, all pairs at once", BANDWIDTH, HALVES,
-     .burst = window, .prepare = prepare, .run = put_window, .check = check_halves},
+     .burst = window_size, .prepare = prepare, .run = put_window, .check = check_halves},
     {"put", "rate", "quiet after each burst", RATE, ORIGIN, .burst = rate_burst,
      .prepare = prepare_span, .run = put_rate, .check = check_rate},
     {"put", "pairs-rate", "quiet after each burst, all pairs at once", RATE, HALVES,
      .burst = rate_burst, .prepare = prepare_span, .run = put_rate, .check = check_pairs_rate},
     {"get", "latency", "return", LATENCY, ORIGIN, .prepare = prepare, .run = get_wait,
      .check = check_get_origin},
-    {"get", "bandwidth", "quiet after each window", BANDWIDTH, ORIGIN, .burst = window,
+    {"get", "bandwidth", "quiet after each window", BANDWIDTH, ORIGIN, .burst = window_size,
      .prepare = prepare, .run = get_window, .check = check_get_origin},
     {"get", "bidirectional", "quiet after each window, both PEs at once", BANDWIDTH, BOTH,
-     .each_way = true, .burst = window, .prepare = prepare, .run = get_window, .check = check_both},
+     .each_way = true, .burst = window_size, .prepare = prepare, .run = get_window,
+     .check = check_both},
     {"get", "pairs", "quiet after each window, all pairs at once", BANDWIDTH, HALVES,
-     .burst = window, .prepare = prepare, .run = get_window, .check = check_get_halves},
+     .burst = window_size, .prepare = prepare, .run = get_window, .check = check_get_halves},
     {"get", "rate", "quiet after each burst", RATE, ORIGIN, .burst = rate_burst,
      .prepare = prepare_span, .run = get_rate, .check = check_get_rate},
     {"p", "visible", "visible at the target: half a round trip", LATENCY, BOTH, .half = true,

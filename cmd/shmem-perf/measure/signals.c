@@ -38,9 +38,9 @@ void signals_open(void)
 }
 
 #if HAVE_15
-/* Operations between two quiets: the number in the settings, or fewer if they would have more than
- * 64 MiB together. */
-static long window(size_t size)
+/* Returns how many operations there are between two quiets: the number in the settings, or fewer if
+ * they would have more than 64 MiB together. */
+static long window_size(size_t size)
 {
     long fit = (long)(((size_t)64 << 20) / size);
     return fit < 1 ? 1 : fit < settings.window ? fit : settings.window;
@@ -92,10 +92,11 @@ static void exchange(long n, size_t size)
     }
 }
 
-/* Puts with another signal word than that of the round trips, for whose value no PE waits. */
+/* Sends windows of nonblocking puts with signal. They have another signal word than the round
+ * trips, because no PE waits for their values, which begin at 0 in each window. */
 static void signal_window(long n, size_t size)
 {
-    long w = window(size);
+    long w = window_size(size);
     uint64_t *word = (uint64_t *)(dst + room - sizeof(uint64_t));
     while (n-- > 0) {
         for (long i = 0; i < w; i++)
@@ -121,10 +122,11 @@ static void notify(long n, size_t size)
     }
 }
 
-/* PE 0 puts, and the last PE waits for all puts. */
+/* Puts windows of data with notifications from PE 0 to the last PE, which waits until it has
+ * counted the notifications of the whole window. */
 static void notify_window(long n, size_t size)
 {
-    long w = window(size);
+    long w = window_size(size);
     while (n-- > 0) {
         for (long i = 0; me == 0 && i < w; i++)
             shmemx_putmem_notify_nbi(dst, src, size, counter, peer);
@@ -135,7 +137,8 @@ static void notify_window(long n, size_t size)
     }
 }
 
-/* The counters of both PEs begin at 0 in each figure. */
+/* Prepares a figure of notifications: both PEs begin to count at 0, and then fill src and clear
+ * dst. */
 static void prepare_notify(size_t size)
 {
     notified = 0;
@@ -144,7 +147,8 @@ static void prepare_notify(size_t size)
     prepare(size);
 }
 
-/* Receives a message of the peer, and records if it has another size. */
+/* Receives a message with tag 1 from the peer into dst. A wrong size or an error is recorded in
+ * `lost`, which the check reads. */
 static void receive(size_t size)
 {
     size_t n = 0;
@@ -168,7 +172,7 @@ static void message(long n, size_t size)
 /* Messages of PE 0 to the last PE, which receives all. */
 static void message_window(long n, size_t size)
 {
-    for (n *= window(size); n > 0; n--)
+    for (n *= window_size(size); n > 0; n--)
         if (me == 0)
             shmemx_send(src, size, 1, peer);
         else
@@ -194,23 +198,23 @@ const struct figure signal_figures[] = {
      .half = true, .prepare = prepare, .run = put_signal, .check = check_both},
     {"put_signal", "exchange", "signal of the other PE seen, and quiet", LATENCY, BOTH,
      .prepare = prepare, .run = exchange, .check = check_both},
-    {"put_signal", "bandwidth", "quiet after each window", BANDWIDTH, ORIGIN, .burst = window,
+    {"put_signal", "bandwidth", "quiet after each window", BANDWIDTH, ORIGIN, .burst = window_size,
      .prepare = prepare, .run = signal_window, .check = check_origin},
-    {"put_signal", "rate", "quiet after each window", RATE, ORIGIN, .burst = window,
+    {"put_signal", "rate", "quiet after each window", RATE, ORIGIN, .burst = window_size,
      .prepare = prepare, .run = signal_window, .check = check_origin},
 #endif
 #if HAVE_MESSAGES
     {"put_notify", "visible", "notification seen at the target: half a round trip", LATENCY, BOTH,
      .half = true, .prepare = prepare_notify, .run = notify, .check = check_both},
     {"put_notify", "bandwidth", "notifications of each window seen", BANDWIDTH, BOTH,
-     .burst = window, .prepare = prepare_notify, .run = notify_window, .check = check_origin},
-    {"put_notify", "rate", "notifications of each window seen", RATE, BOTH, .burst = window,
+     .burst = window_size, .prepare = prepare_notify, .run = notify_window, .check = check_origin},
+    {"put_notify", "rate", "notifications of each window seen", RATE, BOTH, .burst = window_size,
      .prepare = prepare_notify, .run = notify_window, .check = check_origin},
     {"send", "latency", "received: half a round trip", LATENCY, BOTH, .half = true,
      .prepare = prepare, .run = message, .check = check_message},
-    {"send", "bandwidth", "received", BANDWIDTH, BOTH, .burst = window, .prepare = prepare,
+    {"send", "bandwidth", "received", BANDWIDTH, BOTH, .burst = window_size, .prepare = prepare,
      .run = message_window, .check = check_message_origin},
-    {"send", "rate", "received", RATE, BOTH, .burst = window, .prepare = prepare,
+    {"send", "rate", "received", RATE, BOTH, .burst = window_size, .prepare = prepare,
      .run = message_window, .check = check_message_origin},
 #endif
     {0},

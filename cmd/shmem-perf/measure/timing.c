@@ -36,7 +36,7 @@ void timing_open(void)
         settings.batches = MAX_BATCHES;
 }
 
-/* Reports whether this PE makes calls in a figure. */
+/* Reports whether this PE makes the calls of a figure; other PEs wait in barriers meanwhile. */
 bool acts(enum acting acting)
 {
     switch (acting) {
@@ -52,10 +52,11 @@ bool acts(enum acting acting)
 }
 
 /*
- * Nanoseconds of n iterations, by the clock of PE 0. If PEs make calls without waiting for each
- * other, the time ends when all have finished.
+ * Returns the nanoseconds that n iterations take, by the clock of PE 0. If PEs make calls without
+ * waiting for each other, the time ends when all have finished. Time that a figure has spent
+ * outside its calls (apart) is subtracted.
  */
-static double time_of(const struct figure *f, long n, size_t size)
+static double time_batch(const struct figure *f, long n, size_t size)
 {
     bool paced = f->acting == ORIGIN || f->half || f->acting == ALL;
     shmem_barrier_all();
@@ -70,7 +71,9 @@ static double time_of(const struct figure *f, long n, size_t size)
     return t;
 }
 
-/* Returns on every PE the number n of PE 0. */
+/* Returns on every PE the number n of PE 0, which PE 0 stores at each PE; what others pass is
+ * ignored. The second barrier keeps the next call from overwriting the number before all have read
+ * it. */
 static long agree(long n)
 {
     for (int i = 0; me == 0 && i < npes; i++)
@@ -81,14 +84,16 @@ static long agree(long n)
     return n;
 }
 
-/* Finds how many iterations take the time of one batch in the budget. */
+/* Returns how many iterations a batch has, unless the settings say that: the number is doubled
+ * until a batch takes at least half of its share of the time budget, and quadrupled as long as it
+ * takes less than a sixteenth. PE 0 decides, and all PEs return the same number. */
 static long calibrate(const struct figure *f, size_t size)
 {
     if (settings.iterations > 0)
         return settings.iterations;
     const double share = settings.budget_ns / settings.batches;
     for (long n = 1;;) {
-        double t = time_of(f, n, size);
+        double t = time_batch(f, n, size);
         long next = n;
         if (t < share / 2 && n < 1L << 30)
             next = t < share / 16 ? n * 4 : n * 2;
@@ -106,7 +111,9 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Times operations one by one, for at most a quarter of the budget; returns how many there are. */
+/* Times operations one by one on PE 0, for about a quarter of the budget, at least 20 of them.
+ * `each` is the time of one, from the batches. Returns how many there are; their times are in
+ * `single`, in ascending order. */
 static long time_singles(const struct figure *f, size_t size, double each)
 {
     double fit = settings.budget_ns / 4 / (each > 1 ? each : 1);
@@ -127,8 +134,9 @@ static long time_singles(const struct figure *f, size_t size, double each)
     return n;
 }
 
-/* The value of a figure, in its unit, if an iteration takes ns nanoseconds. */
-static double value(const struct figure *f, size_t size, double ns)
+/* Converts nanoseconds of one iteration to the value of a figure, in its unit. An iteration may
+ * have several operations: those of a burst, of both directions, or of all pairs of PEs. */
+static double figure_value(const struct figure *f, size_t size, double ns)
 {
     double operations = f->burst ? (double)f->burst(size) : 1;
     if (f->each_way)
@@ -145,8 +153,10 @@ static double value(const struct figure *f, size_t size, double ns)
     }
 }
 
-/* Prints a figure for the reader: its settings, the batches and the single times. */
-static void print(const struct figure *f, size_t size, long n, const double *batch, long singles)
+/* Prints one line for the reader: a figure's settings, the values of its batches, and percentiles
+ * of the single times, if it has any. */
+static void print_figure(const struct figure *f, size_t size, long n, const double *batch,
+                         long singles)
 {
     static const char *const units[] = {"us", "GB/s", "Mop/s"};
     printf("figure\ttest=%s\tmeasure=%s\tscope=%s\tsize=%zu\tunit=%s\tuntil=%s\titerations=%ld",
@@ -161,7 +171,7 @@ static void print(const struct figure *f, size_t size, long n, const double *bat
             long at = (long)(ranks[i].share * (double)singles);
             if (at >= singles)
                 at = singles - 1;
-            printf("\t%s=%.6g", ranks[i].name, value(f, size, single[at]));
+            printf("\t%s=%.6g", ranks[i].name, figure_value(f, size, single[at]));
         }
     }
     printf("\tbatches=");
@@ -172,10 +182,11 @@ static void print(const struct figure *f, size_t size, long n, const double *bat
 }
 
 /*
- * Compares the data after a figure; PE 0 gets the number of PEs whose data are wrong, and prints
- * it.
+ * Compares the data after a figure. PE 0 gets the number of PEs whose data are wrong, and prints
+ * it. If the setting `spoil` names the figure, each PE first damages a byte of its data: so a test
+ * finds out whether wrong data are noticed.
  */
-static void check(const struct figure *f, size_t size)
+static void check_data(const struct figure *f, size_t size)
 {
     char name[64];
     snprintf(name, sizeof name, "%s:%s", f->test, f->measure);
@@ -209,15 +220,15 @@ void timing_measure(const struct figure *f, size_t size)
     toward = f->acting == HALVES ? partner : peer;
     if (f->prepare)
         f->prepare(size);
-    time_of(f, settings.warmup, size);
+    time_batch(f, settings.warmup, size);
     long n = calibrate(f, size);
     for (int b = 0; b < settings.batches; b++)
-        batch[b] = time_of(f, n, size) / (double)n;
+        batch[b] = time_batch(f, n, size) / (double)n;
     if (f->kind == LATENCY && !f->together)
         singles = time_singles(f, size, batch[0]);
-    check(f, size);
+    check_data(f, size);
     for (int b = 0; b < settings.batches; b++)
-        batch[b] = value(f, size, batch[b]);
+        batch[b] = figure_value(f, size, batch[b]);
     if (me == 0)
-        print(f, size, n, batch, singles);
+        print_figure(f, size, n, batch, singles);
 }
