@@ -17,8 +17,9 @@ type nicAt struct {
 	ip         bool     // one of them has an address that leads to other hosts
 }
 
-// driven returns the RDMA NICs of this machine, which programs access without the kernel.
-func driven(s *doctor.System) []nicAt {
+// rdmaNICs returns the RDMA NICs of this machine, which programs access without the kernel, with
+// their interfaces.
+func rdmaNICs(s *doctor.System) []nicAt {
 	var all []nicAt
 	for _, name := range s.NICs() {
 		n := nicAt{name: name, interfaces: s.Interfaces(name)}
@@ -44,7 +45,7 @@ func hasAddress(name string) bool {
 }
 
 // withoutAddress reports NICs that the provider verbs leaves out because their interfaces have no
-// IP address. A job then uses tcp without a message.
+// IP address. Without this finding nobody notices that a job uses tcp in place of them.
 func withoutAddress(offers []ofi.Offer, nics []nicAt) []doctor.Finding {
 	var findings []doctor.Finding
 	for _, n := range nics {

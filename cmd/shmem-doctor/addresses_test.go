@@ -41,7 +41,7 @@ func TestWithoutHost(t *testing.T) {
 		{"kvm vmm vm-1 vm", "vm", "kvm vmm vm-1 HOST"},
 		{"vm", "", "vm"},
 	} {
-		if got := without(c.text, c.host); got != c.want {
+		if got := hideHost(c.text, c.host); got != c.want {
 			t.Errorf("%q without %q: %q, want %q", c.text, c.host, got, c.want)
 		}
 	}

@@ -61,7 +61,7 @@ func TestTaken(t *testing.T) {
 			`-   network: net on eth0; these answer: net: other users of a PE's host can take over its traffic (SHMEM_PROVIDER="tcp;msg" keeps them out, with a libfabric that has it)`,
 		},
 	} {
-		if got := lines(networkOf(c.offers)); got != c.want {
+		if got := lines(chosenNetwork(c.offers)); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
@@ -79,7 +79,7 @@ func TestMute(t *testing.T) {
 		{[]string{"rdmap16s27", "rdmap17s27"}, []string{"no  provider efa: lib has it, NIC rdmap16s27 is of its kind, and it makes no offer: no device (see the device files"}},
 		{[]string{"mlx5_0"}, []string{"no  provider verbs: lib has it, NIC mlx5_0 is of its kind, and " + rest + "no memory ("}},
 	} {
-		got := mute(silent, c.nics, "lib")
+		got := silentProviders(silent, c.nics, "lib")
 		if len(got) != len(c.want) {
 			t.Errorf("%v: %s", c.nics, lines(got))
 			continue
@@ -94,10 +94,10 @@ func TestMute(t *testing.T) {
 
 func TestFeatures(t *testing.T) {
 	all := gpu.Facts{Major: 9, VMM: true, PosixFD: true, DMABuf: true, RDMA: true, StreamOps: true, MapHost: true}
-	if got := lines(features("GPU 0", all)); got != "ok  GPU 0: compute capability 9.0" {
+	if got := lines(checkFeatures("GPU 0", all)); got != "ok  GPU 0: compute capability 9.0" {
 		t.Error(got)
 	}
-	got := lines(features("GPU 0", gpu.Facts{Major: 7}))
+	got := lines(checkFeatures("GPU 0", gpu.Facts{Major: 7}))
 	for _, want := range []string{
 		"-   GPU 0: compute capability 7.0 (take ", "no virtual memory management: ", "no dma-bufs: ", "no RDMA: ", "no stores and waits in streams: ", "no mapped main memory: ",
 	} {

@@ -10,8 +10,9 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// gpus reports the GPUs that the driver lets this process use, and their features.
-func gpus() []doctor.Finding {
+// checkGPUs reports the GPUs that the driver lets this process use, and the features that they
+// lack.
+func checkGPUs() []doctor.Finding {
 	const subject = "CUDA"
 	driver, err := cuda.Open()
 	if err != nil {
@@ -28,7 +29,7 @@ func gpus() []doctor.Finding {
 			findings = append(findings, doctor.Failed(doctor.Wrong, fmt.Sprintf("GPU %d", n), "see nvidia-smi, and dmesg for Xid", err))
 			continue
 		}
-		findings = append(findings, features(dev.Name(), dev.Facts())...)
+		findings = append(findings, checkFeatures(dev.Name(), dev.Facts())...)
 		if err := dev.Close(); err != nil {
 			findings = append(findings, doctor.Failed(doctor.Wrong, dev.Name(), "see nvidia-smi, and dmesg for Xid", err))
 		}
@@ -40,8 +41,9 @@ func gpus() []doctor.Finding {
 // device code are built.
 const oldest = 75
 
-// features lists the features that a GPU lacks and that some jobs need.
-func features(name string, f gpu.Facts) []doctor.Finding {
+// checkFeatures reports the compute capability of a GPU, and each feature that it lacks and that
+// some jobs need.
+func checkFeatures(name string, f gpu.Facts) []doctor.Finding {
 	has := doctor.Well(name, "compute capability %d.%d", f.Major, f.Minor)
 	findings := []doctor.Finding{has}
 	if f.Major*10+f.Minor < oldest {

@@ -13,8 +13,8 @@ import (
 // theseHosts is the value of --hosts if the user gives none: it means the hosts of the job.
 const theseHosts = "those of the job"
 
-// startOn replaces this process by a shmemrun that starts the doctor on machines: a list of them,
-// or a file that names them. It returns only if that fails.
+// startOn replaces this process by a shmemrun that starts the doctor on machines: `hosts` is a list
+// of them, or a file that names them. It returns only if that fails.
 func startOn(hosts, ssh string, timeout float64, asJSON bool) error {
 	if hosts == "" {
 		return errors.New(`read the command line: --hosts "": no machine (say --hosts=a,b, or the name of a file)`)
@@ -25,7 +25,7 @@ func startOn(hosts, ssh string, timeout float64, asJSON bool) error {
 	} else if strings.Contains(hosts, "/") {
 		return fmt.Errorf("read the command line: --hosts %s: there is no such file", hosts)
 	}
-	return start([]string{option, hosts, "--ssh", ssh}, timeout, asJSON)
+	return execShmemrun([]string{option, hosts, "--ssh", ssh}, timeout, asJSON)
 }
 
 // startInAllocation replaces this process by a shmemrun that starts the doctor on the machines of a
@@ -36,12 +36,12 @@ func startInAllocation(environ []string, timeout float64, asJSON bool) error {
 	}) {
 		return errors.New("read the command line: --hosts: this is neither a job of several PEs nor an allocation of a batch system (say --hosts=a,b, or the name of a file with a machine on each line)")
 	}
-	return start(nil, timeout, asJSON)
+	return execShmemrun(nil, timeout, asJSON)
 }
 
-// start replaces this process by shmemrun, which is in the same folder. It returns only if that
-// fails.
-func start(options []string, timeout float64, asJSON bool) error {
+// execShmemrun replaces this process by the shmemrun of the same folder, which starts the doctor as
+// a job. It returns only if that fails.
+func execShmemrun(options []string, timeout float64, asJSON bool) error {
 	self, err := os.Executable()
 	if err == nil {
 		self, err = filepath.EvalSymlinks(self)

@@ -25,7 +25,7 @@ func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Findi
 	}
 	mine := doctor.Host{Name: cfg.HostID, ID: id, Findings: found, UsedInterfaces: interfaces(cfg)}
 	if mine.Name == "" {
-		mine.Name, _ = os.Hostname() // for people
+		mine.Name, _ = os.Hostname() // "" after an error: the name is only shown
 	}
 	hosts, between, err := doctor.Reach(boot, mine, timeout, deep)
 	if err != nil {
@@ -50,7 +50,8 @@ func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Findi
 	return result
 }
 
-// interfaces returns the IP interfaces that a job would use.
+// interfaces returns the names of the IP interfaces that a job would use, for the checks between
+// hosts.
 func interfaces(cfg *config.Config) []string {
 	s, err := place.ReadSettings(cfg)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"libshmem/runtime/topo/hwloc"
 )
 
-// settings reads the settings, and reports their errors.
-func settings(environ []string) (*config.Config, []doctor.Finding) {
+// readSettings reads the settings of the environment, and reports values that are not valid.
+func readSettings(environ []string) (*config.Config, []doctor.Finding) {
 	const subject = "settings"
 	cfg, warnings, err := config.Parse(environ)
 	var findings []doctor.Finding
@@ -23,13 +23,14 @@ func settings(environ []string) (*config.Config, []doctor.Finding) {
 		findings = append(findings, doctor.Failed(doctor.Wrong, subject, "see docs/reference/environment.md", err))
 	}
 	if len(findings) == 0 {
-		findings = append(findings, doctor.Well(subject, "%d set", set(cfg)))
+		findings = append(findings, doctor.Well(subject, "%d set", countSet(cfg)))
 	}
 	return cfg, findings
 }
 
-// set returns how many settings the environment has.
-func set(cfg *config.Config) int {
+// countSet returns how many settings the user has set in the environment; those that launchers set
+// do not count.
+func countSet(cfg *config.Config) int {
 	n := 0
 	for _, v := range cfg.Values() {
 		if v.From != "" && v.Category != config.Launcher {
@@ -39,8 +40,9 @@ func set(cfg *config.Config) int {
 	return n
 }
 
-// libraries reports the project's own libraries, and the libraries that they load.
-func libraries(cfg *config.Config, launched bool, environ []string) []doctor.Finding {
+// checkLibraries reports the files of this installation, and the libraries that it loads. launched:
+// this process is a PE of a job.
+func checkLibraries(cfg *config.Config, launched bool, environ []string) []doctor.Finding {
 	executable, err := os.Executable()
 	if err != nil {
 		return []doctor.Finding{doctor.Bad("libshmem.so", "mount proc at /proc", "where this command is cannot be found out: %v", err)}
@@ -57,11 +59,12 @@ func libraries(cfg *config.Config, launched bool, environ []string) []doctor.Fin
 	} else {
 		findings = append(findings, doctor.Well("hwloc", "%s", m.Source))
 	}
-	return append(findings, registrations(cfg))
+	return append(findings, checkRegistrationCache(cfg))
 }
 
-// registrations reports whether buffers outside the heap stay registered.
-func registrations(cfg *config.Config) doctor.Finding {
+// checkRegistrationCache reports whether the library can cache the registrations of buffers outside
+// the heap: for that the kernel has to report when their memory is unmapped.
+func checkRegistrationCache(cfg *config.Config) doctor.Finding {
 	const subject = "registration cache"
 	if cfg.RegistrationCache == 0 {
 		return doctor.Well(subject, "off, by SHMEM_REGISTRATION_CACHE=0")

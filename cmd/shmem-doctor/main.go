@@ -114,7 +114,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		return fail(stderr, startOn(*hosts, *ssh, *timeout, *asJSON))
 	}
 	out := printer{stdout, *asJSON}
-	cfg, findings := settings(environ)
+	cfg, findings := readSettings(environ)
 	if *root != "" {
 		return out.print(append(findings, doctor.At(*root).Findings(cfg)...))
 	}
@@ -148,9 +148,10 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	return out.print(findings)
 }
 
-// checkMachine returns the findings about this machine.
+// checkMachine makes all checks of this machine, and returns their findings. launched: this process
+// is a PE of a job.
 func checkMachine(cfg *config.Config, launched bool, environ []string) []doctor.Finding {
-	return slices.Concat(doctor.At("").Findings(cfg), libraries(cfg, launched, environ), network(cfg, environ, false), gpus())
+	return slices.Concat(doctor.At("").Findings(cfg), checkLibraries(cfg, launched, environ), checkNetwork(cfg, environ, false), checkGPUs())
 }
 
 // A printer prints findings as lines or as JSON.
@@ -159,10 +160,10 @@ type printer struct {
 	json bool
 }
 
-// print prints the findings about this machine, and returns the status.
+// print prints the findings about this machine, and returns the exit status for them.
 func (p printer) print(findings []doctor.Finding) int {
 	if p.json {
-		name, _ := os.Hostname() // for people
+		name, _ := os.Hostname() // "" after an error: the name is only shown
 		fmt.Fprintln(p, doctor.JSON([]doctor.Host{{Name: name, Findings: findings}}, nil))
 		return status(findings)
 	}
@@ -172,7 +173,7 @@ func (p printer) print(findings []doctor.Finding) int {
 	return status(findings)
 }
 
-// status returns the exit status for findings.
+// status returns the exit status for findings: only a fault is an error, not a lack.
 func status(findings []doctor.Finding) int {
 	if doctor.Worst(findings) == doctor.Wrong {
 		return statusWrong

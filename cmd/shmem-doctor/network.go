@@ -12,10 +12,10 @@ import (
 	"libshmem/runtime/job/place"
 )
 
-// network reports libfabric's offers between hosts. gpu: GPU memory will be registered later. A
-// process has to set that before it first lists providers, because libfabric initialises its
-// support for GPUs then.
-func network(cfg *config.Config, environ []string, gpu bool) []doctor.Finding {
+// checkNetwork reports the networks that libfabric offers between hosts, and why NICs of this
+// machine are not among them. gpu: GPU memory will be registered later. A process has to set that
+// before it first lists providers, because libfabric initialises its support for GPUs then.
+func checkNetwork(cfg *config.Config, environ []string, gpu bool) []doctor.Finding {
 	const subject = "network"
 	lib, err := ofi.Load(cfg.Libfabric)
 	if err != nil {
@@ -38,19 +38,20 @@ func network(cfg *config.Config, environ []string, gpu bool) []doctor.Finding {
 	case err != nil:
 		findings = append(findings, doctor.Failed(doctor.Lacks, subject, "shmem-info --fabric lists the providers that answer", err))
 	default:
-		findings = append(findings, networkOf(offers)...)
+		findings = append(findings, chosenNetwork(offers)...)
 	}
 	machine := doctor.At("")
-	findings = append(append(findings, blind(offers, lib.Obstacles(environ))...), withoutAddress(offers, driven(machine))...)
+	findings = append(append(findings, gpuObstacles(offers, lib.Obstacles(environ))...), withoutAddress(offers, rdmaNICs(machine))...)
 	silent, err := ofi.ListSilent(cfg.Libfabric)
 	if err != nil {
 		return findings
 	}
-	return append(findings, mute(withoutLayered(silent, offers), machine.NICs(), lib.File)...)
+	return append(findings, silentProviders(withoutLayered(silent, offers), machine.NICs(), lib.File)...)
 }
 
-// networkOf reports the choice of a job between hosts.
-func networkOf(offers []ofi.Offer) []doctor.Finding {
+// chosenNetwork reports which of libfabric's offers a job between hosts would choose, and what may
+// be wrong with it.
+func chosenNetwork(offers []ofi.Offer) []doctor.Finding {
 	const subject = "network"
 	var nics []string
 	var provider string
@@ -77,9 +78,9 @@ func networkOf(offers []ofi.Offer) []doctor.Finding {
 	return []doctor.Finding{doctor.Well(subject, "%s", text)}
 }
 
-// blind reports the files that libfabric cannot load and without which NICs cannot access the
+// gpuObstacles reports files that libfabric cannot load and without which NICs cannot access the
 // memory of GPUs, if a job would choose a NIC that could access it.
-func blind(offers []ofi.Offer, obstacles []ofi.Obstacle) []doctor.Finding {
+func gpuObstacles(offers []ofi.Offer, obstacles []ofi.Obstacle) []doctor.Finding {
 	var findings []doctor.Finding
 	if slices.ContainsFunc(offers, func(o ofi.Offer) bool {
 		return o.Chosen && slices.Contains([]string{"efa", "cxi", "verbs;ofi_rxm"}, o.Provider)
@@ -91,8 +92,9 @@ func blind(offers []ofi.Offer, obstacles []ofi.Obstacle) []doctor.Finding {
 	return findings
 }
 
-// mute reports providers that make no offer although the machine has NICs of their kind.
-func mute(silent []ofi.Silent, nics []string, library string) []doctor.Finding {
+// silentProviders reports providers that make no offer although the machine has NICs of their kind.
+// library is the file of libfabric.
+func silentProviders(silent []ofi.Silent, nics []string, library string) []doctor.Finding {
 	made := map[string]string{"efa": "efa", "verbs": "mlx", "cxi": "cxi", "opx": "hfi1"}
 	var findings []doctor.Finding
 	for _, s := range silent {

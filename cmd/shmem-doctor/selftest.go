@@ -22,12 +22,13 @@ import (
 	"libshmem/runtime/job/place"
 )
 
-// reportFile is the file that --fabric writes, for people who help from far away.
+// reportFile is the file that --fabric writes, for somebody who helps and cannot use this machine.
 const reportFile = "shmem-fabric-report.txt"
 
-// testFabric tests each NIC that a job would use.
+// testFabric is the command --fabric: it tests each NIC that a job would use, prints the findings,
+// writes the report to a file, and returns the exit status.
 func testFabric(cfg *config.Config, findings []doctor.Finding, environ []string, out printer, stderr io.Writer) int {
-	findings = append(findings, network(cfg, environ, true)...)
+	findings = append(findings, checkNetwork(cfg, environ, true)...)
 	memory, about, done := gpuMemory()
 	nics, tested := testNICs(cfg, memory)
 	findings = append(findings, tested...)
@@ -35,7 +36,7 @@ func testFabric(cfg *config.Config, findings []doctor.Finding, environ []string,
 		findings = append(findings, doctor.Failed(doctor.Wrong, "CUDA", "see nvidia-smi, and dmesg for Xid", err))
 	}
 	result := out.print(findings)
-	text := report(cfg, environ, nics, about, findings)
+	text := reportText(cfg, environ, nics, about, findings)
 	if err := os.WriteFile(reportFile, []byte(text), 0o644); err != nil {
 		return fail(stderr, fmt.Errorf("write the report: %w", err))
 	}
@@ -45,8 +46,8 @@ func testFabric(cfg *config.Config, findings []doctor.Finding, environ []string,
 	return result
 }
 
-// testNICs opens an endpoint on one NIC after the other, and runs the self-test on it. about
-// describes libfabric and the NICs.
+// testNICs opens an endpoint on one NIC after the other, and runs the self-test on it. memory is
+// GPU memory for the test. `about` describes libfabric and the NICs, for the report.
 func testNICs(cfg *config.Config, memory []selftest.GPU) (about string, findings []doctor.Finding) {
 	s, err := place.ReadSettings(cfg)
 	if err != nil {
@@ -83,8 +84,8 @@ func testNICs(cfg *config.Config, memory []selftest.GPU) (about string, findings
 // NICs map it.
 const gpuBytes = 2 << 20
 
-// gpuMemory allocates memory of the first GPU, for NICs that access it as a dma-buf or by its
-// address. done frees it.
+// gpuMemory allocates memory of the first GPU, for the tests of NICs: once as a dma-buf, if the GPU
+// can export one, and once by its address. `about` describes the GPUs, and done frees the memory.
 func gpuMemory() (memory []selftest.GPU, about string, done func() error) {
 	done = func() error { return nil }
 	driver, err := cuda.Open()
@@ -104,7 +105,7 @@ func gpuMemory() (memory []selftest.GPU, about string, done func() error) {
 	if err := dev.Zero(a, gpuBytes); err != nil {
 		return nil, about, done
 	}
-	m := fabric.GPUMemory{Base: address(a), Len: gpuBytes, File: -1}
+	m := fabric.GPUMemory{Base: pointerTo(a), Len: gpuBytes, File: -1}
 	// Each method must find the bytes that it has written, so earlier ones are cleared.
 	read := func(to []byte) error { return dev.CopyOut(to, a) }
 	if dev.Facts().DMABuf {
@@ -119,12 +120,13 @@ func gpuMemory() (memory []selftest.GPU, about string, done func() error) {
 	return append(memory, selftest.GPU{Method: "peer memory", Memory: m, Read: read, Clear: func() error { return dev.Zero(a, gpuBytes) }, Spare: true}), about, done
 }
 
-// address converts an address of a GPU to a pointer, which structs of package fabric need.
-func address(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
+// pointerTo converts an address of a GPU to a pointer, which structs of package fabric need. Nobody
+// may access memory through it.
+func pointerTo(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
-// report returns the text of the file: versions, settings and one line a test, without names of
-// hosts.
-func report(cfg *config.Config, environ []string, nics, gpus string, findings []doctor.Finding) string {
+// reportText returns the content of the report: versions, settings and a line for each finding. The
+// name of this host is removed, because reports are sent to others.
+func reportText(cfg *config.Config, environ []string, nics, gpus string, findings []doctor.Finding) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "libshmem %s\n", libshmem.Version)
 	if nics != "" {
@@ -152,11 +154,11 @@ func report(cfg *config.Config, environ []string, nics, gpus string, findings []
 	for _, f := range findings {
 		fmt.Fprintln(&b, f)
 	}
-	return without(b.String(), host)
+	return hideHost(b.String(), host)
 }
 
-// without removes a host's name from a text where it is a whole word.
-func without(text, host string) string {
+// hideHost replaces a host's name in a text by HOST, where it is a whole word.
+func hideHost(text, host string) string {
 	if host == "" {
 		return text
 	}

@@ -26,8 +26,8 @@ import (
 // This file has the facts as JSON, for programs. Names are in lower case with underscores, sizes in
 // bytes and times in seconds. Fields may be added; the meaning of existing ones does not change.
 
-// encode prints one JSON object.
-func encode(w io.Writer, value any) error {
+// writeJSON prints a value as an indented JSON object.
+func writeJSON(w io.Writer, value any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(value)
@@ -127,7 +127,7 @@ type (
 	}
 )
 
-// memoryFactOf returns what the JSON form says of one kind of memory for rings.
+// memoryFactOf returns the JSON form of a report on one kind of memory for rings.
 func memoryFactOf(r gpu.Report) memoryFact {
 	f := memoryFact{Kind: r.Kind.String(), Chosen: r.Chosen, Method: r.Method}
 	if r.Why != nil {
@@ -136,7 +136,7 @@ func memoryFactOf(r gpu.Report) memoryFact {
 	return f
 }
 
-// summaryJSON prints what summary prints.
+// summaryJSON prints as JSON what printSummary prints as text.
 func summaryJSON(w io.Writer, cfg *config.Config) error {
 	want, err := gpu.ParseKind(cfg.RingMemory.String())
 	if err != nil {
@@ -146,7 +146,7 @@ func summaryJSON(w io.Writer, cfg *config.Config) error {
 	out := summaryFacts{
 		Version: libshmem.Version, Specification: specification,
 		Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH,
-		Libraries: map[string]string{}, Libfabric: libfabric(cfg), Registrations: registrations(cfg),
+		Libraries: map[string]string{}, Libfabric: describeLibfabric(cfg), Registrations: describeRegistrations(cfg),
 		Heap: heapFacts{Size: cfg.SymmetricSize, Alignment: plan.Align, BlockCost: heap.BlockCost, Granule: heap.Granule, Internal: map[int]uint64{}},
 		Rings: ringFacts{
 			Count: cfg.RingCount, Slots: cfg.RingSize, Bytes: uint64(cfg.RingCount) * uint64(cfg.RingSize) * slotSize,
@@ -159,12 +159,12 @@ func summaryJSON(w io.Writer, cfg *config.Config) error {
 	for _, n := range jobSizes {
 		out.Heap.Internal[n] = area.New(n, 0, cfg.NotifyCount, cfg.MessageMemory).Internal
 	}
-	name, reports, _, err := survey(want)
+	name, reports, _, err := surveyRingMemory(want)
 	out.Rings.GPU = name
 	for _, r := range reports {
 		out.Rings.Memory = append(out.Rings.Memory, memoryFactOf(r))
 	}
-	return errors.Join(err, encode(w, out))
+	return errors.Join(err, writeJSON(w, out))
 }
 
 // settingsJSON prints the settings, except those that only shmemrun sets.
@@ -178,10 +178,10 @@ func settingsJSON(w io.Writer, cfg *config.Config) error {
 			v.Name, v.Text, v.From, v.Default, v.Category.String(), v.Kind.String(), v.Range(), v.Aliases, v.Setting.Text,
 		})
 	}
-	return encode(w, map[string]any{"version": libshmem.Version, "settings": out})
+	return writeJSON(w, map[string]any{"version": libshmem.Version, "settings": out})
 }
 
-// networkJSON prints what network prints.
+// networkJSON prints as JSON what printNetwork prints as text.
 func networkJSON(w io.Writer, cfg *config.Config) error {
 	s, err := place.ReadSettings(cfg)
 	if err != nil {
@@ -203,11 +203,11 @@ func networkJSON(w io.Writer, cfg *config.Config) error {
 		}
 	}
 	if err != nil {
-		return errors.Join(err, encode(w, out))
+		return errors.Join(err, writeJSON(w, out))
 	}
-	p, err := open(wanted(cfg, hints))
+	p, err := openChosen(jobConfig(cfg, hints))
 	if err != nil {
-		return errors.Join(err, encode(w, out))
+		return errors.Join(err, writeJSON(w, out))
 	}
 	c := p.Caps()
 	out.Opened = &openedFact{
@@ -217,12 +217,13 @@ func networkJSON(w io.Writer, cfg *config.Config) error {
 	for _, property := range fabric.Properties {
 		out.Opened.Grants[property.Name] = property.Has(&c)
 	}
-	return errors.Join(p.Close(), encode(w, out))
+	return errors.Join(p.Close(), writeJSON(w, out))
 }
 
-// topologyJSON prints the NICs of each PE.
+// topologyJSON prints as JSON which NICs each PE of a machine would use: this machine, or the one
+// that a file describes.
 func topologyJSON(w io.Writer, cfg *config.Config, file string) error {
-	m, r, picks, err := planned(io.Discard, cfg, file)
+	m, r, picks, err := planMachine(io.Discard, cfg, file)
 	if err != nil {
 		return err
 	}
@@ -230,10 +231,11 @@ func topologyJSON(w io.Writer, cfg *config.Config, file string) error {
 	if out == nil {
 		out = []topo.Choice{}
 	}
-	return encode(w, map[string]any{"choices": out})
+	return writeJSON(w, map[string]any{"choices": out})
 }
 
-// liveJSON prints what a PE does now.
+// liveJSON prints as JSON what the PE with this process number does now: its waits, its heap and
+// its counters.
 func liveJSON(w io.Writer, process string) error {
 	pid, views, done, err := viewPE(process)
 	if err != nil {
@@ -259,5 +261,5 @@ func liveJSON(w io.Writer, process string) error {
 			out.Counters[c.Name] = sample.PE.Values[i]
 		}
 	}
-	return encode(w, out)
+	return writeJSON(w, out)
 }

@@ -14,7 +14,8 @@ import (
 	"libshmem/runtime/statuspage"
 )
 
-// watchPE prints the work of a running PE, its growth between two readings, and its waits.
+// watchPE prints what a running PE does: its waits, its heap, and its counters. If `between` is not
+// 0 it reads them twice, and also prints how fast they grow.
 func watchPE(w io.Writer, process string, between time.Duration) error {
 	pid, views, done, err := viewPE(process)
 	if err != nil {
@@ -35,7 +36,7 @@ func watchPE(w io.Writer, process string, between time.Duration) error {
 	}
 	running := time.Since(time.Unix(0, page.Began)).Round(time.Second / 10)
 	fmt.Fprintf(w, "PE %d of %d on %d nodes, process %d, libshmem %s, in the job for %v\n", page.Me, page.NPEs, page.Nodes, pid, libshmem.Version, running)
-	if err := waits(w, page); err != nil {
+	if err := printWaits(w, page); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintln(w, heapUse(&page.Heap)); err != nil {
@@ -73,8 +74,8 @@ func viewPE(process string) (pid int, views []*statuspage.View, done func(), err
 	}, nil
 }
 
-// waits prints the waits of a PE's threads.
-func waits(w io.Writer, page *statuspage.PE) error {
+// printWaits prints the waits of a PE's threads.
+func printWaits(w io.Writer, page *statuspage.PE) error {
 	all := page.Waiting()
 	for _, t := range all {
 		since := time.Duration(statuspage.Now() - t.Since).Round(time.Millisecond)
@@ -103,7 +104,8 @@ func heapUse(h *statuspage.Heap) string {
 	return line
 }
 
-// readPages reads the status pages of a PE once.
+// readPages reads the status pages of a PE once: that of the PE, and the counters of the PE and its
+// endpoints.
 func readPages(views []*statuspage.View) (*statuspage.PE, *stats.Sample, error) {
 	page, err := views[0].PE()
 	if err != nil {

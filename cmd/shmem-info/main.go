@@ -114,20 +114,20 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	case *net && *asJSON:
 		err = networkJSON(out, cfg)
 	case *net:
-		err = network(out, cfg)
+		err = printNetwork(out, cfg)
 	case *place && *asJSON:
 		err = topologyJSON(out, cfg, *xml)
 	case *place:
-		err = topology(out, cfg, *xml)
+		err = printTopology(out, cfg, *xml)
 	case *asJSON:
 		err = summaryJSON(out, cfg)
 	default:
-		err = summary(out, cfg)
+		err = printSummary(out, cfg)
 	}
 	return status(stderr, errors.Join(err, out.Flush(), cfgErr))
 }
 
-// status returns the exit status of a command that ended with err.
+// status prints the error of a command, if it ended with one, and returns the exit status.
 func status(stderr io.Writer, err error) int {
 	if err != nil {
 		return fail(stderr, statusError, err)

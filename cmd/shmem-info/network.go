@@ -16,8 +16,9 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// libfabric describes the libfabric that a job would load.
-func libfabric(cfg *config.Config) string {
+// describeLibfabric returns the file and version of the libfabric that a job would load, or why
+// there is none.
+func describeLibfabric(cfg *config.Config) string {
 	lib, err := ofi.Load(cfg.Libfabric)
 	if err != nil {
 		return "not found, jobs on one host only: " + err.Error()
@@ -25,9 +26,9 @@ func libfabric(cfg *config.Config) string {
 	return lib.File + ", version " + lib.Version
 }
 
-// network lists libfabric's offers, best first, each with a mark if a job would choose it, or else
-// with the reason why not. Then it prints what the chosen offer provides once it is open.
-func network(w io.Writer, cfg *config.Config) error {
+// printNetwork lists libfabric's offers, best first, each with a mark if a job would choose it, or
+// else with the reason why not. Then it prints what the chosen offer provides once it is open.
+func printNetwork(w io.Writer, cfg *config.Config) error {
 	s, err := place.ReadSettings(cfg)
 	if err != nil {
 		return err
@@ -61,12 +62,12 @@ func network(w io.Writer, cfg *config.Config) error {
 		return err
 	}
 	fmt.Fprintln(w, "\n* marks a job's choice between hosts with these settings; of several NICs, --topology shows which PE takes which")
-	return granted(w, cfg, hints)
+	return printGranted(w, cfg, hints)
 }
 
-// open opens the NICs that a job would choose. Several are opened as one provider, as a job does,
-// because together they guarantee less than each of them.
-func open(want fabric.Config) (fabric.Provider, error) {
+// openChosen opens the NICs that a job would choose. Several are opened as one provider, as a job
+// does, because together they guarantee less than each of them.
+func openChosen(want fabric.Config) (fabric.Provider, error) {
 	choice, err := ofi.Choose(want.Library, ofi.Hints{Provider: want.Provider, Fabric: want.Fabric, NICs: want.NICs, GPU: want.GPU})
 	if err != nil {
 		return nil, err
@@ -86,17 +87,18 @@ func open(want fabric.Config) (fabric.Provider, error) {
 	return ends[0], nil
 }
 
-// wanted returns the configuration with which a job opens its provider.
-func wanted(cfg *config.Config, hints ofi.Hints) fabric.Config {
+// jobConfig returns the configuration with which a job opens its provider, so that this command
+// finds what a job would find.
+func jobConfig(cfg *config.Config, hints ofi.Hints) fabric.Config {
 	want := proxy.ProviderConfig(2)
 	want.Provider, want.Fabric, want.NICs, want.Library = cfg.Provider, cfg.Fabric.Named(), hints.NICs, cfg.Libfabric
 	want.Data, want.Fence, want.Atomics, want.Blocks, want.GPU = true, true, true, true, hints.GPU
 	return want
 }
 
-// about names the chosen fabric, the options that were set and refused, and why libfabric does not
-// know the memory of GPUs.
-func about(w io.Writer, cfg *config.Config, p fabric.Provider) error {
+// printFabric prints the chosen fabric, the options that libfabric has accepted or refused, and why
+// libfabric does not know the memory of GPUs.
+func printFabric(w io.Writer, cfg *config.Config, p fabric.Provider) error {
 	c := p.Caps()
 	fmt.Fprintf(w, "\nfabric: %s\n", c.Fabric)
 	if notes := fabric.NotesOf(p); len(notes) > 0 {
@@ -115,9 +117,9 @@ func about(w io.Writer, cfg *config.Config, p fabric.Provider) error {
 	return nil
 }
 
-// tiles describes the largest tile of eager transfers whose bytes a network keeps in order, and
-// whether the provider or the user has set that.
-func tiles(c *fabric.Caps, cfg *config.Config) string {
+// describeTiles returns a text on the largest tile of eager transfers, the pieces whose bytes a
+// network delivers in order, and whether the provider or the user has set that.
+func describeTiles(c *fabric.Caps, cfg *config.Config) string {
 	by := "as the NIC grants"
 	if cfg.Ordered != config.OrderedAuto {
 		by = "by SHMEM_ORDERED_BYTES=" + cfg.Ordered.String()
@@ -131,22 +133,23 @@ func tiles(c *fabric.Caps, cfg *config.Config) string {
 	return "no tiles, " + by + ": a token is a put with a signal"
 }
 
-// order describes whether a put with a signal arrives after earlier puts.
-func order(c *fabric.Caps) string {
+// describeOrder returns a text on whether a put with a signal arrives after earlier puts.
+func describeOrder(c *fabric.Caps) string {
 	if c.SendAfterWrite {
 		return "in order: the signal of the last one announces all"
 	}
 	return "in any order: a signal announces its own put alone, or all before a fence"
 }
 
-// granted opens the choice of a job, and prints the words of SHMEM_REQUIRE that it fulfils.
-func granted(w io.Writer, cfg *config.Config, hints ofi.Hints) error {
-	p, err := open(wanted(cfg, hints))
+// printGranted opens the NICs that a job would choose, and prints which words of SHMEM_REQUIRE they
+// fulfil.
+func printGranted(w io.Writer, cfg *config.Config, hints ofi.Hints) error {
+	p, err := openChosen(jobConfig(cfg, hints))
 	if err != nil {
 		return err
 	}
 	c := p.Caps()
-	if err := about(w, cfg, p); err != nil {
+	if err := printFabric(w, cfg, p); err != nil {
 		return errors.Join(err, p.Close())
 	}
 	fmt.Fprintf(w, "\nopened, %s on %s grants, of the words of SHMEM_REQUIRE (a NIC by itself):\n", c.Provider, c.Domain)
@@ -159,8 +162,8 @@ func granted(w io.Writer, cfg *config.Config, hints ofi.Hints) error {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", has, property.Name, property.Text)
 	}
 	err = t.Flush()
-	fmt.Fprintf(w, "puts of the host by this network: %s\n", order(&c))
-	fmt.Fprintf(w, "eager transfers of the host by this network: %s\n", tiles(&c, cfg))
+	fmt.Fprintf(w, "puts of the host by this network: %s\n", describeOrder(&c))
+	fmt.Fprintf(w, "eager transfers of the host by this network: %s\n", describeTiles(&c, cfg))
 	if !hints.GPU {
 		fmt.Fprintln(w, "GPUs were left alone: SHMEM_HEAP=device asks for their memory, for which a provider may make a context on one")
 	}

@@ -14,9 +14,9 @@ import (
 // slotSize is the size in bytes of a slot of a ring.
 const slotSize = 16
 
-// rings prints which memory the rings of GPU and of host threads can have on this machine, and why
-// other kinds are not possible.
-func rings(w io.Writer, cfg *config.Config) error {
+// printRings prints which memory the rings of GPU and of host threads can have on this machine, and
+// why other kinds are not possible.
+func printRings(w io.Writer, cfg *config.Config) error {
 	want, err := gpu.ParseKind(cfg.RingMemory.String())
 	if err != nil {
 		return err
@@ -25,7 +25,7 @@ func rings(w io.Writer, cfg *config.Config) error {
 	total := uint64(cfg.RingCount) * uint64(cfg.RingSize) * slotSize
 	fmt.Fprintf(&b, "\nring memory: SHMEM_RING_COUNT=%d of SHMEM_RING_SIZE=%d slots, %s for each PE that starts operations on a GPU\n",
 		cfg.RingCount, cfg.RingSize, config.FormatSize(total))
-	name, reports, context, err := survey(want)
+	name, reports, context, err := surveyRingMemory(want)
 	fmt.Fprintf(&b, "%s, SHMEM_RING_MEMORY=%s, * marks a job's choice:\n", name, want)
 	for _, r := range reports {
 		mark := " "
@@ -44,9 +44,9 @@ func rings(w io.Writer, cfg *config.Config) error {
 	return err
 }
 
-// survey tries the kinds of ring memory on the first GPU, and reports how much memory a proxy's
-// CUDA context uses there. Without a GPU the reports have the reason.
-func survey(want gpu.Kind) (name string, reports []gpu.Report, context string, err error) {
+// surveyRingMemory tries the kinds of ring memory on the first GPU, and describes how much of its
+// memory a proxy's CUDA context uses. Without a GPU each report has the reason.
+func surveyRingMemory(want gpu.Kind) (name string, reports []gpu.Report, context string, err error) {
 	const nobody = "GPU threads"
 	driver, err := cuda.Open()
 	if err != nil {
@@ -61,11 +61,12 @@ func survey(want gpu.Kind) (name string, reports []gpu.Report, context string, e
 		name = fmt.Sprintf("%s, driver of CUDA %s", dev.Name(), driver.Version)
 	}
 	reports = gpu.Survey(dev, nil, want)
-	return name, reports, contextOf(dev), dev.Close()
+	return name, reports, describeContext(dev), dev.Close()
 }
 
-// contextOf makes the kind of context that proxies use, and reports how much memory it uses.
-func contextOf(dev *cuda.Device) string {
+// describeContext makes a CUDA context of the kind that proxies use, and returns a text on how much
+// memory of the GPU it takes.
+func describeContext(dev *cuda.Device) string {
 	const what = "the proxies' own context, of each PE whose heap is reached through the network"
 	before, _, err := dev.FreeMemory()
 	if err == nil {
@@ -78,7 +79,7 @@ func contextOf(dev *cuda.Device) string {
 	return fmt.Sprintf("%s: %d MiB of the GPU", what, (max(before, after)-after)>>20)
 }
 
-// hostReport tries the memory of rings of host threads.
+// hostReport tries to allocate memory for the rings of host threads, and returns the result.
 func hostReport() gpu.Report {
 	m, err := gpu.Host(gpu.Page)
 	if err != nil {

@@ -26,28 +26,29 @@ var ownLibraries = []string{"libshmem.so", "libshmem_core.so"}
 // jobSizes are the numbers of PEs for which the overhead is listed.
 var jobSizes = []int{1, 2, 8, 64, 1024}
 
-// summary prints the facts of this installation and this machine.
-func summary(w io.Writer, cfg *config.Config) error {
+// printSummary prints versions, files, and what the heap and the rings of a job would take on this
+// machine.
+func printSummary(w io.Writer, cfg *config.Config) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "libshmem\t%s, OpenSHMEM %s\n", libshmem.Version, specification)
 	fmt.Fprintf(t, "build\t%s, %s/%s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	for _, name := range ownLibraries {
 		fmt.Fprintf(t, "%s\t%s\n", name, ownLibrary(name))
 	}
-	fmt.Fprintf(t, "libfabric\t%s\n", libfabric(cfg))
-	fmt.Fprintf(t, "registration cache\t%s\n", registrations(cfg))
+	fmt.Fprintf(t, "libfabric\t%s\n", describeLibfabric(cfg))
+	fmt.Fprintf(t, "registration cache\t%s\n", describeRegistrations(cfg))
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	if err := overhead(w, cfg); err != nil {
+	if err := printOverhead(w, cfg); err != nil {
 		return err
 	}
-	return rings(w, cfg)
+	return printRings(w, cfg)
 }
 
-// registrations reports whether buffers outside the heap can stay registered here, with NICs that
-// need a registration.
-func registrations(cfg *config.Config) string {
+// describeRegistrations returns a text on whether buffers outside the heap can stay registered
+// here, with NICs that need a registration.
+func describeRegistrations(cfg *config.Config) string {
 	if cfg.RegistrationCache == 0 {
 		return "off, by SHMEM_REGISTRATION_CACHE=0"
 	}
@@ -61,7 +62,8 @@ func registrations(cfg *config.Config) string {
 	return fmt.Sprintf("of SHMEM_REGISTRATION_CACHE=%s, with NICs that need one", config.FormatSize(cfg.RegistrationCache))
 }
 
-// ownLibrary finds a file of this installation: bin and lib are side by side.
+// ownLibrary returns the path of a library of this installation, or why it was not found. The
+// folders bin and lib are side by side.
 func ownLibrary(name string) string {
 	exe, err := os.Executable()
 	if err == nil {
@@ -77,9 +79,9 @@ func ownLibrary(name string) string {
 	return file
 }
 
-// overhead prints the cost of the symmetric heap beyond its own bytes, by the same arithmetic that
-// a job uses.
-func overhead(w io.Writer, cfg *config.Config) error {
+// printOverhead prints the cost of the symmetric heap beyond its own bytes, by the same arithmetic
+// that a job uses.
+func printOverhead(w io.Writer, cfg *config.Config) error {
 	var b strings.Builder
 	plan := hostmem.NewPlan(0, cfg.SymmetricSize, 1)
 	fmt.Fprintf(&b, "\nsymmetric heap of each PE: SHMEM_SYMMETRIC_SIZE=%s, alignments up to %s\n",

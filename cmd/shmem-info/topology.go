@@ -12,10 +12,10 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// topology draws a machine and the NICs that its PEs would use: this one with libfabric's offers on
-// it, or the one that a file describes.
-func topology(w io.Writer, cfg *config.Config, file string) error {
-	m, r, picks, err := planned(w, cfg, file)
+// printTopology draws a machine and the NICs that its PEs would use: this one with libfabric's
+// offers on it, or the one that a file describes.
+func printTopology(w io.Writer, cfg *config.Config, file string) error {
+	m, r, picks, err := planMachine(w, cfg, file)
 	if m == nil {
 		return err
 	}
@@ -26,9 +26,10 @@ func topology(w io.Writer, cfg *config.Config, file string) error {
 	return m.Table(w, r, picks)
 }
 
-// planned returns a machine, its PEs and NICs, and the NICs that each PE would use. If libfabric
-// refuses the NICs it returns the machine with the error. Notes go to w.
-func planned(w io.Writer, cfg *config.Config, file string) (*topo.Machine, topo.Request, [][]topo.Pick, error) {
+// planMachine returns a machine, its PEs and NICs, and the NICs that each PE would use. If
+// libfabric refuses the NICs it returns the machine with the error. What the reader should know in
+// addition is written to w.
+func planMachine(w io.Writer, cfg *config.Config, file string) (*topo.Machine, topo.Request, [][]topo.Pick, error) {
 	s, err := place.ReadSettings(cfg)
 	if err != nil {
 		return nil, topo.Request{}, nil, err
@@ -49,7 +50,7 @@ func planned(w io.Writer, cfg *config.Config, file string) (*topo.Machine, topo.
 		if m, err = topo.ReadXML(text, file); err != nil {
 			return nil, topo.Request{}, nil, err
 		}
-		nics = described(m, &s)
+		nics = nicsOfFile(m, &s)
 	}
 	r, _ := s.Request(nics, m.Everybody())
 	picks, err := m.Plan(r)
@@ -66,9 +67,9 @@ func usableNICs(cfg *config.Config, s *place.Settings) ([]ofi.NIC, error) {
 	return c.Candidates(), nil
 }
 
-// described returns the NICs of a machine that is known only from a file, as far as the settings
+// nicsOfFile returns the NICs of a machine that is known only from a file, as far as the settings
 // allow them. A job uses one IP interface unless the user names several.
-func described(m *topo.Machine, s *place.Settings) []ofi.NIC {
+func nicsOfFile(m *topo.Machine, s *place.Settings) []ofi.NIC {
 	var nics []ofi.NIC
 	for _, n := range m.Candidates() {
 		d := m.Find(n.PCI, "")

@@ -9,7 +9,7 @@ import (
 // Bash returns the script that completes the command's arguments in bash.
 func (p *Page) Bash() string {
 	var b strings.Builder
-	name := function(p.Name)
+	name := shellFunction(p.Name)
 	fmt.Fprintf(&b, "# generated from the help of %s\n\n%s() {\n", p.Name, name)
 	b.WriteString(`    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command= i word
     COMPREPLY=()
@@ -99,7 +99,7 @@ func (p *Page) bashOptions(b *strings.Builder, indent, rest string) {
 	line("esac")
 }
 
-// spellings returns the ways to write an option.
+// spellings returns the ways to write an option: --name, and -n if it has a letter.
 func spellings(o *Option) []string {
 	out := []string{o.dashed()}
 	if o.Short != "" {
@@ -108,7 +108,7 @@ func spellings(o *Option) []string {
 	return out
 }
 
-// withValue returns the spellings of options whose value is the next word.
+// withValue returns the spellings of the options whose value is the next word of the command line.
 func withValue(options []Option) []string {
 	var out []string
 	for i := range options {
@@ -119,7 +119,7 @@ func withValue(options []Option) []string {
 	return out
 }
 
-// bashPattern returns a pattern of bash that matches each of the words.
+// bashPattern returns a pattern of bash's case that matches each of the words, and no other word.
 func bashPattern(words []string) string {
 	if len(words) == 0 {
 		return "''"
@@ -127,8 +127,9 @@ func bashPattern(words []string) string {
 	return strings.Join(words, " | ")
 }
 
-// function returns the name of the shell function that completes a command.
-func function(name string) string {
+// shellFunction returns the name of the shell function that completes a command: a name may have no
+// dash there.
+func shellFunction(name string) string {
 	return "_" + strings.NewReplacer("-", "_", "+", "x").Replace(name)
 }
 
@@ -147,7 +148,7 @@ func (p *Page) Zsh() string {
 	fmt.Fprintf(&b, "local state line\n_arguments -S -C%s\n", p.zshOptions("'1:command:->command' '*::argument:->argument'"))
 	b.WriteString("case $state in\ncommand)\n    local -a commands=(")
 	for _, c := range p.Commands {
-		fmt.Fprintf(&b, "\n        %s", quoted(strings.ReplaceAll(c.Name, ":", `\:`)+":"+c.Summary))
+		fmt.Fprintf(&b, "\n        %s", shellQuoted(strings.ReplaceAll(c.Name, ":", `\:`)+":"+c.Summary))
 	}
 	b.WriteString("\n    )\n    _describe command commands\n    ;;\nargument)\n    case $line[1] in\n")
 	for i := range p.Commands {
@@ -158,7 +159,8 @@ func (p *Page) Zsh() string {
 	return b.String()
 }
 
-// zshOptions returns the arguments of _arguments, one on each line.
+// zshOptions returns the arguments of zsh's _arguments, one on each line: the options of the page,
+// and then `last`, which describes the other arguments.
 func (p *Page) zshOptions(last string) string {
 	var lines []string
 	for i := range p.Options {
@@ -183,12 +185,12 @@ func (p *Page) zshOptions(last string) string {
 					sign = "="
 				}
 			}
-			lines = append(lines, quoted(s+sign+"["+text+"]"+value))
+			lines = append(lines, shellQuoted(s+sign+"["+text+"]"+value))
 		}
 	}
 	lines = slices.Concat(lines, []string{last})
 	return " \\\n    " + strings.Join(lines, " \\\n    ")
 }
 
-// quoted returns a word with quotes for a shell.
-func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+// shellQuoted returns a text in single quotes, as one word of a shell.
+func shellQuoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -74,14 +74,15 @@ func Files(fs *pflag.FlagSet, options ...string) {
 	}
 }
 
-// annotate stores words about an option, which its description then uses.
+// annotate stores words for completion with an option, from where With reads them.
 func annotate(fs *pflag.FlagSet, option, key string, words []string) {
 	if err := fs.SetAnnotation(option, key, words); err != nil {
 		panic(err) // the command has no such option
 	}
 }
 
-// Help prints the help of a command.
+// Help prints the help of a command: usage, text, subcommands, the options of fs (unless it is
+// nil), and notes.
 func (p *Page) Help(w io.Writer, fs *pflag.FlagSet) {
 	fmt.Fprintf(w, "Usage: %s\n\n%s\n", strings.Join(p.Usage, "\n       "), p.Text)
 	for i, c := range p.Commands {
@@ -104,7 +105,7 @@ func (p *Page) Help(w io.Writer, fs *pflag.FlagSet) {
 	}
 }
 
-// With returns the page with the options of fs.
+// With returns a copy of the page with descriptions of the options of fs, except hidden ones.
 func (p *Page) With(fs *pflag.FlagSet) Page {
 	out := *p
 	fs.VisitAll(func(f *pflag.Flag) {

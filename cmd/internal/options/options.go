@@ -26,10 +26,10 @@ func Explain(err error) error {
 		if errors.Is(err, strconv.ErrRange) {
 			why = "too large"
 		}
-		return fmt.Errorf("%s %s: %s", name(e.GetFlag()), shown(e.GetValue()), why)
+		return fmt.Errorf("%s %s: %s", dashedName(e.GetFlag()), quotedIfUnclear(e.GetValue()), why)
 	}
 	if e, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		return fmt.Errorf("option %s needs a value", name(e.GetFlag()))
+		return fmt.Errorf("option %s needs a value", dashedName(e.GetFlag()))
 	}
 	if e, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if e.GetSpecifiedShortnames() != "" {
@@ -43,16 +43,17 @@ func Explain(err error) error {
 	return err
 }
 
-// name returns the usual spelling of the option.
-func name(f *pflag.Flag) string {
+// dashedName returns an option as users write it: by its letter if it has one.
+func dashedName(f *pflag.Flag) string {
 	if f.Shorthand != "" {
 		return "-" + f.Shorthand
 	}
 	return "--" + f.Name
 }
 
-// shown returns a value in quotes, so that people can see where it begins and ends.
-func shown(value string) string {
+// quotedIfUnclear returns a value, in quotes if it is empty or has spaces or control characters, so
+// that the reader sees where it begins and ends.
+func quotedIfUnclear(value string) string {
 	if value == "" || strings.ContainsFunc(value, func(r rune) bool { return r == ' ' || !strconv.IsPrint(r) }) {
 		return strconv.Quote(value)
 	}

@@ -14,27 +14,28 @@ import (
 func Check() error {
 	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
-		return fails("epoll_create1", err)
+		return callError("epoll_create1", err)
 	}
 	defer unix.Close(poll)
 	event, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
-		return fails("eventfd2", err)
+		return callError("eventfd2", err)
 	}
 	defer unix.Close(event)
 	if err := unix.EpollCtl(poll, unix.EPOLL_CTL_ADD, event, &unix.EpollEvent{Events: unix.EPOLLIN}); err != nil {
-		return fails("epoll_ctl", err)
+		return callError("epoll_ctl", err)
 	}
 	// With room for 0 events the kernel returns EINVAL, unless a filter has refused the call
 	// before.
 	if _, _, err := unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(poll), 0, 0, 0, 0, 0); err != unix.EINVAL {
-		return fails("epoll_pwait", err)
+		return callError("epoll_pwait", err)
 	}
 	return nil
 }
 
-// fails returns the error of a system call that the Go runtime needs in order to wait.
-func fails(call string, err error) error {
+// callError returns the error for a system call that the Go runtime needs in order to wait, and
+// that the kernel has refused with err.
+func callError(call string, err error) error {
 	remedy := shmerr.FileRemedy(err, "have the container or its seccomp profile allow "+call)
 	return &shmerr.Error{Op: "wait", Object: "for files and clocks", Cause: shmerr.Causef(shmerr.ErrSystem, "the system call %s: %w", call, err), Remedy: remedy}
 }
