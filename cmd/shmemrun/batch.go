@@ -31,7 +31,7 @@ var listVariables = []string{
 // or if it has only this machine.
 func batchHosts(env []string) ([]hostlist.Host, error) {
 	for _, name := range listVariables {
-		file := last(env, name)
+		file := lastValue(env, name)
 		if file == "" {
 			continue
 		}
@@ -51,25 +51,25 @@ func batchHosts(env []string) ([]hostlist.Host, error) {
 	return nil, nil
 }
 
-// interactive is Slurm's number of the step in which salloc may run a shell.
-const interactive = "4294967290"
+// interactiveStep is Slurm's number of the step in which salloc may run a shell.
+const interactiveStep = "4294967290"
 
-// inSlurm reports whether this process is in an allocation of Slurm with other machines, and is not
-// a task of a step; in that case srun starts the PEs. salloc may run its shell on a machine outside
-// the allocation.
+// inSlurm reports whether srun should start the PEs: this process is in an allocation of Slurm that
+// has other machines, and is not itself a task that srun has started. salloc may run its shell on a
+// machine outside the allocation.
 func inSlurm(env []string) bool {
-	if last(env, "SLURM_JOB_ID") == "" {
+	if lastValue(env, "SLURM_JOB_ID") == "" {
 		return false
 	}
-	if step := last(env, "SLURM_STEP_ID"); step != "" && step != interactive {
+	if step := lastValue(env, "SLURM_STEP_ID"); step != "" && step != interactiveStep {
 		return false
 	}
-	nodes, err := strconv.Atoi(last(env, "SLURM_JOB_NUM_NODES"))
-	return err == nil && nodes > 1 || last(env, "SLURMD_NODENAME") == ""
+	nodes, err := strconv.Atoi(lastValue(env, "SLURM_JOB_NUM_NODES"))
+	return err == nil && nodes > 1 || lastValue(env, "SLURMD_NODENAME") == ""
 }
 
-// srunArgs returns the options of srun for a job. Without a number of PEs Slurm uses that of the
-// allocation.
+// srunArgs returns the arguments of srun that start a job as the options ask. Without a number of
+// PEs Slurm uses that of the allocation.
 func srunArgs(opt *launch.Options) ([]string, error) {
 	args := []string{"--kill-on-bad-exit=1"}
 	if opt.PEs > 0 {
@@ -100,7 +100,7 @@ func srunArgs(opt *launch.Options) ([]string, error) {
 	return append(append(args, "--", opt.Program), opt.Args...), nil
 }
 
-// runSrun starts the PEs through srun, and returns its exit status. more: this process has work to
+// runSrun starts the PEs through srun, and returns the exit status. more: this process has work to
 // do afterwards; otherwise srun replaces it.
 func runSrun(opt *launch.Options, more bool) int {
 	status, err := startSrun(opt, more)
@@ -110,7 +110,8 @@ func runSrun(opt *launch.Options, more bool) int {
 	return status
 }
 
-// startSrun does the work of runSrun. With an error it also returns the exit status for it.
+// startSrun does the work of runSrun: it starts srun, passes signals on to it, and ends it when
+// --timeout is over. With an error it also returns the exit status for it.
 func startSrun(opt *launch.Options, more bool) (int, error) {
 	file, err := exec.LookPath("srun")
 	if err != nil {
@@ -123,7 +124,7 @@ func startSrun(opt *launch.Options, more bool) (int, error) {
 	env := opt.Env
 	if opt.LibDir != "" {
 		path := opt.LibDir
-		if old := last(env, "LD_LIBRARY_PATH"); old != "" {
+		if old := lastValue(env, "LD_LIBRARY_PATH"); old != "" {
 			path += ":" + old
 		}
 		env = append(slices.Clone(env), "LD_LIBRARY_PATH="+path)

@@ -23,8 +23,8 @@ type hostOptions struct {
 	srun bool // Slurm's srun starts the PEs
 }
 
-// flags adds the options for other machines.
-func (h *hostOptions) flags(fs *pflag.FlagSet) {
+// addFlags defines the options for PEs on other machines.
+func (h *hostOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&h.list, "host", "H", "", "start PEs on these machines by ssh: `a:4,b:4`, where the numbers are slots")
 	fs.StringVar(&h.file, "hostfile", "", "the same from a `FILE`, with a line for each machine: a, a:4 or a slots=4")
 	fs.StringVar(&h.prefix, "prefix", "", "where libshmem is on them: `DIR`/bin/shmemrun; the default is the place of this shmemrun")
@@ -34,9 +34,10 @@ func (h *hostOptions) flags(fs *pflag.FlagSet) {
 	fs.Float64Var(&h.keepAlive, "keepalive", 30, "after so many `seconds` of silence a machine is lost; 0 for never")
 }
 
-// apply adds the machines to the options of a launch: those of the command line, or else those of
-// Slurm or another batch system.
-func (h *hostOptions) apply(fs *pflag.FlagSet, opt *launch.Options, exports []string) error {
+// addMachines adds the machines to the options of a launch: those of the command line, or else
+// those of Slurm (srun then starts the PEs) or another batch system. exports are the variables of
+// -x.
+func (h *hostOptions) addMachines(fs *pflag.FlagSet, opt *launch.Options, exports []string) error {
 	if fs.Changed("host") && fs.Changed("hostfile") {
 		return errors.New("--host and --hostfile: only one can name the machines (leave one out)")
 	}
@@ -47,13 +48,13 @@ func (h *hostOptions) apply(fs *pflag.FlagSet, opt *launch.Options, exports []st
 	case fs.Changed("hostfile"):
 		opt.Remote, err = readHosts(h.file)
 	case fs.Changed("hosts"):
-		return h.unused(fs)
+		return h.checkUnused(fs)
 	case inSlurm(opt.Env):
 		h.srun = true
-		return h.unused(fs)
+		return h.checkUnused(fs)
 	default:
 		if opt.Remote, err = batchHosts(opt.Env); err == nil && opt.Remote == nil {
-			err = h.unused(fs)
+			err = h.checkUnused(fs)
 		}
 	}
 	if err != nil || opt.Remote == nil {
@@ -89,8 +90,9 @@ func (h *hostOptions) apply(fs *pflag.FlagSet, opt *launch.Options, exports []st
 	return nil
 }
 
-// unused refuses options for other machines if there are none.
-func (h *hostOptions) unused(fs *pflag.FlagSet) error {
+// checkUnused returns an error if the command line has an option for other machines, because there
+// are none.
+func (h *hostOptions) checkUnused(fs *pflag.FlagSet) error {
 	for _, name := range []string{"prefix", "sync", "wdir", "ssh", "keepalive"} {
 		if fs.Changed(name) {
 			return fmt.Errorf("--%s: there is no other machine (add --host or --hostfile)", name)

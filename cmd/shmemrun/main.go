@@ -105,17 +105,17 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "shmemrun:", err)
 		return launch.StatusUsage
 	}
-	return report(reporter, before.trace, opt.PEs, start(opt), os.Stdout, os.Stderr)
+	return runReporter(reporter, before.trace, opt.PEs, start(opt), os.Stdout, os.Stderr)
 }
 
-// parse reads a command line into the options of a launch, into `before`, the libraries that are
-// loaded before that of each PE, and into `others`, the other machines.
+// parse reads a command line into the options of a launch, into `before`, the options for
+// libshmem_preload.so, and into `others`, the options for other machines.
 func parse(args, env []string, before *preloadOptions, others *hostOptions) (*launch.Options, error) {
 	opt := &launch.Options{Env: env, LibDir: libDir()}
 	nvshmrun := len(args) > 0 && args[0] == asNvshmrun
 	if nvshmrun {
 		var err error
-		if args, err = spelledHere(args[1:]); err != nil {
+		if args, err = translateHydra(args[1:]); err != nil {
 			return nil, err
 		}
 	}
@@ -135,12 +135,12 @@ func parse(args, env []string, before *preloadOptions, others *hostOptions) (*la
 	fs.Usage = func() { page.Help(os.Stdout, fs) }
 	fs.IntVarP(&opt.PEs, "pes", "n", 0, "number of PEs; -np is the same")
 	fs.StringVar(&opt.Hosts, "hosts", "", "simulate `H` hosts, or a list of their sizes such as 3,1")
-	others.flags(fs)
+	others.addFlags(fs)
 	fs.StringVar(&how, "map", string(launch.Block), "deal PEs to hosts by `block|cyclic`")
 	fs.BoolVar(&opt.Netns, "host-netns", false, "give each simulated host a network namespace (needs root)")
 	fs.StringVar(&links, "links", "", "join those namespaces by `N[,rate=200mbit]` networks, eth0, eth1 and so on, and use them all")
 	fs.StringVar(&bad, "chaos", "", "make the network as bad as `SEED[,reorder=SHARE,delay=TIME,drop-peer=PE@TIME]` says, on one host too")
-	before.flags(fs)
+	before.addFlags(fs)
 	fs.StringArrayVarP(&exports, "export", "x", nil, "pass `VAR[=value]` to the PEs")
 	fs.BoolVar(&opt.Tag, "tag-output", false, "begin each line of output with [PE]")
 	fs.Float64Var(&seconds, "timeout", 0, "end the job after so many `seconds`, with status 124")
@@ -156,7 +156,7 @@ func parse(args, env []string, before *preloadOptions, others *hostOptions) (*la
 		}
 		return nil, cmp.Or(described.Describe(os.Stdout), errDescribed)
 	}
-	if err := fs.Parse(spellOut(fs, args)); err != nil {
+	if err := fs.Parse(replaceNP(fs, args)); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return nil, err
 		}
@@ -175,7 +175,7 @@ func parse(args, env []string, before *preloadOptions, others *hostOptions) (*la
 		}
 		opt.Timeout = time.Duration(seconds * float64(time.Second))
 	}
-	if err := others.apply(fs, opt, exports); err != nil {
+	if err := others.addMachines(fs, opt, exports); err != nil {
 		return nil, err
 	}
 	if !fs.Changed("pes") && !strings.Contains(opt.Hosts, ",") && opt.Remote == nil && (!others.srun || before.report) {
@@ -202,7 +202,7 @@ func parse(args, env []string, before *preloadOptions, others *hostOptions) (*la
 	}
 	words, err := before.words(fs)
 	if err == nil {
-		opt.Env, err = preload(opt.Env, opt.LibDir, words)
+		opt.Env, err = preloadEnv(opt.Env, opt.LibDir, words)
 	}
 	if err != nil {
 		return nil, err
@@ -226,9 +226,9 @@ func parse(args, env []string, before *preloadOptions, others *hostOptions) (*la
 	return opt, nil
 }
 
-// spellOut replaces -np, which is not a one-letter option, by -n, if it is an option and not a
-// value or an argument of the program.
-func spellOut(fs *pflag.FlagSet, args []string) []string {
+// replaceNP replaces -np, the spelling of other launchers, by -n, if it is an option and not a
+// value or an argument of the program. The library of options would read it as two letters.
+func replaceNP(fs *pflag.FlagSet, args []string) []string {
 	args = append([]string(nil), args...)
 	for i := 0; i < len(args); i++ {
 		a := args[i]
@@ -254,7 +254,8 @@ func spellOut(fs *pflag.FlagSet, args []string) []string {
 	return args
 }
 
-// export adds VAR=value, or checks that VAR, which PEs inherit, has a value.
+// export adds the variable of -x VAR=value to the environment of the PEs. For -x VAR, which PEs
+// inherit, it checks that the variable has a value.
 func export(env *[]string, x string) error {
 	name, _, given := strings.Cut(x, "=")
 	if name == "" {

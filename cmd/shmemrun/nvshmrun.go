@@ -33,19 +33,19 @@ type machines struct {
 
 // hydra are the options that only Hydra has.
 var hydra = map[string]spelling{
-	"-ppn":      {values: 1, machine: count},
-	"-perhost":  {values: 1, machine: count},
-	"-hosts":    {values: 1, machine: hosts},
-	"-host":     {values: 1, machine: hosts},
-	"-f":        {values: 1, machine: hostFile},
-	"-hostfile": {values: 1, machine: hostFile},
-	"-genv":     {values: 2, as: variable},
-	"-env":      {values: 2, as: variable},
+	"-ppn":      {values: 1, machine: setPEsOfEach},
+	"-perhost":  {values: 1, machine: setPEsOfEach},
+	"-hosts":    {values: 1, machine: setHosts},
+	"-host":     {values: 1, machine: setHosts},
+	"-f":        {values: 1, machine: readHostFile},
+	"-hostfile": {values: 1, machine: readHostFile},
+	"-genv":     {values: 2, as: exportVariable},
+	"-env":      {values: 2, as: exportVariable},
 	"-genvall":  {}, "-envall": {}, "-print-all-exitcodes": {},
-	"-l":               {as: tagged},
-	"-prepend-rank":    {as: tagged},
-	"-launcher":        {values: 1, as: local},
-	"-bootstrap":       {values: 1, as: local},
+	"-l":               {as: tagOutput},
+	"-prepend-rank":    {as: tagOutput},
+	"-launcher":        {values: 1, as: checkLauncher},
+	"-bootstrap":       {values: 1, as: checkLauncher},
 	"-rmk":             {values: 1, instead: "say -n; no resource manager is asked"},
 	"-genvlist":        {values: 1, instead: "leave it out: PEs inherit the environment; env -i starts without one"},
 	"-envlist":         {values: 1, instead: "leave it out: PEs inherit the environment; env -i starts without one"},
@@ -56,7 +56,7 @@ var hydra = map[string]spelling{
 	"-map-by":          {values: 1, instead: "leave it out: consecutive PEs get neighbouring cores; --bind=numa gives each a NUMA node"},
 	"-membind":         {values: 1, instead: "start it by numactl"},
 	"-iface":           {values: 1, instead: "set SHMEM_BOOTSTRAP_INTERFACE"},
-	"-machinefile":     {values: 1, machine: hostFile},
+	"-machinefile":     {values: 1, machine: readHostFile},
 	"-launcher-exec":   {values: 1, instead: "say --ssh"},
 	"-bootstrap-exec":  {values: 1, instead: "say --ssh"},
 	"-configfile":      {values: 1, instead: "say the options here"},
@@ -116,9 +116,9 @@ var hydraHelp = map[string]string{
 	"-version": "print the version alone",
 }
 
-// spelledHere translates options of Hydra into those of shmemrun. It returns all other options
-// unchanged.
-func spelledHere(args []string) ([]string, error) {
+// translateHydra translates the options of Hydra, the launcher of NVSHMEM, on a command line into
+// those of shmemrun. Other options, and the program with its arguments, stay as they are.
+func translateHydra(args []string) ([]string, error) {
 	var out []string
 	var on machines
 	for i := 0; i < len(args); i++ {
@@ -169,8 +169,9 @@ func spelledHere(args []string) ([]string, error) {
 	return append(on.options(), out...), nil
 }
 
-// options returns shmemrun's options for the machines. If all of them are this machine, there are
-// none: PEs start without ssh, and numbers of PEs after the names have no effect.
+// options returns shmemrun's options for the machines that Hydra's options have named. If all of
+// them are this machine, there are none: PEs start without ssh, and numbers of PEs after the names
+// have no effect.
 func (m *machines) options() []string {
 	if !slices.ContainsFunc(m.hosts, func(h string) bool { name, _, _ := strings.Cut(h, ":"); return !ssh.Here(name) }) {
 		return nil
@@ -184,8 +185,8 @@ func (m *machines) options() []string {
 	return []string{"--host", strings.Join(all, ",")}
 }
 
-// count reads -ppn: the PEs of each machine.
-func count(m *machines, value string) error {
+// setPEsOfEach reads the value of -ppn: the number of PEs of each machine.
+func setPEsOfEach(m *machines, value string) error {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 {
 		return fmt.Errorf("no number of PEs (say 1 or more, or leave it out)")
@@ -194,12 +195,13 @@ func count(m *machines, value string) error {
 	return nil
 }
 
-// variable translates -genv and -env.
-func variable(values []string) ([]string, error) {
+// exportVariable translates -genv NAME VALUE and -env into -x NAME=VALUE.
+func exportVariable(values []string) ([]string, error) {
 	return []string{"-x", values[0] + "=" + values[1]}, nil
 }
 
-// bindTo translates --bind-to. It accepts none, core and numa.
+// bindTo translates -bind-to into --bind. It accepts none, core and numa, which both launchers
+// have.
 func bindTo(values []string) ([]string, error) {
 	if !slices.Contains([]string{"none", "core", "numa"}, values[0]) {
 		return nil, fmt.Errorf("PEs are bound to none, core or numa (say one of them, or --bind for a share of the processors)")
@@ -207,25 +209,26 @@ func bindTo(values []string) ([]string, error) {
 	return []string{"--bind=" + values[0]}, nil
 }
 
-// tagged translates -l.
-func tagged([]string) ([]string, error) { return []string{"--tag-output"}, nil }
+// tagOutput translates -l into --tag-output.
+func tagOutput([]string) ([]string, error) { return []string{"--tag-output"}, nil }
 
-// local accepts -launcher with the ways in which PEs start here anyway, and refuses all others.
-func local(values []string) ([]string, error) {
+// checkLauncher accepts -launcher with the ways in which PEs start here anyway, which need no
+// option, and returns an error for all others.
+func checkLauncher(values []string) ([]string, error) {
 	if !slices.Contains([]string{"fork", "ssh", "rsh"}, values[0]) {
 		return nil, fmt.Errorf("PEs are started by ssh (leave it out, or use mpirun, mpiexec.hydra or srun)")
 	}
 	return nil, nil
 }
 
-// hosts reads -hosts: a list of names, perhaps with numbers of PEs.
-func hosts(m *machines, value string) error {
+// setHosts reads the value of -hosts: a list of names, perhaps with numbers of PEs.
+func setHosts(m *machines, value string) error {
 	m.hosts = strings.Split(value, ",")
 	return nil
 }
 
-// hostFile reads a file with a host on each line. It ignores Hydra's other words after the host.
-func hostFile(m *machines, value string) error {
+// readHostFile reads a file with a host on each line. It ignores what Hydra allows after the host.
+func readHostFile(m *machines, value string) error {
 	data, err := os.ReadFile(value)
 	if err != nil {
 		return fmt.Errorf("%w (say a file with a host on each line)", err)

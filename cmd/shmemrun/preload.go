@@ -27,15 +27,15 @@ type preloadOptions struct {
 	redirect bool
 }
 
-// flags adds the options to the flags of the command.
-func (p *preloadOptions) flags(fs *pflag.FlagSet) {
+// addFlags defines the options for libshmem_preload.so.
+func (p *preloadOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&p.trace, "trace", "", "write the calls of each PE with their times to `DIR`/PE.json")
 	fs.BoolVar(&p.report, "report", false, "print at the end what took the time, and who waited for whom; without --trace its files go to shmem-trace")
 	fs.BoolVar(&p.redirect, "redirect", false, "run a program of another SHMEM library on this one, without a new build")
 }
 
-// words returns the parts of SHMEM_PRELOAD for which the options ask. The directory becomes
-// absolute.
+// words returns the words of SHMEM_PRELOAD for which the options ask, such as "trace,file=DIR". The
+// directory becomes absolute, because PEs may run in another one.
 func (p *preloadOptions) words(fs *pflag.FlagSet) ([]string, error) {
 	var out []string
 	if p.redirect {
@@ -61,9 +61,9 @@ func (p *preloadOptions) words(fs *pflag.FlagSet) ([]string, error) {
 	return out, nil
 }
 
-// preload adds to env the variables that load libshmem_preload.so of folder lib before each PE's
+// preloadEnv adds to env the variables that load libshmem_preload.so of folder lib before each PE's
 // library, with these words of SHMEM_PRELOAD. Words that are in env already come first.
-func preload(env []string, lib string, words []string) ([]string, error) {
+func preloadEnv(env []string, lib string, words []string) ([]string, error) {
 	if len(words) == 0 {
 		return env, nil
 	}
@@ -74,10 +74,10 @@ func preload(env []string, lib string, words []string) ([]string, error) {
 	if strings.ContainsAny(file, " :") {
 		return nil, fmt.Errorf("load %s: LD_PRELOAD has no names with a space or a colon (install it into another folder)", file)
 	}
-	if old := last(env, envPreload); old != "" {
+	if old := lastValue(env, envPreload); old != "" {
 		file += ":" + old
 	}
-	if old := last(env, envPreloadWords); old != "" {
+	if old := lastValue(env, envPreloadWords); old != "" {
 		// The variable may have this word already, with the path of the library.
 		if slices.ContainsFunc(strings.Split(old, "+"), func(w string) bool { return w == redirectWord || strings.HasPrefix(w, redirectWord+",") }) {
 			words = slices.DeleteFunc(words, func(w string) bool { return w == redirectWord })
@@ -87,8 +87,9 @@ func preload(env []string, lib string, words []string) ([]string, error) {
 	return append(env, envPreload+"="+file, envPreloadWords+"="+strings.Join(words, "+")), nil
 }
 
-// last returns the value of a variable, or "". If there are several entries it returns the last.
-func last(env []string, name string) string {
+// lastValue returns the value of a variable in an environment, or "". If the variable is there
+// several times, the last one counts.
+func lastValue(env []string, name string) string {
 	for i := len(env) - 1; i >= 0; i-- {
 		if v, ok := strings.CutPrefix(env[i], name+"="); ok {
 			return v

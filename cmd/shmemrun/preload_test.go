@@ -29,7 +29,7 @@ func TestPreload(t *testing.T) {
 			"SHMEM_PRELOAD=early", "LD_PRELOAD=" + file, "SHMEM_PRELOAD=early+redirect",
 		}},
 	} {
-		got, err := preload(c.env, lib, c.words)
+		got, err := preloadEnv(c.env, lib, c.words)
 		if err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%q %q: %q, %v; want %q", c.env, c.words, got, err, c.want)
 		}
@@ -42,7 +42,7 @@ func TestPreload(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, lib := range []string{"", t.TempDir(), spaced} {
-		if env, err := preload(nil, lib, []string{"trace"}); err == nil {
+		if env, err := preloadEnv(nil, lib, []string{"trace"}); err == nil {
 			t.Errorf("%q: %q", lib, env)
 		}
 	}

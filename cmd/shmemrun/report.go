@@ -19,11 +19,11 @@ func findReporter() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("--report: %w (start shmemrun by its path)", err)
 	}
-	return beside(exe)
+	return reporterBeside(exe)
 }
 
-// beside returns the path of the reporter in the folder of exe.
-func beside(exe string) (string, error) {
+// reporterBeside returns the path of the reporter in the folder of the file exe.
+func reporterBeside(exe string) (string, error) {
 	file := filepath.Join(filepath.Dir(exe), reporter)
 	if _, err := os.Stat(file); err != nil {
 		return "", fmt.Errorf("--report: find %s: there is none beside shmemrun (run make build, or an installed shmemrun)", reporter)
@@ -49,9 +49,9 @@ func tracesOf(dir string, n int) []string {
 	return out
 }
 
-// report runs the reporter on the traces of a job of n PEs. It returns the status of the job, or 1
-// if only the reporter has failed.
-func report(file, dir string, n, status int, stdout, stderr io.Writer) int {
+// runReporter runs the reporter on the traces of a job of n PEs, whose exit status is `status`. It
+// returns that status, or 1 if only the reporter has failed.
+func runReporter(file, dir string, n, status int, stdout, stderr io.Writer) int {
 	cmd := exec.Command(file, append([]string{"report"}, tracesOf(dir, n)...)...)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	err := cmd.Run()

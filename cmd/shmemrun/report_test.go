@@ -15,7 +15,7 @@ func TestReport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := beside(filepath.Join(dir, "shmemrun")); err == nil || !strings.Contains(err.Error(), "find shmem-trace: there is none beside shmemrun") {
+	if _, err := reporterBeside(filepath.Join(dir, "shmemrun")); err == nil || !strings.Contains(err.Error(), "find shmem-trace: there is none beside shmemrun") {
 		t.Errorf("without the command: %v", err)
 	}
 	// PE 1 has older parts; 2.json is of another job.
@@ -23,7 +23,7 @@ func TestReport(t *testing.T) {
 		write(name, "[]", 0o644)
 	}
 	write(reporter, "#!/bin/sh\necho \"$@\"\nexit $STATUS\n", 0o755)
-	file, err := beside(filepath.Join(dir, "shmemrun"))
+	file, err := reporterBeside(filepath.Join(dir, "shmemrun"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,14 +33,14 @@ func TestReport(t *testing.T) {
 	}{{"0", 0, 0}, {"1", 0, 1}, {"0", 7, 7}, {"1", 7, 7}} {
 		t.Setenv("STATUS", c.reporter)
 		var out, bad bytes.Buffer
-		got := report(file, dir, 2, c.status, &out, &bad)
+		got := runReporter(file, dir, 2, c.status, &out, &bad)
 		args := strings.ReplaceAll(strings.TrimSpace(out.String()), dir+"/", "")
 		if got != c.want || args != "report 0.json 1.json 1.1.json 1.2.json" || bad.Len() > 0 {
 			t.Errorf("%+v: status %d, arguments %q, %q", c, got, args, &bad)
 		}
 	}
 	var out, bad bytes.Buffer
-	if got := report(filepath.Join(dir, "nothing"), dir, 1, 0, &out, &bad); got != 1 || !strings.Contains(bad.String(), "run make build") {
+	if got := runReporter(filepath.Join(dir, "nothing"), dir, 1, 0, &out, &bad); got != 1 || !strings.Contains(bad.String(), "run make build") {
 		t.Errorf("without the command: status %d, %q", got, &bad)
 	}
 }

@@ -312,8 +312,8 @@ var launchDefects = []defect{
 	},
 	{
 		id: "launch/srun-in-a-step", file: "cmd/shmemrun/batch.go",
-		was:  `step != "" && step != interactive {`,
-		is:   `step == interactive {`,
+		was:  `step != "" && step != interactiveStep {`,
+		is:   `step == interactiveStep {`,
 		user: "each task of a step that starts shmemrun starts a step of its own",
 		by:   unit("./cmd/shmemrun", "^TestScripts$/^batch$"), says: "no match for `PE 1` found in stdout",
 	},
