@@ -56,7 +56,7 @@ int shmemi_core_open_ranges(uint32_t groups)
     return front.ranges(groups);
 }
 
-/* Begins a range of the proxy in a profiler, or ends the last one. */
+/* Begins a range of the proxy in a profiler, by its number (SHMEMI_NVTX_), or ends the last one. */
 void shmemi_core_range(unsigned name)
 {
     static const char *const names[] = {

@@ -114,7 +114,8 @@ uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call)
     return word;
 }
 
-/* Publishes a team with its handle to this PE's kernels, if it has a GPU. */
+/* Makes a team known to this PE's kernels, under its handle, by an entry in the table on the GPU.
+ * Without a GPU it does nothing. */
 void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const char *call)
 {
     struct shmemi_device_team shown = {

@@ -184,7 +184,8 @@ void *shmemi_realloc(void *ptr, size_t size, const char *call)
     return (char *)shmemi_state.heap_base + to;
 }
 
-/* Implements shmem_free: after a barrier, all PEs free the block. */
+/* Implements shmem_free: all PEs wait in a barrier, check that they free the same block, and free
+ * it. After a loss the block stays, because another PE may still use it. */
 void shmemi_free(void *ptr, const char *call)
 {
     check_initialised(call);

@@ -305,7 +305,9 @@ static bool receive_parts(struct writing *w)
     return true;
 }
 
-/* Fetches the bytes of a long message. False: the sender is lost. */
+/* Gets the bytes of a long message, of which only the request has arrived: reads them from the
+ * sender's symmetric memory, or else lets the sender write them. Returns false if the sender is
+ * lost. */
 static bool fetch_bytes(struct receipt *r)
 {
     if (shmemi_is_lost(r->from))
@@ -323,7 +325,8 @@ static bool fetch_bytes(struct receipt *r)
 
 /* -------------------------------------------------------------------- the calls */
 
-/* Writes for the report of a long wait which message a receive waits for. */
+/* Writes, for the report of a long wait, which message a receive waits for, and how many others are
+ * there. */
 static void describe(const void *subject, char *text, size_t size)
 {
     const struct receipt *r = subject;
@@ -336,7 +339,8 @@ static void describe(const void *subject, char *text, size_t size)
              r->others);
 }
 
-/* Begins a receive call. Ends the job if its arguments are wrong. */
+/* Returns the state of a receive call, after a check of its arguments. tag and pe may be NULL, for
+ * any tag and any sender. */
 static struct receipt receipt_of(void *buf, size_t capacity, const int *tag, const int *pe,
                                  const char *call)
 {

@@ -177,7 +177,8 @@ static void reducescatter(struct shmemi_team *t, char *dest, const char *source,
     }
 }
 
-/* A reducescatter over a team, with the checks of a collective call. */
+/* Implements the functions reducescatter of a team: checks the arguments, and chooses between the
+ * reduction in columns of nodes and that of single PEs. Returns 0, or -1. */
 int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call)
 {

@@ -85,7 +85,9 @@ static void report_if_requested(struct shmemi_waiter *w, uint64_t now)
     }
 }
 
-/* Sends the request to the late PEs a little before the report is due. */
+/* Called again and again by a long wait: reports it when SHMEM_TIMEOUT has passed, and each time
+ * that it has passed again. A little before, it asks the PEs that are late what they are doing, so
+ * that the report can say it. */
 void shmemi_report(struct shmemi_waiter *w, uint64_t now)
 {
     struct shmemi_wait_clock *c = &w->clock;

@@ -34,7 +34,8 @@ static const struct {
     {"SHMEM_THREAD_", "NV"}, {"SHMEM_SIGNAL_", "NV"}, {"SHMEM_CMP_", "NV"},
 };
 
-/* Replaces the names in a text by NVSHMEM's, if the program uses those. */
+/* Changes a message, in place, for programs of NVSHMEM: names such as shmem_put become nvshmem_put.
+ * `size` is the room for the text; a name for which it does not suffice stays. */
 void shmemi_spell(char *text, size_t size)
 {
     for (size_t at = 0; shmemi_is_nvshmem() && text[at] != '\0'; at++) {

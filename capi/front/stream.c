@@ -201,7 +201,8 @@ void shmemi_stream_g(void *value, const void *source, size_t width, int pe,
     shmemi_g(SHMEM_CTX_DEFAULT, value, source, width, pe, call);
 }
 
-/* Checks a put with signal on a stream, and queues it. */
+/* Checks the arguments of a put with signal and enqueues it on the stream. Without bytes it
+ * enqueues only the signal. nbi: 1 for a nonblocking put. */
 static void put_signal(void *dest, const void *source, size_t n, uint64_t *sig_addr,
                        uint64_t signal, int sig_op, int pe, uint32_t nbi,
                        struct CUstream_st *stream, const char *call)
@@ -242,7 +243,8 @@ void shmemi_stream_signal(uint64_t *sig_addr, uint64_t signal, int sig_op, int p
     put_signal(NULL, NULL, 0, sig_addr, signal, sig_op, pe, 0, stream, call);
 }
 
-/* Checks a put with notification on a stream, and queues it. */
+/* Checks the arguments of a put with notification and enqueues it on the stream. nbi: 1 for a
+ * nonblocking put. */
 static void put_notify(void *dest, const void *source, size_t n, int notify, int pe, uint32_t nbi,
                        struct CUstream_st *stream, const char *call)
 {
@@ -373,7 +375,8 @@ int shmemi_stream_barrier(shmem_team_t team, struct CUstream_st *stream, const c
     return 0;
 }
 
-/* Implements shmemx_broadcast_on_stream. */
+/* Implements shmemx_broadcast_on_stream: enqueues a broadcast of n bytes, by a kernel. Returns 0,
+ * or -1 for SHMEM_TEAM_INVALID. */
 int shmemi_stream_broadcast(shmem_team_t team, void *dest, const void *source, size_t n, int root,
                             struct CUstream_st *stream, const char *call)
 {

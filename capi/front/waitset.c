@@ -156,7 +156,8 @@ static void check_full(const struct set *q, const size_t *indices, size_t bytes)
                      (const void *)q->status, (const void *)indices);
 }
 
-/* Ends the program if the arguments of a call are wrong. */
+/* Ends the program if the arguments of a call are wrong. The usual checks are one condition;
+ * refuse_arguments finds out which one has failed. */
 static void check_arguments(const struct set *q, const size_t *indices)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -176,7 +177,8 @@ static void check_indices(const struct set *q, const size_t *indices)
         shmemi_abort(q->call, "pass an array of nelems elements", "indices is NULL");
 }
 
-/* Reports whether the wait set has no elements. */
+/* Reports whether the wait set has no elements, or the status array excludes all: such a wait
+ * returns at once. */
 static bool set_is_empty(const struct set *q)
 {
     for (size_t i = 0; i < q->nelems; i++)
@@ -187,7 +189,8 @@ static bool set_is_empty(const struct set *q)
 
 /* ------------------------------------------------------------------ reports */
 
-/* Writes for the report of a long wait which elements it waits for. */
+/* Writes, for the report of a long wait, which elements it waits for, and the first ones for which
+ * the comparison does not hold yet. */
 static void describe(const void *subject, char *text, size_t size)
 {
     static const char *const operators[] = {

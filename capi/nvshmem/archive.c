@@ -19,7 +19,8 @@ void nvshmemid_hostlib_finalize(void *device, void *transport);
 int nvshmemid_init_status(void);
 #pragma GCC visibility pop
 
-/* Refuses init of a program that was linked with NVIDIA's device archive. */
+/* Called at init by programs whose device code is of NVIDIA's archive, which does not fit this
+ * library: prints that, and returns an error. */
 int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags,
                                 nvshmemx_init_attr_t *attr, nvshmemi_version_t archive,
                                 int (*state)(void *, void *))

@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-/* Adds value to *dest at the PE, and returns the number before the addition. */
+/* Adds to a float of a PE atomically, and returns the value before. OpenSHMEM has no such
+ * operation, so a compare-and-swap is repeated until no other PE has changed the float in between.
+ */
 float nvshmemi_add_float(float *dest, float value, int pe)
 {
     uint32_t *word = (uint32_t *)dest, seen = shmem_uint32_atomic_fetch(word, pe);
@@ -23,7 +25,8 @@ float nvshmemi_add_float(float *dest, float value, int pe)
     }
 }
 
-/* Adds value to *dest at the PE, and returns the number before the addition. */
+/* Adds to a double of a PE atomically, and returns the value before, by repeated compare-and-swaps
+ * as nvshmemi_add_float. */
 double nvshmemi_add_double(double *dest, double value, int pe)
 {
     uint64_t *word = (uint64_t *)dest, seen = shmem_uint64_atomic_fetch(word, pe);

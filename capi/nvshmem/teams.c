@@ -78,7 +78,8 @@ int nvshmemi_team_get_uniqueid(nvshmemx_team_uniqueid_t *id, const char *call)
     return shmemi_team_uniqueid(id, call);
 }
 
-/* Makes a team of the PEs that pass the same unique ID in config. */
+/* Implements nvshmemx_team_init: makes a team of the n PEs that pass the same unique ID in config;
+ * rank is this PE's number in it. Returns 0, or the status of a wrong argument. */
 int nvshmemi_team_init(nvshmem_team_t *team, const nvshmem_team_config_t *config, long mask, int n,
                        int rank, const char *call)
 {

@@ -46,7 +46,8 @@ static uintptr_t loaded_at(const struct link_map *map, ElfW(Addr) address)
     return address < map->l_addr ? map->l_addr + address : address;
 }
 
-/* Reads from the dynamic section where the tables of a loaded object are. */
+/* Returns where the tables of symbols, strings and hashes of a loaded object are, from its dynamic
+ * section; NULL for those that it does not have. */
 static struct object read_object(const struct link_map *map)
 {
     struct object o = {0};

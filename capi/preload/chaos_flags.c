@@ -72,7 +72,8 @@ static void forget_waits(void)
     too_many = false;
 }
 
-/* After init: allocates the notes in symmetric memory, and the tables. */
+/* Called after init by all PEs: allocates the notes that other PEs write in symmetric memory, and
+ * the tables of this PE. */
 void chaos_flags_open(void)
 {
     size_t n = (size_t)delayed_n_pes();

@@ -178,7 +178,8 @@ static void send_signalled(const struct delayed *d, const void *from, bool nbi)
             d->dest, from, d->bytes, d->signal, d->value, d->operation, d->pe);
 }
 
-/* Makes a put that was delayed, by calling the library behind the shim. */
+/* Makes a put that was delayed, by calling the library's function. from_copy: sends what the source
+ * contained at the program's call, and not what it contains now. nbi: as a nonblocking put. */
 void delayed_send(const struct delayed *d, bool from_copy, bool nbi)
 {
     const void *from = from_copy || !d->source ? d->copy : d->source;
@@ -287,7 +288,7 @@ void delayed_reports_end(const char *mode)
         preload_say("%s: PE %d: %lu more of these reports", mode, me, beyond);
 }
 
-/* Parses a time with its unit. Returns nanoseconds, or -1. */
+/* Returns the nanoseconds of a text such as 10us or 1.5ms, or -1 if it is no time up to an hour. */
 long delayed_time(const char *text)
 {
     static const struct {

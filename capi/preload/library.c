@@ -17,7 +17,8 @@ static void *find_for_interface(const struct preload_frame *f, unsigned shmem, u
     return found ? found : preload_find(old, f->caller);
 }
 
-/* Queries this PE's number, and how many PEs there are, from the library. */
+/* Queries the library that the program calls for this PE's number and the number of PEs. Returns
+ * false if it lacks the functions. */
 bool preload_library_pe(const struct preload_frame *f, int *pe, int *npes)
 {
     int (*my_pe)(void) =

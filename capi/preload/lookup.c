@@ -71,7 +71,8 @@ void *preload_adopted(unsigned number)
     return __atomic_load_n(&adopted[number], __ATOMIC_ACQUIRE);
 }
 
-/* Reports whether a file's name is that of a SHMEM library. */
+/* Reports whether the file name of a loaded object is that of a SHMEM library, or of a part of Open
+ * MPI (mca_). */
 bool preload_is_library(const char *path)
 {
     const char *name = strrchr(path, '/');
@@ -94,7 +95,8 @@ static bool from_library(const void *caller)
                                    preload_is_library(map->l_name));
 }
 
-/* The shim's function of this name, or NULL. real is the C library's dlsym. */
+/* Returns the shim's function of this name, or NULL if it has none. real is the C library's dlsym,
+ * because the shim defines dlsym itself. */
 static void *shim_function(dlsym_function *real, const char *name)
 {
     static void *_Atomic shim;

@@ -35,7 +35,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct delayed_list list; /* the puts that are delayed */
 static uint64_t epoch;           /* how often they were sent; part of the seed */
 
-/* Parses SEED and the options delay= and reorder= of the mode. */
+/* Parses the options of the mode, :SEED, delay=TIME and reorder=SHARE. Returns what is wrong, or
+ * NULL. */
 static const char *parse(char *text)
 {
     char *key, *value, *end;
@@ -169,7 +170,8 @@ static bool before(struct preload_frame *f)
     return true;
 }
 
-/* After init: begins to delay puts. After finalize: ends that. */
+/* Called after each call: an init begins the delays, and a finalize ends them; other calls are
+ * noted for the search for missing fences. */
 static void after(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];

@@ -379,7 +379,9 @@ static bool test_succeeded(const struct preload_frame *f)
     return *(const int *)f->result != 0;
 }
 
-/* Reports a test that succeeds soon after puts were sent for it. */
+/* Called after each call: an init begins the delays, and a finalize ends them. A test that succeeds
+ * soon after delayed puts were sent for it is reported, because the program depends on puts that it
+ * has not completed. */
 static void after(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];

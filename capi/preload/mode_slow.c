@@ -21,7 +21,9 @@ static struct {
 static int n_rules, only = -1;         /* the PE of pe=; -1: all PEs */
 static uint8_t rule_of[PRELOAD_CALLS]; /* 0: no rule; or the number of the rule, from 1 */
 
-/* Parses CALL=TIME and pe=PE of the mode: fills the list of rules. */
+/* Parses the options of the mode: CALL=TIME makes a rule that delays the calls whose names match
+ * the pattern CALL, and pe=PE restricts the mode to one PE. The first rule that matches a call
+ * counts. Returns what is wrong, or NULL. */
 static const char *parse(char *text)
 {
     if (*text == ':')

@@ -142,7 +142,8 @@ static struct preload_ring *make_ring(void)
     return preload_ring_open();
 }
 
-/* Finds out which PE this is, once, and lets the writer open the file. */
+/* Finds out, once, the number of this PE and what else the head of the file has, and lets the
+ * writer open the file. Clocks are compared only if the call is an init, in which all PEs are. */
 static void identify_pe(const struct preload_frame *f)
 {
     int none = 0;
@@ -214,7 +215,8 @@ static inline bool is_recording(void)
            !atomic_load_explicit(&paused, memory_order_relaxed);
 }
 
-/* Adds the record of a call that has returned to the thread's ring. */
+/* Writes the record of a call that has returned to the ring of this thread, from which the writer
+ * takes it. If the ring is full the record is lost, or the thread waits (full=wait). */
 static void record(struct preload_frame *f, uint64_t end)
 {
     struct preload_ring *r = preload_ring;

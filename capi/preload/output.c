@@ -313,7 +313,9 @@ static void name_thread(struct preload_ring *ring)
     ring->named_in = file_number;
 }
 
-/* Adds the event of a call, in a new part if this one is full. */
+/* Writes the event of a call to the buffer of the trace file. Before that it begins a new part if
+ * this one has its size, and names the thread in it. What the record does not have (PE, bytes,
+ * team) is left out. */
 void preload_output_call(struct preload_ring *ring, const struct preload_record *record)
 {
     if (broken)

@@ -72,7 +72,8 @@ static struct {
     void (*getmem)(void *, const void *, size_t, int);
 } ours;
 
-/* After init: allocates the pool of arrays on the symmetric heap. */
+/* Called after init by all PEs: finds libshmem's functions, and allocates the pool of pSync arrays
+ * for active sets on the symmetric heap. */
 void redirect_sets_open(void)
 {
     ours.calloc = redirect_ours("shmem_calloc");

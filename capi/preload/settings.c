@@ -19,7 +19,8 @@ const struct preload_mode *preload_active[PRELOAD_MODES + 1];
  * find a pointer to it. */
 char *preload_settings_text __attribute__((visibility("hidden")));
 
-/* Ends the process with a message that lists the forms of all modes. */
+/* Ends the process because SHMEM_PRELOAD has an unknown word, with a message that lists the forms
+ * of all modes. */
 static void refuse_word(const char *part)
 {
     char forms[512] = "";
@@ -54,7 +55,8 @@ static void read_part(char *part, bool on[])
     refuse_word(part);
 }
 
-/* Reads SHMEM_PRELOAD, and fills preload_active with its modes. */
+/* Reads SHMEM_PRELOAD (modes joined by +) and stores its modes in preload_active, in the order of
+ * the table of modes. The text is copied, because the modes keep pointers to their options. */
 void preload_settings(void)
 {
     const char *set = getenv("SHMEM_PRELOAD");

@@ -131,7 +131,8 @@ static const struct team *add_once(uintptr_t handle, bool set, int *pes, int n)
     return t;
 }
 
-/* Returns the team of a handle. For a new handle it queries the library. */
+/* Returns the team of a handle, or NULL if its PEs are not known. For a handle that is new it
+ * queries the library for the PEs, and stores them. */
 static const struct team *team_of_handle(uintptr_t handle)
 {
     const struct team *t = find_team(handle, false);
@@ -173,7 +174,8 @@ static uintptr_t handle_at(uintptr_t at)
     return *(uintptr_t *)at;
 }
 
-/* Adds the teams and the context that a call has made to the tables. */
+/* Stores the teams and the context that a call has made, by the letters of its arguments in the
+ * table of calls: T is a pointer to a new team, X one to a new context. */
 static void add_made(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -196,7 +198,8 @@ static void add_made(const struct preload_frame *f)
     }
 }
 
-/* Adds what a call has made, or marks what it has destroyed as dead. */
+/* Called after a call: stores the team or context that it has made, if its status is 0, and marks
+ * one that it has destroyed as dead, since its handle may be used again. */
 void preload_teams_changed(const struct preload_frame *f, int status)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -250,7 +253,8 @@ int preload_team_pe(const struct preload_frame *f, int pe)
     return pe;
 }
 
-/* Writes an event for each team that the current file does not have. */
+/* Writes a metadata event with the PEs of each team that the current part of the file does not
+ * describe yet. */
 void preload_teams_describe(void)
 {
     int count = atomic_load_explicit(&team_count, memory_order_acquire);
