@@ -37,7 +37,7 @@ func declare(c, name string) string {
 	return c + " " + name
 }
 
-// prototype returns a function's declaration without the semicolon.
+// prototype returns the C declaration of a function, without the semicolon.
 func prototype(f spec.Function) string {
 	var params []string
 	for _, p := range f.Params() {

@@ -161,7 +161,8 @@ func genericNames(s *spec.Surface) []string {
 	return out
 }
 
-// generics returns the part of a header with the generic names of C11.
+// generics returns the part of a header with the generic names of C11: macros that choose a
+// function by the type of an argument.
 func generics(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(withPrefixes(s, genericsTop))
@@ -350,7 +351,8 @@ int main(void)
 	return file{Path: buildPath(s, "c/zz_generic.c"), Text: b.String()}
 }
 
-// genericRows writes the rows of genericChecks that expect a function.
+// genericRows writes the rows of a test's table that say which function a generic name has to
+// choose for the type of fn.
 func genericRows(b *strings.Builder, fn spec.Function) {
 	s := fn.Family.Surface()
 	place, constant := selectingArgument(fn)

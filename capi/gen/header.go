@@ -268,7 +268,8 @@ func nameForms(f *spec.Family) []string {
 	return out
 }
 
-// arguments writes one line for each parameter: whose memory, unit, meaning.
+// arguments writes to a function's comment one line for each parameter: whose memory it is, its
+// unit and its meaning.
 func arguments(b *strings.Builder, f *spec.Family) {
 	if len(f.Params) == 0 {
 		return

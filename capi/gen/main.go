@@ -25,7 +25,8 @@ import (
 
 type file = generated.File
 
-// outputs returns the generated files that are committed. It writes none.
+// outputs returns the generated files that are committed, with their texts; run writes or compares
+// them.
 func outputs(root string) ([]file, error) {
 	s := spec.Shmem
 	page, err := coverage(root)

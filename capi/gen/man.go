@@ -194,7 +194,8 @@ func title(name string, section int) string {
 		strings.ToUpper(roff(name)), section, libshmem.Version)
 }
 
-// writeSynopsis writes the header to include and the topic's prototypes.
+// writeSynopsis writes the synopsis of a topic: the header to include, the prototypes, and the
+// generic name.
 func (t topic) writeSynopsis(b *strings.Builder) {
 	fmt.Fprintf(b, ".nf\n.B #include <%s>\n.PP\n", t.header)
 	for _, line := range t.synopsis() {

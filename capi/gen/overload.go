@@ -37,7 +37,8 @@ const overloadsEnd = `inline int @_sync(@_team_t team) { return @_team_sync(team
 #endif
 `
 
-// overloads returns the part of a header with the overloads of C++.
+// overloads returns the part of a header with C++ overloads: for each generic name an inline
+// function for each element type, and those of complex numbers.
 func overloads(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(withPrefixes(s, overloadsTop))
@@ -97,7 +98,7 @@ func prototypeAs(fn spec.Function, name string) string {
 	return strings.Replace(prototype(fn), fn.Name+"(", name+"(", 1)
 }
 
-// overload writes the inline function with the generic name that calls fn.
+// overload writes the inline C++ function that has the generic name of fn, and calls fn.
 func overload(b *strings.Builder, fn spec.Function) {
 	// An overload of a deprecated name calls the newer function, so that it causes no warning.
 	callee := undeprecatedName(fn)
@@ -154,7 +155,8 @@ func complexNames(fn spec.Function) []string {
 	return []string{fn.Name, fn.Family.Surface().Prefix() + generic(fn)}
 }
 
-// complexOverload writes the overloads of a function on C's complex type.
+// complexOverload writes C++ overloads of fn for C's complex types, which C++ compilers also have,
+// and which they distinguish from std::complex.
 func complexOverload(b *strings.Builder, fn spec.Function) {
 	var args []string
 	for _, p := range fn.Params() {
@@ -183,7 +185,8 @@ func pointerTo(fn spec.Function) string {
 	return cType(fn.Result(), fn.Type) + " (*)(" + strings.Join(params, ", ") + ")"
 }
 
-// overloadChecks makes a C++ file that has a pointer to each overload.
+// overloadChecks returns a C++ file for a test: it has a pointer to each overload, so that it
+// compiles only if all exist.
 func overloadChecks(s *spec.Surface) file {
 	var b strings.Builder
 	n := 0

@@ -107,7 +107,8 @@ var preloadMoves = map[string]bool{
 	"ATOMIC": true, "FETCH": true,
 }
 
-// preloadKind returns the kind of a call, without PRELOAD_KIND_.
+// preloadKind returns the kind of a call for the shim, the end of a constant PRELOAD_KIND_, by the
+// name of its row in the table.
 func preloadKind(fn spec.Function) string {
 	name := fn.Family.Name
 	kind := preloadKinds[name]
@@ -178,7 +179,8 @@ func preloadLetter(c preloadCall, at int, p spec.Param) string {
 	return "i"
 }
 
-// size returns the bytes of an element of the call; 0 if it has no elements.
+// size returns the bytes of one element of the call, by which the shim computes how many bytes it
+// moves; 0 if it has no elements.
 func (c preloadCall) size() int {
 	switch {
 	case c.Type.C != "":
@@ -193,10 +195,11 @@ func (c preloadCall) size() int {
 	return 0
 }
 
-// number returns the C constant with the number of the call.
+// number returns the name of the C constant that is the call's index in the shim's table.
 func (c preloadCall) number() string { return "PRELOAD_" + c.Name }
 
-// preloadNumbers returns zz_calls.h, the enum with the numbers of calls.
+// preloadNumbers returns the text of zz_calls.h: an enum whose constants are the indices of the
+// calls in the shim's table.
 func preloadNumbers(calls []preloadCall) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
@@ -315,7 +318,8 @@ func preloadValue(t spec.Type) string {
 var preloadShort = strings.NewReplacer("struct preload_half", "h", "long double", "e", "uintptr_t", "a", "double", "d", "float", "f",
 	"uint", "u", "_t", "", "void", "v", "int8", "i8", "int16", "i16", "int32", "i32", "int64", "i64", "int", "i")
 
-// name returns the name of the C function for calls of this form.
+// name returns the name of the C function that makes calls of this form, from the types of its
+// result and parameters: call_i_a_a.
 func (s preloadForm) name() string {
 	out := "call_" + preloadShort.Replace(s.result)
 	for i, p := range s.params {

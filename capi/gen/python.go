@@ -27,7 +27,8 @@ func pythonFiles(s *spec.Surface) ([]file, error) {
 	}, nil
 }
 
-// pythonFunctions returns all public functions of the host, sorted.
+// pythonFunctions returns the functions that the Python module may call, sorted by name: all of the
+// host's, except extensions for types that only GPUs have (movesLate).
 func pythonFunctions(s *spec.Surface) []spec.Function {
 	var out []spec.Function
 	for _, c := range s.Chapters() {
@@ -122,7 +123,8 @@ func pythonSignature(f spec.Function) (string, error) {
 	return out, nil
 }
 
-// pythonConstants calls f with each constant as Python spells its value.
+// pythonConstants calls f with the name of each constant of the library and its value as Python
+// writes it.
 func pythonConstants(s *spec.Surface, f func(name, value string, isText bool)) {
 	for _, groups := range [][]spec.ConstantGroup{s.Constants(), s.ExtensionConstants()} {
 		for _, g := range groups {

@@ -85,7 +85,8 @@ func callWords(params []spec.Param, as map[string]string) []string {
 // pythonWords are the variables that all generated functions use for some parameters.
 var pythonWords = map[string]string{"ctx": "handle", "sig_addr": "address", "stream": "on"}
 
-// result returns the type hint that the function's result has in Python.
+// result returns the type hint of what the Python function returns; a status of C, 0 or not, is a
+// bool.
 func (c *pythonCall) result() string {
 	switch {
 	case c.row.Result == "" || c.nbi:

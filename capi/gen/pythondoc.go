@@ -64,7 +64,8 @@ func (a pythonArgument) rank() int {
 	return 0
 }
 
-// argument returns the argument of Python for a parameter of the row.
+// argument returns the Python argument for a parameter of the C function: its type hint, its
+// default, and what the documentation says of it.
 func (c *pythonCall) argument(p *spec.Param) pythonArgument {
 	a, far := pythonArgument{name: p.PythonName(), hint: "Memory"}, c.far()
 	elements := "A contiguous symmetric array of " + c.kinds()
@@ -173,7 +174,8 @@ func (c *pythonCall) raises() []pythonRaise {
 	return out
 }
 
-// docstring returns the function's documentation, in the form of numpydoc.
+// docstring returns the documentation of the Python function in the form of numpydoc, indented.
+// result is the type hint of what it returns.
 func (c *pythonCall) docstring(result string) string {
 	summary, text, more := strings.Cut(c.doc, "\n\n")
 	lines := []string{summary}
@@ -231,7 +233,7 @@ func pythonWrap(depth int, text string) []string {
 	return append(out, line)
 }
 
-// head returns the def line of the function and its docstring.
+// head returns the def line of the Python function, and its docstring.
 func (c *pythonCall) head(result string) string {
 	var words []string
 	named := false

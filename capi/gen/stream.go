@@ -104,7 +104,8 @@ const ownExtensionTop = `
 #include "wait.h"
 `
 
-// extensionThunks returns the C file with the extensions of a surface.
+// extensionThunks returns the C file with the public functions of a surface's extensions, each of
+// which calls the front.
 func extensionThunks(s *spec.Surface) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))

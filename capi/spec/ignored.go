@@ -31,7 +31,8 @@ func Ignored() error {
 	return nil
 }
 
-// ignoredIn returns the error of Ignored for one row of the table, or nil.
+// ignoredIn returns an error if a row of the table sets a field from which nothing is generated, or
+// nil.
 func ignoredIn(f *Family) error {
 	v := reflect.ValueOf(f).Elem()
 	for i := range v.NumField() {
