@@ -24,7 +24,7 @@ type Memory struct {
 	Cells   unsafe.Pointer // CellsBytes, at the address that producers have for it, for data of operations that lies beside their slots; nil: none
 }
 
-// SlotBytes returns the size of n slots.
+// SlotBytes returns the bytes of memory that n slots take.
 func SlotBytes(n int) int { return n * slotSize }
 
 // The sizes of a ring's other parts: its replies, the producers' own words, and its cells.

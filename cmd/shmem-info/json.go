@@ -167,7 +167,8 @@ func summaryJSON(w io.Writer, cfg *config.Config) error {
 	return errors.Join(err, writeJSON(w, out))
 }
 
-// settingsJSON prints the settings, except those that only shmemrun sets.
+// settingsJSON prints the settings with their values as JSON. Those that only shmemrun sets are
+// left out, unless they are set.
 func settingsJSON(w io.Writer, cfg *config.Config) error {
 	out := []settingFact{}
 	for _, v := range cfg.Values() {

@@ -53,7 +53,7 @@ type command struct {
 	set  func(fs *pflag.FlagSet) (run func(files []string, stdout, stderr io.Writer) int)
 }
 
-// commands returns the subcommands, in the order of the help.
+// commands returns the subcommands, in the order in which the help lists them.
 func commands() []command { return []command{mergeCommand, reportCommand, replayCommand} }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }

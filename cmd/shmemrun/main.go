@@ -60,7 +60,9 @@ func main() { os.Exit(run(os.Args[1:])) }
 // asShmemPerf is the first word by which bin/shmem-perf starts this program.
 const asShmemPerf = "--as-shmem-perf"
 
-// run does the work of main: it starts the job, and returns the exit status.
+// run does the work of main: it starts a job, or does one of the tasks for which other commands
+// start this program (shmem-perf, an agent on another machine, cleaning up), and returns the exit
+// status.
 func run(args []string) int {
 	if len(args) > 0 && args[0] == asShmemPerf {
 		return perf.Run(args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr)

@@ -298,7 +298,8 @@ template <class ALGORITHM, class OP> SHMEMI_D void reduce_signed(call_t *c)
     }
 }
 
-/* Chooses the type of the elements by c->width: floating-point numbers. */
+/* Chooses the type of the elements of a reduction of floating-point numbers by c->width. 16-bit
+ * ones are combined as float. */
 template <class ALGORITHM, class OP> SHMEMI_D void reduce_real(call_t *c)
 {
     switch (c->width) {
@@ -331,7 +332,8 @@ template <class ALGORITHM, class OP> SHMEMI_D void reduce_ordered(call_t *c)
         reduce_numbers<ALGORITHM, OP>(c);
 }
 
-/* A reduction by an algorithm of reduce.h. op is one of SHMEMI_REDUCE_... . */
+/* Carries out a reduction by an algorithm of reduce.h, for the operation op (SHMEMI_REDUCE_...) and
+ * the type of elements in c. */
 template <class ALGORITHM> SHMEMI_D void reduce(call_t *c, uint32_t op)
 {
     switch (op) {

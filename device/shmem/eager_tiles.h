@@ -168,7 +168,8 @@ SHMEMI_D void shmemi_eager_signals(char *to, uint32_t nbytes, uint32_t tile, uin
                              shmemi_eager_signal(nbytes, epoch));
 }
 
-/* Copies a token into tiles and stores the signal at the end of each. */
+/* Lays a token out in tiles at `to`, a slot or a buffer: copies its data and stores the signal at
+ * the end of each tile, after its data. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_fill(char *to, const void *source, uint32_t nbytes, uint32_t tile,
                                 uint32_t epoch)

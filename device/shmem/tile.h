@@ -292,7 +292,8 @@ SHMEMI_D void shmemi_tile_send(const struct shmemi_device_image *image, const st
     }
 }
 
-/* Puts a tile. It is nonblocking: over a ring it is complete after a quiet. */
+/* Puts a tile to PE pe, by stores if the PE has an address here. It is nonblocking: through a ring
+ * it is complete after a quiet. */
 template <class SCOPE>
 SHMEMI_D void shmemi_tile_put(const struct shmemi_device_image *image, uint32_t call,
                               const struct shmemi_tile *t, char *dest, const char *source, int pe)
@@ -308,7 +309,8 @@ SHMEMI_D void shmemi_tile_put(const struct shmemi_device_image *image, uint32_t 
     SCOPE::sync();
 }
 
-/* Gets a tile. It is nonblocking: over a ring it is complete after a quiet. */
+/* Gets a tile from PE pe, by loads if the PE has an address here. It is nonblocking: through a ring
+ * it is complete after a quiet. */
 template <class SCOPE>
 SHMEMI_D void shmemi_tile_get(const struct shmemi_device_image *image, uint32_t call,
                               const struct shmemi_tile *t, char *dest, const char *source, int pe)

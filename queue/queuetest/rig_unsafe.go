@@ -63,13 +63,14 @@ func (g *Rig) word(p uint64, i int) *uint64 {
 	return (*uint64)(unsafe.Add(g.slots, (p&(g.size-1))*slotSize+uint64(i)*8))
 }
 
-// Word reads word i, 0 or 1, of position p.
+// Word returns word i, 0 or 1, of the slot at position p, with its lap bit.
 func (g *Rig) Word(p uint64, i int) uint64 { return atomic.LoadUint64(g.word(p, i)) }
 
-// Set writes word i of position p as it is, lap included.
+// Set writes word i, 0 or 1, of the slot at position p as it is: the caller has added the lap bit.
 func (g *Rig) Set(p uint64, i int, v uint64) { atomic.StoreUint64(g.word(p, i), v) }
 
-// Take reserves n positions and returns the first.
+// Take reserves n positions for a producer and returns the first. Whether their slots are free is
+// not checked (Free).
 func (g *Rig) Take(n int) uint64 { return atomic.AddUint64(&g.Near.Head, uint64(n)) - uint64(n) }
 
 // Free reports whether the slots of all positions below end are free, so that a producer may store

@@ -113,7 +113,8 @@ func (k Key) Over() string {
 	return k.Path
 }
 
-// Less reports whether a smaller value of the figure is better.
+// Less reports whether a smaller value of the figure is better: that is so for times, and not for
+// rates.
 func (f *Figure) Less() bool { return f.Unit == "us" }
 
 // Bytes returns a size in the form of the command line, such as 64K; without a suffix if it is no

@@ -122,7 +122,8 @@ func htmlText(format string, texts ...string) string {
 	return fmt.Sprintf(format, all...)
 }
 
-// write writes the chart as SVG, with its title and its legend.
+// write writes the chart as HTML: a title, a drawing in SVG, and a legend with the names of the
+// curves.
 func (c chart) write(b *bytes.Buffer) {
 	b.WriteString(htmlText("<section>\n<h2>%s, %s</h2>\n<p class=\"soft\">until %s</p>\n", c.Title, c.Unit, c.Until))
 	fmt.Fprintf(b, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s by size\">\n", width, height, html.EscapeString(c.Title))

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Bash returns the script that completes the command's arguments in bash.
+// Bash returns the script by which bash completes the command's options, their values, and other
+// words.
 func (p *Page) Bash() string {
 	var b strings.Builder
 	name := shellFunction(p.Name)
@@ -133,7 +134,8 @@ func shellFunction(name string) string {
 	return "_" + strings.NewReplacer("-", "_", "+", "x").Replace(name)
 }
 
-// Zsh returns the script that completes the command's arguments in zsh.
+// Zsh returns the script by which zsh completes the command's options, their values, and other
+// words.
 func (p *Page) Zsh() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#compdef %s\n# generated from the help of %s\n\n", strings.Join(append([]string{p.Name}, p.Aliases...), " "), p.Name)

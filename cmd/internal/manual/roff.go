@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Man returns the manual page of a command, for a version of the library.
+// Man returns the manual page of a command in roff, from its help. version is that of the library,
+// for the head.
 func (p *Page) Man(version string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".\\\" generated from the help of %s\n.TH %s 1 \"\" \"libshmem %s\" \"OpenSHMEM\"\n",

@@ -75,7 +75,8 @@ const (
 	leaveLimit = 10 * time.Second
 )
 
-// newOSHMEM builds the program with the compiler wrapper of Open MPI.
+// newOSHMEM builds the measuring program for Open MPI, by its compiler wrapper oshcc, in a
+// temporary folder. An error says why the comparison is left out.
 func newOSHMEM(s *settings, bin string) (*oshmem, error) {
 	for _, w := range s.launch {
 		if name, _, _ := strings.Cut(w, "="); slices.Contains([]string{"--host", "--hostfile", "--hosts", "--host-netns"}, name) {

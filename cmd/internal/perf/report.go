@@ -104,7 +104,8 @@ func (r *reporter) run(run *figure.Run) {
 	}
 }
 
-// figure records a figure, and prints its row of a table.
+// figure records a figure and prints its row; if it is the first of its measure, under a new
+// heading.
 func (r *reporter) figure(f *figure.Figure) {
 	r.set.Figures = append(r.set.Figures, f)
 	r.record(f)
@@ -206,7 +207,8 @@ func checkExpectations(stdout, stderr io.Writer, s *figure.Set, t *figure.Table)
 	return statusOK
 }
 
-// loadTable reads a table of a file, or an installed one.
+// loadTable reads a table of expectations: a file, or, by a name without a slash, one of the
+// installed tables.
 func loadTable(name string) (*figure.Table, error) {
 	file, err := os.Open(name)
 	if err != nil && !strings.Contains(name, "/") {

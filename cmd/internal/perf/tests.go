@@ -117,7 +117,8 @@ func figures(word string) (out []string) {
 // maxSizes is the largest number of sizes that the measuring program accepts.
 const maxSizes = 64
 
-// parseSizes reads 8, 8,4K,1M, 8:1M and 8:1M:4; "all" is a range.
+// parseSizes reads the sizes of -s: 8, a list 8,4K,1M, a range 8:1M by powers of 2, or 8:1M:4 by
+// powers of 4; "all" is a range. The result is sorted.
 func parseSizes(text string) (out []int64, err error) {
 	if text == "all" {
 		text = "1:4M"

@@ -104,7 +104,8 @@ func (g group) await(rank int) bool {
 	return true
 }
 
-// message sends a message without bytes to a member.
+// message sends a message without bytes to a member: the member only has to know that this PE has
+// come so far.
 func (g group) message(rank int) bool { return g.send(rank, 0) }
 
 // syncMembers replays the sync of a team (shmemi_sync_members): the first member of each host waits

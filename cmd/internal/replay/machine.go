@@ -226,7 +226,8 @@ func newMachine(job *program.Job, model Model, s Site) (*machine, error) {
 	return m, nil
 }
 
-// open opens the engine of a PE, with its memory and its endpoint.
+// open makes PE i of the replay: it opens its endpoint on the simulated network and its engine, and
+// allocates its memory.
 func (m *machine) open(i int) (*pe, error) {
 	n := m.job.PEs
 	p := &pe{m: m, me: i, host: i * m.hosts / n}

@@ -47,7 +47,7 @@ const wokenCPU = "put_signal_woken_cpu"
 // optional reports whether Fit can work without the figure, although it determines a parameter.
 func (f *figure) optional() bool { return f.metric == exchanged || f.metric == wokenCPU }
 
-// key returns the figure's name in the result of Measured.
+// key returns the name by which Measured returns the figure: its metric and its size.
 func (f *figure) key() string { return fmt.Sprintf("%s %d", f.metric, f.bytes) }
 
 // figures are the figures that the replay can compute. Those that determine parameters come first.
@@ -207,7 +207,7 @@ type benchmark struct {
 	now [2]int64
 }
 
-// newBenchmark returns an empty program of two PEs.
+// newBenchmark returns a program of two PEs without calls, to which the caller adds calls.
 func newBenchmark() *benchmark { return &benchmark{b: program.NewBuilder(2, 0)} }
 
 // call adds a call of a PE on the other one, 1 ns after its last, because only the time that the

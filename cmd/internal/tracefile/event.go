@@ -48,7 +48,7 @@ type Cut struct {
 	Events int64
 }
 
-// String describes the place of the cut.
+// String returns a text that says where the file ends.
 func (c *Cut) String() string {
 	where := "after"
 	if c.Inside {

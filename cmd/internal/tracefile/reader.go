@@ -41,7 +41,7 @@ type Reader struct {
 	names  map[string]string
 }
 
-// Open begins to read a file. Close it.
+// Open opens a trace file for reading. The caller has to close it.
 func Open(name string) (*Reader, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -391,7 +391,7 @@ func (p *PE) addHead(h *Head) {
 	}
 }
 
-// Missing returns the PEs of the job of which there is no file.
+// Missing returns the numbers of the job's PEs of which the named files have nothing.
 func (t *Trace) Missing() []int {
 	var missing []int
 	for n, i := 0, 0; n < t.NPEs; n++ {

@@ -71,7 +71,7 @@ func programOf(r *Recording) string {
 	return "a program"
 }
 
-// hosts describes the hosts of the recording.
+// hosts returns a text about the hosts on which the program was recorded.
 func hosts(r *Recording) string {
 	if len(r.Hosts) == 0 {
 		return "hosts without names"
@@ -133,7 +133,8 @@ func rate(x *replay.Explanation) float64 {
 	return float64(x.Operations) / (float64(max(1, x.Total)) / 1e9)
 }
 
-// writeCauses prints the time that each cause costs, and its share.
+// writeCauses prints a table of the causes that may limit the program: the time that each costs,
+// and its share.
 func writeCauses(w io.Writer, s *Setup, x *replay.Explanation) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "bound\ttime\tshare\t\n")
@@ -170,7 +171,8 @@ func writePEs(w io.Writer, x *replay.Explanation) {
 	fmt.Fprintln(w)
 }
 
-// writePhases prints the time between barriers, recorded and predicted.
+// writePhases prints the time of each phase, recorded and predicted. A phase ends with a barrier of
+// all PEs; if there are many, short ones are left out.
 func writePhases(w io.Writer, x *replay.Explanation) {
 	if len(x.Phases) == 0 {
 		return
@@ -195,7 +197,8 @@ func writePhases(w io.Writer, x *replay.Explanation) {
 	fmt.Fprintln(w)
 }
 
-// writeFit prints the measured figures beside the simulated ones.
+// writeFit prints the figures that were measured beside those that the fitted model gives, so that
+// the user sees how well it fits.
 func writeFit(w io.Writer, s *Setup) {
 	fmt.Fprintf(w, "The figures of %s, in time for an operation:\n", s.Measured)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

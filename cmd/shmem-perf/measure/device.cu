@@ -174,7 +174,7 @@ __global__ void fetch_adds(uint64_t *at, long n, int pe)
         old = shmem_uint64_atomic_fetch_add(at, 1 + (old >> 63), pe);
 }
 
-// n barriers of all PEs, by the threads of a scope.
+// Makes n barriers of all PEs, each by the threads of a scope together.
 template <scope_kind S> __global__ void __launch_bounds__(block_threads) barriers(long n)
 {
     for (long i = 0; i < n; ++i) {
@@ -373,7 +373,8 @@ struct figure of_one_size(struct figure f, size_t unit, bool (*check)(size_t))
     return f;
 }
 
-// Adds the figures whose calls are made by the threads of a scope.
+// Adds to the table the figures whose calls are made by the threads of a scope together; name is
+// the scope's in the output.
 template <scope_kind S> void add_scope(std::vector<struct figure> &all, const char *name)
 {
     all.push_back(with_data(

@@ -149,7 +149,8 @@ static void put_window(long n, size_t s)
     }
 }
 
-/* Small puts to successive addresses, with a quiet after each burst. */
+/* Puts bursts of small blocks to successive addresses within `span` bytes, with a quiet after each
+ * burst. */
 static void put_rate(long n, size_t s)
 {
     long w = rate_burst(s);
@@ -201,7 +202,8 @@ static void get_rate(long n, size_t s)
 
 static long p_seq;
 
-/* Round trips of p: each PE waits for the value of the other. */
+/* Makes n round trips of p: each PE waits for the value that the other stores. Values grow over all
+ * figures. */
 static void p_flag(long n, size_t s)
 {
     static long seq;

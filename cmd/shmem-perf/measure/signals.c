@@ -109,7 +109,8 @@ static void signal_window(long n, size_t size)
 #if HAVE_MESSAGES
 static uint64_t notified;
 
-/* Round trips of a put with notification. */
+/* Makes n round trips of a put with notification: each PE counts the notifications that have
+ * arrived, and waits for that of the other. */
 static void notify(long n, size_t size)
 {
     while (n-- > 0) {

@@ -69,7 +69,8 @@ func write(bin, out string) error {
 	return nil
 }
 
-// describe runs a command so that it prints its page, and reads it.
+// describe runs a command with the argument by which it prints its page as JSON, and returns the
+// page.
 func describe(program string, args []string) (manual.Page, error) {
 	var p manual.Page
 	text, err := exec.Command(program, append(args, manual.Ask)...).Output()

@@ -58,7 +58,7 @@ func (f *File) Text() string { return f.b.String() + "\n]\n" }
 // Write makes the file.
 func (f *File) Write(name string) error { return os.WriteFile(name, []byte(f.Text()), 0o666) }
 
-// us returns nanoseconds as a text in microseconds.
+// us returns nanoseconds as the text of microseconds with three decimals, the unit of trace files.
 func us(n int64) string { return fmt.Sprintf("%d.%03d", n/1000, n%1000) }
 
 // The properties of the job that Job writes.
