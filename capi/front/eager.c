@@ -47,7 +47,8 @@ _Static_assert(SHMEMX_EAGER_NONE == SHMEMI_EAGER_NONE &&
 
 /* ---------------------------------------------------------------- arguments */
 
-/* Ends the job unless nbytes and tile are a size of a token and of a tile that exist. */
+/* Ends the job unless a token (the data of one eager transfer) may have nbytes bytes, and tiles of
+ * this size (pieces with a signal at the end) exist. */
 static void check_token(size_t nbytes, int64_t tile, const char *call)
 {
     if (nbytes == 0 || nbytes > SHMEMI_EAGER_MOST)
@@ -61,15 +62,16 @@ static void check_token(size_t nbytes, int64_t tile, const char *call)
 
 /* ------------------------------------------------------------------- paths */
 
-/* Implements shmemx_eager_tile: the largest tile (piece of a token that becomes visible all at
- * once) on the path to a PE. */
+/* Implements shmemx_eager_tile: returns the size of the largest piece of a token (a tile) that
+ * becomes visible all at once on the path to a PE, so that a signal at its end is enough. */
 int shmemi_eager_tile(int pe, const char *call)
 {
     shmemi_check_pe(pe, call);
     return shmemi_eager_host_tile(pe);
 }
 
-/* Implements shmemx_eager_size: how many bytes of a slot a token takes, signals included. */
+/* Implements shmemx_eager_size: returns the bytes of a slot that a token of nbytes takes in tiles
+ * of a size, with their signals. */
 size_t shmemi_eager_size(size_t nbytes, int tile, const char *call)
 {
     check_token(nbytes, tile, call);
@@ -310,7 +312,8 @@ struct reading {
     const char *call;
 };
 
-/* Begins to read a token. Ends the job if the host cannot read tokens of the slot. */
+/* Returns the state of a read of one token (the data of an eager transfer) from its slot. Ends the
+ * job if the host cannot read tokens of the slot. */
 static struct reading begin_reading(const shmemx_eager_t *eager, uint32_t slot, void *dest,
                                     uint32_t epoch, const char *call)
 {
@@ -424,15 +427,15 @@ static void describe_reading(const void *subject, char *text, size_t size)
              r->epoch, r->number, r->next, r->tiles);
 }
 
-/* Waits until a token is complete, and meanwhile copies its tiles to the program's memory as they
- * arrive. */
+/* Waits until a token is complete in its slot, and meanwhile copies its tiles, which have a signal
+ * each, to the program's memory as they arrive. */
 static void read_all(struct reading *r)
 {
     SHMEMI_WAIT(SHMEMI_ANY_TOKEN, r->call, describe_reading, r, copy_tiles(r));
 }
 
-/* Implements shmemx_eager_ready: returns 1 if the token of an epoch is in its slot, else 0. It does
- * not wait, but polls the network once. */
+/* Implements shmemx_eager_ready: returns 1 if the token with this number (epoch) is complete in its
+ * slot, else 0. It does not wait, but polls the network once. */
 int shmemi_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch, const char *call)
 {
     struct reading r = begin_reading(eager, slot, NULL, epoch, call);
@@ -444,15 +447,17 @@ int shmemi_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoc
     return copy_tiles(&r);
 }
 
-/* Implements shmemx_eager_wait: waits for a token without copying it. */
+/* Implements shmemx_eager_wait: waits until the token with this number (epoch) is complete in its
+ * slot, without copying it. */
 void shmemi_eager_wait(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch, const char *call)
 {
     struct reading r = begin_reading(eager, slot, NULL, epoch, call);
     read_all(&r);
 }
 
-/* Implements shmemx_eager_recv: waits for the token of an epoch, and copies it to dest. Packets are
- * copied by the CPU, so for a dest in GPU memory they go through main memory. */
+/* Implements shmemx_eager_recv: waits for the token with this number (epoch) in its slot, and
+ * copies its data, without the signals, to dest. Packets are copied by the CPU, so for a dest in
+ * GPU memory they go through main memory. */
 void shmemi_eager_recv(const shmemx_eager_t *eager, uint32_t slot, void *dest, uint32_t epoch,
                        const char *call)
 {

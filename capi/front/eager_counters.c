@@ -17,7 +17,8 @@ void shmemi_eager_counters_open(void)
     used = false;
 }
 
-/* The first of n counters in a row that are free, or -1. */
+/* Returns the first of n consecutive counters that are free, for n slots whose tokens are counted,
+ * or -1 if there are no n. */
 static int64_t find_free_run(size_t n)
 {
     size_t run = 0;
@@ -49,7 +50,8 @@ bool shmemi_eager_counters_allocate(size_t n, uint32_t *first, const char *call)
     return true;
 }
 
-/* Frees the n counters from `first` on. */
+/* Frees the n counters from `first` on, which shmemi_eager_counters_allocate has returned, when
+ * their slots are destroyed. */
 void shmemi_eager_counters_free(uint32_t first, size_t n)
 {
     memset(taken + first, 0, n);

@@ -38,8 +38,8 @@ static uint64_t make_packet(uint32_t data, uint32_t epoch)
     return whole;
 }
 
-/* Stores a token as packets, each by one store, which no reader sees in part. The last one is
- * filled up with zeros. */
+/* Stores a token (the data of one eager transfer) as packets, each by one store, which no reader
+ * sees in part. The last one is filled up with zeros. */
 static void send_packets(char *to, const char *source, uint32_t nbytes, uint32_t epoch)
 {
     uint32_t i = 0, data;
@@ -54,7 +54,8 @@ static void send_packets(char *to, const char *source, uint32_t nbytes, uint32_t
     shmemi_write_once((uint64_t *)(to + 2 * (size_t)i), make_packet(data, epoch));
 }
 
-/* Stores a token in tiles, each with its signal after the data. */
+/* Stores a token (the data of one eager transfer) in tiles. The signal of a tile is stored after
+ * its data, because a reader that finds the signal reads the data. */
 static void send_tiles(char *to, const char *source, const shmemx_eager_t *e, uint32_t epoch)
 {
     uint32_t data = shmemi_eager_data(e->nbytes, e->tile);
@@ -66,7 +67,8 @@ static void send_tiles(char *to, const char *source, const shmemx_eager_t *e, ui
     }
 }
 
-/* Stores a token at `to`, a slot or a buffer, in the tile of its slots. */
+/* Stores a token with its signals at `to`, a slot of a PE or a buffer of this PE, in the layout of
+ * its slots: in packets, in tiles, or whole. */
 static void store_token(char *to, const char *source, const shmemx_eager_t *e, uint32_t epoch)
 {
     if (e->tile == SHMEMI_EAGER_PACKET)
@@ -297,7 +299,8 @@ static bool post_write(const shmemx_eager_t *e, uint32_t slot, int64_t offset, u
     return false;
 }
 
-/* Sends a token over the network from a buffer: lays it out there, and posts one write. */
+/* Sends a token to a PE that is reached over the network: lays it out with its signals in a buffer,
+ * and posts one write to the slot. */
 static void send_far(const shmemx_eager_t *e, uint32_t slot, int64_t offset, const void *source,
                      uint32_t epoch, int pe, bool nbi, const char *call)
 {
@@ -395,7 +398,8 @@ static void send_copied(const shmemx_eager_t *e, uint32_t slot, int64_t offset, 
     free(buffer);
 }
 
-/* Sends a token by the path to its PE: by stores, by copies of the GPU driver, by one write from a
+/* Implements shmemx_eager_send: sends a token (the data of one eager transfer, with its signals) to
+ * a slot of a PE, by the path to it: by stores, by copies of the GPU driver, by one write from a
  * buffer, or by a put with signal. */
 void shmemi_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *source,
                        uint32_t epoch, int pe, bool nbi, const char *call)

@@ -12,7 +12,8 @@
 
 #include <inttypes.h>
 
-/* The address of a slot. Ends the job if the structure or the number is invalid. */
+/* Returns the address of one of this PE's slots, each of which holds one token of an eager
+ * transfer. Ends the job if the structure or the number is invalid. */
 char *shmemi_eager_place(const shmemx_eager_t *e, uint32_t slot, const char *call)
 {
     if (shmemi_state.n_pes == 0)

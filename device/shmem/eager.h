@@ -38,8 +38,8 @@ SHMEMI_D char *shmemi_eager_slot(const struct shmemi_device_image *image, uint32
     return at;
 }
 
-/* The size of the largest tile whose bytes arrive in order on the path to a PE, so that its signal
- * arrives last. */
+/* Returns the size of the largest piece of a token (a tile) whose bytes arrive in order on the path
+ * to a PE, so that the signal at its end arrives last. */
 SHMEMI_D int shmemi_eager_tile(const struct shmemi_device_image *image, uint32_t call, int pe)
 {
     shmemi_check_pe(image, call, pe, NULL, 0);
@@ -48,8 +48,8 @@ SHMEMI_D int shmemi_eager_tile(const struct shmemi_device_image *image, uint32_t
                : (int)shmemi_eager_ring_tile(image, pe);
 }
 
-/* Stops the kernel if tiles of this size do not exist, or if nbytes is more than a token may have.
- */
+/* Stops the kernel if tiles of this size do not exist, or if a token (the data of one eager
+ * transfer) may not have nbytes bytes. */
 SHMEMI_D void shmemi_eager_check_tile(const struct shmemi_device_image *image, uint32_t call,
                                       uint64_t nbytes, int tile)
 {
@@ -67,7 +67,9 @@ SHMEMI_D size_t shmemi_eager_size(const struct shmemi_device_image *image, uint3
     return shmemi_eager_bytes((uint32_t)nbytes, (uint32_t)tile);
 }
 
-/* Sends a token, whose signals travel within its bytes, to the slot of the same number at PE pe. */
+/* Sends a token, the data of one eager transfer, to the slot of this number at PE pe. The signals
+ * by which its reader finds it travel within its bytes, so no flag follows. epoch is the token's
+ * number in its slot. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_send(const struct shmemi_device_image *image, uint32_t call,
                                 const shmemx_eager_t *e, uint32_t slot, const void *source,
@@ -163,8 +165,8 @@ SHMEMI_D int shmemi_eager_counted(const struct shmemi_device_image *image, uint3
     return found == SHMEMI_EAGER_THERE;
 }
 
-/* Reports whether a slot's counter has counted the token of an epoch, by one check that is not part
- * of a wait. */
+/* Reports whether a slot's counter has counted the token with this number (epoch), by one check
+ * that is not part of a wait. */
 SHMEMI_COLD int shmemi_eager_is_counted(const struct shmemi_device_image *image, uint32_t call,
                                         int counter, uint32_t nbytes, uint32_t epoch)
 {
@@ -266,7 +268,8 @@ SHMEMI_D void shmemi_eager_take_packets(const struct shmemi_eager_reading *r, ch
 }
 
 /*
- * This thread's part of a wait for a token: the threads of the scope divide its packets or signals.
+ * Does this thread's part of a wait for a token: the threads of the scope divide its packets, or
+ * the signals of its tiles.
  */
 template <class SCOPE> SHMEMI_D void shmemi_eager_wait_part(const struct shmemi_eager_reading *r)
 {
@@ -284,8 +287,9 @@ template <class SCOPE> SHMEMI_D void shmemi_eager_wait_part(const struct shmemi_
 }
 
 /*
- * Waits for the token of an epoch in a slot. When the threads of the scope have synchronised, each
- * sees the data whose signals the others have acquired.
+ * Waits until the token with this number (epoch) is complete in its slot, without copying it. When
+ * the threads of the scope have synchronised, each sees the data whose signals the others have
+ * acquired.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_wait(const struct shmemi_device_image *image, uint32_t call,
@@ -297,8 +301,8 @@ SHMEMI_D void shmemi_eager_wait(const struct shmemi_device_image *image, uint32_
 }
 
 /*
- * Reports to all threads of the scope whether the token of an epoch has arrived as a whole in a
- * slot.
+ * Reports to all threads of the scope whether the token with this number (epoch) is complete in its
+ * slot. It does not wait for it.
  */
 template <class SCOPE>
 SHMEMI_D int shmemi_eager_ready(const struct shmemi_device_image *image, uint32_t call,
@@ -323,8 +327,8 @@ SHMEMI_D int shmemi_eager_ready(const struct shmemi_device_image *image, uint32_
     return SCOPE::all(there);
 }
 
-/* Waits for the token of an epoch in a slot and copies its data, without the signals, to dest.
- * Afterwards the slot may get another token. */
+/* Waits for the token with this number (epoch) in a slot and copies its data, without the signals,
+ * to dest. Afterwards the slot may get another token. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_recv(const struct shmemi_device_image *image, uint32_t call,
                                 const shmemx_eager_t *e, uint32_t slot, void *dest, uint32_t epoch)

@@ -33,7 +33,8 @@ SHMEMI_HD int shmemi_eager_tile_valid(int64_t tile)
 }
 
 /*
- * The bytes of the signal at the end of a tile. Data is moved in units of the same size.
+ * Returns the bytes of the signal at the end of a tile, a piece of a token. Data is moved in units
+ * of the same size.
  */
 SHMEMI_HD uint32_t shmemi_eager_unit(uint32_t tile)
 {
@@ -48,7 +49,8 @@ SHMEMI_HD uint32_t shmemi_eager_up(uint32_t n, uint32_t to)
     return (n + to - 1) / to * to;
 }
 
-/* The bytes of data, without the signal, in each tile of a token except the last. */
+/* Returns how many bytes of a token's data each of its tiles has, without the signal. The last tile
+ * may have fewer. */
 SHMEMI_HD uint32_t shmemi_eager_data(uint32_t nbytes, uint32_t tile)
 {
     return tile < SHMEMI_EAGER_PACKET ? shmemi_eager_up(nbytes, SHMEMI_EAGER_BLOCK_SIGNAL)
@@ -62,21 +64,23 @@ SHMEMI_HD uint32_t shmemi_eager_tiles(uint32_t nbytes, uint32_t tile)
     return (nbytes + data - 1) / data;
 }
 
-/* The offset in a slot of the signal of tile k. */
+/* Returns where the signal of tile k begins, in bytes from the start of the slot: after the data of
+ * the tile. */
 SHMEMI_HD uint32_t shmemi_eager_signal_at(uint32_t k, uint32_t nbytes, uint32_t tile)
 {
     uint32_t data = shmemi_eager_data(nbytes, tile), rest = nbytes - k * data;
     return k * tile + (rest < data ? shmemi_eager_up(rest, shmemi_eager_unit(tile)) : data);
 }
 
-/* The offset in a slot of byte `at` of the data of its token. */
+/* Returns where byte `at` of a token's data is, in bytes from the start of the slot: the signals of
+ * earlier tiles are before it. */
 SHMEMI_HD uint32_t shmemi_eager_data_at(uint32_t at, uint32_t nbytes, uint32_t tile)
 {
     uint32_t data = shmemi_eager_data(nbytes, tile);
     return at / data * tile + at % data;
 }
 
-/* The bytes of a slot that a token takes, the last signal included. */
+/* Returns how many bytes of a slot a token of nbytes takes, with the signals of its tiles. */
 SHMEMI_HD uint32_t shmemi_eager_bytes(uint32_t nbytes, uint32_t tile)
 {
     return shmemi_eager_signal_at(shmemi_eager_tiles(nbytes, tile) - 1, nbytes, tile) +
@@ -100,13 +104,15 @@ SHMEMI_HD uint32_t shmemi_eager_stride(uint32_t nbytes, uint32_t tile)
  */
 enum shmemi_eager_buffer_state { SHMEMI_EAGER_FREE, SHMEMI_EAGER_TAKEN, SHMEMI_EAGER_UNDER_WAY };
 
-/* The bytes of a buffer before the token; the first of them hold its state. */
+/* Returns the bytes of a buffer before the token that it holds; the first of them are the buffer's
+ * state. */
 SHMEMI_HD uint32_t shmemi_eager_head(uint32_t tile)
 {
     return tile == SHMEMI_EAGER_BLOCK ? SHMEMI_EAGER_BLOCK : SHMEMI_EAGER_LINE;
 }
 
-/* The bytes of a buffer for a token that is laid out before it is sent, the head included. */
+/* Returns the bytes of a buffer in which a token is laid out before one write sends it, with the
+ * buffer's head. */
 SHMEMI_HD uint64_t shmemi_eager_buffer(uint32_t stride, uint32_t tile)
 {
     return shmemi_eager_head(tile) + (uint64_t)stride;

@@ -16,7 +16,8 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* The number of notification counters left for slots, after those of the program. */
+/* Returns how many notification counters there are for slots of eager transfers, after those of the
+ * program. */
 SHMEMI_D uint32_t shmemi_eager_counters(const struct shmemi_device_image *image)
 {
     const uint32_t rest = SHMEMI_MOST_COUNTERS - image->job.notify_count;

@@ -13,7 +13,8 @@
 
 /* -------------------------------------------------------------------- words */
 
-/* Stops the kernel if a word is not aligned, or not within the token. */
+/* Stops the kernel if a word of a token, `size` bytes at offset `at` of its data, is not aligned,
+ * or not within the token. */
 SHMEMI_D void shmemi_eager_check_word(const struct shmemi_device_image *image, uint32_t call,
                                       const shmemx_eager_t *e, uint32_t at, uint32_t size)
 {
@@ -83,8 +84,8 @@ SHMEMI_D void shmemi_eager_store(const struct shmemi_device_image *image, uint32
 }
 
 /*
- * Completes a token whose slot has an address here, after its data: stores its signals, or its
- * signal and its count.
+ * Completes a token, after its data were stored in a slot that has an address here: stores the
+ * signals of its tiles, or one signal and a count in the slot's counter.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_finish(const struct shmemi_device_image *image, uint32_t call,
@@ -98,7 +99,8 @@ SHMEMI_D void shmemi_eager_finish(const struct shmemi_device_image *image, uint3
         shmemi_eager_signals<SCOPE>(to, e->nbytes, e->tile, epoch);
 }
 
-/* Sends the signals of a token after all its words, which the threads of a scope have stored. */
+/* Completes a token whose words the threads of a scope have stored one by one (shmemi_eager_store):
+ * sends its signals after them. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_signal_words(const struct shmemi_device_image *image, uint32_t call,
                                         const shmemx_eager_t *e, uint32_t slot, uint32_t epoch,
@@ -179,8 +181,8 @@ SHMEMI_D void shmemi_eager_gather_units(char *buffer, uint32_t nbytes)
 }
 
 /*
- * Converts a token at the start of a buffer into the bytes that its slot has; shmemi_eager_unwrap
- * converts them back.
+ * Converts the data at the start of a buffer, in place, into what a slot has for them: the data
+ * with signals between (a token in tiles). shmemi_eager_unwrap converts it back.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_wrap(const struct shmemi_device_image *image, uint32_t call,
@@ -206,7 +208,8 @@ SHMEMI_D void shmemi_eager_wrap(const struct shmemi_device_image *image, uint32_
     }
 }
 
-/* Converts the bytes that a slot has, copied to the start of a buffer, back into the token. */
+/* Converts the bytes of a slot, which the program has copied to the start of a buffer, back into
+ * the data without signals. */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_unwrap(const struct shmemi_device_image *image, uint32_t call,
                                   void *buffer, size_t nbytes, int tile)
@@ -269,8 +272,8 @@ SHMEMI_D void shmemi_eager_send_shared(const struct shmemi_device_image *image, 
     shmemi_by_block::sync(); /* the threads have read shared */
 }
 
-/* Receives a token into shared memory by a block, by bulk copies where shmemi_eager_send_shared
- * would use them. */
+/* Waits for a token and copies its data into the shared memory of the block, by bulk copies of the
+ * GPU's copy unit where shmemi_eager_send_shared would use them. */
 SHMEMI_D void shmemi_eager_recv_shared(const struct shmemi_device_image *image, uint32_t call,
                                        const shmemx_eager_t *e, uint32_t slot, void *shared,
                                        uint32_t epoch)

@@ -12,8 +12,8 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* The size of the largest tile whose bytes arrive in order at a PE when one operation in a ring
- * writes them. */
+/* Returns the size of the largest piece of a token (a tile) whose bytes arrive in order at a PE
+ * when the network writes it, as the proxy does for an operation in a ring. */
 SHMEMI_D uint32_t shmemi_eager_ring_tile(const struct shmemi_device_image *image, int pe)
 {
     return ((const struct shmemi_device_peer *)image->job.peers)[pe].tile;
@@ -88,8 +88,8 @@ SHMEMI_D void shmemi_eager_write_buffer(const struct shmemi_device_image *image,
 }
 
 /*
- * Sends the signals of a token whose words went through the ring one by one, by one thread and
- * after a fence.
+ * Sends the signals of a token, by one thread, after all its words have gone through the ring one
+ * by one. The fence keeps them behind the words.
  */
 SHMEMI_COLD void shmemi_eager_signals_ring(const struct shmemi_device_image *image, uint32_t call,
                                            shmemx_eager_t e, uint32_t slot, char *place,

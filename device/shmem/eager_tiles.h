@@ -61,7 +61,8 @@ SHMEMI_D int shmemi_eager_is_word(const void *plain, uint32_t at, uint32_t nbyte
     return at + SHMEMI_EAGER_PAIR <= nbytes && ((uintptr_t)plain & (SHMEMI_EAGER_PAIR - 1)) == 0;
 }
 
-/* Returns a packet: 4 bytes of data, and above them the epoch. */
+/* Returns a packet, the smallest piece of a token: 4 bytes of data, and above them the token's
+ * number in its slot (epoch). */
 SHMEMI_D uint64_t shmemi_eager_packet(uint32_t data, uint32_t epoch)
 {
     return (uint64_t)epoch << 32 | data;
@@ -135,8 +136,8 @@ SHMEMI_COLD void shmemi_eager_move_rest(char *slot, char *plain, uint32_t at, ui
 }
 
 /*
- * Copies the data of a token into the tiles of a slot, or out of them (OUT). The other side may
- * have any alignment.
+ * Copies the data of a token between memory without signals (plain) and the tiles of a slot, each
+ * of which ends with a signal: out of the slot if OUT is 1. plain may have any alignment.
  */
 template <class SCOPE, int TILE, int OUT>
 SHMEMI_D void shmemi_eager_move_tiles(char *slot, char *plain, uint32_t nbytes)

@@ -133,7 +133,7 @@ type task struct {
 	copy  sim.Time
 }
 
-// agenda is a heap of tasks by their times, for container/heap.
+// agenda is a heap of tasks by their times, with the methods that container/heap needs.
 type agenda []task
 
 func (a agenda) Len() int { return len(a) }
