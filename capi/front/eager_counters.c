@@ -36,7 +36,7 @@ bool shmemi_eager_counters_left(size_t n)
     return find_free_run(n) >= 0;
 }
 
-/* Allocates n consecutive counters and sets them to 0; false if so many in a row are not free. All
+/* Allocates n consecutive counters and sets them to 0; false if no n in a row are free. All
  * PEs make the same calls in the same order, so the numbers are the same on every PE. */
 bool shmemi_eager_counters_allocate(size_t n, uint32_t *first, const char *call)
 {

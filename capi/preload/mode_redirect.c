@@ -29,7 +29,7 @@ PRELOAD_PUBLIC int shmem_preload_redirects;
 static bool on;
 static const char *path; /* of libshmem, from the setting */
 static void *shmem, *nvshmem;
-static const struct redirect_library *behind;
+static const struct redirect_library *other;
 static bool ready; /* between init and finalize */
 
 static struct {
@@ -142,7 +142,7 @@ static void start(void)
     if (!ours.my_pe || !ours.query_initialized)
         redirect_refuse("shmem_init", "%s is not libshmem (name another file by redirect,library=)",
                         path ? path : "libshmem.so beside the shim");
-    behind = redirect_behind();
+    other = redirect_other_library();
     shmem_preload_redirects = 1;
 }
 
@@ -190,8 +190,8 @@ static void set_heap(void)
     const char *size = getenv(name);
     if (!size)
         size = getenv("SMA_SYMMETRIC_SIZE");
-    if (!size && behind->heap)
-        size = getenv(behind->heap);
+    if (!size && other->heap)
+        size = getenv(other->heap);
     double n = size ? bytes_of(size) : 0;
     char text[32];
     snprintf(text, sizeof text, "%.0f", n + (double)redirect_sets_bytes + 65536);
@@ -200,8 +200,8 @@ static void set_heap(void)
     else if (size) /* libshmem reports what is wrong with it */
         setenv(name, size, 1);
     unsetenv("SMA_SYMMETRIC_SIZE");
-    if (behind->heap)
-        unsetenv(behind->heap);
+    if (other->heap)
+        unsetenv(other->heap);
 }
 
 /* The handle, a pointer, that the program gets for a handle of libshmem, a number: TAG in the upper
@@ -215,7 +215,7 @@ static uintptr_t handle_out(int32_t handle)
  * program's copy of a variable if there is one. */
 static void set_symbols(void)
 {
-    for (const struct redirect_symbol *s = behind->symbols; s->name; s++) {
+    for (const struct redirect_symbol *s = other->symbols; s->name; s++) {
         uintptr_t *at = dlsym(RTLD_DEFAULT, s->name);
         if (at)
             *at = handle_out(s->handle);
@@ -257,7 +257,7 @@ static long translate_signal(const struct redirect_value *values, long theirs,
     redirect_refuse(preload_name(f->number),
                     "%ld is no operation of a signal in the header of %s (use SHMEM_SIGNAL_SET or "
                     "SHMEM_SIGNAL_ADD)",
-                    theirs, behind->name);
+                    theirs, other->name);
 }
 
 /* Translates the options of a context, bits of a mask, from the values in the header with which the
@@ -275,7 +275,7 @@ static long translate_options(const struct redirect_value *values, long theirs,
     if (theirs & ~known)
         redirect_refuse(preload_name(f->number),
                         "%#lx has options that the header of %s does not have (leave out %#lx)",
-                        (unsigned long)theirs, behind->name, (unsigned long)(theirs & ~known));
+                        (unsigned long)theirs, other->name, (unsigned long)(theirs & ~known));
     return result;
 }
 
@@ -288,7 +288,7 @@ static void translate_sets(struct preload_frame *f, int sync, int work)
 {
     const char *first = strchr(preload_calls[f->number].letters, '1');
     uintptr_t our_sync, our_work;
-    if (!first || !behind->small_sync)
+    if (!first || !other->small_sync)
         return;
     int at = (int)(first - preload_calls[f->number].letters);
     if (!redirect_sets_find((int)f->arg[at], (int)f->arg[at + 1], (int)f->arg[at + 2], f->arg[sync],
@@ -323,12 +323,12 @@ static void translate_arguments(struct preload_frame *f)
             }
             break;
         case 'O':
-            if (behind->signals->name)
-                *arg = (uintptr_t)translate_signal(behind->signals, (int)*arg, f);
+            if (other->signals->name)
+                *arg = (uintptr_t)translate_signal(other->signals, (int)*arg, f);
             break;
         case 'f':
             if (c->kind == PRELOAD_KIND_CTX)
-                *arg = (uintptr_t)translate_options(behind->options, (long)*arg, f);
+                *arg = (uintptr_t)translate_options(other->options, (long)*arg, f);
             break;
         case 'Y':
             sync = i;
@@ -354,13 +354,13 @@ static bool before(struct preload_frame *f)
     if (f->real == (void *)missing)
         redirect_refuse(preload_name(f->number),
                         "libshmem has no function of this name (leave the call out)");
-    if (!behind || c->flags & PRELOAD_NVSHMEM)
+    if (!other || c->flags & PRELOAD_NVSHMEM)
         return true;
     if (c->kind == PRELOAD_KIND_INIT && !ready) {
-        redirect_refuse_names(behind, preload_name(f->number));
+        redirect_refuse_names(other, preload_name(f->number));
         set_heap();
     }
-    if (behind->pointers)
+    if (other->pointers)
         translate_arguments(f);
     return true;
 }
@@ -369,21 +369,21 @@ static bool before(struct preload_frame *f)
 static void after(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
-    if (!behind || c->flags & PRELOAD_NVSHMEM)
+    if (!other || c->flags & PRELOAD_NVSHMEM)
         return;
     for (int i = 0; i < out.n; i++)
         *out.place[i] = handle_out(out.handle[i]);
     out.n = 0;
     if (c->kind == PRELOAD_KIND_INIT && !ready && redirect_pe() >= 0) {
         set_symbols();
-        if (behind->small_sync)
+        if (other->small_sync)
             redirect_sets_open();
         ready = true;
     } else if (f->number == PRELOAD_shmem_info_get_version) {
-        *(int *)f->arg[0] = behind->major;
-        *(int *)f->arg[1] = behind->minor;
+        *(int *)f->arg[0] = other->major;
+        *(int *)f->arg[1] = other->minor;
     } else if (f->number == PRELOAD_shmem_info_get_name) {
-        strcpy((char *)f->arg[0], behind->vendor); /* shorter than SHMEM_MAX_NAME_LEN */
+        strcpy((char *)f->arg[0], other->vendor); /* shorter than SHMEM_MAX_NAME_LEN */
     }
 }
 
@@ -393,7 +393,7 @@ static void finish(bool at_exit)
 {
     if (at_exit || redirect_pe() >= 0)
         return;
-    if (ready && behind && behind->small_sync)
+    if (ready && other && other->small_sync)
         redirect_sets_close();
     ready = false;
 }

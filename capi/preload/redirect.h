@@ -52,11 +52,11 @@ extern const struct redirect_name redirect_names[];
 /* redirect_scan.c: the library that the program was linked with; NULL: it is libshmem, or there is
  * none, so that nothing is translated. Ends the process for a library whose header the shim does
  * not know. */
-const struct redirect_library *redirect_behind(void);
+const struct redirect_library *redirect_other_library(void);
 
 /* Ends the process if the program imports a name from that library that the shim does not define.
  * call is the function that the program has called, for the message. */
-void redirect_refuse_names(const struct redirect_library *behind, const char *call);
+void redirect_refuse_names(const struct redirect_library *other, const char *call);
 
 /* mode_redirect.c: whether mode redirect is on; the function of libshmem with a name, or NULL; this
  * PE's number, -1 before init. */

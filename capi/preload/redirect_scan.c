@@ -25,19 +25,19 @@ static bool is_named(const char *path, const char *name)
     return strncmp(base, name, n) == 0 && (base[n] == '\0' || base[n] == '.');
 }
 
-/* ------------------------------------------------------- the library behind */
+/* ------------------------------------------------------- the other library */
 
 /* The library that the program was linked with. */
-struct behind {
+struct loaded_library {
     char path[4096]; /* "": none is loaded */
     uintptr_t base;
 };
 
-/* dl_iterate_phdr callback: fills the struct behind with the first loaded liboshmem.so, and stops
+/* dl_iterate_phdr callback: stores the first loaded liboshmem.so in *arg, and stops
  * there. */
 static int find_by_name(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    struct behind *b = arg;
+    struct loaded_library *b = arg;
     (void)size;
     if (!is_named(info->dlpi_name, "liboshmem.so"))
         return 0;
@@ -48,9 +48,9 @@ static int find_by_name(struct dl_phdr_info *info, size_t size, void *arg)
 
 /* The library to which the program's calls would go without the shim: the one whose shmem_init the
  * loader would bind, or else one that was opened later. Its path is "" if there is none. */
-static struct behind find_behind(void)
+static struct loaded_library find_other_library(void)
 {
-    struct behind b = {"", 0};
+    struct loaded_library b = {"", 0};
     void *init = dlsym(RTLD_NEXT, "shmem_init");
     Dl_info at;
     if (init && !preload_own(init) && dladdr(init, &at)) {
@@ -71,9 +71,9 @@ static bool defines_name(void *library, uintptr_t base, const char *name)
 }
 
 /* The table of the library that the program was linked with; NULL for libshmem or none. */
-const struct redirect_library *redirect_behind(void)
+const struct redirect_library *redirect_other_library(void)
 {
-    struct behind b = find_behind();
+    struct loaded_library b = find_other_library();
     if (!*b.path)
         return NULL;
     void *library = dlopen(b.path, RTLD_LAZY | RTLD_NOLOAD);
@@ -97,7 +97,7 @@ const struct redirect_library *redirect_behind(void)
 
 /* A search for names that the program imports from the other library. */
 struct scan {
-    const struct redirect_library *behind;
+    const struct redirect_library *other;
     void *library;
     uintptr_t base;
     char names[256]; /* some of the names that were found */
@@ -126,7 +126,7 @@ static void check_function(struct scan *s, const char *name)
 /* Adds an imported variable of the other library, unless the shim sets it. */
 static void check_variable(struct scan *s, const char *name)
 {
-    for (const struct redirect_symbol *k = s->behind->symbols; k->name; k++)
+    for (const struct redirect_symbol *k = s->other->symbols; k->name; k++)
         if (strcmp(k->name, name) == 0)
             return;
     if (defines_name(s->library, s->base, name))
@@ -188,10 +188,10 @@ static int scan_callback(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /* Ends the process if the program imports a name of the other library that the shim lacks. */
-void redirect_refuse_names(const struct redirect_library *behind, const char *call)
+void redirect_refuse_names(const struct redirect_library *other, const char *call)
 {
-    struct behind b = find_behind();
-    struct scan s = {.behind = behind, .base = b.base};
+    struct loaded_library b = find_other_library();
+    struct scan s = {.other = other, .base = b.base};
     s.library = dlopen(b.path, RTLD_LAZY | RTLD_NOLOAD);
     if (!s.library)
         return;

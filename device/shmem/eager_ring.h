@@ -89,7 +89,7 @@ SHMEMI_D void shmemi_eager_write_buffer(const struct shmemi_device_image *image,
 
 /*
  * Sends the signals of a token, by one thread, after all its words have gone through the ring one
- * by one. The fence keeps them behind the words.
+ * by one. The fence keeps them after the words.
  */
 SHMEMI_COLD void shmemi_eager_signals_ring(const struct shmemi_device_image *image, uint32_t call,
                                            shmemx_eager_t e, uint32_t slot, char *place,

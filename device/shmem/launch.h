@@ -19,7 +19,7 @@ static inline int shmemi_launch_refuse(cudaError_t error, const char *what)
 }
 
 /*
- * Prints why not one block of a kernel runs: it takes too many registers for so many threads, or
+ * Prints why not one block of a kernel runs: it takes too many registers for `threads` threads, or
  * too much shared memory. Returns the error.
  */
 static inline int shmemi_launch_none(const void *func, unsigned threads, size_t shared)
