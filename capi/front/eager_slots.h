@@ -14,8 +14,8 @@ char *shmemi_eager_place(const shmemx_eager_t *e, uint32_t slot, const char *cal
 /* Reports whether this PE's CPU reaches a PE only over the network. */
 bool shmemi_eager_is_far(int pe);
 
-/* The largest tile that the host's path to a PE keeps whole, which means that the reader sees
- * either none or all of its bytes. */
+/* Returns the size of the largest tile (piece of a token) that becomes visible all at once on the
+ * host's path to a PE: the reader sees either none or all of its bytes. */
 int shmemi_eager_host_tile(int pe);
 
 /* Reports whether slots are in the memory of a GPU, where the host reads and sends no tiles. */
@@ -27,7 +27,8 @@ bool shmemi_eager_goes_far(void);
 /* Reports whether kernels of this PE can store into the memory of a PE. */
 bool shmemi_eager_is_direct(int pe);
 
-/* The largest tile that the kernels' path to a PE keeps whole. */
+/* Returns the size of the largest tile (piece of a token) that becomes visible all at once on the
+ * kernels' path to a PE. */
 int shmemi_eager_kernels_tile(int pe);
 
 /* Reports whether kernels have separate buffers, after the slots: some PE of the job has a GPU,

@@ -135,20 +135,22 @@ void shmemi_modules_end(bool reset)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Implements cumodule_init: gives the job's state to the kernels of a module of the CUDA driver. */
+/* Implements shmemx_cumodule_init: copies the job's state to the symbol of a module that the CUDA
+ * driver has loaded, so that its kernels can call the library. */
 int shmemi_cumodule_init(struct CUmod_st *module, const char *call)
 {
     return init_module(SHMEMI_MODULE, module, call);
 }
 
-/* Implements cumodule_finalize: clears that state, before the module is unloaded. */
+/* Implements shmemx_cumodule_finalize: clears the job's state in a module, before the module is
+ * unloaded. */
 int shmemi_cumodule_finalize(struct CUmod_st *module, const char *call)
 {
     return finalize_module(module, call);
 }
 
-/* Implements culibrary_init: gives the job's state to the kernels of a library of the CUDA driver.
- */
+/* Implements shmemx_culibrary_init: copies the job's state to the symbol of a library that the CUDA
+ * driver has loaded, so that its kernels can call the library. */
 int shmemi_culibrary_init(struct CUlib_st *library, const char *call)
 {
     return init_module(SHMEMI_LIBRARY, library, call);

@@ -401,8 +401,8 @@ static bool post_request(struct sending *s)
 
 /* Sends a message that is too long for a record: posts a request to send, and writes the parts that
  * the receiver's replies request. If the call has to return while a reply is due (shmemx_send_test,
- * or shmemx_send after the thread's time limit), the message keeps its entry, and the next call
- * with the same arguments goes on. */
+ * or shmemx_send after the thread's time limit), the message's entry in the table stays, and the
+ * next call with the same arguments continues. */
 static int send_long(struct sending *s)
 {
     if (!await_ready(s, claim_entry))

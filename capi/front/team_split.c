@@ -46,8 +46,8 @@ struct argument {
     int value;
 };
 
-/* The reducer of votes, for shmemi_exchange: keeps the slots that are free and the flags that are
- * set at all PEs, and the minimum of each argument and of its negative. */
+/* Combines the votes of two PEs for shmemi_exchange: the slots that both have free, the flags that
+ * both have set, and of each argument the minimum and the minimum of its negative. */
 static void combine_votes(void *acc, const void *in, size_t n)
 {
     struct vote *a = acc;

@@ -101,7 +101,7 @@ func (c *pythonCall) result() string {
 
 // writeElement writes the Python function of a call on one element of a symmetric array, such as an
 // atomic operation, and returns the type hint of the function's result. A call on near memory does
-// not wait, so it keeps the interpreter's lock (quick).
+// not wait, so it does not release the interpreter's lock (quick).
 func (c *pythonCall) writeElement(m *pythonModule, b *pythonLines) (string, error) {
 	far, prefix := c.far(), c.row.Surface().Prefix()
 	if far.Name == "" {
@@ -279,11 +279,12 @@ func (c *pythonCall) writeWatch(m *pythonModule, b *pythonLines) (string, error)
 	return c.result(), nil
 }
 
-// writeCopy writes the Python function of a put or a get of arrays, with its variants on a CUDA stream,
-// with a signal or with a notification. In the Python that it writes, outgoing and incoming check
-// the arrays. They return a row: the two addresses (to and of) and the contiguous array whose bytes
-// are copied (whole); or, if an array has gaps, a StridedCopy, which copies it by several blocking
-// calls. keep stores a reference to that array, so that it lives until the copy is complete.
+// writeCopy writes the Python function of a put or a get of arrays, with its variants on a CUDA
+// stream, with a signal or with a notification. In the Python that it writes, outgoing and incoming
+// check the arrays. They return a row: the two addresses (to and of) and the contiguous array whose
+// bytes are copied (whole); or, if an array has gaps, a StridedCopy, which copies it by several
+// blocking calls. keep stores a reference to that array, so that it lives until the copy is
+// complete.
 func (c *pythonCall) writeCopy(m *pythonModule, b *pythonLines) (string, error) {
 	far, s := c.far(), c.row.Surface()
 	near := c.param(func(p *spec.Param) bool { return p.Role == spec.Source || p.Role == spec.Result })

@@ -174,8 +174,8 @@ static int status_of(const struct preload_frame *f)
     return *(const int *)f->result;
 }
 
-/* What the mode does after calls of the kinds with AFTER, besides recording them: it learns this
- * PE's number, keeps account of teams and contexts, and pauses when the program asks for it. */
+/* Does, after calls of the kinds with AFTER, what the mode does besides recording them: finds out
+ * this PE's number, records teams and contexts, and pauses when the program asks for it. */
 static void after_special_call(struct preload_frame *f)
 {
     switch (preload_calls[f->number].kind) {
