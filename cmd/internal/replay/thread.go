@@ -32,7 +32,7 @@ type thread struct {
 
 	op    int // the present call
 	ended bool
-	free  bool // unlock has ended the present call, a wait whose updates have not all arrived
+	free  bool // endStuckWait has ended the present call, a wait whose updates have not all arrived
 	end   sim.Time
 }
 
