@@ -383,7 +383,11 @@ func (j *job) decide(p *process) {
 			j.fail()
 		}
 	}
-	j.meet.End(p.pe, outcome)
+	// The PEs that wait for a PE whose abort ends the job get no other reason: the signal that ends
+	// them may be late on a busy machine, and they would print that the PE has exited.
+	if !p.leaving || !j.ending {
+		j.meet.End(p.pe, outcome)
+	}
 	if !outcome.Bad() && was.Inside && !was.GoesOn && !j.ending {
 		j.after(noticeDelay, func() { j.notice(p, outcome) })
 	}
