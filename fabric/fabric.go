@@ -182,6 +182,12 @@ type Config struct {
 
 	Key [32]byte // secret of the PEs of the job, for providers whose connections prove that both endpoints have it
 
+	// Late is for endpoints whose peers join one after another (Joiner), for providers with
+	// connections: how long a peer may refuse the first connection, because it does not know this
+	// endpoint yet. Then it is lost. It is also lost when its connection ends and cannot be made
+	// again, although no operation needs it.
+	Late time.Duration
+
 	IfUnordered bool // Data and Fence are wanted only where messages may overtake Writes: without Caps.SendAfterWrite
 	Arrivals    int  // where Data is granted, completions of KindData that the queue is to hold besides one for each token; Caps.Arrivals has the granted number
 }
@@ -267,6 +273,16 @@ type Sleeper interface {
 	// WaitFD returns a descriptor that becomes readable when a Wait would end, or a negative number
 	// if there is none. After it has become readable, Wait(0) consumes the event.
 	WaitFD() int
+}
+
+// A Joiner is a Provider that learns of peers after Connect, which gets nil for their addresses.
+type Joiner interface {
+	Provider
+	// Join makes the PE of an address reachable. A PE that was removed does not join again.
+	Join(pe libshmem.PE, addr []byte) error
+	// Remove ends the connection with a PE, where there are connections, and refuses it from then
+	// on. Operations under way on the PE complete, most of them with an error.
+	Remove(pe libshmem.PE)
 }
 
 // A Holder is a Provider that keeps operations which its caller regards as posted, and loses them

@@ -64,7 +64,7 @@ const maxEvents = 64
 // e.addr. It appends the endpoint's ID to the address.
 func (e *endpoint) openLinks(cfg *fabric.Config) {
 	l := &links{e: e, began: time.Now(), id: handshake.Random[handshake.ID](), endpoints: map[pair.Conn]*C.struct_fid_ep{}}
-	l.m = pair.New(pair.Config{Key: cfg.Key, Me: handshake.Side{PE: libshmem.NoPE, ID: l.id}, ID: l.idOf}, l)
+	l.m = pair.New(pair.Config{Key: cfg.Key, Me: handshake.Side{PE: libshmem.NoPE, ID: l.id}, ID: l.idOf, Late: cfg.Late}, l)
 	e.links = l
 	e.c.links.listens = C.int(deferAccept(e.addr))
 	if e.c.links.listens < 0 || C.shmemi_ofi_watch(e.c, e.c.links.listens, 0) != 0 {

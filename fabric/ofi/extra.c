@@ -92,13 +92,15 @@ static int by_address(const void *a, const void *b)
 }
 
 /* Sorts the PEs by their addresses in the address vector, so that pe_of finds the source of a
- * message by binary search. Does nothing if the provider does not report sources. */
+ * message by binary search. It is called again when a PE has joined. Does nothing if the provider
+ * does not report sources. */
 int shmemi_ofi_learn_sources(struct shmemi_ofi *o)
 {
     if (!o->source)
         return 0;
-    if ((o->sources = calloc(o->npeers, sizeof(*o->sources))) == NULL)
+    if (o->sources == NULL && (o->sources = calloc(o->npeers, sizeof(*o->sources))) == NULL)
         return -FI_ENOMEM;
+    o->nsources = 0;
     for (uint32_t pe = 0; pe < o->npeers; pe++)
         if (o->peers[pe] != FI_ADDR_NOTAVAIL)
             o->sources[o->nsources++] =

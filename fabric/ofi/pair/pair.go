@@ -45,6 +45,8 @@ type Config struct {
 	Me  handshake.Side // with NoPE the first verified request names this PE's number
 	// ID returns the ID of a PE's endpoint. false: the PE has given no address.
 	ID func(libshmem.PE) (handshake.ID, bool)
+	// Late is not 0 if peers join one after another (fabric.Config.Late).
+	Late time.Duration
 }
 
 // Timing of the handshake. All but replyTimeout matters only for peers that refuse or that cannot
@@ -86,6 +88,8 @@ type pair struct {
 	number      uint64            // number of this side's last request
 	seen        uint64            // the highest number of the peer's requests
 	failures    int               // requests of this side that have failed in a row
+	known       bool              // the peer has accepted a request of this side, or made one
+	first       time.Duration     // when the first of the failures began
 	until       time.Duration     // when the next request is due (requesting, pausing), or a reminder (accepted)
 	request     handshake.Request // the request under way
 	conn        Conn              // in requesting, accepted and open
@@ -203,15 +207,18 @@ func (m *Machine) retry(p *pair, why string) {
 		m.become(p, unconnected)
 		return
 	}
-	if p.failures++; p.failures == attempts {
-		if !p.wanted {
+	if p.failures++; p.failures == 1 {
+		p.first = m.now
+	}
+	if p.failures >= attempts && (p.known || m.now-p.first >= m.Late) {
+		if !p.wanted && m.Late == 0 {
 			m.become(p, departed)
 			return
 		}
 		m.lose(p, why)
 		return
 	}
-	p.until = m.now + firstPause<<(p.failures-1)
+	p.until = m.now + firstPause<<min(p.failures-1, attempts-1)
 	m.become(p, pausing)
 }
 
@@ -232,13 +239,22 @@ func (m *Machine) shutDown(p *pair) {
 // lose gives up the connection with a peer for good, and reports the lost peer to the network. A
 // connection in use is shut down first, so that the peer sees its end soon.
 func (m *Machine) lose(p *pair, why string) {
+	m.giveUp(p)
+	m.net.Lose(p.pe, why)
+}
+
+// giveUp ends the connection with a peer, and refuses another.
+func (m *Machine) giveUp(p *pair) {
 	if p.state == open && !p.unconfirmed {
 		m.shutDown(p)
 	}
 	m.drop(p)
 	m.become(p, lost)
-	m.net.Lose(p.pe, why)
 }
+
+// Remove gives up the connection with a peer for good, because this endpoint wants no more of it.
+// The network gets no report.
+func (m *Machine) Remove(pe libshmem.PE) { m.giveUp(m.pair(pe)) }
 
 // Tick sends the requests, confirmations and reminders that are due at the time now, which counts
 // from any fixed moment.
@@ -377,7 +393,7 @@ func (m *Machine) confirm(p *pair) {
 
 // use makes operations use the pair's connection, which both sides have confirmed.
 func (m *Machine) use(p *pair) {
-	p.failures, p.wanted = 0, false
+	p.failures, p.wanted, p.known = 0, false, true
 	m.become(p, open)
 	m.net.Use(p.pe, p.conn)
 }
