@@ -43,6 +43,7 @@ enum {
     SHMEMI_MESSAGE_BATCH = 16, /* several operations: see runtime/proxy/batch.go */
     SHMEMI_MESSAGE_ACTIVITY_REQUEST = 17, /* report what your program does: see activity.go */
     SHMEMI_MESSAGE_ACTIVITY_REPLY = 18, /* the reply: a text in the payload */
+    SHMEMI_MESSAGE_MEMBER = 19, /* bytes in the payload for the owner of the engine: see members.go */
 };
 
 /* The counters of each PE of the job. Counts only grow, but for the last two, which are the highest values so far. The numbers of the messages that request something are those of their kinds, so that one index serves to count them. */
@@ -135,6 +136,7 @@ _Static_assert(SHMEMI_MESSAGE_VOID == 15, "MESSAGE_VOID");
 _Static_assert(SHMEMI_MESSAGE_BATCH == 16, "MESSAGE_BATCH");
 _Static_assert(SHMEMI_MESSAGE_ACTIVITY_REQUEST == 17, "MESSAGE_ACTIVITY_REQUEST");
 _Static_assert(SHMEMI_MESSAGE_ACTIVITY_REPLY == 18, "MESSAGE_ACTIVITY_REPLY");
+_Static_assert(SHMEMI_MESSAGE_MEMBER == 19, "MESSAGE_MEMBER");
 _Static_assert(SHMEMI_COUNT_MESSAGE_BYTES == 0, "COUNT_MESSAGE_BYTES");
 _Static_assert(SHMEMI_COUNT_ATOMICS == 1, "COUNT_ATOMICS");
 _Static_assert(SHMEMI_COUNT_ELEMENTS == 2, "COUNT_ELEMENTS");

@@ -41,6 +41,7 @@ var message = Unit{
 			{Name: "BATCH", Doc: "several operations: see runtime/proxy/batch.go"},
 			{Name: "ACTIVITY_REQUEST", Doc: "report what your program does: see activity.go"},
 			{Name: "ACTIVITY_REPLY", Doc: "the reply: a text in the payload"},
+			{Name: "MEMBER", Doc: "bytes in the payload for the owner of the engine: see members.go"},
 		}},
 		{Prefix: "COUNT_", Go: "Counter", Base: "int", Kind: "-", Doc: "the counters of each PE of the job. Counts only grow, but for the last two, which are the highest values so far. The numbers of the messages that request something are those of their kinds, so that one index serves to count them.", Values: counters},
 	},

@@ -40,6 +40,10 @@ func (r *receiver) Apply(h *layout.Header, payload unsafe.Pointer, n int) {
 		r.replyActivity(libshmem.PE(h.From))
 	case layout.KindActivityReply:
 		r.reportActivity(h, payload, n)
+	case layout.KindMember:
+		if !r.Net.PassMessage(libshmem.PE(h.From), unsafe.Slice((*byte)(payload), n)) {
+			r.Malformed(h)
+		}
 	case layout.KindSequence:
 		r.grantSequence(h)
 	case layout.KindSequenced:

@@ -148,6 +148,9 @@ func (e *Engine) Connect(all []Endpoint) error {
 			remotes[i].Base = mem.Nowhere
 		} else {
 			e.rma.Numbers.Agree(end.Window)
+			if e.ops.Net.Segment.Regions != nil {
+				remotes[i].Regions = &mem.RemoteRegions{}
+			}
 		}
 	}
 	if e.rma.Numbers.Open(e.ops.Net); e.rma.Numbers.On {

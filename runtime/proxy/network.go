@@ -45,6 +45,7 @@ type network struct {
 	addrs   [][]byte // of all PEs
 
 	OnLost      func(pe libshmem.PE, err error)
+	members     memberHooks
 	losses      []*LostError // by PE; nil: no PE is lost
 	badReceives int
 	suspects    []libshmem.PE // PEs that get a test message, because they may be gone
@@ -75,7 +76,10 @@ func (e *network) Open(state *layout.State, own *layout.Peer, unposted []fabric.
 
 // Named returns the mem.Named that finds the memory of this PE to which messages refer.
 func (e *network) Named() mem.Named {
-	return mem.Named{Segment: &e.Segment, Fatal: func(err error) { e.Fatal(err) }}
+	return mem.Named{
+		Segment: &e.Segment, Fatal: func(err error) { e.Fatal(err) },
+		Misuse: func(pe libshmem.PE, reason string) { e.members.misuse(pe, reason) },
+	}
 }
 
 // Base returns the remote address of the start of this PE's user heap: an offset in the region or,

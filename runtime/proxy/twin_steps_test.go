@@ -335,7 +335,7 @@ func (tw *twins) bad() {
 	}
 	switch rng.IntN(8) {
 	case 0:
-		h.Kind = layout.Kind(rng.IntN(int(layout.KindActivityReply) + 2))
+		h.Kind = layout.Kind(rng.IntN(int(layout.KindMember) + 2))
 	case 1:
 		h.Op = fabric.Op(rng.IntN(16))
 	case 2:

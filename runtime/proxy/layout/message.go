@@ -27,7 +27,7 @@ var kindNames = [...]string{
 	KindAMO: "atomic", KindStore: "element", KindPut: "put", KindPutSignal: "put with signal", KindFlush: "flush", KindReply: "reply",
 	KindRequestToSend: "request to send", KindFinished: "finished", KindFetch: "fetch", KindData: "data", KindExtent: "extent", KindPing: "ping",
 	KindSequence: "sequence stream wanted", KindSequenced: "sequence stream", KindVoid: "void", KindBatch: "batch",
-	KindActivityRequest: "activity request", KindActivityReply: "activity reply",
+	KindActivityRequest: "activity request", KindActivityReply: "activity reply", KindMember: "member message",
 }
 
 // String returns the name of a kind of message, for the text of an event.

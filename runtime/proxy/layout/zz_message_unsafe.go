@@ -49,6 +49,7 @@ const (
 	KindBatch           Kind = 16 // several operations: see runtime/proxy/batch.go
 	KindActivityRequest Kind = 17 // report what your program does: see activity.go
 	KindActivityReply   Kind = 18 // the reply: a text in the payload
+	KindMember          Kind = 19 // bytes in the payload for the owner of the engine: see members.go
 )
 
 // Counter is the counters of each PE of the job. Counts only grow, but for the last two, which are the highest values so far. The numbers of the messages that request something are those of their kinds, so that one index serves to count them.
@@ -148,6 +149,7 @@ var (
 	_ = [1]struct{}{}[KindBatch-(16)]
 	_ = [1]struct{}{}[KindActivityRequest-(17)]
 	_ = [1]struct{}{}[KindActivityReply-(18)]
+	_ = [1]struct{}{}[KindMember-(19)]
 	_ = [1]struct{}{}[MessageBytes-(0)]
 	_ = [1]struct{}{}[Atomics-(1)]
 	_ = [1]struct{}{}[Elements-(2)]

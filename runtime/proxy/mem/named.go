@@ -14,6 +14,9 @@ import (
 type Named struct {
 	Segment *Segment
 	Fatal   func(error)
+	// Misuse gets the PE that has named memory outside this PE's regions, and a reason that
+	// continues a sentence whose subject is the PE. Only engines with regions call it.
+	Misuse func(pe libshmem.PE, reason string)
 }
 
 // Target returns the address of n bytes at an offset of this PE's heap. If they are not all in the
@@ -21,6 +24,10 @@ type Named struct {
 // two heaps differ in size, because the PEs have different settings.
 func (m *Named) Target(h *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer {
 	at, ok := m.Segment.At(offset, n)
+	if !ok && m.Segment.Regions != nil {
+		m.Misuse(libshmem.PE(h.From), fmt.Sprintf("has sent %d bytes for offset %#x, which is in no region of this one", n, uint64(offset)))
+		return nil
+	}
 	if !ok {
 		m.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d for %d bytes at heap offset %#x, outside this PE's heap of %#x bytes "+
 			"(set the same SHMEM_SYMMETRIC_SIZE on every PE)", h.From, h.Kind, n, offset, m.Segment.Size-m.Segment.Internal))

@@ -16,11 +16,16 @@ type Segment struct {
 	// The offset of the buffers for reductions between hosts, in bytes below the user heap, and
 	// their size. In the internal area PEs write elements of the program only there.
 	RoundsOffset, RoundsSize uint64
+
+	Regions *Regions // memory besides the segment, which offsets from FirstRegion on name; nil: none
 }
 
 // At returns the address of n bytes at an offset from the user heap, and
 // whether they are inside the segment.
 func (s *Segment) At(offset libshmem.Offset, n uint64) (unsafe.Pointer, bool) {
+	if s.Regions != nil && offset >= FirstRegion {
+		return s.Regions.at(offset, n)
+	}
 	o := uint64(offset) + s.Internal // an offset below the segment wraps to a large number and fails the check
 	if o > s.Size || n > s.Size-o {
 		return nil, false

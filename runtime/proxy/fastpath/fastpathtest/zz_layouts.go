@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x3b868a7b813bf374
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x4aff264b878b97ed
 import "C"

@@ -1,0 +1,88 @@
+package mem
+
+import (
+	"unsafe"
+
+	"libshmem"
+)
+
+// An engine without a symmetric heap has regions: memory that one PE registers by itself, at any
+// time. Offsets from FirstRegion on name a region by a number, and a byte in it, so that messages
+// and operations need no further member. A number may be used again after its region has ended.
+const (
+	regionShift = 44 // below it is the offset within a region
+	// FirstRegion is the smallest offset in a region.
+	FirstRegion libshmem.Offset = 1 << regionShift
+	// MaxRegions is the number of regions that a PE may have at a time, and MaxRegion the bytes of
+	// one.
+	MaxRegions = 1<<(63-regionShift) - 1
+	MaxRegion  = 1 << regionShift
+)
+
+// InRegion returns the offset that names a byte of the region with a number.
+func InRegion(region uint32, offset uint64) libshmem.Offset {
+	return libshmem.Offset(region+1)<<regionShift + libshmem.Offset(offset)
+}
+
+// region returns the number of the region that an offset names, and the offset within it.
+func region(offset libshmem.Offset) (number int, in uint64) {
+	return int(offset>>regionShift) - 1, uint64(offset) & (1<<regionShift - 1)
+}
+
+// Regions are the regions of this PE, by number.
+type Regions struct{ all []localRegion }
+
+// localRegion is memory of this process. With the address nil there is no region of this number.
+type localRegion struct {
+	base unsafe.Pointer
+	len  uint64
+}
+
+// Add makes n bytes at base a region, and returns its number, the lowest that is free. false: there
+// are MaxRegions already.
+func (r *Regions) Add(base unsafe.Pointer, n uint64) (number uint32, ok bool) {
+	for i := range r.all {
+		if r.all[i].base == nil {
+			r.all[i] = localRegion{base, n}
+			return uint32(i), true
+		}
+	}
+	if len(r.all) == MaxRegions {
+		return 0, false
+	}
+	r.all = append(r.all, localRegion{base, n})
+	return uint32(len(r.all) - 1), true
+}
+
+// Remove ends a region. Its number is free afterwards.
+func (r *Regions) Remove(number uint32) { r.all[number] = localRegion{} }
+
+// at returns the address of n bytes at an offset, and whether they are inside a region.
+func (r *Regions) at(offset libshmem.Offset, n uint64) (unsafe.Pointer, bool) {
+	i, in := region(offset)
+	if i >= len(r.all) || r.all[i].base == nil || in > r.all[i].len || n > r.all[i].len-in {
+		return nil, false
+	}
+	return unsafe.Add(r.all[i].base, in), true
+}
+
+// RemoteRegions are the regions of another PE that this PE may use, by number.
+type RemoteRegions struct{ all []remoteRegion }
+
+// remoteRegion is how the fabric reaches a region of another PE.
+type remoteRegion struct{ base, key uint64 }
+
+// Set sets the remote address of a region's first byte, and its key.
+func (r *RemoteRegions) Set(number uint32, base, key uint64) {
+	for int(number) >= len(r.all) {
+		r.all = append(r.all, remoteRegion{})
+	}
+	r.all[number] = remoteRegion{base, key}
+}
+
+// at returns the remote address and the key of an offset. Preconditions: Set was called for its
+// region.
+func (r *RemoteRegions) at(offset libshmem.Offset) (remote, key uint64) {
+	i, in := region(offset)
+	return r.all[i].base + in, r.all[i].key
+}

@@ -1,0 +1,131 @@
+package proxy
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
+)
+
+// An engine need not have a job around it. Its owner (runtime/mesh) then opens it for the largest
+// number of PEs that may ever come, connects it while it knows no PE but itself, and lets PEs join
+// and leave while others work. Such an engine has no heap. PEs register regions one by one
+// (mem.Regions), and owners send each other messages about them. A number that a PE has had is not
+// given to another one.
+
+// memberHooks are the functions of the owner of an engine without a job.
+type memberHooks struct {
+	message func(pe libshmem.PE, m []byte)
+	misuse  func(pe libshmem.PE, reason string)
+}
+
+// OnMember makes this an engine with regions. message gets the payload of each member message, and
+// misuse each PE that has named memory which is in no region of this PE; the operation has changed
+// nothing. Both are called with the lock held, and must not call the engine. The payload is valid
+// during the call. It is called before Connect.
+func (e *Engine) OnMember(message func(pe libshmem.PE, m []byte), misuse func(pe libshmem.PE, reason string)) {
+	e.ops.Net.members = memberHooks{message, misuse}
+	e.ops.Net.Segment.Regions = &mem.Regions{}
+}
+
+// PassMessage passes a member message to the engine's owner. It returns false if the owner expects
+// none.
+func (e *network) PassMessage(pe libshmem.PE, m []byte) bool {
+	if e.members.message == nil {
+		return false
+	}
+	e.members.message(pe, m)
+	return true
+}
+
+// MaxMember is the largest payload of a member message, in bytes.
+const MaxMember = layout.MaxPayload
+
+// SendMember sends a member message, in the order of this context's other messages. Again: it was
+// not sent, and the caller tries again.
+func (e *Engine) SendMember(pe libshmem.PE, m []byte) Status {
+	p := &e.ops.Peers[pe]
+	if !e.out.Reaches(p, pe) {
+		return e.ops.Net.Fail(e.ops.Net.Unreachable(pe))
+	}
+	st := e.out.SendBytes(pe, e.Epoch, noParity, &layout.Header{Kind: layout.KindMember}, unsafe.Pointer(unsafe.SliceData(m)), len(m))
+	if st == Failed {
+		e.handleUnreachable(pe, fmt.Errorf("PE %d: send: %w", pe, e.ops.Net.Err))
+	}
+	return st
+}
+
+// Join adds a PE to a connected engine. Preconditions: the engine knows no PE of this number.
+func (e *Engine) Join(pe libshmem.PE, end Endpoint) error {
+	net := e.ops.Net
+	by, ok := net.Provider.(fabric.Joiner)
+	if !ok {
+		return fmt.Errorf("provider %s: PEs cannot join after others have connected (name another provider)", net.Caps.Provider)
+	}
+	if own := e.rma.Numbers.Window(); end.Window < own {
+		return fmt.Errorf("it has room for %d arriving writes of each PE, and the others for %d (open it with the same settings)", end.Window, own)
+	}
+	if err := by.Join(pe, end.Addr); err != nil {
+		return err
+	}
+	net.addrs[pe] = end.Addr
+	net.Remotes[pe] = mem.Remote{Base: end.Base, Key: end.Key, Regions: &mem.RemoteRegions{}}
+	return nil
+}
+
+// Remove makes a PE lost, as Lose does, and ends its connection, if the provider has connections:
+// the PE can neither read nor write memory of this one afterwards.
+func (e *Engine) Remove(pe libshmem.PE, reason string) {
+	e.Lose(pe, reason)
+	if by, ok := e.ops.Net.Provider.(fabric.Joiner); ok {
+		by.Remove(pe)
+	}
+}
+
+// Uses reports whether the provider may still use memory of operations on a PE, which may have been
+// lost.
+func (e *Engine) Uses(pe libshmem.PE) (uses bool) {
+	e.forEachContext(func(s *Engine) { uses = uses || s.ops.Peers[pe].Tokens > 0 })
+	return uses
+}
+
+// Region is a region of this PE.
+type Region struct {
+	Number    uint32 // names it in offsets
+	Base, Key uint64 // with which other PEs reach it
+	memory    fabric.Region
+}
+
+// AddRegion registers n bytes at base as a region.
+func (e *Engine) AddRegion(base unsafe.Pointer, n uint64) (*Region, error) {
+	net := e.ops.Net
+	memory, err := net.Provider.Register(base, n)
+	if err != nil {
+		return nil, err
+	}
+	number, ok := net.Segment.Regions.Add(base, n)
+	if !ok {
+		_ = net.Provider.Unregister(memory) // it was registered a moment ago
+		return nil, fmt.Errorf("there are %d regions already", mem.MaxRegions)
+	}
+	r := &Region{Number: number, Key: memory.Key, memory: memory}
+	if net.Caps.VirtualAddress {
+		r.Base = uint64(uintptr(base))
+	}
+	return r, nil
+}
+
+// RemoveRegion ends a region. Its number may name another region from now on, so no PE may use it
+// any more.
+func (e *Engine) RemoveRegion(r *Region) error {
+	e.ops.Net.Segment.Regions.Remove(r.Number)
+	return e.ops.Net.Provider.Unregister(r.memory)
+}
+
+// SetRegion sets how the fabric reaches a region of another PE, before the first operation on it.
+func (e *Engine) SetRegion(pe libshmem.PE, number uint32, base, key uint64) {
+	e.ops.Net.Remotes[pe].Regions.Set(number, base, key)
+}
