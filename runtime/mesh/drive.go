@@ -1,0 +1,160 @@
+package mesh
+
+import (
+	"time"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/call"
+)
+
+// driver is the engine as the loop drives it: after each poll the mesh goes on.
+type driver struct {
+	*proxy.Engine
+	m *Mesh
+}
+
+// Poll is part of loop.Monitor.
+func (d *driver) Poll() (int, error) {
+	n, err := d.Engine.Poll()
+	d.m.advance()
+	return n, err
+}
+
+// Next is part of loop.Monitor. While something waits for room the loop does not sleep for long,
+// since the end of that wait may have no event.
+func (d *driver) Next(n int, pace *fabric.Pace) call.Step {
+	step := d.Engine.Next(n, pace)
+	if step == call.WaitArmed && d.m.stuck() {
+		return call.SleepStuck
+	}
+	return step
+}
+
+// moment is a time, in units of the monotonic clock.
+type moment = time.Time
+
+// poll lets the engine and the mesh go on. The lock is held.
+func (m *Mesh) poll() {
+	if _, err := m.e.Poll(); err != nil {
+		m.fail(err)
+		return
+	}
+	m.advance()
+}
+
+// list adds a member to those with work.
+func (m *Mesh) list(p *member) {
+	if !p.listed {
+		p.listed, p.last = true, time.Now()
+		m.busy = append(m.busy, p)
+	}
+}
+
+// stuck reports whether something waits for room.
+func (m *Mesh) stuck() bool {
+	for _, p := range m.busy {
+		if len(p.queue) > 0 || len(p.outbox) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// advance does what can be done now: it gives up members that are lost, sends messages and posts
+// operations that have waited, settles requests, and gives up members that do not answer. The lock
+// is held, and no function of the engine is on the stack.
+func (m *Mesh) advance() {
+	for len(m.gone) > 0 {
+		l := m.gone[0]
+		m.gone = m.gone[1:]
+		if p := m.members[l.member]; p != nil && p.state == here {
+			m.give(p, l.reason)
+		}
+	}
+	for _, p := range m.left {
+		m.e.Lose(libshmem.PE(p.number), "has left the mesh")
+		m.drop(p, lossOf(p.number, "has left the mesh"))
+	}
+	m.left = m.left[:0]
+	if len(m.busy) == 0 {
+		return
+	}
+	now := time.Now()
+	kept := m.busy[:0]
+	for _, p := range m.busy {
+		if m.serve(p, now) {
+			kept = append(kept, p)
+		} else {
+			p.listed = false
+		}
+	}
+	clear(m.busy[len(kept):])
+	m.busy = kept
+}
+
+// serve is advance for one member. It reports whether there is more to do for it.
+func (m *Mesh) serve(p *member, now moment) bool {
+	moved := m.send(p)
+	for len(p.queue) > 0 && p.state == here {
+		o := p.queue[0]
+		before := o.req.begun
+		if !m.post(p, o) {
+			moved = moved || o.req.begun > before
+			break
+		}
+		p.queue[0] = nil
+		p.queue = p.queue[1:]
+		o.req.unposted--
+		moved = true
+	}
+	for len(p.open) > 0 {
+		before := p.open[0].ended
+		if !p.open[0].settled() {
+			moved = moved || p.open[0].ended > before
+			break
+		}
+		p.open[0] = nil
+		p.open = p.open[1:]
+		moved = true
+	}
+	for len(p.drains) > 0 && p.drains[0].empty() {
+		m.say(p, message{kind: released, id: p.drains[0].id})
+		p.drains = p.drains[1:]
+		moved = true
+	}
+	if p.leaving && len(p.outbox) == 0 && p.state == here {
+		m.left = append(m.left, p)
+		return true
+	}
+	if moved {
+		p.last = now
+	}
+	if len(p.queue)+len(p.outbox)+len(p.open)+len(p.drains)+len(p.closing) == 0 {
+		return false
+	}
+	if p.state == here && now.Sub(p.last) > m.timeout {
+		m.give(p, "has not answered for "+m.timeout.String())
+	}
+	return true
+}
+
+// send sends the messages that wait for a member.
+func (m *Mesh) send(p *member) (moved bool) {
+	for len(p.outbox) > 0 {
+		switch m.e.SendMember(libshmem.PE(p.number), p.outbox[0]) {
+		case proxy.Again:
+			return moved
+		case proxy.Failed:
+			if p.state == here {
+				m.misuse(libshmem.PE(p.number), "cannot be sent to: "+m.e.Err().Error())
+			}
+			p.outbox = nil
+			return true
+		}
+		p.outbox = p.outbox[1:]
+		p.met, moved = true, true
+	}
+	return moved
+}

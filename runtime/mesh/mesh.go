@@ -1,0 +1,295 @@
+package mesh
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+	"libshmem/fabric/ofi"
+	"libshmem/runtime/bootstrap/secret"
+	"libshmem/runtime/guard"
+	"libshmem/runtime/mrcache"
+	"libshmem/runtime/mrcache/memmonitor"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/loop"
+	"libshmem/runtime/proxy/mem"
+	"libshmem/runtime/proxy/wake"
+	"libshmem/runtime/shmerr"
+)
+
+// Options are what a member says when it opens a mesh.
+type Options struct {
+	Member   int           // its number, from 0
+	Most     int           // numbers that there may ever be, the same for all members
+	Secret   []byte        // the same for all members; at least 16 bytes
+	Contexts int           // of operations; 0: one
+	Timeout  time.Duration // how long a member may take to answer, before it is lost; 0: 10 s
+
+	Provider string // libfabric's provider; "": the best that works here
+	NICs     string // comma separated; "": any
+	Library  string // file of libfabric; "": searched
+
+	Log func(text string) // gets a line for each thing that goes wrong without an error of a call; nil: none
+	// Open opens the provider; nil: libfabric's. It is for tests.
+	Open func(fabric.Config) (fabric.Provider, error)
+}
+
+// Limits and defaults of Options.
+const (
+	MaxMembers     = 1 << 16
+	MaxContexts    = 1023
+	MinSecret      = 16
+	defaultTimeout = 10 * time.Second
+)
+
+// internal is the bytes of the memory that each engine has besides its regions: a flush reads a
+// word of it.
+const internal = 4096
+
+// Mesh is one member's end of a mesh.
+type Mesh struct {
+	e        *proxy.Engine
+	loop     *loop.Loop
+	segment  []byte
+	contexts []*proxy.Engine
+
+	me, most int
+	instance uint64
+	address  []byte
+	blobKey  [32]byte
+	timeout  time.Duration
+	log      func(string)
+	maxPart  uint64 // bytes of the largest put or get that is one operation of the engine
+
+	// Under the engine's lock:
+	members []*member // by number; nil: not added
+	busy    []*member // those with work for advance
+	regions []*Region // of this member, by number; nil: none
+	uses    uint32    // regions registered so far
+	left    []*member // members that leave, since the last advance
+	gone    []loss    // members that the engine has reported as lost or at fault since the last advance
+	closing bool
+
+	failed atomic.Pointer[error] // why no operation can go on; nil: it can
+	closed atomic.Bool
+}
+
+// newHash is the hash of proofs.
+func newHash() hash.Hash { return sha256.New() }
+
+// check completes Options with defaults, or says what is wrong.
+func (o *Options) check() error {
+	if o.Contexts == 0 {
+		o.Contexts = 1
+	}
+	if o.Timeout == 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.Log == nil {
+		o.Log = func(string) {}
+	}
+	switch {
+	case o.Most < 1 || o.Most > MaxMembers:
+		return shmerr.Causef(shmerr.ErrArgument, "a mesh for %d members cannot be (state 1 to %d)", o.Most, MaxMembers)
+	case o.Member < 0 || o.Member >= o.Most:
+		return shmerr.Causef(shmerr.ErrPE, "member %d is not one of %d (count from 0)", o.Member, o.Most)
+	case len(o.Secret) < MinSecret:
+		return shmerr.Causef(shmerr.ErrArgument, "the secret has %d bytes (give %d random ones or more)", len(o.Secret), MinSecret)
+	case o.Contexts < 1 || o.Contexts > MaxContexts:
+		return shmerr.Causef(shmerr.ErrArgument, "%d contexts cannot be (ask for 1 to %d)", o.Contexts, MaxContexts)
+	case o.Timeout < 0:
+		return shmerr.Causef(shmerr.ErrArgument, "the timeout %v is negative", o.Timeout)
+	}
+	return nil
+}
+
+// Open opens a mesh with one member, this one.
+func Open(o Options) (m *Mesh, err error) {
+	defer func() {
+		if err != nil {
+			err = &shmerr.Error{Op: "open", Object: "mesh", Cause: err}
+		}
+	}()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	root := secret.Secret(sha256.Sum256(append([]byte("libshmem mesh\n"), o.Secret...)))
+	cfg := proxy.ProviderConfig(o.Most)
+	cfg.Provider, cfg.NICs, cfg.Library, cfg.Late = o.Provider, o.NICs, o.Library, o.Timeout
+	cfg.Key = root.Key("connections of a mesh")
+	open := o.Open
+	if open == nil {
+		open = ofi.Open
+	}
+	prov, err := open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	segment, err := unix.Mmap(-1, 0, internal, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("map %d bytes: %w", internal, err), prov.Close())
+	}
+	m = &Mesh{
+		segment: segment, me: o.Member, most: o.Most, instance: random(), blobKey: root.Key("blobs of a mesh"), timeout: o.Timeout, log: o.Log,
+		members: make([]*member, o.Most),
+	}
+	words := new([6]uint32)
+	wakers := wake.Words{Lock: &words[0], Pollers: &words[1], Napping: &words[2], Sleepers: &words[3], Wakes: &words[4], Wanted: &words[5]}
+	m.e, err = proxy.New(prov, o.Member, o.Most, mem.Segment{Base: unsafe.Pointer(&segment[0]), Internal: internal, Size: internal}, wakers, m.fail)
+	if err != nil {
+		return nil, errors.Join(err, unix.Munmap(segment))
+	}
+	if err := m.connect(&root, o.Contexts); err != nil {
+		return nil, errors.Join(err, m.e.Close(), unix.Munmap(segment))
+	}
+	m.loop = loop.New(&driver{m.e, m})
+	guard.Go("the proxy of a mesh", m.loop.Run)
+	return m, nil
+}
+
+// connect connects the engine with itself: it knows no other member yet.
+func (m *Mesh) connect(root *secret.Secret, contexts int) error {
+	if caps := m.e.Caps(); caps.LocalMR {
+		m.keepRegistered()
+	}
+	m.e.OnLost(m.lost)
+	m.e.OnMember(m.hear, m.misuse)
+	m.e.Report.ReportTo(func(err error) { m.log(err.Error()) })
+	ends := make([]proxy.Endpoint, m.most)
+	own := m.e.Endpoint()
+	ends[m.me] = own
+	ends[0].Job = root.Number("messages of a mesh")
+	if fabric.OverSockets(m.e.Caps().Provider) {
+		k := root.Key("seals of a mesh")
+		ends[0].Seal = [2]uint64{binary.NativeEndian.Uint64(k[:]), binary.NativeEndian.Uint64(k[8:])}
+	}
+	if err := m.e.Connect(ends); err != nil {
+		return err
+	}
+	m.maxPart = m.e.PutMax()
+	for i := range contexts {
+		number, err := m.e.OpenContext(uint32(i))
+		if err != nil {
+			return err
+		}
+		m.contexts = append(m.contexts, m.e.Context(number))
+	}
+	m.members[m.me] = &member{number: m.me, instance: m.instance}
+	m.address = m.sealAddress(&addressBlob{
+		Member: uint32(m.me), Most: uint32(m.most), Window: own.Window, Instance: m.instance,
+		Provider: m.e.Caps().Provider, Addr: string(own.Addr),
+	})
+	return nil
+}
+
+// Bounds of the registration cache, as of a job (runtime/job/network).
+const cacheBytes, cacheRegions = 1 << 30, 1024
+
+// keepRegistered keeps buffers of operations registered, where the system reports that they change.
+func (m *Mesh) keepRegistered() {
+	if w, err := memmonitor.Open(); err == nil {
+		m.e.KeepRegistered(w, mrcache.Limits{Bytes: cacheBytes, Regions: cacheRegions})
+	} else {
+		m.log("buffers are registered for each operation: " + err.Error())
+	}
+}
+
+// random returns a random number.
+func random() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.NativeEndian.Uint64(b[:])
+}
+
+// Member returns this member's number.
+func (m *Mesh) Member() int { return m.me }
+
+// fail ends the mesh, after an error that belongs to no member. The engine calls it with or without
+// its lock.
+func (m *Mesh) fail(err error) {
+	err = &shmerr.Error{Op: "drive", Object: "mesh", Cause: fmt.Errorf("%w: no operation can go on", err), Remedy: "close the mesh, and open another"}
+	if m.failed.CompareAndSwap(nil, &err) {
+		m.log(err.Error())
+	}
+}
+
+// usable returns why the mesh cannot be used, or nil.
+func (m *Mesh) usable() error {
+	if m.closed.Load() {
+		return shmerr.Causef(shmerr.ErrArgument, "the mesh is closed")
+	}
+	if err := m.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// locked calls f with the engine's lock, unless the mesh cannot be used.
+func (m *Mesh) locked(f func() error) (err error) {
+	if err := m.usable(); err != nil {
+		return err
+	}
+	m.e.WithLock(func() {
+		if err = m.usable(); err == nil {
+			err = f()
+		}
+	})
+	return err
+}
+
+// Close leaves the mesh. It tells the other members, and waits until they have taken what was sent
+// to them, for at most the timeout of the mesh. Requests under way end with an error.
+func (m *Mesh) Close() error {
+	if m.closed.Load() {
+		return nil
+	}
+	m.e.WithLock(func() { m.closing = true })
+	for until := time.Now().Add(m.timeout); m.failed.Load() == nil && time.Now().Before(until); time.Sleep(100 * time.Microsecond) {
+		gone := false
+		m.e.WithLock(func() {
+			m.poll()
+			gone = m.e.Leave() && m.farewell()
+		})
+		if gone {
+			break
+		}
+	}
+	if m.closed.Swap(true) {
+		return nil
+	}
+	m.loop.Stop()
+	m.e.WithLock(func() {
+		for _, p := range m.members {
+			if p != nil {
+				m.drop(p, shmerr.Causef(shmerr.ErrArgument, "the mesh is closed"))
+			}
+		}
+	})
+	err := m.e.Close()
+	return errors.Join(err, unix.Munmap(m.segment))
+}
+
+// farewell reports whether each other member has answered that this one leaves.
+func (m *Mesh) farewell() bool {
+	all := true
+	for _, p := range m.members {
+		if p == nil || p.state != here || p.number == m.me || !p.met {
+			continue
+		}
+		if !p.told {
+			p.told = true
+			m.say(p, message{kind: bye})
+		}
+		all = false
+	}
+	return all
+}

@@ -1,0 +1,280 @@
+package mesh
+
+import (
+	"fmt"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/fabric"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/shmerr"
+)
+
+// what is what an operation does.
+type what uint8
+
+const (
+	doPut what = iota
+	doGet
+	doFlush
+)
+
+// operation is a put, a get or a flush that was not posted in full.
+type operation struct {
+	req     *Request
+	kind    what
+	context int
+	region  uint32
+	offset  libshmem.Offset
+	local   unsafe.Pointer
+	n       uint64
+	signal  *signal // after the bytes; nil: none
+	ordered bool    // behind a fence, until that was posted
+	cut     bool    // it has more than one part, so that the signal needs a fence
+}
+
+// signal is what follows a put.
+type signal struct {
+	offset libshmem.Offset
+	value  uint64
+	op     fabric.Op
+}
+
+// SignalOp is what a signal does to its word.
+type SignalOp int
+
+// Values of SignalOp.
+const (
+	Set SignalOp = iota // store the value
+	Add                 // add the value, atomically with other signals
+)
+
+// Signal is a word of 8 bytes in a region of the member that gets the bytes.
+type Signal struct {
+	Region *Remote
+	Offset uint64 // a multiple of 8
+	Op     SignalOp
+	Value  uint64
+}
+
+// Block is a part of the memory of this member, and a part as long of a region.
+type Block struct {
+	Local  unsafe.Pointer
+	Offset uint64 // in the region
+	Len    uint64
+}
+
+// Put copies blocks to a region of a member. When the request is done the local memory may be used
+// again. If then is not nil, the signal follows all blocks: who sees its value sees their bytes. With
+// ordered, blocks and signal also follow all earlier operations of the context on the member.
+func (m *Mesh) Put(context int, to *Remote, blocks []Block, then *Signal, ordered bool) (*Request, error) {
+	return m.transfer("put to", doPut, context, to, blocks, then, ordered)
+}
+
+// Get copies blocks from a region of a member. When the request is done the bytes are here.
+func (m *Mesh) Get(context int, from *Remote, blocks []Block) (*Request, error) {
+	return m.transfer("get from", doGet, context, from, blocks, nil, false)
+}
+
+// Notify sends a signal without bytes. With ordered it follows all earlier operations of the context
+// on the member.
+func (m *Mesh) Notify(context int, s *Signal, ordered bool) (*Request, error) {
+	return m.transfer("notify", doPut, context, s.Region, nil, s, ordered)
+}
+
+// transfer begins a put, a get or a signal.
+func (m *Mesh) transfer(name string, kind what, context int, at *Remote, blocks []Block, then *Signal, ordered bool) (req *Request, err error) {
+	err = m.locked(func() error {
+		p, all, err := m.plan(kind, context, at, blocks, then, ordered)
+		if err != nil {
+			return err
+		}
+		req = m.begin(p)
+		parts := 0
+		for _, o := range all {
+			o.req = req
+			parts += int(max(1, (o.n+m.maxPart-1)/m.maxPart))
+			if !req.touches(o.region) {
+				req.regions = append(req.regions, o.region)
+			}
+		}
+		if then != nil && !req.touches(then.Region.id.Number) {
+			req.regions = append(req.regions, then.Region.id.Number)
+		}
+		req.parts = make([]proxy.Request, parts)
+		for _, o := range all {
+			m.enqueue(p, o)
+		}
+		m.advance()
+		return nil
+	})
+	if err != nil {
+		return nil, &shmerr.Error{Op: name, Object: fmt.Sprintf("region %d of member %d", at.id.Number, at.Member), Cause: err}
+	}
+	return req, nil
+}
+
+// plan checks a transfer, and returns the member and the operations of it.
+func (m *Mesh) plan(kind what, context int, at *Remote, blocks []Block, then *Signal, ordered bool) (p *member, all []*operation, err error) {
+	if err := m.checkContext(context); err != nil {
+		return nil, nil, err
+	}
+	if p, err = m.find(at.Member); err != nil {
+		return nil, nil, err
+	}
+	for i, b := range blocks {
+		_, offset, err := m.reach(at, b.Offset, b.Len)
+		if err != nil {
+			return nil, nil, err
+		}
+		if b.Len == 0 {
+			continue
+		}
+		if b.Local == nil {
+			return nil, nil, shmerr.Causef(shmerr.ErrAddress, "block %d has no local memory", i)
+		}
+		all = append(all, &operation{kind: kind, context: context, region: at.id.Number, offset: offset, local: b.Local, n: b.Len})
+	}
+	if then != nil {
+		s, err := m.aim(p, then)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(all) == 0 {
+			all = append(all, &operation{kind: kind, context: context, region: then.Region.id.Number, offset: s.offset})
+		}
+		last := all[len(all)-1]
+		last.signal, last.cut = s, len(all) > 1
+	}
+	if ordered && len(all) > 0 {
+		all[0].ordered = true
+	}
+	return p, all, nil
+}
+
+// aim checks a signal for a member.
+func (m *Mesh) aim(p *member, then *Signal) (*signal, error) {
+	if then.Region.Member != p.number {
+		return nil, shmerr.Causef(shmerr.ErrArgument, "the signal is at member %d, and the bytes at member %d", then.Region.Member, p.number)
+	}
+	if then.Offset%8 != 0 {
+		return nil, shmerr.Causef(shmerr.ErrAddress, "the signal at %d is not at a multiple of 8", then.Offset)
+	}
+	s := &signal{value: then.Value, op: fabric.OpSet}
+	switch then.Op {
+	case Set:
+	case Add:
+		s.op = fabric.OpAdd
+	default:
+		return nil, shmerr.Causef(shmerr.ErrArgument, "a signal has no operation %d", then.Op)
+	}
+	var err error
+	_, s.offset, err = m.reach(then.Region, then.Offset, 8)
+	return s, err
+}
+
+// checkContext returns an error for a context that there is not.
+func (m *Mesh) checkContext(context int) error {
+	switch {
+	case m.closing:
+		return errClosing
+	case context < 0 || context >= len(m.contexts):
+		return shmerr.Causef(shmerr.ErrArgument, "context %d is not one of %d", context, len(m.contexts))
+	}
+	return nil
+}
+
+// Flush returns a request that is done when all earlier operations of a context on a member have
+// taken effect there.
+func (m *Mesh) Flush(context, number int) (req *Request, err error) {
+	err = m.locked(func() error {
+		if err := m.checkContext(context); err != nil {
+			return err
+		}
+		p, err := m.find(number)
+		if err != nil {
+			return err
+		}
+		req = m.begin(p)
+		m.enqueue(p, &operation{req: req, kind: doFlush, context: context})
+		m.advance()
+		return nil
+	})
+	if err != nil {
+		return nil, &shmerr.Error{Op: "flush", Object: fmt.Sprintf("member %d", number), Cause: err}
+	}
+	return req, nil
+}
+
+// begin makes a request of operations on a member.
+func (m *Mesh) begin(p *member) *Request {
+	r := &Request{m: m, member: p}
+	p.open = append(p.open, r)
+	m.list(p)
+	return r
+}
+
+// enqueue adds an operation to those that wait to be posted. advance posts it at once if it can.
+func (m *Mesh) enqueue(p *member, o *operation) {
+	if o.kind == doFlush {
+		o.req.parts = make([]proxy.Request, 1)
+	}
+	o.req.unposted++
+	p.queue = append(p.queue, o)
+	m.list(p)
+}
+
+// flushed is where a flush reads a word of its target's internal area: the read is a message of the
+// context, behind its earlier operations.
+const flushed libshmem.Offset = -8
+
+// post gives the rest of an operation to the engine. false: it has no room for all of it now.
+func (m *Mesh) post(p *member, o *operation) bool {
+	e, pe := m.contexts[o.context], libshmem.PE(p.number)
+	if o.ordered || o.kind == doFlush {
+		e.Fence()
+		o.ordered = false
+	}
+	for {
+		part := &o.req.parts[o.req.begun]
+		n, st := min(o.n, m.maxPart), proxy.Done
+		switch {
+		case o.kind == doFlush:
+			st = e.AMO(pe, flushed, fabric.OpFetch, 8, 0, 0, nil, part)
+		case o.kind == doGet:
+			st = e.Get(pe, o.offset, o.local, n, part)
+		case o.signal == nil || n < o.n:
+			st = e.Put(pe, o.offset, o.local, n, part)
+		default:
+			if o.cut {
+				e.Fence()
+				o.cut = false
+			}
+			st = e.PutSignal(pe, o.offset, o.local, n, o.signal.offset, o.signal.value, o.signal.op, part)
+		}
+		switch st {
+		case proxy.Again:
+			return false
+		case proxy.Failed:
+			o.req.fail(m.postError(p))
+			return true
+		case proxy.Done:
+			part.Done = 1
+		}
+		o.req.begun++
+		if o.n -= n; o.n == 0 {
+			return true
+		}
+		o.cut = true
+		o.offset += libshmem.Offset(n)
+		o.local = unsafe.Add(o.local, n)
+	}
+}
+
+// postError returns why the engine has refused an operation on a member.
+func (m *Mesh) postError(p *member) error {
+	if p.why != nil {
+		return p.why
+	}
+	return shmerr.Causef(shmerr.ErrPeerLost, "member %d: %w", p.number, m.e.Err())
+}
