@@ -114,5 +114,5 @@ func (d *defect) area() string { return path.Dir(d.id) }
 func defects() []defect {
 	return slices.Concat(heapDefects, teamDefects, nvshmemDefects, collectiveDefects, betweenNodesDefects, setDefects, nodeDefects, lockDefects, lossDefects, messageDefects, fillDefects, orderDefects, ringDefects, panicDefects,
 		preloadDefects, redirectDefects, waitDefects, proxyDefects, stagingDefects, fabricDefects, bootstrapDefects, launchDefects, configDefects, generatedDefects, setupDefects,
-		traceDefects, replayDefects, perfDefects, deviceDefects, pythonDefects)
+		traceDefects, replayDefects, perfDefects, deviceDefects, pythonDefects, meshDefects)
 }

@@ -1,0 +1,54 @@
+package seeded
+
+// Members of a mesh, and their regions.
+var meshDefects = []defect{
+	{
+		id: "mesh/freed-under-traffic", file: "runtime/mesh/region.go",
+		was:  "			req.answers++\n			m.say(p, message{kind: revoke, id: r.id})\n",
+		is:   "			m.say(p, message{kind: revoke, id: r.id})\n",
+		user: "a page server that frees a region loses the clients that were reading it",
+		by:   unit("./runtime/mesh", "^TestCloseRegion$"), says: `want a kind of "the argument is not valid" with "member 0 has closed region"`,
+	},
+	{
+		id: "mesh/let-go-too-early", file: "runtime/mesh/region.go",
+		was:  "		if r.touches(id.Number) {",
+		is:   "		if r.touches(id.Number) && r.begun == 0 {",
+		user: "the memory of a closed region is read by clients although the program has unmapped it",
+		by:   unit("./runtime/mesh", "^TestReadsOfClosing$"), says: `the region was closed before its reads had ended`,
+	},
+	{
+		id: "mesh/blob-without-proof", file: "runtime/mesh/address.go",
+		was:  "	if !hmac.Equal(proof, m.proof(blob[:len(blob)-proofSize])) {",
+		is:   "	if len(proof) != proofSize {",
+		user: "a blob that somebody has changed leads a member to another process",
+		by:   unit("./runtime/mesh", "^TestBadInput$"), says: `with "another secret`,
+	},
+	{
+		id: "mesh/waits-for-ever", file: "runtime/mesh/drive.go",
+		was:  "now.Sub(p.last) > m.timeout {",
+		is:   "now.Sub(p.last) > m.timeout && len(p.open) == 0 {",
+		user: "a request on a member that is stopped never ends",
+		by:   unit("./runtime/mesh", "^TestSilentMember$"), says: `it has not ended within`,
+	},
+	{
+		id: "mesh/not-yet-known", file: "fabric/ofi/pair/pair.go",
+		was:  "if p.failures >= attempts && (p.known || m.now-p.first >= m.Late) {",
+		is:   "if p.failures >= attempts {",
+		user: "a client that is faster than the server which adds it is lost",
+		by:   unit("./runtime/mesh", "^TestLateAdd$"), says: `cannot be reached any more`,
+	},
+	{
+		id: "mesh/dead-without-operations", file: "fabric/ofi/pair/pair.go",
+		was:  "		if !p.wanted && m.Late == 0 {",
+		is:   "		if !p.wanted {",
+		user: "a server never learns that a client has died",
+		by:   unit("./fabric/ofi/pair", "^TestLateLoss$"), says: `does not learn that PE \d has died`,
+	},
+	{
+		id: "mesh/outside-of-regions", file: "runtime/proxy/mem/regions_unsafe.go",
+		was:  "in > r.all[i].len || n > r.all[i].len-in {",
+		is:   "in > r.all[i].len {",
+		user: "a client writes behind the end of a region",
+		by:   unit("./runtime/mesh", "^TestMisuse$"), says: `the loss of the member has not come`,
+	},
+}
