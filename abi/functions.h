@@ -19,6 +19,7 @@
 struct shmemi_core;
 struct shmemi_stream_call;
 struct shmemi_device_team;
+struct shmemi_mesh;
 
 struct shmemi_init_args {
     int requested;
@@ -190,6 +191,8 @@ struct shmemi_core {
     /* Asks n PEs over the network what they are doing, or, if n is 0, all PEs for a sign of life;
      * and asks the launcher which of them have ended. explain and late use the replies. */
     void (*probe)(const int32_t *pes, int n);
+
+    const struct shmemi_mesh *mesh; /* mesh.h: meshes need no job, and may be opened before init */
 };
 
 /* The front's abort function. */

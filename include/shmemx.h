@@ -62,6 +62,20 @@ extern "C" {
 #define SHMEMX_ANY_SOURCE (-1) /* a message of any PE */
 #define SHMEMX_ANY_TAG (-1) /* a message with any tag */
 
+/* Results of the calls for meshes; 0: the call has done its work. */
+#define SHMEMX_MESH_PENDING 1 /* the request has not ended */
+#define SHMEMX_MESH_ARGUMENT 2 /* an argument is not valid */
+#define SHMEMX_MESH_MEMBER 3 /* the member has left, is lost, or was removed */
+#define SHMEMX_MESH_CLOSED 4 /* the region or the mesh has been closed, or the request has ended */
+#define SHMEMX_MESH_VERSION 5 /* the blob is of another version of the library */
+#define SHMEMX_MESH_NETWORK 6 /* the network or the system has refused */
+#define SHMEMX_MESH_TIMEOUT 7 /* the request has not ended within the time of shmemx_mesh_wait */
+
+/* Flags of operations of meshes, and what a signal does. */
+#define SHMEMX_MESH_ORDERED 1 /* flag: the operation follows all earlier ones of its context on the member */
+#define SHMEMX_MESH_SET 0 /* signal: stores the value */
+#define SHMEMX_MESH_ADD 1 /* signal: adds the value, atomically with other signals */
+
 /*
  * A unique id, by which the PEs of a job find each other. One process makes it with
  * shmemx_get_uniqueid, and the program passes all 128 bytes on to all PEs.
@@ -130,6 +144,38 @@ typedef struct {
     uint32_t counter; /* of the first slot, with SHMEMX_EAGER_NOTIFY */
     uint32_t buffers; /* behind the slots, for tokens of kernels that go by the ring */
 } shmemx_eager_t;
+
+/* What shmemx_mesh_open needs to know. Set all members that are not named to 0. */
+typedef struct {
+    size_t size;          /* sizeof(shmemx_mesh_options_t) */
+    int member;           /* number of this process in the mesh, from 0 */
+    int most;             /* numbers that there may ever be, up to 65536; the same for all members */
+    const void *secret;   /* at least 16 bytes, the same for all members */
+    size_t secret_nbytes;
+    int contexts;         /* numbers of contexts of this member, up to 1023; 0: one */
+    int timeout_ms;       /* how long a member may take to answer before it is lost; 0: 10 seconds */
+    const char *provider; /* of libfabric; NULL: the best that works */
+    const char *nics;     /* comma separated; NULL: any */
+    const char *library;  /* file of libfabric; NULL: it is searched for */
+    void (*log)(const char *text, void *arg); /* gets errors that no call reports, from any thread; it must not call the library; NULL: none */
+    void *log_arg;
+} shmemx_mesh_options_t;
+
+/* A part of this member's memory, and a part as long of a region. */
+typedef struct {
+    void *local;     /* a put only reads it */
+    uint64_t offset; /* bytes, in the region */
+    size_t nbytes;
+} shmemx_mesh_block_t;
+
+/* A change of an aligned word of 8 bytes at the member that the bytes go to. */
+typedef struct {
+    uint64_t remote; /* as shmemx_mesh_import has set it */
+    uint64_t offset; /* bytes, in the region */
+    uint64_t value;
+    int op;          /* SHMEMX_MESH_SET or SHMEMX_MESH_ADD */
+    int reserved;    /* 0 */
+} shmemx_mesh_signal_t;
 
 /* Host code is not for NVRTC. */
 #ifndef __CUDACC_RTC__
@@ -1018,6 +1064,345 @@ void shmemx_eager_recv(const shmemx_eager_t *eager, uint32_t slot, void *dest, u
  * Since libshmem 0.1.
  */
 int shmemx_put_ordered(int pe);
+
+/*
+ * shmemx_mesh_open
+ *
+ * Opens a mesh with this process as its only member. It needs no job, and works beside one. A
+ * process may open several. The number of a member is given to one process only: when that has
+ * left, a new one takes a new number.
+ *
+ * @options read here: may be reused when the call returns
+ * @mesh written here: set to the mesh
+ *
+ * Result: 0, or one of the SHMEMX_MESH constants.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_open(const shmemx_mesh_options_t *options, uint64_t *mesh);
+
+/*
+ * shmemx_mesh_close
+ *
+ * Leaves a mesh. It tells the other members, and waits until they have taken what was sent to
+ * them, for at most the timeout of the mesh for each step. Requests that have not ended,
+ * regions and the mesh itself are no more.
+ *
+ * @mesh as shmemx_mesh_open has set it
+ *
+ * Result: 0, or one of the SHMEMX_MESH constants.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_close(uint64_t mesh);
+
+/*
+ * shmemx_mesh_address
+ *
+ * Returns the blob by which other members add this one. The program carries it to them. The
+ * secret is not in it.
+ *
+ * @mesh as shmemx_mesh_open has set it
+ * @blob written here: gets the blob; NULL: only its size is wanted
+ * @nbytes written here: in: bytes that there is room for; out: bytes of the blob
+ *
+ * Result: 0, or one of the SHMEMX_MESH constants.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_address(uint64_t mesh, void *blob, size_t *nbytes);
+
+/*
+ * shmemx_mesh_add
+ *
+ * Adds a member. Two members work together when each has added the other; operations of the
+ * first to do so wait for the second, for the timeout of the mesh. A blob of another secret,
+ * version or provider is refused.
+ *
+ * @mesh as shmemx_mesh_open has set it
+ * @blob read here: from the other member
+ * @nbytes bytes of the blob
+ * @member written here: set to the number of the member, or -1; may be NULL
+ *
+ * Result: 0, or one of the SHMEMX_MESH constants.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_add(uint64_t mesh, const void *blob, size_t nbytes, int *member);
+
+/*
+ * shmemx_mesh_remove
+ *
+ * Ends the work with a member at once. Requests on it end with an error. Where the network has
+ * connections, it can neither read nor write memory of this member any more.
+ *
+ * @mesh as shmemx_mesh_open has set it
+ * @member number of a member
+ *
+ * Result: 0, or one of the SHMEMX_MESH constants.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_remove(uint64_t mesh, int member);
+
+/*
+ * shmemx_mesh_status
+ *
+ * Reports whether a member is there, as far as is known. A member whose process ends is found
+ * lost within a second, where the network has connections and one to it is open.
+ *
+ * @mesh as shmemx_mesh_open has set it
+ * @member number of a member
+ *
+ * Result: 0, or one of the SHMEMX_MESH constants.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_status(uint64_t mesh, int member);
+
+/*
+ * shmemx_mesh_register
+ *
+ * Makes memory a region, which other members may import. It is a call of this member alone. The
+ * memory has to stay mapped until the request of shmemx_mesh_unregister has ended.
+ *
+ * @mesh as shmemx_mesh_open has set it
+ * @base symmetric, written at pe: memory of this process, at a multiple of 8
+ * @nbytes bytes up to 2^44
+ * @region written here: set to the region
+ *
+ * Result: 0, or one of the SHMEMX_MESH constants.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_register(uint64_t mesh, void *base, size_t nbytes, uint64_t *region);
+
+/*
+ * shmemx_mesh_describe
+ *
+ * Returns the blob by which other members import a region. The program carries it to them.
+ *
+ * @region as shmemx_mesh_register has set it
+ * @blob written here: gets the blob; NULL: only its size is wanted
+ * @nbytes written here: in: bytes that there is room for; out: bytes of the blob
+ *
+ * Result: 0, or one of the SHMEMX_MESH constants.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_describe(uint64_t region, void *blob, size_t *nbytes);
+
+/*
+ * shmemx_mesh_unregister
+ *
+ * Ends a region. Operations of other members that are under way end first, and new ones fail
+ * there with SHMEMX_MESH_CLOSED. When the request has ended the memory may be unmapped. A
+ * member that does not answer within the timeout is lost.
+ *
+ * @region as shmemx_mesh_register has set it
+ * @request written here: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ *
+ * Result: 0, or one of the SHMEMX_MESH constants.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_unregister(uint64_t region, uint64_t *request);
+
+/*
+ * shmemx_mesh_import
+ *
+ * Asks a member for the use of its region. Operations may name it when the request has ended.
+ *
+ * @mesh as shmemx_mesh_open has set it
+ * @blob read here: from the other member
+ * @nbytes bytes of the blob
+ * @remote written here: set to what names the region here
+ * @length written here: set to the bytes of the region; may be NULL
+ * @request written here: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ *
+ * Result: 0, or one of the SHMEMX_MESH constants.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_import(uint64_t mesh, const void *blob, size_t nbytes, uint64_t *remote, size_t *length, uint64_t *request);
+
+/*
+ * shmemx_mesh_put
+ *
+ * Copies blocks to a region of another member. When the request has ended their local memory
+ * may be reused.
+ *
+ * @mesh as shmemx_mesh_open has set it
+ * @context number of a context, from 0
+ * @remote as shmemx_mesh_import has set it
+ * @blocks read here: may be reused when the call returns
+ * @nblocks number of blocks
+ * @flags 0 or SHMEMX_MESH_ORDERED
+ * @request written here: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ *
+ * Result: 0, or one of the SHMEMX_MESH constants.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ * Order: None with other operations without SHMEMX_MESH_ORDERED. shmemx_mesh_flush completes
+ * it.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_put(uint64_t mesh, int context, uint64_t remote, const shmemx_mesh_block_t *blocks, size_t nblocks, int flags, uint64_t *request);
+
+/*
+ * shmemx_mesh_put_signal
+ *
+ * Copies blocks as shmemx_mesh_put does, and then changes a word of the same member.
+ *
+ * @mesh as shmemx_mesh_open has set it
+ * @context number of a context, from 0
+ * @remote as shmemx_mesh_import has set it
+ * @blocks read here: may be reused when the call returns
+ * @nblocks number of blocks
+ * @signal read here: what follows
+ * @flags 0 or SHMEMX_MESH_ORDERED
+ * @request written here: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ *
+ * Result: 0, or one of the SHMEMX_MESH constants.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ * Order: A process that reads the new word with acquire order sees all bytes of the call. With
+ * SHMEMX_MESH_ORDERED it also sees those of earlier operations.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_put_signal(uint64_t mesh, int context, uint64_t remote, const shmemx_mesh_block_t *blocks, size_t nblocks, const shmemx_mesh_signal_t *signal, int flags, uint64_t *request);
+
+/*
+ * shmemx_mesh_notify
+ *
+ * Changes a word of a member.
+ *
+ * @mesh as shmemx_mesh_open has set it
+ * @context number of a context, from 0
+ * @signal read here: what follows
+ * @flags 0 or SHMEMX_MESH_ORDERED
+ * @request written here: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ *
+ * Result: 0, or one of the SHMEMX_MESH constants.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ * Order: With SHMEMX_MESH_ORDERED it follows all earlier operations of the context on the
+ * member, without it none.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_notify(uint64_t mesh, int context, const shmemx_mesh_signal_t *signal, int flags, uint64_t *request);
+
+/*
+ * shmemx_mesh_get
+ *
+ * Copies blocks from a region of another member. When the request has ended the bytes are in
+ * their local memory.
+ *
+ * @mesh as shmemx_mesh_open has set it
+ * @context number of a context, from 0
+ * @remote as shmemx_mesh_import has set it
+ * @blocks read here: may be reused when the call returns
+ * @nblocks number of blocks
+ * @request written here: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ *
+ * Result: 0, or one of the SHMEMX_MESH constants.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ * Order: It may overtake earlier puts: flush them first.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_get(uint64_t mesh, int context, uint64_t remote, const shmemx_mesh_block_t *blocks, size_t nblocks, uint64_t *request);
+
+/*
+ * shmemx_mesh_flush
+ *
+ * When the request has ended, all earlier operations of the context on the member have taken
+ * effect there.
+ *
+ * @mesh as shmemx_mesh_open has set it
+ * @context number of a context, from 0
+ * @member number of a member
+ * @request written here: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ *
+ * Result: 0, or one of the SHMEMX_MESH constants.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_flush(uint64_t mesh, int context, int member, uint64_t *request);
+
+/*
+ * shmemx_mesh_test
+ *
+ * Reports whether a request has ended, and its error if it has. It lets the mesh go on, and
+ * does not wait.
+ *
+ * @request written here: in: a request; 0 is one that has ended. Set to 0 when it has ended
+ *
+ * Result: 0: it has ended well. SHMEMX_MESH_PENDING: it has not ended. Other constants: it has
+ * ended with an error.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_test(uint64_t *request);
+
+/*
+ * shmemx_mesh_wait
+ *
+ * Waits until a request has ended. After the timeout it returns SHMEMX_MESH_TIMEOUT, and the
+ * request goes on.
+ *
+ * @request written here: as for shmemx_mesh_test
+ * @timeout_ms milliseconds
+ *
+ * Result: As shmemx_mesh_test, but SHMEMX_MESH_TIMEOUT in place of SHMEMX_MESH_PENDING.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_wait(uint64_t *request, int timeout_ms);
+
+/*
+ * shmemx_mesh_error_text
+ *
+ * Describes the last error of a call for meshes in the calling thread: what failed, on what,
+ * why, and what to do.
+ *
+ * Result: A text for people, valid until the next such error of this thread; empty when there
+ * was none.
+ * Errors: None. It may be called at any time.
+ *
+ * Since libshmem 0.1.
+ */
+const char *shmemx_mesh_error_text(void);
 
 /*
  * shmemx_team_sync_on_stream

@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x4aff264b878b97ed
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xcb68494e53733858
 import "C"

@@ -438,6 +438,7 @@ const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)
         .version = SHMEMI_ABI_VERSION,
         .size = sizeof(struct shmemi_core),
         .state_size = sizeof(struct shmemi_state),
+        .mesh = &shmemi_core_meshes,
         .init = shmemgoInit,
         .uniqueid = (int (*)(const char *const *, void *, char *, size_t))shmemgoUniqueID,
         .finalize = shmemgoFinalize,

@@ -7,12 +7,19 @@
 #include "fastpath.h"
 #include "driver.h"
 #include "functions.h"
+#include "mesh.h"
 #include "zz_nvtx.h"
 
 /* From now on posts and polls of the first context try C functions (native) before Go. If native is
  * NULL, all of them call Go. */
 void shmemi_core_set_fastpath(struct shmemi_state *state, const struct shmemi_native *native,
                               struct shmemi_fastpath *first);
+
+/* The functions for meshes. */
+extern const struct shmemi_mesh shmemi_core_meshes;
+
+/* Calls a program's function for the log of a mesh. */
+void shmemi_core_mesh_log(void (*log)(const char *text, void *arg), const char *text, void *arg);
 
 /* Wakes the threads of this PE that sleep. */
 void shmemi_core_wake(struct shmemi_state *state);

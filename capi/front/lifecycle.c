@@ -292,21 +292,35 @@ int shmemi_init_given(const struct shmemi_given *given, const char *call)
     return join_job(SHMEM_THREAD_SINGLE, NULL, given, call);
 }
 
+/* Loads the core, if it is not loaded. The caller has the lock. */
+static const struct shmemi_core *load_core(char *error, size_t size)
+{
+    const struct shmemi_core *core =
+        check_forked(error, size) == 0 ? shmemi_core_open(error, size) : NULL;
+    if (core != NULL)
+        shmemi_state.core = core; /* recorded so that a child of fork refuses calls: it has none of
+                                     the core's threads */
+    return core;
+}
+
+/* Loads the core, if it is not loaded, for calls that need no job. */
+const struct shmemi_core *shmemi_load_core(char *error, size_t size)
+{
+    pthread_mutex_lock(&lifecycle);
+    const struct shmemi_core *core = load_core(error, size);
+    pthread_mutex_unlock(&lifecycle);
+    return core;
+}
+
 /* Loads the core, if it is not loaded, and calls it to make a unique ID. The process joins no job.
  */
 int shmemi_make_uniqueid(shmemx_uniqueid_t *uid, const char *call)
 {
     char error[1024] = "";
     pthread_mutex_lock(&lifecycle);
-    int rc = check_forked(error, sizeof error);
-    const struct shmemi_core *core = rc == 0 ? shmemi_core_open(error, sizeof error) : NULL;
-    if (core != NULL) {
-        shmemi_state.core = core; /* recorded so that a child of fork refuses calls: it has none of
-                                     the core's threads */
-        rc = core->uniqueid((const char *const *)environ, uid, error, sizeof error);
-    } else {
-        rc = -1;
-    }
+    const struct shmemi_core *core = load_core(error, sizeof error);
+    int rc =
+        core == NULL ? -1 : core->uniqueid((const char *const *)environ, uid, error, sizeof error);
     pthread_mutex_unlock(&lifecycle);
     if (rc != 0)
         init_failed(call, error);

@@ -28,6 +28,8 @@ uint32_t shmemi_join_count(void);
 bool shmemi_joined_by_program(void);
 /* Makes the process call finalize at exit, if it exits with status 0. */
 void shmemi_finalize_at_exit(const char *call);
+/* Loads the core for calls that need no job; NULL: error has the reason. */
+const struct shmemi_core *shmemi_load_core(char *error, size_t size);
 /* Makes a unique ID for shmemi_init_given; 0, or -1 after a message. */
 int shmemi_make_uniqueid(shmemx_uniqueid_t *uid, const char *call);
 

@@ -92,6 +92,7 @@ const ownExtensionTop = `
 #include "eager.h"
 #include "failure.h"
 #include "lifecycle.h"
+#include "mesh_calls.h"
 #include "modules.h"
 #include "notification.h"
 #include "query.h"

@@ -34,6 +34,9 @@ typedef shmemx_uniqueid_t tshx_uniqueid_t;
 typedef shmemx_init_attr_t tshx_init_attr_t;
 typedef shmemx_error_handler_t tshx_error_handler_t;
 typedef shmemx_eager_t tshx_eager_t;
+typedef shmemx_mesh_options_t tshx_mesh_options_t;
+typedef shmemx_mesh_block_t tshx_mesh_block_t;
+typedef shmemx_mesh_signal_t tshx_mesh_signal_t;
 `},
 		Handles: []spec.Handle{{C: "tsh_team_t", Letter: "i"}, {C: "tsh_ctx_t", Letter: "i"}, {C: "tshx_error_handler_t", Letter: "P"}},
 		Row: func(f *spec.Family) bool {

@@ -28,6 +28,8 @@ var extensionConstants = []ConstantGroup{
 	},
 	eagerConstants,
 	messageConstants,
+	meshConstants,
+	meshFlags,
 }
 
 // extensionTypes are the types of the header of the extensions.
@@ -44,7 +46,7 @@ const extensionTypes = startTypes + `
  * @arg as it was given to shmemx_set_error_handler
  */
 typedef void (*shmemx_error_handler_t)(int error, int pe, const char *text, void *arg);
-` + eagerTypes
+` + eagerTypes + meshTypes
 
 // errorRow completes the table row of a function about errors, which may be called at any time.
 func errorRow(f Family) Family {

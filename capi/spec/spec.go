@@ -105,6 +105,7 @@ var beyond = []Chapter{
 	{Families: moduleCalls},
 	{Families: eagerCalls},
 	{Families: orderCalls},
+	{Families: meshCalls},
 }
 
 // A Chapter is a group of families that share a source file and a test program.

@@ -82,6 +82,16 @@ SHMEMX_EAGER_LINE = 128
 SHMEMX_EAGER_BLOCK = 4096
 SHMEMX_ANY_SOURCE = -1
 SHMEMX_ANY_TAG = -1
+SHMEMX_MESH_PENDING = 1
+SHMEMX_MESH_ARGUMENT = 2
+SHMEMX_MESH_MEMBER = 3
+SHMEMX_MESH_CLOSED = 4
+SHMEMX_MESH_VERSION = 5
+SHMEMX_MESH_NETWORK = 6
+SHMEMX_MESH_TIMEOUT = 7
+SHMEMX_MESH_ORDERED = 1
+SHMEMX_MESH_SET = 0
+SHMEMX_MESH_ADD = 1
 
 _SIGNATURES = """\
 _my_pe i
@@ -2203,6 +2213,24 @@ shmemx_longlong_sum_reduce_on_stream iiPPLP
 shmemx_longlong_wait_until_all_on_stream vPLPiqP
 shmemx_longlong_wait_until_all_vector_on_stream vPLPiPP
 shmemx_longlong_wait_until_on_stream vPiqP
+shmemx_mesh_add iLPLP
+shmemx_mesh_address iLPP
+shmemx_mesh_close iL
+shmemx_mesh_describe iLPP
+shmemx_mesh_error_text z
+shmemx_mesh_flush iLiiP
+shmemx_mesh_get iLiLPLP
+shmemx_mesh_import iLPLPPP
+shmemx_mesh_notify iLiPiP
+shmemx_mesh_open iPP
+shmemx_mesh_put iLiLPLiP
+shmemx_mesh_put_signal iLiLPLPiP
+shmemx_mesh_register iLPLP
+shmemx_mesh_remove iLi
+shmemx_mesh_status iLi
+shmemx_mesh_test iP
+shmemx_mesh_unregister iLP
+shmemx_mesh_wait iPi
 shmemx_notify_alloc ii
 shmemx_notify_fetch Li
 shmemx_notify_free vi

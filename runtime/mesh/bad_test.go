@@ -86,7 +86,7 @@ func TestBadInput(t *testing.T) {
 	req, err := region.Close()
 	await(t, req, err)
 	_, err = region.Close()
-	wants(t, err, shmerr.ErrArgument, "closed already")
+	wants(t, err, ErrClosed, "closed already")
 }
 
 // ofVersion changes the version in a blob.
@@ -110,7 +110,7 @@ func TestClosedMesh(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, req.Wait(patience), shmerr.ErrArgument, "the mesh is closed")
+	wants(t, req.Wait(patience), ErrClosed, "the mesh is closed")
 	_, err = b.Flush(0, 0)
-	wants(t, err, shmerr.ErrArgument, "the mesh is closed")
+	wants(t, err, ErrClosed, "the mesh is closed")
 }

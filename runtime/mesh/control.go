@@ -144,4 +144,4 @@ func (m *Mesh) handleReleased(p *member, w *message) {
 	}
 }
 
-var errClosing = shmerr.Causef(shmerr.ErrArgument, "the mesh is being closed")
+var errClosing = shmerr.Causef(ErrClosed, "the mesh is being closed")

@@ -51,6 +51,9 @@ const (
 	defaultTimeout = 10 * time.Second
 )
 
+// ErrClosed is the kind of errors about a region or a mesh that has been closed.
+var ErrClosed = errors.New("it is closed")
+
 // internal is the bytes of the memory that each engine has besides its regions: a flush reads a
 // word of it.
 const internal = 4096
@@ -225,7 +228,7 @@ func (m *Mesh) fail(err error) {
 // usable returns why the mesh cannot be used, or nil.
 func (m *Mesh) usable() error {
 	if m.closed.Load() {
-		return shmerr.Causef(shmerr.ErrArgument, "the mesh is closed")
+		return shmerr.Causef(ErrClosed, "the mesh is closed")
 	}
 	if err := m.failed.Load(); err != nil {
 		return *err
@@ -270,7 +273,7 @@ func (m *Mesh) Close() error {
 	m.e.WithLock(func() {
 		for _, p := range m.members {
 			if p != nil {
-				m.drop(p, shmerr.Causef(shmerr.ErrArgument, "the mesh is closed"))
+				m.drop(p, shmerr.Causef(ErrClosed, "the mesh is closed"))
 			}
 		}
 	})

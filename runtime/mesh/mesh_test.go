@@ -327,13 +327,13 @@ func TestCloseRegion(t *testing.T) {
 		if err := unix.Munmap(there); err != nil {
 			t.Fatal(err)
 		}
-		wants(t, <-ended, shmerr.ErrArgument, "member 0 has closed region")
+		wants(t, <-ended, ErrClosed, "member 0 has closed region")
 		_, _, err = b.Import(region.Describe())
 		if err == nil {
 			_, again, _ := b.Import(region.Describe())
 			err = again.Wait(patience)
 		}
-		wants(t, err, shmerr.ErrArgument, "member 0 has closed region")
+		wants(t, err, ErrClosed, "member 0 has closed region")
 	}
 	req, err := b.Put(0, lasting, []Block{block(source[:4096], 0)}, nil, false)
 	await(t, req, err)

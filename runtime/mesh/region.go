@@ -83,7 +83,7 @@ func (r *Region) Close() (req *Request, err error) {
 	m := r.m
 	err = m.locked(func() error {
 		if r.closing {
-			return shmerr.Causef(shmerr.ErrArgument, "it is closed already")
+			return shmerr.Causef(ErrClosed, "it is closed already")
 		}
 		r.closing = true
 		req = &Request{m: m}
@@ -177,7 +177,7 @@ func (m *Mesh) reach(r *Remote, offset, n uint64) (*member, libshmem.Offset, err
 
 // closedBy is the error of operations on a region that its member has closed.
 func closedBy(number int, id regionID) error {
-	return shmerr.Causef(shmerr.ErrArgument, "member %d has closed region %d", number, id.Number)
+	return shmerr.Causef(ErrClosed, "member %d has closed region %d", number, id.Number)
 }
 
 // drain is a region that its member closes: this one answers when its operations on it are

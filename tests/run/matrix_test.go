@@ -92,6 +92,7 @@ var onPush = map[string][]string{
 	"litmus":         {"node-2", "hosts-2", "chaos-3", "gpu-hosts-4", "gpu-nic-4"},
 	"locks":          {"node-2", "chaos-3", "gpu-node-3", "asan-node-2"},
 	"memory":         {"node-2", "hosts-3-1", "gpu-node-3", "asan-hosts-2"},
+	"mesh":           {"node-3", "asan-node-2"},
 	"messages":       {"node-3", "node-19", "hosts-3-1", "chaos-3", "asan-hosts-2"},
 	"notify":         {"node-3", "hosts-4", "chaos-3", "gpu-node-3", "gpu-nic-4", "asan-hosts-2"},
 	"ordering":       {"node-2", "hosts-2", "chaos-3"},
@@ -249,6 +250,8 @@ var programs = map[string]program{
 	}},
 	// Teams of one to 19 PEs on a node; elsewhere other programs have these calls.
 	"steps": {only: []string{"node-8", "node-19", "hosts-3-1", "gpu-node-3"}, many: true},
+	// Meshes have a network of their own, whatever the job's is.
+	"mesh": {only: []string{"node-1", "node-3", "node-8", "hosts-2", "asan-node-2"}},
 	// Up to 64 MiB over tcp and over NICs of the stub; elsewhere to 1 MiB, and in the memory of a
 	// GPU, where 32,000 puts take 7 s, one size of seven.
 	"sizes": {

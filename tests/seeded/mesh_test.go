@@ -7,7 +7,7 @@ var meshDefects = []defect{
 		was:  "			req.answers++\n			m.say(p, message{kind: revoke, id: r.id})\n",
 		is:   "			m.say(p, message{kind: revoke, id: r.id})\n",
 		user: "a page server that frees a region loses the clients that were reading it",
-		by:   unit("./runtime/mesh", "^TestCloseRegion$"), says: `want a kind of "the argument is not valid" with "member 0 has closed region"`,
+		by:   unit("./runtime/mesh", "^TestCloseRegion$"), says: `want a kind of "it is closed" with "member 0 has closed region"`,
 	},
 	{
 		id: "mesh/let-go-too-early", file: "runtime/mesh/region.go",

@@ -1,0 +1,374 @@
+package core
+
+/*
+#include "core.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"sync"
+	"time"
+	"unsafe"
+
+	"libshmem/runtime/guard"
+	"libshmem/runtime/mesh"
+	"libshmem/runtime/shmerr"
+)
+
+// A handle is a number below, which no other object of the process has had. The kind is in its upper
+// bits, so that a handle of another kind is told from one that has ended.
+type handleKind uint64
+
+const (
+	meshHandle handleKind = iota + 1
+	regionHandle
+	remoteHandle
+	requestHandle
+	handleShift = 56
+)
+
+// handleNames are the kinds for people.
+var handleNames = [...]string{meshHandle: "mesh", regionHandle: "region", remoteHandle: "remote region", requestHandle: "request"}
+
+// handles are the objects that C names.
+var handles struct {
+	sync.RWMutex
+	last uint64
+	all  map[uint64]handle
+}
+
+// handle is an object of a mesh.
+type handle struct {
+	of     *mesh.Mesh
+	object any
+}
+
+// hold gives an object a handle.
+func hold(kind handleKind, of *mesh.Mesh, object any) uint64 {
+	handles.Lock()
+	defer handles.Unlock()
+	if handles.all == nil {
+		handles.all = map[uint64]handle{}
+	}
+	handles.last++
+	n := uint64(kind)<<handleShift | handles.last
+	handles.all[n] = handle{of, object}
+	return n
+}
+
+// held returns the object of a handle.
+func held[T any](kind handleKind, n C.uint64_t) (object T, of *mesh.Mesh, err error) {
+	handles.RLock()
+	h, ok := handles.all[uint64(n)]
+	handles.RUnlock()
+	if object, is := h.object.(T); ok && is && handleKind(n>>handleShift) == kind {
+		return object, h.of, nil
+	}
+	if handleKind(n>>handleShift) == kind {
+		return object, nil, shmerr.Causef(mesh.ErrClosed, "the %s has ended", handleNames[kind])
+	}
+	return object, nil, shmerr.Causef(shmerr.ErrArgument, "%#x is not a %s (pass what the call that made it has set)", uint64(n), handleNames[kind])
+}
+
+// letGo ends a handle.
+func letGo(n uint64) {
+	handles.Lock()
+	delete(handles.all, n)
+	handles.Unlock()
+}
+
+// letGoAll ends all handles of a mesh.
+func letGoAll(m *mesh.Mesh) {
+	handles.Lock()
+	for n, h := range handles.all {
+		if h.of == m {
+			delete(handles.all, n)
+		}
+	}
+	handles.Unlock()
+}
+
+// meshStatus returns the status of an error for C, and copies its text to to.
+func meshStatus(err error, to *C.char) C.int {
+	if err == nil {
+		return 0
+	}
+	text(unsafe.Slice(to, C.SHMEMI_MESH_TEXT), shmerr.OneLine(err))
+	for _, kind := range []struct {
+		of     error
+		status C.int
+	}{
+		{shmerr.ErrPeerLost, C.SHMEMI_MESH_MEMBER}, {mesh.ErrClosed, C.SHMEMI_MESH_CLOSED}, {shmerr.ErrVersion, C.SHMEMI_MESH_VERSION},
+		{shmerr.ErrTimeout, C.SHMEMI_MESH_TIMEOUT}, {shmerr.ErrArgument, C.SHMEMI_MESH_ARGUMENT}, {shmerr.ErrPE, C.SHMEMI_MESH_ARGUMENT},
+		{shmerr.ErrAddress, C.SHMEMI_MESH_ARGUMENT}, {shmerr.ErrRange, C.SHMEMI_MESH_ARGUMENT},
+	} {
+		if errors.Is(err, kind.of) {
+			return kind.status
+		}
+	}
+	return C.SHMEMI_MESH_NETWORK
+}
+
+// bytesOf copies n bytes of C.
+func bytesOf(p unsafe.Pointer, n C.size_t) []byte {
+	if p == nil {
+		return nil
+	}
+	return append([]byte(nil), unsafe.Slice((*byte)(p), int(n))...)
+}
+
+// copyBlob copies a blob to memory of C, which has room for *n bytes, and sets *n. Without memory it
+// only sets *n.
+func copyBlob(blob []byte, to unsafe.Pointer, n *C.size_t) error {
+	room := int(*n)
+	if *n = C.size_t(len(blob)); to == nil {
+		return nil
+	}
+	if room < len(blob) {
+		return shmerr.Causef(shmerr.ErrArgument, "the blob has %d bytes, and there is room for %d", len(blob), room)
+	}
+	copy(unsafe.Slice((*byte)(to), room), blob)
+	return nil
+}
+
+//export shmemgoMeshOpen
+func shmemgoMeshOpen(o *C.struct_shmemi_mesh_options, to *C.uint64_t, failure *C.char) C.int {
+	defer guard.Catch("mesh_open")
+	quietCollector()
+	options := mesh.Options{
+		Member: int(o.member), Most: int(o.most), Secret: bytesOf(o.secret, o.secret_nbytes), Contexts: int(o.contexts),
+		Timeout: time.Duration(o.timeout_ms) * time.Millisecond, Provider: C.GoString(o.provider), NICs: C.GoString(o.nics),
+		Library: C.GoString(o.library),
+	}
+	if log, arg := o.log, o.log_arg; log != nil {
+		options.Log = func(line string) {
+			s := append([]byte(line), 0)
+			C.shmemi_core_mesh_log(log, (*C.char)(unsafe.Pointer(&s[0])), arg)
+		}
+	}
+	m, err := mesh.Open(options)
+	if err == nil {
+		*to = C.uint64_t(hold(meshHandle, m, m))
+	}
+	return meshStatus(err, failure)
+}
+
+//export shmemgoMeshClose
+func shmemgoMeshClose(n C.uint64_t, failure *C.char) C.int {
+	defer guard.Catch("mesh_close")
+	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	if err == nil {
+		err = m.Close()
+		letGoAll(m)
+	}
+	return meshStatus(err, failure)
+}
+
+//export shmemgoMeshAddress
+func shmemgoMeshAddress(n C.uint64_t, blob unsafe.Pointer, size *C.size_t, failure *C.char) C.int {
+	defer guard.Catch("mesh_address")
+	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	if err == nil {
+		err = copyBlob(m.Address(), blob, size)
+	}
+	return meshStatus(err, failure)
+}
+
+//export shmemgoMeshAdd
+func shmemgoMeshAdd(n C.uint64_t, blob unsafe.Pointer, size C.size_t, member *C.int, failure *C.char) C.int {
+	defer guard.Catch("mesh_add")
+	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	if err == nil {
+		var number int
+		if number, err = m.Add(bytesOf(blob, size)); member != nil {
+			*member = C.int(number)
+		}
+	}
+	return meshStatus(err, failure)
+}
+
+//export shmemgoMeshRemove
+func shmemgoMeshRemove(n C.uint64_t, member C.int, failure *C.char) C.int {
+	defer guard.Catch("mesh_remove")
+	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	if err == nil {
+		err = m.Remove(int(member))
+	}
+	return meshStatus(err, failure)
+}
+
+//export shmemgoMeshStatus
+func shmemgoMeshStatus(n C.uint64_t, member C.int, failure *C.char) C.int {
+	defer guard.Catch("mesh_status")
+	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	if err == nil {
+		err = m.Status(int(member))
+	}
+	return meshStatus(err, failure)
+}
+
+//export shmemgoMeshRegister
+func shmemgoMeshRegister(n C.uint64_t, base unsafe.Pointer, size C.size_t, region *C.uint64_t, failure *C.char) C.int {
+	defer guard.Catch("mesh_register")
+	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	if err == nil {
+		var r *mesh.Region
+		if r, err = m.Register(base, uint64(size)); err == nil {
+			*region = C.uint64_t(hold(regionHandle, m, r))
+		}
+	}
+	return meshStatus(err, failure)
+}
+
+//export shmemgoMeshDescribe
+func shmemgoMeshDescribe(n C.uint64_t, blob unsafe.Pointer, size *C.size_t, failure *C.char) C.int {
+	defer guard.Catch("mesh_describe")
+	r, _, err := held[*mesh.Region](regionHandle, n)
+	if err == nil {
+		err = copyBlob(r.Describe(), blob, size)
+	}
+	return meshStatus(err, failure)
+}
+
+// began sets the handle of a request, or returns the status of the call's error.
+func began(m *mesh.Mesh, r *mesh.Request, err error, to *C.uint64_t, failure *C.char) C.int {
+	if err == nil {
+		*to = C.uint64_t(hold(requestHandle, m, r))
+	}
+	return meshStatus(err, failure)
+}
+
+//export shmemgoMeshUnregister
+func shmemgoMeshUnregister(n C.uint64_t, request *C.uint64_t, failure *C.char) C.int {
+	defer guard.Catch("mesh_unregister")
+	r, m, err := held[*mesh.Region](regionHandle, n)
+	var req *mesh.Request
+	if err == nil {
+		if req, err = r.Close(); err == nil {
+			letGo(uint64(n))
+		}
+	}
+	return began(m, req, err, request, failure)
+}
+
+//export shmemgoMeshImport
+func shmemgoMeshImport(n C.uint64_t, blob unsafe.Pointer, size C.size_t, remote *C.uint64_t, length *C.size_t, request *C.uint64_t, failure *C.char) C.int {
+	defer guard.Catch("mesh_import")
+	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	var req *mesh.Request
+	if err == nil {
+		var r *mesh.Remote
+		if r, req, err = m.Import(bytesOf(blob, size)); err == nil {
+			*remote = C.uint64_t(hold(remoteHandle, m, r))
+			if length != nil {
+				*length = C.size_t(r.Len)
+			}
+		}
+	}
+	return began(m, req, err, request, failure)
+}
+
+// blocksOf returns the blocks of a transfer.
+func blocksOf(blocks *C.struct_shmemi_mesh_block, n C.size_t) []mesh.Block {
+	all := make([]mesh.Block, int(n))
+	for i, b := range unsafe.Slice(blocks, int(n)) {
+		all[i] = mesh.Block{Local: b.local, Offset: uint64(b.offset), Len: uint64(b.nbytes)}
+	}
+	return all
+}
+
+// remoteOf returns a remote region of a mesh.
+func remoteOf(m *mesh.Mesh, n C.uint64_t) (*mesh.Remote, error) {
+	r, of, err := held[*mesh.Remote](remoteHandle, n)
+	if err == nil && of != m {
+		err = shmerr.Causef(shmerr.ErrArgument, "the remote region was imported by another mesh")
+	}
+	return r, err
+}
+
+//export shmemgoMeshPut
+func shmemgoMeshPut(n C.uint64_t, context C.int, remote C.uint64_t, blocks *C.struct_shmemi_mesh_block, count C.size_t,
+	then *C.struct_shmemi_mesh_signal, ordered C.int, request *C.uint64_t, failure *C.char,
+) C.int {
+	defer guard.Catch("mesh_put")
+	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	var req *mesh.Request
+	if err == nil {
+		req, err = meshPut(m, int(context), remote, blocksOf(blocks, count), then, ordered != 0)
+	}
+	return began(m, req, err, request, failure)
+}
+
+// meshPut is shmemgoMeshPut for a mesh that is open.
+func meshPut(m *mesh.Mesh, context int, remote C.uint64_t, blocks []mesh.Block, then *C.struct_shmemi_mesh_signal, ordered bool) (*mesh.Request, error) {
+	var signal *mesh.Signal
+	if then != nil {
+		at, err := remoteOf(m, then.remote)
+		if err != nil {
+			return nil, err
+		}
+		signal = &mesh.Signal{Region: at, Offset: uint64(then.offset), Op: mesh.SignalOp(then.op), Value: uint64(then.value)}
+		if remote == 0 && len(blocks) == 0 {
+			return m.Notify(context, signal, ordered)
+		}
+	}
+	to, err := remoteOf(m, remote)
+	if err != nil {
+		return nil, err
+	}
+	return m.Put(context, to, blocks, signal, ordered)
+}
+
+//export shmemgoMeshGet
+func shmemgoMeshGet(n C.uint64_t, context C.int, remote C.uint64_t, blocks *C.struct_shmemi_mesh_block, count C.size_t, request *C.uint64_t, failure *C.char) C.int {
+	defer guard.Catch("mesh_get")
+	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	var req *mesh.Request
+	if err == nil {
+		var from *mesh.Remote
+		if from, err = remoteOf(m, remote); err == nil {
+			req, err = m.Get(int(context), from, blocksOf(blocks, count))
+		}
+	}
+	return began(m, req, err, request, failure)
+}
+
+//export shmemgoMeshFlush
+func shmemgoMeshFlush(n C.uint64_t, context, member C.int, request *C.uint64_t, failure *C.char) C.int {
+	defer guard.Catch("mesh_flush")
+	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	var req *mesh.Request
+	if err == nil {
+		req, err = m.Flush(int(context), int(member))
+	}
+	return began(m, req, err, request, failure)
+}
+
+// shmemgoMeshWait waits for a request, or with 0 tests it. A request that has ended is no more, and
+// *request is 0.
+//
+//export shmemgoMeshWait
+func shmemgoMeshWait(request *C.uint64_t, ns C.int64_t, failure *C.char) C.int {
+	defer guard.Catch("mesh_wait")
+	if *request == 0 {
+		return 0
+	}
+	r, _, err := held[*mesh.Request](requestHandle, *request)
+	if err != nil {
+		return meshStatus(err, failure)
+	}
+	ended, err := r.Test()
+	if !ended && ns > 0 {
+		err = r.Wait(time.Duration(ns))
+		ended = !errors.Is(err, shmerr.ErrTimeout)
+	}
+	switch {
+	case ended:
+		letGo(uint64(*request))
+		*request = 0
+	case ns == 0:
+		return C.SHMEMI_MESH_PENDING
+	}
+	return meshStatus(err, failure)
+}

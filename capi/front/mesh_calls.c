@@ -1,0 +1,246 @@
+/*
+ * mesh_calls.c: meshes. The functions here check pointers, pass the calls to the core, and keep the
+ * text of a thread's last error.
+ */
+#include "mesh_calls.h"
+
+#include "lifecycle.h"
+#include "mesh.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* The layouts of the public types are those of the core. */
+#define SAME(type, member)                                                                         \
+    _Static_assert(offsetof(shmemx_mesh_##type##_t, member) ==                                     \
+                       offsetof(struct shmemi_mesh_##type, member),                                \
+                   #type)
+#define SAME_SIZE(type)                                                                            \
+    _Static_assert(sizeof(shmemx_mesh_##type##_t) == sizeof(struct shmemi_mesh_##type), #type)
+SAME_SIZE(options);
+SAME(options, secret);
+SAME(options, contexts);
+SAME(options, provider);
+SAME(options, log_arg);
+SAME_SIZE(block);
+SAME(block, offset);
+SAME(block, nbytes);
+SAME_SIZE(signal);
+SAME(signal, value);
+SAME(signal, op);
+_Static_assert((int)SHMEMI_MESH_PENDING == SHMEMX_MESH_PENDING &&
+                   (int)SHMEMI_MESH_ARGUMENT == SHMEMX_MESH_ARGUMENT &&
+                   (int)SHMEMI_MESH_MEMBER == SHMEMX_MESH_MEMBER &&
+                   (int)SHMEMI_MESH_CLOSED == SHMEMX_MESH_CLOSED &&
+                   (int)SHMEMI_MESH_VERSION == SHMEMX_MESH_VERSION &&
+                   (int)SHMEMI_MESH_NETWORK == SHMEMX_MESH_NETWORK &&
+                   (int)SHMEMI_MESH_TIMEOUT == SHMEMX_MESH_TIMEOUT,
+               "results");
+
+static _Thread_local char text[SHMEMI_MESH_TEXT + 64]; /* of the last error */
+static _Thread_local char cause[SHMEMI_MESH_TEXT];     /* what the core writes */
+
+/* Fails a call because of an argument. */
+__attribute__((format(printf, 2, 3))) static int refuse(const char *call, const char *what, ...)
+{
+    va_list args;
+    int n = snprintf(text, sizeof text, "%s: ", call);
+    va_start(args, what);
+    vsnprintf(text + n, sizeof text - (size_t)n, what, args);
+    va_end(args);
+    return SHMEMX_MESH_ARGUMENT;
+}
+
+/* Passes on the result of the core, and keeps the text of an error. */
+static int result(const char *call, int status)
+{
+    if (status != 0 && status != SHMEMX_MESH_PENDING)
+        snprintf(text, sizeof text, "%s: %s", call, cause);
+    return status;
+}
+
+/* The core's functions; NULL after an error: no mesh was opened, or this process was forked after
+ * it. */
+static const struct shmemi_mesh *meshes(const char *call)
+{
+    const struct shmemi_core *core = shmemi_state.core;
+    if (core != NULL)
+        return core->mesh;
+    refuse(call, "%s",
+           shmemi_state.init_count == SHMEMI_FORKED
+               ? "this process is a child forked after its parent had opened a mesh or a job "
+                 "(exec a program, or fork before)"
+               : "this process has opened no mesh (call shmemx_mesh_open)");
+    return NULL;
+}
+
+#define CORE(call)                                                                                 \
+    const struct shmemi_mesh *core = meshes(call);                                                 \
+    if (core == NULL)                                                                              \
+    return SHMEMX_MESH_CLOSED
+
+#define NEEDS(pointer, call)                                                                       \
+    if ((pointer) == NULL)                                                                         \
+    return refuse(call, #pointer " is NULL (pass an address)")
+
+/* A secret or a blob of more bytes, or more blocks in a call, are a mistake. */
+enum { MOST_BYTES = 1 << 16, MOST_BLOCKS = 1 << 24 };
+
+#define AT_MOST(n, most, call)                                                                     \
+    if ((n) > (most))                                                                              \
+    return refuse(call, #n " is %zu (pass up to %d)", (size_t)(n), (int)(most))
+
+int shmemi_mesh_open(const shmemx_mesh_options_t *options, uint64_t *mesh, const char *call)
+{
+    NEEDS(options, call);
+    NEEDS(mesh, call);
+    if (options->size != sizeof *options)
+        return refuse(call, "options->size is %zu (set it to sizeof(shmemx_mesh_options_t), %zu)",
+                      options->size, sizeof *options);
+    if (options->secret == NULL && options->secret_nbytes > 0)
+        return refuse(call, "options->secret is NULL (pass the secret of the mesh)");
+    AT_MOST(options->secret_nbytes, MOST_BYTES, call);
+    const struct shmemi_core *loaded = shmemi_load_core(cause, sizeof cause);
+    if (loaded == NULL)
+        return result(call, SHMEMX_MESH_NETWORK);
+    return result(call,
+                  loaded->mesh->open((const struct shmemi_mesh_options *)options, mesh, cause));
+}
+
+int shmemi_mesh_close(uint64_t mesh, const char *call)
+{
+    CORE(call);
+    return result(call, core->close(mesh, cause));
+}
+
+int shmemi_mesh_address(uint64_t mesh, void *blob, size_t *nbytes, const char *call)
+{
+    NEEDS(nbytes, call);
+    CORE(call);
+    return result(call, core->address(mesh, blob, nbytes, cause));
+}
+
+int shmemi_mesh_add(uint64_t mesh, const void *blob, size_t nbytes, int *member, const char *call)
+{
+    NEEDS(blob, call);
+    AT_MOST(nbytes, MOST_BYTES, call);
+    CORE(call);
+    return result(call, core->add(mesh, blob, nbytes, member, cause));
+}
+
+int shmemi_mesh_remove(uint64_t mesh, int member, const char *call)
+{
+    CORE(call);
+    return result(call, core->remove_(mesh, member, cause));
+}
+
+int shmemi_mesh_status(uint64_t mesh, int member, const char *call)
+{
+    CORE(call);
+    return result(call, core->status(mesh, member, cause));
+}
+
+int shmemi_mesh_register(uint64_t mesh, void *base, size_t nbytes, uint64_t *region,
+                         const char *call)
+{
+    NEEDS(region, call);
+    CORE(call);
+    return result(call, core->register_(mesh, base, nbytes, region, cause));
+}
+
+int shmemi_mesh_describe(uint64_t region, void *blob, size_t *nbytes, const char *call)
+{
+    NEEDS(nbytes, call);
+    CORE(call);
+    return result(call, core->describe(region, blob, nbytes, cause));
+}
+
+int shmemi_mesh_unregister(uint64_t region, uint64_t *request, const char *call)
+{
+    NEEDS(request, call);
+    CORE(call);
+    return result(call, core->unregister(region, request, cause));
+}
+
+int shmemi_mesh_import(uint64_t mesh, const void *blob, size_t nbytes, uint64_t *remote,
+                       size_t *length, uint64_t *request, const char *call)
+{
+    NEEDS(blob, call);
+    AT_MOST(nbytes, MOST_BYTES, call);
+    NEEDS(remote, call);
+    NEEDS(request, call);
+    CORE(call);
+    return result(call, core->import(mesh, blob, nbytes, remote, length, request, cause));
+}
+
+int shmemi_mesh_put(uint64_t mesh, int context, uint64_t remote, const shmemx_mesh_block_t *blocks,
+                    size_t nblocks, const shmemx_mesh_signal_t *signal, int flags,
+                    uint64_t *request, const char *call)
+{
+    NEEDS(request, call);
+    if (nblocks > 0)
+        NEEDS(blocks, call);
+    AT_MOST(nblocks, MOST_BLOCKS, call);
+    if ((flags & ~SHMEMX_MESH_ORDERED) != 0)
+        return refuse(call, "flags is %#x (pass 0 or SHMEMX_MESH_ORDERED)", (unsigned)flags);
+    CORE(call);
+    return result(call, core->put(mesh, context, remote, (const struct shmemi_mesh_block *)blocks,
+                                  nblocks, (const struct shmemi_mesh_signal *)signal,
+                                  flags & SHMEMX_MESH_ORDERED, request, cause));
+}
+
+int shmemi_mesh_put_signal(uint64_t mesh, int context, uint64_t remote,
+                           const shmemx_mesh_block_t *blocks, size_t nblocks,
+                           const shmemx_mesh_signal_t *signal, int flags, uint64_t *request,
+                           const char *call)
+{
+    NEEDS(signal, call);
+    return shmemi_mesh_put(mesh, context, remote, blocks, nblocks, signal, flags, request, call);
+}
+
+int shmemi_mesh_notify(uint64_t mesh, int context, const shmemx_mesh_signal_t *signal, int flags,
+                       uint64_t *request, const char *call)
+{
+    NEEDS(signal, call);
+    return shmemi_mesh_put(mesh, context, 0, NULL, 0, signal, flags, request, call);
+}
+
+int shmemi_mesh_get(uint64_t mesh, int context, uint64_t remote, const shmemx_mesh_block_t *blocks,
+                    size_t nblocks, uint64_t *request, const char *call)
+{
+    NEEDS(request, call);
+    if (nblocks > 0)
+        NEEDS(blocks, call);
+    AT_MOST(nblocks, MOST_BLOCKS, call);
+    CORE(call);
+    return result(call, core->get(mesh, context, remote, (const struct shmemi_mesh_block *)blocks,
+                                  nblocks, request, cause));
+}
+
+int shmemi_mesh_flush(uint64_t mesh, int context, int member, uint64_t *request, const char *call)
+{
+    NEEDS(request, call);
+    CORE(call);
+    return result(call, core->flush(mesh, context, member, request, cause));
+}
+
+int shmemi_mesh_test(uint64_t *request, const char *call)
+{
+    NEEDS(request, call);
+    CORE(call);
+    return result(call, core->wait(request, 0, cause));
+}
+
+int shmemi_mesh_wait(uint64_t *request, int timeout_ms, const char *call)
+{
+    NEEDS(request, call);
+    CORE(call);
+    int status = core->wait(request, timeout_ms > 0 ? timeout_ms * (int64_t)1000000 : 1, cause);
+    return result(call, status);
+}
+
+const char *shmemi_mesh_error_text(const char *call)
+{
+    (void)call;
+    return text;
+}

@@ -1,0 +1,216 @@
+package spec
+
+// This file has the calls for meshes: processes that work together without a job.
+
+// meshConstants are the results of the calls.
+var meshConstants = ConstantGroup{
+	Doc: "Results of the calls for meshes; 0: the call has done its work.",
+	Constants: []Constant{
+		{"SHMEMX_MESH_PENDING", "1", "the request has not ended"},
+		{"SHMEMX_MESH_ARGUMENT", "2", "an argument is not valid"},
+		{"SHMEMX_MESH_MEMBER", "3", "the member has left, is lost, or was removed"},
+		{"SHMEMX_MESH_CLOSED", "4", "the region or the mesh has been closed, or the request has ended"},
+		{"SHMEMX_MESH_VERSION", "5", "the blob is of another version of the library"},
+		{"SHMEMX_MESH_NETWORK", "6", "the network or the system has refused"},
+		{"SHMEMX_MESH_TIMEOUT", "7", "the request has not ended within the time of shmemx_mesh_wait"},
+	},
+}
+
+// meshFlags are the arguments of puts and signals.
+var meshFlags = ConstantGroup{
+	Doc: "Flags of operations of meshes, and what a signal does.",
+	Constants: []Constant{
+		{"SHMEMX_MESH_ORDERED", "1", "flag: the operation follows all earlier ones of its context on the member"},
+		{"SHMEMX_MESH_SET", "0", "signal: stores the value"},
+		{"SHMEMX_MESH_ADD", "1", "signal: adds the value, atomically with other signals"},
+	},
+}
+
+// meshTypes are the types that the calls need.
+const meshTypes = `
+/* What shmemx_mesh_open needs to know. Set all members that are not named to 0. */
+typedef struct {
+    size_t size;          /* sizeof(shmemx_mesh_options_t) */
+    int member;           /* number of this process in the mesh, from 0 */
+    int most;             /* numbers that there may ever be, up to 65536; the same for all members */
+    const void *secret;   /* at least 16 bytes, the same for all members */
+    size_t secret_nbytes;
+    int contexts;         /* numbers of contexts of this member, up to 1023; 0: one */
+    int timeout_ms;       /* how long a member may take to answer before it is lost; 0: 10 seconds */
+    const char *provider; /* of libfabric; NULL: the best that works */
+    const char *nics;     /* comma separated; NULL: any */
+    const char *library;  /* file of libfabric; NULL: it is searched for */
+    void (*log)(const char *text, void *arg); /* gets errors that no call reports, from any thread; it must not call the library; NULL: none */
+    void *log_arg;
+} shmemx_mesh_options_t;
+
+/* A part of this member's memory, and a part as long of a region. */
+typedef struct {
+    void *local;     /* a put only reads it */
+    uint64_t offset; /* bytes, in the region */
+    size_t nbytes;
+} shmemx_mesh_block_t;
+
+/* A change of an aligned word of 8 bytes at the member that the bytes go to. */
+typedef struct {
+    uint64_t remote; /* as shmemx_mesh_import has set it */
+    uint64_t offset; /* bytes, in the region */
+    uint64_t value;
+    int op;          /* SHMEMX_MESH_SET or SHMEMX_MESH_ADD */
+    int reserved;    /* 0 */
+} shmemx_mesh_signal_t;
+`
+
+var (
+	meshMesh    = Param{Name: "mesh", C: "uint64_t", Doc: "as shmemx_mesh_open has set it"}
+	meshContext = Param{Name: "context", C: "int", Doc: "number of a context, from 0"}
+	meshRemote  = Param{Name: "remote", C: "uint64_t", Doc: "as shmemx_mesh_import has set it"}
+	meshBlocks  = Param{Name: "blocks", C: "const shmemx_mesh_block_t *", Role: Source, Doc: "may be reused when the call returns"}
+	meshCount   = Param{Name: "nblocks", C: "size_t", Doc: "number of blocks"}
+	meshMember  = Param{Name: "member", C: "int", Doc: "number of a member"}
+	meshRequest = Param{Name: "request", C: "uint64_t *", Role: Result, Doc: "set to a request, for shmemx_mesh_test and shmemx_mesh_wait"}
+	meshSignal  = Param{Name: "signal", C: "const shmemx_mesh_signal_t *", Role: Source, Doc: "what follows"}
+	meshFlag    = Param{Name: "flags", C: "int", Doc: "0 or SHMEMX_MESH_ORDERED"}
+	meshBlob    = Param{Name: "blob", C: "const void *", Role: Source, Doc: "from the other member"}
+	meshSize    = Param{Name: "nbytes", C: "size_t", Unit: "bytes", Doc: "of the blob"}
+	meshTo      = Param{Name: "blob", C: "void *", Role: Result, Doc: "gets the blob; NULL: only its size is wanted"}
+	meshRoom    = Param{Name: "nbytes", C: "size_t *", Role: Result, Doc: "in: bytes that there is room for; out: bytes of the blob"}
+)
+
+// meshRow completes the row of a call for meshes.
+func meshRow(f Family) Family {
+	f.Name, f.Section, f.Since, f.Result = "mesh_"+f.Name, "meshes", "0.1", "int"
+	if f.Returns == "" {
+		f.Returns = "0, or one of the SHMEMX_MESH constants."
+	}
+	f.Errors += "Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an error of a member ends no operation on another."
+	return f
+}
+
+var meshCalls = []Family{
+	meshRow(Family{
+		Name: "open",
+		Params: []Param{
+			{Name: "options", C: "const shmemx_mesh_options_t *", Role: Source, Doc: "may be reused when the call returns"},
+			{Name: "mesh", C: "uint64_t *", Role: Result, Doc: "set to the mesh"},
+		},
+		Front: "shmemi_mesh_open(options, mesh, $call)",
+		Doc: "Opens a mesh with this process as its only member. It needs no job, and works beside one. A process may open several. " +
+			"The number of a member is given to one process only: when that has left, a new one takes a new number.",
+	}),
+	meshRow(Family{
+		Name: "close", Params: []Param{meshMesh},
+		Front: "shmemi_mesh_close(mesh, $call)",
+		Doc: "Leaves a mesh. It tells the other members, and waits until they have taken what was sent to them, for at most the timeout " +
+			"of the mesh for each step. Requests that have not ended, regions and the mesh itself are no more.",
+	}),
+	meshRow(Family{
+		Name: "address", Params: []Param{meshMesh, meshTo, meshRoom},
+		Front: "shmemi_mesh_address(mesh, blob, nbytes, $call)",
+		Doc:   "Returns the blob by which other members add this one. The program carries it to them. The secret is not in it.",
+	}),
+	meshRow(Family{
+		Name:   "add",
+		Params: []Param{meshMesh, meshBlob, meshSize, {Name: "member", C: "int *", Role: Result, Doc: "set to the number of the member, or -1; may be NULL"}},
+		Front:  "shmemi_mesh_add(mesh, blob, nbytes, member, $call)",
+		Doc: "Adds a member. Two members work together when each has added the other; operations of the first to do so wait for the " +
+			"second, for the timeout of the mesh. A blob of another secret, version or provider is refused.",
+	}),
+	meshRow(Family{
+		Name: "remove", Params: []Param{meshMesh, meshMember},
+		Front: "shmemi_mesh_remove(mesh, member, $call)",
+		Doc: "Ends the work with a member at once. Requests on it end with an error. Where the network has connections, it can neither " +
+			"read nor write memory of this member any more.",
+	}),
+	meshRow(Family{
+		Name: "status", Params: []Param{meshMesh, meshMember},
+		Front: "shmemi_mesh_status(mesh, member, $call)",
+		Doc: "Reports whether a member is there, as far as is known. A member whose process ends is found lost within a second, " +
+			"where the network has connections and one to it is open.",
+	}),
+	meshRow(Family{
+		Name: "register",
+		Params: []Param{
+			meshMesh, {Name: "base", C: "void *", Role: Written, Doc: "memory of this process, at a multiple of 8"},
+			{Name: "nbytes", C: "size_t", Unit: "bytes", Doc: "up to 2^44"},
+			{Name: "region", C: "uint64_t *", Role: Result, Doc: "set to the region"},
+		},
+		Front: "shmemi_mesh_register(mesh, base, nbytes, region, $call)",
+		Doc: "Makes memory a region, which other members may import. It is a call of this member alone. The memory has to stay " +
+			"mapped until the request of shmemx_mesh_unregister has ended.",
+	}),
+	meshRow(Family{
+		Name: "describe", Params: []Param{{Name: "region", C: "uint64_t", Doc: "as shmemx_mesh_register has set it"}, meshTo, meshRoom},
+		Front: "shmemi_mesh_describe(region, blob, nbytes, $call)",
+		Doc:   "Returns the blob by which other members import a region. The program carries it to them.",
+	}),
+	meshRow(Family{
+		Name: "unregister", Params: []Param{{Name: "region", C: "uint64_t", Doc: "as shmemx_mesh_register has set it"}, meshRequest},
+		Front: "shmemi_mesh_unregister(region, request, $call)",
+		Doc: "Ends a region. Operations of other members that are under way end first, and new ones fail there with SHMEMX_MESH_CLOSED. " +
+			"When the request has ended the memory may be unmapped. A member that does not answer within the timeout is lost.",
+	}),
+	meshRow(Family{
+		Name: "import",
+		Params: []Param{
+			meshMesh, meshBlob, meshSize,
+			{Name: "remote", C: "uint64_t *", Role: Result, Doc: "set to what names the region here"},
+			{Name: "length", C: "size_t *", Role: Result, Doc: "set to the bytes of the region; may be NULL"},
+			meshRequest,
+		},
+		Front: "shmemi_mesh_import(mesh, blob, nbytes, remote, length, request, $call)",
+		Doc:   "Asks a member for the use of its region. Operations may name it when the request has ended.",
+	}),
+	meshRow(Family{
+		Name: "put", Params: []Param{meshMesh, meshContext, meshRemote, meshBlocks, meshCount, meshFlag, meshRequest},
+		Front: "shmemi_mesh_put(mesh, context, remote, blocks, nblocks, NULL, flags, request, $call)",
+		Doc:   "Copies blocks to a region of another member. When the request has ended their local memory may be reused.",
+		Order: "None with other operations without SHMEMX_MESH_ORDERED. shmemx_mesh_flush completes it.",
+	}),
+	meshRow(Family{
+		Name: "put_signal", Params: []Param{meshMesh, meshContext, meshRemote, meshBlocks, meshCount, meshSignal, meshFlag, meshRequest},
+		Front: "shmemi_mesh_put_signal(mesh, context, remote, blocks, nblocks, signal, flags, request, $call)",
+		Doc:   "Copies blocks as shmemx_mesh_put does, and then changes a word of the same member.",
+		Order: "A process that reads the new word with acquire order sees all bytes of the call. With SHMEMX_MESH_ORDERED it also sees those of earlier operations.",
+	}),
+	meshRow(Family{
+		Name: "notify", Params: []Param{meshMesh, meshContext, meshSignal, meshFlag, meshRequest},
+		Front: "shmemi_mesh_notify(mesh, context, signal, flags, request, $call)",
+		Doc:   "Changes a word of a member.",
+		Order: "With SHMEMX_MESH_ORDERED it follows all earlier operations of the context on the member, without it none.",
+	}),
+	meshRow(Family{
+		Name: "get", Params: []Param{meshMesh, meshContext, meshRemote, meshBlocks, meshCount, meshRequest},
+		Front: "shmemi_mesh_get(mesh, context, remote, blocks, nblocks, request, $call)",
+		Doc:   "Copies blocks from a region of another member. When the request has ended the bytes are in their local memory.",
+		Order: "It may overtake earlier puts: flush them first.",
+	}),
+	meshRow(Family{
+		Name: "flush", Params: []Param{meshMesh, meshContext, meshMember, meshRequest},
+		Front: "shmemi_mesh_flush(mesh, context, member, request, $call)",
+		Doc:   "When the request has ended, all earlier operations of the context on the member have taken effect there.",
+	}),
+	meshRow(Family{
+		Name: "test", Params: []Param{{Name: "request", C: "uint64_t *", Role: Result, Doc: "in: a request; 0 is one that has ended. Set to 0 when it has ended"}},
+		Front:   "shmemi_mesh_test(request, $call)",
+		Doc:     "Reports whether a request has ended, and its error if it has. It lets the mesh go on, and does not wait.",
+		Returns: "0: it has ended well. SHMEMX_MESH_PENDING: it has not ended. Other constants: it has ended with an error.",
+	}),
+	meshRow(Family{
+		Name: "wait",
+		Params: []Param{
+			{Name: "request", C: "uint64_t *", Role: Result, Doc: "as for shmemx_mesh_test"},
+			{Name: "timeout_ms", C: "int", Doc: "milliseconds"},
+		},
+		Front:   "shmemi_mesh_wait(request, timeout_ms, $call)",
+		Doc:     "Waits until a request has ended. After the timeout it returns SHMEMX_MESH_TIMEOUT, and the request goes on.",
+		Returns: "As shmemx_mesh_test, but SHMEMX_MESH_TIMEOUT in place of SHMEMX_MESH_PENDING.",
+	}),
+	{
+		Name: "mesh_error_text", Section: "meshes", Since: "0.1", Result: "const char *",
+		Front:   "shmemi_mesh_error_text($call)",
+		Doc:     "Describes the last error of a call for meshes in the calling thread: what failed, on what, why, and what to do.",
+		Returns: "A text for people, valid until the next such error of this thread; empty when there was none.",
+		Errors:  "None. It may be called at any time.",
+	},
+}
