@@ -10,8 +10,8 @@ from pathlib import Path
 # The modules in the order of the page; others follow.
 ORDER = """
     _runtime _job _arrays _zz_rma _zz_atomics _zz_signal _notify _messages _zz_wait _sync
-    _collectives _reductions _room _teams _contexts _register _pointers _reclaim _device _library
-    _errors
+    _collectives _reductions _room _teams _contexts _register _pointers _reclaim _mesh
+    _mesh_parts _device _library _errors
 """
 INTRODUCTION = """# Python
 

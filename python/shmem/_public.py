@@ -37,6 +37,8 @@ from shmem._errors import (
 )
 from shmem._job import global_exit, is_initialized, my_pe, n_pes, pe_accessible, put_ordered
 from shmem._library import nvshmem_path
+from shmem._mesh import Mesh
+from shmem._mesh_parts import MeshRegion, MeshRemote, MeshRequest, MeshSignal
 from shmem._messages import ANY, Message, recv, recv_test, send, send_test
 from shmem._notify import (
     notify_alloc,
@@ -118,6 +120,11 @@ __all__ = [
     "Job",
     "LayoutError",
     "LibraryError",
+    "Mesh",
+    "MeshRegion",
+    "MeshRemote",
+    "MeshRequest",
+    "MeshSignal",
     "Message",
     "PEError",
     "PeerError",

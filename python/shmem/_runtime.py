@@ -204,6 +204,14 @@ def _load(call: str, library: str | os.PathLike[str] | None) -> Loaded:
     return state.loaded
 
 
+def load(call: str, library: str | os.PathLike[str] | None) -> Loaded:
+    """The library, for calls that need no job."""
+    with lock:
+        if state.forked:
+            raise refuse(call)
+        return _load(call, library)
+
+
 def get_uniqueid(*, library: str | os.PathLike[str] | None = None) -> bytes:
     """Make the id of a job, for `init(uid=..., pe=..., n_pes=...)` of each PE.
 

@@ -107,10 +107,14 @@ func (m *Mesh) Remove(number int) error {
 
 // Status returns nil while a member is there, as far as is known, and otherwise why it is not.
 func (m *Mesh) Status(number int) error {
-	return m.locked(func() error {
+	err := m.locked(func() error {
 		_, err := m.find(number)
 		return err
 	})
+	if err != nil {
+		return &shmerr.Error{Op: "check", Object: fmt.Sprintf("member %d", number), Cause: err}
+	}
+	return nil
 }
 
 // find returns a member that is here.

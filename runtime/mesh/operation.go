@@ -89,7 +89,7 @@ func (m *Mesh) transfer(name string, kind what, context int, at *Remote, blocks 
 		if err != nil {
 			return err
 		}
-		req = m.begin(p)
+		req = m.begin(p, name, at.String())
 		parts := 0
 		for _, o := range all {
 			o.req = req
@@ -109,7 +109,7 @@ func (m *Mesh) transfer(name string, kind what, context int, at *Remote, blocks 
 		return nil
 	})
 	if err != nil {
-		return nil, &shmerr.Error{Op: name, Object: fmt.Sprintf("region %d of member %d", at.id.Number, at.Member), Cause: err}
+		return nil, &shmerr.Error{Op: name, Object: at.String(), Cause: err}
 	}
 	return req, nil
 }
@@ -195,7 +195,7 @@ func (m *Mesh) Flush(context, number int) (req *Request, err error) {
 		if err != nil {
 			return err
 		}
-		req = m.begin(p)
+		req = m.begin(p, "flush", fmt.Sprintf("member %d", number))
 		m.enqueue(p, &operation{req: req, kind: doFlush, context: context})
 		m.advance()
 		return nil
@@ -207,8 +207,8 @@ func (m *Mesh) Flush(context, number int) (req *Request, err error) {
 }
 
 // begin makes a request of operations on a member.
-func (m *Mesh) begin(p *member) *Request {
-	r := &Request{m: m, member: p}
+func (m *Mesh) begin(p *member, op, on string) *Request {
+	r := &Request{m: m, member: p, op: op, on: on}
 	p.open = append(p.open, r)
 	m.list(p)
 	return r

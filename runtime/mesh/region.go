@@ -33,6 +33,9 @@ type Remote struct {
 	id     regionID
 }
 
+// String names the region in texts.
+func (r *Remote) String() string { return fmt.Sprintf("region %d of member %d", r.id.Number, r.Member) }
+
 // imported is what this member knows of a region that it has imported.
 type imported struct {
 	id     regionID
@@ -86,7 +89,7 @@ func (r *Region) Close() (req *Request, err error) {
 			return shmerr.Causef(ErrClosed, "it is closed already")
 		}
 		r.closing = true
-		req = &Request{m: m}
+		req = &Request{m: m, op: "close", on: fmt.Sprintf("region %d", r.id.Number)}
 		req.settle = func() { m.unregister(r, req) }
 		for number := range r.users {
 			p := m.members[number]
@@ -139,7 +142,7 @@ func (m *Mesh) Import(blob []byte) (*Remote, *Request, error) {
 				return shmerr.Causef(shmerr.ErrArgument, "the blob is of another process, which had the number of member %d before", b.Member)
 			}
 			remote = &Remote{Member: int(b.Member), Len: b.Len, id: b.ID}
-			req = m.begin(p)
+			req = m.begin(p, "import", b.String())
 			req.answers = 1
 			if p.awaited == nil {
 				p.awaited = map[uint32]*Request{}
@@ -225,7 +228,7 @@ func (m *Mesh) release(p *member, id regionID) {
 		}
 	}
 	for context := range m.contexts {
-		r := m.begin(p)
+		r := m.begin(p, "flush", fmt.Sprintf("member %d", p.number))
 		m.enqueue(p, &operation{req: r, kind: doFlush, context: context})
 		d.rest = append(d.rest, r)
 	}

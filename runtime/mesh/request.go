@@ -22,6 +22,7 @@ type Request struct {
 	answers  int             // of members, that it waits for
 	regions  []uint32        // of the member, that it uses
 	settle   func()          // called once when all has ended; may be nil
+	op, on   string          // for errors: the operation, and its object
 	err      error
 	done     atomic.Bool // err is final
 }
@@ -63,8 +64,16 @@ func (r *Request) settled() bool {
 	if r.settle != nil {
 		r.settle()
 	}
-	r.done.Store(true)
+	r.end()
 	return true
+}
+
+// end makes the error of a request final.
+func (r *Request) end() {
+	if r.err != nil {
+		r.err = &shmerr.Error{Op: r.op, Object: r.on, Cause: r.err}
+	}
+	r.done.Store(true)
 }
 
 // ends reports whether the network may still use memory of operations on a member that is gone. A
@@ -94,7 +103,7 @@ func (r *Request) Test() (ended bool, err error) {
 			m.e.WithLock(func() {
 				if !r.done.Load() {
 					r.fail(err)
-					r.done.Store(true)
+					r.end()
 				}
 			})
 		} else if m.e.TryLock() {

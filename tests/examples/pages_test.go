@@ -20,6 +20,7 @@ var ran = map[string]string{
 	"docs/start/python-guide.md python":   "python/tests/test_guide.py",
 	"docs/start/first-programs.md python": "python/tests/test_wheel.py",
 	"docs/guides/torch.md python":         "python/tests/test_torch.py",
+	"docs/guides/mesh.md python":          "python/tests/test_mesh.py",
 	"docs/guides/kubernetes.md yaml":      "tests/pods/pods_test.go",
 	"docs/start/recipes.md yaml":          "tests/pods/pods_test.go",
 	"docs/start/from-nvshmem.md cmake":    "tests/install/nvshmem_test.go",

@@ -1,0 +1,293 @@
+"""Parts of meshes: what C takes and returns, regions, signals and requests."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+from shmem import _abi
+from shmem._addresses import address_of
+from shmem._dtypes import Array
+from shmem._errors import (
+    ArgumentError,
+    InitError,
+    PeerError,
+    ShmemError,
+    StateError,
+    VersionError,
+    WaitTimeoutError,
+)
+from shmem._ghosts import of_cpu
+from shmem._operands import as_array, not_contiguous
+from shmem._protocols import Memory
+
+_BLOB = 4096  # more than any blob has
+_SWEEP = 256  # so many requests may be kept before those that have ended are dropped
+_OWN_REFERENCES = 4  # of a request that the program has dropped: set, list, loop and call
+
+
+class Options(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("member", ctypes.c_int),
+        ("most", ctypes.c_int),
+        ("secret", ctypes.c_char_p),
+        ("secret_nbytes", ctypes.c_size_t),
+        ("contexts", ctypes.c_int),
+        ("timeout_ms", ctypes.c_int),
+        ("provider", ctypes.c_char_p),
+        ("nics", ctypes.c_char_p),
+        ("library", ctypes.c_char_p),
+        ("log", ctypes.c_void_p),
+        ("log_arg", ctypes.c_void_p),
+    ]
+
+
+class Block(ctypes.Structure):
+    _fields_ = [
+        ("local", ctypes.c_void_p),
+        ("offset", ctypes.c_uint64),
+        ("nbytes", ctypes.c_size_t),
+    ]
+
+
+class Signal(ctypes.Structure):
+    _fields_ = [
+        ("remote", ctypes.c_uint64),
+        ("offset", ctypes.c_uint64),
+        ("value", ctypes.c_uint64),
+        ("op", ctypes.c_int),
+        ("reserved", ctypes.c_int),
+    ]
+
+
+_KINDS: dict[int, type[ShmemError]] = {
+    _abi.SHMEMX_MESH_ARGUMENT: ArgumentError,
+    _abi.SHMEMX_MESH_MEMBER: PeerError,
+    _abi.SHMEMX_MESH_CLOSED: StateError,
+    _abi.SHMEMX_MESH_VERSION: VersionError,
+    _abi.SHMEMX_MESH_TIMEOUT: WaitTimeoutError,
+    _abi.SHMEMX_MESH_NETWORK: InitError,
+}
+
+
+def error(functions: _abi.Library, status: int) -> ShmemError:
+    """The exception for the result of a call, with the parts of its text."""
+    line = (functions.shmemx_mesh_error_text() or b"").decode(errors="replace")
+    _call, _, text = line.partition(": ")
+    head, _, rest = text.partition(": ")
+    cause, found, remedy = rest.removesuffix(")").rpartition(" (")
+    if not found:
+        cause, remedy = rest, "see docs/guides/mesh.md"
+    operation, _, subject = head.partition(" ")
+    return _KINDS[status](operation, subject, cause, remedy)
+
+
+class Calls:
+    """The calls of one mesh, and the requests whose memory it keeps."""
+
+    def __init__(self, functions: _abi.Library) -> None:
+        self.functions = functions
+        self.pending: set[MeshRequest] = set()
+
+    def call(self, name: str, *args: Any) -> None:
+        status = getattr(self.functions, name)(*args)
+        if status != 0:
+            raise error(self.functions, status)
+
+    def blob(self, name: str, handle: int) -> bytes:
+        room = ctypes.create_string_buffer(_BLOB)
+        n = ctypes.c_size_t(_BLOB)
+        self.call(name, handle, ctypes.addressof(room), ctypes.addressof(n))
+        return room.raw[: n.value]
+
+    def hold(self, request: MeshRequest) -> None:
+        self.pending.add(request)
+        if len(self.pending) % _SWEEP == 0:
+            # The program may have dropped some, and nobody gets their errors.
+            for each in list(self.pending):
+                if sys.getrefcount(each) <= _OWN_REFERENCES:
+                    with contextlib.suppress(ShmemError):
+                        each.test()
+
+    def drop(self, request: MeshRequest) -> None:
+        self.pending.discard(request)
+
+
+class MeshRegion:
+    """Memory of this process that members of a mesh may import. `Mesh.register` makes it.
+
+    Parameters
+    ----------
+    mesh : Calls
+        Its mesh.
+    handle : int
+        What names the region in the library.
+    kept : Array
+        The memory.
+    """
+
+    def __init__(self, mesh: Calls, handle: int, kept: Array) -> None:
+        self._mesh = mesh
+        self._handle = handle
+        self._kept = kept
+
+    @property
+    def description(self) -> bytes:
+        """What other members import the region by; the program carries it to them."""
+        return self._mesh.blob("shmemx_mesh_describe", self._handle)
+
+    def close(self) -> MeshRequest:
+        """End the region.
+
+        Returns
+        -------
+        MeshRequest
+            When it has ended, no member uses the memory any more.
+
+        Raises
+        ------
+        StateError
+            The region or the mesh has been closed.
+        """
+        request = ctypes.c_uint64()
+        mesh = self._mesh
+        mesh.call("shmemx_mesh_unregister", self._handle, ctypes.addressof(request))
+        return MeshRequest(mesh, request.value, [self._kept])
+
+
+class MeshRemote(NamedTuple):
+    """A region of a member, as `Mesh.import_region` returns it.
+
+    Attributes
+    ----------
+    handle : int
+        What names it in calls.
+    nbytes : int
+        Its length in bytes.
+    """
+
+    handle: int
+    nbytes: int
+
+
+class MeshSignal(NamedTuple):
+    """A change of a word of 8 bytes in a region of a member.
+
+    Attributes
+    ----------
+    remote : MeshRemote
+        The region.
+    offset : int
+        The place of the word in it, a multiple of 8.
+    value : int
+        What is stored or added.
+    add : bool
+        Whether the value is added.
+    """
+
+    remote: MeshRemote
+    offset: int
+    value: int
+    add: bool = False
+
+
+class MeshRequest:
+    """An operation under way. The memory that it uses is kept until it has ended.
+
+    Parameters
+    ----------
+    mesh : Calls
+        Its mesh.
+    handle : int
+        What names the operation in the library.
+    kept : list of Array
+        The memory.
+    """
+
+    def __init__(self, mesh: Calls, handle: int, kept: list[Array]) -> None:
+        self._mesh = mesh
+        self._handle = ctypes.c_uint64(handle)
+        self._kept = kept
+        mesh.hold(self)
+
+    def test(self) -> bool:
+        """Report whether the operation has ended. It does not wait.
+
+        Returns
+        -------
+        bool
+            Whether it has ended well.
+
+        Raises
+        ------
+        PeerError
+            The member has left, or is lost.
+        StateError
+            The region or the mesh has been closed.
+        """
+        return self._ended("shmemx_mesh_test")
+
+    def wait(self, timeout: float = 60.0) -> None:
+        """Wait until the operation has ended.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            The longest time, in seconds.
+
+        Raises
+        ------
+        WaitTimeoutError
+            It has not ended in that time. It goes on.
+        PeerError
+            The member has left, or is lost.
+        StateError
+            The region or the mesh has been closed.
+        """
+        self._ended("shmemx_mesh_wait", max(1, int(timeout * 1000)))
+
+    def _ended(self, name: str, *more: int) -> bool:
+        if self._handle.value == 0:
+            return True
+        functions = self._mesh.functions
+        status = getattr(functions, name)(ctypes.addressof(self._handle), *more)
+        if self._handle.value == 0 or status == _abi.SHMEMX_MESH_CLOSED:
+            self._handle.value = 0
+            self._kept = []
+            self._mesh.drop(self)
+        if status == _abi.SHMEMX_MESH_PENDING:
+            return False
+        if status != 0:
+            raise error(functions, status)
+        return True
+
+
+Blocks = Memory | Sequence[tuple[Memory, int]]
+
+
+def memory_of(call: str, operand: Memory) -> Array:
+    """The contiguous memory of an operand."""
+    array = of_cpu(call, "array", as_array(call, "array", operand))
+    if not array.flags.c_contiguous:
+        raise not_contiguous(call, "array", array)
+    return array
+
+
+def blocks_of(call: str, blocks: Blocks) -> tuple[ctypes.Array[Block], list[Array]]:
+    """The list of blocks for C, and the arrays that have their memory."""
+    listed_by_program = isinstance(blocks, list | tuple)
+    pairs = cast("list[tuple[Memory, int]]", blocks if listed_by_program else [(blocks, 0)])
+    kept = [memory_of(call, memory) for memory, _ in pairs]
+    listed = (Block * max(1, len(pairs)))()
+    for block, array, (_, offset) in zip(listed, kept, pairs, strict=False):
+        block.local, block.offset, block.nbytes = address_of(array), offset, array.nbytes
+    return listed, kept
+
+
+def signal_of(signal: MeshSignal) -> Signal:
+    op = _abi.SHMEMX_MESH_ADD if signal.add else _abi.SHMEMX_MESH_SET
+    return Signal(signal.remote.handle, signal.offset, signal.value, op)

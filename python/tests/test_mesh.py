@@ -1,0 +1,165 @@
+"""Meshes of Python: beside a job and without one, blocks and signals, and errors by member."""
+
+import re
+import signal
+import subprocess
+import sys
+
+from launch import ROOT, pes, prints, variables
+
+MEMBER = """
+import sys, numpy as np, shmem
+number, secret = int(sys.argv[1]), b"the secret of the tests"
+mesh = shmem.Mesh(number, 8, secret=secret, provider="tcp")
+print(mesh.address.hex(), flush=True)
+server = mesh.add(bytes.fromhex(input()))
+remote = mesh.import_region(bytes.fromhex(input()))
+page = np.full(1000, number, np.int64)
+mesh.put(remote, [(page, 8000 * number)],
+         signal=shmem.MeshSignal(remote, 8 * number, number)).wait()
+print("written", flush=True)
+sys.stdin.read()
+mesh.close()
+"""
+
+
+def test_two_meshes_of_one_process() -> None:
+    program = """
+import numpy as np, shmem
+secret = b"0123456789abcdef"
+with shmem.Mesh(0, 2, secret=secret, provider="tcp") as a, \\
+     shmem.Mesh(1, 2, secret=secret, provider="tcp", contexts=2) as b:
+    assert a.add(b.address) == 1 and b.add(a.address) == 0
+    there = np.zeros(1 << 16, np.uint8)
+    region = a.register(there)
+    remote = b.import_region(region.description)
+    assert remote.nbytes == 1 << 16
+    source, back = np.arange(5000, dtype=np.int32), np.zeros(5000, np.int32)
+    b.put(remote, source, context=1).wait()
+    b.flush(0, context=1).wait()
+    b.get(remote, back).wait()
+    assert (back == source).all() and (there[:20000].view(np.int32) == source).all()
+    for i in range(600):  # requests that the program drops
+        b.put(remote, [(np.full(8, i % 251, np.uint8), 8 * i)])
+    assert len(b.pending) <= 512, len(b.pending)
+    b.notify(shmem.MeshSignal(remote, 65528, 7, add=True), ordered=True)
+    while there[65528:].view(np.int64)[0] != 7:
+        pass
+    assert there[8 * 599] == 599 % 251 and there[8 * 250] == 250
+    region.close().wait()
+    for call in (lambda: b.put(remote, source), lambda: region.close()):
+        try:
+            call()
+            print("no error")
+        except shmem.StateError as e:
+            assert "closed" in str(e) or "ended" in str(e), e
+    for kind, call in (
+        (shmem.ArgumentError, lambda: a.add(b"nonsense")),
+        (shmem.ArgumentError, lambda: a.check(7)),
+        (shmem.LayoutError, lambda: a.register(there[::2])),
+        (shmem.ArgumentError, lambda: shmem.Mesh(0, 2, secret=b"short")),
+        (shmem.InitError, lambda: shmem.Mesh(0, 2, secret=secret, provider="tpc")),
+    ):
+        try:
+            call()
+            print("no error")
+        except kind as e:
+            assert e.operation and e.cause and e.remedy, e
+print("ok")
+"""
+    assert prints(program) == "ok\n"
+
+
+def test_guide() -> None:
+    page = (ROOT / "docs" / "guides" / "mesh.md").read_text()
+    (cell,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert prints(cell) == "1 2\n"
+
+
+def test_beside_a_job() -> None:
+    program = """
+import numpy as np, shmem
+shmem.init()
+me, n = shmem.my_pe(), shmem.n_pes()
+boxes = shmem.zeros((n, 2, 1024), np.uint8)
+mesh = shmem.Mesh(me, n, secret=b"a secret of this job", provider="tcp")
+own = np.zeros(n, np.int64)
+region = mesh.register(own)
+for i, blob in enumerate((mesh.address, region.description)):
+    row = np.frombuffer(blob.ljust(1024, b"\\0"), np.uint8)
+    for pe in range(n):
+        shmem.put(boxes[me, i], row, pe)
+shmem.barrier_all()
+length = len(mesh.address), len(region.description)
+for pe in range(n):
+    if pe != me:
+        mesh.add(boxes[pe, 0].tobytes()[:length[0]])
+shmem.barrier_all()
+for pe in range(n):
+    there = mesh.import_region(boxes[pe, 1].tobytes()[:length[1]])
+    mesh.put(there, [(np.array([me + 1]), 8 * me)]).wait()
+    mesh.flush(pe).wait()
+shmem.barrier_all()
+assert (own == np.arange(n) + 1).all(), own
+shmem.finalize()
+mesh.close()
+"""
+    done = pes(3, program)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def start(number: int) -> "subprocess.Popen[str]":
+    argv = [sys.executable, "-c", MEMBER, str(number)]
+    return subprocess.Popen(
+        argv, env=variables(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+
+def test_members_come_and_are_killed() -> None:
+    program = """
+import sys, numpy as np, shmem, time
+mesh = shmem.Mesh(0, 8, secret=b"the secret of the tests", provider="tcp")
+pages = np.zeros(8000, np.int64)
+region = mesh.register(pages)
+for number in (1, 2):
+    mesh.add(bytes.fromhex(input()))
+    print(mesh.address.hex(), region.description.hex(), flush=True)
+    while pages[number] != number:
+        time.sleep(0.001)
+    assert (pages[1000 * number : 1000 * (number + 1)][8:] == number).all()
+    print("seen", flush=True)
+    while True:
+        try:
+            mesh.check(number)
+            time.sleep(0.01)
+        except shmem.PeerError as e:
+            print(e.cause, flush=True)
+            break
+mesh.close()
+"""
+    server = subprocess.Popen(
+        [sys.executable, "-c", program],
+        env=variables(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdin and server.stdout
+    for number in (1, 2):
+        member = start(number)
+        assert member.stdin and member.stdout
+        server.stdin.write(member.stdout.readline())
+        server.stdin.flush()
+        member.stdin.write("\n".join(server.stdout.readline().split()) + "\n")
+        member.stdin.flush()
+        assert member.stdout.readline() == "written\n"
+        assert server.stdout.readline() == "seen\n"
+        if number == 1:
+            member.send_signal(signal.SIGKILL)
+            wanted = "member 1 cannot be reached any more"
+        else:
+            member.stdin.close()
+            wanted = "member 2 has left the mesh"
+        assert wanted in server.stdout.readline()
+        member.wait(60)
+    assert server.wait(60) == 0
