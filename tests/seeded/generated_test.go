@@ -32,8 +32,8 @@ var generatedDefects = []defect{
 	},
 	{
 		id: "generated/figure-in-a-page", file: "docs/guides/best-practices.md",
-		was:  "a quiet at the end | a quiet after each | 0.228 |",
-		is:   "a quiet at the end | a quiet after each | 0.220 |",
+		was:  "by a warp | a quiet after each | 0.228 |",
+		is:   "by a warp | a quiet after each | 0.220 |",
 		user: "a reader expects of a program what was never measured",
 		by:   unit("./tests/repo", "^TestMeasuredAdvice$"), says: `bench/results/gpu.md has no cell with 0.220`,
 	},
