@@ -114,9 +114,9 @@ def page(rows, facts, failures=()):
         "# Collective calls between hosts",
         "",
         "`bench/collectives.c` on libshmem and on Open MPI's OSHMEM, in network namespaces of one",
-        "machine, in turn. Each cell is the median of the rounds in us; the ratios are the time of",
-        "libshmem divided by that of OSHMEM, and by that of the bytes over bare TCP, with one",
-        f"connection and one thread an end (`bench/wire.c`, two hosts). {where}.",
+        "machine, in turn. Each cell is the median of the rounds in us. The ratios are the time of",
+        "libshmem divided by that of OSHMEM, and by the time that the same bytes take over TCP,",
+        f"with one connection and one thread at each end (`bench/wire.c`, two hosts). {where}.",
     ]
     for pes, hosts in sorted({(r["pes"], r["hosts"]) for r in rows}, key=lambda p: (p[1], p[0])):
         lines += ["", f"## {pes} PEs on {hosts} hosts", ""]

@@ -46,9 +46,9 @@ def page(rows, facts, netns):
         "# PEs of two hosts that wait for each other\n\n"
         f"`bench/waits.c` on two simulated hosts, joined by {joined}. Each cell is the median\n"
         "over the rounds, and in brackets the worst round. `recovery` is the time until\n"
-        "barriers are quick again after a PE was late by 20 ms, the longest of the delays of a\n"
-        "round. The counters are of the PE with the most, a second, while barriers run one after\n"
-        "the other (quick), and with a late PE before every few of them (late).\n"
+        "barriers are fast again after a PE was late by 20 ms, the longest delay of a round.\n"
+        "The counters are events a second on the PE with the most of them, while barriers\n"
+        "follow each other (quick), and while a PE is late before every few barriers (late).\n"
         f"{max(r.rounds for r in rows)} rounds; {where}.\n\n"
         + "\n".join(
             [
