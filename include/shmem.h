@@ -180,7 +180,7 @@ void shmem_init(void);
  * call of a program sets the level.
  *
  * @requested one of the SHMEM_THREAD constants
- * @provided written here: the level that the library grants; may be NULL
+ * @provided output: the level that the library grants; may be NULL
  *
  * Result: 0, or non-zero after a message when the PE cannot join the job or requested is not a
  * level.
@@ -257,8 +257,8 @@ int shmem_pe_accessible(int pe);
  * Returns the version of the specification that the loaded library follows. It may be called at
  * any time.
  *
- * @major written here: SHMEM_MAJOR_VERSION of the library
- * @minor written here: SHMEM_MINOR_VERSION of the library
+ * @major output: SHMEM_MAJOR_VERSION of the library
+ * @minor output: SHMEM_MINOR_VERSION of the library
  *
  * OpenSHMEM 1.6, SHMEM_INFO_GET_VERSION. Since libshmem 0.1.
  */
@@ -269,7 +269,7 @@ void shmem_info_get_version(int *major, int *minor);
  *
  * Copies the SHMEM_VENDOR_STRING of the loaded library. It may be called at any time.
  *
- * @name written here: bytes room for SHMEM_MAX_NAME_LEN
+ * @name output: bytes room for SHMEM_MAX_NAME_LEN
  *
  * OpenSHMEM 1.6, SHMEM_INFO_GET_NAME. Since libshmem 0.1.
  */
@@ -280,7 +280,7 @@ void shmem_info_get_name(char *name);
  *
  * Reports whether the library is in use. It may be called at any time.
  *
- * @initialized written here: non-zero between init and the finalize that matches it
+ * @initialized output: non-zero between init and the finalize that matches it
  *
  * OpenSHMEM 1.6, SHMEM_QUERY_INITIALIZED. Since libshmem 0.1.
  */
@@ -291,7 +291,7 @@ void shmem_query_initialized(int *initialized);
  *
  * Returns the thread level that init granted.
  *
- * @provided written here: one of the SHMEM_THREAD constants
+ * @provided output: one of the SHMEM_THREAD constants
  *
  * Errors: Ends the job when called before init or after finalize.
  *
@@ -487,7 +487,7 @@ int shmem_team_n_pes(shmem_team_t team);
  *
  * @team a team that the caller is in, or SHMEM_TEAM_INVALID
  * @config_mask the fields to return: SHMEM_TEAM_NUM_CONTEXTS, or 0
- * @config written here: only the fields in the mask
+ * @config output: only the fields in the mask
  *
  * Result: 0, or non-zero for SHMEM_TEAM_INVALID.
  * Errors: Ends the job when a team does not exist, and when called before init or after
@@ -525,9 +525,9 @@ int shmem_team_translate_pe(shmem_team_t src_team, int src_pe, shmem_team_t dest
  * @start number, in the parent, of the first PE
  * @stride from one PE to the next; negative: downwards; 0: for one PE
  * @size how many PEs
- * @config read here: may be NULL when the mask is 0
+ * @config input: may be NULL when the mask is 0
  * @config_mask the fields of config that are used: SHMEM_TEAM_NUM_CONTEXTS, or 0
- * @new_team written here: the team, or SHMEM_TEAM_INVALID at PEs that are not in it
+ * @new_team output: the team, or SHMEM_TEAM_INVALID at PEs that are not in it
  *
  * Result: 0, or non-zero on every PE of the parent when the numbers are not usable, when there
  * is no room for another team, and when the parent is SHMEM_TEAM_INVALID.
@@ -549,12 +549,12 @@ int shmem_team_split_strided(shmem_team_t parent_team, int start, int stride, in
  *
  * @parent_team the team to take PEs from
  * @xrange length of a row, at least 1
- * @xaxis_config read here: may be NULL when the mask is 0
+ * @xaxis_config input: may be NULL when the mask is 0
  * @xaxis_mask the fields of xaxis_config that count
- * @xaxis_team written here: the PEs of the caller's row
- * @yaxis_config read here: may be NULL when the mask is 0
+ * @xaxis_team output: the PEs of the caller's row
+ * @yaxis_config input: may be NULL when the mask is 0
  * @yaxis_mask the fields of yaxis_config that count
- * @yaxis_team written here: the PEs of the caller's column
+ * @yaxis_team output: the PEs of the caller's column
  *
  * Result: 0, or non-zero on every PE of the parent when the numbers are not usable, when there
  * is no room for another team, and when the parent is SHMEM_TEAM_INVALID.
@@ -623,7 +623,7 @@ void *shmem_team_ptr(shmem_team_t team, const void *dest, int pe);
  * With a heap in GPU memory its quiet may also wait for other contexts. No other PE takes part.
  *
  * @options SHMEM_CTX_SERIALIZED, SHMEM_CTX_PRIVATE, SHMEM_CTX_NOSTORE, combined with |, or 0
- * @ctx written here: the context, or SHMEM_CTX_INVALID
+ * @ctx output: the context, or SHMEM_CTX_INVALID
  *
  * Result: 0, or non-zero when the PE has 1023 contexts already, beside the default one.
  * Errors: Ends the job when options has other bits, when ctx is NULL, and when called before
@@ -641,7 +641,7 @@ int shmem_ctx_create(long options, shmem_ctx_t *ctx);
  *
  * @team a team that the caller is in, or SHMEM_TEAM_INVALID
  * @options SHMEM_CTX_SERIALIZED, SHMEM_CTX_PRIVATE, SHMEM_CTX_NOSTORE, combined with |, or 0
- * @ctx written here: the context, or SHMEM_CTX_INVALID
+ * @ctx output: the context, or SHMEM_CTX_INVALID
  *
  * Result: As ctx_create; also non-zero for SHMEM_TEAM_INVALID.
  * Errors: As ctx_create, and when the team does not exist.
@@ -671,7 +671,7 @@ void shmem_ctx_destroy(shmem_ctx_t ctx);
  * without a team.
  *
  * @ctx a context that this PE has made, SHMEM_CTX_DEFAULT or SHMEM_CTX_INVALID
- * @team written here: its team, or SHMEM_TEAM_INVALID
+ * @team output: its team, or SHMEM_TEAM_INVALID
  *
  * Result: 0, or non-zero for SHMEM_CTX_INVALID.
  * Errors: Ends the job when the context does not exist, and when called before init or after
@@ -689,7 +689,7 @@ int shmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team);
  *
  * @ctx a context that this PE has made, SHMEM_CTX_DEFAULT or SHMEM_CTX_INVALID
  * @options SHMEM_CTX_SESSION_BATCH, or 0; other bits mean nothing
- * @config read here: may be NULL when the mask is 0
+ * @config input: may be NULL when the mask is 0
  * @config_mask the fields of config that are used: SHMEM_CTX_SESSION_TOTAL_OPS, or 0
  *
  * Errors: Ends the job when the context does not exist, and when called before init or after
@@ -722,7 +722,7 @@ void shmem_ctx_session_stop(shmem_ctx_t ctx);
  * flight.
  *
  * @dest symmetric, written at pe
- * @source read here
+ * @source input
  * @nelems elements of T or of <bits> bits (mem: bytes) to copy
  * @pe number of the other PE, or the caller's own
  *
@@ -930,7 +930,7 @@ void shmem_ctx_ptrdiff_p(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int 
  *
  * Copies an array from another PE. It returns when the data is in dest.
  *
- * @dest written here
+ * @dest output
  * @source symmetric, read at pe
  * @nelems elements of T or of <bits> bits (mem: bytes) to copy
  * @pe number of the other PE, or the caller's own
@@ -1139,7 +1139,7 @@ ptrdiff_t shmem_ctx_ptrdiff_g(shmem_ctx_t ctx, const ptrdiff_t *source, int pe);
  * returns when source may be reused; the data may still be in flight.
  *
  * @dest symmetric, written at pe
- * @source read here
+ * @source input
  * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
  *          least 1
  * @sst elements of T or of <bits> bits from the start of one block of source to the next; at
@@ -1220,7 +1220,7 @@ void shmem_ctx_iput128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_
  * Copies every sst-th element of an array of another PE to every dst-th one of the caller's. It
  * returns when the data is in dest.
  *
- * @dest written here
+ * @dest output
  * @source symmetric, read at pe
  * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
  *          least 1
@@ -1304,7 +1304,7 @@ void shmem_ctx_iget128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_
  * is undefined which elements remain.
  *
  * @dest symmetric, written at pe
- * @source read here
+ * @source input
  * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
  *           least 1
  * @sst elements of T or of <bits> bits from the start of one block of source to the next; at
@@ -1386,7 +1386,7 @@ void shmem_ctx_ibput128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff
  * Copies blocks of bsize elements, dst and sst elements apart, from another PE. It returns when
  * the data is in dest. Where the blocks of dest overlap, it is undefined which elements remain.
  *
- * @dest written here
+ * @dest output
  * @source symmetric, read at pe
  * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
  *           least 1
@@ -1470,7 +1470,7 @@ void shmem_ctx_ibget128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff
  *
  * Reads an object of another PE atomically.
  *
- * @fetch written here: receives the old value (nonblocking form only)
+ * @fetch output: receives the old value (nonblocking form only)
  * @source symmetric, read at pe
  * @pe number of the other PE, or the caller's own
  *
@@ -1597,7 +1597,7 @@ void shmem_ctx_ptrdiff_atomic_set(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t va
  *
  * Replaces an object of another PE if it has the expected value.
  *
- * @fetch written here: receives the old value (nonblocking form only)
+ * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @cond value that the object must have to be changed
  * @value what it becomes then
@@ -1670,7 +1670,7 @@ void shmem_ctx_ptrdiff_atomic_compare_swap_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch
  *
  * Writes an object of another PE and returns the value before.
  *
- * @fetch written here: receives the old value (nonblocking form only)
+ * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
@@ -1750,7 +1750,7 @@ void shmem_ctx_ptrdiff_atomic_swap_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdif
  *
  * Adds one to an object of another PE, modulo its width, and returns the value before.
  *
- * @fetch written here: receives the old value (nonblocking form only)
+ * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @pe number of the other PE, or the caller's own
  *
@@ -1864,7 +1864,7 @@ void shmem_ctx_ptrdiff_atomic_inc(shmem_ctx_t ctx, ptrdiff_t *dest, int pe);
  *
  * Adds to an object of another PE, modulo its width, and returns the value before.
  *
- * @fetch written here: receives the old value (nonblocking form only)
+ * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
@@ -1980,7 +1980,7 @@ void shmem_ctx_ptrdiff_atomic_add(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t va
  *
  * Combines an object of another PE with value by a bitwise AND and returns the value before.
  *
- * @fetch written here: receives the old value (nonblocking form only)
+ * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
@@ -2066,7 +2066,7 @@ void shmem_ctx_uint64_atomic_and(shmem_ctx_t ctx, uint64_t *dest, uint64_t value
  *
  * Combines an object of another PE with value by a bitwise OR and returns the value before.
  *
- * @fetch written here: receives the old value (nonblocking form only)
+ * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
@@ -2152,7 +2152,7 @@ void shmem_ctx_uint64_atomic_or(shmem_ctx_t ctx, uint64_t *dest, uint64_t value,
  *
  * Combines an object of another PE with value by a bitwise XOR and returns the value before.
  *
- * @fetch written here: receives the old value (nonblocking form only)
+ * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
@@ -2242,7 +2242,7 @@ void shmem_ctx_uint64_atomic_xor(shmem_ctx_t ctx, uint64_t *dest, uint64_t value
  * also sees the data. It returns when source may be reused.
  *
  * @dest symmetric, written at pe: must not overlap sig_addr
- * @source read here
+ * @source input
  * @nelems elements of T or of <bits> bits (mem: bytes) to copy
  * @sig_addr symmetric, updated at pe: the signal word
  * @signal operand for the signal word
@@ -2429,7 +2429,7 @@ void shmem_ctx_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, 
  *
  * Reads a signal word of the caller.
  *
- * @sig_addr symmetric, read here: the caller's own signal word
+ * @sig_addr symmetric, read by the caller: the caller's own signal word
  *
  * Result: The value.
  * Errors: Ends the job when sig_addr is not symmetric, and before init or after finalize.
@@ -2697,7 +2697,7 @@ int shmem_alltoallsmem(shmem_team_t team, void *dest, const void *source, ptrdif
 /*
  * shmem_<T>_max_reduce
  *
- * Makes each element of dest, at every PE of the team, the greatest of the elements at that
+ * Makes each element of dest, at every PE of the team, the maximum of the elements at that
  * place in the team's sources. Every PE of the team makes the same call with the same
  * arguments. dest and source are the same array or do not overlap. When one of two elements is
  * not a number, it is undefined which of them remains.
@@ -2743,10 +2743,10 @@ int shmem_ptrdiff_max_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t
 /*
  * shmem_<T>_min_reduce
  *
- * Makes each element of dest, at every PE of the team, the least of the elements at that place
- * in the team's sources. Every PE of the team makes the same call with the same arguments. dest
- * and source are the same array or do not overlap. When one of two elements is not a number, it
- * is undefined which of them remains.
+ * Makes each element of dest, at every PE of the team, the minimum of the elements at that
+ * place in the team's sources. Every PE of the team makes the same call with the same
+ * arguments. dest and source are the same array or do not overlap. When one of two elements is
+ * not a number, it is undefined which of them remains.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
@@ -3191,7 +3191,7 @@ SHMEMI_DEPRECATED("use shmem_xor_reduce on a team") void shmem_longlong_xor_to_a
 /*
  * shmem_<T>_max_to_all
  *
- * Makes each element of dest, at every PE of the active set, the greatest of the elements at
+ * Makes each element of dest, at every PE of the active set, the maximum of the elements at
  * that place in the set's sources. Every PE of the set makes the same call with the same
  * arguments. dest and source are the same array or do not overlap.
  *
@@ -3229,9 +3229,9 @@ SHMEMI_DEPRECATED("use shmem_max_reduce on a team") void shmem_longdouble_max_to
 /*
  * shmem_<T>_min_to_all
  *
- * Makes each element of dest, at every PE of the active set, the least of the elements at that
- * place in the set's sources. Every PE of the set makes the same call with the same arguments.
- * dest and source are the same array or do not overlap.
+ * Makes each element of dest, at every PE of the active set, the minimum of the elements at
+ * that place in the set's sources. Every PE of the set makes the same call with the same
+ * arguments. dest and source are the same array or do not overlap.
  *
  * @dest symmetric, written at every PE
  * @source symmetric, read at every PE
@@ -3554,12 +3554,12 @@ SHMEMI_DEPRECATED("use shmem_alltoalls on a team") void shmem_alltoalls64(void *
  * Waits until a variable of the caller satisfies the comparison. The caller spins, then yields,
  * then sleeps.
  *
- * @ivar symmetric, read here: changed by other PEs
+ * @ivar symmetric, read by the caller: changed by other PEs
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
- * Errors: Ends the job when ivar is not symmetric, when cmp is no comparison, and when called
- * before init or after finalize.
+ * Errors: Ends the job when ivar is not symmetric, when cmp is not a comparison, and when
+ * called before init or after finalize.
  * Order: What the other PE wrote before the update, with a fence or a signal between the two,
  * is visible after the call.
  *
@@ -3583,13 +3583,13 @@ void shmem_ptrdiff_wait_until(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value);
  *
  * Reports at once whether a variable of the caller satisfies the comparison.
  *
- * @ivar symmetric, read here: changed by other PEs
+ * @ivar symmetric, read by the caller: changed by other PEs
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
  * Result: 1 or 0.
- * Errors: Ends the job when ivar is not symmetric, when cmp is no comparison, and when called
- * before init or after finalize.
+ * Errors: Ends the job when ivar is not symmetric, when cmp is not a comparison, and when
+ * called before init or after finalize.
  * Order: After 1, as wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST. Since libshmem 0.1.
@@ -3612,7 +3612,7 @@ int shmem_ptrdiff_test(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value);
  *
  * Waits until a signal word of the caller satisfies the comparison.
  *
- * @sig_addr symmetric, read here: the caller's own signal word
+ * @sig_addr symmetric, read by the caller: the caller's own signal word
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
@@ -3630,14 +3630,14 @@ uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value
  * Waits until every variable of an array has satisfied the comparison. It returns at once when
  * the array is empty or every variable is ignored.
  *
- * @ivars symmetric, read here: changed by other PEs
+ * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
+ * @status input: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
- * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
- * cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
+ * or cmp_values is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_ALL. Since libshmem 0.1.
@@ -3661,14 +3661,14 @@ void shmem_ptrdiff_wait_until_all(ptrdiff_t *ivars, size_t nelems, const int *st
  * Waits until every variable of an array has satisfied the comparison. It returns at once when
  * the array is empty or every variable is ignored.
  *
- * @ivars symmetric, read here: changed by other PEs
+ * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
+ * @status input: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
- * @cmp_values read here: right-hand side of the comparison for each variable
+ * @cmp_values input: right-hand side of the comparison for each variable
  *
- * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
- * cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
+ * or cmp_values is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_ALL_VECTOR. Since libshmem 0.1.
@@ -3692,15 +3692,15 @@ void shmem_ptrdiff_wait_until_all_vector(ptrdiff_t *ivars, size_t nelems, const 
  * Waits until one variable of an array satisfies the comparison. When several do, the calls
  * return them in turn.
  *
- * @ivars symmetric, read here: changed by other PEs
+ * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
+ * @status input: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
  * Result: The index of the variable; SIZE_MAX at once when there is none to wait for.
- * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
- * cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
+ * or cmp_values is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_ANY. Since libshmem 0.1.
@@ -3724,15 +3724,15 @@ size_t shmem_ptrdiff_wait_until_any(ptrdiff_t *ivars, size_t nelems, const int *
  * Waits until one variable of an array satisfies the comparison. When several do, the calls
  * return them in turn.
  *
- * @ivars symmetric, read here: changed by other PEs
+ * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
+ * @status input: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
- * @cmp_values read here: right-hand side of the comparison for each variable
+ * @cmp_values input: right-hand side of the comparison for each variable
  *
  * Result: The index of the variable; SIZE_MAX at once when there is none to wait for.
- * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
- * cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
+ * or cmp_values is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_ANY_VECTOR. Since libshmem 0.1.
@@ -3756,16 +3756,16 @@ size_t shmem_ptrdiff_wait_until_any_vector(ptrdiff_t *ivars, size_t nelems, cons
  * Waits until at least one variable of an array satisfies the comparison, and lists all that
  * do.
  *
- * @ivars symmetric, read here: changed by other PEs
+ * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @indices written here: room for nelems indices; each is written once, in ascending order
- * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
+ * @indices output: room for nelems indices; each is written once, in ascending order
+ * @status input: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
  * Result: How many indices were written; 0 at once when there is no variable to wait for.
- * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
- * cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
+ * or cmp_values is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_SOME. Since libshmem 0.1.
@@ -3789,16 +3789,16 @@ size_t shmem_ptrdiff_wait_until_some(ptrdiff_t *ivars, size_t nelems, size_t *in
  * Waits until at least one variable of an array satisfies the comparison, and lists all that
  * do.
  *
- * @ivars symmetric, read here: changed by other PEs
+ * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @indices written here: room for nelems indices; each is written once, in ascending order
- * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
+ * @indices output: room for nelems indices; each is written once, in ascending order
+ * @status input: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
- * @cmp_values read here: right-hand side of the comparison for each variable
+ * @cmp_values input: right-hand side of the comparison for each variable
  *
  * Result: How many indices were written; 0 at once when there is no variable to wait for.
- * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
- * cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
+ * or cmp_values is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_WAIT_UNTIL_SOME_VECTOR. Since libshmem 0.1.
@@ -3821,15 +3821,15 @@ size_t shmem_ptrdiff_wait_until_some_vector(ptrdiff_t *ivars, size_t nelems, siz
  *
  * Reports at once whether every variable of an array satisfies the comparison.
  *
- * @ivars symmetric, read here: changed by other PEs
+ * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
+ * @status input: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
  * Result: 1 or 0; 1 when the array is empty or every variable is ignored.
- * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
- * cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
+ * or cmp_values is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST_ALL. Since libshmem 0.1.
@@ -3852,15 +3852,15 @@ int shmem_ptrdiff_test_all(ptrdiff_t *ivars, size_t nelems, const int *status, i
  *
  * Reports at once whether every variable of an array satisfies the comparison.
  *
- * @ivars symmetric, read here: changed by other PEs
+ * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
+ * @status input: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
- * @cmp_values read here: right-hand side of the comparison for each variable
+ * @cmp_values input: right-hand side of the comparison for each variable
  *
  * Result: 1 or 0; 1 when the array is empty or every variable is ignored.
- * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
- * cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
+ * or cmp_values is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST_ALL_VECTOR. Since libshmem 0.1.
@@ -3884,15 +3884,15 @@ int shmem_ptrdiff_test_all_vector(ptrdiff_t *ivars, size_t nelems, const int *st
  * Finds a variable of an array that satisfies the comparison, without waiting. When several do,
  * the calls return them in turn.
  *
- * @ivars symmetric, read here: changed by other PEs
+ * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
+ * @status input: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
  * Result: The index of the variable, or SIZE_MAX.
- * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
- * cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
+ * or cmp_values is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST_ANY. Since libshmem 0.1.
@@ -3916,15 +3916,15 @@ size_t shmem_ptrdiff_test_any(ptrdiff_t *ivars, size_t nelems, const int *status
  * Finds a variable of an array that satisfies the comparison, without waiting. When several do,
  * the calls return them in turn.
  *
- * @ivars symmetric, read here: changed by other PEs
+ * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
+ * @status input: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
- * @cmp_values read here: right-hand side of the comparison for each variable
+ * @cmp_values input: right-hand side of the comparison for each variable
  *
  * Result: The index of the variable, or SIZE_MAX.
- * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
- * cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
+ * or cmp_values is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST_ANY_VECTOR. Since libshmem 0.1.
@@ -3947,16 +3947,16 @@ size_t shmem_ptrdiff_test_any_vector(ptrdiff_t *ivars, size_t nelems, const int 
  *
  * Lists the variables of an array that satisfy the comparison, without waiting.
  *
- * @ivars symmetric, read here: changed by other PEs
+ * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @indices written here: room for nelems indices; each is written once, in ascending order
- * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
+ * @indices output: room for nelems indices; each is written once, in ascending order
+ * @status input: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
  * Result: How many indices were written.
- * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
- * cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
+ * or cmp_values is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST_SOME. Since libshmem 0.1.
@@ -3979,16 +3979,16 @@ size_t shmem_ptrdiff_test_some(ptrdiff_t *ivars, size_t nelems, size_t *indices,
  *
  * Lists the variables of an array that satisfy the comparison, without waiting.
  *
- * @ivars symmetric, read here: changed by other PEs
+ * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @indices written here: room for nelems indices; each is written once, in ascending order
- * @status read here: for each variable, non-zero if it is ignored; NULL: none is ignored
+ * @indices output: room for nelems indices; each is written once, in ascending order
+ * @status input: for each variable, non-zero if it is ignored; NULL: none is ignored
  * @cmp one of the SHMEM_CMP constants
- * @cmp_values read here: right-hand side of the comparison for each variable
+ * @cmp_values input: right-hand side of the comparison for each variable
  *
  * Result: How many indices were written.
- * Errors: Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or
- * cmp_values is NULL, and when called before init or after finalize.
+ * Errors: Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices
+ * or cmp_values is NULL, and when called before init or after finalize.
  * Order: As wait_until.
  *
  * OpenSHMEM 1.6, SHMEM_TEST_SOME_VECTOR. Since libshmem 0.1.
@@ -4373,7 +4373,7 @@ SHMEMI_DEPRECATED("use shmem_atomic_add") void shmem_ptrdiff_add(ptrdiff_t *dest
  *
  * Waits until a variable of the caller is not equal to cmp_value.
  *
- * @ivar symmetric, read here: changed by other PEs
+ * @ivar symmetric, read by the caller: changed by other PEs
  * @cmp_value the wait ends when the variable differs from it
  *
  * Errors: As wait_until.
@@ -4402,7 +4402,7 @@ SHMEMI_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_ptrdiff_w
  *
  * Waits until a variable of the caller satisfies the comparison.
  *
- * @ivar symmetric, read here: changed by other PEs
+ * @ivar symmetric, read by the caller: changed by other PEs
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
@@ -4420,7 +4420,7 @@ SHMEMI_DEPRECATED("use a type of at least 32 bits") void shmem_ushort_wait_until
  *
  * Reports at once whether a variable of the caller satisfies the comparison.
  *
- * @ivar symmetric, read here: changed by other PEs
+ * @ivar symmetric, read by the caller: changed by other PEs
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
@@ -4440,7 +4440,7 @@ SHMEMI_DEPRECATED("use a type of at least 32 bits") int shmem_ushort_test(unsign
  * Waits until a variable of the caller satisfies the comparison. In C11 the name stands for the
  * functions of all types, and is not deprecated.
  *
- * @ivar symmetric, read here: changed by other PEs
+ * @ivar symmetric, read by the caller: changed by other PEs
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  *
@@ -4457,7 +4457,7 @@ SHMEMI_DEPRECATED_C("use shmem_long_wait_until") void shmem_wait_until(long *iva
  *
  * Waits until a variable of the caller is not equal to cmp_value.
  *
- * @ivar symmetric, read here: changed by other PEs
+ * @ivar symmetric, read by the caller: changed by other PEs
  * @cmp_value the wait ends when the variable differs from it
  *
  * Errors: As shmem_long_wait_until.
@@ -4471,8 +4471,8 @@ SHMEMI_DEPRECATED("use shmem_long_wait_until with SHMEM_CMP_NE") void shmem_wait
 /*
  * start_pes
  *
- * Does what shmem_init does, and makes the library call shmem_finalize when the program ends by
- * exit(0) or by returning 0 from main. A program that ends in another way ends the job. A
+ * Does what shmem_init does, and makes the library call shmem_finalize when the program ends
+ * with exit(0) or by returning 0 from main. A program that ends in another way ends the job. A
  * second call does nothing.
  *
  * @npes ignored

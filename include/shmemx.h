@@ -50,7 +50,7 @@ extern "C" {
 #define SHMEMX_ERROR_BUFFER 3 /* a buffer cannot be registered or unregistered; reported whatever the value of SHMEM_ON_FAILURE */
 #define SHMEMX_ERROR_MESSAGE 4 /* a receive buffer is too small for its message; reported whatever the value of SHMEM_ON_FAILURE */
 
-/* Tiles of eager transfers: bytes that a path shows in ascending order, the signal last. */
+/* Tiles of eager transfers: bytes that a path delivers in ascending order, with the signal last. */
 #define SHMEMX_EAGER_BEST (-1) /* the largest tile that the paths between all PEs keep, or SHMEMX_EAGER_NOTIFY or SHMEMX_EAGER_NONE */
 #define SHMEMX_EAGER_NONE 0 /* no tile: a token is a put with one signal behind it, on any path */
 #define SHMEMX_EAGER_NOTIFY 1 /* no tile: a token is one write with a notification that counts in its slot */
@@ -190,7 +190,7 @@ typedef struct {
  * and SHMEM_BOOTSTRAP_FAMILY select the addresses in the id. With SHMEM_BOOTSTRAP_SESSION every
  * process that makes the call gets the id of that session's job. It may be called before init.
  *
- * @uid written here: the id, all 128 bytes
+ * @uid output: the id, all 128 bytes
  *
  * Result: 0, or non-zero after a message when this host has no address that the settings allow.
  * Errors: None beside its result.
@@ -207,8 +207,8 @@ int shmemx_get_uniqueid(shmemx_uniqueid_t *uid);
  *
  * @myrank number of this PE in the job
  * @nranks number of PEs, the same on each
- * @uid read here: the id, the same on each PE. It must stay in place until shmemx_init_attr
- * @attr written here: for shmemx_init_attr with SHMEMX_INIT_WITH_UNIQUEID
+ * @uid input: the id, the same on each PE. It must stay in place until shmemx_init_attr
+ * @attr output: for shmemx_init_attr with SHMEMX_INIT_WITH_UNIQUEID
  *
  * Result: 0, or non-zero after a message when a pointer is NULL or myrank is not from 0 to
  * nranks - 1.
@@ -228,7 +228,7 @@ int shmemx_set_attr_uniqueid_args(const int myrank, const int nranks, const shme
  * missing. When the library is in use already, the call only counts as one more init.
  *
  * @flags SHMEMX_INIT_WITH_UNIQUEID, SHMEMX_INIT_WITH_MPI_COMM, or 0: as shmem_init
- * @attr read here: filled by the calls for its flags; NULL with flags of 0
+ * @attr input: filled by the calls for its flags; NULL with flags of 0
  *
  * Result: 0, or non-zero after a message when the PE cannot join the job, or attr or flags are
  * not valid.
@@ -241,11 +241,11 @@ int shmemx_init_attr(unsigned int flags, shmemx_init_attr_t *attr);
 /*
  * shmemx_finalize_at_exit
  *
- * Makes the library call shmem_finalize when the process ends by exit(0) or by returning 0 from
- * main, unless the program has called it before. A process that ends in another way, or with
- * another status, leaves the job without shmem_finalize, because the other PEs may never call
- * it. After this call a signal handler must not call exit(0), nor may any thread call it while
- * another thread is in a call of the library.
+ * Makes the library call shmem_finalize when the process ends with exit(0) or by returning 0
+ * from main, unless the program has called it before. A process that ends in another way, or
+ * with another status, leaves the job without shmem_finalize, because the other PEs may never
+ * call it. After this call a signal handler must not call exit(0), nor may any thread call it
+ * while another thread is in a call of the library.
  *
  * Errors: None. It may be called at any time, and again.
  *
@@ -342,7 +342,7 @@ const char *shmemx_pcntr_name(int id);
  *
  * Finds a counter by its name.
  *
- * @name read here
+ * @name input
  *
  * Result: The number of the counter, or -1 when this release has no counter of that name.
  * Errors: Ends the job when called before init or after finalize.
@@ -359,7 +359,7 @@ int shmemx_pcntr_find(const char *name);
  *
  * @id number of a counter
  * @pe a PE, or -1 for all together
- * @value written here: untouched when the result is not 0
+ * @value output: untouched when the result is not 0
  *
  * Result: 0; non-zero when there is no such counter or PE, or when it is not kept for each PE.
  * Errors: Ends the job when called before init or after finalize.
@@ -402,7 +402,7 @@ const char *shmemx_pcntr_nic_name(int nic);
  *
  * @id number of a counter
  * @nic number of a NIC
- * @value written here: untouched when the result is not 0
+ * @value output: untouched when the result is not 0
  *
  * Result: 0; non-zero when there is no such counter or NIC, or when it is not kept for each
  * NIC.
@@ -517,7 +517,7 @@ int shmemx_failure_ack(void);
  * team.
  *
  * @parent_team the team to take PEs from
- * @new_team written here: the team, or SHMEM_TEAM_INVALID
+ * @new_team output: the team, or SHMEM_TEAM_INVALID
  *
  * Result: 0, or non-zero on every PE when there is no room for another team, and when the
  * parent is SHMEM_TEAM_INVALID.
@@ -563,7 +563,7 @@ int shmemx_collectmem_room(shmem_team_t team, void *dest, const void *source, si
  * may be reused. Each PE has SHMEM_NOTIFY_COUNT counters of 64 bits, which begin with 0.
  *
  * @dest symmetric, written at pe
- * @source read here
+ * @source input
  * @nbytes bytes to copy
  * @notify number of a counter, 0 to SHMEM_NOTIFY_COUNT - 1
  * @pe number of the other PE, or the caller's own
@@ -571,7 +571,7 @@ int shmemx_collectmem_room(shmem_team_t team, void *dest, const void *source, si
  * Errors: Ends the job when the counter does not exist, and before init or after finalize. With
  * SHMEM_CHECKS=full, once the program has called shmemx_notify_alloc, also when the counter is
  * in no allocated range.
- * Order: The addition follows the bytes of its own call, and nothing else: puts with
+ * Order: The counter changes after the bytes of its own call, and only those: puts with
  * notifications arrive in any order. shmem_quiet completes them.
  *
  * Since libshmem 0.1.
@@ -644,8 +644,8 @@ uint64_t shmemx_notify_fetch(int notify);
  * shmemx_notify_reset
  *
  * Sets a counter of the caller. Only the owner of a counter can set it. Notifications that
- * arrive meanwhile may be lost or counted: reset a counter when all that it is to count has
- * been waited for.
+ * arrive meanwhile may be lost or counted: reset a counter only after waiting for everything
+ * that it should count.
  *
  * @notify number of a counter of the caller, 0 to SHMEM_NOTIFY_COUNT - 1
  * @value up to 2^63 - 1
@@ -661,8 +661,8 @@ void shmemx_notify_reset(int notify, uint64_t value);
 /*
  * shmemx_notify_alloc
  *
- * Takes a range of counters, so that parts of a program which do not know each other use
- * different ones, and sets them to 0 on every PE. All PEs make the call together.
+ * Reserves a range of counters, so that independent parts of a program use different ones, and
+ * sets them to 0 on every PE. All PEs make the call together.
  *
  * @n number of counters, 1 or more; the same on every PE
  *
@@ -679,7 +679,7 @@ int shmemx_notify_alloc(int n);
 /*
  * shmemx_notify_free
  *
- * Gives a range of counters back. All PEs make the call together.
+ * Releases a range of counters. All PEs make the call together.
  *
  * @notify the first counter of a range, as shmemx_notify_alloc returned it
  *
@@ -700,7 +700,7 @@ void shmemx_notify_free(int notify);
  * received. A longer message stays at the sender until a receive takes it, and the call waits
  * for that. Any thread may call.
  *
- * @buf read here: the bytes, anywhere in the memory of the caller
+ * @buf input: the bytes, anywhere in the memory of the caller
  * @nbytes bytes to send, up to 2^48 - 1; 0 sends the tag alone
  * @tag 0 to 2^31 - 1
  * @pe number of the other PE, or the caller's own
@@ -712,7 +712,7 @@ void shmemx_notify_free(int notify);
  * is lost, and the bytes may have arrived.
  * Order: Messages from one PE to another are received in the order in which they were sent, as
  * far as the receiver's tags let them. Puts before shmem_fence are visible before a message
- * that is sent behind it. No quiet waits for messages.
+ * that is sent after it. A quiet does not wait for messages.
  *
  * Since libshmem 0.1.
  */
@@ -727,7 +727,7 @@ int shmemx_send(const void *buf, size_t nbytes, int tag, int pe);
  * announced to the receiver, and is sent by the repeated calls. A PE may have 64 such messages
  * under way.
  *
- * @buf read here: the bytes, anywhere in the memory of the caller
+ * @buf input: the bytes, anywhere in the memory of the caller
  * @nbytes bytes to send, up to 2^48 - 1; 0 sends the tag alone
  * @tag 0 to 2^31 - 1
  * @pe number of the other PE, or the caller's own
@@ -738,7 +738,7 @@ int shmemx_send(const void *buf, size_t nbytes, int tag, int pe);
  * is lost, and the bytes may have arrived.
  * Order: Messages from one PE to another are received in the order in which they were sent, as
  * far as the receiver's tags let them. Puts before shmem_fence are visible before a message
- * that is sent behind it. No quiet waits for messages.
+ * that is sent after it. A quiet does not wait for messages.
  *
  * Since libshmem 0.1.
  */
@@ -752,11 +752,11 @@ int shmemx_send_test(const void *buf, size_t nbytes, int tag, int pe);
  * are all taken waits, so that a message behind them does not arrive. Any thread may call; each
  * message is received once.
  *
- * @buf written here: where the bytes go, anywhere in the memory of the caller
+ * @buf output: where the bytes go, anywhere in the memory of the caller
  * @capacity bytes of buf
  * @tag the tag to receive or SHMEMX_ANY_TAG; it becomes the tag of the message. NULL: any
  * @pe the sender or SHMEMX_ANY_SOURCE; it becomes the sender of the message. NULL: any
- * @nbytes written here: the bytes of the message; or NULL
+ * @nbytes output: the bytes of the message; or NULL
  *
  * Result: 0, or -1: the message is longer than capacity, a PE is lost, or the thread's limit
  * (shmemx_wait_limit) is over.
@@ -767,8 +767,8 @@ int shmemx_send_test(const void *buf, size_t nbytes, int tag, int pe);
  * another call. SHMEM_ON_FAILURE=return: returns -1 when the sender is lost and none of its
  * messages is left; a loss of any PE ends a receive from SHMEMX_ANY_SOURCE once for each
  * thread.
- * Order: Of the messages of a sender that it may take, it takes the one that was sent first.
- * What the sender had put before shmem_fence and the message is visible.
+ * Order: Among a sender's messages that match, it receives the one that was sent first. Puts
+ * that the sender made before shmem_fence and the message are visible.
  *
  * Since libshmem 0.1.
  */
@@ -781,11 +781,11 @@ int shmemx_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes);
  * call waits until its sender has sent the bytes, in shmemx_send or in any other call for
  * messages.
  *
- * @buf written here: where the bytes go, anywhere in the memory of the caller
+ * @buf output: where the bytes go, anywhere in the memory of the caller
  * @capacity bytes of buf
  * @tag the tag to receive or SHMEMX_ANY_TAG; it becomes the tag of the message. NULL: any
  * @pe the sender or SHMEMX_ANY_SOURCE; it becomes the sender of the message. NULL: any
- * @nbytes written here: the bytes of the message; or NULL
+ * @nbytes output: the bytes of the message; or NULL
  *
  * Result: 1: received. 0: no such message is there. -1: the message is longer than capacity, or
  * a PE is lost.
@@ -796,8 +796,8 @@ int shmemx_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes);
  * another call. SHMEM_ON_FAILURE=return: returns -1 when the sender is lost and none of its
  * messages is left; a loss of any PE ends a receive from SHMEMX_ANY_SOURCE once for each
  * thread.
- * Order: Of the messages of a sender that it may take, it takes the one that was sent first.
- * What the sender had put before shmem_fence and the message is visible.
+ * Order: Among a sender's messages that match, it receives the one that was sent first. Puts
+ * that the sender made before shmem_fence and the message are visible.
  *
  * Since libshmem 0.1.
  */
@@ -883,14 +883,14 @@ int shmemx_culibrary_finalize(struct CUlib_st *library);
  * @nbytes bytes of a token: 1 to 2^30
  * @count slots of each PE, from 1
  * @tile one of the SHMEMX_EAGER constants
- * @eager written here: filled unless the result is not 0
+ * @eager output: filled unless the result is not 0
  *
  * Result: 0. 1 on every PE when a path does not keep the tile (shmemx_eager_tile), when NICs do
  * not reach the slots in the memory of a GPU, or when kernels of a PE have no notification
  * counters; 2 when the heap has no room, or when fewer than count counters are left for
  * SHMEMX_EAGER_NOTIFY: there are 4096.
- * Errors: Ends the job when called before init or after finalize, when nbytes, count or tile
- * has no meaning, and when an argument is not the same on every PE.
+ * Errors: Ends the job when called before init or after finalize, when nbytes, count or tile is
+ * not valid, and when an argument is not the same on every PE.
  * Order: Ends with a barrier, so that the slots of every PE may be used at once.
  *
  * Since libshmem 0.1.
@@ -900,12 +900,12 @@ int shmemx_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *e
 /*
  * shmemx_eager_destroy
  *
- * Gives the slots back to the symmetric heap. All PEs make the call together.
+ * Frees the slots. All PEs make the call together.
  *
- * @eager written here: of shmemx_eager_create; afterwards all 0
+ * @eager output: the handle from shmemx_eager_create, zeroed on return
  *
- * Errors: Ends the job when called before init or after finalize, and when eager is not of
- * shmemx_eager_create.
+ * Errors: Ends the job when called before init or after finalize, and when eager does not come
+ * from shmemx_eager_create.
  * Order: Begins with a barrier.
  *
  * Since libshmem 0.1.
@@ -922,7 +922,7 @@ void shmemx_eager_destroy(shmemx_eager_t *eager);
  * @tile one of the SHMEMX_EAGER constants
  *
  * Result: The number of bytes.
- * Errors: Ends the job when nbytes or tile has no meaning, as SHMEMX_EAGER_BEST has none here.
+ * Errors: Ends the job when nbytes or tile is not valid; SHMEMX_EAGER_BEST is not valid here.
  *
  * Since libshmem 0.1.
  */
@@ -932,7 +932,7 @@ size_t shmemx_eager_size(size_t nbytes, int tile);
  * shmemx_eager_tile
  *
  * Returns the largest tile that the path from the caller to another PE keeps: on the host the
- * path of the host's calls, in kernels that of kernels. Smaller tiles are kept, too.
+ * path of the host's calls, in kernels that of kernels. It keeps smaller tiles as well.
  *
  * @pe number of the other PE, or the caller's own
  *
@@ -946,19 +946,19 @@ int shmemx_eager_tile(int pe);
 /*
  * shmemx_eager_send
  *
- * Sends a token to a slot of another PE. The slot must be free: that PE has taken the token of
- * the epoch before. It returns when source may be reused.
+ * Sends a token to a slot of another PE. The slot must be free: that PE has received the token
+ * of the previous epoch. It returns when source may be reused.
  *
- * @eager read here: as shmemx_eager_create has filled it
+ * @eager input: the handle from shmemx_eager_create
  * @slot number of a slot, from 0
- * @source read here: the token
+ * @source input: the token
  * @epoch number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when called before init or after finalize, and when eager is not of
- * shmemx_eager_create or has no such slot, when there is no such PE, and when the path to it
- * does not keep the tile.
- * Order: None with other operations: the token carries its own signals.
+ * Errors: Ends the job when called before init or after finalize, and when eager does not come
+ * from shmemx_eager_create or has no such slot, when there is no such PE, and when the path to
+ * it does not keep the tile.
+ * Order: Unordered with other operations: the token carries its own signals.
  *
  * Since libshmem 0.1.
  */
@@ -973,16 +973,16 @@ void shmemx_eager_send(const shmemx_eager_t *eager, uint32_t slot, const void *s
  * way at a time, fewer of more than 256 KiB; the next waits for one of them. On a PE with a GPU
  * a token without a tile waits for its own write, as after shmemx_eager_send.
  *
- * @eager read here: as shmemx_eager_create has filled it
+ * @eager input: the handle from shmemx_eager_create
  * @slot number of a slot, from 0
- * @source read here: the token
+ * @source input: the token
  * @epoch number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when called before init or after finalize, and when eager is not of
- * shmemx_eager_create or has no such slot, when there is no such PE, and when the path to it
- * does not keep the tile.
- * Order: None with other operations: the token carries its own signals.
+ * Errors: Ends the job when called before init or after finalize, and when eager does not come
+ * from shmemx_eager_create or has no such slot, when there is no such PE, and when the path to
+ * it does not keep the tile.
+ * Order: Unordered with other operations: the token carries its own signals.
  *
  * Since libshmem 0.1.
  */
@@ -993,14 +993,14 @@ void shmemx_eager_send_nbi(const shmemx_eager_t *eager, uint32_t slot, const voi
  *
  * Reports whether the whole token of this epoch is in a slot of the caller.
  *
- * @eager read here: as shmemx_eager_create has filled it
+ * @eager input: the handle from shmemx_eager_create
  * @slot number of a slot, from 0
  * @epoch number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1
  *
  * Result: 1 or 0.
- * Errors: Ends the job when called before init or after finalize, and when eager is not of
- * shmemx_eager_create or has no such slot, when the slot has a token of another epoch than this
- * one and the one before, and when its token has another size.
+ * Errors: Ends the job when called before init or after finalize, and when eager does not come
+ * from shmemx_eager_create or has no such slot, when the slot has a token of an epoch other
+ * than this one and the previous one, and when its token has another size.
  * Order: A PE that finds the token ready sees all of its bytes.
  *
  * Since libshmem 0.1.
@@ -1012,13 +1012,13 @@ int shmemx_eager_ready(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoc
  *
  * Waits until the whole token of this epoch is in a slot of the caller.
  *
- * @eager read here: as shmemx_eager_create has filled it
+ * @eager input: the handle from shmemx_eager_create
  * @slot number of a slot, from 0
  * @epoch number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1
  *
- * Errors: Ends the job when called before init or after finalize, and when eager is not of
- * shmemx_eager_create or has no such slot, when the slot has a token of another epoch than this
- * one and the one before, and when its token has another size.
+ * Errors: Ends the job when called before init or after finalize, and when eager does not come
+ * from shmemx_eager_create or has no such slot, when the slot has a token of an epoch other
+ * than this one and the previous one, and when its token has another size.
  * Order: A PE that finds the token ready sees all of its bytes.
  *
  * Since libshmem 0.1.
@@ -1031,14 +1031,14 @@ void shmemx_eager_wait(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoc
  * Waits for the token of this epoch and copies its bytes out of the slot, which is free
  * afterwards.
  *
- * @eager read here: as shmemx_eager_create has filled it
+ * @eager input: the handle from shmemx_eager_create
  * @slot number of a slot, from 0
- * @dest written here: the token
+ * @dest output: the token
  * @epoch number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1
  *
- * Errors: Ends the job when called before init or after finalize, and when eager is not of
- * shmemx_eager_create or has no such slot, when the slot has a token of another epoch than this
- * one and the one before, and when its token has another size.
+ * Errors: Ends the job when called before init or after finalize, and when eager does not come
+ * from shmemx_eager_create or has no such slot, when the slot has a token of an epoch other
+ * than this one and the previous one, and when its token has another size.
  * Order: A PE that finds the token ready sees all of its bytes.
  *
  * Since libshmem 0.1.
@@ -1072,8 +1072,8 @@ int shmemx_put_ordered(int pe);
  * process may open several. The number of a member is given to one process only: when that has
  * left, a new one takes a new number.
  *
- * @options read here: may be reused when the call returns
- * @mesh written here: set to the mesh
+ * @options input: may be reused when the call returns
+ * @mesh output: set to the mesh
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1107,8 +1107,8 @@ int shmemx_mesh_close(uint64_t mesh);
  * secret is not in it.
  *
  * @mesh as shmemx_mesh_open has set it
- * @blob written here: gets the blob; NULL: only its size is wanted
- * @nbytes written here: in: bytes that there is room for; out: bytes of the blob
+ * @blob output: gets the blob; NULL: only its size is wanted
+ * @nbytes output: in: bytes that there is room for; out: bytes of the blob
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1126,9 +1126,9 @@ int shmemx_mesh_address(uint64_t mesh, void *blob, size_t *nbytes);
  * version or provider is refused.
  *
  * @mesh as shmemx_mesh_open has set it
- * @blob read here: from the other member
+ * @blob input: from the other member
  * @nbytes bytes of the blob
- * @member written here: set to the number of the member, or -1; may be NULL
+ * @member output: set to the number of the member, or -1; may be NULL
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1181,7 +1181,7 @@ int shmemx_mesh_status(uint64_t mesh, int member);
  * @mesh as shmemx_mesh_open has set it
  * @base symmetric, written at pe: memory of this process, at a multiple of 8
  * @nbytes bytes up to 2^44
- * @region written here: set to the region
+ * @region output: set to the region
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1197,8 +1197,8 @@ int shmemx_mesh_register(uint64_t mesh, void *base, size_t nbytes, uint64_t *reg
  * Returns the blob by which other members import a region. The program carries it to them.
  *
  * @region as shmemx_mesh_register has set it
- * @blob written here: gets the blob; NULL: only its size is wanted
- * @nbytes written here: in: bytes that there is room for; out: bytes of the blob
+ * @blob output: gets the blob; NULL: only its size is wanted
+ * @nbytes output: in: bytes that there is room for; out: bytes of the blob
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1216,7 +1216,7 @@ int shmemx_mesh_describe(uint64_t region, void *blob, size_t *nbytes);
  * member that does not answer within the timeout is lost.
  *
  * @region as shmemx_mesh_register has set it
- * @request written here: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ * @request output: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1232,11 +1232,11 @@ int shmemx_mesh_unregister(uint64_t region, uint64_t *request);
  * Asks a member for the use of its region. Operations may name it when the request has ended.
  *
  * @mesh as shmemx_mesh_open has set it
- * @blob read here: from the other member
+ * @blob input: from the other member
  * @nbytes bytes of the blob
- * @remote written here: set to what names the region here
- * @length written here: set to the bytes of the region; may be NULL
- * @request written here: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ * @remote output: set to what names the region here
+ * @length output: set to the bytes of the region; may be NULL
+ * @request output: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1255,10 +1255,10 @@ int shmemx_mesh_import(uint64_t mesh, const void *blob, size_t nbytes, uint64_t 
  * @mesh as shmemx_mesh_open has set it
  * @context number of a context, from 0
  * @remote as shmemx_mesh_import has set it
- * @blocks read here: may be reused when the call returns
+ * @blocks input: may be reused when the call returns
  * @nblocks number of blocks
  * @flags 0 or SHMEMX_MESH_ORDERED
- * @request written here: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ * @request output: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1278,11 +1278,11 @@ int shmemx_mesh_put(uint64_t mesh, int context, uint64_t remote, const shmemx_me
  * @mesh as shmemx_mesh_open has set it
  * @context number of a context, from 0
  * @remote as shmemx_mesh_import has set it
- * @blocks read here: may be reused when the call returns
+ * @blocks input: may be reused when the call returns
  * @nblocks number of blocks
- * @signal read here: what follows
+ * @signal input: what follows
  * @flags 0 or SHMEMX_MESH_ORDERED
- * @request written here: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ * @request output: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1301,9 +1301,9 @@ int shmemx_mesh_put_signal(uint64_t mesh, int context, uint64_t remote, const sh
  *
  * @mesh as shmemx_mesh_open has set it
  * @context number of a context, from 0
- * @signal read here: what follows
+ * @signal input: what follows
  * @flags 0 or SHMEMX_MESH_ORDERED
- * @request written here: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ * @request output: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1324,9 +1324,9 @@ int shmemx_mesh_notify(uint64_t mesh, int context, const shmemx_mesh_signal_t *s
  * @mesh as shmemx_mesh_open has set it
  * @context number of a context, from 0
  * @remote as shmemx_mesh_import has set it
- * @blocks read here: may be reused when the call returns
+ * @blocks input: may be reused when the call returns
  * @nblocks number of blocks
- * @request written here: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ * @request output: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1346,7 +1346,7 @@ int shmemx_mesh_get(uint64_t mesh, int context, uint64_t remote, const shmemx_me
  * @mesh as shmemx_mesh_open has set it
  * @context number of a context, from 0
  * @member number of a member
- * @request written here: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ * @request output: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
  *
  * Result: 0, or one of the SHMEMX_MESH constants.
  * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
@@ -1362,7 +1362,7 @@ int shmemx_mesh_flush(uint64_t mesh, int context, int member, uint64_t *request)
  * Reports whether a request has ended, and its error if it has. It lets the mesh go on, and
  * does not wait.
  *
- * @request written here: in: a request; 0 is one that has ended. Set to 0 when it has ended
+ * @request output: in: a request; 0 is one that has ended. Set to 0 when it has ended
  *
  * Result: 0: it has ended well. SHMEMX_MESH_PENDING: it has not ended. Other constants: it has
  * ended with an error.
@@ -1379,7 +1379,7 @@ int shmemx_mesh_test(uint64_t *request);
  * Waits until a request has ended. After the timeout it returns SHMEMX_MESH_TIMEOUT, and the
  * request goes on.
  *
- * @request written here: as for shmemx_mesh_test
+ * @request output: as for shmemx_mesh_test
  * @timeout_ms milliseconds
  *
  * Result: As shmemx_mesh_test, but SHMEMX_MESH_TIMEOUT in place of SHMEMX_MESH_PENDING.
@@ -1429,7 +1429,7 @@ int shmemx_team_sync_on_stream(shmem_team_t team, struct CUstream_st *stream);
  * source.
  *
  * @dest symmetric, written at pe
- * @source read here
+ * @source input
  * @nelems elements of T or of <bits> bits (mem: bytes) to copy
  * @pe number of the other PE, or the caller's own
  * @stream a cudaStream_t or CUstream of this PE's GPU
@@ -1555,7 +1555,7 @@ void shmemx_bfloat16_p_on_stream(struct __nv_bfloat16 *dest, struct __nv_bfloat1
  * Copies an array from another PE when the stream reaches it. Later work in the stream finds it
  * in dest.
  *
- * @dest written here
+ * @dest output
  * @source symmetric, read at pe
  * @nelems elements of T or of <bits> bits (mem: bytes) to copy
  * @pe number of the other PE, or the caller's own
@@ -1692,7 +1692,7 @@ struct __nv_bfloat16 shmemx_bfloat16_g_on_stream(const struct __nv_bfloat16 *sou
  * there: a PE that sees the signal also sees the data.
  *
  * @dest symmetric, written at pe: must not overlap sig_addr
- * @source read here
+ * @source input
  * @nelems elements of T or of <bits> bits (mem: bytes) to copy
  * @sig_addr symmetric, updated at pe: the signal word
  * @signal operand for the signal word
@@ -1967,7 +1967,7 @@ int shmemx_alltoallmem_on_stream(shmem_team_t team, void *dest, const void *sour
 /*
  * shmemx_<T>_max_reduce_on_stream
  *
- * Makes each element of dest, at every PE of the team, the greatest of the elements at that
+ * Makes each element of dest, at every PE of the team, the maximum of the elements at that
  * place in the team's sources, combined in the order of the PEs. dest and source are the same
  * array or do not overlap. Half and bfloat16 are computed as float and rounded once for each
  * PE.
@@ -2014,9 +2014,10 @@ int shmemx_bfloat16_max_reduce_on_stream(shmem_team_t team, struct __nv_bfloat16
 /*
  * shmemx_<T>_min_reduce_on_stream
  *
- * Makes each element of dest, at every PE of the team, the least of the elements at that place
- * in the team's sources, combined in the order of the PEs. dest and source are the same array
- * or do not overlap. Half and bfloat16 are computed as float and rounded once for each PE.
+ * Makes each element of dest, at every PE of the team, the minimum of the elements at that
+ * place in the team's sources, combined in the order of the PEs. dest and source are the same
+ * array or do not overlap. Half and bfloat16 are computed as float and rounded once for each
+ * PE.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
@@ -2284,7 +2285,7 @@ int shmemx_barrier_on_stream(shmem_team_t team, struct CUstream_st *stream);
  *
  * Makes the stream wait until a variable of the caller satisfies the comparison.
  *
- * @ivar symmetric, read here: changed by other PEs
+ * @ivar symmetric, read by the caller: changed by other PEs
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  * @stream a cudaStream_t or CUstream of this PE's GPU
@@ -2318,7 +2319,7 @@ void shmemx_ushort_wait_until_on_stream(unsigned short *ivar, int cmp, unsigned 
  * SHMEM_CMP_EQ and SHMEM_CMP_GE the wait occupies no processor of the GPU. SHMEM_CMP_GE
  * compares counters: it holds if the word is less than 2^63 ahead of cmp_value.
  *
- * @sig_addr symmetric, read here: the caller's own signal word
+ * @sig_addr symmetric, read by the caller: the caller's own signal word
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  * @stream a cudaStream_t or CUstream of this PE's GPU
@@ -2337,10 +2338,10 @@ void shmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cm
  *
  * Makes the stream wait until all elements that are not ignored satisfy the comparison.
  *
- * @ivars symmetric, read here: changed by other PEs
+ * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each element, non-zero if it is ignored; NULL: none is. In memory that
- *             the GPU reads while the stream waits
+ * @status input: for each element, non-zero if it is ignored; NULL: none is. In memory that the
+ *             GPU reads while the stream waits
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  * @stream a cudaStream_t or CUstream of this PE's GPU
@@ -2373,12 +2374,12 @@ void shmemx_ushort_wait_until_all_on_stream(unsigned short *ivars, size_t nelems
  * Makes the stream wait until all elements that are not ignored satisfy the comparison, each
  * with a value of its own.
  *
- * @ivars symmetric, read here: changed by other PEs
+ * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each element, non-zero if it is ignored; NULL: none is. In memory that
- *              the GPU reads while the stream waits
+ * @status input: for each element, non-zero if it is ignored; NULL: none is. In memory that the
+ *              GPU reads while the stream waits
  * @cmp one of the SHMEM_CMP constants
- * @cmp_values read here: right-hand side for each element; as status
+ * @cmp_values input: right-hand side for each element; as status
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of
@@ -2424,10 +2425,10 @@ void shmemx_quiet_on_stream(struct CUstream_st *stream);
  * shmemx_putmem_notify_on_stream
  *
  * Copies bytes to another PE when the stream reaches it, and then adds 1 to a notification
- * counter there. Without bytes it adds 1 and does nothing else.
+ * counter there. With 0 bytes it only adds 1.
  *
  * @dest symmetric, written at pe
- * @source read here
+ * @source input
  * @nbytes bytes to copy
  * @notify number of a counter, 0 to SHMEM_NOTIFY_COUNT - 1
  * @pe number of the other PE, or the caller's own
@@ -2448,7 +2449,7 @@ void shmemx_putmem_notify_nbi_on_stream(void *dest, const void *source, size_t n
 /*
  * shmemx_notify_wait_on_stream
  *
- * Has the stream wait until a counter of the caller is at least count.
+ * Makes the stream wait until a counter of the caller is at least count.
  *
  * @notify number of a counter of the caller, 0 to SHMEM_NOTIFY_COUNT - 1
  * @count up to 2^63 - 1

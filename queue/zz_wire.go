@@ -34,9 +34,9 @@ const (
 	FaultPE           = 2          // there is no such PE
 	FaultRange        = 3          // the range is not within the user heap
 	FaultTeam         = 4          // there is no such team; pe is the team
-	FaultContext      = 5          // the context was made for another heap, whose address is given
-	FaultComparison   = 6          // cmp is no comparison; length is cmp
-	FaultSignalOp     = 7          // the operation on the signal is none; length is the operation
+	FaultContext      = 5          // the context belongs to another heap, whose address is given
+	FaultComparison   = 6          // cmp is not a comparison; length is cmp
+	FaultSignalOp     = 7          // the signal operation does not exist; length is the operation
 	FaultWork         = 8          // there is no memory for collectives of kernels on a team; pe is the team, length is what they need
 	FaultRoot         = 9          // the team has no such PE; length is how many it has
 	FaultExit         = 10         // none: the kernel ends the job; length is the status

@@ -153,8 +153,8 @@ func toAll() []Family {
 		{"and", "the bitwise and", "u$type_and_reduce", whole},
 		{"or", "the bitwise or", "u$type_or_reduce", whole},
 		{"xor", "the bitwise exclusive or", "u$type_xor_reduce", whole},
-		{"max", "the greatest", "$type_max_reduce", ordered},
-		{"min", "the least", "$type_min_reduce", ordered},
+		{"max", "the maximum", "$type_max_reduce", ordered},
+		{"min", "the minimum", "$type_min_reduce", ordered},
 		{"sum", "the sum", "$type_sum_reduce", summed},
 		{"prod", "the product", "$type_prod_reduce", summed},
 	} {

@@ -184,7 +184,7 @@ func inKernel(types []Type, kind, args string, fetches bool) []Kernel {
 	if !fetches {
 		body = "(void)" + body
 	}
-	return []Kernel{{Types: types, Contexts: true, Body: body, Doc: "As the host's; in no order with other operations."}}
+	return []Kernel{{Types: types, Contexts: true, Body: body, Doc: "As on the host; unordered with other operations."}}
 }
 
 // sumInKernel returns the form in kernels of an addition to a floating-point number, which the host

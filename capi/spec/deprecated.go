@@ -122,7 +122,7 @@ var oldSingles = []Family{
 		Name: "start_pes", Symbol: "start_pes", Section: "START_PES", Since: "0.1", Instead: "shmem_init",
 		Params: []Param{{Name: "npes", C: "int", Doc: "ignored"}},
 		Front:  "shmemi_start_pes(npes, $call)",
-		Doc: "Does what shmem_init does, and makes the library call shmem_finalize when the program ends by exit(0) or by " +
+		Doc: "Does what shmem_init does, and makes the library call shmem_finalize when the program ends with exit(0) or by " +
 			"returning 0 from main. A program that ends in another way ends the job. A second call does nothing.",
 		Errors: "As shmem_init.",
 	},

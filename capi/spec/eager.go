@@ -20,7 +20,7 @@ typedef struct {
 `
 
 var eagerConstants = ConstantGroup{
-	Doc: "Tiles of eager transfers: bytes that a path shows in ascending order, the signal last.",
+	Doc: "Tiles of eager transfers: bytes that a path delivers in ascending order, with the signal last.",
 	Constants: []Constant{
 		{"SHMEMX_EAGER_BEST", "(-1)", "the largest tile that the paths between all PEs keep, or SHMEMX_EAGER_NOTIFY or SHMEMX_EAGER_NONE"},
 		{"SHMEMX_EAGER_NONE", "0", "no tile: a token is a put with one signal behind it, on any path"},
@@ -32,7 +32,7 @@ var eagerConstants = ConstantGroup{
 }
 
 var (
-	eagerSlots = Param{Name: "eager", C: "const shmemx_eager_t *", Role: Source, Doc: "as shmemx_eager_create has filled it"}
+	eagerSlots = Param{Name: "eager", C: "const shmemx_eager_t *", Role: Source, Doc: "the handle from shmemx_eager_create"}
 	eagerSlot  = Param{Name: "slot", C: "uint32_t", Doc: "number of a slot, from 0"}
 	eagerEpoch = Param{Name: "epoch", C: "uint32_t", Doc: "number of the token in this slot: 1, 2 and so on; 0 follows 2^32 - 1"}
 	eagerBytes = Param{Name: "nbytes", C: "size_t", Unit: "bytes", Doc: "of a token: 1 to 2^30"}
@@ -50,8 +50,8 @@ var (
 )
 
 const (
-	eagerErrors = "Ends the job when called before init or after finalize, and when eager is not of shmemx_eager_create or has no such slot"
-	eagerSkips  = eagerErrors + ", when the slot has a token of another epoch than this one and the one before, and when its token has another size."
+	eagerErrors = "Ends the job when called before init or after finalize, and when eager does not come from shmemx_eager_create or has no such slot"
+	eagerSkips  = eagerErrors + ", when the slot has a token of an epoch other than this one and the previous one, and when its token has another size."
 	eagerReads  = "A PE that finds the token ready sees all of its bytes."
 )
 
@@ -83,16 +83,16 @@ var eagerCalls = []Family{
 		Returns: "0. 1 on every PE when a path does not keep the tile (shmemx_eager_tile), when NICs do not reach the slots in the memory of a GPU, or when kernels of a PE have no notification " +
 			"counters; 2 when the heap has no room, or when " +
 			"fewer than count counters are left for SHMEMX_EAGER_NOTIFY: there are 4096.",
-		Errors: "Ends the job when called before init or after finalize, when nbytes, count or tile has no meaning, and when an argument " +
+		Errors: "Ends the job when called before init or after finalize, when nbytes, count or tile is not valid, and when an argument " +
 			"is not the same on every PE.",
 		Order: "Ends with a barrier, so that the slots of every PE may be used at once.",
 	}),
 	eagerRow(Family{
 		Name:   "eager_destroy",
-		Params: []Param{{Name: "eager", C: "shmemx_eager_t *", Role: Result, Doc: "of shmemx_eager_create; afterwards all 0"}},
+		Params: []Param{{Name: "eager", C: "shmemx_eager_t *", Role: Result, Doc: "the handle from shmemx_eager_create, zeroed on return"}},
 		Front:  "shmemi_eager_destroy(eager, $call)",
-		Doc:    "Gives the slots back to the symmetric heap. All PEs make the call together.",
-		Errors: "Ends the job when called before init or after finalize, and when eager is not of shmemx_eager_create.",
+		Doc:    "Frees the slots. All PEs make the call together.",
+		Errors: "Ends the job when called before init or after finalize, and when eager does not come from shmemx_eager_create.",
 		Order:  "Begins with a barrier.",
 	}),
 	eagerRow(Family{
@@ -102,14 +102,14 @@ var eagerCalls = []Family{
 		Doc: "Returns how many bytes of a slot a token takes, signals included. shmem/eager_layout.h says where in the slot each byte " +
 			"and each signal is.",
 		Returns: "The number of bytes.",
-		Errors:  "Ends the job when nbytes or tile has no meaning, as SHMEMX_EAGER_BEST has none here.",
+		Errors:  "Ends the job when nbytes or tile is not valid; SHMEMX_EAGER_BEST is not valid here.",
 	}),
 	eagerRow(Family{
 		Name: "eager_tile", Result: "int",
 		Params: []Param{paramPE},
 		Front:  "shmemi_eager_tile(pe, $call)",
 		Doc: "Returns the largest tile that the path from the caller to another PE keeps: on the host the path of the host's calls, in " +
-			"kernels that of kernels. Smaller tiles are kept, too.",
+			"kernels that of kernels. It keeps smaller tiles as well.",
 		Returns: "SHMEMX_EAGER_BLOCK, LINE or PACKET, or SHMEMX_EAGER_NONE when it keeps none.",
 		Errors:  "Ends the job when called before init or after finalize, and when there is no such PE.",
 	}),
@@ -117,10 +117,10 @@ var eagerCalls = []Family{
 		Name:   "eager_send",
 		Params: eagerSendParams,
 		Front:  "shmemi_eager_send(eager, slot, source, epoch, pe, false, $call)",
-		Doc: "Sends a token to a slot of another PE. The slot must be free: that PE has taken the token of the epoch before. It returns " +
+		Doc: "Sends a token to a slot of another PE. The slot must be free: that PE has received the token of the previous epoch. It returns " +
 			"when source may be reused.",
 		Errors: eagerErrors + ", when there is no such PE, and when the path to it does not keep the tile.",
-		Order:  "None with other operations: the token carries its own signals.",
+		Order:  "Unordered with other operations: the token carries its own signals.",
 	}),
 	eagerRow(Family{
 		Name:   "eager_send_nbi",
@@ -131,7 +131,7 @@ var eagerCalls = []Family{
 			"tokens of a PE are under way at a time, fewer of more than 256 KiB; the next waits for one of them. On a PE with a GPU a token " +
 			"without a tile waits for its own write, as after shmemx_eager_send.",
 		Errors: eagerErrors + ", when there is no such PE, and when the path to it does not keep the tile.",
-		Order:  "None with other operations: the token carries its own signals.",
+		Order:  "Unordered with other operations: the token carries its own signals.",
 	}),
 	eagerRow(Family{
 		Name: "eager_ready", Result: "int",
@@ -180,12 +180,12 @@ var eagerOfKernels = Chapter{
 			"Waits for the token of this epoch and copies its bytes out of the slot.", allScopes...),
 		eagerKernel("eager_signal", "", []Param{eagerSlots, eagerSlot, eagerEpoch, paramPE},
 			"shmemi_eager_signal_words<$scope>($job, $call, eager, slot, epoch, pe)",
-			"Stores the signals of a token behind the words that the threads have stored by shmemx_eager_store.", allScopes...),
+			"Stores the signals of a token after the words that the threads have stored with shmemx_eager_store.", allScopes...),
 		eagerKernel("eager_wrap", "", []Param{eagerBuffer, eagerBytes, eagerTile, eagerEpoch},
 			"shmemi_eager_wrap<$scope>($job, $call, buffer, nbytes, tile, epoch)",
-			"Changes a token, within its buffer, into what a slot has of it.", Warp, Block),
+			"Converts a token, within its buffer, to the layout of a slot.", Warp, Block),
 		eagerKernel("eager_unwrap", "", []Param{eagerBuffer, eagerBytes, eagerTile}, "shmemi_eager_unwrap<$scope>($job, $call, buffer, nbytes, tile)",
-			"Changes what a slot has of a token, within its buffer, into the token.", Warp, Block),
+			"Converts a token, within its buffer, back from the layout of a slot.", Warp, Block),
 		eagerKernel("eager_send_shared", "", []Param{eagerSlots, eagerSlot, eagerShared, eagerEpoch, paramPE},
 			"shmemi_eager_send_shared($job, $call, eager, slot, shared, epoch, pe)",
 			"Sends a token that is in shared memory, by bulk copies where the GPU has them.", Block),

@@ -40,9 +40,9 @@ var (
 		"SHMEM_ON_FAILURE=return: returns -1 when the sender is lost and none of its messages is left; a loss of any PE ends a receive " +
 		"from SHMEMX_ANY_SOURCE once for each thread."
 	sendOrder = "Messages from one PE to another are received in the order in which they were sent, as far as the receiver's tags let them. " +
-		"Puts before shmem_fence are visible before a message that is sent behind it. No quiet waits for messages."
-	recvOrder = "Of the messages of a sender that it may take, it takes the one that was sent first. What the sender had put before " +
-		"shmem_fence and the message is visible."
+		"Puts before shmem_fence are visible before a message that is sent after it. A quiet does not wait for messages."
+	recvOrder = "Among a sender's messages that match, it receives the one that was sent first. Puts that the sender made before " +
+		"shmem_fence and the message are visible."
 )
 
 var messageCalls = []Family{

@@ -42,7 +42,7 @@ var notifyCalls = []Family{
 			"whatever its length; without bytes it adds 1 and does nothing else. It returns when source may be reused. " +
 			"Each PE has SHMEM_NOTIFY_COUNT counters of 64 bits, which begin with 0.",
 		DocNbi: "Does what shmemx_putmem_notify does, but source may be reused only after the next quiet.",
-		Order: "The addition follows the bytes of its own call, and nothing else: puts with notifications arrive in " +
+		Order: "The counter changes after the bytes of its own call, and only those: puts with notifications arrive in " +
 			"any order. shmem_quiet completes them.",
 	}),
 	notifyRow(Family{
@@ -74,14 +74,14 @@ var notifyCalls = []Family{
 		Params: []Param{notifyOwn, {Name: "value", C: "uint64_t", Doc: "up to 2^63 - 1"}},
 		Front:  "shmemi_notification_reset(notify, value, $call)",
 		Doc: "Sets a counter of the caller. Only the owner of a counter can set it. Notifications that arrive " +
-			"meanwhile may be lost or counted: reset a counter when all that it is to count has been waited for.",
+			"meanwhile may be lost or counted: reset a counter only after waiting for everything that it should count.",
 		Errors: notifyRange,
 	}),
 	notifyRow(Family{
 		Name: "notify_alloc", Result: "int",
 		Params: []Param{{Name: "n", C: "int", Doc: "number of counters, 1 or more; the same on every PE"}},
 		Front:  "shmemi_notification_alloc(n, $call)",
-		Doc: "Takes a range of counters, so that parts of a program which do not know each other use different ones, " +
+		Doc: "Reserves a range of counters, so that independent parts of a program use different ones, " +
 			"and sets them to 0 on every PE. All PEs make the call together.",
 		Returns: "The first counter of the range, the same on every PE; -1 when no range of that length is free, and when a PE is lost.",
 		Errors:  "Ends the job when n is less than 1, and when the PEs pass different numbers. ",
@@ -91,7 +91,7 @@ var notifyCalls = []Family{
 		Name:   "notify_free",
 		Params: []Param{{Name: "notify", C: "int", Doc: "the first counter of a range, as shmemx_notify_alloc returned it"}},
 		Front:  "shmemi_notification_free(notify, $call)",
-		Doc:    "Gives a range of counters back. All PEs make the call together.",
+		Doc:    "Releases a range of counters. All PEs make the call together.",
 		Errors: "Ends the job when no range begins there, and when the PEs pass different counters. ",
 		Order:  "Begins as shmem_barrier_all does.",
 	}),
@@ -114,7 +114,7 @@ var notifyOfKernels = Chapter{
 			Variants: Nbi, Range: RangeRMA,
 			Front: "shmemi_stream_put_notify$nbi(dest, source, nbytes, notify, pe, stream, $call)",
 			Doc: "Copies bytes to another PE when the stream reaches it, and then adds 1 to a notification counter there. " +
-				"Without bytes it adds 1 and does nothing else.",
+				"With 0 bytes it only adds 1.",
 			DocNbi: "Does what shmemx_putmem_notify_on_stream does, but source may be reused only after the next quiet on the stream.",
 		}),
 		notifyKernel("notify_wait", Kernel{
@@ -123,7 +123,7 @@ var notifyOfKernels = Chapter{
 		}, &Stream{
 			Range: RangeWaitOnStream, Result: "void",
 			Front: "shmemi_stream_notify_wait(notify, count, stream, $call)",
-			Doc:   "Has the stream wait until a counter of the caller is at least count.",
+			Doc:   "Makes the stream wait until a counter of the caller is at least count.",
 			Order: "Later work on the stream sees the bytes of all puts that the counter has then.",
 		}),
 		notifyKernel("notify_test", Kernel{

@@ -281,7 +281,7 @@ var nvshmemxRows = []Family{
 		Name: "hostlib_init_attr", Result: "int",
 		Params: []Param{
 			{Name: "flags", C: "unsigned int", Doc: "as for nvshmemx_init_attr"},
-			{Name: "attr", C: "nvshmemx_init_attr_t *", Role: Source, Doc: "with its version"},
+			{Name: "attr", C: "nvshmemx_init_attr_t *", Role: Source, Doc: "with the version set"},
 		},
 		Front:   "nvshmemi_hostlib_init_attr($args)",
 		Doc:     "Does what nvshmemx_init_attr does, for programs that load the library, and refuses attributes of another version.",

@@ -15,7 +15,7 @@ var nvshmemConstants = []ConstantGroup{
 		},
 	},
 	{
-		Doc: "The plugins of that release. The library loads none of them; it has libfabric for networks, and its own ways for PEs to meet.",
+		Doc: "Plugins of that release. The library loads none of them: it uses libfabric for networks, and its own bootstraps.",
 		Constants: []Constant{
 			constant("NVSHMEM_TRANSPORT_PLUGIN_MAJOR_VERSION", "7"),
 			constant("NVSHMEM_TRANSPORT_PLUGIN_MINOR_VERSION", "0"),
@@ -68,7 +68,7 @@ var nvshmemConstants = []ConstantGroup{
 		"NVSHMEMX_ERROR_INTERNAL", "7", "NVSHMEMX_ERROR_SENTINEL", "INT32_MAX"),
 	enum("Hints of regions.",
 		"NVSHMEMX_REGION_HINT_NONE", "0", "NVSHMEMX_REGION_HINT_BATCH_RMA", "1"),
-	enum("What NVSHMEM_TMA_POLICY may be. It has no effect: kernels make no copies by shared memory.",
+	enum("Values of NVSHMEM_TMA_POLICY. It has no effect, because kernels do not copy through shared memory.",
 		"NVSHMEMX_TMA_DISABLE", "0", "NVSHMEMX_TMA_ENABLE", "1", "NVSHMEMX_TMA_FORCE", "2", "NVSHMEMX_TMA_POLICY_MAX", "INT32_MAX"),
 }
 

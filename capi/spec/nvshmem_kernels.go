@@ -132,11 +132,11 @@ var nvshmemOfKernels = []Chapter{
 			}),
 			kernelRow("ask_smem", Kernel{
 				In: kernelSetup, Result: "int", Params: []Param{{Name: "amount", C: "nvshmemx_smem_amount_t"}},
-				Body: "((void)amount, 0)", Doc: "Returns how much shared memory helps: none does.",
+				Body: "((void)amount, 0)", Doc: "Returns how much shared memory kernels can use: none.",
 			}),
 			kernelRow("give_smem", Kernel{
 				In: kernelSetup, Params: []Param{{Name: "memory", C: "void *"}, {Name: "bytes", C: "size_t"}},
-				Body: "((void)memory, (void)bytes)", Doc: "Gives the library shared memory, which it leaves alone.",
+				Body: "((void)memory, (void)bytes)", Doc: "Gives the library shared memory, which it does not use.",
 			}),
 			kernelRow("release_smem", Kernel{In: kernelSetup, Body: "(void)0", Doc: "Takes shared memory back."}),
 			nvshmemFamily(Family{

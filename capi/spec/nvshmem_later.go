@@ -6,7 +6,7 @@ var nvshmemxLater = []Family{
 		Name: "team_get_uniqueid", Result: "int",
 		Params: []Param{{Name: "uniqueid", C: "nvshmemx_team_uniqueid_t *", Role: Result, Doc: "the id"}},
 		Front:  "nvshmemi_team_get_uniqueid($args, $call)",
-		Doc: "Makes an id of a team. One PE calls it, of the team or not, and the program passes the id on. When the team is made, " +
+		Doc: "Makes an id for a team. One PE calls it, in the team or not, and the program passes the id to the members. When the team is made, " +
 			"the id may be used for another one.",
 		Returns: "0, or NVSHMEMX_ERROR_INVALID_VALUE when uniqueid is NULL.",
 	}),

@@ -130,8 +130,8 @@ func reduceScatters() []Family {
 		op, expr, what string
 		types          []Type
 	}{
-		{"max", "b > a ? b : a", "the greatest", numbers},
-		{"min", "b < a ? b : a", "the least", numbers},
+		{"max", "b > a ? b : a", "the maximum", numbers},
+		{"min", "b < a ? b : a", "the minimum", numbers},
 		{"sum", "a + b", "the sum", numbers},
 		{"prod", "a * b", "the product", numbers},
 		{"and", "a & b", "the bitwise and", BitwiseTypes},

@@ -12,9 +12,9 @@ var reductions = Chapter{
 	Range:  RangeColl,
 	Kernel: kernelReductions,
 	Families: append([]Family{
-		reduction("max", byOrder, "b > a ? b : a", "the greatest",
+		reduction("max", byOrder, "b > a ? b : a", "the maximum",
 			"When one of two elements is not a number, it is undefined which of them remains."),
-		reduction("min", byOrder, "b < a ? b : a", "the least",
+		reduction("min", byOrder, "b < a ? b : a", "the minimum",
 			"When one of two elements is not a number, it is undefined which of them remains."),
 		reduction("sum", bySum, "a + b", "the sum",
 			"Integers wrap around modulo their width; floating-point numbers are added in no "+

@@ -232,11 +232,11 @@ func (r Role) String() string {
 	case Updated:
 		return "symmetric, updated at pe"
 	case Source:
-		return "read here"
+		return "input"
 	case Result:
-		return "written here"
+		return "output"
 	case Watched:
-		return "symmetric, read here"
+		return "symmetric, read by the caller"
 	case CollRead:
 		return "symmetric, read at every PE"
 	case CollWrite:

@@ -103,7 +103,7 @@ var startCalls = []Family{
 	{
 		Name: "finalize_at_exit", Section: "start", Since: "0.1",
 		Front: "shmemi_finalize_at_exit($call)",
-		Doc: "Makes the library call shmem_finalize when the process ends by exit(0) or by returning 0 from main, unless the program has called it " +
+		Doc: "Makes the library call shmem_finalize when the process ends with exit(0) or by returning 0 from main, unless the program has called it " +
 			"before. A process that ends in another way, or with another status, leaves the job without " +
 			"shmem_finalize, because the other PEs may never call it. After this call a signal handler must not call exit(0), nor may any thread " +
 			"call it while another thread is in a call of the library.",

@@ -1,6 +1,6 @@
 package spec
 
-const waitErrors = "Ends the job when ivar is not symmetric, when cmp is no comparison, and when " +
+const waitErrors = "Ends the job when ivar is not symmetric, when cmp is not a comparison, and when " +
 	"called before init or after finalize."
 
 var (

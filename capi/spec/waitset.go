@@ -32,7 +32,7 @@ var quorums = []quorum{
 		waitReturns: "The index of the variable; SIZE_MAX at once when there is none to wait for.",
 		testReturns: "The index of the variable, or SIZE_MAX.",
 
-		kernels: "one word satisfies the comparison; returns its index, or SIZE_MAX",
+		kernels: "one word satisfies the comparison, and returns its index; SIZE_MAX if none does",
 	},
 	{
 		name: "some", result: "size_t",
@@ -41,7 +41,7 @@ var quorums = []quorum{
 		waitReturns: "How many indices were written; 0 at once when there is no variable to wait for.",
 		testReturns: "How many indices were written.",
 
-		kernels: "some words satisfy the comparison; returns how many, and writes their indices",
+		kernels: "some words satisfy the comparison, writes their indices, and returns how many",
 	},
 }
 
@@ -80,7 +80,7 @@ func waitSet(q quorum, waits, each bool) Family {
 		Name: "test_" + q.name, Section: "SHMEM_TEST_", Since: "0.1", Range: RangeTest,
 		Types: AMOTypes, Result: q.result, Returns: q.testReturns, Doc: q.testDoc,
 		Order: "As wait_until.",
-		Errors: "Ends the job when ivars is not symmetric, when cmp is no comparison, when indices or " +
+		Errors: "Ends the job when ivars is not symmetric, when cmp is not a comparison, when indices or " +
 			"cmp_values is NULL, and when called before init or after finalize.",
 		Params: []Param{setVars, setNelems},
 		Check:  CheckSet,

@@ -19,7 +19,7 @@
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 20040
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED float shmem_float_atomic_fetch(const float *source, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH, float>(SHMEMI_JOB, 0xd4a66dc5u, source, (float)0, (float)0, pe))
 SHMEMI_ONLY float shmem_float_atomic_fetch(shmem_context ctx, const float *source, int pe) SHMEMI_RUN(float, shmemi_amo<SHMEMI_KIND_FETCH, float>(shmemi_open(ctx, 0xd4a66dc5u), 0xd4a66dc5u, source, (float)0, (float)0, pe))
 SHMEMI_SHARED float shmem_ctx_float_atomic_fetch(shmem_ctx_t ctx, const float *source, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH, float>(shmemi_open(ctx, 0xd4a66dc5u), 0xd4a66dc5u, source, (float)0, (float)0, pe))
@@ -82,7 +82,7 @@ template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_half
 template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_half_atomic_fetch(shmem_context ctx, const __half *source, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_g<H>(shmemi_open(ctx, 0xc04bba70u), 0xc04bba70u, source, pe))
 template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_ctx_half_atomic_fetch(shmem_context ctx, const __half *source, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_g<H>(shmemi_open(ctx, 0xc04bba70u), 0xc04bba70u, source, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED void shmem_float_atomic_set(float *dest, float value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_SET, float>(SHMEMI_JOB, 0xc5c5f809u, dest, value, (float)0, pe))
 SHMEMI_ONLY void shmem_float_atomic_set(shmem_context ctx, float *dest, float value, int pe) SHMEMI_RUN(void, (void)shmemi_amo<SHMEMI_KIND_SET, float>(shmemi_open(ctx, 0xc5c5f809u), 0xc5c5f809u, dest, value, (float)0, pe))
 SHMEMI_SHARED void shmem_ctx_float_atomic_set(shmem_ctx_t ctx, float *dest, float value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_SET, float>(shmemi_open(ctx, 0xc5c5f809u), 0xc5c5f809u, dest, value, (float)0, pe))
@@ -145,7 +145,7 @@ template <class H = __half> SHMEMI_ONLY void shmem_half_atomic_set(__half *dest,
 template <class H = __half> SHMEMI_ONLY void shmem_half_atomic_set(shmem_context ctx, __half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(void, shmemi_set_half<H>(shmemi_open(ctx, 0x9e6eebe8u), 0x9e6eebe8u, dest, value, pe))
 template <class H = __half> SHMEMI_ONLY void shmem_ctx_half_atomic_set(shmem_context ctx, __half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(void, shmemi_set_half<H>(shmemi_open(ctx, 0x9e6eebe8u), 0x9e6eebe8u, dest, value, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED int shmem_int_atomic_compare_swap(int *dest, int cond, int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, int>(SHMEMI_JOB, 0x595577dbu, dest, value, cond, pe))
 SHMEMI_ONLY int shmem_int_atomic_compare_swap(shmem_context ctx, int *dest, int cond, int value, int pe) SHMEMI_RUN(int, shmemi_amo<SHMEMI_KIND_CSWAP, int>(shmemi_open(ctx, 0x595577dbu), 0x595577dbu, dest, value, cond, pe))
 SHMEMI_SHARED int shmem_ctx_int_atomic_compare_swap(shmem_ctx_t ctx, int *dest, int cond, int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, int>(shmemi_open(ctx, 0x595577dbu), 0x595577dbu, dest, value, cond, pe))
@@ -195,7 +195,7 @@ SHMEMI_ONLY ptrdiff_t shmem_ptrdiff_atomic_compare_swap(shmem_context ctx, ptrdi
 SHMEMI_SHARED ptrdiff_t shmem_ctx_ptrdiff_atomic_compare_swap(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, ptrdiff_t>(shmemi_open(ctx, 0x4156a71bu), 0x4156a71bu, dest, value, cond, pe))
 SHMEMI_ONLY ptrdiff_t shmem_ctx_ptrdiff_atomic_compare_swap(shmem_context ctx, ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe) SHMEMI_RUN(ptrdiff_t, shmemi_amo<SHMEMI_KIND_CSWAP, ptrdiff_t>(shmemi_open(ctx, 0x4156a71bu), 0x4156a71bu, dest, value, cond, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED float shmem_float_atomic_swap(float *dest, float value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_SWAP, float>(SHMEMI_JOB, 0xcf0c1fecu, dest, value, (float)0, pe))
 SHMEMI_ONLY float shmem_float_atomic_swap(shmem_context ctx, float *dest, float value, int pe) SHMEMI_RUN(float, shmemi_amo<SHMEMI_KIND_SWAP, float>(shmemi_open(ctx, 0xcf0c1fecu), 0xcf0c1fecu, dest, value, (float)0, pe))
 SHMEMI_SHARED float shmem_ctx_float_atomic_swap(shmem_ctx_t ctx, float *dest, float value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_SWAP, float>(shmemi_open(ctx, 0xcf0c1fecu), 0xcf0c1fecu, dest, value, (float)0, pe))
@@ -258,7 +258,7 @@ template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_half
 template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_half_atomic_swap(shmem_context ctx, __half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_swap_half<H>(shmemi_open(ctx, 0xa8df016bu), 0xa8df016bu, dest, value, pe))
 template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmem_ctx_half_atomic_swap(shmem_context ctx, __half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_swap_half<H>(shmemi_open(ctx, 0xa8df016bu), 0xa8df016bu, dest, value, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED int shmem_int_atomic_fetch_inc(int *dest, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_ADD, int>(SHMEMI_JOB, 0xbee38f5fu, dest, (int)1, (int)0, pe))
 SHMEMI_ONLY int shmem_int_atomic_fetch_inc(shmem_context ctx, int *dest, int pe) SHMEMI_RUN(int, shmemi_amo<SHMEMI_KIND_FETCH_ADD, int>(shmemi_open(ctx, 0xbee38f5fu), 0xbee38f5fu, dest, (int)1, (int)0, pe))
 SHMEMI_SHARED int shmem_ctx_int_atomic_fetch_inc(shmem_ctx_t ctx, int *dest, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_ADD, int>(shmemi_open(ctx, 0xbee38f5fu), 0xbee38f5fu, dest, (int)1, (int)0, pe))
@@ -308,7 +308,7 @@ SHMEMI_ONLY ptrdiff_t shmem_ptrdiff_atomic_fetch_inc(shmem_context ctx, ptrdiff_
 SHMEMI_SHARED ptrdiff_t shmem_ctx_ptrdiff_atomic_fetch_inc(shmem_ctx_t ctx, ptrdiff_t *dest, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_ADD, ptrdiff_t>(shmemi_open(ctx, 0x2162549fu), 0x2162549fu, dest, (ptrdiff_t)1, (ptrdiff_t)0, pe))
 SHMEMI_ONLY ptrdiff_t shmem_ctx_ptrdiff_atomic_fetch_inc(shmem_context ctx, ptrdiff_t *dest, int pe) SHMEMI_RUN(ptrdiff_t, shmemi_amo<SHMEMI_KIND_FETCH_ADD, ptrdiff_t>(shmemi_open(ctx, 0x2162549fu), 0x2162549fu, dest, (ptrdiff_t)1, (ptrdiff_t)0, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED void shmem_int_atomic_inc(int *dest, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_ADD, int>(SHMEMI_JOB, 0x3aec97bcu, dest, (int)1, (int)0, pe))
 SHMEMI_ONLY void shmem_int_atomic_inc(shmem_context ctx, int *dest, int pe) SHMEMI_RUN(void, (void)shmemi_amo<SHMEMI_KIND_ADD, int>(shmemi_open(ctx, 0x3aec97bcu), 0x3aec97bcu, dest, (int)1, (int)0, pe))
 SHMEMI_SHARED void shmem_ctx_int_atomic_inc(shmem_ctx_t ctx, int *dest, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_ADD, int>(shmemi_open(ctx, 0x3aec97bcu), 0x3aec97bcu, dest, (int)1, (int)0, pe))
@@ -358,7 +358,7 @@ SHMEMI_ONLY void shmem_ptrdiff_atomic_inc(shmem_context ctx, ptrdiff_t *dest, in
 SHMEMI_SHARED void shmem_ctx_ptrdiff_atomic_inc(shmem_ctx_t ctx, ptrdiff_t *dest, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_ADD, ptrdiff_t>(shmemi_open(ctx, 0x615a75fcu), 0x615a75fcu, dest, (ptrdiff_t)1, (ptrdiff_t)0, pe))
 SHMEMI_ONLY void shmem_ctx_ptrdiff_atomic_inc(shmem_context ctx, ptrdiff_t *dest, int pe) SHMEMI_RUN(void, (void)shmemi_amo<SHMEMI_KIND_ADD, ptrdiff_t>(shmemi_open(ctx, 0x615a75fcu), 0x615a75fcu, dest, (ptrdiff_t)1, (ptrdiff_t)0, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED int shmem_int_atomic_fetch_add(int *dest, int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_ADD, int>(SHMEMI_JOB, 0x1e8975ccu, dest, value, (int)0, pe))
 SHMEMI_ONLY int shmem_int_atomic_fetch_add(shmem_context ctx, int *dest, int value, int pe) SHMEMI_RUN(int, shmemi_amo<SHMEMI_KIND_FETCH_ADD, int>(shmemi_open(ctx, 0x1e8975ccu), 0x1e8975ccu, dest, value, (int)0, pe))
 SHMEMI_SHARED int shmem_ctx_int_atomic_fetch_add(shmem_ctx_t ctx, int *dest, int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_ADD, int>(shmemi_open(ctx, 0x1e8975ccu), 0x1e8975ccu, dest, value, (int)0, pe))
@@ -415,7 +415,7 @@ SHMEMI_ONLY double shmemx_double_atomic_fetch_add(double *dest, double value, in
 /* A sum of floating-point numbers, rounded at each addition. */
 template <class H = __half> SHMEMI_ONLY typename shmemi_late<H>::type shmemx_half_atomic_fetch_add(__half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(typename shmemi_late<H>::type, shmemi_fetch_add_half<H>(SHMEMI_JOB, 0x44b71f4eu, dest, value, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED void shmem_int_atomic_add(int *dest, int value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_ADD, int>(SHMEMI_JOB, 0x8d13b6cbu, dest, value, (int)0, pe))
 SHMEMI_ONLY void shmem_int_atomic_add(shmem_context ctx, int *dest, int value, int pe) SHMEMI_RUN(void, (void)shmemi_amo<SHMEMI_KIND_ADD, int>(shmemi_open(ctx, 0x8d13b6cbu), 0x8d13b6cbu, dest, value, (int)0, pe))
 SHMEMI_SHARED void shmem_ctx_int_atomic_add(shmem_ctx_t ctx, int *dest, int value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_ADD, int>(shmemi_open(ctx, 0x8d13b6cbu), 0x8d13b6cbu, dest, value, (int)0, pe))
@@ -472,7 +472,7 @@ SHMEMI_ONLY void shmemx_double_atomic_add(double *dest, double value, int pe) SH
 /* A sum of floating-point numbers, rounded at each addition. */
 template <class H = __half> SHMEMI_ONLY void shmemx_half_atomic_add(__half *dest, typename shmemi_late<H>::type value, int pe) SHMEMI_RUN(void, (void)shmemi_fetch_add_half<H>(SHMEMI_JOB, 0xd3e43979u, dest, value, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED unsigned int shmem_uint_atomic_fetch_and(unsigned int *dest, unsigned int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_AND, unsigned int>(SHMEMI_JOB, 0xb124a329u, dest, value, (unsigned int)0, pe))
 SHMEMI_ONLY unsigned int shmem_uint_atomic_fetch_and(shmem_context ctx, unsigned int *dest, unsigned int value, int pe) SHMEMI_RUN(unsigned int, shmemi_amo<SHMEMI_KIND_FETCH_AND, unsigned int>(shmemi_open(ctx, 0xb124a329u), 0xb124a329u, dest, value, (unsigned int)0, pe))
 SHMEMI_SHARED unsigned int shmem_ctx_uint_atomic_fetch_and(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_AND, unsigned int>(shmemi_open(ctx, 0xb124a329u), 0xb124a329u, dest, value, (unsigned int)0, pe))
@@ -502,7 +502,7 @@ SHMEMI_ONLY uint64_t shmem_uint64_atomic_fetch_and(shmem_context ctx, uint64_t *
 SHMEMI_SHARED uint64_t shmem_ctx_uint64_atomic_fetch_and(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_AND, uint64_t>(shmemi_open(ctx, 0xda50c60fu), 0xda50c60fu, dest, value, (uint64_t)0, pe))
 SHMEMI_ONLY uint64_t shmem_ctx_uint64_atomic_fetch_and(shmem_context ctx, uint64_t *dest, uint64_t value, int pe) SHMEMI_RUN(uint64_t, shmemi_amo<SHMEMI_KIND_FETCH_AND, uint64_t>(shmemi_open(ctx, 0xda50c60fu), 0xda50c60fu, dest, value, (uint64_t)0, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED void shmem_uint_atomic_and(unsigned int *dest, unsigned int value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_AND, unsigned int>(SHMEMI_JOB, 0xd661ba5au, dest, value, (unsigned int)0, pe))
 SHMEMI_ONLY void shmem_uint_atomic_and(shmem_context ctx, unsigned int *dest, unsigned int value, int pe) SHMEMI_RUN(void, (void)shmemi_amo<SHMEMI_KIND_AND, unsigned int>(shmemi_open(ctx, 0xd661ba5au), 0xd661ba5au, dest, value, (unsigned int)0, pe))
 SHMEMI_SHARED void shmem_ctx_uint_atomic_and(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_AND, unsigned int>(shmemi_open(ctx, 0xd661ba5au), 0xd661ba5au, dest, value, (unsigned int)0, pe))
@@ -532,7 +532,7 @@ SHMEMI_ONLY void shmem_uint64_atomic_and(shmem_context ctx, uint64_t *dest, uint
 SHMEMI_SHARED void shmem_ctx_uint64_atomic_and(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_AND, uint64_t>(shmemi_open(ctx, 0xd2b73744u), 0xd2b73744u, dest, value, (uint64_t)0, pe))
 SHMEMI_ONLY void shmem_ctx_uint64_atomic_and(shmem_context ctx, uint64_t *dest, uint64_t value, int pe) SHMEMI_RUN(void, (void)shmemi_amo<SHMEMI_KIND_AND, uint64_t>(shmemi_open(ctx, 0xd2b73744u), 0xd2b73744u, dest, value, (uint64_t)0, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED unsigned int shmem_uint_atomic_fetch_or(unsigned int *dest, unsigned int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_OR, unsigned int>(SHMEMI_JOB, 0x2a46c0du, dest, value, (unsigned int)0, pe))
 SHMEMI_ONLY unsigned int shmem_uint_atomic_fetch_or(shmem_context ctx, unsigned int *dest, unsigned int value, int pe) SHMEMI_RUN(unsigned int, shmemi_amo<SHMEMI_KIND_FETCH_OR, unsigned int>(shmemi_open(ctx, 0x2a46c0du), 0x2a46c0du, dest, value, (unsigned int)0, pe))
 SHMEMI_SHARED unsigned int shmem_ctx_uint_atomic_fetch_or(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_OR, unsigned int>(shmemi_open(ctx, 0x2a46c0du), 0x2a46c0du, dest, value, (unsigned int)0, pe))
@@ -562,7 +562,7 @@ SHMEMI_ONLY uint64_t shmem_uint64_atomic_fetch_or(shmem_context ctx, uint64_t *d
 SHMEMI_SHARED uint64_t shmem_ctx_uint64_atomic_fetch_or(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_OR, uint64_t>(shmemi_open(ctx, 0x83ac841bu), 0x83ac841bu, dest, value, (uint64_t)0, pe))
 SHMEMI_ONLY uint64_t shmem_ctx_uint64_atomic_fetch_or(shmem_context ctx, uint64_t *dest, uint64_t value, int pe) SHMEMI_RUN(uint64_t, shmemi_amo<SHMEMI_KIND_FETCH_OR, uint64_t>(shmemi_open(ctx, 0x83ac841bu), 0x83ac841bu, dest, value, (uint64_t)0, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED void shmem_uint_atomic_or(unsigned int *dest, unsigned int value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_OR, unsigned int>(SHMEMI_JOB, 0xe7a63b78u, dest, value, (unsigned int)0, pe))
 SHMEMI_ONLY void shmem_uint_atomic_or(shmem_context ctx, unsigned int *dest, unsigned int value, int pe) SHMEMI_RUN(void, (void)shmemi_amo<SHMEMI_KIND_OR, unsigned int>(shmemi_open(ctx, 0xe7a63b78u), 0xe7a63b78u, dest, value, (unsigned int)0, pe))
 SHMEMI_SHARED void shmem_ctx_uint_atomic_or(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_OR, unsigned int>(shmemi_open(ctx, 0xe7a63b78u), 0xe7a63b78u, dest, value, (unsigned int)0, pe))
@@ -592,7 +592,7 @@ SHMEMI_ONLY void shmem_uint64_atomic_or(shmem_context ctx, uint64_t *dest, uint6
 SHMEMI_SHARED void shmem_ctx_uint64_atomic_or(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_OR, uint64_t>(shmemi_open(ctx, 0xed25feb2u), 0xed25feb2u, dest, value, (uint64_t)0, pe))
 SHMEMI_ONLY void shmem_ctx_uint64_atomic_or(shmem_context ctx, uint64_t *dest, uint64_t value, int pe) SHMEMI_RUN(void, (void)shmemi_amo<SHMEMI_KIND_OR, uint64_t>(shmemi_open(ctx, 0xed25feb2u), 0xed25feb2u, dest, value, (uint64_t)0, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED unsigned int shmem_uint_atomic_fetch_xor(unsigned int *dest, unsigned int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_XOR, unsigned int>(SHMEMI_JOB, 0xcdafcec5u, dest, value, (unsigned int)0, pe))
 SHMEMI_ONLY unsigned int shmem_uint_atomic_fetch_xor(shmem_context ctx, unsigned int *dest, unsigned int value, int pe) SHMEMI_RUN(unsigned int, shmemi_amo<SHMEMI_KIND_FETCH_XOR, unsigned int>(shmemi_open(ctx, 0xcdafcec5u), 0xcdafcec5u, dest, value, (unsigned int)0, pe))
 SHMEMI_SHARED unsigned int shmem_ctx_uint_atomic_fetch_xor(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_XOR, unsigned int>(shmemi_open(ctx, 0xcdafcec5u), 0xcdafcec5u, dest, value, (unsigned int)0, pe))
@@ -622,7 +622,7 @@ SHMEMI_ONLY uint64_t shmem_uint64_atomic_fetch_xor(shmem_context ctx, uint64_t *
 SHMEMI_SHARED uint64_t shmem_ctx_uint64_atomic_fetch_xor(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_XOR, uint64_t>(shmemi_open(ctx, 0xa8517987u), 0xa8517987u, dest, value, (uint64_t)0, pe))
 SHMEMI_ONLY uint64_t shmem_ctx_uint64_atomic_fetch_xor(shmem_context ctx, uint64_t *dest, uint64_t value, int pe) SHMEMI_RUN(uint64_t, shmemi_amo<SHMEMI_KIND_FETCH_XOR, uint64_t>(shmemi_open(ctx, 0xa8517987u), 0xa8517987u, dest, value, (uint64_t)0, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED void shmem_uint_atomic_xor(unsigned int *dest, unsigned int value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_XOR, unsigned int>(SHMEMI_JOB, 0xcdde79fau, dest, value, (unsigned int)0, pe))
 SHMEMI_ONLY void shmem_uint_atomic_xor(shmem_context ctx, unsigned int *dest, unsigned int value, int pe) SHMEMI_RUN(void, (void)shmemi_amo<SHMEMI_KIND_XOR, unsigned int>(shmemi_open(ctx, 0xcdde79fau), 0xcdde79fau, dest, value, (unsigned int)0, pe))
 SHMEMI_SHARED void shmem_ctx_uint_atomic_xor(shmem_ctx_t ctx, unsigned int *dest, unsigned int value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_XOR, unsigned int>(shmemi_open(ctx, 0xcdde79fau), 0xcdde79fau, dest, value, (unsigned int)0, pe))

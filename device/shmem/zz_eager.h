@@ -45,16 +45,16 @@ SHMEMI_SHARED void shmemx_eager_recv(const shmemx_eager_t *eager, uint32_t slot,
 SHMEMI_ONLY void shmemx_eager_recv_warp(const shmemx_eager_t *eager, uint32_t slot, void *dest, uint32_t epoch) SHMEMI_RUN(void, shmemi_eager_recv<shmemi_by_warp>(SHMEMI_JOB, 0x744b6142u, eager, slot, dest, epoch))
 SHMEMI_ONLY void shmemx_eager_recv_block(const shmemx_eager_t *eager, uint32_t slot, void *dest, uint32_t epoch) SHMEMI_RUN(void, shmemi_eager_recv<shmemi_by_block>(SHMEMI_JOB, 0x27c733f5u, eager, slot, dest, epoch))
 
-/* Stores the signals of a token behind the words that the threads have stored by shmemx_eager_store. */
+/* Stores the signals of a token after the words that the threads have stored with shmemx_eager_store. */
 SHMEMI_ONLY void shmemx_eager_signal(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch, int pe) SHMEMI_RUN(void, shmemi_eager_signal_words<shmemi_by_thread>(SHMEMI_JOB, 0xf72bce27u, eager, slot, epoch, pe))
 SHMEMI_ONLY void shmemx_eager_signal_warp(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch, int pe) SHMEMI_RUN(void, shmemi_eager_signal_words<shmemi_by_warp>(SHMEMI_JOB, 0x506c7376u, eager, slot, epoch, pe))
 SHMEMI_ONLY void shmemx_eager_signal_block(const shmemx_eager_t *eager, uint32_t slot, uint32_t epoch, int pe) SHMEMI_RUN(void, shmemi_eager_signal_words<shmemi_by_block>(SHMEMI_JOB, 0x28f3f399u, eager, slot, epoch, pe))
 
-/* Changes a token, within its buffer, into what a slot has of it. */
+/* Converts a token, within its buffer, to the layout of a slot. */
 SHMEMI_ONLY void shmemx_eager_wrap_warp(void *buffer, size_t nbytes, int tile, uint32_t epoch) SHMEMI_RUN(void, shmemi_eager_wrap<shmemi_by_warp>(SHMEMI_JOB, 0xc45d01e6u, buffer, nbytes, tile, epoch))
 SHMEMI_ONLY void shmemx_eager_wrap_block(void *buffer, size_t nbytes, int tile, uint32_t epoch) SHMEMI_RUN(void, shmemi_eager_wrap<shmemi_by_block>(SHMEMI_JOB, 0xefb98a09u, buffer, nbytes, tile, epoch))
 
-/* Changes what a slot has of a token, within its buffer, into the token. */
+/* Converts a token, within its buffer, back from the layout of a slot. */
 SHMEMI_ONLY void shmemx_eager_unwrap_warp(void *buffer, size_t nbytes, int tile) SHMEMI_RUN(void, shmemi_eager_unwrap<shmemi_by_warp>(SHMEMI_JOB, 0x5b7d70a3u, buffer, nbytes, tile))
 SHMEMI_ONLY void shmemx_eager_unwrap_block(void *buffer, size_t nbytes, int tile) SHMEMI_RUN(void, shmemi_eager_unwrap<shmemi_by_block>(SHMEMI_JOB, 0x37e8fb86u, buffer, nbytes, tile))
 

@@ -86,7 +86,7 @@ SHMEMI_SHARED void shmem_ptrdiff_wait_until_all_vector(ptrdiff_t *ivars, size_t 
 SHMEMI_ONLY void shmem_short_wait_until_all_vector(short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values) SHMEMI_RUN(void, shmemi_wait_all<short>(SHMEMI_JOB, 0x8fa67361u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY void shmem_ushort_wait_until_all_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values) SHMEMI_RUN(void, shmemi_wait_all<unsigned short>(SHMEMI_JOB, 0x7bce0660u, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Waits until one word satisfies the comparison; returns its index, or SIZE_MAX. */
+/* Waits until one word satisfies the comparison, and returns its index; SIZE_MAX if none does. */
 SHMEMI_SHARED size_t shmem_int_wait_until_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) SHMEMI_DO(shmemi_wait_any<int>(SHMEMI_JOB, 0x30f7649u, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_SHARED size_t shmem_long_wait_until_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) SHMEMI_DO(shmemi_wait_any<long>(SHMEMI_JOB, 0x95d458c8u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_SHARED size_t shmem_longlong_wait_until_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) SHMEMI_DO(shmemi_wait_any<long long>(SHMEMI_JOB, 0xfb3f69c6u, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0)))
@@ -118,7 +118,7 @@ SHMEMI_SHARED size_t shmem_ptrdiff_wait_until_any_vector(ptrdiff_t *ivars, size_
 SHMEMI_ONLY size_t shmem_short_wait_until_any_vector(short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values) SHMEMI_RUN(size_t, shmemi_wait_any<short>(SHMEMI_JOB, 0x5221cac6u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY size_t shmem_ushort_wait_until_any_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values) SHMEMI_RUN(size_t, shmemi_wait_any<unsigned short>(SHMEMI_JOB, 0xdf8061cbu, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Waits until some words satisfy the comparison; returns how many, and writes their indices. */
+/* Waits until some words satisfy the comparison, writes their indices, and returns how many. */
 SHMEMI_SHARED size_t shmem_int_wait_until_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value) SHMEMI_DO(shmemi_wait_some<int>(SHMEMI_JOB, 0xe70e37a5u, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_SHARED size_t shmem_long_wait_until_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value) SHMEMI_DO(shmemi_wait_some<long>(SHMEMI_JOB, 0x3fb59926u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_SHARED size_t shmem_longlong_wait_until_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value) SHMEMI_DO(shmemi_wait_some<long long>(SHMEMI_JOB, 0xbf304bcu, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
@@ -182,7 +182,7 @@ SHMEMI_SHARED int shmem_ptrdiff_test_all_vector(ptrdiff_t *ivars, size_t nelems,
 SHMEMI_ONLY int shmem_short_test_all_vector(short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values) SHMEMI_RUN(int, shmemi_test_all<short>(SHMEMI_JOB, 0x9952ef3u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY int shmem_ushort_test_all_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values) SHMEMI_RUN(int, shmemi_test_all<unsigned short>(SHMEMI_JOB, 0xbefa95feu, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Reports whether one word satisfies the comparison; returns its index, or SIZE_MAX. */
+/* Reports whether one word satisfies the comparison, and returns its index; SIZE_MAX if none does. */
 SHMEMI_SHARED size_t shmem_int_test_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) SHMEMI_DO(shmemi_test_any<int>(SHMEMI_JOB, 0x2bcf3c8bu, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_SHARED size_t shmem_long_test_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) SHMEMI_DO(shmemi_test_any<long>(SHMEMI_JOB, 0xf459b816u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_SHARED size_t shmem_longlong_test_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) SHMEMI_DO(shmemi_test_any<long long>(SHMEMI_JOB, 0x1f2208c4u, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0)))
@@ -214,7 +214,7 @@ SHMEMI_SHARED size_t shmem_ptrdiff_test_any_vector(ptrdiff_t *ivars, size_t nele
 SHMEMI_ONLY size_t shmem_short_test_any_vector(short *ivars, size_t nelems, const int *status, int cmp, const short *cmp_values) SHMEMI_RUN(size_t, shmemi_test_any<short>(SHMEMI_JOB, 0x86b00f6cu, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY size_t shmem_ushort_test_any_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, const unsigned short *cmp_values) SHMEMI_RUN(size_t, shmemi_test_any<unsigned short>(SHMEMI_JOB, 0x4bad661du, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Reports whether some words satisfy the comparison; returns how many, and writes their indices. */
+/* Reports whether some words satisfy the comparison, writes their indices, and returns how many. */
 SHMEMI_SHARED size_t shmem_int_test_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value) SHMEMI_DO(shmemi_test_some<int>(SHMEMI_JOB, 0x7dca42a7u, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_SHARED size_t shmem_long_test_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value) SHMEMI_DO(shmemi_test_some<long>(SHMEMI_JOB, 0x7bc1ed2cu, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_SHARED size_t shmem_longlong_test_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value) SHMEMI_DO(shmemi_test_some<long long>(SHMEMI_JOB, 0x5afcda8au, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))

@@ -50,9 +50,9 @@
 #define SHMEMI_FAULT_PE 2 /* there is no such PE */
 #define SHMEMI_FAULT_RANGE 3 /* the range is not within the user heap */
 #define SHMEMI_FAULT_TEAM 4 /* there is no such team; pe is the team */
-#define SHMEMI_FAULT_CONTEXT 5 /* the context was made for another heap, whose address is given */
-#define SHMEMI_FAULT_COMPARISON 6 /* cmp is no comparison; length is cmp */
-#define SHMEMI_FAULT_SIGNAL_OP 7 /* the operation on the signal is none; length is the operation */
+#define SHMEMI_FAULT_CONTEXT 5 /* the context belongs to another heap, whose address is given */
+#define SHMEMI_FAULT_COMPARISON 6 /* cmp is not a comparison; length is cmp */
+#define SHMEMI_FAULT_SIGNAL_OP 7 /* the signal operation does not exist; length is the operation */
 #define SHMEMI_FAULT_WORK 8 /* there is no memory for collectives of kernels on a team; pe is the team, length is what they need */
 #define SHMEMI_FAULT_ROOT 9 /* the team has no such PE; length is how many it has */
 #define SHMEMI_FAULT_EXIT 10 /* none: the kernel ends the job; length is the status */

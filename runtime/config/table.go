@@ -89,7 +89,7 @@ const maxWait = 365 * 24 * 3600
 var Table = []Setting{
 	{
 		Name: "SHMEM_DEBUG", Aliases: []string{"SMA_DEBUG"}, Kind: Flag, Category: Standard, Since: "0.1",
-		Text: "Print debugging messages: the banner of the job, and the log at level debug, which has the map of the job, unless SHMEM_LOG_LEVEL sets another level.",
+		Text: "Print debugging messages: the banner of the job, and the log at level debug (which includes the map of the job) unless SHMEM_LOG_LEVEL sets another level.",
 		set:  func(c *Config, v parsed) { c.Debug = v.on },
 	},
 	{
@@ -110,12 +110,12 @@ var Table = []Setting{
 
 	{
 		Name: "SHMEM_CHECKS", Kind: Choice, Default: "on", Choices: []string{"off", "on", "full"}, Category: Diagnostics, Since: "0.1",
-		Text: "Checks of arguments. on: PE numbers, addresses and ranges; full: also that each range lies in one allocated block, and that the PEs of a team make the same collective calls with the same arguments; off: only checks that cost nothing. At present these are all of on, which the lookup of an address makes anyway: NULL, an address that is not symmetric, a range that is too long and a PE that does not exist still end the job.",
+		Text: "How thoroughly arguments are checked. on: PE numbers, addresses and ranges; full: also that each range lies in one allocated block, and that the PEs of a team make the same collective calls with the same arguments; off: only checks that cost nothing. At present off makes the same checks as on, because the lookup of an address includes them: NULL, an address that is not symmetric, a range that is too long and a PE that does not exist still end the job.",
 		set:  func(c *Config, v parsed) { c.Checks = Checks(v.index) },
 	},
 	{
 		Name: "SHMEM_LOG_FILE", Aliases: []string{"NVSHMEM_DEBUG_FILE"}, Kind: Text, Category: Diagnostics, Since: "0.1",
-		Text: "File for the log in place of standard error. %h becomes the name of the host, %p the process id, %% a percent sign. In a file each line is a JSON object, unless the file is a terminal. Text messages begin with shmem: host:process:thread [GPU] PE, as far as these exist; the banner, warnings of settings and reports of waits and counters, which name their PE themselves, begin with shmem: alone.",
+		Text: "File for the log in place of standard error. %h becomes the name of the host, %p the process id, %% a percent sign. In a file each line is a JSON object, unless the file is a terminal. Text messages begin with shmem: host:process:thread [GPU] PE, as far as these exist; the banner, warnings about settings and reports of waits and counters, which name their PE themselves, begin only with shmem:.",
 		set:  func(c *Config, v parsed) { c.LogFile = v.text },
 	},
 	{
@@ -141,12 +141,12 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_ON_FAILURE", Kind: Choice, Default: "abort", Choices: []string{"abort", "return"}, Category: Diagnostics, Since: "0.1",
-		Text: "What happens to the other PEs when one ends before shmem_finalize, or cannot be reached any more. abort: the job ends, and the PE is named; return: a call that needs the lost PE returns an error (shmemx_last_error), and the others continue among themselves (docs/guides/failure.md). It is the same on every PE.",
+		Text: "What happens to the other PEs when one ends before shmem_finalize, or cannot be reached any more. abort: the job ends, and the PE is named; return: a call that needs the lost PE returns an error (shmemx_last_error), and the others continue without it (docs/guides/failure.md). All PEs need the same value.",
 		set:  func(c *Config, v parsed) { c.OnFailure = OnFailure(v.index) },
 	},
 	{
 		Name: "SHMEM_PRELOAD", Kind: Text, Category: Diagnostics, Since: "0.1",
-		Text: "What libshmem_preload.so does, where LD_PRELOAD names it: trace, with ,file=DIR ,calls=PATTERN ,size=BYTES ,full=wait ,clock=off (docs/guides/trace.md), redirect, slow, early or chaos (docs/guides/preload.md); several words are joined by +. Unset is trace. libshmem.so itself does not read it.",
+		Text: "What libshmem_preload.so does if LD_PRELOAD names it: trace, with ,file=DIR ,calls=PATTERN ,size=BYTES ,full=wait ,clock=off (docs/guides/trace.md), redirect, slow, early or chaos (docs/guides/preload.md); several words are joined by +. If it is unset, trace. libshmem.so itself does not read it.",
 		set:  func(c *Config, v parsed) { c.Preload = v.text },
 	},
 	{
@@ -156,12 +156,12 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_TIMEOUT", Kind: Seconds, Default: "60", Min: 0, Max: maxWait, Category: Diagnostics, Since: "0.1",
-		Text: "Seconds after which a wait reports its object. The wait continues: the report never ends a legal wait. If it is for a PE that has exited with status 0 without shmem_finalize, the job ends then (docs/guides/failure.md). A GPU driver call that has not returned for as long is reported as well, once (docs/guides/gpu-network.md). 0 never reports. The signal USR2 triggers both reports at once.",
+		Text: "Seconds after which a wait reports what it waits for. The wait continues: the report never ends a legal wait. If the wait is for a PE that has exited with status 0 without shmem_finalize, the job ends then (docs/guides/failure.md). A GPU driver call that has not returned for that time is also reported, once (docs/guides/gpu-network.md). 0 never reports. The signal USR2 triggers both reports at once.",
 		set:  func(c *Config, v parsed) { c.Timeout = v.span },
 	},
 	{
 		Name: "SHMEM_TRACE", Kind: Text, Category: Diagnostics, Since: "0.1",
-		Text: "File for a trace of rings, proxies and NICs that Perfetto reads (docs/guides/trace.md). %h becomes the name of the host, %p the process id, and the number of the PE is inserted before the extension: with trace.json PE 3 writes trace.3.json. A traced job is slower. Empty traces nothing and costs nothing.",
+		Text: "File for a trace of rings, proxies and NICs that Perfetto reads (docs/guides/trace.md). %h becomes the name of the host, %p the process id, and the number of the PE is inserted before the extension: with trace.json PE 3 writes trace.3.json. A traced job is slower. If it is empty, nothing is traced, at no cost.",
 		set:  func(c *Config, v parsed) { c.Trace = v.text },
 	},
 
@@ -172,23 +172,23 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_MESSAGE_MEMORY", Kind: Size, Default: "4m", Min: 64, Max: 1 << 40, Category: Memory, Since: "0.1",
-		Text: "Bytes of each PE in which short messages wait for shmemx_recv, shared out among the PEs that may send: 64 bytes to 64 KiB each, a power of two. All PEs need the same number.",
+		Text: "Bytes of each PE in which short messages wait for shmemx_recv. They are divided among the PEs that may send: 64 bytes to 64 KiB for each, a power of two. All PEs need the same number.",
 		set:  func(c *Config, v parsed) { c.MessageMemory = v.bytes },
 	},
 	{
 		Name: "SHMEM_NOTIFY_COUNT", Kind: Integer, Default: "4096", Min: 1, Max: 65535, Category: Memory, Since: "0.1",
-		Text: "Notification counters of each PE (shmemx_putmem_notify), of 8 bytes each, and of 8 more in the heap if some PE has a GPU. All PEs need the same number. Eager transfers have 4096 more, or as many as make 65535 in all.",
+		Text: "Notification counters of each PE (shmemx_putmem_notify), of 8 bytes each, and of 8 more in the heap if some PE has a GPU. All PEs need the same number. Eager transfers have up to 4096 more, with a limit of 65535 for both.",
 		set:  func(c *Config, v parsed) { c.NotifyCount = v.num },
 	},
 	{
 		Name: "SHMEM_STATICS", Kind: Choice, Default: "auto", Choices: []string{"auto", "on", "off"}, Category: Memory, Since: "0.1",
-		Text: "Whether the program's global and static variables are symmetric (docs/guides/statics.md). auto: if the program itself is linked with libshmem.so and is the same on all PEs; on: always, or shmem_init fails; off: never, and a call that gets one ends the job with the reason.",
+		Text: "Whether the program's global and static variables are symmetric (docs/guides/statics.md). auto: if the program itself is linked with libshmem.so and is the same on all PEs; on: always, or shmem_init fails; off: never, and a call with such a variable ends the job with a message.",
 		set:  func(c *Config, v parsed) { c.Statics = Statics(v.index) },
 	},
 
 	{
 		Name: "SHMEM_DISABLE_P2P", Aliases: []string{"NVSHMEM_DISABLE_P2P"}, Kind: Flag, Category: GPUs, Since: "0.1",
-		Text: "Kernels do not access other PEs' memory by loads and stores, even where they could: every operation goes through ring and proxy.",
+		Text: "Kernels do not access other PEs' memory by loads and stores, even where they could: every operation goes through a ring and the proxy.",
 		set:  func(c *Config, v parsed) { c.DisableP2P = v.on },
 	},
 	{
@@ -198,28 +198,28 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_GPU_SHARE", Kind: Choice, Default: "auto", Choices: []string{"auto", "vmm", "ipc"}, Category: GPUs, Since: "0.1",
-		Text: "How the PEs of a host share their heaps in GPU memory. vmm: by file descriptors of the driver's virtual memory management, heaps grow on demand; ipc: by CUDA IPC handles, the whole heap is allocated at once; auto: vmm if it works, else ipc.",
+		Text: "How the PEs of a host share their heaps in GPU memory. vmm: through file descriptors of the driver's virtual memory management, and heaps grow on demand; ipc: through CUDA IPC handles, and the whole heap is allocated at once; auto: vmm if it works, else ipc.",
 		set:  func(c *Config, v parsed) { c.GPUShare = GPUShare(v.index) },
 	},
 
 	{
 		Name: "SHMEM_CHAOS", Kind: Text, Category: Network, Since: "0.1",
-		Text: "A number, and words such as reorder=0.5,delay=1ms: all PEs communicate over the network, even on one host, and the network behaves as badly as a network may, in a way that depends on the number (docs/guides/chaos.md). shmemrun --chaos sets it. Empty does not change the network.",
+		Text: "A number, and words such as reorder=0.5,delay=1ms: all PEs communicate over the network, even on one host, and the network behaves as badly as a network may, in a way that depends on the number (docs/guides/chaos.md). shmemrun --chaos sets it. If it is empty, the network is not changed.",
 		set:  func(c *Config, v parsed) { c.Chaos = v.text },
 	},
 	{
 		Name: "SHMEM_COLLECTIVES", Kind: List, Default: "auto", Choices: collectiveWords, Category: Network, Since: "0.2",
-		Text: "The algorithms of collective calls between hosts; the word of PE 0 counts for all. auto: a model of the network chooses by size and number of hosts. flat: each PE sends to each other one. Reductions: straight (in one step), pairs (of hosts at distances of 1, 2, 4 and so on), halves (the same pairs, each host of which keeps one half of the elements) or owners (of blocks). Broadcasts: chain (from host to host) or wide (from each host to eight others). collect and alltoall: packed (the blocks of a host together) or apart.",
+		Text: "The algorithms of collective calls between hosts; PE 0's value applies to all. auto: a model of the network chooses by size and number of hosts. flat: each PE sends to every other PE. Reductions: straight (in one step), pairs (of hosts at distances of 1, 2, 4 and so on), halves (the same pairs, where each host keeps one half of the elements) or owners (of blocks). Broadcasts: chain (from host to host) or wide (from each host to eight others). collect and alltoall: packed (the blocks of a host together) or apart (each on its own).",
 		set:  func(c *Config, v parsed) { c.Collectives = collectivesOf(v.words) },
 	},
 	{
 		Name: "SHMEM_ENABLE_NIC_PE_MAPPING", Aliases: []string{"NVSHMEM_ENABLE_NIC_PE_MAPPING"}, Kind: Flag, Category: Network, Since: "0.1",
-		Text: "The PEs of a host use its NICs in turn, one each, and not the nearest ones (docs/guides/topology.md).",
+		Text: "Each PE of a host uses one of its NICs in turn, instead of the nearest ones (docs/guides/topology.md).",
 		set:  func(c *Config, v parsed) { c.NICInTurn = v.on },
 	},
 	{
 		Name: "SHMEM_FABRIC", Kind: Choice, Default: "auto", Choices: []string{"auto", "efa", "efa-direct"}, Category: Network, Since: "0.1",
-		Text: "The fabric of the provider efa: efa, where the provider implements missing features of NICs in software, or efa-direct, which exists since libfabric 2.1 (docs/guides/efa.md). auto: efa below libfabric 2.4, and efa-direct from 2.4 on; if PEs would differ, the one that all of them have.",
+		Text: "The fabric of the provider efa: efa, where the provider implements missing features of NICs in software, or efa-direct, which exists since libfabric 2.1 (docs/guides/efa.md). auto: efa below libfabric 2.4, and efa-direct from 2.4 on; if PEs would choose differently, the one that all of them have.",
 		set:  func(c *Config, v parsed) { c.Fabric = Fabric(v.index) },
 	},
 	{
@@ -229,48 +229,48 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_NIC_LIST", Aliases: []string{"NVSHMEM_HCA_LIST"}, Kind: List, Category: Network, Since: "0.1",
-		Text: "The NICs to use, by the name of the interface or of the libfabric domain, each with :1 for its port or without; with ^ in front of the list, the NICs not to use. Each PE uses all listed tcp interfaces, in this order; other NICs are distributed over the PEs of the host, so that each gets NICs near its GPU (docs/guides/topology.md). Without names a PE uses one interface over tcp; with other providers all NICs that are equally fast are distributed.",
+		Text: "The NICs to use, by the name of the interface or of the libfabric domain, optionally followed by :1 for the port; with ^ in front of the list, the NICs not to use. Each PE uses all listed tcp interfaces, in this order; other NICs are distributed over the PEs of the host, so that each gets NICs near its GPU (docs/guides/topology.md). Without names a PE uses one interface over tcp; with other providers all NICs that are equally fast are distributed.",
 		set:  func(c *Config, v parsed) { c.NICs = v.words },
 	},
 	{
 		Name: "SHMEM_NIC_PE_MAPPING", Aliases: []string{"NVSHMEM_HCA_PE_MAPPING"}, Kind: Text, Category: Network, Since: "0.1",
-		Text: "The NICs of each PE of a host: comma-separated entries name:port:PEs, for example mlx5_0:1:2,mlx5_1:1:2 for the first two PEs and the next two. Port and PEs default to 1, and name+name gives a PE several. SHMEM_NIC_LIST takes precedence if it is set, too.",
+		Text: "The NICs of each PE of a host: comma-separated entries name:port:PEs, for example mlx5_0:1:2,mlx5_1:1:2 for the first two PEs and the next two. Port and PEs default to 1, and name+name gives a PE several. If SHMEM_NIC_LIST is also set, it takes precedence.",
 		set:  func(c *Config, v parsed) { c.NICMap = v.text },
 	},
 	{
 		Name: "SHMEM_NIC_POLICY", Kind: Choice, Default: "auto", Choices: []string{"auto", "split", "round-robin"}, Category: Network, Since: "0.1",
-		Text: "How operations of more than 128 KiB are spread over several NICs. split: each is cut into parts for all NICs; round-robin: each goes undivided over the next NIC; auto: the fewer bytes are in flight, the more parts. Smaller operations use one NIC for a while, then the next.",
+		Text: "How operations of more than 128 KiB are spread over several NICs. split: each is cut into parts for all NICs; round-robin: each goes undivided over the next NIC; auto: into more parts the fewer bytes are in flight. Smaller operations use one NIC for a while, then the next.",
 		set:  func(c *Config, v parsed) { c.NICPolicy = NICPolicy(v.index) },
 	},
 	{
 		Name: "SHMEM_ORDERED_BYTES", Kind: Choice, Default: "auto", Choices: []string{"auto", "none", "128", "4096"}, Category: Network, Since: "0.1",
-		Text: "Bytes of each aligned block of a write that the network shows by ascending address, for eager transfers (docs/guides/eager.md). auto: as the network promises; 128 or 4096: the user vouches for it; none: eager transfers send no tiles by the network. Networks over sockets, several NICs of a PE and staged memory keep no order, whatever the setting, nor do writes to GPUs before sm_90.",
+		Text: "For eager transfers: the size of the aligned blocks of a write whose bytes become visible by ascending address (docs/guides/eager.md). auto: as the network promises; 128 or 4096: the user guarantees it; none: eager transfers send no tiles over the network. Whatever the setting, there is no such order on networks over sockets, with several NICs for a PE, with staged memory, and for writes to GPUs before sm_90.",
 		set:  func(c *Config, v parsed) { c.Ordered = Ordered(v.index) },
 	},
 	{
 		Name: "SHMEM_PROVIDER", Aliases: []string{"NVSHMEM_LIBFABRIC_PROVIDER"}, Kind: Text, Category: Network, Since: "0.1",
-		Text: "The libfabric provider to use between nodes, for example tcp, efa or verbs. Empty selects the best that is available. tcp is first tcp;msg, whose connections the library makes, with a proof that both ends belong to the job.",
+		Text: "The libfabric provider to use between nodes, for example tcp, efa or verbs. If it is empty, the library selects the best one available. tcp means tcp;msg if possible, where the library makes the connections and both ends prove that they belong to the job.",
 		set:  func(c *Config, v parsed) { c.Provider = v.text },
 	},
 	{
 		Name: "SHMEM_REGISTRATION_CACHE", Kind: Size, Default: "256m", Min: 0, Max: MaxHeap, Category: Network, Since: "0.1",
-		Text: "Bytes of memory outside the heap that stay registered with the NIC after an operation, if the NIC requires registered memory. The library detects when such memory is unmapped or gets other pages. 0 registers for each operation.",
+		Text: "Bytes of memory outside the heap that stay registered with the NIC after an operation, if the NIC requires registered memory. The library notices if such memory is unmapped or gets other pages. With 0, memory is registered for each operation.",
 		set:  func(c *Config, v parsed) { c.RegistrationCache = v.bytes },
 	},
 	{
 		Name: "SHMEM_REQUIRE", Kind: List, Choices: []string{"rdma", "delivery", "ordered-writes", "ordered-messages", "messages-after-writes", "fence", "data", "data-source", "authentication", "atomics", "wait", "gpu", "several-nics", "network", "gpu-heap", "gpu-direct", "registration-cache"}, Category: Network, Since: "0.1",
-		Text: "Features that the job must have; without one of them it ends at initialisation and names it. network: some PEs do not share memory; gpu-heap: the heap is in GPU memory; gpu-direct: NICs reach it there; registration-cache: buffers outside the heap stay registered, or need not be. The others concern the network, if there is one; shmem-info --fabric explains them.",
+		Text: "Features that the job needs; if one is missing, the job ends at initialisation and names it. network: some PEs do not share memory; gpu-heap: the heap is in GPU memory; gpu-direct: NICs access it there; registration-cache: buffers outside the heap stay registered, or need no registration. The others concern the network, if there is one; shmem-info --fabric explains them.",
 		set:  func(c *Config, v parsed) { c.Require = v.words },
 	},
 
 	{
 		Name: "SHMEM_PROXY_THREADS", Kind: Integer, Default: "1", Min: 1, Max: 4, Category: Rings, Since: "0.1",
-		Text: "Threads of each PE that take operations out of the rings and post them, each with its own endpoint. The rings are distributed over them.",
+		Text: "Proxy threads of each PE, each with its own endpoint, which post the operations in the rings. The rings are distributed over the threads.",
 		set:  func(c *Config, v parsed) { c.ProxyThreads = v.num },
 	},
 	{
 		Name: "SHMEM_RING_COUNT", Kind: Integer, Default: "8", Min: 1, Max: 64, Category: Rings, Since: "0.1",
-		Text: "Rings of each PE through which GPU or host threads pass operations to the proxy. Rings are made on demand.",
+		Text: "Rings of each PE through which GPU or host threads pass operations to the proxy. Rings are created on demand.",
 		set:  func(c *Config, v parsed) { c.RingCount = v.num },
 	},
 	{
@@ -285,13 +285,13 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_RING_SIZE", Kind: Integer, Default: "4096", Min: 256, Max: 1 << 20, PowerOf2: true, Category: Rings, Since: "0.1",
-		Text: "Slots of each ring, 16 bytes each; an operation takes one to three. A full ring makes the thread that adds to it wait.",
+		Text: "Slots of each ring, 16 bytes each; an operation takes one to three. If a ring is full, a thread that adds to it waits.",
 		set:  func(c *Config, v parsed) { c.RingSize = v.num },
 	},
 
 	{
 		Name: "SHMEM_BIND", Kind: Choice, Default: "auto", Choices: []string{"auto", "off", "proxy", "pe"}, Category: Launch, Since: "0.1",
-		Text: "The threads that are bound to the processors of the NUMA node near the PE's GPU or else its NIC, as far as they may use them. proxy: the threads of the proxy; pe: these, and the thread that initialises the library, with the threads that it starts; off: neither; auto: the proxy, and also the PE if it has a GPU, shares the machine with other PEs of the job, and may use every processor, which shows that it is not bound already. With another value than auto, shmemrun binds PEs only on request (--bind).",
+		Text: "Which threads are bound to the processors of the NUMA node near the PE's GPU, or near its NIC if it has no GPU, within the processors that they may use. proxy: the proxy's threads; pe: these, the thread that initialises the library, and the threads that it starts later; off: none; auto: the proxy, and also the PE if it has a GPU, shares the machine with other PEs of the job, and may use every processor, which shows that it is not bound already. With another value than auto, shmemrun binds PEs only on request (--bind).",
 		set:  func(c *Config, v parsed) { c.Bind = Bind(v.index) },
 	},
 	{
@@ -301,32 +301,32 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_DIR", Kind: Text, Category: Launch, Since: "0.1",
-		Text: "A folder that the hosts of a Slurm step share, in which PEs that srun has started without PMI find each other by a file, in place of munge (docs/guides/bootstrap.md).",
+		Text: "A folder that the hosts of a Slurm step share, in which PEs that srun has started without PMI find each other through a file, instead of munge (docs/guides/bootstrap.md).",
 		set:  func(c *Config, v parsed) { c.BootstrapDir = v.text },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_FAMILY", Aliases: []string{"NVSHMEM_BOOTSTRAP_UID_SOCK_FAMILY"}, Kind: Choice, Default: "auto", Choices: []string{"auto", "af_inet", "af_inet6"}, Category: Launch, Since: "0.1",
-		Text: "The addresses that a unique id carries: of IPv4 (af_inet), of IPv6 (af_inet6), or both. It affects the process that makes the id.",
+		Text: "Which addresses a unique id carries: IPv4 (af_inet), IPv6 (af_inet6), or both. It affects the process that makes the id.",
 		set:  func(c *Config, v parsed) { c.BootstrapFamily = BootstrapFamily(v.index) },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_FILE", Kind: Text, Category: Launch, Since: "0.1",
-		Text: "A file in a folder that all PEs share, by which they find each other (docs/guides/bootstrap.md). PE 0 writes it, and removes it when all have arrived. Each PE also needs SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES.",
+		Text: "A file in a folder that all PEs share, through which they find each other (docs/guides/bootstrap.md). PE 0 writes it, and removes it when all have arrived. Each PE also needs SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES.",
 		set:  func(c *Config, v parsed) { c.BootstrapFile.Path = v.text },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_INTERFACE", Aliases: []string{"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME"}, Kind: Text, Category: Launch, Since: "0.1",
-		Text: "The interfaces whose addresses a unique id carries: comma-separated prefixes of names; with = in front of the list exact names, with ^ all interfaces except those with such a prefix. Empty selects all that are up. It affects the process that makes the id.",
+		Text: "The interfaces whose addresses a unique id carries: comma-separated prefixes of names; with = in front of the list exact names, with ^ all interfaces except those with such a prefix. If it is empty, all interfaces that are up. It affects the process that makes the id.",
 		set:  func(c *Config, v parsed) { c.BootstrapInterface = v.text },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_NPES", Kind: Integer, Default: "0", Min: 0, Max: 1 << 20, Category: Launch, Since: "0.1",
-		Text: "With SHMEM_BOOTSTRAP_FILE or SHMEM_BOOTSTRAP_SESSION: the number of PEs. In a session WORLD_SIZE takes its place if it is not set.",
+		Text: "With SHMEM_BOOTSTRAP_FILE or SHMEM_BOOTSTRAP_SESSION: the number of PEs. In a session, WORLD_SIZE is used if it is not set.",
 		set:  func(c *Config, v parsed) { c.BootstrapFile.NPEs = v.num },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_PE", Kind: Integer, Default: "-1", Min: -1, Max: 1<<20 - 1, Category: Launch, Since: "0.1",
-		Text: "With SHMEM_BOOTSTRAP_FILE or SHMEM_BOOTSTRAP_SESSION: the number of this PE, from 0. If it is not set, a session takes RANK where WORLD_SIZE is set, as torchrun sets both, and else JOB_COMPLETION_INDEX, which Kubernetes sets in the pods of an indexed Job.",
+		Text: "With SHMEM_BOOTSTRAP_FILE or SHMEM_BOOTSTRAP_SESSION: the number of this PE, from 0. If it is not set, a session uses RANK if WORLD_SIZE is set (torchrun sets both), otherwise JOB_COMPLETION_INDEX, which Kubernetes sets in the pods of an indexed Job.",
 		set:  func(c *Config, v parsed) { c.BootstrapFile.PE = libshmem.PE(v.num) },
 	},
 	{
@@ -336,17 +336,17 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_SECRET", Kind: Text, Secret: true, Category: Launch, Since: "0.2",
-		Text: "With SHMEM_BOOTSTRAP_SESSION: a text of 16 characters or more that only the PEs of the job know, the same for all of them. Only a process that knows it can join. White space around it does not count, and nothing prints it.",
+		Text: "With SHMEM_BOOTSTRAP_SESSION: a text of 16 characters or more that only the PEs of the job know, the same on all of them. Only a process that knows it can join. White space around it is ignored, and it is never printed.",
 		set:  func(c *Config, v parsed) { c.BootstrapSession.Secret = v.text },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_SECRET_FILE", Kind: Text, Category: Launch, Since: "0.2",
-		Text: "With SHMEM_BOOTSTRAP_SESSION: a file with the text of SHMEM_BOOTSTRAP_SECRET, for example of a mounted Secret of Kubernetes. Programs that a PE starts do not inherit the text then.",
+		Text: "With SHMEM_BOOTSTRAP_SESSION: a file with the text of SHMEM_BOOTSTRAP_SECRET, for example from a mounted Kubernetes Secret. Programs that a PE starts then do not inherit the text.",
 		set:  func(c *Config, v parsed) { c.BootstrapSession.SecretFile = v.text },
 	},
 	{
 		Name: "SHMEM_BOOTSTRAP_SESSION", Aliases: []string{"NVSHMEM_BOOTSTRAP_UID_SESSION_ID"}, Kind: Text, Category: Launch, Since: "0.1",
-		Text: "HOST:PORT, a name or an address of the host of PE 0 and a port that is free there. With the numbers of the PE and of the PEs (SHMEM_BOOTSTRAP_PE, SHMEM_BOOTSTRAP_NPES, or variables that take their place) PEs without a launcher meet there (docs/guides/bootstrap.md). Each process that asks for a unique id gets the id of the job that meets there, so that a program need not distribute one. Without SHMEM_BOOTSTRAP_SECRET every process that reaches the port can join. Empty makes a new id each time.",
+		Text: "HOST:PORT, a name or an address of the host of PE 0 and a port that is free there. PEs without a launcher connect there to form a job; they also need SHMEM_BOOTSTRAP_PE and SHMEM_BOOTSTRAP_NPES, or variables that replace them (docs/guides/bootstrap.md). Each process that asks for a unique id gets the id of that job, so a program need not distribute one. Without SHMEM_BOOTSTRAP_SECRET, any process that reaches the port can join. If it is empty, each call makes a new id.",
 		set:  func(c *Config, v parsed) { c.BootstrapSession.Address = v.text },
 	},
 	{
@@ -356,7 +356,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_HOST_ID", Kind: Text, Category: Launch, Since: "0.1",
-		Text: "Identity of the host. PEs with the same identity share memory. Empty means the machine's own; different values make one machine act as several.",
+		Text: "Identity of the host. PEs with the same identity share memory. If it is empty, the machine's own; different values make one machine act as several.",
 		set:  func(c *Config, v parsed) { c.HostID = v.text },
 	},
 
@@ -367,7 +367,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_LAUNCHER_BINDING", Kind: Text, Category: Launcher, Since: "0.1",
-		Text: "How shmemrun has bound the PEs to processors, or why it has not, for the banner.",
+		Text: "For the banner: how shmemrun has bound the PEs to processors, or why it has not.",
 		set:  func(c *Config, v parsed) { c.Launcher.Binding = v.text },
 	},
 	{
@@ -387,7 +387,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_LAUNCHER_HOSTS", Kind: Integer, Default: "0", Min: 0, Max: 1 << 20, Category: Launcher, Since: "0.1",
-		Text: "Number of hosts of the job, which are other machines or simulated, so that PEs load libfabric while they meet; 0 if shmemrun has started all PEs on this machine.",
+		Text: "Number of hosts of the job, real or simulated, so that PEs load libfabric early; 0 if shmemrun has started all PEs on this machine.",
 		set:  func(c *Config, v parsed) { c.Launcher.Hosts = v.num },
 	},
 	{

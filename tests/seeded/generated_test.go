@@ -116,8 +116,8 @@ var generatedDefects = []defect{
 	},
 	{
 		id: "generated/least-of-three", file: "capi/spec/reductions.go",
-		was:  "reduction(\"min\", byOrder, \"b < a ? b : a\", \"the least\",",
-		is:   "reduction(\"min\", byOrder, \"b < a ? a : b\", \"the least\",",
+		was:  "reduction(\"min\", byOrder, \"b < a ? b : a\", \"the minimum\",",
+		is:   "reduction(\"min\", byOrder, \"b < a ? a : b\", \"the minimum\",",
 		user: "shmem_int_min_reduce gives the greatest of two",
 		by:   program("zz_reduce", "node-2"), says: `min_reduce: PE \d: alone, element 0 of 1: expected`, gen: true,
 	},

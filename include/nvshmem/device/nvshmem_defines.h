@@ -331,7 +331,7 @@ SHMEMI_SHARED void nvshmem_iget32(void *dest, const void *source, ptrdiff_t dst,
 SHMEMI_SHARED void nvshmem_iget64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) SHMEMI_DO(shmemi_iget<shmemi_by_thread, 8>(SHMEMI_JOB, 0x97b3157bu, dest, source, dst, sst, nelems, pe))
 SHMEMI_SHARED void nvshmem_iget128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) SHMEMI_DO(shmemi_iget<shmemi_by_thread, 16>(SHMEMI_JOB, 0x9dab0702u, dest, source, dst, sst, nelems, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED float nvshmem_float_atomic_fetch(const float *source, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH, float>(SHMEMI_JOB, 0xa3bf5bc5u, source, (float)0, (float)0, pe))
 SHMEMI_SHARED double nvshmem_double_atomic_fetch(const double *source, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH, double>(SHMEMI_JOB, 0xa0b97df4u, source, (double)0, (double)0, pe))
 SHMEMI_SHARED int nvshmem_int_atomic_fetch(const int *source, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH, int>(SHMEMI_JOB, 0x2dbf0540u, source, (int)0, (int)0, pe))
@@ -350,7 +350,7 @@ SHMEMI_SHARED ptrdiff_t nvshmem_ptrdiff_atomic_fetch(const ptrdiff_t *source, in
 /* Half precision, which the specification does not have. */
 SHMEMI_ONLY __half nvshmem_half_atomic_fetch(const __half *source, int pe) SHMEMI_RUN(__half, shmemi_g<__half>(SHMEMI_JOB, 0xcb9bd470u, source, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED void nvshmem_float_atomic_set(float *dest, float value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_SET, float>(SHMEMI_JOB, 0xbe2db609u, dest, value, (float)0, pe))
 SHMEMI_SHARED void nvshmem_double_atomic_set(double *dest, double value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_SET, double>(SHMEMI_JOB, 0xd864a994u, dest, value, (double)0, pe))
 SHMEMI_SHARED void nvshmem_int_atomic_set(int *dest, int value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_SET, int>(SHMEMI_JOB, 0x7bb8fe58u, dest, value, (int)0, pe))
@@ -369,7 +369,7 @@ SHMEMI_SHARED void nvshmem_ptrdiff_atomic_set(ptrdiff_t *dest, ptrdiff_t value, 
 /* Half precision, which the specification does not have. */
 SHMEMI_ONLY void nvshmem_half_atomic_set(__half *dest, __half value, int pe) SHMEMI_RUN(void, shmemi_set_half<__half>(SHMEMI_JOB, 0x5bb6f5e8u, dest, value, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED int nvshmem_int_atomic_compare_swap(int *dest, int cond, int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, int>(SHMEMI_JOB, 0x4554c1dbu, dest, value, cond, pe))
 SHMEMI_SHARED long nvshmem_long_atomic_compare_swap(long *dest, long cond, long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, long>(SHMEMI_JOB, 0x11762854u, dest, value, cond, pe))
 SHMEMI_SHARED long long nvshmem_longlong_atomic_compare_swap(long long *dest, long long cond, long long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, long long>(SHMEMI_JOB, 0x14b58446u, dest, value, cond, pe))
@@ -383,7 +383,7 @@ SHMEMI_SHARED uint64_t nvshmem_uint64_atomic_compare_swap(uint64_t *dest, uint64
 SHMEMI_SHARED size_t nvshmem_size_atomic_compare_swap(size_t *dest, size_t cond, size_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, size_t>(SHMEMI_JOB, 0xc6de058bu, dest, value, cond, pe))
 SHMEMI_SHARED ptrdiff_t nvshmem_ptrdiff_atomic_compare_swap(ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_CSWAP, ptrdiff_t>(SHMEMI_JOB, 0x7880911bu, dest, value, cond, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED float nvshmem_float_atomic_swap(float *dest, float value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_SWAP, float>(SHMEMI_JOB, 0xda5c39ecu, dest, value, (float)0, pe))
 SHMEMI_SHARED double nvshmem_double_atomic_swap(double *dest, double value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_SWAP, double>(SHMEMI_JOB, 0xa848f5e7u, dest, value, (double)0, pe))
 SHMEMI_SHARED int nvshmem_int_atomic_swap(int *dest, int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_SWAP, int>(SHMEMI_JOB, 0xf9ceec9bu, dest, value, (int)0, pe))
@@ -402,7 +402,7 @@ SHMEMI_SHARED ptrdiff_t nvshmem_ptrdiff_atomic_swap(ptrdiff_t *dest, ptrdiff_t v
 /* Half precision, which the specification does not have. */
 SHMEMI_ONLY __half nvshmem_half_atomic_swap(__half *dest, __half value, int pe) SHMEMI_RUN(__half, shmemi_swap_half<__half>(SHMEMI_JOB, 0xa146bf6bu, dest, value, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED int nvshmem_int_atomic_fetch_inc(int *dest, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_ADD, int>(SHMEMI_JOB, 0x6d892d5fu, dest, (int)1, (int)0, pe))
 SHMEMI_SHARED long nvshmem_long_atomic_fetch_inc(long *dest, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_ADD, long>(SHMEMI_JOB, 0xfb3445eau, dest, (long)1, (long)0, pe))
 SHMEMI_SHARED long long nvshmem_longlong_atomic_fetch_inc(long long *dest, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_ADD, long long>(SHMEMI_JOB, 0xc4e437d4u, dest, (long long)1, (long long)0, pe))
@@ -416,7 +416,7 @@ SHMEMI_SHARED uint64_t nvshmem_uint64_atomic_fetch_inc(uint64_t *dest, int pe) S
 SHMEMI_SHARED size_t nvshmem_size_atomic_fetch_inc(size_t *dest, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_ADD, size_t>(SHMEMI_JOB, 0x800dfbefu, dest, (size_t)1, (size_t)0, pe))
 SHMEMI_SHARED ptrdiff_t nvshmem_ptrdiff_atomic_fetch_inc(ptrdiff_t *dest, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_ADD, ptrdiff_t>(SHMEMI_JOB, 0xa443d29fu, dest, (ptrdiff_t)1, (ptrdiff_t)0, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED void nvshmem_int_atomic_inc(int *dest, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_ADD, int>(SHMEMI_JOB, 0x1032a5bcu, dest, (int)1, (int)0, pe))
 SHMEMI_SHARED void nvshmem_long_atomic_inc(long *dest, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_ADD, long>(SHMEMI_JOB, 0x94f9ead5u, dest, (long)1, (long)0, pe))
 SHMEMI_SHARED void nvshmem_longlong_atomic_inc(long long *dest, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_ADD, long long>(SHMEMI_JOB, 0xc8fe02d3u, dest, (long long)1, (long long)0, pe))
@@ -430,7 +430,7 @@ SHMEMI_SHARED void nvshmem_uint64_atomic_inc(uint64_t *dest, int pe) SHMEMI_DO((
 SHMEMI_SHARED void nvshmem_size_atomic_inc(size_t *dest, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_ADD, size_t>(SHMEMI_JOB, 0xca70dc4cu, dest, (size_t)1, (size_t)0, pe))
 SHMEMI_SHARED void nvshmem_ptrdiff_atomic_inc(ptrdiff_t *dest, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_ADD, ptrdiff_t>(SHMEMI_JOB, 0x307363fcu, dest, (ptrdiff_t)1, (ptrdiff_t)0, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED int nvshmem_int_atomic_fetch_add(int *dest, int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_ADD, int>(SHMEMI_JOB, 0xcd2f13ccu, dest, value, (int)0, pe))
 SHMEMI_SHARED long nvshmem_long_atomic_fetch_add(long *dest, long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_ADD, long>(SHMEMI_JOB, 0x83853f59u, dest, value, (long)0, pe))
 SHMEMI_SHARED long long nvshmem_longlong_atomic_fetch_add(long long *dest, long long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_ADD, long long>(SHMEMI_JOB, 0x496534c3u, dest, value, (long long)0, pe))
@@ -444,7 +444,7 @@ SHMEMI_SHARED uint64_t nvshmem_uint64_atomic_fetch_add(uint64_t *dest, uint64_t 
 SHMEMI_SHARED size_t nvshmem_size_atomic_fetch_add(size_t *dest, size_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_ADD, size_t>(SHMEMI_JOB, 0xe22e4b5cu, dest, value, (size_t)0, pe))
 SHMEMI_SHARED ptrdiff_t nvshmem_ptrdiff_atomic_fetch_add(ptrdiff_t *dest, ptrdiff_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_ADD, ptrdiff_t>(SHMEMI_JOB, 0x664220cu, dest, value, (ptrdiff_t)0, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED void nvshmem_int_atomic_add(int *dest, int value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_ADD, int>(SHMEMI_JOB, 0x6259c4cbu, dest, value, (int)0, pe))
 SHMEMI_SHARED void nvshmem_long_atomic_add(long *dest, long value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_ADD, long>(SHMEMI_JOB, 0xeafc124au, dest, value, (long)0, pe))
 SHMEMI_SHARED void nvshmem_longlong_atomic_add(long long *dest, long long value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_ADD, long long>(SHMEMI_JOB, 0x72d6dd78u, dest, value, (long long)0, pe))
@@ -458,7 +458,7 @@ SHMEMI_SHARED void nvshmem_uint64_atomic_add(uint64_t *dest, uint64_t value, int
 SHMEMI_SHARED void nvshmem_size_atomic_add(size_t *dest, size_t value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_ADD, size_t>(SHMEMI_JOB, 0x5bf8fc5bu, dest, value, (size_t)0, pe))
 SHMEMI_SHARED void nvshmem_ptrdiff_atomic_add(ptrdiff_t *dest, ptrdiff_t value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_ADD, ptrdiff_t>(SHMEMI_JOB, 0x829a830bu, dest, value, (ptrdiff_t)0, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED unsigned int nvshmem_uint_atomic_fetch_and(unsigned int *dest, unsigned int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_AND, unsigned int>(SHMEMI_JOB, 0x9fdc5d29u, dest, value, (unsigned int)0, pe))
 SHMEMI_SHARED unsigned long nvshmem_ulong_atomic_fetch_and(unsigned long *dest, unsigned long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_AND, unsigned long>(SHMEMI_JOB, 0x4342a19eu, dest, value, (unsigned long)0, pe))
 SHMEMI_SHARED unsigned long long nvshmem_ulonglong_atomic_fetch_and(unsigned long long *dest, unsigned long long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_AND, unsigned long long>(SHMEMI_JOB, 0xe6990cd0u, dest, value, (unsigned long long)0, pe))
@@ -467,7 +467,7 @@ SHMEMI_SHARED int64_t nvshmem_int64_atomic_fetch_and(int64_t *dest, int64_t valu
 SHMEMI_SHARED uint32_t nvshmem_uint32_atomic_fetch_and(uint32_t *dest, uint32_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_AND, uint32_t>(SHMEMI_JOB, 0xf66508eeu, dest, value, (uint32_t)0, pe))
 SHMEMI_SHARED uint64_t nvshmem_uint64_atomic_fetch_and(uint64_t *dest, uint64_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_AND, uint64_t>(SHMEMI_JOB, 0xc650100fu, dest, value, (uint64_t)0, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED void nvshmem_uint_atomic_and(unsigned int *dest, unsigned int value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_AND, unsigned int>(SHMEMI_JOB, 0x93a9c45au, dest, value, (unsigned int)0, pe))
 SHMEMI_SHARED void nvshmem_ulong_atomic_and(unsigned long *dest, unsigned long value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_AND, unsigned long>(SHMEMI_JOB, 0x73c19d01u, dest, value, (unsigned long)0, pe))
 SHMEMI_SHARED void nvshmem_ulonglong_atomic_and(unsigned long long *dest, unsigned long long value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_AND, unsigned long long>(SHMEMI_JOB, 0x752215d7u, dest, value, (unsigned long long)0, pe))
@@ -476,7 +476,7 @@ SHMEMI_SHARED void nvshmem_int64_atomic_and(int64_t *dest, int64_t value, int pe
 SHMEMI_SHARED void nvshmem_uint32_atomic_and(uint32_t *dest, uint32_t value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_AND, uint32_t>(SHMEMI_JOB, 0x570b60d1u, dest, value, (uint32_t)0, pe))
 SHMEMI_SHARED void nvshmem_uint64_atomic_and(uint64_t *dest, uint64_t value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_AND, uint64_t>(SHMEMI_JOB, 0xde075144u, dest, value, (uint64_t)0, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED unsigned int nvshmem_uint_atomic_fetch_or(unsigned int *dest, unsigned int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_OR, unsigned int>(SHMEMI_JOB, 0xb14a0a0du, dest, value, (unsigned int)0, pe))
 SHMEMI_SHARED unsigned long nvshmem_ulong_atomic_fetch_or(unsigned long *dest, unsigned long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_OR, unsigned long>(SHMEMI_JOB, 0x8a75ae6cu, dest, value, (unsigned long)0, pe))
 SHMEMI_SHARED unsigned long long nvshmem_ulonglong_atomic_fetch_or(unsigned long long *dest, unsigned long long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_OR, unsigned long long>(SHMEMI_JOB, 0x18d7fedeu, dest, value, (unsigned long long)0, pe))
@@ -485,7 +485,7 @@ SHMEMI_SHARED int64_t nvshmem_int64_atomic_fetch_or(int64_t *dest, int64_t value
 SHMEMI_SHARED uint32_t nvshmem_uint32_atomic_fetch_or(uint32_t *dest, uint32_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_OR, uint32_t>(SHMEMI_JOB, 0xc87a1b7cu, dest, value, (uint32_t)0, pe))
 SHMEMI_SHARED uint64_t nvshmem_uint64_atomic_fetch_or(uint64_t *dest, uint64_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_OR, uint64_t>(SHMEMI_JOB, 0x4ee6521bu, dest, value, (uint64_t)0, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED void nvshmem_uint_atomic_or(unsigned int *dest, unsigned int value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_OR, unsigned int>(SHMEMI_JOB, 0xbcec4978u, dest, value, (unsigned int)0, pe))
 SHMEMI_SHARED void nvshmem_ulong_atomic_or(unsigned long *dest, unsigned long value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_OR, unsigned long>(SHMEMI_JOB, 0x718456b5u, dest, value, (unsigned long)0, pe))
 SHMEMI_SHARED void nvshmem_ulonglong_atomic_or(unsigned long long *dest, unsigned long long value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_OR, unsigned long long>(SHMEMI_JOB, 0xaf5196f3u, dest, value, (unsigned long long)0, pe))
@@ -494,7 +494,7 @@ SHMEMI_SHARED void nvshmem_int64_atomic_or(int64_t *dest, int64_t value, int pe)
 SHMEMI_SHARED void nvshmem_uint32_atomic_or(uint32_t *dest, uint32_t value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_OR, uint32_t>(SHMEMI_JOB, 0xe9f28645u, dest, value, (uint32_t)0, pe))
 SHMEMI_SHARED void nvshmem_uint64_atomic_or(uint64_t *dest, uint64_t value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_OR, uint64_t>(SHMEMI_JOB, 0xe58dbcb2u, dest, value, (uint64_t)0, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED unsigned int nvshmem_uint_atomic_fetch_xor(unsigned int *dest, unsigned int value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_XOR, unsigned int>(SHMEMI_JOB, 0xbc6788c5u, dest, value, (unsigned int)0, pe))
 SHMEMI_SHARED unsigned long nvshmem_ulong_atomic_fetch_xor(unsigned long *dest, unsigned long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_XOR, unsigned long>(SHMEMI_JOB, 0x7591a006u, dest, value, (unsigned long)0, pe))
 SHMEMI_SHARED unsigned long long nvshmem_ulonglong_atomic_fetch_xor(unsigned long long *dest, unsigned long long value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_XOR, unsigned long long>(SHMEMI_JOB, 0x7f8b3b1cu, dest, value, (unsigned long long)0, pe))
@@ -503,7 +503,7 @@ SHMEMI_SHARED int64_t nvshmem_int64_atomic_fetch_xor(int64_t *dest, int64_t valu
 SHMEMI_SHARED uint32_t nvshmem_uint32_atomic_fetch_xor(uint32_t *dest, uint32_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_XOR, uint32_t>(SHMEMI_JOB, 0xa3aed456u, dest, value, (uint32_t)0, pe))
 SHMEMI_SHARED uint64_t nvshmem_uint64_atomic_fetch_xor(uint64_t *dest, uint64_t value, int pe) SHMEMI_DO(shmemi_amo<SHMEMI_KIND_FETCH_XOR, uint64_t>(SHMEMI_JOB, 0x9450c387u, dest, value, (uint64_t)0, pe))
 
-/* As the host's; in no order with other operations. */
+/* As on the host; unordered with other operations. */
 SHMEMI_SHARED void nvshmem_uint_atomic_xor(unsigned int *dest, unsigned int value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_XOR, unsigned int>(SHMEMI_JOB, 0x8b2683fau, dest, value, (unsigned int)0, pe))
 SHMEMI_SHARED void nvshmem_ulong_atomic_xor(unsigned long *dest, unsigned long value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_XOR, unsigned long>(SHMEMI_JOB, 0x6044b14du, dest, value, (unsigned long)0, pe))
 SHMEMI_SHARED void nvshmem_ulonglong_atomic_xor(unsigned long long *dest, unsigned long long value, int pe) SHMEMI_DO((void)shmemi_amo<SHMEMI_KIND_XOR, unsigned long long>(SHMEMI_JOB, 0x7505e5dfu, dest, value, (unsigned long long)0, pe))
@@ -646,7 +646,7 @@ SHMEMI_ONLY void nvshmem_ptrdiff_wait_until_all_vector(ptrdiff_t *ivars, size_t 
 SHMEMI_ONLY void nvshmem_short_wait_until_all_vector(short *ivars, size_t nelems, const int *status, int cmp, short *cmp_values) SHMEMI_RUN(void, shmemi_wait_all<short>(SHMEMI_JOB, 0xc6d05d61u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY void nvshmem_ushort_wait_until_all_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short *cmp_values) SHMEMI_RUN(void, shmemi_wait_all<unsigned short>(SHMEMI_JOB, 0x52c96460u, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Waits until one word satisfies the comparison; returns its index, or SIZE_MAX. */
+/* Waits until one word satisfies the comparison, and returns its index; SIZE_MAX if none does. */
 SHMEMI_ONLY size_t nvshmem_int_wait_until_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) SHMEMI_RUN(size_t, shmemi_wait_any<int>(SHMEMI_JOB, 0xd2286449u, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_ONLY size_t nvshmem_long_wait_until_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) SHMEMI_RUN(size_t, shmemi_wait_any<long>(SHMEMI_JOB, 0x9a1302c8u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_ONLY size_t nvshmem_longlong_wait_until_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) SHMEMI_RUN(size_t, shmemi_wait_any<long long>(SHMEMI_JOB, 0xe73eb3c6u, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0)))
@@ -678,7 +678,7 @@ SHMEMI_ONLY size_t nvshmem_ptrdiff_wait_until_any_vector(ptrdiff_t *ivars, size_
 SHMEMI_ONLY size_t nvshmem_short_wait_until_any_vector(short *ivars, size_t nelems, const int *status, int cmp, short *cmp_values) SHMEMI_RUN(size_t, shmemi_wait_any<short>(SHMEMI_JOB, 0x894bb4c6u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY size_t nvshmem_ushort_wait_until_any_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short *cmp_values) SHMEMI_RUN(size_t, shmemi_wait_any<unsigned short>(SHMEMI_JOB, 0xb67bbfcbu, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Waits until some words satisfy the comparison; returns how many, and writes their indices. */
+/* Waits until some words satisfy the comparison, writes their indices, and returns how many. */
 SHMEMI_ONLY size_t nvshmem_int_wait_until_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value) SHMEMI_RUN(size_t, shmemi_wait_some<int>(SHMEMI_JOB, 0xeb4ce1a5u, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_ONLY size_t nvshmem_long_wait_until_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value) SHMEMI_RUN(size_t, shmemi_wait_some<long>(SHMEMI_JOB, 0xee5b3726u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_ONLY size_t nvshmem_longlong_wait_until_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value) SHMEMI_RUN(size_t, shmemi_wait_some<long long>(SHMEMI_JOB, 0x8ed482bcu, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
@@ -742,7 +742,7 @@ SHMEMI_ONLY int nvshmem_ptrdiff_test_all_vector(ptrdiff_t *ivars, size_t nelems,
 SHMEMI_ONLY int nvshmem_short_test_all_vector(short *ivars, size_t nelems, const int *status, int cmp, short *cmp_values) SHMEMI_RUN(int, shmemi_test_all<short>(SHMEMI_JOB, 0xf84ce8f3u, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY int nvshmem_ushort_test_all_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short *cmp_values) SHMEMI_RUN(int, shmemi_test_all<unsigned short>(SHMEMI_JOB, 0x8a3463feu, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Reports whether one word satisfies the comparison; returns its index, or SIZE_MAX. */
+/* Reports whether one word satisfies the comparison, and returns its index; SIZE_MAX if none does. */
 SHMEMI_ONLY size_t nvshmem_int_test_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) SHMEMI_RUN(size_t, shmemi_test_any<int>(SHMEMI_JOB, 0x88171a8bu, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_ONLY size_t nvshmem_long_test_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) SHMEMI_RUN(size_t, shmemi_test_any<long>(SHMEMI_JOB, 0x397c3216u, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0)))
 SHMEMI_ONLY size_t nvshmem_longlong_test_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) SHMEMI_RUN(size_t, shmemi_test_any<long long>(SHMEMI_JOB, 0x2a7222c4u, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0)))
@@ -774,7 +774,7 @@ SHMEMI_ONLY size_t nvshmem_ptrdiff_test_any_vector(ptrdiff_t *ivars, size_t nele
 SHMEMI_ONLY size_t nvshmem_short_test_any_vector(short *ivars, size_t nelems, const int *status, int cmp, short *cmp_values) SHMEMI_RUN(size_t, shmemi_test_any<short>(SHMEMI_JOB, 0x7567c96cu, shmemi_words_of<short>(ivars, nelems, status, cmp, cmp_values, 1)))
 SHMEMI_ONLY size_t nvshmem_ushort_test_any_vector(unsigned short *ivars, size_t nelems, const int *status, int cmp, unsigned short *cmp_values) SHMEMI_RUN(size_t, shmemi_test_any<unsigned short>(SHMEMI_JOB, 0x16e7341du, shmemi_words_of<unsigned short>(ivars, nelems, status, cmp, cmp_values, 1)))
 
-/* Reports whether some words satisfy the comparison; returns how many, and writes their indices. */
+/* Reports whether some words satisfy the comparison, writes their indices, and returns how many. */
 SHMEMI_ONLY size_t nvshmem_int_test_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value) SHMEMI_RUN(size_t, shmemi_test_some<int>(SHMEMI_JOB, 0xc2ecbca7u, shmemi_words_of<int>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_ONLY size_t nvshmem_long_test_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value) SHMEMI_RUN(size_t, shmemi_test_some<long>(SHMEMI_JOB, 0x5107fb2cu, shmemi_words_of<long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
 SHMEMI_ONLY size_t nvshmem_longlong_test_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value) SHMEMI_RUN(size_t, shmemi_test_some<long long>(SHMEMI_JOB, 0x2a15c88au, shmemi_words_of<long long>(ivars, nelems, status, cmp, &cmp_value, 0), indices))
@@ -1060,7 +1060,7 @@ SHMEMI_SHARED int nvshmem_uint32_xor_reduce(nvshmem_team_t team, uint32_t *dest,
 SHMEMI_SHARED int nvshmem_uint64_xor_reduce(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce) SHMEMI_DO(shmemi_reduce<shmemi_by_thread, shmemi_xor, uint64_t>(SHMEMI_JOB, 0x75606f5fu, team, dest, source, nreduce))
 SHMEMI_SHARED int nvshmem_size_xor_reduce(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce) SHMEMI_DO(shmemi_reduce<shmemi_by_thread, shmemi_xor, size_t>(SHMEMI_JOB, 0x31b5e5beu, team, dest, source, nreduce))
 
-/* Combines the sources of a team element by element to the greatest. */
+/* Combines the sources of a team element by element to the maximum. */
 SHMEMI_SHARED int nvshmem_float_max_reducescatter(nvshmem_team_t team, float *dest, const float *source, size_t nreduce) SHMEMI_DO(shmemi_reducescatter<shmemi_by_thread, shmemi_max, float>(SHMEMI_JOB, 0xadbc6c08u, team, dest, source, nreduce))
 SHMEMI_SHARED int nvshmem_double_max_reducescatter(nvshmem_team_t team, double *dest, const double *source, size_t nreduce) SHMEMI_DO(shmemi_reducescatter<shmemi_by_thread, shmemi_max, double>(SHMEMI_JOB, 0xf21b871fu, team, dest, source, nreduce))
 SHMEMI_SHARED int nvshmem_char_max_reducescatter(nvshmem_team_t team, char *dest, const char *source, size_t nreduce) SHMEMI_DO(shmemi_reducescatter<shmemi_by_thread, shmemi_max, char>(SHMEMI_JOB, 0x6c5e3bd6u, team, dest, source, nreduce))
@@ -1086,7 +1086,7 @@ SHMEMI_SHARED int nvshmem_size_max_reducescatter(nvshmem_team_t team, size_t *de
 SHMEMI_SHARED int nvshmem_half_max_reducescatter(nvshmem_team_t team, __half *dest, const __half *source, size_t nreduce) SHMEMI_DO(shmemi_reducescatter<shmemi_by_thread, shmemi_late_max, __half>(SHMEMI_JOB, 0x162e3c53u, team, dest, source, nreduce))
 SHMEMI_SHARED int nvshmem_bfloat16_max_reducescatter(nvshmem_team_t team, __nv_bfloat16 *dest, const __nv_bfloat16 *source, size_t nreduce) SHMEMI_DO(shmemi_reducescatter<shmemi_by_thread, shmemi_late_max, __nv_bfloat16>(SHMEMI_JOB, 0xa6c0e019u, team, dest, source, nreduce))
 
-/* Combines the sources of a team element by element to the least. */
+/* Combines the sources of a team element by element to the minimum. */
 SHMEMI_SHARED int nvshmem_float_min_reducescatter(nvshmem_team_t team, float *dest, const float *source, size_t nreduce) SHMEMI_DO(shmemi_reducescatter<shmemi_by_thread, shmemi_min, float>(SHMEMI_JOB, 0x20f1e8b2u, team, dest, source, nreduce))
 SHMEMI_SHARED int nvshmem_double_min_reducescatter(nvshmem_team_t team, double *dest, const double *source, size_t nreduce) SHMEMI_DO(shmemi_reducescatter<shmemi_by_thread, shmemi_min, double>(SHMEMI_JOB, 0x8759c071u, team, dest, source, nreduce))
 SHMEMI_SHARED int nvshmem_char_min_reducescatter(nvshmem_team_t team, char *dest, const char *source, size_t nreduce) SHMEMI_DO(shmemi_reducescatter<shmemi_by_thread, shmemi_min, char>(SHMEMI_JOB, 0x1dde82b4u, team, dest, source, nreduce))

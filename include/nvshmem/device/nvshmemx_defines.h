@@ -34,10 +34,10 @@ SHMEMI_ONLY int nvshmemx_region_stop_block(nvshmemx_region_handle_t handle) SHME
 /* Reports that hints have no effect. */
 SHMEMI_SHARED int nvshmemx_region_is_active(uint32_t hints, int *active) SHMEMI_DO(nvshmemi_no_region(hints, active))
 
-/* Returns how much shared memory helps: none does. */
+/* Returns how much shared memory kernels can use: none. */
 SHMEMI_ONLY int nvshmemx_ask_smem(nvshmemx_smem_amount_t amount) SHMEMI_RUN(int, ((void)amount, 0))
 
-/* Gives the library shared memory, which it leaves alone. */
+/* Gives the library shared memory, which it does not use. */
 SHMEMI_ONLY void nvshmemx_give_smem(void *memory, size_t bytes) SHMEMI_RUN(void, ((void)memory, (void)bytes))
 
 /* Takes shared memory back. */
@@ -1567,7 +1567,7 @@ SHMEMI_ONLY int nvshmemx_uint32_xor_reduce_block(nvshmem_team_t team, uint32_t *
 SHMEMI_ONLY int nvshmemx_uint64_xor_reduce_block(nvshmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce) SHMEMI_RUN(int, shmemi_reduce<shmemi_by_block, shmemi_xor, uint64_t>(SHMEMI_JOB, 0x13aa000fu, team, dest, source, nreduce))
 SHMEMI_ONLY int nvshmemx_size_xor_reduce_block(nvshmem_team_t team, size_t *dest, const size_t *source, size_t nreduce) SHMEMI_RUN(int, shmemi_reduce<shmemi_by_block, shmemi_xor, size_t>(SHMEMI_JOB, 0xf086663au, team, dest, source, nreduce))
 
-/* Combines the sources of a team element by element to the greatest. */
+/* Combines the sources of a team element by element to the maximum. */
 SHMEMI_ONLY int nvshmemx_float_max_reducescatter_warp(nvshmem_team_t team, float *dest, const float *source, size_t nreduce) SHMEMI_RUN(int, shmemi_reducescatter<shmemi_by_warp, shmemi_max, float>(SHMEMI_JOB, 0x571aa4fdu, team, dest, source, nreduce))
 SHMEMI_ONLY int nvshmemx_double_max_reducescatter_warp(nvshmem_team_t team, double *dest, const double *source, size_t nreduce) SHMEMI_RUN(int, shmemi_reducescatter<shmemi_by_warp, shmemi_max, double>(SHMEMI_JOB, 0x1b446a10u, team, dest, source, nreduce))
 SHMEMI_ONLY int nvshmemx_char_max_reducescatter_warp(nvshmem_team_t team, char *dest, const char *source, size_t nreduce) SHMEMI_RUN(int, shmemi_reducescatter<shmemi_by_warp, shmemi_max, char>(SHMEMI_JOB, 0x3e23ddb7u, team, dest, source, nreduce))
@@ -1617,7 +1617,7 @@ SHMEMI_ONLY int nvshmemx_size_max_reducescatter_block(nvshmem_team_t team, size_
 SHMEMI_ONLY int nvshmemx_half_max_reducescatter_block(nvshmem_team_t team, __half *dest, const __half *source, size_t nreduce) SHMEMI_RUN(int, shmemi_reducescatter<shmemi_by_block, shmemi_late_max, __half>(SHMEMI_JOB, 0xd62c1e8fu, team, dest, source, nreduce))
 SHMEMI_ONLY int nvshmemx_bfloat16_max_reducescatter_block(nvshmem_team_t team, __nv_bfloat16 *dest, const __nv_bfloat16 *source, size_t nreduce) SHMEMI_RUN(int, shmemi_reducescatter<shmemi_by_block, shmemi_late_max, __nv_bfloat16>(SHMEMI_JOB, 0xafa8c96du, team, dest, source, nreduce))
 
-/* Combines the sources of a team element by element to the least. */
+/* Combines the sources of a team element by element to the minimum. */
 SHMEMI_ONLY int nvshmemx_float_min_reducescatter_warp(nvshmem_team_t team, float *dest, const float *source, size_t nreduce) SHMEMI_RUN(int, shmemi_reducescatter<shmemi_by_warp, shmemi_min, float>(SHMEMI_JOB, 0x9bd9ca1bu, team, dest, source, nreduce))
 SHMEMI_ONLY int nvshmemx_double_min_reducescatter_warp(nvshmem_team_t team, double *dest, const double *source, size_t nreduce) SHMEMI_RUN(int, shmemi_reducescatter<shmemi_by_warp, shmemi_min, double>(SHMEMI_JOB, 0x8a125dbeu, team, dest, source, nreduce))
 SHMEMI_ONLY int nvshmemx_char_min_reducescatter_warp(nvshmem_team_t team, char *dest, const char *source, size_t nreduce) SHMEMI_RUN(int, shmemi_reducescatter<shmemi_by_warp, shmemi_min, char>(SHMEMI_JOB, 0x71af8da1u, team, dest, source, nreduce))

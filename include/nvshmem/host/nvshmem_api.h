@@ -185,7 +185,7 @@ typedef struct nvshmemx_region_attrs {
 #define NVSHMEM_VENDOR_PACKAGE_VERSION 0
 #define NVSHMEM_VENDOR_VERSION 30800
 
-/* The plugins of that release. The library loads none of them; it has libfabric for networks, and its own ways for PEs to meet. */
+/* Plugins of that release. The library loads none of them: it uses libfabric for networks, and its own bootstraps. */
 #define NVSHMEM_TRANSPORT_PLUGIN_MAJOR_VERSION 7
 #define NVSHMEM_TRANSPORT_PLUGIN_MINOR_VERSION 0
 #define NVSHMEM_TRANSPORT_PLUGIN_PATCH_VERSION 0
@@ -300,7 +300,7 @@ enum {
     NVSHMEMX_REGION_HINT_BATCH_RMA = 1
 };
 
-/* What NVSHMEM_TMA_POLICY may be. It has no effect: kernels make no copies by shared memory. */
+/* Values of NVSHMEM_TMA_POLICY. It has no effect, because kernels do not copy through shared memory. */
 enum {
     NVSHMEMX_TMA_DISABLE = 0,
     NVSHMEMX_TMA_ENABLE = 1,
@@ -337,7 +337,7 @@ void nvshmem_init(void);
  * first call of a program sets the level.
  *
  * @requested one of the SHMEM_THREAD constants
- * @provided written here: the level that the library grants; may be NULL
+ * @provided output: the level that the library grants; may be NULL
  *
  * Result: 0, or non-zero after a message when the PE cannot join the job or requested is not a
  * level.
@@ -399,7 +399,7 @@ void nvshmem_global_exit(int status);
  *
  * Copies the NVSHMEM_VENDOR_STRING of the loaded library. It may be called at any time.
  *
- * @name written here: bytes room for NVSHMEM_MAX_NAME_LEN
+ * @name output: bytes room for NVSHMEM_MAX_NAME_LEN
  *
  * OpenSHMEM 1.6, SHMEM_INFO_GET_NAME. Since libshmem 0.1.
  */
@@ -410,7 +410,7 @@ void nvshmem_info_get_name(char *name);
  *
  * Returns the thread level that init granted.
  *
- * @provided written here: one of the SHMEM_THREAD constants
+ * @provided output: one of the SHMEM_THREAD constants
  *
  * Errors: Ends the job when called before init or after finalize.
  *
@@ -591,7 +591,7 @@ int nvshmem_team_sync(nvshmem_team_t team);
  * flight.
  *
  * @dest symmetric, written at pe
- * @source read here
+ * @source input
  * @nelems elements of T or of <bits> bits (mem: bytes) to copy
  * @pe number of the other PE, or the caller's own
  *
@@ -708,7 +708,7 @@ void nvshmem_ptrdiff_p(ptrdiff_t *dest, ptrdiff_t value, int pe);
  *
  * Copies an array from another PE. It returns when the data is in dest.
  *
- * @dest written here
+ * @dest output
  * @source symmetric, read at pe
  * @nelems elements of T or of <bits> bits (mem: bytes) to copy
  * @pe number of the other PE, or the caller's own
@@ -826,7 +826,7 @@ ptrdiff_t nvshmem_ptrdiff_g(const ptrdiff_t *source, int pe);
  * returns when source may be reused; the data may still be in flight.
  *
  * @dest symmetric, written at pe
- * @source read here
+ * @source input
  * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
  *          least 1
  * @sst elements of T or of <bits> bits from the start of one block of source to the next; at
@@ -875,7 +875,7 @@ void nvshmem_iput128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t ss
  * Copies every sst-th element of an array of another PE to every dst-th one of the caller's. It
  * returns when the data is in dest.
  *
- * @dest written here
+ * @dest output
  * @source symmetric, read at pe
  * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
  *          least 1
@@ -926,7 +926,7 @@ void nvshmem_iget128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t ss
  *
  * Reads an object of another PE atomically.
  *
- * @fetch written here: receives the old value (nonblocking form only)
+ * @fetch output: receives the old value (nonblocking form only)
  * @source symmetric, read at pe
  * @pe number of the other PE, or the caller's own
  *
@@ -991,7 +991,7 @@ void nvshmem_ptrdiff_atomic_set(ptrdiff_t *dest, ptrdiff_t value, int pe);
  *
  * Replaces an object of another PE if it has the expected value.
  *
- * @fetch written here: receives the old value (nonblocking form only)
+ * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @cond value that the object must have to be changed
  * @value what it becomes then
@@ -1024,7 +1024,7 @@ ptrdiff_t nvshmem_ptrdiff_atomic_compare_swap(ptrdiff_t *dest, ptrdiff_t cond, p
  *
  * Writes an object of another PE and returns the value before.
  *
- * @fetch written here: receives the old value (nonblocking form only)
+ * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
@@ -1058,7 +1058,7 @@ ptrdiff_t nvshmem_ptrdiff_atomic_swap(ptrdiff_t *dest, ptrdiff_t value, int pe);
  *
  * Adds one to an object of another PE, modulo its width, and returns the value before.
  *
- * @fetch written here: receives the old value (nonblocking form only)
+ * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @pe number of the other PE, or the caller's own
  *
@@ -1118,7 +1118,7 @@ void nvshmem_ptrdiff_atomic_inc(ptrdiff_t *dest, int pe);
  *
  * Adds to an object of another PE, modulo its width, and returns the value before.
  *
- * @fetch written here: receives the old value (nonblocking form only)
+ * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
@@ -1180,7 +1180,7 @@ void nvshmem_ptrdiff_atomic_add(ptrdiff_t *dest, ptrdiff_t value, int pe);
  *
  * Combines an object of another PE with value by a bitwise AND and returns the value before.
  *
- * @fetch written here: receives the old value (nonblocking form only)
+ * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
@@ -1232,7 +1232,7 @@ void nvshmem_uint64_atomic_and(uint64_t *dest, uint64_t value, int pe);
  *
  * Combines an object of another PE with value by a bitwise OR and returns the value before.
  *
- * @fetch written here: receives the old value (nonblocking form only)
+ * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
@@ -1284,7 +1284,7 @@ void nvshmem_uint64_atomic_or(uint64_t *dest, uint64_t value, int pe);
  *
  * Combines an object of another PE with value by a bitwise XOR and returns the value before.
  *
- * @fetch written here: receives the old value (nonblocking form only)
+ * @fetch output: receives the old value (nonblocking form only)
  * @dest symmetric, updated at pe
  * @value operand
  * @pe number of the other PE, or the caller's own
@@ -1338,7 +1338,7 @@ void nvshmem_uint64_atomic_xor(uint64_t *dest, uint64_t value, int pe);
  *
  * Reads a signal word of the caller.
  *
- * @sig_addr symmetric, read here: the caller's own signal word
+ * @sig_addr symmetric, read by the caller: the caller's own signal word
  *
  * Result: The value.
  * Errors: Ends the job when sig_addr is not symmetric, and before init or after finalize.
@@ -1510,7 +1510,7 @@ int nvshmem_alltoallmem(nvshmem_team_t team, void *dest, const void *source, siz
 /*
  * nvshmem_<T>_max_reduce
  *
- * Makes each element of dest, at every PE of the team, the greatest of the elements at that
+ * Makes each element of dest, at every PE of the team, the maximum of the elements at that
  * place in the team's sources. Every PE of the team makes the same call with the same
  * arguments. dest and source are the same array or do not overlap. When one of two elements is
  * not a number, it is undefined which of them remains.
@@ -1554,10 +1554,10 @@ int nvshmem_size_max_reduce(nvshmem_team_t team, size_t *dest, const size_t *sou
 /*
  * nvshmem_<T>_min_reduce
  *
- * Makes each element of dest, at every PE of the team, the least of the elements at that place
- * in the team's sources. Every PE of the team makes the same call with the same arguments. dest
- * and source are the same array or do not overlap. When one of two elements is not a number, it
- * is undefined which of them remains.
+ * Makes each element of dest, at every PE of the team, the minimum of the elements at that
+ * place in the team's sources. Every PE of the team makes the same call with the same
+ * arguments. dest and source are the same array or do not overlap. When one of two elements is
+ * not a number, it is undefined which of them remains.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
@@ -1824,8 +1824,8 @@ void nvshmem_quiet(void);
  * Returns the version of NVSHMEM's interface that the library follows: 1.3. It may be called at
  * any time.
  *
- * @major written here: NVSHMEM_MAJOR_VERSION
- * @minor written here: NVSHMEM_MINOR_VERSION
+ * @major output: NVSHMEM_MAJOR_VERSION
+ * @minor output: NVSHMEM_MINOR_VERSION
  *
  * Since libshmem 0.1.
  */
@@ -1851,7 +1851,7 @@ int nvshmem_barrier(nvshmem_team_t team);
  * Returns the configuration of a team.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
- * @config written here: all of it
+ * @config output: all of it
  *
  * Since libshmem 0.1.
  */
@@ -1868,9 +1868,9 @@ void nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config)
  * @PE_start number, in the parent, of the first PE of the caller's team
  * @PE_stride from one PE to the next
  * @PE_size how many PEs
- * @config read here: may be NULL when the mask is 0
+ * @config input: may be NULL when the mask is 0
  * @config_mask the fields of config that are used: NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS, or 0
- * @new_team written here: the team, or NVSHMEM_TEAM_INVALID where the caller is not in it
+ * @new_team output: the team, or NVSHMEM_TEAM_INVALID where the caller is not in it
  *
  * Result: 0, or non-zero where the caller's numbers are not usable, on every PE when there is
  * no room for another team, and when the parent is NVSHMEM_TEAM_INVALID.
@@ -1887,12 +1887,12 @@ int nvshmem_team_split_strided(nvshmem_team_t parent_team, int PE_start, int PE_
  *
  * @parent_team the team to take PEs from
  * @xrange length of a row, at least 1
- * @xaxis_config read here: may be NULL when the mask is 0
+ * @xaxis_config input: may be NULL when the mask is 0
  * @xaxis_mask what of xaxis_config counts
- * @xaxis_team written here: the PEs of the caller's row
- * @yaxis_config read here: may be NULL when the mask is 0
+ * @xaxis_team output: the PEs of the caller's row
+ * @yaxis_config input: may be NULL when the mask is 0
  * @yaxis_mask what of yaxis_config counts
- * @yaxis_team written here: the PEs of the caller's column
+ * @yaxis_team output: the PEs of the caller's column
  *
  * Result: 0, or non-zero on every PE of the parent.
  *
@@ -1908,7 +1908,7 @@ int nvshmem_team_split_2d(nvshmem_team_t parent_team, int xrange, const nvshmem_
  * Copies an array to another PE. Half and bfloat16 have the same functions as other types.
  *
  * @dest symmetric, written at pe
- * @source read here
+ * @source input
  * @nelems elements to copy
  * @pe number of the other PE, or the caller's own
  *
@@ -1926,7 +1926,7 @@ void nvshmem_bfloat16_put_nbi(struct __nv_bfloat16 *dest, const struct __nv_bflo
  *
  * Copies an array from another PE. Half and bfloat16 have the same functions as other types.
  *
- * @dest written here
+ * @dest output
  * @source symmetric, read at pe
  * @nelems elements to copy
  * @pe number of the other PE, or the caller's own
@@ -1983,7 +1983,7 @@ struct __nv_bfloat16 nvshmem_bfloat16_g(const struct __nv_bfloat16 *source, int 
  * and bfloat16 have the same functions as other types.
  *
  * @dest symmetric, written at pe
- * @source read here
+ * @source input
  * @dst elements from the start of one block of dest to the next; at least 1
  * @sst elements from the start of one block of source to the next; at least 1
  * @nelems elements to copy
@@ -2000,7 +2000,7 @@ void nvshmem_bfloat16_iput(struct __nv_bfloat16 *dest, const struct __nv_bfloat1
  * Copies every sst-th element of an array of another PE to every dst-th one of an array here.
  * Half and bfloat16 have the same functions as other types.
  *
- * @dest written here
+ * @dest output
  * @source symmetric, read at pe
  * @dst elements from the start of one block of dest to the next; at least 1
  * @sst elements from the start of one block of source to the next; at least 1
@@ -2144,7 +2144,7 @@ int nvshmem_bfloat16_prod_reduce(nvshmem_team_t team, struct __nv_bfloat16 *dest
 /*
  * nvshmem_<T>_max_reducescatter
  *
- * Combines the sources of a team element by element to the greatest. Each PE gets its part,
+ * Combines the sources of a team element by element to the maximum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
@@ -2183,7 +2183,7 @@ int nvshmem_size_max_reducescatter(nvshmem_team_t team, size_t *dest, const size
 /*
  * nvshmem_<T>_max_reducescatter
  *
- * Combines the sources of a team element by element to the greatest. Each PE gets its part,
+ * Combines the sources of a team element by element to the maximum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
@@ -2202,7 +2202,7 @@ int nvshmem_bfloat16_max_reducescatter(nvshmem_team_t team, struct __nv_bfloat16
 /*
  * nvshmem_<T>_min_reducescatter
  *
- * Combines the sources of a team element by element to the least. Each PE gets its part,
+ * Combines the sources of a team element by element to the minimum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
@@ -2241,7 +2241,7 @@ int nvshmem_size_min_reducescatter(nvshmem_team_t team, size_t *dest, const size
 /*
  * nvshmem_<T>_min_reducescatter
  *
- * Combines the sources of a team element by element to the least. Each PE gets its part,
+ * Combines the sources of a team element by element to the minimum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID

@@ -165,7 +165,7 @@ int nvshmemx_init_attr(unsigned int flags, nvshmemx_init_attr_t *attributes);
  * of another version.
  *
  * @flags as for nvshmemx_init_attr
- * @attr read here: with its version
+ * @attr input: with the version set
  *
  * Result: 0, or non-zero after a message.
  *
@@ -189,7 +189,7 @@ void nvshmemx_hostlib_finalize(void);
  * Makes a unique id. Every process may call it; the job is made of one of the ids, which the
  * program passes on.
  *
- * @uniqueid written here: the id, all 128 bytes
+ * @uniqueid output: the id, all 128 bytes
  *
  * Result: 0, or non-zero after a message.
  *
@@ -204,8 +204,8 @@ int nvshmemx_get_uniqueid(nvshmemx_uniqueid_t *uniqueid);
  *
  * @myrank number of this PE in the job
  * @nranks number of PEs
- * @uniqueid read here: the id, which stays in place until nvshmemx_init_attr
- * @attr written here: for nvshmemx_init_attr with NVSHMEMX_INIT_WITH_UNIQUEID
+ * @uniqueid input: the id, which stays in place until nvshmemx_init_attr
+ * @attr output: for nvshmemx_init_attr with NVSHMEMX_INIT_WITH_UNIQUEID
  *
  * Result: 0, or non-zero after a message.
  *
@@ -219,7 +219,7 @@ int nvshmemx_set_attr_uniqueid_args(const int myrank, const int nranks, const nv
  * Stores the communicator of the job's PEs.
  *
  * @mpi_comm the address of an MPI_Comm
- * @nvshmem_attr written here: for nvshmemx_init_attr with NVSHMEMX_INIT_WITH_MPI_COMM
+ * @nvshmem_attr output: for nvshmemx_init_attr with NVSHMEMX_INIT_WITH_MPI_COMM
  *
  * Result: 0, or non-zero when a pointer is NULL.
  *
@@ -256,9 +256,9 @@ const char *nvshmemx_status_string(int status);
  *
  * Returns the release of NVSHMEM that the library replaces. It may be called at any time.
  *
- * @major written here: NVSHMEM_VENDOR_MAJOR_VERSION
- * @minor written here: NVSHMEM_VENDOR_MINOR_VERSION
- * @patch written here: NVSHMEM_VENDOR_PATCH_VERSION
+ * @major output: NVSHMEM_VENDOR_MAJOR_VERSION
+ * @minor output: NVSHMEM_VENDOR_MINOR_VERSION
+ * @patch output: NVSHMEM_VENDOR_PATCH_VERSION
  *
  *
  * Since libshmem 0.1.
@@ -347,7 +347,7 @@ void nvshmemx_buffer_unregister_all(void);
  * rings. Order and completion are those of the ring.
  *
  * @num_qps how many
- * @out_qp_array written here: their handles, in memory that the program frees
+ * @out_qp_array output: their handles, in memory that the program frees
  *
  * Result: 0, or NVSHMEMX_ERROR_INVALID_VALUE when num_qps is less than 1 or out_qp_array is
  * NULL.
@@ -361,7 +361,7 @@ int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **out_qp_array);
  *
  * Sets the caller's own counter of counted writes to 0.
  *
- * @sig_addr written here: symmetric
+ * @sig_addr output: symmetric
  *
  * Order: It is 0 when the call returns.
  *
@@ -374,8 +374,8 @@ void nvshmemx_signal_counted_reset(uint64_t *sig_addr);
  *
  * Begins a region with hints. They have no effect.
  *
- * @handle written here: for nvshmemx_region_stop
- * @attrs read here: hints
+ * @handle output: for nvshmemx_region_stop
+ * @attrs input: hints
  *
  * Result: 0, or NVSHMEMX_ERROR_INVALID_VALUE when a pointer is NULL.
  *
@@ -402,7 +402,7 @@ int nvshmemx_region_stop(nvshmemx_region_handle_t handle);
  * Reports whether hints have an effect.
  *
  * @hints asked for
- * @active written here: 0, as hints have no effect
+ * @active output: 0, as hints have no effect
  *
  * Result: 0, or NVSHMEMX_ERROR_INVALID_VALUE when active is NULL.
  *
@@ -413,10 +413,10 @@ int nvshmemx_region_is_active(uint32_t hints, int *active);
 /*
  * nvshmemx_team_get_uniqueid
  *
- * Makes an id of a team. One PE calls it, of the team or not, and the program passes the id on.
- * When the team is made, the id may be used for another one.
+ * Makes an id for a team. One PE calls it, in the team or not, and the program passes the id to
+ * the members. When the team is made, the id may be used for another one.
  *
- * @uniqueid written here: the id
+ * @uniqueid output: the id
  *
  * Result: 0, or NVSHMEMX_ERROR_INVALID_VALUE when uniqueid is NULL.
  *
@@ -431,8 +431,8 @@ int nvshmemx_team_get_uniqueid(nvshmemx_team_uniqueid_t *uniqueid);
  * a PE make it one after the other. The team counts against the limit of teams, like a team
  * that was made by a split.
  *
- * @team written here: the team, or NVSHMEM_TEAM_INVALID
- * @config read here: with the id of the team
+ * @team output: the team, or NVSHMEM_TEAM_INVALID
+ * @config input: with the id of the team
  * @config_mask the fields of config that are used: NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, and
  *                  NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS
  * @npes how many PEs the team has; the same on each
@@ -467,7 +467,7 @@ void *nvshmemx_buffer_register_symmetric_at_preferred_address(void *buf_ptr, siz
  * the stream reaches it. Each element is a copy of its own, unless both strides are 1.
  *
  * @dest symmetric, written at pe
- * @source read here
+ * @source input
  * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
  *          least 1
  * @sst elements of T or of <bits> bits from the start of one block of source to the next; at
@@ -518,7 +518,7 @@ void nvshmemx_iput128_on_stream(void *dest, const void *source, ptrdiff_t dst, p
  * Copies every sst-th element of an array of another PE to every dst-th one of an array here
  * when the stream reaches it. Each element is a copy of its own, unless both strides are 1.
  *
- * @dest written here
+ * @dest output
  * @source symmetric, read at pe
  * @dst elements of T or of <bits> bits from the start of one block of dest to the next; at
  *          least 1
@@ -567,7 +567,7 @@ void nvshmemx_iget128_on_stream(void *dest, const void *source, ptrdiff_t dst, p
 /*
  * nvshmemx_<T>_max_reducescatter_on_stream
  *
- * Combines the sources of a team element by element to the greatest. Each PE gets its part,
+ * Combines the sources of a team element by element to the maximum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
@@ -613,7 +613,7 @@ int nvshmemx_bfloat16_max_reducescatter_on_stream(nvshmem_team_t team, struct __
 /*
  * nvshmemx_<T>_min_reducescatter_on_stream
  *
- * Combines the sources of a team element by element to the least. Each PE gets its part,
+ * Combines the sources of a team element by element to the minimum. Each PE gets its part,
  * nreduce elements: the first PE of the team gets the first ones.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
@@ -923,7 +923,7 @@ int nvshmemx_team_sync_on_stream(nvshmem_team_t team, struct CUstream_st *stream
  * source.
  *
  * @dest symmetric, written at pe
- * @source read here
+ * @source input
  * @nelems elements of T or of <bits> bits (mem: bytes) to copy
  * @pe number of the other PE, or the caller's own
  * @stream a cudaStream_t or CUstream of this PE's GPU
@@ -1049,7 +1049,7 @@ void nvshmemx_bfloat16_p_on_stream(struct __nv_bfloat16 *dest, struct __nv_bfloa
  * Copies an array from another PE when the stream reaches it. Later work in the stream finds it
  * in dest.
  *
- * @dest written here
+ * @dest output
  * @source symmetric, read at pe
  * @nelems elements of T or of <bits> bits (mem: bytes) to copy
  * @pe number of the other PE, or the caller's own
@@ -1186,7 +1186,7 @@ struct __nv_bfloat16 nvshmemx_bfloat16_g_on_stream(const struct __nv_bfloat16 *s
  * there: a PE that sees the signal also sees the data.
  *
  * @dest symmetric, written at pe: must not overlap sig_addr
- * @source read here
+ * @source input
  * @nelems elements of T or of <bits> bits (mem: bytes) to copy
  * @sig_addr symmetric, updated at pe: the signal word
  * @signal operand for the signal word
@@ -1461,7 +1461,7 @@ int nvshmemx_alltoallmem_on_stream(nvshmem_team_t team, void *dest, const void *
 /*
  * nvshmemx_<T>_max_reduce_on_stream
  *
- * Makes each element of dest, at every PE of the team, the greatest of the elements at that
+ * Makes each element of dest, at every PE of the team, the maximum of the elements at that
  * place in the team's sources, combined in the order of the PEs. dest and source are the same
  * array or do not overlap. Half and bfloat16 are computed as float and rounded once for each
  * PE.
@@ -1508,9 +1508,10 @@ int nvshmemx_bfloat16_max_reduce_on_stream(nvshmem_team_t team, struct __nv_bflo
 /*
  * nvshmemx_<T>_min_reduce_on_stream
  *
- * Makes each element of dest, at every PE of the team, the least of the elements at that place
- * in the team's sources, combined in the order of the PEs. dest and source are the same array
- * or do not overlap. Half and bfloat16 are computed as float and rounded once for each PE.
+ * Makes each element of dest, at every PE of the team, the minimum of the elements at that
+ * place in the team's sources, combined in the order of the PEs. dest and source are the same
+ * array or do not overlap. Half and bfloat16 are computed as float and rounded once for each
+ * PE.
  *
  * @team the PEs that take part
  * @dest symmetric, written at every PE
@@ -1778,7 +1779,7 @@ int nvshmemx_barrier_on_stream(nvshmem_team_t team, struct CUstream_st *stream);
  *
  * Makes the stream wait until a variable of the caller satisfies the comparison.
  *
- * @ivar symmetric, read here: changed by other PEs
+ * @ivar symmetric, read by the caller: changed by other PEs
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  * @stream a cudaStream_t or CUstream of this PE's GPU
@@ -1812,7 +1813,7 @@ void nvshmemx_ushort_wait_until_on_stream(unsigned short *ivar, int cmp, unsigne
  * NVSHMEM_CMP_EQ and NVSHMEM_CMP_GE the wait occupies no processor of the GPU. NVSHMEM_CMP_GE
  * compares counters: it holds if the word is less than 2^63 ahead of cmp_value.
  *
- * @sig_addr symmetric, read here: the caller's own signal word
+ * @sig_addr symmetric, read by the caller: the caller's own signal word
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  * @stream a cudaStream_t or CUstream of this PE's GPU
@@ -1831,10 +1832,10 @@ void nvshmemx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t 
  *
  * Makes the stream wait until all elements that are not ignored satisfy the comparison.
  *
- * @ivars symmetric, read here: changed by other PEs
+ * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each element, non-zero if it is ignored; NULL: none is. In memory that
- *             the GPU reads while the stream waits
+ * @status input: for each element, non-zero if it is ignored; NULL: none is. In memory that the
+ *             GPU reads while the stream waits
  * @cmp one of the SHMEM_CMP constants
  * @cmp_value right-hand side of the comparison
  * @stream a cudaStream_t or CUstream of this PE's GPU
@@ -1867,12 +1868,12 @@ void nvshmemx_ushort_wait_until_all_on_stream(unsigned short *ivars, size_t nele
  * Makes the stream wait until all elements that are not ignored satisfy the comparison, each
  * with a value of its own.
  *
- * @ivars symmetric, read here: changed by other PEs
+ * @ivars symmetric, read by the caller: changed by other PEs
  * @nelems elements of ivars
- * @status read here: for each element, non-zero if it is ignored; NULL: none is. In memory that
- *              the GPU reads while the stream waits
+ * @status input: for each element, non-zero if it is ignored; NULL: none is. In memory that the
+ *              GPU reads while the stream waits
  * @cmp one of the SHMEM_CMP constants
- * @cmp_values read here: right-hand side for each element; as status
+ * @cmp_values input: right-hand side for each element; as status
  * @stream a cudaStream_t or CUstream of this PE's GPU
  *
  * Errors: Ends the job when the PE has no GPU or its heap is in main memory, when the file of

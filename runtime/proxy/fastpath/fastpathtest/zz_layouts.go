@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xcb68494e53733858
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xa214bddbca9c4b2
 import "C"
