@@ -24,10 +24,10 @@ var Properties = []Property{
 	{"messages-after-writes", "a message arrives after earlier writes", func(c *Caps) bool { return c.SendAfterWrite }},
 	{"fence", "operations may ask to begin after earlier ones", func(c *Caps) bool { return c.Fence }},
 	{"data", "a write may notify its target, with 4 bytes", func(c *Caps) bool { return c.Data >= 4 }},
-	{"data-source", "4 bytes that come with a write count only from the address of a PE, or never", func(c *Caps) bool { return c.Data < 4 || c.Source }},
+	{"data-source", "the 4 bytes of immediate data of a write count only if they come from the address of a PE, or never", func(c *Caps) bool { return c.Data < 4 || c.Source }},
 	{"authentication", "a connection is used only when both of its ends have proved that they belong to the job", func(c *Caps) bool { return Authenticates(c.Provider) }},
-	{"atomics", "the network does atomic operations", func(c *Caps) bool { return c.Atomics != 0 }},
-	{"wait", "a thread can sleep until something comes", func(c *Caps) bool { return c.WaitFD }},
+	{"atomics", "the network carries out atomic operations", func(c *Caps) bool { return c.Atomics != 0 }},
+	{"wait", "a thread can sleep until something arrives", func(c *Caps) bool { return c.WaitFD }},
 	{"gpu", "NICs reach memory of GPUs", func(c *Caps) bool { return c.GPU }},
 	{"several-nics", "operations are spread over more than one NIC", func(c *Caps) bool { return c.Rails > 1 }},
 }
@@ -52,7 +52,7 @@ func SecurityWarning(provider string) string {
 	case !OverSockets(provider) || Authenticates(provider):
 		return ""
 	case ForTests(provider):
-		return "for tests on a host of your own: one packet of any process that reaches it can end the job"
+		return "only for tests on your own host: one packet from any process that reaches it can end the job"
 	}
 	return "other users of a PE's host can take over its traffic"
 }

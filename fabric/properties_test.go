@@ -49,8 +49,8 @@ func TestSecurityWarning(t *testing.T) {
 		"tcp":         {harm: "other users of a PE's host can take over its traffic"},
 		"net":         {harm: "other users of a PE's host can take over its traffic"},
 		"tcp;ofi_rxm": {harm: "other users of a PE's host can take over its traffic"},
-		"udp;ofi_rxd": {"for tests on a host of your own: one packet of any process that reaches it can end the job", true},
-		"sockets":     {"for tests on a host of your own: one packet of any process that reaches it can end the job", true},
+		"udp;ofi_rxd": {"only for tests on your own host: one packet from any process that reaches it can end the job", true},
+		"sockets":     {"only for tests on your own host: one packet from any process that reaches it can end the job", true},
 	} {
 		if harm, tests := fabric.SecurityWarning(provider), fabric.ForTests(provider); harm != want.harm || tests != want.tests {
 			t.Errorf("%s: %q, for tests %v, want %q, %v", provider, harm, tests, want.harm, want.tests)

@@ -113,7 +113,7 @@ void shmemi_core_fatal(const char *what)
 /* Ends the process after a mistake of the library. */
 void shmemi_core_internal_error(const char *call, const char *what)
 {
-    front_abort(call, "a mistake of libshmem: please report it with the stack above", "%s", what);
+    front_abort(call, "a mistake in libshmem: please report it with the stack above", "%s", what);
     abort();
 }
 
@@ -126,15 +126,16 @@ void shmemi_core_exit(void)
 /* Ends the job because a PE is lost. */
 void shmemi_core_lost_fatal(const char *what)
 {
-    front_abort("the job", "see why it ended; SHMEM_ON_FAILURE=return lets the others go on", "%s",
-                what);
+    front_abort("the job", "find out why it ended; SHMEM_ON_FAILURE=return lets the others go on",
+                "%s", what);
     abort();
 }
 
 /* Ends the job because the launcher is gone. */
 void shmemi_core_orphan_fatal(const char *what)
 {
-    front_abort("the job", "see what ended the launcher, then start the job again", "%s", what);
+    front_abort("the job", "find out what ended the launcher, then start the job again", "%s",
+                what);
     abort();
 }
 

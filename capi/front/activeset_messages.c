@@ -214,9 +214,10 @@ void shmemi_activeset_await(struct shmemi_team *t, int word, uint64_t n, const c
         shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_FETCH_ADD, at, -n, 0, shmemi_state.my_pe, call);
     bool again = word == SHMEMI_DATA && had > n;
     if (SHMEMI_UNLIKELY(again && shmemi_state.checks == SHMEMI_CHECKS_FULL))
-        shmemi_abort(call, "take another pSync, or wait until the call is over on every PE",
-                     "pSync %p has %llu messages where %llu are due: a PE uses it again already",
-                     (const void *)t->psync, (unsigned long long)had, (unsigned long long)n);
+        shmemi_abort(
+            call, "use another pSync, or wait until the call has ended on every PE",
+            "pSync %p has %llu messages where %llu are due: a PE is already using it again",
+            (const void *)t->psync, (unsigned long long)had, (unsigned long long)n);
 }
 
 /* Sends a number to a member, in a word of its pSync: the word is set to the number plus one,

@@ -77,7 +77,7 @@ void shmemi_check_allocated(const char *what, const void *addr, const char *call
 {
     if (addr == NULL && failed.call != NULL)
         shmemi_abort(call,
-                     "see whether an allocation returned NULL, and raise SHMEM_SYMMETRIC_SIZE",
+                     "check whether an allocation returned NULL, and raise SHMEM_SYMMETRIC_SIZE",
                      "%s is NULL; before, %s of %zu bytes failed", what, failed.call, failed.size);
 }
 

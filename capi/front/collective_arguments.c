@@ -102,7 +102,7 @@ void shmemi_coll_check_overlap(const void *dest, size_t nd, const void *source, 
     if (SHMEMI_LIKELY(shmemi_state.checks != SHMEMI_CHECKS_FULL) || (or_same && d == s))
         return;
     if (nd > 0 && ns > 0 && d < s + ns && s < d + nd)
-        shmemi_abort(call, "pass arrays that have nothing in common",
+        shmemi_abort(call, "pass arrays that do not overlap",
                      "dest %p with %zu bytes and source %p with %zu bytes overlap", dest, nd,
                      source, ns);
 }

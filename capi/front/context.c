@@ -15,7 +15,7 @@ void shmemi_ctx_check_exists(shmem_ctx_t ctx, const char *call)
     if (SHMEMI_LIKELY(shmemi_context_at(ctx)->handle == ctx))
         return;
     if (ctx == SHMEM_CTX_INVALID)
-        shmemi_abort(call, "see whether the call that made it returned 0",
+        shmemi_abort(call, "check whether the call that made it returned 0",
                      "the context is SHMEM_CTX_INVALID");
     shmemi_abort(
         call, "pass SHMEM_CTX_DEFAULT or a context of shmem_ctx_create that no call has destroyed",

@@ -336,7 +336,8 @@ static SHMEMI_COLD void refuse_token(const struct reading *r, uint32_t seen, uin
                      " are expected",
                      r->number, size, r->eager->nbytes);
     shmemi_abort(r->call,
-                 "count the tokens of each slot by one, and send the next when the last was taken",
+                 "count the tokens of each slot by one, and send the next one after the last has "
+                 "been received",
                  "slot %" PRIu32 " is at epoch %" PRIu32 ", and epoch %" PRIu32 " is expected",
                  r->number, seen, r->epoch);
 }

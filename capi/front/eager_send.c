@@ -186,7 +186,7 @@ static bool claim_next(struct search *s)
 static void describe_search(const void *subject, char *text, size_t size)
 {
     const struct search *s = subject;
-    snprintf(text, size, "for one of the %d tokens that are under way to arrive", s->boxes);
+    snprintf(text, size, "for one of the %d tokens in flight to arrive", s->boxes);
 }
 
 /* Waits for a free buffer, and claims it. One becomes free at last: the core completes each write,
@@ -227,8 +227,8 @@ static bool slot_is_idle(const struct same_slot *s)
 static void describe_same(const void *subject, char *text, size_t size)
 {
     const struct same_slot *s = subject;
-    snprintf(text, size, "for the write of the token before in slot %" PRIu32 " of PE %d", s->slot,
-             s->pe);
+    snprintf(text, size, "for the write of the previous token in slot %" PRIu32 " of PE %d",
+             s->slot, s->pe);
 }
 
 /*

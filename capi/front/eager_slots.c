@@ -19,18 +19,18 @@ char *shmemi_eager_place(const shmemx_eager_t *e, uint32_t slot, const char *cal
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
     if (e == NULL || e->slots == NULL || !shmemi_eager_tile_valid(e->tile))
-        shmemi_abort(call, "pass what shmemx_eager_create has filled",
-                     "eager has no slots that a call has made");
+        shmemi_abort(call, "pass the handle from shmemx_eager_create",
+                     "eager does not come from shmemx_eager_create");
     if (slot >= e->count)
         shmemi_abort(call, "use 0 to count - 1",
                      "slot %" PRIu32 " does not exist, there are %" PRIu32, slot, e->count);
     char *at = (char *)e->slots + (size_t)slot * e->stride;
     if (!shmemi_in_heap(at, e->stride) || e->stride != shmemi_eager_stride(e->nbytes, e->tile))
-        shmemi_abort(call, "pass what shmemx_eager_create has filled, until shmemx_eager_destroy",
+        shmemi_abort(call, "pass the handle from shmemx_eager_create, before shmemx_eager_destroy",
                      "slot %" PRIu32 " at %p is not in the symmetric heap", slot, (void *)at);
     if (e->tile == SHMEMI_EAGER_NOTIFY &&
         (uint64_t)e->counter + slot >= shmemi_state.eager_counters)
-        shmemi_abort(call, "pass what shmemx_eager_create has filled",
+        shmemi_abort(call, "pass the handle from shmemx_eager_create",
                      "slot %" PRIu32 " at %p has no counter", slot, (void *)at);
     return at;
 }

@@ -389,7 +389,8 @@ void shmemi_finalize_at_exit(const char *call)
 {
     pthread_mutex_lock(&lifecycle);
     if (finalizes_at_exit == NULL && on_exit(finalize_at_exit, (void *)call) != 0)
-        shmemi_abort(call, "call shmem_finalize", "no room to have finalize called at the end");
+        shmemi_abort(call, "call shmem_finalize",
+                     "no room to register finalize for the end of the program");
     finalizes_at_exit = call;
     pthread_mutex_unlock(&lifecycle);
 }

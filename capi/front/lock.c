@@ -138,7 +138,7 @@ void shmemi_set_lock(long *lock, const char *call)
     const struct lock l = lock_of(lock, call);
     if (SHMEMI_UNLIKELY(!enter_queue(&l))) {
         if (holder_entry(&l)->place == l.place && holder_entry(&l)->thread == this_thread())
-            shmemi_abort(call, "clear it first", "this thread has set the lock %p already",
+            shmemi_abort(call, "clear it first", "this thread has already set the lock %p",
                          (void *)lock);
         /* Another thread of this PE is in the queue, or has set the lock: waits until it has
          * cleared it. */

@@ -67,7 +67,7 @@ static int copy_state(enum shmemi_module_what what, const void *handle, const ch
             return 0;
     struct module *m = malloc(sizeof *m);
     if (m == NULL)
-        return report_error(call, "no memory to keep account of the code", "free some");
+        return report_error(call, "no memory to keep track of the code", "free some");
     *m = (struct module){modules, handle, at};
     modules = m;
     return 0;
@@ -85,8 +85,8 @@ static int clear_state(const void *handle, const char *call)
         free(m);
         return rc == SHMEMI_DONE ? 0 : report_error(call, shmemi_state.core->error(), NULL);
     }
-    return report_error(call, "the code was not given the job",
-                        "pass a handle that an init was called with");
+    return report_error(call, "the code has not been initialised",
+                    "pass a handle that was passed to an init call");
 }
 
 /* Ends the program if it is not in a job. */

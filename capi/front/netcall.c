@@ -12,7 +12,7 @@ _Thread_local const char *shmemi_netcall;
  * interrupted. */
 void shmemi_netcall_refuse(const char *call)
 {
-    shmemi_abort_in_handler(call, "have the handler set a flag, and call the library afterwards",
-                            "a signal handler that has interrupted %s in the middle calls it",
+    shmemi_abort_in_handler(call, "let the handler set a flag, and call the library afterwards",
+                            "it is called by a signal handler that has interrupted %s",
                             shmemi_netcall);
 }

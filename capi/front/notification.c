@@ -245,7 +245,7 @@ void shmemi_notification_check(int notify, const char *call)
     if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL) && ranged &&
         ranges[notify] == FREE)
         shmemi_abort(call, "use the counters that shmemx_notify_alloc returned",
-                     "notification counter %d is in no range that is allocated", notify);
+                     "notification counter %d is not in an allocated range", notify);
 }
 
 /* Ends the job if a value is above 2^63 - 1, the largest that a program may use for a counter. A

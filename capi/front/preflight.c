@@ -84,7 +84,7 @@ static int has_space(const char *path, char *error, size_t size)
     }
     snprintf(error, size,
              "%s cannot be loaded: it needs %lu MiB of address space, and RLIMIT_AS of %llu MiB "
-             "does not leave as much (raise the limit by ulimit -v)",
+             "does not leave as much (raise the limit with ulimit -v)",
              path, SPACE_MIB, (unsigned long long)limit.rlim_cur >> 20);
     return 0;
 }
@@ -152,7 +152,7 @@ static int has_threads(const char *path, char *error, size_t size)
     if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         snprintf(error, size,
                  "%s cannot be loaded: it needs %d threads and gets %d: %s; RLIMIT_NPROC is %llu "
-                 "for all processes of user %u (raise the limit by ulimit -u, or that of the "
+                 "for all processes of user %u (raise the limit with ulimit -u, or that of the "
                  "container or control group, pids.max)",
                  path, THREADS, n, strerror(why), (unsigned long long)limit.rlim_cur,
                  (unsigned)getuid());
@@ -213,7 +213,7 @@ static int has_files(const char *path, char *error, size_t size)
         return 1;
     snprintf(error, size,
              "%s cannot be loaded: it needs %d open files, and RLIMIT_NOFILE of %llu leaves %d "
-             "(raise the limit by ulimit -Hn)",
+             "(raise the limit with ulimit -Hn)",
              path, FILES, (unsigned long long)limit.rlim_max, n);
     return 0;
 }

@@ -140,8 +140,7 @@ static void add_segment(struct finder *f, const ElfW(Phdr) * h)
     if (p->cause != NULL || from >= to)
         return;
     if (p->n_spans == SHMEMI_STATICS || h->p_flags & PF_X) {
-        decline_statics(p, "the program's data are in segments that the library does not take",
-                        HEAP);
+        decline_statics(p, "the program's data are in segments that the library does not support", HEAP);
         return;
     }
     struct shmemi_span *s = &p->spans[p->n_spans];
@@ -242,7 +241,7 @@ static void check_mappings(struct finder *f)
         p->heap_inside |= heap == 0 || heap - p->spans[i].start < p->spans[i].size;
     for (uint32_t i = 0; i < p->n_spans; i++)
         if (covered[i] != p->spans[i].size) {
-            decline_statics(p, "the program's data are mapped otherwise than it was linked", HEAP);
+            decline_statics(p, "the program's data are not mapped as they were linked", HEAP);
             return;
         }
 }

@@ -93,7 +93,7 @@ static bool find_from(struct receipt *r, int pe)
     struct shmemi_mail_search s = shmemi_mail_find(box, in->head, r->tag, ring);
     r->others += s.others;
     if (SHMEMI_UNLIKELY(s.damaged))
-        shmemi_abort(r->call, "look for writes past the end of symmetric memory on any PE",
+        shmemi_abort(r->call, "look for writes past the end of symmetric memory, on any PE",
                      "the mailbox of PE %d is damaged", pe);
     struct shmemi_mail *m = s.found;
     if (m == NULL)

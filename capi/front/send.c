@@ -117,7 +117,7 @@ static bool serve_receiver(struct outgoing *o, const char *call)
     if (c.dest == SHMEMI_MAIL_PRIVATE)
         c.nbytes = o->nbytes - o->done;
     else if (c.nbytes > o->nbytes - o->done)
-        shmemi_abort(call, "look for writes past the end of symmetric memory on any PE",
+        shmemi_abort(call, "look for writes past the end of symmetric memory, on any PE",
                      "PE %d asks for %" PRIu64 " bytes of a message that has %zu", o->pe, c.nbytes,
                      o->nbytes - o->done);
     else if (!write_part(o->pe, &c, o->buf + o->done, call))

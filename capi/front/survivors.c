@@ -38,7 +38,7 @@ static void fill_contribution(const struct shmemi_team *t, struct shmemi_common 
 /* Writes for the report of a long wait which loss the core has yet to list. */
 static void describe(const void *subject, char *text, size_t size)
 {
-    snprintf(text, size, "to hear of the loss of PE %d", *(const int *)subject);
+    snprintf(text, size, "to learn of the loss of PE %d", *(const int *)subject);
 }
 
 /* Handles the losses on which the members have agreed: calls the core's give_up for each that this

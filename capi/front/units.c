@@ -111,7 +111,7 @@ int shmemi_units_job(char *error, size_t size)
     pthread_mutex_lock(&mutex);
     int rc = active ? 0 : make_image(error, size);
     if (rc == 0 && !active) {
-        snprintf(error, size, "this PE has no GPU (give it one, or do not call this)");
+        snprintf(error, size, "this PE has no GPU (run it on one, or do not make this call)");
         rc = -1;
     }
     pthread_mutex_unlock(&mutex);
@@ -184,7 +184,7 @@ int shmemi_context(const void *target, void *context, size_t size)
         shmemi_refuse_uninitialised(call);
     if (size != sizeof made)
         shmemi_abort(call, "build the program with the headers that came with this library",
-                     "a context of the program has %zu bytes, of the library %zu", size,
+                     "a context has %zu bytes in the program and %zu in the library", size,
                      sizeof made);
     pthread_mutex_lock(&mutex);
     int rc = active ? 0 : make_image(error, sizeof error);
@@ -192,7 +192,7 @@ int shmemi_context(const void *target, void *context, size_t size)
     if (rc != 0)
         shmemi_abort(call, NULL, "%s", error);
     if (!active)
-        shmemi_abort(call, "give the PE a GPU, or do not call this", "this PE has no GPU");
+        shmemi_abort(call, "run the PE on a GPU, or do not make this call", "this PE has no GPU");
     if (!shmemi_in_heap(target, 1))
         shmemi_abort(call, "pass memory from shmem_malloc",
                      "%p is not a symmetric address (the heap is %#zx bytes at %p)", target,

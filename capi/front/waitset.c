@@ -151,7 +151,7 @@ static void check_full(const struct set *q, const size_t *indices, size_t bytes)
     if (shmemi_overlap(q->ivars, bytes, q->status, masks) ||
         shmemi_overlap(q->ivars, bytes, indices, places) ||
         shmemi_overlap(q->status, masks, indices, places))
-        shmemi_abort(q->call, "pass arrays of their own",
+        shmemi_abort(q->call, "pass separate arrays",
                      "two of ivars %p, status %p and indices %p overlap", (const void *)q->ivars,
                      (const void *)q->status, (const void *)indices);
 }

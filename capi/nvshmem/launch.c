@@ -247,7 +247,7 @@ int nvshmemx_collective_launch(const void *func, struct dim grid, struct dim blo
 int nvshmemx_collective_launch_attr(const struct config *attr, const void *func, void **args)
 {
     if (attr == NULL) {
-        fprintf(stderr, "shmem: %s: attr is NULL (pass how the kernel is launched)\n", __func__);
+        fprintf(stderr, "shmem: %s: attr is NULL (pass the launch attributes)\n", __func__);
         return NVSHMEMX_ERROR_INVALID_VALUE;
     }
     return launch(*attr, func, args, __func__);

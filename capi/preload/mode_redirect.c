@@ -122,7 +122,7 @@ static void *open_beside(const char *file)
     }
     void *library = dlopen(whole, RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        redirect_refuse("shmem_init", "open %s: %s (name libshmem.so by redirect,library=PATH)",
+        redirect_refuse("shmem_init", "open %s: %s (name libshmem.so with redirect,library=PATH)",
                         whole, dlerror());
     return library;
 }
@@ -140,7 +140,8 @@ static void start(void)
     ours.my_pe = redirect_ours("shmem_my_pe");
     ours.query_initialized = redirect_ours("shmem_query_initialized");
     if (!ours.my_pe || !ours.query_initialized)
-        redirect_refuse("shmem_init", "%s is not libshmem (name another file by redirect,library=)",
+        redirect_refuse("shmem_init",
+                        "%s is not libshmem (name another file with redirect,library=)",
                         path ? path : "libshmem.so beside the shim");
     other = redirect_other_library();
     shmem_preload_redirects = 1;

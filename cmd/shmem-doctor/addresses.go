@@ -56,7 +56,7 @@ func withoutAddress(offers []ofi.Offer, nics []nicAt) []doctor.Finding {
 			continue
 		}
 		findings = append(findings, doctor.Lack("NIC "+n.name, "give "+strings.Join(n.interfaces, " or ")+" an IP address",
-			"the provider verbs does not offer it, because its interface has no IP address: where no other NIC is left, tcp is taken"))
+			"the provider verbs does not offer it, because its interface has no IP address: if there is no other NIC, jobs use tcp"))
 	}
 	return findings
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestWithoutAddress(t *testing.T) {
-	const text = "the provider verbs does not offer it, because its interface has no IP address: where no other NIC is left, tcp is taken"
+	const text = "the provider verbs does not offer it, because its interface has no IP address: if there is no other NIC, jobs use tcp"
 	nics := []nicAt{{"mlx5_0", []string{"ib0"}, true}, {"mlx5_1", []string{"ib1"}, false}, {"rdmap0s6", nil, false}}
 	for _, c := range []struct {
 		what   string

@@ -69,15 +69,15 @@ func TestTaken(t *testing.T) {
 
 func TestMute(t *testing.T) {
 	silent := []ofi.Silent{{Provider: "efa", Why: "no device"}, {Provider: "verbs", Why: "no memory"}, {Provider: "psm2", Why: "no"}}
-	const rest = "it makes no offer: "
+	const rest = "but it offers nothing: "
 	for _, c := range []struct {
 		nics []string
 		want []string
 	}{
 		{nil, nil},
 		{[]string{"hfi1_0"}, nil},
-		{[]string{"rdmap16s27", "rdmap17s27"}, []string{"no  provider efa: lib has it, NIC rdmap16s27 is of its kind, and it makes no offer: no device (see the device files"}},
-		{[]string{"mlx5_0"}, []string{"no  provider verbs: lib has it, NIC mlx5_0 is of its kind, and " + rest + "no memory ("}},
+		{[]string{"rdmap16s27", "rdmap17s27"}, []string{"no  provider efa: lib has it, NIC rdmap16s27 is of its kind, but it offers nothing: no device (see the device files"}},
+		{[]string{"mlx5_0"}, []string{"no  provider verbs: lib has it, NIC mlx5_0 is of its kind, " + rest + "no memory ("}},
 	} {
 		got := silentProviders(silent, c.nics, "lib")
 		if len(got) != len(c.want) {
@@ -99,7 +99,7 @@ func TestFeatures(t *testing.T) {
 	}
 	got := lines(checkFeatures("GPU 0", gpu.Facts{Major: 7}))
 	for _, want := range []string{
-		"-   GPU 0: compute capability 7.0 (take ", "no virtual memory management: ", "no dma-bufs: ", "no RDMA: ", "no stores and waits in streams: ", "no mapped main memory: ",
+		"-   GPU 0: compute capability 7.0 (use ", "no virtual memory management: ", "no dma-bufs: ", "no RDMA: ", "no stores and waits in streams: ", "no mapped main memory: ",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)

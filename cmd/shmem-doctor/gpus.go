@@ -47,17 +47,17 @@ func checkFeatures(name string, f gpu.Facts) []doctor.Finding {
 	has := doctor.Well(name, "compute capability %d.%d", f.Major, f.Minor)
 	findings := []doctor.Finding{has}
 	if f.Major*10+f.Minor < oldest {
-		findings[0] = doctor.Lack(name, "take a GPU of 7.5 or later for operations in kernels", "compute capability %d.%d", f.Major, f.Minor)
+		findings[0] = doctor.Lack(name, "use a GPU of compute capability 7.5 or later for operations in kernels", "compute capability %d.%d", f.Major, f.Minor)
 	}
 	for _, need := range []struct {
 		has           bool
 		what, without string
 		remedy        string
 	}{
-		{f.VMM && f.PosixFD, "virtual memory management", "heaps do not grow, the whole is taken at once", "a newer driver, Linux without a virtual GPU"},
+		{f.VMM && f.PosixFD, "virtual memory management", "heaps do not grow: all of their memory is allocated at once", "a newer driver, or Linux without a virtual GPU"},
 		{f.DMABuf, "dma-bufs", "NICs reach its memory by nvidia_peermem, or not at all", "NVIDIA's open kernel modules, a driver of CUDA 11.7"},
 		{f.RDMA, "RDMA", "operations between hosts are staged through main memory", "a GPU of the data centre, with BAR1 as large as its memory"},
-		{f.StreamOps, "stores and waits in streams", "calls on streams take a kernel each", "a driver of CUDA 11.7"},
+		{f.StreamOps, "stores and waits in streams", "each call on a stream takes a kernel", "a driver of CUDA 11.7"},
 		{f.MapHost, "mapped main memory", "there are no rings, and kernels start no operation", "a host that maps memory for devices"},
 	} {
 		if !need.has {

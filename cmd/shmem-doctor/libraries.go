@@ -55,7 +55,7 @@ func checkLibraries(cfg *config.Config, launched bool, environ []string) []docto
 	}
 	findings := doctor.Installed(executable, launched, libraryPath)
 	if m, err := hwloc.Read(); err != nil {
-		findings = append(findings, doctor.Lack("hwloc", "apt install libhwloc15, for machines with several NICs or GPUs", "%v: /sys is read in its place", err))
+		findings = append(findings, doctor.Lack("hwloc", "apt install libhwloc15, for machines with several NICs or GPUs", "%v: /sys is read instead", err))
 	} else {
 		findings = append(findings, doctor.Well("hwloc", "%s", m.Source))
 	}
@@ -76,5 +76,5 @@ func checkRegistrationCache(cfg *config.Config) doctor.Finding {
 	if err != nil {
 		return doctor.Failed(doctor.Lacks, subject, "sysctl vm.unprivileged_userfaultfd=1, and a container that does not refuse userfaultfd", err)
 	}
-	return doctor.Well(subject, "the kernel reports memory that goes")
+	return doctor.Well(subject, "the kernel reports unmapped memory")
 }

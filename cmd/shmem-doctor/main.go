@@ -29,11 +29,11 @@ var page = manual.Page{
 	Name:    "shmem-doctor",
 	Summary: "find what keeps libshmem from working",
 	Usage:   []string{"shmem-doctor [option]", "shmemrun -n N shmem-doctor", "shmem-doctor --program=FILE"},
-	Text: `Looks for causes that keep the library from working here, one line for each thing: ok; - for
-a lack that only some jobs notice; no for a fault. Started as PEs of a job it also
-tries which interfaces lead from host to host, and with --hosts it names causes: firewalls that
-drop packets in silence, MTU black holes, asymmetric routes, NAT, duplicate addresses, slow DNS,
-and hosts with IPv6 alone.`,
+	Text: `Looks for what keeps the library from working here, and prints a line for each finding: ok;
+- for a lack that only some jobs notice; no for a fault. As PEs of a job it also tests which
+interfaces lead from host to host. With --hosts it names causes: firewalls that silently drop
+packets, MTU black holes, asymmetric routes, NAT, duplicate addresses, slow DNS, and hosts that
+only have IPv6.`,
 	Statuses: []manual.Status{
 		{Number: "0", Text: "there is no fault"},
 		{Number: "1", Text: "there is a fault"},
@@ -63,12 +63,12 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	fs.SortFlags = false
 	fs.SetOutput(stdout)
 	fs.Usage = func() { page.Help(stdout, fs) }
-	root := fs.String("root", "", "look at the machine whose proc, sys and dev are below `DIR`; its libraries and drivers are not asked")
+	root := fs.String("root", "", "examine a machine whose proc, sys and dev are below `DIR`, without its libraries and drivers")
 	timeout := fs.Float64("patience", 5, "as PEs of a job: `seconds` that a connection between hosts may take")
-	hosts := fs.String("hosts", "", "run on these machines by shmemrun, `a,b` or a file with a line for each, and look for what is wrong between each two; without a value as PEs of a job, or on the machines of an allocation")
+	hosts := fs.String("hosts", "", "run on these machines with shmemrun, `a,b` or a file with a line for each, and test the network between every two; without a value, on the machines of the job or of the allocation")
 	fs.Lookup("hosts").NoOptDefVal = theseHosts
 	ssh := fs.String("ssh", "ssh", "with --hosts=LIST: the `COMMAND` for ssh, perhaps with options")
-	net := fs.Bool("fabric", false, "test each NIC that a job would take, by an endpoint that talks to itself, and write the results to "+reportFile+" in the working folder")
+	net := fs.Bool("fabric", false, "test each NIC that a job would use, with an endpoint that sends to itself, and write the results to "+reportFile+" in the working folder")
 	program := fs.String("program", "", "say what a built `FILE` of NVSHMEM needs, which library it would bind to here, and what would be refused: an executable, a shared library, a cubin, bitcode, or a wheel")
 	asJSON := fs.Bool("json", false, "print the findings as JSON, for programs")
 	version := fs.Bool("version", false, "print the version alone")
@@ -88,9 +88,9 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	case fs.NArg() > 0:
 		return fail(stderr, fmt.Errorf("read the command line: there is no argument %q (see shmem-doctor --help)", fs.Arg(0)))
 	case !(*timeout > 0 && *timeout <= 3600):
-		return fail(stderr, fmt.Errorf("read the command line: --patience %v is no number of seconds up to 3600", *timeout))
+		return fail(stderr, fmt.Errorf("read the command line: --patience %v is not a number of seconds up to 3600", *timeout))
 	case fs.Changed("ssh") && (!fs.Changed("hosts") || *hosts == theseHosts):
-		return fail(stderr, errors.New("read the command line: --ssh is for --hosts=LIST (see shmem-doctor --help)"))
+		return fail(stderr, errors.New("read the command line: --ssh needs --hosts=LIST (see shmem-doctor --help)"))
 	case fs.Changed("hosts") && (*net || *root != ""):
 		return fail(stderr, errors.New("read the command line: --hosts does not go together with --root or --fabric"))
 	case *program != "" && (fs.Changed("hosts") || *net || *root != ""):
@@ -103,7 +103,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	}
 	if *root != "" {
 		if info, err := os.Stat(*root); err != nil || !info.IsDir() {
-			return fail(stderr, fmt.Errorf("read the command line: --root %s is no folder", *root))
+			return fail(stderr, fmt.Errorf("read the command line: --root %s is not a folder", *root))
 		}
 	}
 	if *program != "" {

@@ -104,7 +104,7 @@ func silentProviders(silent []ofi.Silent, nics []string, library string) []docto
 			if kind != "" && (strings.HasPrefix(nic, kind) || s.Provider == "efa" && strings.HasPrefix(nic, "rdmap")) {
 				findings = append(findings, doctor.Bad("provider "+s.Provider,
 					"see the device files and memlock above; FI_LOG_LEVEL=warn fi_info -p "+s.Provider+" says more",
-					"%s has it, NIC %s is of its kind, and it makes no offer: %s", library, nic, s.Why))
+					"%s has it, NIC %s is of its kind, but it offers nothing: %s", library, nic, s.Why))
 				break
 			}
 		}

@@ -30,12 +30,12 @@ var page = manual.Page{
 needs for itself, and which memory the rings can have here.`,
 	Statuses: []manual.Status{
 		{Number: "0", Text: "the facts were printed"},
-		{Number: "1", Text: "a setting is not valid, or a fact cannot be found out"},
+		{Number: "1", Text: "a setting is not valid, or something cannot be found out"},
 		{Number: "2", Text: "a mistake in the command line"},
 	},
 	Examples: []manual.Example{
 		{Command: "shmem-info --env", Text: "List the settings of the library, with their values here:"},
-		{Command: "shmem-info --fabric", Text: "Find out which network a job would take, and why:"},
+		{Command: "shmem-info --fabric", Text: "Find out which network a job would use, and why:"},
 		{Command: "shmem-info --env --json | jq -r '.settings[] | select(.from != \"\").name'", Text: "Name the settings that the environment has:"},
 		{Command: "shmem-info --live 4711", Text: "Look at a PE that seems to hang, by its process number:"},
 	},
@@ -65,11 +65,11 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	fs.SetOutput(stdout)
 	fs.Usage = func() { page.Help(stdout, fs) }
 	env := fs.Bool("env", false, "list all settings: current value, default and meaning")
-	net := fs.Bool("fabric", false, "list the network providers that answer, and which one a job would take")
-	place := fs.Bool("topology", false, "draw this machine: which GPU is near to which NIC, which NICs its PE takes, and why")
+	net := fs.Bool("fabric", false, "list the network providers that answer, and which one a job would use")
+	place := fs.Bool("topology", false, "draw this machine: which GPU is near which NIC, which NICs its PE uses, and why")
 	xml := fs.String("xml", "", "with --topology: draw the machine that this file describes, written by lstopo --of xml")
-	process := fs.String("live", "", "show the work of the PE with this process number: its counters, their growth, and its waits")
-	between := fs.Float64("between", 1, "with --live: seconds between the two looks that rates are made of; 0 looks once")
+	process := fs.String("live", "", "show what the PE with this process number does: its counters, their rates, and its waits")
+	between := fs.Float64("between", 1, "with --live: seconds between the two readings that give the rates; 0 reads once")
 	asJSON := fs.Bool("json", false, "print the facts as JSON, for programs")
 	version := fs.Bool("version", false, "print the version alone")
 	manual.Files(fs, "xml")
@@ -83,11 +83,11 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return fail(stderr, statusUsage, fmt.Errorf("read the command line: %w (see shmem-info --help)", options.Explain(err)))
 	case fs.Changed("xml") && !*place:
-		return fail(stderr, statusUsage, errors.New("read the command line: --xml is for --topology (see shmem-info --help)"))
+		return fail(stderr, statusUsage, errors.New("read the command line: --xml needs --topology (see shmem-info --help)"))
 	case fs.Changed("between") && !fs.Changed("live"):
-		return fail(stderr, statusUsage, errors.New("read the command line: --between is for --live (see shmem-info --help)"))
+		return fail(stderr, statusUsage, errors.New("read the command line: --between needs --live (see shmem-info --help)"))
 	case !(*between >= 0 && *between <= longest):
-		return fail(stderr, statusUsage, fmt.Errorf("read the command line: --between %v: no number of seconds from 0 to %d (see shmem-info --help)", *between, longest))
+		return fail(stderr, statusUsage, fmt.Errorf("read the command line: --between %v: not a number of seconds from 0 to %d (see shmem-info --help)", *between, longest))
 	case fs.NArg() > 0:
 		return fail(stderr, statusUsage, fmt.Errorf("read the command line: there is no argument %q (see shmem-info --help)", fs.Arg(0)))
 	}

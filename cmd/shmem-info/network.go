@@ -61,7 +61,7 @@ func printNetwork(w io.Writer, cfg *config.Config) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "\n* marks a job's choice between hosts with these settings; of several NICs, --topology shows which PE takes which")
+	fmt.Fprintln(w, "\n* marks a job's choice between hosts with these settings; if there are several NICs, --topology shows which PE uses which")
 	return printGranted(w, cfg, hints)
 }
 

@@ -78,7 +78,7 @@ func replayAll(files []string, s *tracereplay.Setup, out string, stdout io.Write
 		s.Hosts, s.Guessed = recording.Default(), true
 	}
 	if n := recording.Job.PEs; n%s.Hosts != 0 {
-		return &shmerr.Error{Op: "replay", Object: fmt.Sprintf("%s on %s", tracereplay.Plural(n, "PE"), tracereplay.Plural(s.Hosts, "host")), Cause: errors.New("each host has to have as many PEs as the others (choose --hosts so that it divides the PEs)")}
+		return &shmerr.Error{Op: "replay", Object: fmt.Sprintf("%s on %s", tracereplay.Plural(n, "PE"), tracereplay.Plural(s.Hosts, "host")), Cause: errors.New("each host must have the same number of PEs (choose --hosts so that it divides the PEs)")}
 	}
 	x, err := replay.Explain(recording.Job, s.Model, s.Site)
 	if err != nil {

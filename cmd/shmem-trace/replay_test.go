@@ -59,7 +59,7 @@ func TestReplayRefuses(t *testing.T) {
 	}{
 		{[]string{dir, "--model", "myrinet", "--hosts", "2"}, statusUsage, `there is no model "myrinet" (there are efa, efa-direct, tcp, verbs)`},
 		{[]string{dir, "--hosts", "-1"}, statusUsage, "--hosts -1: a job has 1 host or more"},
-		{[]string{dir, "--hosts", "3"}, statusError, "8 PEs on 3 hosts: each host has to have as many PEs as the others"},
+		{[]string{dir, "--hosts", "3"}, statusError, "8 PEs on 3 hosts: each host must have the same number of PEs"},
 		{[]string{dir, "--hosts", "2", "--nics", "0"}, statusUsage, "a host has 1 to 1024 NICs"},
 		{[]string{dir, "--hosts", "2", "--measured", figures}, statusError, "it lacks p_pingpong_half of 8 bytes"},
 		{[]string{dir, "--hosts", "2", "--measured", figures + ".not"}, statusError, "no such file"},

@@ -24,7 +24,7 @@ on standard output, and in the files that the options name.`,
 // it.
 func setReport(fs *pflag.FlagSet) func(files []string, stdout, stderr io.Writer) int {
 	asJSON := fs.String("json", "", "write the report to `file` as JSON, times in nanoseconds")
-	asHTML := fs.String("html", "", "write the report to `file` as one page that a browser shows without a network")
+	asHTML := fs.String("html", "", "write the report to `file` as a self-contained web page")
 	quiet := fs.BoolP("quiet", "q", false, "no text on standard output")
 	manual.Files(fs, "json", "html")
 	return func(args []string, stdout, stderr io.Writer) int {

@@ -37,7 +37,7 @@ func batchHosts(env []string) ([]hostlist.Host, error) {
 		}
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("read the machines of %s: %w (name them by --host)", name, err)
+			return nil, fmt.Errorf("read the machines of %s: %w (name them with --host)", name, err)
 		}
 		hosts, err := hostlist.ParseFile(file, string(text))
 		if err != nil {
@@ -115,7 +115,7 @@ func runSrun(opt *launch.Options, more bool) int {
 func startSrun(opt *launch.Options, more bool) (int, error) {
 	file, err := exec.LookPath("srun")
 	if err != nil {
-		return launch.StatusFailure, fmt.Errorf("start PEs in this allocation of Slurm: %w (put srun into PATH, or name machines by --host)", err)
+		return launch.StatusFailure, fmt.Errorf("start PEs in this allocation of Slurm: %w (put srun into PATH, or name machines with --host)", err)
 	}
 	args, err := srunArgs(opt)
 	if err != nil {

@@ -28,10 +28,10 @@ func (h *hostOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVarP(&h.list, "host", "H", "", "start PEs on these machines by ssh: `a:4,b:4`, where the numbers are slots")
 	fs.StringVar(&h.file, "hostfile", "", "the same from a `FILE`, with a line for each machine: a, a:4 or a slots=4")
 	fs.StringVar(&h.prefix, "prefix", "", "where libshmem is on them: `DIR`/bin/shmemrun; the default is the place of this shmemrun")
-	fs.BoolVar(&h.sync, "sync", false, "first copy shmemrun and the libraries to them, if they do not have the same")
+	fs.BoolVar(&h.sync, "sync", false, "first copy shmemrun and the libraries to them, unless they have the same")
 	fs.StringVar(&h.dir, "wdir", "", "working `DIR` of the PEs; the default is this one")
 	fs.StringVar(&h.ssh, "ssh", "ssh", "the `COMMAND` for ssh, perhaps with options")
-	fs.Float64Var(&h.keepAlive, "keepalive", 30, "after so many `seconds` of silence a machine is lost; 0 for never")
+	fs.Float64Var(&h.keepAlive, "keepalive", 30, "treat a machine as lost after so many `seconds` of silence; 0 for never")
 }
 
 // addMachines adds the machines to the options of a launch: those of the command line, or else

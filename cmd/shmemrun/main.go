@@ -29,17 +29,17 @@ var page = manual.Page{
 	Usage:   []string{"shmemrun -n N [options] [--] PROG ARGS"},
 	Text: `Starts N processing elements (PEs) of PROG on this machine, or by ssh on those
 of --host or --hostfile, and waits for them.`,
-	Notes: `By default each PE is bound to an equal share of the cores where PEs fit and
-nothing speaks against it; --bind does so in any case, --bind=none never. The
-first lines of the log (SHMEM_LOG_LEVEL=info) name the binding, or the reason.
+	Notes: `By default each PE is bound to an equal share of the cores, unless there are too
+many PEs or another reason not to; --bind binds PEs in any case, --bind=none never.
+The first lines of the log (SHMEM_LOG_LEVEL=info) name the binding, or the reason.
 
-Without -n every slot of --host and --hostfile gets a PE. The library and PROG
-are at the same path on every machine, and ssh must not ask for anything there.
-Without --host the machines are those of an allocation of Slurm, PBS or LSF.
+Without -n every slot of --host and --hostfile gets a PE. The library and PROG must
+be at the same path on every machine, and ssh must not ask for anything. Without
+--host the machines are those of an allocation of Slurm, PBS or LSF.
 
 Standard input goes to PE 0. The exit status is that of the first PE that
-fails, 128 more than the signal where one killed it, 124 on a timeout, and
-1 where what the PEs wrote could not be passed on.`,
+fails (128 plus the signal's number if a signal killed it), 124 on a timeout, and
+1 if the PEs' output could not be passed on.`,
 	Examples: []manual.Example{
 		{Command: "shmemrun -n 4 ./ring", Text: "Start four PEs on this machine:"},
 		{Command: "shmemrun --host node1:8,node2:8 -x SHMEM_SYMMETRIC_SIZE=4g ./ring", Text: "Start eight PEs on each of two machines, with larger heaps:"},
@@ -138,10 +138,10 @@ func parse(args, env []string, before *preloadOptions, others *hostOptions) (*la
 	fs.IntVarP(&opt.PEs, "pes", "n", 0, "number of PEs; -np is the same")
 	fs.StringVar(&opt.Hosts, "hosts", "", "simulate `H` hosts, or a list of their sizes such as 3,1")
 	others.addFlags(fs)
-	fs.StringVar(&how, "map", string(launch.Block), "deal PEs to hosts by `block|cyclic`")
+	fs.StringVar(&how, "map", string(launch.Block), "distribute the PEs over the hosts: `block|cyclic`")
 	fs.BoolVar(&opt.Netns, "host-netns", false, "give each simulated host a network namespace (needs root)")
-	fs.StringVar(&links, "links", "", "join those namespaces by `N[,rate=200mbit]` networks, eth0, eth1 and so on, and use them all")
-	fs.StringVar(&bad, "chaos", "", "make the network as bad as `SEED[,reorder=SHARE,delay=TIME,drop-peer=PE@TIME]` says, on one host too")
+	fs.StringVar(&links, "links", "", "connect those namespaces by `N[,rate=200mbit]` networks, eth0, eth1 and so on, and use them all")
+	fs.StringVar(&bad, "chaos", "", "make the network misbehave as `SEED[,reorder=SHARE,delay=TIME,drop-peer=PE@TIME]` says, even on one host")
 	before.addFlags(fs)
 	fs.StringArrayVarP(&exports, "export", "x", nil, "pass `VAR[=value]` to the PEs")
 	fs.BoolVar(&opt.Tag, "tag-output", false, "begin each line of output with [PE]")

@@ -204,7 +204,7 @@ func exportVariable(values []string) ([]string, error) {
 // have.
 func bindTo(values []string) ([]string, error) {
 	if !slices.Contains([]string{"none", "core", "numa"}, values[0]) {
-		return nil, fmt.Errorf("PEs are bound to none, core or numa (say one of them, or --bind for a share of the processors)")
+		return nil, fmt.Errorf("PEs are bound to none, core or numa (use one of them, or --bind for a share of the processors)")
 	}
 	return []string{"--bind=" + values[0]}, nil
 }

@@ -31,7 +31,7 @@ type preloadOptions struct {
 func (p *preloadOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&p.trace, "trace", "", "write the calls of each PE with their times to `DIR`/PE.json")
 	fs.BoolVar(&p.report, "report", false, "print at the end what took the time, and who waited for whom; without --trace its files go to shmem-trace")
-	fs.BoolVar(&p.redirect, "redirect", false, "run a program of another SHMEM library on this one, without a new build")
+	fs.BoolVar(&p.redirect, "redirect", false, "run a program that was built for another SHMEM library on this one")
 }
 
 // words returns the words of SHMEM_PRELOAD for which the options ask, such as "trace,file=DIR". The

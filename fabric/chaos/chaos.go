@@ -92,7 +92,7 @@ func New(inner fabric.Provider, c fabric.Config, plan Plan, kills bool) (*Provid
 	caps := inner.Caps()
 	if !caps.DeliveryComplete && !caps.ReadAfterWrite {
 		return nil, errors.Join(fmt.Errorf("run chaos on network %s: it neither reports when a write has arrived nor has reads follow writes "+
-			"(name another by SHMEM_PROVIDER)", caps.Provider), inner.Close())
+			"(name another in SHMEM_PROVIDER)", caps.Provider), inner.Close())
 	}
 	p := &Provider{
 		inner: inner, plan: plan, kills: kills, tokens: c.Tokens,

@@ -33,7 +33,7 @@ func Parse(text string) (Plan, error) {
 	number, words, _ := strings.Cut(text, ",")
 	seed, err := strconv.ParseUint(number, 0, 64)
 	if err != nil {
-		return Plan{}, fmt.Errorf("%q is no seed (write a number from 0 to 2^64-1, then words as reorder=0.5,delay=1ms)", number)
+		return Plan{}, fmt.Errorf("%q is not a seed (write a number from 0 to 2^64-1, then words as reorder=0.5,delay=1ms)", number)
 	}
 	p := Plan{Seed: seed, Faults: Usual}
 	// A simulated network has more words, for faults that a real one cannot be made to have.

@@ -96,9 +96,9 @@ func TestRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"again":      "again: there is no such word (there are late, delay, drop-peer, lose-nic, restore-nic)",
 		"late":       `"late" has no value (write it as late=VALUE)`,
-		"late=2":     `late=2: "2" is no share from 0 to 1`,
-		"drop-peer=": `drop-peer=: host: "" is no number`,
-		"lose-nic=1": `lose-nic=1: NIC: "" is no number`,
+		"late=2":     `late=2: "2" is not a share from 0 to 1`,
+		"drop-peer=": `drop-peer=: host: "" is not a number`,
+		"lose-nic=1": `lose-nic=1: NIC: "" is not a number`,
 	} {
 		if err := Read(text, words); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)

@@ -58,7 +58,7 @@ func (w Word) read(text string) (err error) {
 	case *float64:
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= 0 && v <= 1) {
-			return fmt.Errorf("%q is no share from 0 to 1", text)
+			return fmt.Errorf("%q is not a share from 0 to 1", text)
 		}
 		*to = v
 	case *time.Duration:
@@ -77,7 +77,7 @@ func (w Word) read(text string) (err error) {
 		}
 		v, err := strconv.ParseUint(digits, 10, 32)
 		if err != nil {
-			return fmt.Errorf("%q is no speed (write 200G, 100M or a number below 2^32)", text)
+			return fmt.Errorf("%q is not a speed (write 200G, 100M or a number below 2^32)", text)
 		}
 		*to = v * scale
 	}
@@ -112,7 +112,7 @@ func (w Word) Value() string {
 func readNumber(text string) (int, error) {
 	v, err := strconv.Atoi(text)
 	if err != nil || v < 0 || v > math.MaxInt32 {
-		return 0, fmt.Errorf("%q is no number from 0 to %d", text, math.MaxInt32)
+		return 0, fmt.Errorf("%q is not a number from 0 to %d", text, math.MaxInt32)
 	}
 	return v, nil
 }
@@ -121,7 +121,7 @@ func readNumber(text string) (int, error) {
 func readTime(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("%q is no time (write 20us or 5ms)", text)
+		return 0, fmt.Errorf("%q is not a time (write 20us or 5ms)", text)
 	}
 	return d, nil
 }

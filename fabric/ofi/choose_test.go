@@ -89,7 +89,7 @@ func TestFind(t *testing.T) {
 		{"insisted on what is taken by name only", debian, "shm", "", "shm shm invalid IP"},
 		{"no such provider", debian, "tpc", "", `choose provider "tpc": SHMEM_PROVIDER names none that answers here; these do: net, tcp;ofi_rxm, udp;ofi_rxd, net;ofi_rxm, shm`},
 		{"no such provider, nearest", debian, "tcp;ofirxm", "", "the nearest name is tcp;ofi_rxm"},
-		{"refused", debian, "SOCKETS", "", `choose provider "SOCKETS": no job gets it: it stands still for good`},
+		{"refused", debian, "SOCKETS", "", `choose provider "SOCKETS": no job gets it: it hangs`},
 		{"nothing but what is refused", machine{"sockets eth0 192.0.2.2"}, "", "", "none of no provider leads"},
 		{"no such NIC", debian, "", "ib0", "SHMEM_NIC_LIST=ib0 allows none of"},
 		{"provider and NIC apart", mixed, "net", "mlx5_0", "SHMEM_NIC_LIST=mlx5_0 allows none of ib0"},

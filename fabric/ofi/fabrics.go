@@ -55,10 +55,10 @@ func (w *Hints) refuse() error {
 		}
 	}
 	if because := refusal(w.Provider); because != "" {
-		return refused("unset SHMEM_PROVIDER to take the best", "no job gets it: %s", because)
+		return refused("unset SHMEM_PROVIDER to use the best", "no job gets it: %s", because)
 	}
 	if strings.EqualFold(w.Provider, fabricDirect) {
-		return refused("set SHMEM_PROVIDER=efa and SHMEM_FABRIC=efa-direct", "it is a fabric of the provider efa, and no provider")
+		return refused("set SHMEM_PROVIDER=efa and SHMEM_FABRIC=efa-direct", "it is a fabric of the provider efa, not a provider")
 	}
 	if w.Fabric != "" && w.Provider != "" && !hasFabrics(w.Provider) {
 		return refused("unset SHMEM_FABRIC, or set SHMEM_PROVIDER=efa", "SHMEM_FABRIC=%s names a fabric of the provider efa", w.Fabric)
@@ -120,7 +120,7 @@ func (c *Choice) moveTo(q lister, fabric string) error {
 			freeAll(others)
 			return &shmerr.Error{
 				Op: "choose", Object: fmt.Sprintf("fabric %q", fabric), Cause: shmerr.Causef(shmerr.ErrNoProvider, "NIC %s is not offered on it, and other PEs are on it", o.NIC),
-				Remedy: "set SHMEM_FABRIC alike for all PEs",
+				Remedy: "set SHMEM_FABRIC to the same value on all PEs",
 			}
 		}
 		c.offers[i], others[at] = others[at], o

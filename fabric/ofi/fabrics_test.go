@@ -50,7 +50,7 @@ func TestFabric(t *testing.T) {
 		},
 		{
 			"as a provider", twoFabrics, Hints{Provider: "efa-direct"},
-			`choose provider "efa-direct": it is a fabric of the provider efa, and no provider (set SHMEM_PROVIDER=efa and SHMEM_FABRIC=efa-direct)`,
+			`choose provider "efa-direct": it is a fabric of the provider efa, not a provider (set SHMEM_PROVIDER=efa and SHMEM_FABRIC=efa-direct)`,
 		},
 	} {
 		got := ""

@@ -39,7 +39,7 @@ func takesDMABuf(provider string) bool {
 // (FI_HMEM), or the reason why that is not possible.
 func (l Library) withGPU(o *offer) (*C.struct_fi_info, error) {
 	if o.bySoftware() {
-		return nil, shmerr.Causef(shmerr.ErrUnsupported, "provider %s is no NIC's own: the CPU moves its bytes", o.Provider)
+		return nil, shmerr.Causef(shmerr.ErrUnsupported, "provider %s does not use a NIC directly: the CPU moves its bytes", o.Provider)
 	}
 	var why C.int
 	info := C.shmemi_ofi_with_gpu(l.api, o.info, &why)

@@ -59,8 +59,8 @@ func Load(file string) (Library, error) {
 	if l := loaded.lib; l != nil {
 		if file != "" && !sameFile(file, l.File) {
 			return Library{}, &shmerr.Error{
-				Op: "load", Object: file, Cause: fmt.Errorf("this process has libfabric from %s already", l.File),
-				Remedy: "name that file by SHMEM_LIBFABRIC, or start the program anew",
+				Op: "load", Object: file, Cause: fmt.Errorf("this process has already loaded libfabric from %s", l.File),
+				Remedy: "name that file in SHMEM_LIBFABRIC, or start the program again",
 			}
 		}
 		return *l, nil
@@ -129,7 +129,7 @@ func search(file string, places []string) (*Library, error) {
 	}
 	return nil, &shmerr.Error{
 		Op: "load", Object: "libfabric", Cause: shmerr.Causef(shmerr.ErrNoLibrary, "%s", strings.Join(tried, "; ")),
-		Remedy: "install libfabric, for example libfabric1 on Debian, or name its file by SHMEM_LIBFABRIC",
+		Remedy: "install libfabric, for example libfabric1 on Debian, or name its file in SHMEM_LIBFABRIC",
 	}
 }
 

@@ -344,16 +344,16 @@ func notFound(q lister, refused []*offer, candidates []string, w Hints) error {
 	if provider == "" {
 		return &shmerr.Error{
 			Op: "choose", Object: "provider", Cause: shmerr.Causef(shmerr.ErrNoProvider, "none of %s leads to other hosts", names(able, providerOf)),
-			Remedy: "bring a network interface up, or name a provider by SHMEM_PROVIDER",
+			Remedy: "bring a network interface up, or name a provider in SHMEM_PROVIDER",
 		}
 	}
 	e := &shmerr.Error{
 		Op: "choose", Object: fmt.Sprintf("provider %q", provider),
 		Cause:  shmerr.Causef(shmerr.ErrNoProvider, "SHMEM_PROVIDER names none that answers here; these do: %s", names(able, providerOf)),
-		Remedy: "name one of them, or unset it to take the best",
+		Remedy: "name one of them, or unset it to use the best",
 	}
 	if near := nearest(provider, able); near != "" {
-		e.Remedy = "the nearest name is " + near + "; or unset it to take the best"
+		e.Remedy = "the nearest name is " + near + "; or unset it to use the best"
 	}
 	return e
 }

@@ -127,7 +127,7 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 		call := C.GoString(e.c.failed)
 		return nil, &shmerr.Error{
 			Op: "open", Object: object, Cause: errors.Join(fmt.Errorf("%s: %w", call, fault(ret)), e.release()),
-			Remedy: "name another provider by SHMEM_PROVIDER or another NIC by SHMEM_NIC_LIST; shmem-info --fabric lists both",
+			Remedy: "name another provider in SHMEM_PROVIDER or another NIC in SHMEM_NIC_LIST; shmem-info --fabric lists both",
 		}
 	}
 	if e.caps.WaitFD = e.c.queue_fd >= 0; !e.caps.WaitFD {

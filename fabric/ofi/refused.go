@@ -10,7 +10,7 @@ import "strings"
 // memory of the whole segment they arrived in, the window stays closed for good, and the rest of
 // the header never arrives (testdata/stands.c; decision 0005).
 var refused = map[string]string{
-	"sockets": "it stands still for good when a header comes in two parts; tcp takes its place",
+	"sockets": "it hangs if a header arrives in two parts; tcp is used instead",
 }
 
 // refusal returns the reason why no job gets the provider, or "".

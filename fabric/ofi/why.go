@@ -20,7 +20,7 @@ func why(o, first *offer, w Hints) string {
 	case !allowed(o.NIC, w.NICs):
 		return fmt.Sprintf("%s=%s leaves it out", cmp.Or(w.Setting, "SHMEM_NIC_LIST"), w.NICs)
 	case provider == "" && rank(o.Provider) == len(preference):
-		return "it is taken only when SHMEM_PROVIDER names it"
+		return "it is used only if SHMEM_PROVIDER names it"
 	case reach(o) == unreachable && (first == nil || reach(first) != unreachable):
 		return "it leads to no other host"
 	case !w.fits(o):
@@ -35,9 +35,9 @@ func why(o, first *offer, w Hints) string {
 	case namedFabric(o) != namedFabric(first):
 		return fmt.Sprintf("fabric %s of this version of libfabric comes first, unless SHMEM_FABRIC names this one", first.Fabric)
 	case reach(o) != reach(first):
-		return [...]string{"", "its address is of IPv6, which hosts may lack", "it leads to containers of this host", "its address holds for one link only"}[reach(o)]
+		return [...]string{"", "it has an IPv6 address, which other hosts may lack", "it leads to containers of this host", "its address is valid on one link only"}[reach(o)]
 	case o.NIC == first.NIC:
-		return "it is another address of the NIC that is taken"
+		return "it is another address of the NIC that is used"
 	}
-	return fmt.Sprintf("%s comes first in libfabric's order, and one NIC is taken unless SHMEM_NIC_LIST names more", first.NIC)
+	return fmt.Sprintf("%s comes first in libfabric's order, and one NIC is used unless SHMEM_NIC_LIST names more", first.NIC)
 }

@@ -16,14 +16,14 @@ func TestWhy(t *testing.T) {
 	}{
 		{
 			"the best of many", debian, "", "",
-			"net comes first: reliable datagrams over TCP without a layer between; it leads to no other host; it is taken only when SHMEM_PROVIDER names it; " +
-				"its address holds for one link only; its address is of IPv6, which hosts may lack; it leads to containers of this host; " +
-				"it leads to no other host; -; no job gets it: it stands still for good when a header comes in two parts; tcp takes its place; " +
-				"net comes first: reliable datagrams over TCP without a layer between; it is taken only when SHMEM_PROVIDER names it",
+			"net comes first: reliable datagrams over TCP without a layer between; it leads to no other host; it is used only if SHMEM_PROVIDER names it; " +
+				"its address is valid on one link only; it has an IPv6 address, which other hosts may lack; it leads to containers of this host; " +
+				"it leads to no other host; -; no job gets it: it hangs if a header arrives in two parts; tcp is used instead; " +
+				"net comes first: reliable datagrams over TCP without a layer between; it is used only if SHMEM_PROVIDER names it",
 		},
 		{
 			"one of several NICs", mixed, "", "",
-			"-; mlx5_0 comes first in libfabric's order, and one NIC is taken unless SHMEM_NIC_LIST names more; " +
+			"-; mlx5_0 comes first in libfabric's order, and one NIC is used unless SHMEM_NIC_LIST names more; " +
 				"verbs;ofi_rxm comes first: the NIC's own, on InfiniBand and RoCE",
 		},
 		{

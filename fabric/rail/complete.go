@@ -147,7 +147,7 @@ func (p *Provider) handleOwn(l int, c *fabric.Completion) bool {
 func (p *Provider) loseInjected(i int32, text string) {
 	p.spare = append(p.spare, i)
 	if p.failed == nil {
-		p.failed = &shmerr.Error{Op: "send to", Object: fmt.Sprintf("PE %d", p.injected[i].rma.PE), Cause: shmerr.Causef(shmerr.ErrPE, "it has failed by %d NICs: %s", p.injected[i].tries, text)}
+		p.failed = &shmerr.Error{Op: "send to", Object: fmt.Sprintf("PE %d", p.injected[i].rma.PE), Cause: shmerr.Causef(shmerr.ErrPE, "it has failed over %d NICs: %s", p.injected[i].tries, text)}
 	}
 }
 

@@ -278,7 +278,7 @@ func (p *Provider) failPair(l int, pe libshmem.PE, r int, text string) {
 		return
 	}
 	n.reported = true
-	others := "its operations go by other NICs"
+	others := "its operations go over other NICs"
 	if len(q.pairs) == 0 {
 		others = "no other NIC reaches it"
 	}

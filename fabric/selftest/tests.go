@@ -23,7 +23,7 @@ func mainMemory(e *endpoint) (string, error) {
 	}
 	there := func() bool { return bytes.Equal(target, e.memory[:n]) }
 	if e.caps.DeliveryComplete && !there() {
-		return "", fmt.Errorf("the write of %d bytes is complete, and its bytes are not there", n)
+		return "", fmt.Errorf("the write of %d bytes is complete, but its bytes have not arrived", n)
 	}
 	if err := e.until("the bytes are there", there); err != nil {
 		return "", err
@@ -52,16 +52,16 @@ func immediateData(e *endpoint) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("write %d bytes with data: %w", n, err)
 	case e.data[0].Data != data:
-		return "", fmt.Errorf("the data is %#x, and %#x was sent", e.data[0].Data, uint32(data))
+		return "", fmt.Errorf("the data is %#x, but %#x was sent", e.data[0].Data, uint32(data))
 	case !bytes.Equal(target, e.memory[:n]):
-		return "", fmt.Errorf("the data is there, and the bytes of its write are not")
+		return "", fmt.Errorf("the immediate data has arrived, but the bytes of its write have not")
 	case e.caps.Source && e.data[0].From() != 0:
-		return "", fmt.Errorf("the data is said to come from PE %d, and this is PE 0", e.data[0].From())
+		return "", fmt.Errorf("the data seems to come from PE %d, but was sent by PE 0", e.data[0].From())
 	}
 	if !e.caps.Source {
-		return "4 bytes came with a write; the provider does not name its PE", nil
+		return "4 bytes arrived with a write; the provider does not name the sender", nil
 	}
-	return "4 bytes came with a write, and of whom", nil
+	return "4 bytes arrived with a write, with their sender", nil
 }
 
 // order checks that each message arrives once, and in order if the provider promises that.
@@ -88,16 +88,16 @@ func order(e *endpoint) (string, error) {
 	came := slices.Sorted(slices.Values(e.received))
 	for i := range came {
 		if came[i] != uint64(i) || len(came) != n {
-			return "", fmt.Errorf("%d messages came of %d, the first wrong one is %d", len(came), n, came[i])
+			return "", fmt.Errorf("%d of %d messages arrived, the first wrong one is %d", len(came), n, came[i])
 		}
 	}
 	switch {
 	case e.caps.SendAfterSend && !inOrder:
-		return "", fmt.Errorf("messages came out of order, which the provider had promised to keep")
+		return "", fmt.Errorf("messages arrived out of order, although the provider promises order")
 	case !e.caps.SendAfterSend:
-		return fmt.Sprintf("%d messages came, each once; no order is promised", n), nil
+		return fmt.Sprintf("%d messages arrived, each once; no order is promised", n), nil
 	}
-	return fmt.Sprintf("%d messages came, each once, in their order", n), nil
+	return fmt.Sprintf("%d messages arrived, each once, in order", n), nil
 }
 
 // postings posts one write after the other with nothing else under way. A full queue is then an
@@ -115,9 +115,9 @@ func postings(e *endpoint) (string, error) {
 		}
 	}
 	if e.refusals > 0 {
-		return "", fmt.Errorf("%d of %d writes were refused for want of room with nothing under way", e.refusals, n)
+		return "", fmt.Errorf("%d of %d writes were refused for lack of room with nothing in flight", e.refusals, n)
 	}
-	return fmt.Sprintf("%d writes were taken at once", n), nil
+	return fmt.Sprintf("%d writes were accepted at once", n), nil
 }
 
 // waitObjects checks that the arrival of a message ends a Wait.
@@ -144,7 +144,7 @@ func waitObjects(e *endpoint) (string, error) {
 				return "", err
 			}
 			if time.Since(start) >= opTimeout {
-				return "", fmt.Errorf("a message came, and the sleep of %v went on", opTimeout)
+				return "", fmt.Errorf("a message arrived, but the sleep of %v did not end", opTimeout)
 			}
 		}
 		if err := e.finish(t); err != nil {
@@ -182,7 +182,7 @@ func (e *endpoint) gpuMemory(g GPU) error {
 			return e.prov.Unregister(region)
 		}
 		if e.caps.DeliveryComplete || time.Now().After(end) {
-			return fmt.Errorf("the write of %d bytes is complete, and its bytes are not in the GPU's memory", n)
+			return fmt.Errorf("the write of %d bytes is complete, but its bytes are not in the GPU's memory", n)
 		}
 		if err := e.poll(); err != nil {
 			return err

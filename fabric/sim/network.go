@@ -157,7 +157,7 @@ func (a address) number() uint64 {
 // parseAddress decodes an address that another endpoint of this network has returned.
 func parseAddress(b []byte) (address, error) {
 	if len(b) != addressSize || [4]byte(b[:4]) != magic {
-		return address{}, shmerr.Causef(shmerr.ErrArgument, "%d bytes are no address of this network", len(b))
+		return address{}, shmerr.Causef(shmerr.ErrArgument, "%d bytes are not an address of this network", len(b))
 	}
 	return address{binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])}, nil
 }

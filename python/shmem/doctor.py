@@ -119,7 +119,7 @@ def findings() -> Iterator[Finding]:
     yield from _libraries()
 
 
-_MISSING = Finding(_NO, "shmem-doctor is missing", "install the library whole")
+_MISSING = Finding(_NO, "shmem-doctor is missing", "install the complete library")
 _WORDS = {_OK: "ok", _MORE: "lack", _NO: "fault"}  # as shmem-doctor --json has them
 
 

@@ -1,4 +1,4 @@
-"""`python -m shmem.perf`: the program shmem-perf, which measures what operations take.
+"""`python -m shmem.perf`: the program shmem-perf, which measures how long operations take.
 
 It takes the same command line (docs/guides/perf.md), and works in a job, too.
 """
@@ -15,7 +15,7 @@ def main() -> int:
     """Becomes the program; returns 1 where there is none."""
     tool = _library.command("shmem-perf")
     if tool is None:
-        print("shmem.perf: shmem-perf is missing (install the library whole)", file=sys.stderr)
+        print("shmem.perf: shmem-perf is missing (install the complete library)", file=sys.stderr)
         return 1
     os.execv(tool, [str(tool), *sys.argv[1:]])
 

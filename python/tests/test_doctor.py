@@ -45,7 +45,7 @@ def test_what_is_wrong(tmp_path: Path) -> None:
     status, said = doctor(LD_LIBRARY_PATH=str(tmp_path), PATH=str(tmp_path))
     assert status == 1
     assert f"no  {tmp_path}/libshmem.so: " in said
-    assert "no  shmem-doctor is missing (install the library whole)" in said
+    assert "no  shmem-doctor is missing (install the complete library)" in said
 
 
 def test_for_programs() -> None:

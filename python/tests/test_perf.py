@@ -25,4 +25,4 @@ def test_it_is_missing(tmp_path: Path) -> None:
     nowhere = str(tmp_path)
     done = run(sys.executable, "-m", "shmem.perf", LD_LIBRARY_PATH=nowhere, PATH=nowhere)
     assert done.returncode == 1
-    assert done.stderr == "shmem.perf: shmem-perf is missing (install the library whole)\n"
+    assert done.stderr == "shmem.perf: shmem-perf is missing (install the complete library)\n"

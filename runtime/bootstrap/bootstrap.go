@@ -100,7 +100,7 @@ type MissingError struct {
 
 // Error names the missing PEs and the setting that would wait longer.
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s: %s did not come within %v (see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)",
+	return fmt.Sprintf("%s: %s did not come within %v (find out why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)",
 		e.Step, shmerr.PEs(e.Missing), e.Waited)
 }
 

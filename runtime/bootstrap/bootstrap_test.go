@@ -9,7 +9,7 @@ import (
 
 func TestErrors(t *testing.T) {
 	m := &MissingError{Step: "allgather 1", Missing: []libshmem.PE{1, 3}, Waited: 2 * time.Second}
-	want := "allgather 1: PEs 1, 3 did not come within 2s (see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
+	want := "allgather 1: PEs 1, 3 did not come within 2s (find out why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
 	if m.Error() != want {
 		t.Errorf("%q, want %q", m.Error(), want)
 	}

@@ -324,7 +324,7 @@ func roundToRange(setting string) func(string) (string, error) {
 		n, err := strconv.ParseUint(value, 0, 31)
 		switch {
 		case err != nil:
-			return "", errors.New("it is no number")
+			return "", errors.New("it is not a number")
 		case n == 0:
 			return "", nil
 		case s.PowerOf2:

@@ -54,7 +54,7 @@ func FuzzParseSize(f *testing.F) {
 		}
 		x, err := parseDecimal(digits)
 		if err != nil {
-			t.Fatalf("%q: accepted, but %q is no number", text, digits)
+			t.Fatalf("%q: accepted, but %q is not a number", text, digits)
 		}
 		if d := float64(n) - x*scale; d < -x*scale*1e-15 || d > 1+x*scale*1e-15 {
 			t.Fatalf("%q = %d, more than a byte from %g", text, n, x*scale)

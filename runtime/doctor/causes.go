@@ -139,7 +139,7 @@ func (p *pairs) path(from int, t *probe) {
 	case t.Refused != "":
 		return // findFaults reports why there is no connection
 	case t.Seen != "" && !slices.ContainsFunc(p.hosts[from].Address, func(x Address) bool { return x.IP == t.Seen }):
-		p.add(kind("address translation (NAT)", noNAT), "%s: it comes from %s there, which is no address of %s", where, t.Seen, p.hosts[from].Name)
+		p.add(kind("address translation (NAT)", noNAT), "%s: it comes from %s there, which is not an address of %s", where, t.Seen, p.hosts[from].Name)
 	}
 	if t.Refused == "" && !t.Bulk {
 		size := "large packets vanish"

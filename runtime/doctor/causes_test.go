@@ -47,7 +47,7 @@ func TestCausesOf(t *testing.T) {
 		{"refused", nil, []probe{{Host: 1, Refused: "connect: connection refused"}}, nil, nil, []string{"ok  causes: "}},
 		{"large packets", nil, []probe{{Host: 1, Seen: "10.0.0.1", Largest: 1400}}, nil, nil, []string{"no  MTU black hole: h0 (PE 0) to h1 (PE 1) at 10.0.0.2: a connection is made, a large transfer stands still; packets of more than some 1400 bytes vanish, and the MTU of eth0 is 1500"}},
 		{"large answers", nil, []probe{{Host: 1, Seen: "10.0.0.1", Largest: 1500}}, nil, nil, []string{"no  MTU black hole: h0 (PE 0) to h1 (PE 1) at 10.0.0.2: a connection is made, a large transfer stands still; packets of 1500 bytes arrive, those that come back vanish"}},
-		{"translated", nil, []probe{{Host: 1, Seen: "10.9.9.9", Bulk: true}}, nil, nil, []string{"no  address translation (NAT): h0 (PE 0) to h1 (PE 1) at 10.0.0.2: it comes from 10.9.9.9 there, which is no address of h0"}},
+		{"translated", nil, []probe{{Host: 1, Seen: "10.9.9.9", Bulk: true}}, nil, nil, []string{"no  address translation (NAT): h0 (PE 0) to h1 (PE 1) at 10.0.0.2: it comes from 10.9.9.9 there, which is not an address of h0"}},
 		{"twice", []Host{a, host(1, "10.0.0.1")}, []probe{{Host: 1, Refused: "another process answers there"}}, nil, nil, []string{"no  duplicate addresses: 10.0.0.1 on eth0 is of h0 (PE 0) and h1 (PE 1)"}},
 		{"a slow name", nil, []probe{well(1, 0)}, nil, []lookup{{"h1", 2300 * time.Millisecond}}, []string{"-   slow DNS: h0 (PE 0): the look-up of h1 took 2.3s"}},
 		{"IPv6", []Host{host(0, "fd00::1"), host(1, "fd00::2")}, nil, nil, nil, []string{"-   IPv6 only: h0 (PE 0), h1 (PE 1) have no address of IPv4"}},

@@ -118,7 +118,7 @@ func (s *System) processors(*config.Config) []Finding {
 		// If fewer than a hundredth of the periods were throttled, the reason may be a busy moment
 		// at the start.
 		if periods, stopped, long := s.throttled(dir); stopped*100 > periods && len(all) == 0 {
-			all = append(all, Bad("throttling", raise, "%s was stopped in %d of %d periods, for %v in all: its PEs stood still and with them all that waited for them",
+			all = append(all, Bad("throttling", raise, "%s was stopped in %d of %d periods, for %v in all: its PEs stood still, and so did all that waited for them",
 				dir, stopped, periods, long.Round(time.Millisecond)))
 		}
 	}

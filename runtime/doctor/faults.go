@@ -62,7 +62,7 @@ func between(hosts []Host, failed [][]failure, name string) Finding {
 	}
 	text := fmt.Sprintf("%s: %s", name, strings.Join(lost, "; "))
 	if used {
-		return Bad(subject, "open the firewall between the hosts for TCP, mend the routes, or keep jobs from it by SHMEM_NIC_LIST=^"+name, "%s", text)
+		return Bad(subject, "open the firewall between the hosts for TCP, mend the routes, or keep jobs from it with SHMEM_NIC_LIST=^"+name, "%s", text)
 	}
 	return Lack(subject, "no job takes it with these settings; SHMEM_NIC_LIST=^"+name+" keeps it so", "%s", text)
 }

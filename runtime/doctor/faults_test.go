@@ -21,7 +21,7 @@ func TestJudge(t *testing.T) {
 		return h
 	}
 	lost := func(host, address int) failure { return failure{host, address, "no answer in 5s"} }
-	const firewall = " (open the firewall between the hosts for TCP, mend the routes, or keep jobs from it by SHMEM_NIC_LIST=^eth0)"
+	const firewall = " (open the firewall between the hosts for TCP, mend the routes, or keep jobs from it with SHMEM_NIC_LIST=^eth0)"
 	const untaken = " (no job takes it with these settings; SHMEM_NIC_LIST=^eth1 keeps it so)"
 	a, b := host("a", 0, "eth0", "eth0", "eth1"), host("b", 1, "eth0", "eth0", "eth1")
 	for _, c := range []struct {
@@ -148,7 +148,7 @@ func TestInstalled(t *testing.T) {
 	}
 	t.Setenv("PATH", other)
 	all := find(dir, false)
-	has(all, "no  libshmem.so: stat DIR/lib/libshmem.so: no such file or directory (install the library whole")
+	has(all, "no  libshmem.so: stat DIR/lib/libshmem.so: no such file or directory (install the complete library")
 	has(all, "no  libshmem_core.so: ")
 	has(all, "-   kernels: DIR/lib/libshmem_kernels.fatbin is missing: calls on streams that need one fail (build it with KERNELS=yes")
 	has(all, "-   shmemrun: it is not in PATH (PATH=DIR/bin:$PATH)")

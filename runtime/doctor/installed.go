@@ -14,7 +14,7 @@ import (
 // in one folder. executable is the file of that command. launched is whether a launcher has started
 // it; if not, Installed also checks which shmemrun is in PATH. libraryPath is LD_LIBRARY_PATH.
 func Installed(executable string, launched bool, libraryPath string) []Finding {
-	const whole = "install the library whole: make install, or pip install the wheel"
+	const whole = "install the complete library: make install, or pip install the wheel"
 	if resolved, err := filepath.EvalSymlinks(executable); err == nil {
 		executable = resolved
 	}

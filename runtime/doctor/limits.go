@@ -28,8 +28,8 @@ func (s *System) kernel(*config.Config) []Finding {
 		all = append(all, Well(subject, "Linux %s", release))
 	}
 	if _, ok := s.text("proc/sys/kernel/random/boot_id"); !ok {
-		all = append(all, Bad("host", "make it readable in the container, or give each host a SHMEM_HOST_ID of its own",
-			"/proc/sys/kernel/random/boot_id cannot be read: PEs do not know with whom they share memory"))
+		all = append(all, Bad("host", "make it readable in the container, or give each host its own SHMEM_HOST_ID",
+			"/proc/sys/kernel/random/boot_id cannot be read: PEs cannot find out with which others they share memory"))
 	}
 	return all
 }
@@ -73,7 +73,7 @@ func (s *System) locked(cfg *config.Config) []Finding {
 		return []Finding{Well(subject, "%s, and no NIC here locks memory", config.FormatSize(n))}
 	case n < cfg.SymmetricSize:
 		return []Finding{Bad(subject,
-			"ulimit -l unlimited before the job; for good memlock in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, --ulimit memlock=-1 for docker",
+			"ulimit -l unlimited before the job; permanently: memlock in /etc/security/limits.conf, LimitMEMLOCK=infinity for slurmd, --ulimit memlock=-1 for docker",
 			"%s may be locked, and NIC %s locks the heap of SHMEM_SYMMETRIC_SIZE=%s", config.FormatSize(n), nics[0], config.FormatSize(cfg.SymmetricSize))}
 	}
 	return []Finding{Well(subject, "%s, enough for a heap of SHMEM_SYMMETRIC_SIZE=%s", config.FormatSize(n), config.FormatSize(cfg.SymmetricSize))}
@@ -107,7 +107,7 @@ func (s *System) files(*config.Config) []Finding {
 		return nil
 	}
 	if n < fewFiles {
-		return []Finding{Lack(subject, fmt.Sprintf("ulimit -n %d or more", fewFiles), "at most %d, and over tcp each PE of another host takes one", n)}
+		return []Finding{Lack(subject, fmt.Sprintf("ulimit -n %d or more", fewFiles), "at most %d, and over tcp each PE on another host takes one", n)}
 	}
 	return []Finding{Well(subject, "%s", describe(n))}
 }
@@ -127,11 +127,11 @@ func (s *System) tracing(*config.Config) []Finding {
 	scope, ok := s.number("proc/sys/kernel/yama/ptrace_scope")
 	switch {
 	case !ok || scope == 0:
-		return []Finding{Well(subject, "debuggers may attach to processes of the same user; the library needs none of it")}
+		return []Finding{Well(subject, "debuggers may attach to processes of the same user; the library does not need that")}
 	case scope < 3 && s.may(capSysPtrace):
-		return []Finding{Well(subject, "CAP_SYS_PTRACE lets debuggers attach; the library needs none of it")}
+		return []Finding{Well(subject, "CAP_SYS_PTRACE lets debuggers attach; the library does not need that")}
 	}
-	who := cmp.Or(map[uint64]string{1: "to their own children alone", 2: "with CAP_SYS_PTRACE alone"}[scope], "to nothing, until the machine starts anew")
-	return []Finding{Lack(subject, "nothing to do for jobs, which need none of it; for gdb -p sysctl kernel.yama.ptrace_scope=0",
+	who := cmp.Or(map[uint64]string{1: "only to their own children", 2: "only with CAP_SYS_PTRACE"}[scope], "to nothing, until the machine is restarted")
+	return []Finding{Lack(subject, "nothing to do for jobs, which do not need it; for gdb -p: sysctl kernel.yama.ptrace_scope=0",
 		"kernel.yama.ptrace_scope is %d: debuggers attach %s", scope, who)}
 }

@@ -31,11 +31,11 @@ func (s *System) nics(*config.Config) []Finding {
 		subject := "NIC " + nic
 		dev, known := file[nic]
 		if !known {
-			all = append(all, Bad(subject, "modprobe ib_uverbs", "programs have no way to it: the kernel module ib_uverbs is not loaded"))
+			all = append(all, Bad(subject, "modprobe ib_uverbs", "programs cannot access it: the kernel module ib_uverbs is not loaded"))
 			continue
 		}
 		if !s.exists(dev) {
-			all = append(all, Lack(subject, strings.ReplaceAll(contained, "%s", dev), "%s is missing: jobs take another network", dev))
+			all = append(all, Lack(subject, strings.ReplaceAll(contained, "%s", dev), "%s is missing: jobs use another network", dev))
 			continue
 		}
 		for _, port := range s.names("sys/class/infiniband/" + nic + "/ports/*") {

@@ -85,7 +85,7 @@ func refusal(dev Device, want Kind, reports []Report) error {
 	}
 	if len(causes) == 0 {
 		return &shmerr.Error{
-			Op: "allocate", Object: "ring memory", Cause: shmerr.Causef(shmerr.ErrArgument, "%s is no memory that a GPU and the CPU share", want),
+			Op: "allocate", Object: "ring memory", Cause: shmerr.Causef(shmerr.ErrArgument, "%s is not memory that a GPU and the CPU share", want),
 			Remedy: "use auto, pinned, managed or bar",
 		}
 	}

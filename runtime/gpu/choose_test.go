@@ -104,7 +104,7 @@ func TestRing(t *testing.T) {
 		{
 			name: "no kind for a ring", facts: able, want: gpu.Local,
 			lines: "  pinned: cuMemHostRegister\n  managed: cuMemAllocManaged\n  bar: MapGDRCopy\n",
-			err:   "allocate ring memory: local is no memory that a GPU and the CPU share (use auto, pinned, managed or bar)",
+			err:   "allocate ring memory: local is not memory that a GPU and the CPU share (use auto, pinned, managed or bar)",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -25,11 +25,11 @@ var demands = []demand{
 	},
 	{
 		"gpu-heap", func(f *facts) bool { return f.gpuHeap },
-		"the heap is in main memory", "set SHMEM_HEAP=device, and see by shmem-info whether there is a GPU",
+		"the heap is in main memory", "set SHMEM_HEAP=device, and check with shmem-info whether there is a GPU",
 	},
 	{
 		"gpu-direct", func(f *facts) bool { return f.gpuHeap && !f.staged },
-		"NICs do not reach a heap in GPU memory", "SHMEM_LOG_LEVEL=info says why; SHMEM_GPU_NET names a way",
+		"NICs do not reach a heap in GPU memory", "SHMEM_LOG_LEVEL=info says why; SHMEM_GPU_NET selects a path",
 	},
 	{
 		"registration-cache", func(f *facts) bool { return !f.network || f.cached },

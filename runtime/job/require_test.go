@@ -30,8 +30,8 @@ func TestRequire(t *testing.T) {
 	}
 	for word, want := range map[string]string{
 		"network":    `require "network" of SHMEM_REQUIRE: all PEs share memory (start the job on several hosts, or leave it out)`,
-		"gpu-heap":   `require "gpu-heap" of SHMEM_REQUIRE: the heap is in main memory (set SHMEM_HEAP=device, and see by shmem-info whether there is a GPU)`,
-		"gpu-direct": `require "gpu-direct" of SHMEM_REQUIRE: NICs do not reach a heap in GPU memory (SHMEM_LOG_LEVEL=info says why; SHMEM_GPU_NET names a way)`,
+		"gpu-heap":   `require "gpu-heap" of SHMEM_REQUIRE: the heap is in main memory (set SHMEM_HEAP=device, and check with shmem-info whether there is a GPU)`,
+		"gpu-direct": `require "gpu-direct" of SHMEM_REQUIRE: NICs do not reach a heap in GPU memory (SHMEM_LOG_LEVEL=info says why; SHMEM_GPU_NET selects a path)`,
 	} {
 		if err := require([]string{"rdma", word}, &facts{}); err == nil || err.Error() != want || !errors.Is(err, shmerr.ErrUnsupported) {
 			t.Errorf("%s: %v", word, err)

@@ -76,7 +76,7 @@ func (r *receiver) noteWrite(from, number, notify uint32) {
 	f, p := r.Flows[from], &r.Peers[from]
 	if err := f.Arrive(number); err != nil {
 		if !r.Net.Caps.Repeats {
-			r.report.Refuse("write %d of PE %d, which has come before", number, from)
+			r.report.Refuse("write %d of PE %d, which has arrived before", number, from)
 		}
 		return
 	}

@@ -64,15 +64,15 @@ func TestBadMessages(t *testing.T) {
 		{"put_signal with signal outside", with(func(h *layout.Header) { h.Kind, h.Op, h.Extra = layout.KindPutSignal, fabric.OpSet, heap }), "outside"},
 		{"put_signal with signal not aligned", with(func(h *layout.Header) { h.Kind, h.Op, h.Extra = layout.KindPutSignal, fabric.OpSet, 33 }), "not aligned"},
 		{"put_signal without operation", with(func(h *layout.Header) { h.Kind, h.Extra = layout.KindPutSignal, 32 }), "operation 0"},
-		{"answer to a receive buffer", with(func(h *layout.Header) { h.Kind, h.Token = layout.KindReply, 3 }), "request 0x3, which was not asked"},
-		{"answer to no token", with(func(h *layout.Header) { h.Kind, h.Token = layout.KindReply, layout.Tokens }), "not asked"},
-		{"answer to a free token", with(func(h *layout.Header) { h.Kind, h.Token = layout.KindReply, layout.Tokens-1 }), "not asked"},
+		{"answer to a receive buffer", with(func(h *layout.Header) { h.Kind, h.Token = layout.KindReply, 3 }), "request 0x3, which was not sent"},
+		{"answer to no token", with(func(h *layout.Header) { h.Kind, h.Token = layout.KindReply, layout.Tokens }), "was not sent"},
+		{"answer to a free token", with(func(h *layout.Header) { h.Kind, h.Token = layout.KindReply, layout.Tokens-1 }), "was not sent"},
 		{"behind more writes than may be", with(func(h *layout.Header) { h.Kind, h.Width, h.Need = layout.KindStore, 8, 1 }), "kind 2"},
 		{"acknowledges what was not written", with(func(h *layout.Header) { h.Kind, h.Width, h.Ack = layout.KindStore, 8, 1 }), "1 writes acknowledged of 0"},
 		{"is wrong in all ways", with(func(h *layout.Header) { h.Kind, h.Op, h.Need, h.Ack = 48, 48, 1, 1 }), "kind 48"},
 		{"no write will come, and none could", with(func(h *layout.Header) { h.Kind = layout.KindVoid }), "kind 15"},
 		{"far too early", with(func(h *layout.Header) { h.Kind, h.Width, h.Seq = layout.KindStore, 8, 70000 }),
-			"message 70000 of PE 1 came when 1 was due: provider tcp;ofi_rxm lost messages (name another by SHMEM_PROVIDER)"},
+			"message 70000 of PE 1 arrived when 1 was due: provider tcp;ofi_rxm lost messages (name another in SHMEM_PROVIDER)"},
 	}
 	for _, test := range tests {
 		m := modes[0]
@@ -154,12 +154,12 @@ func TestBadAnswers(t *testing.T) {
 	if answer(1|1<<layout.ContextShift, first, 1); r.Done != 0 {
 		t.Error("an answer to another context was taken")
 	}
-	a.want("not asked")
+	a.want("was not sent")
 	if answer(1, first, 1); r.Done == 0 || r.Value != 7 {
 		t.Errorf("answered: %+v", r)
 	}
 	answer(1, first, 2)
-	a.want("not asked")
+	a.want("was not sent")
 	second := ask()
 	if second&0xffff != first&0xffff || second == first {
 		t.Fatalf("requests %#x and %#x: want the same token", first, second)
@@ -167,7 +167,7 @@ func TestBadAnswers(t *testing.T) {
 	if answer(1, first, 3); r.Done != 0 {
 		t.Error("an old answer was taken")
 	}
-	a.want("not asked")
+	a.want("was not sent")
 	if answer(1, second, 4); r.Done == 0 {
 		t.Error("not answered")
 	}

@@ -77,13 +77,13 @@ func (r *receiver) Receive(h *layout.Header, m unsafe.Pointer, n int) {
 	if due := p.Received + 1; h.Seq != due || p.Early > 0 {
 		if int32(h.Seq-due) < 0 || r.Early.Has(h.From, h.Seq) {
 			if !r.Net.Caps.Repeats { // else its sender lost a NIC and could not know that it had arrived
-				r.report.Refuse("message %d of PE %d, which has come before", h.Seq, h.From)
+				r.report.Refuse("message %d of PE %d, which has arrived before", h.Seq, h.From)
 			}
 			return
 		}
 		if h.Seq-due >= furthest {
-			r.Net.Fatal(fmt.Errorf("receive: message %d of PE %d came when %d was due: provider %s lost messages "+
-				"(name another by SHMEM_PROVIDER)", h.Seq, h.From, due, r.Net.Caps.Provider))
+			r.Net.Fatal(fmt.Errorf("receive: message %d of PE %d arrived when %d was due: provider %s lost messages "+
+				"(name another in SHMEM_PROVIDER)", h.Seq, h.From, due, r.Net.Caps.Provider))
 			return
 		}
 	}

@@ -102,7 +102,7 @@ func TestOrder(t *testing.T) {
 	if p := &b.Peers[1]; p.Received != 6 || p.Count[layout.Early] != 3 || p.Count[layout.Received] != 6 {
 		t.Errorf("%d received, %d early, %d counted", p.Received, p.Count[layout.Early], p.Count[layout.Received])
 	}
-	if len(b.refused) != 2 || !strings.Contains(b.refused[0], "message 2 of PE 1, which has come before") {
+	if len(b.refused) != 2 || !strings.Contains(b.refused[0], "message 2 of PE 1, which has arrived before") {
 		t.Errorf("refused %q", b.refused)
 	}
 	if len(b.driven) != 6 {
@@ -149,8 +149,8 @@ func TestApply(t *testing.T) {
 		{name: "odd width", h: layout.Header{Kind: layout.KindStore, Width: 3}, fails: "not one of this job"},
 		{name: "odd place", h: layout.Header{Kind: layout.KindAMO, Op: fabric.OpAdd, Width: 8, Offset: 4}, fails: "not aligned"},
 		{name: "odd kind", h: layout.Header{Kind: 200}, fails: "kind 200"},
-		{name: "odd answer", h: layout.Header{Kind: layout.KindReply, Token: layout.Receives}, fails: "was not asked"},
-		{name: "odd answer to a flush", h: layout.Header{Kind: layout.KindReply, Token: layout.FlushToken}, fails: "was not asked"},
+		{name: "odd answer", h: layout.Header{Kind: layout.KindReply, Token: layout.Receives}, fails: "was not sent"},
+		{name: "odd answer to a flush", h: layout.Header{Kind: layout.KindReply, Token: layout.FlushToken}, fails: "was not sent"},
 		{name: "half a batch", h: layout.Header{Kind: layout.KindBatch}, payload: make([]byte, layout.RecordSize-1), fails: "not one of this job"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -95,7 +95,7 @@ func TestRecordRefused(t *testing.T) {
 		a.Put(1, 0, unsafe.Pointer(&a.heap[0]), 8192, nil)
 	}
 	got := a.texts(1)
-	if n := len(got); a.ops.Peers[1].Recorded != before || got[n-1] != "refused an operation for want of credit, 101 times in a row" ||
+	if n := len(got); a.ops.Peers[1].Recorded != before || got[n-1] != "refused an operation for lack of credit, 101 times in a row" ||
 		!strings.HasPrefix(got[n-2], "posted write of 8192 bytes, token ") {
 		t.Errorf("after %d events and 101 refusals:\n\t%s", before, strings.Join(got[n-2:], "\n\t"))
 	}

@@ -10,7 +10,7 @@ import (
 
 var eagerPlot = flag.String("eager.plot", "", "have TestSimEager draw its table into this file, as docs/images/eager-latency.svg")
 
-// A bar row is a network, and the microseconds of a token by each way; 0: there is no such way.
+// A bar row is a network, and the microseconds of a token by each way; 0: there is no such path.
 type barRow struct {
 	name string
 	us   [waysToSend]float64

@@ -211,7 +211,7 @@ func TestStranger(t *testing.T) {
 		{"cut", func(b []byte) [][]byte { return [][]byte{b[:frameHeader-1]} }, "message of 55 bytes"},
 		{"empty", func([]byte) [][]byte { return [][]byte{{}} }, "message of 0 bytes"},
 		{"too long", func(b []byte) [][]byte { return [][]byte{append(bytes.Clone(b), make([]byte, frame+8-len(b))...)} }, "message of more than 4160 bytes"},
-		{"repeated", func(b []byte) [][]byte { return [][]byte{b, b} }, "message 1 of PE 1, which has come before"},
+		{"repeated", func(b []byte) [][]byte { return [][]byte{b, b} }, "message 1 of PE 1, which has arrived before"},
 		{"of no PE", func(b []byte) [][]byte { return [][]byte{with(b, 40, 9)} }, "message from PE 9, which is not in this job"},
 		{"of another job", func(b []byte) [][]byte { return [][]byte{with(b, 34, b[34]^1)} }, "token of another job"},
 	} {

@@ -193,7 +193,7 @@ func TestRefusals(t *testing.T) {
 		{"no credit for the signal", func(b *transferBench) { b.admits = call.Again }, call.Again},
 		{"no room", func(b *transferBench) { b.refuses = fabric.ErrAgain }, call.Again},
 		{"broken", func(b *transferBench) { b.refuses = broken }, call.Failed},
-		{"not asked", func(b *transferBench) { b.Epoch, b.Peers[1].Charged, b.flushing = 1, 1, call.Failed }, call.Failed},
+		{"was not sent", func(b *transferBench) { b.Epoch, b.Peers[1].Charged, b.flushing = 1, 1, call.Failed }, call.Failed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := openTransfers(unordered)

@@ -27,7 +27,7 @@ func InAt(s Space, edge uint32) *In {
 func (i *In) Arrive(number uint32) error {
 	ahead := (number - i.edge) & i.space.mask()
 	if ahead >= i.space.Window || i.bit(i.edge+ahead) {
-		return fmt.Errorf("%w: write %d came when all below %d were in", ErrNumbers, number, i.edge)
+		return fmt.Errorf("%w: write %d arrived when all below %d had arrived", ErrNumbers, number, i.edge)
 	}
 	i.flip(i.edge + ahead)
 	for i.bit(i.edge) {
@@ -55,7 +55,7 @@ func (i *In) Reached(need uint32) (bool, error) {
 	if d := int32(need - i.edge); d <= 0 {
 		return true, nil
 	} else if uint32(d) > i.space.Window {
-		return false, fmt.Errorf("%w: a message follows %d writes when all below %d were in", ErrNumbers, need, i.edge)
+		return false, fmt.Errorf("%w: a message follows %d writes when all below %d had arrived", ErrNumbers, need, i.edge)
 	}
 	return false, nil
 }

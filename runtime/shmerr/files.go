@@ -10,7 +10,7 @@ import (
 func FileRemedy(err error, other string) string {
 	switch {
 	case errors.Is(err, syscall.EMFILE):
-		return "close files, or raise the limit by ulimit -Hn"
+		return "close files, or raise the limit with ulimit -Hn"
 	case errors.Is(err, syscall.ENFILE):
 		return "raise fs.file-max of the machine"
 	}

@@ -24,7 +24,7 @@ func (f *file) Write(p []byte) (int, error) {
 	if err != nil {
 		f.lost++
 		if !f.failing {
-			fmt.Fprintf(f.stderr, "shmem: %s: log: %v, records are lost (make room there, or name another file by SHMEM_LOG_FILE)\n", f.of.who.text(), err)
+			fmt.Fprintf(f.stderr, "shmem: %s: log: %v, records are lost (make room there, or name another file in SHMEM_LOG_FILE)\n", f.of.who.text(), err)
 		}
 	}
 	f.failing = err != nil

@@ -241,7 +241,7 @@ func TestTerminal(t *testing.T) {
 // TestFullDisk: lost records are reported each time that the disk fills, and their number at the
 // end.
 func TestFullDisk(t *testing.T) {
-	const full, number = " PE 3: log: write /dev/full: no space left on device, records are lost (make room there, or name another file by SHMEM_LOG_FILE)\n",
+	const full, number = " PE 3: log: write /dev/full: no space left on device, records are lost (make room there, or name another file in SHMEM_LOG_FILE)\n",
 		" PE 3: log: /dev/full lacks %d records\n"
 	var stderr bytes.Buffer
 	l := open(t, &stderr, "SHMEM_LOG_FILE=/dev/full")

@@ -47,9 +47,9 @@ func Find(pid int) ([]*View, error) {
 	case err != nil:
 		return nil, fail("", "%w", err)
 	case len(views) == 0 && parent != 0:
-		return nil, fail(fmt.Sprintf("look at process %d", parent), "%s is a child of a PE, and no PE itself", name)
+		return nil, fail(fmt.Sprintf("look at process %d", parent), "%s is a child of a PE, and not a PE itself", name)
 	case len(views) == 0:
-		return nil, fail(others(), "%s is no PE between shmem_init and shmem_finalize", name)
+		return nil, fail(others(), "%s is not a PE between shmem_init and shmem_finalize", name)
 	}
 	return views, nil
 }

@@ -73,7 +73,7 @@ func refused(t *testing.T, pid int, want string) {
 
 func TestFindFails(t *testing.T) {
 	me := os.Getpid()
-	refused(t, me, fmt.Sprintf(`look at process %d: statuspage.test is no PE between shmem_init and shmem_finalize \(.*\)`, me))
+	refused(t, me, fmt.Sprintf(`look at process %d: statuspage.test is not a PE between shmem_init and shmem_finalize \(.*\)`, me))
 	refused(t, 1<<30, `look at process 1073741824: there is no such process \(.*\)`)
 
 	page, _ := newPE(t)
@@ -91,7 +91,7 @@ func TestFindFails(t *testing.T) {
 	}
 	file.Close()
 	pid := child.Process.Pid
-	refused(t, pid, fmt.Sprintf(`look at process %d: (sleep|live.test) is a child of a PE, and no PE itself \(look at process %d\)`, pid, me))
+	refused(t, pid, fmt.Sprintf(`look at process %d: (sleep|live.test) is a child of a PE, and not a PE itself \(look at process %d\)`, pid, me))
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestFindFails(t *testing.T) {
 	refused(t, me, fmt.Sprintf(`look at process %d: its libshmem is version 9.9, and this is shmem-info %s \(run the shmem-info that is installed beside that library\)`, me, libshmem.Version))
 	copy(h.version[:], libshmem.Version+"\x00")
 	h.magic = 0 // it is being made
-	refused(t, me, fmt.Sprintf(`look at process %d: statuspage.test is no PE .*`, me))
+	refused(t, me, fmt.Sprintf(`look at process %d: statuspage.test is not a PE .*`, me))
 	h.magic = magic
 	if views, err := Find(me); err != nil {
 		t.Error(err)
@@ -119,5 +119,5 @@ func TestFindFails(t *testing.T) {
 		t.Error(err)
 	}
 	page.memory = nil
-	refused(t, me, fmt.Sprintf(`look at process %d: statuspage.test is no PE .*`, me))
+	refused(t, me, fmt.Sprintf(`look at process %d: statuspage.test is not a PE .*`, me))
 }

@@ -190,7 +190,7 @@ func (m *Machine) Choices(r Request, picks [][]Pick) (all []Choice) {
 // Table writes the list of Choices, and the names of the NICs that the plan assigns to no PE.
 func (m *Machine) Table(w io.Writer, r Request, picks [][]Pick) error {
 	if len(r.NICs) == 0 {
-		_, err := fmt.Fprintln(w, "no NIC, so that there is nothing to choose")
+		_, err := fmt.Fprintln(w, "no NIC, so there is nothing to choose")
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -5,7 +5,7 @@ import "testing"
 var contextRows = []row{
 	{what: "ctx_unknown", status: aborted, say: []string{`PE \d: shmem_ctx_long_p: context 4711 does not exist \(pass SHMEM_CTX_DEFAULT or a context of shmem_ctx_create that no call has destroyed\)`}},
 	{what: "ctx_negative", status: aborted, say: []string{`PE \d: shmem_ctx_long_g: context -7 does not exist`}},
-	{what: "ctx_invalid", status: aborted, say: []string{`PE \d: shmem_ctx_long_put: the context is SHMEM_CTX_INVALID \(see whether the call that made it returned 0\)`}},
+	{what: "ctx_invalid", status: aborted, say: []string{`PE \d: shmem_ctx_long_put: the context is SHMEM_CTX_INVALID \(check whether the call that made it returned 0\)`}},
 	{what: "ctx_destroyed", status: aborted, say: []string{`PE \d: shmem_ctx_long_atomic_fetch_add: context \d+ does not exist`}},
 	{what: "ctx_destroyed_and_made", status: aborted, say: []string{`PE \d: shmem_ctx_putmem_signal: context \d+ does not exist`}},
 	{what: "ctx_of_destroyed_team", status: aborted, say: []string{`PE \d: shmem_ctx_long_iput: context \d+ does not exist`}},

@@ -27,7 +27,7 @@ var onGPU = []row{
 	{what: "unit_architecture", status: 1, say: []string{`shmem: shmem_init: .*the kernels of bad.cu cannot be given the job's state on GPU 0: no kernel image is available .* \(compile them for the architecture of this GPU\)`}},
 	{what: "nothing", env: []string{"FAKE_CUDA=version=10020"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_HEAP=device: .*libcuda.so.1 is of CUDA 10.2, older than 11.0 \(install a newer driver\)`}},
 	{what: "nothing", env: []string{"FAKE_CUDA=init=100"}, status: 1, say: []string{`shmem: shmem_init: .*SHMEM_HEAP=device: .*no CUDA-capable device is detected \(nvidia-smi must list a GPU`}},
-	{what: "module_finalized", status: 0, say: []string{`PE \d: shmemx_cumodule_finalize: the code was not given the job \(pass a handle that an init was called with\)`, `PE 1 went on`}},
+	{what: "module_finalized", status: 0, say: []string{`PE \d: shmemx_cumodule_finalize: the code has not been initialised \(pass a handle that was passed to an init call\)`, `PE 1 went on`}},
 }
 
 func TestBadInputWithGPU(t *testing.T) { runOnGPU(t, "bad", onGPU) }

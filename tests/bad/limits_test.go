@@ -51,7 +51,7 @@ func TestFewDescriptorsForPEs(t *testing.T) {
 		t.Errorf("200 open files:\n%s", out)
 	}
 	warning := regexp.MustCompile(`^shmem: \S+ PE 0: fabric: RLIMIT_NOFILE of \d+ leaves [12] open files: a network that keeps one for each PE, as tcp, ` +
-		`connects with no more than [12] of 3 \(raise the limit by ulimit -Hn\)\n$`)
+		`connects with no more than [12] of 3 \(raise the limit with ulimit -Hn\)\n$`)
 	limit := 24
 	for limit < 200 && strings.Contains(start(limit), "shmem: shmem_init: ") {
 		limit++

@@ -64,7 +64,7 @@ func TestFullDiskOfTheLog(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), filepath.Join(build, "bin", "shmemrun"), "-n", "2", "--timeout", "90",
 		"-x", "SHMEM_LOG_LEVEL=info", "-x", "SHMEM_LOG_FILE=/dev/full", compile(t, build, "bad"), "ends_without_finalize")
 	out, err := cmd.CombinedOutput()
-	told := regexp.MustCompile(`(?m)^shmem: \S+ PE 0: log: write /dev/full: no space left on device, records are lost \(make room there, or name another file by SHMEM_LOG_FILE\)$`)
+	told := regexp.MustCompile(`(?m)^shmem: \S+ PE 0: log: write /dev/full: no space left on device, records are lost \(make room there, or name another file in SHMEM_LOG_FILE\)$`)
 	if n := len(told.FindAll(out, -1)); err != nil || n != 1 {
 		t.Errorf("%v, it is said %d times\n%s", err, n, out)
 	}

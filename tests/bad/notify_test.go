@@ -15,8 +15,8 @@ var notifyRows = []row{
 	{what: "put_wrong_pe", status: aborted, say: []string{`PE \d: shmemx_putmem_notify: PE 2 does not exist, there are 2`}},
 	{what: "put_private", status: aborted, say: []string{`PE \d: shmemx_putmem_notify: 0x\w+ is not a symmetric address`}},
 	{what: "put_null_source", status: aborted, say: []string{`PE \d: shmemx_putmem_notify: the local source is NULL \(pass memory of this PE\)`}},
-	{what: "put_unallocated", env: full, status: aborted, say: []string{`PE \d: shmemx_putmem_notify: notification counter 3 is in no range that is allocated \(use the counters that shmemx_notify_alloc returned\)`}},
-	{what: "put_freed", env: full, status: aborted, say: []string{`PE \d: shmemx_putmem_notify: notification counter 0 is in no range that is allocated`}},
+	{what: "put_unallocated", env: full, status: aborted, say: []string{`PE \d: shmemx_putmem_notify: notification counter 3 is not in an allocated range \(use the counters that shmemx_notify_alloc returned\)`}},
+	{what: "put_freed", env: full, status: aborted, say: []string{`PE \d: shmemx_putmem_notify: notification counter 0 is not in an allocated range`}},
 	{what: "put_before_alloc", env: full, status: 0, say: []string{`PE 0 went on`, `PE 1 went on`}},
 	{what: "wait_counter", status: aborted, say: []string{`PE \d: shmemx_notify_wait: notification counter 4096` + noCounter}},
 	{what: "wait_overflow", status: aborted, say: []string{`PE \d: shmemx_notify_wait: the count 9223372036854775808` + beyond}},
@@ -46,7 +46,7 @@ var notifyOnStreams = []row{
 	{what: "stream_wrong_pe", status: aborted, say: []string{`PE \d: shmemx_putmem_notify_on_stream: PE -1 does not exist, there are 2`}},
 	{what: "stream_overflow", status: aborted, say: []string{`PE \d: shmemx_notify_wait_on_stream: the count 9223372036854775808` + beyond}},
 	{what: "stream_reset", status: aborted, say: []string{`PE \d: shmemx_notify_reset_on_stream: notification counter -1` + noCounter}},
-	{what: "stream_unallocated", env: full, status: aborted, say: []string{`PE \d: shmemx_notify_wait_on_stream: notification counter 2 is in no range that is allocated`}},
+	{what: "stream_unallocated", env: full, status: aborted, say: []string{`PE \d: shmemx_notify_wait_on_stream: notification counter 2 is not in an allocated range`}},
 }
 
 func TestNotifyOnStreams(t *testing.T) { runOnGPU(t, "notify", notifyOnStreams) }

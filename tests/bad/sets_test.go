@@ -18,7 +18,7 @@ var setRows = []row{
 	{what: "set_work_of_sync_size", pes: "3", env: full, status: 0, say: []string{`PE 0 went on`, `PE 1 went on`}},
 	{what: "set_not_initialised", pes: "3", env: full, status: aborted, say: []string{`PE \d: shmem_sync: element 31 of pSync 0x\w+ is 1 \(set all SHMEM_SYNC_SIZE elements to SHMEM_SYNC_VALUE on every PE`}},
 	{what: "set_not_initialised_of_some", pes: "3", env: full, status: aborted, say: []string{`PE \d: shmem_sync: element 0 of pSync 0x\w+ is -1 `}},
-	{what: "set_sync_again", pes: "4", env: full, status: aborted, say: []string{`PE [12]: shmem_broadcast64: pSync 0x\w+ has 2 messages where 1 are due: a PE uses it again already \(take another pSync, or wait until the call is over on every PE\)`}},
+	{what: "set_sync_again", pes: "4", env: full, status: aborted, say: []string{`PE [12]: shmem_broadcast64: pSync 0x\w+ has 2 messages where 1 are due: a PE is already using it again \(use another pSync, or wait until the call has ended on every PE\)`}},
 	{what: "hang_set", pes: "3", env: []string{"SHMEM_TIMEOUT=1"}, status: 0, say: []string{`PE 1: shmem_barrier has waited \d+ s: for 1 messages in pSync at 0x\w+, has 0.* \(the wait goes on\)`}},
 }
 

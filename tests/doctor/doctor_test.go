@@ -120,7 +120,7 @@ func TestCauses(t *testing.T) {
 		},
 		{
 			"NAT", `ip route add 198.51.100.7 via $peer1 dev eth1`, `ip address add 198.51.100.7/32 dev lo && ` + table(post, `oifname "eth1" ip saddr $eth1 snat to 198.51.100.7`),
-			`no  address translation \(NAT\)` + pair + `: it comes from 198\.51\.100\.7 there, which is no address of host1`,
+			`no  address translation \(NAT\)` + pair + `: it comes from 198\.51\.100\.7 there, which is not an address of host1`,
 		},
 		{"duplicate", ":", `ip address add $peer1/32 dev eth1`, `no  duplicate addresses: 198\.\d+\.\d+\.\d+ on eth1 is of host0 \(PE 0\) and host1 \(PE 1\) \(give each host`},
 		{

@@ -71,7 +71,7 @@ func TestDriverWatch(t *testing.T) {
 			h := begin(t, r, "", "1", 2)
 			h.hold.Hold(h.pids[1], "cuMemcpyAsync")
 			step(h, "get")
-			h.says(`PE 1: ` + driver + byProxy + `: it may be that ` + lazy + pageable + ` \(launch each kernel once before, and ` + help)
+			h.says(`PE 1: ` + driver + byProxy + `: it may be that ` + lazy + pageable + ` \(launch each kernel once beforehand, and ` + help)
 			// Both PEs report it: the PE itself, whose only user of the network is blocked, and the
 			// other PE, which gets no answer.
 			h.says(`PE 0: shmem_long_get has waited \d+ s: for the completion at PE 1; .*PE 1 has not answered for`)
@@ -118,7 +118,7 @@ func TestDriverWatch(t *testing.T) {
 			loaded := h.hold.Load(h.pids[1])
 			step(h, "get")
 			const what = `the GPU has carried out none of 1 operation with 8192 bytes on GPU memory, the oldest for a get of PE 0, for \d+\.\d s, asked by the proxy of endpoint 0`
-			h.says(`PE 1: ` + what + `: it may be that the program loads a kernel, by its first launch, beside one that runs \(launch each kernel once before; docs/guides/gpu-network\.md\) \(the wait goes on\)`)
+			h.says(`PE 1: ` + what + `: it may be that the program loads a kernel, by its first launch, beside one that runs \(launch each kernel once beforehand; docs/guides/gpu-network\.md\) \(the wait goes on\)`)
 			if err := h.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func TestDriverWatch(t *testing.T) {
 		h.hold.Hold(h.pids[0], "cuStreamSynchronize")
 		step(h, "get")
 		h.says(`PE 0: ` + driver + `cuStreamSynchronize for \d+\.\d s, called by a thread of the program: it may be that ` + lazy + pageable +
-			`, or kernels that fill the GPU leave no place for what is waited for \(`)
+			`, or kernels that fill the GPU leave no place for what the program waits for \(`)
 		ends(h, 0, 1)
 	})
 }

@@ -13,8 +13,8 @@ func TestCallInHandler(t *testing.T) {
 	for during, call := range map[string]string{"put": "shmem_putmem", "wait": "shmem_(long_wait_until|long_p)"} {
 		t.Run(during, func(t *testing.T) {
 			out := start(t, []string{"SHMEM_TIMEOUT=1"}, shmemrun, list(options("2", route.options...), []string{program, during})...).wait(134)
-			want := regexp.MustCompile(`shmem: PE 0: shmem_long_p: a signal handler that has interrupted ` + call +
-				` in the middle calls it \(have the handler set a flag, and call the library afterwards\)\n`)
+			want := regexp.MustCompile(`shmem: PE 0: shmem_long_p: it is called by a signal handler that has interrupted ` + call +
+				` \(let the handler set a flag, and call the library afterwards\)\n`)
 			if !want.MatchString(out) {
 				t.Errorf("want %v:\n%s", want, out)
 			}

@@ -16,7 +16,7 @@ func panics(t *testing.T, after time.Duration, doing string) string {
 	if regexp.MustCompile(`(?m)^(panic|fatal error): `).MatchString(out) {
 		t.Errorf("Go ended the process:\n%s", out)
 	}
-	said := regexp.MustCompile(`(?m)^shmem: (.*): internal error: .* \(a mistake of libshmem: please report it with the stack above\)$`).FindStringSubmatch(out)
+	said := regexp.MustCompile(`(?m)^shmem: (.*): internal error: .* \(a mistake in libshmem: please report it with the stack above\)$`).FindStringSubmatch(out)
 	if said == nil || !strings.Contains(out, "shmem: the stack of the internal error below:\n") {
 		t.Fatalf("nothing says where an internal error was, and its stack:\n%s", out)
 	}

@@ -71,7 +71,7 @@ func TestDefault(t *testing.T) {
 func TestSettingDiffers(t *testing.T) {
 	shmemrun, program := compile(t, "survive")
 	j := start(t, nil, shmemrun, "-n", "2", "sh", "-c", `[ $SHMEM_LAUNCHER_PE = 1 ] && export SHMEM_ON_FAILURE=return; exec "$0" 0 kill`, program)
-	if out := j.wait(2); !strings.Contains(out, "SHMEM_ON_FAILURE is abort on PE 0 and return on PE 1 (set it alike for all PEs)") {
+	if out := j.wait(2); !strings.Contains(out, "SHMEM_ON_FAILURE is abort on PE 0 and return on PE 1 (set it to the same value on all PEs)") {
 		t.Errorf("the PEs start:\n%s", out)
 	}
 }

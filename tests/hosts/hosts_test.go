@@ -275,7 +275,7 @@ func (c *cluster) sync(t *testing.T) {
 		}
 	}
 	for _, s := range []struct{ prefix, want string }{
-		{filepath.Join(c.dir, "small", "prefix"), "its disk is full (make room there, or name another folder by --prefix)"},
+		{filepath.Join(c.dir, "small", "prefix"), "its disk is full (make room there, or name another folder with --prefix)"},
 		{"/proc/1/prefix", "shmemrun: copy libshmem to h1:/proc/1/prefix: "},
 	} {
 		out, status := c.run(t, "--host", "h1", "--sync", "--prefix", s.prefix, "true")

@@ -20,7 +20,7 @@ func TestLaunch(t *testing.T) {
 	const (
 		without = ": the process has no libcudart.so with cudaLaunchKernelExC (call the inline form of nvshmemx.h, or link the program with -cudart shared)\n"
 		launch  = "shmem: nvshmemx_collective_launch"
-		null    = "shmem: nvshmemx_collective_launch_attr: attr is NULL (pass how the kernel is launched)\n"
+		null    = "shmem: nvshmemx_collective_launch_attr: attr is NULL (pass the launch attributes)\n"
 	)
 	for name, c := range map[string]struct {
 		args       []string

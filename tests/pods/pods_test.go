@@ -45,7 +45,7 @@ func TestPods(t *testing.T) {
 		j.connected(one)
 		time.Sleep(late)
 		if long {
-			zero.says(at + " waits for PE 2 (see why")
+			zero.says(at + " waits for PE 2 (find out why")
 		}
 		j.works(j.start(2), zero, one)
 	})
@@ -150,7 +150,7 @@ func TestPods(t *testing.T) {
 		zero, one := j.start(0), j.start(1)
 		j.connected(one)
 		second := j.startUnpublished(1, "SHMEM_BOOTSTRAP_TIMEOUT=4")
-		second.says(fmt.Sprintf("PE 1 waits for %s: there is a PE 1 already, at %v (give each PE a number of its own)", at, address(one.host)))
+		second.says(fmt.Sprintf("PE 1 waits for %s: there is already a PE 1, at %v (give each PE its own number)", at, address(one.host)))
 		j.works(j.start(2), zero, one)
 		second.fails("join job PE 1 of 3, on host shmem-1: it waited 4s for " + at)
 	})

@@ -207,7 +207,7 @@ func TestRefused(t *testing.T) {
 		{"variable", []string{openMPI(t, "unknown.c")}, "redirect", `redirect: shmem_init \(PE [01]\): the program takes mca_spml from `},
 		{"stranger", []string{strange}, "redirect", `redirect: shmem_init \(PE [01]\): .*libsma\.so\.1 is no library whose handles and constants are known \(.*compile the program with libshmem's oshcc\)`},
 		{"stranger of the same name", []string{same}, "redirect", `redirect: shmem_init \(PE [01]\): .*libshmem\.so is no library whose handles and constants are known`},
-		{"library", []string{bad}, "redirect,library=/nowhere/libshmem.so", `redirect: shmem_init \(PE [01]\): open /nowhere/libshmem\.so: .* \(name libshmem\.so by redirect,library=PATH\)`},
+		{"library", []string{bad}, "redirect,library=/nowhere/libshmem.so", `redirect: shmem_init \(PE [01]\): open /nowhere/libshmem\.so: .* \(name libshmem\.so with redirect,library=PATH\)`},
 		{"no libshmem", []string{bad}, "redirect,library=" + stranger, `redirect: shmem_init \(PE [01]\): .*libsma\.so\.1 is not libshmem \(name another file`},
 		{"word", []string{bad}, "redirect,lib=x", `SHMEM_PRELOAD: "redirect.*": its only option is library=PATH \(write redirect\[,library=PATH\]\)`},
 	} {

@@ -49,8 +49,8 @@ func TestNIC(t *testing.T) {
 		{way: "stage", passes: true, say: []string{", GPU memory staged"}, never: "reaches the heap"},
 		{way: "peermem", passes: true, say: []string{", GPU memory by peer memory"}, never: "dma-buf"},
 		{way: "dmabuf", nic: "fail_at=4", say: []string{"shmem_malloc(41943040) returned NULL", "SHMEM_GPU_NET=dmabuf: register "}},
-		{way: "dmabuf", nic: "dmabuf=0", say: []string{"SHMEM_GPU_NET=dmabuf: register ", "operation not supported (set it to auto to take what works)"}},
-		{way: "peermem", nic: "peer=0", say: []string{"SHMEM_GPU_NET=peermem: register ", "function not implemented (set it to auto to take what works)"}},
+		{way: "dmabuf", nic: "dmabuf=0", say: []string{"SHMEM_GPU_NET=dmabuf: register ", "operation not supported (set it to auto to use what works)"}},
+		{way: "peermem", nic: "peer=0", say: []string{"SHMEM_GPU_NET=peermem: register ", "function not implemented (set it to auto to use what works)"}},
 		{
 			way: "auto", program: "lent", passes: true, never: "staged",
 			// The fake driver does not export two chunks together.
@@ -66,7 +66,7 @@ func TestNIC(t *testing.T) {
 			way: "dmabuf", program: "lent", nic: "fail_at=3",
 			say: []string{": shmemx_buffer_register_symmetric: the buffer of 10485760 bytes at ", "SHMEM_GPU_NET=dmabuf: register "},
 		},
-		{way: "dmabuf", gpu: "attribute118=0 attribute117=0", say: []string{"what a NIC writes there is not in order, and the driver, of CUDA 13.3, has no call to flush it"}},
+		{way: "dmabuf", gpu: "attribute118=0 attribute117=0", say: []string{"a NIC's writes there are not in order, and the driver, of CUDA 13.3, has no call to flush it"}},
 	} {
 		t.Run(strings.Join(strings.Fields(c.way+" "+c.program+" "+c.nic+" "+c.gpu), ","), func(t *testing.T) {
 			program := cmp.Or(c.program, "growth")

@@ -23,7 +23,7 @@ func TestNICSettings(t *testing.T) {
 		{[]string{"NVSHMEM_HCA_PE_MAPPING=eth1", "SHMEM_NIC_LIST=eth0,eth5,eth1"}, true, []string{
 			"on eth0,eth1, policy auto\n",
 			"SHMEM_NIC_PE_MAPPING is ignored: SHMEM_NIC_LIST=eth0,eth5,eth1 comes first",
-			"SHMEM_NIC_LIST names eth5, which is no NIC that can be used with eth0, eth1",
+			"SHMEM_NIC_LIST names eth5, which is not a NIC that can be used with eth0, eth1",
 		}},
 		{[]string{"SHMEM_NIC_LIST=", "SHMEM_NIC_PE_MAPPING=eth5"}, false, []string{"SHMEM_NIC_PE_MAPPING=eth5 allows none of "}},
 	} {

@@ -83,7 +83,7 @@ func (m *machine) command(program ...string) []string {
 
 // answers matches the line of a provider that a job uses, or would use if SHMEM_PROVIDER named it;
 // every other line names the error.
-var answers = regexp.MustCompile(`(?m)^[* ] +(\S+) +\S+ +\S+ +(?:-|\S+ comes first: .*|it is taken only when SHMEM_PROVIDER names it)$`)
+var answers = regexp.MustCompile(`(?m)^[* ] +(\S+) +\S+ +\S+ +(?:-|\S+ comes first: .*|it is used only if SHMEM_PROVIDER names it)$`)
 
 func (m *machine) providers(t *testing.T) []string {
 	t.Helper()

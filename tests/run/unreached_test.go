@@ -35,7 +35,7 @@ var unreached = []struct{ name, nic, shell, says string }{
 		`ip link add docker0 type veth peer name other && ip addr add 172.17.0.1/16 dev docker0 && ip link set other up && ip link set docker0 up &&
 		until ip -o link show dev docker0 | grep -q LOWER_UP; do :; done`,
 		`shmem_init: reach other hosts over \S+ by \S+ on docker0: PE (0) on host host0, at 172.17.0.1:\d+, and PE (1) on host host1, at ` +
-			`172.17.0.1:\d+, have the same address, which leads each to itself \(name .*; run shmem-doctor on both hosts\)`,
+			`172.17.0.1:\d+, have the same address, so each reaches only itself \(name .*; run shmem-doctor on both hosts\)`,
 	},
 }
 

@@ -112,7 +112,7 @@ var bootstrapDefects = []defect{
 		was:  "		m.Began()\n",
 		is:   "",
 		user: "a pod that replaces one of a running job is told to choose another number",
-		by:   unit("./runtime/bootstrap/session", "^TestTaken$"), says: `the place of a PE: .*there is a PE 1 already`,
+		by:   unit("./runtime/bootstrap/session", "^TestTaken$"), says: `the place of a PE: .*there is already a PE 1`,
 	},
 	{
 		id: "bootstrap/pe-that-came-and-went", file: "runtime/bootstrap/session/session.go",

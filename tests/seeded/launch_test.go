@@ -231,7 +231,7 @@ var launchDefects = []defect{
 		was:  "	case errors.Is(err, syscall.EMFILE):\n",
 		is:   "	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.EPERM):\n",
 		user: "in a sandbox that forbids sockets the library advises to raise the limit of open files",
-		by:   job("./tests/bad", "^TestForbiddenCalls$/^socket$/^EPERM$"), says: `raise the limit by ulimit`,
+		by:   job("./tests/bad", "^TestForbiddenCalls$/^socket$/^EPERM$"), says: `raise the limit with ulimit`,
 	},
 	{
 		id: "launch/asked-shells", file: "runtime/bootstrap/launch/handlers.go",

@@ -25,7 +25,7 @@ func TestClearedEnvironment(t *testing.T) {
 func TestLittleAddressSpace(t *testing.T) {
 	program := compile(t, "bare")
 	want := regexp.MustCompile(`^shmem: shmem(x_get_uniqueid|_init): \S*libshmem_core.so cannot be loaded: it needs \d+ MiB of address space, ` +
-		`and RLIMIT_AS of \d+ MiB does not leave as much \(raise the limit by ulimit -v\)\n$`)
+		`and RLIMIT_AS of \d+ MiB does not leave as much \(raise the limit with ulimit -v\)\n$`)
 	for _, limit := range []string{"400000", "840000", "1300000"} {
 		for status, args := range map[int][]string{3: nil, 1: {"plain"}} {
 			e := run(t, nil, "sh", append([]string{"-c", "ulimit -v " + limit + `; exec "$0" "$@"`, program}, args...)...)
@@ -43,7 +43,7 @@ func TestFewThreads(t *testing.T) {
 	setpriv, prlimit := need.Command(t, "setpriv"), need.Command(t, "prlimit")
 	program := compile(t, "bare")
 	want := regexp.MustCompile(`^shmem: shmem_init: \S*libshmem_core.so cannot be loaded: it needs \d+ threads and gets [012]: Resource temporarily unavailable; ` +
-		`RLIMIT_NPROC is [123] for all processes of user 54321 \(raise the limit by ulimit -u, or that of the container or control group, pids.max\)\n$`)
+		`RLIMIT_NPROC is [123] for all processes of user 54321 \(raise the limit with ulimit -u, or that of the container or control group, pids.max\)\n$`)
 	for _, limit := range []string{"1", "2", "3"} {
 		e := run(t, nil, setpriv, "--reuid=54321", "--regid=54321", "--clear-groups",
 			"--inh-caps=-all,+dac_override,+dac_read_search", "--ambient-caps=-all,+dac_override,+dac_read_search",
@@ -64,7 +64,7 @@ func TestManyThreadLocals(t *testing.T) {
 func TestFewDescriptors(t *testing.T) {
 	program := compile(t, "bare")
 	want := regexp.MustCompile(`^shmem: shmem_init: \S*libshmem_core.so cannot be loaded: it needs \d+ open files, and RLIMIT_NOFILE of \d+ leaves \d+ ` +
-		`\(raise the limit by ulimit -Hn\)\n$`)
+		`\(raise the limit with ulimit -Hn\)\n$`)
 	for limit := 4; limit < 12; limit++ {
 		e := run(t, nil, "sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0" plain`, limit), program)
 		if e.status != 1 || !want.MatchString(e.out) {

@@ -66,7 +66,7 @@ func TestTwoJobsByAFile(t *testing.T) {
 			})
 		}
 		if pe == 1 { // of three, so that the first job cannot begin in the meantime
-			if e := start(0); e.status == 0 || !strings.Contains(e.out, path+" is of another job, whose PEs are about to come (give each job a name of its own by SHMEM_BOOTSTRAP_FILE)") {
+			if e := start(0); e.status == 0 || !strings.Contains(e.out, path+" belongs to another job, whose PEs are about to arrive (give each job its own name in SHMEM_BOOTSTRAP_FILE)") {
 				t.Errorf("PE 0 of the second job: status %d\n%s", e.status, e.out)
 			}
 		}

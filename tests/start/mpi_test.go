@@ -46,7 +46,7 @@ func TestMPI(t *testing.T) {
 				{[]string{"comm"}, []string{"SHMEM_DEBUG=1"}, 0, []string{"3 PEs on 1 host", "bootstrap mpi;", "PE 0 done", "PE 2 done"}},
 				{[]string{"world"}, []string{"SHMEM_DEBUG=1"}, 0, []string{"3 PEs on 1 host", "bootstrap mpi;", "PE 0 done", "PE 2 done"}},
 				{[]string{"null"}, nil, 22, []string{"shmemx_init_attr: attr holds no communicator"}},
-				{[]string{"absent"}, []string{"SHMEM_BOOTSTRAP_TIMEOUT=1"}, 1, []string{"shmem_init: broadcast of MPI: PE 0 did not come within 1s (see why"}},
+				{[]string{"absent"}, []string{"SHMEM_BOOTSTRAP_TIMEOUT=1"}, 1, []string{"shmem_init: broadcast of MPI: PE 0 did not come within 1s (find out why"}},
 				{[]string{"late"}, nil, 21, []string{"shmemx_init_attr: join job: MPI is not up"}},
 			} {
 				e := run(t, c.env, m.run[0], append(append(m.run[1:len(m.run):len(m.run)], program), c.args...)...)

@@ -232,10 +232,10 @@ func TestUniqueIDRefused(t *testing.T) {
 		{"a spoiled magic", nil, 1, []string{"spoil", "4"}, 13, `unique id, byte 4: "sHMU", expected "SHMU"`},
 		{"a PE beyond", nil, 2, []string{"number", "2"}, 12, "shmemx_set_attr_uniqueid_args: PE 2 of 2"},
 		{"a PE below", nil, 2, []string{"number", "-1"}, 12, "shmemx_set_attr_uniqueid_args: PE -1 of 2"},
-		{"no such interface", []string{"SHMEM_BOOTSTRAP_INTERFACE=nosuch"}, 1, nil, 11, "shmemx_get_uniqueid: make unique id: no interface"},
-		{"its name at NVSHMEM", []string{"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=nosuch"}, 1, nil, 11, "make unique id: no interface"},
+		{"no such interface", []string{"SHMEM_BOOTSTRAP_INTERFACE=nosuch"}, 1, nil, 11, "shmemx_get_uniqueid: make unique id: no active interface"},
+		{"its name at NVSHMEM", []string{"NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME=nosuch"}, 1, nil, 11, "make unique id: no active interface"},
 		{"a session without a port", []string{"SHMEM_BOOTSTRAP_SESSION=10.0.0.1"}, 1, nil, 11, `session "10.0.0.1": it has no host and port`},
-		{"a session at no port", []string{"SHMEM_BOOTSTRAP_SESSION=10.0.0.1:0"}, 1, nil, 11, `port "0" is no number from 1 to 65535`},
+		{"a session at no port", []string{"SHMEM_BOOTSTRAP_SESSION=10.0.0.1:0"}, 1, nil, 11, `port "0" is not a number from 1 to 65535`},
 		{"no such family", []string{"SHMEM_BOOTSTRAP_FAMILY=ipx"}, 1, nil, 11, `SHMEM_BOOTSTRAP_FAMILY="ipx"`},
 		{"another bootstrap forced", []string{"SHMEM_BOOTSTRAP=launcher"}, 1, nil, 13, "SHMEM_BOOTSTRAP=launcher: nothing shows"},
 	} {

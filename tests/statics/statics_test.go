@@ -94,7 +94,7 @@ func TestWays(t *testing.T) {
 		},
 		{
 			args: "-n 2 -x SHMEM_LOG_LEVEL=info", with: []string{"protected"}, out: "private",
-			say: `globals and statics are not symmetric: the program's data are mapped otherwise than it was linked`,
+			say: `globals and statics are not symmetric: the program's data are not mapped as they were linked`,
 		},
 		{
 			args: "-n 2 -x SHMEM_LOG_LEVEL=info", with: []string{"stack"}, out: "private",

@@ -77,7 +77,7 @@ func TestTables(t *testing.T) {
 		},
 		{
 			"SHMEM_PROVIDER=udp;ofi_rxd", "-n 2 --hosts 2",
-			[]string{`^shmem: network udp;ofi_rxd on \S+ is for tests on a host of your own: one packet of any process that reaches it can end the job \(SHMEM_PROVIDER=tcp keeps them out\)$`}, nil,
+			[]string{`^shmem: network udp;ofi_rxd on \S+ is only for tests on your own host: one packet from any process that reaches it can end the job \(SHMEM_PROVIDER=tcp keeps them out\)$`}, nil,
 		},
 		{
 			"SHMEM_PROVIDER=tcp;ofi_rxm", "-n 2 --hosts 2 -x SHMEM_LOG_LEVEL=info",
@@ -85,7 +85,7 @@ func TestTables(t *testing.T) {
 		},
 		{
 			"SHMEM_REQUIRE=data-source", "-n 2 --hosts 2 -x SHMEM_CHAOS=2",
-			[]string{`require "data-source" of SHMEM_REQUIRE: with (tcp by )?\S+ on \S+ it does not hold that 4 bytes that come with a write count only from`}, nil,
+			[]string{`require "data-source" of SHMEM_REQUIRE: with (tcp by )?\S+ on \S+ it does not hold that the 4 bytes of immediate data of a write count only if they come from`}, nil,
 		},
 		{"SHMEM_REQUIRE=data-source", "-n 2 --hosts 2 -x SHMEM_CHAOS=3", nil, []string{`require`}},
 		{"SHMEM_REQUIRE=speed", "-n 2", []string{`SHMEM_REQUIRE="speed": there is no "speed" \(use words separated by commas: rdma, `}, nil},

@@ -187,7 +187,7 @@ func Load(name string) (*Set, error) {
 			s.Wrong = append(s.Wrong, &Wrong{})
 			err = json.Unmarshal(line, s.Wrong[len(s.Wrong)-1])
 		default:
-			err = fmt.Errorf("kind %q is none of run, figure and wrong", kind.Kind)
+			err = fmt.Errorf("kind %q is not run, figure or wrong", kind.Kind)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read figures: %s, line %d: %w (name a file that --out has written)", name, n, err)

@@ -85,7 +85,7 @@ func TestLoadRefuses(t *testing.T) {
 		"":                                  "has none",
 		"no\n":                              "line 1: ",
 		`{"kind":"run"}` + "\n":             "has none",
-		`{"kind":"other"}` + "\n":           `line 1: kind "other" is none of run, figure and wrong`,
+		`{"kind":"other"}` + "\n":           `line 1: kind "other" is not run, figure or wrong`,
 		"\n" + `{"kind":"figure"}` + "\n":   "line 2: a figure without batches",
 		`{"kind":"figure","size":"8"}` + "": "line 1: ",
 	} {

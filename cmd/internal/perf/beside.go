@@ -92,7 +92,7 @@ func newOSHMEM(s *settings, bin string) (*oshmem, error) {
 	}
 	sources, err := filepath.Glob(installedPath(bin, "share", "libshmem", "perf", "measure", "*.c"))
 	if err != nil || len(sources) == 0 {
-		return nil, errors.New("share/libshmem/perf/measure has no sources (install shmem-perf whole)")
+		return nil, errors.New("share/libshmem/perf/measure has no sources (install shmem-perf again)")
 	}
 	o := &oshmem{}
 	if o.dir, err = os.MkdirTemp("", "shmem-perf-"); err != nil {
@@ -102,7 +102,7 @@ func newOSHMEM(s *settings, bin string) (*oshmem, error) {
 	build := exec.CommandContext(ctx, compiler, append(sources, "-O2", "-o", o.program)...)
 	if out, err := build.CombinedOutput(); err != nil {
 		o.close()
-		return nil, fmt.Errorf("build the program that measures: %w: %s", err, bytes.TrimSpace(out))
+		return nil, fmt.Errorf("build the measuring program: %w: %s", err, bytes.TrimSpace(out))
 	}
 	n := max(s.pes, 2)
 	// After a crash in shmem_finalize, such as that of Debian's 4.1.4, its shared-memory files stay

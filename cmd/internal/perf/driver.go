@@ -131,7 +131,7 @@ func (r *reporter) runJob(shmemrun string, args []string) error {
 	cmd.Stdin, cmd.Stderr = os.Stdin, os.Stderr
 	read, err := r.runAndRead(cmd, figure.Ours)
 	if cmd.Process == nil {
-		return fmt.Errorf("start shmemrun: %w (install shmem-perf whole, or run make build)", err)
+		return fmt.Errorf("start shmemrun: %w (install shmem-perf again, or run make build)", err)
 	}
 	var exit *exec.ExitError
 	switch {

@@ -24,12 +24,12 @@ import (
 
 var page = manual.Page{
 	Name:    "shmem-perf",
-	Summary: "measure what operations take between PEs",
+	Summary: "measure how long operations between PEs take",
 	Usage: []string{
 		"shmem-perf [options] [TEST...]", "shmemrun -n N shmem-perf [options] [TEST...]", "shmem-perf --compare A B",
 		"shmem-perf --plot DIR FILE...", "shmem-perf --expect TABLE [FILE]",
 	},
-	Text: `Measures what operations take between PEs: put, get, p, g, atomics, put_signal,
+	Text: `Measures how long operations between PEs take: put, get, p, g, atomics, put_signal,
 notifications, messages, barrier and every collective. It starts two PEs on this
 machine, unless an option says otherwise or it is in a job already. Without TEST
 it measures all.`,
@@ -172,11 +172,11 @@ func newCommandLine(stdout io.Writer) *commandLine {
 	fs.IntVarP(&s.pes, "pes", "n", 0, "number of PEs; 2 without it, or one for each slot of --host")
 	fs.StringVarP(&l.testList, "test", "t", "", "measure this `LIST`, the same as TEST...")
 	fs.StringVarP(&l.sizeList, "size", "s", "8,512,4K,64K,1M", "`SIZES` of the data: 8, a list 8,4K,1M, a range 8:1M by powers of 2, or 8:1M:4 by powers of 4")
-	fs.StringVar(&l.scopeList, "scope", "host", "`LIST` of those who make the calls: host, stream, thread, warp, block; gpu is all but host")
+	fs.StringVar(&l.scopeList, "scope", "host", "`LIST` of who makes the calls: host, stream, thread, warp, block; gpu means all but host")
 	fs.Float64VarP(&s.millis, "time", "T", 100, "`milliseconds` for each figure")
 	fs.IntVarP(&s.iterations, "iterations", "i", 0, "operations of each batch; 0: as many as the time allows")
 	fs.IntVarP(&s.warmup, "warmup", "w", 16, "operations before the first batch")
-	fs.IntVarP(&s.window, "window", "W", 64, "operations between two waits of a bandwidth or rate")
+	fs.IntVarP(&s.window, "window", "W", 64, "operations before each wait of a bandwidth or rate")
 	fs.IntVar(&s.batches, "batches", 11, "batches of each figure, 1 to 101")
 	fs.IntVar(&s.repeat, "repeat", 1, "start the PEs so many `times`")
 	fs.StringVarP(&s.out, "out", "o", "", "write the figures to `FILE` as JSON lines, with facts of the machines")
@@ -185,7 +185,7 @@ func newCommandLine(stdout io.Writer) *commandLine {
 	fs.Float64Var(&s.tolerance, "tolerance", 3, "with --compare: `percent` by which a median may be worse")
 	fs.StringVar(&s.plot, "plot", "", "draw the figures of files, as one page in `DIR`")
 	fs.StringVar(&s.expect, "expect", "", "compare with a `TABLE` of expectations: a file, or the name of an installed one")
-	fs.StringVar(&l.besideList, "beside", "", "measure also what there is of this `LIST`: oshmem, fi_pingpong, iperf3; all of them without a list")
+	fs.StringVar(&l.besideList, "beside", "", "also measure what is installed of this `LIST`: oshmem, fi_pingpong, iperf3; without a list, of all three")
 	fs.Lookup("beside").NoOptDefVal = "all"
 	fs.StringVar(&s.root, "root", "", "read facts of the machine below `DIR`")
 	fs.BoolVar(&l.version, "version", false, "print the version alone")
@@ -271,7 +271,7 @@ func (s *settings) check(fs *pflag.FlagSet) error {
 		{s.batches < 1 || s.batches > 101, fmt.Sprintf("--batches %d: not a number from 1 to 101", s.batches)},
 		{s.repeat < 1, fmt.Sprintf("--repeat %d: not a number of starts", s.repeat)},
 		{!(s.tolerance >= 0 && s.tolerance < 1000), fmt.Sprintf("--tolerance %v: not a percentage", s.tolerance)},
-		{s.compare && len(s.args) != 2, "--compare needs two files: A, which was before, and B"},
+		{s.compare && len(s.args) != 2, "--compare needs two files: A, the earlier one, and B"},
 		{s.plot != "" && len(s.args) == 0, "--plot needs the folder and files of figures"},
 		{fs.Changed("expect") && s.expect == "", "--expect needs a table"},
 	} {

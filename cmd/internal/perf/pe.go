@@ -43,12 +43,12 @@ func measuringProgram() (file, bin string, err error) {
 		exe, err = filepath.EvalSymlinks(exe)
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("find the program that measures: %w (start shmem-perf by its path)", err)
+		return "", "", fmt.Errorf("find the measuring program: %w (start shmem-perf by its path)", err)
 	}
 	bin = filepath.Dir(exe)
 	file = installedPath(bin, "libexec", "shmem", "perf")
 	if _, err := os.Stat(file); err != nil {
-		return "", "", fmt.Errorf("find the program that measures: %w (install shmem-perf whole, or run make build)", errors.Unwrap(err))
+		return "", "", fmt.Errorf("find the measuring program: %w (install shmem-perf again, or run make build)", errors.Unwrap(err))
 	}
 	return file, bin, nil
 }

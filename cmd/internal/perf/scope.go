@@ -57,14 +57,14 @@ var deviceSources = []string{"device.cu", "main.c", "timing.c", "beside.c"}
 func buildDevice(bin string) (string, error) {
 	dir, err := filepath.EvalSymlinks(installedPath(bin, "share", "libshmem", "perf", "measure"))
 	if err != nil {
-		return "", errors.New("share/libshmem/perf/measure is not there (install shmem-perf whole)")
+		return "", errors.New("share/libshmem/perf/measure is not there (install shmem-perf again)")
 	}
 	sum := fnv.New64a()
 	var sources []string
 	for _, name := range append([]string{"perf.h"}, deviceSources...) {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
-			return "", fmt.Errorf("%w (install shmem-perf whole)", err)
+			return "", fmt.Errorf("%w (install shmem-perf again)", err)
 		}
 		_, _ = sum.Write(text) // it never fails
 		if name != "perf.h" {

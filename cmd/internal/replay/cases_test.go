@@ -215,7 +215,7 @@ func TestNICs(t *testing.T) {
 func TestStandstill(t *testing.T) {
 	j := jobOf(t, new(script).call("shmem_barrier_all", 1, -1, 0), new(script).call("shmem_quiet", 1, -1, 0))
 	_, err := Run(j, plain(), Site{Hosts: 2})
-	if err == nil || !strings.Contains(err.Error(), "PE 0 waits for ever in its call 1, shmem_barrier_all") {
+	if err == nil || !strings.Contains(err.Error(), "PE 0 waits forever in its call 1, shmem_barrier_all") {
 		t.Errorf("a barrier of one PE: %v", err)
 	}
 }

@@ -171,7 +171,7 @@ func (m *machine) deadlockError() error {
 	for _, t := range m.threads {
 		if t.cond != nil {
 			o := &t.Ops[t.op]
-			return shmerr.Causef(shmerr.ErrArgument, "PE %d waits for ever in its call %d, %s: the calls of the PEs do not belong together (record all of one run)",
+			return shmerr.Causef(shmerr.ErrArgument, "PE %d waits forever in its call %d, %s: the calls of the PEs do not belong together (record all of one run)",
 				t.PE, t.op+1, m.job.Names[o.Name])
 		}
 	}

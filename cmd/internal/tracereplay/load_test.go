@@ -58,7 +58,7 @@ func TestSample(t *testing.T) {
 	var text bytes.Buffer
 	Write(&text, r, &Setup{Model: model, Site: replay.Site{Hosts: 2, NICs: 1}}, x)
 	for _, want := range []string{
-		"stencil: 8 PEs, recorded on 2 hosts.", "2 hosts, with 4 PEs and 1 NIC each.", "PEs that come late, PE 5 most",
+		"stencil: 8 PEs, recorded on 2 hosts.", "2 hosts, with 4 PEs and 1 NIC each.", "PEs that arrive late, PE 5 most",
 		"Most of it is computation", "What this cannot know:", "the topology of its switches", "those of the model are assumptions",
 		"waits are matched with updates by their times",
 	} {

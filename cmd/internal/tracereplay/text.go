@@ -103,7 +103,7 @@ func bottleneck(s *Setup, x *replay.Explanation) string {
 	case replay.Computation:
 		return fmt.Sprintf("computation: %s of each PE on average, %.0f %%", duration(x.Costs[c]), share)
 	case replay.Lateness:
-		return fmt.Sprintf("waiting for PE %d, which comes late: %s, %.0f %%", x.Late, duration(x.Costs[c]), share)
+		return fmt.Sprintf("waiting for PE %d, which arrives late: %s, %.0f %%", x.Late, duration(x.Costs[c]), share)
 	case replay.Latency:
 		return fmt.Sprintf("latency: without it the program would take %s less, %.0f %%", duration(x.Costs[c]), share)
 	case replay.Bandwidth:
@@ -143,7 +143,7 @@ func writeCauses(w io.Writer, s *Setup, x *replay.Explanation) {
 		what  string
 	}{
 		{replay.Computation, "computation, mean of the PEs"},
-		{replay.Lateness, fmt.Sprintf("PEs that come late, PE %d most", x.Late)},
+		{replay.Lateness, fmt.Sprintf("PEs that arrive late, PE %d most", x.Late)},
 		{replay.Latency, "latency"},
 		{replay.Bandwidth, fmt.Sprintf("bandwidth (busiest NIC: %.0f %% of the time)", 100*busiest(s, x))},
 		{replay.Processing, fmt.Sprintf("work for operations (%.3g a second)", rate(x))},
@@ -212,7 +212,7 @@ func writeFit(w io.Writer, s *Setup) {
 
 // notModelled lists effects that the replay does not model.
 var notModelled = []string{
-	"other jobs on the same network, and the topology of its switches: every two NICs have a wire of their own between them",
+	"other jobs on the same network, and the topology of its switches: each pair of NICs has its own wire",
 	"bandwidth of memory, caches, and threads that share a processor: computation takes the time that it took here",
 	"another processor: computation takes the time of the machine of the recording",
 	"waits between threads of one PE, and values: a loop that looks for a change makes as many calls as recorded",

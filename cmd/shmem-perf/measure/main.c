@@ -159,7 +159,7 @@ static void start_reader(void)
     posix_spawn_file_actions_addclose(&actions, ends[1]);
     int error = posix_spawn(&reader_pid, reader[0], &actions, NULL, reader, environ);
     if (error != 0) {
-        fprintf(stderr, "shmem-perf: start %s: %s (install shmem-perf whole)\n", reader[0],
+        fprintf(stderr, "shmem-perf: start %s: %s (install shmem-perf again)\n", reader[0],
                 strerror(error));
         shmem_global_exit(1);
     }

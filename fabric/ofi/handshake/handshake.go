@@ -138,7 +138,7 @@ func Parse(b []byte) (r Request, err error) {
 	case len(b) != Size:
 		return r, fmt.Errorf("a request of %d bytes, not %d", len(b), Size)
 	case binary.LittleEndian.Uint32(b) != mark || b[kindAt] != request || b[5]|b[6]|b[7] != 0:
-		return r, fmt.Errorf("no request of this version: it begins with %x", b[:fromAt])
+		return r, fmt.Errorf("not a request of this version: it begins with %x", b[:fromAt])
 	}
 	r = Request{
 		From: libshmem.PE(binary.LittleEndian.Uint32(b[fromAt:])), To: libshmem.PE(binary.LittleEndian.Uint32(b[toAt:])),

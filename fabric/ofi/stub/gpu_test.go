@@ -204,7 +204,7 @@ func TestOtherLibraries(t *testing.T) {
 	}
 	for _, c := range []struct{ file, provider, settings, want string }{
 		{Build(t), Provider, "minor=19", "granted true false: register 0 bytes at 0x0 of GPU 0 with efa: provider efa of libfabric 1.19 takes no dma-bufs (install libfabric 1.20 or later for efa and verbs; others reach GPU memory by its address)"},
-		{"-", "tcp", "", "is no NIC's own: the CPU moves its bytes"},
+		{"-", "tcp", "", "does not use a NIC directly: the CPU moves its bytes"},
 	} {
 		cmd := again(t, role+"="+c.file, "STUB_PROVIDER="+c.provider, "FAKE_NIC="+c.settings)
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(strings.ReplaceAll(string(out), "%!p(<nil>)", "0x0"), c.want) {

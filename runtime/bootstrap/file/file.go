@@ -94,7 +94,7 @@ func publish(o Options, id uid.ID) (*uid.Member, error) {
 	case errors.As(err, &taken):
 		return nil, err
 	case err != nil:
-		return nil, fmt.Errorf("join job: write the unique id: %w (see what %s names: all PEs share the folder, and this user can write to it)", err, cmp.Or(o.Setting, Env))
+		return nil, fmt.Errorf("join job: write the unique id: %w (check what %s names: all PEs must share the folder, and this user must be able to write to it)", err, cmp.Or(o.Setting, Env))
 	}
 	m, err := o.join(id, o.Timeout)
 	if err != nil {
@@ -110,7 +110,7 @@ func publish(o Options, id uid.ID) (*uid.Member, error) {
 type takenError struct{ path, setting string }
 
 func (e *takenError) Error() string {
-	return fmt.Sprintf("join job: %s is of another job, whose PEs are about to come (give each job a name of its own by %s)", e.path, e.setting)
+	return fmt.Sprintf("join job: %s belongs to another job, whose PEs are about to arrive (give each job its own name in %s)", e.path, e.setting)
 }
 
 // nameTaken returns the error of a file that another job uses.
@@ -179,9 +179,9 @@ func get(path string) ([]byte, error) {
 	owner := info.Sys().(*syscall.Stat_t).Uid //nolint:forcetypeassert // on Linux it is one
 	switch me := os.Geteuid(); {
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no file (remove it)", path)
+		return nil, fmt.Errorf("%s is not a file (remove it)", path)
 	case int(owner) != me:
-		return nil, fmt.Errorf("%s belongs to user %d, and this is user %d (have it removed, or name a folder that others cannot write to)", path, owner, me)
+		return nil, fmt.Errorf("%s belongs to user %d, and this is user %d (ask that user to remove it, or name a folder that others cannot write to)", path, owner, me)
 	case info.Mode().Perm()&0o077 != 0:
 		return nil, fmt.Errorf("%s can be read or written by other users: it has mode %#o, expected 0600 (remove it)", path, info.Mode().Perm())
 	}
@@ -232,7 +232,7 @@ func (o *Options) attempt() (*uid.Member, error) {
 		return nil, fmt.Errorf("join job: %w", err)
 	}
 	if len(b) != uid.Len {
-		return nil, fmt.Errorf("join job: %s holds no unique id, which has %d bytes (remove it, or name another by %s)", o.Path, uid.Len, cmp.Or(o.Setting, Env))
+		return nil, fmt.Errorf("join job: %s does not contain a unique id of %d bytes (remove it, or name another in %s)", o.Path, uid.Len, cmp.Or(o.Setting, Env))
 	}
 	return o.join(uid.ID(b), min(try, o.Timeout))
 }

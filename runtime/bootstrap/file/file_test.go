@@ -90,7 +90,7 @@ func TestRefused(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{Path: path, PE: 1, Size: 2, Timeout: time.Millisecond}, path + " holds no unique id, which has 128 bytes"},
+		{Options{Path: path, PE: 1, Size: 2, Timeout: time.Millisecond}, path + " does not contain a unique id of 128 bytes"},
 		{Options{Path: path, PE: 2, Size: 2, Timeout: soon}, "SHMEM_BOOTSTRAP_PE is 2, SHMEM_BOOTSTRAP_NPES 2"},
 		{Options{Path: path, PE: -1, Size: 0, Timeout: soon}, "SHMEM_BOOTSTRAP_PE is -1, SHMEM_BOOTSTRAP_NPES 0"},
 		{Options{Path: filepath.Join(path, "in", "a", "file"), PE: 0, Size: 1, Filter: local, Timeout: soon}, "write the unique id"},
@@ -115,7 +115,7 @@ func TestStrangersFile(t *testing.T) {
 		{"others can read it", func() error { return os.Chmod(path, 0o644) }, "it has mode 0644, expected 0600"},
 		{"others can write it", func() error { return os.Chmod(path, 0o620) }, "it has mode 0620, expected 0600"},
 		{"it leads elsewhere", func() error { return errors.Join(os.Rename(path, other), os.Symlink(other, path)) }, "too many levels of symbolic links"},
-		{"it is a pipe", func() error { return errors.Join(os.Remove(path), unix.Mkfifo(path, 0o600)) }, "id is no file"},
+		{"it is a pipe", func() error { return errors.Join(os.Remove(path), unix.Mkfifo(path, 0o600)) }, "id is not a file"},
 		{"it is another user's", func() error { return os.Chown(path, 4711, 4711) }, "belongs to user 4711"},
 	} {
 		if c.want == "belongs to user 4711" && os.Geteuid() != 0 {
@@ -169,7 +169,7 @@ func TestTwoJobs(t *testing.T) {
 	first := lead(path)
 	was := id()
 	var taken *takenError
-	if err := <-lead(path); !errors.As(err, &taken) || !strings.Contains(err.Error(), path+" is of another job, whose PEs are about to come (give each job a name of its own by SHMEM_BOOTSTRAP_FILE)") {
+	if err := <-lead(path); !errors.As(err, &taken) || !strings.Contains(err.Error(), path+" belongs to another job, whose PEs are about to arrive (give each job its own name in SHMEM_BOOTSTRAP_FILE)") {
 		t.Errorf("the second job: %v", err)
 	}
 	if id() != was {

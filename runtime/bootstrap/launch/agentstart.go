@@ -43,7 +43,7 @@ func (a *agent) startAll(spec *relay.Spec) error {
 		if e, ok := errors.AsType[*os.PathError](err); ok {
 			cause = e.Err
 		}
-		return fmt.Errorf("enter directory %s: %w (make it there, or name another by --wdir)", spec.Dir, cause)
+		return fmt.Errorf("enter directory %s: %w (make it there, or name another with --wdir)", spec.Dir, cause)
 	}
 	o := &Options{PEs: len(spec.PEs), Map: Block, Bind: Bind(spec.Bind), Program: string(spec.Program), Env: a.env, LibDir: a.libDir,
 		numbers: spec.PEs, npes: spec.NPEs, hosts: spec.Hosts}

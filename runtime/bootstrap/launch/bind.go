@@ -47,7 +47,7 @@ func (o *Options) bindPEs(root string, at *surroundings) (*binding, error) {
 		if o.Bind == BindAuto {
 			return &binding{remark: "not bound: the processors of shmemrun are not known"}, nil
 		}
-		return nil, fmt.Errorf("--bind: the kernel does not give the processors of shmemrun (leave --bind out)")
+		return nil, fmt.Errorf("--bind: the kernel does not say which processors shmemrun may use (leave --bind out)")
 	}
 	if o.Bind == BindAuto && o.PEs == 1 {
 		return &binding{}, nil // the only PE may use the whole machine

@@ -166,7 +166,7 @@ func connect(o *Options, out *output, sigs <-chan os.Signal) (links []*link, err
 					names = append(names, o.Remote[i].Name)
 				}
 			}
-			out.say("still waiting for " + strings.Join(names, ", ") + " (ssh gives up after some time, or end shmemrun)")
+			out.say("still waiting for " + strings.Join(names, ", ") + " (ssh gives up after some time; Ctrl-C ends shmemrun)")
 			continue
 		case s := <-sigs:
 			if !isEnding(s) {

@@ -420,7 +420,7 @@ func (j *job) notice(p *process, outcome wire.Outcome) {
 			pes = append(pes, q.pe)
 		}
 	}
-	j.out.say(fmt.Sprintf("PE %d %v, but %s may wait for it for ever (call shmem_finalize before the end)",
+	j.out.say(fmt.Sprintf("PE %d %v, but %s may wait for it forever (call shmem_finalize before the end)",
 		p.pe, outcome, shmerr.PEs(pes)))
 }
 

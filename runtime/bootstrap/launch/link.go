@@ -121,7 +121,7 @@ func newLink(o *Options, host string) (*link, error) {
 // explainStart adds the remedy to the error of an ssh that cannot be started.
 func explainStart(err error) error {
 	if errors.Is(err, exec.ErrNotFound) {
-		return fmt.Errorf("%w (install openssh-client, or name another command by --ssh)", err)
+		return fmt.Errorf("%w (install openssh-client, or name another command with --ssh)", err)
 	}
 	return err
 }
@@ -137,7 +137,7 @@ func (l *link) greet() error {
 		return nil
 	case errors.As(err, &other):
 		l.kill()
-		return fmt.Errorf("start agent on %s: %w, of %s (install the same version on both, or copy this one by --sync)", l.host, err, l.file)
+		return fmt.Errorf("start agent on %s: %w, of %s (install the same version on both, or copy this one with --sync)", l.host, err, l.file)
 	case !errors.Is(err, io.EOF):
 		l.kill()
 		return fmt.Errorf("start agent on %s: %w (the login shell there writes too much: see ssh %s true)", l.host, err, l.host)

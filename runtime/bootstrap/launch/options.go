@@ -173,7 +173,7 @@ func parseHosts(s string, pes *int) ([]int, error) {
 	for part := range strings.SplitSeq(s, ",") {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 1 || n > maxPEs {
-			return nil, usageErrorf("--hosts %s: %q is no number from 1 to %d (say 2, or sizes as 3,1; --host names machines)", s, part, maxPEs)
+			return nil, usageErrorf("--hosts %s: %q is not a number from 1 to %d (say 2, or sizes as 3,1; --host names machines)", s, part, maxPEs)
 		}
 		sizes = append(sizes, n)
 		sum += n
@@ -210,7 +210,7 @@ func ParseLinks(s string) (hostnet.Links, error) {
 	count, rest, rated := strings.Cut(s, ",")
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 || n > hostnet.MaxLinks {
-		return hostnet.Links{}, usageErrorf("--links %s: %q is no number from 1 to %d (%s)", s, count, hostnet.MaxLinks, form)
+		return hostnet.Links{}, usageErrorf("--links %s: %q is not a number from 1 to %d (%s)", s, count, hostnet.MaxLinks, form)
 	}
 	l := hostnet.Links{N: n}
 	if !rated {
@@ -225,7 +225,7 @@ func ParseLinks(s string) (hostnet.Links, error) {
 	}
 	rate, err := strconv.ParseUint(text, 10, 32)
 	if !ok || scale == 0 || err != nil || rate == 0 {
-		return hostnet.Links{}, usageErrorf("--links %s: %q is no rate in kbit, mbit or gbit (%s)", s, rest, form)
+		return hostnet.Links{}, usageErrorf("--links %s: %q is not a rate in kbit, mbit or gbit (%s)", s, rest, form)
 	}
 	l.Rate = rate * scale
 	return l, nil

@@ -72,7 +72,7 @@ func startError(name string, err error) error {
 	case errors.Is(err, syscall.EISDIR):
 		cause, remedy = "it is a directory", "name a program in it"
 	case errors.Is(err, syscall.ENOEXEC):
-		cause, remedy = "it is no program of this machine", "a script needs a first line such as #!/bin/sh"
+		cause, remedy = "it is not a program for this machine", "a script needs a first line such as #!/bin/sh"
 	case errors.Is(err, fs.ErrPermission):
 		cause, remedy = "permission denied", "chmod +x "+name
 	case errors.Is(err, syscall.E2BIG):

@@ -277,7 +277,7 @@ func TestBadReplies(t *testing.T) {
 		{"get_result", "cmd=get_result rc=0\n", `value "" does not begin with the number of values`},
 		{"get_result", "cmd=get_result rc=0 value=-1.AA\n", `does not begin with the number`},
 		{"get_result", "cmd=get_result rc=0 value=99999999.AA\n", `does not begin with the number`},
-		{"get_result", "cmd=get_result rc=0 value=1.A*\n", `no base64`},
+		{"get_result", "cmd=get_result rc=0 value=1.A*\n", `not base64`},
 		{"get_result", "cmd=get_result rc=0 val", "in the middle of"},
 	} {
 		s := newServer(t, 2, true)

@@ -145,7 +145,7 @@ func (s *session) introduce(env map[string]string, end time.Time) error {
 func number(from map[string]string, name string, low, high int) (int, error) {
 	n, err := strconv.Atoi(from[name])
 	if err != nil || n < low || n > high {
-		return 0, fmt.Errorf("%w: %s=%s is no number from %d to %d (the launcher's variables contradict each other, or were changed)",
+		return 0, fmt.Errorf("%w: %s=%s is not a number from %d to %d (the launcher's variables contradict each other, or were changed)",
 			errFormat, name, show(from[name]), low, high)
 	}
 	return n, nil

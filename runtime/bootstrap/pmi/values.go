@@ -74,7 +74,7 @@ func paste(next func(part int) (string, error)) ([]byte, error) {
 	}
 	b, err := text.DecodeString(all.String())
 	if err != nil {
-		return nil, fmt.Errorf("%w: values that are no base64: %w", errFormat, err)
+		return nil, fmt.Errorf("%w: values that are not base64: %w", errFormat, err)
 	}
 	return b, nil
 }

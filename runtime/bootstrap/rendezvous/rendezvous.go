@@ -172,10 +172,10 @@ func (r *Meeting) Join(pe libshmem.PE, f wire.Frame) error {
 	defer r.mu.Unlock()
 	m := &r.members[pe]
 	if !m.inside || m.waits || f.Seq != m.seq+1 {
-		return fmt.Errorf("it came to %v %d out of turn, after step %d", f.Kind, f.Seq, m.seq)
+		return fmt.Errorf("it reached %v %d out of order, after step %d", f.Kind, f.Seq, m.seq)
 	}
 	if len(f.Payload) > wire.MaxContribution {
-		return fmt.Errorf("it gave %d bytes to %v %d, at most %d", len(f.Payload), f.Kind, f.Seq, wire.MaxContribution)
+		return fmt.Errorf("it contributed %d bytes to %v %d, at most %d", len(f.Payload), f.Kind, f.Seq, wire.MaxContribution)
 	}
 	m.seq = f.Seq
 	key := stepKey{m.life, f.Seq}

@@ -177,7 +177,7 @@ func (w *wait) reason(err error) (remedy string, why error) {
 	case unreached != nil:
 		return "see that PE 0 runs, and that no firewall or NetworkPolicy keeps this host from the port; SHMEM_BOOTSTRAP_TIMEOUT waits longer", unreached.Last
 	}
-	return "see why that PE has ended; SHMEM_BOOTSTRAP_TIMEOUT waits longer", err
+	return "find out why that PE has ended; a larger SHMEM_BOOTSTRAP_TIMEOUT waits longer", err
 }
 
 // report says why the PE waits: at once where waiting alone is unlikely to help, else when it has
@@ -211,7 +211,7 @@ func (w *wait) reportMissing(m *uid.Member) (stop func()) {
 		case <-done:
 		case <-time.After(quiet):
 			if missing := m.Missing(); len(missing) > 0 {
-				w.say(fmt.Sprintf("PE 0 at %s waits for %s (see why they are late; it gives up after %v)", w.Place.Address, shmerr.PEs(missing), w.Timeout))
+				w.say(fmt.Sprintf("PE 0 at %s waits for %s (find out why they are late; it gives up after %v)", w.Place.Address, shmerr.PEs(missing), w.Timeout))
 			}
 		}
 	})

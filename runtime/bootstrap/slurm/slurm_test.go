@@ -236,7 +236,7 @@ func TestFolder(t *testing.T) {
 	}
 	wg.Wait()
 	_, err := Join(Options{Env: task("SLURM_PROCID=0"), Folder: dir + "/nosuch", Filter: local, Timeout: time.Second})
-	if err == nil || !strings.Contains(err.Error(), "see what SHMEM_BOOTSTRAP_DIR names") {
+	if err == nil || !strings.Contains(err.Error(), "check what SHMEM_BOOTSTRAP_DIR names") {
 		t.Errorf("%v", err)
 	}
 }

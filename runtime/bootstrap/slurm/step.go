@@ -64,7 +64,7 @@ func read(env map[string]string) (s step, err error) {
 	number := func(name string, low, high int) (n int) {
 		if err == nil {
 			if n, err = strconv.Atoi(env[name]); err != nil || n < low || n > high {
-				err = fmt.Errorf("%s=%q is no number from %d to %d (start the program with srun, and leave its variables as they are)",
+				err = fmt.Errorf("%s=%q is not a number from %d to %d (start the program with srun, and leave its variables as they are)",
 					name, env[name], low, high)
 			}
 		}
@@ -115,7 +115,7 @@ func reserved(list string) (ports []int, err error) {
 	for _, text := range texts {
 		port, err := strconv.Atoi(text)
 		if err != nil || port < 1 || port > 65535 {
-			return nil, fmt.Errorf("%q has %q, which is no port", list, text)
+			return nil, fmt.Errorf("%q has %q, which is not a port", list, text)
 		}
 		ports = append(ports, port)
 	}

@@ -59,14 +59,14 @@ func TestRead(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ change, want string }{
-		{"SLURM_JOB_ID=x", `SLURM_JOB_ID="x" is no number from 1 to 4294967295`},
-		{"SLURM_STEP_ID=-1", `SLURM_STEP_ID="-1" is no number`},
-		{"SLURM_NTASKS=0", `SLURM_NTASKS="0" is no number from 1 to 1048576`},
-		{"SLURM_PROCID=4", `SLURM_PROCID="4" is no number from 0 to 3`},
+		{"SLURM_JOB_ID=x", `SLURM_JOB_ID="x" is not a number from 1 to 4294967295`},
+		{"SLURM_STEP_ID=-1", `SLURM_STEP_ID="-1" is not a number`},
+		{"SLURM_NTASKS=0", `SLURM_NTASKS="0" is not a number from 1 to 1048576`},
+		{"SLURM_PROCID=4", `SLURM_PROCID="4" is not a number from 0 to 3`},
 		{"SLURM_STEP_NODELIST=n[1", "SLURM_STEP_NODELIST: list of hosts \"n[1\", byte 3: the end"},
 		{"SLURM_STEP_NODELIST=", "SLURM_STEP_NODELIST: list of hosts \"\", byte 0"},
 		{"SLURM_STEP_RESV_PORTS=1-", "SLURM_STEP_RESV_PORTS: list"},
-		{"SLURM_STEP_RESV_PORTS=65535-65536", `"65536", which is no port`},
+		{"SLURM_STEP_RESV_PORTS=65535-65536", `"65536", which is not a port`},
 	} {
 		if _, err := read(task(c.change)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, not %q", c.change, err, c.want)

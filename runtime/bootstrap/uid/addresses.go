@@ -128,6 +128,6 @@ func choose(all []Interface, f Filter) ([]netip.Addr, error) {
 		}
 		interfaces = append(interfaces, i.Name+" "+state)
 	}
-	return nil, fmt.Errorf("make unique id: no interface that is up has an address that is wanted; there are %s "+
+	return nil, fmt.Errorf("make unique id: no active interface has an address that the settings allow; there are %s "+
 		"(bring one up, or change SHMEM_BOOTSTRAP_INTERFACE and SHMEM_BOOTSTRAP_FAMILY)", strings.Join(interfaces, ", "))
 }

@@ -90,14 +90,14 @@ func decode(id *ID) (c contents, err error) {
 		return wrong(4, "it was not filled")
 	}
 	if m := string(id[4:8]); m != magic {
-		return wrong(4, "%q, expected %q: it is an id of another library", m, magic)
+		return wrong(4, "%q, expected %q: the id comes from another library", m, magic)
 	}
 	if f := id[atFormat]; f != ofRoot && f != ofSession {
-		return wrong(atFormat, "format %d, expected %d or %d: it is of another version of the library", f, ofRoot, ofSession)
+		return wrong(atFormat, "format %d, expected %d or %d: it comes from another version of the library", f, ofRoot, ofSession)
 	}
 	c.session = id[atFormat] == ofSession
 	if got, want := binary.BigEndian.Uint32(id[atSum:]), crc32.ChecksumIEEE(id[4:atSum]); got != want {
-		return wrong(atSum, "checksum %#08x, expected %#08x: something has changed on the way", got, want)
+		return wrong(atSum, "checksum %#08x, expected %#08x: it was changed on the way", got, want)
 	}
 	port := binary.BigEndian.Uint16(id[atPort:])
 	if port == 0 {

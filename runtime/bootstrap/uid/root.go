@@ -283,7 +283,7 @@ func (r *Root) admit(who claim, from net.Addr) (*participant, error) {
 	case c != nil && !c.done && r.session:
 		return nil, errNext // its connection has ended, and it may soon be given up
 	case c != nil && !c.done:
-		return nil, fmt.Errorf("there is a PE %d already (give each PE a number of its own, and each job an id of its own)", who.pe)
+		return nil, fmt.Errorf("there is already a PE %d (give each PE its own number, and each job its own id)", who.pe)
 	}
 	if c != nil {
 		r.left--
@@ -311,7 +311,7 @@ func (r *Root) takenLocked(who claim) error {
 	case c.connected && r.began:
 		return &Refusal{true, fmt.Sprintf("the job has begun, and its PE %d is at %s", who.pe, host(c.from))}
 	case c.connected:
-		return &Refusal{true, fmt.Sprintf("there is a PE %d already, at %s (give each PE a number of its own)", who.pe, host(c.from))}
+		return &Refusal{true, fmt.Sprintf("there is already a PE %d, at %s (give each PE its own number)", who.pe, host(c.from))}
 	}
 	return nil
 }
@@ -423,7 +423,7 @@ func (r *Root) lose(pe libshmem.PE, c *participant) {
 		r.mu.Unlock()
 		return
 	}
-	c.gone = fmt.Errorf("the other PEs have given up PE %d, of which nothing was heard for %v", pe, r.reconnectTimeout)
+	c.gone = fmt.Errorf("the other PEs have given up PE %d, which was silent for %v", pe, r.reconnectTimeout)
 	r.mu.Unlock()
 	c.conversation.end()
 	r.meeting.End(pe, wire.Outcome{How: wire.Vanished})

@@ -43,7 +43,7 @@ func Session(ctx context.Context, p Place, isPE0 bool) (ID, error) {
 	}
 	port, err := strconv.ParseUint(digits, 10, 16)
 	if err != nil || port == 0 {
-		return wrong(fmt.Sprintf("port %q is no number from 1 to 65535", digits))
+		return wrong(fmt.Sprintf("port %q is not a number from 1 to 65535", digits))
 	}
 	addresses := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
 	if !isPE0 {

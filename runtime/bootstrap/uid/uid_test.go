@@ -304,7 +304,7 @@ func TestContradictions(t *testing.T) {
 		size int
 		want string
 	}{
-		{1, 2, "there is a PE 1 already"},
+		{1, 2, "there is already a PE 1"},
 		{0, 3, "PE 0 says that the job has 3 PEs, PE 1 said 2"},
 		{2, 2, "PE 2 of 2 (PEs are numbered from 0"},
 		{-1, 2, "PE -1 of 2 (PEs are numbered from 0"},

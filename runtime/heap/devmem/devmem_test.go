@@ -104,8 +104,8 @@ func TestNoWayBetween(t *testing.T) {
 		wantWay Path
 		why     string
 	}{
-		"the driver says no":          {Auto, func(f *fake) { f.No = b }, VMM, "map the heap of PE 20: GPU a has no way to memory of b"},
-		"the driver says no, IPC":     {IPC, func(f *fake) { f.No = b }, IPC, "map the heap of PE 20: GPU a has no way to memory of b"},
+		"the driver says no":          {Auto, func(f *fake) { f.No = b }, VMM, "map the heap of PE 20: GPU a cannot reach memory of b"},
+		"the driver says no, IPC":     {IPC, func(f *fake) { f.No = b }, IPC, "map the heap of PE 20: GPU a cannot reach memory of b"},
 		"a trial shows it":            {Auto, func(f *fake) { f.Unknown = b; f.refuse = map[string]bool{"ImportChunk": true} }, VMM, "map the heap of PE 20: ImportChunk GPU a: the test wants it"},
 		"mapping shows it":            {VMM, func(f *fake) { f.refuse = map[string]bool{"ImportChunk": true} }, VMM, "map the heap of PE 20: ImportChunk GPU a: the test wants it"},
 		"VMM fails, and IPC is tried": {Auto, func(f *fake) { f.refuse = map[string]bool{"ImportChunk": true} }, IPC, ""},
@@ -286,9 +286,9 @@ func TestLostPeer(t *testing.T) {
 		kind error
 		want string
 	}{
-		"ended": {func(s *Segment) { _ = s.links.close() }, time.Minute, shmerr.ErrPeerLost, "PE 30 for the symmetric heap: its process closed the connection (see why it ended;"},
+		"ended": {func(s *Segment) { _ = s.links.close() }, time.Minute, shmerr.ErrPeerLost, "PE 30 for the symmetric heap: its process closed the connection (find out why it ended;"},
 		// Long enough for the two that do come, on a busy machine too.
-		"late": {func(*Segment) {}, 2 * time.Second, shmerr.ErrTimeout, "receive from PE 30 for the symmetric heap: nothing came within 2s (see what it does, or raise SHMEM_BOOTSTRAP_TIMEOUT)"},
+		"late": {func(*Segment) {}, 2 * time.Second, shmerr.ErrTimeout, "receive from PE 30 for the symmetric heap: nothing came within 2s (find out what it is doing, or raise SHMEM_BOOTSTRAP_TIMEOUT)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, 3, Plan{})
@@ -331,7 +331,7 @@ func TestNobodyComes(t *testing.T) {
 	plan := Plan{Size: mib, Align: 64, Timeout: 200 * time.Millisecond, PEs: []Peer{{PE: 4, Socket: l.Name()}, {PE: 5}, {PE: 9}}}
 	f := newFake(t, "a")
 	_, err = Open(f, l, plan)
-	want := "meet the other PEs of the node: PEs 5, 9 did not come within 200ms (see what it does, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
+	want := "meet the other PEs of the node: PEs 5, 9 did not come within 200ms (find out what it is doing, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -343,7 +343,7 @@ func TestNobodyComes(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(f, l, plan)
-	if !errors.Is(err, shmerr.ErrTimeout) || !strings.Contains(err.Error(), "and one was turned away: the process that connected is no PE of this job") {
+	if !errors.Is(err, shmerr.ErrTimeout) || !strings.Contains(err.Error(), "and one was turned away: the process that connected is not a PE of this job") {
 		t.Errorf("a stranger: %v", err)
 	}
 	if _, _, err := stranger.Receive(time.Now().Add(time.Minute)); !errors.Is(err, shmerr.ErrPeerLost) {
@@ -359,7 +359,7 @@ func TestNobodyComes(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = Open(f, l, plan)
-	if !errors.Is(err, shmerr.ErrPeerLost) || !strings.Contains(err.Error(), "meet PE 4 for the symmetric heap: connection refused (see why it ended;") {
+	if !errors.Is(err, shmerr.ErrPeerLost) || !strings.Contains(err.Error(), "meet PE 4 for the symmetric heap: connection refused (find out why it ended;") {
 		t.Errorf("no listener: %v", err)
 	}
 	checkLeaks(t, f)
@@ -374,7 +374,7 @@ func TestParsePath(t *testing.T) {
 			t.Errorf("%s: %s, %v", w, got, err)
 		}
 	}
-	if _, err := ParsePath("VMM"); !errors.Is(err, shmerr.ErrSetting) || err.Error() != `choose the way "VMM" to GPU memory: there is no such way (use auto, vmm or ipc)` {
+	if _, err := ParsePath("VMM"); !errors.Is(err, shmerr.ErrSetting) || err.Error() != `choose the path "VMM" to GPU memory: there is no such path (use auto, vmm or ipc)` {
 		t.Errorf("got %v", err)
 	}
 }

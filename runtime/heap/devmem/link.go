@@ -144,7 +144,7 @@ func (k *links) accept(l *fdpass.Listener, text []byte, hellos []hello, deadline
 		fdpass.CloseAll(files)
 		i := k.indexOf(n)
 		if err != nil || i < 0 {
-			rejected = errors.Join(shmerr.Causef(shmerr.ErrVersion, "the process that connected is no PE of this job"), err, c.Close())
+			rejected = errors.Join(shmerr.Causef(shmerr.ErrVersion, "the process that connected is not a PE of this job"), err, c.Close())
 			continue
 		}
 		k.conns[i] = c
@@ -187,7 +187,7 @@ func (k *links) missingError(rejected error) error {
 }
 
 // late is the remedy for a PE of the node that does not connect or reply in time.
-const late = "see what it does, or raise SHMEM_BOOTSTRAP_TIMEOUT"
+const late = "find out what it is doing, or raise SHMEM_BOOTSTRAP_TIMEOUT"
 
 // peerError returns the error for a connection to PEs[i] that failed.
 func (k *links) peerError(op string, i int, err error) error {
@@ -196,7 +196,7 @@ func (k *links) peerError(op string, i int, err error) error {
 	case errors.Is(err, shmerr.ErrTimeout):
 		e.Cause, e.Remedy = shmerr.Causef(shmerr.ErrTimeout, "nothing came within %v", k.plan.Timeout), late
 	case errors.Is(err, shmerr.ErrPeerLost):
-		e.Remedy = "see why it ended; PEs in different network namespaces need different SHMEM_HOST_ID"
+		e.Remedy = "find out why it ended; PEs in different network namespaces need different SHMEM_HOST_ID"
 	}
 	return e
 }

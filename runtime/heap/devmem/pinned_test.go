@@ -101,8 +101,8 @@ func TestPinnedHeapsGrow(t *testing.T) {
 func TestPinnedHeapsRefuse(t *testing.T) {
 	heaps := heapsAt()
 	for want, change := range map[string]func(*gpu.Facts){
-		"pin 100.0 MiB of the symmetric heap of each of 3 PEs on GPU r: the GPU cannot map main memory of the program (set SHMEM_HEAP to host)":           func(f *gpu.Facts) { f.RegisterHost = false },
-		"pin 100.0 MiB of the symmetric heap of each of 3 PEs on GPU r: the GPU has main memory at other addresses than the CPU (set SHMEM_HEAP to host)": func(f *gpu.Facts) { f.HostPointers = false },
+		"pin 100.0 MiB of the symmetric heap of each of 3 PEs on GPU r: the GPU cannot map main memory of the program (set SHMEM_HEAP to host)":            func(f *gpu.Facts) { f.RegisterHost = false },
+		"pin 100.0 MiB of the symmetric heap of each of 3 PEs on GPU r: the GPU sees main memory at other addresses than the CPU (set SHMEM_HEAP to host)": func(f *gpu.Facts) { f.HostPointers = false },
 	} {
 		r := newRegistrar()
 		change(&r.facts)

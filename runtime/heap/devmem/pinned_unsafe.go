@@ -46,7 +46,7 @@ func Pin(dev Registrar, heaps []unsafe.Pointer, size uint64) (*Pinned, error) {
 	case !f.HostPointers:
 		// Ranges that are registered one after the other would have addresses
 		// that do not follow each other.
-		return nil, p.fail(size, shmerr.Causef(shmerr.ErrUnsupported, "the GPU has main memory at other addresses than the CPU"), "set SHMEM_HEAP to host")
+		return nil, p.fail(size, shmerr.Causef(shmerr.ErrUnsupported, "the GPU sees main memory at other addresses than the CPU"), "set SHMEM_HEAP to host")
 	}
 	return p, nil
 }

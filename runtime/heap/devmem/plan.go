@@ -33,7 +33,7 @@ func ParsePath(s string) (Path, error) {
 		}
 	}
 	return Auto, &shmerr.Error{
-		Op: "choose", Object: fmt.Sprintf("the way %q to GPU memory", s), Cause: shmerr.Causef(shmerr.ErrSetting, "there is no such way"),
+		Op: "choose", Object: fmt.Sprintf("the path %q to GPU memory", s), Cause: shmerr.Causef(shmerr.ErrSetting, "there is no such path"),
 		Remedy: "use auto, vmm or ipc",
 	}
 }

@@ -130,7 +130,7 @@ func (s *Segment) compare(hellos []hello) error {
 		if h.Size != s.plan.Size || h.Align != s.plan.Align || h.Share != s.plan.Share {
 			return s.plan.refuse(shmerr.Causef(shmerr.ErrSetting, "PE %d has %s, aligned to %s, way %s; this one %s, %s, %s",
 				s.plan.PEs[i].PE, amount(h.Size), amount(h.Align), h.Share, amount(s.plan.Size), amount(s.plan.Align), s.plan.Share),
-				"set SHMEM_SYMMETRIC_SIZE alike for all PEs")
+				"set SHMEM_SYMMETRIC_SIZE to the same value on all PEs")
 		}
 	}
 	return nil
@@ -148,7 +148,7 @@ func (s *Segment) findPeers(hellos []hello) error {
 		if known && !yes {
 			s.why[i] = &shmerr.Error{
 				Op: "map", Object: fmt.Sprintf("the heap of PE %d", s.plan.PEs[i].PE),
-				Cause: shmerr.Causef(shmerr.ErrUnsupported, "%s has no way to memory of %s", s.dev.Name(), h.UUID),
+				Cause: shmerr.Causef(shmerr.ErrUnsupported, "%s cannot reach memory of %s", s.dev.Name(), h.UUID),
 			}
 		}
 	}

@@ -105,7 +105,7 @@ func (g *guard) reject(fd int, err error) error {
 		g.seen[who] = true
 		more := ""
 		if len(g.seen) == maxReported {
-			more = "; others that come are not named"
+			more = "; further ones are not named"
 		}
 		g.report(fmt.Sprintf("turned away %v%s", err, more))
 	}
@@ -163,7 +163,7 @@ func (l *Listener) welcome() error {
 	if len(g.unproven) > g.limit {
 		oldest := g.unproven[0]
 		g.unproven = g.unproven[1:]
-		return g.reject(oldest.fd, shmerr.Causef(shmerr.ErrTimeout, "it said nothing while %d others came", g.limit))
+		return g.reject(oldest.fd, shmerr.Causef(shmerr.ErrTimeout, "it was silent while %d others connected", g.limit))
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func (c *Conn) Prove(s *secret.Secret, pe libshmem.PE, deadline time.Time) error
 	challenge, files, err := c.Receive(deadline)
 	CloseAll(files)
 	if err == nil && (len(challenge) != 8+nonceBytes || binary.LittleEndian.Uint64(challenge) != guardMagic) {
-		err = shmerr.Causef(shmerr.ErrVersion, "it asked for a proof in a way that is not this version's")
+		err = shmerr.Causef(shmerr.ErrVersion, "its request for a proof is not of this version")
 	}
 	if err != nil {
 		return err

@@ -171,7 +171,7 @@ func TestOtherUsersAreTurnedAway(t *testing.T) {
 		t.Errorf("the peer that is turned away: %v", err)
 	}
 	err = <-done
-	want := fmt.Sprintf("hand out the symmetric heap of this node: PE 6 did not come within 3s, and one was turned away: process %[1]d of user %[2]d: process %[1]d runs as user %[2]d, this one as user %[3]d (see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)",
+	want := fmt.Sprintf("hand out the symmetric heap of this node: PE 6 did not come within 3s, and one was turned away: process %[1]d of user %[2]d: process %[1]d runs as user %[2]d, this one as user %[3]d (find out why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)",
 		os.Getpid(), os.Geteuid(), os.Geteuid()+1)
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {
 		t.Errorf("the server: %v\nwant %s", err, want)
@@ -187,7 +187,7 @@ func TestServerThatNeverServes(t *testing.T) {
 	l := newListener(t)
 	start := time.Now()
 	_, err := Receive(source(l.Name()), testPlan, 200*time.Millisecond)
-	const want = "receive the symmetric heap from PE 4: nothing came within 200ms (see why it is late, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
+	const want = "receive the symmetric heap from PE 4: nothing came within 200ms (find out why it is late, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -205,7 +205,7 @@ func TestServerThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Receive(source(l.Name()), testPlan, time.Minute)
-	want := "connect to PE 4 at @" + l.Name() + " for the symmetric heap: connection refused (see why it ended; PEs in different network namespaces need different SHMEM_HOST_ID)"
+	want := "connect to PE 4 at @" + l.Name() + " for the symmetric heap: connection refused (find out why it ended; PEs in different network namespaces need different SHMEM_HOST_ID)"
 	if !errors.Is(err, shmerr.ErrPeerLost) || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -218,7 +218,7 @@ func TestPeersThatNeverCome(t *testing.T) {
 		t.Errorf("a node of one PE: %v", err)
 	}
 	err := l.Serve(s, []libshmem.PE{5, 6, 7, 9}, 50*time.Millisecond)
-	const want = "hand out the symmetric heap of this node: PEs 5-7, 9 did not come within 50ms (see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
+	const want = "hand out the symmetric heap of this node: PEs 5-7, 9 did not come within 50ms (find out why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)"
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -245,7 +245,7 @@ func TestPeersThatNeverCome(t *testing.T) {
 	}
 	defer stopped.Close()
 	err = l.Serve(s, []libshmem.PE{5, 7}, 50*time.Millisecond)
-	said := fmt.Sprintf("hand out the symmetric heap of this node: PEs 5, 7 did not come within 50ms, process %d of user %d came and said nothing (see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)",
+	said := fmt.Sprintf("hand out the symmetric heap of this node: PEs 5, 7 did not come within 50ms, process %d of user %d came and said nothing (find out why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT)",
 		os.Getpid(), os.Geteuid())
 	if !errors.Is(err, shmerr.ErrTimeout) || err.Error() != said {
 		t.Errorf("got %v\nwant %s", err, said)
@@ -258,7 +258,7 @@ func TestPlansThatDiffer(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- l.Serve(s, []libshmem.PE{me}, time.Minute) }()
 	_, err := Receive(source(l.Name()), NewPlan(100<<10, 1<<30, 2), time.Minute)
-	want := "receive the symmetric heap from PE 4: it has 12.0 MiB (12.0 MiB announced), this PE expects 2.2 GiB (set SHMEM_SYMMETRIC_SIZE alike for all PEs)"
+	want := "receive the symmetric heap from PE 4: it has 12.0 MiB (12.0 MiB announced), this PE expects 2.2 GiB (set SHMEM_SYMMETRIC_SIZE to the same value on all PEs)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -424,8 +424,8 @@ func full(when string) error {
 
 func TestNoDescriptorsLeft(t *testing.T) {
 	for when, want := range map[string]string{
-		"before": "memfd_create: too many open files (close files, or raise the limit by ulimit -Hn)",
-		"after":  "open /proc/meminfo: too many open files (close files, or raise the limit by ulimit -Hn)",
+		"before": "memfd_create: too many open files (close files, or raise the limit with ulimit -Hn)",
+		"after":  "open /proc/meminfo: too many open files (close files, or raise the limit with ulimit -Hn)",
 	} {
 		cmd, out := second(t, "full", when)
 		cmd.Args = []string{"bash", "-c", `ulimit -n 64 && exec "$0"`, cmd.Path}
@@ -439,8 +439,8 @@ func TestNoDescriptorsLeft(t *testing.T) {
 // The limits are set in a second process, since they cannot be raised again.
 func TestLimitsOfTheProcess(t *testing.T) {
 	for _, tt := range []struct{ limit, role, want string }{
-		{"-f 1048576", "limit", "reserve SHMEM_SYMMETRIC_SIZE of 1.0 GiB for 2 PEs of this node: they need a memory file of 2.2 GiB and RLIMIT_FSIZE is 1.0 GiB (raise the limit by ulimit -f, or lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the node)"},
-		{"-v 1073741824", "big", "reserve SHMEM_SYMMETRIC_SIZE of 16.0 TiB for 2 PEs of this node: they need 32.0 TiB of address space and RLIMIT_AS is 1.0 TiB (raise the limit by ulimit -v, or lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the node)"},
+		{"-f 1048576", "limit", "reserve SHMEM_SYMMETRIC_SIZE of 1.0 GiB for 2 PEs of this node: they need a memory file of 2.2 GiB and RLIMIT_FSIZE is 1.0 GiB (raise the limit with ulimit -f, or lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the node)"},
+		{"-v 1073741824", "big", "reserve SHMEM_SYMMETRIC_SIZE of 16.0 TiB for 2 PEs of this node: they need 32.0 TiB of address space and RLIMIT_AS is 1.0 TiB (raise the limit with ulimit -v, or lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the node)"},
 		{"-c 0", "limit", ""},
 	} {
 		cmd, out := second(t, tt.role, "")

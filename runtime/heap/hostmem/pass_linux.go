@@ -69,7 +69,7 @@ func (l *Listener) Serve(s *Segment, peers []libshmem.PE, timeout time.Duration)
 				cause += ", and " + away.Error()
 			}
 			return passError("hand out", object, shmerr.Causef(shmerr.ErrTimeout, "%s", cause),
-				"see why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT")
+				"find out why they are late, or raise SHMEM_BOOTSTRAP_TIMEOUT")
 		default:
 			return passError("hand out", object, err, "")
 		}
@@ -78,7 +78,7 @@ func (l *Listener) Serve(s *Segment, peers []libshmem.PE, timeout time.Duration)
 }
 
 // late is the remedy in errors about a PE that this one waits for.
-const late = "see why it is late, or raise SHMEM_BOOTSTRAP_TIMEOUT"
+const late = "find out why it is late, or raise SHMEM_BOOTSTRAP_TIMEOUT"
 
 // Source names the process from which a PE receives the memory file.
 type Source struct {
@@ -118,7 +118,7 @@ func receive(from Source, p Plan, timeout time.Duration, uid uint32) (*Segment, 
 	s := &Segment{plan: p, fd: fd, machine: machine{}}
 	if err := s.checkFile(size); err != nil {
 		_ = s.Close()
-		return nil, passError("receive", object, err, "set SHMEM_SYMMETRIC_SIZE alike for all PEs")
+		return nil, passError("receive", object, err, "set SHMEM_SYMMETRIC_SIZE to the same value on all PEs")
 	}
 	return s, nil
 }
@@ -135,7 +135,7 @@ func dial(from Source, uid uint32, deadline time.Time) (*fdpass.Conn, error) {
 	case errors.Is(err, shmerr.ErrTimeout):
 		return nil, passError("connect to", object, err, late)
 	case errors.Is(err, shmerr.ErrPeerLost):
-		return nil, passError("connect to", object, err, "see why it ended; PEs in different network namespaces need different SHMEM_HOST_ID")
+		return nil, passError("connect to", object, err, "find out why it ended; PEs in different network namespaces need different SHMEM_HOST_ID")
 	}
 	return nil, err
 }

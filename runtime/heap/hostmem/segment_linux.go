@@ -30,7 +30,7 @@ func Create(p Plan) (*Segment, error) {
 	// A file that exceeds this limit raises SIGXFSZ rather than an error.
 	if limit, ok := softLimit(unix.RLIMIT_FSIZE); ok && p.Total() > limit {
 		return nil, p.refuse(shmerr.Causef(shmerr.ErrNoMemory, "they need a memory file of %s and RLIMIT_FSIZE is %s", amount(p.Total()), amount(limit)),
-			"raise the limit by ulimit -f, or "+lowerSize)
+			"raise the limit with ulimit -f, or "+lowerSize)
 	}
 	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
 	fd, err := unix.MemfdCreate("shmem", flags|mfdNoExecSeal)
@@ -97,7 +97,7 @@ func (s *Segment) mapError(err error) error {
 		cause = shmerr.Causef(shmerr.ErrNoMemory, "they need %s of address space and the kernel has no such range: %w", amount(p.Total()), err)
 		if limit, ok := softLimit(unix.RLIMIT_AS); ok {
 			return p.refuse(shmerr.Causef(shmerr.ErrNoMemory, "they need %s of address space and RLIMIT_AS is %s", amount(p.Total()), amount(limit)),
-				"raise the limit by ulimit -v, or "+lowerSize)
+				"raise the limit with ulimit -v, or "+lowerSize)
 		}
 	}
 	return p.refuse(cause, lowerSize)

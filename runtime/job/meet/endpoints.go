@@ -30,7 +30,7 @@ func MatchEndpoints(all [][]EndpointInfo, n int) error {
 		}
 		for _, c := range infos {
 			if first := all[0][0]; c.Provider != first.Provider {
-				return fmt.Errorf("PE 0 has provider %s and PE %d has %s (name one that all have by SHMEM_PROVIDER)",
+				return fmt.Errorf("PE 0 has provider %s and PE %d has %s (name one that all have in SHMEM_PROVIDER)",
 					first.Provider, pe, c.Provider)
 			}
 		}

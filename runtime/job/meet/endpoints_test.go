@@ -12,8 +12,8 @@ func TestMatchEndpoints(t *testing.T) {
 		"two each":          {[][]EndpointInfo{{tcp, tcp}, {tcp, tcp}}, ""},
 		"too few":           {[][]EndpointInfo{{tcp, tcp}, {tcp}}, "PE 1 opened 1 endpoints and another 2 (start every PE with the same version of the library)"},
 		"none":              {[][]EndpointInfo{{tcp, tcp}, nil}, "PE 1 opened 0 endpoints and another 2 (start every PE with the same version of the library)"},
-		"another provider":  {[][]EndpointInfo{{tcp}, {efa}}, "PE 0 has provider tcp and PE 1 has efa (name one that all have by SHMEM_PROVIDER)"},
-		"two of one and it": {[][]EndpointInfo{{tcp, tcp}, {tcp, efa}}, "PE 0 has provider tcp and PE 1 has efa (name one that all have by SHMEM_PROVIDER)"},
+		"another provider":  {[][]EndpointInfo{{tcp}, {efa}}, "PE 0 has provider tcp and PE 1 has efa (name one that all have in SHMEM_PROVIDER)"},
+		"two of one and it": {[][]EndpointInfo{{tcp, tcp}, {tcp, efa}}, "PE 0 has provider tcp and PE 1 has efa (name one that all have in SHMEM_PROVIDER)"},
 	} {
 		text := ""
 		if err := MatchEndpoints(test.all, len(test.all[0])); err != nil {

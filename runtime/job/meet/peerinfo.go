@@ -47,14 +47,14 @@ func agree(infos []Info) error {
 			return fmt.Errorf("PE 0 has version %s of the library and PE %d version %s (install one version everywhere)",
 				first.Version, pe+1, c.Version)
 		case c.Heap != first.Heap:
-			return fmt.Errorf("SHMEM_SYMMETRIC_SIZE is %d bytes on PE 0 and %d on PE %d (set it alike for all PEs)",
+			return fmt.Errorf("SHMEM_SYMMETRIC_SIZE is %d bytes on PE 0 and %d on PE %d (set it to the same value on all PEs)",
 				first.Heap, c.Heap, pe+1)
 		case c.Counters != first.Counters:
-			return fmt.Errorf("SHMEM_NOTIFY_COUNT is %d on PE 0 and %d on PE %d (set it alike for all PEs)", first.Counters, c.Counters, pe+1)
+			return fmt.Errorf("SHMEM_NOTIFY_COUNT is %d on PE 0 and %d on PE %d (set it to the same value on all PEs)", first.Counters, c.Counters, pe+1)
 		case c.Messages != first.Messages:
-			return fmt.Errorf("SHMEM_MESSAGE_MEMORY is %d bytes on PE 0 and %d on PE %d (set it alike for all PEs)", first.Messages, c.Messages, pe+1)
+			return fmt.Errorf("SHMEM_MESSAGE_MEMORY is %d bytes on PE 0 and %d on PE %d (set it to the same value on all PEs)", first.Messages, c.Messages, pe+1)
 		case c.OnFailure != first.OnFailure:
-			return fmt.Errorf("SHMEM_ON_FAILURE is %v on PE 0 and %v on PE %d (set it alike for all PEs)", first.OnFailure, c.OnFailure, pe+1)
+			return fmt.Errorf("SHMEM_ON_FAILURE is %v on PE 0 and %v on PE %d (set it to the same value on all PEs)", first.OnFailure, c.OnFailure, pe+1)
 		}
 	}
 	return nil

@@ -26,10 +26,10 @@ func TestAgree(t *testing.T) {
 		"alike":     {[]Info{one, elsewhere, one}, ""},
 		"version":   {[]Info{one, one, with(func(c *Info) { c.Version = "2" })}, "PE 0 has version 1 of the library and PE 2 version 2 (install one version everywhere)"},
 		"no card":   {[]Info{one, {}}, "PE 0 has version 1 of the library and PE 1 version  (install one version everywhere)"},
-		"heap":      {[]Info{one, with(func(c *Info) { c.Heap = 5 }), one}, "SHMEM_SYMMETRIC_SIZE is 1048576 bytes on PE 0 and 5 on PE 1 (set it alike for all PEs)"},
-		"counters":  {[]Info{one, one, with(func(c *Info) { c.Counters = 9 })}, "SHMEM_NOTIFY_COUNT is 0 on PE 0 and 9 on PE 2 (set it alike for all PEs)"},
-		"messages":  {[]Info{one, with(func(c *Info) { c.Messages = 9 })}, "SHMEM_MESSAGE_MEMORY is 0 bytes on PE 0 and 9 on PE 1 (set it alike for all PEs)"},
-		"the first": {[]Info{with(func(c *Info) { c.Heap = 5 }), one, one}, "SHMEM_SYMMETRIC_SIZE is 5 bytes on PE 0 and 1048576 on PE 1 (set it alike for all PEs)"},
+		"heap":      {[]Info{one, with(func(c *Info) { c.Heap = 5 }), one}, "SHMEM_SYMMETRIC_SIZE is 1048576 bytes on PE 0 and 5 on PE 1 (set it to the same value on all PEs)"},
+		"counters":  {[]Info{one, one, with(func(c *Info) { c.Counters = 9 })}, "SHMEM_NOTIFY_COUNT is 0 on PE 0 and 9 on PE 2 (set it to the same value on all PEs)"},
+		"messages":  {[]Info{one, with(func(c *Info) { c.Messages = 9 })}, "SHMEM_MESSAGE_MEMORY is 0 bytes on PE 0 and 9 on PE 1 (set it to the same value on all PEs)"},
+		"the first": {[]Info{with(func(c *Info) { c.Heap = 5 }), one, one}, "SHMEM_SYMMETRIC_SIZE is 5 bytes on PE 0 and 1048576 on PE 1 (set it to the same value on all PEs)"},
 	} {
 		text := ""
 		if err := agree(test.cards); err != nil {

@@ -131,7 +131,7 @@ func (nw *Network) checkAddresses(all [][]meet.EndpointInfo) error {
 			continue
 		}
 		if nw.JobInfo.NetworkFirst[first] != nw.JobInfo.NetworkFirst[pe] {
-			return fmt.Errorf("reach other hosts over %s: %s, and %s, have the same address, which leads each to itself (name interfaces "+
+			return fmt.Errorf("reach other hosts over %s: %s, and %s, have the same address, so each reaches only itself (name interfaces "+
 				"with an address of each host in SHMEM_NIC_LIST; run shmem-doctor on both hosts)", nw.nicName(), nw.place(first, all), nw.place(pe, all))
 		}
 	}

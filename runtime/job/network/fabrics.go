@@ -77,11 +77,11 @@ func commonFabric(infos []nicInfo) (string, error) {
 	for _, b := range kinds {
 		for _, a := range kinds {
 			if a < b && !slices.ContainsFunc(infos[a].Fabrics, func(f string) bool { return slices.Contains(infos[b].Fabrics, f) }) {
-				return "", fmt.Errorf("%s and %s: their endpoints do not understand each other (set SHMEM_FABRIC alike for all PEs, or give all the same libfabric)", infos[a].text(libshmem.PE(a)), infos[b].text(libshmem.PE(b)))
+				return "", fmt.Errorf("%s and %s: their endpoints do not understand each other (set SHMEM_FABRIC to the same value on all PEs, or give all the same libfabric)", infos[a].text(libshmem.PE(a)), infos[b].text(libshmem.PE(b)))
 			}
 		}
 	}
-	return "", fmt.Errorf("no fabric is offered to all PEs (set SHMEM_FABRIC alike for all PEs, or give all the same libfabric)")
+	return "", fmt.Errorf("no fabric is offered to all PEs (set SHMEM_FABRIC to the same value on all PEs, or give all the same libfabric)")
 }
 
 // text says which fabrics a PE can use, for errors.

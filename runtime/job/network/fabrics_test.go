@@ -15,7 +15,7 @@ func TestCommonFabric(t *testing.T) {
 		forced = nicInfo{NICs: 1, Fabric: "efa-direct", Fabrics: []string{"efa-direct"}, Version: "2.6"}
 		tcp    = nicInfo{NICs: 1}
 	)
-	const remedy = ": their endpoints do not understand each other (set SHMEM_FABRIC alike for all PEs, or give all the same libfabric)"
+	const remedy = ": their endpoints do not understand each other (set SHMEM_FABRIC to the same value on all PEs, or give all the same libfabric)"
 	for what, test := range map[string]struct {
 		cards      []nicInfo
 		want, text string

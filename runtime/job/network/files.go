@@ -35,7 +35,7 @@ func (nw *Network) checkFiles(f openFiles, nics int) error {
 	return &shmerr.Error{
 		Op: "open", Object: fmt.Sprintf("the network of %d PEs", nw.NPEs),
 		Cause:  shmerr.Causef(shmerr.ErrSystem, "it needs %d open files and one for each PE that it connects with, and RLIMIT_NOFILE of %d leaves %d", need, f.limit, f.left),
-		Remedy: "raise the limit by ulimit -Hn",
+		Remedy: "raise the limit with ulimit -Hn",
 	}
 }
 
@@ -45,7 +45,7 @@ func (nw *Network) warnOfFiles(f openFiles, nics int) {
 	left, remote := f.left-nw.filesFor(nics), nw.NPEs-len(nw.Nodes.Peers(nw.Me))
 	if reach := left / (nics * nw.JobInfo.Proxies); reach < remote {
 		nw.Log.Printf("fabric", config.LogWarn, "RLIMIT_NOFILE of %d leaves %d open files: a network that keeps one for each PE, as tcp, "+
-			"connects with no more than %d of %d (raise the limit by ulimit -Hn)", f.limit, left, reach, remote)
+			"connects with no more than %d of %d (raise the limit with ulimit -Hn)", f.limit, left, reach, remote)
 	}
 }
 

@@ -189,7 +189,7 @@ func (nw *Network) openEngine(nics *nics, i int) error {
 	}
 	nw.Log.Printf("fabric", config.LogDebug, "endpoint %d: %+v", i, prov.Caps())
 	if c := prov.Caps(); nw.JobInfo.SeveralNetworks && c.Domain == "lo" {
-		return errors.Join(fmt.Errorf("open network %s on lo: PEs of other hosts cannot reach it (bring a network interface up, or name one by SHMEM_NIC_LIST)",
+		return errors.Join(fmt.Errorf("open network %s on lo: PEs of other hosts cannot reach it (bring a network interface up, or name one in SHMEM_NIC_LIST)",
 			providerName(nw.Settings.Provider, c.Provider)), prov.Close())
 	}
 	plan := nw.Plan

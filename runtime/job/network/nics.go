@@ -132,7 +132,7 @@ func (nw *Network) openNICs(n *nics, c fabric.Config) (fabric.Provider, error) {
 		return nil, err
 	}
 	if c := p.Caps(); !c.DeliveryComplete {
-		return nil, errors.Join(fmt.Errorf("open NICs %s: provider %s keeps no order between them and does not tell when bytes have arrived "+
+		return nil, errors.Join(fmt.Errorf("open NICs %s: provider %s keeps no order between them and does not report when bytes have arrived "+
 			"(name one NIC in SHMEM_NIC_LIST, or another SHMEM_PROVIDER)", c.Domain, c.Provider), p.Close())
 	}
 	return p, nil

@@ -91,7 +91,7 @@ func (r *Registry) Open(with registrant, parts []devmem.Extent) error {
 			break
 		}
 		if r.Want == w {
-			return fmt.Errorf("SHMEM_GPU_NET=%s: %w (set it to auto to take what works)", w, err)
+			return fmt.Errorf("SHMEM_GPU_NET=%s: %w (set it to auto to use what works)", w, err)
 		}
 		r.Log(config.LogInfo, "the NIC does not reach the heap by %s: %v", nicPathNames[w], err)
 	}
@@ -154,13 +154,13 @@ func (r *Registry) allows(path config.GPUNet, c fabric.Caps) error {
 	}
 	switch {
 	case r.flush() != nil && f.FlushWrites&1 == 0:
-		return no("what a NIC writes there is not in order, and the driver, of CUDA %s, has no call to flush it", f.Driver)
+		return no("a NIC's writes there are not in order, and the driver, of CUDA %s, has no call to flush it", f.Driver)
 	case path == config.GPUNetDMABuf && !f.DMABuf:
 		return no("the driver, of CUDA %s, exports no dma-buf of it", f.Driver)
 	case path == config.GPUNetDMABuf && c.GPU && !c.DMABuf:
 		return no("the provider takes no dma-bufs (efa and verbs do, of libfabric 1.20 and later)")
 	case path == config.GPUNetPeerMem && (!f.RDMA || r.VMM && !f.RDMAVMM):
-		return no("the driver gives NICs no access to it")
+		return no("the driver does not give NICs access to it")
 	}
 	return nil // only the provider knows whether it accepts the memory
 }

@@ -185,14 +185,14 @@ func TestRegistryOpen(t *testing.T) {
 			calls: slices.Concat(aDMABuf, []string{"unregister"}), way: config.GPUNetStage,
 			logs: []string{
 				"info: the NIC does not reach the heap by dma-buf: no place for it",
-				"info: the NIC does not reach the heap by peer memory: register memory of GPU 2: the driver gives NICs no access to it",
+				"info: the NIC does not reach the heap by peer memory: register memory of GPU 2: the driver does not give NICs access to it",
 			}},
 		{what: "no export, by name", want: config.GPUNetDMABuf, facts: hopper, caps: nic, fail: "export", calls: []string{aDMABuf[0], "unregister"},
-			err: "SHMEM_GPU_NET=dmabuf: no place for it (set it to auto to take what works)"},
+			err: "SHMEM_GPU_NET=dmabuf: no place for it (set it to auto to use what works)"},
 		{what: "no peer memory, by name", want: config.GPUNetPeerMem, facts: with(func(f *gpu.Facts) { f.RDMA = false }), caps: nic,
-			err: "SHMEM_GPU_NET=peermem: register memory of GPU 2: the driver gives NICs no access to it (set it to auto to take what works)"},
+			err: "SHMEM_GPU_NET=peermem: register memory of GPU 2: the driver does not give NICs access to it (set it to auto to use what works)"},
 		{what: "out of order and no flush, by name", want: config.GPUNetDMABuf, facts: with(func(f *gpu.Facts) { f.WritesOrdering, f.FlushWrites = 0, 2 }), caps: nic,
-			err: "SHMEM_GPU_NET=dmabuf: register memory of GPU 2: what a NIC writes there is not in order, and the driver, of CUDA 13.0, has no call to flush it (set it to auto to take what works)"},
+			err: "SHMEM_GPU_NET=dmabuf: register memory of GPU 2: a NIC's writes there are not in order, and the driver, of CUDA 13.0, has no call to flush it (set it to auto to use what works)"},
 		{what: "copies stay as they are", facts: hopper, caps: nic, fail: "sync", calls: byFile, way: config.GPUNetDMABuf,
 			logs: []string{
 				"info: a NIC may read before a synchronous copy of the program's has arrived: no place for it",

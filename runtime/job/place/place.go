@@ -185,7 +185,7 @@ func (p *Place) Remark(s *Settings, taken []string) {
 	}
 	for _, name := range s.List.Names {
 		if !slices.ContainsFunc(taken, func(nic string) bool { return topo.SameName(nic, name) }) {
-			p.Log.Printf("fabric", config.LogWarn, "SHMEM_NIC_LIST names %s, which is no NIC that can be used with %s (shmem-info --fabric lists them)", name, strings.Join(taken, ", "))
+			p.Log.Printf("fabric", config.LogWarn, "SHMEM_NIC_LIST names %s, which is not a NIC that can be used with %s (shmem-info --fabric lists them)", name, strings.Join(taken, ", "))
 		}
 	}
 }

@@ -219,7 +219,7 @@ func (h *DriverWatch) waiting() string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %d operations in rings wait to be taken", n)
+	return fmt.Sprintf("; %d operations in rings wait for the proxy", n)
 }
 
 // why returns, for a report, a likely cause for a call that does not return, and the remedy. The
@@ -233,10 +233,10 @@ func (h *DriverWatch) why(c *watchedCall) string {
 		"synchronize the stream before such a copy or copy to pinned memory; docs/guides/gpu-network.md"
 	if !h.Facts.Eager {
 		cause = "the program loads a kernel, by its first launch, beside one that runs, or " + strings.TrimPrefix(cause, "the program ")
-		remedy = "launch each kernel once before, and " + remedy
+		remedy = "launch each kernel once beforehand, and " + remedy
 	}
 	if strings.HasSuffix(c.Name, "Synchronize") {
-		cause += ", or kernels that fill the GPU leave no place for what is waited for"
+		cause += ", or kernels that fill the GPU leave no place for what the program waits for"
 	}
 	return ": it may be that " + cause + " (" + remedy + ")"
 }

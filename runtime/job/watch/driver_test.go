@@ -24,7 +24,7 @@ func fakeDriverWatch(limit time.Duration, calls *[]cuda.Call, asked *uint32) *Dr
 const (
 	lazyCause = "the program loads a kernel, by its first launch, beside one that runs"
 	copyCause = "copies to pageable memory behind a stream that waits for another PE"
-	lazyHelp  = "launch each kernel once before"
+	lazyHelp  = "launch each kernel once beforehand"
 	copyHelp  = "synchronize the stream before such a copy or copy to pinned memory; docs/guides/gpu-network.md"
 )
 
@@ -129,7 +129,7 @@ func TestDriverWatchCause(t *testing.T) {
 	h.check(now)
 	told := h.check(now.Add(time.Second))
 	if len(told) != 2 || strings.Contains(told[0], "kernel,") || strings.Contains(told[0], "EAGER") || !strings.Contains(told[0], "the program "+copyCause+" ("+copyHelp) ||
-		!strings.Contains(told[0], "; 3 operations in rings wait to be taken: ") {
+		!strings.Contains(told[0], "; 3 operations in rings wait for the proxy: ") {
 		t.Errorf("told %q", told)
 	} else if strings.Contains(told[0], "fill the GPU") || !strings.Contains(told[1], "or kernels that fill the GPU leave no place") {
 		t.Errorf("told %q of a copy and of a wait", told)

@@ -62,12 +62,12 @@ func (w *undoneWork) text(now time.Time) string {
 // why returns, for a report, a likely cause for a stream that makes no progress, and the remedy. It
 // depends on the stream, on whose context it belongs to, and on how the driver loads kernels.
 func (w *undoneWork) why(f gpu.Facts) string {
-	const loads, remedy = "the program loads a kernel, by its first launch, beside one that runs", "launch each kernel once before"
+	const loads, remedy = "the program loads a kernel, by its first launch, beside one that runs", "launch each kernel once beforehand"
 	cause, help := "kernels fill the GPU and leave no place for an atomic operation", "leave one multiprocessor free where kernels wait"
 	switch {
 	case w.Stream == backlog.StreamWord && w.by.ownContext:
 	case w.by.ownContext:
-		cause, help = "memory that is no part of the heap is copied, as of cudaMalloc, while "+loads, "have buffers in the heap, or "+remedy
+		cause, help = "memory outside the heap, for example of cudaMalloc, is copied while "+loads, "have buffers in the heap, or "+remedy
 	case w.Stream == backlog.StreamWord && !f.Eager:
 		cause, help = loads+", or "+cause, remedy+", and "+help
 	case !f.Eager:

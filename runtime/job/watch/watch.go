@@ -315,7 +315,7 @@ func (w *Watch) orphan() {
 		w.Fatal(&OrphanError{l.Launcher()})
 		return
 	}
-	w.Log.Printf("pe", config.LogInfo, "the bootstrap is gone, the job goes on")
+	w.Log.Printf("pe", config.LogInfo, "the bootstrap has ended, but the job goes on")
 	if !w.FromStart() {
 		w.openProcesses()
 	}

@@ -103,7 +103,7 @@ func TestAgain(t *testing.T) {
 	r.NoteAgain(1, layout.EventNoCredit)
 	r.want(
 		t, 1, "the provider had no room, 3 times in a row", "the provider had no room, 2 times in a row, context 3",
-		"refused an operation for want of credit",
+		"refused an operation for lack of credit",
 	)
 	if w := eventWord(layout.EventNoRoom, 0, 1<<32-1); repeatedWord(w) != w || repeatedWord(w-1<<32) != w {
 		t.Errorf("%#x after %#x", repeatedWord(w), w)

@@ -60,5 +60,5 @@ func (m *Named) Malformed(h *layout.Header) {
 
 // NotRequested fails the job because of a reply to a request that this PE has not made.
 func (m *Named) NotRequested(h *layout.Header) {
-	m.Fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not asked", h.From, h.Token))
+	m.Fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not sent", h.From, h.Token))
 }

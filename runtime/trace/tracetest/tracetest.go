@@ -142,7 +142,7 @@ func nanoseconds(n json.Number) (int64, error) {
 	}
 	exact, err := strconv.ParseInt(whole+rest+strings.Repeat("0", 3-len(rest)), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no number of microseconds", n)
+		return 0, fmt.Errorf("%q is not a number of microseconds", n)
 	}
 	if exact < 0 {
 		return 0, fmt.Errorf("%s is below 0", n)

@@ -206,7 +206,7 @@ func (b *Builder) Job() (*Job, error) {
 		members, ok := b.described[id]
 		for pe := range b.teams[id] {
 			if ok && !slices.Contains(members, pe) {
-				return nil, shmerr.Causef(shmerr.ErrArgument, "PE %d calls a collective of team %d, of which it is no member (replay the files of one run, as its PEs have written them)", pe, id)
+				return nil, shmerr.Causef(shmerr.ErrArgument, "PE %d calls a collective of team %d, of which it is not a member (replay the files of one run, as its PEs have written them)", pe, id)
 			}
 		}
 		if !ok {

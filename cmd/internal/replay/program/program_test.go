@@ -215,7 +215,7 @@ func TestRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := b.Job(); err == nil || !strings.Contains(err.Error(), "of which it is no member") {
+	if _, err := b.Job(); err == nil || !strings.Contains(err.Error(), "of which it is not a member") {
 		t.Errorf("a stranger in a team: %v", err)
 	}
 }

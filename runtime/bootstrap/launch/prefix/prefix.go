@@ -131,10 +131,10 @@ func Command(dir, digest string, quote func(string) string) string {
 
 // causes lists why a copy may fail: words in the output of the tools, the cause, and the remedy.
 var causes = []struct{ words, cause, remedy string }{
-	{"No space left on device", "its disk is full", "make room there, or name another folder by --prefix"},
-	{"Disk quota exceeded", "its disk quota is used up", "make room there, or name another folder by --prefix"},
-	{"Read-only file system", "the folder is on a read-only disk there", "name another by --prefix"},
-	{"ermission denied", "the folder cannot be written there", "name another by --prefix"},
+	{"No space left on device", "its disk is full", "make room there, or name another folder with --prefix"},
+	{"Disk quota exceeded", "its disk quota is used up", "make room there, or name another folder with --prefix"},
+	{"Read-only file system", "the folder is on a read-only disk there", "name another with --prefix"},
+	{"ermission denied", "the folder cannot be written there", "name another with --prefix"},
 	{"tar: not found", "it has no tar", "install tar there, or libshmem"},
 }
 

@@ -100,7 +100,7 @@ func TestCopy(t *testing.T) {
 func TestExplain(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"tar: lib/x: Cannot write: No space left on device\ntar: Exiting\n", "copy libshmem to b:/p: its disk is full (make room there"},
-		{"mkdir: cannot create directory '/p': Permission denied\n", "the folder cannot be written there (name another by --prefix)"},
+		{"mkdir: cannot create directory '/p': Permission denied\n", "the folder cannot be written there (name another with --prefix)"},
 		{"mkdir: cannot create directory '/p': Read-only file system\n", "read-only disk"},
 		{"odd\nlast\n", "copy libshmem to b:/p: last (see that tar works there"},
 		{"", "the connection ended"},

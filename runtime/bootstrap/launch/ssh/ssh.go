@@ -63,8 +63,8 @@ var reasons = []reason{
 	{regexp.MustCompile(`(Connection refused|No route to host|Network is unreachable|Connection timed out|Operation timed out)`), "it cannot be reached: $1", "see that it is up and runs sshd, and what is between; ssh HOST must work"},
 	{regexp.MustCompile(`(?m)(?:kex_exchange_identification|Connection closed by|Connection reset by).*$`), "it closed the connection before a login", "see its sshd's log; MaxStartups of sshd_config may be too low"},
 	{regexp.MustCompile(`This account is currently not available|account has expired|password has expired`), "the account there takes no login", "run ssh HOST and see its message"},
-	{regexp.MustCompile(`(?m)(?:not found|No such file or directory|Unknown command|does not exist).*$`), "it has no FILE", "install libshmem there at the same path, name another by --prefix, or copy it by --sync"},
-	{regexp.MustCompile(`Exec format error|cannot execute binary file|Syntax error|syntax error`), "FILE is for another kind of processor", "install a libshmem for HOST there, and name it by --prefix"},
+	{regexp.MustCompile(`(?m)(?:not found|No such file or directory|Unknown command|does not exist).*$`), "it has no FILE", "install libshmem there at the same path, name another with --prefix, or copy it with --sync"},
+	{regexp.MustCompile(`Exec format error|cannot execute binary file|Syntax error|syntax error`), "FILE is for another kind of processor", "install a libshmem for HOST there, and name it with --prefix"},
 	{regexp.MustCompile(`[Pp]ermission denied`), "FILE cannot be executed", "chmod +x it there"},
 	{regexp.MustCompile(`No space left on device|Disk quota exceeded`), "its disk is full", "make room there"},
 }
@@ -100,7 +100,7 @@ func Explain(host, file, text string, status int) error {
 	switch last := lastLine(text); {
 	case cause != "":
 	case status == statusAbsent:
-		cause, remedy = "it has no FILE", "install libshmem there at the same path, name another by --prefix, or copy it by --sync"
+		cause, remedy = "it has no FILE", "install libshmem there at the same path, name another with --prefix, or copy it with --sync"
 	case status == statusCannot:
 		cause, remedy = "FILE cannot be executed", "see its mode and its owner there"
 	case last != "":
