@@ -443,14 +443,14 @@ def free(array: Memory) -> None:
     Parameters
     ----------
     array : Memory
-        What `empty` and its like or `register` has made, whole.
+        An array that `empty`, a similar function or `register` has made; not a part of it.
 
     Raises
     ------
     StateError
         The call is before `init` or after `finalize`.
     SymmetryError
-        The array is not symmetric, or a part of one.
+        The array is not symmetric, or is only a part of one.
     FreedError
         The array was freed.
     DtypeError

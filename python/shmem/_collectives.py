@@ -82,7 +82,7 @@ def broadcast(
     team : Team, optional
         The PEs that make the call; every PE of the job by default.
     stream : StreamLike, optional
-        The CUDA stream on which the call runs, in turn; "current" is torch's.
+        The CUDA stream on which the call is queued; "current" is torch's.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def fcollect(
     team : Team, optional
         The PEs that make the call; every PE of the job by default.
     stream : StreamLike, optional
-        The CUDA stream on which the call runs, in turn; "current" is torch's.
+        The CUDA stream on which the call is queued; "current" is torch's.
 
     Raises
     ------
@@ -260,7 +260,7 @@ def alltoall(
     team : Team, optional
         The PEs that make the call; every PE of the job by default.
     stream : StreamLike, optional
-        The CUDA stream on which the call runs, in turn; "current" is torch's.
+        The CUDA stream on which the call is queued; "current" is torch's.
 
     Raises
     ------

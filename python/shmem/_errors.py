@@ -39,7 +39,7 @@ class ShmemError(Exception):
 
 
 class StateError(ShmemError, RuntimeError):
-    """A call before init, after finalize, or in a state in which it cannot be made."""
+    """A call before init, after finalize, or in a state that does not allow it."""
 
 
 class ForkedError(StateError):
@@ -112,11 +112,11 @@ class SizeError(ShmemError, ValueError):
 
 
 class LayoutError(ShmemError, ValueError):
-    """An operand that is not contiguous where it has to be, or cannot be written."""
+    """An operand that is not contiguous although it must be, or cannot be written."""
 
 
 class SymmetryError(ShmemError, ValueError):
-    """An operand that is not in symmetric memory where it has to be."""
+    """An operand that is not in symmetric memory although it must be."""
 
 
 class RegisterError(ShmemError, ValueError):
@@ -132,11 +132,11 @@ class ArgumentError(ShmemError, ValueError):
 
 
 class DeviceError(ShmemError, RuntimeError):
-    """Memory of the wrong device, or a stream where none can be used."""
+    """Memory on the wrong device, or a stream where streams are not possible."""
 
 
 class WaitTimeoutError(ShmemError, TimeoutError):
-    """A wait has taken as long as its timeout= allows. What it waits for may still come."""
+    """A wait has taken as long as its timeout= allows. What it waits for may still arrive."""
 
 
 class PeerError(ShmemError, ConnectionError):

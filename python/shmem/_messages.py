@@ -67,7 +67,7 @@ def send(array: Memory, tag: SupportsIndex, pe: SupportsIndex) -> None:
     """Send the bytes of an array to another PE, and return when it may be used again.
 
     A message of up to 4016 bytes is sent at once, unless that PE has too many that it has not
-    received. A longer one waits until a `recv` takes it.
+    received. A longer message waits until a `recv` receives it.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def send(array: Memory, tag: SupportsIndex, pe: SupportsIndex) -> None:
 
 
 def send_test(array: Memory, tag: SupportsIndex, pe: SupportsIndex) -> bool:
-    """Send as `send` does, without a wait for the receiver.
+    """Send as `send` does, but do not wait for the receiver.
 
     After False, call it again with the same arguments, and leave the array as it is, until it
     returns True.
@@ -123,7 +123,7 @@ def send_test(array: Memory, tag: SupportsIndex, pe: SupportsIndex) -> bool:
     Returns
     -------
     bool
-        Whether the message is sent.
+        Whether the message has been sent.
 
     Raises
     ------
@@ -197,16 +197,16 @@ def recv(
 ) -> Message:
     """Wait for a message, and receive it into an array.
 
-    Messages of one PE come in the order in which they were sent.
+    Messages from one PE arrive in the order in which they were sent.
 
     Parameters
     ----------
     array : Memory
         Contiguous memory of this PE, at least as long as the message.
     tag : SupportsIndex, optional
-        The tag of the message; `ANY`, the default, takes any.
+        The tag of the message; `ANY`, the default, accepts any tag.
     pe : SupportsIndex, optional
-        Its sender; `ANY`, the default, takes any.
+        Its sender; `ANY`, the default, accepts any PE.
     timeout : float, optional
         Seconds after which the call gives up; None waits without a limit.
 
@@ -251,9 +251,9 @@ def recv_test(array: Memory, tag: SupportsIndex = ANY, pe: SupportsIndex = ANY) 
     array : Memory
         Contiguous memory of this PE, at least as long as the message.
     tag : SupportsIndex, optional
-        The tag of the message; `ANY`, the default, takes any.
+        The tag of the message; `ANY`, the default, accepts any tag.
     pe : SupportsIndex, optional
-        Its sender; `ANY`, the default, takes any.
+        Its sender; `ANY`, the default, accepts any PE.
 
     Returns
     -------

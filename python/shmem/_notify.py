@@ -37,7 +37,7 @@ def counter_of(call: str, notify: Any) -> int:
         raise ArgumentError(
             call,
             f"notification counter {number}",
-            "it is in no range that is allocated",
+            "it is not in an allocated range",
             "use the counters that notify_alloc returned",
         )
     return number
@@ -62,7 +62,7 @@ def notify_wait(
 ) -> int:
     """Wait until a notification counter of this PE has reached a number.
 
-    The data of all puts that it counts is there: those with notify= this counter.
+    The data of all puts that it counts has arrived: those with this counter as notify=.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def notify_wait(
     count : int
         The number. With `stream` the stream waits for it.
     stream : StreamLike, optional
-        The CUDA stream on which the call runs, in turn; "current" is torch's.
+        The CUDA stream on which the call is queued; "current" is torch's.
     timeout : float, optional
         Seconds after which the call gives up; None waits without a limit.
 
@@ -87,7 +87,7 @@ def notify_wait(
     ArgumentError
         There is no such counter.
     DtypeError
-        A counter cannot have the number.
+        A counter cannot have that value.
     DeviceError
         `stream` cannot be used with this heap.
     WaitTimeoutError
@@ -130,7 +130,7 @@ def notify_test(notify: SupportsIndex, count: int) -> bool:
     ArgumentError
         There is no such counter.
     DtypeError
-        A counter cannot have the number.
+        A counter cannot have that value.
     PeerError
         A PE is lost, and the job goes on without it.
     """
@@ -182,7 +182,7 @@ def notify_reset(
     value : int, optional
         Its new value.
     stream : StreamLike, optional
-        The CUDA stream on which the call runs, in turn; "current" is torch's.
+        The CUDA stream on which the call is queued; "current" is torch's.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def notify_reset(
     ArgumentError
         There is no such counter.
     DtypeError
-        A counter cannot have the number.
+        A counter cannot have that value.
     DeviceError
         `stream` cannot be used with this heap.
     """
@@ -205,7 +205,7 @@ def notify_reset(
 
 
 def notify_alloc(n: SupportsIndex) -> int:
-    """Take a range of counters and set them to 0.
+    """Reserve a range of counters and set them to 0.
 
     All PEs make the call together, with the same `n`, and get the same range.
 
@@ -224,7 +224,7 @@ def notify_alloc(n: SupportsIndex) -> int:
     StateError
         The call is before `init` or after `finalize`.
     ArgumentError
-        `n` is less than 1, or so many counters in a row are not free.
+        `n` is less than 1, or there are not that many free counters in a row.
     PeerError
         A PE is lost, and the job goes on without it.
     """
@@ -249,7 +249,7 @@ def notify_alloc(n: SupportsIndex) -> int:
 
 
 def notify_free(notify: SupportsIndex) -> None:
-    """Give a range of counters back. All PEs make the call together.
+    """Release a range of counters. All PEs make the call together.
 
     Parameters
     ----------

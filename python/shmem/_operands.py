@@ -132,7 +132,7 @@ def _floats(value: Any, dtype: np.dtype[Any]) -> Array:
     if endless.any() and not np.isinf(np.asarray(value, "G"))[endless].all():
         raise OverflowError("a number is too large")
     if np.isnan(out).any() and any(x is None for x in np.asarray(value, object).flat):
-        raise TypeError("None is no number")
+        raise TypeError("None is not a number")
     return out
 
 

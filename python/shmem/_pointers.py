@@ -37,7 +37,7 @@ def ptr(array: Memory, pe: SupportsIndex) -> Any: ...
 def ptr(array: Memory, pe: SupportsIndex) -> Any:
     """Return the same array of another PE, for plain loads and stores.
 
-    A PE that waits notices such a store later than a change by this package.
+    A waiting PE notices such a store later than a change made by this package.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ def sum_reduce(
     team : Team, optional
         The PEs that make the call; every PE of the job by default.
     stream : StreamLike, optional
-        The CUDA stream on which the call runs, in turn; "current" is torch's.
+        The CUDA stream on which the call is queued; "current" is torch's.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def prod_reduce(
     team : Team, optional
         The PEs that make the call; every PE of the job by default.
     stream : StreamLike, optional
-        The CUDA stream on which the call runs, in turn; "current" is torch's.
+        The CUDA stream on which the call is queued; "current" is torch's.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def prod_reduce(
 def max_reduce(
     dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
-    """Combine the arrays of all PEs of the team by the greatest.
+    """Combine the arrays of all PEs of the team by their maximum.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def max_reduce(
     team : Team, optional
         The PEs that make the call; every PE of the job by default.
     stream : StreamLike, optional
-        The CUDA stream on which the call runs, in turn; "current" is torch's.
+        The CUDA stream on which the call is queued; "current" is torch's.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def max_reduce(
 def min_reduce(
     dest: Memory, source: Memory, *, team: Team | None = None, stream: StreamLike | None = None
 ) -> None:
-    """Combine the arrays of all PEs of the team by the least.
+    """Combine the arrays of all PEs of the team by their minimum.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def min_reduce(
     team : Team, optional
         The PEs that make the call; every PE of the job by default.
     stream : StreamLike, optional
-        The CUDA stream on which the call runs, in turn; "current" is torch's.
+        The CUDA stream on which the call is queued; "current" is torch's.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def and_reduce(
     team : Team, optional
         The PEs that make the call; every PE of the job by default.
     stream : StreamLike, optional
-        The CUDA stream on which the call runs, in turn; "current" is torch's.
+        The CUDA stream on which the call is queued; "current" is torch's.
 
     Raises
     ------
@@ -258,7 +258,7 @@ def or_reduce(
     team : Team, optional
         The PEs that make the call; every PE of the job by default.
     stream : StreamLike, optional
-        The CUDA stream on which the call runs, in turn; "current" is torch's.
+        The CUDA stream on which the call is queued; "current" is torch's.
 
     Raises
     ------
@@ -298,7 +298,7 @@ def xor_reduce(
     team : Team, optional
         The PEs that make the call; every PE of the job by default.
     stream : StreamLike, optional
-        The CUDA stream on which the call runs, in turn; "current" is torch's.
+        The CUDA stream on which the call is queued; "current" is torch's.
 
     Raises
     ------
@@ -412,7 +412,7 @@ def all_reduce(
     team: Team | None = None,
     stream: StreamLike | None = None,
 ) -> None:
-    """Combine the arrays of all PEs of the team by an operation that is named.
+    """Combine the arrays of all PEs of the team by the operation `op`.
 
     Parameters
     ----------
@@ -425,7 +425,7 @@ def all_reduce(
     team : Team, optional
         The PEs that make the call; every PE of the job by default.
     stream : StreamLike, optional
-        The CUDA stream on which the call runs, in turn; "current" is torch's.
+        The CUDA stream on which the call is queued; "current" is torch's.
 
     Raises
     ------

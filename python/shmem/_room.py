@@ -1,4 +1,4 @@
-"""The room of the symmetric heap, and the error when there is too little."""
+"""The size of the symmetric heap, and the error if there is too little memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MORE = "free arrays on every PE, or raise SHMEM_SYMMETRIC_SIZE"
 
 
 class Heap(NamedTuple):
-    """The room of this PE's symmetric heap, in bytes; `heap` returns it.
+    """The size and use of this PE's symmetric heap, in bytes, as `heap` returns them.
 
     Attributes
     ----------

@@ -259,13 +259,13 @@ def init(
     """Join the job; every PE calls it, and it returns when all PEs have called it.
 
     `with shmem.init():` calls `finalize` at the end of the block. It does not after an exception in
-    a job of several PEs, which would wait for this one: the process ends, and with it the job.
+    a job of several PEs, which would wait for this one: then the process ends, and with it the job.
 
     Under shmemrun, mpirun, srun or Hydra the job is the launcher's; under torchrun its variables
     describe the job; without a launcher the job is this process alone. `uid`, `store`, `group` or
     `comm` selects another job, the same on all PEs.
 
-    Each call counts: the library stays in use until `finalize` has been called as often.
+    Each call counts: the library stays in use until `finalize` has been called as many times.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ def quiet(*, context: Context | None = None, stream: StreamLike | None = None) -
     context : Context, optional
         The context; by default that of operations without `context=`.
     stream : StreamLike, optional
-        The CUDA stream on which the call runs, in turn; "current" is torch's.
+        The CUDA stream on which the call is queued; "current" is torch's.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def barrier_all(*, stream: StreamLike | None = None) -> None:
     Parameters
     ----------
     stream : StreamLike, optional
-        The CUDA stream on which the call runs, in turn; "current" is torch's.
+        The CUDA stream on which the call is queued; "current" is torch's.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def sync_all(*, stream: StreamLike | None = None) -> None:
     Parameters
     ----------
     stream : StreamLike, optional
-        The CUDA stream on which the call runs, in turn; "current" is torch's.
+        The CUDA stream on which the call is queued; "current" is torch's.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def wait_until_all(
     DtypeError
         `ivars` has another type, or a number does not fit it.
     SizeError
-        `values` or `status` has not one number for each element.
+        `values` or `status` does not have one number for each element.
     LayoutError
         The array is not contiguous.
     ArgumentError
@@ -283,7 +283,7 @@ def wait_until_any(
     DtypeError
         `ivars` has another type, or a number does not fit it.
     SizeError
-        `values` or `status` has not one number for each element.
+        `values` or `status` does not have one number for each element.
     LayoutError
         The array is not contiguous.
     ArgumentError
@@ -336,7 +336,7 @@ def wait_until_some(
     DtypeError
         `ivars` has another type, or a number does not fit it.
     SizeError
-        `values` or `status` has not one number for each element.
+        `values` or `status` does not have one number for each element.
     LayoutError
         The array is not contiguous.
     ArgumentError
@@ -382,7 +382,7 @@ def test_all(
     DtypeError
         `ivars` has another type, or a number does not fit it.
     SizeError
-        `values` or `status` has not one number for each element.
+        `values` or `status` does not have one number for each element.
     LayoutError
         The array is not contiguous.
     ArgumentError
@@ -396,7 +396,7 @@ def test_all(
 def test_any(
     ivars: Memory, cmp: Comparison | int, values: Source, *, status: Source | None = None
 ) -> int | None:
-    """Find an element that satisfies the comparison, without a wait.
+    """Find an element that satisfies the comparison, without waiting.
 
     Parameters
     ----------
@@ -425,7 +425,7 @@ def test_any(
     DtypeError
         `ivars` has another type, or a number does not fit it.
     SizeError
-        `values` or `status` has not one number for each element.
+        `values` or `status` does not have one number for each element.
     LayoutError
         The array is not contiguous.
     ArgumentError
@@ -440,7 +440,7 @@ def test_any(
 def test_some(
     ivars: Memory, cmp: Comparison | int, values: Source, *, status: Source | None = None
 ) -> Array:
-    """Find the elements that satisfy the comparison, without a wait.
+    """Find the elements that satisfy the comparison, without waiting.
 
     Parameters
     ----------
@@ -469,7 +469,7 @@ def test_some(
     DtypeError
         `ivars` has another type, or a number does not fit it.
     SizeError
-        `values` or `status` has not one number for each element.
+        `values` or `status` does not have one number for each element.
     LayoutError
         The array is not contiguous.
     ArgumentError

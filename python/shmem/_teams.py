@@ -1,4 +1,4 @@
-"""Teams: sets of PEs with numbers of their own, for collectives."""
+"""Teams: sets of PEs with their own numbering, for collectives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Config(ctypes.Structure):
 
 
 class Team(Own):
-    """A set of PEs with numbers of its own, for collectives.
+    """A set of PEs with its own numbering, for collectives.
 
     `Team.world()` and `Team.shared()` are predefined; a split makes others, and returns None on PEs
     that are not in the new team. A copy of a team is the team itself.
@@ -162,7 +162,7 @@ class Team(Own):
         size : int
             The number of PEs.
         num_contexts : int, optional
-            The contexts that the team will have at most.
+            The largest number of contexts that the team will have.
 
         Returns
         -------
@@ -210,7 +210,7 @@ class Team(Own):
         xrange : int
             The length of a row.
         num_contexts : int, optional
-            The contexts that the team will have at most.
+            The largest number of contexts that the team will have.
 
         Returns
         -------
@@ -255,7 +255,7 @@ class Team(Own):
         Parameters
         ----------
         stream : StreamLike, optional
-            The CUDA stream on which the call runs, in turn; "current" is torch's.
+            The CUDA stream on which the call is queued; "current" is torch's.
 
         Raises
         ------
@@ -284,7 +284,7 @@ class Team(Own):
         StateError
             The call is before `init` or after `finalize`.
         ArgumentError
-            The team was destroyed, or is always there.
+            The team was destroyed, or is predefined.
         PeerError
             A PE is lost, and the job goes on without it.
         """

@@ -247,7 +247,7 @@ def all_reduce(
 def put(dest: torch.Tensor, src: torch.Tensor, pe: int) -> None:
     """Copy src into dest at another PE.
 
-    It is complete there after the next `quiet` or barrier.
+    The copy is complete after the next `quiet` or barrier.
 
     Parameters
     ----------
@@ -403,7 +403,7 @@ def signal_wait_until(
     of : torch.Tensor
         The tensor that the signal announces.
     timeout : float, optional
-        Seconds after which the call gives up; on the CPU alone.
+        Seconds after which the call gives up; only for a heap in main memory.
 
     Returns
     -------
