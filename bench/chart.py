@@ -2,8 +2,8 @@
 
     python3 bench/chart.py
 
-A row is the time that libshmem takes for what its peer does in one unit of time, both from one run:
-below 1 libshmem is faster. Where the page has a limit of the machine, a tick shows it.
+A bar is the time of libshmem divided by that of the other library, both from one run: below 1
+libshmem is faster. If the page has a limit of the machine, a tick shows it.
 """
 
 import math
@@ -62,7 +62,7 @@ GROUPS = [
 @dataclass(frozen=True)
 class Row:
     label: str
-    ours: float  # time beside the peer's
+    ours: float  # its time divided by the peer's
     limit: Optional[float]
 
 
@@ -104,11 +104,36 @@ def compared(page, peer, figure, place, label):
     )
 
 
-def text(x, y, what, anchor="start", size=12, weight="normal", fill="#222"):
+# One meaning for each colour; the second of a pair is that of a dark page.
+COLOURS = {
+    "page": ("white", "#1e2129"),
+    "words": ("#222", "#e6e6e6"),
+    "soft": ("#555", "#a9adb8"),
+    "grid": ("#888", "#5b606d"),
+    "faster": ("#3465a4", "#6ea1e0"),
+    "slower": ("#ce5c00", "#f08a3c"),
+    "equal": ("#8a8f99", "#9aa0ab"),
+    "limit": ("#222", "#e6e6e6"),
+}
+
+
+def style():
+    light, dark = (
+        "".join(f".{name}{{fill:{pair[i]}}}" for name, pair in COLOURS.items()) for i in (0, 1)
+    )
+    return f"<style>{light}@media (prefers-color-scheme:dark){{{dark}}}</style>"
+
+
+def text(x, y, what, anchor="start", size=12, weight="normal", colour="words"):
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="sans-serif" '
-        f'font-size="{size}" font-weight="{weight}" fill="{fill}">{escape(what)}</text>'
+        f'font-size="{size}" font-weight="{weight}" class="{colour}">{escape(what)}</text>'
     )
+
+
+def box(x, y, width, height, colour):
+    place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    return f'<rect {place} class="{colour}"/>'
 
 
 LOW, HIGH = 0.1, 2.0
@@ -120,56 +145,53 @@ def at(ratio):
     return LEFT + WIDTH * (math.log(min(max(ratio, LOW), HIGH)) - low) / (high - low)
 
 
+def legend(y):
+    """What each mark means, in a row."""
+    out, x = [], 10
+    for colour, width, what in (
+        ("faster", 12, "libshmem is faster"),
+        ("slower", 12, "libshmem is slower"),
+        ("equal", 12, "within 5 %"),
+        ("limit", 2, "the limit of the machine, if the page of figures has one"),
+    ):
+        out.append(box(x, y - 10, width, 12, colour))
+        out.append(text(x + width + 6, y, what, size=11, colour="soft"))
+        x += width + 26 + 6 * len(what)
+    return out
+
+
 def draw(groups):
-    body, y = [], 44
-    body.append(
-        text(
-            10,
-            20,
-            "Time of libshmem, where its peer takes 1 (a shorter bar is faster)",
-            weight="bold",
-        )
-    )
+    body = [
+        text(10, 20, "Time of libshmem divided by the time of the other library", weight="bold"),
+        *legend(40),
+    ]
+    y = 68
     for caption, rows in groups:
-        body.append(text(10, y, f"beside {caption}", size=11, fill="#555"))
+        body.append(text(10, y, f"compared with {caption}", size=11, colour="soft"))
         top = y + 8
-        for i, row in enumerate(rows):
-            middle = top + STEP * i + STEP / 2
-            colour = "#3465a4" if row.ours <= 1 else "#ce5c00"
-            body.append(text(LEFT - 8, middle + 4, row.label, "end"))
-            body.append(
-                f'<rect x="{LEFT}" y="{middle - 6:.1f}" width="{at(row.ours) - LEFT:.1f}" '
-                f'height="12" fill="{colour}"/>'
-            )
-            if row.limit is not None:
-                x = at(row.limit)
-                body.append(
-                    f'<path d="M{x:.1f} {middle - 8:.1f}v16" stroke="#222" stroke-width="2"/>'
-                )
-            body.append(text(at(row.ours) + 6, middle + 4, f"{row.ours:.2g}", size=11))
         bottom = top + STEP * len(rows)
         for tick in (0.1, 0.2, 0.5, 1, 2):
             width = 1.5 if tick == 1 else 0.5
-            body.append(
-                f'<path d="M{at(tick):.1f} {top}V{bottom}" stroke="#888" stroke-width="{width}"/>'
-            )
-            body.append(text(at(tick), bottom + 14, f"{tick:g}", "middle", 11, fill="#555"))
+            body.append(box(at(tick) - width / 2, top, width, bottom - top, "grid"))
+            body.append(text(at(tick), bottom + 14, f"{tick:g}", "middle", 11, colour="soft"))
+        for i, row in enumerate(rows):
+            middle = top + STEP * i + STEP / 2
+            body.append(text(LEFT - 8, middle + 4, row.label, "end"))
+            colour = "faster" if row.ours < 0.95 else "slower" if row.ours > 1.05 else "equal"
+            body.append(box(LEFT, middle - 6, at(row.ours) - LEFT, 12, colour))
+            right = at(row.ours)
+            if row.limit is not None:
+                body.append(box(at(row.limit) - 1, middle - 8, 2, 16, "limit"))
+                right = max(right, at(row.limit))
+            body.append(text(right + 6, middle + 4, f"{row.ours:.2f}", size=11))
         y = bottom + 40
-    body.append(
-        text(
-            10,
-            y - 12,
-            "black tick: the limit of the machine, where the page of figures has one",
-            size=11,
-            fill="#555",
-        )
-    )
-    width, height = LEFT + WIDTH + 50, y
+    width, height = LEFT + WIDTH + 50, y - 16
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}">',
-            f'<rect width="{width}" height="{height}" fill="white"/>',
+            style(),
+            box(0, 0, width, height, "page"),
             *body,
             "</svg>\n",
         ]
