@@ -91,6 +91,7 @@ bench: ## compare with Open MPI's OSHMEM, measure starts, rings and compilers; w
 	@PYTHONPATH=$$(scripts/setup --tool python)/lib python3 bench/python_calls.py
 	@scripts/setup kernels
 	@python3 bench/compile_time.py
+	@python3 bench/support.py
 
 .PHONY: gpu-bench
 gpu-bench: ## build what bench/gpu/run.sh runs on a machine with a GPU
