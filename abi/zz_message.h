@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHMEMI_CONTEXTS_OPEN 1024 /* the most contexts of a PE, the default one included */
+#define SHMEMI_CONTEXTS_OPEN 1024 /* the largest number of contexts of a PE, including the default one */
 #define SHMEMI_CONTEXT_SHIFT 20 /* where the number of a context begins in a header's from: a job has up to 2^20 PEs */
 #define SHMEMI_EPOCH_BITS 22 /* of the epoch in the token of a put, above which the number of its context is: see EpochToken */
 #define SHMEMI_FLUSH_TOKEN 65535 /* what the reply to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can send it */

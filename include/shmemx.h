@@ -142,7 +142,7 @@ typedef struct {
     uint32_t stride;  /* bytes from a slot to the next */
     uint32_t tile;    /* SHMEMX_EAGER_BLOCK, LINE or PACKET, or SHMEMX_EAGER_NOTIFY or NONE */
     uint32_t counter; /* of the first slot, with SHMEMX_EAGER_NOTIFY */
-    uint32_t buffers; /* behind the slots, for tokens of kernels that go by the ring */
+    uint32_t buffers; /* behind the slots, for tokens of kernels that go through the ring */
 } shmemx_eager_t;
 
 /* What shmemx_mesh_open needs to know. Set all members that are not named to 0. */

@@ -15,9 +15,9 @@ const (
 	MapSM             = 1          // threads of a multiprocessor share a ring
 	MapWarp           = 2          // threads of a warp share a ring
 	MapPE             = 3          // operations on the same PE share a ring
-	Replies           = 1024       // the most operations of one ring that may wait for a reply at once
+	Replies           = 1024       // the largest number of operations of one ring that may wait for a reply at once
 	Cells             = 128        // cells of a ring: that of an operation belongs to it until as many operations of two slots have been taken
-	CellBytes         = 2048       // the most bytes that lie beside an operation's slots
+	CellBytes         = 2048       // the largest number of bytes beside an operation's slots
 	KindSet           = 1          // writes the operand
 	KindAdd           = 2          // adds it
 	KindAnd           = 3          // bitwise and
@@ -56,7 +56,7 @@ const (
 	EagerPacketSignal = 4          // the epoch
 	EagerLineSignal   = 8          // the epoch, and above it the bytes of the token
 	EagerBlockSignal  = 16         // the same, and 8 bytes of 0, so that data lies at multiples of 16. EAGER_NONE and EAGER_NOTIFY have the same
-	EagerMost         = 1073741824 // the most bytes of a token
+	EagerMost         = 1073741824 // the largest number of bytes of a token
 	EagerCounters     = 4096       // notification counters of slots, behind those of the program: as many, or fewer where a write cannot name them
 	MostCounters      = 65535      // notification counters of both kinds
 	TeamBits          = 10         // bits of the handle of a team that say which entry is its own
@@ -67,7 +67,7 @@ const (
 	WorkLeast         = 64         // and at least
 	WorkTeam          = 16384      // bytes that both buffers of a team that is not the world have, as long as no PE has less than WORK_LEAST
 	WorkPacked        = 1024       // bytes of the lines of one PE in a set, for short reductions (device/shmem/packed.h)
-	WorkPackedPEs     = 16         // the most PEs of a team with such lines
+	WorkPackedPEs     = 16         // the largest number of PEs of a team that uses such lines
 	WorkStream        = 2097280    // bytes at the end, for the host's calls on streams (device/kernels/share.h)
 	BounceBuffers     = 15         // buffers, each for a piece of an operand
 	BounceBytes       = 131072     // bytes of a buffer
@@ -345,7 +345,7 @@ type Desc struct {
 	Near        unsafe.Pointer // struct shmemi_ring_near and the claims
 	Log2Slots   uint32         // logarithm of the number of slots
 	Log2Replies uint32         // logarithm of the number of replies, at least 5
-	Wake        unsafe.Pointer // of a host producer: called with wake_arg when the proxy sleeps; else NULL
+	Wake        unsafe.Pointer // only for host producers: called with wake_arg when the proxy sleeps; otherwise NULL
 	WakeArg     unsafe.Pointer // see wake
 	Cells       unsafe.Pointer // where bytes of operations may lie beside the slots, SHMEMI_CELLS times SHMEMI_CELL_BYTES; else NULL
 }
@@ -381,7 +381,7 @@ var (
 // State is struct shmemi_device_state. All that device code knows about the job. It does not change while kernels run, but for what the pointers name.
 type State struct {
 	_           structs.HostLayout
-	Version     uint32         // of the layout: producers of another version refuse it
+	Version     uint32         // version of the layout: producers with another version refuse it
 	Size        uint32         // of this struct
 	Me          int32          // number of this PE
 	NPEs        int32          // number of PEs

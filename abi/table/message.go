@@ -8,7 +8,7 @@ var message = Unit{
 	GoImports: []string{`"libshmem"`, `"libshmem/fabric"`},
 	GoFile:    "runtime/proxy/layout/zz_message_unsafe.go",
 	Constants: []Constant{
-		{"CONTEXTS_OPEN", "ContextsOpen", 1024, "the most contexts of a PE, the default one included"},
+		{"CONTEXTS_OPEN", "ContextsOpen", 1024, "the largest number of contexts of a PE, including the default one"},
 		{"CONTEXT_SHIFT", "ContextShift", 20, "where the number of a context begins in a header's from: a job has up to 2^20 PEs"},
 		{"EPOCH_BITS", "EpochBits", 22, "of the epoch in the token of a put, above which the number of its context is: see EpochToken"},
 		{"FLUSH_TOKEN", "FlushToken", 0xffff, "what the reply to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can send it"},

@@ -137,7 +137,7 @@ var Structs = []Struct{
 		{Name: "near", Type: "ptr", Doc: "struct shmemi_ring_near and the claims"},
 		{Name: "log2_slots", Type: "u32", Doc: "logarithm of the number of slots"},
 		{Name: "log2_replies", Type: "u32", Doc: "logarithm of the number of replies, at least 5"},
-		{Name: "wake", Type: "ptr", Doc: "of a host producer: called with wake_arg when the proxy sleeps; else NULL"},
+		{Name: "wake", Type: "ptr", Doc: "only for host producers: called with wake_arg when the proxy sleeps; otherwise NULL"},
 		{Name: "wake_arg", Type: "ptr", Doc: "see wake"},
 		{Name: "cells", Type: "ptr", Doc: "where bytes of operations may lie beside the slots, SHMEMI_CELLS times SHMEMI_CELL_BYTES; else NULL"},
 	}},
@@ -147,7 +147,7 @@ var Structs = []Struct{
 		{Name: "reserved", Type: "u32", Doc: "0"},
 	}},
 	{Name: "device_state", Go: "State", Size: 160, Doc: "All that device code knows about the job. It does not change while kernels run, but for what the pointers name.", Members: []Member{
-		{Name: "version", Type: "u32", Doc: "of the layout: producers of another version refuse it"},
+		{Name: "version", Type: "u32", Doc: "version of the layout: producers with another version refuse it"},
 		{Name: "size", Type: "u32", Doc: "of this struct"},
 		{Name: "me", Type: "i32", Doc: "number of this PE"},
 		{Name: "n_pes", Type: "i32", Doc: "number of PEs"},
@@ -224,11 +224,11 @@ var Constants = join([]Constant{
 	{"MAP_WARP", "MapWarp", 2, "threads of a warp share a ring"},
 	{"MAP_PE", "MapPE", 3, "operations on the same PE share a ring"},
 
-	{"REPLIES", "Replies", 1024, "the most operations of one ring that may wait for a reply at once"},
+	{"REPLIES", "Replies", 1024, "the largest number of operations of one ring that may wait for a reply at once"},
 
 	// Bytes beside the slots (device/shmem/ring.h).
 	{"CELLS", "Cells", 128, "cells of a ring: that of an operation belongs to it until as many operations of two slots have been taken"},
-	{"CELL_BYTES", "CellBytes", 2048, "the most bytes that lie beside an operation's slots"},
+	{"CELL_BYTES", "CellBytes", 2048, "the largest number of bytes beside an operation's slots"},
 }, kinds(), []Constant{
 	// A kernel's reports before it stops.
 	{"FAULT_INIT", "FaultInit", 1, "the call came before init or after finalize, or its unit was not filled"},
@@ -259,7 +259,7 @@ var Constants = join([]Constant{
 	{"EAGER_PACKET_SIGNAL", "EagerPacketSignal", 4, "the epoch"},
 	{"EAGER_LINE_SIGNAL", "EagerLineSignal", 8, "the epoch, and above it the bytes of the token"},
 	{"EAGER_BLOCK_SIGNAL", "EagerBlockSignal", 16, "the same, and 8 bytes of 0, so that data lies at multiples of 16. EAGER_NONE and EAGER_NOTIFY have the same"},
-	{"EAGER_MOST", "EagerMost", 1 << 30, "the most bytes of a token"},
+	{"EAGER_MOST", "EagerMost", 1 << 30, "the largest number of bytes of a token"},
 	{"EAGER_COUNTERS", "EagerCounters", 4096, "notification counters of slots, behind those of the program: as many, or fewer where a write cannot name them"},
 	{"MOST_COUNTERS", "MostCounters", 1<<16 - 1, "notification counters of both kinds"},
 
@@ -274,7 +274,7 @@ var Constants = join([]Constant{
 	{"WORK_LEAST", "WorkLeast", 64, "and at least"},
 	{"WORK_TEAM", "WorkTeam", 16 << 10, "bytes that both buffers of a team that is not the world have, as long as no PE has less than WORK_LEAST"},
 	{"WORK_PACKED", "WorkPacked", 1 << 10, "bytes of the lines of one PE in a set, for short reductions (device/shmem/packed.h)"},
-	{"WORK_PACKED_PES", "WorkPackedPEs", 16, "the most PEs of a team with such lines"},
+	{"WORK_PACKED_PES", "WorkPackedPEs", 16, "the largest number of PEs of a team that uses such lines"},
 	{"WORK_STREAM", "WorkStream", 2<<20 + 128, "bytes at the end, for the host's calls on streams (device/kernels/share.h)"},
 
 	// Bounce buffers of the library's kernels (device/kernels/bounce.h).

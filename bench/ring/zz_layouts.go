@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xa214bddbca9c4b2
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x602017320292a9cc
 import "C"

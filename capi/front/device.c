@@ -21,7 +21,7 @@ const void *shmemi_device_state(uint32_t version, uint32_t size)
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
     if (version != SHMEMI_WIRE_VERSION || size != sizeof(struct shmemi_device_state))
-        shmemi_abort(call, "build the program with the headers that came with this library",
+        shmemi_abort(call, "build the program with the headers of this library",
                      "the program was built for version %u of the rings (%u bytes of state), the "
                      "library has version %d (%zu bytes)",
                      version, size, SHMEMI_WIRE_VERSION, sizeof(struct shmemi_device_state));

@@ -58,7 +58,7 @@ static int copy_state(enum shmemi_module_what what, const void *handle, const ch
                  "the code was compiled with another version of shmem/shmem.cuh (%zu bytes of "
                  "state), the library has version %d (%zu bytes)",
                  size, SHMEMI_WIRE_VERSION, sizeof(struct shmemi_device_image));
-        return report_error(call, error, "compile it with the header that came with this library");
+        return report_error(call, error, "compile it with the header of this library");
     }
     if (core->gpu_move(at, shmemi_units_image(), size) != SHMEMI_DONE)
         return report_error(call, core->error(), NULL);

@@ -119,8 +119,7 @@ static void add_range(struct shmemi_program *p, const struct shmemi_span *s, uin
     if (from >= to)
         return;
     if (p->n_ranges == SHMEMI_STATICS) {
-        decline_statics(p, "the program's data are in more pieces than the library has room for",
-                        HEAP);
+        decline_statics(p, "the program's data are in more pieces than the library supports", HEAP);
         return;
     }
     p->ranges[p->n_ranges++] =

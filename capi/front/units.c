@@ -183,7 +183,7 @@ int shmemi_context(const void *target, void *context, size_t size)
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
     if (size != sizeof made)
-        shmemi_abort(call, "build the program with the headers that came with this library",
+        shmemi_abort(call, "build the program with the headers of this library",
                      "a context has %zu bytes in the program and %zu in the library", size,
                      sizeof made);
     pthread_mutex_lock(&mutex);

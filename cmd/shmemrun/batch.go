@@ -133,13 +133,13 @@ func startSrun(opt *launch.Options, more bool) (int, error) {
 	cmd.Env = env
 	if !more && opt.Timeout == 0 {
 		err := syscall.Exec(file, cmd.Args, cmd.Environ())
-		return launch.StatusFailure, fmt.Errorf("start srun: %w (see whether it works without shmemrun)", err)
+		return launch.StatusFailure, fmt.Errorf("start srun: %w (check whether it works without shmemrun)", err)
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	sigs := make(chan os.Signal, 16)
 	signal.Notify(sigs, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2)
 	if err := cmd.Start(); err != nil {
-		return launch.StatusFailure, fmt.Errorf("start srun: %w (see whether it works without shmemrun)", err)
+		return launch.StatusFailure, fmt.Errorf("start srun: %w (check whether it works without shmemrun)", err)
 	}
 	done := make(chan struct{})
 	go func() {

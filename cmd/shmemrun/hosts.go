@@ -75,11 +75,11 @@ func (h *hostOptions) addMachines(fs *pflag.FlagSet, opt *launch.Options, export
 	if opt.Prefix = h.prefix; opt.Prefix == "" {
 		opt.Prefix = opt.Source
 	} else if !filepath.IsAbs(opt.Prefix) {
-		return fmt.Errorf("--prefix %s: not a path from / on", opt.Prefix)
+		return fmt.Errorf("--prefix %s: not an absolute path", opt.Prefix)
 	}
 	if h.dir != "" {
 		if opt.Dir, err = filepath.Abs(h.dir); err != nil {
-			return fmt.Errorf("--wdir %s: %w (name it from / on)", h.dir, err)
+			return fmt.Errorf("--wdir %s: %w (give an absolute path)", h.dir, err)
 		}
 	}
 	for _, x := range exports {

@@ -46,11 +46,11 @@ var hydra = map[string]spelling{
 	"-prepend-rank":    {as: tagOutput},
 	"-launcher":        {values: 1, as: checkLauncher},
 	"-bootstrap":       {values: 1, as: checkLauncher},
-	"-rmk":             {values: 1, instead: "say -n; no resource manager is asked"},
+	"-rmk":             {values: 1, instead: "use -n; there is no resource manager to ask"},
 	"-genvlist":        {values: 1, instead: "leave it out: PEs inherit the environment; env -i starts without one"},
 	"-envlist":         {values: 1, instead: "leave it out: PEs inherit the environment; env -i starts without one"},
-	"-genvnone":        {instead: "start it by env -i: PEs inherit the environment"},
-	"-envnone":         {instead: "start it by env -i: PEs inherit the environment"},
+	"-genvnone":        {instead: "start it with env -i: PEs inherit the environment"},
+	"-envnone":         {instead: "start it with env -i: PEs inherit the environment"},
 	"-bind-to":         {values: 1, as: bindTo},
 	"-binding":         {values: 1, as: bindTo},
 	"-map-by":          {values: 1, instead: "leave it out: consecutive PEs get neighbouring cores; --bind=numa gives each a NUMA node"},
@@ -61,9 +61,9 @@ var hydra = map[string]spelling{
 	"-bootstrap-exec":  {values: 1, instead: "say --ssh"},
 	"-configfile":      {values: 1, instead: "say the options here"},
 	"-wdir":            {values: 1, instead: "use cd before it"},
-	"-outfile-pattern": {values: 1, instead: "redirect the output; --tag-output says which PE a line is of"},
-	"-errfile-pattern": {values: 1, instead: "redirect the output; --tag-output says which PE a line is of"},
-	"-gpus-per-proc":   {values: 1, instead: "have the program choose, by nvshmem_team_my_pe(NVSHMEMX_TEAM_NODE)"},
+	"-outfile-pattern": {values: 1, instead: "redirect the output; --tag-output shows which PE each line comes from"},
+	"-errfile-pattern": {values: 1, instead: "redirect the output; --tag-output shows which PE each line comes from"},
+	"-gpus-per-proc":   {values: 1, instead: "let the program choose, with nvshmem_team_my_pe(NVSHMEMX_TEAM_NODE)"},
 	"-usize":           {values: 1, instead: "leave it out: jobs do not grow"},
 	"-v":               {instead: "set SHMEM_LOG_LEVEL=debug"},
 	"-verbose":         {instead: "set SHMEM_LOG_LEVEL=debug"},
@@ -125,7 +125,7 @@ func translateHydra(args []string) ([]string, error) {
 		name := args[i]
 		if !strings.HasPrefix(name, "-") || name == "--" {
 			if name != "--" && slices.Contains(args[i:], ":") {
-				return nil, fmt.Errorf("%q between two programs (all PEs are of one program: start a script that chooses by SHMEM_LAUNCHER_PE; put -- before a program with that argument)", ":")
+				return nil, fmt.Errorf("%q between two programs (all PEs run the same program: start a script that chooses by SHMEM_LAUNCHER_PE; put -- before a program with that argument)", ":")
 			}
 			return append(append(on.options(), out...), args[i:]...), nil
 		}

@@ -53,7 +53,7 @@ func (p *preloadOptions) words(fs *pflag.FlagSet) ([]string, error) {
 		}
 		dir, err := filepath.Abs(p.trace)
 		if err != nil {
-			return nil, fmt.Errorf("--trace %s: %w (name the directory from / on)", p.trace, err)
+			return nil, fmt.Errorf("--trace %s: %w (give the absolute path of a directory)", p.trace, err)
 		}
 		p.trace = dir
 		out = append(out, "trace,file="+dir)
@@ -69,7 +69,7 @@ func preloadEnv(env []string, lib string, words []string) ([]string, error) {
 	}
 	file := filepath.Join(lib, preloadFile)
 	if _, err := os.Stat(file); lib == "" || err != nil {
-		return nil, fmt.Errorf("find %s: there is none in the folder lib beside shmemrun's bin (run make build, or an installed shmemrun)", preloadFile)
+		return nil, fmt.Errorf("find %s: it is not in the folder lib beside shmemrun's bin (run make build, or use an installed shmemrun)", preloadFile)
 	}
 	if strings.ContainsAny(file, " :") {
 		return nil, fmt.Errorf("load %s: LD_PRELOAD has no names with a space or a colon (install it into another folder)", file)

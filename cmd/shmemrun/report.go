@@ -26,7 +26,7 @@ func findReporter() (string, error) {
 func reporterBeside(exe string) (string, error) {
 	file := filepath.Join(filepath.Dir(exe), reporter)
 	if _, err := os.Stat(file); err != nil {
-		return "", fmt.Errorf("--report: find %s: there is none beside shmemrun (run make build, or an installed shmemrun)", reporter)
+		return "", fmt.Errorf("--report: find %s: it is not beside shmemrun (run make build, or use an installed shmemrun)", reporter)
 	}
 	return file, nil
 }

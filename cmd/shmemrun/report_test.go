@@ -15,7 +15,7 @@ func TestReport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := reporterBeside(filepath.Join(dir, "shmemrun")); err == nil || !strings.Contains(err.Error(), "find shmem-trace: there is none beside shmemrun") {
+	if _, err := reporterBeside(filepath.Join(dir, "shmemrun")); err == nil || !strings.Contains(err.Error(), "find shmem-trace: it is not beside shmemrun") {
 		t.Errorf("without the command: %v", err)
 	}
 	// PE 1 has older parts; 2.json is of another job.

@@ -31,9 +31,9 @@
 #define SHMEMI_MAP_SM 1 /* threads of a multiprocessor share a ring */
 #define SHMEMI_MAP_WARP 2 /* threads of a warp share a ring */
 #define SHMEMI_MAP_PE 3 /* operations on the same PE share a ring */
-#define SHMEMI_REPLIES 1024 /* the most operations of one ring that may wait for a reply at once */
+#define SHMEMI_REPLIES 1024 /* the largest number of operations of one ring that may wait for a reply at once */
 #define SHMEMI_CELLS 128 /* cells of a ring: that of an operation belongs to it until as many operations of two slots have been taken */
-#define SHMEMI_CELL_BYTES 2048 /* the most bytes that lie beside an operation's slots */
+#define SHMEMI_CELL_BYTES 2048 /* the largest number of bytes beside an operation's slots */
 #define SHMEMI_KIND_SET 1 /* writes the operand */
 #define SHMEMI_KIND_ADD 2 /* adds it */
 #define SHMEMI_KIND_AND 3 /* bitwise and */
@@ -72,7 +72,7 @@
 #define SHMEMI_EAGER_PACKET_SIGNAL 4 /* the epoch */
 #define SHMEMI_EAGER_LINE_SIGNAL 8 /* the epoch, and above it the bytes of the token */
 #define SHMEMI_EAGER_BLOCK_SIGNAL 16 /* the same, and 8 bytes of 0, so that data lies at multiples of 16. EAGER_NONE and EAGER_NOTIFY have the same */
-#define SHMEMI_EAGER_MOST 1073741824 /* the most bytes of a token */
+#define SHMEMI_EAGER_MOST 1073741824 /* the largest number of bytes of a token */
 #define SHMEMI_EAGER_COUNTERS 4096 /* notification counters of slots, behind those of the program: as many, or fewer where a write cannot name them */
 #define SHMEMI_MOST_COUNTERS 65535 /* notification counters of both kinds */
 #define SHMEMI_TEAM_BITS 10 /* bits of the handle of a team that say which entry is its own */
@@ -83,7 +83,7 @@
 #define SHMEMI_WORK_LEAST 64 /* and at least */
 #define SHMEMI_WORK_TEAM 16384 /* bytes that both buffers of a team that is not the world have, as long as no PE has less than WORK_LEAST */
 #define SHMEMI_WORK_PACKED 1024 /* bytes of the lines of one PE in a set, for short reductions (device/shmem/packed.h) */
-#define SHMEMI_WORK_PACKED_PES 16 /* the most PEs of a team with such lines */
+#define SHMEMI_WORK_PACKED_PES 16 /* the largest number of PEs of a team that uses such lines */
 #define SHMEMI_WORK_STREAM 2097280 /* bytes at the end, for the host's calls on streams (device/kernels/share.h) */
 #define SHMEMI_BOUNCE_BUFFERS 15 /* buffers, each for a piece of an operand */
 #define SHMEMI_BOUNCE_BYTES 131072 /* bytes of a buffer */
@@ -222,7 +222,7 @@ struct shmemi_ring {
     void *near; /* struct shmemi_ring_near and the claims */
     uint32_t log2_slots; /* logarithm of the number of slots */
     uint32_t log2_replies; /* logarithm of the number of replies, at least 5 */
-    void *wake; /* of a host producer: called with wake_arg when the proxy sleeps; else NULL */
+    void *wake; /* only for host producers: called with wake_arg when the proxy sleeps; otherwise NULL */
     void *wake_arg; /* see wake */
     void *cells; /* where bytes of operations may lie beside the slots, SHMEMI_CELLS times SHMEMI_CELL_BYTES; else NULL */
 };
@@ -250,7 +250,7 @@ SHMEMI_WIRE_ASSERT(offsetof(struct shmemi_device_peer, reserved) == 12, device_p
 
 /* All that device code knows about the job. It does not change while kernels run, but for what the pointers name. */
 struct shmemi_device_state {
-    uint32_t version; /* of the layout: producers of another version refuse it */
+    uint32_t version; /* version of the layout: producers with another version refuse it */
     uint32_t size; /* of this struct */
     int32_t me; /* number of this PE */
     int32_t n_pes; /* number of PEs */

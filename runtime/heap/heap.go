@@ -272,7 +272,7 @@ func (h *Heap) lookup(op string, off libshmem.Offset) (int32, error) {
 		return i, nil
 	case i != 0 && uint64(off) < h.blocks.at(i).end():
 		b := h.blocks.at(i)
-		cause = fmt.Sprintf("it lies %d bytes inside the block of %d bytes at offset %#x", uint64(off)-b.off, b.want, b.off)
+		cause = fmt.Sprintf("it is %d bytes inside the block of %d bytes at offset %#x", uint64(off)-b.off, b.want, b.off)
 	default:
 		cause = "no block is allocated there: it was freed before, or never allocated"
 	}

@@ -49,7 +49,7 @@ func TestErrorsSayWhatIsThere(t *testing.T) {
 		want string
 	}{
 		{h.Free(b), shmerr.ErrAddress, "free the block at offset 0x80: no block is allocated there: it was freed before, or never allocated" + remedy},
-		{h.Free(a + 8), shmerr.ErrAddress, "free the block at offset 0x8: it lies 8 bytes inside the block of 100 bytes at offset 0x0" + remedy},
+		{h.Free(a + 8), shmerr.ErrAddress, "free the block at offset 0x8: it is 8 bytes inside the block of 100 bytes at offset 0x0" + remedy},
 		{h.Free(1024), shmerr.ErrAddress, "free the block at offset 0x400: the symmetric heap has 1024 bytes" + remedy},
 		{unknown, shmerr.ErrAddress, "reallocate the block at offset 0x80: no block is allocated there: it was freed before, or never allocated" + remedy},
 		{full, shmerr.ErrNoMemory, "allocate 1000 bytes: 896 of 1024 bytes of the symmetric heap are free, the largest free block has 896 (raise SHMEM_SYMMETRIC_SIZE)"},

@@ -36,7 +36,7 @@ func (h *Heap) AllocUpper(size, align, above uint64) (libshmem.Offset, error) {
 		end = next
 	}
 	return 0, &shmerr.Error{Op: "allocate", Object: describe(size, align),
-		Cause:  shmerr.Causef(shmerr.ErrNoMemory, "of %d bytes of the symmetric heap all from offset %#x on may be used, and no part of that is long enough", h.top, above),
+		Cause:  shmerr.Causef(shmerr.ErrNoMemory, "of the %d bytes of the symmetric heap, only those from offset %#x on may be used, and no free part of them is long enough", h.top, above),
 		Remedy: "raise SHMEM_SYMMETRIC_SIZE"}
 }
 

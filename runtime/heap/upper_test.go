@@ -37,7 +37,7 @@ func TestUpperPart(t *testing.T) {
 	}
 	mid := alloc(t, h, 8*unit, 0)
 	_, err := h.AllocUpper(2*unit, unit, 0)
-	want := "allocate 2097152 bytes aligned to 1048576: of 16777216 bytes of the symmetric heap all from offset 0x900040 on may be used, and no part of that is long enough (raise SHMEM_SYMMETRIC_SIZE)"
+	want := "allocate 2097152 bytes aligned to 1048576: of the 16777216 bytes of the symmetric heap, only those from offset 0x900040 on may be used, and no free part of them is long enough (raise SHMEM_SYMMETRIC_SIZE)"
 	if !errors.Is(err, shmerr.ErrNoMemory) || err.Error() != want {
 		t.Errorf("no room: %v\nwant %s", err, want)
 	}

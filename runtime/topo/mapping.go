@@ -120,7 +120,7 @@ func ParseMapping(text string) (Mapping, error) {
 // checkName returns an error for a name that no NIC can have.
 func checkName(name string) error {
 	if name == "" {
-		return errors.New("a name is missing, expected one as mlx5_0")
+		return errors.New("a name is missing, expected one such as mlx5_0")
 	}
 	if i := strings.IndexFunc(name, func(r rune) bool { return r <= ' ' || r == '/' || r == '^' || r == '+' || r == 0x7f }); i >= 0 {
 		return fmt.Errorf("%q in the name, expected letters, digits, dots, - and _", name[i:i+1])

@@ -142,7 +142,7 @@ func (r *reader) object(o *object, list []xml.Attr) error {
 	}
 	switch o.kind {
 	case "":
-		return errors.New("it has no type, expected one as Machine or PCIDev")
+		return errors.New("it has no type, expected one such as Machine or PCIDev")
 	case "Machine":
 		if r.seen {
 			return errors.New("a second machine, expected one")
@@ -233,7 +233,7 @@ const (
 func (r *reader) name(o *object, parent string, list []xml.Attr) error {
 	name, kind := get(list, "name"), get(list, "osdev_type")
 	if name == "" {
-		return errors.New("a device of the system without a name, expected one as mlx5_0")
+		return errors.New("a device of the system without a name, expected one such as mlx5_0")
 	}
 	if _, err := strconv.ParseUint(kind, 10, 32); err != nil {
 		return fmt.Errorf("osdev_type %q of %s, expected a number as 3", kind, name)

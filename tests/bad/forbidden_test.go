@@ -80,7 +80,7 @@ func TestForbiddenCallsOfTools(t *testing.T) {
 		} {
 			tool := exec.CommandContext(t.Context(), forbid, append([]string{call, "EPERM", filepath.Join(build, "bin", words[0])}, words[1:]...)...)
 			out, _ := tool.CombinedOutput()
-			line := "(?m)^" + begin + "for files and clocks: the system call " + call + `: operation not permitted \(have the container or its seccomp profile allow ` + call + `\)\n`
+			line := "(?m)^" + begin + "for files and clocks: the system call " + call + `: operation not permitted \(let the container or its seccomp profile allow ` + call + `\)\n`
 			if status := tool.ProcessState.ExitCode(); status != 1 || !regexp.MustCompile(line).Match(out) || bytes.Contains(out, []byte("goroutine ")) {
 				t.Errorf("%s without %s: status %d\n%s", words[0], call, status, out)
 			}

@@ -65,7 +65,7 @@ func tellsWindow(p *place) error {
 	if err := ends(out, err, 5); err != nil {
 		return err
 	}
-	const line = "each of 5 PEs may have 512 writes with numbers under way to each other one, the room for arrivals at PE 1\n"
+	const line = "each of 5 PEs may have 512 numbered writes in flight to each other PE: that is the room at PE 1\n"
 	if n := strings.Count(out, line); n != 5 {
 		return fmt.Errorf("%d of 5 PEs tell the window", n)
 	}

@@ -91,7 +91,7 @@ func (s *settings) joinJob(environ, reader []string) error {
 		return err
 	}
 	if len(runs) > 1 {
-		return errors.New("measure in this job: the host and GPUs have a program each (start the job once with --scope host, and once with --scope gpu)")
+		return errors.New("measure in this job: host and GPUs need different programs (start the job once with --scope host, and once with --scope gpu)")
 	}
 	return becomePE(runs[0], environ, reader)
 }

@@ -36,6 +36,6 @@ func Check() error {
 // callError returns the error for a system call that the Go runtime needs in order to wait, and
 // that the kernel has refused with err.
 func callError(call string, err error) error {
-	remedy := shmerr.FileRemedy(err, "have the container or its seccomp profile allow "+call)
+	remedy := shmerr.FileRemedy(err, "let the container or its seccomp profile allow "+call)
 	return &shmerr.Error{Op: "wait", Object: "for files and clocks", Cause: shmerr.Causef(shmerr.ErrSystem, "the system call %s: %w", call, err), Remedy: remedy}
 }

@@ -145,7 +145,7 @@ func (r *Reader) head(e *Event, named bool) error {
 		return errors.New("its head names no PE")
 	}
 	if named && e.PE != e.Peer {
-		return fmt.Errorf("its head is of PE %d in args and of PE %d in pid", e.Peer, e.PE)
+		return fmt.Errorf("its head names PE %d in args and PE %d in pid", e.Peer, e.PE)
 	}
 	e.PE = e.Peer
 	h := r.heads[e.PE]

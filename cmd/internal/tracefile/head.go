@@ -60,13 +60,13 @@ const maxPEs = 1 << 20
 func (h *Head) add(args []byte) error {
 	var j headJSON
 	if err := json.Unmarshal(args, &j); err != nil {
-		return fmt.Errorf("its head is not as a head is: %w", err)
+		return fmt.Errorf("its head is malformed: %w", err)
 	}
 	switch {
 	case j.Version == nil:
 		return fmt.Errorf("its head has no version")
 	case *j.Version != Version:
-		return fmt.Errorf("its head is of version %d, not %d", *j.Version, Version)
+		return fmt.Errorf("its head has version %d, not %d", *j.Version, Version)
 	case j.NPEs != nil && (*j.NPEs < 1 || *j.NPEs > maxPEs || *j.NPEs <= h.PE):
 		return fmt.Errorf("its head has PE %d of %d PEs", h.PE, *j.NPEs)
 	case j.Lost != nil && *j.Lost < 0:

@@ -106,7 +106,7 @@ func (r *Reader) next(e *Event) error {
 	}
 	if r.events > 0 {
 		if c != ',' {
-			return r.formatError("%s stands where , or ] does", quoteStart([]byte{c}))
+			return r.formatError("%s is in the place of , or ]", quoteStart([]byte{c}))
 		}
 		r.i++
 		if c, err = r.peek(); err != nil {
@@ -114,7 +114,7 @@ func (r *Reader) next(e *Event) error {
 		}
 	}
 	if c != '{' {
-		return r.formatError("%s stands where an event does", quoteStart([]byte{c}))
+		return r.formatError("%s is in the place of an event", quoteStart([]byte{c}))
 	}
 	line := r.line
 	value, err := r.rawValue()
@@ -146,7 +146,7 @@ func (r *Reader) readStart() error {
 		return r.readMembers(true)
 	}
 	r.i--
-	return r.formatError("it begins with %s, and a trace with [ or {", quoteStart([]byte{c}))
+	return r.formatError("it begins with %s, but a trace begins with [ or {", quoteStart([]byte{c}))
 }
 
 // readMembers skips the members of the outer object up to its array traceEvents, or, after the
@@ -165,13 +165,13 @@ func (r *Reader) readMembers(first bool) error {
 			}
 			return r.expectEOF()
 		} else if err == nil && !first {
-			return r.formatError("%s stands where , or } does", quoteStart([]byte{c}))
+			return r.formatError("%s is in the place of , or }", quoteStart([]byte{c}))
 		}
 		if err != nil {
 			return r.endOrError(err, false)
 		}
 		if c != '"' {
-			return r.formatError("%s stands where a name does", quoteStart([]byte{c}))
+			return r.formatError("%s is in the place of a name", quoteStart([]byte{c}))
 		}
 		text, err := r.rawValue()
 		if err != nil {
@@ -186,7 +186,7 @@ func (r *Reader) readMembers(first bool) error {
 			return r.endOrError(err, false)
 		}
 		if c != ':' {
-			return r.formatError("%s stands where : does", quoteStart([]byte{c}))
+			return r.formatError("%s is in the place of :", quoteStart([]byte{c}))
 		}
 		r.i++
 		if c, err = r.peek(); err != nil {
@@ -242,7 +242,7 @@ func (r *Reader) endOrError(err error, inside bool) error {
 	if errors.Is(err, ErrFormat) {
 		return err
 	}
-	return &shmerr.Error{Op: "read", Object: r.name, Cause: err, Remedy: "look whether it is a file, and whether the disk is well"}
+	return &shmerr.Error{Op: "read", Object: r.name, Cause: err, Remedy: "check that it is a file, and that the disk works"}
 }
 
 // formatError returns the error for a file that is not a trace, at the present line.

@@ -108,15 +108,15 @@ func TestCut(t *testing.T) {
 func TestRefused(t *testing.T) {
 	x := func(members string) string { return "[\n" + call + ",\n{" + members + "}]" }
 	for _, c := range []struct{ text, want string }{
-		{"#!/bin/sh\n", `f.json line 1: it begins with "#", and a trace with [ or {`},
+		{"#!/bin/sh\n", `f.json line 1: it begins with "#", but a trace begins with [ or {`},
 		{"\n\n7", `f.json line 3: it begins with "7"`},
 		{`{"name":"x"}`, `f.json line 1: it has no traceEvents`},
 		{`{"traceEvents":[],"traceEvents":[]}`, `f.json line 1: it has traceEvents twice`},
 		{`{"traceEvents":7}`, `f.json line 1: it has no traceEvents`},
 		{`{"a":tru,"traceEvents":[]}`, `f.json line 1: it is not JSON`},
-		{"[\n7]", `f.json line 2: "7" stands where an event does`},
-		{"[" + call + "\n" + call, `f.json line 2: "{" stands where , or ] does`},
-		{"[" + call + ",\n]", `f.json line 2: "]" stands where an event does`},
+		{"[\n7]", `f.json line 2: "7" is in the place of an event`},
+		{"[" + call + "\n" + call, `f.json line 2: "{" is in the place of , or ]`},
+		{"[" + call + ",\n]", `f.json line 2: "]" is in the place of an event`},
 		{"[]\nx", `f.json line 2: "x" follows the end of the trace`},
 		{x(``), `f.json line 3: an event has no ph`},
 		{x(`"ph":"XX"`), `f.json line 3: its ph is "\"XX\"", not one letter`},
@@ -135,9 +135,9 @@ func TestRefused(t *testing.T) {
 		{x(`"ph":"M","name":"libshmem_trace"`), `f.json line 3: its head has no args`},
 		{x(`"ph":"M","name":"libshmem_trace","args":{"version":1}`), `f.json line 3: its head names no PE`},
 		{x(`"ph":"M","name":"libshmem_trace","args":{"pe":1}`), `f.json line 3: its head has no version`},
-		{x(`"ph":"M","name":"libshmem_trace","args":{"version":2,"pe":1}`), `f.json line 3: its head is of version 2, not 1`},
+		{x(`"ph":"M","name":"libshmem_trace","args":{"version":2,"pe":1}`), `f.json line 3: its head has version 2, not 1`},
 		{x(`"ph":"M","name":"libshmem_trace","args":{"version":1,"pe":1,"npes":1}`), `f.json line 3: its head has PE 1 of 1 PEs`},
-		{x(`"ph":"M","name":"libshmem_trace","pid":2,"args":{"version":1,"pe":1}`), `of PE 1 in args and of PE 2 in pid`},
+		{x(`"ph":"M","name":"libshmem_trace","pid":2,"args":{"version":1,"pe":1}`), `PE 1 in args and PE 2 in pid`},
 		{x(`"ph":"M","name":"libshmem_trace","args":{"version":1,"pe":1,"lost":-1}`), `has -1 lost events`},
 		{"[{\"ph\":\"" + strings.Repeat("x", longest), `f.json line 1: an event is longer than 4194304 bytes`},
 	} {

@@ -277,7 +277,7 @@ func (t *Trace) combineFiles(pes map[int]*PE) error {
 			if job != nil && h.NPEs != 0 && h.NPEs != job.NPEs {
 				return &shmerr.Error{
 					Op: "read", Object: f.Name,
-					Cause:  fmt.Errorf("it is of %s with %d PEs, and %s of %s with %d", h.Program, h.NPEs, where.Name, job.Program, job.NPEs),
+					Cause:  fmt.Errorf("it comes from %s with %d PEs, but %s from %s with %d", h.Program, h.NPEs, where.Name, job.Program, job.NPEs),
 					Remedy: "name the files of one job",
 				}
 			}

@@ -185,7 +185,7 @@ func TestScanRefused(t *testing.T) {
 		names []string
 		want  string
 	}{
-		{in("a.json", "b.json"), "b.json: it is of q with 2 PEs, and " + filepath.Join(dir, "a.json") + " of p with 4 (name the files of one job)"},
+		{in("a.json", "b.json"), "b.json: it comes from q with 2 PEs, but " + filepath.Join(dir, "a.json") + " from p with 4 (name the files of one job)"},
 		{in("c.json", "d.json"), "d.json: it has the same events as " + filepath.Join(dir, "c.json") + " (name each file once)"},
 		{in("e.json"), "e.json: there is no event (let the program run until its first call, and record it again)"},
 		{in("empty"), "empty: the folder has no file whose name ends in .json"},

@@ -107,7 +107,7 @@ func bottleneck(s *Setup, x *replay.Explanation) string {
 	case replay.Latency:
 		return fmt.Sprintf("latency: without it the program would take %s less, %.0f %%", duration(x.Costs[c]), share)
 	case replay.Bandwidth:
-		return fmt.Sprintf("bandwidth of the NICs: without limit the program would take %s less, %.0f %%; the busiest NIC sends %.0f %% of the time",
+		return fmt.Sprintf("bandwidth of the NICs: without their limit the program would take %s less, %.0f %%; the busiest NIC sends %.0f %% of the time",
 			duration(x.Costs[c]), share, 100*busiest(s, x))
 	}
 	return fmt.Sprintf("the processor's work for operations: without it the program would take %s less, %.0f %%; %.3g operations a second go to the NICs",

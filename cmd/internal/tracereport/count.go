@@ -341,7 +341,7 @@ func (c *counter) notes() []string {
 		say("The waits leave out collective calls of %s, because lost events hide which calls belong together.", tracefile.PEs(ignored))
 	}
 	if w := c.waits; w.left > w.error {
-		say("%s %s before the last PE came to it, which cannot be: the clocks differ by at least that much, or the trace lacks calls of a PE that suspended it.", w.leftOf, tracefile.Duration(w.left))
+		say("%s %s before the last PE arrived, which is impossible: the clocks differ by at least that much, or the trace lacks calls of a PE that suspended it.", w.leftOf, tracefile.Duration(w.left))
 	}
 	if c.noTeam > 0 {
 		say("%s left out of the waits.", countOf(c.noTeam, "collective call without a team is", "collective calls without a team are"))

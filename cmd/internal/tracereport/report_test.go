@@ -244,7 +244,7 @@ func TestNotes(t *testing.T) {
 	c = sample.Head(2, 4, `"host":"red"`)
 	c.Call("shmem_barrier_all", 5000, 10, "")
 	r = make1(t, a.Text(), c.Text())
-	has(t, r.Notes, "PE 0 left call 1 of shmem_barrier_all on team 0 3.99 us before the last PE came to it, which cannot be: the clocks differ by at least that much, or the trace lacks calls of a PE that suspended it.")
+	has(t, r.Notes, "PE 0 left call 1 of shmem_barrier_all on team 0 3.99 us before the last PE arrived, which is impossible: the clocks differ by at least that much, or the trace lacks calls of a PE that suspended it.")
 	c = sample.Head(2, 4, `"host":"red"`)
 	c.Call("shmem_sync_all", 900, 200, "")
 	c.Call("shmem_barrier_all", 1200, 200, "")

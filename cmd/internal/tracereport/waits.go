@@ -138,13 +138,13 @@ func (w *waits) add(id int64, name string, k kind, a arrival) {
 		t.open[index-t.base] = m
 	}
 	if m.kind.family != k.family {
-		w.giveUpTeam(t, fmt.Sprintf("PE %d called %s on team %d, and PE %d %s in its place: what follows on this team is not put together.",
+		w.giveUpTeam(t, fmt.Sprintf("PE %d called %s on team %d, and PE %d %s in its place: later calls on this team are not matched.",
 			m.arrivals[0].pe, m.name, id, a.pe, name), 1)
 		return
 	}
 	m.arrivals = append(m.arrivals, a)
 	if w.held++; w.held > maxHeld {
-		w.giveUpTeam(t, fmt.Sprintf("The PEs of team %d are further apart than %d calls: what follows on this team is not put together.", id, maxHeld), 0)
+		w.giveUpTeam(t, fmt.Sprintf("The PEs of team %d are further apart than %d calls: later calls on this team are not matched.", id, maxHeld), 0)
 		return
 	}
 	for len(t.open) > 0 && t.open[0] != nil && len(t.open[0].arrivals) == t.members(t.base) {

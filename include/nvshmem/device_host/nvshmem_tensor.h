@@ -49,7 +49,7 @@ NVSHMEMI_BOTH constexpr stride<Steps...> make_stride(const Steps &...steps)
     return stride<Steps...>(steps...);
 }
 
-/* A pair; members that are part of the types take no room. */
+/* A pair; members that are known from their types take no memory. */
 template <class Shape, class Stride> struct Layout : private cuda::std::tuple<Shape, Stride> {
     NVSHMEMI_BOTH constexpr Layout(const Shape &sizes = {}, const Stride &steps = {})
         : cuda::std::tuple<Shape, Stride>(sizes, steps)
@@ -109,8 +109,8 @@ template <typename T, class Layout> struct Tensor {
 
 /*
  * The PEs that move the data of a collective: each PE pushes its data to all, or pulls the data
- * that it needs from all, or one PE does both. Multicast is not used: the data goes by loads and
- * stores, or by the ring.
+ * that it needs from all, or one PE does both. Multicast is not used: the data moves by loads and
+ * stores, or through the ring.
  */
 typedef enum {
     NVLS_ONE_SHOT_PUSH_NBI = 0,

@@ -144,7 +144,7 @@ func (l *link) greet() error {
 	}
 	<-l.ended
 	if l.here {
-		return fmt.Errorf("start agent on %s: it ended with status %d: %s (see whether shmemrun --version works)", l.host, l.cmd.ProcessState.ExitCode(), strings.TrimSpace(l.said.String()))
+		return fmt.Errorf("start agent on %s: it ended with status %d: %s (check whether shmemrun --version works)", l.host, l.cmd.ProcessState.ExitCode(), strings.TrimSpace(l.said.String()))
 	}
 	return ssh.Explain(l.host, l.file, noise+l.said.String(), l.cmd.ProcessState.ExitCode())
 }

@@ -115,7 +115,7 @@ func (c *Client) await(step string) {
 	if c.late == nil || c.timeout <= 0 || c.conn.await(c.timeout+slack) {
 		return
 	}
-	c.late(fmt.Sprintf("%s: shmemrun has not answered for %v, and was to name the missing PEs after %v (see whether it is stopped; the wait goes on)",
+	c.late(fmt.Sprintf("%s: shmemrun has not answered for %v, and should have named the missing PEs after %v (check whether it is stopped; the wait goes on)",
 		step, c.timeout+slack, c.timeout))
 }
 

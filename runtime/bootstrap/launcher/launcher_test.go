@@ -91,7 +91,7 @@ func TestLate(t *testing.T) {
 	c, p := pair(t)
 	c.timeout = time.Millisecond
 	c.late = func(text string) {
-		want := "barrier 1: shmemrun has not answered for 2.001s, and was to name the missing PEs after 1ms (see whether it is stopped; the wait goes on)"
+		want := "barrier 1: shmemrun has not answered for 2.001s, and should have named the missing PEs after 1ms (check whether it is stopped; the wait goes on)"
 		if text != want {
 			t.Errorf("it says %q, not %q", text, want)
 		}

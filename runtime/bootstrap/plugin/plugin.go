@@ -97,7 +97,7 @@ func (p *Plugin) gather(step string, mine []byte) ([]byte, error) {
 // to p.say, and goes on waiting.
 func (p *Plugin) call(step, function string, f func(timeoutMS C.int) C.int) error {
 	late := time.AfterFunc(p.timeout+grace, guard.Func("the bootstrap", func() {
-		p.say(fmt.Sprintf("%s: shmemx_bootstrap_%s of the plugin has not returned within %v (see what it waits for; the wait goes on)", step, function, p.timeout))
+		p.say(fmt.Sprintf("%s: shmemx_bootstrap_%s of the plugin has not returned within %v (find out what it waits for; the wait goes on)", step, function, p.timeout))
 	}))
 	code := f(C.int(min(p.timeout.Milliseconds(), math.MaxInt32)))
 	late.Stop()

@@ -25,7 +25,7 @@ func TestLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, got := "join job: shmemx_bootstrap_allgather of the plugin has not returned within 20ms (see what it waits for; the wait goes on)", <-said; got != want {
+	if want, got := "join job: shmemx_bootstrap_allgather of the plugin has not returned within 20ms (find out what it waits for; the wait goes on)", <-said; got != want {
 		t.Errorf("it says %q, not %q", got, want)
 	}
 	if all, err := p.Allgather([]byte("mine")); err != nil || len(all) != 2 || string(all[1]) != "mine" {

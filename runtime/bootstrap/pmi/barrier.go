@@ -39,7 +39,7 @@ func (s *session) barrier(timeout time.Duration) error {
 			case w.over:
 				return nil
 			case len(missing) == 0:
-				return fmt.Errorf("all PEs have come, but the launcher does not say so within %v", timeout)
+				return fmt.Errorf("all PEs have arrived, but the launcher does not say so within %v", timeout)
 			}
 			return &bootstrap.MissingError{Missing: missing, Waited: timeout}
 		case err == errLate:

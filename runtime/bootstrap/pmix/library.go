@@ -76,7 +76,7 @@ func initialise(timeout time.Duration) (rank libshmem.PE, size int, err error) {
 	select {
 	case a = <-results:
 	case <-late:
-		return 0, 0, fmt.Errorf("connect to the launcher: %w within %v (see whether mpirun, or srun's process on this host, is stopped, or raise SHMEM_BOOTSTRAP_TIMEOUT)", errSilent, timeout)
+		return 0, 0, fmt.Errorf("connect to the launcher: %w within %v (check whether mpirun, or srun's process on this host, is stopped, or raise SHMEM_BOOTSTRAP_TIMEOUT)", errSilent, timeout)
 	}
 	r, n := a.rank, a.size
 	if err := check(a.code); err != nil {

@@ -234,7 +234,7 @@ func (c *Client) barrier() error {
 		return err
 	}
 	if len(missing) == 0 {
-		return fmt.Errorf("all PEs have come, but the launcher does not say so within %v", c.timeout)
+		return fmt.Errorf("all PEs have arrived, but the launcher does not say so within %v", c.timeout)
 	}
 	return &bootstrap.MissingError{Missing: missing, Waited: c.timeout}
 }

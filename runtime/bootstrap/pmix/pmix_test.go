@@ -103,14 +103,14 @@ func TestFailures(t *testing.T) {
 		want     string // of the error
 	}{
 		{"PLAY_INIT=-25", "join job by PMIx: connect to the launcher: PMIx says UNREACHABLE (-25)"},
-		{"PLAY_INIT=:never", "join job by PMIx: connect to the launcher: its PMIx server does not answer within 400ms (see whether mpirun, "},
+		{"PLAY_INIT=:never", "join job by PMIx: connect to the launcher: its PMIx server does not answer within 400ms (check whether mpirun, "},
 		{"PLAY_SIZE=0", "PE 0 of 0"},
 		{"PLAY_SIZE=2 PLAY_RANK=2", "PE 2 of 2"},
 		{"PLAY_SIZE=2 PLAY_RANK=1", "PE 0 has put 0 bytes, not 32"},
 		{"PLAY_SIZE=2 PLAY_FENCE=1:-61", "allgather 1: PMIx says SOMETHING (-61)"},
 		{"PLAY_SIZE=2 PLAY_LOST=1", "allgather 1: the values of PE 1: PMIx says SOMETHING (-46)"},
 		{"PLAY_SIZE=9 PLAY_FENCE=1:never PLAY_GONE=4", "allgather 1: PE 4 did not come within 400ms"},
-		{"PLAY_SIZE=2 PLAY_FENCE=1:never", "all PEs have come, but the launcher does not say so"},
+		{"PLAY_SIZE=2 PLAY_FENCE=1:never", "all PEs have arrived, but the launcher does not say so"},
 	} {
 		t.Run(c.settings, func(t *testing.T) {
 			ended := play(t, strings.Fields(c.settings)...)

@@ -171,7 +171,7 @@ func (w *wait) reason(err error) (remedy string, why error) {
 		return "see that " + Env + " has the name of PE 0's host; in Kubernetes, that the headless service exists, " +
 			"publishes addresses that are not ready, and is the subdomain of the pods; SHMEM_BOOTSTRAP_TIMEOUT waits longer", unresolved
 	case occupied(err):
-		return "see which other process has this number; a PE that has ended is not replaced: start all PEs again", unreached.Last
+		return "find out which other process has this number; a PE that has ended is not replaced: start all PEs again", unreached.Last
 	case unreached != nil && errors.Is(err, uid.ErrSecret):
 		return "give all PEs the same " + Env + " and the same SHMEM_BOOTSTRAP_SECRET", unreached.Last
 	case unreached != nil:

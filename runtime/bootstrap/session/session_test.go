@@ -148,7 +148,7 @@ func TestTaken(t *testing.T) {
 	const taken = "the job has begun, and its PE 1 is at 127.0.0.1"
 	var said notes
 	_, err := Join(Options{Place: p, PE: 1, Size: 2, Timeout: time.Second})
-	if err == nil || !strings.Contains(err.Error(), taken+" (see which other process has this number; a PE that has ended is not replaced: start all PEs again)") {
+	if err == nil || !strings.Contains(err.Error(), taken+" (find out which other process has this number; a PE that has ended is not replaced: start all PEs again)") {
 		t.Errorf("the place of a PE: %v", err)
 	}
 	late := begin(Options{Place: p, PE: 1, Size: 2, Timeout: patient, Warn: said.add})

@@ -177,7 +177,7 @@ func (l *finder) resolve(ctx context.Context) error {
 		if err != nil {
 			var dns *net.DNSError
 			l.lost = errors.As(err, &dns) && dns.IsNotFound
-			return fmt.Errorf("find the address of %s, where PE 0 is by SLURM_STEP_NODELIST: %w (Slurm's names of nodes have to be names of hosts; else %s)",
+			return fmt.Errorf("find the address of %s, the host of PE 0 according to SLURM_STEP_NODELIST: %w (Slurm's node names must be host names; otherwise %s)",
 				host, err, remedy)
 		}
 		found = append(found, some...)

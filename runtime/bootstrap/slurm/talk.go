@@ -25,7 +25,7 @@ const (
 	isCredential, isRefusal = 0, 1
 )
 
-var errTalk = errors.New("it does not speak as a PE of a step does")
+var errTalk = errors.New("it does not use the protocol of a PE of the step")
 
 // verifier makes and reads credentials that prove a process's user: munge, except in tests.
 type verifier interface {
@@ -92,7 +92,7 @@ func (p *peer) believe(cred, role string, n nonces) ([]byte, error) {
 	}
 	want := p.statement(role, n)
 	if len(b) < len(want) || string(b[:len(want)]) != string(want) {
-		return nil, fmt.Errorf("it is of another step than %s, or speaks for another conversation", p.name)
+		return nil, fmt.Errorf("it belongs to another step than %s, or to another conversation", p.name)
 	}
 	return b[len(want):], nil
 }

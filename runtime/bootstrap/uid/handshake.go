@@ -32,7 +32,7 @@ const (
 )
 
 var (
-	errHandshake = errors.New("it does not speak for this unique id")
+	errHandshake = errors.New("it does not prove that it knows this unique id")
 	// ErrSecret reports that the process at an address knows another secret.
 	ErrSecret = errors.New("it knows another secret")
 )

@@ -306,7 +306,7 @@ func (l *link) up() {
 // giveUp fails a step to which the root has sent no reply at all.
 func (l *link) giveUp(seq uint32) {
 	_ = l.deliver(wire.Frame{Kind: wire.Refused, Seq: seq, Payload: fmt.Appendf(nil,
-		"the process that made the unique id, at %v, did not answer within %v (see whether it is stopped)",
+		"the process that made the unique id, at %v, did not answer within %v (check whether it is stopped)",
 		l.addresses[0], l.timeout)})
 }
 

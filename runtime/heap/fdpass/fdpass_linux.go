@@ -251,7 +251,7 @@ func socket() (int, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return -1, fail("open", object, shmerr.Causef(shmerr.ErrSystem, "%w", err),
-			shmerr.FileRemedy(err, "have the container or its seccomp profile allow socket"))
+			shmerr.FileRemedy(err, "let the container or its seccomp profile allow socket"))
 	}
 	return fd, nil
 }

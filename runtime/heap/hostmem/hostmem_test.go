@@ -258,7 +258,7 @@ func TestPlansThatDiffer(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- l.Serve(s, []libshmem.PE{me}, time.Minute) }()
 	_, err := Receive(source(l.Name()), NewPlan(100<<10, 1<<30, 2), time.Minute)
-	want := "receive the symmetric heap from PE 4: it has 12.0 MiB (12.0 MiB announced), this PE expects 2.2 GiB (set SHMEM_SYMMETRIC_SIZE to the same value on all PEs)"
+	want := "receive the symmetric heap from PE 4: it has 12.0 MiB (12.0 MiB announced), but this PE expects 2.2 GiB (set SHMEM_SYMMETRIC_SIZE to the same value on all PEs)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}

@@ -168,7 +168,7 @@ func (s *Segment) checkFile(announced uint64) error {
 		return shmerr.Causef(shmerr.ErrSystem, "fstat: %w", err)
 	}
 	if total := s.plan.Total(); uint64(st.Size) != total || announced != total {
-		return shmerr.Causef(shmerr.ErrSetting, "it has %s (%s announced), this PE expects %s", amount(uint64(st.Size)), amount(announced), amount(total))
+		return shmerr.Causef(shmerr.ErrSetting, "it has %s (%s announced), but this PE expects %s", amount(uint64(st.Size)), amount(announced), amount(total))
 	}
 	if seals, err := unix.FcntlInt(uintptr(s.fd), unix.F_GET_SEALS, 0); err != nil || seals&sizeSeals != sizeSeals {
 		return shmerr.Causef(shmerr.ErrVersion, "its size is not sealed")

@@ -39,7 +39,7 @@ func Create(p Plan) (*Segment, error) {
 	}
 	if err != nil {
 		return nil, p.refuse(shmerr.Causef(shmerr.ErrSystem, "memfd_create: %w", err),
-			shmerr.FileRemedy(err, "have the container or its seccomp profile allow memfd_create"))
+			shmerr.FileRemedy(err, "let the container or its seccomp profile allow memfd_create"))
 	}
 	s := &Segment{plan: p, fd: fd, machine: machine{}}
 	if err := unix.Ftruncate(fd, int64(p.Total())); err != nil {

@@ -128,7 +128,7 @@ func (t *TeamTable) write(slot int, k shownTeam) error {
 	if k.pes != nil {
 		list := t.lists + gpu.Address(uint64(slot)*t.ListBytes())
 		if err := t.put(list, unsafe.Slice((*byte)(unsafe.Pointer(&k.pes[0])), 4*len(k.pes))); err != nil {
-			return fmt.Errorf("tell kernels the PEs of a team: %w", err)
+			return fmt.Errorf("pass the PEs of a team to kernels: %w", err)
 		}
 		k.entry.PEs = list.Pointer()
 	}

@@ -42,7 +42,7 @@ func (nw *Network) agreeOnFabric(n *nics, infos []nicInfo) error {
 	if err != nil || fabric == "" || fabric == n.Fabric() {
 		return err
 	}
-	nw.Log.Printf("fabric", config.LogInfo, "takes fabric %s in place of %s: not every PE can take the latter", fabric, n.Fabric())
+	nw.Log.Printf("fabric", config.LogInfo, "uses fabric %s instead of %s: not every PE can use the latter", fabric, n.Fabric())
 	return n.MoveTo(fabric)
 }
 
@@ -86,5 +86,5 @@ func commonFabric(infos []nicInfo) (string, error) {
 
 // text says which fabrics a PE can use, for errors.
 func (c *nicInfo) text(pe libshmem.PE) string {
-	return fmt.Sprintf("PE %d can take fabric %s of libfabric %s only", pe, strings.Join(c.Fabrics, " or "), c.Version)
+	return fmt.Sprintf("PE %d can only use fabric %s of libfabric %s", pe, strings.Join(c.Fabrics, " or "), c.Version)
 }

@@ -29,8 +29,8 @@ func TestCommonFabric(t *testing.T) {
 		"set for one":       {[]nicInfo{middle, forced}, "efa-direct", ""},
 		"no fabric by name": {[]nicInfo{tcp, tcp}, "", ""},
 		"another provider":  {[]nicInfo{newer, tcp, old}, "", ""},
-		"refused":           {[]nicInfo{old, forced}, "", "PE 0 can take fabric efa of libfabric 1.22 only and PE 1 can take fabric efa-direct of libfabric 2.6 only" + remedy},
-		"refused, later":    {[]nicInfo{middle, forced, newer, old}, "", "PE 1 can take fabric efa-direct of libfabric 2.6 only and PE 3 can take fabric efa of libfabric 1.22 only" + remedy},
+		"refused":           {[]nicInfo{old, forced}, "", "PE 0 can only use fabric efa of libfabric 1.22 and PE 1 can only use fabric efa-direct of libfabric 2.6" + remedy},
+		"refused, later":    {[]nicInfo{middle, forced, newer, old}, "", "PE 1 can only use fabric efa-direct of libfabric 2.6 and PE 3 can only use fabric efa of libfabric 1.22" + remedy},
 	} {
 		got, err := commonFabric(test.cards)
 		text := ""

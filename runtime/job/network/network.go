@@ -169,12 +169,12 @@ func windows(npes int, e *proxy.Engine, all []proxy.Endpoint) string {
 		}
 	}
 	if w := e.WriteWindow(); w > 0 {
-		return fmt.Sprintf("each of %d PEs may have %d writes with numbers under way to each other one, the room for arrivals at PE %d", npes, w, least)
+		return fmt.Sprintf("each of %d PEs may have %d numbered writes in flight to each other PE: that is the room at PE %d", npes, w, least)
 	}
 	if c := e.Caps(); c.SendAfterWrite || c.Data < 4 {
-		return "writes need no numbers, or can have none"
+		return "writes need no numbers, or cannot have any"
 	}
-	return fmt.Sprintf("writes have no numbers: the queue of PE %d has no room for one of each of %d PEs", least, npes)
+	return fmt.Sprintf("writes have no numbers: the queue of PE %d has no room for one write of each of %d PEs", least, npes)
 }
 
 // openEngine opens the provider of endpoint i and makes the engine on it. Callers in C use the

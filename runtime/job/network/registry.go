@@ -187,7 +187,7 @@ func (r *Registry) register(with registrant, path config.GPUNet, loan gpustage.L
 	}
 	if err := r.GPU.SyncMemops(at); err != nil && !r.unsynced {
 		r.unsynced = true
-		r.Log(config.LogInfo, "a NIC may read before a synchronous copy of the program's has arrived: %v", err)
+		r.Log(config.LogInfo, "a NIC may read before a synchronous copy by the program has arrived: %v", err)
 	}
 	return nil
 }

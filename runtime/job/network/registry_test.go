@@ -195,7 +195,7 @@ func TestRegistryOpen(t *testing.T) {
 			err: "SHMEM_GPU_NET=dmabuf: register memory of GPU 2: a NIC's writes there are not in order, and the driver, of CUDA 13.0, has no call to flush it (set it to auto to use what works)"},
 		{what: "copies stay as they are", facts: hopper, caps: nic, fail: "sync", calls: byFile, way: config.GPUNetDMABuf,
 			logs: []string{
-				"info: a NIC may read before a synchronous copy of the program's has arrived: no place for it",
+				"info: a NIC may read before a synchronous copy by the program has arrived: no place for it",
 				"info: the NIC reaches the heap by dma-buf, flushes: false",
 			}},
 	} {

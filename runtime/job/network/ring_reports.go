@@ -48,7 +48,7 @@ func (r *ringReports) add(err error) {
 	r.printed++
 	r.say(err.Error())
 	if r.printed == maxReports {
-		r.say(fmt.Sprintf("more of these within %v are counted only", reportEvery))
+		r.say(fmt.Sprintf("further ones within %v are only counted", reportEvery))
 	}
 }
 

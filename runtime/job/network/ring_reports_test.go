@@ -20,7 +20,7 @@ func TestRingReports(t *testing.T) {
 	if n := strings.Count(out.String(), "shmem: PE 3: bad address\n"); n != maxReports {
 		t.Errorf("%d of 1000 were told", n)
 	}
-	if !strings.Contains(out.String(), "counted only") {
+	if !strings.Contains(out.String(), "only counted") {
 		t.Error("nothing says that the others are counted")
 	}
 	now = now.Add(reportEvery)

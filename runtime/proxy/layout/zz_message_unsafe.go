@@ -12,7 +12,7 @@ import (
 
 // The numbers of abi/zz_message.h.
 const (
-	ContextsOpen = 1024  // the most contexts of a PE, the default one included
+	ContextsOpen = 1024  // the largest number of contexts of a PE, including the default one
 	ContextShift = 20    // where the number of a context begins in a header's from: a job has up to 2^20 PEs
 	EpochBits    = 22    // of the epoch in the token of a put, above which the number of its context is: see EpochToken
 	FlushToken   = 65535 // what the reply to a flush names, with the turn of its PE's flush: there is one at a time for each, and it needs no slot, so that C can send it

@@ -67,9 +67,9 @@ template <class TENSOR>
 using nvshmemi_element = cuda::std::remove_cv_t<typename TENSOR::value_type>;
 
 /*
- * The dimension whose elements lie side by side in both tensors: the first that the types name,
- * else the second where the numbers say so, else the first. The parts of an allgather begin to
- * be laid out along it.
+ * The dimension whose elements are contiguous in both tensors: the first if the types say so,
+ * otherwise the second if the strides say so, otherwise the first. The parts of an allgather are
+ * placed along this dimension first.
  */
 template <class SRC, class DST> SHMEMI_D int nvshmemi_major(const int64_t *to, const int64_t *from)
 {
