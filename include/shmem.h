@@ -4044,7 +4044,7 @@ void shmem_ctx_quiet(shmem_ctx_t ctx);
  * shmem_pe_quiet
  *
  * Waits until the caller's operations at one PE are complete, as quiet does for all PEs. It may
- * wait for those at other PEs, too.
+ * also wait for operations at other PEs.
  *
  * @target_pe number of a PE
  *

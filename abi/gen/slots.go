@@ -74,7 +74,7 @@ struct shmemi_words {
 	for i := range table.Ops {
 		cPack(&b, &table.Ops[i])
 	}
-	b.WriteString("\n/* Fields out of the words of an operation, laps included or not. */\n")
+	b.WriteString("\n/* Extract fields from the words of an operation, with or without laps. */\n")
 	for _, fields := range [][]table.Field{table.Head, table.Fields} {
 		for _, f := range fields {
 			fmt.Fprintf(&b, "SHMEMI_HD uint64_t shmemi_get_%s(const uint64_t *w)\n{\n    return %s;\n}\n", f.Name, cGet(f))

@@ -53,7 +53,7 @@ var ordering = Chapter{
 			Params: []Param{{Name: "target_pe", C: "int", Doc: "number of a PE"}},
 			Front:  "shmemi_pe_quiet($ctx, target_pe, $call)",
 			Doc: "Waits until the caller's operations at one PE are complete, as quiet does for all PEs. It may " +
-				"wait for those at other PEs, too.",
+				"also wait for operations at other PEs.",
 			Errors: "As quiet, and when target_pe is not a PE.",
 		},
 	},

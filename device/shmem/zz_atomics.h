@@ -13,8 +13,8 @@
 #include <shmem.h>
 
 /*
- * nvcc warns that a declaration here makes a function of host code one of kernels, too,
- * which is intended.
+ * nvcc warns that a declaration here makes a host function a function of kernels as well; this is
+ * intended.
  */
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 20040

@@ -551,7 +551,7 @@ SHMEMI_HD struct shmemi_words shmemi_pack_p_signal(uint32_t pe, uint32_t context
     return p;
 }
 
-/* Fields out of the words of an operation, laps included or not. */
+/* Extract fields from the words of an operation, with or without laps. */
 SHMEMI_HD uint64_t shmemi_get_op(const uint64_t *w)
 {
     return w[0] & 0x1f;

@@ -85,7 +85,7 @@ func (r *Report) summary() []string {
 		say("%s (%s) were waits for a value in memory; which PE wrote it is a guess.", tracefile.Duration(values), percent(values, j.CallNs))
 	}
 	if w := r.Waits.Start; w != nil {
-		say("The last PE, PE %d, came to %s %s after the first event of the trace; the waits below leave this out.", w.Late, w.Function, tracefile.Duration(w.AtNs))
+		say("The last PE, PE %d, reached %s %s after the first event of the trace; the waits below leave this out.", w.Late, w.Function, tracefile.Duration(w.AtNs))
 	}
 	s = append(s, r.lateness()...)
 	return append(s, r.traffic()...)

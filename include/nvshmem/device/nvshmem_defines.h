@@ -52,8 +52,8 @@ namespace cg = cooperative_groups;
 
 #ifdef SHMEMI_KERNEL
 /*
- * nvcc warns that a declaration here makes a function of host code one of kernels, too,
- * which is intended.
+ * nvcc warns that a declaration here makes a host function a function of kernels as well; this is
+ * intended.
  */
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 20040

@@ -2,5 +2,5 @@
 
 package mailboxtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x602017320292a9cc
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xf65490acec871e2b
 import "C"

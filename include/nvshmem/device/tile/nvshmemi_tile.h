@@ -3,9 +3,9 @@
  * strides, and hand them to the library's own functions. Part of nvshmemx_tile_api_defines.cuh.
  *
  * A tensor is any type with value_type, data(), shape() and stride(), whose shapes are tuples of up
- * to five numbers, also of types that are numbers. A boundary is a tuple, too: an element counts
- * where its place in the tile and the tile's start are below it in each dimension that the tuple
- * has. A type that is no tuple is no boundary.
+ * to five numbers or number-valued types. A boundary is also a tuple: an element counts if its
+ * position in the tile plus the tile's start is below it in each dimension that the tuple has. A
+ * type that is not a tuple is not a boundary.
  */
 #ifndef NVSHMEM_DEVICE_TILE_NVSHMEMI_TILE_H
 #define NVSHMEM_DEVICE_TILE_NVSHMEMI_TILE_H

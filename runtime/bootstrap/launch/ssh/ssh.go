@@ -59,7 +59,7 @@ var reasons = []reason{
 	{regexp.MustCompile(`Host key verification failed`), "its host key is not in known_hosts", "run ssh HOST once and compare the key"},
 	{regexp.MustCompile(`(?:Permission denied|Too many authentication failures)(?: \(([^)]*)\))?`), "permission denied ($1)", "put your public key into its ~/.ssh/authorized_keys, or unlock your key with ssh-add; ssh HOST must not ask"},
 	{regexp.MustCompile(`Could not resolve hostname [^:]*: (.*)`), "the name does not resolve: $1", "check the name, or give its HostName in ~/.ssh/config"},
-	{regexp.MustCompile(`Bad configuration option|Bad owner or permissions|no argument after keyword|unsupported option`), "ssh does not take its configuration", "run ssh HOST true and see its message"},
+	{regexp.MustCompile(`Bad configuration option|Bad owner or permissions|no argument after keyword|unsupported option`), "ssh rejects its configuration", "run ssh HOST true and see its message"},
 	{regexp.MustCompile(`(Connection refused|No route to host|Network is unreachable|Connection timed out|Operation timed out)`), "it cannot be reached: $1", "see that it is up and runs sshd, and what is between; ssh HOST must work"},
 	{regexp.MustCompile(`(?m)(?:kex_exchange_identification|Connection closed by|Connection reset by).*$`), "it closed the connection before a login", "see its sshd's log; MaxStartups of sshd_config may be too low"},
 	{regexp.MustCompile(`This account is currently not available|account has expired|password has expired`), "the account there takes no login", "run ssh HOST and see its message"},
