@@ -398,7 +398,7 @@ type State struct {
 	Report      unsafe.Pointer // one struct shmemi_device_report in main memory: a kernel that has to stop says why; NULL: for threads of the host
 	Checks      uint32         // how much is checked: SHMEM_CHECKS as 0, 1 or 2
 	Device      int32          // number of the GPU that the state is for; -1: threads of the host
-	Teams       unsafe.Pointer // array of struct shmemi_device_team: the host writes an entry when a team comes and when it goes; NULL: there is SHMEM_TEAM_WORLD alone
+	Teams       unsafe.Pointer // array of struct shmemi_device_team: the host writes an entry when a team is made or destroyed; NULL: there is only SHMEM_TEAM_WORLD
 	TeamCount   uint32         // entries of it
 	NotifyCount uint32         // how many notification counters each PE has for producers; 0: none
 	Queues      unsafe.Pointer // array of ring_count struct shmemi_device_image: the job with one of the rings alone; NULL: without rings, and in an entry of it

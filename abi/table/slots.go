@@ -164,7 +164,7 @@ var Structs = []Struct{
 		{Name: "report", Type: "ptr", Doc: "one struct shmemi_device_report in main memory: a kernel that has to stop says why; NULL: for threads of the host"},
 		{Name: "checks", Type: "u32", Doc: "how much is checked: SHMEM_CHECKS as 0, 1 or 2"},
 		{Name: "device", Type: "i32", Doc: "number of the GPU that the state is for; -1: threads of the host"},
-		{Name: "teams", Type: "ptr", Doc: "array of struct shmemi_device_team: the host writes an entry when a team comes and when it goes; NULL: there is SHMEM_TEAM_WORLD alone"},
+		{Name: "teams", Type: "ptr", Doc: "array of struct shmemi_device_team: the host writes an entry when a team is made or destroyed; NULL: there is only SHMEM_TEAM_WORLD"},
 		{Name: "team_count", Type: "u32", Doc: "entries of it"},
 		{Name: "notify_count", Type: "u32", Doc: "how many notification counters each PE has for producers; 0: none"},
 		{Name: "queues", Type: "ptr", Doc: "array of ring_count struct shmemi_device_image: the job with one of the rings alone; NULL: without rings, and in an entry of it", At: 120},

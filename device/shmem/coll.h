@@ -146,8 +146,7 @@ SHMEMI_D void shmemi_send_wide(const struct shmemi_device_image *image,
     }
 }
 
-/* Copies this PE's blocks to the PEs that have an address here, if the blocks are not ragged: by
- * words of 16 bytes, or by the few words of 4 bytes that they have. */
+/* Sends the words that are not ragged to the PEs that have an address here. */
 template <class SCOPE, int BLOCKS, int SELF>
 SHMEMI_D void shmemi_send_direct(const struct shmemi_device_image *image,
                                  const struct shmemi_members *m, char *dest, const char *source,

@@ -267,7 +267,7 @@ struct shmemi_device_state {
     void *report; /* one struct shmemi_device_report in main memory: a kernel that has to stop says why; NULL: for threads of the host */
     uint32_t checks; /* how much is checked: SHMEM_CHECKS as 0, 1 or 2 */
     int32_t device; /* number of the GPU that the state is for; -1: threads of the host */
-    void *teams; /* array of struct shmemi_device_team: the host writes an entry when a team comes and when it goes; NULL: there is SHMEM_TEAM_WORLD alone */
+    void *teams; /* array of struct shmemi_device_team: the host writes an entry when a team is made or destroyed; NULL: there is only SHMEM_TEAM_WORLD */
     uint32_t team_count; /* entries of it */
     uint32_t notify_count; /* how many notification counters each PE has for producers; 0: none */
     void *queues; /* array of ring_count struct shmemi_device_image: the job with one of the rings alone; NULL: without rings, and in an entry of it */

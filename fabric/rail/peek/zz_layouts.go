@@ -2,5 +2,5 @@
 
 package peek
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xf65490acec871e2b
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x6dc70ef8fb1b8b3e
 import "C"
