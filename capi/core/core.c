@@ -1,6 +1,5 @@
 /*
- * core.c: the table of the core's functions, and those of them that C serves without Go: polls,
- * posts, copies.
+ * core.c: the table of the core's functions, and those that C serves: polls, posts, copies.
  */
 #define _GNU_SOURCE
 #include "core.h"
@@ -31,7 +30,6 @@ static shmemi_abort_fn *front_abort;
 
 static struct shmemi_init_args front; /* the functions of the front that the core calls */
 
-/* Stores the functions of the front, which the core calls. */
 void shmemi_core_set_front(const struct shmemi_init_args *args)
 {
     front = *args;

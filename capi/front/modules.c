@@ -86,7 +86,7 @@ static int clear_state(const void *handle, const char *call)
         return rc == SHMEMI_DONE ? 0 : report_error(call, shmemi_state.core->error(), NULL);
     }
     return report_error(call, "the code has not been initialised",
-                    "pass a handle that was passed to an init call");
+                        "pass a handle that was passed to an init call");
 }
 
 /* Ends the program if it is not in a job. */

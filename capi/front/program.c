@@ -139,7 +139,8 @@ static void add_segment(struct finder *f, const ElfW(Phdr) * h)
     if (p->cause != NULL || from >= to)
         return;
     if (p->n_spans == SHMEMI_STATICS || h->p_flags & PF_X) {
-        decline_statics(p, "the program's data are in segments that the library does not support", HEAP);
+        decline_statics(p, "the program's data are in segments that the library does not support",
+                        HEAP);
         return;
     }
     struct shmemi_span *s = &p->spans[p->n_spans];

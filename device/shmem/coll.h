@@ -146,7 +146,8 @@ SHMEMI_D void shmemi_send_wide(const struct shmemi_device_image *image,
     }
 }
 
-/* Sends the words that are not ragged to the PEs that have an address here. */
+/* Copies this PE's blocks to the PEs that have an address here, if the blocks are not ragged: by
+ * words of 16 bytes, or by the few words of 4 bytes that they have. */
 template <class SCOPE, int BLOCKS, int SELF>
 SHMEMI_D void shmemi_send_direct(const struct shmemi_device_image *image,
                                  const struct shmemi_members *m, char *dest, const char *source,

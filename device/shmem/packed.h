@@ -176,8 +176,8 @@ template <> struct shmemi_most_in_lines<shmemi_by_thread> {
  */
 template <class OP, class T, int FITS = (sizeof(T) <= 8)> struct shmemi_in_lines {
     /*
-     * Reports whether a reduction of this many elements uses lines. All PEs of the team have the
-     * same answer. No elements do not: without an exchange there is no round.
+     * Reports whether count elements go in lines. All PEs of the team have the same answer, because
+     * they call by the same scope. No elements do not: without an exchange there is no round.
      */
     template <class SCOPE>
     SHMEMI_D int takes(const struct shmemi_device_image *image, const struct shmemi_members *m,
