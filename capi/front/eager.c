@@ -325,8 +325,9 @@ static struct reading begin_reading(const shmemx_eager_t *eager, uint32_t slot, 
         eager, at, dest, slot, epoch, shmemi_eager_tiles(eager->nbytes, eager->tile), 0, call};
 }
 
-/* Ends the job because another token than the expected one is in the slot: one of another size, or
- * one with a later number (epoch), which means that the program has missed a token. */
+/* Ends the job because the slot has a token of another size or with another number (epoch) than
+ * the reader expects: the program has skipped a token, or sent one before the reader had read the
+ * one in the slot. */
 static SHMEMI_COLD void refuse_token(const struct reading *r, uint32_t seen, uint32_t size,
                                      enum shmemi_eager_found found)
 {
@@ -336,8 +337,8 @@ static SHMEMI_COLD void refuse_token(const struct reading *r, uint32_t seen, uin
                      " are expected",
                      r->number, size, r->eager->nbytes);
     shmemi_abort(r->call,
-                 "count the tokens of each slot by one, and send the next one after the last has "
-                 "been received",
+                 "raise the epoch of a slot by one for each token, and send a token only after the "
+                 "one before was read",
                  "slot %" PRIu32 " is at epoch %" PRIu32 ", and epoch %" PRIu32 " is expected",
                  r->number, seen, r->epoch);
 }

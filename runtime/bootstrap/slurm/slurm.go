@@ -35,8 +35,9 @@ const (
 	tries = 64
 )
 
-// remedy ends the errors of Join: other ways to start the program, or to meet.
-const remedy = "start the program with srun --mpi=pmi2, which needs no settings, or --mpi=pmix; or name a folder that the hosts share by SHMEM_BOOTSTRAP_DIR"
+// remedy is the advice in messages of Join: start the program in another way, or set a folder by
+// which its PEs find each other.
+const remedy = "start the program with srun --mpi=pmi2, which needs neither munge nor a shared folder, or --mpi=pmix; or name a folder that the hosts share by SHMEM_BOOTSTRAP_DIR"
 
 // Join brings this task together with the other tasks of its Slurm step: by a file if there is a
 // shared folder, else by a listener of PE 0, where munge verifies the users.

@@ -145,9 +145,9 @@ func TestNoPathAtAll(t *testing.T) {
 		want  string
 	}{
 		"no VMM, no memory": {Auto, func(f *fake) { noVMM(&f.Can); small(f) }, shmerr.ErrNoMemory,
-			"reserve SHMEM_SYMMETRIC_SIZE of 64.0 MiB in GPU memory: by VMM: PE 20: share memory of GPU b: it does not have memory and addresses apart; by IPC: PE 20: allocate 67108864 bytes on GPU b: out of memory (lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the GPU, or set SHMEM_HEAP to host or pinned)"},
+			"reserve SHMEM_SYMMETRIC_SIZE of 64.0 MiB in GPU memory: by VMM: PE 20: share memory of GPU b: it lacks CUDA's virtual memory management; by IPC: PE 20: allocate 67108864 bytes on GPU b: out of memory (lower SHMEM_SYMMETRIC_SIZE or run fewer PEs on the GPU, or set SHMEM_HEAP to host or pinned)"},
 		"VMM is wanted": {VMM, func(f *fake) { noFD(&f.Can) }, shmerr.ErrUnsupported,
-			"reserve SHMEM_SYMMETRIC_SIZE of 64.0 MiB in GPU memory: PE 20: share memory of GPU b: its memory cannot be given to other processes as a descriptor (set SHMEM_HEAP to host or pinned)"},
+			"reserve SHMEM_SYMMETRIC_SIZE of 64.0 MiB in GPU memory: PE 20: share memory of GPU b: its memory cannot be exported as a file descriptor (set SHMEM_HEAP to host or pinned)"},
 		"IPC is wanted": {IPC, func(f *fake) { f.refuse = map[string]bool{"Share": true} }, shmerr.ErrSystem,
 			"reserve SHMEM_SYMMETRIC_SIZE of 64.0 MiB in GPU memory: PE 20: Share GPU b: the test wants it (set SHMEM_HEAP to host or pinned)"},
 		"no memory for either": {Auto, small, shmerr.ErrNoMemory,

@@ -61,20 +61,20 @@ func Open(dev Device, l *Listener, p Plan) (*Segment, error) {
 	return s, nil
 }
 
-// vmmGranule returns the unit in which VMM creates and maps memory of the GPU, or an error that
-// says why the GPU cannot share memory by VMM.
+// vmmGranule returns the granularity of the GPU's memory in CUDA's virtual memory management (VMM),
+// or an error that says why the GPU cannot share memory by VMM.
 func vmmGranule(dev Device) (uint64, error) {
 	switch f := dev.Facts(); {
 	case !f.VMM:
-		return 0, closed(dev, "it does not have memory and addresses apart")
+		return 0, cannotShare(dev, "it lacks CUDA's virtual memory management")
 	case !f.PosixFD:
-		return 0, closed(dev, "its memory cannot be given to other processes as a descriptor")
+		return 0, cannotShare(dev, "its memory cannot be exported as a file descriptor")
 	}
 	return dev.Granularity()
 }
 
-// closed returns the error for a GPU whose memory cannot be shared by VMM.
-func closed(dev Device, why string) error {
+// cannotShare returns the error of a GPU whose memory cannot be shared by VMM.
+func cannotShare(dev Device, why string) error {
 	return &shmerr.Error{Op: "share memory of", Object: dev.Name(), Cause: shmerr.Causef(shmerr.ErrUnsupported, "%s", why)}
 }
 

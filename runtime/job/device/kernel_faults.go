@@ -178,7 +178,7 @@ func explainFault(r *queue.Report, s *queue.State) (cause, remedy string) {
 	case queue.FaultKeep:
 		return fmt.Sprintf("the kernels' path to PE %d keeps no tile of %d bytes", r.PE, int32(r.Length)), "see shmemx_eager_tile, and make the slots with SHMEMX_EAGER_BEST"
 	case queue.FaultEpoch:
-		return fmt.Sprintf("a slot is at epoch %d, and epoch %d is expected", r.Address, r.Length), "count the tokens of each slot by one, and send the next one after the last has been received"
+		return fmt.Sprintf("a slot is at epoch %d, and epoch %d is expected", r.Address, r.Length), "raise the epoch of a slot by one for each token, and send a token only after the one before was read"
 	case queue.FaultToken:
 		return fmt.Sprintf("a token has %d bytes, and %d are expected", r.Address, r.Length), "pass the slots of the same shmemx_eager_create on both sides"
 	case queue.FaultCounter:

@@ -47,7 +47,7 @@ func TestOnAFakeGPU(t *testing.T) {
 		{"devices=1", 0, []string{"commits, but not while a kernel runs: load device code on GPU 0 Fake G100: cuModuleLoadData: error 200", "vmm, PEs on GPUs [0 0]\n", "ipc, PEs on GPUs [0 0]\n", "3 passed, 0 failed"}},
 		{"devices=2", 0, []string{"vmm, PEs on GPUs [0 1 1]\n", "9 passed, 0 failed"}},
 		{"devices=2 peers=0", 0, []string{"no way to PE 1: map the heap of PE 1: GPU 0 Fake G100 cannot reach memory of GPU-fa", "9 passed, 0 failed"}},
-		{"devices=1 attribute102=0", 1, []string{"PE 0: share memory of GPU 0 Fake G100: it does not have memory and addresses apart", "2 passed, 1 failed"}},
+		{"devices=1 attribute102=0", 1, []string{"PE 0: share memory of GPU 0 Fake G100: it lacks CUDA's virtual memory management", "2 passed, 1 failed"}},
 		{"devices=1 ipc=801", 1, []string{"cuIpcGetMemHandle: error 801", "2 passed, 1 failed"}},
 		{"devices=1 deaf=1", 1, []string{"the CPU does not see what the GPU stored", "2 passed, 1 failed"}},
 		{"devices=1 attribute91=0 attribute122=0 attribute124=0", 1, []string{"main memory at other addresses than the CPU", "no stores by streams into the next heap: StreamOps is false", "no dma-buf", "2 passed, 1 failed"}},

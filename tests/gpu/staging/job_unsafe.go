@@ -233,7 +233,7 @@ func (p *pe) memory(device bool) (*block, error) {
 
 func pointer(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
-// sharedHeap allocates the heap as the library does it: memory and addresses apart,
+// sharedHeap allocates the heap as the library does it, by CUDA's virtual memory management (VMM),
 // so that the other PE's GPU can have it at an address of its own.
 func (p *pe) sharedHeap() (_ *block, err error) {
 	p.chunk, err = p.dev.CreateChunk(heapSize)

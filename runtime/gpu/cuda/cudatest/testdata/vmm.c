@@ -1,6 +1,6 @@
 /*
- * vmm.c: memory and addresses apart, and memory of other processes: CUDA's virtual memory
- * management and its IPC.
+ * vmm.c: CUDA's virtual memory management (VMM), and its IPC, by which memory of other processes
+ * is mapped.
  *
  * A chunk is a file without a name, a range is mapped with no rights, and chunks mapped in it get
  * rights by cuMemSetAccess: a caller that forgets it gets a fault. foreign=CODE makes
