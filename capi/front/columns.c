@@ -150,7 +150,8 @@ static void combine_shares(const struct reduction *r, size_t k)
     copy_to_node(r, e.at, all, e.n);
 }
 
-/* How many rounds (pieces with buffers of their own) a reduction of this share takes. */
+/* The number of rounds (pieces with buffers of their own) in which a column reduces its share of
+ * the elements. */
 static size_t rounds_of(const struct reduction *r)
 {
     size_t round = r->block * (r->whole ? 1 : r->t->n_nodes);

@@ -243,8 +243,9 @@ static void move_when_due(uint64_t now)
 }
 
 /* Yields the processor, and searches for a better one if this thread has shared its own for long
- * enough. If there are not more PEs than processors, the count of involuntary switches shows
- * whether the yield let another thread run. */
+ * enough. With more PEs than processors every processor counts as shared. Otherwise the count of
+ * involuntary switches shows whether the yield let another thread run; after QUIET_YIELDS yields
+ * that did not, the processor counts as unshared again. */
 void shmemi_yield(void)
 {
     struct shmemi_statuspage_effort *counts = &shmemi_state.live->effort;

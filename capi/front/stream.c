@@ -260,14 +260,14 @@ static void put_notify(void *dest, const void *source, size_t n, int notify, int
     enqueue(shmemi_work_put_notify(dest, source, n, notify, pe, nbi), stream, call);
 }
 
-/* A put on a stream that its target counts. */
+/* A put on a stream that increments a notification counter of its target. */
 void shmemi_stream_put_notify(void *dest, const void *source, size_t n, int notify, int pe,
                               struct CUstream_st *stream, const char *call)
 {
     put_notify(dest, source, n, notify, pe, 0, stream, call);
 }
 
-/* A nonblocking put on a stream that its target counts: a quiet on the stream completes it. */
+/* The same, but nonblocking: a quiet on the stream completes the put. */
 void shmemi_stream_put_notify_nbi(void *dest, const void *source, size_t n, int notify, int pe,
                                   struct CUstream_st *stream, const char *call)
 {

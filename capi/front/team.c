@@ -58,8 +58,10 @@ uint32_t shmemi_team_node(const struct shmemi_team *t, int rank)
     return t->number[shmemi_state.node_of[t->pes[rank]]] - 1;
 }
 
-/* Numbers the nodes by their first members, and sets t->first[i] to where the members of node i
- * begin in t->members. */
+/* Numbers the team's nodes from 1, in the order of their first members (leaders), and sets
+ * t->number, t->leaders and t->n_nodes. Counts the members of each node: t->columns becomes the
+ * smallest count, and t->first[i] the index in t->members at which the members of the node with
+ * the number i + 1 begin. */
 static void number_nodes(struct shmemi_team *t)
 {
     const struct shmemi_state *s = &shmemi_state;

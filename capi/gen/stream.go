@@ -78,7 +78,9 @@ func extensionHeader(s *spec.Surface) string {
 }
 
 const extensionThunkTop = `/* clang-format off */
-/* The extensions: the public functions, over stream.h. */
+/* The public functions of the extensions. Each calls a function of one of the headers that are
+ * included below. Their own header is included with default visibility, so that they are
+ * exported. */
 #pragma GCC visibility push(default)
 #include <%s>
 #pragma GCC visibility pop

@@ -20,7 +20,8 @@ struct other {
     void (*barrier_all)(void);
 };
 
-/* Fills o from the process. Returns NULL, or the name of a function that is missing. */
+/* Stores in o the functions of the OpenSHMEM library that is loaded in the process. Returns NULL,
+ * or the name of the first function that the process lacks. */
 static const char *find(struct other *o)
 {
     const struct {

@@ -33,7 +33,8 @@ static struct {
     int64_t (*g)(uintptr_t, int);
 } call;
 
-/* Fills call from the library behind the shim. False: the library lacks one of the functions. */
+/* Finds the functions in the library behind the shim, and stores them in call. Returns false if the
+ * library lacks one of them. */
 static bool find_functions(const struct preload_frame *f)
 {
     call.malloc = preload_find(PRELOAD_shmem_malloc, f->caller);

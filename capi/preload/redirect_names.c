@@ -172,7 +172,8 @@ PRELOAD_PUBLIC void shmem_sync_deprecated(int start, int log_stride, int size, u
     CHOSEN(shmem_sync_deprecated, shmem_sync)(start, log_stride, size, sync);
 }
 
-/* Without hints for the allocator, which libshmem does not have: they affect only the speed. */
+/* In mode redirect this is shmem_malloc, and the hint is ignored: libshmem's allocator takes no
+ * hints, and a hint affects only speed. Otherwise the library behind the shim gets the call. */
 PRELOAD_PUBLIC uintptr_t shmemx_malloc_with_hint(uintptr_t size, long hint)
 {
     static void *found;

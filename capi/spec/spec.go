@@ -14,8 +14,8 @@
 //
 // # Front
 //
-// A row's Front is the C text of its function, an expression over front.h. It
-// may have statements before the expression, separated by newlines. In it
+// A row's Front is the C text of its function, an expression with functions of front.h. It may have
+// statements before the expression, separated by newlines. In it
 //
 //	$T       is the element type
 //	$type    is its name: int in shmem_int_put

@@ -1,7 +1,7 @@
 /*
  * bulk.h: bulk copies between the shared memory of a block and global memory, which one thread
- * starts and the GPU's copy unit carries out (sm_90 and later). Addresses and sizes are multiples
- * of 16. In the PTX memory model the copy unit's accesses go through the async proxy: a fence
+ * starts and the Tensor Memory Accelerator (TMA) carries out (sm_90 and later). Addresses and sizes
+ * are multiples of 16. In the PTX memory model TMA's accesses go through the async proxy: a fence
  * orders them with the accesses of threads.
  */
 #ifndef SHMEM_BULK_H

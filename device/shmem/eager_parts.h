@@ -272,8 +272,9 @@ SHMEMI_D void shmemi_eager_send_shared(const struct shmemi_device_image *image, 
     shmemi_by_block::sync(); /* the threads have read shared */
 }
 
-/* Waits for a token and copies its data into the shared memory of the block, by bulk copies of the
- * GPU's copy unit where shmemi_eager_send_shared would use them. */
+/* Waits for a token and copies its data into the shared memory of the block. If the GPU has bulk
+ * copies (TMA, since sm_90) and shared and the data of each tile are at multiples of 16, it uses
+ * them. */
 SHMEMI_D void shmemi_eager_recv_shared(const struct shmemi_device_image *image, uint32_t call,
                                        const shmemx_eager_t *e, uint32_t slot, void *shared,
                                        uint32_t epoch)

@@ -1,5 +1,5 @@
 /*
- * notify.h: puts that their target counts, and the counters of this PE.
+ * notify.h: puts that increment a counter of their target, and the counters of this PE.
  *
  * Where GPU and CPU cannot add to one word together, a counter is two words, and its value is their
  * sum. Stores of kernels add to the one in the heap (job.notify), which is only ever added to. The
@@ -65,9 +65,9 @@ SHMEMI_D void shmemi_put_notify_ring(const struct shmemi_device_image *image, co
 }
 
 /*
- * A put that its target counts, by the threads of a scope. They synchronise after their stores; the
- * one that then adds with a release makes all stores visible before the sum. If there are no bytes,
- * dest need not be an address.
+ * The threads of a scope put bytes to a PE and add 1 to its notification counter `notify`. They
+ * synchronise after their stores, and then one thread adds with release semantics: a PE that sees
+ * the counter's new value also sees all bytes. If there are no bytes, dest need not be an address.
  */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_t call, void *dest,

@@ -10,8 +10,9 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * Refuses a number that is not a PE. Without a job no number is one: then the call came before init
- * or after finalize.
+ * Stops the kernel, with a report to the host, if pe is not a PE of the job. Before init and after
+ * finalize there are no PEs, and the report says that the library is not initialised. address and
+ * length are for the report.
  */
 SHMEMI_D void shmemi_check_pe(const struct shmemi_device_image *image, uint32_t call, int pe,
                               const void *address, uint64_t length)
@@ -21,7 +22,7 @@ SHMEMI_D void shmemi_check_pe(const struct shmemi_device_image *image, uint32_t 
                      (uint64_t)(uintptr_t)address, length);
 }
 
-/* With SHMEM_CHECKS=full: refuses a range that is not within the user heap. */
+/* With SHMEM_CHECKS=full: stops the kernel if a range is not within the user heap. */
 SHMEMI_D void shmemi_check_range(const struct shmemi_device_image *image, uint32_t call, int pe,
                                  const void *address, uint64_t length)
 {

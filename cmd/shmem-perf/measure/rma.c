@@ -76,8 +76,9 @@ static bool check_get_origin(size_t size)
     return me != 0 || filled(dst, size, peer);
 }
 
-/* Reports whether every piece of dst that a message rate wrote has the pattern of a PE. Pieces
- * follow each other up to `span` bytes, and after that the same ones are written again. */
+/* Reports whether every piece of dst that a measurement of the message rate wrote has the pattern
+ * of a PE. Pieces follow each other up to `span` bytes, and after that the same ones are written
+ * again. */
 static bool pieces_are_right(size_t size, int pe)
 {
     size_t at = 0;
@@ -87,21 +88,23 @@ static bool pieces_are_right(size_t size, int pe)
     return filled(dst, size, pe);
 }
 
-/* After a message rate: checks on the last PE that PE 0 has written every piece of dst. The other
- * PEs check nothing, and return true. */
+/* After a measurement of the message rate: checks on the last PE that PE 0 has written every piece
+ * of dst. The other PEs check nothing, and return true. */
 static bool check_rate(size_t size)
 {
     return me != npes - 1 || pieces_are_right(size, 0);
 }
 
-/* After a message rate of pairs of PEs: each PE of the second half checks what its partner has
- * written. */
+/* After a measurement of the message rate between pairs of PEs: checks, on each PE of the second
+ * half, that its partner has written every piece of dst. The other PEs check nothing, and return
+ * true. */
 static bool check_pairs_rate(size_t size)
 {
     return me < npes - npes / 2 || pieces_are_right(size, partner);
 }
 
-/* After a rate of gets: checks on PE 0 that it has read every piece from the last PE. */
+/* After a measurement of the rate of gets: checks on PE 0 that it has read every piece from the
+ * last PE. */
 static bool check_get_rate(size_t size)
 {
     return me != 0 || pieces_are_right(size, peer);
