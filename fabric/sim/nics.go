@@ -41,10 +41,11 @@ func VerbsPaths() Model {
 	return m
 }
 
-// srd returns the model of Amazon's NIC under both of its fabrics, at 200 Gb/s: packets of 8 KiB
-// that take many paths, without any order. The order of the bytes in each aligned block of 128 is
-// an option of the provider that is not part of this model: without it a packet of a Write may be
-// written twice. We ask for orders that neither fabric grants together, and so get none.
+// srd returns what the models of the fabrics efa and efa-direct share: Amazon's NIC (EFA) at 200
+// Gb/s, whose protocol SRD sends packets of 8 KiB over many paths, without any order. The option
+// FI_OPT_EFA_WRITE_IN_ORDER_ALIGNED_128_BYTES, which orders the bytes of each aligned block of 128,
+// is off here, so a packet of a Write may be written twice. The library asks libfabric for
+// FI_ORDER_SAS, SAW and WAW together. Neither fabric offers all three, so endpoints get no order.
 func srd() Model {
 	return Model{
 		Caps: fabric.Caps{

@@ -9,15 +9,16 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// These methods are for the proxy thread, which drives an engine (loop.Monitor), besides polling:
-// the next step after a poll, whether the thread may sleep, and how a sleep has ended. The engine
-// knows only whether that thread sleeps (network.Armed), so that work that must not wait for the
-// thread's next poll can wake it. Only the first context is driven.
+// The proxy thread, which runs loop.Loop, calls these methods of its engine beside Poll: they say
+// what to do after a poll and whether the thread may sleep, and record how a sleep has ended
+// (interface loop.Monitor). Of the thread's state the engine stores only whether it sleeps
+// (network.Armed), so that other threads wake it for work that must not wait for its next poll. The
+// proxy thread drives only the first context, which handles the completions of all.
 //
 // Methods whose comments do not say otherwise are called without the lock.
 
-// Next returns the step after a Poll with n completions, of which one may stand for GPU streams
-// that have work. It is called with the lock held.
+// Next returns the step after a Poll that returned n: the number of completions, plus one while GPU
+// streams have work. It is called with the lock held.
 func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 	if n > 0 {
 		pace.Found()

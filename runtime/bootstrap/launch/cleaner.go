@@ -87,7 +87,7 @@ func (c *cleaner) noteGroup(pid int) {
 }
 
 // close lets the cleaner, a process that outlives a killed shmemrun, begin its work: it removes
-// what the job has left behind, and ends. A nil cleaner has none.
+// what the job has left behind, and ends. On a nil c it does nothing.
 func (c *cleaner) close() {
 	if c != nil && c.to != nil {
 		_, _ = fmt.Fprintln(c.to, over)

@@ -76,14 +76,14 @@ func Run(o *Options) int {
 	return status
 }
 
-// rest is the output of PEs that may not have been written yet when a job has ended.
+// rest has the pipes that may still have output of PEs when a job has ended.
 type rest struct {
 	pipes   []*os.File
 	timeout time.Duration // how long to wait for a reader that does not read; 0: for ever
 }
 
-// run runs a job, on this host or through agents. It returns the job's exit status, and the output
-// that may not be written yet.
+// run runs a job, on this host or through agents. It returns the job's exit status, and the pipes
+// that may still have output of PEs.
 func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 	if err := o.Validate(); err != nil {
 		return 0, rest{}, err
@@ -103,6 +103,7 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 		return 0, rest{}, err
 	}
 	defer null.Close()
+	// PEs are bound by default only if no other job of shmemrun is on this machine (alone).
 	here, alone, err := announce(jobName)
 	if err != nil {
 		alone = false // bindPEs then binds nothing by default, and says why
@@ -150,6 +151,7 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 	if err != nil {
 		j.ending, j.settled = true, true
 		if len(j.procs) == 0 {
+			// Without a PE nobody else closes the cleaner, a child whose end loop waits for.
 			clean.close()
 		}
 		for _, p := range j.procs {

@@ -14,7 +14,7 @@ import (
 
 // Current returns the number of the GPU whose context is current in the calling thread of the
 // operating system; ok is false if none is. To find the GPU of a program's thread, the caller must
-// run on that thread: a Go function that C called does so, until it starts a goroutine.
+// run on that thread: a Go function that C has called does, but goroutines that it starts do not.
 func (d *Driver) Current() (number int, ok bool, err error) {
 	const op, object = "ask for", "the GPU of this thread"
 	var context unsafe.Pointer
@@ -28,7 +28,7 @@ func (d *Driver) Current() (number int, ok bool, err error) {
 	if err := d.fail(op, object, "cuCtxGetDevice", C.shmemi_cuda_context_device(d.table, &device)); err != nil {
 		return 0, false, err
 	}
-	// A CUdevice need not be its number, though it has always been.
+	// The driver does not promise that a CUdevice is the number of the GPU, though it is so far.
 	for n := range d.Count {
 		var one C.int
 		if err := d.fail(op, object, "cuDeviceGet", C.shmemi_cuda_device(d.table, &one, C.int(n))); err != nil {

@@ -76,8 +76,8 @@ func (p *Producers) engines() []*proxy.Engine {
 	return p.Network.Engines
 }
 
-// Close ends the calls on streams and releases the memory of kernels. It is called after
-// CloseRings. Nil Producers have none.
+// Close unloads the kernels of calls on streams and releases the memory of kernels. It is called
+// after CloseRings. On a nil p it does nothing.
 func (p *Producers) Close() error {
 	if p == nil {
 		return nil

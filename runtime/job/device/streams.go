@@ -48,7 +48,8 @@ func (s *StreamCalls) Queue(what onstream.What, c *queue.StreamCall, stream uint
 	return s.calls.Queue(what, c, gpu.Stream(stream))
 }
 
-// Close waits for the calls in streams and frees the memory. Nil StreamCalls have none.
+// Close unloads the kernels and frees the bounce memory. No call may be in a stream any more. On a
+// nil s it does nothing.
 func (s *StreamCalls) Close() error {
 	if s == nil {
 		return nil

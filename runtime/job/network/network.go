@@ -91,7 +91,7 @@ func New(c Config) *Network { return &Network{Config: c} }
 // inGPU reports whether this PE's heap is in GPU memory.
 func (nw *Network) inGPU() bool { return nw.Heaps.Kinds[nw.Me] == config.HeapDevice }
 
-// Close ends the loops and closes the engines. A nil network has none.
+// Close ends the loops and closes the engines. On a nil nw it does nothing.
 func (nw *Network) Close() error {
 	if nw == nil {
 		return nil

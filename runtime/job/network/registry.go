@@ -253,7 +253,7 @@ func (r *Registry) stageFailed(e *registration, x devmem.Extent, err error) erro
 	return nil
 }
 
-// Direct reports whether some NIC reaches the heap. A nil registry has none.
+// Direct reports whether some NIC reaches the heap. On a nil r it returns false.
 func (r *Registry) Direct() bool {
 	return r != nil && slices.ContainsFunc(r.registrations, func(e registration) bool { return e.path != config.GPUNetStage })
 }

@@ -80,12 +80,13 @@ func (p *Place) BindProxy(l binder, nic string, i int) {
 	}
 }
 
-// forProxy returns the processors to bind a proxy to. Empty: its thread may already run on exactly
-// those.
+// forProxy returns the processors to bind a proxy's thread to: of those that it may use (helperSet)
+// those near to the GPU or the NIC, if not all of these are the PE's own, and otherwise all. It
+// returns "" if that is allowed, the set to which the thread is bound already.
 func (p *Place) forProxy(allowed, near topo.Set) topo.Set {
 	set := p.Launched.helperSet(allowed)
 	if both := set.And(near); both.Minus(p.Launched.Own) != "" {
-		set = both // but never only the PE's own processors, which compute
+		set = both // not if these are only the PE's own processors, on which it computes
 	}
 	if set == allowed {
 		return ""

@@ -114,7 +114,7 @@ func raceContexts(t *testing.T) (quick, apart *raceContext) {
 	return &raceContext{fakeDevice: f, mu: mu}, &raceContext{fakeDevice: f, mu: mu}
 }
 
-// raced returns a Memory of both, with words of the GPU.
+// raced returns a Memory of both, with words in GPU memory.
 func raced(t *testing.T, words uint64) (quick, apart *raceContext, m *Memory, at gpu.Address) {
 	quick, apart = raceContexts(t)
 	m, err := NewMemory(apart, apart, &Quick{quick, quick})

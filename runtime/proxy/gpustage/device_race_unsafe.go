@@ -27,9 +27,9 @@ type Quick struct {
 // always starts, and uses a time slice of 2.4 ms while a kernel of the program runs (H200).
 //
 // So each operation is first submitted to the program's context, by a goroutine that may be
-// blocked, and to the other context when the first makes no progress. A claim, a word of the GPU,
-// lets one of the two kernels do the operation and makes the other wait until it is done. So
-// operations are done in their order.
+// blocked, and to the other context when the first makes no progress. A claim, a word in GPU
+// memory, lets one of the two kernels do the operation and makes the other wait until it is done.
+// So operations are done in their order.
 //
 // An operation that a stream does without a kernel waits for nothing in the engine's own context,
 // and is submitted to that context alone. It has no claim. So earlier operations are done before it
@@ -66,8 +66,8 @@ type race struct {
 	failed  atomic.Pointer[error]
 }
 
-// claim is a word of the GPU by which two kernels agree which of them does an operation. No
-// operation in a stream uses it.
+// claim is a word in GPU memory that is idle: no operation in a stream uses it. A later operation
+// whose kernels run in two streams uses it to decide which of the two does the operation.
 type claim struct {
 	at   gpu.Address
 	free uint64 // its value while it is free
