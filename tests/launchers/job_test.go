@@ -259,7 +259,7 @@ func (l *launcher) orphaned(t *testing.T) {
 		t.Fatal(err)
 	}
 	for pe := range 3 {
-		if l.farewell != "" && !bytes.Contains(out, fmt.Appendf(nil, "shmem: PE %d: the job: %s (see what ended the launcher, ", pe, l.farewell)) {
+		if l.farewell != "" && !bytes.Contains(out, fmt.Appendf(nil, "shmem: PE %d: the job: %s (find out what ended the launcher, ", pe, l.farewell)) {
 			t.Errorf("PE %d does not say %q:\n%s", pe, l.farewell, out)
 		}
 	}
