@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "delayed.h"
+#include "library.h"
 
 #include <errno.h>
 #include <link.h>
@@ -27,12 +28,14 @@ void *delayed_real(unsigned number)
     return f;
 }
 
-/* After init: stores this PE's number, and how many PEs the job has. After finalize: stores -1 and
- * 0. */
-void delayed_init(bool running)
+/* After init, the call f: stores this PE's number, and how many PEs the job has. After finalize:
+ * stores -1 and 0. */
+void delayed_init(const struct preload_frame *f, bool running)
 {
-    me = running ? ((int (*)(void))delayed_real(PRELOAD_shmem_my_pe))() : -1;
-    n_pes = running ? ((int (*)(void))delayed_real(PRELOAD_shmem_n_pes))() : 0;
+    if (!running || !preload_library_pe(f, &me, &n_pes)) {
+        me = -1;
+        n_pes = 0;
+    }
 }
 
 /* The number of this PE, -1 outside of a job. */

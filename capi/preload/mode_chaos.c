@@ -176,14 +176,14 @@ static void after(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
     if (c->kind == PRELOAD_KIND_INIT && !(c->flags & PRELOAD_NVSHMEM)) {
-        delayed_init(true);
+        delayed_init(f, true);
         chaos_flags_open();
     }
     chaos_flags_after(f);
     if (c->kind == PRELOAD_KIND_FINALIZE) {
         delayed_reports_end("chaos");
         chaos_flags_close();
-        delayed_init(false);
+        delayed_init(f, false);
     }
 }
 
