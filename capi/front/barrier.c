@@ -28,7 +28,8 @@ static bool has_reached(const uint32_t *word, uint32_t want)
     return (int32_t)(shmemi_observe(word) - want) >= 0;
 }
 
-/* Writes for the report of a long wait which PEs have not reached a barrier of the world. */
+/* Writes the text of a report about a long wait in a barrier of the world: the PEs of this node
+ * that have not reached it. If all of them have, this PE waits for another node. */
 static void describe_barrier(const void *subject, char *text, size_t size)
 {
     const struct shmemi_state *s = &shmemi_state;

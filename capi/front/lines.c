@@ -326,8 +326,9 @@ static void collect_group(const struct exchange *e, const struct shmemi_blocks *
     }
 }
 
-/* The steps need a number of PEs (whole) that splits into groups. A member beyond that number sends
- * its block to the member `whole` below it, and gets all other blocks from it at the end. */
+/* Only the first `whole` members take part in the steps, since the steps divide that number of PEs
+ * into groups. Each other member sends its block to member me - whole before the steps, and gets
+ * all other blocks from that member after them. */
 void shmemi_lines_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *b,
                           const char *call)
 {

@@ -285,9 +285,11 @@ static void announce_sender(int pe, const char *call)
 }
 
 /* Writes the record at its reserved place in the receiver's mailbox: tag, bytes, and last the mark,
- * which makes the record visible to the receiver. send: the entry of a long message. The first
- * record of this PE sets its bit at the receiver, too. */
-static void post_record(const struct sending *s, uint32_t send, const void *bytes)
+ * which makes the record visible to the receiver. entry is the number of a long message in the
+ * table `outgoing`, by which the receiver finds the place for its replies; it is 0 for a short
+ * message, which gets no reply. With its first record this PE announces itself to the receiver: a
+ * receive from any PE searches only the mailboxes of PEs that have done so. */
+static void post_record(const struct sending *s, uint32_t entry, const void *bytes)
 {
     size_t n = shmemi_mail_bytes(s->mark) - sizeof(struct shmemi_mail);
     int64_t offset = shmemi_mailbox(shmemi_state.my_pe) +
@@ -297,7 +299,7 @@ static void post_record(const struct sending *s, uint32_t send, const void *byte
     char *at = base != NULL ? base + offset : image;
     struct shmemi_mail *m = (struct shmemi_mail *)(void *)at;
     m->tag = s->tag;
-    m->send = send;
+    m->send = entry;
     if (n > 0)
         shmemi_move(m->bytes, bytes, n, s->call);
     if (base != NULL) {

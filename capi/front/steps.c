@@ -8,8 +8,9 @@
  */
 #include "steps.h"
 
-/* Plans steps for m PEs, whose groups' sizes are the factors of m. False: m has a factor other than
- * 2, 3, 5 and 7, or the steps need too many lines. */
+/* Plans the steps of an exchange of m PEs. In each step the PEs form groups of one size, and the
+ * product of the sizes is m. Returns false if m has a prime factor above 7, or if the plan needs
+ * more than SHMEMI_MAX_STEPS steps or more than SHMEMI_LINES cache lines. */
 static bool plan_groups(uint32_t m, uint32_t me, struct shmemi_steps *steps)
 {
     static const uint8_t groups[] = {4, 2, 3, 5, 7};

@@ -38,8 +38,9 @@ void shmemi_wait_over(struct shmemi_waiter *w);
         }                                                                                          \
     } while (0)
 
-/* Waits like SHMEMI_WAIT_FOR, for a condition that any PE may fulfil. whom_ is the kind of the
- * wait: SHMEMI_ANY_WRITER or another of these in enum shmemi_whom. The time limit of
+/* Waits like SHMEMI_WAIT_FOR, for a condition that any PE may make true. whom_, a constant
+ * SHMEMI_ANY_... of enum shmemi_whom, says by what: SHMEMI_ANY_WRITER is a PE that stores to
+ * memory. The loss of a PE ends one wait of each such kind in each thread. The time limit of
  * shmemx_wait_limit ends the wait, too. */
 #define SHMEMI_WAIT(whom_, call_, describe_, subject_, cond)                                       \
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), call_, describe_, subject_, cond, .whom = (whom_),            \

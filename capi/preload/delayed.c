@@ -30,7 +30,7 @@ void *delayed_real(unsigned number)
 
 /* After init, the call f: stores this PE's number, and how many PEs the job has. After finalize:
  * stores -1 and 0. */
-void delayed_init(const struct preload_frame *f, bool running)
+void delayed_set_running(const struct preload_frame *f, bool running)
 {
     if (!running || !preload_library_pe(f, &me, &n_pes)) {
         me = -1;

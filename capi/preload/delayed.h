@@ -59,7 +59,7 @@ int delayed_n_pes(void);
 
 /* Called after init, with true, and after finalize, with false, f: sets what delayed_pe and
  * delayed_n_pes return, by the functions of f's interface. */
-void delayed_init(const struct preload_frame *f, bool running);
+void delayed_set_running(const struct preload_frame *f, bool running);
 
 /* The place of a symmetric address, a number that is the same on every PE: twice its distance from
  * base, which is memory of the shim on the heap, or twice its distance from the start of the

@@ -170,20 +170,22 @@ static bool before(struct preload_frame *f)
     return true;
 }
 
-/* Called after each call: an init begins the delays, and a finalize ends them; other calls are
- * noted for the search for missing fences. */
+/* Called after each call of the program. After an init of OpenSHMEM puts are delayed, until
+ * finalize. An init of NVSHMEM changes nothing: puts of NVSHMEM are never delayed, and its library
+ * may lack the functions of OpenSHMEM that delayed_set_running calls. chaos_flags_after gets every
+ * call: it searches for waits for a flag that was written without a fence after its data. */
 static void after(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
     if (c->kind == PRELOAD_KIND_INIT && !(c->flags & PRELOAD_NVSHMEM)) {
-        delayed_init(f, true);
+        delayed_set_running(f, true);
         chaos_flags_open();
     }
     chaos_flags_after(f);
     if (c->kind == PRELOAD_KIND_FINALIZE) {
         delayed_reports_end("chaos");
         chaos_flags_close();
-        delayed_init(f, false);
+        delayed_set_running(f, false);
     }
 }
 

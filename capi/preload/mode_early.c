@@ -388,7 +388,7 @@ static void after(struct preload_frame *f)
     if (c->kind == PRELOAD_KIND_FINALIZE)
         delayed_reports_end("early");
     if (c->kind == PRELOAD_KIND_INIT || c->kind == PRELOAD_KIND_FINALIZE)
-        delayed_init(f, c->kind == PRELOAD_KIND_INIT);
+        delayed_set_running(f, c->kind == PRELOAD_KIND_INIT);
     if (c->kind == PRELOAD_KIND_TEST && test_succeeded(f)) {
         pthread_mutex_lock(&mutex);
         bool soon = pushed > 0 && delayed_now() < pushed + SOON;

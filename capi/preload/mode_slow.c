@@ -78,7 +78,7 @@ static void after(struct preload_frame *f)
 {
     int kind = preload_calls[f->number].kind;
     if (kind == PRELOAD_KIND_INIT || kind == PRELOAD_KIND_FINALIZE)
-        delayed_init(f, kind == PRELOAD_KIND_INIT);
+        delayed_set_running(f, kind == PRELOAD_KIND_INIT);
 }
 
 const struct preload_mode preload_slow = {

@@ -192,8 +192,9 @@ static __device__ __noinline__ void shmemi_spread_end(const struct shmemi_member
 }
 
 /*
- * The spread reduction: 16 bytes at a time where source and dest are aligned for it, then the
- * elements that are left.
+ * The spread reduction: each PE reduces one n-th of the elements, in many blocks, and stores the
+ * result at all PEs. If source and dest are aligned to 16 bytes, it reduces 16 bytes at a time, and
+ * then the elements that are left; otherwise one element at a time.
  */
 template <class EACH, class T>
 SHMEMI_D void shmemi_reduce_spread(const struct shmemi_stream_call *c)

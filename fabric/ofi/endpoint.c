@@ -293,14 +293,14 @@ int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len)
     return fi_getname(o->links != NULL ? &o->links->pep->fid : &o->ep->fid, addr, len);
 }
 
-/* Allocates the state of n peers without an address. late is the size of an address if addresses
- * are stored until the first operation on the PE, otherwise 0. */
-int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t late)
+/* Allocates the state of n peers without an address. stored_size is the size of an address if
+ * addresses are stored until the first operation on the PE, otherwise 0. */
+int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t stored_size)
 {
     if (o->links != NULL)
         return shmemi_ofi_link_peers(o, n);
-    o->address_size = late;
-    if (late > 0 && (o->addresses = calloc(n, late)) == NULL)
+    o->address_size = stored_size;
+    if (stored_size > 0 && (o->addresses = calloc(n, stored_size)) == NULL)
         return -FI_ENOMEM;
     if ((o->peers = calloc(n, sizeof(*o->peers))) == NULL)
         return -FI_ENOMEM;

@@ -157,10 +157,10 @@ int shmemi_ofi_watch(struct shmemi_ofi *o, int fd, uint32_t how);
 int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len);
 
 /*
- * Allocates the state of n peers, all without an address. late is the size of an address if
- * addresses are inserted into the address vector at first use, otherwise 0.
+ * Allocates the state of n peers, all without an address. stored_size is the size of an address if
+ * addresses are stored, and inserted into the address vector at first use, otherwise 0.
  */
-int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t late);
+int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t stored_size);
 int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr);
 /* Inserts the address of a PE into the address vector, before the first operation on it. */
 int shmemi_ofi_first_contact(struct shmemi_ofi *o, uint32_t pe);
