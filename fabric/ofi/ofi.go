@@ -229,14 +229,15 @@ func (e *endpoint) Connect(addrs [][]byte) error {
 	if len(addrs) == 0 {
 		return nil
 	}
-	// An address vector of TCP takes 300 bytes for each address (docs/concepts/scale.md), and a PE
-	// of a large job talks to few others. So its addresses are inserted late, at first use, unless
-	// completions name the writer: some providers search the vector for the sender.
-	late := 0
+	// An address vector of TCP takes some 300 bytes for each address, and a PE of a large job
+	// communicates with few others. So an address is stored here, and inserted into the vector
+	// before the first operation on its PE. That is not possible if completions name the writer,
+	// since some providers find the sender of a completion in the vector.
+	storedSize := 0 // bytes of each stored address; 0: addresses are inserted at once
 	if e.ip && !e.caps.Source {
-		late = len(e.addr)
+		storedSize = len(e.addr)
 	}
-	if ret := C.shmemi_ofi_peers(e.c, C.uint32_t(len(addrs)), C.size_t(late)); ret != 0 {
+	if ret := C.shmemi_ofi_peers(e.c, C.uint32_t(len(addrs)), C.size_t(storedSize)); ret != 0 {
 		return &shmerr.Error{Op: "connect", Object: e.caps.Provider, Cause: fault(ret)}
 	}
 	if e.links != nil {

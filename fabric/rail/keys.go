@@ -244,8 +244,11 @@ const (
 // registered.
 const errDenied = 13
 
-// fetchRow starts the Read of the row of a key from its PE, if it is not under way. It returns nil
-// until that Read has completed or failed. It returns a failed fetch once, and frees its entry.
+// fetchRow posts a Read of one row of a PE's table of keys: the keys of the region that key names,
+// one for each NIC of the PE. It posts nothing if that Read is in flight, if all entries of
+// p.fetches are in use, or if the NIC's queue is full. The caller repeats the call until rows.get
+// finds the row. fetchRow returns the fetch only if the Read has failed, once, and frees its entry.
+// Otherwise it returns nil.
 func (p *Provider) fetchRow(pe libshmem.PE, key uint64) *fetch {
 	at := -1
 	for i := range p.fetches {

@@ -164,7 +164,9 @@ func Unread(m Model, pollBytes int) Model {
 	return m
 }
 
-// Named returns the model of a name. With -rough after the name it returns the Rough form.
+// Named returns the model with a name. If the name ends in -rough, the model has the faults and the
+// queue depth of the model "worst", but keeps its own promises. Such faults are dropped, duplicated
+// and reordered packets.
 func Named(name string) (Model, error) {
 	plain, rough := strings.CutSuffix(name, "-rough")
 	var names []string
@@ -177,5 +179,5 @@ func Named(name string) (Model, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return Model{}, fmt.Errorf("there is no model %q of a network (there are %s, and each with -rough behind it)", name, strings.Join(names, ", "))
+	return Model{}, fmt.Errorf("there is no model %q of a network (the models are %s; each may end in -rough)", name, strings.Join(names, ", "))
 }

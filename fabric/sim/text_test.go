@@ -48,7 +48,7 @@ func TestText(t *testing.T) {
 func TestTextRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                           "there is no model",
-		"token-ring":                 "there is no model \"token-ring\" of a network (there are tcp,",
+		"token-ring":                 "there is no model \"token-ring\" of a network (the models are tcp,",
 		"efa,reorder":                "has no value",
 		"efa,reorder=2":              "is not a share",
 		"efa,reorder=NaN":            "is not a share",

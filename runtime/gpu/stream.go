@@ -22,23 +22,23 @@ type Place uint8
 
 // The places.
 const (
-	Pageable   Place = iota // memory that the driver does not know: of the CPU, or not mapped at all
-	PinnedHost              // main memory that the GPUs have mapped
-	OnDevice                // memory of a GPU
-	Placed                  // managed memory, which the driver moves
+	Pageable      Place = iota // memory that the driver does not know: of the CPU, or not mapped
+	PinnedHost                 // main memory that the GPUs have mapped
+	OnDevice                   // memory of a GPU
+	ManagedMemory              // managed memory, which the driver moves
 )
 
-var placeNames = [...]string{Pageable: "pageable", PinnedHost: "pinned", OnDevice: "device", Placed: "managed"}
+var placeNames = [...]string{Pageable: "pageable", PinnedHost: "pinned", OnDevice: "device", ManagedMemory: "managed"}
 
 func (p Place) String() string { return placeNames[p] }
 
 // Pointer is what a driver reports about an address.
 type Pointer struct {
-	Place  Place
-	Device int     // number of the GPU; only for OnDevice and Placed
-	Host   Address // its address for the CPU; 0 if the CPU does not reach it
-	Base   Address // where its allocation, or its range of addresses, begins
-	Size   uint64  // from Base on
-	Buffer uint64  // id of the allocation, unique in the process's whole life
-	Tied   bool    // copies of it wait while the context that it was allocated in is blocked
+	Place          Place
+	Device         int     // number of the GPU; only for OnDevice and ManagedMemory
+	Host           Address // its address for the CPU; 0 if the CPU does not reach it
+	Base           Address // where its allocation, or its range of addresses, begins
+	Size           uint64  // from Base on
+	Buffer         uint64  // id of the allocation, unique in the process's whole life
+	OwnedByContext bool    // copies of it wait while the context that it was allocated in is blocked
 }

@@ -1,39 +1,41 @@
-// Package mesh is the engine without a job: members that join and leave while others work, and
-// memory that one of them registers by itself, at any time. It owns the members, the regions and
-// the requests of a mesh, and the messages by which members agree about regions. Operations, their
-// order and the network are those of runtime/proxy, and the thread that drives the engine is that
-// of runtime/proxy/loop.
+// Package mesh connects processes that form no job: members join and leave while others
+// communicate, and a member may register memory by itself, at any time. The package owns the
+// members, the regions and the requests of a mesh, and the messages by which members agree about
+// regions. Operations, their order and the network are those of runtime/proxy, whose engine does
+// the work, and the thread that drives the engine is that of runtime/proxy/loop.
 //
-// Nothing here belongs to the process: a process may have several meshes, and a job besides. A mesh
-// gets its settings and its log as values, and an error ends a request or a member, or at worst the
-// mesh.
+// A mesh has no state that is shared by the process: a process may have several meshes, and a job
+// besides. A mesh gets its settings and its log as arguments. An error ends a request, or the
+// connection with a member, or at worst the mesh.
 //
 // # Members
 //
-// A member has a number, which the program gives it, and an address, a blob that the program
-// carries to the others (address.go). A member works with another as soon as it has added the blob
-// of that one, and has been added by it. It leaves by Close, is lost, or is removed. Its number is
-// not given to another member afterwards, so that no late packet can be taken for one of the next.
+// A member has a number, which the program chooses, and an address, a blob that the program sends
+// to the other members (address.go). Two members can communicate as soon as each has added the
+// other's address. A member leaves by Close, is lost, or is removed. Its number is not used for
+// another member afterwards, so that no late packet is mistaken for one of that member.
 //
-// The secret is what makes a process a member. It is in no blob. Blobs carry a proof of it, so that
-// one of another mesh, or a changed one, is refused when it is read, and the connections carry
-// another.
+// A process is a member because it knows the secret of the mesh. No blob contains the secret. Each
+// blob ends with a proof that its author knows the secret, so that a blob of another mesh, or one
+// that was changed, is rejected when it is read. Connections have a proof of their own.
 //
 // # Regions
 //
-// A region has a number that its member gives it. Another member imports it by a blob that has
-// neither address nor key: it asks the owner, who notes the importer and answers with both. To close
-// a region the owner tells its importers, which refuse new operations, let those under way end, and
-// answer. After the last answer the memory is free: no operation can meet it any more. An importer
-// that does not answer is removed, with its connection.
+// A region has a number, which its owner chooses. Another member imports the region by a blob that
+// contains neither an address nor a key: it sends a request to the owner, which records the
+// importer and replies with both. To close a region, the owner sends a message to its importers.
+// They refuse new operations, wait until those in flight have ended, and reply. After the last
+// reply no operation can access the memory any more, and the program may free it. An importer that
+// does not reply is removed, and its connection is closed.
 //
 // # Threads and order
 //
-// Any thread may call. All state is under the engine's lock, and no call waits with the lock held.
-// Where the engine has no room for an operation it waits in the queue of its member, in order; the
-// loop and callers that test requests post it later (drive.go).
+// Any thread may call the functions of this package. The engine's lock guards all state, and no
+// call waits with the lock held. If the engine has no room for an operation, the operation waits in
+// the queue of its member, in order; the loop, and callers that test requests, post it later
+// (drive.go).
 //
-// Operations of a context on one member have no order but this: a signal follows the bytes of its
-// own put, an ordered operation follows all earlier ones, and a flush is complete when all earlier
-// ones are. Contexts have no order between them.
+// Operations of one context on one member have no order, with three exceptions: a signal follows
+// the bytes of its own put, an ordered operation follows all earlier operations, and a flush is
+// complete when all earlier operations are. Operations of different contexts have no order.
 package mesh

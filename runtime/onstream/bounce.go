@@ -13,9 +13,9 @@ const BounceBytes = queue.BounceHead + queue.BounceBuffers*queue.BounceBytes
 const bounceBlocks = 4
 
 // launchRemote launches a kernel for an operation on a PE that this GPU reaches through a ring and
-// the proxy. It launches plain, or, if the driver ties the operand's memory to the program's CUDA
-// context, bounced, which copies the operand through memory that no context owns. Proxies cannot
-// copy a tied operand while the program loads a kernel and another kernel waits for a PE.
+// the proxy. It launches plain, or, if the program's CUDA context owns the operand's memory,
+// bounced, which copies the operand through memory that no context owns. Proxies cannot copy such
+// an operand while the program loads a kernel and another kernel waits for a PE.
 func (c *Calls) launchRemote(plain, bounced kernel, operand uint64, s gpu.Stream, k *queue.StreamCall) error {
 	if c.job.Bounce == 0 || k.Count == 0 {
 		return c.launch(plain, 1, warp, s, k)
@@ -24,7 +24,7 @@ func (c *Calls) launchRemote(plain, bounced kernel, operand uint64, s gpu.Stream
 	switch {
 	case err != nil:
 		return err
-	case !p.Tied || p.Device != c.job.GPU:
+	case !p.OwnedByContext || p.Device != c.job.GPU:
 		return c.launch(plain, 1, warp, s, k)
 	}
 	blocks := blocksFor(k.Count, queue.BounceBytes, bounceBlocks)

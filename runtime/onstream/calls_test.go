@@ -52,7 +52,7 @@ const (
 )
 
 func (r *recorder) Pointer(a gpu.Address) (gpu.Pointer, error) {
-	p := gpu.Pointer{Place: gpu.OnDevice, Device: 3, Tied: a == tied || a == elsewhere}
+	p := gpu.Pointer{Place: gpu.OnDevice, Device: 3, OwnedByContext: a == tied || a == elsewhere}
 	if a == elsewhere {
 		p.Device = 4
 	}

@@ -150,8 +150,9 @@ func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libsh
 			x.Messages.Flush(s.PE)
 		}
 	} else if notified != 0 {
-		// The completion says that the bytes have arrived; only a reply says that they were
-		// counted.
+		// The completion confirms that the bytes have arrived. Only a later reply of the target
+		// confirms that it has added 1 to the notification counter, and a quiet waits for that: any
+		// number of unconfirmed bytes above 0 makes it wait.
 		p.Unconfirmed(1)
 	} else if x.GPU != nil && x.GPU.Flushes(s.PE, offset) {
 		s.Flush = true

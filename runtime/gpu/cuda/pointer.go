@@ -12,8 +12,9 @@ import (
 	"libshmem/runtime/gpu"
 )
 
-// Pointer finds the kind of memory at an address. An address that the driver does not know is no
-// error: it is Pageable.
+// Pointer finds the kind of memory at an address, and whether a CUDA context owns it: then the
+// driver may delay copies of it while that context is blocked. An address that the driver does not
+// know is no error: it is Pageable.
 func (v *Device) Pointer(a gpu.Address) (gpu.Pointer, error) {
 	var (
 		place, managed C.int
@@ -53,10 +54,10 @@ func (v *Device) Pointer(a gpu.Address) (gpu.Pointer, error) {
 	p := gpu.Pointer{Host: gpu.Address(host), Base: gpu.Address(start), Size: uint64(size), Buffer: uint64(buffer)}
 	switch {
 	case managed != 0:
-		p.Place, p.Device, p.Tied = gpu.Placed, int(device), true
+		p.Place, p.Device, p.OwnedByContext = gpu.ManagedMemory, int(device), true
 	case place == C.SHMEMI_CUDA_TYPE_DEVICE:
-		// Only memory of cudaMalloc has handles for cuIpcGetMemHandle.
-		p.Place, p.Device, p.Tied = gpu.OnDevice, int(device), legacy != 0
+		// A context owns memory of cudaMalloc, and only that has handles for cuIpcGetMemHandle.
+		p.Place, p.Device, p.OwnedByContext = gpu.OnDevice, int(device), legacy != 0
 	case place == C.SHMEMI_CUDA_TYPE_HOST:
 		p.Place = gpu.PinnedHost
 	default:

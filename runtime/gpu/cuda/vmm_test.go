@@ -219,8 +219,8 @@ func TestPointer(t *testing.T) {
 	}{
 		{at + 100, gpu.Pointer{Place: gpu.PinnedHost, Host: at + 100, Base: at, Size: 4096}},
 		{hostAt + 100, gpu.Pointer{Place: gpu.PinnedHost, Host: at + 100, Base: hostAt, Size: 4096}},
-		{managed, gpu.Pointer{Place: gpu.Placed, Host: managed, Base: managed, Size: 4096, Tied: true}},
-		{device + chunk - 1, gpu.Pointer{Place: gpu.OnDevice, Base: device, Size: chunk, Tied: true}},
+		{managed, gpu.Pointer{Place: gpu.ManagedMemory, Host: managed, Base: managed, Size: 4096, OwnedByContext: true}},
+		{device + chunk - 1, gpu.Pointer{Place: gpu.OnDevice, Base: device, Size: chunk, OwnedByContext: true}},
 		{device + chunk, gpu.Pointer{}},
 		{1 << 20, gpu.Pointer{}},
 	} {

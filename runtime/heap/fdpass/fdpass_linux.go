@@ -26,9 +26,9 @@ const (
 	MaxFiles   = 4
 )
 
-// Listener is a socket with an abstract name, which needs no file and
-// disappears with it. The name can be read by everyone on the machine, so both
-// sides compare user ids.
+// Listener is a socket with a name in the abstract namespace of Linux. The name is no file, so none
+// is left when the socket is closed. Every user of the machine can read the name and connect to it,
+// so both sides compare user ids.
 type Listener struct {
 	fd   int
 	name string

@@ -349,7 +349,8 @@ func (m *Memory) changesWithoutKernel(op fabric.Op) bool {
 }
 
 // Mark puts a mark into a stream, and returns its number: a store of the number to pinned memory
-// or, if the driver has no stores, an event (stream.Memory). Marked tells how far the stream is.
+// or, if the driver has no stores, an event (stream.Memory). Marked returns the last mark that the
+// stream has passed.
 func (m *Memory) Mark(i stream.Stream) (uint64, error) {
 	if m.race != nil && i == stream.Word {
 		return m.race.mark()
@@ -383,8 +384,10 @@ func (m *Memory) Mark(i stream.Stream) (uint64, error) {
 	return s.lastMark, nil
 }
 
-// Marked returns the last mark that a stream has passed (stream.Memory): the word that the stream
-// stores, or the number of events that have passed, in their order.
+// Marked returns the number of the last mark that a stream has passed (stream.Memory): the word
+// that the stream stores or, if the driver has no stores, the number of its events that have
+// passed. The stream of atomic operations (stream.Word) may be two CUDA streams, in two contexts
+// (race): then it is the last mark before which all operations are done, in either stream.
 func (m *Memory) Marked(i stream.Stream) (uint64, error) {
 	if m.race != nil && i == stream.Word {
 		return m.race.marked()

@@ -10,7 +10,8 @@ import (
 )
 
 // Named finds the memory of this PE to which the headers of messages refer. A message for memory
-// that this PE does not have, or that no engine of this version sends, fails the job.
+// that this PE does not have fails the job or, with regions, goes to Misuse. A message that no
+// engine of this version sends fails the job.
 type Named struct {
 	Segment *Segment
 	Fatal   func(error)
@@ -19,9 +20,11 @@ type Named struct {
 	Misuse func(pe libshmem.PE, reason string)
 }
 
-// Target returns the address of n bytes at an offset of this PE's heap. If they are not all in the
-// heap, it fails the job and returns nil: the sender has checked them against its own heap, so the
-// two heaps differ in size, because the PEs have different settings.
+// Target returns the address of n bytes at an offset of this PE's heap, or nil if this PE does not
+// have all of them. In a job it then fails the job: the sender has checked the bytes against its
+// own heap, so the two heaps differ in size, because the PEs have different settings. In a mesh,
+// whose members have regions, it reports the sender, which is then removed: other members can
+// continue.
 func (m *Named) Target(h *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer {
 	at, ok := m.Segment.At(offset, n)
 	if !ok && m.Segment.Regions != nil {
