@@ -171,9 +171,9 @@ static bool before(struct preload_frame *f)
 }
 
 /* Called after each call of the program. After an init of OpenSHMEM puts are delayed, until
- * finalize. An init of NVSHMEM changes nothing: puts of NVSHMEM are never delayed, and its library
- * may lack the functions of OpenSHMEM that delayed_set_running calls. chaos_flags_after gets every
- * call: it searches for waits for a flag that was written without a fence after its data. */
+ * finalize. An init of NVSHMEM changes nothing: puts of NVSHMEM are never delayed.
+ * chaos_flags_after gets every call: it searches for waits for a flag that was written without a
+ * fence after its data. */
 static void after(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
