@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"bytes"
 	"testing"
 	"time"
 	"unsafe"
@@ -52,6 +53,11 @@ func TestStranger(t *testing.T) {
 	pattern(source, 1)
 	put, err := b.Put(0, remote, []Block{block(source, 0)}, nil, false)
 	await(t, put, err)
+	flush, err := b.Flush(0, 0)
+	await(t, flush, err)
+	if !bytes.Equal(there, source) {
+		t.Error("the member whose number it took has put other bytes")
+	}
 }
 
 // TestMisuse has a member name memory that is in no region of another: the other gives it up, and
