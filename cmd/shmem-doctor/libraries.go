@@ -47,13 +47,7 @@ func checkLibraries(cfg *config.Config, launched bool, environ []string) []docto
 	if err != nil {
 		return []doctor.Finding{doctor.Bad("libshmem.so", "mount proc at /proc", "where this command is cannot be found out: %v", err)}
 	}
-	libraryPath := ""
-	for _, entry := range environ {
-		if text, is := strings.CutPrefix(entry, "LD_LIBRARY_PATH="); is {
-			libraryPath = text
-		}
-	}
-	findings := doctor.Installed(executable, launched, libraryPath)
+	findings := doctor.Installed(executable, launched, variable(environ, "LD_LIBRARY_PATH"))
 	if m, err := hwloc.Read(); err != nil {
 		findings = append(findings, doctor.Lack("hwloc", "apt install libhwloc15, for machines with several NICs or GPUs", "%v: /sys is read instead", err))
 	} else {
@@ -77,4 +71,14 @@ func checkRegistrationCache(cfg *config.Config) doctor.Finding {
 		return doctor.Failed(doctor.Lacks, subject, "sysctl vm.unprivileged_userfaultfd=1, and a container that does not refuse userfaultfd", err)
 	}
 	return doctor.Well(subject, "the kernel reports unmapped memory")
+}
+
+// variable returns the value of a variable of the environment; empty if it is not set.
+func variable(environ []string, name string) (value string) {
+	for _, entry := range environ {
+		if text, is := strings.CutPrefix(entry, name+"="); is {
+			value = text
+		}
+	}
+	return value
 }

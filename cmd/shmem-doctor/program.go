@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"libshmem/runtime/doctor/program"
 )
@@ -23,14 +22,9 @@ func examine(file string, environ []string, out printer, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, fmt.Errorf("find the library beside this command: %w", err))
 	}
-	here := program.Here{Lib: filepath.Join(filepath.Dir(filepath.Dir(executable)), "lib"), Default: lastFolders}
-	for _, entry := range environ {
-		if text, is := strings.CutPrefix(entry, "LD_LIBRARY_PATH="); is {
-			here.LibraryPath = text
-		}
-		if text, is := strings.CutPrefix(entry, "LD_PRELOAD="); is {
-			here.Preload = text
-		}
+	here := program.Here{
+		Lib:         filepath.Join(filepath.Dir(filepath.Dir(executable)), "lib"),
+		LibraryPath: variable(environ, "LD_LIBRARY_PATH"), Preload: variable(environ, "LD_PRELOAD"), Default: lastFolders,
 	}
 	findings, err := here.Examine(file)
 	if err != nil {

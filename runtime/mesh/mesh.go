@@ -172,8 +172,7 @@ func (m *Mesh) connect(root *secret.Secret, contexts int) error {
 	ends[m.me] = own
 	ends[0].Job = root.Number("messages of a mesh")
 	if fabric.OverSockets(m.e.Caps().Provider) {
-		k := root.Key("seals of a mesh")
-		ends[0].Seal = [2]uint64{binary.NativeEndian.Uint64(k[:]), binary.NativeEndian.Uint64(k[8:])}
+		ends[0].Seal = root.SealKey("seals of a mesh")
 	}
 	if err := m.e.Connect(ends); err != nil {
 		return err

@@ -123,8 +123,8 @@ var stagingDefects = []defect{
 	},
 	{
 		id: "staging/plain-rows", file: "runtime/gpu/cuda/copies.h",
-		was:  "            if (packed && !(two_rows && n < SHMEMI_CUDA_FEW_ROWS)) {",
-		is:   "            if (packed && count > 1) {",
+		was:  "            if (shmemi_cuda_packed(c) && !(two_rows && n < SHMEMI_CUDA_FEW_ROWS)) {",
+		is:   "            if (shmemi_cuda_packed(c) && count > 1) {",
 		user: "small puts into a GPU wait 2.4 ms each beside a kernel",
 		by:   unit("./runtime/gpu/cuda", "^TestCopies$"), says: `\d+ plain copies and \d+ of rows`,
 	},

@@ -67,3 +67,9 @@ func (s *Secret) Number(purpose string) uint64 {
 // Key derives a key for a purpose from the secret. Like a Number, it is the same on every PE of the
 // job, differs by job and purpose, and does not reveal the secret.
 func (s *Secret) Key(purpose string) [32]byte { return s.Prove("key for "+purpose, Nonce{}, Nonce{}) }
+
+// SealKey derives a key for the seals of messages: the first 16 bytes of the Key for the purpose.
+func (s *Secret) SealKey(purpose string) [2]uint64 {
+	k := s.Key(purpose)
+	return [2]uint64{binary.NativeEndian.Uint64(k[:]), binary.NativeEndian.Uint64(k[8:])}
+}

@@ -15,13 +15,13 @@ import (
 // takes that.
 func (h Here) bound(name, dir string, f *elf.File) doctor.Finding {
 	own := filepath.Join(h.Lib, soname)
-	const first = "LD_PRELOAD=%s, or load that file before (shmem.nvshmem_path() in Python)"
+	first := "LD_PRELOAD=" + own + ", or load that file before (shmem.nvshmem_path() in Python)"
 	rpath, runpath := folders(f, elf.DT_RPATH, dir), folders(f, elf.DT_RUNPATH, dir)
 	if len(runpath) > 0 {
 		rpath = nil // the loader ignores it then
 	}
 	if dir == "" && len(rpath) > 0 {
-		return doctor.Lack(name, strings.Replace(first, "%s", own, 1), "binds to %s in %s, its run path, before LD_LIBRARY_PATH", soname, strings.Join(rpath, ":"))
+		return doctor.Lack(name, first, "binds to %s in %s, its run path, before LD_LIBRARY_PATH", soname, strings.Join(rpath, ":"))
 	}
 	for _, file := range filepath.SplitList(strings.ReplaceAll(h.Preload, " ", ":")) {
 		if sonameOf(file) == soname {
@@ -33,7 +33,7 @@ func (h Here) bound(name, dir string, f *elf.File) doctor.Finding {
 		folders []string
 		remedy  string
 	}{
-		{"its run path (DT_RPATH)", rpath, strings.Replace(first, "%s", own, 1)},
+		{"its run path (DT_RPATH)", rpath, first},
 		{"LD_LIBRARY_PATH", filepath.SplitList(h.LibraryPath), "put " + h.Lib + " first in LD_LIBRARY_PATH"},
 		{"its run path (DT_RUNPATH)", runpath, "LD_LIBRARY_PATH=" + h.Lib},
 		{"the loader's default", h.Default, "LD_LIBRARY_PATH=" + h.Lib},
@@ -45,7 +45,7 @@ func (h Here) bound(name, dir string, f *elf.File) doctor.Finding {
 		}
 	}
 	if f.Section(".interp") == nil { // a library, and its process may have one
-		return doctor.Lack(name, strings.Replace(first, "%s", own, 1), "finds no %s itself: it binds to the one that its process has loaded", soname)
+		return doctor.Lack(name, first, "finds no %s itself: it binds to the one that its process has loaded", soname)
 	}
 	return doctor.Bad(name, "LD_LIBRARY_PATH="+h.Lib, "finds no %s", soname)
 }

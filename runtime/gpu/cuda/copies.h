@@ -7,6 +7,12 @@
 
 #include "driver.h"
 
+/* Whether the rows of a copy have no gaps between them at source and destination. */
+static inline bool shmemi_cuda_packed(const struct shmemi_cuda_copy *c)
+{
+    return c->rows == 1 || (c->to_pitch == c->n && c->from_pitch == c->n);
+}
+
 /* Starts copies on a stream until the driver refuses one; *done: how many it has accepted. If
  * two_rows, a copy of fewer bytes than SHMEMI_CUDA_FEW_ROWS is split into two rows, so that a copy
  * engine makes it; its bytes must be even in number if it has one row. */
@@ -27,8 +33,7 @@ shmemi_cuda_in_copies(const struct shmemi_cuda *driver, void *within,
             const struct shmemi_cuda_copy *c = &copies[i];
             uint64_t width = c->n, count = c->rows, n = width * count;
             uint64_t to_pitch = c->to_pitch, from_pitch = c->from_pitch;
-            bool packed = count == 1 || (to_pitch == width && from_pitch == width);
-            if (packed && !(two_rows && n < SHMEMI_CUDA_FEW_ROWS)) {
+            if (shmemi_cuda_packed(c) && !(two_rows && n < SHMEMI_CUDA_FEW_ROWS)) {
                 out.call = driver->copy_any(c->to, c->from, n, stream);
                 continue;
             }
@@ -65,7 +70,7 @@ static inline struct shmemi_cuda_outcome shmemi_cuda_in_batch(const struct shmem
     struct shmemi_cuda_manner manner = {.source_order = SHMEMI_CUDA_SOURCE_IN_STREAM_ORDER};
     for (unsigned i = 0; i < count; i++) {
         const struct shmemi_cuda_copy *c = &copies[i];
-        bool packed = c->rows == 1 || (c->to_pitch == c->n && c->from_pitch == c->n);
+        bool packed = shmemi_cuda_packed(c);
         uint64_t rows = packed ? 1 : c->rows;
         for (uint64_t row = 0; row < rows; row++, parts++) {
             to[parts] = c->to + row * c->to_pitch;

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -75,8 +74,7 @@ func (nw *Network) sealKey(i int) (key [2]uint64) {
 	if !fabric.OverSockets(nw.Engines[i].Caps().Provider) {
 		return key
 	}
-	k := nw.Boot.Secret().Key(fmt.Sprintf("seals of endpoint %d", i))
-	return [2]uint64{binary.NativeEndian.Uint64(k[:]), binary.NativeEndian.Uint64(k[8:])}
+	return nw.Boot.Secret().SealKey(fmt.Sprintf("seals of endpoint %d", i))
 }
 
 // mapPeers tells a GPU stage the addresses of those heaps of this host that it reaches by copies
