@@ -218,7 +218,7 @@ def main():
         f"{answers.count(None)} not measured; see {args.out}/README.md"
     )
     for failure in bench.failures:
-        print(f"bench: failed: {failure.strip().splitlines()[0]}", file=sys.stderr)
+        print(f"bench: failed: {failure.strip()}", file=sys.stderr)
     return 1 if bench.failures else 0
 
 

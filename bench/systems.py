@@ -122,13 +122,14 @@ class Libshmem(System):
         return [*shmemrun, "--hosts", str(pes), *wrapped], environment(SHMEM_PROVIDER=self.provider)
 
     def route(self, pair):
-        """The provider string of the library's banner."""
+        """The provider of the library's banner, for fi_pingpong and raw, which open datagram
+        endpoints: without the suffix of the connections that the library makes itself."""
         argv, env = self.launch(pair, "tcp", 2, [self.binary("oshm_micro"), "init"])
         env["SHMEM_LOG_LEVEL"] = "info"
         _, _, err = run(argv, 60, env)
         found = re.search(r"network (?:\S+ by )?(\S+) on ", err)
         if found:
-            return found.group(1)
+            return found.group(1).removesuffix(";msg")
         raise RunError(f"the banner of libshmem names no network: {err}")
 
 
@@ -150,6 +151,8 @@ class OpenMPI(System):
         # the segments would remain.
         oshrun += ["--mca", "btl_vader_backing_directory", self.memory]
         if place == "node":
+            # No ssh is needed, but oshrun looks for it.
+            oshrun += ["--mca", "plm_rsh_agent", "sh"]
             # Oversubscribed, its processes yield; else they are bound and spin,
             # which is its best.
             if pes > len(os.sched_getaffinity(0)):
