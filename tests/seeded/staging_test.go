@@ -10,6 +10,13 @@ var stagingDefects = []defect{
 		by:   unit("./runtime/proxy/gpustage", "^TestArrivalsAhead$"), says: `a fence: 1 calls`,
 	},
 	{
+		id: "staging/signal-after-failed-read", file: "runtime/proxy/gpustage/pull.go",
+		was:  "		if (*l.pulls.At(0)).err != 0 {\n",
+		is:   "		if false {\n",
+		user: "survivors of a PE that died see its signal, and not the bytes before it",
+		by:   unit("./runtime/proxy/gpustage", "^TestPullsFailedRead$"), says: `Pulls:\{All:2 Done:2\}`,
+	},
+	{
 		id: "staging/batch-of-copies-with-an-order", file: "runtime/gpu/copies.go",
 		was:  "	return copies[:n], anyOrder\n",
 		is:   "	return copies[:n], true\n",

@@ -341,7 +341,8 @@ func (p *pulls) Follow(c *stream.Chore) { p.chunks.ReleaseFor(libshmem.PE(c.PE),
 
 // arrived counts n more bytes of a pull. When all of them have arrived, or a read has failed and
 // none is under way, the pull is complete: its PE gets the reply to the request to send, and the
-// get, or the progress for the PE's puts, is updated.
+// get, or the progress for the PE's puts, is updated. After a put whose bytes could not be read no
+// message of the PE is applied any more: the put fails there, and mostly the PE is lost.
 func (p *pulls) arrived(q *pull, n uint64) {
 	if q.landed += n; q.landed < q.n && q.err == 0 || q.landed < q.begun {
 		return
@@ -368,6 +369,9 @@ func (p *pulls) arrived(q *pull, n uint64) {
 	q.done = true
 	l := &p.from[q.PE]
 	for l.pulls.Len() > 0 && (*l.pulls.At(0)).done {
+		if (*l.pulls.At(0)).err != 0 {
+			return // no signal of the PE may follow, and say that these bytes are there
+		}
 		p.spare = append(p.spare, l.pulls.Pop())
 		l.Pulls.Done++
 	}

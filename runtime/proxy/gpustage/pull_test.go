@@ -267,6 +267,24 @@ func TestPullsOfGets(t *testing.T) {
 	p.rest(t)
 }
 
+// Bytes of a put that cannot be read hold back all later messages of their PE, until it is lost: a
+// signal would say that they have arrived.
+func TestPullsFailedRead(t *testing.T) {
+	p := newPullsPE(100)
+	p.Put(p.bytes(1, 8, true, 5, 0), 1)
+	p.Put(p.bytes(1, 8, true, 6, 0), 1)
+	p.Start()
+	p.land(4) // there is memory for the read of one of them
+	p.land(0)
+	if p.progress[1].Pulls != (progressCount{All: 2}) || len(p.engine.finished) != 2 || p.engine.finished[0].Operand != 4 {
+		t.Errorf("progress %+v, answers %+v", p.progress[1], p.engine.finished)
+	}
+	if p.Drop(1); p.progress[1].Pulls.Open() {
+		t.Errorf("progress %+v after the loss", p.progress[1])
+	}
+	p.rest(t)
+}
+
 // Of a lost PE only the reads stay that the provider has, with their chunks.
 func TestPullsDrop(t *testing.T) {
 	p := newPullsPE(100)
