@@ -61,6 +61,7 @@ var oneSided = map[string]string{
 	"long_wait":      "C alone notes a wait, and reports it",
 	"activity":       "as long_wait",
 	"static":         "C alone finds the program's variables",
+	"cuda_copy":      "the C that names its members is in a header of cgo's (runtime/gpu/cuda/copies.h)",
 }
 
 // elsewhere are members that other files name than those of readersOf, with these files.
