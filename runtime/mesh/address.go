@@ -22,6 +22,7 @@ const (
 type addressBlob struct {
 	Member, Most uint32
 	Window       uint32 // proxy.Endpoint.Window
+	GPU          uint32 // 1: the member has a GPU stage, which puts from GPU memory need at their target
 	Instance     uint64 // of this member: another process with its number has another one
 	Provider     string
 	Addr         string // of its endpoint
@@ -129,6 +130,7 @@ func (m *Mesh) sealAddress(b *addressBlob) []byte {
 		w.number(uint64(b.Member))
 		w.number(uint64(b.Most))
 		w.number(uint64(b.Window))
+		w.number(uint64(b.GPU))
 		w.number(b.Instance)
 		w.text(b.Provider)
 		w.text(b.Addr)
@@ -141,7 +143,7 @@ func (m *Mesh) readAddress(blob []byte) (b addressBlob, err error) {
 	if err != nil {
 		return b, err
 	}
-	b = addressBlob{Member: r.small(), Most: r.small(), Window: r.small(), Instance: r.number(), Provider: r.text(), Addr: r.text()}
+	b = addressBlob{Member: r.small(), Most: r.small(), Window: r.small(), GPU: r.small(), Instance: r.number(), Provider: r.text(), Addr: r.text()}
 	if err := r.whole(); err != nil {
 		return b, err
 	}

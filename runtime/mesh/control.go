@@ -13,11 +13,18 @@ type kind uint8
 
 const (
 	ask      kind = iota + 1 // may I use region id? The answer names the question
-	answer                   // yes: base, key and len; or status 1: there is no such region
+	answer                   // base, key and len, or a status
 	revoke                   // let region id go
 	released                 // it is let go
 	bye                      // the sender leaves
 	farewell                 // the answer: this member sends nothing more to the other
+)
+
+// The status of an answer.
+const (
+	found      = iota // the region is main memory
+	foundGPU          // the region is GPU memory
+	noSuchArea        // there is no such region
 )
 
 // message is a message between members. All have all members.
@@ -104,8 +111,11 @@ func (m *Mesh) answer(p *member, w *message) {
 		r = m.regions[w.id.Number]
 	}
 	if r == nil || r.id != w.id || r.closing {
-		a.status = 1
+		a.status = noSuchArea
 	} else {
+		if r.e.GPU {
+			a.status = foundGPU
+		}
 		a.base, a.key, a.len = r.e.Base, r.e.Key, r.len
 		r.users[p.number] = true
 	}
@@ -121,15 +131,19 @@ func (m *Mesh) answered(p *member, w *message) {
 	}
 	delete(p.awaited, w.question)
 	req.answers = 0
-	if w.status != 0 {
+	switch {
+	case w.status == noSuchArea:
 		req.fail(closedBy(p.number, w.id))
+		return
+	case w.status == foundGPU && m.stage == nil:
+		req.fail(shmerr.Causef(shmerr.ErrUnsupported, "region %d of member %d is GPU memory (open this mesh for GPU memory, too)", w.id.Number, p.number))
 		return
 	}
 	if p.imports == nil {
 		p.imports = map[uint32]*imported{}
 	}
 	p.imports[w.id.Number] = &imported{id: w.id, len: w.len}
-	m.e.SetRegion(libshmem.PE(p.number), w.id.Number, w.base, w.key)
+	m.e.SetRegion(libshmem.PE(p.number), w.id.Number, w.base, w.key, w.status == foundGPU)
 }
 
 // handleReleased notes that a member has let a region of this one go.

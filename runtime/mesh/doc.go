@@ -28,6 +28,11 @@
 // reply no operation can access the memory any more, and the program may free it. An importer that
 // does not reply is removed, and its connection is closed.
 //
+// GPU memory is a region like any other (gpu.go), if its owner and the members that use it have
+// opened their meshes for it. No NIC reaches it. Its bytes go through pinned memory at the owner,
+// and so do those of GPU memory that is the source or the destination of an operation: the GPU
+// stage of the engine does that.
+//
 // # Threads and order
 //
 // Any thread may call the functions of this package. The engine's lock guards all state, and no

@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"slices"
 	"time"
 
 	"libshmem"
@@ -78,6 +79,7 @@ func (m *Mesh) advance() {
 		m.drop(p, lossOf(p.number, "has left the mesh"))
 	}
 	m.left = m.left[:0]
+	m.ending = slices.DeleteFunc(m.ending, func(r *Request) bool { return r.settled() })
 	if len(m.busy) == 0 {
 		return
 	}

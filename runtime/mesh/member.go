@@ -23,6 +23,7 @@ const (
 type member struct {
 	number   int
 	instance uint64
+	gpu      bool // it has a GPU stage
 	state    state
 	why      error
 	met      bool // messages have passed between the two
@@ -81,7 +82,7 @@ func (m *Mesh) add(b *addressBlob) error {
 	if err := m.e.Join(libshmem.PE(b.Member), proxy.Endpoint{Addr: []byte(b.Addr), Window: b.Window}); err != nil {
 		return err
 	}
-	m.members[b.Member] = &member{number: int(b.Member), instance: b.Instance}
+	m.members[b.Member] = &member{number: int(b.Member), instance: b.Instance, gpu: b.GPU != 0}
 	return nil
 }
 

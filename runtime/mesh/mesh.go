@@ -20,6 +20,8 @@ import (
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/mrcache/memmonitor"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/gpustage"
+	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/loop"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/proxy/wake"
@@ -37,6 +39,12 @@ type Options struct {
 	Provider string // libfabric's provider; "": the best that works here
 	NICs     string // comma separated; "": any
 	Library  string // file of libfabric; "": searched
+
+	// GPUs: regions may be GPU memory, of other members or, with GPU, of this one. The contexts then
+	// share one order.
+	GPUs bool
+	// GPU is the GPU of this member; nil: it has none. The mesh closes it, also if Open fails.
+	GPU *GPU
 
 	Log func(text string) // gets a line for each thing that goes wrong without an error of a call; nil: none
 	// Open opens the provider; nil: libfabric's. It is for tests.
@@ -58,10 +66,16 @@ var ErrClosed = errors.New("it is closed")
 // word of it.
 const internal = 4096
 
+// alone makes signals on GPU memory atomic with those of other meshes of this process, which may
+// have the same memory.
+var alone gpustage.Alone
+
 // Mesh is one member's end of a mesh.
 type Mesh struct {
 	e        *proxy.Engine
 	loop     *loop.Loop
+	stage    *gpustage.Stage // nil: no region is GPU memory
+	gpu      *GPU            // of this member; nil: it has none
 	segment  []byte
 	contexts []*proxy.Engine
 
@@ -74,12 +88,13 @@ type Mesh struct {
 	maxPart  uint64 // bytes of the largest put or get that is one operation of the engine
 
 	// Under the engine's lock:
-	members []*member // by number; nil: not added
-	busy    []*member // those with work for advance
-	regions []*Region // of this member, by number; nil: none
-	uses    uint32    // regions registered so far
-	left    []*member // members that leave, since the last advance
-	gone    []loss    // members that the engine has reported as lost or at fault since the last advance
+	members []*member  // by number; nil: not added
+	busy    []*member  // those with work for advance
+	regions []*Region  // of this member, by number; nil: none
+	uses    uint32     // regions registered so far
+	ending  []*Request // that close regions
+	left    []*member  // members that leave, since the last advance
+	gone    []loss     // members that the engine has reported as lost or at fault since the last advance
 	closing bool
 
 	failed atomic.Pointer[error] // why no operation can go on; nil: it can
@@ -122,6 +137,12 @@ func Open(o Options) (m *Mesh, err error) {
 			err = &shmerr.Error{Op: "open", Object: "mesh", Cause: err}
 		}
 	}()
+	unused := o.GPU
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, unused.Close())
+		}
+	}()
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -151,12 +172,39 @@ func Open(o Options) (m *Mesh, err error) {
 	if err != nil {
 		return nil, errors.Join(err, unix.Munmap(segment))
 	}
+	m.e.OnLost(m.lost)
+	m.e.OnMember(m.hear, m.misuse)
+	m.gpu, unused = o.GPU, nil
+	if err := m.stageGPU(o.GPUs); err != nil {
+		return nil, errors.Join(err, m.end())
+	}
 	if err := m.connect(&root, o.Contexts); err != nil {
-		return nil, errors.Join(err, m.e.Close(), unix.Munmap(segment))
+		return nil, errors.Join(err, m.end())
 	}
 	m.loop = loop.New(&driver{m.e, m})
 	guard.Go("the proxy of a mesh", m.loop.Run)
 	return m, nil
+}
+
+// stageGPU makes the stage for GPU memory, if any region may be GPU memory. The stage closes the
+// memory of this member's GPU.
+func (m *Mesh) stageGPU(gpus bool) (err error) {
+	if !gpus && m.gpu == nil {
+		return nil
+	}
+	var memory stream.Memory
+	if m.gpu != nil {
+		memory = m.gpu.Memory
+	}
+	if m.stage, err = gpustage.New(m.e.Host(), memory, gpustage.Config{Alone: &alone}); err == nil {
+		m.e.Use(m.stage)
+	}
+	return err
+}
+
+// end closes the engine, and what it has used.
+func (m *Mesh) end() error {
+	return errors.Join(m.e.Close(), m.gpu.release(), unix.Munmap(m.segment))
 }
 
 // connect connects the engine with itself: it knows no other member yet.
@@ -164,8 +212,6 @@ func (m *Mesh) connect(root *secret.Secret, contexts int) error {
 	if caps := m.e.Caps(); caps.LocalMR {
 		m.keepRegistered()
 	}
-	m.e.OnLost(m.lost)
-	m.e.OnMember(m.hear, m.misuse)
 	m.e.Report.ReportTo(func(err error) { m.log(err.Error()) })
 	ends := make([]proxy.Endpoint, m.most)
 	own := m.e.Endpoint()
@@ -177,20 +223,53 @@ func (m *Mesh) connect(root *secret.Secret, contexts int) error {
 	if err := m.e.Connect(ends); err != nil {
 		return err
 	}
+	if m.stage != nil {
+		gpus := make([]gpustage.Endpoint, m.most)
+		for i := range gpus {
+			gpus[i].Atomics = stream.AllAtomics | stream.OwnerAlone
+		}
+		m.stage.Connect(gpus)
+	}
 	m.maxPart = m.e.PutMax()
-	for i := range contexts {
-		number, err := m.e.OpenContext(uint32(i))
+	if err := m.openContexts(contexts); err != nil {
+		return err
+	}
+	m.members[m.me] = &member{number: m.me, instance: m.instance, gpu: m.stage != nil}
+	b := addressBlob{
+		Member: uint32(m.me), Most: uint32(m.most), Window: own.Window, Instance: m.instance,
+		Provider: m.e.Caps().Provider, Addr: string(own.Addr),
+	}
+	if m.stage != nil {
+		b.GPU = 1
+	}
+	m.address = m.sealAddress(&b)
+	return nil
+}
+
+// openContexts opens n more contexts.
+func (m *Mesh) openContexts(n int) error {
+	for range n {
+		number, err := m.e.OpenContext(uint32(len(m.contexts)))
 		if err != nil {
 			return err
 		}
 		m.contexts = append(m.contexts, m.e.Context(number))
 	}
-	m.members[m.me] = &member{number: m.me, instance: m.instance}
-	m.address = m.sealAddress(&addressBlob{
-		Member: uint32(m.me), Most: uint32(m.most), Window: own.Window, Instance: m.instance,
-		Provider: m.e.Caps().Provider, Addr: string(own.Addr),
-	})
 	return nil
+}
+
+// AddContexts opens n more contexts, and returns the number of the first.
+func (m *Mesh) AddContexts(n int) (first int, err error) {
+	err = m.locked(func() error {
+		if first = len(m.contexts); n < 1 || n > MaxContexts-first {
+			return shmerr.Causef(shmerr.ErrArgument, "there are %d, and may be %d", first, MaxContexts)
+		}
+		return m.openContexts(n)
+	})
+	if err != nil {
+		return 0, &shmerr.Error{Op: "open", Object: fmt.Sprintf("%d contexts", n), Cause: err}
+	}
+	return first, nil
 }
 
 // Bounds of the registration cache, as of a job (runtime/job/network).
@@ -276,8 +355,7 @@ func (m *Mesh) Close() error {
 			}
 		}
 	})
-	err := m.e.Close()
-	return errors.Join(err, unix.Munmap(m.segment))
+	return m.end()
 }
 
 // farewell reports whether each other member has answered that this one leaves.

@@ -133,6 +133,9 @@ func (m *Mesh) plan(kind what, context int, at *Remote, blocks []Block, then *Si
 		if b.Local == nil {
 			return nil, nil, shmerr.Causef(shmerr.ErrAddress, "block %d has no local memory", i)
 		}
+		if kind == doPut && m.stage != nil && !p.gpu && m.stage.Holds(b.Local, b.Len) {
+			return nil, nil, shmerr.Causef(shmerr.ErrUnsupported, "block %d is GPU memory, and member %d was not opened for that (open its mesh for GPU memory, too)", i, p.number)
+		}
 		all = append(all, &operation{kind: kind, context: context, region: at.id.Number, offset: offset, local: b.Local, n: b.Len})
 	}
 	if then != nil {

@@ -6,6 +6,7 @@ import (
 
 	"libshmem"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/mem"
 	"libshmem/runtime/shmerr"
 )
@@ -47,7 +48,8 @@ type imported struct {
 const MaxRegion = mem.MaxRegion
 
 // Register makes n bytes at base a region, which members may import. The memory has to stay mapped
-// until the region is closed.
+// until the region is closed. GPU memory needs Options.Memory. While it is a region, its owner's
+// kernels must not change the words that members signal.
 func (m *Mesh) Register(base unsafe.Pointer, n uint64) (r *Region, err error) {
 	err = m.locked(func() error {
 		switch {
@@ -80,6 +82,9 @@ func (m *Mesh) Register(base unsafe.Pointer, n uint64) (r *Region, err error) {
 // Describe returns the blob with which members import the region.
 func (r *Region) Describe() []byte { return r.blob }
 
+// OnGPU reports whether the region is GPU memory.
+func (r *Region) OnGPU() bool { return r.e.GPU }
+
 // Close ends a region. When the request is done no member uses the memory any more, and nothing of
 // it is registered. Until then members may still read and write it.
 func (r *Region) Close() (req *Request, err error) {
@@ -91,6 +96,9 @@ func (r *Region) Close() (req *Request, err error) {
 		r.closing = true
 		req = &Request{m: m, op: "close", on: fmt.Sprintf("region %d", r.id.Number)}
 		req.settle = func() { m.unregister(r, req) }
+		if r.e.GPU {
+			req.copied = m.copied()
+		}
 		for number := range r.users {
 			p := m.members[number]
 			if p.state != here {
@@ -103,6 +111,7 @@ func (r *Region) Close() (req *Request, err error) {
 			req.answers++
 			m.say(p, message{kind: revoke, id: r.id})
 		}
+		m.ending = append(m.ending, req)
 		m.advance()
 		return nil
 	})
@@ -110,6 +119,18 @@ func (r *Region) Close() (req *Request, err error) {
 		return nil, &shmerr.Error{Op: "close", Object: fmt.Sprintf("region %d", r.id.Number), Cause: err}
 	}
 	return req, nil
+}
+
+// copied returns a function that reports whether the copies are complete that the GPU's streams had
+// at its first call. A member that is lost may have left some.
+func (m *Mesh) copied() func() bool {
+	var marks *gpustage.Marks
+	return func() bool {
+		if marks == nil {
+			marks = m.stage.Marks()
+		}
+		return m.stage.Passed(marks)
+	}
 }
 
 // unregister ends a region that no member uses.
@@ -228,6 +249,9 @@ func (m *Mesh) release(p *member, id regionID) {
 		}
 	}
 	for context := range m.contexts {
+		if context > 0 && m.contexts[context] == m.contexts[0] {
+			break // all of them share the first one
+		}
 		r := m.begin(p, "flush", fmt.Sprintf("member %d", p.number))
 		m.enqueue(p, &operation{req: r, kind: doFlush, context: context})
 		d.rest = append(d.rest, r)

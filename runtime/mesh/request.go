@@ -21,6 +21,7 @@ type Request struct {
 	unposted int             // operations that wait in a queue
 	answers  int             // of members, that it waits for
 	regions  []uint32        // of the member, that it uses
+	copied   func() bool     // whether the GPU's copies have ended that may use the memory; may be nil
 	settle   func()          // called once when all has ended; may be nil
 	op, on   string          // for errors: the operation, and its object
 	err      error
@@ -59,6 +60,9 @@ func (r *Request) settled() bool {
 		return false
 	}
 	if r.member != nil && r.member.state == away && r.m.ends(r.member) {
+		return false
+	}
+	if r.copied != nil && !r.copied() {
 		return false
 	}
 	if r.settle != nil {

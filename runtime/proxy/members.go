@@ -96,22 +96,27 @@ func (e *Engine) Uses(pe libshmem.PE) (uses bool) {
 type Region struct {
 	Number    uint32 // names it in offsets
 	Base, Key uint64 // with which other PEs reach it
+	GPU       bool   // it is GPU memory, which other PEs do not reach
 	memory    fabric.Region
 }
 
-// AddRegion registers n bytes at base as a region.
+// AddRegion makes n bytes at base a region. Main memory is registered with the fabric. GPU memory
+// is not: its bytes go through the GPU stage at both sides.
 func (e *Engine) AddRegion(base unsafe.Pointer, n uint64) (*Region, error) {
 	net := e.ops.Net
-	memory, err := net.Provider.Register(base, n)
-	if err != nil {
-		return nil, err
+	r := &Region{GPU: e.gpu != nil && e.gpu.Holds(base, n)}
+	if !r.GPU {
+		var err error
+		if r.memory, err = net.Provider.Register(base, n); err != nil {
+			return nil, err
+		}
 	}
-	number, ok := net.Segment.Regions.Add(base, n)
-	if !ok {
-		_ = net.Provider.Unregister(memory) // it was registered a moment ago
+	var ok bool
+	if r.Number, ok = net.Segment.Regions.Add(base, n, r.GPU); !ok {
+		_ = e.unregister(r) // it was registered a moment ago
 		return nil, fmt.Errorf("there are %d regions already", mem.MaxRegions)
 	}
-	r := &Region{Number: number, Key: memory.Key, memory: memory}
+	r.Key = r.memory.Key
 	if net.Caps.VirtualAddress {
 		r.Base = uint64(uintptr(base))
 	}
@@ -122,10 +127,19 @@ func (e *Engine) AddRegion(base unsafe.Pointer, n uint64) (*Region, error) {
 // any more.
 func (e *Engine) RemoveRegion(r *Region) error {
 	e.ops.Net.Segment.Regions.Remove(r.Number)
+	return e.unregister(r)
+}
+
+// unregister ends the registration of a region, if it has one.
+func (e *Engine) unregister(r *Region) error {
+	if r.GPU {
+		return nil
+	}
 	return e.ops.Net.Provider.Unregister(r.memory)
 }
 
 // SetRegion sets how the fabric reaches a region of another PE, before the first operation on it.
-func (e *Engine) SetRegion(pe libshmem.PE, number uint32, base, key uint64) {
-	e.ops.Net.Remotes[pe].Regions.Set(number, base, key)
+// gpu says that it is GPU memory.
+func (e *Engine) SetRegion(pe libshmem.PE, number uint32, base, key uint64, gpu bool) {
+	e.ops.Net.Remotes[pe].Regions.Set(number, base, key, gpu)
 }

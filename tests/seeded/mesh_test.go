@@ -17,6 +17,13 @@ var meshDefects = []defect{
 		by:   unit("./runtime/mesh", "^TestReadsOfClosing$"), says: `the region was closed before its reads had ended`,
 	},
 	{
+		id: "mesh/bytes-of-gpus-to-anyone", file: "runtime/mesh/operation.go",
+		was:  "kind == doPut && m.stage != nil && !p.gpu && ",
+		is:   "kind == doPut && m.stage != nil && p.gpu && ",
+		user: "a put from GPU memory ends the mesh of a member that was not opened for such memory",
+		by:   unit("./runtime/mesh", "^TestGPURefused$"), says: `was not opened for that`,
+	},
+	{
 		id: "mesh/blob-without-proof", file: "runtime/mesh/address.go",
 		was:  "	if !hmac.Equal(proof, m.proof(blob[:len(blob)-proofSize])) {",
 		is:   "	if len(proof) != proofSize {",

@@ -31,7 +31,7 @@ type arrivals struct {
 	streams   *stream.Set
 	slots     *pool // for bytes of messages, and for old values
 	heaps     *heaps
-	gpu       bool // this PE's user heap is GPU memory
+	gpu       bool // this PE's user heap, or regions of it, are GPU memory
 	peers     []layout.Peer
 	in        []arrivalPeer
 	busy      []libshmem.PE   // PEs whose messages wait, or may have to wait
@@ -61,8 +61,8 @@ type waitingMessage struct {
 	n      uint32 // bytes of payload
 }
 
-// newArrivals returns the arrivals of an engine. gpu says that this PE's user heap is GPU memory.
-// Only then are slots, pinned memory for bytes of messages, and alone used; alone may be nil.
+// newArrivals returns the arrivals of an engine. gpu says that this PE has GPU memory that messages
+// may name. Only then are slots, pinned memory for bytes of messages, and alone used; alone may be nil.
 func newArrivals(e Engine, s *stream.Set, x *heaps, gpu bool, slots *pool, alone *Alone) *arrivals {
 	shared := e.Shared()
 	return &arrivals{engine: e, named: shared.Named, streams: s, heaps: x, gpu: gpu, peers: shared.Peers, slots: slots, kept: early.New(layout.MessageSize), words: words{alone: alone}}

@@ -24,11 +24,11 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 		}
 		return true
 	}
-	if !a.gpu || h.Offset < 0 {
+	if !a.named.Segment.NamesGPU(h.Offset) {
 		if a.streams.LastPassed(stream.In) < l.Issued {
 			return false
 		}
-		if h.Kind == layout.KindPutSignal && int64(h.Extra) >= 0 && a.gpu {
+		if h.Kind == layout.KindPutSignal && a.named.Segment.NamesGPU(libshmem.Offset(h.Extra)) {
 			a.part = layout.Header{Kind: layout.KindPut, From: h.From, Offset: h.Offset}
 			if a.named.Word(h, libshmem.Offset(h.Extra), 8) == nil || !a.engine.Apply(&a.part, payload, n) {
 				return true
@@ -61,7 +61,7 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 		return true
 	}
 	reduceToSignal(h)
-	if h.Offset < 0 {
+	if !a.named.Segment.NamesGPU(h.Offset) {
 		return a.perform(l, h, nil, 0, first)
 	}
 	return a.changeWord(l, h, first)

@@ -25,7 +25,7 @@ import (
 // needsKernel reports whether a message is an atomic operation that stream.Word carries out,
 // perhaps with a kernel, which waits while the GPU is full.
 func (a *arrivals) needsKernel(h *layout.Header) bool {
-	return h.Kind == layout.KindAMO && h.Offset >= 0 && a.gpu && h.Op <= fabric.OpFetchXor &&
+	return h.Kind == layout.KindAMO && a.named.Segment.NamesGPU(h.Offset) && h.Op <= fabric.OpFetchXor &&
 		a.streams.Atomics()&stream.AtomicBit(h.Op, h.Width) != 0
 }
 
@@ -169,7 +169,7 @@ func (a *arrivals) endWord(c *stream.Chore) {
 		for l.held.Len() > 0 && l.underway == 0 && !l.changing {
 			m := l.held.At(0)
 			h := a.header(pe, m)
-			if h.Kind != layout.KindAMO || l.Pulls.Done < m.pulls || h.Width != w.width || h.Offset < 0 || a.named.Word(h, h.Offset, h.Width) != w.at {
+			if h.Kind != layout.KindAMO || l.Pulls.Done < m.pulls || h.Width != w.width || !a.named.Segment.NamesGPU(h.Offset) || a.named.Word(h, h.Offset, h.Width) != w.at {
 				break
 			}
 			old := mem.Apply(h.Op, unsafe.Pointer(&value), h.Width, h.Operand, h.Extra)

@@ -90,7 +90,7 @@ func (d *departures) openChunk(l *departurePeer, p *piece) bool {
 func (d *departures) mayJoin(c *chunk, x *departure) bool {
 	first := c.parts[0].of
 	return len(c.parts) < layout.MaxPieces && c.used+x.n <= d.memory.Chunks.capacity(c.index) &&
-		first.epoch == x.epoch && (first.offset < 0) == (x.offset < 0)
+		first.epoch == x.epoch && first.toGPU == x.toGPU
 }
 
 // closeChunk closes the open chunk of a PE, if it has one: it frees the memory that the chunk does

@@ -32,7 +32,7 @@ func newSharingPE(t *testing.T) *departuresPE {
 
 // share puts n bytes from a place of their own, with a signal if value is not 0.
 func (p *departuresPE) share(to libshmem.PE, t fabric.Token, epoch uint64, offset libshmem.Offset, n int, value uint64) {
-	x := departingPut{PE: to, Token: t, Epoch: epoch, Local: unsafe.Pointer(&p.bytes[int(t)*8192]), Offset: offset, N: uint64(n)}
+	x := departingPut{PE: to, Token: t, Epoch: epoch, Local: unsafe.Pointer(&p.bytes[int(t)*8192]), Offset: offset, ToGPU: offset >= 0, N: uint64(n)}
 	if value != 0 {
 		x.After = &layout.Header{Op: fabric.OpAdd, Operand: value, Offset: libshmem.Offset(8 * t)}
 	}

@@ -56,6 +56,7 @@ type departure struct {
 	local     unsafe.Pointer
 	mapped    unsafe.Pointer  // address on the mapped heap, of a copy
 	offset    libshmem.Offset // in the heap of pe, of a put
+	toGPU     bool            // offset names GPU memory
 	n         uint64
 	begun     uint64 // bytes whose pieces have been made
 	uncopied  int    // pieces that are in a stream
@@ -180,6 +181,7 @@ type departingPut struct {
 	Epoch  uint64
 	Local  unsafe.Pointer
 	Offset libshmem.Offset
+	ToGPU  bool // Offset names GPU memory
 	N      uint64
 	After  *layout.Header // its signal, or nil
 }
@@ -188,7 +190,7 @@ type departingPut struct {
 // PE may share a chunk: shares counts the bytes that wait for that.
 func (d *departures) Put(p departingPut) {
 	x := d.add(toHeap, p.PE, p.Local, p.N)
-	x.epoch, x.token, x.offset = p.Epoch, p.Token, p.Offset
+	x.epoch, x.token, x.offset, x.toGPU = p.Epoch, p.Token, p.Offset, p.ToGPU
 	if p.After != nil {
 		x.hasSignal, x.after = true, *p.After
 	}

@@ -173,7 +173,7 @@ func (s *Stage) handleRequestToSend(h *layout.Header, payload unsafe.Pointer, n 
 	s.heaps.Flush()
 	s.pulls.Put(pullBytes{
 		PE: libshmem.PE(h.From), Remote: h.Operand, Key: h.Extra, N: r.N, Dest: at, Pieces: s.pieces, Desc: s.gets.desc,
-		GPU: s.segment.Heap != nil && h.Offset >= 0, Token: h.Token,
+		GPU: s.segment.NamesGPU(h.Offset), Token: h.Token,
 	}, r.Fence)
 	s.arrivals.MarkBusy(libshmem.PE(h.From))
 	for _, i := range s.turns[:pieces] {
@@ -196,7 +196,7 @@ func (s *Stage) findDestinations(h *layout.Header, pieces int) (at unsafe.Pointe
 	in, end, turns := uint64(0), uint64(0), uint64(0)
 	for i := range pieces {
 		p := &r.Pieces[i]
-		if p.N == 0 || (p.Offset < 0) != (h.Offset < 0) || r.Get != 0 || int(p.Order) >= pieces || turns>>p.Order&1 != 0 {
+		if p.N == 0 || s.segment.NamesGPU(p.Offset) != s.segment.NamesGPU(h.Offset) || r.Get != 0 || int(p.Order) >= pieces || turns>>p.Order&1 != 0 {
 			s.named.Malformed(h)
 			return nil, false
 		}
@@ -240,11 +240,12 @@ func (s *Stage) finished(h *layout.Header) {
 // handleFetch handles the request of another PE's get: it starts to copy the bytes out of GPU
 // memory.
 func (s *Stage) handleFetch(h *layout.Header) {
-	if s.segment.Heap == nil || h.Offset < 0 {
-		s.named.Malformed(h)
-		return
-	}
-	if at := s.named.Target(h, h.Offset, h.Operand); at != nil {
+	at := s.named.Target(h, h.Offset, h.Operand)
+	switch {
+	case at == nil:
+	case s.segment.NamesGPU(h.Offset):
 		s.departs.Serve(libshmem.PE(h.From), h.Token, at, h.Operand)
+	default:
+		s.named.Malformed(h)
 	}
 }

@@ -86,13 +86,13 @@ func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 		s.streams.Aside(stream.Peer, unsafe.Add(p.aside, asideBytes), asideBytes)
 	}
 	s.heaps = newHeaps(e)
-	s.arrivals = newArrivals(e, s.streams, s.heaps, segment.Heap != nil, &p.inSlots, c.Alone)
+	s.arrivals = newArrivals(e, s.streams, s.heaps, segment.Heap != nil || segment.Regions != nil && m != nil, &p.inSlots, c.Alone)
 	s.gets = &gets{engine: e, named: x.Named, streams: s.streams, slots: &p.inSlots, heaps: s.heaps, segment: segment, desc: heap.Desc, localMR: x.Caps.LocalMR}
 	s.pulls = newPulls(e, s.streams, &p.inChunks, p.region.Desc, x.Caps.MaxMessage, s.gets)
 	s.gets.pulls = s.pulls
 	out := departureMemory{Chunks: &p.outChunks, Slots: &p.outSlots, Key: p.region.Key, Remote: s.heaps.remote(&p.region, p.outChunks.At(0))}
 	s.departs = newDepartures(e, s.streams, out, func(t fabric.Token) { s.copies.Begun(t) })
-	s.puts = &puts{engine: e, named: x.Named, state: s.state, heaps: s.heaps, departs: s.departs, segment: segment, heap: heap}
+	s.puts = &puts{engine: e, named: x.Named, state: s.state, heaps: s.heaps, departs: s.departs, owners: &s.owners, segment: segment, heap: heap}
 	s.copies = newCopies(e, s.streams, &p.outSlots, s.departs)
 	return s, nil
 }
@@ -135,10 +135,10 @@ func (s *Stage) Connect(all []Endpoint) {
 	s.departs.Connect(len(all))
 	s.copies.Connect(len(all))
 	s.pinned.connect(len(all))
-	s.owners = make(owners, len(all))
+	s.owners = owners{make([]owner, len(all)), x.Remotes}
 	s.heaps.connect(x.Remotes)
 	for i := range all {
-		s.owners[i] = owner{all[i].Device, all[i].Atomics}
+		s.owners.all[i] = owner{all[i].Device, all[i].Atomics}
 		s.peers[i].Fewer = all[i].Device && all[i].Atomics&stream.AllAtomics != stream.AllAtomics
 		s.heaps.setExtents(libshmem.PE(i), all[i].Extents, all[i].Flushes)
 	}
@@ -147,7 +147,7 @@ func (s *Stage) Connect(all []Endpoint) {
 // Map sets where the user heap of pe is mapped in this process. From then on copies between the
 // GPUs replace the fabric. It is called after Connect.
 func (s *Stage) Map(pe libshmem.PE, heap unsafe.Pointer) {
-	s.copies.Map(pe, heap, s.owners[pe].othersMaySet())
+	s.copies.Map(pe, heap, s.owners.all[pe].othersMaySet())
 	s.departs.StageAlways(pe)
 }
 

@@ -7,6 +7,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/layout"
+	"libshmem/runtime/proxy/mem"
 )
 
 // owner is what this PE knows of the user heap of a PE, from the endpoint of that PE.
@@ -19,19 +20,25 @@ type owner struct {
 // in several steps.
 func (o *owner) othersMaySet() bool { return o.atomics&stream.OwnerAlone == 0 }
 
-// owners has an owner for each PE.
-type owners []owner
+// owners has an owner for each PE, and the memory of each PE, which may have regions.
+type owners struct {
+	all  []owner
+	main []mem.Remote
+}
 
-// onGPU reports whether an offset of a PE's heap is GPU memory.
-func (o owners) onGPU(pe libshmem.PE, offset libshmem.Offset) bool {
-	return offset >= 0 && o[pe].device
+// onGPU reports whether an offset of a PE's heap, or of one of its regions, is GPU memory.
+func (o *owners) onGPU(pe libshmem.PE, offset libshmem.Offset) bool {
+	if offset >= mem.FirstRegion && o.main[pe].Regions != nil {
+		return o.main[pe].Regions.OnGPU(offset)
+	}
+	return offset >= 0 && o.all[pe].device
 }
 
 // refuse returns the error of an atomic operation on GPU memory that the owner's driver has no
 // stream operation for, or nil. Its kernels change the memory, too, so the CPU cannot do the
 // operation instead.
-func (o owners) refuse(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8) error {
-	if !o.onGPU(pe, offset) || o[pe].atomics&stream.AtomicBit(op, width) != 0 {
+func (o *owners) refuse(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8) error {
+	if !o.onGPU(pe, offset) || o.all[pe].atomics&stream.AtomicBit(op, width) != 0 {
 		return nil
 	}
 	return fmt.Errorf("atomic operation %d on %d bytes of GPU memory of PE %d: its driver cannot do it in a stream, and kernels change the memory too "+
@@ -40,7 +47,7 @@ func (o owners) refuse(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, wid
 
 // refuseSignal returns the error of a put's signal that the owner of the memory cannot apply, or
 // nil.
-func (o owners) refuseSignal(pe libshmem.PE, after *layout.Header) error {
+func (o *owners) refuseSignal(pe libshmem.PE, after *layout.Header) error {
 	if after == nil {
 		return nil
 	}

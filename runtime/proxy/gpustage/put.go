@@ -19,6 +19,7 @@ type puts struct {
 	state   *layout.State
 	heaps   *heaps
 	departs *departures
+	owners  *owners
 	segment mem.Segment
 	heap    fabric.Region // the part of the segment that the fabric reaches
 	request layout.RequestToSend
@@ -82,7 +83,7 @@ func (p *puts) resume(t fabric.Token, gpu bool) call.Status {
 		}
 		return st
 	}
-	x := departingPut{PE: o.pe, Token: t, Epoch: o.epoch, Local: o.local, Offset: o.offset, N: o.n}
+	x := departingPut{PE: o.pe, Token: t, Epoch: o.epoch, Local: o.local, Offset: o.offset, ToGPU: p.owners.onGPU(o.pe, o.offset), N: o.n}
 	if o.hasSignal {
 		x.After = &o.after
 	}

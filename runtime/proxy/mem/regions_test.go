@@ -12,12 +12,12 @@ func TestRegions(t *testing.T) {
 	var memory [3][64]byte
 	r := &Regions{}
 	for i := range memory {
-		if n, ok := r.Add(unsafe.Pointer(&memory[i]), 64); !ok || n != uint32(i) {
+		if n, ok := r.Add(unsafe.Pointer(&memory[i]), 64, i == 2); !ok || n != uint32(i) {
 			t.Fatalf("region %d has number %d", i, n)
 		}
 	}
 	r.Remove(1)
-	if n, _ := r.Add(unsafe.Pointer(&memory[1]), 32); n != 1 {
+	if n, _ := r.Add(unsafe.Pointer(&memory[1]), 32, false); n != 1 {
 		t.Fatalf("the free number 1 is not used: %d", n)
 	}
 	r.Remove(0)
@@ -46,13 +46,18 @@ func TestRegions(t *testing.T) {
 			t.Errorf("%d bytes at %#x are at %p, %v, want %p", c.n, uint64(c.offset), at, ok, c.at)
 		}
 	}
+	for offset, gpu := range map[libshmem.Offset]bool{InRegion(1, 0): false, InRegion(2, 0): true, InRegion(3, 0): false, 0: false, -8: false} {
+		if s.NamesGPU(offset) != gpu {
+			t.Errorf("offset %#x names GPU memory: %v", uint64(offset), !gpu)
+		}
+	}
 }
 
 // TestRemoteRegions finds the remote address and the key of each region, and those of the segment.
 func TestRemoteRegions(t *testing.T) {
 	r := Remote{Base: 100, Key: 5, Regions: &RemoteRegions{}}
-	r.Regions.Set(2, 1<<40, 7)
-	r.Regions.Set(0, 0, 9)
+	r.Regions.Set(2, 1<<40, 7, true)
+	r.Regions.Set(0, 0, 9, false)
 	for _, c := range []struct {
 		offset      libshmem.Offset
 		remote, key uint64
@@ -60,5 +65,8 @@ func TestRemoteRegions(t *testing.T) {
 		if remote, key := r.At(c.offset); remote != c.remote || key != c.key {
 			t.Errorf("offset %#x is at %d with key %d, want %d and %d", uint64(c.offset), remote, key, c.remote, c.key)
 		}
+	}
+	if !r.Regions.OnGPU(InRegion(2, 3)) || r.Regions.OnGPU(InRegion(0, 3)) {
+		t.Error("another region is GPU memory")
 	}
 }

@@ -36,21 +36,22 @@ type Regions struct{ all []localRegion }
 type localRegion struct {
 	base unsafe.Pointer
 	len  uint64
+	gpu  bool
 }
 
-// Add makes n bytes at base a region, and returns its number, the lowest that is free. false: there
-// are MaxRegions already.
-func (r *Regions) Add(base unsafe.Pointer, n uint64) (number uint32, ok bool) {
+// Add makes n bytes at base a region, and returns its number, the lowest that is free. gpu says that
+// they are GPU memory. false: there are MaxRegions already.
+func (r *Regions) Add(base unsafe.Pointer, n uint64, gpu bool) (number uint32, ok bool) {
 	for i := range r.all {
 		if r.all[i].base == nil {
-			r.all[i] = localRegion{base, n}
+			r.all[i] = localRegion{base, n, gpu}
 			return uint32(i), true
 		}
 	}
 	if len(r.all) == MaxRegions {
 		return 0, false
 	}
-	r.all = append(r.all, localRegion{base, n})
+	r.all = append(r.all, localRegion{base, n, gpu})
 	return uint32(len(r.all) - 1), true
 }
 
@@ -66,18 +67,36 @@ func (r *Regions) at(offset libshmem.Offset, n uint64) (unsafe.Pointer, bool) {
 	return unsafe.Add(r.all[i].base, in), true
 }
 
+// onGPU reports whether an offset names a region of GPU memory.
+func (r *Regions) onGPU(offset libshmem.Offset) bool {
+	i, _ := region(offset)
+	return i < len(r.all) && r.all[i].gpu
+}
+
 // RemoteRegions are the regions of another PE that this PE may use, by number.
 type RemoteRegions struct{ all []remoteRegion }
 
-// remoteRegion is how the fabric reaches a region of another PE.
-type remoteRegion struct{ base, key uint64 }
+// remoteRegion is how the fabric reaches a region of another PE, unless the region is GPU memory,
+// whose bytes only the owner copies.
+type remoteRegion struct {
+	base, key uint64
+	gpu       bool
+}
 
-// Set sets the remote address of a region's first byte, and its key.
-func (r *RemoteRegions) Set(number uint32, base, key uint64) {
+// Set sets the remote address of a region's first byte, and its key. gpu says that the region is
+// GPU memory.
+func (r *RemoteRegions) Set(number uint32, base, key uint64, gpu bool) {
 	for int(number) >= len(r.all) {
 		r.all = append(r.all, remoteRegion{})
 	}
-	r.all[number] = remoteRegion{base, key}
+	r.all[number] = remoteRegion{base, key, gpu}
+}
+
+// OnGPU reports whether an offset names a region of GPU memory. Preconditions: Set was called for
+// its region.
+func (r *RemoteRegions) OnGPU(offset libshmem.Offset) bool {
+	i, _ := region(offset)
+	return r.all[i].gpu
 }
 
 // at returns the remote address and the key of an offset. Preconditions: Set was called for its

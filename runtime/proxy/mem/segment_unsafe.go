@@ -54,6 +54,14 @@ func (s *Segment) Contains(p unsafe.Pointer, n uint64) bool {
 	return o < size && n <= size-o
 }
 
+// NamesGPU reports whether an offset names GPU memory: of the user heap, or of a region.
+func (s *Segment) NamesGPU(offset libshmem.Offset) bool {
+	if s.Regions != nil && offset >= FirstRegion {
+		return s.Regions.onGPU(offset)
+	}
+	return s.Heap != nil && offset >= 0
+}
+
 // OnGPU reports whether n bytes at p are in a user heap of GPU memory.
 func (s *Segment) OnGPU(p unsafe.Pointer, n uint64) bool {
 	o, size := uint64(uintptr(p)-uintptr(s.Heap)), s.Size-s.Internal
