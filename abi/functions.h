@@ -20,6 +20,7 @@ struct shmemi_core;
 struct shmemi_stream_call;
 struct shmemi_device_team;
 struct shmemi_mesh;
+struct shmemi_rma;
 
 struct shmemi_init_args {
     int requested;
@@ -193,6 +194,7 @@ struct shmemi_core {
     void (*probe)(const int32_t *pes, int n);
 
     const struct shmemi_mesh *mesh; /* mesh.h: meshes need no job, and may be opened before init */
+    const struct shmemi_rma *rma;   /* rma.h: groups of libshmem_rma.so, which need no job either */
 };
 
 /* The front's abort function. */

@@ -24,6 +24,8 @@ enum {
     SHMEMI_MESH_TIMEOUT
 };
 
+enum { SHMEMI_MESH_GPU_OTHERS = 1, SHMEMI_MESH_GPU_OWN };
+
 struct shmemi_mesh_options {
     size_t size; /* of this struct, as the caller knows it */
     int member;
@@ -37,6 +39,8 @@ struct shmemi_mesh_options {
     const char *library;
     void (*log)(const char *text, void *arg);
     void *log_arg;
+    int gpu;
+    int reserved;
 };
 
 struct shmemi_mesh_block {

@@ -71,10 +71,12 @@ extern "C" {
 #define SHMEMX_MESH_NETWORK 6 /* the network or the system has refused */
 #define SHMEMX_MESH_TIMEOUT 7 /* the request has not ended within the time of shmemx_mesh_wait */
 
-/* Flags of operations of meshes, and what a signal does. */
+/* Flags of operations of meshes, what a signal does, and which GPU memory a mesh uses. */
 #define SHMEMX_MESH_ORDERED 1 /* flag: the operation follows all earlier ones of its context on the member */
 #define SHMEMX_MESH_SET 0 /* signal: stores the value */
 #define SHMEMX_MESH_ADD 1 /* signal: adds the value, atomically with other signals */
+#define SHMEMX_MESH_GPU_OTHERS 1 /* gpu: regions of other members may be GPU memory */
+#define SHMEMX_MESH_GPU_OWN 2 /* gpu: regions and blocks of this member may be memory of the GPU that the calling thread uses, too */
 
 /*
  * A unique id, by which the PEs of a job find each other. One process makes it with
@@ -159,6 +161,8 @@ typedef struct {
     const char *library;  /* file of libfabric; NULL: it is searched for */
     void (*log)(const char *text, void *arg); /* gets errors that no call reports, from any thread; it must not call the library; NULL: none */
     void *log_arg;
+    int gpu;              /* 0: main memory alone; or a SHMEMX_MESH_GPU constant: contexts then have one order */
+    int reserved;
 } shmemx_mesh_options_t;
 
 /* A part of this member's memory, and a part as long of a region. */
@@ -1176,7 +1180,9 @@ int shmemx_mesh_status(uint64_t mesh, int member);
  * shmemx_mesh_register
  *
  * Makes memory a region, which other members may import. It is a call of this member alone. The
- * memory has to stay mapped until the request of shmemx_mesh_unregister has ended.
+ * memory has to stay mapped until the request of shmemx_mesh_unregister has ended. It may be
+ * memory of the GPU of a mesh that was opened with SHMEMX_MESH_GPU_OWN; kernels must not change
+ * words that members signal.
  *
  * @mesh as shmemx_mesh_open has set it
  * @base symmetric, written at pe: memory of this process, at a multiple of 8

@@ -19,9 +19,7 @@
 #define BATCH 32         /* completions read by one poll */
 #define EXIT_ABORTED 134 /* the status of the front's abort function */
 
-char shmemi_core_text[1024];
-char shmemi_core_remedy[256];
-char shmemi_core_version[64];
+char shmemi_core_text[1024], shmemi_core_remedy[256], shmemi_core_version[64];
 
 static struct shmemi_state *state;
 static struct shmemi_native native;
@@ -438,6 +436,7 @@ const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)
         .size = sizeof(struct shmemi_core),
         .state_size = sizeof(struct shmemi_state),
         .mesh = &shmemi_core_meshes,
+        .rma = &shmemi_core_rma,
         .init = shmemgoInit,
         .uniqueid = (int (*)(const char *const *, void *, char *, size_t))shmemgoUniqueID,
         .finalize = shmemgoFinalize,

@@ -8,6 +8,7 @@
 #include "driver.h"
 #include "functions.h"
 #include "mesh.h"
+#include "rma.h"
 #include "zz_nvtx.h"
 
 /* From now on posts and polls of the first context try C functions (native) before Go. If native is
@@ -17,6 +18,9 @@ void shmemi_core_set_fastpath(struct shmemi_state *state, const struct shmemi_na
 
 /* The functions for meshes. */
 extern const struct shmemi_mesh shmemi_core_meshes;
+
+/* The functions for groups. */
+extern const struct shmemi_rma shmemi_core_rma;
 
 /* Calls a program's function for the log of a mesh. */
 void shmemi_core_mesh_log(void (*log)(const char *text, void *arg), const char *text, void *arg);

@@ -25,11 +25,14 @@ const (
 	regionHandle
 	remoteHandle
 	requestHandle
+	groupHandle
+	memoryHandle
+	listenerHandle
 	handleShift = 56
 )
 
 // handleNames are the kinds for people.
-var handleNames = [...]string{meshHandle: "mesh", regionHandle: "region", remoteHandle: "remote region", requestHandle: "request"}
+var handleNames = [...]string{meshHandle: "mesh", regionHandle: "region", remoteHandle: "remote region", requestHandle: "request", groupHandle: "group", memoryHandle: "registered memory", listenerHandle: "listener"}
 
 // handles are the objects that C names.
 var handles struct {
@@ -101,7 +104,7 @@ func meshStatus(err error, to *C.char) C.int {
 	}{
 		{shmerr.ErrPeerLost, C.SHMEMI_MESH_MEMBER}, {mesh.ErrClosed, C.SHMEMI_MESH_CLOSED}, {shmerr.ErrVersion, C.SHMEMI_MESH_VERSION},
 		{shmerr.ErrTimeout, C.SHMEMI_MESH_TIMEOUT}, {shmerr.ErrArgument, C.SHMEMI_MESH_ARGUMENT}, {shmerr.ErrPE, C.SHMEMI_MESH_ARGUMENT},
-		{shmerr.ErrAddress, C.SHMEMI_MESH_ARGUMENT}, {shmerr.ErrRange, C.SHMEMI_MESH_ARGUMENT},
+		{shmerr.ErrAddress, C.SHMEMI_MESH_ARGUMENT}, {shmerr.ErrRange, C.SHMEMI_MESH_ARGUMENT}, {shmerr.ErrUnsupported, C.SHMEMI_MESH_ARGUMENT},
 	} {
 		if errors.Is(err, kind.of) {
 			return kind.status
@@ -132,6 +135,16 @@ func copyBlob(blob []byte, to unsafe.Pointer, n *C.size_t) error {
 	return nil
 }
 
+// logOf returns the function that passes lines of a log to a program's function, which may be nil.
+func logOf(log *[0]byte, arg unsafe.Pointer) func(line string) {
+	return func(line string) {
+		if log != nil {
+			s := append([]byte(line), 0)
+			C.shmemi_core_mesh_log(log, (*C.char)(unsafe.Pointer(&s[0])), arg)
+		}
+	}
+}
+
 //export shmemgoMeshOpen
 func shmemgoMeshOpen(o *C.struct_shmemi_mesh_options, to *C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("mesh_open")
@@ -139,14 +152,15 @@ func shmemgoMeshOpen(o *C.struct_shmemi_mesh_options, to *C.uint64_t, failure *C
 	options := mesh.Options{
 		Member: int(o.member), Most: int(o.most), Secret: bytesOf(o.secret, o.secret_nbytes), Contexts: int(o.contexts),
 		Timeout: time.Duration(o.timeout_ms) * time.Millisecond, Provider: C.GoString(o.provider), NICs: C.GoString(o.nics),
-		Library: C.GoString(o.library),
+		Library: C.GoString(o.library), GPUs: o.gpu != 0,
 	}
-	if log, arg := o.log, o.log_arg; log != nil {
-		options.Log = func(line string) {
-			s := append([]byte(line), 0)
-			C.shmemi_core_mesh_log(log, (*C.char)(unsafe.Pointer(&s[0])), arg)
+	if o.gpu == C.SHMEMI_MESH_GPU_OWN {
+		var err error
+		if options.GPU, err = mesh.OpenGPU(); err != nil {
+			return meshStatus(err, failure)
 		}
 	}
+	options.Log = logOf(o.log, o.log_arg)
 	m, err := mesh.Open(options)
 	if err == nil {
 		*to = C.uint64_t(hold(meshHandle, m, m))

@@ -22,6 +22,7 @@ SAME(options, secret);
 SAME(options, contexts);
 SAME(options, provider);
 SAME(options, log_arg);
+SAME(options, gpu);
 SAME_SIZE(block);
 SAME(block, offset);
 SAME(block, nbytes);
@@ -34,8 +35,10 @@ _Static_assert((int)SHMEMI_MESH_PENDING == SHMEMX_MESH_PENDING &&
                    (int)SHMEMI_MESH_CLOSED == SHMEMX_MESH_CLOSED &&
                    (int)SHMEMI_MESH_VERSION == SHMEMX_MESH_VERSION &&
                    (int)SHMEMI_MESH_NETWORK == SHMEMX_MESH_NETWORK &&
-                   (int)SHMEMI_MESH_TIMEOUT == SHMEMX_MESH_TIMEOUT,
-               "results");
+                   (int)SHMEMI_MESH_TIMEOUT == SHMEMX_MESH_TIMEOUT &&
+                   (int)SHMEMI_MESH_GPU_OTHERS == SHMEMX_MESH_GPU_OTHERS &&
+                   (int)SHMEMI_MESH_GPU_OWN == SHMEMX_MESH_GPU_OWN,
+               "constants");
 
 static _Thread_local char text[SHMEMI_MESH_TEXT + 64]; /* of the last error */
 static _Thread_local char cause[SHMEMI_MESH_TEXT];     /* what the core writes */
@@ -100,6 +103,9 @@ int shmemi_mesh_open(const shmemx_mesh_options_t *options, uint64_t *mesh, const
     if (options->secret == NULL && options->secret_nbytes > 0)
         return refuse(call, "options->secret is NULL (pass the secret of the mesh)");
     AT_MOST(options->secret_nbytes, MOST_BYTES, call);
+    if (options->gpu < 0 || options->gpu > SHMEMX_MESH_GPU_OWN)
+        return refuse(call, "options->gpu is %d (set it to 0 or a SHMEMX_MESH_GPU constant)",
+                      options->gpu);
     const struct shmemi_core *loaded = shmemi_load_core(cause, sizeof cause);
     if (loaded == NULL)
         return result(call, SHMEMX_MESH_NETWORK);

@@ -18,11 +18,13 @@ var meshConstants = ConstantGroup{
 
 // meshFlags are the arguments of puts and signals.
 var meshFlags = ConstantGroup{
-	Doc: "Flags of operations of meshes, and what a signal does.",
+	Doc: "Flags of operations of meshes, what a signal does, and which GPU memory a mesh uses.",
 	Constants: []Constant{
 		{"SHMEMX_MESH_ORDERED", "1", "flag: the operation follows all earlier ones of its context on the member"},
 		{"SHMEMX_MESH_SET", "0", "signal: stores the value"},
 		{"SHMEMX_MESH_ADD", "1", "signal: adds the value, atomically with other signals"},
+		{"SHMEMX_MESH_GPU_OTHERS", "1", "gpu: regions of other members may be GPU memory"},
+		{"SHMEMX_MESH_GPU_OWN", "2", "gpu: regions and blocks of this member may be memory of the GPU that the calling thread uses, too"},
 	},
 }
 
@@ -42,6 +44,8 @@ typedef struct {
     const char *library;  /* file of libfabric; NULL: it is searched for */
     void (*log)(const char *text, void *arg); /* gets errors that no call reports, from any thread; it must not call the library; NULL: none */
     void *log_arg;
+    int gpu;              /* 0: main memory alone; or a SHMEMX_MESH_GPU constant: contexts then have one order */
+    int reserved;
 } shmemx_mesh_options_t;
 
 /* A part of this member's memory, and a part as long of a region. */
@@ -137,7 +141,8 @@ var meshCalls = []Family{
 		},
 		Front: "shmemi_mesh_register(mesh, base, nbytes, region, $call)",
 		Doc: "Makes memory a region, which other members may import. It is a call of this member alone. The memory has to stay " +
-			"mapped until the request of shmemx_mesh_unregister has ended.",
+			"mapped until the request of shmemx_mesh_unregister has ended. It may be memory of the GPU of a mesh that was opened with " +
+			"SHMEMX_MESH_GPU_OWN; kernels must not change words that members signal.",
 	}),
 	meshRow(Family{
 		Name: "describe", Params: []Param{{Name: "region", C: "uint64_t", Doc: "as shmemx_mesh_register has set it"}, meshTo, meshRoom},

@@ -64,6 +64,7 @@ var private = []string{
 	"shmemi_as_nvshmem",
 	"shmemi_settle_gpu",
 	"shmemi_gpu_pending",
+	"shmemi_rma_core",     // capi/rma
 	"shmemi_copies_apart", // python/shmem/torch
 	"shmemi_set_caller",   // python/shmem, as the next ones
 	"shmemi_heap_use",

@@ -86,6 +86,8 @@ SHMEMX_MESH_TIMEOUT: int
 SHMEMX_MESH_ORDERED: int
 SHMEMX_MESH_SET: int
 SHMEMX_MESH_ADD: int
+SHMEMX_MESH_GPU_OTHERS: int
+SHMEMX_MESH_GPU_OWN: int
 
 def functions() -> dict[str, str]: ...
 

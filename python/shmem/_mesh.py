@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import SupportsIndex
+from typing import Literal, SupportsIndex
 
 from shmem import _abi
 from shmem._addresses import address_of
+from shmem._errors import ArgumentError
 from shmem._mesh_parts import (
+    GPUS,
     Blocks,
     Calls,
     MeshRegion,
@@ -47,13 +49,16 @@ class Mesh(Calls):
         The provider of libfabric; without it the best that works.
     nics : str, optional
         The network interfaces, separated by commas; without it any.
+    gpu : {"others", "own"}, optional
+        Which GPU memory the mesh uses: regions of other members, or also regions and arrays of this
+        one, on the GPU that the calling thread uses. Contexts then have one order.
     library : str or os.PathLike, optional
         The libshmem.so to load.
 
     Raises
     ------
     ArgumentError
-        A number is out of range, or the secret is too short.
+        A number is out of range, the secret is too short, or there is no such `gpu`.
     InitError
         There is no such network.
     LibraryError
@@ -72,9 +77,13 @@ class Mesh(Calls):
         timeout: float = 10.0,
         provider: str | None = None,
         nics: str | None = None,
+        gpu: Literal["others", "own"] | None = None,
         library: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__(load("Mesh", library).waiting)
+        if gpu not in GPUS:
+            raise ArgumentError("Mesh", f"gpu={gpu!r}", "it is not known", "use 'others' or 'own'")
+        self._gpu = gpu == "own"
         handle = ctypes.c_uint64()
         options = Options(
             ctypes.sizeof(Options),
@@ -86,6 +95,7 @@ class Mesh(Calls):
             int(timeout * 1000),
             provider.encode() if provider else None,
             nics.encode() if nics else None,
+            gpu=GPUS[gpu],
         )
         self.call("shmemx_mesh_open", ctypes.addressof(options), ctypes.addressof(handle))
         self._handle = handle.value
@@ -207,7 +217,7 @@ class Mesh(Calls):
         DtypeError
             `array` has no memory.
         """
-        data = memory_of("register", array)
+        data = memory_of("register", array, self._gpu)
         writable("register", "array", data)
         handle = ctypes.c_uint64()
         self.call(
@@ -305,7 +315,7 @@ class Mesh(Calls):
         DtypeError
             An operand has no memory.
         """
-        listed, kept = blocks_of("put", blocks)
+        listed, kept = blocks_of("put", blocks, self._gpu)
         word = signal_of(signal) if signal else None
         request = ctypes.c_uint64()
         name = "shmemx_mesh_put_signal" if word else "shmemx_mesh_put"
@@ -355,7 +365,7 @@ class Mesh(Calls):
         DtypeError
             An operand has no memory.
         """
-        listed, kept = blocks_of("get", blocks)
+        listed, kept = blocks_of("get", blocks, self._gpu)
         for array in kept:
             writable("get", "blocks", array)
         request = ctypes.c_uint64()

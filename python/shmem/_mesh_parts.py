@@ -43,7 +43,13 @@ class Options(ctypes.Structure):
         ("library", ctypes.c_char_p),
         ("log", ctypes.c_void_p),
         ("log_arg", ctypes.c_void_p),
+        ("gpu", ctypes.c_int),
+        ("reserved", ctypes.c_int),
     ]
+
+
+# Values of Mesh's argument gpu.
+GPUS = {None: 0, "others": _abi.SHMEMX_MESH_GPU_OTHERS, "own": _abi.SHMEMX_MESH_GPU_OWN}
 
 
 class Block(ctypes.Structure):
@@ -269,19 +275,21 @@ class MeshRequest:
 Blocks = Memory | Sequence[tuple[Memory, int]]
 
 
-def memory_of(call: str, operand: Memory) -> Array:
-    """The contiguous memory of an operand."""
-    array = of_cpu(call, "array", as_array(call, "array", operand))
+def memory_of(call: str, operand: Memory, gpu: bool) -> Array:
+    """The contiguous memory of an operand, which may be a GPU's only if gpu is set."""
+    array = as_array(call, "array", operand)
+    if not gpu:
+        array = of_cpu(call, "array", array)
     if not array.flags.c_contiguous:
         raise not_contiguous(call, "array", array)
     return array
 
 
-def blocks_of(call: str, blocks: Blocks) -> tuple[ctypes.Array[Block], list[Array]]:
+def blocks_of(call: str, blocks: Blocks, gpu: bool) -> tuple[ctypes.Array[Block], list[Array]]:
     """The list of blocks for C, and the arrays that have their memory."""
     listed_by_program = isinstance(blocks, list | tuple)
     pairs = cast("list[tuple[Memory, int]]", blocks if listed_by_program else [(blocks, 0)])
-    kept = [memory_of(call, memory) for memory, _ in pairs]
+    kept = [memory_of(call, memory, gpu) for memory, _ in pairs]
     listed = (Block * max(1, len(pairs)))()
     for block, array, (_, offset) in zip(listed, kept, pairs, strict=False):
         block.local, block.offset, block.nbytes = address_of(array), offset, array.nbytes

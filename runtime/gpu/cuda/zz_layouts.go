@@ -2,5 +2,5 @@
 
 package cuda
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x6dc70ef8fb1b8b3e
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc4bbfd80616ddcd3
 import "C"

@@ -205,7 +205,7 @@ func openMPI(s *surroundings) (bootstrap.Bootstrap, error) {
 		return nil, err
 	}
 	m, err := mpi.Join(mpi.Options{
-		Comm: comm, Filter: filter(s.config),
+		Comm: comm, Filter: Filter(s.config),
 		Timeout: s.config.BootstrapTimeout, GoesOn: s.config.OnFailure == config.ReturnOnFailure,
 	})
 	return opened(m, err)
@@ -215,7 +215,7 @@ func openMPI(s *surroundings) (bootstrap.Bootstrap, error) {
 func openFile(s *surroundings) (bootstrap.Bootstrap, error) {
 	f := s.config.BootstrapFile
 	m, err := file.Join(file.Options{
-		Path: f.Path, PE: f.PE, Size: f.NPEs, Filter: filter(s.config),
+		Path: f.Path, PE: f.PE, Size: f.NPEs, Filter: Filter(s.config),
 		Timeout: s.config.BootstrapTimeout, GoesOn: s.config.OnFailure == config.ReturnOnFailure,
 	})
 	return opened(m, err)
@@ -227,8 +227,8 @@ func openPlugin(s *surroundings) (bootstrap.Bootstrap, error) {
 	return opened(p, err)
 }
 
-// filter returns the filter for the addresses that a unique id carries, from the settings.
-func filter(cfg *config.Config) uid.Filter {
+// Filter returns the filter for the addresses that a unique id carries, from the settings.
+func Filter(cfg *config.Config) uid.Filter {
 	families := map[config.BootstrapFamily]uid.Family{config.BootstrapIPv4: uid.IPv4, config.BootstrapIPv6: uid.IPv6}
 	return uid.Filter{Interfaces: cfg.BootstrapInterface, Family: families[cfg.BootstrapFamily]}
 }
@@ -247,7 +247,7 @@ func UniqueID(environ []string) (uid.ID, error) {
 		}
 		return session.UniqueID(place, cfg.BootstrapTimeout)
 	}
-	_, id, err := uid.NewRoot(filter(cfg))
+	_, id, err := uid.NewRoot(Filter(cfg))
 	return id, err
 }
 
@@ -293,7 +293,7 @@ func openPMIx(s *surroundings) (bootstrap.Bootstrap, error) {
 // openSlurm joins the job by the variables of srun.
 func openSlurm(s *surroundings) (bootstrap.Bootstrap, error) {
 	return slurm.Join(slurm.Options{
-		Env: s.env, Folder: s.config.BootstrapDir, Filter: filter(s.config),
+		Env: s.env, Folder: s.config.BootstrapDir, Filter: Filter(s.config),
 		Timeout: s.config.BootstrapTimeout, GoesOn: s.config.OnFailure == config.ReturnOnFailure,
 	})
 }

@@ -1,0 +1,40 @@
+/*
+ * rma.h: the functions of the core for groups, the meshes of libshmem_rma.so. All ranks of a group
+ * connect, and register memory, together (runtime/rma). Everything else is done by the functions of
+ * mesh.h, on the mesh of the group.
+ *
+ * Handles, results and errors are those of mesh.h.
+ */
+#ifndef SHMEMI_RMA_H
+#define SHMEMI_RMA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SHMEMI_RMA_ID = 128 }; /* bytes of a unique id */
+
+struct shmemi_rma_options {
+    const char *const *environ_; /* settings */
+    const void *id;              /* of rank 0's listener */
+    int rank, size;
+    void (*log)(const char *text, void *arg);
+    void *log_arg;
+};
+
+struct shmemi_rma {
+    /* Makes a unique id, and listens for ranks until all have joined and left, or it is closed. */
+    int (*listen)(const char *const *environ_, void *id, uint64_t *listener, char *error);
+    int (*close_listener)(uint64_t listener, char *error);
+    /* If the calling thread uses a GPU, that may have memory of this rank. */
+    int (*connect)(const struct shmemi_rma_options *o, uint64_t *group, uint64_t *mesh,
+                   char *error);
+    int (*close)(uint64_t group, char *error);
+    /* remotes has room for a remote region of each rank, which is 0 where a rank has registered no
+     * bytes. gpu: the memory is a GPU's. */
+    int (*register_)(uint64_t group, void *base, size_t nbytes, int gpu, uint64_t *memory,
+                     uint64_t *remotes, char *error);
+    int (*unregister)(uint64_t memory, char *error);
+    int (*contexts)(uint64_t group, int n, int *first, char *error);
+};
+
+#endif

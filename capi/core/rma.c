@@ -1,0 +1,17 @@
+/*
+ * rma.c: the table of the core's functions for groups, which are Go's.
+ */
+#include "core.h"
+
+#include "_cgo_export.h"
+
+const struct shmemi_rma shmemi_core_rma = {
+    .listen = (int (*)(const char *const *, void *, uint64_t *, char *))shmemgoRMAListen,
+    .close_listener = shmemgoRMACloseListener,
+    .connect = (int (*)(const struct shmemi_rma_options *, uint64_t *, uint64_t *,
+                        char *))shmemgoRMAConnect,
+    .close = shmemgoRMAClose,
+    .register_ = shmemgoRMARegister,
+    .unregister = shmemgoRMAUnregister,
+    .contexts = shmemgoRMAContexts,
+};

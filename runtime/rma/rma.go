@@ -1,0 +1,197 @@
+// Package rma connects the ranks of a communicator of another library, such as NCCL, by a mesh: a
+// group whose members are known from the beginning, and which registers memory together. The
+// package owns the meeting of the ranks, and what a rank knows of the memory of the others. The
+// rest is runtime/mesh.
+//
+// The ranks meet by the unique id that rank 0 made when it began to listen (runtime/bootstrap/uid).
+// Each step in which all ranks exchange bytes has the timeout of the group, and its error names the
+// ranks that are missing. A rank that cannot do its part of a step takes part all the same, and
+// tells the others why, so that no rank waits for it.
+package rma
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"libshmem"
+	"libshmem/runtime/bootstrap/uid"
+	"libshmem/runtime/mesh"
+	"libshmem/runtime/shmerr"
+)
+
+// Options say what a rank has to know about its group.
+type Options struct {
+	ID       uid.ID // of rank 0's listener
+	Rank     int
+	Size     int
+	Timeout  time.Duration // of each step of all ranks, above 0
+	Provider string        // of libfabric; "": the best that works here
+	NICs     string        // comma separated; "": any
+	Library  string        // file of libfabric; "": searched
+	GPU      *mesh.GPU     // of this rank; nil: it has none. The group closes it, also if Connect fails.
+	NoGPU    error         // why GPU is nil, for the error of a registration that needs it
+	Log      func(text string)
+}
+
+// Group is one rank's end of a group.
+type Group struct {
+	Mesh   *mesh.Mesh
+	member *uid.Member
+	size   int
+	noGPU  error // why GPU memory cannot be registered
+}
+
+// Connect connects a rank with the others. All ranks call it.
+func Connect(o Options) (g *Group, err error) {
+	defer func() {
+		if err != nil {
+			err = &shmerr.Error{Op: "connect", Object: fmt.Sprintf("rank %d of %d", o.Rank, o.Size), Cause: err}
+		}
+	}()
+	member, err := uid.Join(uid.Options{ID: o.ID, PE: libshmem.PE(o.Rank), Size: o.Size, Timeout: o.Timeout, GoesOn: true, Name: "group"})
+	if err != nil {
+		return nil, errors.Join(err, o.GPU.Close())
+	}
+	g = &Group{member: member, size: o.Size, noGPU: o.NoGPU}
+	secret := sha256.Sum256(append([]byte("libshmem group\n"), o.ID[:]...))
+	m, own := mesh.Open(mesh.Options{
+		Member: o.Rank, Most: o.Size, Secret: secret[:], Timeout: o.Timeout, Provider: o.Provider, NICs: o.NICs, Library: o.Library,
+		GPUs: true, GPU: o.GPU, Log: o.Log,
+	})
+	var address []byte
+	if own == nil {
+		g.Mesh, address = m, m.Address()
+	}
+	all, err := g.exchange(address, own)
+	for rank := 0; err == nil && rank < o.Size; rank++ {
+		if rank != o.Rank {
+			_, err = m.Add(all[rank])
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
+}
+
+// The first byte of what a rank sends in a step: its part follows, or the reason why it has none.
+const (
+	fine   = 'f'
+	failed = 'e'
+)
+
+// exchange sends this rank's part of a step to all ranks, or why it has none, and returns the parts
+// of all. The error is that of the first rank that has none.
+func (g *Group) exchange(mine []byte, why error) ([][]byte, error) {
+	part := append([]byte{fine}, mine...)
+	if why != nil {
+		part = append([]byte{failed}, shmerr.OneLine(why)...)
+	}
+	all, err := g.member.Allgather(part)
+	if err != nil {
+		return nil, errors.Join(why, err)
+	}
+	if why != nil {
+		return nil, why
+	}
+	for rank, b := range all {
+		if len(b) == 0 || b[0] != fine {
+			return nil, shmerr.Causef(shmerr.ErrPeerLost, "rank %d: %s", rank, b[min(1, len(b)):])
+		}
+		all[rank] = b[1:]
+	}
+	return all, nil
+}
+
+// Memory is memory that all ranks have registered together.
+type Memory struct {
+	Base    unsafe.Pointer // of this rank's
+	Len     uint64
+	Remotes []*mesh.Remote // of all ranks; nil where a rank has registered nothing
+	region  *mesh.Region   // nil: this rank has registered nothing
+}
+
+// Register registers n bytes at base; gpu says that they are GPU memory. All ranks call it, in the
+// same order as other calls of it; their sizes may differ, and n may be 0.
+func (g *Group) Register(base unsafe.Pointer, n uint64, gpu bool) (_ *Memory, err error) {
+	defer func() {
+		if err != nil {
+			err = &shmerr.Error{Op: "register", Object: fmt.Sprintf("%d bytes at %p", n, base), Cause: err}
+		}
+	}()
+	x := &Memory{Base: base, Len: n, Remotes: make([]*mesh.Remote, g.size)}
+	var blob []byte
+	var own error
+	if n > 0 {
+		switch x.region, own = g.Mesh.Register(base, n); {
+		case own != nil:
+		case gpu && !x.region.OnGPU():
+			own = shmerr.Causef(shmerr.ErrUnsupported, "they are GPU memory, and this rank has not opened its GPU: %v", g.noGPU)
+		default:
+			blob = x.region.Describe()
+		}
+	}
+	all, err := g.exchange(blob, own)
+	if err == nil {
+		err = g.importAll(x, all)
+	}
+	if err == nil {
+		// Nobody uses the memory of a rank before that has registered it; but one that has failed to
+		// import must not leave others with memory that it does not have.
+		_, err = g.exchange(nil, nil)
+	} else if all != nil {
+		_, _ = g.exchange(nil, err) // this rank returns its own error
+	}
+	if err != nil {
+		return nil, errors.Join(err, g.Unregister(x))
+	}
+	return x, nil
+}
+
+// importAll imports the regions of all ranks.
+func (g *Group) importAll(x *Memory, blobs [][]byte) error {
+	requests := make([]*mesh.Request, len(blobs))
+	for rank, blob := range blobs {
+		if len(blob) == 0 {
+			continue
+		}
+		var err error
+		if x.Remotes[rank], requests[rank], err = g.Mesh.Import(blob); err != nil {
+			return err
+		}
+	}
+	for _, req := range requests {
+		if req == nil {
+			continue
+		}
+		if err := req.Wait(time.Minute); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Unregister begins to end the registration of this rank's memory, and does not wait: ranks that
+// have ended must not delay it. The other ranks use the memory no more when they have called it,
+// too.
+func (g *Group) Unregister(x *Memory) error {
+	if x.region == nil {
+		return nil
+	}
+	_, err := x.region.Close()
+	x.region = nil
+	return err
+}
+
+// Close ends this rank's part of the group. It waits for no rank for longer than the timeout of the
+// group.
+func (g *Group) Close() error {
+	var err error
+	if g.Mesh != nil {
+		err = g.Mesh.Close()
+	}
+	return errors.Join(err, g.member.Close())
+}
