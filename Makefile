@@ -197,7 +197,7 @@ CMDS   := $(sort $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/*.go))))
 GO_SRC := go.mod VERSION $(wildcard go.sum) \
           $(filter-out $(PERF_SRC),$(shell find version.go capi cmd fabric runtime -name '*.go' -o -name '*.[chS]' 2>/dev/null))
 
-BUILT := $(BUILD)/libexec/shmem/perf $(BUILD)/bin/shmem-perf $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(BUILD)/lib/libshmem_preload.so $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) $(CMDS:%=$(BUILD)/bin/%)
+BUILT := $(BUILD)/libexec/shmem/perf $(BUILD)/bin/shmem-perf $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libnvshmem_host.so $(BUILD)/lib/libshmem_preload.so $(BUILD)/lib/libshmem_rma.so $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) $(CMDS:%=$(BUILD)/bin/%)
 
 # The prerequisites of a build: recipes of C check them once, each recipe of Go when it runs.
 FIT := BUILD=$(BASE) GO="$(GO)" CC="$(CC)" scripts/setup build
@@ -267,6 +267,7 @@ $(eval $(call core_rules,asan,$(ASAN),$(BUILD)/asan/lib,$(UNDEFS)))
 endif
 
 include capi/nvshmem/rules.mk
+include capi/rma/rules.mk
 
 # Build files of NVSHMEM programs name archives with device code. Here device code is in the
 # headers, so an archive has one empty object.

@@ -1,0 +1,47 @@
+/*
+ * plugin.h: the functions of the plugin, of which each version's table has most as they are
+ * (versions.c), and what all versions have.
+ */
+#ifndef SHMEMI_RMA_PLUGIN_H
+#define SHMEMI_RMA_PLUGIN_H
+
+#include "nccl.h"
+
+/* A put, with a signal if op is not 0, or a get, of any version. */
+struct transfer {
+    void *context; /* of createContext */
+    int number;    /* of one of its contexts */
+    uint64_t local_offset;
+    void *local; /* registered memory; NULL: no bytes */
+    size_t bytes;
+    uint64_t offset;
+    void *memory;
+    uint32_t rank;
+    uint64_t signal_offset;
+    void *signal;
+    uint64_t value;
+    uint32_t op;
+    bool strong; /* the signal follows all earlier operations of the context on the rank */
+};
+
+nccl_result plugin_init(void **ctx, uint64_t comm, nccl_logger log);
+nccl_result plugin_devices(int *count);
+nccl_result plugin_properties(int device, struct nccl_properties *properties);
+nccl_result plugin_listen(void *ctx, int device, void *handle, void **listener);
+nccl_result plugin_connect(void *ctx, void *handles[], int ranks, int rank, void *listener,
+                           void **coll);
+nccl_result plugin_contexts(void *coll, int contexts, void **context);
+nccl_result plugin_register(void *coll, void *base, size_t bytes, int type, void **memory);
+nccl_result plugin_unregister(void *coll, void *memory);
+nccl_result plugin_destroy_context(void *context);
+nccl_result plugin_close(void *coll);
+nccl_result plugin_close_listen(void *listener);
+nccl_result plugin_put(const struct transfer *t, void **request);
+nccl_result plugin_get(const struct transfer *t, void **request);
+nccl_result plugin_flush(void *context, int number, void *memory, uint32_t rank, void **request);
+nccl_result plugin_test(void *coll, void *request, int *done);
+nccl_result plugin_progress(void *context);
+nccl_result plugin_last_error(void *context, bool *failed);
+nccl_result plugin_finalize(void *ctx);
+
+#endif
