@@ -27,6 +27,7 @@ func searches(goTest string) []stage {
 		{name: "strangers", limit: minutes(30), run: again + "./tests/failure -run TestStrangerEndpoints -whole"},
 		{name: "inits", limit: minutes(30), run: goTest + " ./runtime/bootstrap/uid -run TestFaultProxy -inits=1000"},
 		{name: "inits, programs", limit: minutes(30), run: again + "./tests/start -run TestFaultProxy -inits=1000"},
+		{name: "plugin, 10^6", limit: minutes(60), run: goTest + " -timeout 60m ./tests/rma -run TestHarness -operations=1000000"},
 		{name: "chaos", limit: minutes(20), run: goTest + " ./tests/run -run TestMissingFence -runs=100"},
 		{name: "seeded defects, all", limit: minutes(120), run: again + "-timeout 120m ./tests/seeded -whole"},
 		// Frames with random changes, 10^8 of each kind; and fuzzing, guided by coverage.

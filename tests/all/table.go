@@ -106,7 +106,7 @@ func table(full bool) ([]stage, error) {
 		{"seeded defects", "build", .5, minutes(15), pes + "./tests/seeded"},
 		{"front", "build", .5, minutes(15), pes + "./tests/front"},
 		{"ordinary programs", "build", .5, minutes(15), pes + "./tests/ordinary"},
-		{"other programs", "build", .5, minutes(15), pes + "./tests/nvtx ./tests/statics ./tests/stats"},
+		{"other programs", "build", .5, minutes(15), pes + "./tests/nvtx ./tests/rma ./tests/statics ./tests/stats"},
 		{"idle", "build", .1, minutes(5), pes + "./tests/run -run '^TestIdle$'"},
 
 		{"alone", "build", alone, minutes(5), programs + "./tests/run -run '" + counted + "'"},
