@@ -37,6 +37,7 @@ needs for itself, and which memory the rings can have here.`,
 		{Command: "shmem-info --env", Text: "List the settings of the library, with their values here:"},
 		{Command: "shmem-info --fabric", Text: "Find out which network a job would use, and why:"},
 		{Command: "shmem-info --env --json | jq -r '.settings[] | select(.from != \"\").name'", Text: "Name the settings that the environment has:"},
+		{Command: "NCCL_RMA_PLUGIN=$(shmem-info --nccl-plugin) python train.py", Text: "Let NCCL carry requests of kernels by libshmem:"},
 		{Command: "shmem-info --live 4711", Text: "Look at a PE that seems to hang, by its process number:"},
 	},
 	SeeAlso: []string{"shmem-doctor(1)", "shmemrun(1)", "shmem(7)"},
@@ -70,6 +71,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	xml := fs.String("xml", "", "with --topology: draw the machine that this file describes, written by lstopo --of xml")
 	process := fs.String("live", "", "show what the PE with this process number does: its counters, their rates, and its waits")
 	between := fs.Float64("between", 1, "with --live: seconds between the two readings that give the rates; 0 reads once")
+	plugin := fs.Bool("nccl-plugin", false, "print the path of the plugin for NCCL, for the variable NCCL_RMA_PLUGIN")
 	asJSON := fs.Bool("json", false, "print the facts as JSON, for programs")
 	version := fs.Bool("version", false, "print the version alone")
 	manual.Files(fs, "xml")
@@ -101,6 +103,8 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	switch {
 	case *version:
 		fmt.Fprintln(out, libshmem.Version)
+	case *plugin:
+		err = printPlugin(out)
 	case *env && *asJSON:
 		err = settingsJSON(out, cfg)
 	case *env:

@@ -62,6 +62,16 @@ func describeRegistrations(cfg *config.Config) string {
 	return fmt.Sprintf("of SHMEM_REGISTRATION_CACHE=%s, with NICs that need one", config.FormatSize(cfg.RegistrationCache))
 }
 
+// printPlugin prints the path of the plugin for NCCL.
+func printPlugin(w io.Writer) error {
+	file := ownLibrary("libshmem_rma.so")
+	if !filepath.IsAbs(file) {
+		return fmt.Errorf("find the plugin for NCCL: %s (install libshmem_rma.so beside libshmem.so)", file)
+	}
+	_, err := fmt.Fprintln(w, file)
+	return err
+}
+
 // ownLibrary returns the path of a library of this installation, or why it was not found. The
 // folders bin and lib are side by side.
 func ownLibrary(name string) string {

@@ -23,6 +23,27 @@ mesh.close()
 """
 
 
+def test_gpu_memory_is_an_option() -> None:
+    program = """
+import numpy as np, shmem
+secret = b"0123456789abcdef"
+try:
+    shmem.Mesh(0, 2, secret=secret, provider="tcp", gpu="both")
+except shmem.ArgumentError as error:
+    print(error)
+with shmem.Mesh(0, 2, secret=secret, provider="tcp", gpu="others") as a, \\
+     shmem.Mesh(1, 2, secret=secret, provider="tcp") as b:
+    a.add(b.address), b.add(a.address)
+    there = np.zeros(1 << 16, np.uint8)
+    region = b.register(there)
+    a.put(a.import_region(region.description), np.full(1 << 15, 7, np.uint8)).wait()
+    a.flush(1).wait()
+    assert there.sum() == 7 << 15
+"""
+    out = prints(program)
+    assert "gpu='both'" in out and "use 'others' or 'own'" in out
+
+
 def test_two_meshes_of_one_process() -> None:
     program = """
 import numpy as np, shmem

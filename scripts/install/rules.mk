@@ -18,7 +18,7 @@ described = $(foreach c,$(1) $(2),share/man/man1/$(c).1 share/bash-completion/co
 # Sources of the program that shmem-perf starts, for other libraries of OpenSHMEM, and tables of what
 # to expect.
 PERF := bin/shmem-perf libexec/shmem/perf $(PERF_SRC:cmd/shmem-perf/%=share/libshmem/perf/%) $(PERF_TABLES:cmd/shmem-perf/tables/%=share/libshmem/perf/%)
-INSTALLED := $(CMDS:%=bin/%) $(PERF) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_preload.so lib/libshmem_kernels.fatbin \
+INSTALLED := $(CMDS:%=bin/%) $(PERF) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=include/%) lib/libshmem.so lib/libshmem_core.so lib/libshmem_preload.so lib/libshmem_rma.so lib/libshmem_kernels.fatbin \
              $(WRAPPERS:%=bin/%) bin/oshrun bin/oshmem_info lib/pkgconfig/shmem.pc \
              lib/cmake/shmem/shmem-config.cmake lib/cmake/shmem/shmem-config-version.cmake $(DEBUGGING:%=share/libshmem/%) \
              $(call described,$(DESCRIBED) oshcc,$(WRAPPERS) oshrun oshmem_info) $(EXAMPLES_OWN:%=share/shmem/%) $(PAGES:%=share/doc/libshmem/%)
@@ -43,7 +43,7 @@ OWN_DIRS := $(shell find include/nvshmem -depth -type d) include/shmem include/m
 install: $(BUILT) $(KERNELS_OF_INSTALL) man ## into PREFIX (/usr/local), below DESTDIR
 	install -d $(foreach d,$(sort $(dir $(INSTALLED))),"$(P)/$(d)")
 	install -m 755 $(CMDS:%=$(BUILD)/bin/%) "$(P)/bin"
-	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libshmem_preload.so "$(P)/lib"
+	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libshmem_preload.so $(BUILD)/lib/libshmem_rma.so "$(P)/lib"
 	install -m 755 scripts/install/shmem-perf "$(P)/bin"
 	install -m 755 $(BUILD)/libexec/shmem/perf "$(P)/libexec/shmem"
 	install -m 644 $(PERF_SRC) "$(P)/share/libshmem/perf/measure"
@@ -91,7 +91,7 @@ endif
 # What packages contain: an installation below this folder. Debug information is two thirds of the
 # libraries, and not in it, nor are symbol tables of commands: Go's stacks do without.
 STAGE := $(abspath $(BUILD))/wheel
-STRIPPED := lib/libshmem.so lib/libshmem_core.so lib/libshmem_preload.so \
+STRIPPED := lib/libshmem.so lib/libshmem_core.so lib/libshmem_preload.so lib/libshmem_rma.so \
             $(if $(filter no,$(NVSHMEM)),,lib/$(NVSHMEM_NAME) lib/$(NVSHMEM_OLD))
 .PHONY: stage
 stage: $(BUILT) $(KERNEL_FILE)

@@ -58,6 +58,7 @@ var layout = []string{
 	"lib/libshmem.so",
 	"lib/libshmem_core.so",
 	"lib/libshmem_preload.so",
+	"lib/libshmem_rma.so",
 	"lib/pkgconfig/nvshmem.pc",
 	"lib/pkgconfig/shmem.pc",
 	"libexec/shmem/perf",

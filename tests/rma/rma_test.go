@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"libshmem/fabric/ofi/stub"
 	"libshmem/runtime/gpu/cuda/cudatest"
 	"libshmem/tests/cc"
 	"libshmem/tests/need"
@@ -94,14 +95,8 @@ func TestLayout(t *testing.T) {
 // TestHarness plays NCCL's calls with each version of its interface: ranks in threads and in
 // processes, in main memory and in GPU memory, and with a rank that is killed.
 func TestHarness(t *testing.T) {
-	build := need.Build(t)
-	harness := filepath.Join(t.TempDir(), "harness")
-	cc.Source(t, harness, "testdata/harness.c", "-I../../capi/rma", "-ldl")
-	driver := cudatest.Build(t)
-	for _, c := range []struct {
-		version, by, ranks string
-		gpu                bool
-	}{
+	h := newHarness(t)
+	for _, c := range []run{
 		{"16", "threads", "4", false},
 		{"16", "processes", "3", true},
 		{"15", "threads", "2", true},
@@ -110,25 +105,61 @@ func TestHarness(t *testing.T) {
 		{"13", "processes", "4", false},
 		{"13", "killed", "3", true},
 	} {
-		name := fmt.Sprintf("v%s-%s", c.version, c.by)
-		args := []string{filepath.Join(build, "lib", "libshmem_rma.so"), c.version, c.by, c.ranks, fmt.Sprint(*operations), "1"}
-		if c.by == "killed" {
-			args[4] = "1000000" // more than are made before
+		t.Run(c.name(), func(t *testing.T) { h.play(t, c, "SHMEM_PROVIDER=tcp") })
+	}
+}
+
+// TestNetworks plays the same calls on networks that this machine does not have.
+func TestNetworks(t *testing.T) {
+	h, library := newHarness(t), stub.Build(t)
+	for _, n := range stub.Networks(need.Full()) {
+		for _, c := range []run{{"16", "threads", "3", true}, {"14", "processes", "2", false}} {
+			t.Run(n.Name+"-"+c.name(), func(t *testing.T) { h.play(t, c, n.Env(library)...) })
 		}
-		env := []string{"SHMEM_PROVIDER=tcp"}
-		if c.gpu {
-			name += "-gpu"
-			args = append(args, "gpu")
-			env = append(env, "FAKE_CUDA=works=1", "LD_LIBRARY_PATH="+driver)
-		}
-		t.Run(name, func(t *testing.T) {
-			cmd := exec.Command(harness, args...)
-			cmd.Env = append(os.Environ(), env...)
-			cmd.WaitDelay = time.Second
-			out, err := cmd.CombinedOutput()
-			if err != nil || !strings.Contains(string(out), ": 0 errors, ") {
-				t.Errorf("%v\n%s", err, out)
-			}
-		})
+	}
+}
+
+// run is a run of the harness.
+type run struct {
+	version, by, ranks string
+	gpu                bool
+}
+
+// name returns the name of a run.
+func (c run) name() string {
+	if c.gpu {
+		return fmt.Sprintf("v%s-%s-gpu", c.version, c.by)
+	}
+	return fmt.Sprintf("v%s-%s", c.version, c.by)
+}
+
+// harness is the program that plays NCCL's calls, the library that it plays them on, and the folder
+// of the fake driver.
+type harness struct{ program, library, driver string }
+
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	h := &harness{filepath.Join(t.TempDir(), "harness"), filepath.Join(need.Build(t), "lib", "libshmem_rma.so"), cudatest.Build(t)}
+	cc.Source(t, h.program, "testdata/harness.c", "-I../../capi/rma", "-ldl")
+	return h
+}
+
+// play runs the harness, which has to find no error.
+func (h *harness) play(t *testing.T, c run, env ...string) {
+	t.Helper()
+	count := fmt.Sprint(*operations)
+	if c.by == "killed" {
+		count = "1000000" // more than are made before
+	}
+	cmd := exec.Command(h.program, h.library, c.version, c.by, c.ranks, count, "1")
+	cmd.Env = append(os.Environ(), env...)
+	if c.gpu {
+		cmd.Args = append(cmd.Args, "gpu")
+		cmd.Env = append(cmd.Env, "FAKE_CUDA=works=1", "LD_LIBRARY_PATH="+h.driver)
+	}
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), ": 0 errors, ") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
