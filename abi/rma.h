@@ -13,6 +13,12 @@
 
 enum { SHMEMI_RMA_ID = 128 }; /* bytes of a unique id */
 
+/* The kind of registered memory. */
+enum {
+    SHMEMI_RMA_GPU = 1,  /* of a GPU */
+    SHMEMI_RMA_WORDS = 2 /* only signals of ranks change its words, and no kernel does */
+};
+
 struct shmemi_rma_options {
     const char *const *environ_; /* settings */
     const void *id;              /* of rank 0's listener */
@@ -30,8 +36,8 @@ struct shmemi_rma {
                    char *error);
     int (*close)(uint64_t group, char *error);
     /* remotes has room for a remote region of each rank, which is 0 where a rank has registered no
-     * bytes. gpu: the memory is a GPU's. */
-    int (*register_)(uint64_t group, void *base, size_t nbytes, int gpu, uint64_t *memory,
+     * bytes. */
+    int (*register_)(uint64_t group, void *base, size_t nbytes, int kind, uint64_t *memory,
                      uint64_t *remotes, char *error);
     int (*unregister)(uint64_t memory, char *error);
     int (*contexts)(uint64_t group, int n, int *first, char *error);

@@ -84,12 +84,12 @@ func shmemgoRMAClose(n C.uint64_t, failure *C.char) C.int {
 }
 
 //export shmemgoRMARegister
-func shmemgoRMARegister(n C.uint64_t, base unsafe.Pointer, size C.size_t, gpu C.int, to, remotes *C.uint64_t, failure *C.char) C.int {
+func shmemgoRMARegister(n C.uint64_t, base unsafe.Pointer, size C.size_t, kind C.int, to, remotes *C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("rma_register")
 	g, m, err := held[*rma.Group](groupHandle, n)
 	if err == nil {
 		var x *rma.Memory
-		if x, err = g.Register(base, uint64(size), gpu != 0); err == nil {
+		if x, err = g.Register(base, uint64(size), rma.Kind{GPU: kind&C.SHMEMI_RMA_GPU != 0, Words: kind&C.SHMEMI_RMA_WORDS != 0}); err == nil {
 			held := groupMemory{x, g, make([]uint64, len(x.Remotes))}
 			for rank, r := range x.Remotes {
 				if r != nil {

@@ -25,6 +25,7 @@ typedef void (*nccl_logger)(int level, unsigned long flags, const char *file, in
 enum {
     NCCL_PTR_HOST = 1,
     NCCL_PTR_CUDA = 2,
+    NCCL_MR_NEVER_RESET = 2, /* the words of registered memory are changed by signals alone */
     NCCL_SIGNAL_INC = 1,
     NCCL_SIGNAL_ADD = 2,
     NCCL_NETDEV_GIN_PROXY = 2, /* kernels write requests for NCCL's proxy thread */

@@ -240,7 +240,8 @@ nccl_result plugin_destroy_context(void *context)
     return NCCL_SUCCESS;
 }
 
-nccl_result plugin_register(void *coll, void *base, size_t bytes, int type, void **memory)
+nccl_result plugin_register(void *coll, void *base, size_t bytes, int type, uint64_t flags,
+                            void **memory)
 {
     struct coll *x = coll;
     char error[SHMEMI_MESH_TEXT];
@@ -249,8 +250,10 @@ nccl_result plugin_register(void *coll, void *base, size_t bytes, int type, void
         return NCCL_SYSTEM_ERROR;
     m->base = base;
     m->bytes = bytes;
-    int status = x->core->register_(x->group, base, bytes, type == NCCL_PTR_CUDA, &m->handle,
-                                    m->remotes, error);
+    int kind = (type == NCCL_PTR_CUDA ? SHMEMI_RMA_GPU : 0) |
+               (flags & NCCL_MR_NEVER_RESET ? SHMEMI_RMA_WORDS : 0);
+    int status =
+        x->core->register_(x->group, base, bytes, kind, &m->handle, m->remotes, error);
     nccl_result r = result(x->log, "regMrSym", status, error);
     if (r != NCCL_SUCCESS) {
         free(m);

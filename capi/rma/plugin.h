@@ -31,7 +31,8 @@ nccl_result plugin_listen(void *ctx, int device, void *handle, void **listener);
 nccl_result plugin_connect(void *ctx, void *handles[], int ranks, int rank, void *listener,
                            void **coll);
 nccl_result plugin_contexts(void *coll, int contexts, void **context);
-nccl_result plugin_register(void *coll, void *base, size_t bytes, int type, void **memory);
+nccl_result plugin_register(void *coll, void *base, size_t bytes, int type, uint64_t flags,
+                            void **memory);
 nccl_result plugin_unregister(void *coll, void *memory);
 nccl_result plugin_destroy_context(void *context);
 nccl_result plugin_close(void *coll);

@@ -32,8 +32,7 @@ static nccl_result contexts_v14(void *coll, struct nccl_config_v14 *config, void
 static nccl_result reg_v13(void *coll, void *base, size_t bytes, int type, uint64_t flags,
                            void **memory, void **of_device)
 {
-    (void)flags;
-    nccl_result result = plugin_register(coll, base, bytes, type, memory);
+    nccl_result result = plugin_register(coll, base, bytes, type, flags, memory);
     *of_device = result == NCCL_SUCCESS ? *memory : NULL;
     return result;
 }
@@ -50,8 +49,7 @@ static nccl_result reg_dma_buf_v13(void *coll, void *base, size_t bytes, int typ
 static nccl_result reg_v14(void *coll, void *base, size_t bytes, int type, uint64_t flags,
                            void **memory)
 {
-    (void)flags;
-    return plugin_register(coll, base, bytes, type, memory);
+    return plugin_register(coll, base, bytes, type, flags, memory);
 }
 
 static nccl_result reg_dma_buf_v14(void *coll, void *base, size_t bytes, int type, uint64_t offset,
@@ -59,8 +57,7 @@ static nccl_result reg_dma_buf_v14(void *coll, void *base, size_t bytes, int typ
 {
     (void)offset;
     (void)fd;
-    (void)flags;
-    return plugin_register(coll, base, bytes, type, memory);
+    return plugin_register(coll, base, bytes, type, flags, memory);
 }
 
 static nccl_result put_v13(NCCL_PUT, void **request)

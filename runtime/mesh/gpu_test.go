@@ -229,3 +229,33 @@ func TestGPURefused(t *testing.T) {
 		t.Errorf("error %v, and the GPU memory was closed %d times", err, failing.closed.Load())
 	}
 }
+
+// TestGPUWords lets two members add to a word that only signals change: its owner reads it once, and
+// knows its value from then on.
+func TestGPUWords(t *testing.T) {
+	g := newFakeGPU(t, 4096)
+	binary.LittleEndian.PutUint64(g.bytes[8:], 1000)
+	a := openWithGPU(t, 0, 3, g)
+	b, c := open(t, 1, 3, func(o *Options) { o.GPUs = true }), open(t, 2, 3, func(o *Options) { o.GPUs = true })
+	introduce(t, a, b, c)
+	region := mustRegister(t, a, g.device)
+	if err := region.KeepWords(); err != nil {
+		t.Fatal(err)
+	}
+	const adds = 50
+	for _, m := range []*Mesh{b, c} {
+		remote := take(t, m, region)
+		for range adds {
+			_, err := m.Notify(0, &Signal{Region: remote, Offset: 8, Op: Add, Value: 3}, false)
+			await(t, mustFlush(t, m, 0), err)
+		}
+	}
+	if got := binary.LittleEndian.Uint64(g.bytes[8:]); got != 1000+2*3*adds || binary.LittleEndian.Uint64(g.bytes[16:]) != 0 {
+		t.Errorf("%d signals of 3 have made %d of 1000", 2*adds, got)
+	}
+	a.e.WithLock(func() {
+		if n := g.Calls[stream.In]; n != 1 {
+			t.Errorf("the word was read %d times", n)
+		}
+	})
+}

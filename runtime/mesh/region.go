@@ -82,6 +82,18 @@ func (m *Mesh) Register(base unsafe.Pointer, n uint64) (r *Region, err error) {
 // Describe returns the blob with which members import the region.
 func (r *Region) Describe() []byte { return r.blob }
 
+// KeepWords says that from now on only signals change the words of a region of GPU memory, and no
+// kernel does, for as long as it is a region. The owner then remembers their values, and stores them
+// without reading them first. It is called before the region is described to others.
+func (r *Region) KeepWords() error {
+	return r.m.locked(func() error {
+		if r.e.GPU && !r.closing {
+			r.m.e.KeepWords(r.e)
+		}
+		return nil
+	})
+}
+
 // OnGPU reports whether the region is GPU memory.
 func (r *Region) OnGPU() bool { return r.e.GPU }
 

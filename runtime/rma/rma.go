@@ -114,9 +114,15 @@ type Memory struct {
 	region  *mesh.Region   // nil: this rank has registered nothing
 }
 
-// Register registers n bytes at base; gpu says that they are GPU memory. All ranks call it, in the
-// same order as other calls of it; their sizes may differ, and n may be 0.
-func (g *Group) Register(base unsafe.Pointer, n uint64, gpu bool) (_ *Memory, err error) {
+// Kind is the kind of memory that a rank registers.
+type Kind struct {
+	GPU   bool // it is GPU memory
+	Words bool // only signals of ranks change its words, and no kernel does
+}
+
+// Register registers n bytes at base. All ranks call it, in the same order as other calls of it;
+// their sizes may differ, and n may be 0.
+func (g *Group) Register(base unsafe.Pointer, n uint64, k Kind) (_ *Memory, err error) {
 	defer func() {
 		if err != nil {
 			err = &shmerr.Error{Op: "register", Object: fmt.Sprintf("%d bytes at %p", n, base), Cause: err}
@@ -128,10 +134,13 @@ func (g *Group) Register(base unsafe.Pointer, n uint64, gpu bool) (_ *Memory, er
 	if n > 0 {
 		switch x.region, own = g.Mesh.Register(base, n); {
 		case own != nil:
-		case gpu && !x.region.OnGPU():
+		case k.GPU && !x.region.OnGPU():
 			own = shmerr.Causef(shmerr.ErrUnsupported, "they are GPU memory, and this rank has not opened its GPU: %v", g.noGPU)
 		default:
 			blob = x.region.Describe()
+		}
+		if own == nil && k.Words {
+			own = x.region.KeepWords()
 		}
 	}
 	all, err := g.exchange(blob, own)

@@ -65,7 +65,7 @@ func register(all []*Group, base []unsafe.Pointer, sizes []uint64) ([]*Memory, [
 	m, errs := make([]*Memory, len(all)), make([]error, len(all))
 	var ranks sync.WaitGroup
 	for rank, g := range all {
-		ranks.Go(func() { m[rank], errs[rank] = g.Register(base[rank], sizes[rank], false) })
+		ranks.Go(func() { m[rank], errs[rank] = g.Register(base[rank], sizes[rank], Kind{}) })
 	}
 	ranks.Wait()
 	return m, errs
@@ -140,7 +140,7 @@ func TestFailedRank(t *testing.T) {
 // TestGPUMemoryRefused registers GPU memory at a rank that has no GPU.
 func TestGPUMemoryRefused(t *testing.T) {
 	g, b := connect(t, 1)[0], memory(t, 4096)
-	if _, err := g.Register(unsafe.Pointer(&b[0]), 4096, true); err == nil || !strings.Contains(err.Error(), "this rank has not opened its GPU") {
+	if _, err := g.Register(unsafe.Pointer(&b[0]), 4096, Kind{GPU: true}); err == nil || !strings.Contains(err.Error(), "this rank has not opened its GPU") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -24,6 +24,13 @@ var meshDefects = []defect{
 		by:   unit("./runtime/mesh", "^TestGPURefused$"), says: `was not opened for that`,
 	},
 	{
+		id: "mesh/forgets-what-a-word-had", file: "runtime/proxy/gpustage/arrival_word.go",
+		was:  "mem.Word{Value: value, Known: true}",
+		is:   "mem.Word{Value: old, Known: true}",
+		user: "of the first two signals on a word in GPU memory one is lost",
+		by:   unit("./runtime/mesh", "^TestGPUWords$"), says: `100 signals of 3 have made`,
+	},
+	{
 		id: "mesh/blob-without-proof", file: "runtime/mesh/address.go",
 		was:  "	if !hmac.Equal(proof, m.proof(blob[:len(blob)-proofSize])) {",
 		is:   "	if len(proof) != proofSize {",

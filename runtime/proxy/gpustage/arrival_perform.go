@@ -139,7 +139,8 @@ func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
 }
 
 // changeWord carries out an atomic operation or the update of a signal on GPU memory, through
-// streams. It returns false if that is not possible now. Two kinds of operations are performed only
+// streams. It returns false if that is not possible now. If the value of the word is known, because
+// only such operations change it, the stream stores the new value. Two other kinds of operations are performed only
 // from the list of waiting messages, where the operation stays until it is complete, so that later
 // messages of its PE cannot overtake it: those that stream.Word carries out, and those in several
 // steps, which beginWord starts. first says that h is in that list, as the first of its PE.
@@ -149,7 +150,16 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, first bool) bool
 		return true
 	}
 	bit := stream.AtomicBit(h.Op, h.Width)
+	word := a.named.Segment.Word(h.Offset)
 	switch {
+	case word != nil && word.Known && h.Width == 8:
+		old := mem.Apply(h.Op, unsafe.Pointer(&word.Value), 8, h.Operand, h.Extra)
+		a.streams.Write(stream.In, at, 8, word.Value)
+		a.noteStored(l)
+		if h.Fetch != 0 {
+			a.streams.RequireMark(stream.In)
+			a.streams.AddChore(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token, Value: old})
+		}
 	case a.streams.Atomics()&bit != 0:
 		return false // Advance calls changeByStream when it is in the list
 	case h.Op == fabric.OpFetch:

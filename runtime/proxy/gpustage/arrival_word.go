@@ -162,6 +162,7 @@ func (a *arrivals) endWord(c *stream.Chore) {
 	mem.Copy(unsafe.Pointer(&old), a.slots.At(w.slot), int(w.width))
 	a.slots.Release(w.slot)
 	value := old
+	var known *mem.Word // of the word, if its value is known from now on
 	a.in[c.PE].changing = false
 	a.streams.RequireMark(stream.In) // because of the store below, which the replies have to follow
 	for _, pe := range a.busy {
@@ -171,6 +172,9 @@ func (a *arrivals) endWord(c *stream.Chore) {
 			h := a.header(pe, m)
 			if h.Kind != layout.KindAMO || l.Pulls.Done < m.pulls || h.Width != w.width || !a.named.Segment.NamesGPU(h.Offset) || a.named.Word(h, h.Offset, h.Width) != w.at {
 				break
+			}
+			if h.Width == 8 {
+				known = a.named.Segment.Word(h.Offset)
 			}
 			old := mem.Apply(h.Op, unsafe.Pointer(&value), h.Width, h.Operand, h.Extra)
 			l.Issued, l.Stored = a.streams.LastMark(stream.In), a.streams.NextMark(stream.In)
@@ -182,6 +186,9 @@ func (a *arrivals) endWord(c *stream.Chore) {
 	}
 	a.streams.NoteDriverCall(backlog.CallCame, libshmem.PE(c.PE))
 	a.streams.Write(stream.In, w.at, w.width, value)
+	if known != nil {
+		*known = mem.Word{Value: value, Known: true}
+	}
 	a.words.until = a.streams.LastMark(stream.In)
 	w.at = nil
 }

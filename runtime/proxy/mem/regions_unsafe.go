@@ -37,6 +37,16 @@ type localRegion struct {
 	base unsafe.Pointer
 	len  uint64
 	gpu  bool
+	// words: what the owner knows of its words of 8 bytes, if only operations of PEs change them
+	// (KeepWords); nil: it has to read them.
+	words []Word
+}
+
+// Word is what the owner knows of a word of GPU memory that only operations of PEs change: after
+// the first operation its value, so that the next one need not read it.
+type Word struct {
+	Value uint64
+	Known bool
 }
 
 // Add makes n bytes at base a region, and returns its number, the lowest that is free. gpu says that
@@ -44,14 +54,14 @@ type localRegion struct {
 func (r *Regions) Add(base unsafe.Pointer, n uint64, gpu bool) (number uint32, ok bool) {
 	for i := range r.all {
 		if r.all[i].base == nil {
-			r.all[i] = localRegion{base, n, gpu}
+			r.all[i] = localRegion{base: base, len: n, gpu: gpu}
 			return uint32(i), true
 		}
 	}
 	if len(r.all) == MaxRegions {
 		return 0, false
 	}
-	r.all = append(r.all, localRegion{base, n, gpu})
+	r.all = append(r.all, localRegion{base: base, len: n, gpu: gpu})
 	return uint32(len(r.all) - 1), true
 }
 
@@ -65,6 +75,19 @@ func (r *Regions) at(offset libshmem.Offset, n uint64) (unsafe.Pointer, bool) {
 		return nil, false
 	}
 	return unsafe.Add(r.all[i].base, in), true
+}
+
+// KeepWords says that from now on only operations of PEs change the words of a region, and no
+// kernel does.
+func (r *Regions) KeepWords(number uint32) { r.all[number].words = make([]Word, r.all[number].len/8) }
+
+// word returns what is known of the word at an offset; nil: it may be changed by others.
+func (r *Regions) word(offset libshmem.Offset) *Word {
+	i, in := region(offset)
+	if i >= len(r.all) || in/8 >= uint64(len(r.all[i].words)) {
+		return nil
+	}
+	return &r.all[i].words[in/8]
 }
 
 // onGPU reports whether an offset names a region of GPU memory.

@@ -62,6 +62,15 @@ func (s *Segment) NamesGPU(offset libshmem.Offset) bool {
 	return s.Heap != nil && offset >= 0
 }
 
+// Word returns what is known of the word of 8 bytes at an offset, if it is in a region whose words
+// only operations of PEs change; otherwise nil.
+func (s *Segment) Word(offset libshmem.Offset) *Word {
+	if s.Regions == nil || offset < FirstRegion {
+		return nil
+	}
+	return s.Regions.word(offset)
+}
+
 // OnGPU reports whether n bytes at p are in a user heap of GPU memory.
 func (s *Segment) OnGPU(p unsafe.Pointer, n uint64) bool {
 	o, size := uint64(uintptr(p)-uintptr(s.Heap)), s.Size-s.Internal

@@ -142,13 +142,13 @@ static void *map(size_t bytes)
     return p == MAP_FAILED ? NULL : p;
 }
 
-static nccl_result reg(struct rank *k, void *base, size_t bytes, void **memory)
+static nccl_result reg(struct rank *k, void *base, size_t bytes, uint64_t flags, void **memory)
 {
     int type = gpu ? NCCL_PTR_CUDA : NCCL_PTR_HOST;
     void *of_device;
     if (version == 13)
-        return v13->reg(k->coll, base, bytes, type, 3, memory, &of_device);
-    return n.reg(k->coll, base, bytes, type, 3, memory);
+        return v13->reg(k->coll, base, bytes, type, flags, memory, &of_device);
+    return n.reg(k->coll, base, bytes, type, flags, memory);
 }
 
 static nccl_result make_contexts(struct rank *k, int count, void **context)
@@ -374,9 +374,9 @@ static void *run(void *arg)
     k->window = map(sizeof *k->window);
     k->source = map(sizeof *k->source);
     memset(k->window->constant, rank + 1, sizeof k->window->constant);
-    NEED(reg(k, k->signals, 4096 * 18, &k->signals_memory));
-    NEED(reg(k, k->window, sizeof *k->window, &k->window_memory));
-    NEED(reg(k, k->source, sizeof *k->source, &k->source_memory));
+    NEED(reg(k, k->signals, 4096 * 18, 3, &k->signals_memory));
+    NEED(reg(k, k->window, sizeof *k->window, 1, &k->window_memory));
+    NEED(reg(k, k->source, sizeof *k->source, 0, &k->source_memory));
     NEED(make_contexts(k, 129, &k->other)); /* beside the first one, as a devComm's */
     pthread_barrier_wait(&shared->meeting);
 
