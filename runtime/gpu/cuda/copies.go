@@ -18,17 +18,17 @@ const fewestBatched = 8
 
 // Copies starts copies on a stream. Their effect is that of one after the other. It may change the
 // slice. It joins copies of equal size and distance into one driver call, makes what is left of
-// copies to main memory by one batched call if their order has no effect, and pushes the context
-// only once for all other calls: to push it and to restore the thread's own takes 0.5 us of the 3.5
+// copies out and in by one batched call if their order has no effect, and pushes the context only
+// once for all other calls: to push it and to restore the thread's own takes 0.5 us of the 3.5
 // us of a copy.
 func (v *Device) Copies(s gpu.Stream, copies []gpu.Copy, d gpu.Direction) error {
 	const op = "copy memory on"
 	in := d == gpu.CopyIn
 	ownContext := in && v.context != v.primary.context
 	copies, anyOrder := gpu.Join(copies, d)
-	if anyOrder && d == gpu.CopyOut {
+	if anyOrder && (in || d == gpu.CopyOut) {
 		var err error
-		if copies, err = v.batch(s, copies); err != nil {
+		if copies, err = v.batch(s, copies, in); err != nil {
 			return err
 		}
 	}
@@ -78,9 +78,10 @@ func (v *Device) Copies(s gpu.Stream, copies []gpu.Copy, d gpu.Direction) error 
 // two or three copies of a batch. A driver that refuses the batch has started none of it, and is not
 // asked again.
 //
-// Copies from main memory have no batched call: whether a copy engine makes small ones, which must
-// not wait for a kernel's time slice (SHMEMI_CUDA_FEW_ROWS), was not measured.
-func (v *Device) batch(s gpu.Stream, copies []gpu.Copy) (rest []gpu.Copy, err error) {
+// Copies in ask for copy engines, because small ones would otherwise wait for a kernel's time slice
+// (SHMEMI_CUDA_FEW_ROWS). Beside a kernel, 64 of 64 bytes to 7 KiB then took 289 to 312 us, and 292
+// to 648 without that wish; a call each of two rows took 10,000 (bench/gpu/gather.cu, H200).
+func (v *Device) batch(s gpu.Stream, copies []gpu.Copy, in bool) (rest []gpu.Copy, err error) {
 	const op, call = "copy memory on", "cuMemcpyBatchAsync_v2"
 	if v.driver.table.copy_batch == nil || v.batchRefused.Load() {
 		return copies, nil
@@ -104,7 +105,7 @@ func (v *Device) batch(s gpu.Stream, copies []gpu.Copy) (rest []gpu.Copy, err er
 	if err := v.enter(op); err != nil {
 		return nil, err
 	}
-	out := C.shmemi_cuda_in_batch(v.driver.table, v.context, (*C.struct_shmemi_cuda_copy)(unsafe.Pointer(&copies[0])), C.unsigned(n), handle(s))
+	out := C.shmemi_cuda_in_batch(v.driver.table, v.context, (*C.struct_shmemi_cuda_copy)(unsafe.Pointer(&copies[0])), C.unsigned(n), C.bool(in), handle(s))
 	refused := out.push|out.pop == 0 && (out.call == C.SHMEMI_CUDA_INVALID_VALUE || out.call == C.SHMEMI_CUDA_NOT_SUPPORTED)
 	if refused {
 		v.batchRefused.Store(true)

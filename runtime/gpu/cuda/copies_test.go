@@ -143,8 +143,8 @@ func TestCopiesFail(t *testing.T) {
 	log.Check()
 }
 
-// TestBatchedCopies: copies to main memory that do not join are one call, from fewestBatched on and
-// if their order has no effect. A driver that refuses the call is not asked again, and all bytes
+// TestBatchedCopies: copies out and in that do not join are one call, from fewestBatched on and if
+// their order has no effect. A driver that refuses the call is not asked again, and all bytes
 // arrive.
 func TestBatchedCopies(t *testing.T) {
 	const n, most = 96, 64
@@ -154,14 +154,17 @@ func TestBatchedCopies(t *testing.T) {
 		copies         int
 		step           int // of the destinations, in copies; 0: all at one place
 		pairs          bool
+		direction      gpu.Direction
 		batches, plain int // of two lists
 	}{
-		{"many", "", most, 1, false, 2, 0},
-		{"many pairs of rows", "", most, 1, true, 2, 0},
-		{"the fewest", "", fewestBatched, 1, false, 2, 0},
-		{"few", "", fewestBatched - 1, 1, false, 0, 2 * (fewestBatched - 1)},
-		{"to one place", "", 12, 0, false, 0, 24},
-		{"refused", "unbatched=1", 12, 1, false, 1, 24},
+		{"many", "", most, 1, false, gpu.CopyOut, 2, 0},
+		{"many in", "", most, 1, false, gpu.CopyIn, 2, 0},
+		{"many across", "", most, 1, false, gpu.CopyAcross, 0, 2 * most},
+		{"many pairs of rows", "", most, 1, true, gpu.CopyOut, 2, 0},
+		{"the fewest", "", fewestBatched, 1, false, gpu.CopyOut, 2, 0},
+		{"few", "", fewestBatched - 1, 1, false, gpu.CopyOut, 0, 2 * (fewestBatched - 1)},
+		{"to one place", "", 12, 0, false, gpu.CopyOut, 0, 24},
+		{"refused", "unbatched=1", 12, 1, false, gpu.CopyOut, 1, 24},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			log := cudatest.Set(t, tt.settings)
@@ -192,7 +195,7 @@ func TestBatchedCopies(t *testing.T) {
 				for i, k := range order {
 					copies = append(copies, gpu.Copy{To: at + gpu.Address(2*most*n+i*tt.step*n), From: at + gpu.Address(2*k*n+k%3), N: n, Rows: 1})
 				}
-				if err := errors.Join(v.Copies(s, copies, gpu.CopyOut), v.SyncStream(s)); err != nil {
+				if err := errors.Join(v.Copies(s, copies, tt.direction), v.SyncStream(s)); err != nil {
 					t.Fatal(err)
 				}
 				for i, k := range order {

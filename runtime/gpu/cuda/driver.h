@@ -105,6 +105,7 @@ enum {
     /* The most copies of one call of cuMemcpyBatchAsync: as many as are given at once. */
     SHMEMI_CUDA_BATCH = 64,
     SHMEMI_CUDA_SOURCE_IN_STREAM_ORDER = 1,
+    SHMEMI_CUDA_BESIDE_KERNELS = 1, /* CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE */
     SHMEMI_CUDA_GRANULARITY_MINIMUM = 0,
     SHMEMI_CUDA_IPC_LAZY_PEER_ACCESS = 1,
     SHMEMI_CUDA_CAPTURE_RELAXED = 2, /* a capture mode of threads */
