@@ -77,6 +77,12 @@ struct shmemi_mesh {
                size_t nblocks, uint64_t *request, char *error);
     int (*flush)(uint64_t mesh, int context, int member, uint64_t *request, char *error);
     int (*wait)(uint64_t *request, int64_t timeout_ns, char *error); /* 0: tests once */
+    int (*send)(uint64_t mesh, int member, const void *data, size_t nbytes, uint64_t *request,
+                char *error);
+    /* data has room for *nbytes; sets *nbytes and *member. SHMEMI_MESH_PENDING: none has arrived.
+     */
+    int (*receive)(uint64_t mesh, void *data, size_t *nbytes, int *member, int64_t timeout_ns,
+                   char *error);
 };
 
 #endif

@@ -1363,6 +1363,49 @@ int shmemx_mesh_get(uint64_t mesh, int context, uint64_t remote, const shmemx_me
 int shmemx_mesh_flush(uint64_t mesh, int context, int member, uint64_t *request);
 
 /*
+ * shmemx_mesh_send
+ *
+ * Sends a message to a member's program, such as a request to a server. When the request has
+ * ended the message is on its way; it waits while the member has 64 messages of this one that
+ * its program has not received.
+ *
+ * @mesh as shmemx_mesh_open has set it
+ * @member number of a member
+ * @data input: may be reused when the call returns
+ * @nbytes bytes 1 to 4064
+ * @request output: set to a request, for shmemx_mesh_test and shmemx_mesh_wait
+ *
+ * Result: 0, or one of the SHMEMX_MESH constants.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ * Order: Messages to a member arrive in order. They have no order with other operations.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_send(uint64_t mesh, int member, const void *data, size_t nbytes, uint64_t *request);
+
+/*
+ * shmemx_mesh_receive
+ *
+ * Receives the first message that has arrived, of any member, or waits for one. A message that
+ * has no room stays. Messages of members that have left since are received, too.
+ *
+ * @mesh as shmemx_mesh_open has set it
+ * @data output: gets the message
+ * @nbytes output: in: bytes that there is room for; out: bytes of the message
+ * @member output: set to the member that has sent it
+ * @timeout_ms milliseconds; 0: does not wait
+ *
+ * Result: 0. SHMEMX_MESH_PENDING: no message has arrived within the timeout. Other constants:
+ * an error.
+ * Errors: Its result; shmemx_mesh_error_text has the reason. No error ends the process, and an
+ * error of a member ends no operation on another.
+ *
+ * Since libshmem 0.1.
+ */
+int shmemx_mesh_receive(uint64_t mesh, void *data, size_t *nbytes, int *member, int timeout_ms);
+
+/*
  * shmemx_mesh_test
  *
  * Reports whether a request has ended, and its error if it has. It lets the mesh go on, and

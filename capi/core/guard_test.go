@@ -66,6 +66,8 @@ var exports = map[string]any{
 	"shmemgoMeshImport":       shmemgoMeshImport,
 	"shmemgoMeshOpen":         shmemgoMeshOpen,
 	"shmemgoMeshPut":          shmemgoMeshPut,
+	"shmemgoMeshReceive":      shmemgoMeshReceive,
+	"shmemgoMeshSend":         shmemgoMeshSend,
 	"shmemgoMeshRegister":     shmemgoMeshRegister,
 	"shmemgoMeshRemove":       shmemgoMeshRemove,
 	"shmemgoMeshStatus":       shmemgoMeshStatus,

@@ -23,6 +23,8 @@ const struct shmemi_mesh shmemi_core_meshes = {
                     char *))shmemgoMeshGet,
     .flush = shmemgoMeshFlush,
     .wait = shmemgoMeshWait,
+    .send = (int (*)(uint64_t, int, const void *, size_t, uint64_t *, char *))shmemgoMeshSend,
+    .receive = shmemgoMeshReceive,
 };
 
 void shmemi_core_mesh_log(void (*log)(const char *text, void *arg), const char *text, void *arg)

@@ -386,3 +386,37 @@ func shmemgoMeshWait(request *C.uint64_t, ns C.int64_t, failure *C.char) C.int {
 	}
 	return meshStatus(err, failure)
 }
+
+//export shmemgoMeshSend
+func shmemgoMeshSend(n C.uint64_t, member C.int, data unsafe.Pointer, size C.size_t, request *C.uint64_t, failure *C.char) C.int {
+	defer guard.Catch("mesh_send")
+	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	var req *mesh.Request
+	if err == nil {
+		var b []byte
+		if data != nil {
+			b = unsafe.Slice((*byte)(data), int(size)) // Send copies it
+		}
+		req, err = m.Send(int(member), b)
+	}
+	return began(m, req, err, request, failure)
+}
+
+//export shmemgoMeshReceive
+func shmemgoMeshReceive(n C.uint64_t, data unsafe.Pointer, size *C.size_t, member *C.int, ns C.int64_t, failure *C.char) C.int {
+	defer guard.Catch("mesh_receive")
+	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	if err != nil {
+		return meshStatus(err, failure)
+	}
+	b, from, ok, err := m.Receive(int(*size), time.Duration(ns))
+	switch {
+	case err != nil:
+		return meshStatus(err, failure)
+	case !ok:
+		return C.SHMEMI_MESH_PENDING
+	}
+	copy(unsafe.Slice((*byte)(data), int(*size)), b)
+	*size, *member = C.size_t(len(b)), C.int(from)
+	return 0
+}

@@ -2,5 +2,5 @@
 
 package core
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc4bbfd80616ddcd3
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x80d3893771b7f793
 import "C"

@@ -230,6 +230,31 @@ int shmemi_mesh_flush(uint64_t mesh, int context, int member, uint64_t *request,
     return result(call, core->flush(mesh, context, member, request, cause));
 }
 
+int shmemi_mesh_send(uint64_t mesh, int member, const void *data, size_t nbytes, uint64_t *request,
+                     const char *call)
+{
+    NEEDS(data, call);
+    NEEDS(request, call);
+    AT_MOST(nbytes, MOST_BYTES, call);
+    CORE(call);
+    return result(call, core->send(mesh, member, data, nbytes, request, cause));
+}
+
+int shmemi_mesh_receive(uint64_t mesh, void *data, size_t *nbytes, int *member, int timeout_ms,
+                        const char *call)
+{
+    NEEDS(data, call);
+    NEEDS(nbytes, call);
+    NEEDS(member, call);
+    size_t room = *nbytes < MOST_BYTES ? *nbytes : MOST_BYTES;
+    CORE(call);
+    int status = core->receive(mesh, data, &room, member,
+                               timeout_ms > 0 ? timeout_ms * (int64_t)1000000 : 0, cause);
+    if (status == 0)
+        *nbytes = room;
+    return result(call, status);
+}
+
 int shmemi_mesh_test(uint64_t *request, const char *call)
 {
     NEEDS(request, call);

@@ -36,6 +36,10 @@ int shmemi_mesh_notify(uint64_t mesh, int context, const shmemx_mesh_signal_t *s
 int shmemi_mesh_get(uint64_t mesh, int context, uint64_t remote, const shmemx_mesh_block_t *blocks,
                     size_t nblocks, uint64_t *request, const char *call);
 int shmemi_mesh_flush(uint64_t mesh, int context, int member, uint64_t *request, const char *call);
+int shmemi_mesh_send(uint64_t mesh, int member, const void *data, size_t nbytes, uint64_t *request,
+                     const char *call);
+int shmemi_mesh_receive(uint64_t mesh, void *data, size_t *nbytes, int *member, int timeout_ms,
+                        const char *call);
 int shmemi_mesh_test(uint64_t *request, const char *call);
 int shmemi_mesh_wait(uint64_t *request, int timeout_ms, const char *call);
 const char *shmemi_mesh_error_text(const char *call);

@@ -252,8 +252,7 @@ nccl_result plugin_register(void *coll, void *base, size_t bytes, int type, uint
     m->bytes = bytes;
     int kind = (type == NCCL_PTR_CUDA ? SHMEMI_RMA_GPU : 0) |
                (flags & NCCL_MR_NEVER_RESET ? SHMEMI_RMA_WORDS : 0);
-    int status =
-        x->core->register_(x->group, base, bytes, kind, &m->handle, m->remotes, error);
+    int status = x->core->register_(x->group, base, bytes, kind, &m->handle, m->remotes, error);
     nccl_result r = result(x->log, "regMrSym", status, error);
     if (r != NCCL_SUCCESS) {
         free(m);

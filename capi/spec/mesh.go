@@ -196,6 +196,30 @@ var meshCalls = []Family{
 		Doc:   "When the request has ended, all earlier operations of the context on the member have taken effect there.",
 	}),
 	meshRow(Family{
+		Name: "send",
+		Params: []Param{
+			meshMesh, meshMember, {Name: "data", C: "const void *", Role: Source, Doc: "may be reused when the call returns"},
+			{Name: "nbytes", C: "size_t", Unit: "bytes", Doc: "1 to 4064"}, meshRequest,
+		},
+		Front: "shmemi_mesh_send(mesh, member, data, nbytes, request, $call)",
+		Doc: "Sends a message to a member's program, such as a request to a server. When the request has ended the message is on its way; " +
+			"it waits while the member has 64 messages of this one that its program has not received.",
+		Order: "Messages to a member arrive in order. They have no order with other operations.",
+	}),
+	meshRow(Family{
+		Name: "receive",
+		Params: []Param{
+			meshMesh, {Name: "data", C: "void *", Role: Result, Doc: "gets the message"},
+			{Name: "nbytes", C: "size_t *", Role: Result, Doc: "in: bytes that there is room for; out: bytes of the message"},
+			{Name: "member", C: "int *", Role: Result, Doc: "set to the member that has sent it"},
+			{Name: "timeout_ms", C: "int", Doc: "milliseconds; 0: does not wait"},
+		},
+		Front: "shmemi_mesh_receive(mesh, data, nbytes, member, timeout_ms, $call)",
+		Doc: "Receives the first message that has arrived, of any member, or waits for one. A message that has no room stays. Messages " +
+			"of members that have left since are received, too.",
+		Returns: "0. SHMEMX_MESH_PENDING: no message has arrived within the timeout. Other constants: an error.",
+	}),
+	meshRow(Family{
 		Name: "test", Params: []Param{{Name: "request", C: "uint64_t *", Role: Result, Doc: "in: a request; 0 is one that has ended. Set to 0 when it has ended"}},
 		Front:   "shmemi_mesh_test(request, $call)",
 		Doc:     "Reports whether a request has ended, and its error if it has. It lets the mesh go on, and does not wait.",

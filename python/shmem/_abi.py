@@ -2227,8 +2227,10 @@ shmemx_mesh_notify iLiPiP
 shmemx_mesh_open iPP
 shmemx_mesh_put iLiLPLiP
 shmemx_mesh_put_signal iLiLPLPiP
+shmemx_mesh_receive iLPPPi
 shmemx_mesh_register iLPLP
 shmemx_mesh_remove iLi
+shmemx_mesh_send iLiPLP
 shmemx_mesh_status iLi
 shmemx_mesh_test iP
 shmemx_mesh_unregister iLP

@@ -9,10 +9,10 @@ from typing import Literal, SupportsIndex
 from shmem import _abi
 from shmem._addresses import address_of
 from shmem._errors import ArgumentError
+from shmem._mesh_messages import Messages
 from shmem._mesh_parts import (
     GPUS,
     Blocks,
-    Calls,
     MeshRegion,
     MeshRemote,
     MeshRequest,
@@ -27,7 +27,7 @@ from shmem._protocols import Memory
 from shmem._runtime import integer, load
 
 
-class Mesh(Calls):
+class Mesh(Messages):
     """One process's end of a mesh: members that come and go, with memory that each registers.
 
     It needs no job, works beside one, and a process may have several. Two members work together

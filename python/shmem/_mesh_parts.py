@@ -104,6 +104,13 @@ class Calls:
         if status != 0:
             raise error(self.functions, status)
 
+    def call_or_pending(self, name: str, *args: Any) -> bool:
+        """Whether the call has its result; otherwise there is none yet."""
+        status = getattr(self.functions, name)(*args)
+        if status not in (0, _abi.SHMEMX_MESH_PENDING):
+            raise error(self.functions, status)
+        return status == 0
+
     def blob(self, name: str, handle: int) -> bytes:
         room = ctypes.create_string_buffer(_BLOB)
         n = ctypes.c_size_t(_BLOB)

@@ -23,7 +23,7 @@ mesh.close()
 """
 
 
-def test_gpu_memory_is_an_option() -> None:
+def test_messages_and_gpu_memory_as_an_option() -> None:
     program = """
 import numpy as np, shmem
 secret = b"0123456789abcdef"
@@ -39,6 +39,11 @@ with shmem.Mesh(0, 2, secret=secret, provider="tcp", gpu="others") as a, \\
     a.put(a.import_region(region.description), np.full(1 << 15, 7, np.uint8)).wait()
     a.flush(1).wait()
     assert there.sum() == 7 << 15
+    assert b.receive() is None
+    a.send(1, b"a page, please").wait()
+    assert b.receive(timeout=10) == (0, b"a page, please")
+    b.send(0, b"x" * 4064)
+    assert a.receive(timeout=10) == (1, b"x" * 4064)
 """
     out = prints(program)
     assert "gpu='both'" in out and "use 'others' or 'own'" in out

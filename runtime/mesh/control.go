@@ -18,6 +18,8 @@ const (
 	released                 // it is let go
 	bye                      // the sender leaves
 	farewell                 // the answer: this member sends nothing more to the other
+	text                     // a message of the sender's program, of len bytes, which follow
+	received                 // as many texts of the receiver as question says were received
 )
 
 // The status of an answer.
@@ -56,7 +58,7 @@ func (w *message) bytes() []byte {
 
 // parse decodes a message. false: no member of this version sends it.
 func parse(b []byte) (w message, ok bool) {
-	if len(b) != controlSize {
+	if len(b) < controlSize {
 		return w, false
 	}
 	w = message{
@@ -64,7 +66,10 @@ func parse(b []byte) (w message, ok bool) {
 		id:   regionID{binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])},
 		base: binary.LittleEndian.Uint64(b[16:]), key: binary.LittleEndian.Uint64(b[24:]), len: binary.LittleEndian.Uint64(b[32:]),
 	}
-	return w, w.kind >= ask && w.kind <= farewell
+	if w.kind == text {
+		return w, w.len > 0 && w.len == uint64(len(b)-controlSize)
+	}
+	return w, w.kind >= ask && w.kind <= received && len(b) == controlSize
 }
 
 // say sends a message to a member, in order.
@@ -100,6 +105,10 @@ func (m *Mesh) hear(pe libshmem.PE, b []byte) {
 		p.leaving = true
 	case farewell:
 		m.left = append(m.left, p)
+	case text:
+		m.hearLetter(p, b[controlSize:])
+	case received:
+		m.hearReceived(p, w.question)
 	}
 }
 

@@ -33,6 +33,11 @@
 // and so do those of GPU memory that is the source or the destination of an operation: the GPU
 // stage of the engine does that.
 //
+// # Messages
+//
+// Programs send each other messages (message.go). They travel as those by which members agree about
+// regions, and the receiver stores a window of them for each sender.
+//
 // # Threads and order
 //
 // Any thread may call the functions of this package. The engine's lock guards all state, and no

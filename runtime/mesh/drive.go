@@ -56,7 +56,7 @@ func (m *Mesh) list(p *member) {
 // stuck reports whether something waits for room.
 func (m *Mesh) stuck() bool {
 	for _, p := range m.busy {
-		if len(p.queue) > 0 || len(p.outbox) > 0 {
+		if len(p.queue) > 0 || len(p.outbox) > 0 || len(p.sends) > 0 && p.unread < window {
 			return true
 		}
 	}
@@ -98,7 +98,8 @@ func (m *Mesh) advance() {
 
 // serve is advance for one member. It reports whether there is more to do for it.
 func (m *Mesh) serve(p *member, now moment) bool {
-	moved := m.send(p)
+	moved := m.sendLetters(p)
+	moved = m.send(p) || moved
 	for len(p.queue) > 0 && p.state == here {
 		o := p.queue[0]
 		before := o.req.begun

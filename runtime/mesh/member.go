@@ -31,16 +31,20 @@ type member struct {
 	leaving  bool // it leaves, and gets one last answer
 	listed   bool // in Mesh.busy
 
-	queue   []*operation         // not posted yet, in order
-	outbox  [][]byte             // messages that were not sent yet, in order
-	open    []*Request           // under way, in order
-	imports map[uint32]*imported // its regions that this member may use, by number
-	awaited map[uint32]*Request  // imports that it has not answered, by the number of their question
-	closing map[*Region]*Request // regions of this member that it has imported and has to let go
-	drains  []*drain             // its regions that it closes, and this member still uses
-	asked   uint32               // questions so far
-	ended   moment               // when it was gone
-	last    moment               // of its last progress, see advance
+	queue    []*operation         // not posted yet, in order
+	outbox   [][]byte             // messages that were not sent yet, in order
+	open     []*Request           // under way, in order
+	imports  map[uint32]*imported // its regions that this member may use, by number
+	awaited  map[uint32]*Request  // imports that it has not answered, by the number of their question
+	closing  map[*Region]*Request // regions of this member that it has imported and has to let go
+	sends    []*letter            // messages of the program that wait until the member stores more
+	unread   uint32               // messages sent to it that its program has not received, as far as it has said
+	stored   int                  // messages of it that have arrived and that this program has not received
+	received uint32               // messages of it that this program has received since the last report
+	drains   []*drain             // its regions that it closes, and this member still uses
+	asked    uint32               // questions so far
+	ended    moment               // when it was gone
+	last     moment               // of its last progress, see advance
 }
 
 // loss is a member that the engine has reported, and why.
@@ -170,7 +174,11 @@ func (m *Mesh) drop(p *member, why error) {
 	for _, r := range p.closing {
 		r.answers--
 	}
-	p.queue, p.outbox, p.closing, p.awaited, p.drains, p.imports = nil, nil, nil, nil, nil, nil
+	for _, l := range p.sends {
+		l.req.fail(why)
+		l.req.answers = 0
+	}
+	p.queue, p.outbox, p.closing, p.awaited, p.drains, p.imports, p.sends = nil, nil, nil, nil, nil, nil, nil
 	if p.number != m.me && !m.closed.Load() && !m.closing {
 		m.log(why.Error())
 	}

@@ -20,6 +20,7 @@ import (
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/mrcache/memmonitor"
 	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/fifo"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/proxy/loop"
@@ -88,13 +89,14 @@ type Mesh struct {
 	maxPart  uint64 // bytes of the largest put or get that is one operation of the engine
 
 	// Under the engine's lock:
-	members []*member  // by number; nil: not added
-	busy    []*member  // those with work for advance
-	regions []*Region  // of this member, by number; nil: none
-	uses    uint32     // regions registered so far
-	ending  []*Request // that close regions
-	left    []*member  // members that leave, since the last advance
-	gone    []loss     // members that the engine has reported as lost or at fault since the last advance
+	members []*member          // by number; nil: not added
+	busy    []*member          // those with work for advance
+	regions []*Region          // of this member, by number; nil: none
+	uses    uint32             // regions registered so far
+	ending  []*Request         // that close regions
+	inbox   fifo.Queue[letter] // messages that have arrived and were not received
+	left    []*member          // members that leave, since the last advance
+	gone    []loss             // members that the engine has reported as lost or at fault since the last advance
 	closing bool
 
 	failed atomic.Pointer[error] // why no operation can go on; nil: it can
@@ -358,11 +360,12 @@ func (m *Mesh) Close() error {
 	return m.end()
 }
 
-// farewell reports whether each other member has answered that this one leaves.
+// farewell reports whether each other member has answered that this one leaves. It leaves out those
+// with which it has not communicated, unless messages of the program for them have not been sent.
 func (m *Mesh) farewell() bool {
 	all := true
 	for _, p := range m.members {
-		if p == nil || p.state != here || p.number == m.me || !p.met {
+		if p == nil || p.state != here || p.number == m.me || !p.met && !p.holdsText() {
 			continue
 		}
 		if !p.told {

@@ -193,7 +193,7 @@ runtime/trace: fabric runtime/shmerr
 runtime/statuspage: runtime/shmerr
     # pages and how they are found; what an endpoint shows in its own is the
     # proxy's concern
-runtime/mesh: fabric fabric/ofi runtime/bootstrap/secret runtime/gpu/cuda runtime/guard runtime/mrcache runtime/mrcache/memmonitor runtime/proxy runtime/proxy/call runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/loop runtime/proxy/mem runtime/proxy/wait runtime/proxy/wake runtime/shmerr
+runtime/mesh: fabric fabric/ofi runtime/bootstrap/secret runtime/gpu/cuda runtime/guard runtime/mrcache runtime/mrcache/memmonitor runtime/proxy runtime/proxy/call runtime/proxy/fifo runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/loop runtime/proxy/mem runtime/proxy/wait runtime/proxy/wake runtime/shmerr
     # an engine without a job: it reads no setting and has no launcher, so that a process may have
     # several, and a job besides
 runtime/rma: runtime/bootstrap/uid runtime/mesh runtime/shmerr

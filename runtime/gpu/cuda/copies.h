@@ -58,8 +58,9 @@ shmemi_cuda_in_copies(const struct shmemi_cuda *driver, void *within,
 }
 
 /* Starts copies on a stream by one call, of at most SHMEMI_CUDA_BATCH rows; rows without gaps
- * between them count as one. beside: copy engines shall make them. The driver makes them in any order, between what was in the stream
- * before and what comes after. If it refuses the call, it has started none. */
+ * between them count as one. beside: copy engines shall make them. The driver makes them in any
+ * order, between what was in the stream before and what comes after. If it refuses the call, it has
+ * started none. */
 static inline struct shmemi_cuda_outcome shmemi_cuda_in_batch(const struct shmemi_cuda *driver,
                                                               void *within,
                                                               const struct shmemi_cuda_copy *copies,
@@ -69,7 +70,7 @@ static inline struct shmemi_cuda_outcome shmemi_cuda_in_batch(const struct shmem
     uint64_t to[SHMEMI_CUDA_BATCH], from[SHMEMI_CUDA_BATCH];
     size_t n[SHMEMI_CUDA_BATCH], parts = 0, first = 0;
     struct shmemi_cuda_manner manner = {.source_order = SHMEMI_CUDA_SOURCE_IN_STREAM_ORDER,
-                                         .flags = beside ? SHMEMI_CUDA_BESIDE_KERNELS : 0};
+                                        .flags = beside ? SHMEMI_CUDA_BESIDE_KERNELS : 0};
     for (unsigned i = 0; i < count; i++) {
         const struct shmemi_cuda_copy *c = &copies[i];
         bool packed = shmemi_cuda_packed(c);

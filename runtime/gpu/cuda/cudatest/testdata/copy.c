@@ -71,9 +71,8 @@ int cuMemcpyBatchAsync_v2(const uint64_t *to, const uint64_t *from, const size_t
                           const struct manner *manner, const size_t *first, size_t manners,
                           void *stream)
 {
-    bool wrong =
-        count == 0 || manners != 1 || first[0] != 0 || manner->order != 1 || manner->flags > 1 ||
-        stream == NULL;
+    bool wrong = count == 0 || manners != 1 || first[0] != 0 || manner->order != 1 ||
+                 manner->flags > 1 || stream == NULL;
     for (size_t i = 0; !wrong && i < count; i++)
         wrong =
             n[i] == 0 || fake_crosses((void *)to[i], n[i]) || fake_crosses((void *)from[i], n[i]);

@@ -1,0 +1,151 @@
+package mesh
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"libshmem"
+	"libshmem/runtime/proxy"
+	"libshmem/runtime/proxy/wait"
+	"libshmem/runtime/shmerr"
+)
+
+// Messages of programs, such as a client's request to a server. They travel as the messages by which
+// members agree about regions do, after a header of their own. Their receiver stores them until its
+// program receives them: at most window of each sender, which waits with more until the receiver has
+// reported that its program has received some.
+const (
+	// MaxMessage is the most bytes of a message.
+	MaxMessage = proxy.MaxMember - controlSize
+	// window is the most messages of one member that another has stored.
+	window = 64
+)
+
+// letter is a message of a program: one that waits to be sent, or one that has arrived.
+type letter struct {
+	from int
+	b    []byte
+	req  *Request // of the sender; nil: it has arrived
+}
+
+// Send sends a message to a member. The bytes are copied. When the request is done the message is on
+// its way; until then it may wait, because the member's program has not received earlier ones.
+// Messages to one member arrive in order. They have no order with other operations.
+func (m *Mesh) Send(number int, b []byte) (req *Request, err error) {
+	err = m.locked(func() error {
+		if m.closing {
+			return errClosing
+		}
+		p, err := m.find(number)
+		switch {
+		case err != nil:
+			return err
+		case number == m.me:
+			return shmerr.Causef(shmerr.ErrArgument, "a member sends no messages to itself")
+		case len(b) == 0 || len(b) > MaxMessage:
+			return shmerr.Causef(shmerr.ErrRange, "a message has 1 to %d bytes, and not %d (put more into a region)", MaxMessage, len(b))
+		}
+		req = &Request{m: m, member: p, op: "send to", on: fmt.Sprintf("member %d", number), answers: 1}
+		p.sends = append(p.sends, &letter{b: slices.Clone(b), req: req})
+		m.list(p)
+		m.advance()
+		return nil
+	})
+	if err != nil {
+		return nil, &shmerr.Error{Op: "send to", Object: fmt.Sprintf("member %d", number), Cause: err}
+	}
+	return req, nil
+}
+
+// errNone is the result of Receive if there is no message.
+var errNone = errors.New("no message has arrived")
+
+// Receive returns the first message that has arrived, and who has sent it, or waits for one for at
+// most d. ok is false if none has arrived until then. Messages of members that have left since are
+// received, too. If the message has more than room bytes it stays the first one.
+func (m *Mesh) Receive(room int, d time.Duration) (b []byte, from int, ok bool, err error) {
+	end := time.Now().Add(d)
+	for i := 0; ; i++ {
+		err = m.locked(func() error {
+			if b, from, err = m.take(room); !errors.Is(err, errNone) {
+				return err
+			}
+			m.poll()
+			b, from, err = m.take(room)
+			return err
+		})
+		switch {
+		case err == nil:
+			return b, from, true, nil
+		case !errors.Is(err, errNone):
+			return nil, from, false, &shmerr.Error{Op: "receive", Object: "a message", Cause: err}
+		case !time.Now().Before(end):
+			return nil, -1, false, nil
+		case i < spins:
+			wait.Yield()
+		default:
+			wait.Sleep(50 * time.Microsecond)
+		}
+	}
+}
+
+// take removes the first message that has arrived, and reports to its sender that it was received,
+// once for half of a window. errNone: there is none.
+func (m *Mesh) take(room int) (b []byte, from int, err error) {
+	if m.inbox.Len() == 0 {
+		return nil, -1, errNone
+	}
+	l := m.inbox.At(0)
+	if len(l.b) > room {
+		return nil, l.from, shmerr.Causef(shmerr.ErrRange, "the first one, of member %d, has %d bytes, and there is room for %d", l.from, len(l.b), room)
+	}
+	first := m.inbox.Pop()
+	p := m.members[first.from]
+	p.stored--
+	if p.received++; p.received >= window/2 && p.state == here {
+		m.say(p, message{kind: received, question: p.received})
+		p.received = 0
+	}
+	return first.b, first.from, nil
+}
+
+// sendLetters sends the messages that wait for a member, as far as it stores more of them.
+func (m *Mesh) sendLetters(p *member) (moved bool) {
+	for len(p.sends) > 0 && p.unread < window {
+		l := p.sends[0]
+		p.sends[0] = nil
+		p.sends = p.sends[1:]
+		p.unread++
+		p.outbox = append(p.outbox, append((&message{kind: text, len: uint64(len(l.b))}).bytes(), l.b...))
+		l.req.answers = 0
+		moved = true
+	}
+	return moved
+}
+
+// holdsText reports whether messages of the program for the member have not been posted.
+func (p *member) holdsText() bool {
+	return slices.ContainsFunc(p.outbox, func(b []byte) bool { return kind(b[0]) == text })
+}
+
+// hearLetter stores a message of another member's program.
+func (m *Mesh) hearLetter(p *member, b []byte) {
+	if p.stored == window {
+		m.misuse(libshmem.PE(p.number), fmt.Sprintf("has sent more than %d messages that were not received", window))
+		return
+	}
+	p.stored++
+	m.inbox.Push(letter{from: p.number, b: slices.Clone(b)})
+}
+
+// hearReceived notes that the program of a member has received messages of this one.
+func (m *Mesh) hearReceived(p *member, n uint32) {
+	if n > p.unread {
+		m.misuse(libshmem.PE(p.number), "has received messages that were not sent")
+		return
+	}
+	p.unread -= n
+	m.list(p) // messages may wait
+}
