@@ -30,7 +30,8 @@ struct shmemi_rma_options {
 struct shmemi_rma {
     /* Makes a unique id, and listens for ranks until all have joined and left, or it is closed. */
     int (*listen)(const char *const *environ_, void *id, uint64_t *listener, char *error);
-    int (*close_listener)(uint64_t listener, char *error);
+    /* used: the ranks have met at it, so that it ends when all have left. */
+    int (*close_listener)(uint64_t listener, int used, char *error);
     /* If the calling thread uses a GPU, that may have memory of this rank. */
     int (*connect)(const struct shmemi_rma_options *o, uint64_t *group, uint64_t *mesh,
                    char *error);

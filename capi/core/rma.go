@@ -41,12 +41,14 @@ func shmemgoRMAListen(environment **C.char, id unsafe.Pointer, to *C.uint64_t, f
 }
 
 //export shmemgoRMACloseListener
-func shmemgoRMACloseListener(n C.uint64_t, failure *C.char) C.int {
+func shmemgoRMACloseListener(n C.uint64_t, used C.int, failure *C.char) C.int {
 	defer guard.Catch("rma_close_listener")
 	root, _, err := held[*uid.Root](listenerHandle, n)
 	if err == nil {
 		letGo(uint64(n))
-		root.Close()
+		if used == 0 {
+			root.Close()
+		}
 	}
 	return meshStatus(err, failure)
 }

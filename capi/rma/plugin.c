@@ -31,7 +31,7 @@ struct communicator {
 struct listener {
     struct communicator *of;
     uint64_t handle;
-    bool joined; /* the ranks meet at it, so that it ends by itself */
+    bool used; /* the ranks have met at it */
 };
 
 /* What connect makes. NCCL may have ended the communicator before it: log is a copy. */
@@ -162,9 +162,8 @@ nccl_result plugin_close_listen(void *listener)
 {
     struct listener *l = listener;
     char error[SHMEMI_MESH_TEXT];
-    nccl_result r = NCCL_SUCCESS;
-    if (!l->joined)
-        r = result(l->of->log, "closeListen", l->of->core->close_listener(l->handle, error), error);
+    int status = l->of->core->close_listener(l->handle, l->used, error);
+    nccl_result r = result(l->of->log, "closeListen", status, error);
     free(l);
     return r;
 }
@@ -195,13 +194,13 @@ nccl_result plugin_connect(void *ctx, void *handles[], int ranks, int rank, void
         .log = write_log,
         .log_arg = (void *)c->log,
     };
-    l->joined = rank == 0;
     nccl_result r =
         result(c->log, "connect", c->core->connect(&o, &x->group, &x->members, error), error);
     if (r != NCCL_SUCCESS) {
         free(x);
         return r;
     }
+    l->used = rank == 0;
     *coll = x;
     return NCCL_SUCCESS;
 }

@@ -119,7 +119,7 @@ static char mark_of(int source, int context, uint64_t i)
 
 struct rank {
     int rank;
-    void *ctx, *coll, *contexts, *other;
+    void *ctx, *coll, *contexts, *other, *extra;
     struct window *window, *source; /* source: bytes that it sends, and gets */
     uint64_t *signals;              /* [source][context]: operations of it that are there */
     void *window_memory, *source_memory, *signals_memory;
@@ -343,6 +343,20 @@ static void traffic(struct rank *k)
     CHECK(!killed, "rank %d: no operation on the killed rank has failed", k->rank);
 }
 
+/* Registers memory and ends that again, beside the traffic: the steps of all ranks. */
+static void *churn(void *arg)
+{
+    struct rank *k = arg;
+    int rank = k->rank;
+    void *registered;
+    for (int i = 0; i < 8; ++i) {
+        size_t bytes = (rank + i) & 1 ? 4096 : 0; /* some ranks have none */
+        NEED(reg(k, k->extra, bytes, 0, &registered));
+        NEED(n.dereg(k->coll, registered));
+    }
+    return NULL;
+}
+
 static void *run(void *arg)
 {
     struct rank *k = calloc(1, sizeof *k);
@@ -373,6 +387,7 @@ static void *run(void *arg)
     k->signals = map(4096 * 18);
     k->window = map(sizeof *k->window);
     k->source = map(sizeof *k->source);
+    k->extra = map(4096);
     memset(k->window->constant, rank + 1, sizeof k->window->constant);
     NEED(reg(k, k->signals, 4096 * 18, 3, &k->signals_memory));
     NEED(reg(k, k->window, sizeof *k->window, 1, &k->window_memory));
@@ -380,7 +395,12 @@ static void *run(void *arg)
     NEED(make_contexts(k, 129, &k->other)); /* beside the first one, as a devComm's */
     pthread_barrier_wait(&shared->meeting);
 
+    pthread_t beside;
+    if (!killed)
+        pthread_create(&beside, NULL, churn, k);
     traffic(k);
+    if (!killed)
+        pthread_join(beside, NULL);
 
     void *request = k;
     NEED(n.flush(k->contexts, 0, k->signals_memory, (uint32_t)rank, &request));
@@ -405,53 +425,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* Starts the driver. */
-static int load_driver(void)
-{
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-    if (driver == NULL) {
-        fprintf(stderr, "harness: %s\n", dlerror());
-        return -1;
-    }
-    int (*init)(unsigned);
-    *(void **)&init = dlsym(driver, "cuInit");
-    *(void **)&cuda_retain = dlsym(driver, "cuDevicePrimaryCtxRetain");
-    *(void **)&cuda_current = dlsym(driver, "cuCtxSetCurrent");
-    *(void **)&cuda_alloc = dlsym(driver, "cuMemAlloc_v2");
-    return init && cuda_retain && cuda_current && cuda_alloc ? init(0) : -1;
-}
-
-/* Loads a version's table into the face of version 16, whose members stand in another order. */
-static int load(const char *library)
-{
-    char name[32];
-    if (gpu && load_driver() != 0)
-        return -1;
-    void *plugin = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    if (plugin == NULL) {
-        fprintf(stderr, "harness: %s\n", dlerror());
-        return -1;
-    }
-    snprintf(name, sizeof name, "ncclRmaPlugin_v%d", version);
-    const void *table = dlsym(plugin, name);
-    if (table == NULL) {
-        fprintf(stderr, "harness: %s\n", dlerror());
-        return -1;
-    }
-    if (version == 16) {
-        n = *(const struct nccl_rma_v16 *)table;
-        return 0;
-    }
-    v13 = table;
-    v14 = table;
-    /* Version 16 has one function more, before get_properties; 13 to 15 differ in types alone. */
-    size_t rest = offsetof(struct nccl_rma_v15, get_properties);
-    memcpy(&n, table, rest);
-    memcpy((char *)&n + offsetof(struct nccl_rma_v16, get_properties), (const char *)table + rest,
-           sizeof(struct nccl_rma_v15) - rest);
-    /* Once more, as for a second communicator after the last one has ended. */
-    return dlclose(plugin) == 0 && dlopen(library, RTLD_NOW | RTLD_LOCAL) ? 0 : -1;
-}
+#include "load.h"
 
 int main(int argc, char **argv)
 {
