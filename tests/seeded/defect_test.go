@@ -92,6 +92,8 @@ func (d *defect) targets() []string {
 		out = []string{"lib/libshmem.so"}
 	case strings.HasPrefix(d.file, "capi/preload/"):
 		out = []string{"lib/libshmem_preload.so"}
+	case strings.HasPrefix(d.file, "capi/rma/"):
+		out = []string{"lib/libshmem_rma.so"}
 	case strings.HasPrefix(d.file, "capi/nvshmem/"):
 		out = []string{"lib/libnvshmem_host.so"}
 	case strings.HasPrefix(d.file, "device/") || strings.HasPrefix(d.file, "tests/"):

@@ -1,6 +1,6 @@
 package seeded
 
-// Members of a mesh, and their regions.
+// Members of a mesh, their regions, and the plugin that has a mesh for each communicator of NCCL.
 var meshDefects = []defect{
 	{
 		id: "mesh/freed-under-traffic", file: "runtime/mesh/region.go",
@@ -36,6 +36,14 @@ var meshDefects = []defect{
 		is:   "!p.met {",
 		user: "the last messages of a program that closes its mesh are lost, although their requests have ended",
 		by:   unit("./runtime/mesh", "^TestMessagesOfLeft$"), says: `no message|has not answered`,
+	},
+	{
+		id: "mesh/strong-signal-of-nccl-is-weak", file: "capi/rma/plugin.c",
+		was:  "t->op != 0 ? &signal : NULL, t->strong, &handle",
+		is:   "t->op != 0 ? &signal : NULL, 0, &handle",
+		user: "a kernel sees NCCL's signal before bytes of earlier puts of its context",
+		by:   test{pkg: "./tests/rma", run: "^TestNetworks$", needs: append([]string{"lib/libshmem_rma.so"}, libraries...)},
+		says: `is not there at its strong signal`,
 	},
 	{
 		id: "mesh/blob-without-proof", file: "runtime/mesh/address.go",
