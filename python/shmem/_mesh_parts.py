@@ -106,7 +106,7 @@ class Calls:
 
     def call_or_pending(self, name: str, *args: Any) -> bool:
         """Whether the call has its result; otherwise there is none yet."""
-        status = getattr(self.functions, name)(*args)
+        status: int = getattr(self.functions, name)(*args)
         if status not in (0, _abi.SHMEMX_MESH_PENDING):
             raise error(self.functions, status)
         return status == 0
