@@ -162,7 +162,7 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*t
 			p.closeFastPath()
 		})
 		if p.card != nil {
-			config := gpustage.Config{Chunk: m.gpus.chunk, Chunks: m.gpus.chunks}
+			config := gpustage.Config{Chunk: m.gpus.chunk, Chunks: m.gpus.chunks, Grace: 1}
 			if m.gpus.alone {
 				if config.Alone = new(gpustage.Alone); m.gpus.shared != nil {
 					config.Alone = m.gpus.shared[i]

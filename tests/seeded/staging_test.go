@@ -11,8 +11,8 @@ var stagingDefects = []defect{
 	},
 	{
 		id: "staging/signal-after-failed-read", file: "runtime/proxy/gpustage/pull.go",
-		was:  "		if (*l.pulls.At(0)).err != 0 {\n",
-		is:   "		if false {\n",
+		was:  "		if (*l.pulls.At(0)).err != 0 {\n			if l.failed",
+		is:   "		if false {\n			if l.failed",
 		user: "survivors of a PE that died see its signal, and not the bytes before it",
 		by:   unit("./runtime/proxy/gpustage", "^TestPullsFailedRead$"), says: `Pulls:\{All:2 Done:2\}`,
 	},

@@ -3,6 +3,7 @@ package gpustage
 import (
 	"errors"
 	"fmt"
+	"time"
 	"unsafe"
 
 	"libshmem"
@@ -22,6 +23,9 @@ type Config struct {
 	Chunk  uint64 // bytes of one chunk; 0: 1 MiB
 	Chunks int    // for incoming bytes, and as many for outgoing ones; 0: the constant Chunks
 	Alone  *Alone // nil: atomic operations that Memory.Atomic cannot do are refused
+	// Grace is how long messages of a PE are held back after bytes of it could not be read; 0: the
+	// constant grace.
+	Grace time.Duration
 }
 
 // Stage has the GPU memory of an engine: that of this PE, and what is known of that of other PEs. A
@@ -90,6 +94,9 @@ func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 	s.gets = &gets{engine: e, named: x.Named, streams: s.streams, slots: &p.inSlots, heaps: s.heaps, segment: segment, desc: heap.Desc, localMR: x.Caps.LocalMR}
 	s.pulls = newPulls(e, s.streams, &p.inChunks, p.region.Desc, x.Caps.MaxMessage, s.gets)
 	s.gets.pulls = s.pulls
+	if c.Grace > 0 {
+		s.pulls.grace = c.Grace
+	}
 	out := departureMemory{Chunks: &p.outChunks, Slots: &p.outSlots, Key: p.region.Key, Remote: s.heaps.remote(&p.region, p.outChunks.At(0))}
 	s.departs = newDepartures(e, s.streams, out, func(t fabric.Token) { s.copies.Begun(t) })
 	s.puts = &puts{engine: e, named: x.Named, state: s.state, heaps: s.heaps, departs: s.departs, owners: &s.owners, segment: segment, heap: heap}

@@ -13,6 +13,7 @@ package gpustage
 import (
 	"fmt"
 	"slices"
+	"time"
 	"unsafe"
 
 	"libshmem"
@@ -86,6 +87,7 @@ type pullPeer struct {
 	fence   uint32            // epoch of the last request to send
 	follows pullEpoch         // the work that pulls of that epoch have to follow
 	blocked uint32            // the last pass in which a read from the PE could not be posted
+	failed  time.Time         // when its first pull failed, which holds back later ones; zero: none did
 }
 
 // pulls are the one-sided reads with which this PE fetches bytes from the memory of other PEs.
@@ -103,14 +105,22 @@ type pulls struct {
 	under   int                  // pulls that are not complete
 	late    fifo.Queue[pullRead] // complete reads whose copies wait because stream.In is full
 	spare   []*pull
-	noRoom  bool // in this poll a read could not be posted
+	noRoom  bool          // in this poll a read could not be posted
+	failing []libshmem.PE // PEs that are held back because a pull has failed
+	grace   time.Duration // how long
 }
 
 // newPulls returns pulls through chunks, whose local descriptor is desc. A read has at most `limit`
 // bytes.
 func newPulls(e Engine, s *stream.Set, chunks *pool, desc uintptr, limit uint64, gets pullGets) *pulls {
-	return &pulls{engine: e, streams: s, chunks: chunks, desc: desc, limit: limit, gets: gets}
+	return &pulls{engine: e, streams: s, chunks: chunks, desc: desc, limit: limit, gets: gets, grace: grace}
 }
+
+// grace is how long the messages of a PE are held back after bytes of a put of it could not be read.
+// Mostly the PE has died, which the network reports within this time: then they are dropped, and
+// nobody sees a signal without the bytes before it. If not, they are applied, because the PE has the
+// error of its put, and may go on.
+const grace = 2 * time.Second
 
 // Connect sets the number of PEs, and the progress for each that arrivals and pulls share.
 func (p *pulls) Connect(all []progress) {
@@ -121,7 +131,21 @@ func (p *pulls) Connect(all []progress) {
 }
 
 // BeginPoll is called when a poll of the engine begins: no read has failed to be posted in it yet.
-func (p *pulls) BeginPoll() { p.noRoom = false }
+func (p *pulls) BeginPoll() {
+	p.noRoom = false
+	for i := len(p.failing) - 1; i >= 0; i-- {
+		pe := p.failing[i]
+		if l := &p.from[pe]; time.Since(l.failed) >= p.grace {
+			p.failing = slices.Delete(p.failing, i, i+1)
+			l.failed = time.Time{}
+			(*l.pulls.At(0)).err = 0
+			p.countDone(pe)
+		}
+	}
+}
+
+// HoldsBack reports whether messages of a PE are held back because a pull has failed.
+func (p *pulls) HoldsBack() bool { return len(p.failing) > 0 }
 
 // NoRoom reports whether a read could not be posted in this poll: the provider's queue was full,
 // which may change without a completion.
@@ -341,8 +365,7 @@ func (p *pulls) Follow(c *stream.Chore) { p.chunks.ReleaseFor(libshmem.PE(c.PE),
 
 // arrived counts n more bytes of a pull. When all of them have arrived, or a read has failed and
 // none is under way, the pull is complete: its PE gets the reply to the request to send, and the
-// get, or the progress for the PE's puts, is updated. After a put whose bytes could not be read no
-// message of the PE is applied any more: the put fails there, and mostly the PE is lost.
+// get, or the progress for the PE's puts, is updated.
 func (p *pulls) arrived(q *pull, n uint64) {
 	if q.landed += n; q.landed < q.n && q.err == 0 || q.landed < q.begun {
 		return
@@ -367,10 +390,19 @@ func (p *pulls) arrived(q *pull, n uint64) {
 		return
 	}
 	q.done = true
-	l := &p.from[q.PE]
+	p.countDone(q.PE)
+}
+
+// countDone counts the pulls of a PE's puts that are done, in order, up to one that has failed.
+func (p *pulls) countDone(pe libshmem.PE) {
+	l := &p.from[pe]
 	for l.pulls.Len() > 0 && (*l.pulls.At(0)).done {
 		if (*l.pulls.At(0)).err != 0 {
-			return // no signal of the PE may follow, and say that these bytes are there
+			if l.failed.IsZero() {
+				l.failed = time.Now()
+				p.failing = append(p.failing, pe)
+			}
+			return
 		}
 		p.spare = append(p.spare, l.pulls.Pop())
 		l.Pulls.Done++

@@ -1,6 +1,9 @@
 package gpustage
 
 import (
+	"slices"
+	"time"
+
 	"libshmem"
 	"libshmem/fabric"
 	"libshmem/runtime/proxy/layout"
@@ -43,6 +46,8 @@ func (p *pulls) Drop(pe libshmem.PE) {
 		}
 	}
 	l.Pulls.Done = l.Pulls.All
+	l.failed = time.Time{}
+	p.failing = slices.DeleteFunc(p.failing, func(failing libshmem.PE) bool { return failing == pe })
 }
 
 // Reads returns the number of reads of a get that the provider has not completed.

@@ -3,6 +3,7 @@ package gpustage
 import (
 	"slices"
 	"testing"
+	"time"
 	"unsafe"
 
 	"libshmem"
@@ -279,8 +280,21 @@ func TestPullsFailedRead(t *testing.T) {
 	if p.progress[1].Pulls != (progressCount{All: 2}) || len(p.engine.finished) != 2 || p.engine.finished[0].Operand != 4 {
 		t.Errorf("progress %+v, answers %+v", p.progress[1], p.engine.finished)
 	}
-	if p.Drop(1); p.progress[1].Pulls.Open() {
+	if p.Drop(1); p.progress[1].Pulls.Open() || p.HoldsBack() {
 		t.Errorf("progress %+v after the loss", p.progress[1])
+	}
+	p.rest(t)
+
+	// A PE that is not lost goes on after a while.
+	p = newPullsPE(100)
+	p.grace = time.Nanosecond
+	p.Put(p.bytes(1, 8, true, 5, 0), 1)
+	p.Start()
+	if p.land(4); p.progress[1].Pulls.Open() && !p.HoldsBack() {
+		t.Errorf("progress %+v, and nothing is held back", p.progress[1])
+	}
+	if p.BeginPoll(); p.progress[1].Pulls.Open() || p.HoldsBack() {
+		t.Errorf("progress %+v after the grace", p.progress[1])
 	}
 	p.rest(t)
 }
