@@ -5,7 +5,7 @@
  * must not wait in any of them: the mesh queues what the network has no room for. User threads call
  * the rest, and may wait there; several may be in connect at once, for ranks of one process.
  *
- * A request is the handle of a request of the mesh, which is never 0.
+ * A request is the handle of a request of the mesh, which is never 0 and never NOTHING.
  */
 #include "plugin.h"
 
@@ -20,6 +20,9 @@
 const struct shmemi_rma *shmemi_rma_core(const struct shmemi_mesh **mesh, char *error, size_t size);
 
 extern char **environ;
+
+/* The request of an operation without bytes: NCCL takes NULL for no request. */
+#define NOTHING ((void *)1)
 
 /* What init makes. */
 struct communicator {
@@ -332,7 +335,8 @@ nccl_result plugin_put(const struct transfer *t, void **request)
             .op = 1, /* both add */
         };
     } else if (t->bytes == 0) {
-        return NCCL_SUCCESS; /* NULL is a request that is done */
+        *request = NOTHING;
+        return NCCL_SUCCESS;
     }
     uint64_t remote = t->bytes > 0 ? ((struct memory *)t->memory)->remotes[t->rank] : 0;
     int status = x->mesh->put(x->members, c->first + t->number, remote, &block, t->bytes > 0,
@@ -350,8 +354,10 @@ nccl_result plugin_get(const struct transfer *t, void **request)
     *request = NULL;
     if (!valid("iget", t, &block))
         return NCCL_INVALID_ARGUMENT;
-    if (t->bytes == 0)
+    if (t->bytes == 0) {
+        *request = NOTHING;
         return NCCL_SUCCESS;
+    }
     int status =
         x->mesh->get(x->members, c->first + t->number,
                      ((struct memory *)t->memory)->remotes[t->rank], &block, 1, &handle, error);
@@ -373,7 +379,7 @@ nccl_result plugin_test(void *coll, void *request, int *done)
 {
     struct coll *x = coll;
     char error[SHMEMI_MESH_TEXT];
-    uint64_t handle = (uint64_t)(uintptr_t)request;
+    uint64_t handle = request == NOTHING ? 0 : (uint64_t)(uintptr_t)request;
     int status = x->mesh->wait(&handle, 0, error);
     *done = status != SHMEMI_MESH_PENDING;
     if (status == 0 || status == SHMEMI_MESH_PENDING)

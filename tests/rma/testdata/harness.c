@@ -106,7 +106,7 @@ static struct plan plan_of(int source, int target, int context, uint64_t i)
     struct plan p = {(enum kind)(r % 5), sizes[(r >> 8) % 8]};
     if (i % SLOTS == SLOTS - 1)
         p.kind = STRONG; /* what the slots before it need to be used again */
-    if (p.kind == ALONE || (p.kind == WEAK && (r >> 16) % 8 == 0))
+    if (p.kind == ALONE || (p.kind != STRONG && (r >> 16) % 8 == 0))
         p.bytes = 0;
     return p;
 }
@@ -238,11 +238,10 @@ static int start(struct rank *k, int target, int context)
     }
     if (r != NCCL_SUCCESS)
         return -1;
+    CHECK(request, "rank %d: an operation has no request", k->rank);
     k->sent[target][context] = i + 1;
-    if (request) {
-        k->open[k->under_way++] = (struct open){request, target, context, i};
-        k->busy[target][context][slot] = true;
-    }
+    k->open[k->under_way++] = (struct open){request, target, context, i};
+    k->busy[target][context][slot] = true;
     return 0;
 }
 
