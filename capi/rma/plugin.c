@@ -45,8 +45,20 @@ struct coll {
     uint64_t group;
     uint64_t members; /* the mesh */
     int ranks;
-    bool failed;
+    bool failed, closed;
+    int users; /* 1 until it is closed, and its contexts and memory, which may end later */
 };
+
+static void release(struct coll *x)
+{
+    if (__atomic_sub_fetch(&x->users, 1, __ATOMIC_ACQ_REL) == 0)
+        free(x);
+}
+
+static void retain(struct coll *x)
+{
+    __atomic_add_fetch(&x->users, 1, __ATOMIC_RELAXED);
+}
 
 struct context {
     struct coll *of;
@@ -187,7 +199,7 @@ nccl_result plugin_connect(void *ctx, void *handles[], int ranks, int rank, void
     struct coll *x = calloc(1, sizeof *x);
     if (x == NULL)
         return NCCL_SYSTEM_ERROR;
-    *x = (struct coll){.log = c->log, .core = c->core, .mesh = c->mesh, .ranks = ranks};
+    *x = (struct coll){.log = c->log, .core = c->core, .mesh = c->mesh, .ranks = ranks, .users = 1};
     /* Each step of all ranks has SHMEM_BOOTSTRAP_TIMEOUT: NCCL cannot end a connect that waits. */
     struct shmemi_rma_options o = {
         .environ_ = (const char *const *)environ,
@@ -213,7 +225,8 @@ nccl_result plugin_close(void *coll)
     struct coll *x = coll;
     char error[SHMEMI_MESH_TEXT];
     nccl_result r = result(x->log, "closeColl", x->core->close(x->group, error), error);
-    free(x);
+    x->closed = true;
+    release(x);
     return r;
 }
 
@@ -231,6 +244,7 @@ nccl_result plugin_contexts(void *coll, int contexts, void **context)
         free(c);
         return r;
     }
+    retain(x);
     *context = c;
     return NCCL_SUCCESS;
 }
@@ -238,6 +252,7 @@ nccl_result plugin_contexts(void *coll, int contexts, void **context)
 /* The contexts of the mesh stay until it is closed: NCCL may destroy its context after the coll. */
 nccl_result plugin_destroy_context(void *context)
 {
+    release(((struct context *)context)->of);
     free(context);
     return NCCL_SUCCESS;
 }
@@ -260,17 +275,22 @@ nccl_result plugin_register(void *coll, void *base, size_t bytes, int type, uint
         free(m);
         return r;
     }
+    retain(x);
     *memory = m;
     return NCCL_SUCCESS;
 }
 
+/* The close of a coll has ended all its registrations. */
 nccl_result plugin_unregister(void *coll, void *memory)
 {
     struct coll *x = coll;
     struct memory *m = memory;
     char error[SHMEMI_MESH_TEXT];
-    nccl_result r = result(x->log, "deregMrSym", x->core->unregister(m->handle, error), error);
+    nccl_result r = NCCL_SUCCESS;
+    if (!x->closed)
+        r = result(x->log, "deregMrSym", x->core->unregister(m->handle, error), error);
     free(m);
+    release(x);
     return r;
 }
 

@@ -416,6 +416,10 @@ static void *run(void *arg)
         NEED(n.destroy_context(k->other));
     }
     NEED(n.close_coll(k->coll)); /* the first context is alive, and signals are registered */
+    bool failed;
+    NEED(n.last_error(k->contexts, &failed));
+    if (!killed)
+        NEED(n.dereg(k->coll, k->signals_memory));
     NEED(n.destroy_context(k->contexts));
     NEED(n.finalize(k->ctx));
     NEED(n.finalize(twice));
