@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"libshmem"
+	"libshmem/fabric"
 	"libshmem/runtime/bootstrap/uid"
 	"libshmem/runtime/mesh"
 	"libshmem/runtime/shmerr"
@@ -34,6 +35,8 @@ type Options struct {
 	GPU      *mesh.GPU     // of this rank; nil: it has none. The group closes it, also if Connect fails.
 	NoGPU    error         // why GPU is nil, for the error of a registration that needs it
 	Log      func(text string)
+	// Open opens the provider, perhaps with faults (fabric/chaos); nil: libfabric's.
+	Open func(fabric.Config) (fabric.Provider, error)
 }
 
 // Group is one rank's end of a group.
@@ -59,7 +62,7 @@ func Connect(o Options) (g *Group, err error) {
 	secret := sha256.Sum256(append([]byte("libshmem group\n"), o.ID[:]...))
 	m, own := mesh.Open(mesh.Options{
 		Member: o.Rank, Most: o.Size, Secret: secret[:], Timeout: o.Timeout, Provider: o.Provider, NICs: o.NICs, Library: o.Library,
-		GPUs: true, GPU: o.GPU, Log: o.Log,
+		GPUs: true, GPU: o.GPU, Log: o.Log, Open: o.Open,
 	})
 	var address []byte
 	if own == nil {

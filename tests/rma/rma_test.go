@@ -109,6 +109,14 @@ func TestHarness(t *testing.T) {
 	}
 }
 
+// TestChaos plays the same calls on networks that delay and reorder, by seeds.
+func TestChaos(t *testing.T) {
+	h := newHarness(t)
+	for seed, c := range []run{{"16", "threads", "3", false}, {"15", "processes", "2", true}, {"13", "threads", "2", false}} {
+		t.Run(c.name(), func(t *testing.T) { h.play(t, c, "SHMEM_PROVIDER=tcp", fmt.Sprintf("SHMEM_CHAOS=%d", seed+1)) })
+	}
+}
+
 // TestNetworks plays the same calls on networks that this machine does not have.
 func TestNetworks(t *testing.T) {
 	h, library := newHarness(t), stub.Build(t)

@@ -1,0 +1,31 @@
+package chaos
+
+import (
+	"fmt"
+
+	"libshmem"
+	"libshmem/fabric"
+)
+
+var _ fabric.Joiner = (*Provider)(nil)
+
+// Join is part of fabric.Joiner.
+func (p *Provider) Join(pe libshmem.PE, addr []byte) error {
+	by, ok := p.inner.(fabric.Joiner)
+	if !ok {
+		return fmt.Errorf("provider %s: PEs cannot join after others have connected", p.caps.Provider)
+	}
+	if err := by.Join(pe, addr); err != nil {
+		return err
+	}
+	p.reachable[pe] = true
+	return nil
+}
+
+// Remove is part of fabric.Joiner. Operations on the PE that are delayed go to the inner provider
+// when they are due, and fail there.
+func (p *Provider) Remove(pe libshmem.PE) {
+	if by, ok := p.inner.(fabric.Joiner); ok {
+		by.Remove(pe)
+	}
+}
