@@ -4574,8 +4574,9 @@ SHMEMI_DEPRECATED("use shmem_align") void *shmemalign(size_t alignment, size_t s
 /*
  * shmem_clear_cache_inv
  *
- * Makes the writes of other PEs visible to the caller's loads. Where caches are coherent they
- * always are, and the call only keeps the compiler from moving loads across it.
+ * Makes the writes of other PEs visible to the caller's loads. On machines with coherent
+ * caches, writes are always visible, and the call only keeps the compiler from moving loads
+ * across it.
  *
  * Errors: Ends the job when called before init or after finalize.
  *
@@ -4587,8 +4588,9 @@ SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_clear_cache_inv
 /*
  * shmem_set_cache_inv
  *
- * Makes the writes of other PEs visible to the caller's loads. Where caches are coherent they
- * always are, and the call only keeps the compiler from moving loads across it.
+ * Makes the writes of other PEs visible to the caller's loads. On machines with coherent
+ * caches, writes are always visible, and the call only keeps the compiler from moving loads
+ * across it.
  *
  * Errors: Ends the job when called before init or after finalize.
  *
@@ -4600,8 +4602,9 @@ SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_set_cache_inv(v
 /*
  * shmem_clear_cache_line_inv
  *
- * Makes the writes of other PEs visible to the caller's loads. Where caches are coherent they
- * always are, and the call only keeps the compiler from moving loads across it.
+ * Makes the writes of other PEs visible to the caller's loads. On machines with coherent
+ * caches, writes are always visible, and the call only keeps the compiler from moving loads
+ * across it.
  *
  * @dest any object of the caller
  *
@@ -4615,8 +4618,9 @@ SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_clear_cache_lin
 /*
  * shmem_set_cache_line_inv
  *
- * Makes the writes of other PEs visible to the caller's loads. Where caches are coherent they
- * always are, and the call only keeps the compiler from moving loads across it.
+ * Makes the writes of other PEs visible to the caller's loads. On machines with coherent
+ * caches, writes are always visible, and the call only keeps the compiler from moving loads
+ * across it.
  *
  * @dest any object of the caller
  *
@@ -4630,8 +4634,9 @@ SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_set_cache_line_
 /*
  * shmem_udcflush
  *
- * Makes the writes of other PEs visible to the caller's loads. Where caches are coherent they
- * always are, and the call only keeps the compiler from moving loads across it.
+ * Makes the writes of other PEs visible to the caller's loads. On machines with coherent
+ * caches, writes are always visible, and the call only keeps the compiler from moving loads
+ * across it.
  *
  * Errors: Ends the job when called before init or after finalize.
  *
@@ -4643,8 +4648,9 @@ SHMEMI_DEPRECATED("use nothing: caches are coherent") void shmem_udcflush(void);
 /*
  * shmem_udcflush_line
  *
- * Makes the writes of other PEs visible to the caller's loads. Where caches are coherent they
- * always are, and the call only keeps the compiler from moving loads across it.
+ * Makes the writes of other PEs visible to the caller's loads. On machines with coherent
+ * caches, writes are always visible, and the call only keeps the compiler from moving loads
+ * across it.
  *
  * @dest any object of the caller
  *

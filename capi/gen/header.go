@@ -232,7 +232,7 @@ func deprecatedAttribute(f *spec.Family) string {
 		return ""
 	}
 	macro := withPrefixes(f.Surface(), "@@I_DEPRECATED")
-	if f.OnlyC {
+	if f.DeprecatedInC {
 		macro += "_C"
 	}
 	return fmt.Sprintf("%s(%q) ", macro, "use "+f.Instead)

@@ -95,7 +95,7 @@ func oldMemory(symbol, section, instead, front, doc string, result, returns stri
 
 var oldSingles = []Family{
 	{
-		Name: "wait_until", Symbol: "shmem_wait_until", Range: RangeWait, Section: "SHMEM_WAIT_UNTIL", Since: "0.1", OnlyC: true,
+		Name: "wait_until", Symbol: "shmem_wait_until", Range: RangeWait, Section: "SHMEM_WAIT_UNTIL", Since: "0.1", DeprecatedInC: true,
 		Instead: "shmem_long_wait_until",
 		Params: []Param{
 			{Name: "ivar", C: "long *", Role: Watched, Doc: "changed by other PEs"},
@@ -155,8 +155,8 @@ func cacheRow(name, param string) Family {
 	f := Family{
 		Name: name, Section: "SHMEM_CACHE", Since: "0.1", Instead: "nothing: caches are coherent",
 		Front: "shmemi_coherent($call)",
-		Doc: "Makes the writes of other PEs visible to the caller's loads. Where caches are coherent they always are, " +
-			"and the call only keeps the compiler from moving loads across it.",
+		Doc: "Makes the writes of other PEs visible to the caller's loads. On machines with coherent caches, writes " +
+			"are always visible, and the call only keeps the compiler from moving loads across it.",
 		Errors: "Ends the job when called before init or after finalize.",
 	}
 	if param != "" {

@@ -8,14 +8,14 @@ import (
 // ignored maps each field that the generator does not use in the row of an extension to the advice
 // what to use instead.
 var ignored = map[string]string{
-	"Kernel":  "a row of the standard table with X in its Kernel, as in notifications.go",
-	"Stream":  "a row of the standard table with the Stream, as in notifications.go",
-	"Python":  "a function by hand in python/shmem",
-	"Check":   "a program in tests/c",
-	"Generic": "no generic name",
-	"Plain":   "no generic name",
-	"Like":    "no generic name",
-	"OnlyC":   "a name that C++ may have",
+	"Kernel":        "a row of the standard table with X in its Kernel, as in notifications.go",
+	"Stream":        "a row of the standard table with the Stream, as in notifications.go",
+	"Python":        "a function by hand in python/shmem",
+	"Check":         "a program in tests/c",
+	"Generic":       "no generic name",
+	"Plain":         "no generic name",
+	"Like":          "no generic name",
+	"DeprecatedInC": "no Instead: an extension is not deprecated",
 }
 
 // Ignored returns an error that names the row and the field, if an extension sets a field that the

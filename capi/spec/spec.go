@@ -158,8 +158,9 @@ type Family struct {
 	// fences and quiets are inline in front.h and have no Range: only their slow halves check for a
 	// profiler (capi/front/ranges.c), so that the fast path has no check.
 	Range string
-	// OnlyC: in C++ the name is an overload, which is not deprecated.
-	OnlyC bool
+	// DeprecatedInC: compilers warn about the name (Instead) in C only. In C++ it is one of several
+	// overloads, which are not deprecated.
+	DeprecatedInC bool
 	// X: the family is an extension, and its names begin as those of extensions.
 	X bool
 	// Nvshmem: the surface Nvshmem has this extension, too, as nvshmemx_<name>.

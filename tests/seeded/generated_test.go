@@ -11,7 +11,7 @@ var generatedDefects = []defect{
 	},
 	{
 		id: "generated/field-that-nothing-reads", file: "capi/spec/ignored.go",
-		was:  "	\"Check\":   \"a program in tests/c\",\n",
+		was:  "	\"Check\":         \"a program in tests/c\",\n",
 		is:   "",
 		user: "a contributor gives an extension a check, and no test is made of it",
 		by:   unit("./capi/spec", "^TestIgnored$"), says: `Check: <nil>`,
