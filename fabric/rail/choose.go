@@ -10,8 +10,9 @@ type Policy uint8
 
 // The policies, numbered as SHMEM_NIC_POLICY lists them.
 const (
-	// Auto cuts a large operation into more parts when less is under way: cutting makes one
-	// operation quick, and costs many of them a posting for each part.
+	// Auto cuts a large operation into more parts when fewer bytes are under way: a single
+	// operation ends sooner in parts on several NICs, but with many operations the posting of each
+	// part costs more than it gains.
 	Auto Policy = iota
 	// Split cuts each large operation up among all NICs.
 	Split

@@ -61,8 +61,8 @@ func (p *Provider) pollOne(l int, c []fabric.Completion) (int, error) {
 	return p.nics[l].Poll(c)
 }
 
-// handle processes a completion of NIC l. It returns true if the caller of Poll gets one, and has
-// then changed *c into the completion of the caller's operation.
+// handle processes a completion of NIC l. It returns true if the caller of Poll is to get a
+// completion, and has then changed *c into it.
 func (p *Provider) handle(l int, c *fabric.Completion) bool {
 	switch {
 	case c.Kind == fabric.KindTrouble:
@@ -142,8 +142,8 @@ func (p *Provider) handleOwn(l int, c *fabric.Completion) bool {
 	return false
 }
 
-// loseInjected gives up an injected operation. No token of the caller's can fail with it, so Poll
-// fails.
+// loseInjected gives up an injected operation. It has no token with which the caller could be
+// informed of the failure, so each later Poll fails.
 func (p *Provider) loseInjected(i int32, text string) {
 	p.spare = append(p.spare, i)
 	if p.failed == nil {
@@ -177,7 +177,7 @@ func (p *Provider) partCompleted(t fabric.Token, i int, c *fabric.Completion) bo
 func (p *Provider) completePart(t fabric.Token, i int, c *fabric.Completion, text string) bool {
 	o, w := &p.ops[t], &p.parts[int(t)*len(p.nics)+i]
 	n := p.nics[w.nic]
-	w.under = false
+	w.underWay = false
 	if w.remote >= 0 {
 		if c.Err == 0 && o.kind != fabric.KindSend {
 			p.markProven(w.nic, o.target(), w.remote)
@@ -345,7 +345,7 @@ func (p *Provider) retryPart(f ref) {
 		err = p.postOneSided(o.kind, &o.rma, w.nic, w.remote, w.at, w.n, w.token)
 	}
 	if err == nil {
-		w.under = true
+		w.underWay = true
 		return
 	}
 	n.freePartToken(t, w.token)

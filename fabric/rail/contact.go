@@ -85,7 +85,7 @@ func (p *Provider) eachUnproven(l int, f func(pe libshmem.PE, r int, detach func
 		}
 		for i := range o.n {
 			w := &p.parts[t*len(p.nics)+i]
-			if w.nic == l && w.under && !p.peers[o.target()].isProven(l, w.remote) {
+			if w.nic == l && w.underWay && !p.peers[o.target()].isProven(l, w.remote) {
 				f(o.target(), w.remote, func() { p.detach(fabric.Token(t), i) })
 			}
 		}
@@ -134,8 +134,11 @@ func (p *Provider) detachStranded() {
 	}
 }
 
-// detach gives up part i of operation t on its pair of NICs, so that retry posts it on another
-// pair. The NIC still holds the operation, so its token must not be used for another one there.
+// detach takes part i of operation t off its pair of NICs, and lists it, so that retry posts it on
+// another pair. The old NIC may still complete it there, so the token of the part must not be used
+// for another operation at that NIC until then, and that completion must have no effect. If the
+// token is one of the NIC's own, detach clears its job and leaves it reserved. If it is t, detach
+// adds it to staleTokens, so that tokenAt uses a token of the NIC's own for later posts of t there.
 func (p *Provider) detach(t fabric.Token, i int) {
 	w := &p.parts[int(t)*len(p.nics)+i]
 	n := p.nics[w.nic]
@@ -150,7 +153,7 @@ func (p *Provider) detach(t fabric.Token, i int) {
 		n.staleTokens[t] = true
 	}
 	w.tries++
-	w.remote, w.token, w.under = -1, fabric.NoToken, false
+	w.remote, w.token, w.underWay = -1, fabric.NoToken, false
 	p.rescued = append(p.rescued, ref{slot: int32(t), part: int32(i)})
 }
 
@@ -187,7 +190,7 @@ func (p *Provider) probe(q *peer, pe libshmem.PE, s *fabric.Send) {
 		}
 		i := p.spare[last]
 		p.injected[i] = injected{rma: fabric.RMA{PE: pe, Len: uint64(s.Len)}, send: true, probe: true, nic: w.l, remote: w.r, tries: 1}
-		p.injected[i].rma.Local = p.table.mem.store(p.mailAt(int(i)), s.Buf, s.Len)
+		p.injected[i].rma.Local = p.table.mem.store(p.copyAt(int(i)), s.Buf, s.Len)
 		switch err := p.post(i); err {
 		case nil:
 			p.spare = p.spare[:last]

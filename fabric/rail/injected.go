@@ -32,7 +32,7 @@ func (p *Provider) inject(q *peer, m injected) error {
 	i := p.spare[last]
 	w := &p.injected[i]
 	*w = m
-	w.rma.Local = p.table.mem.store(p.mailAt(int(i)), m.rma.Local, int(m.rma.Len))
+	w.rma.Local = p.table.mem.store(p.copyAt(int(i)), m.rma.Local, int(m.rma.Len))
 	w.rma.Inject = false
 	for {
 		if w.nic, w.remote = p.pickNIC(q, m.rma.Len); w.remote < 0 {

@@ -52,9 +52,9 @@ type region struct {
 // each NIC.
 func (p *Provider) rowBytes() int { return 8 * (1 + len(p.nics)) }
 
-// mailAt returns the offset of the copy of injected operation i in the table's memory. That memory
+// copyAt returns the offset of the copy of injected operation i in the table's memory. That memory
 // has the rows, then maxFetches buffers for rows of peers, then the copies.
-func (p *Provider) mailAt(i int) int {
+func (p *Provider) copyAt(i int) int {
 	return maxRows*p.rowBytes() + maxFetches*8*(1+maxNICs) + i*maxCopied
 }
 
@@ -66,7 +66,7 @@ func (p *Provider) fetchAt(i int) int { return maxRows*p.rowBytes() + i*8*(1+max
 func (p *Provider) openTable() (*table, error) {
 	t := &table{p: p}
 	var err error
-	if t.mem, err = mapMemory(p.mailAt(maxCopies)); err != nil {
+	if t.mem, err = mapMemory(p.copyAt(maxCopies)); err != nil {
 		return nil, err
 	}
 	for _, n := range p.nics {

@@ -110,8 +110,8 @@ func gcd(a, b int) int {
 // inner returns the index of NIC r of a PE in the address vectors of this PE's NICs.
 func (p *Provider) inner(pe libshmem.PE, r int) libshmem.PE { return libshmem.PE(int(pe)*p.widest + r) }
 
-// outer returns the PE of an index that inner has returned: each PE has `widest` indexes in the
-// providers below, one for each NIC.
+// outer returns the PE of an index that inner has returned: in the address vectors of the NICs each
+// PE has p.widest indexes, one for each of its NICs.
 func (p *Provider) outer(inner libshmem.PE) libshmem.PE {
 	if inner < 0 {
 		return libshmem.NoPE
@@ -153,7 +153,7 @@ type reader struct {
 	bad bool
 }
 
-// next returns the next n bytes. If fewer are left it returns zeros, and sets bad.
+// next returns the next n bytes of the address. If fewer are left it returns zeros, and sets r.bad.
 func (r *reader) next(n int) []byte {
 	if n > len(r.b) {
 		r.bad = true

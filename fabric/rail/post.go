@@ -27,7 +27,7 @@ type part struct {
 	tries       int
 	token       fabric.Token // at the NIC
 	at, n       uint64       // offset in the operation, and bytes
-	under       bool         // under way at the NIC
+	underWay    bool         // the NIC has it, and has not completed it
 }
 
 // job is the purpose of a token that belongs to a NIC, not to the caller of the Provider.
@@ -88,8 +88,9 @@ func (n *nic) freeToken(t fabric.Token) {
 // job returns the job of one of the NIC's own tokens.
 func (n *nic) job(t fabric.Token) *job { return &n.jobs[int(t)%extras] }
 
-// allowed checks the arguments of an operation (what, for the error). It returns the peer, or an
-// error if the operation may not be posted. The usual case is one comparison.
+// allowed checks the arguments of an operation. It returns the peer, or an error if the operation
+// may not be posted; what names the operation in the error. The first condition passes every valid
+// operation, and the others find the error.
 func (p *Provider) allowed(what string, pe libshmem.PE, t fabric.Token, inject, fence bool) (*peer, error) {
 	if pe.In(len(p.peers)) && p.peers[pe].rails > 0 && (inject || int64(t) < int64(p.tokens)) && !fence {
 		return &p.peers[pe], nil
@@ -149,7 +150,7 @@ func (p *Provider) Send(s *fabric.Send) error {
 				o := &p.ops[s.Token]
 				o.kind, o.n, o.left, o.err = fabric.KindSend, 1, 1, 0
 				o.send = *s
-				p.recordPart(s.Token, tok, 0, l, r, 0, uint64(s.Len)).under = true
+				p.recordPart(s.Token, tok, 0, l, r, 0, uint64(s.Len)).underWay = true
 			}
 			p.state.CountSmall(uint64(s.Len))
 			if len(q.unprobed) > 0 {
@@ -271,13 +272,13 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 	if m.Inject {
 		return nil
 	}
-	p.recordPart(m.Token, tok, 0, first, r, 0, size).under = true
+	p.recordPart(m.Token, tok, 0, first, r, 0, size).underWay = true
 	for i := 1; i < len(p.order); i++ {
 		l, at, till := p.order[i], p.partBegin(m, i, len(p.order)), p.partBegin(m, i+1, len(p.order))
 		w := p.recordPart(m.Token, m.Token, i, l, p.remote(q, l, round), at, till-at)
 		switch tok, err := p.startPart(kind, m, i, l, w.remote, at, till-at); err {
 		case nil:
-			w.token, w.under = tok, true
+			w.token, w.underWay = tok, true
 		case fabric.ErrAgain:
 			p.waiting = append(p.waiting, ref{slot: int32(m.Token), part: int32(i)})
 		default:

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// slice is the longest sleep of a Wait where NICs have no descriptors. Such a Wait sleeps on one of
-// them, and the others cannot end it.
-const slice = 500 * time.Microsecond
+// oneNICSleep is the longest sleep of a Wait where NICs have no descriptors. Such a Wait waits for
+// one of them, and the others cannot end it.
+const oneNICSleep = 500 * time.Microsecond
 
-// longest bounds every sleep. With net of libfabric 1.17, on a busy machine, the first
-// message on a connection that a NIC accepted while its owner slept ended no Wait in 4
-// of 50 runs of the suite; a second NIC meets that more often than the first.
-const longest = 100 * time.Millisecond
+// longestSleep bounds every sleep. With net of libfabric 1.17, on a busy machine, the first message
+// on a connection that a NIC accepted while its owner slept ended no Wait in 4 of 50 runs of the
+// suite; a second NIC meets that more often than the first.
+const longestSleep = 100 * time.Millisecond
 
 // idle reports whether a Poll has nothing to do but to poll the NICs.
 func (p *Provider) idle() bool {
@@ -54,17 +54,17 @@ func (p *Provider) Arm() bool {
 }
 
 // Wait implements fabric.Provider. With C code it waits for all NICs together. Otherwise the NICs
-// have no descriptors, and it waits for one of them at most a short slice of time, each time for
-// the next one.
+// have no descriptors, and it waits for one of them, for oneNICSleep at most, each time for the
+// next one.
 func (p *Provider) Wait(d time.Duration) (bool, error) {
 	if p.peek != nil {
-		return p.peek.Wait(min(d, longest))
+		return p.peek.Wait(min(d, longestSleep))
 	}
 	if p.awake.Swap(false) {
 		return true, nil
 	}
 	n := p.nics[int(p.sleeps.Add(1))%len(p.nics)]
-	return n.Wait(min(d, slice))
+	return n.Wait(min(d, oneNICSleep))
 }
 
 // Wake implements fabric.Provider: it ends a Wait, whichever NIC that waits for.

@@ -15,8 +15,8 @@ enum { MAX_NICS = 64 };
  * row. */
 enum { MAX_STREAK = 8 };
 
-/* Whether C may deliver a completion: it is of a message without error, in one of the NIC's receive
- * buffers, and the caller has posted a buffer that is large enough. */
+/* Reports whether C may deliver a completion: it is of a message without error, in one of the NIC's
+ * receive buffers, and the caller has posted a buffer that is large enough. */
 static int is_deliverable(const struct shmemi_peek *p, const struct shmemi_completion *c)
 {
     const struct shmemi_peek_state *s = &p->s;
