@@ -110,7 +110,7 @@ func allowed(nic, list string) bool {
 	return listed != except
 }
 
-// providerOf and nicOf are properties of an offer, for names.
+// providerOf and nicOf each return a property of an offer; names joins it over several offers.
 func providerOf(o *offer) string { return o.Provider }
 func nicOf(o *offer) string      { return o.NIC }
 

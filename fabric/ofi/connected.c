@@ -273,8 +273,8 @@ void shmemi_ofi_wait_ended(struct shmemi_ofi_links *l)
     __atomic_store_n(&l->woke, 1, __ATOMIC_RELAXED);
 }
 
-/* Whether this poll has to call Go for the connections: there is work for it, or enough polls have
- * passed to check the listening socket or the event queue. */
+/* Reports whether this poll has to call Go for the connections: there is work for it, or enough
+ * polls have passed to check the listening socket or the event queue. */
 int shmemi_ofi_needs_go(struct shmemi_ofi_links *l)
 {
     if (__atomic_load_n(&l->attention, __ATOMIC_RELAXED) ||

@@ -73,23 +73,28 @@ struct shmemi_ofi;
 
 /* Opens the passive endpoint, its event queue and the receive context. */
 int shmemi_ofi_open_links(struct shmemi_ofi *o);
-/* Closes them after all connections; the first error is returned, with its object in o->failed. */
+/* Closes the passive endpoint, its event queue and the receive context, after all connections.
+ * Returns the first error, with its object in o->failed. */
 int shmemi_ofi_close_links(struct shmemi_ofi *o);
-/* Makes room for n peers. */
+/* Allocates the tables of connections with n PEs. */
 int shmemi_ofi_link_peers(struct shmemi_ofi *o, uint32_t n);
 
-/* The next event: 1, 0 when there is none, or an error of libfabric. */
+/* Reads the next event of the event queue into ev. Returns 1, 0 if there is none, or a negative
+ * error. */
 int shmemi_ofi_next_event(struct shmemi_ofi *o, struct shmemi_ofi_event *ev);
 
-/* Begins a connection, and sends data with the request. */
+/* Starts to connect to the address of a peer, and sends data with the request. Returns 0 and the
+ * endpoint in *ep, or a negative error. */
 int shmemi_ofi_connect(struct shmemi_ofi *o, uint32_t conn, const void *addr, const void *data,
                        size_t len, struct fid_ep **ep);
 /* Accepts a request, and sends data with the reply. It frees the request in any case. */
 int shmemi_ofi_accept(struct shmemi_ofi *o, uint32_t conn, struct fi_info *info, const void *data,
                       size_t len, struct fid_ep **ep);
+/* Rejects a request, sends data with the rejection, and frees the request. */
 void shmemi_ofi_reject(struct shmemi_ofi *o, struct fi_info *info, const void *data, size_t len);
-/* The two addresses of a connection, each in room for len bytes. */
+/* Reads the addresses of both sides of a connection, each into memory of len bytes. */
 int shmemi_ofi_addresses(struct fid_ep *ep, void *own, void *peer, size_t len);
+/* Closes a connection. */
 void shmemi_ofi_drop(struct fid_ep *ep);
 /* Sends a word of the handshake. Returns 0 or an error. */
 int shmemi_ofi_send_word(struct shmemi_ofi *o, struct fid_ep *ep, uint64_t word);
@@ -107,13 +112,14 @@ void shmemi_ofi_call_go(struct shmemi_ofi_links *l);
 /* Called when a wait has ended, even if nothing has arrived, because the event queue does not make
  * the endpoint ready. */
 void shmemi_ofi_wait_ended(struct shmemi_ofi_links *l);
-/* Whether poll has to call Go. */
+/* Reports whether this poll has to call Go for the connections. */
 int shmemi_ofi_needs_go(struct shmemi_ofi_links *l);
-/* Called by Go before it serves the connections. */
+/* Called by Go before it serves the connections: polls need not call Go until there is new work. */
 void shmemi_ofi_go_called(struct shmemi_ofi_links *l);
-/* Called by Go afterwards. moving: a handshake is under way; came: the event queue had an event. */
+/* Called by Go when it has served the connections. moving: a handshake is under way; came: the
+ * event queue had an event. */
 void shmemi_ofi_go_done(struct shmemi_ofi_links *l, int moving, int came);
-/* Whether the listening socket has a connection that libfabric has not accepted. */
+/* Reports whether the listening socket has a connection that libfabric has not accepted. */
 int shmemi_ofi_request_waits(const struct shmemi_ofi_links *l);
 /* Returns how long a wait of ns nanoseconds may sleep: less, because the end of a connection makes
  * no descriptor readable. */

@@ -68,9 +68,9 @@ int shmemi_ofi_open_events(struct shmemi_ofi *o)
 }
 
 /*
- * Whether the event queue has an error that poll has not reported. The queue has no descriptor, and
- * seldom an entry: it is read before a wait, after an error in the completion queue, and after
- * every SELDOM polls that found nothing.
+ * Reports whether the event queue has an error that poll has not reported. The queue has no
+ * descriptor, and seldom an entry: it is read before a wait, after an error in the completion
+ * queue, and after every SELDOM polls that found nothing.
  */
 int shmemi_ofi_events(struct shmemi_ofi *o, int now)
 {

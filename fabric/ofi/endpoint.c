@@ -41,9 +41,9 @@ struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order, int connects)
 }
 
 /*
- * Whether the provider can complete a write when its bytes are at the target. A provider that
- * grants this level as the default of an endpoint can. It is not made the default here, because
- * messages do not need it.
+ * Reports whether the provider can delay the completion of a write until its bytes are at the
+ * target. A provider that grants this level as the default of an endpoint can. It is not made the
+ * default here, because messages do not need it.
  */
 int shmemi_ofi_can_deliver(uint32_t version, const struct fi_info *info)
 {
@@ -75,13 +75,14 @@ int shmemi_ofi_pci(const struct fi_info *info, uint32_t at[4])
     return 1;
 }
 
-/* The speed of an offer's NIC in bit/s; 0: not known. */
+/* Returns the speed of an offer's NIC in bit/s; 0: not known. */
 uint64_t shmemi_ofi_speed(const struct fi_info *info)
 {
     return info->nic != NULL && info->nic->link_attr != NULL ? info->nic->link_attr->speed : 0;
 }
 
-/* Gets the info of the same provider with one more capability, or NULL. */
+/* Returns an info of the same provider with one more capability; NULL if the provider offers none.
+ */
 struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, uint64_t capability)
 {
     struct fi_info *h = fi_dupinfo(info), *list = NULL, *got = NULL;
@@ -175,8 +176,8 @@ int shmemi_ofi_watch(struct shmemi_ofi *o, int fd, uint32_t how)
     return fd < 0 || epoll_ctl(o->events_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
 }
 
-/* Opens an endpoint and the objects that it needs. After an error o->failed names the call, and
- * the caller has to call close. */
+/* Opens an endpoint and the objects that it needs. After an error o->failed names the call that has
+ * failed, and the caller has to call shmemi_ofi_close. */
 int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens, uint32_t queue,
                     uint32_t least, unsigned with)
 {
@@ -245,8 +246,8 @@ int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens,
     return fi_enable(o->ep);
 }
 
-/* Closes what open has opened. An object that others still use cannot be closed, so the order
- * matters. */
+/* Closes what shmemi_ofi_open has opened. An object that others still use cannot be closed, so the
+ * order matters. */
 int shmemi_ofi_close(struct shmemi_ofi *o)
 {
     struct fid *order[] = {
@@ -386,13 +387,13 @@ int shmemi_ofi_enable(struct shmemi_ofi *o, struct fid_mr **mr)
     return ret;
 }
 
-/* The key of a registration, for peers. */
+/* Returns the key by which peers name a registered region. */
 uint64_t shmemi_ofi_key(struct fid_mr *mr)
 {
     return fi_mr_key(mr);
 }
 
-/* The descriptor of a registration, for local operations. */
+/* Returns the descriptor by which this PE's own operations name a registered region. */
 uintptr_t shmemi_ofi_desc(struct fid_mr *mr)
 {
     return (uintptr_t)fi_mr_desc(mr);

@@ -129,11 +129,12 @@ struct fi_info *shmemi_ofi_hints(const char *prov, uint64_t order, int connects)
  * caller. It is random, since any process that knows it can read and write that memory. */
 uint64_t shmemi_ofi_draw_key(const struct shmemi_ofi *o);
 
-/* Whether the provider of info can complete a write when its bytes are there. */
+/* Reports whether the provider of info can delay the completion of a write until its bytes are at
+ * the target. */
 int shmemi_ofi_can_deliver(uint32_t version, const struct fi_info *info);
 
-/* Domain, bus, device and function of the NIC of info. Returns 0 where they are not
- * known. */
+/* Stores the address of the NIC of info on the PCI bus in at: domain, bus, device and function.
+ * Returns 1, or 0 if it is not known. */
 int shmemi_ofi_pci(const struct fi_info *info, uint32_t at[4]);
 
 /* Returns the speed of the NIC of info in bits per second; 0: not known. */
@@ -147,7 +148,8 @@ struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, ui
 
 /* Opens an endpoint, and takes over info; with has bits of WITH_. The completion queue has `queue`
  * entries, or fewer if the device grants no more, but at least `least`; o->queue is the number.
- * After an error o->failed names the call, and the caller has to call close. */
+ * After an error o->failed names the call that has failed, and the caller has to call
+ * shmemi_ofi_close. */
 int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens, uint32_t queue,
                     uint32_t least, unsigned with);
 int shmemi_ofi_close(struct shmemi_ofi *o);
@@ -164,7 +166,8 @@ int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t stored_size);
 int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr);
 /* Inserts the address of a PE into the address vector, before the first operation on it. */
 int shmemi_ofi_first_contact(struct shmemi_ofi *o, uint32_t pe);
-/* Called when all peers have their addresses, so that completions can name the writer. */
+/* Called when all peers have their addresses: sorts the PEs by address, so that completions can
+ * name the writer. */
 int shmemi_ofi_learn_sources(struct shmemi_ofi *o);
 
 int shmemi_ofi_register(struct shmemi_ofi *o, const void *base, size_t len, struct fid_mr **mr);
@@ -191,8 +194,10 @@ int shmemi_ofi_register_gpu(struct shmemi_ofi *o, const void *base, size_t len, 
 int shmemi_ofi_test_region(struct shmemi_ofi *o, struct fid_mr *mr, const void *base, size_t len,
                            int write);
 
+/* Returns the key by which peers name a registered region. */
 uint64_t shmemi_ofi_key(struct fid_mr *mr);
-/* An opaque word: not every provider's descriptor is an address. */
+/* Returns the descriptor by which this PE's own operations name a registered region. It is an
+ * opaque word: not every provider's descriptor is an address. */
 uintptr_t shmemi_ofi_desc(struct fid_mr *mr);
 int shmemi_ofi_unregister(struct fid_mr *mr);
 
@@ -216,7 +221,7 @@ int shmemi_ofi_read_with(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t le
 
 /* Makes an endpoint ready for atomic operations. */
 int shmemi_ofi_open_atomics(struct shmemi_ofi *o);
-/* Whether the endpoint has an atomic operation: op is a fabric.Op, width 4 or 8 bytes. */
+/* Reports whether the endpoint has an atomic operation: op is a fabric.Op, width 4 or 8 bytes. */
 int shmemi_ofi_has_atomic(struct shmemi_ofi *o, int op, int width);
 int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint64_t operand,
                       uint64_t compare, void *result, uintptr_t desc, uint64_t remote, uint64_t key,
@@ -253,7 +258,8 @@ static inline struct fid_ep *shmemi_ofi_ep(const struct shmemi_ofi *o, uint32_t 
 {
     return o->links != NULL ? o->links->eps[pe] : o->ep;
 }
-/* The address of a PE in the address vector; a connection needs none. */
+/* Returns the address of a PE in the address vector; FI_ADDR_UNSPEC for an operation on a
+ * connection, which needs no address. */
 static inline fi_addr_t shmemi_ofi_addr(const struct shmemi_ofi *o, uint32_t pe)
 {
     return o->links != NULL ? FI_ADDR_UNSPEC : o->peers[pe];
@@ -272,9 +278,9 @@ struct shmemi_ofi_polls {
 };
 
 /*
- * Whether poll reads the queue again: after a full read, and after one that dropped entries, since
- * after these there may be completions that no descriptor reports any more. It stops after DROPPING
- * such reads, so that other jobs cannot keep a poll busy.
+ * Reports whether poll reads the queue again: after a full read, and after one that dropped
+ * entries, since after these there may be completions that no descriptor reports any more. It stops
+ * after DROPPING such reads, so that other jobs cannot keep a poll busy.
  */
 static inline int shmemi_ofi_polls_again(struct shmemi_ofi *o, struct shmemi_ofi_polls *l, int full)
 {
@@ -288,10 +294,11 @@ static inline int shmemi_ofi_polls_again(struct shmemi_ofi *o, struct shmemi_ofi
 /* Polls a completion queue that may have completions of immediate data. */
 int shmemi_ofi_poll_data(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 
-/* Whether poll is known to have work now. 0 for a provider without a descriptor. */
+/* Reports whether a poll is known to have work now. A provider without a descriptor to wait on
+ * cannot say that: then the result is 0. */
 int shmemi_ofi_ready(void *self);
 
-/* The text of the last failure of a token, or NULL. */
+/* Returns the text of the last failure of a token, or NULL. */
 const char *shmemi_ofi_failure(struct shmemi_ofi *o, uint32_t token);
 
 #endif

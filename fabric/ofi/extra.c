@@ -119,9 +119,9 @@ static int32_t pe_of(const struct shmemi_ofi *o, fi_addr_t addr)
 }
 
 /*
- * Whether an entry reports a peer's write with immediate data. Such an entry names no operation of
- * this endpoint, or the receive buffer that the write has used up. Only writes carry data here, but
- * a provider may return a write's own flags to its sender.
+ * Reports whether an entry of the queue is for a peer's write with immediate data. Such an entry
+ * names no operation of this endpoint, or the receive buffer that the write has used up. Only
+ * writes carry data here, but a provider may return a write's own flags to its sender.
  */
 static int is_data(const struct shmemi_ofi *o, const struct fi_cq_data_entry *e, uint32_t token)
 {
@@ -224,7 +224,7 @@ static enum fi_datatype word_type(int width)
     return width == 4 ? FI_UINT32 : FI_UINT64;
 }
 
-/* Whether the endpoint has an atomic operation: op as fabric.Op, width 4 or 8. */
+/* Reports whether the endpoint has an atomic operation: op as fabric.Op, width 4 or 8. */
 int shmemi_ofi_has_atomic(struct shmemi_ofi *o, int op, int width)
 {
     size_t count = 0;

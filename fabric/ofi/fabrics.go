@@ -43,7 +43,7 @@ func (l Library) isSecondChoice(o *offer) bool {
 	return hasFabrics(o.Provider) && o.Fabric != usual
 }
 
-// fits reports whether the hints leave the fabric open, or name that of the offer.
+// fits reports whether the hints name no fabric, or the offer's.
 func (w *Hints) fits(o *offer) bool { return w.Fabric == "" || w.Fabric == namedFabric(o) }
 
 // refuse returns an error if no provider can fit the hints: they name a provider that no job may

@@ -153,7 +153,7 @@ const char *shmemi_ofi_bind(void *library)
     return NULL;
 }
 
-/* The file from which a library was loaded, or "". */
+/* Returns the file from which a library was loaded, or "". */
 const char *shmemi_ofi_library_file(void *library)
 {
     struct link_map *map = NULL;

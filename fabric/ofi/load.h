@@ -40,13 +40,14 @@ void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t l
  * NULL. */
 const char *shmemi_ofi_bind(void *library);
 
-/* The file that the library was loaded from. */
+/* Returns the file that the library was loaded from. */
 const char *shmemi_ofi_library_file(void *library);
 
 void shmemi_ofi_close_library(void *library);
 
 /*
- * fi_getinfo, without the effects of its first call on the process: see save_signals in load.c.
+ * Calls fi_getinfo, without the effects of its first call on the process: see save_signals in
+ * load.c.
  */
 int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info **list);
 
@@ -61,13 +62,13 @@ void shmemi_ofi_leave_gpus(int yes);
  */
 void shmemi_ofi_skip_symbols(int yes);
 
-/* The function that libfabric calls as fopen, or 0 if its import is not found. */
+/* Returns the function that libfabric calls as fopen, or 0 if its import is not found. */
 uintptr_t shmemi_ofi_open_import(void);
 
-/* All providers of the library, of which only the names are valid. */
+/* Lists all providers of the library. Only their names are valid. */
 int shmemi_ofi_known(uint32_t version, struct fi_info **list);
 
-/* All endpoints that one provider offers, whatever their features. */
+/* Lists all endpoints that one provider offers, whatever their features. */
 int shmemi_ofi_anything(uint32_t version, const char *provider, struct fi_info **list);
 
 #endif

@@ -29,8 +29,8 @@ int shmemi_ofi_arm(void *self);
  */
 int shmemi_ofi_wait(void *self, int64_t ns);
 
-/* Post a receive buffer, and a message that is copied at once. Like poll, they are called with the
- * lock. They return 0, or a negative error: nothing was posted. */
+/* Post a receive buffer, and a message that is copied at once. Like poll, they are called under the
+ * endpoint's lock. They return 0, or a negative error if nothing was posted. */
 int shmemi_ofi_native_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token);
 int shmemi_ofi_native_inject(void *self, uint32_t pe, const void *buf, size_t n);
 

@@ -59,7 +59,7 @@ func Open(cfg fabric.Config) (fabric.Provider, error) {
 		return nil, err
 	}
 	defer c.Close()
-	endpoints, err := c.firstNIC().Open(cfg)
+	endpoints, err := c.firstNIC().Open(cfg) // one NIC, so one endpoint
 	if err != nil {
 		return nil, err
 	}

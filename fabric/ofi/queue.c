@@ -115,9 +115,9 @@ int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, ui
 }
 
 /*
- * Whether an error entry without a context of this endpoint may have been caused by another job.
- * Two kinds have not: an overrun queue, which has lost completions, and operations of this endpoint
- * without a context, for example injected ones, which only their flags show.
+ * Reports whether an error entry without a context of this endpoint may have been caused by another
+ * job. Two kinds have not: an overrun queue, which has lost completions, and operations of this
+ * endpoint without a context, for example injected ones, which only their flags show.
  */
 static int may_be_foreign(const struct fi_cq_err_entry *e)
 {
@@ -204,8 +204,8 @@ static int poll_plain(struct shmemi_ofi *o, struct shmemi_completion *c, int max
     return n;
 }
 
-/* Polls, or returns SHMEMI_IN_GO if connections need the Go half: then the caller has to call Poll
- * of Go. */
+/* Polls the completion queue, or returns SHMEMI_IN_GO if connections have work for Go: then the
+ * caller has to call Poll of Go instead. */
 int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
 {
     struct shmemi_ofi *o = self;
@@ -214,8 +214,8 @@ int shmemi_ofi_poll(void *self, struct shmemi_completion *c, int max)
     return shmemi_ofi_poll_all(o, c, max);
 }
 
-/* Polls without regard to connections: first returns the completions that the test of a region has
- * stored. */
+/* Polls without regard to connections, so that it never returns SHMEMI_IN_GO. It first returns the
+ * completions that were read and stored while a region was tested. */
 int shmemi_ofi_poll_all(struct shmemi_ofi *o, struct shmemi_completion *c, int max)
 {
     int n = o->region_test != NULL ? shmemi_ofi_kept_completions(o, c, max) : 0;
@@ -232,8 +232,8 @@ int shmemi_ofi_poll_now(struct shmemi_ofi *o, struct shmemi_completion *c, int m
     return n == 0 && o->eq != NULL && max > 0 ? shmemi_ofi_trouble(o, c) : n;
 }
 
-/* Whether the completion queue's epoll descriptor has an event other than that of the queue's own
- * signal, which fi_trywait does not clear, so that it stays readable (signal_stays). */
+/* Reports whether the completion queue's epoll descriptor has an event other than that of the
+ * queue's own signal, which fi_trywait does not clear, so that it stays readable (signal_stays). */
 static int ready_within(const struct shmemi_ofi *o)
 {
     struct epoll_event events[4];

@@ -156,7 +156,7 @@ int shmemi_ofi_kept_completions(struct shmemi_ofi *o, struct shmemi_completion *
     return n;
 }
 
-/* The registration of the word that the tests move, or NULL. */
+/* Returns the registration of the word that the tests move, or NULL. */
 struct fid *shmemi_ofi_test_word(struct shmemi_ofi *o)
 {
     return o->region_test != NULL && o->region_test->mr != NULL ? &o->region_test->mr->fid : NULL;

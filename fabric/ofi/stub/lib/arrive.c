@@ -127,8 +127,8 @@ static void message(struct ep *ep, const struct record *r)
     deliver(ep, r, r + 1, &to, ep->map->w);
 }
 
-/* Whether the device loses the immediate data of this write. The setting data_fails_at counts the
- * writes with data that arrive at the process. */
+/* Reports whether the device loses the immediate data of this write. The setting data_fails_at
+ * counts the writes with data that arrive at the process. */
 static bool data_fails(void)
 {
     static long arrivals;

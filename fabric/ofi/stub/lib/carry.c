@@ -9,8 +9,8 @@
 #include <string.h>
 
 #define US 1000
-/* Only writes of up to MIXED bytes show the words of a block out of order: each word takes a call
- * of the kernel. */
+/* Only in writes of up to MIXED bytes do the words of a block become visible out of order: each
+ * word costs a call of the kernel. */
 enum { CHUNK = 1 << 20, BLOCK = 128, PIECES = 8, WORD = 8, MIXED = 16 << 10 };
 
 /* Finds the region of a key that has len bytes from an address on and allows a use of peers, or
@@ -81,16 +81,18 @@ static int move_words(struct op *op, uint64_t memory)
     return ret;
 }
 
-/* Whether an operation shows the bytes of each of the target's blocks by ascending address. */
+/* Reports whether the bytes of an operation become visible by ascending address within each aligned
+ * block of BLOCK bytes of the target's memory: it is a write, its endpoint has efa's option for
+ * this order (in_order), and the target has not registered the region for relaxed order. */
 static bool keeps_order(const struct ep *ep, const struct op *op, const struct wire_region *r)
 {
     return ep->in_order && op->kind == OP_WRITE && !r->relaxed;
 }
 
-/* Whether a write is to show the last word of each block some time before the other words. Without
- * the option of the device nothing keeps the order within a block. Chance picks these writes. No
- * write is picked if a test switches off rule R12a (writes pass each other) or R12b (so do the
- * bytes of a write). */
+/* Reports whether the last word of each block of a write is to become visible some time before the
+ * block's other words, as may happen on a real network: without efa's option (keeps_order) nothing
+ * orders the bytes within a block. Chance picks such writes. None is picked if a test switches off
+ * rule R12a (writes pass each other) or R12b (so do the bytes of a write). */
 static bool mixes(struct ep *ep, struct op *op, const struct wire_region *r)
 {
     return op->kind == OP_WRITE && ep->domain->kind <= KIND_DIRECT && op->len <= MIXED &&

@@ -105,7 +105,7 @@ static bool overrun(struct cq *cq)
 
 static long strays; /* error entries of no operation that reads have returned so far */
 
-/* Whether the next read is to find an error of no operation (the setting stray). */
+/* Reports whether the next read is to find an error of no operation (the setting stray). */
 static bool stray(void)
 {
     return __atomic_load_n(&strays, __ATOMIC_RELAXED) < setting("stray", 0);

@@ -47,8 +47,8 @@ static void open_nvml(const struct settings *s)
 }
 
 /*
- * Whether CUDA counts as found. With cuda=look the libraries are loaded in the provider's order,
- * and each of the rules R21a to R21d says that the provider needs one.
+ * Reports whether CUDA counts as found. With cuda=look the libraries are loaded in the provider's
+ * order, and each of the rules R21a to R21d says that the provider needs one.
  */
 bool cuda_found(const struct settings *s)
 {

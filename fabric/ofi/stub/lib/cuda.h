@@ -6,7 +6,7 @@
 
 #include "settings.h"
 
-/* Whether the provider has initialised CUDA, which it tries at the first call. */
+/* Reports whether the provider has initialised CUDA, which it tries at the first call. */
 bool cuda_found(const struct settings *s);
 /* Calls CUDA on the current device: in the first fi_getinfo, before 2.1 in each fi_domain. */
 void cuda_touch(const struct settings *s);

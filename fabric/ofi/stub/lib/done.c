@@ -74,8 +74,8 @@ size_t scribbled(const struct ep *ep)
 }
 
 /*
- * Whether the NIC has broken. Then peers find no queue pair there, and operations under way fail,
- * even if their bytes have arrived.
+ * Reports whether the NIC has broken. Then peers find no queue pair there, and operations under way
+ * fail, even if their bytes have arrived.
  */
 bool nic_broken(struct ep *ep)
 {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether the device carries out reads and writes. On the first devices, programs of API versions
- * below 1.18 have to set a variable for that. */
+/* Reports whether the device carries out reads and writes. On the first devices, programs of API
+ * versions below 1.18 have to set a variable for that. */
 static bool device_rdma(const struct domain *d)
 {
     const char *set = getenv("FI_EFA_USE_DEVICE_RDMA");
@@ -19,15 +19,15 @@ static bool device_rdma(const struct domain *d)
            (d->fabric->set.part != 0xefa0 && d->fabric->set.part != 0xefa1);
 }
 
-/* Whether only one of two endpoints needs a receive for immediate data (rules.tsv: R11). */
+/* Reports whether only one of two endpoints needs a receive for immediate data (rules.tsv: R11). */
 bool unlike(const struct ep *ep, struct peer *peer)
 {
     return peer->replied && peer_map(peer) && peer->map->w->unsolicited != ep->map->w->unsolicited;
 }
 
-/* Whether the target's processor carries out a read or a write, and not the device: the device has
- * no RDMA, or the write has immediate data and only one of the two endpoints needs a receive for
- * that (rules.tsv: R10e, R11g). */
+/* Reports whether the target's processor carries out a read or a write, and not the device: the
+ * device has no RDMA, or the write has immediate data and only one of the two endpoints needs a
+ * receive for that (rules.tsv: R10e, R11g). */
 bool emulated(const struct ep *ep, const struct op *op)
 {
     const struct settings *s = &ep->domain->fabric->set;

@@ -7,7 +7,7 @@
 /* Options that are newer than the headers. */
 enum { MAX_MESSAGE = 12, MAX_RMA = 14, INJECT_MESSAGE = 16, INJECT_RMA = 18 };
 
-/* Whether writes may be injected: on efa-direct only with wide entries of the send queue
+/* Reports whether writes may be injected: on efa-direct only with wide entries of the send queue
  * (rules.tsv: G5). */
 bool injects_writes(const struct ep *ep)
 {

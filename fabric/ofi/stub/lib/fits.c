@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Whether the provider's name in hints names a provider or a layer over it, in any case. */
+/* Reports whether the provider's name in hints names a provider or a layer over it, in any case. */
 static bool named(const char *asked, const char *name)
 {
     size_t n = asked != NULL ? strlen(asked) : 0;
@@ -54,8 +54,8 @@ static bool names_fit(const struct settings *s, enum kind kind, const struct fi_
     return d == NULL || same(d->name, o->domain_attr->name);
 }
 
-/* Whether hints get a send queue with wide entries, which have room for more injected bytes (the
- * setting wide). */
+/* Reports whether hints get a send queue with wide entries, which have room for more injected bytes
+ * (the setting wide). */
 bool wide(const struct settings *s, enum kind kind, const struct fi_tx_attr *t)
 {
     const size_t limit = without(s, kind, G5h) ? 128 : (size_t)rule_value(G5h);
@@ -79,7 +79,8 @@ static bool sizes_fit(const struct settings *s, enum kind kind, const struct fi_
            ((r->size <= o->rx_attr->size || any) && r->iov_limit <= o->rx_attr->iov_limit);
 }
 
-/* Whether an offer has the kind of progress that hints name. Only FI_PROGRESS_AUTO is a demand. */
+/* Reports whether an offer has the kind of progress that hints name. Only FI_PROGRESS_AUTO is a
+ * demand. */
 static bool progresses(enum fi_progress asked, enum fi_progress offered)
 {
     return asked != FI_PROGRESS_AUTO || offered == FI_PROGRESS_AUTO;
@@ -119,8 +120,8 @@ static bool addresses_fit(const struct settings *s, enum kind kind, const struct
                                     (h->dest_addr == NULL || h->dest_addrlen == n));
 }
 
-/* Whether efa-direct offers RMA to these hints: without unsolicited data it may want FI_RX_CQ_DATA
- * (rules.tsv: R11). */
+/* Reports whether efa-direct offers RMA to these hints: without unsolicited data it may want
+ * FI_RX_CQ_DATA (rules.tsv: R11). */
 static bool moves(const struct settings *s, enum kind kind, const struct fi_info *h)
 {
     if (kind != KIND_DIRECT || s->unsolicited || !(h->caps & FI_RMA))

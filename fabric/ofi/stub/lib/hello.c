@@ -24,8 +24,8 @@ struct peer *ep_peer(struct ep *ep, uint64_t id)
     return p;
 }
 
-/* Whether reads, writes and atomic operations on a peer have to wait for its handshake. Peers that
- * shm reaches need none. */
+/* Reports whether reads, writes and atomic operations on a peer have to wait for its handshake.
+ * Peers that shm reaches need none. */
 static bool needs_handshake(const struct ep *ep, const struct peer *peer)
 {
     const struct settings *s = &ep->domain->fabric->set;

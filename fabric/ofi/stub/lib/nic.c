@@ -155,7 +155,8 @@ void nic_remove(struct domain *d)
  * R23). */
 static bool guarded;
 
-/* Whether an environment variable of libfabric or rdma-core is set that makes a fork safe. */
+/* Reports whether an environment variable of libfabric or rdma-core is set that makes a fork safe.
+ */
 static bool fork_safe(void)
 {
     static const char *const settings[] = {"FI_EFA_FORK_SAFE", "RDMAV_FORK_SAFE", "IBV_FORK_SAFE"};

@@ -72,9 +72,9 @@ static void inject_without_shm(const struct settings *s, enum kind kind, struct 
     i->tx_attr->inject_size = mtu(s, kind) - (rule(s, kind, G5g) ? figure(G5g, 0) : 0);
 }
 
-/* Returns the order that a provider's version offers; that of verbs is set in fields.c (rules.tsv:
- * G60). */
-static uint64_t order(const struct settings *s, enum kind kind)
+/* Returns the message order (FI_ORDER_ flags) that the imitated version of efa or cxi offers. It is
+ * 0 for verbs, whose message order fields.c sets (rules.tsv: G60). */
+static uint64_t message_order(const struct settings *s, enum kind kind)
 {
     static const enum rule_id orders[] = {R1b, R19m, R19e, R19n};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
@@ -96,7 +96,7 @@ struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic)
     address_make(kind, nic, 0, i->src_addr);
     i->addr_format = FI_SOCKADDR_IN;
     i->src_addrlen = address_size(kind);
-    i->tx_attr->msg_order = i->rx_attr->msg_order = order(s, kind);
+    i->tx_attr->msg_order = i->rx_attr->msg_order = message_order(s, kind);
     i->tx_attr->inject_size = kind == KIND_CXI ? figure_unless_off(s, kind, R19f, 0) : 0;
     /* For verbs, for which no row has them: as in fabric/sim. */
     i->tx_attr->iov_limit = i->rx_attr->iov_limit = 4;

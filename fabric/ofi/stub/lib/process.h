@@ -15,7 +15,7 @@
 pid_t process_number(void);
 uint64_t process_space(void);
 
-/* Whether the process exists, in this process's PID namespace. */
+/* Reports whether the process exists, in this process's PID namespace. */
 bool process_alive(pid_t pid);
 
 /*

@@ -217,7 +217,7 @@ void wire_add_known(struct wire *w, uint64_t id)
     atomic_store(&w->everybody, 1);
 }
 
-/* Whether the owner of a file knows an address. */
+/* Reports whether the owner of a file knows an address. */
 bool wire_knows(struct wire *w, uint64_t id)
 {
     for (uint64_t i = 0; i < WIRE_KNOWN / 2; i++) {

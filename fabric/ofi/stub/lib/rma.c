@@ -7,9 +7,9 @@
 #include <string.h>
 
 /*
- * Whether cxi accepts a key. An application's keys have 32 bits. The provider's own keys have bit
- * 63, and bit 62 if the region is cached; of the others, those with bit 61 are slots of a table of
- * 92 (rules.tsv: R19k).
+ * Reports whether cxi accepts a key. An application's keys have 32 bits. The provider's own keys
+ * have bit 63, and bit 62 if the region is cached; of the others, those with bit 61 are slots of a
+ * table of 92 (rules.tsv: R19k).
  */
 static bool key_may_be(uint64_t key)
 {
@@ -168,8 +168,8 @@ static void inject_to(struct fid_ep *e, fi_addr_t to)
     pthread_mutex_unlock(&ep->domain->lock);
 }
 
-/* Whether an endpoint cannot inject writes: efa-direct can only if its send queue has wide entries,
- * with room for the bytes (rules.tsv: G5). */
+/* Reports whether an endpoint cannot inject writes: efa-direct can only if its send queue has wide
+ * entries, with room for the bytes (rules.tsv: G5). */
 static bool cannot_inject(struct fid_ep *e)
 {
     return is(e, R6c) && !injects_writes((struct ep *)e);

@@ -20,8 +20,8 @@ int64_t rule_value(enum rule_id id)
     return (int64_t)rows[id].value;
 }
 
-/* Whether the list of the setting without, such as R5,R6a, has a row: by its name, or R5 for all
- * rows R5a, R5b and so on. */
+/* Reports whether the list of the setting without, such as R5,R6a, has a row: by its name, or R5
+ * for all rows R5a, R5b and so on. */
 static bool off(const char *without, const char *id)
 {
     size_t digits = 1 + strspn(id + 1, "0123456789");
@@ -46,13 +46,13 @@ static bool applies(const struct settings *s, enum kind kind, enum rule_id id)
     return s->release >= rows[id].from && s->release <= rows[id].to;
 }
 
-/* Whether the stub keeps a rule of its provider: a test may switch each off. */
+/* Reports whether the stub keeps a rule of its provider: a test may switch each off. */
 bool rule(const struct settings *s, enum kind kind, enum rule_id id)
 {
     return applies(s, kind, id) && !off(s->without, rows[id].id);
 }
 
-/* Whether a rule that is about this provider, version and fabric is switched off. */
+/* Reports whether a rule that is about this provider, version and fabric is switched off. */
 bool without(const struct settings *s, enum kind kind, enum rule_id id)
 {
     return applies(s, kind, id) && off(s->without, rows[id].id);

@@ -54,11 +54,12 @@ void setting_text(const char *key, char *text, size_t len);
 
 #include "../zz_rules.h"
 
-/* Whether a provider keeps a rule: in this version, on this fabric, and not switched off. */
+/* Reports whether a provider keeps a rule: in this version, on this fabric, and not switched off.
+ */
 bool rule(const struct settings *s, enum kind kind, enum rule_id id);
 /*
- * Whether a rule of this provider, version and fabric was switched off. An operation that the rule
- * allows is refused then.
+ * Reports whether a rule of this provider, version and fabric was switched off. An operation that
+ * the rule allows is refused then.
  */
 bool without(const struct settings *s, enum kind kind, enum rule_id id);
 /* Returns the value in a rule's row of rules.tsv (column answer): an error, flags, or a size. */

@@ -32,8 +32,8 @@ void shm_enable(struct ep *ep)
         ep->shm = false;
 }
 
-/* Whether a peer that is inserted now gets an address in shm, efa's transport within a host, as
- * well. */
+/* Reports whether a peer that is inserted now gets an address in shm, efa's transport within a
+ * host, as well. */
 bool shm_inserts(const struct av *av)
 {
     for (const struct ep *ep = av->domain->eps; ep != NULL; ep = ep->next)

@@ -124,7 +124,7 @@ void wire_close(struct mapping *m);
 /* Closes an endpoint to its peers, removes its file, waits until no initiator moves its bytes. */
 void wire_remove(struct mapping *m);
 
-/* Whether the endpoint can be reached: it is open and its process lives. */
+/* Reports whether the endpoint can be reached: it is open and its process lives. */
 bool wire_alive(struct mapping *m);
 
 /*
