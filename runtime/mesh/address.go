@@ -18,14 +18,16 @@ const (
 	regionKind  = "shmem mesh region\n"
 )
 
-// addressBlob describes a member to the others.
+// addressBlob is what a member (a process of the mesh) has to know of another member in order to
+// connect to it.
 type addressBlob struct {
-	Member, Most uint32
-	Window       uint32 // proxy.Endpoint.Window
-	GPU          uint32 // 1: the member has a GPU stage, which puts from GPU memory need at their target
-	Instance     uint64 // of this member: another process with its number has another one
-	Provider     string
-	Addr         string // of its endpoint
+	Member   uint32 // the member's number
+	Most     uint32 // Options.Most, the same for all members
+	Window   uint32 // proxy.Endpoint.Window
+	GPU      uint32 // 1: the member has a GPU stage, which puts from GPU memory need at their target
+	Instance uint64 // of the member: another process with its number has another one
+	Provider string
+	Addr     string // of its endpoint
 }
 
 // regionBlob describes a region to those who may import it.

@@ -16,15 +16,17 @@ type driver struct {
 	m *Mesh
 }
 
-// Poll is part of loop.Monitor.
+// Poll implements loop.Monitor: it polls the engine, and then continues the mesh's own work
+// (advance), for which the poll may have made room.
 func (d *driver) Poll() (int, error) {
 	n, err := d.Engine.Poll()
 	d.m.advance()
 	return n, err
 }
 
-// Next is part of loop.Monitor. While something waits for room the loop does not sleep for long,
-// since the end of that wait may have no event.
+// Next implements loop.Monitor: it returns what the loop does after a poll with n completions.
+// While an operation or a message of the mesh waits to be posted, the loop sleeps only briefly,
+// because no event may show that the engine has room again.
 func (d *driver) Next(n int, pace *fabric.Pace) call.Step {
 	step := d.Engine.Next(n, pace)
 	if step == call.WaitArmed && d.m.stuck() {
@@ -33,10 +35,11 @@ func (d *driver) Next(n int, pace *fabric.Pace) call.Step {
 	return step
 }
 
-// moment is a time, in units of the monotonic clock.
+// moment is a time of the monotonic clock.
 type moment = time.Time
 
-// poll lets the engine and the mesh go on. The lock is held.
+// poll polls the engine and continues the mesh's own work (advance). An error of the engine ends
+// the mesh. The caller holds the engine's lock.
 func (m *Mesh) poll() {
 	if _, err := m.e.Poll(); err != nil {
 		m.fail(err)
@@ -45,7 +48,7 @@ func (m *Mesh) poll() {
 	m.advance()
 }
 
-// list adds a member to those with work.
+// list adds a member to m.busy, the members for which advance has work.
 func (m *Mesh) list(p *member) {
 	if !p.listed {
 		p.listed, p.last = true, time.Now()
@@ -53,7 +56,8 @@ func (m *Mesh) list(p *member) {
 	}
 }
 
-// stuck reports whether something waits for room.
+// stuck reports whether an operation on a member, or a message to one, waits to be posted because
+// the engine had no room for it.
 func (m *Mesh) stuck() bool {
 	for _, p := range m.busy {
 		if len(p.queue) > 0 || len(p.outbox) > 0 || len(p.sends) > 0 && p.unread < window {
@@ -63,9 +67,10 @@ func (m *Mesh) stuck() bool {
 	return false
 }
 
-// advance does what can be done now: it gives up members that are lost, sends messages and posts
-// operations that have waited, settles requests, and gives up members that do not answer. The lock
-// is held, and no function of the engine is on the stack.
+// advance does the mesh's own work, as far as it is possible now: it gives up members that are lost
+// or have left and, for each member in m.busy, sends messages, posts operations and completes
+// requests, and gives the member up if it has not answered for too long. The caller holds the
+// engine's lock, and is not called by the engine, because advance calls the engine.
 func (m *Mesh) advance() {
 	for len(m.gone) > 0 {
 		l := m.gone[0]
@@ -96,7 +101,10 @@ func (m *Mesh) advance() {
 	m.busy = kept
 }
 
-// serve is advance for one member. It reports whether there is more to do for it.
+// serve does the work of advance for one member: sends messages, posts operations, completes
+// requests, and reports regions that the member's owner may now close. It gives the member up if
+// nothing of this was possible for m.timeout. It returns whether there is more to do for the
+// member.
 func (m *Mesh) serve(p *member, now moment) bool {
 	moved := m.sendLetters(p)
 	moved = m.send(p) || moved
@@ -143,7 +151,9 @@ func (m *Mesh) serve(p *member, now moment) bool {
 	return true
 }
 
-// send sends the messages that wait for a member.
+// send sends the messages in a member's outbox, in order, until the engine has no room. It reports
+// whether it has sent any. If one cannot be sent at all, it drops all of them, and reports the
+// member to misuse, which removes it.
 func (m *Mesh) send(p *member) (moved bool) {
 	for len(p.outbox) > 0 {
 		switch m.e.SendMember(libshmem.PE(p.number), p.outbox[0]) {

@@ -175,7 +175,7 @@ func Open(o Options) (m *Mesh, err error) {
 		return nil, errors.Join(err, unix.Munmap(segment))
 	}
 	m.e.OnLost(m.lost)
-	m.e.OnMember(m.hear, m.misuse)
+	m.e.UseRegions(m.hear, m.misuse)
 	m.gpu, unused = o.GPU, nil
 	if err := m.stageGPU(o.GPUs); err != nil {
 		return nil, errors.Join(err, m.end())

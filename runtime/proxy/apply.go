@@ -108,8 +108,8 @@ func (r *receiver) reply(h *layout.Header, value uint64) {
 
 // handleReply completes the flush or the fetching atomic operation that a reply belongs to. The
 // reply repeats the token of the request: the lower 16 bits are the token of the operation record,
-// and the upper ones tell a new use of the record from an old one. A reply that matches no request
-// is reported and dropped.
+// and the upper ones distinguish a new use of the record from an old one. A reply that matches no
+// request fails the job.
 func (r *receiver) handleReply(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
 	if t == layout.FlushToken {

@@ -22,11 +22,13 @@ type memberHooks struct {
 	misuse  func(pe libshmem.PE, reason string)
 }
 
-// OnMember makes this an engine with regions. message gets the payload of each member message, and
-// misuse each PE that has named memory which is in no region of this PE; the operation has changed
-// nothing. Both are called with the lock held, and must not call the engine. The payload is valid
-// during the call. It is called before Connect.
-func (e *Engine) OnMember(message func(pe libshmem.PE, m []byte), misuse func(pe libshmem.PE, reason string)) {
+// UseRegions makes this an engine without a heap: other PEs access the memory that AddRegion
+// registers. Its caller calls it before Connect. The engine passes to message the payload of each
+// message that another engine has sent by SendMember; the payload is valid during the call. It
+// calls misuse, with the reason, for a PE whose operation was on memory outside the regions of this
+// PE; the operation has changed nothing. Both are called under the engine's lock, and must not call
+// the engine.
+func (e *Engine) UseRegions(message func(pe libshmem.PE, m []byte), misuse func(pe libshmem.PE, reason string)) {
 	e.ops.Net.members = memberHooks{message, misuse}
 	e.ops.Net.Segment.Regions = &mem.Regions{}
 }

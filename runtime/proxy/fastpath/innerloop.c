@@ -396,9 +396,9 @@ static inline bool no_work_for_go(const struct shmemi_innerloop *l)
            (l->ticket == 0 || x->quieted < l->ticket);
 }
 
-/* Does one iteration, with the lock held: empties rings, polls the network, and applies messages.
- * Returns the number of operations and completions, with the lock released. -1: the loop has to end
- * with *reason, and the lock is still held only with SHMEMI_INNERLOOP_COMPLETION. */
+/* Empties rings, polls the network, applies messages, and unlocks the engine, which the caller has
+ * locked. Returns the number of operations and completions; -1: the loop ends with *reason. With
+ * SHMEMI_INNERLOOP_COMPLETION it stays locked, since Go handles the rest of the completions. */
 static inline int step(struct shmemi_innerloop *l, int *reason)
 {
     bool left = false, fence = false;

@@ -206,12 +206,12 @@ func (r *race) progress(now time.Time) error {
 	if p := r.failed.Load(); p != nil {
 		return *p
 	}
-	return r.release(now, a)
+	return r.submitNext(now, a)
 }
 
-// release submits the first operations that are not done, as long as they are all of one kind, to
+// submitNext submits the first operations that are not done, as long as they are all of one kind, to
 // the context that has to do them now. a is the last mark that apart has passed.
-func (r *race) release(now time.Time, a uint64) error {
+func (r *race) submitNext(now time.Time, a uint64) error {
 	if r.ops.Len() == 0 {
 		return nil
 	}
@@ -297,7 +297,7 @@ func (r *race) add(o gpu.Atomic, changes bool) error {
 	}
 	r.ops.Push(racer{Atomic: o, changes: changes})
 	r.ever++
-	return r.release(now, atomic.LoadUint64(&r.marks[1]))
+	return r.submitNext(now, atomic.LoadUint64(&r.marks[1]))
 }
 
 // mark returns the number of a mark that passes when all operations added so far are done.

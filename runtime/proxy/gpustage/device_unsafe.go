@@ -80,7 +80,7 @@ type cudaStream struct {
 	mark     *uint64                    // where the stream stores its marks
 	words    *[wordsOfStream]streamWord // values of stores that are done as copies
 	next     uint                       // of words
-	kept     []gpu.Store                // stores that the driver has not been given yet; only with store
+	deferred []gpu.Store                // stores that have not been passed to the driver yet; only with store
 	lastMark uint64
 	passed   uint64
 	events   []gpu.Event // of marks that have not passed, in order; only without store
@@ -122,7 +122,7 @@ func NewMemory(dev Device, kernels Kernels, quick *Quick) (_ *Memory, err error)
 	for i := range m.streams {
 		at := unsafe.Add(m.block, uintptr(i)*streamArea)
 		s := &m.streams[i]
-		s.kept = make([]gpu.Store, 0, gpu.MaxStores)
+		s.deferred = make([]gpu.Store, 0, gpu.MaxStores)
 		s.mark, s.words = (*uint64)(at), (*[wordsOfStream]streamWord)(unsafe.Add(at, 64))
 		if s.handle, err = dev.NewStream(); err != nil {
 			return nil, err
@@ -254,8 +254,8 @@ var directions = [stream.Streams]gpu.Direction{stream.In: gpu.CopyIn, stream.Out
 // deferStore holds a store back until the stream gets other work or its mark: the driver then gets
 // the stores together. That costs one call, and they are done 2 us sooner than in two calls (H200).
 func (m *Memory) deferStore(s *cudaStream, at unsafe.Pointer, width uint8, value uint64) error {
-	s.kept = append(s.kept, gpu.Store{At: address(at), Value: value, Width: uint32(width)})
-	if len(s.kept) < gpu.MaxStores {
+	s.deferred = append(s.deferred, gpu.Store{At: address(at), Value: value, Width: uint32(width)})
+	if len(s.deferred) < gpu.MaxStores {
 		return nil
 	}
 	return m.flushStores(s)
@@ -263,13 +263,13 @@ func (m *Memory) deferStore(s *cudaStream, at unsafe.Pointer, width uint8, value
 
 // flushStores passes the deferred stores of a stream to the driver, all in one call.
 func (m *Memory) flushStores(s *cudaStream) error {
-	if len(s.kept) == 0 {
+	if len(s.deferred) == 0 {
 		return nil
 	}
 	begin := m.trace.Now()
-	err := m.dev.Stores(s.handle, s.kept)
-	m.trace.Stores(begin, len(s.kept))
-	s.kept = s.kept[:0]
+	err := m.dev.Stores(s.handle, s.deferred)
+	m.trace.Stores(begin, len(s.deferred))
+	s.deferred = s.deferred[:0]
 	return err
 }
 

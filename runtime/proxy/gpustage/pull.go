@@ -92,22 +92,22 @@ type pullPeer struct {
 
 // pulls are the one-sided reads with which this PE fetches bytes from the memory of other PEs.
 type pulls struct {
-	engine  Engine
-	streams *stream.Set
-	chunks  *pool
-	desc    uintptr // of the chunks
-	limit   uint64  // bytes of one read
-	gets    pullGets
-	from    []pullPeer
-	reads   [layout.Tokens]pullRead // by token
-	waiting []*pull                 // pulls with bytes for which no read has been posted
-	pass    uint32
-	under   int                  // pulls that are not complete
-	late    fifo.Queue[pullRead] // complete reads whose copies wait because stream.In is full
-	spare   []*pull
-	noRoom  bool          // in this poll a read could not be posted
-	failing []libshmem.PE // PEs that are held back because a pull has failed
-	grace   time.Duration // how long
+	engine   Engine
+	streams  *stream.Set
+	chunks   *pool
+	desc     uintptr // of the chunks
+	limit    uint64  // bytes of one read
+	gets     pullGets
+	from     []pullPeer
+	reads    [layout.Tokens]pullRead // by token
+	waiting  []*pull                 // pulls with bytes for which no read has been posted
+	pass     uint32
+	underWay int                  // pulls that are not complete
+	late     fifo.Queue[pullRead] // complete reads whose copies wait because stream.In is full
+	spare    []*pull
+	noRoom   bool          // in this poll a read could not be posted
+	failing  []libshmem.PE // PEs that are held back because a pull has failed
+	grace    time.Duration // how long
 }
 
 // newPulls returns pulls through chunks, whose local descriptor is desc. A read has at most `limit`
@@ -181,7 +181,7 @@ func (p *pulls) add(b pullBytes) *pull {
 	*q = pull{pullBytes: b, n: b.N}
 	q.Pieces = pieces
 	p.waiting = append(p.waiting, q)
-	p.under++
+	p.underWay++
 	return q
 }
 
@@ -379,7 +379,7 @@ func (p *pulls) arrived(q *pull, n uint64) {
 	if q.Token != 0 {
 		sendOrQueue(p.engine, 0, q.PE, layout.Header{Kind: layout.KindFinished, Token: q.Token, Operand: uint64(uint32(q.err))})
 	}
-	p.under--
+	p.underWay--
 	if q.Get != 0 {
 		if q.GPU && q.err == 0 {
 			p.gets.CountArrivedLater(q.Get, q.N)
@@ -410,13 +410,13 @@ func (p *pulls) countDone(pe libshmem.PE) {
 }
 
 // UnderWay returns the number of pulls that are not complete.
-func (p *pulls) UnderWay() int { return p.under }
+func (p *pulls) UnderWay() int { return p.underWay }
 
 // CheckIdle returns an error that describes the pulls under way, or nil if there are none. Tests
 // call it at their end.
 func (p *pulls) CheckIdle() error {
-	if len(p.waiting) != 0 || p.under != 0 || p.late.Len() != 0 || p.noRoom {
-		return fmt.Errorf("%d pulls, %d of them not begun, %d reads late, no room %v", p.under, len(p.waiting), p.late.Len(), p.noRoom)
+	if len(p.waiting) != 0 || p.underWay != 0 || p.late.Len() != 0 || p.noRoom {
+		return fmt.Errorf("%d pulls, %d of them not begun, %d reads late, no room %v", p.underWay, len(p.waiting), p.late.Len(), p.noRoom)
 	}
 	for i := range p.from {
 		if n := p.from[i].pulls.Len(); n != 0 {

@@ -62,7 +62,7 @@ func (p *pulls) Reads(get uint32) (n int) {
 
 // forget frees the record of a pull that has no read under way.
 func (p *pulls) forget(q *pull) {
-	p.under--
+	p.underWay--
 	p.spare = append(p.spare, q)
 }
 

@@ -111,8 +111,9 @@ func (p *puts) announce(t fabric.Token) call.Status {
 	return st
 }
 
-// finished completes a put from main memory, whose bytes the target has read or could not read. A
-// message that matches no announced put is reported and dropped.
+// finished handles the target's answer to the request to send for a put from main memory: it
+// completes the put, whose bytes the target has read or could not read. An answer that matches no
+// such request fails the job.
 func (p *puts) finished(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
 	if t >= layout.Tokens || !p.ops[t].requested || p.ops[t].requestID != h.Token || uint32(p.ops[t].pe) != h.From {

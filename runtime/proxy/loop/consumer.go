@@ -66,7 +66,7 @@ type Consumer struct {
 	merge    *queue.Op // a put in batch that may grow; nil: none
 	state    progress  // of the operation that is being started, or of merge
 	bytes    [2]uint64 // bytes from the slots of an operation, until they are copied into a message
-	kept     [][]byte  // free memory for copies of bytes from cells
+	spares   [][]byte  // free memory for copies of bytes from cells
 	replies  replies
 	order    order
 
@@ -183,9 +183,11 @@ func (c *Consumer) Drain() int {
 	return did + c.order.advance(c)
 }
 
-// drainRing takes up to drainBatch operations from a ring, or those that it left over before, and
-// starts them. It returns the number of operations that it has started, and moves the ring's tail
-// past them.
+// drainRing starts operations of a ring, and returns their number: those that its last call has
+// kept in s.kept, or else up to drainBatch new ones. If there are other rings, it stops before a
+// fence: passFences then begins one epoch for the fences of all rings. It also stops if no more
+// operations of the ring may wait. What it has not started it keeps, and only when it has kept
+// nothing does it move the ring's tail past the operations.
 func (c *Consumer) drainRing(s *serving) int {
 	var ops []queue.Op
 	if len(s.kept) > 0 {
@@ -203,7 +205,7 @@ func (c *Consumer) drainRing(s *serving) int {
 	}
 	n := 0
 	c.e.Stamp(clock.Now())
-	together := c.areBurst(ops)
+	together := c.shouldShare(ops)
 	if together {
 		c.e.BurstBegins()
 	}
@@ -221,16 +223,17 @@ func (c *Consumer) drainRing(s *serving) int {
 	}
 	c.e.Stamp(0)
 	if s.kept = append(s.kept, ops[n:]...); len(s.kept) == 0 {
-		// The tail moves only after all of them are posted or wait: a quiet in another ring relies
-		// on that.
+		// The tail moves only when each operation before it is posted or in c.waiting: a quiet in
+		// another ring relies on that.
 		s.ring.Publish()
 	}
 	return n
 }
 
-// passFences takes the fences before which rings have stopped, in a new epoch that they share, if
-// the other rings have nothing to post or have posted fastpath.FenceAfter operations meanwhile. did
-// is the work of the present call of Drain. It returns the number of fences.
+// passFences passes the fences before which drainRing has stopped, and returns their number. One
+// new epoch serves all of them. To collect many fences, it waits until the other rings have nothing
+// to post, or have posted fastpath.FenceAfter operations meanwhile. did is the number of operations
+// that the present call of Drain has started.
 func (c *Consumer) passFences(did int) int {
 	if c.stops == 0 {
 		return 0

@@ -31,10 +31,10 @@ func (c *Consumer) hasBurst() bool {
 	return false
 }
 
-// areBurst reports whether operations from a ring are to share messages: at least half of them are
+// shouldShare reports whether operations from a ring are to share messages: at least half of them are
 // small and for the same PE as the operation before. If fewer are, C posts the operations of the
 // next inCIterations iterations.
-func (c *Consumer) areBurst(ops []queue.Op) bool {
+func (c *Consumer) shouldShare(ops []queue.Op) bool {
 	if len(ops) < leastTogether {
 		return false
 	}

@@ -13,13 +13,13 @@ import (
 // belongs to the put until the consumer publishes the ring's tail. By then the bytes are sent, or a
 // copy of them is stored here.
 
-// mayUseCell reports whether an operation may have its bytes in a cell, beside the slots of its
-// ring.
+// mayUseCell reports whether an operation may have its bytes in a cell, memory beside the slots of
+// its ring: only puts may.
 func mayUseCell(op *queue.Op) bool { return op.Code == queue.CodePut || op.Code == queue.CodePutSignal }
 
-// postBytes posts an operation whose bytes are in its ring cell or, if it has waited, in the copy
-// w.bytes. The engine copies them again, so the producer gets its reply as soon as the operation is
-// posted or queued.
+// postBytes posts a put whose bytes are in its cell, memory beside the slots of its ring, or, if the
+// put has waited, in the copy w.bytes. The engine copies them again, so the producer gets its reply
+// as soon as the engine has accepted the put.
 func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
 	pe, offset, source := libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal), pointerTo(op.Local)
 	if w.bytes != nil {
@@ -43,8 +43,8 @@ func (c *Consumer) copyFromCell(op *queue.Op, w *progress) {
 	if !mayUseCell(op) || !w.ring.ring.InCell(op.Local, op.Length) {
 		return
 	}
-	if last := len(c.kept) - 1; last >= 0 {
-		w.bytes, c.kept = c.kept[last], c.kept[:last]
+	if last := len(c.spares) - 1; last >= 0 {
+		w.bytes, c.spares = c.spares[last], c.spares[:last]
 	} else {
 		w.bytes = make([]byte, queue.CellBytes)
 	}
@@ -55,7 +55,7 @@ func (c *Consumer) copyFromCell(op *queue.Op, w *progress) {
 // been sent.
 func (c *Consumer) freeCopy(w *progress) {
 	if w.bytes != nil {
-		c.kept = append(c.kept, w.bytes)
+		c.spares = append(c.spares, w.bytes)
 		w.bytes = nil
 	}
 }

@@ -50,8 +50,8 @@ func (c *Consumer) ServableInC() bool {
 	return o.phase == quiets || o.phase == settled && o.requested.Load() == o.covers
 }
 
-// Run lets C serve the rings until there is work for Go. held reports that the lock is held,
-// because completions arrived that Go has to handle.
+// Run lets C serve the rings until there is work for Go. held reports whether the engine's lock is
+// held at the return: it is if completions have arrived that Go has to handle.
 //
 // Preconditions: ServableInC, and the caller does not hold the engine's lock.
 func (c *Consumer) Run(limit, spin time.Duration) (a fastpath.Account, held bool, err error) {
@@ -104,11 +104,11 @@ func (c *Consumer) RunInC(limit, spin time.Duration) (a fastpath.Account, held b
 	return a, held, err
 }
 
-// serveInC lets C serve the rings for a while, if it may. held: the lock is held at the return,
-// because completions arrived that Go has to handle.
+// serveInC lets C serve the rings for a while, if it may. held reports whether the engine's lock is
+// held at the return: it is if completions have arrived that Go has to handle.
 func (l *Loop) serveInC(c *Consumer) (a fastpath.Account, held bool, err error) {
-	// The thread clears attention before it checks for work, because other threads set attention
-	// after they have stored the work.
+	// The thread clears attention, the flag that ends C's loop, before it checks for work, because
+	// other threads set the flag after they have stored the work.
 	l.e.ClearAttention()
 	s := &c.serve
 	spin := c.spin()

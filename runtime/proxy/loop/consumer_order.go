@@ -43,8 +43,8 @@ const (
 // waits has the quiets, or the fences, for which producers of one ring wait. Each is identified by
 // its position in the ring.
 type waits struct {
-	next, now   uint64 // positions of the last one that was taken from the ring, and of the one under way
-	want, under bool   // next is valid and not under way; now is under way
+	next, now      uint64 // positions of the last one that was taken from the ring, and of the one under way
+	want, underWay bool   // next is valid and not under way; now is under way
 }
 
 // request notes that a producer waits for the quiet or fence before a position of its ring.
@@ -53,9 +53,9 @@ func (w *waits) request(position uint64) { w.next, w.want = position, true }
 // group has the quiets, or the fences, of all rings that are handled together: they wait for the
 // same settlements.
 type group struct {
-	under bool     // a group is under way
-	own   uint64   // the settlement of this consumer, for quiets
-	other []uint64 // the settlements of the other consumers
+	underWay bool     // a group is under way
+	own      uint64   // the settlement of this consumer, for quiets
+	other    []uint64 // the settlements of the other consumers
 }
 
 // Join connects the consumers of one PE, before any of them runs: a quiet or fence from a ring of
@@ -106,26 +106,26 @@ func (o *order) advance(c *Consumer) int {
 }
 
 // beginGroups starts a group for the quiets, and one for the fences, that arrived since the last
-// group of the kind ended, and returns the number of groups that it started. A group waits for
-// settlements, quiets of the engine: of all consumers for quiets, and only of the other ones for
-// fences.
+// group of the kind ended, and returns the number of groups that it started. A group of quiets
+// waits for settlements (quiets of the engine) of all consumers of this PE, a group of fences only
+// for those of the other consumers: fences of this one's engine order its own operations.
 func (o *order) beginGroups(c *Consumer) int {
 	n := 0
-	if !o.quiets.under && beginGroup(c, (*serving).quietWaits) {
-		o.quiets.under = true
+	if !o.quiets.underWay && beginGroup(c, (*serving).quietWaits) {
+		o.quiets.underWay = true
 		o.quiets.own = o.requested.Add(1)
 		o.settleOthers(o.quiets.other)
 		n++
 	}
-	if !o.fences.under && beginGroup(c, (*serving).fenceWaits) {
-		o.fences.under = true
+	if !o.fences.underWay && beginGroup(c, (*serving).fenceWaits) {
+		o.fences.underWay = true
 		o.settleOthers(o.fences.other)
 		n++
 	}
 	return n
 }
 
-// quietWaits and fenceWaits select the waits of a ring for beginGroup and endGroup.
+// quietWaits returns the quiets for which producers of the ring wait.
 func (s *serving) quietWaits() *waits { return &s.quiet }
 
 // fenceWaits returns the fences for which producers of the ring wait.
@@ -137,7 +137,7 @@ func beginGroup(c *Consumer, of func(*serving) *waits) bool {
 	any := false
 	for _, s := range c.rings {
 		if w := of(s); w.want {
-			w.now, w.under, w.want = w.next, true, false
+			w.now, w.underWay, w.want = w.next, true, false
 			any = true
 		}
 	}
@@ -148,8 +148,8 @@ func beginGroup(c *Consumer, of func(*serving) *waits) bool {
 // the producers may continue.
 func endGroup(c *Consumer, of func(*serving) *waits, reply func(*queue.Ring, uint64)) {
 	for _, s := range c.rings {
-		if w := of(s); w.under {
-			w.under = false
+		if w := of(s); w.underWay {
+			w.underWay = false
 			reply(s.ring, w.now)
 		}
 	}
@@ -178,13 +178,13 @@ func (o *order) othersSettled(tickets []uint64) bool {
 // returns the number of groups that it ended.
 func (o *order) endGroups(c *Consumer) int {
 	n := 0
-	if o.quiets.under && o.complete.Load() >= o.quiets.own && o.othersSettled(o.quiets.other) {
-		o.quiets.under = false
+	if o.quiets.underWay && o.complete.Load() >= o.quiets.own && o.othersSettled(o.quiets.other) {
+		o.quiets.underWay = false
 		endGroup(c, (*serving).quietWaits, (*queue.Ring).Done)
 		n++
 	}
-	if o.fences.under && o.othersSettled(o.fences.other) {
-		o.fences.under = false
+	if o.fences.underWay && o.othersSettled(o.fences.other) {
+		o.fences.underWay = false
 		endGroup(c, (*serving).fenceWaits, (*queue.Ring).Fenced)
 		n++
 	}

@@ -66,8 +66,9 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 	return c.handleStatus(op, w, st)
 }
 
-// handleStatus handles the status of an operation whose reply, if any, is not to be written later.
-// It returns false if the engine could not post the operation, so that it has to be tried again.
+// handleStatus handles what the engine has returned for an operation that gets no reply on its
+// completion: it reports a failure. It returns false if the engine could not post the operation, so
+// that it has to be tried again.
 func (c *Consumer) handleStatus(op *queue.Op, w *progress, st call.Status) bool {
 	switch st {
 	case call.Again:

@@ -54,8 +54,9 @@ func (a *replies) init(pes int) {
 	}
 }
 
-// request returns a request for the next piece of an operation. It returns nil if no producer waits
-// for a reply (op.Want is 0), or if all requests are in use.
+// request returns a request, in which the engine records the completion of the next piece of an
+// operation. It returns nil if no producer waits for a reply (op.Want is 0), or if all requests are
+// in use.
 func (a *replies) request(op *queue.Op, w *progress) *call.Request {
 	if op.Want == 0 || len(a.idle) == 0 {
 		return nil

@@ -37,7 +37,8 @@ type Poster interface {
 	Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, r *call.Request) call.Status
 	AMO(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8, operand, compare uint64,
 		fetch unsafe.Pointer, r *call.Request) call.Status
-	// Full reports, after call.Again, whether no operation on any PE can be posted.
+	// Full reports, after an operation has returned call.Again, whether operations on all other PEs
+	// would return it, too, because no token is free.
 	Full() bool
 	// PeerStatus says for a report, as the end of a sentence, which operations are under way with a
 	// PE, and for how long the PE has not replied.
