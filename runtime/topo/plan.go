@@ -219,8 +219,8 @@ func (p *plan) shareAmong(pes, nics []int, all bool, noun string, before []strin
 	}
 }
 
-// explain returns the reason for each NIC that Share has assigned to each user, a PE or a GPU. noun
-// is the plural word for the users in the reasons.
+// explain returns, for each PE or GPU in users, why Share has assigned each of its NICs to it. noun
+// is the plural word for the PEs or GPUs in these reasons.
 func (p *plan) explain(users []Place, nics []int, shares [][]int, noun string) [][]string {
 	count := make([]int, len(nics))
 	for _, share := range shares {
@@ -242,7 +242,8 @@ func (p *plan) explain(users []Place, nics []int, shares [][]int, noun string) [
 			var reason string
 			switch {
 			case c > nearest && slices.ContainsFunc(share, func(o int) bool { return p.m.Distance(users[u], p.places[nics[o]]) < c }):
-				reason = "named by the user, and no nearer to another PE or GPU"
+				// Share adds a farther NIC to a nearer one only if all NICs are to be used.
+				reason = "named in the settings, and no nearer to another PE or GPU"
 			case c > nearest:
 				reason = "nearer ones are taken"
 			case len(nics) == 1:

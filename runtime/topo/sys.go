@@ -229,7 +229,7 @@ func GPUsHere(root string) []string {
 }
 
 // OneNode reports whether this machine has one NUMA node, so that nothing is nearer to some
-// processors than to others. It reads one file, where a whole machine takes milliseconds.
+// processors than to others. It reads one file; reading the whole topology takes milliseconds.
 func OneNode(root string) bool {
 	nodes, err := ParseSet(sysfs(filepath.Join(root, "/sys")).text("devices/system/node/has_cpu"))
 	return err == nil && nodes.Count() < 2

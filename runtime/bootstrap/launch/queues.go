@@ -195,7 +195,8 @@ func (p *pump) drained(limit time.Duration) {
 }
 
 // credit is the number of bytes of an output or input that may be sent: the receiver returns credit
-// when it has passed bytes on, so that a slow reader holds up the writer and not shmemrun's memory.
+// when it has passed bytes on. So a slow reader makes the writer wait, and bytes that are not read
+// yet do not fill shmemrun's memory.
 type credit struct {
 	mu    sync.Mutex
 	more  sync.Cond // of mu

@@ -16,8 +16,8 @@ import (
 	"libshmem/runtime/topo"
 )
 
-// surroundings are the facts about shmemrun and its machine, besides the processors, that decide
-// whether PEs are bound by default.
+// surroundings are the facts, in addition to the machine's cores and NUMA nodes (topo.Processors),
+// that decide to which processors PEs are bound, and whether they are bound by default.
 type surroundings struct {
 	allowed topo.Set // the processors that shmemrun may use
 	quota   int      // how many processors' time the control group may use; 0: not known

@@ -116,15 +116,15 @@ var errMemory = errors.New("no memory")
 // others.
 func fence() (call, error) { return made(C.shmemi_pmix_fence()) }
 
-// get starts the look-up of what a PE has put under a key. The caller waits for the call, and frees
-// it.
+// get starts to get what a PE has put under a key (PMIx_Get_nb). The caller waits for the call, and
+// frees it.
 func get(pe libshmem.PE, key string) (call, error) {
 	name := C.CString(key)
 	defer C.free(unsafe.Pointer(name))
 	return made(C.shmemi_pmix_get(C.uint32_t(pe), name))
 }
 
-// made returns a call that C has started, or an error if c is NULL because there was no memory.
+// made returns a call that C has started, or an error if c is nil because there was no memory.
 func made(c *C.struct_shmemi_pmix_call) (call, error) {
 	if c == nil {
 		return call{}, errMemory

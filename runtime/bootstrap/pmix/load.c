@@ -126,7 +126,7 @@ const char *shmemi_pmix_text(int status)
     return text != NULL ? text : "";
 }
 
-/* Makes an option of a call: a key whose value is true. */
+/* Fills in *info as an option of a PMIx call: a key with the value true. */
 static void set_flag(struct info *info, const char *key)
 {
     snprintf(info->key, sizeof info->key, "%s", key);
@@ -134,7 +134,8 @@ static void set_flag(struct info *info, const char *key)
     info->value.data.flag = true;
 }
 
-/* A call has two owners, the thread that began it and PMIx's thread; the last one frees it. */
+/* A fence or a get that has been started. It has two owners, the thread that has started it and
+ * PMIx's thread; the last one frees it. */
 struct shmemi_pmix_call {
     pthread_mutex_t mutex;
     pthread_cond_t cond;
@@ -150,9 +151,10 @@ struct shmemi_pmix_call {
     char key[64];
 };
 
-/* Allocates a call about the process with a rank, to be started by the caller. It has two
- * references, the caller's and PMIx's: either may end first. Returns NULL without memory. */
-static struct shmemi_pmix_call *begin(uint32_t rank)
+/* Allocates a call about the process with this rank. The caller starts it. It has two references,
+ * the caller's and PMIx's, because either may be released first. Returns NULL if there is no
+ * memory. */
+static struct shmemi_pmix_call *allocate_call(uint32_t rank)
 {
     struct shmemi_pmix_call *call = calloc(1, sizeof *call);
     if (call == NULL)
@@ -216,17 +218,17 @@ static void complete_op(int status, void *data)
     complete(status, NULL, data);
 }
 
-/* Handles the status with which the function that starts a call has returned: unless it is SUCCESS,
- * there will be no callback, so begun records the result itself. */
-static struct shmemi_pmix_call *begun(struct shmemi_pmix_call *call, int status)
+/* Completes a call if PMIx will not: status is what the PMIx function that starts the call has
+ * returned, and unless it is SUCCESS, there will be no callback. Returns the call. */
+static struct shmemi_pmix_call *complete_if_refused(struct shmemi_pmix_call *call, int status)
 {
     if (status != SUCCESS)
         complete(status == OPERATION_SUCCEEDED ? SUCCESS : status, NULL, call);
     return call;
 }
 
-/* Waits for the end of a call, up to ms milliseconds; below 0: for ever. Returns the call's status,
- * or SHMEMI_PMIX_TIMEOUT. Sets *bytes and *n to the value that a get has found. */
+/* Waits until a call completes, up to ms milliseconds; below 0: for ever. Returns the call's
+ * status, or SHMEMI_PMIX_TIMEOUT. Sets *bytes and *n to the value that a get has found. */
 int shmemi_pmix_wait(struct shmemi_pmix_call *call, int64_t ms, const void **bytes, size_t *n)
 {
     struct timespec end;
@@ -254,8 +256,8 @@ int shmemi_pmix_wait(struct shmemi_pmix_call *call, int64_t ms, const void **byt
     return status;
 }
 
-/* Callback of PMIx, in a thread of its own: the connection to the server is lost. The shutdown
- * makes the descriptor of shmemi_pmix_server_lost_fd readable. */
+/* PMIx calls this function in a thread of its own when the connection to the server is lost. The
+ * shutdown makes the descriptor of shmemi_pmix_server_lost_fd readable. */
 static void hear_end(size_t id, int status, const struct proc *source, struct info *info, size_t n,
                      struct info *results, size_t n_results, event_done *done, void *data)
 {
@@ -302,25 +304,26 @@ int shmemi_pmix_put(const char *key, const void *bytes, size_t n)
     return status == SUCCESS ? real.commit() : status;
 }
 
-/* Starts a fence of all processes, which also collects what they have put. NULL: there is no
- * memory. */
+/* Starts a fence of all processes, which also collects what they have put; shmemi_pmix_wait returns
+ * its status. Returns NULL if there is no memory. */
 struct shmemi_pmix_call *shmemi_pmix_fence(void)
 {
-    struct shmemi_pmix_call *call = begin(RANK_ALL);
+    struct shmemi_pmix_call *call = allocate_call(RANK_ALL);
     if (call == NULL)
         return NULL;
     set_flag(&call->info, "pmix.collect");
-    return begun(call, real.fence(&call->proc, 1, &call->info, 1, complete_op, call));
+    return complete_if_refused(call, real.fence(&call->proc, 1, &call->info, 1, complete_op, call));
 }
 
-/* Starts the look-up of what a process has put under a key. NULL: there is no memory. */
+/* Starts to get what a process has put under a key; shmemi_pmix_wait returns the bytes, or the
+ * error, even if PMIx has refused the call. Returns NULL if there is no memory. */
 struct shmemi_pmix_call *shmemi_pmix_get(uint32_t rank, const char *key)
 {
-    struct shmemi_pmix_call *call = begin(rank);
+    struct shmemi_pmix_call *call = allocate_call(rank);
     if (call == NULL)
         return NULL;
     snprintf(call->key, sizeof call->key, "%s", key);
-    return begun(call, real.get(&call->proc, call->key, NULL, 0, complete, call));
+    return complete_if_refused(call, real.get(&call->proc, call->key, NULL, 0, complete, call));
 }
 
 /* Requests the end of the job from the launcher, with an exit status. */
@@ -335,7 +338,7 @@ int shmemi_pmix_server_lost(void)
     return atomic_load(&lost);
 }
 
-/* The descriptor that becomes readable when the connection to the server is lost, or -1. */
+/* Returns the descriptor that becomes readable when the connection to the server is lost, or -1. */
 int shmemi_pmix_server_lost_fd(void)
 {
     return ends[0];

@@ -14,11 +14,11 @@ enum { SHMEMI_PMIX_TIMEOUT = -24, SHMEMI_PMIX_NOT_FOUND = -46 };
 /* Loads the library from a path or by its name. Returns 0, or -1 and the cause in why. */
 int shmemi_pmix_load(const char *file, char *why, size_t len);
 
-/* Calls PMIx_Init, and PMIx_Finalize. */
+/* Joins the job (PMIx_Init), and leaves it (PMIx_Finalize). */
 int shmemi_pmix_init(uint32_t *rank, uint32_t *size);
 int shmemi_pmix_finalize(void);
 
-/* PMIx's text for a status. */
+/* Returns PMIx's text for a status. */
 const char *shmemi_pmix_text(int status);
 
 /* Puts n bytes under the key and sends them to the server. */
@@ -27,22 +27,21 @@ int shmemi_pmix_put(const char *key, const void *bytes, size_t n);
 /* An asynchronous call that has been started. The caller frees it once, completed or not. */
 struct shmemi_pmix_call;
 
-/* Start a fence of the job, and the look-up of a key of a PE. NULL: there is no
- * memory. A look-up does not request a refresh, with which libpmix 5.0.7 finds
- * nothing. */
+/* Start a fence of the job, and the get of what a PE has put under a key. They return NULL if there
+ * is no memory. The get does not request a refresh, with which libpmix 5.0.7 finds nothing. */
 struct shmemi_pmix_call *shmemi_pmix_fence(void);
 struct shmemi_pmix_call *shmemi_pmix_get(uint32_t rank, const char *key);
 
-/* Waits until a call completes, up to ms milliseconds; below 0: for ever. Returns
- * the call's status, or SHMEMI_PMIX_TIMEOUT. The bytes that a look-up has found
- * are valid until the call is freed. */
+/* Waits until a call completes, up to ms milliseconds; below 0: for ever. Returns the call's
+ * status, or SHMEMI_PMIX_TIMEOUT. The bytes that a get has found are valid until the call is freed.
+ */
 int shmemi_pmix_wait(struct shmemi_pmix_call *call, int64_t ms, const void **bytes, size_t *n);
 void shmemi_pmix_free(struct shmemi_pmix_call *call);
 
-/* Tells the launcher to end the job. */
+/* Requests the end of the job from the launcher, with an exit status. */
 void shmemi_pmix_abort(int status);
 
-/* Returns whether the connection to the server is lost. */
+/* Reports whether the connection to the server is lost. */
 int shmemi_pmix_server_lost(void);
 
 /* Returns a socket that becomes readable when the connection to the server is lost, or -1. */

@@ -64,8 +64,7 @@ func New(timeout time.Duration) (*Client, error) {
 }
 
 // open joins the job: it loads the library once, calls PMIx_Init once, and distributes the secret
-// of PE 0. Only one Client of a process is open at a time. New adds the beginning of the text to
-// its errors.
+// of PE 0. Only one Client of a process is open at a time. New completes the text of its errors.
 func open(timeout time.Duration) (*Client, error) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -106,8 +105,9 @@ func open(timeout time.Duration) (*Client, error) {
 }
 
 // Depart is called at the end of the process. It reports to the launcher that the process ends in
-// good order, if it does: if no Client is open. A process that ends without that ends its job.
-// Nothing of this package may be called after Depart.
+// good order, unless a Client is open: then the process ends early. The launcher ends the job of a
+// process that has ended without this report. No function of this package may be called after
+// Depart.
 func Depart() {
 	if !process.mu.TryLock() {
 		return // another thread is about to join, so the end is not in good order
@@ -259,7 +259,7 @@ func (c *Client) absent(key string) (missing []libshmem.PE, err error) {
 	return missing, err
 }
 
-// Secret implements bootstrap.Bootstrap: only PEs of the job know it.
+// Secret implements bootstrap.Bootstrap: it returns the secret that only PEs of the job know.
 func (c *Client) Secret() *secret.Secret { return &c.secret }
 
 // Abort implements bootstrap.Bootstrap: the end of this process ends the job. With
@@ -270,17 +270,18 @@ func (c *Client) Abort(int, string) {}
 // Exit implements bootstrap.Bootstrap: it requests the end of the job with a status.
 func (c *Client) Exit(status int) { abort(status) }
 
-// Over implements bootstrap.Bootstrap: the launcher is gone.
+// Over implements bootstrap.Bootstrap: it reports whether the launcher is gone.
 func (c *Client) Over() bool { return serverLost() }
 
-// Losses implements bootstrap.Bootstrap: a launcher that does not end the job reports no losses.
+// Losses implements bootstrap.Bootstrap. It returns none: PMIx launchers end the job after a loss,
+// or do not report it.
 func (c *Client) Losses() []bootstrap.Loss { return nil }
 
-// NewsFD implements bootstrap.Bootstrap: it is readable when the connection to the launcher is
-// lost.
+// NewsFD implements bootstrap.Bootstrap: it returns a descriptor that becomes readable when the
+// connection to the launcher is lost, or -1.
 func (c *Client) NewsFD() int { return serverLostFD() }
 
-// Launcher implements bootstrap.Launched: the text names the launcher in messages.
+// Launcher implements bootstrap.Launched: it returns the launcher's name for messages.
 func (c *Client) Launcher() string { return "the PMIx server of mpirun or srun" }
 
 // Close implements bootstrap.Bootstrap. The connection to the launcher stays open for another

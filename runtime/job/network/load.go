@@ -7,11 +7,12 @@ import (
 )
 
 // Load loads libfabric in another thread, so that the PEs exchange their peer info during the 0.2 s
-// that loading takes in Debian 12. The function that it returns waits until libfabric is loaded.
-// Open reports an error.
+// that loading takes in Debian 12. The function that it returns waits until loading has ended. If
+// it has failed, Open tries again, and reports the error.
 //
-// Nothing else of the process should depend on the moment: until the end, libraries that are loaded
-// may handle signals (fabric/ofi/load.c), and the loading thread may be bound to one processor.
+// Until loading has ended, no part of the process should rely on its signal handlers, because the
+// libraries that are loaded replace them for a time (fabric/ofi/load.c). Nor should it rely on the
+// processors of the loading thread, because such a library may bind it to one.
 func Load(settings *config.Config) (wait func()) {
 	ofi.SetOptions()
 	done := make(chan struct{})
