@@ -39,8 +39,8 @@ struct object {
     const uint32_t *hash, *gnu_hash;
 };
 
-/* Where a table is in memory, by the address in the dynamic section. The loader has added the base
- * to most of these addresses, but not to those in a read-only segment. */
+/* Returns where a table is in memory, from its address in the dynamic section. The loader has added
+ * the base to most of these addresses, but not to those in a read-only segment. */
 static uintptr_t loaded_at(const struct link_map *map, ElfW(Addr) address)
 {
     return address < map->l_addr ? map->l_addr + address : address;
@@ -71,16 +71,16 @@ static struct object read_object(const struct link_map *map)
     return o;
 }
 
-/* How many symbols of an object have to be searched for undefined ones. A GNU hash table covers
- * only the defined symbols, which come last: its second word is the index of the first. Without
- * one, the old hash table has the number of all. */
+/* Returns how many symbols of an object have to be searched for undefined ones. A GNU hash table
+ * covers only the defined symbols, which come last: its second word is the index of the first.
+ * Without one, the old hash table has the number of all. */
 static uint32_t count_symbols(const struct object *o)
 {
     return o->gnu_hash ? o->gnu_hash[1] : o->hash ? o->hash[1] : 0;
 }
 
-/* Adds the SHMEM functions that loaded objects import and that the shim does not define to the head
- * of the trace: calls of them bypass the shim. SHMEM libraries themselves are not searched. */
+/* Lists in the head of the trace the SHMEM functions that loaded objects import and that the shim
+ * does not define: calls of them bypass the shim. SHMEM libraries themselves are not searched. */
 void preload_bypassing_start(void)
 {
     struct link_map *map = NULL;

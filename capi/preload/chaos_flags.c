@@ -102,7 +102,7 @@ void chaos_flags_close(void)
 
 /* ---------------------------------------------------------------- the writer */
 
-/* The number of a symmetric address that is the same on every PE (delayed_place). */
+/* Returns the number of a symmetric address that is the same on every PE (delayed_place). */
 static uint64_t place_of(const void *at)
 {
     return delayed_place((uintptr_t)at, (uintptr_t)notes);
@@ -273,7 +273,7 @@ static void match_notes(struct range r, uint32_t call)
         }
 }
 
-/* At a barrier or collective: reports the matches for whose data this PE has not waited, and
+/* Called at a barrier or collective: reports the matches for whose data this PE has not waited, and
  * empties the tables. */
 static void report_matches(void)
 {
@@ -290,8 +290,8 @@ static void report_matches(void)
     forget_waits();
 }
 
-/* After a wait or a test that has succeeded, records its word and compares it with the notes; after
- * a barrier or collective, reports. */
+/* Called after each call of the program: after a wait or a test that has succeeded, records its
+ * word and compares it with the notes; after a barrier or collective, reports the matches. */
 void chaos_flags_after(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];

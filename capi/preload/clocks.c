@@ -52,8 +52,8 @@ static bool find_functions(const struct preload_frame *f)
            call.g;
 }
 
-/* A number that is the same in all processes of one running kernel: a hash of its boot ID. PEs with
- * the same number read the same clock. 0 if the ID cannot be read. */
+/* Returns a number that is the same in all processes of one running kernel: a hash of its boot ID.
+ * PEs with the same number read the same clock. 0 if the ID cannot be read. */
 static int64_t machine_number(void)
 {
     char text[64] = "";
@@ -68,7 +68,7 @@ static int64_t machine_number(void)
     return (int64_t)(h & INT64_MAX);
 }
 
-/* This PE's time, in the unit and with the zero of traces. */
+/* Returns this PE's time, in the unit and with the zero of traces. */
 static int64_t trace_time(void)
 {
     return (int64_t)preload_since_round(preload_monotonic());
@@ -84,7 +84,7 @@ enum {
     OTHER,   /* from here on at PE 0, for each PE: 1 if it is of another machine */
 };
 
-/* The address of the n-th word in the symmetric memory at base. */
+/* Returns the address of the n-th word in the symmetric memory at base. */
 static uintptr_t word_at(uintptr_t base, int n)
 {
     return base + (uintptr_t)n * sizeof(int64_t);
@@ -98,8 +98,8 @@ static void await(uintptr_t base, int n, int64_t value, int pe)
         call.quiet();
 }
 
-/* What PE 0 does while PE k measures its clock: lets it begin, and replies to each of its requests
- * with PE 0's time. Each exchange of the job has a different number. */
+/* Called by PE 0 while PE k measures its clock: lets PE k begin, and replies to each of its
+ * requests with PE 0's time. Each exchange of the job has a different number. */
 static void reply_to(uintptr_t base, int k)
 {
     call.p(word_at(base, TURN), 1, k);

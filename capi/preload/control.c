@@ -6,9 +6,9 @@
 #include <stdarg.h>
 
 /*
- * The arguments after level are for tools, and libraries ignore them. Arguments that may be in
- * integer registers are passed on; reading more of them than there are is harmless on x86-64, where
- * they are copies of registers.
+ * Defines shmem_pcontrol of the shim. The arguments after level are for tools, and libraries ignore
+ * them. Arguments that may be in integer registers are passed on; reading more of them than there
+ * are is harmless on x86-64, where they are copies of registers.
  */
 PRELOAD_PUBLIC void shmem_pcontrol(int level, ...)
 {

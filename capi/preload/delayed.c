@@ -16,7 +16,7 @@
 
 static int me = -1, n_pes;
 
-/* The library's function for a call by its number; ends the process if there is none. */
+/* Returns the library's function for a call by its number; ends the process if there is none. */
 void *delayed_real(unsigned number)
 {
     static void *found[PRELOAD_CALLS];
@@ -38,19 +38,19 @@ void delayed_set_running(const struct preload_frame *f, bool running)
     }
 }
 
-/* The number of this PE, -1 outside of a job. */
+/* Returns the number of this PE, -1 outside of a job. */
 int delayed_pe(void)
 {
     return me;
 }
 
-/* How many PEs the job has, 0 outside of a job. */
+/* Returns how many PEs the job has, 0 outside of a job. */
 int delayed_n_pes(void)
 {
     return n_pes;
 }
 
-/* The argument of a call that has this letter in the table of calls (preload.h). */
+/* Returns the argument of a call that has this letter in the table of calls (preload.h). */
 static intptr_t argument_at(const struct preload_frame *f, char letter)
 {
     const char *letters = preload_calls[f->number].letters;
@@ -91,8 +91,8 @@ static char *copy_of(const struct preload_frame *f, const struct delayed *d, con
     return copy;
 }
 
-/* Adds the put that a call asks for to the end of a list, with all that is needed to make it later.
- * A blocking put's source is copied, because the program may change it. */
+/* Adds the put of a call to the end of a list, with all that is needed to make it later. A blocking
+ * put's source is copied, because the program may change it. */
 void delayed_add(struct delayed_list *list, const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -141,7 +141,7 @@ void delayed_clear(struct delayed_list *list)
     *list = (struct delayed_list){NULL, NULL, 0};
 }
 
-/* Calls the function that the program called for a strided put, with the copy as its source. The
+/* Sends a strided put by the function that the program has called, with the copy as its source. The
  * copy has no gaps, so the stride of the source is that of contiguous elements. */
 static void send_strided(const struct delayed *d)
 {
@@ -164,8 +164,8 @@ static void send_strided(const struct delayed *d)
             d->dest, d->copy, apart, 1, blocks, d->pe);
 }
 
-/* Calls the library's put with signal, blocking or not, with or without the put's context. The
- * typed functions do the same with bytes, so that one serves all types. */
+/* Sends a put with signal by the library's function, blocking or not, with or without the put's
+ * context. The typed functions do the same with bytes, so that one serves all types. */
 static void send_signalled(const struct delayed *d, const void *from, bool nbi)
 {
     typedef void put_signal(void *, const void *, size_t, void *, uint64_t, int, int);
@@ -181,7 +181,7 @@ static void send_signalled(const struct delayed *d, const void *from, bool nbi)
             d->dest, from, d->bytes, d->signal, d->value, d->operation, d->pe);
 }
 
-/* Makes a put that was delayed, by calling the library's function. from_copy: sends what the source
+/* Sends a put that was delayed, by the library's function. from_copy: sends what the source
  * contained at the program's call, and not what it contains now. nbi: as a nonblocking put. */
 void delayed_send(const struct delayed *d, bool from_copy, bool nbi)
 {
@@ -209,7 +209,7 @@ void delayed_send(const struct delayed *d, bool from_copy, bool nbi)
     }
 }
 
-/* Completes the puts of a context, by quiet of the library. */
+/* Completes the puts on the context of d, by the library's quiet. */
 void delayed_quiet(const struct delayed *d)
 {
     if (d->has_ctx)
@@ -218,8 +218,8 @@ void delayed_quiet(const struct delayed *d)
         ((void (*)(void))delayed_real(PRELOAD_shmem_quiet))();
 }
 
-/* dl_iterate_phdr callback, which is called for the program first and stops there. Sets at[1] to
- * where the program is loaded if the address at[0] is in it, and to 1 if not. */
+/* Callback of dl_iterate_phdr, which passes the program first: stops there, and sets at[1] to where
+ * the program is loaded if the address at[0] is in it, and to 1 if not. */
 static int note_program(struct dl_phdr_info *info, size_t size, void *arg)
 {
     uintptr_t *at = arg;
@@ -235,9 +235,9 @@ static int note_program(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* The number of a symmetric address that is the same on every PE, which may have loaded the program
- * and mapped the heap at other addresses: twice its distance from the program's start plus 1, or
- * twice its distance from base. */
+/* Returns the number of a symmetric address that is the same on every PE, which may have loaded the
+ * program and mapped the heap at other addresses: twice its distance from the program's start plus
+ * 1, or twice its distance from base. */
 uint64_t delayed_place(uintptr_t at, uintptr_t base)
 {
     uintptr_t pair[2] = {at, 1};
@@ -316,7 +316,7 @@ void delayed_pause(long nanoseconds)
         ;
 }
 
-/* The time of the monotonic clock, in seconds. */
+/* Returns the time of the monotonic clock, in seconds. */
 double delayed_now(void)
 {
     struct timespec t;

@@ -43,7 +43,7 @@ bool delayed_can(const struct preload_frame *f);
 void delayed_add(struct delayed_list *list, const struct preload_frame *f);
 void delayed_clear(struct delayed_list *list);
 
-/* Makes the put, from the copy or from the program's memory; nbi: by a nonblocking function. */
+/* Sends the put, from the copy or from the program's memory; nbi: by a nonblocking function. */
 void delayed_send(const struct delayed *d, bool from_copy, bool nbi);
 
 /* Calls quiet on the context of the put. */
@@ -53,7 +53,8 @@ void delayed_quiet(const struct delayed *d);
  * none. */
 void *delayed_real(unsigned number);
 
-/* This PE's number, and how many PEs the job has; -1 and 0 before init and after finalize. */
+/* Return this PE's number, and how many PEs the job has; -1 and 0 before init and after finalize.
+ */
 int delayed_pe(void);
 int delayed_n_pes(void);
 
@@ -61,9 +62,9 @@ int delayed_n_pes(void);
  * delayed_n_pes return, by the functions of f's interface. */
 void delayed_set_running(const struct preload_frame *f, bool running);
 
-/* The place of a symmetric address, a number that is the same on every PE: twice its distance from
- * base, which is memory of the shim on the heap, or twice its distance from the start of the
- * program plus 1 if it is in the program. */
+/* Returns the place of a symmetric address, a number that is the same on every PE: twice its
+ * distance from base, which is memory of the shim on the heap, or twice its distance from the start
+ * of the program plus 1 if it is in the program. */
 uint64_t delayed_place(uintptr_t at, uintptr_t base);
 
 /* Prints "early: PE n: ..." on standard error, each text once and 20 texts at most. At the end of

@@ -19,7 +19,7 @@ static void *reals[PRELOAD_CALLS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic bool started;
 
-/* In the child of a fork: calls the modes that have to act on it. */
+/* In the child of a fork: calls the function `forked` of each mode that has one. */
 static void forked(void)
 {
     for (int i = 0; preload_active[i]; i++)
@@ -27,7 +27,7 @@ static void forked(void)
             preload_active[i]->forked();
 }
 
-/* Once: reads the settings and starts the modes that they name. */
+/* Reads the settings, once, and starts the modes that they name. */
 static void start(void)
 {
     preload_settings();
@@ -95,7 +95,8 @@ void preload_end(struct preload_frame *f)
     depth--;
 }
 
-/* Until preload_leave, calls of this thread are the shim's own, which modes do not see. */
+/* Marks the calls of this thread, until preload_leave, as the shim's own, which modes do not see.
+ */
 void preload_enter(void)
 {
     depth++;

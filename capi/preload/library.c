@@ -42,7 +42,7 @@ bool preload_library_numbers(const struct preload_frame *f)
            preload_find(PRELOAD_shmemx_notify_wait, f->caller);
 }
 
-/* The file that has a function, for messages. */
+/* Returns the path of the library that contains a function, for messages. */
 const char *preload_library_file(const void *function)
 {
     Dl_info at;

@@ -14,7 +14,7 @@ bool preload_library_pe(const struct preload_frame *f, int *pe, int *npes);
  * upper half of a register undefined. Open MPI and others have pointers. */
 bool preload_library_numbers(const struct preload_frame *f);
 
-/* The path of the library that contains a function. */
+/* Returns the path of the library that contains a function. */
 const char *preload_library_file(const void *function);
 
 #endif

@@ -27,14 +27,14 @@ struct outcome {
     void *result;
 };
 
-static void *adopted[PRELOAD_CALLS]; /* for preload_adopted */
+static void *found_by_dlsym[PRELOAD_CALLS]; /* for preload_found_by_dlsym */
 
 /* A hash table from names to call numbers plus one. 0: empty. */
 #define BUCKETS 16384
 static uint16_t buckets[BUCKETS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* The bucket of a name in the table of names. */
+/* Returns the bucket at which the search for a name begins in the hash table. */
 static unsigned hash(const char *name)
 {
     uint32_t h = 2166136261u;
@@ -54,7 +54,7 @@ static void fill_buckets(void)
     }
 }
 
-/* The number of a function by its name, from the hash table; -1 if it has none. */
+/* Returns the call number of the function with this name; -1 if the table of calls has none. */
 int preload_number(const char *name)
 {
     pthread_once(&once, fill_buckets);
@@ -64,11 +64,11 @@ int preload_number(const char *name)
     return -1;
 }
 
-/* The function that dlsym has found in a library when the program got the shim's function of that
- * number instead; NULL: the program has not looked it up. */
-void *preload_adopted(unsigned number)
+/* Returns the SHMEM library's own function with this call number if the program has looked up its
+ * name by dlsym, which has returned the shim's function to it; otherwise NULL. */
+void *preload_found_by_dlsym(unsigned number)
 {
-    return __atomic_load_n(&adopted[number], __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&found_by_dlsym[number], __ATOMIC_ACQUIRE);
 }
 
 /* Reports whether the file name of a loaded object is that of a SHMEM library, or of a part of Open
@@ -110,8 +110,8 @@ static void *shim_function(dlsym_function *real, const char *name)
 }
 
 /*
- * Whether a name may be a SHMEM function, by its first letters. It calls no function of the C
- * library: sanitizers call dlsym before its functions work.
+ * Reports whether a name may be that of a SHMEM function, by its first letters. It calls no
+ * function of the C library: sanitizers call dlsym before those functions work.
  */
 static bool may_be_shmem(const char *name)
 {
@@ -155,8 +155,8 @@ __attribute__((visibility("hidden"))) struct outcome preload_lookup(void *handle
         return found && !preload_find((unsigned)number, caller) ? none : as_it_is;
     }
     void *nothing = NULL;
-    if (!__atomic_compare_exchange_n(&adopted[number], &nothing, found, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_ACQUIRE) &&
+    if (!__atomic_compare_exchange_n(&found_by_dlsym[number], &nothing, found, false,
+                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
         nothing != found) {
         char text[120];
         snprintf(text, sizeof text, "%s of a second library, by dlsym", name);

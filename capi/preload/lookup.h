@@ -6,12 +6,12 @@
 
 #include "preload.h"
 
-/* The number of a function; -1 if the table has none of this name. */
+/* Returns the call number of the function with this name; -1 if the table of calls has none. */
 int preload_number(const char *name);
 
-/* The function that dlsym found in a library when the program got the shim's function of that name
- * instead; NULL: the program has not looked this one up. */
-void *preload_adopted(unsigned number);
+/* Returns the SHMEM library's own function with this call number if the program has looked up its
+ * name by dlsym, which has returned the shim's function to it; otherwise NULL. */
+void *preload_found_by_dlsym(unsigned number);
 
 /* Reports whether a file is a library of SHMEM, or a part of one. */
 bool preload_is_library(const char *path);

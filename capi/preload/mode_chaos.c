@@ -65,7 +65,7 @@ static const char *parse(char *text)
 
 /* ------------------------------------------------------------------ with lock */
 
-/* The next random number of 64 bits, by splitmix64, whose state is one word. */
+/* Returns the next random number of 64 bits, by splitmix64, whose state is one word. */
 static uint64_t next_random(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -74,7 +74,7 @@ static uint64_t next_random(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* A random number from 0 to less than 1. */
+/* Returns a random number from 0 to less than 1. */
 static double random_share(uint64_t *state)
 {
     return (double)(next_random(state) >> 11) * 0x1p-53;

@@ -151,7 +151,8 @@ static void check_get(const struct preload_frame *f)
 
 /* --------------------------------------------------------------------- waits */
 
-/* The call that tests the condition of a waiting call, or -1 for waits on several elements. */
+/* Returns the call that tests the condition of a waiting call, or -1 for waits on several elements.
+ */
 static int test_of(unsigned number)
 {
     char name[96];
@@ -223,7 +224,7 @@ static bool poll_condition(const struct preload_frame *f, int test, double secon
 }
 
 /* Sends and completes all unsent puts, because another PE may wait for them. The caller has locked
- * the lock. Writes a description of the first one to `put`, or "" if there was none. */
+ * `mutex`. Writes a description of the first one to `put`, or "" if there was none. */
 static void send_for_waiter(char *put, size_t size)
 {
     put[0] = '\0';
@@ -248,8 +249,8 @@ static void report_dependence(const struct preload_frame *f, const char *put)
     delayed_report("early", "%s", text);
 }
 
-/* Before a wait while puts are unsent: if the condition does not become true for WAIT_TIMEOUT,
- * sends the puts, and reports the wait if it then becomes true. */
+/* Called before a wait while puts are unsent: if the condition does not become true for
+ * WAIT_TIMEOUT, sends the puts, and reports the wait if it then becomes true. */
 static void wait_with_unsent_puts(const struct preload_frame *f)
 {
     char put[128];

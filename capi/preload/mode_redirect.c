@@ -44,7 +44,7 @@ bool redirect_on(void)
     return on;
 }
 
-/* The number of this PE, or -1 outside of a job, for messages. */
+/* Returns the number of this PE, or -1 outside of a job, for messages. */
 int redirect_pe(void)
 {
     int initialised = 0;
@@ -83,7 +83,7 @@ void redirect_refuse_device(const char *call)
                           "share/nvshmem/include)");
 }
 
-/* A function of libshmem by its name. */
+/* Returns the function of libshmem with this name, or NULL. */
 void *redirect_ours(const char *name)
 {
     return dlsym(shmem, name);
@@ -147,7 +147,8 @@ static void start(void)
     shmem_preload_redirects = 1;
 }
 
-/* libshmem's function for a call, by the call's own name or by the one in redirect_names. */
+/* Returns libshmem's function for a call, by the call's own name or by the one in redirect_names.
+ */
 static void *find_function(unsigned number)
 {
     const struct preload_call *c = &preload_calls[number];
@@ -205,8 +206,8 @@ static void set_heap(void)
         unsetenv(other->heap);
 }
 
-/* The handle, a pointer, that the program gets for a handle of libshmem, a number: TAG in the upper
- * half and the number in the lower. NULL for the invalid handle. */
+/* Returns the handle, a pointer, that the program gets for a handle of libshmem, a number: TAG in
+ * the upper half and the number in the lower. NULL for the invalid handle. */
 static uintptr_t handle_out(int32_t handle)
 {
     return handle == INVALID ? 0 : TAG << 32 | (uint32_t)handle;
@@ -233,8 +234,8 @@ static __thread struct {
     uintptr_t *place[2];
 } out __attribute__((tls_model("initial-exec")));
 
-/* The handle of libshmem for a program's handle, the reverse of handle_out. Ends the process if the
- * shim did not make it. */
+/* Returns the handle of libshmem for a program's handle, the reverse of handle_out. Ends the
+ * process if the shim did not make it. */
 static uintptr_t handle_in(uintptr_t theirs, const struct preload_frame *f, const char *what)
 {
     if (theirs == 0)
@@ -281,9 +282,9 @@ static long translate_options(const struct redirect_value *values, long theirs,
 }
 
 /*
- * Calls on active sets: replaces pSync and, unless work is -1, pWrk by arrays of libshmem's sizes.
- * sync and work are their positions among the arguments; PE_start, which letter 1 of the table
- * marks, is followed by the stride and the size.
+ * For calls on active sets: replaces pSync and, unless work is -1, pWrk by arrays of libshmem's
+ * sizes. sync and work are their positions among the arguments; PE_start, which letter 1 of the
+ * table marks, is followed by the stride and the size.
  */
 static void translate_sets(struct preload_frame *f, int sync, int work)
 {
@@ -345,7 +346,8 @@ static void translate_arguments(struct preload_frame *f)
         translate_sets(f, sync, work);
 }
 
-/* Refuses calls that libshmem cannot serve, and translates the arguments of the others. */
+/* Called before each call: refuses those that libshmem cannot serve, and translates the arguments
+ * of the others. */
 static bool before(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -366,7 +368,8 @@ static bool before(struct preload_frame *f)
     return true;
 }
 
-/* Translates the handles that libshmem has written; after init, sets the program's variables. */
+/* Called after each call: translates the handles that libshmem has written. After init it sets the
+ * variables from which the program reads handles. */
 static void after(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];

@@ -63,7 +63,7 @@ static const char *parse(char *text)
     return NULL;
 }
 
-/* Sleeps before a call for which there is a rule. */
+/* Called before each call: sleeps if there is a rule for the call. */
 static bool before(struct preload_frame *f)
 {
     int rule = rule_of[f->number];
@@ -72,8 +72,8 @@ static bool before(struct preload_frame *f)
     return true;
 }
 
-/* After init and finalize: records whether the process is in a job, so that pe= can be compared
- * with this PE's number. */
+/* Called after each call: at init and finalize, records whether the process is in a job, so that
+ * pe= can be compared with this PE's number. */
 static void after(struct preload_frame *f)
 {
     int kind = preload_calls[f->number].kind;

@@ -142,7 +142,7 @@ static struct preload_ring *make_ring(void)
     return preload_ring_open();
 }
 
-/* Finds out, once, the number of this PE and what else the head of the file has, and lets the
+/* Finds out, once, the number of this PE and the other facts in the head of the file, and lets the
  * writer open the file. Clocks are compared only if the call is an init, in which all PEs are. */
 static void identify_pe(const struct preload_frame *f)
 {
@@ -162,7 +162,7 @@ static void identify_pe(const struct preload_frame *f)
         preload_clocks(f, about.pe, about.npes);
 }
 
-/* The result of a call that returns a status; 0 for other calls. */
+/* Returns the result of a call that returns a status; 0 for other calls. */
 static int status_of(const struct preload_frame *f)
 {
     switch (f->number) {
@@ -216,7 +216,7 @@ static inline bool is_recording(void)
 }
 
 /* Writes the record of a call that has returned to the ring of this thread, from which the writer
- * takes it. If the ring is full the record is lost, or the thread waits (full=wait). */
+ * reads it. If the ring is full, the record is lost, or the thread waits (full=wait). */
 static void record(struct preload_frame *f, uint64_t end)
 {
     struct preload_ring *r = preload_ring;
@@ -252,8 +252,8 @@ static void record(struct preload_frame *f, uint64_t end)
         preload_ring_touch(r, head);
 }
 
-/* At a call after a pause: for how many nanoseconds of the pause the thread had no processor, or
- * was busy with its ring. */
+/* Called at the first call after a pause: returns for how many nanoseconds of the pause the thread
+ * had no processor, or was busy with its ring. */
 static __attribute__((noinline)) uint32_t time_without_processor(struct preload_ring *r)
 {
     uint64_t ns = preload_preempted(&r->share) + r->own;
@@ -264,7 +264,7 @@ static __attribute__((noinline)) uint32_t time_without_processor(struct preload_
 /* f->at of a call that is in the trace before it is made; no call begins at this time. */
 #define RECORDED ((uint64_t)1)
 
-/* Reads the time at the begin of a call, and writes the record of a call that does not return. */
+/* Called before each call: reads the time, and writes the record of a call that does not return. */
 static bool before(struct preload_frame *f)
 {
     unsigned what = todo[f->number];
@@ -298,8 +298,8 @@ static bool before(struct preload_frame *f)
     return true;
 }
 
-/* After a call: adds its record to the thread's ring, or only counts it if calls=PATTERN leaves it
- * out. */
+/* Called after each call: adds its record to the thread's ring, or only counts it if calls=PATTERN
+ * leaves it out. */
 static void after(struct preload_frame *f)
 {
     uint64_t end = f->at ? preload_ticks() : 0;

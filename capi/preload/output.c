@@ -46,7 +46,7 @@ bool preload_output_works(void)
     return !broken;
 }
 
-/* The number of events in files that were deleted to keep the trace within its size. */
+/* Returns the number of events in files that were deleted to keep the trace within its size. */
 uint64_t preload_output_discarded(void)
 {
     return discarded;
@@ -71,7 +71,8 @@ static bool is_our_file(void)
     return fstat(fd, &s) == 0 && s.st_dev == device && s.st_ino == inode;
 }
 
-/* Ends the trace because of an error: reports it, and writes it into the head of the file. */
+/* Ends the trace because of an error: reports the error, and writes it into the head of the file.
+ */
 static void give_up(const char *what, const char *why, const char *remedy)
 {
     char name[PATH_MAX];
@@ -172,7 +173,7 @@ static void name_process(void)
     preload_output_about("process_name", text);
 }
 
-/* Creates part 0 of the trace. False after an error, which has been reported. */
+/* Creates part 0 of the trace. Returns false after an error, which has been reported. */
 static bool create_part(void)
 {
     char name[PATH_MAX];
@@ -370,7 +371,7 @@ void preload_output_flush(uint64_t lost)
         write_head();
 }
 
-/* Flushes, and closes the JSON array of the file. */
+/* Writes the events in the buffer to the file, and closes the file's JSON array. */
 void preload_output_end(uint64_t lost)
 {
     if (broken || ended)

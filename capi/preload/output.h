@@ -34,7 +34,7 @@ void preload_output_end(uint64_t lost);
 /* Reports whether events can be written: false after an error, which has been reported. */
 bool preload_output_works(void);
 
-/* The number of events in files that were deleted to keep the trace within its size. */
+/* Returns the number of events in files that were deleted to keep the trace within its size. */
 uint64_t preload_output_discarded(void);
 
 #endif

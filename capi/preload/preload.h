@@ -116,13 +116,13 @@ struct preload_frame {
     uintptr_t arg[PRELOAD_ARGS];
 };
 
-/* The name of a function by its number. */
+/* Returns the name of a function by its number. */
 static inline const char *preload_name(unsigned number)
 {
     return preload_names + preload_calls[number].name;
 }
 
-/* The bytes that a call moves or allocates; 0 where it moves none. */
+/* Returns the bytes that a call moves or allocates; 0 where it moves none. */
 static inline uint64_t preload_bytes(const struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -134,7 +134,7 @@ static inline uint64_t preload_bytes(const struct preload_frame *f)
     return n;
 }
 
-/* The PE that the call names as an argument; -1 if it names none. */
+/* Returns the PE that the call names as an argument; -1 if it names none. */
 static inline int preload_pe(const struct preload_frame *f)
 {
     int place = preload_calls[f->number].pe;
@@ -201,7 +201,7 @@ void preload_settings(void);
  * value is NULL for a key without one. text starts as the argument of set. */
 char *preload_option(char **text, char **value);
 
-/* resolve.c. Returns the function of this number in the library behind the shim; NULL if the
+/* resolve.c: returns the function with this call number in the library behind the shim; NULL if the
  * library has none. caller is an address in the code that made the call. */
 void *preload_find(unsigned number, const void *caller);
 
@@ -212,7 +212,7 @@ void *preload_resolve(unsigned number, const void *caller);
 /* Reports whether an address is in the shim. */
 bool preload_own(const void *address);
 
-/* say.c. Writes one line on standard error, with the library's name. Each message is a whole
+/* say.c: writes one line on standard error, with the library's name. Each message is a whole
  * sentence. */
 void preload_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -82,7 +82,7 @@ void redirect_sets_open(void);
 void redirect_sets_close(void);
 
 /* Finds the arrays to pass in a call on an active set instead of the program's pSync and pWrk.
- * False: pass the program's, because the set has all PEs or is not valid. */
+ * Returns false if the program's are to be passed, because the set has all PEs or is not valid. */
 bool redirect_sets_find(int start, int log_stride, int size, uintptr_t sync, const char *call,
                         uintptr_t *our_sync, uintptr_t *our_work);
 

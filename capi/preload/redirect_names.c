@@ -141,8 +141,8 @@ int shmem_ulonglong_and_reduce(uintptr_t team, uintptr_t dest, uintptr_t source,
 int shmem_ulonglong_or_reduce(uintptr_t team, uintptr_t dest, uintptr_t source, uintptr_t n);
 int shmem_ulonglong_xor_reduce(uintptr_t team, uintptr_t dest, uintptr_t source, uintptr_t n);
 
-/* The function of this name in the library behind the shim, which is stored in *found. Ends the
- * process if the library has none. */
+/* Returns the function of this name in the library behind the shim. It is searched for once and
+ * stored in *found. Ends the process if the library has none. */
 static void *next(void **found, const char *name)
 {
     void *f = __atomic_load_n(found, __ATOMIC_ACQUIRE);
@@ -166,14 +166,15 @@ static void *next(void **found, const char *name)
         redirect_on() ? ours : (__typeof__(&ours))next(&found, #theirs);                           \
     })
 
-/* The sync of an active set, under the name that some libraries give it. */
+/* Defines the sync of an active set, under the name that some libraries have for it. */
 PRELOAD_PUBLIC void shmem_sync_deprecated(int start, int log_stride, int size, uintptr_t sync)
 {
     CHOSEN(shmem_sync_deprecated, shmem_sync)(start, log_stride, size, sync);
 }
 
-/* In mode redirect this is shmem_malloc, and the hint is ignored: libshmem's allocator takes no
- * hints, and a hint affects only speed. Otherwise the library behind the shim gets the call. */
+/* Defines shmemx_malloc_with_hint. In mode redirect it calls shmem_malloc and ignores the hint:
+ * libshmem's allocator takes no hints, and a hint affects only speed. Otherwise it calls the
+ * library behind the shim. */
 PRELOAD_PUBLIC uintptr_t shmemx_malloc_with_hint(uintptr_t size, long hint)
 {
     static void *found;
@@ -197,7 +198,8 @@ REDUCE(shmem_longlong_xor_reduce, shmem_ulonglong_xor_reduce)
 
 /*
  * NVIDIA's device archive calls functions of NVIDIA's host library that no program calls itself.
- * This one is unknown to modes; mode_redirect.c refuses the others.
+ * Modes do not know this one, so in mode redirect it is refused here; mode_redirect.c refuses the
+ * others.
  */
 PRELOAD_PUBLIC int nvshmemid_init_status(void)
 {

@@ -33,8 +33,7 @@ struct loaded_library {
     uintptr_t base;
 };
 
-/* dl_iterate_phdr callback: stores the first loaded liboshmem.so in *arg, and stops
- * there. */
+/* Callback of dl_iterate_phdr: stores the first loaded liboshmem.so in *arg, and stops there. */
 static int find_by_name(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct loaded_library *b = arg;
@@ -46,8 +45,9 @@ static int find_by_name(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* The library to which the program's calls would go without the shim: the one whose shmem_init the
- * loader would bind, or else one that was opened later. Its path is "" if there is none. */
+/* Returns the library to which the program's calls would go without the shim: the one whose
+ * shmem_init the loader would bind, or else one that was opened later. Its path is "" if there is
+ * none. */
 static struct loaded_library find_other_library(void)
 {
     struct loaded_library b = {"", 0};
@@ -70,7 +70,7 @@ static bool defines_name(void *library, uintptr_t base, const char *name)
     return found && dladdr(found, &at) && (uintptr_t)at.dli_fbase == base;
 }
 
-/* The table of the library that the program was linked with; NULL for libshmem or none. */
+/* Returns the table of the library that the program was linked with; NULL for libshmem or none. */
 const struct redirect_library *redirect_other_library(void)
 {
     struct loaded_library b = find_other_library();
@@ -133,8 +133,8 @@ static void check_variable(struct scan *s, const char *name)
         add_name(s, name);
 }
 
-/* The number of symbols to search for undefined ones. A GNU hash table covers only the defined
- * symbols, which come last: its second word is the index of the first. */
+/* Returns the number of symbols to search for undefined ones. A GNU hash table covers only the
+ * defined symbols, which come last: its second word is the index of the first. */
 static size_t n_symbols(uintptr_t gnu, uintptr_t sysv)
 {
     if (gnu)
@@ -174,7 +174,8 @@ static void scan_object(struct scan *s, const struct dl_phdr_info *info, const E
             check_variable(s, strings + symbols[ELF64_R_SYM(relocations[i].r_info)].st_name);
 }
 
-/* For dl_iterate_phdr: checks each object but the other library itself. */
+/* Callback of dl_iterate_phdr: checks the imports of each object except the other library itself.
+ */
 static int scan_callback(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct scan *s = arg;

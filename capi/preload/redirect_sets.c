@@ -113,8 +113,8 @@ struct place {
     bool within;
 };
 
-/* dl_iterate_phdr callback, which is called for the program first and stops there: sets in the
- * struct place where the program is loaded, and whether the address is within it. */
+/* Callback of dl_iterate_phdr, which passes the program first: stops there, and sets in the struct
+ * place where the program is loaded, and whether the address is within it. */
 static int note_program(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct place *p = arg;
@@ -128,9 +128,9 @@ static int note_program(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* A number for a symmetric address that is the same on all PEs, which may have loaded the program
- * and mapped the heap at other addresses: the distance from the program's start, or from the pool.
- */
+/* Returns a number for a symmetric address that is the same on all PEs, which may have loaded the
+ * program and mapped the heap at other addresses: the distance from the program's start, or from
+ * the pool. */
 static uint64_t common_number(uintptr_t at)
 {
     struct place p = {.at = at};
@@ -147,7 +147,7 @@ static bool same_key(const struct key *a, const struct key *b)
            a->size == b->size;
 }
 
-/* The slot for key, if it is in this PE's list; otherwise NULL. */
+/* Returns the slot for key, if it is in this PE's list; otherwise NULL. */
 static const struct known *find_slot(const struct key *key)
 {
     const struct known *k = atomic_load_explicit(&known, memory_order_acquire);
@@ -156,7 +156,7 @@ static const struct known *find_slot(const struct key *key)
     return k;
 }
 
-/* What the set's first PE does: reserves a free slot for key, and adds it to the list that the
+/* Called by the set's first PE: reserves a free slot for key, and adds it to the list that the
  * other PEs read. */
 static uint64_t reserve_slot(const struct key *key, const char *call)
 {
@@ -172,8 +172,8 @@ static uint64_t reserve_slot(const struct key *key, const char *call)
     return slot;
 }
 
-/* What the set's other PEs do: read the first PE's list until it has a slot for key. The first PE
- * may be minutes late, so the reads become less frequent. */
+/* Called by the set's other PEs: reads the first PE's list until it has a slot for key. The first
+ * PE may be minutes late, so the reads become less frequent. */
 static uint64_t learn_slot(const struct key *key, const char *call)
 {
     struct timespec pause = {0, 20000};
@@ -212,8 +212,8 @@ static const struct known *agree_on_slot(const struct key *key, const char *call
     return k;
 }
 
-/* Finds the slot for the program's array pSync and an active set; the first time, agrees on one
- * with the other PEs of the set. */
+/* Finds libshmem's arrays for the program's array pSync and an active set. At the first call with
+ * both, agrees on a slot with the other PEs of the set. */
 bool redirect_sets_find(int start, int log_stride, int size, uintptr_t sync, const char *call,
                         uintptr_t *our_sync, uintptr_t *our_work)
 {

@@ -43,8 +43,8 @@ static void *find_in_object(const char *path, const char *name)
     return found && !preload_own(found) ? found : NULL;
 }
 
-/* The path of the object that contains an address. NULL or "" for the program itself: RTLD_NEXT has
- * searched the libraries on which it depends. */
+/* Returns the path of the library that contains an address; NULL or "" for the program itself,
+ * which needs no search: RTLD_NEXT has searched the libraries on which the program depends. */
 static const char *object_of(const void *address)
 {
     Dl_info at;
@@ -54,7 +54,9 @@ static const char *object_of(const void *address)
     return map->l_name;
 }
 
-/* The library's function: from a mode, from what dlsym found, or by the searches above. */
+/* Returns the SHMEM library's own function with this call number, or NULL: the one that a mode of
+ * the shim selects, or that the program has found by dlsym, or that is in another loaded library
+ * than the shim. caller is an address in the calling code. */
 void *preload_find(unsigned number, const void *caller)
 {
     const char *name = preload_name(number);
@@ -64,7 +66,7 @@ void *preload_find(unsigned number, const void *caller)
             if (found)
                 return found;
         }
-    void *found = preload_adopted(number);
+    void *found = preload_found_by_dlsym(number);
     if (found)
         return found;
     found = dlsym(RTLD_NEXT, name);
@@ -82,7 +84,8 @@ void *preload_find(unsigned number, const void *caller)
     return found;
 }
 
-/* The library's function for a call; ends the process like the loader if there is none. */
+/* Returns the SHMEM library's own function with this call number. If there is none, it ends the
+ * process, like the loader for an undefined symbol. */
 void *preload_resolve(unsigned number, const void *caller)
 {
     void *found = preload_find(number, caller);

@@ -91,7 +91,7 @@ struct preload_ring *preload_ring_open(void)
     return r;
 }
 
-/* The rings of all threads, as a list. */
+/* Returns the rings of all threads, as a list. */
 struct preload_ring *preload_rings(void)
 {
     return atomic_load_explicit(&rings, memory_order_acquire);

@@ -60,11 +60,11 @@ struct preload_ring {
 extern __thread struct preload_ring *preload_ring
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Returns a ring for the calling thread. NULL: there is no memory for one, which counts as a lost
- * record. */
+/* Returns a ring for the calling thread. Returns NULL if there is no memory for one, and counts a
+ * lost record. */
 struct preload_ring *preload_ring_open(void);
 
-/* The first of the list of all rings, linked by next. */
+/* Returns the first of the list of all rings, linked by next. */
 struct preload_ring *preload_rings(void);
 
 /* Records that were lost because their thread got no ring. */

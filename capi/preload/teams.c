@@ -45,14 +45,14 @@ static int all;         /* the number of PEs */
 /* The library's team_n_pes and team_translate_pe. */
 static int (*size_of)(uintptr_t), (*translate)(uintptr_t, int, uintptr_t);
 
-/* The handle that a call has passed. Where handles are numbers of 32 bits, the caller may have left
- * the other half of the register undefined, which this removes. */
+/* Returns the handle that a call has passed. Where handles are numbers of 32 bits, the caller may
+ * have left the other half of the register undefined, which this removes. */
 static uintptr_t handle_of(uintptr_t argument)
 {
     return numbers ? (uint32_t)argument : argument;
 }
 
-/* After init: finds the library's functions for teams, and adds the team of all PEs. */
+/* Called after init: finds the library's functions for teams, and adds the team of all PEs. */
 void preload_teams_open(const struct preload_frame *f, int npes)
 {
     bool nv = preload_calls[f->number].flags & PRELOAD_NVSHMEM;
@@ -67,8 +67,8 @@ void preload_teams_open(const struct preload_frame *f, int npes)
     }
 }
 
-/* The number of a team in traces, not 0: a hash of its members and of instance, which counts the
- * earlier teams of the same members. */
+/* Returns the number of a team in traces, not 0: a hash of its members and of instance, which
+ * counts the earlier teams of the same members. */
 static uint32_t number_of(const int *pes, int n, int instance)
 {
     uint32_t h = 2166136261u;
@@ -107,8 +107,8 @@ static const struct team *add_locked(uintptr_t handle, bool set, int *pes, int n
     return t;
 }
 
-/* The living team in the table with a handle, or, if set is true, the active set; NULL if there is
- * none. */
+/* Returns the living team in the table with a handle, or, if set is true, the active set; NULL if
+ * there is none. */
 static const struct team *find_team(uintptr_t handle, bool set)
 {
     for (int i = atomic_load_explicit(&team_count, memory_order_acquire); i-- > 0;)
@@ -147,8 +147,8 @@ static const struct team *team_of_handle(uintptr_t handle)
     return pes ? add_once(handle, false, pes, n) : NULL;
 }
 
-/* The team of an active set, which is added to the table when it is new. Its key in the table mixes
- * the three numbers of the set. NULL: the numbers are not a valid set. */
+/* Returns the team of an active set, which is added to the table when it is new. Its key in the
+ * table mixes the three numbers of the set. NULL: the numbers are not a valid set. */
 static const struct team *active_set(int start, int log_stride, int n)
 {
     if (n <= 0 || n > all || log_stride < 0 || log_stride > 30 || start < 0)
@@ -166,7 +166,8 @@ static const struct team *active_set(int start, int log_stride, int n)
     return add_once(mix, true, pes, n);
 }
 
-/* The handle, a number of 32 bits or a pointer, that the library has written to an address. */
+/* Returns the handle, a number of 32 bits or a pointer, that the library has written to an address.
+ */
 static uintptr_t handle_at(uintptr_t at)
 {
     if (numbers)
@@ -216,7 +217,8 @@ void preload_teams_changed(const struct preload_frame *f, int status)
                 atomic_store(&contexts[i].dead, true);
 }
 
-/* The number of the team that a call names, or of its active set; 0 for calls of all PEs. */
+/* Sets *team to the number of the team or active set that a call names; 0 for a call of all PEs.
+ * Returns false if the call names none. */
 bool preload_team_of(const struct preload_frame *f, uint32_t *team)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -239,7 +241,8 @@ bool preload_team_of(const struct preload_frame *f, uint32_t *team)
     return t != NULL;
 }
 
-/* The number in the job of the PE that a call names, perhaps by its rank in its context's team. */
+/* Returns the number in the job of the PE that a call names, perhaps by its rank in its context's
+ * team. */
 int preload_team_pe(const struct preload_frame *f, int pe)
 {
     const struct preload_call *c = &preload_calls[f->number];

@@ -21,8 +21,8 @@ void preload_teams_changed(const struct preload_frame *f, int status);
  * shim, it queries the library for the members. */
 bool preload_team_of(const struct preload_frame *f, uint32_t *team);
 
-/* The number in the job of the PE that a call names: a call on a context names PEs by their ranks
- * in the context's team. */
+/* Returns the number in the job of the PE that a call names: a call on a context names PEs by their
+ * ranks in the context's team. */
 int preload_team_pe(const struct preload_frame *f, int pe);
 
 /* For the writer: writes the members of each team that it has not written since the last reset, one

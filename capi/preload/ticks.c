@@ -58,7 +58,7 @@ void preload_ticks_open(void)
     first = marks[0];
 }
 
-/* A time of the monotonic clock in the unit and with the zero of traces. */
+/* Converts a time of the monotonic clock to the unit and the zero of traces. */
 uint64_t preload_since_round(uint64_t monotonic)
 {
     return monotonic + to_round;
@@ -83,7 +83,7 @@ void preload_ticks_mark(void)
     marks[count++ % MARKS] = best;
 }
 
-/* The nanoseconds for ticks t, on the line through the marks a and b. */
+/* Returns the nanoseconds for ticks t, on the line through the marks a and b. */
 static uint64_t interpolate(struct mark a, struct mark b, uint64_t t)
 {
     if (b.ticks == a.ticks)

@@ -16,7 +16,7 @@
 
 extern bool preload_tsc; /* set before modes see the first call */
 
-/* The time of the monotonic clock, in nanoseconds. */
+/* Returns the time of the monotonic clock, in nanoseconds. */
 static inline uint64_t preload_monotonic(void)
 {
     struct timespec t;

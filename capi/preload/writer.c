@@ -70,7 +70,7 @@ static void write_ring(struct preload_ring *r, uint64_t head)
     atomic_store_explicit(&r->tail, tail, memory_order_release);
 }
 
-/* The number of records that were lost in all rings, or because there was no ring. */
+/* Returns the number of records that were lost in all rings, or because there was no ring. */
 static uint64_t count_lost(void)
 {
     uint64_t n = atomic_load(&preload_ringless);
@@ -132,8 +132,8 @@ static bool write_round(void)
     return atomic_load(&wanted) == made;
 }
 
-/* The writer's thread: one round after another, with a sleep after a round that found no records.
- */
+/* Function of the thread that writes: does one round after another, and sleeps after a round that
+ * has found no records. */
 static void *writer_thread(void *unused)
 {
     pthread_setname_np(pthread_self(), "shmem-trace");
@@ -175,8 +175,7 @@ bool preload_writer_start(const char *directory, uint64_t bytes)
     return true;
 }
 
-/* To be called once, when this PE's number is known: lets the thread that writes create the file.
- */
+/* Called once, when this PE's number is known: lets the thread that writes create the file. */
 void preload_writer_pe(const struct preload_about *what)
 {
     about = *what;
