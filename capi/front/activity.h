@@ -11,11 +11,12 @@
 
 #pragma GCC visibility push(hidden)
 
-/* At the end of init: this PE runs, and its exit status is to be recorded. */
+/* At the end of init: publishes that this PE runs, and registers the handler that records its exit
+ * status. */
 void shmemi_activity_open(void);
 
-/* This PE has passed the barrier of shmem_finalize, and waits in the core for the other PEs to
- * leave. */
+/* Publishes that this PE has passed the barrier of shmem_finalize, and waits in the core for the
+ * other PEs to leave. */
 void shmemi_activity_leave(void);
 
 /* Publishes a wait that has become long in this PE's control page, and from time to time looks up

@@ -9,8 +9,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The offset from the user heap of n bytes of symmetric memory outside of it, in the program's
- * statics or in a registered buffer; SHMEMI_NO_OFFSET if they are in neither. */
+/* Returns the offset from the user heap of n bytes of symmetric memory outside of it, in the
+ * program's statics or in a registered buffer; SHMEMI_NO_OFFSET if they are in neither. */
 int64_t shmemi_outside_offset(const void *addr, size_t n);
 
 /* Reports whether the n bytes are in the user heap, in the program's statics, or in a registered
@@ -21,7 +21,7 @@ SHMEMI_INLINE bool shmemi_symmetric(const void *addr, size_t n)
            shmemi_outside_offset(addr, n) != SHMEMI_NO_OFFSET;
 }
 
-/* The offset of a valid symmetric address from the user heap. */
+/* Returns the offset of a valid symmetric address from the user heap. */
 SHMEMI_INLINE int64_t shmemi_offset(const void *addr)
 {
     return SHMEMI_LIKELY(shmemi_in_heap(addr, 0))
@@ -29,8 +29,8 @@ SHMEMI_INLINE int64_t shmemi_offset(const void *addr)
                : shmemi_outside_offset(addr, 0);
 }
 
-/* Where this process can load and store the memory of PE pe at a valid symmetric address; NULL: PE
- * pe is on another node, or its heap is in the memory of a GPU. */
+/* Returns the address at which this process can load and store the memory of PE pe at a valid
+ * symmetric address; NULL if PE pe is on another node, or its heap is in the memory of a GPU. */
 SHMEMI_INLINE void *shmemi_near(const void *addr, int pe)
 {
     int64_t offset = shmemi_offset(addr);
@@ -38,7 +38,8 @@ SHMEMI_INLINE void *shmemi_near(const void *addr, int pe)
     return base ? base + offset : NULL;
 }
 
-/* The name of a symmetric address in reports, which is the same on every PE. */
+/* Writes the name of a symmetric address for reports, which is the same on every PE, to text, and
+ * returns text. */
 #define SHMEMI_PLACE 160
 const char *shmemi_place(char text[SHMEMI_PLACE], const void *addr);
 

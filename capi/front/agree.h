@@ -19,7 +19,7 @@ struct shmemi_common {
     uint64_t lost[];
 };
 
-/* The bytes of a struct shmemi_common for a team: one bit of lost for each member. */
+/* Returns the bytes of a struct shmemi_common for a team: one bit of lost for each member. */
 SHMEMI_INLINE size_t shmemi_common_size(const struct shmemi_team *t)
 {
     return sizeof(struct shmemi_common) + ((size_t)t->n + 63) / 64 * sizeof(uint64_t);

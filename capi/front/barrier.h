@@ -16,7 +16,7 @@ void shmemi_sync_node(struct shmemi_team *t, const char *call);
  * later. */
 void shmemi_sync_world(const char *call);
 
-/* At init: the job's first barrier has number 1. */
+/* At init: resets the count of barriers, so that the job's first one has number 1. */
 void shmemi_barrier_open(void);
 
 #pragma GCC visibility pop

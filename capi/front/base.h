@@ -26,25 +26,26 @@ extern struct shmemi_state shmemi_state;
 /* The value of init_count in a child that was forked after init. */
 #define SHMEMI_FORKED UINT32_MAX
 
-/* The control page of a PE, which ends where its user heap begins. */
+/* Returns the control page of a PE, which ends where its user heap begins. */
 SHMEMI_INLINE struct shmemi_ctl *shmemi_ctl_of(char *base)
 {
     return (struct shmemi_ctl *)base - 1;
 }
 
-/* The control page of this PE. */
+/* Returns the control page of this PE. */
 SHMEMI_INLINE struct shmemi_ctl *shmemi_my_ctl(void)
 {
     return shmemi_ctl_of(shmemi_state.peer_base[shmemi_state.my_pe]);
 }
 
-/* The control page of the first PE of this node, which has the words that all PEs of it share. */
+/* Returns the control page of the first PE of this node, which has the words that all PEs of it
+ * share. */
 SHMEMI_INLINE struct shmemi_ctl *shmemi_node_ctl(void)
 {
     return shmemi_ctl_of(shmemi_state.peer_base[shmemi_state.node_members[0]]);
 }
 
-/* The bytes of nelems elements of size bytes; SIZE_MAX, which no memory has, if the product
+/* Returns the bytes of nelems elements of size bytes; SIZE_MAX, which no memory has, if the product
  * overflows. */
 SHMEMI_INLINE size_t shmemi_bytes(size_t nelems, size_t size)
 {

@@ -18,8 +18,8 @@ enum { SHMEMI_BUFFERS = 1024 };
 
 #define SHMEMI_NO_OFFSET INT64_MIN
 
-/* The offset from the user heap of n bytes of a buffer; SHMEMI_NO_OFFSET if no buffer contains
- * them. */
+/* Returns the offset from the user heap of n bytes of a buffer; SHMEMI_NO_OFFSET if no buffer
+ * contains them. */
 int64_t shmemi_buffer_offset(const void *addr, size_t n);
 
 /* Report whether the table of buffers is full, and whether any of these bytes is in a buffer. */
@@ -30,11 +30,12 @@ bool shmemi_buffer_within(uintptr_t start, size_t length);
  * not free it. */
 bool shmemi_buffer_block(int64_t offset);
 
-/* How many buffers are registered, and the buffer at an index of the table. */
+/* Return how many buffers are registered, and the buffer at an index of the table. */
 uint32_t shmemi_buffers_count(void);
 struct shmemi_static shmemi_buffer_at(uint32_t i);
 
-/* The index of the buffer whose block is at an offset; shmemi_buffers_count() if there is none. */
+/* Returns the index of the buffer whose block is at an offset; shmemi_buffers_count() if there is
+ * none. */
 uint32_t shmemi_buffer_of_block(int64_t offset);
 
 /* Add a buffer to the table, and remove the buffer at index i. Only the thread that makes the

@@ -16,9 +16,9 @@ int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nb
                     const char *call);
 int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                    const char *call);
-/* A collect into dest of `room` bytes. Sets *needed to the bytes of all contributions and *least to
- * the smallest room of a member. Returns 1 without writing anything if they do not fit at some
- * member; otherwise like shmemi_collect. */
+/* Collects into dest, which has `room` bytes. Sets *needed to the bytes of all contributions and
+ * *least to the smallest room of a member. Returns 1 without writing anything if they do not fit at
+ * some member; otherwise like shmemi_collect. */
 int shmemi_collect_room(shmem_team_t team, void *dest, const void *source, size_t nbytes,
                         size_t room, size_t *needed, size_t *least, const char *call);
 int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nbytes,

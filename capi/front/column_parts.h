@@ -30,20 +30,21 @@ struct reduction {
     const char *call;
 };
 
-/* The rank of the member of this PE's column on a node. */
+/* Returns the rank of the member of this PE's column on a node. */
 SHMEMI_INLINE int peer(const struct reduction *r, uint32_t node)
 {
     return shmemi_team_at(r->t, node, r->t->near_rank);
 }
 
-/* The memory of round k: for what this PE receives, and (sent_in) for what it sends. */
+/* Returns the memory into which this PE receives elements in round k. The rounds of a reduction
+ * reduce one piece of the column's share each, in memory of their own. */
 SHMEMI_INLINE char *received_in(const struct reduction *r, size_t k)
 {
     return shmemi_round_received(r->t, r->round + k);
 }
 
-/* The memory of round k for what this PE sends. It is directly before the memory of the round for
- * what this PE receives. */
+/* Returns the memory from which this PE sends elements in round k. It is directly before the memory
+ * into which this PE receives in that round. */
 SHMEMI_INLINE char *sent_in(const struct reduction *r, size_t k)
 {
     return received_in(r, k) - r->t->round_bytes;
@@ -58,8 +59,9 @@ SHMEMI_INLINE void send_at(const struct reduction *r, uint32_t node, const char 
     shmemi_message_at(r->t, peer(r, node), offset, from, nelems * r->reducer->size, lent, r->call);
 }
 
-/* Where this PE combines the elements from `at` on: in dest, if it is the only member on its node,
- * else in `round`, from which copy_to_node copies them to the members of the node. */
+/* Returns the address at which this PE combines the elements from `at` on: in dest, if it is the
+ * only member on its node, else `round`, memory of the round, from which copy_to_node copies them
+ * to the members of the node. */
 SHMEMI_INLINE char *target_of(const struct reduction *r, size_t at, char *round)
 {
     if (r->t->n_near == 1 && shmemi_loads(r->dest))
@@ -77,8 +79,8 @@ SHMEMI_INLINE void copy_to_node(const struct reduction *r, size_t at, const char
                    t->pes[shmemi_team_neighbour(t, i)], r->call);
 }
 
-/* column_steps.c: reduces the elements from first to end, with a round for each r->block of them.
- */
+/* Reduce the elements from r->first to r->end, r->block of them in each round, in pairs or in
+ * halves (column_steps.c). */
 void shmemi_column_pairs(const struct reduction *r);
 void shmemi_column_halves(const struct reduction *r);
 

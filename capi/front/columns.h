@@ -20,8 +20,8 @@
 void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                            const struct shmemi_reducer *reducer, const char *call);
 
-/* A reducescatter for a team that has the same number of members on each node. dest and source must
- * not overlap. */
+/* Performs a reducescatter for a team that has the same number of members on each node. dest and
+ * source must not overlap. */
 void shmemi_columns_scatter(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call);
 

@@ -43,7 +43,7 @@ enum { SHMEMI_CLEAN, SHMEMI_POSTED, SHMEMI_QUIETING };
 
 extern struct shmemi_context shmemi_contexts[SHMEMI_CONTEXTS];
 
-/* The entry of the table that a handle names, whether or not that context still exists. */
+/* Returns the entry of the table that a handle names, whether or not that context still exists. */
 SHMEMI_INLINE struct shmemi_context *shmemi_context_at(shmem_ctx_t ctx)
 {
     return &shmemi_contexts[(uint32_t)ctx % SHMEMI_CONTEXTS];
@@ -58,13 +58,13 @@ void shmemi_ctx_refuse_pe(shmem_ctx_t ctx, int pe, const char *call) __attribute
 /* Ends the program if the context is private to another thread. */
 void shmemi_ctx_check(shmem_ctx_t ctx, const char *call);
 
-/* A number that identifies the calling thread. */
+/* Returns a number that identifies the calling thread. */
 SHMEMI_INLINE uint64_t shmemi_this_thread(void)
 {
     return (uint64_t)(uintptr_t)pthread_self();
 }
 
-/* The PE of the job that has number pe in the context's team. Where the team is the world,
+/* Returns the PE of the job that has number pe in the context's team. Where the team is the world,
  * shmemi_reach checks the number. */
 SHMEMI_INLINE int shmemi_ctx_pe(shmem_ctx_t ctx, int pe, const char *call)
 {

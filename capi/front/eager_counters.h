@@ -23,7 +23,7 @@ bool shmemi_eager_counters_left(size_t n); /* reports whether n consecutive coun
 bool shmemi_eager_counters_allocate(size_t n, uint32_t *first, const char *call);
 void shmemi_eager_counters_free(uint32_t first, size_t n);
 
-/* The number of a slot's counter among all counters. */
+/* Returns the number of a slot's counter among all counters. */
 SHMEMI_INLINE int shmemi_eager_counter(const shmemx_eager_t *e, uint32_t slot)
 {
     return (int)(shmemi_state.notify_count + e->counter + slot);

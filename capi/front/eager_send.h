@@ -8,14 +8,15 @@
 
 #pragma GCC visibility push(hidden)
 
-/* How many buffers for tokens that go over the network come after the slots; how many bytes these
- * buffers and those of kernels have; and a wait until no buffer's write is under way. */
+/* Returns how many buffers for tokens that the host sends over a network come after the slots. */
 int shmemi_eager_boxes(const shmemx_eager_t *e);
+/* Returns the bytes of all buffers after the slots: those of the host and those of kernels. */
 size_t shmemi_eager_boxes_size(const shmemx_eager_t *e);
+/* Waits until no write from a buffer is under way. */
 void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call);
 
-/* n bytes of 0 in main memory, for a token that comes from or goes to the memory of a GPU; the
- * caller frees them. */
+/* Returns n bytes of 0 in main memory, for a token that comes from or goes to the memory of a GPU.
+ * The caller frees them. */
 char *shmemi_eager_allocate(size_t n, const char *call);
 
 /* Implements shmemx_eager_send. */

@@ -8,7 +8,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The address of a slot of this PE, which is symmetric. Ends the job if there is no such slot. */
+/* Returns the address of a slot of this PE, which is symmetric. Ends the job if there is no such
+ * slot. */
 char *shmemi_eager_place(const shmemx_eager_t *e, uint32_t slot, const char *call);
 
 /* Reports whether this PE's CPU reaches a PE only over the network. */

@@ -20,8 +20,8 @@ void shmemi_abort_core(const char *call, const char *remedy, const char *cause, 
  * not call the core again. The launcher learns of it by the status. */
 void shmemi_abort_in_handler(const char *call, const char *remedy, const char *cause, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
-/* What to print after an error of the core: nothing if the error ends with its own remedy, else
- * advice to run shmem-doctor. */
+/* Returns what to print after an error of the core: nothing if the error ends with its own remedy,
+ * else advice to run shmem-doctor. */
 const char *shmemi_remedy_after(const char *error);
 void shmemi_abort_open(void);        /* once the core is loaded: finds the unwinder */
 void shmemi_abort_note_joined(void); /* once the process is in a job: later errors name its PE */

@@ -8,35 +8,35 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * dest = the combination of what all members pass as mine, in the same order on all PEs and so the
- * same bit for bit. Returns when all members have called it, so it is also a barrier. At most
- * slot_size bytes.
+ * Combines what all members pass as mine, in the same order on all PEs and so with the same result
+ * bit for bit, and stores the result in dest. Returns when all members have called it, so it is
+ * also a barrier. At most slot_size bytes.
  */
 void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
                      const struct shmemi_reducer *reducer, const char *call);
 
-/* shmemi_exchange among the first members of the nodes only (leaders), in acc. The other members do
- * not wait and have no result, but all members call it, so that all count the same number of
- * exchanges. */
+/* Exchanges like shmemi_exchange, but only among the first members of the nodes (leaders), with the
+ * values and the result in acc. The other members do not wait and have no result, but all members
+ * call it, so that all count the same number of exchanges. */
 void shmemi_exchange_leaders(struct shmemi_team *t, void *acc, size_t nelems,
                              const struct shmemi_reducer *reducer, const char *call);
 
-/* acc becomes the combination of the values of the members up to this one, itself included; at most
- * slot_size bytes. Ends with a sync. */
+/* Combines the values of the members up to this one, itself included, to acc; at most slot_size
+ * bytes. Ends with a sync. */
 void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call);
 
-/* shmemi_exchange_prefix and shmemi_exchange at once: stores the prefix in acc, and the combination
- * of all members in all. At most half of slot_size bytes. */
+/* Does what shmemi_exchange_prefix and shmemi_exchange do, in one exchange: stores the prefix in
+ * acc, and the combination of all members in all. At most half of slot_size bytes. */
 void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const void *mine,
                           size_t nelems, const struct shmemi_reducer *reducer, const char *call);
 
-/* The slots of the next exchange of a team. Its scratch memory has two sets of slots, which
+/* Returns the slots of the next exchange of a team. Its scratch memory has two sets of slots, which
  * exchanges use alternately. Two are enough: a PE starts exchange k + 2 only when every PE has
  * begun exchange k + 1, and a PE begins that after it has read the slots of exchange k. */
 char *shmemi_exchange_slots(struct shmemi_team *t);
 
-/* Reducers. */
+/* Reducers: the sum of n words, and the minimum of n signed words. */
 void shmemi_add_u64(void *acc, const void *in, size_t n);
 void shmemi_min_i64(void *acc, const void *in, size_t n);
 

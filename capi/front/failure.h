@@ -69,8 +69,8 @@ void shmemi_acknowledge_losses(const struct shmemi_team *all, const struct shmem
  * several PEs if pe is -1. The calling thread must not have the network lock. */
 void shmemi_net_failed(int pe, const char *call);
 
-/* The PE whose loss ends this thread's present wait of this kind, or -1. The caller then fails its
- * call, and the same loss ends no later wait of that kind. */
+/* Returns the PE whose loss ends this thread's present wait of this kind, or -1. The caller then
+ * fails its call, and the same loss ends no later wait of that kind. */
 int shmemi_ending_loss(enum shmemi_whom whom);
 
 /*
@@ -80,8 +80,8 @@ int shmemi_ending_loss(enum shmemi_whom whom);
  * no more messages: their receivers would conclude that the awaited data has arrived.
  */
 bool shmemi_collective_begin(const struct shmemi_team *t, const char *call);
-/* Ends what shmemi_collective_begin began. False: a PE was lost meanwhile, and the results of the
- * call are of no use. */
+/* Ends a collective call that shmemi_collective_begin has begun. Returns false if a PE was lost
+ * meanwhile: then the results of the call are of no use. */
 bool shmemi_collective_end(void);
 bool shmemi_thread_unbroken(void);
 

@@ -23,8 +23,8 @@
 /* ------------------------------------------------ reaching a peer's memory */
 
 /*
- * The address in this process of n bytes at symmetric address addr of PE pe. NULL: the PE is on
- * another node, or the arguments are invalid; the caller then calls a slow function, which
+ * Returns the address in this process of n bytes at symmetric address addr of PE pe. NULL: the PE
+ * is on another node, or the arguments are invalid; the caller then calls a slow function, which
  * distinguishes these cases. Before init n_pes is 0, so that the first comparison also covers a
  * call before init or after finalize.
  */
@@ -51,8 +51,8 @@ SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
 #define SHMEMI_SLOW(operation) shmemi_##operation##_slow
 #endif
 
-/* memcpy. A length of 8, one element of the most common types, is copied by one move even if the
- * compiler does not know the length: a call of the C library's memcpy costs 2 ns more. */
+/* Copies n bytes, like memcpy. 8 bytes, one element of the most common types, are copied by one
+ * move even if the compiler does not know n: a call of the C library's memcpy costs 2 ns more. */
 SHMEMI_INLINE void shmemi_copy(void *to, const void *from, size_t n)
 {
     if (n == 8)
@@ -62,9 +62,11 @@ SHMEMI_INLINE void shmemi_copy(void *to, const void *from, size_t n)
 }
 
 /*
- * put. A NULL source, like a NULL dest of get, is passed to the slow half, which reports it unless
- * n is 0. The check costs less than where the linker places a function: with and without the check
- * a put of 8 bytes takes 1.5 to 1.7 ns and a get 1.2 to 1.8 ns, over functions of six names.
+ * Puts n bytes: copies them if this process reaches the PE's memory, otherwise calls the slow half.
+ * A NULL source, like a NULL dest of get, is passed to the slow half, which reports it unless n is
+ * 0. The cost of this check is less than that of the place at which the linker puts a function:
+ * with and without it a put of 8 bytes takes 1.5 to 1.7 ns and a get 1.2 to 1.8 ns, over functions
+ * of six names.
  */
 SHMEMI_INLINE void shmemi_put(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
                               const char *call)
@@ -78,7 +80,8 @@ SHMEMI_INLINE void shmemi_put(shmem_ctx_t ctx, void *dest, const void *source, s
     shmemi_notify(pe);
 }
 
-/* A nonblocking put: a copy where this process reaches the PE, as in put. */
+/* Puts n bytes without blocking: if this process reaches the PE's memory, it copies them at once,
+ * like shmemi_put. */
 SHMEMI_INLINE void shmemi_put_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
                                   const char *call)
 {
@@ -91,7 +94,8 @@ SHMEMI_INLINE void shmemi_put_nbi(shmem_ctx_t ctx, void *dest, const void *sourc
     shmemi_notify(pe);
 }
 
-/* get, which copies where this process reaches the PE. */
+/* Gets n bytes: copies them if this process reaches the PE's memory, otherwise calls the slow half.
+ */
 SHMEMI_INLINE void shmemi_get(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
                               const char *call)
 {
@@ -102,7 +106,8 @@ SHMEMI_INLINE void shmemi_get(shmem_ctx_t ctx, void *dest, const void *source, s
         SHMEMI_SLOW(get)(ctx, dest, source, n, pe, call);
 }
 
-/* A nonblocking get: a copy where this process reaches the PE, as in get. */
+/* Gets n bytes without blocking: if this process reaches the PE's memory, it copies them at once,
+ * like shmemi_get. */
 SHMEMI_INLINE void shmemi_get_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
                                   const char *call)
 {
@@ -113,8 +118,8 @@ SHMEMI_INLINE void shmemi_get_nbi(shmem_ctx_t ctx, void *dest, const void *sourc
         SHMEMI_SLOW(get_nbi)(ctx, dest, source, n, pe, call);
 }
 
-/* Put of one element. n is a constant, so the switch in memcpy folds; up to 8 bytes are one store,
- * which no reader sees in part. */
+/* Puts one element. Each caller passes a constant n, so the compiler turns the copy of an element
+ * of up to 8 bytes into one store, of which no reader sees a part. */
 SHMEMI_INLINE void shmemi_p(shmem_ctx_t ctx, void *dest, const void *value, size_t n, int pe,
                             const char *call)
 {
@@ -127,7 +132,7 @@ SHMEMI_INLINE void shmemi_p(shmem_ctx_t ctx, void *dest, const void *value, size
     shmemi_notify(pe);
 }
 
-/* Get of one element. */
+/* Gets one element into value. */
 SHMEMI_INLINE void shmemi_g(shmem_ctx_t ctx, void *value, const void *source, size_t n, int pe,
                             const char *call)
 {
@@ -150,8 +155,8 @@ SHMEMI_INLINE bool shmemi_misaligned(const void *at, size_t n)
     return ((uintptr_t)at & (n - 1)) != 0;
 }
 
-/* An atomic operation on 4 bytes: by the CPU where this process reaches the PE. Returns the old
- * value. */
+/* Performs an atomic operation on 4 bytes: by the CPU if this process reaches the PE's memory,
+ * otherwise by the slow half. Returns the old value. */
 SHMEMI_INLINE uint32_t shmemi_amo32(shmem_ctx_t ctx, enum shmemi_amo op, const void *dest,
                                     uint32_t operand, uint32_t compare, int pe, const char *call)
 {
@@ -164,8 +169,8 @@ SHMEMI_INLINE uint32_t shmemi_amo32(shmem_ctx_t ctx, enum shmemi_amo op, const v
     return old;
 }
 
-/* An atomic operation on 8 bytes: by the CPU where this process reaches the PE. Returns the old
- * value. */
+/* Performs an atomic operation on 8 bytes: by the CPU if this process reaches the PE's memory,
+ * otherwise by the slow half. Returns the old value. */
 SHMEMI_INLINE uint64_t shmemi_amo64(shmem_ctx_t ctx, enum shmemi_amo op, const void *dest,
                                     uint64_t operand, uint64_t compare, int pe, const char *call)
 {
@@ -178,7 +183,8 @@ SHMEMI_INLINE uint64_t shmemi_amo64(shmem_ctx_t ctx, enum shmemi_amo op, const v
     return old;
 }
 
-/* The nonblocking forms: *fetch is valid after the next quiet. */
+/* Performs an atomic operation on 4 bytes without blocking: the old value, *fetch, is valid after
+ * the next quiet. */
 SHMEMI_INLINE void shmemi_amo32_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *fetch,
                                     const void *dest, uint32_t operand, uint32_t compare, int pe,
                                     const char *call)
@@ -193,7 +199,8 @@ SHMEMI_INLINE void shmemi_amo32_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *f
         shmemi_notify(pe);
 }
 
-/* A nonblocking atomic operation on 8 bytes: *fetch is valid after the next quiet. */
+/* Performs an atomic operation on 8 bytes without blocking: the old value, *fetch, is valid after
+ * the next quiet. */
 SHMEMI_INLINE void shmemi_amo64_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *fetch,
                                     const void *dest, uint64_t operand, uint64_t compare, int pe,
                                     const char *call)
@@ -208,8 +215,8 @@ SHMEMI_INLINE void shmemi_amo64_nbi(shmem_ctx_t ctx, enum shmemi_amo op, void *f
         shmemi_notify(pe);
 }
 
-/* The bits of a floating-point value: atomics of such types are only set, fetch and swap, which
- * need no arithmetic. */
+/* Returns the bits of a float as an integer, for atomics on floats: these only set, fetch and swap,
+ * which needs no arithmetic. */
 SHMEMI_INLINE uint32_t shmemi_bits32(float f)
 {
     uint32_t u;
@@ -217,7 +224,7 @@ SHMEMI_INLINE uint32_t shmemi_bits32(float f)
     return u;
 }
 
-/* The bits of a double. */
+/* Returns the bits of a double. */
 SHMEMI_INLINE uint64_t shmemi_bits64(double d)
 {
     uint64_t u;
@@ -225,7 +232,7 @@ SHMEMI_INLINE uint64_t shmemi_bits64(double d)
     return u;
 }
 
-/* The float with these bits. */
+/* Returns the float with these bits. */
 SHMEMI_INLINE float shmemi_float(uint32_t u)
 {
     float f;
@@ -233,7 +240,7 @@ SHMEMI_INLINE float shmemi_float(uint32_t u)
     return f;
 }
 
-/* The double with these bits. */
+/* Returns the double with these bits. */
 SHMEMI_INLINE double shmemi_double(uint64_t u)
 {
     double d;

@@ -56,9 +56,9 @@ void shmemi_settle(const char *call);
 /* Zeroes n bytes of this PE's symmetric memory. */
 void shmemi_clear(void *at, size_t n, const char *call);
 
-/* The address in this process at which PE pe's user heap begins, so that shmemi_move can copy to
- * and from `offset` there; NULL if it cannot. A negative offset is in the internal area, which is
- * in main memory. */
+/* Returns the address in this process at which PE pe's user heap begins, so that shmemi_move can
+ * copy to and from `offset` there; NULL if it cannot. A negative offset is in the internal area,
+ * which is in main memory. */
 SHMEMI_INLINE char *shmemi_reachable(int pe, int64_t offset)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -67,7 +67,8 @@ SHMEMI_INLINE char *shmemi_reachable(int pe, int64_t offset)
     return SHMEMI_UNLIKELY(s->gpu) ? s->mapped_base[pe] : s->near_base[pe];
 }
 
-/* An atomic operation on GPU memory to which the driver can copy; returns the old value. */
+/* Performs an atomic operation on GPU memory to which the driver can copy. Returns the old value.
+ */
 uint64_t shmemi_amo_gpu(enum shmemi_amo op, int width, void *at, uint64_t operand, uint64_t compare,
                         const char *call);
 
@@ -79,7 +80,7 @@ SHMEMI_INLINE bool shmemi_on_gpu(const void *at)
            (shmemi_in_heap(at, 0) || shmemi_buffer_offset(at, 0) != SHMEMI_NO_OFFSET);
 }
 
-/* The present value of a word of this PE's heap. */
+/* Returns the present value of a word of this PE's heap. */
 uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call);
 
 /* Publish this PE's teams to its kernels: show publishes a team with its handle, hide removes it,

@@ -11,7 +11,8 @@
  * reason, once for all PEs. False: no shmemrun listens, and nothing was printed. */
 bool shmemi_abort_by_launcher(int status, const char *reason);
 
-/* This PE's number, as some launchers write it into the environment; NULL: it is not known. */
+/* Returns this PE's number, as some launchers write it into the environment; NULL: it is not known.
+ */
 const char *shmemi_launched_as(void);
 
 #pragma GCC visibility pop

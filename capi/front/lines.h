@@ -35,9 +35,9 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
                           const struct shmemi_reducer *reducer,
                           const struct shmemi_lines_report *everyone, const char *call);
 
-/* To be called right after shmemi_lines_combine: sends the data of the first PE of the node to the
- * other members there. It is a part of the same exchange, since the first PE goes on before the
- * others have read their lines. */
+/* Called right after shmemi_lines_combine: sends the data of the first PE of the node to the other
+ * members there. It is a part of the same exchange, since the first PE goes on before the others
+ * have read their lines. */
 void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const char *call);
 
 /* Where the blocks of a team's members are in dest, one after the other, for collect and
@@ -53,7 +53,7 @@ struct shmemi_part {
     size_t at, bytes;
 };
 
-/* The blocks of the members from first to end - 1. */
+/* Returns the blocks of the members from first to end - 1. */
 SHMEMI_INLINE struct shmemi_part shmemi_blocks_part(const struct shmemi_blocks *b, uint32_t first,
                                                     uint32_t end)
 {

@@ -6,11 +6,11 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The core's function table, loaded at the first call; NULL when the core cannot be loaded: error
- * has the reason and the remedy. */
+/* Returns the core's function table, loaded at the first call; NULL when the core cannot be loaded:
+ * error has the reason and the remedy. */
 const struct shmemi_core *shmemi_core_open(char *error, size_t size);
 
-/* The file that holds this library. */
+/* Returns the file that holds this library. */
 const char *shmemi_front_path(void);
 
 #pragma GCC visibility pop

@@ -30,21 +30,21 @@ struct lock {
     const char *call;
 };
 
-/* This PE's number in a lock, in which 0 means no PE. */
+/* Returns this PE's number in a lock, in which 0 means no PE. */
 SHMEMI_INLINE uint32_t me_plus_one(void)
 {
     return (uint32_t)shmemi_state.my_pe + 1;
 }
 
-/* An atomic operation on PE pe's entry in the lock's queue. Only fetching ones return the old
- * value, and only they are complete at a PE of another node when this returns. */
+/* Performs an atomic operation on PE pe's entry in the lock's queue. Only fetching ones return the
+ * old value, and only they are complete at a PE of another node when this returns. */
 SHMEMI_INLINE uint32_t at_place(const struct lock *l, enum shmemi_amo op, uint32_t operand,
                                 uint32_t compare, int pe)
 {
     return shmemi_amo32(SHMEM_CTX_DEFAULT, op, l->place, operand, compare, pe, l->call);
 }
 
-/* The present value of this PE's entry in the queue of a lock. */
+/* Returns the present value of this PE's entry in the queue of a lock. */
 SHMEMI_INLINE uint32_t my_place(const struct lock *l)
 {
     return shmemi_on_gpu(l->place) ? (uint32_t)shmemi_read_gpu(l->place, sizeof *l->place, l->call)

@@ -23,21 +23,22 @@
 
 /* The next three functions return offsets from the user heap, the same on every PE. */
 
-/* The word of a sender in which PE receiver counts the bytes of its mailbox that are free again. */
+/* Returns where a sender has the word in which PE receiver counts the bytes of its mailbox that are
+ * free again (credit). */
 SHMEMI_INLINE int64_t shmemi_mail_credit(int receiver)
 {
     return (int64_t)sizeof(uint64_t) * receiver - (int64_t)shmemi_state.credits_offset;
 }
 
-/* The mailbox in which every PE receives the records of a sender. */
+/* Returns where every PE has the mailbox in which it receives the records of a sender. */
 SHMEMI_INLINE int64_t shmemi_mailbox(int sender)
 {
     return (int64_t)shmemi_mailbox_bytes(shmemi_state.mailbox_size) * sender -
            (int64_t)shmemi_state.mailboxes_offset;
 }
 
-/* Where a sender receives the reply to its request with that number; send is the request's entry in
- * the sender's table. */
+/* Returns where a sender receives the reply to its request with this number; `send` is the
+ * request's entry in the sender's table. */
 SHMEMI_INLINE int64_t shmemi_mail_reply(uint32_t send, uint64_t number)
 {
     return (int64_t)(sizeof(struct shmemi_mail_send) * send +
@@ -45,7 +46,7 @@ SHMEMI_INLINE int64_t shmemi_mail_reply(uint32_t send, uint64_t number)
            (int64_t)shmemi_state.sends_offset;
 }
 
-/* The address of an offset in this PE's internal area. */
+/* Returns the address of an offset in this PE's internal area. */
 SHMEMI_INLINE void *shmemi_mail_here(int64_t offset)
 {
     return shmemi_state.peer_base[shmemi_state.my_pe] + offset;

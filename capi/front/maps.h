@@ -20,14 +20,15 @@ struct shmemi_maps {
     char line[512];
 };
 
-/* Opens the list of mappings. False: errno has the reason. */
+/* Opens the list of mappings. Returns false if that fails; errno has the reason. */
 static inline bool shmemi_maps_open(struct shmemi_maps *maps)
 {
     maps->file = fopen("/proc/self/maps", "re");
     return maps->file != NULL;
 }
 
-/* Reads the next mapping, in ascending order. False: there is none. A long name is cut. */
+/* Reads the next mapping, in ascending order. Returns false if there is none. A long name is cut.
+ */
 static inline bool shmemi_maps_next(struct shmemi_maps *maps, struct shmemi_mapping *m)
 {
     while (fgets(maps->line, sizeof maps->line, maps->file) != NULL) {

@@ -29,13 +29,13 @@ SHMEMI_INLINE void shmemi_lent_begin(struct shmemi_lent *lent)
     lent->begun = lent->ended = 0;
 }
 
-/* A message with data to dest at member rank. lent: a list to which the call adds source, which
- * must then stay unchanged until shmemi_lent_back. NULL: source is memory of the library, which
- * stays unchanged until the message has arrived. */
+/* Sends a message with data to dest at member rank. lent: a list to which the call adds source,
+ * which must then stay unchanged until shmemi_lent_back. NULL: source is memory of the library,
+ * which stays unchanged until the message has arrived. */
 void shmemi_message_data(struct shmemi_team *t, int rank, void *dest, const void *source, size_t n,
                          struct shmemi_lent *lent, const char *call);
-/* shmemi_message_data with the destination as an offset from the user heap; a negative offset is in
- * the internal area. */
+/* Sends a message with data like shmemi_message_data, with the destination as an offset from the
+ * user heap; a negative offset is in the internal area. */
 void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const void *source,
                        size_t n, struct shmemi_lent *lent, const char *call);
 /* Waits until no message reads a source of the list any more. */

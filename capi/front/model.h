@@ -19,13 +19,13 @@ SHMEMI_INLINE bool shmemi_by_nodes(const struct shmemi_team *t)
            !(shmemi_state.collectives & SHMEMI_COLLECTIVES_FLAT);
 }
 
-/* The number of steps of an exchange in pairs among the largest power of two of n nodes. */
+/* Returns the number of steps of an exchange in pairs among the largest power of two of n nodes. */
 SHMEMI_INLINE uint32_t shmemi_steps_in_pairs(uint32_t n)
 {
     return 31 - (uint32_t)__builtin_clz(n);
 }
 
-/* The largest power of two up to n. */
+/* Returns the largest power of two up to n. */
 SHMEMI_INLINE uint32_t shmemi_power_below(uint32_t n)
 {
     return 1u << shmemi_steps_in_pairs(n);
@@ -34,22 +34,22 @@ SHMEMI_INLINE uint32_t shmemi_power_below(uint32_t n)
 /* The smallest part of a round's memory that each node can have, in bytes. */
 enum { SHMEMI_LEAST_PART = 256 };
 
-/* The bytes of one part of a round's memory; each node has one part. */
+/* Returns the bytes of one part of a round's memory; each node has one part. */
 SHMEMI_INLINE size_t shmemi_part_bytes(const struct shmemi_team *t)
 {
     return t->round_bytes / t->n_nodes & ~(size_t)(SHMEMI_CACHE_LINE - 1);
 }
 
-/* How many bytes a round can reduce in pairs: its memory has a part for each step, and one for the
- * elements of a node beyond the largest power of two. */
+/* Returns how many bytes a round can reduce in pairs: its memory has a part for each step, and one
+ * for the elements of a node beyond the largest power of two. */
 SHMEMI_INLINE size_t shmemi_pairs_limit(const struct shmemi_team *t)
 {
     uint32_t parts = shmemi_steps_in_pairs(t->n_nodes) + 1;
     return t->round_bytes / parts & ~(size_t)(SHMEMI_CACHE_LINE - 1);
 }
 
-/* How many bytes a round can reduce in halves: its memory has the elements of a node beyond the
- * largest power of two, and those that the steps receive, which are fewer together. Between two
+/* Returns how many bytes a round can reduce in halves: its memory has the elements of a node beyond
+ * the largest power of two, and those that the steps receive, which are fewer together. Between two
  * steps less than a cache line and an element is unused, and there are fewer than 21 steps. */
 SHMEMI_INLINE size_t shmemi_halves_limit(const struct shmemi_team *t)
 {

@@ -21,7 +21,7 @@ void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shme
  * message for each block. */
 bool shmemi_nodes_swaps(const struct shmemi_team *t, size_t nbytes);
 
-/* alltoall of blocks for which shmemi_nodes_swaps returns true. */
+/* Performs an alltoall of blocks for which shmemi_nodes_swaps returns true. */
 void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source, size_t nbytes,
                            const char *call);
 

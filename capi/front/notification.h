@@ -20,7 +20,7 @@
 /* At init: frees all ranges of counters. */
 void shmemi_notification_open(void);
 
-/* shmemi_put_notify if the PE is on another node or an argument is wrong. */
+/* Called by shmemi_put_notify if the PE is on another node or an argument is wrong. */
 void shmemi_put_notify_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int notify,
                             int pe, bool nbi, const char *call);
 
@@ -41,13 +41,13 @@ void shmemi_notification_zero(int first, int n, const char *call);
 void shmemi_notification_check(int notify, const char *call);
 void shmemi_notification_check_value(uint64_t value, const char *what, const char *call);
 
-/* The offset of a counter from the user heap. */
+/* Returns the offset of a counter from the user heap. */
 SHMEMI_INLINE int64_t shmemi_notification_offset(int notify)
 {
     return (int64_t)sizeof(uint64_t) * notify - (int64_t)shmemi_state.notify_offset;
 }
 
-/* The address of a counter of a PE of this node. */
+/* Returns the address of a counter of a PE of this node. */
 SHMEMI_INLINE uint64_t *shmemi_notification_of(int pe, int notify)
 {
     char *base = shmemi_state.peer_base[pe];
@@ -61,7 +61,7 @@ SHMEMI_INLINE bool shmemi_notification_exists(int notify)
     return SHMEMI_LIKELY((uint32_t)notify < shmemi_state.notify_count);
 }
 
-/* A put that adds one to a counter of its target after the bytes have arrived. */
+/* Puts n bytes, and adds one to a counter of the target after they have arrived. */
 SHMEMI_INLINE void shmemi_put_notify(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
                                      int notify, int pe, bool nbi, const char *call)
 {

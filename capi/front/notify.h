@@ -9,8 +9,8 @@
 void shmemi_wake(struct shmemi_ctl *ctl);
 
 /*
- * Wakes the threads that sleep on a control page until memory changes. To be called after each
- * store that they may wait for: it needs no fence, because the sleeper runs a membarrier (order.h,
+ * Wakes the threads that sleep on a control page until memory changes. It is called after each
+ * store that they may wait for. It needs no fence, because the sleeper runs a membarrier (order.h,
  * sleep.c).
  */
 SHMEMI_INLINE void shmemi_notify_at(struct shmemi_ctl *ctl)

@@ -163,8 +163,8 @@ SHMEMI_INLINE void shmemi_seqcount_write_begin(uint32_t *at)
     shmemi_fence_stores(); /* the record does not change before the count is odd */
 }
 
-/* Begins a change of a record that several threads may change. False: another thread is changing
- * it. */
+/* Begins a change of a record that several threads may change. Returns false if another thread is
+ * changing it. */
 SHMEMI_INLINE bool shmemi_seqcount_write_try_begin(uint32_t *at)
 {
     uint32_t even = shmemi_read_once(at);

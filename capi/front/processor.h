@@ -13,11 +13,11 @@ bool shmemi_processor_is_shared(void);
 /* Publishes on which processor this thread runs, for the other PEs of this node. */
 void shmemi_processor_publish(void);
 
-/* To be called when the thread has slept: after a long sleep it may run on another processor, which
- * other PEs use. */
+/* Called when the thread has slept: publishes its processor again, because after a long sleep it
+ * may run on another one, which other PEs use. */
 void shmemi_processor_slept(void);
 
-/* sched_yield, for a thread that waits. */
+/* Yields the processor, like sched_yield, for a thread that waits. */
 void shmemi_yield(void);
 
 #pragma GCC visibility pop

@@ -23,14 +23,14 @@ bool shmemi_range_begin(uint32_t group, const char *call);
 void shmemi_range_end(const bool *begun);
 
 /* The core calls these. open sets the groups to show and returns them; 0: no profiler listens, -1:
- * the library was built without ranges. enter and leave begin and end a range. of: the domain, of
- * calls or of the proxy. */
+ * the library was built without ranges. enter and leave begin and end a range in domain `of`, that
+ * of calls or that of the proxy. */
 int shmemi_ranges_open(uint32_t groups);
 void shmemi_range_enter(int of, uint32_t group, const char *name);
 void shmemi_range_leave(int of);
 
-/* To be called before and after init, whose range cannot begin before the groups are known: await
- * records the call's name, and settle ends its range; joined: the process is in a job. */
+/* Called before and after init, whose range cannot begin before the groups are known: await records
+ * the call's name, and settle ends its range; joined: the process is in a job. */
 void shmemi_ranges_await(const char *call);
 void shmemi_ranges_settle(bool joined);
 

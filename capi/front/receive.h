@@ -12,7 +12,7 @@ int shmemi_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes, c
 int shmemi_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes,
                      const char *call);
 
-/* At init and at finalize. False: there is no memory. */
+/* Called at init and at finalize. Returns false if there is no memory. */
 bool shmemi_receive_open(void);
 void shmemi_receive_close(void);
 

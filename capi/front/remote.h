@@ -13,13 +13,13 @@
  * The shmemi_net_ functions take an operation whose kind, ctx, pe, offset and call are set, as well
  * as the fields that the kind needs (zz_request.h); they set the other fields.
  *
- * shmemi_net_do performs an operation of any length; with nbi, a later quiet completes it. False:
- * it failed, and the call has failed (failure.h).
+ * shmemi_net_do performs an operation of any length; with nbi, a later quiet completes it. It
+ * returns false if the operation has failed, and with it the call (failure.h).
  */
 bool shmemi_net_do(struct shmemi_host_operation *o);
 /* Begins a put, with or without signal, or a get, of at most net_chunk bytes, for callers that have
- * several operations under way, each with its request. True: the caller must call shmemi_net_finish
- * before source may be reused, or dest be read. */
+ * several operations under way, each with its request. If it returns true, the caller must call
+ * shmemi_net_finish before source may be reused, or dest be read. */
 bool shmemi_net_start(struct shmemi_host_operation *o);
 /* Advances a put or get from one part to the next. */
 void shmemi_net_advance(struct shmemi_host_operation *o);
@@ -28,9 +28,10 @@ void shmemi_net_finish(const struct shmemi_request *r, int pe, const char *call)
 /* Sends a message of the library's own, a put with signal or an atomic that does not fetch. No
  * quiet of the program waits for it, unless source may not be reused when the call returns. */
 void shmemi_net_message(struct shmemi_host_operation *o);
-/* shmemi_net_message, of bytes that the caller does not change meanwhile. True: the caller must
- * call shmemi_net_finish with o->request before source may be reused. Without a request the caller
- * must not change the bytes until they have arrived. */
+/* Sends a message like shmemi_net_message, but with bytes that the caller does not change
+ * meanwhile. If it returns true, the caller must call shmemi_net_finish with o->request before
+ * source may be reused. Without a request the caller must not change the bytes until they have
+ * arrived. */
 bool shmemi_net_lend(struct shmemi_host_operation *o);
 
 /* The slow halves of the functions in front.h, called if the PE is on another node or an argument
@@ -62,8 +63,8 @@ SHMEMI_INLINE bool shmemi_amo_writes(enum shmemi_amo op)
     return op != SHMEMI_AMO_FETCH;
 }
 
-/* The offset of n bytes at symmetric address addr from the user heap of PE pe. Ends the program if
- * they are not symmetric, or if `local`, which `what` names, is NULL. */
+/* Returns the offset of n bytes at symmetric address addr from the user heap of PE pe. Ends the
+ * program if they are not symmetric, or if `local`, which `what` names, is NULL. */
 int64_t shmemi_check_target(const void *addr, size_t n, const void *local, int pe, const char *what,
                             const char *call);
 

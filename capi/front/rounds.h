@@ -23,14 +23,14 @@ SHMEMI_INLINE bool shmemi_has_parts(const struct shmemi_team *t)
     return shmemi_has_columns(t) && shmemi_part_bytes(t) >= SHMEMI_LEAST_PART;
 }
 
-/* The memory into which this PE receives in a round of a team. The memory from which it sends comes
- * before it. */
+/* Returns the memory into which this PE receives in a round of a team. The memory from which it
+ * sends comes before it. */
 SHMEMI_INLINE char *shmemi_round_received(const struct shmemi_team *t, uint64_t round)
 {
     return t->rounds + (round % SHMEMI_COLUMN_ROUNDS * 2 + 1) * t->round_bytes;
 }
 
-/* The part of that memory into which the members of a node send. */
+/* Returns the part of a round's memory into which the members of a node send. */
 SHMEMI_INLINE char *shmemi_round_part(const struct shmemi_team *t, uint64_t round, uint32_t node)
 {
     return shmemi_round_received(t, round) + shmemi_part_bytes(t) * node;

@@ -12,7 +12,7 @@
 int shmemi_send(const void *buf, size_t nbytes, int tag, int pe, const char *call);
 int shmemi_send_test(const void *buf, size_t nbytes, int tag, int pe, const char *call);
 
-/* At init and at finalize. False: there is no memory. */
+/* Called at init and at finalize. Returns false if there is no memory. */
 bool shmemi_send_open(void);
 void shmemi_send_close(void);
 
@@ -27,9 +27,10 @@ struct shmemi_send_wait {
     const char *call;
 };
 
-/* Waits until ready(subject), and meanwhile serves requests of receivers for messages whose calls
- * have returned. False: a PE is lost, or, for a limited wait, the time limit of the thread has
- * passed. Only for SHMEMI_MAIL_ANY the loss is also set as the thread's last error. */
+/* Waits until ready(subject) returns true, and meanwhile serves requests of receivers for messages
+ * whose calls have returned. Returns false if a PE is lost, or, for a limited wait, the time limit
+ * of the thread has passed. Only for SHMEMI_MAIL_ANY the loss is also set as the thread's last
+ * error. */
 bool shmemi_send_await(const struct shmemi_send_wait *w);
 
 /* Makes progress on long messages, for calls that do not wait. */

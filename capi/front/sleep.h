@@ -11,9 +11,9 @@
  * sleepers may rely on it. */
 bool shmemi_register_sleepers(void);
 
-/* One step of the preparation for a sleep: announces the sleeper, or makes sure that the membarrier
- * has run after which writers see the announcement. True: the thread may sleep, after one more
- * check of its condition. */
+/* Does one step of the preparation for a sleep: announces the sleeper, or makes sure that the
+ * membarrier has run after which writers see the announcement. Returns true if the thread may
+ * sleep, after one more check of its condition. */
 bool shmemi_prepare_sleep(struct shmemi_waiter *w);
 
 enum shmemi_sleep_end {

@@ -12,17 +12,18 @@
 
 #pragma GCC visibility push(hidden)
 
-/* To be called before the core's init: sets the size and layout of the statics in the arguments of
- * init, because all PEs must have the same. */
+/* Called before the core's init: sets the size and layout of the statics in the arguments of init,
+ * because all PEs must have the same. */
 void shmemi_statics_offer(struct shmemi_init_args *args);
-/* To be called after the core's init. If all PEs can have symmetric statics, moves this PE's to the
- * memory file and syncs with the other PEs; otherwise does nothing. Returns 0, or -1 and an
- * error. */
+/* Called after the core's init. If all PEs can have symmetric statics, moves this PE's to the
+ * memory file and syncs with the other PEs; otherwise does nothing. Returns 0, or -1 and an error.
+ */
 int shmemi_statics_open(char *error, size_t size);
 void shmemi_statics_close(void);
 
 /* Find the next bytes that were ever written between *from and *to of the memory file, and set
- * *from and *to to them. False: there are none. shmemi_file_written does it for any file. */
+ * *from and *to to them. They return false if there are none. shmemi_file_written does it for any
+ * file. */
 bool shmemi_statics_written(uint64_t *from, uint64_t *to);
 bool shmemi_file_written(int file, uint64_t *from, uint64_t *to);
 
@@ -32,13 +33,13 @@ bool shmemi_page_has_data(const char *page);
 /* Copies whole pages, including the red zones of AddressSanitizer, which its memcpy rejects. */
 void shmemi_copy_pages(void *to, const void *from, size_t n);
 
-/* For fork.c: the part of the program that is in the memory file, and its offset there; NULL if
- * there is none. */
+/* For fork.c: returns the part of the program that is in the memory file, and sets *place to its
+ * offset there; NULL if there is none. */
 const struct shmemi_program *shmemi_statics_moved(uint64_t *place);
 /* Block and unblock init and finalize in other threads. */
 void shmemi_statics_lock(void);
 void shmemi_statics_unlock(void);
-/* In the child of a fork: the statics are not symmetric any more. */
+/* In the child of a fork: records that the statics are not symmetric any more. */
 void shmemi_statics_forget(void);
 
 #pragma GCC visibility pop

@@ -34,7 +34,8 @@ struct shmemi_steps {
     struct shmemi_step step[SHMEMI_MAX_STEPS];
 };
 
-/* The steps of PE `me` of n PEs on a node. At least half of the PEs take part in all steps. */
+/* Returns the steps of PE `me` of n PEs on a node. At least half of the PEs take part in all steps.
+ */
 struct shmemi_steps shmemi_plan_steps(uint32_t n, uint32_t me);
 
 #pragma GCC visibility pop

@@ -76,35 +76,35 @@ extern struct shmemi_team shmemi_world;
  * offset of the end of the lines. */
 int64_t shmemi_team_place_inbox(struct shmemi_team *t, int64_t inbox);
 
-/* The rank of a PE; -1 if it is not a member. */
+/* Returns the rank of a PE; -1 if it is not a member. */
 int shmemi_team_rank(const struct shmemi_team *t, int pe);
 
 int32_t *shmemi_team_numbers(size_t n); /* an array for n PEs or ranks */
 
-/* The index, within the team, of the node of a rank. */
+/* Returns the index, within the team, of the node of a rank. */
 uint32_t shmemi_team_node(const struct shmemi_team *t, int rank);
 
-/* How many members a node has. */
+/* Returns how many members a node has. */
 SHMEMI_INLINE uint32_t shmemi_team_members(const struct shmemi_team *t, uint32_t node)
 {
     return t->first[node + 1] - t->first[node];
 }
 
-/* The rank of the i-th member of a node. */
+/* Returns the rank of the i-th member of a node. */
 SHMEMI_INLINE int shmemi_team_at(const struct shmemi_team *t, uint32_t node, uint32_t i)
 {
     return t->members[t->first[node] + i];
 }
 
-/* The rank of the member that is i members after this PE on this node, round robin. For i = 0 it is
- * this PE. */
+/* Returns the rank of the member that is i members after this PE on this node, round robin. For i =
+ * 0 it is this PE. */
 SHMEMI_INLINE int shmemi_team_neighbour(const struct shmemi_team *t, uint32_t i)
 {
     return t->near[(t->near_rank + i) % t->n_near];
 }
 
-/* The index of the node that is i nodes after this one, round robin. For i = n_nodes - 1 it is the
- * node before this one. */
+/* Returns the index of the node that is i nodes after this one, round robin. For i = n_nodes - 1 it
+ * is the node before this one. */
 SHMEMI_INLINE uint32_t shmemi_team_other_node(const struct shmemi_team *t, uint32_t i)
 {
     return (t->node + i) % t->n_nodes;

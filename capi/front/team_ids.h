@@ -15,10 +15,11 @@ enum { SHMEMI_FIRST_TEAM_ID = 7 };
 /* The predefined teams, without the world. A team without PEs does not exist. */
 extern struct shmemi_team shmemi_always[SHMEMI_FIRST_TEAM_ID]; /* by handle */
 
-/* The predefined team, other than the world, with this handle; NULL if there is none. */
+/* Returns the predefined team, other than the world, with this handle; NULL if there is none. */
 struct shmemi_team *shmemi_team_always(shmem_team_t team);
 
-/* The team of a handle; NULL for SHMEM_TEAM_INVALID. Ends the program if no team has the handle. */
+/* Returns the team of a handle; NULL for SHMEM_TEAM_INVALID. Ends the program if no team has the
+ * handle. */
 struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call);
 
 /* Makes a team of n PEs, which owns the array pes; NULL if there is no memory. */
@@ -30,8 +31,8 @@ void shmemi_team_drop(struct shmemi_team *t); /* frees a team; NULL: nothing hap
 void shmemi_team_ids_free(uint64_t *out);
 int shmemi_team_ids_lowest(const uint64_t *bits, int from);
 
-/* Enters the n teams that are not NULL into their slots. False: another thread has claimed one of
- * the slots meanwhile, and none is entered. shmemi_team_ids_disclaim frees them. */
+/* Enters the n teams that are not NULL into their slots. Returns false, and enters none, if another
+ * thread has claimed one of the slots meanwhile. shmemi_team_ids_disclaim frees them. */
 bool shmemi_team_ids_claim(struct shmemi_team **made, const int *slots, int n);
 void shmemi_team_ids_disclaim(struct shmemi_team **made, const int *slots, int n);
 

@@ -6,9 +6,9 @@
 
 #pragma GCC visibility push(hidden)
 
-/* present: whether the process has kernels. begin copies the state of the job to them, and returns
- * 0, or -1 with the reason in error; it sets *given if this PE runs kernels. end clears the state;
- * reset: the program has reset the GPU. */
+/* present reports whether the process has kernels. begin copies the state of the job to them, and
+ * returns 0, or -1 with the reason in error; it sets *given if this PE runs kernels. end clears the
+ * state; reset: the program has reset the GPU. */
 bool shmemi_units_present(void);
 int shmemi_units_begin(bool *given, char *error, size_t size);
 void shmemi_units_end(bool reset);

@@ -14,9 +14,9 @@
 
 #pragma GCC visibility push(hidden)
 
-/* One step of a wait whose condition does not hold yet: spins, yields or sleeps once. False: the
- * caller has to end the wait, because a PE was lost and the call has failed, or because the
- * thread's time limit has passed. */
+/* Does one step of a wait whose condition does not hold yet: spins, yields or sleeps once. Returns
+ * false if the caller has to end the wait, because a PE was lost and the call has failed, or
+ * because the thread's time limit has passed. */
 bool shmemi_wait_step(struct shmemi_waiter *w);
 
 /* Ends a wait that took at least one step. */
