@@ -29,7 +29,7 @@ static struct shmemi_team *begin(struct shmemi_team *own, int start, int log_str
     return shmemi_collective_begin(t, call) ? t : NULL;
 }
 
-/* A sync of the PEs of an active set. */
+/* Syncs the PEs of an active set. */
 void shmemi_activeset_sync(int start, int log_stride, int size, long *psync, const char *call)
 {
     struct shmemi_team own;
@@ -40,7 +40,8 @@ void shmemi_activeset_sync(int start, int log_stride, int size, long *psync, con
     shmemi_collective_end();
 }
 
-/* A barrier of the PEs of an active set: completes this PE's operations, and then syncs. */
+/* Performs a barrier of the PEs of an active set: completes this PE's operations, and then syncs.
+ */
 void shmemi_activeset_barrier(int start, int log_stride, int size, long *psync, const char *call)
 {
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
@@ -67,7 +68,7 @@ static void spread_on_node(struct shmemi_team *t, void *dest, const void *from, 
         shmemi_activeset_await(t, SHMEMI_READ, t->n_near - 1, call);
 }
 
-/* The receiving side of spread_on_node: waits for the message of rank. If there are many bytes, the
+/* Receives what spread_on_node sends: waits for the message of rank. If there are many bytes, the
  * message says only that they are ready: then this PE reads them at the address `from` and reports
  * that it has. */
 static void receive_on_node(struct shmemi_team *t, int rank, void *dest, const void *from, size_t n,
@@ -80,7 +81,7 @@ static void receive_on_node(struct shmemi_team *t, int rank, void *dest, const v
     }
 }
 
-/* A broadcast in an active set that is not all PEs. The root sends to the members of its own node
+/* Broadcasts in an active set that is not all PEs. The root sends to the members of its own node
  * and to the first member of each other node, which passes the data on to the members there. */
 static void broadcast(struct shmemi_team *t, void *dest, const void *source, size_t n, int root,
                       const char *call)
@@ -139,9 +140,9 @@ static void all_to_all(struct shmemi_team *t, char *mine, const char *source, si
     shmemi_activeset_await(t, SHMEMI_DATA, (uint64_t)t->n - 1, call);
 }
 
-/* The offset of this PE's bytes in the result of collect: the sum of the bytes of the members
- * before it, a prefix sum by recursive doubling. After the step of distance d a PE has the sum of
- * the 2d members up to itself. Each step has a word of pSync of its own. */
+/* Returns the offset of this PE's bytes in the result of collect: the sum of the bytes of the
+ * members before it, a prefix sum by recursive doubling. After the step of distance d a PE has the
+ * sum of the 2d members up to itself. Each step has a word of pSync of its own. */
 static size_t offset_of_block(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     uint64_t upto = nbytes;
@@ -155,8 +156,8 @@ static size_t offset_of_block(struct shmemi_team *t, size_t nbytes, const char *
     return upto - nbytes;
 }
 
-/* collect of a set that is not the world: a prefix sum of the sizes determines where the bytes of
- * each member begin in dest. */
+/* Performs collect in a set that is not the world: a prefix sum of the sizes determines where the
+ * bytes of each member begin in dest. */
 static void collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                     const char *call)
 {
@@ -169,8 +170,8 @@ static void collect(struct shmemi_team *t, void *dest, const void *source, size_
     all_to_all(t, mine, source, nbytes, 0, call);
 }
 
-/* Implements shmem_collect32 and shmem_collect64: each PE of the active set gives nbytes, which may
- * differ, and all get the blocks one after the other. */
+/* Implements shmem_collect32 and shmem_collect64: each PE of the active set contributes a block of
+ * nbytes, which may differ, and all PEs get the blocks one after the other. */
 void shmemi_activeset_collect(void *dest, const void *source, size_t nbytes, int start,
                               int log_stride, int size, long *psync, const char *call)
 {
@@ -185,9 +186,9 @@ void shmemi_activeset_collect(void *dest, const void *source, size_t nbytes, int
     shmemi_collective_end();
 }
 
-/* fcollect and alltoall of a set that is not the world: checks the arrays, then sends a block of
- * source to every member. step is the distance from the block of one member to that of the next in
- * source, 0 if all members get the same block. */
+/* Performs fcollect and alltoall in a set that is not the world: checks the arrays, then sends a
+ * block of source to every member. step is the distance from the block of one member to that of the
+ * next in source, 0 if all members get the same block. */
 static void send_blocks(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                         size_t step, const char *call)
 {
@@ -199,8 +200,8 @@ static void send_blocks(struct shmemi_team *t, void *dest, const void *source, s
         all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, step, call);
 }
 
-/* Implements shmem_fcollect32 and shmem_fcollect64: each PE of the active set gives nbytes, the
- * same on all, and all get the blocks one after the other. */
+/* Implements shmem_fcollect32 and shmem_fcollect64: each PE of the active set contributes a block
+ * of nbytes, the same on all, and all PEs get the blocks one after the other. */
 void shmemi_activeset_fcollect(void *dest, const void *source, size_t nbytes, int start,
                                int log_stride, int size, long *psync, const char *call)
 {
@@ -275,14 +276,14 @@ void shmemi_activeset_alltoalls(void *dest, const void *source, ptrdiff_t dst, p
 enum { ROOM = SHMEM_REDUCE_MIN_WRKDATA_SIZE, WIDEST = 16 };
 _Static_assert(ROOM / 2 * WIDEST <= 2048, "what is sent from acc needs no release");
 
-/* log2 of n, rounded down. */
+/* Returns the binary logarithm of n, rounded down. */
 static int log2_below(int n)
 {
     return 31 - __builtin_clz((unsigned)n);
 }
 
-/* Waits for the message in word `word` of pSync that reports n bytes written to `slot` of pWrk, and
- * copies these bytes to in. */
+/* Waits for the message in word `word` of pSync that reports n bytes written to `slot`, a part of
+ * pWrk, and copies these bytes to `in`. */
 static void receive_from(struct shmemi_team *t, void *in, const char *slot, size_t n, int word,
                          const char *call)
 {
@@ -291,7 +292,7 @@ static void receive_from(struct shmemi_team *t, void *in, const char *slot, size
 }
 
 /*
- * PEs combine in pairs at distances of 1, 2, 4 and so on; a PE beyond the largest power of two
+ * Reduces in pairs of PEs at distances of 1, 2, 4 and so on; a PE beyond the largest power of two
  * sends its elements to a PE below it. The two PEs of a pair combine the same two operands in the
  * same order, that of the lower number first, so that all PEs have the same result bit for bit: a
  * floating-point sum depends on the order. Each step has a slot of pWrk and a word of pSync.
@@ -331,9 +332,9 @@ static void reduce_in_pairs(struct shmemi_team *t, void *dest, const void *sourc
     shmemi_move(dest, acc, n, call);
 }
 
-/* A reduction of a set that is not the world. With few elements the members combine in pairs,
- * through the program's pWrk, whose guaranteed size limits it; with more, each member reduces a
- * share of the elements and sends the result to the others. */
+/* Reduces in a set that is not the world. With few elements the members combine in pairs, through
+ * the program's pWrk, whose guaranteed size limits it; with more, each member reduces a share of
+ * the elements and sends the result to the others. */
 static void reduce(struct shmemi_team *t, void *dest, const void *source, size_t nelems, void *pwrk,
                    const struct shmemi_reducer *reducer, const char *call)
 {

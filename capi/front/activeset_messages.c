@@ -53,9 +53,9 @@ static struct entry *make_set(int start, int log_stride, int size, const char *c
     shmemi_abort(call, "free some", "no memory for the list of %d PEs", size);
 }
 
-/* The team of an active set: from the list of sets, to which this adds it at the first call with
- * the set. It searches first without the lock, and once more with it: another thread may have added
- * the set meanwhile. */
+/* Returns the team of an active set, from the list of sets. At the first call with a set it adds
+ * the set to the list. It searches first without the lock, and once more with it, because another
+ * thread may have added the set meanwhile. */
 static const struct shmemi_team *team_of_set(int start, int log_stride, int size, const char *call)
 {
     const struct entry *e = find_set(start, log_stride, size);
@@ -86,7 +86,7 @@ void shmemi_activesets_close(void)
 
 /* ------------------------------------------------------------------- pSync */
 
-/* The present value of a word of this PE's pSync, which may be in the memory of a GPU. */
+/* Returns the present value of a word of this PE's pSync, which may be in the memory of a GPU. */
 static uint64_t word_now(const long *word, const char *call)
 {
     return shmemi_on_gpu(word) ? shmemi_read_gpu(word, sizeof *word, call)
@@ -94,9 +94,9 @@ static uint64_t word_now(const long *word, const char *call)
 }
 
 /*
- * SHMEM_CHECKS=full: ends the job unless the words of pSync have values that they can have when a
- * call begins. Other PEs of the set may have sent messages already, but no more than one each, and
- * none to words that no phase uses.
+ * Under SHMEM_CHECKS=full, ends the job unless the words of pSync have values that they can have
+ * when a call begins. Other PEs of the set may have sent messages already, but no more than one
+ * each, and none to words that no phase uses.
  */
 static void check_initialised(const struct shmemi_team *t, const long *psync, const char *call)
 {
@@ -117,7 +117,8 @@ static void check_initialised(const struct shmemi_team *t, const long *psync, co
 }
 
 /* Checks the arguments of a collective call on an active set, and returns the set's team: the
- * world's if the set is all PEs, else *own, a copy of the list's with this call's pSync. */
+ * world's if the set is all PEs, else *own, a copy of the set's team in the list, with this call's
+ * pSync. */
 struct shmemi_team *shmemi_activeset_open(struct shmemi_team *own, int start, int log_stride,
                                           int size, long *psync, const char *call)
 {
@@ -242,8 +243,9 @@ uint64_t shmemi_activeset_receive_number(struct shmemi_team *t, int word, const 
            1;
 }
 
-/* The members of a node report to its first member; the first members of all nodes exchange
- * messages at distances of 1, 2, 4 and so on (dissemination), then release their node. */
+/* Syncs the members of an active set: those of a node report to its first member, and the first
+ * members of all nodes exchange messages at distances of 1, 2, 4 and so on (dissemination), and
+ * then release the members of their node. */
 void shmemi_activeset_sync_members(struct shmemi_team *t, const char *call)
 {
     int leader = t->near[0];

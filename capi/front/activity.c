@@ -30,7 +30,7 @@
 #define INQUIRY_NS 1000000000u
 #define INQUIRY_DOUBLES 5
 
-/* The part of this PE's control page in which it publishes what it is doing. */
+/* Returns the part of this PE's control page in which it publishes what it is doing. */
 static struct shmemi_activity *mine(void)
 {
     return &shmemi_my_ctl()->activity;
@@ -38,7 +38,7 @@ static struct shmemi_activity *mine(void)
 
 static pid_t owner; /* the process that called init: a child of fork inherits the exit handlers */
 
-/* on_exit handler: publishes the exit status of this PE. Without a launcher other PEs learn it
+/* Handler of on_exit: publishes the exit status of this PE. Without a launcher, other PEs find it
  * nowhere else. */
 static void note_exit(int status, void *unused)
 {
@@ -98,7 +98,7 @@ int shmemi_activity_late(const struct shmemi_waiter *w, int32_t pes[SHMEMI_LATE]
     return *all < SHMEMI_LATE ? *all : SHMEMI_LATE;
 }
 
-/* The entry of the control page in which a wait is published. */
+/* Returns the entry of the control page in which a wait is published. */
 static struct shmemi_long_wait *entry_of(const struct shmemi_waiter *w)
 {
     return &mine()->waits[w->entry - 1];
@@ -234,7 +234,7 @@ static bool copy_consistent(void *to, const void *from, size_t n, const uint32_t
     return false;
 }
 
-/* The seconds between two times in nanoseconds; 0 if now is before since. */
+/* Returns the seconds between two times in nanoseconds; 0 if now is before since. */
 static double seconds(uint64_t since, uint64_t now)
 {
     return now > since ? (double)(now - since) / 1e9 : 0;

@@ -105,8 +105,8 @@ const char *shmemi_place(char text[SHMEMI_PLACE], const void *addr)
     return text;
 }
 
-/* SHMEM_CHECKS=full: ends the job if the memory was freed, or if the n bytes run past the end of
- * their allocation. */
+/* Under SHMEM_CHECKS=full, ends the job if the memory was freed, or if the n bytes run past the end
+ * of their allocation. */
 void shmemi_check_block(const void *addr, size_t n, const char *call)
 {
     if (!shmemi_in_heap(addr, 0))

@@ -69,22 +69,22 @@ static uint64_t pack_stamp(uint64_t number, int coordinator, bool committed)
     return number << 32 | (uint64_t)(coordinator + 1) << 1 | committed;
 }
 
-/* The rank of the coordinator whose proposal the PE has accepted, by its record's stamp; -1: it has
- * accepted none yet. */
+/* Returns the rank of the coordinator whose proposal the PE has accepted, by its record's stamp;
+ * -1: it has accepted none yet. */
 static int coordinator_of(uint64_t stamp)
 {
     return (int)((uint32_t)stamp >> 1) - 1;
 }
 
-/* The offset, from the user heap, of the word that a sender writes at this member; the same at
- * every member. */
+/* Returns the offset, from the user heap, of the word that a sender writes at this member; the same
+ * at every member. */
 static int64_t word_of(const struct agreement *a, int sender)
 {
     return a->t->agreements + (int64_t)sizeof(uint64_t) * sender;
 }
 
-/* The offset of this agreement's record: the first or the second of two, by the parity of its
- * number. The records come after the words, of which there are as many as the job has PEs. */
+/* Returns the offset of this agreement's record: the first or the second of two, by the parity of
+ * its number. The records come after the words, of which there are as many as the job has PEs. */
 static int64_t record_at(const struct agreement *a)
 {
     size_t words = ((size_t)shmemi_state.n_pes * sizeof(uint64_t) + SHMEMI_CACHE_LINE - 1) /
@@ -93,19 +93,20 @@ static int64_t record_at(const struct agreement *a)
     return a->t->agreements + (int64_t)(words + one * (a->number & 1));
 }
 
-/* The offset, from the user heap, of a member's contribution in its record. */
+/* Returns the offset, from the user heap, of a member's contribution in its record. */
 static int64_t contribution_at(const struct agreement *a)
 {
     return record_at(a) + (int64_t)sizeof(struct record);
 }
 
-/* The offset, from the user heap, of the result that a member has accepted, in its record. */
+/* Returns the offset, from the user heap, of the result that a member has accepted, in its record.
+ */
 static int64_t accepted_at(const struct agreement *a)
 {
     return contribution_at(a) + (int64_t)a->size;
 }
 
-/* The address in this PE's memory of what is at an offset from the user heap. */
+/* Returns the address in this PE's memory of what is at an offset from the user heap. */
 static void *mine(int64_t offset)
 {
     return shmemi_state.peer_base[shmemi_state.my_pe] + offset;
@@ -117,8 +118,8 @@ static bool is_lost(const struct agreement *a, int rank)
     return shmemi_is_lost(a->t->pes[rank]);
 }
 
-/* Reads n bytes at an offset of member rank, by loads or by a get. False: the PE is lost, and the
- * bytes mean nothing. */
+/* Reads n bytes at an offset of member rank, by loads or by a get. Returns false if the PE is lost:
+ * then the bytes mean nothing. */
 static bool read_of(const struct agreement *a, int rank, int64_t offset, void *to, size_t n)
 {
     int pe = a->t->pes[rank];
@@ -136,7 +137,7 @@ static bool read_of(const struct agreement *a, int rank, int64_t offset, void *t
     return !is_lost(a, rank);
 }
 
-/* Reads the stamp of member rank's record. False: the PE is lost. */
+/* Reads the stamp of member rank's record. Returns false if the PE is lost. */
 static bool stamp_of(const struct agreement *a, int rank, uint64_t *to)
 {
     const char *base = shmemi_state.peer_base[a->t->pes[rank]];
@@ -205,8 +206,8 @@ static void describe(const void *subject, char *text, size_t size)
 }
 
 /* Waits until member rank has written the word of a coordinator and a step, or is lost. early: it
- * may have committed and left the call, so its record is read from time to time. True: it has
- * written the word, or has left. */
+ * may have committed and left the call, so its record is read from time to time. Returns true if it
+ * has written the word, or has left. */
 static bool await(struct agreement *a, int rank, int coordinator, enum step step, bool early)
 {
     a->about = rank;
@@ -244,8 +245,9 @@ static void combine_one(struct shmemi_common *all, const struct shmemi_common *c
         all->lost[i] |= c->lost[i];
 }
 
-/* What this PE does while another member coordinates: sends ARRIVED, accepts the proposal, and
- * waits for the commit. True: c is the committed result; false: the coordinator is lost. */
+/* Takes part in an agreement that another member coordinates: sends ARRIVED, accepts the proposal,
+ * and waits for the commit. Returns true if c is the committed result, false if the coordinator is
+ * lost. */
 static bool follow_coordinator(struct agreement *a, int coordinator, struct shmemi_common *c)
 {
     bool early = coordinator > 0; /* rank 0 coordinates first: none has committed without it */
@@ -263,10 +265,10 @@ static bool follow_coordinator(struct agreement *a, int coordinator, struct shme
     return true;
 }
 
-/* What the coordinator, this PE, does for each member: waits until it has arrived and reads its
- * record. Combines its contribution with those in `all`. If the member has accepted the proposal of
- * a later coordinator than *latest, copies that proposal to `chosen`. `part` is memory for one
- * contribution. False: the member is lost, or has committed and left. */
+/* Called by the coordinator for each member: waits until the member has arrived, and reads its
+ * record. Combines the member's contribution with those in `all`. If the member has accepted the
+ * proposal of a later coordinator than *latest, copies that proposal to `chosen`. `part` is memory
+ * for one contribution. Returns false if the member is lost, or has committed and left. */
 static bool collect_contribution(struct agreement *a, int rank, struct shmemi_common *all,
                                  int *latest, struct shmemi_common *chosen,
                                  struct shmemi_common *part)
@@ -289,10 +291,10 @@ static bool collect_contribution(struct agreement *a, int rank, struct shmemi_co
     return !left;
 }
 
-/* What this PE does as the coordinator: collects the contributions, proposes the result, waits
- * until all have accepted, and commits it. c becomes the committed result. present[rank]: the
- * member takes part. memory: for two struct shmemi_common. A proposal that some member has accepted
- * from an earlier coordinator replaces the result. */
+/* Coordinates the agreement: collects the contributions, proposes the result, waits until all have
+ * accepted, and commits it. c becomes the committed result. present[rank]: the member takes part.
+ * memory: for two struct shmemi_common. A proposal that some member has accepted from an earlier
+ * coordinator replaces the result. */
 static void coordinate(struct agreement *a, struct shmemi_common *c, char *present, char *memory)
 {
     struct shmemi_common *chosen = (void *)memory, *part = (void *)(memory + a->size);

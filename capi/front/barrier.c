@@ -71,8 +71,8 @@ static void wait_node(const uint32_t *word, uint32_t want, const char *call)
                     .whom = SHMEMI_MEMBERS, .late = late_at_barrier);
 }
 
-/* A sync of the nodes, in ceil(log2 n) steps; the first member of each node calls it. In each step
- * a node sends to the node at a distance of 1, 2, 4 and so on, and waits for the node at the same
+/* Syncs the nodes, in ceil(log2 n) steps; the first member of each node calls it. In each step a
+ * node sends to the node at a distance of 1, 2, 4 and so on, and waits for the node at the same
  * distance on the other side. If the number of nodes is a power of two, pairs of nodes exchange
  * messages: over tcp these acknowledge each other, and four nodes take 16 us instead of 24. */
 static void sync_nodes(struct shmemi_team *t, const char *call)
@@ -86,11 +86,11 @@ static void sync_nodes(struct shmemi_team *t, const char *call)
 }
 
 /*
- * A sync of the world by a counter in the control page of the node's first PE. nodes: there are
- * several nodes, whose first PEs sync by messages. Where PEs share processors, a counter needs each
- * PE to run only once, while in steps a PE waits until its next partner runs. With several nodes
- * the network takes far longer than either. The PE that ends the sync notifies each PE at the PE's
- * own page. On a common page all of them would wake at each put to the PE that owns the page.
+ * Syncs the world by a counter in the control page of the node's first PE. nodes: there are several
+ * nodes, whose first PEs sync by messages. Where PEs share processors, a counter needs each PE to
+ * run only once, while in steps a PE waits until its next partner runs. With several nodes the
+ * network takes far longer than either. The PE that ends the sync notifies each PE at the PE's own
+ * page. On a common page all of them would wake at each put to the PE that owns the page.
  */
 static void sync_by_counter(bool nodes, const char *call)
 {
@@ -132,8 +132,8 @@ static bool node_uses_counter(void)
     return shmemi_state.node_crowded && shmemi_state.node_pes > 2;
 }
 
-/* A sync of the world. It must not be an exchange (exchange.h): shmemi_exchange_prefix ends with
- * this sync, and an exchange would overwrite slots that other PEs have yet to read. */
+/* Syncs the world. This must not be an exchange (exchange.h): shmemi_exchange_prefix ends with this
+ * sync, and an exchange would overwrite slots that other PEs have yet to read. */
 void shmemi_sync_world(const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -165,8 +165,8 @@ void shmemi_sync_node(struct shmemi_team *t, const char *call)
         shmemi_lines_combine(t, &(char){0}, 0, NULL, &report, call);
 }
 
-/* A sync of a team on several nodes: the members on a node send messages to the first one there,
- * and the first ones to each other. */
+/* Syncs a team on several nodes: the members on a node send messages to the first one there, and
+ * the first ones to each other. */
 static void sync_by_messages(struct shmemi_team *t, const char *call)
 {
     int leader = t->near[0];
@@ -182,7 +182,8 @@ static void sync_by_messages(struct shmemi_team *t, const char *call)
         shmemi_message(t, t->near[i], call);
 }
 
-/* A sync of any team: the world's, an active set's, one on a node, or one across nodes. */
+/* Syncs the members of any team, with the function for its kind: the world, an active set, a team
+ * on one node, or a team across nodes. */
 void shmemi_sync_members(struct shmemi_team *t, const char *call)
 {
     shmemi_fence_all();
@@ -196,7 +197,7 @@ void shmemi_sync_members(struct shmemi_team *t, const char *call)
         sync_by_messages(t, call);
 }
 
-/* At init: this PE has begun no barrier of the job yet. */
+/* At init: resets the count of barriers, because this PE has begun none of the job yet. */
 void shmemi_barrier_open(void)
 {
     epoch = 0;

@@ -112,7 +112,7 @@ static void end_call(const struct registration_request *w, const char *call)
 
 /* ---------------------------------------------------------------------- moving */
 
-/* The address at which the CPU accesses a block of this PE's heap. */
+/* Returns the address at which the CPU accesses a block of this PE's heap. */
 static char *block_at(int64_t offset)
 {
     return shmemi_state.near_base[shmemi_state.my_pe] + offset;
@@ -148,8 +148,8 @@ static int move_in(const struct registration_request *w, int64_t offset)
     return 0;
 }
 
-/* A private copy of a block of the heap, in pages that can replace the block's at the buffer's
- * address; NULL if there is no memory for it. */
+/* Returns a private copy of a block of the heap, in pages that can replace the block's at the
+ * buffer's address; NULL if there is no memory for it. */
 static char *copy_of(int64_t offset, size_t length)
 {
     char *copy = (char *)syscall(SYS_mmap, NULL, length, PROT_READ | PROT_WRITE,

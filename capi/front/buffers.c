@@ -30,7 +30,8 @@ static void set_entry(uint32_t i, struct shmemi_static e)
     shmemi_write_once(&table.at[i].offset, e.offset);
 }
 
-/* Binary search for the buffer that contains n bytes: their offset, or SHMEMI_NO_OFFSET. */
+/* Searches the sorted table for the buffer that contains n bytes, and returns their offset;
+ * SHMEMI_NO_OFFSET if there is none. */
 static int64_t find_buffer(uintptr_t addr, size_t n)
 {
     uint32_t low = 0, high = shmemi_read_once(&table.n);
@@ -50,8 +51,8 @@ static int64_t find_buffer(uintptr_t addr, size_t n)
     return SHMEMI_NO_OFFSET;
 }
 
-/* The offset of n bytes of a registered buffer. It searches again if another thread has changed the
- * table meanwhile. */
+/* Returns the offset of n bytes of a registered buffer. It searches again if another thread has
+ * changed the table meanwhile. */
 int64_t shmemi_buffer_offset(const void *addr, size_t n)
 {
     for (;;) {
@@ -96,13 +97,13 @@ void shmemi_buffer_drop(uint32_t i)
     end_change(table.n - 1);
 }
 
-/* The number of registered buffers. */
+/* Returns the number of registered buffers. */
 uint32_t shmemi_buffers_count(void)
 {
     return table.n;
 }
 
-/* The i-th registered buffer by its address. */
+/* Returns the i-th registered buffer by its address. */
 struct shmemi_static shmemi_buffer_at(uint32_t i)
 {
     return table.at[i];
@@ -123,7 +124,8 @@ bool shmemi_buffer_within(uintptr_t start, size_t length)
     return false;
 }
 
-/* The index of the buffer whose block of the heap begins at an offset; table.n if there is none. */
+/* Returns the index of the buffer whose block of the heap begins at an offset; table.n if there is
+ * none. */
 uint32_t shmemi_buffer_of_block(int64_t offset)
 {
     uint32_t i = 0;

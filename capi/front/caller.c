@@ -55,7 +55,8 @@ struct lookup {
     char text[SHMEMI_CALLER - 2];
 };
 
-/* The thread that looks up a line of Python, and waits for the interpreter's lock if it must. */
+/* Function of the thread that looks up a line of Python: it waits for the interpreter's lock if it
+ * must. */
 static void *look_up(void *of)
 {
     struct lookup *q = of;
@@ -136,7 +137,7 @@ const char *shmemi_caller(char text[SHMEMI_CALLER])
     return text;
 }
 
-/* For the Python package: writes to use the bytes of the user heap, its free bytes, and the bytes
+/* For the Python package: stores in `use` the size of the user heap, its free bytes, and the size
  * of its largest free block. Returns 0, or -1 if there is no heap. */
 int shmemi_heap_use(uint64_t use[3])
 {

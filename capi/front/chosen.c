@@ -33,8 +33,9 @@ static void join_again(const char *call)
     s->init_count = count;
 }
 
-/* All PEs leave the job and join it again if a thread of any has changed its GPU since init. Ends
- * the program if it has teams, or has named its job itself: a new job would lose them. */
+/* Makes all PEs leave the job and join it again if a thread of any PE has changed its GPU since
+ * init. Ends the program if it has teams, or has named its job itself: a new job would lose them.
+ */
 void shmemi_settle_gpu(const char *call)
 {
     static const struct shmemi_reducer least = {shmemi_min_i64, sizeof(int64_t)};

@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-/* The time of the monotonic clock, in nanoseconds. */
+/* Returns the time of the monotonic clock, in nanoseconds. */
 uint64_t shmemi_now(void)
 {
     struct timespec t;

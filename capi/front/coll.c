@@ -58,8 +58,8 @@ static bool has_steps(const struct shmemi_team *t)
     return t->in_memory && t->psync == NULL;
 }
 
-/* fcollect of a team: in steps of cache lines, by nodes, or directly to each PE, by size and team.
- */
+/* Performs fcollect for a team: in steps of cache lines, by nodes, or directly to each PE, as the
+ * size and the team decide. */
 void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                           const char *call)
 {
@@ -93,8 +93,8 @@ int shmemi_fcollect(shmem_team_t team, void *dest, const void *source, size_t nb
     return shmemi_collective_end() ? 0 : -1;
 }
 
-/* The offset of this PE's bytes in the result of collect: the sum of the bytes of the members
- * before it, by a prefix sum. */
+/* Returns the offset of this PE's bytes in the result of collect: the sum of the bytes of the
+ * members before it, by a prefix sum. */
 static size_t offset_of_block(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     static const struct shmemi_reducer add = {shmemi_add_u64, sizeof(uint64_t)};
@@ -103,8 +103,8 @@ static size_t offset_of_block(struct shmemi_team *t, size_t nbytes, const char *
     return upto - nbytes;
 }
 
-/* The members exchange the sizes of their blocks for collect. Returns an array with the offset of
- * each block in dest and, as its last element, the bytes of all blocks. NULL: the team can neither
+/* Exchanges the sizes of the members' blocks for collect. Returns an array with the offset of each
+ * block in dest and, as its last element, the bytes of all blocks. NULL: the team can neither
  * exchange blocks in steps nor has several PEs on a node that work together, or there are too many
  * sizes for one exchange. */
 static const uint64_t *collect_sizes(struct shmemi_team *t, size_t nbytes, const char *call)
@@ -126,8 +126,8 @@ static const uint64_t *collect_sizes(struct shmemi_team *t, size_t nbytes, const
     return at;
 }
 
-/* collect of a team. Where the offsets of the blocks are known to all it goes in steps or by nodes;
- * otherwise each PE writes its block to all the others. */
+/* Performs collect for a team. If all members know the offsets of the blocks, it goes in steps or
+ * by nodes; otherwise each PE writes its block to all the others. */
 void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                          const char *call)
 {
@@ -157,7 +157,7 @@ struct share {
     uint64_t room;   /* bytes at the dest of the PE that has the fewest there */
 };
 
-/* The reducer of struct share: adds the bytes, and takes the minimum of the room. */
+/* Combines elements of type struct share: adds their bytes, and takes the minimum of their room. */
 static void combine_shares(void *acc, const void *in, size_t n)
 {
     struct share *a = acc;
@@ -168,9 +168,9 @@ static void combine_shares(void *acc, const void *in, size_t n)
     }
 }
 
-/* A collect that first checks that the contributions fit at every member's dest. False: they do
- * not. All members get the same totals, so that all refuse before any has moved a byte. This
- * exchange replaces the one in offset_of_block, and takes as long. */
+/* Performs a collect after it has checked that the contributions fit at every member's dest.
+ * Returns false if they do not. All members get the same totals, so that all refuse before any has
+ * moved a byte. This exchange replaces the one in offset_of_block, and takes as long. */
 static bool collect_room(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                          size_t room, struct share *all, const char *call)
 {
@@ -218,8 +218,8 @@ int shmemi_collect(shmem_team_t team, void *dest, const void *source, size_t nby
     return shmemi_collective_end() ? 0 : -1;
 }
 
-/* alltoall of a team: with one message for each pair of nodes if the blocks are small, else with
- * one for each PE. */
+/* Performs alltoall for a team: with one message for each pair of nodes if the blocks are small,
+ * else with one for each PE. */
 void shmemi_coll_alltoall(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                           const char *call)
 {
@@ -248,8 +248,8 @@ int shmemi_alltoall(shmem_team_t team, void *dest, const void *source, size_t nb
     return shmemi_collective_end() ? 0 : -1;
 }
 
-/* The bytes from the first to the last of n elements that are `stride` elements apart; SIZE_MAX if
- * the number overflows, which the check of the address then refuses. */
+/* Returns the bytes from the first to the last of n elements that are `stride` elements apart;
+ * SIZE_MAX if the number overflows, which the check of the address then refuses. */
 static size_t span_bytes(size_t n, size_t stride, size_t size)
 {
     size_t all;
@@ -275,8 +275,8 @@ void shmemi_coll_check_alltoalls(const struct shmemi_team *t, const void *dest, 
     shmemi_coll_check_overlap(dest, nd, source, ns, false, call);
 }
 
-/* alltoalls of a team: writes each member its strided elements, and then a message, which a fence
- * keeps from arriving before them. Waits for the messages of all members. */
+/* Performs alltoalls for a team: writes each member its strided elements, and then a message, which
+ * a fence keeps from arriving before them. Waits for the messages of all members. */
 void shmemi_coll_alltoalls(struct shmemi_team *t, void *dest, const void *source, ptrdiff_t dst,
                            ptrdiff_t sst, size_t nelems, size_t size, const char *call)
 {

@@ -22,14 +22,14 @@ enum { CALL, DEST, SOURCE, BYTES, OTHER, VALUES };
 /* The number for an address that is not symmetric, which a later check reports. */
 #define NOWHERE ((int64_t)1 << 62)
 
-/* An address as a number that is the same on all PEs for the same symmetric object: its offset from
- * the user heap. NOWHERE if it is not symmetric. */
+/* Returns a number for an address that is the same on all PEs for the same symmetric object: its
+ * offset from the user heap. It returns NOWHERE for an address that is not symmetric. */
 static int64_t address_number(const void *p)
 {
     return shmemi_symmetric(p, 1) ? shmemi_offset(p) : NOWHERE;
 }
 
-/* A hash of a call's name (FNV-1a) that is not negative. */
+/* Returns a hash of a call's name (FNV-1a) that is not negative. */
 static int64_t hash(const char *text)
 {
     uint64_t h = 1469598103934665603u;

@@ -21,7 +21,7 @@
 #include "combine_members.h"
 #include "model.h"
 
-/* The largest power of two up to the number of the team's nodes. */
+/* Returns the largest power of two up to the number of the team's nodes. */
 static uint32_t power_of(const struct shmemi_team *t)
 {
     return shmemi_power_below(t->n_nodes);
@@ -34,8 +34,8 @@ static bool stands_for_another(const struct shmemi_team *t)
     return t->node + power_of(t) < t->n_nodes;
 }
 
-/* The bytes between the memory of one step and that of the next: nelems elements, rounded up to
- * whole cache lines. */
+/* Returns the bytes between the memory of one step and that of the next: nelems elements, rounded
+ * up to whole cache lines. */
 static size_t line_bytes(const struct reduction *r, size_t nelems)
 {
     return (nelems * r->reducer->size + SHMEMI_CACHE_LINE - 1) & ~(size_t)(SHMEMI_CACHE_LINE - 1);
@@ -102,15 +102,15 @@ struct range {
     size_t first, end;
 };
 
-/* The half of the elements that a node of a pair goes on combining: the lower half for the node
- * with the lower number. With an odd number the lower half has one more. */
+/* Returns the half of the elements that a node of a pair goes on combining: the lower half for the
+ * node with the lower number. With an odd number the lower half has one more. */
 static struct range half_of(struct range both, bool lower)
 {
     size_t middle = both.first + (both.end - both.first + 1) / 2;
     return lower ? (struct range){both.first, middle} : (struct range){middle, both.end};
 }
 
-/* The number of elements of a range. */
+/* Returns the number of elements of a range. */
 static size_t element_count(struct range range)
 {
     return range.end - range.first;

@@ -48,8 +48,8 @@ struct extent {
     size_t at, n, each;
 };
 
-/* The elements that round k reduces: one block for each member of the column, or one block in all
- * (whole). The last round may have fewer. */
+/* Returns the elements that round k reduces: one block for each member of the column, or one block
+ * in all (whole). The last round may have fewer. */
 static struct extent extent_of(const struct reduction *r, size_t k)
 {
     uint32_t owners = r->whole ? 1 : r->t->n_nodes;
@@ -58,9 +58,9 @@ static struct extent extent_of(const struct reduction *r, size_t k)
     return (struct extent){at, n, (n + owners - 1) / owners};
 }
 
-/* How many elements of a round the column's member on a node owns, which means that it combines the
- * contributions of all nodes to them. In a reducescatter all elements of a round have the same
- * owner. */
+/* Returns how many elements of a round the column's member on a node owns, which means that it
+ * combines the contributions of all nodes to them. In a reducescatter all elements of a round have
+ * the same owner. */
 static size_t owned_elements(const struct extent *e, uint32_t node, bool scatter)
 {
     size_t before = scatter ? 0 : node * e->each;
@@ -68,14 +68,15 @@ static size_t owned_elements(const struct extent *e, uint32_t node, bool scatter
     return left < e->each ? left : e->each;
 }
 
-/* Where this PE receives what the column's member on a node sends in round k. */
+/* Returns the address at which this PE receives what the column's member on a node sends in round
+ * k. */
 static char *part_of(const struct reduction *r, size_t k, uint32_t node)
 {
     return shmemi_round_part(r->t, r->round + k, node);
 }
 
 /* Goes through the other nodes, beginning with the next one, so that not all nodes send to the same
- * one at once. */
+ * one at the same time. */
 #define EACH_OTHER_NODE(t, node)                                                                   \
     for (uint32_t step_ = 1, node = ((t)->node + 1) % (t)->n_nodes; step_ < (t)->n_nodes;          \
          step_++, node = (node + 1) % (t)->n_nodes)
@@ -114,8 +115,8 @@ static void combine_nodes(const struct reduction *r, size_t k, char *to, const c
 
 /* ----------------------------------------------------------------- straight */
 
-/* Where this node's contribution to round k is: in source, or in this node's part of the round's
- * memory, into which send_share combines it. */
+/* Returns the address of this node's contribution to round k: in source, or in this node's part of
+ * the round's memory, into which send_share combines it. */
 static const char *share_of(const struct reduction *r, size_t k, const struct extent *e)
 {
     return lends_source(r) ? r->source + e->at * r->reducer->size : part_of(r, k, r->t->node);
@@ -150,16 +151,16 @@ static void combine_shares(const struct reduction *r, size_t k)
     copy_to_node(r, e.at, all, e.n);
 }
 
-/* The number of rounds (pieces with buffers of their own) in which a column reduces its share of
- * the elements. */
+/* Returns the number of rounds (pieces with buffers of their own) in which a column reduces its
+ * share of the elements. */
 static size_t rounds_of(const struct reduction *r)
 {
     size_t round = r->block * (r->whole ? 1 : r->t->n_nodes);
     return (r->end - r->first + round - 1) / round;
 }
 
-/* A reduction without owners of blocks (straight): every member of a column combines the
- * contributions of all nodes. */
+/* Reduces without owners of blocks (straight): every member of a column combines the contributions
+ * of all nodes. */
 static void reduce_straight(const struct reduction *r)
 {
     size_t rounds = rounds_of(r);
@@ -173,15 +174,15 @@ static void reduce_straight(const struct reduction *r)
 
 /* ------------------------------------------------------------- with owners */
 
-/* The index in source of the block that the column's member on `node` owns in a round. */
+/* Returns the index in source of the block that the column's member on `node` owns in a round. */
 static size_t block_at(const struct reduction *r, const struct extent *e, uint32_t node)
 {
     return r->scatter ? e->at + (size_t)peer(r, node) * r->block_stride : e->at + node * e->each;
 }
 
-/* Where this node's contribution to the block of a member is in round k: in source, or in the
- * memory from which this PE sends. Both stay unchanged until the message has arrived: the result
- * that the owner sends back shows that. */
+/* Returns the address of this node's contribution to the block of the member on `node` in round k:
+ * in source, or in the memory from which this PE sends. Both stay unchanged until the message has
+ * arrived: the result that the owner sends back shows that. */
 static const char *contribution_at(const struct reduction *r, size_t k, const struct extent *e,
                                    uint32_t node)
 {
@@ -221,7 +222,7 @@ static void send_contributions(const struct reduction *r, size_t k)
         combine_on_node(r, k, &e, t->node, n);
 }
 
-/* What the owner of a block does in round k: combines the contributions of all nodes, and sends the
+/* Called by the owner of a block in round k: combines the contributions of all nodes, and sends the
  * result to the whole column. For a reducescatter it copies the result to its own dest, and sends
  * the others only a message that it has used their contributions. */
 static void combine_and_send(const struct reduction *r, size_t k)
@@ -266,7 +267,7 @@ static void await_results(const struct reduction *r, size_t k)
                    r->call);
 }
 
-/* A reduction in which each member of the column owns a block of each round: it combines the
+/* Reduces so that each member of the column owns a block of each round: it combines the
  * contributions to that block, and sends the result to all. A PE must await the messages of another
  * PE in the order in which that PE sends them: first its contribution to round k, then its result
  * of round k - 1. */
@@ -285,9 +286,9 @@ static void reduce_by_owners(const struct reduction *r)
 
 /* ------------------------------------------------------------------ the calls */
 
-/* How many elements a member's block has in a round: a quarter of its part of the share, so that
- * there are several rounds, but not so few that messages cost more than they gain, nor more than
- * fit into a part of the round's memory. */
+/* Returns how many elements a member's block has in a round: a quarter of its part of the share, so
+ * that there are several rounds, but not so few that messages cost more than they gain, nor more
+ * than fit into a part of the round's memory. */
 static size_t block_of(const struct shmemi_team *t, size_t share, size_t size, uint32_t owners)
 {
     size_t limit = shmemi_part_bytes(t) / size; /* not 0: every element is smaller than a part */
@@ -330,9 +331,9 @@ static void reduce_share(struct reduction *r)
     }
 }
 
-/* A reduction of so few elements that they fit in a slot: the first member of each node combines
- * those of its node, these leaders exchange the results, and each writes the sum to the members of
- * its node. */
+/* Reduces so few elements that they fit in a slot: the first member of each node combines those of
+ * its node, these leaders exchange the results, and each writes the sum to the members of its node.
+ */
 static void reduce_few(const struct reduction *r, size_t nelems)
 {
     struct shmemi_team *t = r->t;
@@ -380,8 +381,9 @@ void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source
     shmemi_sync_node(t, call);
 }
 
-/* A reducescatter of a team on several nodes: each member owns, and gets, one block of the result.
- * The owner combines the contributions to it, and the others only learn that it has used theirs. */
+/* Performs a reducescatter for a team on several nodes: each member owns, and gets, one block of
+ * the result. The owner combines the contributions to it, and the others only learn that it has
+ * used theirs. */
 void shmemi_columns_scatter(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call)
 {

@@ -24,7 +24,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* ------------------------------------------------------------------ making */
 
-/* A new handle for an entry, which no recent context of that entry has had; never 0. */
+/* Returns a new handle for an entry, which no recent context of that entry has had; never 0. */
 static shmem_ctx_t handle_of(uint32_t place)
 {
     return (shmem_ctx_t)((generations[place] << SHMEMI_CTX_BITS | place) & INT32_MAX);

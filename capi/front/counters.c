@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* The functions of the core. Ends the program if the library is not initialised. */
+/* Returns the functions of the core. Ends the program if the library is not initialised. */
 static const struct shmemi_core *core_of(const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -15,7 +15,7 @@ static const struct shmemi_core *core_of(const char *call)
     return shmemi_state.core;
 }
 
-/* The number of counters of this PE. */
+/* Returns the number of counters of this PE. */
 int shmemi_counter_count(const char *call)
 {
     int n = 0;
@@ -24,13 +24,13 @@ int shmemi_counter_count(const char *call)
     return n;
 }
 
-/* The name of a counter; NULL if there is none with this number. */
+/* Returns the name of a counter; NULL if there is none with this number. */
 const char *shmemi_counter_name(int id, const char *call)
 {
     return core_of(call)->counter_name(id);
 }
 
-/* The number of the counter with a name, or -1. */
+/* Returns the number of the counter with a name, or -1. */
 int shmemi_counter_find(const char *name, const char *call)
 {
     const char *have;
@@ -48,7 +48,7 @@ int shmemi_counter_get(int id, int pe, uint64_t *value, const char *call)
     return core_of(call)->counter(id, pe, value);
 }
 
-/* The number of NICs that this PE uses. */
+/* Returns the number of NICs that this PE uses. */
 int shmemi_counter_nics(const char *call)
 {
     int n = 0;
@@ -57,7 +57,7 @@ int shmemi_counter_nics(const char *call)
     return n;
 }
 
-/* The name of a NIC by its number, or NULL. */
+/* Returns the name of a NIC by its number, or NULL. */
 const char *shmemi_counter_nic_name(int nic, const char *call)
 {
     return core_of(call)->nic_name(nic);

@@ -70,8 +70,8 @@ int shmemi_eager_tile(int pe, const char *call)
     return shmemi_eager_host_tile(pe);
 }
 
-/* Implements shmemx_eager_size: returns the bytes of a slot that a token of nbytes takes in tiles
- * of a size, with their signals. */
+/* Implements shmemx_eager_size: returns how many bytes of a slot a token of nbytes occupies if it
+ * is written in tiles of this size, each with a signal at its end. */
 size_t shmemi_eager_size(size_t nbytes, int tile, const char *call)
 {
     check_token(nbytes, tile, call);
@@ -163,9 +163,9 @@ static struct agreement compare_arguments(const int64_t values[ARGUMENTS], const
                               .carries = all[NOTIFIES_IN_WRITE] != 0};
 }
 
-/* The size of tile that SHMEMX_EAGER_BEST selects, the same on every PE: the largest that all paths
- * make visible at once. If there is none, a counter for each slot if that saves messages, else no
- * tiles. */
+/* Returns the size of tile that SHMEMX_EAGER_BEST selects, the same on every PE: the largest that
+ * all paths make visible at once. If there is none, a counter for each slot if that saves messages,
+ * else no tiles. */
 static int best_tile(const struct agreement *all, size_t count)
 {
     if (all->kept != SHMEMI_EAGER_NONE)

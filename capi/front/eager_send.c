@@ -28,8 +28,8 @@
 
 /* ------------------------------------------------------------------- layout */
 
-/* A packet: 4 bytes of data and the token's number (epoch), in one word. The data comes first in
- * memory, whatever the order of bytes. */
+/* Returns a packet: 4 bytes of data and the token's number (epoch), in one word. The data comes
+ * first in memory, whatever the order of bytes. */
 static uint64_t make_packet(uint32_t data, uint32_t epoch)
 {
     uint32_t halves[2] = {data, epoch};
@@ -97,22 +97,22 @@ struct box {
 };
 _Static_assert(sizeof(struct box) <= SHMEMI_EAGER_LINE, "the bytes follow the head");
 
-/* The bytes of a buffer, with its head. */
+/* Returns the bytes of a buffer, with its head. */
 static size_t box_bytes(const shmemx_eager_t *e)
 {
     return shmemi_eager_buffer(e->stride, e->tile);
 }
 
-/* The address of the bytes in a buffer, after its head. */
+/* Returns the address of the bytes in a buffer, after its head. */
 static char *bytes_in(struct box *box, const shmemx_eager_t *e)
 {
     return (char *)box + shmemi_eager_head(e->tile);
 }
 
-/* How many buffers (boxes) the slots have for tokens that the host sends over a network; the same
- * on every PE. A small token without tiles needs none: it is sent as a message, which is copied
- * when it is posted. Nor does a large one, which is sent from the program's memory, because a copy
- * costs more than it saves. */
+/* Returns how many buffers (boxes) the slots have for tokens that the host sends over a network;
+ * the same on every PE. A small token without tiles needs none: it is sent as a message, which is
+ * copied when it is posted. Nor does a large one, which is sent from the program's memory, because
+ * a copy costs more than it saves. */
 int shmemi_eager_boxes(const shmemx_eager_t *e)
 {
     const size_t all = 4 << 20;
@@ -122,7 +122,7 @@ int shmemi_eager_boxes(const shmemx_eager_t *e)
     return n < 1 ? 1 : n < BOXES ? (int)n : BOXES;
 }
 
-/* The bytes of all buffers after the slots: those of the host and those of kernels. */
+/* Returns the bytes of all buffers after the slots: those of the host and those of kernels. */
 size_t shmemi_eager_boxes_size(const shmemx_eager_t *e)
 {
     size_t n = (size_t)shmemi_eager_boxes(e);
@@ -131,7 +131,7 @@ size_t shmemi_eager_boxes_size(const shmemx_eager_t *e)
     return n * box_bytes(e);
 }
 
-/* The i-th of the host's buffers, which come after the slots and the buffers of kernels. */
+/* Returns the i-th of the host's buffers, which come after the slots and the buffers of kernels. */
 static struct box *box_at(const shmemx_eager_t *e, int i)
 {
     char *first = (char *)e->slots + (size_t)e->count * e->stride;
@@ -249,8 +249,8 @@ static bool is_complete(const struct box *box)
     return shmemi_observe(&box->state) != UNDER_WAY || shmemi_observe(&box->request.done);
 }
 
-/* Waits for the writes of all buffers. It does not change their state: the program may have
- * destroyed a copy of these slots before. */
+/* Waits until the writes from all buffers are complete. It does not change the state of the
+ * buffers: the program may have destroyed a copy of these slots before. */
 void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call)
 {
     struct search s = {.boxes = shmemi_eager_goes_far() ? shmemi_eager_boxes(e) : 0};

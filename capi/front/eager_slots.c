@@ -43,8 +43,8 @@ bool shmemi_eager_is_far(int pe)
     return s->near_base[pe] == NULL && (!s->gpu || s->mapped_base[pe] == NULL);
 }
 
-/* The largest tile (piece of a token that becomes visible all at once) on the path from this PE's
- * CPU to a PE. */
+/* Returns the largest tile (piece of a token that becomes visible all at once) on the path from
+ * this PE's CPU to a PE. */
 int shmemi_eager_host_tile(int pe)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -61,10 +61,10 @@ bool shmemi_eager_is_direct(int pe)
     return pe == s->my_pe || (s->p2p && s->mapped_base[pe] != NULL && s->near_base[pe] == NULL);
 }
 
-/* The largest tile (piece of a token that becomes visible all at once) on the path from this PE's
- * kernels to a PE. Kernels store signals with release, as the host does. To PEs that they cannot
- * store to, the proxy writes a token from the memory of the GPU by one write, if the network makes
- * a tile visible all at once. */
+/* Returns the largest tile (piece of a token that becomes visible all at once) on the path from
+ * this PE's kernels to a PE. Kernels store signals with release, as the host does. To PEs that they
+ * cannot store to, the proxy writes a token from the memory of the GPU by one write, if the network
+ * makes a tile visible all at once. */
 int shmemi_eager_kernels_tile(int pe)
 {
     const struct shmemi_state *s = &shmemi_state;

@@ -45,7 +45,8 @@ void shmemi_abort_open(void)
     *(void **)&unwinder.backtrace = dlsym(library, "_Unwind_Backtrace");
 }
 
-/* Unwinder callback: sets *found and stops at a frame that a signal has interrupted. */
+/* Callback of the unwinder for each frame of the stack: sets *found, and stops the unwinder, at a
+ * frame that a signal has interrupted. */
 static _Unwind_Reason_Code find_signal(struct _Unwind_Context *frame, void *found)
 {
     int interrupted = 0;
@@ -113,8 +114,8 @@ void shmemi_flush_stdout(void)
     funlockfile(stdout);
 }
 
-/* What to append to an error as its remedy: "" if it ends with ")" and so has one, else to run
- * shmem-doctor. */
+/* Returns what to append to an error as its remedy: "" if the error ends with ")" and so has one,
+ * else the advice to run shmem-doctor. */
 const char *shmemi_remedy_after(const char *error)
 {
     size_t n = strlen(error);
@@ -194,7 +195,7 @@ void shmemi_abort_in_handler(const char *call, const char *remedy, const char *c
 
 static bool joined; /* the process has been in a job */
 
-/* To be called when the process is in a job: errors after finalize still name its PE. */
+/* Notes that the process has joined a job, so that errors after finalize still name its PE. */
 void shmemi_abort_note_joined(void)
 {
     joined = true;

@@ -30,7 +30,8 @@ struct group {
     const int32_t *ranks; /* NULL: all members of the team */
 };
 
-/* The rank in the team of the i-th member of a group: itself, if the group is the whole team. */
+/* Returns the rank in the team of the i-th member of a group: i itself, if the group is the whole
+ * team. */
 static int rank_of(const struct group *g, uint32_t i)
 {
     return g->ranks != NULL ? g->ranks[i] : (int)i;
@@ -45,9 +46,9 @@ static void send_to_slot(struct shmemi_team *t, int rank, const char *at, const 
                       call);
 }
 
-/* Every member sends its contribution to every other, and each combines all of them, in the order
- * of members, so that all have the same result bit for bit: a floating-point sum depends on the
- * order. */
+/* Exchanges directly: every member sends its contribution to every other one, and each combines all
+ * of them in the order of members, so that all have the same result bit for bit: a floating-point
+ * sum depends on the order. */
 static void exchange_direct(struct shmemi_team *t, const struct group *g, void *dest, char *slots,
                             const void *mine, size_t nelems, const struct shmemi_reducer *reducer,
                             const char *call)
@@ -72,10 +73,10 @@ _Static_assert(SHMEMI_HEADER_SIZE + SHMEMI_SLOT <= SHMEMI_MESSAGE_SIZE &&
                    SHMEMI_TEAM_SLOT <= SHMEMI_SLOT,
                "a contribution is copied when it is posted");
 
-/* Members combine in pairs at distances of 1, 2, 4 and so on; a member beyond the largest power of
- * two sends its value to a member below, and gets the result from it. The two members of a pair
- * combine the same two operands in the same order, the operand of the lower number first. So all
- * PEs have the same result bit for bit: a floating-point sum depends on the order. */
+/* Exchanges in pairs of members at distances of 1, 2, 4 and so on; a member beyond the largest
+ * power of two sends its value to a member below, and gets the result from it. The two members of a
+ * pair combine the same two operands in the same order, the operand of the lower number first. So
+ * all PEs have the same result bit for bit: a floating-point sum depends on the order. */
 static void exchange_in_pairs(struct shmemi_team *t, const struct group *g, void *dest, char *slots,
                               const void *mine, size_t nelems, const struct shmemi_reducer *reducer,
                               const char *call)
@@ -112,9 +113,9 @@ static void exchange_in_pairs(struct shmemi_team *t, const struct group *g, void
     shmemi_move(dest, acc, bytes, call);
 }
 
-/* An exchange among a group by messages: every PE sends to all the others, or PEs exchange in
- * pairs. The group exchanges in pairs if the cost model predicts that to be faster for the size, or
- * if the group is larger than SHMEMI_DIRECT_PES or than the slots suffice for. */
+/* Exchanges among a group by messages: every PE sends to all the others, or PEs exchange in pairs.
+ * The group exchanges in pairs if the cost model predicts that to be faster for the size, or if the
+ * group is larger than SHMEMI_DIRECT_PES or than the slots suffice for. */
 static void exchange_in(struct shmemi_team *t, const struct group *g, void *dest, char *slots,
                         const void *mine, size_t nelems, const struct shmemi_reducer *reducer,
                         const char *call)
@@ -126,14 +127,14 @@ static void exchange_in(struct shmemi_team *t, const struct group *g, void *dest
         exchange_in_pairs(t, g, dest, slots, mine, nelems, reducer, call);
 }
 
-/* The set of slots for the next exchange, of two that are used alternately. */
+/* Returns the set of slots for the next exchange, of two that are used alternately. */
 char *shmemi_exchange_slots(struct shmemi_team *t)
 {
     return t->scratch + (t->exchanges++ % 2) * t->round_size;
 }
 
-/* An exchange among the first members of the nodes. The others only count it, so that all members
- * agree on which of the two sets of slots comes next. */
+/* Exchanges among the first members of the nodes. The others only count the exchange, so that all
+ * members agree on which of the two sets of slots comes next. */
 void shmemi_exchange_leaders(struct shmemi_team *t, void *acc, size_t nelems,
                              const struct shmemi_reducer *reducer, const char *call)
 {
@@ -143,8 +144,8 @@ void shmemi_exchange_leaders(struct shmemi_team *t, void *acc, size_t nelems,
         exchange_in(t, &leaders, acc, slots, acc, nelems, reducer, call);
 }
 
-/* An exchange of values that fit in a line: on each node, between the nodes, and back to each
- * node. */
+/* Exchanges values that fit in a cache line: combines them on each node, then between the nodes,
+ * and sends the result back to each node. */
 static void exchange_by_nodes(struct shmemi_team *t, void *dest, const void *mine, size_t nelems,
                               const struct shmemi_reducer *reducer, const char *call)
 {
@@ -172,8 +173,9 @@ void shmemi_exchange(struct shmemi_team *t, void *dest, const void *mine, size_t
         exchange_in(t, &all, dest, shmemi_exchange_slots(t), mine, nelems, reducer, call);
 }
 
-/* A prefix by recursive doubling: at distance d each member passes on the combination of the 2d - 1
- * values up to its own. step: the first slot; each step uses the next one. */
+/* Computes a prefix by recursive doubling: in the step of distance d each member sends the
+ * combination of the d values up to its own to the member d after it. step: the first slot; each
+ * step uses the next one. */
 static void combine_upto(struct shmemi_team *t, char *step, void *acc, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call)
 {
@@ -189,8 +191,9 @@ static void combine_upto(struct shmemi_team *t, char *step, void *acc, size_t ne
     }
 }
 
-/* A member waits only for members before it. So these could run ahead to a later exchange and
- * overwrite slots that it has yet to read; the sync at the end prevents that. */
+/* Combines to acc what the members up to this one pass. A member waits only for members before it.
+ * So these could run ahead to a later exchange and overwrite slots that it has yet to read; the
+ * sync at the end prevents that. */
 void shmemi_exchange_prefix(struct shmemi_team *t, void *acc, size_t nelems,
                             const struct shmemi_reducer *reducer, const char *call)
 {
@@ -212,7 +215,7 @@ void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const voi
     shmemi_exchange(t, all, mine, nelems, reducer, call);
 }
 
-/* The reducer that adds n words of 64 bits. */
+/* Adds n words of 64 bits to acc: the reducer of a sum. */
 void shmemi_add_u64(void *acc, const void *in, size_t n)
 {
     uint64_t *a = acc;
@@ -221,7 +224,7 @@ void shmemi_add_u64(void *acc, const void *in, size_t n)
         a[i] += b[i];
 }
 
-/* The reducer that takes the minimum of n signed words of 64 bits. */
+/* Stores in acc the minimum of each of n signed words of 64 bits: the reducer of a minimum. */
 void shmemi_min_i64(void *acc, const void *in, size_t n)
 {
     int64_t *a = acc;

@@ -43,7 +43,8 @@ static pthread_mutex_t handler_lock = PTHREAD_MUTEX_INITIALIZER;
 static shmemx_error_handler_t handler;
 static void *handler_arg;
 
-/* At init: begins the records of a new job. */
+/* At init: counts a new job, so that each thread discards its records of earlier ones
+ * (reset_after_rejoin). */
 void shmemi_failure_open(void)
 {
     jobs++;
@@ -127,8 +128,9 @@ void shmemi_fail_message(int pe, const char *what, const char *call)
     fail_call(SHMEMX_ERROR_MESSAGE, pe, call, what);
 }
 
-/* Waits until the PE is known to be lost, which explains the failure best; if it is not lost within
- * that time, reports the error of the core. */
+/* Handles a failed operation of the network: waits for up to NEWS_MS until the PE is known to be
+ * lost, which explains the failure best. If the PE is not lost by then, reports the error of the
+ * core. */
 void shmemi_net_failed(int pe, const char *call)
 {
     char text[400] = "", named[440];
@@ -151,7 +153,7 @@ void shmemi_net_failed(int pe, const char *call)
     fail_call(SHMEMX_ERROR_NETWORK, who, call, named);
 }
 
-/* The first PE of the list of losses that is a member of the team, or -1. */
+/* Returns the first PE of the list of losses that is a member of the team, or -1. */
 static int lost_member(const struct shmemi_team *t)
 {
     uint32_t n = shmemi_observe(&shmemi_state.n_lost);
@@ -168,8 +170,9 @@ void shmemi_mute(bool on)
     mine.mute = on;
 }
 
-/* Marks the losses of PEs that are in `all` but not in `left`: they end no wait of this thread any
- * more. It marks the losses of the job from the first one on, up to the first of another PE. */
+/* Marks the losses of PEs that are in team `all` but not in team `left` as known to this thread:
+ * they end no wait of it any more. Since only the first n losses of the job can be marked, it stops
+ * at the first loss of another PE. */
 void shmemi_acknowledge_losses(const struct shmemi_team *all, const struct shmemi_team *left)
 {
     uint32_t n = 0;
@@ -222,14 +225,14 @@ bool shmemi_collective_begin(const struct shmemi_team *t, const char *call)
     return true;
 }
 
-/* The slow half of shmemi_collective_unbroken, when some PE is lost: reports whether no loss has
- * broken the collective call that this thread is in. */
+/* Called by shmemi_collective_unbroken when some PE is lost: reports whether no loss has broken the
+ * collective call that this thread is in. */
 bool shmemi_thread_unbroken(void)
 {
     return !mine.broken;
 }
 
-/* Ends a collective call; false if a loss has broken the outermost one. */
+/* Ends a collective call. Returns false if a loss has broken the outermost one. */
 bool shmemi_collective_end(void)
 {
     if (SHMEMI_LIKELY(!shmemi_state.survives))
@@ -275,8 +278,8 @@ void shmemi_set_error_handler(shmemx_error_handler_t h, void *arg, const char *c
     pthread_mutex_unlock(&handler_lock);
 }
 
-/* Implements shmemx_failure_ack: the program knows of all losses so far, which end no later wait.
- * Returns how many they are. */
+/* Implements shmemx_failure_ack: records that the program knows of all losses so far, so that they
+ * end no later wait. Returns how many they are. */
 int shmemi_failure_ack(const char *call)
 {
     if (shmemi_state.n_pes == 0)

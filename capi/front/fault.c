@@ -23,8 +23,8 @@ static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE};
 static struct sigaction go_action[NSIG]; /* the handlers that the Go runtime has set */
 static volatile sig_atomic_t fault;      /* the signal whose Go handler runs */
 
-/* The handler of SIGQUIT while Go handles a fault: Go has printed its traceback, and has sent
- * SIGQUIT to get those of its other threads. Ends the process by the signal of the fault. */
+/* Handles SIGQUIT while Go handles a fault: Go has printed its traceback, and has sent SIGQUIT to
+ * get those of its other threads. Ends the process by the signal of the fault. */
 static void on_quit(int number)
 {
     (void)number;
@@ -38,8 +38,8 @@ static void on_quit(int number)
     _exit(128 + of);
 }
 
-/* Our handler of a fault: runs Go's handler, and lets SIGQUIT, which that one may send, end the
- * process through on_quit meanwhile. */
+/* Handles a fault: runs Go's handler, during which SIGQUIT, which that handler may send, ends the
+ * process (on_quit). */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     struct sigaction ours = {.sa_handler = on_quit, .sa_flags = SA_ONSTACK}, before;

@@ -44,7 +44,7 @@ static struct {
 
 /* ------------------------------------------------------------------- holding */
 
-/* A userfaultfd that can write-protect shared memory; -1: the kernel does not allow it. */
+/* Returns a userfaultfd that can write-protect shared memory; -1: the kernel does not allow it. */
 static int open_userfaultfd(void)
 {
     int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
@@ -64,7 +64,7 @@ static int open_userfaultfd(void)
 }
 
 /* Write-protects the spans of the program's globals, so that a thread that writes to one is
- * blocked, or, with mode 0, removes that protection. False: an ioctl failed. */
+ * blocked, or, with mode 0, removes that protection. Returns false if an ioctl has failed. */
 static bool write_protect(int fd, const struct shmemi_program *p, uint64_t mode)
 {
     for (uint32_t i = 0; i < p->n_spans; i++) {
@@ -107,8 +107,8 @@ static int block_writers(const struct shmemi_program *p)
 
 /* ------------------------------------------------------------------- copying */
 
-/* A private copy of the pages of the program's globals that were ever written; NULL: no memory.
- * place: the offset of the globals in the file of the heap. */
+/* Returns a private copy of the pages of the program's globals that were ever written; NULL if
+ * there is no memory. place: the offset of the globals in the file of the heap. */
 static char *copy_globals(const struct shmemi_program *p, uint64_t place)
 {
     char *copy = (char *)syscall(SYS_mmap, NULL, p->size, PROT_READ | PROT_WRITE,
@@ -205,8 +205,8 @@ static void in_child(void)
     shmemi_state.init_count = SHMEMI_FORKED;
 }
 
-/* When the library is loaded, this and report_signal.c's constructor for SIGUSR2 run, and nothing
- * else. */
+/* Registers the handlers of fork when the library is loaded. Only this function and the constructor
+ * in report_signal.c run at that time. */
 __attribute__((constructor)) static void watch_forks(void)
 {
     pthread_atfork(before_fork, after_fork, in_child);

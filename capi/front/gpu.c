@@ -57,7 +57,7 @@ void shmemi_move_gpu(void *to, const void *from, size_t n, const char *call)
         memmove(to, from, n);
 }
 
-/* Starts a copy by the GPU driver, or makes it at once if both sides are in main memory. */
+/* Starts a copy by the GPU driver, or copies at once if both sides are in main memory. */
 void shmemi_move_nbi_gpu(void *to, const void *from, size_t n, const char *call)
 {
     if (n == 0)
@@ -106,7 +106,7 @@ uint64_t shmemi_amo_gpu(enum shmemi_amo op, int width, void *at, uint64_t operan
     return fetched;
 }
 
-/* The present value of a word in GPU memory, by a copy of the driver. */
+/* Returns the present value of a word in GPU memory, by a copy of the driver. */
 uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call)
 {
     uint64_t word = 0;
@@ -129,14 +129,14 @@ void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const
     check(shmemi_state.core->team_show(t->slot, &shown, t->stride != 0 ? NULL : t->pes), call);
 }
 
-/* Removes a team from this PE's kernels. */
+/* Removes a team from the table on the GPU, so that this PE's kernels no longer find it. */
 void shmemi_kernels_hide(const struct shmemi_team *t, const char *call)
 {
     if (shmemi_state.gpu)
         check(shmemi_state.core->team_show(t->slot, NULL, NULL), call);
 }
 
-/* Clears the words that the last team of a slot has left in GPU memory. */
+/* Clears the words of a team slot in GPU memory, in which its last team has left values. */
 void shmemi_kernels_renew(int slot, const char *call)
 {
     if (shmemi_state.gpu)

@@ -22,7 +22,7 @@ struct abort_frame {
 };
 _Static_assert(offsetof(struct abort_frame, status) == SHMEMI_LAUNCH_HEADER, "no padding");
 
-/* A socket option of fd; -1: fd is not a socket. */
+/* Returns a socket option of fd; -1: fd is not a socket. */
 static int option(int fd, int name)
 {
     int value = -1;
@@ -30,8 +30,8 @@ static int option(int fd, int name)
     return getsockopt(fd, SOL_SOCKET, name, &value, &n) == 0 ? value : -1;
 }
 
-/* The socket to shmemrun, or -1. A program that a PE starts inherits the environment variable but
- * not the descriptor, so the descriptor's number may be any file of that program. */
+/* Returns the socket to shmemrun, or -1. A program that a PE starts inherits the environment
+ * variable but not the descriptor, so the descriptor's number may be any file of that program. */
 static int launcher(void)
 {
     const char *text = getenv("SHMEM_LAUNCHER_FD");
@@ -39,8 +39,8 @@ static int launcher(void)
     return option(fd, SO_TYPE) == SOCK_STREAM && option(fd, SO_DOMAIN) == AF_UNIX ? fd : -1;
 }
 
-/* Tells the launcher that this PE ends the job, with a status and a reason, in one frame. It waits
- * for no reply. Returns whether the frame was sent. */
+/* Requests the end of the job from shmemrun, with a status and a reason, by one message. It waits
+ * for no reply. Returns whether the message was sent. */
 bool shmemi_abort_by_launcher(int status, const char *reason)
 {
     struct abort_frame f = {.magic = SHMEMI_LAUNCH_MAGIC,
@@ -54,7 +54,7 @@ bool shmemi_abort_by_launcher(int status, const char *reason)
     return send(launcher(), &f, n, MSG_NOSIGNAL) == (ssize_t)n;
 }
 
-/* This PE's number from the environment variable of a launcher; NULL if there is none. */
+/* Returns this PE's number from the environment variable of a launcher; NULL if there is none. */
 const char *shmemi_launched_as(void)
 {
     static const char *const names[] = {"SHMEM_LAUNCHER_PE", "OMPI_COMM_WORLD_RANK", "PMIX_RANK",

@@ -72,7 +72,8 @@ static const char *finalizes_at_exit; /* the call that asked for finalize at exi
 static uint32_t joined; /* how often this process has joined a job */
 static bool by_program; /* the program chose the last job, by a unique ID or MPI */
 
-/* The number of the job that this process has joined last: 1 for the first one, 0 before any. */
+/* Returns the number of the job that this process has joined last: 1 for the first one, 0 before
+ * any. */
 uint32_t shmemi_join_count(void)
 {
     return joined;
@@ -129,8 +130,8 @@ static void block_preemption(void)
 
 static pid_t owner; /* the process that called init: a child of fork inherits the exit handlers */
 
-/* Exit handler of a PE that does not finalize: waits until what it has sent has arrived, since
- * other PEs may need that. Does nothing if the program fails, in a child of fork, or if another
+/* Exit handler of a PE that does not finalize: waits until everything that it has sent has arrived,
+ * since other PEs may need it. Does nothing if the program fails, in a child of fork, or if another
  * thread is in init or finalize. */
 static void leave_at_exit(int status, void *unused)
 {
@@ -157,9 +158,10 @@ static void finalize_at_exit(int status, void *call)
 }
 
 /* Registers the exit handlers, which run in the reverse order of their registration. NVIDIA's
- * driver registers its own handler when it is opened. So that the library's run before that one, it
- * registers them once more in the first init with a GPU. A failure of on_exit is ignored: then
- * other PEs may wait for messages that this PE has not flushed, and nothing else is lost. */
+ * driver registers its own handler when it is opened. The library's handlers have to run before
+ * that one, so they are registered once more in the first init with a GPU. A failure of on_exit is
+ * ignored: then other PEs may wait for messages that this PE has not flushed, and nothing else is
+ * lost. */
 static void register_end(void)
 {
     static bool after_driver;

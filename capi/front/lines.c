@@ -37,14 +37,14 @@ struct exchange {
     struct line *mine; /* the lines of this exchange that others write at this PE */
 };
 
-/* The PE of the i-th member on this node. */
+/* Returns the PE of the i-th member on this node. */
 static int pe_of(const struct shmemi_team *t, uint32_t i)
 {
     return t->pes[t->near[i]];
 }
 
-/* The exchange that this PE has begun last in a team, with the addresses of its set of lines (cache
- * lines with a contribution each). The two sets alternate. */
+/* Returns the exchange that this PE has begun last in a team, with the addresses of its set of
+ * lines (cache lines with a contribution each). The two sets alternate. */
 static struct exchange present_exchange(struct shmemi_team *t, const char *call)
 {
     struct exchange e = {.t = t, .call = call};
@@ -54,8 +54,8 @@ static struct exchange present_exchange(struct shmemi_team *t, const char *call)
     return e;
 }
 
-/* Begins the team's next exchange, which uses the other set of lines: a PE may still read the lines
- * of the exchange before. */
+/* Begins the team's next exchange, which uses the other set of lines, because a PE may still read
+ * the lines of the last exchange. */
 static struct exchange begin_exchange(struct shmemi_team *t, const char *call)
 {
     t->line_exchanges++;
@@ -153,8 +153,8 @@ static void combine_with(const struct exchange *e, void *acc, const void *in)
         e->reducer->combine(acc, in, e->nelems);
 }
 
-/* The number of the line at member `to` of a group that member `from` writes; both are positions in
- * the group. */
+/* Returns the number of the line at member `to` of a group that member `from` writes; both are
+ * positions in the group. */
 static uint32_t line_of(const struct shmemi_step *step, uint32_t to, uint32_t from)
 {
     return step->line + (from < to ? from : from - 1);
@@ -171,8 +171,9 @@ static void await_group(const struct exchange *e, const struct shmemi_step *step
     await_lines(&a);
 }
 
-/* One step: writes acc to the others of the group, waits for their lines, and combines all of them
- * in the same order on each PE of the group, so that each has the same result bit for bit. */
+/* Does one step of a combination: writes acc to the others of the group, waits for their lines, and
+ * combines all of them in the same order on each PE of the group, so that each has the same result
+ * bit for bit. */
 static void combine_group(const struct exchange *e, void *acc, const struct shmemi_step *step)
 {
     uint32_t size = step->size, digit = step->digit;
@@ -194,8 +195,9 @@ static void combine_group(const struct exchange *e, void *acc, const struct shme
     }
 }
 
-/* The steps need a number of PEs (whole) that splits into groups. A member beyond that number sends
- * its value to the member `whole` below it, and gets the result from it at the end. */
+/* Combines the values of the PEs of a team on this node to acc, in steps among groups of PEs. The
+ * steps need a number of PEs (whole) that splits into groups. A member beyond that number sends its
+ * value to member me - whole, and gets the result from it at the end. */
 void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
                           const struct shmemi_reducer *reducer,
                           const struct shmemi_lines_report *everyone, const char *call)
@@ -222,9 +224,11 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
         write_line(&e, beyond, SHMEMI_LINE_RESULT, acc, e.bytes);
 }
 
-/* Goes through the steps of the combination in reverse, with the same groups. In each step the PEs
- * take part that were the first of their groups in all earlier steps of the combination (their
- * number is a multiple of the stride): the first PE of each group writes the data to the others. */
+/* Sends data from the first PE of the node to the others. Sends data from the first PE of the node
+ * to the others. Goes through the steps of the combination in reverse, with the same groups. In
+ * each step the PEs take part that were the first of their groups in all earlier steps of the
+ * combination (their number is a multiple of the stride): the first PE of each group writes the
+ * data to the others. */
 void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const char *call)
 {
     const struct shmemi_steps *steps = &t->steps;
@@ -249,9 +253,9 @@ void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const 
 
 /* ------------------------------------------------------------------ collect */
 
-/* The blocks that a member has in its dest before a step of collect with that stride, as two runs:
- * those of `stride` members on the node, and those that members beyond the steps have sent to
- * these. */
+/* Sets `has` to the blocks that a member has in its dest before a step of collect with that stride,
+ * as two runs: those of `stride` members on the node, and those that members beyond the steps have
+ * sent to these. */
 static void blocks_before(const struct exchange *e, const struct shmemi_blocks *b, uint32_t member,
                           uint32_t stride, struct shmemi_part has[2])
 {
@@ -268,7 +272,7 @@ static bool in_line(const struct shmemi_part p[2])
     return p[0].bytes + p[1].bytes <= SHMEMI_LINE_DATA;
 }
 
-/* The address of dest at a PE of this node. */
+/* Returns the address of dest at a PE of this node. */
 static char *dest_of(const struct exchange *e, int pe)
 {
     return shmemi_state.peer_base[pe] + e->dest;
@@ -305,8 +309,8 @@ static void copy_from_line(const struct exchange *e, uint32_t number, const stru
     memcpy(dest + p[1].at, data + p[0].bytes, p[1].bytes);
 }
 
-/* One step of collect: sends this PE's blocks to the others of the group, waits for theirs, and
- * copies them to dest. All members compute from their positions which blocks each one has. */
+/* Does one step of collect: sends this PE's blocks to the others of the group, waits for theirs,
+ * and copies them to dest. All members compute from their positions which blocks each one has. */
 static void collect_group(const struct exchange *e, const struct shmemi_blocks *b,
                           const struct shmemi_step *step)
 {
@@ -326,9 +330,10 @@ static void collect_group(const struct exchange *e, const struct shmemi_blocks *
     }
 }
 
-/* Only the first `whole` members take part in the steps, since the steps divide that number of PEs
- * into groups. Each other member sends its block to member me - whole before the steps, and gets
- * all other blocks from that member after them. */
+/* Collects the blocks of the PEs of a team on this node. Collects the blocks of the PEs of a team
+ * on this node. Only the first `whole` members take part in the steps, since the steps divide that
+ * number of PEs into groups. Each other member sends its block to member me - whole before the
+ * steps, and gets all other blocks from that member after them. */
 void shmemi_lines_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *b,
                           const char *call)
 {

@@ -25,7 +25,7 @@
 
 #define CORE_FILE "libshmem_core.so"
 
-/* The path from which the dynamic linker has loaded libshmem.so. */
+/* Returns the path from which the dynamic linker has loaded libshmem.so. */
 const char *shmemi_front_path(void)
 {
     static char resolved[PATH_MAX];
@@ -35,7 +35,7 @@ const char *shmemi_front_path(void)
     return resolved;
 }
 
-/* The path of libshmem_core.so: in the folder of this library. */
+/* Writes the path of libshmem_core.so, which is in the folder of this library. */
 static void core_path(char *path, size_t size)
 {
     const char *front = shmemi_front_path();
@@ -43,7 +43,8 @@ static void core_path(char *path, size_t size)
     snprintf(path, size, "%.*s" CORE_FILE, slash ? (int)(slash - front + 1) : 0, front);
 }
 
-/* Loads the core with asynchronous signals blocked. NULL: dlerror has the reason. */
+/* Loads the core with asynchronous signals blocked. Returns NULL if that fails; dlerror has the
+ * reason. */
 static void *load(const char *path)
 {
     sigset_t all, before;

@@ -31,8 +31,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The addresses of a lock's halves, and its home: the PE that has its tail, which the lock's offset
- * selects. Ends the job if lock is not the address of a symmetric long. */
+/* Returns the addresses of a lock's halves, and its home: the PE that has its tail, which the
+ * lock's offset selects. Ends the job if lock is not the address of a symmetric long. */
 static struct lock lock_of(long *lock, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -58,20 +58,21 @@ struct holder {
     pid_t thread;
 };
 
-/* The kernel's number of this thread. glibc has gettid only since 2.30. */
+/* Returns the kernel's number of this thread. glibc has gettid only since 2.30. */
 static pid_t this_thread(void)
 {
     return (pid_t)syscall(SYS_gettid);
 }
 
-/* The entry for a lock in the table of threads that have set locks. */
+/* Returns the entry for a lock in the table of threads that have set locks. */
 static struct holder *holder_entry(const struct lock *l)
 {
     static struct holder holders[256];
     return &holders[(uintptr_t)l->place / sizeof(long) % 256];
 }
 
-/* Under full checks, records that this thread has set a lock, for the error of setting it twice. */
+/* Under full checks, records that this thread has set a lock, so that setting it twice is reported
+ * as an error. */
 static void record_holder(const struct lock *l)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.checks == SHMEMI_CHECKS_FULL))
@@ -85,10 +86,10 @@ static void forget_holder(const struct lock *l)
         *holder_entry(l) = (struct holder){0};
 }
 
-/* Enters this PE in the lock's queue: sets the bits QUEUED and WAITS of its entry. False: another
- * thread of this PE is in the queue, or has set the lock, or this one has. The compare-and-swap is
- * repeated because the entry need not be 0: after the loss of a PE, the number of the PE that
- * followed this one in the queue may arrive only after this one has left. */
+/* Enters this PE in the lock's queue: sets the bits QUEUED and WAITS of its entry. Returns false if
+ * another thread of this PE is in the queue, or if a thread of this PE has set the lock. The
+ * compare-and-swap is repeated because the entry need not be 0: after the loss of a PE, the number
+ * of the PE that followed this one in the queue may arrive only after this one has left. */
 static bool enter_queue(const struct lock *l)
 {
     uint32_t was = 0, now;
@@ -113,8 +114,8 @@ static void mark_owned(const struct lock *l)
 }
 
 /* Adds this PE at the tail of the queue. If another PE was there, writes this PE's number to that
- * one's entry, and waits until it passes the lock on. False: a PE was lost; this PE does not have
- * the lock, and its entry still has QUEUED. */
+ * one's entry, and waits until it passes the lock on. Returns false if a PE was lost: then this PE
+ * does not have the lock, and its entry still has QUEUED. */
 static bool queue_up(const struct lock *l)
 {
     uint32_t before = shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_SWAP, l->tail, me_plus_one(), 0,
@@ -131,8 +132,8 @@ static bool queue_up(const struct lock *l)
     return (my_place(l) & WAITS) == 0;
 }
 
-/* Waits until the PEs before this one have passed the lock on; after the loss of a PE, until it has
- * the lock by lock_late.c. */
+/* Implements shmem_set_lock: enters the queue, and waits until the PE before this one passes the
+ * lock to it; after the loss of a PE, it sets the lock without the queue (lock_late.c). */
 void shmemi_set_lock(long *lock, const char *call)
 {
     const struct lock l = lock_of(lock, call);
@@ -155,8 +156,9 @@ void shmemi_set_lock(long *lock, const char *call)
     record_holder(&l);
 }
 
-/* Takes the lock only if its queue is empty, by a compare-and-swap of the tail; after the loss of a
- * PE by one try of lock_late.c. Returns 0 if this PE has the lock now, else 1. */
+/* Implements shmem_test_lock: sets the lock if its queue is empty, by a compare-and-swap of the
+ * tail; after the loss of a PE, tries once without the queue (lock_late.c). Returns 0 if this PE
+ * has the lock now, else 1. */
 int shmemi_test_lock(long *lock, const char *call)
 {
     const struct lock l = lock_of(lock, call);

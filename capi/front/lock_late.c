@@ -59,8 +59,8 @@ void shmemi_describe_lock(const void *subject, char *text, size_t size)
              shmemi_place(place, l->place));
 }
 
-/* The home of a lock now that its first home may be lost: the next PE that is alive, or the first
- * home if no other is. */
+/* Returns the home of a lock now that its first home may be lost: the next PE that is alive, or the
+ * first home if no other is. */
 static int home_now(const struct lock *l)
 {
     int n = (int)shmemi_state.n_pes;
@@ -70,23 +70,23 @@ static int home_now(const struct lock *l)
     return pe;
 }
 
-/* The bits that a PE's entry has for the home which it uses: the distance from the lock's first
- * home, modulo 256. */
+/* Returns the bits that a PE's entry has for the home which it uses: the distance from the lock's
+ * first home, modulo 256. */
 static uint32_t distance_bits(const struct lock *l, int home)
 {
     uint32_t n = shmemi_state.n_pes;
     return (((uint32_t)home + n - (uint32_t)l->home) % n & 0xff) << DISTANCE;
 }
 
-/* An atomic operation on the lock's word at its present home. */
+/* Performs an atomic operation on the lock's word at its present home. */
 static uint32_t at_home(const struct late *t, enum shmemi_amo op, uint32_t operand,
                         uint32_t compare)
 {
     return shmemi_amo32(SHMEM_CTX_DEFAULT, op, t->l->tail, operand, compare, t->home, t->l->call);
 }
 
-/* Reads which losses PE pe knows: words[i] becomes 0, or not 0 if pe knows that PE i is lost. The
- * words are in the internal area of each PE, after its teams. */
+/* Reads which losses PE pe knows: sets words[i] to a number other than 0 if pe knows that PE i is
+ * lost, else to 0. The words are in the internal area of each PE, after its teams. */
 static void known_by(int pe, uint64_t *words, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -147,9 +147,9 @@ static bool none_elsewhere(const struct late *t)
     return true;
 }
 
-/* The lost PE that may have had the lock when it was lost, in the queue or at an earlier home; -1
- * if there is none. If the queue's tail names a PE that is alive, some lost PE before it in the
- * queue may have had the lock, so the last loss is returned. */
+/* Returns the lost PE that may have had the lock when it was lost, in the queue or at an earlier
+ * home; -1 if there is none. If the queue's tail names a PE that is alive, some lost PE before it
+ * in the queue may have had the lock, so the last loss is returned. */
 static int left_behind(const struct late *t)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -171,7 +171,7 @@ static int left_behind(const struct late *t)
 
 /* Changes this PE's entry: it leaves the queue, or a home that is lost, and uses a home that is
  * alive. The loop repeats that while another PE changes the entry, or the new home is lost, too.
- * False: meanwhile a PE of the queue has passed the lock to this PE, which has it now. */
+ * Returns false if a PE of the queue has passed the lock to this PE meanwhile. */
 static bool change_home(struct late *t)
 {
     for (;;) {
@@ -213,8 +213,8 @@ static bool try_once(struct late *t)
     return at_home(t, SHMEMI_AMO_CSWAP, me, now) == now && !shmemi_is_lost(t->home);
 }
 
-/* Takes the lock at its home, however long that takes: it tries again and again, at growing
- * distances, because without the queue nobody tells this PE that the lock is free. */
+/* Sets the lock at its home, however long that takes: it tries again and again, after growing
+ * pauses, because without the queue no PE informs this one that the lock is free. */
 static void try_at_times(struct late *t)
 {
     struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
@@ -260,7 +260,7 @@ bool shmemi_lock_late(const struct lock *l, bool once)
     return t.held;
 }
 
-/* Clears a lock that was taken at a home, and this PE's entry. */
+/* Clears a lock that was set without the queue: its word at its home, and this PE's entry. */
 void shmemi_unlock_late(const struct lock *l, uint32_t place)
 {
     int home = home_now(l);
