@@ -31,8 +31,9 @@ static void check_initialised(const char *call)
 }
 
 /*
- * Agrees on an allocation. Returns the offset if every PE has the memory, else a negative value,
- * which is the same on all PEs. It is also the barrier at the end of the call.
+ * Agrees with all PEs on an allocation. Returns the offset if every PE has the memory, else a
+ * negative value, the same on all PEs. No PE returns before all have begun, so this is also the
+ * barrier at the end of the call.
  */
 static int64_t agree_on_allocation(int64_t offset, size_t size, const char *call)
 {
@@ -49,8 +50,8 @@ static int64_t agree_on_allocation(int64_t offset, size_t size, const char *call
     return all[0];
 }
 
-/* Reports that an allocation has failed, and returns NULL. offset: what the core's allocator
- * returned on this PE, a negative number that tells the reason. */
+/* Reports that an allocation has failed, and returns NULL. offset is what the core's allocator has
+ * returned on this PE: a negative number for the reason. */
 static void *report_no_memory(int64_t offset, size_t size, const char *call)
 {
     shmemi_allocation_failed(size, call);
@@ -129,8 +130,8 @@ static void check_same_block(const void *ptr, const char *call)
                                 offset, call);
 }
 
-/* The offset of a block that the program passes. Ends the job if it is outside the heap or is a
- * registered buffer's block. */
+/* Returns the offset of a block that the program passes. Ends the job if it is outside the heap or
+ * is a registered buffer's block. */
 static int64_t offset_of(const void *ptr, const char *call)
 {
     uintptr_t offset = (uintptr_t)ptr - shmemi_state.heap_base;

@@ -43,7 +43,8 @@ _Static_assert((int)SHMEMI_MESH_PENDING == SHMEMX_MESH_PENDING &&
 static _Thread_local char text[SHMEMI_MESH_TEXT + 64]; /* of the last error */
 static _Thread_local char cause[SHMEMI_MESH_TEXT];     /* what the core writes */
 
-/* Fails a call because of an argument. */
+/* Stores the error text of a call that is not passed to the core, because of an argument or because
+ * no mesh is open. Returns SHMEMX_MESH_ARGUMENT. */
 __attribute__((format(printf, 2, 3))) static int refuse(const char *call, const char *what, ...)
 {
     va_list args;
@@ -54,7 +55,8 @@ __attribute__((format(printf, 2, 3))) static int refuse(const char *call, const 
     return SHMEMX_MESH_ARGUMENT;
 }
 
-/* Passes on the result of the core, and keeps the text of an error. */
+/* Returns the core's result of a call, and stores the text of an error for shmemx_mesh_error_text.
+ */
 static int result(const char *call, int status)
 {
     if (status != 0 && status != SHMEMX_MESH_PENDING)
@@ -62,8 +64,8 @@ static int result(const char *call, int status)
     return status;
 }
 
-/* The core's functions; NULL after an error: no mesh was opened, or this process was forked after
- * it. */
+/* Returns the core's functions; NULL after an error: no mesh was opened, or this process was forked
+ * after it. */
 static const struct shmemi_mesh *meshes(const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;

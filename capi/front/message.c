@@ -21,16 +21,16 @@
 /* How many bytes of data fit into one message of the engine. */
 enum { PAYLOAD = SHMEMI_MESSAGE_SIZE - SHMEMI_HEADER_SIZE };
 
-/* The offset from the user heap of this PE's word in the inboxes of the team's members. */
+/* Returns the offset from the user heap of this PE's word in the inboxes of the team's members. */
 static int64_t inbox_word(const struct shmemi_team *t)
 {
     return t->inbox + (int64_t)sizeof(uint64_t) * t->me;
 }
 
-/* Keeps a count from overtaking earlier counts to the same PE. A count is set, and not added to. So
- * if the count of a large message, which is written when its data has arrived, came after the count
- * of a later small message, it would set the count back. A fence does not wait itself, but the
- * target applies the messages before it first. */
+/* Keeps a message's count from overtaking earlier counts to the same PE. The count in an inbox is
+ * set, and not added to. So if the count of a large message, which is written when its data has
+ * arrived, came after the count of a later small message, it would set the count back. A fence does
+ * not wait itself, but the target applies the messages before it first. */
 static void keep_order(bool large, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -71,8 +71,8 @@ static void await_oldest(struct shmemi_lent *lent, const char *call)
     shmemi_net_finish(&lent->requests[i], lent->pes[i], call);
 }
 
-/* Waits until no message of the list reads its source any more, so that the program gets its memory
- * back. */
+/* Waits until no message of the list reads its source any more, so that the program may reuse that
+ * memory. */
 void shmemi_lent_back(struct shmemi_lent *lent, const char *call)
 {
     while (lent->ended < lent->begun)
@@ -96,8 +96,9 @@ static void send_data(struct shmemi_host_operation *o, struct shmemi_lent *lent)
     lent->begun += shmemi_net_lend(o);
 }
 
-/* Writes the data to the member, and then sets the word there that counts this PE's messages: by
- * stores on the node, by a put with signal between nodes. */
+/* Sends a message with data to an offset at member rank: writes the data there, and then sets the
+ * word that counts this PE's messages, by stores on the node, by a put with signal between nodes.
+ */
 void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const void *source,
                        size_t n, struct shmemi_lent *lent, const char *call)
 {
@@ -155,8 +156,8 @@ static void describe_await(const void *subject, char *text, size_t size)
              (unsigned long long)shmemi_read_once(a->count));
 }
 
-/* Waits until the sender's count in this PE's inbox reaches the number of messages awaited so
- * far. */
+/* Waits for the next message of member rank: until its count in this PE's inbox reaches the number
+ * of messages that this PE has awaited from it. */
 void shmemi_await(struct shmemi_team *t, int rank, const char *call)
 {
     const uint64_t *inbox =

@@ -31,49 +31,51 @@ static bool is_selected(uint32_t which)
     return (shmemi_state.collectives & which) != 0;
 }
 
-/* How many messages of the engine `bytes` bytes take. Data that does not fit in a message takes a
- * write, and a message that is sent right after it. */
+/* Returns how many messages of the engine `bytes` bytes take. Data that does not fit in a message
+ * takes a write, and a message that is sent right after it. */
 static double message_count(double bytes)
 {
     return bytes > SHMEMI_MESSAGE_SIZE - SHMEMI_HEADER_SIZE ? 2 : 1;
 }
 
-/* The modelled time from the send of a message to its arrival, in nanoseconds. */
+/* Returns the modelled time from the send of a message to its arrival, in nanoseconds. */
 static double latency(void)
 {
     return shmemi_state.wire_latency;
 }
 
-/* The modelled time of one node to send n messages of `bytes` bytes each, in nanoseconds. */
+/* Returns the modelled time that one node takes to send n messages of `bytes` bytes each, in
+ * nanoseconds. */
 static double time_to_send(double n, double bytes)
 {
     const struct shmemi_state *s = &shmemi_state;
     return n * (message_count(bytes) * s->wire_post + bytes * s->wire_kib / 1024.0);
 }
 
-/* The modelled time in which each of n nodes sends `bytes` bytes to each of the others, in
+/* Returns the modelled time in which each of n nodes sends `bytes` bytes to each of the others, in
  * nanoseconds. */
 static double time_direct(uint32_t n, double bytes)
 {
     return latency() + time_to_send(n - 1.0, bytes);
 }
 
-/* The modelled time of a PE to combine `bytes` bytes of each node, which it copies once before and
- * once after, at some 10 GB/s; in nanoseconds. */
+/* Returns the modelled time that a PE takes to combine `bytes` bytes of each node, which it copies
+ * once before and once after, at some 10 GB/s; in nanoseconds. */
 static double time_to_combine(const struct shmemi_team *t, double bytes)
 {
     return (t->n_nodes + 2) * bytes / 10;
 }
 
-/* The modelled time in which the nodes beyond the largest power of two send their elements to a
- * node that takes part in the steps, and get the result; in nanoseconds. 0 if there are no such
- * nodes. */
+/* Returns the modelled time in which the nodes beyond the largest power of two send their elements
+ * to a node that takes part in the steps, and get the result; in nanoseconds. 0 if there are no
+ * such nodes. */
 static double time_to_fold(const struct shmemi_team *t, double bytes)
 {
     return shmemi_in_pairs(t->n_nodes) ? 0 : 2 * (latency() + time_to_send(1, bytes)) + bytes / 10;
 }
 
-/* The modelled time of a reduction in pairs, in rounds of up to `limit` bytes; in nanoseconds. */
+/* Returns the modelled time of a reduction in pairs, in rounds of up to `limit` bytes; in
+ * nanoseconds. */
 static double in_pairs(const struct shmemi_team *t, size_t bytes, size_t limit)
 {
     double rounds = (double)((bytes + limit - 1) / limit), each = (double)bytes / rounds;
@@ -83,8 +85,8 @@ static double in_pairs(const struct shmemi_team *t, size_t bytes, size_t limit)
     return rounds * time;
 }
 
-/* The modelled time of a reduction in halves: the elements are sent out and back, and each node
- * combines and copies them twice. */
+/* Returns the modelled time of a reduction in halves: the elements are sent out and back, and each
+ * node combines and copies them twice. */
 static double in_halves(const struct shmemi_team *t, size_t bytes, size_t limit)
 {
     double rounds = (double)((bytes + limit - 1) / limit), each = (double)bytes / rounds;
@@ -152,8 +154,8 @@ bool shmemi_model_pairs(uint32_t n, size_t bytes)
     return steps * (latency() + time_to_send(1, (double)bytes)) < time_direct(n, (double)bytes);
 }
 
-/* The modelled time of a broadcast in a tree: the last node gets the first piece over the whole
- * depth of the tree, and the other pieces right after it. */
+/* Returns the modelled time of a broadcast in a tree: the last node gets the first piece over the
+ * whole depth of the tree, and the other pieces right after it. */
 static double time_of(const struct shmemi_team *t, struct shmemi_tree tree, size_t nbytes)
 {
     uint32_t others = t->n_nodes - 1, depth = 0;
@@ -168,7 +170,7 @@ static double time_of(const struct shmemi_team *t, struct shmemi_tree tree, size
     return depth * (latency() + each) + (double)(n - 1) * each;
 }
 
-/* The tree with the least modelled time, unless SHMEM_COLLECTIVES selects one. */
+/* Returns the tree with the least modelled time, unless SHMEM_COLLECTIVES selects one. */
 struct shmemi_tree shmemi_model_tree(const struct shmemi_team *t, size_t nbytes)
 {
     const size_t sizes = sizeof pieces / sizeof *pieces;
@@ -189,9 +191,9 @@ struct shmemi_tree shmemi_model_tree(const struct shmemi_team *t, size_t nbytes)
     return best;
 }
 
-/* The modelled time in which the first PEs of nodes (leaders) exchange their bytes in steps that
- * double what a leader has; in nanoseconds. If the number of nodes is not a power of two, those
- * bytes are in two parts in half of the steps. */
+/* Returns the modelled time in which the first PEs of nodes (leaders) exchange their bytes in steps
+ * that double what a leader has; in nanoseconds. If the number of nodes is not a power of two,
+ * those bytes are in two parts in half of the steps. */
 static double time_of_doubling(const struct shmemi_team *t, double bytes)
 {
     double time = 0, parts = shmemi_in_pairs(t->n_nodes) ? 1 : 1.5;

@@ -12,7 +12,7 @@
 #include <sched.h>
 #include <stdio.h>
 
-/* The text for the report of a long wait is the subject itself. */
+/* Writes the text for the report of a long wait, which is the subject itself. */
 static void describe_text(const void *subject, char *text, size_t size)
 {
     snprintf(text, size, "%s", (const char *)subject);

@@ -57,27 +57,27 @@ struct collect {
     const char *call;
 };
 
-/* Where the blocks of the ranks first to end - 1 are in dest. */
+/* Returns where the blocks of the ranks first to end - 1 are in dest. */
 static struct shmemi_part part_of_dest(const struct collect *c, int first, int end)
 {
     return shmemi_blocks_part(c->blocks, (uint32_t)first, (uint32_t)end);
 }
 
-/* Where the blocks of the members of n nodes from `node` on are in dest; the members' ranks are
- * consecutive. */
+/* Returns where the blocks of the members of n nodes from `node` on are in dest; the members' ranks
+ * are consecutive. */
 static struct shmemi_part nodes_part(const struct collect *c, uint32_t node, uint32_t n)
 {
     return part_of_dest(c, (int)c->t->first[node], (int)c->t->first[node + n]);
 }
 
-/* The address of byte `at` of this PE's dest. */
+/* Returns the address of byte `at` of this PE's dest. */
 static char *own_dest(const struct collect *c, size_t at)
 {
     return shmemi_reachable(shmemi_state.my_pe, c->dest) + c->dest + at;
 }
 
-/* The first members of nodes (leaders) exchange blocks in pairs, at distances of 1, 2, 4 and so on.
- * A leader always has the blocks of consecutive nodes, which are side by side. */
+/* Exchanges blocks between the first members of nodes (leaders) in pairs, at distances of 1, 2, 4
+ * and so on. A leader always has the blocks of consecutive nodes, which are side by side. */
 static void exchange_in_pairs(const struct collect *c)
 {
     struct shmemi_team *t = c->t;
@@ -109,10 +109,10 @@ static int parts_from(const struct collect *c, uint32_t node, uint32_t n, struct
     return used;
 }
 
-/* An exchange of the leaders (the first PEs of nodes) if the number of nodes is not a power of two.
- * In the step of distance d a leader has the blocks of d nodes, from its own on. It sends them to
- * the leader d nodes before it, and receives those of the leader d nodes after it; in the last step
- * only the blocks that are missing. */
+/* Exchanges blocks between the leaders (the first PEs of nodes) if the number of nodes is not a
+ * power of two. In the step of distance d a leader has the blocks of d nodes, from its own on. It
+ * sends them to the leader d nodes before it, and receives those of the leader d nodes after it; in
+ * the last step only the blocks that are missing. */
 static void exchange_around(const struct collect *c)
 {
     struct shmemi_team *t = c->t;
@@ -132,7 +132,7 @@ static void exchange_around(const struct collect *c)
     }
 }
 
-/* Each leader sends the blocks of its node to each other leader. */
+/* Exchanges blocks directly: each leader sends the blocks of its node to each other leader. */
 static void exchange_directly(const struct collect *c)
 {
     struct shmemi_team *t = c->t;
@@ -145,9 +145,9 @@ static void exchange_directly(const struct collect *c)
             shmemi_await(t, t->leaders[shmemi_team_other_node(t, i)], c->call);
 }
 
-/* collect with one message a node: the leader of each node gets the blocks of its members, `bytes`
- * on average, and exchanges them with the other leaders, and the members read the result from it.
- * The ranks of a node are consecutive, and so are its blocks. */
+/* Performs collect with one message for each pair of nodes: the leader of each node gets the blocks
+ * of its members, `bytes` on average, and exchanges them with the other leaders, and the members
+ * read the result from it. The ranks of a node are consecutive, and so are its blocks. */
 static void collect_packed(const struct collect *c, size_t bytes)
 {
     struct shmemi_team *t = c->t;
@@ -174,9 +174,9 @@ static void collect_packed(const struct collect *c, size_t bytes)
     sync_near(t, c->call);
 }
 
-/* The rank of the member of `node` that receives the block of the i-th member of another node, and
- * passes it on to its own node. The members share this work: with fewer of them each receives
- * several. */
+/* Returns the rank of the member of `node` that receives the block of the i-th member of another
+ * node, and passes it on to its own node. The members share this work: with fewer of them each
+ * receives several. */
 static int receiver_rank(const struct shmemi_team *t, uint32_t node, uint32_t i)
 {
     return shmemi_team_at(t, node, i % shmemi_team_members(t, node));
@@ -191,8 +191,8 @@ static void copy_to_node(const struct collect *c, int rank)
                   c->dest + (int64_t)p.at, own_dest(c, p.at), p.bytes, c->call);
 }
 
-/* collect with a message for each block: each PE sends its block to one member of each other node,
- * which passes it on to the members of its node. */
+/* Performs collect with a message for each block: each PE sends its block to one member of each
+ * other node, which passes it on to the members of its node. */
 static void collect_by_blocks(const struct collect *c)
 {
     struct shmemi_team *t = c->t;
@@ -216,9 +216,9 @@ static void collect_by_blocks(const struct collect *c)
     sync_near(t, c->call);
 }
 
-/* collect over several nodes. The blocks of a node go to each other node in one message if the
- * model predicts that to be faster and all nodes have consecutive ranks, otherwise in a message for
- * each block. */
+/* Performs collect over several nodes. The blocks of a node go to each other node in one message if
+ * the model predicts that to be faster and all nodes have consecutive ranks, otherwise in a message
+ * for each block. */
 void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *blocks,
                           const char *call)
 {
@@ -245,8 +245,8 @@ bool shmemi_nodes_swaps(const struct shmemi_team *t, size_t nbytes)
            shmemi_model_packs(t, nbytes * t->columns);
 }
 
-/* alltoall in which each member sends the blocks for all members of a node in one message, to the
- * member with the same index on that node, and that member distributes them. */
+/* Performs an alltoall in which each member sends the blocks for all members of a node in one
+ * message, to the member with the same index on that node, and that member distributes them. */
 void shmemi_nodes_alltoall(struct shmemi_team *t, char *dest, const char *source, size_t nbytes,
                            const char *call)
 {

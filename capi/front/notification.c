@@ -28,7 +28,7 @@ enum { MAX_COUNTERS = UINT16_MAX }; /* the largest SHMEM_NOTIFY_COUNT */
 static uint64_t stored[MAX_COUNTERS];
 static bool loaded; /* some counter has been read */
 
-/* The word of a counter of this PE in main memory. */
+/* Returns the word of a counter of this PE in main memory. */
 static uint64_t *main_of(int notify)
 {
     return shmemi_notification_of(shmemi_state.my_pe, notify);
@@ -64,10 +64,10 @@ static void load_stores(int first, int n, const char *call)
 }
 
 /*
- * The value of a counter without a read of GPU memory: the sum of its word in main memory and the
- * last value that was read of its word for kernels, so at most the present value. Between the two
- * loads another thread may read the kernels' word and then set the counter, and the sum would be
- * wrong. So if the record has changed, both are loaded again.
+ * Returns the value of a counter without a read of GPU memory: the sum of its word in main memory
+ * and the last value that was read of its word for kernels, so at most the present value. Between
+ * the two loads another thread may read the kernels' word and then set the counter, and the sum
+ * would be wrong. So if the record has changed, both are loaded again.
  */
 static uint64_t last_known_value(int notify)
 {
@@ -80,20 +80,20 @@ static uint64_t last_known_value(int notify)
     return value;
 }
 
-/* The present value of a counter, for which the word to which kernels add is read anew. */
+/* Returns the present value of a counter, for which the word to which kernels add is read anew. */
 static uint64_t value_of(int notify, const char *call)
 {
     load_stores(notify, 1, call);
     return last_known_value(notify);
 }
 
-/* The value of a counter by the latest read of its two words. */
+/* Returns the value of a counter by the latest read of its two words. */
 uint64_t shmemi_notification_known(int notify)
 {
     return last_known_value(notify);
 }
 
-/* The present value of a counter, for which the GPU's word is read anew. */
+/* Returns the present value of a counter, for which the GPU's word is read anew. */
 uint64_t shmemi_notification_value(int notify, const char *call)
 {
     return value_of(notify, call);
@@ -149,7 +149,7 @@ void shmemi_notification_open(void)
     ranged = loaded = false;
 }
 
-/* The first of n consecutive counters that are in no range, or -1 if there are no n. */
+/* Returns the first of n consecutive counters that are in no range, or -1 if there are no n. */
 static int find_free_range(int n)
 {
     int count = (int)shmemi_state.notify_count, run = 0;
@@ -161,7 +161,7 @@ static int find_free_range(int n)
     return -1;
 }
 
-/* The number after that of the last counter of the range that begins at `first`. */
+/* Returns the number after that of the last counter of the range that begins at `first`. */
 static int end_of(int first)
 {
     int i = first + 1;
@@ -279,8 +279,8 @@ void shmemi_notify_state(int notify, int *what)
 
 /* --------------------------------------------------------------------- put */
 
-/* shmemx_putmem_notify with checks: by copies and an addition if this process can access the PE's
- * memory, else over the network. */
+/* Implements shmemx_putmem_notify with checks: by copies and an addition if this process can access
+ * the PE's memory, else over the network. */
 void shmemi_put_notify_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int notify,
                             int pe, bool nbi, const char *call)
 {

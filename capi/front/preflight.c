@@ -43,7 +43,7 @@
  */
 #define FILES 12
 
-/* dl_iterate_phdr callback: counts the loaded objects. */
+/* Callback of dl_iterate_phdr: counts the loaded objects. */
 static int count(struct dl_phdr_info *object, size_t size, void *n)
 {
     (void)object;
@@ -107,7 +107,7 @@ static int refuse_call(const char *path, const char *call, int why, char *error,
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
-/* The function of a test thread, which ends when all test threads have been created: all have to
+/* Function of a test thread: it ends when all test threads have been created, because all have to
  * exist at the same time. */
 static void *wait_at_gate(void *unused)
 {
@@ -116,8 +116,8 @@ static void *wait_at_gate(void *unused)
     return unused;
 }
 
-/* Starts a test thread, with a small stack, or with a default one if a small stack is not enough
- * for the program's thread-local variables. */
+/* Starts a test thread with a small stack, or with one of the default size if a small stack is not
+ * enough for the program's thread-local variables. */
 static int start_test_thread(pthread_t *thread, const pthread_attr_t *small)
 {
     int why = pthread_create(thread, small, wait_at_gate, NULL);

@@ -95,8 +95,8 @@ struct attributes {
     uint32_t clamp_max;
 };
 
-/* Reads the thread's scheduling attributes. False: its scheduling class is not the normal one. A
- * kernel that does not report the slice sets 0. */
+/* Reads the thread's scheduling attributes. Returns false if its scheduling class is not the normal
+ * one. A kernel that does not report the slice sets 0. */
 static bool read_slice(struct attributes *a)
 {
     *a = (struct attributes){.size = sizeof *a};
@@ -126,8 +126,8 @@ static void restore_slices(void)
     mine.usual_slice = 0;
 }
 
-/* How often the kernel has taken the processor from this thread (involuntary switches). A yield
- * after which the number is higher has let another thread run. */
+/* Returns how often the kernel has taken the processor from this thread (involuntary switches). A
+ * yield after which the number is higher has let another thread run. */
 static long forced_switches(void)
 {
     struct rusage u;
@@ -159,7 +159,8 @@ void shmemi_processor_slept(void)
 }
 
 /* Sets short slices for this thread after a long yield, so that threads that compute do not delay
- * it for whole slices of theirs, and its usual ones after QUICK_YIELDS quick yields in a row. */
+ * it by whole slices of their own, and restores its usual slices after QUICK_YIELDS quick yields in
+ * a row. */
 static void choose_slice(bool long_yield)
 {
     if (long_yield) {

@@ -162,8 +162,8 @@ static void add_segment(struct finder *f, const ElfW(Phdr) * h)
     }
 }
 
-/* dl_iterate_phdr callback, called for the program itself, which comes first: it reads all its
- * headers and stops. */
+/* Callback of dl_iterate_phdr, which passes the program first: reads all headers of the program,
+ * and stops. */
 static int read_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct finder *f = arg;
@@ -186,9 +186,9 @@ static int read_object(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* The start of the allocator's heap (brk), from field 47 of /proc/self/stat; 0 if it is not known.
- * Older kernels put it into the page where .bss ends, unless they randomise addresses: then a page
- * of the statics is in use by malloc, too. */
+/* Returns the start of the allocator's heap (brk), from field 47 of /proc/self/stat; 0 if it is not
+ * known. Older kernels put it into the page where .bss ends, unless they randomise addresses: then
+ * a page of the statics is in use by malloc, too. */
 static uintptr_t heap_start(void)
 {
     char text[2048];
@@ -210,8 +210,9 @@ static uintptr_t heap_start(void)
     return at;
 }
 
-/* Declines if the mappings of the spans are no longer as the linker made them: the program may have
- * protected a part of the data, made it executable, or mapped other memory there. */
+/* Records that no static can be symmetric if the mappings of the spans are no longer as the linker
+ * made them: the program may have protected a part of the data, made it executable, or mapped other
+ * memory there. */
 static void check_mappings(struct finder *f)
 {
     struct shmemi_program *p = f->p;
@@ -246,8 +247,8 @@ static void check_mappings(struct finder *f)
         }
 }
 
-/* Compares the address of this function's frame with the spans, to see whether the stack is in one.
- */
+/* Reports whether the stack is in one of the spans of the program's data, by the address of this
+ * function's frame. */
 bool shmemi_program_on_spans(const struct shmemi_program *p)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
@@ -271,7 +272,8 @@ static bool one_thread(void)
     return n == 1;
 }
 
-/* Reads the program's ELF headers, and then declines programs whose data cannot move. */
+/* Finds the program's data that can be symmetric in its ELF headers. If the data cannot be moved to
+ * shared memory, records why. */
 void shmemi_program_find(struct shmemi_program *p, bool moved)
 {
     struct finder f = {.p = p};
@@ -294,8 +296,8 @@ struct lookup {
     bool yes;
 };
 
-/* dl_iterate_phdr callback for the program itself, which comes first: sets yes if the address of
- * the struct lookup is in one of its writable segments, and stops. */
+/* Callback of dl_iterate_phdr, which passes the program first: sets yes if the address of the
+ * struct lookup is in one of the program's writable segments, and stops. */
 static int find_segment(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct lookup *q = arg;

@@ -40,7 +40,7 @@ void shmemi_query_initialized(int *initialized, const char *call)
     *initialized = shmemi_state.n_pes > 0;
 }
 
-/* Implements shmem_pe_accessible: a lost PE is not accessible. */
+/* Implements shmem_pe_accessible: returns 1 if PE pe exists and is not lost, else 0. */
 int shmemi_pe_accessible(int pe, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -68,8 +68,8 @@ int shmemi_addr_accessible(const void *addr, int pe, const char *call)
     return (uint32_t)pe < shmemi_state.n_pes && !shmemi_is_lost(pe) && shmemi_symmetric(addr, 1);
 }
 
-/* The address at which this process reaches the memory of PE pe at dest, or NULL; in GPU memory it
- * is an address for kernels. */
+/* Returns the address at which this process reaches the memory of PE pe at dest, or NULL; in GPU
+ * memory it is an address for kernels. */
 void *shmemi_ptr(const void *dest, int pe, const char *call)
 {
     if (!shmemi_addr_accessible(dest, pe, call))

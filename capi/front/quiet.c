@@ -130,14 +130,14 @@ void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call)
     shmemi_quiet_slow(ctx, call);
 }
 
-/* A fence that a profiler sees as a range. */
+/* Performs a fence that a profiler shows as a range. */
 void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call)
 {
     SHMEMI_RANGE(MEMORDER, call);
     shmemi_fence_slow(ctx, call);
 }
 
-/* A quiet that a profiler sees as a range. */
+/* Performs a quiet that a profiler shows as a range. */
 void shmemi_quiet_ranged(shmem_ctx_t ctx, const char *call)
 {
     SHMEMI_RANGE(MEMORDER, call);

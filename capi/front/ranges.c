@@ -25,8 +25,8 @@ static const char *const groups_by_bit[] = {"init",       "alloc",           "co
                                             "atomic_set", "rma_blocking",    "rma_nonblocking",
                                             "proxy"};
 
-/* The number of the NVTX category of a group: the group's bit, counted from 1. Category 0 has the
- * ranges without a group. */
+/* Returns the number of the NVTX category of a group: the group's bit, counted from 1. Category 0
+ * has the ranges without a group. */
 static uint32_t category(uint32_t group)
 {
     return (uint32_t)__builtin_ctz(group) + 1;
@@ -123,8 +123,8 @@ void shmemi_ranges_await(const char *call)
     shown = false;
 }
 
-/* The core calls this when it knows the groups to show. The range of the init call begins only now.
- */
+/* The core calls this function when it knows the groups to show. The range of the init call begins
+ * only now. */
 int shmemi_ranges_open(uint32_t groups)
 {
     int there = listened();

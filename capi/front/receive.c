@@ -44,7 +44,7 @@ struct words {
 _Static_assert(sizeof(struct words) == SHMEMI_CACHE_LINE, "as the area has them");
 
 /* At init: frees the landings (bounce buffers for parts of long messages), and allocates the list
- * of senders. False: there is no memory. */
+ * of senders. Returns false if there is no memory. */
 bool shmemi_receive_open(void)
 {
     landed.used = 0;
@@ -83,8 +83,8 @@ struct receipt {
 
 /* Searches the mailbox that PE pe fills at this PE for the first message whose tag the call
  * accepts. Removes it, copies a short one to the buffer, and counts freed bytes as credit to
- * return. A message that is too long for the buffer stays there. False: there is none. The caller
- * has acquired `lock`. */
+ * return. A message that is too long for the buffer stays there. Returns false if there is no such
+ * message. The caller has acquired `lock`. */
 static bool find_from(struct receipt *r, int pe)
 {
     uint32_t ring = shmemi_state.mailbox_size;
@@ -203,15 +203,15 @@ static void release_landing(int l)
     shmemi_notify(shmemi_state.my_pe); /* another thread may wait for it */
 }
 
-/* The offset of the signal words of landing l, the l-th bounce buffer for long messages. The sender
- * sets a word when it has written a part. */
+/* Returns the offset of the signal words of landing l, the l-th bounce buffer for long messages.
+ * The sender sets a word when it has written a part. */
 static int64_t words_of(int l)
 {
     return (int64_t)sizeof(struct words) * l - (int64_t)shmemi_state.landings_offset;
 }
 
-/* The offset of the buffer of landing l, the l-th bounce buffer for long messages. The buffers come
- * after the signal words of all landings. */
+/* Returns the offset of the buffer of landing l, the l-th bounce buffer for long messages. The
+ * buffers come after the signal words of all landings. */
 static int64_t memory_of(int l)
 {
     return words_of(SHMEMI_LANDINGS) + (int64_t)SHMEMI_LANDING_BYTES * l;
@@ -228,7 +228,7 @@ static void send_reply(const struct receipt *r, struct shmemi_mail_clear *c)
 }
 
 /* Reads the bytes of a long message from the sender's symmetric memory, and replies that the sender
- * may reuse it. False: the sender is lost. */
+ * may reuse it. Returns false if the sender is lost. */
 static bool read_bytes(struct receipt *r)
 {
     int64_t source = r->request.source;
@@ -247,15 +247,15 @@ static bool read_bytes(struct receipt *r)
     return true;
 }
 
-/* The number of bytes of part k. */
+/* Returns the number of bytes of part k. */
 static uint64_t bytes_of(const struct writing *w, uint64_t k)
 {
     uint64_t rest = w->r->size - k * w->part;
     return rest < w->part ? rest : w->part;
 }
 
-/* The offset at which the sender is to write part k: the halves of a landing (a bounce buffer)
- * alternate, so that one is filled while the other is copied; or the program's buffer. */
+/* Returns the offset at which the sender is to write part k: the halves of a landing (a bounce
+ * buffer) alternate, so that one is filled while the other is copied; or the program's buffer. */
 static int64_t dest_of(const struct writing *w, uint64_t k)
 {
     return w->lands ? memory_of(w->landing) + (int64_t)(k & 1) * (SHMEMI_LANDING_BYTES / 2)
@@ -284,7 +284,7 @@ static bool part_has_arrived(void *subject)
 }
 
 /* Requests all parts from the sender, two at a time, waits for each, and copies it from the
- * landing. False: the sender is lost. */
+ * landing, a bounce buffer. Returns false if the sender is lost. */
 static bool receive_parts(struct writing *w)
 {
     struct receipt *r = w->r;
@@ -359,7 +359,7 @@ static struct receipt receipt_of(void *buf, size_t capacity, const int *tag, con
 }
 
 /* Adds the bytes of the mailbox that are free again to the sender's credit. If the sender is lost,
- * nothing is reported: it needs no credit, and the call has its message. */
+ * this reports no failure: the sender needs no credit, and the call has its message. */
 static void return_credit(const struct receipt *r)
 {
     if (r->credit == 0 || shmemi_is_lost(r->from))
@@ -371,8 +371,8 @@ static void return_credit(const struct receipt *r)
 }
 
 /* Completes a call that has found a message: returns credit, fetches the bytes of a long message,
- * and stores tag, sender and size for the program. False: the call has failed, because the sender
- * is lost or the buffer is too short. */
+ * and stores tag, sender and size for the program. Returns false if the call has failed, because
+ * the sender is lost or the buffer is too short. */
 static bool complete_receive(struct receipt *r, int *tag, int *pe, size_t *nbytes)
 {
     return_credit(r);

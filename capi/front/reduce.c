@@ -19,9 +19,9 @@
 #include "team.h"
 
 /*
- * A reduction in which each PE reduces its own share of the elements: it reads that share from
- * every source and writes it to every dest. Only the share's owner ever reads or writes it, so dest
- * may be source.
+ * Reduces in shares: each PE reduces its own share of the elements, which it reads from every
+ * source and writes to every dest. Only the share's owner ever reads or writes it, so dest may be
+ * source.
  */
 void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                                const struct shmemi_reducer *reducer, const char *call)
@@ -75,11 +75,11 @@ static void combine_blocks(struct shmemi_team *t, char *dest, const char *source
 }
 
 /*
- * A reduction for several nodes, where a read takes a round trip and a write does not. Each PE
- * reduces one share of the elements. Every PE writes its elements of another PE's share to that PE,
- * into the block of dest that belongs to the writer's own share. Later it writes the result of its
- * share into the same block, once that PE has reported that it has used the elements there. nelems
- * is a multiple of the number of PEs, and dest is not source.
+ * Reduces over several nodes, where a read takes a round trip and a write does not. Each PE reduces
+ * one share of the elements. Every PE writes its elements of another PE's share to that PE, into
+ * the block of dest that belongs to the writer's own share. Later it writes the result of its share
+ * into the same block, once that PE has reported that it has used the elements there. nelems is a
+ * multiple of the number of PEs, and dest is not source.
  */
 static void reduce_by_blocks(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                              const struct shmemi_reducer *reducer, const char *call)
@@ -108,7 +108,7 @@ static void reduce_by_blocks(struct shmemi_team *t, char *dest, const char *sour
     shmemi_lent_back(&lent, call);
 }
 
-/* A reduction of more elements than fit into a slot of the team's scratch memory. */
+/* Reduces more elements than fit into a slot of the team's scratch memory. */
 static void reduce_large(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call)
 {
@@ -140,7 +140,7 @@ void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, s
         reduce_large(t, dest, source, nelems, reducer, call);
 }
 
-/* A reduction of OpenSHMEM over a team, with the checks of a collective call. */
+/* Implements the reductions of OpenSHMEM over a team, with the checks of a collective call. */
 int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nelems,
                   const struct shmemi_reducer *reducer, const char *call)
 {
@@ -152,15 +152,15 @@ int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nele
     return shmemi_collective_end() ? 0 : -1;
 }
 
-/* shmemi_reduce, exported for the libraries on top of this one (below.h), which supply operations
- * of their own. */
+/* Does what shmemi_reduce does. It is exported for the libraries on top of this one (below.h),
+ * which supply operations of their own. */
 int shmemi_reduce_by(shmem_team_t team, void *dest, const void *source, size_t nelems,
                      const struct shmemi_reducer *reducer, const char *call)
 {
     return shmemi_reduce(team, dest, source, nelems, reducer, call);
 }
 
-/* A reducescatter in which each PE combines its part of all sources. No PE writes a piece before
+/* Performs a reducescatter: each PE combines its part of all sources. No PE writes a piece before
  * all PEs have read it, so that dest may be a part of source. */
 static void reducescatter(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                           const struct shmemi_reducer *reducer, const char *call)
@@ -177,8 +177,8 @@ static void reducescatter(struct shmemi_team *t, char *dest, const char *source,
     }
 }
 
-/* Implements the functions reducescatter of a team: checks the arguments, and chooses between the
- * reduction in columns of nodes and that of single PEs. Returns 0, or -1. */
+/* Implements reducescatter of a team: checks the arguments, and then reduces in columns (the k-th
+ * PEs of all nodes), or on each PE alone. Returns 0, or -1. */
 int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call)
 {

@@ -45,8 +45,8 @@ static SHMEMI_COLD void refuse(const void *addr, size_t n, int pe, const char *c
                  (size_t)offset, s->heap_size);
 }
 
-/* The offset from the user heap of n bytes at a symmetric address, which is the same on every PE.
- * Ends the program if they are not symmetric, or PE pe does not exist. */
+/* Returns the offset from the user heap of n bytes at a symmetric address, which is the same on
+ * every PE. Ends the program if they are not symmetric, or PE pe does not exist. */
 static int64_t offset_of(const void *addr, size_t n, int pe, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -221,7 +221,7 @@ void shmemi_net_finish(const struct shmemi_request *r, int pe, const char *call)
     await(r, pe, call);
 }
 
-/* Performs an operation of at most net_chunk bytes. False: it has failed. */
+/* Performs an operation of at most net_chunk bytes. Returns false if it has failed. */
 static bool do_part(struct shmemi_host_operation *o)
 {
     struct shmemi_request r = {0};
@@ -287,9 +287,9 @@ void shmemi_net_message(struct shmemi_host_operation *o)
         post(o, o->kind == SHMEMI_OPERATION_AMO ? UNMARKED : MARKED_WHEN_PENDING);
 }
 
-/* Posts a message of the library's own whose source the caller leaves unchanged meanwhile. True: it
- * has a request, and is under way. A put larger than net_chunk is sent in parts and is complete on
- * return. */
+/* Posts a message of the library's own whose source the caller leaves unchanged meanwhile. Returns
+ * true if it has a request, and is under way. A put larger than net_chunk is sent in parts and is
+ * complete on return. */
 bool shmemi_net_lend(struct shmemi_host_operation *o)
 {
     o->nbi = o->request == NULL;
@@ -308,7 +308,7 @@ bool shmemi_net_lend(struct shmemi_host_operation *o)
 /* With SHMEM_CHECKS=full or with a GPU these functions also serve PEs whose memory this process can
  * access. */
 
-/* A put or get with checked arguments: by a copy if this process can access the PE's memory, else
+/* Puts or gets with checked arguments: by a copy if this process can access the PE's memory, else
  * over the network. */
 static void put_or_get(struct shmemi_host_operation *o, const void *at)
 {
@@ -352,7 +352,7 @@ static uint64_t apply_locally(const struct shmemi_host_operation *o, enum shmemi
     return old;
 }
 
-/* A put with signal, with checked arguments. At the call o->op is the argument of the program:
+/* Puts with a signal, with checked arguments. At the call o->op is the argument of the program:
  * SHMEM_SIGNAL_SET or _ADD. */
 static void put_signal(struct shmemi_host_operation *o, const void *dest, const uint64_t *sig_addr)
 {
@@ -383,7 +383,8 @@ static void put_signal(struct shmemi_host_operation *o, const void *dest, const 
     }
 }
 
-/* An atomic operation with checked arguments. A blocking one returns the old value. */
+/* Performs an atomic operation with checked arguments. Returns the old value if the operation is
+ * blocking. */
 static uint64_t do_atomic(struct shmemi_host_operation *o, const void *at)
 {
     o->offset = offset_of(at, o->width, o->pe, o->call);
@@ -402,7 +403,7 @@ static uint64_t do_atomic(struct shmemi_host_operation *o, const void *at)
     return old;
 }
 
-/* The group under which a profiler shows an operation. */
+/* Returns the group under which a profiler shows an operation. */
 SHMEMI_INLINE uint32_t group_of(const struct shmemi_host_operation *o)
 {
     if (o->kind == SHMEMI_OPERATION_AMO)
@@ -411,8 +412,8 @@ SHMEMI_INLINE uint32_t group_of(const struct shmemi_host_operation *o)
 }
 
 /* Performs an operation whose arguments the program has passed, on the symmetric address `at`, and,
- * for a put with signal, sig_addr. shown: a profiler shows it as a range. Returns the value that a
- * blocking atomic has fetched, else 0. */
+ * for a put with signal, sig_addr. shown: a profiler shows the call as a range. Returns the value
+ * that a blocking atomic has fetched, else 0. */
 SHMEMI_INLINE uint64_t perform(struct shmemi_host_operation *o, const void *at,
                                const uint64_t *sig_addr, bool shown)
 {

@@ -27,17 +27,17 @@ static _Thread_local struct {
     uint64_t since, at;
 } due;
 
-/* The number of decimals of the time in a report: as many as SHMEM_TIMEOUT has, because 0.3 s must
- * not be printed as 0 s. */
+/* Returns the number of decimals of the time in a report: as many as SHMEM_TIMEOUT has, because 0.3
+ * s must not be printed as 0 s. */
 static int decimals(void)
 {
     uint64_t limit = shmemi_state.timeout_ns;
     return limit % 1000000000u == 0 ? 0 : limit % 100000000u == 0 ? 1 : 3;
 }
 
-/* Reports a wait. is_due: because SHMEM_TIMEOUT has passed, and not because a user requested it. A
- * wait for a PE that has exited with status 0 within the job would never end, so the job ends here.
- * With SHMEM_ON_FAILURE=return that PE is lost, which ends the wait. */
+/* Reports a long wait. is_due: SHMEM_TIMEOUT has passed; otherwise a user has requested the report.
+ * A wait for a PE that has exited with status 0 within the job would never end, so the job ends
+ * here. With SHMEM_ON_FAILURE=return that PE is lost, which ends the wait. */
 static void report(const struct shmemi_waiter *w, uint64_t now, bool is_due)
 {
     char caller[SHMEMI_CALLER], what[512] = "", why[2048] = "", line[3072];
@@ -85,9 +85,9 @@ static void report_if_requested(struct shmemi_waiter *w, uint64_t now)
     }
 }
 
-/* Called again and again by a long wait: reports it when SHMEM_TIMEOUT has passed, and each time
- * that it has passed again. A little before, it asks the PEs that are late what they are doing, so
- * that the report can say it. */
+/* Called again and again by a long wait: reports the wait each time that SHMEM_TIMEOUT has passed.
+ * A little before, it asks the PEs that are late what they are doing, so that the report can say
+ * it. */
 void shmemi_report(struct shmemi_waiter *w, uint64_t now)
 {
     struct shmemi_wait_clock *c = &w->clock;

@@ -16,7 +16,7 @@
 #include "message.h"
 #include "team_ids.h"
 
-/* A scan in which each PE reads the elements of the first `last` PEs, piece by piece. No PE writes
+/* Scans in pieces: each PE reads the elements of the first `last` PEs, piece by piece. No PE writes
  * a piece before all PEs have read it, so dest may be source. */
 static void scan_pieces(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                         int last, const struct shmemi_reducer *reducer, const char *call)
@@ -35,9 +35,8 @@ static void scan_pieces(struct shmemi_team *t, char *dest, const char *source, s
     }
 }
 
-/* A scan of so few elements that they fit into a slot of the team's scratch memory. An inclusive
- * scan is the prefix up to this PE. For an exclusive one each PE passes its prefix to the next PE.
- */
+/* Scans so few elements that they fit into a slot of the team's scratch memory. An inclusive scan
+ * is the prefix up to this PE. For an exclusive one each PE passes its prefix to the next PE. */
 static void scan_small(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
                        bool inclusive, const struct shmemi_reducer *reducer, const char *call)
 {
@@ -59,8 +58,8 @@ static void scan_small(struct shmemi_team *t, void *dest, const void *source, si
 
 /* ------------------------------------------------------------ node by node */
 
-/* The bytes of one part of a round's memory when leaders exchange in steps: each step has a part
- * for what it sends, and so has the result of the last step. A piece of the scan must fit in a
+/* Returns the bytes of one part of a round's memory when leaders exchange in steps: each step has a
+ * part for what it sends, and so has the result of the last step. A piece of the scan must fit in a
  * part. */
 static size_t scan_part(const struct shmemi_team *t)
 {
@@ -87,9 +86,10 @@ struct piece {
     const char *call;
 };
 
-/* The first member of each node (its leader) combines a piece of its members' elements, and sends
- * the result to all other leaders, into the parts of a round's memory. `before` becomes the
- * combination of the nodes before this one, if there are any. */
+/* Exchanges the totals of nodes for a piece: the first member of each node (its leader) combines
+ * the elements of its members, and sends the result to all other leaders, into the parts of a
+ * round's memory. `before` becomes the combination of the nodes before this one, if there are any.
+ */
 static void exchange_totals(const struct piece *p, char *before)
 {
     struct shmemi_team *t = p->t;
@@ -110,10 +110,10 @@ static void exchange_totals(const struct piece *p, char *before)
             p->reducer->combine(before, shmemi_round_part(t, round, node), p->n);
 }
 
-/* Does what exchange_totals does, in steps. In the step of distance d a leader has the combination
- * of d nodes, up to its own, and sends it to the leader d nodes after it. The last leaders send to
- * the first ones, which only wait for that message: so no leader gets two rounds ahead of another.
- */
+/* Exchanges the totals of nodes for a piece, like exchange_totals, but in steps. In the step of
+ * distance d a leader has the combination of d nodes, up to its own, and sends it to the leader d
+ * nodes after it. The last leaders send to the first ones, which only wait for that message: so no
+ * leader gets two rounds ahead of another. */
 static void exchange_in_steps(const struct piece *p, char *before)
 {
     struct shmemi_team *t = p->t;
@@ -175,8 +175,8 @@ static void scan_piece(const struct piece *p, char *acc, char *before)
         shmemi_clear(p->dest, bytes, p->call);
 }
 
-/* A scan of a team on several nodes, piece by piece: within each node, between the nodes, and
- * back. */
+/* Scans over several nodes, piece by piece: within each node, between the nodes, and within each
+ * node again. */
 static void scan_by_nodes(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                           bool inclusive, const struct shmemi_reducer *reducer, const char *call)
 {

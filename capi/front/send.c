@@ -47,7 +47,7 @@ static uint32_t left; /* entries in use whose send call has returned; changed un
 
 static uint64_t *sent; /* for each receiver, how many bytes of the mailbox were ever reserved */
 
-/* At init: clears the table of long messages. False: there is no memory. */
+/* At init: clears the table of long messages. Returns false if there is no memory. */
 bool shmemi_send_open(void)
 {
     memset(outgoing, 0, sizeof outgoing);
@@ -67,7 +67,7 @@ void shmemi_send_close(void)
 
 /* ------------------------------------------------- replies of the receivers */
 
-/* Where the next reply of the receiver of a long message arrives. */
+/* Returns the address at which the next reply of a long message's receiver arrives. */
 static struct shmemi_mail_clear *reply_of(const struct outgoing *o)
 {
     return shmemi_mail_here(shmemi_mail_reply((uint32_t)(o - outgoing), o->next));
@@ -80,7 +80,7 @@ static bool has_reply(const struct outgoing *o)
 }
 
 /* Writes bytes to the address in the receiver's reply, and then the signal word that the receiver
- * polls. False: the receiver is lost. */
+ * polls. Returns false if the receiver is lost. */
 static bool write_part(int pe, const struct shmemi_mail_clear *c, const char *bytes,
                        const char *call)
 {
@@ -110,7 +110,7 @@ static bool write_part(int pe, const struct shmemi_mail_clear *c, const char *by
 }
 
 /* Handles the next reply of a receiver: writes the part of the message that it requests, or records
- * that the receiver has read all bytes itself. False: the receiver is lost. */
+ * that the receiver has read all bytes itself. Returns false if the receiver is lost. */
 static bool serve_receiver(struct outgoing *o, const char *call)
 {
     struct shmemi_mail_clear c = *reply_of(o);
@@ -127,8 +127,8 @@ static bool serve_receiver(struct outgoing *o, const char *call)
     return true;
 }
 
-/* The first long message whose receiver has replied while no call is sending it. The caller has
- * acquired `lock`. */
+/* Returns the first long message whose receiver has replied while no call is sending it. The caller
+ * has acquired `lock`. */
 static struct outgoing *first_due(void)
 {
     for (int i = 0; i < SHMEMI_MAIL_SENDS; i++) {
@@ -173,7 +173,8 @@ static void serve_other(const char *call)
 }
 
 /* Waits until w->ready(w->subject). Meanwhile it serves requests of receivers, so that two PEs that
- * send to each other both make progress. False: a PE is lost, or the time limit has passed. */
+ * send to each other both make progress. Returns false if a PE is lost, or the time limit has
+ * passed. */
 bool shmemi_send_await(const struct shmemi_send_wait *w)
 {
     bool any = w->pe == SHMEMI_MAIL_ANY, is = w->ready(w->subject), due = false;
@@ -233,8 +234,9 @@ static void describe(const void *subject, char *text, size_t size)
                  s->tag, s->o->done, s->nbytes, s->pe);
 }
 
-/* Waits, in shmemx_send, until ready(s). False: the PE is lost, or the call has to return without
- * having sent the message. */
+/* In shmemx_send, waits until ready(s) returns true; in shmemx_send_test, checks that, polls the
+ * network once if it does not hold, and checks again. Returns false if the PE is lost, or the call
+ * has to return without having sent the message. */
 static bool await_ready(struct sending *s, bool (*ready)(void *))
 {
     struct shmemi_send_wait w = {ready, describe, s, s->pe, true, s->call};
@@ -248,8 +250,8 @@ static bool await_ready(struct sending *s, bool (*ready)(void *))
     return ready(s);
 }
 
-/* The result of a call that returns without having sent its message: SHMEMI_FAILED if the receiver
- * is lost or shmemx_send's time limit has passed, NOT_YET for shmemx_send_test. */
+/* Returns the result of a call that returns without having sent its message: SHMEMI_FAILED if the
+ * receiver is lost or shmemx_send's time limit has passed, NOT_YET for shmemx_send_test. */
 static int unsent_result(const struct sending *s)
 {
     if (shmemi_refuse_lost(s->pe, s->call))
@@ -260,7 +262,7 @@ static int unsent_result(const struct sending *s)
 /* ---------------------------------------------------------------- the mailbox */
 
 /* Reserves the place of a record in this PE's mailbox at the receiver, if the bytes that the
- * receiver has freed (credit) suffice. False: they do not, and nothing is reserved. */
+ * receiver has freed (credit) suffice. If they do not, it reserves nothing, and returns false. */
 static bool has_room(void *subject)
 {
     struct sending *s = subject;
@@ -324,8 +326,8 @@ static bool is_same(const struct outgoing *o, const struct sending *s)
 }
 
 /* Claims an entry of the table of long messages: that of the same message, if an earlier call with
- * the same arguments has returned before its bytes were sent, else a free entry. False: no entry is
- * free, or another call works on that message at the moment. */
+ * the same arguments has returned before its bytes were sent, else a free entry. Returns false if
+ * no entry is free, or if another call is sending that message now. */
 static bool claim_entry(void *subject)
 {
     struct sending *s = subject;
@@ -386,8 +388,8 @@ static bool reply_has_arrived(void *subject)
 }
 
 /* Posts the request to send of a long message: a record with its size and, if its bytes are in
- * symmetric memory, their address, from which the receiver then reads them itself. False: there is
- * no room for it, or the PE is lost. */
+ * symmetric memory, their address, from which the receiver then reads them itself. Returns false if
+ * the mailbox has no room for the record, or the PE is lost. */
 static bool post_request(struct sending *s)
 {
     struct outgoing *o = s->o;
@@ -451,7 +453,8 @@ static void check_send(const struct sending *s)
         shmemi_abort(s->call, "pass memory of this PE", "buf is NULL, with %zu bytes", s->nbytes);
 }
 
-/* Serves a send call. Returns SENT, NOT_YET (shmemx_send_test only), or SHMEMI_FAILED. */
+/* Sends the message of a call, short or long. Returns SENT, NOT_YET (shmemx_send_test only), or
+ * SHMEMI_FAILED. */
 static int serve_send(struct sending *s)
 {
     check_send(s);

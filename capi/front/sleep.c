@@ -32,7 +32,8 @@
  * process, which was stopped or has ended in it, runs its own. */
 #define MEMBARRIER_TIMEOUT_NS 10000000u
 
-/* Registers this process for membarriers of other PEs. False: the kernel has none of this kind. */
+/* Registers this process for membarriers of other PEs. Returns false if the kernel has none of this
+ * kind. */
 bool shmemi_register_sleepers(void)
 {
     long have = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
@@ -60,8 +61,8 @@ static void announce_sleep(struct shmemi_waiter *w)
     w->membarrier = shmemi_load_announced(&shmemi_node_ctl()->membarriers_begun) + 1;
 }
 
-/* Runs the node's next membarrier. False: one is under way. first: the control page of the node's
- * first PE. */
+/* Runs the node's next membarrier. Returns false if one is under way. first: the control page of
+ * the node's first PE. */
 static bool run_next(struct shmemi_ctl *first)
 {
     uint32_t done = shmemi_load_announced(&first->membarriers_done), begun = done;
@@ -79,8 +80,8 @@ static bool has_run(const struct shmemi_ctl *first, uint32_t number)
     return (int32_t)(shmemi_observe(&first->membarriers_done) - number) >= 0;
 }
 
-/* One step of the preparation for a sleep: the announcement, or the membarrier after it. Returns
- * true when the thread may sleep. Without membarriers (not wakeable) it may sleep after the
+/* Does one step of the preparation for a sleep: the announcement, or the membarrier after it.
+ * Returns true when the thread may sleep. Without membarriers (not wakeable) it may sleep after the
  * announcement: a writer may then fail to wake it, and the sleep ends by its time limit. */
 bool shmemi_prepare_sleep(struct shmemi_waiter *w)
 {

@@ -12,8 +12,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Opens "/" with O_PATH: reads and writes of such a descriptor fail with EBADF, as on a closed one,
- * and it is closed in a program that the process executes. */
+/* Occupies the numbers of standard streams that are not open, by opening "/" with O_PATH: reads and
+ * writes of such a descriptor fail with EBADF, as on a closed one, and it is closed in a program
+ * that the process executes. */
 void shmemi_occupy_standard_files(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {

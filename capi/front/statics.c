@@ -44,7 +44,7 @@ void shmemi_statics_lock(void)
     pthread_mutex_lock(&mutex);
 }
 
-/* After a fork, in the parent and the child: other threads may init and finalize. */
+/* After a fork, in the parent and the child: lets other threads init and finalize again. */
 void shmemi_statics_unlock(void)
 {
     pthread_mutex_unlock(&mutex);
@@ -58,7 +58,7 @@ const struct shmemi_program *shmemi_statics_moved(uint64_t *at)
     return file >= 0 ? &moved : NULL;
 }
 
-/* In the child of a fork: closes the memory file; the child's statics are private. */
+/* In the child of a fork, whose statics are private: closes the memory file. */
 void shmemi_statics_forget(void)
 {
     if (file >= 0)
@@ -97,13 +97,14 @@ __attribute__((no_sanitize("address", "thread"))) bool shmemi_page_has_data(cons
 }
 
 /* Finds the next bytes between *from and *to of the memory file that were ever written, and sets
- * *from and *to to them. False: there are none. */
+ * *from and *to to them. Returns false if there are none. */
 bool shmemi_statics_written(uint64_t *from, uint64_t *to)
 {
     return shmemi_file_written(file, from, to);
 }
 
-/* Finds data by SEEK_DATA and SEEK_HOLE: pages that were never written are holes. */
+/* Does what shmemi_statics_written does, for the file `of`, by SEEK_DATA and SEEK_HOLE: pages that
+ * were never written are holes. */
 bool shmemi_file_written(int of, uint64_t *from, uint64_t *to)
 {
     off_t data = lseek(of, (off_t)*from, SEEK_DATA);
@@ -289,7 +290,7 @@ int shmemi_statics_open(char *error, size_t size)
     return rc;
 }
 
-/* At finalize: lists no static as symmetric any more. The statics stay in the memory file. */
+/* At finalize: empties the list of symmetric statics. The statics stay in the memory file. */
 void shmemi_statics_close(void)
 {
     shmemi_statics_lock();

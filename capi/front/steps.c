@@ -32,8 +32,8 @@ static bool plan_groups(uint32_t m, uint32_t me, struct shmemi_steps *steps)
     return m == 1 && line <= SHMEMI_LINES;
 }
 
-/* Chooses the largest number of PEs that can be divided into groups; powers of two up to 2^14
- * always can. */
+/* Returns the steps of PE `me` for the largest number of PEs, at most n, that can be divided into
+ * groups; powers of two up to 2^14 always can. */
 struct shmemi_steps shmemi_plan_steps(uint32_t n, uint32_t me)
 {
     struct shmemi_steps steps;

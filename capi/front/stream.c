@@ -24,7 +24,8 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static bool ready;
 
-/* The path of the file with the library's kernels, which is in the folder of this library. */
+/* Writes the path of the file with the library's kernels, which is in the folder of this library.
+ */
 static void kernels_path(char *path, size_t size)
 {
     const char *front = shmemi_front_path(), *slash = strrchr(front, '/');
@@ -51,7 +52,7 @@ int shmemi_streams_begin(char *error, size_t size)
     return rc;
 }
 
-/* At finalize: calls on streams are errors from now on. */
+/* At finalize: records that calls on streams are errors from now on. */
 void shmemi_streams_end(void)
 {
     pthread_mutex_lock(&mutex);
@@ -59,8 +60,8 @@ void shmemi_streams_end(void)
     pthread_mutex_unlock(&mutex);
 }
 
-/* The first check of a call on a stream: ends the program unless there is a job and this PE has a
- * GPU. At the first call in a job it loads the library's kernels, too. */
+/* Checks at the beginning of a call on a stream: ends the program unless there is a job and this PE
+ * has a GPU. At the first call in a job it loads the library's kernels, too. */
 static void check_gpu(const char *call)
 {
     char error[1024] = "";
@@ -106,7 +107,7 @@ static void check_local(const char *name, const void *p, const char *call)
         shmemi_abort(call, "pass memory of this PE", "the local %s is NULL", name);
 }
 
-/* A value of up to 8 bytes, as a 64-bit word. */
+/* Returns a value of up to 8 bytes, as a 64-bit word. */
 static uint64_t as_word(const void *value, size_t n)
 {
     uint64_t bits = 0;
@@ -137,15 +138,15 @@ static void queue_put(void *dest, const void *source, size_t n, int pe, uint32_t
     enqueue(shmemi_work_put(dest, source, n, pe, nbi), stream, call);
 }
 
-/* Puts a put into a CUDA stream: it runs after the stream's earlier work and before its later work.
- */
+/* Enqueues a put on a CUDA stream: it runs after the stream's earlier work and before its later
+ * work. */
 void shmemi_stream_put(void *dest, const void *source, size_t n, int pe, struct CUstream_st *stream,
                        const char *call)
 {
     queue_put(dest, source, n, pe, 0, stream, call);
 }
 
-/* A nonblocking put on a stream: a quiet on the stream completes it. */
+/* Enqueues a nonblocking put on a stream: a quiet on the stream completes it. */
 void shmemi_stream_put_nbi(void *dest, const void *source, size_t n, int pe,
                            struct CUstream_st *stream, const char *call)
 {
@@ -165,15 +166,15 @@ static void queue_get(void *dest, const void *source, size_t n, int pe, uint32_t
     enqueue(shmemi_work_get(dest, source, n, pe, nbi), stream, call);
 }
 
-/* Puts a get into a CUDA stream: it runs after the stream's earlier work and before its later work.
- */
+/* Enqueues a get on a CUDA stream: it runs after the stream's earlier work and before its later
+ * work. */
 void shmemi_stream_get(void *dest, const void *source, size_t n, int pe, struct CUstream_st *stream,
                        const char *call)
 {
     queue_get(dest, source, n, pe, 0, stream, call);
 }
 
-/* A nonblocking get on a stream: a quiet on the stream completes it. */
+/* Enqueues a nonblocking get on a stream: a quiet on the stream completes it. */
 void shmemi_stream_get_nbi(void *dest, const void *source, size_t n, int pe,
                            struct CUstream_st *stream, const char *call)
 {
@@ -220,7 +221,7 @@ static void put_signal(void *dest, const void *source, size_t n, uint64_t *sig_a
             stream, call);
 }
 
-/* A put with signal on a stream. */
+/* Enqueues a put with signal on a stream. */
 void shmemi_stream_put_signal(void *dest, const void *source, size_t n, uint64_t *sig_addr,
                               uint64_t signal, int sig_op, int pe, struct CUstream_st *stream,
                               const char *call)
@@ -228,7 +229,7 @@ void shmemi_stream_put_signal(void *dest, const void *source, size_t n, uint64_t
     put_signal(dest, source, n, sig_addr, signal, sig_op, pe, 0, stream, call);
 }
 
-/* A nonblocking put with signal on a stream: a quiet on the stream completes it. */
+/* Enqueues a nonblocking put with signal on a stream: a quiet on the stream completes it. */
 void shmemi_stream_put_signal_nbi(void *dest, const void *source, size_t n, uint64_t *sig_addr,
                                   uint64_t signal, int sig_op, int pe, struct CUstream_st *stream,
                                   const char *call)
@@ -236,7 +237,7 @@ void shmemi_stream_put_signal_nbi(void *dest, const void *source, size_t n, uint
     put_signal(dest, source, n, sig_addr, signal, sig_op, pe, 1, stream, call);
 }
 
-/* An update of a signal on a stream: a put with signal without bytes. */
+/* Enqueues an update of a signal on a stream: a put with signal without bytes. */
 void shmemi_stream_signal(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                           struct CUstream_st *stream, const char *call)
 {
@@ -260,14 +261,15 @@ static void put_notify(void *dest, const void *source, size_t n, int notify, int
     enqueue(shmemi_work_put_notify(dest, source, n, notify, pe, nbi), stream, call);
 }
 
-/* A put on a stream that increments a notification counter of its target. */
+/* Enqueues a put on a stream that increments a notification counter of its target. */
 void shmemi_stream_put_notify(void *dest, const void *source, size_t n, int notify, int pe,
                               struct CUstream_st *stream, const char *call)
 {
     put_notify(dest, source, n, notify, pe, 0, stream, call);
 }
 
-/* The same, but nonblocking: a quiet on the stream completes the put. */
+/* Enqueues a nonblocking put on a stream that increments a notification counter of its target: a
+ * quiet on the stream completes it. */
 void shmemi_stream_put_notify_nbi(void *dest, const void *source, size_t n, int notify, int pe,
                                   struct CUstream_st *stream, const char *call)
 {
@@ -338,7 +340,7 @@ void shmemi_stream_wait(const void *ivars, size_t n, const int *status, int cmp,
             stream, call);
 }
 
-/* Queues a quiet on a stream. */
+/* Enqueues a quiet on a stream. */
 void shmemi_stream_quiet(struct CUstream_st *stream, const char *call)
 {
     check_gpu(call);
@@ -347,7 +349,8 @@ void shmemi_stream_quiet(struct CUstream_st *stream, const char *call)
 
 /* ------------------------------------------------------------------ all PEs */
 
-/* The number of PEs of a team; -1 if there is no team, which the call then returns, too. */
+/* Checks a collective call on a stream. Returns the number of PEs of the team; -1 for
+ * SHMEM_TEAM_INVALID, which the call then returns, too. */
 static int check_team(shmem_team_t team, const char *call)
 {
     check_gpu(call);
@@ -394,8 +397,8 @@ int shmemi_stream_broadcast(shmem_team_t team, void *dest, const void *source, s
     return 0;
 }
 
-/* fcollect and alltoall on a stream. blocks: each PE gets another part of source, as in alltoall;
- * otherwise all of it, as in fcollect. */
+/* Enqueues fcollect or alltoall on a stream. blocks: each PE gets another part of source, as in
+ * alltoall; otherwise all of it, as in fcollect. */
 static int queue_exchange(bool blocks, shmem_team_t team, void *dest, const void *source, size_t n,
                           struct CUstream_st *stream, const char *call)
 {
@@ -412,22 +415,22 @@ static int queue_exchange(bool blocks, shmem_team_t team, void *dest, const void
     return 0;
 }
 
-/* An fcollect on a stream. */
+/* Enqueues an fcollect on a stream. */
 int shmemi_stream_fcollect(shmem_team_t team, void *dest, const void *source, size_t n,
                            struct CUstream_st *stream, const char *call)
 {
     return queue_exchange(false, team, dest, source, n, stream, call);
 }
 
-/* An alltoall on a stream. */
+/* Enqueues an alltoall on a stream. */
 int shmemi_stream_alltoall(shmem_team_t team, void *dest, const void *source, size_t n,
                            struct CUstream_st *stream, const char *call)
 {
     return queue_exchange(true, team, dest, source, n, stream, call);
 }
 
-/* reduce and reducescatter on a stream. width: the bytes of an element, with SHMEMI_SIGNED or
- * SHMEMI_REAL added for its type. scatter: source has a part of n elements for each PE, and each
+/* Enqueues reduce or reducescatter on a stream. width: the bytes of an element, with SHMEMI_SIGNED
+ * or SHMEMI_REAL added for its type. scatter: source has a part of n elements for each PE, and each
  * gets one. */
 static int queue_reduction(bool scatter, shmem_team_t team, void *dest, const void *source,
                            size_t n, uint32_t width, int op, struct CUstream_st *stream,
@@ -449,14 +452,14 @@ static int queue_reduction(bool scatter, shmem_team_t team, void *dest, const vo
     return 0;
 }
 
-/* A reduction on a stream. */
+/* Enqueues a reduction on a stream. */
 int shmemi_stream_reduce(shmem_team_t team, void *dest, const void *source, size_t n,
                          uint32_t width, int op, struct CUstream_st *stream, const char *call)
 {
     return queue_reduction(false, team, dest, source, n, width, op, stream, call);
 }
 
-/* A reducescatter on a stream. */
+/* Enqueues a reducescatter on a stream. */
 int shmemi_stream_reducescatter(shmem_team_t team, void *dest, const void *source, size_t n,
                                 uint32_t width, int op, struct CUstream_st *stream,
                                 const char *call)

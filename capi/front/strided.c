@@ -33,8 +33,8 @@ struct blocks {
     size_t n;
 };
 
-/* The bytes from the start of the first of n blocks to the end of the last; SIZE_MAX, which no
- * memory has, if that overflows. */
+/* Returns the bytes from the start of the first of n blocks to the end of the last; SIZE_MAX, which
+ * no memory has, if that overflows. */
 static size_t span_bytes(size_t n, size_t step, size_t bytes)
 {
     size_t reach;
@@ -253,7 +253,7 @@ static void check_strides(ptrdiff_t dst, ptrdiff_t sst, const char *call)
         refuse_stride("sst", sst, call);
 }
 
-/* If the blocks are contiguous in source and in dest, makes one block of them. */
+/* Makes one block of the blocks if they are contiguous in source and in dest. */
 static void join_contiguous(struct blocks *b)
 {
     size_t all;
@@ -264,8 +264,8 @@ static void join_contiguous(struct blocks *b)
     }
 }
 
-/* The blocks of a call, with strides in bytes. Blocks that are contiguous on both sides become one;
- * blocks without bytes become none. */
+/* Returns the blocks of a call, with strides in bytes. Blocks that are contiguous on both sides
+ * become one; blocks without bytes become none. */
 static struct blocks blocks_of(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                                size_t bsize, size_t nblocks, size_t size)
 {

@@ -26,8 +26,8 @@ static struct {
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* dl_iterate_phdr callback, called for the program itself, which comes first: sets the difference
- * between its addresses in memory and in the file. */
+/* Callback of dl_iterate_phdr, which passes the program first: records the difference between the
+ * program's addresses in memory and in its file, and stops. */
 static int note_bias(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
@@ -55,8 +55,8 @@ static void open_image(void)
     dl_iterate_phdr(note_bias, NULL);
 }
 
-/* The n bytes at an offset of the program's file; NULL if the file is too short, or the offset is
- * not aligned. The offset was read from the file, which may be damaged. */
+/* Returns the n bytes at an offset of the program's file; NULL if the file is too short, or the
+ * offset is not aligned. The offset was read from the file, which may be damaged. */
 static const void *file_part(uint64_t at, uint64_t n)
 {
     if (at > image.size || n > image.size - at || at % sizeof(uint64_t) != 0)
@@ -64,7 +64,7 @@ static const void *file_part(uint64_t at, uint64_t n)
     return image.bytes + at;
 }
 
-/* The first section header of a type; NULL if there is none. */
+/* Returns the first section header of a type; NULL if there is none. */
 static const ElfW(Shdr) * section(const ElfW(Ehdr) * head, uint32_t type)
 {
     if (head->e_shentsize != sizeof(ElfW(Shdr)))
@@ -76,8 +76,8 @@ static const ElfW(Shdr) * section(const ElfW(Ehdr) * head, uint32_t type)
     return NULL;
 }
 
-/* Searches a symbol table for the object that contains an address, and writes its name. False:
- * there is none. */
+/* Searches a symbol table for the object that contains an address, and writes its name. Returns
+ * false if there is none. */
 static bool search_table(const ElfW(Ehdr) * head, const ElfW(Shdr) * table, uintptr_t addr,
                          char *text, size_t size)
 {
@@ -120,9 +120,9 @@ static bool find_object(uintptr_t addr, char *text, size_t size)
     return false;
 }
 
-/* Writes the name of the program's object at an address, or returns false. Each wait of more than
- * 10 ms is described, and a program waits for the same few words again and again. So the last names
- * are cached, since a large program has a million symbols. */
+/* Writes the name of the program's global or static at an address. Returns false if it is not
+ * known. Each wait of more than 10 ms is described, a program waits for the same few words again
+ * and again, and a large program has a million symbols: so the last names are cached. */
 bool shmemi_symbol(char text[SHMEMI_SYMBOL], const void *addr)
 {
     enum { KEPT = 8 };

@@ -24,9 +24,9 @@ static void find_stride(struct shmemi_team *t)
             t->stride = 0;
 }
 
-/* Places the team's inbox at the offset `inbox`, and its lines right after it. The inbox has one
- * word for each PE of the job, also for a small team, so that the areas of all team slots have the
- * same layout. */
+/* Places the team's inbox at the offset `inbox`, and its lines (cache lines for small collectives
+ * on a node) right after it. The inbox has one word for each PE of the job, also for a small team,
+ * so that the areas of all team slots have the same layout. */
 int64_t shmemi_team_place_inbox(struct shmemi_team *t, int64_t inbox)
 {
     size_t words = shmemi_state.n_pes * sizeof(uint64_t);
@@ -52,7 +52,7 @@ void shmemi_team_rounds(struct shmemi_team *t, int slot)
     t->rounds = slot < 0 ? at : at + each * (SHMEMI_WORLD_ROUND + SHMEMI_TEAM_ROUND * (size_t)slot);
 }
 
-/* The index, within the team, of the node of a member. */
+/* Returns the index, within the team, of the node of a member. */
 uint32_t shmemi_team_node(const struct shmemi_team *t, int rank)
 {
     return t->number[shmemi_state.node_of[t->pes[rank]]] - 1;
@@ -144,8 +144,8 @@ void shmemi_team_free(struct shmemi_team *t)
     *t = (struct shmemi_team){0};
 }
 
-/* The rank of a PE in a team, or -1: by a division if the team's PEs are at equal distances, else
- * by a search. */
+/* Returns the rank of a PE in a team, or -1: by a division if the team's PEs are at equal
+ * distances, else by a search. */
 int shmemi_team_rank(const struct shmemi_team *t, int pe)
 {
     if (t->stride != 0) {

@@ -67,7 +67,7 @@ bool shmemi_teams_made(void)
 
 /* ------------------------------------------------------------------- handles */
 
-/* The handle of the team that is in a slot now. */
+/* Returns the handle of the team that is in a slot now. */
 static shmem_team_t handle_of(int slot)
 {
     return (shmem_team_t)((generations[slot] << SHMEMI_TEAM_BITS | (uint32_t)slot) & INT32_MAX);
@@ -83,8 +83,8 @@ shmem_team_t shmemi_team_id_name(const struct shmemi_team *t, const char *call)
     return handle_of(t->slot);
 }
 
-/* The predefined team with this handle, other than the world; NULL if there is none, or it has no
- * PEs. */
+/* Returns the predefined team with this handle, other than the world; NULL if there is none, or it
+ * has no PEs. */
 struct shmemi_team *shmemi_team_always(shmem_team_t team)
 {
     return team >= 0 && team < SHMEMI_FIRST_TEAM_ID && shmemi_always[team].n > 0
@@ -109,8 +109,8 @@ static SHMEMI_COLD __attribute__((noreturn)) void refuse(shmem_team_t team, bool
                  "team %d does not exist", (int)team);
 }
 
-/* The team with a handle; NULL for SHMEM_TEAM_INVALID. Ends the program for a handle without a
- * team. */
+/* Returns the team with a handle; NULL for SHMEM_TEAM_INVALID. Ends the program for a handle
+ * without a team. */
 struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call)
 {
     if (SHMEMI_UNLIKELY(shmemi_state.n_pes == 0))
@@ -138,7 +138,7 @@ void shmemi_team_ids_free(uint64_t *out)
             out[slot / 64] |= (uint64_t)1 << slot % 64;
 }
 
-/* The lowest bit that is set, from a number on, or -1. */
+/* Returns the lowest bit that is set, from a number on, or -1. */
 int shmemi_team_ids_lowest(const uint64_t *bits, int from)
 {
     for (int i = from; i < SHMEMI_TEAM_SLOTS; i++)
@@ -171,8 +171,8 @@ void shmemi_team_drop(struct shmemi_team *t)
     free(t);
 }
 
-/* Enters teams into their slots, all or none: another thread may have occupied one since it was
- * free. */
+/* Enters teams into their slots, all or none. Returns false if another thread has occupied one of
+ * the slots meanwhile. */
 bool shmemi_team_ids_claim(struct shmemi_team **made, const int *slots, int n)
 {
     bool free = true;

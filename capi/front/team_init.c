@@ -66,33 +66,34 @@ static uint32_t made; /* how many ids this PE has made */
 
 /* ----------------------------------------------------------------- messages */
 
-/* n rounded up to whole cache lines. */
+/* Returns n rounded up to whole cache lines. */
 static size_t round_up(size_t n)
 {
     return (n + SHMEMI_CACHE_LINE - 1) / SHMEMI_CACHE_LINE * SHMEMI_CACHE_LINE;
 }
 
-/* The team init area is before the user heap, so that offsets from the heap are negative. It has a
- * word for each PE, a reply, and a proposal of each PE. Returns the offset of the word of a PE. */
+/* Returns the offset of the word of a PE in the team init area. This area is before the user heap,
+ * so that offsets from the heap are negative. It has a word for each PE, a reply, and a proposal of
+ * each PE. */
 static int64_t word_at(int pe)
 {
     return -(int64_t)shmemi_state.team_init_offset + (int64_t)sizeof(uint64_t) * pe;
 }
 
-/* The offset, from the user heap, of the reply in the team init area. */
+/* Returns the offset, from the user heap, of the reply in the team init area. */
 static int64_t reply_at(void)
 {
     return word_at(0) + (int64_t)round_up(sizeof(uint64_t) * shmemi_state.n_pes);
 }
 
-/* The offset, from the user heap, of the proposal of a PE in the team init area. */
+/* Returns the offset, from the user heap, of the proposal of a PE in the team init area. */
 static int64_t proposal_at(int pe)
 {
     size_t size = sizeof(struct reply) + sizeof(int32_t) * shmemi_state.n_pes;
     return reply_at() + (int64_t)round_up(size) + (int64_t)sizeof(struct proposal) * pe;
 }
 
-/* The word that marks a proposal or a reply of this id and round. */
+/* Returns the word that marks a proposal or a reply of this id and round. */
 static uint64_t word_of(const struct forming *m)
 {
     return m->id << ROUND_BITS | (m->round & ((1u << ROUND_BITS) - 1));
@@ -122,8 +123,8 @@ static void send_message(const struct forming *m, int pe, int64_t offset, const 
     shmemi_notify(pe);
 }
 
-/* Copies n bytes at an offset of the root's heap, where rank 0 of the new team collects the
- * proposals. */
+/* Copies n bytes at an offset of the heap of the root (the PE that has made the id), where rank 0
+ * of the new team collects the proposals. */
 static void read_at_root(const struct forming *m, int64_t offset, void *dest, size_t n)
 {
     char *base = shmemi_state.peer_base[m->root];
@@ -149,9 +150,9 @@ static bool is_here(const struct forming *m, int pe)
     return shmemi_observe((uint64_t *)(base + word_at(pe))) == word_of(m);
 }
 
-/* How many proposals of this round have arrived. In the first round it counts all PEs with the id,
- * later only the PEs of the team: others may have left a word when another team was made from the
- * same id. */
+/* Returns how many proposals of this round have arrived. In the first round it counts all PEs with
+ * the id, later only the PEs of the team: others may have left a word when another team was made
+ * from the same id. */
 static int count_proposals(const struct forming *m)
 {
     int n = 0;
@@ -216,9 +217,9 @@ static void combine_proposals(const struct forming *m, struct proposal *all)
     }
 }
 
-/* Decides, at rank 0, on the proposals of a round. In odd rounds it chooses a slot that is free at
- * all PEs, for them to make the team in; in even rounds it checks that all have made it. AGAIN:
- * another thread of a PE has taken the slot. */
+/* Called by rank 0: decides on the proposals of a round. In odd rounds it chooses a slot that is
+ * free at all PEs, for them to make the team in; in even rounds it checks that all have made it.
+ * AGAIN: another thread of a PE has taken the slot. */
 static void decide_round(const struct forming *m, struct reply *a)
 {
     struct proposal all;
@@ -237,8 +238,8 @@ static void decide_round(const struct forming *m, struct reply *a)
         a->verdict = NO_SLOT;
 }
 
-/* What rank 0 does in a round: waits for the proposals of all members, and sends the reply to each.
- * False: a PE was lost. */
+/* Called by rank 0 in each round: waits for the proposals of all members, and sends the reply to
+ * each. Returns false if a PE was lost. */
 static bool gather_and_reply(const struct forming *m, struct reply *a)
 {
     const int64_t after_word = (int64_t)sizeof a->word;
@@ -275,8 +276,8 @@ static void describe_reply(const void *subject, char *text, size_t size)
              (unsigned long long)m->id, m->rank);
 }
 
-/* One round: sends a proposal, and returns the reply, or NULL if a PE was lost. own: rank 0's
- * memory for the reply. */
+/* Performs one round: sends a proposal, and returns the reply, or NULL if a PE was lost. own:
+ * memory of rank 0 for the reply. */
 static const struct reply *send_proposal(struct forming *m, const struct proposal *p,
                                          struct reply *own)
 {

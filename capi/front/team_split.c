@@ -227,7 +227,8 @@ int shmemi_team_split_each(shmem_team_t parent_team, int start, int stride, int 
     return split_strided(parent_team, p, true, new_team, "nvshmem_team_split_strided");
 }
 
-/* This PE's row and column of the parent, xrange PEs wide, are two teams of one split. */
+/* Implements shmem_team_split_2d: this PE's row and column of the parent, xrange PEs wide, are two
+ * teams of one split. */
 int shmemi_team_split_2d(shmem_team_t parent_team, int xrange, const shmem_team_config_t *xconfig,
                          long xmask, shmem_team_t *xteam, const shmem_team_config_t *yconfig,
                          long ymask, shmem_team_t *yteam, const char *call)
@@ -249,8 +250,8 @@ int shmemi_team_split_2d(shmem_team_t parent_team, int xrange, const shmem_team_
     return split_team(parent, plans, 2, args, handles, call);
 }
 
-/* Completes the team's contexts, syncs its members so that no message is under way, and frees its
- * slot. */
+/* Implements shmem_team_destroy: completes the team's contexts, syncs its members so that no
+ * message is under way, and frees its slot. */
 void shmemi_team_destroy(shmem_team_t team, const char *call)
 {
     struct shmemi_team *t = shmemi_team_of(team, call);

@@ -118,14 +118,14 @@ int shmemi_units_job(char *error, size_t size)
     return rc;
 }
 
-/* The image of the job's state that kernels use. */
+/* Returns the image of the job's state that kernels use. */
 const void *shmemi_units_image(void)
 {
     return &image;
 }
 
 /* At finalize: clears the units' copies of the job's state, so that kernels that run later find no
- * job. reset: the program has reset the GPU, which has freed them. */
+ * job. reset: the program has reset the GPU, which has freed the copies. */
 void shmemi_units_end(bool reset)
 {
     pthread_mutex_lock(&mutex);

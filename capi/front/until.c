@@ -22,7 +22,7 @@ struct comparison {
     uint64_t value;
 };
 
-/* The text of a comparison for reports: ">=" for SHMEM_CMP_GE. */
+/* Returns the text of a comparison for reports: ">=" for SHMEM_CMP_GE. */
 static const char *operator_text(int cmp)
 {
     static const char *const text[] = {

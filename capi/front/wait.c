@@ -95,7 +95,7 @@
 /* A wait that lasts longer than this is published to other processes. */
 #define LONG_NS 10000000u
 
-/* The processor's pause instruction. */
+/* Executes the processor's pause instruction. */
 static void cpu_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -124,8 +124,8 @@ static void stop_polling(struct shmemi_waiter *w)
     }
 }
 
-/* Before a sleep: leaves the polling of the network to the proxy, and wakes the proxy if it sleeps.
- */
+/* Called before a sleep: leaves the polling of the network to the proxy, and wakes the proxy if it
+ * sleeps. */
 static void yield_network(struct shmemi_waiter *w)
 {
     if (!w->polling)
@@ -207,8 +207,8 @@ static uint64_t clock_step(struct shmemi_waiter *w)
     return now;
 }
 
-/* The longest next sleep of a wait that has lasted waited_ns, in microseconds: a sixteenth of that
- * time, but 10 ms at least and 50 ms at most. */
+/* Returns the longest next sleep of a wait that has lasted waited_ns, in microseconds: a sixteenth
+ * of that time, but 10 ms at least and 50 ms at most. */
 static uint32_t longest_nap(uint64_t waited_ns)
 {
     uint64_t part = waited_ns / 16 / 1000;
@@ -257,8 +257,8 @@ static void poll_network(struct shmemi_waiter *w, bool shared)
  * PROMPT_WAITS. */
 static _Thread_local uint32_t prompt;
 
-/* How long this wait spins and yields before it sleeps; 0: it sleeps now. With more PEs than
- * processors (crowded) it sleeps early, unless its last waits were all short. */
+/* Returns how long this wait spins and yields before it sleeps; 0: it sleeps now. With more PEs
+ * than processors (crowded) it sleeps early, unless its last waits were all short. */
 static uint64_t awake_ns(struct shmemi_waiter *w, bool shared)
 {
     if (shmemi_state.crowded && w->steps >= CROWDED_STEPS) {
@@ -289,8 +289,8 @@ static void spin_or_yield(struct shmemi_waiter *w, bool shared)
     w->yield_at = w->steps + (shmemi_processor_is_shared() ? 1 : spins);
 }
 
-/* One step of a wait that does not sleep: polls the network, and spins or yields. False: the
- * thread's limit has passed. */
+/* Does one step of a wait without sleeping: polls the network, and spins or yields. Returns false
+ * if the thread's time limit has passed. */
 static bool awake_step(struct shmemi_waiter *w)
 {
     bool shared = shmemi_processor_is_shared();
@@ -306,8 +306,8 @@ static bool awake_step(struct shmemi_waiter *w)
     return !is_over(w, now, false);
 }
 
-/* One step of a wait. First ends the wait if a PE was lost whose loss ends it. Then spins, yields
- * or sleeps, or, before the first sleep, prepares it. */
+/* Does one step of a wait. First ends the wait if a PE was lost whose loss ends it. Then spins,
+ * yields or sleeps, or, before the first sleep, prepares it. */
 bool shmemi_wait_step(struct shmemi_waiter *w)
 {
     w->overslept = false;

@@ -33,7 +33,7 @@ struct set {
     const char *call;
 };
 
-/* The bytes of an element. */
+/* Returns the bytes of an element. */
 static size_t size_of(enum shmemi_kind kind)
 {
     return kind == SHMEMI_KIND_i32 || kind == SHMEMI_KIND_u32 ? 4 : 8;
@@ -107,8 +107,8 @@ FIND(uint32_t, u32)
 FIND(int64_t, i64)
 FIND(uint64_t, u64)
 
-/* The first element of the set in from..to for which the comparison has the result `wanted`, by the
- * type of the words. */
+/* Returns the first element of the set in from..to for which the comparison has the result
+ * `wanted`, by the type of the words. */
 static size_t find_first(const struct set *q, size_t from, size_t to, bool wanted)
 {
     switch (q->kind) {
@@ -234,7 +234,7 @@ static bool advance_all(const struct set *q, size_t *at)
     return *at == q->nelems;
 }
 
-/* The arguments of a call on a set of elements. */
+/* Returns the arguments of a call on a set of elements. */
 SHMEMI_INLINE struct set set_of(const char *what, const void *ivars, size_t nelems,
                                 const int *status, int cmp, const void *values, bool each,
                                 enum shmemi_kind kind, const char *call)
@@ -275,9 +275,9 @@ int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp
 
 /* ---------------------------------------------------------------------- any */
 
-/* The index at which the next wait_any or test_any on an array begins its search. The table has 64
- * entries, selected by a hash of the array's address. Several arrays may share one; the search is
- * still fair unless calls on them alternate. */
+/* Returns the index at which the next wait_any or test_any on an array begins its search. The table
+ * has 64 entries, selected by a hash of the array's address. Several arrays may share one; the
+ * search is still fair unless calls on them alternate. */
 static size_t *cursor(const struct set *q)
 {
     static size_t next[64];
