@@ -21,7 +21,7 @@
 #include "team.h"
 
 /* Begins a collective call on an active set. Returns the set's team: the world, or *own, which it
- * fills in. NULL: a PE of the set is lost, and the call has failed. */
+ * fills in. Returns NULL if a PE of the set is lost; then the call has failed. */
 static struct shmemi_team *begin(struct shmemi_team *own, int start, int log_stride, int size,
                                  long *psync, const char *call)
 {

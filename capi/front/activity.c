@@ -221,8 +221,8 @@ void shmemi_activity_withdraw(struct shmemi_waiter *w)
 /* ------------------------------------------------------------------- reading */
 
 /* Copies n bytes that another process may be writing under the sequence count `turn`, until no
- * write was under way during the copy. False: a write was under way in every try, for example
- * because the writer was killed within one. */
+ * write was under way during the copy. Returns false if a write was under way in every try, for
+ * example because the writer was killed within one. */
 static bool copy_consistent(void *to, const void *from, size_t n, const uint32_t *turn)
 {
     for (int tries = 0; tries < 1000; tries++) {
@@ -258,7 +258,7 @@ static void __attribute__((format(printf, 2, 3))) say(struct text *t, const char
 }
 
 /* Appends the long waits of a PE, as its control page shows them. deep: also what the PEs for which
- * it waits are doing. False: the PE is in no long wait. */
+ * it waits are doing. Returns false if the PE is in no long wait. */
 static bool say_waits(struct text *t, const struct shmemi_activity *a, uint64_t now, bool deep)
 {
     bool any = false;

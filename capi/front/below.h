@@ -18,13 +18,13 @@ struct shmemi_reducer {
     size_t size; /* bytes of an element */
 };
 
-/* A reduction by an operation that the caller supplies, whose result must not depend on the order
- * of operands. Returns 0, or non-zero if the arguments cannot be used. */
+/* Reduces by an operation that the caller supplies, whose result must not depend on the order of
+ * operands. Returns 0, or non-zero if the arguments cannot be used. */
 int shmemi_reduce_by(shmem_team_t team, void *dest, const void *source, size_t nelems,
                      const struct shmemi_reducer *reducer, const char *call);
 
-/* A reduction whose result is split: PE i of the team gets the i-th run of nelems elements. dest
- * may be where source begins, or the caller's part of it. */
+/* Reduces, and splits the result: PE i of the team gets the i-th run of nelems elements. dest may
+ * be where source begins, or the caller's part of it. */
 int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call);
 
@@ -57,7 +57,7 @@ int shmemi_team_uniqueid(uint64_t *id, const char *call);
 int shmemi_team_init(uint64_t id, int n, int rank, int num_contexts, shmem_team_t *new_team,
                      const char *call);
 
-/* To be called before init if the program calls the library by the names of NVSHMEM. Then NVSHMEM's
+/* Called before init if the program calls the library by the names of NVSHMEM. Then NVSHMEM's
  * environment variables are settings, and this library cannot tell whether the program has kernels:
  * so the heap is in the memory of the GPU, if there is one and SHMEM_HEAP does not choose
  * otherwise, and may grow to the size of that memory. */

@@ -10,7 +10,7 @@
 int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t nbytes, int root,
                      const char *call);
 
-/* A broadcast of a team whose collective call has begun. own: the root's dest is written, too. */
+/* Broadcasts in a team whose collective call has begun. own: the root's dest is written, too. */
 void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                            int root, bool own, const char *call);
 

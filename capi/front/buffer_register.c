@@ -128,9 +128,9 @@ static void clear_pages(int64_t offset, size_t n)
         memset(block_at(offset) + (from - place), 0, to - from);
 }
 
-/* Copies the buffer into its block of the heap, and maps the block over the buffer. -1: mmap
- * failed. It calls the kernel, and not the C library's mmap, because AddressSanitizer's mmap
- * discards what it knows about the memory there. */
+/* Copies the buffer into its block of the heap, and maps the block over the buffer. Returns 0, or
+ * -1 if mmap fails. It calls the kernel, and not the C library's mmap, because AddressSanitizer's
+ * mmap discards what it knows about the memory there. */
 static int move_in(const struct registration_request *w, int64_t offset)
 {
     clear_pages(offset, w->length);
@@ -211,7 +211,7 @@ static bool buffers_on_gpu(void)
     return shmemi_state.heap_fd < 0;
 }
 
-/* Unmaps memory of a GPU from the block of the heap that offset is in. */
+/* Unmaps memory of a GPU from the block of the heap that contains the offset. */
 static void unmap_gpu(int64_t offset, const char *call)
 {
     if (shmemi_state.core->gpu_take_back(offset) != SHMEMI_DONE)
@@ -279,8 +279,8 @@ void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char
     return symmetric;
 }
 
-/* Implements shmemx_buffer_unregister_symmetric: after a barrier, each PE gives the buffer private
- * pages with its contents, and frees its block of the heap. */
+/* Implements shmemx_buffer_unregister_symmetric: after a barrier, each PE replaces the buffer's
+ * pages by private ones with the same contents, and frees its block of the heap. */
 int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
 {
     struct registration_request w = {.start = (uintptr_t)mmap_ptr, .length = length, .inside = -1};

@@ -63,13 +63,14 @@ int64_t shmemi_buffer_offset(const void *addr, size_t n)
     }
 }
 
-/* Makes the sequence count odd: readers read again. */
+/* Begins a change of the table: makes the sequence count odd, so that readers read again. */
 static void begin_change(void)
 {
     shmemi_seqcount_write_begin(&table.turn);
 }
 
-/* Sets the number of entries, and makes the sequence count even again. */
+/* Ends a change of the table: sets the number of entries, and makes the sequence count even again.
+ */
 static void end_change(uint32_t n)
 {
     shmemi_write_once(&table.n, n);

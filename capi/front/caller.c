@@ -30,8 +30,8 @@ int shmemi_heap_use(uint64_t use[3]);
 
 static shmemi_namer namer;
 
-/* Sets the function that names Python's lines. NULL: the interpreter ends, and no request can be
- * served any more. */
+/* Sets the function that names Python's lines; NULL when the interpreter ends, because it can reply
+ * to no request any more. */
 void shmemi_set_caller(shmemi_namer name)
 {
     shmemi_publish(&namer, name);
@@ -95,8 +95,9 @@ static bool look_up_in_thread(struct lookup *q)
     return started;
 }
 
-/* Writes the caller's location and ": ", or nothing if the reply does not arrive in time. In that
- * case the other thread owns q and frees it. */
+/* Waits for the reply to a request for a line of Python, and writes the line and ": " to text.
+ * Writes nothing if the reply does not arrive in time; then the other thread owns q and frees it.
+ */
 static void take_reply(struct lookup *q, char *text)
 {
     struct timespec until;
@@ -120,7 +121,8 @@ static void take_reply(struct lookup *q, char *text)
         free(q);
 }
 
-/* Writes the line of Python that made this thread's C call, if the interpreter replies in time. */
+/* Writes the line of Python that made this thread's C call to text, and returns text, which is ""
+ * if the interpreter does not reply in time. */
 const char *shmemi_caller(char text[SHMEMI_CALLER])
 {
     shmemi_namer name = shmemi_observe(&namer);

@@ -20,7 +20,7 @@ bool shmemi_gpu_pending(void)
     return s->gpu && settled != shmemi_join_count() && !s->core->gpu_chosen();
 }
 
-/* Leaves the job and joins it again, so that the heap is on the GPU that the thread uses now; for
+/* Leaves the job and joins it again, so that the heap is on the GPU that the thread uses now. For
  * the program the library stays initialised. */
 static void join_again(const char *call)
 {

@@ -58,8 +58,8 @@ static bool has_steps(const struct shmemi_team *t)
     return t->in_memory && t->psync == NULL;
 }
 
-/* Performs fcollect for a team: in steps of cache lines, by nodes, or directly to each PE, as the
- * size and the team decide. */
+/* Performs fcollect for a team: in steps of cache lines, by nodes, or by a message to each PE,
+ * depending on the size and the team. */
 void shmemi_coll_fcollect(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                           const char *call)
 {
@@ -104,9 +104,9 @@ static size_t offset_of_block(struct shmemi_team *t, size_t nbytes, const char *
 }
 
 /* Exchanges the sizes of the members' blocks for collect. Returns an array with the offset of each
- * block in dest and, as its last element, the bytes of all blocks. NULL: the team can neither
- * exchange blocks in steps nor has several PEs on a node that work together, or there are too many
- * sizes for one exchange. */
+ * block in dest and, as its last element, the bytes of all blocks. Returns NULL if there are too
+ * many sizes for one exchange, or if the team can neither exchange blocks in steps nor has several
+ * PEs on a node that work together. */
 static const uint64_t *collect_sizes(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     size_t n = (size_t)t->n;

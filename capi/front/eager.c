@@ -345,7 +345,7 @@ static SHMEMI_COLD void refuse_token(const struct reading *r, uint32_t seen, uin
 
 /* Copies the packets that have arrived since the last call to dest. A packet is a tile of 8 bytes:
  * 4 of data and the token's number (epoch). The data of a packet that was not expected yet is not
- * copied. True: the token is complete. */
+ * copied. Returns true if the token is complete. */
 static bool copy_packets(struct reading *r)
 {
     const uint64_t *from = (const uint64_t *)r->slot;
@@ -367,8 +367,8 @@ static bool copy_packets(struct reading *r)
 }
 
 /* Copies the data of the next tile to dest if the tile has arrived: its signal has the token's size
- * and number (epoch). False: it has not. With a counter the token has arrived already, so another
- * signal is an error. */
+ * and number (epoch). Otherwise returns false. With a counter the token has arrived already, so
+ * another signal is an error. */
 static bool copy_tile(struct reading *r)
 {
     const shmemx_eager_t *e = r->eager;
@@ -404,8 +404,8 @@ static bool is_counted(const struct reading *r)
     return found == SHMEMI_EAGER_THERE;
 }
 
-/* Copies the tiles of a token that have arrived since the last call to the program's memory. True:
- * the token is complete. False: the caller tries again. */
+/* Copies the tiles of a token that have arrived since the last call to the program's memory.
+ * Returns true if the token is complete; otherwise the caller tries again. */
 static bool copy_tiles(struct reading *r)
 {
     if (r->eager->tile == SHMEMI_EAGER_NOTIFY && !is_counted(r))

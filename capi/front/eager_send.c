@@ -140,9 +140,9 @@ static struct box *box_at(const shmemx_eager_t *e, int i)
 }
 
 /*
- * Claims a buffer that is free, or whose write has completed. False: it is in use. The state
- * changes to TAKEN before the request is read. In the other order, another thread could claim the
- * buffer between the two and start the next write.
+ * Claims a buffer that is free, or whose write has completed. Returns false if it is in use. The
+ * state changes to TAKEN before the request is read. In the other order, another thread could claim
+ * the buffer between the two and start the next write.
  */
 static bool claim_buffer(struct box *box, const char *call)
 {
@@ -168,7 +168,7 @@ struct search {
     const char *call;
 };
 
-/* Claims the next free buffer of the search, round robin. False: all are in use. */
+/* Claims the next free buffer of the search, round robin. Returns false if all are in use. */
 static bool claim_next(struct search *s)
 {
     for (int i = 0; i < s->boxes; i++) {
@@ -265,8 +265,8 @@ void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call)
 
 /* --------------------------------------------------------------------- send */
 
-/* Posts the write of a token that is laid out in a buffer. True: the write is under way; false: it
- * is complete. */
+/* Posts the write of a token that is laid out in a buffer. Returns true if the write is under way,
+ * false if it is complete. */
 static bool post_write(const shmemx_eager_t *e, uint32_t slot, int64_t offset, uint32_t epoch,
                        struct box *box, int pe, const char *call)
 {

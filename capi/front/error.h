@@ -13,11 +13,11 @@
  * its remedy in parentheses. */
 void shmemi_abort(const char *call, const char *remedy, const char *cause, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
-/* shmemi_abort for threads of the core, which are in no call of the program. */
+/* Ends the job like shmemi_abort, for threads of the core, which are in no call of the program. */
 void shmemi_abort_core(const char *call, const char *remedy, const char *cause, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
-/* shmemi_abort in a signal handler that has interrupted a call into the core, when this thread must
- * not call the core again. The launcher learns of it by the status. */
+/* Ends this process like shmemi_abort, in a signal handler that has interrupted a call into the
+ * core: this thread must not call the core again. The launcher learns of it by the exit status. */
 void shmemi_abort_in_handler(const char *call, const char *remedy, const char *cause, ...)
     __attribute__((noreturn, format(printf, 3, 4)));
 /* Returns what to print after an error of the core: nothing if the error ends with its own remedy,

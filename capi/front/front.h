@@ -23,10 +23,10 @@
 /* ------------------------------------------------ reaching a peer's memory */
 
 /*
- * Returns the address in this process of n bytes at symmetric address addr of PE pe. NULL: the PE
- * is on another node, or the arguments are invalid; the caller then calls a slow function, which
- * distinguishes these cases. Before init n_pes is 0, so that the first comparison also covers a
- * call before init or after finalize.
+ * Returns the address in this process of n bytes at symmetric address addr of PE pe. Returns NULL
+ * if the PE is on another node, or the arguments are invalid; the caller then calls a slow
+ * function, which distinguishes these cases. Before init n_pes is 0, so that the first comparison
+ * also covers a call before init or after finalize.
  */
 SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
 {
@@ -250,7 +250,8 @@ SHMEMI_INLINE double shmemi_double(uint64_t u)
 
 /* ------------------------------------------------------------------ signals */
 
-/* A put with a signal: on the node the signal is stored after the bytes, with release. */
+/* Puts n bytes and then a signal: if this process reaches the PE's memory, it stores the signal
+ * after the bytes, with release. */
 SHMEMI_INLINE void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t n,
                                      uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                                      bool nbi, const char *call)
@@ -273,8 +274,8 @@ SHMEMI_INLINE void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *so
 
 /* ----------------------------------------------------------------- ordering */
 
-/* A fence of stores suffices unless the context has operations on the network or copies of a
- * GPU. */
+/* Implements shmem_fence: a fence of stores suffices unless the context has operations on the
+ * network or copies of a GPU. */
 SHMEMI_INLINE void shmemi_fence(shmem_ctx_t ctx, const char *call)
 {
     const struct shmemi_context *c = shmemi_context_at(ctx);
@@ -284,8 +285,8 @@ SHMEMI_INLINE void shmemi_fence(shmem_ctx_t ctx, const char *call)
         SHMEMI_SLOW(fence)(ctx, call);
 }
 
-/* A full fence suffices unless the context has operations on the network, or copies or kernels of a
- * GPU are under way. */
+/* Implements shmem_quiet: a full memory fence suffices unless the context has operations on the
+ * network, or copies or kernels of a GPU are under way. */
 SHMEMI_INLINE void shmemi_quiet(shmem_ctx_t ctx, const char *call)
 {
     const struct shmemi_context *c = shmemi_context_at(ctx);

@@ -114,7 +114,7 @@ static enum shmemi_reduction selected_reduction(void)
     return SHMEMI_STRAIGHT;
 }
 
-/* The reduction with the smallest modelled time among those that are possible, unless
+/* Returns the way of reducing with the smallest modelled time among those that are possible, unless
  * SHMEM_COLLECTIVES selects one. */
 enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes)
 {
@@ -145,9 +145,9 @@ enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t
     return best;
 }
 
-/* Compares the modelled times of combining in pairs and of sending to all. If n is a power of two,
- * each step of the pairs is one message each way; otherwise the PEs beyond the largest power of two
- * cost two more steps. */
+/* Reports whether combining in pairs takes less modelled time than sending to all. If n is a power
+ * of two, each step of the pairs is one message each way; otherwise the PEs beyond the largest
+ * power of two cost two more steps. */
 bool shmemi_model_pairs(uint32_t n, size_t bytes)
 {
     uint32_t steps = shmemi_steps_in_pairs(n) + (shmemi_in_pairs(n) ? 0 : 2);
@@ -204,7 +204,7 @@ static double time_of_doubling(const struct shmemi_team *t, double bytes)
     return time;
 }
 
-/* Compares the modelled times of an exchange in steps and of sending to all. */
+/* Reports whether an exchange in steps takes less modelled time than sending to all. */
 bool shmemi_model_doubles(const struct shmemi_team *t, size_t bytes)
 {
     return time_of_doubling(t, (double)bytes) < time_direct(t->n_nodes, (double)bytes);

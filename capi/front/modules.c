@@ -73,7 +73,8 @@ static int copy_state(enum shmemi_module_what what, const void *handle, const ch
     return 0;
 }
 
-/* Clears the variable of a module or library that has the job's state. 0, or -1 after a message. */
+/* Clears the job's state in the variable of a module or library. Returns 0, or -1 after it has
+ * printed an error. */
 static int clear_state(const void *handle, const char *call)
 {
     for (struct module **p = &modules; *p != NULL; p = &(*p)->next) {
@@ -156,7 +157,8 @@ int shmemi_culibrary_init(struct CUlib_st *library, const char *call)
     return init_module(SHMEMI_LIBRARY, library, call);
 }
 
-/* Implements culibrary_finalize: clears that state, before the library is unloaded. */
+/* Implements shmemx_culibrary_finalize: clears the job's state in a library, before the library is
+ * unloaded. */
 int shmemi_culibrary_finalize(struct CUlib_st *library, const char *call)
 {
     return finalize_module(library, call);

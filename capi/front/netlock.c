@@ -18,7 +18,7 @@ static void describe_text(const void *subject, char *text, size_t size)
     snprintf(text, size, "%s", (const char *)subject);
 }
 
-/* Acquires the network lock if it is free. */
+/* Acquires the network lock if it is free. Returns whether it has. */
 static bool try_lock(const char *call)
 {
     shmemi_netcall_begin(call);

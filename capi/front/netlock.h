@@ -7,8 +7,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A thread has this lock during each post to the network. A thread that acquires it sees the writes
- * of the thread that had it before. */
+/* Acquire and release the network lock, which a thread has during each post to the network. A
+ * thread that acquires it sees the writes of the thread that had it before. */
 void shmemi_net_lock(const char *call);
 void shmemi_net_unlock(void);
 

@@ -37,8 +37,8 @@ static void copy_near(struct shmemi_team *t, enum shmemi_operation_kind kind, in
         shmemi_move(own, base + offset, n, call);
 }
 
-/* Waits until all members of this node have called it, and the bytes that each has copied to the
- * others are visible. */
+/* Waits until all members of this node have called sync_near, and the bytes that each has copied to
+ * the others are visible. */
 static void sync_near(struct shmemi_team *t, const char *call)
 {
     if (shmemi_state.gpu)

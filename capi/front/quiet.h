@@ -11,7 +11,7 @@
 
 void shmemi_fence_slow(shmem_ctx_t ctx, const char *call);
 void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call);
-/* These show the call to a profiler as a range. */
+/* Perform a fence and a quiet that a profiler shows as ranges. */
 void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call);
 void shmemi_quiet_ranged(shmem_ctx_t ctx, const char *call);
 /* Implements shmem_pe_quiet, which waits for operations to one PE. */

@@ -176,15 +176,16 @@ static void describe_bytes(const void *subject, char *text, size_t size)
              w->k * w->part, r->size, r->with, r->from);
 }
 
-/* Waits until ready(w), without the time limit of the thread: only the library of the sender has to
- * act. False: the sender is lost. */
+/* Waits until ready(w), without the time limit of the thread: only the sender's library has to act,
+ * and not its program. Returns false if the sender is lost. */
 static bool await_ready(struct writing *w, bool (*ready)(void *))
 {
     struct shmemi_send_wait how = {ready, describe_bytes, w, w->r->from, false, w->r->call};
     return shmemi_send_await(&how);
 }
 
-/* Claims a free landing: a bounce buffer to which the sender writes parts of a long message. */
+/* Claims a free landing: a bounce buffer to which the sender writes parts of a long message.
+ * Returns false if none is free. */
 static bool claim_landing(void *subject)
 {
     struct writing *w = subject;

@@ -177,8 +177,9 @@ static void reducescatter(struct shmemi_team *t, char *dest, const char *source,
     }
 }
 
-/* Implements reducescatter of a team: checks the arguments, and then reduces in columns (the k-th
- * PEs of all nodes), or on each PE alone. Returns 0, or -1. */
+/* Implements reducescatter of a team: checks the arguments. If all nodes have equally many members
+ * and the arrays do not overlap, it reduces in columns (the k-th PEs of all nodes), otherwise in
+ * parts, one on each PE. Returns 0, or -1. */
 int shmemi_reducescatter(shmem_team_t team, void *dest, const void *source, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call)
 {

@@ -12,11 +12,11 @@ int shmemi_reduce(shmem_team_t team, void *dest, const void *source, size_t nele
 int shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelems, bool inclusive,
                 const struct shmemi_reducer *reducer, const char *call);
 
-/* A reduction of a team whose collective call has begun. */
+/* Reduces in a team whose collective call has begun. */
 void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
                         const struct shmemi_reducer *reducer, const char *call);
 
-/* The reduction in which each PE reduces a share of the elements, for any number of elements. */
+/* Reduces so that each PE reduces a share of the elements, for any number of elements. */
 void shmemi_coll_reduce_shares(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                                const struct shmemi_reducer *reducer, const char *call);
 

@@ -182,9 +182,9 @@ SHMEMI_INLINE int post(struct shmemi_host_operation *o, enum mark mark)
     return rc;
 }
 
-/* Waits until the operation of a request is complete. False: it has failed, and so has the call
- * (failure.h). The core completes each request, even if its PE is lost, so that a loss need not end
- * this wait. */
+/* Waits until the operation of a request is complete. Returns false if it has failed, and with it
+ * the call (failure.h). The core completes each request, even if its PE is lost, so that a loss
+ * need not end this wait. */
 static bool await(const struct shmemi_request *r, int pe, const char *call)
 {
     struct posting p = {pe, "for the completion at"};
@@ -208,7 +208,7 @@ void shmemi_net_advance(struct shmemi_host_operation *o)
     o->offset += (int64_t)o->nbytes;
 }
 
-/* Posts one operation of at most net_chunk bytes with a request. True: it is pending. */
+/* Posts one operation of at most net_chunk bytes with a request. Returns true if it is pending. */
 bool shmemi_net_start(struct shmemi_host_operation *o)
 {
     *o->request = (struct shmemi_request){0};

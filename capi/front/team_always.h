@@ -6,7 +6,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* shmemi_teams_open makes them at init; it returns 0, or -1 if there is no memory.
+/* shmemi_teams_open makes the predefined teams at init; it returns 0, or -1 if there is no memory.
  * shmemi_teams_close frees them at finalize, with all teams of the program. */
 int shmemi_teams_open(void);
 void shmemi_teams_close(void);

@@ -26,8 +26,8 @@ struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call);
 struct shmemi_team *shmemi_team_new(int32_t *pes, int n, int num_contexts);
 void shmemi_team_drop(struct shmemi_team *t); /* frees a team; NULL: nothing happens */
 
-/* The first sets a bit for each slot that this PE has free; the second returns the lowest slot of
- * such a set from a number on, or -1. */
+/* shmemi_team_ids_free sets a bit for each slot that this PE has free; shmemi_team_ids_lowest
+ * returns the lowest slot of such a set from a number on, or -1. */
 void shmemi_team_ids_free(uint64_t *out);
 int shmemi_team_ids_lowest(const uint64_t *bits, int from);
 

@@ -218,8 +218,9 @@ static uint32_t longest_nap(uint64_t waited_ns)
 }
 
 /* Sleeps once. Each sleep that ends by its time limit doubles the length of the next one, up to the
- * limit of longest_nap. If a writer or a signal ended it, the wait spins again for a while. False:
- * the thread's time limit has passed, or a signal came while it has one. */
+ * limit of longest_nap. If a writer or a signal ended the sleep, the wait spins again for a while.
+ * Returns false if the thread's time limit has passed, or a signal arrived while the thread has
+ * one. */
 static bool sleep_once(struct shmemi_waiter *w)
 {
     uint64_t waited = clock_step(w) - w->first, ns = (uint64_t)w->nap_us * 1000;

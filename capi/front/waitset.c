@@ -58,9 +58,9 @@ SHMEMI_INLINE bool included(const struct set *q, size_t i)
 }
 
 /*
- * The first element of the set in from..to for which the result of the comparison is `wanted`; to
- * if there is none. Each type of words has a function of its own, whose loop has no test of the
- * type.
+ * Returns the first element of the set in from..to for which the result of the comparison is
+ * `wanted`; `to` if there is none. Each type of words has a function of its own, whose loop has no
+ * test of the type.
  */
 #define FIND(T, suffix)                                                                            \
     static size_t find_##suffix(const struct set *q, size_t from, size_t to, bool wanted)          \
@@ -260,7 +260,7 @@ static void poll_network(const struct set *q)
     shmemi_fail_test_if_lost(q->call);
 }
 
-/* Implements test_all: 1 if the comparison holds for all elements of the set. */
+/* Implements test_all: returns 1 if the comparison holds for all elements of the set, else 0. */
 int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp,
                     const void *values, bool each, enum shmemi_kind kind, const char *call)
 {
@@ -284,8 +284,8 @@ static size_t *cursor(const struct set *q)
     return &next[((uintptr_t)q->ivars >> 3) * 0x9E3779B97F4A7C15u >> 58];
 }
 
-/* Finds an element for which the comparison holds, from the cursor on; SIZE_MAX if there is none.
- */
+/* Returns the index of an element for which the comparison holds, and searches from the cursor on;
+ * SIZE_MAX if there is none. */
 static size_t find_any(const struct set *q)
 {
     size_t *next = cursor(q), start = shmemi_read_once(next);
@@ -301,8 +301,8 @@ static size_t find_any(const struct set *q)
     return i;
 }
 
-/* Implements wait_until_any: the index of an element for which the comparison holds; SIZE_MAX if
- * the set is empty. */
+/* Implements wait_until_any: returns the index of an element for which the comparison holds;
+ * SIZE_MAX if the set is empty. */
 size_t shmemi_wait_any(const void *ivars, size_t nelems, const int *status, int cmp,
                        const void *values, bool each, enum shmemi_kind kind, const char *call)
 {
@@ -315,8 +315,8 @@ size_t shmemi_wait_any(const void *ivars, size_t nelems, const int *status, int 
     return found;
 }
 
-/* Implements test_any: the index of an element for which the comparison holds; SIZE_MAX if there is
- * none. */
+/* Implements test_any: returns the index of an element for which the comparison holds; SIZE_MAX if
+ * there is none. */
 size_t shmemi_test_any(const void *ivars, size_t nelems, const int *status, int cmp,
                        const void *values, bool each, enum shmemi_kind kind, const char *call)
 {

@@ -7,7 +7,7 @@
 #include "preload.h"
 
 /* Queries this PE's number, and how many PEs there are, by the functions of OpenSHMEM or NVSHMEM,
- * whichever f's call belongs to. False: the library has no such functions. */
+ * whichever f's call belongs to. Returns false if the library has no such functions. */
 bool preload_library_pe(const struct preload_frame *f, int *pe, int *npes);
 
 /* Reports whether the library's handles are numbers of 32 bits, of which a caller may leave the

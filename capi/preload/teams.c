@@ -148,7 +148,7 @@ static const struct team *team_of_handle(uintptr_t handle)
 }
 
 /* Returns the team of an active set, which is added to the table when it is new. Its key in the
- * table mixes the three numbers of the set. NULL: the numbers are not a valid set. */
+ * table mixes the three numbers of the set. Returns NULL if the numbers are not a valid set. */
 static const struct team *active_set(int start, int log_stride, int n)
 {
     if (n <= 0 || n > all || log_stride < 0 || log_stride > 30 || start < 0)

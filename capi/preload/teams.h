@@ -17,8 +17,8 @@ void preload_teams_open(const struct preload_frame *f, int npes);
 /* Called after a call that makes or destroys teams or a context; status is its result. */
 void preload_teams_changed(const struct preload_frame *f, int status);
 
-/* Gets the number of the team of a call. False: the call has none. For a team that is new to the
- * shim, it queries the library for the members. */
+/* Sets *team to the number of the team of a call. Returns false if the call has none. For a team
+ * that is new to the shim, it queries the library for the members. */
 bool preload_team_of(const struct preload_frame *f, uint32_t *team);
 
 /* Returns the number in the job of the PE that a call names: a call on a context names PEs by their
