@@ -256,7 +256,7 @@ func (s *Surface) Spell(text string) string {
 	})
 }
 
-// constantNames has the names of all constants, to tell them from settings.
+// constantNames has the names of all constants, to distinguish them from settings.
 var constantNames = func() map[string]bool {
 	names := map[string]bool{}
 	for _, groups := range [][]ConstantGroup{standardConstants, extensionConstants} {

@@ -3,9 +3,10 @@
  * for threads of the host, and for programs that fill or read slots themselves.
  *
  * A slot holds one token, in tiles. A tile has data and then a signal: the epoch, and above it the
- * size of the token. On a path that shows the bytes of a tile in the order of their addresses, the
- * signal arrives last, so a reader that finds the signal of its epoch finds the data. The last tile
- * is short: its signal follows the rest of the data, which is rounded up to the size of a signal.
+ * size of the token. On a path where the bytes of a tile become visible in the order of their
+ * addresses, the signal arrives last, so a reader that finds the signal of its epoch finds the
+ * data. The last tile is short: its signal follows the rest of the data, which is rounded up to the
+ * size of a signal.
  *
  *   tile   data   signal
  *   4096   4080   16      epoch (4), size (4), 0 (8)

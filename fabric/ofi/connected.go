@@ -98,9 +98,9 @@ func (l *links) addPeer(pe libshmem.PE) error {
 // setMe sets the number of this PE. It is not known before Connect, or before a request names it.
 func (l *links) setMe(pe libshmem.PE) { l.m.Me.PE, l.e.c.links.me = pe, C.uint32_t(pe) }
 
-// serve does the work of connections that C leaves to Go: it passes the time, words of handshakes
-// and events to the pair machine. If a PE has been lost, it stores a completion that reports it in
-// c, one PE in each call.
+// serve does the work of connections that C leaves to Go: it passes the time, words of handshakes,
+// events, and PEs that operations wait to reach to the pair machine. If a PE has been lost, it
+// stores a completion that reports it in c, one PE in each call.
 func (l *links) serve(c []fabric.Completion) (n int, err error) {
 	at := l.e.c.links
 	C.shmemi_ofi_go_called(at)

@@ -49,7 +49,7 @@ enum {
     WITH_SOURCE = 4,   /* completions of immediate data name the writer */
     WITH_ARRIVAL = 8,  /* messages complete when they are at the target, but for injected ones */
     WITH_LINKS = 32,   /* an endpoint for each connection */
-    WITH_BLOCKS = 16   /* writes show the bytes of aligned blocks in order, where the NIC can */
+    WITH_BLOCKS = 16   /* bytes of aligned blocks become visible in order, if the NIC can do it */
 };
 
 struct shmemi_ofi {

@@ -16,7 +16,8 @@ import (
 
 var _ fabric.Joiner = (*endpoint)(nil)
 
-// Join is part of fabric.Joiner.
+// Join implements fabric.Joiner: it adds a PE, by its address, to those that operations of this
+// endpoint may reach.
 func (e *endpoint) Join(pe libshmem.PE, addr []byte) error {
 	object := fmt.Sprintf("PE %d to %s", pe, e.caps.Provider)
 	if !pe.In(int(e.c.npeers)) {
@@ -37,7 +38,8 @@ func (e *endpoint) Join(pe libshmem.PE, addr []byte) error {
 	return nil
 }
 
-// Remove is part of fabric.Joiner.
+// Remove implements fabric.Joiner: it ends the connection with a PE, if the endpoint has
+// connections, and makes operations on the PE fail.
 func (e *endpoint) Remove(pe libshmem.PE) {
 	if e.links != nil {
 		C.shmemi_ofi_unreachable(e.c, C.uint32_t(pe))

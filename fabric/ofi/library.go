@@ -51,8 +51,9 @@ var loaded struct {
 	lib *Library
 }
 
-// Load opens libfabric, once in a process. Without a file it opens the first of these that exists:
-// the one that the process has loaded, the loader's, the vendors'.
+// Load opens libfabric, once in a process. If file is "", it opens the first of these that exists:
+// the one that the process has loaded, the one that the loader finds, and those in the vendors'
+// folders.
 func Load(file string) (Library, error) {
 	loaded.Lock()
 	defer loaded.Unlock()

@@ -18,7 +18,8 @@ const silence = time.Hour
 
 // deferAccept makes the kernel hold back connections to libfabric's listening socket until they
 // have sent a byte, and returns the descriptor of the socket. libfabric does not return it, so
-// deferAccept searches the descriptors of the process for its address; -1: it is not there.
+// deferAccept searches the descriptors of the process for a socket with this address; it returns -1
+// if there is none.
 func deferAccept(addr []byte) int {
 	return socketThat(func(fd int) bool {
 		if listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN); err != nil || listens == 0 {
@@ -47,7 +48,8 @@ func shutdown(own, peer []byte) {
 	}
 }
 
-// socketThat returns the first descriptor of the process for which is returns true, or -1.
+// socketThat returns the first descriptor of the process for which the function `is` returns true,
+// or -1.
 func socketThat(is func(fd int) bool) int {
 	files, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -113,7 +113,8 @@ int shmemi_ofi_set_options(void)
     return setenv("FI_MR_CACHE_MONITOR", "disabled", 0) | allow_forks();
 }
 
-/* Loads libfabric; with present, only if the process has loaded it. NULL: the cause is in why. */
+/* Loads libfabric; with present, only if the process has loaded it. Returns the handle, or NULL and
+ * the cause in why. */
 void *shmemi_ofi_open_library(const char *file, int present, char *why, size_t len)
 {
     struct sigaction old[NSIG];

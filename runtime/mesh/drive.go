@@ -102,9 +102,9 @@ func (m *Mesh) advance() {
 }
 
 // serve does the work of advance for one member: sends messages, posts operations, completes
-// requests, and reports regions that the member's owner may now close. It gives the member up if
-// nothing of this was possible for m.timeout. It returns whether there is more to do for the
-// member.
+// requests, and informs the member of regions of its own that this member no longer uses. It gives
+// the member up if nothing of this was possible for m.timeout. It returns whether there is more to
+// do for the member.
 func (m *Mesh) serve(p *member, now moment) bool {
 	moved := m.sendLetters(p)
 	moved = m.send(p) || moved
@@ -152,8 +152,8 @@ func (m *Mesh) serve(p *member, now moment) bool {
 }
 
 // send sends the messages in a member's outbox, in order, until the engine has no room. It reports
-// whether it has sent any. If one cannot be sent at all, it drops all of them, and reports the
-// member to misuse, which removes it.
+// whether it has sent any. If one cannot be sent at all, it drops all of them, and lists the member
+// to be given up (misuse).
 func (m *Mesh) send(p *member) (moved bool) {
 	for len(p.outbox) > 0 {
 		switch m.e.SendMember(libshmem.PE(p.number), p.outbox[0]) {

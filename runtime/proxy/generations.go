@@ -30,9 +30,9 @@ type flusher interface {
 // Operations that are posted now belong to the open generation. Begin closes it, unless the
 // generation before it is not complete yet. Then the open one is closed as soon as the one before
 // is complete, and all quiets that begin until then share it. So at most two generations have
-// operations under way. Two counters tell them apart by the parity, the last bit of the
-// generation's number. A quiet completes however many operations are posted after it: it waits for
-// two generations at most, and neither grows once it is closed.
+// operations under way. Two counters, selected by the parity (the last bit of the generation's
+// number), count them separately. A quiet completes however many operations are posted after it: it
+// waits for two generations at most, and neither grows once it is closed.
 type generations struct {
 	Open    call.Ticket   // the generation of new operations; State.Quieted is the last complete one
 	Pending [3]int        // operations and parked messages under way, by parity

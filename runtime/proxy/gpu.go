@@ -6,8 +6,8 @@ import (
 	"libshmem/runtime/proxy/gpustage"
 )
 
-// Use gives the engine its GPU stage, which handles GPU memory: the engine calls it first for each
-// operation and each message, with the lock held. Use is called before Connect.
+// Use sets the GPU stage of the engine, which handles GPU memory: the engine calls the stage first
+// for each operation and each message, under its lock. Use must be called before Connect.
 func (e *Engine) Use(g *gpustage.Stage) {
 	e.gpu = g
 	e.forEachContext(func(f *Engine) { f.use(g) })

@@ -64,7 +64,7 @@ type Report struct {
 
 // OnActivityRequest sets the functions for activity requests. says returns this PE's activity, as
 // the end of a sentence, for another PE's request. hears gets another PE's reply. Both are called
-// with the lock held, and must not lock an engine. It is called before Connect.
+// with the lock held, and must not lock an engine. OnActivityRequest must be called before Connect.
 func (e *Report) OnActivityRequest(says func() string, hears func(pe libshmem.PE, doing string)) {
 	e.says, e.hears = says, hears
 }

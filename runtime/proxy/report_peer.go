@@ -47,7 +47,8 @@ func (e *Report) Socket(pe libshmem.PE) (at netip.AddrPort, ok bool) {
 // AddressText returns the fabric address of a PE as text, for messages.
 func (e *Report) AddressText(pe libshmem.PE) string { return addressText(e.engine.address(pe)) }
 
-// NameProvider sets the name of the provider in reports. It is called before a loop runs.
+// NameProvider sets the name of the provider in reports. NameProvider must be called before a loop
+// runs.
 func (e *Report) NameProvider(name string) { e.named = name }
 
 // replyTime is the time that a reply may take before PeerStatus says that the PE has not replied.

@@ -29,7 +29,7 @@ type Offset struct {
 	Error int64 // ns by which Add may be wrong
 }
 
-// headJSON has the args of a head in JSON. Pointers tell an absent number from 0.
+// headJSON has the args of a head in JSON. Pointers distinguish an absent number from 0.
 type headJSON struct {
 	Version *int         `json:"version"`
 	PE      *int         `json:"pe"`

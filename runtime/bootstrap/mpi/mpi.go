@@ -3,8 +3,8 @@
 // runtime/bootstrap/uid. So it calls MPI only in the thread that initialises the library, which any
 // MPI thread level allows, and leaves nothing in MPI for which MPI_Finalize could wait.
 //
-// It tells Open MPI from MPICH, and the libraries that share their interfaces, by their symbols
-// when the program runs. No MPI is needed to build the package, and it loads none.
+// It distinguishes Open MPI and MPICH, and the libraries that share their interfaces, by their
+// symbols when the program runs. No MPI is needed to build the package, and it loads none.
 package mpi
 
 /*

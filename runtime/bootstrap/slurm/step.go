@@ -123,7 +123,7 @@ func reserved(list string) (ports []int, err error) {
 }
 
 // derived returns ports that follow from the name of the step, so that all PEs know them without
-// communication. Another step may have the same ports; the credentials tell the steps apart.
+// communication. Another step may have the same ports; the credentials distinguish the steps.
 func derived(name string) (ports []int) {
 	for i := byte(0); len(ports) < listeners; i++ {
 		sum := sha256.Sum256(append([]byte(name), 0, i))

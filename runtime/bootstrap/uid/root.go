@@ -31,8 +31,8 @@ const (
 	// farewell is how long the root waits until PEs that have left close their connections.
 	farewell = 2 * time.Second
 	// maxUnused caps the roots of a process that no PE has joined yet. An id that the program has
-	// forgotten costs a port and a descriptor, and the root cannot tell it from one that is on its
-	// way to the PEs.
+	// forgotten costs a port and a descriptor, and the root cannot distinguish it from one that is
+	// on its way to the PEs.
 	maxUnused = 64
 	// maxUnproven caps the connections that have not proved yet that they know the id. A further
 	// one closes the oldest; if that is a PE, it tries again.

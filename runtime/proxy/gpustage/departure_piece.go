@@ -23,7 +23,7 @@ type piece struct {
 func (p *piece) fitsMessage() bool { return p.n <= layout.MaxPayload }
 
 // allocatePiece allocates pinned memory for a piece: a slot, or space in a chunk. If less than it
-// needs is free, the piece becomes smaller. False: no memory is free now.
+// needs is free, the piece becomes smaller. It returns false if no memory is free now.
 func (d *departures) allocatePiece(p *piece) bool {
 	if p.fitsMessage() {
 		d.closeChunk(&d.to[p.of.pe])

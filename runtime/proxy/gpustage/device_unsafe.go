@@ -241,8 +241,8 @@ func (untraced) Now() (t time.Time)                    { return t }
 func (untraced) Copies(time.Time, string, int, uint64) {}
 func (untraced) Stores(time.Time, int)                 {}
 
-// TraceTo makes the calls of the driver for copies and stores part of a trace. It is called before
-// the first of them.
+// TraceTo makes the driver calls for copies and stores part of a trace. TraceTo must be called
+// before the first of these calls.
 func (m *Memory) TraceTo(t Tracer) { m.trace = t }
 
 // copyNames are the names of the copies of each stream in a trace.

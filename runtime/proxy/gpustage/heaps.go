@@ -83,7 +83,7 @@ func (x *heaps) remote(r *fabric.Region, at unsafe.Pointer) uint64 {
 }
 
 // flushBy sets the function to call before anything uses bytes that a NIC has written to the user
-// heap. It is called before Connect, and only if the GPU needs flushes.
+// heap. flushBy must be called before Connect, and only if the GPU needs flushes.
 func (x *heaps) flushBy(f func()) {
 	x.flush = f
 	for i := range x.peers {

@@ -96,7 +96,8 @@ func (p *pool) first(order int) (int, bool) {
 	return 0, false
 }
 
-// Connect sets the number of PEs. It is called before AllocateFor and AllocateUpTo.
+// Connect sets the number of PEs, for AllocateFor and AllocateUpTo, which may be called only after
+// it.
 func (p *pool) Connect(pes int) { p.held = make([]uint32, pes) }
 
 // Size returns the bytes of the largest pieces.
@@ -108,12 +109,13 @@ func (p *pool) Len() int { return p.units }
 // At returns the address of a piece.
 func (p *pool) At(i uint16) unsafe.Pointer { return unsafe.Add(p.base, uint64(i)*p.unit) }
 
-// Allocate returns the index of a piece of the largest size. False: no such piece is free.
+// Allocate returns the index of a piece of the largest size. It returns false if no such piece is
+// free.
 func (p *pool) Allocate() (uint16, bool) { return p.allocate(p.top) }
 
 // allocate returns the index of a piece of an order. It takes the smallest free piece that is large
-// enough, so that larger ones stay whole, and halves it down to the order. False: no free piece is
-// large enough.
+// enough, so that larger ones stay whole, and halves it down to the order. It returns false if no
+// free piece is large enough.
 func (p *pool) allocate(order int) (uint16, bool) {
 	for from := order; from <= p.top; from++ {
 		i, ok := p.first(from)

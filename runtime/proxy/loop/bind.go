@@ -15,7 +15,7 @@ type binding struct {
 // call for some hundred microseconds of work.
 const checkEvery = 256
 
-// Bind restricts the loop's thread to the given processors. It is called before Run.
+// Bind restricts the loop's thread to the given processors. Bind must be called before Run.
 func (l *Loop) Bind(cpus []int) {
 	for _, cpu := range cpus {
 		l.binding.set.Set(cpu)

@@ -127,15 +127,15 @@ const (
 )
 
 // Stall sets how long a ring may stand still, or an operation wait to be posted, before that is
-// reported; 0, the default: for ever. It is called before Attach.
+// reported; 0, the default: for ever. Stall must be called before Attach.
 func (c *Consumer) Stall(d time.Duration) { c.stall = d }
 
-// Crowded sets whether the threads of PEs and their proxies outnumber their processors. It is
-// called before Attach.
+// Crowded sets whether the threads of PEs and their proxies outnumber their processors. Crowded
+// must be called before Attach.
 func (c *Consumer) Crowded(is bool) { c.crowded = is }
 
 // TraceTo makes the consumer record in a trace track how many operations it took from a ring, and
-// when. It is called before Attach.
+// when. TraceTo must be called before Attach.
 func (c *Consumer) TraceTo(t *trace.Track) { c.trace = t }
 
 // NewConsumer makes the consumer of rings for e, which is connected. It calls report on the

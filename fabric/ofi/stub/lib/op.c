@@ -114,8 +114,8 @@ struct op *op_new(struct ep *ep, enum op_kind kind, struct peer *peer)
     return op;
 }
 
-/* Returns the operation with a token, or NULL if it is over. The upper half of the token tells a
- * new use of a record from an old one. */
+/* Returns the operation with a token, or NULL if it is over. The upper half of the token
+ * distinguishes a new use of a record from an old one. */
 struct op *op_find(struct ep *ep, uint64_t token)
 {
     uint32_t i = (uint32_t)token;

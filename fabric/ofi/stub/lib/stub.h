@@ -199,7 +199,7 @@ struct ep {
     size_t rx_size, rx_head, rx_tail;
     struct early *early, **early_end;
     bool cuda_permitted, shm_permitted, enabled;
-    bool in_order; /* writes show the bytes of each aligned 128 by ascending address, and once */
+    bool in_order; /* bytes of each aligned 128 become visible by ascending address, and once */
     bool shm;      /* it is open (shm.c) */
 };
 

@@ -29,8 +29,8 @@ type aside struct {
 // asideUse is n bytes of an aside that a stream may read until a mark has passed.
 type asideUse struct{ mark, n uint64 }
 
-// Aside sets n bytes of pinned memory in which a stream packs bytes. It is called before the stream
-// gets work.
+// Aside sets n bytes of pinned memory in which a stream packs the bytes of small copies. Aside must
+// be called before the stream gets work.
 func (s *Set) Aside(on Stream, at unsafe.Pointer, n uint64) {
 	s.tracks[on].aside = aside{base: at, size: n, left: n}
 }
