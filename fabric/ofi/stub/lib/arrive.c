@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Removes the first posted receive buffer and stores it in *r; false: none is posted. */
+/* Removes the first posted receive buffer and stores it in *r. Returns false if none is posted. */
 static bool next_receive(struct ep *ep, struct receive *r)
 {
     if (ep->rx_head == ep->rx_tail)

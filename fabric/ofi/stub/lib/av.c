@@ -65,13 +65,13 @@ struct peer *av_find(struct av *av, uint64_t id)
     return NULL;
 }
 
-/* The peer of an address that fi_av_insert has returned, or NULL. */
+/* Returns the peer of an address that fi_av_insert has returned, or NULL. */
 struct peer *av_peer(struct av *av, fi_addr_t addr)
 {
     return av != NULL && addr < av->count ? av->peers[addr] : NULL;
 }
 
-/* Maps the file of a peer, if it is not mapped yet; false: there is none. */
+/* Maps the file of a peer, if it is not mapped yet. Returns false if there is none. */
 bool peer_map(struct peer *p)
 {
     if (p->map == NULL)
@@ -80,7 +80,7 @@ bool peer_map(struct peer *p)
 }
 
 /* Adds the endpoint `id` to the vector, if it is not there, and to the peers that each endpoint
- * with this vector knows. *addr, if addr is not NULL, gets its number in the vector. */
+ * with this vector knows. Stores its number in the vector in *addr, unless addr is NULL. */
 static int add(struct av *av, uint64_t id, fi_addr_t *addr)
 {
     struct peer *p = av_find(av, id);

@@ -154,8 +154,8 @@ static void fail_gone(struct ep *ep, struct op *op)
     op_fail(ep, op, status);
 }
 
-/* Has an operation that the target could not accept try again later. put is the reason, a result of
- * wire_put: a message without a receive waits until the target has posted one. */
+/* Makes an operation that the target could not accept be tried again later. put is the reason, a
+ * result of wire_put: a message without a receive waits until the target has posted one. */
 static void wait_again(struct ep *ep, struct op *op, int put)
 {
     if (put == PUT_NO_RECEIVE) {
@@ -182,7 +182,7 @@ static void requested(struct ep *ep, struct op *op, int put)
 }
 
 /* Sends the immediate data of a write to the target. Returns true if the target has received or
- * lost them; false: the write waits, to send them again. */
+ * lost them, false if the write waits in order to send them again. */
 static bool put_data(struct ep *ep, struct op *op)
 {
     const struct settings *s = &ep->domain->fabric->set;
@@ -391,7 +391,7 @@ static bool has_earlier(const struct ep *ep, const struct op *op)
 }
 
 /* Carries out the next step of an operation that is due: it completes, fails, or is due again
- * later. Operations whose target has to reply, or has no receive, come here several times. */
+ * later. It is called several times for operations whose target has to reply, or has no receive. */
 void carry(struct ep *ep, struct op *op)
 {
     if (op->state == OP_REPLIED) {

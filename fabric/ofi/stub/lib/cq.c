@@ -54,7 +54,7 @@ void cq_push(struct cq *cq, const struct completion *c)
     }
 }
 
-/* The entry of the i-th completion of a queue. */
+/* Returns the entry of the i-th completion of a queue. */
 static struct completion *entry(struct cq *cq, size_t i)
 {
     return &cq->entries[i % cq->capacity];
@@ -327,8 +327,8 @@ static struct fi_ops_cq ops = {.size = sizeof ops,
                                .signal = cq_signal,
                                .strerror = cq_strerror};
 
-/* Returns the number of entries of a queue for which a program has requested `asked`, or a negative
- * error. */
+/* Returns how many entries a queue gets for which a program has requested `asked` entries, or a
+ * negative error. */
 static int64_t granted(const struct domain *d, size_t asked)
 {
     const struct settings *s = &d->fabric->set;

@@ -32,7 +32,7 @@ static const struct {
 
 enum { STATUSES = sizeof statuses / sizeof statuses[0] };
 
-/* The text of a device's status, as fi_cq_strerror returns it. */
+/* Returns the text of a device's status, as fi_cq_strerror does. */
 const char *status_text(enum kind kind, int status)
 {
     (void)kind;
@@ -111,8 +111,8 @@ static void check_scribble(struct ep *ep, struct op *op)
 }
 
 /*
- * Puts the completion of an operation of this end into its queue. If the device's queue is full, an
- * EFA device loses the completion, and others return false: the operation has to wait.
+ * Puts the completion of an operation of this endpoint into its queue. If the device's queue is
+ * full, an EFA device loses the completion, and others return false: the operation has to wait.
  */
 static bool complete(struct ep *ep, struct completion *c)
 {
@@ -129,7 +129,7 @@ static bool complete(struct ep *ep, struct completion *c)
     return true;
 }
 
-/* Completes an operation without an error, or has it wait for room in the queue. */
+/* Completes an operation without an error, or makes it wait for room in the queue. */
 void op_done(struct ep *ep, struct op *op)
 {
     struct completion c = {.context = op->context, .flags = op->flags, .len = op->len};

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* The time of the monotonic clock, in nanoseconds. */
+/* Returns the time of the monotonic clock, in nanoseconds. */
 uint64_t now_ns(void)
 {
     struct timespec t;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-/* The bytes of all ranges. */
+/* Returns the number of bytes of all ranges. */
 static size_t length(const struct iovec *iov, size_t count)
 {
     size_t n = 0;

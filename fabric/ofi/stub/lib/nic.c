@@ -52,7 +52,8 @@ static uint64_t serve_domain(struct domain *d)
     return polls ? 0 : due;
 }
 
-/* The thread: carries out operations that are due until the last domain is closed. */
+/* Function of the thread that acts as the NICs: carries out operations that are due until the last
+ * domain is closed. */
 static void *run(void *unused)
 {
     (void)unused;
@@ -86,9 +87,9 @@ static void *run(void *unused)
 }
 
 /*
- * Called when an operation was posted: wakes the thread, if it sleeps without a time. The caller
- * holds its domain's lock. The thread only tries to take that, so the order of the two locks does
- * not matter.
+ * Called when an operation was posted: wakes the thread, if it sleeps without a time limit. The
+ * caller holds the lock of its domain. The thread only tries to acquire that lock, so the order of
+ * the two locks does not matter.
  */
 void nic_kick(void)
 {
@@ -133,7 +134,8 @@ void nic_add(struct domain *d)
     pthread_mutex_unlock(&lock);
 }
 
-/* Removes a domain from that list. After the last one the thread ends, and is joined. */
+/* Removes a domain from the list of all domains of the process. After the last one it ends the
+ * thread that simulates the NICs. */
 void nic_remove(struct domain *d)
 {
     pthread_mutex_lock(&lock);

@@ -38,7 +38,7 @@ static uint64_t figure_unless_off(const struct settings *s, enum kind kind, enum
     return id == RULES || without(s, kind, id) ? otherwise : figure(id, otherwise);
 }
 
-/* The name of a provider's fabric. */
+/* Returns the name of a provider's fabric. */
 static const char *fabric_name(const struct settings *s, enum kind kind)
 {
     if (without(s, kind, R2c) || without(s, kind, R2d))
@@ -55,7 +55,7 @@ enum kind kind_of(const struct settings *s, const char *fabric)
     return s->provider == CXI ? KIND_CXI : KIND_VERBS;
 }
 
-/* The largest message that is one packet. */
+/* Returns the bytes of the largest message that is one packet. */
 size_t mtu(const struct settings *s, enum kind kind)
 {
     if (s->provider == EFA && rule(s, kind, G4e))

@@ -17,13 +17,13 @@
 
 enum { EFA_ADDRESS = 32, CXI_ADDRESS = 8, VERBS_ADDRESS = 16, MAX_ADDRESS = 32 };
 
-/* The offer of one kind of endpoint on one NIC. */
+/* Returns the offer of one kind of endpoint on one NIC. */
 struct fi_info *offer(const struct settings *s, enum kind kind, uint32_t nic);
 void offer_keys(const struct settings *s, struct fi_info *o);
 /* fields.c: sets the attributes of an offer that are rows of rules.tsv. */
 void fields_set(const struct settings *s, enum kind kind, struct fi_info *i);
 size_t mtu(const struct settings *s, enum kind kind);
-/* fits.c: whether an offer has all that hints require. */
+/* fits.c: reports whether an offer has all that hints require. */
 bool fits(const struct settings *s, enum kind kind, const struct fi_info *o,
           const struct fi_info *h);
 bool wide(const struct settings *s, enum kind kind, const struct fi_tx_attr *t);

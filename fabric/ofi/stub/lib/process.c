@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* The number of this process in the namespace of /proc. */
+/* Returns the number of this process in the namespace of /proc. */
 pid_t process_number(void)
 {
     static pid_t by, number; /* a child that was forked has another */
@@ -32,7 +32,7 @@ uint64_t process_space(void)
     return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
 }
 
-/* The name of a file of a process in /proc. */
+/* Writes the path of a file of a process in /proc. */
 static void path_of(pid_t pid, const char *file, char *path, size_t len)
 {
     snprintf(path, len, "/proc/%d/%s", (int)pid, file);

@@ -12,14 +12,14 @@ enum {
     HOT = 256 << 10
 }; /* an empty ring begins anew once HOT bytes have been used, to stay in the cache */
 
-/* The record at a position of a ring. */
+/* Returns the record at a position of a ring. */
 static struct record *slot(struct wire *w, uint64_t at)
 {
     return (struct record *)((char *)w + w->ring_at + at % w->ring_size);
 }
 
-/* Tries to take the lock of an endpoint's file. A holder has it only for the time of a copy, but
- * may be stopped meanwhile, so callers do not wait for it. */
+/* Tries to acquire the lock of an endpoint's file. Its owner has it only for the time of a copy,
+ * but may be stopped meanwhile, so callers do not wait for it. */
 bool wire_try_lock(struct wire *w)
 {
     int ret = pthread_mutex_trylock(&w->lock);

@@ -147,7 +147,7 @@ void wire_free_entries(struct wire *w, uint64_t n);
 int wire_write(struct mapping *m, uint64_t to, const void *from, size_t n);
 int wire_read(struct mapping *m, uint64_t from, void *to, size_t n);
 
-/* Take and release the lock, for a change of the owner's memory that has to be atomic. */
+/* Acquire and release the lock, for a change of the owner's memory that has to be atomic. */
 bool wire_try_lock(struct wire *w);
 void wire_unlock(struct wire *w);
 

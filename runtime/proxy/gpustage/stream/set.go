@@ -189,7 +189,7 @@ func (s *Set) CountPoll() int {
 }
 
 // Mark passes to each stream the work that was gathered for it, puts a mark after its new work, and
-// calls Busy if a stream has work.
+// calls MarkBusy if a stream has work.
 func (s *Set) Mark() {
 	for i := range s.tracks {
 		t := &s.tracks[i]
