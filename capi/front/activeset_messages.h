@@ -41,13 +41,16 @@ void shmemi_activeset_message(struct shmemi_team *t, int rank, int word, const c
  * source may be reused after shmemi_activeset_release(n). */
 void shmemi_activeset_message_data(struct shmemi_team *t, int rank, int word, void *dest,
                                    const void *source, size_t n, const char *call);
+/* Waits until the writes of n bytes to other members no longer read their source. */
 void shmemi_activeset_release(size_t n, const char *call);
 /* Waits for n messages in a word of this PE's pSync, and subtracts them from it. */
 void shmemi_activeset_await(struct shmemi_team *t, int word, uint64_t n, const char *call);
 
-/* Send and receive a number from one member to another, in a word that only that sender writes. */
+/* Sends a number to a member, in a word of its pSync that only this sender writes. */
 void shmemi_activeset_send_number(struct shmemi_team *t, int rank, int word, uint64_t value,
                                   const char *call);
+/* Waits for the number in such a word of this PE's pSync, and clears the word for the next call.
+ * Returns 0 after the loss of a PE. */
 uint64_t shmemi_activeset_receive_number(struct shmemi_team *t, int word, const char *call);
 
 /* Waits until all members have called it. */

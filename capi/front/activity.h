@@ -33,10 +33,11 @@ enum { SHMEMI_LATE = 4 };
  * them to pes. Returns how many are in pes. */
 int shmemi_activity_late(const struct shmemi_waiter *w, int32_t pes[SHMEMI_LATE], int *all);
 
-/* The core calls these two functions (struct shmemi_init_args.doing and .finalized). doing writes
- * what PE pe is doing; how is a set of SHMEMI_DOING_ bits. finalized publishes that this PE has
- * left the job. */
+/* Called by the core (struct shmemi_init_args.doing): writes what PE pe is doing. how is a set of
+ * SHMEMI_DOING_ bits. */
 void shmemi_activity_doing(int pe, unsigned how, char *text, size_t size);
+/* Called by the core (struct shmemi_init_args.finalized): publishes that this PE has left the job.
+ */
 void shmemi_activity_finalized(void);
 
 #pragma GCC visibility pop

@@ -61,9 +61,10 @@ void shmemi_refuse_static(const void *addr, size_t n, const char *call);
 /* Ends the program unless the address is a multiple of n. */
 void shmemi_need_aligned(const void *addr, size_t n, const char *call);
 
-/* Under SHMEM_CHECKS=full these two end the program: the first if the n bytes are in the heap but
- * not within one allocation, the second if the address is not a multiple of n. */
+/* Under SHMEM_CHECKS=full, ends the program if the n bytes are in the heap but not within one
+ * allocation. */
 void shmemi_check_block(const void *addr, size_t n, const char *call);
+/* Under SHMEM_CHECKS=full, ends the program unless the address is a multiple of n. */
 void shmemi_check_aligned(const void *addr, size_t n, const char *call);
 
 /* Ends the job unless n bytes at p are symmetric; with SHMEM_CHECKS=full, unless they

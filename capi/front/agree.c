@@ -147,7 +147,7 @@ static bool stamp_of(const struct agreement *a, int rank, uint64_t *to)
     return true;
 }
 
-/* Records in this PE's record that it has accepted the result c of a coordinator, or that c is
+/* Writes to this PE's record that it has accepted the result c of a coordinator, or that c is
  * committed. */
 static void record_accepted(const struct agreement *a, const struct shmemi_common *c,
                             int coordinator, bool committed)

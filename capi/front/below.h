@@ -47,13 +47,13 @@ int shmemi_team_split_each(shmem_team_t parent_team, int start, int stride, int 
  * shmem_team_sync returns. */
 int shmemi_team_barrier(shmem_team_t team, const char *call);
 
-/*
- * Makes a team of n PEs, each of which knows only an id and its own rank in the team. One PE, which
- * need not be of the team, makes the id by shmemi_team_uniqueid, and the program passes it on. Both
- * return 0, or non-zero after a message on every PE of the team. One thread of a PE makes such a
- * team at a time.
- */
+/* Makes the id of a team that does not exist yet, at one PE, which need not be of the team. The
+ * program passes the id to the team's PEs, which call shmemi_team_init. Returns 0, or non-zero
+ * after a message. */
 int shmemi_team_uniqueid(uint64_t *id, const char *call);
+/* Makes the team of an id, of which each of the n PEs knows only its own rank. Returns 0, or
+ * non-zero after a message on every PE of the team. One thread of a PE makes such a team at a time.
+ */
 int shmemi_team_init(uint64_t id, int n, int rank, int num_contexts, shmem_team_t *new_team,
                      const char *call);
 

@@ -44,7 +44,7 @@ struct broadcast {
     const char *call;
 };
 
-/* Returns Returns `number` modulo n, for a number below 2n, without a division. Three divisions
+/* Returns `number` modulo n, for a number below 2n, without a division. Three divisions
  * made a broadcast of 8 bytes on a node a tenth slower: .37 us instead of .33 (2 PEs of a 16-core
  * Xeon). */
 static uint32_t below_n(uint32_t number, uint32_t n)

@@ -22,25 +22,27 @@ enum { SHMEMI_BUFFERS = 1024 };
  * contains them. */
 int64_t shmemi_buffer_offset(const void *addr, size_t n);
 
-/* Report whether the table of buffers is full, and whether any of these bytes is in a buffer. */
+/* Reports whether the table of buffers is full. */
 bool shmemi_buffers_full(void);
+/* Reports whether any of these bytes is in a registered buffer. */
 bool shmemi_buffer_within(uintptr_t start, size_t length);
 
 /* Reports whether the block at an offset belongs to a registered buffer, so that the program may
  * not free it. */
 bool shmemi_buffer_block(int64_t offset);
 
-/* Return how many buffers are registered, and the buffer at an index of the table. */
+/* Returns how many buffers are registered. */
 uint32_t shmemi_buffers_count(void);
+/* Returns the buffer at index i of the table, which is sorted by address. */
 struct shmemi_static shmemi_buffer_at(uint32_t i);
 
 /* Returns the index of the buffer whose block is at an offset; shmemi_buffers_count() if there is
  * none. */
 uint32_t shmemi_buffer_of_block(int64_t offset);
 
-/* Add a buffer to the table, and remove the buffer at index i. Only the thread that makes the
- * collective call may call these. */
+/* Adds a buffer to the table. Only the thread that makes the collective call may do so. */
 void shmemi_buffer_add(struct shmemi_static e);
+/* Removes the buffer at index i. Only the thread that makes the collective call may do so. */
 void shmemi_buffer_drop(uint32_t i);
 
 /* After fork, in the child, which has no symmetric memory: empties the table. */

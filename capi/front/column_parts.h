@@ -79,9 +79,10 @@ SHMEMI_INLINE void copy_to_node(const struct reduction *r, size_t at, const char
                    t->pes[shmemi_team_neighbour(t, i)], r->call);
 }
 
-/* Reduce the elements from r->first to r->end, r->block of them in each round, in pairs or in
- * halves (column_steps.c). */
+/* Reduces the elements from r->first to r->end, r->block of them in each round, in pairs: in each
+ * step two nodes exchange all of them (column_steps.c). */
 void shmemi_column_pairs(const struct reduction *r);
+/* Reduces the same elements in halves: in each step two nodes exchange one half of them. */
 void shmemi_column_halves(const struct reduction *r);
 
 #pragma GCC visibility pop

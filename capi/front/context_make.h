@@ -20,10 +20,10 @@ void shmemi_ctx_session_stop(shmem_ctx_t ctx, const char *call);
 /* Destroys the contexts of a team, before its slot in the table of teams is free for another. */
 void shmemi_ctx_end_team(shmem_team_t team, const char *call);
 
-/* At finalize: shmemi_ctx_end completes and destroys all contexts but the default one;
- * shmemi_ctx_reset, when no operation can be under way any more, resets the default one to its
- * state before init. */
+/* At finalize: completes the operations of all contexts but the default one, and destroys these. */
 void shmemi_ctx_end(const char *call);
+/* At finalize, when no operation can be under way any more: resets the default context to its state
+ * before init. */
 void shmemi_ctx_reset(void);
 
 #pragma GCC visibility pop

@@ -21,6 +21,7 @@ bool shmemi_eager_counters_left(size_t n); /* reports whether n consecutive coun
 /* Allocates n consecutive counters, from *first on, and sets them to 0. False: no n consecutive
  * counters are free. */
 bool shmemi_eager_counters_allocate(size_t n, uint32_t *first, const char *call);
+/* Frees n counters that shmemi_eager_counters_allocate has returned. */
 void shmemi_eager_counters_free(uint32_t first, size_t n);
 
 /* Returns the number of a slot's counter among all counters. */

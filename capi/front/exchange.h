@@ -36,8 +36,9 @@ void shmemi_exchange_both(struct shmemi_team *t, void *acc, void *all, const voi
  * begun exchange k + 1, and a PE begins that after it has read the slots of exchange k. */
 char *shmemi_exchange_slots(struct shmemi_team *t);
 
-/* Reducers: the sum of n words, and the minimum of n signed words. */
+/* Adds each of n words of 64 bits to that of acc: the reducer of a sum. */
 void shmemi_add_u64(void *acc, const void *in, size_t n);
+/* Stores in acc the minimum of each of n signed words of 64 bits: the reducer of a minimum. */
 void shmemi_min_i64(void *acc, const void *in, size_t n);
 
 #pragma GCC visibility pop

@@ -83,6 +83,7 @@ bool shmemi_collective_begin(const struct shmemi_team *t, const char *call);
 /* Ends a collective call that shmemi_collective_begin has begun. Returns false if a PE was lost
  * meanwhile: then the results of the call are of no use. */
 bool shmemi_collective_end(void);
+/* Reports whether no loss of a PE has broken the collective call that this thread is in. */
 bool shmemi_thread_unbroken(void);
 
 /* Reports whether no loss of a PE has broken the collective call that this thread is in. After a

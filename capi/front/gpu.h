@@ -83,12 +83,13 @@ SHMEMI_INLINE bool shmemi_on_gpu(const void *at)
 /* Returns the present value of a word of this PE's heap. */
 uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call);
 
-/* Publish this PE's teams to its kernels: show publishes a team with its handle, hide removes it,
- * and renew clears the words that the last team of a team slot has left, before the PEs of the next
- * team there have synchronised. Without a GPU they do nothing. */
 struct shmemi_team;
+/* Makes a team known to this PE's kernels, under its handle. Without a GPU it does nothing. */
 void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const char *call);
+/* Removes a team from those that this PE's kernels know. Without a GPU it does nothing. */
 void shmemi_kernels_hide(const struct shmemi_team *t, const char *call);
+/* Clears the words in GPU memory that the last team of a team slot has left. It is called before
+ * the PEs of the next team there have synchronised. Without a GPU it does nothing. */
 void shmemi_kernels_renew(int slot, const char *call);
 
 #pragma GCC visibility pop

@@ -22,9 +22,9 @@ struct shmemi_given {
     const void *mpi_comm; /* NULL: none */
 };
 int shmemi_init_given(const struct shmemi_given *given, const char *call);
-/* Return how often the process has joined a job, and whether the program chose the last job itself,
- * by a unique ID or by MPI. */
+/* Returns how often the process has joined a job. */
 uint32_t shmemi_join_count(void);
+/* Reports whether the program chose the last job itself, by a unique ID or by MPI. */
 bool shmemi_joined_by_program(void);
 /* Makes the process call finalize at exit, if it exits with status 0. */
 void shmemi_finalize_at_exit(const char *call);

@@ -224,11 +224,10 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
         write_line(&e, beyond, SHMEMI_LINE_RESULT, acc, e.bytes);
 }
 
-/* Sends data from the first PE of the node to the others. Sends data from the first PE of the node
- * to the others. Goes through the steps of the combination in reverse, with the same groups. In
- * each step the PEs take part that were the first of their groups in all earlier steps of the
- * combination (their number is a multiple of the stride): the first PE of each group writes the
- * data to the others. */
+/* Sends data from the first PE of the node to the others. Goes through the steps of the combination
+ * in reverse, with the same groups. In each step the PEs take part that were the first of their
+ * groups in all earlier steps of the combination (their number is a multiple of the stride): the
+ * first PE of each group writes the data to the others. */
 void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const char *call)
 {
     const struct shmemi_steps *steps = &t->steps;
@@ -330,10 +329,10 @@ static void collect_group(const struct exchange *e, const struct shmemi_blocks *
     }
 }
 
-/* Collects the blocks of the PEs of a team on this node. Collects the blocks of the PEs of a team
- * on this node. Only the first `whole` members take part in the steps, since the steps divide that
- * number of PEs into groups. Each other member sends its block to member me - whole before the
- * steps, and gets all other blocks from that member after them. */
+/* Collects the blocks of the PEs of a team on this node. Only the first `whole` members take part
+ * in the steps, since the steps divide that number of PEs into groups. Each other member sends its
+ * block to member me - whole before the steps, and gets all other blocks from that member after
+ * them. */
 void shmemi_lines_collect(struct shmemi_team *t, int64_t dest, const struct shmemi_blocks *b,
                           const char *call)
 {

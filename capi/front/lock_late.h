@@ -6,10 +6,11 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Set and clear a lock after a PE was lost. The calling thread has set this PE's entry in the
- * lock's queue. shmemi_lock_late waits for the lock; with `once` it only tries, and false means
- * that another PE may have the lock, and that the entry is clear again. */
+/* Sets a lock after a PE was lost. The calling thread has set this PE's entry in the lock's queue.
+ * It waits for the lock; with `once` it only tries, and false means that another PE may have the
+ * lock, and that the entry is clear again. */
 bool shmemi_lock_late(const struct lock *l, bool once);
+/* Clears a lock after a PE was lost, and this PE's entry in the lock's queue. */
 void shmemi_unlock_late(const struct lock *l, uint32_t place);
 
 /* Writes which lock a wait is for. */

@@ -64,8 +64,8 @@ static int result(const char *call, int status)
     return status;
 }
 
-/* Returns the core's functions; NULL after an error: no mesh was opened, or this process was forked
- * after it. */
+/* Returns the core's functions for meshes. NULL if no mesh was opened, or if this process was
+ * forked after that: the text of the error is stored. */
 static const struct shmemi_mesh *meshes(const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
@@ -88,7 +88,8 @@ static const struct shmemi_mesh *meshes(const char *call)
     if ((pointer) == NULL)                                                                         \
     return refuse(call, #pointer " is NULL (pass an address)")
 
-/* A secret or a blob of more bytes, or more blocks in a call, are a mistake. */
+/* Limits of the bytes of a secret or of a blob (the text that describes a member or a region), and
+ * of the blocks of a call. A call with more is refused as a mistake of the program. */
 enum { MOST_BYTES = 1 << 16, MOST_BLOCKS = 1 << 24 };
 
 #define AT_MOST(n, most, call)                                                                     \

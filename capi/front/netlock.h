@@ -7,9 +7,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Acquire and release the network lock, which a thread has during each post to the network. A
- * thread that acquires it sees the writes of the thread that had it before. */
+/* Acquires the network lock, which a thread has during each post to the network. The thread then
+ * sees the writes of the thread that had the lock before. */
 void shmemi_net_lock(const char *call);
+/* Releases the network lock. */
 void shmemi_net_unlock(void);
 
 #pragma GCC visibility pop

@@ -31,14 +31,19 @@ void shmemi_notification_reset(int notify, uint64_t value, const char *call);
 int shmemi_notification_alloc(int n, const char *call);
 void shmemi_notification_free(int first, const char *call);
 
-/* For the library's own counters, which follow the program's: the value by the latest read, the
- * present value, and a call that sets n counters to 0. */
-uint64_t shmemi_notification_known(int notify);                   /* by the latest read */
-uint64_t shmemi_notification_value(int notify, const char *call); /* reads anew */
+/* These functions are for the library's own counters, which follow the program's in the table. */
+
+/* Returns the value of a counter by the latest read of its words. */
+uint64_t shmemi_notification_known(int notify);
+/* Returns the present value of a counter. It reads the word to which kernels add, which is in the
+ * memory of the GPU. */
+uint64_t shmemi_notification_value(int notify, const char *call);
+/* Sets n counters of this PE to 0, from `first` on. */
 void shmemi_notification_zero(int first, int n, const char *call);
 
-/* End the job unless the program may use the counter, and unless the value fits into a counter. */
+/* Ends the job unless the program may use the counter. */
 void shmemi_notification_check(int notify, const char *call);
+/* Ends the job if a value is above 2^63 - 1, the largest that a program may use for a counter. */
 void shmemi_notification_check_value(uint64_t value, const char *what, const char *call);
 
 /* Returns the offset of a counter from the user heap. */

@@ -11,8 +11,9 @@
 
 void shmemi_fence_slow(shmem_ctx_t ctx, const char *call);
 void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call);
-/* Perform a fence and a quiet that a profiler shows as ranges. */
+/* Performs a fence that a profiler shows as a range. */
 void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call);
+/* Performs a quiet that a profiler shows as a range. */
 void shmemi_quiet_ranged(shmem_ctx_t ctx, const char *call);
 /* Implements shmem_pe_quiet, which waits for operations to one PE. */
 void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call);

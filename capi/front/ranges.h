@@ -22,16 +22,21 @@
 bool shmemi_range_begin(uint32_t group, const char *call);
 void shmemi_range_end(const bool *begun);
 
-/* The core calls these. open sets the groups to show and returns them; 0: no profiler listens, -1:
- * the library was built without ranges. enter and leave begin and end a range in domain `of`, that
- * of calls or that of the proxy. */
+/* The core calls the next three functions. */
+
+/* Sets the groups of ranges to show, and returns them. 0: no profiler listens; -1: the library was
+ * built without ranges. */
 int shmemi_ranges_open(uint32_t groups);
+/* Begins a range of this thread in domain `of`, that of calls or that of the proxy. */
 void shmemi_range_enter(int of, uint32_t group, const char *name);
+/* Ends the range that this thread began last in domain `of`. */
 void shmemi_range_leave(int of);
 
-/* Called before and after init, whose range cannot begin before the groups are known: await records
- * the call's name, and settle ends its range; joined: the process is in a job. */
+/* Called before init: records the name of the call, whose range cannot begin before the groups are
+ * known. */
 void shmemi_ranges_await(const char *call);
+/* Called after init: ends the range of that call. joined: the process is in a job; otherwise no
+ * ranges are shown. */
 void shmemi_ranges_settle(bool joined);
 
 #pragma GCC visibility pop

@@ -12,8 +12,9 @@ int shmemi_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes, c
 int shmemi_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes,
                      const char *call);
 
-/* Called at init and at finalize. Returns false if there is no memory. */
+/* Called at init: allocates the state of the receivers. Returns false if there is no memory. */
 bool shmemi_receive_open(void);
+/* Called at finalize: frees it. */
 void shmemi_receive_close(void);
 
 #pragma GCC visibility pop

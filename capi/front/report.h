@@ -10,9 +10,10 @@
  * report. */
 void shmemi_report(struct shmemi_waiter *w, uint64_t now);
 
-/* Publish a wait to other processes (shmem-info --live), and remove it. A wait is not published if
- * the status page has no free entry. */
+/* Publishes a wait in the status page, for other processes (shmem-info --live). It does nothing if
+ * the page has no free entry. */
 void shmemi_publish_wait(struct shmemi_waiter *w);
+/* Removes a wait from the status page. */
 void shmemi_withdraw_wait(struct shmemi_waiter *w);
 
 #pragma GCC visibility pop

@@ -12,8 +12,9 @@
 int shmemi_send(const void *buf, size_t nbytes, int tag, int pe, const char *call);
 int shmemi_send_test(const void *buf, size_t nbytes, int tag, int pe, const char *call);
 
-/* Called at init and at finalize. Returns false if there is no memory. */
+/* Called at init: allocates the state of the senders. Returns false if there is no memory. */
 bool shmemi_send_open(void);
+/* Called at finalize: frees it. */
 void shmemi_send_close(void);
 
 /* A wait of a two-sided call. */

@@ -10,6 +10,7 @@
 /* Replaces the names of calls and constants in a text by NVSHMEM's, if the program calls the
  * library by those names. size is the size of the array. Safe in signal handlers. */
 void shmemi_spell(char *text, size_t size);
+/* Reports whether messages have NVSHMEM's names of calls. */
 bool shmemi_is_nvshmem(void);
 
 #pragma GCC visibility pop

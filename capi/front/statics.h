@@ -19,12 +19,13 @@ void shmemi_statics_offer(struct shmemi_init_args *args);
  * memory file and syncs with the other PEs; otherwise does nothing. Returns 0, or -1 and an error.
  */
 int shmemi_statics_open(char *error, size_t size);
+/* At finalize: empties the list of symmetric statics. The statics stay in the memory file. */
 void shmemi_statics_close(void);
 
-/* Find the next bytes that were ever written between *from and *to of the memory file, and set
- * *from and *to to them. They return false if there are none. shmemi_file_written does it for any
- * file. */
+/* Finds the next bytes that were ever written between *from and *to of the memory file, and sets
+ * *from and *to to them. Returns false if there are none. */
 bool shmemi_statics_written(uint64_t *from, uint64_t *to);
+/* Does what shmemi_statics_written does, for any file. */
 bool shmemi_file_written(int file, uint64_t *from, uint64_t *to);
 
 /* Reports whether a page contains anything but zeros. */
@@ -36,8 +37,9 @@ void shmemi_copy_pages(void *to, const void *from, size_t n);
 /* For fork.c: returns the part of the program that is in the memory file, and sets *place to its
  * offset there; NULL if there is none. */
 const struct shmemi_program *shmemi_statics_moved(uint64_t *place);
-/* Block and unblock init and finalize in other threads. */
+/* Blocks init and finalize in other threads. */
 void shmemi_statics_lock(void);
+/* Ends what shmemi_statics_lock has begun. */
 void shmemi_statics_unlock(void);
 /* In the child of a fork: records that the statics are not symmetric any more. */
 void shmemi_statics_forget(void);

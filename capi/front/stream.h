@@ -71,6 +71,7 @@ int shmemi_stream_reduce(shmem_team_t team, void *dest, const void *source, size
 /* Loads the library's kernels, unless they are loaded. Returns 0, or -1 with the reason in error.
  * If their file is missing, only a call that needs them fails. */
 int shmemi_streams_begin(char *error, size_t size);
+/* At finalize: records that calls on streams are errors from now on. */
 void shmemi_streams_end(void);
 
 #pragma GCC visibility pop

@@ -116,6 +116,8 @@ void shmemi_team_rounds(struct shmemi_team *t, int slot);
 
 /* Fills in the fields that follow from t->n and t->pes. Returns 0, or -1 if there is no memory. */
 int shmemi_team_place(struct shmemi_team *t);
+/* Frees the arrays of a team, and makes it an empty one. The struct itself belongs to the caller.
+ */
 void shmemi_team_free(struct shmemi_team *t);
 
 #pragma GCC visibility pop

@@ -6,9 +6,9 @@
 
 #pragma GCC visibility push(hidden)
 
-/* shmemi_teams_open makes the predefined teams at init; it returns 0, or -1 if there is no memory.
- * shmemi_teams_close frees them at finalize, with all teams of the program. */
+/* Makes the predefined teams, at init. Returns 0, or -1 if there is no memory. */
 int shmemi_teams_open(void);
+/* Frees, at finalize, the predefined teams and all teams of the program. */
 void shmemi_teams_close(void);
 
 #pragma GCC visibility pop

@@ -26,14 +26,15 @@ struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call);
 struct shmemi_team *shmemi_team_new(int32_t *pes, int n, int num_contexts);
 void shmemi_team_drop(struct shmemi_team *t); /* frees a team; NULL: nothing happens */
 
-/* shmemi_team_ids_free sets a bit for each slot that this PE has free; shmemi_team_ids_lowest
- * returns the lowest slot of such a set from a number on, or -1. */
+/* Sets a bit of out for each team slot that this PE has free. */
 void shmemi_team_ids_free(uint64_t *out);
+/* Returns the lowest slot of such a set, from a number on, or -1. */
 int shmemi_team_ids_lowest(const uint64_t *bits, int from);
 
 /* Enters the n teams that are not NULL into their slots. Returns false, and enters none, if another
- * thread has claimed one of the slots meanwhile. shmemi_team_ids_disclaim frees them. */
+ * thread has claimed one of the slots meanwhile. */
 bool shmemi_team_ids_claim(struct shmemi_team **made, const int *slots, int n);
+/* Removes the teams from their slots again. */
 void shmemi_team_ids_disclaim(struct shmemi_team **made, const int *slots, int n);
 
 /* Sets the memory that a team uses in its slot, in the internal area and in the memory of kernels.

@@ -6,16 +6,18 @@
 
 #pragma GCC visibility push(hidden)
 
-/* present reports whether the process has kernels. begin copies the state of the job to them, and
- * returns 0, or -1 with the reason in error; it sets *given if this PE runs kernels. end clears the
- * state; reset: the program has reset the GPU. */
+/* Reports whether a translation unit with kernels has registered. */
 bool shmemi_units_present(void);
+/* Copies the state of the job, at init, to all translation units that have kernels. Sets *given if
+ * this PE runs kernels. Returns 0, or -1 with the reason in error. */
 int shmemi_units_begin(bool *given, char *error, size_t size);
+/* Clears these copies, at finalize. reset: the program has reset the GPU, which has freed them. */
 void shmemi_units_end(bool reset);
 
 /* Makes the image of the job's state for kernels, unless it is made. Returns 0, or -1 and an error.
  * The state that a kernel uses is a copy of this image. */
 int shmemi_units_job(char *error, size_t size);
+/* Returns the image that shmemi_units_job has made. */
 const void *shmemi_units_image(void);
 
 #pragma GCC visibility pop
