@@ -28,8 +28,8 @@ void *delayed_real(unsigned number)
     return f;
 }
 
-/* After init, the call f: stores this PE's number, and how many PEs the job has. After finalize:
- * stores -1 and 0. */
+/* Stores this PE's number and how many PEs the job has, after the call f, which has initialized the
+ * library. Stores -1 and 0 when `running` is false, after finalize. */
 void delayed_set_running(const struct preload_frame *f, bool running)
 {
     if (!running || !preload_library_pe(f, &me, &n_pes)) {

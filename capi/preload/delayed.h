@@ -41,6 +41,7 @@ bool delayed_can(const struct preload_frame *f);
 
 /* Adds the put of f, with a copy of its bytes. */
 void delayed_add(struct delayed_list *list, const struct preload_frame *f);
+/* Empties a list of delayed puts, and frees their copies. */
 void delayed_clear(struct delayed_list *list);
 
 /* Sends the put, from the copy or from the program's memory; nbi: by a nonblocking function. */
@@ -53,9 +54,9 @@ void delayed_quiet(const struct delayed *d);
  * none. */
 void *delayed_real(unsigned number);
 
-/* Return this PE's number, and how many PEs the job has; -1 and 0 before init and after finalize.
- */
+/* Returns this PE's number, -1 before init and after finalize. */
 int delayed_pe(void);
+/* Returns how many PEs the job has, 0 before init and after finalize. */
 int delayed_n_pes(void);
 
 /* Called after init, with true, and after finalize, with false, f: sets what delayed_pe and
@@ -76,7 +77,9 @@ void delayed_reports_end(const char *mode);
 
 /* Parses a time such as 20us, 1ms or 0.5s. Returns nanoseconds, or -1 for another text. */
 long delayed_time(const char *text);
+/* Sleeps for a time, however often a signal interrupts the sleep. */
 void delayed_pause(long nanoseconds);
-double delayed_now(void); /* seconds of a clock that does not jump */
+/* Returns the seconds of a clock that does not jump. */
+double delayed_now(void);
 
 #endif

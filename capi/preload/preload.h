@@ -116,7 +116,7 @@ struct preload_frame {
     uintptr_t arg[PRELOAD_ARGS];
 };
 
-/* Returns the name of a function by its number. */
+/* Returns the name of the function with a number. */
 static inline const char *preload_name(unsigned number)
 {
     return preload_names + preload_calls[number].name;
@@ -141,17 +141,20 @@ static inline int preload_pe(const struct preload_frame *f)
     return place < 0 ? -1 : (int)f->arg[place];
 }
 
-/*
- * hook.c: what a generated function calls before and after the library's function. preload_begin
- * fills the frame and lets the modes see the call. It returns true if the generated function is to
- * call f->real with f->arg, and false if a mode has made the call.
- */
-void preload_started(void); /* reads the settings, before the first call */
+/* The generated functions call the next three (hook.c). */
+
+/* Reads the settings and starts the modes, at the first call of the program. */
+void preload_started(void);
+/* Fills the frame and lets the modes see the call. Returns true if the generated function is to
+ * call f->real with f->arg, and false if a mode has made the call. */
 bool preload_begin(struct preload_frame *f, unsigned number, const void *caller);
+/* Lets the modes see that the call has ended: those that saw its begin, in reverse order. */
 void preload_end(struct preload_frame *f);
 
-/* Between enter and leave, this thread's calls are the shim's own: modes do not see them. */
+/* Marks the calls of this thread, until preload_leave, as the shim's own, which modes do not see.
+ */
 void preload_enter(void);
+/* Ends what preload_enter has begun. */
 void preload_leave(void);
 
 /*

@@ -49,19 +49,22 @@ extern const struct redirect_library redirect_openmpi_4, redirect_openmpi_5;
 /* redirect_names.c */
 extern const struct redirect_name redirect_names[];
 
-/* redirect_scan.c: the library that the program was linked with; NULL: it is libshmem, or there is
- * none, so that nothing is translated. Ends the process for a library whose header the shim does
- * not know. */
+/* Returns the table of the library that the program was linked with (redirect_scan.c). NULL: the
+ * program was linked with libshmem or with no such library, and nothing is translated. Ends the
+ * process for a library whose header the shim does not know. */
 const struct redirect_library *redirect_other_library(void);
 
 /* Ends the process if the program imports a name from that library that the shim does not define.
  * call is the function that the program has called, for the message. */
 void redirect_refuse_names(const struct redirect_library *other, const char *call);
 
-/* mode_redirect.c: whether mode redirect is on; the function of libshmem with a name, or NULL; this
- * PE's number, -1 before init. */
+/* Reports whether mode redirect is on (mode_redirect.c). */
 bool redirect_on(void);
+
+/* Returns the function of libshmem with a name, or NULL. */
 void *redirect_ours(const char *name);
+
+/* Returns this PE's number, -1 before init. */
 int redirect_pe(void);
 
 /* Prints "redirect: CALL (PE n): cause (remedy)" and ends the process. */

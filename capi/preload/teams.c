@@ -284,7 +284,7 @@ void preload_teams_describe(void)
     }
 }
 
-/* For a new file: the writer has to write the members of all teams again. */
+/* Makes preload_teams_describe write the members of all teams again, for a new file. */
 void preload_teams_reset(void)
 {
     int count = atomic_load(&team_count);

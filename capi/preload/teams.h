@@ -25,9 +25,10 @@ bool preload_team_of(const struct preload_frame *f, uint32_t *team);
  * ranks in the context's team. */
 int preload_team_pe(const struct preload_frame *f, int pe);
 
-/* For the writer: writes the members of each team that it has not written since the last reset, one
- * event for each team. Each new file causes a reset. */
+/* Writes the members of each team that were not written since the last reset, as one event for each
+ * team. Only the thread that writes records calls it. */
 void preload_teams_describe(void);
+/* Makes preload_teams_describe write all teams again. It is called for each new file. */
 void preload_teams_reset(void);
 
 #endif

@@ -100,6 +100,7 @@ void shmemi_ofi_drop(struct fid_ep *ep);
 int shmemi_ofi_send_word(struct shmemi_ofi *o, struct fid_ep *ep, uint64_t word);
 /* Makes operations on a PE use ep; NULL: the next one makes Go connect. */
 void shmemi_ofi_use(struct shmemi_ofi *o, uint32_t pe, struct fid_ep *ep);
+/* Makes operations on a PE fail from now on: no connection with it will be made. */
 void shmemi_ofi_unreachable(struct shmemi_ofi *o, uint32_t pe);
 
 /* Called for an operation on a PE without a connection: has Go make one. Returns the operation's

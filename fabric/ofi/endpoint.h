@@ -152,6 +152,7 @@ struct fi_info *shmemi_ofi_with(uint32_t version, const struct fi_info *info, ui
  * shmemi_ofi_close. */
 int shmemi_ofi_open(struct shmemi_ofi *o, struct fi_info *info, uint32_t tokens, uint32_t queue,
                     uint32_t least, unsigned with);
+/* Closes what shmemi_ofi_open has opened. */
 int shmemi_ofi_close(struct shmemi_ofi *o);
 /* Adds a descriptor that ends waits when it is readable; how has flags of epoll. */
 int shmemi_ofi_watch(struct shmemi_ofi *o, int fd, uint32_t how);
@@ -163,6 +164,8 @@ int shmemi_ofi_name(struct shmemi_ofi *o, void *addr, size_t *len);
  * addresses are stored, and inserted into the address vector at first use, otherwise 0.
  */
 int shmemi_ofi_peers(struct shmemi_ofi *o, uint32_t n, size_t stored_size);
+/* Inserts the address of a PE into the address vector, or stores it for the first operation on the
+ * PE. */
 int shmemi_ofi_peer(struct shmemi_ofi *o, uint32_t pe, const void *addr);
 /* Inserts the address of a PE into the address vector, before the first operation on it. */
 int shmemi_ofi_first_contact(struct shmemi_ofi *o, uint32_t pe);
@@ -199,6 +202,7 @@ uint64_t shmemi_ofi_key(struct fid_mr *mr);
 /* Returns the descriptor by which this PE's own operations name a registered region. It is an
  * opaque word: not every provider's descriptor is an address. */
 uintptr_t shmemi_ofi_desc(struct fid_mr *mr);
+/* Ends a registration. */
 int shmemi_ofi_unregister(struct fid_mr *mr);
 
 int shmemi_ofi_recv(struct shmemi_ofi *o, void *buf, size_t len, uintptr_t desc, uint32_t token);
@@ -223,6 +227,7 @@ int shmemi_ofi_read_with(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t le
 int shmemi_ofi_open_atomics(struct shmemi_ofi *o);
 /* Reports whether the endpoint has an atomic operation: op is a fabric.Op, width 4 or 8 bytes. */
 int shmemi_ofi_has_atomic(struct shmemi_ofi *o, int op, int width);
+/* Posts an atomic operation; result is for operations that fetch. */
 int shmemi_ofi_atomic(struct shmemi_ofi *o, uint32_t pe, int op, int width, uint64_t operand,
                       uint64_t compare, void *result, uintptr_t desc, uint64_t remote, uint64_t key,
                       uint32_t token, uint64_t flags);
@@ -234,7 +239,9 @@ int shmemi_ofi_region_tested(struct shmemi_ofi *o, const void *context, int err)
 /* Moves completions of the program's operations, which were polled while a region was tested
  * (test_region.c), to c. Returns their number. If c is NULL, it moves none. */
 int shmemi_ofi_kept_completions(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
+/* Returns the registration of the word that the tests of regions move, or NULL. */
 struct fid *shmemi_ofi_test_word(struct shmemi_ofi *o);
+/* Frees the state of these tests. The endpoint must be closed: an operation may be under way. */
 void shmemi_ofi_end_region_tests(struct shmemi_ofi *o);
 /* Polls without connections, so that it never returns SHMEMI_IN_GO: returns the completions that
  * were read during the test of a region first, then those of the queue. */
@@ -243,9 +250,14 @@ int shmemi_ofi_poll_all(struct shmemi_ofi *o, struct shmemi_completion *c, int m
 int shmemi_ofi_poll_now(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 /* Returns the error of an operation, corrected by the provider's own error number. */
 int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int number);
+/* Keeps efa from using its own shared memory for peers on this host. */
 void shmemi_ofi_before_domain(struct fi_info *info);
+/* Sets options of efa before its endpoint is enabled, and keeps the results for Go. */
 void shmemi_ofi_before_enable(struct shmemi_ofi *o);
+/* Opens an event queue if the provider is efa. */
 int shmemi_ofi_open_events(struct shmemi_ofi *o);
+/* Reports whether the event queue has an error that poll has not reported. Unless `now` is set, it
+ * reads the queue at few of its calls. */
 int shmemi_ofi_events(struct shmemi_ofi *o, int now);
 /* Makes c the completion that reports an error of the event queue. Returns 1, or 0 without one. */
 int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c);

@@ -210,7 +210,7 @@ func (p *Provider) completePart(t fabric.Token, i int, c *fabric.Completion, tex
 	return true
 }
 
-// target returns the PE of an operation, a message or a one-sided one.
+// target returns the PE to which an operation sends a message, or whose memory it accesses.
 func (o *op) target() libshmem.PE {
 	if o.kind == fabric.KindSend {
 		return o.send.To

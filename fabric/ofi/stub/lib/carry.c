@@ -138,8 +138,8 @@ static int move_part(struct ep *ep, struct op *op, const struct wire_region *r)
     return 0;
 }
 
-/* Fails an operation whose peer does not exist, with the device's error, if the peer still does not
- * exist after a while. */
+/* Fails an operation whose peer does not exist, with the error that the device reports. The first
+ * call only makes the operation wait, since the peer may exist a while later. */
 static void fail_gone(struct ep *ep, struct op *op)
 {
     if (!op->lost) {

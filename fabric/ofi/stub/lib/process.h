@@ -11,8 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Returns the number of this process in /proc, and its PID namespace. */
+/* Returns the number of this process in the namespace of /proc. */
 pid_t process_number(void);
+/* Returns the number of this process's PID namespace. */
 uint64_t process_space(void);
 
 /* Reports whether the process exists, in this process's PID namespace. */

@@ -224,7 +224,10 @@ void mr_publish(struct domain *d, struct ep *ep);
 /* Puts a completion into a queue. The caller has reserved its entry in the device's queue, and
  * holds the lock of the domain. */
 void cq_push(struct cq *cq, const struct completion *c);
-bool cq_may_wait(struct cq *cq); /* whether a caller may wait: the next entry wakes it */
+/* Reports whether a caller may wait, since the next entry wakes it. */
+bool cq_may_wait(struct cq *cq);
+/* Does the work of a poll before it reads the queue: carries out operations that are due, and
+ * handles what has arrived. */
 void cq_progress(struct cq *cq);
 
 struct peer *av_peer(struct av *av, fi_addr_t addr);

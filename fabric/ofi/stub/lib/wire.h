@@ -119,7 +119,9 @@ struct mapping {
 struct mapping *wire_create(uint64_t cq_size, int kind, uint64_t cq_id);
 /* Maps a peer's file. Returns NULL if it never existed or is gone. */
 struct mapping *wire_open(uint64_t id);
-void wire_add_user(struct mapping *m); /* counts one more user, for one more wire_close */
+/* Counts one more user of a mapping, for one more wire_close. */
+void wire_add_user(struct mapping *m);
+/* Ends the use of a mapping; the last user unmaps it. */
 void wire_close(struct mapping *m);
 /* Closes an endpoint to its peers, removes its file, waits until no initiator moves its bytes. */
 void wire_remove(struct mapping *m);
@@ -136,36 +138,46 @@ enum { TAKES_RECEIVE = 1, TAKES_ENTRY = 2 };
 enum { PUT_DONE, PUT_AGAIN, PUT_FULL, PUT_NO_RECEIVE, PUT_OVERRUN };
 int wire_put(struct mapping *m, const struct record *r, const void *bytes, size_t n,
              unsigned takes);
-/* Returns the next record without consuming it, or NULL. wire_next consumes it. */
+/* Returns the next record without consuming it, or NULL. */
 const struct record *wire_peek(struct wire *w);
+/* Consumes the record that wire_peek has returned. */
 void wire_next(struct wire *w);
 /* Reserves an entry of the owner's completion queue, without a record; false: it is full. */
 bool wire_reserve_entry(struct wire *w);
+/* Frees n entries that were reserved in the owner's completion queue. */
 void wire_free_entries(struct wire *w, uint64_t n);
 
-/* Moves bytes between this process and the owner of m: 0 or an errno. */
+/* Copies bytes of this process to the memory of m's owner. Returns 0 or an errno. */
 int wire_write(struct mapping *m, uint64_t to, const void *from, size_t n);
+/* Copies bytes of the memory of m's owner to this process. Returns 0 or an errno. */
 int wire_read(struct mapping *m, uint64_t from, void *to, size_t n);
 
-/* Acquire and release the lock, for a change of the owner's memory that has to be atomic. */
+/* Acquires the lock for changes of the owner's memory that have to be atomic. Returns false if
+ * another process has it. */
 bool wire_try_lock(struct wire *w);
+/* Releases that lock. */
 void wire_unlock(struct wire *w);
 
-/* Let peers find a region in a slot, 0, or -1 if there is no such slot; and remove it, once no
- * initiator moves its bytes any more. */
+/* Makes a region known to peers, in a slot. Returns 0, or -1 if there is no such slot. */
 int wire_publish(struct wire *w, int slot, const struct wire_region *r);
+/* Removes the region of a slot, once no initiator moves its bytes any more. */
 void wire_withdraw(struct wire *w, int slot);
 /* Returns the region of a key, which is not removed before wire_release_region, or NULL. */
 struct wire_region *wire_acquire_region(struct wire *w, uint64_t key);
+/* Ends the use of a region that wire_acquire_region has returned. */
 void wire_release_region(struct wire_region *r);
 
 void wire_add_known(struct wire *w, uint64_t id);
 bool wire_knows(struct wire *w, uint64_t id);
 
-/* The FIFO of a completion queue, by which peers wake its owner. */
+/* Draws a random number for an endpoint, a queue or a key; never 0. */
 uint64_t wire_draw(void);
-int wire_bell(uint64_t cq_id); /* makes it */
+
+/* Makes the FIFO of a completion queue, by which peers wake its owner. Returns its descriptor. */
+int wire_bell(uint64_t cq_id);
+/* Removes the FIFO of a queue, and closes its descriptor. */
 void wire_bell_remove(uint64_t cq_id, int fd);
+/* Wakes the owner of a file by its FIFO, if it waits. */
 void wire_ring(struct mapping *m);
 
 #endif
