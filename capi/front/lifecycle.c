@@ -50,6 +50,7 @@ static char init_error[1024];
 const char *shmemi_init_error(void);
 #pragma GCC visibility pop
 
+/* Returns the text of that error. */
 const char *shmemi_init_error(void)
 {
     return init_error;

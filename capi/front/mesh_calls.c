@@ -96,6 +96,11 @@ enum { MOST_BYTES = 1 << 16, MOST_BLOCKS = 1 << 24 };
     if ((n) > (most))                                                                              \
     return refuse(call, #n " is %zu (pass up to %d)", (size_t)(n), (int)(most))
 
+/* ------------------------------------------------- functions of shmemx_mesh_... */
+
+/* Each implements the shmemx_ function of the same name: it checks the arguments that the core
+ * could not check, and passes the call on. */
+
 int shmemi_mesh_open(const shmemx_mesh_options_t *options, uint64_t *mesh, const char *call)
 {
     NEEDS(options, call);

@@ -305,8 +305,8 @@ bool shmemi_net_lend(struct shmemi_host_operation *o)
 
 /* ------------------------------------------------- the slow halves of front.h */
 
-/* With SHMEM_CHECKS=full or with a GPU these functions also serve PEs whose memory this process can
- * access. */
+/* front.h calls the functions of this section for PEs whose memory this process cannot access. With
+ * SHMEM_CHECKS=full, with a GPU or with ranges for a profiler it calls them for all PEs. */
 
 /* Puts or gets with checked arguments: by a copy if this process can access the PE's memory, else
  * over the network. */

@@ -22,14 +22,15 @@
  * to which they write. */
 static uint32_t running;
 
-/* Requests a report: of waiting threads by a count, and of the core's thread by a descriptor. */
+/* Handler of SIGUSR2: requests a report of what this PE waits for. Waiting threads see the request
+ * by a count, and the core's thread by a descriptor. */
 static void on_signal(int number)
 {
     (void)number;
     /* A child of fork() has the handler but is not in the job. */
     if (shmemi_state.n_pes == 0)
         return;
-    int kept = errno;
+    int saved = errno;
     uint64_t one = 1;
     shmemi_announce_add(&running, 1);
     /* Waiting threads check the count, and the core's thread polls the descriptor. */
@@ -40,7 +41,7 @@ static void on_signal(int number)
         (void)ignored;
     }
     shmemi_announce_add(&running, -1);
-    errno = kept;
+    errno = saved;
 }
 
 /* Installs the handler of SIGUSR2, unless the program handles or ignores that signal. */

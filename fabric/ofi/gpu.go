@@ -27,10 +27,10 @@ func (o *offer) bySoftware() bool {
 	return slices.Contains(software, fabric.Base(o.Provider))
 }
 
-// takesDMABuf reports whether a provider registers dma-bufs. cxi ignores the flag, reads the
+// registersDMABuf reports whether a provider registers dma-bufs. cxi ignores the flag, reads the
 // description of the file as an address and a length, and registers nothing; it finds GPU memory by
 // its address.
-func takesDMABuf(provider string) bool {
+func registersDMABuf(provider string) bool {
 	base := fabric.Base(provider)
 	return base == "efa" || base == "verbs"
 }

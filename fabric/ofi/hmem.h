@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* Returns 1 if the loader finds a library, or with present, if the process has it loaded. path is
- * then its file. */
+/* Returns 1 if the loader finds a library, and stores its file in path. With present, the process
+ * must have loaded the library already. */
 int shmemi_ofi_loads(const char *name, int present, char *path, size_t len);
 
 #endif

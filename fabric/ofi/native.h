@@ -1,6 +1,6 @@
 /*
- * native.h: the endpoint for callers in C. These are the functions of fabric.Native; self is its
- * Self.
+ * native.h: the endpoint for callers in C, by the functions whose addresses fabric.Native has.
+ * Their argument self is its field Self, the struct shmemi_ofi of the endpoint.
  *
  * The holder of the endpoint's lock calls poll and arm; wait and wake need no lock.
  */
@@ -29,9 +29,11 @@ int shmemi_ofi_arm(void *self);
  */
 int shmemi_ofi_wait(void *self, int64_t ns);
 
-/* Post a receive buffer, and a message that is copied at once. Like poll, they are called under the
- * endpoint's lock. They return 0, or a negative error if nothing was posted. */
+/* Posts a receive buffer. It is called under the endpoint's lock, like poll. Returns 0, or a
+ * negative error if nothing was posted. */
 int shmemi_ofi_native_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token);
+/* Posts a message whose bytes are copied at once. It is called under the endpoint's lock, too.
+ * Returns 0, or a negative error if nothing was posted. */
 int shmemi_ofi_native_inject(void *self, uint32_t pe, const void *buf, size_t n);
 
 /* Ends a wait, or the next one when none is under way. */

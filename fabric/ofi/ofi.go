@@ -91,7 +91,7 @@ func (l Library) open(o *offer, cfg fabric.Config) (fabric.Provider, error) {
 	e.caps = granted(o, info)
 	with := e.extras(info, &cfg)
 	e.caps.GPU = e.noGPU == nil
-	e.caps.DMABuf = e.caps.GPU && l.api >= withDMABuf && takesDMABuf(o.Provider)
+	e.caps.DMABuf = e.caps.GPU && l.api >= withDMABuf && registersDMABuf(o.Provider)
 	// If writes and messages keep their order, a message proves as much as delivery completions
 	// would, and saves an acknowledgement for each write.
 	if !e.caps.SendAfterWrite || !e.caps.WriteAfterWrite || cfg.Delivery {

@@ -212,7 +212,7 @@ func (l *Loop) sleepWith(c *Consumer) error {
 	if !c.serve.orderAll() {
 		rest = time.Millisecond
 	}
-	if c.pushed() {
+	if c.hasWork() {
 		return nil
 	}
 	if l.e.NapWhilePolled() { // callers serve the network, and producers end the nap
@@ -228,7 +228,7 @@ func (l *Loop) sleepPolling(c *Consumer, rest time.Duration) error {
 	e := l.e
 	native := e.Native()
 	if native.Wait == nil {
-		for slept := time.Duration(0); slept < rest && !c.pushed() && !l.stopping.Load() && !c.ending.Load(); slept += devicePoll {
+		for slept := time.Duration(0); slept < rest && !c.hasWork() && !l.stopping.Load() && !c.ending.Load(); slept += devicePoll {
 			if came, err := l.sleepArmed(c, devicePoll); came || err != nil {
 				return err
 			}
@@ -244,7 +244,7 @@ func (l *Loop) sleepPolling(c *Consumer, rest time.Duration) error {
 		c.serve.pauseRefused()
 		return nil
 	}
-	if c.pushed() {
+	if c.hasWork() {
 		return nil
 	}
 	if c.sleeper == nil {
@@ -288,9 +288,9 @@ func (l *Loop) sleepArmed(c *Consumer, d time.Duration) (bool, error) {
 // for a provider whose Arm always refuses.
 func (s *serveState) pauseRefused() { wait.Sleep(s.pace.Refused(time.Now())) }
 
-// pushed reports whether a ring has an operation, or a consumer of this PE has requested a
+// hasWork reports whether a ring has an operation, or a consumer of this PE has requested a
 // settlement. It is checked before a sleep, and only reads.
-func (c *Consumer) pushed() bool {
+func (c *Consumer) hasWork() bool {
 	for _, s := range c.rings {
 		if word, lap := s.ring.HeadSlot(); (atomic.LoadUint64(word)^lap)>>63 == 0 {
 			return true

@@ -33,7 +33,7 @@ static void drain(struct cq *cq)
 }
 
 /* Adds a completion to a queue, whose memory it enlarges if it is full, and wakes a thread that
- * waits for it (armed). */
+ * waits for it (cq->armed). */
 void cq_push(struct cq *cq, const struct completion *c)
 {
     if (cq->tail - cq->head == cq->capacity) {
