@@ -28,7 +28,8 @@ static void combine_piece(struct shmemi_team *t, const int32_t *ranks, uint32_t 
     }
 }
 
-/* Combines in pieces of SHMEMI_PIECE bytes: a piece of the result stays in the second-level cache
+/* Stores in acc the combination of the elements that n members have at the symmetric address `at`.
+ * It combines pieces of SHMEMI_PIECE bytes: a piece of the result stays in the second-level cache
  * while the elements of all members are combined with it. */
 void shmemi_combine_members(struct shmemi_team *t, const int32_t *ranks, uint32_t n, void *acc,
                             const void *at, size_t nelems, const struct shmemi_reducer *reducer,

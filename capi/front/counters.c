@@ -42,7 +42,7 @@ int shmemi_counter_find(const char *name, const char *call)
     return -1;
 }
 
-/* Stores the value of a counter, for operations to PE pe, or to all PEs if pe is -1. */
+/* Sets *value to the value of a counter of operations: of those to PE pe, or of all if pe is -1. */
 int shmemi_counter_get(int id, int pe, uint64_t *value, const char *call)
 {
     return core_of(call)->counter(id, pe, value);

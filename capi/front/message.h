@@ -7,10 +7,12 @@
 #pragma GCC visibility push(hidden)
 
 /*
+ * Sends a message without data to a member.
+ *
  * A message is a count: the sender adds one to its word in the receiver's inbox, which is memory of
  * the team with one word for each sender. So a sender may run ahead, and no count is ever reset.
  * The data of a message is visible before its count. Each message is awaited by the call of the
- * receiver that matches the call of the sender. shmemi_message sends a message without data.
+ * receiver that matches the call of the sender.
  */
 void shmemi_message(struct shmemi_team *t, int rank, const char *call);
 

@@ -20,7 +20,8 @@
 /* At init: frees all ranges of counters. */
 void shmemi_notification_open(void);
 
-/* Called by shmemi_put_notify if the PE is on another node or an argument is wrong. */
+/* Puts, and then adds to a counter of the PE. shmemi_put_notify calls it if the PE is on another
+ * node or an argument is wrong. */
 void shmemi_put_notify_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int notify,
                             int pe, bool nbi, const char *call);
 

@@ -218,7 +218,9 @@ static int has_files(const char *path, char *error, size_t size)
     return 0;
 }
 
-/* Runs all tests; the first one that fails writes the error. */
+/* Tests whether the Go half, the file at path, can start in this process: libc, memory, threads,
+ * system calls and open files. The first test that fails writes the error. Returns 0 then, else 1.
+ */
 int shmemi_preflight(const char *path, char *error, size_t size)
 {
     return has_libc(path, error, size) && has_space(path, error, size) &&

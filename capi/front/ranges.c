@@ -125,8 +125,8 @@ void shmemi_ranges_await(const char *call)
     shown = false;
 }
 
-/* The core calls this function when it knows the groups to show. The range of the init call begins
- * only now. */
+/* Sets the groups of ranges to show, and returns them. The core calls it during init, when it knows
+ * the groups; so the range of the init call begins only now. */
 int shmemi_ranges_open(uint32_t groups)
 {
     int there = listened();

@@ -122,7 +122,8 @@ static void reduce_large(struct shmemi_team *t, char *dest, const char *source, 
         shmemi_coll_reduce_shares(t, dest + done, source + done, nelems, reducer, call);
 }
 
-/* Chooses how to reduce by the team and the size: in columns, in one exchange, or in shares. */
+/* Reduces the elements of all members: in columns, in one exchange, or in shares, as suits the team
+ * and the size best. */
 void shmemi_coll_reduce(struct shmemi_team *t, void *dest, const void *source, size_t nelems,
                         const struct shmemi_reducer *reducer, const char *call)
 {

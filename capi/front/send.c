@@ -477,7 +477,7 @@ int shmemi_send(const void *buf, size_t nbytes, int tag, int pe, const char *cal
     return serve_send(&s) == SENT ? 0 : SHMEMI_FAILED;
 }
 
-/* Implements shmemx_send_test: does not wait. */
+/* Implements shmemx_send_test, which does what shmemx_send does as far as that needs no wait. */
 int shmemi_send_test(const void *buf, size_t nbytes, int tag, int pe, const char *call)
 {
     struct sending s = {.buf = buf, .nbytes = nbytes, .tag = tag, .pe = pe, .call = call};

@@ -8,10 +8,11 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Put and get nblocks blocks of bsize elements of `size` bytes. A stride is the distance from the
- * start of a block to that of the next, in elements. */
+/* Puts nblocks blocks of bsize elements of `size` bytes. A stride (dst, sst) is the distance from
+ * the start of a block to that of the next, in elements. */
 void shmemi_iput(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                  size_t bsize, size_t nblocks, size_t size, int pe, const char *call);
+/* Gets such blocks. */
 void shmemi_iget(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                  size_t bsize, size_t nblocks, size_t size, int pe, const char *call);
 

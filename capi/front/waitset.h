@@ -17,18 +17,21 @@ void shmemi_wait_all(const void *ivars, size_t nelems, const int *status, int cm
 int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp,
                     const void *values, bool each, enum shmemi_kind kind, const char *call);
 
-/* Return the index of an element for which the comparison holds; SIZE_MAX: the set is empty or, for
- * test, it holds for none. */
+/* Waits until the comparison holds for an element, and returns its index; SIZE_MAX if the set is
+ * empty. */
 size_t shmemi_wait_any(const void *ivars, size_t nelems, const int *status, int cmp,
                        const void *values, bool each, enum shmemi_kind kind, const char *call);
+/* Returns the index of an element for which the comparison holds now; SIZE_MAX if there is none. */
 size_t shmemi_test_any(const void *ivars, size_t nelems, const int *status, int cmp,
                        const void *values, bool each, enum shmemi_kind kind, const char *call);
 
-/* Write the indices of the elements for which the comparison holds, and return how many they are.
- */
+/* Waits until the comparison holds for an element, writes the indices of all elements for which it
+ * then holds, and returns how many they are. */
 size_t shmemi_wait_some(const void *ivars, size_t nelems, size_t *indices, const int *status,
                         int cmp, const void *values, bool each, enum shmemi_kind kind,
                         const char *call);
+/* Writes the indices of the elements for which the comparison holds now, and returns how many they
+ * are. */
 size_t shmemi_test_some(const void *ivars, size_t nelems, size_t *indices, const int *status,
                         int cmp, const void *values, bool each, enum shmemi_kind kind,
                         const char *call);

@@ -16,7 +16,7 @@
 
 static int me = -1, n_pes;
 
-/* Returns the library's function for a call by its number; ends the process if there is none. */
+/* Returns the library's function for the call with a number. Ends the process if there is none. */
 void *delayed_real(unsigned number)
 {
     static void *found[PRELOAD_CALLS];

@@ -59,8 +59,8 @@ int delayed_pe(void);
 /* Returns how many PEs the job has, 0 before init and after finalize. */
 int delayed_n_pes(void);
 
-/* Called after init, with true, and after finalize, with false, f: sets what delayed_pe and
- * delayed_n_pes return, by the functions of f's interface. */
+/* Sets what delayed_pe and delayed_n_pes return. It is called after init, with true, and after
+ * finalize, with false. f is that call; its interface has the functions for the two numbers. */
 void delayed_set_running(const struct preload_frame *f, bool running);
 
 /* Returns the place of a symmetric address, a number that is the same on every PE: twice its

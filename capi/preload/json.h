@@ -39,7 +39,7 @@ static inline char *json_signed(char *at, int64_t n)
     return json_number(at, -(uint64_t)n);
 }
 
-/* Nanoseconds as microseconds with three decimals. */
+/* Writes nanoseconds as microseconds with three decimals, and returns the end. */
 static inline char *json_micros(char *at, uint64_t ns)
 {
     at = json_number(at, ns / 1000);

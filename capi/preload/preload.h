@@ -204,18 +204,18 @@ void preload_settings(void);
  * value is NULL for a key without one. text starts as the argument of set. */
 char *preload_option(char **text, char **value);
 
-/* resolve.c: returns the function with this call number in the library behind the shim; NULL if the
- * library has none. caller is an address in the code that made the call. */
+/* Returns the function with this call number in the library behind the shim (resolve.c); NULL if
+ * the library has none. caller is an address in the code that made the call. */
 void *preload_find(unsigned number, const void *caller);
 
-/* Returns the function, or ends the process if there is none, as the loader does for an undefined
- * symbol. Otherwise like preload_find. */
+/* Does what preload_find does, but ends the process if the library has no such function, as the
+ * loader does for an undefined symbol. */
 void *preload_resolve(unsigned number, const void *caller);
 
 /* Reports whether an address is in the shim. */
 bool preload_own(const void *address);
 
-/* say.c: writes one line on standard error, with the library's name. Each message is a whole
+/* Writes one line on standard error, with the library's name (say.c). Each message is a whole
  * sentence. */
 void preload_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -10,11 +10,13 @@
 
 #include "preload.h"
 
-/* Called once, when the library is initialised. f is the call of the program after which that was
- * found, and npes the number of PEs. */
+/* Called once, when the library is initialised: finds the library's functions for teams, and adds
+ * the team of all PEs. f is the call of the program after which that was found, and npes the number
+ * of PEs. */
 void preload_teams_open(const struct preload_frame *f, int npes);
 
-/* Called after a call that makes or destroys teams or a context; status is its result. */
+/* Called after a call that makes or destroys teams or a context, with its result (status): stores
+ * what was made, and marks what was destroyed. */
 void preload_teams_changed(const struct preload_frame *f, int status);
 
 /* Sets *team to the number of the team of a call. Returns false if the call has none. For a team

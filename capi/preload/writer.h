@@ -21,7 +21,7 @@ void preload_writer_wake(void);
  * message, when that has taken more than 10 seconds. With last, the thread then ends. */
 void preload_writer_flush(bool last);
 
-/* For the child of a fork, which has no writer thread. */
+/* In the child of a fork, which has no writer thread: stops recording. */
 void preload_writer_forked(void);
 
 /* Whether the writer still writes records; false after an error. */

@@ -267,7 +267,8 @@ void shmemi_ofi_call_go(struct shmemi_ofi_links *l)
     __atomic_store_n(&l->attention, 1, __ATOMIC_RELAXED);
 }
 
-/* Called after a wait: the next poll calls Go, because the event queue ends no wait. */
+/* Called when a wait has ended: makes the next poll call Go, even if nothing has arrived, because
+ * events of connections do not end a wait. */
 void shmemi_ofi_wait_ended(struct shmemi_ofi_links *l)
 {
     __atomic_store_n(&l->woke, 1, __ATOMIC_RELAXED);
@@ -290,15 +291,16 @@ int shmemi_ofi_needs_go(struct shmemi_ofi_links *l)
     return 1;
 }
 
-/* Called by Go before it serves the connections: polls need not call Go until there is new work. */
+/* Called by Go before it serves the connections: clears the requests to call it, so that polls call
+ * Go only for new work. */
 void shmemi_ofi_go_called(struct shmemi_ofi_links *l)
 {
     __atomic_store_n(&l->attention, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&l->woke, 0, __ATOMIC_RELAXED);
 }
 
-/* Called by Go when it has served the connections. moving: a handshake is under way; came: the
- * event queue had an event. */
+/* Called by Go when it has served the connections: stores what limits the next sleep. moving: a
+ * handshake is under way; came: the event queue had an event. */
 void shmemi_ofi_go_done(struct shmemi_ofi_links *l, int moving, int came)
 {
     __atomic_store_n(&l->moving, moving, __ATOMIC_RELAXED);

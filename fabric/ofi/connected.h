@@ -110,15 +110,16 @@ int shmemi_ofi_want(struct shmemi_ofi *o, uint32_t pe, uint32_t npeers);
 int shmemi_ofi_store_word(struct shmemi_ofi *o, uint64_t data);
 /* Makes the next poll call Go. */
 void shmemi_ofi_call_go(struct shmemi_ofi_links *l);
-/* Called when a wait has ended, even if nothing has arrived, because the event queue does not make
- * the endpoint ready. */
+/* Called when a wait has ended: makes the next poll call Go, even if nothing has arrived, because
+ * events of connections do not end a wait. */
 void shmemi_ofi_wait_ended(struct shmemi_ofi_links *l);
 /* Reports whether this poll has to call Go for the connections. */
 int shmemi_ofi_needs_go(struct shmemi_ofi_links *l);
-/* Called by Go before it serves the connections: polls need not call Go until there is new work. */
+/* Called by Go before it serves the connections: clears the requests to call it, so that polls call
+ * Go only for new work. */
 void shmemi_ofi_go_called(struct shmemi_ofi_links *l);
-/* Called by Go when it has served the connections. moving: a handshake is under way; came: the
- * event queue had an event. */
+/* Called by Go when it has served the connections: stores what limits the next sleep. moving: a
+ * handshake is under way; came: the event queue had an event. */
 void shmemi_ofi_go_done(struct shmemi_ofi_links *l, int moving, int came);
 /* Reports whether the listening socket has a connection that libfabric has not accepted. */
 int shmemi_ofi_request_waits(const struct shmemi_ofi_links *l);

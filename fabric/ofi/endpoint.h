@@ -213,8 +213,8 @@ int shmemi_ofi_write(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t 
 int shmemi_ofi_read(struct shmemi_ofi *o, uint32_t pe, void *buf, size_t len, uintptr_t desc,
                     uint64_t remote, uint64_t key, uint32_t token);
 
-/* Post an operation with rarely used flags of libfabric: FI_FENCE and, for a write,
- * FI_REMOTE_CQ_DATA. A write with FI_INJECT has no completion. */
+/* The next three functions post an operation with rarely used flags of libfabric: FI_FENCE and, for
+ * a write, FI_REMOTE_CQ_DATA. A write with FI_INJECT has no completion. */
 int shmemi_ofi_send_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,
                          uintptr_t desc, uint32_t token, uint64_t flags);
 int shmemi_ofi_write_with(struct shmemi_ofi *o, uint32_t pe, const void *buf, size_t len,

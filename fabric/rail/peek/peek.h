@@ -47,7 +47,8 @@ struct shmemi_peek {
     struct shmemi_peek_nic *nics;
 };
 
-/* The functions of fabric.Native. inject returns -1 where Go has to find the error. */
+/* The functions of fabric.Native for all NICs together; self is a struct shmemi_peek. inject
+ * returns -1 where Go has to find the error. */
 int shmemi_peek_poll(void *self, struct shmemi_completion *c, int max);
 int shmemi_peek_arm(void *self);
 int shmemi_peek_wait(void *self, int64_t ns);

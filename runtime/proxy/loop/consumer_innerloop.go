@@ -111,7 +111,7 @@ func (l *Loop) serveInC(c *Consumer) (a fastpath.Account, held bool, err error) 
 	// other threads set the flag after they have stored the work.
 	l.e.ClearAttention()
 	s := &c.serve
-	spin := c.spin()
+	spin := c.spinTime()
 	if s.pollEnd.IsZero() {
 		spin = 0 // the thread has just slept
 	} else {

@@ -129,7 +129,7 @@ func (l *Loop) serve(c *Consumer) error {
 		l.endConsumer(c)
 		return nil
 	}
-	if now.Sub(s.lastWork) < c.spin() {
+	if now.Sub(s.lastWork) < c.spinTime() {
 		if c.yields() {
 			wait.Yield() // another thread may need this processor more
 		}
@@ -148,9 +148,9 @@ func (l *Loop) serve(c *Consumer) error {
 // may need that processor, or the PE that sends the next message; a kernel needs none.
 func (c *Consumer) yields() bool { return !c.device || c.crowded }
 
-// spin returns how long the proxy polls for more work before it sleeps: longer for kernels, which
-// cannot wake it.
-func (c *Consumer) spin() time.Duration {
+// spinTime returns how long the proxy polls for more work before it sleeps: longer for kernels,
+// which cannot wake it.
+func (c *Consumer) spinTime() time.Duration {
 	if c.device {
 		return deviceSpin
 	}
