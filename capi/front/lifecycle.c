@@ -306,7 +306,8 @@ static const struct shmemi_core *load_core(char *error, size_t size)
     return core;
 }
 
-/* Loads the core, if it is not loaded, for calls that need no job. */
+/* Loads the core, if it is not loaded, for calls that need no job. Returns it, or NULL with the
+ * reason in error. */
 const struct shmemi_core *shmemi_load_core(char *error, size_t size)
 {
     pthread_mutex_lock(&lifecycle);

@@ -78,7 +78,7 @@ static int add_by_gpu(shmem_team_t team)
     return add_team(team, pes, n);
 }
 
-/* Adds a team of this PE alone. */
+/* Adds a predefined team whose only member is this PE. Returns 0, or -1 if there is no memory. */
 static int add_alone(shmem_team_t team)
 {
     int32_t *pes = malloc(sizeof *pes);

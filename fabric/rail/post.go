@@ -21,10 +21,10 @@ type op struct {
 	send fabric.Send // of KindSend
 }
 
-// part is a part of an operation, or all of it.
+// part is what one pair of NICs moves of an operation: some of its bytes, or all.
 type part struct {
-	nic, remote int
-	tries       int
+	nic, remote int          // the pair: numbers of a NIC of this PE and of one of the peer
+	tries       int          // on how many pairs the part was tried
 	token       fabric.Token // at the NIC
 	at, n       uint64       // offset in the operation, and bytes
 	underWay    bool         // the NIC has it, and has not completed it
@@ -34,7 +34,7 @@ type part struct {
 type job struct {
 	what   jobKind
 	slot   int32 // number of the fetch or the injected operation, or the caller's token
-	part   int32
+	part   int32 // number of the part of the operation
 	pe     libshmem.PE
 	remote int32
 }

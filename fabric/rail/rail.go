@@ -90,7 +90,7 @@ type Provider struct {
 	awake  atomic.Bool
 }
 
-// nic is one of the local NICs.
+// nic is the endpoint of one of this PE's NICs, with what is under way there.
 type nic struct {
 	fabric.Provider
 	name     string
