@@ -2,5 +2,5 @@
 
 package fastpath
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x80d3893771b7f793
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xe3227074cb13bf6c
 import "C"
