@@ -104,6 +104,13 @@ func TestCoreExports(t *testing.T) {
 	differ(t, "capi/spec", want, "libshmem_core.so", exported(t, library(t, "libshmem_core.so")))
 }
 
+// TestPluginExports: NCCL finds the plugin's tables by name, and takes a file with other names of
+// its plugins for more than this one is.
+func TestPluginExports(t *testing.T) {
+	want := []string{"ncclRmaPlugin_v13", "ncclRmaPlugin_v14", "ncclRmaPlugin_v15", "ncclRmaPlugin_v16"}
+	differ(t, "NCCL", want, "libshmem_rma.so", exported(t, library(t, "libshmem_rma.so")))
+}
+
 // TestNeeds: both libraries load on a machine that has only a C library; libfabric and hwloc are
 // loaded if they exist.
 func TestNeeds(t *testing.T) {

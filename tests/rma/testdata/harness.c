@@ -336,6 +336,8 @@ static void traffic(struct rank *k)
             CHECK(failed, "rank %d: the error of an operation is not reported again", k->rank);
             return;
         }
+        if (began > 0 && ended > 0)
+            usleep(10); /* NCCL's proxy does not sleep; here ranks are more than processors */
         for (int source = 0; source < ranks; ++source)
             look(k, source, (int)(turns % CONTEXTS), weak[source][turns % CONTEXTS]);
     }
