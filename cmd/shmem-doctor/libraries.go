@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 
 	"libshmem/runtime/config"
@@ -49,11 +48,7 @@ func checkLibraries(cfg *config.Config, launched bool, environ []string) []docto
 		return []doctor.Finding{doctor.Bad("libshmem.so", "mount proc at /proc", "where this command is cannot be found out: %v", err)}
 	}
 	findings := doctor.Installed(executable, launched, variable(environ, "LD_LIBRARY_PATH"))
-	if resolved, err := filepath.EvalSymlinks(executable); err == nil {
-		executable = resolved
-	}
-	plugin := filepath.Join(filepath.Dir(filepath.Dir(executable)), "lib", "libshmem_rma.so")
-	findings = append(findings, doctor.NCCL(plugin, func(name string) string { return variable(environ, name) })...)
+	findings = append(findings, doctor.NCCL(executable, func(name string) string { return variable(environ, name) })...)
 	if m, err := hwloc.Read(); err != nil {
 		findings = append(findings, doctor.Lack("hwloc", "apt install libhwloc15, for machines with several NICs or GPUs", "%v: /sys is read instead", err))
 	} else {

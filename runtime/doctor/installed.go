@@ -15,10 +15,7 @@ import (
 // it; if not, Installed also checks which shmemrun is in PATH. libraryPath is LD_LIBRARY_PATH.
 func Installed(executable string, launched bool, libraryPath string) []Finding {
 	const whole = "install the complete library: make install, or pip install the wheel"
-	if resolved, err := filepath.EvalSymlinks(executable); err == nil {
-		executable = resolved
-	}
-	prefix := filepath.Dir(filepath.Dir(executable))
+	prefix := prefixOf(executable)
 	var all []Finding
 	for _, name := range []string{"libshmem.so", "libshmem_core.so"} {
 		file := filepath.Join(prefix, "lib", name)
@@ -40,6 +37,14 @@ func Installed(executable string, launched bool, libraryPath string) []Finding {
 		return all
 	}
 	return append(all, launcher(prefix))
+}
+
+// prefixOf returns the folder of an installation that has the command in its bin.
+func prefixOf(executable string) string {
+	if resolved, err := filepath.EvalSymlinks(executable); err == nil {
+		executable = resolved
+	}
+	return filepath.Dir(filepath.Dir(executable))
 }
 
 // nvshmem reports which libraries programs of NVSHMEM load: this one, if they were linked with it,
@@ -64,9 +69,7 @@ func launcher(prefix string) Finding {
 	if err != nil {
 		return Lack(subject, remedy, "it is not in PATH")
 	}
-	a, err1 := os.Stat(found)
-	b, err2 := os.Stat(ours)
-	if err1 == nil && err2 == nil && os.SameFile(a, b) || ofPython(found) {
+	if sameFile(found, ours) || ofPython(found) {
 		return Well(subject, "%s", found)
 	}
 	return Bad(subject, remedy, "%s is not this library's", found)

@@ -8,9 +8,10 @@ import (
 )
 
 // NCCL reports whether NCCL would take this library's plugin for the requests of kernels, by the
-// variables that NCCL reads. plugin is the file of the plugin. Without NCCL_RMA_PLUGIN nobody wants
-// it, and there is no finding.
-func NCCL(plugin string, variable func(name string) string) []Finding {
+// variables that NCCL reads. executable is a command of the installation, as for Installed. Without
+// NCCL_RMA_PLUGIN nobody wants the plugin, and there is no finding.
+func NCCL(executable string, variable func(name string) string) []Finding {
+	plugin := filepath.Join(prefixOf(executable), "lib", "libshmem_rma.so")
 	const subject, remedy = "NCCL", "NCCL_RMA_PLUGIN=$(shmem-info --nccl-plugin)"
 	list := variable("NCCL_RMA_PLUGIN")
 	if list == "" {

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,8 +10,9 @@ import (
 
 // TestNCCL reads the variables of NCCL, with a plugin that is there and one that is not.
 func TestNCCL(t *testing.T) {
-	plugin := filepath.Join(t.TempDir(), "libshmem_rma.so")
-	if err := os.WriteFile(plugin, nil, 0o600); err != nil {
+	prefix := t.TempDir()
+	plugin, executable, elsewhere := filepath.Join(prefix, "lib", "libshmem_rma.so"), filepath.Join(prefix, "bin", "shmem-doctor"), "/nowhere/bin/shmem-doctor"
+	if err := errors.Join(os.Mkdir(filepath.Dir(plugin), 0o700), os.WriteFile(plugin, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	link := filepath.Join(t.TempDir(), "link.so")
@@ -18,25 +20,25 @@ func TestNCCL(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		variables map[string]string
-		plugin    string
-		want      Verdict
-		text      string // "": no finding
+		variables  map[string]string
+		executable string
+		want       Verdict
+		text       string // "": no finding
 	}{
-		{nil, plugin, OK, ""},
-		{map[string]string{"NCCL_GIN_ENABLE": "0"}, plugin, OK, ""},
-		{map[string]string{"NCCL_RMA_PLUGIN": plugin}, plugin, OK, "unless NCCL_GIN_TYPE=2"},
-		{map[string]string{"NCCL_RMA_PLUGIN": link, "NCCL_GIN_TYPE": "2"}, plugin, OK, "2.30.7 and later take"},
-		{map[string]string{"NCCL_RMA_PLUGIN": plugin}, plugin + ".gone", Wrong, "is missing"},
-		{map[string]string{"NCCL_RMA_PLUGIN": "none"}, plugin, Wrong, "takes no plugin"},
-		{map[string]string{"NCCL_RMA_PLUGIN": "/nowhere/libshmem_rma.so"}, plugin, Wrong, "there is no such file"},
-		{map[string]string{"NCCL_RMA_PLUGIN": "aws-ofi"}, plugin, Lacks, "does not name"},
-		{map[string]string{"NCCL_RMA_PLUGIN": "aws-ofi," + plugin}, plugin, Lacks, "tries aws-ofi before"},
-		{map[string]string{"NCCL_RMA_PLUGIN": plugin, "NCCL_GIN_ENABLE": "0"}, plugin, Wrong, "kernels cannot make requests"},
-		{map[string]string{"NCCL_RMA_PLUGIN": plugin, "NCCL_GIN_TYPE": "3"}, plugin, Wrong, "drives the NIC from the GPU"},
-		{map[string]string{"NCCL_RMA_PLUGIN": plugin, "NCCL_RMA_DISABLE": "1"}, plugin, Lacks, "ncclPutSignal fails"},
+		{nil, executable, OK, ""},
+		{map[string]string{"NCCL_GIN_ENABLE": "0"}, executable, OK, ""},
+		{map[string]string{"NCCL_RMA_PLUGIN": plugin}, executable, OK, "unless NCCL_GIN_TYPE=2"},
+		{map[string]string{"NCCL_RMA_PLUGIN": link, "NCCL_GIN_TYPE": "2"}, executable, OK, "2.30.7 and later take"},
+		{map[string]string{"NCCL_RMA_PLUGIN": plugin}, elsewhere, Wrong, "is missing"},
+		{map[string]string{"NCCL_RMA_PLUGIN": "none"}, executable, Wrong, "takes no plugin"},
+		{map[string]string{"NCCL_RMA_PLUGIN": "/nowhere/libshmem_rma.so"}, executable, Wrong, "there is no such file"},
+		{map[string]string{"NCCL_RMA_PLUGIN": "aws-ofi"}, executable, Lacks, "does not name"},
+		{map[string]string{"NCCL_RMA_PLUGIN": "aws-ofi," + plugin}, executable, Lacks, "tries aws-ofi before"},
+		{map[string]string{"NCCL_RMA_PLUGIN": plugin, "NCCL_GIN_ENABLE": "0"}, executable, Wrong, "kernels cannot make requests"},
+		{map[string]string{"NCCL_RMA_PLUGIN": plugin, "NCCL_GIN_TYPE": "3"}, executable, Wrong, "drives the NIC from the GPU"},
+		{map[string]string{"NCCL_RMA_PLUGIN": plugin, "NCCL_RMA_DISABLE": "1"}, executable, Lacks, "ncclPutSignal fails"},
 	} {
-		found := NCCL(c.plugin, func(name string) string { return c.variables[name] })
+		found := NCCL(c.executable, func(name string) string { return c.variables[name] })
 		if c.text == "" {
 			if len(found) != 0 {
 				t.Errorf("%v: %v", c.variables, found)
