@@ -8,7 +8,6 @@ import (
 
 	"libshmem"
 	"libshmem/runtime/proxy"
-	"libshmem/runtime/proxy/wait"
 	"libshmem/runtime/shmerr"
 )
 
@@ -83,11 +82,8 @@ func (m *Mesh) Receive(room int, d time.Duration) (b []byte, from int, ok bool, 
 			return nil, from, false, &shmerr.Error{Op: "receive", Object: "a message", Cause: err}
 		case !time.Now().Before(end):
 			return nil, -1, false, nil
-		case i < spins:
-			wait.Yield()
-		default:
-			wait.Sleep(50 * time.Microsecond)
 		}
+		pause(i)
 	}
 }
 

@@ -138,11 +138,16 @@ func (r *Request) Wait(d time.Duration) error {
 		if time.Now().After(end) {
 			return &shmerr.Error{Op: "wait", Object: "for a request", Cause: shmerr.Causef(shmerr.ErrTimeout, "it has not ended within %v", d), Remedy: "wait again, or close the mesh"}
 		}
-		if i < spins {
-			wait.Yield()
-		} else {
-			wait.Sleep(50 * time.Microsecond)
-		}
+		pause(i)
+	}
+}
+
+// pause is what a caller does after test i that has found nothing.
+func pause(i int) {
+	if i < spins {
+		wait.Yield()
+	} else {
+		wait.Sleep(50 * time.Microsecond)
 	}
 }
 
