@@ -6,13 +6,10 @@ package core
 import "C"
 
 import (
-	"fmt"
 	"strings"
 	"unsafe"
 
-	"libshmem/fabric"
 	"libshmem/fabric/chaos"
-	"libshmem/fabric/ofi"
 	"libshmem/runtime/bootstrap/uid"
 	"libshmem/runtime/config"
 	"libshmem/runtime/guard"
@@ -69,7 +66,7 @@ func shmemgoRMAConnect(o *C.struct_shmemi_rma_options, group, mesh_ *C.uint64_t,
 		ID: *(*uid.ID)(o.id), Rank: int(o.rank), Size: int(o.size), Timeout: cfg.BootstrapTimeout,
 		Provider: cfg.Provider, NICs: strings.Join(cfg.NICs, ","), Library: cfg.Libfabric, Log: logOf(o.log, o.log_arg),
 	}
-	if options.Open, err = withChaos(cfg.Chaos, int(o.size)); err != nil {
+	if options.Chaos, err = chaos.Read(cfg.Chaos, options.Size); err != nil {
 		return meshStatus(err, failure)
 	}
 	options.GPU, options.NoGPU = mesh.OpenGPU()
@@ -79,28 +76,6 @@ func shmemgoRMAConnect(o *C.struct_shmemi_rma_options, group, mesh_ *C.uint64_t,
 		*mesh_ = C.uint64_t(hold(meshHandle, g.Mesh, g.Mesh))
 	}
 	return meshStatus(err, failure)
-}
-
-// withChaos returns the function that opens a provider with the faults of SHMEM_CHAOS; nil if there
-// are none.
-func withChaos(text string, size int) (func(fabric.Config) (fabric.Provider, error), error) {
-	if text == "" {
-		return nil, nil
-	}
-	plan, err := chaos.Parse(text)
-	if err == nil {
-		err = plan.Check(size)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read setting SHMEM_CHAOS=%q: %w", text, err)
-	}
-	return func(c fabric.Config) (fabric.Provider, error) {
-		inner, err := ofi.Open(chaos.Inner(c))
-		if err != nil {
-			return nil, err
-		}
-		return chaos.New(inner, c, plan, false)
-	}, nil
 }
 
 //export shmemgoRMAClose

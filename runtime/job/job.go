@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"libshmem"
+	"libshmem/fabric/chaos"
 	"libshmem/runtime/bootstrap"
 	"libshmem/runtime/config"
 	"libshmem/runtime/heap"
@@ -150,7 +151,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 		return err
 	}
 	j.Place = place.Place{Me: j.Me, Bind: j.Settings.Bind, Launched: launched, Log: j.Log}
-	plan, err := planChaos(j.Settings.Chaos, j.NPEs)
+	plan, err := chaos.Read(j.Settings.Chaos, j.NPEs)
 	if err != nil {
 		return err
 	}

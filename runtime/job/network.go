@@ -1,28 +1,10 @@
 package job
 
 import (
-	"fmt"
-
 	"libshmem/fabric/chaos"
 	"libshmem/runtime/job/network"
 	"libshmem/runtime/proxy/wake"
 )
-
-// planChaos parses SHMEM_CHAOS, the faults to inject into the network; nil: none. It is called
-// before other PEs wait for this one.
-func planChaos(text string, npes int) (*chaos.Plan, error) {
-	if text == "" {
-		return nil, nil
-	}
-	plan, err := chaos.Parse(text)
-	if err == nil {
-		err = plan.Check(npes)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read setting SHMEM_CHAOS=%q: %w", text, err)
-	}
-	return &plan, nil
-}
 
 // loadNetwork begins to load libfabric, once it is known that PEs will need the network.
 func (j *Job) loadNetwork() {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
+	"libshmem/fabric/chaos"
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/bootstrap/secret"
 	"libshmem/runtime/guard"
@@ -47,7 +48,8 @@ type Options struct {
 	// GPU is the GPU of this member; nil: it has none. The mesh closes it, also if Open fails.
 	GPU *GPU
 
-	Log func(text string) // gets a line for each thing that goes wrong without an error of a call; nil: none
+	Log   func(text string) // gets a line for each thing that goes wrong without an error of a call; nil: none
+	Chaos *chaos.Plan       // faults of the network; nil: there are none
 	// Open opens the provider; nil: libfabric's. It is for tests.
 	Open func(fabric.Config) (fabric.Provider, error)
 }
@@ -156,7 +158,7 @@ func Open(o Options) (m *Mesh, err error) {
 	if open == nil {
 		open = ofi.Open
 	}
-	prov, err := open(cfg)
+	prov, err := chaos.Open(open, cfg, o.Chaos, false)
 	if err != nil {
 		return nil, err
 	}

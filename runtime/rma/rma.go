@@ -17,7 +17,7 @@ import (
 	"unsafe"
 
 	"libshmem"
-	"libshmem/fabric"
+	"libshmem/fabric/chaos"
 	"libshmem/runtime/bootstrap/uid"
 	"libshmem/runtime/mesh"
 	"libshmem/runtime/shmerr"
@@ -35,8 +35,7 @@ type Options struct {
 	GPU      *mesh.GPU     // of this rank; nil: it has none. The group closes it, also if Connect fails.
 	NoGPU    error         // why GPU is nil, for the error of a registration that needs it
 	Log      func(text string)
-	// Open opens the provider, perhaps with faults (fabric/chaos); nil: libfabric's.
-	Open func(fabric.Config) (fabric.Provider, error)
+	Chaos    *chaos.Plan // faults of the network; nil: there are none
 }
 
 // Group is one rank's end of a group.
@@ -62,7 +61,7 @@ func Connect(o Options) (g *Group, err error) {
 	secret := sha256.Sum256(append([]byte("libshmem group\n"), o.ID[:]...))
 	m, own := mesh.Open(mesh.Options{
 		Member: o.Rank, Most: o.Size, Secret: secret[:], Timeout: o.Timeout, Provider: o.Provider, NICs: o.NICs, Library: o.Library,
-		GPUs: true, GPU: o.GPU, Log: o.Log, Open: o.Open,
+		GPUs: true, GPU: o.GPU, Log: o.Log, Chaos: o.Chaos,
 	})
 	var address []byte
 	if own == nil {

@@ -34,7 +34,7 @@ capi/gen: capi/spec internal/generated runtime/config
 capi/core/library: capi/core
     # what is linked; package core has C in it, and a package with C that is
     # linked as a library is slow to link
-capi/core: fabric fabric/chaos fabric/ofi queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/guard runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/place runtime/job/device runtime/job/meet runtime/job/watch runtime/mesh runtime/proxy runtime/proxy/fastpath runtime/rma runtime/shmerr runtime/stats runtime/topo
+capi/core: fabric fabric/chaos queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/guard runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/place runtime/job/device runtime/job/meet runtime/job/watch runtime/mesh runtime/proxy runtime/proxy/fastpath runtime/rma runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/job. It marks its own calls of the driver
@@ -193,10 +193,10 @@ runtime/trace: fabric runtime/shmerr
 runtime/statuspage: runtime/shmerr
     # pages and how they are found; what an endpoint shows in its own is the
     # proxy's concern
-runtime/mesh: fabric fabric/ofi runtime/bootstrap/secret runtime/gpu/cuda runtime/guard runtime/mrcache runtime/mrcache/memmonitor runtime/proxy runtime/proxy/call runtime/proxy/fifo runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/loop runtime/proxy/mem runtime/proxy/wait runtime/proxy/wake runtime/shmerr
+runtime/mesh: fabric fabric/chaos fabric/ofi runtime/bootstrap/secret runtime/gpu/cuda runtime/guard runtime/mrcache runtime/mrcache/memmonitor runtime/proxy runtime/proxy/call runtime/proxy/fifo runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/loop runtime/proxy/mem runtime/proxy/wait runtime/proxy/wake runtime/shmerr
     # an engine without a job: it reads no setting and has no launcher, so that a process may have
     # several, and a job besides
-runtime/rma: fabric runtime/bootstrap/uid runtime/mesh runtime/shmerr
+runtime/rma: fabric/chaos runtime/bootstrap/uid runtime/mesh runtime/shmerr
     # a mesh whose members meet by a unique id, as the PEs of a job do, and register memory together
 runtime/job/area: queue
     # offsets and sizes, and the numbers that kernels know, too

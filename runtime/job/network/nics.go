@@ -96,15 +96,8 @@ func (nw *Network) setRequired(c *fabric.Config) {
 // openPlain opens the provider of engine i without tracing. If SHMEM_CHAOS is set, a layer above it
 // injects faults.
 func (nw *Network) openPlain(n *nics, c fabric.Config, i int) (fabric.Provider, error) {
-	plan := nw.Chaos
-	if plan == nil {
-		return nw.openNICs(n, c)
-	}
-	inner, err := nw.openNICs(n, chaos.Inner(c))
-	if err != nil {
-		return nil, err
-	}
-	return chaos.New(inner, c, *plan, i == 0)
+	open := func(c fabric.Config) (fabric.Provider, error) { return nw.openNICs(n, c) }
+	return chaos.Open(open, c, nw.Chaos, i == 0)
 }
 
 // openNICs opens an endpoint on each NIC. If all PEs have one NIC, the endpoint is used directly;

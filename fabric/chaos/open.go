@@ -1,0 +1,35 @@
+package chaos
+
+import (
+	"fmt"
+
+	"libshmem/fabric"
+)
+
+// Read parses SHMEM_CHAOS, the faults to inject into the network of this many PEs; nil: none.
+func Read(text string, pes int) (*Plan, error) {
+	if text == "" {
+		return nil, nil
+	}
+	plan, err := Parse(text)
+	if err == nil {
+		err = plan.Check(pes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read setting SHMEM_CHAOS=%q: %w", text, err)
+	}
+	return &plan, nil
+}
+
+// Open opens a provider by open, with a layer above it that injects the faults of a plan; nil: there
+// are none. kills is as for New.
+func Open(open func(fabric.Config) (fabric.Provider, error), c fabric.Config, plan *Plan, kills bool) (fabric.Provider, error) {
+	if plan == nil {
+		return open(c)
+	}
+	inner, err := open(Inner(c))
+	if err != nil {
+		return nil, err
+	}
+	return New(inner, c, *plan, kills)
+}
