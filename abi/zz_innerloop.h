@@ -65,7 +65,7 @@ struct shmemi_innerloop {
     struct shmemi_innerloop_ring *rings; /* ring_count of them */
     uint64_t *positions; /* of the rings' next operations */
     uint32_t ring_count; /* rings */
-    uint32_t alone; /* this PE has no other consumer, so a fence is an epoch */
+    uint32_t serves_all; /* this loop serves all rings of the PE, so a fence is an epoch */
     uint32_t yields; /* no processor of its own: give way when nothing comes */
     uint32_t batch; /* operations taken from one ring before the others are polled */
     uint32_t passed; /* operations that were taken since the first ring stopped before a fence */
@@ -96,7 +96,7 @@ _Static_assert(offsetof(struct shmemi_innerloop, wakes) == 64, "innerloop_wakes"
 _Static_assert(offsetof(struct shmemi_innerloop, rings) == 72, "innerloop_rings");
 _Static_assert(offsetof(struct shmemi_innerloop, positions) == 80, "innerloop_positions");
 _Static_assert(offsetof(struct shmemi_innerloop, ring_count) == 88, "innerloop_ring_count");
-_Static_assert(offsetof(struct shmemi_innerloop, alone) == 92, "innerloop_alone");
+_Static_assert(offsetof(struct shmemi_innerloop, serves_all) == 92, "innerloop_serves_all");
 _Static_assert(offsetof(struct shmemi_innerloop, yields) == 96, "innerloop_yields");
 _Static_assert(offsetof(struct shmemi_innerloop, batch) == 100, "innerloop_batch");
 _Static_assert(offsetof(struct shmemi_innerloop, passed) == 104, "innerloop_passed");

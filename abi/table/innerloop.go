@@ -62,7 +62,7 @@ var innerLoop = Unit{
 			{Name: "rings", Type: "ptr", C: "struct shmemi_innerloop_ring *", GoType: "*loopRing", Doc: "ring_count of them"},
 			{Name: "positions", Type: "ptr", C: "uint64_t *", GoType: "*uint64", Doc: "of the rings' next operations"},
 			{Name: "ring_count", Type: "u32", Doc: "rings"},
-			{Name: "alone", Type: "u32", Doc: "this PE has no other consumer, so a fence is an epoch"},
+			{Name: "serves_all", Type: "u32", Doc: "this loop serves all rings of the PE, so a fence is an epoch"},
 			{Name: "yields", Type: "u32", Doc: "no processor of its own: give way when nothing comes"},
 			{Name: "batch", Type: "u32", Doc: "operations taken from one ring before the others are polled"},
 			{Name: "passed", Type: "u32", Doc: "operations that were taken since the first ring stopped before a fence"},

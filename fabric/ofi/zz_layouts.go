@@ -2,5 +2,5 @@
 
 package ofi
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xe3227074cb13bf6c
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x10185b3f8c0c9fa0
 import "C"

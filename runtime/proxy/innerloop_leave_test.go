@@ -27,7 +27,7 @@ func (j *ringJob) innerLoop() *fastpath.Loop {
 	}}
 	config.Batch = 32
 	l := fastpath.New(config)
-	l.Alone(true)
+	l.SetServesAll(true)
 	return l
 }
 

@@ -274,7 +274,7 @@ static inline int post_next(struct shmemi_innerloop *l, const struct shmemi_inne
     if (!read_rest(r, *p, w, slots))
         return NOT_STORED;
     if (op == SHMEMI_OP_FENCE) {
-        if (!l->alone)
+        if (!l->serves_all)
             return NOT_SIMPLE;
         if (l->ring_count > 1)
             return AT_FENCE;

@@ -93,8 +93,8 @@ func (l *Loop) Close() {
 	C.free(unsafe.Pointer(l.c))
 }
 
-// Alone sets whether this loop serves all rings of the PE: only then may C handle a fence.
-func (l *Loop) Alone(alone bool) { l.c.alone = asNumber(alone) }
+// SetServesAll sets whether this loop serves all rings of the PE: only then may C handle a fence.
+func (l *Loop) SetServesAll(all bool) { l.c.servesAll = asNumber(all) }
 
 // Yields sets whether the loop yields its processor when it finds no work.
 func (l *Loop) Yields(yields bool) { l.c.yields = asNumber(yields) }

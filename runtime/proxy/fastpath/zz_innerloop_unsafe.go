@@ -74,7 +74,7 @@ type loop struct {
 	rings       *loopRing      // ring_count of them
 	positions   *uint64        // of the rings' next operations
 	ringCount   uint32         // rings
-	alone       uint32         // this PE has no other consumer, so a fence is an epoch
+	servesAll   uint32         // this loop serves all rings of the PE, so a fence is an epoch
 	yields      uint32         // no processor of its own: give way when nothing comes
 	batch       uint32         // operations taken from one ring before the others are polled
 	passed      uint32         // operations that were taken since the first ring stopped before a fence
@@ -107,7 +107,7 @@ var (
 	_ [72]byte   = [unsafe.Offsetof(loop{}.rings)]byte{}
 	_ [80]byte   = [unsafe.Offsetof(loop{}.positions)]byte{}
 	_ [88]byte   = [unsafe.Offsetof(loop{}.ringCount)]byte{}
-	_ [92]byte   = [unsafe.Offsetof(loop{}.alone)]byte{}
+	_ [92]byte   = [unsafe.Offsetof(loop{}.servesAll)]byte{}
 	_ [96]byte   = [unsafe.Offsetof(loop{}.yields)]byte{}
 	_ [100]byte  = [unsafe.Offsetof(loop{}.batch)]byte{}
 	_ [104]byte  = [unsafe.Offsetof(loop{}.passed)]byte{}

@@ -29,7 +29,7 @@ func (c *Consumer) openInnerLoop() {
 		})
 	}
 	c.inner = fastpath.New(config)
-	c.inner.Alone(true)
+	c.inner.SetServesAll(true)
 }
 
 // closeInnerLoop frees the inner loop in C.

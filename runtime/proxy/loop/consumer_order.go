@@ -71,7 +71,7 @@ func Join(consumers []*Consumer, wake []func()) {
 		c.order.quiets.other = make([]uint64, len(c.order.others))
 		c.order.fences.other = make([]uint64, len(c.order.others))
 		if c.inner != nil {
-			c.inner.Alone(len(c.order.others) == 0)
+			c.inner.SetServesAll(len(c.order.others) == 0)
 		}
 	}
 }

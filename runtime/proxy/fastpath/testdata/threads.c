@@ -180,7 +180,7 @@ static void *run_inner_loop(void *arg)
                                     .rings = &ring,
                                     .positions = &position,
                                     .ring_count = 1,
-                                    .alone = 1,
+                                    .serves_all = 1,
                                     .yields = 1,
                                     .batch = 16,
                                     .limit = 1000000};
