@@ -69,9 +69,9 @@ var ErrClosed = errors.New("it is closed")
 // word of it.
 const internal = 4096
 
-// alone makes signals on GPU memory atomic with those of other meshes of this process, which may
-// have the same memory.
-var alone gpustage.Alone
+// atomicsLock makes signals on GPU memory atomic with those of other meshes of this process, which
+// may have the same memory.
+var atomicsLock gpustage.AtomicsLock
 
 // Mesh is one member's end of a mesh.
 type Mesh struct {
@@ -200,7 +200,7 @@ func (m *Mesh) stageGPU(gpus bool) (err error) {
 	if m.gpu != nil {
 		memory = m.gpu.Memory
 	}
-	if m.stage, err = gpustage.New(m.e.Host(), memory, gpustage.Config{Alone: &alone}); err == nil {
+	if m.stage, err = gpustage.New(m.e.Host(), memory, gpustage.Config{Lock: &atomicsLock}); err == nil {
 		m.e.Use(m.stage)
 	}
 	return err

@@ -78,7 +78,7 @@ func TestPlayedStagedOperations(t *testing.T) {
 // Engines of one PE that change words of its GPU memory in steps take turns.
 func TestStagedEnginesShare(t *testing.T) {
 	const engines, each, heap = 3, 300, 4096
-	g := gpus{alone: true, delay: 3, shared: []*gpustage.Alone{new(gpustage.Alone), new(gpustage.Alone)}, chunk: gpustage.LeastChunk, chunks: 2}
+	g := gpus{alone: true, delay: 3, shared: []*gpustage.AtomicsLock{new(gpustage.AtomicsLock), new(gpustage.AtomicsLock)}, chunk: gpustage.LeastChunk, chunks: 2}
 	memories := make([][]byte, 2)
 	own := g.open(t, 1, memories, heap)
 	var jobs []*job

@@ -164,8 +164,8 @@ func newJobWith(t testing.TB, m mode, seed uint64, memories [][]byte, cards []*t
 		if p.card != nil {
 			config := gpustage.Config{Chunk: m.gpus.chunk, Chunks: m.gpus.chunks, Grace: 1}
 			if m.gpus.alone {
-				if config.Alone = new(gpustage.Alone); m.gpus.shared != nil {
-					config.Alone = m.gpus.shared[i]
+				if config.Lock = new(gpustage.AtomicsLock); m.gpus.shared != nil {
+					config.Lock = m.gpus.shared[i]
 				}
 			}
 			if p.stage, err = gpustage.New(p.Host(), p.card, config); err != nil {

@@ -18,13 +18,13 @@ import (
 
 // gpus describes the GPUs of a job's PEs; nil in a mode: no PE has one.
 type gpus struct {
-	has     func(pe int) bool // whether a PE has a GPU; nil: all have
-	mapped  bool              // each PE has the heaps of the others mapped for copies
-	atomics uint64            // operations that streams can do
-	alone   bool              // words may be changed in steps
-	shared  []*gpustage.Alone // by PE, shared with other engines; nil: not shared
-	words   uint64            // Memory.Words
-	delay   int               // most looks from one step of a stream to the next
+	has     func(pe int) bool       // whether a PE has a GPU; nil: all have
+	mapped  bool                    // each PE has the heaps of the others mapped for copies
+	atomics uint64                  // operations that streams can do
+	alone   bool                    // words may be changed in steps
+	shared  []*gpustage.AtomicsLock // by PE, shared with other engines; nil: not shared
+	words   uint64                  // Memory.Words
+	delay   int                     // most looks from one step of a stream to the next
 	chunk   uint64
 	chunks  int
 	nic     func(pe int) bool // whether NICs reach the heap; nil: of no PE

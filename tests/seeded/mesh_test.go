@@ -25,8 +25,8 @@ var meshDefects = []defect{
 	},
 	{
 		id: "mesh/forgets-what-a-word-had", file: "runtime/proxy/gpustage/arrival_word.go",
-		was:  "mem.Word{Value: value, Known: true}",
-		is:   "mem.Word{Value: old, Known: true}",
+		was:  "mem.CachedWord{Value: value, Known: true}",
+		is:   "mem.CachedWord{Value: old, Known: true}",
 		user: "of the first two signals on a word in GPU memory one is lost",
 		by:   unit("./runtime/mesh", "^TestGPUWords$"), says: `100 signals of 3 have made`,
 	},

@@ -42,7 +42,7 @@ func (s *Stage) CountPoll() int { return s.streams.CountPoll() }
 func (s *Stage) Mark() {
 	s.state.Busy = 0
 	s.streams.Mark()
-	if s.arrivals.WantsAlone() || s.pulls.HoldsBack() {
+	if s.arrivals.WantsLock() || s.pulls.HoldsBack() {
 		s.streams.MarkBusy()
 	}
 	if s.NoRoom() {

@@ -62,10 +62,11 @@ type waitingMessage struct {
 }
 
 // newArrivals returns the arrivals of an engine. gpu says that this PE has GPU memory that messages
-// may name. Only then are slots, pinned memory for bytes of messages, and alone used; alone may be nil.
-func newArrivals(e Engine, s *stream.Set, x *heaps, gpu bool, slots *pool, alone *Alone) *arrivals {
+// may name. Only then are slots, pinned memory for bytes of messages, and lock used; lock may be
+// nil.
+func newArrivals(e Engine, s *stream.Set, x *heaps, gpu bool, slots *pool, lock *AtomicsLock) *arrivals {
 	shared := e.Shared()
-	return &arrivals{engine: e, named: shared.Named, streams: s, heaps: x, gpu: gpu, peers: shared.Peers, slots: slots, kept: early.New(layout.MessageSize), words: words{alone: alone}}
+	return &arrivals{engine: e, named: shared.Named, streams: s, heaps: x, gpu: gpu, peers: shared.Peers, slots: slots, kept: early.New(layout.MessageSize), words: words{lock: lock}}
 }
 
 // Connect sets the number of PEs, and the progress for each that arrivals and pulls share.
@@ -225,9 +226,9 @@ func (a *arrivals) Advance() {
 	a.words.endPoll(a.streams.LastPassed(stream.In))
 }
 
-// WantsAlone reports whether an atomic operation in steps waits because another engine of this PE
-// has locked Alone.
-func (a *arrivals) WantsAlone() bool { return a.words.wants }
+// WantsLock reports whether an atomic operation in steps waits because another engine of this PE
+// has locked the AtomicsLock.
+func (a *arrivals) WantsLock() bool { return a.words.wants }
 
 // Busy returns the number of PEs that have messages whose work is not complete.
 func (a *arrivals) Busy() int { return len(a.busy) }
@@ -235,7 +236,7 @@ func (a *arrivals) Busy() int { return len(a.busy) }
 // Atomics returns the atomic operations that this PE carries out for others on its GPU memory, by
 // stream.AtomicBit.
 func (a *arrivals) Atomics() uint64 {
-	if a.words.alone != nil {
+	if a.words.lock != nil {
 		return stream.AllAtomics | stream.OwnerAlone
 	}
 	return a.streams.Atomics() | stream.PlainAtomics
@@ -258,8 +259,8 @@ func (a *arrivals) Drop(pe libshmem.PE) {
 // CheckIdle returns an error that describes the waiting messages, or nil if no message waits. Tests
 // call it at their end.
 func (a *arrivals) CheckIdle() error {
-	if len(a.busy) != 0 || a.words.hasAlone || a.kept.Len() != 0 {
-		return fmt.Errorf("%d PEs busy, alone %v, %d messages kept", len(a.busy), a.words.hasAlone, a.kept.Len())
+	if len(a.busy) != 0 || a.words.hasLock || a.kept.Len() != 0 {
+		return fmt.Errorf("%d PEs busy, lock %v, %d messages kept", len(a.busy), a.words.hasLock, a.kept.Len())
 	}
 	for i := range a.in {
 		if l := &a.in[i]; l.held.Len() != 0 || l.Kept.Open() || l.Pulls.Open() || l.changing || l.underway != 0 || l.listed {

@@ -150,7 +150,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, first bool) bool
 		return true
 	}
 	bit := stream.AtomicBit(h.Op, h.Width)
-	word := a.named.Segment.Word(h.Offset)
+	word := a.named.Segment.CachedWord(h.Offset)
 	switch {
 	case word != nil && word.Known && h.Width == 8:
 		old := mem.Apply(h.Op, unsafe.Pointer(&word.Value), 8, h.Operand, h.Extra)
@@ -170,7 +170,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, first bool) bool
 		a.streams.Copy(stream.In, a.slots.At(i), at, uint64(h.Width))
 		a.noteIssued(l)
 		a.streams.AddChore(stream.In, stream.Chore{For: a, What: sendValue, Index: i, Width: h.Width, PE: h.From, Token: h.Token})
-	case a.words.alone != nil:
+	case a.words.lock != nil:
 		// endWord applies this operation, and others on the same word, from the list.
 		if first {
 			a.beginWord(l, h, at)

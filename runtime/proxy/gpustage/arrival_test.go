@@ -52,12 +52,12 @@ type arrivalsPE struct {
 	slots    pool
 }
 
-func newArrivalsPE(ops uint64, alone *Alone) *arrivalsPE {
+func newArrivalsPE(ops uint64, lock *AtomicsLock) *arrivalsPE {
 	p := &arrivalsPE{engine: new(arrivalsTestEngine), memory: &streamtest.Memory{Ops: ops}}
 	p.slots = newPool(unsafe.Pointer(unsafe.SliceData(make([]byte, 4*layout.MessageSize))), layout.MessageSize, 4)
 	p.streams = stream.New(p.engine.streams.Shared(), p.memory, 100)
 	x := newHeaps(p.engine)
-	p.arrivals = newArrivals(p.engine, p.streams, x, true, &p.slots, alone)
+	p.arrivals = newArrivals(p.engine, p.streams, x, true, &p.slots, lock)
 	p.Connect(p.progress[:])
 	return p
 }
@@ -218,30 +218,30 @@ func TestArrivalsStreamWord(t *testing.T) {
 	p.rest(t)
 }
 
-// An operation in steps needs Alone. All operations on a word are done on one copy of it.
-func TestArrivalsAlone(t *testing.T) {
-	alone := new(Alone)
-	p := newArrivalsPE(0, alone)
-	alone.taken.Store(true)
+// An operation in steps needs the AtomicsLock. All operations on a word are done on one copy of it.
+func TestArrivalsLock(t *testing.T) {
+	lock := new(AtomicsLock)
+	p := newArrivalsPE(0, lock)
+	lock.taken.Store(true)
 	p.amo(1, fabric.OpFetchAdd, 0, 2)
 	p.amo(2, fabric.OpFetchAdd, 0, 3)
-	if p.goOn(); !p.WantsAlone() || p.memory.Given[stream.In] != 0 {
-		t.Errorf("wants %v, work %v, while another engine changes words", p.WantsAlone(), p.memory.Given)
+	if p.goOn(); !p.WantsLock() || p.memory.Given[stream.In] != 0 {
+		t.Errorf("wants %v, work %v, while another engine changes words", p.WantsLock(), p.memory.Given)
 	}
-	alone.taken.Store(false)
-	if p.goOn(); p.WantsAlone() || p.memory.Given[stream.In] != 1 || !alone.taken.Load() {
-		t.Errorf("wants %v, work %v, alone %v", p.WantsAlone(), p.memory.Given, alone.taken.Load())
+	lock.taken.Store(false)
+	if p.goOn(); p.WantsLock() || p.memory.Given[stream.In] != 1 || !lock.taken.Load() {
+		t.Errorf("wants %v, work %v, lock %v", p.WantsLock(), p.memory.Given, lock.taken.Load())
 	}
 	p.goOn()
 	if p.goOn(); p.engine.heap[0] != 5 || len(p.engine.answers) != 2 || p.engine.answers[0]+p.engine.answers[1] != 2 && p.engine.answers[0]+p.engine.answers[1] != 3 || p.memory.Given[stream.In] != 2 {
 		t.Errorf("heap %v, answers %v, work %v", p.engine.heap, p.engine.answers, p.memory.Given)
 	}
-	if alone.taken.Load() {
-		t.Error("alone was not given back")
+	if lock.taken.Load() {
+		t.Error("the lock was not released")
 	}
 	p.rest(t)
 	if p.Atomics()&stream.OwnerAlone == 0 || newArrivalsPE(0, nil).Atomics() != stream.PlainAtomics {
-		t.Errorf("operations %#x, and %#x without alone", p.Atomics(), newArrivalsPE(0, nil).Atomics())
+		t.Errorf("operations %#x, and %#x without lock", p.Atomics(), newArrivalsPE(0, nil).Atomics())
 	}
 }
 

@@ -20,7 +20,8 @@ import (
 //
 // An operation that no stream can do takes three steps: a stream copies the word to main memory,
 // the CPU computes the new value, and the stream stores it. That is atomic while no other engine
-// changes the word (Alone). All operations that wait for the same word are done on one copy of it.
+// changes the word (AtomicsLock). All operations that wait for the same word are done on one copy
+// of it.
 
 // needsKernel reports whether a message is an atomic operation that stream.Word carries out,
 // perhaps with a kernel, which waits while the GPU is full.
@@ -56,11 +57,11 @@ func (a *arrivals) changeByStream(l *arrivalPeer, h *layout.Header) bool {
 	return true
 }
 
-// Alone is a lock that the engines of a PE share. It makes their atomic operations on the PE's GPU
-// memory, which read, compute and write, atomic together. A Stage may use one only if these engines
-// alone change words atomically: no kernel does, and no PE that loads and stores there. PEs that
-// copy to the heap send such operations to its owner.
-type Alone struct{ taken atomic.Bool }
+// AtomicsLock is a lock that the engines of a PE share. It makes their atomic operations on the
+// PE's GPU memory, which read, compute and write, atomic together. A Stage may use one only if
+// these engines alone change words atomically: no kernel does, and no PE that loads and stores
+// there. PEs that copy to the heap send such operations to its owner.
+type AtomicsLock struct{ taken atomic.Bool }
 
 // maxWords is the largest number of words of GPU memory that atomic operations in steps change at a
 // time.
@@ -69,12 +70,12 @@ const maxWords = 32
 // words are the words under change: an atomic operation reads, computes and writes in several steps
 // of a stream, and no other may change the word meanwhile.
 type words struct {
-	alone    *Alone // nil: operations that no stream can do are refused
-	all      []word
-	hasAlone bool   // this engine has locked alone
-	until    uint64 // mark that stream.In has to pass before alone is unlocked
-	fresh    bool   // this poll may lock alone and start to change words
-	wants    bool   // this engine waits for another one to unlock alone
+	lock    *AtomicsLock // nil: operations that no stream can do are refused
+	all     []word
+	hasLock bool   // this engine has locked it
+	until   uint64 // mark that stream.In has to pass before this engine unlocks
+	fresh   bool   // this poll may lock, and start to change words
+	wants   bool   // this engine waits for another one to unlock
 }
 
 // word is one word of GPU memory that an atomic operation in steps changes.
@@ -85,25 +86,26 @@ type word struct {
 }
 
 // beginPoll is called when the engine begins to apply the messages that have arrived. If this
-// engine does not have the lock Alone, by which one engine of the PE at a time changes words of GPU
-// memory in steps, mayBegin may lock it in this poll.
+// engine does not have the AtomicsLock, under which one engine of the PE at a time changes words of
+// GPU memory in steps, tryBegin may lock it in this poll.
 func (w *words) beginPoll() {
-	if w.alone != nil && !w.hasAlone {
+	if w.lock != nil && !w.hasLock {
 		w.fresh = true
 	}
 }
 
-// mayBegin reports whether an atomic operation in steps may start on a word now: this engine has
-// locked Alone, or can lock it, and no operation under way changes the word.
-func (w *words) mayBegin(at unsafe.Pointer, width uint8) bool {
-	if !w.hasAlone && w.fresh {
-		if w.wants = !w.alone.taken.CompareAndSwap(false, true); !w.wants {
-			w.hasAlone, w.until = true, 0
+// tryBegin locks the AtomicsLock, if this engine has not locked it and this poll may. It reports
+// whether an atomic operation in steps may start on a word now: this engine has locked, fewer than
+// maxWords words are under change, and no operation under way changes the word.
+func (w *words) tryBegin(at unsafe.Pointer, width uint8) bool {
+	if !w.hasLock && w.fresh {
+		if w.wants = !w.lock.taken.CompareAndSwap(false, true); !w.wants {
+			w.hasLock, w.until = true, 0
 		}
 	}
-	// If this engine had locked Alone in an earlier poll, no further operation starts: otherwise
-	// other engines might never get Alone.
-	if !w.hasAlone || !w.fresh || len(w.all) == maxWords {
+	// fresh is false if this engine already held the lock when the poll began. Then no further
+	// operation starts until it unlocks: otherwise other engines might never get the lock.
+	if !w.hasLock || !w.fresh || len(w.all) == maxWords {
 		return false
 	}
 	for i := range w.all {
@@ -119,11 +121,11 @@ func overlap(a unsafe.Pointer, n uint8, b unsafe.Pointer, m uint8) bool {
 	return uintptr(a) < uintptr(b)+uintptr(m) && uintptr(b) < uintptr(a)+uintptr(n)
 }
 
-// endPoll is called at the end of a poll. It unlocks Alone if all words under change have been
-// stored; passed is the last mark that stream.In has passed.
+// endPoll is called at the end of a poll. It unlocks the AtomicsLock if all words under change have
+// been stored; passed is the last mark that stream.In has passed.
 func (w *words) endPoll(passed uint64) {
 	w.fresh = false
-	if !w.hasAlone || passed < w.until {
+	if !w.hasLock || passed < w.until {
 		return
 	}
 	for i := range w.all {
@@ -131,15 +133,15 @@ func (w *words) endPoll(passed uint64) {
 			return
 		}
 	}
-	w.all, w.hasAlone = w.all[:0], false
-	w.alone.taken.Store(false)
+	w.all, w.hasLock = w.all[:0], false
+	w.lock.taken.Store(false)
 }
 
 // beginWord starts an atomic operation in steps, the first waiting message of a PE, if that is
 // possible now: it lets a stream copy the word to a slot. endWord does the next steps.
 func (a *arrivals) beginWord(l *arrivalPeer, h *layout.Header, at unsafe.Pointer) {
 	w := &a.words
-	if !w.mayBegin(at, h.Width) {
+	if !w.tryBegin(at, h.Width) {
 		return
 	}
 	i, ok := a.slots.Allocate()
@@ -162,7 +164,7 @@ func (a *arrivals) endWord(c *stream.Chore) {
 	mem.Copy(unsafe.Pointer(&old), a.slots.At(w.slot), int(w.width))
 	a.slots.Release(w.slot)
 	value := old
-	var known *mem.Word // of the word, if its value is known from now on
+	var known *mem.CachedWord // of the word, if its value is known from now on
 	a.in[c.PE].changing = false
 	a.streams.RequireMark(stream.In) // because of the store below, which the replies have to follow
 	for _, pe := range a.busy {
@@ -174,7 +176,7 @@ func (a *arrivals) endWord(c *stream.Chore) {
 				break
 			}
 			if h.Width == 8 {
-				known = a.named.Segment.Word(h.Offset)
+				known = a.named.Segment.CachedWord(h.Offset)
 			}
 			old := mem.Apply(h.Op, unsafe.Pointer(&value), h.Width, h.Operand, h.Extra)
 			l.Issued, l.Stored = a.streams.LastMark(stream.In), a.streams.NextMark(stream.In)
@@ -187,7 +189,7 @@ func (a *arrivals) endWord(c *stream.Chore) {
 	a.streams.NoteDriverCall(backlog.CallCame, libshmem.PE(c.PE))
 	a.streams.Write(stream.In, w.at, w.width, value)
 	if known != nil {
-		*known = mem.Word{Value: value, Known: true}
+		*known = mem.CachedWord{Value: value, Known: true}
 	}
 	a.words.until = a.streams.LastMark(stream.In)
 	w.at = nil

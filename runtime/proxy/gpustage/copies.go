@@ -92,9 +92,9 @@ func (c *copies) MustFollow(pe libshmem.PE, epoch uint64) bool {
 	return l.done < before
 }
 
-// mayBegin reports whether an operation of n bytes on a mapped heap may start now: the stream is
+// tryBegin reports whether an operation of n bytes on a mapped heap may start now: the stream is
 // not full, and no operation from before a fence is still outside the stream.
-func (c *copies) mayBegin(use Use, pe libshmem.PE, n uint64) call.Status {
+func (c *copies) tryBegin(use Use, pe libshmem.PE, n uint64) call.Status {
 	l := &c.to[pe]
 	if c.streams.Full(stream.Peer) || c.departs.UnsentBefore(pe, c.state.Epoch) || l.owed > 0 && l.owedEpoch != c.state.Epoch {
 		return call.Again
@@ -147,7 +147,7 @@ func (c *copies) AMO(pe libshmem.PE, h *layout.Header) (st call.Status, ok bool)
 // for the store of an element. It is under way until the stream has passed a later mark
 // (storedLater).
 func (c *copies) setWord(use Use, pe libshmem.PE, h *layout.Header) call.Status {
-	if st := c.mayBegin(use, pe, 0); st != call.Done {
+	if st := c.tryBegin(use, pe, 0); st != call.Done {
 		return st
 	}
 	l := &c.to[pe]
@@ -191,7 +191,7 @@ func (c *copies) storedLater(pe libshmem.PE, slot uint16) {
 // one. gpu says that the source is GPU memory. If it is main memory, and a message could hold the
 // bytes, the source may be reused when Put returns.
 func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Pointer, n uint64, gpu bool, r *call.Request, after *layout.Header) call.Status {
-	if st := c.mayBegin(UseCopy, pe, n); st != call.Done {
+	if st := c.tryBegin(UseCopy, pe, n); st != call.Done {
 		return st
 	}
 	l := &c.to[pe]

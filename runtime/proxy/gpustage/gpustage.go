@@ -20,9 +20,9 @@ const StreamQueue = 576
 
 // Config configures a Stage. The zero value is usable.
 type Config struct {
-	Chunk  uint64 // bytes of one chunk; 0: 1 MiB
-	Chunks int    // for incoming bytes, and as many for outgoing ones; 0: the constant Chunks
-	Alone  *Alone // nil: atomic operations that Memory.Atomic cannot do are refused
+	Chunk  uint64       // bytes of one chunk; 0: 1 MiB
+	Chunks int          // for incoming bytes, and as many for outgoing ones; 0: the constant Chunks
+	Lock   *AtomicsLock // nil: atomic operations that Memory.Atomic cannot do are refused
 	// Grace is how long messages of a PE are held back after bytes of it could not be read; 0: the
 	// constant grace.
 	Grace time.Duration
@@ -76,7 +76,7 @@ func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 	s := &Stage{engine: e, state: x.State, peers: x.Peers, provider: x.Provider, memory: m}
 	p := &s.pinned
 	if m == nil {
-		c.Alone = nil
+		c.Lock = nil
 	} else if err := p.open(x.Provider, m, c); err != nil {
 		return nil, errors.Join(fmt.Errorf("stage GPU memory: %w", err), m.Close())
 	} else {
@@ -90,7 +90,7 @@ func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 		s.streams.Aside(stream.Peer, unsafe.Add(p.aside, asideBytes), asideBytes)
 	}
 	s.heaps = newHeaps(e)
-	s.arrivals = newArrivals(e, s.streams, s.heaps, segment.Heap != nil || segment.Regions != nil && m != nil, &p.inSlots, c.Alone)
+	s.arrivals = newArrivals(e, s.streams, s.heaps, segment.Heap != nil || segment.Regions != nil && m != nil, &p.inSlots, c.Lock)
 	s.gets = &gets{engine: e, named: x.Named, streams: s.streams, slots: &p.inSlots, heaps: s.heaps, segment: segment, desc: heap.Desc, localMR: x.Caps.LocalMR}
 	s.pulls = newPulls(e, s.streams, &p.inChunks, p.region.Desc, x.Caps.MaxMessage, s.gets)
 	s.gets.pulls = s.pulls

@@ -16,8 +16,9 @@ type owner struct {
 	atomics uint64 // AtomicBits of the operations that the PE supports there
 }
 
-// othersMaySet reports whether other PEs may set words of the heap: not if the owner changes words
-// in several steps.
+// othersMaySet reports whether a PE that has mapped this heap may do atomic sets there in its own
+// stream. It may not if the heap's PE reads a word, computes, and writes it back in separate steps
+// (OwnerAlone): that write would undo a set between the steps.
 func (o *owner) othersMaySet() bool { return o.atomics&stream.OwnerAlone == 0 }
 
 // owners has an owner for each PE, and the memory of each PE, which may have regions.

@@ -39,12 +39,12 @@ type localRegion struct {
 	gpu  bool
 	// words: what the owner knows of its words of 8 bytes, if only operations of PEs change them
 	// (KeepWords); nil: it has to read them.
-	words []Word
+	words []CachedWord
 }
 
-// Word is what the owner knows of a word of GPU memory that only operations of PEs change: after
-// the first operation its value, so that the next one need not read it.
-type Word struct {
+// CachedWord is the owner's record of a word of GPU memory that only operations of PEs change. The
+// first operation sets Value, so that later ones need not read the word.
+type CachedWord struct {
 	Value uint64
 	Known bool
 }
@@ -77,12 +77,15 @@ func (r *Regions) at(offset libshmem.Offset, n uint64) (unsafe.Pointer, bool) {
 	return unsafe.Add(r.all[i].base, in), true
 }
 
-// KeepWords says that from now on only operations of PEs change the words of a region, and no
-// kernel does.
-func (r *Regions) KeepWords(number uint32) { r.all[number].words = make([]Word, r.all[number].len/8) }
+// KeepWords makes records for the words of a region, whose values the engine then remembers: the
+// caller promises that from now on only operations of PEs change them, and no kernel does.
+func (r *Regions) KeepWords(number uint32) {
+	r.all[number].words = make([]CachedWord, r.all[number].len/8)
+}
 
-// word returns what is known of the word at an offset; nil: it may be changed by others.
-func (r *Regions) word(offset libshmem.Offset) *Word {
+// cachedWord returns this PE's record of the word at an offset, or nil if kernels may change the
+// word, too (KeepWords was not called).
+func (r *Regions) cachedWord(offset libshmem.Offset) *CachedWord {
 	i, in := region(offset)
 	if i >= len(r.all) || in/8 >= uint64(len(r.all[i].words)) {
 		return nil

@@ -62,13 +62,15 @@ func (s *Segment) NamesGPU(offset libshmem.Offset) bool {
 	return s.Heap != nil && offset >= 0
 }
 
-// Word returns what is known of the word of 8 bytes at an offset, if it is in a region whose words
-// only operations of PEs change; otherwise nil.
-func (s *Segment) Word(offset libshmem.Offset) *Word {
+// CachedWord returns this PE's record of the 8-byte word at an offset. The record has the word's
+// value once it is known, so that an atomic operation need not read the word from GPU memory.
+// CachedWord returns nil if the offset is in no region whose words only operations of PEs change
+// (KeepWords).
+func (s *Segment) CachedWord(offset libshmem.Offset) *CachedWord {
 	if s.Regions == nil || offset < FirstRegion {
 		return nil
 	}
-	return s.Regions.word(offset)
+	return s.Regions.cachedWord(offset)
 }
 
 // OnGPU reports whether n bytes at p are in a user heap of GPU memory.
