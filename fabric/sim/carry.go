@@ -54,7 +54,7 @@ func (n *Network) sendPacket(m *message) {
 	case m.reply:
 		at := from.target(m, offset, p.n)
 		if at == nil {
-			n.drop(p)
+			n.freePacket(p)
 			n.failNoRegion(m)
 			return
 		}
@@ -81,7 +81,7 @@ func (n *Network) sendPacket(m *message) {
 	}
 	late := p.outcome.Late
 	if from.nic.down {
-		n.drop(p)
+		n.freePacket(p)
 		n.planFailure(m, errIO, "the NIC has no link")
 	} else {
 		n.plan(actArrive, at, m, p)
@@ -156,7 +156,7 @@ func (n *Network) arrive(p *packet) {
 		}
 	}
 	if to.nic.down {
-		n.drop(p)
+		n.freePacket(p)
 		n.planFailure(m, errTimedOut, "the peer's NIC does not answer")
 		return
 	}
@@ -188,11 +188,11 @@ func (n *Network) land(p *packet) {
 	from, to := m.endpoints(p.reply)
 	switch {
 	case to.closed && n.model.Broken != Undead:
-		n.drop(p)
+		n.freePacket(p)
 		n.planFailure(m, errReset, "the peer is gone")
 		return
 	case m.errno != 0 || p.reply != m.reply:
-		n.drop(p)
+		n.freePacket(p)
 		return
 	case m.hasLanded(p.number):
 		n.handleRepeated(p)
@@ -203,7 +203,7 @@ func (n *Network) land(p *packet) {
 		return
 	}
 	if !p.reply && m.kind != fabric.KindSend && !n.knowsSender(m, to) {
-		n.drop(p)
+		n.freePacket(p)
 		n.failStranger(m)
 		return
 	}
@@ -237,7 +237,7 @@ func (n *Network) handleRepeated(p *packet) {
 			n.held -= m.n
 		}
 	}
-	n.drop(p)
+	n.freePacket(p)
 }
 
 // storePacket stores the bytes of a packet in memory. It returns false if the message has failed,
@@ -255,7 +255,7 @@ func (n *Network) storePacket(p *packet) bool {
 	}
 	at := n.destination(p)
 	if at == nil {
-		n.drop(p)
+		n.freePacket(p)
 		n.failNoRegion(m)
 		return false
 	}
@@ -323,13 +323,13 @@ func (n *Network) storeSecond(p *packet) {
 	m := p.m
 	to := n.owner(p)
 	if to.closed {
-		n.drop(p)
+		n.freePacket(p)
 		n.planFailure(m, errReset, "the peer is gone")
 		return
 	}
 	at := n.destination(p)
 	if at == nil {
-		n.drop(p)
+		n.freePacket(p)
 		n.failNoRegion(m)
 		return
 	}
@@ -355,16 +355,16 @@ func (n *Network) countLanded(p *packet) {
 	m := p.m
 	late := p.outcome.Late
 	if p.queued {
-		n.drop(p)
+		n.freePacket(p)
 		n.countRead(m, late)
 		return
 	}
 	if m.hasLanded(p.number) { // the packet and its repetition were both in two pieces
-		n.drop(p)
+		n.freePacket(p)
 		return
 	}
 	m.mark(p.number)
-	n.drop(p)
+	n.freePacket(p)
 	n.announceEarly(m, m.missing)
 	switch {
 	case m.missing == 0:

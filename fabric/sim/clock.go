@@ -144,7 +144,7 @@ func (n *Network) Woken(hostNumber int) bool {
 func (n *Network) handle(ev event) {
 	n.now = max(n.now, ev.at)
 	if ev.m != nil && ev.m.gen != ev.gen {
-		n.drop(ev.p)
+		n.freePacket(ev.p)
 		return
 	}
 	switch ev.do {
@@ -196,7 +196,7 @@ func (n *Network) Pending() int {
 	live := n.agenda.list[:0]
 	for _, ev := range n.agenda.list {
 		if ev.m != nil && ev.m.gen != ev.gen {
-			n.drop(ev.p)
+			n.freePacket(ev.p)
 			continue
 		}
 		live = append(live, ev)

@@ -389,8 +389,8 @@ func (n *Network) newPacket() *packet {
 	return p
 }
 
-// drop returns the record of a packet to the free ones.
-func (n *Network) drop(p *packet) {
+// freePacket puts a packet that is no longer used on the list from which newPacket allocates.
+func (n *Network) freePacket(p *packet) {
 	if p != nil {
 		p.m = nil
 		n.packets = append(n.packets, p)

@@ -172,7 +172,7 @@ func (p *pair) retry(landed *message) {
 		case landed != nil && w.m != landed:
 			kept = append(kept, w)
 		case w.gen != w.m.gen:
-			n.drop(w)
+			n.freePacket(w)
 		case p.ready(w):
 			n.plan(actReady, n.now, w.m, w)
 		default:

@@ -82,7 +82,7 @@ func (e *endpoint) readPacket(p *packet) bool {
 	p.held = 0
 	switch {
 	case m.gen != p.gen || m.errno != 0:
-		n.drop(p)
+		n.freePacket(p)
 	case p.again:
 		n.handleRepeated(p)
 	case p.half:
@@ -110,7 +110,7 @@ func (n *Network) countRead(m *message, late Time) {
 func (e *endpoint) emptySocket() {
 	for _, p := range e.socket[e.read:] {
 		e.net.held -= p.held
-		e.net.drop(p)
+		e.net.freePacket(p)
 	}
 	e.socket, e.read = nil, 0
 }

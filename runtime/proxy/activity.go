@@ -38,9 +38,10 @@ type Contact struct {
 // Sent reports whether the flush to the PE has been posted.
 func (c *Contact) Sent() bool { return c.sent }
 
-// Contacted reports whether the PE has replied. The caller polls and calls it again until then.
-// The error says why the PE cannot be reached.
-func (e *Engine) Contacted(c *Contact) (bool, error) {
+// TryContact sends the flush of c, unless it has been posted, and reports whether the PE has
+// replied to it. The caller polls, and calls TryContact again until then. The error says why the PE
+// cannot be reached.
+func (e *Engine) TryContact(c *Contact) (bool, error) {
 	p := &e.ops.Peers[c.PE]
 	if err := e.ops.Net.Lost(c.PE); err != nil {
 		return false, err

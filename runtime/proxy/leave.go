@@ -37,7 +37,7 @@ func (e *Engine) Leave() bool {
 	e.Release()
 	still := e.farewells[:0]
 	for _, f := range e.farewells {
-		if !f.isDone() {
+		if !f.advance() {
 			still = append(still, f)
 		}
 	}
@@ -61,10 +61,11 @@ func (e *Engine) farewellsDue() (all []farewell) {
 	return all
 }
 
-// isDone reports whether the process need not wait for the PE any more: it has replied, left, or is
-// lost. isDone sends the flush when the provider has accepted all operations of the context on the
-// PE.
-func (f *farewell) isDone() bool {
+// advance sends the farewell's flush once nothing else of this context is on its way to the PE: no
+// parked message, no queued operation, no one-sided write and, with a GPU, no operation record. It
+// reports whether this process need not wait for the PE any more: the PE has replied to the flush,
+// has left, or cannot be reached.
+func (f *farewell) advance() bool {
 	e, p := f.of, &f.of.ops.Peers[f.pe]
 	switch {
 	case e.ops.Net.IsLost(f.pe):
@@ -82,5 +83,5 @@ func (f *farewell) isDone() bool {
 	}
 	st := e.out.Leave(f.pe)
 	f.flushed = st == call.Pending
-	return st == call.Failed
+	return st == call.Failed // the PE cannot be reached, so no reply will arrive
 }

@@ -41,12 +41,12 @@ type agent struct {
 	stdin   *pump // standard input of PE 0; nil: PE 0 is on another host
 	over    chan struct{}
 
-	childless bool
-	ending    bool // all processes are to end
-	deserted  bool // shmemrun or the connection to it is gone
-	strayed   time.Time
-	heard     stamp // when the last bytes from shmemrun arrived
-	held      bool  // shmemrun is stopped, and therefore silent
+	childless    bool
+	ending       bool // all processes are to end
+	disconnected bool // shmemrun can direct this agent no more: see disconnect
+	strayed      time.Time
+	heard        stamp // when the last bytes from shmemrun arrived
+	paused       bool  // shmemrun is stopped, and therefore sends nothing
 }
 
 // agentPE is a PE that this agent has started.
@@ -97,20 +97,21 @@ func (a *agent) do(f func()) {
 // after makes loop call f after the time d.
 func (a *agent) after(d time.Duration, f func()) { time.AfterFunc(d, func() { a.do(f) }) }
 
-// read reads frames from shmemrun and passes them to loop, which handles them, until the stream
-// ends or a frame is wrong: then the agent ends its PEs (desert).
+// read reads frames from shmemrun until the stream ends, and passes each to the goroutine of loop,
+// which handles it. If the stream ends, or a frame breaks the protocol, the agent ends its PEs
+// (disconnect): shmemrun cannot direct it any more.
 func (a *agent) read() {
 	for {
 		f, err := relay.Read(a.in)
 		if err != nil {
-			a.do(a.desert)
+			a.do(a.disconnect)
 			return
 		}
 		a.do(func() {
-			a.held = false
+			a.paused = false
 			if err := a.handle(f); err != nil {
 				a.say(err.Error())
-				a.desert()
+				a.disconnect()
 			}
 		})
 	}
@@ -139,13 +140,13 @@ func (a *agent) loop(signals <-chan os.Signal) {
 				a.end()
 			}
 		case <-tick(silence):
-			if !a.held && !a.ending && a.heard.silent(silence) {
-				a.desert()
+			if !a.paused && !a.ending && a.heard.silent(silence) {
+				a.disconnect()
 			}
 		}
 	}
 	close(a.over)
-	if a.deserted {
+	if a.disconnected {
 		return
 	}
 	for _, p := range a.byPE {
@@ -164,7 +165,7 @@ func (a *agent) loop(signals <-chan os.Signal) {
 				case f := <-a.actions:
 					f()
 				}
-				waits = waits && !a.deserted
+				waits = waits && !a.disconnected
 			}
 		}
 	}
@@ -240,7 +241,7 @@ func (a *agent) handle(f relay.Frame) error {
 	case relay.Ping:
 		a.pong(f)
 	case relay.Hold:
-		a.held = true
+		a.paused = true
 	case relay.End:
 		a.end()
 	default:
@@ -279,9 +280,10 @@ func (a *agent) pong(f relay.Frame) {
 	}()
 }
 
-// desert ends all processes, because shmemrun, its host or the connection to it is gone.
-func (a *agent) desert() {
-	a.deserted = true
+// disconnect ends all processes, and sends shmemrun nothing more: shmemrun, its host or the
+// connection to it is gone, or shmemrun has broken the protocol.
+func (a *agent) disconnect() {
+	a.disconnected = true
 	a.out.close()
 	for _, p := range a.byPE {
 		for _, o := range p.outputs {

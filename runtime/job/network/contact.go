@@ -76,7 +76,7 @@ func (nw *Network) pending(open []*proxy.Contact) (still []*proxy.Contact, err e
 		}
 		for i, c := range open {
 			replied := false
-			if replied, err = nw.Engine.Contacted(c); err != nil {
+			if replied, err = nw.Engine.TryContact(c); err != nil {
 				still = open[i:]
 				return
 			}
