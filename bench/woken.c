@@ -1,5 +1,5 @@
 /*
- * woken: the processor's time that a put takes at a PE that computes.
+ * woken: the CPU time that a put costs its target PE when the target's program computes.
  *
  * Each 500 us PE 0 puts 8 bytes with a signal to PE 1, which computes and makes no call: each put
  * wakes the thread that serves the network there. PE 1 measures the CPU time of all threads of its

@@ -2,7 +2,7 @@
  * caller.c: the calls between the Python package and the library.
  *
  * The package raises exceptions where C returns a status, so it reads the causes; and the library's
- * reports name the line of Python that made the C call. The library requests that line when it
+ * reports say where the Python program made the call. The library requests that place when it
  * reports; a call itself pays nothing for it.
  *
  * The reply needs the interpreter's lock, and the thread that hangs may hold that lock. So a
@@ -30,8 +30,8 @@ int shmemi_heap_use(uint64_t use[3]);
 
 static shmemi_namer namer;
 
-/* Sets the function that names Python's lines; NULL when the interpreter ends, because it can reply
- * to no request any more. */
+/* Sets the function that says where in Python a thread is. The package sets NULL when the
+ * interpreter ends, which can reply to no request any more. */
 void shmemi_set_caller(shmemi_namer name)
 {
     shmemi_publish(&namer, name);
@@ -44,8 +44,8 @@ bool shmemi_host_language_raises(void)
     return shmemi_observe(&namer) != NULL;
 }
 
-/* A request for a line of Python. The thread that looks it up and the one that reports share it;
- * the later of the two frees it. */
+/* A request to look up where the Python program made a call. The thread that looks it up and the
+ * one that reports share it; the later of the two frees it. */
 struct lookup {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -55,8 +55,8 @@ struct lookup {
     char text[SHMEMI_CALLER - 2];
 };
 
-/* Function of the thread that looks up a line of Python: it waits for the interpreter's lock if it
- * must. */
+/* Function of the thread that looks up where the Python program made the call: it waits for the
+ * interpreter's lock if it must. */
 static void *look_up(void *of)
 {
     struct lookup *q = of;
@@ -71,7 +71,7 @@ static void *look_up(void *of)
     return NULL;
 }
 
-/* Starts a thread that looks up the line of Python that made the call. The thread blocks all
+/* Starts a thread that looks up where the Python program made the call. The thread blocks all
  * signals, so that no handler of the program runs in it. Returns false if the thread cannot be
  * created. */
 static bool look_up_in_thread(struct lookup *q)
@@ -95,10 +95,10 @@ static bool look_up_in_thread(struct lookup *q)
     return started;
 }
 
-/* Waits for the reply to a request for a line of Python, and writes the line and ": " to text.
- * Writes nothing if the reply does not arrive in time; then the other thread owns q and frees it.
- */
-static void take_reply(struct lookup *q, char *text)
+/* Waits until the thread in look_up has found where the Python program made the call, as in
+ * "shmem.zeros at train.py:12", and writes that and ": " to text. Writes nothing if this takes
+ * longer than REPLY_TIMEOUT_NS; then the thread in look_up frees q. */
+static void await_reply(struct lookup *q, char *text)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -121,8 +121,9 @@ static void take_reply(struct lookup *q, char *text)
         free(q);
 }
 
-/* Writes the line of Python that made this thread's C call to text, and returns text, which is ""
- * if the interpreter does not reply in time. */
+/* Writes to text where the Python program made this thread's call, as in "shmem.zeros at
+ * train.py:12: ", and returns text, which is "" if no Python program made it or if the interpreter
+ * does not reply in time. */
 const char *shmemi_caller(char text[SHMEMI_CALLER])
 {
     shmemi_namer name = shmemi_observe(&namer);
@@ -133,7 +134,7 @@ const char *shmemi_caller(char text[SHMEMI_CALLER])
     q->name = name;
     q->thread = (uint64_t)pthread_self();
     if (look_up_in_thread(q))
-        take_reply(q, text);
+        await_reply(q, text);
     else
         free(q);
     return text;

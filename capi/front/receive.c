@@ -255,8 +255,9 @@ static uint64_t bytes_of(const struct writing *w, uint64_t k)
     return rest < w->part ? rest : w->part;
 }
 
-/* Returns the offset at which the sender is to write part k: the halves of a landing (a bounce
- * buffer) alternate, so that one is filled while the other is copied; or the program's buffer. */
+/* Returns the offset at which the sender is to write part k. The halves of a landing (a bounce
+ * buffer) alternate, so that one is filled while the other is copied. Without a landing the whole
+ * message is part 0, and the sender writes it to the program's buffer. */
 static int64_t dest_of(const struct writing *w, uint64_t k)
 {
     return w->lands ? memory_of(w->landing) + (int64_t)(k & 1) * (SHMEMI_LANDING_BYTES / 2)

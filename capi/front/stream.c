@@ -61,7 +61,8 @@ void shmemi_streams_end(void)
 }
 
 /* Checks at the beginning of a call on a stream: ends the program unless there is a job and this PE
- * has a GPU. At the first call in a job it loads the library's kernels, too. */
+ * has a GPU. The first call in a job also makes the image of the job's state for kernels, and loads
+ * the library's kernels. */
 static void check_gpu(const char *call)
 {
     char error[1024] = "";

@@ -279,7 +279,8 @@ SHMEMI_D void shmemi_rows_fetch(const struct shmemi_device_image *image,
                            shmemi_offset(image, source + (int64_t)i * r->from), r->bytes, pe);
 }
 
-/* Puts a tile to a PE that has no address here, through rings, one set of rows after the other. */
+/* Puts a tile through rings, row by row, to a PE whose memory this GPU cannot address. A tile is a
+ * set of rows that repeats along its outer dimensions; groups counts the repeats. */
 template <class SCOPE>
 SHMEMI_D void shmemi_tile_send(const struct shmemi_device_image *image, const struct shmemi_tile *t,
                                char *dest, const char *source, int pe)

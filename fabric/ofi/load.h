@@ -46,8 +46,8 @@ const char *shmemi_ofi_library_file(void *library);
 void shmemi_ofi_close_library(void *library);
 
 /*
- * Calls fi_getinfo, without the effects of its first call on the process: see save_signals in
- * load.c.
+ * Calls fi_getinfo, and restores the signal handlers that libraries of libfabric replace. The first
+ * call in the process also obeys shmemi_ofi_leave_gpus and shmemi_ofi_skip_symbols.
  */
 int shmemi_ofi_getinfo(uint32_t version, struct fi_info *hints, struct fi_info **list);
 

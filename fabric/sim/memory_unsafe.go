@@ -95,10 +95,10 @@ func (e *endpoint) target(m *message, offset, n int) unsafe.Pointer {
 	return nil
 }
 
-// The program accesses the memory of an endpoint at the same time as the network, as with any NIC.
-// The provider's promises decide when bytes may be seen, and not Go's memory model, so the race
-// detector must not check these functions.
-
+// load copies n bytes of an endpoint's memory to the buffer `to`, and returns them. The program may
+// write that memory at the same time, as with any NIC: the provider's promises, and not Go's memory
+// model, decide which bytes are seen. So the race detector must not check the loads.
+//
 //go:norace
 func load(to []byte, from unsafe.Pointer, n int) []byte {
 	if n == 0 {
@@ -107,9 +107,12 @@ func load(to []byte, from unsafe.Pointer, n int) []byte {
 	return append(to[:0], unsafe.Slice((*byte)(from), n)...)
 }
 
+// store writes bytes to an endpoint's memory. The program may read that memory at the same time, as
+// with any NIC, so the race detector must not check the stores.
+//
 //go:norace
 func store(to unsafe.Pointer, from []byte) {
-	// A whole word is stored as one: no reader sees half of it.
+	// An aligned word of 8 bytes is one store, so that no reader sees half of it.
 	if len(from) == 8 && uintptr(to)%8 == 0 {
 		*(*uint64)(to) = *(*uint64)(unsafe.Pointer(unsafe.SliceData(from)))
 		return
@@ -117,8 +120,8 @@ func store(to unsafe.Pointer, from []byte) {
 	copy(unsafe.Slice((*byte)(to), len(from)), from)
 }
 
-// storeWord stores a word of 4 or 8 bytes without the race detector's knowledge: a NIC's writes
-// race with the program by design.
+// storeWord stores a word of 4 or 8 bytes in an endpoint's memory. The program may read that memory
+// at the same time, as with any NIC, so the race detector must not check the store.
 //
 //go:norace
 func storeWord(to unsafe.Pointer, width int, v uint64) {

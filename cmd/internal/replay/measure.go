@@ -40,8 +40,9 @@ func (f *figure) time(value float64) float64 {
 // outputs lack it.
 const exchanged = "put_signal_exchange"
 
-// wokenCPU is bench/woken.c's figure: the time of a processor that a put takes at a PE that
-// computes.
+// wokenCPU is the figure of bench/woken.c: the CPU time that a put costs its target PE when the
+// target's program computes and makes no call, so that each put wakes the thread there that serves
+// the network.
 const wokenCPU = "put_signal_woken_cpu"
 
 // optional reports whether Fit can work without the figure, although it determines a parameter.
