@@ -73,8 +73,8 @@ SHMEMI_COLD uint64_t shmemi_request_packed(struct shmemi_pending_reply *q, uint3
     return shmemi_request(q, &words, SHMEMI_SLOTS_AMO_WIDE);
 }
 
-/* Carries out an atomic operation with a result on a PE that has no address here, through the ring:
- * on 4 or 8 bytes at an offset in its segment. */
+/* Carries out an atomic operation with a result on a PE whose memory this GPU cannot address,
+ * through the ring: on 4 or 8 bytes at an offset in its segment. */
 SHMEMI_D uint64_t shmemi_request_atom(const struct shmemi_device_image *image, uint32_t kind,
                                       uint64_t at, uint32_t bytes, uint64_t v, uint64_t cond,
                                       int pe)
@@ -100,8 +100,8 @@ SHMEMI_COLD void shmemi_send_atom(const struct shmemi_device_image *image, uint3
 }
 
 /*
- * Carries out an atomic operation on a PE that has no address here, through the ring. Returns the
- * value before, or 0 if the kind has no result; then the thread does not wait.
+ * Carries out an atomic operation on a PE whose memory this GPU cannot address, through the ring.
+ * Returns the value before, or 0 if the kind has no result; then the thread does not wait.
  */
 template <int KIND>
 SHMEMI_D uint64_t shmemi_atom_ring(const struct shmemi_device_image *image, uint64_t at,
@@ -114,8 +114,9 @@ SHMEMI_D uint64_t shmemi_atom_ring(const struct shmemi_device_image *image, uint
 }
 
 /*
- * Carries out an atomic operation of any kind on PE pe, by an instruction if the PE has an address
- * here, else through the ring. T is any type of 4 or 8 bytes whose bits the kind works on.
+ * Carries out an atomic operation of any kind on PE pe, by an instruction if this GPU can address
+ * the PE's memory, else through the ring. T is any type of 4 or 8 bytes whose bits the kind works
+ * on.
  */
 template <int KIND, class T>
 SHMEMI_D T shmemi_amo(const struct shmemi_device_image *image, uint32_t call, const T *object,
@@ -144,9 +145,9 @@ struct shmemi_then_set {
 };
 
 /*
- * Updates a word of a PE that has no address here by THEN, such as an addition of floats, for which
- * the ring has no operation. It repeats a compare-and-swap through the ring until no other thread
- * has changed the word in between. Returns the value before.
+ * Updates a word of a PE whose memory this GPU cannot address by THEN, such as an addition of
+ * floats, for which the ring has no operation. It repeats a compare-and-swap through the ring until
+ * no other thread has changed the word in between. Returns the value before.
  */
 template <class THEN, class T>
 SHMEMI_D T shmemi_update_ring(const struct shmemi_device_image *image, uint64_t at, T value, int pe)

@@ -45,9 +45,10 @@ SHMEMI_D uint64_t shmemi_step_begin(const struct shmemi_device_image *image,
 }
 
 /*
- * Stores the step in a flag of each PE that has an address here, once all threads of the scope have
- * stored their blocks. A thread that signals several PEs makes one fence for all of them: a release
- * for each would wait for the flags before it, too, and each wait is a round trip to another GPU.
+ * Stores the step in a flag of each PE whose memory this GPU can address, once all threads of the
+ * scope have stored their blocks. A thread that signals several PEs makes one fence for all of
+ * them: a release for each would wait for the flags before it, too, and each wait is a round trip
+ * to another GPU.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_signal_all(const struct shmemi_device_image *image,
@@ -65,7 +66,7 @@ SHMEMI_D void shmemi_signal_all(const struct shmemi_device_image *image,
     }
 }
 
-/* Waits until each PE of the team has set its flag here to this step, or to a later one. The
+/* Waits until each PE of the team has set its flag at this PE to this step, or to a later one. The
  * threads of the scope divide the flags. */
 template <class SCOPE>
 SHMEMI_D void shmemi_await_all(const struct shmemi_device_image *image,
@@ -105,10 +106,10 @@ SHMEMI_D int shmemi_ragged(const void *dest, const void *source, uint64_t bytes)
 }
 
 /*
- * Sends a few words of 4 bytes to the PEs that have an address here, as shmemi_send_wide does with
- * words of 16 bytes. One thread copies all words of a PE. shmemi_send_ragged could copy them, too,
- * but it calls functions that are not inlined, with arguments in memory: an alltoall of single
- * elements on two H200 took 5.2 us that way, and one of blocks of 16 bytes takes 3.2 us.
+ * Sends a few words of 4 bytes to the PEs whose memory this GPU can address, as shmemi_send_wide
+ * does with words of 16 bytes. One thread copies all words of a PE. shmemi_send_ragged could copy
+ * them, too, but it calls functions that are not inlined, with arguments in memory: an alltoall of
+ * single elements on two H200 took 5.2 us that way, and one of blocks of 16 bytes takes 3.2 us.
  */
 template <class SCOPE, int BLOCKS, int SELF>
 SHMEMI_D void shmemi_send_few(const struct shmemi_device_image *image,
@@ -127,9 +128,9 @@ SHMEMI_D void shmemi_send_few(const struct shmemi_device_image *image,
 }
 
 /*
- * Sends whole 16-byte words to the PEs that have an address here. It begins with the PE after this
- * one, so that not all send to the same PE first, and ends with this PE itself, unless SELF is 0.
- * BLOCKS: the PEs get consecutive blocks of source, else all get the same.
+ * Sends whole 16-byte words to the PEs whose memory this GPU can address. It begins with the PE
+ * after this one, so that not all send to the same PE first, and ends with this PE itself, unless
+ * SELF is 0. BLOCKS: the PEs get consecutive blocks of source, else all get the same.
  */
 template <class SCOPE, int BLOCKS, int SELF>
 SHMEMI_D void shmemi_send_wide(const struct shmemi_device_image *image,
@@ -146,8 +147,8 @@ SHMEMI_D void shmemi_send_wide(const struct shmemi_device_image *image,
     }
 }
 
-/* Copies this PE's blocks to the PEs that have an address here, if the blocks are not ragged: by
- * words of 16 bytes, or by the few words of 4 bytes that they have. */
+/* Copies this PE's blocks to the PEs whose memory this GPU can address, if the blocks are not
+ * ragged: by words of 16 bytes, or by the few words of 4 bytes that they have. */
 template <class SCOPE, int BLOCKS, int SELF>
 SHMEMI_D void shmemi_send_direct(const struct shmemi_device_image *image,
                                  const struct shmemi_members *m, char *dest, const char *source,
@@ -172,8 +173,8 @@ struct shmemi_sending {
     int n, me;
 };
 
-/* Fills in what one step of a collective sends: `bytes` bytes of source for each PE to dest there,
- * and the step's number to the flag after them. The PE is set by shmemi_sending_next. */
+/* Fills in what one step of a collective sends: to dest at each PE, `bytes` bytes of source, and
+ * after them to the PE's flag the step's number. shmemi_sending_next sets the PE. */
 SHMEMI_D void shmemi_sending_begin(struct shmemi_sending *s,
                                    const struct shmemi_device_image *image,
                                    const struct shmemi_members *m, const uint64_t *flag,
@@ -193,7 +194,7 @@ SHMEMI_D void shmemi_sending_begin(struct shmemi_sending *s,
 }
 
 /* Returns the address for loads and stores of dest at the PE to which the step sends now (c.pe), or
- * NULL if that PE has none here. */
+ * NULL if this GPU cannot address that PE's memory. */
 SHMEMI_D char *shmemi_sending_to(const struct shmemi_sending *s)
 {
     const struct shmemi_device_image *image = s->c.image;
@@ -201,8 +202,8 @@ SHMEMI_D char *shmemi_sending_to(const struct shmemi_sending *s)
 }
 
 /* Goes on to the PE whose rank is i after this one's, and sets what is sent to it. With BLOCKS each
- * PE gets another block of source. Returns the address of dest there, or NULL if the PE has none
- * here. */
+ * PE gets another block of source. Returns the address of dest at that PE, or NULL if this GPU
+ * cannot address the PE's memory. */
 template <int BLOCKS> SHMEMI_COLD char *shmemi_sending_next(struct shmemi_sending *s, int i)
 {
     int rank = shmemi_rank_after(s->me, i, s->n);
@@ -233,8 +234,8 @@ template <class SCOPE> SHMEMI_COLD void shmemi_send_narrow(const struct shmemi_s
                       SCOPE::size());
 }
 
-/* Copies a ragged block (shmemi_ragged) to a PE that has an address here. It does what shmemi_copy
- * does, but the arguments stay in memory, so that the kernel needs fewer registers. */
+/* Copies a ragged block (shmemi_ragged) to a PE whose memory this GPU can address. It does what
+ * shmemi_copy does, but the arguments stay in memory, so that the kernel needs fewer registers. */
 template <class SCOPE> SHMEMI_D void shmemi_send_ragged(const struct shmemi_sending *s, char *to)
 {
     shmemi_send_ends<SCOPE>(s);
@@ -247,8 +248,8 @@ template <class SCOPE> SHMEMI_D void shmemi_send_ragged(const struct shmemi_send
 
 /*
  * Sends a step's block to the PE whose rank is i after this one's: through the ring, with the flag
- * after it, or by a copy if the PE has an address here and the block is ragged. Other blocks for
- * PEs with an address are copied later by shmemi_send_direct.
+ * after it, or by a copy if this GPU can address the PE's memory and the block is ragged. Other
+ * blocks for such PEs are copied later by shmemi_send_direct.
  */
 template <class SCOPE, int BLOCKS>
 SHMEMI_D void shmemi_send_one(struct shmemi_sending *s, int i, int ragged)
@@ -345,8 +346,8 @@ SHMEMI_D int shmemi_collective_first(const struct shmemi_device_image *image, ui
 }
 
 /*
- * The last part of a collective: signals the PEs that have an address here, waits for those that
- * send to this PE, and ends the step.
+ * The last part of a collective: signals the PEs whose memory this GPU can address, waits for those
+ * that send to this PE, and ends the step.
  */
 template <class SCOPE, int ROOTED>
 SHMEMI_D void shmemi_collective_end(const struct shmemi_device_image *image,

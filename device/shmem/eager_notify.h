@@ -1,6 +1,6 @@
 /*
  * eager_notify.h: tokens of kernels that their reader counts (SHMEMX_EAGER_NOTIFY): the bytes with
- * their signal, and then an addition to the counter of the slot. If the slot has an address here,
+ * their signal, and then an addition to the counter of the slot. If this GPU can address the slot,
  * the bytes are stored and the addition has release order. The signal alone means nothing. After
  * the counter has counted, the signal shows an epoch that was skipped, and a token of another size.
  */
@@ -40,8 +40,8 @@ SHMEMI_D int shmemi_eager_counter(const struct shmemi_device_image *image, uint3
 /*
  * Completes a token that its slot's counter counts, after all of its data: the threads of the scope
  * synchronise, and one of them stores the signal and adds to the counter with a release. place is
- * the slot's address here and `to` its address at the target, whose counters have the same distance
- * from ours.
+ * the slot's address on this GPU and `to` its address at the target, whose counters have the same
+ * distance from ours.
  */
 template <class SCOPE>
 SHMEMI_D void shmemi_eager_count(const struct shmemi_device_image *image, int counter,

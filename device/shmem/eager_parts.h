@@ -84,7 +84,7 @@ SHMEMI_D void shmemi_eager_store(const struct shmemi_device_image *image, uint32
 }
 
 /*
- * Completes a token, after its data were stored in a slot that has an address here: stores the
+ * Completes a token, after its data were stored in a slot that this GPU can address: stores the
  * signals of its tiles, or one signal and a count in the slot's counter.
  */
 template <class SCOPE>

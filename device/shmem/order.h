@@ -113,8 +113,8 @@ SHMEMI_COLD void shmemi_fence_rings(const struct shmemi_device_image *image)
         shmemi_end();
 }
 
-/* Does the part of a fence for PEs that have no address here: the fence of the rings, if any ring
- * has got operations since the last quiet. */
+/* Does the part of a fence for PEs whose memory this GPU cannot address: the fence of the rings, if
+ * any ring has got operations since the last quiet. */
 SHMEMI_COLD void shmemi_fence_slowly(const struct shmemi_device_image *image, uint32_t call)
 {
     shmemi_check_init(image, call);
@@ -123,8 +123,9 @@ SHMEMI_COLD void shmemi_fence_slowly(const struct shmemi_device_image *image, ui
 }
 
 /*
- * Reports whether all PEs of the job have an address here: then there are no rings, and a fence of
- * the GPU is enough. Without a job it is false, so that the slower path finds that error.
+ * Reports whether this GPU can address the memory of all PEs of the job: then there are no rings,
+ * and a fence of the GPU is enough. Without a job it is false, so that the slower path finds that
+ * error.
  */
 SHMEMI_D int shmemi_all_direct(const struct shmemi_device_image *image)
 {

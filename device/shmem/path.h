@@ -40,16 +40,17 @@ SHMEMI_D uint64_t shmemi_offset(const struct shmemi_device_image *image, const v
     return (uint64_t)(uintptr_t)address - image->job.segment;
 }
 
-/* Returns the address at which the segment of a PE is mapped here, or 0. It is for PEs beyond the
- * table of addresses in the image. */
+/* Returns the address at which this GPU has mapped the segment of a PE, or 0. It is for PEs beyond
+ * the table of addresses in the image. */
 SHMEMI_COLD uint64_t shmemi_direct_beyond(const struct shmemi_device_image *image, int pe)
 {
     return (uint64_t)(uintptr_t)((const struct shmemi_device_peer *)image->job.peers)[pe].direct;
 }
 
 /*
- * The address of PE pe's copy of a symmetric address for loads and stores, or NULL. The image has
- * no addresses when every range is to be checked.
+ * Returns the address, for loads and stores, of PE pe's copy of a symmetric address, or NULL. When
+ * every range is to be checked, the image has no addresses, so that no call takes the fast path,
+ * and the job's table has them.
  */
 SHMEMI_D char *shmemi_direct(const struct shmemi_device_image *image, const void *address, int pe)
 {
@@ -150,8 +151,8 @@ SHMEMI_COLD void shmemi_submit(const struct shmemi_operation *op)
 #endif
 }
 
-/* Pushes an operation on a PE that has no address here into the calling thread's ring, and does not
- * wait for it. words are its packed words (zz_wire.h), which take `slots` slots. */
+/* Pushes an operation on a PE whose memory this GPU cannot address into the calling thread's ring,
+ * and does not wait for it. words are its packed words (zz_wire.h), which take `slots` slots. */
 SHMEMI_D void shmemi_send(const struct shmemi_device_image *image, int pe,
                           const struct shmemi_words *words, int slots)
 {

@@ -10,8 +10,8 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* Puts an element to a PE that has no address here: the element travels in the slot of the
- * operation. */
+/* Puts an element to a PE whose memory this GPU cannot address: the element travels in the slot of
+ * the operation. */
 SHMEMI_COLD void shmemi_send_element(const struct shmemi_device_image *image, uint64_t dest,
                                      uint64_t bits, uint32_t bytes, int pe)
 {
@@ -22,8 +22,8 @@ SHMEMI_COLD void shmemi_send_element(const struct shmemi_device_image *image, ui
 }
 
 /*
- * Gets an element from a PE that has no address here. Replies carry words of 4 or 8 bytes, so a
- * smaller element arrives within its word.
+ * Gets an element from a PE whose memory this GPU cannot address. Replies carry words of 4 or 8
+ * bytes, so a smaller element arrives within its word.
  */
 SHMEMI_COLD uint64_t shmemi_request_element(const struct shmemi_device_image *image,
                                             uint64_t source, uint32_t bytes, int pe)
@@ -38,8 +38,8 @@ SHMEMI_COLD uint64_t shmemi_request_element(const struct shmemi_device_image *im
     return shmemi_request(&q, &words, SHMEMI_SLOTS_AMO_WIDE);
 }
 
-/* Stores an element at PE pe: by an instruction if the PE has an address here, else through the
- * ring. */
+/* Stores an element at PE pe: by an instruction if this GPU can address the PE's memory, else
+ * through the ring. */
 template <class T>
 SHMEMI_D void shmemi_p(const struct shmemi_device_image *image, uint32_t call, T *dest, T value,
                        int pe)
@@ -53,8 +53,8 @@ SHMEMI_D void shmemi_p(const struct shmemi_device_image *image, uint32_t call, T
                             pe);
 }
 
-/* Returns an element of PE pe: by an instruction if the PE has an address here, else through the
- * ring, and then it waits for the reply. */
+/* Returns an element of PE pe: by an instruction if this GPU can address the PE's memory, else
+ * through the ring, and then it waits for the reply. */
 template <class T>
 SHMEMI_D T shmemi_g(const struct shmemi_device_image *image, uint32_t call, const T *source, int pe)
 {
@@ -415,8 +415,8 @@ SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call,
     SCOPE::sync();
 }
 
-/* Gets bytes by the threads of a scope: by loads if the PE has an address here. Through the ring
- * one thread pushes all of it. */
+/* Gets bytes by the threads of a scope: by loads if this GPU can address the PE's memory. Through
+ * the ring one thread pushes all of it. */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_get(const struct shmemi_device_image *image, uint32_t call, void *dest,
                          const void *source, uint64_t bytes, int pe)

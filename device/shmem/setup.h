@@ -15,15 +15,15 @@ SHMEMI_D int shmemi_my_pe(const struct shmemi_device_image *image, uint32_t call
     return image->job.me;
 }
 
-/* How many PEs the job has. */
+/* Returns the number of PEs of the job. */
 SHMEMI_D int shmemi_n_pes(const struct shmemi_device_image *image, uint32_t call)
 {
     shmemi_check_init(image, call);
     return image->job.n_pes;
 }
 
-/* Returns the address for loads and stores of PE pe's copy of a symmetric object; NULL if the PE
- * has none here, or if the object is not in the heap. */
+/* Returns the address for loads and stores of PE pe's copy of a symmetric object; NULL if this GPU
+ * cannot address the PE's memory, or if the object is not in the heap. */
 SHMEMI_D void *shmemi_ptr(const struct shmemi_device_image *image, uint32_t call, const void *dest,
                           int pe)
 {

@@ -27,7 +27,8 @@ SHMEMI_D uint32_t shmemi_signal_kind(int op)
     return op == SHMEMI_SIGNAL_SET ? SHMEMI_KIND_SET : SHMEMI_KIND_ADD;
 }
 
-/* Sets a signal that has an address here, or adds to it, after all earlier writes of the thread. */
+/* Sets a signal that this GPU can address, or adds to it, after all earlier writes of the thread.
+ */
 SHMEMI_D void shmemi_signal_at(void *at, uint64_t value, int op)
 {
     if (op == SHMEMI_SIGNAL_SET)
@@ -36,7 +37,7 @@ SHMEMI_D void shmemi_signal_at(void *at, uint64_t value, int op)
         shmemi_add_signal(at, value);
 }
 
-/* Sets a signal of a PE that has no address here, or adds to it, through the ring. */
+/* Sets a signal of a PE whose memory this GPU cannot address, or adds to it, through the ring. */
 SHMEMI_D void shmemi_signal_ring(const struct shmemi_device_image *image, const void *signal,
                                  uint64_t value, int op, int pe)
 {

@@ -100,8 +100,8 @@ SHMEMI_D void shmemi_disseminate(const struct shmemi_device_image *image,
 }
 
 /*
- * Signals all PEs of a team, each of which has an address here: each thread of the scope signals
- * some of them.
+ * Signals all PEs of a team in which this GPU can address the memory of each: every thread of the
+ * scope signals some of them.
  */
 template <class SCOPE>
 SHMEMI_COLD void shmemi_signal_direct(const struct shmemi_device_image *image,

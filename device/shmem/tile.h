@@ -3,9 +3,9 @@
  * to a PE or from one, sent to all of a team, and reduced over it. Sizes and distances are bytes,
  * so that one function serves all types.
  *
- * Loads and stores move the data if the PE has an address here, and all threads of the scope share
- * the elements of all rows. Through a ring the data is moved row by row, and one thread pushes each
- * row.
+ * Loads and stores move the data if this GPU can address the PE's memory, and all threads of the
+ * scope share the elements of all rows. Through a ring the data is moved row by row, and one thread
+ * pushes each row.
  */
 #ifndef SHMEM_TILE_H
 #define SHMEM_TILE_H
@@ -255,8 +255,8 @@ SHMEMI_D void shmemi_tile_copy(const struct shmemi_tile *t, char *to, const char
     }
 }
 
-/* Puts rows to a PE that has no address here: each thread pushes some of the rows into its ring.
- * The threads have synchronised since the source was written. */
+/* Puts rows to a PE whose memory this GPU cannot address: each thread pushes some of the rows into
+ * its ring. The threads have synchronised since the source was written. */
 template <class SCOPE>
 SHMEMI_D void shmemi_rows_send(const struct shmemi_device_image *image, const struct shmemi_rows *r,
                                char *dest, const char *source, int pe)
@@ -267,8 +267,8 @@ SHMEMI_D void shmemi_rows_send(const struct shmemi_device_image *image, const st
                            r->bytes, pe);
 }
 
-/* Begins to get rows from a PE that has no address here: each thread pushes some of the rows into
- * its ring. A quiet completes them. */
+/* Begins to get rows from a PE whose memory this GPU cannot address: each thread pushes some of the
+ * rows into its ring. A quiet completes them. */
 template <class SCOPE>
 SHMEMI_D void shmemi_rows_fetch(const struct shmemi_device_image *image,
                                 const struct shmemi_rows *r, char *dest, const char *source, int pe)
@@ -293,8 +293,8 @@ SHMEMI_D void shmemi_tile_send(const struct shmemi_device_image *image, const st
     }
 }
 
-/* Puts a tile to PE pe, by stores if the PE has an address here. It is nonblocking: through a ring
- * it is complete after a quiet. */
+/* Puts a tile to PE pe, by stores if this GPU can address the PE's memory. It is nonblocking:
+ * through a ring it is complete after a quiet. */
 template <class SCOPE>
 SHMEMI_D void shmemi_tile_put(const struct shmemi_device_image *image, uint32_t call,
                               const struct shmemi_tile *t, char *dest, const char *source, int pe)
@@ -310,8 +310,8 @@ SHMEMI_D void shmemi_tile_put(const struct shmemi_device_image *image, uint32_t 
     SCOPE::sync();
 }
 
-/* Gets a tile from PE pe, by loads if the PE has an address here. It is nonblocking: through a ring
- * it is complete after a quiet. */
+/* Gets a tile from PE pe, by loads if this GPU can address the PE's memory. It is nonblocking:
+ * through a ring it is complete after a quiet. */
 template <class SCOPE>
 SHMEMI_D void shmemi_tile_get(const struct shmemi_device_image *image, uint32_t call,
                               const struct shmemi_tile *t, char *dest, const char *source, int pe)

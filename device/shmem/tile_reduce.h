@@ -2,10 +2,10 @@
  * tile_reduce.h: reductions of tiles. A PE reads the tile of each PE of a team, in the order of
  * their numbers, so that all PEs that compute a result have the same one to the last bit.
  *
- * Tiles of PEs with an address here are read in place. The rows of the others are fetched into the
- * team's buffers, a part at a time, into the one of the two buffers to which no PE sends: that of
- * the last round of data. The next round is sent to the other buffer, and the round after that
- * begins only after this PE has sent its part of the next one.
+ * Tiles of PEs whose memory this GPU can address are read in place. The rows of the others are
+ * fetched into the team's buffers, a part at a time, into the one of the two buffers to which no PE
+ * sends: that of the last round of data. The next round is sent to the other buffer, and the round
+ * after that begins only after this PE has sent its part of the next one.
  */
 #ifndef SHMEM_TILE_REDUCE_H
 #define SHMEM_TILE_REDUCE_H
@@ -110,8 +110,8 @@ SHMEMI_COLD void shmemi_fold_part_of(const struct shmemi_fold_part *p)
         shmemi_fold_words<SCOPE, FOLD, T, typename shmemi_bits<sizeof(T)>::type>(p);
 }
 
-/* Fetches the rows of all PEs that have no address here into the work memory, and waits until all
- * threads of the scope can read them. */
+/* Fetches the rows of all PEs whose memory this GPU cannot address into the work memory, and waits
+ * until all threads of the scope can read them. */
 template <class SCOPE> SHMEMI_COLD void shmemi_fold_fetch(const struct shmemi_fold_part *p)
 {
     const struct shmemi_members *m = p->team;
@@ -157,8 +157,8 @@ SHMEMI_COLD void shmemi_fold_parts(const struct shmemi_fold_part *whole)
 
 /*
  * Combines the tiles of all PEs of a team into this PE's dest, a group of rows at a time. If some
- * PEs may have no address here (there are rings), it fetches their rows into the work memory, which
- * has two sets of buffers for collectives that follow each other.
+ * this GPU may be unable to address the memory of some PEs (there are rings), it fetches their rows
+ * into the work memory, which has two sets of buffers for collectives that follow each other.
  */
 template <class SCOPE, class FOLD, class T>
 SHMEMI_D void shmemi_tile_fold(const struct shmemi_device_image *image,
