@@ -150,7 +150,7 @@ func shmemgoMeshOpen(o *C.struct_shmemi_mesh_options, to *C.uint64_t, failure *C
 	defer guard.Catch("mesh_open")
 	quietCollector()
 	options := mesh.Options{
-		Member: int(o.member), Most: int(o.most), Secret: bytesOf(o.secret, o.secret_nbytes), Contexts: int(o.contexts),
+		Member: int(o.member), Members: int(o.most), Secret: bytesOf(o.secret, o.secret_nbytes), Contexts: int(o.contexts),
 		Timeout: time.Duration(o.timeout_ms) * time.Millisecond, Provider: C.GoString(o.provider), NICs: C.GoString(o.nics),
 		Library: C.GoString(o.library), GPUs: o.gpu != 0,
 	}

@@ -10,9 +10,10 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// A blob begins with its kind and the version of the library, by which alone it may be read, and
-// ends with a proof of the secret over all of it. Between them are the members of one of the structs
-// below. All members are in the byte order of x86 and ARM.
+// A blob is bytes that the program carries from one member of the mesh to another. It begins with
+// its kind and the version of the library, which has to be the reader's version, and ends with a
+// proof of the secret over all bytes before. Between them are the fields of one of the structs
+// below. Numbers are little-endian.
 const (
 	addressKind = "shmem mesh member\n"
 	regionKind  = "shmem mesh region\n"
@@ -22,15 +23,15 @@ const (
 // connect to it.
 type addressBlob struct {
 	Member   uint32 // the member's number
-	Most     uint32 // Options.Most, the same for all members
+	Members  uint32 // Options.Members, which must be the same for all members
 	Window   uint32 // proxy.Endpoint.Window
 	GPU      uint32 // 1: the member has a GPU stage, which puts from GPU memory need at their target
-	Instance uint64 // of the member: another process with its number has another one
+	Instance uint64 // a random number, by which two processes with the same Member differ
 	Provider string
 	Addr     string // of its endpoint
 }
 
-// regionBlob describes a region to those who may import it.
+// regionBlob describes a region to members that may import it.
 type regionBlob struct {
 	Member   uint32
 	Instance uint64 // of the member
@@ -38,7 +39,8 @@ type regionBlob struct {
 	Len      uint64
 }
 
-// writer makes a blob, reader reads one. After an error a reader returns zeros.
+// writer appends the fields of a blob to b, and reader reads them from b. Once a reader has found
+// too few bytes (bad), it returns zeros.
 type writer struct{ b []byte }
 
 type reader struct {
@@ -46,11 +48,19 @@ type reader struct {
 	bad bool
 }
 
-func (w *writer) number(v uint64)  { w.b = binary.LittleEndian.AppendUint64(w.b, v) }
-func (w *writer) text(s string)    { w.number(uint64(len(s))); w.b = append(w.b, s...) }
-func (r *reader) small() uint32    { return uint32(r.number()) }
+// number appends a number of 8 bytes.
+func (w *writer) number(v uint64) { w.b = binary.LittleEndian.AppendUint64(w.b, v) }
+
+// text appends a text after its length.
+func (w *writer) text(s string) { w.number(uint64(len(s))); w.b = append(w.b, s...) }
+
+// small reads a number of 8 bytes whose value has 4.
+func (r *reader) small() uint32 { return uint32(r.number()) }
+
+// id reads the two numbers that name a region.
 func (r *reader) id() (i regionID) { return regionID{r.small(), r.small()} }
 
+// number reads a number of 8 bytes.
 func (r *reader) number() uint64 {
 	if r.bad = r.bad || len(r.b) < 8; r.bad {
 		return 0
@@ -60,6 +70,7 @@ func (r *reader) number() uint64 {
 	return v
 }
 
+// text reads a length, and a text of as many bytes.
 func (r *reader) text() string {
 	n := r.number()
 	if r.bad = r.bad || uint64(len(r.b)) < n; r.bad {
@@ -70,7 +81,7 @@ func (r *reader) text() string {
 	return s
 }
 
-// seal returns a blob of a kind.
+// seal returns a blob of a kind, with the fields that fill writes and the proof.
 func (m *Mesh) seal(kind string, fill func(w *writer)) []byte {
 	w := writer{[]byte(kind)}
 	w.text(libshmem.Version)
@@ -81,14 +92,15 @@ func (m *Mesh) seal(kind string, fill func(w *writer)) []byte {
 // proofSize is the bytes of the proof at the end of a blob.
 const proofSize = 16
 
-// proof returns what shows that the maker of a blob knows the secret.
+// proof returns the first proofSize bytes of the HMAC of a blob with the key of the mesh's secret:
+// only a process that knows the secret can make them.
 func (m *Mesh) proof(blob []byte) []byte {
 	h := hmac.New(newHash, m.blobKey[:])
 	h.Write(blob)
 	return h.Sum(nil)[:proofSize]
 }
 
-// unseal checks a blob, and returns a reader of its members.
+// unseal checks a blob's kind, version and proof, and returns a reader of its fields.
 func (m *Mesh) unseal(kind string, blob []byte) (*reader, error) {
 	name := map[string]string{addressKind: "a member's address", regionKind: "a region's description"}
 	rest, is := bytes.CutPrefix(blob, []byte(kind))
@@ -115,8 +127,8 @@ func (m *Mesh) unseal(kind string, blob []byte) (*reader, error) {
 	return r, nil
 }
 
-// whole returns an error if a blob has had too few members or has some left.
-func (r *reader) whole() error {
+// checkEnd returns an error if the blob had fewer bytes than its fields need, or has some left.
+func (r *reader) checkEnd() error {
 	if r.bad || len(r.b) > 0 {
 		return shmerr.Causef(shmerr.ErrArgument, "the blob has %d bytes too many, or too few", len(r.b))
 	}
@@ -126,11 +138,11 @@ func (r *reader) whole() error {
 // Address returns the blob with which other members add this one.
 func (m *Mesh) Address() []byte { return m.address }
 
-// sealAddress makes the blob of Address.
+// sealAddress encodes b as the blob that Address returns.
 func (m *Mesh) sealAddress(b *addressBlob) []byte {
 	return m.seal(addressKind, func(w *writer) {
 		w.number(uint64(b.Member))
-		w.number(uint64(b.Most))
+		w.number(uint64(b.Members))
 		w.number(uint64(b.Window))
 		w.number(uint64(b.GPU))
 		w.number(b.Instance)
@@ -139,28 +151,29 @@ func (m *Mesh) sealAddress(b *addressBlob) []byte {
 	})
 }
 
-// readAddress reads the blob of another member.
+// readAddress reads the blob of another member's Address, and checks that this member can work with
+// it: both were opened for the same number of members, with the same provider.
 func (m *Mesh) readAddress(blob []byte) (b addressBlob, err error) {
 	r, err := m.unseal(addressKind, blob)
 	if err != nil {
 		return b, err
 	}
-	b = addressBlob{Member: r.small(), Most: r.small(), Window: r.small(), GPU: r.small(), Instance: r.number(), Provider: r.text(), Addr: r.text()}
-	if err := r.whole(); err != nil {
+	b = addressBlob{Member: r.small(), Members: r.small(), Window: r.small(), GPU: r.small(), Instance: r.number(), Provider: r.text(), Addr: r.text()}
+	if err := r.checkEnd(); err != nil {
 		return b, err
 	}
 	switch {
-	case int(b.Most) != m.most:
-		err = shmerr.Causef(shmerr.ErrArgument, "it was opened for %d members, and this one for %d (open all for the same number)", b.Most, m.most)
-	case int(b.Member) >= m.most:
-		err = shmerr.Causef(shmerr.ErrPE, "its number %d is not below %d", b.Member, m.most)
+	case int(b.Members) != m.maxMembers:
+		err = shmerr.Causef(shmerr.ErrArgument, "it was opened for %d members, and this one for %d (open all for the same number)", b.Members, m.maxMembers)
+	case int(b.Member) >= m.maxMembers:
+		err = shmerr.Causef(shmerr.ErrPE, "its number %d is not below %d", b.Member, m.maxMembers)
 	case b.Provider != m.e.Caps().Provider:
 		err = shmerr.Causef(shmerr.ErrArgument, "it uses provider %s, and this one %s (open all with the same provider)", b.Provider, m.e.Caps().Provider)
 	}
 	return b, err
 }
 
-// sealRegion makes the blob of a region.
+// sealRegion encodes b as the blob that Region.Describe returns.
 func (m *Mesh) sealRegion(b *regionBlob) []byte {
 	return m.seal(regionKind, func(w *writer) {
 		w.number(uint64(b.Member))
@@ -171,14 +184,14 @@ func (m *Mesh) sealRegion(b *regionBlob) []byte {
 	})
 }
 
-// readRegion reads the blob of a region.
+// readRegion reads the blob of another member's Region.Describe.
 func (m *Mesh) readRegion(blob []byte) (b regionBlob, err error) {
 	r, err := m.unseal(regionKind, blob)
 	if err != nil {
 		return b, err
 	}
 	b = regionBlob{Member: r.small(), Instance: r.number(), ID: r.id(), Len: r.number()}
-	return b, r.whole()
+	return b, r.checkEnd()
 }
 
 // String names a region in texts.

@@ -17,12 +17,12 @@ func TestBadInput(t *testing.T) {
 		kind  error
 		words string
 	}{
-		{Options{Most: 0, Secret: secretOfTests}, shmerr.ErrArgument, "a mesh for 0 members"},
-		{Options{Most: MaxMembers + 1, Secret: secretOfTests}, shmerr.ErrArgument, "state 1 to 65536"},
-		{Options{Member: 2, Most: 2, Secret: secretOfTests}, shmerr.ErrPE, "member 2 is not one of 2"},
-		{Options{Most: 2, Secret: []byte("short")}, shmerr.ErrArgument, "the secret has 5 bytes"},
-		{Options{Most: 2, Secret: secretOfTests, Contexts: 2000}, shmerr.ErrArgument, "2000 contexts"},
-		{Options{Most: 2, Secret: secretOfTests, Provider: "tpc"}, shmerr.ErrNoProvider, "tpc"},
+		{Options{Members: 0, Secret: secretOfTests}, shmerr.ErrArgument, "a mesh for 0 members"},
+		{Options{Members: MaxMembers + 1, Secret: secretOfTests}, shmerr.ErrArgument, "state 1 to 65536"},
+		{Options{Member: 2, Members: 2, Secret: secretOfTests}, shmerr.ErrPE, "member 2 is not one of 2"},
+		{Options{Members: 2, Secret: []byte("short")}, shmerr.ErrArgument, "the secret has 5 bytes"},
+		{Options{Members: 2, Secret: secretOfTests, Contexts: 2000}, shmerr.ErrArgument, "2000 contexts"},
+		{Options{Members: 2, Secret: secretOfTests, Provider: "tpc"}, shmerr.ErrNoProvider, "tpc"},
 	} {
 		_, err := Open(c.o)
 		wants(t, err, c.kind, c.words)

@@ -12,42 +12,42 @@ import (
 type kind uint8
 
 const (
-	ask      kind = iota + 1 // may I use region id? The answer names the question
-	answer                   // base, key and len, or a status
-	revoke                   // let region id go
-	released                 // it is let go
-	bye                      // the sender leaves
-	farewell                 // the answer: this member sends nothing more to the other
-	text                     // a message of the sender's program, of len bytes, which follow
-	received                 // as many texts of the receiver as question says were received
+	importRequest kind = iota + 1 // the sender wants to use the receiver's region id; number is repeated in the reply
+	importReply                   // the region's base, key and len, or why not: see status
+	revoke                        // the sender closes its region id: the receiver is to stop using it
+	released                      // the sender no longer uses the receiver's region id
+	leave                         // the sender leaves the mesh
+	leaveReply                    // the sender has received leave, and sends the receiver nothing more
+	text                          // a message of the sender's program; its len bytes follow
+	received                      // the sender's program has received `number` texts of the receiver
 )
 
-// The status of an answer.
+// The status in an importReply.
 const (
-	found      = iota // the region is main memory
-	foundGPU          // the region is GPU memory
-	noSuchArea        // there is no such region
+	found    = iota // the region is main memory
+	foundGPU        // the region is GPU memory
+	notFound        // there is no such region, or it is being closed
 )
 
-// message is a message between members. All have all members.
+// message is a message between members. Each kind is sent with all fields, also those that it does
+// not use.
 type message struct {
-	kind     kind
-	status   uint8
-	question uint32
-	id       regionID
-	base     uint64
-	key      uint64
-	len      uint64
+	kind   kind
+	status uint8
+	number uint32
+	id     regionID
+	base   uint64
+	key    uint64
+	len    uint64
 }
 
 const controlSize = 40
 
-// bytes encodes a message. Members have one byte order: the engine's own messages have that of the
-// processor, too.
+// bytes encodes a message, little-endian.
 func (w *message) bytes() []byte {
 	b := make([]byte, controlSize)
 	b[0], b[1] = byte(w.kind), w.status
-	binary.LittleEndian.PutUint32(b[4:], w.question)
+	binary.LittleEndian.PutUint32(b[4:], w.number)
 	binary.LittleEndian.PutUint32(b[8:], w.id.Number)
 	binary.LittleEndian.PutUint32(b[12:], w.id.Use)
 	binary.LittleEndian.PutUint64(b[16:], w.base)
@@ -62,65 +62,66 @@ func parse(b []byte) (w message, ok bool) {
 		return w, false
 	}
 	w = message{
-		kind: kind(b[0]), status: b[1], question: binary.LittleEndian.Uint32(b[4:]),
+		kind: kind(b[0]), status: b[1], number: binary.LittleEndian.Uint32(b[4:]),
 		id:   regionID{binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])},
 		base: binary.LittleEndian.Uint64(b[16:]), key: binary.LittleEndian.Uint64(b[24:]), len: binary.LittleEndian.Uint64(b[32:]),
 	}
 	if w.kind == text {
 		return w, w.len > 0 && w.len == uint64(len(b)-controlSize)
 	}
-	return w, w.kind >= ask && w.kind <= received && len(b) == controlSize
+	return w, w.kind >= importRequest && w.kind <= received && len(b) == controlSize
 }
 
-// say sends a message to a member, in order.
-func (m *Mesh) say(p *member, w message) {
+// queueMessage appends a message to the member's outbox, from which advance sends in order.
+func (m *Mesh) queueMessage(p *member, w message) {
 	p.outbox = append(p.outbox, w.bytes())
-	m.list(p)
+	m.addBusy(p)
 }
 
-// hear gets a message of a member. The engine calls it with its lock held, within a poll: what needs
-// the engine is done by advance.
-func (m *Mesh) hear(pe libshmem.PE, b []byte) {
+// handleMessage does what a message of a member asks for. The engine calls it within a poll, with
+// its lock held, and must not be called back: what needs the engine is left to advance.
+func (m *Mesh) handleMessage(pe libshmem.PE, b []byte) {
 	p := m.members[pe]
-	if p == nil || p.state != here {
+	if p == nil || p.state != present {
 		return
 	}
 	w, ok := parse(b)
 	if !ok {
-		m.misuse(pe, fmt.Sprintf("has sent a message of %d bytes that no member of this version sends", len(b)))
+		m.noteMisuse(pe, fmt.Sprintf("has sent a message of %d bytes that no member of this version sends", len(b)))
 		return
 	}
-	p.met = true
+	p.contacted = true
 	switch w.kind {
-	case ask:
-		m.answer(p, &w)
-	case answer:
-		m.answered(p, &w)
+	case importRequest:
+		m.handleRequest(p, &w)
+	case importReply:
+		m.handleReply(p, &w)
 	case revoke:
-		m.release(p, w.id)
+		m.beginRelease(p, w.id)
 	case released:
 		m.handleReleased(p, &w)
-	case bye:
-		m.say(p, message{kind: farewell})
+	case leave:
+		m.queueMessage(p, message{kind: leaveReply})
 		p.leaving = true
-	case farewell:
+	case leaveReply:
 		m.left = append(m.left, p)
 	case text:
-		m.hearLetter(p, b[controlSize:])
+		m.storeLetter(p, b[controlSize:])
 	case received:
-		m.hearReceived(p, w.question)
+		m.handleReceived(p, w.number)
 	}
 }
 
-// answer answers a member that wants to use a region of this one.
-func (m *Mesh) answer(p *member, w *message) {
-	a := message{kind: answer, question: w.question, id: w.id}
+// handleRequest replies to a member that wants to use a region of this one, and records it as a
+// user of the region.
+func (m *Mesh) handleRequest(p *member, w *message) {
+	a := message{kind: importReply, number: w.number, id: w.id}
 	var r *Region
 	if int(w.id.Number) < len(m.regions) {
 		r = m.regions[w.id.Number]
 	}
 	if r == nil || r.id != w.id || r.closing {
-		a.status = noSuchArea
+		a.status = notFound
 	} else {
 		if r.e.GPU {
 			a.status = foundGPU
@@ -128,20 +129,21 @@ func (m *Mesh) answer(p *member, w *message) {
 		a.base, a.key, a.len = r.e.Base, r.e.Key, r.len
 		r.users[p.number] = true
 	}
-	m.say(p, a)
+	m.queueMessage(p, a)
 }
 
-// answered completes an import.
-func (m *Mesh) answered(p *member, w *message) {
-	req := p.awaited[w.question]
+// handleReply handles the owner's reply to an import: it stores where the region is, so that
+// operations can name it, or fails the import.
+func (m *Mesh) handleReply(p *member, w *message) {
+	req := p.awaited[w.number]
 	if req == nil {
-		m.misuse(libshmem.PE(p.number), "has answered a question that this member did not ask")
+		m.noteMisuse(libshmem.PE(p.number), "has answered a question that this member did not ask")
 		return
 	}
-	delete(p.awaited, w.question)
-	req.answers = 0
+	delete(p.awaited, w.number)
+	req.replies = 0
 	switch {
-	case w.status == noSuchArea:
+	case w.status == notFound:
 		req.fail(closedBy(p.number, w.id))
 		return
 	case w.status == foundGPU && m.stage == nil:
@@ -155,13 +157,13 @@ func (m *Mesh) answered(p *member, w *message) {
 	m.e.SetRegion(libshmem.PE(p.number), w.id.Number, w.base, w.key, w.status == foundGPU)
 }
 
-// handleReleased notes that a member has let a region of this one go.
+// handleReleased notes that a member no longer uses a region that this member closes.
 func (m *Mesh) handleReleased(p *member, w *message) {
 	for r, req := range p.closing {
 		if r.id == w.id {
 			delete(p.closing, r)
 			delete(r.users, p.number)
-			req.answers--
+			req.replies--
 			return
 		}
 	}

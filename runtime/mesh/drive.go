@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/proxy/call"
 )
 
-// driver is the engine as the loop drives it: after each poll the mesh goes on.
+// driver is the engine as the loop drives it: it adds the mesh's own work to each poll.
 type driver struct {
 	*proxy.Engine
 	m *Mesh
@@ -29,7 +29,7 @@ func (d *driver) Poll() (int, error) {
 // because no event may show that the engine has room again.
 func (d *driver) Next(n int, pace *fabric.Pace) call.Step {
 	step := d.Engine.Next(n, pace)
-	if step == call.WaitArmed && d.m.stuck() {
+	if step == call.WaitArmed && d.m.hasUnposted() {
 		return call.SleepStuck
 	}
 	return step
@@ -48,17 +48,17 @@ func (m *Mesh) poll() {
 	m.advance()
 }
 
-// list adds a member to m.busy, the members for which advance has work.
-func (m *Mesh) list(p *member) {
+// addBusy adds a member to m.busy, the members for which advance has work, unless it is there.
+func (m *Mesh) addBusy(p *member) {
 	if !p.listed {
 		p.listed, p.last = true, time.Now()
 		m.busy = append(m.busy, p)
 	}
 }
 
-// stuck reports whether an operation on a member, or a message to one, waits to be posted because
-// the engine had no room for it.
-func (m *Mesh) stuck() bool {
+// hasUnposted reports whether an operation on a member, or a message to one, waits to be posted
+// because the engine had no room for it.
+func (m *Mesh) hasUnposted() bool {
 	for _, p := range m.busy {
 		if len(p.queue) > 0 || len(p.outbox) > 0 || len(p.sends) > 0 && p.unread < window {
 			return true
@@ -70,21 +70,21 @@ func (m *Mesh) stuck() bool {
 // advance does the mesh's own work, as far as it is possible now: it gives up members that are lost
 // or have left and, for each member in m.busy, sends messages, posts operations and completes
 // requests, and gives the member up if it has not answered for too long. The caller holds the
-// engine's lock, and is not called by the engine, because advance calls the engine.
+// engine's lock. Callbacks of the engine must not call advance, because it calls the engine.
 func (m *Mesh) advance() {
-	for len(m.gone) > 0 {
-		l := m.gone[0]
-		m.gone = m.gone[1:]
-		if p := m.members[l.member]; p != nil && p.state == here {
-			m.give(p, l.reason)
+	for len(m.losses) > 0 {
+		l := m.losses[0]
+		m.losses = m.losses[1:]
+		if p := m.members[l.member]; p != nil && p.state == present {
+			m.giveUp(p, l.reason)
 		}
 	}
 	for _, p := range m.left {
 		m.e.Lose(libshmem.PE(p.number), "has left the mesh")
-		m.drop(p, lossOf(p.number, "has left the mesh"))
+		m.setAbsent(p, lossOf(p.number, "has left the mesh"))
 	}
 	m.left = m.left[:0]
-	m.ending = slices.DeleteFunc(m.ending, func(r *Request) bool { return r.settled() })
+	m.ending = slices.DeleteFunc(m.ending, func(r *Request) bool { return r.tryEnd() })
 	if len(m.busy) == 0 {
 		return
 	}
@@ -101,14 +101,13 @@ func (m *Mesh) advance() {
 	m.busy = kept
 }
 
-// serve does the work of advance for one member: sends messages, posts operations, completes
-// requests, and informs the member of regions of its own that this member no longer uses. It gives
-// the member up if nothing of this was possible for m.timeout. It returns whether there is more to
-// do for the member.
+// serve does the work of advance for member p: it sends messages, posts operations, completes
+// requests, and informs p of those of p's regions that this member no longer uses. It gives p up if
+// nothing of this was possible for m.timeout. It returns whether there is more to do for p.
 func (m *Mesh) serve(p *member, now moment) bool {
 	moved := m.sendLetters(p)
-	moved = m.send(p) || moved
-	for len(p.queue) > 0 && p.state == here {
+	moved = m.sendOutbox(p) || moved
+	for len(p.queue) > 0 && p.state == present {
 		o := p.queue[0]
 		before := o.req.begun
 		if !m.post(p, o) {
@@ -122,7 +121,7 @@ func (m *Mesh) serve(p *member, now moment) bool {
 	}
 	for len(p.open) > 0 {
 		before := p.open[0].ended
-		if !p.open[0].settled() {
+		if !p.open[0].tryEnd() {
 			moved = moved || p.open[0].ended > before
 			break
 		}
@@ -130,12 +129,12 @@ func (m *Mesh) serve(p *member, now moment) bool {
 		p.open = p.open[1:]
 		moved = true
 	}
-	for len(p.drains) > 0 && p.drains[0].empty() {
-		m.say(p, message{kind: released, id: p.drains[0].id})
+	for len(p.drains) > 0 && p.drains[0].advance() {
+		m.queueMessage(p, message{kind: released, id: p.drains[0].id})
 		p.drains = p.drains[1:]
 		moved = true
 	}
-	if p.leaving && len(p.outbox) == 0 && p.state == here {
+	if p.leaving && len(p.outbox) == 0 && p.state == present {
 		m.left = append(m.left, p)
 		return true
 	}
@@ -145,29 +144,29 @@ func (m *Mesh) serve(p *member, now moment) bool {
 	if len(p.queue)+len(p.outbox)+len(p.open)+len(p.drains)+len(p.closing) == 0 {
 		return false
 	}
-	if p.state == here && now.Sub(p.last) > m.timeout {
-		m.give(p, "has not answered for "+m.timeout.String())
+	if p.state == present && now.Sub(p.last) > m.timeout {
+		m.giveUp(p, "has not answered for "+m.timeout.String())
 	}
 	return true
 }
 
-// send sends the messages in a member's outbox, in order, until the engine has no room. It reports
-// whether it has sent any. If one cannot be sent at all, it drops all of them, and lists the member
-// to be given up (misuse).
-func (m *Mesh) send(p *member) (moved bool) {
+// sendOutbox sends the messages in a member's outbox, in order, until the engine has no room. It
+// reports whether it has sent any. If one cannot be sent at all, it drops all of them, and lists
+// the member to be given up (noteMisuse).
+func (m *Mesh) sendOutbox(p *member) (moved bool) {
 	for len(p.outbox) > 0 {
 		switch m.e.SendMember(libshmem.PE(p.number), p.outbox[0]) {
 		case proxy.Again:
 			return moved
 		case proxy.Failed:
-			if p.state == here {
-				m.misuse(libshmem.PE(p.number), "cannot be sent to: "+m.e.Err().Error())
+			if p.state == present {
+				m.noteMisuse(libshmem.PE(p.number), "cannot be sent to: "+m.e.Err().Error())
 			}
 			p.outbox = nil
 			return true
 		}
 		p.outbox = p.outbox[1:]
-		p.met, moved = true, true
+		p.contacted, moved = true, true
 	}
 	return moved
 }

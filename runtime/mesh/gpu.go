@@ -16,7 +16,7 @@ type GPU struct {
 	Release func() error // called after Memory was closed and has unpinned all memory; may be nil
 }
 
-// Close closes a GPU that no mesh has got; nil is none.
+// Close closes a GPU that was not passed to Open of a mesh. g may be nil.
 func (g *GPU) Close() error {
 	if g == nil {
 		return nil
@@ -24,7 +24,7 @@ func (g *GPU) Close() error {
 	return errors.Join(g.Memory.Close(), g.release())
 }
 
-// release releases a GPU whose memory a stage has closed; nil is none.
+// release calls Release, once the GPU stage has closed Memory. g may be nil.
 func (g *GPU) release() error {
 	if g == nil || g.Release == nil {
 		return nil
@@ -32,9 +32,9 @@ func (g *GPU) release() error {
 	return g.Release()
 }
 
-// OpenGPU opens the GPU that the calling thread of the operating system uses.
-// Copies are made in a context of their own, so that none waits for a kernel of the program; memory
-// of cudaMalloc, which belongs to the program's context, is the exception.
+// OpenGPU opens the GPU that the calling thread of the operating system uses. Copies are made in a
+// CUDA context of their own, so that none waits for a kernel of the program. Copies of memory from
+// cudaMalloc are the exception: that memory belongs to the program's context.
 func OpenGPU() (g *GPU, err error) {
 	defer func() {
 		if err != nil {

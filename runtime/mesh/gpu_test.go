@@ -225,7 +225,7 @@ func TestGPURefused(t *testing.T) {
 		t.Error(err)
 	}
 	failing := newFakeGPU(t, 4096)
-	if _, err := Open(Options{Most: 0, Secret: secretOfTests, GPU: &GPU{Memory: failing}}); err == nil || failing.closed.Load() != 1 {
+	if _, err := Open(Options{Members: 0, Secret: secretOfTests, GPU: &GPU{Memory: failing}}); err == nil || failing.closed.Load() != 1 {
 		t.Errorf("error %v, and the GPU memory was closed %d times", err, failing.closed.Load())
 	}
 }

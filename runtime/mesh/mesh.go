@@ -30,13 +30,13 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Options are what a member says when it opens a mesh.
+// Options are the arguments of Open. A member is a process of the mesh.
 type Options struct {
 	Member   int           // its number, from 0
-	Most     int           // numbers that there may ever be, the same for all members
+	Members  int           // numbers that there may ever be, the same for all members
 	Secret   []byte        // the same for all members; at least 16 bytes
-	Contexts int           // of operations; 0: one
-	Timeout  time.Duration // how long a member may take to answer, before it is lost; 0: 10 s
+	Contexts int           // communication contexts to open; 0: one
+	Timeout  time.Duration // how long a member may take to answer, before it counts as lost; 0: 10 s
 
 	Provider string // libfabric's provider; "": the best that works here
 	NICs     string // comma separated; "": any
@@ -73,7 +73,7 @@ const internal = 4096
 // may have the same memory.
 var atomicsLock gpustage.AtomicsLock
 
-// Mesh is one member's end of a mesh.
+// Mesh is a mesh as one of its members, this process, keeps it.
 type Mesh struct {
 	e        *proxy.Engine
 	loop     *loop.Loop
@@ -82,13 +82,13 @@ type Mesh struct {
 	segment  []byte
 	contexts []*proxy.Engine
 
-	me, most int
-	instance uint64
-	address  []byte
-	blobKey  [32]byte
-	timeout  time.Duration
-	log      func(string)
-	maxPart  uint64 // bytes of the largest put or get that is one operation of the engine
+	me, maxMembers int
+	instance       uint64
+	address        []byte
+	blobKey        [32]byte
+	timeout        time.Duration
+	log            func(string)
+	maxPart        uint64 // bytes of the largest put or get that is one operation of the engine
 
 	// Under the engine's lock:
 	members []*member          // by number; nil: not added
@@ -98,17 +98,17 @@ type Mesh struct {
 	ending  []*Request         // that close regions
 	inbox   fifo.Queue[letter] // messages that have arrived and were not received
 	left    []*member          // members that leave, since the last advance
-	gone    []loss             // members that the engine has reported as lost or at fault since the last advance
+	losses  []loss             // members that the engine has reported as lost or at fault since the last advance
 	closing bool
 
 	failed atomic.Pointer[error] // why no operation can go on; nil: it can
 	closed atomic.Bool
 }
 
-// newHash is the hash of proofs.
+// newHash returns the hash function of the proofs in blobs.
 func newHash() hash.Hash { return sha256.New() }
 
-// check completes Options with defaults, or says what is wrong.
+// check sets the defaults of Options, and returns an error for options that cannot be.
 func (o *Options) check() error {
 	if o.Contexts == 0 {
 		o.Contexts = 1
@@ -120,10 +120,10 @@ func (o *Options) check() error {
 		o.Log = func(string) {}
 	}
 	switch {
-	case o.Most < 1 || o.Most > MaxMembers:
-		return shmerr.Causef(shmerr.ErrArgument, "a mesh for %d members cannot be (state 1 to %d)", o.Most, MaxMembers)
-	case o.Member < 0 || o.Member >= o.Most:
-		return shmerr.Causef(shmerr.ErrPE, "member %d is not one of %d (count from 0)", o.Member, o.Most)
+	case o.Members < 1 || o.Members > MaxMembers:
+		return shmerr.Causef(shmerr.ErrArgument, "a mesh for %d members cannot be (state 1 to %d)", o.Members, MaxMembers)
+	case o.Member < 0 || o.Member >= o.Members:
+		return shmerr.Causef(shmerr.ErrPE, "member %d is not one of %d (count from 0)", o.Member, o.Members)
 	case len(o.Secret) < MinSecret:
 		return shmerr.Causef(shmerr.ErrArgument, "the secret has %d bytes (give %d random ones or more)", len(o.Secret), MinSecret)
 	case o.Contexts < 1 || o.Contexts > MaxContexts:
@@ -151,7 +151,7 @@ func Open(o Options) (m *Mesh, err error) {
 		return nil, err
 	}
 	root := secret.Secret(sha256.Sum256(append([]byte("libshmem mesh\n"), o.Secret...)))
-	cfg := proxy.ProviderConfig(o.Most)
+	cfg := proxy.ProviderConfig(o.Members)
 	cfg.Provider, cfg.NICs, cfg.Library, cfg.Late = o.Provider, o.NICs, o.Library, o.Timeout
 	cfg.Key = root.Key("connections of a mesh")
 	open := o.Open
@@ -167,17 +167,17 @@ func Open(o Options) (m *Mesh, err error) {
 		return nil, errors.Join(fmt.Errorf("map %d bytes: %w", internal, err), prov.Close())
 	}
 	m = &Mesh{
-		segment: segment, me: o.Member, most: o.Most, instance: random(), blobKey: root.Key("blobs of a mesh"), timeout: o.Timeout, log: o.Log,
-		members: make([]*member, o.Most),
+		segment: segment, me: o.Member, maxMembers: o.Members, instance: random(), blobKey: root.Key("blobs of a mesh"), timeout: o.Timeout, log: o.Log,
+		members: make([]*member, o.Members),
 	}
 	words := new([6]uint32)
 	wakers := wake.Words{Lock: &words[0], Pollers: &words[1], Napping: &words[2], Sleepers: &words[3], Wakes: &words[4], Wanted: &words[5]}
-	m.e, err = proxy.New(prov, o.Member, o.Most, mem.Segment{Base: unsafe.Pointer(&segment[0]), Internal: internal, Size: internal}, wakers, m.fail)
+	m.e, err = proxy.New(prov, o.Member, o.Members, mem.Segment{Base: unsafe.Pointer(&segment[0]), Internal: internal, Size: internal}, wakers, m.fail)
 	if err != nil {
 		return nil, errors.Join(err, unix.Munmap(segment))
 	}
-	m.e.OnLost(m.lost)
-	m.e.UseRegions(m.hear, m.misuse)
+	m.e.OnLost(m.noteLost)
+	m.e.UseRegions(m.handleMessage, m.noteMisuse)
 	m.gpu, unused = o.GPU, nil
 	if err := m.stageGPU(o.GPUs); err != nil {
 		return nil, errors.Join(err, m.end())
@@ -190,8 +190,8 @@ func Open(o Options) (m *Mesh, err error) {
 	return m, nil
 }
 
-// stageGPU makes the stage for GPU memory, if any region may be GPU memory. The stage closes the
-// memory of this member's GPU.
+// stageGPU makes the engine's GPU stage, which moves bytes of GPU memory through pinned memory, if
+// any region may be GPU memory. The stage closes Memory of this member's GPU.
 func (m *Mesh) stageGPU(gpus bool) (err error) {
 	if !gpus && m.gpu == nil {
 		return nil
@@ -206,18 +206,20 @@ func (m *Mesh) stageGPU(gpus bool) (err error) {
 	return err
 }
 
-// end closes the engine, and what it has used.
+// end closes the engine, then the GPU that its stage used, and frees the engine's memory.
 func (m *Mesh) end() error {
 	return errors.Join(m.e.Close(), m.gpu.release(), unix.Munmap(m.segment))
 }
 
-// connect connects the engine with itself: it knows no other member yet.
+// connect prepares the engine for other members, whose addresses Add passes to it later: it sets
+// the keys of connections, connects the engine to itself, opens the contexts, and makes the blob of
+// Address.
 func (m *Mesh) connect(root *secret.Secret, contexts int) error {
 	if caps := m.e.Caps(); caps.LocalMR {
 		m.keepRegistered()
 	}
 	m.e.Report.ReportTo(func(err error) { m.log(err.Error()) })
-	ends := make([]proxy.Endpoint, m.most)
+	ends := make([]proxy.Endpoint, m.maxMembers)
 	own := m.e.Endpoint()
 	ends[m.me] = own
 	ends[0].Job = root.Number("messages of a mesh")
@@ -228,7 +230,7 @@ func (m *Mesh) connect(root *secret.Secret, contexts int) error {
 		return err
 	}
 	if m.stage != nil {
-		gpus := make([]gpustage.Endpoint, m.most)
+		gpus := make([]gpustage.Endpoint, m.maxMembers)
 		for i := range gpus {
 			gpus[i].Atomics = stream.AllAtomics | stream.OwnerAlone
 		}
@@ -240,7 +242,7 @@ func (m *Mesh) connect(root *secret.Secret, contexts int) error {
 	}
 	m.members[m.me] = &member{number: m.me, instance: m.instance, gpu: m.stage != nil}
 	b := addressBlob{
-		Member: uint32(m.me), Most: uint32(m.most), Window: own.Window, Instance: m.instance,
+		Member: uint32(m.me), Members: uint32(m.maxMembers), Window: own.Window, Instance: m.instance,
 		Provider: m.e.Caps().Provider, Addr: string(own.Addr),
 	}
 	if m.stage != nil {
@@ -279,7 +281,8 @@ func (m *Mesh) AddContexts(n int) (first int, err error) {
 // Bounds of the registration cache, as of a job (runtime/job/network).
 const cacheBytes, cacheRegions = 1 << 30, 1024
 
-// keepRegistered keeps buffers of operations registered, where the system reports that they change.
+// keepRegistered makes the engine keep the buffers of operations registered, if the kernel can
+// report when the program unmaps one. Otherwise each operation registers its buffer.
 func (m *Mesh) keepRegistered() {
 	if w, err := memmonitor.Open(); err == nil {
 		m.e.KeepRegistered(w, mrcache.Limits{Bytes: cacheBytes, Regions: cacheRegions})
@@ -298,8 +301,8 @@ func random() uint64 {
 // Member returns this member's number.
 func (m *Mesh) Member() int { return m.me }
 
-// fail ends the mesh, after an error that belongs to no member. The engine calls it with or without
-// its lock.
+// fail makes all later calls of the mesh return err, an error that concerns no single member, and
+// logs it. The engine calls it with or without its lock.
 func (m *Mesh) fail(err error) {
 	err = &shmerr.Error{Op: "drive", Object: "mesh", Cause: fmt.Errorf("%w: no operation can go on", err), Remedy: "close the mesh, and open another"}
 	if m.failed.CompareAndSwap(nil, &err) {
@@ -331,8 +334,8 @@ func (m *Mesh) locked(f func() error) (err error) {
 	return err
 }
 
-// Close leaves the mesh. It tells the other members, and waits until they have taken what was sent
-// to them, for at most the timeout of the mesh. Requests under way end with an error.
+// Close leaves the mesh. It informs the other members, and waits until they have received what was
+// sent to them, for at most the timeout of the mesh. Requests under way end with an error.
 func (m *Mesh) Close() error {
 	if m.closed.Load() {
 		return nil
@@ -342,7 +345,7 @@ func (m *Mesh) Close() error {
 		gone := false
 		m.e.WithLock(func() {
 			m.poll()
-			gone = m.e.Leave() && m.farewell()
+			gone = m.e.Leave() && m.tryLeave()
 		})
 		if gone {
 			break
@@ -355,24 +358,25 @@ func (m *Mesh) Close() error {
 	m.e.WithLock(func() {
 		for _, p := range m.members {
 			if p != nil {
-				m.drop(p, shmerr.Causef(ErrClosed, "the mesh is closed"))
+				m.setAbsent(p, shmerr.Causef(ErrClosed, "the mesh is closed"))
 			}
 		}
 	})
 	return m.end()
 }
 
-// farewell reports whether each other member has answered that this one leaves. It leaves out those
-// with which it has not communicated, unless messages of the program for them have not been sent.
-func (m *Mesh) farewell() bool {
+// tryLeave sends each other member a message that this one leaves, once, and reports whether all
+// have replied. It leaves out members with which this one has not communicated, unless messages of
+// the program for them have not been sent.
+func (m *Mesh) tryLeave() bool {
 	all := true
 	for _, p := range m.members {
-		if p == nil || p.state != here || p.number == m.me || !p.met && !p.holdsText() {
+		if p == nil || p.state != present || p.number == m.me || !p.contacted && !p.hasTextToSend() {
 			continue
 		}
-		if !p.told {
-			p.told = true
-			m.say(p, message{kind: bye})
+		if !p.informed {
+			p.informed = true
+			m.queueMessage(p, message{kind: leave})
 		}
 		all = false
 	}

@@ -29,7 +29,7 @@ const onLibrary = "MESH_TEST_LIBRARY"
 // open opens a mesh for a test. change may change its options.
 func open(t testing.TB, number, most int, change func(o *Options)) *Mesh {
 	t.Helper()
-	o := Options{Member: number, Most: most, Secret: secretOfTests, Provider: "tcp"}
+	o := Options{Member: number, Members: most, Secret: secretOfTests, Provider: "tcp"}
 	if library := os.Getenv(onLibrary); library != "" {
 		o.Library, o.Provider = library, os.Getenv("SHMEM_PROVIDER")
 	}

@@ -11,14 +11,14 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Messages of programs, such as a client's request to a server. They travel as the messages by which
-// members agree about regions do, after a header of their own. Their receiver stores them until its
-// program receives them: at most window of each sender, which waits with more until the receiver has
-// reported that its program has received some.
+// Programs send each other messages, such as a client's request to a server. Each travels after a
+// header of the same form as the messages by which members agree about regions (message). The
+// receiving member stores at most `window` messages of each sender until its program receives them.
+// The sender waits with more until the receiver has reported that its program has received some.
 const (
 	// MaxMessage is the most bytes of a message.
 	MaxMessage = proxy.MaxMember - controlSize
-	// window is the most messages of one member that another has stored.
+	// window is the most messages of one sender that a member stores.
 	window = 64
 )
 
@@ -46,9 +46,9 @@ func (m *Mesh) Send(number int, b []byte) (req *Request, err error) {
 		case len(b) == 0 || len(b) > MaxMessage:
 			return shmerr.Causef(shmerr.ErrRange, "a message has 1 to %d bytes, and not %d (put more into a region)", MaxMessage, len(b))
 		}
-		req = &Request{m: m, member: p, op: "send to", on: fmt.Sprintf("member %d", number), answers: 1}
+		req = &Request{m: m, member: p, op: "send to", on: fmt.Sprintf("member %d", number), replies: 1}
 		p.sends = append(p.sends, &letter{b: slices.Clone(b), req: req})
-		m.list(p)
+		m.addBusy(p)
 		m.advance()
 		return nil
 	})
@@ -58,7 +58,7 @@ func (m *Mesh) Send(number int, b []byte) (req *Request, err error) {
 	return req, nil
 }
 
-// errNone is the result of Receive if there is no message.
+// errNone is the error of popMessage if there is no message.
 var errNone = errors.New("no message has arrived")
 
 // Receive returns the first message that has arrived, and who has sent it, or waits for one for at
@@ -68,11 +68,11 @@ func (m *Mesh) Receive(room int, d time.Duration) (b []byte, from int, ok bool, 
 	end := time.Now().Add(d)
 	for i := 0; ; i++ {
 		err = m.locked(func() error {
-			if b, from, err = m.take(room); !errors.Is(err, errNone) {
+			if b, from, err = m.popMessage(room); !errors.Is(err, errNone) {
 				return err
 			}
 			m.poll()
-			b, from, err = m.take(room)
+			b, from, err = m.popMessage(room)
 			return err
 		})
 		switch {
@@ -87,9 +87,11 @@ func (m *Mesh) Receive(room int, d time.Duration) (b []byte, from int, ok bool, 
 	}
 }
 
-// take removes the first message that has arrived, and reports to its sender that it was received,
-// once for half of a window. errNone: there is none.
-func (m *Mesh) take(room int) (b []byte, from int, err error) {
+// popMessage removes the first message that has arrived, and returns it and its sender's number.
+// After each window/2 messages of a sender it reports to the sender that they were received. The
+// error is errNone if no message has arrived, and otherwise says that the message has more than
+// room bytes.
+func (m *Mesh) popMessage(room int) (b []byte, from int, err error) {
 	if m.inbox.Len() == 0 {
 		return nil, -1, errNone
 	}
@@ -100,14 +102,15 @@ func (m *Mesh) take(room int) (b []byte, from int, err error) {
 	first := m.inbox.Pop()
 	p := m.members[first.from]
 	p.stored--
-	if p.received++; p.received >= window/2 && p.state == here {
-		m.say(p, message{kind: received, question: p.received})
+	if p.received++; p.received >= window/2 && p.state == present {
+		m.queueMessage(p, message{kind: received, number: p.received})
 		p.received = 0
 	}
 	return first.b, first.from, nil
 }
 
-// sendLetters sends the messages that wait for a member, as far as it stores more of them.
+// sendLetters moves the program's messages for a member to its outbox, until the member has as many
+// as it stores (window). That ends their requests. It reports whether it has moved any.
 func (m *Mesh) sendLetters(p *member) (moved bool) {
 	for len(p.sends) > 0 && p.unread < window {
 		l := p.sends[0]
@@ -115,33 +118,34 @@ func (m *Mesh) sendLetters(p *member) (moved bool) {
 		p.sends = p.sends[1:]
 		p.unread++
 		p.outbox = append(p.outbox, append((&message{kind: text, len: uint64(len(l.b))}).bytes(), l.b...))
-		l.req.answers = 0
+		l.req.replies = 0
 		moved = true
 	}
 	return moved
 }
 
-// holdsText reports whether messages of the program for the member have not been posted.
-func (p *member) holdsText() bool {
+// hasTextToSend reports whether the outbox for the member has messages of the program.
+func (p *member) hasTextToSend() bool {
 	return slices.ContainsFunc(p.outbox, func(b []byte) bool { return kind(b[0]) == text })
 }
 
-// hearLetter stores a message of another member's program.
-func (m *Mesh) hearLetter(p *member, b []byte) {
+// storeLetter stores a message of another member's program, which Receive returns.
+func (m *Mesh) storeLetter(p *member, b []byte) {
 	if p.stored == window {
-		m.misuse(libshmem.PE(p.number), fmt.Sprintf("has sent more than %d messages that were not received", window))
+		m.noteMisuse(libshmem.PE(p.number), fmt.Sprintf("has sent more than %d messages that were not received", window))
 		return
 	}
 	p.stored++
 	m.inbox.Push(letter{from: p.number, b: slices.Clone(b)})
 }
 
-// hearReceived notes that the program of a member has received messages of this one.
-func (m *Mesh) hearReceived(p *member, n uint32) {
+// handleReceived notes that the program of member p has received n more messages of this one, so
+// that p can store as many new ones.
+func (m *Mesh) handleReceived(p *member, n uint32) {
 	if n > p.unread {
-		m.misuse(libshmem.PE(p.number), "has received messages that were not sent")
+		m.noteMisuse(libshmem.PE(p.number), "has received messages that were not sent")
 		return
 	}
 	p.unread -= n
-	m.list(p) // messages may wait
+	m.addBusy(p) // sendLetters may have waited for this
 }

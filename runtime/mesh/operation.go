@@ -10,7 +10,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// what is what an operation does.
+// what is a kind of operation.
 type what uint8
 
 const (
@@ -29,11 +29,11 @@ type operation struct {
 	local   unsafe.Pointer
 	n       uint64
 	signal  *signal // after the bytes; nil: none
-	ordered bool    // behind a fence, until that was posted
+	ordered bool    // a fence has to be posted before it
 	cut     bool    // it has more than one part, so that the signal needs a fence
 }
 
-// signal is what follows a put.
+// signal is the update of a word of 8 bytes at the target that follows the bytes of a put.
 type signal struct {
 	offset libshmem.Offset
 	value  uint64
@@ -57,7 +57,7 @@ type Signal struct {
 	Value  uint64
 }
 
-// Block is a part of the memory of this member, and a part as long of a region.
+// Block names Len bytes of this member's memory, and as many of a region.
 type Block struct {
 	Local  unsafe.Pointer
 	Offset uint64 // in the region
@@ -71,7 +71,8 @@ func (m *Mesh) Put(context int, to *Remote, blocks []Block, then *Signal, ordere
 	return m.transfer("put to", doPut, context, to, blocks, then, ordered)
 }
 
-// Get copies blocks from a region of a member. When the request is done the bytes are here.
+// Get copies blocks from a region of a member. When the request is done the bytes are in the local
+// memory.
 func (m *Mesh) Get(context int, from *Remote, blocks []Block) (*Request, error) {
 	return m.transfer("get from", doGet, context, from, blocks, nil, false)
 }
@@ -89,7 +90,7 @@ func (m *Mesh) transfer(name string, kind what, context int, at *Remote, blocks 
 		if err != nil {
 			return err
 		}
-		req = m.begin(p, name, at.String())
+		req = m.newRequest(p, name, at.String())
 		parts := 0
 		for _, o := range all {
 			o.req = req
@@ -114,7 +115,8 @@ func (m *Mesh) transfer(name string, kind what, context int, at *Remote, blocks 
 	return req, nil
 }
 
-// plan checks a transfer, and returns the member and the operations of it.
+// plan checks a transfer, and returns the member on which it works, and its operations: one for
+// each block, of which the last has the signal. A signal without blocks is an operation of 0 bytes.
 func (m *Mesh) plan(kind what, context int, at *Remote, blocks []Block, then *Signal, ordered bool) (p *member, all []*operation, err error) {
 	if err := m.checkContext(context); err != nil {
 		return nil, nil, err
@@ -123,7 +125,7 @@ func (m *Mesh) plan(kind what, context int, at *Remote, blocks []Block, then *Si
 		return nil, nil, err
 	}
 	for i, b := range blocks {
-		_, offset, err := m.reach(at, b.Offset, b.Len)
+		_, offset, err := m.locate(at, b.Offset, b.Len)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -139,7 +141,7 @@ func (m *Mesh) plan(kind what, context int, at *Remote, blocks []Block, then *Si
 		all = append(all, &operation{kind: kind, context: context, region: at.id.Number, offset: offset, local: b.Local, n: b.Len})
 	}
 	if then != nil {
-		s, err := m.aim(p, then)
+		s, err := m.checkSignal(p, then)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -155,8 +157,9 @@ func (m *Mesh) plan(kind what, context int, at *Remote, blocks []Block, then *Si
 	return p, all, nil
 }
 
-// aim checks a signal for a member.
-func (m *Mesh) aim(p *member, then *Signal) (*signal, error) {
+// checkSignal checks a signal that is to follow bytes to member p, and returns it in the form that
+// the engine uses.
+func (m *Mesh) checkSignal(p *member, then *Signal) (*signal, error) {
 	if then.Region.Member != p.number {
 		return nil, shmerr.Causef(shmerr.ErrArgument, "the signal is at member %d, and the bytes at member %d", then.Region.Member, p.number)
 	}
@@ -172,11 +175,11 @@ func (m *Mesh) aim(p *member, then *Signal) (*signal, error) {
 		return nil, shmerr.Causef(shmerr.ErrArgument, "a signal has no operation %d", then.Op)
 	}
 	var err error
-	_, s.offset, err = m.reach(then.Region, then.Offset, 8)
+	_, s.offset, err = m.locate(then.Region, then.Offset, 8)
 	return s, err
 }
 
-// checkContext returns an error for a context that there is not.
+// checkContext returns an error if the mesh has no context of this number, or is being closed.
 func (m *Mesh) checkContext(context int) error {
 	switch {
 	case m.closing:
@@ -198,7 +201,7 @@ func (m *Mesh) Flush(context, number int) (req *Request, err error) {
 		if err != nil {
 			return err
 		}
-		req = m.begin(p, "flush", fmt.Sprintf("member %d", number))
+		req = m.newRequest(p, "flush", fmt.Sprintf("member %d", number))
 		m.enqueue(p, &operation{req: req, kind: doFlush, context: context})
 		m.advance()
 		return nil
@@ -209,11 +212,11 @@ func (m *Mesh) Flush(context, number int) (req *Request, err error) {
 	return req, nil
 }
 
-// begin makes a request of operations on a member.
-func (m *Mesh) begin(p *member, op, on string) *Request {
+// newRequest makes a request for operations on a member, and lists it with those under way there.
+func (m *Mesh) newRequest(p *member, op, on string) *Request {
 	r := &Request{m: m, member: p, op: op, on: on}
 	p.open = append(p.open, r)
-	m.list(p)
+	m.addBusy(p)
 	return r
 }
 
@@ -224,14 +227,15 @@ func (m *Mesh) enqueue(p *member, o *operation) {
 	}
 	o.req.unposted++
 	p.queue = append(p.queue, o)
-	m.list(p)
+	m.addBusy(p)
 }
 
-// flushed is where a flush reads a word of its target's internal area: the read is a message of the
-// context, behind its earlier operations.
+// flushed is the offset of the word that a flush reads in its target's internal area. The read is a
+// message of the context after its earlier operations, so its reply shows that these are complete.
 const flushed libshmem.Offset = -8
 
-// post gives the rest of an operation to the engine. false: it has no room for all of it now.
+// post submits the rest of an operation to the engine, in parts of at most m.maxPart bytes. It
+// returns false if the engine has no room for all of them now; the caller calls it again later.
 func (m *Mesh) post(p *member, o *operation) bool {
 	e, pe := m.contexts[o.context], libshmem.PE(p.number)
 	if o.ordered || o.kind == doFlush {

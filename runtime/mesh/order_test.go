@@ -78,7 +78,7 @@ func TestReadsOfClosing(t *testing.T) {
 	closing, err := region.Close()
 	await(t, closing, err)
 	b.e.WithLock(func() {
-		if !req.settled() {
+		if !req.tryEnd() {
 			t.Error("the region was closed before its reads had ended")
 		}
 	})

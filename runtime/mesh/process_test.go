@@ -40,7 +40,7 @@ const processes = 16
 // region, and then writes 64 KiB with its number into its part of that, over and over. It ends when
 // its input ends.
 func runWriter(number int) error {
-	m, err := Open(Options{Member: number, Most: processes, Secret: secretOfTests, Provider: "tcp", Timeout: 5 * time.Second})
+	m, err := Open(Options{Member: number, Members: processes, Secret: secretOfTests, Provider: "tcp", Timeout: 5 * time.Second})
 	if err != nil {
 		return err
 	}

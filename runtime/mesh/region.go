@@ -11,8 +11,8 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// regionID names a region of a member. A Number is used again after its region has been closed, a
-// Use never.
+// regionID names a region of a member. After a region was closed, another one may get its Number,
+// but none gets its Use.
 type regionID struct{ Number, Use uint32 }
 
 // Region is memory of this member that it has registered.
@@ -27,7 +27,7 @@ type Region struct {
 	blob    []byte
 }
 
-// Remote is a region of a member, as that has answered an import.
+// Remote is a region of another member that this one has imported, or is importing.
 type Remote struct {
 	Member int
 	Len    uint64
@@ -48,7 +48,7 @@ type imported struct {
 const MaxRegion = mem.MaxRegion
 
 // Register makes n bytes at base a region, which members may import. The memory has to stay mapped
-// until the region is closed. GPU memory needs Options.Memory. While it is a region, its owner's
+// until the region is closed. GPU memory needs Options.GPU. While it is a region, its owner's
 // kernels must not change the words that members signal.
 func (m *Mesh) Register(base unsafe.Pointer, n uint64) (r *Region, err error) {
 	err = m.locked(func() error {
@@ -82,9 +82,10 @@ func (m *Mesh) Register(base unsafe.Pointer, n uint64) (r *Region, err error) {
 // Describe returns the blob with which members import the region.
 func (r *Region) Describe() []byte { return r.blob }
 
-// KeepWords says that from now on only signals change the words of a region of GPU memory, and no
-// kernel does, for as long as it is a region. The owner then remembers their values, and stores them
-// without reading them first. It is called before the region is described to others.
+// KeepWords makes this member remember the values of the words of a region of GPU memory, so that
+// it applies a signal by a store and need not read the word first. The caller promises that only
+// signals change these words, and no kernel does, for as long as it is a region. KeepWords must be
+// called before the region is described to others.
 func (r *Region) KeepWords() error {
 	return r.m.locked(func() error {
 		if r.e.GPU && !r.closing {
@@ -109,19 +110,19 @@ func (r *Region) Close() (req *Request, err error) {
 		req = &Request{m: m, op: "close", on: fmt.Sprintf("region %d", r.id.Number)}
 		req.settle = func() { m.unregister(r, req) }
 		if r.e.GPU {
-			req.copied = m.copied()
+			req.copiesEnded = m.copiesEnded()
 		}
 		for number := range r.users {
 			p := m.members[number]
-			if p.state != here {
+			if p.state != present {
 				continue
 			}
 			if p.closing == nil {
 				p.closing = map[*Region]*Request{}
 			}
 			p.closing[r] = req
-			req.answers++
-			m.say(p, message{kind: revoke, id: r.id})
+			req.replies++
+			m.queueMessage(p, message{kind: revoke, id: r.id})
 		}
 		m.ending = append(m.ending, req)
 		m.advance()
@@ -133,9 +134,10 @@ func (r *Region) Close() (req *Request, err error) {
 	return req, nil
 }
 
-// copied returns a function that reports whether the copies are complete that the GPU's streams had
-// at its first call. A member that is lost may have left some.
-func (m *Mesh) copied() func() bool {
+// copiesEnded returns a function that reports whether the GPU's streams have carried out the copies
+// that they had at its first call. A region of GPU memory is not closed before that: operations of
+// a member that is lost may have left copies.
+func (m *Mesh) copiesEnded() func() bool {
 	var marks *gpustage.Marks
 	return func() bool {
 		if marks == nil {
@@ -145,7 +147,7 @@ func (m *Mesh) copied() func() bool {
 	}
 }
 
-// unregister ends a region that no member uses.
+// unregister removes a region that no member uses from the engine. An error ends req.
 func (m *Mesh) unregister(r *Region, req *Request) {
 	if r.closed {
 		return
@@ -157,8 +159,8 @@ func (m *Mesh) unregister(r *Region, req *Request) {
 	}
 }
 
-// Import asks a member for a region of its, which blob describes. When the request is done,
-// operations may name the Remote.
+// Import requests the use of another member's region, which blob describes, from that member. When
+// the request is done, operations may name the Remote.
 func (m *Mesh) Import(blob []byte) (*Remote, *Request, error) {
 	b, err := m.readRegion(blob)
 	var remote *Remote
@@ -175,14 +177,14 @@ func (m *Mesh) Import(blob []byte) (*Remote, *Request, error) {
 				return shmerr.Causef(shmerr.ErrArgument, "the blob is of another process, which had the number of member %d before", b.Member)
 			}
 			remote = &Remote{Member: int(b.Member), Len: b.Len, id: b.ID}
-			req = m.begin(p, "import", b.String())
-			req.answers = 1
+			req = m.newRequest(p, "import", b.String())
+			req.replies = 1
 			if p.awaited == nil {
 				p.awaited = map[uint32]*Request{}
 			}
-			p.asked++
-			p.awaited[p.asked] = req
-			m.say(p, message{kind: ask, id: b.ID, question: p.asked})
+			p.requests++
+			p.awaited[p.requests] = req
+			m.queueMessage(p, message{kind: importRequest, id: b.ID, number: p.requests})
 			m.advance()
 			return nil
 		})
@@ -193,8 +195,9 @@ func (m *Mesh) Import(blob []byte) (*Remote, *Request, error) {
 	return remote, req, nil
 }
 
-// reach returns the offset by which the engine names n bytes of a region, and the member.
-func (m *Mesh) reach(r *Remote, offset, n uint64) (*member, libshmem.Offset, error) {
+// locate returns the member that owns n bytes of an imported region, and the offset by which the
+// engine names them. The error says that the region is not imported, is closed, or is too short.
+func (m *Mesh) locate(r *Remote, offset, n uint64) (*member, libshmem.Offset, error) {
 	p, err := m.find(r.Member)
 	if err != nil {
 		return nil, 0, err
@@ -211,23 +214,23 @@ func (m *Mesh) reach(r *Remote, offset, n uint64) (*member, libshmem.Offset, err
 	return p, mem.InRegion(r.id.Number, offset), nil
 }
 
-// closedBy is the error of operations on a region that its member has closed.
+// closedBy returns the error of operations on a region that member `number` has closed.
 func closedBy(number int, id regionID) error {
 	return shmerr.Causef(ErrClosed, "member %d has closed region %d", number, id.Number)
 }
 
-// drain is a region that its member closes: this one answers when its operations on it are
-// complete there.
+// drain is a region that another member closes. This member sends that one a reply when no request
+// in rest is under way any more: these use the region, or flush the operations that do.
 type drain struct {
 	id   regionID
 	rest []*Request
 }
 
-// empty reports whether all operations have ended.
-func (d *drain) empty() bool {
+// advance removes the requests that have ended from rest, and reports whether none is left.
+func (d *drain) advance() bool {
 	kept := d.rest[:0]
 	for _, r := range d.rest {
-		if !r.settled() {
+		if !r.tryEnd() {
 			kept = append(kept, r)
 		}
 	}
@@ -235,12 +238,13 @@ func (d *drain) empty() bool {
 	return len(d.rest) == 0
 }
 
-// release begins to let go a region that its member closes. Operations that were not posted end
-// with an error. Those under way go on, and flushes in all contexts tell when they are complete.
-func (m *Mesh) release(p *member, id regionID) {
+// beginRelease stops the use of a region that its owner p closes. Operations on it that were not
+// posted end with an error. Those under way go on; a flush in each context shows when they are
+// complete, and then serve sends p the message that the region is released.
+func (m *Mesh) beginRelease(p *member, id regionID) {
 	of := p.imports[id.Number]
 	if of == nil || of.id != id || of.closed {
-		m.say(p, message{kind: released, id: id}) // it was answered already, or is not known
+		m.queueMessage(p, message{kind: released, id: id}) // this member does not use it, or has released it
 		return
 	}
 	of.closed = true
@@ -262,9 +266,9 @@ func (m *Mesh) release(p *member, id regionID) {
 	}
 	for context := range m.contexts {
 		if context > 0 && m.contexts[context] == m.contexts[0] {
-			break // all of them share the first one
+			break // all contexts are the first one's engine, so one flush is enough
 		}
-		r := m.begin(p, "flush", fmt.Sprintf("member %d", p.number))
+		r := m.newRequest(p, "flush", fmt.Sprintf("member %d", p.number))
 		m.enqueue(p, &operation{req: r, kind: doFlush, context: context})
 		d.rest = append(d.rest, r)
 	}

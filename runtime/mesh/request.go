@@ -11,21 +11,21 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Request is a call that may take time. Its members are under the engine's lock, but for done.
+// Request is a call that may take time. The engine's lock guards its fields, except done.
 type Request struct {
-	m        *Mesh
-	member   *member         // nil: it concerns several
-	parts    []proxy.Request // of the engine's operations
-	begun    int             // parts that were given to the engine
-	ended    int             // the first parts that are complete
-	unposted int             // operations that wait in a queue
-	answers  int             // of members, that it waits for
-	regions  []uint32        // of the member, that it uses
-	copied   func() bool     // whether the GPU's copies have ended that may use the memory; may be nil
-	settle   func()          // called once when all has ended; may be nil
-	op, on   string          // for errors: the operation, and its object
-	err      error
-	done     atomic.Bool // err is final
+	m           *Mesh
+	member      *member         // nil: it concerns several
+	parts       []proxy.Request // one for each operation of the engine
+	begun       int             // the first parts, which were submitted to the engine
+	ended       int             // the first parts, which are complete
+	unposted    int             // operations that wait in the member's queue
+	replies     int             // replies of members for which the request waits
+	regions     []uint32        // numbers of the member's regions that it uses
+	copiesEnded func() bool     // reports whether the GPU's copies have ended that may use the memory; may be nil
+	settle      func()          // called once, when nothing is left to wait for; may be nil
+	op, on      string          // for errors: the operation, and its object
+	err         error
+	done        atomic.Bool // err is final
 }
 
 // fail sets the reason of a request that ends with an error: the first one counts.
@@ -45,8 +45,9 @@ func (r *Request) touches(region uint32) bool {
 	return false
 }
 
-// settled reports whether a request has ended, and notes so. The lock is held.
-func (r *Request) settled() bool {
+// tryEnd ends a request if nothing is left to wait for: no part, operation or reply. It reports
+// whether the request has ended. The caller holds the engine's lock.
+func (r *Request) tryEnd() bool {
 	if r.done.Load() {
 		return true
 	}
@@ -56,13 +57,13 @@ func (r *Request) settled() bool {
 		}
 		r.ended++
 	}
-	if r.ended < r.begun || r.unposted > 0 || r.answers > 0 {
+	if r.ended < r.begun || r.unposted > 0 || r.replies > 0 {
 		return false
 	}
-	if r.member != nil && r.member.state == away && r.m.ends(r.member) {
+	if r.member != nil && r.member.state == absent && r.m.networkUses(r.member) {
 		return false
 	}
-	if r.copied != nil && !r.copied() {
+	if r.copiesEnded != nil && !r.copiesEnded() {
 		return false
 	}
 	if r.settle != nil {
@@ -72,7 +73,7 @@ func (r *Request) settled() bool {
 	return true
 }
 
-// end makes the error of a request final.
+// end marks a request as done, with the operation and its object in the error, if there is one.
 func (r *Request) end() {
 	if r.err != nil {
 		r.err = &shmerr.Error{Op: r.op, Object: r.on, Cause: r.err}
@@ -80,18 +81,20 @@ func (r *Request) end() {
 	r.done.Store(true)
 }
 
-// ends reports whether the network may still use memory of operations on a member that is gone. A
-// network that never says so has the timeout of the mesh for it.
-func (m *Mesh) ends(p *member) bool {
+// networkUses reports whether the network may still access buffers of operations on a member that
+// is gone. If the network never reports that it has finished with them, it may until the timeout of
+// the mesh after the loss.
+func (m *Mesh) networkUses(p *member) bool {
 	return m.e.Uses(libshmem.PE(p.number)) && time.Since(p.ended) < m.timeout
 }
 
-// reasonOf returns why an operation on a member has ended with a status.
+// reasonOf returns the error of an operation on a member that has ended with a status: why the
+// member is gone, if it is.
 func (m *Mesh) reasonOf(p *member, status int32) error {
 	if p.why != nil {
 		return p.why
 	}
-	for _, g := range m.gone {
+	for _, g := range m.losses {
 		if g.member == p.number {
 			return lossOf(p.number, g.reason)
 		}
@@ -99,7 +102,8 @@ func (m *Mesh) reasonOf(p *member, status int32) error {
 	return shmerr.Causef(shmerr.ErrPeerLost, "member %d: the network reports error %d of the operation", p.number, status)
 }
 
-// Test reports whether a request has ended, and its error if it has. It lets the mesh go on.
+// Test polls the network and does the mesh's other work, unless another thread does, and reports
+// whether the request has ended, and with which error.
 func (r *Request) Test() (ended bool, err error) {
 	if !r.done.Load() {
 		m := r.m
@@ -111,9 +115,9 @@ func (r *Request) Test() (ended bool, err error) {
 				}
 			})
 		} else if m.e.TryLock() {
-			if !m.closed.Load() && !r.settled() {
+			if !m.closed.Load() && !r.tryEnd() {
 				m.poll()
-				r.settled()
+				r.tryEnd()
 			}
 			m.e.Unlock()
 		}
@@ -142,7 +146,8 @@ func (r *Request) Wait(d time.Duration) error {
 	}
 }
 
-// pause is what a caller does after test i that has found nothing.
+// pause gives way after test i of a wait has found nothing: it yields the processor after the first
+// `spins` tests, and sleeps after later ones.
 func pause(i int) {
 	if i < spins {
 		wait.Yield()
@@ -151,7 +156,7 @@ func pause(i int) {
 	}
 }
 
-// String describes a request for tests.
+// String describes the progress of a request, for failures of tests.
 func (r *Request) String() string {
-	return fmt.Sprintf("%d of %d parts, %d not posted, %d answers", r.ended, r.begun, r.unposted, r.answers)
+	return fmt.Sprintf("%d of %d parts, %d not posted, %d replies", r.ended, r.begun, r.unposted, r.replies)
 }

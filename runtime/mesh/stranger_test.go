@@ -82,7 +82,7 @@ func TestMisuse(t *testing.T) {
 
 // TestNonsense has a member send messages that no member sends: it is given up.
 func TestNonsense(t *testing.T) {
-	for _, nonsense := range [][]byte{{1, 2, 3}, make([]byte, controlSize), (&message{kind: answer, question: 7}).bytes()} {
+	for _, nonsense := range [][]byte{{1, 2, 3}, make([]byte, controlSize), (&message{kind: importReply, number: 7}).bytes()} {
 		a, b := open(t, 0, 2, nil), open(t, 1, 2, nil)
 		introduce(t, a, b)
 		b.e.WithLock(func() {

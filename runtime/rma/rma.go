@@ -60,7 +60,7 @@ func Connect(o Options) (g *Group, err error) {
 	g = &Group{member: member, size: o.Size, noGPU: o.NoGPU}
 	secret := sha256.Sum256(append([]byte("libshmem group\n"), o.ID[:]...))
 	m, own := mesh.Open(mesh.Options{
-		Member: o.Rank, Most: o.Size, Secret: secret[:], Timeout: o.Timeout, Provider: o.Provider, NICs: o.NICs, Library: o.Library,
+		Member: o.Rank, Members: o.Size, Secret: secret[:], Timeout: o.Timeout, Provider: o.Provider, NICs: o.NICs, Library: o.Library,
 		GPUs: true, GPU: o.GPU, Log: o.Log, Chaos: o.Chaos,
 	})
 	var address []byte

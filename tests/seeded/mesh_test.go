@@ -4,8 +4,8 @@ package seeded
 var meshDefects = []defect{
 	{
 		id: "mesh/freed-under-traffic", file: "runtime/mesh/region.go",
-		was:  "			req.answers++\n			m.say(p, message{kind: revoke, id: r.id})\n",
-		is:   "			m.say(p, message{kind: revoke, id: r.id})\n",
+		was:  "			req.replies++\n			m.queueMessage(p, message{kind: revoke, id: r.id})\n",
+		is:   "			m.queueMessage(p, message{kind: revoke, id: r.id})\n",
 		user: "a page server that frees a region loses the clients that were reading it",
 		by:   unit("./runtime/mesh", "^TestCloseRegion$"), says: `want a kind of "it is closed" with "member 0 has closed region"`,
 	},
@@ -32,8 +32,8 @@ var meshDefects = []defect{
 	},
 	{
 		id: "mesh/leaves-with-messages", file: "runtime/mesh/mesh.go",
-		was:  "!p.met && !p.holdsText() {",
-		is:   "!p.met {",
+		was:  "!p.contacted && !p.hasTextToSend() {",
+		is:   "!p.contacted {",
 		user: "the last messages of a program that closes its mesh are lost, although their requests have ended",
 		by:   unit("./runtime/mesh", "^TestMessagesOfLeft$"), says: `no message|has not answered`,
 	},
