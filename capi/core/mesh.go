@@ -16,8 +16,9 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// A handle is a number below, which no other object of the process has had. The kind is in its upper
-// bits, so that a handle of another kind is told from one that has ended.
+// handleKind is what an object of a mesh is. A handle, by which C names such an object, is a number
+// that no other object of the process has had, with the kind in its upper bits. So the error of a
+// wrong handle can say whether its object has ended or is of another kind.
 type handleKind uint64
 
 const (
@@ -31,24 +32,24 @@ const (
 	handleShift = 56
 )
 
-// handleNames are the kinds for people.
+// handleNames are the names of the kinds in errors.
 var handleNames = [...]string{meshHandle: "mesh", regionHandle: "region", remoteHandle: "remote region", requestHandle: "request", groupHandle: "group", memoryHandle: "registered memory", listenerHandle: "listener"}
 
-// handles are the objects that C names.
+// handles are the objects of meshes that C can name.
 var handles struct {
 	sync.RWMutex
 	last uint64
 	all  map[uint64]handle
 }
 
-// handle is an object of a mesh.
+// handle is what a handle of C stands for: an object, and the mesh with which it ends.
 type handle struct {
 	of     *mesh.Mesh
 	object any
 }
 
-// hold gives an object a handle.
-func hold(kind handleKind, of *mesh.Mesh, object any) uint64 {
+// newHandle returns a new handle for an object of a mesh.
+func newHandle(kind handleKind, of *mesh.Mesh, object any) uint64 {
 	handles.Lock()
 	defer handles.Unlock()
 	if handles.all == nil {
@@ -60,8 +61,9 @@ func hold(kind handleKind, of *mesh.Mesh, object any) uint64 {
 	return n
 }
 
-// held returns the object of a handle.
-func held[T any](kind handleKind, n C.uint64_t) (object T, of *mesh.Mesh, err error) {
+// objectOf returns the object that a handle of this kind names, and its mesh. The error says
+// whether the object has ended or the handle is none of this kind.
+func objectOf[T any](kind handleKind, n C.uint64_t) (object T, of *mesh.Mesh, err error) {
 	handles.RLock()
 	h, ok := handles.all[uint64(n)]
 	handles.RUnlock()
@@ -74,15 +76,15 @@ func held[T any](kind handleKind, n C.uint64_t) (object T, of *mesh.Mesh, err er
 	return object, nil, shmerr.Causef(shmerr.ErrArgument, "%#x is not a %s (pass what the call that made it has set)", uint64(n), handleNames[kind])
 }
 
-// letGo ends a handle.
-func letGo(n uint64) {
+// endHandle makes a handle invalid, and drops the reference to its object.
+func endHandle(n uint64) {
 	handles.Lock()
 	delete(handles.all, n)
 	handles.Unlock()
 }
 
-// letGoAll ends all handles of a mesh.
-func letGoAll(m *mesh.Mesh) {
+// endHandles makes all handles of a mesh invalid.
+func endHandles(m *mesh.Mesh) {
 	handles.Lock()
 	for n, h := range handles.all {
 		if h.of == m {
@@ -92,7 +94,8 @@ func letGoAll(m *mesh.Mesh) {
 	handles.Unlock()
 }
 
-// meshStatus returns the status of an error for C, and copies its text to to.
+// meshStatus returns the status of an error for C, and copies the error's text to `to`, which has
+// SHMEMI_MESH_TEXT bytes.
 func meshStatus(err error, to *C.char) C.int {
 	if err == nil {
 		return 0
@@ -113,7 +116,7 @@ func meshStatus(err error, to *C.char) C.int {
 	return C.SHMEMI_MESH_NETWORK
 }
 
-// bytesOf copies n bytes of C.
+// bytesOf returns a copy of n bytes of C, or nil if p is nil.
 func bytesOf(p unsafe.Pointer, n C.size_t) []byte {
 	if p == nil {
 		return nil
@@ -121,8 +124,8 @@ func bytesOf(p unsafe.Pointer, n C.size_t) []byte {
 	return append([]byte(nil), unsafe.Slice((*byte)(p), int(n))...)
 }
 
-// copyBlob copies a blob to memory of C, which has room for *n bytes, and sets *n. Without memory it
-// only sets *n.
+// copyBlob copies a blob to memory of C, which has *n bytes, and sets *n to the blob's size. If
+// `to` is nil, it only sets *n.
 func copyBlob(blob []byte, to unsafe.Pointer, n *C.size_t) error {
 	room := int(*n)
 	if *n = C.size_t(len(blob)); to == nil {
@@ -145,6 +148,9 @@ func logOf(log *[0]byte, arg unsafe.Pointer) func(line string) {
 	}
 }
 
+// shmemgoMeshOpen opens a mesh with one member, this process, for shmemx_mesh_open, and sets *to to
+// its handle.
+//
 //export shmemgoMeshOpen
 func shmemgoMeshOpen(o *C.struct_shmemi_mesh_options, to *C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("mesh_open")
@@ -163,36 +169,43 @@ func shmemgoMeshOpen(o *C.struct_shmemi_mesh_options, to *C.uint64_t, failure *C
 	options.Log = logOf(o.log, o.log_arg)
 	m, err := mesh.Open(options)
 	if err == nil {
-		*to = C.uint64_t(hold(meshHandle, m, m))
+		*to = C.uint64_t(newHandle(meshHandle, m, m))
 	}
 	return meshStatus(err, failure)
 }
 
+// shmemgoMeshClose leaves a mesh, for shmemx_mesh_close, and ends all handles of its objects.
+//
 //export shmemgoMeshClose
 func shmemgoMeshClose(n C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("mesh_close")
-	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	m, _, err := objectOf[*mesh.Mesh](meshHandle, n)
 	if err == nil {
 		err = m.Close()
-		letGoAll(m)
+		endHandles(m)
 	}
 	return meshStatus(err, failure)
 }
 
+// shmemgoMeshAddress copies the blob by which other members add this one, for shmemx_mesh_address.
+//
 //export shmemgoMeshAddress
 func shmemgoMeshAddress(n C.uint64_t, blob unsafe.Pointer, size *C.size_t, failure *C.char) C.int {
 	defer guard.Catch("mesh_address")
-	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	m, _, err := objectOf[*mesh.Mesh](meshHandle, n)
 	if err == nil {
 		err = copyBlob(m.Address(), blob, size)
 	}
 	return meshStatus(err, failure)
 }
 
+// shmemgoMeshAdd makes the member that a blob describes known to this one, for shmemx_mesh_add, and
+// sets *member to its number.
+//
 //export shmemgoMeshAdd
 func shmemgoMeshAdd(n C.uint64_t, blob unsafe.Pointer, size C.size_t, member *C.int, failure *C.char) C.int {
 	defer guard.Catch("mesh_add")
-	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	m, _, err := objectOf[*mesh.Mesh](meshHandle, n)
 	if err == nil {
 		var number int
 		if number, err = m.Add(bytesOf(blob, size)); member != nil {
@@ -202,88 +215,105 @@ func shmemgoMeshAdd(n C.uint64_t, blob unsafe.Pointer, size C.size_t, member *C.
 	return meshStatus(err, failure)
 }
 
+// shmemgoMeshRemove disconnects a member, for shmemx_mesh_remove.
+//
 //export shmemgoMeshRemove
 func shmemgoMeshRemove(n C.uint64_t, member C.int, failure *C.char) C.int {
 	defer guard.Catch("mesh_remove")
-	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	m, _, err := objectOf[*mesh.Mesh](meshHandle, n)
 	if err == nil {
 		err = m.Remove(int(member))
 	}
 	return meshStatus(err, failure)
 }
 
+// shmemgoMeshStatus returns 0 while a member can be used, and otherwise why not, for
+// shmemx_mesh_status.
+//
 //export shmemgoMeshStatus
 func shmemgoMeshStatus(n C.uint64_t, member C.int, failure *C.char) C.int {
 	defer guard.Catch("mesh_status")
-	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	m, _, err := objectOf[*mesh.Mesh](meshHandle, n)
 	if err == nil {
 		err = m.Status(int(member))
 	}
 	return meshStatus(err, failure)
 }
 
+// shmemgoMeshRegister makes memory of this process a region, for shmemx_mesh_register.
+//
 //export shmemgoMeshRegister
 func shmemgoMeshRegister(n C.uint64_t, base unsafe.Pointer, size C.size_t, region *C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("mesh_register")
-	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	m, _, err := objectOf[*mesh.Mesh](meshHandle, n)
 	if err == nil {
 		var r *mesh.Region
 		if r, err = m.Register(base, uint64(size)); err == nil {
-			*region = C.uint64_t(hold(regionHandle, m, r))
+			*region = C.uint64_t(newHandle(regionHandle, m, r))
 		}
 	}
 	return meshStatus(err, failure)
 }
 
+// shmemgoMeshDescribe copies the blob by which other members import a region, for
+// shmemx_mesh_describe.
+//
 //export shmemgoMeshDescribe
 func shmemgoMeshDescribe(n C.uint64_t, blob unsafe.Pointer, size *C.size_t, failure *C.char) C.int {
 	defer guard.Catch("mesh_describe")
-	r, _, err := held[*mesh.Region](regionHandle, n)
+	r, _, err := objectOf[*mesh.Region](regionHandle, n)
 	if err == nil {
 		err = copyBlob(r.Describe(), blob, size)
 	}
 	return meshStatus(err, failure)
 }
 
-// began sets the handle of a request, or returns the status of the call's error.
-func began(m *mesh.Mesh, r *mesh.Request, err error, to *C.uint64_t, failure *C.char) C.int {
+// requestStatus returns the status of a call that starts a request, and sets *to to the handle of
+// the request if there is no error.
+func requestStatus(m *mesh.Mesh, r *mesh.Request, err error, to *C.uint64_t, failure *C.char) C.int {
 	if err == nil {
-		*to = C.uint64_t(hold(requestHandle, m, r))
+		*to = C.uint64_t(newHandle(requestHandle, m, r))
 	}
 	return meshStatus(err, failure)
 }
 
+// shmemgoMeshUnregister begins to close a region, for shmemx_mesh_unregister. The region's handle
+// ends at once.
+//
 //export shmemgoMeshUnregister
 func shmemgoMeshUnregister(n C.uint64_t, request *C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("mesh_unregister")
-	r, m, err := held[*mesh.Region](regionHandle, n)
+	r, m, err := objectOf[*mesh.Region](regionHandle, n)
 	var req *mesh.Request
 	if err == nil {
 		if req, err = r.Close(); err == nil {
-			letGo(uint64(n))
+			endHandle(uint64(n))
 		}
 	}
-	return began(m, req, err, request, failure)
+	return requestStatus(m, req, err, request, failure)
 }
 
+// shmemgoMeshImport requests the use of another member's region, for shmemx_mesh_import, and sets
+// *remote to a handle that operations can use when the request has ended.
+//
 //export shmemgoMeshImport
 func shmemgoMeshImport(n C.uint64_t, blob unsafe.Pointer, size C.size_t, remote *C.uint64_t, length *C.size_t, request *C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("mesh_import")
-	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	m, _, err := objectOf[*mesh.Mesh](meshHandle, n)
 	var req *mesh.Request
 	if err == nil {
 		var r *mesh.Remote
 		if r, req, err = m.Import(bytesOf(blob, size)); err == nil {
-			*remote = C.uint64_t(hold(remoteHandle, m, r))
+			*remote = C.uint64_t(newHandle(remoteHandle, m, r))
 			if length != nil {
 				*length = C.size_t(r.Len)
 			}
 		}
 	}
-	return began(m, req, err, request, failure)
+	return requestStatus(m, req, err, request, failure)
 }
 
-// blocksOf returns the blocks of a transfer.
+// blocksOf returns the blocks of a put or get as a Go slice.
 func blocksOf(blocks *C.struct_shmemi_mesh_block, n C.size_t) []mesh.Block {
 	all := make([]mesh.Block, int(n))
 	for i, b := range unsafe.Slice(blocks, int(n)) {
@@ -292,29 +322,34 @@ func blocksOf(blocks *C.struct_shmemi_mesh_block, n C.size_t) []mesh.Block {
 	return all
 }
 
-// remoteOf returns a remote region of a mesh.
+// remoteOf returns the remote region that a handle names, or an error if mesh m has not imported
+// it.
 func remoteOf(m *mesh.Mesh, n C.uint64_t) (*mesh.Remote, error) {
-	r, of, err := held[*mesh.Remote](remoteHandle, n)
+	r, of, err := objectOf[*mesh.Remote](remoteHandle, n)
 	if err == nil && of != m {
 		err = shmerr.Causef(shmerr.ErrArgument, "the remote region was imported by another mesh")
 	}
 	return r, err
 }
 
+// shmemgoMeshPut starts a put of blocks to a remote region, a signal, or a put with a signal, for
+// shmemx_mesh_put, shmemx_mesh_put_signal and shmemx_mesh_notify.
+//
 //export shmemgoMeshPut
 func shmemgoMeshPut(n C.uint64_t, context C.int, remote C.uint64_t, blocks *C.struct_shmemi_mesh_block, count C.size_t,
 	then *C.struct_shmemi_mesh_signal, ordered C.int, request *C.uint64_t, failure *C.char,
 ) C.int {
 	defer guard.Catch("mesh_put")
-	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	m, _, err := objectOf[*mesh.Mesh](meshHandle, n)
 	var req *mesh.Request
 	if err == nil {
 		req, err = meshPut(m, int(context), remote, blocksOf(blocks, count), then, ordered != 0)
 	}
-	return began(m, req, err, request, failure)
+	return requestStatus(m, req, err, request, failure)
 }
 
-// meshPut is shmemgoMeshPut for a mesh that is open.
+// meshPut does the work of shmemgoMeshPut: a put, a put with a signal or, with neither region nor
+// blocks, a signal.
 func meshPut(m *mesh.Mesh, context int, remote C.uint64_t, blocks []mesh.Block, then *C.struct_shmemi_mesh_signal, ordered bool) (*mesh.Request, error) {
 	var signal *mesh.Signal
 	if then != nil {
@@ -334,10 +369,12 @@ func meshPut(m *mesh.Mesh, context int, remote C.uint64_t, blocks []mesh.Block, 
 	return m.Put(context, to, blocks, signal, ordered)
 }
 
+// shmemgoMeshGet starts a get of blocks from a remote region, for shmemx_mesh_get.
+//
 //export shmemgoMeshGet
 func shmemgoMeshGet(n C.uint64_t, context C.int, remote C.uint64_t, blocks *C.struct_shmemi_mesh_block, count C.size_t, request *C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("mesh_get")
-	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	m, _, err := objectOf[*mesh.Mesh](meshHandle, n)
 	var req *mesh.Request
 	if err == nil {
 		var from *mesh.Remote
@@ -345,22 +382,26 @@ func shmemgoMeshGet(n C.uint64_t, context C.int, remote C.uint64_t, blocks *C.st
 			req, err = m.Get(int(context), from, blocksOf(blocks, count))
 		}
 	}
-	return began(m, req, err, request, failure)
+	return requestStatus(m, req, err, request, failure)
 }
 
+// shmemgoMeshFlush starts a request that ends when all earlier operations of a context on a member
+// have taken effect there, for shmemx_mesh_flush.
+//
 //export shmemgoMeshFlush
 func shmemgoMeshFlush(n C.uint64_t, context, member C.int, request *C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("mesh_flush")
-	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	m, _, err := objectOf[*mesh.Mesh](meshHandle, n)
 	var req *mesh.Request
 	if err == nil {
 		req, err = m.Flush(int(context), int(member))
 	}
-	return began(m, req, err, request, failure)
+	return requestStatus(m, req, err, request, failure)
 }
 
-// shmemgoMeshWait waits for a request, or with 0 tests it. A request that has ended is no more, and
-// *request is 0.
+// shmemgoMeshWait waits for a request for up to ns nanoseconds, or tests it if ns is 0. It returns
+// SHMEMI_MESH_PENDING if a test finds that the request has not ended. When the request has ended,
+// it frees the request, and sets *request to 0.
 //
 //export shmemgoMeshWait
 func shmemgoMeshWait(request *C.uint64_t, ns C.int64_t, failure *C.char) C.int {
@@ -368,7 +409,7 @@ func shmemgoMeshWait(request *C.uint64_t, ns C.int64_t, failure *C.char) C.int {
 	if *request == 0 {
 		return 0
 	}
-	r, _, err := held[*mesh.Request](requestHandle, *request)
+	r, _, err := objectOf[*mesh.Request](requestHandle, *request)
 	if err != nil {
 		return meshStatus(err, failure)
 	}
@@ -379,7 +420,7 @@ func shmemgoMeshWait(request *C.uint64_t, ns C.int64_t, failure *C.char) C.int {
 	}
 	switch {
 	case ended:
-		letGo(uint64(*request))
+		endHandle(uint64(*request))
 		*request = 0
 	case ns == 0:
 		return C.SHMEMI_MESH_PENDING
@@ -387,10 +428,12 @@ func shmemgoMeshWait(request *C.uint64_t, ns C.int64_t, failure *C.char) C.int {
 	return meshStatus(err, failure)
 }
 
+// shmemgoMeshSend sends a message to a member's program, for shmemx_mesh_send.
+//
 //export shmemgoMeshSend
 func shmemgoMeshSend(n C.uint64_t, member C.int, data unsafe.Pointer, size C.size_t, request *C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("mesh_send")
-	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	m, _, err := objectOf[*mesh.Mesh](meshHandle, n)
 	var req *mesh.Request
 	if err == nil {
 		var b []byte
@@ -399,13 +442,16 @@ func shmemgoMeshSend(n C.uint64_t, member C.int, data unsafe.Pointer, size C.siz
 		}
 		req, err = m.Send(int(member), b)
 	}
-	return began(m, req, err, request, failure)
+	return requestStatus(m, req, err, request, failure)
 }
 
+// shmemgoMeshReceive receives a message, or waits for one for up to ns nanoseconds, for
+// shmemx_mesh_receive. It returns SHMEMI_MESH_PENDING if none arrives.
+//
 //export shmemgoMeshReceive
 func shmemgoMeshReceive(n C.uint64_t, data unsafe.Pointer, size *C.size_t, member *C.int, ns C.int64_t, failure *C.char) C.int {
 	defer guard.Catch("mesh_receive")
-	m, _, err := held[*mesh.Mesh](meshHandle, n)
+	m, _, err := objectOf[*mesh.Mesh](meshHandle, n)
 	if err != nil {
 		return meshStatus(err, failure)
 	}

@@ -18,13 +18,16 @@ import (
 	"libshmem/runtime/rma"
 )
 
-// groupMemory is memory that the ranks of a group have registered together.
+// groupMemory is memory that the ranks of a group have registered together, with the handles by
+// which C names the memory of each rank.
 type groupMemory struct {
 	*rma.Memory
 	group   *rma.Group
 	remotes []uint64 // handles
 }
 
+// shmemgoRMAListen makes a unique id, and listens for the ranks that connect by it.
+//
 //export shmemgoRMAListen
 func shmemgoRMAListen(environment **C.char, id unsafe.Pointer, to *C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("rma_listen")
@@ -35,18 +38,21 @@ func shmemgoRMAListen(environment **C.char, id unsafe.Pointer, to *C.uint64_t, f
 		var made uid.ID
 		if root, made, err = uid.NewRoot(place.Filter(cfg)); err == nil {
 			*(*uid.ID)(id) = made
-			*to = C.uint64_t(hold(listenerHandle, nil, root))
+			*to = C.uint64_t(newHandle(listenerHandle, nil, root))
 		}
 	}
 	return meshStatus(err, failure)
 }
 
+// shmemgoRMACloseListener ends a listener's handle. If the ranks have connected by it (used), the
+// listener itself goes on until all ranks have left.
+//
 //export shmemgoRMACloseListener
 func shmemgoRMACloseListener(n C.uint64_t, used C.int, failure *C.char) C.int {
 	defer guard.Catch("rma_close_listener")
-	root, _, err := held[*uid.Root](listenerHandle, n)
+	root, _, err := objectOf[*uid.Root](listenerHandle, n)
 	if err == nil {
-		letGo(uint64(n))
+		endHandle(uint64(n))
 		if used == 0 {
 			root.Close()
 		}
@@ -54,6 +60,9 @@ func shmemgoRMACloseListener(n C.uint64_t, used C.int, failure *C.char) C.int {
 	return meshStatus(err, failure)
 }
 
+// shmemgoRMAConnect connects this rank with the others of a group, and sets the handles of the
+// group and of its mesh. If the calling thread uses a GPU, the group can register memory of it.
+//
 //export shmemgoRMAConnect
 func shmemgoRMAConnect(o *C.struct_shmemi_rma_options, group, mesh_ *C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("rma_connect")
@@ -72,61 +81,72 @@ func shmemgoRMAConnect(o *C.struct_shmemi_rma_options, group, mesh_ *C.uint64_t,
 	options.GPU, options.NoGPU = mesh.OpenGPU()
 	g, err := rma.Connect(options)
 	if err == nil {
-		*group = C.uint64_t(hold(groupHandle, g.Mesh, g))
-		*mesh_ = C.uint64_t(hold(meshHandle, g.Mesh, g.Mesh))
+		*group = C.uint64_t(newHandle(groupHandle, g.Mesh, g))
+		*mesh_ = C.uint64_t(newHandle(meshHandle, g.Mesh, g.Mesh))
 	}
 	return meshStatus(err, failure)
 }
 
+// shmemgoRMAClose ends this rank's part of a group, and all handles of the group and its mesh.
+//
 //export shmemgoRMAClose
 func shmemgoRMAClose(n C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("rma_close")
-	g, m, err := held[*rma.Group](groupHandle, n)
+	g, m, err := objectOf[*rma.Group](groupHandle, n)
 	if err == nil {
 		err = g.Close()
-		letGoAll(m)
+		endHandles(m)
 	}
 	return meshStatus(err, failure)
 }
 
+// shmemgoRMARegister registers memory together with all other ranks, and sets one remote handle for
+// each rank, or 0 for a rank that registers no bytes.
+//
 //export shmemgoRMARegister
 func shmemgoRMARegister(n C.uint64_t, base unsafe.Pointer, size C.size_t, kind C.int, to, remotes *C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("rma_register")
-	g, m, err := held[*rma.Group](groupHandle, n)
+	g, m, err := objectOf[*rma.Group](groupHandle, n)
 	if err == nil {
 		var x *rma.Memory
 		if x, err = g.Register(base, uint64(size), rma.Kind{GPU: kind&C.SHMEMI_RMA_GPU != 0, Words: kind&C.SHMEMI_RMA_WORDS != 0}); err == nil {
-			held := groupMemory{x, g, make([]uint64, len(x.Remotes))}
+			memory := groupMemory{x, g, make([]uint64, len(x.Remotes))}
 			for rank, r := range x.Remotes {
 				if r != nil {
-					held.remotes[rank] = hold(remoteHandle, m, r)
+					memory.remotes[rank] = newHandle(remoteHandle, m, r)
 				}
-				unsafe.Slice(remotes, len(x.Remotes))[rank] = C.uint64_t(held.remotes[rank])
+				unsafe.Slice(remotes, len(x.Remotes))[rank] = C.uint64_t(memory.remotes[rank])
 			}
-			*to = C.uint64_t(hold(memoryHandle, m, held))
+			*to = C.uint64_t(newHandle(memoryHandle, m, memory))
 		}
 	}
 	return meshStatus(err, failure)
 }
 
+// shmemgoRMAUnregister ends the handles of memory that was registered together, and begins to close
+// this rank's region of it.
+//
 //export shmemgoRMAUnregister
 func shmemgoRMAUnregister(n C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("rma_unregister")
-	x, _, err := held[groupMemory](memoryHandle, n)
+	x, _, err := objectOf[groupMemory](memoryHandle, n)
 	if err == nil {
 		for _, remote := range x.remotes {
-			letGo(remote)
+			endHandle(remote)
 		}
-		letGo(uint64(n))
+		endHandle(uint64(n))
 		err = x.group.Unregister(x.Memory)
 	}
 	return meshStatus(err, failure)
 }
 
+// shmemgoRMAContexts opens `count` more contexts of the group's mesh, and sets *first to the number
+// of the first.
+//
 //export shmemgoRMAContexts
 func shmemgoRMAContexts(n C.uint64_t, count C.int, first *C.int, failure *C.char) C.int {
 	defer guard.Catch("rma_contexts")
-	_, m, err := held[*rma.Group](groupHandle, n)
+	_, m, err := objectOf[*rma.Group](groupHandle, n)
 	if err == nil {
 		var number int
 		if number, err = m.AddContexts(int(count)); err == nil {

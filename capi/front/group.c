@@ -1,5 +1,5 @@
 /*
- * group.c: opens the core for libshmem_rma.so, which needs no job.
+ * group.c: opens the core for libshmem_rma.so, the plugin of NCCL, which needs no job.
  */
 #include "lifecycle.h"
 #include "rma.h"

@@ -1,6 +1,6 @@
 /*
- * mesh_calls.c: meshes. The functions here check pointers, pass the calls to the core, and keep the
- * text of a thread's last error.
+ * mesh_calls.c: the functions of shmemx_mesh_...: meshes of processes that form no job. They check
+ * pointers, pass the calls to the core, and keep the text of a thread's last error.
  */
 #include "mesh_calls.h"
 
@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* The layouts of the public types are those of the core. */
+/* The public types have the layouts of the core's types, so that calls can pass them on. */
 #define SAME(type, member)                                                                         \
     _Static_assert(offsetof(shmemx_mesh_##type##_t, member) ==                                     \
                        offsetof(struct shmemi_mesh_##type, member),                                \
@@ -98,9 +98,10 @@ enum { MOST_BYTES = 1 << 16, MOST_BLOCKS = 1 << 24 };
 
 /* ------------------------------------------------- functions of shmemx_mesh_... */
 
-/* Each implements the shmemx_ function of the same name: it checks the arguments that the core
- * could not check, and passes the call on. */
+/* Each checks the arguments that the core could not check, and passes the call on. */
 
+/* Implements shmemx_mesh_open: opens a mesh with one member, this process. It loads the core first,
+ * since no init has to precede it. */
 int shmemi_mesh_open(const shmemx_mesh_options_t *options, uint64_t *mesh, const char *call)
 {
     NEEDS(options, call);
@@ -121,12 +122,14 @@ int shmemi_mesh_open(const shmemx_mesh_options_t *options, uint64_t *mesh, const
                   loaded->mesh->open((const struct shmemi_mesh_options *)options, mesh, cause));
 }
 
+/* Implements shmemx_mesh_close: leaves a mesh. */
 int shmemi_mesh_close(uint64_t mesh, const char *call)
 {
     CORE(call);
     return result(call, core->close(mesh, cause));
 }
 
+/* Implements shmemx_mesh_address: copies the blob by which other members add this one. */
 int shmemi_mesh_address(uint64_t mesh, void *blob, size_t *nbytes, const char *call)
 {
     NEEDS(nbytes, call);
@@ -134,6 +137,7 @@ int shmemi_mesh_address(uint64_t mesh, void *blob, size_t *nbytes, const char *c
     return result(call, core->address(mesh, blob, nbytes, cause));
 }
 
+/* Implements shmemx_mesh_add: adds the member that a blob describes. */
 int shmemi_mesh_add(uint64_t mesh, const void *blob, size_t nbytes, int *member, const char *call)
 {
     NEEDS(blob, call);
@@ -142,18 +146,22 @@ int shmemi_mesh_add(uint64_t mesh, const void *blob, size_t nbytes, int *member,
     return result(call, core->add(mesh, blob, nbytes, member, cause));
 }
 
+/* Implements shmemx_mesh_remove: disconnects a member. */
 int shmemi_mesh_remove(uint64_t mesh, int member, const char *call)
 {
     CORE(call);
     return result(call, core->remove_(mesh, member, cause));
 }
 
+/* Implements shmemx_mesh_status: returns 0 while a member can be used, and otherwise why not. */
 int shmemi_mesh_status(uint64_t mesh, int member, const char *call)
 {
     CORE(call);
     return result(call, core->status(mesh, member, cause));
 }
 
+/* Implements shmemx_mesh_register: makes memory of this process a region, which members can
+ * import. */
 int shmemi_mesh_register(uint64_t mesh, void *base, size_t nbytes, uint64_t *region,
                          const char *call)
 {
@@ -162,6 +170,7 @@ int shmemi_mesh_register(uint64_t mesh, void *base, size_t nbytes, uint64_t *reg
     return result(call, core->register_(mesh, base, nbytes, region, cause));
 }
 
+/* Implements shmemx_mesh_describe: copies the blob by which members import a region. */
 int shmemi_mesh_describe(uint64_t region, void *blob, size_t *nbytes, const char *call)
 {
     NEEDS(nbytes, call);
@@ -169,6 +178,7 @@ int shmemi_mesh_describe(uint64_t region, void *blob, size_t *nbytes, const char
     return result(call, core->describe(region, blob, nbytes, cause));
 }
 
+/* Implements shmemx_mesh_unregister: begins to close a region. */
 int shmemi_mesh_unregister(uint64_t region, uint64_t *request, const char *call)
 {
     NEEDS(request, call);
@@ -176,6 +186,7 @@ int shmemi_mesh_unregister(uint64_t region, uint64_t *request, const char *call)
     return result(call, core->unregister(region, request, cause));
 }
 
+/* Implements shmemx_mesh_import: requests the use of another member's region. */
 int shmemi_mesh_import(uint64_t mesh, const void *blob, size_t nbytes, uint64_t *remote,
                        size_t *length, uint64_t *request, const char *call)
 {
@@ -187,6 +198,8 @@ int shmemi_mesh_import(uint64_t mesh, const void *blob, size_t nbytes, uint64_t 
     return result(call, core->import(mesh, blob, nbytes, remote, length, request, cause));
 }
 
+/* Implements shmemx_mesh_put: starts a put of blocks to a region of a member, with a signal unless
+ * signal is NULL. */
 int shmemi_mesh_put(uint64_t mesh, int context, uint64_t remote, const shmemx_mesh_block_t *blocks,
                     size_t nblocks, const shmemx_mesh_signal_t *signal, int flags,
                     uint64_t *request, const char *call)
@@ -203,6 +216,7 @@ int shmemi_mesh_put(uint64_t mesh, int context, uint64_t remote, const shmemx_me
                                   flags & SHMEMX_MESH_ORDERED, request, cause));
 }
 
+/* Implements shmemx_mesh_put_signal: starts a put that a signal follows. */
 int shmemi_mesh_put_signal(uint64_t mesh, int context, uint64_t remote,
                            const shmemx_mesh_block_t *blocks, size_t nblocks,
                            const shmemx_mesh_signal_t *signal, int flags, uint64_t *request,
@@ -212,6 +226,7 @@ int shmemi_mesh_put_signal(uint64_t mesh, int context, uint64_t remote,
     return shmemi_mesh_put(mesh, context, remote, blocks, nblocks, signal, flags, request, call);
 }
 
+/* Implements shmemx_mesh_notify: starts a signal without bytes: a put of no blocks. */
 int shmemi_mesh_notify(uint64_t mesh, int context, const shmemx_mesh_signal_t *signal, int flags,
                        uint64_t *request, const char *call)
 {
@@ -219,6 +234,7 @@ int shmemi_mesh_notify(uint64_t mesh, int context, const shmemx_mesh_signal_t *s
     return shmemi_mesh_put(mesh, context, 0, NULL, 0, signal, flags, request, call);
 }
 
+/* Implements shmemx_mesh_get: starts a get of blocks from a region of a member. */
 int shmemi_mesh_get(uint64_t mesh, int context, uint64_t remote, const shmemx_mesh_block_t *blocks,
                     size_t nblocks, uint64_t *request, const char *call)
 {
@@ -231,6 +247,8 @@ int shmemi_mesh_get(uint64_t mesh, int context, uint64_t remote, const shmemx_me
                                   nblocks, request, cause));
 }
 
+/* Implements shmemx_mesh_flush: starts a request that ends when all earlier operations of a context
+ * on a member have taken effect there. */
 int shmemi_mesh_flush(uint64_t mesh, int context, int member, uint64_t *request, const char *call)
 {
     NEEDS(request, call);
@@ -238,6 +256,7 @@ int shmemi_mesh_flush(uint64_t mesh, int context, int member, uint64_t *request,
     return result(call, core->flush(mesh, context, member, request, cause));
 }
 
+/* Implements shmemx_mesh_send: sends a message to a member's program. */
 int shmemi_mesh_send(uint64_t mesh, int member, const void *data, size_t nbytes, uint64_t *request,
                      const char *call)
 {
@@ -248,6 +267,7 @@ int shmemi_mesh_send(uint64_t mesh, int member, const void *data, size_t nbytes,
     return result(call, core->send(mesh, member, data, nbytes, request, cause));
 }
 
+/* Implements shmemx_mesh_receive: receives a message, or waits for one for up to timeout_ms. */
 int shmemi_mesh_receive(uint64_t mesh, void *data, size_t *nbytes, int *member, int timeout_ms,
                         const char *call)
 {
@@ -263,6 +283,7 @@ int shmemi_mesh_receive(uint64_t mesh, void *data, size_t *nbytes, int *member, 
     return result(call, status);
 }
 
+/* Implements shmemx_mesh_test: tests whether a request has ended. */
 int shmemi_mesh_test(uint64_t *request, const char *call)
 {
     NEEDS(request, call);
@@ -270,6 +291,8 @@ int shmemi_mesh_test(uint64_t *request, const char *call)
     return result(call, core->wait(request, 0, cause));
 }
 
+/* Implements shmemx_mesh_wait: waits for a request for up to timeout_ms. The core tests once if the
+ * time is 0, so a wait has at least 1 ns. */
 int shmemi_mesh_wait(uint64_t *request, int timeout_ms, const char *call)
 {
     NEEDS(request, call);
@@ -278,6 +301,7 @@ int shmemi_mesh_wait(uint64_t *request, int timeout_ms, const char *call)
     return result(call, status);
 }
 
+/* Implements shmemx_mesh_error_text: returns the text of the calling thread's last error. */
 const char *shmemi_mesh_error_text(const char *call)
 {
     (void)call;

@@ -1,6 +1,6 @@
 /*
- * mesh_calls.h: meshes: the functions of shmemx_mesh_..., which pass the calls to the core. They
- * need no job, end no process, and touch none of its state.
+ * mesh_calls.h: the functions of shmemx_mesh_..., for meshes of processes that form no job. They
+ * pass the calls to the core, need no job, end no process, and touch no state of a job.
  */
 #ifndef SHMEMI_MESH_CALLS_H
 #define SHMEMI_MESH_CALLS_H

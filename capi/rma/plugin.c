@@ -1,9 +1,11 @@
 /*
- * plugin.c: the work of the plugin, by groups and meshes of the core (abi/rma.h, abi/mesh.h).
+ * plugin.c: the work of libshmem_rma.so, a network plugin of NCCL for its one-sided operations
+ * (RMA). It uses groups and meshes of the core (abi/rma.h, abi/mesh.h): a group is the ranks of a
+ * communicator, connected by a mesh.
  *
  * NCCL starts a kernel's operations in its own proxy thread, which calls put, get and test, and
  * must not wait in any of them: the mesh queues what the network has no room for. User threads call
- * the rest, and may wait there; several may be in connect at once, for ranks of one process.
+ * the rest, and may wait in them; several may be in connect at once, for ranks of one process.
  *
  * A request is the handle of a request of the mesh, which is never 0 and never NOTHING.
  */
@@ -16,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Declared here alone: libshmem.so exports it for this library (capi/front/group.c). */
+/* libshmem.so exports it for this library alone (capi/front/group.c), so no header declares it. */
 const struct shmemi_rma *shmemi_rma_core(const struct shmemi_mesh **mesh, char *error, size_t size);
 
 extern char **environ;
@@ -24,53 +26,59 @@ extern char **environ;
 /* The request of an operation without bytes: NCCL takes NULL for no request. */
 #define NOTHING ((void *)1)
 
-/* What init makes. */
+/* NCCL's `ctx`: what init makes for a communicator. */
 struct communicator {
     nccl_logger log;
     const struct shmemi_rma *core;
     const struct shmemi_mesh *mesh;
 };
 
+/* NCCL's `listener`: what listen makes. */
 struct listener {
     struct communicator *of;
     uint64_t handle;
-    bool used; /* the ranks have met at it */
+    bool used; /* the ranks have connected by it */
 };
 
-/* What connect makes. NCCL may have ended the communicator before it: log is a copy. */
+/* NCCL's `coll`: what connect makes. NCCL may end the communicator before the coll, so log is a
+ * copy. */
 struct coll {
     nccl_logger log;
     const struct shmemi_rma *core;
     const struct shmemi_mesh *mesh;
     uint64_t group;
-    uint64_t members; /* the mesh */
+    uint64_t members; /* handle of the mesh */
     int ranks;
-    bool failed, closed;
+    bool failed; /* an operation has failed */
+    bool closed;
     int users; /* 1 until it is closed, and its contexts and memory, which may end later */
 };
 
+/* Ends a use of a coll: the last one frees it. */
 static void release(struct coll *x)
 {
     if (__atomic_sub_fetch(&x->users, 1, __ATOMIC_ACQ_REL) == 0)
         free(x);
 }
 
+/* Adds a use of a coll, which release ends. */
 static void retain(struct coll *x)
 {
     __atomic_add_fetch(&x->users, 1, __ATOMIC_RELAXED);
 }
 
+/* NCCL's `context`: what createContext makes, several contexts of the mesh. */
 struct context {
     struct coll *of;
-    int first, count; /* numbers of contexts of the mesh */
+    int first, count; /* their numbers in the mesh are first to first + count - 1 */
 };
 
-/* Memory of all ranks. */
+/* NCCL's `memory`: what regMrSym makes, memory that all ranks have registered together. */
 struct memory {
     uint64_t handle;
     char *base; /* this rank's */
     size_t bytes;
-    uint64_t remotes[];
+    uint64_t remotes[]; /* handles of each rank's memory */
 };
 
 /* Writes a line to NCCL's log. */
@@ -81,7 +89,8 @@ struct memory {
     } while (0)
 #define WARN(log, ...) SAY(log, NCCL_LOG_WARN, __VA_ARGS__)
 
-/* The result of a call of the core, whose error is written to the log. */
+/* Returns NCCL's result for the status of a call of the core, and writes the core's error to NCCL's
+ * log. */
 static nccl_result result(nccl_logger log, const char *call, int status, const char *error)
 {
     if (status == 0)
@@ -97,8 +106,8 @@ static nccl_result result(nccl_logger log, const char *call, int status, const c
     }
 }
 
-/* NCCL calls init twice for a communicator, with the process locked: nothing is opened here but the
- * core. An error makes NCCL try other plugins. */
+/* NCCL's init. NCCL calls it twice for a communicator, with a lock of the process held, so it opens
+ * nothing but the core. If it returns an error, NCCL tries other plugins. */
 nccl_result plugin_init(void **ctx, uint64_t comm, nccl_logger log)
 {
     (void)comm;
@@ -117,25 +126,27 @@ nccl_result plugin_init(void **ctx, uint64_t comm, nccl_logger log)
     return NCCL_SUCCESS;
 }
 
+/* NCCL's finalize: frees what init has made. */
 nccl_result plugin_finalize(void *ctx)
 {
     free(ctx);
     return NCCL_SUCCESS;
 }
 
-/* One device: the engine chooses the NIC. */
+/* NCCL's devices: returns that there is one, because the mesh's engine itself chooses the NICs. */
 nccl_result plugin_devices(int *count)
 {
     *count = 1;
     return NCCL_SUCCESS;
 }
 
+/* NCCL's getProperties: describes the one device. */
 nccl_result plugin_properties(int device, struct nccl_properties *p)
 {
     *p = (struct nccl_properties){
-        .name = "shmem0", /* no network device has this name, by which NCCL tells devices apart */
+        .name = "shmem0", /* NCCL distinguishes devices by name: no network device has this one */
         .guid = 1,
-        .ptr_support = NCCL_PTR_HOST, /* memory of GPUs is staged */
+        .ptr_support = NCCL_PTR_HOST, /* bytes of GPUs go through pinned memory */
         .reg_is_global = 1,
         .speed = 100000, /* not known; NCCL chooses nothing by it */
         .max_comms = 1 << 20,
@@ -151,6 +162,8 @@ nccl_result plugin_properties(int device, struct nccl_properties *p)
     return NCCL_SUCCESS;
 }
 
+/* NCCL's listen: makes the unique id by which the ranks connect, and writes it to handle, which
+ * NCCL sends to all ranks. */
 nccl_result plugin_listen(void *ctx, int device, void *handle, void **listener)
 {
     (void)device;
@@ -173,6 +186,7 @@ nccl_result plugin_listen(void *ctx, int device, void *handle, void **listener)
     return NCCL_SUCCESS;
 }
 
+/* NCCL's closeListen. */
 nccl_result plugin_close_listen(void *listener)
 {
     struct listener *l = listener;
@@ -183,16 +197,20 @@ nccl_result plugin_close_listen(void *listener)
     return r;
 }
 
+/* Writes a line of the mesh's log to NCCL's; arg is NCCL's function for that. */
 static void write_log(const char *text, void *arg)
 {
     SAY((nccl_logger)arg, NCCL_LOG_INFO, "libshmem_rma: %s", text);
 }
 
+/* NCCL's connect: connects this rank with the others, by the unique id in handles[0], which rank
+ * 0's listen has made. */
 nccl_result plugin_connect(void *ctx, void *handles[], int ranks, int rank, void *listener,
                            void **coll)
 {
     struct listener *l = listener;
-    /* Another library may have made ctx: NCCL passes what its own choice of network has. */
+    /* ctx may be another plugin's: NCCL passes that of the network that it has chosen for its other
+     * transports. So the communicator is the listener's. */
     struct communicator *c = l->of;
     (void)ctx;
     char error[SHMEMI_MESH_TEXT];
@@ -220,6 +238,7 @@ nccl_result plugin_connect(void *ctx, void *handles[], int ranks, int rank, void
     return NCCL_SUCCESS;
 }
 
+/* NCCL's closeColl: leaves the group, which also ends its registrations. */
 nccl_result plugin_close(void *coll)
 {
     struct coll *x = coll;
@@ -230,6 +249,7 @@ nccl_result plugin_close(void *coll)
     return r;
 }
 
+/* NCCL's createContext: opens `contexts` contexts of the mesh. */
 nccl_result plugin_contexts(void *coll, int contexts, void **context)
 {
     struct coll *x = coll;
@@ -249,7 +269,8 @@ nccl_result plugin_contexts(void *coll, int contexts, void **context)
     return NCCL_SUCCESS;
 }
 
-/* The contexts of the mesh stay until it is closed: NCCL may destroy its context after the coll. */
+/* NCCL's destroyContext. The mesh's contexts stay open until the mesh is closed: NCCL may destroy
+ * its context after the coll. */
 nccl_result plugin_destroy_context(void *context)
 {
     release(((struct context *)context)->of);
@@ -257,6 +278,7 @@ nccl_result plugin_destroy_context(void *context)
     return NCCL_SUCCESS;
 }
 
+/* NCCL's regMrSym: registers memory together with all other ranks. */
 nccl_result plugin_register(void *coll, void *base, size_t bytes, int type, uint64_t flags,
                             void **memory)
 {
@@ -280,7 +302,7 @@ nccl_result plugin_register(void *coll, void *base, size_t bytes, int type, uint
     return NCCL_SUCCESS;
 }
 
-/* The close of a coll has ended all its registrations. */
+/* NCCL's deregMrSym. If the coll is closed, that has ended the registration. */
 nccl_result plugin_unregister(void *coll, void *memory)
 {
     struct coll *x = coll;
@@ -294,8 +316,10 @@ nccl_result plugin_unregister(void *coll, void *memory)
     return r;
 }
 
-/* Checks an operation, and completes block, its bytes at both sides. */
-static bool valid(const char *call, const struct transfer *t, struct shmemi_mesh_block *block)
+/* Checks a put or get. If it has bytes, sets *block to where they are in this rank's memory and in
+ * the other's. Returns false after a message in NCCL's log. */
+static bool check_transfer(const char *call, const struct transfer *t,
+                           struct shmemi_mesh_block *block)
 {
     const struct context *c = t->context;
     const struct memory *local = t->local;
@@ -320,9 +344,10 @@ static bool valid(const char *call, const struct transfer *t, struct shmemi_mesh
     return true;
 }
 
-/* The result of an operation that has begun, or not. */
-static nccl_result began(struct coll *x, const char *call, int status, uint64_t request,
-                         const char *error, void **to)
+/* Returns NCCL's result for a call of the core that starts an operation. Sets *to to the
+ * operation's request, or records that an operation of the coll has failed. */
+static nccl_result start_result(struct coll *x, const char *call, int status, uint64_t request,
+                                const char *error, void **to)
 {
     nccl_result r = result(x->log, call, status, error);
     if (r != NCCL_SUCCESS)
@@ -332,6 +357,7 @@ static nccl_result began(struct coll *x, const char *call, int status, uint64_t 
     return r;
 }
 
+/* NCCL's iput and iputSignal: starts a put, a signal, or a put with a signal. */
 nccl_result plugin_put(const struct transfer *t, void **request)
 {
     const struct context *c = t->context;
@@ -341,7 +367,7 @@ nccl_result plugin_put(const struct transfer *t, void **request)
     char error[SHMEMI_MESH_TEXT];
     uint64_t handle = 0;
     *request = NULL;
-    if (!valid(t->op ? "iputSignal" : "iput", t, &block))
+    if (!check_transfer(t->op ? "iputSignal" : "iput", t, &block))
         return NCCL_INVALID_ARGUMENT;
     if (t->op != 0) {
         if (t->op > NCCL_SIGNAL_ADD || t->signal == NULL) {
@@ -361,9 +387,10 @@ nccl_result plugin_put(const struct transfer *t, void **request)
     uint64_t remote = t->bytes > 0 ? ((struct memory *)t->memory)->remotes[t->rank] : 0;
     int status = x->mesh->put(x->members, c->first + t->number, remote, &block, t->bytes > 0,
                               t->op != 0 ? &signal : NULL, t->strong, &handle, error);
-    return began(x, t->op ? "iputSignal" : "iput", status, handle, error, request);
+    return start_result(x, t->op ? "iputSignal" : "iput", status, handle, error, request);
 }
 
+/* NCCL's iget: starts a get. */
 nccl_result plugin_get(const struct transfer *t, void **request)
 {
     const struct context *c = t->context;
@@ -372,7 +399,7 @@ nccl_result plugin_get(const struct transfer *t, void **request)
     char error[SHMEMI_MESH_TEXT];
     uint64_t handle = 0;
     *request = NULL;
-    if (!valid("iget", t, &block))
+    if (!check_transfer("iget", t, &block))
         return NCCL_INVALID_ARGUMENT;
     if (t->bytes == 0) {
         *request = NOTHING;
@@ -381,10 +408,11 @@ nccl_result plugin_get(const struct transfer *t, void **request)
     int status =
         x->mesh->get(x->members, c->first + t->number,
                      ((struct memory *)t->memory)->remotes[t->rank], &block, 1, &handle, error);
-    return began(x, "iget", status, handle, error, request);
+    return start_result(x, "iget", status, handle, error, request);
 }
 
-/* A get is done when its bytes are where the GPU sees them: nothing is left to flush. */
+/* NCCL's iflush, which makes the bytes of gets visible to the GPU: does nothing, because a get is
+ * complete only when the GPU sees its bytes. */
 nccl_result plugin_flush(void *context, int number, void *memory, uint32_t rank, void **request)
 {
     (void)context;
@@ -395,6 +423,7 @@ nccl_result plugin_flush(void *context, int number, void *memory, uint32_t rank,
     return NCCL_SUCCESS;
 }
 
+/* NCCL's test: sets *done if the request has ended. */
 nccl_result plugin_test(void *coll, void *request, int *done)
 {
     struct coll *x = coll;
@@ -408,13 +437,15 @@ nccl_result plugin_test(void *coll, void *request, int *done)
     return result(x->log, "test", status, error);
 }
 
-/* The mesh has a thread of its own, which makes progress. */
+/* NCCL's ginProgress (rmaProgress from version 14 on): does nothing, because a thread of the mesh
+ * makes progress. */
 nccl_result plugin_progress(void *context)
 {
     (void)context;
     return NCCL_SUCCESS;
 }
 
+/* NCCL's queryLastError: sets *failed if an operation of the coll has failed. */
 nccl_result plugin_last_error(void *context, bool *failed)
 {
     *failed = __atomic_load_n(&((struct context *)context)->of->failed, __ATOMIC_RELAXED);

@@ -1,29 +1,31 @@
 /*
- * plugin.h: the functions of the plugin, of which each version's table has most as they are
- * (versions.c), and what all versions have.
+ * plugin.h: the functions of libshmem_rma.so, a network plugin of NCCL. The tables for the versions
+ * of NCCL's interface (versions.c) have most of them unchanged.
  */
 #ifndef SHMEMI_RMA_PLUGIN_H
 #define SHMEMI_RMA_PLUGIN_H
 
 #include "nccl.h"
 
-/* A put, with a signal if op is not 0, or a get, of any version. */
+/* A put, with a signal if op is not 0, or a get: the arguments that all versions of NCCL's
+ * interface have. */
 struct transfer {
     void *context; /* of createContext */
     int number;    /* of one of its contexts */
     uint64_t local_offset;
-    void *local; /* registered memory; NULL: no bytes */
+    void *local; /* registered memory of this rank; NULL: no bytes */
     size_t bytes;
     uint64_t offset;
-    void *memory;
+    void *memory; /* registered memory, of which rank's part is the other side */
     uint32_t rank;
     uint64_t signal_offset;
-    void *signal;
+    void *signal; /* registered memory, of which rank's part has the signal's word */
     uint64_t value;
     uint32_t op;
     bool strong; /* the signal follows all earlier operations of the context on the rank */
 };
 
+/* Each implements the function of NCCL's interface that plugin.c names. */
 nccl_result plugin_init(void **ctx, uint64_t comm, nccl_logger log);
 nccl_result plugin_devices(int *count);
 nccl_result plugin_properties(int device, struct nccl_properties *properties);

@@ -1,7 +1,7 @@
-// Package rma connects the ranks of a communicator of another library, such as NCCL, by a mesh: a
-// group whose members are known from the beginning, and which registers memory together. The
-// package owns the meeting of the ranks, and what a rank knows of the memory of the others. The
-// rest is runtime/mesh.
+// Package rma connects the ranks of a communicator of another library, such as NCCL, by a mesh
+// (runtime/mesh: processes that access memory that each has registered). Such a group's ranks are
+// known from the beginning, and register memory together. The package owns the meeting of the
+// ranks, and what a rank knows of the memory of the others. The rest is runtime/mesh.
 //
 // The ranks meet by the unique id that rank 0 made when it began to listen (runtime/bootstrap/uid).
 // Each step in which all ranks exchange bytes has the timeout of the group, and its error names the
@@ -38,7 +38,7 @@ type Options struct {
 	Chaos    *chaos.Plan // faults of the network; nil: there are none
 }
 
-// Group is one rank's end of a group.
+// Group is the connected ranks of a communicator, as one of them keeps it.
 type Group struct {
 	Mesh   *mesh.Mesh
 	member *uid.Member
@@ -46,7 +46,8 @@ type Group struct {
 	noGPU  error // why GPU memory cannot be registered
 }
 
-// Connect connects a rank with the others. All ranks call it.
+// Connect connects a rank with the others. All ranks have to call it: each opens a mesh of which it
+// is a member, and adds the other ranks to it.
 func Connect(o Options) (g *Group, err error) {
 	defer func() {
 		if err != nil {
@@ -79,14 +80,16 @@ func Connect(o Options) (g *Group, err error) {
 	return g, nil
 }
 
-// The first byte of what a rank sends in a step: its part follows, or the reason why it has none.
+// The first byte of what a rank sends in an exchange: its part follows, or the reason why it has
+// none.
 const (
 	fine   = 'f'
 	failed = 'e'
 )
 
-// exchange sends this rank's part of a step to all ranks, or why it has none, and returns the parts
-// of all. The error is that of the first rank that has none.
+// exchange sends all ranks this rank's part or, if why is not nil, the reason why it has none, and
+// returns the parts of all ranks. All ranks have to call it. If ranks have no part, the error is
+// that of this rank, or else of the first of them.
 func (g *Group) exchange(mine []byte, why error) ([][]byte, error) {
 	part := append([]byte{fine}, mine...)
 	if why != nil {
@@ -122,8 +125,9 @@ type Kind struct {
 	Words bool // only signals of ranks change its words, and no kernel does
 }
 
-// Register registers n bytes at base. All ranks call it, in the same order as other calls of it;
-// their sizes may differ, and n may be 0.
+// Register registers n bytes at base, and imports what the other ranks register. All ranks have to
+// call it, and several calls in the same order; their sizes may differ, and n may be 0. An error on
+// one rank is an error on all.
 func (g *Group) Register(base unsafe.Pointer, n uint64, k Kind) (_ *Memory, err error) {
 	defer func() {
 		if err != nil {
@@ -150,11 +154,11 @@ func (g *Group) Register(base unsafe.Pointer, n uint64, k Kind) (_ *Memory, err 
 		err = g.importAll(x, all)
 	}
 	if err == nil {
-		// Nobody uses the memory of a rank before that has registered it; but one that has failed to
-		// import must not leave others with memory that it does not have.
+		// If a rank has failed to import, all have to return an error: otherwise some would have
+		// memory that others lack.
 		_, err = g.exchange(nil, nil)
 	} else if all != nil {
-		_, _ = g.exchange(nil, err) // this rank returns its own error
+		_, _ = g.exchange(nil, err) // only for the other ranks: this one returns its own error
 	}
 	if err != nil {
 		return nil, errors.Join(err, g.Unregister(x))
@@ -162,7 +166,8 @@ func (g *Group) Register(base unsafe.Pointer, n uint64, k Kind) (_ *Memory, err 
 	return x, nil
 }
 
-// importAll imports the regions of all ranks.
+// importAll imports the regions that blobs describe, one of each rank, and waits until all are
+// usable. A rank that has registered nothing has an empty blob.
 func (g *Group) importAll(x *Memory, blobs [][]byte) error {
 	requests := make([]*mesh.Request, len(blobs))
 	for rank, blob := range blobs {
@@ -185,9 +190,9 @@ func (g *Group) importAll(x *Memory, blobs [][]byte) error {
 	return nil
 }
 
-// Unregister begins to end the registration of this rank's memory, and does not wait: ranks that
-// have ended must not delay it. The other ranks use the memory no more when they have called it,
-// too.
+// Unregister begins to close this rank's region of the memory, and does not wait for the other
+// ranks: those that have ended must not delay it. A rank that has called it no longer uses the
+// memory of the others.
 func (g *Group) Unregister(x *Memory) error {
 	if x.region == nil {
 		return nil
