@@ -277,7 +277,7 @@ var launchDefects = []defect{
 	},
 	{
 		id: "launch/stopped-at-a-terminal", file: "runtime/bootstrap/launch/ending.go",
-		was:  "		j.hold()\n",
+		was:  "		j.announceStop()\n",
 		is:   "",
 		user: "Ctrl-Z for half a minute ends the PEs on other hosts",
 		by:   job("./tests/hosts", "^TestHosts$/^ends$/^stopped$"), says: `host h\d: .*, and 1 PE with it`,

@@ -257,7 +257,7 @@ func (a *agent) pong(f relay.Frame) {
 	for _, p := range a.byPID {
 		if !p.exited {
 			if pid, ws, err := ended(unix.P_PID, p.pid, unix.WNOHANG); err == nil && pid == p.pid {
-				a.exited(pid, ws)
+				a.handleExit(pid, ws)
 			}
 		}
 		if p.exited {

@@ -77,12 +77,12 @@ func (a *agent) startAll(spec *relay.Spec) error {
 		}}
 	}
 	a.spec, a.opt = spec, o
-	st.began = a.began
+	st.onStart = a.registerStarted
 	started := make(chan error)
 	go st.run(stdin, started, a.over)
 	err = <-started
 	go func() {
-		reap(func(pid int, ws unix.WaitStatus) { a.do(func() { a.exited(pid, ws) }) })
+		reap(func(pid int, ws unix.WaitStatus) { a.do(func() { a.handleExit(pid, ws) }) })
 		a.do(func() { a.childless = true })
 	}()
 	return err
@@ -116,9 +116,9 @@ func (a *agent) prepare(o *Options) (*starter, error) {
 	return &starter{opt: o, path: path, env: newEnviron(o, b), null: null, cpus: b.cpus}, nil
 }
 
-// began registers a PE that has just been started, and starts to pass on its frames and output. It
-// runs on the starter's thread, for which loop waits meanwhile.
-func (a *agent) began(p *process) {
+// registerStarted registers a PE that has just been started, and starts to pass on its frames and
+// output. It runs on the starter's thread, for which loop waits meanwhile.
+func (a *agent) registerStarted(p *process) {
 	q := &agentPE{process: p, hungUp: make(chan struct{}), reported: make(chan struct{})}
 	q.replies.conn = p.conn
 	for i, from := range []*os.File{p.stdout, p.stderr} {
@@ -190,9 +190,9 @@ func (a *agent) serve(p *agentPE) {
 	a.out.send(relay.Frame{Kind: relay.HungUp, PE: p.pe})
 }
 
-// exited reports the end of a PE, with the wait status ws, to shmemrun, after the frames that are
-// still in the PE's socket: one of them may be the reason why it ended.
-func (a *agent) exited(pid int, ws unix.WaitStatus) {
+// handleExit reports the end of a PE, with the wait status ws, to shmemrun, after the frames that
+// are still in the PE's socket: one of them may be the reason why it ended.
+func (a *agent) handleExit(pid int, ws unix.WaitStatus) {
 	p := a.byPID[pid]
 	if p == nil || p.exited {
 		return

@@ -19,15 +19,15 @@ func (j *job) timeOut() {
 	j.end(unix.SIGTERM, failureGrace)
 }
 
-// signalled handles a signal to shmemrun. A stop (SIGTSTP) stops the PEs and then shmemrun; SIGUSR2
-// and signals that end no job are passed on; one that ends the job (isEnding) is passed on with
-// some seconds to obey it, and a second one kills.
-func (j *job) signalled(s os.Signal) {
+// handleSignal handles a signal to shmemrun. A stop (SIGTSTP) stops the PEs and then shmemrun;
+// SIGUSR2 and signals that end no job are passed on; one that ends the job (isEnding) is passed on
+// with some seconds to obey it, and a second one kills.
+func (j *job) handleSignal(s os.Signal) {
 	sig := number(s)
 	switch {
 	case sig == unix.SIGTSTP:
 		j.signalAll(unix.SIGTSTP)
-		j.hold()
+		j.announceStop()
 		_ = unix.Kill(unix.Getpid(), unix.SIGSTOP)
 	case sig == unix.SIGUSR2:
 		j.pass(sig)

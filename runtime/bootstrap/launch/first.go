@@ -14,25 +14,25 @@ import (
 // it has seen.
 const reaperDelay = 10 * time.Millisecond
 
-// aborted handles an abort of the job by PE p. The first cause decides how the job ends: another PE
-// may have failed earlier, and p may have aborted only because it lost that PE. The report of that
-// failure may arrive after the abort. So aborted first waits, for a limited time, until the agents
-// of other hosts have reported the PEs that have ended (probe). Then it calls itself every
-// reaperDelay until the ends of these PEs and of those on this host are handled (decideEnded). The
-// reaper, the thread that waits for child processes, may report an end late, because it waits for a
-// processor or is busy with another child.
-func (j *job) aborted(p *process, e wire.Ending) {
+// handleAbort handles an abort of the job by PE p. The first cause decides how the job ends:
+// another PE may have failed earlier, and p may have aborted only because it lost that PE. The
+// report of that failure may arrive after the abort. So handleAbort first waits, for a limited time,
+// until the agents of other hosts have reported the PEs that have ended (probe). Then it calls
+// itself every reaperDelay until the ends of these PEs and of those on this host are handled
+// (decideEnded). The reaper, the thread that waits for child processes, may report an end late,
+// because it waits for a processor or is busy with another child.
+func (j *job) handleAbort(p *process, e wire.Ending) {
 	if len(j.links) > 0 && !p.probed && !j.ending {
 		p.probed, p.aborting = true, true
 		j.probe(func() {
 			p.aborting = false
-			j.aborted(p, e)
+			j.handleAbort(p, e)
 		})
 		return
 	}
 	p.aborting = !j.ending && j.decideEnded()
 	if p.aborting {
-		j.after(reaperDelay, func() { j.aborted(p, e) })
+		j.after(reaperDelay, func() { j.handleAbort(p, e) })
 		return
 	}
 	j.endAs(p, wire.Abort, e)
@@ -86,7 +86,7 @@ func (j *job) decideEnded() (wait bool) {
 			case pid != p.pid:
 				continue // it runs
 			}
-			j.exited(pid, ws)
+			j.handleExit(pid, ws)
 		}
 		wait = wait || !p.judged
 	}

@@ -40,18 +40,18 @@ func TestFirstCause(t *testing.T) {
 			if c.kill {
 				end(t, first, c.reaped, &ws)
 			}
-			j.asked(aborts, wire.Abort, wire.Ending{Status: 134})
+			j.handleEndRequest(aborts, wire.Abort, wire.Ending{Status: 134})
 			if c.late {
 				var status unix.WaitStatus
 				end(t, aborts, true, &status)
 				aborts.hungUp = true
-				j.exited(aborts.pid, status)
+				j.handleExit(aborts.pid, status)
 			}
 			if c.reaped {
 				if j.ending {
 					t.Error("the job ends before the reaper has reported the first")
 				}
-				j.exited(first.pid, ws)
+				j.handleExit(first.pid, ws)
 			}
 			for late := time.After(time.Minute); !j.ending || c.late && !aborts.judged; {
 				select {

@@ -54,7 +54,7 @@ func runHosts(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error)
 		}
 		l.pes = append(l.pes, p.pe)
 		j.linkOf[pe] = l
-		j.began(p)
+		j.registerStarted(p)
 	}
 	for _, l := range links {
 		spec, err := o.spec(l)
@@ -233,9 +233,9 @@ func (l *link) feed(stdin *os.File) {
 	}()
 }
 
-// unstarted ends a job because an agent could not start its PEs: the PEs of other agents are
+// failStart ends a job because an agent could not start its PEs: the PEs of other agents are
 // killed.
-func (j *job) unstarted() {
+func (j *job) failStart() {
 	j.setStatus(StatusFailure)
 	if !j.ending {
 		j.ending = true
@@ -244,9 +244,9 @@ func (j *job) unstarted() {
 	j.endLinks()
 }
 
-// leave handles the end of an agent's connection. If PEs of the agent have not ended, they are lost
-// with it, and leave reports that.
-func (j *job) leave(l *link, err error) {
+// handleLinkEnd handles the end of an agent's connection. If PEs of the agent have not ended, they
+// are lost with it, and leave reports that.
+func (j *job) handleLinkEnd(l *link, err error) {
 	l.gone = true
 	lost := 0
 	for _, p := range j.procs {
@@ -290,9 +290,9 @@ func (j *job) cutLinks() {
 	}
 }
 
-// hold tells the agents that shmemrun is about to be stopped by a signal, so that they do not
-// regard its silence as its end.
-func (j *job) hold() {
+// announceStop tells the agents that shmemrun is about to be stopped by a signal, so that they do
+// not regard its silence as its end.
+func (j *job) announceStop() {
 	for _, l := range j.links {
 		l.out.send(relay.Frame{Kind: relay.Hold, PE: relay.All})
 	}
@@ -313,15 +313,15 @@ func (j *job) keepAlive() {
 		}
 		for _, l := range j.links {
 			if l.heard.silent(limit) {
-				l.silence()
+				l.cutIfSilent()
 			}
 		}
 		j.do(func() { j.probe(func() {}) })
 	}
 }
 
-// silence ends the connection to an agent from which nothing has arrived for too long.
-func (l *link) silence() {
+// cutIfSilent ends the connection to an agent from which nothing has arrived for too long.
+func (l *link) cutIfSilent() {
 	_, _ = fmt.Fprintln(&l.said, silent)
 	l.kill()
 }
@@ -348,20 +348,20 @@ func (j *job) probe(then func()) {
 			l.out.send(relay.Frame{Kind: relay.Ping, PE: relay.All, Payload: relay.Number(ping)})
 		}
 	}
-	j.after(probeLimit, func() { j.probed(ping) })
+	j.after(probeLimit, func() { j.endProbe(ping) })
 }
 
-// ponged handles an agent's reply to the ping with a number: the last one completes the probe.
-func (j *job) ponged(ping uint32) {
+// handlePong handles an agent's reply to the ping with a number: the last one completes the probe.
+func (j *job) handlePong(ping uint32) {
 	if p := j.probes[ping]; p != nil {
 		if p.left--; p.left <= 0 {
-			j.probed(ping)
+			j.endProbe(ping)
 		}
 	}
 }
 
-// probed ends the probe with a number: all agents have replied, or its time is over.
-func (j *job) probed(ping uint32) {
+// endProbe ends the probe with a number: all agents have replied, or its time is over.
+func (j *job) endProbe(ping uint32) {
 	if p := j.probes[ping]; p != nil {
 		delete(j.probes, ping)
 		p.then()

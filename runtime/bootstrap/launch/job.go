@@ -144,7 +144,7 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 	j := newJob(o, out)
 	j.cleaner = clean
 	started := make(chan error)
-	st.began = j.began
+	st.onStart = j.registerStarted
 	go st.run(stdin, started, j.over)
 	err = <-started
 	closeParents()
@@ -191,9 +191,9 @@ func newJob(o *Options, out *output) *job {
 	return j
 }
 
-// began registers a PE that has just been started, and starts to read its frames
+// registerStarted registers a PE that has just been started, and starts to read its frames
 // and output. It runs on the starter's thread, before loop begins.
-func (j *job) began(p *process) {
+func (j *job) registerStarted(p *process) {
 	j.procs = append(j.procs, p)
 	j.replies[p.pe].conn = p.conn
 	if p.link == nil {
@@ -227,7 +227,7 @@ func (j *job) loop(sigs <-chan os.Signal) {
 				<-l.over
 			}
 		} else {
-			reap(func(pid int, ws unix.WaitStatus) { j.do(func() { j.exited(pid, ws) }) })
+			reap(func(pid int, ws unix.WaitStatus) { j.do(func() { j.handleExit(pid, ws) }) })
 		}
 		j.do(func() { j.childless = true })
 	}()
@@ -242,7 +242,7 @@ func (j *job) loop(sigs <-chan os.Signal) {
 			}
 			f()
 		case s := <-sigs:
-			j.signalled(s)
+			j.handleSignal(s)
 		}
 	}
 }
@@ -254,12 +254,12 @@ func (j *job) serve(p *process) {
 		f, err := wire.Read(p.conn)
 		if err != nil {
 			if errors.Is(err, wire.ErrFormat) {
-				j.do(func() { j.breach(p, err) })
+				j.do(func() { j.endForBreach(p, err) })
 			}
 			break
 		}
 		if err := j.handleFrame(p, f); err != nil {
-			j.do(func() { j.breach(p, err) })
+			j.do(func() { j.endForBreach(p, err) })
 			break
 		}
 	}
@@ -306,7 +306,7 @@ func (j *job) handleFrame(p *process, f wire.Frame) error {
 		}
 		// First pass on the reason, which the PE has written to its standard error.
 		p.errs.catchUp(p.stderr, reasonDelay)
-		j.do(func() { j.asked(p, f.Kind, e) })
+		j.do(func() { j.handleEndRequest(p, f.Kind, e) })
 		return nil
 	}
 	return fmt.Errorf("%w: a PE does not send %v", wire.ErrFormat, f.Kind)
@@ -321,15 +321,15 @@ func (j *job) reply(pe libshmem.PE, frame []byte) {
 	j.replies[pe].send(frame)
 }
 
-// exited handles the end of a child, with its wait status, if the child is a PE.
-func (j *job) exited(pid int, ws unix.WaitStatus) {
+// handleExit handles the end of a child, with its wait status, if the child is a PE.
+func (j *job) handleExit(pid int, ws unix.WaitStatus) {
 	if p := j.byPID[pid]; p != nil {
-		j.ended(p, ws)
+		j.handleEnd(p, ws)
 	}
 }
 
-// ended handles the end of a PE, and calls decide once the PE's last frames have been read.
-func (j *job) ended(p *process, ws unix.WaitStatus) {
+// handleEnd handles the end of a PE, and calls decide once the PE's last frames have been read.
+func (j *job) handleEnd(p *process, ws unix.WaitStatus) {
 	if p.exited {
 		return
 	}
@@ -433,18 +433,18 @@ func (j *job) setStatus(status int) {
 	}
 }
 
-// asked handles a PE's request to end the job, an abort or an exit with the status in e.
-func (j *job) asked(p *process, kind wire.Kind, e wire.Ending) {
+// handleEndRequest handles a PE's request to end the job, an abort or an exit with the status in e.
+func (j *job) handleEndRequest(p *process, kind wire.Kind, e wire.Ending) {
 	p.leaving = true
 	if kind == wire.Abort {
-		j.aborted(p, e)
+		j.handleAbort(p, e)
 	} else {
 		j.endAs(p, kind, e)
 	}
 }
 
-// breach ends the job because a PE has broken the launch protocol.
-func (j *job) breach(p *process, err error) {
+// endForBreach ends the job because a PE has broken the launch protocol.
+func (j *job) endForBreach(p *process, err error) {
 	if j.ending {
 		return
 	}

@@ -246,7 +246,7 @@ func (l *link) close(j *job, err error) {
 		r.up.then(handled.Done)
 	}
 	handled.Wait() // also the ends that the agent has reported
-	j.do(func() { j.leave(l, err) })
+	j.do(func() { j.handleLinkEnd(l, err) })
 }
 
 // lostReason returns a text that says why the connection to the agent has ended, with a remedy: the
@@ -297,7 +297,7 @@ func (l *link) handle(j *job, f relay.Frame) error {
 		l.started <- &Error{e.Status, fmt.Errorf("host %s: %s", l.host, e.Text)}
 		j.do(func() {
 			l.failed = true
-			j.unstarted()
+			j.failStart()
 		})
 	case relay.Request:
 		if len(f.Payload) < wire.HeaderLen {
@@ -308,7 +308,7 @@ func (l *link) handle(j *job, f relay.Frame) error {
 	case relay.HungUp:
 		p.up.closeAfter()
 	case relay.Breach:
-		j.do(func() { j.breach(p.process, errors.New(string(f.Payload))) })
+		j.do(func() { j.endForBreach(p.process, errors.New(string(f.Payload))) })
 	case relay.Stdout, relay.Stderr:
 		to := p.outputs[f.Kind-relay.Stdout]
 		if len(f.Payload) == 0 {
@@ -327,7 +327,7 @@ func (l *link) handle(j *job, f relay.Frame) error {
 		if err != nil {
 			return err
 		}
-		p.up.then(func() { j.do(func() { j.ended(p.process, unix.WaitStatus(n)) }) })
+		p.up.then(func() { j.do(func() { j.handleEnd(p.process, unix.WaitStatus(n)) }) })
 	case relay.Pong:
 		n, err := relay.ParseNumber(f)
 		if err != nil {
@@ -337,7 +337,7 @@ func (l *link) handle(j *job, f relay.Frame) error {
 		for _, r := range l.remotes {
 			r.up.drained(reaperDelay)
 		}
-		j.do(func() { j.ponged(n) })
+		j.do(func() { j.handlePong(n) })
 	case relay.Say:
 		j.out.say(l.host + ": " + string(f.Payload))
 	default:

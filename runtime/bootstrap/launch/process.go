@@ -108,13 +108,13 @@ func checkFiles(pes int) error {
 // starter starts PEs from one locked thread. They inherit its network namespace and
 // processors, and the kernel kills them when it ends.
 type starter struct {
-	opt   *Options
-	path  string
-	env   environ
-	enter func(host int) error // moves the thread into a host's network namespace; nil: there is none
-	null  *os.File
-	cpus  []topo.Set // the processors of each PE; nil: PEs are not bound
-	began func(*process)
+	opt     *Options
+	path    string
+	env     environ
+	enter   func(host int) error // moves the thread into a host's network namespace; nil: there is none
+	null    *os.File
+	cpus    []topo.Set     // the processors of each PE; nil: PEs are not bound
+	onStart func(*process) // called with each PE that has been started
 }
 
 // run starts all PEs, sends the result to started, and then keeps the thread until
@@ -138,7 +138,7 @@ func (s *starter) startAll(stdin *os.File) error {
 		if err != nil {
 			return err
 		}
-		s.began(p)
+		s.onStart(p)
 	}
 	return nil
 }

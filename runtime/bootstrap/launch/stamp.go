@@ -14,8 +14,8 @@ type stamp struct {
 	checked time.Time // when silent was last called
 }
 
-// hear records that bytes have arrived.
-func (s *stamp) hear() {
+// noteBytes records that bytes have arrived.
+func (s *stamp) noteBytes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = time.Now()
@@ -35,7 +35,7 @@ func (s *stamp) silent(limit time.Duration) bool {
 	return now.Sub(s.last) > limit
 }
 
-// reader returns a reader that reads from r and calls hear when bytes have arrived.
+// reader returns a reader that reads from r and calls noteBytes when bytes have arrived.
 func (s *stamp) reader(r io.Reader) io.Reader { return &heardReader{s, r} }
 
 // heardReader reads from another reader, and notes in stamp when bytes have arrived.
@@ -49,7 +49,7 @@ type heardReader struct {
 func (h *heardReader) Read(p []byte) (int, error) {
 	n, err := h.from.Read(p)
 	if n > 0 {
-		h.stamp.hear()
+		h.stamp.noteBytes()
 	}
 	return n, err
 }

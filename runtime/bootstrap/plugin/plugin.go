@@ -111,8 +111,8 @@ func (p *Plugin) call(step, function string, f func(timeoutMS C.int) C.int) erro
 		step, function, code, p.size)
 }
 
-// next returns the name of the next collective step, for errors.
-func (p *Plugin) next(kind string) string {
+// nextStep returns the name of the next collective step, for errors.
+func (p *Plugin) nextStep(kind string) string {
 	p.step++
 	return fmt.Sprintf("%s %d", kind, p.step)
 }
@@ -120,7 +120,7 @@ func (p *Plugin) next(kind string) string {
 // Allgather implements bootstrap.Bootstrap. The PEs first exchange the lengths of their
 // contributions, and then the contributions, all padded to the longest.
 func (p *Plugin) Allgather(mine []byte) ([][]byte, error) {
-	step := p.next("allgather")
+	step := p.nextStep("allgather")
 	lengths, err := p.gather(step, binary.LittleEndian.AppendUint32(nil, uint32(len(mine))))
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (p *Plugin) Allgather(mine []byte) ([][]byte, error) {
 
 // Barrier implements bootstrap.Bootstrap: it waits until all PEs have called it.
 func (p *Plugin) Barrier() error {
-	return p.call(p.next("barrier"), "barrier", func(timeoutMS C.int) C.int {
+	return p.call(p.nextStep("barrier"), "barrier", func(timeoutMS C.int) C.int {
 		return C.shmemi_plugin_barrier(&p.functions, timeoutMS)
 	})
 }

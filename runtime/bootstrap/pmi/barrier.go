@@ -32,7 +32,7 @@ func (s *session) barrier(timeout time.Duration) error {
 		err := w.read(until)
 		switch {
 		case err == errLate && until == end:
-			missing, err := w.roll()
+			missing, err := w.findMissing()
 			switch {
 			case err != nil:
 				return fmt.Errorf("some PEs did not come within %v, and the launcher does not name them: %w", timeout, err)
@@ -99,9 +99,9 @@ func (w *waiting) publish() error {
 	return w.conn.send(command("publish_name", "service", w.name(w.rank), "port", "here"))
 }
 
-// roll looks up the name of each other PE, and returns the PEs that have not published that they
-// wait. It returns nil if the barrier ends meanwhile.
-func (w *waiting) roll() (missing []libshmem.PE, err error) {
+// findMissing looks up the name of each other PE, and returns the PEs that have not published that
+// they wait. It returns nil if the barrier ends meanwhile.
+func (w *waiting) findMissing() (missing []libshmem.PE, err error) {
 	end := time.Now().Add(lookupTime)
 	for pe := range libshmem.PE(w.size) {
 		if pe == w.rank {

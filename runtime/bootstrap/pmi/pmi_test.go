@@ -365,14 +365,14 @@ func TestCut(t *testing.T) {
 	for _, room := range []int{8, 32, 100, 850} {
 		for n := range 2000 {
 			mine := bytes.Repeat([]byte{0xff}, n)
-			values := cut(mine, room)
+			values := encodeValues(mine, room)
 			for _, v := range values {
 				if len(v) > room || strings.ContainsAny(v, " =\n") {
 					t.Fatalf("%d bytes in values of %d: %q", n, room, v)
 				}
 			}
 			asked := 0
-			got, err := paste(func(part int) (string, error) { asked++; return values[part], nil })
+			got, err := decodeValues(func(part int) (string, error) { asked++; return values[part], nil })
 			if err != nil || !bytes.Equal(got, mine) || asked != len(values) {
 				t.Fatalf("%d bytes in values of %d: %v, %d of %d values asked for", n, room, err, asked, len(values))
 			}
@@ -423,7 +423,7 @@ func FuzzPaste(f *testing.F) {
 }
 
 func pasteChanged(t *testing.T, first, second string) {
-	b, err := paste(func(part int) (string, error) {
+	b, err := decodeValues(func(part int) (string, error) {
 		switch part {
 		case 0:
 			return first, nil

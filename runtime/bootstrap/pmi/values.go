@@ -30,8 +30,8 @@ func (s *session) put(key, value string) string {
 	return command("put", "kvsname", s.kvs, "key", key, "value", value)
 }
 
-// cut encodes a contribution as values of at most room bytes each.
-func cut(mine []byte, room int) []string {
+// encodeValues encodes a contribution as values of at most room bytes each.
+func encodeValues(mine []byte, room int) []string {
 	t := text.EncodeToString(mine)
 	// The digits of the number of values count in the length, on which that number depends: try
 	// one digit, two digits, and so on.
@@ -50,10 +50,10 @@ func cut(mine []byte, room int) []string {
 	return values
 }
 
-// paste decodes the contribution that cut has encoded: base64, in several values because the
+// decodeValues decodes the contribution that encodeValues has encoded: base64, in several values because the
 // launcher limits their length. next returns the value with an index; the first one begins with
 // their number.
-func paste(next func(part int) (string, error)) ([]byte, error) {
+func decodeValues(next func(part int) (string, error)) ([]byte, error) {
 	first, err := next(0)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func paste(next func(part int) (string, error)) ([]byte, error) {
 // allgather puts this PE's contribution into the key-value space, waits in a barrier, and gets the
 // contributions of the others.
 func (s *session) allgather(mine []byte, timeout time.Duration) ([][]byte, error) {
-	values := cut(mine, s.room)
+	values := encodeValues(mine, s.room)
 	if len(values) > maxValues {
 		return nil, fmt.Errorf("%d bytes from one PE are too many", len(mine))
 	}
@@ -103,7 +103,7 @@ func (s *session) allgather(mine []byte, timeout time.Duration) ([][]byte, error
 			continue
 		}
 		var err error
-		all[pe], err = paste(func(part int) (string, error) {
+		all[pe], err = decodeValues(func(part int) (string, error) {
 			r, err := s.request(end, "get_result", command("get", "kvsname", s.kvs, "key", s.key(s.steps.N, pe, part)))
 			return r.fields["value"], err
 		})

@@ -114,18 +114,18 @@ var errMemory = errors.New("no memory")
 
 // fence starts a fence of all PEs (PMIx_Fence_nb). It makes what each PE has put available to all
 // others.
-func fence() (call, error) { return made(C.shmemi_pmix_fence()) }
+func fence() (call, error) { return newCall(C.shmemi_pmix_fence()) }
 
 // get starts to get what a PE has put under a key (PMIx_Get_nb). The caller waits for the call, and
 // frees it.
 func get(pe libshmem.PE, key string) (call, error) {
 	name := C.CString(key)
 	defer C.free(unsafe.Pointer(name))
-	return made(C.shmemi_pmix_get(C.uint32_t(pe), name))
+	return newCall(C.shmemi_pmix_get(C.uint32_t(pe), name))
 }
 
-// made returns a call that C has started, or an error if c is nil because there was no memory.
-func made(c *C.struct_shmemi_pmix_call) (call, error) {
+// newCall returns a call that C has started, or an error if c is nil because there was no memory.
+func newCall(c *C.struct_shmemi_pmix_call) (call, error) {
 	if c == nil {
 		return call{}, errMemory
 	}

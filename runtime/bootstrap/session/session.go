@@ -61,7 +61,7 @@ func Join(o Options) (*uid.Member, error) {
 		switch {
 		case err == nil:
 			return m, nil
-		case over(err):
+		case isFinal(err):
 			return nil, w.explain(err)
 		case !late || last == nil:
 			last = err
@@ -74,9 +74,9 @@ func Join(o Options) (*uid.Member, error) {
 	}
 }
 
-// over reports whether another try to join is of no use: PEs are missing, or the error is not of a
-// try to connect.
-func over(err error) bool {
+// isFinal reports whether another try to join is of no use: PEs are missing, or the error is not of
+// a try to connect.
+func isFinal(err error) bool {
 	var missing *bootstrap.MissingError
 	var failed *tryError
 	return errors.As(err, &missing) || !errors.As(err, &failed)

@@ -218,7 +218,7 @@ func (l *finder) find(ctx context.Context) (uid.ID, error) {
 					defer conn.Close()
 					stop := context.AfterFunc(ctx, guard.Func("the bootstrap", func() { conn.Close() }))
 					defer stop()
-					r.id, r.err = l.peer.knock(conn)
+					r.id, r.err = l.peer.requestID(conn)
 					r.replied = true
 				}
 				results <- r

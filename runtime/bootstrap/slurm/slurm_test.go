@@ -250,7 +250,7 @@ func converse(knocker, opener *peer, id uid.ID) (got uid.ID, heard, said error) 
 		b.Close()
 		done <- err
 	}()
-	got, heard = knocker.knock(a)
+	got, heard = knocker.requestID(a)
 	a.Close()
 	return got, heard, <-done
 }
@@ -292,11 +292,11 @@ func TestReplay(t *testing.T) {
 	id := uid.ID{1, 2, 3}
 	me := &peer{cluster{1000, b}, 1000, "s"}
 	n := nonces{}
-	old, err := me.testify("knock", n, nil)
+	old, err := me.makeCredential("knock", n, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mirror, err := me.testify("open", n, id[:])
+	mirror, err := me.makeCredential("open", n, id[:])
 	if err != nil {
 		t.Fatal(err)
 	}

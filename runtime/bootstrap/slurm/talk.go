@@ -73,16 +73,16 @@ func (p *peer) statement(role string, n nonces) []byte {
 	return append(append(b, n.knocker[:]...), n.opener[:]...)
 }
 
-// testify returns a credential that proves this process's role in the exchange and carries the
-// bytes.
-func (p *peer) testify(role string, n nonces, bytes []byte) (string, error) {
+// makeCredential returns a credential that proves this process's role in the exchange and carries
+// the bytes.
+func (p *peer) makeCredential(role string, n nonces, bytes []byte) (string, error) {
 	return p.verifier.Encode(append(p.statement(role, n), bytes...), p.user)
 }
 
-// believe checks the munge credential of the other side, and returns the bytes that it carries. It
-// must be of the same user, step and role, and repeat the nonces of this conversation, so that it
-// cannot be a copy from another one.
-func (p *peer) believe(cred, role string, n nonces) ([]byte, error) {
+// checkCredential checks the munge credential of the other side, and returns the bytes that it
+// carries. It must be of the same user, step and role, and repeat the nonces of this conversation,
+// so that it cannot be a copy from another one.
+func (p *peer) checkCredential(cred, role string, n nonces) ([]byte, error) {
 	b, user, err := p.verifier.Decode(cred)
 	if err != nil {
 		return nil, err
@@ -97,10 +97,10 @@ func (p *peer) believe(cred, role string, n nonces) ([]byte, error) {
 	return b[len(want):], nil
 }
 
-// knock requests the unique id from the listener at the other side of a connection. Both sides
+// requestID requests the unique id from the listener at the other side of a connection. Both sides
 // exchange nonces, and then credentials: this PE's first, so that the listener sends the id to no
 // stranger.
-func (p *peer) knock(conn io.ReadWriter) (id uid.ID, err error) {
+func (p *peer) requestID(conn io.ReadWriter) (id uid.ID, err error) {
 	n := nonces{knocker: secret.NewNonce()}
 	if _, err := conn.Write(opening(n.knocker)); err != nil {
 		return id, err
@@ -108,7 +108,7 @@ func (p *peer) knock(conn io.ReadWriter) (id uid.ID, err error) {
 	if n.opener, err = readOpening(conn); err != nil {
 		return id, err
 	}
-	cred, err := p.testify("knock", n, nil)
+	cred, err := p.makeCredential("knock", n, nil)
 	if err != nil {
 		return id, err
 	}
@@ -122,7 +122,7 @@ func (p *peer) knock(conn io.ReadWriter) (id uid.ID, err error) {
 	case kind == isRefusal:
 		return id, fmt.Errorf("it says %q", text)
 	}
-	b, err := p.believe(text, "open", n)
+	b, err := p.checkCredential(text, "open", n)
 	if err == nil && len(b) != uid.Len {
 		err = errTalk
 	}
@@ -130,7 +130,7 @@ func (p *peer) knock(conn io.ReadWriter) (id uid.ID, err error) {
 	return id, err
 }
 
-// open is the listener's side of knock: it sends the id if the process is a PE of the step, or else
+// open is the listener's side of requestID: it sends the id if the process is a PE of the step, or else
 // the reason why not.
 func (p *peer) open(conn io.ReadWriter, id *uid.ID) error {
 	n := nonces{opener: secret.NewNonce()}
@@ -148,10 +148,10 @@ func (p *peer) open(conn io.ReadWriter, id *uid.ID) error {
 	if kind != isCredential {
 		return errTalk
 	}
-	if _, err := p.believe(cred, "knock", n); err != nil {
+	if _, err := p.checkCredential(cred, "knock", n); err != nil {
 		return errors.Join(err, send(conn, isRefusal, err.Error()))
 	}
-	if cred, err = p.testify("open", n, id[:]); err != nil {
+	if cred, err = p.makeCredential("open", n, id[:]); err != nil {
 		return errors.Join(err, send(conn, isRefusal, err.Error()))
 	}
 	return send(conn, isCredential, cred)
