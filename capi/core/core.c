@@ -28,6 +28,7 @@ static shmemi_abort_fn *front_abort;
 
 static struct shmemi_init_args front; /* the functions of the front that the core calls */
 
+/* Stores the functions of the front that the core calls. */
 void shmemi_core_set_front(const struct shmemi_init_args *args)
 {
     front = *args;
@@ -349,7 +350,8 @@ static int leave(void)
 
 static uint64_t burst_last; /* when the last operation was posted, in cycles */
 
-/* The processor's counter. Where C cannot read one, every operation seems to come after a pause. */
+/* Returns the processor's counter. Where C cannot read one, it returns a value with which every
+ * operation seems to come after a pause. */
 static inline uint64_t cycles(void)
 {
 #ifdef __x86_64__
@@ -359,7 +361,7 @@ static inline uint64_t cycles(void)
 #endif
 }
 
-/* The state of the fast path of a context, by its number; 0 is the default context. */
+/* Returns the state of the fast path of a context, by its number; 0 is the default context. */
 static inline struct shmemi_fastpath *fastpath_of(uint32_t context)
 {
     return context == 0 ? first : first->contexts[context];
@@ -427,8 +429,8 @@ static void batch(uint32_t context, int on)
     fastpath_of(context)->batching = on != 0;
 }
 
-/* The one symbol that this library exports: the front reads the core's functions from the table.
- * abort_ is the front's function that ends the process. */
+/* Returns the table from which the front reads the core's functions; the one symbol that this
+ * library exports. abort_ is the front's function that ends the process. */
 const struct shmemi_core *shmemi_core_table(shmemi_abort_fn *abort_)
 {
     static struct shmemi_core table = {

@@ -27,6 +27,7 @@ const struct shmemi_mesh shmemi_core_meshes = {
     .receive = shmemgoMeshReceive,
 };
 
+/* Calls a program's function for log lines: Go cannot call a C function by its address. */
 void shmemi_core_mesh_log(void (*log)(const char *text, void *arg), const char *text, void *arg)
 {
     log(text, arg);

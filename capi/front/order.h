@@ -150,13 +150,15 @@
 /* --------------------------------------------------- records under a count */
 
 /*
- * A record that one thread changes and others copy without a lock, with a count (sequence lock).
+ * A sequence lock: a record that one thread changes and others copy without a lock, with a count.
  * The count is odd while the record changes; a reader copies again if the count was odd, or has
  * changed since the copy began. Writers: begin, or try_begin if several may write, which fails if
  * another one does; then end. Readers: begin, the copy, and retry, which reports whether the copy
  * is not usable. A reader that compares values before retry has confirmed them must load them by
  * shmemi_read_once.
  */
+
+/* Begins a change of a record that only the calling thread changes: makes the count odd. */
 SHMEMI_INLINE void shmemi_seqcount_write_begin(uint32_t *at)
 {
     shmemi_write_once(at, *at + 1);

@@ -74,8 +74,8 @@ void shmemi_range_leave(int of)
 
 #else
 
-/* Without NVTX's header the library has no ranges, and the core and the front do not ask for them.
- */
+/* Returns -1: the library was built without NVTX's header, so there are no ranges. The core and the
+ * front then do not call the two functions below. */
 static int listened(void)
 {
     return -1;

@@ -47,7 +47,7 @@ static void missing(void)
 
 static void *library;
 
-/* The function of the library below that has this name; NULL if it has none. */
+/* Returns the function with this name of the library below, libshmem.so; NULL if it has none. */
 void *nvshmemi_below(const char *name)
 {
     return library ? dlsym(library, name) : NULL;

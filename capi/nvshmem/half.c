@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The bits of a float. */
+/* Returns the bits of a float. */
 static uint32_t bits_of(float x)
 {
     uint32_t bits;
@@ -13,7 +13,7 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* The float that has these bits (IEEE 754 binary32). */
+/* Returns the float that has these bits (IEEE 754 binary32). */
 static float of_bits(uint32_t bits)
 {
     float x;
@@ -21,7 +21,7 @@ static float of_bits(uint32_t bits)
     return x;
 }
 
-/* The float of a bfloat16, which is its upper half. */
+/* Returns a bfloat16 as a float, of which it is the upper half. */
 static float of_bfloat16(uint16_t b)
 {
     return of_bits((uint32_t)b << 16);
@@ -36,8 +36,7 @@ static uint16_t to_bfloat16(float x)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* The value of a 16-bit half (IEEE 754 binary16) as a float, which has every value of it exactly.
- */
+/* Returns a 16-bit half (IEEE 754 binary16) as a float, which can represent every half exactly. */
 static float of_half(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fff;

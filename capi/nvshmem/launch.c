@@ -117,7 +117,8 @@ static int refuse(const char *call, const char *what, int error, const char *rem
     return NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
 }
 
-/* The product of three dimensions: the number of blocks of a grid, or of threads of a block. */
+/* Returns the product of three dimensions: the number of blocks of a grid, or of threads of a
+ * block. */
 static unsigned long long product(struct dim d)
 {
     return (unsigned long long)d.x * d.y * d.z;

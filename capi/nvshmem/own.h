@@ -23,8 +23,8 @@ struct __nv_bfloat16 {
 /* below.c. The function of libshmem.so with a name; NULL if there is none. */
 void *nvshmemi_below(const char *name);
 
-/* libshmem's operation for a signal operation of NVSHMEM. All except SET add: programs built with
- * older releases use other numbers for ADD. */
+/* Returns libshmem's operation for a signal operation of NVSHMEM. All except SET add: programs
+ * built with older releases use other numbers for ADD. */
 static inline int nvshmemi_signal_of(int op)
 {
     return op == NVSHMEM_SIGNAL_SET ? SHMEM_SIGNAL_SET : SHMEM_SIGNAL_ADD;

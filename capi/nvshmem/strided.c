@@ -28,7 +28,7 @@ static void copy_elements(copy *one, char *dest, const char *source, ptrdiff_t d
         one(dest + i * (size_t)dst * size, source + i * (size_t)sst * size, size, pe, stream);
 }
 
-/* A strided put on a stream: a put for each element. */
+/* Enqueues a strided put on a stream, as one put for each element. */
 void nvshmemi_iput_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                              size_t nelems, size_t size, int pe, struct CUstream_st *stream,
                              const char *call)
@@ -36,7 +36,7 @@ void nvshmemi_iput_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrd
     copy_elements(shmemx_putmem_on_stream, dest, source, dst, sst, nelems, size, pe, stream, call);
 }
 
-/* A strided get on a stream: a get for each element. */
+/* Enqueues a strided get on a stream, as one get for each element. */
 void nvshmemi_iget_on_stream(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                              size_t nelems, size_t size, int pe, struct CUstream_st *stream,
                              const char *call)

@@ -143,8 +143,9 @@ KERNEL(signal)
 /* --------------------------------------------------------------- waiting */
 
 /*
- * This thread's part of a wait for several words: words i, i + threads, ... except those that
- * status excludes. There is one value to compare with for all words, or one for each.
+ * Does this thread's part of a wait for several words: it waits for words i, i + threads, ...
+ * except those that status excludes. There is one value to compare with for all words, or one for
+ * each.
  */
 template <class T> SHMEMI_D void wait_words(call_t *c)
 {
@@ -234,7 +235,7 @@ KERNEL(broadcast)
     shmemi_sync_last_block(&m);
 }
 
-/* An alltoall (BLOCKS) or an fcollect, by one block or, if it is spread, by many. */
+/* Does an alltoall (BLOCKS) or an fcollect, by one block or, if it is spread, by many. */
 template <int BLOCKS> SHMEMI_D void exchange(call_t *c)
 {
     struct shmemi_members m;
@@ -314,7 +315,8 @@ template <class ALGORITHM, class OP> SHMEMI_D void reduce_real(call_t *c)
     }
 }
 
-/* A sum or product of numbers: chooses the type of the elements. */
+/* Does a reduction to a sum or product of numbers: chooses the function for the type of the
+ * elements. */
 template <class ALGORITHM, class OP> SHMEMI_D void reduce_numbers(call_t *c)
 {
     if (c->width & SHMEMI_REAL)
@@ -323,7 +325,8 @@ template <class ALGORITHM, class OP> SHMEMI_D void reduce_numbers(call_t *c)
         reduce_integers<ALGORITHM, OP>(c);
 }
 
-/* A minimum or maximum of numbers: chooses the type of the elements. */
+/* Does a reduction to a minimum or maximum of numbers: chooses the function for the type of the
+ * elements. */
 template <class ALGORITHM, class OP> SHMEMI_D void reduce_ordered(call_t *c)
 {
     if (c->width & SHMEMI_SIGNED)

@@ -24,8 +24,8 @@
 #include "share.h"
 
 /*
- * The packed reduction, in lines (device/shmem/packed.h) of its own, which have space for longer
- * arrays than a team's lines. The number in the lines is the number of the call.
+ * Does the packed reduction, in lines (device/shmem/packed.h) of its own, which have space for
+ * longer arrays than a team's lines. The number in the lines is the number of the call.
  */
 template <class EACH, class T>
 SHMEMI_D void shmemi_reduce_packed(const struct shmemi_stream_call *c)
@@ -192,9 +192,9 @@ static __device__ __noinline__ void shmemi_spread_end(const struct shmemi_member
 }
 
 /*
- * The spread reduction: each PE reduces one n-th of the elements, in many blocks, and stores the
- * result at all PEs. If source and dest are aligned to 16 bytes, it reduces 16 bytes at a time, and
- * then the elements that are left; otherwise one element at a time.
+ * Does the spread reduction: each PE reduces one n-th of the elements, in many blocks, and stores
+ * the result at all PEs. If source and dest are aligned to 16 bytes, it reduces 16 bytes at a time,
+ * and then the elements that are left; otherwise one element at a time.
  */
 template <class EACH, class T>
 SHMEMI_D void shmemi_reduce_spread(const struct shmemi_stream_call *c)

@@ -100,8 +100,8 @@ SHMEMI_D void shmemi_copy_to_all(const struct shmemi_members *m, char *dest, con
 }
 
 /*
- * The end of a collective of many blocks whose PEs are all reached directly: the last block signals
- * all PEs that this PE has finished, and waits for their signals.
+ * Ends a collective of many blocks in which this GPU can address the memory of all PEs: the last
+ * block signals all PEs that this PE has finished, and waits for their signals.
  */
 SHMEMI_D void shmemi_sync_last_block(const struct shmemi_members *m)
 {

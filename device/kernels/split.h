@@ -32,8 +32,8 @@ SHMEMI_HD uint32_t shmemi_part_count(uint32_t others, uint32_t blocks)
 }
 
 /*
- * Where share number `share` of `shares` of n bytes begins: at a multiple of 16 bytes, or at the
- * end. It ends where the next one begins.
+ * Returns where share number `share` of `shares` of n bytes begins: at a multiple of 16 bytes, or
+ * at the end. It ends where the next one begins.
  */
 SHMEMI_HD uint64_t shmemi_share_at(uint64_t n, uint32_t share, uint32_t shares)
 {

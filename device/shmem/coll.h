@@ -323,10 +323,10 @@ SHMEMI_COLD int shmemi_collective_begin(struct shmemi_sending *s,
 }
 
 /*
- * The first part of a collective: sends all that goes through rings, and all copies of ragged
- * data. Returns -1 for SHMEM_TEAM_INVALID, else 0. The caller opens the team
- * once more afterwards, so that it keeps nothing in registers meanwhile. Inlined: a kernel may use
- * 16 registers more across a call than a function, which has to save them.
+ * Does the first part of a collective: sends all that goes through rings, and all copies of ragged
+ * data. Returns -1 for SHMEM_TEAM_INVALID, else 0. The caller opens the team once more afterwards,
+ * so that it keeps nothing in registers meanwhile. Inlined: a kernel may use 16 registers more
+ * across a call than a function, which has to save them.
  */
 template <class SCOPE, int BLOCKS, int ROOTED>
 SHMEMI_D int shmemi_collective_first(const struct shmemi_device_image *image, uint32_t call,
@@ -346,8 +346,8 @@ SHMEMI_D int shmemi_collective_first(const struct shmemi_device_image *image, ui
 }
 
 /*
- * The last part of a collective: signals the PEs whose memory this GPU can address, waits for those
- * that send to this PE, and ends the step.
+ * Does the last part of a collective: signals the PEs whose memory this GPU can address, waits for
+ * those that send to this PE, and ends the step.
  */
 template <class SCOPE, int ROOTED>
 SHMEMI_D void shmemi_collective_end(const struct shmemi_device_image *image,
@@ -368,7 +368,7 @@ SHMEMI_D void shmemi_collective_end(const struct shmemi_device_image *image,
 }
 
 /*
- * A broadcast (ROOTED), an alltoall (BLOCKS) or an fcollect. Returns 0, or -1 for
+ * Does a broadcast (ROOTED), an alltoall (BLOCKS) or an fcollect. Returns 0, or -1 for
  * SHMEM_TEAM_INVALID.
  */
 template <class SCOPE, int BLOCKS, int ROOTED>
@@ -393,7 +393,7 @@ SHMEMI_D int shmemi_collective(const struct shmemi_device_image *image, uint32_t
     return 0;
 }
 
-/* A broadcast by the threads of a scope: PE root of the team sends bytes bytes to dest of all
+/* Does a broadcast by the threads of a scope: PE root of the team sends bytes bytes to dest of all
  * others. Returns 0, or -1 for SHMEM_TEAM_INVALID. */
 template <class SCOPE>
 SHMEMI_D int shmemi_broadcast(const struct shmemi_device_image *image, uint32_t call,
@@ -403,7 +403,7 @@ SHMEMI_D int shmemi_broadcast(const struct shmemi_device_image *image, uint32_t 
     return shmemi_collective<SCOPE, 0, 1>(image, call, team, dest, source, bytes, root);
 }
 
-/* An alltoall (BLOCKS) or an fcollect, by the threads of a scope. Returns 0, or -1 for
+/* Does an alltoall (BLOCKS) or an fcollect, by the threads of a scope. Returns 0, or -1 for
  * SHMEM_TEAM_INVALID. */
 template <class SCOPE, int BLOCKS>
 SHMEMI_D int shmemi_exchange(const struct shmemi_device_image *image, uint32_t call,

@@ -91,11 +91,11 @@ struct shmemi_by_address {
 };
 
 /*
- * One thread's part of a copy: words rank, rank + size, ... Both sides are aligned. Three loads are
- * under way at once: with four a put by a block takes 62 registers on sm_120, with eight 92, and
- * with two a copy of 1 MiB by 8-byte words took 1.7 times as long as with four, by 256 threads of
- * an H200. Words are numbered by the addresses of their source: with indices of 64 bits a broadcast
- * took 67 registers on sm_90.
+ * Does one thread's part of a copy: it copies words rank, rank + size, ... Both sides are aligned.
+ * Three loads are under way at once: with four a put by a block takes 62 registers on sm_120, with
+ * eight 92, and with two a copy of 1 MiB by 8-byte words took 1.7 times as long as with four, by
+ * 256 threads of an H200. Words are numbered by the addresses of their source: with indices of 64
+ * bits a broadcast took 67 registers on sm_90.
  */
 template <class W, int FAR>
 SHMEMI_D void shmemi_copy_words(char *to, const char *from, uint64_t bytes, uint32_t rank,
@@ -183,9 +183,9 @@ SHMEMI_D int shmemi_is_wide(const struct shmemi_middle *m)
 }
 
 /*
- * One thread's part of the copy of the bytes before and after the aligned middle; it returns the
- * middle. It copies the bytes in the largest unit that divides both addresses and the length, so
- * that no reader ever sees half of an element.
+ * Does one thread's part of the copy of the bytes before and after the aligned middle, and returns
+ * the middle. It copies the bytes in the largest unit that divides both addresses and the length,
+ * so that no reader ever sees half of an element.
  */
 template <int FAR>
 SHMEMI_COLD struct shmemi_middle shmemi_copy_ends(char *to, const char *from, uint64_t bytes,

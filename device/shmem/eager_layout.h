@@ -44,7 +44,7 @@ SHMEMI_HD uint32_t shmemi_eager_unit(uint32_t tile)
                                        : SHMEMI_EAGER_BLOCK_SIGNAL;
 }
 
-/* n, rounded up to a multiple of `to`. */
+/* Returns n, rounded up to a multiple of `to`. */
 SHMEMI_HD uint32_t shmemi_eager_up(uint32_t n, uint32_t to)
 {
     return (n + to - 1) / to * to;
@@ -58,7 +58,7 @@ SHMEMI_HD uint32_t shmemi_eager_data(uint32_t nbytes, uint32_t tile)
                                       : tile - shmemi_eager_unit(tile);
 }
 
-/* The number of tiles, each with a signal, in which a token of nbytes is laid out. */
+/* Returns the number of tiles, each with a signal, in which a token of nbytes is laid out. */
 SHMEMI_HD uint32_t shmemi_eager_tiles(uint32_t nbytes, uint32_t tile)
 {
     uint32_t data = shmemi_eager_data(nbytes, tile);
@@ -88,8 +88,8 @@ SHMEMI_HD uint32_t shmemi_eager_bytes(uint32_t nbytes, uint32_t tile)
            shmemi_eager_unit(tile);
 }
 
-/* The distance in bytes from a slot to the next: whole tiles, so that no cache line is in two
- * slots. */
+/* Returns the distance in bytes from a slot to the next: whole tiles, so that no cache line is in
+ * two slots. */
 SHMEMI_HD uint32_t shmemi_eager_stride(uint32_t nbytes, uint32_t tile)
 {
     return shmemi_eager_up(shmemi_eager_bytes(nbytes, tile),
@@ -120,8 +120,8 @@ SHMEMI_HD uint64_t shmemi_eager_buffer(uint32_t stride, uint32_t tile)
 }
 
 /*
- * The first 8 bytes of a tile's signal: the epoch, which counts the tokens of a slot, and above it
- * the size of the token. A packet's signal is the epoch alone.
+ * Returns the first 8 bytes of a tile's signal: the epoch, which counts the tokens of a slot, and
+ * above it the size of the token. A packet's signal is the epoch alone.
  */
 SHMEMI_HD uint64_t shmemi_eager_signal(uint32_t nbytes, uint32_t epoch)
 {

@@ -26,7 +26,7 @@ SHMEMI_D uint32_t shmemi_eager_counters(const struct shmemi_device_image *image)
     return rest < SHMEMI_EAGER_COUNTERS ? rest : SHMEMI_EAGER_COUNTERS;
 }
 
-/* The number of the notification counter that counts a slot's tokens. */
+/* Returns the number of the notification counter that counts a slot's tokens. */
 SHMEMI_D int shmemi_eager_counter(const struct shmemi_device_image *image, uint32_t call,
                                   const shmemx_eager_t *e, uint32_t slot)
 {

@@ -51,9 +51,9 @@ SHMEMI_COLD void shmemi_eager_release_buffer(char *buffer)
 }
 
 /*
- * The buffer from which a token goes through the ring, reserved for the caller's scope. Slot and
- * target select it, so that all threads of the scope agree on it, and so that the write of the
- * token before in the same slot has completed (decision 0048).
+ * Reserves, for the caller's scope, the buffer from which a token goes through the ring, and
+ * returns it. Slot and target select it, so that all threads of the scope agree on it, and so that
+ * the write of the token before in the same slot has completed (decision 0048).
  */
 template <class SCOPE>
 SHMEMI_D char *shmemi_eager_buffer_for(const struct shmemi_device_image *image, uint32_t call,

@@ -118,7 +118,7 @@ template <int TILE, int OUT> struct shmemi_units_of_tiles {
 };
 
 /*
- * One thread's part of a copy into tiles or out of them (OUT) that is not by units: of a token
+ * Does one thread's part of a copy into tiles or out of them (OUT) that is not by units: of a token
  * whose plain bytes are not aligned to them, or of the bytes after its last whole unit. From byte
  * `at` of the token on, in the largest elements that divide its place and length, one after the
  * other: more at once would take registers of every kernel that moves tokens.

@@ -7,26 +7,26 @@
 #include "ring.h"
 
 #ifdef __CUDACC__
-/* The number of the calling thread's block in its grid. */
+/* Returns the number of the calling thread's block in its grid. */
 static __device__ __forceinline__ uint32_t shmemi_block(void)
 {
     return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
 }
 
-/* The number of warps in the calling thread's block. */
+/* Returns the number of warps in the calling thread's block. */
 static __device__ __forceinline__ uint32_t shmemi_warps_of_block(void)
 {
     return (blockDim.x * blockDim.y * blockDim.z + 31) / 32;
 }
 
-/* The number of the calling thread's warp in its grid. */
+/* Returns the number of the calling thread's warp in its grid. */
 static __device__ __forceinline__ uint32_t shmemi_warp(void)
 {
     uint32_t thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     return shmemi_block() * shmemi_warps_of_block() + thread / 32;
 }
 
-/* The number of warps in the grid. */
+/* Returns the number of warps in the grid. */
 static __device__ __forceinline__ uint32_t shmemi_warps(void)
 {
     return gridDim.x * gridDim.y * gridDim.z * shmemi_warps_of_block();
@@ -56,9 +56,9 @@ static inline uint32_t shmemi_thread(void)
 #endif
 
 /*
- * The ring of the calling thread for an operation on pe, by SHMEM_RING_MAP_BY. Threads that share a
- * ring share an atomic counter; threads of a warp that push together add to it once. Host threads
- * have no blocks or warps: each has a ring, unless rings go by PE.
+ * Returns the number of the calling thread's ring for an operation on pe, by SHMEM_RING_MAP_BY.
+ * Threads that share a ring share an atomic counter; threads of a warp that push together add to it
+ * once. Host threads have no blocks or warps: each has a ring, unless rings go by PE.
  */
 SHMEMI_HD uint32_t shmemi_ring_index(const struct shmemi_device_state *s, uint32_t pe)
 {

@@ -25,7 +25,8 @@
         return __VA_ARGS__;                                                                        \
     }
 #else
-/* The result of a function of kernels where nvcc compiles for the host, which never runs it. */
+/* Returns a value of type T, as the result of a function of kernels where nvcc compiles it for the
+ * host, which never runs it. */
 template <class T> static __device__ T shmemi_nothing()
 {
     return T();

@@ -40,7 +40,7 @@ SHMEMI_D void shmemi_check_count(const struct shmemi_device_image *image, uint32
         shmemi_fault(image, SHMEMI_FAULT_COUNT, call, image->job.me, 0, value);
 }
 
-/* The word of a counter in this PE's heap. */
+/* Returns the word of a notification counter in this PE's heap. */
 SHMEMI_D uint64_t *shmemi_counter(const struct shmemi_device_image *image, int notify)
 {
     return (uint64_t *)(uintptr_t)image->job.notify + notify;
@@ -102,9 +102,9 @@ SHMEMI_D void shmemi_put_notify(const struct shmemi_device_image *image, uint32_
 }
 
 /*
- * The value of a counter, the sum of its two words. polls counts the polls of a wait, and *main
- * keeps the word in main memory between those that load it. The bytes of all puts that the sum
- * counts are visible afterwards.
+ * Returns the value of a counter, the sum of its two words. polls counts the polls of a wait, and
+ * *main keeps the word in main memory between those that load it. The bytes of all puts that the
+ * sum counts are visible afterwards.
  */
 SHMEMI_D uint64_t shmemi_notified(const struct shmemi_device_image *image, int notify,
                                   uint32_t polls, uint64_t *main)

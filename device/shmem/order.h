@@ -17,8 +17,8 @@ SHMEMI_D void shmemi_check_init(const struct shmemi_device_image *image, uint32_
 }
 
 /*
- * The ring into which this thread pushes a quiet or fence of all rings. Any ring would do; its own
- * is shared the least.
+ * Returns the number of the ring into which this thread pushes a quiet or fence of all rings. Any
+ * ring would do; its own is shared the least.
  */
 SHMEMI_D uint32_t shmemi_own_ring(const struct shmemi_device_image *image)
 {
@@ -157,7 +157,7 @@ SHMEMI_D void shmemi_quiet(const struct shmemi_device_image *image, uint32_t cal
     shmemi_complete_system();
 }
 
-/* A quiet by the threads of a scope together, for the earlier operations of all of them. */
+/* Does a quiet by the threads of a scope together, for the earlier operations of all of them. */
 template <class SCOPE>
 SHMEMI_D void shmemi_quiet_together(const struct shmemi_device_image *image, uint32_t call)
 {
@@ -167,7 +167,7 @@ SHMEMI_D void shmemi_quiet_together(const struct shmemi_device_image *image, uin
     SCOPE::sync();
 }
 
-/* A fence by the threads of a scope together, for the operations of all of them. */
+/* Does a fence by the threads of a scope together, for the operations of all of them. */
 template <class SCOPE>
 SHMEMI_D void shmemi_fence_together(const struct shmemi_device_image *image, uint32_t call)
 {

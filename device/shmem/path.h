@@ -61,7 +61,7 @@ SHMEMI_D char *shmemi_direct(const struct shmemi_device_image *image, const void
 }
 
 /*
- * The fast path of shmemi_reach. Returns 1 and sets *at to the address of PE pe's copy of a
+ * Is the fast path of shmemi_reach: returns 1 and sets *at to the address of PE pe's copy of a
  * symmetric address, if the image (the job's state in constant memory) has that PE's address, which
  * it has only for PEs of the job; otherwise returns 0. It has no checks and no other look-ups, and
  * one branch decides: each test or load that waits for the one before costs a put with its quiet

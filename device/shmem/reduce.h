@@ -61,8 +61,8 @@ SHMEMI_COLD struct shmemi_rounds shmemi_reduce_begin(const struct shmemi_device_
 }
 
 /*
- * One round of a reduction: sends this PE's chunk, waits for those of all others, and returns the
- * buffer that has them.
+ * Does one round of a reduction: sends this PE's chunk, waits for those of all others, and returns
+ * the buffer that has them.
  */
 template <class SCOPE>
 SHMEMI_COLD const char *shmemi_reduce_round(const struct shmemi_device_image *image,

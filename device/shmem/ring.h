@@ -106,10 +106,10 @@ SHMEMI_HD uint64_t shmemi_reserve_slots(const struct shmemi_ring *r, uint64_t n,
 }
 
 /*
- * The cell of position p: memory for bytes beside the slots, if a ring has cells. A producer copies
- * the bytes to its cell, orders them before its slots (shmemi_before_slots), and names the cell as
- * it would name other memory; it does not wait for a reply. The proxy has read the cell before it
- * publishes that it has read the operation, whatever the operation's target.
+ * Returns the cell of position p, the memory for bytes beside its slot, if the ring has cells. A
+ * producer copies the bytes to its cell, orders them before its slots (shmemi_before_slots), and
+ * names the cell as it would name other memory; it does not wait for a reply. The proxy has read
+ * the cell before it publishes that it has read the operation, whatever the operation's target.
  *
  * A cell belongs to a position. Operations of two slots and more that are less than 2 *
  * SHMEMI_CELLS positions apart have different cells; so a thread that reserves a position waits

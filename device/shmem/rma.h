@@ -125,9 +125,9 @@ SHMEMI_COLD void shmemi_send_bytes(const struct shmemi_put_call *c, uint32_t byt
 #endif
 
 /*
- * The calling thread's ring, if a put of these bytes can use a cell, the memory that some rings
- * have beside their slots; else NULL. The bytes must be whole words of 4: one thread copies them,
- * and single bytes would be too slow.
+ * Returns the calling thread's ring, if a put of these bytes can use a cell, the memory that some
+ * rings have beside their slots; else NULL. The bytes must be whole words of 4: one thread copies
+ * them, and single bytes would be too slow.
  */
 SHMEMI_D const struct shmemi_ring *shmemi_cells_for(const struct shmemi_device_image *image,
                                                     const void *source, uint64_t bytes, int pe)
@@ -229,7 +229,7 @@ SHMEMI_COLD void shmemi_send_cell(const struct shmemi_put_call *c)
 }
 
 /*
- * A get into memory that the proxy does not reach. It reaches global memory only: data for a
+ * Gets bytes into memory that the proxy does not reach. It reaches global memory only: data for a
  * kernel's own variables or for shared memory comes element by element, in the largest unit that
  * divides both addresses and the length.
  */
@@ -275,8 +275,9 @@ SHMEMI_D void shmemi_send_pieces(struct shmemi_put_call *c)
 }
 
 /*
- * The steps before the caller packs a put whose bytes the proxy or the NIC reads in place, and the
- * steps after. WAIT: shmemi_end_range waits until the source may be used again.
+ * Chooses the ring, and with WAIT a reply place, for a put whose bytes the proxy or the NIC reads
+ * in place. The caller then packs the put, and shmemi_end_range pushes it. WAIT: shmemi_end_range
+ * waits until the source may be used again.
  */
 template <int WAIT>
 SHMEMI_D void shmemi_begin_range(const struct shmemi_put_call *c, struct shmemi_pending_reply *q)
@@ -391,8 +392,8 @@ SHMEMI_D void shmemi_send_get(const struct shmemi_device_image *image, void *des
 }
 
 /*
- * A put by the threads of a scope. Through the ring one thread pushes all of it, after all threads
- * of the scope have arrived: any of them may have written the source.
+ * Puts bytes by the threads of a scope. Through the ring one thread pushes all of it, after all
+ * threads of the scope have arrived: any of them may have written the source.
  */
 template <class SCOPE, int NBI>
 SHMEMI_D void shmemi_put(const struct shmemi_device_image *image, uint32_t call, void *dest,

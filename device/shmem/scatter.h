@@ -10,8 +10,8 @@
 #ifdef SHMEMI_KERNEL
 
 /*
- * One round of a reduce-scatter: sends each PE its part (parts are stride bytes apart), waits for
- * the parts of all others, and returns the buffer that has them.
+ * Does one round of a reduce-scatter: sends each PE its part (parts are stride bytes apart), waits
+ * for the parts of all others, and returns the buffer that has them.
  */
 template <class SCOPE>
 SHMEMI_COLD const char *shmemi_scatter_round(const struct shmemi_device_image *image,

@@ -9,12 +9,12 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* The number of the calling thread in its block. */
+/* Returns the number of the calling thread in its block. */
 SHMEMI_D uint32_t shmemi_thread_in_block(void)
 {
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }
-/* The number of threads of the block. */
+/* Returns the number of threads of the block. */
 SHMEMI_D uint32_t shmemi_threads_of_block(void)
 {
     return blockDim.x * blockDim.y * blockDim.z;

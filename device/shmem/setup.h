@@ -8,7 +8,7 @@
 
 #ifdef SHMEMI_KERNEL
 
-/* The number of this PE in the world. */
+/* Returns the number of this PE in the world team. */
 SHMEMI_D int shmemi_my_pe(const struct shmemi_device_image *image, uint32_t call)
 {
     shmemi_check_init(image, call);
@@ -41,7 +41,7 @@ SHMEMI_D int shmemi_team_my_pe(const struct shmemi_device_image *image, uint32_t
     return shmemi_team_find(image, team, &m) ? m.me : -1;
 }
 
-/* The number of PEs of a team, or -1 if there is no such team. */
+/* Returns the number of PEs of a team, or -1 if there is no such team. */
 SHMEMI_D int shmemi_team_n_pes(const struct shmemi_device_image *image, uint32_t call,
                                shmemi_team_t team)
 {

@@ -103,8 +103,8 @@ template <int NBI> SHMEMI_D void shmemi_send_put_signal(struct shmemi_put_call *
 }
 
 /*
- * A put with a signal through the ring, by the calling thread alone. NBI: it does not wait for its
- * source.
+ * Does a put with a signal through the ring, by the calling thread alone. NBI: it does not wait for
+ * its source.
  */
 template <int NBI>
 SHMEMI_D void shmemi_put_signal_ring(const struct shmemi_device_image *image, const void *dest,
@@ -127,7 +127,7 @@ SHMEMI_D void shmemi_put_signal_ring(const struct shmemi_device_image *image, co
 }
 
 /*
- * A put with a signal by the threads of a scope. They synchronise after their stores. Then the
+ * Does a put with a signal by the threads of a scope. They synchronise after their stores. Then the
  * first thread sends the signal with a release, so that the stores of all threads are visible
  * before it. A thread without bytes to copy (idle) only synchronises. The first thread is never
  * idle, and none is if there is a ring, so that all threads synchronise equally often.

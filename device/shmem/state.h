@@ -25,7 +25,7 @@ const void *shmemi_device_state(uint32_t version, uint32_t size);
 }
 #endif
 
-/* The state for threads of this process, after a check of its version. */
+/* Returns the job's state for threads of this process, after a check of its version. */
 static inline const struct shmemi_device_state *shmemi_host_state(void)
 {
     return (const struct shmemi_device_state *)shmemi_device_state(

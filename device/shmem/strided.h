@@ -24,7 +24,7 @@ template <int SIZE> SHMEMI_D ptrdiff_t shmemi_part_at(size_t i, ptrdiff_t stride
 }
 
 /*
- * A strided put of elements of SIZE bytes, by the threads of a scope. dst and sst are the strides
+ * Puts elements of SIZE bytes with strides, by the threads of a scope. dst and sst are the strides
  * of dest and source, in elements.
  */
 template <class SCOPE, int SIZE>
@@ -43,7 +43,7 @@ SHMEMI_COLD void shmemi_iput(const struct shmemi_device_image *image, uint32_t c
 }
 
 /*
- * A strided get of elements of SIZE bytes, by the threads of a scope. dst and sst are the strides
+ * Gets elements of SIZE bytes with strides, by the threads of a scope. dst and sst are the strides
  * of dest and source, in elements.
  */
 template <class SCOPE, int SIZE>

@@ -84,10 +84,11 @@ SHMEMI_COLD void shmemi_round_await(const struct shmemi_device_image *image,
 }
 
 /*
- * Dissemination: in round k a PE signals the PE 2^k ranks after it and waits for the signal of the
- * PE 2^k ranks before it, so that after log2 n rounds each PE knows that all PEs have called. One
- * thread does it, because its signal of a round must follow the one that it received in the round
- * before. A flag must not overtake that of the step before in a network that keeps no order.
+ * Syncs by dissemination: in round k a PE signals the PE 2^k ranks after it and waits for the
+ * signal of the PE 2^k ranks before it, so that after log2 n rounds each PE knows that all PEs have
+ * called. One thread does it, because its signal of a round must follow the one that it received in
+ * the round before. A flag must not overtake that of the step before in a network that keeps no
+ * order.
  */
 SHMEMI_D void shmemi_disseminate(const struct shmemi_device_image *image,
                                  const struct shmemi_members *m, uint64_t step)
@@ -115,7 +116,7 @@ SHMEMI_COLD void shmemi_signal_direct(const struct shmemi_device_image *image,
 }
 
 /*
- * A sync of a team: waits until all its PEs have called it. COMPLETE: the earlier operations of the
+ * Syncs a team: waits until all its PEs have called it. COMPLETE: the earlier operations of the
  * threads of the scope are then complete as well.
  *
  * Where all PEs are reached directly, thread i signals one of them and waits for it. Each of these
@@ -153,7 +154,7 @@ SHMEMI_D void shmemi_sync_members(const struct shmemi_device_image *image,
     SCOPE::sync();
 }
 
-/* A sync of the team with a handle, by the threads of a scope. COMPLETE: earlier operations of the
+/* Syncs the team with a handle, by the threads of a scope. COMPLETE: earlier operations of the
  * threads are then complete as well. Returns 0, or -1 for SHMEM_TEAM_INVALID. */
 template <class SCOPE, int COMPLETE>
 SHMEMI_D int shmemi_sync(const struct shmemi_device_image *image, uint32_t call, shmemi_team_t team)

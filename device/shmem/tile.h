@@ -118,8 +118,7 @@ SHMEMI_COLD struct shmemi_place shmemi_tile_place_of(const struct shmemi_tile *t
     return at;
 }
 
-/* The distance in bytes of the rows of one repeat from those of the first, quickly for the
- * first. */
+/* Returns the distance in bytes of the rows of one repeat of a tile from those of the first. */
 SHMEMI_D struct shmemi_place shmemi_tile_place(const struct shmemi_tile *t, uint64_t group)
 {
     struct shmemi_place at = {0, 0};

@@ -119,7 +119,7 @@ static inline int shmemi_unit_set(const struct shmemi_device_image *image, int d
     return (int)error;
 }
 
-/* The CUDA runtime's text for an error of shmemi_unit_set. */
+/* Returns the CUDA runtime's text for an error of shmemi_unit_set. */
 static inline const char *shmemi_unit_why(int error)
 {
     return cudaGetErrorString((cudaError_t)error);

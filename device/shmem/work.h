@@ -33,16 +33,16 @@ SHMEMI_HD uint64_t shmemi_work_fit(uint64_t n_pes, uint64_t data)
     return chunk;
 }
 
-/* Where the lines of short reductions begin, in bytes from the start of the work memory of n PEs.
- */
+/* Returns where the lines of short reductions begin, in bytes from the start of the work memory of
+ * n PEs. */
 SHMEMI_HD uint64_t shmemi_work_lines(uint64_t n_pes)
 {
     return (SHMEMI_WORK_HEAD + 16 * n_pes + 127) & ~(uint64_t)127;
 }
 
 /*
- * Where the two buffers begin, in bytes from the start of the work memory of n PEs. A job of more
- * PEs than have lines may have teams of fewer, so it has lines as well.
+ * Returns where the two buffers of collectives begin, in bytes from the start of the work memory of
+ * n PEs. A job of more PEs than have lines may have teams of fewer, so it has lines as well.
  */
 SHMEMI_HD uint64_t shmemi_work_buffers(uint64_t n_pes)
 {

@@ -23,8 +23,8 @@ typedef FILE *(*opener)(const char *, const char *);
 
 static opener real_fopen;
 
-/* The fopen that libfabric's library calls while the kernel's symbol table is hidden from it:
- * /proc/kallsyms does not exist, and any other file is opened. */
+/* Replaces fopen for libfabric's library while the kernel's symbol table is hidden from it: returns
+ * NULL for /proc/kallsyms, as if there were none, and opens any other file. */
 static FILE *fopen_without_symbols(const char *file, const char *mode)
 {
     if (strcmp(file, "/proc/kallsyms") == 0) {

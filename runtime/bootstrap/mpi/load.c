@@ -119,7 +119,7 @@ static int begin(uint64_t comm, void *bytes, int n, void *request)
                                                                      (int)comm, request);
 }
 
-/* The time of the monotonic clock, in milliseconds. */
+/* Returns the time of the monotonic clock, in milliseconds. */
 static int64_t now_ms(void)
 {
     struct timespec t;

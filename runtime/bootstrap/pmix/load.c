@@ -256,10 +256,11 @@ int shmemi_pmix_wait(struct shmemi_pmix_call *call, int64_t ms, const void **byt
     return status;
 }
 
-/* PMIx calls this function in a thread of its own when the connection to the server is lost. The
- * shutdown makes the descriptor of shmemi_pmix_server_lost_fd readable. */
-static void hear_end(size_t id, int status, const struct proc *source, struct info *info, size_t n,
-                     struct info *results, size_t n_results, event_done *done, void *data)
+/* Records that the connection to the server is lost: PMIx calls it then, in a thread of its own.
+ * The shutdown makes the descriptor of shmemi_pmix_server_lost_fd readable. */
+static void note_server_lost(size_t id, int status, const struct proc *source, struct info *info,
+                             size_t n, struct info *results, size_t n_results, event_done *done,
+                             void *data)
 {
     (void)id, (void)status, (void)source, (void)info, (void)n, (void)results, (void)n_results;
     atomic_store(&lost, 1);
@@ -278,7 +279,7 @@ int shmemi_pmix_init(uint32_t *rank, uint32_t *size)
     if (ends[0] < 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         ends[0] = ends[1] = -1; /* no descriptors: the next step notices the end */
     static int codes[] = {ERROR_LOST_CONNECTION};
-    real.listen(codes, 1, NULL, 0, hear_end, NULL, NULL);
+    real.listen(codes, 1, NULL, 0, note_server_lost, NULL, NULL);
     *rank = self.rank;
     struct shmemi_pmix_call *call = shmemi_pmix_get(RANK_ALL, "pmix.job.size");
     if (call == NULL)

@@ -7,7 +7,7 @@
 
 #include "driver.h"
 
-/* Whether the rows of a copy have no gaps between them at source and destination. */
+/* Reports whether the rows of a copy have no gaps between them at source and destination. */
 static inline bool shmemi_cuda_packed(const struct shmemi_cuda_copy *c)
 {
     return c->rows == 1 || (c->to_pitch == c->n && c->from_pitch == c->n);

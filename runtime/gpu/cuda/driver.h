@@ -350,9 +350,9 @@ struct shmemi_cuda {
     unsigned long long birth; /* id of its context; 0: no reset of the program can end that */
 };
 
-/* Whether the program has ended the context by a reset. A new context may then have the same
- * handle, and the driver crashes if it gets a stream of the old one there. The check takes 18 ns of
- * calls of 1.6 to 6.7 us (H100, driver 580.159). */
+/* Reports whether the program has ended the context by a reset of the GPU. A new context may then
+ * have the same handle, and the driver crashes if it gets a stream of the old one there. The check
+ * takes 18 ns of calls of 1.6 to 6.7 us (H100, driver 580.159). */
 static inline bool shmemi_cuda_gone(const struct shmemi_cuda *driver, void *context)
 {
     unsigned long long now;

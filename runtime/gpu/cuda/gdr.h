@@ -60,7 +60,7 @@ const char *shmemi_gdr_map(const struct shmemi_gdr *functions, uint64_t address,
 const char *shmemi_gdr_unmap(const struct shmemi_gdr *functions,
                              const struct shmemi_gdr_mapping *mapping, int *error);
 
-/* The version of the library of gdrcopy. */
+/* Sets *major and *minor to the version of the library of gdrcopy. */
 static inline void shmemi_gdr_version(const struct shmemi_gdr *functions, int *major, int *minor)
 {
     functions->version(major, minor);

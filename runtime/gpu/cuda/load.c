@@ -21,7 +21,7 @@ void *shmemi_cuda_open_library(const char *file, char *why, size_t len)
     return library;
 }
 
-/* The file from which a library was loaded, or "". */
+/* Returns the file from which a library was loaded, or "". */
 const char *shmemi_cuda_library_file(void *library)
 {
     struct link_map *map = NULL;

@@ -81,7 +81,7 @@ static bool read_message(void)
     return true;
 }
 
-/* The thread that reads the kernel's messages about unmapped memory. It ends when
+/* Function of the thread that reads the kernel's messages about unmapped memory. It ends when
  * shmemi_watch_close writes to watch.stop. */
 static void *run(void *unused)
 {
@@ -230,11 +230,14 @@ void shmemi_watch_deafen(int listener)
 }
 
 /*
+ * Copies the recorded changes of memory to `to`, up to max of them, and returns their number; -1 if
+ * some changes may not be recorded yet.
+ *
  * The kernel raises a counter before each change, and lowers it when the message has been read and
  * the thread that makes the change continues. While the counter is not 0, UFFDIO_WRITEPROTECT
- * returns EAGAIN; otherwise, here, EINVAL because of the range of 0 bytes. So without EAGAIN the
- * messages of all earlier changes have been read, and are recorded unless the reading thread has
- * set `reading`.
+ * returns EAGAIN; otherwise it returns EINVAL in this call, because of the range of 0 bytes. So
+ * without EAGAIN the messages of all earlier changes have been read, and are recorded unless the
+ * reading thread has set `reading`.
  */
 int shmemi_watch_changes(int listener, struct shmemi_change *to, int max)
 {

@@ -19,6 +19,7 @@
 /* Operations in a row with one time in the flight recorder: a reading takes half an operation. */
 #define TICK_OPERATIONS 16
 
+/* Returns the time of the monotonic clock, in nanoseconds. */
 static int64_t now(void)
 {
     struct timespec t;
@@ -32,6 +33,7 @@ static inline bool try_lock(const struct shmemi_innerloop *l)
     return __atomic_exchange_n(l->lock, 1, __ATOMIC_ACQUIRE) == 0;
 }
 
+/* Unlocks the engine. */
 static inline void unlock(const struct shmemi_innerloop *l)
 {
     __atomic_store_n(l->lock, 0, __ATOMIC_RELEASE);
@@ -457,6 +459,8 @@ static int finish_account(struct shmemi_innerloop *l, int reason, int64_t begin,
     return reason;
 }
 
+/* Runs iterations until one of SHMEMI_INNERLOOP_..., which it returns, ends the loop: Go has to do
+ * something that C does not, the time limit has passed, or there was no work for a while. */
 int shmemi_innerloop_run(struct shmemi_innerloop *l)
 {
     const int64_t begin = now();

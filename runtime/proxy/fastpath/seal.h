@@ -27,7 +27,7 @@ static inline uint64_t shmemi_seal_rotate(uint64_t x, int n)
     return x << n | x >> (64 - n);
 }
 
-/* One round of SipHash. */
+/* Applies one round of SipHash to the state v. */
 static inline void shmemi_seal_round(uint64_t v[4])
 {
     v[0] += v[1];
