@@ -35,8 +35,8 @@ const (
 	Rest = 500 * time.Microsecond
 )
 
-// Found records that Poll had a completion: the next polls follow without a pause.
-func (p *Pace) Found() { p.fruitless, p.since = 0, time.Time{} }
+// NoteWork records that Poll had a completion: the next polls follow without a pause.
+func (p *Pace) NoteWork() { p.fruitless, p.since = 0, time.Time{} }
 
 // Nothing records that Poll had none, and reports whether to poll again before Arm is called.
 func (p *Pace) Nothing() bool {
@@ -44,9 +44,10 @@ func (p *Pace) Nothing() bool {
 	return p.fruitless <= lingering
 }
 
-// Refused records that Arm returned false, and returns how long to rest before the next Poll. It is
+// NoteRefusal records that Arm returned false, and returns how long to rest before the next Poll.
+// It is
 // 0 until Arm has returned false for longer than eager, as that of some providers does for ever.
-func (p *Pace) Refused(now time.Time) time.Duration {
+func (p *Pace) NoteRefusal(now time.Time) time.Duration {
 	if p.age(now) < eager {
 		p.fruitless = 0
 		return 0

@@ -18,7 +18,7 @@ func TestPaceOfATransfer(t *testing.T) {
 	var p Pace
 	now := time.Unix(1, 0)
 	for range 3 {
-		p.Found()
+		p.NoteWork()
 		if n := polls(&p); n != lingering+1 {
 			t.Errorf("%d polls before Arm is asked, want %d", n, lingering+1)
 		}
@@ -27,21 +27,21 @@ func TestPaceOfATransfer(t *testing.T) {
 		}
 	}
 	for ; now.Before(time.Unix(1, 0).Add(eager)); now = now.Add(time.Millisecond) {
-		if d := p.Refused(now); d != 0 {
+		if d := p.NoteRefusal(now); d != 0 {
 			t.Fatalf("a rest of %v %v behind the last completion", d, now.Sub(time.Unix(1, 0)))
 		}
 		if n := polls(&p); n != lingering+1 {
 			t.Fatalf("%d polls behind an Arm that refused", n)
 		}
 	}
-	if d := p.Refused(now); d != Rest {
+	if d := p.NoteRefusal(now); d != Rest {
 		t.Errorf("no rest, but %v, %v behind the last completion", d, eager)
 	}
 	if n := polls(&p); n != burst+1 {
 		t.Errorf("%d polls behind a rest, want %d", n, burst+1)
 	}
-	p.Found()
-	if d := p.Refused(now); d != 0 {
+	p.NoteWork()
+	if d := p.NoteRefusal(now); d != 0 {
 		t.Errorf("a rest of %v behind a completion", d)
 	}
 }
@@ -53,7 +53,7 @@ func TestPaceOfSilence(t *testing.T) {
 		what string
 		ask  func(p *Pace, now time.Time)
 	}{
-		{"Arm always refuses", func(p *Pace, now time.Time) { p.Refused(now) }},
+		{"Arm always refuses", func(p *Pace, now time.Time) { p.NoteRefusal(now) }},
 		{"no descriptor", func(p *Pace, now time.Time) { p.Slept(now) }},
 	} {
 		var p Pace

@@ -147,7 +147,7 @@ func TestAllocations(t *testing.T) {
 			r.Publish()
 		}
 		r.Reply(5, 1, 0)
-		r.Done(r.Position())
+		r.PublishDone(r.Position())
 		r.Sleep(true)
 		r.StoredAhead(64)
 		p, _ := g.Push(&bad)

@@ -278,13 +278,13 @@ func (r *Ring) Publish() {
 	}
 }
 
-// Done publishes that each quiet at a position below p is complete. The threads that wait for
-// quiets poll this word.
-func (r *Ring) Done(p uint64) { storeRelease64(&r.line.Done, p) }
+// PublishDone publishes that each quiet at a position below p is complete. The threads that wait
+// for quiets poll this word.
+func (r *Ring) PublishDone(p uint64) { storeRelease64(&r.line.Done, p) }
 
-// Fenced publishes that the proxy has read each fence at a position below p. The threads that wait
-// for fences poll this word.
-func (r *Ring) Fenced(p uint64) { storeRelease64(&r.line.Fenced, p) }
+// PublishFenced publishes that the proxy has read each fence at a position below p. The threads
+// that wait for fences poll this word.
+func (r *Ring) PublishFenced(p uint64) { storeRelease64(&r.line.Fenced, p) }
 
 // Reply stores an operation's result in reply i, for the thread that claimed it.
 func (r *Ring) Reply(i uint16, value uint64, status int32) {

@@ -178,7 +178,7 @@ func (s *stage) do(words []string) {
 	case "publish":
 		s.ring.Publish()
 	case "done": // done POSITION
-		s.ring.Done(arg(1))
+		s.ring.PublishDone(arg(1))
 	case "answer": // answer REPLY VALUE STATUS
 		s.ring.Reply(uint16(arg(1)), arg(2), int32(arg(3)))
 	case "stop":

@@ -82,7 +82,7 @@ func TestDoneWraps(t *testing.T) {
 			if g.Complete(p) {
 				t.Fatalf("from %#x: quiet %d complete before done", start, i)
 			}
-			r.Done(r.Position())
+			r.PublishDone(r.Position())
 			for j, q := range waits {
 				if g.Complete(q) != (j <= i) {
 					t.Fatalf("from %#x: quiet %d complete is %v after quiet %d", start, j, g.Complete(q), i)

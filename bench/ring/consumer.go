@@ -45,7 +45,7 @@ func (c *consumer) batch(r *queue.Ring, a *run) int {
 		case queue.CodePut:
 			sum += op.Local + op.Length
 		case queue.CodeQuiet:
-			r.Done(r.Position())
+			r.PublishDone(r.Position())
 		case queue.CodeAMOWide:
 			r.Reply(op.Reply, op.Dest, 0)
 		default:

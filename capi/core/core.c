@@ -235,8 +235,7 @@ static int gpu_holds(const void *at)
     return (out.push | out.call) == 0 && type == SHMEMI_CUDA_TYPE_DEVICE && managed == 0;
 }
 
-/* Copies n bytes from or to GPU memory: in C if the driver can make the copy as it is, else in Go.
- */
+/* Copies n bytes from or to GPU memory: in C if the driver makes the copy as it is, else in Go. */
 static int gpu_move(void *to, const void *from, size_t n)
 {
     int rc = gpu_work(to, from, n, true);

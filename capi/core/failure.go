@@ -111,7 +111,7 @@ func shmemgoGiveUp(of C.int) {
 //export shmemgoExplain
 func shmemgoExplain(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) C.int {
 	defer guard.Catch("explain")
-	late := listed(pes, n)
+	late := listOf(pes, n)
 	text(unsafe.Slice(to, int(size)), current.Watch.Explanation(late, int(all)))
 	if pe, is := current.Watch.Absent(late); is {
 		return C.int(pe)
@@ -125,11 +125,11 @@ func shmemgoExplain(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) C.i
 //export shmemgoLate
 func shmemgoLate(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) {
 	defer guard.Catch("late")
-	text(unsafe.Slice(to, int(size)), current.Watch.Late(listed(pes, n), int(all)))
+	text(unsafe.Slice(to, int(size)), current.Watch.Late(listOf(pes, n), int(all)))
 }
 
-// listed copies a list of n PE numbers from C to a Go slice.
-func listed(pes *C.int32_t, n C.int) (all []libshmem.PE) {
+// listOf copies a list of n PE numbers from C to a Go slice.
+func listOf(pes *C.int32_t, n C.int) (all []libshmem.PE) {
 	for _, pe := range unsafe.Slice(pes, int(n)) {
 		all = append(all, libshmem.PE(pe))
 	}
@@ -171,5 +171,5 @@ func shmemgoReportWait(of C.int, line *C.char) {
 //export shmemgoProbe
 func shmemgoProbe(pes *C.int32_t, n C.int) {
 	defer guard.Catch("probe")
-	current.Watch.Probe(listed(pes, n))
+	current.Watch.Probe(listOf(pes, n))
 }

@@ -40,7 +40,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-func init() { guard.End(panicked) }
+func init() { guard.End(endForPanic) }
 
 // shmemgoDepart reports to the launcher that this process ends normally, by exit(). It is the
 // process's last call, after the destructors of the program.
@@ -222,9 +222,9 @@ func fatal(err error) {
 // that the abort needs, and nobody may read stderr.
 const abortLimit = 10 * time.Second
 
-// panicked ends the process for a panic, which is a bug of the library: prints the stack, then
+// endForPanic ends the process for a panic, which is a bug of the library: prints the stack, then
 // calls the front's abort, with a limit on the time that this may take.
-func panicked(p *guard.Panic) {
+func endForPanic(p *guard.Panic) {
 	time.AfterFunc(abortLimit, guard.Func("abort", func() { C.shmemi_core_exit() }))
 	_, _ = fmt.Fprintf(os.Stderr, "shmem: the stack of the internal error below:\n%s", p.Stack)
 	C.shmemi_core_internal_error(copied(p.Where), copied(fmt.Sprintf("internal error: %v", p.Value)))

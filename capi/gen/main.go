@@ -95,7 +95,7 @@ func madeFiles(s *spec.Surface) []file {
 	}
 	if s.Profiled {
 		for _, c := range s.Chapters() {
-			out = append(out, profiled(s, c))
+			out = append(out, profilingFile(s, c))
 		}
 	}
 	return out

@@ -49,9 +49,9 @@ func profileHeader(s *spec.Surface) string {
 	return b.String()
 }
 
-// profiled makes the file with the profiling names of a chapter's functions. The file of the
+// profilingFile makes the file with the profiling names of a chapter's functions. The file of the
 // functions includes it, because an alias has to be in the unit that defines its function.
-func profiled(s *spec.Surface, c spec.Chapter) file {
+func profilingFile(s *spec.Surface, c spec.Chapter) file {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
 	for i := range c.Families {

@@ -20,18 +20,18 @@ func checkGPUs() []doctor.Finding {
 		if errors.As(err, &e) && errors.Is(err, shmerr.ErrNoLibrary) {
 			return []doctor.Finding{doctor.Lack(subject, "GPUs need NVIDIA's driver of CUDA 12", "%s: %v", e.Object, e.Cause)}
 		}
-		return []doctor.Finding{doctor.Failed(doctor.Lacks, subject, "nvidia-smi must list a GPU", err)}
+		return []doctor.Finding{doctor.OfError(doctor.Lacks, subject, "nvidia-smi must list a GPU", err)}
 	}
 	findings := []doctor.Finding{doctor.Well(subject, "%s, driver of CUDA %s, GPUs: %d", driver.File, driver.Version, driver.Count)}
 	for n := range driver.Count {
 		dev, err := driver.Device(n)
 		if err != nil {
-			findings = append(findings, doctor.Failed(doctor.Wrong, fmt.Sprintf("GPU %d", n), "see nvidia-smi, and dmesg for Xid", err))
+			findings = append(findings, doctor.OfError(doctor.Wrong, fmt.Sprintf("GPU %d", n), "see nvidia-smi, and dmesg for Xid", err))
 			continue
 		}
 		findings = append(findings, checkFeatures(dev.Name(), dev.Facts())...)
 		if err := dev.Close(); err != nil {
-			findings = append(findings, doctor.Failed(doctor.Wrong, dev.Name(), "see nvidia-smi, and dmesg for Xid", err))
+			findings = append(findings, doctor.OfError(doctor.Wrong, dev.Name(), "see nvidia-smi, and dmesg for Xid", err))
 		}
 	}
 	return findings

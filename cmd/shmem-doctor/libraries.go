@@ -20,7 +20,7 @@ func readSettings(environ []string) (*config.Config, []doctor.Finding) {
 	}
 	if err != nil {
 		// The text of err already has a remedy.
-		findings = append(findings, doctor.Failed(doctor.Wrong, subject, "see docs/reference/environment.md", err))
+		findings = append(findings, doctor.OfError(doctor.Wrong, subject, "see docs/reference/environment.md", err))
 	}
 	if len(findings) == 0 {
 		findings = append(findings, doctor.Well(subject, "%d set", countSet(cfg)))
@@ -69,7 +69,7 @@ func checkRegistrationCache(cfg *config.Config) doctor.Finding {
 		err = w.Close()
 	}
 	if err != nil {
-		return doctor.Failed(doctor.Lacks, subject, "sysctl vm.unprivileged_userfaultfd=1, and a container that does not refuse userfaultfd", err)
+		return doctor.OfError(doctor.Lacks, subject, "sysctl vm.unprivileged_userfaultfd=1, and a container that does not refuse userfaultfd", err)
 	}
 	return doctor.Well(subject, "the kernel reports unmapped memory")
 }

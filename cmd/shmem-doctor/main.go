@@ -119,7 +119,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		return out.print(append(findings, doctor.At(*root).Findings(cfg)...))
 	}
 	if err := poller.Check(); err != nil { // after an error nothing more can be checked
-		return out.print(append(findings, doctor.Failed(doctor.Wrong, "system calls", "", err)))
+		return out.print(append(findings, doctor.OfError(doctor.Wrong, "system calls", "", err)))
 	}
 	if *net {
 		return testFabric(cfg, findings, environ, out, stderr)
@@ -127,7 +127,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	boot, err := place.OpenBootstrap(cfg, environ, place.Given{}, nil)
 	defer place.Depart()
 	if err != nil {
-		findings = append(findings, doctor.Failed(doctor.Wrong, "bootstrap", "correct how the job was started, or set SHMEM_BOOTSTRAP", err))
+		findings = append(findings, doctor.OfError(doctor.Wrong, "bootstrap", "correct how the job was started, or set SHMEM_BOOTSTRAP", err))
 	}
 	launched := err == nil && boot.Size() > 1
 	if deep && !launched && err == nil {

@@ -20,23 +20,23 @@ func checkNetwork(cfg *config.Config, environ []string, gpu bool) []doctor.Findi
 	lib, err := ofi.Load(cfg.Libfabric)
 	if err != nil {
 		if cfg.Libfabric != "" {
-			return []doctor.Finding{doctor.Failed(doctor.Wrong, "libfabric", "correct or unset SHMEM_LIBFABRIC", err)}
+			return []doctor.Finding{doctor.OfError(doctor.Wrong, "libfabric", "correct or unset SHMEM_LIBFABRIC", err)}
 		}
-		return []doctor.Finding{doctor.Failed(doctor.Lacks, "libfabric", "several hosts need libfabric 1.11: apt install libfabric1", err)}
+		return []doctor.Finding{doctor.OfError(doctor.Lacks, "libfabric", "several hosts need libfabric 1.11: apt install libfabric1", err)}
 	}
 	findings := []doctor.Finding{doctor.Well("libfabric", "%s, version %s", lib.File, lib.Version)}
 	s, err := place.ReadSettings(cfg)
 	if err != nil {
-		return append(findings, doctor.Failed(doctor.Wrong, subject, "see docs/guides/topology.md", err))
+		return append(findings, doctor.OfError(doctor.Wrong, subject, "see docs/guides/topology.md", err))
 	}
 	hints := s.Hints(cfg)
 	hints.GPU = hints.GPU || gpu
 	offers, err := ofi.List(cfg.Libfabric, hints)
 	switch {
 	case err != nil && (hints.Provider != "" || hints.NICs != ""):
-		findings = append(findings, doctor.Failed(doctor.Wrong, subject, "shmem-info --fabric lists the providers that answer", err))
+		findings = append(findings, doctor.OfError(doctor.Wrong, subject, "shmem-info --fabric lists the providers that answer", err))
 	case err != nil:
-		findings = append(findings, doctor.Failed(doctor.Lacks, subject, "shmem-info --fabric lists the providers that answer", err))
+		findings = append(findings, doctor.OfError(doctor.Lacks, subject, "shmem-info --fabric lists the providers that answer", err))
 	default:
 		findings = append(findings, chosenNetwork(offers)...)
 	}

@@ -33,7 +33,7 @@ func testFabric(cfg *config.Config, findings []doctor.Finding, environ []string,
 	nics, tested := testNICs(cfg, memory)
 	findings = append(findings, tested...)
 	if err := done(); err != nil {
-		findings = append(findings, doctor.Failed(doctor.Wrong, "CUDA", "see nvidia-smi, and dmesg for Xid", err))
+		findings = append(findings, doctor.OfError(doctor.Wrong, "CUDA", "see nvidia-smi, and dmesg for Xid", err))
 	}
 	result := out.print(findings)
 	text := reportText(cfg, environ, nics, about, findings)
@@ -57,7 +57,7 @@ func testNICs(cfg *config.Config, memory []selftest.GPU) (about string, findings
 	hints.GPU = true
 	choice, err := ofi.Choose(cfg.Libfabric, hints)
 	if err != nil {
-		return "", []doctor.Finding{doctor.Failed(doctor.Wrong, "self-test", "shmem-info --fabric lists the providers that answer", err)}
+		return "", []doctor.Finding{doctor.OfError(doctor.Wrong, "self-test", "shmem-info --fabric lists the providers that answer", err)}
 	}
 	defer choice.Close()
 	for _, nic := range choice.NICs() {

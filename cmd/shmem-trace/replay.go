@@ -104,7 +104,7 @@ func fitModel(s *tracereplay.Setup) error {
 		return err
 	}
 	defer f.Close()
-	figures, err := replay.Measured(f)
+	figures, err := replay.ReadMeasured(f)
 	if err != nil {
 		return err
 	}

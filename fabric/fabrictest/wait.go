@@ -87,12 +87,12 @@ func (e *endpoint) serve(pace *fabric.Pace, d time.Duration) (slept bool, err er
 	case err != nil:
 		return false, err
 	case n > 0:
-		pace.Found()
+		pace.NoteWork()
 		return false, nil
 	case pace.Nothing():
 		return false, nil
 	case !e.prov.Arm():
-		time.Sleep(pace.Refused(time.Now()))
+		time.Sleep(pace.NoteRefusal(time.Now()))
 		return false, nil
 	}
 	e.came, err = e.prov.Wait(d)

@@ -136,7 +136,7 @@ func (l *links) readWords() {
 	at := l.e.c.links
 	for _, word := range at.words[:at.nwords] {
 		pe := libshmem.PE(word >> 32 & (1<<C.PE_BITS - 1))
-		l.m.Received(pe, handshake.Word(word>>C.WORD_AT&7), uint32(word))
+		l.m.HandleWord(pe, handshake.Word(word>>C.WORD_AT&7), uint32(word))
 	}
 	at.nwords = 0
 }
@@ -164,9 +164,9 @@ func (l *links) handleEvents() (events int, err error) {
 				l.setMe(l.m.Me.PE)
 			}
 		case C.REPLIED:
-			l.m.Replied(conn, data)
+			l.m.HandleReply(conn, data)
 		case C.FAILED:
-			l.m.Failed(conn, data, fault(-ev.err).Error())
+			l.m.HandleFailure(conn, data, fault(-ev.err).Error())
 		default:
 			l.ended = append(l.ended, endedConn{conn, l.e.c.links.drained})
 		}
@@ -183,7 +183,7 @@ func (l *links) reportEnded() {
 			kept = append(kept, s)
 			continue
 		}
-		l.m.Disconnected(s.conn)
+		l.m.HandleDisconnect(s.conn)
 	}
 	l.ended = kept
 }

@@ -44,7 +44,7 @@ func (l Library) withGPU(o *offer) (*C.struct_fi_info, error) {
 	var why C.int
 	info := C.shmemi_ofi_with_gpu(l.api, o.info, &why)
 	if info == nil {
-		return nil, l.explained(shmerr.Causef(shmerr.ErrUnsupported, "fi_getinfo with FI_HMEM for provider %s on %s: %w", o.Provider, o.NIC, fault(why)))
+		return nil, l.addObstacles(shmerr.Causef(shmerr.ErrUnsupported, "fi_getinfo with FI_HMEM for provider %s on %s: %w", o.Provider, o.NIC, fault(why)))
 	}
 	return info, nil
 }

@@ -106,8 +106,8 @@ func loads(name string, present bool) (string, bool) {
 	return C.GoString(&path[0]), true
 }
 
-// explained adds the obstacles of libfabric to an error about GPU memory.
-func (l Library) explained(err error) error {
+// addObstacles adds the obstacles of libfabric to an error about GPU memory.
+func (l Library) addObstacles(err error) error {
 	var texts []string
 	for _, o := range l.Obstacles(nil) {
 		texts = append(texts, o.String())

@@ -38,7 +38,7 @@ func TestObstacles(t *testing.T) {
 	old, newer := Library{Version: "1.22", number: 1<<16 | 22}, Library{Version: "2.6", number: 2<<16 | 6}
 	has := func(l Library, want string) {
 		t.Helper()
-		if got := l.explained(os.ErrNotExist).Error(); !strings.Contains(got, want) {
+		if got := l.addObstacles(os.ErrNotExist).Error(); !strings.Contains(got, want) {
 			t.Errorf("%s is missing in: %s", want, got)
 		}
 	}

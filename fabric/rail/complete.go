@@ -85,7 +85,7 @@ func (p *Provider) handle(l int, c *fabric.Completion) bool {
 		i++
 	}
 	t := c.Token
-	return p.partCompleted(t, i, c)
+	return p.handlePart(t, i, c)
 }
 
 // handleOwn processes a completion of NIC l whose token is one of the NIC's own, not the caller's:
@@ -93,7 +93,7 @@ func (p *Provider) handle(l int, c *fabric.Completion) bool {
 // completion, which is then in *c.
 func (p *Provider) handleOwn(l int, c *fabric.Completion) bool {
 	if slot := int(c.Token) - p.tokens; slot < receipts {
-		return p.messageArrived(arrival{nic: int32(l), slot: int32(slot)}, c)
+		return p.handleMessage(arrival{nic: int32(l), slot: int32(slot)}, c)
 	}
 	n := p.nics[l]
 	j := *n.job(c.Token)
@@ -161,9 +161,9 @@ func isOperationError(err int32) bool {
 	return false
 }
 
-// partCompleted processes the completion of part i of operation t at its NIC. It returns true if
+// handlePart processes the completion of part i of operation t at its NIC. It returns true if
 // all parts of the operation are complete, and has then changed *c into its completion.
-func (p *Provider) partCompleted(t fabric.Token, i int, c *fabric.Completion) bool {
+func (p *Provider) handlePart(t fabric.Token, i int, c *fabric.Completion) bool {
 	text := ""
 	if c.Err != 0 {
 		text = p.nics[p.parts[int(t)*len(p.nics)+i].nic].ErrorText(c)

@@ -88,10 +88,10 @@ func (n *nic) freeToken(t fabric.Token) {
 // job returns the job of one of the NIC's own tokens.
 func (n *nic) job(t fabric.Token) *job { return &n.jobs[int(t)%extras] }
 
-// allowed checks the arguments of an operation. It returns the peer, or an error if the operation
-// may not be posted; what names the operation in the error. The first condition passes every valid
-// operation, and the others find the error.
-func (p *Provider) allowed(what string, pe libshmem.PE, t fabric.Token, inject, fence bool) (*peer, error) {
+// checkArguments checks the arguments of an operation. It returns the peer, or an error if the
+// operation may not be posted; what names the operation in the error. The first condition passes
+// every valid operation, and the others find the error.
+func (p *Provider) checkArguments(what string, pe libshmem.PE, t fabric.Token, inject, fence bool) (*peer, error) {
 	if pe.In(len(p.peers)) && p.peers[pe].rails > 0 && (inject || int64(t) < int64(p.tokens)) && !fence {
 		return &p.peers[pe], nil
 	}
@@ -117,7 +117,7 @@ func isCallerError(err error) bool {
 // error that is not the caller's, the pair has failed, and Send uses another one. With resend,
 // injected messages are stored so that they can be repeated.
 func (p *Provider) Send(s *fabric.Send) error {
-	q, err := p.allowed("send to", s.To, s.Token, s.Inject, s.Fence)
+	q, err := p.checkArguments("send to", s.To, s.Token, s.Inject, s.Fence)
 	if err != nil {
 		return err
 	}
@@ -192,22 +192,22 @@ func (p *Provider) recordPart(t, tok fabric.Token, i, l, r int, at, n uint64) *p
 
 // Write implements fabric.Provider: it posts a one-sided write.
 func (p *Provider) Write(r *fabric.RMA) error {
-	err := p.oneSided("write to", fabric.KindWrite, r)
+	err := p.postTransfer("write to", fabric.KindWrite, r)
 	p.mark()
 	return err
 }
 
 // Read implements fabric.Provider: it posts a one-sided read.
 func (p *Provider) Read(r *fabric.RMA) error {
-	err := p.oneSided("read from", fabric.KindRead, r)
+	err := p.postTransfer("read from", fabric.KindRead, r)
 	p.mark()
 	return err
 }
 
-// oneSided posts a Write or a Read: a small one on one NIC, the parts of a large one on several. It
-// returns ErrAgain until the row of the remote key has been read.
-func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error {
-	q, err := p.allowed(what, m.PE, m.Token, m.Inject, m.Fence)
+// postTransfer posts a Write or a Read: a small one on one NIC, the parts of a large one on
+// several. It returns ErrAgain until the row of the remote key has been read.
+func (p *Provider) postTransfer(what string, kind fabric.Kind, m *fabric.RMA) error {
+	q, err := p.checkArguments(what, m.PE, m.Token, m.Inject, m.Fence)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (p *Provider) oneSided(what string, kind fabric.Kind, m *fabric.RMA) error 
 		return err
 	default:
 		p.failPair(first, m.PE, r, err.Error())
-		return p.oneSided(what, kind, m)
+		return p.postTransfer(what, kind, m)
 	}
 	if !large {
 		p.state.CountSmall(m.Len)

@@ -160,10 +160,10 @@ func (p *Provider) failPoll(err error) {
 	}
 }
 
-// messageArrived processes the completion of receive buffer a: of a message, or of immediate data
+// handleMessage processes the completion of receive buffer a: of a message, or of immediate data
 // that used the buffer up. If the caller has posted a buffer, it returns true and changes *c into
 // the completion of that buffer. Otherwise it keeps the message until the caller posts one.
-func (p *Provider) messageArrived(a arrival, c *fabric.Completion) bool {
+func (p *Provider) handleMessage(a arrival, c *fabric.Completion) bool {
 	in := &p.inbox
 	if in.arrived.n > 0 || p.state.Posted() == 0 {
 		a.comp = *c

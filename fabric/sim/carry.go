@@ -229,7 +229,7 @@ func (n *Network) handleRepeated(p *packet) {
 		}
 		if at := m.to.target(m, p.number*n.model.MTU, p.n); at != nil {
 			store(at, p.data)
-			n.touched(m.to)
+			n.noteChange(m.to)
 		}
 	case n.model.Broken == Repeats && m.kind == fabric.KindSend && m.delivered:
 		n.held += m.n
@@ -261,7 +261,7 @@ func (n *Network) storePacket(p *packet) bool {
 	}
 	if p.outcome.Second == 0 || p.n < 2 {
 		store(at, p.data)
-		n.touched(n.owner(p))
+		n.noteChange(n.owner(p))
 		return true
 	}
 	block := n.model.Caps.Block
@@ -273,7 +273,7 @@ func (n *Network) storePacket(p *packet) bool {
 	cut, ascending := p.cutAt(at, block, block > 0 || n.model.Caps.WriteAfterWrite)
 	if cut == 0 {
 		store(at, p.data)
-		n.touched(n.owner(p))
+		n.noteChange(n.owner(p))
 		return true
 	}
 	first, second := [2]int{0, cut}, [2]int{cut, p.n}
@@ -281,7 +281,7 @@ func (n *Network) storePacket(p *packet) bool {
 		first, second = second, first
 	}
 	store(unsafe.Add(at, first[0]), p.data[first[0]:first[1]])
-	n.touched(n.owner(p))
+	n.noteChange(n.owner(p))
 	p.outcome.Cut = uint64(second[0])<<32 | uint64(second[1])
 	if p.half = true; !p.queued {
 		n.plan(actSecond, n.now+p.outcome.Second, m, p)
@@ -335,14 +335,14 @@ func (n *Network) storeSecond(p *packet) {
 	}
 	from, till := int(p.outcome.Cut>>32), int(uint32(p.outcome.Cut))
 	store(unsafe.Add(at, from), p.data[from:till])
-	n.touched(to)
+	n.noteChange(to)
 	n.countLanded(p)
 }
 
-// touched is called when memory of an endpoint has changed: it wakes a Wait, and tells a test which
-// host it is.
-func (n *Network) touched(e *endpoint) {
-	e.arrived()
+// noteChange is called when memory of an endpoint has changed: it wakes a Wait, and tells a test
+// which host it is.
+func (n *Network) noteChange(e *endpoint) {
+	e.endWait()
 	n.note(didLand, e, nil, 0, 0)
 	if n.landed != nil {
 		n.landed(int(e.addr.host))
@@ -368,7 +368,7 @@ func (n *Network) countLanded(p *packet) {
 	n.announceEarly(m, m.missing)
 	switch {
 	case m.missing == 0:
-		n.allLanded(m, late)
+		n.handleLanded(m, late)
 	case n.model.Caps.Block >= ascendingBytes && len(m.pair.held) > 0:
 		m.pair.retry(m)
 	}

@@ -157,13 +157,13 @@ func (n *Network) handle(ev event) {
 	case actSecond:
 		n.storeSecond(ev.p)
 	case actAcknowledged:
-		n.acknowledged(ev.m)
+		n.handleAcknowledgement(ev.m)
 	case actComplete:
 		ev.e.complete(ev.comp)
 	case actFail:
 		n.fail(ev.m, ev.m.errno, ev.m.reason)
 	case actHandshake:
-		n.handshakeArrived(ev.handshakePacket)
+		n.storeHandshake(ev.handshakePacket)
 	case actRetry:
 		n.tryAgain(ev.m)
 	case actFault:

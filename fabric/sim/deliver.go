@@ -2,14 +2,14 @@ package sim
 
 import "libshmem/fabric"
 
-// allLanded goes on with a message all of whose packets have landed in one direction: it completes
-// the operation, sends the reply, or delivers the message to the target.
-func (n *Network) allLanded(m *message, late Time) {
+// handleLanded goes on with a message all of whose packets have landed in one direction: it
+// completes the operation, sends the reply, or delivers the message to the target.
+func (n *Network) handleLanded(m *message, late Time) {
 	n.note(didDeliver, m.to, m.from, uint64(m.kind), m.index)
 	if m.reply {
 		if m.kind == fabric.KindAtomic && m.op.Fetches() {
 			storeWord(m.local, m.width, m.old)
-			n.touched(m.from)
+			n.noteChange(m.from)
 		}
 		n.complete(m, late)
 		n.release(m)
@@ -76,7 +76,7 @@ func (n *Network) operate(m *message) {
 		// The work of another operation in between is undone.
 		apply(fabric.OpSet, at, m.width, m.old, 0)
 	}
-	n.touched(m.to)
+	n.noteChange(m.to)
 	n.sendReply(m, 1)
 }
 
@@ -92,9 +92,9 @@ func (n *Network) acknowledge(m *message) {
 	n.plan(actAcknowledged, n.now+n.latency(m.to, m.from)+outcome.Delay+outcome.Late, m, nil)
 }
 
-// acknowledged completes an operation when the acknowledgement is at its sender. That is lost with
-// the link of either NIC: then the operation fails although it has been done.
-func (n *Network) acknowledged(m *message) {
+// handleAcknowledgement completes an operation when the acknowledgement is at its sender. That is
+// lost with the link of either NIC: then the operation fails although it has been done.
+func (n *Network) handleAcknowledgement(m *message) {
 	if m.from.nic.down || m.to.nic.down {
 		n.planFailure(m, errTimedOut, "the peer's NIC does not acknowledge")
 		return

@@ -24,10 +24,10 @@ func (n *Network) RunTo(t Time) {
 	n.now = max(n.now, t)
 }
 
-// Arrived sets a function that is called when an endpoint has work for a Poll: a completion, bytes
+// OnWork sets a function that is called when an endpoint has work for a Poll: a completion, bytes
 // in its socket, or a handshake. The endpoints are numbered in the order of Open. The function must
 // not call the network.
-func (n *Network) Arrived(f func(endpoint int)) {
+func (n *Network) OnWork(f func(endpoint int)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.arrived = f

@@ -14,7 +14,7 @@ func TestDrive(t *testing.T) {
 	connect(a, b)
 	n.Manual(true)
 	var arrived []int
-	n.Arrived(func(end int) { arrived = append(arrived, end) })
+	n.OnWork(func(end int) { arrived = append(arrived, end) })
 	if _, ok := n.Next(); ok {
 		t.Fatal("an event, and nothing was posted")
 	}

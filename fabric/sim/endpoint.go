@@ -330,12 +330,12 @@ func (e *endpoint) complete(c fabric.Completion) {
 	}
 	e.queue = append(e.queue, c)
 	e.peakQueued = max(e.peakQueued, e.pending())
-	e.arrived()
+	e.endWait()
 }
 
-// arrived ends a Wait of this endpoint, because it has work for a Poll. The defect LosesWake leaves
+// endWait ends a Wait of this endpoint, because it has work for a Poll. The defect LosesWake leaves
 // that out.
-func (e *endpoint) arrived() {
+func (e *endpoint) endWait() {
 	if e.net.model.Broken != LosesWake {
 		e.came = true
 		e.signal()

@@ -74,8 +74,8 @@ func (p *pair) control(reply bool) {
 	n.add(event{at: n.now + n.latency(from, to) + outcome.Delay, do: actHandshake, handshakePacket: handshakePacket{p, reply}})
 }
 
-// handshakeArrived stores a packet of a handshake for the next Poll of its target, and ends a Wait.
-func (n *Network) handshakeArrived(l handshakePacket) {
+// storeHandshake stores a packet of a handshake for the next Poll of its target, and ends a Wait.
+func (n *Network) storeHandshake(l handshakePacket) {
 	p, to := l.pair, l.pair.to
 	if l.reply {
 		to = p.from
@@ -83,12 +83,12 @@ func (n *Network) handshakeArrived(l handshakePacket) {
 	switch {
 	case p.from.closed:
 	case p.from.nic.down || p.to.nic.down:
-		p.handshakeFailed(errTimedOut, "the peer's NIC does not answer a handshake")
+		p.failHandshake(errTimedOut, "the peer's NIC does not answer a handshake")
 	case to.closed:
-		p.handshakeFailed(errReset, "the peer is gone")
+		p.failHandshake(errReset, "the peer is gone")
 	default:
 		to.handshakes = append(to.handshakes, l)
-		to.arrived()
+		to.endWait()
 	}
 }
 
@@ -97,7 +97,7 @@ func (n *Network) handshakeArrived(l handshakePacket) {
 func (e *endpoint) readHandshakes() {
 	for _, l := range e.handshakes {
 		if l.reply {
-			l.pair.connected()
+			l.pair.sendWaiting()
 		} else {
 			l.pair.control(true)
 		}
@@ -106,8 +106,8 @@ func (e *endpoint) readHandshakes() {
 	e.handshakes = e.handshakes[:0]
 }
 
-// connected sends the operations that have waited for the peer's reply to the handshake.
-func (p *pair) connected() {
+// sendWaiting sends the operations that have waited for the peer's reply to the handshake.
+func (p *pair) sendWaiting() {
 	p.replied = true
 	waiting := p.awaitingReply
 	p.awaitingReply = nil
@@ -118,9 +118,9 @@ func (p *pair) connected() {
 	}
 }
 
-// handshakeFailed fails the operations of a handshake that will get no reply. The next operation
+// failHandshake fails the operations of a handshake that will get no reply. The next operation
 // sends a new request.
-func (p *pair) handshakeFailed(errno int32, reason string) {
+func (p *pair) failHandshake(errno int32, reason string) {
 	p.requested = false
 	for _, m := range p.awaitingReply {
 		p.from.net.planFailure(m, errno, reason)

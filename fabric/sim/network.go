@@ -78,9 +78,9 @@ func (n *Network) Now() Time {
 	return n.now
 }
 
-// Landed sets the function f that the network calls, between two events, after it has changed
+// OnChange sets the function f that the network calls, between two events, after it has changed
 // memory of an endpoint on a host. f must not call the network.
-func (n *Network) Landed(f func(host int)) { n.landed = f }
+func (n *Network) OnChange(f func(host int)) { n.landed = f }
 
 // Idle reports whether nothing is under way: no event is planned, and no endpoint has an operation
 // in flight, a completion or a message.

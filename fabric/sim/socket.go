@@ -25,7 +25,7 @@ func (e *endpoint) enqueuePacket(p *packet) {
 	p.queued = true
 	e.socket = append(e.socket, p)
 	n.note(didQueue, to, from, uint64(m.kind), m.index<<32|uint64(p.number))
-	e.arrived()
+	e.endWait()
 	if m.hasLanded(p.number) {
 		p.again = true
 		return
@@ -78,7 +78,7 @@ func (e *endpoint) readSocket() {
 // the packet is out.
 func (e *endpoint) readPacket(p *packet) bool {
 	n, m := e.net, p.m
-	n.held -= p.held // allLanded adds the bytes of the whole message again
+	n.held -= p.held // handleLanded adds the bytes of the whole message again
 	p.held = 0
 	switch {
 	case m.gen != p.gen || m.errno != 0:
@@ -102,7 +102,7 @@ func (e *endpoint) readPacket(p *packet) bool {
 func (n *Network) countRead(m *message, late Time) {
 	m.unread--
 	if n.announceEarly(m, m.unread); m.unread == 0 {
-		n.allLanded(m, late)
+		n.handleLanded(m, late)
 	}
 }
 

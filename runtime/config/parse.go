@@ -91,7 +91,7 @@ func parse(environ []string, nvshmem bool) (*Config, []Warning, error) {
 	if c.Debug && !c.isSet("SHMEM_LOG_LEVEL") {
 		c.LogLevel = LogDebug
 	}
-	warnings = append(warnings, unknown(env)...)
+	warnings = append(warnings, warnUnknown(env)...)
 	slices.SortFunc(warnings, func(a, b Warning) int { return strings.Compare(a.Name, b.Name) })
 	return c, warnings, errors.Join(errs...)
 }

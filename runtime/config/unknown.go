@@ -14,9 +14,9 @@ var otherNames = []string{
 	"SHMEM_SYMMETRIC_HEAP_ALLOCATOR", // oshrun of Open MPI
 }
 
-// unknown warns of names with the library's prefix that are not in the table, which are mostly
+// warnUnknown warns of names with the library's prefix that are not in the table, which are mostly
 // typing errors. It does not warn of names of NVSHMEM, because a machine may have both libraries.
-func unknown(env map[string]string) []Warning {
+func warnUnknown(env map[string]string) []Warning {
 	var warnings []Warning
 	for name, value := range env {
 		if value != "" && strings.HasPrefix(name, Prefix) && Lookup(name) == nil && !slices.Contains(otherNames, name) {

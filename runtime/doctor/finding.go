@@ -62,8 +62,8 @@ func Bad(subject, remedy, format string, args ...any) Finding {
 	return Finding{Wrong, subject, fmt.Sprintf(format, args...), remedy}
 }
 
-// Failed makes a finding of an error. If the error has a remedy of its own, that one is used.
-func Failed(v Verdict, subject, remedy string, err error) Finding {
+// OfError makes a finding of an error. If the error has a remedy of its own, that one is used.
+func OfError(v Verdict, subject, remedy string, err error) Finding {
 	if e, ok := errors.AsType[*shmerr.Error](err); ok && error(e) == err && e.Remedy != "" {
 		bare := *e
 		bare.Remedy = ""

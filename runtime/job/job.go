@@ -140,7 +140,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if place.SeveralHosts(j.Settings, o.Environ, o.Given) {
 		j.loadNetwork()
 	}
-	defer func() { j.networkLoaded() }() // before the program, or release, goes on
+	defer func() { j.awaitNetwork() }() // before the program, or release, goes on
 	if j.Boot, err = place.OpenBootstrap(j.Settings, o.Environ, o.Given, j.Log); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (j *Job) start(o Options, warnings []config.Warning) error {
 	if err != nil {
 		return err
 	}
-	j.networkLoaded()
+	j.awaitNetwork()
 	if needed {
 		if err := j.openNetwork(&o, plan); err != nil {
 			return err

@@ -13,8 +13,8 @@ func (j *Job) loadNetwork() {
 	}
 }
 
-// networkLoaded waits until libfabric is loaded, if loadNetwork has begun to load it.
-func (j *Job) networkLoaded() {
+// awaitNetwork waits until libfabric is loaded, if loadNetwork has begun to load it.
+func (j *Job) awaitNetwork() {
 	if j.loaded != nil {
 		j.loaded()
 	}

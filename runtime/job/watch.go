@@ -26,6 +26,6 @@ func (j *Job) Begin(lose func(libshmem.PE), requests func() uint32) (fd int) {
 		lose(pe)
 		j.Network.Lose(pe, reason)
 		// Kernels may wait for a store of the lost PE, which will never arrive.
-		j.Producers.Stopper.Lost()
+		j.Producers.Stopper.NoteLoss()
 	}, requests)
 }

@@ -42,16 +42,16 @@ func (r *receiver) Apply(h *layout.Header, payload unsafe.Pointer, n int) {
 		r.reportActivity(h, payload, n)
 	case layout.KindMember:
 		if !r.Net.PassMessage(libshmem.PE(h.From), unsafe.Slice((*byte)(payload), n)) {
-			r.Malformed(h)
+			r.FailMalformed(h)
 		}
 	case layout.KindSequence:
 		r.grantSequence(h)
 	case layout.KindSequenced:
-		if !r.numbers.Granted(&r.Peers[h.From], h.Operand) {
-			r.Malformed(h)
+		if !r.numbers.HandleGrant(&r.Peers[h.From], h.Operand) {
+			r.FailMalformed(h)
 		}
 	default:
-		r.Malformed(h)
+		r.FailMalformed(h)
 	}
 }
 
@@ -72,7 +72,7 @@ func (r *receiver) Change(h *layout.Header, payload unsafe.Pointer, n int) bool 
 	case layout.KindStore:
 		w := h.Width
 		if w == 0 || w > 8 || w&(w-1) != 0 {
-			r.Malformed(h)
+			r.FailMalformed(h)
 			return false
 		}
 		at := r.Target(h, h.Offset, uint64(w))
@@ -113,19 +113,19 @@ func (r *receiver) reply(h *layout.Header, value uint64) {
 func (r *receiver) handleReply(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
 	if t == layout.FlushToken {
-		if !r.out.Flushed(h) {
-			r.NotRequested(h)
+		if !r.out.HandleFlushReply(h) {
+			r.FailUnrequested(h)
 		}
 		return
 	}
 	if t >= layout.Tokens || r.Table.RequestID(t) != h.Token {
-		r.NotRequested(h)
+		r.FailUnrequested(h)
 		return
 	}
 	s := &r.Table.Records[t]
 	switch {
 	case s.Use != useReply || uint32(s.PE) != h.From || uint32(s.Context) != r.Number:
-		r.NotRequested(h)
+		r.FailUnrequested(h)
 		return
 	case s.Request != nil:
 		r.Complete(s.Request, 0, h.Operand)
@@ -148,7 +148,7 @@ func (r *receiver) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
 	*one = layout.Header{From: h.From, Seq: h.Seq}
 	for at := 0; at < n; {
 		if n-at < layout.RecordSize {
-			r.Malformed(h)
+			r.FailMalformed(h)
 			return
 		}
 		*(*[layout.RecordSize]byte)(unsafe.Pointer(one)) = *(*[layout.RecordSize]byte)(unsafe.Add(payload, at))
@@ -158,12 +158,12 @@ func (r *receiver) applyBatch(h *layout.Header, payload unsafe.Pointer, n int) {
 			size, one.Token = one.Token, h.Token
 		case layout.KindStore, layout.KindAMO:
 		default:
-			r.Malformed(h)
+			r.FailMalformed(h)
 			return
 		}
 		step := layout.RecordSize + int(size+7)&^7
 		if size > layout.MergeMost || step > n-at || one.Fetch != 0 {
-			r.Malformed(h)
+			r.FailMalformed(h)
 			return
 		}
 		from := payload

@@ -26,7 +26,7 @@ const maxSequences = 1 << (32 - 16)
 func (r *receiver) grantSequence(h *layout.Header) {
 	reply := layout.Header{Kind: layout.KindSequenced}
 	if r.Sequences == nil {
-		r.Malformed(h)
+		r.FailMalformed(h)
 		return
 	}
 	if n, ok := r.Sequences.Open(h.From); ok {
@@ -35,10 +35,10 @@ func (r *receiver) grantSequence(h *layout.Header) {
 	r.out.sendOwn(libshmem.PE(h.From), r.Epoch, noParity, reply)
 }
 
-// Arrived handles the completion of another PE's write with immediate data, the write's number. The
-// bytes are in place here. Invalid data does not come from a PE of this job, or is a repeat: the
-// numbers of the job's PEs are always valid.
-func (r *receiver) Arrived(c *fabric.Completion) {
+// HandleArrival handles the completion of another PE's write with immediate data, the write's
+// number. The bytes are in place here. Invalid data does not come from a PE of this job, or is a
+// repeat: the numbers of the job's PEs are always valid.
+func (r *receiver) HandleArrival(c *fabric.Completion) {
 	if r.Net.Receiving(c.Token) { // the provider used up a receive buffer for the write
 		r.Net.Repost(c.Token)
 	}
@@ -106,7 +106,7 @@ func writesArrived(h *layout.Header, p *layout.Peer) bool { return int32(h.Need-
 // valid.
 func (r *receiver) checkNeed(h *layout.Header, p *layout.Peer) bool {
 	if !writesArrived(h, p) && (!r.numbers.On || h.Need-p.Edge > r.numbers.Space.Window) {
-		r.Malformed(h)
+		r.FailMalformed(h)
 		return false
 	}
 	return true
@@ -118,7 +118,7 @@ func (r *receiver) noteAcknowledged(h *layout.Header, p *layout.Peer) bool {
 	if h.Ack == p.Out.In {
 		return true
 	}
-	err := p.Out.Acked(h.Ack)
+	err := p.Out.HandleAck(h.Ack)
 	if err != nil {
 		r.Net.Fatal(fmt.Errorf("receive: PE %d: %w", h.From, err))
 	}
@@ -130,7 +130,7 @@ func (r *receiver) noteAcknowledged(h *layout.Header, p *layout.Peer) bool {
 // signal may wait for it. It returns false if the message is refused.
 func (r *receiver) handleVoid(h *layout.Header) bool {
 	if !r.numbers.On || h.Operand >= 1<<r.numbers.Space.Bits {
-		r.Malformed(h)
+		r.FailMalformed(h)
 		return false
 	}
 	if h.Fetch != 0 {

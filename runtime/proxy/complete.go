@@ -77,7 +77,7 @@ func (e *Engine) NoRoom() bool {
 // received message, or an operation of this PE.
 func (e *Engine) complete(c *fabric.Completion) {
 	if c.Kind == fabric.KindData && c.Err == 0 {
-		e.in.Arrived(c)
+		e.in.HandleArrival(c)
 		return
 	}
 	if c.Kind == fabric.KindTrouble {
@@ -117,7 +117,7 @@ func (e *Engine) completeOperation(c *fabric.Completion, s *record) {
 	case useRead:
 		e.rma.CompleteRead(s)
 	case usePull:
-		e.gpu.ReadDone(c.Token, 0)
+		e.gpu.HandleRead(c.Token, 0)
 	default:
 		e.failUnknownToken(c.Token)
 		return
@@ -137,7 +137,7 @@ func (e *Engine) completeError(c *fabric.Completion) {
 		return
 	}
 	if e.ops.Net.Receiving(c.Token) {
-		e.ops.Net.ReceiveFailed(c.Token, len(e.ops.Peers), text)
+		e.ops.Net.HandleFailedReceive(c.Token, len(e.ops.Peers), text)
 		return
 	}
 	s := &e.ops.Table.Records[c.Token]
@@ -161,13 +161,13 @@ func (e *Engine) failOperation(c *fabric.Completion, s *record, text string) {
 	}
 	switch s.Use {
 	case usePull:
-		e.gpu.ReadDone(c.Token, c.Err) // it reports to the PE that sent the request, or ends the get
+		e.gpu.HandleRead(c.Token, c.Err) // it reports to the PE that sent the request, or ends the get
 		e.ops.ReleaseToken(c.Token)
 		return
 	case useSend:
 		e.handleUnreachable(s.PE, err)
 	case useWrite, useRead:
-		e.rma.Failed(s)
+		e.rma.HandleFailure(s)
 	default:
 		e.failUnknownToken(c.Token)
 		return

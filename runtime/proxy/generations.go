@@ -234,9 +234,9 @@ func (g *generations) MarkDirty(p *layout.Peer, pe libshmem.PE) {
 	}
 }
 
-// Replied handles a PE's reply to a flush: the closed generation stops waiting for the PE, or
+// HandleReply handles a PE's reply to a flush: the closed generation stops waiting for the PE, or
 // requests another flush if the reply does not cover all that it sent.
-func (g *generations) Replied(p *layout.Peer, pe libshmem.PE) {
+func (g *generations) HandleReply(p *layout.Peer, pe libshmem.PE) {
 	if !p.Unmet {
 		return
 	}

@@ -72,7 +72,7 @@ func (r *quietRig) answer(pe libshmem.PE) {
 		r.t.Fatalf("PE %d was not asked", pe)
 	}
 	p.Acked, p.WroteAcked, p.Flushing = p.FlushCharged, p.FlushWrote, false
-	r.Replied(p, pe)
+	r.HandleReply(p, pe)
 }
 
 func (r *quietRig) want(what string, ticket call.Ticket, want call.Status) {

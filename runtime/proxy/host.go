@@ -26,7 +26,7 @@ func (h *Host) Shared() gpustage.Shared {
 	net := h.e.ops.Net
 	return gpustage.Shared{
 		Engine: stream.Engine{State: h.e.State, Fatal: func(err error) { net.Fatal(err) }, Wake: net.Wake},
-		Peers:  h.e.ops.Peers, Provider: net.Provider, Caps: net.Caps, Named: h.e.in.Named, Region: net.Region,
+		Peers:  h.e.ops.Peers, Provider: net.Provider, Caps: net.Caps, Checker: h.e.in.Checker, Region: net.Region,
 		Remotes: net.Remotes, PutMax: h.e.PutMax(),
 	}
 }

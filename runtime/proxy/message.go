@@ -215,15 +215,15 @@ func (x *sender) sendFlush(pe libshmem.PE, leaves uint64) call.Status {
 	return call.Pending
 }
 
-// Flushed handles the reply to a flush. It returns false if no flush was under way or the reply is
-// to another one.
-func (x *sender) Flushed(h *layout.Header) bool {
+// HandleFlushReply handles the reply to a flush. It returns false if no flush was under way or the
+// reply is to another one.
+func (x *sender) HandleFlushReply(h *layout.Header) bool {
 	p := &x.Peers[h.From]
 	if !p.Flushing || h.Token != p.FlushID() {
 		return false
 	}
 	p.EndFlush()
 	x.Recorder.Note(libshmem.PE(h.From), layout.EventAcked, uint32(min(p.Charged-p.Acked, 1<<24-1)), uint32(p.Acked))
-	x.Quiets.Replied(p, libshmem.PE(h.From))
+	x.Quiets.HandleReply(p, libshmem.PE(h.From))
 	return true
 }

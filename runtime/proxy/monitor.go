@@ -21,7 +21,7 @@ import (
 // streams have work. It is called with the lock held.
 func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 	if n > 0 {
-		pace.Found()
+		pace.NoteWork()
 		if n == int(e.first.State.Busy&layout.BusyStreams) {
 			return e.pollStreamsAgain()
 		}
@@ -78,7 +78,7 @@ func (e *Engine) Arm() bool {
 func (e *Engine) Wait(d time.Duration) (bool, error) {
 	limit := e.SleepBegins(d)
 	came, err := e.ops.Net.Provider.Wait(d)
-	e.SleepEnded(came, d, limit)
+	e.NoteSleepEnd(came, d, limit)
 	return came, err
 }
 
@@ -88,9 +88,9 @@ func (e *Engine) SleepBegins(d time.Duration) time.Time {
 	return time.Now().Add(d)
 }
 
-// SleepEnded records how a sleep of the proxy thread has ended: woken by the network (came), or
+// NoteSleepEnd records how a sleep of the proxy thread has ended: woken by the network (came), or
 // after its limit. In that case watchSleep compares its length d with the limit.
-func (e *Engine) SleepEnded(came bool, d time.Duration, limit time.Time) {
+func (e *Engine) NoteSleepEnd(came bool, d time.Duration, limit time.Time) {
 	if came {
 		e.first.ops.Recorder.NoteOwn(layout.EventWoken)
 		return

@@ -91,7 +91,7 @@ func TestCopies(t *testing.T) {
 	if b.MarkCopies(); b.State.Busy == 0 {
 		t.Error("marked without a GPU")
 	}
-	b.rma.operations, b.in.Named = &b.ops, b.ops.Net.Named()
+	b.rma.operations, b.in.Checker = &b.ops, b.ops.Net.Checker()
 	stage, err := gpustage.New(b.Host(), nil, gpustage.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -131,15 +131,15 @@ func TestOversleepCounted(t *testing.T) {
 	b := openMonitor(t)
 	b.net.ready = true
 	for range 3 {
-		b.SleepEnded(false, 2*longSleep, time.Now().Add(time.Hour))
-		b.SleepEnded(true, 2*longSleep, time.Now().Add(time.Hour))
-		b.SleepEnded(false, longSleep/2, time.Now().Add(time.Hour))
+		b.NoteSleepEnd(false, 2*longSleep, time.Now().Add(time.Hour))
+		b.NoteSleepEnd(true, 2*longSleep, time.Now().Add(time.Hour))
+		b.NoteSleepEnd(false, longSleep/2, time.Now().Add(time.Hour))
 	}
 	if n := b.Report.Overslept(); n != 3 {
 		t.Errorf("overslept %d times, want 3", n)
 	}
 	b.State.Polls++ // a caller has polled meanwhile
-	if b.SleepEnded(false, 2*longSleep, time.Now().Add(time.Hour)); b.Report.Overslept() != 3 {
+	if b.NoteSleepEnd(false, 2*longSleep, time.Now().Add(time.Hour)); b.Report.Overslept() != 3 {
 		t.Error("a caller polled, and the sleep counts")
 	}
 }

@@ -74,9 +74,9 @@ func (e *network) Open(state *layout.State, own *layout.Peer, unposted []fabric.
 	return e.allocateBuffers()
 }
 
-// Named returns the mem.Named that finds the memory of this PE to which messages refer.
-func (e *network) Named() mem.Named {
-	return mem.Named{
+// Checker returns the mem.Checker, which finds the memory of this PE to which messages refer.
+func (e *network) Checker() mem.Checker {
+	return mem.Checker{
 		Segment: &e.Segment, Fatal: func(err error) { e.Fatal(err) },
 		Misuse: func(pe libshmem.PE, reason string) { e.members.misuse(pe, reason) },
 	}

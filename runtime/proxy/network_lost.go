@@ -50,10 +50,10 @@ func (e *network) Unreachable(pe libshmem.PE) error {
 // truncated is libfabric's error of a receive whose message was larger than its buffer.
 const truncated = 265
 
-// ReceiveFailed posts a receive buffer again after a message that broke off, as happens when its
-// sender ends. The provider does not name the sender; other errors do. At most npes-1 senders can
-// end, so more failures end the job.
-func (e *network) ReceiveFailed(t fabric.Token, npes int, text string) {
+// HandleFailedReceive posts a receive buffer again after a message that broke off, as happens when
+// its sender ends. The provider does not name the sender; other errors do. At most npes-1 senders
+// can end, so more failures end the job.
+func (e *network) HandleFailedReceive(t fabric.Token, npes int, text string) {
 	e.badReceives++
 	if e.OnLost == nil || e.badReceives > layout.Receives*npes {
 		e.Fatal(fmt.Errorf("receive: %s", text))

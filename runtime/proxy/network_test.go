@@ -180,17 +180,17 @@ func TestSuspects(t *testing.T) {
 func TestReceiveFailed(t *testing.T) {
 	n := &receiveNetwork{room: 1000}
 	e, _, fatal := openNetwork(t, n)
-	if e.ReceiveFailed(0, 1, "broke off"); *fatal == nil {
+	if e.HandleFailedReceive(0, 1, "broke off"); *fatal == nil {
 		t.Error("the job goes on, and no function learns of losses")
 	}
 	*fatal, e.OnLost = nil, func(libshmem.PE, error) {}
 	for range layout.Receives - 1 {
-		e.ReceiveFailed(0, 1, "broke off")
+		e.HandleFailedReceive(0, 1, "broke off")
 	}
 	if *fatal != nil || len(n.posted) != layout.Receives-1 {
 		t.Errorf("%v after %d buffers", *fatal, len(n.posted))
 	}
-	if e.ReceiveFailed(0, 1, "broke off"); *fatal == nil {
+	if e.HandleFailedReceive(0, 1, "broke off"); *fatal == nil {
 		t.Error("a receive may fail for ever")
 	}
 	*fatal, n.broken = nil, errors.New("refused")

@@ -40,7 +40,7 @@ func TestOverslept(t *testing.T) {
 			if c.late {
 				limit = time.Now().Add(-2 * wakeupTime)
 			}
-			p.SleepEnded(c.came, 2*longSleep, limit)
+			p.NoteSleepEnd(c.came, 2*longSleep, limit)
 			p.end.net.mu.Lock()
 			p.end.queue = kept
 			p.end.net.mu.Unlock()

@@ -171,7 +171,7 @@ func (x *sender) Drive(pe libshmem.PE) {
 		}
 		p.Dequeue(uint32(next))
 		if st == call.Failed {
-			x.driveFailed(t, s)
+			x.failQueued(t, s)
 		}
 	}
 }
@@ -246,9 +246,9 @@ func (x *sender) driveMessage(t fabric.Token, s *record, p *layout.Peer) call.St
 	return call.Done
 }
 
-// driveFailed fails an operation that waited in the queue of its PE and that the provider then
+// failQueued fails an operation that waited in the queue of its PE and that the provider then
 // refused for good: its request or, without one, the quiets that cover it.
-func (x *sender) driveFailed(t fabric.Token, s *record) {
+func (x *sender) failQueued(t fabric.Token, s *record) {
 	x.Quiets.Pending[s.Parity]--
 	if s.Request != nil {
 		x.Complete(s.Request, -1, 0)

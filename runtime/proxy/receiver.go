@@ -22,13 +22,13 @@ import (
 // PEs of the same node.
 type receiver struct {
 	*operations
-	mem.Named // the memory that messages name
-	out       replySender
-	numbers   *writeNumbers
-	GPU       *gpustage.Stage // nil: no PE of this job has GPU memory
-	report    *Report
-	shown     []layout.Peer // peers of the first context, whose counters other processes see
-	Early     *early.Messages
+	mem.Checker // the memory that messages name
+	out         replySender
+	numbers     *writeNumbers
+	GPU         *gpustage.Stage // nil: no PE of this job has GPU memory
+	report      *Report
+	shown       []layout.Peer // peers of the first context, whose counters other processes see
+	Early       *early.Messages
 
 	Sequences *flow.Streams[uint32] // sequence streams; nil: the provider names the writer
 	Flows     []*flow.In            // by PE; nil: no numbered write of the PE has arrived
@@ -38,7 +38,7 @@ type receiver struct {
 
 // newReceiver returns the receiver of a context, which sends replies through out.
 func newReceiver(o *operations, out replySender, numbers *writeNumbers) receiver {
-	return receiver{operations: o, Named: o.Net.Named(), out: out, numbers: numbers, Early: early.New(layout.MessageSize)}
+	return receiver{operations: o, Checker: o.Net.Checker(), out: out, numbers: numbers, Early: early.New(layout.MessageSize)}
 }
 
 // Open sets the report, when it is open, and the peers of the first context, whose counters other
@@ -161,8 +161,8 @@ type replySender interface {
 	// message with a payload of n bytes, or returns Again.
 	sendOwn(pe libshmem.PE, epoch uint64, l parity, h layout.Header)
 	SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status
-	// Flushed handles the reply to a flush. It returns false if no flush was under way.
-	Flushed(h *layout.Header) bool
+	// HandleFlushReply handles the reply to a flush. It returns false if no flush was under way.
+	HandleFlushReply(h *layout.Header) bool
 	// Drive posts the queued operations on a PE that need not wait any longer: a message of that PE
 	// may have been the reply that they waited for.
 	Drive(pe libshmem.PE)

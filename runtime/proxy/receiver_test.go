@@ -38,7 +38,7 @@ func (b *receiverBench) SendBytes(_ libshmem.PE, _ uint64, _ parity, h *layout.H
 	return call.Done
 }
 
-func (b *receiverBench) Flushed(h *layout.Header) bool {
+func (b *receiverBench) HandleFlushReply(h *layout.Header) bool {
 	b.flushed = append(b.flushed, h.Token)
 	return h.Token>>16 == 1
 }
@@ -208,15 +208,15 @@ func TestWrites(t *testing.T) {
 	h.Need = 2
 	b.take(h, 1)
 	b.take(puts(2), 2)
-	b.Arrived(write(1))
+	b.HandleArrival(write(1))
 	if b.net.Memory[1] != 0 || b.net.Memory[2] != 0 || b.Peers[1].Count[layout.Held] != 1 {
 		t.Errorf("memory %v, %d held", b.net.Memory[:3], b.Peers[1].Count[layout.Held])
 	}
-	b.Arrived(write(0))
+	b.HandleArrival(write(0))
 	if !slices.Equal(b.net.Memory[:3], []byte{0, 1, 2}) || b.Peers[1].Edge != 2 {
 		t.Errorf("memory %v, %d writes are in", b.net.Memory[:3], b.Peers[1].Edge)
 	}
-	b.Arrived(write(0))
+	b.HandleArrival(write(0))
 	if len(b.refused) != 1 {
 		t.Errorf("refused %q", b.refused)
 	}
@@ -259,12 +259,12 @@ func TestSequencesGiven(t *testing.T) {
 	}
 	c := write(0)
 	c.Data |= 1 << b.numbers.Space.Bits
-	b.Arrived(c)
+	b.HandleArrival(c)
 	if b.Peers[2].Edge != 1 || b.Peers[1].Edge != 0 {
 		t.Errorf("%d and %d writes are in", b.Peers[1].Edge, b.Peers[2].Edge)
 	}
 	c.Data |= 7 << b.numbers.Space.Bits
-	if b.Arrived(c); len(b.refused) != 1 {
+	if b.HandleArrival(c); len(b.refused) != 1 {
 		t.Errorf("refused %q", b.refused)
 	}
 }

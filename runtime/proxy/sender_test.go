@@ -118,11 +118,11 @@ func TestCredit(t *testing.T) {
 	if b.Peers[2].Charged != 0 || !b.HasRoom(2, &b.Peers[2], 0) {
 		t.Error("another PE has less credit")
 	}
-	b.Flushed(&layout.Header{From: 1, Token: b.Peers[1].FlushID()})
+	b.HandleFlushReply(&layout.Header{From: 1, Token: b.Peers[1].FlushID()})
 	if st := b.add(1); st != call.Done {
 		t.Errorf("after the answer: %v", st)
 	}
-	if b.Flushed(&layout.Header{From: 2, Token: b.Peers[2].FlushID()}) {
+	if b.HandleFlushReply(&layout.Header{From: 2, Token: b.Peers[2].FlushID()}) {
 		t.Error("an answer to no question was taken")
 	}
 }

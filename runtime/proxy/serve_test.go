@@ -204,7 +204,7 @@ func TestServeCrowded(t *testing.T) {
 		cpu := topo.Allowed().List()[0]
 		p, c := j.pes[0], j.consumers[0]
 		p.thread.Bind([]int{cpu})
-		c.Crowded(true)
+		c.SetCrowded(true)
 		p.Attach(c, true)
 		ended := make(chan struct{})
 		go func() {

@@ -41,7 +41,7 @@ func (e *Engine) sleeps(n int, pace *fabric.Pace, now time.Time) bool {
 	case call.WaitArmed:
 		return true
 	case call.PollUnread:
-		pace.Refused(now)
+		pace.NoteRefusal(now)
 	}
 	return false
 }

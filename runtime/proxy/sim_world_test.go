@@ -138,7 +138,7 @@ func openWorld(t testing.TB, model sim.Model, seed uint64, n, heap, part int, fr
 	// Sockets are more frequent: there a wake-up is lost more easily.
 	sleep := rand.New(rand.NewPCG(seed, 15)).IntN(6)
 	w.sleeps = sleep < 2 || sleep < 4 && model.PollBytes > 0
-	w.net.Landed(func(host int) { w.dirty[host] = true })
+	w.net.OnChange(func(host int) { w.dirty[host] = true })
 	for host, entries := range limits {
 		w.net.LimitQueues(host, entries)
 	}

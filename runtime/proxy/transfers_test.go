@@ -280,7 +280,7 @@ func TestBroke(t *testing.T) {
 		if signal {
 			drop = 1
 		}
-		b.Failed(&b.Table.Records[token])
+		b.HandleFailure(&b.Table.Records[token])
 		b.ReleaseToken(token)
 		if h := b.sent[len(b.sent)-1]; h.Kind != layout.KindVoid || h.Operand != 0 || h.Fetch != drop {
 			t.Errorf("with a signal %v: sent %+v", signal, h)
@@ -307,7 +307,7 @@ func TestSequences(t *testing.T) {
 		{sequenceGranted, 1, false, sequenceGranted},
 	} {
 		p := layout.Peer{Stream: c.before}
-		if good := n.Granted(&p, c.answer); good != c.good || p.Stream != c.after {
+		if good := n.HandleGrant(&p, c.answer); good != c.good || p.Stream != c.after {
 			t.Errorf("answer %d in state %d: %v, state %d", c.answer, c.before, good, p.Stream)
 		}
 	}

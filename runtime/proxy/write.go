@@ -145,7 +145,7 @@ func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libsh
 		p.BeginBare()
 	}
 	if !x.Net.Caps.DeliveryComplete {
-		p.Unconfirmed(n)
+		p.CountUnconfirmed(n)
 		if half, _ := x.unacknowledged(p); half { // if the flush cannot be posted, the next write tries again
 			x.Messages.Flush(s.PE)
 		}
@@ -153,7 +153,7 @@ func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libsh
 		// The completion confirms that the bytes have arrived. Only a later reply of the target
 		// confirms that it has added 1 to the notification counter, and a quiet waits for that: any
 		// number of unconfirmed bytes above 0 makes it wait.
-		p.Unconfirmed(1)
+		p.CountUnconfirmed(1)
 	} else if x.GPU != nil && x.GPU.Flushes(s.PE, offset) {
 		s.Flush = true
 	}
@@ -218,10 +218,10 @@ func (x *transfers) CompleteWrite(t fabric.Token, s *record) {
 	x.Messages.Drive(s.PE)
 }
 
-// Failed removes a failed write or read from the counts of what is under way. If a write had a
-// number, it tells the target that the write will not arrive. The caller frees the token and
+// HandleFailure removes a failed write or read from the counts of what is under way. If a write had
+// a number, it tells the target that the write will not arrive. The caller frees the token and
 // completes the request.
-func (x *transfers) Failed(s *record) {
+func (x *transfers) HandleFailure(s *record) {
 	switch {
 	case s.Use == useWrite:
 		x.Uncount(s)

@@ -192,7 +192,7 @@ func (s *system) next(p *program, f flaw, reach func(string, system)) error {
 	}
 	for i := range s.nAcks {
 		n := *s
-		if err := n.out.Acked(s.acks[i]); err != nil {
+		if err := n.out.HandleAck(s.acks[i]); err != nil {
 			return err
 		}
 		n.nAcks--

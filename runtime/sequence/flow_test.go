@@ -42,7 +42,7 @@ func TestWrap(t *testing.T) {
 				if ok, err := in.Reached(out.Need()); !ok || err != nil {
 					t.Fatalf("%v from %d: reached %v, error %v, with all in", s, start, ok, err)
 				}
-				if err := out.Acked(in.Ack()); err != nil || out.Unacknowledged() != 0 {
+				if err := out.HandleAck(in.Ack()); err != nil || out.Unacknowledged() != 0 {
 					t.Fatalf("%v from %d: %d not acknowledged, error %v", s, start, out.Unacknowledged(), err)
 				}
 			}
@@ -59,7 +59,7 @@ func TestLongFlow(t *testing.T) {
 		// As many writes at once as may be under way.
 		out.Posted += s.Window
 		in.edge += s.Window
-		if err := out.Acked(in.Ack()); err != nil {
+		if err := out.HandleAck(in.Ack()); err != nil {
 			t.Fatal(err)
 		}
 		if ok, err := in.Reached(out.Need()); !ok || err != nil {
@@ -81,7 +81,7 @@ func TestImpossible(t *testing.T) {
 			_, err := in.Reached(10 + 9)
 			return err
 		}},
-		{"more acknowledged than posted", func(out *Out, _ *In) error { return out.Acked(11) }},
+		{"more acknowledged than posted", func(out *Out, _ *In) error { return out.HandleAck(11) }},
 		{"no bits", func(*Out, *In) error { return mark(Space{Bits: 1, Window: 1}.Check()) }},
 		{"too many bits", func(*Out, *In) error { return mark(Space{Bits: 17, Window: 1}.Check()) }},
 		{"no window", func(*Out, *In) error { return mark(Space{Bits: 4}.Check()) }},
@@ -94,7 +94,7 @@ func TestImpossible(t *testing.T) {
 	}
 	out, in := at(s, 10)
 	out.Write()
-	if err := errors.Join(in.Arrive(10), out.Acked(11), out.Acked(10)); err != nil {
+	if err := errors.Join(in.Arrive(10), out.HandleAck(11), out.HandleAck(10)); err != nil {
 		t.Errorf("an acknowledgement that was overtaken: %v", err)
 	}
 	if out.Unacknowledged() != 0 {
@@ -168,7 +168,7 @@ func BenchmarkWrite(b *testing.B) {
 		if err := in.Arrive(out.Write()); err != nil {
 			b.Fatal(err)
 		}
-		if err := out.Acked(in.Ack()); err != nil {
+		if err := out.HandleAck(in.Ack()); err != nil {
 			b.Fatal(err)
 		}
 	}

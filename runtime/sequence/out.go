@@ -55,11 +55,11 @@ func (o *Out) All() uint32 { return o.Posted }
 // the network loses or repeats writes.
 var ErrNumbers = errors.New("order: numbers that no end of this flow has given")
 
-// Acked handles an acknowledgement: all writes below ack have arrived. One that is older than the
-// last is no error: messages may be read in any order. The next message also follows these writes,
-// though they need no wait: counts are compared by their distance, and in a flow without fences the
-// distance to a count that never changes would grow without limit.
-func (o *Out) Acked(ack uint32) error {
+// HandleAck handles an acknowledgement: all writes below ack have arrived. One that is older than
+// the last is no error: messages may be read in any order. The next message also follows these
+// writes, though they need no wait: counts are compared by their distance, and in a flow without
+// fences the distance to a count that never changes would grow without limit.
+func (o *Out) HandleAck(ack uint32) error {
 	switch {
 	case ack-o.In <= o.Posted-o.In:
 		o.In = ack

@@ -139,7 +139,7 @@ func (s *scene) do(words []string) error {
 		}
 		ack := s.acks[0]
 		s.acks = s.acks[1:]
-		if err := s.out.Acked(ack); err != nil {
+		if err := s.out.HandleAck(ack); err != nil {
 			return err
 		}
 		s.say("%d are in, %d not acknowledged", ack, s.out.Unacknowledged())

@@ -54,7 +54,7 @@ func (m *Machine) Plan(r Request) ([][]Pick, error) {
 	switch {
 	case len(r.NICs) == 0:
 	case len(r.Mapping) > 0:
-		return p.picks, p.mapped()
+		return p.picks, p.assignMapped()
 	case r.Together:
 		for pe := range r.PEs {
 			for n := range r.NICs {
@@ -129,8 +129,8 @@ func (p *plan) addPick(pe, nic int, why string) {
 	p.picks[pe] = append(p.picks[pe], Pick{nic, p.m.Distance(p.place(pe), p.places[nic]), why})
 }
 
-// mapped assigns the NICs that SHMEM_NIC_PE_MAPPING names for each PE of the host.
-func (p *plan) mapped() error {
+// assignMapped assigns the NICs that SHMEM_NIC_PE_MAPPING names for each PE of the host.
+func (p *plan) assignMapped() error {
 	for pe := range p.PEs {
 		n := p.number(pe, p.Mapping.PEs())
 		for _, name := range p.Mapping.At(n).Names {

@@ -44,9 +44,9 @@ func (s *several) Rails() []fabric.RailCount { return s.rails.Rails() }
 // pass through here and are recorded.
 func (p *provider) Native() fabric.Native { return fabric.Native{} }
 
-// posted records the post of an operation, which took from begin until now, or its refusal (err).
-// If the operation has a token (inject is false), its completion is recorded later.
-func (p *provider) posted(name string, begin time.Time, to libshmem.PE, n uint64, t fabric.Token, inject bool, err error) error {
+// recordPost records the post of an operation, which took from begin until now, or its refusal
+// (err). If the operation has a token (inject is false), its completion is recorded later.
+func (p *provider) recordPost(name string, begin time.Time, to libshmem.PE, n uint64, t fabric.Token, inject bool, err error) error {
 	switch {
 	case err != nil:
 		name = "refused " + name
@@ -70,25 +70,25 @@ func (p *provider) asyncEvent(phase byte, t fabric.Token, args ...arg) {
 // Send implements fabric.Provider. It passes the message on and records that.
 func (p *provider) Send(op *fabric.Send) error {
 	begin := time.Now()
-	return p.posted("send", begin, op.To, uint64(op.Len), op.Token, op.Inject, p.Provider.Send(op))
+	return p.recordPost("send", begin, op.To, uint64(op.Len), op.Token, op.Inject, p.Provider.Send(op))
 }
 
 // Write implements fabric.Provider. It passes the write on and records that.
 func (p *provider) Write(op *fabric.RMA) error {
 	begin := time.Now()
-	return p.posted("write", begin, op.PE, op.Len, op.Token, op.Inject, p.Provider.Write(op))
+	return p.recordPost("write", begin, op.PE, op.Len, op.Token, op.Inject, p.Provider.Write(op))
 }
 
 // Read implements fabric.Provider. It passes the read on and records that.
 func (p *provider) Read(op *fabric.RMA) error {
 	begin := time.Now()
-	return p.posted("read", begin, op.PE, op.Len, op.Token, false, p.Provider.Read(op))
+	return p.recordPost("read", begin, op.PE, op.Len, op.Token, false, p.Provider.Read(op))
 }
 
 // Atomic implements fabric.Atomics. It is not called where Caps has no atomic operation.
 func (p *provider) Atomic(op *fabric.AMO) error {
 	begin := time.Now()
-	return p.posted("atomic", begin, op.PE, uint64(op.Width), op.Token, false, p.atomics.Atomic(op))
+	return p.recordPost("atomic", begin, op.PE, uint64(op.Width), op.Token, false, p.atomics.Atomic(op))
 }
 
 // Poll implements fabric.Provider. It records the ends of operations, and the poll itself if it

@@ -106,7 +106,7 @@ func (c *reader) drain(r *queue.Ring) (n int, err error) {
 			break
 		}
 		if op.Code == queue.CodeQuiet {
-			r.Done(r.Position())
+			r.PublishDone(r.Position())
 		} else if err := c.check(&op); err != nil {
 			return n, err
 		}

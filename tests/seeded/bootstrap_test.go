@@ -109,7 +109,7 @@ var bootstrapDefects = []defect{
 	},
 	{
 		id: "bootstrap/place-in-a-job", file: "runtime/bootstrap/session/session.go",
-		was:  "		m.Began()\n",
+		was:  "		m.NoteStarted()\n",
 		is:   "",
 		user: "a pod that replaces one of a running job is told to choose another number",
 		by:   unit("./runtime/bootstrap/session", "^TestTaken$"), says: `the place of a PE: .*there is already a PE 1`,

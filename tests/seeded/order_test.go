@@ -18,7 +18,7 @@ var orderDefects = []defect{
 	},
 	{
 		id: "order/notification-after-quiet", file: "runtime/proxy/write.go",
-		was:  "		p.Unconfirmed(1)\n",
+		was:  "		p.CountUnconfirmed(1)\n",
 		is:   "",
 		user: "after a quiet the target has not counted a put, on EFA",
 		by:   unit("./runtime/proxy", "^TestSimCountsExactly$"), says: `after quiet PE \d has counted \d+ of \d+ puts`,

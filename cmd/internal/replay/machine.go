@@ -194,7 +194,7 @@ func newMachine(job *program.Job, model Model, s Site) (*machine, error) {
 		sent: map[message]entry{}, result: newResult(job), crowded: s.crowded(job), shared: s.shared(job),
 	}
 	m.net.Manual(true)
-	m.net.Arrived(func(end int) { m.arrived = append(m.arrived, m.pes[end]) })
+	m.net.OnWork(func(end int) { m.arrived = append(m.arrived, m.pes[end]) })
 	at := 8 * flags * len(job.Threads)
 	for _, members := range job.Teams {
 		m.inboxes = append(m.inboxes, at)

@@ -75,9 +75,9 @@ type Comparison struct {
 	Measured, Simulated float64
 }
 
-// Measured reads the output of bench/oshm_micro.c: lines of a metric, a size, a value and a unit,
-// with tabs between. Other lines are skipped.
-func Measured(r io.Reader) (map[string]float64, error) {
+// ReadMeasured reads the output of bench/oshm_micro.c: lines of a metric, a size, a value and a
+// unit, with tabs between. Other lines are skipped.
+func ReadMeasured(r io.Reader) (map[string]float64, error) {
 	all := map[string]float64{}
 	lines := bufio.NewScanner(r)
 	for n := 1; lines.Scan(); n++ {
@@ -135,7 +135,7 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 				continue
 			}
 			want := f.time(v)
-			got, err := f.simulated(m)
+			got, err := f.simulate(m)
 			if err != nil {
 				return nil, err
 			}
@@ -153,7 +153,7 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 		if !ok {
 			continue
 		}
-		got, err := f.simulated(m)
+		got, err := f.simulate(m)
 		if err != nil {
 			return nil, err
 		}
@@ -182,10 +182,10 @@ func (m *Model) adjust(parameter string, want, got float64) {
 	}
 }
 
-// simulated replays the figure's program between two PEs and returns the nanoseconds of an
+// simulate replays the figure's program between two PEs and returns the nanoseconds of an
 // operation. Each program ends with a barrier, in which PE 1 waits and polls meanwhile, as in
 // oshm_micro. The time of a program that has only the barrier is subtracted.
-func (f *figure) simulated(m *Model) (float64, error) {
+func (f *figure) simulate(m *Model) (float64, error) {
 	var took [2]sim.Time
 	none, site, gap := *f, Site{Hosts: 2}, 0.0
 	none.ops = 0
@@ -251,9 +251,9 @@ func pingPong(f *figure) *program.Job {
 	return x.job()
 }
 
-// repeated makes a program in which PE 0 calls one function calls times, with a shmem_quiet after
+// repeat makes a program in which PE 0 calls one function calls times, with a shmem_quiet after
 // every quiet-th call.
-func repeated(name string, bytes uint64, calls, quiet int) *program.Job {
+func repeat(name string, bytes uint64, calls, quiet int) *program.Job {
 	x := newBenchmark()
 	for i := range calls {
 		if x.call(0, name, bytes); quiet > 0 && (i+1)%quiet == 0 {
@@ -265,15 +265,15 @@ func repeated(name string, bytes uint64, calls, quiet int) *program.Job {
 
 // The next functions make the programs of figures in which only PE 0 makes calls, most of them with
 // a quiet after a fixed number of calls.
-func window(f *figure) *program.Job { return repeated("shmem_putmem_nbi", f.bytes, f.ops, 64) }
+func window(f *figure) *program.Job { return repeat("shmem_putmem_nbi", f.bytes, f.ops, 64) }
 
 // // The next functions make the programs of figures in which only PE 0 makes calls, most of them with
 // // a quiet after a fixed number of calls.
-func increments(f *figure) *program.Job { return repeated("shmem_long_atomic_inc", 8, f.ops, 512) }
-func puts(f *figure) *program.Job       { return repeated("shmem_putmem_nbi", f.bytes, f.ops, 512) }
-func gets(f *figure) *program.Job       { return repeated("shmem_getmem", f.bytes, f.ops, 0) }
-func fetches(f *figure) *program.Job    { return repeated("shmem_long_atomic_fetch_add", 8, f.ops, 0) }
-func putQuiet(f *figure) *program.Job   { return repeated("shmem_putmem", f.bytes, f.ops, 1) }
+func increments(f *figure) *program.Job { return repeat("shmem_long_atomic_inc", 8, f.ops, 512) }
+func puts(f *figure) *program.Job       { return repeat("shmem_putmem_nbi", f.bytes, f.ops, 512) }
+func gets(f *figure) *program.Job       { return repeat("shmem_getmem", f.bytes, f.ops, 0) }
+func fetches(f *figure) *program.Job    { return repeat("shmem_long_atomic_fetch_add", 8, f.ops, 0) }
+func putQuiet(f *figure) *program.Job   { return repeat("shmem_putmem", f.bytes, f.ops, 1) }
 
 // wokenGap is the pause before each put of bench/woken.c, in nanoseconds.
 const wokenGap = 500_000

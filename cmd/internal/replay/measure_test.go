@@ -19,7 +19,7 @@ func TestFit(t *testing.T) {
 	measured := map[string]float64{}
 	for i := range figures {
 		f := &figures[i]
-		ns, err := f.simulated(&true_)
+		ns, err := f.simulate(&true_)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestFitRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := Measured(strings.NewReader(text))
+		all, err := ReadMeasured(strings.NewReader(text))
 		if err == nil {
 			_, err = Fit(&m, all)
 		}

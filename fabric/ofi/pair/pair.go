@@ -280,7 +280,7 @@ func (m *Machine) Tick(now time.Duration) {
 
 // Request handles a connection request of a peer, which the network has delivered.
 func (m *Machine) Request(h Handle, data []byte) {
-	r, id, ok := m.verified(data)
+	r, id, ok := m.verify(data)
 	if !ok {
 		m.Strangers++
 		m.net.Reject(h, nil)
@@ -313,9 +313,9 @@ func (m *Machine) Request(h Handle, data []byte) {
 	}
 }
 
-// verified decodes a request, and reports whether a PE of the job has sent it, and not an earlier
+// verify decodes a request, and reports whether a PE of the job has sent it, and not an earlier
 // request once more. id is the ID of the sender's endpoint.
-func (m *Machine) verified(data []byte) (r handshake.Request, id handshake.ID, ok bool) {
+func (m *Machine) verify(data []byte) (r handshake.Request, id handshake.ID, ok bool) {
 	r, err := handshake.Parse(data)
 	if err != nil || m.Me.PE != libshmem.NoPE && r.To != m.Me.PE {
 		return r, id, false
@@ -358,9 +358,9 @@ func (m *Machine) reflect(p *pair, h Handle, r *handshake.Request) {
 	}
 }
 
-// Replied handles the reply of a process that has accepted this side's request. Until the reply is
-// verified, it may be any process.
-func (m *Machine) Replied(c Conn, data []byte) {
+// HandleReply handles the reply of a process that has accepted this side's request. Until the reply
+// is verified, it may be any process.
+func (m *Machine) HandleReply(c Conn, data []byte) {
 	p := m.conns[c]
 	if p == nil || p.state != requesting || c != p.conn {
 		return
@@ -398,14 +398,14 @@ func (m *Machine) use(p *pair) {
 	m.net.Use(p.pe, p.conn)
 }
 
-// Failed handles the failure of the request that this side sent as connection c; data is the peer's
-// reply, if there was one. If both sides have sent a request at the same time (Crossing), this one
-// yields to the peer's. A genuine reply that says "lost" ends the pair, and anything else is tried
-// again.
-func (m *Machine) Failed(c Conn, data []byte, why string) {
+// HandleFailure handles the failure of the request that this side sent as connection c; data is the
+// peer's reply, if there was one. If both sides have sent a request at the same time (Crossing),
+// this one yields to the peer's. A genuine reply that says "lost" ends the pair, and anything else
+// is tried again.
+func (m *Machine) HandleFailure(c Conn, data []byte, why string) {
 	p := m.conns[c]
 	if p == nil || p.state != requesting || c != p.conn {
-		m.Disconnected(c)
+		m.HandleDisconnect(c)
 		return
 	}
 	id, _ := m.ID(p.pe)
@@ -424,9 +424,9 @@ func (m *Machine) Failed(c Conn, data []byte, why string) {
 	}
 }
 
-// Disconnected handles the end of a connection. The caller must have called Received for all words
-// that arrived on it.
-func (m *Machine) Disconnected(c Conn) {
+// HandleDisconnect handles the end of a connection. The caller must have called Received for all
+// words that arrived on it.
+func (m *Machine) HandleDisconnect(c Conn) {
 	p := m.conns[c]
 	switch {
 	case m.ending[c]:
@@ -436,7 +436,7 @@ func (m *Machine) Disconnected(c Conn) {
 	case p.pe == m.Me.PE && p.state != requesting: // a connection of this endpoint to itself: both sides close
 		m.net.Use(p.pe, 0)
 		m.lose(p, "the connection broke")
-		m.Disconnected(c)
+		m.HandleDisconnect(c)
 	case p.state == open && !p.unconfirmed:
 		m.net.Use(p.pe, 0)
 		m.drop(p)
@@ -457,9 +457,9 @@ func (m *Machine) Disconnected(c Conn) {
 	}
 }
 
-// Received handles a word that claims to be from a PE. The network does not say on which connection
-// the word arrived, so only its proof counts.
-func (m *Machine) Received(pe libshmem.PE, w handshake.Word, proof uint32) {
+// HandleWord handles a word that claims to be from a PE. The network does not say on which
+// connection the word arrived, so only its proof counts.
+func (m *Machine) HandleWord(pe libshmem.PE, w handshake.Word, proof uint32) {
 	p := m.pairs[pe]
 	if p != nil && pe == m.Me.PE {
 		return // this endpoint has sent it to itself

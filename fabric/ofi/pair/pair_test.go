@@ -367,8 +367,8 @@ func TestImpostor(t *testing.T) {
 			w.fatal("lost %v, uses %d", a.losses, len(a.using))
 		}
 		for _, word := range []handshake.Word{handshake.Confirmed, handshake.Leaving} {
-			a.m.Received(1, word, 7)
-			a.m.Received(5, word, 7)
+			a.m.HandleWord(1, word, 7)
+			a.m.HandleWord(5, word, 7)
 		}
 		if a.m.Strangers < 4 {
 			w.fatal("%d words of strangers are counted", a.m.Strangers)

@@ -223,18 +223,18 @@ func (w *world) deliver(h int, i int) {
 	case "request":
 		e.m.Request(Handle(h), ev.data)
 	case "answer":
-		e.m.Replied(c, ev.data)
+		e.m.HandleReply(c, ev.data)
 	case "reject":
-		e.m.Failed(c, ev.data, "refused")
+		e.m.HandleFailure(c, ev.data, "refused")
 	case "word":
 		if w.noise > 0 {
 			w.noise--
 			ev.proof ^= 1 << w.rng.IntN(32)
 		}
-		e.m.Received(ev.pe, ev.word, ev.proof)
+		e.m.HandleWord(ev.pe, ev.word, ev.proof)
 	case "shut":
 		l.ended[i] = true
-		e.m.Disconnected(c)
+		e.m.HandleDisconnect(c)
 	}
 }
 

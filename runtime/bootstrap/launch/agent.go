@@ -256,7 +256,7 @@ func (a *agent) pong(f relay.Frame) {
 	var late []*agentPE
 	for _, p := range a.byPID {
 		if !p.exited {
-			if pid, ws, err := ended(unix.P_PID, p.pid, unix.WNOHANG); err == nil && pid == p.pid {
+			if pid, ws, err := findEnded(unix.P_PID, p.pid, unix.WNOHANG); err == nil && pid == p.pid {
 				a.handleExit(pid, ws)
 			}
 		}

@@ -13,9 +13,9 @@ type childInfo struct {
 	_                     [100]byte
 }
 
-// ended finds a child that has ended, and its wait status, without reaping it. pid is 0 if
+// findEnded finds a child that has ended, and its wait status, without reaping it. pid is 0 if
 // options has WNOHANG and no child has ended.
-func ended(which, id, options int) (pid int, ws unix.WaitStatus, err error) {
+func findEnded(which, id, options int) (pid int, ws unix.WaitStatus, err error) {
 	var info childInfo
 	if err := unix.Waitid(which, id, (*unix.Siginfo)(unsafe.Pointer(&info)), unix.WEXITED|unix.WNOWAIT|options, nil); err != nil {
 		return 0, 0, err

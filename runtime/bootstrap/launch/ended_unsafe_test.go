@@ -18,7 +18,7 @@ func TestEnded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, before, err := ended(unix.P_PID, pid, 0)
+		got, before, err := findEnded(unix.P_PID, pid, 0)
 		if err != nil || got != pid {
 			t.Errorf("%s: process %d, want %d: %v", script, got, pid, err)
 		}
@@ -26,7 +26,7 @@ func TestEnded(t *testing.T) {
 		if _, err := unix.Wait4(pid, &then, 0, nil); err != nil || before != then {
 			t.Errorf("%s: status %#x, want %#x: %v", script, before, then, err)
 		}
-		if _, _, err := ended(unix.P_PID, pid, unix.WNOHANG); err != unix.ECHILD {
+		if _, _, err := findEnded(unix.P_PID, pid, unix.WNOHANG); err != unix.ECHILD {
 			t.Errorf("%s: looked at again: %v", script, err)
 		}
 	}
@@ -34,7 +34,7 @@ func TestEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := ended(unix.P_PID, pid, unix.WNOHANG); got != 0 || err != nil {
+	if got, _, err := findEnded(unix.P_PID, pid, unix.WNOHANG); got != 0 || err != nil {
 		t.Errorf("one that runs: process %d, %v", got, err)
 	}
 	_ = unix.Kill(pid, unix.SIGKILL)

@@ -78,7 +78,7 @@ func (j *job) decideEnded() (wait bool) {
 			continue
 		}
 		if !p.exited {
-			pid, ws, err := ended(unix.P_PID, p.pid, unix.WNOHANG)
+			pid, ws, err := findEnded(unix.P_PID, p.pid, unix.WNOHANG)
 			switch {
 			case errors.Is(err, unix.ECHILD):
 				wait = wait || !j.childless // the reaper has seen the end, and reports it next

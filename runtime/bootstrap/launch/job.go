@@ -290,12 +290,12 @@ func (j *job) handleFrame(p *process, f wire.Frame) error {
 	case wire.Inquiry:
 		return j.meet.Inquire(p.pe, f)
 	case wire.Done:
-		return j.meet.Done(p.pe, false)
+		return j.meet.Leave(p.pe, false)
 	case wire.Fail:
 		// The PE is about to print the reason: if the job ends because of it, the PE gets the time
 		// for that.
 		j.do(func() { p.leaving = true })
-		return j.meet.Done(p.pe, true)
+		return j.meet.Leave(p.pe, true)
 	case wire.OtherJob:
 		j.do(func() { p.otherJob = true })
 		return nil

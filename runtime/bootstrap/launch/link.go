@@ -335,7 +335,7 @@ func (l *link) handle(j *job, f relay.Frame) error {
 		}
 		// First let the job handle the ends of PEs that the agent has reported before.
 		for _, r := range l.remotes {
-			r.up.drained(reaperDelay)
+			r.up.awaitEmpty(reaperDelay)
 		}
 		j.do(func() { j.handlePong(n) })
 	case relay.Say:
@@ -350,6 +350,6 @@ func (l *link) handle(j *job, f relay.Frame) error {
 // of its standard error.
 func (r *remote) catchUp(frame []byte) {
 	if f, err := wire.Read(strings.NewReader(string(frame))); err == nil && (f.Kind == wire.Abort || f.Kind == wire.Exit) {
-		r.outputs[1].drained(reasonDelay)
+		r.outputs[1].awaitEmpty(reasonDelay)
 	}
 }

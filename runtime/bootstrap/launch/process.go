@@ -244,7 +244,7 @@ func pipe() (p [2]int, err error) {
 // entries in /proc, the call does not return, and with a load of 20 that took up to two seconds.
 func reap(exited func(pid int, ws unix.WaitStatus)) {
 	for {
-		pid, ws, err := ended(unix.P_ALL, 0, 0)
+		pid, ws, err := findEnded(unix.P_ALL, 0, 0)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:

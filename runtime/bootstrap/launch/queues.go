@@ -182,8 +182,8 @@ func (p *pump) run() {
 	}
 }
 
-// drained waits until the queue is empty, but no longer than limit.
-func (p *pump) drained(limit time.Duration) {
+// awaitEmpty waits until the queue is empty, but no longer than limit.
+func (p *pump) awaitEmpty(limit time.Duration) {
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		p.mu.Lock()
 		idle := !p.pumping

@@ -30,9 +30,9 @@ type conn struct {
 	mu sync.Mutex // guards writing
 }
 
-// inherited opens the connection over the inherited descriptor of PMI_FD, by a
+// openInherited opens the connection over the inherited descriptor of PMI_FD, by a
 // duplicate: MPI may use the descriptor itself later.
-func inherited(fd int) (*conn, error) {
+func openInherited(fd int) (*conn, error) {
 	if typ, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE); err != nil {
 		return nil, fmt.Errorf("descriptor %d is not the launcher's: %w (a program that a PE starts inherits PMI_FD but not the descriptor: unset it)", fd, err)
 	} else if typ != unix.SOCK_STREAM {

@@ -64,7 +64,7 @@ func (s *session) connect(env map[string]string, timeout time.Duration) (err err
 		if err != nil {
 			return err
 		}
-		s.conn, err = inherited(fd)
+		s.conn, err = openInherited(fd)
 		return err
 	}
 	if s.conn, err = dial(env[EnvPort], timeout); err != nil {

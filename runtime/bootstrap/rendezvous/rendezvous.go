@@ -86,9 +86,9 @@ func (r *Meeting) Hello(pe libshmem.PE, g wire.Greeting) error {
 	return nil
 }
 
-// Done handles the frame by which a PE leaves the job, in good order or because its initialisation
+// Leave handles the frame by which a PE leaves the job, in good order or because its initialisation
 // has failed (failed). Steps that wait for this PE fail.
-func (r *Meeting) Done(pe libshmem.PE, failed bool) error {
+func (r *Meeting) Leave(pe libshmem.PE, failed bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]

@@ -241,7 +241,7 @@ func TestLostIsTold(t *testing.T) {
 func TestPeerFinalizedTooEarly(t *testing.T) {
 	r, m := meeting(t, 2, 0)
 	ok(t, r.Join(0, gather(1, "")))
-	ok(t, r.Done(1, false))
+	ok(t, r.Leave(1, false))
 	l, err := wire.ParseLoss(m.take(t, 0).Payload)
 	if err != nil || l.PE != 1 || l.Outcome.How != wire.Finalized {
 		t.Errorf("%+v, %v", l, err)
@@ -253,7 +253,7 @@ func TestPeerFinalizedTooEarly(t *testing.T) {
 func TestPeerFailedInInit(t *testing.T) {
 	r, m := meeting(t, 2, 0)
 	ok(t, r.Join(0, gather(1, "")))
-	ok(t, r.Done(1, true))
+	ok(t, r.Leave(1, true))
 	l, err := wire.ParseLoss(m.take(t, 0).Payload)
 	if err != nil || l.PE != 1 || l.Outcome.How != wire.Failed {
 		t.Errorf("%+v, %v", l, err)
@@ -263,7 +263,7 @@ func TestPeerFailedInInit(t *testing.T) {
 	}
 	ok(t, r.Hello(1, wire.Greeting{PE: 1, Size: 2}))
 	m.welcome(t, r, 1)
-	ok(t, r.Done(1, false))
+	ok(t, r.Leave(1, false))
 	if want := (PeerStatus{Finalized: true}); r.State(1) != want {
 		t.Errorf("%+v, want %+v", r.State(1), want)
 	}
@@ -291,12 +291,12 @@ func TestSecondLife(t *testing.T) {
 	ok(t, r.Join(1, gather(1, "b")))
 	m.take(t, 0)
 	m.take(t, 1)
-	ok(t, r.Done(0, false))
+	ok(t, r.Leave(0, false))
 	ok(t, r.Hello(0, wire.Greeting{PE: 0, Size: 2}))
 	m.welcome(t, r, 0)
 	ok(t, r.Join(0, gather(1, "second a")))
 	m.empty(t)
-	ok(t, r.Done(1, false))
+	ok(t, r.Leave(1, false))
 	m.empty(t)
 	ok(t, r.Hello(1, wire.Greeting{PE: 1, Size: 2}))
 	m.welcome(t, r, 1)
@@ -314,7 +314,7 @@ func TestBreaches(t *testing.T) {
 		"step 2 before 1":     r.Join(0, gather(2, "")),
 		"too much":            r.Join(0, wire.Frame{Kind: wire.Gather, Seq: 1, Payload: make([]byte, wire.MaxContribution+1)}),
 		"step before hello":   New(1, secret.New(), nil).Join(0, gather(1, "")),
-		"done before hello":   New(1, secret.New(), nil).Done(0, false),
+		"done before hello":   New(1, secret.New(), nil).Leave(0, false),
 		"hello of another PE": New(2, secret.New(), nil).Hello(0, wire.Greeting{PE: 1, Size: 2}),
 		"hello of other size": New(2, secret.New(), nil).Hello(0, wire.Greeting{PE: 0, Size: 3}),
 	} {
@@ -326,7 +326,7 @@ func TestBreaches(t *testing.T) {
 	if r.Join(0, gather(2, "")) == nil {
 		t.Error("a step while the last is not answered was taken")
 	}
-	if r.Done(0, false) == nil {
+	if r.Leave(0, false) == nil {
 		t.Error("done in the middle of a step was taken")
 	}
 }
@@ -398,11 +398,11 @@ func TestPartEndsByLoss(t *testing.T) {
 // On request the room reports PEs that have left or ended, and only those.
 func TestInquire(t *testing.T) {
 	r, m := meeting(t, 6, 0)
-	ok(t, r.Done(1, false))
-	ok(t, r.Done(2, false))
+	ok(t, r.Leave(1, false))
+	ok(t, r.Leave(2, false))
 	r.End(2, wire.Outcome{How: wire.Exited, Code: 3})
 	r.End(3, wire.Outcome{How: wire.Exited, Init: true})
-	ok(t, r.Done(4, true))
+	ok(t, r.Leave(4, true))
 	m.empty(t)
 	ok(t, r.Inquire(0, wire.Frame{Kind: wire.Inquiry, Payload: wire.AppendPEs(nil, []libshmem.PE{5, 4, 3, 2, 1, 0})}))
 	f := m.take(t, 0)

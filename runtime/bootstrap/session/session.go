@@ -134,7 +134,7 @@ func (w *wait) attempt() (*uid.Member, error) {
 	}
 	stop()
 	if err == nil {
-		m.Began()
+		m.NoteStarted()
 		return m, nil
 	}
 	m.Abandon()

@@ -402,9 +402,9 @@ func (m *Member) Absent(pe libshmem.PE) bool { return m.client.Absent(pe) }
 // NewsFD implements bootstrap.Bootstrap: it is readable when a PE is lost or the job ends.
 func (m *Member) NewsFD() int { return m.client.NewsFD() }
 
-// Began records, in the process of the root, that all PEs have connected: a PE that is lost from
-// now on is not replaced.
-func (m *Member) Began() {
+// NoteStarted records, in the process of the root, that all PEs have connected: a PE that is lost
+// from now on is not replaced.
+func (m *Member) NoteStarted() {
 	if r := m.link.root; r != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()

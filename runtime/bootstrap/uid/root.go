@@ -190,8 +190,9 @@ func (r *Root) welcome(conn net.Conn) {
 	r.talks.Go(guard.Func("the bootstrap", func() { r.talk(conn) }))
 }
 
-// proved removes a connection from the list of those that have not proved that they know the id.
-func (r *Root) proved(conn net.Conn) {
+// markProved removes a connection from the list of those that have not proved that they know the
+// id.
+func (r *Root) markProved(conn net.Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.unproven = slices.DeleteFunc(r.unproven, func(c net.Conn) bool { return c == conn })
@@ -203,7 +204,7 @@ func (r *Root) talk(conn net.Conn) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(handshakeLimit))
 	who, err := receive(conn, &r.secret)
-	r.proved(conn)
+	r.markProved(conn)
 	if err != nil {
 		return // another program, or a connection that broke
 	}
@@ -355,7 +356,7 @@ func (r *Root) handleFrame(pe libshmem.PE, c *participant, f wire.Frame) (err er
 	case wire.Inquiry:
 		return r.meeting.Inquire(pe, f)
 	case wire.Done, wire.Fail:
-		if err := r.meeting.Done(pe, f.Kind == wire.Fail); err != nil {
+		if err := r.meeting.Leave(pe, f.Kind == wire.Fail); err != nil {
 			return err
 		}
 		r.leave(c)
@@ -385,11 +386,11 @@ func (r *Root) leave(c *participant) {
 	}
 	c.done = true
 	c.timer.Stop()
-	r.leftLocked()
+	r.countLeftLocked()
 }
 
-// leftLocked counts a PE that has left or is lost, and ends the root after the last one.
-func (r *Root) leftLocked() {
+// countLeftLocked counts a PE that has left or is lost, and ends the root after the last one.
+func (r *Root) countLeftLocked() {
 	if r.left++; r.left == len(r.participants) && !r.closed {
 		r.closed = true
 		r.endLocked()
@@ -430,7 +431,7 @@ func (r *Root) lose(pe libshmem.PE, c *participant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c.done = true
-	r.leftLocked()
+	r.countLeftLocked()
 }
 
 // endLocked ends the root: it stops listening, and closes the connections of PEs that do not close

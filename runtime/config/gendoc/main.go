@@ -165,7 +165,7 @@ func names() []byte {
 		if s.Category == config.Launcher {
 			continue // shmemrun sets them
 		}
-		fmt.Fprintf(&b, "%s\n", wrapped("    "+strings.ToLower(strings.TrimPrefix(s.Name, config.Prefix))+": ", pythonType(s)))
+		fmt.Fprintf(&b, "%s\n", wrapType("    "+strings.ToLower(strings.TrimPrefix(s.Name, config.Prefix))+": ", pythonType(s)))
 	}
 	return b.Bytes()
 }
@@ -198,9 +198,9 @@ func pythonType(s *config.Setting) []string {
 	panic(fmt.Sprintf("%s: no type of Python for a %s", s.Name, s.Kind))
 }
 
-// wrapped writes the type of a field as the formatter of Python does: on one line, or, where that
+// wrapType writes the type of a field as the formatter of Python does: on one line, or, where that
 // is too long, with the words of its Literal on a line of their own, or on one each.
-func wrapped(name string, kinds []string) string {
+func wrapType(name string, kinds []string) string {
 	const width = 100
 	if line := name + strings.Join(kinds, " | "); len(line) <= width {
 		return line

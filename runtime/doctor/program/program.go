@@ -202,7 +202,7 @@ func (h Here) names(name string, names []string) doctor.Finding {
 	file := filepath.Join(h.Lib, soname)
 	own, err := exports(file)
 	if err != nil {
-		return doctor.Failed(doctor.Wrong, name, "install the library whole: make install, or pip install the wheel", err)
+		return doctor.OfError(doctor.Wrong, name, "install the library whole: make install, or pip install the wheel", err)
 	}
 	var missing []string
 	for _, n := range names {

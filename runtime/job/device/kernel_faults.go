@@ -66,11 +66,11 @@ func (s *Stopper) Begin(words *[2]atomic.Uint32, rings []*queue.Ring) {
 	words[0].Store(s.losses)
 }
 
-// Lost notes the loss of a PE: waits of kernels for memory end at once, until the program
+// NoteLoss notes the loss of a PE: waits of kernels for memory end at once, until the program
 // acknowledges the loss. Waits for a ring end by themselves, so Lost does not stop the rings:
 // proxies go on, and operations on the lost PE fail. A stopped ring has slots that are never
 // filled, so the next kernel could not use it.
-func (s *Stopper) Lost() {
+func (s *Stopper) NoteLoss() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.losses++

@@ -70,19 +70,19 @@ func TestLosses(t *testing.T) {
 			t.Errorf("%s: %d losses, %d acknowledged, ring stopped %d; want %d, %d, 0", what, words[0].Load(), words[1].Load(), line.Stopped, losses, heard)
 		}
 	}
-	k.stopper.Lost()
+	k.stopper.NoteLoss()
 	look("a loss", 1, 0)
-	k.stopper.Lost()
+	k.stopper.NoteLoss()
 	if n := k.stopper.Acknowledge(); n != 2 {
 		t.Errorf("%d losses are acknowledged, want 2", n)
 	}
 	look("acknowledged", 2, 2)
-	k.stopper.Lost()
+	k.stopper.NoteLoss()
 	look("one more", 3, 2)
 	k.stopper.Begin(words, k.stopper.rings)
 	look("later kernels", 3, 3)
 	k.stopper.End()
-	k.stopper.Lost()
+	k.stopper.NoteLoss()
 	if words[0].Load() != ended {
 		t.Error("a loss lets waits go on in a job that ends")
 	}
@@ -97,7 +97,7 @@ func TestStopperLetsGo(t *testing.T) {
 	// Their memory may have another use now.
 	words[0].Store(0)
 	line.Stopped = 0
-	k.stopper.Lost()
+	k.stopper.NoteLoss()
 	k.stopper.Acknowledge()
 	k.stopper.End()
 	k.stopper.finish()

@@ -199,7 +199,7 @@ func (r *Registry) Grow(parts []devmem.Extent) error {
 	for i := range r.registrations {
 		e := &r.registrations[i]
 		for ; e.path != config.GPUNetStage && e.done < len(parts); e.done++ {
-			if err := r.stageFailed(e, parts[e.done], r.add(e, 0, parts[e.done])); err != nil {
+			if err := r.handleFailure(e, parts[e.done], r.add(e, 0, parts[e.done])); err != nil {
 				return err
 			}
 		}
@@ -219,14 +219,14 @@ func (r *Registry) Lend(loan gpustage.Loan, chunks []devmem.Extent) error {
 		}
 		err := r.add(e, loan, all)
 		if err == nil || len(chunks) == 1 {
-			if err := r.stageFailed(e, all, err); err != nil {
+			if err := r.handleFailure(e, all, err); err != nil {
 				return err
 			}
 			continue
 		}
 		r.Log(config.LogInfo, "%d bytes that are lent to the heap are registered in %d parts: %v", all.Size, len(chunks), err)
 		for _, x := range chunks {
-			if err := r.stageFailed(e, x, r.add(e, loan, x)); err != nil {
+			if err := r.handleFailure(e, x, r.add(e, loan, x)); err != nil {
 				return err
 			}
 		}
@@ -240,9 +240,9 @@ func (r *Registry) add(e *registration, loan gpustage.Loan, x devmem.Extent) (er
 	return err
 }
 
-// stageFailed handles the error of a registration, if there was one: the bytes of that part are
+// handleFailure handles the error of a registration, if there was one: the bytes of that part are
 // staged from now on, which it logs. If the user has named the path, it returns the error instead.
-func (r *Registry) stageFailed(e *registration, x devmem.Extent, err error) error {
+func (r *Registry) handleFailure(e *registration, x devmem.Extent, err error) error {
 	switch {
 	case err == nil:
 	case r.Want == e.path:

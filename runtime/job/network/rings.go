@@ -45,7 +45,7 @@ func (nw *Network) Serve(rings []*queue.Ring, device bool) *Rings {
 	for i, e := range nw.Engines {
 		c := loop.NewConsumer(e, mine[i], locals, s.reports.add)
 		c.Stall(nw.Settings.Timeout)
-		c.Crowded(crowded)
+		c.SetCrowded(crowded)
 		c.TraceTo(nw.tracks[i])
 		s.consumers = append(s.consumers, c)
 		wakes = append(wakes, e.Rouse)

@@ -186,15 +186,16 @@ func (w *Watch) openProcesses() {
 		case err != nil:
 			w.Log.Printf("pe", config.LogInfo, "watch PE %d: %v (the launcher and the network do)", pe, err)
 		case fd < 0:
-			w.suspects(pe, w.ended(pe))
+			w.suspects(pe, w.describeEnd(pe))
 		default:
 			w.open[fd] = pe
 		}
 	}
 }
 
-// ended describes the end of a PE whose process is gone, with the PE's own note if there is one.
-func (w *Watch) ended(pe libshmem.PE) string {
+// describeEnd describes the end of a PE whose process is gone, with the PE's own note if there is
+// one.
+func (w *Watch) describeEnd(pe libshmem.PE) string {
 	how := cmp.Or(w.of(pe, area.Gone), "ended")
 	return fmt.Sprintf("%s (its process, %d, is gone)", how, w.Processes[pe].ID)
 }
@@ -275,7 +276,7 @@ func (w *Watch) sleep() {
 			pe := w.open[int(f.Fd)]
 			delete(w.open, int(f.Fd))
 			_ = unix.Close(int(f.Fd))
-			w.suspects(pe, w.ended(pe))
+			w.suspects(pe, w.describeEnd(pe))
 		}
 	}
 }

@@ -33,7 +33,6 @@ static inline bool try_lock(const struct shmemi_innerloop *l)
     return __atomic_exchange_n(l->lock, 1, __ATOMIC_ACQUIRE) == 0;
 }
 
-/* Unlocks the engine. */
 static inline void unlock(const struct shmemi_innerloop *l)
 {
     __atomic_store_n(l->lock, 0, __ATOMIC_RELEASE);
@@ -105,9 +104,8 @@ static inline bool in_ring_cell(const struct shmemi_innerloop_ring *r, uint64_t 
            n <= SHMEMI_CELL_BYTES - o % SHMEMI_CELL_BYTES;
 }
 
-/* Fills reply i of a ring with success, and changes its turn, the count for which the producer
- * waits. */
-static void reply_done(const struct shmemi_innerloop_ring *r, uint64_t i)
+/* Fills reply i of a ring with success, and changes its turn, for which the producer waits. */
+static void fill_reply(const struct shmemi_innerloop_ring *r, uint64_t i)
 {
     struct shmemi_reply *reply = &r->replies[i];
     reply->value = 0;
@@ -156,7 +154,7 @@ static int put(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r
         return NOT_SIMPLE;
     *p = end;
     if (want)
-        reply_done(r, shmemi_get_reply(w));
+        fill_reply(r, shmemi_get_reply(w));
     return count;
 }
 
@@ -188,7 +186,7 @@ static int put_signal(struct shmemi_innerloop *l, const struct shmemi_innerloop_
         return NOT_SIMPLE;
     *p += SHMEMI_SLOTS_PUT_SIGNAL;
     if (want)
-        reply_done(r, shmemi_get_reply(w));
+        fill_reply(r, shmemi_get_reply(w));
     return 1;
 }
 
@@ -258,9 +256,8 @@ static inline uint64_t value32(const uint64_t *w)
     return (uint64_t)(int64_t)(int32_t)shmemi_get_value32(w);
 }
 
-/* Posts the operation at position *p of a ring, and moves *p past it and past the puts that are
- * merged with it: at most `limit` operations in all. Returns how many it posted, or NOT_STORED or
- * NOT_SIMPLE. */
+/* Posts the operation at position *p of a ring, and moves *p past it and the puts that are merged
+ * with it: at most `limit` operations in all. Returns their number, NOT_STORED or NOT_SIMPLE. */
 static inline int post_next(struct shmemi_innerloop *l, const struct shmemi_innerloop_ring *r,
                             uint64_t *p, uint32_t limit)
 {
@@ -459,8 +456,7 @@ static int finish_account(struct shmemi_innerloop *l, int reason, int64_t begin,
     return reason;
 }
 
-/* Runs iterations until one of SHMEMI_INNERLOOP_..., which it returns, ends the loop: Go has to do
- * something that C does not, the time limit has passed, or there was no work for a while. */
+/* Runs iterations until Go has to do something, the time is over, or there was no work for long. */
 int shmemi_innerloop_run(struct shmemi_innerloop *l)
 {
     const int64_t begin = now();

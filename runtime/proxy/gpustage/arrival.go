@@ -27,7 +27,7 @@ import (
 // arrivals are the messages of other PEs that concern GPU memory, and the work for them under way.
 type arrivals struct {
 	engine    Engine
-	named     mem.Named
+	check     mem.Checker
 	streams   *stream.Set
 	slots     *pool // for bytes of messages, and for old values
 	heaps     *heaps
@@ -66,7 +66,7 @@ type waitingMessage struct {
 // nil.
 func newArrivals(e Engine, s *stream.Set, x *heaps, gpu bool, slots *pool, lock *AtomicsLock) *arrivals {
 	shared := e.Shared()
-	return &arrivals{engine: e, named: shared.Named, streams: s, heaps: x, gpu: gpu, peers: shared.Peers, slots: slots, kept: early.New(layout.MessageSize), words: words{lock: lock}}
+	return &arrivals{engine: e, check: shared.Checker, streams: s, heaps: x, gpu: gpu, peers: shared.Peers, slots: slots, kept: early.New(layout.MessageSize), words: words{lock: lock}}
 }
 
 // Connect sets the number of PEs, and the progress for each that arrivals and pulls share.

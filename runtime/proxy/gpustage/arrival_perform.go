@@ -24,13 +24,13 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 		}
 		return true
 	}
-	if !a.named.Segment.NamesGPU(h.Offset) {
+	if !a.check.Segment.NamesGPU(h.Offset) {
 		if a.streams.LastPassed(stream.In) < l.Issued {
 			return false
 		}
-		if h.Kind == layout.KindPutSignal && a.named.Segment.NamesGPU(libshmem.Offset(h.Extra)) {
+		if h.Kind == layout.KindPutSignal && a.check.Segment.NamesGPU(libshmem.Offset(h.Extra)) {
 			a.part = layout.Header{Kind: layout.KindPut, From: h.From, Offset: h.Offset}
-			if a.named.Word(h, libshmem.Offset(h.Extra), 8) == nil || !a.engine.Apply(&a.part, payload, n) {
+			if a.check.Word(h, libshmem.Offset(h.Extra), 8) == nil || !a.engine.Apply(&a.part, payload, n) {
 				return true
 			}
 			reduceToSignal(h)
@@ -48,10 +48,10 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 	case layout.KindStore:
 		return a.storeGPU(l, h)
 	}
-	if h.Kind == layout.KindPutSignal && a.named.Word(h, libshmem.Offset(h.Extra), 8) == nil {
+	if h.Kind == layout.KindPutSignal && a.check.Word(h, libshmem.Offset(h.Extra), 8) == nil {
 		return true
 	}
-	if n > 0 && a.named.Target(h, h.Offset, uint64(n)) == nil {
+	if n > 0 && a.check.Target(h, h.Offset, uint64(n)) == nil {
 		return true // the job fails, so the signal is dropped, too
 	}
 	if n > 0 && !a.copyPayload(l, h, payload, n) {
@@ -61,7 +61,7 @@ func (a *arrivals) perform(l *arrivalPeer, h *layout.Header, payload unsafe.Poin
 		return true
 	}
 	reduceToSignal(h)
-	if !a.named.Segment.NamesGPU(h.Offset) {
+	if !a.check.Segment.NamesGPU(h.Offset) {
 		return a.perform(l, h, nil, 0, first)
 	}
 	return a.changeWord(l, h, first)
@@ -93,7 +93,7 @@ func (a *arrivals) noteStored(l *arrivalPeer) {
 // such a store of this PE may be from before a fence (its epoch is not known to be that of these
 // bytes), it goes to the driver first. False: no slot is free.
 func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.Pointer, n int) bool {
-	at := a.named.Target(h, h.Offset, uint64(n))
+	at := a.check.Target(h, h.Offset, uint64(n))
 	if at == nil {
 		return true
 	}
@@ -124,11 +124,11 @@ func (a *arrivals) copyPayload(l *arrivalPeer, h *layout.Header, payload unsafe.
 func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
 	w := h.Width
 	if w == 0 || w > 8 || w&(w-1) != 0 {
-		a.named.Malformed(h)
+		a.check.FailMalformed(h)
 		return true
 	}
 	if w >= 4 && h.Offset&libshmem.Offset(w-1) == 0 {
-		if at := a.named.Target(h, h.Offset, uint64(w)); at != nil {
+		if at := a.check.Target(h, h.Offset, uint64(w)); at != nil {
 			a.streams.Write(stream.In, at, w, h.Operand)
 			a.noteStored(l)
 		}
@@ -145,12 +145,12 @@ func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
 // messages of its PE cannot overtake it: those that stream.Word carries out, and those in several
 // steps, which beginWord starts. first says that h is in that list, as the first of its PE.
 func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, first bool) bool {
-	at := a.named.Word(h, h.Offset, h.Width)
+	at := a.check.Word(h, h.Offset, h.Width)
 	if at == nil {
 		return true
 	}
 	bit := stream.AtomicBit(h.Op, h.Width)
-	word := a.named.Segment.CachedWord(h.Offset)
+	word := a.check.Segment.CachedWord(h.Offset)
 	switch {
 	case word != nil && word.Known && h.Width == 8:
 		old := mem.Apply(h.Op, unsafe.Pointer(&word.Value), 8, h.Operand, h.Extra)
@@ -183,7 +183,7 @@ func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, first bool) bool
 			a.streams.AddChore(stream.In, stream.Chore{For: a, What: sendReply, PE: h.From, Token: h.Token})
 		}
 	default:
-		a.named.Malformed(h) // the sender knows which operations this PE supports
+		a.check.FailMalformed(h) // the sender knows which operations this PE supports
 	}
 	return true
 }

@@ -28,7 +28,7 @@ type arrivalsTestEngine struct {
 }
 
 func (e *arrivalsTestEngine) Shared() Shared {
-	return Shared{Engine: e.streams.Shared(), Peers: e.peers[:], Named: mem.Named{Fatal: func(error) { e.malformed++ }, Segment: &mem.Segment{
+	return Shared{Engine: e.streams.Shared(), Peers: e.peers[:], Checker: mem.Checker{Fatal: func(error) { e.malformed++ }, Segment: &mem.Segment{
 		Base: unsafe.Pointer(&e.main), Internal: uint64(unsafe.Sizeof(e.main)), Size: uint64(unsafe.Sizeof(e.main) + unsafe.Sizeof(e.heap)), Heap: unsafe.Pointer(&e.heap),
 	}}}
 }

@@ -26,7 +26,7 @@ import (
 // needsKernel reports whether a message is an atomic operation that stream.Word carries out,
 // perhaps with a kernel, which waits while the GPU is full.
 func (a *arrivals) needsKernel(h *layout.Header) bool {
-	return h.Kind == layout.KindAMO && a.named.Segment.NamesGPU(h.Offset) && h.Op <= fabric.OpFetchXor &&
+	return h.Kind == layout.KindAMO && a.check.Segment.NamesGPU(h.Offset) && h.Op <= fabric.OpFetchXor &&
 		a.streams.Atomics()&stream.AtomicBit(h.Op, h.Width) != 0
 }
 
@@ -37,7 +37,7 @@ func (a *arrivals) changeByStream(l *arrivalPeer, h *layout.Header) bool {
 	if a.streams.Full(stream.Word) || a.streams.LastPassed(stream.In) < l.Issued {
 		return false
 	}
-	at := a.named.Word(h, h.Offset, h.Width)
+	at := a.check.Word(h, h.Offset, h.Width)
 	if at == nil { // the job has failed
 		return false
 	}
@@ -172,11 +172,11 @@ func (a *arrivals) endWord(c *stream.Chore) {
 		for l.held.Len() > 0 && l.underway == 0 && !l.changing {
 			m := l.held.At(0)
 			h := a.header(pe, m)
-			if h.Kind != layout.KindAMO || l.Pulls.Done < m.pulls || h.Width != w.width || !a.named.Segment.NamesGPU(h.Offset) || a.named.Word(h, h.Offset, h.Width) != w.at {
+			if h.Kind != layout.KindAMO || l.Pulls.Done < m.pulls || h.Width != w.width || !a.check.Segment.NamesGPU(h.Offset) || a.check.Word(h, h.Offset, h.Width) != w.at {
 				break
 			}
 			if h.Width == 8 {
-				known = a.named.Segment.CachedWord(h.Offset)
+				known = a.check.Segment.CachedWord(h.Offset)
 			}
 			old := mem.Apply(h.Op, unsafe.Pointer(&value), h.Width, h.Operand, h.Extra)
 			l.Issued, l.Stored = a.streams.LastMark(stream.In), a.streams.NextMark(stream.In)

@@ -142,9 +142,9 @@ func (d *departures) addPart(c *chunk, p *piece) {
 	c.used += alignPiece(p.n)
 }
 
-// chunkDone is called when a stream has copied the bytes of a chunk: into the chunk, which is then
-// ready to be sent, or between the chunk and a mapped heap.
-func (d *departures) chunkDone(c *chunk) {
+// handleCopiedChunk is called when a stream has copied the bytes of a chunk: into the chunk, which
+// is then ready to be sent, or between the chunk and a mapped heap.
+func (d *departures) handleCopiedChunk(c *chunk) {
 	first := c.parts[0].of
 	for i := range c.parts {
 		c.parts[i].of.uncopied--
@@ -209,12 +209,12 @@ func (*departures) describe(to *layout.PieceOfSend, p *chunkPart, position uint8
 	}
 }
 
-// Finished handles the reply to a request to send for a chunk: the other PE has read the chunk, or
-// could not, and the chunk is free.
-func (d *departures) Finished(h *layout.Header) {
+// HandleFinished handles the reply to a request to send for a chunk: the other PE has read the
+// chunk, or could not, and the chunk is free.
+func (d *departures) HandleFinished(h *layout.Header) {
 	request, i := uint16(h.Token>>16), int(h.Token&0xffff&^layout.ChunkToken)
 	if i >= len(d.chunks) || d.chunks[i] == nil || !d.chunks[i].requested || d.requests[i] != request || uint32(d.chunks[i].parts[0].of.pe) != h.From {
-		d.named.NotRequested(h)
+		d.check.FailUnrequested(h)
 		return
 	}
 	c := d.chunks[i]

@@ -21,7 +21,7 @@ import (
 )
 
 // copiesDepartures copies between main memory and mapped heaps in pieces, through pinned memory. It
-// calls copies.Begun when all of an operation is in stream.Peer. departures implements it.
+// calls copies.HandleBegun when all of an operation is in stream.Peer. departures implements it.
 type copiesDepartures interface {
 	CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool)
 	CopyFrom(pe libshmem.PE, t fabric.Token, local, mapped unsafe.Pointer, n uint64)
@@ -230,7 +230,7 @@ func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 	if n > 0 {
 		c.streams.CopyAhead(stream.Peer, at, source, n)
 	}
-	c.Begun(t)
+	c.HandleBegun(t)
 	return call.Pending
 }
 
@@ -286,14 +286,14 @@ func (c *copies) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer
 	}
 	c.streams.NoteDriverCall(backlog.CallGet, pe)
 	c.streams.CopyAhead(stream.Peer, dest, at, n)
-	c.Begun(t)
+	c.HandleBegun(t)
 	return call.Pending
 }
 
-// Begun is called when all copies of an operation are in the stream. If the stream can set its
-// signal, the signal follows the bytes there; otherwise end sends it. Begun adds the chore that
-// calls end.
-func (c *copies) Begun(t fabric.Token) {
+// HandleBegun is called when all copies of an operation are in the stream. If the stream can set
+// its signal, the signal follows the bytes there; otherwise end sends it. HandleBegun adds the
+// chore that calls end.
+func (c *copies) HandleBegun(t fabric.Token) {
 	o := &c.ops[t]
 	if l, h := &c.to[o.pe], &o.after; o.hasSignal && h.Offset >= 0 && l.inStream(h.Op) {
 		c.set(l, h)

@@ -167,7 +167,7 @@ func TestCopiesSignals(t *testing.T) {
 	if st := p.put(8, false, nil); st != call.Again {
 		t.Errorf("status %d while a signal of an earlier epoch waits", st)
 	}
-	p.Begun(p.departs.requested[0])
+	p.HandleBegun(p.departs.requested[0])
 	if len(p.engine.owned) != 0 {
 		t.Error("the signal has left before its bytes")
 	}
@@ -236,7 +236,7 @@ func TestCopiesGet(t *testing.T) {
 	if st := p.Get(1, 24, unsafe.Pointer(&p.local[0]), 8, false, nil); st != call.Pending || len(p.departs.requested) != 1 {
 		t.Errorf("status %d, asked for %v", st, p.departs.requested)
 	}
-	p.Begun(p.departs.requested[0])
+	p.HandleBegun(p.departs.requested[0])
 	if p.goOn(); len(p.engine.ended) != 2 || p.moved {
 		t.Errorf("ended %v", p.engine.ended)
 	}

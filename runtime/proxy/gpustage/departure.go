@@ -105,7 +105,7 @@ type departureMemory struct {
 type departures struct {
 	state    *layout.State
 	engine   Engine
-	named    mem.Named
+	check    mem.Checker
 	streams  *stream.Set
 	memory   departureMemory
 	copied   func(t fabric.Token) // called when all of a copy is in stream.Peer
@@ -139,7 +139,7 @@ type departurePeer struct {
 // a copy when all of the copy is in stream.Peer.
 func newDepartures(e Engine, s *stream.Set, m departureMemory, copied func(t fabric.Token)) *departures {
 	shared := e.Shared()
-	return &departures{state: shared.State, engine: e, named: shared.Named, streams: s, memory: m, copied: copied, peers: shared.Peers, chunks: make([]*chunk, m.Chunks.Len()), requests: make([]uint16, m.Chunks.Len())}
+	return &departures{state: shared.State, engine: e, check: shared.Checker, streams: s, memory: m, copied: copied, peers: shared.Peers, chunks: make([]*chunk, m.Chunks.Len()), requests: make([]uint16, m.Chunks.Len())}
 }
 
 // Connect sets the number of PEs.
@@ -327,7 +327,7 @@ const (
 // lost; a piece of a copy is complete.
 func (d *departures) Follow(c *stream.Chore) {
 	if c.What == chunkCopied {
-		d.chunkDone(d.chunks[c.Index])
+		d.handleCopiedChunk(d.chunks[c.Index])
 		return
 	}
 	x := d.all[c.Token]

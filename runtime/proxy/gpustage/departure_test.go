@@ -39,7 +39,7 @@ type departuresTestEngine struct {
 }
 
 func (e *departuresTestEngine) Shared() Shared {
-	return Shared{Engine: e.streams.Shared(), Peers: e.peers[:], Named: mem.Named{Fatal: func(error) { e.unasked++ }}}
+	return Shared{Engine: e.streams.Shared(), Peers: e.peers[:], Checker: mem.Checker{Fatal: func(error) { e.unasked++ }}}
 }
 func (e *departuresTestEngine) Send(m Message) call.Status {
 	if m.NoRoom == SendLater {
@@ -112,7 +112,7 @@ func (p *departuresPE) put(to libshmem.PE, t fabric.Token, epoch uint64, n int, 
 // answer ends the read of the i-th message.
 func (p *departuresPE) answer(i int, status uint64) {
 	m := p.engine.sent[i]
-	p.Finished(&layout.Header{Kind: layout.KindFinished, From: uint32(m.pe), Token: m.header.Token, Operand: status})
+	p.HandleFinished(&layout.Header{Kind: layout.KindFinished, From: uint32(m.pe), Token: m.header.Token, Operand: status})
 }
 
 func (p *departuresPE) rest(t *testing.T) {

@@ -139,7 +139,7 @@ func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	case h.Kind == layout.KindRequestToSend:
 		s.handleRequestToSend(h, payload, n)
 	case h.Kind == layout.KindFinished:
-		s.finished(h)
+		s.handleFinished(h)
 	case h.Kind == layout.KindFetch:
 		s.handleFetch(h)
 	case h.Kind == layout.KindData:
@@ -157,7 +157,7 @@ func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 func (s *Stage) handleRequestToSend(h *layout.Header, payload unsafe.Pointer, n int) {
 	pieces := (n - layout.RequestToSendSize) / layout.PieceOfSendSize
 	if n < layout.RequestToSendSize || pieces > layout.MaxPieces || n != s.requested.Size(pieces) {
-		s.named.Malformed(h)
+		s.check.FailMalformed(h)
 		return
 	}
 	r := &s.requested
@@ -190,17 +190,17 @@ func (s *Stage) findDestinations(h *layout.Header, pieces int) (at unsafe.Pointe
 	r := &s.requested
 	s.pieces = s.pieces[:0]
 	if pieces == 0 {
-		at = s.named.Target(h, h.Offset, r.N)
+		at = s.check.Target(h, h.Offset, r.N)
 		return at, at != nil
 	}
 	in, end, turns := uint64(0), uint64(0), uint64(0)
 	for i := range pieces {
 		p := &r.Pieces[i]
 		if p.N == 0 || s.segment.NamesGPU(p.Offset) != s.segment.NamesGPU(h.Offset) || r.Get != 0 || int(p.Order) >= pieces || turns>>p.Order&1 != 0 {
-			s.named.Malformed(h)
+			s.check.FailMalformed(h)
 			return nil, false
 		}
-		if at = s.named.Target(h, p.Offset, uint64(p.N)); at == nil {
+		if at = s.check.Target(h, p.Offset, uint64(p.N)); at == nil {
 			return nil, false
 		}
 		turns |= 1 << p.Order
@@ -210,7 +210,7 @@ func (s *Stage) findDestinations(h *layout.Header, pieces int) (at unsafe.Pointe
 		s.pieces = append(s.pieces, pullPiece{at, in, uint64(p.N)})
 	}
 	if end != r.N {
-		s.named.Malformed(h)
+		s.check.FailMalformed(h)
 		return nil, false
 	}
 	return nil, true
@@ -224,28 +224,28 @@ func (s *Stage) signal(from uint32, p *layout.PieceOfSend) {
 	}
 }
 
-// ReadDone is called when a read of Engine.Read is complete; failed is its error, or 0.
-func (s *Stage) ReadDone(t fabric.Token, failed int32) { s.pulls.ReadDone(t, failed) }
+// HandleRead is called when a read of Engine.Read is complete; failed is its error, or 0.
+func (s *Stage) HandleRead(t fabric.Token, failed int32) { s.pulls.HandleRead(t, failed) }
 
-// finished handles the reply to a request to send of this PE: the other PE has read the bytes, or
-// could not read them.
-func (s *Stage) finished(h *layout.Header) {
+// handleFinished handles the reply to a request to send of this PE: the other PE has read the
+// bytes, or could not read them.
+func (s *Stage) handleFinished(h *layout.Header) {
 	if h.Token&layout.ChunkToken != 0 {
-		s.departs.Finished(h)
+		s.departs.HandleFinished(h)
 	} else {
-		s.puts.finished(h)
+		s.puts.handleFinished(h)
 	}
 }
 
 // handleFetch handles the request of another PE's get: it starts to copy the bytes out of GPU
 // memory.
 func (s *Stage) handleFetch(h *layout.Header) {
-	at := s.named.Target(h, h.Offset, h.Operand)
+	at := s.check.Target(h, h.Offset, h.Operand)
 	switch {
 	case at == nil:
 	case s.segment.NamesGPU(h.Offset):
 		s.departs.Serve(libshmem.PE(h.From), h.Token, at, h.Operand)
 	default:
-		s.named.Malformed(h)
+		s.check.FailMalformed(h)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // owner sends them in messages, or announces them with requests to send, and this PE reads them.
 type gets struct {
 	engine  Engine
-	named   mem.Named
+	check   mem.Checker
 	streams *stream.Set
 	slots   *pool
 	heaps   *heaps
@@ -105,12 +105,12 @@ func (g *gets) request(t fabric.Token, offset libshmem.Offset, ownerCopies bool)
 func (g *gets) find(h *layout.Header, requestID uint32, n uint64) *get {
 	t := fabric.Token(requestID & 0xffff)
 	if t >= layout.Tokens || !g.ops[t].used || g.ops[t].requestID != requestID || uint32(g.ops[t].pe) != h.From {
-		g.named.NotRequested(h)
+		g.check.FailUnrequested(h)
 		return nil
 	}
 	o := &g.ops[t]
 	if uint64(h.Offset) > o.n || n > o.n-uint64(h.Offset) {
-		g.named.Malformed(h)
+		g.check.FailMalformed(h)
 		return nil
 	}
 	return o

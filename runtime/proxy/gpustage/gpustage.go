@@ -46,7 +46,7 @@ type Stage struct {
 	peers    []layout.Peer
 	provider fabric.Provider
 	segment  mem.Segment
-	named    mem.Named
+	check    mem.Checker
 	owners   owners
 	writes   bool          // the fabric has one-sided writes that the Stage can use
 	lost     []libshmem.PE // PEs that were lost since the last poll
@@ -82,8 +82,8 @@ func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 	} else {
 		s.state.Staging = 1
 	}
-	segment, heap := *x.Named.Segment, x.Region
-	s.segment, s.named = segment, x.Named
+	segment, heap := *x.Checker.Segment, x.Region
+	s.segment, s.check = segment, x.Checker
 	s.streams = stream.New(x.Engine, m, StreamQueue-queueSlack)
 	if m != nil {
 		s.streams.Aside(stream.In, p.aside, asideBytes)
@@ -91,15 +91,15 @@ func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 	}
 	s.heaps = newHeaps(e)
 	s.arrivals = newArrivals(e, s.streams, s.heaps, segment.Heap != nil || segment.Regions != nil && m != nil, &p.inSlots, c.Lock)
-	s.gets = &gets{engine: e, named: x.Named, streams: s.streams, slots: &p.inSlots, heaps: s.heaps, segment: segment, desc: heap.Desc, localMR: x.Caps.LocalMR}
+	s.gets = &gets{engine: e, check: x.Checker, streams: s.streams, slots: &p.inSlots, heaps: s.heaps, segment: segment, desc: heap.Desc, localMR: x.Caps.LocalMR}
 	s.pulls = newPulls(e, s.streams, &p.inChunks, p.region.Desc, x.Caps.MaxMessage, s.gets)
 	s.gets.pulls = s.pulls
 	if c.Grace > 0 {
 		s.pulls.grace = c.Grace
 	}
 	out := departureMemory{Chunks: &p.outChunks, Slots: &p.outSlots, Key: p.region.Key, Remote: s.heaps.remote(&p.region, p.outChunks.At(0))}
-	s.departs = newDepartures(e, s.streams, out, func(t fabric.Token) { s.copies.Begun(t) })
-	s.puts = &puts{engine: e, named: x.Named, state: s.state, heaps: s.heaps, departs: s.departs, owners: &s.owners, segment: segment, heap: heap}
+	s.departs = newDepartures(e, s.streams, out, func(t fabric.Token) { s.copies.HandleBegun(t) })
+	s.puts = &puts{engine: e, check: x.Checker, state: s.state, heaps: s.heaps, departs: s.departs, owners: &s.owners, segment: segment, heap: heap}
 	s.copies = newCopies(e, s.streams, &p.outSlots, s.departs)
 	return s, nil
 }

@@ -40,7 +40,7 @@ import (
 // heaps are the parts of all user heaps that NICs reach.
 type heaps struct {
 	engine   Engine
-	named    mem.Named
+	check    mem.Checker
 	provider fabric.Provider
 	fatal    func(error)
 	me       libshmem.PE
@@ -71,7 +71,7 @@ type reachedHeap struct {
 // newHeaps returns the heaps of the network's PEs, without any parts yet.
 func newHeaps(e Engine) *heaps {
 	x := e.Shared()
-	return &heaps{engine: e, named: x.Named, provider: x.Provider, fatal: x.Fatal, me: libshmem.PE(x.State.Me), peers: x.Peers, virtual: x.Caps.VirtualAddress}
+	return &heaps{engine: e, check: x.Checker, provider: x.Provider, fatal: x.Fatal, me: libshmem.PE(x.State.Me), peers: x.Peers, virtual: x.Caps.VirtualAddress}
 }
 
 // remote returns the remote address by which other PEs reach an address in a registered region.
@@ -205,7 +205,7 @@ func (x *heaps) announce(f *Extent) layout.Header {
 // one-sided operations may use it. It ignores an extent of a loan that has ended.
 func (x *heaps) handleExtent(h *layout.Header) {
 	if h.Offset < 0 || h.Token == 0 {
-		x.named.Malformed(h)
+		x.check.FailMalformed(h)
 		return
 	}
 	o := &x.heaps[h.From]

@@ -31,7 +31,7 @@ type heapsTestEngine struct {
 
 func (n *heapsTestEngine) Shared() Shared {
 	return Shared{Engine: stream.Engine{State: &n.state, Fatal: func(err error) { n.fatal = err }}, Peers: n.peers[:], Provider: heapsProvider{n: n}, Caps: n.caps,
-		Named: mem.Named{Fatal: func(error) { n.malformed++ }}}
+		Checker: mem.Checker{Fatal: func(error) { n.malformed++ }}}
 }
 func (n *heapsTestEngine) Lost(pe libshmem.PE) error { return n.lost[pe] }
 func (n *heapsTestEngine) Send(m Message) call.Status {

@@ -18,7 +18,7 @@ type Shared struct {
 	// Provider registers memory. Its capabilities are Caps.
 	Provider fabric.Provider
 	Caps     fabric.Caps
-	Named    mem.Named     // finds the memory of this PE to which messages refer
+	Checker  mem.Checker   // finds the memory of this PE to which messages refer
 	Region   fabric.Region // of the segment
 	// Remotes is the memory of each PE, and PutMax the largest put in bytes, which is layout.MaxPut
 	// if all puts are messages. Both are known only when the engine is connected.
@@ -129,7 +129,7 @@ type Engine interface {
 	// RegisterLocal registers n bytes of a caller's memory, or a copy of them, until the operation
 	// is complete. It returns where the operation finds its bytes. into: the operation writes them.
 	RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into bool) (unsafe.Pointer, fabric.Region, error)
-	// Read posts a one-sided read. The engine calls Stage.ReadDone when it is complete.
+	// Read posts a one-sided read. The engine calls Stage.HandleRead when it is complete.
 	Read(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, call.Status)
 	// Lost returns why a PE was lost, or nil.
 	Lost(pe libshmem.PE) error

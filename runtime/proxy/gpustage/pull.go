@@ -252,7 +252,7 @@ func (p *pulls) start(l *pullPeer, q *pull) bool {
 	}
 	if q.err != 0 {
 		q.n = q.begun // the rest of the pull is dropped
-		p.arrived(q, 0)
+		p.countArrived(q, 0)
 	}
 	return true
 }
@@ -288,15 +288,16 @@ func (q *pull) inPlace(r *pullRead) unsafe.Pointer {
 	return unsafe.Add(q.Dest, r.at)
 }
 
-// ReadDone is called when the provider has completed the read with token t; failed is its error, or
+// HandleRead is called when the provider has completed the read with token t; failed is its error,
+// or
 // 0. Bytes for GPU memory are in a chunk, from which a stream copies them on; if the stream is
 // full, the read waits in late.
-func (p *pulls) ReadDone(t fabric.Token, failed int32) {
+func (p *pulls) HandleRead(t fabric.Token, failed int32) {
 	r := p.reads[t]
 	p.reads[t].of = nil
 	q := r.of
 	if q.lost {
-		p.lostReadDone(&r)
+		p.handleLostRead(&r)
 		return
 	}
 	switch {
@@ -305,7 +306,7 @@ func (p *pulls) ReadDone(t fabric.Token, failed int32) {
 		if q.GPU {
 			p.chunks.ReleaseFor(q.PE, r.chunk)
 		}
-		p.arrived(q, r.n)
+		p.countArrived(q, r.n)
 	case q.GPU && (p.late.Len() > 0 || p.streams.Full(stream.In)):
 		p.late.Push(r)
 	default:
@@ -318,7 +319,7 @@ func (p *pulls) ReadDone(t fabric.Token, failed int32) {
 func (p *pulls) deliver(r *pullRead) {
 	q := r.of
 	if q.lost {
-		p.lostReadDone(r)
+		p.handleLostRead(r)
 		return
 	}
 	if q.GPU {
@@ -332,7 +333,7 @@ func (p *pulls) deliver(r *pullRead) {
 		}
 		p.streams.AddChore(stream.In, stream.Chore{For: p, Index: r.chunk, PE: uint32(q.PE)})
 	}
-	p.arrived(q, r.n)
+	p.countArrived(q, r.n)
 }
 
 // scatter puts the copies of a read's bytes, from its chunk to the destinations of its puts, into
@@ -363,10 +364,10 @@ func (q *pull) driverCall() backlog.Call {
 // Follow performs the chore of a pull: a chunk has been copied, and is free.
 func (p *pulls) Follow(c *stream.Chore) { p.chunks.ReleaseFor(libshmem.PE(c.PE), c.Index) }
 
-// arrived counts n more bytes of a pull. When all of them have arrived, or a read has failed and
-// none is under way, the pull is complete: its PE gets the reply to the request to send, and the
-// get, or the progress for the PE's puts, is updated.
-func (p *pulls) arrived(q *pull, n uint64) {
+// countArrived counts n more bytes of a pull. When all of them have arrived, or a read has failed
+// and none is under way, the pull is complete: its PE gets the reply to the request to send, and
+// the get, or the progress for the PE's puts, is updated.
+func (p *pulls) countArrived(q *pull, n uint64) {
 	if q.landed += n; q.landed < q.n && q.err == 0 || q.landed < q.begun {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 // completes the read. So the reads from that PE stay, and the rest of its pulls is dropped.
 
 // Drop drops the pulls from a lost PE. The provider completes the reads that it has later, and
-// still writes to their memory until then: these pulls are only marked, and lostReadDone frees
+// still writes to their memory until then: these pulls are only marked, and handleLostRead frees
 // them.
 func (p *pulls) Drop(pe libshmem.PE) {
 	for t := fabric.Token(layout.Receives); t < layout.Tokens; t++ {
@@ -66,9 +66,9 @@ func (p *pulls) forget(q *pull) {
 	p.spare = append(p.spare, q)
 }
 
-// lostReadDone handles the completion of a read from a lost PE: it frees the chunk and, after the
+// handleLostRead handles the completion of a read from a lost PE: it frees the chunk and, after the
 // last read, the pull.
-func (p *pulls) lostReadDone(r *pullRead) {
+func (p *pulls) handleLostRead(r *pullRead) {
 	q := r.of
 	if q.GPU {
 		p.chunks.ReleaseFor(q.PE, r.chunk)

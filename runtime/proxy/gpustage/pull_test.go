@@ -95,7 +95,7 @@ func (p *pullsPE) land(failed int32) {
 		if failed == 0 {
 			mem.Copy(r.to, unsafe.Pointer(&p.engine.remote[r.remote]), int(r.n))
 		}
-		p.ReadDone(r.token, failed)
+		p.HandleRead(r.token, failed)
 	}
 	p.streams.Mark()
 	p.memory.Run()
@@ -171,7 +171,7 @@ func TestPullsStreamFull(t *testing.T) {
 	reads := p.engine.reads
 	p.engine.reads = nil
 	for _, r := range reads {
-		p.ReadDone(r.token, 0)
+		p.HandleRead(r.token, 0)
 	}
 	if p.Start(); p.memory.Given[stream.In] != given || p.progress[1].Pulls.Done != 0 || p.chunks.AllFree() {
 		t.Errorf("%d operations more in a full stream", p.memory.Given[stream.In]-given)

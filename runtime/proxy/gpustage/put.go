@@ -15,7 +15,7 @@ import (
 // main memory the PE sends a request to send, and the target reads them from there.
 type puts struct {
 	engine  Engine
-	named   mem.Named
+	check   mem.Checker
 	state   *layout.State
 	heaps   *heaps
 	departs *departures
@@ -111,13 +111,13 @@ func (p *puts) announce(t fabric.Token) call.Status {
 	return st
 }
 
-// finished handles the target's answer to the request to send for a put from main memory: it
+// handleFinished handles the target's answer to the request to send for a put from main memory: it
 // completes the put, whose bytes the target has read or could not read. An answer that matches no
 // such request fails the job.
-func (p *puts) finished(h *layout.Header) {
+func (p *puts) handleFinished(h *layout.Header) {
 	t := fabric.Token(h.Token & 0xffff)
 	if t >= layout.Tokens || !p.ops[t].requested || p.ops[t].requestID != h.Token || uint32(p.ops[t].pe) != h.From {
-		p.named.NotRequested(h)
+		p.check.FailUnrequested(h)
 		return
 	}
 	p.ops[t].requested = false

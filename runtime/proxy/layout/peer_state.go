@@ -105,9 +105,9 @@ func (p *Peer) BeginBare() { p.Bare++ }
 // EndBare counts one write without a number less in flight, after it has completed or failed.
 func (p *Peer) EndBare() { p.Bare-- }
 
-// Unconfirmed counts n written bytes whose arrival no completion confirms, only a later reply of
-// the PE.
-func (p *Peer) Unconfirmed(n uint64) { p.Wrote += n }
+// CountUnconfirmed counts n written bytes whose arrival no completion confirms, only a later reply
+// of the PE.
+func (p *Peer) CountUnconfirmed(n uint64) { p.Wrote += n }
 
 // SetStream sets the state of the sequence stream, the series of numbers of writes to the PE.
 func (p *Peer) SetStream(state uint32) { p.Stream = state }

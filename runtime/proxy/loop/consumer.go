@@ -130,9 +130,9 @@ const (
 // reported; 0, the default: for ever. Stall must be called before Attach.
 func (c *Consumer) Stall(d time.Duration) { c.stall = d }
 
-// Crowded sets whether the threads of PEs and their proxies outnumber their processors. Crowded
+// SetCrowded sets whether the threads of PEs and their proxies outnumber their processors. Crowded
 // must be called before Attach.
-func (c *Consumer) Crowded(is bool) { c.crowded = is }
+func (c *Consumer) SetCrowded(is bool) { c.crowded = is }
 
 // TraceTo makes the consumer record in a trace track how many operations it took from a ring, and
 // when. TraceTo must be called before Attach.

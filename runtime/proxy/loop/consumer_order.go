@@ -180,12 +180,12 @@ func (o *order) endGroups(c *Consumer) int {
 	n := 0
 	if o.quiets.underWay && o.complete.Load() >= o.quiets.own && o.othersSettled(o.quiets.other) {
 		o.quiets.underWay = false
-		endGroup(c, (*serving).quietWaits, (*queue.Ring).Done)
+		endGroup(c, (*serving).quietWaits, (*queue.Ring).PublishDone)
 		n++
 	}
 	if o.fences.underWay && o.othersSettled(o.fences.other) {
 		o.fences.underWay = false
-		endGroup(c, (*serving).fenceWaits, (*queue.Ring).Fenced)
+		endGroup(c, (*serving).fenceWaits, (*queue.Ring).PublishFenced)
 		n++
 	}
 	return n

@@ -60,7 +60,7 @@ func (c *Consumer) post(op *queue.Op, w *progress) bool {
 		c.replies.cancelLast()
 	}
 	if st == call.Pending {
-		c.replies.posted(w)
+		c.replies.notePosted(w)
 		return true
 	}
 	return c.handleStatus(op, w, st)
@@ -119,7 +119,7 @@ func (c *Consumer) postCopy(op *queue.Op, w *progress) bool {
 			c.reportRefused(op, w)
 			return true
 		case last:
-			c.replies.posted(w)
+			c.replies.notePosted(w)
 			return true
 		}
 		op.Dest, op.Local, op.Length = op.Dest+n, op.Local+n, op.Length-n

@@ -85,11 +85,11 @@ func (a *replies) cancelLast() {
 	a.records[a.of[i]].left--
 }
 
-// posted notes that the last piece of an operation has been posted: the reply follows when all
+// notePosted notes that the last piece of an operation has been posted: the reply follows when all
 // pieces have completed.
-func (a *replies) posted(w *progress) {
+func (a *replies) notePosted(w *progress) {
 	if w.record != 0 {
-		a.pieceDone(w.record)
+		a.endPiece(w.record)
 	}
 }
 
@@ -97,12 +97,12 @@ func (a *replies) posted(w *progress) {
 // may still be under way.
 func (a *replies) fail(w *progress) {
 	a.records[w.record].status = statusFailed
-	a.pieceDone(w.record)
+	a.endPiece(w.record)
 }
 
-// pieceDone subtracts a finished piece from the pieces of record i. After the last one it writes
+// endPiece subtracts a finished piece from the pieces of record i. After the last one it writes
 // the reply, on which a kernel or another thread waits, and frees the record.
-func (a *replies) pieceDone(i uint16) {
+func (a *replies) endPiece(i uint16) {
 	rec := &a.records[i]
 	if rec.left--; rec.left == 0 {
 		rec.ring.Reply(rec.reply, rec.value, rec.status)
@@ -135,7 +135,7 @@ func (a *replies) collect(c *Consumer) int {
 		a.busy[i] = a.busy[len(a.busy)-1]
 		a.busy = a.busy[:len(a.busy)-1]
 		a.idle = append(a.idle, at)
-		a.pieceDone(a.of[at])
+		a.endPiece(a.of[at])
 		n++
 	}
 	return n

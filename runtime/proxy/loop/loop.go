@@ -86,7 +86,7 @@ func (l *Loop) Run() {
 			case call.PollUnread:
 				// After a longer pause callers are not woken: they see the bytes that the provider
 				// has moved when their own sleep ends.
-				rest := pace.Refused(time.Now())
+				rest := pace.NoteRefusal(time.Now())
 				unread = rest == 0
 				wait.Sleep(rest)
 			case call.SleepStuck:

@@ -101,9 +101,9 @@ type Monitor interface {
 	NapWhilePolled() bool
 	// Wait sleeps until the network has a completion, or for d.
 	Wait(d time.Duration) (came bool, err error)
-	// SleepBegins and SleepEnded surround a sleep of d by another function than Wait.
+	// SleepBegins and NoteSleepEnd surround a sleep of d by another function than Wait.
 	SleepBegins(d time.Duration) (limit time.Time)
-	SleepEnded(came bool, d time.Duration, limit time.Time)
+	NoteSleepEnd(came bool, d time.Duration, limit time.Time)
 	// NoteStayAwake records that the thread does not sleep because an operation could not be
 	// posted.
 	NoteStayAwake()

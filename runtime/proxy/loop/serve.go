@@ -117,11 +117,11 @@ func (l *Loop) serve(c *Consumer) error {
 	c.watch(now, inC)
 	if inC.Taken+inC.Completed > 0 {
 		s.lastWork = now.Add(-inC.Idle)
-		s.pace.Found()
+		s.pace.NoteWork()
 	}
 	if did+n > 0 {
 		s.lastWork = now
-		s.pace.Found()
+		s.pace.NoteWork()
 		return nil
 	}
 	c.watchRings(now)
@@ -258,7 +258,7 @@ func (l *Loop) sleepPolling(c *Consumer, rest time.Duration) error {
 	if failure != 0 {
 		return fmt.Errorf("wait for the network: error %d of libfabric", failure)
 	}
-	if e.SleepEnded(came, rest, limit); came {
+	if e.NoteSleepEnd(came, rest, limit); came {
 		e.WakeSleepers()
 	}
 	return nil
@@ -286,7 +286,7 @@ func (l *Loop) sleepArmed(c *Consumer, d time.Duration) (bool, error) {
 
 // pauseRefused pauses after Arm has refused, because the provider has work. The pause is long only
 // for a provider whose Arm always refuses.
-func (s *serveState) pauseRefused() { wait.Sleep(s.pace.Refused(time.Now())) }
+func (s *serveState) pauseRefused() { wait.Sleep(s.pace.NoteRefusal(time.Now())) }
 
 // hasWork reports whether a ring has an operation, or a consumer of this PE has requested a
 // settlement. It is checked before a sleep, and only reads.

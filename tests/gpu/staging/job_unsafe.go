@@ -317,7 +317,7 @@ func (j *job) open(number libshmem.PE) (*pe, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.stage, err = gpustage.New(p.Host(), m, gpustage.Config{Alone: new(gpustage.Alone)}); err != nil {
+	if p.stage, err = gpustage.New(p.Host(), m, gpustage.Config{Lock: new(gpustage.AtomicsLock)}); err != nil {
 		return nil, err
 	}
 	p.Use(p.stage)

@@ -9,10 +9,10 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// Named finds the memory of this PE to which the headers of messages refer. A message for memory
+// Checker finds the memory of this PE to which the headers of messages refer. A message for memory
 // that this PE does not have fails the job or, with regions, goes to Misuse. A message that no
 // engine of this version sends fails the job.
-type Named struct {
+type Checker struct {
 	Segment *Segment
 	Fatal   func(error)
 	// Misuse gets the PE that has named memory outside this PE's regions, and a reason that
@@ -25,7 +25,7 @@ type Named struct {
 // own heap, so the two heaps differ in size, because the PEs have different settings. In a mesh,
 // whose members have regions, it reports the sender, which is then removed: other members can
 // continue.
-func (m *Named) Target(h *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer {
+func (m *Checker) Target(h *layout.Header, offset libshmem.Offset, n uint64) unsafe.Pointer {
 	at, ok := m.Segment.At(offset, n)
 	if !ok && m.Segment.Regions != nil {
 		m.Misuse(libshmem.PE(h.From), fmt.Sprintf("has sent %d bytes for offset %#x, which is in no region of this one", n, uint64(offset)))
@@ -41,9 +41,9 @@ func (m *Named) Target(h *layout.Header, offset libshmem.Offset, n uint64) unsaf
 
 // Word returns the address of the word that a message's atomic operation changes, or nil if the
 // operation, the width, the offset or the alignment is wrong. Then the error was reported.
-func (m *Named) Word(h *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer {
+func (m *Checker) Word(h *layout.Header, offset libshmem.Offset, width uint8) unsafe.Pointer {
 	if width != 4 && width != 8 || h.Op < fabric.OpSet || h.Op > fabric.OpFetchXor {
-		m.Malformed(h)
+		m.FailMalformed(h)
 		return nil
 	}
 	at := m.Target(h, offset, uint64(width))
@@ -55,13 +55,13 @@ func (m *Named) Word(h *layout.Header, offset libshmem.Offset, width uint8) unsa
 	return at
 }
 
-// Malformed fails the job because of a message that no engine of this version sends.
-func (m *Named) Malformed(h *layout.Header) {
+// FailMalformed fails the job because of a message that no engine of this version sends.
+func (m *Checker) FailMalformed(h *layout.Header) {
 	m.Fatal(fmt.Errorf("receive: PE %d sent a message of kind %d, operation %d, width %d, which is not one of this job",
 		h.From, h.Kind, h.Op, h.Width))
 }
 
-// NotRequested fails the job because of a reply to a request that this PE has not made.
-func (m *Named) NotRequested(h *layout.Header) {
+// FailUnrequested fails the job because of a reply to a request that this PE has not made.
+func (m *Checker) FailUnrequested(h *layout.Header) {
 	m.Fatal(fmt.Errorf("receive: PE %d answered request %#x, which was not sent", h.From, h.Token))
 }
