@@ -239,7 +239,7 @@ type Provider interface {
 	// where an operation of this endpoint without a token has failed.
 	//
 	// A Poll without completions may still leave work: over sockets a Poll moves one Write of a
-	// peer at a time, and such a Write leaves no completion here. Ready reports such work.
+	// peer at a time, and such a Write leaves no completion at its target. Ready reports such work.
 	Poll(c []Completion) (int, error)
 	// Ready reports whether Poll certainly has work now: completions, or bytes to move without one.
 	// A provider that cannot know reports false.

@@ -182,8 +182,8 @@ static void send_word(const struct agreement *a, int rank, int coordinator, enum
  * agreement. */
 #define CHECK_NS 2000000u
 
-/* Reads the record of the awaited member, and sets a->left if the result is committed there: that
- * member has returned, or will, and sends no more words to this PE. */
+/* Reads the record of the awaited member, and sets a->left if the record says that the result is
+ * committed: that member has returned, or will, and sends no more words to this PE. */
 static void check_left(struct agreement *a)
 {
     uint64_t s;

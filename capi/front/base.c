@@ -1,5 +1,5 @@
 /*
- * base.c: the state of the job, which the core writes and every file here reads.
+ * base.c: the state of the job, which the core writes and every file of the front reads.
  */
 #include "base.h"
 

@@ -100,11 +100,12 @@ static bool is_carried(int64_t nbytes)
 }
 
 /* Compares the arguments of all PEs, and returns what the paths of all PEs can do. One reduction
- * computes the minimum of each entry over all PEs. Each argument is there with its negative, so
- * that the results are the smallest argument and the negative of the largest one: if these differ,
- * the job ends. LARGEST_TILE is the size of a tile. Each entry after it is 1 if the property holds
- * on this PE, else 0, so that the result is 1 only if it holds on every PE. struct agreement
- * explains the properties; its far and rings are the opposites of NO_NETWORK and NO_RINGS. */
+ * computes the minimum of each entry over all PEs. Each argument is an entry, and so is its
+ * negative: the results are the smallest argument and the negative of the largest one: if these
+ * differ, the job ends. LARGEST_TILE is the size of a tile. Each entry after it is 1 if the
+ * property holds on this PE, else 0, so that the result is 1 only if it holds on every PE. struct
+ * agreement explains the properties; its far and rings are the opposites of NO_NETWORK and
+ * NO_RINGS. */
 static struct agreement compare_arguments(const int64_t values[ARGUMENTS], const char *call)
 {
     enum {

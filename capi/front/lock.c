@@ -5,7 +5,7 @@
  * at the lock's home, one PE for each lock, is the tail: it names the last PE of the queue, 0 when
  * the lock is free. The lower half is its PE's entry in the queue (`place`): whether the PE waits,
  * and which PE is next. A PE that sets the lock swaps its number into the tail, writes its number
- * to the entry of the PE that was there before, and waits until its own entry changes. A PE that
+ * to the entry of the PE that was the last before, and waits until its own entry changes. A PE that
  * clears the lock changes the entry of the next one. So to pass a lock on costs one message,
  * however many PEs wait.
  *

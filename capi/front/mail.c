@@ -29,8 +29,8 @@ void shmemi_mail_store(int pe, int64_t offset, const void *source, size_t n, int
     shmemi_notify(pe);
 }
 
-/* Applies an atomic operation without result to a word of PE pe: here if this process has mapped
- * the PE's internal area, else by a message of the engine. */
+/* Applies an atomic operation without result to a word of PE pe: by an instruction if this process
+ * has mapped the PE's internal area, else by a message of the engine. */
 void shmemi_mail_apply(int pe, int64_t offset, enum shmemi_amo op, uint64_t value, const char *call)
 {
     char *base = shmemi_state.peer_base[pe];

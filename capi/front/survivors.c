@@ -23,8 +23,8 @@
  * slot. */
 enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
 
-/* Fills in this PE's contribution to an agreement: the numbers of teams (slots) that are free here,
- * and the losses of which it knows. */
+/* Fills in this PE's contribution to an agreement: the numbers of teams (slots) that are free at
+ * this PE, and the losses of which it knows. */
 static void fill_contribution(const struct shmemi_team *t, struct shmemi_common *c)
 {
     memset(c, 0, shmemi_common_size(t));

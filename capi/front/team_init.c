@@ -338,7 +338,7 @@ static void print_refusal(const struct forming *m, const struct reply *a)
 }
 
 /* Cleans up after a team that rank 0 has refused: sets this PE's word at the root to another round
- * and clears the reply here, so that the same id may be used again. */
+ * and clears the reply in this PE's heap, so that the same id may be used again. */
 static void leave_refused(struct forming *m, struct proposal *p)
 {
     int me = shmemi_state.my_pe;

@@ -8,8 +8,8 @@
  *   }
  *
  * A queue is one of the PE's SHMEM_RING_COUNT rings. Any block may use a queue by its number, from
- * 0 on; numbers beyond the last ring wrap around. Operations on PEs whose heap is mapped here do
- * not use the ring, as in any context.
+ * 0 on; numbers beyond the last ring wrap around. Operations on PEs whose heap the GPU has mapped
+ * do not use the ring, as in any context.
  */
 #ifndef SHMEM_QUEUE_H
 #define SHMEM_QUEUE_H

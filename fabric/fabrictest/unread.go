@@ -25,9 +25,9 @@ const (
 var unreadWrites = need.Load("unread")
 
 // unread tests that Writes reach an endpoint that only serves, as the proxy does, and has no
-// operation of its own. They leave no completion there, and over sockets each Poll moves one at
-// most: an endpoint that sleeps after each Poll without completions, until something new arrives,
-// moves one Write in each sleep.
+// operation of its own. Writes leave no completion at their target, and over sockets each Poll of
+// the target moves at most one of them: an endpoint that sleeps after each Poll without
+// completions, until something new arrives, moves one Write in each sleep.
 func unread(t *testing.T, s *suite) {
 	if limit := s.limits.Full; limit != "" {
 		t.Logf("not tested: known limit: %s", limit)

@@ -25,8 +25,8 @@ import (
 // repetition on another pair.
 const strandedTimeout = 2 * time.Second
 
-// stranded is a failed pair of a NIC that has reported an error without an operation: NIC l here,
-// NIC r of the PE. Operations on it may never complete.
+// stranded is a failed pair of NICs, NIC l of this PE and NIC r of another PE, of which NIC l has
+// reported an error that belongs to no operation. Operations on the pair may never complete.
 type stranded struct {
 	l, r  int
 	pe    libshmem.PE

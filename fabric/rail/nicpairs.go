@@ -9,8 +9,9 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// maxCross caps the cross-rail addresses that a PE keeps. They are needed only when a NIC here and
-// another there have failed.
+// maxCross caps the cross-rail addresses that a PE keeps, those of pairs of NICs of different
+// rails. They are needed only when a NIC of this PE and a NIC of another rail at the peer have
+// failed.
 const maxCross = 4096
 
 // peer is what this endpoint knows of one PE.
@@ -18,7 +19,7 @@ type peer struct {
 	rails    int    // number of its NICs; 0: it cannot be reached
 	largeOps uint64 // counts large operations; it selects the first NIC of the next one
 	names    []string
-	bad      []bool    // pairs that have failed, by NIC here and NIC there; nil: none has
+	bad      []bool    // pairs of NICs that have failed, by NIC of this PE and of the peer; nil: none has
 	pairs    []nicPair // the pairs in use, once a pair has failed
 	rows     rows
 	// proven has a bit for each pair on which a one-sided operation has succeeded. unprobed are the
@@ -28,7 +29,7 @@ type peer struct {
 	unprobed []nicPair
 }
 
-// nicPair is the number of a NIC here, l, and of a NIC of the peer, r.
+// nicPair is the number of a NIC of this PE, l, and of a NIC of the peer, r.
 type nicPair struct{ l, r int }
 
 // remote returns the NIC of a peer to which the local NIC l sends its n-th operation: one on its

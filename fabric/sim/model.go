@@ -47,9 +47,9 @@ type Model struct {
 	Reconnects bool // an endpoint that failed to reach a peer may reach its successor
 	Backlog    bool // completions that find the queue full wait at the sender; else they are lost
 
-	// PollBytes gives each endpoint a socket: arrivals lie there unread until a Poll of that
-	// endpoint reads them, at most PollBytes each time, but at least one packet. 0: there are no
-	// sockets, and bytes go to memory as they arrive.
+	// PollBytes gives each endpoint a socket, which keeps what arrives until a Poll of that endpoint
+	// reads it, at most PollBytes each time, but at least one packet. 0: there are no sockets, and
+	// bytes go to memory as they arrive.
 	PollBytes int
 
 	faults.Faults

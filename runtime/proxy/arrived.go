@@ -36,8 +36,8 @@ func (r *receiver) grantSequence(h *layout.Header) {
 }
 
 // HandleArrival handles the completion of another PE's write with immediate data, the write's
-// number. The bytes are in place here. Invalid data does not come from a PE of this job, or is a
-// repeat: the numbers of the job's PEs are always valid.
+// number. The bytes are in place. Invalid data does not come from a PE of this job, or is a repeat:
+// the numbers of the job's PEs are always valid.
 func (r *receiver) HandleArrival(c *fabric.Completion) {
 	if r.Net.Receiving(c.Token) { // the provider used up a receive buffer for the write
 		r.Net.Repost(c.Token)
@@ -101,7 +101,7 @@ func (r *receiver) addToCounter(counter uint32) {
 // writesArrived reports whether the writes that the message h of PE p follows have arrived.
 func writesArrived(h *layout.Header, p *layout.Peer) bool { return int32(h.Need-p.Edge) <= 0 }
 
-// checkNeed returns false, and refuses a message, if the message checkNeed more writes than may be
+// checkNeed returns false, and refuses a message, if the message needs more writes than may be
 // under way: it would wait for ever. A message whose writes have arrived or can still arrive is
 // valid.
 func (r *receiver) checkNeed(h *layout.Header, p *layout.Peer) bool {

@@ -78,7 +78,7 @@ func (f *farewell) advance() bool {
 		return !p.Flushing
 	case p.Flushing || p.Queued > 0 || p.Writes > 0:
 		return false
-	case e.gpu != nil && p.Tokens > 0: // bytes for the PE may not have left the GPU, or the PE still has to read them here
+	case e.gpu != nil && p.Tokens > 0: // bytes for the PE may not have left the GPU, or the PE has not read them yet
 		return false
 	}
 	st := e.out.Leave(f.pe)

@@ -20,9 +20,9 @@ import (
 // so a token may be in use for longer than its operation.
 
 // OnLost sets the function to call when the network cannot reach a PE any more. The function is
-// called with the lock held, after the PE was marked as lost here. Without the function such a loss
-// ends the job. OnLost must be called before Connect. On a network that does not say which injected
-// message has failed, no message is injected from then on.
+// called with the lock held, after this engine has marked the PE as lost. Without the function such
+// a loss ends the job. OnLost must be called before Connect. On a network that does not say which
+// injected message has failed, no message is injected from then on.
 func (e *Engine) OnLost(f func(pe libshmem.PE, err error)) {
 	e.ops.Net.OnLost = f
 	if e.ops.Net.Caps.InjectBlind {

@@ -177,7 +177,7 @@ func (e *Engine) AMO(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width
 }
 
 // Store stores an element of 1, 2, 4 or 8 bytes at an offset in the heap of pe. If the heap is GPU
-// memory that is mapped here, the GPU stage does that.
+// memory that this process has mapped, the GPU stage does that.
 func (e *Engine) Store(pe libshmem.PE, offset libshmem.Offset, width uint8, value uint64) Status {
 	if e.gpu != nil {
 		if st, ok := e.gpu.Store(pe, offset, width, value); ok {

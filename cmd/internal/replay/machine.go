@@ -95,7 +95,8 @@ func (c *counting) Write(r *fabric.RMA) error {
 }
 
 // Read posts a read and counts its cost. It plans the time in which the target's processor copies
-// the bytes when the request arrives, and that of this PE when they arrive here.
+// the bytes when the request arrives, and the time in which this PE's processor does when they have
+// arrived.
 func (c *counting) Read(r *fabric.RMA) error {
 	err := c.count(c.m.OneSided, c.Provider.Read(r))
 	if err == nil {

@@ -53,9 +53,9 @@ type Options struct {
 	SSH     []string        // ssh, and options of the user's for it
 	Prefix  string          // where libshmem is on those hosts
 	Source  string          // where it is on this host
-	Sync    bool            // copy it from here to there first
-	Dir     string          // working directory there
-	Exports []string        // names of variables that go there, besides SHMEM_ and NVSHMEM_
+	Sync    bool            // first copy libshmem from this host to those
+	Dir     string          // working directory on those hosts
+	Exports []string        // names of variables that those hosts get, besides SHMEM_ and NVSHMEM_
 	Silence time.Duration   // a host is lost if nothing arrives from it for this time; 0: never
 
 	hostOf []int // the host of each PE; nil without Hosts

@@ -39,7 +39,7 @@ var (
 
 // Refusal is the root's reply that a PE cannot join, with the reason.
 type Refusal struct {
-	Later bool // another process has the place in this job, but another job may begin there
+	Later bool // another process is this PE in the present job, but the root may begin another job later
 	text  string
 }
 

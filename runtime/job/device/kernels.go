@@ -96,16 +96,16 @@ func (p *Producers) newKernels() (_ *Kernels, err error) {
 	if k.near, err = gpu.Near(dev, near.size); err != nil {
 		return nil, err
 	}
-	here := func(at uint64) unsafe.Pointer { return unsafe.Add(k.shared.Host, at) }
-	there := func(at uint64) unsafe.Pointer { return (k.shared.Device + gpu.Address(at)).Pointer() }
-	nearby := func(at uint64) unsafe.Pointer { return (k.near.Device + gpu.Address(at)).Pointer() }
-	k.State, k.At = (*queue.State)(here(image)), k.near.Device+gpu.Address(image)
-	k.report = (*queue.Report)(here(report))
+	onHost := func(at uint64) unsafe.Pointer { return unsafe.Add(k.shared.Host, at) }
+	onGPU := func(at uint64) unsafe.Pointer { return (k.shared.Device + gpu.Address(at)).Pointer() }
+	inNear := func(at uint64) unsafe.Pointer { return (k.near.Device + gpu.Address(at)).Pointer() }
+	k.State, k.At = (*queue.State)(onHost(image)), k.near.Device+gpu.Address(image)
+	k.report = (*queue.Report)(onHost(report))
 
 	internal := p.Internal
-	first := (*[queue.ImagePEs]uint64)(here(image + uint64(unsafe.Sizeof(queue.State{}))))
-	table := unsafe.Slice((*queue.Peer)(here(peers)), p.NPEs)
-	users := unsafe.Slice((*uint64)(here(heaps)), p.NPEs)
+	first := (*[queue.ImagePEs]uint64)(onHost(image + uint64(unsafe.Sizeof(queue.State{}))))
+	table := unsafe.Slice((*queue.Peer)(onHost(peers)), p.NPEs)
+	users := unsafe.Slice((*uint64)(onHost(heaps)), p.NPEs)
 	for pe := range table {
 		if a := p.Heaps.Direct(libshmem.PE(pe)); a != 0 {
 			users[pe] = uint64(a)
@@ -117,41 +117,41 @@ func (p *Producers) newKernels() (_ *Kernels, err error) {
 		}
 	}
 	for i, at := range places {
-		m := queue.Memory{Slots: here(at.slots), Line: (*queue.Progress)(here(at.line)), Replies: here(at.replies)}
+		m := queue.Memory{Slots: onHost(at.slots), Line: (*queue.Progress)(onHost(at.line)), Replies: onHost(at.replies)}
 		// Cells are used only if the CPU and the GPU reach them at one address.
-		if at.cells != 0 && here(at.cells) == there(at.cells) {
-			m.Cells = here(at.cells)
+		if at.cells != 0 && onHost(at.cells) == onGPU(at.cells) {
+			m.Cells = onHost(at.cells)
 		}
 		r, err := queue.New(m, size)
 		if err != nil {
 			return nil, err
 		}
 		k.rings = append(k.rings, r)
-		unsafe.Slice((*queue.Desc)(here(descs)), count)[i] = queue.Desc{
-			Slots: there(at.slots), Line: there(at.line), Replies: there(at.replies), Near: nearby(at.near), Cells: m.Cells,
+		unsafe.Slice((*queue.Desc)(onHost(descs)), count)[i] = queue.Desc{
+			Slots: onGPU(at.slots), Line: onGPU(at.line), Replies: onGPU(at.replies), Near: inNear(at.near), Cells: m.Cells,
 			Log2Slots: uint32(bits.TrailingZeros(uint(size))), Log2Replies: uint32(bits.TrailingZeros(queue.Replies)),
 		}
 	}
 	*k.State = queue.State{
 		Version: queue.Version, Size: uint32(unsafe.Sizeof(queue.State{})), Me: int32(p.Me), NPEs: int32(p.NPEs),
 		Segment: uint64(heap) - internal, Heap: uint64(heap), HeapSize: p.Settings.SymmetricSize,
-		Peers: nearby(peers), Rings: nearby(descs), RingCount: uint32(count), RingMap: uint32(p.Settings.RingMapBy),
-		Stop: there(stop), Work: uint64(heap) + p.work.offset, WorkSize: p.work.size,
-		Report: there(report), Checks: uint32(p.Settings.Checks), Device: int32(dev.Number()),
-		Teams: nearby(entries), TeamCount: uint32(p.Areas), Heaps: nearby(heaps),
+		Peers: inNear(peers), Rings: inNear(descs), RingCount: uint32(count), RingMap: uint32(p.Settings.RingMapBy),
+		Stop: onGPU(stop), Work: uint64(heap) + p.work.offset, WorkSize: p.work.size,
+		Report: onGPU(report), Checks: uint32(p.Settings.Checks), Device: int32(dev.Number()),
+		Teams: inNear(entries), TeamCount: uint32(p.Areas), Heaps: inNear(heaps),
 	}
 	if p.counts.main != 0 {
 		k.State.NotifyCount, k.State.NotifyMain = uint32(p.Settings.NotifyCount), p.counts.main.Pointer()
 		k.State.Notify, k.State.NotifyAt = uint64(heap)+p.counts.offset, p.Internal-p.Notify
 	}
 	for i := range uint64(count) {
-		to := here(queues + i*imageBytes)
-		copy(unsafe.Slice((*byte)(to), imageBytes), unsafe.Slice((*byte)(here(image)), imageBytes))
+		to := onHost(queues + i*imageBytes)
+		copy(unsafe.Slice((*byte)(to), imageBytes), unsafe.Slice((*byte)(onHost(image)), imageBytes))
 		one := (*queue.State)(to)
 		one.Rings, one.RingCount = unsafe.Add(one.Rings, i*uint64(unsafe.Sizeof(queue.Desc{}))), 1
 	}
 	if count > 0 {
-		k.State.Queues = nearby(queues)
+		k.State.Queues = inNear(queues)
 	}
 	if err := dev.Copy(k.near.Device, k.shared.Device, copied); err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func (p *Producers) newKernels() (_ *Kernels, err error) {
 	if err := p.Teams.Begin(k.near.Device+gpu.Address(entries), k.near.Device+gpu.Address(lists)); err != nil {
 		return nil, err
 	}
-	k.stopper.Begin((*[2]atomic.Uint32)(here(stop)), k.rings)
+	k.stopper.Begin((*[2]atomic.Uint32)(onHost(stop)), k.rings)
 	return k, nil
 }
 

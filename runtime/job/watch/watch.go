@@ -384,7 +384,7 @@ func (w *Watch) GiveUp(pe libshmem.PE) {
 }
 
 // pinging reports whether there are PEs that only pings can watch: this one watches, and their
-// processes are not visible here.
+// processes are not visible to this one.
 func (w *Watch) pinging() bool {
 	return w.Network != nil && (w.FromStart() || w.orphaned) && slices.ContainsFunc(w.Processes, func(p meet.Process) bool { return !p.Visible() })
 }

@@ -15,7 +15,7 @@ type Stream uint8
 const (
 	StreamIn   Stream = iota // into this PE's GPU memory: bytes that have arrived for it
 	StreamOut                // out of this PE's GPU memory: bytes that it sends
-	StreamPeer               // between this PE and heaps of other PEs that are mapped here
+	StreamPeer               // between this PE and heaps of other PEs that this process has mapped
 	StreamWord               // atomic operations, which may be kernels that wait while the GPU is full
 	Streams
 )
@@ -28,9 +28,9 @@ type Call uint8
 const (
 	CallNone   Call = iota
 	CallPut         // bytes on their way to pe
-	CallServe       // bytes that pe gets from here
+	CallServe       // bytes that pe gets from this PE
 	CallGet         // bytes that this PE gets from pe
-	CallCame        // operations of pe on memory here
+	CallCame        // operations of pe on memory of this PE
 	CallMark        // a mark after the work of the streams
 	CallFollow      // a check which work the streams have carried out
 	CallHolds       // a check whether a buffer of the program is GPU memory

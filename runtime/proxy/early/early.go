@@ -1,5 +1,5 @@
 // Package early stores messages that arrived before earlier messages of the same PE, until those
-// have been applied. The credits of the sender bound how many of its messages are stored here. The
+// have been applied. The credits of the sender bound how many of its messages are stored. The
 // package knows neither credits nor the contents of a message.
 //
 // A message is stored in a chain of small blocks, and the blocks of all messages are allocated from

@@ -29,7 +29,7 @@ type copiesDepartures interface {
 	UnsentBefore(pe libshmem.PE, epoch uint64) bool
 }
 
-// copies are the operations of this PE on heaps of other PEs that are mapped here.
+// copies are the operations of this PE on heaps of other PEs that this process has mapped.
 type copies struct {
 	engine  Engine
 	state   *layout.State

@@ -5,8 +5,8 @@ package gpustage
 // A departure is a put of this PE, or the get of another PE. Small pieces travel in messages.
 // Larger ones are stored in chunks, whole puts of up to maxShared bytes together with others
 // (chunk.go). For a chunk this PE sends a request to send, and the chunk is free when the other PE
-// has read it. The same pieces are used for copies between main memory and heaps that are mapped
-// here.
+// has read it. The same pieces are used for copies between main memory and heaps that this process
+// has mapped.
 //
 // departures owns the pieces that wait for a copy, the pieces that wait to be sent, and the chunks
 // that another PE may read. It does not own the puts of callers before they depart, nor the order
@@ -146,7 +146,7 @@ func newDepartures(e Engine, s *stream.Set, m departureMemory, copied func(t fab
 func (d *departures) Connect(pes int) { d.to = make([]departurePeer, pes) }
 
 // StageAlways makes C and the engine call the Stage first for every operation on a PE, not only
-// while bytes leave for it: the PE's heap is mapped here.
+// while bytes leave for it: this process has mapped the PE's heap.
 func (d *departures) StageAlways(pe libshmem.PE) {
 	d.to[pe].stagedAlways = true
 	d.peers[pe].Staged = true

@@ -61,7 +61,8 @@ func (s *Stage) MustFollow(pe libshmem.PE, epoch uint64) bool {
 	return s.departs.UnsentBefore(pe, epoch) || s.copies.MustFollow(pe, epoch)
 }
 
-// copyable reports whether bytes for pe at an offset are copied by copies: its heap is mapped here.
+// copyable reports whether bytes for pe at an offset are copied by copies: this process has mapped
+// its heap.
 func (s *Stage) copyable(pe libshmem.PE, offset libshmem.Offset) bool {
 	return offset >= 0 && s.copies.Mapped(pe) && s.engine.Lost(pe) == nil
 }

@@ -236,7 +236,7 @@ func (x *heaps) Regions() int { return len(x.regions) }
 // ownExtents returns the registered parts of this PE's heap.
 func (x *heaps) ownExtents() []Extent { return slices.Clone(x.own) }
 
-// Extents returns the parts of a PE's heap that are known here.
+// Extents returns the parts of a PE's heap that this PE knows.
 func (x *heaps) Extents(pe libshmem.PE) []Extent { return x.heaps[pe].extents }
 
 // find returns the part of a PE's heap that contains n bytes at an offset, or nil.

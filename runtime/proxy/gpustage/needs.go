@@ -33,7 +33,7 @@ const (
 	// UsePut is a put that sends messages. It is queued after earlier operations on its PE.
 	UsePut Use = iota
 	UseGet
-	// UseCopy is an operation without a message, on a heap that is mapped here.
+	// UseCopy is an operation without a message, on a heap that this process has mapped.
 	UseCopy
 	// UseStore is a UseCopy that has no record, because no caller waits for it.
 	UseStore

@@ -16,7 +16,7 @@ const (
 	Get                      // bytes from a PE
 	Atomic                   // a change of a word of a PE
 	Fetch                    // a change of a word of a PE, which returns the old value
-	Wait                     // a wait until another PE has changed a word here
+	Wait                     // a wait until another PE has changed a word of this one
 	Quiet                    // a wait until all operations are complete
 	Fence                    // the order of operations
 	Barrier                  // a quiet, and a sync of a team
