@@ -134,9 +134,10 @@ func (x *batches) onlyHeldBatchQueued(p *layout.Peer) bool {
 	return p.Queued == 1 && p.Batch != nil && p.BatchEpoch == x.Epoch && x.Table.Records[p.Last].Hold != notHeld
 }
 
-// AreOver reports whether the callers' bursts are over: no batch was held for one since the last
-// call. A burst is a series of small operations that are posted without a pause.
-func (b *bursts) AreOver() bool {
+// NoneSinceLastCall reports whether no batch was held for a burst since its last call, so that the
+// callers' bursts are over. A burst is a series of small operations that are posted without a
+// pause.
+func (b *bursts) NoneSinceLastCall() bool {
 	if b.Held == b.seen {
 		return true
 	}

@@ -175,7 +175,7 @@ func (g *generations) storeFailure(t call.Ticket, err error) {
 func (g *generations) Fail(l parity, err error) { g.lost[l] = err }
 
 // requestCover makes sure that some reply of a PE will cover its goal, that is, all messages of the
-// closed generation. The reply to a flush under way may cover it; Replied checks that when the
+// closed generation. The reply to a flush under way may cover it; HandleReply checks that when the
 // reply arrives.
 func (g *generations) requestCover(pe libshmem.PE) {
 	p := &g.peers[pe]

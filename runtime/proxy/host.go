@@ -46,7 +46,7 @@ func (h *Host) Begin(use gpustage.Use, pe libshmem.PE, r *call.Request, n uint64
 		st = h.ready(pe, n)
 	}
 	if st == Done && use == gpustage.UsePut {
-		st = h.maySend(pe)
+		st = h.admitMessage(pe)
 	}
 	if st != Done && st != Pending {
 		return gpustage.Op{}, st
@@ -112,15 +112,15 @@ func (h *Host) ready(pe libshmem.PE, n uint64) Status {
 	switch {
 	case !h.e.out.Reaches(p, pe):
 		return h.e.ops.Net.Fail(errUnreachable)
-	case h.e.out.Parked(p), !h.e.ops.HasRoom(pe, p, n):
+	case !h.e.out.TryUnpark(p), !h.e.ops.HasRoom(pe, p, n):
 		return Again
 	}
 	return Done
 }
 
-// maySend returns whether a message may be sent to a PE now. Pending: it has to wait in the queue
-// after earlier operations.
-func (h *Host) maySend(pe libshmem.PE) Status {
+// admitMessage returns whether a message may be sent to a PE now. Pending: it has to wait in the
+// queue after earlier operations.
+func (h *Host) admitMessage(pe libshmem.PE) Status {
 	p := &h.e.ops.Peers[pe]
 	if p.Queued > 0 {
 		h.e.out.SendBatch(pe, p)
@@ -128,13 +128,13 @@ func (h *Host) maySend(pe libshmem.PE) Status {
 	if p.Queued > 0 || h.e.out.Overtakes(pe, p, h.e.Epoch) {
 		return Pending
 	}
-	return h.MayBegin(gpustage.UseSignal, pe, 0)
+	return h.TryBegin(gpustage.UseSignal, pe, 0)
 }
 
-// MayBegin returns whether an operation of n bytes of the GPU stage may start that needs no token,
-// or allocates one later: Done, or Again if the PE has no credit, earlier operations wait in its
-// queue, or a fence demands that it has applied earlier messages; then a flush is under way.
-func (h *Host) MayBegin(use gpustage.Use, pe libshmem.PE, n uint64) Status {
+// TryBegin returns Done if an operation of n bytes of the GPU stage may start that needs no token,
+// or allocates one later. It returns Again if the PE has no credit, earlier operations wait in its
+// queue, or a fence demands that it has applied earlier messages; then it has sent a flush.
+func (h *Host) TryBegin(use gpustage.Use, pe libshmem.PE, n uint64) Status {
 	o, p := &h.e.ops, &h.e.ops.Peers[pe]
 	switch use {
 	case gpustage.UseSignal:
@@ -150,7 +150,7 @@ func (h *Host) MayBegin(use gpustage.Use, pe libshmem.PE, n uint64) Status {
 		}
 	}
 	switch {
-	case p.Queued > 0, h.e.out.Parked(p), !o.HasRoom(pe, p, n):
+	case p.Queued > 0, !h.e.out.TryUnpark(p), !o.HasRoom(pe, p, n):
 		return Again
 	case p.MustFollow(h.e.Epoch):
 		return h.follow(pe)
@@ -212,7 +212,7 @@ func (h *Host) RegisterLocal(t fabric.Token, at unsafe.Pointer, n uint64, into b
 	return at, s.Memory.Region.Region, nil
 }
 
-// Read posts a one-sided read of n bytes into registered memory at to. Stage.Landed gets the
+// Read posts a one-sided read of n bytes into registered memory at to. Stage.HandleRead gets the
 // completion.
 func (h *Host) Read(pe libshmem.PE, remote, key uint64, to unsafe.Pointer, n uint64, desc uintptr) (fabric.Token, Status) {
 	return h.e.rma.Pull(pe, remote, key, to, n, desc)

@@ -110,7 +110,7 @@ func TestHostMay(t *testing.T) {
 			e.out.Reaches(&e.ops.Peers[1], 1)
 			p := &e.ops.Peers[1]
 			c.before(e, p)
-			if got := e.Host().MayBegin(use, 1, 8); got != want {
+			if got := e.Host().TryBegin(use, 1, 8); got != want {
 				t.Errorf("use %d behind %s: %v, want %v", use, c.name, got, want)
 			}
 			if c.flushes && want == Again && !p.Flushing {

@@ -59,8 +59,8 @@ func TestBurstGivesWay(t *testing.T) {
 			return a.Put(1, 64, at, 10000, nil)
 		},
 		"a poll of the loop": func(a *pe) Status {
-			a.batchStaysOpen()
-			if a.batchStaysOpen() {
+			a.holdOrSendBatches()
+			if a.holdOrSendBatches() {
 				t.Error("the loop goes on holding what does not grow")
 			}
 			return Done

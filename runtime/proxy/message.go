@@ -65,7 +65,7 @@ func (x *sender) sendCopy(pe libshmem.PE, h *layout.Header) call.Status {
 // cannot be posted, and the caller tries again.
 func (x *sender) SendBytes(pe libshmem.PE, epoch uint64, l parity, h *layout.Header, payload unsafe.Pointer, n int) call.Status {
 	p := &x.Peers[pe]
-	if x.Parked(p) {
+	if !x.TryUnpark(p) {
 		return call.Again
 	}
 	to := x.draft(p, pe, n)
@@ -175,7 +175,7 @@ func (x *sender) unpark() {
 // SendWatched sends a message of kind k without payload, to find out whether a PE can still be
 // reached. It does not inject it: an injected message has no completion, and so reports no error.
 func (x *sender) SendWatched(pe libshmem.PE, p *layout.Peer, k layout.Kind) call.Status {
-	if x.Parked(p) {
+	if !x.TryUnpark(p) {
 		return call.Again
 	}
 	op := &x.sending

@@ -36,7 +36,7 @@ func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 		return call.PollUnread
 	case e.first.NoRoom():
 		return call.SleepStuck
-	case e.first.batchStaysOpen():
+	case e.first.holdOrSendBatches():
 		return call.SleepHolding
 	}
 	e.ops.Net.Armed, e.armedAt = true, e.first.State.Polls
@@ -69,7 +69,7 @@ func (e *Engine) pollStreamsAgain() call.Step {
 // may not while a batch, a message that small operations share, is held for more of them. After
 // true, other threads wake the loop.
 func (e *Engine) Arm() bool {
-	e.ops.Net.Armed, e.armedAt = !e.first.batchStaysOpen() && e.ops.Net.Provider.Arm(), e.first.State.Polls
+	e.ops.Net.Armed, e.armedAt = !e.first.holdOrSendBatches() && e.ops.Net.Provider.Arm(), e.first.State.Polls
 	return e.ops.Net.Armed
 }
 
@@ -155,7 +155,7 @@ func (e *Engine) MarkCopies() {
 // Publish updates the page that other processes read. stuck: an operation could not be posted and
 // waits. It is called with the lock held.
 func (e *Engine) Publish(now time.Time, stuck bool) {
-	e.Report.Stalls(now, stuck)
+	e.Report.CountStall(now, stuck)
 	e.Report.Publish(now)
 }
 

@@ -127,8 +127,8 @@ func (n *writeNumbers) immediateData(p *layout.Peer, number uint32) uint32 {
 	return (p.Stream-sequenceGranted)<<n.Space.Bits | number
 }
 
-// mayHaveNumber reports whether the next write to a PE, of n bytes, gets a sequence number. If
-// writes have numbers (On), it gets none in three cases:
+// tryNumber reports whether the next write to a PE, of n bytes, gets a sequence number. If writes
+// have numbers (On), it gets none in three cases:
 //   - An earlier write without a number is in flight (Bare): a write with a number would have to
 //     wait for it.
 //   - The write is split over several NICs, and its completion says that it has arrived: a write
@@ -136,9 +136,9 @@ func (n *writeNumbers) immediateData(p *layout.Peer, number uint32) uint32 {
 //   - The window is small (Spares, see smallWindow) and full: the write would have to wait until
 //     the target has acknowledged an earlier one.
 //
-// Otherwise, if this PE has no sequence stream to the other PE yet, mayHaveNumber requests one.
-// Writes have no numbers until it is granted.
-func (x *transfers) mayHaveNumber(pe libshmem.PE, p *layout.Peer, n uint64) bool {
+// Otherwise, if this PE has no sequence stream to the other PE yet, tryNumber requests one. Writes
+// have no numbers until it is granted.
+func (x *transfers) tryNumber(pe libshmem.PE, p *layout.Peer, n uint64) bool {
 	if !x.Numbers.On || p.Bare > 0 || x.Numbers.Spares && !p.Out.HasRoom() || x.Net.Caps.Stripe > 0 && n > x.Net.Caps.Stripe && x.Net.Caps.DeliveryComplete {
 		return false
 	}

@@ -258,9 +258,9 @@ func (x *sender) failQueued(t fabric.Token, s *record) {
 	x.ReleaseToken(t)
 }
 
-// Behind reports whether a write has to wait in the queue after operations on its PE. It first
-// sends the batch of the PE, unless the write may overtake that.
-func (x *sender) Behind(pe libshmem.PE, p *layout.Peer) bool {
+// SendBatchBeforeWrite sends the batch of a PE, unless a write on the PE may overtake that. It
+// reports whether the write still has to wait in the queue after operations on the PE.
+func (x *sender) SendBatchBeforeWrite(pe libshmem.PE, p *layout.Peer) bool {
 	if p.Batch != nil && !x.onlyHeldBatchQueued(p) {
 		x.SendBatch(pe, p)
 	}

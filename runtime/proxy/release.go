@@ -41,14 +41,14 @@ func (e *Engine) BurstEnds() {
 	e.out.SendBatches()
 }
 
-// batchStaysOpen decides, before the loop sleeps, about batches, messages that small operations
-// share. It returns true if one is held for more operations of a caller's burst. If no burst has
+// holdOrSendBatches decides, before the loop sleeps, about batches, messages that small operations
+// share. It returns true if one stays held for more operations of a caller's burst. If no burst has
 // grown since the last call, it sends the batches of all contexts and returns false.
-func (e *Engine) batchStaysOpen() bool {
+func (e *Engine) holdOrSendBatches() bool {
 	if atomic.LoadUint32(&e.Held) == 0 {
 		return false
 	}
-	if e.bursts.AreOver() {
+	if e.bursts.NoneSinceLastCall() {
 		e.Release()
 		return false
 	}

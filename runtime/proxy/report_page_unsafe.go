@@ -129,9 +129,9 @@ func (e *Report) Show() *EndpointPage {
 // its PE had no credit.
 func (e *Report) Stalled() time.Duration { return time.Duration(e.head.stalled) }
 
-// Stalls adds the time since its last call to the page's count of time in which operations could
-// not be posted (stalled), if one could not be posted then and cannot be posted now (stuck).
-func (e *Report) Stalls(now time.Time, stuck bool) {
+// CountStall adds the time since its last call to the page's count of time in which operations
+// could not be posted (stalled), if one could not be posted then and cannot be posted now (stuck).
+func (e *Report) CountStall(now time.Time, stuck bool) {
 	if stuck && e.wasStuck {
 		e.head.stalled += uint64(now.Sub(e.stuckAt))
 	}

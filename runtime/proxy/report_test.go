@@ -96,7 +96,7 @@ func TestStallTime(t *testing.T) {
 		{time.Nanosecond, true, 7*time.Millisecond + time.Nanosecond},
 	} {
 		now = now.Add(look.after)
-		e.Stalls(now, look.stuck)
+		e.CountStall(now, look.stuck)
 		if got := e.Stalled(); got != look.want {
 			t.Errorf("look %d: stalled for %v, want %v", i, got, look.want)
 		}

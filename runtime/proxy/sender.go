@@ -117,7 +117,7 @@ func (x *sender) Reaches(p *layout.Peer, pe libshmem.PE) bool {
 func (x *sender) startPeer(pe libshmem.PE, p *layout.Peer) bool {
 	if p.SetReachable(x.Net.Reachable(pe)); p.Reachable {
 		x.writes.startPeer(p)
-		x.Recorder.Deal(pe)
+		x.Recorder.AssignRing(pe)
 	}
 	return p.Reachable
 }
@@ -132,7 +132,7 @@ func (x *sender) begin(pe libshmem.PE, n int, merges bool) (*layout.Header, call
 	if !x.Reaches(p, pe) {
 		return nil, x.Net.Fail(x.Net.Unreachable(pe))
 	}
-	if x.Parked(p) {
+	if !x.TryUnpark(p) {
 		return nil, x.CountNoTurn(pe, p)
 	}
 	if p.Queued > 0 || x.shareMessages() || x.Overtakes(pe, p, x.Epoch) {
@@ -152,14 +152,14 @@ func (x *sender) begin(pe libshmem.PE, n int, merges bool) (*layout.Header, call
 	return nil, call.Again
 }
 
-// Parked reports whether messages to p are parked because the provider's queue was full: a caller's
-// message would overtake them. It tries to send them first, because the queue may have emptied
-// without a completion (injected messages have none).
-func (x *sender) Parked(p *layout.Peer) bool {
+// TryUnpark tries to send the messages to p that are parked because the provider's queue was full,
+// since the queue may have emptied without a completion (injected messages have none). It reports
+// whether none is parked now; otherwise a caller's message would overtake them.
+func (x *sender) TryUnpark(p *layout.Peer) bool {
 	if p.Parked > 0 {
 		x.unpark()
 	}
-	return p.Parked > 0
+	return p.Parked == 0
 }
 
 // Admit returns Done if a caller may send p a message of n bytes, and Again if p has no credit for

@@ -172,7 +172,7 @@ func TestQueue(t *testing.T) {
 	if st := b.add(5); st != call.Done || len(b.net.Sent) != 0 || p.Queued != 2 {
 		t.Fatalf("behind a write: %v, %d sent, %d queued", st, len(b.net.Sent), p.Queued)
 	}
-	if !b.Behind(1, p) || b.Behind(2, &b.Peers[2]) {
+	if !b.SendBatchBeforeWrite(1, p) || b.SendBatchBeforeWrite(2, &b.Peers[2]) {
 		t.Error("which PE has operations that wait?")
 	}
 	b.Drive(1)
@@ -217,7 +217,7 @@ func TestBatch(t *testing.T) {
 	if len(b.net.Sent) != 0 || p.Count[layout.Merged] != 4 || b.Held != 1 || b.net.Woken != 1 {
 		t.Fatalf("%d sent, %d merged, %d held, woken %d times", len(b.net.Sent), p.Count[layout.Merged], b.Held, b.net.Woken)
 	}
-	if b.bursts.AreOver() || !b.bursts.AreOver() {
+	if b.bursts.NoneSinceLastCall() || !b.bursts.NoneSinceLastCall() {
 		t.Error("a burst is over when it has not grown since the last look")
 	}
 	b.SendBatches()

@@ -26,7 +26,7 @@ func served(t *testing.T, m mode, rings int, device bool, stall time.Duration) (
 	t.Helper()
 	j := newRingJob(t, m, 1, 2, rings, 1<<16)
 	c := j.consumers[0]
-	c.Stall(stall)
+	c.SetStall(stall)
 	for _, p := range j.pes {
 		go p.Loop()
 	}
@@ -169,7 +169,7 @@ func TestStuckPE(t *testing.T) {
 		j := newRingJob(t, m, 1, 3, 2, 1<<16)
 		defer j.clean()
 		c := j.consumers[0]
-		c.Stall(time.Millisecond)
+		c.SetStall(time.Millisecond)
 		into := make([]byte, 8)
 		for range loop.WaitingMax / 2 {
 			j.push(0, 0, queue.Op{Code: queue.CodeGet, PE: 1, Dest: at(0), Local: j.address(into), Length: 8})

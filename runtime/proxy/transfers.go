@@ -28,11 +28,12 @@ type transferMessages interface {
 	// startPeer is called before the first operation on a PE, and reports whether operations on it
 	// may be posted.
 	startPeer(pe libshmem.PE, p *layout.Peer) bool
-	// Parked reports whether earlier messages to a PE are parked, because the provider's queue was
-	// full: a write would overtake them.
-	Parked(p *layout.Peer) bool
-	// Behind reports whether a write must queue because earlier operations on its PE are queued.
-	Behind(pe libshmem.PE, p *layout.Peer) bool
+	// TryUnpark tries to send messages to a PE that are parked because the provider's queue was full,
+	// and reports whether none is parked now: a write would overtake them.
+	TryUnpark(p *layout.Peer) bool
+	// SendBatchBeforeWrite sends the batch of a PE, if a write must follow it, and reports whether the
+	// write must queue because earlier operations on the PE are queued.
+	SendBatchBeforeWrite(pe libshmem.PE, p *layout.Peer) bool
 	// Enqueue queues a write until Resume posts it.
 	Enqueue(t fabric.Token, s *record)
 	// Drive calls Resume for the writes to a PE that need not wait any longer. Jam makes the sender

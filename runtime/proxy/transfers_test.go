@@ -38,8 +38,8 @@ func (b *transferBench) startPeer(_ libshmem.PE, p *layout.Peer) bool {
 	b.transfers.startPeer(p)
 	return true
 }
-func (b *transferBench) Parked(*layout.Peer) bool              { return b.parked }
-func (b *transferBench) Behind(libshmem.PE, *layout.Peer) bool { return b.behind }
+func (b *transferBench) TryUnpark(*layout.Peer) bool                         { return !b.parked }
+func (b *transferBench) SendBatchBeforeWrite(libshmem.PE, *layout.Peer) bool { return b.behind }
 func (b *transferBench) Enqueue(t fabric.Token, _ *record) {
 	b.queue = append(b.queue, t)
 	b.note("queued")

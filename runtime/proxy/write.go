@@ -32,14 +32,14 @@ func (x *transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 	switch {
 	case !p.Reachable && !x.Messages.startPeer(pe, p):
 		return x.Net.Fail(x.Net.Unreachable(pe))
-	case p.Parked > 0 && x.Messages.Parked(p):
+	case p.Parked > 0 && !x.Messages.TryUnpark(p):
 		return x.CountNoTurn(pe, p)
 	case !x.HasRoom(pe, p, n):
 		return call.Again
 	}
-	waits := (p.Queued > 0 || p.Staged) && x.Messages.Behind(pe, p)
+	waits := (p.Queued > 0 || p.Staged) && x.Messages.SendBatchBeforeWrite(pe, p)
 	if !waits {
-		st := x.mayWrite(pe, p, x.Epoch, after != nil)
+		st := x.admitWrite(pe, p, x.Epoch, after != nil)
 		if st == call.Done && after != nil {
 			if st := x.Messages.Admit(pe, p, layout.HeaderSize); st != call.Done {
 				return st
@@ -76,7 +76,7 @@ func (x *transfers) Write(pe libshmem.PE, offset libshmem.Offset, source unsafe.
 // write still has to wait. A message that follows the write (s.Then) needs credit first: else the
 // bytes would be there and the message would not.
 func (x *transfers) Resume(t fabric.Token, s *record, p *layout.Peer) call.Status {
-	if st := x.mayWrite(s.PE, p, s.Epoch, s.Then); st != call.Done {
+	if st := x.admitWrite(s.PE, p, s.Epoch, s.Then); st != call.Done {
 		return st
 	}
 	if s.Then {
@@ -103,7 +103,7 @@ func (x *transfers) Resume(t fabric.Token, s *record, p *layout.Peer) call.Statu
 // has a number, registers the source if it has to, and requests the provider's fence if the write
 // has to stay after earlier ones.
 func (x *transfers) post(t fabric.Token, s *record, p *layout.Peer, offset libshmem.Offset, source unsafe.Pointer, n uint64) call.Status {
-	numbered := x.mayHaveNumber(s.PE, p, n)
+	numbered := x.tryNumber(s.PE, p, n)
 	op := x.describeTransfer(p, s.PE, offset, source, n, t)
 	if x.Net.Segment.Contains(source, n) {
 		op.Desc = x.Net.Region.Desc

@@ -11,10 +11,10 @@ import (
 // numbers (numbers.go). At half of either limit the engine sends a flush. At the whole, writes
 // wait for the reply in the queue of the PE, or go without a number.
 
-// mayWrite returns whether a write of an epoch may be posted now; then: a message follows it.
-// Again: a reply or a completion has to arrive first, and the flush that requests the reply is
-// under way.
-func (x *transfers) mayWrite(pe libshmem.PE, p *layout.Peer, epoch uint64, then bool) call.Status {
+// admitWrite returns Done if a write of an epoch may be posted now; then: a message follows it. It
+// returns Again if a reply or a completion has to arrive first; it has then sent the flush that
+// requests the reply.
+func (x *transfers) admitWrite(pe libshmem.PE, p *layout.Peer, epoch uint64, then bool) call.Status {
 	if p.MustFollow(epoch) {
 		return x.awaitFlush(pe, p)
 	}
@@ -24,7 +24,7 @@ func (x *transfers) mayWrite(pe libshmem.PE, p *layout.Peer, epoch uint64, then 
 		}
 		return call.Again
 	}
-	st := x.mayPost(pe, p)
+	st := x.admitUnacknowledged(pe, p)
 	if st == call.Done && then && x.mayOvertake(p) {
 		return call.Again
 	}
@@ -72,9 +72,10 @@ func (x *transfers) unacknowledged(p *layout.Peer) (half, full bool) {
 	return half, full
 }
 
-// mayPost returns Done if one more one-sided write to a PE may be posted, and Again if the PE has
-// to acknowledge earlier ones first.
-func (x *transfers) mayPost(pe libshmem.PE, p *layout.Peer) call.Status {
+// admitUnacknowledged returns Done if one more one-sided write to a PE may be posted, and Again if
+// the PE has to acknowledge earlier ones first. When half of a limit is used up, it sends the flush
+// that requests the acknowledgement.
+func (x *transfers) admitUnacknowledged(pe libshmem.PE, p *layout.Peer) call.Status {
 	switch half, full := x.unacknowledged(p); {
 	case full:
 		return x.awaitFlush(pe, p)

@@ -26,19 +26,19 @@ func Around(inner fabric.Provider, tokens int, k *Track) fabric.Provider {
 	p := &provider{Provider: inner, k: k, name: make([]string, tokens), id: make([]uint64, tokens)}
 	p.atomics, _ = inner.(fabric.Atomics)
 	if r, ok := inner.(fabric.Rails); ok {
-		return &several{p, r}
+		return &railsProvider{p, r}
 	}
 	return p
 }
 
-// several is a provider around one that has several NICs.
-type several struct {
+// railsProvider is a provider around one that has several NICs.
+type railsProvider struct {
 	*provider
 	rails fabric.Rails
 }
 
 // Rails implements fabric.Rails: it returns the traffic of each NIC.
-func (s *several) Rails() []fabric.RailCount { return s.rails.Rails() }
+func (s *railsProvider) Rails() []fabric.RailCount { return s.rails.Rails() }
 
 // Native implements fabric.Provider. It offers the C code nothing to call, so that all operations
 // pass through here and are recorded.

@@ -48,7 +48,7 @@ const wokenCPU = "put_signal_woken_cpu"
 // optional reports whether Fit can work without the figure, although it determines a parameter.
 func (f *figure) optional() bool { return f.metric == exchanged || f.metric == wokenCPU }
 
-// key returns the name by which Measured returns the figure: its metric and its size.
+// key returns the name by which ReadMeasured returns the figure: its metric and its size.
 func (f *figure) key() string { return fmt.Sprintf("%s %d", f.metric, f.bytes) }
 
 // figures are the figures that the replay can compute. Those that determine parameters come first.

@@ -18,7 +18,7 @@ type Handle uintptr
 // Network has the calls by which a Machine, the state machine of this package, makes, uses and ends
 // connections. The caller reports the events of the connections to the Machine by its methods.
 type Network interface {
-	// Connect begins to connect with a PE. Machine.Replied or Failed gets the outcome.
+	// Connect begins to connect with a PE. Machine.HandleReply or HandleFailure gets the outcome.
 	Connect(c Conn, pe libshmem.PE, request []byte) error
 	// Accept makes a connection of a request, and sends the reply. After an error there is none.
 	Accept(c Conn, h Handle, reply []byte) error
@@ -27,7 +27,7 @@ type Network interface {
 	// Drop closes a connection. No event of it follows.
 	Drop(c Conn)
 	// Shutdown ends a connection that is in use, and with it the operations that use it.
-	// Machine.Disconnected follows when it has ended.
+	// Machine.HandleDisconnect follows when it has ended.
 	Shutdown(c Conn)
 	// Use makes operations on a PE use a connection. With 0 they have none, and the next operation
 	// makes the network call Machine.Want.
@@ -424,7 +424,7 @@ func (m *Machine) HandleFailure(c Conn, data []byte, why string) {
 	}
 }
 
-// HandleDisconnect handles the end of a connection. The caller must have called Received for all
+// HandleDisconnect handles the end of a connection. The caller must have called HandleWord for all
 // words that arrived on it.
 func (m *Machine) HandleDisconnect(c Conn) {
 	p := m.conns[c]

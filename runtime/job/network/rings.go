@@ -44,7 +44,7 @@ func (nw *Network) Serve(rings []*queue.Ring, device bool) *Rings {
 	var wakes []func()
 	for i, e := range nw.Engines {
 		c := loop.NewConsumer(e, mine[i], locals, s.reports.add)
-		c.Stall(nw.Settings.Timeout)
+		c.SetStall(nw.Settings.Timeout)
 		c.SetCrowded(crowded)
 		c.TraceTo(nw.tracks[i])
 		s.consumers = append(s.consumers, c)

@@ -96,8 +96,8 @@ func (l *Loop) Close() {
 // SetServesAll sets whether this loop serves all rings of the PE: only then may C handle a fence.
 func (l *Loop) SetServesAll(all bool) { l.c.servesAll = asNumber(all) }
 
-// Yields sets whether the loop yields its processor when it finds no work.
-func (l *Loop) Yields(yields bool) { l.c.yields = asNumber(yields) }
+// SetYields sets whether the loop yields its processor when it finds no work.
+func (l *Loop) SetYields(yields bool) { l.c.yields = asNumber(yields) }
 
 // asNumber returns 1 for true and 0 for false: the members of the C struct are numbers.
 func asNumber(b bool) uint32 {
@@ -145,9 +145,9 @@ func (l *Loop) Completions() []fabric.Completion {
 	return l.c.completions[l.c.first:l.c.count]
 }
 
-// Local adds memory outside the segment that operations may read, from begin to end. The loop
+// AddLocal adds memory outside the segment that operations may read, from begin to end. The loop
 // stores only the areas that were added last; an operation on any other memory is left to Go.
-func (l *Loop) Local(begin, end uint64) {
+func (l *Loop) AddLocal(begin, end uint64) {
 	for _, a := range l.c.areas {
 		if a.begin == begin && a.end == end {
 			return

@@ -87,9 +87,9 @@ func (r *Recorder) Context(state *layout.State, number uint32) Recorder {
 	return Recorder{r.records, state, uint64(number)}
 }
 
-// Deal assigns a ring of events to a PE that has none yet, from the rings that all contexts share.
-// Ring 0 is that of the proxy thread, so 0 stands for "no ring".
-func (r *Recorder) Deal(pe libshmem.PE) {
+// AssignRing assigns a ring of events to a PE that has none yet, from the rings that all contexts
+// share. Ring 0 is that of the proxy thread, so 0 stands for "no ring".
+func (r *Recorder) AssignRing(pe libshmem.PE) {
 	if p := &r.peers[pe]; p.Ring == 0 {
 		p.Ring = r.first.Rings
 		r.first.Rings++
@@ -102,7 +102,7 @@ func (r *Recorder) Deal(pe libshmem.PE) {
 func (r *Recorder) Note(pe libshmem.PE, what layout.Event, detail, number uint32) {
 	p := &r.peers[pe]
 	if p.Ring == 0 {
-		r.Deal(pe)
+		r.AssignRing(pe)
 	}
 	at := &r.rings[p.Ring][p.Recorded%layout.RingEvents]
 	at.When, at.What = r.eventTime(), eventWord(what, detail, number)

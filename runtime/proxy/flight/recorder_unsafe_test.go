@@ -64,7 +64,7 @@ func (r *rig) want(t *testing.T, pe int, want ...string) {
 func TestRings(t *testing.T) {
 	r := newRig(100)
 	r.Note(70, layout.EventDone, 1, 0)
-	r.Deal(30)
+	r.AssignRing(30)
 	r.Note(30, layout.EventDone, 2, 0)
 	r.Note(70, layout.EventDone, 3, 0)
 	r.want(t, 70, "token 1 is complete", "token 3 is complete")
@@ -132,7 +132,7 @@ func TestLatest(t *testing.T) {
 		r.state.Tick = uint64(i + 1)
 		r.Note(pe, layout.EventDone, 0, 0)
 	}
-	r.Deal(5)
+	r.AssignRing(5)
 	busy := func(pe libshmem.PE) bool { return pe == 7 || pe == 4 }
 	if got := r.Latest(10, busy); !slices.Equal(got, []libshmem.PE{7, 4, 9, 2}) {
 		t.Errorf("latest: %d", got)

@@ -99,7 +99,7 @@ func (c *copies) tryBegin(use Use, pe libshmem.PE, n uint64) call.Status {
 	if c.streams.Full(stream.Peer) || c.departs.UnsentBefore(pe, c.state.Epoch) || l.owed > 0 && l.owedEpoch != c.state.Epoch {
 		return call.Again
 	}
-	return c.engine.MayBegin(use, pe, n)
+	return c.engine.TryBegin(use, pe, n)
 }
 
 // begin counts an operation on the mapped heap of a PE that is in the stream or will be put there.
@@ -205,7 +205,7 @@ func (c *copies) Put(pe libshmem.PE, offset libshmem.Offset, source unsafe.Point
 		return call.Again
 	}
 	if after != nil {
-		if st := c.engine.MayBegin(UseSignal, pe, 0); st != call.Done {
+		if st := c.engine.TryBegin(UseSignal, pe, 0); st != call.Done {
 			return st
 		}
 	}
@@ -271,7 +271,7 @@ func (c *copies) allocateToken(pe libshmem.PE, r *call.Request, n uint64) (fabri
 // Get copies n bytes from the mapped heap of a PE. No other operation is ordered with it. gpu says
 // that the destination is GPU memory.
 func (c *copies) Get(pe libshmem.PE, offset libshmem.Offset, dest unsafe.Pointer, n uint64, gpu bool, r *call.Request) call.Status {
-	if c.streams.Full(stream.Peer) || c.engine.MayBegin(UseCopyBack, pe, n) != call.Done {
+	if c.streams.Full(stream.Peer) || c.engine.TryBegin(UseCopyBack, pe, n) != call.Done {
 		return call.Again
 	}
 	t, ok := c.allocateToken(pe, r, n)

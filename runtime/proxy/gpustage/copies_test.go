@@ -29,7 +29,7 @@ type copiesTestEngine struct {
 func (e *copiesTestEngine) Shared() Shared {
 	return Shared{Engine: e.streams.Shared(), Peers: e.peers[:]}
 }
-func (e *copiesTestEngine) MayBegin(use Use, _ libshmem.PE, _ uint64) call.Status {
+func (e *copiesTestEngine) TryBegin(use Use, _ libshmem.PE, _ uint64) call.Status {
 	e.requested = append(e.requested, use)
 	return e.may
 }

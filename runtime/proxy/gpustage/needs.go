@@ -116,10 +116,10 @@ type Engine interface {
 	// End completes an operation, or one step of it: see Phase.
 	End(o Op, e Ending)
 
-	// MayBegin reports whether an operation of n bytes on a PE that has not started, or that has no
+	// TryBegin returns Done if an operation of n bytes on a PE that has not started, or that has no
 	// record, may start. Again: it has to follow operations or messages, its PE has no credit, or
-	// no token is free.
-	MayBegin(use Use, pe libshmem.PE, n uint64) call.Status
+	// no token is free; a flush that requests the PE's reply has then been sent.
+	TryBegin(use Use, pe libshmem.PE, n uint64) call.Status
 	// Send sends a message.
 	Send(m Message) call.Status
 

@@ -126,12 +126,12 @@ const (
 	fenced      // all pieces but the last are posted, and a fence after them
 )
 
-// Stall sets how long a ring may stand still, or an operation wait to be posted, before that is
+// SetStall sets how long a ring may stand still, or an operation wait to be posted, before that is
 // reported; 0, the default: for ever. Stall must be called before Attach.
-func (c *Consumer) Stall(d time.Duration) { c.stall = d }
+func (c *Consumer) SetStall(d time.Duration) { c.stall = d }
 
-// SetCrowded sets whether the threads of PEs and their proxies outnumber their processors. Crowded
-// must be called before Attach.
+// SetCrowded sets whether the threads of PEs and their proxies outnumber their processors.
+// SetCrowded must be called before Attach.
 func (c *Consumer) SetCrowded(is bool) { c.crowded = is }
 
 // TraceTo makes the consumer record in a trace track how many operations it took from a ring, and

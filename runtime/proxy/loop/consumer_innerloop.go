@@ -132,7 +132,7 @@ func (c *Consumer) announceLocal(op *queue.Op) {
 	}
 	c.dropUnmapped()
 	if begin, end, ok := c.locals.areaAround(op.Local); ok {
-		c.inner.Local(begin, end)
+		c.inner.AddLocal(begin, end)
 	}
 }
 

@@ -89,7 +89,7 @@ type serveState struct {
 func (l *Loop) Attach(c *Consumer, device bool) {
 	c.device, c.loop = device, l
 	if c.inner != nil {
-		c.inner.Yields(c.yields())
+		c.inner.SetYields(c.yields())
 	}
 	l.consumer.Store(c)
 	l.e.Rouse()

@@ -211,7 +211,7 @@ static void apply_for_peer(struct ep *ep, const struct record *r)
 
 /* Handles a target's reply to an operation of this endpoint: the operation is complete, and due at
  * once. A reply to an operation that is over is ignored. */
-static void acknowledged(struct ep *ep, const struct record *r)
+static void handle_reply(struct ep *ep, const struct record *r)
 {
     struct op *op = op_find(ep, r->token);
     if (op == NULL || op->state != OP_REQUESTED)
@@ -253,7 +253,7 @@ void arrive(struct ep *ep)
             rma(ep, r);
             break;
         case RECORD_ACK:
-            acknowledged(ep, r);
+            handle_reply(ep, r);
             break;
         }
         wire_next(ep->map->w);

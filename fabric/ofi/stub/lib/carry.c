@@ -171,7 +171,7 @@ static void wait_again(struct ep *ep, struct op *op, int put)
 
 /* Handles the result of sending a message to which the target replies: the operation now waits for
  * the reply, or has to be sent again. */
-static void requested(struct ep *ep, struct op *op, int put)
+static void handle_request_result(struct ep *ep, struct op *op, int put)
 {
     if (put != PUT_DONE) {
         wait_again(ep, op, put);
@@ -217,7 +217,7 @@ static void carry_rma(struct ep *ep, struct op *op)
             return;
         }
         if (emulated(ep, op)) {
-            requested(ep, op, emulate(ep, op));
+            handle_request_result(ep, op, emulate(ep, op));
             return;
         }
         int ret = 0;
@@ -301,7 +301,7 @@ static void carry_message(struct ep *ep, struct op *op)
     else if (put == PUT_DONE && !op->ack)
         op_done(ep, op);
     else
-        requested(ep, op, put);
+        handle_request_result(ep, op, put);
 }
 
 /* Returns the value that an atomic operation leaves in a word with the value old. */
@@ -363,7 +363,7 @@ static void carry_atomic(struct ep *ep, struct op *op)
                                  .key = op->key,
                                  .op = (uint16_t)op->op,
                                  .width = (uint16_t)op->width};
-        requested(ep, op, wire_put(op->peer->map, &r, op->operands, sizeof op->operands, 0));
+        handle_request_result(ep, op, wire_put(op->peer->map, &r, op->operands, sizeof op->operands, 0));
         return;
     }
     int status = apply(op->peer->map, op->remote, op->key, op->op, op->width, op->operands, &old);
