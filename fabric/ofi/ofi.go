@@ -222,6 +222,8 @@ func (e *endpoint) Notes() []string { return slices.Clone(e.notes) }
 // Addr implements fabric.Provider: it returns the address for the other PEs' Connect.
 func (e *endpoint) Addr() []byte { return slices.Clone(e.addr) }
 
+// Connect implements fabric.Provider: it stores the addresses of all PEs, by number, without which
+// no operation on them is possible.
 func (e *endpoint) Connect(addrs [][]byte) error {
 	if e.c.npeers != 0 {
 		return &shmerr.Error{Op: "connect", Object: e.caps.Provider, Cause: shmerr.Causef(shmerr.ErrArgument, "the peers are known already")}

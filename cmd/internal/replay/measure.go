@@ -13,19 +13,19 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// A figure is a value that bench/oshm_micro.c or bench/woken.c measures between two PEs, and the
+// metric is a quantity that bench/oshm_micro.c or bench/woken.c measures between two PEs, and the
 // way in which the replay computes it.
-type figure struct {
-	metric string
-	bytes  uint64
-	unit   string
-	fits   string // the parameter of the model that it determines; "": none, it only shows how well the others fit
-	ops    int    // operations of a program; the figure is the time of one
-	make   func(f *figure) *program.Job
+type metric struct {
+	name  string
+	bytes uint64
+	unit  string
+	fits  string                       // the parameter of the model that it determines; "": none, it only shows how well the others fit
+	ops   int                          // operations of the program; the metric is the time of one
+	make  func(f *metric) *program.Job // makes the program whose replay computes the metric
 }
 
-// time converts a value of the figure, in its unit, to nanoseconds of one operation.
-func (f *figure) time(value float64) float64 {
+// time converts a value of the metric, in its unit, to nanoseconds of one operation.
+func (f *metric) time(value float64) float64 {
 	switch f.unit {
 	case "us":
 		return value * 1e3
@@ -35,24 +35,24 @@ func (f *figure) time(value float64) float64 {
 	return float64(f.bytes) / value // GB/s
 }
 
-// exchanged is the figure that determines how much processor time a byte costs: if that cost limits
+// exchanged is the metric that determines how much processor time a byte costs: if that cost limits
 // the bandwidth, two PEs that send to each other take twice as long as one PE that sends. Older
 // outputs lack it.
 const exchanged = "put_signal_exchange"
 
-// wokenCPU is the figure of bench/woken.c: the CPU time that a put costs its target PE when the
+// wokenCPU is the metric of bench/woken.c: the CPU time that a put costs its target PE when the
 // target's program computes and makes no call, so that each put wakes the thread there that serves
 // the network.
 const wokenCPU = "put_signal_woken_cpu"
 
-// optional reports whether Fit can work without the figure, although it determines a parameter.
-func (f *figure) optional() bool { return f.metric == exchanged || f.metric == wokenCPU }
+// optional reports whether Fit can work without the metric, although it determines a parameter.
+func (f *metric) optional() bool { return f.name == exchanged || f.name == wokenCPU }
 
-// key returns the name by which ReadMeasured returns the figure: its metric and its size.
-func (f *figure) key() string { return fmt.Sprintf("%s %d", f.metric, f.bytes) }
+// key returns the key of the metric's value in the result of ReadMeasured: its name and its size.
+func (f *metric) key() string { return fmt.Sprintf("%s %d", f.name, f.bytes) }
 
-// figures are the figures that the replay can compute. Those that determine parameters come first.
-var figures = []figure{
+// metrics are the metrics that the replay can compute. Those that determine parameters come first.
+var metrics = []metric{
 	{"p_pingpong_half", 8, "us", "latency", 100, pingPong},
 	{"put_nbi_bw", 1 << 20, "GB/s", "bandwidth", 64, window},
 	{"put_nbi_bw", 4096, "GB/s", "one-sided operation", 8 * 64, window},
@@ -67,7 +67,7 @@ var figures = []figure{
 	{"barrier_all", 0, "us", "", 50, barriers},
 }
 
-// Comparison has a measured figure and the simulated one, in nanoseconds of one operation.
+// Comparison has a measured metric and the simulated one, in nanoseconds of one operation.
 type Comparison struct {
 	Metric              string
 	Bytes               uint64
@@ -94,30 +94,30 @@ func ReadMeasured(r io.Reader) (map[string]float64, error) {
 	return all, lines.Err()
 }
 
-// The search ends when the relative error of every figure that determines a parameter is below
-// `enough`, or after maxRounds, because a measurement need not fit the model. Each figure depends
+// The search ends when the relative error of every metric that determines a parameter is below
+// `enough`, or after maxRounds, because a measurement need not fit the model. Each metric depends
 // mostly on its own parameter.
 const maxRelativeError, maxRounds = 0.003, 8
 
-// Fit changes a model so that the replay of oshm_micro has the measured figures. It needs the
-// figures that determine parameters, and returns how well all figures fit.
+// Fit changes a model so that the replay of oshm_micro has the measured metrics. It needs the
+// metrics that determine parameters, and returns how well all metrics fit.
 func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 	var missing []string
-	for i := range figures {
-		f := &figures[i]
+	for i := range metrics {
+		f := &metrics[i]
 		v, ok := measured[f.key()]
 		if ok && (!(v > 0) || math.IsInf(v, 0)) {
-			return nil, shmerr.Causef(shmerr.ErrArgument, "%s of %d bytes is %g %s (measure again)", f.metric, f.bytes, v, f.unit)
+			return nil, shmerr.Causef(shmerr.ErrArgument, "%s of %d bytes is %g %s (measure again)", f.name, f.bytes, v, f.unit)
 		}
 		if f.fits != "" && !f.optional() && !ok {
-			missing = append(missing, fmt.Sprintf("%s of %d bytes", f.metric, f.bytes))
+			missing = append(missing, fmt.Sprintf("%s of %d bytes", f.name, f.bytes))
 		}
 	}
 	if len(missing) > 0 {
 		return nil, shmerr.Causef(shmerr.ErrArgument, "it lacks %s (run oshm_micro all between two hosts)", strings.Join(missing, ", "))
 	}
 	if _, ok := measured[exchanged+" 1048576"]; !ok {
-		m.Byte = 0 // without that figure a byte takes time only on the wire
+		m.Byte = 0 // without that metric a byte takes time only on the wire
 	}
 	rounds := maxRounds
 	for off := 1.0; off > maxRelativeError; {
@@ -125,8 +125,8 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 			break
 		}
 		off = 0
-		for i := range figures {
-			f := &figures[i]
+		for i := range metrics {
+			f := &metrics[i]
 			if f.fits == "" {
 				break
 			}
@@ -147,8 +147,8 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 		m.Byte = min(m.Byte, 1/measured["put_nbi_bw 1048576"])
 	}
 	var all []Comparison
-	for i := range figures {
-		f := &figures[i]
+	for i := range metrics {
+		f := &metrics[i]
 		v, ok := measured[f.key()]
 		if !ok {
 			continue
@@ -157,12 +157,12 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Comparison{f.metric, f.bytes, f.fits, f.time(v), got})
+		all = append(all, Comparison{f.name, f.bytes, f.fits, f.time(v), got})
 	}
 	return all, nil
 }
 
-// adjust changes the parameter that a figure determines by the difference of its measured and its
+// adjust changes the parameter that a metric determines by the difference of its measured and its
 // simulated time, in nanoseconds of one operation.
 func (m *Model) adjust(parameter string, want, got float64) {
 	step := sim.Time(math.Round(want - got))
@@ -182,17 +182,17 @@ func (m *Model) adjust(parameter string, want, got float64) {
 	}
 }
 
-// simulate replays the figure's program between two PEs and returns the nanoseconds of an
+// simulate replays the metric's program between two PEs and returns the nanoseconds of an
 // operation. Each program ends with a barrier, in which PE 1 waits and polls meanwhile, as in
 // oshm_micro. The time of a program that has only the barrier is subtracted.
-func (f *figure) simulate(m *Model) (float64, error) {
+func (f *metric) simulate(m *Model) (float64, error) {
 	var took [2]sim.Time
 	none, site, gap := *f, Site{Hosts: 2}, 0.0
 	none.ops = 0
-	if f.metric == wokenCPU {
+	if f.name == wokenCPU {
 		site.Processors, gap = 1, wokenGap
 	}
-	for i, one := range []*figure{&none, f} {
+	for i, one := range []*metric{&none, f} {
 		r, err := Run(one.make(one), *m, site)
 		if err != nil {
 			return 0, err
@@ -239,7 +239,7 @@ func (x *benchmark) barrier() {
 
 // pingPong makes a program in which each PE alternately stores a word at the other PE and waits for
 // a word from it.
-func pingPong(f *figure) *program.Job {
+func pingPong(f *metric) *program.Job {
 	x := newBenchmark()
 	for range f.ops / 2 {
 		for pe := range 2 {
@@ -263,24 +263,30 @@ func repeat(name string, bytes uint64, calls, quiet int) *program.Job {
 	return x.job()
 }
 
-// The next functions make the programs of figures in which only PE 0 makes calls, most of them with
-// a quiet after a fixed number of calls.
-func window(f *figure) *program.Job { return repeat("shmem_putmem_nbi", f.bytes, f.ops, 64) }
+// window makes a program of nonblocking puts by PE 0, with a quiet after every 64.
+func window(f *metric) *program.Job { return repeat("shmem_putmem_nbi", f.bytes, f.ops, 64) }
 
-// // The next functions make the programs of figures in which only PE 0 makes calls, most of them with
-// // a quiet after a fixed number of calls.
-func increments(f *figure) *program.Job { return repeat("shmem_long_atomic_inc", 8, f.ops, 512) }
-func puts(f *figure) *program.Job       { return repeat("shmem_putmem_nbi", f.bytes, f.ops, 512) }
-func gets(f *figure) *program.Job       { return repeat("shmem_getmem", f.bytes, f.ops, 0) }
-func fetches(f *figure) *program.Job    { return repeat("shmem_long_atomic_fetch_add", 8, f.ops, 0) }
-func putQuiet(f *figure) *program.Job   { return repeat("shmem_putmem", f.bytes, f.ops, 1) }
+// increments makes a program of atomic increments by PE 0, with a quiet after every 512.
+func increments(f *metric) *program.Job { return repeat("shmem_long_atomic_inc", 8, f.ops, 512) }
+
+// puts makes a program of nonblocking puts by PE 0, with a quiet after every 512.
+func puts(f *metric) *program.Job { return repeat("shmem_putmem_nbi", f.bytes, f.ops, 512) }
+
+// gets makes a program of blocking gets by PE 0.
+func gets(f *metric) *program.Job { return repeat("shmem_getmem", f.bytes, f.ops, 0) }
+
+// fetches makes a program of atomic fetch-and-adds by PE 0, each of which waits for its reply.
+func fetches(f *metric) *program.Job { return repeat("shmem_long_atomic_fetch_add", 8, f.ops, 0) }
+
+// putQuiet makes a program of blocking puts by PE 0, each followed by a quiet.
+func putQuiet(f *metric) *program.Job { return repeat("shmem_putmem", f.bytes, f.ops, 1) }
 
 // wokenGap is the pause before each put of bench/woken.c, in nanoseconds.
 const wokenGap = 500_000
 
-// woken makes the program of the figure put_signal_woken_cpu: PE 1 computes while PE 0 puts. The
+// woken makes the program of the metric put_signal_woken_cpu: PE 1 computes while PE 0 puts. The
 // time by which PE 1 takes longer than without the puts is their cost for it.
-func woken(f *figure) *program.Job {
+func woken(f *metric) *program.Job {
 	x := newBenchmark()
 	x.barrier()
 	x.now[1] += int64(f.ops+1) * wokenGap
@@ -293,7 +299,7 @@ func woken(f *figure) *program.Job {
 
 // exchange makes a program in which both PEs put to each other at the same time, and wait for the
 // signal of the other.
-func exchange(f *figure) *program.Job {
+func exchange(f *metric) *program.Job {
 	x := newBenchmark()
 	for range f.ops {
 		for pe := range 2 {
@@ -310,7 +316,7 @@ func exchange(f *figure) *program.Job {
 }
 
 // barriers makes a program of barriers of both PEs.
-func barriers(f *figure) *program.Job {
+func barriers(f *metric) *program.Job {
 	x := newBenchmark()
 	for range f.ops {
 		x.barrier()

@@ -9,7 +9,7 @@ import (
 	"libshmem/fabric/sim"
 )
 
-// A model is found again from the figures that it makes.
+// A model is found again from the metrics that it makes.
 func TestFit(t *testing.T) {
 	true_, err := Named("tcp")
 	if err != nil {
@@ -17,8 +17,8 @@ func TestFit(t *testing.T) {
 	}
 	true_.Latency, true_.Model.Bandwidth, true_.OneSided, true_.Call, true_.Byte, true_.Wake = 7*sim.Microsecond, 20e9, 6000, 90, 0.35, 90*sim.Microsecond
 	measured := map[string]float64{}
-	for i := range figures {
-		f := &figures[i]
+	for i := range metrics {
+		f := &metrics[i]
 		ns, err := f.simulate(&true_)
 		if err != nil {
 			t.Fatal(err)
@@ -30,7 +30,7 @@ func TestFit(t *testing.T) {
 		case "Mop/s":
 			value = 1e3 / ns
 		}
-		measured[fmt.Sprintf("%s %d", f.metric, f.bytes)] = value
+		measured[fmt.Sprintf("%s %d", f.name, f.bytes)] = value
 	}
 	m, err := Named("tcp")
 	if err != nil {
@@ -40,8 +40,8 @@ func TestFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != len(figures) {
-		t.Errorf("%d figures are compared, of %d", len(all), len(figures))
+	if len(all) != len(metrics) {
+		t.Errorf("%d metrics are compared, of %d", len(all), len(metrics))
 	}
 	for _, c := range all {
 		t.Logf("%s %d: measured %.1f ns, simulated %.1f", c.Metric, c.Bytes, c.Measured, c.Simulated)
