@@ -22,7 +22,7 @@ func examine(file string, environ []string, out printer, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, fmt.Errorf("find the library beside this command: %w", err))
 	}
-	here := program.Here{
+	here := program.Machine{
 		Lib:         filepath.Join(filepath.Dir(filepath.Dir(executable)), "lib"),
 		LibraryPath: variable(environ, "LD_LIBRARY_PATH"), Preload: variable(environ, "LD_PRELOAD"), Default: lastFolders,
 	}

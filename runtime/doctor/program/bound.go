@@ -10,22 +10,22 @@ import (
 	"libshmem/runtime/doctor"
 )
 
-// bound says which library of NVSHMEM the loader would bind a file to that starts alone. A program
-// that loads the file later, as Python does, may have another one in memory by then, and the loader
-// takes that.
-func (h Here) bound(name, dir string, f *elf.File) doctor.Finding {
-	own := filepath.Join(h.Lib, soname)
+// checkBinding returns a finding about the library with NVSHMEM's soname to which the loader would
+// bind a file, if the file is started as a program of its own. A program that loads the file later,
+// as Python does, may have another such library in memory by then, to which the loader binds it.
+func (m Machine) checkBinding(name, dir string, f *elf.File) doctor.Finding {
+	own := filepath.Join(m.Lib, soname)
 	first := "LD_PRELOAD=" + own + ", or load that file before (shmem.nvshmem_path() in Python)"
 	rpath, runpath := folders(f, elf.DT_RPATH, dir), folders(f, elf.DT_RUNPATH, dir)
 	if len(runpath) > 0 {
-		rpath = nil // the loader ignores it then
+		rpath = nil // the loader ignores DT_RPATH if there is a DT_RUNPATH
 	}
 	if dir == "" && len(rpath) > 0 {
 		return doctor.Lack(name, first, "binds to %s in %s, its run path, before LD_LIBRARY_PATH", soname, strings.Join(rpath, ":"))
 	}
-	for _, file := range filepath.SplitList(strings.ReplaceAll(h.Preload, " ", ":")) {
+	for _, file := range filepath.SplitList(strings.ReplaceAll(m.Preload, " ", ":")) {
 		if sonameOf(file) == soname {
-			return h.verdict(name, file, "LD_PRELOAD", "set LD_PRELOAD="+own)
+			return m.bindingFinding(name, file, "LD_PRELOAD", "set LD_PRELOAD="+own)
 		}
 	}
 	for _, way := range []struct {
@@ -34,31 +34,33 @@ func (h Here) bound(name, dir string, f *elf.File) doctor.Finding {
 		remedy  string
 	}{
 		{"its run path (DT_RPATH)", rpath, first},
-		{"LD_LIBRARY_PATH", filepath.SplitList(h.LibraryPath), "put " + h.Lib + " first in LD_LIBRARY_PATH"},
-		{"its run path (DT_RUNPATH)", runpath, "LD_LIBRARY_PATH=" + h.Lib},
-		{"the loader's default", h.Default, "LD_LIBRARY_PATH=" + h.Lib},
+		{"LD_LIBRARY_PATH", filepath.SplitList(m.LibraryPath), "put " + m.Lib + " first in LD_LIBRARY_PATH"},
+		{"its run path (DT_RUNPATH)", runpath, "LD_LIBRARY_PATH=" + m.Lib},
+		{"the loader's default", m.Default, "LD_LIBRARY_PATH=" + m.Lib},
 	} {
 		for _, folder := range way.folders {
 			if file := filepath.Join(folder, soname); folder != "" && sonameOf(file) == soname {
-				return h.verdict(name, file, way.what, way.remedy)
+				return m.bindingFinding(name, file, way.what, way.remedy)
 			}
 		}
 	}
 	if f.Section(".interp") == nil { // a library, and its process may have one
 		return doctor.Lack(name, first, "finds no %s itself: it binds to the one that its process has loaded", soname)
 	}
-	return doctor.Bad(name, "LD_LIBRARY_PATH="+h.Lib, "finds no %s", soname)
+	return doctor.Bad(name, "LD_LIBRARY_PATH="+m.Lib, "finds no %s", soname)
 }
 
-// verdict is the finding about a file that binds to a library of NVSHMEM.
-func (h Here) verdict(name, file, way, remedy string) doctor.Finding {
+// bindingFinding returns the finding about the file `name`, which binds to the library `file` by a
+// way such as LD_LIBRARY_PATH: whether that library is this project's.
+func (m Machine) bindingFinding(name, file, way, remedy string) doctor.Finding {
 	if isOwn(file) {
 		return doctor.Well(name, "binds to this library, %s, by %s", file, way)
 	}
 	return doctor.Lack(name, remedy, "binds to %s by %s, which is not this library", file, way)
 }
 
-// folders returns the folders of a run path. $ORIGIN is the file's folder; without one it stays.
+// folders returns the folders of a run path of f. dir, the folder of f, replaces $ORIGIN in them,
+// unless dir is empty.
 func folders(f *elf.File, tag elf.DynTag, dir string) (all []string) {
 	texts, err := f.DynString(tag)
 	if err != nil {

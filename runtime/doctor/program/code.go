@@ -18,13 +18,13 @@ const machineCUDA = elf.Machine(190)
 // code is what the device code of a file is built with.
 type code struct {
 	state    uint64 // bytes of the structure that NVIDIA's host library fills; 0: there is none
-	ibgda    bool   // it has the ways of NVSHMEM that drive InfiniBand's queues
-	own      bool   // it has kernels of this project's headers
-	unlisted bool   // there is code that is compressed, or has no names
-	bitcode  bool   // it is bitcode, in which no size can be seen, with NVIDIA's structure
+	ibgda    bool   // it has NVSHMEM's functions by which kernels drive the queues of InfiniBand NICs
+	own      bool   // it has kernels that use this project's headers
+	unlisted bool   // some code is compressed, or has no symbols, so that its calls cannot be seen
+	bitcode  bool   // it is bitcode, which does not show the structure's size, with NVIDIA's structure
 }
 
-// codeOf looks at a cubin.
+// codeOf finds out from the symbols of a cubin, a file of device code, what it is built with.
 func codeOf(f *elf.File) code {
 	var c code
 	symbols, err := f.Symbols()
@@ -42,7 +42,8 @@ func codeOf(f *elf.File) code {
 	return c
 }
 
-// codeWithin looks at the code for GPUs in a program; has: there is some.
+// codeWithin finds out what the device code in a program is built with. has is false if the program
+// has none.
 func codeWithin(f *elf.File) (all code, has bool) {
 	for _, s := range f.Sections {
 		if s.Name != ".nv_fatbin" && s.Name != "__nv_relfatbin" || s.Size == 0 {
@@ -73,7 +74,7 @@ func codeWithin(f *elf.File) (all code, has bool) {
 // stateVersions are the versions of NVSHMEM by the size of the structure.
 var stateVersions = map[uint64]string{776: "3.3 to 3.6", 816: "3.7", 848: "3.8"}
 
-// report says what device code is built with.
+// report returns the findings about device code, and whether it uses NVSHMEM.
 func (c code) report(name string) report {
 	one := func(uses bool, f doctor.Finding) report { return report{[]doctor.Finding{f}, uses} }
 	switch {
@@ -97,8 +98,8 @@ func (c code) report(name string) report {
 	return one(false, doctor.Well(name, "has code for GPUs that does not call NVSHMEM"))
 }
 
-// bitcode looks at a file of LLVM's bitcode, whose names stand in it as text.
-func (h Here) bitcode(name string, r io.ReaderAt, n int64) (report, error) {
+// examineBitcode examines a file of LLVM's bitcode, in which the names of symbols are text.
+func (m Machine) examineBitcode(name string, r io.ReaderAt, n int64) (report, error) {
 	b := make([]byte, n)
 	if _, err := r.ReadAt(b, 0); err != nil && err != io.EOF {
 		return report{}, fmt.Errorf("read %s: %w", name, err)
@@ -107,31 +108,33 @@ func (h Here) bitcode(name string, r io.ReaderAt, n int64) (report, error) {
 	return code{bitcode: has("nvshmemi_device_state_d"), own: has("shmemi_here")}.report(name), nil
 }
 
-// mostOfMember caps the bytes of a member of a wheel that is looked at, which stays in memory.
+// mostOfMember is the largest member of a wheel, in bytes, that is examined: it is read into
+// memory.
 const mostOfMember = 2 << 30
 
-// wheel looks at those members of a wheel that use NVSHMEM.
-func (h Here) wheel(name string, r io.ReaderAt, n int64) (report, error) {
+// examineWheel examines the libraries and files of device code in a wheel, and returns the findings
+// about those that use NVSHMEM.
+func (m Machine) examineWheel(name string, r io.ReaderAt, n int64) (report, error) {
 	z, err := zip.NewReader(r, n)
 	if err != nil {
 		return report{}, fmt.Errorf("read %s: %w", name, err)
 	}
 	var all report
 	others := 0
-	for _, m := range z.File {
-		base := path.Base(m.Name)
+	for _, part := range z.File {
+		base := path.Base(part.Name)
 		if !strings.Contains(base, ".so") && !strings.HasSuffix(base, ".cubin") && !strings.HasSuffix(base, ".bc") {
 			continue
 		}
-		if m.UncompressedSize64 > mostOfMember {
-			all.findings = append(all.findings, doctor.Lack(m.Name, "unpack it, and name the file", "has %d bytes and was not looked at", m.UncompressedSize64))
+		if part.UncompressedSize64 > mostOfMember {
+			all.findings = append(all.findings, doctor.Lack(part.Name, "unpack it, and name the file", "has %d bytes and was not looked at", part.UncompressedSize64))
 			continue
 		}
-		b, err := member(m)
+		b, err := readMember(part)
 		if err != nil {
-			return report{}, fmt.Errorf("read %s of %s: %w", m.Name, name, err)
+			return report{}, fmt.Errorf("read %s of %s: %w", part.Name, name, err)
 		}
-		found, err := h.examine(m.Name, "", bytes.NewReader(b), int64(len(b)))
+		found, err := m.examine(part.Name, "", bytes.NewReader(b), int64(len(b)))
 		if err != nil || !found.uses {
 			others++
 			continue
@@ -144,8 +147,8 @@ func (h Here) wheel(name string, r io.ReaderAt, n int64) (report, error) {
 	return all, nil
 }
 
-// member reads a member of a wheel.
-func member(m *zip.File) ([]byte, error) {
+// readMember returns the bytes of a member of a wheel.
+func readMember(m *zip.File) ([]byte, error) {
 	f, err := m.Open()
 	if err != nil {
 		return nil, err

@@ -28,8 +28,8 @@ const soname = "libnvshmem_host.so.3"
 // it need it, and so does this project's file with NVIDIA's soname.
 const ownNames = "libshmem_nvshmem.so"
 
-// Here is the machine on which the program would run.
-type Here struct {
+// Machine is the machine on which the program would run.
+type Machine struct {
 	Lib         string   // the folder of this project's libraries
 	LibraryPath string   // LD_LIBRARY_PATH
 	Preload     string   // LD_PRELOAD
@@ -39,8 +39,9 @@ type Here struct {
 // rebuild is the remedy for device code of NVIDIA's.
 const rebuild = "compile it against this library's headers, docs/start/from-nvshmem.md"
 
-// Examine returns the findings about a file.
-func (h Here) Examine(file string) ([]doctor.Finding, error) {
+// Examine returns the findings about a file: what it needs of NVSHMEM, and what it would get on
+// machine m.
+func (m Machine) Examine(file string) ([]doctor.Finding, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
@@ -53,7 +54,7 @@ func (h Here) Examine(file string) ([]doctor.Finding, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("read %s: it is no file", file)
 	}
-	r, err := h.examine(filepath.Base(file), filepath.Dir(file), f, info.Size())
+	r, err := m.examine(filepath.Base(file), filepath.Dir(file), f, info.Size())
 	return r.findings, err
 }
 
@@ -65,24 +66,24 @@ type report struct {
 
 // examine examines n bytes of a file called name in a folder. dir is empty for a member of a wheel,
 // whose folder is not known.
-func (h Here) examine(name, dir string, r io.ReaderAt, n int64) (report, error) {
+func (m Machine) examine(name, dir string, r io.ReaderAt, n int64) (report, error) {
 	var head [4]byte
 	if _, err := r.ReadAt(head[:], 0); err != nil && !errors.Is(err, io.EOF) {
 		return report{}, fmt.Errorf("read %s: %w", name, err)
 	}
 	switch magic := string(head[:]); {
 	case magic == elf.ELFMAG:
-		return h.binary(name, dir, r)
+		return m.examineELF(name, dir, r)
 	case magic == "BC\xc0\xde" || magic == "\xde\xc0\x17\x0b":
-		return h.bitcode(name, r, n)
+		return m.examineBitcode(name, r, n)
 	case magic == "PK\x03\x04" && dir != "":
-		return h.wheel(name, r, n)
+		return m.examineWheel(name, r, n)
 	}
 	return report{}, fmt.Errorf("read %s: it is neither an executable, a shared library, a cubin, bitcode nor a wheel", name)
 }
 
-// binary looks at an ELF file.
-func (h Here) binary(name, dir string, r io.ReaderAt) (report, error) {
+// examineELF examines an ELF file: an executable, a shared library or a cubin.
+func (m Machine) examineELF(name, dir string, r io.ReaderAt) (report, error) {
 	f, err := elf.NewFile(r)
 	if err != nil {
 		return report{}, fmt.Errorf("read %s: %w", name, err)
@@ -112,9 +113,9 @@ func (h Here) binary(name, dir string, r io.ReaderAt) (report, error) {
 	case slices.Contains(needed, ownNames):
 		all.findings = append(all.findings, doctor.Well(name, "was linked with this library"))
 	case slices.Contains(needed, soname):
-		all.findings = append(all.findings, h.level(name, f, names), h.names(name, names), h.bound(name, dir, f))
-	case len(names) > 0: // a library that is loaded beside one that needs the soname
-		all.findings = append(all.findings, h.level(name, f, names), h.names(name, names))
+		all.findings = append(all.findings, m.checkArchive(name, f, names), m.checkNames(name, names), m.checkBinding(name, dir, f))
+	case len(names) > 0: // a library that a program loads together with one that needs the soname
+		all.findings = append(all.findings, m.checkArchive(name, f, names), m.checkNames(name, names))
 	case opensByName(f):
 		all.findings = append(all.findings, doctor.Well(name, "opens %s itself, by name, and takes the one that its process has loaded: it calls the host library alone", soname))
 	default:
@@ -137,16 +138,18 @@ func opensByName(f *elf.File) bool {
 	return err == nil && bytes.Contains(b, []byte(soname))
 }
 
-// level says how much of NVIDIA's library is in a file.
-func (h Here) level(name string, f *elf.File, names []string) doctor.Finding {
+// checkArchive returns a finding about whether a file has NVIDIA's device archive in it, which
+// works only with NVIDIA's host library.
+func (m Machine) checkArchive(name string, f *elf.File, names []string) doctor.Finding {
 	if !slices.Contains(names, "nvshmemid_hostlib_init_attr") {
 		return doctor.Well(name, "calls NVSHMEM's host library alone: it needs a library with its names")
 	}
 	return doctor.Bad(name, rebuild, "has NVIDIA's device archive in it, NVSHMEM %s: its kernels read structures of NVIDIA's host library, and init refuses it", archiveVersion(f))
 }
 
-// archiveVersion is the version of the device archive in a file: its first function has it in its
-// constants. Otherwise names that came with a version say what it may be.
+// archiveVersion returns the version of the device archive in a file, which the constants of the
+// archive's first function have. If they are not found, symbols that NVSHMEM has since a version
+// show which versions are possible.
 func archiveVersion(f *elf.File) string {
 	if s := f.Section(".rodata"); s != nil {
 		if b, err := s.Data(); err == nil {
@@ -172,7 +175,8 @@ func archiveVersion(f *elf.File) string {
 	return "3.4 or earlier"
 }
 
-// versionAt reads a version, three words of 32 bits: 3, and two that can be its other numbers.
+// versionAt returns the version in the three words of 32 bits at index at of b, such as 3, 4 and 5,
+// and false if the words cannot be a version.
 func versionAt(b []byte, at int, f *elf.File) (string, bool) {
 	if at+12 > len(b) {
 		return "", false
@@ -184,7 +188,7 @@ func versionAt(b []byte, at int, f *elf.File) (string, bool) {
 	return fmt.Sprintf("%d.%d.%d", word(0), word(1), word(2)), true
 }
 
-// occurrences yields the places of a text in b.
+// occurrences yields the index of each occurrence of a text in b.
 func occurrences(b []byte, text string) func(func(int) bool) {
 	return func(yield func(int) bool) {
 		for from := 0; ; {
@@ -197,9 +201,10 @@ func occurrences(b []byte, text string) func(func(int) bool) {
 	}
 }
 
-// names says whether this project's library has the names that a file needs.
-func (h Here) names(name string, names []string) doctor.Finding {
-	file := filepath.Join(h.Lib, soname)
+// checkNames returns a finding about whether this project's library has the names, functions of
+// NVSHMEM, that a file needs.
+func (m Machine) checkNames(name string, names []string) doctor.Finding {
+	file := filepath.Join(m.Lib, soname)
 	own, err := exports(file)
 	if err != nil {
 		return doctor.OfError(doctor.Wrong, name, "install the library whole: make install, or pip install the wheel", err)
@@ -221,7 +226,7 @@ func (h Here) names(name string, names []string) doctor.Finding {
 	return doctor.Bad(name, "compile it against this library's headers, or report the names", "needs %d names of NVSHMEM, and %s lacks %d of them: %s", len(names), file, len(missing), list)
 }
 
-// exports returns the names that a shared library has.
+// exports returns the names that a shared library defines.
 func exports(file string) (map[string]bool, error) {
 	f, err := elf.Open(file)
 	if err != nil {

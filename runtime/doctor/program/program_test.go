@@ -64,16 +64,16 @@ int main(){ nvshmemid_hostlib_init_attr(&constants); return nvshmem_selected_dev
 
 func TestExamine(t *testing.T) {
 	w := newWorld(t)
-	here := Here{Lib: w.ours}
+	here := Machine{Lib: w.ours}
 	first := "LD_PRELOAD=" + filepath.Join(w.ours, soname)
 	for _, tt := range []struct {
 		name string
 		file string
-		here Here
+		here Machine
 		want []string // of each finding, in order
 	}{
 		{
-			"the host library alone", w.link(t, "host", hostProgram), Here{Lib: w.ours, LibraryPath: w.ours},
+			"the host library alone", w.link(t, "host", hostProgram), Machine{Lib: w.ours, LibraryPath: w.ours},
 			[]string{"ok  host: calls NVSHMEM's host library alone", "ok  host: needs 1 names of NVSHMEM, and " + filepath.Join(w.ours, soname) + " has all", "ok  host: binds to this library, " + filepath.Join(w.ours, soname) + ", by LD_LIBRARY_PATH"},
 		},
 		{
@@ -93,23 +93,23 @@ func TestExamine(t *testing.T) {
 			[]string{"no  odd: has NVIDIA's device archive in it, NVSHMEM 3.6 or later: ", "ok", "no"},
 		},
 		{
-			"DT_RPATH", w.link(t, "rpath", hostProgram, "-Wl,--disable-new-dtags,-rpath,$ORIGIN/../theirs"), Here{Lib: w.ours, LibraryPath: w.ours},
+			"DT_RPATH", w.link(t, "rpath", hostProgram, "-Wl,--disable-new-dtags,-rpath,$ORIGIN/../theirs"), Machine{Lib: w.ours, LibraryPath: w.ours},
 			[]string{"ok", "ok", "-   rpath: binds to " + filepath.Join(w.theirs, soname) + " by its run path (DT_RPATH), which is not this library (" + first + ", or load"},
 		},
 		{
-			"the same, preloaded", filepath.Join(w.programs, "rpath"), Here{Lib: w.ours, Preload: "/none.so:" + filepath.Join(w.ours, soname)},
+			"the same, preloaded", filepath.Join(w.programs, "rpath"), Machine{Lib: w.ours, Preload: "/none.so:" + filepath.Join(w.ours, soname)},
 			[]string{"ok", "ok", "ok  rpath: binds to this library, " + filepath.Join(w.ours, soname) + ", by LD_PRELOAD"},
 		},
 		{
-			"DT_RUNPATH", w.link(t, "runpath", hostProgram, "-Wl,--enable-new-dtags,-rpath,${ORIGIN}/../theirs"), Here{Lib: w.ours, LibraryPath: "/none"},
+			"DT_RUNPATH", w.link(t, "runpath", hostProgram, "-Wl,--enable-new-dtags,-rpath,${ORIGIN}/../theirs"), Machine{Lib: w.ours, LibraryPath: "/none"},
 			[]string{"ok", "ok", "-   runpath: binds to " + filepath.Join(w.theirs, soname) + " by its run path (DT_RUNPATH), which is not this library (LD_LIBRARY_PATH=" + w.ours + ")"},
 		},
 		{
-			"the same, with LD_LIBRARY_PATH", filepath.Join(w.programs, "runpath"), Here{Lib: w.ours, LibraryPath: "/none:" + w.ours},
+			"the same, with LD_LIBRARY_PATH", filepath.Join(w.programs, "runpath"), Machine{Lib: w.ours, LibraryPath: "/none:" + w.ours},
 			[]string{"ok", "ok", "ok  runpath: binds to this library"},
 		},
 		{
-			"the loader's folders", filepath.Join(w.programs, "host"), Here{Lib: w.ours, Default: []string{"/none", w.theirs}},
+			"the loader's folders", filepath.Join(w.programs, "host"), Machine{Lib: w.ours, Default: []string{"/none", w.theirs}},
 			[]string{"ok", "ok", "-   host: binds to " + filepath.Join(w.theirs, soname) + " by the loader's default"},
 		},
 		{
@@ -224,7 +224,7 @@ func TestCode(t *testing.T) {
 			[]string{"ok  a/lib.so: calls", "ok  a/lib.so: needs 1 names", "-   a/lib.so: binds to " + soname + " in $ORIGIN/../nvidia, its run path, before LD_LIBRARY_PATH (LD_PRELOAD=", "no  b/kernels.bc: is bitcode", "ok  a.whl: 1 libraries"},
 		},
 	} {
-		found, err := Here{Lib: w.ours, LibraryPath: w.ours}.Examine(tt.file)
+		found, err := Machine{Lib: w.ours, LibraryPath: w.ours}.Examine(tt.file)
 		if err != nil || len(found) != len(tt.want) {
 			t.Errorf("%s: %v, %v, want %d findings", tt.file, found, err, len(tt.want))
 			continue
@@ -250,7 +250,7 @@ func TestRefuses(t *testing.T) {
 		filepath.Join(dir, "text"): "it is neither", filepath.Join(dir, "empty"): "it is neither", filepath.Join(dir, "elf"): "read elf: ",
 		filepath.Join(dir, "zip"): "read zip: ", object: "it is an object file", dir: "it is no file", filepath.Join(dir, "none"): "no such file",
 	} {
-		if found, err := (Here{Lib: dir}).Examine(file); err == nil || !strings.Contains(err.Error(), want) {
+		if found, err := (Machine{Lib: dir}).Examine(file); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v, want %q", file, found, err, want)
 		}
 	}
@@ -263,6 +263,6 @@ func FuzzExamine(f *testing.F) {
 	f.Add([]byte("PK\x03\x04"))
 	f.Add([]byte("BC\xc0\xde"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_, _ = Here{Lib: "/none"}.examine("file", "/none", bytes.NewReader(b), int64(len(b)))
+		_, _ = Machine{Lib: "/none"}.examine("file", "/none", bytes.NewReader(b), int64(len(b)))
 	})
 }

@@ -340,9 +340,8 @@ static inline uint32_t drain(struct shmemi_innerloop *l, uint32_t i, bool *left,
 }
 
 /* Passes the fences at which rings have stopped, and returns their number. The operations before
- * them are posted, so a new epoch orders later ones after them. It waits for an iteration without
- * work, or for SHMEMI_INNERLOOP_FENCE_AFTER operations, so that one new epoch serves the fences of
- * many rings. */
+ * them are posted, so a new epoch orders later ones after them. It first waits for an iteration
+ * without work, or for many operations, so that one epoch serves the fences of many rings. */
 static inline uint32_t pass_fences(struct shmemi_innerloop *l, uint32_t did)
 {
     if ((l->passed += did) < SHMEMI_INNERLOOP_FENCE_AFTER && did > 0)
