@@ -44,25 +44,24 @@ func (p *Pace) Nothing() bool {
 	return p.fruitless <= lingering
 }
 
-// NoteRefusal records that Arm returned false, and returns how long to rest before the next Poll.
-// It is
-// 0 until Arm has returned false for longer than eager, as that of some providers does for ever.
+// NoteRefusal records that Arm returned false, and returns how long to rest before the next Poll: 0
+// until `eager` has passed since the last completion, and then Rest.
 func (p *Pace) NoteRefusal(now time.Time) time.Duration {
 	if p.age(now) < eager {
 		p.fruitless = 0
 		return 0
 	}
-	p.rested(now, recent)
+	p.limitPolls(now, recent)
 	return Rest
 }
 
-// Slept records that a Wait has returned, of a provider without Caps.WaitFD, which does not know
-// whether something has arrived.
-func (p *Pace) Slept(now time.Time) { p.rested(now, recentUntold) }
+// NoteSleep records that a Wait has returned, of a provider without Caps.WaitFD, which does not
+// know whether something has arrived.
+func (p *Pace) NoteSleep(now time.Time) { p.limitPolls(now, recentUntold) }
 
-// rested sets how many polls may follow before the next call of Arm: `burst` polls after a rest, or
-// only one if the last completion is older than recent.
-func (p *Pace) rested(now time.Time, recent time.Duration) {
+// limitPolls sets, after a rest or a Wait, how many polls may follow before the next call of Arm:
+// `burst` polls, or only one if the last completion is older than recent.
+func (p *Pace) limitPolls(now time.Time, recent time.Duration) {
 	if p.fruitless = lingering; p.age(now) < recent {
 		p.fruitless -= burst
 	}

@@ -54,7 +54,7 @@ func TestPaceOfSilence(t *testing.T) {
 		ask  func(p *Pace, now time.Time)
 	}{
 		{"Arm always refuses", func(p *Pace, now time.Time) { p.NoteRefusal(now) }},
-		{"no descriptor", func(p *Pace, now time.Time) { p.Slept(now) }},
+		{"no descriptor", func(p *Pace, now time.Time) { p.NoteSleep(now) }},
 	} {
 		var p Pace
 		n, begin := 0, time.Unix(1, 0)

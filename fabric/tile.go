@@ -3,13 +3,13 @@ package fabric
 // Tile returns the size in bytes of the largest tile that a Write keeps, or 0. An eager transfer
 // moves data and their signal in one Write, in tiles: a tile is a block with a signal at its end. A
 // Write keeps a tile if the tile's bytes become visible at the target by ascending address, so that
-// a reader who finds the signal also finds the data before it. vouched is the user's own value for
-// Block, or negative. With several NICs no tile is kept: after the loss of a NIC a Write may be
-// repeated when a later transfer has already reused its memory.
-func (c *Caps) Tile(vouched int) int {
+// a reader who finds the signal also finds the data before it. If userBlock is not negative, it is
+// the value that the user has set for Block. With several NICs no tile is kept: after the loss of a
+// NIC a Write may be repeated when a later transfer has already reused its memory.
+func (c *Caps) Tile(userBlock int) int {
 	block := c.Block
-	if vouched >= 0 {
-		block = vouched
+	if userBlock >= 0 {
+		block = userBlock
 	}
 	switch {
 	case OverSockets(c.Provider) || c.Rails > 1 || c.Repeats || block < 128:
@@ -20,15 +20,15 @@ func (c *Caps) Tile(vouched int) int {
 	return 4096
 }
 
-// GPUTile returns the size of the largest tile that a Write to the memory of a GPU keeps, otherwise
-// like Tile. Such memory may be registered with relaxed ordering, and then the bytes of a Write
-// pass each other on PCIe. The providers efa and verbs request relaxed ordering only for
-// registrations with a flag that this library does not set; of other providers it is not known.
-func (c *Caps) GPUTile(vouched int) int {
+// GPUTile is like Tile, for a Write to the memory of a GPU. Such memory may be registered with
+// relaxed ordering, and then the bytes of a Write pass each other on PCIe. The providers efa and
+// verbs request relaxed ordering only for registrations with a flag that this library does not set.
+// Of other providers it is not known, so for them GPUTile returns 0.
+func (c *Caps) GPUTile(userBlock int) int {
 	if base := Base(c.Provider); base != "efa" && base != "verbs" {
 		return 0
 	}
-	return c.Tile(vouched)
+	return c.Tile(userBlock)
 }
 
 // Notified returns the most bytes of a Write that may carry a notification, 0 where none may. The

@@ -52,7 +52,7 @@ func reportLost(lost libshmem.PE) {
 	unsafe.Slice(s.losses, s.nPEs)[s.nLost] = int32(lost)
 	atomic.AddUint32(&s.nLost, 1)
 	// Other PEs may read whether this PE knows of the loss. That word is stored last.
-	known := unsafe.Add(unsafe.Pointer(current.Heaps.Of(current.Me)), int(current.Layout.Known())+8*int(lost))
+	known := unsafe.Add(unsafe.Pointer(current.Heaps.Of(current.Me)), int(current.Layout.KnownLosses())+8*int(lost))
 	atomic.StoreUint64((*uint64)(known), 1)
 	C.shmemi_core_wake(s.c())
 }

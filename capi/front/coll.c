@@ -154,7 +154,7 @@ void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, 
 /* What one PE, or several PEs together, contribute to collect, as the PEs exchange it. */
 struct share {
     uint64_t nbytes; /* bytes of their blocks */
-    uint64_t room;   /* bytes at the dest of the PE that has the fewest there */
+    uint64_t room;   /* size in bytes of dest at the PE where it is smallest */
 };
 
 /* Combines elements of type struct share: adds their bytes, and takes the minimum of their room. */

@@ -156,7 +156,7 @@ static bool claim_buffer(struct box *box, const char *call)
         return false;
     }
     if (box->request.status != 0) /* no quiet reports a write that has a request */
-        shmemi_net_failed(box->pe, call);
+        shmemi_fail_network(box->pe, call);
     return true;
 }
 
@@ -259,7 +259,7 @@ void shmemi_eager_boxes_close(const shmemx_eager_t *e, const char *call)
         SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_search, &s, is_complete(box),
                         .whom = SHMEMI_NOBODY);
         if (shmemi_read_once(&box->state) == UNDER_WAY && box->request.status != 0)
-            shmemi_net_failed(box->pe, call);
+            shmemi_fail_network(box->pe, call);
     }
 }
 

@@ -128,10 +128,10 @@ void shmemi_fail_message(int pe, const char *what, const char *call)
     fail_call(SHMEMX_ERROR_MESSAGE, pe, call, what);
 }
 
-/* Handles a failed operation of the network: waits for up to NEWS_MS until the PE is known to be
- * lost, which explains the failure best. If the PE is not lost by then, reports the error of the
- * core. */
-void shmemi_net_failed(int pe, const char *call)
+/* Fails the call because an operation of the network has failed: waits for up to NEWS_MS until the
+ * PE is known to be lost, which explains the failure best. If the PE is not lost by then, reports
+ * the error of the core. */
+void shmemi_fail_network(int pe, const char *call)
 {
     char text[400] = "", named[440];
     int who = shmemi_state.core->error_pe(text, sizeof text);

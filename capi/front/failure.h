@@ -67,7 +67,7 @@ void shmemi_acknowledge_losses(const struct shmemi_team *all, const struct shmem
 
 /* Ends the job, or fails the call, because the core could not serve an operation for PE pe, or for
  * several PEs if pe is -1. The calling thread must not have the network lock. */
-void shmemi_net_failed(int pe, const char *call);
+void shmemi_fail_network(int pe, const char *call);
 
 /* Returns the PE whose loss ends this thread's present wait of this kind, or -1. The caller then
  * fails its call, and the same loss ends no later wait of that kind. */

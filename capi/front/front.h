@@ -274,8 +274,8 @@ SHMEMI_INLINE void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *so
 
 /* ----------------------------------------------------------------- ordering */
 
-/* Implements shmem_fence: a fence of stores suffices unless the context has operations on the
- * network or copies of a GPU. */
+/* Implements shmem_fence. A fence of stores suffices, unless the context has operations on the
+ * network or does not exist, copies of a GPU are under way, or a profiler shows each fence. */
 SHMEMI_INLINE void shmemi_fence(shmem_ctx_t ctx, const char *call)
 {
     const struct shmemi_context *c = shmemi_context_at(ctx);
@@ -285,8 +285,9 @@ SHMEMI_INLINE void shmemi_fence(shmem_ctx_t ctx, const char *call)
         SHMEMI_SLOW(fence)(ctx, call);
 }
 
-/* Implements shmem_quiet: a full memory fence suffices unless the context has operations on the
- * network, or copies or kernels of a GPU are under way. */
+/* Implements shmem_quiet. A full memory fence suffices, unless the context has operations on the
+ * network or does not exist, copies of a GPU are under way, kernels of the job use the network, or
+ * a profiler shows each quiet. */
 SHMEMI_INLINE void shmemi_quiet(shmem_ctx_t ctx, const char *call)
 {
     const struct shmemi_context *c = shmemi_context_at(ctx);

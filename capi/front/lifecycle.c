@@ -50,7 +50,7 @@ static char init_error[1024];
 const char *shmemi_init_error(void);
 #pragma GCC visibility pop
 
-/* Returns the text of that error. */
+/* Returns the text of the error of the last init or unique ID that failed. */
 const char *shmemi_init_error(void)
 {
     return init_error;
@@ -58,7 +58,7 @@ const char *shmemi_init_error(void)
 
 /* Records the error of an init for shmemi_init_error, and prints it unless the program's language
  * (Python) raises it as an exception. */
-static void init_failed(const char *call, const char *error)
+static void note_init_error(const char *call, const char *error)
 {
     char line[1280];
     snprintf(init_error, sizeof init_error, "%s", error);
@@ -275,7 +275,7 @@ static int join_job(int requested, int *provided, const struct shmemi_given *giv
     shmemi_ranges_settle(shmemi_state.n_pes > 0);
     pthread_mutex_unlock(&lifecycle);
     if (rc != 0) {
-        init_failed(call, error);
+        note_init_error(call, error);
         return rc;
     }
     if (provided)
@@ -327,7 +327,7 @@ int shmemi_make_uniqueid(shmemx_uniqueid_t *uid, const char *call)
         core == NULL ? -1 : core->uniqueid((const char *const *)environ, uid, error, sizeof error);
     pthread_mutex_unlock(&lifecycle);
     if (rc != 0)
-        init_failed(call, error);
+        note_init_error(call, error);
     return rc;
 }
 

@@ -171,9 +171,9 @@ static void await_group(const struct exchange *e, const struct shmemi_step *step
     await_lines(&a);
 }
 
-/* Does one step of a combination: writes acc to the others of the group, waits for their lines, and
- * combines all of them in the same order on each PE of the group, so that each has the same result
- * bit for bit. */
+/* Does one step of a combination: writes acc to the other PEs of the group, waits for their lines,
+ * and combines all of them in the same order on each PE of the group, so that each has the same
+ * result bit for bit. */
 static void combine_group(const struct exchange *e, void *acc, const struct shmemi_step *step)
 {
     uint32_t size = step->size, digit = step->digit;

@@ -18,7 +18,7 @@
 
 /* Ends the job if the context does not exist. Returns false for SHMEM_CTX_INVALID: then the call
  * does nothing. */
-static bool has_context(shmem_ctx_t ctx, const char *call)
+static bool check_context(shmem_ctx_t ctx, const char *call)
 {
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
@@ -33,7 +33,7 @@ static bool has_context(shmem_ctx_t ctx, const char *call)
 void shmemi_fence_slow(shmem_ctx_t ctx, const char *call)
 {
     struct shmemi_context *c = shmemi_context_at(ctx);
-    if (!has_context(ctx, call))
+    if (!check_context(ctx, call))
         return;
     /* The GPU driver's copies are not ordered with the stores of this processor. */
     shmemi_settle(call);
@@ -44,7 +44,7 @@ void shmemi_fence_slow(shmem_ctx_t ctx, const char *call)
     shmemi_write_once(&c->unfenced, 0);
     shmemi_net_unlock();
     if (rc == SHMEMI_FAILED)
-        shmemi_net_failed(-1, call);
+        shmemi_fail_network(-1, call);
 }
 
 /* Writes for the report of a long wait what it waits for: the subject and this PE. */
@@ -100,7 +100,7 @@ static void quiet_network(struct shmemi_context *c, const char *call)
     }
     shmemi_wait_over(&w);
     if (rc == SHMEMI_FAILED)
-        shmemi_net_failed(-1, call);
+        shmemi_fail_network(-1, call);
 }
 
 /* Waits for copies of the GPU, operations of kernels, and the context's operations on the
@@ -108,7 +108,7 @@ static void quiet_network(struct shmemi_context *c, const char *call)
 void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call)
 {
     struct shmemi_context *c = shmemi_context_at(ctx);
-    if (!has_context(ctx, call))
+    if (!check_context(ctx, call))
         return;
     shmemi_settle(call);
     /* Operations of kernels belong to the default context. */
@@ -122,7 +122,7 @@ void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call)
  * completes all that was posted up to a ticket, to any PE. */
 void shmemi_pe_quiet(shmem_ctx_t ctx, int pe, const char *call)
 {
-    if (!has_context(ctx, call))
+    if (!check_context(ctx, call))
         return;
     pe = shmemi_ctx_pe(ctx, pe, call);
     shmemi_check_pe(pe, call);

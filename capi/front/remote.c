@@ -178,7 +178,7 @@ SHMEMI_INLINE int post(struct shmemi_host_operation *o, enum mark mark)
     if (SHMEMI_UNLIKELY(rc == SHMEMI_AGAIN))
         rc = wait_for_room(o, c, mark);
     if (SHMEMI_UNLIKELY(rc == SHMEMI_FAILED))
-        shmemi_net_failed(o->pe, o->call);
+        shmemi_fail_network(o->pe, o->call);
     return rc;
 }
 
@@ -191,7 +191,7 @@ static bool await(const struct shmemi_request *r, int pe, const char *call)
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_posting, &p, shmemi_observe(&r->done),
                     .whom = SHMEMI_NOBODY, .pe = pe, .about = true);
     if (r->status != 0)
-        shmemi_net_failed(pe, call);
+        shmemi_fail_network(pe, call);
     return r->status == 0;
 }
 

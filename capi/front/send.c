@@ -263,7 +263,7 @@ static int unsent_result(const struct sending *s)
 
 /* Reserves the place of a record in this PE's mailbox at the receiver, if the bytes that the
  * receiver has freed (credit) suffice. If they do not, it reserves nothing, and returns false. */
-static bool has_room(void *subject)
+static bool try_reserve(void *subject)
 {
     struct sending *s = subject;
     uint32_t ring = shmemi_state.mailbox_size, span = shmemi_mail_span(s->mark, ring);
@@ -393,7 +393,7 @@ static bool reply_has_arrived(void *subject)
 static bool post_request(struct sending *s)
 {
     struct outgoing *o = s->o;
-    if (!await_ready(s, has_room))
+    if (!await_ready(s, try_reserve))
         return false;
     struct shmemi_mail_request r = {SHMEMI_MAIL_PRIVATE, o->next};
     if (shmemi_symmetric(o->buf, o->nbytes))
@@ -416,7 +416,7 @@ static int send_long(struct sending *s)
     while (!shmemi_is_lost(s->pe)) {
         if (o->failed) {
             free_lost(o);
-            shmemi_net_failed(s->pe, s->call);
+            shmemi_fail_network(s->pe, s->call);
             return SHMEMI_FAILED;
         }
         if (o->done == o->nbytes) {
@@ -463,7 +463,7 @@ static int serve_send(struct sending *s)
     if (shmemi_refuse_lost(s->pe, s->call))
         return SHMEMI_FAILED;
     s->mark = shmemi_mail_mark(SHMEMI_MAIL_WHOLE, s->nbytes);
-    if (!await_ready(s, has_room))
+    if (!await_ready(s, try_reserve))
         return unsent_result(s);
     post_record(s, 0, s->buf);
     return SENT;

@@ -164,7 +164,7 @@ int shmemi_wait_limit(uint64_t limit_ns, const char *call)
 
 /* Reports whether this wait ends now because the thread's time limit has passed, or because a
  * signal interrupted a sleep while a limit is set. Records that, for the next shmemi_wait_limit. */
-static bool is_over(struct shmemi_waiter *w, uint64_t now, bool interrupted)
+static bool note_if_over(struct shmemi_waiter *w, uint64_t now, bool interrupted)
 {
     if (!w->limited || limit.ns == 0 || (!interrupted && now - w->first < limit.ns))
         return false;
@@ -233,14 +233,14 @@ static bool sleep_once(struct shmemi_waiter *w)
     if (w->overslept) {
         w->nap_us = w->nap_us * 2 > longest ? longest : w->nap_us * 2;
         w->steps = UINT32_MAX;
-        return !is_over(w, shmemi_now(), false);
+        return !note_if_over(w, shmemi_now(), false);
     }
     /* A peer is writing to this PE, though not yet to the awaited word. Staying awake for a while
      * costs the peer nothing, while waking costs it a system call for each put: 64 KiB puts to a PE
      * that slept in a barrier ran at 0.70 of memcpy. */
     stay_awake(w);
     w->woken = true;
-    return !is_over(w, shmemi_now(), end == SHMEMI_INTERRUPTED);
+    return !note_if_over(w, shmemi_now(), end == SHMEMI_INTERRUPTED);
 }
 
 /* Polls the network once. The poll counts as several steps, because it takes as long as they do; so
@@ -304,7 +304,7 @@ static bool awake_step(struct shmemi_waiter *w)
     uint64_t now = clock_step(w);
     if (now - w->awake >= awake_ns(w, shared))
         w->steps = UINT32_MAX; /* the next step sleeps */
-    return !is_over(w, now, false);
+    return !note_if_over(w, now, false);
 }
 
 /* Does one step of a wait. First ends the wait if a PE was lost whose loss ends it. Then spins,

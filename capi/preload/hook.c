@@ -20,7 +20,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic bool started;
 
 /* In the child of a fork: calls the function `forked` of each mode that has one. */
-static void forked(void)
+static void call_in_child(void)
 {
     for (int i = 0; preload_active[i]; i++)
         if (preload_active[i]->forked)
@@ -28,27 +28,27 @@ static void forked(void)
 }
 
 /* Reads the settings, once, and starts the modes that they name. */
-static void start(void)
+static void start_modes(void)
 {
     preload_settings();
     for (int i = 0; preload_active[i]; i++)
         if (preload_active[i]->start)
             preload_active[i]->start();
-    pthread_atfork(NULL, NULL, forked);
+    pthread_atfork(NULL, NULL, call_in_child);
     atomic_store_explicit(&started, true, memory_order_release);
 }
 
-/* Starts the modes at the first call of the program. */
-void preload_started(void)
+/* Starts the modes, unless they have been started. */
+void preload_start(void)
 {
-    pthread_once(&once, start);
+    pthread_once(&once, start_modes);
 }
 
 /* Finds the library's function at the first call of it, and stores it in reals for later ones. A
  * call that the search itself makes is no call of the program (depth). */
 static void *find_real(unsigned number, const void *caller)
 {
-    preload_started();
+    preload_start();
     depth++;
     void *real = preload_resolve(number, caller);
     depth--;

@@ -401,7 +401,7 @@ static void after(struct preload_frame *f)
 }
 
 /* In the child of a fork, which is not a PE: discards the delayed puts. */
-static void forked(void)
+static void forget_in_child(void)
 {
     pthread_mutex_init(&mutex, NULL);
     delayed_clear(&list);
@@ -413,5 +413,5 @@ const struct preload_mode preload_early = {
     .form = "early",
     .before = before,
     .after = after,
-    .forked = forked,
+    .forked = forget_in_child,
 };

@@ -40,7 +40,7 @@ static struct {
 /* Reports whether calls are redirected to libshmem. */
 bool redirect_on(void)
 {
-    preload_started();
+    preload_start();
     return on;
 }
 

@@ -190,11 +190,11 @@ static void after_special_call(struct preload_frame *f)
         break;
     case PRELOAD_KIND_TEAM:
     case PRELOAD_KIND_CTX:
-        preload_teams_changed(f, status_of(f));
+        preload_teams_update(f, status_of(f));
         break;
     case PRELOAD_KIND_TEAM_DESTROY:
     case PRELOAD_KIND_CTX_DESTROY:
-        preload_teams_changed(f, 0);
+        preload_teams_update(f, 0);
         break;
     case PRELOAD_KIND_CONTROL:
         atomic_store(&paused, (int)f->arg[0] <= 0);
@@ -325,7 +325,7 @@ static void finish(bool at_exit)
 }
 
 /* In the child of a fork: forgets the rings and the writer, which are the parent's. */
-static void forked(void)
+static void forget_in_child(void)
 {
     preload_writer_forked();
     preload_rings_forked();
@@ -342,5 +342,5 @@ const struct preload_mode preload_trace = {
     .before = before,
     .after = after,
     .finish = finish,
-    .forked = forked,
+    .forked = forget_in_child,
 };

@@ -144,7 +144,7 @@ static inline int preload_pe(const struct preload_frame *f)
 /* The generated functions call the next three (hook.c). */
 
 /* Reads the settings and starts the modes, at the first call of the program. */
-void preload_started(void);
+void preload_start(void);
 /* Fills the frame and lets the modes see the call. Returns true if the generated function is to
  * call f->real with f->arg, and false if a mode has made the call. */
 bool preload_begin(struct preload_frame *f, unsigned number, const void *caller);

@@ -26,14 +26,14 @@
 #define SYNC_WORDS 128  /* SHMEM_SYNC_SIZE of libshmem */
 #define WORK_BYTES 2048 /* SHMEM_REDUCE_MIN_WRKDATA_SIZE elements of 16 bytes */
 
-/* The array pSync and the active set to which a slot belongs. */
+/* The array pSync and the active set of a collective operation, whose memory a slot replaces. */
 struct key {
     uint64_t at; /* a number for pSync, the same on every PE */
     int32_t start, log_stride, size;
     int32_t unused;
 };
 
-/* An entry in a PE's list of slots. */
+/* An entry in a PE's list of slots: which slot serves calls with this pSync and active set. */
 struct entry {
     struct key key;
     uint64_t slot;

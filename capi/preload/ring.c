@@ -20,17 +20,18 @@ static _Atomic(struct preload_ring *) rings;
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Called at the end of a thread: marks its ring as free for another thread. */
-static void ended(void *ring)
+/* Marks the ring of a thread that ends as free for another thread. */
+static void mark_ended(void *ring)
 {
     preload_ring = NULL;
     atomic_store_explicit(&((struct preload_ring *)ring)->ended, 1, memory_order_release);
 }
 
-/* Makes the key whose destructor runs when a thread ends. */
+/* Makes the key of the threads' rings. At the end of a thread that has set it to its ring, the
+ * system calls mark_ended. */
 static void make_key(void)
 {
-    pthread_key_create(&key, ended);
+    pthread_key_create(&key, mark_ended);
 }
 
 /* Claims the ring of a thread that has ended, if the writer has written all its records; NULL if

@@ -201,7 +201,7 @@ static void add_made(const struct preload_frame *f)
 
 /* Called after a call: stores the team or context that it has made, if its status is 0, and marks
  * one that it has destroyed as dead, since its handle may be used again. */
-void preload_teams_changed(const struct preload_frame *f, int status)
+void preload_teams_update(const struct preload_frame *f, int status)
 {
     const struct preload_call *c = &preload_calls[f->number];
     if ((c->kind == PRELOAD_KIND_TEAM || c->kind == PRELOAD_KIND_CTX) && status == 0)

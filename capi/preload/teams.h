@@ -17,7 +17,7 @@ void preload_teams_open(const struct preload_frame *f, int npes);
 
 /* Called after a call that makes or destroys teams or a context, with its result (status): stores
  * what was made, and marks what was destroyed. */
-void preload_teams_changed(const struct preload_frame *f, int status);
+void preload_teams_update(const struct preload_frame *f, int status);
 
 /* Sets *team to the number of the team of a call. Returns false if the call has none. For a team
  * that is new to the shim, it queries the library for the members. */

@@ -64,7 +64,7 @@ SHMEMI_D void shmemi_bulk_load(void *shared, const void *from, uint32_t bytes, u
 }
 
 /* Waits until all bytes that the barrier expects (shmemi_bulk_expect) have arrived. */
-SHMEMI_D void shmemi_bulk_loaded(uint64_t *barrier)
+SHMEMI_D void shmemi_bulk_await(uint64_t *barrier)
 {
     uint32_t done = 0;
     while (done == 0)

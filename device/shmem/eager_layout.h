@@ -105,8 +105,7 @@ SHMEMI_HD uint32_t shmemi_eager_stride(uint32_t nbytes, uint32_t tile)
  */
 enum shmemi_eager_buffer_state { SHMEMI_EAGER_FREE, SHMEMI_EAGER_TAKEN, SHMEMI_EAGER_UNDER_WAY };
 
-/* Returns the bytes of a buffer before the token that it holds; the first of them are the buffer's
- * state. */
+/* Returns the size of a buffer's head, which precedes the token that the buffer holds. */
 SHMEMI_HD uint32_t shmemi_eager_head(uint32_t tile)
 {
     return tile == SHMEMI_EAGER_BLOCK ? SHMEMI_EAGER_BLOCK : SHMEMI_EAGER_LINE;

@@ -295,7 +295,7 @@ SHMEMI_D void shmemi_eager_recv_shared(const struct shmemi_device_image *image, 
                                  &barrier);
         }
         shmemi_by_block::sync();
-        shmemi_bulk_loaded(&barrier);
+        shmemi_bulk_await(&barrier);
         shmemi_by_block::sync();
         if (shmemi_by_block::rank() == 0)
             shmemi_bulk_end(&barrier);

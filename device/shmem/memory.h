@@ -91,16 +91,16 @@ SHMEMI_HD void shmemi_store_slot(void *slot, uint64_t a, uint64_t b)
         return SHMEMI_EITHER(on(word, v), builtin(word, v, order));                                \
     }
 
-/* Adds to a word of near memory and returns the value before. */
+/* Adds to a word of near memory (memory that only producers share) and returns the value before. */
 SHMEMI_WORD_UPDATE(shmemi_fetch_add_near, uint64_t, shmemi_fetch_add_gpu, __atomic_fetch_add,
                    __ATOMIC_RELAXED)
 
 /*
- * Loads a word of near memory, such as the producers' copy of the proxy's tail. Acquire on the
- * host: the proxy has read the slots that the tail frees before it published the tail, and must not
- * see the next stores in those reads. A GPU does not store ahead of the branch that tests the tail;
- * a thread that had to wait acquires nevertheless (shmemi_acquire_near), because the PTX memory
- * model does not promise it.
+ * Loads a word of near memory, which only producers share, such as their copy of the proxy's tail.
+ * Acquire on the host: the proxy has read the slots that the tail frees before it published the
+ * tail, and must not see the next stores in those reads. A GPU does not store ahead of the branch
+ * that tests the tail; a thread that had to wait acquires nevertheless (shmemi_acquire_near),
+ * because the PTX memory model does not promise it.
  */
 SHMEMI_WORD_LOAD(shmemi_load_near, uint64_t, shmemi_load_gpu, __ATOMIC_ACQUIRE)
 
@@ -114,8 +114,8 @@ SHMEMI_WORD_STORE(shmemi_publish_near, uint64_t, shmemi_release_gpu, __ATOMIC_RE
 SHMEMI_WORD_STORE(shmemi_store_near, uint64_t, shmemi_store_gpu, __ATOMIC_RELEASE)
 
 /*
- * Sets bits of a word of near memory and returns the value before: bits that were 0 are now claimed
- * by this thread.
+ * Sets bits of a word of near memory, which only producers share, and returns the value before:
+ * bits that were 0 are now claimed by this thread.
  */
 SHMEMI_WORD_UPDATE(shmemi_claim_near, uint32_t, shmemi_claim_gpu, __atomic_fetch_or,
                    __ATOMIC_ACQUIRE)
@@ -158,8 +158,8 @@ SHMEMI_HD void shmemi_pause(uint32_t *polls)
 #endif
 }
 
-/* Pauses between two polls of near memory, which a GPU would otherwise poll too often. polls counts
- * the polls. */
+/* Pauses between two polls of a word in memory of the processor that polls: without the pause a GPU
+ * would poll its own memory too often. polls counts the polls. */
 SHMEMI_HD void shmemi_pause_near(uint32_t *polls)
 {
 #ifdef __CUDA_ARCH__

@@ -25,7 +25,8 @@ SHMEMI_OPERATOR(and, (a & b))
 SHMEMI_OPERATOR(or, (a | b))
 SHMEMI_OPERATOR(xor, (a ^ b))
 
-/* The element with the greatest first number; of two equal ones the later PE's. */
+/* Selects the element with the greater number x; of two that are equal in x it selects b, which is
+ * of the later PE. */
 SHMEMI_OPERATOR(maxloc, a.x > b.x ? a : b)
 
 /*

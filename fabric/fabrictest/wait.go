@@ -97,7 +97,7 @@ func (e *endpoint) serve(pace *fabric.Pace, d time.Duration) (slept bool, err er
 	}
 	e.came, err = e.prov.Wait(d)
 	if !e.caps.WaitFD {
-		pace.Slept(time.Now())
+		pace.NoteSleep(time.Now())
 	}
 	return true, err
 }

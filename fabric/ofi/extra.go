@@ -130,7 +130,7 @@ func (e *endpoint) sendWith(s *fabric.Send) error {
 	if ret == 0 {
 		return nil
 	}
-	return e.refused("send to", s.To, s.Token, ret)
+	return e.refusal("send to", s.To, s.Token, ret)
 }
 
 // writeWith posts a Write with immediate data, a fence, or both.
@@ -155,7 +155,7 @@ func (e *endpoint) writeWith(r *fabric.RMA) error {
 	if ret == 0 {
 		return nil
 	}
-	return e.refused("write to", r.PE, r.Token, ret)
+	return e.refusal("write to", r.PE, r.Token, ret)
 }
 
 // readWith posts a Read with a fence.
@@ -168,7 +168,7 @@ func (e *endpoint) readWith(r *fabric.RMA) error {
 	if ret == 0 {
 		return nil
 	}
-	return e.refused("read from", r.PE, r.Token, ret)
+	return e.refusal("read from", r.PE, r.Token, ret)
 }
 
 // Atomic implements fabric.Provider: it posts an atomic operation.
@@ -184,5 +184,5 @@ func (e *endpoint) Atomic(a *fabric.AMO) error {
 	if ret == 0 {
 		return nil
 	}
-	return e.refused("atomic operation on", a.PE, a.Token, ret)
+	return e.refusal("atomic operation on", a.PE, a.Token, ret)
 }

@@ -289,7 +289,7 @@ func (e *endpoint) Recv(buf unsafe.Pointer, n int, desc uintptr, t fabric.Token)
 	if ret == 0 {
 		return nil
 	}
-	return e.refused("receive into", -1, t, ret)
+	return e.refusal("receive into", -1, t, ret)
 }
 
 // Send implements fabric.Provider: it posts a message. sendWith posts those with a fence, and those
@@ -302,7 +302,7 @@ func (e *endpoint) Send(s *fabric.Send) error {
 	if ret == 0 {
 		return nil
 	}
-	return e.refused("send to", s.To, s.Token, ret)
+	return e.refusal("send to", s.To, s.Token, ret)
 }
 
 // Write implements fabric.Provider: it posts a one-sided write. writeWith posts those with
@@ -316,7 +316,7 @@ func (e *endpoint) Write(r *fabric.RMA) error {
 	if ret == 0 {
 		return nil
 	}
-	return e.refused("write to", r.PE, r.Token, ret)
+	return e.refusal("write to", r.PE, r.Token, ret)
 }
 
 // Read implements fabric.Provider: it posts a one-sided read. readWith posts those with a fence.
@@ -329,7 +329,7 @@ func (e *endpoint) Read(r *fabric.RMA) error {
 	if ret == 0 {
 		return nil
 	}
-	return e.refused("read from", r.PE, r.Token, ret)
+	return e.refusal("read from", r.PE, r.Token, ret)
 }
 
 // number returns 1 for true and 0 for false, because the C functions have numbers.
@@ -340,9 +340,9 @@ func number(yes bool) C.int {
 	return 0
 }
 
-// refused returns the error of an operation that libfabric, or a check before it, has not posted.
+// refusal returns the error of an operation that libfabric, or a check before it, has not posted.
 // pe is negative for a receive buffer.
-func (e *endpoint) refused(what string, pe libshmem.PE, t fabric.Token, ret C.int) error {
+func (e *endpoint) refusal(what string, pe libshmem.PE, t fabric.Token, ret C.int) error {
 	if ret == -C.FI_EAGAIN { // this is frequent, and under load, so it allocates nothing
 		return fabric.ErrAgain
 	}

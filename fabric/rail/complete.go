@@ -70,7 +70,7 @@ func (p *Provider) handle(l int, c *fabric.Completion) bool {
 		c.SetFrom(libshmem.NoPE) // another NIC may reach the PE
 		return true
 	case c.Token == fabric.NoToken: // immediate data that took no buffer
-		c.SetFrom(p.outer(c.From()))
+		c.SetFrom(p.peOfIndex(c.From()))
 		return true
 	case int(c.Token) >= p.tokens:
 		return p.handleOwn(l, c)
@@ -337,7 +337,7 @@ func (p *Provider) retryPart(f ref) {
 	if o.kind == fabric.KindSend {
 		m := &p.sending
 		*m = o.send
-		m.To, m.Desc, m.Token = p.inner(pe, w.remote), p.table.desc(m.Desc, w.nic), w.token
+		m.To, m.Desc, m.Token = p.addressIndex(pe, w.remote), p.table.desc(m.Desc, w.nic), w.token
 		if err = n.Send(m); err == nil {
 			p.countPosted(w.nic, w.n, false)
 		}

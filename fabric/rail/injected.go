@@ -67,12 +67,12 @@ func (p *Provider) post(i int32) error {
 	var err error
 	if own := p.table.own[w.nic].Desc; w.send {
 		m := &p.sending
-		*m = fabric.Send{To: p.inner(w.rma.PE, w.remote), Buf: w.rma.Local, Len: int(w.rma.Len), Desc: own, Token: t}
+		*m = fabric.Send{To: p.addressIndex(w.rma.PE, w.remote), Buf: w.rma.Local, Len: int(w.rma.Len), Desc: own, Token: t}
 		err = n.Send(m)
 	} else {
 		m := &p.moving
 		*m = w.rma
-		m.PE, m.Desc, m.Token = p.inner(w.rma.PE, w.remote), own, t
+		m.PE, m.Desc, m.Token = p.addressIndex(w.rma.PE, w.remote), own, t
 		m.Key = p.peers[w.rma.PE].rows.get(w.rma.Key)[w.remote]
 		err = n.Write(m)
 	}

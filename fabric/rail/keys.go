@@ -295,7 +295,7 @@ func (p *Provider) readRow(i int) {
 	size := uint64(8 * (1 + q.rails))
 	op := &p.moving
 	*op = fabric.RMA{
-		PE: p.inner(f.pe, r), Local: p.table.mem.at(p.fetchAt(i)), Len: size, Desc: p.table.own[l].Desc,
+		PE: p.addressIndex(f.pe, r), Local: p.table.mem.at(p.fetchAt(i)), Len: size, Desc: p.table.own[l].Desc,
 		Remote: q.rows.tables[r].at + uint64(rowOf(f.key))*size, Key: q.rows.tables[r].key, Token: tok,
 	}
 	switch err := n.Read(op); err {

@@ -66,10 +66,11 @@ func (p *Provider) remote(q *peer, l int, n uint64) int {
 // the local or the remote NIC made a pair fail, so it prefers pairs with neither NIC, first those
 // on one rail. If there are none, it takes all pairs that have not failed yet.
 func (p *Provider) chooseDetour(q *peer) {
-	here, there := make([]bool, len(p.nics)), make([]bool, q.rails)
+	// The NICs of this PE and of the peer that are in a pair that has failed.
+	local, remote := make([]bool, len(p.nics)), make([]bool, q.rails)
 	for i, bad := range q.bad {
 		if bad {
-			here[i/q.rails], there[i%q.rails] = true, true
+			local[i/q.rails], remote[i%q.rails] = true, true
 		}
 	}
 	q.pairs = q.pairs[:0]
@@ -78,7 +79,7 @@ func (p *Provider) chooseDetour(q *peer) {
 			for r := range q.rails {
 				ok := p.canPair(q, l, r) && !q.bad[l*q.rails+r]
 				if try < 2 {
-					ok = ok && !here[l] && !there[r]
+					ok = ok && !local[l] && !remote[r]
 				}
 				if try < 1 {
 					ok = ok && (r-l)%gcd(len(p.nics), q.rails) == 0
@@ -108,16 +109,18 @@ func gcd(a, b int) int {
 	return a
 }
 
-// inner returns the index of NIC r of a PE in the address vectors of this PE's NICs.
-func (p *Provider) inner(pe libshmem.PE, r int) libshmem.PE { return libshmem.PE(int(pe)*p.widest + r) }
+// addressIndex returns the index of NIC r of a PE in the address vectors of this PE's NICs. In
+// these each PE has p.widest indexes: as many as the PE with most NICs needs.
+func (p *Provider) addressIndex(pe libshmem.PE, r int) libshmem.PE {
+	return libshmem.PE(int(pe)*p.widest + r)
+}
 
-// outer returns the PE of an index that inner has returned: in the address vectors of the NICs each
-// PE has p.widest indexes, one for each of its NICs.
-func (p *Provider) outer(inner libshmem.PE) libshmem.PE {
-	if inner < 0 {
+// peOfIndex returns the PE of an index that addressIndex has returned, or NoPE if it is negative.
+func (p *Provider) peOfIndex(index libshmem.PE) libshmem.PE {
+	if index < 0 {
 		return libshmem.NoPE
 	}
-	return libshmem.PE(int(inner) / p.widest)
+	return libshmem.PE(int(index) / p.widest)
 }
 
 // magic begins the encoded address of an endpoint with several NICs.

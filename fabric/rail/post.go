@@ -142,7 +142,7 @@ func (p *Provider) Send(s *fabric.Send) error {
 		}
 		m := &p.sending
 		*m = *s
-		m.To, m.Desc, m.Token = p.inner(s.To, r), p.table.desc(s.Desc, l), tok
+		m.To, m.Desc, m.Token = p.addressIndex(s.To, r), p.table.desc(s.Desc, l), tok
 		err := p.nics[l].Send(m)
 		if err == nil {
 			p.countPosted(l, uint64(s.Len), false)
@@ -319,7 +319,7 @@ func (p *Provider) partBegin(m *fabric.RMA, i, n int) uint64 {
 func (p *Provider) postOneSided(kind fabric.Kind, m *fabric.RMA, l, r int, at, n uint64, t fabric.Token) error {
 	w := &p.moving
 	*w = *m
-	w.PE, w.Desc, w.Token = p.inner(m.PE, r), p.table.desc(m.Desc, l), t
+	w.PE, w.Desc, w.Token = p.addressIndex(m.PE, r), p.table.desc(m.Desc, l), t
 	w.Local, w.Len, w.Remote = unsafe.Add(m.Local, at), n, m.Remote+at
 	keys := p.peers[m.PE].rows.get(m.Key)
 	if keys == nil {

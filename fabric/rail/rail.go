@@ -79,9 +79,9 @@ type Provider struct {
 	firstPolled int    // the NIC that is polled first
 	load        uint64 // bytes under way by all NICs
 
-	moving  fabric.RMA // operands, which would be allocated on the stack of a call by interface
-	sending fabric.Send
-	order   []int // of NICs, while one is picked
+	moving  fabric.RMA  // operand of a NIC's Read or Write: as a local variable it would be allocated at each call
+	sending fabric.Send // the same for Send
+	order   []int       // of NICs, while one is picked
 	batch   [64]fabric.Completion
 
 	state  *peek.State

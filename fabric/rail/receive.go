@@ -183,7 +183,7 @@ func (p *Provider) deliver(a arrival, c *fabric.Completion) {
 	case c.Err != 0:
 		p.texts[b.Token] = fmt.Sprintf("%s, NIC %s", n.ErrorText(c), n.name)
 	case c.Kind == fabric.KindData:
-		c.SetFrom(p.outer(c.From()))
+		c.SetFrom(p.peOfIndex(c.From()))
 	case c.Len > b.N:
 		c.Err = errTruncated
 		p.texts[b.Token] = fmt.Sprintf("a message of %d bytes for a buffer of %d, token %d, NIC %s", c.Len, b.N, b.Token, n.name)

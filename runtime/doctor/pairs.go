@@ -293,7 +293,7 @@ func probeAll(hosts []Host, me int, timeout time.Duration) []probe {
 // probeOne tries datagrams, a connection and a large transfer to an address. If the large transfer
 // fails, it finds the largest datagram that arrives.
 func probeOne(a Address, me int, timeout time.Duration) (p probe) {
-	datagrams(a, me, 0, timeout/10) // for the other host's arrivals
+	datagrams(a, me, 0, timeout/10) // so that the other host learns whether those of this one arrive
 	c, err := dial(a, timeout)
 	if err != nil {
 		p.Silent, p.Refused = err == errSilent, err.Error()

@@ -107,8 +107,7 @@ func (x *transfers) startPeer(p *layout.Peer) {
 }
 
 // HandleGrant handles a PE's reply to the request for a sequence stream: the number of the stream
-// plus
-// 1, or 0 for none. It returns false if the reply is invalid.
+// plus 1, or 0 for none. It returns false if the reply is invalid.
 func (n *writeNumbers) HandleGrant(p *layout.Peer, reply uint64) bool {
 	switch {
 	case p.Stream != sequenceRequested || reply > 1<<(32-n.Space.Bits):

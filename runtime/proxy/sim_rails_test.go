@@ -41,8 +41,8 @@ func TestSimLostNIC(t *testing.T) {
 	}
 }
 
-// The proxy fills 4 and 32 NICs: payload against line rate at 1 MiB, with headers and
-// 300 ns of the proxy's time for each posting.
+// The proxy fills 4 and 32 NICs: payload against line rate at 1 MiB, with headers and 300 ns of the
+// proxy's time for each posting.
 func TestSimRailRates(t *testing.T) {
 	if need.Race {
 		t.Skip("virtual time is the same without the detector, which takes minutes here")

@@ -194,7 +194,8 @@ func (p *plan) byNearness() {
 }
 
 // shareAmong shares NICs among PEs. noun is the word for these PEs in reasons. If before is not
-// nil, it has the reason why their GPU has each NIC, with which the reason of a PE begins.
+// nil, these PEs have one GPU: then before[n] is the reason why NIC n was assigned to that GPU, and
+// the reason of a PE begins with it.
 func (p *plan) shareAmong(pes, nics []int, all bool, noun string, before []string) {
 	var users, places []Place
 	for _, pe := range pes {

@@ -17,8 +17,9 @@ type provider struct {
 	next    uint64   // the last number used
 }
 
-// Around returns a provider that passes operations to inner and records them in k. The tokens of
-// operations are below tokens. Without a trace (k is nil) it returns inner itself.
+// Around returns a provider that passes operations to inner and records them in k. Each operation's
+// token has to be less than the number `tokens`. Without a trace (k is nil) it returns inner
+// itself.
 func Around(inner fabric.Provider, tokens int, k *Track) fabric.Provider {
 	if k == nil {
 		return inner

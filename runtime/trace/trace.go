@@ -213,7 +213,7 @@ func (t *File) Track(n int) *Track {
 	return k
 }
 
-// Now returns the time. Without a trace it returns 0 and reads no clock.
+// Now returns the time. Without a trace it returns the zero Time and reads no clock.
 func (k *Track) Now() time.Time {
 	if k == nil {
 		return time.Time{}

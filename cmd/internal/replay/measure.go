@@ -95,8 +95,8 @@ func ReadMeasured(r io.Reader) (map[string]float64, error) {
 }
 
 // The search ends when the relative error of every metric that determines a parameter is below
-// `enough`, or after maxRounds, because a measurement need not fit the model. Each metric depends
-// mostly on its own parameter.
+// maxRelativeError, or after maxRounds, because a measurement need not fit the model. Each metric
+// depends mostly on its own parameter.
 const maxRelativeError, maxRounds = 0.003, 8
 
 // Fit changes a model so that the replay of oshm_micro has the measured metrics. It needs the

@@ -107,12 +107,12 @@ func (o *output) forward(pe libshmem.PE, from *os.File, to sink) *outputPipe {
 			}
 			if n > 0 {
 				if werr := s.add(buf[:n]); werr != nil {
-					o.miss(&to, werr)
+					o.handleWriteError(&to, werr)
 					return
 				}
 			}
 			if err != nil {
-				o.miss(&to, s.finish())
+				o.handleWriteError(&to, s.finish())
 				return
 			}
 		}
@@ -167,9 +167,9 @@ func unread(from *os.File) (n int) {
 	return n
 }
 
-// miss handles the error of a write to a sink. That the reader has gone is not a failure; any other
-// error, such as a full disk, is reported once.
-func (o *output) miss(to *sink, err error) {
+// handleWriteError handles the error of a write to a sink. That the reader has gone is not a
+// failure; any other error, such as a full disk, is reported once.
+func (o *output) handleWriteError(to *sink, err error) {
 	if err == nil || errors.Is(err, unix.EPIPE) {
 		return
 	}

@@ -32,7 +32,7 @@ type process struct {
 	exited   bool
 	leaving  bool // it asked for the end of the job, or failed to join it, and may end by itself
 	aborting bool // its abort is handled after the ends of other PEs, one of which may be the cause
-	judged   bool
+	judged   bool // decide has settled what its end means for the job
 	otherJob bool // it has joined a job by other means, which continues without it
 	named    bool // it has been reported that others may wait for it in vain
 	lost     bool // its host is lost, which has been reported

@@ -61,7 +61,7 @@ int shmemi_munge_load(const char *name, char *why, size_t len)
 
 /* Stores the reason of a failed call of munge in why, and returns -1. The context's text is more
  * exact than that of the status: it names the missing file. */
-static int failed(void *context, int status, char *why, size_t len)
+static int store_reason(void *context, int status, char *why, size_t len)
 {
     const char *text = munge.text(context);
     snprintf(why, len, "%s", text ? text : munge.error(status));
@@ -84,7 +84,7 @@ int shmemi_munge_encode(const void *bytes, size_t n, uint32_t uid, char **cred, 
         (status = munge.set(context, OPTION_MAC, MAC_SHA256)) != 0 ||
         (status = munge.set(context, OPTION_UID, (uid_t)uid)) != 0 ||
         (status = munge.encode(cred, context, bytes, (int)n)) != 0)
-        status = failed(context, status, why, len);
+        status = store_reason(context, status, why, len);
     munge.destroy(context);
     return status;
 }
@@ -106,7 +106,7 @@ int shmemi_munge_decode(const char *cred, void **bytes, size_t *n, uint32_t *uid
     if ((status = munge.decode(cred, context, bytes, &size, &user, &group)) != 0) {
         free(*bytes); /* expired and repeated credentials return their bytes, too */
         *bytes = NULL;
-        status = failed(context, status, why, len);
+        status = store_reason(context, status, why, len);
     } else {
         *n = (size_t)size;
         *uid = user;

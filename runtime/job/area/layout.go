@@ -93,10 +93,10 @@ func contributions(n int) int {
 // each other: one contribution in each step, and two for the PEs beyond a power of two.
 func teamContributions(n int) int { return bits.Len(uint(n)) - 1 + 2 }
 
-// Known returns the offset, from the user heap, of one word for each PE. In the word of a PE, this
-// PE shows to the others that it knows that PE to be lost. They are the words for messages in the
-// last area, which belongs to no team.
-func (l *Layout) Known() int64 { return int64(l.TeamSize*l.Teams) - int64(l.TeamsOffset) }
+// KnownLosses returns the offset, from the user heap, of one word for each PE. In the word of a PE,
+// this PE shows to the others that it knows that PE to be lost. They are the words for messages in
+// the last area, which belongs to no team.
+func (l *Layout) KnownLosses() int64 { return int64(l.TeamSize*l.Teams) - int64(l.TeamsOffset) }
 
 // agreeSize returns the size of the memory in which n PEs of a team agree, for example on the slot
 // of a new team (capi/front/agree.c): a word for each PE, and two records, each with a stamp and

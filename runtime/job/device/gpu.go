@@ -160,7 +160,7 @@ func (g *GPU) Unmapped(rank int) string {
 	}
 	err := g.device.Why(g.heaps[rank].number)
 	if e, ok := errors.AsType[*shmerr.Error](err); ok {
-		err = e.Cause // the object is in the map
+		err = e.Cause // without the error's object: the caller names the PE itself
 	}
 	return fmt.Sprint(err)
 }

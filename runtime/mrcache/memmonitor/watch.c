@@ -104,7 +104,7 @@ static void *run(void *unused)
 
 /* Closes the descriptors in a forked child. If a child kept them open, the kernel would go on to
  * send messages after the parent has closed its own, and no thread would read them. */
-static void forked(void)
+static void close_in_child(void)
 {
     if (watch.fd >= 0)
         close(watch.fd);
@@ -138,7 +138,7 @@ static int start(const char **failed)
     if (watch.stop < 0)
         return -errno;
     *failed = "pthread_atfork";
-    if (!registered && pthread_atfork(NULL, NULL, forked) != 0)
+    if (!registered && pthread_atfork(NULL, NULL, close_in_child) != 0)
         return -ENOMEM;
     registered = true;
     sigset_t all, before;

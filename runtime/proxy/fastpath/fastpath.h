@@ -333,8 +333,8 @@ static inline bool shmemi_fastpath_reply(struct shmemi_fastpath *x, const struct
 /* Handles the reply h to this PE's flush: everything that was sent before the flush is
  * acknowledged. Returns false, and changes nothing, if a quiet waits for the reply, or if h is not
  * the reply to the flush under way. */
-static inline bool shmemi_fastpath_flushed(struct shmemi_fastpath *x, uint32_t pe,
-                                           const struct shmemi_header *h)
+static inline bool shmemi_fastpath_handle_flush_reply(struct shmemi_fastpath *x, uint32_t pe,
+                                                      const struct shmemi_header *h)
 {
     struct shmemi_fastpath_peer *p = &x->peers[pe];
     if (!p->flushing || p->unmet || h->token != (p->flush_turn << 16 | SHMEMI_FLUSH_TOKEN))
@@ -390,7 +390,7 @@ static inline bool shmemi_fastpath_apply(struct shmemi_fastpath *x, const struct
         /* The operand is 1 if the program of the PE ends, which Go has to record. */
         return h->operand == 0 && shmemi_fastpath_reply(x, n, pe, h);
     case SHMEMI_MESSAGE_REPLY:
-        return shmemi_fastpath_flushed(x, pe, h);
+        return shmemi_fastpath_handle_flush_reply(x, pe, h);
     }
     return false;
 }

@@ -461,7 +461,7 @@ int shmemi_innerloop_run(struct shmemi_innerloop *l)
 {
     const int64_t begin = now();
     int64_t last = begin, last_work = begin;
-    bool did = false; /* since last */
+    bool did = false; /* it has done work since `last` */
     l->taken = l->completed = 0;
     l->left = 0;
     l->gap = 0;

@@ -79,7 +79,7 @@ type cudaStream struct {
 	handle   gpu.Stream
 	mark     *uint64                    // where the stream stores its marks
 	words    *[wordsOfStream]streamWord // values of stores that are done as copies
-	next     uint                       // of words
+	next     uint                       // index in words, modulo its length, for the next store
 	deferred []gpu.Store                // stores that have not been passed to the driver yet; only with store
 	lastMark uint64
 	passed   uint64

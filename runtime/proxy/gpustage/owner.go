@@ -13,10 +13,10 @@ import (
 // owner is what this PE knows of the user heap of a PE, from the endpoint of that PE.
 type owner struct {
 	device  bool   // the heap is GPU memory
-	atomics uint64 // AtomicBits of the operations that the PE supports there
+	atomics uint64 // AtomicBits of the operations that the PE supports on its heap
 }
 
-// othersMaySet reports whether a PE that has mapped this heap may do atomic sets there in its own
+// othersMaySet reports whether a PE that has mapped this heap may do atomic sets on it in its own
 // stream. It may not if the heap's PE reads a word, computes, and writes it back in separate steps
 // (OwnerAlone): that write would undo a set between the steps.
 func (o *owner) othersMaySet() bool { return o.atomics&stream.OwnerAlone == 0 }

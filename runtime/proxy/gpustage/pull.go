@@ -289,8 +289,7 @@ func (q *pull) inPlace(r *pullRead) unsafe.Pointer {
 }
 
 // HandleRead is called when the provider has completed the read with token t; failed is its error,
-// or
-// 0. Bytes for GPU memory are in a chunk, from which a stream copies them on; if the stream is
+// or 0. Bytes for GPU memory are in a chunk, from which a stream copies them on; if the stream is
 // full, the read waits in late.
 func (p *pulls) HandleRead(t fabric.Token, failed int32) {
 	r := p.reads[t]

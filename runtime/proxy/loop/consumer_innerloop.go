@@ -40,8 +40,9 @@ func (c *Consumer) closeInnerLoop() {
 	}
 }
 
-// ServableInC reports whether C may serve the rings: no operation waits to be posted, and no quiet
-// or fence needs a step of Go before the next completion.
+// ServableInC reports whether the loop in C may serve the rings: there is one, no operation waits
+// to be posted, neither the consumer nor its loop is about to end, and no quiet or fence needs a
+// step of Go before the next completion.
 func (c *Consumer) ServableInC() bool {
 	if c.inner == nil || c.Holds() || c.ending.Load() || c.loop != nil && c.loop.stopping.Load() {
 		return false

@@ -99,7 +99,7 @@ func (l *Loop) Run() {
 			case call.WaitArmed:
 				unread, err = e.Wait(idleWait)
 				if !l.waitFD {
-					pace.Slept(time.Now())
+					pace.NoteSleep(time.Now())
 				}
 			}
 		}

@@ -22,7 +22,7 @@ UNREACHED(shmemi_abort)
 UNREACHED(shmemi_refuse_uninitialised)
 UNREACHED(shmemi_net_lock)
 UNREACHED(shmemi_net_unlock)
-UNREACHED(shmemi_net_failed)
+UNREACHED(shmemi_fail_network)
 UNREACHED(shmemi_wait_step)
 UNREACHED(shmemi_wait_over)
 

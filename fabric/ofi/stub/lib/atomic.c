@@ -53,7 +53,7 @@ static ssize_t post_atomic(struct fid_ep *fid, const struct fi_msg_atomic *m,
         op->key = m->rma_iov->key;
         op->fence = (flags & FI_FENCE) != 0;
         scribble(ep, op);
-        if (!hello_waits(ep, op))
+        if (!hello_try_queue(ep, op))
             op_post(ep, op);
     }
     pthread_mutex_unlock(&ep->domain->lock);

@@ -72,7 +72,7 @@ int ep_accepts(struct ep *ep, struct peer *peer, bool rma, bool inject)
 
 /* Queues an operation that has to wait for the handshake with its peer, and returns true; it
  * returns false for one that need not wait. */
-bool hello_waits(struct ep *ep, struct op *op)
+bool hello_try_queue(struct ep *ep, struct op *op)
 {
     struct peer *p = op->peer;
     if (!needs_handshake(ep, p))

@@ -101,7 +101,7 @@ void nic_kick(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Starts the thread. */
+/* Starts the thread that acts as the NICs of this process. */
 static void start(void)
 {
     sigset_t all, old;

@@ -96,7 +96,7 @@ static ssize_t post_rma(struct fid_ep *fid, enum op_kind what, const struct fi_m
             ret = op_copy(op);
         if (!op->inject)
             scribble(ep, op);
-        if (!hello_waits(ep, op))
+        if (!hello_try_queue(ep, op))
             op_post(ep, op);
     }
     pthread_mutex_unlock(&ep->domain->lock);

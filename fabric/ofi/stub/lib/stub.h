@@ -267,7 +267,7 @@ const char *status_text(enum kind kind, int status);
 
 /* hello.c: the handshake of efa (rules.tsv: R10). */
 int ep_accepts(struct ep *ep, struct peer *peer, bool rma, bool inject);
-bool hello_waits(struct ep *ep, struct op *op);
+bool hello_try_queue(struct ep *ep, struct op *op);
 void hello_replied(struct ep *ep, struct peer *peer);
 void hello_reply(struct ep *ep, struct peer *peer);
 struct peer *ep_peer(struct ep *ep, uint64_t id); /* in the address vector, or a stranger */

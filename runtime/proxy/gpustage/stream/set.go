@@ -94,8 +94,8 @@ func (s *Set) fail(err error) { s.engine.Fatal(fmt.Errorf("GPU memory: %w", err)
 // Storable reports whether StoreWords can write n bytes at an address, and does so more quickly
 // than a copy.
 func (s *Set) Storable(at unsafe.Pointer, n int) bool {
-	odd := int(uintptr(at) & 4)
-	return (uintptr(at)|uintptr(n))&3 == 0 && uint64(n+odd+7)/8 <= s.memory.MaxStores()
+	rest := int(uintptr(at) & 4) // 4 if the first store has only 4 bytes, to reach a multiple of 8
+	return (uintptr(at)|uintptr(n))&3 == 0 && uint64(n+rest+7)/8 <= s.memory.MaxStores()
 }
 
 // Atomics returns the AtomicBits of the operations that Atomic can do.
