@@ -7,4 +7,6 @@ import "sync/atomic"
 // On processors other than amd64, where a plain store is a release store, and for the race detector
 // package atomic makes the release stores.
 func storeRelease64(word *uint64, v uint64) { atomic.StoreUint64(word, v) }
+
+// storeRelease32 does for 32 bits what storeRelease64 does for 64.
 func storeRelease32(word *uint32, v uint32) { atomic.StoreUint32(word, v) }

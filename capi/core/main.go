@@ -40,6 +40,7 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
+// init makes endForPanic the function that handles a panic of one of the core's goroutines.
 func init() { guard.End(endForPanic) }
 
 // shmemgoDepart reports to the launcher that this process ends normally, by exit(). It is the

@@ -74,13 +74,13 @@ void shmemi_range_leave(int of)
 
 #else
 
-/* Returns -1: the library was built without NVTX's header, so there are no ranges. The core and the
- * front then do not call the two functions below. */
+/* Returns -1: the library was built without NVTX's header, so there are no ranges. */
 static int listened(void)
 {
     return -1;
 }
 
+/* Does nothing: without NVTX no range begins. It is there for the linker, and is not called. */
 void shmemi_range_enter(int of, uint32_t group, const char *name)
 {
     (void)of;
@@ -88,6 +88,7 @@ void shmemi_range_enter(int of, uint32_t group, const char *name)
     (void)name;
 }
 
+/* Does nothing, like shmemi_range_enter. */
 void shmemi_range_leave(int of)
 {
     (void)of;

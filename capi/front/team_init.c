@@ -142,7 +142,7 @@ static void read_at_root(const struct forming *m, int64_t offset, void *dest, si
 /* ------------------------------------------------------------------- rank 0 */
 
 /* Reports whether the proposal of a PE for this round has arrived. */
-static bool is_here(const struct forming *m, int pe)
+static bool has_proposed(const struct forming *m, int pe)
 {
     char *base = shmemi_state.peer_base[m->root];
     if (base == NULL)
@@ -159,9 +159,9 @@ static int count_proposals(const struct forming *m)
     if (shmemi_state.peer_base[m->root] == NULL)
         read_at_root(m, word_at(0), m->words, sizeof(uint64_t) * shmemi_state.n_pes);
     for (int rank = 0; m->round > 1 && rank < m->n; rank++)
-        n += is_here(m, m->list[rank]);
+        n += has_proposed(m, m->list[rank]);
     for (int pe = 0; m->round == 1 && pe < (int)shmemi_state.n_pes; pe++)
-        n += is_here(m, pe);
+        n += has_proposed(m, pe);
     return n;
 }
 
@@ -191,7 +191,7 @@ static void list_by_rank(const struct forming *m, struct reply *a)
         m->list[rank] = -1;
     for (int pe = 0; a->verdict == GOOD && pe < (int)shmemi_state.n_pes; pe++) {
         struct proposal p;
-        if (!is_here(m, pe))
+        if (!has_proposed(m, pe))
             continue;
         read_at_root(m, proposal_at(pe), &p, sizeof p);
         if (p.n != m->n)
@@ -260,7 +260,7 @@ static bool gather_and_reply(const struct forming *m, struct reply *a)
     memcpy(a->list, m->list, list);
     bool known = a->verdict == GOOD || m->round > 1; /* rank 0 knows the PEs of the team */
     for (int i = 0; i < (known ? m->n : (int)shmemi_state.n_pes); i++)
-        if (known || is_here(m, i))
+        if (known || has_proposed(m, i))
             send_message(m, known ? m->list[i] : i, reply_at() + after_word, (char *)a + after_word,
                          sizeof *a + list - (size_t)after_word, reply_at());
     return true;

@@ -71,7 +71,7 @@ static int64_t machine_number(void)
 /* Returns this PE's time, in the unit and with the zero of traces. */
 static int64_t trace_time(void)
 {
-    return (int64_t)preload_since_round(preload_monotonic());
+    return (int64_t)preload_trace_time(preload_monotonic());
 }
 
 /* The words in the symmetric memory of each PE. */

@@ -59,7 +59,7 @@ void preload_ticks_open(void)
 }
 
 /* Converts a time of the monotonic clock to the unit and the zero of traces. */
-uint64_t preload_since_round(uint64_t monotonic)
+uint64_t preload_trace_time(uint64_t monotonic)
 {
     return monotonic + to_round;
 }
@@ -97,14 +97,14 @@ static uint64_t interpolate(struct mark a, struct mark b, uint64_t t)
 uint64_t preload_ticks_ns(uint64_t ticks)
 {
     if (!preload_tsc)
-        return preload_since_round(ticks);
+        return preload_trace_time(ticks);
     unsigned oldest = count > MARKS ? count - MARKS : 0;
     struct mark after = marks[(count - 1) % MARKS];
     for (unsigned i = count - 1; i-- > oldest;) {
         struct mark m = marks[i % MARKS];
         if (m.ticks <= ticks)
-            return preload_since_round(interpolate(m, after, ticks));
+            return preload_trace_time(interpolate(m, after, ticks));
         after = m;
     }
-    return preload_since_round(interpolate(first, after, ticks));
+    return preload_trace_time(interpolate(first, after, ticks));
 }

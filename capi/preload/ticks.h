@@ -46,6 +46,6 @@ void preload_ticks_mark(void);
 uint64_t preload_ticks_ns(uint64_t ticks);
 
 /* Converts a time of CLOCK_MONOTONIC to nanoseconds with the same zero as preload_ticks_ns. */
-uint64_t preload_since_round(uint64_t monotonic);
+uint64_t preload_trace_time(uint64_t monotonic);
 
 #endif

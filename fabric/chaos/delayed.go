@@ -45,6 +45,7 @@ type queue struct {
 	next  uint64
 }
 
+// Len implements heap.Interface.
 func (q *queue) Len() int { return len(q.all) }
 
 // Less orders operations by due time, and those of one time by their order of posting.
@@ -53,6 +54,7 @@ func (q *queue) Less(i, j int) bool {
 	return a.due < b.due || a.due == b.due && a.order < b.order
 }
 
+// Swap implements heap.Interface.
 func (q *queue) Swap(i, j int) { q.all[i], q.all[j] = q.all[j], q.all[i] }
 
 // Push implements heap.Interface.

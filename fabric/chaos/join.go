@@ -9,7 +9,7 @@ import (
 
 var _ fabric.Joiner = (*Provider)(nil)
 
-// Join is part of fabric.Joiner.
+// Join implements fabric.Joiner: it adds a PE, if the inner provider can.
 func (p *Provider) Join(pe libshmem.PE, addr []byte) error {
 	by, ok := p.inner.(fabric.Joiner)
 	if !ok {
@@ -22,8 +22,8 @@ func (p *Provider) Join(pe libshmem.PE, addr []byte) error {
 	return nil
 }
 
-// Remove is part of fabric.Joiner. Operations on the PE that are delayed go to the inner provider
-// when they are due, and fail there.
+// Remove implements fabric.Joiner: it ends the connection with a PE. Operations on the PE that are
+// delayed go to the inner provider when they are due, and fail there.
 func (p *Provider) Remove(pe libshmem.PE) {
 	if by, ok := p.inner.(fabric.Joiner); ok {
 		by.Remove(pe)

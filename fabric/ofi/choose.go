@@ -110,9 +110,11 @@ func allowed(nic, list string) bool {
 	return listed != except
 }
 
-// providerOf and nicOf each return a property of an offer; names joins it over several offers.
+// providerOf returns the name of an offer's provider; names joins it over several offers.
 func providerOf(o *offer) string { return o.Provider }
-func nicOf(o *offer) string      { return o.NIC }
+
+// nicOf returns the name of an offer's NIC; names joins it over several offers.
+func nicOf(o *offer) string { return o.NIC }
 
 // names joins, for an error, the different values of a property, such as nicOf, that the offers
 // have.

@@ -22,6 +22,7 @@ const (
 
 var policyNames = [...]string{"auto", "split", "round-robin"}
 
+// String returns the policy's word in SHMEM_NIC_POLICY.
 func (p Policy) String() string { return policyNames[p] }
 
 // ParsePolicy returns the policy, by which operations are distributed over NICs, that has a name.

@@ -107,7 +107,7 @@ func (p *Provider) handleOwn(l int, c *fabric.Completion) bool {
 		f := &p.fetches[j.slot]
 		if c.Err == 0 {
 			p.markProven(l, j.pe, int(j.remote))
-			p.rowRead(int(j.slot))
+			p.storeRow(int(j.slot))
 			break
 		}
 		if f.state = fetchDue; p.resend && !isOperationError(c.Err) {

@@ -309,9 +309,9 @@ func (p *Provider) readRow(i int) {
 	}
 }
 
-// rowRead stores the keys that fetch i has read. If the row has another key, the peer has
+// storeRow stores the keys that fetch i has read. If the row has another key, the peer has
 // unregistered the region, and the fetch fails.
-func (p *Provider) rowRead(i int) {
+func (p *Provider) storeRow(i int) {
 	f := &p.fetches[i]
 	q := &p.peers[f.pe]
 	w := p.table.mem.words(p.fetchAt(i), 1+q.rails)

@@ -168,8 +168,13 @@ func (r *reader) next(n int) []byte {
 	return b
 }
 
-func (r *reader) byte() int      { return int(r.next(1)[0]) }
-func (r *reader) short() int     { return int(binary.LittleEndian.Uint16(r.next(2))) }
+// byte returns the next byte as a number.
+func (r *reader) byte() int { return int(r.next(1)[0]) }
+
+// short returns the next number of 16 bits.
+func (r *reader) short() int { return int(binary.LittleEndian.Uint16(r.next(2))) }
+
+// number returns the next number of 64 bits.
 func (r *reader) number() uint64 { return binary.LittleEndian.Uint64(r.next(8)) }
 
 // parseAddr decodes an address that Addr of a peer has returned: the name, address and table of

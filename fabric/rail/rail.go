@@ -134,7 +134,7 @@ func New(endpoints []fabric.Provider, c Config) (*Provider, error) {
 		}
 		p.nics = append(p.nics, n)
 	}
-	if err := p.promise(); err != nil {
+	if err := p.combineCaps(); err != nil {
 		return fail(err)
 	}
 	p.ops, p.parts = make([]op, p.tokens), make([]part, p.tokens*len(p.nics))
@@ -158,9 +158,9 @@ func New(endpoints []fabric.Provider, c Config) (*Provider, error) {
 	return p, nil
 }
 
-// promise sets p.caps to what all NICs together can promise. It fails if the NICs address memory in
-// different ways.
-func (p *Provider) promise() error {
+// combineCaps sets p.caps to what all NICs together can promise. It fails if the NICs address
+// memory in different ways.
+func (p *Provider) combineCaps() error {
 	first := p.nics[0].Caps()
 	c := first
 	var names []string

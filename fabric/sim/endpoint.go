@@ -73,8 +73,11 @@ type buffer struct {
 
 var _ fabric.Atomics = (*endpoint)(nil)
 
+// Caps implements fabric.Provider: it returns what the endpoint promises and supports.
 func (e *endpoint) Caps() fabric.Caps { return e.caps }
-func (e *endpoint) Addr() []byte      { return e.addr.bytes() }
+
+// Addr implements fabric.Provider: it returns the address for the other PEs' Connect.
+func (e *endpoint) Addr() []byte { return e.addr.bytes() }
 
 // Native implements fabric.Provider: C has nothing to call here.
 func (e *endpoint) Native() fabric.Native { return fabric.Native{} }

@@ -89,6 +89,7 @@ var defectNames = [defects]string{
 	"twice", "unfenced", "torn", "any-key", "haunts", "loses-wake", "spills", "silent", "undead", "arms-unread",
 }
 
+// String returns the defect's name in the text of a model.
 func (d Defect) String() string { return defectNames[d] }
 
 // ascendingBytes is the Caps.Block of a network that makes all bytes of a Write visible by

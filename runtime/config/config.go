@@ -287,21 +287,47 @@ const (
 	BootstrapIPv6
 )
 
+// String returns the value's word in SHMEM_BOOTSTRAP_FAMILY.
 func (f BootstrapFamily) String() string { return choiceOf("SHMEM_BOOTSTRAP_FAMILY", int(f)) }
 
-func (c Checks) String() string     { return choiceOf("SHMEM_CHECKS", int(c)) }
-func (o OnFailure) String() string  { return choiceOf("SHMEM_ON_FAILURE", int(o)) }
-func (s Stats) String() string      { return choiceOf("SHMEM_STATS", int(s)) }
-func (l LogLevel) String() string   { return choiceOf("SHMEM_LOG_LEVEL", int(l)) }
-func (h HeapKind) String() string   { return choiceOf("SHMEM_HEAP", int(h)) }
-func (s Statics) String() string    { return choiceOf("SHMEM_STATICS", int(s)) }
-func (p NICPolicy) String() string  { return choiceOf("SHMEM_NIC_POLICY", int(p)) }
-func (f Fabric) String() string     { return choiceOf("SHMEM_FABRIC", int(f)) }
-func (g GPUNet) String() string     { return choiceOf("SHMEM_GPU_NET", int(g)) }
-func (g GPUShare) String() string   { return choiceOf("SHMEM_GPU_SHARE", int(g)) }
-func (m RingMap) String() string    { return choiceOf("SHMEM_RING_MAP_BY", int(m)) }
+// String returns the value's word in SHMEM_CHECKS.
+func (c Checks) String() string { return choiceOf("SHMEM_CHECKS", int(c)) }
+
+// String returns the value's word in SHMEM_ON_FAILURE.
+func (o OnFailure) String() string { return choiceOf("SHMEM_ON_FAILURE", int(o)) }
+
+// String returns the value's word in SHMEM_STATS.
+func (s Stats) String() string { return choiceOf("SHMEM_STATS", int(s)) }
+
+// String returns the value's word in SHMEM_LOG_LEVEL.
+func (l LogLevel) String() string { return choiceOf("SHMEM_LOG_LEVEL", int(l)) }
+
+// String returns the value's word in SHMEM_HEAP.
+func (h HeapKind) String() string { return choiceOf("SHMEM_HEAP", int(h)) }
+
+// String returns the value's word in SHMEM_STATICS.
+func (s Statics) String() string { return choiceOf("SHMEM_STATICS", int(s)) }
+
+// String returns the value's word in SHMEM_NIC_POLICY.
+func (p NICPolicy) String() string { return choiceOf("SHMEM_NIC_POLICY", int(p)) }
+
+// String returns the value's word in SHMEM_FABRIC.
+func (f Fabric) String() string { return choiceOf("SHMEM_FABRIC", int(f)) }
+
+// String returns the value's word in SHMEM_GPU_NET.
+func (g GPUNet) String() string { return choiceOf("SHMEM_GPU_NET", int(g)) }
+
+// String returns the value's word in SHMEM_GPU_SHARE.
+func (g GPUShare) String() string { return choiceOf("SHMEM_GPU_SHARE", int(g)) }
+
+// String returns the value's word in SHMEM_RING_MAP_BY.
+func (m RingMap) String() string { return choiceOf("SHMEM_RING_MAP_BY", int(m)) }
+
+// String returns the value's word in SHMEM_RING_MEMORY.
 func (m RingMemory) String() string { return choiceOf("SHMEM_RING_MEMORY", int(m)) }
-func (b Bind) String() string       { return choiceOf("SHMEM_BIND", int(b)) }
+
+// String returns the value's word in SHMEM_BIND.
+func (b Bind) String() string { return choiceOf("SHMEM_BIND", int(b)) }
 
 // choiceOf returns the i-th word that a setting allows, for messages.
 func choiceOf(name string, i int) string {

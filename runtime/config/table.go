@@ -402,10 +402,12 @@ var Table = []Setting{
 	},
 }
 
+// String returns the word for a kind of value, for lists of settings.
 func (k Kind) String() string {
 	return [...]string{"flag", "size", "seconds", "integer", "choice", "list", "text"}[k]
 }
 
+// String returns the name of a category, for lists of settings.
 func (c Category) String() string {
 	return [...]string{"specification", "diagnostics", "memory", "GPUs", "network", "rings", "launch", "set by shmemrun"}[c]
 }

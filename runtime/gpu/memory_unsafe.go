@@ -25,6 +25,7 @@ const (
 
 var kindNames = [...]string{Auto: "auto", Pinned: "pinned", Managed: "managed", BAR: "bar", Ordinary: "ordinary", Local: "local"}
 
+// String returns the kind's name; those that a user may choose are words of SHMEM_RING_MEMORY.
 func (k Kind) String() string { return kindNames[k] }
 
 // ParseKind reads a value of the setting SHMEM_RING_MEMORY.

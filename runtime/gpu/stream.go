@@ -30,6 +30,7 @@ const (
 
 var placeNames = [...]string{Pageable: "pageable", PinnedHost: "pinned", OnDevice: "device", ManagedMemory: "managed"}
 
+// String returns the word for a place in messages.
 func (p Place) String() string { return placeNames[p] }
 
 // Pointer is what a driver reports about an address.

@@ -10,7 +10,10 @@ type block struct {
 	align       uint8  // log2 of the requested alignment, which realloc keeps
 }
 
-func (b *block) live() bool  { return b.want != 0 }
+// live reports whether the program has allocated the block.
+func (b *block) live() bool { return b.want != 0 }
+
+// end returns the offset of the first byte after the block.
 func (b *block) end() uint64 { return b.off + b.size }
 
 // priority orders a treap from the root down. A hash of the offset is as good

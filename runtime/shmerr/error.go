@@ -51,7 +51,10 @@ type cause struct {
 	kind error
 }
 
-func (c *cause) Error() string   { return c.text.Error() }
+// Error returns the text alone; the kind is for errors.Is.
+func (c *cause) Error() string { return c.text.Error() }
+
+// Unwrap returns the kind and the error with the text.
 func (c *cause) Unwrap() []error { return []error{c.kind, c.text} }
 
 // UnsupportedError reports a feature that this build, machine or library version does not have, and

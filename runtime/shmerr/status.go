@@ -59,6 +59,7 @@ type sentinel struct {
 	text   string
 }
 
+// Error returns the words for the kind of error.
 func (s *sentinel) Error() string { return s.text }
 
 // sentinels are the errors that stand for a Status each.

@@ -146,6 +146,7 @@ func (e *strangerError) Error() string { return fmt.Sprintf("a page of process %
 // VersionError reports a page of another version.
 type VersionError struct{ Version string }
 
+// Error names the version of the page's library.
 func (e *VersionError) Error() string { return "its libshmem is version " + e.Version }
 
 // view opens a file of process pid as a status page. It returns a strangerError or a VersionError

@@ -24,6 +24,7 @@ var classNames = [classes]struct{ short, text string }{
 // Short returns the name of nvidia-smi topo, or SOC.
 func (c Class) Short() string { return classNames[c].short }
 
+// String returns the words for the class in messages.
 func (c Class) String() string { return classNames[c].text }
 
 // Distance returns the class of the distance between two places of this machine. The distance is

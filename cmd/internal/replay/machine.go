@@ -137,12 +137,21 @@ type task struct {
 // agenda is a heap of tasks by their times, with the methods that container/heap needs.
 type agenda []task
 
+// Len implements heap.Interface.
 func (a agenda) Len() int { return len(a) }
+
+// Less orders tasks by time, and those of one time by the order in which they were planned.
 func (a agenda) Less(i, k int) bool {
 	return a[i].at < a[k].at || a[i].at == a[k].at && a[i].turn < a[k].turn
 }
+
+// Swap implements heap.Interface.
 func (a agenda) Swap(i, k int) { a[i], a[k] = a[k], a[i] }
-func (a *agenda) Push(x any)   { *a = append(*a, x.(task)) }
+
+// Push implements heap.Interface.
+func (a *agenda) Push(x any) { *a = append(*a, x.(task)) }
+
+// Pop implements heap.Interface.
 func (a *agenda) Pop() any {
 	last := len(*a) - 1
 	e := (*a)[last]

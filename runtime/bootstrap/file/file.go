@@ -109,6 +109,7 @@ func publish(o Options, id uid.ID) (*uid.Member, error) {
 // takenError reports that another job uses the same file at the same time.
 type takenError struct{ path, setting string }
 
+// Error names the file, and the setting to change.
 func (e *takenError) Error() string {
 	return fmt.Sprintf("join job: %s belongs to another job, whose PEs are about to arrive (give each job its own name in %s)", e.path, e.setting)
 }

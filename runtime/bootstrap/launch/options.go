@@ -86,8 +86,10 @@ type Error struct {
 	Err    error
 }
 
+// Error returns the text of the cause, without the status.
 func (e *Error) Error() string { return e.Err.Error() }
 
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // usageErrorf returns the error of a command line that is wrong.

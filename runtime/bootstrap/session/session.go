@@ -93,6 +93,7 @@ func occupied(err error) bool {
 // tryError is an error after which the next try may be a success.
 type tryError struct{ error }
 
+// Unwrap returns the error itself.
 func (e *tryError) Unwrap() error { return e.error }
 
 // wait is the wait of one PE for the others.

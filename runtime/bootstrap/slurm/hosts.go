@@ -68,6 +68,7 @@ func (r *reader) while(f func(c byte) bool) string {
 	return r.text[from:r.at]
 }
 
+// isDigit reports whether a byte is a decimal digit.
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // literal reports whether c may be part of a host's name outside brackets.

@@ -40,6 +40,7 @@ type daemon struct{}
 // daemonCalls limits concurrent calls of the munge daemon, because each of them blocks a thread.
 var daemonCalls = make(chan struct{}, 8)
 
+// Self returns the user of this process.
 func (daemon) Self() (munge.User, error) { return munge.Self() }
 
 // Encode makes a credential; few calls of the daemon run at a time.

@@ -68,7 +68,10 @@ type failures struct {
 	errs  []error
 }
 
-func (f *failures) Error() string   { return strings.Join(f.texts, "; ") }
+// Error joins the texts of all addresses.
+func (f *failures) Error() string { return strings.Join(f.texts, "; ") }
+
+// Unwrap returns the errors of all addresses.
 func (f *failures) Unwrap() []error { return f.errs }
 
 // race tries the addresses, each a little after the one before or when that has failed,

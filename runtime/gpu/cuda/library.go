@@ -31,6 +31,7 @@ const oldest = Version(11000)
 // Version is a version of CUDA as the driver counts: 13010 is 13.1.
 type Version int
 
+// String returns the version as users know it: 13.1 for 13010.
 func (v Version) String() string { return fmt.Sprintf("%d.%d", int(v)/1000, int(v)%1000/10) }
 
 // Driver is the CUDA driver of this process.

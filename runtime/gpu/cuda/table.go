@@ -15,4 +15,5 @@ func newTable() *C.struct_shmemi_cuda {
 	return (*C.struct_shmemi_cuda)(C.calloc(1, C.sizeof_struct_shmemi_cuda))
 }
 
+// freeTable frees a table that newTable has made.
 func freeTable(t *C.struct_shmemi_cuda) { C.free(unsafe.Pointer(t)) }

@@ -22,6 +22,7 @@ const (
 
 var pathNames = [...]string{Auto: "auto", VMM: "vmm", IPC: "ipc"}
 
+// String returns the path's word in SHMEM_GPU_SHARE.
 func (w Path) String() string { return pathNames[w] }
 
 // ParsePath returns the Path, the method by which PEs share GPU memory, that has this name in

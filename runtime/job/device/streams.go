@@ -60,8 +60,13 @@ func (s *StreamCalls) Close() error {
 // streamDevice implements the GPU interface of package onstream with a cuda.Device.
 type streamDevice struct{ dev *cuda.Device }
 
-func (d *streamDevice) Facts() gpu.Facts                           { return d.dev.Facts() }
-func (d *streamDevice) SyncStream(s gpu.Stream) error              { return d.dev.SyncStream(s) }
+// Facts returns what the GPU and its driver can do.
+func (d *streamDevice) Facts() gpu.Facts { return d.dev.Facts() }
+
+// SyncStream waits until the work in a stream is complete.
+func (d *streamDevice) SyncStream(s gpu.Stream) error { return d.dev.SyncStream(s) }
+
+// Pointer asks the driver in what memory an address is.
 func (d *streamDevice) Pointer(a gpu.Address) (gpu.Pointer, error) { return d.dev.Pointer(a) }
 
 // CopyAsync puts a copy into a stream.

@@ -18,10 +18,19 @@ type nicEndpoint struct {
 	s *gpustage.Stage
 }
 
-func (n *nicEndpoint) Caps() fabric.Caps      { return n.e.Caps() }
-func (n *nicEndpoint) Locked(f func())        { n.e.WithLock(f) }
+// Caps returns what the engine's endpoint promises and supports.
+func (n *nicEndpoint) Caps() fabric.Caps { return n.e.Caps() }
+
+// Locked calls f under the engine's lock.
+func (n *nicEndpoint) Locked(f func()) { n.e.WithLock(f) }
+
+// FlushBy sets the function by which the GPU stage makes bytes visible that NICs have written.
 func (n *nicEndpoint) FlushBy(f func() error) { n.s.FlushBy(f) }
-func (n *nicEndpoint) UnregisterHeap() error  { return n.s.UnregisterHeap() }
+
+// UnregisterHeap ends the endpoint's registrations of the user heap.
+func (n *nicEndpoint) UnregisterHeap() error { return n.s.UnregisterHeap() }
+
+// RegisterHeap registers a part of the user heap, from an offset on, with the endpoint's NIC.
 func (n *nicEndpoint) RegisterHeap(offset uint64, loan gpustage.Loan, m fabric.GPUMemory) error {
 	return n.s.RegisterHeap(offset, loan, m)
 }

@@ -237,9 +237,14 @@ type Tracer interface {
 // untraced is the Tracer of a job without a trace. It reads no clock.
 type untraced struct{}
 
-func (untraced) Now() (t time.Time)                    { return t }
+// Now returns the zero Time.
+func (untraced) Now() (t time.Time) { return t }
+
+// Copies records nothing.
 func (untraced) Copies(time.Time, string, int, uint64) {}
-func (untraced) Stores(time.Time, int)                 {}
+
+// Stores records nothing.
+func (untraced) Stores(time.Time, int) {}
 
 // TraceTo makes the driver calls for copies and stores part of a trace. TraceTo must be called
 // before the first of these calls.

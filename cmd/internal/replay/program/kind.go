@@ -36,6 +36,7 @@ var kindNames = [kinds]string{
 	"quiet", "fence", "barrier", "sync", "reduction", "scan", "broadcast", "fcollect", "collect", "all-to-all", "exchange",
 }
 
+// String returns the words for a kind of operation in reports.
 func (k Kind) String() string { return kindNames[k] }
 
 // Updates reports whether a call of this kind changes memory of another PE.

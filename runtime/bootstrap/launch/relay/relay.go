@@ -260,6 +260,7 @@ func Greeting() string { return fmt.Sprintf("%s%d %s\n", marker, Protocol, libsh
 // VersionError reports that the agent has another version.
 type VersionError struct{ Theirs string }
 
+// Error names the versions of both programs.
 func (e *VersionError) Error() string {
 	return fmt.Sprintf("its shmemrun is of version %s, and this one of %s", e.Theirs, libshmem.Version)
 }
