@@ -93,7 +93,7 @@ uint64_t shmemi_notification_known(int notify)
     return last_known_value(notify);
 }
 
-/* Returns the present value of a counter, for which the GPU's word is read anew. */
+/* Returns the present value of a counter, for which the word to which kernels add is read anew. */
 uint64_t shmemi_notification_value(int notify, const char *call)
 {
     return value_of(notify, call);

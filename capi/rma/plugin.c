@@ -186,7 +186,7 @@ nccl_result plugin_listen(void *ctx, int device, void *handle, void **listener)
     return NCCL_SUCCESS;
 }
 
-/* NCCL's closeListen. */
+/* NCCL's closeListen: closes the listener or, if connect has used it, only ends its handle. */
 nccl_result plugin_close_listen(void *listener)
 {
     struct listener *l = listener;
@@ -269,8 +269,8 @@ nccl_result plugin_contexts(void *coll, int contexts, void **context)
     return NCCL_SUCCESS;
 }
 
-/* NCCL's destroyContext. The mesh's contexts stay open until the mesh is closed: NCCL may destroy
- * its context after the coll. */
+/* NCCL's destroyContext: frees the record of the contexts. The mesh's contexts stay open until the
+ * mesh is closed: NCCL may destroy its context after the coll. */
 nccl_result plugin_destroy_context(void *context)
 {
     release(((struct context *)context)->of);
@@ -302,7 +302,7 @@ nccl_result plugin_register(void *coll, void *base, size_t bytes, int type, uint
     return NCCL_SUCCESS;
 }
 
-/* NCCL's deregMrSym. If the coll is closed, that has ended the registration. */
+/* NCCL's deregMrSym: ends a registration, unless closeColl has ended it, and frees its record. */
 nccl_result plugin_unregister(void *coll, void *memory)
 {
     struct coll *x = coll;

@@ -18,7 +18,8 @@
     .bytes = bytes, .offset = offset, .memory = memory, .rank = rank
 #define WITH_SIGNAL .signal_offset = signal_offset, .signal = signal, .value = value, .op = op
 
-/* createContext of version 13, which also asks for a handle for kernels: there is none. */
+/* Implements createContext of version 13, which also asks for a handle for kernels: there is none.
+ */
 static nccl_result contexts_v13(void *coll, struct nccl_config_v13 *config, void **context,
                                 void **device)
 {
@@ -26,14 +27,14 @@ static nccl_result contexts_v13(void *coll, struct nccl_config_v13 *config, void
     return plugin_contexts(coll, config->contexts, context);
 }
 
-/* createContext of versions 14 to 16. */
+/* Implements createContext of versions 14 to 16. */
 static nccl_result contexts_v14(void *coll, struct nccl_config_v14 *config, void **context)
 {
     return plugin_contexts(coll, config->contexts, context);
 }
 
-/* regMrSym of version 13, which also asks for a handle for kernels. With NCCL's proxy no kernel
- * uses it: it is set to the memory. */
+/* Implements regMrSym of version 13, which also asks for a handle for kernels. With NCCL's proxy no
+ * kernel uses it: it is set to the memory. */
 static nccl_result reg_v13(void *coll, void *base, size_t bytes, int type, uint64_t flags,
                            void **memory, void **of_device)
 {
@@ -42,8 +43,8 @@ static nccl_result reg_v13(void *coll, void *base, size_t bytes, int type, uint6
     return result;
 }
 
-/* regMrSymDmaBuf of version 13. No NIC accesses the memory of a GPU, so the descriptor of its DMA
- * buffer is not needed. */
+/* Implements regMrSymDmaBuf of version 13. No NIC accesses the memory of a GPU, so the descriptor
+ * of its DMA buffer is not needed. */
 static nccl_result reg_dma_buf_v13(void *coll, void *base, size_t bytes, int type, uint64_t offset,
                                    int fd, uint64_t flags, void **memory, void **of_device)
 {
@@ -52,15 +53,15 @@ static nccl_result reg_dma_buf_v13(void *coll, void *base, size_t bytes, int typ
     return reg_v13(coll, base, bytes, type, flags, memory, of_device);
 }
 
-/* regMrSym of versions 14 to 16. */
+/* Implements regMrSym of versions 14 to 16. */
 static nccl_result reg_v14(void *coll, void *base, size_t bytes, int type, uint64_t flags,
                            void **memory)
 {
     return plugin_register(coll, base, bytes, type, flags, memory);
 }
 
-/* regMrSymDmaBuf of versions 14 to 16. No NIC accesses the memory of a GPU, so the descriptor of
- * its DMA buffer is not needed. */
+/* Implements regMrSymDmaBuf of versions 14 to 16. No NIC accesses the memory of a GPU, so the
+ * descriptor of its DMA buffer is not needed. */
 static nccl_result reg_dma_buf_v14(void *coll, void *base, size_t bytes, int type, uint64_t offset,
                                    int fd, uint64_t flags, void **memory)
 {
@@ -69,32 +70,34 @@ static nccl_result reg_dma_buf_v14(void *coll, void *base, size_t bytes, int typ
     return plugin_register(coll, base, bytes, type, flags, memory);
 }
 
-/* iput of versions 13 and 14. */
+/* Implements iput of versions 13 and 14. */
 static nccl_result put_v13(NCCL_PUT, void **request)
 {
     return plugin_put(&(struct transfer){TRANSFER}, request);
 }
 
-/* iput of versions 15 and 16, which have options, such as a hint that more operations follow. */
+/* Implements iput of versions 15 and 16, which have options, such as a hint that more operations
+ * follow. */
 static nccl_result put_v15(NCCL_PUT, uint32_t options, void **request)
 {
     (void)options;
     return plugin_put(&(struct transfer){TRANSFER}, request);
 }
 
-/* iputSignal of version 13, in which each signal follows all earlier operations (strong). */
+/* Implements iputSignal of version 13, in which each signal follows all earlier operations
+ * (strong). */
 static nccl_result put_signal_v13(NCCL_PUT, NCCL_SIGNAL, void **request)
 {
     return plugin_put(&(struct transfer){TRANSFER, WITH_SIGNAL, .strong = true}, request);
 }
 
-/* iputSignal of version 14. */
+/* Implements iputSignal of version 14. */
 static nccl_result put_signal_v14(NCCL_PUT, NCCL_SIGNAL, bool strong, void **request)
 {
     return plugin_put(&(struct transfer){TRANSFER, WITH_SIGNAL, .strong = strong}, request);
 }
 
-/* iputSignal of versions 15 and 16. */
+/* Implements iputSignal of versions 15 and 16. */
 static nccl_result put_signal_v15(NCCL_PUT, NCCL_SIGNAL, bool strong, uint32_t options,
                                   void **request)
 {
@@ -107,21 +110,21 @@ static nccl_result put_signal_v15(NCCL_PUT, NCCL_SIGNAL, bool strong, uint32_t o
     void *context, int number, uint64_t offset, void *memory, size_t bytes,                        \
         uint64_t source_offset, void *source, uint32_t rank
 
-/* iget of versions 13 and 14. */
+/* Implements iget of versions 13 and 14. */
 static nccl_result get_v13(GET, void **request)
 {
     return plugin_get(&(struct transfer){TRANSFER}, request);
 }
 
-/* iget of versions 15 and 16. */
+/* Implements iget of versions 15 and 16. */
 static nccl_result get_v15(GET, uint32_t options, void **request)
 {
     (void)options;
     return plugin_get(&(struct transfer){TRANSFER}, request);
 }
 
-/* getRmaProperties of version 16. Who sees a signal sees the earlier bytes of its sender, but not
- * those of other ranks. */
+/* Implements getRmaProperties of version 16. Who sees a signal sees the earlier bytes of its
+ * sender, but not those of other ranks. */
 static nccl_result rma_properties(void *coll, struct nccl_rma_properties *properties)
 {
     (void)coll;

@@ -22,8 +22,8 @@
 #include "zz_wire.h"
 
 /*
- * Bytes of a chunk, one PE's part of a buffer: the largest power of two, within its limits, with
- * which the two buffers of n PEs take no more than data bytes.
+ * Returns the bytes of a chunk, one PE's part of a buffer: the largest power of two, within its
+ * limits, with which the two buffers of n_pes PEs take no more than `data` bytes.
  */
 SHMEMI_HD uint64_t shmemi_work_fit(uint64_t n_pes, uint64_t data)
 {
@@ -50,13 +50,13 @@ SHMEMI_HD uint64_t shmemi_work_buffers(uint64_t n_pes)
     return shmemi_work_lines(n_pes) + 2 * pes * SHMEMI_WORK_PACKED;
 }
 
-/* Bytes of work memory of SHMEM_TEAM_WORLD. */
+/* Returns the bytes of the work memory of SHMEM_TEAM_WORLD, in a job of n_pes PEs. */
 SHMEMI_HD uint64_t shmemi_work_size(uint64_t n_pes)
 {
     return shmemi_work_buffers(n_pes) + 2 * n_pes * shmemi_work_fit(n_pes, SHMEMI_WORK_DATA);
 }
 
-/* Bytes of work memory of each other team, in a job of n_pes PEs. */
+/* Returns the bytes of the work memory of each other team than the world, in a job of n_pes PEs. */
 SHMEMI_HD uint64_t shmemi_work_team(uint64_t n_pes)
 {
     uint64_t least = 2 * n_pes * SHMEMI_WORK_LEAST;

@@ -31,7 +31,7 @@ type Model struct {
 	Rails     int    // NIC i of each host is on rail i % Rails
 	Cross     Time   // further latency between NICs on different rails
 	NICs      int    // of each host
-	Skew      int    // NIC i of each host takes 1 + i*Skew times as long as NIC 0, for its bytes and to a NIC elsewhere
+	Skew      int    // NIC i of each host takes 1 + i*Skew times as long as NIC 0 for a packet on its wire, and for the way to the NIC of another endpoint
 	Depth     int    // operations of one endpoint under way at a time; more are refused
 	Post      Time   // for which the host's processor is busy with each operation of its endpoints
 	Detect    Time   // until an operation on a peer that is gone has failed

@@ -21,9 +21,9 @@ var rangeWords = []string{
 	"atomic_fetch", "atomic_set", "rma_blocking", "rma_nonblocking", "proxy", rangesOff, "common", everything,
 }
 
-// rangesElsewhere are the words of NVSHMEM_NVTX: those of SHMEM_NVTX, and one for the launches of
+// nvshmemRangeWords are the words of NVSHMEM_NVTX: those of SHMEM_NVTX, and one for the launches of
 // kernels, for which this library has no group.
-var rangesElsewhere = func() map[string]string {
+var nvshmemRangeWords = func() map[string]string {
 	words := map[string]string{"launch": ""}
 	for _, w := range rangeWords {
 		words[w] = w

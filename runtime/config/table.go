@@ -135,7 +135,7 @@ var Table = []Setting{
 	},
 	{
 		Name: "SHMEM_NVTX", Aliases: []string{"NVSHMEM_NVTX"}, Kind: List, Default: "off", Choices: rangeWords, Category: Diagnostics, Since: "0.1",
-		Foreign: foreign{"NVSHMEM_NVTX": rangesElsewhere},
+		Foreign: foreign{"NVSHMEM_NVTX": nvshmemRangeWords},
 		Text:    "The groups of calls that a profiler shows as NVTX ranges (docs/guides/trace.md). common: init, alloc, coll, wait, memorder, atomic_fetch, rma_blocking and proxy; all: every group; off: none, even if other groups are named. Without a profiler there are no ranges, and no cost.",
 		set:     func(c *Config, v parsed) { c.Ranges = rangesOf(v.words) },
 	},

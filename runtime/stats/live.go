@@ -65,7 +65,7 @@ func Live(w io.Writer, first, last *Sample) error {
 	for _, n := range last.NICs {
 		fmt.Fprintf(&b, "NIC %s: %d operations, %s out, %s in", n.NIC, n.Ops, Amount(n.Out, Bytes), Amount(n.In, Bytes))
 		if first != nil {
-			was := ofName(first.NICs, n.NIC)
+			was := nicNamed(first.NICs, n.NIC)
 			fmt.Fprintf(&b, "; each second %s, %s, %s", rate(was.Ops, n.Ops, Times), rate(was.Out, n.Out, Bytes), rate(was.In, n.In, Bytes))
 		}
 		if n.Lost > 0 {
@@ -143,8 +143,8 @@ func events(b *strings.Builder, last *Sample, pe libshmem.PE) error {
 	return nil
 }
 
-// ofName returns the counters of the NIC with that name, or zeros.
-func ofName(nics []fabric.RailCount, name string) fabric.RailCount {
+// nicNamed returns the counters of the NIC with that name, or zeros.
+func nicNamed(nics []fabric.RailCount, name string) fabric.RailCount {
 	for _, n := range nics {
 		if n.NIC == name {
 			return n

@@ -95,7 +95,7 @@ func (o *Options) spec(l *link) ([]byte, error) {
 	for _, v := range o.Env {
 		name, _, _ := strings.Cut(v, "=")
 		if strings.HasPrefix(name, "SHMEM_") || strings.HasPrefix(name, "NVSHMEM_") || slices.Contains(o.Exports, name) {
-			if name == "LD_PRELOAD" { // the libraries of --trace have another path there
+			if name == "LD_PRELOAD" { // the libraries of --trace have another path on that host
 				v = strings.ReplaceAll(v, filepath.Join(o.Source, "lib")+"/", filepath.Join(o.Prefix, "lib")+"/")
 			}
 			s.Env = append(s.Env, []byte(v))

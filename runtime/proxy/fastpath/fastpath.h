@@ -41,8 +41,8 @@ static inline void shmemi_fastpath_record(struct shmemi_fastpath *x, uint32_t pe
                  number);
 }
 
-/* Returns the job word of a message of that size to a PE: the job's token, combined with the seal
- * of the message if the job has seals (seal.h). */
+/* Returns the job word of a message of `bytes` bytes to PE `to`: the job's token, combined with the
+ * seal of the message if the job has seals (seal.h). */
 SHMEMI_INLINE uint64_t shmemi_fastpath_stamp(const struct shmemi_fastpath *x,
                                              const struct shmemi_header *h, uint32_t to,
                                              size_t bytes)

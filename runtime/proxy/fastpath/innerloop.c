@@ -27,7 +27,7 @@ static int64_t now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Locks the engine, and returns false if another thread holds the lock. */
+/* Locks the engine; returns false if another thread holds the lock. unlock releases it. */
 static inline bool try_lock(const struct shmemi_innerloop *l)
 {
     return __atomic_exchange_n(l->lock, 1, __ATOMIC_ACQUIRE) == 0;

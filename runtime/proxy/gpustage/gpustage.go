@@ -109,7 +109,7 @@ func New(e Engine, m stream.Memory, c Config) (*Stage, error) {
 func (s *Stage) FlushBy(f func() error) { s.flushBy(func() { s.streams.FailOn(f()) }) }
 
 // Region returns the registration of n bytes at p of this PE's heap, or nil if NICs do not reach
-// them. flush says that the GPU sees bytes that a NIC writes there only after a flush.
+// them. flush says that the GPU sees bytes that a NIC has written to them only after a flush.
 func (s *Stage) Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool) {
 	return s.region(p, n), s.Flushing()
 }

@@ -158,13 +158,13 @@ static ssize_t fwritemsg(struct fid_ep *e, const struct fi_msg_rma *m, uint64_t 
     return post_rma(e, OP_WRITE, m, flags);
 }
 
-/* Checks an injected write to a peer of this host, for which efa uses shared memory (shm_inject).
- */
+/* Checks an injected write to a peer of this host, for which efa uses shared memory
+ * (shm_check_inject). */
 static void inject_to(struct fid_ep *e, fi_addr_t to)
 {
     struct ep *ep = (struct ep *)e;
     pthread_mutex_lock(&ep->domain->lock);
-    shm_inject(ep, av_peer(ep->av, to));
+    shm_check_inject(ep, av_peer(ep->av, to));
     pthread_mutex_unlock(&ep->domain->lock);
 }
 

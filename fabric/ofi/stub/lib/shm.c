@@ -50,7 +50,7 @@ bool shm_reaches(const struct ep *ep, const struct peer *peer)
 
 /* Ends the process where efa's fi_inject_write would crash: it finds the peer's address in shm, but
  * does not check that shm is still open. */
-void shm_inject(const struct ep *ep, const struct peer *peer)
+void shm_check_inject(const struct ep *ep, const struct peer *peer)
 {
     if (peer != NULL && peer->shm && !ep->shm &&
         rule(&ep->domain->fabric->set, ep->domain->kind, R24b))

@@ -300,7 +300,7 @@ bool shm_of(const struct domain *d);
 void shm_enable(struct ep *ep);
 bool shm_inserts(const struct av *av);
 bool shm_reaches(const struct ep *ep, const struct peer *peer);
-void shm_inject(const struct ep *ep, const struct peer *peer);
+void shm_check_inject(const struct ep *ep, const struct peer *peer);
 void gpu_posted(struct ep *ep, const struct peer *peer, void *const *desc);
 
 /* nic.c */
