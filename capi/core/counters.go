@@ -87,8 +87,8 @@ func shmemgoCounterNIC(id, nic C.int, value *C.uint64_t) C.int {
 // nicName is the name that the last call of shmemgoNICName has returned.
 var nicName [64]C.char
 
-// shmemgoNICName returns the name of a NIC by its number, or nil if there is none. The text is valid
-// until the next call.
+// shmemgoNICName returns the name of a NIC by its number, or nil if there is none. The text is
+// valid until the next call.
 //
 //export shmemgoNICName
 func shmemgoNICName(nic C.int) *C.char {

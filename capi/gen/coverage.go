@@ -41,7 +41,8 @@ func (t tally) row(name string) string {
 
 var calledName = regexp.MustCompile(`\b(\w+)\)?\(`)
 
-// namesCalled returns the names that the programs of tests/c call, including the generated programs.
+// namesCalled returns the names that the programs of tests/c call, including the generated
+// programs.
 func namesCalled(root string) (map[string]bool, error) {
 	names := map[string]bool{}
 	note := func(text string) {

@@ -143,9 +143,9 @@ func writeWidthAsserts(b *strings.Builder, c spec.Chapter) {
 	}
 }
 
-// writeReducer writes the function that combines two arrays of one type in a reduction, and its struct
-// shmemi_reducer. Signed integers are added and multiplied as unsigned ones, because an overflow of
-// the former is undefined.
+// writeReducer writes the function that combines two arrays of one type in a reduction, and its
+// struct shmemi_reducer. Signed integers are added and multiplied as unsigned ones, because an
+// overflow of the former is undefined.
 func writeReducer(b *strings.Builder, fn spec.Function) {
 	t, name := fn.Type, reducer(fn)
 	operand := t.C

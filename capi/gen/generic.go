@@ -135,8 +135,8 @@ func generic(fn spec.Function) string {
 	return fn.Family.Name
 }
 
-// selectingArgument returns the position, from 1, of the argument whose type selects a function of a generic
-// name, and whether it may point to const elements.
+// selectingArgument returns the position, from 1, of the argument whose type selects a function of
+// a generic name, and whether it may point to const elements.
 func selectingArgument(fn spec.Function) (place int, constant bool) {
 	for i, p := range fn.Params() {
 		if strings.HasSuffix(p.C, "T *") {

@@ -8,8 +8,8 @@ import (
 
 // This file finds the C functions that generated functions of Python call.
 
-// bytesFunction returns the function of a row that copies bytes and takes a context: shmem_ctx_putmem for
-// put.
+// bytesFunction returns the function of a row that copies bytes and takes a context:
+// shmem_ctx_putmem for put.
 func bytesFunction(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	for _, c := range s.Chapters() {
 		for i := range c.Families {
@@ -26,7 +26,8 @@ func bytesFunction(s *spec.Surface, row string, nbi bool) (spec.Function, error)
 	return spec.Function{}, fmt.Errorf("%s copies no bytes", row)
 }
 
-// notifyingFunction returns the function of an extension that takes a context: shmemx_ctx_putmem_notify.
+// notifyingFunction returns the function of an extension that takes a context:
+// shmemx_ctx_putmem_notify.
 func notifyingFunction(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	rows := s.Extensions()
 	for i := range rows {
@@ -42,8 +43,8 @@ func notifyingFunction(s *spec.Surface, row string, nbi bool) (spec.Function, er
 	return spec.Function{}, fmt.Errorf("%s takes no context", row)
 }
 
-// streamFunction returns the function of a row that runs on a CUDA stream; if it has elements, the one
-// for bytes.
+// streamFunction returns the function of a row that runs on a CUDA stream; if it has elements, the
+// one for bytes.
 func streamFunction(s *spec.Surface, row string, nbi bool) (spec.Function, error) {
 	rows := s.Extensions()
 	for i := range rows {

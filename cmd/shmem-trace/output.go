@@ -94,8 +94,8 @@ func fillAndClose(f *os.File, write func(io.Writer) error, bad func(error) error
 	return nil
 }
 
-// errorWriter records the error of a write, so that it can be distinguished from an error in reading
-// the trace.
+// errorWriter records the error of a write, so that it can be distinguished from an error in
+// reading the trace.
 type errorWriter struct {
 	w   io.Writer
 	err error

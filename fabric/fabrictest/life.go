@@ -11,8 +11,8 @@ import (
 	"libshmem/fabric"
 )
 
-// unreachable tests that operations on PEs without an address are refused at once, with an error that
-// names the PE, and that those on other PEs work.
+// unreachable tests that operations on PEs without an address are refused at once, with an error
+// that names the PE, and that those on other PEs work.
 func unreachable(t *testing.T, s *suite) {
 	a, b := s.endpoint(t), s.endpoint(t)
 	all := []*endpoint{a, b}

@@ -16,8 +16,8 @@ import (
 	"libshmem/tests/need"
 )
 
-// quiet is a time in which nothing has happened. It also counts checks, because a thread that had no
-// processor for that time has not noticed what happened.
+// quiet is a time in which nothing has happened. It also counts checks, because a thread that had
+// no processor for that time has not noticed what happened.
 type quiet struct {
 	since  time.Time
 	checks int

@@ -2,8 +2,9 @@
 // late, lost or repeated, which calls are refused, and when a peer or a NIC is lost.
 //
 // It owns the chances, the random numbers drawn for them, which depend only on a seed and on their
-// purpose, and the words by which users write both. It neither delays nor loses anything: a simulated network
-// (fabric/sim) and a provider around a real one (fabric/chaos) do. No thread runs in it.
+// purpose, and the words by which users write both. It neither delays nor loses anything: a
+// simulated network (fabric/sim) and a provider around a real one (fabric/chaos) do. No thread runs
+// in it.
 package faults
 
 import "time"

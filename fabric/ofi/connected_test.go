@@ -109,8 +109,8 @@ func descriptors(t *testing.T) int {
 // TestForeignRequests has a stranger ask for connections in all ways, before the endpoint knows its
 // peers, while it connects and later. Each request that libfabric passes on is refused and counted,
 // none keeps a descriptor, and PEs connect and talk all the same. The count may be higher: a job
-// beside the test whose PE has died asks at its port, which may be the target's by now. A run beside
-// many jobs saw 84 refusals for 80 requests. Package pair finds that each is counted once.
+// beside the test whose PE has died asks at its port, which may be the target's by now. A run
+// beside many jobs saw 84 refusals for 80 requests. Package pair finds that each is counted once.
 func TestForeignRequests(t *testing.T) {
 	provider := linked(t)
 	all := []*side{newSide(t, provider, false), newSide(t, provider, false)}

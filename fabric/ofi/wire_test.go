@@ -134,9 +134,9 @@ func hasten(s *side) {
 	l.began = l.began.Add(-time.Second)
 }
 
-// TestChangedHandshake changes a bit of a handshake on the wire. Messages of both sides come all the
-// same. Only a change of libfabric's own headers, which no MAC covers, may break a connection that
-// one side uses already: then each side reports the loss of the other.
+// TestChangedHandshake changes a bit of a handshake on the wire. Messages of both sides come all
+// the same. Only a change of libfabric's own headers, which no MAC covers, may break a connection
+// that one side uses already: then each side reports the loss of the other.
 func TestChangedHandshake(t *testing.T) {
 	for seed := range uint64(need.Load("wire")) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -187,9 +187,9 @@ func tally(s *side) (lost, came bool) {
 	return lost, came
 }
 
-// TestReplayed records all that a PE sends to another, with messages and a write that has a key, and
-// sends it to the endpoint again: while the connection is in use and after it has ended, whole and
-// in parts. Each time it is refused, no message comes, and no byte of memory changes.
+// TestReplayed records all that a PE sends to another, with messages and a write that has a key,
+// and sends it to the endpoint again: while the connection is in use and after it has ended, whole
+// and in parts. Each time it is refused, no message comes, and no byte of memory changes.
 func TestReplayed(t *testing.T) {
 	all, w := throughWire(t)
 	message(t, all, all[0], 1)

@@ -80,8 +80,8 @@ func changeBytes(t *testing.T, from int) {
 	}
 }
 
-// exchange posts a write, a read and messages of PE 0 and a message of PE 1, twice, and returns what
-// came of them.
+// exchange posts a write, a read and messages of PE 0 and a message of PE 1, twice, and returns
+// what came of them.
 func exchange(t *testing.T, all []*side, seed uint64) string {
 	t.Helper()
 	type done struct {

@@ -17,9 +17,9 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// fakeGPU is a GPU of a test. Its memory is mapped twice: at the addresses that the program has, where the
-// processor cannot touch it, and where the GPU's streams do their work. A stream is late: each
-// look at it carries out the work before one more mark.
+// fakeGPU is a GPU of a test. Its memory is mapped twice: at the addresses that the program has,
+// where the processor cannot touch it, and where the GPU's streams do their work. A stream is late:
+// each look at it carries out the work before one more mark.
 type fakeGPU struct {
 	streamtest.Memory
 	device, bytes []byte
@@ -230,8 +230,8 @@ func TestGPURefused(t *testing.T) {
 	}
 }
 
-// TestGPUWords lets two members add to a word that only signals change: its owner reads it once, and
-// knows its value from then on.
+// TestGPUWords lets two members add to a word that only signals change: its owner reads it once,
+// and knows its value from then on.
 func TestGPUWords(t *testing.T) {
 	g := newFakeGPU(t, 4096)
 	binary.LittleEndian.PutUint64(g.bytes[8:], 1000)

@@ -341,8 +341,8 @@ func TestCloseRegion(t *testing.T) {
 	await(t, req, err)
 }
 
-// TestSilentMember has one that does not answer any more: requests on it end with an error after the
-// timeout, and the others go on.
+// TestSilentMember has one that does not answer any more: requests on it end with an error after
+// the timeout, and the others go on.
 func TestSilentMember(t *testing.T) {
 	short := func(o *Options) { o.Timeout = 500 * time.Millisecond }
 	a, b, c := open(t, 0, 3, short), open(t, 1, 3, short), open(t, 2, 3, short)

@@ -29,8 +29,8 @@ type letter struct {
 	req  *Request // of the sender; nil: it has arrived
 }
 
-// Send sends a message to a member. The bytes are copied. When the request is done the message is on
-// its way; until then it may wait, because the member's program has not received earlier ones.
+// Send sends a message to a member. The bytes are copied. When the request is done the message is
+// on its way; until then it may wait, because the member's program has not received earlier ones.
 // Messages to one member arrive in order. They have no order with other operations.
 func (m *Mesh) Send(number int, b []byte) (req *Request, err error) {
 	err = m.locked(func() error {

@@ -65,8 +65,8 @@ type Block struct {
 }
 
 // Put copies blocks to a region of a member. When the request is done the local memory may be used
-// again. If then is not nil, the signal follows all blocks: who sees its value sees their bytes. With
-// ordered, blocks and signal also follow all earlier operations of the context on the member.
+// again. If then is not nil, the signal follows all blocks: who sees its value sees their bytes.
+// With ordered, blocks and signal also follow all earlier operations of the context on the member.
 func (m *Mesh) Put(context int, to *Remote, blocks []Block, then *Signal, ordered bool) (*Request, error) {
 	return m.transfer("put to", doPut, context, to, blocks, then, ordered)
 }
@@ -77,8 +77,8 @@ func (m *Mesh) Get(context int, from *Remote, blocks []Block) (*Request, error) 
 	return m.transfer("get from", doGet, context, from, blocks, nil, false)
 }
 
-// Notify sends a signal without bytes. With ordered it follows all earlier operations of the context
-// on the member.
+// Notify sends a signal without bytes. With ordered it follows all earlier operations of the
+// context on the member.
 func (m *Mesh) Notify(context int, s *Signal, ordered bool) (*Request, error) {
 	return m.transfer("notify", doPut, context, s.Region, nil, s, ordered)
 }

@@ -9,8 +9,8 @@ import (
 	"libshmem/fabric/ofi"
 )
 
-// slowReads is a network on which reads overtake nothing, and are overtaken by all: their completions
-// come late, as those of large reads do on a network without order.
+// slowReads is a network on which reads overtake nothing, and are overtaken by all: their
+// completions come late, as those of large reads do on a network without order.
 type slowReads struct {
 	fabric.Joiner
 	reads map[fabric.Token]bool

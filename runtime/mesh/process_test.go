@@ -36,9 +36,9 @@ func TestMain(m *testing.M) {
 // processes is the most members of the tests with processes.
 const processes = 16
 
-// runWriter is a member in a process of its own. It prints its blob, reads that of member 0 and of a
-// region, and then writes 64 KiB with its number into its part of that, over and over. It ends when
-// its input ends.
+// runWriter is a member in a process of its own. It prints its blob, reads that of member 0 and of
+// a region, and then writes 64 KiB with its number into its part of that, over and over. It ends
+// when its input ends.
 func runWriter(number int) error {
 	m, err := Open(Options{Member: number, Members: processes, Secret: secretOfTests, Provider: "tcp", Timeout: 5 * time.Second})
 	if err != nil {
@@ -178,8 +178,8 @@ func (p *process) leave(t *testing.T) {
 	}
 }
 
-// TestProcesses has members of other processes come, write and leave, or be killed while they write:
-// this process lives, learns of each end by itself, and the others go on.
+// TestProcesses has members of other processes come, write and leave, or be killed while they
+// write: this process lives, learns of each end by itself, and the others go on.
 func TestProcesses(t *testing.T) {
 	m := open(t, 0, processes, func(o *Options) { o.Timeout = 5 * time.Second })
 	there := memory(t, processes*part)

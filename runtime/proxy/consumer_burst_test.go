@@ -10,9 +10,9 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// TestRingBurst pushes rows of small operations before the proxy looks. Those for one PE share messages,
-// also where the PE has GPU memory, and have their effect. Those for two PEs in turn share none, and
-// where the provider has C functions, C posts them.
+// TestRingBurst pushes rows of small operations before the proxy looks. Those for one PE share
+// messages, also where the PE has GPU memory, and have their effect. Those for two PEs in turn
+// share none, and where the provider has C functions, C posts them.
 func TestRingBurst(t *testing.T) {
 	models := map[string]*gpus{"": nil}
 	for _, name := range []string{"atomics", "alone", "nic"} {
@@ -42,9 +42,9 @@ func TestRingBurst(t *testing.T) {
 	}
 }
 
-// burst lets PE 0 push 24 operations, for PE 1 or for some PEs in turn, serves them as a proxy does,
-// and checks the heaps. It returns how many messages of them left, and how many operations shared
-// one.
+// burst lets PE 0 push 24 operations, for PE 1 or for some PEs in turn, serves them as a proxy
+// does, and checks the heaps. It returns how many messages of them left, and how many operations
+// shared one.
 func (j *ringJob) burst(pes int, value uint64) (messages, merged uint64) {
 	j.t.Helper()
 	const n = 24

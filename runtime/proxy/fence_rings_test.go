@@ -63,8 +63,8 @@ func TestFenceBesideABusyRing(t *testing.T) {
 	}
 }
 
-// TestPlayedFencesOfRings sends numbered blocks, each ring its own, without a wait: a block, a fence
-// of the ring, the block's number. A reader that sees a number sees a block at least as new,
+// TestPlayedFencesOfRings sends numbered blocks, each ring its own, without a wait: a block, a
+// fence of the ring, the block's number. A reader that sees a number sees a block at least as new,
 // whichever fences begin an epoch together.
 func TestPlayedFencesOfRings(t *testing.T) {
 	const rings, size, each = 3, 6000, 65536

@@ -125,7 +125,8 @@ func (e *Engine) AddRegion(base unsafe.Pointer, n uint64) (*Region, error) {
 	return r, nil
 }
 
-// KeepWords says that from now on only operations of PEs change the words of a region of GPU memory.
+// KeepWords says that from now on only operations of PEs change the words of a region of GPU
+// memory.
 func (e *Engine) KeepWords(r *Region) { e.ops.Net.Segment.Regions.KeepWords(r.Number) }
 
 // RemoveRegion ends a region. Its number may name another region from now on, so no PE may use it

@@ -137,8 +137,8 @@ func reduceTime(t *testing.T, m sim.Model, hosts, way, n int) sim.Time {
 
 var simHosts = flag.Int("sim.hosts", 0, "only so many hosts in TestSimColumns, whose figures are printed and not judged; 1,000 take half an hour")
 
-// TestSimColumns: on EFA the way that the model of collective calls chooses (capi/front/model.c, and
-// TestCollectiveModel in tests/front) takes at most 1.3 times as long as the best one.
+// TestSimColumns: on EFA the way that the model of collective calls chooses (capi/front/model.c,
+// and TestCollectiveModel in tests/front) takes at most 1.3 times as long as the best one.
 // docs/decisions/0059 has the table.
 func TestSimColumns(t *testing.T) {
 	hosts := []int{4, 16}

@@ -48,9 +48,9 @@ func (w *world) useGPU(p *proc, c *gpuMemory, part int) *gpustage.Stage {
 	return s
 }
 
-// gpuTokens sends tokens of kernels from one GPU to another, as a ring does: from a buffer behind the
-// slots, in as many writes as the buffer and the slot have parts of their heaps. It returns how many
-// were ready with old bytes, and how many writes there were.
+// gpuTokens sends tokens of kernels from one GPU to another, as a ring does: from a buffer behind
+// the slots, in as many writes as the buffer and the slot have parts of their heaps. It returns how
+// many were ready with old bytes, and how many writes there were.
 func gpuTokens(t *testing.T, m sim.Model, l tiling, n, count int, seed uint64) (old int, writes uint64) {
 	t.Helper()
 	const page, part = 4096, 3 * 4096

@@ -165,9 +165,9 @@ func inOrder(m sim.Model) sim.Model {
 
 // TestSimEager: a token whose signals the network keeps behind their data is ready when its bytes
 // are there, and never before. Where the network does not keep them, some are ready too early. A
-// notification that comes with the write is as early as the tiles, on every network that carries it.
-// docs/decisions/0048 and docs/guides/eager.md have the table, and the guide has the plot, which
-// -eager.plot draws.
+// notification that comes with the write is as early as the tiles, on every network that carries
+// it. docs/decisions/0048 and docs/guides/eager.md have the table, and the guide has the plot,
+// which -eager.plot draws.
 func TestSimEager(t *testing.T) {
 	const n, count = 7168, 300
 	line, block, none := tiling{128, 8}, tiling{4096, 16}, tiling{}

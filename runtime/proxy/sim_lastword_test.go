@@ -63,10 +63,10 @@ func missing(t *testing.T, m sim.Model, seed uint64, way, pages, n int, mem *mem
 }
 
 // Where a program may let the last of its puts announce all of them without a fence
-// (shmemx_put_ordered), they are there when it does. On EFA they are not: when the last write itself
-// brings the word, as immediate data, it comes before the bytes of others. As a message it waits for
-// the numbers of the writes before it as long as these have numbers, which no caller can count on.
-// Behind a fence it comes last everywhere.
+// (shmemx_put_ordered), they are there when it does. On EFA they are not: when the last write
+// itself brings the word, as immediate data, it comes before the bytes of others. As a message it
+// waits for the numbers of the writes before it as long as these have numbers, which no caller can
+// count on. Behind a fence it comes last everywhere.
 func TestSimLastWord(t *testing.T) {
 	const pages, n, seeds = 64, 8192, 20
 	rails := sim.TCP()

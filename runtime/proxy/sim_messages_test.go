@@ -33,8 +33,8 @@ const (
 func boxAt(sender int) int      { return sender * perPE }
 func creditAt(receiver int) int { return receiver*perPE + perPE - 64 }
 
-// A correspondent is what one PE does with two-sided messages: the protocol of capi/front/send.c and
-// receive.c, with its mailboxes, over the engine's calls.
+// A correspondent is what one PE does with two-sided messages: the protocol of capi/front/send.c
+// and receive.c, with its mailboxes, over the engine's calls.
 type correspondent struct {
 	w        *world
 	p        *proc

@@ -28,8 +28,8 @@ func newCrowd(t *testing.T, m sim.Model, senders, each int) *crowd {
 	return c
 }
 
-// small, middle and large are the sizes of the puts: the network may inject a small one; the message
-// of a middle one has 136 bytes; a large one holds a token of its sender until it has left.
+// small, middle and large are the sizes of the puts: the network may inject a small one; the
+// message of a middle one has 136 bytes; a large one holds a token of its sender until it has left.
 const small, middle, large = 8, 80, 3000
 
 // step lets a random sender post until it is refused, and poll.

@@ -64,8 +64,8 @@ func (f *tokenFlow) fill(token []byte, slot int, epoch uint64) {
 	}
 }
 
-// send lays the next token of a slot out when the slot is free and the write of the token before has
-// ended, and posts it. Without the second, a NIC that is lost may have an old token sent again.
+// send lays the next token of a slot out when the slot is free and the write of the token before
+// has ended, and posts it. Without the second, a NIC that is lost may have an old token sent again.
 func (f *tokenFlow) send(slot int) {
 	s := &f.slots[slot]
 	image := f.from.heap[f.images+slot*f.stride():][:f.path.bytes(f.n)]

@@ -229,8 +229,8 @@ func (k *Track) Batch(begin time.Time, ring, operations, left int) {
 	}
 }
 
-// Copies records that the driver has been given copies of so many bytes for the stream of a direction
-// since begin. The GPU makes them later.
+// Copies records that the driver has been given copies of so many bytes for the stream of a
+// direction since begin. The GPU makes them later.
 func (k *Track) Copies(begin time.Time, direction string, copies int, bytes uint64) {
 	if k != nil {
 		k.span(direction, begin, arg{"copies", int64(copies)}, arg{"bytes", int64(bytes)})

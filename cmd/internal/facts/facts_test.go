@@ -62,8 +62,8 @@ func TestBare(t *testing.T) {
 	}
 }
 
-// TestLimits: limits of each kind are read in a network namespace of the test, also those whose rate
-// needs 64 bits.
+// TestLimits: limits of each kind are read in a network namespace of the test, also those whose
+// rate needs 64 bits.
 func TestLimits(t *testing.T) {
 	need.Namespaces(t)
 	tc, ip := need.Command(t, "tc"), need.Command(t, "ip")

@@ -128,8 +128,8 @@ func limitOf(index []byte) (mbps int, by string) {
 	return mbps, by
 }
 
-// rateOf returns the rate that the options of a queue or class set, in bytes a second; 0 if they set
-// none. Rates that do not fit into 32 bits are in an attribute of 64 bits.
+// rateOf returns the rate that the options of a queue or class set, in bytes a second; 0 if they
+// set none. Rates that do not fit into 32 bits are in an attribute of 64 bits.
 func rateOf(kind string, options []byte) uint64 {
 	parms, long, at := uint16(0), uint16(0), 0
 	switch kind {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestBeside: what other programs print beside the figures becomes figures of runs of their own, with
-// the facts and NICs of the job.
+// TestBeside: what other programs print beside the figures becomes figures of runs of their own,
+// with the facts and NICs of the job.
 func TestBeside(t *testing.T) {
 	const text = `beside	name=fi_pingpong	text=bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec
 beside	name=fi_pingpong	text=8       2k      =2k      31k         0.02s      1.55       5.17       0.19

@@ -15,8 +15,9 @@ import (
 	"libshmem/cmd/internal/figure"
 )
 
-// launcherVariables are environment variables of launchers that show that a process is a PE of a job. Slurm's
-// need more checks, because the script of sbatch and the shell of salloc have some of them, too.
+// launcherVariables are environment variables of launchers that show that a process is a PE of a
+// job. Slurm's need more checks, because the script of sbatch and the shell of salloc have some of
+// them, too.
 var launcherVariables = []string{"SHMEM_LAUNCHER_FD", "SHMEM_BOOTSTRAP_FILE", "SHMEM_BOOTSTRAP_PLUGIN", "PMIX_RANK", "PMI_RANK"}
 
 // firstNoStep is the first of Slurm's numbers that are not those of a step of srun, but of a batch

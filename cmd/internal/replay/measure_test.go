@@ -64,8 +64,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// Without the exchange nothing says whether processors or wires bound the bandwidth: wires do, as in
-// outputs that are older.
+// Without the exchange nothing says whether processors or wires bound the bandwidth: wires do, as
+// in outputs that are older.
 func TestFitWithoutExchange(t *testing.T) {
 	m, err := Named("tcp")
 	if err != nil {

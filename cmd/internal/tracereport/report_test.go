@@ -286,8 +286,8 @@ func TestCounted(t *testing.T) {
 	}
 }
 
-// TestBytes has calls whose bytes are moved, and others: only those of the first have a place in the
-// matrix.
+// TestBytes has calls whose bytes are moved, and others: only those of the first have a place in
+// the matrix.
 func TestBytes(t *testing.T) {
 	f := sample.Head(0, 2, `"host":"h"`)
 	f.Call("shmem_malloc", 0, 1, `"bytes":1000`)

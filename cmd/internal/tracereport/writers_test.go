@@ -34,8 +34,8 @@ func report(t *testing.T, files ...*sample.File) (*Report, string) {
 
 var spaces = regexp.MustCompile(`(?m)^ +| +`)
 
-// In TestWriters PE 0 waits for PE 1, which writes last, then for PE 2, and at last for a value that
-// is there already.
+// In TestWriters PE 0 waits for PE 1, which writes last, then for PE 2, and at last for a value
+// that is there already.
 func TestWriters(t *testing.T) {
 	f := []*sample.File{sample.Head(0, 3, ""), sample.Head(1, 3, ""), sample.Head(2, 3, "")}
 	f[0].Call("shmem_int_wait_until", 1000, 500, "")

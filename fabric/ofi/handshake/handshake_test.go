@@ -121,7 +121,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// FuzzParse finds that any bytes are read, and that those which are accepted were made with the key.
+// FuzzParse finds that any bytes are read, and that those which are accepted were made with the
+// key.
 func FuzzParse(f *testing.F) {
 	w := newWorld()
 	f.Add(w.asked)

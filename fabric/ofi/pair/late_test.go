@@ -25,8 +25,8 @@ func (e *end) ignore(yes bool) {
 	}
 }
 
-// TestJoin has a PE connect with one that does not know it yet. It connects once the other one knows
-// it, and loses it if that takes longer than Late.
+// TestJoin has a PE connect with one that does not know it yet. It connects once the other one
+// knows it, and loses it if that takes longer than Late.
 func TestJoin(t *testing.T) {
 	met, late := 0, 0
 	each(t, 2, func(w *world) {
@@ -63,7 +63,8 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestLateLoss: where peers join one after another, one that dies is lost although nothing needs it.
+// TestLateLoss: where peers join one after another, one that dies is lost although nothing needs
+// it.
 func TestLateLoss(t *testing.T) {
 	each(t, 2, func(w *world) {
 		w.late(time.Hour)
@@ -83,8 +84,8 @@ func TestLateLoss(t *testing.T) {
 	})
 }
 
-// TestRemove removes a PE at any moment of a handshake, or afterwards. Both sides give each other up
-// when they next need each other, and only the one that was removed reports a loss.
+// TestRemove removes a PE at any moment of a handshake, or afterwards. Both sides give each other
+// up when they next need each other, and only the one that was removed reports a loss.
 func TestRemove(t *testing.T) {
 	each(t, 2, func(w *world) {
 		a, b := w.ends[0], w.ends[1]

@@ -91,8 +91,8 @@ func TestOneSide(t *testing.T) {
 	})
 }
 
-// TestChangedWords has words changed on their way, up to some number of them. Both sides come to use
-// their connection all the same, and lose nothing.
+// TestChangedWords has words changed on their way, up to some number of them. Both sides come to
+// use their connection all the same, and lose nothing.
 func TestChangedWords(t *testing.T) {
 	again := 0
 	each(t, 2, func(w *world) {

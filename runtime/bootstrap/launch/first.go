@@ -16,9 +16,9 @@ const reaperDelay = 10 * time.Millisecond
 
 // handleAbort handles an abort of the job by PE p. The first cause decides how the job ends:
 // another PE may have failed earlier, and p may have aborted only because it lost that PE. The
-// report of that failure may arrive after the abort. So handleAbort first waits, for a limited time,
-// until the agents of other hosts have reported the PEs that have ended (probe). Then it calls
-// itself every reaperDelay until the ends of these PEs and of those on this host are handled
+// report of that failure may arrive after the abort. So handleAbort first waits, for a limited
+// time, until the agents of other hosts have reported the PEs that have ended (probe). Then it
+// calls itself every reaperDelay until the ends of these PEs and of those on this host are handled
 // (decideEnded). The reaper, the thread that waits for child processes, may report an end late,
 // because it waits for a processor or is busy with another child.
 func (j *job) handleAbort(p *process, e wire.Ending) {

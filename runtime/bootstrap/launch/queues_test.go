@@ -27,8 +27,8 @@ func (g *gate) Write(b []byte) (int, error) {
 	return g.got.Write(b)
 }
 
-// TestOutbox: a slow connection holds nobody up, and PEs share a frame if it is the same memory, but
-// not if it only has the same length.
+// TestOutbox: a slow connection holds nobody up, and PEs share a frame if it is the same memory,
+// but not if it only has the same length.
 func TestOutbox(t *testing.T) {
 	g := &gate{open: make(chan struct{})}
 	o := &outbox{to: g}
@@ -93,8 +93,8 @@ func (b *broken) Write(p []byte) (int, error) {
 
 func (b *broken) Close() error { return nil }
 
-// TestPump: bytes count when they are written, functions are called in their turn, and a reader that
-// is gone is reported once.
+// TestPump: bytes count when they are written, functions are called in their turn, and a reader
+// that is gone is reported once.
 func TestPump(t *testing.T) {
 	wrote, gone, order := 0, 0, []int{}
 	p := &pump{to: &broken{room: 10}, wrote: func(n int) { wrote += n }, gone: func() { gone++ }}

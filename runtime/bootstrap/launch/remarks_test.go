@@ -44,7 +44,8 @@ func fullPipe(t *testing.T) (r, w *os.File) {
 }
 
 // TestNoReader has shmemrun report 1,000 PEs to an output that nothing reads. A signal that comes
-// afterwards still reaches the PEs and ends the job, and a reader that begins then gets all reports.
+// afterwards still reaches the PEs and ends the job, and a reader that begins then gets all
+// reports.
 func TestNoReader(t *testing.T) {
 	const pes = 1001
 	r, w := fullPipe(t)

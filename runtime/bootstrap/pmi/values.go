@@ -50,9 +50,9 @@ func encodeValues(mine []byte, room int) []string {
 	return values
 }
 
-// decodeValues decodes the contribution that encodeValues has encoded: base64, in several values because the
-// launcher limits their length. next returns the value with an index; the first one begins with
-// their number.
+// decodeValues decodes the contribution that encodeValues has encoded: base64, in several values
+// because the launcher limits their length. next returns the value with an index; the first one
+// begins with their number.
 func decodeValues(next func(part int) (string, error)) ([]byte, error) {
 	first, err := next(0)
 	if err != nil {

@@ -131,8 +131,8 @@ func (p *peer) requestID(conn io.ReadWriter) (id uid.ID, err error) {
 	return id, err
 }
 
-// open is the listener's side of requestID: it sends the id if the process is a PE of the step, or else
-// the reason why not.
+// open is the listener's side of requestID: it sends the id if the process is a PE of the step, or
+// else the reason why not.
 func (p *peer) open(conn io.ReadWriter, id *uid.ID) error {
 	n := nonces{opener: secret.NewNonce()}
 	var err error

@@ -1,10 +1,11 @@
-// Package program says what a built program of NVSHMEM needs and what it gets here: an executable, a
-// shared library, a cubin, a file of bitcode, or a wheel with such files. It reads files alone, and
-// runs nothing of them.
+// Package program says what a built program of NVSHMEM needs and what it gets here: an executable,
+// a shared library, a cubin, a file of bitcode, or a wheel with such files. It reads files alone,
+// and runs nothing of them.
 //
 // NVSHMEM's clients differ in how much of NVIDIA's library is built into them. One that calls the
-// host library alone runs on any library with its names. One whose kernels call NVSHMEM has NVIDIA's
-// device archive, or its bitcode, in it, which reads structures that NVIDIA's host library fills.
+// host library alone runs on any library with its names. One whose kernels call NVSHMEM has
+// NVIDIA's device archive, or its bitcode, in it, which reads structures that NVIDIA's host library
+// fills.
 package program
 
 import (

@@ -75,8 +75,8 @@ func (v *Device) Copies(s gpu.Stream, copies []gpu.Copy, d gpu.Direction) error 
 
 // batch starts the copies that have no gaps between rows, or two rows, by one call, if the driver
 // has one and there are enough of them, and returns the others. A call for rows takes the time of
-// two or three copies of a batch. A driver that refuses the batch has started none of it, and is not
-// asked again.
+// two or three copies of a batch. A driver that refuses the batch has started none of it, and is
+// not asked again.
 //
 // Copies in ask for copy engines, because small ones would otherwise wait for a kernel's time slice
 // (SHMEMI_CUDA_FEW_ROWS). Beside a kernel, 64 of 64 bytes to 7 KiB then took 289 to 312 us, and 292

@@ -254,8 +254,8 @@ func TestRegistryFlush(t *testing.T) {
 	}
 }
 
-// Kernels see what a NIC writes in its order on GPUs that are known for it, in memory that NICs reach
-// and that the program's copies do not pass.
+// Kernels see what a NIC writes in its order on GPUs that are known for it, in memory that NICs
+// reach and that the program's copies do not pass.
 func TestRegistryInOrder(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -34,8 +34,8 @@ func TestRingReports(t *testing.T) {
 	}
 }
 
-// TestRingReportLate: if a proxy was off its processor for a moment, that is no warning, and does not
-// count as one.
+// TestRingReportLate: if a proxy was off its processor for a moment, that is no warning, and does
+// not count as one.
 func TestRingReportLate(t *testing.T) {
 	var said, noted []string
 	r := ringReports{

@@ -108,7 +108,7 @@ func (m *Messages) Keep(from, seq uint32, message []byte) {
 	}
 	length, first := uint32(len(message)), none
 	for link := &first; len(message) > 0; {
-		at := m.unused()
+		at := m.allocateBlock()
 		b, r := m.block(at)
 		message = message[copy(b[:], message):]
 		*link, link = at, &r.next
@@ -121,9 +121,10 @@ func (m *Messages) Keep(from, seq uint32, message []byte) {
 	m.count++
 }
 
-// unused returns the number of a free block, and marks it as in use. Blocks that were used before
-// come first; only then it takes a fresh one, and a new chunk of memory if all chunks are full.
-func (m *Messages) unused() uint32 {
+// allocateBlock returns the number of a free block, and marks it as in use. Blocks that were used
+// before come first; only then it takes a fresh one, and a new chunk of memory if all chunks are
+// full.
+func (m *Messages) allocateBlock() uint32 {
 	if at := m.free; at != none {
 		_, r := m.block(at)
 		m.free = r.next

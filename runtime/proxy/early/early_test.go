@@ -125,9 +125,9 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// TestBytes keeps 8 MiB of messages of one size, then of another, with one of another PE beside them.
-// The memory stays below 1.6 times the blocks, and Bytes tells all of it. Most of it is given back
-// when no message is kept.
+// TestBytes keeps 8 MiB of messages of one size, then of another, with one of another PE beside
+// them. The memory stays below 1.6 times the blocks, and Bytes tells all of it. Most of it is given
+// back when no message is kept.
 func TestBytes(t *testing.T) {
 	const all = 8 << 20
 	message := text(1, 2, most)

@@ -38,8 +38,8 @@ func run(t *testing.T, program, rounds string) (string, error) {
 }
 
 // TestThreads lets an inner loop and a caller in C share an endpoint, in a program without Go. Then
-// it checks that ThreadSanitizer reports two mistakes, which it sees only where the threads meet: on
-// a busy machine not in every run.
+// it checks that ThreadSanitizer reports two mistakes, which it sees only where the threads meet:
+// on a busy machine not in every run.
 func TestThreads(t *testing.T) {
 	for _, sanitizer := range []string{"address", "thread"} {
 		program := program(t, sanitizer)

@@ -140,10 +140,11 @@ func (a *arrivals) storeGPU(l *arrivalPeer, h *layout.Header) bool {
 
 // changeWord carries out an atomic operation or the update of a signal on GPU memory, through
 // streams. It returns false if that is not possible now. If the value of the word is known, because
-// only such operations change it, the stream stores the new value. Two other kinds of operations are performed only
-// from the list of waiting messages, where the operation stays until it is complete, so that later
-// messages of its PE cannot overtake it: those that stream.Word carries out, and those in several
-// steps, which beginWord starts. first says that h is in that list, as the first of its PE.
+// only such operations change it, the stream stores the new value. Two other kinds of operations
+// are performed only from the list of waiting messages, where the operation stays until it is
+// complete, so that later messages of its PE cannot overtake it: those that stream.Word carries
+// out, and those in several steps, which beginWord starts. first says that h is in that list, as
+// the first of its PE.
 func (a *arrivals) changeWord(l *arrivalPeer, h *layout.Header, first bool) bool {
 	at := a.check.Word(h, h.Offset, h.Width)
 	if at == nil {

@@ -270,8 +270,8 @@ func TestArrivalsMalformed(t *testing.T) {
 	p.rest(t)
 }
 
-// Bytes go ahead of the signals of other puts of their epoch, so that the copies of many puts are one
-// call, and follow everything from before a fence.
+// Bytes go ahead of the signals of other puts of their epoch, so that the copies of many puts are
+// one call, and follow everything from before a fence.
 func TestArrivalsAhead(t *testing.T) {
 	bytes := [3]uint64{1, 2, 3} // more than stores are quicker for
 	put := func(p *arrivalsPE, from, token uint32, i int) {

@@ -50,8 +50,8 @@ func (p *departuresPE) request(t *testing.T, i int) (r layout.Requests, pieces i
 	return r, (len(m.payload) - layout.RequestToSendSize) / layout.PieceOfSendSize
 }
 
-// Puts that wait together share a chunk of their size, one call, one mark and one message, which has
-// their places and signals.
+// Puts that wait together share a chunk of their size, one call, one mark and one message, which
+// has their places and signals.
 func TestChunkShared(t *testing.T) {
 	p := newSharingPE(t)
 	const puts, n = 20, 7001
@@ -162,7 +162,8 @@ func TestChunkOrder(t *testing.T) {
 	p.rest(t)
 }
 
-// Of a lost PE all puts of a chunk fail, wherever it is; an error of a read fails those of its chunk.
+// Of a lost PE all puts of a chunk fail, wherever it is; an error of a read fails those of its
+// chunk.
 func TestChunkDrop(t *testing.T) {
 	p := newSharingPE(t)
 	puts := fabric.Token(0)

@@ -13,8 +13,8 @@ import (
 	"libshmem/runtime/proxy/gpustage/stream"
 )
 
-// raceContext is one of two contexts of a GPU whose memory is main memory. All of its work goes into
-// one stream, which does a piece of it when the test says so.
+// raceContext is one of two contexts of a GPU whose memory is main memory. All of its work goes
+// into one stream, which does a piece of it when the test says so.
 type raceContext struct {
 	*fakeDevice
 	mu   *sync.Mutex // shared by both

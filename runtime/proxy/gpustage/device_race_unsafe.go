@@ -101,8 +101,9 @@ const (
 	claimBytes = 8 * (raceClaims + 1) // with a word for the first use of the kernels
 )
 
-// newRace makes a race between the stream apart and a new stream in the context in. It starts each
-// kernel once in the new stream, which loads the kernel.
+// newRace makes a race (which lets each atomic operation be done in whichever of two contexts can
+// do it) between the stream `apart` of the engine's own context and a new stream in the program's
+// context, `in`. It starts each kernel once in the new stream, which loads the kernel.
 func newRace(dev Device, kernels Kernels, apart *cudaStream, in Quick) (_ *race, err error) {
 	r := &race{stallTimeout: stallTimeout, in: in, apart: apart, dev: dev, kernel: kernels, toQuick: make(chan gpu.Atomic, maxQuick), over: make(chan struct{})}
 	guard.Go("quick atomic operations of the GPU", r.run)
@@ -209,8 +210,8 @@ func (r *race) progress(now time.Time) error {
 	return r.submitNext(now, a)
 }
 
-// submitNext submits the first operations that are not done, as long as they are all of one kind, to
-// the context that has to do them now. a is the last mark that apart has passed.
+// submitNext submits the first operations that are not done, as long as they are all of one kind,
+// to the context that has to do them now. a is the last mark that apart has passed.
 func (r *race) submitNext(now time.Time, a uint64) error {
 	if r.ops.Len() == 0 {
 		return nil

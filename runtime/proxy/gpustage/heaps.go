@@ -109,7 +109,7 @@ func (x *heaps) beginPoll() { x.flushed = false }
 func (x *heaps) connect(main []mem.Remote) { x.heaps, x.main = make([]reachedHeap, len(main)), main }
 
 // setExtents sets the parts of a PE's heap that NICs reach, as the PE's endpoint lists them, and
-// whether the PE has to flush writes there. Messages may announce more parts later.
+// whether the PE has to flush writes to them. Messages may announce more parts later.
 func (x *heaps) setExtents(pe libshmem.PE, known []Extent, flushes bool) {
 	x.heaps[pe] = reachedHeap{slices.Clone(known), flushes}
 }

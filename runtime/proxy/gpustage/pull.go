@@ -116,10 +116,10 @@ func newPulls(e Engine, s *stream.Set, chunks *pool, desc uintptr, limit uint64,
 	return &pulls{engine: e, streams: s, chunks: chunks, desc: desc, limit: limit, gets: gets, grace: grace}
 }
 
-// grace is how long the messages of a PE are held back after bytes of a put of it could not be read.
-// Mostly the PE has died, which the network reports within this time: then they are dropped, and
-// nobody sees a signal without the bytes before it. If not, they are applied, because the PE has the
-// error of its put, and may go on.
+// grace is how long the messages of a PE are held back after bytes of a put of it could not be
+// read. Mostly the PE has died, which the network reports within this time: then they are dropped,
+// and nobody sees a signal without the bytes before it. If not, they are applied, because the PE
+// has the error of its put, and may go on.
 const grace = 2 * time.Second
 
 // Connect sets the number of PEs, and the progress for each that arrivals and pulls share.

@@ -14,8 +14,8 @@ import (
 )
 
 // writers lists the files that change a member of Peer, if those are not the files of this package.
-// Paths are relative to runtime/proxy. Count has no row: counters are added to wherever something is
-// counted.
+// Paths are relative to runtime/proxy. Count has no row: counters are added to wherever something
+// is counted.
 var writers = map[string][]string{
 	"Ring":     {"flight/recorder_unsafe.go"},
 	"Recorded": {"flight/recorder_unsafe.go"},
@@ -25,8 +25,8 @@ var writers = map[string][]string{
 	"Fewer":    {"gpustage/gpustage.go"},
 }
 
-// TestWriters reads all sources of the engine: a member of Peer changes in a method of Peer, or in a
-// file that writers names for it.
+// TestWriters reads all sources of the engine: a member of Peer changes in a method of Peer, or in
+// a file that writers names for it.
 func TestWriters(t *testing.T) {
 	members := map[string]bool{}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Peer]()) {

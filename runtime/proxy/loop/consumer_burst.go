@@ -31,9 +31,9 @@ func (c *Consumer) hasBurst() bool {
 	return false
 }
 
-// shouldShare reports whether operations from a ring are to share messages: at least half of them are
-// small and for the same PE as the operation before. If fewer are, C posts the operations of the
-// next inCIterations iterations.
+// shouldShare reports whether operations from a ring are to share messages: at least half of them
+// are small and for the same PE as the operation before. If fewer are, C posts the operations of
+// the next inCIterations iterations.
 func (c *Consumer) shouldShare(ops []queue.Op) bool {
 	if len(ops) < leastTogether {
 		return false

@@ -17,9 +17,9 @@ import (
 // its ring: only puts may.
 func mayUseCell(op *queue.Op) bool { return op.Code == queue.CodePut || op.Code == queue.CodePutSignal }
 
-// postBytes posts a put whose bytes are in its cell, memory beside the slots of its ring, or, if the
-// put has waited, in the copy w.bytes. The engine copies them again, so the producer gets its reply
-// as soon as the engine has accepted the put.
+// postBytes posts a put whose bytes are in its cell, memory beside the slots of its ring, or, if
+// the put has waited, in the copy w.bytes. The engine copies them again, so the producer gets its
+// reply as soon as the engine has accepted the put.
 func (c *Consumer) postBytes(op *queue.Op, w *progress) bool {
 	pe, offset, source := libshmem.PE(op.PE), libshmem.Offset(op.Dest-c.limits.Internal), pointerTo(op.Local)
 	if w.bytes != nil {

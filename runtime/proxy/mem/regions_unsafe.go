@@ -49,8 +49,8 @@ type CachedWord struct {
 	Known bool
 }
 
-// Add makes n bytes at base a region, and returns its number, the lowest that is free. gpu says that
-// they are GPU memory. false: there are MaxRegions already.
+// Add makes n bytes at base a region, and returns its number, the lowest that is free. gpu says
+// that they are GPU memory. false: there are MaxRegions already.
 func (r *Regions) Add(base unsafe.Pointer, n uint64, gpu bool) (number uint32, ok bool) {
 	for i := range r.all {
 		if r.all[i].base == nil {

@@ -31,8 +31,8 @@ func (m *notingMemory) joined() bool {
 	return len(m.last) > 1
 }
 
-// Bytes of neighbours that come in any order are packed in their order, in memory that is used again
-// when the stream has read it. Others stay where they are.
+// Bytes of neighbours that come in any order are packed in their order, in memory that is used
+// again when the stream has read it. Others stay where they are.
 func TestAside(t *testing.T) {
 	const pieces, n, slot = 10, 100, 256
 	m := &notingMemory{Memory: new(streamtest.Memory)}
