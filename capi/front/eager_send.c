@@ -207,9 +207,9 @@ struct same_slot {
     const char *call;
 };
 
-/* Reports whether no buffer's write to the slot is under way. Frees the buffers from which such a
- * write has completed. */
-static bool slot_is_idle(const struct same_slot *s)
+/* Frees the buffers from which a write to the slot has completed. Returns true if none is under way
+ * any more. */
+static bool settle_slot(const struct same_slot *s)
 {
     for (int i = 0; i < s->boxes; i++) {
         struct box *box = box_at(s->eager, i);
@@ -239,7 +239,7 @@ static void describe_same(const void *subject, char *text, size_t size)
 static void await_slot(const shmemx_eager_t *e, uint32_t slot, int pe, const char *call)
 {
     struct same_slot s = {e, slot, pe, shmemi_eager_boxes(e), call};
-    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_same, &s, slot_is_idle(&s),
+    SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, describe_same, &s, settle_slot(&s),
                     .whom = SHMEMI_NOBODY);
 }
 

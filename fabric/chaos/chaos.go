@@ -180,9 +180,9 @@ func (p *Provider) outcome(to libshmem.PE) faults.Outcome {
 // faults of the next one.
 func (p *Provider) countPacket(to libshmem.PE) { p.sent[to]++ }
 
-// refuses reports whether a call is to return ErrAgain: by chance, or because too many operations
+// drawRefusal draws whether a call is to return ErrAgain: by chance, or because too many operations
 // are delayed.
-func (p *Provider) refuses() bool {
+func (p *Provider) drawRefusal() bool {
 	p.calls++
 	// The outcome of these chances has a delay with the probability Again. It depends on the number
 	// of the call.
@@ -208,7 +208,7 @@ func (p *Provider) Send(op *fabric.Send) error {
 	if err := p.checkToken(op.Token, op.Inject); err != nil {
 		return err
 	}
-	if p.refuses() {
+	if p.drawRefusal() {
 		return fabric.ErrAgain
 	}
 	f := p.outcome(op.To)
@@ -240,7 +240,7 @@ func (p *Provider) Read(op *fabric.RMA) error {
 	if err := p.checkToken(op.Token, false); err != nil {
 		return err
 	}
-	if p.refuses() {
+	if p.drawRefusal() {
 		return fabric.ErrAgain
 	}
 	f := p.outcome(op.PE)
@@ -273,7 +273,7 @@ func (p *Provider) Write(op *fabric.RMA) error {
 	if op.Notify && p.caps.Data == 0 {
 		return fmt.Errorf("write to PE %d: immediate data was not asked for", op.PE)
 	}
-	if p.refuses() || len(p.free) < n+2 {
+	if p.drawRefusal() || len(p.free) < n+2 {
 		return fabric.ErrAgain
 	}
 	kept, local := noCopy, op.Local

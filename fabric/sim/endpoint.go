@@ -105,9 +105,9 @@ func (e *endpoint) Connect(addrs [][]byte) error {
 	return nil
 }
 
-// refuses reports whether a call is to return ErrAgain, by chance or because of a storm: a time in
-// which all calls of the endpoint do.
-func (e *endpoint) refuses() bool {
+// drawRefusal draws whether a call is to return ErrAgain, by chance or because of a storm: a time
+// in which all calls of the endpoint do.
+func (e *endpoint) drawRefusal() bool {
 	n, m := e.net, &e.net.model
 	e.calls++
 	storm := faults.Throw(n.seed, uint64(e.id), faults.ForStorm, uint64(n.now/stormLength)).Hits(faults.ForStorm, m.Storm)
@@ -148,7 +148,7 @@ func (e *endpoint) Recv(at unsafe.Pointer, n int, desc uintptr, t fabric.Token) 
 	if err := e.checkLocal(at, n, desc); err != nil {
 		return &shmerr.Error{Op: "receive into", Object: fmt.Sprintf("buffer %d", t), Cause: err}
 	}
-	if e.maxRecv > 0 && len(e.recvs) >= e.maxRecv || e.refuses() {
+	if e.maxRecv > 0 && len(e.recvs) >= e.maxRecv || e.drawRefusal() {
 		return fabric.ErrAgain
 	}
 	net.note(didRecv, e, nil, uint64(t), uint64(n))
@@ -250,14 +250,14 @@ func (e *endpoint) post(kind fabric.Kind, r *fabric.RMA, a *fabric.AMO) error {
 	if err := e.checkPost(kind, r, a); err != nil {
 		return &shmerr.Error{Op: verbs[kind], Object: fmt.Sprintf("PE %d", r.PE), Cause: err}
 	}
-	if e.flying >= n.model.Depth || e.refuses() {
+	if e.flying >= n.model.Depth || e.drawRefusal() {
 		return fabric.ErrAgain
 	}
 	p := &e.peers[r.PE]
 	if p.pair == nil {
 		p.pair = &pair{from: e, peer: p}
 	}
-	if p.pair.mayNotWait(kind, r.Inject) {
+	if refuse := p.pair.requestHandshake(kind, r.Inject); refuse {
 		n.note(didRefuse, e, nil, e.calls, 1)
 		return fabric.ErrAgain
 	}

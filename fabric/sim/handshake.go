@@ -27,9 +27,10 @@ func (p *pair) needsHandshake(kind fabric.Kind) bool {
 	return p.from.net.model.Handshake > 0 && kind != fabric.KindSend && !p.replied && p.peer.addr != p.from.addr
 }
 
-// mayNotWait reports whether an operation has to be refused because it needs the handshake and may
-// not wait for it: it is injected, or too many operations wait. In both cases it sends the request.
-func (p *pair) mayNotWait(kind fabric.Kind, inject bool) bool {
+// requestHandshake sends the request for the handshake, once, if an operation needs it. refuse says
+// that the operation has to be refused, because it may not wait for the reply: it is injected, or
+// too many operations wait.
+func (p *pair) requestHandshake(kind fabric.Kind, inject bool) (refuse bool) {
 	if !p.needsHandshake(kind) {
 		return false
 	}

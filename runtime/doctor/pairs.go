@@ -204,10 +204,10 @@ func outInterface(to net.IP) string {
 	return ""
 }
 
-// datagrams sends a datagram in an IP packet of n bytes to an address, three times at most, and
+// sendDatagrams sends a datagram in an IP packet of n bytes to an address, three times at most, and
 // reports whether a reply has arrived. It waits for at most `each` after each datagram. me is the
 // number of this host.
-func datagrams(a Address, me, n int, each time.Duration) bool {
+func sendDatagrams(a Address, me, n int, each time.Duration) bool {
 	c, err := net.Dial("udp", net.JoinHostPort(a.IP, strconv.Itoa(a.UDP)))
 	if err != nil {
 		return false
@@ -240,19 +240,19 @@ func datagrams(a Address, me, n int, each time.Duration) bool {
 	return false
 }
 
-// largest finds, by bisection, the size of the largest IP packet, up to limit bytes, that arrives
-// at an address; it returns 0 if not even the smallest packet arrives.
-func largest(a Address, me, limit int) int {
+// findLargest finds, by bisection, the size of the largest IP packet, up to limit bytes, that
+// arrives at an address; it returns 0 if not even the smallest packet arrives.
+func findLargest(a Address, me, limit int) int {
 	const each = 150 * time.Millisecond
-	if limit <= smallest || !datagrams(a, me, smallest, each) {
+	if limit <= smallest || !sendDatagrams(a, me, smallest, each) {
 		return 0
 	}
-	if datagrams(a, me, limit, each) {
+	if sendDatagrams(a, me, limit, each) {
 		return limit
 	}
 	low, high := smallest, limit+1
 	for high-low > 8 {
-		if middle := (low + high) / 2; datagrams(a, me, middle, each) {
+		if middle := (low + high) / 2; sendDatagrams(a, me, middle, each) {
 			low = middle
 		} else {
 			high = middle
@@ -293,7 +293,7 @@ func probeAll(hosts []Host, me int, timeout time.Duration) []probe {
 // probeOne tries datagrams, a connection and a large transfer to an address. If the large transfer
 // fails, it finds the largest datagram that arrives.
 func probeOne(a Address, me int, timeout time.Duration) (p probe) {
-	datagrams(a, me, 0, timeout/10) // so that the other host learns whether those of this one arrive
+	sendDatagrams(a, me, 0, timeout/10) // so that the other host learns whether those of this one arrive
 	c, err := dial(a, timeout)
 	if err != nil {
 		p.Silent, p.Refused = err == errSilent, err.Error()
@@ -301,13 +301,13 @@ func probeOne(a Address, me int, timeout time.Duration) (p probe) {
 	}
 	defer c.Close()
 	if bulk(c, &p, timeout); !p.Bulk {
-		p.Largest = largest(a, me, a.MTU)
+		p.Largest = findLargest(a, me, a.MTU)
 	}
 	return p
 }
 
-// names looks up the names of all hosts, including this one, and returns how long each took.
-func names(hosts []Host, timeout time.Duration) []lookup {
+// lookUpNames looks up the names of all hosts, including this one, and returns how long each took.
+func lookUpNames(hosts []Host, timeout time.Duration) []lookup {
 	var all []lookup
 	for _, h := range hosts {
 		began := time.Now()
@@ -327,7 +327,7 @@ func exchange(boot bootstrap.Bootstrap, hosts []Host, first []int, me int, r *re
 	var looked []lookup
 	if me >= 0 {
 		tried = probeAll(hosts, me, timeout)
-		looked = names(hosts, timeout)
+		looked = lookUpNames(hosts, timeout)
 	}
 	allTried, err := gather(boot, tried)
 	if err != nil {

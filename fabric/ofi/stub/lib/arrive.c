@@ -127,9 +127,9 @@ static void message(struct ep *ep, const struct record *r)
     deliver(ep, r, r + 1, &to, ep->map->w);
 }
 
-/* Reports whether the device loses the immediate data of this write. The setting data_fails_at
- * counts the writes with data that arrive at the process. */
-static bool data_fails(void)
+/* Counts a write with immediate data that has arrived at this process, and returns whether the
+ * device loses the data: it does for the write whose number is the setting data_fails_at. */
+static bool count_data_write(void)
 {
     static long arrivals;
     const long at = setting("data_fails_at", 0);
@@ -180,7 +180,7 @@ static void data(struct ep *ep, const struct record *r, struct wire *counted)
         c.context = used.context;
     else if (s->provider == EFA && !rule(s, kind, R11a))
         c.context = ep;
-    if (data_fails())
+    if (count_data_write())
         report_failed(ep, &c);
     else
         cq_push(ep->rx, &c);

@@ -24,9 +24,9 @@ uint64_t dice(const struct ep *ep, uint64_t number, unsigned purpose)
     return mix(x + purpose * UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* Reports whether a post is to return -FI_EAGAIN. With the setting again=K, chance refuses one in K
- * posts, and the last 64 of every 512 are refused. */
-bool refused(struct ep *ep)
+/* Draws whether a post is to return -FI_EAGAIN, and counts the post. With the setting again=K,
+ * chance refuses one in K posts, and the last 64 of every 512 are refused. */
+bool draw_refusal(struct ep *ep)
 {
     static uint64_t count, postings;
     const uint64_t again = ep->domain->fabric->set.again;

@@ -54,7 +54,7 @@ int ep_accepts(struct ep *ep, struct peer *peer, bool rma, bool inject)
         return -FI_EOPBADSTATE;
     if (peer == NULL)
         return -FI_EINVAL;
-    if (refused(ep))
+    if (draw_refusal(ep))
         return -FI_EAGAIN;
     if (ep->active >= ep->depth && (s->provider != EFA || rule(s, ep->domain->kind, R16a)))
         return -FI_EAGAIN;

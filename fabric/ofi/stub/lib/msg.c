@@ -179,7 +179,7 @@ static ssize_t receive(struct fid_ep *fid, const struct iovec *iov, void **desc,
     pthread_mutex_lock(&ep->domain->lock);
     if (!ep->enabled)
         ret = -FI_EOPBADSTATE;
-    else if (refused(ep))
+    else if (draw_refusal(ep))
         ret = -FI_EAGAIN;
     else if (ep->rx_tail - ep->rx_head >= ep->rx_size && !more_receives(ep))
         ret = -FI_EAGAIN;

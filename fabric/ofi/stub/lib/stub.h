@@ -312,6 +312,6 @@ void nic_fork_guard(struct domain *d);
 /* dice.c: a random number that depends only on the seed, the endpoint and the operation. */
 uint64_t dice(const struct ep *ep, uint64_t number, unsigned purpose);
 enum { FOR_DELAY = 1, FOR_LATE, FOR_PIECES, FOR_AGAIN };
-bool refused(struct ep *ep); /* whether a post is to return -FI_EAGAIN (the setting again=K) */
+bool draw_refusal(struct ep *ep); /* whether a post is to return -FI_EAGAIN (the setting again=K) */
 
 #endif
