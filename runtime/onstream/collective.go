@@ -54,7 +54,7 @@ func (c *Calls) move(kind kernel, call *queue.StreamCall, s gpu.Stream) error {
 	k := *call
 	k.Dest, k.Source = uint64(c.symmetric(call.Dest)), uint64(c.symmetric(call.Source))
 	if call.TeamPEs == 1 {
-		return c.alone(&k, s, call.Count)
+		return c.copyForOnePE(&k, s, call.Count)
 	}
 	if !c.near(call) {
 		return c.launch(kind, 1, block, s, &k)
@@ -78,8 +78,8 @@ func copyBlocks(n, others uint64) uint32 {
 // or for each PE, whichever are more.
 func threadsOf(n uint64, pes int32) uint32 { return threadsFor(max((n+15)/16, uint64(pes))) }
 
-// alone queues a collective of a team of one PE, which is a copy of n bytes, or nothing.
-func (c *Calls) alone(k *queue.StreamCall, s gpu.Stream, n uint64) error {
+// copyForOnePE queues a collective of a team of one PE, which is a copy of n bytes, or nothing.
+func (c *Calls) copyForOnePE(k *queue.StreamCall, s gpu.Stream, n uint64) error {
 	if k.Dest == k.Source {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (c *Calls) reduction(call *queue.StreamCall) (k queue.StreamCall, bytes uin
 func (c *Calls) reducescatter(call *queue.StreamCall, s gpu.Stream) error {
 	k, bytes := c.reduction(call)
 	if call.TeamPEs == 1 {
-		return c.alone(&k, s, bytes)
+		return c.copyForOnePE(&k, s, bytes)
 	}
 	return c.launch(kernelReducescatter, 1, threadsOf(bytes*uint64(call.TeamPEs), call.TeamPEs), s, &k)
 }
@@ -124,7 +124,7 @@ func (c *Calls) reduce(call *queue.StreamCall, s gpu.Stream) error {
 	op := kernel(call.Op - queue.ReduceSum)
 	switch {
 	case call.TeamPEs == 1:
-		return c.alone(&k, s, bytes)
+		return c.copyForOnePE(&k, s, bytes)
 	case !c.near(call), call.Team != teamWorld && bytes <= anyBytes:
 		return c.launch(kernelReduce, 1, block, s, &k)
 	case call.Team == teamWorld && bytes <= packedBytes && bytes <= c.maxPackedBytes():

@@ -26,7 +26,7 @@ type Node struct {
 // Kind is the use of a device.
 type Kind uint8
 
-// The kinds that matter here.
+// The kinds of devices that this package distinguishes.
 const (
 	GPU  Kind = iota + 1
 	RDMA      // a NIC that programs drive themselves: EFA, InfiniBand, Slingshot

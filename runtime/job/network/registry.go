@@ -137,7 +137,7 @@ func (r *Registry) flush() func() error {
 const firstInOrder = 9
 
 // InOrder reports whether kernels of this PE see bytes that the NIC of endpoint i writes to the
-// heap in the order in which they arrive there, without a flush. A nil registry has no endpoints.
+// heap in the order in which they arrive, without a flush. A nil registry has no endpoints.
 func (r *Registry) InOrder(i int) bool {
 	if r == nil || r.registrations[i].path == config.GPUNetStage || r.unsynced {
 		return false
