@@ -37,8 +37,8 @@ var StreamCalls = []StreamCall{
 	{Name: "DRAIN", Queue: "drain", Doc: "returns when the stream has done all"},
 	{Name: "REDUCESCATTER", Takes: "dest source count op width team team_pes", Queue: "reducescatter", Kernels: "reducescatter", Doc: "count: for each PE"},
 	{Name: "PUT_NOTIFY", Takes: "dest source count op pe nbi", Queue: "putNotify", Kernels: "put_notify put_notify_bounced", Doc: "op: a notification counter"},
-	{Name: "NOTIFY_WAIT", Takes: "op value", Queue: "once", Kernel: true, Kernels: "notify_wait"},
-	{Name: "NOTIFY_RESET", Takes: "op value", Queue: "once", Kernel: true, Kernels: "notify_reset"},
+	{Name: "NOTIFY_WAIT", Takes: "op value", Queue: "launchOneThread", Kernel: true, Kernels: "notify_wait"},
+	{Name: "NOTIFY_RESET", Takes: "op value", Queue: "launchOneThread", Kernel: true, Kernels: "notify_reset"},
 }
 
 // Members returns the members that the front sets.

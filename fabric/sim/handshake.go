@@ -16,7 +16,7 @@ type handshakeState struct {
 	awaitingReply      []*message // operations that wait for the reply, in their order
 }
 
-// letter is a packet of a handshake: a request, or the reply to one.
+// handshakePacket is a packet of a handshake: a request, or the reply to one.
 type handshakePacket struct {
 	pair  *pair
 	reply bool

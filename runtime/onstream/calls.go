@@ -221,8 +221,8 @@ func (c *Calls) sync(k kernel, call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(k, 1, threadsFor(uint64(call.TeamPEs)), s, call)
 }
 
-// once launches kernel k with one block of one thread.
-func (c *Calls) once(k kernel, call *queue.StreamCall, s gpu.Stream) error {
+// launchOneThread launches kernel k with one block of one thread.
+func (c *Calls) launchOneThread(k kernel, call *queue.StreamCall, s gpu.Stream) error {
 	return c.launch(k, 1, 1, s, call)
 }
 

@@ -47,9 +47,9 @@ func (c *Calls) Queue(what What, call *queue.StreamCall, s gpu.Stream) error {
 	case PutNotify:
 		return c.putNotify(call, s)
 	case NotifyWait:
-		return c.once(kernelNotifyWait, call, s)
+		return c.launchOneThread(kernelNotifyWait, call, s)
 	case NotifyReset:
-		return c.once(kernelNotifyReset, call, s)
+		return c.launchOneThread(kernelNotifyReset, call, s)
 	}
 	panic(fmt.Sprintf("onstream: there is no call %d", what))
 }

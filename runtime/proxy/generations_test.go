@@ -168,7 +168,7 @@ func TestFailures(t *testing.T) {
 	r.want("the present one", r.Begin(), call.Done)
 }
 
-// TestFlushFails fails the quiet whose flush the network refuses; the next one asks again.
+// TestQuietFlushFails fails the quiet whose flush the network refuses; the next one asks again.
 func TestQuietFlushFails(t *testing.T) {
 	r := newQuietRig(t, 2)
 	r.post(1)
@@ -212,8 +212,8 @@ func TestAccount(t *testing.T) {
 	r.want("the signal is applied", ticket, call.Done)
 }
 
-// TestRandom takes random steps: a quiet is done only when all earlier messages are applied, and
-// every quiet ends when all PEs answer.
+// TestRandomQuiets takes random steps: a quiet is done only when all earlier messages are applied,
+// and every quiet ends when all PEs answer.
 func TestRandomQuiets(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))

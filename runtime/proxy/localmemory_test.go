@@ -48,8 +48,8 @@ func mapping(t *testing.T) []byte {
 	return b
 }
 
-// TestMemory registers memory where it is, and replaces memory that is refused by a copy: its bytes
-// are there for a put, and are copied back after a get.
+// TestLocalMemory registers memory where it is, and replaces memory that is refused by a copy: its
+// bytes are there for a put, and are copied back after a get.
 func TestLocalMemory(t *testing.T) {
 	mine, refused := mapping(t), mapping(t)
 	n := &localNIC{refused: refused}

@@ -126,7 +126,7 @@ func TestRouse(t *testing.T) {
 	}
 }
 
-// TestOverslept counts a long sleep that ended at its limit, although the network had work.
+// TestOversleepCounted counts a long sleep that ended at its limit, although the network had work.
 func TestOversleepCounted(t *testing.T) {
 	b := openMonitor(t)
 	b.net.ready = true

@@ -242,7 +242,7 @@ func TestVoid(t *testing.T) {
 	b.fails(t, "")
 }
 
-// TestSequences gives sequence streams to the PEs that ask, while there are some.
+// TestSequencesGiven gives sequence streams to the PEs that ask, while there are some.
 func TestSequencesGiven(t *testing.T) {
 	caps := overtaking
 	caps.Source = false

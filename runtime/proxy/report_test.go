@@ -103,7 +103,7 @@ func TestStallTime(t *testing.T) {
 	}
 }
 
-// TestCounts: the counters of all contexts are added, a maximum is the largest, and merged
+// TestReportCounts: the counters of all contexts are added, a maximum is the largest, and merged
 // operations are not counted as messages.
 func TestReportCounts(t *testing.T) {
 	r := newReportRig(t, 3)

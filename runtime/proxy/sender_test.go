@@ -235,7 +235,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestSignals puts the signals of many writes into one message.
+// TestSignalsShareMessage puts the signals of many writes into one message.
 func TestSignalsShareMessage(t *testing.T) {
 	b := openSender(t, inject)
 	p := &b.Peers[1]

@@ -42,7 +42,7 @@ func (j *ringJob) end(c *loop.Consumer) {
 	}
 }
 
-// push does what ring.h does on the host, the wake included.
+// pushAwake does what ring.h does on the host, the wake included.
 func pushAwake(e *Engine, g *queuetest.Rig, op *queue.Op) uint64 {
 	p, _ := g.Push(op)
 	if atomic.LoadUint32(&g.Line.Asleep) != 0 {
@@ -194,8 +194,6 @@ func TestStuckPE(t *testing.T) {
 	})
 }
 
-// BenchmarkIdle measures how much of a processor an idle proxy uses: with producers that wake it,
-// and with kernels, which cannot.
 // TestServeCrowded: a proxy for kernels that shares its processor with another thread gives it away
 // whenever it finds nothing. One that does not keeps it for 100 ms, after which it sleeps.
 func TestServeCrowded(t *testing.T) {
@@ -234,6 +232,8 @@ func TestServeCrowded(t *testing.T) {
 	})
 }
 
+// BenchmarkIdle measures how much of a processor an idle proxy uses: with producers that wake it,
+// and with kernels, which cannot.
 func BenchmarkIdle(b *testing.B) {
 	for name, device := range map[string]bool{"host": false, "device": true} {
 		b.Run(name, func(b *testing.B) {

@@ -246,7 +246,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestWindow gives numbers up to the window, and lets further writes wait for an answer.
+// TestNumbersFillWindow gives numbers up to the window, and lets further writes wait for an answer.
 func TestNumbersFillWindow(t *testing.T) {
 	b := openTransfers(unordered)
 	b.Numbers.Spares = false

@@ -197,7 +197,7 @@ struct __nv_bfloat16 { unsigned short bits; };
 #undef shmem_signal_add
 `
 
-// named declares, defines and calls all functions of a surface.
+// sources declares, defines and calls all functions of a surface.
 func sources(t *testing.T, s *spec.Surface, dir string) (library, program string) {
 	t.Helper()
 	var lib, prog strings.Builder
