@@ -72,8 +72,8 @@ func newCopies(e Engine, s *stream.Set, slots *pool, d copiesDepartures) *copies
 // Connect sets the number of PEs.
 func (c *copies) Connect(pes int) { c.to = make([]copiesPeer, pes) }
 
-// Map sets where the user heap of a PE is mapped. sets says that a stream may set words there,
-// because the owner does not change words in several steps.
+// Map sets where the user heap of a PE is mapped. sets says that a stream may set words of that
+// heap, because the owner does not change words in several steps.
 func (c *copies) Map(pe libshmem.PE, heap unsafe.Pointer, sets bool) {
 	c.to[pe].mapped, c.to[pe].sets = heap, sets
 }
