@@ -20,7 +20,7 @@ type driver struct {
 // (advance), for which the poll may have made room.
 func (d *driver) Poll() (int, error) {
 	n, err := d.Engine.Poll()
-	d.m.advance()
+	n += d.m.advance()
 	return n, err
 }
 
@@ -28,9 +28,16 @@ func (d *driver) Poll() (int, error) {
 // While an operation or a message of the mesh waits to be posted, the loop sleeps only briefly,
 // because no event may show that the engine has room again.
 func (d *driver) Next(n int, pace *fabric.Pace) call.Step {
+	if d.m.keepsAwake(n) {
+		return call.PollYielding // threads that submit spin, too, perhaps for the same processor
+	}
 	step := d.Engine.Next(n, pace)
-	if step == call.WaitArmed && d.m.hasUnposted() {
+	switch {
+	case step != call.WaitArmed:
+	case d.m.hasUnposted():
 		return call.SleepStuck
+	case d.m.source != nil && !d.m.source.Sleep():
+		return call.PollAgain
 	}
 	return step
 }
@@ -70,8 +77,9 @@ func (m *Mesh) hasUnposted() bool {
 // advance does the mesh's own work, as far as it is possible now: it gives up members that are lost
 // or have left and, for each member in m.busy, sends messages, posts operations and completes
 // requests, and gives the member up if it has not answered for too long. The caller holds the
-// engine's lock. Callbacks of the engine must not call advance, because it calls the engine.
-func (m *Mesh) advance() {
+// engine's lock. Callbacks of the engine must not call advance, because it calls the engine. advance
+// returns the number of operations of the source that it has begun.
+func (m *Mesh) advance() (begun int) {
 	for len(m.losses) > 0 {
 		l := m.losses[0]
 		m.losses = m.losses[1:]
@@ -85,8 +93,15 @@ func (m *Mesh) advance() {
 	}
 	m.left = m.left[:0]
 	m.ending = slices.DeleteFunc(m.ending, func(r *Request) bool { return r.tryEnd() })
+	if m.source != nil {
+		begun = m.source.Begin(m)
+	}
 	if len(m.busy) == 0 {
-		return
+		return begun
+	}
+	if m.source != nil {
+		m.gather()
+		defer m.gathered()
 	}
 	now := time.Now()
 	kept := m.busy[:0]
@@ -99,6 +114,7 @@ func (m *Mesh) advance() {
 	}
 	clear(m.busy[len(kept):])
 	m.busy = kept
+	return begun
 }
 
 // serve does the work of advance for member p: it sends messages, posts operations, completes

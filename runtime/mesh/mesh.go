@@ -48,6 +48,9 @@ type Options struct {
 	// GPU is the GPU of this member; nil: it has none. The mesh closes it, also if Open fails.
 	GPU *GPU
 
+	// Source submits operations without calls of the mesh; nil: none.
+	Source Source
+
 	Log   func(text string) // gets a line for each thing that goes wrong without an error of a call; nil: none
 	Chaos *chaos.Plan       // faults of the network; nil: there are none
 	// Open opens the provider; nil: libfabric's. It is for tests.
@@ -97,6 +100,8 @@ type Mesh struct {
 	uses    uint32             // regions registered so far
 	ending  []*Request         // that close regions
 	inbox   fifo.Queue[letter] // messages that have arrived and were not received
+	source  Source             // of operations that other threads submit; nil: none
+	worked  moment             // the proxy's last work, with a source
 	left    []*member          // members that leave, since the last advance
 	losses  []loss             // members that the engine has reported as lost or at fault since the last advance
 	closing bool
@@ -168,7 +173,7 @@ func Open(o Options) (m *Mesh, err error) {
 	}
 	m = &Mesh{
 		segment: segment, me: o.Member, maxMembers: o.Members, instance: random(), blobKey: root.Key("blobs of a mesh"), timeout: o.Timeout, log: o.Log,
-		members: make([]*member, o.Members),
+		members: make([]*member, o.Members), source: o.Source,
 	}
 	words := new([6]uint32)
 	wakers := wake.Words{Lock: &words[0], Pollers: &words[1], Napping: &words[2], Sleepers: &words[3], Wakes: &words[4], Wanted: &words[5]}
@@ -307,6 +312,9 @@ func (m *Mesh) fail(err error) {
 	err = &shmerr.Error{Op: "drive", Object: "mesh", Cause: fmt.Errorf("%w: no operation can go on", err), Remedy: "close the mesh, and open another"}
 	if m.failed.CompareAndSwap(nil, &err) {
 		m.log(err.Error())
+		if m.source != nil {
+			m.source.Fail(err)
+		}
 	}
 }
 
@@ -334,18 +342,22 @@ func (m *Mesh) locked(f func() error) (err error) {
 	return err
 }
 
-// Close leaves the mesh. It informs the other members, and waits until they have received what was
-// sent to them, for at most the timeout of the mesh. Requests under way end with an error.
+// Close leaves the mesh. It posts what was begun, informs the other members, and waits until they have
+// applied what was sent to them, for at most the timeout of the mesh. Requests under way end with
+// an error.
 func (m *Mesh) Close() error {
 	if m.closed.Load() {
 		return nil
 	}
-	m.e.WithLock(func() { m.closing = true })
+	m.e.WithLock(func() {
+		m.poll() // the operations of a source begin before the mesh closes
+		m.closing = true
+	})
 	for until := time.Now().Add(m.timeout); m.failed.Load() == nil && time.Now().Before(until); time.Sleep(100 * time.Microsecond) {
 		gone := false
 		m.e.WithLock(func() {
 			m.poll()
-			gone = m.e.Leave() && m.tryLeave()
+			gone = m.posted() && m.e.Leave() && m.tryLeave()
 		})
 		if gone {
 			break
@@ -355,14 +367,39 @@ func (m *Mesh) Close() error {
 		return nil
 	}
 	m.loop.Stop()
+	var open []*Request
+	why := shmerr.Causef(ErrClosed, "the mesh is closed")
 	m.e.WithLock(func() {
 		for _, p := range m.members {
 			if p != nil {
-				m.setAbsent(p, shmerr.Causef(ErrClosed, "the mesh is closed"))
+				m.setAbsent(p, why)
+				open = append(open, p.open...)
 			}
 		}
 	})
-	return m.end()
+	err := m.end()
+	for _, r := range open { // nothing uses their memory any more
+		if !r.done.Load() {
+			r.fail(why)
+			r.end()
+		}
+	}
+	if m.source != nil {
+		m.source.Fail(why)
+	}
+	return err
+}
+
+// posted reports whether no operation waits to be posted on a member that is here. Only then may the
+// engine leave: what it posts afterwards no farewell waits for. Like tryLeave it leaves out members
+// with which this one has not communicated: they may never come.
+func (m *Mesh) posted() bool {
+	for _, p := range m.busy {
+		if p.state == present && p.contacted && len(p.queue) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // tryLeave sends each other member a message that this one leaves, once, and reports whether all

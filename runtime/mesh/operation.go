@@ -86,31 +86,44 @@ func (m *Mesh) Notify(context int, s *Signal, ordered bool) (*Request, error) {
 // transfer begins a put, a get or a signal.
 func (m *Mesh) transfer(name string, kind what, context int, at *Remote, blocks []Block, then *Signal, ordered bool) (req *Request, err error) {
 	err = m.locked(func() error {
-		p, all, err := m.plan(kind, context, at, blocks, then, ordered)
-		if err != nil {
-			return err
+		if req, err = m.start(name, kind, context, at, blocks, then, ordered); err == nil {
+			m.advance()
 		}
-		req = m.newRequest(p, name, at.String())
-		parts := 0
-		for _, o := range all {
-			o.req = req
-			parts += int(max(1, (o.n+m.maxPart-1)/m.maxPart))
-			if !req.touches(o.region) {
-				req.regions = append(req.regions, o.region)
-			}
-		}
-		if then != nil && !req.touches(then.Region.id.Number) {
-			req.regions = append(req.regions, then.Region.id.Number)
-		}
-		req.parts = make([]proxy.Request, parts)
-		for _, o := range all {
-			m.enqueue(p, o)
-		}
-		m.advance()
-		return nil
+		return err
 	})
 	if err != nil {
-		return nil, &shmerr.Error{Op: name, Object: at.String(), Cause: err}
+		return nil, transferError(name, at, err)
+	}
+	return req, nil
+}
+
+// transferError is the error of a transfer that could not begin.
+func transferError(name string, at *Remote, err error) error {
+	return &shmerr.Error{Op: name, Object: at.String(), Cause: err}
+}
+
+// start checks a transfer and enqueues its operations, which advance posts. The caller holds the
+// lock.
+func (m *Mesh) start(name string, kind what, context int, at *Remote, blocks []Block, then *Signal, ordered bool) (*Request, error) {
+	p, all, err := m.plan(kind, context, at, blocks, then, ordered)
+	if err != nil {
+		return nil, err
+	}
+	req := m.newRequest(p, name, at.String())
+	parts := 0
+	for _, o := range all {
+		o.req = req
+		parts += int(max(1, (o.n+m.maxPart-1)/m.maxPart))
+		if !req.touches(o.region) {
+			req.regions = append(req.regions, o.region)
+		}
+	}
+	if then != nil && !req.touches(then.Region.id.Number) {
+		req.regions = append(req.regions, then.Region.id.Number)
+	}
+	req.parts = make([]proxy.Request, parts)
+	for _, o := range all {
+		m.enqueue(p, o)
 	}
 	return req, nil
 }

@@ -23,6 +23,7 @@ type Request struct {
 	regions     []uint32        // numbers of the member's regions that it uses
 	copiesEnded func() bool     // reports whether the GPU's copies have ended that may use the memory; may be nil
 	settle      func()          // called once, when nothing is left to wait for; may be nil
+	then        func(error)     // called once, with the lock held and err, when the request has ended; may be nil
 	op, on      string          // for errors: the operation, and its object
 	err         error
 	done        atomic.Bool // err is final
@@ -79,6 +80,9 @@ func (r *Request) end() {
 		r.err = &shmerr.Error{Op: r.op, Object: r.on, Cause: r.err}
 	}
 	r.done.Store(true)
+	if r.then != nil {
+		r.then(r.err)
+	}
 }
 
 // networkUses reports whether the network may still access buffers of operations on a member that

@@ -27,6 +27,7 @@ type Step int
 // The values of Step.
 const (
 	PollAgain    Step = iota
+	PollYielding      // poll again, after a thread that waits for the processor
 	PollUnread        // poll again: the provider has work that leaves no completion
 	SleepStuck        // pause: the provider's queue was full for an operation, and perhaps no event will end a wait
 	SleepHolding      // pause: a batch waits for the rest of its burst

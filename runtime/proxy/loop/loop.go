@@ -83,6 +83,8 @@ func (l *Loop) Run() {
 		unread = false
 		if err == nil {
 			switch then {
+			case call.PollYielding:
+				wait.Yield()
 			case call.PollUnread:
 				// After a longer pause callers are not woken: they see the bytes that the provider
 				// has moved when their own sleep ends.

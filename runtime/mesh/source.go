@@ -1,0 +1,80 @@
+package mesh
+
+import "time"
+
+// Source has operations for a mesh that another thread has submitted, where the mesh's proxy finds
+// them. That thread neither takes the engine's lock nor polls: a submission costs it a store, and
+// the proxy posts together what was submitted together.
+type Source interface {
+	// Begin begins all submitted operations by calls of m.Begin, and returns their number. It is
+	// called with the engine's lock.
+	Begin(m *Mesh) int
+	// Sleep says that the proxy is about to sleep. It returns false if operations were submitted
+	// meanwhile. After true, who submits one calls Mesh.Wake.
+	Sleep() bool
+	// Fail is called when no operation can go on any more, also none that is under way.
+	Fail(err error)
+}
+
+// sourceSpin is how long the proxy of a mesh with a source polls for more work before it sleeps:
+// kernels submit, which would have to wait some 30 us for a thread to wake.
+const sourceSpin = 10 * time.Millisecond
+
+// Wake wakes the mesh's proxy, which sleeps or is about to.
+func (m *Mesh) Wake() { m.e.Rouse() }
+
+// Transfer is a put, a get or a signal.
+type Transfer struct {
+	Get     bool // else a put
+	Context int
+	At      *Remote
+	Blocks  []Block
+	Then    *Signal // after the blocks of a put; nil: none
+	Ordered bool    // as for Put
+}
+
+// Begin begins a transfer for the source of the mesh, and calls ended when it has ended, which may
+// be within Begin. It is called with the engine's lock, by Source.Begin.
+func (m *Mesh) Begin(t *Transfer, ended func(error)) {
+	name, kind := "put to", doPut
+	switch {
+	case t.Get:
+		name, kind = "get from", doGet
+	case len(t.Blocks) == 0:
+		name = "notify"
+	}
+	req, err := m.start(name, kind, t.Context, t.At, t.Blocks, t.Then, t.Ordered)
+	if err != nil {
+		ended(transferError(name, t.At, err))
+		return
+	}
+	req.then = ended
+}
+
+// gather makes small operations on one member share messages until gathered is called. Both are
+// called only for a mesh with a source: it has no callers who post one operation after the other.
+func (m *Mesh) gather() {
+	for _, e := range m.contexts {
+		e.BurstBegins()
+	}
+}
+
+// gathered sends what operations since gather share.
+func (m *Mesh) gathered() {
+	for _, e := range m.contexts {
+		e.BurstEnds()
+	}
+}
+
+// keepsAwake reports whether the proxy polls again after a poll that found n events, because the
+// source may soon have more work.
+func (m *Mesh) keepsAwake(n int) bool {
+	if m.source == nil {
+		return false
+	}
+	now := time.Now()
+	if n > 0 {
+		m.worked = now
+	}
+	return n == 0 && now.Sub(m.worked) < sourceSpin
+}
