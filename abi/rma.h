@@ -1,12 +1,14 @@
 /*
  * rma.h: the functions of the core for groups, the meshes of libshmem_rma.so. All ranks of a group
- * connect, and register memory, together (runtime/rma). Everything else is done by the functions of
- * mesh.h, on the mesh of the group.
+ * connect, and register memory, together (runtime/rma). Operations are submitted to the group's
+ * queue (zz_group.h), without a call.
  *
  * Handles, results and errors are those of mesh.h.
  */
 #ifndef SHMEMI_RMA_H
 #define SHMEMI_RMA_H
+
+#include "zz_group.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,10 +21,13 @@ enum {
     SHMEMI_RMA_WORDS = 2 /* only signals of ranks change its words, and no kernel does */
 };
 
+enum { SHMEMI_RMA_SET, SHMEMI_RMA_ADD }; /* signal_op of an operation */
+
 struct shmemi_rma_options {
     const char *const *environ_; /* settings */
     const void *id;              /* of rank 0's listener */
     int rank, size;
+    struct shmemi_group_queue *queue; /* zeroed; the group uses it until close returns */
     void (*log)(const char *text, void *arg);
     void *log_arg;
 };
@@ -33,15 +38,19 @@ struct shmemi_rma {
     /* used: the ranks have met at it, so that it ends when all have left. */
     int (*close_listener)(uint64_t listener, int used, char *error);
     /* If the calling thread uses a GPU, that may have memory of this rank. */
-    int (*connect)(const struct shmemi_rma_options *o, uint64_t *group, uint64_t *mesh,
-                   char *error);
+    int (*connect)(const struct shmemi_rma_options *o, uint64_t *group, char *error);
+    /* Waits until other ranks have applied what was submitted, for at most the timeout of a step.
+     * All operations have ended when it returns. */
     int (*close)(uint64_t group, char *error);
-    /* remotes has room for a remote region of each rank, which is 0 where a rank has registered no
-     * bytes. */
+    /* Sets *number, by which operations name the memory, and *memory, its handle. */
     int (*register_)(uint64_t group, void *base, size_t nbytes, int kind, uint64_t *memory,
-                     uint64_t *remotes, char *error);
+                     uint64_t *number, char *error);
     int (*unregister)(uint64_t memory, char *error);
     int (*contexts)(uint64_t group, int n, int *first, char *error);
+    /* Wakes the proxy. Who submits calls it if asleep is set after that. */
+    int (*wake)(uint64_t group, char *error);
+    /* The status and the reason of the group's first failed operation, or 0. */
+    int (*failure)(uint64_t group, char *error);
 };
 
 #endif

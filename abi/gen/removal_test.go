@@ -50,6 +50,7 @@ var readersOf = map[string]struct{ c, packages []string }{
 	"store":   {[]string{"runtime/gpu/cuda/load.c"}, []string{"runtime/proxy/gpustage"}},
 	"peek":    {[]string{"fabric/rail/peek/peek.c"}, []string{"fabric/rail"}},
 	"control": {c: []string{"capi/front/activity.c", "capi/front/barrier.c", "capi/front/processor.c", "capi/front/sleep.c"}},
+	"group":   {c: []string{"capi/rma/plugin.c", "capi/rma/queue.c"}},
 	"state":   {c: []string{"capi/front/address.c", "capi/front/lifecycle.c", "capi/front/processor.c", "capi/front/statics.c"}},
 }
 
@@ -72,7 +73,7 @@ var elsewhere = map[string]string{
 }
 
 // copied are the folders that those sources of C include.
-var copied = []string{"abi", "capi/front", "device", "fabric/rail/peek", "include", "runtime/gpu/cuda", "runtime/proxy/fastpath",
+var copied = []string{"abi", "capi/front", "capi/rma", "device", "fabric/rail/peek", "include", "runtime/gpu/cuda", "runtime/proxy/fastpath",
 	"tests/device/emulated", "tests/gpu"}
 
 // TestRemoval takes the members out of each struct of the table, generates, and holds that neither

@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x10185b3f8c0c9fa0
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc31f00403025dd77
 import "C"

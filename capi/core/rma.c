@@ -8,10 +8,11 @@
 const struct shmemi_rma shmemi_core_rma = {
     .listen = (int (*)(const char *const *, void *, uint64_t *, char *))shmemgoRMAListen,
     .close_listener = shmemgoRMACloseListener,
-    .connect = (int (*)(const struct shmemi_rma_options *, uint64_t *, uint64_t *,
-                        char *))shmemgoRMAConnect,
+    .connect = (int (*)(const struct shmemi_rma_options *, uint64_t *, char *))shmemgoRMAConnect,
     .close = shmemgoRMAClose,
     .register_ = shmemgoRMARegister,
     .unregister = shmemgoRMAUnregister,
     .contexts = shmemgoRMAContexts,
+    .wake = shmemgoRMAWake,
+    .failure = shmemgoRMAFailure,
 };

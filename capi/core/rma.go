@@ -18,12 +18,10 @@ import (
 	"libshmem/runtime/rma"
 )
 
-// groupMemory is memory that the ranks of a group have registered together, with the handles by
-// which C names the memory of each rank.
+// groupMemory is memory that the ranks of a group have registered together.
 type groupMemory struct {
 	*rma.Memory
-	group   *rma.Group
-	remotes []uint64 // handles
+	group *rma.Group
 }
 
 // shmemgoRMAListen makes a unique id, and listens for the ranks that connect by it.
@@ -60,11 +58,11 @@ func shmemgoRMACloseListener(n C.uint64_t, used C.int, failure *C.char) C.int {
 	return meshStatus(err, failure)
 }
 
-// shmemgoRMAConnect connects this rank with the others of a group, and sets the handles of the
-// group and of its mesh. If the calling thread uses a GPU, the group can register memory of it.
+// shmemgoRMAConnect connects this rank with the others of a group, and sets the handle of the
+// group. If the calling thread uses a GPU, the group can register memory of it.
 //
 //export shmemgoRMAConnect
-func shmemgoRMAConnect(o *C.struct_shmemi_rma_options, group, mesh_ *C.uint64_t, failure *C.char) C.int {
+func shmemgoRMAConnect(o *C.struct_shmemi_rma_options, group *C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("rma_connect")
 	quietCollector()
 	cfg, _, err := config.Parse(environ((**C.char)(unsafe.Pointer(o.environ_))))
@@ -74,6 +72,7 @@ func shmemgoRMAConnect(o *C.struct_shmemi_rma_options, group, mesh_ *C.uint64_t,
 	options := rma.Options{
 		ID: *(*uid.ID)(o.id), Rank: int(o.rank), Size: int(o.size), Timeout: cfg.BootstrapTimeout,
 		Provider: cfg.Provider, NICs: strings.Join(cfg.NICs, ","), Library: cfg.Libfabric, Log: logOf(o.log, o.log_arg),
+		Queue: (*rma.Queue)(unsafe.Pointer(o.queue)),
 	}
 	if options.Chaos, err = chaos.Read(cfg.Chaos, options.Size); err != nil {
 		return meshStatus(err, failure)
@@ -82,7 +81,6 @@ func shmemgoRMAConnect(o *C.struct_shmemi_rma_options, group, mesh_ *C.uint64_t,
 	g, err := rma.Connect(options)
 	if err == nil {
 		*group = C.uint64_t(newHandle(groupHandle, g.Mesh, g))
-		*mesh_ = C.uint64_t(newHandle(meshHandle, g.Mesh, g.Mesh))
 	}
 	return meshStatus(err, failure)
 }
@@ -100,24 +98,17 @@ func shmemgoRMAClose(n C.uint64_t, failure *C.char) C.int {
 	return meshStatus(err, failure)
 }
 
-// shmemgoRMARegister registers memory together with all other ranks, and sets one remote handle for
-// each rank, or 0 for a rank that registers no bytes.
+// shmemgoRMARegister registers memory together with all other ranks, and sets its handle and the
+// number by which operations name it.
 //
 //export shmemgoRMARegister
-func shmemgoRMARegister(n C.uint64_t, base unsafe.Pointer, size C.size_t, kind C.int, to, remotes *C.uint64_t, failure *C.char) C.int {
+func shmemgoRMARegister(n C.uint64_t, base unsafe.Pointer, size C.size_t, kind C.int, to, number *C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("rma_register")
 	g, m, err := objectOf[*rma.Group](groupHandle, n)
 	if err == nil {
 		var x *rma.Memory
 		if x, err = g.Register(base, uint64(size), rma.Kind{GPU: kind&C.SHMEMI_RMA_GPU != 0, Words: kind&C.SHMEMI_RMA_WORDS != 0}); err == nil {
-			memory := groupMemory{x, g, make([]uint64, len(x.Remotes))}
-			for rank, r := range x.Remotes {
-				if r != nil {
-					memory.remotes[rank] = newHandle(remoteHandle, m, r)
-				}
-				unsafe.Slice(remotes, len(x.Remotes))[rank] = C.uint64_t(memory.remotes[rank])
-			}
-			*to = C.uint64_t(newHandle(memoryHandle, m, memory))
+			*to, *number = C.uint64_t(newHandle(memoryHandle, m, groupMemory{x, g})), C.uint64_t(x.Number)
 		}
 	}
 	return meshStatus(err, failure)
@@ -131,9 +122,6 @@ func shmemgoRMAUnregister(n C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("rma_unregister")
 	x, _, err := objectOf[groupMemory](memoryHandle, n)
 	if err == nil {
-		for _, remote := range x.remotes {
-			endHandle(remote)
-		}
 		endHandle(uint64(n))
 		err = x.group.Unregister(x.Memory)
 	}
@@ -152,6 +140,30 @@ func shmemgoRMAContexts(n C.uint64_t, count C.int, first *C.int, failure *C.char
 		if number, err = m.AddContexts(int(count)); err == nil {
 			*first = C.int(number)
 		}
+	}
+	return meshStatus(err, failure)
+}
+
+// shmemgoRMAWake wakes the proxy of a group, after an operation was submitted while it slept.
+//
+//export shmemgoRMAWake
+func shmemgoRMAWake(n C.uint64_t, failure *C.char) C.int {
+	defer guard.Catch("rma_wake")
+	g, _, err := objectOf[*rma.Group](groupHandle, n)
+	if err == nil {
+		g.Wake()
+	}
+	return meshStatus(err, failure)
+}
+
+// shmemgoRMAFailure returns the status and the text of the first failed operation of a group, or 0.
+//
+//export shmemgoRMAFailure
+func shmemgoRMAFailure(n C.uint64_t, failure *C.char) C.int {
+	defer guard.Catch("rma_failure")
+	g, _, err := objectOf[*rma.Group](groupHandle, n)
+	if err == nil {
+		err = g.Failure()
 	}
 	return meshStatus(err, failure)
 }

@@ -5,16 +5,12 @@
 #include "rma.h"
 
 #pragma GCC visibility push(default)
-const struct shmemi_rma *shmemi_rma_core(const struct shmemi_mesh **mesh, char *error, size_t size);
+const struct shmemi_rma *shmemi_rma_core(char *error, size_t size);
 #pragma GCC visibility pop
 
-/* Returns the core's functions for groups, and sets *mesh to those for meshes. NULL: error has the
- * reason. */
-const struct shmemi_rma *shmemi_rma_core(const struct shmemi_mesh **mesh, char *error, size_t size)
+/* Returns the core's functions for groups. NULL: error has the reason. */
+const struct shmemi_rma *shmemi_rma_core(char *error, size_t size)
 {
     const struct shmemi_core *core = shmemi_load_core(error, size);
-    if (core == NULL)
-        return NULL;
-    *mesh = core->mesh;
-    return core->rma;
+    return core == NULL ? NULL : core->rma;
 }

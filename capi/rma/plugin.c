@@ -1,17 +1,18 @@
 /*
  * plugin.c: the work of libshmem_rma.so, a network plugin of NCCL for its one-sided operations
- * (RMA). It uses groups and meshes of the core (abi/rma.h, abi/mesh.h): a group is the ranks of a
- * communicator, connected by a mesh.
+ * (RMA). It uses groups of the core (abi/rma.h): a group is the connected ranks of a communicator.
  *
  * NCCL starts a kernel's operations in its own proxy thread, which calls put, get and test, and
- * must not wait in any of them: the mesh queues what the network has no room for. User threads call
- * the rest, and may wait in them; several may be in connect at once, for ranks of one process.
+ * must not wait in any of them: a put or get is submitted to the group's own proxy, and test reads
+ * one word (queue.h). User threads call the rest, and may wait there; several may be in connect at
+ * once, for ranks of one process.
  *
- * A request is the handle of a request of the mesh, which is never 0 and never NOTHING.
+ * A request is the operation, or NOTHING.
  */
 #include "plugin.h"
 
 #include "mesh.h"
+#include "queue.h"
 #include "rma.h"
 
 #include <stdio.h>
@@ -19,7 +20,7 @@
 #include <string.h>
 
 /* libshmem.so exports it for this library alone (capi/front/group.c), so no header declares it. */
-const struct shmemi_rma *shmemi_rma_core(const struct shmemi_mesh **mesh, char *error, size_t size);
+const struct shmemi_rma *shmemi_rma_core(char *error, size_t size);
 
 extern char **environ;
 
@@ -30,7 +31,6 @@ extern char **environ;
 struct communicator {
     nccl_logger log;
     const struct shmemi_rma *core;
-    const struct shmemi_mesh *mesh;
 };
 
 /* NCCL's `listener`: what listen makes. */
@@ -45,9 +45,8 @@ struct listener {
 struct coll {
     nccl_logger log;
     const struct shmemi_rma *core;
-    const struct shmemi_mesh *mesh;
     uint64_t group;
-    uint64_t members; /* handle of the mesh */
+    struct operations operations;
     int ranks;
     bool failed; /* an operation has failed */
     bool closed;
@@ -57,8 +56,10 @@ struct coll {
 /* Ends a use of a coll: the last one frees it. */
 static void release(struct coll *x)
 {
-    if (__atomic_sub_fetch(&x->users, 1, __ATOMIC_ACQ_REL) == 0)
+    if (__atomic_sub_fetch(&x->users, 1, __ATOMIC_ACQ_REL) == 0) {
+        operations_free(&x->operations);
         free(x);
+    }
 }
 
 /* Adds a use of a coll, which release ends. */
@@ -75,10 +76,9 @@ struct context {
 
 /* NCCL's `memory`: what regMrSym makes, memory that all ranks have registered together. */
 struct memory {
-    uint64_t handle;
+    uint64_t handle, number;
     char *base; /* this rank's */
     size_t bytes;
-    uint64_t remotes[]; /* handles of each rank's memory */
 };
 
 /* Writes a line to NCCL's log. */
@@ -116,7 +116,7 @@ nccl_result plugin_init(void **ctx, uint64_t comm, nccl_logger log)
     if (c == NULL)
         return NCCL_SYSTEM_ERROR;
     c->log = log;
-    c->core = shmemi_rma_core(&c->mesh, error, sizeof error);
+    c->core = shmemi_rma_core(error, sizeof error);
     if (c->core == NULL) {
         WARN(log, "libshmem_rma: init: %s", error);
         free(c);
@@ -217,20 +217,21 @@ nccl_result plugin_connect(void *ctx, void *handles[], int ranks, int rank, void
     struct coll *x = calloc(1, sizeof *x);
     if (x == NULL)
         return NCCL_SYSTEM_ERROR;
-    *x = (struct coll){.log = c->log, .core = c->core, .mesh = c->mesh, .ranks = ranks, .users = 1};
+    *x = (struct coll){.log = c->log, .core = c->core, .ranks = ranks, .users = 1};
+    operations_init(&x->operations);
     /* Each step of all ranks has SHMEM_BOOTSTRAP_TIMEOUT: NCCL cannot end a connect that waits. */
     struct shmemi_rma_options o = {
         .environ_ = (const char *const *)environ,
         .id = handles[0],
         .rank = rank,
         .size = ranks,
+        .queue = &x->operations.queue,
         .log = write_log,
         .log_arg = (void *)c->log,
     };
-    nccl_result r =
-        result(c->log, "connect", c->core->connect(&o, &x->group, &x->members, error), error);
+    nccl_result r = result(c->log, "connect", c->core->connect(&o, &x->group, error), error);
     if (r != NCCL_SUCCESS) {
-        free(x);
+        release(x);
         return r;
     }
     l->used = rank == 0;
@@ -284,14 +285,14 @@ nccl_result plugin_register(void *coll, void *base, size_t bytes, int type, uint
 {
     struct coll *x = coll;
     char error[SHMEMI_MESH_TEXT];
-    struct memory *m = calloc(1, sizeof *m + (size_t)x->ranks * sizeof m->remotes[0]);
+    struct memory *m = calloc(1, sizeof *m);
     if (m == NULL)
         return NCCL_SYSTEM_ERROR;
     m->base = base;
     m->bytes = bytes;
     int kind = (type == NCCL_PTR_CUDA ? SHMEMI_RMA_GPU : 0) |
                (flags & NCCL_MR_NEVER_RESET ? SHMEMI_RMA_WORDS : 0);
-    int status = x->core->register_(x->group, base, bytes, kind, &m->handle, m->remotes, error);
+    int status = x->core->register_(x->group, base, bytes, kind, &m->handle, &m->number, error);
     nccl_result r = result(x->log, "regMrSym", status, error);
     if (r != NCCL_SUCCESS) {
         free(m);
@@ -316,99 +317,88 @@ nccl_result plugin_unregister(void *coll, void *memory)
     return r;
 }
 
-/* Checks a put or get. If it has bytes, sets *block to where they are in this rank's memory and in
- * the other's. Returns false after a message in NCCL's log. */
-static bool check_transfer(const char *call, const struct transfer *t,
-                           struct shmemi_mesh_block *block)
+/* Returns the code for the group's first failure, which is written to the log, and makes the coll
+ * fail. */
+static nccl_result failure(struct coll *x, const char *call)
 {
-    const struct context *c = t->context;
-    const struct memory *local = t->local;
-    nccl_logger log = c->of->log;
-    if (t->rank >= (uint32_t)c->of->ranks) {
-        WARN(log, "libshmem_rma: %s: rank %u is not one of %d", call, t->rank, c->of->ranks);
-        return false;
-    }
-    if (t->number < 0 || t->number >= c->count) {
-        WARN(log, "libshmem_rma: %s: context %d is not one of %d", call, t->number, c->count);
-        return false;
-    }
-    if (t->bytes == 0)
-        return true;
-    if (local == NULL || t->memory == NULL || t->local_offset > local->bytes ||
-        t->bytes > local->bytes - t->local_offset) {
-        WARN(log, "libshmem_rma: %s: %zu bytes at %llu are not in the registered memory of %zu",
-             call, t->bytes, (unsigned long long)t->local_offset, local ? local->bytes : 0);
-        return false;
-    }
-    *block = (struct shmemi_mesh_block){local->base + t->local_offset, t->offset, t->bytes};
-    return true;
+    char error[SHMEMI_MESH_TEXT] = "the group has failed";
+    int status = x->core->failure(x->group, error);
+    __atomic_store_n(&x->failed, true, __ATOMIC_RELAXED);
+    return result(x->log, call, status ? status : SHMEMI_MESH_NETWORK, error);
 }
 
-/* Returns NCCL's result for a call of the core that starts an operation. Sets *to to the
- * operation's request, or records that an operation of the coll has failed. */
-static nccl_result start_result(struct coll *x, const char *call, int status, uint64_t request,
-                                const char *error, void **to)
+/* Checks an operation, and submits it. */
+static nccl_result submit(const char *call, const struct transfer *t, uint32_t kind,
+                          const struct memory *signal, void **request)
 {
-    nccl_result r = result(x->log, call, status, error);
-    if (r != NCCL_SUCCESS)
-        __atomic_store_n(&x->failed, true, __ATOMIC_RELAXED);
-    else
-        *to = (void *)(uintptr_t)request;
-    return r;
+    const struct context *c = t->context;
+    const struct memory *local = t->local, *memory = t->memory;
+    struct coll *x = c->of;
+    *request = NULL;
+    if (t->rank >= (uint32_t)x->ranks) {
+        WARN(x->log, "libshmem_rma: %s: rank %u is not one of %d", call, t->rank, x->ranks);
+        return NCCL_INVALID_ARGUMENT;
+    }
+    if (t->number < 0 || t->number >= c->count) {
+        WARN(x->log, "libshmem_rma: %s: context %d is not one of %d", call, t->number, c->count);
+        return NCCL_INVALID_ARGUMENT;
+    }
+    if (t->bytes == 0 && signal == NULL) {
+        *request = NOTHING;
+        return NCCL_SUCCESS;
+    }
+    if (t->bytes > 0 && (local == NULL || memory == NULL || t->local_offset > local->bytes ||
+                         t->bytes > local->bytes - t->local_offset)) {
+        WARN(x->log, "libshmem_rma: %s: %zu bytes at %llu are not in the registered memory of %zu",
+             call, t->bytes, (unsigned long long)t->local_offset, local ? local->bytes : 0);
+        return NCCL_INVALID_ARGUMENT;
+    }
+    if (__atomic_load_n(&x->operations.queue.failed, __ATOMIC_ACQUIRE))
+        return failure(x, call);
+    struct shmemi_group_operation *o = operation_take(&x->operations);
+    if (o == NULL)
+        return NCCL_SYSTEM_ERROR;
+    o->kind = kind;
+    o->rank = t->rank;
+    o->context = c->first + t->number;
+    o->ordered = t->strong;
+    o->nbytes = t->bytes;
+    if (t->bytes > 0) {
+        o->local = local->base + t->local_offset;
+        o->memory = memory->number;
+        o->offset = t->offset;
+    }
+    if (signal != NULL) {
+        o->signal_memory = signal->number;
+        o->signal_offset = t->signal_offset;
+        o->signal_value = t->op == NCCL_SIGNAL_INC ? 1 : t->value;
+        o->signal_op = SHMEMI_RMA_ADD;
+    }
+    *request = o;
+    char error[SHMEMI_MESH_TEXT];
+    if (operation_submit(&x->operations, o))
+        return result(x->log, call, x->core->wake(x->group, error), error);
+    return NCCL_SUCCESS;
 }
 
 /* NCCL's iput and iputSignal: starts a put, a signal, or a put with a signal. */
 nccl_result plugin_put(const struct transfer *t, void **request)
 {
-    const struct context *c = t->context;
-    struct coll *x = c->of;
-    struct shmemi_mesh_block block;
-    struct shmemi_mesh_signal signal = {0};
-    char error[SHMEMI_MESH_TEXT];
-    uint64_t handle = 0;
-    *request = NULL;
-    if (!check_transfer(t->op ? "iputSignal" : "iput", t, &block))
+    if (t->op == 0)
+        return submit("iput", t, SHMEMI_GROUP_PUT, NULL, request);
+    if (t->op > NCCL_SIGNAL_ADD || t->signal == NULL) {
+        WARN(((struct context *)t->context)->of->log,
+             "libshmem_rma: iputSignal: signal operation %u is not known", t->op);
+        *request = NULL;
         return NCCL_INVALID_ARGUMENT;
-    if (t->op != 0) {
-        if (t->op > NCCL_SIGNAL_ADD || t->signal == NULL) {
-            WARN(x->log, "libshmem_rma: iputSignal: signal operation %u is not known", t->op);
-            return NCCL_INVALID_ARGUMENT;
-        }
-        signal = (struct shmemi_mesh_signal){
-            .remote = ((struct memory *)t->signal)->remotes[t->rank],
-            .offset = t->signal_offset,
-            .value = t->op == NCCL_SIGNAL_INC ? 1 : t->value,
-            .op = 1, /* both add */
-        };
-    } else if (t->bytes == 0) {
-        *request = NOTHING;
-        return NCCL_SUCCESS;
     }
-    uint64_t remote = t->bytes > 0 ? ((struct memory *)t->memory)->remotes[t->rank] : 0;
-    int status = x->mesh->put(x->members, c->first + t->number, remote, &block, t->bytes > 0,
-                              t->op != 0 ? &signal : NULL, t->strong, &handle, error);
-    return start_result(x, t->op ? "iputSignal" : "iput", status, handle, error, request);
+    return submit("iputSignal", t, SHMEMI_GROUP_PUT, t->signal, request);
 }
 
 /* NCCL's iget: starts a get. */
 nccl_result plugin_get(const struct transfer *t, void **request)
 {
-    const struct context *c = t->context;
-    struct coll *x = c->of;
-    struct shmemi_mesh_block block;
-    char error[SHMEMI_MESH_TEXT];
-    uint64_t handle = 0;
-    *request = NULL;
-    if (!check_transfer("iget", t, &block))
-        return NCCL_INVALID_ARGUMENT;
-    if (t->bytes == 0) {
-        *request = NOTHING;
-        return NCCL_SUCCESS;
-    }
-    int status =
-        x->mesh->get(x->members, c->first + t->number,
-                     ((struct memory *)t->memory)->remotes[t->rank], &block, 1, &handle, error);
-    return start_result(x, "iget", status, handle, error, request);
+    return submit("iget", t, SHMEMI_GROUP_GET, NULL, request);
 }
 
 /* NCCL's iflush, which makes the bytes of gets visible to the GPU: does nothing, because a get is
@@ -427,18 +417,26 @@ nccl_result plugin_flush(void *context, int number, void *memory, uint32_t rank,
 nccl_result plugin_test(void *coll, void *request, int *done)
 {
     struct coll *x = coll;
-    char error[SHMEMI_MESH_TEXT];
-    uint64_t handle = request == NOTHING ? 0 : (uint64_t)(uintptr_t)request;
-    int status = x->mesh->wait(&handle, 0, error);
-    *done = status != SHMEMI_MESH_PENDING;
-    if (status == 0 || status == SHMEMI_MESH_PENDING)
+    struct shmemi_group_operation *o = request;
+    *done = 1;
+    if (request == NOTHING)
         return NCCL_SUCCESS;
-    __atomic_store_n(&x->failed, true, __ATOMIC_RELAXED);
-    return result(x->log, "test", status, error);
+    switch (__atomic_load_n(&o->state, __ATOMIC_ACQUIRE)) {
+    case SHMEMI_GROUP_UNDERWAY:
+        *done = 0;
+        if (!__atomic_load_n(&x->operations.queue.failed, __ATOMIC_ACQUIRE))
+            return NCCL_SUCCESS;
+        return failure(x, "test");
+    case SHMEMI_GROUP_DONE:
+        operation_return(&x->operations, o);
+        return NCCL_SUCCESS;
+    default:
+        operation_return(&x->operations, o);
+        return failure(x, "test");
+    }
 }
 
-/* NCCL's ginProgress (rmaProgress from version 14 on): does nothing, because a thread of the mesh
- * makes progress. */
+/* The group has a proxy of its own, which makes progress. */
 nccl_result plugin_progress(void *context)
 {
     (void)context;

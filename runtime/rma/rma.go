@@ -13,6 +13,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -36,6 +39,7 @@ type Options struct {
 	NoGPU    error         // why GPU is nil, for the error of a registration that needs it
 	Log      func(text string)
 	Chaos    *chaos.Plan // faults of the network; nil: there are none
+	Queue    *Queue      // by which C submits operations, and which is used until Close returns; nil: none are
 }
 
 // Group is the connected ranks of a communicator, as one of them keeps it.
@@ -44,6 +48,10 @@ type Group struct {
 	member *uid.Member
 	size   int
 	noGPU  error // why GPU memory cannot be registered
+	queue  queue
+
+	registering sync.Mutex                // for changes of memories
+	memories    atomic.Pointer[[]*Memory] // by number from 1; nil: none, or it has ended
 }
 
 // Connect connects a rank with the others. All ranks have to call it: each opens a mesh of which it
@@ -59,10 +67,15 @@ func Connect(o Options) (g *Group, err error) {
 		return nil, errors.Join(err, o.GPU.Close())
 	}
 	g = &Group{member: member, size: o.Size, noGPU: o.NoGPU}
+	g.queue = queue{Queue: o.Queue, group: g}
+	if o.Queue == nil {
+		g.queue.Queue = new(Queue)
+	}
+	g.memories.Store(new([]*Memory))
 	secret := sha256.Sum256(append([]byte("libshmem group\n"), o.ID[:]...))
 	m, own := mesh.Open(mesh.Options{
 		Member: o.Rank, Members: o.Size, Secret: secret[:], Timeout: o.Timeout, Provider: o.Provider, NICs: o.NICs, Library: o.Library,
-		GPUs: true, GPU: o.GPU, Log: o.Log, Chaos: o.Chaos,
+		GPUs: true, GPU: o.GPU, Log: o.Log, Chaos: o.Chaos, Source: &g.queue,
 	})
 	var address []byte
 	if own == nil {
@@ -116,6 +129,7 @@ type Memory struct {
 	Base    unsafe.Pointer // of this rank's
 	Len     uint64
 	Remotes []*mesh.Remote // of all ranks; nil where a rank has registered nothing
+	Number  uint64         // by which operations name it, from 1
 	region  *mesh.Region   // nil: this rank has registered nothing
 }
 
@@ -163,7 +177,19 @@ func (g *Group) Register(base unsafe.Pointer, n uint64, k Kind) (_ *Memory, err 
 	if err != nil {
 		return nil, errors.Join(err, g.Unregister(x))
 	}
+	g.change(func(all []*Memory) []*Memory {
+		x.Number = uint64(len(all)) + 1
+		return append(all, x)
+	})
 	return x, nil
+}
+
+// change replaces the list of registered memory by what f makes of a copy.
+func (g *Group) change(f func(all []*Memory) []*Memory) {
+	g.registering.Lock()
+	defer g.registering.Unlock()
+	all := f(slices.Clone(*g.memories.Load()))
+	g.memories.Store(&all)
 }
 
 // importAll imports the regions that blobs describe, one of each rank, and waits until all are
@@ -194,6 +220,13 @@ func (g *Group) importAll(x *Memory, blobs [][]byte) error {
 // ranks: those that have ended must not delay it. A rank that has called it no longer uses the
 // memory of the others.
 func (g *Group) Unregister(x *Memory) error {
+	if x.Number > 0 {
+		g.change(func(all []*Memory) []*Memory {
+			all[x.Number-1] = nil
+			return all
+		})
+		x.Number = 0
+	}
 	if x.region == nil {
 		return nil
 	}

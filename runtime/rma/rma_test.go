@@ -36,18 +36,26 @@ func connect(t *testing.T, n int) []*Group {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		var ends sync.WaitGroup
-		for _, g := range all {
-			ends.Go(func() {
-				if err := g.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		ends.Wait()
-	})
+	t.Cleanup(func() { closeAll(t, all) })
 	return all
+}
+
+// closeAll closes the groups, all at once, since each waits for the others. A second call does nothing.
+func closeAll(t *testing.T, all []*Group) {
+	t.Helper()
+	var ends sync.WaitGroup
+	for i, g := range all {
+		if g == nil {
+			continue
+		}
+		all[i] = nil
+		ends.Go(func() {
+			if err := g.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	ends.Wait()
 }
 
 // memory maps n bytes, until the process ends.

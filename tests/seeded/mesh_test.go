@@ -39,11 +39,25 @@ var meshDefects = []defect{
 	},
 	{
 		id: "mesh/strong-signal-of-nccl-is-weak", file: "capi/rma/plugin.c",
-		was:  "t->op != 0 ? &signal : NULL, t->strong, &handle",
-		is:   "t->op != 0 ? &signal : NULL, 0, &handle",
+		was:  "    o->ordered = t->strong;\n",
+		is:   "    o->ordered = 0;\n",
 		user: "a kernel sees NCCL's signal before bytes of earlier puts of its context",
 		by:   test{pkg: "./tests/rma", run: "^TestNetworks$", needs: append([]string{"lib/libshmem_rma.so"}, libraries...)},
 		says: `is not there at its strong signal`,
+	},
+	{
+		id: "mesh/submitted-operations-begin-backwards", file: "runtime/rma/queue_unsafe.go",
+		was:  "	for _, o := range slices.Backward(q.batch) {\n",
+		is:   "	for o := range slices.Values(q.batch) {\n",
+		user: "of two signals of NCCL that were submitted together the later one takes effect first",
+		by:   unit("./runtime/rma", "^TestQueue$"), says: `the word is 5`,
+	},
+	{
+		id: "mesh/proxy-sleeps-over-a-submission", file: "runtime/rma/queue_unsafe.go",
+		was:  "	atomic.StoreUint32(&q.asleep, 1)\n",
+		is:   "	atomic.StoreUint32(&q.asleep, 0)\n",
+		user: "an operation of NCCL after a pause takes a quarter of a second",
+		by:   unit("./runtime/rma", "^TestQueue$"), says: `the proxy does not sleep`,
 	},
 	{
 		id: "mesh/blob-without-proof", file: "runtime/mesh/address.go",
