@@ -328,10 +328,13 @@ $(BUILD)/bin/shmem-perf: scripts/install/shmem-perf $(BUILD)/bin/shmemrun
 	@mkdir -p $(@D)
 	install -m 755 $< $@
 
-# An installation finds the library from its own place.
+# An installation finds the library from its own place. The loops are aligned because a get of 8
+# bytes took 1.2 or 1.9 ns, depending on whether its loop crossed a line of the cache (AMD EPYC,
+# 2026-11-30).
 $(BUILD)/libexec/shmem/perf: $(PERF_SRC) $(PERF_TABLES) $(HEADERS_OWN) $(BUILD)/lib/libshmem.so
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_C) -O2 -g -Iinclude -o $@ $(filter %.c,$^) -L$(BUILD)/lib -lshmem -Wl,-rpath,'$$ORIGIN/../../lib'
+	$(CC) $(CFLAGS_C) -O2 -g -falign-functions=64 -falign-loops=64 -Iinclude -o $@ $(filter %.c,$^) -L$(BUILD)/lib -lshmem \
+	    -Wl,-rpath,'$$ORIGIN/../../lib'
 	@mkdir -p $(BUILD)/share/libshmem/perf
 	@ln -sfn $(abspath cmd/shmem-perf/measure $(PERF_TABLES)) $(BUILD)/share/libshmem/perf
 

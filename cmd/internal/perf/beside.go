@@ -99,7 +99,8 @@ func newOSHMEM(s *settings, bin string) (*oshmem, error) {
 		return nil, err
 	}
 	o.program = filepath.Join(o.dir, "perf")
-	build := exec.CommandContext(ctx, compiler, append(sources, "-O2", "-o", o.program)...)
+	// The loops are aligned as those of the program for libshmem (Makefile).
+	build := exec.CommandContext(ctx, compiler, append(sources, "-O2", "-falign-functions=64", "-falign-loops=64", "-o", o.program)...)
 	if out, err := build.CombinedOutput(); err != nil {
 		o.close()
 		return nil, fmt.Errorf("build the measuring program: %w: %s", err, bytes.TrimSpace(out))
