@@ -158,12 +158,12 @@ static void put_rate(long n, size_t s)
 {
     long w = rate_burst(s);
     while (n-- > 0) {
-        size_t at = 0;
-        for (long i = 0; i < w; i++) {
-            shmem_putmem_nbi(dst + at, src + at, s, toward);
-            at += s;
-            if (at + s > span)
-                at = 0;
+        for (long left = w; left > 0;) {
+            size_t at = 0;
+            do {
+                shmem_putmem_nbi(dst + at, src + at, s, toward);
+                at += s;
+            } while (--left > 0 && at + s <= span);
         }
         shmem_quiet();
     }
@@ -192,12 +192,12 @@ static void get_rate(long n, size_t s)
 {
     long w = rate_burst(s);
     while (n-- > 0) {
-        size_t at = 0;
-        for (long i = 0; i < w; i++) {
-            shmem_getmem_nbi(dst + at, src + at, s, toward);
-            at += s;
-            if (at + s > span)
-                at = 0;
+        for (long left = w; left > 0;) {
+            size_t at = 0;
+            do {
+                shmem_getmem_nbi(dst + at, src + at, s, toward);
+                at += s;
+            } while (--left > 0 && at + s <= span);
         }
         shmem_quiet();
     }
