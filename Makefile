@@ -190,7 +190,7 @@ GENERATED_G := -g1
 NVSHMEM_ARCHIVES := libnvshmem_device.a libnvshmem.a
 
 # The program that shmem-perf starts as PEs.
-PERF_SRC    := $(wildcard cmd/shmem-perf/measure/*.[ch] cmd/shmem-perf/measure/*.cu)
+PERF_SRC    := $(wildcard $(addprefix cmd/shmem-perf/measure/,*.[ch] *.cu *.cuh))
 PERF_TABLES := $(wildcard cmd/shmem-perf/tables/*.table)
 
 CMDS   := $(sort $(patsubst cmd/%/,%,$(dir $(wildcard cmd/*/*.go))))

@@ -50,7 +50,10 @@ func (s *settings) argsOfRuns(bin string) ([][]string, error) {
 }
 
 // deviceSources are the sources of the measuring program for GPUs.
-var deviceSources = []string{"device.cu", "main.c", "timing.c", "beside.c"}
+var deviceSources = []string{"device.cu", "stream.cu", "main.c", "timing.c", "beside.c"}
+
+// deviceHeaders are the headers that these sources include.
+var deviceHeaders = []string{"perf.h", "gpu.cuh"}
 
 // buildDevice builds the program for GPUs from the sources that are installed, unless an earlier
 // start has built it from the same sources, and returns its file.
@@ -61,13 +64,13 @@ func buildDevice(bin string) (string, error) {
 	}
 	sum := fnv.New64a()
 	var sources []string
-	for _, name := range append([]string{"perf.h"}, deviceSources...) {
+	for _, name := range append(slices.Clone(deviceHeaders), deviceSources...) {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return "", fmt.Errorf("%w (install shmem-perf again)", err)
 		}
 		_, _ = sum.Write(text) // it never fails
-		if name != "perf.h" {
+		if !slices.Contains(deviceHeaders, name) {
 			sources = append(sources, filepath.Join(dir, name))
 		}
 	}

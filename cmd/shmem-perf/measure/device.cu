@@ -1,109 +1,22 @@
 /*
  * device: the program whose calls kernels make, by a thread, a warp or a block, or that are queued
- * on a CUDA stream, in GPU memory. shmem-perf --scope builds it on the machine of the user:
+ * on a CUDA stream (stream.cu), in GPU memory. shmem-perf --scope builds it on the machine of the
+ * user:
  *
- *   nvcc -O3 -I../include -cudart static device.cu main.c timing.c beside.c -L../lib -lshmem
+ *   nvcc -O3 -I../include -cudart static device.cu stream.cu main.c timing.c beside.c \
+ *       -L../lib -lshmem
  *
  * A time includes the launch of one kernel for all iterations of a batch, or the wait for the end
  * of the stream; so single operations are not timed here.
  */
-#include <cstdio>
 #include <cstdlib>
-#include <vector>
 
-#include <cuda_runtime.h>
-#include <shmem/shmem.cuh>
-#include <shmemx.h>
-
-#include "perf.h"
+#include "gpu.cuh"
 
 namespace
 {
 
-enum scope_kind { THREAD, WARP, BLOCK };
-
-const int block_threads = 1024;
-cudaStream_t stream;
 uint64_t *word; // symmetric: the word of signals, and of atomics
-
-// Ends the program if a call of CUDA has failed. `what` names the call for the user.
-void check_cuda(cudaError_t status, const char *what)
-{
-    if (status == cudaSuccess)
-        return;
-    fprintf(stderr, "shmem-perf: %s: %s (see nvidia-smi)\n", what, cudaGetErrorString(status));
-    exit(1); // the launcher ends the others; shmem_init may not have been called
-}
-
-// Synchronises the threads of the scope: returns when all of them have made this call. A single
-// thread has nobody to wait for.
-template <scope_kind S> __device__ __forceinline__ void join()
-{
-    if (S == WARP)
-        __syncwarp();
-    else if (S == BLOCK)
-        __syncthreads();
-}
-
-// Puts n bytes by the threads of a scope together: a thread, a warp or a block.
-template <scope_kind S>
-__device__ __forceinline__ void put(void *to, const void *from, size_t n, int pe)
-{
-    if (S == THREAD)
-        shmem_putmem(to, from, n, pe);
-    else if (S == WARP)
-        shmemx_putmem_warp(to, from, n, pe);
-    else
-        shmemx_putmem_block(to, from, n, pe);
-}
-
-// Begins a nonblocking put of n bytes by the threads of a scope together.
-template <scope_kind S>
-__device__ __forceinline__ void put_nbi(void *to, const void *from, size_t n, int pe)
-{
-    if (S == THREAD)
-        shmem_putmem_nbi(to, from, n, pe);
-    else if (S == WARP)
-        shmemx_putmem_nbi_warp(to, from, n, pe);
-    else
-        shmemx_putmem_nbi_block(to, from, n, pe);
-}
-
-// Gets n bytes by the threads of a scope together.
-template <scope_kind S>
-__device__ __forceinline__ void get(void *to, const void *from, size_t n, int pe)
-{
-    if (S == THREAD)
-        shmem_getmem(to, from, n, pe);
-    else if (S == WARP)
-        shmemx_getmem_warp(to, from, n, pe);
-    else
-        shmemx_getmem_block(to, from, n, pe);
-}
-
-// Puts n bytes by the threads of a scope together, and then sets the signal word at the PE to a
-// value.
-template <scope_kind S>
-__device__ __forceinline__ void put_signal(void *to, const void *from, size_t n, uint64_t *signal,
-                                           uint64_t value, int pe)
-{
-    if (S == THREAD)
-        shmem_putmem_signal(to, from, n, signal, value, SHMEM_SIGNAL_SET, pe);
-    else if (S == WARP)
-        shmemx_putmem_signal_warp(to, from, n, signal, value, SHMEM_SIGNAL_SET, pe);
-    else
-        shmemx_putmem_signal_block(to, from, n, signal, value, SHMEM_SIGNAL_SET, pe);
-}
-
-// Waits for the completion of the calls of all threads of the scope: after they have made them, the
-// first thread calls quiet for all.
-template <scope_kind S> __device__ __forceinline__ void quiet()
-{
-    join<S>();
-    if (threadIdx.x == 0)
-        shmem_quiet();
-    join<S>();
-}
 
 // Measures put latency: n puts by the threads of a scope, each with a quiet.
 template <scope_kind S>
@@ -187,12 +100,6 @@ template <scope_kind S> __global__ void __launch_bounds__(block_threads) barrier
     }
 }
 
-// Returns the number of threads in a block of the kernels for a scope.
-template <scope_kind S> int threads()
-{
-    return S == THREAD ? 1 : S == WARP ? 32 : block_threads;
-}
-
 // Waits until the kernel that was started last has ended, and ends the program if it failed.
 void wait_for_kernel(const char *what)
 {
@@ -205,20 +112,6 @@ template <scope_kind S> void run_put(long n, size_t size)
 {
     put_quiet<S><<<1, threads<S>()>>>(dst, src, size, n, toward);
     wait_for_kernel("put in a kernel");
-}
-
-// Returns how many blocks a kernel that puts a window has, one for each operation: as many as the
-// settings say, but at most 64 MiB together.
-int block_count(size_t size)
-{
-    long fit = (long)(((size_t)64 << 20) / size);
-    return (int)(fit < 1 ? 1 : fit < settings.window ? fit : settings.window);
-}
-
-// Returns how many operations a window has: one of each block.
-long window_size(size_t size)
-{
-    return block_count(size);
 }
 
 // Runs windows of nonblocking puts in one kernel.
@@ -262,115 +155,10 @@ template <scope_kind S> void run_barrier(long n, size_t)
     wait_for_kernel("barrier in a kernel");
 }
 
-// n puts on the stream, each with a quiet.
-void stream_put(long n, size_t size)
-{
-    for (long i = 0; i < n; ++i) {
-        shmemx_putmem_on_stream(dst, src, size, toward, stream);
-        shmemx_quiet_on_stream(stream);
-    }
-    check_cuda(cudaStreamSynchronize(stream), "put on a stream");
-}
-
-// Windows of nonblocking puts on the stream, each with a quiet.
-void stream_window(long n, size_t size)
-{
-    for (long i = 0; i < n; ++i) {
-        for (long w = window_size(size); w > 0; --w)
-            shmemx_putmem_nbi_on_stream(dst, src, size, toward, stream);
-        shmemx_quiet_on_stream(stream);
-    }
-    check_cuda(cudaStreamSynchronize(stream), "put windows on a stream");
-}
-
-// n barriers on the stream.
-void stream_barrier(long n, size_t)
-{
-    for (long i = 0; i < n; ++i)
-        shmemx_barrier_all_on_stream(stream);
-    check_cuda(cudaStreamSynchronize(stream), "barrier on a stream");
-}
-
-// Writes each PE's pattern to src, and clears dst, before a figure.
-void prepare(size_t size)
-{
-    fill(src, size, me);
-    clear(dst, size);
-    shmem_barrier_all();
-}
-
-// Checks that the last PE was written by PE 0.
-bool check_origin(size_t size)
-{
-    return me != npes - 1 || filled(dst, size, 0);
-}
-
-// Checks that PE 0 and the last PE have exchanged their patterns.
-bool check_both(size_t size)
-{
-    return !acts(BOTH) || filled(dst, size, peer);
-}
-
-// Checks that PE 0 has read from the last PE.
-bool check_get(size_t size)
-{
-    return me != 0 || filled(dst, size, peer);
-}
-
 // Checks the sum of the additions at the last PE. Only PE 0 has counted how often it has added.
 bool check_added(size_t)
 {
     return me != 0 || shmem_uint64_g(word + 1, peer) == added;
-}
-
-// Makes a figure whose operations are only timed in batches (together), because each batch is one
-// kernel or one stream.
-struct figure make_figure(const char *test, const char *measure, const char *scope,
-                          const char *until, enum kind kind, enum acting acting,
-                          void (*run)(long, size_t))
-{
-    struct figure f = {};
-    f.test = test;
-    f.measure = measure;
-    f.scope = scope;
-    f.until = until;
-    f.kind = kind;
-    f.acting = acting;
-    f.run = run;
-    f.together = true;
-    return f;
-}
-
-// Adds to a figure that src is filled before it, and that the data are checked after it.
-struct figure with_data(struct figure f, bool (*check)(size_t))
-{
-    f.prepare = prepare;
-    f.check = check;
-    return f;
-}
-
-// Makes an iteration of a figure a window of operations.
-struct figure with_window(struct figure f)
-{
-    f.burst = window_size;
-    return f;
-}
-
-// Makes an iteration of a figure a round trip, half of whose time is its value.
-struct figure half_trips(struct figure f)
-{
-    f.half = true;
-    return f;
-}
-
-// Restricts a figure to the single size `unit`, in bytes, and adds a check of its data, which may
-// be NULL.
-struct figure of_one_size(struct figure f, size_t unit, bool (*check)(size_t))
-{
-    f.unsized = true;
-    f.unit = unit;
-    f.check = check;
-    return f;
 }
 
 // Adds to the table the figures whose calls are made by the threads of a scope together; name is
@@ -394,8 +182,7 @@ template <scope_kind S> void add_scope(std::vector<struct figure> &all, const ch
         NULL));
 }
 
-// Makes the table of the figures whose calls kernels make, or that are queued on a stream. An empty
-// figure ends it.
+// Makes the table of the figures whose calls kernels make. An empty figure ends it.
 std::vector<struct figure> make_figures()
 {
     std::vector<struct figure> all;
@@ -405,16 +192,6 @@ std::vector<struct figure> make_figures()
         sizeof(uint64_t), check_added));
     add_scope<WARP>(all, "warp");
     add_scope<BLOCK>(all, "block");
-    all.push_back(with_data(
-        make_figure("put", "latency", "stream", "quiet on the stream", LATENCY, ORIGIN, stream_put),
-        check_origin));
-    all.push_back(with_data(with_window(make_figure("put", "bandwidth", "stream",
-                                                    "quiet on the stream after each window",
-                                                    BANDWIDTH, ORIGIN, stream_window)),
-                            check_origin));
-    all.push_back(of_one_size(make_figure("barrier", "latency", "stream", "end of the stream",
-                                          LATENCY, ALL, stream_barrier),
-                              0, NULL));
     all.push_back({});
     return all;
 }
@@ -439,7 +216,7 @@ int local_number()
 
 } // namespace
 
-extern "C" const struct figure *const perf_tables[] = {figures().data(), NULL};
+extern "C" const struct figure *const perf_tables[] = {figures().data(), stream_figures(), NULL};
 
 // Before shmem_init: chooses the GPU of this PE.
 extern "C" void perf_start(void)
@@ -454,7 +231,7 @@ extern "C" void perf_start(void)
 extern "C" void perf_open(void)
 {
     word = static_cast<uint64_t *>(symmetric(2 * sizeof *word));
-    check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream");
+    stream_open();
 }
 
 // Copies from symmetric memory, which is memory of the GPU.
