@@ -14,6 +14,7 @@ Standard library only.
 """
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -189,7 +190,7 @@ def build(folder, drivers):
         system.build(driver)
 
 
-def compare(args, programs):
+def compare(args, programs, out):
     found = []
     for place in args.places.split(","):
         for driver in args.drivers.split(","):
@@ -202,9 +203,8 @@ def compare(args, programs):
             for line in comparison.lines():
                 found.append(line)
                 print(printed(line), flush=True)
-    if args.out:
-        with open(args.out, "w", encoding="utf-8") as f:
-            f.writelines(json.dumps(line) + "\n" for line in found)
+                if out:
+                    print(json.dumps(line), file=out, flush=True)
     counts = {m: sum(x["means"] == m for x in found) for m in ("agrees", "agrees at best")}
     differ = [x for x in found if x["means"] == "differs"]
     print(
@@ -216,15 +216,21 @@ def compare(args, programs):
 
 def main():
     args = arguments()
-    if args.programs:
-        return compare(args, args.programs)
+    with contextlib.ExitStack() as stack:
+        out = stack.enter_context(open(args.out, "w", encoding="utf-8")) if args.out else None
+        if args.programs:
+            return compare(args, args.programs, out)
+        return built_here(args, out)
+
+
+def built_here(args, out):
     os.chdir(os.path.dirname(FOLDER))
     if args.build:
         build(args.build, args.drivers.split(","))
         return 0
     with tempfile.TemporaryDirectory(prefix="shmem-bench-") as work:
         build(work, args.drivers.split(","))
-        return compare(args, work)
+        return compare(args, work, out)
 
 
 if __name__ == "__main__":
