@@ -50,7 +50,7 @@ func (s *settings) argsOfRuns(bin string) ([][]string, error) {
 }
 
 // deviceSources are the sources of the measuring program for GPUs.
-var deviceSources = []string{"device.cu", "stream.cu", "main.c", "timing.c", "beside.c"}
+var deviceSources = []string{"device.cu", "stream.cu", "gpu_collectives.cu", "main.c", "timing.c", "beside.c"}
 
 // deviceHeaders are the headers that these sources include.
 var deviceHeaders = []string{"perf.h", "gpu.cuh"}

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include <cuda_runtime.h>
@@ -62,6 +63,18 @@ __device__ __forceinline__ void put_nbi(void *to, const void *from, size_t n, in
         shmemx_putmem_nbi_block(to, from, n, pe);
 }
 
+// Begins a nonblocking get of n bytes by the threads of a scope together.
+template <scope_kind S>
+__device__ __forceinline__ void get_nbi(void *to, const void *from, size_t n, int pe)
+{
+    if (S == THREAD)
+        shmem_getmem_nbi(to, from, n, pe);
+    else if (S == WARP)
+        shmemx_getmem_nbi_warp(to, from, n, pe);
+    else
+        shmemx_getmem_nbi_block(to, from, n, pe);
+}
+
 // Gets n bytes by the threads of a scope together.
 template <scope_kind S>
 __device__ __forceinline__ void get(void *to, const void *from, size_t n, int pe)
@@ -104,6 +117,13 @@ template <scope_kind S> int threads()
     return S == THREAD ? 1 : S == WARP ? 32 : block_threads;
 }
 
+// Waits until the kernel that was started last has ended, and ends the program if it failed.
+inline void wait_for_kernel(const char *what)
+{
+    check_cuda(cudaGetLastError(), what);
+    check_cuda(cudaDeviceSynchronize(), what);
+}
+
 // Returns how many blocks a kernel that puts a window has, one for each operation: as many as the
 // settings say, but at most 64 MiB together.
 inline int block_count(size_t size)
@@ -138,6 +158,12 @@ inline bool check_both(size_t size)
     return !acts(BOTH) || filled(dst, size, peer);
 }
 
+// Checks that each PE of the second half was written by its partner.
+inline bool check_halves(size_t size)
+{
+    return me < npes - npes / 2 || filled(dst, size, partner);
+}
+
 // Checks that PE 0 has read from the last PE.
 inline bool check_get(size_t size)
 {
@@ -170,20 +196,6 @@ inline struct figure with_data(struct figure f, bool (*check)(size_t))
     return f;
 }
 
-// Makes an iteration of a figure a window of operations.
-inline struct figure with_window(struct figure f)
-{
-    f.burst = window_size;
-    return f;
-}
-
-// Makes an iteration of a figure a round trip, half of whose time is its value.
-inline struct figure half_trips(struct figure f)
-{
-    f.half = true;
-    return f;
-}
-
 // Restricts a figure to the single size `unit`, in bytes, and adds a check of its data, which may
 // be NULL.
 inline struct figure of_one_size(struct figure f, size_t unit, bool (*check)(size_t))
@@ -194,8 +206,12 @@ inline struct figure of_one_size(struct figure f, size_t unit, bool (*check)(siz
     return f;
 }
 
-// The figures whose calls are queued on a stream. An empty one ends them.
-const struct figure *stream_figures();
+extern cudaStream_t stream; // of all figures of streams
+
 void stream_open();
+
+// The figures of other files than device.cu. An empty one ends each table.
+const struct figure *stream_figures();
+const struct figure *collective_figures();
 
 #endif

@@ -145,6 +145,12 @@ void *symmetric(size_t size)
     return p;
 }
 
+/* Copies from symmetric memory of another PE. */
+void load_from(void *to, const void *from, size_t size, int pe)
+{
+    shmem_getmem(to, from, size, pe);
+}
+
 /* Starts the reader, whose standard input is then the standard output of this PE. If there is no
  * pipe for it, the lines of this PE go to standard output as they are. */
 static void start_reader(void)
@@ -204,11 +210,12 @@ static bool is_selected(const struct figure *f)
 }
 
 /* The reasons why a figure cannot be measured. */
-enum why { NOTHING, ALONE, ODD, LARGE, REASONS };
+enum why { NOTHING, ALONE, ODD, LARGE, SLOW, REASONS };
 static const char *const reasons[REASONS] = {
     [ALONE] = "need 2 PEs",
     [ODD] = "have elements of 8 bytes, and no such size",
     [LARGE] = "need more memory than there is for them",
+    [SLOW] = "take a single thread of a GPU too long",
 };
 
 /* Returns why a figure cannot be measured at a size, or NOTHING. The collectives need sizes that
@@ -219,6 +226,8 @@ static enum why why_not(const struct figure *f, size_t size)
         return npes < 2 ? ALONE : NOTHING;
     if (f->unit && size % f->unit)
         return ODD;
+    if (f->most && size > f->most)
+        return SLOW;
     return f->unit && size * (size_t)npes > room ? LARGE : NOTHING;
 }
 

@@ -41,6 +41,7 @@ struct figure {
     const char *scope;       /* who makes the calls; NULL is the host */
     bool together;           /* single operations are not timed */
     size_t unit;             /* the one size, or the number of which all sizes are multiples */
+    size_t most;             /* the largest size; 0: any */
     long (*burst)(size_t);   /* operations of an iteration; NULL is 1 */
     void (*prepare)(size_t); /* before the figure, on every PE */
     void (*run)(long, size_t);
@@ -81,6 +82,8 @@ void fill(char *at, size_t size, int pe);         /* writes the pattern of a PE 
 bool filled(const char *at, size_t size, int pe); /* reports whether memory has it */
 bool acts(enum acting acting);                    /* reports whether this PE makes the calls */
 void *symmetric(size_t size);                     /* allocates zeroed memory, or ends the job */
+/* Copies from symmetric memory of another PE. */
+void load_from(void *to, const void *symmetric, size_t size, int pe);
 
 void timing_open(void);
 /* Measures a figure, and prints it on PE 0. Every PE calls it. */
