@@ -253,38 +253,6 @@ func TestEnded(t *testing.T) {
 	need.Eventually(t, "the end of the PEs", func() bool { return pes() == 0 })
 }
 
-// TestScope: the program for GPUs is built from its sources on the machine that measures, once, and
-// it runs or says that there is no GPU.
-func TestScope(t *testing.T) {
-	t.Setenv("PATH", filepath.Dir(need.NVCC(t))+":"+os.Getenv("PATH"))
-	home := t.TempDir()
-	t.Setenv("XDG_CACHE_HOME", home)
-	var first os.FileInfo
-	for range 2 {
-		out, errs, status := run(t, "shmem-perf", "-T", "1", "--batches", "1", "-s", "8", "--scope", "gpu", "put_latency", "barrier")
-		if status == 0 && !strings.Contains(out, "\n# put latency by block, us, until quiet\n") || status != 0 && !strings.Contains(errs, "shmem-perf: count GPUs: ") {
-			t.Fatalf("status %d: %s\n%s", status, errs, out)
-		}
-		files, err := filepath.Glob(filepath.Join(home, "libshmem", "*"))
-		if err != nil || len(files) != 1 {
-			t.Fatalf("built are %q", files)
-		}
-		info, err := os.Stat(files[0])
-		if err != nil || first != nil && info.ModTime() != first.ModTime() {
-			t.Errorf("it is built twice: %v", err)
-		}
-		first = info
-	}
-	t.Setenv("PATH", "/usr/bin:/bin")
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	_, there := exec.LookPath("nvcc")
-	if _, err := os.Stat("/usr/local/cuda/bin/nvcc"); err != nil && there != nil {
-		if _, errs, status := run(t, "shmem-perf", "--scope", "block", "put"); status != 1 || !strings.Contains(errs, "there is no nvcc (install CUDA's compiler, and put it into PATH)") {
-			t.Errorf("without nvcc: status %d: %s", status, errs)
-		}
-	}
-}
-
 // TestOSHMEM: the sources that are installed build against another OpenSHMEM, and measure it in
 // turns with libshmem.
 func TestOSHMEM(t *testing.T) {

@@ -98,7 +98,7 @@ func (d *defect) targets() []string {
 		out = []string{"lib/libnvshmem_host.so"}
 	case strings.HasPrefix(d.file, "device/") || strings.HasPrefix(d.file, "tests/"):
 		// The test compiles them itself.
-	case strings.HasPrefix(d.file, "cmd/shmem-perf/") || strings.HasPrefix(d.file, "cmd/internal/facts/"):
+	case strings.HasPrefix(d.file, "cmd/shmem-perf/") || strings.HasPrefix(d.file, "cmd/internal/facts/") || strings.HasPrefix(d.file, "cmd/internal/perf/"):
 		out = []string{"bin/shmemrun", "bin/shmem-perf", "libexec/shmem/perf"}
 	default:
 		out = slices.Clone(libraries)

@@ -49,4 +49,11 @@ var perfDefects = []defect{
 		user: "shmemrun shmem-perf ends with status 0 although data were wrong",
 		by:   measuring("^TestLaunchers$"), says: `wrong data in a job: status 0`,
 	},
+	{
+		id: "perf/one-meeting", file: "cmd/internal/perf/nvshmem.go",
+		was:  "	n.starts++\n",
+		is:   "	n.starts = 1\n",
+		user: "with --repeat, PEs of NVSHMEM read the ID of the job before, and wait for it in vain",
+		by:   measuring("^TestNVSHMEM$"), says: `started are`,
+	},
 }

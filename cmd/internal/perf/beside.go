@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,8 +22,8 @@ import (
 
 // besides are the programs and libraries that can be measured for comparison with libshmem. The
 // measuring program starts fi_pingpong and iperf3, between two hosts. The driver (shmem-perf, which
-// starts the PEs) starts Open MPI's OSHMEM, on one host.
-var besides = []string{"oshmem", "fi_pingpong", "iperf3"}
+// starts the PEs) starts Open MPI's OSHMEM and NVSHMEM, on one host.
+var besides = []string{"oshmem", "nvshmem", "fi_pingpong", "iperf3"}
 
 // parseBeside reads the list of --beside: the programs that are measured for comparison.
 func parseBeside(list string) ([]string, error) {
@@ -37,6 +38,14 @@ func parseBeside(list string) ([]string, error) {
 		return nil, fmt.Errorf("--beside=%s: %w", list, err)
 	}
 	return names, nil
+}
+
+// dropUnfit removes the libraries that --beside without a list should not mention, because none of their
+// figures has a scope of the command line.
+func (s *settings) dropUnfit() {
+	s.beside = slices.DeleteFunc(slices.Clone(s.beside), func(name string) bool {
+		return name == "nvshmem" && len(s.gpuScopes()) == 0 || name == "oshmem" && !slices.Contains(s.scopes, scopes[0])
+	})
 }
 
 // splitKnown splits a list at commas, and returns an error for a word that is not known. more is a
@@ -71,17 +80,81 @@ type oshmem struct {
 
 // buildLimit is how long a compiler may take, and leaveLimit a PE to end after its last figure.
 const (
-	buildLimit = 2 * time.Minute
+	buildLimit = 5 * time.Minute
 	leaveLimit = 10 * time.Second
 )
 
-// newOSHMEM builds the measuring program for Open MPI, by its compiler wrapper oshcc, in a
-// temporary folder. An error says why the comparison is left out.
-func newOSHMEM(s *settings, bin string) (*oshmem, error) {
+// A rival is another library that the driver measures in turn with libshmem. words are the arguments
+// of the measuring program for the host.
+type rival interface {
+	runJob(r *reporter, words []string) error
+	close()
+}
+
+// rivals are the rivals of the command line, by their names.
+type rivals map[string]rival
+
+// newRivals prepares the libraries that --beside names, and reports why one is left out.
+func newRivals(s *settings, r *reporter, bin string) rivals {
+	all := rivals{}
+	prepare := map[string]func(*settings, string) (rival, error){"oshmem": newOSHMEM, "nvshmem": newNVSHMEM}
+	for _, name := range s.beside {
+		if prepare[name] == nil {
+			continue
+		}
+		if one, err := prepare[name](s, bin); err != nil {
+			r.failBeside(name, err)
+		} else {
+			all[name] = one
+		}
+	}
+	return all
+}
+
+// run measures each rival once. One that fails is left out from then on.
+func (all rivals) run(r *reporter) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if r.ended {
+			return
+		}
+		if err := all[name].runJob(r, r.settings.programArgs()); err != nil {
+			r.failBeside(name, err)
+			all[name].close()
+			delete(all, name)
+		}
+	}
+}
+
+// close removes what the rivals have built for this run.
+func (all rivals) close() {
+	for _, one := range all {
+		one.close()
+	}
+}
+
+// failBeside reports why a library or a program isn't measured. That is not an error of the command.
+func (r *reporter) failBeside(name string, err error) {
+	r.printLine(fmt.Sprintf("shmem-perf: measure %s beside libshmem: %v", name, err))
+}
+
+// onOneMachine returns an error if the command line starts PEs on several machines or hosts.
+func (s *settings) onOneMachine() error {
 	for _, w := range s.launch {
 		if name, _, _ := strings.Cut(w, "="); slices.Contains([]string{"--host", "--hostfile", "--hosts", "--host-netns"}, name) {
-			return nil, errors.New("it is measured on one machine only")
+			return errors.New("it is measured on one machine only")
 		}
+	}
+	return nil
+}
+
+// newOSHMEM builds the measuring program for Open MPI, by its compiler wrapper oshcc, in a
+// temporary folder. An error says why the comparison is left out.
+func newOSHMEM(s *settings, bin string) (rival, error) {
+	if !slices.Contains(s.scopes, scopes[0]) {
+		return nil, errors.New("its figures are those of the host (add host to --scope)")
+	}
+	if err := s.onOneMachine(); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), buildLimit)
 	defer cancel()

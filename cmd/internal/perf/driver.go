@@ -71,6 +71,18 @@ func (s *settings) launchValue(name string) string {
 	return ""
 }
 
+// launchArgs returns the options of shmemrun, with the number of PEs.
+func (s *settings) launchArgs() []string {
+	counted := s.launchValue("--host")+s.launchValue("--hostfile") != "" || strings.Contains(s.launchValue("--hosts"), ",")
+	switch {
+	case s.pes > 0:
+		return append([]string{"-n", strconv.Itoa(s.pes)}, s.launch...)
+	case !counted:
+		return append([]string{"-n", "2"}, s.launch...)
+	}
+	return slices.Clone(s.launch)
+}
+
 // startPEs starts the PEs through shmemrun, as often as the command line asks for, and reports the
 // figures that PE 0 writes. It returns the exit status.
 func startPEs(s *settings, stdout, stderr io.Writer) int {
@@ -78,19 +90,11 @@ func startPEs(s *settings, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, statusWorse, err)
 	}
-	args := s.launch
-	counted := s.launchValue("--host")+s.launchValue("--hostfile") != "" || strings.Contains(s.launchValue("--hosts"), ",")
-	switch {
-	case s.pes > 0:
-		args = append([]string{"-n", strconv.Itoa(s.pes)}, args...)
-	case !counted:
-		args = append([]string{"-n", "2"}, args...)
-	}
 	there := bin
 	if prefix := s.launchValue("--prefix"); prefix != "" {
 		there = filepath.Join(prefix, "bin")
 	}
-	args = append(args, "--", filepath.Join(there, "shmem-perf"), asPE)
+	args := append(s.launchArgs(), "--", filepath.Join(there, "shmem-perf"), asPE)
 	runs, err := s.argsOfRuns(bin)
 	if err != nil {
 		return fail(stderr, statusWorse, err)
@@ -99,14 +103,8 @@ func startPEs(s *settings, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, statusUsage, err)
 	}
-	var rival *oshmem
-	if slices.Contains(s.beside, "oshmem") {
-		if rival, err = newOSHMEM(s, bin); err != nil {
-			r.printLine(fmt.Sprintf("shmem-perf: measure oshmem beside libshmem: %v", err))
-		} else {
-			defer rival.close()
-		}
-	}
+	rivals := newRivals(s, r, bin)
+	defer rivals.close()
 	for i := 0; i < s.repeat && !r.ended; i++ {
 		for _, words := range runs {
 			if err := r.runJob(filepath.Join(bin, "shmemrun"), append(slices.Clone(args), words...)); err != nil {
@@ -114,13 +112,7 @@ func startPEs(s *settings, stdout, stderr io.Writer) int {
 				return r.finish()
 			}
 		}
-		if rival == nil || r.ended {
-			continue
-		}
-		if err := rival.runJob(r, s.programArgs()); err != nil {
-			r.printLine(fmt.Sprintf("shmem-perf: measure oshmem beside libshmem: %v", err))
-			rival = nil
-		}
+		rivals.run(r)
 	}
 	return r.finish()
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -94,8 +95,10 @@ type settings struct {
 	scopes     []string
 	spoil      string
 	args       []string // words after the options
-	launch     []string // options of shmemrun
-	given      []string // the command line
+
+	nvshmemHome string   // value of NVSHMEM_HOME
+	launch      []string // options of shmemrun
+	given       []string // the command line
 }
 
 // errVersion is the error of a command line that asks for the version.
@@ -141,6 +144,11 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 		}
 		return fail(stderr, statusWorse, s.joinJob(environ, args))
 	}
+	for _, entry := range environ {
+		if home, ok := strings.CutPrefix(entry, "NVSHMEM_HOME="); ok {
+			s.nvshmemHome = home
+		}
+	}
 	return startPEs(s, stdout, stderr)
 }
 
@@ -185,7 +193,7 @@ func newCommandLine(stdout io.Writer) *commandLine {
 	fs.Float64Var(&s.tolerance, "tolerance", 3, "with --compare: `percent` by which a median may be worse")
 	fs.StringVar(&s.plot, "plot", "", "draw the figures of files, as one page in `DIR`")
 	fs.StringVar(&s.expect, "expect", "", "compare with a `TABLE` of expectations: a file, or the name of an installed one")
-	fs.StringVar(&l.besideList, "beside", "", "also measure what is installed of this `LIST`: oshmem, fi_pingpong, iperf3; without a list, of all three")
+	fs.StringVar(&l.besideList, "beside", "", "also measure what is installed of this `LIST`: oshmem, nvshmem, fi_pingpong, iperf3; without a list, of all that fit --scope")
 	fs.Lookup("beside").NoOptDefVal = "all"
 	fs.StringVar(&s.root, "root", "", "read facts of the machine below `DIR`")
 	fs.BoolVar(&l.version, "version", false, "print the version alone")
@@ -235,6 +243,9 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	}
 	if s.scopes, err = parseScopes(l.scopeList); err != nil {
 		return nil, err
+	}
+	if l.besideList == "all" {
+		s.dropUnfit()
 	}
 	if err := s.check(fs); err != nil {
 		return nil, err

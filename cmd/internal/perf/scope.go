@@ -38,39 +38,84 @@ func (s *settings) argsOfRuns(bin string) ([][]string, error) {
 	if slices.Contains(s.scopes, scopes[0]) {
 		out = append(out, s.programArgs())
 	}
-	gpu := slices.DeleteFunc(slices.Clone(s.scopes), func(name string) bool { return name == scopes[0] })
-	if len(gpu) == 0 {
+	if len(s.gpuScopes()) == 0 {
 		return out, nil
 	}
 	file, err := buildDevice(bin)
 	if err != nil {
 		return nil, fmt.Errorf("build the program for GPUs: %w", err)
 	}
-	return append(out, append(s.programArgs(), "program="+file, "scopes="+strings.Join(gpu, ","))), nil
+	return append(out, s.deviceArgs(file)), nil
 }
 
-// deviceSources are the sources of the measuring program for GPUs.
-var deviceSources = []string{"device.cu", "stream.cu", "gpu_collectives.cu", "main.c", "timing.c", "beside.c"}
+// gpuScopes returns the scopes of the command line that need the program for GPUs.
+func (s *settings) gpuScopes() []string {
+	return slices.DeleteFunc(slices.Clone(s.scopes), func(name string) bool { return name == scopes[0] })
+}
 
-// deviceHeaders are the headers that these sources include.
-var deviceHeaders = []string{"perf.h", "gpu.cuh"}
+// deviceArgs returns the arguments for a start of the program for GPUs in a file.
+func (s *settings) deviceArgs(file string) []string {
+	return append(s.programArgs(), "program="+file, "scopes="+strings.Join(s.gpuScopes(), ","))
+}
 
-// buildDevice builds the program for GPUs from the sources that are installed, unless an earlier
-// start has built it from the same sources, and returns its file.
-func buildDevice(bin string) (string, error) {
+// A deviceBuild is a way to build the program for GPUs: for libshmem or for NVSHMEM.
+type deviceBuild struct {
+	name    string
+	sources []string // of share/libshmem/perf/measure
+	headers []string // that these sources include, beside those of the library
+	include []string // folders of the library's headers
+	flags   []string // of nvcc
+	link    []string
+}
+
+// deviceSources are the sources of the measuring program for GPUs, and deviceHeaders the headers that
+// they include.
+var (
+	deviceSources = []string{"device.cu", "stream.cu", "gpu_collectives.cu", "main.c", "timing.c", "beside.c"}
+	deviceHeaders = []string{"perf.h", "gpu.cuh"}
+)
+
+// buildOfOurs returns how to build the program for libshmem. dir has the sources. Installed headers are
+// in one folder, those of a source tree in two.
+func buildOfOurs(bin, dir string) *deviceBuild {
+	lib := installedPath(bin, "lib")
+	return &deviceBuild{
+		name: "perf", sources: deviceSources, headers: deviceHeaders,
+		include: []string{installedPath(bin, "include"), filepath.Join(dir, "../../../include"), filepath.Join(dir, "../../../device")},
+		link:    []string{"-L" + lib, "-lshmem", "-Xlinker", "-rpath=" + lib},
+	}
+}
+
+// measureSources returns the folder of the sources of the measuring program.
+func measureSources(bin string) (string, error) {
 	dir, err := filepath.EvalSymlinks(installedPath(bin, "share", "libshmem", "perf", "measure"))
 	if err != nil {
 		return "", errors.New("share/libshmem/perf/measure is not there (install shmem-perf again)")
 	}
+	return dir, nil
+}
+
+// buildDevice builds the program for GPUs for libshmem, and returns its file.
+func buildDevice(bin string) (string, error) {
+	dir, err := measureSources(bin)
+	if err != nil {
+		return "", err
+	}
+	return buildOfOurs(bin, dir).build(dir)
+}
+
+// build builds the program from the sources in dir, unless an earlier start has built it from the same
+// sources, and returns its file.
+func (b *deviceBuild) build(dir string) (string, error) {
 	sum := fnv.New64a()
 	var sources []string
-	for _, name := range append(slices.Clone(deviceHeaders), deviceSources...) {
+	for _, name := range append(slices.Clone(b.headers), b.sources...) {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return "", fmt.Errorf("%w (install shmem-perf again)", err)
 		}
 		_, _ = sum.Write(text) // it never fails
-		if !slices.Contains(deviceHeaders, name) {
+		if slices.Contains(b.sources, name) {
 			sources = append(sources, filepath.Join(dir, name))
 		}
 	}
@@ -78,9 +123,8 @@ func buildDevice(bin string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w (set HOME)", err)
 	}
-	lib := installedPath(bin, "lib")
-	fmt.Fprintln(sum, libshmem.Version, lib)
-	file := filepath.Join(cache, "libshmem", fmt.Sprintf("perf-%x", sum.Sum(nil)))
+	fmt.Fprintln(sum, libshmem.Version, b.flags, b.link)
+	file := filepath.Join(cache, "libshmem", fmt.Sprintf("%s-%x", b.name, sum.Sum(nil)))
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
 	}
@@ -93,9 +137,9 @@ func buildDevice(bin string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 		return "", fmt.Errorf("%w (make room for it)", err)
 	}
-	args := []string{"-O3", "-cudart", "static", "-arch=native", "-I" + dir}
-	// Installed headers are in one folder, those of a source tree in two.
-	for _, include := range []string{installedPath(bin, "include"), filepath.Join(dir, "../../../include"), filepath.Join(dir, "../../../device")} {
+	fmt.Fprintf(os.Stderr, "shmem-perf: nvcc builds %s for GPUs, which takes a minute or two at the first start\n", b.name)
+	args := append([]string{"-O3", "-cudart", "static", "-arch=native", "-I" + dir}, b.flags...)
+	for _, include := range b.include {
 		args = append(args, "-I"+include)
 	}
 	// Two processes that build at the same time each write a separate file, which is renamed when
@@ -103,7 +147,7 @@ func buildDevice(bin string) (string, error) {
 	part := fmt.Sprintf("%s.%d", file, os.Getpid())
 	defer os.Remove(part)
 	args = append(append(args, "-o", part), sources...)
-	args = append(args, "-L"+lib, "-lshmem", "-Xlinker", "-rpath="+lib)
+	args = append(args, b.link...)
 	ctx, cancel := context.WithTimeout(context.Background(), buildLimit)
 	defer cancel()
 	if out, err := exec.CommandContext(ctx, nvcc, args...).CombinedOutput(); err != nil {

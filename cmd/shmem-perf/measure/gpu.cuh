@@ -11,10 +11,15 @@
 #include <vector>
 
 #include <cuda_runtime.h>
-#include <shmem/shmem.cuh>
-#include <shmemx.h>
 
 #include "perf.h"
+
+#ifdef PERF_NVSHMEM
+#include "nvshmem_names.h" // after shmem.h
+#else
+#include <shmem/shmem.cuh>
+#include <shmemx.h>
+#endif
 
 enum scope_kind { THREAD, WARP, BLOCK };
 

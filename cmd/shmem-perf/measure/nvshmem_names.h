@@ -1,0 +1,76 @@
+/*
+ * nvshmem_names.h: NVSHMEM's names for the calls of kernels and streams. shmem-perf
+ * --beside=nvshmem builds the program for GPUs with it (PERF_NVSHMEM), so that both libraries are
+ * measured by the same code. The names differ by two letters; what the host calls is in nvshmem.cu.
+ */
+#ifndef PERF_NVSHMEM_NAMES_H
+#define PERF_NVSHMEM_NAMES_H
+
+#include <nvshmem.h>
+#include <nvshmemx.h>
+
+#undef SHMEM_SIGNAL_SET
+#undef SHMEM_CMP_GE
+#undef SHMEM_TEAM_WORLD
+#define SHMEM_SIGNAL_SET NVSHMEM_SIGNAL_SET
+#define SHMEM_CMP_GE NVSHMEM_CMP_GE
+#define SHMEM_TEAM_WORLD NVSHMEM_TEAM_WORLD
+
+#define shmem_putmem nvshmem_putmem
+#define shmemx_putmem_warp nvshmemx_putmem_warp
+#define shmemx_putmem_block nvshmemx_putmem_block
+#define shmem_putmem_nbi nvshmem_putmem_nbi
+#define shmemx_putmem_nbi_warp nvshmemx_putmem_nbi_warp
+#define shmemx_putmem_nbi_block nvshmemx_putmem_nbi_block
+#define shmem_getmem nvshmem_getmem
+#define shmemx_getmem_warp nvshmemx_getmem_warp
+#define shmemx_getmem_block nvshmemx_getmem_block
+#define shmem_getmem_nbi nvshmem_getmem_nbi
+#define shmemx_getmem_nbi_warp nvshmemx_getmem_nbi_warp
+#define shmemx_getmem_nbi_block nvshmemx_getmem_nbi_block
+#define shmem_putmem_signal nvshmem_putmem_signal
+#define shmemx_putmem_signal_warp nvshmemx_putmem_signal_warp
+#define shmemx_putmem_signal_block nvshmemx_putmem_signal_block
+#define shmem_signal_wait_until nvshmem_signal_wait_until
+#define shmem_quiet nvshmem_quiet
+#define shmem_uint64_p nvshmem_uint64_p
+#define shmem_uint64_g nvshmem_uint64_g
+#define shmem_uint64_wait_until nvshmem_uint64_wait_until
+#define shmem_uint64_atomic_fetch_add nvshmem_uint64_atomic_fetch_add
+#define shmem_uint64_atomic_add nvshmem_uint64_atomic_add
+#define shmem_uint64_atomic_compare_swap nvshmem_uint64_atomic_compare_swap
+
+#define shmem_barrier_all nvshmem_barrier_all
+#define shmemx_barrier_all_warp nvshmemx_barrier_all_warp
+#define shmemx_barrier_all_block nvshmemx_barrier_all_block
+#define shmem_sync_all nvshmem_sync_all
+#define shmemx_sync_all_warp nvshmemx_sync_all_warp
+#define shmemx_sync_all_block nvshmemx_sync_all_block
+#define shmem_long_broadcast nvshmem_long_broadcast
+#define shmemx_long_broadcast_warp nvshmemx_long_broadcast_warp
+#define shmemx_long_broadcast_block nvshmemx_long_broadcast_block
+#define shmem_long_sum_reduce nvshmem_long_sum_reduce
+#define shmemx_long_sum_reduce_warp nvshmemx_long_sum_reduce_warp
+#define shmemx_long_sum_reduce_block nvshmemx_long_sum_reduce_block
+#define shmem_fcollectmem nvshmem_fcollectmem
+#define shmemx_fcollectmem_warp nvshmemx_fcollectmem_warp
+#define shmemx_fcollectmem_block nvshmemx_fcollectmem_block
+#define shmem_alltoallmem nvshmem_alltoallmem
+#define shmemx_alltoallmem_warp nvshmemx_alltoallmem_warp
+#define shmemx_alltoallmem_block nvshmemx_alltoallmem_block
+
+#define shmemx_putmem_on_stream nvshmemx_putmem_on_stream
+#define shmemx_putmem_nbi_on_stream nvshmemx_putmem_nbi_on_stream
+#define shmemx_getmem_on_stream nvshmemx_getmem_on_stream
+#define shmemx_getmem_nbi_on_stream nvshmemx_getmem_nbi_on_stream
+#define shmemx_putmem_signal_on_stream nvshmemx_putmem_signal_on_stream
+#define shmemx_signal_wait_until_on_stream nvshmemx_signal_wait_until_on_stream
+#define shmemx_quiet_on_stream nvshmemx_quiet_on_stream
+#define shmemx_barrier_all_on_stream nvshmemx_barrier_all_on_stream
+#define shmemx_sync_all_on_stream nvshmemx_sync_all_on_stream
+#define shmemx_long_broadcast_on_stream nvshmemx_long_broadcast_on_stream
+#define shmemx_long_sum_reduce_on_stream nvshmemx_long_sum_reduce_on_stream
+#define shmemx_fcollectmem_on_stream nvshmemx_fcollectmem_on_stream
+#define shmemx_alltoallmem_on_stream nvshmemx_alltoallmem_on_stream
+
+#endif
