@@ -2,7 +2,7 @@
 """Checks shmem-trace replay against this machine: halo3d, gups and pagerank over tcp between two
 network namespaces, predicted from traces of one node.
 
-In each round oshm_micro, woken and every program run over tcp, and every program runs on one node
+In each round shmem-perf, woken and every program run over tcp, and every program runs on one node
 under libshmem_preload.so. The medians of the first two's figures are the parameters. A prediction
 counts as met when the medians of the predicted and of the measured times differ by up to 30 %. The
 times are those that the programs print, between their last two barriers. Standard library only.
@@ -28,21 +28,17 @@ WITHIN = 0.3
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHIM = os.path.join(ROOT, "build", "lib", "libshmem_preload.so")
 NETWORK = ("--hosts", "2", "--host-netns")
+FIGURES = ("p_visible", "put_bandwidth", "put_latency", "put_rate", "get_latency")
+FIGURES += ("fetch_add", "add_rate", "put_signal_exchange", "barrier")
 
 
-def launch(options, argv, env):
+def launch(options, argv, env, command="shmemrun"):
     """The output of two PEs."""
-    argv = ["build/bin/shmemrun", "-n", "2", *options, *argv]
+    argv = [f"build/bin/{command}", "-n", "2", *options, *argv]
     status, out, err = systems.run(argv, 120, systems.environment(**env))
     if status != 0:
         raise SystemExit(f"bench: {' '.join(argv)} failed with {status}\n{out}{err}")
     return out
-
-
-def figures(out):
-    """The figures of a benchmark, by metric, size and unit."""
-    rows = (line.split("\t") for line in out.splitlines())
-    return {(r[0], r[1], r[3]): float(r[2]) for r in rows if len(r) == 4}
 
 
 def seconds(out):
@@ -74,13 +70,13 @@ def compiled(work, name):
 
 
 def measure(args, work, env):
-    """Figures of oshm_micro and woken, times over tcp and on one node, and folders of traces."""
-    micro, woken = (compiled(work, name) for name in ("oshm_micro", "woken"))
-    seen, real, node, traces = {}, {}, {}, {}
+    """Figures of shmem-perf and woken, times over tcp and on one node, and folders of traces."""
+    woken = compiled(work, "woken")
+    sizes = ["-s", "8,4K,64K,1M", "-T", str(args.budget), "--json"]
+    figures, real, node, traces = "", {}, {}, {}
     for number in range(args.rounds):
-        out = launch(NETWORK, [micro, "all", str(args.budget)], env) + launch(NETWORK, [woken], env)
-        for key, value in figures(out).items():
-            seen.setdefault(key, []).append(value)
+        figures += launch(NETWORK, [*sizes, *FIGURES], env, "shmem-perf")
+        figures += launch(NETWORK, [woken], env)
         for name, (program, *rest) in PROGRAMS.items():
             argv = [f"build/examples/{program}", *rest]
             folder = os.path.join(work, f"{program}.{len(rest)}.{rest[-1]}.{number}")
@@ -88,7 +84,7 @@ def measure(args, work, env):
             real.setdefault(name, []).append(seconds(launch(NETWORK, argv, env)))
             node.setdefault(name, []).append(seconds(launch((), argv, {**env, **trace})))
             traces.setdefault(name, []).append(folder)
-    return seen, real, node, traces
+    return figures, real, node, traces
 
 
 def predict(folder, parameters, work, processors):
@@ -107,18 +103,17 @@ def predict(folder, parameters, work, processors):
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--budget", type=int, default=10, help="milliseconds for a figure of oshm_micro")
+    p.add_argument("--budget", type=int, default=10, help="milliseconds for a figure")
     p.add_argument("--shim", default=SHIM, help="the recorder")
     args = p.parse_args()
     if not os.path.exists(args.shim):
         raise SystemExit(f"bench: there is no {args.shim} (run make build)")
     os.chdir(ROOT)
     with tempfile.TemporaryDirectory() as work:
-        seen, real, node, traces = measure(args, work, {})
+        measured, real, node, traces = measure(args, work, {})
         parameters = os.path.join(work, "figures")
         with open(parameters, "w", encoding="utf-8") as f:
-            for (metric, size, unit), values in seen.items():
-                f.write(f"{metric}\t{size}\t{statistics.median(values):.6g}\t{unit}\n")
+            f.write(measured)
         print("| program | one node, s | tcp, s | predicted, s | ratio | within 30 % | bound |")
         print("|---|--:|--:|--:|--:|---|---|")
         missed = 0

@@ -6,12 +6,6 @@ import replay
 
 
 class Replay(unittest.TestCase):
-    def test_figures(self):
-        out = "npes\t0\t2\tPEs\nget_lat\t8\t25.5\tus\nnoise\n"
-        self.assertEqual(
-            replay.figures(out), {("npes", "0", "PEs"): 2.0, ("get_lat", "8", "us"): 25.5}
-        )
-
     def test_seconds(self):
         line = "gups: 200000 updates on 2 PEs, as serial ones: 0.042 s, 0.004775 GUPS"
         self.assertEqual(replay.seconds(line), 0.042)

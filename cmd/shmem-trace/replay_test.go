@@ -49,7 +49,7 @@ func TestReplayRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	figures := filepath.Join(t.TempDir(), "figures")
-	if err := os.WriteFile(figures, []byte("get_lat\t8\t5\tus\n"), 0o666); err != nil {
+	if err := os.WriteFile(figures, []byte("get_latency\t8\t5\tus\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -61,7 +61,7 @@ func TestReplayRefuses(t *testing.T) {
 		{[]string{dir, "--hosts", "-1"}, statusUsage, "--hosts -1: a job has 1 host or more"},
 		{[]string{dir, "--hosts", "3"}, statusError, "8 PEs on 3 hosts: each host must have the same number of PEs"},
 		{[]string{dir, "--hosts", "2", "--nics", "0"}, statusUsage, "a host has 1 to 1024 NICs"},
-		{[]string{dir, "--hosts", "2", "--measured", figures}, statusError, "it lacks p_pingpong_half of 8 bytes"},
+		{[]string{dir, "--hosts", "2", "--measured", figures}, statusError, "it lacks p_visible of 8 bytes"},
 		{[]string{dir, "--hosts", "2", "--measured", figures + ".not"}, statusError, "no such file"},
 		{[]string{filepath.Join(dir, "0.json"), "--hosts", "2"}, statusError, "the files of PE 1, PE 2, PE 3, PE 4, PE 5, PE 6, PE 7 of the 8 PEs are missing"},
 		{[]string{"--hosts", "2"}, statusUsage, "the files are missing"},

@@ -2,9 +2,11 @@ package replay
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,14 +15,14 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// metric is a quantity that bench/oshm_micro.c or bench/woken.c measures between two PEs, and the
-// way in which the replay computes it.
+// metric is a value that shmem-perf or bench/woken.c measures between two PEs, and the way in which
+// the replay computes it.
 type metric struct {
-	name  string
+	name  string // TEST_MEASURE of shmem-perf
 	bytes uint64
 	unit  string
 	fits  string                       // the parameter of the model that it determines; "": none, it only shows how well the others fit
-	ops   int                          // operations of the program; the metric is the time of one
+	ops   int                          // operations of a program; the metric is the time of one
 	make  func(f *metric) *program.Job // makes the program whose replay computes the metric
 }
 
@@ -36,8 +38,8 @@ func (f *metric) time(value float64) float64 {
 }
 
 // exchanged is the metric that determines how much processor time a byte costs: if that cost limits
-// the bandwidth, two PEs that send to each other take twice as long as one PE that sends. Older
-// outputs lack it.
+// the bandwidth, two PEs that send to each other take twice as long as one PE that sends. It may be
+// missing.
 const exchanged = "put_signal_exchange"
 
 // wokenCPU is the metric of bench/woken.c: the CPU time that a put costs its target PE when the
@@ -53,18 +55,18 @@ func (f *metric) key() string { return fmt.Sprintf("%s %d", f.name, f.bytes) }
 
 // metrics are the metrics that the replay can compute. Those that determine parameters come first.
 var metrics = []metric{
-	{"p_pingpong_half", 8, "us", "latency", 100, pingPong},
-	{"put_nbi_bw", 1 << 20, "GB/s", "bandwidth", 64, window},
-	{"put_nbi_bw", 4096, "GB/s", "one-sided operation", 8 * 64, window},
-	{"amo_inc_rate", 8, "Mop/s", "call", 4 * 512, increments},
+	{"p_visible", 8, "us", "latency", 100, pingPong},
+	{"put_bandwidth", 1 << 20, "GB/s", "bandwidth", 64, window},
+	{"put_bandwidth", 4096, "GB/s", "one-sided operation", 8 * 64, window},
+	{"add_rate", 8, "Mop/s", "call", 4 * 512, increments},
 	{exchanged, 1 << 20, "us", "byte", 8, exchange},
 	{wokenCPU, 8, "us", "wake", 20, woken},
-	{"put_nbi_bw", 65536, "GB/s", "", 64, window},
-	{"get_lat", 8, "us", "", 50, gets},
-	{"amo_fetch_add_lat", 8, "us", "", 50, fetches},
-	{"put_quiet_lat", 8, "us", "", 50, putQuiet},
-	{"put_nbi_rate", 8, "Mop/s", "", 4 * 512, puts},
-	{"barrier_all", 0, "us", "", 50, barriers},
+	{"put_bandwidth", 65536, "GB/s", "", 64, window},
+	{"get_latency", 8, "us", "", 50, gets},
+	{"fetch_add_latency", 8, "us", "", 50, fetches},
+	{"put_latency", 8, "us", "", 50, putQuiet},
+	{"put_rate", 8, "Mop/s", "", 4 * 512, puts},
+	{"barrier_latency", 0, "us", "", 50, barriers},
 }
 
 // Comparison has a measured metric and the simulated one, in nanoseconds of one operation.
@@ -75,31 +77,66 @@ type Comparison struct {
 	Measured, Simulated float64
 }
 
-// ReadMeasured reads the output of bench/oshm_micro.c: lines of a metric, a size, a value and a
-// unit, with tabs between. Other lines are skipped.
+// ReadMeasured reads metrics between two hosts: the JSON lines of shmem-perf --out, and lines of a metric,
+// a size, a value and a unit with tabs between, as bench/woken.c prints them. Other lines are skipped.
+// A metric that was measured several times has the median of its values.
 func ReadMeasured(r io.Reader) (map[string]float64, error) {
-	all := map[string]float64{}
+	found := map[string][]float64{}
 	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 16<<20)
 	for n := 1; lines.Scan(); n++ {
-		f := strings.Split(strings.TrimSpace(lines.Text()), "\t")
-		if len(f) != 4 {
-			continue
-		}
-		v, err := strconv.ParseFloat(f[2], 64)
+		key, v, err := measuredLine(lines.Text())
 		if err != nil {
-			return nil, shmerr.Causef(shmerr.ErrArgument, "line %d: the value of %s is %q (give the output of oshm_micro)", n, f[0], f[2])
+			return nil, shmerr.Causef(shmerr.ErrArgument, "line %d: %v", n, err)
 		}
-		all[f[0]+" "+f[1]] = v
+		if key != "" {
+			found[key] = append(found[key], v)
+		}
+	}
+	all := map[string]float64{}
+	for key, values := range found {
+		slices.Sort(values)
+		all[key] = (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 	}
 	return all, lines.Err()
 }
 
+// measuredLine returns the key of the metric in one line, and its value; "" if the line has none that
+// the host has measured on libshmem.
+func measuredLine(line string) (key string, value float64, err error) {
+	if !strings.HasPrefix(line, "{") {
+		f := strings.Split(strings.TrimSpace(line), "\t")
+		if len(f) != 4 {
+			return "", 0, nil
+		}
+		if value, err = strconv.ParseFloat(f[2], 64); err != nil {
+			return "", 0, fmt.Errorf("the value of %s is %q (give the output of bench/woken.c)", f[0], f[2])
+		}
+		return f[0] + " " + f[1], value, nil
+	}
+	one := struct {
+		Kind, System, Test, Measure, Scope, Path string
+		Size                                     uint64
+		Median                                   float64
+	}{System: "libshmem", Scope: "host"}
+	if err := json.Unmarshal([]byte(line), &one); err != nil {
+		return "", 0, fmt.Errorf("%w (give a file that shmem-perf --out has written)", err)
+	}
+	if one.Kind != "figure" || one.System != "libshmem" || one.Scope != "host" {
+		return "", 0, nil
+	}
+	if one.Path != "network" {
+		return "", 0, fmt.Errorf("%s %s was measured on one node (start shmem-perf between two hosts: -H a,b)", one.Test, one.Measure)
+	}
+	return fmt.Sprintf("%s_%s %d", one.Test, one.Measure, one.Size), one.Median, nil
+}
+
 // The search ends when the relative error of every metric that determines a parameter is below
-// maxRelativeError, or after maxRounds, because a measurement need not fit the model. Each metric
-// depends mostly on its own parameter.
+// maxRelativeError, or after maxRounds, because a measurement need not fit the model. Each metric depends
+// mostly on its own parameter.
 const maxRelativeError, maxRounds = 0.003, 8
 
-// Fit changes a model so that the replay of oshm_micro has the measured metrics. It needs the
+// Fit changes a model so that the replay of what shmem-perf does has the measured metrics. It needs the
 // metrics that determine parameters, and returns how well all metrics fit.
 func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 	var missing []string
@@ -114,7 +151,7 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, shmerr.Causef(shmerr.ErrArgument, "it lacks %s (run oshm_micro all between two hosts)", strings.Join(missing, ", "))
+		return nil, shmerr.Causef(shmerr.ErrArgument, "it lacks %s (run shmem-perf -s 8,4K,64K,1M between two hosts)", strings.Join(missing, ", "))
 	}
 	if _, ok := measured[exchanged+" 1048576"]; !ok {
 		m.Byte = 0 // without that metric a byte takes time only on the wire
@@ -144,7 +181,7 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 		}
 		// A PE copies at least as fast as bytes arrive, or else the measured bandwidth would be
 		// lower.
-		m.Byte = min(m.Byte, 1/measured["put_nbi_bw 1048576"])
+		m.Byte = min(m.Byte, 1/measured["put_bandwidth 1048576"])
 	}
 	var all []Comparison
 	for i := range metrics {
@@ -184,7 +221,7 @@ func (m *Model) adjust(parameter string, want, got float64) {
 
 // simulate replays the metric's program between two PEs and returns the nanoseconds of an
 // operation. Each program ends with a barrier, in which PE 1 waits and polls meanwhile, as in
-// oshm_micro. The time of a program that has only the barrier is subtracted.
+// shmem-perf. The time of a program that has only the barrier is subtracted.
 func (f *metric) simulate(m *Model) (float64, error) {
 	var took [2]sim.Time
 	none, site, gap := *f, Site{Hosts: 2}, 0.0
@@ -266,8 +303,8 @@ func repeat(name string, bytes uint64, calls, quiet int) *program.Job {
 // window makes a program of nonblocking puts by PE 0, with a quiet after every 64.
 func window(f *metric) *program.Job { return repeat("shmem_putmem_nbi", f.bytes, f.ops, 64) }
 
-// increments makes a program of atomic increments by PE 0, with a quiet after every 512.
-func increments(f *metric) *program.Job { return repeat("shmem_long_atomic_inc", 8, f.ops, 512) }
+// increments makes a program of atomic adds by PE 0, with a quiet after every 512.
+func increments(f *metric) *program.Job { return repeat("shmem_long_atomic_add", 8, f.ops, 512) }
 
 // puts makes a program of nonblocking puts by PE 0, with a quiet after every 512.
 func puts(f *metric) *program.Job { return repeat("shmem_putmem_nbi", f.bytes, f.ops, 512) }

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -64,16 +65,31 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// Without the exchange nothing says whether processors or wires bound the bandwidth: wires do, as
-// in outputs that are older.
+// Without the exchange nothing says whether processors or wires bound the bandwidth: wires do.
 func TestFitWithoutExchange(t *testing.T) {
 	m, err := Named("tcp")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Fit(&m, map[string]float64{"p_pingpong_half 8": 20, "put_nbi_bw 1048576": 1.25, "put_nbi_bw 4096": 0.5, "amo_inc_rate 8": 2})
+	_, err = Fit(&m, map[string]float64{"p_visible 8": 20, "put_bandwidth 1048576": 1.25, "put_bandwidth 4096": 0.5, "add_rate 8": 2})
 	if err != nil || m.Byte != 0 || math.Abs(float64(m.Model.Bandwidth)/10e9-1) > 0.1 {
 		t.Errorf("%v, a byte takes %g ns of a processor, and %d bits go in a second", err, m.Byte, m.Model.Bandwidth)
+	}
+}
+
+// TestMeasured: figures come from the lines of shmem-perf and of woken, as medians; those of other
+// libraries and of GPUs are skipped.
+func TestMeasured(t *testing.T) {
+	const line = `{"kind":"figure","system":"%s","test":"put","measure":"latency","scope":"%s","size":8,"path":"network","median":%g}` + "\n"
+	text := `{"kind":"run","path":"network"}` + "\n"
+	for _, v := range []float64{5, 1, 2} {
+		text += fmt.Sprintf(line, "libshmem", "host", v)
+	}
+	text += fmt.Sprintf(line, "oshmem", "host", 7.0) + fmt.Sprintf(line, "libshmem", "block", 7.0) + "noise\n"
+	text += "put_signal_woken_cpu\t8\t30\tus\nput_signal_woken_cpu\t8\t40\tus\n"
+	got, err := ReadMeasured(strings.NewReader(text))
+	if want := map[string]float64{"put_latency 8": 2, wokenCPU + " 8": 35}; err != nil || !maps.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
 	}
 }
 
@@ -90,9 +106,11 @@ func TestFitRefuses(t *testing.T) {
 		return err
 	}
 	for _, c := range []struct{ text, want string }{
-		{"", "it lacks p_pingpong_half of 8 bytes"},
-		{"p_pingpong_half\t8\tfast\tus\n", `the value of p_pingpong_half is "fast"`},
-		{"p_pingpong_half\t8\t-1\tus\n", "p_pingpong_half of 8 bytes is -1 us"},
+		{"", "it lacks p_visible of 8 bytes"},
+		{"p_visible\t8\tfast\tus\n", `the value of p_visible is "fast"`},
+		{`{"kind":"figure","test":"put","measure":"latency","path":"node"}`, "line 1: put latency was measured on one node"},
+		{`{"kind":`, "give a file that shmem-perf --out has written"},
+		{"p_visible\t8\t-1\tus\n", "p_visible of 8 bytes is -1 us"},
 	} {
 		if err := read(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.text, err, c.want)
