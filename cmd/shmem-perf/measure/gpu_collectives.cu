@@ -44,13 +44,18 @@ __device__ __forceinline__ void call(long *to, const long *from, size_t size, in
 }
 
 // Makes n calls, one after the other. The root of broadcasts changes with each call, so that each
-// waits for the one before.
+// waits for the one before. Before the last broadcast there is a barrier, as on the host
+// (collectives.c).
 template <scope_kind S, collective C>
 __global__ void __launch_bounds__(block_threads)
     calls(long *to, const long *from, size_t size, long n, int root, int pes)
 {
     for (long i = 0; i < n; ++i) {
         root = (root + 1) % pes;
+        if (C == BROADCAST && i == n - 1) {
+            call<S, BARRIER>(to, from, size, root);
+            join<S>();
+        }
         call<S, C>(to, from, size, root);
         join<S>();
     }
@@ -96,6 +101,8 @@ template <collective C> void queue_calls(long n, size_t size)
 {
     for (long i = 0; i < n; ++i) {
         root = (root + 1) % npes;
+        if (C == BROADCAST && i == n - 1)
+            queue_call<BARRIER>(size);
         queue_call<C>(size);
     }
     check_cuda(cudaStreamSynchronize(stream), "collective calls on a stream");
