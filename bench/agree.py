@@ -78,18 +78,6 @@ def verdict(pairs, best):
     return middle, low, high, bests, means
 
 
-def starts(rows):
-    """The starts of shmem-perf that measure a driver's figures: tests, and sizes of all of them."""
-    sizes = {}
-    for metric, size in rows:
-        if metric in perf.FIGURES:
-            sizes.setdefault(metric, set()).add(max(size, 8))
-    together = {}
-    for metric, of in sizes.items():
-        together.setdefault(tuple(sorted(of)), []).append(perf.FIGURES[metric])
-    return sorted((tuple(tests), of) for of, tests in together.items())
-
-
 class Comparison:
     """The values of a driver and of shmem-perf at one place, by metric and size."""
 
@@ -115,7 +103,7 @@ class Comparison:
     def of_perf(self, rows):
         pes = DRIVERS[self.driver][1]
         found = {}
-        for tests, sizes in starts(rows):
+        for tests, sizes in perf.starts(rows):
             command = [f"{self.args.bin}/shmem-perf", "-n", str(pes), *PLACES[self.place]]
             command += ["-T", str(self.args.budget), "--json", "-s", ",".join(map(str, sizes))]
             text = self.run([*command, *(f"{test}:{measure}" for test, measure in tests)])

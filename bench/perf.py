@@ -1,12 +1,16 @@
-"""The figures of shmem-perf that a driver of this folder measures, too, by the driver's metrics.
+"""The measuring program of shmem-perf, and the names of its figures in the rows of this folder.
 
-p_rate of oshm_micro isn't one of them: it has one quiet after all calls, and p_rate of shmem-perf
+p_rate isn't one of them: bench/oshm_micro.c has one quiet after all calls, and p_rate of shmem-perf
 one after every 512, which takes half of its rate over tcp.
 """
 
+import glob
+import statistics
+
+SOURCES = "cmd/shmem-perf/measure/*.c"
+
 # The metric of a row: the test and the measure of shmem-perf.
 FIGURES = {
-    # oshm_micro
     "put_quiet_lat": ("put", "latency"),
     "get_lat": ("get", "latency"),
     "amo_fetch_add_lat": ("fetch_add", "latency"),
@@ -32,3 +36,41 @@ FIGURES = {
     "fcollect": ("fcollect", "latency"),
     "alltoall": ("alltoall", "latency"),
 }
+
+
+def sources():
+    """The files of the program, which build against any OpenSHMEM."""
+    return sorted(glob.glob(SOURCES))
+
+
+def starts(rows):
+    """The starts that measure rows of these metrics and sizes: tests, and sizes of all of them."""
+    sizes = {}
+    for metric, size in rows:
+        if metric in FIGURES:
+            sizes.setdefault(metric, set()).add(max(size, 8))
+    together = {}
+    for metric, of in sizes.items():
+        together.setdefault(tuple(sorted(of)), []).append(FIGURES[metric])
+    return sorted((tuple(tests), of) for of, tests in together.items())
+
+
+def arguments(tests, sizes, budget):
+    """The arguments of the program for a start."""
+    named = ",".join(f"{test}:{measure}" for test, measure in tests)
+    return (f"tests={named}", f"sizes={','.join(map(str, sizes))}", f"budget={budget}")
+
+
+def row(line, names=FIGURES):
+    """The row of a line that the program prints, or None: names are those of the metrics wanted."""
+    kind, *fields = line.split("\t")
+    values = dict(field.split("=", 1) for field in fields if "=" in field)
+    if kind == "end":
+        return {"metric": "errors", "size": 0, "value": float(values["wrong"]), "unit": "count"}
+    metrics = {FIGURES[name]: name for name in reversed(list(names))}
+    key = (values.get("test"), values.get("measure"))
+    if kind != "figure" or key not in metrics:
+        return None
+    median = statistics.median(map(float, values["batches"].split(",")))
+    size = int(values["size"])
+    return {"metric": metrics[key], "size": size, "value": median, "unit": values["unit"]}

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares libshmem with Open MPI's OSHMEM and with the limits of the machine.
 
-Builds bench/oshm_micro.c against both, runs them in turn, several rounds, on the
-node and between two network namespaces, and writes the rows as JSON lines and a
+Builds the program of shmem-perf and some of this folder against both, runs them in turn, several
+rounds, on the node and between two network namespaces, and writes the rows as JSON lines and a
 page that says which figures are met. Standard library only.
 """
 
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import machine
 import netns
 import output
+import perf
 import report
 import systems
 
@@ -39,20 +40,57 @@ class Job:
         return f"{self.place}, {self.pes} PEs, {self.program} {' '.join(self.args)}".strip()
 
 
+# Metrics of shmem-perf's program, and their sizes.
+COLLECTIVES = {
+    "barrier_all": (0,),
+    "sync_all": (0,),
+    "broadcast": (8, 65536, 1 << 20),
+    "sum_reduce": (8, 65536, 1 << 20),
+}
+TURNS = {"p_pingpong_half": (8,), "put_signal_pingpong_half": (8, 4096, 65536)}
+PAIR = {
+    "put_quiet_lat": (8,),
+    "get_lat": (8,),
+    "amo_fetch_add_lat": (8,),
+    "amo_inc_quiet_lat": (8,),
+    "amo_inc_rate": (8,),
+    "amo_cswap_lat": (8,),
+    "put_nbi_rate": (8, 64),
+    "put_nbi_bw": (4096, 65536, 1 << 20, 8 << 20),
+    "get_nbi_bw": (4096, 65536, 1 << 20, 8 << 20),
+    **TURNS,
+    "put_signal_exchange": (1 << 20,),
+    **COLLECTIVES,
+}
+MESSAGES = dict.fromkeys(
+    ("send_symmetric_pingpong_half", "notify_pingpong_half"),
+    (8, 1024, 4016, 8192, 65536, 1 << 20),
+)
+
+
+def perf_jobs(place, pes, metrics, budget, only=""):
+    """The jobs of shmem-perf's program: a start for all metrics with the same sizes."""
+    for tests, sizes in perf.starts((m, size) for m, of in metrics.items() for size in of):
+        yield Job(place, pes, "perf", perf.arguments(tests, sizes, budget), "errors", only)
+
+
 def jobs(budget_ms):
     budget = str(budget_ms)
     yield Job("node", 2, "oshm_micro", ("init",), "mem_pss_init")
     yield Job("node", 8, "oshm_micro", ("init",), "mem_pss_init")
-    yield Job("node", 2, "oshm_micro", ("all", budget), "errors")
-    yield Job("node", 4, "oshm_micro", ("coll", budget), "errors")
+    yield Job("node", 2, "oshm_micro", ("p2p", budget), "errors")
+    yield from perf_jobs("node", 2, PAIR, budget)
+    yield from perf_jobs("node", 4, COLLECTIVES, budget)
     # OSHMEM's PEs wait without yielding their cores.
-    yield Job("node", 8, "oshm_micro", ("coll", budget), "errors", only="libshmem")
+    yield from perf_jobs("node", 8, COLLECTIVES, budget, only="libshmem")
     yield Job("node", 2, "idle", (), "idle_barrier")
-    yield Job("tcp", 2, "oshm_micro", ("all", budget), "errors")
+    yield Job("tcp", 2, "oshm_micro", ("p2p", budget), "errors")
+    yield from perf_jobs("tcp", 2, PAIR, budget)
     yield Job("tcp", 2, "idle", (), "idle_barrier")
     # Two-sided messages are an extension.
-    yield Job("node", 2, "sendrecv", (budget,), "errors", only="libshmem")
-    yield Job("tcp", 2, "sendrecv", (budget,), "errors", only="libshmem")
+    for place in ("node", "tcp"):
+        yield Job(place, 2, "sendrecv", (budget,), "errors", only="libshmem")
+        yield from perf_jobs(place, 2, MESSAGES, budget, only="libshmem")
     yield Job("tcp", 2, "words", (budget,), "errors")
     # OSHMEM has no notifications.
     yield Job("tcp", 2, "many", (budget,), "errors", only="libshmem")
@@ -100,6 +138,9 @@ class Bench:
             # init is measured by the runs that do nothing else.
             own = job.args[:1] == ("init",) or job.place == "tcp"
             for row in found:
+                # shmem-perf's program has those of a driver that it measures, too.
+                if job.program != "perf" and row["metric"] in perf.FIGURES:
+                    continue
                 if own or row["metric"] != "init" and not row["metric"].endswith("_init"):
                     self.add(system.name, job.place, job.pes, number, row)
 
@@ -130,10 +171,10 @@ class Bench:
         """More rounds of the one ratio that differs from run to run by as much as its bound
         allows: two alternating programs find the processors in one of two states, 5 and 7 us
         apart, at random each time."""
-        job = Job("tcp", 2, "oshm_micro", ("wait", str(self.args.budget)), "errors")
         first = self.args.rounds + 1
         for number in range(first, first + PAIRS):
-            self.measure(pair, number, job)
+            for job in perf_jobs("tcp", 2, TURNS, self.args.budget):
+                self.measure(pair, number, job)
             try:
                 self.pingpong(pair, number, provider)
             except systems.RunError as e:

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import netns
+import perf
 
 
 class RunError(Exception):
@@ -44,11 +45,16 @@ def run(argv, limit, env=None):
     return p.returncode, out, err
 
 
-def rows(text):
-    """The lines "metric TAB size TAB value TAB unit" of a benchmark."""
+def rows(text, names=perf.FIGURES):
+    """The lines "metric TAB size TAB value TAB unit" of a benchmark, and those of shmem-perf's
+    program, whose figures get these names."""
     found = []
     for line in text.splitlines():
         parts = line.split("\t")
+        if parts[0] in ("figure", "end"):
+            row = perf.row(line, names)
+            found += [row] if row else []
+            continue
         if len(parts) != 4:
             continue
         try:
@@ -81,7 +87,8 @@ class System:
     def build(self, program):
         # Aligned as the program of shmem-perf is (Makefile), with whose figures they are compared.
         flags = ["-O2", "-g", "-falign-functions=64", "-falign-loops=64"]
-        argv = [*self.compiler(), *flags, f"bench/{program}.c", "-o", self.binary(program)]
+        sources = perf.sources() if program == "perf" else [f"bench/{program}.c"]
+        argv = [*self.compiler(), *flags, *sources, "-o", self.binary(program)]
         status, out, err = run(argv + self.libraries(), 120)
         if status != 0:
             raise SystemExit(f"bench: build {program} for {self.name} failed\n{out}{err}")

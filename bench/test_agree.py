@@ -1,4 +1,4 @@
-"""Tests of bench/agree.py: what is compared with what, and when two programs agree."""
+"""Tests of bench/agree.py: which metrics are compared, and when two programs agree."""
 
 import unittest
 
@@ -39,16 +39,7 @@ class Verdict(unittest.TestCase):
         self.assertEqual(means([(590, 800)] * 9 + [(810, 800)], max), "agrees at best")
 
 
-class Starts(unittest.TestCase):
-    def test_sizes_of_metrics(self):
-        rows = [("get_lat", 8), ("put_nbi_bw", 4096), ("get_nbi_bw", 4096), ("barrier_all", 0)]
-        rows += [("put_nbi_bw", 65536), ("get_nbi_bw", 65536), ("memcpy_bw", 8)]
-        want = [
-            ((("get", "latency"), ("barrier", "latency")), (8,)),
-            ((("put", "bandwidth"), ("get", "bandwidth")), (4096, 65536)),
-        ]
-        self.assertEqual(agree.starts(rows), want)
-
+class Drivers(unittest.TestCase):
     def test_every_metric_is_of_a_driver(self):
         text = ""
         for driver in agree.DRIVERS:

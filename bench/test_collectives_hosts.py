@@ -27,6 +27,12 @@ class Hosts(unittest.TestCase):
                 self.assertTrue(os.access(path, os.X_OK))
                 self.assertIn(os.path.join(work, folder), text)
 
+    def test_starts(self):
+        barrier, same, gathering = collectives_hosts.starts(4, 30, 4096)
+        self.assertEqual(barrier, ("tests=barrier:latency", "sizes=8", "budget=30"))
+        self.assertEqual(same[:2], ("tests=broadcast:latency,sum:latency", "sizes=8,64,512,4096"))
+        self.assertEqual(gathering[1], "sizes=8,64,512")
+
     def test_page(self):
         rows = [
             {"pes": 2, "hosts": 2, "system": s, "metric": "sum", "size": 8, "median": m}
