@@ -25,6 +25,12 @@ static long window_size(size_t size)
 /* Small puts write to successive addresses within 64 KiB, and not always to the same word. */
 static const size_t span = (size_t)64 << 10;
 
+/* Returns how many pieces of this size `span` has, at least 1. */
+static long pieces_of(size_t size)
+{
+    return size < span ? (long)(span / size) : 1;
+}
+
 /* Returns how many operations an iteration of a rate figure has: more than a window, because they
  * are small. */
 static long rate_burst(size_t size)
@@ -156,14 +162,12 @@ static void put_window(long n, size_t s)
  * burst. */
 static void put_rate(long n, size_t s)
 {
-    long w = rate_burst(s);
+    long w = rate_burst(s), pieces = pieces_of(s);
     while (n-- > 0) {
-        for (long left = w; left > 0;) {
-            size_t at = 0;
-            do {
+        for (long left = w; left > 0; left -= pieces) {
+            size_t end = (size_t)(left < pieces ? left : pieces) * s;
+            for (size_t at = 0; at < end; at += s)
                 shmem_putmem_nbi(dst + at, src + at, s, toward);
-                at += s;
-            } while (--left > 0 && at + s <= span);
         }
         shmem_quiet();
     }
@@ -190,14 +194,12 @@ static void get_window(long n, size_t s)
 /* Small nonblocking gets from successive addresses, with a quiet after each burst. */
 static void get_rate(long n, size_t s)
 {
-    long w = rate_burst(s);
+    long w = rate_burst(s), pieces = pieces_of(s);
     while (n-- > 0) {
-        for (long left = w; left > 0;) {
-            size_t at = 0;
-            do {
+        for (long left = w; left > 0; left -= pieces) {
+            size_t end = (size_t)(left < pieces ? left : pieces) * s;
+            for (size_t at = 0; at < end; at += s)
                 shmem_getmem_nbi(dst + at, src + at, s, toward);
-                at += s;
-            } while (--left > 0 && at + s <= span);
         }
         shmem_quiet();
     }
