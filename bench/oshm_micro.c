@@ -510,9 +510,10 @@ static void pingpong(void)
 #endif
 }
 
+/* Symmetric memory. A page behind it keeps the next block from the same sets of the caches. */
 static void *need(size_t n)
 {
-    void *p = shmem_align(4096, n);
+    void *p = shmem_align(4096, n + 4096);
     if (!p) {
         fprintf(stderr, "oshm_micro: the symmetric heap has no %zu bytes\n", n);
         shmem_global_exit(2);

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCHES = 11, MOST = 1 << 20, BURST = 1000 };
+enum { BATCHES = 11, MOST = 1 << 20, APART = MOST + 4096, BURST = 1000 };
 
 static const size_t sizes[] = {8, 1024, 4016, 8192, 65536, MOST};
 
@@ -40,9 +40,10 @@ static double now(void)
 static void messages(const char *from, char *to)
 {
     size_t n = 0;
+    int tag = 1, sender = peer;
     if (me == 0)
         shmemx_send(from, size, 1, peer);
-    wrong += shmemx_recv(to, size, NULL, NULL, &n) != 0 || n != size;
+    wrong += shmemx_recv(to, size, &tag, &sender, &n) != 0 || n != size;
     if (me == 1)
         shmemx_send(from, size, 1, peer);
 }
@@ -60,10 +61,10 @@ static void by_symmetric_message(void)
 static void by_notification(void)
 {
     if (me == 0)
-        shmemx_putmem_notify(near_in, out, size, 0, peer);
+        shmemx_putmem_notify(near_in, near_out, size, 0, peer);
     shmemx_notify_wait(0, ++count);
     if (me == 1)
-        shmemx_putmem_notify(near_in, out, size, 0, peer);
+        shmemx_putmem_notify(near_in, near_out, size, 0, peer);
 }
 
 static int ascending(const void *a, const void *b)
@@ -161,8 +162,8 @@ int main(int argc, char **argv)
         budget_ns = atof(argv[1]) * 1e6;
     out = calloc(1, MOST);
     in = calloc(1, MOST);
-    near_out = shmem_calloc(1, MOST);
-    near_in = shmem_calloc(1, MOST);
+    near_out = shmem_align(4096, APART);
+    near_in = shmem_align(4096, APART);
     if (out == NULL || in == NULL || near_out == NULL || near_in == NULL || shmem_n_pes() != 2)
         shmem_global_exit(1);
     memset(out, 1, MOST); /* pages that nobody has written are all one page, and in the cache */
