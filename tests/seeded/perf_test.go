@@ -56,4 +56,11 @@ var perfDefects = []defect{
 		user: "with --repeat, PEs of NVSHMEM read the ID of the job before, and wait for it in vain",
 		by:   measuring("^TestNVSHMEM$"), says: `started are`,
 	},
+	{
+		id: "perf/ratio-of-the-other", file: "cmd/internal/figure/ratio.go",
+		was:  "fmt.Sprintf(\"%.2f\", ours/theirs)",
+		is:   "fmt.Sprintf(\"%.2f\", theirs/ours)",
+		user: "--beside shows how much slower the other library is, and calls it the contrary",
+		by:   unit("./cmd/internal/figure", "^TestRatios$"), says: `printed is`,
+	},
 }

@@ -171,8 +171,8 @@ func (r *reporter) fail(err error) {
 	r.status = fail(r.stderr, statusWorse, err)
 }
 
-// finish prints how the figures compare with the table of expectations, and returns the exit
-// status.
+// finish prints how the figures compare with those of other libraries and with the table of
+// expectations, and returns the exit status.
 func (r *reporter) finish() int {
 	if r.file != nil {
 		if err := r.file.Close(); err != nil {
@@ -182,6 +182,9 @@ func (r *reporter) finish() int {
 	if len(r.set.Figures) == 0 && len(r.set.Runs) > 0 {
 		r.fail(errors.New("measure: there is nothing of these tests and sizes to measure (start 2 PEs or more, and see shmem-perf --help)"))
 		return r.status
+	}
+	if !r.settings.json {
+		figure.PrintRatios(r.stdout, &r.set)
 	}
 	if r.table != nil {
 		to := r.stdout
