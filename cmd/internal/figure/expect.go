@@ -25,7 +25,7 @@ func Expect(s *Set, t *Table) (all []Finding, missing int) {
 	for _, row := range t.Rows {
 		var of []*Figure
 		for _, f := range s.Figures {
-			if f.System == Ours && f.Scope == "host" && f.Test == row.Test && f.Measure == row.Measure && f.Path == row.Path && (f.Size == row.Size || f.Size == 0) {
+			if f.System == Ours && f.Scope == row.Scope && f.Test == row.Test && f.Measure == row.Measure && f.Path == row.Path && (f.Size == row.Size || f.Size == 0) {
 				of = append(of, f)
 			}
 		}

@@ -31,13 +31,15 @@ func TestReadTable(t *testing.T) {
 	if table.Name != "two hosts with 10 Gb/s" || table.NIC != "eth0" || table.Mbps != 10000 || len(table.Rows) != 3 {
 		t.Errorf("table %+v", table)
 	}
-	if got, want := table.Rows[1], (Row{Test: "put", Measure: "bandwidth", Size: 1 << 20, Path: "network", Low: 80, Share: true}); got != want {
+	if got, want := table.Rows[1], (Row{Test: "put", Measure: "bandwidth", Scope: "host", Size: 1 << 20, Path: "network", Low: 80, Share: true}); got != want {
 		t.Errorf("row %+v, want %+v", got, want)
 	}
 	for text, want := range map[string]string{
 		"":                                  "it has no row",
 		"put latency 8 network\n":           "line 1: a row has five words",
 		"put latency x network ..1\n":       `"x" is not a size`,
+		"put latency by 8 node ..1\n":       "line 1: a row has five words",
+		"put latency by gpu 8 node ..1\n":   "there is no scope gpu (say host, stream,",
 		"put latency 8 wire ..1\n":          "path wire is neither node nor network",
 		"put latency 8 node 1\n":            "range 1 has no limit",
 		"put latency 8 node ..\n":           "range .. has no limit",
@@ -135,6 +137,24 @@ func TestExpect(t *testing.T) {
 				t.Errorf("%d are not as expected:\n%s", bad, out.String())
 			}
 		})
+	}
+}
+
+// TestExpectScope: a row of a scope is compared with figures of that scope alone.
+func TestExpectScope(t *testing.T) {
+	table := readTable(t, "put latency by block 8 node ..2\nput latency 8 node ..1\n")
+	s := &Set{}
+	for scope, v := range map[string]float64{"host": 0.5, "block": 3, "stream": 9} {
+		f := &Figure{System: Ours, Test: "put", Measure: "latency", Scope: scope, Size: 8, PEs: 2, Path: "node", Unit: "us", Batches: []float64{v}}
+		f.setMedian()
+		s.Figures = append(s.Figures, f)
+	}
+	all, missing := Expect(s, table)
+	if len(all) != 2 || missing != 0 || all[0].Good || !all[1].Good {
+		t.Fatalf("found are %+v, %d missing", all, missing)
+	}
+	if want := "put latency by block of 8, node: 3.00 us, expected at most 2.00"; all[0].Text != want {
+		t.Errorf("%q, want %q", all[0].Text, want)
 	}
 }
 

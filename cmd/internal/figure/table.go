@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -21,6 +22,7 @@ type Table struct {
 // none.
 type Row struct {
 	Test, Measure string
+	Scope         string // "host" without one
 	Size          int64
 	Path          string
 	Low, High     float64
@@ -29,10 +31,11 @@ type Row struct {
 
 // String returns the name of the figure, with its size if it has one.
 func (r Row) String() string {
+	name := Key{System: Ours, Test: r.Test, Measure: r.Measure, Scope: r.Scope}.Name()
 	if r.Size == 0 {
-		return r.Test + " " + r.Measure
+		return name
 	}
-	return r.Test + " " + r.Measure + " of " + Bytes(r.Size)
+	return name + " of " + Bytes(r.Size)
 }
 
 // ReadTable reads a table of expectations:
@@ -42,9 +45,10 @@ func (r Row) String() string {
 //	nic     mlx5_0 100000
 //	put latency   8  network ..3.5
 //	put bandwidth 1M network 80%..
+//	put latency by block 8 node ..2.5
 //
 // A row has test, measure, size, path, and the range in the unit of the figure or in percent of the
-// NIC's speed.
+// NIC's speed. The scope of figures that GPUs measure is behind the measure, after "by".
 func ReadTable(r io.Reader, name string) (*Table, error) {
 	t := &Table{Name: name}
 	lines := bufio.NewScanner(r)
@@ -60,13 +64,18 @@ func ReadTable(r io.Reader, name string) (*Table, error) {
 			t.Name = strings.Join(words[1:], " ")
 		case words[0] == "nic":
 			err = t.readNIC(words[1:])
-		case len(words) == 5:
+		case len(words) == 5 || len(words) == 7 && words[2] == "by":
+			scope := "host"
+			if len(words) == 7 {
+				scope = words[3]
+				words = slices.Delete(words, 2, 4)
+			}
 			var row Row
-			if row, err = readRow(words); err == nil {
+			if row, err = readRow(words, scope); err == nil {
 				t.Rows = append(t.Rows, row)
 			}
 		default:
-			err = errors.New("a row has five words: test, measure, size, path and range")
+			err = errors.New("a row has five words: test, measure, size, path and range; and perhaps by SCOPE after the measure")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read table %s, line %d: %w (docs/guides/perf.md has an example)", name, n, err)
@@ -103,10 +112,16 @@ func (t *Table) readNIC(words []string) (err error) {
 	return nil
 }
 
-// readRow reads the five words of a row of the table: test, measure, size, path and the expected
-// range.
-func readRow(words []string) (row Row, err error) {
-	row = Row{Test: words[0], Measure: words[1], Path: words[3]}
+// scopes are the scopes of figures.
+var scopes = []string{"host", "stream", "thread", "warp", "block"}
+
+// readRow reads the five words of a row of the table for a scope: test, measure, size, path and the
+// expected range.
+func readRow(words []string, scope string) (row Row, err error) {
+	row = Row{Test: words[0], Measure: words[1], Scope: scope, Path: words[3]}
+	if !slices.Contains(scopes, scope) {
+		return row, fmt.Errorf("there is no scope %s (say %s)", scope, strings.Join(scopes, ", "))
+	}
 	if row.Size, err = ParseBytes(words[2]); err != nil {
 		return row, err
 	}
