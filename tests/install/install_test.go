@@ -67,6 +67,8 @@ var layout = []string{
 	"share/libshmem/libshmem.gdb",
 	"share/libshmem/perf/epyc-2.table",
 	"share/libshmem/perf/measure/device.cu",
+	"share/libshmem/perf/measure/gpu.cuh",
+	"share/libshmem/perf/measure/nvshmem.cu",
 	"share/libshmem/perf/measure/main.c",
 	"share/libshmem/perf/measure/perf.h",
 	"share/libshmem/valgrind.supp",
