@@ -9,8 +9,9 @@
  * strong signals, strong signals alone, gets, of 0 to 1 MiB, with up to 128 under way, tested in
  * any order. What an operation does follows from the numbers of the ranks, its context and its
  * place there, so that the target knows it. With killed, the last rank ends in the middle: the
- * others have to get an error, and to close everything, in time. With gpu all memory is that of a
- * GPU, of the fake driver: the processor can read and write it, too.
+ * others have to get an error, and to close everything, in time. Rank 0 forks once: its child ends,
+ * and the rank goes on. With gpu all memory is that of a GPU, of the fake driver: the processor can
+ * read and write it, too.
  */
 #define _GNU_SOURCE
 #include "nccl.h"
@@ -317,6 +318,20 @@ static bool complete(struct rank *k, uint64_t last)
     return k->under_way == 0;
 }
 
+/* Lets this process have a child, as subprocess and data loaders do, which ends by exit in the
+ * middle of the traffic. The child makes no call of the plugin. */
+static void fork_once(struct rank *k)
+{
+    pid_t child = fork();
+    if (child == 0)
+        exit(0);
+    int status = -1;
+    for (int ms = 0; ms < 10000 && waitpid(child, &status, WNOHANG) == 0; ++ms)
+        usleep(1000);
+    CHECK(child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+          "rank %d: its child has not ended by exit(0) within 10 s (status %#x)", k->rank, status);
+}
+
 /* Traffic until all is seen, or with killed until the plugin reports an error. */
 static void traffic(struct rank *k)
 {
@@ -325,6 +340,8 @@ static void traffic(struct rank *k)
     for (uint64_t turns = 0; !complete(k, last); ++turns) {
         if (killed && k->rank == ranks - 1 && turns == 3000)
             _exit(0);
+        if (turns == 100 && k->rank == 0)
+            fork_once(k);
         random = mix(random);
         int other = (int)(random % (uint64_t)ranks), context = (int)(random >> 8) % CONTEXTS;
         int began = start(k, other, context < 0 ? -context : context);

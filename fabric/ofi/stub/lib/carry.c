@@ -363,7 +363,8 @@ static void carry_atomic(struct ep *ep, struct op *op)
                                  .key = op->key,
                                  .op = (uint16_t)op->op,
                                  .width = (uint16_t)op->width};
-        handle_request_result(ep, op, wire_put(op->peer->map, &r, op->operands, sizeof op->operands, 0));
+        handle_request_result(ep, op,
+                              wire_put(op->peer->map, &r, op->operands, sizeof op->operands, 0));
         return;
     }
     int status = apply(op->peer->map, op->remote, op->key, op->op, op->width, op->operands, &old);
