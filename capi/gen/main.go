@@ -86,6 +86,9 @@ func surfaceFiles(s *spec.Surface) ([]file, error) {
 func madeFiles(s *spec.Surface) []file {
 	out := append(thunks(s), file{Path: thunkFile(s, "stream"), Text: extensionThunks(s)}, file{Path: mapFile(s), Text: frontMap(s)})
 	out = append(out, deviceTests(s)...)
+	if s.Device.File != "" {
+		out = append(out, bitcodeFile(s))
+	}
 	if s.HostOnly {
 		return out
 	}
@@ -149,7 +152,7 @@ func writeMade(dir string) error {
 	files, folders := preloadFiles(), []string{preloadFolder}
 	for _, s := range spec.Surfaces {
 		files = append(files, madeFiles(s)...)
-		for _, folder := range []string{"c", "gpu", "abi", "front"} {
+		for _, folder := range []string{"c", "gpu", "abi", "front", "bitcode"} {
 			folders = append(folders, buildPath(s, folder))
 		}
 	}

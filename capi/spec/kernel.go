@@ -67,6 +67,9 @@ func (h *KernelHeader) Part() string {
 	return "shmem.cuh"
 }
 
+// Collective reports whether the names are of calls that all PEs of a team make together.
+func (h *KernelHeader) Collective() bool { return h == kernelCollectives || h == kernelReductions }
+
 // KernelHeaders are all generated headers for kernels, in the order of their inclusion.
 var KernelHeaders = []*KernelHeader{
 	kernelSetup, kernelRMA, kernelStrided, kernelAtomics, kernelSignal, kernelWait, kernelOrdering, kernelCollectives, kernelReductions,
