@@ -1,18 +1,19 @@
 # The one entry to the project. `make` alone lists the targets.
 #
-# Variables: BUILD (default build), CC, GO, NVCC, CUDA_HOME, KERNELS (yes: build makes the library's
-# own kernels in any case; no: install leaves them out, too), NVSHMEM (no: install leaves out the
-# files for NVSHMEM programs), PREFIX (default /usr/local), DESTDIR, DIST (default dist), ARGS (of make
-# test: names of stages, as it prints them), GLIBC and MACHINE (of make wheel: the oldest glibc that it
-# runs with, as 2.28, and the processor, x86_64 or aarch64). All outputs go below $(BUILD), except
-# wheels and releases, which go below $(DIST).
+# Variables: BUILD (default build), CC, GO, NVCC, CUDA_HOME, BITCODE_CLANG (a clang, 16 to 19, for
+# libnvshmem_device.bc), KERNELS (yes: build makes the library's own kernels in any case; no: install
+# leaves them out, too), NVSHMEM (no: install leaves out the files for NVSHMEM programs), PREFIX
+# (default /usr/local), DESTDIR, DIST (default dist), ARGS (of make test: names of stages, as it prints
+# them), GLIBC and MACHINE (of make wheel: the oldest glibc that it runs with, as 2.28, and the
+# processor, x86_64 or aarch64). All outputs go below $(BUILD), except wheels and releases, which go
+# below $(DIST).
 
 BUILD  ?= build
 DIST   ?= dist
 PREFIX ?= /usr/local
 GO     ?= go
 # A build for an older glibc, or for another processor, has a folder of its own (packaging/rules.mk).
-# It takes tools and kernels from the folder BASE.
+# It takes tools, kernels and bitcode from the folder BASE.
 HOST    := $(shell uname -m)
 MACHINE := $(HOST)
 BASE    := $(BUILD)
@@ -399,7 +400,8 @@ $(SEARCHES): $(GO_SRC) $(wildcard tests/need/*.go queue/*.go queue/queuetest/*.g
 # -------------------------------------------------------------- device code
 
 include device/rules.mk
-build: $(BUILT) $(KERNELS_OF_BUILD)
+include device/bitcode/rules.mk
+build: $(BUILT) $(KERNELS_OF_BUILD) $(BITCODE_OF_BUILD)
 include tests/gpu/rules.mk
 include tests/gpu/oracle/rules.mk
 

@@ -21,7 +21,7 @@ OLD_MAKE = GOFLAGS="-buildvcs=false $(GOFLAGS)" $(MAKE) --no-print-directory GLI
 
 # The commands of another processor do not run here, so those of this one describe themselves.
 .PHONY: old-wheel
-old-wheel: $(KERNEL_FILE)
+old-wheel: $(KERNEL_FILE) $(BITCODE_FILE)
 	@BUILD=$(BUILD) scripts/setup sysroot
 	+@$(call OLD_MAKE,$(HOST)) -s $(BUILD)/glibc-$(GLIBC)-$(HOST)/commands/made
 	+@$(call OLD_MAKE,$(MACHINE)) -s COMMANDS=$(BUILD)/glibc-$(GLIBC)-$(HOST)/commands wheel
@@ -36,7 +36,7 @@ MAINTAINER = $(shell git log -1 --format='%an <%ae>' 2>/dev/null)
 OF_RELEASE = $(MAKE) --no-print-directory -s GLIBC=$(RELEASE_GLIBC) SOURCE_DATE_EPOCH=$(EPOCH)
 
 .PHONY: release
-release: $(KERNEL_FILE) ## wheels, packages of Debian, source with Go modules, bill of materials, checksums
+release: $(KERNEL_FILE) $(BITCODE_FILE) ## wheels, packages of Debian, source with Go modules, bill of materials, checksums
 	@$(if $(filter yes,$(CHANGED)),,packaging/release.py tree)
 	rm -rf "$(RELEASE)" $(BUILD)/release
 	+@$(OF_RELEASE) wheel DIST="$(RELEASE)"

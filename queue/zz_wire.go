@@ -89,6 +89,7 @@ const (
 	ReduceOr          = 6          // the bits that any has
 	ReduceXor         = 7          // the bits that an odd number has
 	ImagePEs          = 128        // PEs whose address a kernel finds in constant memory
+	BitcodePatch      = 1005       // the third word of the version in libnvshmem_device.bc, which NVIDIA's does not have
 )
 
 // Code names an operation.

@@ -303,6 +303,7 @@ var Constants = join([]Constant{
 	{"REDUCE_XOR", "ReduceXor", 7, "the bits that an odd number has"},
 
 	{"IMAGE_PES", "ImagePEs", 128, "PEs whose address a kernel finds in constant memory"},
+	{"BITCODE_PATCH", "BitcodePatch", 1000 + Version, "the third word of the version in libnvshmem_device.bc, which NVIDIA's does not have"},
 })
 
 func join(lists ...[]Constant) (all []Constant) {

@@ -6,6 +6,7 @@
 #define SHMEM_COPY_H
 
 #include "scope.h"
+#include "unit.h"
 
 #ifdef SHMEMI_KERNEL
 

@@ -19,6 +19,7 @@ struct shmemi_work {
     uint64_t *step;    /* the last step that this PE has finished */
     uint64_t *round;   /* the last round of data that this PE has sent */
     uint32_t *ticket;  /* blocks that have arrived (device/kernels) */
+    uint32_t *turns;   /* 1 while a warp makes a collective call (device/bitcode) */
     uint64_t *rounds;  /* a flag for each round of a dissemination */
     uint64_t *arrived; /* a flag for each PE: its last step */
     uint64_t *pushed;  /* a flag for each PE: the last round of data it has sent */
@@ -147,6 +148,7 @@ SHMEMI_D void shmemi_work_at(uint64_t base, uint64_t n, struct shmemi_work *w)
     w->step = (uint64_t *)(void *)at;
     w->round = w->step + 1;
     w->ticket = (uint32_t *)(void *)(w->step + 2);
+    w->turns = w->ticket + 1;
     w->rounds = (uint64_t *)(void *)(at + SHMEMI_WORK_ROUNDS);
     w->arrived = (uint64_t *)(void *)(at + SHMEMI_WORK_HEAD);
     w->pushed = w->arrived + n;

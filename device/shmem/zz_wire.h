@@ -105,6 +105,7 @@
 #define SHMEMI_REDUCE_OR 6 /* the bits that any has */
 #define SHMEMI_REDUCE_XOR 7 /* the bits that an odd number has */
 #define SHMEMI_IMAGE_PES 128 /* PEs whose address a kernel finds in constant memory */
+#define SHMEMI_BITCODE_PATCH 1005 /* the third word of the version in libnvshmem_device.bc, which NVIDIA's does not have */
 
 /* Operations, and how many slots each takes. */
 enum shmemi_op {

@@ -24,9 +24,10 @@ INSTALLED := $(CMDS:%=bin/%) $(PERF) $(HEADERS_OWN) $(DEVICE_HEADERS:device/%=in
              $(call described,$(DESCRIBED) oshcc,$(WRAPPERS) oshrun oshmem_info) $(EXAMPLES_OWN:%=share/shmem/%) $(PAGES:%=share/doc/libshmem/%)
 # The files for NVSHMEM programs. Links make share/nvshmem a NVSHMEM_HOME.
 NVSHMEM_CMDS    := nvshmem-info nvshmrun
+BITCODES        := $(BITCODE) $(BITCODE_LINKS)
 NVSHMEM_HOME    := share/nvshmem
 NVSHMEM_RELEASE := $(shell awk '$$2 ~ /NVSHMEM_VENDOR_(MAJOR|MINOR|PATCH)_VERSION/ {printf "%s%s", dot, $$3; dot = "."}' include/nvshmem/host/nvshmem_api.h)
-INSTALLED_NVSHMEM := $(filter include/nvshmem/%,$(HEADERS)) lib/$(NVSHMEM_NAME) lib/$(NVSHMEM_OLD) lib/libnvshmem_host.so $(NVSHMEM_ARCHIVES:%=lib/%) \
+INSTALLED_NVSHMEM := $(filter include/nvshmem/%,$(HEADERS)) lib/$(NVSHMEM_NAME) lib/$(NVSHMEM_OLD) lib/libnvshmem_host.so $(NVSHMEM_ARCHIVES:%=lib/%) $(BITCODES:%=lib/%) \
                      $(NVSHMEM_CMDS:%=bin/%) lib/pkgconfig/nvshmem.pc lib/cmake/nvshmem/nvshmem-config.cmake \
                      lib/cmake/nvshmem/nvshmem-config-version.cmake $(call described,$(NVSHMEM_CMDS),) \
                      $(patsubst %,share/shmem/%,$(filter examples/nvshmem/%,$(EXAMPLE_FILES))) $(NVSHMEM_HOME)/include $(NVSHMEM_HOME)/lib $(NVSHMEM_HOME)/bin
@@ -40,7 +41,7 @@ OWN_DIRS := $(shell find include/nvshmem -depth -type d) include/shmem include/m
             $(if $(findstring |$(PREFIX)|,$(SYSTEMS)),,share/doc libexec share/man/man1 share/man/man3 share/man/man7 share/man share/bash-completion/completions share/bash-completion share/zsh/site-functions share/zsh share lib/pkgconfig lib/cmake lib include bin)
 
 .PHONY: install
-install: $(BUILT) $(KERNELS_OF_INSTALL) man ## into PREFIX (/usr/local), below DESTDIR
+install: $(BUILT) $(KERNELS_OF_INSTALL) $(BITCODE_OF_BUILD) man ## into PREFIX (/usr/local), below DESTDIR
 	install -d $(foreach d,$(sort $(dir $(INSTALLED))),"$(P)/$(d)")
 	install -m 755 $(CMDS:%=$(BUILD)/bin/%) "$(P)/bin"
 	install -m 755 $(BUILD)/lib/libshmem.so $(BUILD)/lib/libshmem_core.so $(BUILD)/lib/libshmem_preload.so $(BUILD)/lib/libshmem_rma.so "$(P)/lib"
@@ -59,6 +60,8 @@ else
 	install -m 755 $(BUILD)/lib/$(NVSHMEM_NAME) $(BUILD)/lib/$(NVSHMEM_OLD) "$(P)/lib"
 	ln -sf $(NVSHMEM_NAME) "$(P)/lib/libnvshmem_host.so"
 	install -m 644 $(NVSHMEM_ARCHIVES:%=$(BUILD)/lib/%) "$(P)/lib"
+	rm -f $(foreach f,$(BITCODES),"$(P)/lib/$(f)")
+	$(if $(filter $(BITCODE_FILE),$(BITCODE_OF_BUILD)),install -m 644 $(BITCODE_FILE) "$(P)/lib" && $(foreach f,$(BITCODE_LINKS),ln -s $(BITCODE) "$(P)/lib/$(f)" &&) :)
 	install -m 755 $(NVSHMEM_CMDS:%=scripts/install/nvshmem/%) "$(P)/bin"
 	install -m 644 scripts/install/nvshmem/nvshmem-config.cmake "$(P)/lib/cmake/nvshmem"
 	sed -e 's|@VERSION@|$(NVSHMEM_RELEASE)|' scripts/install/nvshmem/nvshmem-config-version.cmake.in > "$(P)/lib/cmake/nvshmem/nvshmem-config-version.cmake"
@@ -94,7 +97,7 @@ STAGE := $(abspath $(BUILD))/wheel
 STRIPPED := lib/libshmem.so lib/libshmem_core.so lib/libshmem_preload.so lib/libshmem_rma.so \
             $(if $(filter no,$(NVSHMEM)),,lib/$(NVSHMEM_NAME) lib/$(NVSHMEM_OLD))
 .PHONY: stage
-stage: $(BUILT) $(KERNEL_FILE)
+stage: $(BUILT) $(KERNEL_FILE) $(if $(filter no,$(NVSHMEM)),,$(BITCODE_FILE))
 	rm -rf $(STAGE)
 	@$(MAKE) --no-print-directory -s install DESTDIR=$(STAGE) PREFIX=
 	$(STRIP) -g $(STRIPPED:%=$(STAGE)/%)

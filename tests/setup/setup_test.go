@@ -160,7 +160,7 @@ func TestRefusals(t *testing.T) {
 		want    string
 	}{
 		{"unknown profile", "all", nil,
-			"setup: usage: scripts/setup build|demo|model|test|full|check|docs|bench|kernels|sysroot|roots\n"},
+			"setup: usage: scripts/setup build|demo|model|test|full|check|docs|bench|kernels|bitcode|sysroot|roots\n"},
 		{"old Go", "check", map[string]string{"go": `echo go1.22.1`},
 			"setup: Go 1.26 or newer is needed, found 1.22.1 (install it from https://go.dev/dl and put its bin first in PATH)\n"},
 		{"no Go", "check", map[string]string{"go": ""},

@@ -2,5 +2,5 @@
 
 package cuda
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc31f00403025dd77
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xe15c8415acbed60e
 import "C"
