@@ -51,8 +51,7 @@ static int copy_state(enum shmemi_module_what what, const void *handle, const ch
     if (shmemi_units_job(error, sizeof error) != 0)
         return report_error(call, error, NULL);
     if (core->module_job(what, (void *)handle, &at, &size) != SHMEMI_DONE)
-        return report_error(call, core->error(),
-                            "compile the code with shmem/shmem.cuh, and use the library in it");
+        return report_error(call, core->error(), NULL);
     if (size != sizeof(struct shmemi_device_image)) {
         snprintf(error, sizeof error,
                  "the code was compiled with another version of shmem/shmem.cuh (%zu bytes of "

@@ -17,6 +17,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/queue"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/amo"
@@ -328,13 +329,41 @@ func (g *GPU) Holds(at unsafe.Pointer) bool {
 }
 
 // Module returns the address and the size of the variable in a loaded module of the program in
-// which device code keeps the job's state. library: the handle is a CUlibrary, else a CUmodule.
+// which device code keeps the job's state. library: the handle is a CUlibrary, else a CUmodule. Code
+// that was linked with the bitcode library of another version of libshmem is refused.
 func (g *GPU) Module(library bool, handle unsafe.Pointer) (unsafe.Pointer, uint64, error) {
-	const name = "shmemi_here"
+	const state, version = "shmemi_here", "nvshmemi_device_lib_version_d"
 	find := g.dev.ModuleGlobal
 	if library {
 		find = g.dev.LibraryGlobal
 	}
-	at, n, err := find(handle, name)
-	return at.Pointer(), n, err
+	at, n, err := find(handle, state)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w (compile the code with shmem/shmem.cuh, and use the library in it)", err)
+	}
+	// nvcc and NVRTC compile the headers, which have no such variable.
+	if words, size, err := find(handle, version); err == nil {
+		b := make([]byte, size)
+		if err := g.dev.CopyOut(b, words); err != nil {
+			return nil, 0, err
+		}
+		if err := fits(b); err != nil {
+			return nil, 0, err
+		}
+	}
+	return at.Pointer(), n, nil
+}
+
+// fits returns an error if the version in a bitcode library, three words, is not that of this
+// library's.
+func fits(version []byte) error {
+	var have struct{ Major, Minor, Patch int32 }
+	if _, err := binary.Decode(version, binary.NativeEndian, &have); err == nil && have.Patch == queue.BitcodePatch {
+		return nil
+	}
+	return &shmerr.Error{
+		Op: "check the version of", Object: "libnvshmem_device.bc in the code",
+		Cause:  shmerr.Causef(shmerr.ErrUnsupported, "it is %d.%d.%d, of another version of libshmem: the last number of this library's is %d", have.Major, have.Minor, have.Patch, queue.BitcodePatch),
+		Remedy: "link the code with the file beside this library: NVSHMEM_LIB_DIR or NVSHMEM_HOME names its folder",
+	}
 }

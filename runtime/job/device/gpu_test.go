@@ -1,8 +1,11 @@
 package device
 
 import (
+	"bytes"
+	"encoding/binary"
 	"testing"
 
+	"libshmem/queue"
 	"libshmem/runtime/heap"
 	"libshmem/runtime/proxy/gpustage"
 )
@@ -48,5 +51,28 @@ func TestNothingLent(t *testing.T) {
 	}
 	if err := g.Forget(); err != nil {
 		t.Errorf("forget nothing: %v", err)
+	}
+}
+
+// TestVersionOfBitcode: only the last of the three words says which layout the code has.
+func TestVersionOfBitcode(t *testing.T) {
+	for _, c := range []struct {
+		words []int32
+		fits  bool
+	}{
+		{[]int32{3, 8, queue.BitcodePatch}, true},
+		{[]int32{3, 9, queue.BitcodePatch}, true},
+		{[]int32{3, 8, queue.BitcodePatch - 1}, false},
+		{[]int32{3, 4, 5}, false}, // NVIDIA's
+		{[]int32{queue.BitcodePatch}, false},
+		{nil, false},
+	} {
+		var b bytes.Buffer
+		if err := binary.Write(&b, binary.NativeEndian, c.words); err != nil {
+			t.Fatal(err)
+		}
+		if err := fits(b.Bytes()); (err == nil) != c.fits {
+			t.Errorf("version %d: error %v", c.words, err)
+		}
 	}
 }

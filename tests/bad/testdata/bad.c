@@ -3,6 +3,7 @@
  * knows the library's report.
  */
 #include "go.h"
+#include "modules.h"
 
 #include <shmem.h>
 #include <shmem/state.h>
@@ -146,21 +147,6 @@ static void stream_root(void)
 static void stream_team(void)
 {
     shmemx_long_sum_reduce_on_stream(4711, block, block, 1, NULL);
-}
-static void module_finalized(void)
-{
-    if (shmemx_cumodule_finalize((struct CUmod_st *)block) != 0)
-        printf("PE %d went on\n", me);
-}
-static void module_without_gpu(void)
-{
-    if (shmemx_cumodule_init((struct CUmod_st *)block) != 0)
-        printf("PE %d went on\n", me);
-}
-static void module_of_nothing(void)
-{
-    if (shmemx_culibrary_init(NULL) != 0)
-        printf("PE %d went on\n", me);
 }
 static void signal_operation(void)
 {
@@ -401,6 +387,8 @@ static const struct {
     {"stream_team", stream_team},
     {"module_finalized", module_finalized},
     {"module_without_gpu", module_without_gpu},
+    {"module_of_another_size", module_of_another_size},
+    {"module_of_another_version", module_of_another_version},
     {"module_of_nothing", module_of_nothing},
     {"wait_comparison", wait_comparison},
     {"wait_private", wait_private},
