@@ -38,6 +38,8 @@ else
 $(BITCODE_FILE): $(wildcard device/bitcode/*) $(DEVICE_HEADERS) $(HEADERS) $(GEN)/made
 	@mkdir -p $(@D) $(BUILD)/obj/bitcode
 	$(if $(BITCODE_CLANG),,@BUILD=$(BUILD) scripts/setup bitcode)
+	@[ -n "$$(BITCODE_CLANG=$(CLANG_FOUND) scripts/bitcode-clang)" ] || \
+	    { echo "build: BITCODE_CLANG=$(CLANG_FOUND) is not a clang 16 to 19 (set it to one, or leave it out)" >&2; exit 1; }
 	$(CLANG_FOUND) $(BITCODE_FLAGS) $(BITCODE_PASSES) -S -o $(BITCODE_TEXT) device/bitcode/nvshmem.cu
 	sed -i '/^!llvm\.module\.flags = /d' $(BITCODE_TEXT)
 	$(CLANG_FOUND) --target=nvptx64-nvidia-cuda -x ir $(BITCODE_PASSES) -c -o $@ $(BITCODE_TEXT)
