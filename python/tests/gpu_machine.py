@@ -79,6 +79,11 @@ ON_GPU: list[Row] = [
     ("expandable/torch", "-n 2", GPU | GROWS, "torch"),
 ]
 
+# Kernels of Triton, linked with this library's bitcode, where torch's own library is not first.
+LIB = BUILD / "lib"
+LINKED = {"LD_PRELOAD": str(LIB / "libnvshmem_host.so.3"), "NVSHMEM_LIB_DIR": str(LIB)}
+ON_GPU += [(f"bitcode/{way}", options, env | LINKED, "bitcode") for way, options, env in COPIED]
+
 # Through the proxy, on one GPU that all PEs share, also on machines with several.
 SHARED = GPU | {"CUDA_VISIBLE_DEVICES": "0"}
 SOME = f"{DRAFT} -k driver or triton or numba"
@@ -161,7 +166,7 @@ def tests(name: str, options: str, env: dict[str, str], what: str) -> None:
     pytest = [sys.executable, "-m", "pytest", "-v", "-rs", "--tb=short", "--showlocals"]
     pytest += ["--durations=1"]
     # torch takes a while to compile.
-    timeout = 80 if what in ("torch", DRAFT) else 30
+    timeout = 80 if what in ("torch", "bitcode", DRAFT) else 30
     pytest += ["-o", f"faulthandler_timeout={timeout}", "-o", "faulthandler_exit_on_timeout=true"]
     where, _, words = what.partition(" -k ")
     pytest += ["-c", "python/pyproject.toml", str(TESTS / where)]
