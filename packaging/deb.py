@@ -89,7 +89,8 @@ def package_of(name: str) -> str:
     if name.startswith(("share/bash-completion/", "share/zsh/", "share/libshmem/")):
         return "shmem-tools"
     library = name.startswith("lib/") and "/" not in name[4:]
-    if library and name.endswith((".so", ".so.3", ".fatbin")) and name != "lib/libnvshmem_host.so":
+    loaded = name.endswith((".so", ".so.3", ".fatbin", ".bc"))
+    if library and loaded and name != "lib/libnvshmem_host.so":
         return "libshmem0"
     return "libshmem-dev"
 

@@ -275,6 +275,7 @@ def test_packages_of_debian(tmp_path: Path) -> None:
     places = {
         "lib/libshmem.so": "libshmem0", "lib/libshmem_core.so": "libshmem0",
         "lib/libshmem_kernels.fatbin": "libshmem0", "lib/libnvshmem_host.so.3": "libshmem0",
+        "lib/libnvshmem_device.bc": "libshmem0",
         "lib/pkgconfig/shmem.pc": "libshmem-dev", "include/shmem.h": "libshmem-dev",
         "lib/libnvshmem.a": "libshmem-dev", "share/man/man3/shmem_put.3": "libshmem-dev",
         "bin/shmemrun": "shmem-tools", "share/man/man1/shmemrun.1": "shmem-tools",

@@ -41,6 +41,7 @@ func wide() map[string]string {
 	for _, name := range []string{"ip", "fi_info", "oshrun", "oshcc", "iperf3", "data.noun", "cmake", "pkg-config", "groff", "man", "mpiexec.hydra", "srun", "slurmctld", "slurmd", "munged", "ssh", "sshd", "nft", "torch-python", "debootstrap", "chromium"} {
 		commands[name] = `:`
 	}
+	commands["clang-16"] = `echo 16.0.6`
 	return commands
 }
 
@@ -120,11 +121,11 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// scripts returns set-up and the file that it sources.
+// scripts returns set-up, the file that it sources and the script that it runs.
 func scripts(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	for _, name := range []string{"setup", "setup-site.sh"} {
+	for _, name := range []string{"setup", "setup-site.sh", "bitcode-clang"} {
 		text, err := os.ReadFile(filepath.Join("../../scripts", name))
 		if err != nil {
 			t.Fatal(err)
@@ -169,6 +170,8 @@ func TestRefusals(t *testing.T) {
 			"setup: gcc 12 or newer is needed, found 9.4.0 (apt-get install gcc, or set CC)\n"},
 		{"no clang", "check", map[string]string{"clang": "", "id": `echo 1000`},
 			"setup: missing packages, and only root may install them (sudo apt-get install --no-install-recommends clang)\n"},
+		{"no clang for bitcode", "bitcode", map[string]string{"clang-16": "", "id": `echo 1000`},
+			"setup: missing packages, and only root may install them (sudo apt-get install --no-install-recommends clang-19)\n"},
 		{"old clang", "check", map[string]string{"clang": `echo 11.0.1`},
 			"setup: clang 14 or newer is needed, found 11.0.1 (set CLANG to a newer one)\n"},
 		{"no make", "check", map[string]string{"make": ""},
@@ -271,7 +274,7 @@ func TestSystem(t *testing.T) {
 	if r := run("test"); r.status != 0 || strings.Contains(r.out, "Debian") {
 		t.Fatalf("test: %+v", r)
 	}
-	fetched := regexp.MustCompile(`^setup: fetching Debian 13 with libfabric 2\.1 and launchers into \S+: .*\nsetup: Debian 13: [0-9]+ s\n$`)
+	fetched := regexp.MustCompile(`^(?:setup: fetching triton \S+ from PyPI\n)?setup: fetching Debian 13 with libfabric 2\.1 and launchers into \S+: .*\nsetup: Debian 13: [0-9]+ s\n$`)
 	for _, c := range []struct{ turn, then string }{{"first", "1.17.0-3"}, {"second", "2.1.0-1.1"}, {"third", "1.17.0-3"}} {
 		if r := run("full"); r.status != 0 || !fetched.MatchString(r.out) || r.err != "" {
 			t.Fatalf("%s run: %+v", c.turn, r)
