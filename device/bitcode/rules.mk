@@ -30,7 +30,8 @@ without-bitcode:
 
 # Compilers refuse to link modules whose flags differ: clang's says that denormals are not flushed,
 # and Triton's that they are. No flag is needed. The host finds two variables by their names: compilers
-# keep what is in llvm.used also where they make everything else internal.
+# keep what is in llvm.used also where they make everything else internal. libNVVM, which CuTe uses,
+# refuses functions with an alignment, as methods of C++ have.
 ifneq ($(BASE),$(BUILD))
 $(BITCODE_FILE): $(BASE)/lib/$(BITCODE)
 	@mkdir -p $(@D)
@@ -42,7 +43,7 @@ $(BITCODE_FILE): $(wildcard device/bitcode/*) $(DEVICE_HEADERS) $(HEADERS) $(GEN
 	@[ -n "$$(BITCODE_CLANG=$(CLANG_FOUND) scripts/bitcode-clang)" ] || \
 	    { echo "build: BITCODE_CLANG=$(CLANG_FOUND) is not a clang 16 to 19 (set it to one, or leave it out)" >&2; exit 1; }
 	$(CLANG_FOUND) $(BITCODE_FLAGS) $(BITCODE_PASSES) -S -o $(BITCODE_TEXT) device/bitcode/nvshmem.cu
-	sed -i '/^!llvm\.module\.flags = /d; s/^@llvm\.compiler\.used = /@llvm.used = /' $(BITCODE_TEXT)
+	sed -i '/^!llvm\.module\.flags = /d; s/^@llvm\.compiler\.used = /@llvm.used = /; /^define /s/ align 2 {$$/ {/' $(BITCODE_TEXT)
 	$(CLANG_FOUND) --target=nvptx64-nvidia-cuda -x ir $(BITCODE_PASSES) -c -o $@ $(BITCODE_TEXT)
 endif
 

@@ -92,6 +92,9 @@ func TestBitcode(t *testing.T) {
 	if strings.Contains(text, "!llvm.module.flags") {
 		t.Error("the module has flags, which Triton's may not fit")
 	}
+	if m := regexp.MustCompile(`(?m)^define .* align \d+ \{$`).FindString(text); m != "" {
+		t.Errorf("libNVVM refuses the alignment of %s", m)
+	}
 	if strings.Contains(text, "optnone") {
 		t.Error("compilers of kernels may not optimise a function")
 	}
