@@ -61,7 +61,8 @@ def test_what_is_in_it(wheel: Path) -> None:
                  "include/shmem.h", "include/shmemx.h", "include/shmem/shmem.cuh",
                  "lib/libshmem_kernels.fatbin", "lib/pkgconfig/shmem.pc",
                  "share/doc/libshmem/docs/start/install.md", "share/shmem/examples/ring/ring.c",
-                 "lib/libnvshmem_device.bc", "lib/libnvshmem_host.so.3", "share/man/man3/shmem_put.3"):  # fmt: skip
+                 "lib/libnvshmem_device.bc", "lib/libnvshmem_host.so.3",
+                 "share/man/man3/shmem_put.3"):  # fmt: skip
         assert f"shmem/{name}" in names, name
     assert not [n for n in names if "libnvshmem_device_sm_" in n]  # links, to one file for all GPUs
     ends = tuple(f".dist-info/licenses/{name}" for name in ("LICENSE", "THIRD-PARTY.txt"))
