@@ -264,6 +264,20 @@ def kernels() -> None:
             report(name, verdict, time.monotonic() - began, text[-4000:], text)
 
 
+def puts() -> None:
+    """The example whose kernel puts to the next PE on any path."""
+    program = str(ROOT / "examples" / "triton" / "put.py")
+    for way, options, env in WAYS:
+        name, began = f"put/{way}", time.monotonic()
+        if not wanted(name):
+            continue
+        n = int(options.split()[1])
+        status, text = once(options, env | LINKED, [sys.executable, program])
+        good = status == 0 and text.count(f" of {n}: 20 turns, 0 wrong elements") == n
+        verdict = "ok" if good else f"FAILED with status {status}"
+        report(name, verdict, time.monotonic() - began, text[-4000:], text)
+
+
 def wanted(name: str) -> bool:
     return not ONLY or any(word in name for word in ONLY)
 
@@ -366,6 +380,7 @@ def main() -> int:
                 tests(*row)
         example()
         kernels()
+        puts()
     if left:
         say(f"left for several GPUs: {' '.join(left)}")
     failed = verdicts.count(False)
