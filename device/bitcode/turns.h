@@ -9,6 +9,7 @@
 #define SHMEM_BITCODE_TURNS_H
 
 #include <shmem/team.h>
+#include <shmem/wait.h>
 
 /* The part of a thread in a call. */
 struct shmemi_turn {
@@ -29,9 +30,13 @@ SHMEMI_COLD struct shmemi_turn shmemi_turn_begin(const struct shmemi_device_imag
     t.mine = (int)(shmemi_thread_in_block() & 31) == t.leader;
     t.claim = NULL;
     if (t.mine && shmemi_team_open(image, call, team, &m) == 0) {
+        uint32_t polls = 0;
         t.claim = m.work.turns;
-        while (shmemi_claim_near(t.claim, 1) != 0)
+        /* The warp whose turn it is ends without its release when a PE is lost. */
+        while (shmemi_claim_near(t.claim, 1) != 0) {
+            shmemi_keep_waiting_for(image, &polls, m.losses);
             __nanosleep(64);
+        }
     }
     return t;
 }
