@@ -52,6 +52,20 @@ var nvshmemDefects = []defect{
 		by:   unit("./runtime/job/device", "^TestVersionOfBitcode$"), says: `version \[3 8 \d+\]: error <nil>`,
 	},
 	{
+		id: "nvshmem/half-in-memory", file: "capi/gen/bitcode.go",
+		was:  "		return \"__fp16\"\n",
+		is:   "		return c\n",
+		user: "kernels of CuTe pass a half, and the function in the bitcode reads the address of one",
+		by:   unit("./capi/gen", "^TestBitcode$"), says: `the functions lack SHMEMI_BITCODE void nvshmem_half_p`,
+	},
+	{
+		id: "nvshmem/warps-at-once", file: "capi/gen/bitcode.go",
+		was:  "collective && f.Scope == spec.Thread",
+		is:   "collective && f.Scope == spec.Warp",
+		user: "the warps of a kernel of Triton make a barrier at the same time, PEs count different steps, and wait for ever",
+		by:   unit("./capi/gen", "^TestBitcode$"), says: `the functions lack SHMEMI_BITCODE void nvshmem_barrier_all\(\) \{ struct shmemi_turn`,
+	},
+	{
 		id: "nvshmem/same-triple", file: "capi/front/team_split.c",
 		was:  `{"start", each ? 0 : p.start}`,
 		is:   `{"start", p.start}`,
