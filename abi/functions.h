@@ -156,8 +156,11 @@ struct shmemi_core {
      * stream_open, with the file of the library's kernels. */
     int (*stream_open)(const char *file);
     int (*stream_call)(int what, const struct shmemi_stream_call *c, void *stream);
-    /* The address at which code that the program has loaded has its copy of the job's state. */
-    int (*module_job)(int what, void *handle, void **at, size_t *size);
+    /* The address and the size of a variable of code that the program has loaded. */
+    int (*module_variable)(int what, void *handle, char *name, void **at, size_t *size);
+    /* The address, for kernels, of the two words by which device code of NVIDIA's archive ends the
+     * job: 2 in the first one, the status in the second. 0: there are no kernels. */
+    uint64_t (*kernel_exit)(void);
 
     /* Counters of this PE (runtime/stats). They return NULL or -1 for a number without a counter.
      * pe -1: all. */

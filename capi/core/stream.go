@@ -36,13 +36,20 @@ func shmemgoStreamCall(what C.int, c *C.struct_shmemi_stream_call, stream unsafe
 	return result(current.Producers.Streams.Queue(onstream.What(what), (*queue.StreamCall)(unsafe.Pointer(c)), uintptr(stream)))
 }
 
-// shmemgoModuleJob finds the variable of a loaded module or library in which its kernels have their
-// copy of the job's state.
+// shmemgoModuleVariable finds a variable of a loaded module or library.
 //
-//export shmemgoModuleJob
-func shmemgoModuleJob(what C.int, handle unsafe.Pointer, at *unsafe.Pointer, size *C.size_t) C.int {
-	defer guard.Catch("module_job")
-	where, n, err := current.GPU.Module(what == C.SHMEMI_LIBRARY, handle)
+//export shmemgoModuleVariable
+func shmemgoModuleVariable(what C.int, handle unsafe.Pointer, name *C.char, at *unsafe.Pointer, size *C.size_t) C.int {
+	defer guard.Catch("module_variable")
+	where, n, err := current.GPU.Variable(what == C.SHMEMI_LIBRARY, handle, C.GoString(name))
 	*at, *size = where, C.size_t(n)
 	return result(err)
+}
+
+// shmemgoKernelExit returns the address, for kernels, of the words by which they end the job.
+//
+//export shmemgoKernelExit
+func shmemgoKernelExit() C.uint64_t {
+	defer guard.Catch("kernel_exit")
+	return C.uint64_t(current.Producers.ExitWords())
 }

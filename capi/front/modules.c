@@ -50,7 +50,7 @@ static int copy_state(enum shmemi_module_what what, const void *handle, const ch
         return report_error(call, "the handle is NULL", "load the code first");
     if (shmemi_units_job(error, sizeof error) != 0)
         return report_error(call, error, NULL);
-    if (core->module_job(what, (void *)handle, &at, &size) != SHMEMI_DONE)
+    if (core->module_variable(what, (void *)handle, "shmemi_here", &at, &size) != SHMEMI_DONE)
         return report_error(call, core->error(), NULL);
     if (size != sizeof(struct shmemi_device_image)) {
         snprintf(error, sizeof error,

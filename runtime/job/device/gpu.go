@@ -328,21 +328,26 @@ func (g *GPU) Holds(at unsafe.Pointer) bool {
 	return err == nil && p.Place == gpu.OnDevice
 }
 
-// Module returns the address and the size of the variable in a loaded module of the program in
-// which device code keeps the job's state. library: the handle is a CUlibrary, else a CUmodule. Code
-// that was linked with the bitcode library of another version of libshmem is refused.
-func (g *GPU) Module(library bool, handle unsafe.Pointer) (unsafe.Pointer, uint64, error) {
-	const state, version = "shmemi_here", "nvshmemi_device_lib_version_d"
+// stateVariable is the variable in which device code of this library keeps the job's state.
+const stateVariable = "shmemi_here"
+
+// Variable returns the address and the size of a variable of a loaded module of the program.
+// library: the handle is a CUlibrary, else a CUmodule. The variable of the job's state is refused in
+// code that was linked with the bitcode library of another version of libshmem.
+func (g *GPU) Variable(library bool, handle unsafe.Pointer, name string) (unsafe.Pointer, uint64, error) {
 	find := g.dev.ModuleGlobal
 	if library {
 		find = g.dev.LibraryGlobal
 	}
-	at, n, err := find(handle, state)
+	at, n, err := find(handle, name)
+	if name != stateVariable {
+		return at.Pointer(), n, err
+	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w (compile the code with shmem/shmem.cuh, and use the library in it)", err)
 	}
 	// nvcc and NVRTC compile the headers, which have no such variable.
-	if words, size, err := find(handle, version); err == nil {
+	if words, size, err := find(handle, "nvshmemi_device_lib_version_d"); err == nil {
 		b := make([]byte, size)
 		if err := g.dev.CopyOut(b, words); err != nil {
 			return nil, 0, err

@@ -129,9 +129,16 @@ func (e *KernelExit) Error() string {
 	return fmt.Sprintf("a kernel ends the job with status %d", e.Status)
 }
 
+// exitRequested is what nvshmem_global_exit of NVIDIA's device code stores, after the status; then it
+// waits for the end of the process.
+const exitRequested = 2
+
 // fault decodes the report that kernels write to memory shared with the CPU: nil if there is none,
 // a KernelFault, or a KernelExit if a kernel called shmem_global_exit.
 func (k *Kernels) fault() error {
+	if k.exit != nil && atomic.LoadUint32(&k.exit[0]) == exitRequested {
+		return &KernelExit{Status: int(int32(atomic.LoadUint32(&k.exit[1])))}
+	}
 	r := k.report
 	if atomic.LoadUint32(&r.Ready) == 0 {
 		return nil

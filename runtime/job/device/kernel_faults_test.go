@@ -180,3 +180,22 @@ func TestFaultsAreExplained(t *testing.T) {
 		t.Error(errors.Join(errors.New("a report that is not ready is told"), err))
 	}
 }
+
+// TestExitOfArchive ends the job as device code of NVIDIA's archive does: a state in one word, and
+// before it the status in another.
+func TestExitOfArchive(t *testing.T) {
+	k, _, _ := played(t)
+	k.exit = new([2]uint32)
+	for _, state := range []uint32{0, 1, 3} {
+		k.exit[0] = state
+		if err := k.fault(); err != nil {
+			t.Errorf("state %d: %v", state, err)
+		}
+	}
+	k.exit[1] = ^uint32(6) // -7
+	atomic.StoreUint32(&k.exit[0], exitRequested)
+	var exit *KernelExit
+	if err := k.fault(); !errors.As(err, &exit) || exit.Status != -7 {
+		t.Errorf("%v", err)
+	}
+}

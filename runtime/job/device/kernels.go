@@ -29,6 +29,8 @@ type Kernels struct {
 	shared *gpu.Memory   // memory that the CPU and the GPU reach
 	near   *gpu.Memory   // memory of the GPU
 	report *queue.Report // in which a kernel describes its wrong call
+	exit   *[2]uint32    // in which device code of NVIDIA's archive requests the end of the job: exitRequested, and the status
+	exitAt gpu.Address   // where kernels find it
 	rings  []*queue.Ring
 	over   chan struct{} // closed to end watch
 	gone   chan struct{} // closed when watch has ended
@@ -71,7 +73,7 @@ func (p *Producers) newKernels() (_ *Kernels, err error) {
 	peers := shared.part(uintptr(p.NPEs) * unsafe.Sizeof(queue.Peer{}))
 	descs := shared.part(uintptr(count) * unsafe.Sizeof(queue.Desc{}))
 	copied := shared.size
-	report, stop := shared.part(unsafe.Sizeof(queue.Report{})), shared.part(8)
+	report, stop, exit := shared.part(unsafe.Sizeof(queue.Report{})), shared.part(8), shared.part(8)
 	near.part(uintptr(copied))
 	entries, lists := near.part(uintptr(p.Areas*teamEntryBytes)), near.part(uintptr(p.Areas*p.Teams.ListBytes()))
 	places := make([]ringPlaces, count)
@@ -101,6 +103,7 @@ func (p *Producers) newKernels() (_ *Kernels, err error) {
 	inNear := func(at uint64) unsafe.Pointer { return (k.near.Device + gpu.Address(at)).Pointer() }
 	k.State, k.At = (*queue.State)(onHost(image)), k.near.Device+gpu.Address(image)
 	k.report = (*queue.Report)(onHost(report))
+	k.exit, k.exitAt = (*[2]uint32)(onHost(exit)), k.shared.Device+gpu.Address(exit)
 
 	internal := p.Internal
 	first := (*[queue.ImagePEs]uint64)(onHost(image + uint64(unsafe.Sizeof(queue.State{}))))

@@ -172,6 +172,15 @@ func (p *Producers) Kernels() (*Kernels, error) {
 	return k, nil
 }
 
+// ExitWords returns where kernels find the words by which device code of NVIDIA's archive ends the
+// job; 0 if there are no kernels.
+func (p *Producers) ExitWords() gpu.Address {
+	if p.kernels == nil {
+		return 0
+	}
+	return p.kernels.exitAt
+}
+
 // ringsOfKernels returns how many rings kernels need.
 func (p *Producers) ringsOfKernels() int {
 	if len(p.engines()) == 0 || p.Heaps.ByRing() == 0 {

@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xe15c8415acbed60e
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xe258da5e4e4da7d3
 import "C"
