@@ -13,6 +13,8 @@ type Member struct {
 	Go     string // its name in Go; "": Name, with the case of Struct.Private; "_": none
 	GoType string // where Type does not say it: of one element
 
+	Theirs string // its name in the headers of others, where it is not Name
+
 	// The versions that have it, for layouts of others: Since is the first, Until the first
 	// without it. 0: no limit.
 	Since, Until int

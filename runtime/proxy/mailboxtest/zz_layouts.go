@@ -2,5 +2,5 @@
 
 package mailboxtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xe258da5e4e4da7d3
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xe7f24ba35737144b
 import "C"

@@ -1,0 +1,262 @@
+/*
+ * archive_state.c: the contents of the structures that device code of NVIDIA's archive reads, for a
+ * job whose PEs all reach each other by loads and stores. What each member means to that code was
+ * read in the headers of NVIDIA's wheels and in what NVIDIA's library writes there.
+ */
+#include "archive_state.h"
+
+#include "units.h"
+
+#include <shmem/unit.h>
+#include <shmemx.h>
+
+/* Most NVSHMEM structures begin with a version: a number, and their size in bytes. */
+#define VERSION(number, size) ((number) << 16 | (int32_t)(size))
+
+enum { ROUND = 64, PHASES = 32, UNUSED = -1 };
+
+static size_t up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* The lists behind a team. */
+struct lists {
+    uint64_t phases[PHASES]; /* the addresses of neighbours[i] */
+    int32_t neighbours[PHASES];
+    int32_t from[2];   /* the PE for which this one reduces */
+    int32_t mapping[]; /* the PEs of the team, then for each PE of the job its number there */
+};
+
+/* In longs: up to 3.4 a sync area each for syncs and for splits; later two for each, used in turn,
+ * and a word for each PE. Behind them the scratch of reductions, 5 areas for broadcasts, the memory
+ * of short fcollects, and one area for alltoalls. */
+size_t shmemi_archive_psync(enum shmemi_archive_family family, int n)
+{
+    size_t collect = (size_t)n * (2 * 2 * SHMEMI_ARCHIVE_LL / sizeof(long));
+    size_t common = SHMEMI_ARCHIVE_SCRATCH / sizeof(long) + 5 * SHMEMI_ARCHIVE_SYNC + collect +
+                    SHMEMI_ARCHIVE_SYNC;
+    return family == SHMEMI_ARCHIVE_3_3 ? 2 * SHMEMI_ARCHIVE_SYNC + common
+                                        : up(4 * SHMEMI_ARCHIVE_SYNC + common + (size_t)n, 2);
+}
+
+void shmemi_archive_place(struct shmemi_archive_places *p, int n)
+{
+    const size_t teams = SHMEMI_ARCHIVE_TEAMS;
+    size_t at = 0;
+    for (int f = 0; f < SHMEMI_ARCHIVE_FAMILIES; f++) {
+        p->psync[f] = at;
+        at = up(at + teams * shmemi_archive_psync(f, n) * sizeof(long), ROUND);
+        p->sync[f] = at;
+        at += teams * 2 * sizeof(long);
+    }
+    p->shared = at;
+    p->words = at;
+    at = up(at + sizeof(struct shmemi_archive_words), ROUND);
+    p->direct = at;
+    at += (size_t)n * sizeof(uint64_t);
+    p->remote = at;
+    at = up(at + (size_t)n * sizeof(uint64_t), ROUND);
+    p->team = up(sizeof(struct shmemi_archive_team) + sizeof(struct lists) +
+                     2 * (size_t)n * sizeof(int32_t),
+                 ROUND);
+    for (int f = 0; f < SHMEMI_ARCHIVE_FAMILIES; f++) {
+        p->pool[f] = at;
+        at += teams * sizeof(uint64_t);
+        p->teams[f] = at;
+        at += teams * p->team;
+    }
+    p->size = at;
+}
+
+/* How the PEs are distributed over the nodes: 1 node by node, as on one node, 0 in turn, 2 neither.
+ */
+static int32_t distribution(void)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    bool block = true, turn = true;
+    for (uint32_t pe = 1; pe < s->n_pes; pe++) {
+        block &= s->node_of[pe] >= s->node_of[pe - 1];
+        turn &= s->node_of[pe] == (int32_t)(pe % s->n_nodes);
+    }
+    return block ? 1 : turn ? 0 : 2;
+}
+
+void shmemi_archive_fill(struct shmemi_archive_state *out, const struct shmemi_archive_release *r,
+                         const struct shmemi_archive_places *p, uint64_t block)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    const struct shmemi_device_image *image = shmemi_units_image();
+    const uint64_t ends = s->core->kernel_exit(), words = block + p->words;
+    const uint64_t none =
+        UINT64_MAX; /* what NVIDIA's library leaves in sizes that it does not set */
+    *out = (struct shmemi_archive_state){
+        .version = VERSION(1, r->state),
+        .mype = s->my_pe,
+        .npes = (int32_t)s->n_pes,
+        .node_mype = (int32_t)s->node_rank,
+        .node_npes = (int32_t)s->node_pes,
+        .pe_dist = distribution(),
+        .proxy = 1,            /* of three levels the one that only ends jobs */
+        .job_connectivity = 1, /* loads, stores and atomics reach all PEs */
+        .proxy_ops_are_ordered = true,
+        .atomics_complete_on_quiet = false,
+        .atomics_sync = 0,
+        .heap_base = image->job.heap,
+        .heap_size = image->job.heap_size,
+        .peer_heap_base_p2p = block + p->direct,
+        .peer_heap_base_remote = block + p->remote,
+        .symmetric_heap_kind = 0, /* memory of the GPU */
+        .enable_rail_opt = false,
+        .atomics_le_min_size = 0,
+        .timeout = words + offsetof(struct shmemi_archive_words, timeout),
+        .test_wait_any_start_idx_ptr = words + offsetof(struct shmemi_archive_words, any_start),
+        .team_pool = block + p->pool[r->family],
+        .psync_pool = block + p->psync[r->family],
+        .sync_counter = block + p->sync[r->family],
+        .gpu_coll_env_params_var =
+            {
+                .version = VERSION(2, sizeof(struct shmemi_archive_coll)),
+                .barrier_dissem_kval = UNUSED,
+                .barrier_tg_dissem_kval = 2,
+                .reduce_recexch_kval = 2,
+                .bcast_tree_kval = 2,
+                .bcast_algo = 0,
+                .reduce_algo = 1,
+                .fcollect_ll_threshold = SHMEMI_ARCHIVE_LL,
+                .fcollect_nvls_threshold = 1 << 24,
+                .reduce_scratch_size = SHMEMI_ARCHIVE_SCRATCH,
+                .fcollect_algo = 0,
+                .reducescatter_nvls_threshold = 1 << 24,
+                .reducescatter_algo = 0,
+                .reduce_maxloc_algo = 1,
+                .fcollect_ll128_threshold = 0,
+                .reduce_nvls_threshold = 2048,
+                .fcollect_ll_supported = r->minor >= 8,
+            },
+        /* No operation goes through a ring of NVIDIA's proxy. */
+        .proxy_channels_buf = 0,
+        .proxy_channel_g_buf = 0,
+        .proxy_channel_g_coalescing_buf = 0,
+        .proxy_channel_g_buf_head_ptr = 0,
+        .proxy_channel_g_buf_size = none,
+        .proxy_channel_g_buf_log_size = none,
+        .proxy_channels_issue = 0,
+        .proxy_channels_complete = 0,
+        .proxy_channels_complete_local_ptr = 0,
+        .proxy_channels_quiet_issue = 0,
+        .proxy_channels_quiet_ack = 0,
+        .proxy_channels_cst_issue = 0,
+        .proxy_channels_cst_ack = 0,
+        .proxy_channel_buf_size = none,
+        .proxy_channel_buf_logsize = UINT32_MAX,
+        .global_exit_request_state = ends,
+        .global_exit_code = ends + sizeof(int32_t),
+        .ibgda_is_initialized = false,
+        .nvshmemi_is_nvshmem_initialized = true,
+        .nvshmemi_is_nvshmem_bootstrapped = true,
+        .selected_device_transport = 0,
+        .tma_policy = 0,
+        .tma_smem_bases = 0,
+        .tma_smem_bases_len = 0,
+        .tma_smem_size = 0,
+        .unicast_le_ids = 0,
+        .counted_operations_available = false,
+        .region_slots = 0,
+        .region_active_count = words + offsetof(struct shmemi_archive_words, regions),
+        .region_slots_len = 0,
+        .region_slot_probe_limit = 0,
+    };
+}
+
+/*
+ * The steps of a reduction by recursive exchange among n PEs, in pairs. The PEs beyond the largest
+ * power of 2 take part through a neighbour: of the first 2 * extra PEs the even ones pass their
+ * elements to the odd ones before, and get the result after.
+ */
+static void fill_steps(struct shmemi_archive_recexch *r, struct lists *l, uint64_t lists, int me,
+                       int n)
+{
+    int phases = 0;
+    while (2 << phases <= n)
+        phases++;
+    int extra = n - (1 << phases);
+    bool passes = me < 2 * extra && me % 2 == 0;
+    int rank = me < 2 * extra ? me / 2 : me - extra; /* among those that exchange */
+    *r = (struct shmemi_archive_recexch){
+        .version = VERSION(1, sizeof *r),
+        .step1_sendto = passes ? me + 1 : -1,
+        .step1_recvfrom = lists + offsetof(struct lists, from),
+        .step2_nbrs = lists + offsetof(struct lists, phases),
+        .step1_nrecvs = !passes && me < 2 * extra,
+        .step2_nphases = phases, /* equal on all PEs, for they choose by it */
+    };
+    l->from[0] = me - 1;
+    for (int i = 0; !passes && i < phases; i++) {
+        int other = rank ^ 1 << i;
+        l->phases[i] = lists + offsetof(struct lists, neighbours) + (size_t)i * sizeof(int32_t);
+        l->neighbours[i] = other < extra ? 2 * other + 1 : other + extra;
+    }
+}
+
+/* Reports whether all members of a team are on this PE's node. */
+static bool on_node(const struct shmemi_team *t)
+{
+    return t->n_nodes == 1;
+}
+
+void shmemi_archive_fill_team(void *out, enum shmemi_archive_family family,
+                              const struct shmemi_archive_places *p, const struct shmemi_team *t,
+                              int handle, uint64_t at)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    struct shmemi_archive_team *team = out;
+    struct lists *l = (struct lists *)(team + 1);
+    const uint64_t lists = at + sizeof *team;
+    /* NVIDIA's library describes the teams across nodes as such on a single node, too. */
+    bool across = handle == SHMEMX_TEAM_SAME_MYPE_NODE || handle == SHMEMX_TEAM_GPU_LEADERS;
+    bool world = handle == SHMEM_TEAM_WORLD;
+    memset(out, 0, p->team);
+    *team = (struct shmemi_archive_team){
+        .version = family == SHMEMI_ARCHIVE_3_3 ? VERSION(2, SHMEMI_ARCHIVE_TEAM_3_4)
+                                                : VERSION(4, SHMEMI_ARCHIVE_TEAM_3_8),
+        .my_pe = t->me,
+        .start = t->start,
+        .stride = t->stride,
+        .size = t->n,
+        .team_idx = handle,
+        .config_version = VERSION(2, 64),
+        .num_contexts = UNUSED,
+        .uniqueid = UINT64_MAX,
+        .config_mask = 0,
+        .nccl_comm = 0,
+        .rdxn_count = 0,
+        .ll_flag = 1,
+        .alltoall_pwrk = {0, 0},
+        .alltoall_count = 0,
+        .bcast_count = 0,
+        .bcast_sync_offset = 0,
+        .fcollect_count = 0,
+        .fcollect_ll_flag = UINT32_MAX,
+        .are_gpus_p2p_connected = true,
+        .is_team_node = on_node(t) && !across,
+        .team_node = world ? SHMEMX_TEAM_NODE : -1,
+        .is_team_same_mype_node = handle == SHMEMX_TEAM_SAME_MYPE_NODE,
+        .team_same_mype_node = world ? SHMEMX_TEAM_SAME_MYPE_NODE : -1,
+        .nvls_rsc = 0,
+        .nvls_rsc_base_ptr = 0,
+        .team_dups = {handle},
+        .pe_mapping = lists + offsetof(struct lists, mapping),
+        .p2p_sync_on_stream_count = 0,
+        .are_gpus_nvls_connected = false,
+        .mc_leid_with_flag = 0,
+    };
+    if (handle == SHMEMX_TEAM_SAME_MYPE_NODE && t->n == 1)
+        team->stride = (int32_t)s->node_pes;
+    for (size_t i = 1; i < sizeof team->team_dups / sizeof *team->team_dups; i++)
+        team->team_dups[i] = -1;
+    fill_steps(&team->reduce_recexch, l, lists, t->me, t->n);
+    memcpy(l->mapping, t->pes, (size_t)t->n * sizeof(int32_t));
+    for (int pe = 0; pe < (int)s->n_pes; pe++)
+        l->mapping[t->n + pe] = shmemi_team_rank(t, pe);
+}
