@@ -75,6 +75,29 @@ void shmemi_settle_gpu(const char *call);
  * by another. */
 bool shmemi_gpu_pending(void);
 
+/* Device code of NVIDIA's device archive in a program: its release, 3.minor.patch, and a function
+ * that finds the program's variables for the state of the job and of a transport. */
+struct shmemi_archive_program {
+    int major, minor, patch;
+    int (*find)(const struct shmemi_archive_program *p, void **state, void **transport);
+    void *callback; /* for find */
+};
+
+/* Called by all PEs at the end of the first init. built: this process has the library by the name
+ * of NVIDIA's, so that it may load code that was built with the archive. */
+void shmemi_archive_begin(bool built, const char *call);
+
+/* Checks that this library knows the layout of a release. Returns 0, or -1 with the reason in
+ * error. */
+int shmemi_archive_check(int major, int minor, int patch, char *error, size_t size);
+
+/* Copies the state of the job to a program's variable: at once or, while the program may still
+ * choose its GPU, when that is fixed. Returns 0, or -1 with the reason in error. */
+int shmemi_archive_add(const struct shmemi_archive_program *p, char *error, size_t size);
+
+/* Clears the variable again, when as many calls as shmemi_archive_add have named it. */
+void shmemi_archive_drop(void *state);
+
 #pragma GCC visibility pop
 
 #endif

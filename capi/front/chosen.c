@@ -1,6 +1,8 @@
 /*
  * chosen.c: programs that choose their GPU after init, for example by the PE's number.
  */
+#include "archive.h"
+#include "archive_memory.h"
 #include "below.h"
 #include "error.h"
 #include "exchange.h"
@@ -26,10 +28,12 @@ static void join_again(const char *call)
 {
     struct shmemi_state *s = &shmemi_state;
     int count = s->init_count, level = s->thread_level;
+    bool archive = shmemi_archive_wanted();
     s->init_count = 1;
     shmemi_finalize(call);
     if (shmemi_init_thread(level, &level, call) != 0)
         exit(EXIT_FAILURE);
+    shmemi_archive_keep(archive);
     s->init_count = count;
 }
 
@@ -59,4 +63,19 @@ void shmemi_settle_gpu(const char *call)
         join_again(call);
     }
     settled = shmemi_join_count();
+    shmemi_archive_settled(call);
+}
+
+/* Called by all PEs at the end of the first init: agrees whether any process may load code of
+ * NVIDIA's device archive. If so, and all have chosen their GPUs, the GPUs are fixed at once, so
+ * that the state of the job is there when init returns. */
+void shmemi_archive_begin(bool built, const char *call)
+{
+    static const struct shmemi_reducer least = {shmemi_min_i64, sizeof(int64_t)};
+    int64_t mine[2] = {built ? -1 : 0, shmemi_gpu_pending() ? 0 : 1}, all[2];
+    shmemi_archive_clear();
+    shmemi_exchange(&shmemi_world, all, mine, 2, &least, call);
+    shmemi_archive_keep(all[0] < 0);
+    if (all[0] < 0 && all[1] > 0)
+        shmemi_settle_gpu(call);
 }

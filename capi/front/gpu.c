@@ -4,6 +4,8 @@
  */
 #include "gpu.h"
 
+#include "archive_memory.h"
+
 #include "error.h"
 #include "failure.h"
 #include "team.h"
@@ -118,6 +120,7 @@ uint64_t shmemi_read_gpu(const void *at, size_t width, const char *call)
  * Without a GPU it does nothing. */
 void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const char *call)
 {
+    shmemi_archive_show(t, handle, call);
     struct shmemi_device_team shown = {
         .handle = handle, .n_pes = t->n, .me = t->me, .start = t->start, .stride = t->stride};
     if (!shmemi_state.gpu)
@@ -132,6 +135,7 @@ void shmemi_kernels_show(const struct shmemi_team *t, shmem_team_t handle, const
 /* Removes a team from the table on the GPU, so that this PE's kernels no longer find it. */
 void shmemi_kernels_hide(const struct shmemi_team *t, const char *call)
 {
+    shmemi_archive_hide(t, call);
     if (shmemi_state.gpu)
         check(shmemi_state.core->team_show(t->slot, NULL, NULL), call);
 }
@@ -139,6 +143,7 @@ void shmemi_kernels_hide(const struct shmemi_team *t, const char *call)
 /* Clears the words of a team slot in GPU memory, in which its last team has left values. */
 void shmemi_kernels_renew(int slot, const char *call)
 {
+    shmemi_archive_renew(slot, call);
     if (shmemi_state.gpu)
         check(shmemi_state.core->team_renew(slot), call);
 }

@@ -7,6 +7,7 @@
 #include "lifecycle.h"
 
 #include "activity.h"
+#include "archive_memory.h"
 #include "report_signal.h"
 #include "barrier.h"
 #include "buffer_register.h"
@@ -372,6 +373,7 @@ void shmemi_finalize(const char *call)
         shmemi_report_signal_close();
         shmemi_buffers_close(call);
         shmemi_activity_leave();
+        shmemi_archive_end();
         s->core->finalize();
         shmemi_statics_close();
         shmemi_send_close();

@@ -5,6 +5,7 @@
  */
 #include "modules.h"
 
+#include "archive.h"
 #include "error.h"
 #include "units.h"
 
@@ -23,6 +24,7 @@ static struct module {
     struct module *next;
     const void *handle;
     void *at; /* the variable, in the memory of the GPU */
+    size_t size;
 } * modules;
 
 /* Prints an error and returns -1. It does not end the program, which may be able to continue
@@ -38,6 +40,20 @@ static int report_error(const char *call, const char *cause, const char *remedy)
     return -1;
 }
 
+/* Lists a module with its variable. Returns 0, or -1 after it has printed an error. */
+static int list_module(const void *handle, void *at, size_t size, const char *call)
+{
+    for (struct module *m = modules; m != NULL; m = m->next)
+        if (m->at == at)
+            return 0;
+    struct module *m = malloc(sizeof *m);
+    if (m == NULL)
+        return report_error(call, "no memory to keep track of the code", "free some");
+    *m = (struct module){modules, handle, at, size};
+    modules = m;
+    return 0;
+}
+
 /* Copies the job's state to the variable of a module or library, and lists the module, so that
  * finalize clears the variable. Returns 0, or -1 after it has printed an error. */
 static int copy_state(enum shmemi_module_what what, const void *handle, const char *call)
@@ -50,8 +66,17 @@ static int copy_state(enum shmemi_module_what what, const void *handle, const ch
         return report_error(call, "the handle is NULL", "load the code first");
     if (shmemi_units_job(error, sizeof error) != 0)
         return report_error(call, error, NULL);
-    if (core->module_variable(what, (void *)handle, "shmemi_here", &at, &size) != SHMEMI_DONE)
-        return report_error(call, core->error(), NULL);
+    if (core->module_variable(what, (void *)handle, "shmemi_here", &at, &size) != SHMEMI_DONE) {
+        char cause[1024];
+        snprintf(cause, sizeof cause, "%s", core->error());
+        int rc = shmemi_archive_module(what, handle, &at, &size, error, sizeof error);
+        if (rc == SHMEMI_ARCHIVE_NONE)
+            return report_error(call, cause, NULL);
+        if (rc == 0)
+            return list_module(handle, at, size, call);
+        (void)report_error(call, error, NULL);
+        return rc;
+    }
     if (size != sizeof(struct shmemi_device_image)) {
         snprintf(error, sizeof error,
                  "the code was compiled with another version of shmem/shmem.cuh (%zu bytes of "
@@ -61,15 +86,7 @@ static int copy_state(enum shmemi_module_what what, const void *handle, const ch
     }
     if (core->gpu_move(at, shmemi_units_image(), size) != SHMEMI_DONE)
         return report_error(call, core->error(), NULL);
-    for (struct module *m = modules; m != NULL; m = m->next)
-        if (m->at == at)
-            return 0;
-    struct module *m = malloc(sizeof *m);
-    if (m == NULL)
-        return report_error(call, "no memory to keep track of the code", "free some");
-    *m = (struct module){modules, handle, at};
-    modules = m;
-    return 0;
+    return list_module(handle, at, size, call);
 }
 
 /* Clears the job's state in the variable of a module or library. Returns 0, or -1 after it has
@@ -80,7 +97,7 @@ static int clear_state(const void *handle, const char *call)
         struct module *m = *p;
         if (m->handle != handle)
             continue;
-        int rc = shmemi_state.core->gpu_clear(m->at, sizeof(struct shmemi_device_image));
+        int rc = shmemi_state.core->gpu_clear(m->at, m->size);
         *p = m->next;
         free(m);
         return rc == SHMEMI_DONE ? 0 : report_error(call, shmemi_state.core->error(), NULL);

@@ -4,6 +4,7 @@
 #include "team_ids.h"
 
 #include "agree.h"
+#include "archive_memory.h"
 #include "error.h"
 #include "gpu.h"
 #include "spell.h"
@@ -45,6 +46,28 @@ int shmemi_team_id_occupy(struct shmemi_team *t, int slot, const char *call)
     return t->sent == NULL || t->seen == NULL ? -1 : rc;
 }
 
+/* Returns the handle of the team that is in a slot now. Kernels of NVIDIA's device archive use
+ * handles as indices. */
+static shmem_team_t handle_of(int slot)
+{
+    if (shmemi_archive_wanted())
+        return slot;
+    return (shmem_team_t)((generations[slot] << SHMEMI_TEAM_BITS | (uint32_t)slot) & INT32_MAX);
+}
+
+/* Calls show for each team but the world, with its handle. */
+void shmemi_team_ids_each(void (*show)(const struct shmemi_team *t, shmem_team_t handle,
+                                       const char *call),
+                          const char *call)
+{
+    for (int i = 0; i < FIRST_SLOT; i++)
+        if (shmemi_always[i].n > 0)
+            show(&shmemi_always[i], i, call);
+    for (int slot = FIRST_SLOT; slot < SHMEMI_TEAM_SLOTS; slot++)
+        if (teams[slot] != NULL)
+            show(teams[slot], handle_of(slot), call);
+}
+
 /* At finalize: frees the teams that the program has made. */
 void shmemi_slots_close(void)
 {
@@ -67,18 +90,12 @@ bool shmemi_teams_made(void)
 
 /* ------------------------------------------------------------------- handles */
 
-/* Returns the handle of the team that is in a slot now. */
-static shmem_team_t handle_of(int slot)
-{
-    return (shmem_team_t)((generations[slot] << SHMEMI_TEAM_BITS | (uint32_t)slot) & INT32_MAX);
-}
-
 /* Returns a handle that no earlier team of the slot has had, and that no predefined team has. */
 shmem_team_t shmemi_team_id_name(const struct shmemi_team *t, const char *call)
 {
     do
         generations[t->slot]++;
-    while (handle_of(t->slot) == t->slot);
+    while (handle_of(t->slot) == t->slot && !shmemi_archive_wanted());
     shmemi_kernels_show(t, handle_of(t->slot), call);
     return handle_of(t->slot);
 }
@@ -133,7 +150,8 @@ struct shmemi_team *shmemi_team_of(shmem_team_t team, const char *call)
 void shmemi_team_ids_free(uint64_t *out)
 {
     memset(out, 0, SHMEMI_TEAM_SLOTS / 8);
-    for (uint32_t slot = FIRST_SLOT; slot < shmemi_state.max_teams; slot++)
+    uint32_t slots = shmemi_archive_slots(shmemi_state.max_teams);
+    for (uint32_t slot = FIRST_SLOT; slot < slots; slot++)
         if (teams[slot] == NULL)
             out[slot / 64] |= (uint64_t)1 << slot % 64;
 }

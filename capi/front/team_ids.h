@@ -47,6 +47,11 @@ shmem_team_t shmemi_team_id_name(const struct shmemi_team *t, const char *call);
 /* Frees the slot of a team, and the team. */
 void shmemi_slot_release(struct shmemi_team *t);
 
+/* Calls show for each team but the world, with its handle. */
+void shmemi_team_ids_each(void (*show)(const struct shmemi_team *t, shmem_team_t handle,
+                                       const char *call),
+                          const char *call);
+
 bool shmemi_teams_made(void); /* reports whether any team made by the program exists */
 
 /* At finalize: frees the teams that the program has made. */

@@ -1,52 +1,108 @@
 /*
  * archive.c: the functions of the host library that NVIDIA's device archive, libnvshmem_device.a,
- * calls. The device code in it reads the state of NVIDIA's host library, so init refuses a program
- * that was linked with the archive.
+ * calls for a program that was built with it. The device code in the program reads a state in a
+ * variable of the program. The archive passes a function that finds this variable, and libshmem.so
+ * fills it in.
  */
+#define _GNU_SOURCE
 #include "own.h"
 
-#include <stdio.h>
+#include <shmem.h>
+#include <shmemx.h>
+
+#include <dlfcn.h>
 
 #pragma GCC visibility push(default)
-/* A variable of NVIDIA's library. Programs that were linked with NVSHMEM 3.7 or later have a copy
- * of it, which nothing reads. */
+/* A variable of NVIDIA's library. Archives of 3.6 and later return the state of a transport only
+ * while it is 1 (a transport by InfiniBand queues). */
 int nvshmem_selected_device_transport;
 
 int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags,
                                 nvshmemx_init_attr_t *attr, nvshmemi_version_t archive,
-                                int (*state)(void *, void *));
-void nvshmemid_hostlib_finalize(void *device, void *transport);
+                                int (*callback)(void **, void **));
+void nvshmemid_hostlib_finalize(void *state, void *transport);
 int nvshmemid_init_status(void);
 #pragma GCC visibility pop
 
-/* Called at init by programs whose device code is of NVIDIA's archive, which does not fit this
- * library: prints that, and returns an error. */
+/* Sets nvshmem_selected_device_transport where the archive may read it: there is one in this
+ * library, one in libnvshmem_host.so.3, and a program may have a copy. */
+static void select_transport(int number)
+{
+    int *first = dlsym(RTLD_DEFAULT, "nvshmem_selected_device_transport");
+    int *other = nvshmemi_old_variable("nvshmem_selected_device_transport");
+    nvshmem_selected_device_transport = number;
+    if (first != NULL)
+        *first = number;
+    if (other != NULL)
+        *other = number;
+}
+
+/* Finds the variables of a program: calls the archive's function, which up to release 3.4 returns
+ * nothing. */
+static int find(const struct shmemi_archive_program *p, void **state, void **transport)
+{
+    int (*callback)(void **, void **) = (int (*)(void **, void **))(uintptr_t)p->callback;
+    *state = *transport = NULL;
+    select_transport(1);
+    int rc = callback(state, transport);
+    select_transport(0);
+    return p->minor <= 4 ? 0 : rc;
+}
+
+/* Prints why a program is refused, and returns an error. */
+static int refuse(const char *why, int status)
+{
+    fprintf(stderr, "shmem: nvshmem_init: %s\n", why);
+    return status;
+}
+
+/*
+ * Called by NVIDIA's device archive when the program calls nvshmem_init or nvshmemx_init_attr:
+ * joins the job, or counts one more init, and copies the state of the job to the variable that
+ * callback finds. callback NULL: the archive only counts, or waits until the GPU of each PE is
+ * fixed.
+ */
 int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags,
                                 nvshmemx_init_attr_t *attr, nvshmemi_version_t archive,
-                                int (*state)(void *, void *))
+                                int (*callback)(void **, void **))
 {
+    char why[1024] = "";
     (void)requested;
-    (void)provided;
-    (void)flags;
-    (void)attr;
-    (void)state;
-    fprintf(stderr,
-            "shmem: nvshmem_init: the program's device code is of NVIDIA's archive, NVSHMEM "
-            "%d.%d.%d, which does not fit this library (compile it against the headers of this "
-            "one, docs/start/from-nvshmem.md)\n",
-            archive.major, archive.minor, archive.patch);
-    return NVSHMEMX_ERROR_NOT_SUPPORTED;
+    if (callback != NULL &&
+        shmemi_archive_check(archive.major, archive.minor, archive.patch, why, sizeof why) != 0)
+        return refuse(why, NVSHMEMX_ERROR_INVALID_VALUE);
+    bool counts = nvshmemi_init_status() != NVSHMEM_STATUS_NOT_INITIALIZED;
+    int status = counts ? shmemx_init_attr(0, NULL) : nvshmemi_hostlib_init_attr(flags, attr);
+    if (status != 0)
+        return status;
+    if (provided != NULL)
+        *provided = NVSHMEM_THREAD_SERIALIZED;
+    if (counts && nvshmemi_init_status() == NVSHMEM_STATUS_IS_BOOTSTRAPPED)
+        shmemi_settle_gpu("nvshmem_init");
+    if (callback == NULL)
+        return 0;
+    struct shmemi_archive_program p = {archive.major, archive.minor, archive.patch, find,
+                                       (void *)(uintptr_t)callback};
+    if (shmemi_archive_add(&p, why, sizeof why) == 0)
+        return 0;
+    status = refuse(why, NVSHMEMX_ERROR_NOT_SUPPORTED);
+    shmem_finalize();
+    return status;
 }
 
-/* Called by NVIDIA's device archive. Its init was refused, so there is nothing to finalize. */
-void nvshmemid_hostlib_finalize(void *device, void *transport)
+/* Called by NVIDIA's device archive when the program calls nvshmem_finalize: clears the variable,
+ * and counts one init less. */
+void nvshmemid_hostlib_finalize(void *state, void *transport)
 {
-    (void)device;
     (void)transport;
+    if (state != NULL)
+        shmemi_archive_drop(state);
+    shmem_finalize();
 }
 
-/* Called by NVIDIA's device archive, whose init was refused. */
+/* Called by NVIDIA's device archive. It prepares collective launches only if the job has its GPUs.
+ */
 int nvshmemid_init_status(void)
 {
-    return NVSHMEM_STATUS_NOT_INITIALIZED;
+    return nvshmemi_init_status();
 }

@@ -68,19 +68,34 @@ static int check_headers(const char *call)
     return NVSHMEMX_ERROR_NOT_SUPPORTED;
 }
 
+/* Ends an init with this status. In the first one, all PEs agree whether to serve device code of
+ * NVIDIA's archive. */
+static int joined(int status, bool first, const char *call)
+{
+    if (status == 0 && first)
+        shmemi_archive_begin(nvshmemi_is_old_name(), call);
+    return status;
+}
+
+static bool is_first(void)
+{
+    return nvshmemi_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED;
+}
+
 /* Initialises libshmem for a program of NVSHMEM. Returns 0, or an error that has been printed. */
 int nvshmemi_init_thread(int requested, int *provided, const char *call)
 {
+    bool first = is_first();
     int refused = check_headers(call);
     if (refused != 0)
         return refused;
     shmemi_as_nvshmem();
     if (!nvshmemi_joins_openshmem())
-        return shmem_init_thread(requested, provided);
+        return joined(shmem_init_thread(requested, provided), first, call);
     int status = nvshmemi_init_with_shmem(call);
     if (status == 0)
         shmem_query_thread(provided);
-    return status;
+    return joined(status, first, call);
 }
 
 /* Initialises libshmem for a program of NVSHMEM; ends the process if that fails. */
@@ -91,9 +106,8 @@ void nvshmemi_init(const char *call)
         exit(EXIT_FAILURE);
 }
 
-/* Initialises libshmem by the flags and attributes of NVSHMEM. Returns 0, or an error that has been
- * printed. */
-int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *attr)
+/* Joins a job by the flags and attributes of NVSHMEM, or counts. */
+static int join(unsigned int flags, const nvshmemx_init_attr_t *attr)
 {
     shmemx_init_attr_t a = SHMEMX_INIT_ATTR_INITIALIZER;
     int refused = check_headers("nvshmemx_init_attr");
@@ -139,6 +153,14 @@ int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *a
         0)
         return NVSHMEMX_ERROR_INVALID_VALUE;
     return shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, &a);
+}
+
+/* Initialises libshmem by the flags and attributes of NVSHMEM. Returns 0, or an error that has been
+ * printed. */
+int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *attr)
+{
+    bool first = is_first();
+    return joined(join(flags, attr), first, "nvshmemx_init_attr");
 }
 
 /* Implements nvshmemx_init_attr. */

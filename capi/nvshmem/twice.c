@@ -63,6 +63,27 @@ static int inspect(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
+/* Reports whether the process has this project's library with NVIDIA's soname, by which programs
+ * find it that were built with NVIDIA's. */
+bool nvshmemi_is_old_name(void)
+{
+    struct search s = {0};
+    dl_iterate_phdr(inspect, &s);
+    return s.own_file != NULL;
+}
+
+/* Returns a variable of that library. */
+void *nvshmemi_old_variable(const char *name)
+{
+    struct search s = {0};
+    dl_iterate_phdr(inspect, &s);
+    void *library = s.own_file == NULL ? NULL : dlopen(s.own_file, RTLD_LAZY | RTLD_NOLOAD);
+    void *at = library == NULL ? NULL : dlsym(library, name);
+    if (library != NULL)
+        dlclose(library);
+    return at;
+}
+
 /* Prints a warning if the process has this project's and another library with NVIDIA's soname. */
 void nvshmemi_warn_of_another(const char *call)
 {

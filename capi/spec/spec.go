@@ -64,6 +64,10 @@ var private = []string{
 	"shmemi_as_nvshmem",
 	"shmemi_settle_gpu",
 	"shmemi_gpu_pending",
+	"shmemi_archive_begin",
+	"shmemi_archive_check",
+	"shmemi_archive_add",
+	"shmemi_archive_drop",
 	"shmemi_rma_core",     // capi/rma
 	"shmemi_copies_apart", // python/shmem/torch
 	"shmemi_set_caller",   // python/shmem, as the next ones

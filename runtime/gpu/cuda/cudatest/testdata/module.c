@@ -1,6 +1,7 @@
 /*
  * module.c: device code for tests. It is text: "kernel NAME" and "global NAME",
- * a line each. A global has 64 bytes. Two kernels do something: store64 stores
+ * a line each. A global has 64 bytes; "global NAME BYTES INT..." has that many, which
+ * begin with those ints, and lies in memory of the GPU. Two kernels do something: store64 stores
  * its second parameter where the first points to, and store_pair has both in
  * one. The one PTX that is taken is that of package amo, whose two kernels are
  * known.
@@ -9,13 +10,17 @@
 #include "driver.h"
 #include "stream.h"
 
-enum { MODULES = 16, GLOBAL = 64 };
+enum { MODULES = 16, GLOBAL = 64, SIZED = 4 };
 
 static struct module {
     char *text;
     bool dead;     /* a reset has ended it */
     void *context; /* that it was loaded in */
     uint64_t global[GLOBAL / 8];
+    struct {
+        const char *line; /* NULL: free */
+        char *at;
+    } sized[SIZED];
 } modules[MODULES];
 
 static struct module *module_of(void *name)
@@ -81,9 +86,31 @@ static int unload(void *name)
     struct module *m = module_of(name);
     if (m == NULL)
         return no_module(name);
+    for (int i = 0; i < SIZED; i++)
+        free(m->sized[i].line == NULL ? NULL : m->sized[i].at);
+    memset(m->sized, 0, sizeof m->sized);
     free(m->text);
     m->text = NULL;
     return 0;
+}
+
+/* The memory of a "global NAME BYTES INT..." line, whose numbers begin at text. */
+static char *sized_global(struct module *m, const char *line, const char *text, size_t *n)
+{
+    char *end;
+    int i = 0;
+    *n = strtoul(text, &end, 10);
+    while (i < SIZED && m->sized[i].line != NULL && m->sized[i].line != line)
+        i++;
+    if (i == SIZED)
+        abort();
+    if (m->sized[i].line != NULL)
+        return m->sized[i].at;
+    m->sized[i].line = line;
+    m->sized[i].at = calloc(1, *n);
+    for (int *value = (int *)m->sized[i].at; *end == ' '; value++)
+        *value = (int)strtol(end, &end, 10);
+    return m->sized[i].at;
 }
 
 int cuModuleUnload(void *module)
@@ -96,6 +123,13 @@ static int find_global(uint64_t *at, size_t *n, void *module, const char *name)
     struct module *m = module_of(module);
     if (m == NULL)
         return no_module(module);
+    char wanted[128];
+    snprintf(wanted, sizeof wanted, "global %s ", name);
+    const char *line = strstr(m->text, wanted);
+    if (line != NULL) {
+        *at = (uintptr_t)sized_global(m, line, line + strlen(wanted), n);
+        return 0;
+    }
     if (line_of(m, "global", name) == NULL)
         return NOT_FOUND;
     *at = (uintptr_t)m->global;

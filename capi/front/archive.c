@@ -1,0 +1,385 @@
+/*
+ * archive.c: serves device code of NVIDIA's device archive in programs that are built already.
+ *
+ * That code has no functions of this library: it reads a state in a variable of the program, and
+ * memory that the state points to. All PEs allocate that memory together at init, or when the GPUs
+ * of all are fixed, if any process of the job has this library by NVIDIA's name: a kernel of a PE
+ * uses the memory of the others, whether or not those have registered code. The memory is part of
+ * the symmetric heap, and its addresses never change, so that a state stays right until finalize:
+ * teams come and go in the table of teams, and the heap grows within its addresses.
+ */
+#include "archive.h"
+
+#include "archive_memory.h"
+#include "error.h"
+#include "exchange.h"
+#include "memory.h"
+#include "team_ids.h"
+#include "units.h"
+
+#include <shmem/unit.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct shmemi_archive_release releases[] = {
+    {3, SHMEMI_ARCHIVE_3_3, SHMEMI_ARCHIVE_STATE_3_4},
+    {4, SHMEMI_ARCHIVE_3_3, SHMEMI_ARCHIVE_STATE_3_4},
+    {7, SHMEMI_ARCHIVE_3_6, SHMEMI_ARCHIVE_STATE_3_7},
+    {8, SHMEMI_ARCHIVE_3_6, SHMEMI_ARCHIVE_STATE_3_8},
+};
+#define RELEASES (sizeof releases / sizeof *releases)
+
+static const char recompile[] = "compile the program's device code against the headers of this "
+                                "library, docs/start/from-nvshmem.md";
+
+/* The programs that have registered: how often, and their variables, NULL before the memory is
+ * ready. */
+static struct program {
+    struct program *next;
+    struct shmemi_archive_program is;
+    void *state;
+    int count;
+} * programs;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of programs */
+
+/* ------------------------------------------------------------------- releases */
+
+static const struct shmemi_archive_release *release_of(int minor)
+{
+    for (size_t i = 0; i < RELEASES; i++)
+        if (releases[i].minor == minor)
+            return &releases[i];
+    return NULL;
+}
+
+/* Checks that this library knows the layout of a release: 3.x of the table, and no later one. */
+int shmemi_archive_check(int major, int minor, int patch, char *error, size_t size)
+{
+    if (major == 3 && release_of(minor) != NULL)
+        return 0;
+    snprintf(
+        error, size,
+        "device code of NVSHMEM %d.%d.%d, and this library serves that of 3.3, 3.4, 3.7 and 3.8 "
+        "(%s)",
+        major, minor, patch, recompile);
+    return -1;
+}
+
+/* --------------------------------------------------------------------- memory */
+
+/* What a PE contributes to the agreement whether all reach all: a large number, or its own number
+ * and that of a PE that its kernels do not reach, or one of these. */
+enum { NO_GPU = 0x7fffffff, NO_STATE = 0x7ffffffe };
+
+static int64_t unreached(uint64_t *direct, char *error, size_t size)
+{
+    const struct shmemi_state *s = &shmemi_state;
+    const int64_t me = (int64_t)s->my_pe << 32;
+    if (!s->gpu)
+        return me | NO_GPU;
+    if (shmemi_units_job(error, size) != 0)
+        return me | NO_STATE;
+    const struct shmemi_device_image *image = shmemi_units_image();
+    if (image->job.heap != s->heap_base ||
+        s->core->gpu_move(direct, image->job.heaps, s->n_pes * sizeof *direct) != SHMEMI_DONE) {
+        snprintf(error, size, "kernels have other addresses of the heap than the program");
+        return me | NO_STATE;
+    }
+    for (uint32_t pe = 0; pe < s->n_pes; pe++)
+        if (direct[pe] == 0)
+            return me | pe;
+    return INT64_MAX;
+}
+
+/* Notes why no kernel of the archive can be served, from the smallest contribution of all PEs. */
+static void refuse(int64_t least, const char *error)
+{
+    const int pe = (int)(least >> 32), other = (int)(least & 0x7fffffff);
+    shmemi_archive_memory.is = SHMEMI_ARCHIVE_REFUSED;
+    if (other == NO_GPU)
+        snprintf(
+            shmemi_archive_memory.why, sizeof shmemi_archive_memory.why,
+            "PE %d has no GPU, and device code of NVIDIA's archive reaches only memory of GPUs "
+            "(run all PEs on GPUs, or %s)",
+            pe, recompile);
+    else if (other == NO_STATE)
+        snprintf(shmemi_archive_memory.why, sizeof shmemi_archive_memory.why,
+                 "kernels of PE %d: %s", pe,
+                 pe == shmemi_state.my_pe ? error : "see what that PE reports");
+    else
+        snprintf(shmemi_archive_memory.why, sizeof shmemi_archive_memory.why,
+                 "kernels of PE %d do not reach PE %d by loads and stores, and device code of "
+                 "NVIDIA's archive reaches no PE over the network here (run all PEs on GPUs of one "
+                 "host that reach each other, or %s)",
+                 pe, other, recompile);
+}
+
+/* Fills in everything that does not depend on the release of a program: the tables of heaps, and
+ * the counters. Returns 0, or -1. */
+static int fill(const uint64_t *direct)
+{
+    const struct shmemi_archive_places *p = &shmemi_archive_memory.places;
+    const uint32_t n = shmemi_state.n_pes;
+    const uint64_t at = shmemi_archive_address();
+    long ones[2 * SHMEMI_ARCHIVE_TEAMS];
+    uint64_t *own = malloc(n * sizeof *own);
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
+        ones[i] = 1;
+    /* Only operations over a network use the second table. */
+    for (uint32_t pe = 0; own != NULL && pe < n; pe++)
+        own[pe] = shmemi_state.heap_base;
+    int rc = own == NULL ? -1 : 0;
+    rc = rc ?: shmemi_archive_put(at + p->direct, direct, n * sizeof *direct);
+    rc = rc ?: shmemi_archive_put(at + p->remote, own, n * sizeof *own);
+    for (int f = 0; f < SHMEMI_ARCHIVE_FAMILIES && rc == 0; f++)
+        rc = shmemi_archive_put(at + p->sync[f], ones, sizeof ones);
+    free(own);
+    return rc;
+}
+
+/* Allocates the memory and fills it in. All PEs call it together; the result is the same on all. */
+static void allocate(const char *call)
+{
+    char error[768] = "";
+    uint64_t *direct = calloc(shmemi_state.n_pes, sizeof *direct);
+    int64_t mine = direct == NULL ? (int64_t)shmemi_state.my_pe << 32 | NO_STATE
+                                  : unreached(direct, error, sizeof error),
+            least;
+    static const struct shmemi_reducer reducer = {shmemi_min_i64, sizeof(int64_t)};
+    shmemi_exchange(&shmemi_world, &least, &mine, 1, &reducer, call);
+    if (least != INT64_MAX) {
+        refuse(least, error);
+        free(direct);
+        return;
+    }
+    shmemi_archive_place(&shmemi_archive_memory.places, (int)shmemi_state.n_pes);
+    shmemi_archive_memory.block = shmemi_align(4096, shmemi_archive_memory.places.size, call);
+    if (shmemi_archive_memory.block == NULL) {
+        shmemi_archive_memory.is = SHMEMI_ARCHIVE_REFUSED;
+        snprintf(shmemi_archive_memory.why, sizeof shmemi_archive_memory.why,
+                 "no %zu bytes of the heap are left for collectives of NVIDIA's device code (raise "
+                 "SHMEM_SYMMETRIC_SIZE)",
+                 shmemi_archive_memory.places.size);
+        free(direct);
+        return;
+    }
+    if (shmemi_state.core->gpu_clear(shmemi_archive_memory.block,
+                                     shmemi_archive_memory.places.size) != SHMEMI_DONE ||
+        fill(direct) != 0)
+        shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
+    free(direct);
+    shmemi_archive_memory.is = SHMEMI_ARCHIVE_READY;
+    shmemi_archive_show(&shmemi_world, SHMEM_TEAM_WORLD, call);
+    shmemi_team_ids_each(shmemi_archive_show, call);
+    /* No kernel of another PE may write before this PE has cleared. */
+    shmemi_exchange(&shmemi_world, &least, &mine, 1, &reducer, call);
+}
+
+/* ------------------------------------------------------------------- programs */
+
+/* Copies the state of the job to a variable of a release. */
+static int copy_state(uint64_t at, const struct shmemi_archive_release *r, char *error, size_t size)
+{
+    struct shmemi_archive_state state;
+    shmemi_archive_fill(&state, r, &shmemi_archive_memory.places, shmemi_archive_address());
+    if (shmemi_archive_put(at, &state, r->state) != 0) {
+        snprintf(error, size, "%s", shmemi_state.core->error());
+        return -1;
+    }
+    shmemi_archive_memory.serves = true;
+    return 0;
+}
+
+/* Fills in the state of a transport by InfiniBand queues, of which some code reads the number of
+ * queues although it uses none. */
+static int copy_transport(uint64_t at, char *error, size_t size)
+{
+    static char state[SHMEMI_ARCHIVE_IBGDA];
+    const int32_t queues = 256;
+    memcpy(state + SHMEMI_ARCHIVE_IBGDA_QUEUES, &queues, sizeof queues);
+    if (shmemi_archive_put(at, state, sizeof state) == 0)
+        return 0;
+    snprintf(error, size, "%s", shmemi_state.core->error());
+    return -1;
+}
+
+/* Finds the variables of a program, and copies the state to them. Returns 0, or -1 with the reason
+ * in error. The caller has the mutex. */
+static int attach(struct program *p, char *error, size_t size)
+{
+    const struct shmemi_archive_release *r = release_of(p->is.minor);
+    void *state = NULL, *transport = NULL;
+    if (shmemi_state.core->gpu_moved()) {
+        snprintf(error, size,
+                 "the calling thread uses another GPU than this PE (call cudaSetDevice "
+                 "before init, and not after it)");
+        return -1;
+    }
+    if (p->is.find(&p->is, &state, &transport) != 0 || state == NULL) {
+        snprintf(error, size,
+                 "the program does not find its variable nvshmemi_device_state_d on the "
+                 "GPU (build its device code for the architecture of this GPU)");
+        return -1;
+    }
+    if (copy_state((uint64_t)(uintptr_t)state, r, error, size) != 0 ||
+        (transport != NULL && copy_transport((uint64_t)(uintptr_t)transport, error, size) != 0))
+        return -1;
+    p->state = state;
+    return 0;
+}
+
+/* Frees a program of the list. */
+static void discard(struct program **at)
+{
+    struct program *p = *at;
+    *at = p->next;
+    free(p);
+}
+
+/* Counts in p another program that has named the same variable. */
+static void join_equal(struct program *p)
+{
+    for (struct program **at = &programs; *at != NULL; at = &(*at)->next) {
+        if (*at == p || (*at)->state != p->state)
+            continue;
+        p->count += (*at)->count;
+        discard(at);
+        return;
+    }
+}
+
+/* Copies the state of the job to a program's variable, or notes the program. */
+int shmemi_archive_add(const struct shmemi_archive_program *is, char *error, size_t size)
+{
+    if (shmemi_archive_check(is->major, is->minor, is->patch, error, size) != 0)
+        return -1;
+    if (shmemi_archive_memory.is == SHMEMI_ARCHIVE_REFUSED) {
+        snprintf(error, size, "%s", shmemi_archive_memory.why);
+        return -1;
+    }
+    struct program *p = malloc(sizeof *p);
+    if (p == NULL) {
+        snprintf(error, size, "no memory to keep track of the program (free some)");
+        return -1;
+    }
+    pthread_mutex_lock(&mutex);
+    *p = (struct program){programs, *is, NULL, 1};
+    programs = p;
+    int rc = shmemi_archive_memory.is == SHMEMI_ARCHIVE_READY ? attach(p, error, size) : 0;
+    if (rc != 0)
+        discard(&programs);
+    else if (p->state != NULL)
+        join_equal(p);
+    pthread_mutex_unlock(&mutex);
+    return rc;
+}
+
+/* Clears a program's variable, when as many calls as shmemi_archive_add have named it. */
+void shmemi_archive_drop(void *state)
+{
+    struct program **at = &programs;
+    pthread_mutex_lock(&mutex);
+    while (*at != NULL && (*at)->state != state)
+        at = &(*at)->next;
+    if (*at != NULL && state != NULL && --(*at)->count == 0) {
+        (void)shmemi_state.core->gpu_clear(state, release_of((*at)->is.minor)->state);
+        discard(at);
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+/* ---------------------------------------------------------------- modules */
+
+/* Finds a variable of code that the program has loaded. Returns its size, or 0. */
+static size_t find_variable(enum shmemi_module_what what, const void *handle, char *name,
+                            uint64_t *at)
+{
+    void *found = NULL;
+    size_t size = 0;
+    if (shmemi_state.core->module_variable(what, (void *)handle, name, &found, &size) !=
+        SHMEMI_DONE)
+        return 0;
+    *at = (uint64_t)(uintptr_t)found;
+    return size;
+}
+
+/* Copies the state to the variable of a module or library. */
+int shmemi_archive_module(enum shmemi_module_what what, const void *handle, void **at, size_t *size,
+                          char *error, size_t error_size)
+{
+    enum { INTERNAL = 7 }; /* what NVIDIA's library returns for another version */
+    uint64_t state, word, transport;
+    int32_t version[3] = {0};
+    *size = find_variable(what, handle, "nvshmemi_device_state_d", &state);
+    if (*size == 0)
+        return SHMEMI_ARCHIVE_NONE;
+    if (find_variable(what, handle, "nvshmemi_device_lib_version_d", &word) != sizeof version ||
+        shmemi_state.core->gpu_move(version, (void *)(uintptr_t)word, sizeof version) !=
+            SHMEMI_DONE) {
+        snprintf(error, error_size,
+                 "the code has nvshmemi_device_state_d, and no "
+                 "nvshmemi_device_lib_version_d of 12 bytes with its version "
+                 "(link it with the device library of one release of NVSHMEM)");
+        return INTERNAL;
+    }
+    if (shmemi_archive_check(version[0], version[1], version[2], error, error_size) != 0)
+        return INTERNAL;
+    const struct shmemi_archive_release *r = release_of(version[1]);
+    if (*size != r->state) {
+        snprintf(error, error_size,
+                 "the code has %zu bytes of state, and NVSHMEM %d.%d.%d, whose version it has, %u "
+                 "(link it with the device library of one release of NVSHMEM)",
+                 *size, version[0], version[1], version[2], r->state);
+        return INTERNAL;
+    }
+    if (shmemi_archive_memory.is != SHMEMI_ARCHIVE_READY) {
+        snprintf(
+            error, error_size, "%s",
+            shmemi_archive_memory.is == SHMEMI_ARCHIVE_REFUSED
+                ? shmemi_archive_memory.why
+                : "the job has no memory for device code of NVIDIA's (load this library by the "
+                  "name libnvshmem_host.so.3 before init, and allocate symmetric memory)");
+        return INTERNAL;
+    }
+    if (copy_state(state, r, error, error_size) != 0)
+        return INTERNAL;
+    if (find_variable(what, handle, "nvshmemi_ibgda_device_state_d", &transport) ==
+            SHMEMI_ARCHIVE_IBGDA &&
+        copy_transport(transport, error, error_size) != 0)
+        return INTERNAL;
+    *at = (void *)(uintptr_t)state;
+    return 0;
+}
+
+/* ----------------------------------------------------------------- beginning */
+
+/* Forgets the programs of an earlier job. */
+void shmemi_archive_clear(void)
+{
+    while (programs != NULL)
+        discard(&programs);
+}
+
+/* Makes the memory for kernels of the archive, and copies the state to the programs that have
+ * registered. */
+void shmemi_archive_settled(const char *call)
+{
+    char error[1024] = "";
+    if (!shmemi_archive_memory.wanted || shmemi_archive_memory.is != SHMEMI_ARCHIVE_NOT_YET)
+        return;
+    allocate(call);
+    pthread_mutex_lock(&mutex);
+    for (struct program *p = programs; p != NULL; p = p->next)
+        p->state = NULL;
+    for (struct program *p = programs; p != NULL; p = p->next) {
+        if (shmemi_archive_memory.is == SHMEMI_ARCHIVE_REFUSED)
+            shmemi_abort(call, NULL, "%s", shmemi_archive_memory.why);
+        if (attach(p, error, sizeof error) != 0)
+            shmemi_abort(call, NULL, "%s", error);
+        join_equal(p);
+    }
+    pthread_mutex_unlock(&mutex);
+}

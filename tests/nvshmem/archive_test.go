@@ -1,0 +1,68 @@
+package nvshmem
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"libshmem/tests/need"
+)
+
+// archiveProgram builds a program as with NVIDIA's library: it needs libnvshmem_host.so.3.
+func archiveProgram(t *testing.T, build, name string) string {
+	t.Helper()
+	program, lib := filepath.Join(t.TempDir(), name), filepath.Join(build, "lib")
+	compile(t, "gcc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-I../../include/nvshmem", filepath.Join("testdata", name+".c"), "-o", program,
+		filepath.Join(lib, "libnvshmem_host.so.3"), "-Wl,-rpath-link,"+lib, "-ldl")
+	return program
+}
+
+// TestArchive runs a program that registers as NVIDIA's device archive does, on fake GPUs, and reads
+// back each structure that its kernels would read.
+func TestArchive(t *testing.T) {
+	build := need.Build(t)
+	program := archiveProgram(t, build, "archive")
+	for _, c := range []struct {
+		pes, minor, what string
+	}{
+		{"3", "4", "state"}, {"2", "7", "state"}, {"2", "8", "late"}, {"1", "3", "counts"}, {"2", "8", "counts"}, {"2", "4", "modules"},
+	} {
+		t.Run(strings.Join([]string{c.pes, c.minor, c.what}, "/"), func(t *testing.T) {
+			cmd := onFakeGPUs(t, build, "works=1 devices=2 memory=4294967296", "-n", c.pes, program, c.minor, c.what)
+			out, err := cmd.CombinedOutput()
+			if err != nil || strings.Count(string(out), "PE passed\n") != int(c.pes[0]-'0') {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// TestArchiveRefused: what would be wrong or wait for ever is refused at the registration.
+func TestArchiveRefused(t *testing.T) {
+	build := need.Build(t)
+	program := archiveProgram(t, build, "archive")
+	const recompile = "compile the program's device code against the headers of this library, docs/start/from-nvshmem.md)"
+	for _, c := range []struct {
+		name, minor string
+		env         []string
+		args        []string
+		says        string
+	}{
+		{"newer", "9", nil, []string{"-n", "1"}, "shmem: nvshmem_init: device code of NVSHMEM 3.9.1, and this library serves that of 3.3, 3.4, 3.7 and 3.8 (" + recompile},
+		{"unknown", "5", nil, []string{"-n", "1"}, "shmem: nvshmem_init: device code of NVSHMEM 3.5.1, "},
+		{"hosts", "4", []string{"SHMEM_PROVIDER=tcp"}, []string{"-n", "2", "--hosts", "2"}, "shmem: nvshmem_init: kernels of PE 0 do not reach PE 1 by loads and stores, and device code of NVIDIA's archive reaches no PE over the network here (run all PEs on GPUs of one host that reach each other, or " + recompile},
+		{"no P2P", "8", []string{"NVSHMEM_DISABLE_P2P=1"}, []string{"-n", "2"}, "shmem: nvshmem_init: kernels of PE 0 do not reach PE 1 by loads and stores"},
+		{"no GPU", "7", []string{"SHMEM_HEAP=host"}, []string{"-n", "2"}, "shmem: nvshmem_init: PE 0 has no GPU, and device code of NVIDIA's archive reaches only memory of GPUs (run all PEs on GPUs, or " + recompile},
+		{"no memory", "4", []string{"SHMEM_SYMMETRIC_SIZE=64m"}, []string{"-n", "1"}, "bytes of the heap are left for collectives of NVIDIA's device code (raise SHMEM_SYMMETRIC_SIZE)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := onFakeGPUs(t, build, "works=1 devices=2 memory=4294967296", append(c.args, program, c.minor, "refused")...)
+			cmd.Env = append(cmd.Env, c.env...)
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), c.says) || strings.Contains(string(out), "PE ?") {
+				t.Errorf("%v, and not %q\n%s", err, c.says, out)
+			}
+		})
+	}
+}
