@@ -16,7 +16,6 @@
 #define SHMEMI_ARCHIVE_TEAM_3_7 808 /* bytes of a team there */
 #define SHMEMI_ARCHIVE_STATE_3_8 848 /* bytes of the state in NVSHMEM 3.8.0 */
 #define SHMEMI_ARCHIVE_TEAM_3_8 816 /* bytes of a team there */
-#define SHMEMI_ARCHIVE_TEAMS 32 /* teams that kernels have memory for, as NVIDIA's library by default */
 #define SHMEMI_ARCHIVE_SYNC 55296 /* longs of one sync area of a team */
 #define SHMEMI_ARCHIVE_SCRATCH 524288 /* bytes of the scratch memory of a team's reductions */
 #define SHMEMI_ARCHIVE_LL 2048 /* up to so many bytes of each PE are collected with a flag beside each word */
@@ -286,7 +285,6 @@ _Static_assert(SHMEMI_ARCHIVE_STATE_3_7 == 816, "ARCHIVE_STATE_3_7");
 _Static_assert(SHMEMI_ARCHIVE_TEAM_3_7 == 808, "ARCHIVE_TEAM_3_7");
 _Static_assert(SHMEMI_ARCHIVE_STATE_3_8 == 848, "ARCHIVE_STATE_3_8");
 _Static_assert(SHMEMI_ARCHIVE_TEAM_3_8 == 816, "ARCHIVE_TEAM_3_8");
-_Static_assert(SHMEMI_ARCHIVE_TEAMS == 32, "ARCHIVE_TEAMS");
 _Static_assert(SHMEMI_ARCHIVE_SYNC == 55296, "ARCHIVE_SYNC");
 _Static_assert(SHMEMI_ARCHIVE_SCRATCH == 524288, "ARCHIVE_SCRATCH");
 _Static_assert(SHMEMI_ARCHIVE_LL == 2048, "ARCHIVE_LL");

@@ -161,7 +161,6 @@ var archive = Unit{
 	Doc:   "the structures that device code of NVIDIA's archive reads, in their newest layout. Those of an older release are the beginning of it, as long as the constants say.",
 	Alone: "kernels of others and the front's C read them",
 	Constants: append(archiveSizes(),
-		Constant{"ARCHIVE_TEAMS", "", 32, "teams that kernels have memory for, as NVIDIA's library by default"},
 		Constant{"ARCHIVE_SYNC", "", 55296, "longs of one sync area of a team"},
 		Constant{"ARCHIVE_SCRATCH", "", 524288, "bytes of the scratch memory of a team's reductions"},
 		Constant{"ARCHIVE_LL", "", 2048, "up to so many bytes of each PE are collected with a flag beside each word"},

@@ -80,6 +80,7 @@ func fill(s *State, j *job.Job) {
 	s.activeOffset, s.creditsOffset, s.sendsOffset = mail.Active, mail.Credits, mail.Sends
 	s.landingsOffset, s.mailboxesOffset, s.mailboxSize = mail.Landings, mail.Boxes, uint32(mail.Ring)
 	s.maxTeams = uint32(j.Layout.Teams)
+	s.archiveTeams = uint32(j.Settings.ArchiveTeams)
 	s.timeoutNs = uint64(j.Settings.Timeout)
 	s.inboxOffset = j.Layout.InboxOffset
 	s.inbox = unsafe.Add(control, -int(j.Layout.InboxOffset))

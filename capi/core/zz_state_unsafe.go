@@ -90,7 +90,7 @@ type State struct {
 	_               [4]byte
 	teamInitOffset  uint64 // below the user heap: messages between the PEs that form a team from an id (team_init.c)
 	maxTeams        uint32 // how many there are but that
-	_               [4]byte
+	archiveTeams    uint32 // SHMEM_ARCHIVE_TEAMS: for how many teams kernels of NVIDIA's device archive get memory
 	netChunk        uint64 // the most bytes of one put or get between nodes
 	netMessage      uint32 // puts of no more bytes between nodes are messages, others writes of the network
 	_               [4]byte
@@ -188,6 +188,7 @@ var (
 	_ [320]byte  = [unsafe.Offsetof(State{}.mailboxSize)]byte{}
 	_ [328]byte  = [unsafe.Offsetof(State{}.teamInitOffset)]byte{}
 	_ [336]byte  = [unsafe.Offsetof(State{}.maxTeams)]byte{}
+	_ [340]byte  = [unsafe.Offsetof(State{}.archiveTeams)]byte{}
 	_ [344]byte  = [unsafe.Offsetof(State{}.netChunk)]byte{}
 	_ [352]byte  = [unsafe.Offsetof(State{}.netMessage)]byte{}
 	_ [360]byte  = [unsafe.Offsetof(State{}.netTiles)]byte{}

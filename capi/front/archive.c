@@ -124,18 +124,19 @@ static int fill(const uint64_t *direct)
     const struct shmemi_archive_places *p = &shmemi_archive_memory.places;
     const uint32_t n = shmemi_state.n_pes;
     const uint64_t at = shmemi_archive_address();
-    long ones[2 * SHMEMI_ARCHIVE_TEAMS];
     uint64_t *own = malloc(n * sizeof *own);
-    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++)
+    long *ones = malloc(2 * p->n_teams * sizeof *ones);
+    for (size_t i = 0; ones != NULL && i < 2 * p->n_teams; i++)
         ones[i] = 1;
     /* Only operations over a network use the second table. */
     for (uint32_t pe = 0; own != NULL && pe < n; pe++)
         own[pe] = shmemi_state.heap_base;
-    int rc = own == NULL ? -1 : 0;
+    int rc = own == NULL || ones == NULL ? -1 : 0;
     rc = rc ?: shmemi_archive_put(at + p->direct, direct, n * sizeof *direct);
     rc = rc ?: shmemi_archive_put(at + p->remote, own, n * sizeof *own);
     for (int f = 0; f < SHMEMI_ARCHIVE_FAMILIES && rc == 0; f++)
-        rc = shmemi_archive_put(at + p->sync[f], ones, sizeof ones);
+        rc = shmemi_archive_put(at + p->sync[f], ones, 2 * p->n_teams * sizeof *ones);
+    free(ones);
     free(own);
     return rc;
 }
@@ -145,17 +146,18 @@ static void allocate(const char *call)
 {
     char error[768] = "";
     uint64_t *direct = calloc(shmemi_state.n_pes, sizeof *direct);
-    int64_t mine = direct == NULL ? (int64_t)shmemi_state.my_pe << 32 | NO_STATE
-                                  : unreached(direct, error, sizeof error),
-            least;
+    int64_t reached = direct == NULL ? (int64_t)shmemi_state.my_pe << 32 | NO_STATE
+                                     : unreached(direct, error, sizeof error);
+    int64_t mine[2] = {reached, shmemi_state.archive_teams}, least[2];
     static const struct shmemi_reducer reducer = {shmemi_min_i64, sizeof(int64_t)};
-    shmemi_exchange(&shmemi_world, &least, &mine, 1, &reducer, call);
-    if (least != INT64_MAX) {
-        refuse(least, error);
+    shmemi_exchange(&shmemi_world, least, mine, 2, &reducer, call);
+    if (least[0] != INT64_MAX) {
+        refuse(least[0], error);
         free(direct);
         return;
     }
-    shmemi_archive_place(&shmemi_archive_memory.places, (int)shmemi_state.n_pes);
+    shmemi_archive_place(&shmemi_archive_memory.places, (int)shmemi_state.n_pes,
+                         (uint32_t)least[1]);
     shmemi_archive_memory.block = shmemi_align(4096, shmemi_archive_memory.places.size, call);
     if (shmemi_archive_memory.block == NULL) {
         shmemi_archive_memory.is = SHMEMI_ARCHIVE_REFUSED;
@@ -175,7 +177,7 @@ static void allocate(const char *call)
     shmemi_archive_show(&shmemi_world, SHMEM_TEAM_WORLD, call);
     shmemi_team_ids_each(shmemi_archive_show, call);
     /* No kernel of another PE may write before this PE has cleared. */
-    shmemi_exchange(&shmemi_world, &least, &mine, 1, &reducer, call);
+    shmemi_exchange(&shmemi_world, least, mine, 1, &reducer, call);
 }
 
 /* ------------------------------------------------------------------- programs */

@@ -37,8 +37,8 @@ uint64_t shmemi_archive_address(void)
 /* Returns how many of the job's team slots new teams may occupy. */
 uint32_t shmemi_archive_slots(uint32_t slots)
 {
-    return shmemi_archive_memory.serves && slots > SHMEMI_ARCHIVE_TEAMS ? SHMEMI_ARCHIVE_TEAMS
-                                                                        : slots;
+    const uint32_t teams = shmemi_archive_memory.places.n_teams;
+    return shmemi_archive_memory.serves && slots > teams ? teams : slots;
 }
 
 /* Clears what kernels have left in the memory of a team's slot, and resets its counters. */
@@ -46,7 +46,7 @@ void shmemi_archive_renew(int slot, const char *call)
 {
     const struct shmemi_archive_places *p = &shmemi_archive_memory.places;
     static const long ones[2] = {1, 1};
-    if (shmemi_archive_memory.is != SHMEMI_ARCHIVE_READY || slot >= SHMEMI_ARCHIVE_TEAMS)
+    if (shmemi_archive_memory.is != SHMEMI_ARCHIVE_READY || slot >= (int)p->n_teams)
         return;
     for (int f = 0; f < SHMEMI_ARCHIVE_FAMILIES; f++) {
         size_t bytes = shmemi_archive_psync(f, (int)shmemi_state.n_pes) * sizeof(long);
@@ -73,8 +73,7 @@ void shmemi_archive_show(const struct shmemi_team *t, shmem_team_t handle, const
 {
     const struct shmemi_archive_places *p = &shmemi_archive_memory.places;
     uint64_t at[SHMEMI_ARCHIVE_FAMILIES];
-    if (shmemi_archive_memory.is != SHMEMI_ARCHIVE_READY || handle < 0 ||
-        handle >= SHMEMI_ARCHIVE_TEAMS)
+    if (shmemi_archive_memory.is != SHMEMI_ARCHIVE_READY || handle < 0 || handle >= (int)p->n_teams)
         return;
     void *team = malloc(p->team);
     for (int f = 0; f < SHMEMI_ARCHIVE_FAMILIES; f++) {
@@ -93,7 +92,8 @@ void shmemi_archive_show(const struct shmemi_team *t, shmem_team_t handle, const
 void shmemi_archive_hide(const struct shmemi_team *t, const char *call)
 {
     static const uint64_t none[SHMEMI_ARCHIVE_FAMILIES];
-    if (shmemi_archive_memory.is == SHMEMI_ARCHIVE_READY && t->slot < SHMEMI_ARCHIVE_TEAMS)
+    if (shmemi_archive_memory.is == SHMEMI_ARCHIVE_READY &&
+        t->slot < (int)shmemi_archive_memory.places.n_teams)
         enter(t->slot, none, call);
 }
 

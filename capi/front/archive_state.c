@@ -40,10 +40,10 @@ size_t shmemi_archive_psync(enum shmemi_archive_family family, int n)
                                         : up(4 * SHMEMI_ARCHIVE_SYNC + common + (size_t)n, 2);
 }
 
-void shmemi_archive_place(struct shmemi_archive_places *p, int n)
+void shmemi_archive_place(struct shmemi_archive_places *p, int n, uint32_t teams)
 {
-    const size_t teams = SHMEMI_ARCHIVE_TEAMS;
     size_t at = 0;
+    p->n_teams = teams;
     for (int f = 0; f < SHMEMI_ARCHIVE_FAMILIES; f++) {
         p->psync[f] = at;
         at = up(at + teams * shmemi_archive_psync(f, n) * sizeof(long), ROUND);

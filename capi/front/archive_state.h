@@ -37,6 +37,7 @@ struct shmemi_archive_places {
     size_t pool[SHMEMI_ARCHIVE_FAMILIES];  /* the address of each team, by its handle */
     size_t teams[SHMEMI_ARCHIVE_FAMILIES]; /* the teams, each with its lists of PEs */
     size_t team;                           /* the bytes of one */
+    uint32_t n_teams;
     size_t size;
 };
 
@@ -47,8 +48,8 @@ struct shmemi_archive_words {
     uint64_t timeout[8];
 };
 
-/* Divides the memory, for n PEs. */
-void shmemi_archive_place(struct shmemi_archive_places *p, int n);
+/* Divides the memory, for n PEs and some teams. */
+void shmemi_archive_place(struct shmemi_archive_places *p, int n, uint32_t teams);
 
 /* Returns how many longs of psync a team has. */
 size_t shmemi_archive_psync(enum shmemi_archive_family family, int n);

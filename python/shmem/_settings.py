@@ -25,6 +25,7 @@ SETTINGS = frozenset(
         "SHMEM_MESSAGE_MEMORY",
         "SHMEM_NOTIFY_COUNT",
         "SHMEM_STATICS",
+        "SHMEM_ARCHIVE_TEAMS",
         "SHMEM_DISABLE_P2P",
         "SHMEM_GPU_NET",
         "SHMEM_GPU_SHARE",
@@ -92,6 +93,7 @@ class Settings(TypedDict, total=False):
     message_memory: int | str | None
     notify_count: int | None
     statics: Literal["auto", "on", "off"] | None
+    archive_teams: int | None
     disable_p2p: bool | None
     gpu_net: Literal["auto", "dmabuf", "peermem", "stage", "copy"] | None
     gpu_share: Literal["auto", "vmm", "ipc"] | None

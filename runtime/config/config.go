@@ -30,9 +30,10 @@ type Config struct {
 	NotifyCount   int    // notification counters of each PE
 	Statics       Statics
 
-	DisableP2P bool
-	GPUNet     GPUNet
-	GPUShare   GPUShare
+	DisableP2P   bool
+	GPUNet       GPUNet
+	GPUShare     GPUShare
+	ArchiveTeams int // for which kernels of NVIDIA's device archive have memory
 
 	Libfabric string
 	NICs      []string

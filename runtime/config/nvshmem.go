@@ -150,7 +150,7 @@ var Nvshmem = []Theirs{
 	{Name: maxMemory, convert: func(value string) (string, error) { _, err := parseGrowth(value); return "", err }, Text: "The maximum size of a heap in GPU memory, unless SHMEM_SYMMETRIC_SIZE is set; the default is 256 GiB."},
 	none("MAX_NICS_PER_PE", "a PE uses all NICs near it"),
 	none("MAX_PEER_STREAMS", noNeed),
-	{Name: "NVSHMEM_MAX_TEAMS", convert: maxTeams, Text: "There is always room for 1,000 teams. A larger number causes a warning."},
+	{Name: "NVSHMEM_MAX_TEAMS", Here: "SHMEM_ARCHIVE_TEAMS", convert: maxTeams, Text: "There is always room for 1,000 teams, but not for kernels of NVIDIA's device archive. A larger number causes a warning."},
 	none("MNNVL_OVERRIDE_MC_CLIQUE_ID", "NVLink between machines is not used"),
 	none("NETDEVS_POLICY", "SHMEM_NIC_LIST and SHMEM_NIC_PE_MAPPING choose NICs"),
 	alias("NVTX", "SHMEM_NVTX"),
@@ -334,13 +334,13 @@ func roundToRange(setting string) func(string) (string, error) {
 	}
 }
 
-// maxTeams is the convert function of NVSHMEM_MAX_TEAMS: it sets nothing, and returns an error for
-// more teams than there can be.
+// maxTeams is the convert function of NVSHMEM_MAX_TEAMS. It returns an error for more teams than
+// there can be.
 func maxTeams(value string) (string, error) {
 	if n, err := strconv.Atoi(value); err != nil || n > 1000 {
 		return "", errors.New("there is room for 1,000 teams")
 	}
-	return "", nil
+	return roundToRange("SHMEM_ARCHIVE_TEAMS")(value)
 }
 
 // transport is the convert function of NVSHMEM_REMOTE_TRANSPORT: it sets nothing, and returns an

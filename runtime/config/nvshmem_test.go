@@ -99,7 +99,7 @@ func TestNvshmemWarnings(t *testing.T) {
 		{"NVSHMEM_REMOTE_TRANSPORT=libfabric", ""},
 		{"NVSHMEM_REMOTE_TRANSPORT=None", ""},
 		{"NVSHMEM_REMOTE_TRANSPORT=ibrc", `read setting NVSHMEM_REMOTE_TRANSPORT="ibrc": ignored, the network is reached by libfabric, SHMEM_PROVIDER=verbs is for InfiniBand (unset it)`},
-		{"NVSHMEM_MAX_TEAMS=1001", `read setting NVSHMEM_MAX_TEAMS="1001": ignored, there is room for 1,000 teams (unset it)`},
+		{"NVSHMEM_MAX_TEAMS=1001", `read setting NVSHMEM_MAX_TEAMS="1001": ignored, there is room for 1,000 teams (set SHMEM_ARCHIVE_TEAMS)`},
 		{"NVSHMEM_QP_DEPTH=many", `read setting NVSHMEM_QP_DEPTH="many": ignored, it is not a number (set SHMEM_RING_SIZE)`},
 		{"NVSHMEM_BOOTSTRAP=smoke", `read setting NVSHMEM_BOOTSTRAP="smoke": ignored, it is not one of pmi, mpi, shmem, uid, plugin (set SHMEM_BOOTSTRAP)`},
 		{"NVSHMEM_QP_DEPTH=1000 SHMEM_RING_SIZE=512", `read setting NVSHMEM_QP_DEPTH="1000": ignored, SHMEM_RING_SIZE="512" means the same and comes first (unset one of them)`},

@@ -28,7 +28,7 @@ func TestDefaults(t *testing.T) {
 	want := &Config{
 		SymmetricSize: 1 << 30, Checks: ChecksOn, LogLevel: LogWarn, LogSubsys: []string{"all"},
 		Timeout: time.Minute, BootstrapTimeout: time.Minute, Bootstrap: BootstrapAuto, Launcher: LauncherConfig{FD: -1, NPEs: 1}, BootstrapFile: FileConfig{PE: -1},
-		ProxyThreads: 1, RingCount: 8, RingSize: 4096, RegistrationCache: 256 << 20, MessageMemory: 4 << 20, NotifyCount: 4096,
+		ProxyThreads: 1, RingCount: 8, RingSize: 4096, RegistrationCache: 256 << 20, MessageMemory: 4 << 20, NotifyCount: 4096, ArchiveTeams: 32,
 	}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got %+v, want %+v", c, want)
@@ -56,7 +56,7 @@ func TestValues(t *testing.T) {
 		Timeout: 500 * time.Millisecond, BootstrapTimeout: 2 * time.Second, NICs: []string{"eth0", "mlx5_0"},
 		Stats: StatsAll, HostID: "a=b", Provider: "tcp;ofi_rxm", Bootstrap: "launcher", BootstrapFile: FileConfig{PE: -1},
 		ProxyThreads: 4, RingCount: 64, RingSize: 256, RingMapBy: RingByWarp, RingMemory: RingManaged,
-		Heap: HeapPinned, MessageMemory: 4 << 20, NotifyCount: 4096, DisableP2P: true, GPUShare: GPUShareIPC, GPUNet: GPUNetCopy,
+		Heap: HeapPinned, MessageMemory: 4 << 20, NotifyCount: 4096, ArchiveTeams: 32, DisableP2P: true, GPUShare: GPUShareIPC, GPUNet: GPUNetCopy,
 		Launcher: LauncherConfig{FD: 5, PE: 3, NPEs: 4, Hosts: 2},
 	}
 	if !reflect.DeepEqual(c, want) {

@@ -187,6 +187,11 @@ var Table = []Setting{
 	},
 
 	{
+		Name: "SHMEM_ARCHIVE_TEAMS", Kind: Integer, Default: "32", Min: 8, Max: 1000, Category: GPUs, Since: "0.1",
+		Text: "Teams that can be used by kernels of NVIDIA's device archive, in programs that are built with it. Each takes 9 MiB of the heap and more in jobs of many PEs. PEs with different values use the smallest.",
+		set:  func(c *Config, v parsed) { c.ArchiveTeams = v.num },
+	},
+	{
 		Name: "SHMEM_DISABLE_P2P", Aliases: []string{"NVSHMEM_DISABLE_P2P"}, Kind: Flag, Category: GPUs, Since: "0.1",
 		Text: "Kernels do not access other PEs' memory by loads and stores, even where they could: every operation goes through a ring and the proxy.",
 		set:  func(c *Config, v parsed) { c.DisableP2P = v.on },

@@ -74,7 +74,7 @@ func TestEverySettingReachesTheConfig(t *testing.T) {
 		if s.Kind == List && s.Choices != nil {
 			value = s.Choices[len(s.Choices)-1]
 		}
-		if s.PowerOf2 {
+		if s.PowerOf2 || s.Min > 3 && s.Kind == Integer {
 			value = "512"
 		}
 		c, warnings, err := Parse([]string{s.Name + "=" + value})

@@ -2,5 +2,5 @@
 
 package mailboxtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xe7f24ba35737144b
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc44e725ce2f4dc5f
 import "C"

@@ -28,7 +28,7 @@ int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags
 void nvshmemid_hostlib_finalize(void *state, void *transport);
 int nvshmemid_init_status(void);
 
-enum { TEAMS = 32, SYNC = 55296, MOST = 1024, IBGDA = 8384, GUARD = 0x5a };
+enum { TEAMS = 9, SYNC = 55296, MOST = 1024, IBGDA = 8384, GUARD = 0x5a };
 
 static int failed, minor, called;
 
