@@ -3,6 +3,7 @@ package program
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ const machineCUDA = elf.Machine(190)
 // code is what the device code of a file is built with.
 type code struct {
 	state    uint64 // bytes of the structure that NVIDIA's host library fills; 0: there is none
+	version  string // of NVSHMEM, by its variable; "": not known
 	ibgda    bool   // it has NVSHMEM's functions by which kernels drive the queues of InfiniBand NICs
 	own      bool   // it has kernels that use this project's headers
 	unlisted bool   // some code is compressed, or has no symbols, so that its calls cannot be seen
@@ -33,6 +35,8 @@ func codeOf(f *elf.File) code {
 		switch {
 		case s.Name == "nvshmemi_device_state_d":
 			c.state = max(c.state, s.Size)
+		case s.Name == "nvshmemi_device_lib_version_d":
+			c.version = versionOf(f, s)
 		case s.Name == "nvshmemi_ibgda_device_state_d":
 			c.ibgda = true
 		case strings.Contains(strings.ReplaceAll(s.Name, "nvshmemi_", ""), "shmemi_"):
@@ -40,6 +44,24 @@ func codeOf(f *elf.File) code {
 		}
 	}
 	return c
+}
+
+// versionOf reads the version of NVSHMEM in a variable of three words.
+func versionOf(f *elf.File, s elf.Symbol) string {
+	if s.Size != 12 || int(s.Section) >= len(f.Sections) {
+		return ""
+	}
+	section := f.Sections[s.Section]
+	at := s.Value
+	if f.Type != elf.ET_REL {
+		at -= section.Addr
+	}
+	b, err := section.Data()
+	if err != nil || at+12 > uint64(len(b)) {
+		return ""
+	}
+	v, _ := versionAt(b, int(at), f)
+	return v
 }
 
 // codeWithin finds out what the device code in a program is built with. has is false if the program
@@ -64,6 +86,7 @@ func codeWithin(f *elf.File) (all code, has bool) {
 			found = true
 			c := codeOf(image)
 			all.state = max(all.state, c.state)
+			all.version = cmp.Or(all.version, c.version)
 			all.ibgda, all.own, all.unlisted = all.ibgda || c.ibgda, all.own || c.own, all.unlisted || c.unlisted
 		}
 		all.unlisted = all.unlisted || !found
@@ -79,15 +102,22 @@ func (c code) report(name string) report {
 	one := func(uses bool, f doctor.Finding) report { return report{[]doctor.Finding{f}, uses} }
 	switch {
 	case c.bitcode:
-		return one(true, doctor.Bad(name, rebuild, "is bitcode with NVIDIA's device code"))
+		return one(true, doctor.Well(name, "is bitcode with NVIDIA's device code: of NVSHMEM %s %s", strings.Join(served, ", "), where))
 	case c.state != 0:
-		version := "of a version that is not known here"
+		version, known := "of a version that is not known here", false
 		if v := stateVersions[c.state]; v != "" {
 			version = "as of NVSHMEM " + v
+			known = c.version == "" || isServed(c.version)
+		}
+		if c.version != "" {
+			version = "of NVSHMEM " + c.version
 		}
 		text := fmt.Sprintf("has kernels with NVIDIA's device code, whose structure has %d bytes, %s", c.state, version)
 		if c.ibgda {
 			text += "; they can drive InfiniBand's queues themselves"
+		}
+		if known {
+			return one(true, doctor.Well(name, "%s: %s", text, where))
 		}
 		return one(true, doctor.Bad(name, rebuild, "%s", text))
 	case c.own:

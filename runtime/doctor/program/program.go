@@ -4,8 +4,8 @@
 //
 // NVSHMEM's clients differ in how much of NVIDIA's library is built into them. One that calls the
 // host library alone runs on any library with its names. One whose kernels call NVSHMEM has
-// NVIDIA's device archive, or its bitcode, in it, which reads structures that NVIDIA's host library
-// fills.
+// NVIDIA's device archive, or its bitcode, in it, which reads structures that the host library
+// fills. This library fills those of some releases, where loads and stores reach all PEs.
 package program
 
 import (
@@ -35,6 +35,17 @@ type Machine struct {
 	LibraryPath string   // LD_LIBRARY_PATH
 	Preload     string   // LD_PRELOAD
 	Default     []string // folders that the loader searches last
+}
+
+// served are the releases of NVSHMEM whose device code this library serves.
+var served = []string{"3.3", "3.4", "3.7", "3.8"}
+
+// where says in which jobs it serves that code.
+const where = "it runs on GPUs of one host that reach each other; PEs on other hosts, and tiles that need multicast, are refused"
+
+// isServed reports whether this library serves the device code of a version of NVSHMEM.
+func isServed(version string) bool {
+	return slices.ContainsFunc(served, func(s string) bool { return version == s || strings.HasPrefix(version, s+".") })
 }
 
 // rebuild is the remedy for device code of NVIDIA's.
@@ -145,7 +156,11 @@ func (m Machine) checkArchive(name string, f *elf.File, names []string) doctor.F
 	if !slices.Contains(names, "nvshmemid_hostlib_init_attr") {
 		return doctor.Well(name, "calls NVSHMEM's host library alone: it needs a library with its names")
 	}
-	return doctor.Bad(name, rebuild, "has NVIDIA's device archive in it, NVSHMEM %s: its kernels read structures of NVIDIA's host library, and init refuses it", archiveVersion(f))
+	version := archiveVersion(f)
+	if isServed(version) {
+		return doctor.Well(name, "has NVIDIA's device archive in it, NVSHMEM %s: %s", version, where)
+	}
+	return doctor.Bad(name, rebuild, "has NVIDIA's device archive in it, NVSHMEM %s: its kernels read structures of that release, and init refuses all but %s", version, strings.Join(served, ", "))
 }
 
 // archiveVersion returns the version of the device archive in a file, which the constants of the

@@ -82,11 +82,15 @@ func TestExamine(t *testing.T) {
 		},
 		{
 			"the archive of 3.4", w.link(t, "old", archive(0x60, "3, 4, 5")), here,
-			[]string{"no  old: has NVIDIA's device archive in it, NVSHMEM 3.4.5: ", "ok  old: needs 1 names", "no  old: finds"},
+			[]string{"ok  old: has NVIDIA's device archive in it, NVSHMEM 3.4.5: it runs on GPUs of one host", "ok  old: needs 1 names", "no  old: finds"},
 		},
 		{
 			"the archive of 3.7", w.link(t, "young", archive(0x40, "3, 7, 2")), here,
-			[]string{"no  young: has NVIDIA's device archive in it, NVSHMEM 3.7.2: ", "ok", "no"},
+			[]string{"ok  young: has NVIDIA's device archive in it, NVSHMEM 3.7.2: it runs", "ok", "no"},
+		},
+		{
+			"the archive of 3.6", w.link(t, "between", archive(0x40, "3, 6, 5")), here,
+			[]string{"no  between: has NVIDIA's device archive in it, NVSHMEM 3.6.5: its kernels read structures of that release, and init refuses all but 3.3, 3.4, 3.7, 3.8 (compile", "ok", "no"},
 		},
 		{
 			"an archive whose words are elsewhere", w.link(t, "odd", archive(0x48, "3, 7, 2")), here,
@@ -147,7 +151,13 @@ int main(){ dlopen("libnvshmem_host.so.3", RTLD_NOW); }`), here,
 // cubin returns an ELF file of a GPU's code with a variable of n bytes.
 func cubin(t *testing.T, dir, variable string, n int) []byte {
 	t.Helper()
-	file := gcc(t, filepath.Join(dir, "object.o"), "char "+variable+"["+strings.Repeat("1+", n-1)+"1];", "-c")
+	return cubinOf(t, dir, fmt.Sprintf("char %s[%d];", variable, n))
+}
+
+// cubinOf returns an ELF file of a GPU's code with these variables.
+func cubinOf(t *testing.T, dir, variables string) []byte {
+	t.Helper()
+	file := gcc(t, filepath.Join(dir, "object.o"), variables, "-c")
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -211,17 +221,21 @@ func TestCode(t *testing.T) {
 		file string
 		want []string
 	}{
-		{write("their.cubin", theirs), []string{"no  their.cubin: has kernels with NVIDIA's device code, whose structure has 816 bytes, as of NVSHMEM 3.7 (compile"}},
+		{write("their.cubin", theirs), []string{"ok  their.cubin: has kernels with NVIDIA's device code, whose structure has 816 bytes, as of NVSHMEM 3.7: it runs on GPUs of one host"}},
 		{write("next.cubin", cubin(t, dir, "nvshmemi_device_state_d", 900)), []string{"no  next.cubin: has kernels with NVIDIA's device code, whose structure has 900 bytes, of a version that is not known here"}},
+		{
+			write("between.cubin", cubinOf(t, dir, "char nvshmemi_device_state_d[776]; int before = 1, nvshmemi_device_lib_version_d[3] = {3, 6, 5};")),
+			[]string{"no  between.cubin: has kernels with NVIDIA's device code, whose structure has 776 bytes, of NVSHMEM 3.6.5 (compile"},
+		},
 		{write("my.cubin", cubin(t, dir, "_Z11shmemi_here", 8)), []string{"ok  my.cubin: has kernels of this library's headers"}},
 		{write("plain.cubin", cubin(t, dir, "counter", 8)), []string{"ok  plain.cubin: has code for GPUs that does not call NVSHMEM"}},
-		{theirBitcode, []string{"no  their.bc: is bitcode with NVIDIA's device code"}},
+		{theirBitcode, []string{"ok  their.bc: is bitcode with NVIDIA's device code: of NVSHMEM 3.3, 3.4, 3.7, 3.8 it runs"}},
 		{write("my.bc", []byte("BC\xc0\xde...shmemi_here...")), []string{"ok  my.bc: has kernels of this library's headers"}},
-		{within("fat", theirs), []string{"ok  fat: does not need", "no  fat: has kernels with NVIDIA's device code, whose structure has 816 bytes"}},
+		{within("fat", theirs), []string{"ok  fat: does not need", "ok  fat: has kernels with NVIDIA's device code, whose structure has 816 bytes"}},
 		{within("packed", []byte("compressed")), []string{"ok  packed: does not need", "-   packed: has code for GPUs that is compressed"}},
 		{
 			wheel("a.whl", map[string]string{"a/lib.so": library, "b/kernels.bc": theirBitcode, "c/text.py": other, "d/other.so": other}),
-			[]string{"ok  a/lib.so: calls", "ok  a/lib.so: needs 1 names", "-   a/lib.so: binds to " + soname + " in $ORIGIN/../nvidia, its run path, before LD_LIBRARY_PATH (LD_PRELOAD=", "no  b/kernels.bc: is bitcode", "ok  a.whl: 1 libraries"},
+			[]string{"ok  a/lib.so: calls", "ok  a/lib.so: needs 1 names", "-   a/lib.so: binds to " + soname + " in $ORIGIN/../nvidia, its run path, before LD_LIBRARY_PATH (LD_PRELOAD=", "ok  b/kernels.bc: is bitcode", "ok  a.whl: 1 libraries"},
 		},
 	} {
 		found, err := Machine{Lib: w.ours, LibraryPath: w.ours}.Examine(tt.file)
