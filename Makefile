@@ -404,6 +404,7 @@ include device/bitcode/rules.mk
 build: $(BUILT) $(KERNELS_OF_BUILD) $(BITCODE_OF_BUILD)
 include tests/gpu/rules.mk
 include tests/gpu/oracle/rules.mk
+include tests/gpu/archive/rules.mk
 
 # The programs that bench/gpu/run.sh runs there.
 gpu-bench: $(BUILD)/gpu/ring $(BUILD)/gpu/libringkernels.so $(BUILD)/gpu/probe gpu-test \

@@ -381,6 +381,15 @@ else
     echo "== sanitizer: there is no compute-sanitizer on this machine" | tee -a "$results"
 fi
 
+# ---- programs that are built with NVIDIA's device archive (make gpu-archive)
+archive=$base/archive
+for rows in "$archive"/rows-*; do
+    [ -e "$rows" ] || continue
+    for pes in 1 2 3 4; do
+        checks "archive/${rows##*-}/$pes" 120 env LIMIT=110 tests/gpu/uid.sh "$archive/lib" "$rows" "$pes"
+    done
+done
+
 # ---- with NVSHMEM's own library (make gpu-oracle), which has to pass what this project's does
 oracle=$base/oracle
 if [ -d "$oracle" ]; then

@@ -27,7 +27,7 @@ func TestArchive(t *testing.T) {
 	}{
 		{"3", "4", "state"}, {"2", "7", "state"}, {"2", "8", "late"}, {"1", "3", "counts"}, {"2", "8", "counts"}, {"2", "4", "modules"},
 	} {
-		t.Run(strings.Join([]string{c.pes, c.minor, c.what}, "/"), func(t *testing.T) {
+		t.Run(strings.Join([]string{c.pes, c.minor, c.what}, "-"), func(t *testing.T) {
 			cmd := onFakeGPUs(t, build, "works=1 devices=2 memory=4294967296", "-n", c.pes, program, c.minor, c.what)
 			cmd.Env = append(cmd.Env, "NVSHMEM_MAX_TEAMS=9")
 			out, err := cmd.CombinedOutput()
