@@ -85,9 +85,10 @@ int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags
                                        (void *)(uintptr_t)callback};
     if (shmemi_archive_add(&p, why, sizeof why) == 0)
         return 0;
-    status = refuse(why, NVSHMEMX_ERROR_NOT_SUPPORTED);
-    shmem_finalize();
-    return status;
+    /* The archive ends the process next. The last finalize would wait for PEs that go on. */
+    if (counts)
+        shmem_finalize();
+    return refuse(why, NVSHMEMX_ERROR_NOT_SUPPORTED);
 }
 
 /* Called by NVIDIA's device archive when the program calls nvshmem_finalize: clears the variable,

@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char old_name[] = "libnvshmem_host.so.3", own_name[] = "libshmem_nvshmem.so";
@@ -92,6 +93,10 @@ void nvshmemi_warn_of_another(const char *call)
      */
     const int *redirects = dlsym(RTLD_DEFAULT, "shmem_preload_redirects");
     if (redirects != NULL && *redirects != 0)
+        return;
+    /* The program asked for it: the first library answers all. */
+    const char *preloaded = getenv("LD_PRELOAD");
+    if (preloaded != NULL && strstr(preloaded, old_name) != NULL)
         return;
     dl_iterate_phdr(inspect, &s);
     if (s.other_file == NULL || s.own_file == NULL)

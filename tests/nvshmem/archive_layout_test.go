@@ -22,7 +22,7 @@ func TestArchiveLayout(t *testing.T) {
 		t.Run(r.Version, func(t *testing.T) {
 			include := archiveHeaders(t, r.Version)
 			var source, want strings.Builder
-			source.WriteString("#include <stddef.h>\n#include <stdio.h>\n#include <stdint.h>\n#include \"device_host/nvshmem_types.h\"\nint main() {\n")
+			source.WriteString("#include <stddef.h>\n#include <stdio.h>\n#include <stdint.h>\n#include \"device_host/nvshmem_types.h\"\n#include \"device_host_transport/nvshmem_common_ibgda.h\"\nint main() {\n")
 			print := func(what string, n int) {
 				fmt.Fprintf(&source, "printf(\"%%s %%zu\\n\", \"%s\", (size_t)%s);\n", what, what)
 				fmt.Fprintf(&want, "%s %d\n", what, n)
@@ -37,6 +37,8 @@ func TestArchiveLayout(t *testing.T) {
 					print("sizeof((("+name+" *)0)->"+member+")", m.Size())
 				}
 			}
+			print("sizeof(nvshmemi_ibgda_device_state_t)", 8384)
+			print("offsetof(nvshmemi_ibgda_device_state_t, num_rc_per_pe)", 28)
 			source.WriteString("}\n")
 			file, program := filepath.Join(t.TempDir(), "layout.cc"), filepath.Join(t.TempDir(), "layout")
 			if err := os.WriteFile(file, []byte(source.String()), 0o644); err != nil {

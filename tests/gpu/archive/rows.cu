@@ -115,8 +115,8 @@ KERNEL(put_signal)
         await(r.signal, (uint64_t)r.turn + 1);
         await(r.signal + 1, (uint64_t)r.turn + 1);
         /* What came before the signal is there. */
-        r.found[0] = r.dest[r.count - 1];
-        r.found[1] = r.dest[MOST + r.count - 1];
+        r.found[0] = ((volatile int *)r.dest)[r.count - 1];
+        r.found[1] = ((volatile int *)r.dest)[MOST + r.count - 1];
         nvshmem_quiet();
     }
 }
@@ -165,7 +165,7 @@ KERNEL(order)
         }
         nvshmem_quiet();
         nvshmem_int_wait_until(r.dest + 64, NVSHMEM_CMP_EQ, 100);
-        r.found[0] = r.dest[0];
+        r.found[0] = ((volatile int *)r.dest)[0];
     }
 }
 

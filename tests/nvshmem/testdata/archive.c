@@ -20,6 +20,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 extern int nvshmem_selected_device_transport;
 int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags,
@@ -345,6 +347,13 @@ static void counts(void)
                                       NULL) == 0);
     nvshmemid_hostlib_finalize(NULL, NULL);
     CHECK(nvshmemid_init_status() == 2);
+    /* A child of fork has no job, and cannot join one. */
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(nvshmemid_init_status() != 0 || init(find_first) == 0);
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
 int main(int argc, char **argv)
