@@ -12,7 +12,7 @@ type ArchiveRelease struct {
 }
 
 // ArchiveReleases are these releases, the oldest first. 3.3 has the layout of 3.4.
-var ArchiveReleases = []ArchiveRelease{{4, "3.4.5", 776, 792}, {7, "3.7.2", 816, 808}, {8, "3.8.0", 848, 816}}
+var ArchiveReleases = []ArchiveRelease{{4, "3.4.5", 776, 792}, {6, "3.6.5", 776, 800}, {7, "3.7.2", 816, 808}, {8, "3.8.0", 848, 816}}
 
 var archiveRecexch = Struct{Name: "archive_recexch", Size: 64, Doc: "The steps of a reduction by recursive exchange, for a team of all PEs. The numbers are those of PEs in the job.", Members: []Member{
 	{Name: "version", Type: "i32"},
@@ -53,7 +53,7 @@ var archiveTeam = Struct{Name: "archive_team", Doc: "nvshmemi_team_t. Kernels ad
 	{Name: "nvls_rsc_base_ptr", Type: "u64"},
 	{Name: "team_dups", Type: "i32", Count: 128},
 	{Name: "pe_mapping", Type: "u64", Doc: "address of i32: the PE of each member, then the number of each PE in the team, or -1"},
-	{Name: "p2p_sync_on_stream_count", Type: "u64", Since: 7},
+	{Name: "p2p_sync_on_stream_count", Type: "u64", Since: 5},
 	{Name: "are_gpus_nvls_connected", Type: "bool", Since: 7},
 	{Name: "mc_leid_with_flag", Type: "u64", Since: 8},
 }}

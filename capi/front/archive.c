@@ -26,6 +26,7 @@
 static const struct shmemi_archive_release releases[] = {
     {3, SHMEMI_ARCHIVE_3_3, SHMEMI_ARCHIVE_STATE_3_4},
     {4, SHMEMI_ARCHIVE_3_3, SHMEMI_ARCHIVE_STATE_3_4},
+    {6, SHMEMI_ARCHIVE_3_6, SHMEMI_ARCHIVE_STATE_3_6},
     {7, SHMEMI_ARCHIVE_3_6, SHMEMI_ARCHIVE_STATE_3_7},
     {8, SHMEMI_ARCHIVE_3_6, SHMEMI_ARCHIVE_STATE_3_8},
 };
@@ -62,7 +63,7 @@ int shmemi_archive_check(int major, int minor, int patch, char *error, size_t si
         return 0;
     snprintf(
         error, size,
-        "device code of NVSHMEM %d.%d.%d, and this library serves that of 3.3, 3.4, 3.7 and 3.8 "
+        "device code of NVSHMEM %d.%d.%d, and this library serves that of 3.3, 3.4 and 3.6 to 3.8 "
         "(%s)",
         major, minor, patch, recompile);
     return -1;

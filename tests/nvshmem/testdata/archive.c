@@ -102,7 +102,7 @@ static int init(int (*callback)(void **, void **))
 
 static int state_bytes(void)
 {
-    return minor < 6 ? 776 : minor == 7 ? 816 : 848;
+    return minor <= 6 ? 776 : minor == 7 ? 816 : 848;
 }
 
 static size_t psync_longs(int n)

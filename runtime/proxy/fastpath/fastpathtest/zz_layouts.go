@@ -2,5 +2,5 @@
 
 package fastpathtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xc44e725ce2f4dc5f
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x2ddc94d2746338a0
 import "C"
