@@ -7,6 +7,7 @@
 
 #include "archive.h"
 #include "error.h"
+#include "spell.h"
 #include "units.h"
 
 #include "zz_stream.h"
@@ -36,6 +37,7 @@ static int report_error(const char *call, const char *cause, const char *remedy)
         snprintf(line, sizeof line, "%s: %s%s", call, cause, shmemi_remedy_after(cause));
     else
         snprintf(line, sizeof line, "%s: %s (%s)", call, cause, remedy);
+    shmemi_spell(line, sizeof line);
     shmemi_state.core->report(line);
     return -1;
 }

@@ -3,7 +3,8 @@
  * another. The loader loads a soname once for all linked and preloaded libraries, but one that a
  * program opens by its path is loaded beside it. Then some calls of a program that was linked with
  * that soname may reach this library, and others not. A program that was linked with this library's
- * own soname is not affected: there NVIDIA's library may serve others, such as torch.
+ * own soname is not affected: there NVIDIA's library may serve others, such as torch. Nor is one
+ * that loads this library first, so that torch, which opens NVIDIA's by its path, is bound to it.
  */
 #define _GNU_SOURCE
 #include "own.h"
@@ -11,21 +12,23 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char old_name[] = "libnvshmem_host.so.3", own_name[] = "libshmem_nvshmem.so";
 
-/* The files with NVIDIA's soname: this project's, which depends on this library, and another. */
+/* The files with NVIDIA's soname: this project's, which depends on this library, and another, in
+ * the order in which they were loaded; and whether the program itself was linked with the soname.
+ */
 struct search {
     const char *own_file, *other_file;
+    bool own_first, linked, started;
 };
 
 /* Reads from a loaded object whether it has NVIDIA's soname, and whether it depends on this
- * library. */
-static void read_names(const struct dl_phdr_info *info, bool *old, bool *needs)
+ * library, or on a library of the soname. */
+static void read_names(const struct dl_phdr_info *info, bool *old, bool *needs, bool *needs_old)
 {
-    *old = *needs = false;
+    *old = *needs = *needs_old = false;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
             continue;
@@ -45,6 +48,8 @@ static void read_names(const struct dl_phdr_info *info, bool *old, bool *needs)
                 *old = strcmp(text, old_name) == 0;
             else if (d->d_tag == DT_NEEDED && strcmp(text, own_name) == 0)
                 *needs = true;
+            else if (d->d_tag == DT_NEEDED && strcmp(text, old_name) == 0)
+                *needs_old = true;
         }
     }
 }
@@ -54,12 +59,16 @@ static void read_names(const struct dl_phdr_info *info, bool *old, bool *needs)
 static int inspect(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct search *s = arg;
-    bool old, needs;
+    bool old, needs, needs_old;
     (void)size;
-    read_names(info, &old, &needs);
-    if (old && needs)
+    read_names(info, &old, &needs, &needs_old);
+    if (!s->started) /* the program is the first object */
+        s->linked = needs_old;
+    s->started = true;
+    if (old && needs) {
         s->own_file = info->dlpi_name;
-    else if (old)
+        s->own_first = s->other_file == NULL;
+    } else if (old)
         s->other_file = info->dlpi_name;
     return 0;
 }
@@ -94,12 +103,11 @@ void nvshmemi_warn_of_another(const char *call)
     const int *redirects = dlsym(RTLD_DEFAULT, "shmem_preload_redirects");
     if (redirects != NULL && *redirects != 0)
         return;
-    /* The program asked for it: the first library answers all. */
-    const char *preloaded = getenv("LD_PRELOAD");
-    if (preloaded != NULL && strstr(preloaded, old_name) != NULL)
-        return;
     dl_iterate_phdr(inspect, &s);
     if (s.other_file == NULL || s.own_file == NULL)
+        return;
+    /* It was preloaded, or loaded first on purpose: then all that look for the soname find it. */
+    if (s.own_first && !s.linked)
         return;
     fprintf(stderr,
             "shmem: %s: two libraries %s are loaded: %s, which leads to this one, and %s (preload "

@@ -150,6 +150,8 @@ def one(library, rank, n, release, folder):
     at, bytes_ = driver.variable(m, b"nvshmemi_device_state_d")
     state = driver.read(at, bytes_)
     fields = members("archive_state")
+    # In padding of the older release.
+    left = LEFT | ({"selected_device_transport"} if release < "3.6" else set())
     get = {
         name: struct.unpack_from("<" + kind, state, off)[0]
         for name, kind, off in fields
@@ -157,7 +159,7 @@ def one(library, rank, n, release, folder):
     }
     base = get["heap_base"]
     for name, _kind, off in fields:
-        if off < size and name not in LEFT:
+        if off < size and name not in left:
             print("S", name, shown(name, get[name], base))
     coll = 120
     for name, kind, off in members("archive_coll"):

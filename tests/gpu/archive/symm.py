@@ -1,19 +1,26 @@
 """torch's symmetric memory with the backend NVSHMEM, each value checked. One process for each rank:
 
-    LD_PRELOAD=.../libnvshmem_host.so.3 torchrun --nproc-per-node N symm.py [--tile]
+    LD_PRELOAD=.../libnvshmem_host.so.3 torchrun --nproc-per-node N symm.py [--tile] [--second]
+    torchrun --nproc-per-node N symm.py --load=.../libnvshmem_host.so.3
 
-With fewer GPUs than ranks, ranks share them, and the process group is gloo's, because NCCL has no
-two ranks on a GPU.
+--second: another user of the library in the process, which begins after torch and ends before it.
+torch refuses a world of one rank. With fewer GPUs than ranks, ranks share them, and the process
+group is gloo's, because NCCL has no two ranks on a GPU.
 """
 
+import ctypes
 import os
 import sys
 
 os.environ.setdefault("TORCH_SYMM_MEM_ALLOW_OVERLAPPING_DEVICES", "1")
 
-import torch
-import torch.distributed as dist
-import torch.distributed._symmetric_memory as symm_mem
+for arg in sys.argv[1:]:
+    if arg.startswith("--load="):
+        ctypes.CDLL(arg[len("--load=") :], ctypes.RTLD_GLOBAL)
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+import torch.distributed._symmetric_memory as symm_mem  # noqa: E402
 
 rank, n = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 gpus = torch.cuda.device_count()
@@ -45,11 +52,10 @@ def check(name, is_, want):
     global failed
     good = is_ == want
     failed += not good
-    print(
-        f"{'ok  ' if good else 'FAIL'} {rank} {name}"
-        + ("" if good else f": {str(is_)[:300]}, not {str(want)[:300]}"),
-        flush=True,
-    )
+    line = f"{'ok  ' if good else 'FAIL'} {rank} {name}"
+    if not good:
+        line += f": {str(is_)[:300]}, not {str(want)[:300]}"
+    os.write(1, (line + "\n").encode())
 
 
 def step(name, f):
@@ -198,6 +204,13 @@ for f in (
     step(f.__name__, f)
 for _ in range(20):
     step("again", all_to_all_vdev)
+if "--second" in sys.argv:
+    second = ctypes.CDLL("libnvshmem_host.so.3")
+    step("second begins", lambda: (second.nvshmemx_hostlib_init_attr(0, None), 0))
+    step("second", lambda: ((second.nvshmem_my_pe(), second.nvshmem_n_pes()), (rank, n)))
+    step("both", all_to_all_vdev)
+    second.nvshmemx_hostlib_finalize()
+    step("torch goes on", all_to_all_vdev)
 if "--tile" in sys.argv:
     step("tile_reduce", tile_reduce)
 with open("/proc/self/maps") as maps:

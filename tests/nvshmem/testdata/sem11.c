@@ -1,7 +1,7 @@
 /*
  * Semantics 11: bindings of Python look for a name among the loaded libraries, then in the library
  * by its soname, after they have loaded one by its path. Preloaded, this library is found. The
- * argument is the path.
+ * argument is the path. A second one: they begin a job.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,6 +27,12 @@ int main(int argc, char **argv)
     void *named = dlopen("libnvshmem_host.so.3", RTLD_NOW);
     if (!answers(RTLD_DEFAULT) || named == NULL || !answers(named))
         return 3;
+    if (argc > 2) {
+        int (*init)(unsigned, void *) =
+            (int (*)(unsigned, void *))dlsym(named, "nvshmemx_hostlib_init_attr");
+        if (init == NULL || init(0, NULL) != 0)
+            return 4;
+    }
     printf("all passed\n");
     return 0;
 }
