@@ -335,12 +335,13 @@ func roundToRange(setting string) func(string) (string, error) {
 }
 
 // maxTeams is the convert function of NVSHMEM_MAX_TEAMS. It returns an error for more teams than
-// there can be.
+// there can be. This library has one more team that is always there than NVSHMEM before 3.8.
 func maxTeams(value string) (string, error) {
-	if n, err := strconv.Atoi(value); err != nil || n > 1000 {
+	n, err := strconv.Atoi(value)
+	if err != nil || n > 1000 {
 		return "", errors.New("there is room for 1,000 teams")
 	}
-	return roundToRange("SHMEM_ARCHIVE_TEAMS")(value)
+	return roundToRange("SHMEM_ARCHIVE_TEAMS")(strconv.Itoa(n + 1))
 }
 
 // transport is the convert function of NVSHMEM_REMOTE_TRANSPORT: it sets nothing, and returns an

@@ -29,7 +29,7 @@ func TestArchive(t *testing.T) {
 	} {
 		t.Run(strings.Join([]string{c.pes, c.minor, c.what}, "-"), func(t *testing.T) {
 			cmd := onFakeGPUs(t, build, "works=1 devices=2 memory=4294967296", "-n", c.pes, program, c.minor, c.what)
-			cmd.Env = append(cmd.Env, "NVSHMEM_MAX_TEAMS=9")
+			cmd.Env = append(cmd.Env, "NVSHMEM_MAX_TEAMS=8")
 			out, err := cmd.CombinedOutput()
 			if err != nil || strings.Count(string(out), "PE passed\n") != int(c.pes[0]-'0') {
 				t.Errorf("%v\n%s", err, out)
