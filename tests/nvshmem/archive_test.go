@@ -38,6 +38,16 @@ func TestArchive(t *testing.T) {
 	}
 }
 
+// TestArchiveExit ends the job as a kernel of the archive does.
+func TestArchiveExit(t *testing.T) {
+	build := need.Build(t)
+	cmd := onFakeGPUs(t, build, "works=1 devices=2 memory=4294967296", "-n", "2", archiveProgram(t, build, "archive"), "4", "exit")
+	cmd.Env = append(cmd.Env, "NVSHMEM_MAX_TEAMS=8")
+	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 7 {
+		t.Errorf("status %d\n%s", cmd.ProcessState.ExitCode(), out)
+	}
+}
+
 // TestArchiveRefused: what would be wrong or wait for ever is refused at the registration.
 func TestArchiveRefused(t *testing.T) {
 	build := need.Build(t)

@@ -52,6 +52,13 @@ var nvshmemDefects = []defect{
 		by:   job("./tests/nvshmem", "^TestArchiveRefused$/^hosts$"), says: `and not "shmem: nvshmem_init: kernels of PE 0 do not reach PE 1`,
 	},
 	{
+		id: "nvshmem/archive-never-exits", file: "runtime/job/device/kernel_faults.go",
+		was:  "const exitRequested = 2",
+		is:   "const exitRequested = 3",
+		user: "nvshmem_global_exit in a kernel of the archive waits for ever",
+		by:   job("./tests/nvshmem", "^TestArchiveExit$"), says: `status 1\n`,
+	},
+	{
 		id: "nvshmem/archive-counted-once", file: "capi/front/archive.c",
 		was:  "state != NULL && --(*at)->count == 0)",
 		is:   "state != NULL)",

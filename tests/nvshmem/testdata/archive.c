@@ -8,6 +8,7 @@
  *   late     the GPU is chosen after init
  *   refused  the registration is refused
  *   modules  modules and libraries of several versions
+ *   exit     the last PE does what nvshmem_global_exit does in a kernel
  *   counts   several programs in a process, in any order of their ends
  */
 #define _GNU_SOURCE
@@ -386,6 +387,15 @@ int main(int argc, char **argv)
         }
         check_state(&programs[0]);
         check_predefined();
+        if (strcmp(what, "exit") == 0) {
+            struct shmemi_archive_state *s = (void *)programs[0].state;
+            if (me == nvshmem_n_pes() - 1) {
+                *(volatile int *)(uintptr_t)s->global_exit_code = 7;
+                *(volatile int *)(uintptr_t)s->global_exit_request_state = 2;
+            }
+            sleep(20);
+            return 1;
+        }
         if (strcmp(what, "counts") == 0)
             counts();
         else
