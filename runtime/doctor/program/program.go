@@ -41,7 +41,7 @@ type Machine struct {
 var served = []string{"3.3", "3.4", "3.6", "3.7", "3.8"}
 
 // where says in which jobs it serves that code.
-const where = "it runs on GPUs of one host that reach each other; PEs on other hosts, and tiles that need multicast, are refused"
+const where = "it runs on GPUs of one host that reach each other; PEs on other hosts are refused, and tiles find no multicast"
 
 // isServed reports whether this library serves the device code of a version of NVSHMEM.
 func isServed(version string) bool {
