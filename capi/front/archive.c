@@ -35,6 +35,10 @@ static const struct shmemi_archive_release releases[] = {
 static const char recompile[] = "compile the program's device code against the headers of this "
                                 "library, docs/start/from-nvshmem.md";
 
+static const char no_memory[] =
+    "the job has no memory for device code of NVIDIA's (load this library by the name "
+    "libnvshmem_host.so.3 before init, and allocate symmetric memory after it)";
+
 /* The programs that have registered: how often, and their variables, NULL before the memory is
  * ready. */
 static struct program {
@@ -259,8 +263,9 @@ int shmemi_archive_add(const struct shmemi_archive_program *is, char *error, siz
 {
     if (shmemi_archive_check(is->major, is->minor, is->patch, error, size) != 0)
         return -1;
-    if (shmemi_archive_memory.is == SHMEMI_ARCHIVE_REFUSED) {
-        snprintf(error, size, "%s", shmemi_archive_memory.why);
+    if (shmemi_archive_memory.is == SHMEMI_ARCHIVE_REFUSED || !shmemi_archive_wanted()) {
+        snprintf(error, size, "%s",
+                 shmemi_archive_wanted() ? shmemi_archive_memory.why : no_memory);
         return -1;
     }
     struct program *p = malloc(sizeof *p);
@@ -339,12 +344,9 @@ int shmemi_archive_module(enum shmemi_module_what what, const void *handle, void
         return INTERNAL;
     }
     if (shmemi_archive_memory.is != SHMEMI_ARCHIVE_READY) {
-        snprintf(
-            error, error_size, "%s",
-            shmemi_archive_memory.is == SHMEMI_ARCHIVE_REFUSED
-                ? shmemi_archive_memory.why
-                : "the job has no memory for device code of NVIDIA's (load this library by the "
-                  "name libnvshmem_host.so.3 before init, and allocate symmetric memory)");
+        snprintf(error, error_size, "%s",
+                 shmemi_archive_memory.is == SHMEMI_ARCHIVE_REFUSED ? shmemi_archive_memory.why
+                                                                    : no_memory);
         return INTERNAL;
     }
     if (copy_state(state, r, error, error_size) != 0)

@@ -64,11 +64,16 @@ func TestArchiveRefused(t *testing.T) {
 		{"hosts", "4", []string{"SHMEM_PROVIDER=tcp"}, []string{"-n", "2", "--hosts", "2"}, "shmem: nvshmem_init: kernels of PE 0 do not reach PE 1 by loads and stores, and device code of NVIDIA's archive reaches no PE over the network here (run all PEs on GPUs of one host that reach each other, or " + recompile},
 		{"no P2P", "8", []string{"NVSHMEM_DISABLE_P2P=1"}, []string{"-n", "2"}, "shmem: nvshmem_init: kernels of PE 0 do not reach PE 1 by loads and stores"},
 		{"no GPU", "7", []string{"SHMEM_HEAP=host"}, []string{"-n", "2"}, "shmem: nvshmem_init: PE 0 has no GPU, and device code of NVIDIA's archive reaches only memory of GPUs (run all PEs on GPUs, or " + recompile},
+		{"own name", "4", nil, []string{"-n", "1"}, "shmem: nvshmem_init: the job has no memory for device code of NVIDIA's (load this library by the name libnvshmem_host.so.3 before init"},
 		{"no memory", "4", []string{"SHMEM_SYMMETRIC_SIZE=64m"}, []string{"-n", "1"}, "bytes of the heap are left for collectives of NVIDIA's device code (raise SHMEM_SYMMETRIC_SIZE)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			cmd := onFakeGPUs(t, build, "works=1 devices=2 memory=4294967296", append(c.args, program, c.minor, "refused")...)
+			of := program
+			if c.name == "own name" {
+				of = built(t, build, "archive")
+			}
+			cmd := onFakeGPUs(t, build, "works=1 devices=2 memory=4294967296", append(c.args, of, c.minor, "refused")...)
 			cmd.Env = append(cmd.Env, c.env...)
 			out, err := cmd.CombinedOutput()
 			if err != nil || !strings.Contains(string(out), c.says) || strings.Contains(string(out), "PE ?") {
