@@ -191,6 +191,15 @@ static void allocate(const char *call)
 static int copy_state(uint64_t at, const struct shmemi_archive_release *r, char *error, size_t size)
 {
     struct shmemi_archive_state state;
+    const int highest = shmemi_team_ids_highest(),
+              teams = (int)shmemi_archive_memory.places.n_teams;
+    if (highest >= teams) {
+        snprintf(error, size,
+                 "team %d exists already, and kernels of NVIDIA's know only teams 0 to %d (set "
+                 "NVSHMEM_MAX_TEAMS to more than %d)",
+                 highest, teams - 1, highest);
+        return -1;
+    }
     shmemi_archive_fill(&state, r, &shmemi_archive_memory.places, shmemi_archive_address());
     if (shmemi_archive_put(at, &state, r->state) != 0) {
         snprintf(error, size, "%s", shmemi_state.core->error());

@@ -68,6 +68,15 @@ void shmemi_team_ids_each(void (*show)(const struct shmemi_team *t, shmem_team_t
             show(teams[slot], handle_of(slot), call);
 }
 
+/* Returns the highest slot that a team of this PE occupies. */
+int shmemi_team_ids_highest(void)
+{
+    int slot = SHMEMI_TEAM_SLOTS - 1;
+    while (slot >= FIRST_SLOT && teams[slot] == NULL)
+        slot--;
+    return slot;
+}
+
 /* At finalize: frees the teams that the program has made. */
 void shmemi_slots_close(void)
 {

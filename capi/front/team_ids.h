@@ -52,6 +52,9 @@ void shmemi_team_ids_each(void (*show)(const struct shmemi_team *t, shmem_team_t
                                        const char *call),
                           const char *call);
 
+/* Returns the highest slot that a team of this PE occupies. */
+int shmemi_team_ids_highest(void);
+
 bool shmemi_teams_made(void); /* reports whether any team made by the program exists */
 
 /* At finalize: frees the teams that the program has made. */

@@ -309,6 +309,14 @@ static void modules(void)
     void *module = load(CODE("776", "3 4 5") "global nvshmemi_ibgda_device_state_d 8384\n");
     void *state, *transport;
     size_t size;
+    /* One team more than kernels have memory for. */
+    nvshmem_team_t made[3];
+    for (int i = 0; i < 3; i++)
+        CHECK(nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, 0, 1, nvshmem_n_pes(), NULL, 0,
+                                         &made[i]) == 0);
+    CHECK(nvshmemx_cumodule_init(module) == NVSHMEMX_ERROR_INTERNAL);
+    for (int i = 0; i < 3; i++)
+        nvshmem_team_destroy(made[i]);
     CHECK(nvshmemx_cumodule_init(module) == 0);
     CHECK(variable(&state, &size, module, "nvshmemi_device_state_d") == 0);
     memset(programs[0].state, GUARD, MOST);
