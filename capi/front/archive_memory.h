@@ -17,7 +17,7 @@ extern struct shmemi_archive_memory {
     enum { SHMEMI_ARCHIVE_NOT_YET, SHMEMI_ARCHIVE_READY, SHMEMI_ARCHIVE_REFUSED } is;
     char *block;
     struct shmemi_archive_places places;
-    char why[768];
+    char why[1024];
 } shmemi_archive_memory;
 
 /* Reports whether a process of the job is a program that was built against NVIDIA's library. Then
