@@ -12,6 +12,8 @@
 
 #define SHMEMI_ARCHIVE_STATE_3_4 776 /* bytes of the state in NVSHMEM 3.4.5 */
 #define SHMEMI_ARCHIVE_TEAM_3_4 792 /* bytes of a team there */
+#define SHMEMI_ARCHIVE_STATE_3_5 776 /* bytes of the state in NVSHMEM 3.5.21 */
+#define SHMEMI_ARCHIVE_TEAM_3_5 800 /* bytes of a team there */
 #define SHMEMI_ARCHIVE_STATE_3_6 776 /* bytes of the state in NVSHMEM 3.6.5 */
 #define SHMEMI_ARCHIVE_TEAM_3_6 800 /* bytes of a team there */
 #define SHMEMI_ARCHIVE_STATE_3_7 816 /* bytes of the state in NVSHMEM 3.7.2 */
@@ -283,6 +285,8 @@ _Static_assert(offsetof(struct shmemi_archive_state, region_slot_probe_limit) ==
 /* No macro has taken a name. */
 _Static_assert(SHMEMI_ARCHIVE_STATE_3_4 == 776, "ARCHIVE_STATE_3_4");
 _Static_assert(SHMEMI_ARCHIVE_TEAM_3_4 == 792, "ARCHIVE_TEAM_3_4");
+_Static_assert(SHMEMI_ARCHIVE_STATE_3_5 == 776, "ARCHIVE_STATE_3_5");
+_Static_assert(SHMEMI_ARCHIVE_TEAM_3_5 == 800, "ARCHIVE_TEAM_3_5");
 _Static_assert(SHMEMI_ARCHIVE_STATE_3_6 == 776, "ARCHIVE_STATE_3_6");
 _Static_assert(SHMEMI_ARCHIVE_TEAM_3_6 == 800, "ARCHIVE_TEAM_3_6");
 _Static_assert(SHMEMI_ARCHIVE_STATE_3_7 == 816, "ARCHIVE_STATE_3_7");

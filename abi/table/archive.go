@@ -12,7 +12,7 @@ type ArchiveRelease struct {
 }
 
 // ArchiveReleases are these releases, the oldest first. 3.3 has the layout of 3.4.
-var ArchiveReleases = []ArchiveRelease{{4, "3.4.5", 776, 792}, {6, "3.6.5", 776, 800}, {7, "3.7.2", 816, 808}, {8, "3.8.0", 848, 816}}
+var ArchiveReleases = []ArchiveRelease{{4, "3.4.5", 776, 792}, {5, "3.5.21", 776, 800}, {6, "3.6.5", 776, 800}, {7, "3.7.2", 816, 808}, {8, "3.8.0", 848, 816}}
 
 var archiveRecexch = Struct{Name: "archive_recexch", Size: 64, Doc: "The steps of a reduction by recursive exchange, for a team of all PEs. The numbers are those of PEs in the job.", Members: []Member{
 	{Name: "version", Type: "i32"},

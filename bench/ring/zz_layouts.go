@@ -2,5 +2,5 @@
 
 package main
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x2ddc94d2746338a0
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xcfd123bfb4a90616
 import "C"

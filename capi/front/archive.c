@@ -26,6 +26,7 @@
 static const struct shmemi_archive_release releases[] = {
     {3, SHMEMI_ARCHIVE_3_3, SHMEMI_ARCHIVE_STATE_3_4},
     {4, SHMEMI_ARCHIVE_3_3, SHMEMI_ARCHIVE_STATE_3_4},
+    {5, SHMEMI_ARCHIVE_3_6, SHMEMI_ARCHIVE_STATE_3_5},
     {6, SHMEMI_ARCHIVE_3_6, SHMEMI_ARCHIVE_STATE_3_6},
     {7, SHMEMI_ARCHIVE_3_6, SHMEMI_ARCHIVE_STATE_3_7},
     {8, SHMEMI_ARCHIVE_3_6, SHMEMI_ARCHIVE_STATE_3_8},
@@ -65,11 +66,10 @@ int shmemi_archive_check(int major, int minor, int patch, char *error, size_t si
 {
     if (major == 3 && release_of(minor) != NULL)
         return 0;
-    snprintf(
-        error, size,
-        "device code of NVSHMEM %d.%d.%d, and this library serves that of 3.3, 3.4 and 3.6 to 3.8 "
-        "(%s)",
-        major, minor, patch, recompile);
+    snprintf(error, size,
+             "device code of NVSHMEM %d.%d.%d, and this library serves that of 3.3 to 3.8 "
+             "(%s)",
+             major, minor, patch, recompile);
     return -1;
 }
 
@@ -198,6 +198,14 @@ static int copy_state(uint64_t at, const struct shmemi_archive_release *r, char 
                  "team %d exists already, and kernels of NVIDIA's know only teams 0 to %d (set "
                  "NVSHMEM_MAX_TEAMS to more than %d)",
                  highest, teams - 1, highest);
+        return -1;
+    }
+    /* Its areas of teams have a length that is not rounded up to an even number. */
+    if (r->minor == 5 && shmemi_state.n_pes % 2 == 1) {
+        snprintf(error, size,
+                 "device code of NVSHMEM 3.5 in a job of %u PEs, and this library serves it only "
+                 "with an even number of them (add a PE, or %s)",
+                 shmemi_state.n_pes, recompile);
         return -1;
     }
     shmemi_archive_fill(&state, r, &shmemi_archive_memory.places, shmemi_archive_address());

@@ -15,7 +15,7 @@
  * family has memory of its own, so that code of both may run in one process. */
 enum shmemi_archive_family {
     SHMEMI_ARCHIVE_3_3, /* 3.3 and 3.4 */
-    SHMEMI_ARCHIVE_3_6, /* 3.6 to 3.8 */
+    SHMEMI_ARCHIVE_3_6, /* 3.6 to 3.8, and 3.5 with an even number of PEs */
     SHMEMI_ARCHIVE_FAMILIES
 };
 

@@ -25,7 +25,7 @@ func TestArchive(t *testing.T) {
 	for _, c := range []struct {
 		pes, minor, what string
 	}{
-		{"3", "4", "state"}, {"2", "7", "state"}, {"1", "6", "state"}, {"2", "8", "late"}, {"1", "3", "counts"}, {"2", "8", "counts"}, {"2", "4", "modules"},
+		{"3", "4", "state"}, {"2", "7", "state"}, {"1", "6", "state"}, {"2", "5", "state"}, {"2", "8", "late"}, {"1", "3", "counts"}, {"2", "8", "counts"}, {"2", "4", "modules"},
 	} {
 		t.Run(strings.Join([]string{c.pes, c.minor, c.what}, "-"), func(t *testing.T) {
 			cmd := onFakeGPUs(t, build, "works=1 devices=2 memory=4294967296", "-n", c.pes, program, c.minor, c.what)
@@ -59,8 +59,9 @@ func TestArchiveRefused(t *testing.T) {
 		args        []string
 		says        string
 	}{
-		{"newer", "9", nil, []string{"-n", "1"}, "shmem: nvshmem_init: device code of NVSHMEM 3.9.1, and this library serves that of 3.3, 3.4 and 3.6 to 3.8 (" + recompile},
-		{"unknown", "5", nil, []string{"-n", "1"}, "shmem: nvshmem_init: device code of NVSHMEM 3.5.1, "},
+		{"newer", "9", nil, []string{"-n", "1"}, "shmem: nvshmem_init: device code of NVSHMEM 3.9.1, and this library serves that of 3.3 to 3.8 (" + recompile},
+		{"older", "2", nil, []string{"-n", "1"}, "shmem: nvshmem_init: device code of NVSHMEM 3.2.1, "},
+		{"odd", "5", nil, []string{"-n", "1"}, "shmem: nvshmem_init: device code of NVSHMEM 3.5 in a job of 1 PEs, and this library serves it only with an even number of them (add a PE, or " + recompile},
 		{"hosts", "4", []string{"SHMEM_PROVIDER=tcp"}, []string{"-n", "2", "--hosts", "2"}, "shmem: nvshmem_init: kernels of PE 0 do not reach PE 1 by loads and stores, and device code of NVIDIA's archive reaches no PE over the network here (run all PEs on GPUs of one host that reach each other, or " + recompile},
 		{"no P2P", "8", []string{"NVSHMEM_DISABLE_P2P=1"}, []string{"-n", "2"}, "shmem: nvshmem_init: kernels of PE 0 do not reach PE 1 by loads and stores"},
 		{"no GPU", "7", []string{"SHMEM_HEAP=host"}, []string{"-n", "2"}, "shmem: nvshmem_init: PE 0 has no GPU, and device code of NVIDIA's archive reaches only memory of GPUs (run all PEs on GPUs, or " + recompile},

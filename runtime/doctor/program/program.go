@@ -38,7 +38,7 @@ type Machine struct {
 }
 
 // served are the releases of NVSHMEM whose device code this library serves.
-var served = []string{"3.3", "3.4", "3.6", "3.7", "3.8"}
+var served = []string{"3.3", "3.4", "3.5", "3.6", "3.7", "3.8"}
 
 // where says in which jobs it serves that code.
 const where = "it runs on GPUs of one host that reach each other; PEs on other hosts are refused, and tiles find no multicast"

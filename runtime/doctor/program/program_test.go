@@ -89,8 +89,8 @@ func TestExamine(t *testing.T) {
 			[]string{"ok  young: has NVIDIA's device archive in it, NVSHMEM 3.7.2: it runs", "ok", "no"},
 		},
 		{
-			"the archive of 3.5", w.link(t, "between", archive(0x40, "3, 5, 21")), here,
-			[]string{"no  between: has NVIDIA's device archive in it, NVSHMEM 3.5.21: its kernels read structures of that release, and init refuses all but 3.3, 3.4, 3.6, 3.7, 3.8 (compile", "ok", "no"},
+			"the archive of 3.9", w.link(t, "next", archive(0x40, "3, 9, 1")), here,
+			[]string{"no  next: has NVIDIA's device archive in it, NVSHMEM 3.9.1: its kernels read structures of that release, and init refuses all but 3.3, 3.4, 3.5, 3.6, 3.7, 3.8 (compile", "ok", "no"},
 		},
 		{
 			"an archive whose words are elsewhere", w.link(t, "odd", archive(0x48, "3, 7, 2")), here,
@@ -224,12 +224,12 @@ func TestCode(t *testing.T) {
 		{write("their.cubin", theirs), []string{"ok  their.cubin: has kernels with NVIDIA's device code, whose structure has 816 bytes, as of NVSHMEM 3.7: it runs on GPUs of one host"}},
 		{write("next.cubin", cubin(t, dir, "nvshmemi_device_state_d", 900)), []string{"no  next.cubin: has kernels with NVIDIA's device code, whose structure has 900 bytes, of a version that is not known here"}},
 		{
-			write("between.cubin", cubinOf(t, dir, "char nvshmemi_device_state_d[776]; int before = 1, nvshmemi_device_lib_version_d[3] = {3, 5, 21};")),
-			[]string{"no  between.cubin: has kernels with NVIDIA's device code, whose structure has 776 bytes, of NVSHMEM 3.5.21 (compile"},
+			write("between.cubin", cubinOf(t, dir, "char nvshmemi_device_state_d[776]; int before = 1, nvshmemi_device_lib_version_d[3] = {3, 2, 5};")),
+			[]string{"no  between.cubin: has kernels with NVIDIA's device code, whose structure has 776 bytes, of NVSHMEM 3.2.5 (compile"},
 		},
 		{write("my.cubin", cubin(t, dir, "_Z11shmemi_here", 8)), []string{"ok  my.cubin: has kernels of this library's headers"}},
 		{write("plain.cubin", cubin(t, dir, "counter", 8)), []string{"ok  plain.cubin: has code for GPUs that does not call NVSHMEM"}},
-		{theirBitcode, []string{"ok  their.bc: is bitcode with NVIDIA's device code: of NVSHMEM 3.3, 3.4, 3.6, 3.7, 3.8 it runs"}},
+		{theirBitcode, []string{"ok  their.bc: is bitcode with NVIDIA's device code: of NVSHMEM 3.3, 3.4, 3.5, 3.6, 3.7, 3.8 it runs"}},
 		{write("my.bc", []byte("BC\xc0\xde...shmemi_here...")), []string{"ok  my.bc: has kernels of this library's headers"}},
 		{within("fat", theirs), []string{"ok  fat: does not need", "ok  fat: has kernels with NVIDIA's device code, whose structure has 816 bytes"}},
 		{within("packed", []byte("compressed")), []string{"ok  packed: does not need", "-   packed: has code for GPUs that is compressed"}},

@@ -109,7 +109,7 @@ static int state_bytes(void)
 static size_t psync_longs(int n)
 {
     size_t common = 65536 + 6 * SYNC + 1024 * (size_t)n;
-    return minor < 6 ? 2 * SYNC + common : (4 * SYNC + common + (size_t)n + 1) / 2 * 2;
+    return minor < 5 ? 2 * SYNC + common : (4 * SYNC + common + (size_t)n + 1) / 2 * 2;
 }
 
 static const struct shmemi_archive_team *team_of(int handle)
@@ -126,7 +126,7 @@ static void check_team(int handle, int start, int stride, int size)
     CHECK(t != NULL);
     if (t == NULL)
         return;
-    CHECK(t->version == (minor < 6 ? 0x20318 : 0x40330));
+    CHECK(t->version == (minor < 5 ? 0x20318 : 0x40330));
     CHECK(t->start == start && t->size == size && t->team_idx == handle);
     CHECK(size == 1 || t->stride == stride);
     CHECK(t->ll_flag == 1 && t->fcollect_ll_flag == UINT32_MAX && t->rdxn_count == 0);
