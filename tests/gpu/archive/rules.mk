@@ -15,7 +15,7 @@ $(ARCHIVE)/lib: $(BUILD)/lib/$(NVSHMEM_OLD) $(BUILD)/lib/$(NVSHMEM_NAME) $(BUILD
 	@touch $@
 
 # Exempt from the warnings of the project's own code: NVSHMEM's headers cause some.
-$(ARCHIVE)/rows-%: tests/gpu/archive/rows.cu tests/gpu/archive/rules.mk $(BUILD)/lib/$(NVSHMEM_OLD)
+$(ARCHIVE)/rows-%: tests/gpu/archive/rows.cu tests/gpu/archive/rules.mk | $(BUILD)/lib/$(NVSHMEM_OLD)
 	@mkdir -p $(@D)
 	at=$$(BUILD=$(BUILD) scripts/fetch_nvshmem.sh $*) && $(NVCC) -std=c++17 -O2 -ccbin $(CC) -w -rdc=true -I$$at/include \
 	    -cudart static -Xlinker -s -gencode arch=compute_$(GPU_ARCH),code=sm_$(GPU_ARCH) -o $@ $< \
