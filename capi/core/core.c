@@ -25,7 +25,6 @@ static struct shmemi_state *state;
 static struct shmemi_native native;
 static struct shmemi_fastpath *first; /* the state of the default context; NULL: no network */
 static shmemi_abort_fn *front_abort;
-
 static struct shmemi_init_args front; /* the functions of the front that the core calls */
 
 /* Stores the functions of the front that the core calls. */
