@@ -82,7 +82,7 @@ ON_GPU: list[Row] = [
 # Kernels of Triton, linked with this library's bitcode, where torch's own library is not first.
 LIB = BUILD / "lib"
 LINKED = {"LD_PRELOAD": str(LIB / "libnvshmem_host.so.3"), "NVSHMEM_LIB_DIR": str(LIB)}
-ON_GPU += [(f"bitcode/{way}", options, env | LINKED, "bitcode") for way, options, env in COPIED]
+ON_GPU += [(f"bitcode/{way}", options, env | LINKED, "bitcode") for way, options, env in WAYS]
 
 # Through the proxy, on one GPU that all PEs share, also on machines with several.
 SHARED = GPU | {"CUDA_VISIBLE_DEVICES": "0"}
