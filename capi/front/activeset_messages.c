@@ -184,7 +184,8 @@ struct awaited {
     const char *call;
 };
 
-/* Writes for the report of a long wait which word of pSync it waits for. */
+/* Describes a wait of await, for the report of a long wait: how many messages it needs, in which
+ * word of pSync they are counted, and how many have arrived. */
 static void describe_await(const void *subject, char *text, size_t size)
 {
     const struct awaited *a = subject;

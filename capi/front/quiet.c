@@ -28,8 +28,9 @@ static bool check_context(shmem_ctx_t ctx, const char *call)
     return true;
 }
 
-/* Waits for copies of the GPU, and calls the engine to order the operations that it has posted
- * before later ones. */
+/* Does what shmemi_fence cannot do inline: waits until the GPU driver's copies are complete, and
+ * calls the engine, which orders the operations that this context posts later after those that it
+ * has posted so far. */
 void shmemi_fence_slow(shmem_ctx_t ctx, const char *call)
 {
     struct shmemi_context *c = shmemi_context_at(ctx);

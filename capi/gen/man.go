@@ -413,8 +413,8 @@ a size; most functions have a form _nbi, which does not wait, and one with ctx_ 
 	return b.String()
 }
 
-// synopsisNames returns the spelled names of a topic, except those with _nbi or a context, as
-// Markdown.
+// synopsisNames returns as Markdown the names of a topic's functions, with <T> or <bits> for the
+// type or the size. Functions with _nbi or a context are left out.
 func (t topic) synopsisNames() string {
 	var out []string
 	for _, fn := range t.functions {

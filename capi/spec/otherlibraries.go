@@ -37,8 +37,9 @@ var (
 	olderBits  = []Type{tInt32, tInt64, tUInt32, tUInt64}
 )
 
-// otherLibraries returns the rows of OtherLibraries: functions that other OpenSHMEM libraries have
-// and this one has not, for the shim.
+// otherLibraries returns the rows of OtherLibraries: the functions that Open MPI's OSHMEM has and
+// libshmem lacks. Only the shim of capi/preload defines them, so that it sees calls to them by
+// programs of Open MPI.
 func otherLibraries() []Family {
 	var out []Family
 	add := func(as Family) {

@@ -234,8 +234,9 @@ template <class SCOPE> SHMEMI_COLD void shmemi_send_narrow(const struct shmemi_s
                       SCOPE::size());
 }
 
-/* Copies a ragged block (shmemi_ragged) to a PE whose memory this GPU can address. It does what
- * shmemi_copy does, but the arguments stay in memory, so that the kernel needs fewer registers. */
+/* Copies a ragged block (neither whole 16-byte words nor a few 4-byte words, shmemi_ragged) to a PE
+ * whose memory this GPU can address. It does what shmemi_copy does, but has its arguments in memory
+ * (*s), so that the kernel needs fewer registers. */
 template <class SCOPE> SHMEMI_D void shmemi_send_ragged(const struct shmemi_sending *s, char *to)
 {
     shmemi_send_ends<SCOPE>(s);

@@ -120,7 +120,9 @@ SHMEMI_HD char *shmemi_cell(const struct shmemi_ring *r, uint64_t p)
     return (char *)r->cells + (p >> 1 & (SHMEMI_CELLS - 1)) * SHMEMI_CELL_BYTES;
 }
 
-/* Reserves n positions, and with them the cell of the first. *room is 0, or SHMEMI_STOPPED. */
+/* Reserves n positions, and returns the first. If *room is 0, the caller may then store the slots
+ * and the cell of the first position (shmemi_cell). If it is SHMEMI_STOPPED, the proxy has stopped,
+ * and the caller must store nothing. */
 SHMEMI_HD uint64_t shmemi_reserve_cell(const struct shmemi_ring *r, uint64_t n, int *room)
 {
     uint64_t size = (uint64_t)1 << r->log2_slots;

@@ -389,8 +389,8 @@ func (p *Provider) Holds() bool { return p.held.Len() > 0 }
 func (p *Provider) earliest() int64 { return min(p.held.earliest(), p.waiting.due) }
 
 // Poll implements fabric.Provider: it posts delayed operations that are due, polls the inner
-// provider, handles the completions of pieces and notes, and returns those of the caller's
-// operations.
+// provider, and returns the completions of the caller's operations. It handles those of its own: the
+// pieces of a write, and notes, which are messages with a write's immediate data (note.go).
 func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 	if p.panics.Load() {
 		panic("chaos was asked for a panic")

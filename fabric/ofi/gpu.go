@@ -21,8 +21,9 @@ var software = []string{"tcp", "net", "sockets", "udp", "shm", "sm2"}
 // withDMABuf is the first version of libfabric's interface in which dma-bufs can be registered.
 const withDMABuf = 1<<16 | 20
 
-// bySoftware reports whether the CPU, and not a NIC, moves the bytes of an offer's provider: it
-// cannot reach GPU memory.
+// bySoftware reports whether the provider of an offer (a NIC and provider that libfabric has found)
+// moves bytes with the CPU and not with a NIC. GPU memory is never registered with such a provider:
+// see software.
 func (o *offer) bySoftware() bool {
 	return slices.Contains(software, fabric.Base(o.Provider))
 }

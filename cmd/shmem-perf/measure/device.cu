@@ -277,7 +277,8 @@ template <scope_kind S> void add_scope(std::vector<struct figure> &all, const ch
     all.back().half = true;
 }
 
-// Makes the table of the figures whose calls kernels make. An empty figure ends it.
+// Returns the table of the figures (each is one way to measure one operation) that measure calls
+// made by kernels. An empty figure ends the table.
 std::vector<struct figure> make_figures()
 {
     std::vector<struct figure> all;

@@ -290,8 +290,8 @@ func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 	}
 }
 
-// restJoinedLocked reports whether all PEs have joined a step, except those that have ended and
-// without which the job continues.
+// restJoinedLocked reports whether a step is complete: every PE has joined it, or has ended while it
+// was in the job (inside) and the job continues without it (goesOn).
 func (r *Meeting) restJoinedLocked(s *step) bool {
 	for pe := range libshmem.PE(len(r.members)) {
 		if m := &r.members[pe]; !s.joined[pe] && !(m.ended && m.inside && m.goesOn) {

@@ -60,7 +60,8 @@ type GPU struct {
 	Device *cuda.Device    // nil: this PE uses none
 	Heap   *devmem.Segment // nil: this PE's heap is in main memory
 	NICs   *Registry       // lets NICs reach that heap; nil: none may
-	// Unit returns the unit for atomic operations in the context of a device.
+	// Unit returns the kernels that apply atomic operations to GPU memory, loaded in the CUDA context
+	// of a device.
 	Unit func(*cuda.Device) (*amo.Unit, error)
 }
 

@@ -80,9 +80,10 @@ func (p *Place) BindProxy(l binder, nic string, i int) {
 	}
 }
 
-// forProxy returns the processors to bind a proxy's thread to: of those that it may use (helperSet)
-// those near to the GPU or the NIC, if not all of these are the PE's own, and otherwise all. It
-// returns "" if that is allowed, the set to which the thread is bound already.
+// forProxy returns the processors to which a proxy's thread is to be bound. Of those that it may use
+// (helperSet), these are the ones near the GPU or the NIC. If there are none, or if all of them are
+// the PE's own, on which the program computes, it returns all that the thread may use. allowed is
+// the set to which the thread is bound now; the result is "" if that need not change.
 func (p *Place) forProxy(allowed, near topo.Set) topo.Set {
 	set := p.Launched.helperSet(allowed)
 	if both := set.And(near); both.Minus(p.Launched.Own) != "" {

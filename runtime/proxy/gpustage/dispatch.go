@@ -131,8 +131,9 @@ func (s *Stage) reaches(pe libshmem.PE, offset libshmem.Offset, remoteGPU bool, 
 
 // The messages of other PEs.
 
-// Apply performs or stores a message that has to follow earlier work on GPU memory, or that
-// concerns bytes of GPU memory on their way. It returns false for any other message.
+// Apply handles a message of another PE that concerns GPU memory, or that must not be applied before
+// an earlier message that does. A message that cannot be applied yet is stored. For any other
+// message it does nothing and returns false.
 func (s *Stage) Apply(h *layout.Header, payload unsafe.Pointer, n int) bool {
 	switch {
 	case h.Kind <= layout.KindFlush:

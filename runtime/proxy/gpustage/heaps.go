@@ -166,8 +166,8 @@ func (x *heaps) BeginLoan(loan Loan) {
 	x.loans = append(x.loans, loan)
 }
 
-// EndLoan undoes RegisterHeap for a loan, and removes the extents of the other PEs. They must not
-// use the loan any more, and call EndLoan for it, too.
+// EndLoan ends this PE's registrations of a loan's memory, and removes the loan's extents, of this
+// PE and of the others. All PEs must have stopped using the loan before, and each calls EndLoan.
 func (x *heaps) EndLoan(loan Loan) error {
 	x.loans = slices.DeleteFunc(x.loans, func(l Loan) bool { return l == loan })
 	x.own.removeLoan(loan)

@@ -49,5 +49,6 @@ func (p *Peer) MarkLate() bool {
 	return !before
 }
 
-// ClearLate notes that the PE's late flush is about to be tried again.
+// ClearLate clears Late before the flush that could not be posted is tried again, so that MarkLate
+// returns true again if the provider's queue is still full.
 func (p *Peer) ClearLate() { p.Late = false }

@@ -63,7 +63,8 @@ var elements = map[string]int{
 	"int64": 8, "uint64": 8, "size": 8, "ptrdiff": 8,
 }
 
-// words are the functions without type and size. Functions without a row involve no other PE.
+// words has the kinds of functions, by name without prefix, type, size and _nbi. kindOf also
+// recognizes wait_until*, *_reduce and *_to_all. All other functions involve no other PE.
 var words = map[string]Kind{
 	"init": Init, "init_thread": Init, "init_attr": Init, "finalize": Finalize, "global_exit": Finalize,
 	"put": Put, "p": Put, "iput": Put, "ibput": Put, "putmem": Put,
