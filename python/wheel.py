@@ -24,7 +24,9 @@ import elf
 
 HERE = Path(__file__).resolve().parent
 VERSION = (HERE.parent / "VERSION").read_text().strip()
-MOST = 15 << 20
+# Bytes of a wheel with the kernels of all architectures, so that growth is noticed. Four commands in
+# Go take 9 MB of the 16.9 in use.
+MOST = 18 << 20
 LICENCES = ("LICENSE", "THIRD-PARTY.txt")
 
 METADATA = f"""\

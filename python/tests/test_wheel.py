@@ -54,7 +54,8 @@ def first_program(language: str) -> str:
 
 
 def test_what_is_in_it(wheel: Path) -> None:
-    assert wheel.stat().st_size <= 15 << 20
+    # Kernels of one architecture; those of all add 1.2 MB (MOST in wheel.py).
+    assert wheel.stat().st_size <= 16 << 20
     names = zipfile.ZipFile(wheel).namelist()
     for name in ("_abi.pyi", "py.typed", "lib/libshmem.so", "lib/libshmem_core.so",
                  "bin/shmemrun", "bin/shmem-doctor", "bin/shmem-perf", "libexec/shmem/perf",

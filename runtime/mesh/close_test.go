@@ -10,7 +10,7 @@ import (
 // TestCloseDelivers closes a mesh right after it has begun more puts with signals than the network
 // takes at once. All of them take effect at the target, although nobody has waited for them.
 func TestCloseDelivers(t *testing.T) {
-	const size, puts, n = 16 << 20, 2000, 8000
+	const size, puts, n = 4 << 20, 500, 8000
 	there, here := newFakeGPU(t, size), newFakeGPU(t, size)
 	a, b := openWithGPU(t, 0, 2, here), openWithGPU(t, 1, 2, there)
 	introduce(t, a, b)
