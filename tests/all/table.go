@@ -18,7 +18,7 @@ var forFull = map[string]string{
 	"./fabric/rail":         "OFI",
 	"./tests/device":        "Units",
 	"./tests/install":       "Spaces",
-	"./tests/nvshmem":       "DeviceLink|SameCode|ExpertsWithoutOrder|Triton",
+	"./tests/nvshmem":       "Called|DeviceLink|SameCode|ExpertsWithoutOrder|Triton",
 	"./tests/perf":          "OSHMEM|Beside",
 	"./tests/run":           "MissingFence",
 	"./tests/setup":         "BuildLacks",

@@ -15,8 +15,8 @@ import (
 
 // TestCalled has kernels call each name of the table, in the programs of tests/gpu built with
 // NVSHMEM's names as programs of the host. They compare the result of each call. PEs are reached
-// directly, and in make test-full between hosts, too: the names use templates that tests/device and
-// TestKernels test in that way.
+// directly, and between hosts. It is for make test-full: on each push tests/device and TestKernels
+// test the templates that the names use, and TestNames that each name compiles.
 func TestCalled(t *testing.T) {
 	build, work := need.Build(t), t.TempDir()
 	lists := filepath.Join(build, "gen", "nvshmem", "gpu")
