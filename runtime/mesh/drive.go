@@ -99,7 +99,7 @@ func (m *Mesh) advance() (begun int) {
 	if len(m.busy) == 0 {
 		return begun
 	}
-	if m.source != nil {
+	if m.source != nil && m.hasUnposted() {
 		m.gather()
 		defer m.gathered()
 	}
