@@ -16,7 +16,7 @@ var forFull = map[string]string{
 	"./abi/gen":             "Removal",
 	"./fabric/ofi/stub/...": "Sanitized",
 	"./fabric/rail":         "OFI",
-	"./tests/device":        "Units",
+	"./tests/device":        "GPUPrograms|Units",
 	"./tests/install":       "Spaces",
 	"./tests/nvshmem":       "Called|DeviceLink|SameCode|ExpertsWithoutOrder|Triton",
 	"./tests/perf":          "OSHMEM|Beside",
