@@ -7,9 +7,9 @@ import (
 	"libshmem/queue/queuetest"
 )
 
-// BenchmarkTake measures decoding with the slots in the cache: each operation is decoded and its
+// BenchmarkRead measures decoding with the slots in the cache: each operation is decoded and its
 // fields are summed.
-func BenchmarkTake(b *testing.B) {
+func BenchmarkRead(b *testing.B) {
 	const slots = 4096
 	for _, row := range []struct {
 		name string
@@ -35,7 +35,7 @@ func BenchmarkTake(b *testing.B) {
 				}
 				b.StartTimer()
 				for {
-					n := ring.Take(ops[:])
+					n := ring.Read(ops[:])
 					if n == 0 {
 						break
 					}

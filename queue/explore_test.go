@@ -221,7 +221,7 @@ func (b *binding) check(s *state) error {
 	}
 	batch := queue.NewAt(b.rig.Memory(), int(b.c.size), b.c.start+uint64(s.read))
 	var ops [1]queue.Op
-	if n := batch.Take(ops[:]); (n == 1) != (want == queue.Found) || batch.Position() != r.Position() || n == 1 && ops[0].PE != op.PE {
+	if n := batch.Read(ops[:]); (n == 1) != (want == queue.Found) || batch.Position() != r.Position() || n == 1 && ops[0].PE != op.PE {
 		return fmt.Errorf("take finds %d, next %d", n, want)
 	}
 	if want == queue.Found && (op.Code != b.ops[op.PE].Code || op.Code == queue.CodePutSignal && op.SignalAt != uint64(op.PE)) {

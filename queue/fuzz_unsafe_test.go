@@ -61,7 +61,7 @@ func FuzzNext(f *testing.F) {
 		r, batch := queue.NewAt(memory, n, start), queue.NewAt(memory, n, start)
 		var op queue.Op
 		ops := make([]queue.Op, 1+start%100)
-		for batch.Take(ops) > 0 {
+		for batch.Read(ops) > 0 {
 		}
 		for steps := 0; ; steps++ {
 			if steps > n {

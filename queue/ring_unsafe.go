@@ -197,7 +197,7 @@ func (r *Ring) decodeRest(op *Op, w0, w1 uint64) Result {
 // Preconditions: no Publish since that Next.
 func (r *Ring) Unread(op *Op) { r.pos -= uint64(slotsOf[op.Code]) }
 
-// Take decodes operations and moves past them: all that are stored, at most len(ops). It returns
+// Read decodes operations and moves past them: all that are stored, at most len(ops). It returns
 // their number. Unlike Next, it also decodes operations whose code is not in the table
 // (HasKnownCode).
 //
@@ -205,7 +205,7 @@ func (r *Ring) Unread(op *Op) { r.pos -= uint64(slotsOf[op.Code]) }
 // Next computes each time. Operations of one slot have a loop of their own, whose variables stay in
 // registers: in the cache they take 4.0 ns, those of two slots 9.1 and of three 10.2; in one loop
 // for all 6.3, 8.5 and 9.8.
-func (r *Ring) Take(ops []Op) int {
+func (r *Ring) Read(ops []Op) int {
 	n := 0
 round:
 	for n < len(ops) {

@@ -241,7 +241,7 @@ func (s *stage) produce(name, verb string, words []string) {
 			h.op.Want, h.op.Reply = 1, h.reply
 		}
 		h.slots = queue.SlotsOf(h.op.Code)
-		h.at = s.rig.Take(h.slots)
+		h.at = s.rig.Reserve(h.slots)
 		s.say("%s: takes %d, %d slots", name, h.at, h.slots)
 		if verb == "push" && s.room(name, h) {
 			s.rig.Store(h.at, &h.op)

@@ -41,7 +41,7 @@ func TestWrap(t *testing.T) {
 					if used += n; used > size {
 						break
 					}
-					if p := g.Take(n); p != next || !g.Free(p+uint64(n)) {
+					if p := g.Reserve(n); p != next || !g.Free(p+uint64(n)) {
 						t.Fatalf("size %d from %#x: position %#x, want %#x, or no room", size, start, p, next)
 					}
 					g.Store(next, &op)
@@ -167,7 +167,7 @@ func TestAhead(t *testing.T) {
 	for missing := range 6 {
 		g := queuetest.New(8, 5)
 		r := queue.NewAt(g.Memory(), 8, 5)
-		p := g.Take(3)
+		p := g.Reserve(3)
 		g.Store(p, &op)
 		at, i := p+uint64(missing/2), missing%2
 		kept := g.Word(at, i)
@@ -183,8 +183,8 @@ func TestAhead(t *testing.T) {
 	}
 	g := queuetest.New(8, 0)
 	r := queue.NewAt(g.Memory(), 8, 0)
-	g.Take(7)
-	g.Store(g.Take(1), &queue.Op{Code: queue.CodeNop})
+	g.Reserve(7)
+	g.Store(g.Reserve(1), &queue.Op{Code: queue.CodeNop})
 	if r.StoredAhead(6) || !r.StoredAhead(7) || !r.StoredAhead(1<<20) {
 		t.Error("the seventh slot after the next shows too early or not at all")
 	}

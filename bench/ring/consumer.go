@@ -34,7 +34,7 @@ type consumer struct {
 
 // batch takes one batch of a ring and returns the number of operations.
 func (c *consumer) batch(r *queue.Ring, a *run) int {
-	n := r.Take(c.ops[:])
+	n := r.Read(c.ops[:])
 	var sum uint64
 	for i := range c.ops[:n] {
 		op := &c.ops[i]

@@ -197,7 +197,7 @@ static bool has_written(const struct agreement *a)
     return shmemi_observe((const uint64_t *)mine(word_of(a, a->about))) >= a->want;
 }
 
-/* Writes for the report of a long wait which member of an agreement it waits for. */
+/* For the hang report: names the member and the step that it has yet to take. */
 static void describe(const void *subject, char *text, size_t size)
 {
     const struct agreement *a = subject;

@@ -85,7 +85,7 @@ static int64_t unreached(uint64_t *direct, char *error, size_t size)
     const int64_t me = (int64_t)s->my_pe << 32;
     if (!s->gpu)
         return me | NO_GPU;
-    if (shmemi_units_job(error, size) != 0)
+    if (shmemi_units_make_image(error, size) != 0)
         return me | NO_STATE;
     const struct shmemi_device_image *image = shmemi_units_image();
     if (image->job.heap != s->heap_base ||

@@ -190,7 +190,7 @@ static bool has_announced(const struct announced *a)
     return shmemi_is_lost(a->pe) || shmemi_state.core->reaches(a->pe, a->offset, a->bytes);
 }
 
-/* Writes for the report of a long wait for which PE's registration it waits. */
+/* For the hang report: names the PE whose heap NICs do not reach yet. */
 static void describe_announced(const void *subject, char *text, size_t size)
 {
     const struct announced *a = subject;
@@ -419,8 +419,7 @@ static bool copy_tiles(struct reading *r)
     return true;
 }
 
-/* Writes for the report of a long wait which token it waits for, and how many tiles have arrived.
- */
+/* For the hang report: names the token, and counts the tiles that have arrived. */
 static void describe_reading(const void *subject, char *text, size_t size)
 {
     const struct reading *r = subject;

@@ -182,7 +182,7 @@ static bool claim_next(struct search *s)
     return false;
 }
 
-/* Writes for the report of a long wait that it waits for a free buffer. */
+/* For the hang report: says how many tokens fill the buffers. */
 static void describe_search(const void *subject, char *text, size_t size)
 {
     const struct search *s = subject;
@@ -223,7 +223,7 @@ static bool settle_slot(const struct same_slot *s)
     return true;
 }
 
-/* Writes for the report of a long wait that it waits for the earlier token of a slot. */
+/* For the hang report: names the slot whose earlier token is in flight. */
 static void describe_same(const void *subject, char *text, size_t size)
 {
     const struct same_slot *s = subject;

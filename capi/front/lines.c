@@ -115,7 +115,7 @@ static int late_at_lines(const void *subject, int32_t *pes, int limit)
     return n;
 }
 
-/* Writes for the report of a long wait which members have not written their lines. */
+/* For the hang report: lists the members that have not written their lines. */
 static void describe_lines(const void *subject, char *text, size_t size)
 {
     int32_t pes[8];

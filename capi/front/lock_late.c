@@ -50,7 +50,7 @@ struct late {
     bool held;
 };
 
-/* Writes for the report of a long wait which lock it waits for. */
+/* For the hang report: names the lock, and the symmetric object that it is in. */
 void shmemi_describe_lock(const void *subject, char *text, size_t size)
 {
     const struct lock *l = subject;

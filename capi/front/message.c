@@ -147,7 +147,7 @@ struct awaited {
     int rank;
 };
 
-/* Writes for the report of a long wait from which PE a message is awaited. */
+/* For the hang report: names the PE whose message is missing, and counts those that came. */
 static void describe_await(const void *subject, char *text, size_t size)
 {
     const struct awaited *a = subject;

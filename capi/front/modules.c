@@ -66,7 +66,7 @@ static int copy_state(enum shmemi_module_what what, const void *handle, const ch
     char error[1024] = "";
     if (handle == NULL)
         return report_error(call, "the handle is NULL", "load the code first");
-    if (shmemi_units_job(error, sizeof error) != 0)
+    if (shmemi_units_make_image(error, sizeof error) != 0)
         return report_error(call, error, NULL);
     if (core->module_variable(what, (void *)handle, "shmemi_here", &at, &size) != SHMEMI_DONE) {
         char cause[1024];

@@ -319,7 +319,7 @@ struct awaited {
     uint64_t count;
 };
 
-/* Writes for the report of a long wait which counter it waits for, and its value. */
+/* For the hang report: names the counter, the value that it must reach, and its value now. */
 static void describe(const void *subject, char *text, size_t size)
 {
     const struct awaited *a = subject;

@@ -48,7 +48,7 @@ void shmemi_fence_slow(shmem_ctx_t ctx, const char *call)
         shmemi_fail_network(-1, call);
 }
 
-/* Writes for the report of a long wait what it waits for: the subject and this PE. */
+/* For the hang report: names what the wait is for, and this PE. */
 static void describe(const void *subject, char *text, size_t size)
 {
     snprintf(text, size, "%s PE %d", (const char *)subject, shmemi_state.my_pe);

@@ -166,7 +166,7 @@ struct writing {
     uint64_t k; /* the part for which this PE waits */
 };
 
-/* Writes for the report of a long wait which bytes of a long message it waits for. */
+/* For the hang report: says which bytes of which message are missing. */
 static void describe_bytes(const void *subject, char *text, size_t size)
 {
     const struct writing *w = subject;

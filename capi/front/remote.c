@@ -102,7 +102,7 @@ struct posting {
     const char *what;
 };
 
-/* Writes for the report of a long wait what it waits for at a PE. */
+/* For the hang report: names what is missing, and at which PE. */
 static void describe_posting(const void *subject, char *text, size_t size)
 {
     const struct posting *p = subject;

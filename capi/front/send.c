@@ -214,7 +214,7 @@ struct sending {
 
 enum { NOT_YET, SENT }; /* results of a send, in addition to SHMEMI_FAILED */
 
-/* Writes for the report of a long wait what a send waits for: credit, a free entry, or a reply. */
+/* For the hang report: says whether the send lacks credit, a free entry or a reply. */
 static void describe(const void *subject, char *text, size_t size)
 {
     const struct sending *s = subject;

@@ -73,7 +73,7 @@ static void check_gpu(const char *call)
     if (!shmemi_state.gpu)
         shmemi_abort(call, "start the PE where there is a GPU, with SHMEM_HEAP=device or pinned",
                      "this PE uses no GPU");
-    if (shmemi_units_job(error, sizeof error) != 0 ||
+    if (shmemi_units_make_image(error, sizeof error) != 0 ||
         shmemi_streams_begin(error, sizeof error) != 0)
         shmemi_abort(call, NULL, "%s", error);
 }

@@ -35,7 +35,7 @@ static void fill_contribution(const struct shmemi_team *t, struct shmemi_common 
             c->lost[rank / 64] |= (uint64_t)1 << rank % 64;
 }
 
-/* Writes for the report of a long wait which loss the core has yet to list. */
+/* For the hang report: names the PE whose loss the core has yet to list. */
 static void describe(const void *subject, char *text, size_t size)
 {
     snprintf(text, size, "to learn of the loss of PE %d", *(const int *)subject);

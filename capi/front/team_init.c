@@ -165,7 +165,7 @@ static int count_proposals(const struct forming *m)
     return n;
 }
 
-/* Writes for the report of a long wait for which team's PEs rank 0 waits. */
+/* For the hang report: names the team whose PEs have yet to reach rank 0. */
 static void describe_gathering(const void *subject, char *text, size_t size)
 {
     const struct forming *m = subject;
@@ -268,7 +268,7 @@ static bool gather_and_reply(const struct forming *m, struct reply *a)
 
 /* -------------------------------------------------------------- every member */
 
-/* Writes for the report of a long wait that a member waits for the reply of rank 0. */
+/* For the hang report: names the team whose rank 0 has yet to reply. */
 static void describe_reply(const void *subject, char *text, size_t size)
 {
     const struct forming *m = subject;

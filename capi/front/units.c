@@ -106,7 +106,7 @@ int shmemi_units_begin(bool *given, char *error, size_t size)
 }
 
 /* Makes the image of the job's state, unless it is made. */
-int shmemi_units_job(char *error, size_t size)
+int shmemi_units_make_image(char *error, size_t size)
 {
     pthread_mutex_lock(&mutex);
     int rc = active ? 0 : make_image(error, size);

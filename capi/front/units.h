@@ -16,8 +16,8 @@ void shmemi_units_end(bool reset);
 
 /* Makes the image of the job's state for kernels, unless it is made. Returns 0, or -1 and an error.
  * The state that a kernel uses is a copy of this image. */
-int shmemi_units_job(char *error, size_t size);
-/* Returns the image that shmemi_units_job has made. */
+int shmemi_units_make_image(char *error, size_t size);
+/* Returns the image that shmemi_units_make_image has made. */
 const void *shmemi_units_image(void);
 
 #pragma GCC visibility pop

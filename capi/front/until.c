@@ -48,8 +48,7 @@ static uint64_t bits_now(const struct comparison *c)
     }
 }
 
-/* Writes for the report of a long wait which word it compares with which value, and the word's
- * present value. */
+/* For the hang report: prints the word, the comparison, and the word's value now. */
 static void describe_comparison(const void *subject, char *text, size_t size)
 {
     const struct comparison *c = subject;

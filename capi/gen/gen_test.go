@@ -40,7 +40,7 @@ func oneRow(t *testing.T, f *spec.Family) string {
 	}
 	if m.body != "" {
 		section("python")
-		b.WriteString(m.opened() + m.body)
+		b.WriteString(m.prelude() + m.body)
 	}
 	return b.String()
 }

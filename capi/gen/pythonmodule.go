@@ -109,7 +109,7 @@ func (m *pythonModule) add(f *spec.Family) error {
 
 // text returns the whole module, with imports of the names that occur in its code.
 func (m *pythonModule) text(s *spec.Surface, title string) string {
-	code := m.opened() + m.body
+	code := m.prelude() + m.body
 	words := pythonProse.ReplaceAllString(code, "")
 	names := map[string][]string{}
 	for _, i := range pythonImports(s) {
@@ -135,9 +135,9 @@ func (m *pythonModule) text(s *spec.Surface, title string) string {
 	return b.String() + "\n" + code
 }
 
-// opened returns the lines of a Python module before its functions: the tables, and the C functions
+// prelude returns the lines of a Python module before its functions: the tables, and the C functions
 // without types that init sets.
-func (m *pythonModule) opened() string {
+func (m *pythonModule) prelude() string {
 	if m.untyped == nil {
 		return m.before
 	}

@@ -142,9 +142,9 @@ struct shmemi_pending_reply {
 SHMEMI_COLD void shmemi_submit(const struct shmemi_operation *op)
 {
 #ifdef __CUDACC__
-    int room;
-    uint64_t p = shmemi_reserve_lanes(op->ring, op->slots, &room);
-    if (room == 0)
+    int status;
+    uint64_t p = shmemi_reserve_lanes(op->ring, op->slots, &status);
+    if (status == 0)
         shmemi_store_some(op->ring, p, &op->words, op->slots);
 #else
     shmemi_push_lanes(op->ring, &op->words, op->slots);

@@ -84,25 +84,25 @@ SHMEMI_HD int shmemi_await_read(const struct shmemi_ring *r, uint64_t goal)
 
 /*
  * Reserves n positions and waits until the proxy has read all positions that are more than
- * `positions` before the end of these; *room is then 0, or SHMEMI_STOPPED. The cached tail is read
- * first, so that the two reads overlap (on an H200 708 cycles one after the other, 361 together).
- * It may be older than the position, which at worst costs another poll.
+ * `positions` before the end of these; *status is then 0, or SHMEMI_STOPPED. The cached tail is
+ * read first, so that the two reads overlap (on an H200 708 cycles one after the other, 361
+ * together). It may be older than the position, which at worst costs another poll.
  */
 SHMEMI_HD uint64_t shmemi_reserve_slots_within(const struct shmemi_ring *r, uint64_t n,
-                                               uint64_t positions, int *room)
+                                               uint64_t positions, int *status)
 {
     uint64_t seen = shmemi_load_near(&shmemi_near_of(r)->tail);
     uint64_t p = shmemi_fetch_add_near(&shmemi_near_of(r)->head, n);
     uint64_t goal = p + n - positions;
-    *room = (int64_t)(goal - seen) <= 0 ? 0 : shmemi_await_read(r, goal);
+    *status = (int64_t)(goal - seen) <= 0 ? 0 : shmemi_await_read(r, goal);
     return p;
 }
 
-/* Reserves n positions, and returns the first. The caller may then store their slots, unless *room
- * is SHMEMI_STOPPED. */
-SHMEMI_HD uint64_t shmemi_reserve_slots(const struct shmemi_ring *r, uint64_t n, int *room)
+/* Reserves n positions, and returns the first. The caller may then store their slots, unless
+ * *status is SHMEMI_STOPPED. */
+SHMEMI_HD uint64_t shmemi_reserve_slots(const struct shmemi_ring *r, uint64_t n, int *status)
 {
-    return shmemi_reserve_slots_within(r, n, (uint64_t)1 << r->log2_slots, room);
+    return shmemi_reserve_slots_within(r, n, (uint64_t)1 << r->log2_slots, status);
 }
 
 /*
@@ -120,14 +120,14 @@ SHMEMI_HD char *shmemi_cell(const struct shmemi_ring *r, uint64_t p)
     return (char *)r->cells + (p >> 1 & (SHMEMI_CELLS - 1)) * SHMEMI_CELL_BYTES;
 }
 
-/* Reserves n positions, and returns the first. If *room is 0, the caller may then store the slots
+/* Reserves n positions, and returns the first. If *status is 0, the caller may then store the slots
  * and the cell of the first position (shmemi_cell). If it is SHMEMI_STOPPED, the proxy has stopped,
  * and the caller must store nothing. */
-SHMEMI_HD uint64_t shmemi_reserve_cell(const struct shmemi_ring *r, uint64_t n, int *room)
+SHMEMI_HD uint64_t shmemi_reserve_cell(const struct shmemi_ring *r, uint64_t n, int *status)
 {
     uint64_t size = (uint64_t)1 << r->log2_slots;
     return shmemi_reserve_slots_within(r, n, size < 2 * SHMEMI_CELLS ? size : 2 * SHMEMI_CELLS,
-                                       room);
+                                       status);
 }
 
 /* Stores slot i of an operation, whose first slot is at position p. Both words get the lap bit,
@@ -191,9 +191,9 @@ SHMEMI_HD void shmemi_wake_proxy(const struct shmemi_ring *r)
 SHMEMI_HD uint64_t shmemi_push(const struct shmemi_ring *r, const struct shmemi_words *words,
                                int slots)
 {
-    int room;
-    uint64_t p = shmemi_reserve_slots(r, (uint64_t)slots, &room);
-    if (room == 0) {
+    int status;
+    uint64_t p = shmemi_reserve_slots(r, (uint64_t)slots, &status);
+    if (status == 0) {
         shmemi_store_slots(r, p, words, slots);
         shmemi_wake_proxy(r);
     }
@@ -217,10 +217,10 @@ SHMEMI_HD struct shmemi_burst shmemi_burst_begin(const struct shmemi_ring *r, ui
                                                  int slots)
 {
     struct shmemi_burst b;
-    int room;
+    int status;
     b.ring = r;
-    b.position = shmemi_reserve_slots(r, (uint64_t)count * (uint64_t)slots, &room);
-    b.open = room == 0;
+    b.position = shmemi_reserve_slots(r, (uint64_t)count * (uint64_t)slots, &status);
+    b.open = status == 0;
     return b;
 }
 
@@ -246,7 +246,7 @@ SHMEMI_HD void shmemi_burst_end(const struct shmemi_burst *b)
  * with the same number of slots.
  */
 static __device__ __forceinline__ uint64_t shmemi_reserve_lanes(const struct shmemi_ring *r,
-                                                                int slots, int *room)
+                                                                int slots, int *status)
 {
     unsigned mask = __activemask(), before;
     if ((mask & (mask - 1)) != 0) {
@@ -260,12 +260,12 @@ static __device__ __forceinline__ uint64_t shmemi_reserve_lanes(const struct shm
     asm("mov.u32 %0, %%lanemask_lt;" : "=r"(before));
     int rank = __popc(mask & before); /* of this lane among those alike */
     uint64_t p = 0;
-    *room = 0;
+    *status = 0;
     if (rank == 0)
-        p = shmemi_reserve_slots(r, (uint64_t)__popc(mask) * (uint64_t)slots, room);
+        p = shmemi_reserve_slots(r, (uint64_t)__popc(mask) * (uint64_t)slots, status);
     int leader = __ffs((int)mask) - 1;
     p = __shfl_sync(mask, (unsigned long long)p, leader);
-    *room = __shfl_sync(mask, *room, leader);
+    *status = __shfl_sync(mask, *status, leader);
     return p + (uint64_t)rank * (uint64_t)slots;
 }
 
@@ -277,9 +277,9 @@ static __device__ __forceinline__ uint64_t shmemi_push_lanes(const struct shmemi
                                                              const struct shmemi_words *words,
                                                              int slots)
 {
-    int room;
-    uint64_t p = shmemi_reserve_lanes(r, slots, &room);
-    if (room == 0)
+    int status;
+    uint64_t p = shmemi_reserve_lanes(r, slots, &status);
+    if (status == 0)
         shmemi_store_slots(r, p, words, slots);
     return p;
 }

@@ -176,19 +176,19 @@ struct shmemi_cell_put {
  */
 SHMEMI_COLD void shmemi_begin_cell(struct shmemi_cell_put *p, const struct shmemi_put_call *c)
 {
-    int room;
+    int status;
     p->op.ring = shmemi_ring_for(&c->image->job, (uint32_t)c->pe);
     p->source = c->source;
     p->op.slots = c->kind == 0 ? SHMEMI_SLOTS_PUT : SHMEMI_SLOTS_PUT_SIGNAL;
-    p->position = shmemi_reserve_cell(p->op.ring, (uint64_t)p->op.slots, &room);
+    p->position = shmemi_reserve_cell(p->op.ring, (uint64_t)p->op.slots, &status);
     uint64_t local = (uint64_t)(uintptr_t)shmemi_cell(p->op.ring, p->position);
     if (c->kind == 0)
         p->op.words = shmemi_pack_put((uint32_t)c->pe, 0, c->dest, local, c->bytes, 0, 0);
     else
         p->op.words = shmemi_pack_put_signal((uint32_t)c->pe, 0, c->dest, local, c->bytes, 0, 0,
                                              c->kind, c->value, c->signal_at);
-    p->bytes = room == 0 ? (uint32_t)c->bytes : 0;
-    if (room != 0)
+    p->bytes = status == 0 ? (uint32_t)c->bytes : 0;
+    if (status != 0)
         p->op.slots = 0;
 }
 

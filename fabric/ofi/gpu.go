@@ -21,10 +21,10 @@ var software = []string{"tcp", "net", "sockets", "udp", "shm", "sm2"}
 // withDMABuf is the first version of libfabric's interface in which dma-bufs can be registered.
 const withDMABuf = 1<<16 | 20
 
-// bySoftware reports whether the provider of an offer (a NIC and provider that libfabric has found)
+// usesCPU reports whether the provider of an offer (a NIC and provider that libfabric has found)
 // moves bytes with the CPU and not with a NIC. GPU memory is never registered with such a provider:
 // see software.
-func (o *offer) bySoftware() bool {
+func (o *offer) usesCPU() bool {
 	return slices.Contains(software, fabric.Base(o.Provider))
 }
 
@@ -39,7 +39,7 @@ func registersDMABuf(provider string) bool {
 // withGPU returns libfabric's info for the same NIC, opened for the registration of GPU memory
 // (FI_HMEM), or the reason why that is not possible.
 func (l Library) withGPU(o *offer) (*C.struct_fi_info, error) {
-	if o.bySoftware() {
+	if o.usesCPU() {
 		return nil, shmerr.Causef(shmerr.ErrUnsupported, "provider %s does not use a NIC directly: the CPU moves its bytes", o.Provider)
 	}
 	var why C.int

@@ -63,7 +63,7 @@ func (l Library) Obstacles(environ []string) []Obstacle {
 // NIC does not reach it (noGPU). It lists nothing for a provider without a NIC.
 func (l Library) blindness(o *offer, noGPU error) []string {
 	var notes []string
-	if noGPU != nil && !o.bySoftware() {
+	if noGPU != nil && !o.usesCPU() {
 		for _, obstacle := range l.Obstacles(nil) {
 			notes = append(notes, obstacle.Text)
 		}

@@ -69,9 +69,9 @@ func (g *Rig) Word(p uint64, i int) uint64 { return atomic.LoadUint64(g.word(p, 
 // Set writes word i, 0 or 1, of the slot at position p as it is: the caller has added the lap bit.
 func (g *Rig) Set(p uint64, i int, v uint64) { atomic.StoreUint64(g.word(p, i), v) }
 
-// Take reserves n positions for a producer and returns the first. Whether their slots are free is
+// Reserve reserves n positions for a producer and returns the first. Whether their slots are free is
 // not checked (Free).
-func (g *Rig) Take(n int) uint64 { return atomic.AddUint64(&g.Near.Head, uint64(n)) - uint64(n) }
+func (g *Rig) Reserve(n int) uint64 { return atomic.AddUint64(&g.Near.Head, uint64(n)) - uint64(n) }
 
 // Free reports whether the slots of all positions below end are free, so that a producer may store
 // there. It loads the consumer's tail at most once.
@@ -112,7 +112,7 @@ func (g *Rig) Store(p uint64, op *queue.Op) {
 func (g *Rig) Push(op *queue.Op) (uint64, bool) {
 	var w [2 * queue.MaxSlots]uint64
 	n := op.Pack(&w)
-	p := g.Take(n)
+	p := g.Reserve(n)
 	for !g.Free(p + uint64(n)) {
 		if g.Stopped() {
 			return p, false

@@ -17,7 +17,7 @@ func (j *ringJob) pushCell(pe int, op queue.Op, b []byte) {
 	j.t.Helper()
 	rig := j.rigs[pe][0]
 	n := op.Slots()
-	p := rig.Take(int(n))
+	p := rig.Reserve(int(n))
 	j.until("room in the ring", func() bool { return rig.CellFree(p + n) })
 	cell := rig.Cell(p)
 	copy(cell, b)

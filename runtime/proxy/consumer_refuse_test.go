@@ -74,7 +74,7 @@ func TestConsumerUnknown(t *testing.T) {
 	eachConsumer(t, modes[0], func(t *testing.T, m mode) {
 		j := newRingJob(t, m, 1, 2, 1, 1<<16)
 		rig := j.rigs[0][0]
-		p := rig.Take(1)
+		p := rig.Reserve(1)
 		rig.Set(p, 0, 31|rig.Lap(p))
 		rig.Set(p, 1, rig.Lap(p))
 		j.quiet(0, 0)
@@ -108,7 +108,7 @@ func FuzzConsumer(f *testing.F) {
 			if queue.Code(w0&31) == queue.CodeGet {
 				continue
 			}
-			p := rig.Take(1)
+			p := rig.Reserve(1)
 			rig.Set(p, 0, w0&^(1<<63)|rig.Lap(p))
 			rig.Set(p, 1, w1&^(1<<63)|rig.Lap(p))
 		}

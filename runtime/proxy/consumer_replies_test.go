@@ -49,7 +49,7 @@ func TestConsumerAnswers(t *testing.T) {
 				op.Want, op.Reply = 1, a.reply
 				var w [2 * queue.MaxSlots]uint64
 				slots := uint64(op.Pack(&w))
-				p := rig.Take(int(slots))
+				p := rig.Reserve(int(slots))
 				for !rig.Free(p + slots) {
 					if c.Drain() == 0 {
 						t.Fatalf("the consumer takes no more than %d operations", i)
@@ -118,7 +118,7 @@ func TestConsumerRingsApart(t *testing.T) {
 		c, rig := j.consumers[0], j.rigs[0][0]
 		full := func() bool {
 			for range 50 {
-				if rig.Free(rig.Take(0) + 4) {
+				if rig.Free(rig.Reserve(0) + 4) {
 					return false
 				}
 				c.Drain()

@@ -105,7 +105,7 @@ func (j *ringJob) push(pe, ring int, op queue.Op) uint64 {
 	var w [2 * queue.MaxSlots]uint64
 	n := op.Pack(&w)
 	rig := j.rigs[pe][ring]
-	p := rig.Take(n)
+	p := rig.Reserve(n)
 	j.until("room in the ring", func() bool { return rig.Free(p + uint64(n)) })
 	rig.Store(p, &op)
 	return p
@@ -116,7 +116,7 @@ func (j *ringJob) awaitRings(pe, mine int) {
 	j.t.Helper()
 	for i, rig := range j.rigs[pe] {
 		if i != mine {
-			head := rig.Take(0)
+			head := rig.Reserve(0)
 			j.until("rings taken", func() bool { return int64(head-rig.Line.Tail) <= 0 })
 		}
 	}
@@ -401,7 +401,7 @@ func TestConsumerTail(t *testing.T) {
 		const slots = 2
 		tails := 0
 		for range 4 * loop.WaitingMax {
-			p := g.Take(slots)
+			p := g.Reserve(slots)
 			for range 50 {
 				if g.Free(p + slots) {
 					break

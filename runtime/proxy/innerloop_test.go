@@ -84,7 +84,7 @@ func TestSimple(t *testing.T) {
 		if row.op.HasKnownCode() {
 			p, _ = rig.Push(&row.op)
 		} else {
-			p = rig.Take(1)
+			p = rig.Reserve(1)
 			rig.Set(p, 0, uint64(row.op.Code)|rig.Lap(p))
 			rig.Set(p, 1, rig.Lap(p))
 		}
@@ -332,7 +332,7 @@ func TestTwoConsumers(t *testing.T) {
 		}
 		push := func(i int, op queue.Op) uint64 { return pushAwake(jobs[i].pes[0].Engine, rigs[i], &op) }
 		taken := func(i int) {
-			head := rigs[i].Take(0)
+			head := rigs[i].Reserve(0)
 			need.Eventually(t, "rings taken", func() bool { return int64(head-atomic.LoadUint64(&rigs[i].Line.Tail)) <= 0 })
 		}
 		word := func(offset int) *uint64 { return (*uint64)(unsafe.Pointer(&memories[1][internal+offset])) }

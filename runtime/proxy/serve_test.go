@@ -122,7 +122,7 @@ func TestStalledRing(t *testing.T) {
 	eachConsumer(t, modes[1], func(t *testing.T, m mode) {
 		j, c := served(t, m, 2, false, 50*time.Millisecond)
 		dead, alive := j.rigs[0][1], j.rigs[0][0]
-		hole := dead.Take(1)
+		hole := dead.Reserve(1)
 		pushAwake(j.pes[0].Engine, dead, &queue.Op{Code: queue.CodeP, PE: 1, Dest: at(8), Value: 1})
 		// The producer of the other ring may be held up, too, on a busy machine.
 		named := func() (said []error) {

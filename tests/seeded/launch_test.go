@@ -25,8 +25,8 @@ var launchDefects = []defect{
 	},
 	{
 		id: "launch/other-job", file: "runtime/bootstrap/launch/job.go",
-		was:  "(was.GoesOn || p.otherJob && !was.Inside)",
-		is:   "was.GoesOn",
+		was:  "(was.Survives || p.otherJob && !was.Inside)",
+		is:   "was.Survives",
 		user: "a client of a paged fill that is killed takes those of its own command along",
 		by:   job("./tests/examples", "^TestPagedFillVanishTogether$"), says: `0 clients report, want 2`,
 	},
@@ -39,8 +39,8 @@ var launchDefects = []defect{
 	},
 	{
 		id: "launch/status-after-finalize", file: "runtime/bootstrap/launch/job.go",
-		was:  "		j.setStatus(outcome.Status())\n		if !j.ending && fatal && !goesOn {\n			j.fail()\n		}\n",
-		is:   "		if !j.ending && fatal && !goesOn {\n			j.setStatus(outcome.Status())\n			j.fail()\n		}\n",
+		was:  "		j.setStatus(outcome.Status())\n		if !j.ending && fatal && !survives {\n			j.fail()\n		}\n",
+		is:   "		if !j.ending && fatal && !survives {\n			j.setStatus(outcome.Status())\n			j.fail()\n		}\n",
 		user: "a program that returns 6 from main ends with status 0",
 		by:   unit("./cmd/shmemrun", "^TestScripts$/^status$"), says: `exit status 0, want 6`,
 	},

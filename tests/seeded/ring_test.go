@@ -49,7 +49,7 @@ var ringDefects = []defect{
 		was:  "case k*slotSize > uintptr(end)-uintptr(at): // the operation continues in the next round",
 		is:   "case (k-1)*slotSize > uintptr(end)-uintptr(at): // the operation continues in the next round",
 		user: "an operation over the end of its ring has words of memory behind it",
-		by:   unit("./queue", "^TestTake"), says: `start \d+: Take (left|found 0 operations)`,
+		by:   unit("./queue", "^TestRead"), says: `start \d+: Read (left|found 0 operations)`,
 	},
 	{
 		id: "ring/producer-lap-at-the-wrap", file: "device/shmem/ring.h",

@@ -30,14 +30,14 @@ const Env = "SHMEM_BOOTSTRAP_FILE"
 
 // Options say what Join has to know about this PE and its job.
 type Options struct {
-	Path    string
-	Setting string // name of the setting that gave Path or its folder; "": Env
-	Name    string // name of the bootstrap; "": "file"
-	PE      libshmem.PE
-	Size    int
-	Filter  uid.Filter
-	Timeout time.Duration // how long to wait for the other PEs, above 0
-	GoesOn  bool          // the PE learns of others that fail, and does not end with them
+	Path     string
+	Setting  string // name of the setting that gave Path or its folder; "": Env
+	Name     string // name of the bootstrap; "": "file"
+	PE       libshmem.PE
+	Size     int
+	Filter   uid.Filter
+	Timeout  time.Duration // how long to wait for the other PEs, above 0
+	Survives bool          // the PE learns of others that fail, and does not end with them
 }
 
 const (
@@ -62,7 +62,7 @@ func Join(o Options) (*uid.Member, error) {
 
 // join joins the job by its unique id. timeout is how long it tries to connect to PE 0.
 func (o *Options) join(id uid.ID, timeout time.Duration) (*uid.Member, error) {
-	return uid.Join(uid.Options{ID: id, PE: o.PE, Size: o.Size, Connect: timeout, Timeout: o.Timeout, GoesOn: o.GoesOn, Name: cmp.Or(o.Name, "file")})
+	return uid.Join(uid.Options{ID: id, PE: o.PE, Size: o.Size, Connect: timeout, Timeout: o.Timeout, Survives: o.Survives, Name: cmp.Or(o.Name, "file")})
 }
 
 // lead does the work of Join on PE 0: it listens, and publishes its unique id, from which the

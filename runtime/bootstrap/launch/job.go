@@ -372,16 +372,16 @@ func (j *job) decide(p *process) {
 		// No PE waits for a PE that has finalized, so its failure does not end the job. If several
 		// such PEs fail, perhaps for one reason, only the first failure is reported.
 		fatal := was.Inside || !was.Finalized
-		goesOn := (was.GoesOn || p.otherJob && !was.Inside) && j.running > 0
-		if !j.ending && (fatal || !j.settled) && !(p.lost && !goesOn) {
+		survives := (was.Survives || p.otherJob && !was.Inside) && j.running > 0
+		if !j.ending && (fatal || !j.settled) && !(p.lost && !survives) {
 			after := ""
-			if goesOn {
+			if survives {
 				after = "; the others go on (SHMEM_ON_FAILURE=return)"
 			}
 			j.out.say(fmt.Sprintf("PE %d %v%s", p.pe, outcome, after))
 		}
 		j.setStatus(outcome.Status())
-		if !j.ending && fatal && !goesOn {
+		if !j.ending && fatal && !survives {
 			j.fail()
 		}
 	}
@@ -390,7 +390,7 @@ func (j *job) decide(p *process) {
 	if !p.leaving || !j.ending {
 		j.meet.End(p.pe, outcome)
 	}
-	if !outcome.Bad() && was.Inside && !was.GoesOn && !j.ending {
+	if !outcome.Bad() && was.Inside && !was.Survives && !j.ending {
 		j.after(noticeDelay, func() { j.notice(p, outcome) })
 	}
 	if j.running == 0 {

@@ -61,10 +61,10 @@ var (
 
 // New makes a Client on the descriptor, sends shmemrun the greeting and receives the job's secret.
 // It does not wait for other PEs. timeout is how long later steps wait for them; 0: for ever.
-// goesOn: this PE learns of PEs that fail, and does not end with them. New calls late, unless that
+// survives: this PE learns of PEs that fail, and does not end with them. New calls late, unless that
 // is nil, if a reply has not arrived in time, and goes on waiting. It makes the descriptor
 // close-on-exec; Close closes it.
-func New(fd int, rank libshmem.PE, size int, timeout time.Duration, goesOn bool, late func(text string)) (*Client, error) {
+func New(fd int, rank libshmem.PE, size int, timeout time.Duration, survives bool, late func(text string)) (*Client, error) {
 	if !rank.In(size) {
 		return nil, fmt.Errorf("join job: PE %d of %d (%s and %s contradict each other: start the program with shmemrun)",
 			rank, size, EnvPE, EnvNPEs)
@@ -75,7 +75,7 @@ func New(fd int, rank libshmem.PE, size int, timeout time.Duration, goesOn bool,
 	}
 	unix.CloseOnExec(fd)
 	c := &Client{conn: &socket{fd}, rank: rank, size: size, timeout: timeout, late: late}
-	hello := wire.Greeting{PE: rank, Size: size, Timeout: timeout, GoesOn: goesOn, PID: os.Getpid()}.Append(nil)
+	hello := wire.Greeting{PE: rank, Size: size, Timeout: timeout, Survives: survives, PID: os.Getpid()}.Append(nil)
 	if err := c.send(wire.Frame{Kind: wire.Hello, Payload: hello}); err != nil {
 		return nil, fmt.Errorf("join job: %w", err)
 	}

@@ -40,7 +40,7 @@ func pair(t testing.TB) (*Client, *peer) {
 	}
 	t.Cleanup(func() { c.Close() })
 	g, err := wire.ParseGreeting(p.expect(wire.Hello, 0))
-	if want := (wire.Greeting{PE: 1, Size: 3, Timeout: 5 * time.Second, GoesOn: true, PID: os.Getpid()}); err != nil || g != want {
+	if want := (wire.Greeting{PE: 1, Size: 3, Timeout: 5 * time.Second, Survives: true, PID: os.Getpid()}); err != nil || g != want {
 		t.Fatalf("greeting %+v, %v, want %+v", g, err, want)
 	}
 	return c, p

@@ -58,10 +58,10 @@ func (c Comm) Rank() (rank libshmem.PE, size int, err error) {
 
 // Options say what Join has to know about this PE and its job.
 type Options struct {
-	Comm    Comm
-	Filter  uid.Filter
-	Timeout time.Duration // how long to wait for the other PEs
-	GoesOn  bool          // the PE learns of others that fail, and does not end with them
+	Comm     Comm
+	Filter   uid.Filter
+	Timeout  time.Duration // how long to wait for the other PEs
+	Survives bool          // the PE learns of others that fail, and does not end with them
 }
 
 // Join brings this PE together with the others of the communicator. It is collective,
@@ -95,7 +95,7 @@ func Join(o Options) (*uid.Member, error) {
 		return nil, errors.New("join job: PE 0 could not make a unique id, and says why")
 	}
 	// If it was late at rank 0: some PEs have not received the id, and Join names them as missing.
-	m, err := uid.Join(uid.Options{ID: *id, PE: rank, Size: size, Timeout: o.Timeout, GoesOn: o.GoesOn, Name: "mpi"})
+	m, err := uid.Join(uid.Options{ID: *id, PE: rank, Size: size, Timeout: o.Timeout, Survives: o.Survives, Name: "mpi"})
 	if code == 0 {
 		C.free(unsafe.Pointer(id))
 	}

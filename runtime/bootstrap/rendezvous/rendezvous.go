@@ -35,15 +35,15 @@ type Meeting struct {
 
 // member is what a Meeting keeps about one PE.
 type member struct {
-	life    uint32 // number of times that it has left the job
-	failed  bool   // it left last because its initialisation had failed
-	seq     uint32 // last step that it joined in this life
-	inside  bool   // between Hello and Done or Fail
-	goesOn  bool   // it learns of others that fail, and does not end with them
-	timeout time.Duration
-	waits   bool // for the reply to step seq
-	ended   bool
-	outcome wire.Outcome
+	life     uint32 // number of times that it has left the job
+	failed   bool   // it left last because its initialisation had failed
+	seq      uint32 // last step that it joined in this life
+	inside   bool   // between Hello and Done or Fail
+	survives bool   // it learns of others that fail, and does not end with them
+	timeout  time.Duration
+	waits    bool // for the reply to step seq
+	ended    bool
+	outcome  wire.Outcome
 }
 
 // stepKey names a step. A PE that finalizes may join again, as another program of the same shell
@@ -81,7 +81,7 @@ func (r *Meeting) Hello(pe libshmem.PE, g wire.Greeting) error {
 	case m.inside:
 		return fmt.Errorf("it joined the job twice without leaving it")
 	}
-	m.inside, m.seq, m.timeout, m.goesOn = true, 0, g.Timeout, g.GoesOn
+	m.inside, m.seq, m.timeout, m.survives = true, 0, g.Timeout, g.Survives
 	r.send(pe, encode(wire.Frame{Kind: wire.Welcome, Payload: wire.Admission{Secret: r.secret}.Append(nil)}))
 	return nil
 }
@@ -111,7 +111,7 @@ func (r *Meeting) End(pe libshmem.PE, outcome wire.Outcome) {
 	if m.inside {
 		loss := encode(wire.Frame{Kind: wire.Lost, Payload: wire.Loss{PE: pe, Outcome: outcome}.Append(nil)})
 		for to := range libshmem.PE(len(r.members)) {
-			if o := &r.members[to]; o.inside && (o.goesOn || r.ReportAll) && !o.ended && to != pe {
+			if o := &r.members[to]; o.inside && (o.survives || r.ReportAll) && !o.ended && to != pe {
 				r.send(to, loss)
 			}
 		}
@@ -153,7 +153,7 @@ func (r *Meeting) Inquire(pe libshmem.PE, f wire.Frame) error {
 type PeerStatus struct {
 	Inside    bool // between init and finalize
 	Finalized bool // it has finalized at least once, and no later initialisation has failed
-	GoesOn    bool // inside, in a job that continues if it is lost
+	Survives  bool // inside, in a job that continues if it is lost
 }
 
 // State returns where a PE is in its life: whether it is in the job, whether it has finalized, and
@@ -162,7 +162,7 @@ func (r *Meeting) State(pe libshmem.PE) PeerStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m := &r.members[pe]
-	return PeerStatus{m.inside, m.life > 0 && !m.failed, m.inside && m.goesOn}
+	return PeerStatus{m.inside, m.life > 0 && !m.failed, m.inside && m.survives}
 }
 
 // Join adds a PE to the collective step that its frame f names, and sends the replies if all have
@@ -272,7 +272,7 @@ func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 	}
 	for pe := range libshmem.PE(len(r.members)) {
 		m := &r.members[pe]
-		if s.joined[pe] || !m.ended && m.life <= key.life || s.kind == wire.LeaveBarrier && m.ended && m.goesOn {
+		if s.joined[pe] || !m.ended && m.life <= key.life || s.kind == wire.LeaveBarrier && m.ended && m.survives {
 			continue
 		}
 		loss := wire.Loss{PE: pe, Outcome: m.outcome}
@@ -291,10 +291,10 @@ func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 }
 
 // restJoinedLocked reports whether a step is complete: every PE has joined it, or has ended while it
-// was in the job (inside) and the job continues without it (goesOn).
+// was in the job (inside) and the job continues without it (survives).
 func (r *Meeting) restJoinedLocked(s *step) bool {
 	for pe := range libshmem.PE(len(r.members)) {
-		if m := &r.members[pe]; !s.joined[pe] && !(m.ended && m.inside && m.goesOn) {
+		if m := &r.members[pe]; !s.joined[pe] && !(m.ended && m.inside && m.survives) {
 			return false
 		}
 	}

@@ -132,7 +132,7 @@ func TestAnswersAreShared(t *testing.T) {
 		clear(got)
 	}
 	for pe := range libshmem.PE(n) {
-		ok(t, r.Hello(pe, wire.Greeting{PE: pe, Size: n, GoesOn: true}))
+		ok(t, r.Hello(pe, wire.Greeting{PE: pe, Size: n, Survives: true}))
 	}
 	clear(got)
 	for pe := range libshmem.PE(n) {
@@ -337,7 +337,7 @@ func TestGoOn(t *testing.T) {
 	m := &mailbox{got: map[libshmem.PE][]wire.Frame{}}
 	r := New(n, secret.New(), m.send)
 	for pe := range libshmem.PE(n) {
-		ok(t, r.Hello(pe, wire.Greeting{PE: pe, Size: n, GoesOn: pe != 3}))
+		ok(t, r.Hello(pe, wire.Greeting{PE: pe, Size: n, Survives: pe != 3}))
 		m.welcome(t, r, pe)
 	}
 	killed := wire.Outcome{How: wire.Killed, Code: 9, Init: true}
@@ -380,7 +380,7 @@ func TestPartEndsByLoss(t *testing.T) {
 	m := &mailbox{got: map[libshmem.PE][]wire.Frame{}}
 	r := New(2, secret.New(), m.send)
 	for pe := range libshmem.PE(2) {
-		ok(t, r.Hello(pe, wire.Greeting{PE: pe, Size: 2, GoesOn: true}))
+		ok(t, r.Hello(pe, wire.Greeting{PE: pe, Size: 2, Survives: true}))
 		m.welcome(t, r, pe)
 	}
 	ok(t, r.Join(0, wire.Frame{Kind: wire.LeaveBarrier, Seq: 1}))

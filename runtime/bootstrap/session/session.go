@@ -28,12 +28,12 @@ const Env = "SHMEM_BOOTSTRAP_SESSION"
 
 // Options are a PE's inputs.
 type Options struct {
-	Place   uid.Place
-	PE      libshmem.PE
-	Size    int
-	Timeout time.Duration     // how long to wait for the other PEs, above 0
-	GoesOn  bool              // the PE learns of others that fail, and does not end with them
-	Warn    func(text string) // gets the reason of a wait that lasts
+	Place    uid.Place
+	PE       libshmem.PE
+	Size     int
+	Timeout  time.Duration     // how long to wait for the other PEs, above 0
+	Survives bool              // the PE learns of others that fail, and does not end with them
+	Warn     func(text string) // gets the reason of a wait that lasts
 }
 
 const (
@@ -116,7 +116,7 @@ func (w *wait) attempt() (*uid.Member, error) {
 		return nil, err
 	}
 	m, err := uid.Join(uid.Options{
-		ID: id, PE: w.PE, Size: w.Size, Connect: min(try, w.Timeout), Timeout: w.Timeout, GoesOn: w.GoesOn, Name: "session",
+		ID: id, PE: w.PE, Size: w.Size, Connect: min(try, w.Timeout), Timeout: w.Timeout, Survives: w.Survives, Name: "session",
 	})
 	var no *uid.Refusal
 	var deaf *uid.ListenError

@@ -21,11 +21,11 @@ import (
 
 // Options say what Join has to know about this PE and its job.
 type Options struct {
-	Env     map[string]string // of the process
-	Folder  string            // a folder that all hosts share, to use instead of munge; "": use munge
-	Filter  uid.Filter
-	Timeout time.Duration // how long to wait for the other PEs, above 0
-	GoesOn  bool          // the PE learns of others that fail, and does not end with them
+	Env      map[string]string // of the process
+	Folder   string            // a folder that all hosts share, to use instead of munge; "": use munge
+	Filter   uid.Filter
+	Timeout  time.Duration // how long to wait for the other PEs, above 0
+	Survives bool          // the PE learns of others that fail, and does not end with them
 }
 
 const (
@@ -52,7 +52,7 @@ func Join(o Options) (bootstrap.Bootstrap, error) {
 	if o.Folder != "" {
 		m, err := file.Join(file.Options{
 			Path: filepath.Join(o.Folder, s.file()), Setting: "SHMEM_BOOTSTRAP_DIR", Name: "slurm", PE: s.pe, Size: s.size,
-			Filter: o.Filter, Timeout: o.Timeout, GoesOn: o.GoesOn,
+			Filter: o.Filter, Timeout: o.Timeout, Survives: o.Survives,
 		})
 		if err != nil {
 			return nil, err
@@ -92,7 +92,7 @@ func meet(o *Options, s *step, n verifier) (*uid.Member, error) {
 
 // join joins the job of a unique id, and waits until all PEs have.
 func (o *Options) join(s *step, id uid.ID) (*uid.Member, error) {
-	m, err := uid.Join(uid.Options{ID: id, PE: s.pe, Size: s.size, Timeout: o.Timeout, GoesOn: o.GoesOn, Name: "slurm"})
+	m, err := uid.Join(uid.Options{ID: id, PE: s.pe, Size: s.size, Timeout: o.Timeout, Survives: o.Survives, Name: "slurm"})
 	if err != nil {
 		return nil, err
 	}

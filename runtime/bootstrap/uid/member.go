@@ -34,13 +34,13 @@ const (
 
 // Options say what Join has to know about this PE and its job.
 type Options struct {
-	ID      ID
-	PE      libshmem.PE
-	Size    int
-	Timeout time.Duration // how long to wait for the other PEs, above 0
-	GoesOn  bool          // the PE learns of others that fail, and does not end with them
-	Connect time.Duration // how long to try to reach the root; 0: Timeout
-	Name    string        // name of the bootstrap; "": uid
+	ID       ID
+	PE       libshmem.PE
+	Size     int
+	Timeout  time.Duration // how long to wait for the other PEs, above 0
+	Survives bool          // the PE learns of others that fail, and does not end with them
+	Connect  time.Duration // how long to try to reach the root; 0: Timeout
+	Name     string        // name of the bootstrap; "": uid
 }
 
 // Member is the bootstrap of a PE by a unique id. It uses the client of package launcher; two
@@ -93,7 +93,7 @@ func join(o Options, dial dialer) (*Member, error) {
 	guard.Go("the bootstrap", l.up)
 	guard.Go("the bootstrap", func() { l.keep(conn, has) })
 	m := &Member{name: cmp.Or(o.Name, "uid"), link: l}
-	if m.client, err = launcher.New(mine, o.PE, o.Size, o.Timeout, o.GoesOn, nil); err != nil {
+	if m.client, err = launcher.New(mine, o.PE, o.Size, o.Timeout, o.Survives, nil); err != nil {
 		err = errors.Join(m.explain(err), unix.Close(mine))
 		l.conversation.end()
 		<-l.gone

@@ -15,11 +15,11 @@ var le = binary.LittleEndian
 
 // Greeting is the payload of Hello.
 type Greeting struct {
-	PE      libshmem.PE
-	Size    int
-	Timeout time.Duration // how long a step waits for the other PEs; 0: for ever
-	GoesOn  bool          // the PE learns of others that fail, and does not end with them
-	PID     int           // process id of the PE; 0: not sent
+	PE       libshmem.PE
+	Size     int
+	Timeout  time.Duration // how long a step waits for the other PEs; 0: for ever
+	Survives bool          // the PE learns of others that fail, and does not end with them
+	PID      int           // process id of the PE; 0: not sent
 }
 
 // Append adds the encoding of g to dst.
@@ -27,7 +27,7 @@ func (g Greeting) Append(dst []byte) []byte {
 	dst = le.AppendUint32(dst, uint32(g.PE))
 	dst = le.AppendUint32(dst, uint32(g.Size))
 	dst = le.AppendUint64(dst, uint64(max(g.Timeout, 0)))
-	dst = append(dst, bit(g.GoesOn), 0, 0, 0)
+	dst = append(dst, bit(g.Survives), 0, 0, 0)
 	return le.AppendUint32(dst, uint32(g.PID))
 }
 
@@ -50,7 +50,7 @@ func ParseGreeting(p []byte) (Greeting, error) {
 	if pid > math.MaxInt32 {
 		return Greeting{}, formatErrorf("hello of a process with the number %d", pid)
 	}
-	return Greeting{PE: libshmem.PE(pe), Size: int(size), Timeout: time.Duration(t), GoesOn: p[16] == 1, PID: int(pid)}, nil
+	return Greeting{PE: libshmem.PE(pe), Size: int(size), Timeout: time.Duration(t), Survives: p[16] == 1, PID: int(pid)}, nil
 }
 
 // Admission is the payload of Welcome.

@@ -110,7 +110,7 @@ func TestReadAllocatesWhatArrives(t *testing.T) {
 }
 
 func TestPayloadsRoundTrip(t *testing.T) {
-	g := Greeting{PE: 3, Size: 4, Timeout: 5 * time.Second, GoesOn: true, PID: 77}
+	g := Greeting{PE: 3, Size: 4, Timeout: 5 * time.Second, Survives: true, PID: 77}
 	if got, err := ParseGreeting(g.Append(nil)); err != nil || got != g {
 		t.Errorf("%+v: %+v, %v", g, got, err)
 	}
@@ -335,7 +335,7 @@ func TestManyFrames(t *testing.T) {
 		sound = append(sound, mustAppend(t, Frame{Kind: k, Seq: uint32(k)}))
 	}
 	for _, f := range []Frame{
-		{Kind: Hello, Payload: Greeting{PE: 1, Size: 2, Timeout: time.Second, GoesOn: true}.Append(nil)},
+		{Kind: Hello, Payload: Greeting{PE: 1, Size: 2, Timeout: time.Second, Survives: true}.Append(nil)},
 		{Kind: Welcome, Payload: make([]byte, 32)},
 		{Kind: Gathered, Seq: 1, Payload: AppendParts(nil, [][]byte{[]byte("a"), nil, make([]byte, 300)})},
 		{Kind: Abort, Payload: Ending{Status: 3, Reason: "why"}.Append(nil)},

@@ -155,9 +155,9 @@ func OpenBootstrap(cfg *config.Config, environ []string, given Given, log *shmlo
 	return w.open(s)
 }
 
-// opened returns b, or a nil Bootstrap with an error: an interface that holds a nil pointer of some
+// nilOnError returns b, or a nil Bootstrap with an error: an interface that holds a nil pointer of some
 // type would not be nil.
-func opened(b bootstrap.Bootstrap, err error) (bootstrap.Bootstrap, error) {
+func nilOnError(b bootstrap.Bootstrap, err error) (bootstrap.Bootstrap, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -166,17 +166,17 @@ func opened(b bootstrap.Bootstrap, err error) (bootstrap.Bootstrap, error) {
 
 // openUID joins the job of the unique id that the program passed to shmemx_init_attr.
 func openUID(s *surroundings) (bootstrap.Bootstrap, error) {
-	goesOn := s.config.OnFailure == config.ReturnOnFailure
+	survives := s.config.OnFailure == config.ReturnOnFailure
 	m, err := uid.Join(uid.Options{
-		ID: *s.given.UID, PE: s.given.PE, Size: s.given.NPEs, Timeout: s.config.BootstrapTimeout, GoesOn: goesOn,
+		ID: *s.given.UID, PE: s.given.PE, Size: s.given.NPEs, Timeout: s.config.BootstrapTimeout, Survives: survives,
 	})
-	if err == nil && goesOn && s.ifSet(launcher.EnvFD) != "" {
+	if err == nil && survives && s.ifSet(launcher.EnvFD) != "" {
 		// shmemrun may have started some of the PEs. It would end these when one of them is lost.
 		if err := launcher.ReportOtherJob(s.config.Launcher.FD); err != nil {
 			s.warn(err.Error())
 		}
 	}
-	return opened(m, err)
+	return nilOnError(m, err)
 }
 
 // signOfMPI returns the sign for the bootstrap by MPI, or "": the program passed a communicator, or
@@ -206,9 +206,9 @@ func openMPI(s *surroundings) (bootstrap.Bootstrap, error) {
 	}
 	m, err := mpi.Join(mpi.Options{
 		Comm: comm, Filter: Filter(s.config),
-		Timeout: s.config.BootstrapTimeout, GoesOn: s.config.OnFailure == config.ReturnOnFailure,
+		Timeout: s.config.BootstrapTimeout, Survives: s.config.OnFailure == config.ReturnOnFailure,
 	})
-	return opened(m, err)
+	return nilOnError(m, err)
 }
 
 // openFile joins the job by a file that all PEs reach (SHMEM_BOOTSTRAP_FILE).
@@ -216,15 +216,15 @@ func openFile(s *surroundings) (bootstrap.Bootstrap, error) {
 	f := s.config.BootstrapFile
 	m, err := file.Join(file.Options{
 		Path: f.Path, PE: f.PE, Size: f.NPEs, Filter: Filter(s.config),
-		Timeout: s.config.BootstrapTimeout, GoesOn: s.config.OnFailure == config.ReturnOnFailure,
+		Timeout: s.config.BootstrapTimeout, Survives: s.config.OnFailure == config.ReturnOnFailure,
 	})
-	return opened(m, err)
+	return nilOnError(m, err)
 }
 
 // openPlugin joins the job by a library of the user (SHMEM_BOOTSTRAP_PLUGIN).
 func openPlugin(s *surroundings) (bootstrap.Bootstrap, error) {
 	p, err := plugin.Join(s.config.BootstrapPlugin, s.config.BootstrapTimeout, s.warn)
-	return opened(p, err)
+	return nilOnError(p, err)
 }
 
 // Filter returns the filter for the addresses that a unique id carries, from the settings.
@@ -281,20 +281,20 @@ func signOfPMI(s *surroundings) string {
 // openPMI joins the job by the PMI of the launcher.
 func openPMI(s *surroundings) (bootstrap.Bootstrap, error) {
 	c, err := pmi.New(s.env, s.config.BootstrapTimeout)
-	return opened(c, err)
+	return nilOnError(c, err)
 }
 
 // openPMIx joins the job by the PMIx library of the launcher.
 func openPMIx(s *surroundings) (bootstrap.Bootstrap, error) {
 	c, err := pmix.New(s.config.BootstrapTimeout)
-	return opened(c, err)
+	return nilOnError(c, err)
 }
 
 // openSlurm joins the job by the variables of srun.
 func openSlurm(s *surroundings) (bootstrap.Bootstrap, error) {
 	return slurm.Join(slurm.Options{
 		Env: s.env, Folder: s.config.BootstrapDir, Filter: Filter(s.config),
-		Timeout: s.config.BootstrapTimeout, GoesOn: s.config.OnFailure == config.ReturnOnFailure,
+		Timeout: s.config.BootstrapTimeout, Survives: s.config.OnFailure == config.ReturnOnFailure,
 	})
 }
 

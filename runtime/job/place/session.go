@@ -45,9 +45,9 @@ func openSession(s *surroundings) (bootstrap.Bootstrap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return opened(session.Join(session.Options{
+	return nilOnError(session.Join(session.Options{
 		Place: place, PE: pe, Size: size, Timeout: s.config.BootstrapTimeout,
-		GoesOn: s.config.OnFailure == config.ReturnOnFailure, Warn: s.warn,
+		Survives: s.config.OnFailure == config.ReturnOnFailure, Warn: s.warn,
 	}))
 }
 

@@ -197,7 +197,7 @@ func (c *Consumer) drainRing(s *serving) int {
 		ops = c.batch[:copy(c.batch[:], s.kept)]
 		s.kept = s.kept[:0]
 	} else {
-		n := s.ring.Take(c.batch[:])
+		n := s.ring.Read(c.batch[:])
 		if n == 0 {
 			return 0
 		}

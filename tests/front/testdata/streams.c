@@ -55,7 +55,7 @@ const char *shmemi_front_path(void)
     return "/lib/libshmem.so";
 }
 
-int shmemi_units_job(char *error, size_t size)
+int shmemi_units_make_image(char *error, size_t size)
 {
     (void)error, (void)size;
     return 0;

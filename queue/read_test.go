@@ -35,10 +35,10 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// TestTake gives the same slots to two rings, of which one is emptied by Next
-// and the other by Take in batches of every size: both must find the same, also
+// TestRead gives the same slots to two rings, of which one is emptied by Next
+// and the other by Read in batches of every size: both must find the same, also
 // where an operation is not whole yet, is unknown or goes over the end.
-func TestTake(t *testing.T) {
+func TestRead(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	const slots = queue.MinSlots
 	for start := range uint64(40) {
@@ -57,7 +57,7 @@ func TestTake(t *testing.T) {
 					w[0], n = w[0]|31, 1 // no operation has this code
 				}
 				for _, g := range []*queuetest.Rig{a, b} {
-					p := g.Take(n)
+					p := g.Reserve(n)
 					if !g.Free(p + uint64(n)) {
 						t.Fatal("no room")
 					}
@@ -72,21 +72,21 @@ func TestTake(t *testing.T) {
 			}
 			batch := make([]queue.Op, 1+rng.IntN(40))
 			for {
-				n := many.Take(batch)
+				n := many.Read(batch)
 				for i := range batch[:n] {
 					var op queue.Op
 					r := one.Next(&op)
 					if r == queue.Empty || (r == queue.Found) != batch[i].HasKnownCode() || op.Code != batch[i].Code {
-						t.Fatalf("start %d: Take found %+v, Next %d %+v", start, batch[i], r, op)
+						t.Fatalf("start %d: Read found %+v, Next %d %+v", start, batch[i], r, op)
 					}
 					var x, y [2 * queue.MaxSlots]uint64
 					if op.Pack(&x); batch[i].Pack(&y) != 0 && x != y {
-						t.Fatalf("start %d: Take decoded %+v, Next %+v", start, batch[i], op)
+						t.Fatalf("start %d: Read decoded %+v, Next %+v", start, batch[i], op)
 					}
 					compared++
 				}
 				if one.Position() != many.Position() {
-					t.Fatalf("start %d: Take is at %d, Next at %d", start, many.Position(), one.Position())
+					t.Fatalf("start %d: Read is at %d, Next at %d", start, many.Position(), one.Position())
 				}
 				if n < len(batch) {
 					break
@@ -94,7 +94,7 @@ func TestTake(t *testing.T) {
 			}
 			var op queue.Op
 			if one.Next(&op) != queue.Empty {
-				t.Fatalf("start %d: Take left %+v", start, op)
+				t.Fatalf("start %d: Read left %+v", start, op)
 			}
 			if n := many.Waiting(); n != pushed {
 				t.Fatalf("start %d: %d operations wait that were taken and not given back, want %d", start, n, pushed)
@@ -109,27 +109,27 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestTakePartial stores an operation slot by slot: Take must not pass it before it is whole, and
+// TestReadPartial stores an operation slot by slot: Read must not pass it before it is whole, and
 // must then find the one behind it.
-func TestTakePartial(t *testing.T) {
+func TestReadPartial(t *testing.T) {
 	for _, start := range []uint64{0, queue.MinSlots - 1, queue.MinSlots - 2, queue.MinSlots - 3} {
 		g := queuetest.New(queue.MinSlots, start)
 		r := queue.NewAt(g.Memory(), queue.MinSlots, start)
 		op := queue.Op{Code: queue.CodePutSignal, PE: 5, Length: 77, Signal: 1 << 63}
 		var w [2 * queue.MaxSlots]uint64
 		n := uint64(op.Pack(&w))
-		p := g.Take(int(n))
+		p := g.Reserve(int(n))
 		g.Push(&queue.Op{Code: queue.CodeP, PE: 6})
 		var ops [4]queue.Op
 		for word := range 2 * n {
-			if got := r.Take(ops[:]); got != 0 || r.Position() != start {
-				t.Fatalf("start %d: with %d words Take found %d operations", start, word, got)
+			if got := r.Read(ops[:]); got != 0 || r.Position() != start {
+				t.Fatalf("start %d: with %d words Read found %d operations", start, word, got)
 			}
 			last := 2*n - 1 - word // backwards: the first word comes last
 			g.Set(p+last/2, int(last%2), w[last]|g.Lap(p+last/2))
 		}
-		if got := r.Take(ops[:]); got != 2 || ops[0].PE != 5 || ops[0].Signal != 1<<63 || ops[0].Length != 77 || ops[1].PE != 6 {
-			t.Fatalf("start %d: Take found %d operations: %+v", start, got, ops[:got])
+		if got := r.Read(ops[:]); got != 2 || ops[0].PE != 5 || ops[0].Signal != 1<<63 || ops[0].Length != 77 || ops[1].PE != 6 {
+			t.Fatalf("start %d: Read found %d operations: %+v", start, got, ops[:got])
 		}
 	}
 }
