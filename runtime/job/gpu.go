@@ -68,9 +68,8 @@ func (j *Job) nics() *network.Registry {
 			neighbours++
 		}
 	}
-	dev := j.GPU.Device()
 	return network.NewRegistry(network.RegistryConfig{
-		GPU: dev, Flush: dev.For(flusher).FlushWrites, Heap: j.GPU.Address(j.Nodes.Rank(j.Me)), Want: j.Settings.GPUNet,
+		GPU: j.GPU.Exporter(flusher), Heap: j.GPU.Address(j.Nodes.Rank(j.Me)), Want: j.Settings.GPUNet,
 		VMM: j.GPU.Heap().Path() == devmem.VMM, All: neighbours > 1 && !j.Settings.DisableP2P,
 		Log: func(level config.LogLevel, format string, args ...any) { j.Log.Printf("gpu", level, format, args...) },
 	})

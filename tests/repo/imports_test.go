@@ -34,7 +34,7 @@ capi/gen: capi/spec internal/generated runtime/config
 capi/core/library: capi/core
     # what is linked; package core has C in it, and a package with C that is
     # linked as a library is slow to link
-capi/core: fabric fabric/chaos queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/guard runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/place runtime/job/device runtime/job/meet runtime/job/watch runtime/mesh runtime/proxy runtime/proxy/fastpath runtime/rma runtime/shmerr runtime/stats runtime/topo
+capi/core: fabric fabric/chaos queue runtime/bootstrap/uid runtime/config runtime/gpu/cuda runtime/gpu/gpudirect runtime/guard runtime/heap runtime/statuspage runtime/nvtx runtime/onstream runtime/job runtime/job/area runtime/job/place runtime/job/device runtime/job/meet runtime/job/watch runtime/mesh runtime/proxy runtime/proxy/fastpath runtime/rma runtime/shmerr runtime/stats runtime/topo
     # translates the C function table into calls and decides nothing, so that
     # the runtime can be tested without C. It names the types of those calls;
     # what is behind them is picked in runtime/job. It marks its own calls of the driver
@@ -120,6 +120,9 @@ runtime/gpu/gputest: fabric runtime/gpu runtime/shmerr
 runtime/gpu/cuda: runtime/gpu runtime/shmerr
     # the door to NVIDIA's driver; what a ring needs it leaves to the package
     # above
+runtime/gpu/gpudirect: fabric runtime/gpu runtime/shmerr
+    # what a GPU and a provider say about NICs' access to memory: the registration is the caller's,
+    # a job's or a mesh's
 runtime/gpu/amo: runtime/gpu runtime/gpu/cuda
     # a kernel and a stream of the driver's, for the host's atomics
 runtime/gpu/cuda/cudatest: tests/cc tests/need
@@ -193,17 +196,17 @@ runtime/trace: fabric runtime/shmerr
 runtime/statuspage: runtime/shmerr
     # pages and how they are found; what an endpoint shows in its own is the
     # proxy's concern
-runtime/mesh: fabric fabric/chaos fabric/ofi runtime/bootstrap/secret runtime/gpu/cuda runtime/guard runtime/mrcache runtime/mrcache/memmonitor runtime/proxy runtime/proxy/call runtime/proxy/fifo runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/loop runtime/proxy/mem runtime/proxy/wait runtime/proxy/wake runtime/shmerr
+runtime/mesh: fabric fabric/chaos fabric/ofi runtime/bootstrap/secret runtime/gpu runtime/gpu/cuda runtime/gpu/gpudirect runtime/guard runtime/mrcache runtime/mrcache/memmonitor runtime/proxy runtime/proxy/call runtime/proxy/fifo runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/loop runtime/proxy/mem runtime/proxy/wait runtime/proxy/wake runtime/shmerr
     # an engine without a job: it reads no setting and has no launcher, so that a process may have
     # several, and a job besides
-runtime/rma: fabric/chaos runtime/bootstrap/uid runtime/mesh runtime/shmerr
+runtime/rma: fabric/chaos fabric/ofi runtime/bootstrap/uid runtime/mesh runtime/shmerr
     # a mesh whose members meet by a unique id, as the PEs of a job do, and register memory together
 runtime/job/area: queue
     # offsets and sizes, and the numbers that kernels know, too
-runtime/job/device: fabric queue runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/meet runtime/job/network runtime/job/watch runtime/onstream runtime/proxy runtime/proxy/call runtime/proxy/gpustage runtime/shmerr
+runtime/job/device: fabric queue runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/gpu/gpudirect runtime/guard runtime/heap runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/meet runtime/job/network runtime/job/watch runtime/onstream runtime/proxy runtime/proxy/call runtime/proxy/gpustage runtime/shmerr
     # the driver's GPU and the heaps in its reach, and what runs there: it joins kernels, rings and
     # streams with the network that it is given. What learns of loans is an interface of its own
-runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail queue runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/meet runtime/job/place runtime/job/watch runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/call runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/wake runtime/shmerr runtime/trace
+runtime/job/network: fabric fabric/chaos fabric/ofi fabric/rail queue runtime/config runtime/gpu runtime/gpu/amo runtime/gpu/cuda runtime/gpu/gpudirect runtime/guard runtime/heap/devmem runtime/heap/hostmem runtime/job/area runtime/job/meet runtime/job/place runtime/job/watch runtime/mrcache runtime/mrcache/memmonitor runtime/nvtx runtime/proxy runtime/proxy/call runtime/proxy/flight runtime/proxy/gpustage runtime/proxy/gpustage/stream runtime/proxy/layout runtime/proxy/loop runtime/proxy/mem runtime/proxy/wake runtime/shmerr runtime/trace
     # picks the implementation of a network, and joins engines to the parts of a job
 runtime/job/meet: runtime/bootstrap runtime/config runtime/gpu runtime/job/place runtime/pathmap runtime/proxy/gpustage runtime/shmlog runtime/topo
     # values, and what follows from them; how they travel is its caller's. A GPU and a memory file it

@@ -22,6 +22,7 @@ import (
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/amo"
 	"libshmem/runtime/gpu/cuda"
+	"libshmem/runtime/gpu/gpudirect"
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/heap/hostmem"
 	"libshmem/runtime/job/meet"
@@ -77,6 +78,19 @@ func (g *GPU) Device() *cuda.Device {
 	}
 	return g.dev
 }
+
+// exporter gives NICs access to the GPU, and records its flushes under another name than its other
+// calls.
+type exporter struct {
+	*cuda.Device
+	flushes *cuda.Device
+}
+
+// FlushWrites makes bytes that NICs have written visible, to the GPU alone or to all readers.
+func (e exporter) FlushWrites(all bool) error { return e.flushes.FlushWrites(all) }
+
+// Exporter returns the GPU for a registry of NICs. Its flushes are recorded under the name flusher.
+func (g *GPU) Exporter(flusher string) gpudirect.Exporter { return exporter{g.dev, g.dev.For(flusher)} }
 
 // HostAtomics reports whether the GPU's atomic operations on main memory are atomic with those of
 // the CPU.

@@ -10,24 +10,13 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"libshmem/fabric"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/gpudirect"
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/proxy/gpustage"
-	"libshmem/runtime/shmerr"
 )
-
-// exporter is the GPU of the heap, as a Registry needs it. *cuda.Device implements it.
-type exporter interface {
-	Name() string
-	Number() int
-	Facts() gpu.Facts
-	ExportDMABuf(a gpu.Address, n uint64) (fd int, err error)
-	SyncMemops(a gpu.Address) error
-}
 
 // registrant is an endpoint with which a Registry registers the heap. nicEndpoint implements it.
 type registrant interface {
@@ -40,25 +29,27 @@ type registrant interface {
 
 // RegistryConfig describes the heap in GPU memory that a Registry registers with NICs.
 type RegistryConfig struct {
-	GPU exporter
-	// Flush makes bytes that NICs have written visible, to the GPU alone or to all readers.
-	Flush func(all bool) error
-	Heap  gpu.Address
-	Want  config.GPUNet // auto, or one path
-	VMM   bool          // the heap is mapped chunk by chunk, and grows
-	All   bool          // other GPUs load from it, too
-	Log   func(level config.LogLevel, format string, args ...any)
+	GPU  gpudirect.Exporter
+	Heap gpu.Address
+	Want config.GPUNet // auto, or one path
+	VMM  bool          // the heap is mapped chunk by chunk, and grows
+	All  bool          // other GPUs load from it, too
+	Log  func(level config.LogLevel, format string, args ...any)
 }
 
 // NewRegistry returns a registry without endpoints.
-func NewRegistry(c RegistryConfig) *Registry { return &Registry{RegistryConfig: c} }
+func NewRegistry(c RegistryConfig) *Registry {
+	r := &Registry{RegistryConfig: c}
+	r.access = gpudirect.Access{GPU: c.GPU, VMM: c.VMM, All: c.All, Log: func(text string) { c.Log(config.LogInfo, "%s", text) }}
+	return r
+}
 
 // Registry lets NICs reach the user heap of this PE in GPU memory.
 type Registry struct {
 	RegistryConfig
 
+	access        gpudirect.Access
 	registrations []registration
-	unsynced      bool // the driver refused to make the program's copies synchronous, which was logged
 }
 
 // registration is the registration of the heap with one endpoint.
@@ -68,32 +59,32 @@ type registration struct {
 	done int           // parts of the heap that are registered, or will not be
 }
 
-// nicPaths are the paths by which a NIC may reach GPU memory, best first: a dma-buf needs no kernel
-// module but the driver's own.
-var nicPaths = []config.GPUNet{config.GPUNetDMABuf, config.GPUNetPeerMem}
-
-// nicPathNames has the names of these paths for messages.
-var nicPathNames = map[config.GPUNet]string{config.GPUNetDMABuf: "dma-buf", config.GPUNetPeerMem: "peer memory"}
+// settingOf has the value of SHMEM_GPU_NET that selects a path alone, and pathOf the reverse.
+var (
+	settingOf = map[gpudirect.Path]config.GPUNet{gpudirect.DMABuf: config.GPUNetDMABuf, gpudirect.PeerMemory: config.GPUNetPeerMem}
+	pathOf    = map[config.GPUNet]gpudirect.Path{config.GPUNetDMABuf: gpudirect.DMABuf, config.GPUNetPeerMem: gpudirect.PeerMemory}
+)
 
 // Open registers the parts of the heap so far with an endpoint, by the first path that works. It is
 // called before the endpoint is connected. If none works, the bytes are staged, unless the user has
 // named a path.
 func (r *Registry) Open(with registrant, parts []devmem.Extent) error {
 	path := config.GPUNetStage
-	for _, w := range nicPaths {
-		if r.Want != config.GPUNetAuto && r.Want != w {
+	for _, p := range gpudirect.Paths {
+		setting := settingOf[p]
+		if r.Want != config.GPUNetAuto && r.Want != setting {
 			continue
 		}
-		err := r.try(with, w, parts)
+		err := r.try(with, setting, parts)
 		if err == nil {
-			r.Log(config.LogInfo, "the NIC reaches the heap by %s, flushes: %v", nicPathNames[w], r.flush() != nil)
-			path = w
+			r.Log(config.LogInfo, "the NIC reaches the heap by %s, flushes: %v", p, r.access.Flush() != nil)
+			path = setting
 			break
 		}
-		if r.Want == w {
-			return fmt.Errorf("SHMEM_GPU_NET=%s: %w (set it to auto to use what works)", w, err)
+		if r.Want == setting {
+			return fmt.Errorf("SHMEM_GPU_NET=%s: %w (set it to auto to use what works)", setting, err)
 		}
-		r.Log(config.LogInfo, "the NIC does not reach the heap by %s: %v", nicPathNames[w], err)
+		r.Log(config.LogInfo, "the NIC does not reach the heap by %s: %v", p, err)
 	}
 	r.registrations = append(r.registrations, registration{with, path, len(parts)})
 	return nil
@@ -102,7 +93,7 @@ func (r *Registry) Open(with registrant, parts []devmem.Extent) error {
 // try registers parts of the heap with the endpoint `with` by one path, a dma-buf or peer memory.
 // If one part fails, none stays registered.
 func (r *Registry) try(with registrant, path config.GPUNet, parts []devmem.Extent) error {
-	if err := r.allows(path, with.Caps()); err != nil {
+	if err := r.access.Allows(pathOf[path], with.Caps()); err != nil {
 		return err
 	}
 	for _, x := range parts {
@@ -110,86 +101,23 @@ func (r *Registry) try(with registrant, path config.GPUNet, parts []devmem.Exten
 			return errors.Join(err, with.UnregisterHeap())
 		}
 	}
-	if f := r.flush(); f != nil {
+	if f := r.access.Flush(); f != nil {
 		with.FlushBy(f)
 	}
 	return nil
 }
 
-// Values of gpu.Facts.WritesOrdering: the readers for which a NIC's writes are in order.
-const (
-	orderedForOwner = 100
-	orderedForAll   = 200
-)
-
-// flush returns the function to call before anything uses bytes that a NIC has written, or nil if
-// the GPU makes such writes visible in order.
-func (r *Registry) flush() func() error {
-	order := r.GPU.Facts().WritesOrdering
-	if order >= orderedForAll || order >= orderedForOwner && !r.All {
-		return nil
-	}
-	return func() error { return r.Flush(r.All) }
-}
-
-// firstInOrder is the first major compute capability whose memory shows what a NIC writes in order
-// to a kernel that runs.
-const firstInOrder = 9
-
 // InOrder reports whether kernels of this PE see bytes that the NIC of endpoint i writes to the
 // heap in the order in which they arrive, without a flush. A nil registry has no endpoints.
 func (r *Registry) InOrder(i int) bool {
-	if r == nil || r.registrations[i].path == config.GPUNetStage || r.unsynced {
-		return false
-	}
-	f := r.GPU.Facts()
-	return f.Major >= firstInOrder && f.WritesOrdering >= orderedForOwner
-}
-
-// allows returns why a path cannot be used, or nil if only an attempt will show.
-func (r *Registry) allows(path config.GPUNet, c fabric.Caps) error {
-	f := r.GPU.Facts()
-	no := func(format string, args ...any) error {
-		return &shmerr.Error{Op: "register", Object: "memory of " + r.GPU.Name(), Cause: shmerr.Causef(shmerr.ErrUnsupported, format, args...)}
-	}
-	switch {
-	case r.flush() != nil && f.FlushWrites&1 == 0:
-		return no("a NIC's writes there are not in order, and the driver, of CUDA %s, has no call to flush it", f.Driver)
-	case path == config.GPUNetDMABuf && !f.DMABuf:
-		return no("the driver, of CUDA %s, exports no dma-buf of it", f.Driver)
-	case path == config.GPUNetDMABuf && c.GPU && !c.DMABuf:
-		return no("the provider takes no dma-bufs (efa and verbs do, of libfabric 1.20 and later)")
-	case path == config.GPUNetPeerMem && (!f.RDMA || r.VMM && !f.RDMAVMM):
-		return no("the driver does not give NICs access to it")
-	}
-	return nil // only the provider knows whether it accepts the memory
+	return r != nil && r.registrations[i].path != config.GPUNetStage && r.access.InOrder()
 }
 
 // register registers one part of the heap, which may belong to a loan.
 func (r *Registry) register(with registrant, path config.GPUNet, loan gpustage.Loan, x devmem.Extent) error {
-	at := r.Heap + gpu.Address(x.Offset)
-	m := fabric.GPUMemory{Base: at.Pointer(), Len: x.Size, Device: r.GPU.Number(), File: -1, Live: loan != 0}
-	if path == config.GPUNetDMABuf {
-		fd, err := r.GPU.ExportDMABuf(at, x.Size)
-		if err != nil {
-			return err
-		}
-		// The registration holds a reference to the memory, so the descriptor can be closed.
-		defer func() {
-			if err := unix.Close(fd); err != nil {
-				r.Log(config.LogError, "close a dma-buf: %v", err)
-			}
-		}()
-		m.File = fd
-	}
-	if err := with.RegisterHeap(x.Offset, loan, m); err != nil {
-		return err
-	}
-	if err := r.GPU.SyncMemops(at); err != nil && !r.unsynced {
-		r.unsynced = true
-		r.Log(config.LogInfo, "a NIC may read before a synchronous copy by the program has arrived: %v", err)
-	}
-	return nil
+	return r.access.Register(pathOf[path], r.Heap+gpu.Address(x.Offset), x.Size, loan != 0, func(m fabric.GPUMemory) error {
+		return with.RegisterHeap(x.Offset, loan, m)
+	})
 }
 
 // Grow registers the parts by which the heap has grown with all endpoints whose NICs reach it. If
@@ -261,8 +189,8 @@ func (r *Registry) Direct() bool {
 // Path returns the name of the path by which the first endpoint reaches the heap; "" if it does
 // not.
 func (r *Registry) Path() string {
-	if r == nil {
+	if !r.Direct() || r.registrations[0].path == config.GPUNetStage {
 		return ""
 	}
-	return nicPathNames[r.registrations[0].path]
+	return pathOf[r.registrations[0].path].String()
 }

@@ -122,7 +122,7 @@ var (
 
 func fakeRegistry(t *testing.T, want config.GPUNet, f gpu.Facts, c fabric.Caps) (*Registry, *recorder) {
 	r := &recorder{t: t, facts: f, caps: c, fail: map[string]error{}}
-	return NewRegistry(RegistryConfig{GPU: r, Flush: r.FlushWrites, Heap: heapAt, Want: want, VMM: true, Log: r.log}), r
+	return NewRegistry(RegistryConfig{GPU: r, Heap: heapAt, Want: want, VMM: true, Log: r.log}), r
 }
 
 func same(t *testing.T, what string, got, want []string) {
@@ -236,7 +236,7 @@ func TestRegistryFlush(t *testing.T) {
 		facts := hopper
 		facts.WritesOrdering = c.order
 		r, rec := fakeRegistry(t, config.GPUNetAuto, facts, nic)
-		r.All = c.all
+		r.access.All = c.all
 		if err := r.Open(rec, two); err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,161 @@
+// Package gpudirect gives NICs access to memory of a GPU (GPUDirect RDMA): it knows by which paths
+// a NIC may reach the memory, what the GPU and the provider say about each, and which flush has to
+// precede the use of bytes that a NIC has written. It owns no memory and no registration: the
+// caller registers what Register hands it.
+package gpudirect
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"libshmem/fabric"
+	"libshmem/runtime/gpu"
+	"libshmem/runtime/shmerr"
+)
+
+// Path is how a NIC reaches memory of a GPU.
+type Path int
+
+// Values of Path, best first: a dma-buf needs no kernel module but the driver's own.
+const (
+	DMABuf Path = iota
+	PeerMemory
+)
+
+// Paths lists all paths in the order in which to try them.
+var Paths = []Path{DMABuf, PeerMemory}
+
+// String returns the name of the path for messages.
+func (p Path) String() string { return [...]string{"dma-buf", "peer memory"}[p] }
+
+// Exporter is a GPU, as this package needs it. *cuda.Device implements it.
+type Exporter interface {
+	Name() string
+	Number() int
+	Facts() gpu.Facts
+	ExportDMABuf(a gpu.Address, n uint64) (fd int, err error)
+	SyncMemops(a gpu.Address) error
+	// FlushWrites makes bytes that NICs have written visible, to the GPU alone or to all readers.
+	FlushWrites(all bool) error
+}
+
+// Access is the access of NICs to memory of one GPU. Calls of Register must not overlap.
+type Access struct {
+	GPU  Exporter
+	VMM  bool              // the memory is mapped chunk by chunk (cuMemMap)
+	All  bool              // other GPUs load from the memory, too
+	Only []Path            // the paths that Attempt tries; nil: all
+	Log  func(text string) // gets a line for what goes wrong without an error of a call
+
+	// unsynced: the driver has refused to make the program's copies synchronous, so a NIC may read
+	// memory before a copy of the program has arrived there.
+	unsynced bool
+}
+
+// Values of gpu.Facts.WritesOrdering: the readers for which a NIC's writes are in order.
+const (
+	orderedForOwner = 100
+	orderedForAll   = 200
+)
+
+// Flush returns the function to call before anything uses bytes that a NIC has written, or nil if
+// the GPU makes such writes visible in order.
+func (a *Access) Flush() func() error {
+	order := a.GPU.Facts().WritesOrdering
+	if order >= orderedForAll || order >= orderedForOwner && !a.All {
+		return nil
+	}
+	return func() error { return a.GPU.FlushWrites(a.All) }
+}
+
+// firstInOrder is the first major compute capability whose memory shows what a NIC writes in order
+// to a kernel that runs.
+const firstInOrder = 9
+
+// InOrder reports whether running kernels see bytes that a NIC writes in the order in which they
+// arrive, without a flush.
+func (a *Access) InOrder() bool {
+	f := a.GPU.Facts()
+	return !a.unsynced && f.Major >= firstInOrder && f.WritesOrdering >= orderedForOwner
+}
+
+// Allows returns why a path cannot be used with an endpoint, or nil if only an attempt will show.
+func (a *Access) Allows(path Path, c fabric.Caps) error {
+	f := a.GPU.Facts()
+	no := func(format string, args ...any) error {
+		return &shmerr.Error{Op: "register", Object: "memory of " + a.GPU.Name(), Cause: shmerr.Causef(shmerr.ErrUnsupported, format, args...)}
+	}
+	switch {
+	case a.Flush() != nil && f.FlushWrites&1 == 0:
+		return no("a NIC's writes there are not in order, and the driver, of CUDA %s, has no call to flush it", f.Driver)
+	case path == DMABuf && !f.DMABuf:
+		return no("the driver, of CUDA %s, exports no dma-buf of it", f.Driver)
+	case path == DMABuf && c.GPU && !c.DMABuf:
+		return no("the provider takes no dma-bufs (efa and verbs do, of libfabric 1.20 and later)")
+	case path == PeerMemory && (!f.RDMA || a.VMM && !f.RDMAVMM):
+		return no("the driver does not give NICs access to it")
+	}
+	return nil // only the provider knows whether it accepts the memory
+}
+
+// page is the unit of a dma-buf: the driver exports whole pages, and efa wants them to begin at one.
+const page = 4096
+
+// Register calls register with n bytes at an address of the GPU, described for one path; a dma-buf
+// has the rest of the first and of the last page, too. live says that the program uses the memory
+// already. The caller's registration holds a reference to a dma-buf, so its descriptor is closed
+// afterwards.
+func (a *Access) Register(path Path, at gpu.Address, n uint64, live bool, register func(fabric.GPUMemory) error) (err error) {
+	m := a.describe(at, n, live)
+	if path == DMABuf {
+		begin, end := at&^(page-1), (at+gpu.Address(n)+page-1)&^(page-1)
+		m.Base, m.Len = begin.Pointer(), uint64(end-begin)
+		fd, err := a.GPU.ExportDMABuf(begin, m.Len)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			if e := unix.Close(fd); e != nil {
+				a.Log("close a dma-buf: " + e.Error())
+			}
+		}()
+		m.File = fd
+	}
+	if err := register(m); err != nil {
+		return err
+	}
+	if e := a.GPU.SyncMemops(at); e != nil && !a.unsynced {
+		a.unsynced = true
+		a.Log("a NIC may read before a synchronous copy by the program has arrived: " + e.Error())
+	}
+	return nil
+}
+
+// describe returns the description of memory that is found by its address.
+func (a *Access) describe(at gpu.Address, n uint64, live bool) fabric.GPUMemory {
+	return fabric.GPUMemory{Base: at.Pointer(), Len: n, Device: a.GPU.Number(), File: -1, Live: live}
+}
+
+// Attempt calls register by each path that the GPU and an endpoint allow, until one succeeds, and
+// returns that path. The error says of each path why it does not work.
+func (a *Access) Attempt(c fabric.Caps, at gpu.Address, n uint64, live bool, register func(fabric.GPUMemory) error) (Path, error) {
+	if !c.GPU {
+		return 0, register(a.describe(at, n, live)) // which has the reason
+	}
+	paths, all := a.Only, []error(nil)
+	if paths == nil {
+		paths = Paths
+	}
+	for _, path := range paths {
+		err := a.Allows(path, c)
+		if err == nil {
+			err = a.Register(path, at, n, live, register)
+		}
+		if err == nil {
+			return path, nil
+		}
+		all = append(all, err)
+	}
+	return 0, errors.Join(all...)
+}
