@@ -6,12 +6,12 @@ package core
 import "C"
 
 import (
-	"strings"
 	"unsafe"
 
 	"libshmem/fabric/chaos"
 	"libshmem/runtime/bootstrap/uid"
 	"libshmem/runtime/config"
+	"libshmem/runtime/gpu/gpudirect"
 	"libshmem/runtime/guard"
 	"libshmem/runtime/job/place"
 	"libshmem/runtime/mesh"
@@ -69,20 +69,43 @@ func shmemgoRMAConnect(o *C.struct_shmemi_rma_options, group *C.uint64_t, failur
 	if err != nil {
 		return meshStatus(err, failure)
 	}
+	nics, err := place.ReadSettings(cfg)
+	if err != nil {
+		return meshStatus(err, failure)
+	}
 	options := rma.Options{
 		ID: *(*uid.ID)(o.id), Rank: int(o.rank), Size: int(o.size), Timeout: cfg.BootstrapTimeout,
-		Provider: cfg.Provider, NICs: strings.Join(cfg.NICs, ","), Library: cfg.Libfabric, Log: logOf(o.log, o.log_arg),
+		Provider: cfg.Provider, NICs: nics.Hints(cfg).NICs, Library: cfg.Libfabric, Log: logOf(o.log, o.log_arg),
 		Queue: (*rma.Queue)(unsafe.Pointer(o.queue)),
 	}
 	if options.Chaos, err = chaos.Read(cfg.Chaos, options.Size); err != nil {
 		return meshStatus(err, failure)
 	}
 	options.GPU, options.NoGPU = mesh.OpenGPU()
+	pci := ""
+	if g := options.GPU; g != nil {
+		pci = g.PCI
+		limitPaths(g, cfg.GPUNet)
+	}
+	options.Pick = place.Alone(place.Machine, &nics, pci)
 	g, err := rma.Connect(options)
 	if err == nil {
 		*group = C.uint64_t(newHandle(groupHandle, g.Mesh, g))
 	}
 	return meshStatus(err, failure)
+}
+
+// limitPaths limits the paths by which NICs may reach a GPU's memory to that of SHMEM_GPU_NET.
+func limitPaths(g *mesh.GPU, net config.GPUNet) {
+	switch net {
+	case config.GPUNetAuto:
+	case config.GPUNetDMABuf:
+		g.Paths = []gpudirect.Path{gpudirect.DMABuf}
+	case config.GPUNetPeerMem:
+		g.Paths = []gpudirect.Path{gpudirect.PeerMemory}
+	default:
+		g.NICs = nil
+	}
 }
 
 // shmemgoRMAClose ends this rank's part of a group, and all handles of the group and its mesh.

@@ -53,8 +53,11 @@ var (
 )
 
 // Open loads libfabric, chooses a provider and a NIC, and opens an endpoint on it.
-func Open(cfg fabric.Config) (fabric.Provider, error) {
-	c, err := Choose(cfg.Library, Hints{Provider: cfg.Provider, Fabric: cfg.Fabric, NICs: cfg.NICs, GPU: cfg.GPU})
+func Open(cfg fabric.Config) (fabric.Provider, error) { return OpenPicked(cfg, nil) }
+
+// OpenPicked is Open, but the NIC is the first that pick returns, as Hints.Pick does.
+func OpenPicked(cfg fabric.Config, pick func([]NIC) ([]int, error)) (fabric.Provider, error) {
+	c, err := Choose(cfg.Library, Hints{Provider: cfg.Provider, Fabric: cfg.Fabric, NICs: cfg.NICs, GPU: cfg.GPU, Pick: pick})
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"libshmem"
+	"libshmem/runtime/proxy"
 	"libshmem/runtime/shmerr"
 )
 
@@ -24,9 +25,12 @@ const (
 
 // The status in an importReply.
 const (
-	found    = iota // the region is main memory
-	foundGPU        // the region is GPU memory
-	notFound        // there is no such region, or it is being closed
+	found          = iota // the region is main memory
+	foundGPU              // the region is GPU memory, whose bytes its owner copies
+	foundDirect           // the region is GPU memory that NICs reach
+	foundUnflushed        // as foundDirect, and the owner has to flush what NICs write there
+	notFound              // there is no such region, or it is being closed
+	statuses              // how many there are
 )
 
 // message is a message between members. Each kind is sent with all fields, also those that it does
@@ -65,6 +69,9 @@ func parse(b []byte) (w message, ok bool) {
 		kind: kind(b[0]), status: b[1], number: binary.LittleEndian.Uint32(b[4:]),
 		id:   regionID{binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])},
 		base: binary.LittleEndian.Uint64(b[16:]), key: binary.LittleEndian.Uint64(b[24:]), len: binary.LittleEndian.Uint64(b[32:]),
+	}
+	if w.status >= statuses {
+		return w, false
 	}
 	if w.kind == text {
 		return w, w.len > 0 && w.len == uint64(len(b)-controlSize)
@@ -123,13 +130,24 @@ func (m *Mesh) handleRequest(p *member, w *message) {
 	if r == nil || r.id != w.id || r.closing {
 		a.status = notFound
 	} else {
-		if r.e.GPU {
-			a.status = foundGPU
-		}
+		a.status = statusOf(r.e)
 		a.base, a.key, a.len = r.e.Base, r.e.Key, r.len
 		r.users[p.number] = true
 	}
 	m.queueMessage(p, a)
+}
+
+// statusOf returns the status of the reply to a member that imports a region.
+func statusOf(r *proxy.Region) uint8 {
+	switch {
+	case !r.GPU:
+		return found
+	case !r.Direct:
+		return foundGPU
+	case !r.Flushes:
+		return foundDirect
+	}
+	return foundUnflushed
 }
 
 // handleReply handles the owner's reply to an import: it stores where the region is, so that
@@ -146,7 +164,7 @@ func (m *Mesh) handleReply(p *member, w *message) {
 	case w.status == notFound:
 		req.fail(closedBy(p.number, w.id))
 		return
-	case w.status == foundGPU && m.stage == nil:
+	case w.status != found && m.stage == nil:
 		req.fail(shmerr.Causef(shmerr.ErrUnsupported, "region %d of member %d is GPU memory (open this mesh for GPU memory, too)", w.id.Number, p.number))
 		return
 	}
@@ -154,7 +172,9 @@ func (m *Mesh) handleReply(p *member, w *message) {
 		p.imports = map[uint32]*imported{}
 	}
 	p.imports[w.id.Number] = &imported{id: w.id, len: w.len}
-	m.e.SetRegion(libshmem.PE(p.number), w.id.Number, w.base, w.key, w.status == foundGPU)
+	m.e.SetRegion(libshmem.PE(p.number), w.id.Number, &proxy.RemoteRegion{
+		Base: w.base, Key: w.key, Len: w.len, GPU: w.status != found, Direct: w.status >= foundDirect, Flushes: w.status == foundUnflushed,
+	})
 }
 
 // handleReleased notes that a member no longer uses a region that this member closes.

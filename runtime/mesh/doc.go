@@ -29,9 +29,11 @@
 // does not reply is removed, and its connection is closed.
 //
 // GPU memory is a region like any other (gpu.go), if its owner and the members that use it have
-// opened their meshes for it. No NIC reaches it. Its bytes go through pinned memory at the owner,
-// and so do those of GPU memory that is the source or the destination of an operation: the GPU
-// stage of the engine does that.
+// opened their meshes for it. If the owner's NIC can reach it (GPUDirect RDMA), larger puts and
+// gets are one-sided operations on it, as on main memory. Otherwise its bytes go through pinned
+// memory at the owner, and so do those of GPU memory that is the source or the destination of an
+// operation, unless it is such a region: the GPU stage of the engine does that. Signals in GPU
+// memory are always updated by the owner.
 //
 // # Messages
 //

@@ -3,8 +3,13 @@ package mesh
 import (
 	"errors"
 	"fmt"
+	"unsafe"
 
+	"libshmem/fabric"
+	"libshmem/runtime/gpu"
 	"libshmem/runtime/gpu/cuda"
+	"libshmem/runtime/gpu/gpudirect"
+	"libshmem/runtime/proxy"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/gpustage/stream"
 	"libshmem/runtime/shmerr"
@@ -13,7 +18,10 @@ import (
 // GPU is the GPU of a member.
 type GPU struct {
 	Memory  stream.Memory
-	Release func() error // called after Memory was closed and has unpinned all memory; may be nil
+	Release func() error       // called after Memory was closed and has unpinned all memory; may be nil
+	NICs    gpudirect.Exporter // gives NICs access to its memory; nil: none gets it, all bytes are copied
+	Paths   []gpudirect.Path   // the only ones to try, and memory that none of them reaches is refused; nil: all, and such bytes are copied
+	PCI     string             // its address, from which the nearest NIC follows; "": not known
 }
 
 // Close closes a GPU that was not passed to Open of a mesh. g may be nil.
@@ -60,8 +68,48 @@ func OpenGPU() (g *GPU, err error) {
 	if err == nil {
 		var memory *gpustage.Memory
 		if memory, err = gpustage.NewMemory(own, nil, nil); err == nil {
-			return &GPU{memory, dev.Close}, nil
+			return &GPU{Memory: memory, Release: dev.Close, NICs: dev.For("the proxy of a mesh"), PCI: dev.Facts().PCI}, nil
 		}
 	}
 	return nil, errors.Join(fmt.Errorf("%s: %w", dev.Name(), err), dev.Close())
+}
+
+// prepareNICs lets NICs reach regions of GPU memory if both the provider and the GPU can do that.
+// It is called before the GPU stage is connected.
+func (m *Mesh) prepareNICs() {
+	if m.gpu == nil || m.gpu.NICs == nil {
+		return
+	}
+	m.access = &gpudirect.Access{GPU: m.gpu.NICs, Only: m.gpu.Paths, Log: m.log}
+	if flush := m.access.Flush(); flush != nil && m.e.Caps().GPU {
+		m.stage.FlushBy(func() error {
+			if m.stage.Regions() == 0 {
+				return nil // no NIC has written to GPU memory
+			}
+			return flush()
+		})
+	}
+}
+
+// reach registers a region of this member in GPU memory with the network, if NICs can reach it.
+// Otherwise its bytes are copied to and from pinned memory, or the error says why that was not
+// wanted. A line of the log says how the bytes travel, once. The program may use the memory
+// already.
+func (m *Mesh) reach(r *proxy.Region, base unsafe.Pointer, n uint64) error {
+	if m.access == nil {
+		return nil
+	}
+	path, err := m.access.Attempt(m.e.Caps(), gpu.Address(uintptr(base)), n, true, func(x fabric.GPUMemory) error { return m.e.RegisterGPU(r, base, x) })
+	text := fmt.Sprintf("NICs reach GPU memory by %s", path)
+	if err != nil {
+		text = "no NIC reaches GPU memory, so its bytes are copied to and from pinned memory: " + shmerr.OneLine(err)
+	}
+	switch {
+	case err != nil && m.access.Only != nil:
+		return err
+	case m.noted != text:
+		m.noted = text
+		m.log(text)
+	}
+	return nil
 }

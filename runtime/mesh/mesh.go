@@ -17,6 +17,7 @@ import (
 	"libshmem/fabric/chaos"
 	"libshmem/fabric/ofi"
 	"libshmem/runtime/bootstrap/secret"
+	"libshmem/runtime/gpu/gpudirect"
 	"libshmem/runtime/guard"
 	"libshmem/runtime/mrcache"
 	"libshmem/runtime/mrcache/memmonitor"
@@ -41,6 +42,8 @@ type Options struct {
 	Provider string // libfabric's provider; "": the best that works here
 	NICs     string // comma separated; "": any
 	Library  string // file of libfabric; "": searched
+	// Pick chooses among several NICs, of which the mesh uses the first; nil: the first of all.
+	Pick func([]ofi.NIC) ([]int, error)
 
 	// GPUs: regions may be GPU memory, of other members or, with GPU, of this one. The contexts then
 	// share one order.
@@ -51,8 +54,10 @@ type Options struct {
 	// Source submits operations without calls of the mesh; nil: none.
 	Source Source
 
-	Log   func(text string) // gets a line for each thing that goes wrong without an error of a call; nil: none
-	Chaos *chaos.Plan       // faults of the network; nil: there are none
+	// Log gets a line for each thing that goes wrong without an error of a call, and one that says
+	// how NICs reach GPU memory, or why none does; nil: none.
+	Log   func(text string)
+	Chaos *chaos.Plan // faults of the network; nil: there are none
 	// Open opens the provider; nil: libfabric's. It is for tests.
 	Open func(fabric.Config) (fabric.Provider, error)
 }
@@ -80,8 +85,9 @@ var atomicsLock gpustage.AtomicsLock
 type Mesh struct {
 	e        *proxy.Engine
 	loop     *loop.Loop
-	stage    *gpustage.Stage // nil: no region is GPU memory
-	gpu      *GPU            // of this member; nil: it has none
+	stage    *gpustage.Stage   // nil: no region is GPU memory
+	gpu      *GPU              // of this member; nil: it has none
+	access   *gpudirect.Access // of NICs to memory of gpu; nil: they have none
 	segment  []byte
 	contexts []*proxy.Engine
 
@@ -104,6 +110,7 @@ type Mesh struct {
 	worked  moment             // the proxy's last work, with a source
 	left    []*member          // members that leave, since the last advance
 	losses  []loss             // members that the engine has reported as lost or at fault since the last advance
+	noted   string             // the last line of reach
 	closing bool
 
 	failed atomic.Pointer[error] // why no operation can go on; nil: it can
@@ -159,9 +166,10 @@ func Open(o Options) (m *Mesh, err error) {
 	cfg := proxy.ProviderConfig(o.Members)
 	cfg.Provider, cfg.NICs, cfg.Library, cfg.Late = o.Provider, o.NICs, o.Library, o.Timeout
 	cfg.Key = root.Key("connections of a mesh")
+	cfg.GPU = o.GPU != nil && o.GPU.NICs != nil
 	open := o.Open
 	if open == nil {
-		open = ofi.Open
+		open = func(c fabric.Config) (fabric.Provider, error) { return ofi.OpenPicked(c, o.Pick) }
 	}
 	prov, err := chaos.Open(open, cfg, o.Chaos, false)
 	if err != nil {
@@ -207,6 +215,7 @@ func (m *Mesh) stageGPU(gpus bool) (err error) {
 	}
 	if m.stage, err = gpustage.New(m.e.Host(), memory, gpustage.Config{Lock: &atomicsLock}); err == nil {
 		m.e.Use(m.stage)
+		m.prepareNICs()
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -64,6 +65,11 @@ func (m *Mesh) Register(base unsafe.Pointer, n uint64) (r *Region, err error) {
 		if err != nil {
 			return err
 		}
+		if e.GPU {
+			if err := m.reach(e, base, n); err != nil {
+				return errors.Join(err, m.e.RemoveRegion(e))
+			}
+		}
 		m.uses++
 		r = &Region{m: m, id: regionID{e.Number, m.uses}, len: n, e: e, users: map[int]bool{}}
 		for int(e.Number) >= len(m.regions) {
@@ -97,6 +103,9 @@ func (r *Region) KeepWords() error {
 
 // OnGPU reports whether the region is GPU memory.
 func (r *Region) OnGPU() bool { return r.e.GPU }
+
+// Direct reports whether the region is GPU memory that NICs reach.
+func (r *Region) Direct() bool { return r.e.Direct }
 
 // Close ends a region. When the request is done no member uses the memory any more, and nothing of
 // it is registered. Until then members may still read and write it.

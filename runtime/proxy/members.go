@@ -6,6 +6,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric"
+	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/proxy/layout"
 	"libshmem/runtime/proxy/mem"
 )
@@ -94,19 +95,26 @@ func (e *Engine) Uses(pe libshmem.PE) (uses bool) {
 	return uses
 }
 
-// Region is a region of this PE.
-type Region struct {
-	Number    uint32 // names it in offsets
-	Base, Key uint64 // with which other PEs reach it
-	GPU       bool   // it is GPU memory, which other PEs do not reach
-	memory    fabric.Region
+// RemoteRegion is how other PEs reach a region.
+type RemoteRegion struct {
+	Base, Key, Len uint64
+	GPU            bool // it is GPU memory
+	Direct         bool // of GPU memory: NICs reach it; otherwise its owner copies the bytes
+	Flushes        bool // with Direct: its owner has to flush what NICs have written
 }
 
-// AddRegion makes n bytes at base a region. Main memory is registered with the fabric. GPU memory
-// is not: its bytes go through the GPU stage at both sides.
+// Region is a region of this PE.
+type Region struct {
+	RemoteRegion
+	Number uint32 // names it in offsets
+	memory fabric.Region
+}
+
+// AddRegion makes n bytes at base a region. Main memory is registered with the fabric. The bytes of
+// GPU memory go through the GPU stage at both sides, unless RegisterGPU lets NICs reach it.
 func (e *Engine) AddRegion(base unsafe.Pointer, n uint64) (*Region, error) {
 	net := e.ops.Net
-	r := &Region{GPU: e.gpu != nil && e.gpu.Holds(base, n)}
+	r := &Region{RemoteRegion: RemoteRegion{Len: n, GPU: e.gpu != nil && e.gpu.Holds(base, n)}}
 	if !r.GPU {
 		var err error
 		if r.memory, err = net.Provider.Register(base, n); err != nil {
@@ -125,6 +133,17 @@ func (e *Engine) AddRegion(base unsafe.Pointer, n uint64) (*Region, error) {
 	return r, nil
 }
 
+// RegisterGPU registers memory m, which contains a region of GPU memory that begins at base, with the
+// fabric, so that NICs reach the region. RegisterGPU is called before other PEs know the region.
+func (e *Engine) RegisterGPU(r *Region, base unsafe.Pointer, m fabric.GPUMemory) error {
+	x, err := e.gpu.RegisterRegion(r.Number, base, r.Len, m)
+	if err != nil {
+		return err
+	}
+	r.Base, r.Key, r.Direct, r.Flushes = x.Remote, x.Key, true, e.gpu.Flushing()
+	return nil
+}
+
 // KeepWords says that from now on only operations of PEs change the words of a region of GPU
 // memory.
 func (e *Engine) KeepWords(r *Region) { e.ops.Net.Segment.Regions.KeepWords(r.Number) }
@@ -138,14 +157,24 @@ func (e *Engine) RemoveRegion(r *Region) error {
 
 // unregister ends the registration of a region, if it has one.
 func (e *Engine) unregister(r *Region) error {
-	if r.GPU {
+	switch {
+	case r.Direct:
+		return e.gpu.UnregisterRegion(r.Number)
+	case r.GPU:
 		return nil
 	}
 	return e.ops.Net.Provider.Unregister(r.memory)
 }
 
 // SetRegion sets how the fabric reaches a region of another PE, before the first operation on it.
-// gpu says that it is GPU memory.
-func (e *Engine) SetRegion(pe libshmem.PE, number uint32, base, key uint64, gpu bool) {
-	e.ops.Net.Remotes[pe].Regions.Set(number, base, key, gpu)
+func (e *Engine) SetRegion(pe libshmem.PE, number uint32, r *RemoteRegion) {
+	e.ops.Net.Remotes[pe].Regions.Set(number, r.Base, r.Key, r.GPU)
+	if e.gpu == nil {
+		return
+	}
+	var x *gpustage.Extent
+	if r.Direct {
+		x = &gpustage.Extent{Size: r.Len, Remote: r.Base, Key: r.Key}
+	}
+	e.gpu.SetRegion(pe, number, x, r.Flushes)
 }

@@ -21,6 +21,7 @@ import (
 
 	"libshmem"
 	"libshmem/fabric/chaos"
+	"libshmem/fabric/ofi"
 	"libshmem/runtime/bootstrap/uid"
 	"libshmem/runtime/mesh"
 	"libshmem/runtime/shmerr"
@@ -31,12 +32,13 @@ type Options struct {
 	ID       uid.ID // of rank 0's listener
 	Rank     int
 	Size     int
-	Timeout  time.Duration // of each step of all ranks, above 0
-	Provider string        // of libfabric; "": the best that works here
-	NICs     string        // comma separated; "": any
-	Library  string        // file of libfabric; "": searched
-	GPU      *mesh.GPU     // of this rank; nil: it has none. The group closes it, also if Connect fails.
-	NoGPU    error         // why GPU is nil, for the error of a registration that needs it
+	Timeout  time.Duration                  // of each step of all ranks, above 0
+	Provider string                         // of libfabric; "": the best that works here
+	NICs     string                         // comma separated; "": any
+	Library  string                         // file of libfabric; "": searched
+	Pick     func([]ofi.NIC) ([]int, error) // as mesh.Options.Pick
+	GPU      *mesh.GPU                      // of this rank; nil: it has none. The group closes it, also if Connect fails.
+	NoGPU    error                          // why GPU is nil, for the error of a registration that needs it
 	Log      func(text string)
 	Chaos    *chaos.Plan // faults of the network; nil: there are none
 	Queue    *Queue      // by which C submits operations, and which is used until Close returns; nil: none are
@@ -62,7 +64,7 @@ func Connect(o Options) (g *Group, err error) {
 			err = &shmerr.Error{Op: "connect", Object: fmt.Sprintf("rank %d of %d", o.Rank, o.Size), Cause: err}
 		}
 	}()
-	member, err := uid.Join(uid.Options{ID: o.ID, PE: libshmem.PE(o.Rank), Size: o.Size, Timeout: o.Timeout, GoesOn: true, Name: "group"})
+	member, err := uid.Join(uid.Options{ID: o.ID, PE: libshmem.PE(o.Rank), Size: o.Size, Timeout: o.Timeout, Survives: true, Name: "group"})
 	if err != nil {
 		return nil, errors.Join(err, o.GPU.Close())
 	}
@@ -75,7 +77,7 @@ func Connect(o Options) (g *Group, err error) {
 	secret := sha256.Sum256(append([]byte("libshmem group\n"), o.ID[:]...))
 	m, own := mesh.Open(mesh.Options{
 		Member: o.Rank, Members: o.Size, Secret: secret[:], Timeout: o.Timeout, Provider: o.Provider, NICs: o.NICs, Library: o.Library,
-		GPUs: true, GPU: o.GPU, Log: o.Log, Chaos: o.Chaos, Source: &g.queue,
+		Pick: o.Pick, GPUs: true, GPU: o.GPU, Log: o.Log, Chaos: o.Chaos, Source: &g.queue,
 	})
 	var address []byte
 	if own == nil {

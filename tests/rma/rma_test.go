@@ -128,12 +128,22 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// TestNetworks plays the same calls on networks that this machine does not have.
+// TestNetworks plays the same calls on networks that this machine does not have. Their NICs reach
+// GPU memory: by dma-bufs, or by its address where the provider takes none.
 func TestNetworks(t *testing.T) {
 	h, library := newHarness(t), stub.Build(t)
 	for _, n := range stub.Networks(need.Full()) {
+		path := "dma-buf"
+		if n.Provider == "cxi" {
+			path = "peer memory"
+		}
 		for _, c := range []run{{"16", "processes", "2", true}, {"14", "processes", "2", false}} {
-			t.Run(n.Name+"-"+c.name(), func(t *testing.T) { h.play(t, c, n.Env(library)...) })
+			t.Run(n.Name+"-"+c.name(), func(t *testing.T) {
+				said := h.play(t, c, n.Env(library)...)
+				if reached := strings.Count(said, "NICs reach GPU memory by "+path); c.gpu && reached != 2 {
+					t.Errorf("the NICs of %d ranks reach GPU memory by %s:\n%s", reached, path, said)
+				}
+			})
 		}
 	}
 }
@@ -173,7 +183,7 @@ func newHarness(t *testing.T) *harness {
 }
 
 // play runs the harness, which has to find no error.
-func (h *harness) play(t *testing.T, c run, env ...string) {
+func (h *harness) play(t *testing.T, c run, env ...string) (said string) {
 	t.Helper()
 	count := fmt.Sprint(*operations)
 	if c.by == "killed" {
@@ -190,4 +200,5 @@ func (h *harness) play(t *testing.T, c run, env ...string) {
 	if err != nil || !strings.Contains(string(out), ": 0 errors, ") {
 		t.Errorf("%v\n%s", err, out)
 	}
+	return string(out)
 }

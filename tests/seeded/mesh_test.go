@@ -31,6 +31,27 @@ var meshDefects = []defect{
 		by:   unit("./runtime/mesh", "^TestGPUWords$"), says: `100 signals of 3 have made`,
 	},
 	{
+		id: "mesh/key-of-a-region-that-ended", file: "runtime/proxy/gpustage/heaps.go",
+		was:  "	of.extents.remove(offset)\n",
+		is:   "",
+		user: "puts to GPU memory that no NIC reaches fail, because the region before it had the same number and a key",
+		by:   unit("./runtime/mesh", "^TestDirect$"), says: `flush member 1: member 1 cannot be reached`,
+	},
+	{
+		id: "mesh/signal-before-the-bytes-of-a-nic", file: "runtime/mesh/gpu.go",
+		was:  "flush != nil && m.e.Caps().GPU {",
+		is:   "flush != nil && !m.e.Caps().GPU {",
+		user: "a kernel sees a signal before the bytes that a NIC has written to GPU memory",
+		by:   unit("./runtime/mesh", "^TestDirect$"), says: `the owner has not flushed before the signal`,
+	},
+	{
+		id: "mesh/every-rank-on-one-nic", file: "runtime/job/place/place.go",
+		was:  "topo.Process{GPU: gpu, CPUs: topo.Allowed()}",
+		is:   "topo.Process{CPUs: topo.Allowed()}",
+		user: "NCCL's eight ranks of a host share one of its 32 NICs",
+		by:   unit("./runtime/job/place", "^TestAlone$"), says: `eight processes begin with|GPU `,
+	},
+	{
 		id: "mesh/leaves-with-messages", file: "runtime/mesh/mesh.go",
 		was:  "!p.contacted && !p.hasTextToSend() {",
 		is:   "!p.contacted {",

@@ -171,6 +171,14 @@ func (p *Place) Pick(machine func() (*topo.Machine, error), s *Settings, nics []
 	return picked, nil
 }
 
+// Alone returns a function that picks NICs for a process that knows of no others on its machine: the
+// nearest to its GPU, whose PCI address is gpu, or without one to its processors. Processes with
+// different GPUs share the NICs out all the same, because the plan has all GPUs of the machine.
+func Alone(machine func() (*topo.Machine, error), s *Settings, gpu string) func(nics []ofi.NIC) ([]int, error) {
+	p := &Place{Neighbours: []Neighbour{{0, topo.Process{GPU: gpu, CPUs: topo.Allowed()}}}}
+	return func(nics []ofi.NIC) ([]int, error) { return p.Pick(machine, s, nics) }
+}
+
 // Remark warns of settings that have no effect: a mapping beside a list, and names in the list that
 // no NIC has.
 func (p *Place) Remark(s *Settings, taken []string) {

@@ -92,6 +92,23 @@ func TestPickInEightJobs(t *testing.T) {
 	}
 }
 
+// TestAlone: eight processes that know nothing of each other, one on each GPU, pick NICs near to it,
+// and no two the same.
+func TestAlone(t *testing.T) {
+	m := machine(t, "p5-48xlarge-like.xml")
+	nics, taken := efa(), map[string]bool{}
+	for _, gpu := range m.Of(topo.GPU) {
+		picked, err := Alone(func() (*topo.Machine, error) { return m, nil }, &Settings{}, gpu.PCI)(nics)
+		if err != nil || len(picked) != 4 {
+			t.Fatalf("GPU %s: %v, %v", gpu.PCI, picked, err)
+		}
+		taken[nics[picked[0]].Name] = true
+	}
+	if len(taken) != 8 {
+		t.Errorf("eight processes begin with %d NICs", len(taken))
+	}
+}
+
 func TestPick(t *testing.T) {
 	m := machine(t, "p5-48xlarge-like.xml")
 	two := []topo.Process{{GPU: "0000:02:00.0"}, {GPU: "0010:02:00.0"}}

@@ -96,3 +96,8 @@ func (x *extents) add(f Extent) error {
 func (x *extents) removeLoan(loan Loan) {
 	*x = slices.DeleteFunc(*x, func(f Extent) bool { return f.Loan == loan })
 }
+
+// remove removes the extent that begins at an offset, if there is one.
+func (x *extents) remove(offset uint64) {
+	*x = slices.DeleteFunc(*x, func(f Extent) bool { return f.Offset == offset })
+}

@@ -56,10 +56,12 @@ type heaps struct {
 	main     []mem.Remote  // the main memory of each PE that NICs reach
 }
 
-// heapRegion is a part of this PE's heap that is registered with the fabric.
+// heapRegion is a part of this PE's heap, or a region in GPU memory, that is registered with the
+// fabric.
 type heapRegion struct {
 	fabric.Region
-	loan Loan
+	loan   Loan
+	offset uint64 // of its first byte
 }
 
 // reachedHeap is the user heap of a PE, as far as that PE has announced it.
@@ -118,18 +120,9 @@ func (x *heaps) setExtents(pe libshmem.PE, known []Extent, flushes bool) {
 // Connect it announces the part to the other PEs. A part that belongs to a loan is registered
 // between the loan's BeginLoan and EndLoan.
 func (x *heaps) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error {
-	r, err := x.provider.RegisterGPU(m)
-	if err != nil {
+	f, err := x.register(Extent{Offset: offset, Size: m.Len, Loan: loan}, m.Base, m)
+	if err != nil || x.heaps == nil || f.Size < extentUnit {
 		return err
-	}
-	f := Extent{Offset: offset, Size: m.Len, Remote: x.remote(&r, m.Base), Key: r.Key, Loan: loan}
-	if err := x.own.add(f); err != nil {
-		_ = x.provider.Unregister(r) // the caller gets the first error
-		return err
-	}
-	x.regions = append(x.regions, heapRegion{r, loan})
-	if x.heaps == nil || f.Size < extentUnit {
-		return nil
 	}
 	for i := range x.peers {
 		if pe := libshmem.PE(i); x.main[i].Base != mem.Nowhere && x.engine.Lost(pe) == nil && pe != x.me {
@@ -137,6 +130,48 @@ func (x *heaps) RegisterHeap(offset uint64, loan Loan, m fabric.GPUMemory) error
 		}
 	}
 	return x.heaps[x.me].extents.add(f)
+}
+
+// register registers memory m of this PE with the fabric, and returns the extent f, which begins at
+// the address base in m, with the address and key by which other PEs reach it.
+func (x *heaps) register(f Extent, base unsafe.Pointer, m fabric.GPUMemory) (Extent, error) {
+	r, err := x.provider.RegisterGPU(m)
+	if err != nil {
+		return Extent{}, err
+	}
+	f.Remote, f.Key = x.remote(&r, base), r.Key
+	if err := x.own.add(f); err != nil {
+		_ = x.provider.Unregister(r) // the caller gets the first error
+		return Extent{}, err
+	}
+	x.regions = append(x.regions, heapRegion{r, f.Loan, f.Offset})
+	return f, nil
+}
+
+// RegisterRegion registers memory m, which contains a region of this PE (mem.Regions) of n bytes at
+// base, with the fabric, and returns the extent by which other PEs reach the region. Its owner sends
+// the extent to them, and they call SetRegion.
+func (x *heaps) RegisterRegion(number uint32, base unsafe.Pointer, n uint64, m fabric.GPUMemory) (Extent, error) {
+	return x.register(Extent{Offset: uint64(mem.InRegion(number, 0)), Size: n}, base, m)
+}
+
+// UnregisterRegion undoes RegisterRegion.
+func (x *heaps) UnregisterRegion(number uint32) error {
+	offset := uint64(mem.InRegion(number, 0))
+	x.own.remove(offset)
+	return x.unregister(func(r heapRegion) bool { return r.offset == offset })
+}
+
+// SetRegion sets how the fabric reaches a region of a PE in GPU memory, and whether the PE has to
+// flush writes to it. With remote nil the fabric does not reach the region, which may have been
+// another one before.
+func (x *heaps) SetRegion(pe libshmem.PE, number uint32, remote *Extent, flushes bool) {
+	of, offset := &x.heaps[pe], uint64(mem.InRegion(number, 0))
+	of.extents.remove(offset)
+	if remote != nil {
+		_ = of.extents.add(Extent{Offset: offset, Size: remote.Size, Remote: remote.Remote, Key: remote.Key}) // regions do not overlap
+		of.flushes = flushes
+	}
 }
 
 // UnregisterHeap undoes all calls of RegisterHeap, before Connect.
@@ -264,7 +299,7 @@ func (x *heaps) Part(pe libshmem.PE, offset libshmem.Offset, local unsafe.Pointe
 
 // Flushes reports whether a PE has to flush writes of NICs at an offset of its heap.
 func (x *heaps) Flushes(pe libshmem.PE, offset libshmem.Offset) bool {
-	return offset >= 0 && x.heaps[pe].flushes
+	return offset >= 0 && x.heaps[pe].flushes && x.find(pe, offset, 1) != nil
 }
 
 // Aim sets the remote address and key of an operation at an offset of a PE's heap, if that is GPU

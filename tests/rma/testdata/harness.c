@@ -137,8 +137,10 @@ struct rank {
 static void *map(size_t bytes)
 {
     uint64_t at;
+    /* NCCL's windows are whole chunks of the driver, of which it exports a dma-buf. */
+    const size_t chunk = 2 << 20, whole = (bytes + chunk - 1) / chunk * chunk;
     if (gpu)
-        return cuda_alloc(&at, bytes) == 0 ? memset((void *)(uintptr_t)at, 0, bytes) : NULL;
+        return cuda_alloc(&at, whole) == 0 ? memset((void *)(uintptr_t)at, 0, bytes) : NULL;
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return p == MAP_FAILED ? NULL : p;
 }
