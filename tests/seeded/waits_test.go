@@ -4,6 +4,13 @@ package seeded
 // are.
 var waitDefects = []defect{
 	{
+		id: "waits/for-the-only-place-of-go", file: "runtime/proxy/loop/processors.go",
+		was:  "		runtime.GOMAXPROCS(loops.n + others)\n",
+		is:   "",
+		user: "a call of a PE that is bound to one processor takes 10 ms while its proxy polls",
+		by:   unit("./runtime/proxy/loop", "^TestProcessors$"), says: `1 loops: 1 goroutines at a time`,
+	},
+	{
 		id: "waits/part-of-a-second", file: "capi/front/report.c",
 		was:  "limit % 100000000u == 0 ? 1 : 3;",
 		is:   "0;",
