@@ -199,7 +199,7 @@ func Open(o Options) (m *Mesh, err error) {
 		return nil, errors.Join(err, m.end())
 	}
 	m.loop = loop.New(&driver{m.e, m})
-	guard.Go("the proxy of a mesh", m.loop.Run)
+	guard.GoPolling("the proxy of a mesh", m.loop.Run)
 	return m, nil
 }
 

@@ -4,11 +4,11 @@ package seeded
 // are.
 var waitDefects = []defect{
 	{
-		id: "waits/for-the-only-place-of-go", file: "runtime/proxy/loop/processors.go",
-		was:  "		runtime.GOMAXPROCS(loops.n + others)\n",
+		id: "waits/for-the-only-place-of-go", file: "runtime/guard/polling.go",
+		was:  "		runtime.GOMAXPROCS(polling.n + others)\n",
 		is:   "",
 		user: "a call of a PE that is bound to one processor takes 10 ms while its proxy polls",
-		by:   unit("./runtime/proxy/loop", "^TestProcessors$"), says: `1 loops: 1 goroutines at a time`,
+		by:   unit("./runtime/guard", "^TestGoPolling$"), says: `1 goroutines poll, and 1 run at a time`,
 	},
 	{
 		id: "waits/part-of-a-second", file: "capi/front/report.c",

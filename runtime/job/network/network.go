@@ -151,7 +151,7 @@ func (nw *Network) Open() error {
 		l := loop.New(e)
 		nw.loops = append(nw.loops, l)
 		nw.Place.BindProxy(l, firstNIC(e), i)
-		guard.Go(fmt.Sprintf("the proxy of endpoint %d", i), l.Run)
+		guard.GoPolling(fmt.Sprintf("the proxy of endpoint %d", i), l.Run)
 	}
 	// No PE sends before all PEs receive.
 	if err := nw.Boot.Barrier(); err != nil {

@@ -50,8 +50,6 @@ func New(e Monitor) *Loop {
 // and 5 us in C (docs/decisions/0008).
 func (l *Loop) Run() {
 	defer close(l.stopped)
-	beginLoop()
-	defer endLoop()
 	e := l.e
 	var pace fabric.Pace
 	unread := false // the provider had work that leaves no completion
