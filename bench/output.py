@@ -11,6 +11,13 @@ def rows(folder, name, facts, found):
             f.write(json.dumps(row) + "\n")
 
 
+def read(path):
+    """The facts and the rows of a file that `rows` has written."""
+    with open(path, encoding="utf-8") as f:
+        first, *found = [json.loads(line) for line in f]
+    return first["facts"], found
+
+
 def page(folder, name, text):
     with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
         f.write(text)

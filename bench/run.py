@@ -248,10 +248,9 @@ def main():
         else:
             bench.run(None)
 
+    facts["made"] = f"{args.rounds} rounds, {args.budget} ms a figure"
     output.rows(args.out, "rows.jsonl", facts, bench.rows)
-    results = report.Results(bench.rows)
-    made = f"{args.rounds} rounds, {args.budget} ms a figure"
-    output.page(args.out, "README.md", report.page(results, facts, made))
+    results = report.draw(args.out)
 
     answers = [results.verdict(f)[-1] for f in report.FIGURES]
     print(

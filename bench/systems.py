@@ -25,15 +25,18 @@ def environment(**more):
 
 def run(argv, limit, env=None):
     """Exit status, output and error output; the whole group ends with the limit."""
-    p = subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=env or environment(),
-        start_new_session=True,
-    )
+    try:
+        p = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=env or environment(),
+            start_new_session=True,
+        )
+    except OSError as e:
+        raise RunError(f"{argv[0]} cannot be started: {e.strerror}") from e
     try:
         out, err = p.communicate(timeout=limit)
     except BaseException as stop:

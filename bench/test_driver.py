@@ -94,9 +94,25 @@ class Verdict(unittest.TestCase):
         self.assertIsNone(self.met([row("oshmem", 0.1)], fig))
 
     def test_page_has_a_line_for_each_figure(self):
-        facts = {"date": "2025-01-01", "cpu": "x"}
-        page = report.page(report.Results([row("libshmem", 1.0)]), facts, "1 round")
+        facts = {"date": "2025-01-01", "cpu": "x", "cores": 16, "made": "1 round"}
+        results = report.Results([row("libshmem", 1.0)])
+        page = report.page(results, facts)
         self.assertEqual(page.count("| not measured |"), len(report.FIGURES))
+        both = report.page(results, facts, (results, {**facts, "cores": 2}))
+        self.assertIn("from 2 processors (x, 2025-01-01, 1 round)", both)
+        self.assertEqual(both.count("| not measured |"), len(report.FIGURES))
+
+    def test_page_says_why(self):
+        """A figure that is not met stands with its reason, one that is met without."""
+        facts = {"date": "2025-01-01", "cpu": "x", "cores": 16, "made": "1 round"}
+        slow = {"place": "node", "pes": 2, "round": 1, "metric": "broadcast", "size": 1 << 20}
+        for value, there in ((90.0, True), (70.0, False)):
+            rows = [
+                {**slow, "system": "libshmem", "value": value, "unit": "us"},
+                {**slow, "system": "oshmem", "value": 90.0, "unit": "us"},
+            ]
+            page = report.page(report.Results(rows), facts)
+            self.assertEqual("What is not met" in page, there)
 
 
 if __name__ == "__main__":
