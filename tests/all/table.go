@@ -14,12 +14,16 @@ const counted = "^Test(Standstill|StubStandstill|TwoLinks)$"
 // (TestForFull), and others on each push test the same code with less.
 var forFull = map[string]string{
 	"./abi/gen":             "Removal",
+	"./capi/gen":            "Surface",
 	"./fabric/ofi/stub/...": "Sanitized",
 	"./fabric/rail":         "OFI",
-	"./tests/device":        "GPUPrograms|Units",
-	"./tests/install":       "Spaces",
-	"./tests/nvshmem":       "Called|DeviceLink|SameCode|ExpertsWithoutOrder|Triton",
+	"./tests/device":        "GPUPrograms|Headers|Units",
+	"./tests/experiments":   "Others|Sanitizers",
+	"./tests/install":       "Spaces|Ways",
+	"./tests/nvshmem":       "Called|DeviceLink|SameCode|ExpertsWithoutOrder|Headers|NVRTC|TileTypes|Triton",
 	"./tests/perf":          "OSHMEM|Beside",
+	"./tests/preload":       "Sanitizers",
+	"./tests/ring":          "ThreadSanitizer",
 	"./tests/run":           "MissingFence",
 	"./tests/setup":         "BuildLacks",
 	"./tests/wire":          "Attacks",
@@ -78,7 +82,7 @@ func table(full bool) ([]stage, error) {
 		{"surface of NVSHMEM", "build", 1, minutes(15), programs + in("./tests/nvshmem")},
 		{"python", "build", .5, minutes(15), python(full)},
 		{"losses", "build", .3, minutes(15), pes + in("./tests/wire") + " && " + pes + "./tests/failure"},
-		{"ring", "build", .8, minutes(15), pes + "./tests/ring"},
+		{"ring", "build", .8, minutes(15), pes + in("./tests/ring")},
 		{"EFA", "build", .5, minutes(15), pes + "./tests/efa"},
 		{"launchers", "build", .3, minutes(15), pes + "./tests/launchers ./tests/hosts"},
 		{"simulated jobs", "build", 1, minutes(15), plain + "./runtime/proxy -run '^TestSim[A-Z]'"},
@@ -88,7 +92,7 @@ func table(full bool) ([]stage, error) {
 		{"networks", "build", 1, minutes(15), plain + "./fabric/chaos ./fabric/sim"},
 		{"replay", "build", 1, minutes(15), pointers + "./cmd/internal/replay"},
 		{"no threads", "build", 1, minutes(15), plain + leaves + strings.Join(tested.others, " ")},
-		{"generators", "build", 1, minutes(15), plain + in("./abi/gen") + " && " + plain + "./capi/gen"},
+		{"generators", "build", 1, minutes(15), plain + in("./abi/gen") + " && " + plain + in("./capi/gen")},
 		{"simulated libfabric", "build", 1, minutes(15), plain + in("./fabric/ofi/stub/...")},
 		{"bench", "build", 1, minutes(15), plain + "./bench/... && timeout 1m python3 -m unittest discover -q -s bench"},
 		{"set-up", "build", .8, minutes(15), programs + in("./tests/setup")},
@@ -100,9 +104,9 @@ func table(full bool) ([]stage, error) {
 		{"daemons", "build", .5, minutes(15), pes + "./tests/daemons"},
 		{"bad calls", "build", .5, minutes(15), pes + "./tests/bad"},
 		{"measuring", "build", .5, minutes(15), pes + in("./tests/perf")},
-		{"trace", "build", .5, minutes(15), pes + "./tests/preload"},
+		{"trace", "build", .5, minutes(15), pes + in("./tests/preload")},
 		{"redirect", "build", .5, minutes(15), pes + "./tests/redirect"},
-		{"experiments", "build", .5, minutes(15), pes + "./tests/experiments"},
+		{"experiments", "build", .5, minutes(15), pes + in("./tests/experiments")},
 		{"seeded defects", "build", .5, minutes(15), pes + "./tests/seeded"},
 		{"front", "build", .5, minutes(15), pes + "./tests/front"},
 		{"ordinary programs", "build", .5, minutes(15), pes + "./tests/ordinary"},
@@ -119,13 +123,13 @@ func table(full bool) ([]stage, error) {
 	return rows, nil
 }
 
-// sanitized returns the target of make with the programs under sanitizers. Each push leaves out
-// programs that are generated.
+// sanitized returns the target of make with the programs under sanitizers. Each push has the longest
+// ones, under AddressSanitizer.
 func sanitized(full bool) string {
 	if full {
 		return "tests-asan tests-tsan"
 	}
-	return "tests-asan-written"
+	return "tests-asan-on-push"
 }
 
 // python runs the package's tests as PEs in several configurations, and without a launcher.

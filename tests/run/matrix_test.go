@@ -77,20 +77,20 @@ var configurations = []configuration{
 // They are one of each kind of route, those that a seeded defect needs (tests/seeded), and those of
 // which the program has more than others. make test-full has all.
 var onPush = map[string][]string{
-	"":               {"node-3", "hosts-3-1", "chaos-3", "gpu-node-3", "asan-hosts-2"},
+	"":               {"node-3", "hosts-3-1", "chaos-3", "gpu-node-3"},
 	"activesets":     {"node-8", "node-19", "hosts-3-1"},
 	"collectives":    {"node-3", "hosts-4", "hosts-3-1", "flat-4", "forced-8", "forced-5", "forced-6", "hosts-19", "chaos-3", "gpu-hosts-4", "asan-hosts-2"},
-	"contexts":       {"node-4", "hosts-3-1", "gpu-node-3", "asan-hosts-2"},
+	"contexts":       {"node-4", "hosts-3-1", "gpu-node-3"},
 	"contexts_apart": {"hosts-4", "links-3"},
-	"deprecated":     {"node-3", "asan-node-2"},
+	"deprecated":     {"node-3"},
 	"eager":          {"node-2", "hosts-4", "gpu-node-3", "gpu-hosts-4"},
 	"edges":          {"node-3", "chaos-3"},
-	"growth":         {"node-2", "gpu-hosts-4", "gpu-nic-4", "asan-hosts-2"},
+	"growth":         {"node-2", "gpu-hosts-4", "gpu-nic-4"},
 	"large":          {"node-2", "hosts-2"},
 	"lent":           {"gpu-node-3", "gpu-hosts-4", "gpu-nic-4"},
-	"lifecycle":      {"node-3", "hosts-3-1", "links-3", "gpu-node-3", "gpu-nic-4", "asan-node-2"},
+	"lifecycle":      {"node-3", "hosts-3-1", "links-3", "gpu-node-3", "gpu-nic-4"},
 	"litmus":         {"node-2", "hosts-2", "chaos-3", "gpu-hosts-4", "gpu-nic-4"},
-	"locks":          {"node-2", "chaos-3", "gpu-node-3", "asan-node-2"},
+	"locks":          {"node-2", "chaos-3", "gpu-node-3"},
 	"memory":         {"node-2", "hosts-3-1", "gpu-node-3", "asan-hosts-2"},
 	"mesh":           {"node-3", "asan-node-2"},
 	"messages":       {"node-3", "node-19", "hosts-3-1", "chaos-3", "asan-hosts-2"},
@@ -99,13 +99,14 @@ var onPush = map[string][]string{
 	"rings":          {"node-3", "hosts-3-1", "proxies-2", "asan-hosts-2"},
 	"sendrecv":       {"node-1", "node-2", "hosts-3-1", "chaos-3", "asan-node-2"},
 	"sizes":          {"hosts-2", "gpu-nic-4"},
-	"standstill":     {"node-2", "proxies-2", "asan-hosts-2"},
+	"standstill":     {"node-2", "proxies-2"},
 	"statics":        {"node-2", "hosts-3-1", "netns-2", "gpu-node-3", "gpu-nic-4", "asan-hosts-2"},
 	"steps":          {"node-8", "node-19", "hosts-3-1"},
-	"sync":           {"node-2", "hosts-3-1", "gpu-node-3", "asan-hosts-2"},
-	"teams":          {"node-3", "node-4", "hosts-3-1", "gpu-node-3", "asan-node-2"},
-	"threads":        {"node-2", "hosts-3-1", "chaos-3", "gpu-node-3", "asan-hosts-2"},
-	// Of the generated ones scripts/test builds none with a sanitizer.
+	"sync":           {"node-2", "hosts-3-1", "gpu-node-3"},
+	"teams":          {"node-3", "node-4", "hosts-3-1", "gpu-node-3"},
+	"threads":        {"node-2", "hosts-3-1", "chaos-3", "gpu-node-3"},
+	// Of the generated ones scripts/test builds none with a sanitizer, and of the others those above
+	// (ASAN_ON_PUSH in the Makefile).
 	"zz_activesets":  {"node-3", "node-8", "hosts-3-1"},
 	"zz_atomics":     {"node-2", "hosts-2"},
 	"zz_collectives": {"node-3", "hosts-3-1", "chaos-3", "gpu-node-3"},
@@ -266,7 +267,7 @@ var programs = map[string]program{
 		argsIn: map[string][]string{"node-2": {"300", "4096", "4096"}, "hosts-4": {"300", "0", "0"}, "gpu-hosts-4": {rounds("eager/GPU")}},
 	},
 	// Configurations in which heaps are allocated part by part, on one node and over a network.
-	"growth": {only: []string{"node-2", "hosts-4", "gpu-node-3", "gpu-hosts-4", "gpu-nic-4", "asan-hosts-2"}},
+	"growth": {only: []string{"node-2", "hosts-4", "gpu-node-3", "gpu-hosts-4", "gpu-nic-4"}},
 	// An operation between hosts is cut into parts of 64 MiB.
 	"large": {only: []string{"node-2", "hosts-2", "chaos-3"}, hostOnly: true},
 	// Copies of single elements to GPU memory are slow, and slower still with the fake driver; one
@@ -280,10 +281,10 @@ var programs = map[string]program{
 		"node-1", "node-3", "node-8", "hosts-4", "hosts-3-1", "node-19", "hosts-19", "chaos-3", "gpu-node-3", "gpu-hosts-4",
 		"asan-hosts-2", "tsan-node-2", "tsan-hosts-2",
 	}},
-	"zz_activesets": {whole: whole, only: []string{"node-1", "node-3", "node-8", "hosts-4", "hosts-3-1", "chaos-3", "gpu-hosts-4", "asan-hosts-2"}},
+	"zz_activesets": {whole: whole, only: []string{"node-1", "node-3", "node-8", "hosts-4", "hosts-3-1", "chaos-3", "gpu-hosts-4"}},
 	// Other names of functions that other programs test everywhere.
-	"deprecated":    {only: []string{"node-1", "node-3", "hosts-4", "gpu-node-3", "asan-node-2"}},
-	"zz_deprecated": {only: []string{"node-1", "node-3", "hosts-2", "gpu-node-3", "asan-node-2"}, argsIn: unsignedIn(stub.Newest)},
+	"deprecated":    {only: []string{"node-1", "node-3", "hosts-4", "gpu-node-3"}},
+	"zz_deprecated": {only: []string{"node-1", "node-3", "hosts-2", "gpu-node-3"}, argsIn: unsignedIn(stub.Newest)},
 	// The program stops a PE that another reaches over the network, beside a second one. With a
 	// GPU's copies in between all contexts wait for each other.
 	"contexts_apart": {only: []string{"hosts-4", "chaos-3", "links-3"}},
