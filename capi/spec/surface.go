@@ -100,8 +100,8 @@ func (s *Surface) PrivatePrefix() string { return s.Name + "i_" }
 // or NVSHMEM.
 func (s *Surface) Capitals() string { return strings.ToUpper(s.Name) }
 
-// Chapters returns the rows of the standard and the surface's own chapters, with the surface's
-// names.
+// Chapters returns the chapters of the API: those of OpenSHMEM's table with the names that the API
+// has for its functions (nvshmem_int_put), and then those that only this API has.
 func (s *Surface) Chapters() []Chapter {
 	s.expand()
 	return s.chapters
@@ -359,7 +359,7 @@ func (s *Surface) Exported() []string {
 	return slices.Concat(s.Names(), s.ProfilingNames(), s.ExtensionNames(), s.Private)
 }
 
-// Below returns the name of the function that a function calls whose surface is built on another
+// Below returns the name of the function that implements this one, if its API is built on another
 // one: shmem_put for nvshmem_put.
 func (f *Function) Below() string {
 	s := f.Family.Surface()

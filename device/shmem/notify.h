@@ -121,9 +121,9 @@ SHMEMI_D uint64_t shmemi_notified(const struct shmemi_device_image *image, int n
 SHMEMI_D uint64_t shmemi_notify_fetch(const struct shmemi_device_image *image, uint32_t call,
                                       int notify)
 {
-    uint64_t main = 0;
+    uint64_t in_main_memory = 0; /* not looked at again */
     shmemi_check_counter(image, call, notify);
-    return shmemi_notified(image, notify, 0, &main);
+    return shmemi_notified(image, notify, 0 /* polls so far */, &in_main_memory);
 }
 
 /* Reports whether a notification counter of this PE has reached count. */

@@ -99,8 +99,8 @@ SHMEMI_D void shmemi_fold_words(const struct shmemi_fold_part *p)
     }
 }
 
-/* Combines rows that can all be read now, by words of 16 bytes where all are aligned for it, else
- * element by element. */
+/* Combines the same rows of the tiles of all PEs, which this thread can load already: in words of
+ * 16 bytes where all rows are aligned for that, else element by element. */
 template <class SCOPE, class FOLD, class T>
 SHMEMI_COLD void shmemi_fold_part_of(const struct shmemi_fold_part *p)
 {

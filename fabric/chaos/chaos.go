@@ -184,8 +184,8 @@ func (p *Provider) countPacket(to libshmem.PE) { p.sent[to]++ }
 // are delayed.
 func (p *Provider) drawRefusal() bool {
 	p.calls++
-	// The outcome of these chances has a delay with the probability Again. It depends on the number
-	// of the call.
+	// OutcomeOf draws a delay with the probability Reorder, which here is Again: a delay means yes. No
+	// PE has the number MaxUint64, so these draws are apart from those for packets.
 	chance := faults.Faults{Reorder: p.plan.Faults.Again, Delay: 1}
 	return chance.OutcomeOf(p.plan.Seed, uint64(p.me), math.MaxUint64, p.calls).Delay > 0 || p.held.Len()+p.waiting.count >= maxDelayed
 }

@@ -29,12 +29,13 @@ type Transfer struct {
 	Context int
 	At      *Remote
 	Blocks  []Block
-	Then    *Signal // after the blocks of a put; nil: none
+	Signal  *Signal // follows the blocks of a put; nil: none
 	Ordered bool    // as for Put
 }
 
-// Begin begins a transfer for the source of the mesh, and calls ended when it has ended, which may
-// be within Begin. It is called with the engine's lock, by Source.Begin.
+// Begin begins a transfer that another thread has submitted to the mesh's Source, and calls ended
+// when it has ended, which may be before Begin returns. Source.Begin calls it, with the engine's
+// lock held.
 func (m *Mesh) Begin(t *Transfer, ended func(error)) {
 	name, kind := "put to", doPut
 	switch {
@@ -43,7 +44,7 @@ func (m *Mesh) Begin(t *Transfer, ended func(error)) {
 	case len(t.Blocks) == 0:
 		name = "notify"
 	}
-	req, err := m.start(name, kind, t.Context, t.At, t.Blocks, t.Then, t.Ordered)
+	req, err := m.start(name, kind, t.Context, t.At, t.Blocks, t.Signal, t.Ordered)
 	if err != nil {
 		ended(transferError(name, t.At, err))
 		return

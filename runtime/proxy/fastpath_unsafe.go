@@ -40,7 +40,7 @@ func (e *Engine) openFastPath(npes int) error {
 	e.ops.Quiets = newGenerations(e, e.State, e.ops.Peers, unsafe.Slice((*libshmem.PE)(e.Dirty), npes))
 	e.Unposted = unsafe.Add(e.Dirty, uintptr(npes)*number)
 	e.Contexts = unsafe.Add(e.Dirty, lists)
-	e.ops.Recorder = r.Record(e.State, e.ops.Peers)
+	e.ops.Recorder = r.OpenRecorder(e.State, e.ops.Peers)
 	return nil
 }
 

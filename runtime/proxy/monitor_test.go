@@ -59,7 +59,7 @@ func openMonitor(t *testing.T) *monitorBench {
 	}
 	state := (*layout.State)(to.State())
 	peers := make([]layout.Peer, 2)
-	r := to.Record(state, peers)
+	r := to.OpenRecorder(state, peers)
 	t.Cleanup(func() {
 		if err := to.Close(); err != nil {
 			t.Error(err)

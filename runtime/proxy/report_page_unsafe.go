@@ -73,8 +73,9 @@ func openReport(engine reportEngine, prov fabric.Provider, npes int, n uintptr) 
 // comes first, then a layout.Peer for each PE. The engine divides the rest.
 func (e *Report) State() unsafe.Pointer { return unsafe.Add(e.page.At(), pageHeadSize) }
 
-// Record makes the flight recorder of the first context in the page. state.Peers must be set.
-func (e *Report) Record(state *layout.State, peers []layout.Peer) flight.Recorder {
+// OpenRecorder opens the flight recorder of the engine's first context, and puts its records into
+// the page, where other processes find them when the PE hangs or has died. state.Peers must be set.
+func (e *Report) OpenRecorder(state *layout.State, peers []layout.Peer) flight.Recorder {
 	e.peers = peers
 	e.recorder = flight.Open(&e.head.flight, e.page.At(), e.rings, state, peers)
 	return e.recorder

@@ -72,7 +72,7 @@ func newReportRig(t *testing.T, npes int) *reportRig {
 	state.Peers = unsafe.Add(r.State(), peersAt)
 	peers := unsafe.Slice((*layout.Peer)(state.Peers), npes)
 	r.engine.streams = [][]layout.Peer{peers, r.context}
-	r.record = r.Record(state, peers)
+	r.record = r.OpenRecorder(state, peers)
 	return r
 }
 

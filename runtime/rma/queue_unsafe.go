@@ -75,7 +75,7 @@ func (q *queue) transferOf(o *Operation) (t mesh.Transfer, err error) {
 		if err != nil {
 			return t, err
 		}
-		t.Then = &mesh.Signal{Region: at, Offset: o.signalOffset, Op: mesh.SignalOp(o.signalOp), Value: o.signalValue}
+		t.Signal = &mesh.Signal{Region: at, Offset: o.signalOffset, Op: mesh.SignalOp(o.signalOp), Value: o.signalValue}
 		if t.At == nil {
 			t.At = at
 		}

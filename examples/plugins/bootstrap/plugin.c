@@ -20,8 +20,8 @@
 
 enum { MAX_PES = 64, ROOM = 1 << 20 };
 
-/* In the file, for each PE: the number of barriers that it has reached, its process, and its bytes.
- */
+/* The record of one PE in the file that all PEs map: how many barriers it has entered, its process
+ * id, and the bytes that it contributes to the present allgather. */
 struct pe_record {
     uint64_t barriers;
     int pid;

@@ -1,7 +1,8 @@
 // Package stub gives tests a libfabric with NICs that the machine does not have: efa as of several
 // versions, cxi and verbs, each with the rules of rules.tsv. It is a shared library in C (lib),
 // which moves the bytes itself, between processes and between the endpoints of one. A program loads
-// it by SHMEM_LIBFABRIC. Its settings are words KEY=VALUE in FAKE_NIC:
+// it by SHMEM_LIBFABRIC. Its settings are words KEY=VALUE in FAKE_NIC; R5 and G5 are ids of rows in
+// rules.tsv:
 //
 //	provider=  efa (the default), cxi or verbs
 //	version=   of libfabric, 1.22 to 2.6; minor=N means 1.N
@@ -10,11 +11,11 @@
 //	dir=       the folder of the endpoints' files (/dev/shm)
 //	log=       a file that gets a line for each endpoint that is closed, with the counts of its
 //	           queues; and for each option of CUDA and shm that is set (R20)
-//	without=   rules that are switched off, R5,R6a: operations that one allows are refused then,
-//	           operations that it refuses are done, and its constant is another one
+//	without=   rules to switch off, as R5,R6a: the stub then refuses what a rule allows, does what
+//	           it refuses, and has another number where the rule is a number
 //	wide=1     efa-direct's send queue has wide entries, too, for more injected bytes (G5)
 //	max_cq=    the entries of a completion queue that the device grants (32768, assumed)
-//	again=K    a K-th of all postings is refused by FI_EAGAIN, and all for a while now and then
+//	again=K    one in K postings is refused by FI_EAGAIN, and from time to time all are for a while
 //	unsolicited=0  writes with data take a receive of the target (R11)
 //	gone=      the error of operations on a lost peer: silent, or that it never replied (else: no
 //	           such endpoint)
@@ -27,8 +28,10 @@
 //	p2p=no     the NIC does not reach the memory of GPUs (R20)
 //	cuda=look  FI_HMEM is granted only if CUDA's libraries are found (R21); they are called (R22)
 //	fork=old   the kernel does not keep registered pages apart (R23)
-//	hmem=0     no FI_HMEM; dmabuf=0, peer=0: a registration of that kind fails; fail_at=K: the K-th
-//	unreached_at=K   the K-th registration of GPU memory is granted, and nothing reaches it
+//	hmem=0     no FI_HMEM
+//	dmabuf=0   registrations by a dma-buf fail; peer=0: those of GPU memory by its address
+//	fail_at=K  the K-th registration of GPU memory fails
+//	unreached_at=K   the K-th registration of GPU memory succeeds, but no operation reaches it
 //	data_fails_at=K   the K-th write with data of a peer's arrives, and its data do not (R9)
 //	overrun_at=K   the K-th read of a completion queue finds it overrun
 //	stray=N    the first N reads find errors of no operation, with stray_err (5) and stray_flags (0)

@@ -44,8 +44,8 @@ const (
 	try = 2 * time.Second
 	// quiet is the time that a PE waits without saying what it waits for.
 	quiet = 10 * time.Second
-	// shortest is the number of characters of a secret. A process that reaches PE 0 gets a proof
-	// that PE 0 knows the secret, and can try secrets against it.
+	// shortest is the least number of characters of a secret. A process that reaches PE 0 gets a
+	// proof that PE 0 knows the secret, and can then try guesses against the proof by itself.
 	shortest = 16
 )
 

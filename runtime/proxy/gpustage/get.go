@@ -129,13 +129,14 @@ func (g *gets) handleRequest(h *layout.Header, r *layout.RequestToSend) {
 	g.pulls.Start()
 }
 
-// handleData handles a message with a small part of a get's bytes. A destination in main memory
-// gets them at once. For GPU memory they are copied to the get's slot, and from there by the
-// stream.
+// handleData handles a message with bytes of a get: all of a small one, or the last ones of a large
+// one, so a get has at most one such message, and one slot of pinned memory. A destination in main
+// memory gets the bytes at once. For GPU memory they are copied to the slot, and from there by a
+// stream; they count as arrived when the stream has copied them.
 func (g *gets) handleData(h *layout.Header, payload unsafe.Pointer, n int) {
 	o := g.find(h, h.Token, uint64(n))
 	if o == nil {
-		return
+		return // find has failed the job
 	}
 	to := unsafe.Add(o.dest, h.Offset)
 	if !o.gpu {
@@ -147,17 +148,17 @@ func (g *gets) handleData(h *layout.Header, payload unsafe.Pointer, n int) {
 	mem.Copy(slot, payload, n)
 	g.streams.NoteDriverCall(backlog.CallGet, libshmem.PE(h.From))
 	g.streams.Copy(stream.In, to, slot, uint64(n))
-	g.CountArrivedLater(h.Token, uint64(n))
+	g.CountWhenCopied(h.Token, uint64(n))
 }
 
-// CountArrivedLater counts n bytes of a get as in place when stream.In has carried out all work
+// CountWhenCopied counts n bytes of a get as in place when stream.In has carried out all work
 // that is in it now.
-func (g *gets) CountArrivedLater(requestID uint32, n uint64) {
+func (g *gets) CountWhenCopied(requestID uint32, n uint64) {
 	g.ops[requestID&0xffff].copying += n
 	g.streams.AddChore(stream.In, stream.Chore{For: g, Token: requestID, Value: n})
 }
 
-// Follow performs the chore that CountArrivedLater has added: bytes of a get are in place.
+// Follow performs the chore that CountWhenCopied has added: bytes of a get are in place.
 func (g *gets) Follow(c *stream.Chore) {
 	g.ops[c.Token&0xffff].copying -= c.Value
 	g.CountArrived(c.Token, c.Value, 0)

@@ -28,10 +28,10 @@ import (
 // pullGets are the gets of this PE, to which pulls report bytes. get is the request ID of a get.
 type pullGets interface {
 	// CountArrived counts bytes of a get that are in place, or will not arrive: then status is not
-	// 0. CountArrivedLater counts bytes that are in place when stream.In has carried out the work
+	// 0. CountWhenCopied counts bytes that are in place when stream.In has carried out the work
 	// that is in it now.
 	CountArrived(get uint32, n uint64, status int32)
-	CountArrivedLater(get uint32, n uint64)
+	CountWhenCopied(get uint32, n uint64)
 	// LostRead notes that the provider has completed a read of a get from a lost PE.
 	LostRead(get uint32)
 }
@@ -382,7 +382,7 @@ func (p *pulls) countArrived(q *pull, n uint64) {
 	p.underWay--
 	if q.Get != 0 {
 		if q.GPU && q.err == 0 {
-			p.gets.CountArrivedLater(q.Get, q.N)
+			p.gets.CountWhenCopied(q.Get, q.N)
 		} else {
 			p.gets.CountArrived(q.Get, q.N, q.err)
 		}

@@ -56,8 +56,8 @@ func (e *pullsTestEngine) CountArrived(get uint32, n uint64, status int32) {
 	e.got[get] += n
 	e.status = status
 }
-func (e *pullsTestEngine) CountArrivedLater(get uint32, n uint64) { e.later[get] += n }
-func (e *pullsTestEngine) LostRead(uint32)                        { e.lost++ }
+func (e *pullsTestEngine) CountWhenCopied(get uint32, n uint64) { e.later[get] += n }
+func (e *pullsTestEngine) LostRead(uint32)                      { e.lost++ }
 
 // pullsPE is a PE with two chunks of 16 bytes.
 type pullsPE struct {

@@ -33,8 +33,9 @@ func (p *Peer) RaiseGoal() bool {
 	return !before
 }
 
-// Settle ends the wait of the closed generation, and so of its quiets, for the PE. It returns false
-// if the generation did not wait for the PE.
+// Settle notes that the PE has acknowledged all operations of the closed generation, those that were
+// sent before the quiets that wait now. So these no longer wait for the PE. It returns false if they
+// did not wait for it before.
 func (p *Peer) Settle() bool {
 	before := p.Unmet
 	p.Unmet = false

@@ -288,10 +288,11 @@ func (l *Loop) sleepArmed(c *Consumer, d time.Duration) (bool, error) {
 // for a provider whose Arm always refuses.
 func (s *serveState) pauseRefused() { wait.Sleep(s.pace.NoteRefusal(time.Now())) }
 
-// hasWork reports whether a ring has an operation, or a consumer of this PE has requested a
-// settlement. It is checked before a sleep, and only reads.
+// hasWork reports whether a ring has an operation, or a consumer of this PE asks this one to read
+// its rings up to where they are now (order). It is checked before a sleep, and only reads.
 func (c *Consumer) hasWork() bool {
 	for _, s := range c.rings {
+		// A slot is filled when its highest bit is that of the present lap around the ring.
 		if word, lap := s.ring.HeadSlot(); (atomic.LoadUint64(word)^lap)>>63 == 0 {
 			return true
 		}

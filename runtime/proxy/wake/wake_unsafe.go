@@ -50,9 +50,9 @@ func (w *Words) LockYielding() bool {
 			return true
 		}
 	}
-	// The holder may be a goroutine that came back from C and waits for one of Go's processors,
-	// while callers that do not leave theirs wait here: on a loaded machine each pause takes
-	// milliseconds (TestLockOfOneWithoutProcessor).
+	// The holder may be a goroutine that came back from C and waits for one of Go's processors (P),
+	// while callers that wait here hold all of them. So this one leaves its own: otherwise each wait
+	// takes milliseconds on a loaded machine (TestLockOfOneWithoutProcessor).
 	runtime.Gosched()
 	return w.TryLock()
 }

@@ -114,9 +114,9 @@ func NewBuilder(pes int, cost int64) *Builder {
 	return b
 }
 
-// name returns the number of a function in Job.Names. The first time it adds the function, with its
-// meaning.
-func (b *Builder) name(s string) int {
+// nameIndex returns the index of a function in Job.Names. The first time it adds the function, and
+// what the replay does for its calls (MeaningOf).
+func (b *Builder) nameIndex(s string) int {
 	n, ok := b.names[s]
 	if !ok {
 		n = len(b.job.Names)
@@ -133,7 +133,7 @@ func (b *Builder) Add(pe int, c Call) error {
 	if pe < 0 || pe >= len(b.pes) {
 		return shmerr.Causef(shmerr.ErrPE, "%s: a call of PE %d, in a job of %d PEs", c.Name, pe, len(b.pes))
 	}
-	n := b.name(c.Name)
+	n := b.nameIndex(c.Name)
 	m := b.meaning[n]
 	switch {
 	case (m.Kind.Updates() || m.Kind == Get) && (c.Peer < 0 || c.Peer >= len(b.pes)):
