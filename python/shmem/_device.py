@@ -236,21 +236,25 @@ def name_of(dtype: Any, kind: np.dtype[Any]) -> str:
 # ------------------------------------------------------------------- operands
 
 
-def as_ghost(call: str, what: str, operand: Any) -> Ghost | None:
-    """The memory of an operand in GPU memory; None for an operand elsewhere."""
+def as_ghost(call: str, what: str, operand: Any, *, heap: bool) -> Ghost | None:
+    """The memory of an operand in GPU memory; None for an operand elsewhere.
+
+    With heap, it has to be memory of the GPU that has the symmetric heap.
+    """
     if isinstance(operand, DeviceArray):
         return operand.live(call)
     if getattr(operand, "is_cuda", False) and hasattr(operand, "data_ptr"):
-        return _of_torch(call, what, operand)
+        return _of_torch(call, what, operand, heap)
     # A tensor without memory of the CPU raises torch's own error here.
     if hasattr(operand, "is_cuda") or not hasattr(operand, "__cuda_array_interface__"):
         return None
-    _check_heap(call, what)
+    if heap:
+        _check_heap(call, what)
     about = operand.__cuda_array_interface__
     address, shape = int(about["data"][0]), tuple(map(int, about["shape"]))
     kind = resolve(call, about["typestr"])
     strides = about.get("strides")
-    return _checked(call, what, ghost_at(address, shape, kind, operand, strides), address)
+    return _checked(call, what, ghost_at(address, shape, kind, operand, strides), address, heap)
 
 
 def _check_heap(call: str, what: str) -> None:
@@ -263,8 +267,9 @@ def _check_heap(call: str, what: str) -> None:
         )
 
 
-def _of_torch(call: str, what: str, tensor: Any) -> Ghost:
-    _check_heap(call, what)
+def _of_torch(call: str, what: str, tensor: Any, heap: bool) -> Ghost:
+    if heap:
+        _check_heap(call, what)
     kind = resolve(call, str(tensor.dtype))
     try:
         address, shape = int(tensor.data_ptr()), tuple(map(int, tensor.shape))
@@ -282,10 +287,10 @@ def _of_torch(call: str, what: str, tensor: Any) -> Ghost:
         )
     if address == 0 and 0 not in shape:
         raise FreedError(call, what, "its memory was freed", "pass a tensor that has memory")
-    return _checked(call, what, ghost_at(address, shape, kind, tensor, strides), address)
+    return _checked(call, what, ghost_at(address, shape, kind, tensor, strides), address, heap)
 
 
-def _checked(call: str, what: str, ghost: Ghost, address: int) -> Ghost:
+def _checked(call: str, what: str, ghost: Ghost, address: int, heap: bool) -> Ghost:
     if ghost.size == 0 or _blocks.find(address, 0) is not None or _blocks.find_freed(address):
         return ghost
     device = _cuda.device_of(address)
@@ -296,7 +301,7 @@ def _checked(call: str, what: str, ghost: Ghost, address: int) -> Ghost:
             "the CUDA driver knows of no memory there: it was freed",
             "keep the array until its last use",
         )
-    if is_elsewhere(device):
+    if heap and is_elsewhere(device):
         raise DeviceError(
             call,
             what,

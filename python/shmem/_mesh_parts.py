@@ -284,7 +284,7 @@ Blocks = Memory | Sequence[tuple[Memory, int]]
 
 def memory_of(call: str, operand: Memory, gpu: bool) -> Array:
     """The contiguous memory of an operand, which may be a GPU's only if gpu is set."""
-    array = as_array(call, "array", operand)
+    array = as_array(call, "array", operand, heap=False)
     if not gpu:
         array = of_cpu(call, "array", array)
     if not array.flags.c_contiguous:

@@ -21,8 +21,11 @@ from shmem._ghosts import Ghost
 from shmem._runtime import whole
 
 
-def as_array(call: str, name: str, operand: Any) -> Array:
-    """An operand's own memory as an array of numpy, or a Ghost; never a copy."""
+def as_array(call: str, name: str, operand: Any, *, heap: bool = True) -> Array:
+    """An operand's own memory as an array of numpy, or a Ghost; never a copy.
+
+    With heap, memory of a GPU has to be of the GPU that has the symmetric heap.
+    """
     if isinstance(operand, np.ndarray):
         return operand
     if isinstance(operand, np.generic):  # numpy would make a new array of it
@@ -32,7 +35,7 @@ def as_array(call: str, name: str, operand: Any) -> Array:
             "it is a copy of an element",
             "pass the array with index=, or a slice of it: array[i : i + 1]",
         )
-    ghost = _device.as_ghost(call, describe(name, operand), operand)
+    ghost = _device.as_ghost(call, describe(name, operand), operand, heap=heap)
     if ghost is not None:
         return ghost
     try:
