@@ -4,8 +4,9 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
-from launch import ROOT, pes, prints, variables
+from launch import ROOT, pes, prints, run, simulated_gpu, variables
 
 MEMBER = """
 import sys, numpy as np, shmem
@@ -189,3 +190,62 @@ mesh.close()
         assert wanted in server.stdout.readline()
         member.wait(60)
     assert server.wait(60) == 0
+
+
+# Members of a mesh in one process without a job, two of them with memory of the GPU.
+ON_GPU = """
+import ctypes
+import numpy as np
+import shmem
+
+cuda = ctypes.CDLL("libcuda.so.1")
+context, at = ctypes.c_void_p(), ctypes.c_uint64()
+calls = (
+    cuda.cuInit(0), cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0),
+    cuda.cuCtxSetCurrent(context), cuda.cuMemAlloc_v2(ctypes.byref(at), 4 << 20),
+)
+assert not any(calls), calls
+
+class OnGPU:
+    def __init__(self, offset):
+        self.__cuda_array_interface__ = {
+            "data": (at.value + offset, False), "shape": (1 << 20,), "typestr": "|u1", "version": 3,
+        }
+
+def bytes_of(offset, n):  # the fake GPU's memory is main memory
+    return ctypes.string_at(at.value + offset, n)
+
+secret = b"16 bytes or more"
+with shmem.Mesh(0, 3, secret=secret, provider="tcp", gpu="own") as a, \
+     shmem.Mesh(1, 3, secret=secret, provider="tcp", gpu="own") as b, \
+     shmem.Mesh(2, 3, secret=secret, provider="tcp", gpu="others") as c:
+    for x in (a, b, c):
+        for y in (a, b, c):
+            if x is not y:
+                x.add(y.address)
+    source = bytes(range(256)) * 4096
+    ctypes.memmove(at.value, source, 1 << 20)
+    ctypes.memset(at.value + (1 << 20), 0, 1 << 20)
+    region = b.register(OnGPU(1 << 20))
+    remote = a.import_region(region.description)
+    a.put(remote, [(OnGPU(0), 0)]).wait()
+    a.flush(1).wait()
+    assert bytes_of(1 << 20, 1 << 20) == source
+    words = np.zeros(1000, np.uint8)
+    c.get(c.import_region(region.description), [(words, 256)]).wait()
+    assert bytes(words) == source[256:1256]
+    try:
+        c.put(remote, [(OnGPU(0), 0)])
+    except shmem.ShmemError as error:
+        print(error)
+    region.close().wait()
+"""
+
+
+def test_memory_of_a_gpu(tmp_path: Path) -> None:
+    """It is a region and a block, whatever heap a job of the process would have."""
+    driver = simulated_gpu(tmp_path)
+    without = {k: v for k, v in driver.items() if k != "SHMEM_HEAP"}
+    done = run(sys.executable, "-c", ON_GPU, **without)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "it is in GPU memory" in done.stdout, done.stdout
