@@ -189,10 +189,13 @@ func (c *Client) Secret() *secret.Secret { return &c.secret }
 func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, error) {
 	c.seq++
 	name := fmt.Sprintf("%v %d", kind, c.seq)
+	// From before the frame is sent: hear would take a reply that comes at once for a notice.
+	c.reading.Lock()
+	defer c.reading.Unlock()
 	if err := c.send(wire.Frame{Kind: kind, Seq: c.seq, Payload: payload}); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	f, err := c.readReply(name)
+	f, err := c.readReplyLocked(name)
 	if err == nil && f.Seq != c.seq {
 		err = fmt.Errorf("%w: answer to step %d", wire.ErrFormat, f.Seq)
 	}
@@ -215,11 +218,9 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 // to an Inquiry.
 func notice(k wire.Kind) bool { return k == wire.Lost || k == wire.Outcomes }
 
-// readReply waits for the reply to a step, and handles notices, frames that shmemrun sends unasked,
-// that arrive before it.
-func (c *Client) readReply(step string) (wire.Frame, error) {
-	c.reading.Lock()
-	defer c.reading.Unlock()
+// readReplyLocked waits for the reply to a step, and handles notices, frames that shmemrun sends
+// unasked, that arrive before it. The caller holds c.reading.
+func (c *Client) readReplyLocked(step string) (wire.Frame, error) {
 	for {
 		c.await(step)
 		f, err := wire.Read(c.conn)

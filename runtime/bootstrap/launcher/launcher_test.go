@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -64,6 +65,49 @@ func (p *peer) answer(f wire.Frame) {
 	if _, err := p.f.Write(b); err != nil {
 		p.t.Error(err)
 	}
+}
+
+// TestListenDuringSteps has another goroutine read notices all the time, and shmemrun reply to each
+// step at once: the reply must never be taken for a notice.
+func TestListenDuringSteps(t *testing.T) {
+	c, p := pair(t)
+	const steps = 20_000
+	go func() {
+		for seq := range uint32(steps) {
+			p.expect(wire.Barrier, seq+1)
+			p.answer(wire.Frame{Kind: wire.Released, Seq: seq + 1})
+		}
+	}()
+	end := make(chan struct{})
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for {
+			select {
+			case <-end:
+				return
+			default:
+				c.Losses()
+			}
+		}
+	})
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		for i := 0; i < steps && err == nil; i++ {
+			err = c.Barrier()
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("a step waits for a reply that the other goroutine has taken")
+	}
+	close(end)
+	listening.Wait()
 }
 
 func TestSteps(t *testing.T) {

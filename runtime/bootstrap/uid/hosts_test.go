@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/vishvananda/netlink"
@@ -20,6 +21,9 @@ import (
 type hosts struct {
 	t   *testing.T
 	net *hostnet.Network
+	// entering is held while a thread enters a namespace, and while net is closed: an attempt to
+	// connect may begin when its test has ended.
+	entering sync.RWMutex
 }
 
 func twoHosts(t *testing.T) *hosts {
@@ -29,12 +33,15 @@ func twoHosts(t *testing.T) *hosts {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h := &hosts{t: t, net: n}
 	t.Cleanup(func() {
+		h.entering.Lock()
+		defer h.entering.Unlock()
 		if err := n.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return &hosts{t, n}
+	return h
 }
 
 // on has f run on a host.
@@ -42,7 +49,9 @@ func (h *hosts) on(host int, f func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends in the namespace
+		h.entering.RLock()
 		err := h.net.Enter(host)
+		h.entering.RUnlock()
 		if err == nil {
 			err = f()
 		}
