@@ -161,16 +161,14 @@ func shmemgoMeshOpen(o *C.struct_shmemi_mesh_options, to *C.uint64_t, failure *C
 		Timeout: time.Duration(o.timeout_ms) * time.Millisecond, Provider: C.GoString(o.provider), NICs: C.GoString(o.nics),
 		Library: C.GoString(o.library), GPUs: o.gpu != 0,
 	}
-	pci := ""
 	if o.gpu == C.SHMEMI_MESH_GPU_OWN {
 		var err error
 		if options.GPU, err = mesh.OpenGPU(); err != nil {
 			return meshStatus(err, failure)
 		}
-		pci = options.GPU.PCI
 	}
 	if options.NICs == "" {
-		options.Pick = place.Alone(place.Machine, &place.Settings{}, pci)
+		options.Pick = place.Alone(place.Machine, &place.Settings{}, options.GPU.Address())
 	}
 	options.Log = logOf(o.log, o.log_arg)
 	m, err := mesh.Open(options)

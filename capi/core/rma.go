@@ -82,30 +82,17 @@ func shmemgoRMAConnect(o *C.struct_shmemi_rma_options, group *C.uint64_t, failur
 		return meshStatus(err, failure)
 	}
 	options.GPU, options.NoGPU = mesh.OpenGPU()
-	pci := ""
-	if g := options.GPU; g != nil {
-		pci = g.PCI
-		limitPaths(g, cfg.GPUNet)
+	if g := options.GPU; g != nil && cfg.GPUNet != config.GPUNetAuto {
+		if g.Paths = gpudirect.Paths(cfg.GPUNet); g.Paths == nil {
+			g.NICs = nil
+		}
 	}
-	options.Pick = place.Alone(place.Machine, &nics, pci)
+	options.Pick = place.Alone(place.Machine, &nics, options.GPU.Address())
 	g, err := rma.Connect(options)
 	if err == nil {
 		*group = C.uint64_t(newHandle(groupHandle, g.Mesh, g))
 	}
 	return meshStatus(err, failure)
-}
-
-// limitPaths limits the paths by which NICs may reach a GPU's memory to that of SHMEM_GPU_NET.
-func limitPaths(g *mesh.GPU, net config.GPUNet) {
-	switch net {
-	case config.GPUNetAuto:
-	case config.GPUNetDMABuf:
-		g.Paths = []gpudirect.Path{gpudirect.DMABuf}
-	case config.GPUNetPeerMem:
-		g.Paths = []gpudirect.Path{gpudirect.PeerMemory}
-	default:
-		g.NICs = nil
-	}
 }
 
 // shmemgoRMAClose ends this rank's part of a group, and all handles of the group and its mesh.

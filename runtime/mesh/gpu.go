@@ -24,6 +24,14 @@ type GPU struct {
 	PCI     string             // its address, from which the nearest NIC follows; "": not known
 }
 
+// Address returns the PCI address of g; "" if it is not known or g is nil.
+func (g *GPU) Address() string {
+	if g == nil {
+		return ""
+	}
+	return g.PCI
+}
+
 // Close closes a GPU that was not passed to Open of a mesh. g may be nil.
 func (g *GPU) Close() error {
 	if g == nil {

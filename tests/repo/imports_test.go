@@ -120,7 +120,7 @@ runtime/gpu/gputest: fabric runtime/gpu runtime/shmerr
 runtime/gpu/cuda: runtime/gpu runtime/shmerr
     # the door to NVIDIA's driver; what a ring needs it leaves to the package
     # above
-runtime/gpu/gpudirect: fabric runtime/gpu runtime/shmerr
+runtime/gpu/gpudirect: fabric runtime/config runtime/gpu runtime/shmerr
     # what a GPU and a provider say about NICs' access to memory: the registration is the caller's,
     # a job's or a mesh's
 runtime/gpu/amo: runtime/gpu runtime/gpu/cuda

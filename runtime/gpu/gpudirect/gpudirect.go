@@ -10,24 +10,35 @@ import (
 	"golang.org/x/sys/unix"
 
 	"libshmem/fabric"
+	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
 	"libshmem/runtime/shmerr"
 )
 
-// Path is how a NIC reaches memory of a GPU.
+// Path is how a NIC reaches memory of a GPU; 0 if it does not.
 type Path int
 
 // Values of Path, best first: a dma-buf needs no kernel module but the driver's own.
 const (
-	DMABuf Path = iota
+	DMABuf Path = iota + 1
 	PeerMemory
 )
 
-// Paths lists all paths in the order in which to try them.
-var Paths = []Path{DMABuf, PeerMemory}
-
 // String returns the name of the path for messages.
-func (p Path) String() string { return [...]string{"dma-buf", "peer memory"}[p] }
+func (p Path) String() string { return [...]string{"none", "dma-buf", "peer memory"}[p] }
+
+// Paths returns the paths that a value of SHMEM_GPU_NET allows, in the order in which to try them.
+func Paths(setting config.GPUNet) []Path {
+	switch setting {
+	case config.GPUNetAuto:
+		return []Path{DMABuf, PeerMemory}
+	case config.GPUNetDMABuf:
+		return []Path{DMABuf}
+	case config.GPUNetPeerMem:
+		return []Path{PeerMemory}
+	}
+	return nil
+}
 
 // Exporter is a GPU, as this package needs it. *cuda.Device implements it.
 type Exporter interface {
@@ -145,7 +156,7 @@ func (a *Access) Attempt(c fabric.Caps, at gpu.Address, n uint64, live bool, reg
 	}
 	paths, all := a.Only, []error(nil)
 	if paths == nil {
-		paths = Paths
+		paths = Paths(config.GPUNetAuto)
 	}
 	for _, path := range paths {
 		err := a.Allows(path, c)

@@ -55,34 +55,24 @@ type Registry struct {
 // registration is the registration of the heap with one endpoint.
 type registration struct {
 	with registrant
-	path config.GPUNet // by which the endpoint's NIC reaches the heap; stage: it does not
-	done int           // parts of the heap that are registered, or will not be
+	path gpudirect.Path // by which the endpoint's NIC reaches the heap; 0: it does not
+	done int            // parts of the heap that are registered, or will not be
 }
-
-// settingOf has the value of SHMEM_GPU_NET that selects a path alone, and pathOf the reverse.
-var (
-	settingOf = map[gpudirect.Path]config.GPUNet{gpudirect.DMABuf: config.GPUNetDMABuf, gpudirect.PeerMemory: config.GPUNetPeerMem}
-	pathOf    = map[config.GPUNet]gpudirect.Path{config.GPUNetDMABuf: gpudirect.DMABuf, config.GPUNetPeerMem: gpudirect.PeerMemory}
-)
 
 // Open registers the parts of the heap so far with an endpoint, by the first path that works. It is
 // called before the endpoint is connected. If none works, the bytes are staged, unless the user has
 // named a path.
 func (r *Registry) Open(with registrant, parts []devmem.Extent) error {
-	path := config.GPUNetStage
-	for _, p := range gpudirect.Paths {
-		setting := settingOf[p]
-		if r.Want != config.GPUNetAuto && r.Want != setting {
-			continue
-		}
-		err := r.try(with, setting, parts)
+	var path gpudirect.Path
+	for _, p := range gpudirect.Paths(r.Want) {
+		err := r.try(with, p, parts)
 		if err == nil {
 			r.Log(config.LogInfo, "the NIC reaches the heap by %s, flushes: %v", p, r.access.Flush() != nil)
-			path = setting
+			path = p
 			break
 		}
-		if r.Want == setting {
-			return fmt.Errorf("SHMEM_GPU_NET=%s: %w (set it to auto to use what works)", setting, err)
+		if r.Want != config.GPUNetAuto {
+			return fmt.Errorf("SHMEM_GPU_NET=%s: %w (set it to auto to use what works)", r.Want, err)
 		}
 		r.Log(config.LogInfo, "the NIC does not reach the heap by %s: %v", p, err)
 	}
@@ -90,10 +80,10 @@ func (r *Registry) Open(with registrant, parts []devmem.Extent) error {
 	return nil
 }
 
-// try registers parts of the heap with the endpoint `with` by one path, a dma-buf or peer memory.
-// If one part fails, none stays registered.
-func (r *Registry) try(with registrant, path config.GPUNet, parts []devmem.Extent) error {
-	if err := r.access.Allows(pathOf[path], with.Caps()); err != nil {
+// try registers parts of the heap with the endpoint `with` by one path. If one part fails, none
+// stays registered.
+func (r *Registry) try(with registrant, path gpudirect.Path, parts []devmem.Extent) error {
+	if err := r.access.Allows(path, with.Caps()); err != nil {
 		return err
 	}
 	for _, x := range parts {
@@ -110,12 +100,12 @@ func (r *Registry) try(with registrant, path config.GPUNet, parts []devmem.Exten
 // InOrder reports whether kernels of this PE see bytes that the NIC of endpoint i writes to the
 // heap in the order in which they arrive, without a flush. A nil registry has no endpoints.
 func (r *Registry) InOrder(i int) bool {
-	return r != nil && r.registrations[i].path != config.GPUNetStage && r.access.InOrder()
+	return r != nil && r.registrations[i].path != 0 && r.access.InOrder()
 }
 
 // register registers one part of the heap, which may belong to a loan.
-func (r *Registry) register(with registrant, path config.GPUNet, loan gpustage.Loan, x devmem.Extent) error {
-	return r.access.Register(pathOf[path], r.Heap+gpu.Address(x.Offset), x.Size, loan != 0, func(m fabric.GPUMemory) error {
+func (r *Registry) register(with registrant, path gpudirect.Path, loan gpustage.Loan, x devmem.Extent) error {
+	return r.access.Register(path, r.Heap+gpu.Address(x.Offset), x.Size, loan != 0, func(m fabric.GPUMemory) error {
 		return with.RegisterHeap(x.Offset, loan, m)
 	})
 }
@@ -126,7 +116,7 @@ func (r *Registry) register(with registrant, path config.GPUNet, loan gpustage.L
 func (r *Registry) Grow(parts []devmem.Extent) error {
 	for i := range r.registrations {
 		e := &r.registrations[i]
-		for ; e.path != config.GPUNetStage && e.done < len(parts); e.done++ {
+		for ; e.path != 0 && e.done < len(parts); e.done++ {
 			if err := r.handleFailure(e, parts[e.done], r.add(e, 0, parts[e.done])); err != nil {
 				return err
 			}
@@ -142,7 +132,7 @@ func (r *Registry) Lend(loan gpustage.Loan, chunks []devmem.Extent) error {
 	all := devmem.Extent{Offset: chunks[0].Offset, Size: last.Offset + last.Size - chunks[0].Offset}
 	for i := range r.registrations {
 		e := &r.registrations[i]
-		if e.path == config.GPUNetStage {
+		if e.path == 0 {
 			continue
 		}
 		err := r.add(e, loan, all)
@@ -173,8 +163,8 @@ func (r *Registry) add(e *registration, loan gpustage.Loan, x devmem.Extent) (er
 func (r *Registry) handleFailure(e *registration, x devmem.Extent, err error) error {
 	switch {
 	case err == nil:
-	case r.Want == e.path:
-		return fmt.Errorf("SHMEM_GPU_NET=%s: %w", e.path, err)
+	case r.Want != config.GPUNetAuto:
+		return fmt.Errorf("SHMEM_GPU_NET=%s: %w", r.Want, err)
 	default:
 		r.Log(config.LogWarn, "%d bytes of the heap at offset %#x are staged: %v", x.Size, x.Offset, err)
 	}
@@ -183,14 +173,14 @@ func (r *Registry) handleFailure(e *registration, x devmem.Extent, err error) er
 
 // Direct reports whether some NIC reaches the heap. On a nil r it returns false.
 func (r *Registry) Direct() bool {
-	return r != nil && slices.ContainsFunc(r.registrations, func(e registration) bool { return e.path != config.GPUNetStage })
+	return r != nil && slices.ContainsFunc(r.registrations, func(e registration) bool { return e.path != 0 })
 }
 
 // Path returns the name of the path by which the first endpoint reaches the heap; "" if it does
 // not.
 func (r *Registry) Path() string {
-	if !r.Direct() || r.registrations[0].path == config.GPUNetStage {
+	if !r.Direct() || r.registrations[0].path == 0 {
 		return ""
 	}
-	return pathOf[r.registrations[0].path].String()
+	return r.registrations[0].path.String()
 }

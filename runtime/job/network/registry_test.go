@@ -13,6 +13,7 @@ import (
 	"libshmem/fabric"
 	"libshmem/runtime/config"
 	"libshmem/runtime/gpu"
+	"libshmem/runtime/gpu/gpudirect"
 	"libshmem/runtime/heap/devmem"
 	"libshmem/runtime/proxy/gpustage"
 	"libshmem/runtime/shmerr"
@@ -160,29 +161,29 @@ func TestRegistryOpen(t *testing.T) {
 		caps  fabric.Caps
 		fail  string // call
 		calls []string
-		way   config.GPUNet
+		way   gpudirect.Path
 		err   string
 		logs  []string
 	}{
-		{what: "the best", facts: hopper, caps: nic, calls: byFile, way: config.GPUNetDMABuf,
+		{what: "the best", facts: hopper, caps: nic, calls: byFile, way: gpudirect.DMABuf,
 			logs: []string{"info: the NIC reaches the heap by dma-buf, flushes: false"}},
-		{what: "peer memory by name", want: config.GPUNetPeerMem, facts: hopper, caps: nic, calls: byPeer, way: config.GPUNetPeerMem,
+		{what: "peer memory by name", want: config.GPUNetPeerMem, facts: hopper, caps: nic, calls: byPeer, way: gpudirect.PeerMemory,
 			logs: []string{"info: the NIC reaches the heap by peer memory, flushes: false"}},
-		{what: "no dma-bufs of the driver", facts: with(func(f *gpu.Facts) { f.DMABuf = false }), caps: nic, calls: byPeer, way: config.GPUNetPeerMem,
+		{what: "no dma-bufs of the driver", facts: with(func(f *gpu.Facts) { f.DMABuf = false }), caps: nic, calls: byPeer, way: gpudirect.PeerMemory,
 			logs: []string{
 				"info: the NIC does not reach the heap by dma-buf: register memory of GPU 2: the driver, of CUDA 13.0, exports no dma-buf of it",
 				"info: the NIC reaches the heap by peer memory, flushes: false",
 			}},
-		{what: "an old libfabric", facts: hopper, caps: fabric.Caps{GPU: true}, calls: byPeer, way: config.GPUNetPeerMem,
+		{what: "an old libfabric", facts: hopper, caps: fabric.Caps{GPU: true}, calls: byPeer, way: gpudirect.PeerMemory,
 			logs: []string{
 				"info: the NIC does not reach the heap by dma-buf: register memory of GPU 2: the provider takes no dma-bufs (efa and verbs do, of libfabric 1.20 and later)",
 				"info: the NIC reaches the heap by peer memory, flushes: false",
 			}},
 		{what: "the second part fails", facts: hopper, caps: nic, fail: "dmabuf 0x7000200000",
-			calls: slices.Concat(byFile[:5], []string{"unregister"}, byPeer), way: config.GPUNetPeerMem,
+			calls: slices.Concat(byFile[:5], []string{"unregister"}, byPeer), way: gpudirect.PeerMemory,
 			logs: []string{"info: the NIC does not reach the heap by dma-buf: no place for it", "info: the NIC reaches the heap by peer memory, flushes: false"}},
 		{what: "nothing works", facts: with(func(f *gpu.Facts) { f.RDMAVMM = false }), caps: nic, fail: "dmabuf",
-			calls: slices.Concat(aDMABuf, []string{"unregister"}), way: config.GPUNetStage,
+			calls: slices.Concat(aDMABuf, []string{"unregister"}), way: 0,
 			logs: []string{
 				"info: the NIC does not reach the heap by dma-buf: no place for it",
 				"info: the NIC does not reach the heap by peer memory: register memory of GPU 2: the driver does not give NICs access to it",
@@ -193,7 +194,7 @@ func TestRegistryOpen(t *testing.T) {
 			err: "SHMEM_GPU_NET=peermem: register memory of GPU 2: the driver does not give NICs access to it (set it to auto to use what works)"},
 		{what: "out of order and no flush, by name", want: config.GPUNetDMABuf, facts: with(func(f *gpu.Facts) { f.WritesOrdering, f.FlushWrites = 0, 2 }), caps: nic,
 			err: "SHMEM_GPU_NET=dmabuf: register memory of GPU 2: a NIC's writes there are not in order, and the driver, of CUDA 13.0, has no call to flush it (set it to auto to use what works)"},
-		{what: "copies stay as they are", facts: hopper, caps: nic, fail: "sync", calls: byFile, way: config.GPUNetDMABuf,
+		{what: "copies stay as they are", facts: hopper, caps: nic, fail: "sync", calls: byFile, way: gpudirect.DMABuf,
 			logs: []string{
 				"info: a NIC may read before a synchronous copy by the program has arrived: no place for it",
 				"info: the NIC reaches the heap by dma-buf, flushes: false",
@@ -213,7 +214,7 @@ func TestRegistryOpen(t *testing.T) {
 			}
 			same(t, "calls", rec.calls, c.calls)
 			same(t, "log", rec.lines, c.logs)
-			if err == nil && (len(r.registrations) != 1 || r.registrations[0].path != c.way || (rec.parts == 2) != (c.way != config.GPUNetStage)) {
+			if err == nil && (len(r.registrations) != 1 || r.registrations[0].path != c.way || (rec.parts == 2) != (c.way != 0)) {
 				t.Errorf("%d parts registered, %+v", rec.parts, r.registrations)
 			}
 			if rec.flush != nil || rec.locks != 0 {
@@ -299,7 +300,7 @@ func TestRegistryGrow(t *testing.T) {
 	if err := r.Open(rec, two); err != nil {
 		t.Fatal(err)
 	}
-	r.registrations = append(r.registrations, registration{with: staged, path: config.GPUNetStage})
+	r.registrations = append(r.registrations, registration{with: staged, path: 0})
 	rec.calls = nil
 	for range 2 {
 		if err := r.Grow(three); err != nil {
@@ -377,7 +378,7 @@ func TestRegistryLend(t *testing.T) {
 			if err := r.Open(rec, two); err != nil {
 				t.Fatal(err)
 			}
-			r.registrations = append(r.registrations, registration{with: staged, path: config.GPUNetStage})
+			r.registrations = append(r.registrations, registration{with: staged, path: 0})
 			rec.calls, rec.lines = nil, nil
 			for _, call := range c.fail {
 				rec.fail[call] = errors.New("no")

@@ -155,8 +155,8 @@ func OpenBootstrap(cfg *config.Config, environ []string, given Given, log *shmlo
 	return w.open(s)
 }
 
-// nilOnError returns b, or a nil Bootstrap with an error: an interface that holds a nil pointer of some
-// type would not be nil.
+// nilOnError returns b, or a nil Bootstrap with an error: an interface that holds a nil pointer of
+// some type would not be nil.
 func nilOnError(b bootstrap.Bootstrap, err error) (bootstrap.Bootstrap, error) {
 	if err != nil {
 		return nil, err
