@@ -61,11 +61,14 @@ struct shmemi_group_queue {
     struct shmemi_group_operation *last; /* submitted last; NULL: none */
     uint32_t asleep; /* 1: the proxy sleeps, or is about to, and has to be woken */
     uint32_t failed; /* 1: no operation ends any more; the group's failure has the reason */
+    uint32_t lost; /* 1: a rank is lost, though perhaps no operation has failed; the group's failure has the reason */
+    unsigned char pad1[4];
 };
-_Static_assert(sizeof(struct shmemi_group_queue) == 16, "sizeof_group_queue");
+_Static_assert(sizeof(struct shmemi_group_queue) == 24, "sizeof_group_queue");
 _Static_assert(offsetof(struct shmemi_group_queue, last) == 0, "group_queue_last");
 _Static_assert(offsetof(struct shmemi_group_queue, asleep) == 8, "group_queue_asleep");
 _Static_assert(offsetof(struct shmemi_group_queue, failed) == 12, "group_queue_failed");
+_Static_assert(offsetof(struct shmemi_group_queue, lost) == 16, "group_queue_lost");
 
 /* No macro has taken a name. */
 _Static_assert(SHMEMI_GROUP_PUT == 1, "GROUP_PUT");

@@ -37,6 +37,7 @@ var group = Unit{
 			{Name: "last", Type: "ptr", C: "struct shmemi_group_operation *", GoType: "*Operation", Doc: "submitted last; NULL: none"},
 			{Name: "asleep", Type: "u32", Doc: "1: the proxy sleeps, or is about to, and has to be woken"},
 			{Name: "failed", Type: "u32", Doc: "1: no operation ends any more; the group's failure has the reason"},
+			{Name: "lost", Type: "u32", Doc: "1: a rank is lost, though perhaps no operation has failed; the group's failure has the reason"},
 		}},
 	},
 }

@@ -48,7 +48,7 @@ struct coll {
     uint64_t group;
     struct operations operations;
     int ranks;
-    bool failed; /* an operation has failed */
+    bool failed; /* an operation has failed, or a rank is lost */
     bool closed;
     int users; /* 1 until it is closed, and its contexts and memory, which may end later */
 };
@@ -443,9 +443,16 @@ nccl_result plugin_progress(void *context)
     return NCCL_SUCCESS;
 }
 
-/* NCCL's queryLastError: sets *failed if an operation of the coll has failed. */
+/* NCCL's queryLastError: sets *failed if an operation of the coll has failed or a rank is lost.
+ * NCCL asks in each round, and then ends the communicator: kernels may wait for a signal of a lost
+ * rank on which this one has no operation under way. */
 nccl_result plugin_last_error(void *context, bool *failed)
 {
-    *failed = __atomic_load_n(&((struct context *)context)->of->failed, __ATOMIC_RELAXED);
+    struct coll *x = ((struct context *)context)->of;
+    *failed = __atomic_load_n(&x->failed, __ATOMIC_RELAXED);
+    if (!*failed && !x->closed && __atomic_load_n(&x->operations.queue.lost, __ATOMIC_ACQUIRE)) {
+        failure(x, "queryLastError");
+        *failed = true;
+    }
     return NCCL_SUCCESS;
 }

@@ -142,6 +142,9 @@ func (m *Mesh) find(number int) (*member, error) {
 func (m *Mesh) giveUp(p *member, reason string) {
 	m.e.Remove(libshmem.PE(p.number), reason)
 	m.setAbsent(p, lossOf(p.number, reason))
+	if m.source != nil && !m.closing {
+		m.source.Lost(p.why)
+	}
 }
 
 // lossOf returns the error of operations on a lost member. reason is a text of the engine, which

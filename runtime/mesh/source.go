@@ -14,6 +14,10 @@ type Source interface {
 	Sleep() bool
 	// Fail is called when no operation can go on any more, also none that is under way.
 	Fail(err error)
+	// Lost is called when a member is lost. Only operations on that member fail, but whoever
+	// waits for something of it would learn of the loss by none of its own. It is called with the
+	// engine's lock.
+	Lost(err error)
 }
 
 // sourceSpin is how long the proxy of a mesh with a source polls for more work before it sleeps:

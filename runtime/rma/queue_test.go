@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"libshmem/runtime/shmerr"
 )
 
 // submit submits operations together, and wakes the proxy if it sleeps, as the plugin does for each
@@ -112,6 +114,34 @@ func TestBadOperations(t *testing.T) {
 	}
 	if s := await(t, good); s != stateDone {
 		t.Errorf("the good operation ends as %d", s)
+	}
+}
+
+// TestLostRank loses a rank on which no operation is under way: the other learns of it all the same,
+// because kernels may wait for signals of the lost one. A rank that leaves in order is no loss.
+func TestLostRank(t *testing.T) {
+	all, _, _ := pair(t)
+	last := all[1]
+	if err := all[0].Mesh.Remove(1); err != nil { // which ends the connection
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(patience); atomic.LoadUint32(&last.queue.lost) == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("rank 1 does not know that it has lost rank 0")
+		}
+	}
+	if err := last.Failure(); !errors.Is(err, shmerr.ErrPeerLost) || !strings.Contains(err.Error(), "member 0 ") {
+		t.Errorf("error %v", err)
+	}
+
+	all, bytes, number := pair(t)
+	o := &Operation{kind: kindPut, rank: 1, local: unsafe.Pointer(&bytes[0][0]), nbytes: 8, memory: number}
+	submit(all[0], o)
+	await(t, o)
+	last = all[1]
+	closeAll(t, all)
+	if atomic.LoadUint32(&last.queue.lost) != 0 {
+		t.Errorf("the end of a group counts as a loss: %v", last.Failure())
 	}
 }
 

@@ -103,10 +103,16 @@ func (q *queue) Fail(err error) {
 	atomic.StoreUint32(&q.failed, 1)
 }
 
-// note stores the first error of the group's operations.
+// Lost implements mesh.Source.
+func (q *queue) Lost(err error) {
+	q.note(err)
+	atomic.StoreUint32(&q.lost, 1)
+}
+
+// note stores the first error of the group's operations, or the first loss of a rank.
 func (q *queue) note(err error) { q.failure.CompareAndSwap(nil, &err) }
 
-// Failure returns the first error of the group's operations, or nil.
+// Failure returns the first error of the group's operations, or the first loss of a rank, or nil.
 func (g *Group) Failure() error {
 	if err := g.queue.failure.Load(); err != nil {
 		return *err

@@ -69,13 +69,16 @@ type Queue struct {
 	last   *Operation // submitted last; NULL: none
 	asleep uint32     // 1: the proxy sleeps, or is about to, and has to be woken
 	failed uint32     // 1: no operation ends any more; the group's failure has the reason
+	lost   uint32     // 1: a rank is lost, though perhaps no operation has failed; the group's failure has the reason
+	_      [4]byte
 }
 
 var (
-	_ [16]byte = [unsafe.Sizeof(Queue{})]byte{}
+	_ [24]byte = [unsafe.Sizeof(Queue{})]byte{}
 	_ [0]byte  = [unsafe.Offsetof(Queue{}.last)]byte{}
 	_ [8]byte  = [unsafe.Offsetof(Queue{}.asleep)]byte{}
 	_ [12]byte = [unsafe.Offsetof(Queue{}.failed)]byte{}
+	_ [16]byte = [unsafe.Offsetof(Queue{}.lost)]byte{}
 )
 
 var (

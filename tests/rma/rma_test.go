@@ -169,7 +169,7 @@ type harness struct{ program, library, driver string }
 func newHarness(t *testing.T) *harness {
 	t.Helper()
 	var of []byte
-	for _, name := range []string{"testdata/harness.c", "testdata/load.h", "../../capi/rma/nccl.h"} {
+	for _, name := range []string{"testdata/harness.c", "testdata/load.h", "testdata/plan.h", "../../capi/rma/nccl.h"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

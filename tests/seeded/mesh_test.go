@@ -81,6 +81,13 @@ var meshDefects = []defect{
 		by:   unit("./runtime/rma", "^TestQueue$"), says: `the proxy does not sleep`,
 	},
 	{
+		id: "mesh/loss-of-an-idle-rank-is-not-told", file: "runtime/rma/queue_unsafe.go",
+		was:  "	atomic.StoreUint32(&q.lost, 1)\n",
+		is:   "	_ = q.lost\n",
+		user: "a kernel waits for ever for NCCL's signal of a rank that has died",
+		by:   unit("./runtime/rma", "^TestLostRank$"), says: `rank 1 does not know that it has lost rank 0`,
+	},
+	{
 		id: "mesh/blob-without-proof", file: "runtime/mesh/address.go",
 		was:  "	if !hmac.Equal(proof, m.proof(blob[:len(blob)-proofSize])) {",
 		is:   "	if len(proof) != proofSize {",

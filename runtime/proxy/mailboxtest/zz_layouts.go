@@ -2,5 +2,5 @@
 
 package mailboxtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xcfd123bfb4a90616
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xf43a35d343b4db95
 import "C"

@@ -9,9 +9,9 @@
  * strong signals, strong signals alone, gets, of 0 to 1 MiB, with up to 128 under way, tested in
  * any order. What an operation does follows from the numbers of the ranks, its context and its
  * place there, so that the target knows it. With killed, the last rank ends in the middle: the
- * others have to get an error, and to close everything, in time. Rank 0 forks once: its child ends,
- * and the rank goes on. With gpu all memory is that of a GPU, of the fake driver: the processor can
- * read and write it, too.
+ * others have to get an error, rank 0 without an operation under way, and to close everything, in
+ * time. Rank 0 forks once: its child ends, and the rank goes on. With gpu all memory is that of a
+ * GPU, of the fake driver: the processor can read and write it, too.
  */
 #define _GNU_SOURCE
 #include "nccl.h"
@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CONTEXTS = 4, SLOTS = 8, SLOT = 64 << 10, RANKS = 4, DEPTH = 128, LARGE = 1 << 20 };
@@ -84,39 +85,7 @@ static void logger(int level, unsigned long flags, const char *file, int line, c
     va_end(args);
 }
 
-static uint64_t mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
-/* What operation i of a source does on a target in a context. */
-enum kind { PUT, WEAK, STRONG, ALONE, GET };
-struct plan {
-    enum kind kind;
-    size_t bytes;
-};
-
-static struct plan plan_of(int source, int target, int context, uint64_t i)
-{
-    static const size_t sizes[] = {8, 8, 8, 100, 4096, 4096, 9000, SLOT};
-    uint64_t r = mix(
-        seed ^ mix((uint64_t)source << 48 | (uint64_t)target << 40 | (uint64_t)context << 32 | i));
-    struct plan p = {(enum kind)(r % 5), sizes[(r >> 8) % 8]};
-    if (i % SLOTS == SLOTS - 1)
-        p.kind = STRONG; /* what the slots before it need to be used again */
-    if (p.kind == ALONE || (p.kind != STRONG && (r >> 16) % 8 == 0))
-        p.bytes = 0;
-    return p;
-}
-
-/* The byte that an operation puts everywhere in its slot. */
-static char mark_of(int source, int context, uint64_t i)
-{
-    return (char)mix((uint64_t)source << 40 | (uint64_t)context << 32 | i);
-}
+#include "plan.h"
 
 struct rank {
     int rank;
@@ -334,6 +303,29 @@ static void fork_once(struct rank *k)
           "rank %d: its child has not ended by exit(0) within 10 s (status %#x)", k->rank, status);
 }
 
+/* Whether the plugin says that a rank is lost, to a rank that has no operation on the killed one
+ * under way: kernels may wait for a signal of it. */
+static bool heard_of_loss(struct rank *k)
+{
+    bool failed = false;
+    for (int i = 0; i < k->under_way; ++i)
+        if (k->open[i].target == ranks - 1)
+            return false;
+    n.last_error(k->contexts, &failed);
+    return failed;
+}
+
+/* Ends the operations under way and makes no others, until it has heard of the loss. */
+static void wait_for_loss(struct rank *k)
+{
+    time_t end = time(NULL) + 60;
+    while (test(k, 0) >= 0 && !heard_of_loss(k)) {
+        CHECK(time(NULL) < end, "rank %d: it has not heard of the killed rank in a minute",
+              k->rank);
+        usleep(10);
+    }
+}
+
 /* Traffic until all is seen, or with killed until the plugin reports an error. */
 static void traffic(struct rank *k)
 {
@@ -344,6 +336,8 @@ static void traffic(struct rank *k)
             _exit(0);
         if (turns == 100 && k->rank == 0)
             fork_once(k);
+        if (killed && turns == 1000 && k->rank == 0)
+            return wait_for_loss(k);
         random = mix(random);
         int other = (int)(random % (uint64_t)ranks), context = (int)(random >> 8) % CONTEXTS;
         int began = start(k, other, context < 0 ? -context : context);
@@ -357,6 +351,8 @@ static void traffic(struct rank *k)
         }
         if (began > 0 && ended > 0)
             usleep(10); /* NCCL's proxy does not sleep; here ranks are more than processors */
+        if (killed && heard_of_loss(k))
+            return;
         for (int source = 0; source < ranks; ++source)
             look(k, source, (int)(turns % CONTEXTS), weak[source][turns % CONTEXTS]);
     }
