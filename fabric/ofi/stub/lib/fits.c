@@ -23,12 +23,20 @@ static bool same(const char *asked, const char *name)
 /* FI_MR_BASIC, whose name is a warning in the headers of libfabric 2. */
 enum { MR_BASIC = 1 << 0 };
 
-/* Reports whether the hints (asked) allow all modes of registration that the provider demands
- * (wanted). The old FI_MR_BASIC stands for four of them. */
-static bool registers(int asked, int wanted)
+/* Reports whether the hints' modes of registration (asked) include all that the provider demands
+ * (wanted). FI_MR_BASIC, of API versions before 1.5, stands for FI_MR_VIRT_ADDR, FI_MR_ALLOCATED
+ * and FI_MR_PROV_KEY, and no other mode may be beside it. It does not stand for FI_MR_LOCAL, which
+ * efa-direct demands as well (rule G3e). verbs demands it, too, but of ofi_rxm, not of the program.
+ */
+static bool modes_fit(const struct settings *s, enum kind kind, int asked, int wanted)
 {
-    if (asked & MR_BASIC)
-        asked |= FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_LOCAL;
+    if (asked & MR_BASIC) {
+        if (asked != MR_BASIC)
+            return false;
+        asked = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+        if (!rule(s, kind, G3e))
+            asked |= FI_MR_LOCAL;
+    }
     return (wanted & ~asked) == 0;
 }
 
@@ -91,7 +99,7 @@ static bool domain_fits(const struct settings *s, enum kind kind, const struct f
                         const struct fi_domain_attr *h)
 {
     return h == NULL || (h->cq_data_size <= o->cq_data_size &&
-                         (registers(h->mr_mode, o->mr_mode) || without(s, kind, G3c)) &&
+                         (modes_fit(s, kind, h->mr_mode, o->mr_mode) || without(s, kind, G3c)) &&
                          progresses(h->control_progress, o->control_progress) &&
                          progresses(h->data_progress, o->data_progress));
 }
