@@ -90,7 +90,8 @@ func TestReport(t *testing.T) {
 // Two hosts may have the same address, so that the wrong one answers.
 func TestTry(t *testing.T) {
 	for _, c := range []struct{ says, want string }{
-		{"right", ""}, {"wrong", "another process answers there"}, {"", "another process answers there"},
+		{"right", ""}, {"wrong", "another process answers there"}, {"SSH", "another process answers there"},
+		{"", "it accepts connections but does not answer"}, {"rig", "it accepts connections but does not answer"},
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -118,6 +119,19 @@ func TestTry(t *testing.T) {
 		if got := text(); got != "connect: connection refused" {
 			t.Errorf("no listener: %q", got)
 		}
+	}
+}
+
+// A listener that accepts connections, and says nothing in time, may be this job's on a busy host.
+func TestTryIsSilent(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	a := Address{IP: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, Token: "right"}
+	if err := checkConnects(a, 50*time.Millisecond); err == nil || err.Error() != "it accepts connections but does not answer" {
+		t.Errorf("no answer: %v", err)
 	}
 }
 

@@ -251,8 +251,9 @@ func dial(a Address, timeout time.Duration) (net.Conn, error) {
 	return c, nil
 }
 
-// readToken reads the token that a listener sends first, and returns an error if it is another one:
-// another process has that port.
+// readToken reads the token that a listener sends first. It returns an error if something else
+// comes, because another process or another host has that address, or if the token does not come in
+// time.
 func readToken(c net.Conn, token string, timeout time.Duration) error {
 	if err := c.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 		return err
@@ -260,13 +261,13 @@ func readToken(c net.Conn, token string, timeout time.Duration) error {
 	b := make([]byte, len(token))
 	for n := 0; n < len(b); {
 		k, err := c.Read(b[n:])
-		if err != nil {
+		n += k
+		if string(b[:n]) != token[:n] {
 			return errors.New("another process answers there")
 		}
-		n += k
-	}
-	if string(b) != token {
-		return errors.New("another process answers there")
+		if err != nil && n < len(b) {
+			return errors.New("it accepts connections but does not answer")
+		}
 	}
 	return nil
 }
