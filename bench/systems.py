@@ -16,7 +16,7 @@ class RunError(Exception):
 
 
 def environment(**more):
-    """Our library without the caller's settings of either."""
+    """The variables of this process and `more`, without settings of the libraries compared here."""
     drop = ("SHMEM_", "NVSHMEM_", "OMPI_", "UCX_", "FI_")
     env = {k: v for k, v in os.environ.items() if not k.startswith(drop)}
     env.update(more)
@@ -49,8 +49,13 @@ def run(argv, limit, env=None):
 
 
 def rows(text, names=perf.FIGURES):
-    """The lines "metric TAB size TAB value TAB unit" of a benchmark, and those of shmem-perf's
-    program, whose figures get these names."""
+    """The results in a program's output, as dicts with metric, size, value and unit.
+
+    A line "metric TAB size TAB value TAB unit", as the benchmarks of this folder print, is a row.
+    The program of shmem-perf prints a line for each figure, which becomes a row if the metric, a
+    key of perf.FIGURES, is in names. Its last line, "end", becomes a row "errors": the number of
+    figures with wrong data. All other lines are left out.
+    """
     found = []
     for line in text.splitlines():
         parts = line.split("\t")

@@ -17,8 +17,10 @@ type StreamCall struct {
 	Doc     string
 }
 
-// StreamCalls are these operations. The bounced kernels are those for operands that the driver ties
-// to the program's context.
+// StreamCalls are these operations. The bounced kernels are for operands in memory that belongs to
+// the program's CUDA context, such as that of cudaMalloc. While the program loads a kernel beside a
+// running one, the driver carries out no copy of such memory, so the proxies cannot reach it. The
+// bounced kernels copy it through bounce buffers, which no context owns (device/kernels/bounce.h).
 var StreamCalls = []StreamCall{
 	{Name: "PUT", Takes: "dest source count pe nbi", Queue: "put", Kernels: "put put_bounced"},
 	{Name: "GET", Takes: "dest source count pe nbi", Queue: "get", Kernels: "get get_bounced"},

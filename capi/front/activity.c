@@ -115,7 +115,7 @@ static void claim_entry(struct shmemi_waiter *w)
             continue;
         shmemi_seqcount_write_begin(&e->turn);
         snprintf(e->call, sizeof e->call, "%s", w->call);
-        shmemi_spell(e->call, sizeof e->call);
+        shmemi_use_program_names(e->call, sizeof e->call);
         e->what[0] = e->why[0] = 0;
         if (w->describe)
             w->describe(w->subject, e->what, sizeof e->what);

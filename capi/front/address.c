@@ -36,9 +36,10 @@ static const char *name_text(char text[SHMEMI_SYMBOL + 4], const void *addr)
     return text;
 }
 
-/* Ends the program with the reason if addr is in a global or static, or in a registered buffer that
- * is too short; returns otherwise. */
-void shmemi_refuse_static(const void *addr, size_t n, const char *call)
+/* For n bytes at addr that are not symmetric, which the caller has found out: ends the program if
+ * they begin in a registered buffer or a symmetric static, and so run past its end, or if they
+ * begin in a static and the statics of this job are not symmetric. Returns otherwise. */
+void shmemi_refuse_outside(const void *addr, size_t n, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
     char name[SHMEMI_SYMBOL + 4];
@@ -86,7 +87,7 @@ void shmemi_check_allocated(const char *what, const void *addr, const char *call
 void shmemi_refuse_range(const char *what, const void *addr, size_t n, const char *call)
 {
     shmemi_check_allocated(what, addr, call);
-    shmemi_refuse_static(addr, n, call);
+    shmemi_refuse_outside(addr, n, call);
     shmemi_abort(call, "pass memory from shmem_malloc, large enough for every element",
                  "%s %p with %zu bytes is not in the symmetric heap", what, addr, n);
 }

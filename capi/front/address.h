@@ -54,9 +54,10 @@ void shmemi_allocation_failed(size_t size, const char *call);
 void shmemi_refuse_range(const char *what, const void *addr, size_t n, const char *call)
     __attribute__((noreturn));
 
-/* Ends the program if addr is in a global or static that is not symmetric, with the reason, or if
- * the n bytes pass the end of a registered buffer. Returns otherwise. */
-void shmemi_refuse_static(const void *addr, size_t n, const char *call);
+/* For n bytes at addr that are not symmetric, which the caller has found out: ends the program if
+ * they begin in a registered buffer or a symmetric static, and so run past its end, or if they
+ * begin in a static and the statics of this job are not symmetric. Returns otherwise. */
+void shmemi_refuse_outside(const void *addr, size_t n, const char *call);
 
 /* Ends the program unless the address is a multiple of n. */
 void shmemi_need_aligned(const void *addr, size_t n, const char *call);

@@ -51,8 +51,10 @@ enum {
     ENTRIES
 };
 
-/* Reports whether every PE can register its buffer, and all pass matching buffers. If not, w->why
- * has the reason, or names the PE whose message has it. */
+/* Reports whether every PE can carry out its request, and all requests match. If not, w->why has
+ * the reason, or names the PE whose message has it, unless a PE is lost. Sets w->max_before and
+ * w->max_after to the largest values of all PEs. It is called before memory is moved, and once more
+ * after: then w->why has an error of this PE, if there was one. */
 static bool agree_on_request(struct registration_request *w, const char *call)
 {
     static const struct shmemi_reducer least = {shmemi_min_i64, sizeof(int64_t)};

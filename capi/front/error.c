@@ -142,7 +142,7 @@ print(const char *caller, const char *call, const char *remedy, const char *caus
     else
         n = snprintf(line, sizeof line, "shmem: %s%s: %s%s\n", caller, call, why, end);
     if (n < (int)sizeof line) {
-        shmemi_spell(line, sizeof line);
+        shmemi_use_program_names(line, sizeof line);
         n = (int)strlen(line);
     } else {
         n = sizeof line - 1;
@@ -212,7 +212,7 @@ SHMEMI_COLD void shmemi_refuse_uninitialised(const char *call)
         shmemi_abort(call, "exec a program in the child, or fork before shmem_init",
                      "this process is a child forked after shmem_init");
     snprintf(text, sizeof text, "%s: %s (%s)", call, cause, remedy);
-    shmemi_spell(text, sizeof text);
+    shmemi_use_program_names(text, sizeof text);
     if (shmemi_abort_by_launcher(SHMEMI_ABORTED, text)) {
         shmemi_flush_stdout();
         _exit(SHMEMI_ABORTED); /* shmemrun reads the message before it looks at the exit status */

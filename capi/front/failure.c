@@ -92,7 +92,7 @@ static void fail_call(int code, int pe, const char *call, const char *what)
     last.code = code;
     last.pe = pe;
     snprintf(last.text, sizeof last.text, "%s: %s", call, what);
-    shmemi_spell(last.text, sizeof last.text);
+    shmemi_use_program_names(last.text, sizeof last.text);
 
     pthread_mutex_lock(&handler_lock);
     shmemx_error_handler_t h = handler;

@@ -85,7 +85,7 @@ void shmemi_settle(const char *call)
     uint64_t started = shmemi_observe(&s->gpu_started);
     check(s->core->gpu_settle(), call);
     uint64_t settled = shmemi_read_once(&s->gpu_settled);
-    while (settled < started && !shmemi_advance(&s->gpu_settled, &settled, started))
+    while (settled < started && !shmemi_exchange_if(&s->gpu_settled, &settled, started))
         ;
 }
 

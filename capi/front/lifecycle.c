@@ -64,7 +64,7 @@ static void note_init_error(const char *call, const char *error)
     char line[1280];
     snprintf(init_error, sizeof init_error, "%s", error);
     snprintf(line, sizeof line, "shmem: %s: %s\n", call, error);
-    shmemi_spell(line, sizeof line);
+    shmemi_use_program_names(line, sizeof line);
     if (!shmemi_host_language_raises())
         fputs(line, stderr);
 }

@@ -28,8 +28,10 @@ static struct module {
     size_t size;
 } * modules;
 
-/* Prints an error and returns -1. It does not end the program, which may be able to continue
- * without the kernels. remedy: NULL after an error of the core, which has its own. */
+/* Prints the error of a call, with NVSHMEM's names if the program calls the library by those, and
+ * returns -1. It does not end the program, which may be able to continue without the kernels.
+ * remedy is what the user can do. NULL: cause may end with a remedy, in parentheses; if it does
+ * not, the advice to run shmem-doctor is added. */
 static int report_error(const char *call, const char *cause, const char *remedy)
 {
     char line[2048];
@@ -37,7 +39,7 @@ static int report_error(const char *call, const char *cause, const char *remedy)
         snprintf(line, sizeof line, "%s: %s%s", call, cause, shmemi_remedy_after(cause));
     else
         snprintf(line, sizeof line, "%s: %s (%s)", call, cause, remedy);
-    shmemi_spell(line, sizeof line);
+    shmemi_use_program_names(line, sizeof line);
     shmemi_state.core->report(line);
     return -1;
 }

@@ -40,7 +40,7 @@ static uint64_t *main_of(int notify)
 static void raise_stored(int notify, uint64_t found)
 {
     uint64_t last = shmemi_read_once(&stored[notify]);
-    while ((int64_t)(found - last) > 0 && !shmemi_advance(&stored[notify], &last, found))
+    while ((int64_t)(found - last) > 0 && !shmemi_exchange_if(&stored[notify], &last, found))
         ;
 }
 
@@ -80,14 +80,7 @@ static uint64_t last_known_value(int notify)
     return value;
 }
 
-/* Returns the present value of a counter, for which the word to which kernels add is read anew. */
-static uint64_t value_of(int notify, const char *call)
-{
-    load_stores(notify, 1, call);
-    return last_known_value(notify);
-}
-
-/* Returns the value of a counter by the latest read of its two words. */
+/* Returns the value of a counter without a read of GPU memory (last_known_value). */
 uint64_t shmemi_notification_known(int notify)
 {
     return last_known_value(notify);
@@ -96,7 +89,8 @@ uint64_t shmemi_notification_known(int notify)
 /* Returns the present value of a counter, for which the word to which kernels add is read anew. */
 uint64_t shmemi_notification_value(int notify, const char *call)
 {
-    return value_of(notify, call);
+    load_stores(notify, 1, call);
+    return last_known_value(notify);
 }
 
 /* Reports whether a counter has reached count, and stores the value that it has compared in *value.
@@ -107,7 +101,7 @@ static bool has_reached(int notify, uint64_t count, uint64_t *value, const char 
 {
     *value = last_known_value(notify);
     if ((int64_t)*value < (int64_t)count && shmemi_state.notify_stores != NULL)
-        *value = value_of(notify, call);
+        *value = shmemi_notification_value(notify, call);
     return (int64_t)*value >= (int64_t)count;
 }
 
@@ -119,7 +113,7 @@ static void set_counter(int notify, uint64_t value)
     uint64_t *main = main_of(notify), old = shmemi_observe(main), stores;
     do
         stores = shmemi_observe(&stored[notify]);
-    while (!shmemi_advance(main, &old, value - stores));
+    while (!shmemi_exchange_if(main, &old, value - stores));
 }
 
 /* Sets n counters of this PE to 0. */
@@ -279,8 +273,9 @@ void shmemi_notify_state(int notify, int *what)
 
 /* --------------------------------------------------------------------- put */
 
-/* Implements shmemx_putmem_notify with checks: by copies and an addition if this process can access
- * the PE's memory, else over the network. */
+/* Implements shmemx_putmem_notify where shmemi_put_notify does not: this process cannot store at
+ * dest, or an argument is wrong. Checks the arguments. Then it copies and adds itself if it can,
+ * else the network does both. */
 void shmemi_put_notify_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int notify,
                             int pe, bool nbi, const char *call)
 {
@@ -290,6 +285,8 @@ void shmemi_put_notify_slow(shmem_ctx_t ctx, void *dest, const void *source, siz
         shmemi_ctx_check(ctx, call);
     if (shmemi_refuse_lost(pe, call))
         return;
+    /* dest may be in GPU memory, to which the driver has to be able to copy (base). The counter is
+     * in main memory, where this process has to be able to add to it (peer_base). */
     char *base = shmemi_reachable(pe, offset);
     if (shmemi_state.peer_base[pe] != NULL && (base != NULL || n == 0)) {
         if (n > 0)
@@ -324,7 +321,7 @@ static void describe(const void *subject, char *text, size_t size)
 {
     const struct awaited *a = subject;
     snprintf(text, size, "for notification counter %d >= %" PRIu64 ", now %" PRIu64, a->notify,
-             a->count, value_of(a->notify, "shmemx_notify_wait"));
+             a->count, shmemi_notification_value(a->notify, "shmemx_notify_wait"));
 }
 
 /* Implements shmemx_notify_wait: waits until a counter has reached count, and returns its value. */
@@ -358,7 +355,7 @@ uint64_t shmemi_notification_fetch(int notify, const char *call)
     shmemi_notification_check(notify, call);
     if (shmemi_state.networked)
         shmemi_net_poll(call);
-    return value_of(notify, call);
+    return shmemi_notification_value(notify, call);
 }
 
 /* Implements shmemx_notify_reset: sets a counter, and wakes threads that wait for it. */

@@ -20,8 +20,8 @@
 /* At init: frees all ranges of counters. */
 void shmemi_notification_open(void);
 
-/* Puts, and then adds to a counter of the PE. shmemi_put_notify calls it if the PE is on another
- * node or an argument is wrong. */
+/* Puts, and then adds to a counter of the PE. shmemi_put_notify calls it if this process cannot
+ * store at dest, or an argument is wrong. */
 void shmemi_put_notify_slow(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int notify,
                             int pe, bool nbi, const char *call);
 
@@ -34,7 +34,7 @@ void shmemi_notification_free(int first, const char *call);
 
 /* These functions are for the library's own counters, which follow the program's in the table. */
 
-/* Returns the value of a counter by the latest read of its words. */
+/* Returns the value of a counter without a read of GPU memory: at most the present value. */
 uint64_t shmemi_notification_known(int notify);
 /* Returns the present value of a counter. It reads the word to which kernels add, which is in the
  * memory of the GPU. */

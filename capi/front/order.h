@@ -78,11 +78,11 @@
  * shmemi_observe of the callers that wait for the count. */
 #define shmemi_arrive(at) __atomic_add_fetch((at), 1, __ATOMIC_ACQ_REL)
 
-/* Raises a word that several threads raise, if it is *seen; else *seen becomes its present value.
- * It may fail spuriously, so callers loop. The thread that raises it publishes its own earlier
- * stores, and sees those of the threads that raised it before. Other side: the same macro and
- * shmemi_observe. */
-#define shmemi_advance(at, seen, to)                                                               \
+/* Changes a word, which several threads change so, from *seen to `to`, and returns true. If the
+ * word has another value, *seen becomes that, and the result is false. It may fail spuriously, so
+ * callers loop. The thread that changes the word publishes its own earlier stores, and sees those
+ * of the threads that changed it before. Other side: the same macro and shmemi_observe. */
+#define shmemi_exchange_if(at, seen, to)                                                           \
     __atomic_compare_exchange_n((at), (seen), (to), true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
 /* --------------------------------------------------------------- ownership */

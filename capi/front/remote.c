@@ -35,7 +35,7 @@ static SHMEMI_COLD void refuse(const void *addr, size_t n, int pe, const char *c
     shmemi_check_allocated("the symmetric address", addr, call);
     if (addr == NULL)
         shmemi_abort(call, "pass memory from shmem_malloc", "the symmetric address is NULL");
-    shmemi_refuse_static(addr, n, call);
+    shmemi_refuse_outside(addr, n, call);
     if (offset >= s->heap_size)
         shmemi_abort(call, "pass memory from shmem_malloc",
                      "%p is not a symmetric address (the heap is %#zx bytes at %p)", addr,

@@ -50,7 +50,7 @@ static void report(const struct shmemi_waiter *w, uint64_t now, bool is_due)
     snprintf(line, sizeof line, "%s%s has waited %.*f s%s%s%s%s (the %s)", shmemi_caller(caller),
              w->call, decimals(), (double)(now - w->clock.since) / 1e9, what[0] ? ": " : "", what,
              why[0] ? "; " : "", why, ends ? "job ends" : "wait goes on");
-    shmemi_spell(line, sizeof line);
+    shmemi_use_program_names(line, sizeof line);
     shmemi_state.core->report_wait(w->about ? w->pe : -1, line);
     if (ends)
         shmemi_abort(w->call, "call it on each PE before the end",

@@ -36,7 +36,7 @@ static const struct {
 
 /* Changes a message, in place, for programs of NVSHMEM: names such as shmem_put become nvshmem_put.
  * `size` is the room for the text; a name for which it does not suffice stays. */
-void shmemi_spell(char *text, size_t size)
+void shmemi_use_program_names(char *text, size_t size)
 {
     for (size_t at = 0; shmemi_is_nvshmem() && text[at] != '\0'; at++) {
         if (at > 0 && (isalnum((unsigned char)text[at - 1]) || text[at - 1] == '_'))

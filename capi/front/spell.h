@@ -9,7 +9,7 @@
 
 /* Replaces the names of calls and constants in a text by NVSHMEM's, if the program calls the
  * library by those names. size is the size of the array. Safe in signal handlers. */
-void shmemi_spell(char *text, size_t size);
+void shmemi_use_program_names(char *text, size_t size);
 /* Reports whether messages have NVSHMEM's names of calls. */
 bool shmemi_is_nvshmem(void);
 

@@ -77,7 +77,7 @@ static SHMEMI_COLD void refuse(const void *ivar, int cmp, const char *call)
     if (shmemi_outside_offset(ivar, 1) != SHMEMI_NO_OFFSET)
         return;
     shmemi_check_allocated("the symmetric address", ivar, call);
-    shmemi_refuse_static(ivar, 1, call);
+    shmemi_refuse_outside(ivar, 1, call);
     shmemi_abort(call, "wait on memory from shmem_malloc", "%p is not a symmetric address", ivar);
 }
 

@@ -135,7 +135,7 @@ static SHMEMI_COLD void refuse_arguments(const struct set *q, size_t bytes)
                      "comparison %d does not exist", q->cmp);
     if (q->nelems > 0 && q->values == NULL)
         shmemi_abort(q->call, "pass a value for each element", "cmp_values is NULL");
-    shmemi_refuse_static(q->ivars, bytes, q->call);
+    shmemi_refuse_outside(q->ivars, bytes, q->call);
     shmemi_abort(q->call, "wait on memory from shmem_malloc, and check the number of elements",
                  "ivars %p with %zu bytes is not in the symmetric heap", (const void *)q->ivars,
                  bytes);

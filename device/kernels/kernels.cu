@@ -357,21 +357,25 @@ template <class ALGORITHM> SHMEMI_D void reduce(call_t *c, uint32_t op)
     }
 }
 
-/*
- * A kernel for each algorithm and operation. One kernel for all would take the assembler four times
- * as long; one kernel for each type would hold the shared code 100 times.
- */
+/* Combines the sources of all PEs of a team into dest of each of them, by one block over any path.
+ * It has all operations (c.op). */
 KERNEL(reduce)
 {
     reduce<shmemi_any>(&c, (uint32_t)c.op);
 }
 
-/* Combines the sources of all PEs of a team, of which each gets another part of the result. */
+/* Combines the sources of all PEs of a team, of which each gets another part of the result, by one
+ * block over any path. It has all operations (c.op). */
 KERNEL(reducescatter)
 {
     reduce<shmemi_parts>(&c, (uint32_t)c.op);
 }
 
+/*
+ * The algorithms packed and spread (reduce.h) have a kernel for each operation. One kernel for all
+ * operations would take the assembler four times as long; one for each type would hold the shared
+ * code 100 times.
+ */
 #define REDUCE(name, op)                                                                           \
     KERNEL(packed_##name)                                                                          \
     {                                                                                              \

@@ -75,7 +75,9 @@ SHMEMI_D void shmemi_eager_send(const struct shmemi_device_image *image, uint32_
                                 const shmemx_eager_t *e, uint32_t slot, const void *source,
                                 uint32_t epoch, int pe)
 {
-    typedef shmemi_fewer<SCOPE, 5> fewer; /* with six, 68 registers on sm_75 */
+    /* At most five 16-byte loads of a thread are under way at once. Six took 68 registers on sm_75,
+     * and a block of 1,024 threads has 64 for each. */
+    typedef shmemi_fewer<SCOPE, 5> fewer;
     char *at = shmemi_eager_slot(image, call, e, slot), *buffer = NULL;
     char *to = shmemi_reach(image, call, at, e->stride, pe);
     const uint32_t nbytes = e->nbytes;

@@ -157,7 +157,8 @@ SHMEMI_D void shmemi_work_at(uint64_t base, uint64_t n, struct shmemi_work *w)
 }
 
 /*
- * Fills in a team of the table for a collective. A handle that is not a team stops the kernel.
+ * Fills in a team that is not the world, from its entry in the table, for a collective. Stops the
+ * kernel if the handle is not a team, or if the team has no memory for collectives of kernels.
  * Inlined: a function would keep the members in local memory.
  */
 SHMEMI_D void shmemi_team_load(const struct shmemi_device_image *image, uint32_t call,

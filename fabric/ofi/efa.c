@@ -87,7 +87,7 @@ int shmemi_ofi_events(struct shmemi_ofi *o, int now)
         o->trouble = e.err > 0 ? e.err : FI_EOTHER;
         const char *text =
             fi_eq_strerror(o->eq, e.prov_errno, e.err_data, words, sizeof(words) - 1);
-        shmemi_ofi_note(o, NO_TOKEN, o->trouble, text, e.prov_errno);
+        shmemi_ofi_note_error(o, NO_TOKEN, o->trouble, text, e.prov_errno);
     }
     return o->trouble != 0;
 }
@@ -98,6 +98,7 @@ int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c)
 {
     if (!shmemi_ofi_events(o, 0))
         return 0;
+    /* len is the number of the PE that the provider has given up; UINT32_MAX: it names none. */
     *c = (struct shmemi_completion){
         .token = NO_TOKEN, .kind = SHMEMI_COMPLETION_TROUBLE, .len = UINT32_MAX, .err = o->trouble};
     o->trouble = 0;
@@ -110,9 +111,10 @@ int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c)
  * fault: it or the peer's NIC has lost its state of queue pairs, addresses or keys. The error is
  * then EIO.
  */
-int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int number)
+int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int prov_errno)
 {
     enum { QP_INTERNAL_ERROR = 2, INVALID_AH = 4, BAD_ADDRESS = 7 };
-    const int sick = number == QP_INTERNAL_ERROR || number == INVALID_AH || number == BAD_ADDRESS;
+    const int sick =
+        prov_errno == QP_INTERNAL_ERROR || prov_errno == INVALID_AH || prov_errno == BAD_ADDRESS;
     return is_efa(o->info) && err == FI_EINVAL && sick ? FI_EIO : err;
 }

@@ -179,9 +179,9 @@ int shmemi_ofi_enable(struct shmemi_ofi *o, struct fid_mr **mr);
 
 /*
  * Requests the same endpoint with GPU memory from the provider of info. Returns the info to open,
- * for the caller to free, or NULL with an error of libfabric in why.
+ * for the caller to free, or NULL with a negative error of libfabric in *error.
  */
-struct fi_info *shmemi_ofi_with_gpu(uint32_t version, const struct fi_info *info, int *why);
+struct fi_info *shmemi_ofi_with_gpu(uint32_t version, const struct fi_info *info, int *error);
 
 /* Registers memory of GPU number device: of the dma-buf fd from offset on, or, if fd is negative,
  * the memory that the provider finds at base. */
@@ -249,7 +249,7 @@ int shmemi_ofi_poll_all(struct shmemi_ofi *o, struct shmemi_completion *c, int m
 /* Polls only the completion queue and the event queue. */
 int shmemi_ofi_poll_now(struct shmemi_ofi *o, struct shmemi_completion *c, int max);
 /* Returns the error of an operation, corrected by the provider's own error number. */
-int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int number);
+int shmemi_ofi_blame(const struct shmemi_ofi *o, int err, int prov_errno);
 /* Keeps efa from using its own shared memory for peers on this host. */
 void shmemi_ofi_before_domain(struct fi_info *info);
 /* Sets options of efa before its endpoint is enabled, and keeps the results for Go. */
@@ -261,8 +261,9 @@ int shmemi_ofi_open_events(struct shmemi_ofi *o);
 int shmemi_ofi_events(struct shmemi_ofi *o, int now);
 /* Makes c the completion that reports an error of the event queue. Returns 1, or 0 without one. */
 int shmemi_ofi_trouble(struct shmemi_ofi *o, struct shmemi_completion *c);
-/* Keeps the text of an operation's error, for shmemi_ofi_failure. */
-void shmemi_ofi_note(struct shmemi_ofi *o, uint32_t token, int err, const char *text, int number);
+/* Keeps the text of an error for shmemi_ofi_failure. NO_TOKEN: it is of no known operation. */
+void shmemi_ofi_note_error(struct shmemi_ofi *o, uint32_t token, int err, const char *text,
+                           int prov_errno);
 /* Returns 0 if an operation may be posted, or its error. */
 int shmemi_ofi_check(struct shmemi_ofi *o, uint32_t pe, uint32_t token);
 /* Returns the endpoint for an operation on a checked PE, and the PE's address there. */

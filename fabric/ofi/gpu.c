@@ -19,24 +19,28 @@ struct dma_buf {
     void *base;
 };
 
-/* Gets the info of the same endpoint with GPU memory. Providers that reach GPU memory want local
- * buffers there registered (FI_MR_HMEM). */
-struct fi_info *shmemi_ofi_with_gpu(uint32_t version, const struct fi_info *info, int *why)
+/*
+ * Returns libfabric's info of the same provider, NIC and fabric with access to GPU memory
+ * (FI_HMEM), which the caller frees. Otherwise returns NULL, and *error is a negative error of
+ * libfabric, -FI_ENODATA if no such endpoint is offered. The hints allow FI_MR_HMEM: providers that
+ * reach GPU memory want local buffers there registered.
+ */
+struct fi_info *shmemi_ofi_with_gpu(uint32_t version, const struct fi_info *info, int *error)
 {
     struct fi_info *h = fi_dupinfo(info), *list = NULL;
-    *why = -FI_ENOMEM;
+    *error = -FI_ENOMEM;
     if (h == NULL)
         return NULL;
     h->caps |= FI_HMEM;
     h->domain_attr->mr_mode = REGISTRATION | FI_MR_HMEM;
-    *why = shmemi_ofi_getinfo(version, h, &list);
+    *error = shmemi_ofi_getinfo(version, h, &list);
     fi_freeinfo(h);
-    if (*why != 0)
+    if (*error != 0)
         return NULL;
     struct fi_info *got = NULL;
-    *why = -FI_ENODATA;
+    *error = -FI_ENODATA;
     if (list->caps & FI_HMEM && (got = fi_dupinfo(list)) == NULL)
-        *why = -FI_ENOMEM;
+        *error = -FI_ENOMEM;
     fi_freeinfo(list);
     return got;
 }

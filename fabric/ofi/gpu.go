@@ -42,10 +42,10 @@ func (l Library) withGPU(o *offer) (*C.struct_fi_info, error) {
 	if o.usesCPU() {
 		return nil, shmerr.Causef(shmerr.ErrUnsupported, "provider %s does not use a NIC directly: the CPU moves its bytes", o.Provider)
 	}
-	var why C.int
-	info := C.shmemi_ofi_with_gpu(l.api, o.info, &why)
+	var ret C.int
+	info := C.shmemi_ofi_with_gpu(l.api, o.info, &ret)
 	if info == nil {
-		return nil, l.addObstacles(shmerr.Causef(shmerr.ErrUnsupported, "fi_getinfo with FI_HMEM for provider %s on %s: %w", o.Provider, o.NIC, fault(why)))
+		return nil, l.addObstacles(shmerr.Causef(shmerr.ErrUnsupported, "fi_getinfo with FI_HMEM for provider %s on %s: %w", o.Provider, o.NIC, fault(ret)))
 	}
 	return info, nil
 }

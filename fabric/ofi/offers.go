@@ -22,8 +22,8 @@ type Offer struct {
 	Provider string
 	NIC      string // the domain, as the provider names it
 	Fabric   string // the network of the NIC, as the provider names it
-	Chosen   bool   // Open would use it
-	Why      string // why Open would not use it, for messages
+	Chosen   bool   // Choose would choose it
+	Why      string // why Choose would not choose it, for messages; "": nothing speaks against it
 }
 
 // offer is an Offer with the data to compare and to open it.
@@ -44,8 +44,12 @@ func (o *offer) free() {
 	}
 }
 
-// List returns the offers of all providers, the best first. Where Choose would find nothing, List
-// also returns the error of Choose. Hints.Pick is not called.
+// List describes the offers of all providers, for programs that report which of them a job would
+// use. The best is first. Each offer says whether Choose would choose it for the hints w or, if not,
+// why not. All NICs among which Hints.Pick would have a choice count as chosen, and Pick is not
+// called. A provider's NIC that has several addresses on a fabric is listed once. library is the
+// file of libfabric; for "" Load searches for it. If no offer fits the hints, List returns the
+// offers and the error that Choose would return.
 func List(library string, w Hints) ([]Offer, error) {
 	w.Pick = nil
 	lib, err := Load(library)

@@ -126,16 +126,19 @@ static int may_be_foreign(const struct fi_cq_err_entry *e)
     return e->err != FI_EOVERRUN && (!(e->flags & ours) || (e->flags & theirs));
 }
 
-/* Stores the text of an operation's error, for shmemi_ofi_failure. The endpoint has memory for the
- * last FAILURES of them. */
-void shmemi_ofi_note(struct shmemi_ofi *o, uint32_t token, int err, const char *text, int number)
+/* Stores the text of an error for shmemi_ofi_failure: that of the operation `token` or, for
+ * NO_TOKEN, of no known operation, such as that of an event. err is libfabric's number of the
+ * error; text and prov_errno are the provider's. The endpoint has memory for the last FAILURES of
+ * them. */
+void shmemi_ofi_note_error(struct shmemi_ofi *o, uint32_t token, int err, const char *text,
+                           int prov_errno)
 {
     struct shmemi_ofi_failure *f = &o->failures[o->next_failure++ % FAILURES];
     f->token = token;
     f->err = err;
     snprintf(f->text, sizeof(f->text), "%s (%s says: %s, %d)", fi_strerror(err),
              o->info->fabric_attr->prov_name, text == NULL || text[0] == 0 ? "nothing" : text,
-             number);
+             prov_errno);
 }
 
 /* Reads the error at the head of the completion queue. Returns 1 if c is its completion, 0 if
@@ -160,7 +163,7 @@ int shmemi_ofi_read_error(struct shmemi_ofi *o, struct shmemi_completion *c)
     shmemi_ofi_events(o, 1);
     char words[96] = "";
     const char *text = fi_cq_strerror(o->cq, e.prov_errno, e.err_data, words, sizeof(words) - 1);
-    shmemi_ofi_note(o, token, e.err, text, e.prov_errno);
+    shmemi_ofi_note_error(o, token, e.err, text, e.prov_errno);
     if (token == NO_TOKEN)
         return -e.err;
     *c = (struct shmemi_completion){.token = token,

@@ -349,8 +349,10 @@ func (n *Network) noteChange(e *endpoint) {
 	}
 }
 
-// countLanded counts a packet whose bytes are in memory. After the last packet of a message it goes
-// on with the message.
+// countLanded counts a packet whose bytes are in memory. Once all packets that the message has in
+// this direction are there, it calls handleLanded, which completes the operation, sends the reply,
+// or delivers the message. A packet from a socket was counted when it was queued, and now counts as
+// read.
 func (n *Network) countLanded(p *packet) {
 	m := p.m
 	late := p.outcome.Late

@@ -97,8 +97,8 @@ func (e *endpoint) readPacket(p *packet) bool {
 	return true
 }
 
-// countRead counts a packet that was read from a socket. After the last packet of a message it goes
-// on with the message.
+// countRead counts a packet that was read from a socket. After the last packet that the message has
+// in this direction it calls handleLanded.
 func (n *Network) countRead(m *message, late Time) {
 	m.unread--
 	if n.announceEarly(m, m.unread); m.unread == 0 {

@@ -174,6 +174,7 @@ class Context(Own):
         _error: BaseException | None,
         _where: TracebackType | None,
     ) -> None:
+        """Destroys the context, unless it is destroyed, or the job has ended (count is 0)."""
         if self._handle is not None and state.count:
             self.destroy()
 

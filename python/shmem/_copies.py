@@ -36,7 +36,7 @@ class StridedCopy:
         self._source = source
 
     def refused(self, call: str) -> LayoutError:
-        """The error for arrays with gaps in a call that does not accept them."""
+        """The error of a call that takes only contiguous arrays."""
         at_source = self._dest.flags.c_contiguous
         name, which = ("source", self._source) if at_source else ("dest", self._dest)
         return not_contiguous(call, name, which, "pass slices without strides")

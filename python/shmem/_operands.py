@@ -186,7 +186,11 @@ _NO_COPY = "pass one that is; a copy would not be symmetric"
 def not_contiguous(
     call: str, name: str, array: Array, remedy: str = "pass a contiguous array or a copy"
 ) -> LayoutError:
-    """The error for an array with gaps."""
+    """The error for an array whose elements are not one after the other in memory, in C order.
+
+    Such an array is a slice with steps, or a transposed array. name says which operand of the
+    call it is, remedy what the user can do instead.
+    """
     return LayoutError(call, describe(name, array), "it is not contiguous", remedy)
 
 

@@ -14,12 +14,13 @@ const (
 	CopyAcross                  // any, also between GPUs
 )
 
-// Join replaces runs of copies, of one row each, by copies of several rows, in place: rows of one
-// size at a constant distance, which may differ between source and destination. So one call copies
-// packed pieces of pinned memory, or tokens or blocks of a program's buffer. The result has the
-// effect of the given copies one after the other. Between GPUs Join joins only rows without gaps: a
-// driver may copy others by a kernel, or refuse them. anyOrder: the copies of the result may be
-// made in any order, because none writes what another reads or writes.
+// Join replaces runs of copies, of one row each, by copies of several rows: rows of one size at a
+// constant distance, which may differ between source and destination. So one call of the driver
+// moves pieces that are packed in pinned memory to or from equally spaced rows of a program's
+// buffer. The result has the effect of the given copies one after the other. It uses the memory of
+// copies, whose elements Join changes and may reorder (arrange). Between GPUs Join joins only rows
+// without gaps: a driver may copy others by a kernel, or refuse them. anyOrder: the copies of the
+// result may be made in any order, because none writes what another reads or writes.
 func Join(copies []Copy, d Direction) (joined []Copy, anyOrder bool) {
 	if len(copies) == 0 {
 		return copies, true

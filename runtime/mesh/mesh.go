@@ -366,7 +366,7 @@ func (m *Mesh) Close() error {
 		gone := false
 		m.e.WithLock(func() {
 			m.poll()
-			gone = m.posted() && m.e.Leave() && m.tryLeave()
+			gone = m.allPosted() && m.e.Leave() && m.tryLeave()
 		})
 		if gone {
 			break
@@ -399,10 +399,12 @@ func (m *Mesh) Close() error {
 	return err
 }
 
-// posted reports whether no operation waits to be posted on a member that is here. Only then may the
-// engine leave: what it posts afterwards no farewell waits for. Like tryLeave it leaves out members
-// with which this one has not communicated: they may never come.
-func (m *Mesh) posted() bool {
+// allPosted reports whether the engine has all operations on the members that are present: none
+// waits in a member's queue. Before that Close must not call Engine.Leave, which sends each member a
+// last flush and waits for the reply: the reply says nothing about operations that are posted after
+// the flush. Like tryLeave it leaves out members with which this one has not communicated: they may
+// never come.
+func (m *Mesh) allPosted() bool {
 	for _, p := range m.busy {
 		if p.state == present && p.contacted && len(p.queue) > 0 {
 			return false

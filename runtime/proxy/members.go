@@ -140,7 +140,7 @@ func (e *Engine) RegisterGPU(r *Region, base unsafe.Pointer, m fabric.GPUMemory)
 	if err != nil {
 		return err
 	}
-	r.Base, r.Key, r.Direct, r.Flushes = x.Remote, x.Key, true, e.gpu.Flushing()
+	r.Base, r.Key, r.Direct, r.Flushes = x.Remote, x.Key, true, e.gpu.MustFlush()
 	return nil
 }
 

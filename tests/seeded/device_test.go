@@ -25,8 +25,8 @@ var deviceDefects = []defect{
 	},
 	{
 		id: "device/counter-below-zero", file: "capi/front/notification.c",
-		was:  "    if ((int64_t)*value < (int64_t)count && shmemi_state.notify_stores != NULL)\n        *value = value_of(notify, call);\n    return (int64_t)*value >= (int64_t)count;",
-		is:   "    if (*value < count && shmemi_state.notify_stores != NULL)\n        *value = value_of(notify, call);\n    return *value >= count;",
+		was:  "    if ((int64_t)*value < (int64_t)count && shmemi_state.notify_stores != NULL)\n        *value = shmemi_notification_value(notify, call);\n    return (int64_t)*value >= (int64_t)count;",
+		is:   "    if (*value < count && shmemi_state.notify_stores != NULL)\n        *value = shmemi_notification_value(notify, call);\n    return *value >= count;",
 		user: "after a kernel has set a counter, a wait of the host ends at once",
 		by:   job("./tests/device", "^TestNotifications$/^direct$"), says: `a count that was not reached`,
 	},

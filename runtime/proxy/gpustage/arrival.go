@@ -220,7 +220,10 @@ func (a *arrivals) Advance() {
 			continue
 		}
 		l.listed = false
-		a.peers[pe].Behind = a.heaps.Flushing() || a.engine.Lost(pe) != nil
+		// C may handle messages of that PE again, unless Go has to handle all of them: because this
+		// PE has to flush the writes of NICs, which C does not do (heaps.flushBy), or because that
+		// PE is lost.
+		a.peers[pe].Behind = a.heaps.MustFlush() || a.engine.Lost(pe) != nil
 	}
 	a.busy = still
 	a.words.endPoll(a.streams.LastPassed(stream.In))

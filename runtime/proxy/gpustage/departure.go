@@ -203,7 +203,8 @@ func (d *departures) Put(p departingPut) {
 	d.streams.MarkBusy()
 }
 
-// Serve starts to copy out of GPU memory the bytes that a PE gets with its request requestID.
+// Serve queues the n bytes of GPU memory at local, which a PE gets with its request requestID.
+// Advance copies them out and sends them.
 func (d *departures) Serve(pe libshmem.PE, requestID uint32, local unsafe.Pointer, n uint64) {
 	x := d.add(toGet, pe, local, n)
 	x.requestID = requestID
@@ -211,8 +212,8 @@ func (d *departures) Serve(pe libshmem.PE, requestID uint32, local unsafe.Pointe
 	d.streams.MarkBusy()
 }
 
-// CopyTo starts a copy from main memory to a mapped heap. If now is set, it tries to copy at once,
-// before the departures that wait.
+// CopyTo queues a copy of n bytes from main memory to a mapped heap, for the put with token t. If now
+// is set, it first tries to copy at once, before the departures that wait.
 func (d *departures) CopyTo(pe libshmem.PE, t fabric.Token, epoch uint64, local, mapped unsafe.Pointer, n uint64, now bool) {
 	x := d.add(copyTo, pe, local, n)
 	x.token, x.mapped = t, mapped

@@ -111,7 +111,7 @@ func (s *Stage) FlushBy(f func() error) { s.flushBy(func() { s.streams.FailOn(f(
 // Region returns the registration of n bytes at p of this PE's heap, or nil if NICs do not reach
 // them. flush says that the GPU sees bytes that a NIC has written to them only after a flush.
 func (s *Stage) Region(p unsafe.Pointer, n uint64) (r *fabric.Region, flush bool) {
-	return s.region(p, n), s.Flushing()
+	return s.region(p, n), s.MustFlush()
 }
 
 // Endpoint describes a PE's GPU memory to the others.
@@ -127,7 +127,7 @@ func (s *Stage) Endpoint() Endpoint {
 	if s.segment.Heap == nil {
 		return Endpoint{}
 	}
-	return Endpoint{Device: true, Atomics: s.arrivals.Atomics(), Extents: s.heaps.ownExtents(), Flushes: s.heaps.Flushing()}
+	return Endpoint{Device: true, Atomics: s.arrivals.Atomics(), Extents: s.heaps.ownExtents(), Flushes: s.heaps.MustFlush()}
 }
 
 // Connect gets the endpoints of all PEs, in order: which of them have heaps in GPU memory, the

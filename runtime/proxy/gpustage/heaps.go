@@ -93,8 +93,9 @@ func (x *heaps) flushBy(f func()) {
 	}
 }
 
-// Flushing reports whether this PE has to flush writes of NICs to its heap.
-func (x *heaps) Flushing() bool { return x.flush != nil }
+// MustFlush reports whether this PE has to flush the writes of NICs to its heap before it uses their
+// bytes.
+func (x *heaps) MustFlush() bool { return x.flush != nil }
 
 // Flush makes the GPU see the bytes that NICs have written before the completions of this poll.
 func (x *heaps) Flush() {

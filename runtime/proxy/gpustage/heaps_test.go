@@ -78,8 +78,8 @@ func TestHeapsOthersLearn(t *testing.T) {
 	}
 	for _, x := range []*heaps{a, b} {
 		x.connect([]mem.Remote{{}, {}, {}, {Base: mem.Nowhere}, {}})
-		x.setExtents(0, a.ownExtents(), a.Flushing())
-		x.setExtents(1, b.ownExtents(), b.Flushing())
+		x.setExtents(0, a.ownExtents(), a.MustFlush())
+		x.setExtents(1, b.ownExtents(), b.MustFlush())
 	}
 	if b.find(0, 0, extentUnit) == nil || !b.Flushes(0, 0) || b.Flushes(0, -8) || b.Flushes(1, 0) {
 		t.Errorf("PE 1 knows of %+v, and flushes %v", b.Extents(0), b.Flushes(0, 0))

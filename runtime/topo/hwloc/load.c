@@ -14,7 +14,7 @@
  * kinds of processors, for each of which hwloc reads files of every processor. */
 #define BLACKLIST (1UL << 0)
 #define LESS ((1UL << 7) | (1UL << 8) | (1UL << 9))
-#define WITH_LESS 0x20800 /* the first version with LESS */
+#define WITH_LESS 0x20800 /* 2.8.0, the first with LESS, in the form of hwloc_get_api_version */
 
 /* The functions of hwloc. */
 static struct {
@@ -30,8 +30,9 @@ static struct {
     int (*set_components)(hwloc_topology_t, unsigned long, const char *); /* since 2.1 */
 } real;
 
-/* Loads the library of hwloc and finds its functions. Returns its version, or 0 and the cause in
- * why. */
+/* Loads the library of hwloc from a file and finds its functions. Returns major * 256 + minor of
+ * its version, which is hwloc's number for it without the last byte, the revision. After a failure
+ * it returns 0, and why, an array of len bytes, has the cause. */
 unsigned shmemi_hwloc_open(const char *file, char *why, size_t len)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);

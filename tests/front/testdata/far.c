@@ -25,7 +25,7 @@ UNREACHED(shmemi_move_nbi_gpu)
 UNREACHED(shmemi_fail_network)
 UNREACHED(shmemi_outside_offset)
 UNREACHED(shmemi_check_allocated)
-UNREACHED(shmemi_refuse_static)
+UNREACHED(shmemi_refuse_outside)
 UNREACHED(shmemi_fail_lost)
 UNREACHED(shmemi_wake)
 

@@ -11,7 +11,7 @@
 UNREACHED(shmemi_abort)
 UNREACHED(shmemi_refuse_uninitialised)
 UNREACHED(shmemi_check_allocated)
-UNREACHED(shmemi_refuse_static)
+UNREACHED(shmemi_refuse_outside)
 UNREACHED(shmemi_outside_offset)
 UNREACHED(shmemi_buffer_offset)
 UNREACHED(shmemi_read_gpu)

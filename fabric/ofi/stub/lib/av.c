@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of an address that leads to no endpoint. */
+/* The id of an address that leads to no endpoint. */
 #define NOBODY ((UINT64_C(1) << 40) - 1)
 
-/* Returns the entry of the hash table of peers at which the search for a peer's number begins. */
+/* Returns the entry of the hash table of peers (av->index) at which the search for an id begins. */
 static size_t hash_start(const struct av *av, uint64_t id)
 {
     return (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (av->index_capacity - 1);
 }
 
-/* Adds peer i to the index of peers by number. */
+/* Adds the peer at position i of the vector (av->peers) to the hash table, by its id. */
 static void note_index(struct av *av, uint32_t i)
 {
     size_t at = hash_start(av, av->peers[i]->id);
@@ -51,7 +51,8 @@ static int grow(struct av *av)
 }
 
 /* Returns the peer with an endpoint's id, or NULL. The index is a hash table with open addressing,
- * whose entries are numbers of peers plus one. */
+ * whose entries are positions in av->peers plus one. Those of removed peers stay, and the search
+ * passes over them. */
 struct peer *av_find(struct av *av, uint64_t id)
 {
     if (av == NULL || av->index_capacity == 0)
@@ -80,7 +81,7 @@ bool peer_map(struct peer *p)
 }
 
 /* Adds the endpoint `id` to the vector, if it is not there, and to the peers that each endpoint
- * with this vector knows. Stores its number in the vector in *addr, unless addr is NULL. */
+ * with this vector knows. Stores its position in the vector in *addr, unless addr is NULL. */
 static int add(struct av *av, uint64_t id, fi_addr_t *addr)
 {
     struct peer *p = av_find(av, id);

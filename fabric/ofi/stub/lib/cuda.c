@@ -85,7 +85,9 @@ void cuda_touch(const struct settings *s)
         release(memory);
 }
 
-/* Calls cudaMemcpy, as the provider's data path does. */
+/* Calls cudaMemcpy where the provider would copy with CUDA: when an operation on memory of a GPU is
+ * posted (gpu_posted). It copies no bytes: tests have a stand-in for CUDA that lists its calls
+ * (testdata/cudart.c), and so see whether the provider's data path may call CUDA. */
 void cuda_copy(const struct settings *s)
 {
     if (!s->loads_cuda || !cuda_found(s) || runtime == NULL)
@@ -93,5 +95,5 @@ void cuda_copy(const struct settings *s)
     int (*copy)(void *, const void *, size_t, int) =
         (int (*)(void *, const void *, size_t, int))dlsym(runtime, "cudaMemcpy");
     if (copy != NULL)
-        copy(NULL, NULL, 0, 4); /* of no bytes: the log counts the call */
+        copy(NULL, NULL, 0, 4); /* cudaMemcpyDefault */
 }

@@ -116,7 +116,7 @@ struct av {
     struct peer **peers; /* by fi_addr_t; NULL: removed */
     size_t count, capacity;
     bool bound;      /* an endpoint is, or was, bound to it (efa) */
-    uint32_t *index; /* a hash table of peers by number: an entry is the index in peers plus 1 */
+    uint32_t *index; /* a hash table of peers by id: an entry is the position in peers plus 1 */
     size_t index_capacity;
 };
 
