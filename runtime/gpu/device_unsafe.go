@@ -62,6 +62,7 @@ type Facts struct {
 	RDMAVMM      bool // NICs can also reach memory that was allocated without an address
 	StreamOps    bool // streams can store words of 64 bits and wait for them
 	StreamChange bool // streams can apply add, and, or to a word
+	MPS          bool // contexts share the GPU by MPS, and none waits for its time slice
 
 	FlushWrites    int // how a NIC's writes can be flushed, a sum: 1 by a call, 2 by a stream
 	WritesOrdering int // which GPUs see a NIC's writes in order: 0 none, 100 this one, 200 all

@@ -129,6 +129,13 @@ var deviceDefects = []defect{
 		by:   job("./tests/device", "^TestEmulated$/^rma$"), says: `shmem_char_put: 3 elements: 1 wrong bytes`,
 	},
 	{
+		id: "device/batched-copies-in-wait-for-slices", file: "runtime/gpu/cuda/copies.go",
+		was:  "return !ownContext || v.facts.MPS\n",
+		is:   "return !ownContext || v.facts.MPS || true\n",
+		user: "64 puts of 7 KiB that a kernel waits for take 2,400 us where they took 450",
+		by:   unit("./runtime/gpu/cuda", "^TestBatchedCopies$"), says: `2 batched calls, 0 plain copies and 0 of rows, want 0, 0 and 128`,
+	},
+	{
 		id: "device/end-of-a-batch", file: "device/shmem/copy.h",
 		was:  "            if (i + k * step < n)\n                shmemi_store_weak(to + at[k].to, v[k]);",
 		is:   "            if (i + (k - 1) * step < n)\n                shmemi_store_weak(to + at[k].to, v[k]);",

@@ -17,16 +17,16 @@ import (
 const fewestBatched = 8
 
 // Copies starts copies on a stream. Their effect is that of one after the other. It may change the
-// slice. It joins copies of equal size and distance into one driver call, makes what is left of
-// copies out and in by one batched call if their order has no effect, and pushes the context only
-// once for all other calls: to push it and to restore the thread's own takes 0.5 us of the 3.5
+// slice. It joins copies of equal size and distance into one driver call, makes what is left by one
+// batched call if that is possible (batches) and their order has no effect, and pushes the context
+// only once for all other calls: to push it and to restore the thread's own takes 0.5 us of the 3.5
 // us of a copy.
 func (v *Device) Copies(s gpu.Stream, copies []gpu.Copy, d gpu.Direction) error {
 	const op = "copy memory on"
 	in := d == gpu.CopyIn
 	ownContext := in && v.context != v.primary.context
 	copies, anyOrder := gpu.Join(copies, d)
-	if anyOrder && (in || d == gpu.CopyOut) {
+	if anyOrder && v.batches(d, ownContext) {
 		var err error
 		if copies, err = v.batch(s, copies, in); err != nil {
 			return err
@@ -73,14 +73,25 @@ func (v *Device) Copies(s gpu.Stream, copies []gpu.Copy, d gpu.Direction) error 
 	return nil
 }
 
+// batches reports whether copies of a direction are made by batched calls. Copies in are not in the
+// library's own context, unless that shares the GPU by MPS: the driver leaves some of them to the
+// engine that runs kernels, although they ask for copy engines, and there they wait for a time
+// slice (SHMEMI_CUDA_FEW_ROWS). 64 scattered puts of 1 or 7 KiB then took 2,400 us on two H200,
+// and a call each of two rows 450 (decision 0058).
+func (v *Device) batches(d gpu.Direction, ownContext bool) bool {
+	switch d {
+	case gpu.CopyOut:
+		return true
+	case gpu.CopyIn:
+		return !ownContext || v.facts.MPS
+	}
+	return false
+}
+
 // batch starts the copies that have no gaps between rows, or two rows, by one call, if the driver
 // has one and there are enough of them, and returns the others. A call for rows takes the time of
 // two or three copies of a batch. A driver that refuses the batch has started none of it, and is
-// not asked again.
-//
-// Copies in ask for copy engines, because small ones would otherwise wait for a kernel's time slice
-// (SHMEMI_CUDA_FEW_ROWS). Beside a kernel, 64 of 64 bytes to 7 KiB then took 289 to 312 us, and 292
-// to 648 without that wish; a call each of two rows took 10,000 (bench/gpu/gather.cu, H200).
+// not asked again. Copies in ask for copy engines.
 func (v *Device) batch(s gpu.Stream, copies []gpu.Copy, in bool) (rest []gpu.Copy, err error) {
 	const op, call = "copy memory on", "cuMemcpyBatchAsync_v2"
 	if v.driver.table.copy_batch == nil || v.batchRefused.Load() {

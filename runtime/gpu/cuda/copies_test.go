@@ -144,8 +144,8 @@ func TestCopiesFail(t *testing.T) {
 }
 
 // TestBatchedCopies: copies out and in that do not join are one call, from fewestBatched on and if
-// their order has no effect. A driver that refuses the call is not asked again, and all bytes
-// arrive.
+// their order has no effect; those in, in the library's own context, only with MPS, and otherwise a
+// call of two rows each. A driver that refuses the call is not asked again, and all bytes arrive.
 func TestBatchedCopies(t *testing.T) {
 	const n, most = 96, 64
 	for _, tt := range []struct {
@@ -155,16 +155,20 @@ func TestBatchedCopies(t *testing.T) {
 		step           int // of the destinations, in copies; 0: all at one place
 		pairs          bool
 		direction      gpu.Direction
-		batches, plain int // of two lists
+		own            bool // in the library's own context
+		batches, plain int  // of two lists; the others are copies of rows
 	}{
-		{"many", "", most, 1, false, gpu.CopyOut, 2, 0},
-		{"many in", "", most, 1, false, gpu.CopyIn, 2, 0},
-		{"many across", "", most, 1, false, gpu.CopyAcross, 0, 2 * most},
-		{"many pairs of rows", "", most, 1, true, gpu.CopyOut, 2, 0},
-		{"the fewest", "", fewestBatched, 1, false, gpu.CopyOut, 2, 0},
-		{"few", "", fewestBatched - 1, 1, false, gpu.CopyOut, 0, 2 * (fewestBatched - 1)},
-		{"to one place", "", 12, 0, false, gpu.CopyOut, 0, 24},
-		{"refused", "unbatched=1", 12, 1, false, gpu.CopyOut, 1, 24},
+		{"many", "", most, 1, false, gpu.CopyOut, false, 2, 0},
+		{"many in", "attribute133=0", most, 1, false, gpu.CopyIn, false, 2, 0},
+		{"many across", "", most, 1, false, gpu.CopyAcross, false, 0, 2 * most},
+		{"many pairs of rows", "", most, 1, true, gpu.CopyOut, false, 2, 0},
+		{"the fewest", "", fewestBatched, 1, false, gpu.CopyOut, false, 2, 0},
+		{"few", "", fewestBatched - 1, 1, false, gpu.CopyOut, false, 0, 2 * (fewestBatched - 1)},
+		{"to one place", "", 12, 0, false, gpu.CopyOut, false, 0, 24},
+		{"refused", "unbatched=1", 12, 1, false, gpu.CopyOut, false, 1, 24},
+		{"out of the own context", "attribute133=0", most, 1, false, gpu.CopyOut, true, 2, 0},
+		{"into the own context with MPS", "attribute133=1", most, 1, false, gpu.CopyIn, true, 2, 0},
+		{"into the own context", "attribute133=0", most, 1, false, gpu.CopyIn, true, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			log := cudatest.Set(t, tt.settings)
@@ -173,12 +177,18 @@ func TestBatchedCopies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			dev := v
+			if tt.own {
+				if dev, err = v.OwnContext("test"); err != nil {
+					t.Fatal(err)
+				}
+			}
 			b := unsafe.Slice((*byte)(host), 4*most*n)
-			s, err := v.NewStream()
+			s, err := dev.NewStream()
 			if err != nil {
 				t.Fatal(err)
 			}
-			batches, plain := count(log, "cuMemcpyBatchAsync_v2"), count(log, "cuMemcpyAsync")
+			batches, plain, rows := count(log, "cuMemcpyBatchAsync_v2"), count(log, "cuMemcpyAsync"), count(log, "cuMemcpy2DAsync_v2")
 			order := make([]int, tt.copies) // backwards, so that copies do not join
 			for i := range order {
 				order[i] = tt.copies - 1 - i
@@ -195,7 +205,7 @@ func TestBatchedCopies(t *testing.T) {
 				for i, k := range order {
 					copies = append(copies, gpu.Copy{To: at + gpu.Address(2*most*n+i*tt.step*n), From: at + gpu.Address(2*k*n+k%3), N: n, Rows: 1})
 				}
-				if err := errors.Join(v.Copies(s, copies, tt.direction), v.SyncStream(s)); err != nil {
+				if err := errors.Join(dev.Copies(s, copies, tt.direction), dev.SyncStream(s)); err != nil {
 					t.Fatal(err)
 				}
 				for i, k := range order {
@@ -207,11 +217,15 @@ func TestBatchedCopies(t *testing.T) {
 					}
 				}
 			}
-			batches, plain = count(log, "cuMemcpyBatchAsync_v2")-batches, count(log, "cuMemcpyAsync")-plain
-			if batches != tt.batches || plain != tt.plain {
-				t.Errorf("%d batched calls and %d plain copies, want %d and %d", batches, plain, tt.batches, tt.plain)
+			batches, plain, rows = count(log, "cuMemcpyBatchAsync_v2")-batches, count(log, "cuMemcpyAsync")-plain, count(log, "cuMemcpy2DAsync_v2")-rows
+			wantRows := 0
+			if tt.batches+tt.plain == 0 {
+				wantRows = 2 * tt.copies
 			}
-			if err := errors.Join(v.CloseStream(s), v.HostFree(host), v.Close()); err != nil {
+			if batches != tt.batches || plain != tt.plain || rows != wantRows {
+				t.Errorf("%d batched calls, %d plain copies and %d of rows, want %d, %d and %d", batches, plain, rows, tt.batches, tt.plain, wantRows)
+			}
+			if err := errors.Join(dev.CloseStream(s), v.HostFree(host), v.Close()); err != nil {
 				t.Error(err)
 			}
 			log.Check()

@@ -34,7 +34,7 @@ func TestFacts(t *testing.T) {
 		Driver: "13.3", PCI: "0000:0f:00.0", UUID: "GPU-fa000000-0000-0000-0000-000000000000",
 		Major: 1, Minor: 1, SMs: 1, Memory: 1 << 30, MapHost: true, RegisterHost: true, Managed: true, Concurrent: true,
 		DMABuf: true, DMABufMap: true, Unified: true, HostPointers: true, HostAtomics: true, VMM: true, PosixFD: true, RDMA: true, RDMAVMM: true,
-		StreamOps: true, FlushWrites: 1, WritesOrdering: 1, Lazy: true,
+		StreamOps: true, MPS: true, FlushWrites: 1, WritesOrdering: 1, Lazy: true,
 	}
 	for settings, change := range map[string]func(*gpu.Facts){
 		"":                 func(*gpu.Facts) {},
@@ -62,6 +62,7 @@ func TestFacts(t *testing.T) {
 		"loading=1":        func(f *gpu.Facts) { f.Lazy, f.Eager = false, true },
 		"loading=0":        func(f *gpu.Facts) { f.Lazy = false },
 		"attribute122=0":   func(f *gpu.Facts) { f.StreamOps = false },
+		"attribute133=0":   func(f *gpu.Facts) { f.MPS = false },
 		"attribute148=1":   func(f *gpu.Facts) { f.StreamChange = true },
 
 		"attribute148=1 version=13000": func(f *gpu.Facts) { f.Driver, f.DMABufMap = "13.0", false },

@@ -66,6 +66,7 @@ func (v *Device) describe(number int) error {
 		RDMAVMM:        has(C.SHMEMI_CUDA_RDMA_WITH_VIRTUAL_MEMORY),
 		StreamOps:      d.table.stream_write != nil && d.table.stream_write32 != nil && d.table.stream_batch != nil && d.table.stream_watch != nil && has(C.SHMEMI_CUDA_STREAM_OPS_64),
 		StreamChange:   d.table.stream_batch != nil && d.Version >= 13010 && has(C.SHMEMI_CUDA_STREAM_CHANGE),
+		MPS:            has(C.SHMEMI_CUDA_MPS),
 		FlushWrites:    number32(C.SHMEMI_CUDA_RDMA_FLUSH_OPTIONS),
 		WritesOrdering: number32(C.SHMEMI_CUDA_RDMA_WRITES_ORDERING),
 		Lazy:           loading == C.SHMEMI_CUDA_LAZY_LOADING,
