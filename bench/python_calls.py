@@ -7,6 +7,7 @@ the kinds of calls can be compared on a machine with other load.
 
 import ctypes
 import datetime
+import json
 import os
 import platform
 import re
@@ -18,10 +19,11 @@ import time
 from pathlib import Path
 
 import machine
+import output
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = (ROOT / os.environ.get("BUILD", "build")).resolve()
-OUT = ROOT / "bench" / "results" / "python.md"
+OUT = ROOT / "bench" / "results"
 
 
 def per_call(function, batches=400, calls=100):
@@ -108,45 +110,95 @@ def of_c():
     return float(re.search(r"^put_blocking_issue\t8\t([\d.]+)", done.stdout, re.MULTILINE)[1])
 
 
+# The files of the rows, of this machine and of another, and the page of both.
+ROWS, BESIDE, PAGE = "python.jsonl", "python-2.jsonl", "python.md"
+OF_C, IMPORT = "put of 8 bytes in C", "import, beyond numpy, of a core"
+
+
+def figures(rows):
+    """The figures that have a bound: their names, values, bounds and units."""
+    empty = [row["median"] for row in rows.values() if re.match("(empty|zeros) of", row["name"])]
+    put = rows["put of 8 bytes"]["median"] - rows[OF_C]["median"]
+    return [
+        ("put of 8 bytes beyond C's", put, 1.5, "us"),
+        ("allocation, 2 PEs, the slowest median", max(empty), 50, "us"),
+        ("import beyond numpy", rows[IMPORT]["median"] / 1e3, 50, "ms"),
+    ]
+
+
+def read(path):
+    """The facts and the rows by name of a file, or {} and {} without one."""
+    if not os.path.exists(path):
+        return {}, {}
+    facts, found = output.read(path)
+    return facts, {row["name"]: row for row in found}
+
+
+def draw(folder):
+    """Writes the page of the rows in a folder, beside those of BESIDE if that file is there."""
+    facts, rows = read(os.path.join(folder, ROWS))
+    other, others = read(os.path.join(folder, BESIDE))
+    cores = f"{other['cores']} processors" if other else ""
+    text = (
+        "# Calls from Python\n\n"
+        f"Written by `bench/python_calls.py`; microseconds, on {facts['cores']} processors. A put\n"
+        f"of 8 bytes in C is {rows[OF_C]['median']:.4f} in the same run, by `bench/oshm_micro.c`."
+    )
+    if other:
+        text += f"\nThe last column has medians on {cores}."
+    text += f"\n\n| figure | value | target | met | {cores} |\n|---|--:|--:|---|--:|\n"
+    beside = (
+        {name: f"{value:.3g} {unit}" for name, value, _, unit in figures(others)} if other else {}
+    )
+    for name, value, most, unit in figures(rows):
+        met = ("no", "yes")[value <= most]
+        text += (
+            f"| {name} | {value:.3g} {unit} | {most} {unit} | {met} | {beside.get(name, '')} |\n"
+        )
+    text += f"\n| call | median | least | {cores} |\n|---|--:|--:|--:|\n"
+    for name, row in rows.items():
+        if name != OF_C:
+            there = f"{others[name]['median']:.2f}" if name in others else ""
+            text += f"| {name} | {row['median']:.2f} | {row['least']:.2f} | {there} |\n"
+    text += "\n## Machine\n\n" + said(facts)
+    if other:
+        text += f"\nThe last column:\n\n{said(other)}"
+    output.page(folder, PAGE, text)
+    return text
+
+
+def said(facts):
+    return "".join(f"- {k.replace('_', ' ')}: {v}\n" for k, v in facts.items())
+
+
 def main():
     if "--pe" in sys.argv:
         for name, median, least in rows_of_pe():
-            print(f"| {name} | {median * 1e6:.2f} | {least * 1e6:.2f} |", flush=True)
+            print(
+                json.dumps({"name": name, "median": median * 1e6, "least": least * 1e6}), flush=True
+            )
+        return
+    if "--draw" in sys.argv:
+        draw(OUT)
         return
     path = [str(ROOT / "python"), *filter(None, sys.path)]
     os.environ["PYTHONPATH"] = ":".join(path)
     argv = [BUILD / "bin" / "shmemrun", "-n", "2", "--timeout", "300", "--", sys.executable]
-    table = subprocess.run([*argv, __file__, "--pe"], stdout=subprocess.PIPE, text=True, check=True)
-    median, least = importing()
-    c = of_c()
-    put = float(re.search(r"^\| put of 8 bytes \| ([\d.]+)", table.stdout, re.MULTILINE)[1])
-    empty = [
-        float(x) for x in re.findall(r"^\| (?:empty|zeros) of .*? \| ([\d.]+)", table.stdout, re.M)
-    ]
-    rows = [
-        ("put of 8 bytes beyond C's", put - c, 1.5, "us"),
-        ("allocation, 2 PEs, the slowest median", max(empty), 50, "us"),
-        ("import beyond numpy", median * 1e3, 50, "ms"),
-    ]
-    said = ("no", "yes")
-    facts = "".join(f"- {k.replace('_', ' ')}: {v}\n" for k, v in machine.facts().items())
-    text = (
-        "# Calls from Python\n\n"
-        "Written by `bench/python_calls.py`; microseconds. A put of 8 bytes in C is\n"
-        f"{c:.4f} in the same run, by `bench/oshm_micro.c`.\n\n"
-        "| figure | value | target | met |\n|---|--:|--:|---|\n"
-        + "".join(
-            f"| {name} | {value:.3g} {unit} | {most} {unit} | {said[value <= most]} |\n"
-            for name, value, most, unit in rows
-        )
-        + "\n| call | median | least |\n|---|--:|--:|\n"
-        f"{table.stdout}"
-        f"| import, beyond numpy, of a core | {median * 1e6:.0f} | {least * 1e6:.0f} |\n"
-        f"\n## Machine\n\n{facts}- python: {platform.python_version()}\n"
-        f"- date: {datetime.date.today().isoformat()}\n"
+    said_by_pes = subprocess.run(
+        [*argv, __file__, "--pe"], stdout=subprocess.PIPE, text=True, check=True
     )
-    print(text)
-    OUT.write_text(text)
+    rows = [json.loads(line) for line in said_by_pes.stdout.splitlines()]
+    median, least = importing()
+    rows.append({"name": IMPORT, "median": median * 1e6, "least": least * 1e6})
+    c = of_c()
+    rows.append({"name": OF_C, "median": c, "least": c})
+    facts = {
+        **machine.facts(),
+        "python": platform.python_version(),
+        "date": datetime.date.today().isoformat(),
+    }
+    output.rows(OUT, ROWS, facts, rows)
+    print(draw(OUT))
 
 
 if __name__ == "__main__":
