@@ -45,8 +45,9 @@ const Connected = ";msg"
 // to the job.
 func Authenticates(provider string) bool { return strings.HasSuffix(provider, Connected) }
 
-// SecurityWarning returns what a provider over sockets lets other processes do to the job without
-// any right on the PE's host, for warnings; "" for nothing. docs/guides/safety.md has the rest.
+// SecurityWarning returns, for warnings, what processes outside a job can do to it because of its
+// provider; "" if they can do nothing. Only a provider over sockets that does not authenticate lets
+// them do something. docs/guides/safety.md has the details.
 func SecurityWarning(provider string) string {
 	switch {
 	case !OverSockets(provider) || Authenticates(provider):

@@ -26,8 +26,9 @@ func callNumber(name string) uint32 {
 	return h.Sum32()
 }
 
-// WorkChunk returns the bytes for each PE in one buffer of the kernels' collectives on all PEs: a
-// power of two. shmemi_work_fit of device/shmem/work.h is the same in C.
+// WorkChunk returns the bytes of each PE's part of a buffer of the kernels' collectives on all PEs:
+// the largest power of two with which the two buffers take no more than WorkData bytes, but at most
+// WorkMost and at least WorkLeast. shmemi_work_fit of device/shmem/work.h is the same in C.
 func WorkChunk(pes int) uint64 {
 	chunk := uint64(WorkMost)
 	for chunk > WorkLeast && 2*uint64(pes)*chunk > WorkData {

@@ -46,7 +46,7 @@ __device__ __forceinline__ bool stopped(const struct shmemi_ring *r)
     return shmemi_load_far32(&shmemi_progress_of(r)->stopped) != 0;
 }
 
-/* WARP: lanes push together. */
+/* Each thread pushes `each` operations of kind LOAD. WARP: the threads of a warp push together. */
 template <int LOAD, bool WARP> __global__ void push(struct bench_target t, uint64_t each)
 {
     const struct shmemi_ring r = t.rings[blockIdx.x % t.count];
@@ -68,6 +68,7 @@ template <int LOAD, bool WARP> __global__ void push(struct bench_target t, uint6
     }
 }
 
+/* Each thread pushes `each` operations in bursts, which it begins and ends in the ring. */
 __global__ void push_bursts(struct bench_target t, uint64_t each)
 {
     const struct shmemi_ring r = t.rings[blockIdx.x % t.count];
@@ -84,6 +85,9 @@ __global__ void push_bursts(struct bench_target t, uint64_t each)
     }
 }
 
+/* Measures how long one thread waits for the acknowledgement of each of `count` operations, in one
+ * of the ways of enum bench_ack (kind). samples gets the clock cycles of each, and after them the
+ * cycles and the nanoseconds of all together. */
 __global__ void ack(struct bench_target t, int kind, uint32_t count, uint64_t *samples)
 {
     const struct shmemi_ring r = t.rings[0];
@@ -218,7 +222,8 @@ int gpu_paced(uint64_t start, uint64_t period_ps, uint64_t count, const struct b
     return 0;
 }
 
-/* The reading with the shortest window of many. */
+/* Compares the clocks of GPU and host many times. It returns the reading with the shortest window,
+ * the time on the host from the request to the answer: this reading is the most exact. */
 int gpu_clock(struct bench_clock *best)
 {
     const uint64_t count = 2000;
@@ -262,6 +267,8 @@ int gpu_wait()
 
 } // namespace
 
+/* Returns the functions of this library (producer.h). The benchmark opens the library and finds
+ * this function by its name (bench/ring/table.c). */
 extern "C" const struct bench_producer *bench_gpu(void)
 {
     static const struct bench_producer table = {gpu_open,  gpu_error, gpu_push, gpu_ack,

@@ -30,7 +30,8 @@ SHMEMI_INLINE int64_t shmemi_offset(const void *addr)
 }
 
 /* Returns the address at which this process can load and store the memory of PE pe at a valid
- * symmetric address; NULL if PE pe is on another node, or its heap is in the memory of a GPU. */
+ * symmetric address; NULL if PE pe is on another node, or the address is on a heap in the memory of
+ * a GPU. */
 SHMEMI_INLINE void *shmemi_near(const void *addr, int pe)
 {
     int64_t offset = shmemi_offset(addr);

@@ -1,5 +1,7 @@
 /*
- * buffers.c: the table of the buffers that are registered.
+ * buffers.c: the table of the program's buffers that are registered as symmetric memory. The memory
+ * of a buffer is also a block of the user heap (buffers.h); offsets are those of the block, from
+ * the start of the heap.
  */
 #include "buffers.h"
 
@@ -51,8 +53,8 @@ static int64_t find_buffer(uintptr_t addr, size_t n)
     return SHMEMI_NO_OFFSET;
 }
 
-/* Returns the offset of n bytes of a registered buffer. It searches again if another thread has
- * changed the table meanwhile. */
+/* Returns the offset on the heap of n bytes of a registered buffer; SHMEMI_NO_OFFSET if no buffer
+ * contains them. It searches again if another thread has changed the table meanwhile. */
 int64_t shmemi_buffer_offset(const void *addr, size_t n)
 {
     for (;;) {

@@ -41,10 +41,11 @@ struct words {
     uint64_t there[2]; /* the number of the part that has arrived, for each half */
     uint64_t unused[6];
 };
-_Static_assert(sizeof(struct words) == SHMEMI_CACHE_LINE, "as the area has them");
+_Static_assert(sizeof(struct words) == SHMEMI_CACHE_LINE, "the area has a line for each landing");
 
-/* At init: frees the landings (bounce buffers for parts of long messages), and allocates the list
- * of senders. Returns false if there is no memory. */
+/* At init: marks all landings (bounce buffers for parts of long messages) as not in use, and
+ * allocates the table of how far this PE has read the mailbox of each sender. Returns false if
+ * there is no memory. */
 bool shmemi_receive_open(void)
 {
     landed.used = 0;

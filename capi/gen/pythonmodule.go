@@ -15,7 +15,7 @@ import (
 func pythonCalls(s *spec.Surface) ([]file, error) {
 	var out []file
 	if s.Over != nil {
-		out = append(out, file{Path: "python/" + s.Name + "/_zz_library.py", Text: banner("# ", "") + pythonOther(s)})
+		out = append(out, file{Path: "python/" + s.Name + "/_zz_library.py", Text: banner("# ", "") + pythonForwarding(s)})
 	}
 	for _, c := range s.Chapters() {
 		var m pythonModule
@@ -31,17 +31,18 @@ func pythonCalls(s *spec.Surface) ([]file, error) {
 	return out, nil
 }
 
-// pythonOther returns the module that loads the library of a surface (a set of names) whose
-// functions call those of another surface, such as NVSHMEM's. The package of the other surface
-// starts the job.
-func pythonOther(s *spec.Surface) string {
-	return fmt.Sprintf(`"""The functions of %[1]s, which is loaded with what it stands on."""
+// pythonForwarding returns the module that loads the library of a surface (a set of names) whose
+// functions call those of another surface, s.Over. The package of that surface starts the job, so
+// the module calls its library and quick first, which raise an exception outside a job.
+func pythonForwarding(s *spec.Surface) string {
+	return fmt.Sprintf(`"""The functions of %[1]s, which call those that the package %[2]s loads."""
 
 import ctypes
 
 from %[2]s import _runtime
 from %[3]s import _abi
 
+# Calls by CDLL release the interpreter's lock, and those by PyDLL keep it.
 _keeping = ctypes.PyDLL(%[1]q)
 _waiting, _quick = _abi.Library(ctypes.CDLL(%[1]q)), _abi.Library(_keeping)
 

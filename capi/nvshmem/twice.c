@@ -16,12 +16,13 @@
 
 static const char old_name[] = "libnvshmem_host.so.3", own_name[] = "libshmem_nvshmem.so";
 
-/* The files with NVIDIA's soname: this project's, which depends on this library, and another, in
- * the order in which they were loaded; and whether the program itself was linked with the soname.
- */
+/* The loaded libraries with NVIDIA's soname. */
 struct search {
-    const char *own_file, *other_file;
-    bool own_first, linked, started;
+    const char *own_file;   /* this project's, which depends on this library; NULL: none */
+    const char *other_file; /* another; NULL: none */
+    bool own_first;         /* this project's was loaded before the other */
+    bool linked;            /* the program itself was linked with the soname */
+    bool started;           /* inspect has seen the program, which is the first object */
 };
 
 /* Reads from a loaded object whether it has NVIDIA's soname, and whether it depends on this
@@ -82,7 +83,8 @@ bool nvshmemi_is_old_name(void)
     return s.own_file != NULL;
 }
 
-/* Returns a variable of that library. */
+/* Returns the address of a variable of this project's library with NVIDIA's soname; NULL if there
+ * is none. */
 void *nvshmemi_old_variable(const char *name)
 {
     struct search s = {0};

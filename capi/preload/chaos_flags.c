@@ -102,7 +102,7 @@ void chaos_flags_close(void)
 
 /* ---------------------------------------------------------------- the writer */
 
-/* Returns the number of a symmetric address that is the same on every PE (delayed_place). */
+/* Returns the place of a symmetric address, the same number on every PE (delayed_place). */
 static uint64_t place_of(const void *at)
 {
     return delayed_place((uintptr_t)at, (uintptr_t)notes);

@@ -235,9 +235,10 @@ static int note_program(struct dl_phdr_info *info, size_t size, void *arg)
     return 1;
 }
 
-/* Returns the number of a symmetric address that is the same on every PE, which may have loaded the
- * program and mapped the heap at other addresses: twice its distance from the program's start plus
- * 1, or twice its distance from base. */
+/* Returns the place of a symmetric address: a number that is the same on every PE, though each may
+ * have loaded the program and mapped the heap at another address. Of an address in the program it
+ * is twice the distance from the program's start plus 1, of one on the heap twice the distance from
+ * base, a symmetric address on the heap. */
 uint64_t delayed_place(uintptr_t at, uintptr_t base)
 {
     uintptr_t pair[2] = {at, 1};

@@ -84,11 +84,13 @@ def package_of(x: Array) -> Any:
 
 
 def _norm(x: Array, gain: Array) -> tuple[Array, Array]:
+    """Each row of x divided by its root mean square, times gain; and the factors 1 / root."""
     scale = 1 / package_of(x).sqrt((x * x).mean(-1, keepdims=True) + 1e-5)
     return x * scale * gain, scale
 
 
 def _norm_back(dy: Array, x: Array, gain: Array, scale: Array, dgain: Array) -> Array:
+    """The gradient of x from that of _norm's result, dy. Adds the gradient of gain to dgain."""
     dgain += (dy * x * scale).sum(0)
     dy = dy * gain
     return scale * dy - x * scale**3 * (dy * x).mean(-1, keepdims=True)
@@ -164,8 +166,11 @@ def backward(
 
 
 def loss(w: Weights, g: Weights, x: Array, targets: Array, share: float) -> tuple[float, Array]:
-    """The mean loss of a part of a batch, and the gradient of x; the part's share of the
-    whole batch is what its gradients count."""
+    """The mean loss of a part of a batch, and the gradient of the input x of the last norm.
+
+    Adds the gradients of that norm and of the head to g. All gradients are multiplied by share,
+    the part's share of the batch: those of all parts add up to those of the batch's mean loss.
+    """
     n, scale = _norm(x, w["norm"])
     p = _softmax(n @ w["head"])
     rows = np.arange(len(p)), targets.reshape(-1)
@@ -177,13 +182,17 @@ def loss(w: Weights, g: Weights, x: Array, targets: Array, share: float) -> tupl
 
 
 class Adam:
-    """Steps of a vector of weights, each element by itself."""
+    """The optimizer Adam for a vector of weights.
+
+    It treats each element by itself, so each PE can make the steps of only the layers that it has.
+    """
 
     def __init__(self, flat: Array, steps: int, rate: float = 8e-3) -> None:
         self.flat, self.steps, self.rate, self.step = flat, steps, rate, 0
         self.mean, self.square = np.zeros_like(flat), np.zeros_like(flat)
 
     def move(self, gradient: Array) -> None:
+        """Makes one step. The rate rises during the first 20 steps, and falls until the last."""
         self.step += 1
         warm = min(1.0, self.step / 20)
         rate = self.rate * warm * (0.05 + 0.95 * (1 - self.step / (self.steps + 1)))

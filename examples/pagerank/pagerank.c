@@ -78,7 +78,8 @@ static struct {
 } plan;
 
 /* Numbers the distinct targets of this PE's edges in the order of nodes, and so of the
- * PEs that have them. */
+ * PEs that have them: a number is the place of the target's sum. Sets plan.out and plan.slot.
+ * Returns the targets by number. */
 static uint32_t *number_targets(void)
 {
     const uint32_t *edges = g->target + g->first[plan.begin];
@@ -104,7 +105,9 @@ static uint32_t *number_targets(void)
     return targets;
 }
 
-/* Agrees with every PE on the order of the sums. */
+/* Agrees with every PE on which sums come from it and go to it, and in which order. sizes[0] counts
+ * the sums that arrive here. sizes[1] is the largest such count of all PEs, because all of them
+ * allocate the same symmetric memory. */
 static void make_plan(void)
 {
     plan.begin = first_of(me);

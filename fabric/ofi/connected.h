@@ -123,8 +123,9 @@ void shmemi_ofi_go_called(struct shmemi_ofi_links *l);
 void shmemi_ofi_go_done(struct shmemi_ofi_links *l, int moving, int came);
 /* Reports whether the listening socket has a connection that libfabric has not accepted. */
 int shmemi_ofi_request_waits(const struct shmemi_ofi_links *l);
-/* Returns how long a wait of ns nanoseconds may sleep: less, because the end of a connection makes
- * no descriptor readable. */
+/* Returns how long a wait that has ns nanoseconds left may sleep before it polls again. Events of
+ * connections make no descriptor readable, so the sleep has a limit, which depends on what
+ * shmemi_ofi_go_done has stored. */
 int64_t shmemi_ofi_cap_sleep(const struct shmemi_ofi_links *l, int64_t ns);
 
 #endif

@@ -23,7 +23,7 @@ from shmem._runtime import state
 
 Key = int | slice | EllipsisType | None | tuple[int | slice | EllipsisType | None, ...]
 
-# The properties of an operand in GPU memory that functions need.
+# The kinds of symmetric heap (SHMEM_HEAP) with which operands may be in GPU memory.
 _HEAPS = ("pinned", "device")
 
 
@@ -179,7 +179,7 @@ class DeviceArray:
             raise DtypeError("view", repr(self), str(error), "use a size that fits") from None
 
     def live(self, call: str) -> Ghost:
-        """Its memory, which must belong to the running job."""
+        """Its memory. Raises an error that names the call unless it is of the running job."""
         if state.count == 0:
             raise refuse_address(call, "array", self._ghost, 0)
         if self._turn != state.turn:

@@ -24,7 +24,7 @@ from shmem._errors import ShmemError
 
 _OK, _NO, _MORE = "ok", "no", "-"
 
-# The variables that launchers set for the library.
+# The beginnings of the variables that shmemrun sets for the PEs of a job.
 _LAUNCHER = ("SHMEM_LAUNCHER_",)
 
 _JOB = """
@@ -84,7 +84,7 @@ def _libraries() -> Iterator[Finding]:
 
 
 def _alone() -> dict[str, str]:
-    """The environment of a process outside any job."""
+    """The environment, without what makes this process a PE of a job of shmemrun."""
     return {k: v for k, v in os.environ.items() if not k.startswith(_LAUNCHER)}
 
 

@@ -6,14 +6,18 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
+// On a network where messages overtake writes, a write may carry a number in its immediate data,
+// from which the target restores the order (numbers.go).
+//
 // Two limits bound the one-sided writes that a PE has not acknowledged. One is for their bytes, if
 // completions do not say that the bytes have arrived. The other is for their count, if they have
-// numbers (numbers.go). At half of either limit the engine sends a flush. At the whole, writes
-// wait for the reply in the queue of the PE, or go without a number.
+// numbers. At half of either limit the engine sends a flush, a message that requests the
+// acknowledgement. At the whole limit further writes wait for the reply in the engine's queue for
+// the PE, or go without a number.
 
-// admitWrite returns Done if a write of an epoch may be posted now; then: a message follows it. It
-// returns Again if a reply or a completion has to arrive first; it has then sent the flush that
-// requests the reply.
+// admitWrite returns Done if a write of an epoch (the operations between two fences) may be posted
+// now; then: a message follows it. It returns Again if a reply or a completion has to arrive first;
+// if it is a reply, it has sent the flush that requests it.
 func (x *transfers) admitWrite(pe libshmem.PE, p *layout.Peer, epoch uint64, then bool) call.Status {
 	if p.MustFollow(epoch) {
 		return x.awaitFlush(pe, p)

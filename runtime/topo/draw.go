@@ -69,7 +69,7 @@ func (m *Machine) Draw(w io.Writer, r Request, picks [][]Pick) error {
 }
 
 // above returns the part of the drawing below which a device's root complex stands: a NUMA node, a
-// socket, or the machine.
+// socket, the machine, or a part of its own for devices whose near processors are not known.
 func (m *Machine) above(root *branch, d *Device) *branch {
 	if d.CPUs == "" {
 		return root.at("nowhere", "near to no socket, or not known to which")

@@ -177,7 +177,7 @@ template <scope_kind S> void run_signal(long n, size_t size)
     wait_for_kernel("put with signals in a kernel");
 }
 
-uint64_t added;
+uint64_t added; // additions that this PE has made
 
 // Runs n atomic operations that fetch, in one kernel.
 void run_fetch_add(long n, size_t)
@@ -195,7 +195,7 @@ void run_add(long n, size_t)
     wait_for_kernel("add in a kernel");
 }
 
-uint64_t swapped;
+uint64_t swapped; // compare-and-swaps that this PE has made: the value that the next one expects
 
 // Runs n atomic compare-and-swaps in one kernel.
 void run_compare_swap(long n, size_t)
@@ -205,7 +205,7 @@ void run_compare_swap(long n, size_t)
     wait_for_kernel("compare_swap in a kernel");
 }
 
-uint64_t flagged;
+uint64_t flagged; // round trips of p so far: the value that the last one has stored
 
 // Runs n round trips of p in one kernel.
 void run_p(long n, size_t)

@@ -182,9 +182,9 @@ static void print_figure(const struct figure *f, size_t size, long n, const doub
 }
 
 /*
- * Compares the data after a figure. PE 0 gets the number of PEs whose data are wrong, and prints
- * it. If the setting `spoil` names the figure, each PE first damages a byte of its data: so a test
- * finds out whether wrong data are noticed.
+ * Checks the data that a figure has left on each PE. PE 0 gets the number of PEs whose data are
+ * wrong, and prints it. If the setting `spoil` names the figure, each PE first damages a byte of
+ * its data: so a test finds out whether wrong data are noticed.
  */
 static void check_data(const struct figure *f, size_t size)
 {

@@ -89,7 +89,8 @@ func (d *Driver) Note(name string) {
 	d.calls = append(d.calls, name)
 }
 
-// call records a call and returns the error that it fails with.
+// call records a call and returns the error with which the test has it fail, or nil. The caller
+// holds mu.
 func (d *Driver) call(name string) error {
 	d.calls = append(d.calls, name)
 	if d.Fail == nil {
@@ -114,7 +115,7 @@ func (d *Driver) Reaches(uuid string) (yes, known bool, err error) {
 	return !d.No[uuid], !d.Unknown[uuid], d.call("Reaches")
 }
 
-// take accounts for n bytes of GPU memory.
+// take counts n more bytes of GPU memory as used, or returns an error if there are not so many.
 func (d *Driver) take(n uint64) error {
 	if d.used+n > d.Memory {
 		return &shmerr.Error{Op: "allocate", Object: fmt.Sprintf("%d bytes on %s", n, d.Title), Cause: shmerr.Causef(shmerr.ErrNoMemory, "out of memory")}

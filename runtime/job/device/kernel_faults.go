@@ -67,7 +67,7 @@ func (s *Stopper) Begin(words *[2]atomic.Uint32, rings []*queue.Ring) {
 }
 
 // NoteLoss notes the loss of a PE: waits of kernels for memory end at once, until the program
-// acknowledges the loss. Waits for a ring end by themselves, so Lost does not stop the rings:
+// acknowledges the loss. Waits for a ring end by themselves, so NoteLoss does not stop the rings:
 // proxies go on, and operations on the lost PE fail. A stopped ring has slots that are never
 // filled, so the next kernel could not use it.
 func (s *Stopper) NoteLoss() {
@@ -134,7 +134,8 @@ func (e *KernelExit) Error() string {
 const exitRequested = 2
 
 // fault decodes the report that kernels write to memory shared with the CPU: nil if there is none,
-// a KernelFault, or a KernelExit if a kernel called shmem_global_exit.
+// a KernelFault, or a KernelExit if a kernel called shmem_global_exit or, in NVIDIA's device code,
+// nvshmem_global_exit.
 func (k *Kernels) fault() error {
 	if k.exit != nil && atomic.LoadUint32(&k.exit[0]) == exitRequested {
 		return &KernelExit{Status: int(int32(atomic.LoadUint32(&k.exit[1])))}

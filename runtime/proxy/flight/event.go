@@ -98,11 +98,11 @@ func (a args) of(d, n uint32) []any {
 	return nil
 }
 
-// readings has two moments, each read from the processor's counter and from CLOCK_MONOTONIC.
-// Together they give the length of a tick in nanoseconds.
+// readings has two moments, each by the processor's counter in ticks, and by CLOCK_MONOTONIC in
+// nanoseconds. Together they give the length of a tick in nanoseconds.
 type readings struct {
-	first, firstTime uint64 // at the time when the page was made
-	now, nowTime     uint64
+	first, firstTime uint64 // when the page was made in which other processes find the recorder
+	now, nowTime     uint64 // when the recorder is read
 }
 
 // ago returns the time from an event to now. when is the event's tick, without the highest bits,
@@ -153,8 +153,8 @@ func mergeByTime(of, own []Recorded) []Recorded {
 // latest is the last event of a PE, by which latestFirst sorts.
 type latest struct {
 	pe   libshmem.PE
-	busy bool
-	when uint64
+	busy bool   // operations on the PE are under way
+	when uint64 // the tick of the event
 }
 
 // latestFirst returns at most n of the PEs: first the PEs with operations under way, then the

@@ -29,8 +29,9 @@ func (s *Stage) HasWork() bool {
 	return s.streams.HasWork() || s.arrivals.Busy() > 0 || s.pulls.UnderWay() > 0 || s.departs.UnderWay()
 }
 
-// NoRoom reports whether a read or message could not be posted: the provider's queue may empty
-// without a completion.
+// NoRoom reports whether a read or message could not be posted in this poll, because the provider's
+// queue was full. The proxy thread then polls again after a short pause. It does not wait for an
+// event of the network, because the queue may get room without one.
 func (s *Stage) NoRoom() bool { return s.pulls.NoRoom() || s.departs.NoRoom() }
 
 // CountPoll counts a poll of the streams, and returns the number of polls since a stream last

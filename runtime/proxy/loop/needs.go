@@ -69,8 +69,9 @@ type Poster interface {
 // Monitor is the engine that a Loop drives: the functions for the proxy thread, which polls and
 // sleeps.
 type Monitor interface {
-	// The lock, which callers in C use, too. LockYielding returns false if other threads held it
-	// for a while: the holder may keep it for long.
+	// The lock of the engine, which callers in C use, too. LockYielding waits for it, and has
+	// threads that post without a pause yield the processor. It returns false, without the lock, if
+	// others have held it for a while: the holder may keep it for long.
 	TryLock() bool
 	LockYielding() bool
 	Unlock()

@@ -55,8 +55,9 @@ void wire_free_entries(struct wire *w, uint64_t n)
     atomic_fetch_sub(&w->cq_used, n);
 }
 
-/* Returns where to store a record of size bytes: at the tail or, if too little is left before the
- * ring's end, at the ring's beginning, after a pad; NULL: the ring is full. */
+/* Returns where to store a record of size bytes: at *tail or, if too little is left before the
+ * ring's end, at the ring's beginning. It then marks the rest as a pad, and moves *tail past it.
+ * NULL: the ring is full. */
 static struct record *room(struct wire *w, uint64_t *tail, size_t size)
 {
     uint64_t head = atomic_load_explicit(&w->head, memory_order_acquire);
