@@ -92,6 +92,8 @@ def _job() -> Iterator[Finding]:
     """One PE, in a process of its own, so that an error there does not end this one."""
     package = str(Path(__file__).resolve().parent.parent)
     variables = _alone()
+    # Whatever launched this process, such as a step of Slurm: the trial is no process of it.
+    variables["SHMEM_BOOTSTRAP"] = "singleton"
     variables["PYTHONPATH"] = os.pathsep.join([package, *filter(None, sys.path)])
     try:
         done = subprocess.run(

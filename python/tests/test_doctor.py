@@ -30,6 +30,12 @@ def test_all_is_well() -> None:
         assert line in said, said
 
 
+def test_in_a_step_of_a_launcher() -> None:
+    step = {"PMI_FD": "97", "PMI_RANK": "0", "PMI_SIZE": "2"}
+    _, said = doctor(**step)
+    assert "ok  a job of one PE\n" in said, said
+
+
 def test_what_is_wrong(tmp_path: Path) -> None:
     status, said = doctor(SHMEM_SYMETRIC_SIZE="1g")
     assert status == 1
