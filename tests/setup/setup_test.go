@@ -125,7 +125,7 @@ func write(t *testing.T, path, text string) {
 func scripts(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	for _, name := range []string{"setup", "setup-site.sh", "bitcode-clang"} {
+	for _, name := range []string{"setup", "setup-site.sh", "setup-modules.sh", "bitcode-clang"} {
 		text, err := os.ReadFile(filepath.Join("../../scripts", name))
 		if err != nil {
 			t.Fatal(err)
@@ -244,12 +244,12 @@ func TestInstalls(t *testing.T) {
 	run, dir := machine(t, commands)
 	r := run("check")
 	want := "setup: installing packages: shellcheck\n" +
+		"setup: fetching numpy==" + pin(t, "numpy") + " mypy==" + pin(t, "mypy") + " pytest==" + pin(t, "pytest") + " mpi4py==" + pin(t, "mpi4py") + " from PyPI\n" +
 		"setup: fetching ruff " + pin(t, "ruff") + " from PyPI\n" +
 		"setup: fetching numpydoc " + pin(t, "numpydoc") + " from PyPI\n" +
 		"setup: fetching clang-format " + pin(t, "clang_format") + " from PyPI\n" +
 		"setup: fetching pyyaml " + pin(t, "pyyaml") + " from PyPI\n" +
 		"setup: fetching kubernetes-validate " + pin(t, "kubernetes") + " from PyPI\n" +
-		"setup: fetching numpy==" + pin(t, "numpy") + " mypy==" + pin(t, "mypy") + " pytest==" + pin(t, "pytest") + " mpi4py==" + pin(t, "mpi4py") + " from PyPI\n" +
 		"setup: fetching mkdocs " + pin(t, "mkdocs") + " and mkdocs-material " + pin(t, "material") + " from PyPI: 18 wheels, 17 MB\n" +
 		"setup: building staticcheck " + pin(t, "staticcheck") + "\n" +
 		"setup: fetching the schemas of sigs.k8s.io/jobset@v" + pin(t, "jobset") + "\n" +
