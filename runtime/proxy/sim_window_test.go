@@ -302,7 +302,7 @@ func TestSimOpensLarge(t *testing.T) {
 		pes  int
 		want uint32
 	}{{1000, 32}, {4096, 4}} {
-		if need.Race || c.pes > 1000 && testing.Short() {
+		if need.Race || c.pes > 1000 && !need.Full() {
 			continue // each PE knows all others, which takes 1.3 GB
 		}
 		w := newWorld(t, sim.EFADirect(), 1, c.pes, 8*c.pes+8*windowBytes, new(memories))

@@ -24,7 +24,7 @@ var forFull = map[string]string{
 	"./tests/perf":          "OSHMEM|Beside",
 	"./tests/preload":       "Sanitizers",
 	"./tests/ring":          "ThreadSanitizer",
-	"./tests/run":           "MissingFence",
+	"./tests/run":           "MissingFence|TwoLinks",
 	"./tests/setup":         "BuildLacks",
 	"./tests/wire":          "Attacks",
 }
@@ -113,7 +113,7 @@ func table(full bool) ([]stage, error) {
 		{"other programs", "build", .5, minutes(15), pes + "./tests/nvtx ./tests/rma ./tests/statics ./tests/stats"},
 		{"idle", "build", .1, minutes(5), pes + "./tests/run -run '^TestIdle$'"},
 
-		{"alone", "build", alone, minutes(5), programs + "./tests/run -run '" + counted + "'"},
+		{"alone", "build", alone, minutes(5), programs + "-run '" + counted + "' " + in("./tests/run")},
 	}
 	if full {
 		// Programs in C, tests of the stub, and tests that spin.

@@ -24,32 +24,32 @@ type standstill struct {
 	pes, hosts  int
 	namespaces  bool
 	busy        bool // two loops use the processors too
-	puts, times int
+	puts        int
+	push, times int           // runs of make test, and of make test-full
 	network     *stub.Network // of NICs that this machine does not have; nil: its own
 }
 
-// The 20 runs of make test, which have a minute on two processors. Most use the default provider of
-// jobs, where 10,000 puts of each size take 2 s. Over udp;ofi_rxd and shm they take half a minute,
-// and beside busy loops up to five times as long, so fewer are made there. 2,000 puts were enough
-// to show the standstill in one run of three.
+// Most runs use the default provider of jobs, where 10,000 puts of each size take 2 s. Over
+// udp;ofi_rxd and shm they take half a minute, and beside busy loops up to five times as long, so
+// fewer are made there. 2,000 puts were enough to show the standstill in one run of three.
 var standstills = []standstill{
-	{pes: 4, hosts: 2, puts: 10000, times: 3},
+	{pes: 4, hosts: 2, puts: 10000, push: 1, times: 3},
 	{pes: 4, hosts: 4, puts: 5000, times: 1},
-	{pes: 3, hosts: 3, puts: 5000, times: 1},
+	{pes: 3, hosts: 3, puts: 5000, push: 1, times: 1},
 	{pes: 2, hosts: 2, puts: 10000, times: 1},
 	{pes: 4, hosts: 2, namespaces: true, puts: 5000, times: 1},
 	{pes: 4, hosts: 4, namespaces: true, puts: 5000, times: 1},
-	{pes: 2, hosts: 2, namespaces: true, puts: 10000, times: 1},
+	{pes: 2, hosts: 2, namespaces: true, puts: 10000, push: 1, times: 1},
 	{pes: 4, hosts: 2, busy: true, puts: 1000, times: 2},
 	{pes: 3, hosts: 3, busy: true, puts: 1000, times: 1},
 	{pes: 2, hosts: 2, busy: true, puts: 5000, times: 1},
-	{pes: 4, hosts: 4, namespaces: true, busy: true, puts: 1000, times: 1},
-	{provider: "net", pes: 4, hosts: 2, puts: 5000, times: 1},
-	{provider: "tcp;ofi_rxm", pes: 4, hosts: 2, puts: 5000, times: 1},
+	{pes: 4, hosts: 4, namespaces: true, busy: true, puts: 1000, push: 1, times: 1},
+	{provider: "net", pes: 4, hosts: 2, puts: 5000, push: 1, times: 1},
+	{provider: "tcp;ofi_rxm", pes: 4, hosts: 2, puts: 5000, push: 1, times: 1},
 	{provider: "tcp;ofi_rxm", pes: 2, hosts: 2, namespaces: true, busy: true, puts: 2000, times: 1},
-	{provider: "net;ofi_rxm", pes: 4, hosts: 2, puts: 5000, times: 1},
-	{provider: "udp;ofi_rxd", pes: 2, hosts: 2, puts: 500, times: 1},
-	{provider: "shm", pes: 4, hosts: 2, puts: 500, times: 1},
+	{provider: "net;ofi_rxm", pes: 4, hosts: 2, puts: 5000, push: 1, times: 1},
+	{provider: "udp;ofi_rxd", pes: 2, hosts: 2, puts: 500, push: 1, times: 1},
+	{provider: "shm", pes: 4, hosts: 2, puts: 500, push: 1, times: 1},
 }
 
 // wholePuts is the number of puts of every run with -whole.
@@ -179,11 +179,15 @@ func (m *machine) standstills(t *testing.T, rounds int) {
 				s.provider = ""
 			}
 			s.puts = s.puts * need.Load("standstill") / 100
+			times := s.push
+			if need.Full() {
+				times = s.times
+			}
 			if *runWhole {
-				s.puts = wholePuts
+				s.puts, times = wholePuts, s.times
 			}
 			over = append(over, s.provider)
-			for range s.times {
+			for range times {
 				runs++
 				t.Run(fmt.Sprintf("%s-%d", &s, round), func(t *testing.T) { m.standstill(t, s) })
 			}
