@@ -79,6 +79,7 @@ var left = map[string]string{
 	"two links":            "the rate of two real links, shaped to 200 Mb/s, is measured in make test-full alone; what spreads bytes over NICs is simulated (tests/run, TestTwoLinks)",
 	"standstills":          "jobs whose data must not stand still run in nine ways; in make test-full in twenty (tests/run, TestStandstill)",
 	"peers":                "a window is proved for 1,000 PEs, and rates are measured with up to 8 peers; in make test-full for 4,096 PEs, and with 64 peers (runtime/proxy, TestSimOpensLarge and TestSimRates)",
+	"refused providers":    "make test-full alone runs a program on providers that the library refuses, which stands still on them (fabric/ofi, TestWhatStandsStill)",
 	"strangers":            "endpoints of a stranger connect with PEs over tcp; in make test-full over net and tcp;ofi_rxm, too (tests/failure, TestStrangerEndpoints)",
 	"providers":            "the suite of networks runs on six providers, one of them with completions at the target; in make test-full on all (fabric/ofi, TestProviders)",
 	"networks":             "the suite of networks runs on one version of each of the stub's providers and fabrics; in make test-full on all (fabric/ofi/stub, TestSuite)",
