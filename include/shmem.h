@@ -1475,8 +1475,8 @@ void shmem_ctx_ibget128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -1553,8 +1553,8 @@ void shmem_ctx_ptrdiff_atomic_fetch_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, const
  * @value operand
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -1604,8 +1604,8 @@ void shmem_ctx_ptrdiff_atomic_set(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t va
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation. The object was changed if that equals cond.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -1676,8 +1676,8 @@ void shmem_ctx_ptrdiff_atomic_compare_swap_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -1755,8 +1755,8 @@ void shmem_ctx_ptrdiff_atomic_swap_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdif
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -1824,8 +1824,8 @@ void shmem_ctx_ptrdiff_atomic_fetch_inc_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, p
  * @dest symmetric, updated at pe
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -1870,8 +1870,8 @@ void shmem_ctx_ptrdiff_atomic_inc(shmem_ctx_t ctx, ptrdiff_t *dest, int pe);
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -1940,8 +1940,8 @@ void shmem_ctx_ptrdiff_atomic_fetch_add_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, p
  * @value operand
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -1986,8 +1986,8 @@ void shmem_ctx_ptrdiff_atomic_add(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t va
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -2036,8 +2036,8 @@ void shmem_ctx_uint64_atomic_fetch_and_nbi(shmem_ctx_t ctx, uint64_t *fetch, uin
  * @value operand
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -2072,8 +2072,8 @@ void shmem_ctx_uint64_atomic_and(shmem_ctx_t ctx, uint64_t *dest, uint64_t value
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -2122,8 +2122,8 @@ void shmem_ctx_uint64_atomic_fetch_or_nbi(shmem_ctx_t ctx, uint64_t *fetch, uint
  * @value operand
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -2158,8 +2158,8 @@ void shmem_ctx_uint64_atomic_or(shmem_ctx_t ctx, uint64_t *dest, uint64_t value,
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -2208,8 +2208,8 @@ void shmem_ctx_uint64_atomic_fetch_xor_nbi(shmem_ctx_t ctx, uint64_t *fetch, uin
  * @value operand
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -2249,7 +2249,8 @@ void shmem_ctx_uint64_atomic_xor(shmem_ctx_t ctx, uint64_t *dest, uint64_t value
  * @sig_op SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when sig_op is neither of the two, and as put.
+ * Errors: Ends the job when sig_op is neither of the two, when sig_addr is not aligned to 8
+ * bytes, and as put.
  * Order: The signal follows its own data, not the caller's earlier puts: shmem_fence before the
  * call orders those.
  *
@@ -2389,8 +2390,8 @@ void shmem_ctx_putmem_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source
  * @signal operand for the signal word
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -2411,8 +2412,8 @@ void shmem_ctx_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, 
  * @signal operand for the signal word
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -4120,8 +4121,8 @@ int shmem_test_lock(long *lock);
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -4153,8 +4154,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_fetch") ptrdiff_t shmem_ptrdiff_fetch(const 
  * @value operand
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -4188,8 +4189,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_set") void shmem_ptrdiff_set(ptrdiff_t *dest
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation. The object was changed if that equals cond.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -4220,8 +4221,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_compare_swap") ptrdiff_t shmem_ptrdiff_cswap
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -4253,8 +4254,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_swap") ptrdiff_t shmem_ptrdiff_swap(ptrdiff_
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -4283,8 +4284,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_fetch_inc") ptrdiff_t shmem_ptrdiff_finc(ptr
  * @dest symmetric, updated at pe
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -4315,8 +4316,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_inc") void shmem_ptrdiff_inc(ptrdiff_t *dest
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.
@@ -4346,8 +4347,8 @@ SHMEMI_DEPRECATED("use shmem_atomic_fetch_add") ptrdiff_t shmem_ptrdiff_fadd(ptr
  * @value operand
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only shmem_fence and shmem_quiet order it with
  * other operations.

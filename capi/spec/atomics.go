@@ -33,7 +33,7 @@ var atomics = Chapter{
 			DocNbi:  "The same, but fetch is written only after the next quiet.",
 			Returns: "The value.",
 			Python:  &Python{Doc: "Read an element atomically.", Returns: "The element, of the array's dtype."},
-			Errors:  remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+			Errors:  atomicErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
 			Name: "atomic_set", Section: "SHMEM_ATOMIC_SET", Since: "0.1", Contexts: true,
@@ -45,7 +45,7 @@ var atomics = Chapter{
 			}),
 			Doc:    "Writes an object of another PE atomically.",
 			Python: &Python{Doc: "Write an element atomically."},
-			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+			Errors: atomicErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
 			Name: "atomic_compare_swap", Section: "SHMEM_ATOMIC_COMPARE_SWAP", Since: "0.1", Contexts: true,
@@ -62,7 +62,7 @@ var atomics = Chapter{
 			Doc:      "Replaces an object of another PE if it has the expected value.",
 			DocNbi:   atomicNbi, Returns: oldValue + " The object was changed if that equals cond.",
 			Python: &Python{Doc: "Write value if the element is cond, and return the value before.", Returns: pythonOld},
-			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+			Errors: atomicErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
 			Name: "atomic_swap", Section: "SHMEM_ATOMIC_SWAP", Since: "0.1", Contexts: true,
@@ -76,7 +76,7 @@ var atomics = Chapter{
 			Doc:    "Writes an object of another PE and returns the value before.",
 			DocNbi: atomicNbi, Returns: oldValue,
 			Python: &Python{Doc: "Write an element and return the value before.", Returns: pythonOld},
-			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+			Errors: atomicErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
 			Name: "atomic_fetch_inc", Section: "SHMEM_ATOMIC_FETCH_INC", Since: "0.1", Contexts: true,
@@ -88,7 +88,7 @@ var atomics = Chapter{
 			Doc:      "Adds one to an object of another PE, modulo its width, and returns the value before.",
 			DocNbi:   atomicNbi, Returns: oldValue,
 			Python: &Python{Doc: "Add one to an element and return the value before.", Returns: pythonOld},
-			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+			Errors: atomicErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
 			Name: "atomic_inc", Section: "SHMEM_ATOMIC_INC", Since: "0.1", Contexts: true,
@@ -98,7 +98,7 @@ var atomics = Chapter{
 			Kernel: inKernel(AMOTypes, "ADD", "dest, ($T)1, ($T)0", false),
 			Doc:    "Adds one to an object of another PE, modulo its width.",
 			Python: &Python{Doc: "Add one to an element."},
-			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+			Errors: atomicErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
 			Name: "atomic_fetch_add", Section: "SHMEM_ATOMIC_FETCH_ADD", Since: "0.1", Contexts: true,
@@ -116,7 +116,7 @@ var atomics = Chapter{
 				Returns: pythonOld,
 				DocNbi:  "Do what `atomic_fetch_add` does; the old value is in fetch after the next `quiet`.",
 			},
-			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+			Errors: atomicErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		{
 			Name: "atomic_add", Section: "SHMEM_ATOMIC_ADD", Since: "0.1", Contexts: true,
@@ -128,7 +128,7 @@ var atomics = Chapter{
 				sumInKernel(kernelHalf, "(void)shmemi_fetch_add_half<$T>($job, $call, dest, value, pe)")),
 			Doc:    "Adds to an object of another PE, modulo its width.",
 			Python: &Python{Doc: "Add to an element, modulo its width."},
-			Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+			Errors: atomicErrors, Order: atomicOrder, Check: CheckAtomic,
 		},
 		bitwiseFetch("and", "AND"), bitwise("and", "AND", "and"),
 		bitwiseFetch("or", "OR"), bitwise("or", "OR", "or"),
@@ -147,7 +147,7 @@ func bitwise(name, capitals, prose string) Family {
 		Kernel: inKernel(BitwiseAMOTypes, capitals, "dest, value, ($T)0", false),
 		Doc:    "Combines an object of another PE with value by a bitwise " + capitals + ".",
 		Python: &Python{Doc: "Combine an element with value by a bitwise " + prose + "."},
-		Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+		Errors: atomicErrors, Order: atomicOrder, Check: CheckAtomic,
 	}
 }
 
@@ -166,7 +166,7 @@ func bitwiseFetch(name, capitals string) Family {
 			" and returns the value before.",
 		Python: &Python{Doc: "Do what `atomic_" + name + "` does, and return the value before.", Returns: pythonOld},
 		DocNbi: atomicNbi, Returns: oldValue,
-		Errors: remoteErrors, Order: atomicOrder, Check: CheckAtomic,
+		Errors: atomicErrors, Order: atomicOrder, Check: CheckAtomic,
 	}
 }
 

@@ -3,6 +3,9 @@ package spec
 const remoteErrors = "Ends the job when pe is not a PE, when the symmetric range is not within one " +
 	"segment, and when called before init or after finalize."
 
+const atomicErrors = "Ends the job when pe is not a PE, when the object is not aligned to its size or not within one " +
+	"segment, and when called before init or after finalize."
+
 var (
 	paramPE     = Param{Name: "pe", C: "int", Doc: "number of the other PE, or the caller's own"}
 	paramNelems = Param{Name: "nelems", C: "size_t", Unit: "elements", Doc: "to copy"}

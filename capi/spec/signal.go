@@ -44,7 +44,7 @@ var signal = Chapter{
 				DocNbi: "Do what `put_signal` does, but source may be reused only after the next `quiet`.",
 				Stream: "put_signal",
 			},
-			Errors: "Ends the job when sig_op is neither of the two, and as put.",
+			Errors: "Ends the job when sig_op is neither of the two, when sig_addr is not aligned to 8 bytes, and as put.",
 			Order: "The signal follows its own data, not the caller's earlier puts: shmem_fence before " +
 				"the call orders those.",
 			Check: CheckSignal,
@@ -56,7 +56,7 @@ var signal = Chapter{
 			Kernel: []Kernel{{Contexts: true, Body: "shmemi_signal($job, $call, sig_addr, signal, SHMEMI_SIGNAL_SET, pe)"}},
 			Doc:    "Writes a signal word of another PE.",
 			Python: &Python{Doc: "Write a signal of another PE.", Stream: "signal_op", Op: "SHMEM_SIGNAL_SET"},
-			Errors: remoteErrors,
+			Errors: atomicErrors,
 			Order:  atomicOrder,
 		},
 		{
@@ -69,7 +69,7 @@ var signal = Chapter{
 			}},
 			Doc:    "Adds to a signal word of another PE, modulo 2^64.",
 			Python: &Python{Doc: "Add to a signal of another PE, modulo 2^64.", Stream: "signal_op", Op: "SHMEM_SIGNAL_ADD"},
-			Errors: remoteErrors,
+			Errors: atomicErrors,
 			Order:  atomicOrder,
 		},
 		{ // also in kernels, under both names, and on streams

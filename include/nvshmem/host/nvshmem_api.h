@@ -931,8 +931,8 @@ void nvshmem_iget128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t ss
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -963,8 +963,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_fetch(const ptrdiff_t *source, int pe);
  * @value operand
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -998,8 +998,8 @@ void nvshmem_ptrdiff_atomic_set(ptrdiff_t *dest, ptrdiff_t value, int pe);
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation. The object was changed if that equals cond.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1030,8 +1030,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_compare_swap(ptrdiff_t *dest, ptrdiff_t cond, p
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1063,8 +1063,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_swap(ptrdiff_t *dest, ptrdiff_t value, int pe);
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1092,8 +1092,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_fetch_inc(ptrdiff_t *dest, int pe);
  * @dest symmetric, updated at pe
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1124,8 +1124,8 @@ void nvshmem_ptrdiff_atomic_inc(ptrdiff_t *dest, int pe);
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1154,8 +1154,8 @@ ptrdiff_t nvshmem_ptrdiff_atomic_fetch_add(ptrdiff_t *dest, ptrdiff_t value, int
  * @value operand
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1186,8 +1186,8 @@ void nvshmem_ptrdiff_atomic_add(ptrdiff_t *dest, ptrdiff_t value, int pe);
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1211,8 +1211,8 @@ uint64_t nvshmem_uint64_atomic_fetch_and(uint64_t *dest, uint64_t value, int pe)
  * @value operand
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1238,8 +1238,8 @@ void nvshmem_uint64_atomic_and(uint64_t *dest, uint64_t value, int pe);
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1263,8 +1263,8 @@ uint64_t nvshmem_uint64_atomic_fetch_or(uint64_t *dest, uint64_t value, int pe);
  * @value operand
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1290,8 +1290,8 @@ void nvshmem_uint64_atomic_or(uint64_t *dest, uint64_t value, int pe);
  * @pe number of the other PE, or the caller's own
  *
  * Result: The value before the operation.
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
@@ -1315,8 +1315,8 @@ uint64_t nvshmem_uint64_atomic_fetch_xor(uint64_t *dest, uint64_t value, int pe)
  * @value operand
  * @pe number of the other PE, or the caller's own
  *
- * Errors: Ends the job when pe is not a PE, when the symmetric range is not within one segment,
- * and when called before init or after finalize.
+ * Errors: Ends the job when pe is not a PE, when the object is not aligned to its size or not
+ * within one segment, and when called before init or after finalize.
  * Order: Atomic with every other atomic of this library on the object, whichever PE and path it
  * comes from; not with plain loads and stores. Only nvshmem_fence and nvshmem_quiet order it
  * with other operations.
