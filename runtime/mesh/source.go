@@ -14,9 +14,8 @@ type Source interface {
 	Sleep() bool
 	// Fail is called when no operation can go on any more, also none that is under way.
 	Fail(err error)
-	// Lost is called when a member is lost. Only operations on that member fail, but whoever
-	// waits for something of it would learn of the loss by none of its own. It is called with the
-	// engine's lock.
+	// Lost is called when a member is lost, with the engine's lock. Operations on that member
+	// fail, but a program that only waits for something from it has none that could.
 	Lost(err error)
 }
 

@@ -73,11 +73,11 @@ func (v *Device) Copies(s gpu.Stream, copies []gpu.Copy, d gpu.Direction) error 
 	return nil
 }
 
-// batches reports whether copies of a direction are made by batched calls. Copies in are not in the
-// library's own context, unless that shares the GPU by MPS: the driver leaves some of them to the
-// engine that runs kernels, although they ask for copy engines, and there they wait for a time
-// slice (SHMEMI_CUDA_FEW_ROWS). 64 scattered puts of 1 or 7 KiB then took 2,400 us on two H200,
-// and a call each of two rows 450 (decision 0058).
+// batches reports whether copies of a direction are made by batched calls. In the library's own
+// context copies in are not, unless that shares the GPU by MPS: the driver leaves some of a batch
+// to the engine that runs kernels, although they ask for copy engines, and there they wait for a
+// time slice (SHMEMI_CUDA_FEW_ROWS). 64 scattered puts of 7 KiB then took 2,460 us on two H200,
+// where a call each of two rows took 448 (decision 0058).
 func (v *Device) batches(d gpu.Direction, ownContext bool) bool {
 	switch d {
 	case gpu.CopyOut:
