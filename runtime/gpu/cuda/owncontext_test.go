@@ -57,7 +57,7 @@ func useApart(v *Device) (err error) {
 // except on objects of the program's context.
 func TestOwnContext(t *testing.T) {
 	dir := cudatest.Build(t)
-	log := cudatest.Set(t, "")
+	log := cudatest.Set(t, "attribute133=0") // no MPS: contexts wait for time slices
 	hold := cudatest.NewHolder(t)
 	t.Setenv("FAKE_CUDA_HOLD", hold.Dir)
 	v := mustDevice(t, dir)
@@ -93,6 +93,13 @@ func TestOwnContext(t *testing.T) {
 		{"copy in", v, func(s gpu.Stream, v *Device) error { return v.CopyInAsync(s, mapped, at, 8) }, false},
 		{"copy in, own context", own, func(s gpu.Stream, v *Device) error { return v.CopyInAsync(s, mapped, at, 8) }, true},
 		{"copy out, own context", own, func(s gpu.Stream, v *Device) error { return v.CopyAsync(s, at, mapped, 8) }, true},
+		{"copies in that do not join, own context", own, func(s gpu.Stream, v *Device) error {
+			var all []gpu.Copy
+			for i := range gpu.Address(fewestBatched) {
+				all = append(all, gpu.Copy{To: mapped + 8*(i*i), From: at + 2*i, N: 2, Rows: 1})
+			}
+			return v.Copies(s, all, gpu.CopyIn)
+		}, true},
 		{"store, own context", own, func(s gpu.Stream, v *Device) error { return v.Write64(s, mapped, 1) }, true},
 		{"copy from memory of the other context", own, func(s gpu.Stream, v *Device) error { return v.CopyAsync(s, at, alloc, 8) }, false},
 	} {
@@ -106,7 +113,7 @@ func TestOwnContext(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		done := false
-		for range 3 {
+		for range 3 * fewestBatched { // each question gets one piece of work done
 			if done, err = tt.dev.StreamDone(s); err != nil {
 				t.Errorf("%s: %v", tt.name, err)
 			}

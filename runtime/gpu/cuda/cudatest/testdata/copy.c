@@ -35,6 +35,21 @@ static int move(void *to, const void *from, size_t n, void *stream)
     return fake_later((struct work){.what = MOVE, .to = to, .from = from, .n = n}, stream);
 }
 
+static int move_row(void *to, const void *from, size_t n, void *stream)
+{
+    return fake_later((struct work){.what = MOVE, .rows = true, .to = to, .from = from, .n = n},
+                      stream);
+}
+
+bool fake_waits_for_slice(const struct work *w)
+{
+    char *base;
+    size_t n;
+    unsigned long id;
+    return w->what == MOVE && !w->rows && w->n < 28 << 10 && fake_setting("attribute133", 1) == 0 &&
+           fake_mapped_range(w->to, &base, &n, &id) && !fake_mapped_range(w->from, &base, &n, &id);
+}
+
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, void *stream)
 {
     BEGIN(may_move((void *)to, from, n, stream));
@@ -117,6 +132,6 @@ int cuMemcpy2DAsync_v2(const struct rows *r, void *stream)
               ? INVALID_VALUE
               : may_move(to, NULL, (r->count - 1) * r->to.pitch + r->width, stream));
     for (size_t i = 0; i < r->count; i++)
-        move(to + i * r->to.pitch, from + i * r->from.pitch, r->width, stream);
+        move_row(to + i * r->to.pitch, from + i * r->from.pitch, r->width, stream);
     return 0;
 }

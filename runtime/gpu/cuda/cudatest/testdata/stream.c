@@ -97,11 +97,12 @@ static bool met(uint64_t word, uint64_t value, unsigned until)
 APPLY(uint32_t)
 APPLY(uint64_t)
 
-/* Whether work has to wait until the program has loaded its kernel. */
+/* Whether work has to wait until the program has loaded its kernel. The fake gives no slice before
+ * that. */
 static bool stands(const struct stream *s, const struct work *w)
 {
-    return fake_loads() &&
-           (fake_is_primary(s->context) || fake_of_primary(w->to) || fake_of_primary(w->from));
+    return fake_loads() && (fake_is_primary(s->context) || fake_of_primary(w->to) ||
+                            fake_of_primary(w->from) || fake_waits_for_slice(w));
 }
 
 /* Does one piece of work; false where the stream has none or has to wait. */

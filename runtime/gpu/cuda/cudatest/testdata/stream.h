@@ -4,11 +4,13 @@
 #ifndef FAKE_STREAM_H
 #define FAKE_STREAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct work {
     enum { MOVE, FILL, STORE, STORE32, WATCH, MARK, AFTER, ATOMIC } what;
+    bool rows; /* of MOVE: one row of several, which copy engines make */
     char *to;
     const char *from;
     size_t n;
@@ -25,6 +27,11 @@ int fake_may_work(void *stream);
 
 /* The context of a stream; of the default stream the current one. */
 void *fake_stream_context(void *stream);
+
+/* Whether the engine that runs kernels makes a copy, in time slices, for which another context than
+ * the program's waits 2.4 ms (H200): a small one into mapped memory that is not one of rows, also
+ * in a batch that asks for copy engines. With MPS (attribute133=1) there are no slices. */
+bool fake_waits_for_slice(const struct work *w);
 
 /* Appends to a stream. Returns 0. */
 int fake_later(struct work w, void *stream);
