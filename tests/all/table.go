@@ -26,7 +26,7 @@ var forFull = map[string]string{
 	"./tests/perf":          "OSHMEM|Beside",
 	"./tests/preload":       "Sanitizers",
 	"./tests/ring":          "ThreadSanitizer",
-	"./tests/run":           "MissingFence|TwoLinks",
+	"./tests/run":           "MissingFence|StubStandstill|TwoLinks",
 	"./tests/setup":         "BuildLacks",
 	"./tests/wire":          "Attacks",
 }
