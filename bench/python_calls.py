@@ -126,18 +126,15 @@ def figures(rows):
     ]
 
 
-def read(path):
-    """The facts and the rows by name of a file, or {} and {} without one."""
-    if not os.path.exists(path):
-        return {}, {}
-    facts, found = output.read(path)
-    return facts, {row["name"]: row for row in found}
+def by_name(rows):
+    return {row["name"]: row for row in rows}
 
 
 def draw(folder):
     """Writes the page of the rows in a folder, beside those of BESIDE if that file is there."""
-    facts, rows = read(os.path.join(folder, ROWS))
-    other, others = read(os.path.join(folder, BESIDE))
+    facts, rows = output.read(os.path.join(folder, ROWS))
+    other, others = output.read_beside(os.path.join(folder, BESIDE))
+    rows, others = by_name(rows), by_name(others)
     cores = f"{other['cores']} processors" if other else ""
     text = (
         "# Calls from Python\n\n"

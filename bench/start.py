@@ -185,11 +185,9 @@ def draw(folder):
     """Writes the page of the rows in a folder, beside those of BESIDE if that file is there."""
     facts, found = output.read(os.path.join(folder, "start.jsonl"))
     rows = [Row(**row) for row in found]
-    others, cores = {}, ""
-    if os.path.exists(os.path.join(folder, BESIDE)):
-        other, found = output.read(os.path.join(folder, BESIDE))
-        others = {row["name"]: Row(**row) for row in found}
-        cores = f"{other['cores']} processors"
+    other, found = output.read_beside(os.path.join(folder, BESIDE))
+    others = {row["name"]: Row(**row) for row in found}
+    cores = f"{other['cores']} processors" if other else ""
     where = f"On {facts['cores']} processors: {words(facts)}.\n"
     if cores:
         where += f"In the last column, medians on {cores}: {words(other)}.\n"
