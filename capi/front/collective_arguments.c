@@ -16,10 +16,12 @@
 
 #include <string.h>
 
-/* What members compare. */
+/* The entries of the array that members compare. OTHER is one more argument, which the caller
+ * names; VALUES is the number of entries. */
 enum { CALL, DEST, SOURCE, BYTES, OTHER, VALUES };
 
-/* The number for an address that is not symmetric, which a later check reports. */
+/* Stands for an address that is not symmetric, and differs from every offset. The check of each
+ * address, which comes later, reports it. */
 #define NOWHERE ((int64_t)1 << 62)
 
 /* Returns a number for an address that is the same on all PEs for the same symmetric object: its
@@ -40,9 +42,9 @@ static int64_t hash(const char *text)
 
 enum { WORDS = 8 }; /* 8-byte words that hold the name of a call */
 
-/* Ends the job with the name of the call that another member has made. The members exchange the
- * names with the least and the greatest hash. A word of a name is ASCII, so it is not negative, and
- * the minimum of negated words and zeros is the name, negated. */
+/* Ends the job with the name of the call that another member has made. Members whose call has the
+ * least or the greatest hash contribute its name, the others zeros. A reduction to the minimum
+ * finds the names: a word of a name is ASCII and so not negative, and its negative is at most 0. */
 static void print_calls(struct shmemi_team *t, int64_t least, int64_t most,
                         const struct shmemi_reducer *minimum, const char *call)
 {
@@ -94,12 +96,14 @@ void shmemi_coll_check_arguments(struct shmemi_team *t, const void *dest, const 
                          (long long)-all[VALUES + i]);
 }
 
-/* Under SHMEM_CHECKS=full, ends the job if source and dest overlap. */
+/* Under SHMEM_CHECKS=full, ends the job if source and dest overlap: PEs that write to dest would
+ * change elements of source that others have yet to read. may_be_same: the collective reads each
+ * element before it writes the result there, so source and dest may be the same array. */
 void shmemi_coll_check_overlap(const void *dest, size_t nd, const void *source, size_t ns,
-                               bool or_same, const char *call)
+                               bool may_be_same, const char *call)
 {
     uintptr_t d = (uintptr_t)dest, s = (uintptr_t)source;
-    if (SHMEMI_LIKELY(shmemi_state.checks != SHMEMI_CHECKS_FULL) || (or_same && d == s))
+    if (SHMEMI_LIKELY(shmemi_state.checks != SHMEMI_CHECKS_FULL) || (may_be_same && d == s))
         return;
     if (nd > 0 && ns > 0 && d < s + ns && s < d + nd)
         shmemi_abort(call, "pass arrays that do not overlap",

@@ -8,9 +8,9 @@
 #pragma GCC visibility push(hidden)
 
 /* Under full checks, ends the job if the arrays overlap, unless both begin at the same address and
- * or_same allows that. */
+ * may_be_same is true. */
 void shmemi_coll_check_overlap(const void *dest, size_t nd, const void *source, size_t ns,
-                               bool or_same, const char *call);
+                               bool may_be_same, const char *call);
 
 /* Under full checks, ends the job if the members make different calls or pass different arguments.
  * other is one more argument to compare, and `what` its name. */

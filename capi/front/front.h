@@ -41,10 +41,10 @@ SHMEMI_INLINE void *shmemi_reach(const void *addr, size_t n, int pe)
 
 /* ------------------------------------------------------------- put and get */
 
-/* The functions that put, get and the others here call for PEs of other nodes and for errors (slow
- * halves). Files of public functions define SHMEMI_PUBLIC and get slow halves that show the call to
- * a profiler as a range; other files get halves that do not. So ranges cost the fast path nothing,
- * and calls of the library within a call show no range. */
+/* The slow half of an operation: the function that put, get and the other functions of this file
+ * call for PEs of other nodes and for errors. Files of public functions define SHMEMI_PUBLIC. Their
+ * slow halves show the call to a profiler as a range; those of other files do not. So ranges cost
+ * the fast path nothing, and calls that the library makes within a call show no range. */
 #ifdef SHMEMI_PUBLIC
 #define SHMEMI_SLOW(operation) shmemi_##operation##_ranged
 #else
@@ -64,9 +64,9 @@ SHMEMI_INLINE void shmemi_copy(void *to, const void *from, size_t n)
 /*
  * Puts n bytes: copies them if this process reaches the PE's memory, otherwise calls the slow half.
  * A NULL source, like a NULL dest of get, is passed to the slow half, which reports it unless n is
- * 0. The cost of this check is less than that of the place at which the linker puts a function:
- * with and without it a put of 8 bytes takes 1.5 to 1.7 ns and a get 1.2 to 1.8 ns, over functions
- * of six names.
+ * 0. The cost of this check is not measurable: with and without it a put of 8 bytes takes 1.5 to
+ * 1.7 ns and a get 1.2 to 1.8 ns. The differences come from the place at which the linker puts a
+ * function; functions of six names were measured.
  */
 SHMEMI_INLINE void shmemi_put(shmem_ctx_t ctx, void *dest, const void *source, size_t n, int pe,
                               const char *call)
@@ -132,11 +132,13 @@ SHMEMI_INLINE void shmemi_p(shmem_ctx_t ctx, void *dest, const void *value, size
     shmemi_notify(pe);
 }
 
-/* Gets one element into value. */
+/* Gets one element into value. Each caller passes a constant n, as for shmemi_p. */
 SHMEMI_INLINE void shmemi_g(shmem_ctx_t ctx, void *value, const void *source, size_t n, int pe,
                             const char *call)
 {
     const void *from = shmemi_reach(source, n, pe);
+    /* A program may wait in a loop of shmem_g for a store of another PE. The compiler sees no store
+     * in such a loop, and would load the element only once. */
     shmemi_fence_compiler();
     if (SHMEMI_LIKELY(from != NULL)) {
         __builtin_memcpy(value, from, n);
@@ -148,8 +150,9 @@ SHMEMI_INLINE void shmemi_g(shmem_ctx_t ctx, void *value, const void *source, si
 
 /* ----------------------------------------------------------------- atomics */
 
-/* Reports whether an atomic operation on n bytes must be refused: between hosts it needs an aligned
- * object, so the library demands one on a node, too. */
+/* Reports whether an atomic operation on n bytes must be refused. Between hosts it needs an aligned
+ * object. The library refuses others on a node as well, so that a program that runs on one node
+ * also runs on several. */
 SHMEMI_INLINE bool shmemi_misaligned(const void *at, size_t n)
 {
     return ((uintptr_t)at & (n - 1)) != 0;

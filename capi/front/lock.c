@@ -11,8 +11,8 @@
  *
  * After a PE is lost, the queue is not used any more (lock_late.c).
  *
- * All accesses are atomic operations of the library, within a node and between nodes, and all of
- * them are atomic with respect to each other.
+ * All accesses are atomic operations of the library, which are atomic with respect to each other,
+ * within a node and between nodes.
  */
 #define _GNU_SOURCE
 #include "lock.h"
@@ -36,7 +36,7 @@
 static struct lock lock_of(long *lock, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
-    /* Checks the whole long, and not only the half that the first operation uses. */
+    /* The first operation would check only its own half of the long. */
     if (SHMEMI_UNLIKELY(s->n_pes == 0 || !shmemi_symmetric(lock, sizeof *lock) ||
                         (uintptr_t)lock % sizeof *lock != 0 || s->checks == SHMEMI_CHECKS_FULL)) {
         if (s->n_pes == 0)
@@ -51,14 +51,16 @@ static struct lock lock_of(long *lock, const char *call)
     return (struct lock){halves, halves + 1, (int)(number % s->n_pes), call};
 }
 
-/* Under SHMEM_CHECKS=full: which thread of this PE has set a lock. Several locks share an entry of
- * this table, so one may overwrite the other. */
+/* Under SHMEM_CHECKS=full: the thread of this PE that has set a lock. Locks may share an entry of
+ * the table. Then only the one that was set last is found there, and a thread that sets the other
+ * one twice waits for ever, as it does without the check. */
 struct holder {
     const uint32_t *place;
     pid_t thread;
 };
 
-/* Returns the kernel's number of this thread. glibc has gettid only since 2.30. */
+/* Returns the kernel's number of this thread. It is a system call, because glibc has gettid only
+ * since 2.30. */
 static pid_t this_thread(void)
 {
     return (pid_t)syscall(SYS_gettid);
@@ -133,7 +135,7 @@ static bool queue_up(const struct lock *l)
 }
 
 /* Implements shmem_set_lock: enters the queue, and waits until the PE before this one passes the
- * lock to it; after the loss of a PE, it sets the lock without the queue (lock_late.c). */
+ * lock to it; after the loss of a PE, sets the lock without the queue (lock_late.c). */
 void shmemi_set_lock(long *lock, const char *call)
 {
     const struct lock l = lock_of(lock, call);
@@ -141,8 +143,8 @@ void shmemi_set_lock(long *lock, const char *call)
         if (holder_entry(&l)->place == l.place && holder_entry(&l)->thread == this_thread())
             shmemi_abort(call, "clear it first", "this thread has already set the lock %p",
                          (void *)lock);
-        /* Another thread of this PE is in the queue, or has set the lock: waits until it has
-         * cleared it. */
+        /* Another thread of this PE is in the queue or has set the lock, and the PE has only one
+         * entry: this thread can enter the queue when the other one has cleared the lock. */
         SHMEMI_WAIT_FOR(shmemi_my_ctl(), call, shmemi_describe_lock, &l, enter_queue(&l),
                         .whom = SHMEMI_NOBODY);
     }
@@ -165,6 +167,7 @@ int shmemi_test_lock(long *lock, const char *call)
     if (!enter_queue(&l))
         return 1;
     uint32_t before = 1;
+    /* Losses are muted, because a loss must not fail this call: it then tries without the queue. */
     shmemi_mute(true);
     if (SHMEMI_LIKELY(!shmemi_some_lost()))
         before = shmemi_amo32(SHMEM_CTX_DEFAULT, SHMEMI_AMO_CSWAP, l.tail, me_plus_one(), 0, l.home,
@@ -208,10 +211,11 @@ static void pass_lock(const struct lock *l, uint32_t place)
         return;
     }
     /* If a PE is lost now, the next PE may leave the queue. It then takes the lock (lock_late.c)
-     * only after this PE's entry is clear. So its WAITS has to be cleared before that entry is. In
-     * the other order it could take the lock, clear it and wait for it again, and the late change
-     * of WAITS would tell it that it has the lock. A fetching operation has been applied when it
-     * returns. It costs a round trip, so it is used only if the job continues after a loss. */
+     * only after this PE's entry is clear. So this PE clears the next one's WAITS before its own
+     * entry. In the other order the next PE could take the lock, clear it and wait for it again,
+     * and the late change of its WAITS would say that it has the lock. A fetching operation has
+     * been applied when it returns. It costs a round trip, so it is used only if the job continues
+     * after a loss. */
     at_place(l, shmemi_state.survives ? SHMEMI_AMO_FETCH_AND : SHMEMI_AMO_AND, ~(uint32_t)WAITS, 0,
              (int)(place & NEXT) - 1);
     leave_queue(l);

@@ -31,8 +31,8 @@
 static struct shmemi_program
     program; /* the symmetric part of the program, as found at the last init */
 static struct shmemi_program moved; /* the part of the program that is in the memory file */
-static int file = -1;               /* the memory file, or -1 */
-static uint64_t place;              /* where in the file this PE's statics begin */
+static int file = -1;               /* the memory file; -1: the statics are private memory */
+static uint64_t place;              /* the offset in the file at which this PE's statics begin */
 
 /* Guards the four variables above. fork.c has it locked while the process forks. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -50,8 +50,8 @@ void shmemi_statics_unlock(void)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Returns the part of the program that is in the memory file, or NULL, and in *at where in the file
- * this PE's part begins. The caller holds the lock. */
+/* Returns the part of the program that is in the memory file, or NULL if nothing was moved. Sets
+ * *at to the offset in the file at which this PE's part begins. The caller holds the lock. */
 const struct shmemi_program *shmemi_statics_moved(uint64_t *at)
 {
     *at = place;
@@ -96,15 +96,15 @@ __attribute__((no_sanitize("address", "thread"))) bool shmemi_page_has_data(cons
     return false;
 }
 
-/* Finds the next bytes between *from and *to of the memory file that were ever written, and sets
- * *from and *to to them. Returns false if there are none. */
+/* Finds the first bytes between *from and *to of the memory file that were ever written, and sets
+ * *from and *to to their begin and end. Returns false if none were written. */
 bool shmemi_statics_written(uint64_t *from, uint64_t *to)
 {
     return shmemi_file_written(file, from, to);
 }
 
-/* Does what shmemi_statics_written does, for the file `of`, by SEEK_DATA and SEEK_HOLE: pages that
- * were never written are holes. */
+/* Like shmemi_statics_written, for the file `of`. Pages that were never written are holes, which
+ * SEEK_DATA and SEEK_HOLE find. */
 bool shmemi_file_written(int of, uint64_t *from, uint64_t *to)
 {
     off_t data = lseek(of, (off_t)*from, SEEK_DATA);
@@ -125,8 +125,8 @@ struct kernel_view {
     uint64_t entries[512];
 };
 
-/* Reports whether a page of memory may contain anything but zeros, because the kernel has memory or
- * swap for it (/proc/self/pagemap). If that cannot be read, every page may. */
+/* Reports whether a page of memory may contain anything but zeros: the kernel has memory or swap
+ * for it, or the kernel's table of pages cannot be read. */
 static bool may_have_data(struct kernel_view *v, uintptr_t page)
 {
     enum { SWAPPED = 62, PRESENT = 63 };
@@ -169,15 +169,15 @@ static size_t find_run(struct kernel_view *v, const struct shmemi_span *s, size_
 
 /* ------------------------------------------------------------------- moving */
 
-/* Where the statics are moved to. */
+/* The part of a file to which the statics are moved. */
 struct move {
     int file;
-    uint64_t place;
-    char *area; /* where that part of the file is mapped in this process */
+    uint64_t place; /* the offset of the part in the file */
+    char *area;     /* the address at which the part is mapped in this process */
 };
 
-/* Maps n bytes of the memory file over the span's statics, from the offset `at` on. Returns 0, or
- * -1 if mmap fails. */
+/* Maps the memory file over n bytes of a span's statics, from the offset `at` in the span on.
+ * Returns 0, or -1 if mmap fails. */
 static int map_over(const struct move *m, const struct shmemi_span *s, size_t at, size_t n)
 {
     /* This calls the kernel, and not mmap: AddressSanitizer's mmap discards what it knows about the
@@ -189,10 +189,12 @@ static int map_over(const struct move *m, const struct shmemi_span *s, size_t at
 }
 
 /*
- * Copies a span to the file, and maps the file over it. A store of another thread between the copy
- * of a page and its mapping is lost. A process with one thread (alone) has no such store. In others
- * each page with data is mapped separately, so that the gap is less than a microsecond; holes are
- * mapped as a whole.
+ * Copies a span to the file, and maps the file over it. Returns 0, or -1 if mmap fails.
+ *
+ * A store of another thread between the copy of a page and its mapping is lost. A process with one
+ * thread (alone) has no such store, and maps the span at once. With several threads each page with
+ * data is mapped by itself right after its copy, so that stores can be lost for less than a
+ * microsecond. Runs of pages without data need no copy, and are mapped at once.
  */
 static int move_span(const struct move *m, const struct shmemi_span *s, bool alone,
                      struct kernel_view *v)
@@ -219,7 +221,7 @@ static void move_all(const struct move *m)
     struct kernel_view v = {.pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)};
     sigset_t all, before;
     sigfillset(&all);
-    /* Signals are blocked because a store of a signal handler in between would be lost, too. */
+    /* A store of a signal handler between copy and mapping would be lost like one of a thread. */
     pthread_sigmask(SIG_BLOCK, &all, &before);
     int rc = 0;
     for (uint32_t i = 0; i < program.n_spans && rc == 0; i++)
@@ -228,7 +230,9 @@ static void move_all(const struct move *m)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (v.pagemap >= 0)
         close(v.pagemap);
-    if (rc != 0) /* fork would not copy the part that has moved */
+    /* The job cannot go on with statics of which a part has moved: that part is shared memory,
+     * which a fork would not copy. */
+    if (rc != 0)
         shmemi_abort("shmem_init", "set SHMEM_STATICS=off, if the program does not need them",
                      "map %zu bytes of the program's statics: %s", program.size, strerror(cause));
 }
@@ -266,7 +270,7 @@ static int move_to_file(char *error, size_t size)
         close(file);
     file = m.file;
     place = m.place;
-    program.heap_inside |= moved.heap_inside; /* found the first time only */
+    program.heap_inside |= moved.heap_inside; /* only the search before the first move finds it */
     moved = program;
     for (uint32_t i = 0; i < program.n_ranges; i++) {
         s->statics[i] = program.ranges[i];
