@@ -83,9 +83,9 @@ struct shmemi_archive_program {
     void *callback; /* for find */
 };
 
-/* Called by all PEs at the end of the first init. built: this process has the library by the name
- * of NVIDIA's, so that it may load code that was built with the archive. */
-void shmemi_archive_begin(bool built, const char *call);
+/* Called by all PEs at the end of the first init. possible: this process may load code of NVIDIA's
+ * device archive, because it has this library under the soname of NVIDIA's. */
+void shmemi_archive_begin(bool possible, const char *call);
 
 /* Checks that this library knows the layout of a release. Returns 0, or -1 with the reason in
  * error. */

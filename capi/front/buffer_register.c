@@ -28,8 +28,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A buffer is copied, and its block of the heap mapped over it, in pieces of this size. Mapping a
- * piece returns the copied pages to the system, so at most one piece is in memory twice. */
+/* The bytes of a buffer that are copied at a time, before their part of the block is mapped over
+ * them. Each mapping returns the copied pages to the system, so at most one piece is in memory
+ * twice. */
 #define PIECE ((size_t)32 << 20)
 
 /* ------------------------------------------------------------------- agreement */
@@ -37,24 +38,25 @@
 /* The values that PEs compare in one reduction: the minimum over all PEs of each value, and of its
  * negative, which gives the maximum. */
 enum {
-    WHO, /* a PE that cannot register its buffer; INT64_MAX: none */
+    WHO, /* the lowest PE that cannot register its buffer; INT64_MAX: all can */
     LENGTH,
     MINUS_LENGTH,
     PLACE, /* the buffer's offset in the user heap; -1: it is outside */
     MINUS_PLACE,
     GRANULE, /* the unit in which the driver maps memory of a GPU; 0: main memory */
     MINUS_GRANULE,
-    REST, /* how many bytes after a multiple of the granule the buffer begins */
+    REST, /* the distance in bytes from a multiple of the granule to the buffer's begin */
     MINUS_REST,
-    MINUS_BEFORE, /* bytes of the driver's allocations before the buffer, */
-    MINUS_AFTER,  /* and from its start on */
+    MINUS_BEFORE, /* bytes of the driver's allocations before the buffer's begin */
+    MINUS_AFTER,  /* bytes of the driver's allocations from the buffer's begin on */
     ENTRIES
 };
 
-/* Reports whether every PE can carry out its request, and all requests match. If not, w->why has
- * the reason, or names the PE whose message has it, unless a PE is lost. Sets w->max_before and
- * w->max_after to the largest values of all PEs. It is called before memory is moved, and once more
- * after: then w->why has an error of this PE, if there was one. */
+/* Reports whether every PE can carry out its request, and all requests match. All PEs call it
+ * before they move memory, and again afterwards. A PE that has failed since the first call has its
+ * error in w->why already, and every PE returns false. In the other PEs' w->why the function names
+ * that PE, or writes why the requests do not match. If a PE is lost, it returns false and leaves
+ * w->why as it is. Sets w->max_before and w->max_after to the largest values of all PEs. */
 static bool agree_on_request(struct registration_request *w, const char *call)
 {
     static const struct shmemi_reducer least = {shmemi_min_i64, sizeof(int64_t)};
@@ -131,8 +133,8 @@ static void clear_pages(int64_t offset, size_t n)
 }
 
 /* Copies the buffer into its block of the heap, and maps the block over the buffer. Returns 0, or
- * -1 if mmap fails. It calls the kernel, and not the C library's mmap, because AddressSanitizer's
- * mmap discards what it knows about the memory there. */
+ * -1 if mmap fails. It calls the kernel, and not the C library's mmap: AddressSanitizer replaces
+ * that one, and would forget the red zones in the buffer. */
 static int move_in(const struct registration_request *w, int64_t offset)
 {
     clear_pages(offset, w->length);
@@ -150,8 +152,8 @@ static int move_in(const struct registration_request *w, int64_t offset)
     return 0;
 }
 
-/* Returns a private copy of a block of the heap, in pages that can replace the block's at the
- * buffer's address; NULL if there is no memory for it. */
+/* Returns a private copy of a block of the heap, which move_out can move to the buffer's address;
+ * NULL if there is no memory for it. */
 static char *copy_of(int64_t offset, size_t length)
 {
     char *copy = (char *)syscall(SYS_mmap, NULL, length, PROT_READ | PROT_WRITE,
@@ -205,9 +207,8 @@ static int64_t register_in_main(struct registration_request *w, const char *call
     return -1;
 }
 
-/* Reports whether the registered buffers are in the memory of a GPU. The heap is either there or in
- * main memory, and a buffer has to be where the heap is, so this holds for all buffers or for none.
- */
+/* Reports whether the registered buffers are in the memory of a GPU. A buffer has to be in the same
+ * kind of memory as the heap, so this holds for all buffers or for none. */
 static bool buffers_on_gpu(void)
 {
     return shmemi_state.heap_fd < 0;
@@ -233,9 +234,10 @@ static void end_registration(uint32_t i, char *copy, const char *call)
 }
 
 /* Registers a buffer in the memory of a GPU: maps it into a new block of the heap. Returns the
- * block's offset, or -1 with the reason in w->why. A buffer may begin anywhere in an allocation of
- * the driver; so the block has room before the buffer, for the PE whose buffer begins farthest from
- * the start. */
+ * block's offset, or -1 with the reason in w->why. The driver maps whole allocations, and a buffer
+ * may begin anywhere in one. The buffers of all PEs need the same offset, so the block has as much
+ * room before the buffer as the PE needs whose buffer begins farthest from its allocation's start.
+ */
 static int64_t register_in_gpu(struct registration_request *w, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
@@ -258,7 +260,7 @@ void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char
         shmemi_refuse_uninitialised(call);
     if (!shmemi_collective_begin(&shmemi_world, call))
         return NULL;
-    /* Operations of the caller may still read the buffer, or write to it. */
+    /* Earlier operations of the caller may still read the buffer or write to it. */
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     if (shmemi_state.grows_together)
         shmemi_sync_members(&shmemi_world, call);
@@ -290,7 +292,7 @@ int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
         shmemi_refuse_uninitialised(call);
     if (!shmemi_collective_begin(&shmemi_world, call))
         return -1;
-    shmemi_barrier_all(call); /* a PE may still be reading or writing it */
+    shmemi_barrier_all(call); /* until then another PE may still access the buffer */
     int64_t offset = (int64_t)(w.start - shmemi_state.heap_base);
     uint32_t i = shmemi_buffer_of_block(offset);
     bool known = i < shmemi_buffers_count() && shmemi_buffer_at(i).size == length;

@@ -12,18 +12,19 @@
 
 #include <stdlib.h>
 
-static uint32_t settled; /* the number of the last join after which the PEs' GPUs were fixed */
+/* The number of the last join (shmemi_join_count) after which the GPU of each PE was fixed. */
+static uint32_t settled;
 
-/* Reports whether this PE uses a GPU that the library chose, and that the program may still replace
- * by another. */
+/* Reports whether the library chose this PE's GPU, and the program may still choose another. */
 bool shmemi_gpu_pending(void)
 {
     const struct shmemi_state *s = &shmemi_state;
     return s->gpu && settled != shmemi_join_count() && !s->core->gpu_chosen();
 }
 
-/* Leaves the job and joins it again, so that the heap is on the GPU that the thread uses now. For
- * the program the library stays initialised. */
+/* Leaves the job and joins it again, so that the heap is on the GPU that the thread uses now. The
+ * count of inits is 1 meanwhile, so that the finalize ends the job, and is restored: the program
+ * does not notice. */
 static void join_again(const char *call)
 {
     struct shmemi_state *s = &shmemi_state;
@@ -66,13 +67,14 @@ void shmemi_settle_gpu(const char *call)
     shmemi_archive_settled(call);
 }
 
-/* Called by all PEs at the end of the first init: agrees whether any process may load code of
- * NVIDIA's device archive. If so, and all have chosen their GPUs, the GPUs are fixed at once, so
- * that the state of the job is there when init returns. */
-void shmemi_archive_begin(bool built, const char *call)
+/* Called by all PEs at the end of the first init. possible: this process may load code of NVIDIA's
+ * device archive. If that is so on any PE, the job serves such code. If then all programs have
+ * chosen their GPUs, init fixes the GPUs before it returns: kernels of the archive find the job's
+ * state only afterwards, and may run right after init. */
+void shmemi_archive_begin(bool possible, const char *call)
 {
     static const struct shmemi_reducer least = {shmemi_min_i64, sizeof(int64_t)};
-    int64_t mine[2] = {built ? -1 : 0, shmemi_gpu_pending() ? 0 : 1}, all[2];
+    int64_t mine[2] = {possible ? -1 : 0, shmemi_gpu_pending() ? 0 : 1}, all[2];
     shmemi_archive_clear();
     shmemi_exchange(&shmemi_world, all, mine, 2, &least, call);
     shmemi_archive_keep(all[0] < 0);

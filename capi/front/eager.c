@@ -1,18 +1,18 @@
 /*
- * eager.c: eager transfers between threads of the host: slots, and their readers. eager_send.c has
+ * eager.c: eager transfers between threads of the host: the slots and the readers. eager_send.c has
  * the senders.
  *
- * A token is a message of fixed size. It is written in tiles: pieces of a size that the path makes
- * visible to the reader all at once, each with the token's signal (its size and epoch) in it.
- * Within the node the sender's CPU stores a tile, the data first and the signal by a store with
- * release; readers load the signal with acquire. So within the node the memory model of C makes
- * every tile visible as a whole, on any processor. A packet is a tile of one store, which needs no
- * order.
+ * A token is a message of fixed size. Its signal is a word with the token's size and its number
+ * (epoch). The sender writes a token in tiles: pieces of a size that the path makes visible to the
+ * reader all at once. Each tile ends with the signal. Within the node the sender's CPU stores the
+ * data of a tile first, and then the signal by a store with release; readers load the signal with
+ * acquire. So a reader that sees the signal sees the tile, on any processor. A packet is a tile of
+ * 4 bytes of data and the epoch, which one store writes, so that it needs no order.
  *
- * Without tiles a token has arrived when its signal has, which follows the bytes, or when the
- * counter of its slot has counted it (SHMEMX_EAGER_NOTIFY). With a counter the signal is in the
- * same write as the bytes and may be visible before them; so the reader uses it only to detect a
- * wrong epoch or size.
+ * Without tiles the signal follows the bytes of the token, which has arrived when its signal has.
+ * With SHMEMX_EAGER_NOTIFY a token has arrived when the counter of its slot has counted it. Its
+ * signal is in the same write as the bytes and may be visible before them, so the reader uses the
+ * signal only to detect a wrong epoch or size.
  */
 #include "eager.h"
 
@@ -101,9 +101,9 @@ static bool is_carried(int64_t nbytes)
 
 /* Compares the arguments of all PEs, and returns what the paths of all PEs can do. One reduction
  * computes the minimum of each entry over all PEs. Each argument is an entry, and so is its
- * negative: the results are the smallest argument and the negative of the largest one: if these
+ * negative. Their minima are the smallest argument and the negative of the largest one; if these
  * differ, the job ends. LARGEST_TILE is the size of a tile. Each entry after it is 1 if the
- * property holds on this PE, else 0, so that the result is 1 only if it holds on every PE. struct
+ * property holds on this PE, else 0, so that the minimum is 1 only if it holds on every PE. struct
  * agreement explains the properties; its far and rings are the opposites of NO_NETWORK and
  * NO_RINGS. */
 static struct agreement compare_arguments(const int64_t values[ARGUMENTS], const char *call)
@@ -165,8 +165,8 @@ static struct agreement compare_arguments(const int64_t values[ARGUMENTS], const
 }
 
 /* Returns the size of tile that SHMEMX_EAGER_BEST selects, the same on every PE: the largest that
- * all paths make visible at once. If there is none, a counter for each slot if that saves messages,
- * else no tiles. */
+ * all paths make visible at once. If no such tile exists, it selects a counter for each slot where
+ * that saves messages, else no tiles. */
 static int best_tile(const struct agreement *all, size_t count)
 {
     if (all->kept != SHMEMI_EAGER_NONE)
@@ -201,9 +201,9 @@ static void describe_announced(const void *subject, char *text, size_t size)
 /*
  * Reports whether NICs can access the slots of all PEs, and the buffers after the slots, if these
  * are in the memory of GPUs; the result is the same on every PE. Tokens to memory that NICs cannot
- * access pass through host buffers, in no particular order. A PE whose heap has grown announces
- * that by messages, so this waits until these have arrived: earlier tokens would pass through host
- * buffers.
+ * access pass through host buffers, in no particular order. A PE whose heap has grown announces the
+ * new part by messages. This function waits for these messages, because tokens sent before they
+ * arrive would pass through host buffers.
  */
 static bool are_reached(const void *slots, size_t bytes, const char *call)
 {

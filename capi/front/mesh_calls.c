@@ -64,8 +64,8 @@ static int result(const char *call, int status)
     return status;
 }
 
-/* Returns the core's functions for meshes. NULL if no mesh was opened, or if this process was
- * forked after that: the text of the error is stored. */
+/* Returns the core's functions for meshes. If no mesh was opened, or if this process was forked
+ * after one was, it returns NULL and stores the text of the error. */
 static const struct shmemi_mesh *meshes(const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
@@ -88,8 +88,9 @@ static const struct shmemi_mesh *meshes(const char *call)
     if ((pointer) == NULL)                                                                         \
     return refuse(call, #pointer " is NULL (pass an address)")
 
-/* Limits of the bytes of a secret or of a blob (the text that describes a member or a region), and
- * of the blocks of a call. A call with more is refused as a mistake of the program. */
+/* Limits of the bytes of a secret, a message or a blob (the bytes that describe a member or a
+ * region), and of the blocks of a call. A call with more is refused as a mistake of the program.
+ */
 enum { MOST_BYTES = 1 << 16, MOST_BLOCKS = 1 << 24 };
 
 #define AT_MOST(n, most, call)                                                                     \
@@ -98,7 +99,8 @@ enum { MOST_BYTES = 1 << 16, MOST_BLOCKS = 1 << 24 };
 
 /* ------------------------------------------------- functions of shmemx_mesh_... */
 
-/* Each checks the arguments that the core could not check, and passes the call on. */
+/* Each function checks the arguments that the core cannot check, such as pointers to results, and
+ * passes the call on. */
 
 /* Implements shmemx_mesh_open: opens a mesh with one member, this process. It loads the core first,
  * since no init has to precede it. */
@@ -226,7 +228,7 @@ int shmemi_mesh_put_signal(uint64_t mesh, int context, uint64_t remote,
     return shmemi_mesh_put(mesh, context, remote, blocks, nblocks, signal, flags, request, call);
 }
 
-/* Implements shmemx_mesh_notify: starts a signal without bytes: a put of no blocks. */
+/* Implements shmemx_mesh_notify: starts a put of no blocks, with a signal. */
 int shmemi_mesh_notify(uint64_t mesh, int context, const shmemx_mesh_signal_t *signal, int flags,
                        uint64_t *request, const char *call)
 {

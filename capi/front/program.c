@@ -31,13 +31,15 @@ struct hole {
 /* What a search of the program's ELF headers has found so far. */
 struct finder {
     struct shmemi_program *p;
-    uintptr_t bias, headers;
-    struct hole protected, holes[2];
-    bool needs;
+    uintptr_t bias;        /* the load address, which addresses in the headers lack */
+    uintptr_t headers;     /* the address of the program headers */
+    struct hole protected; /* RELRO, which is at the begin of a segment */
+    struct hole holes[2];  /* .got.plt and the dynamic section */
+    bool needs;            /* the program was linked with this library */
 };
 
-/* Records that none of the program's globals and statics can be symmetric, and why. An error about
- * a static prints that. */
+/* Records that none of the program's globals and statics can be symmetric, and why. A later error
+ * about an address of a static prints the cause and the remedy. */
 static void decline_statics(struct shmemi_program *p, const char *cause, const char *remedy)
 {
     p->cause = cause;
@@ -112,7 +114,7 @@ static void read_build_id(struct finder *f, const ElfW(Phdr) * h)
     }
 }
 
-/* Adds addresses of a span to the data that can be symmetric. */
+/* Adds the addresses between from and to, in span s, to the data that can be symmetric. */
 static void add_range(struct shmemi_program *p, const struct shmemi_span *s, uintptr_t from,
                       uintptr_t to)
 {
@@ -150,7 +152,7 @@ static void add_segment(struct finder *f, const ElfW(Phdr) * h)
     s->at = p->size;
     p->n_spans++;
     p->size += s->size;
-    for (;;) { /* the next hole from here on */
+    for (;;) { /* each iteration adds the addresses up to the next hole */
         struct hole next = {to, to};
         for (int i = 0; i < 2; i++)
             if (f->holes[i].to > from && f->holes[i].from < next.from)
@@ -187,8 +189,8 @@ static int read_object(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /* Returns the start of the allocator's heap (brk), from field 47 of /proc/self/stat; 0 if it is not
- * known. Older kernels put it into the page where .bss ends, unless they randomise addresses: then
- * a page of the statics is in use by malloc, too. */
+ * known. Older kernels that do not randomise addresses put it into the page in which .bss ends.
+ * Then malloc uses memory in the last page of the statics. */
 static uintptr_t heap_start(void)
 {
     char text[2048];
@@ -290,13 +292,13 @@ void shmemi_program_find(struct shmemi_program *p, bool moved)
     p->alone = one_thread();
 }
 
-/* A question: whether an address is in a writable segment of the program; and the answer. */
+/* An address, and whether it is in a writable segment of the program. */
 struct lookup {
     uintptr_t at;
-    bool yes;
+    bool inside;
 };
 
-/* Callback of dl_iterate_phdr, which passes the program first: sets yes if the address of the
+/* Callback of dl_iterate_phdr, which passes the program first: sets inside if the address of the
  * struct lookup is in one of the program's writable segments, and stops. */
 static int find_segment(struct dl_phdr_info *info, size_t size, void *arg)
 {
@@ -306,7 +308,7 @@ static int find_segment(struct dl_phdr_info *info, size_t size, void *arg)
         const ElfW(Phdr) *h = &info->dlpi_phdr[i];
         if (h->p_type == PT_LOAD && h->p_flags & PF_W &&
             q->at - (info->dlpi_addr + h->p_vaddr) < h->p_memsz)
-            q->yes = true;
+            q->inside = true;
     }
     return 1;
 }
@@ -317,5 +319,5 @@ bool shmemi_program_contains(const void *addr)
 {
     struct lookup q = {.at = (uintptr_t)addr};
     dl_iterate_phdr(find_segment, &q);
-    return q.yes;
+    return q.inside;
 }

@@ -1,9 +1,10 @@
 /*
- * units.c: translation units with kernels.
+ * units.c: the translation units with kernels (units) of the program and of libraries that it
+ * loads.
  *
- * A unit registers itself before main or when its library is loaded, and keeps a copy of the job's
- * state in its own constant memory (shmem/unit.h). The image of that copy is made once in a job,
- * when the first unit needs it.
+ * A unit registers itself before main or when its library is loaded. Its kernels read the job's
+ * state from the unit's own constant memory (shmem/unit.h). The library makes an image of the state
+ * once in a job, when the first unit needs it, and copies it to each unit.
  */
 #include "units.h"
 
@@ -25,9 +26,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 /* The units that have registered. */
 static struct shmemi_unit *units;
 
-/* The image of the job's state; valid while active is true, which means that kernels have copies of
- * it. */
-static bool active;
+static bool active; /* the image is made, so units may have copies of it */
 static struct shmemi_device_image image;
 static uint64_t image_at; /* the image's address for kernels */
 
@@ -72,7 +71,7 @@ static int copy_image(struct shmemi_unit *u, char *error, size_t size)
 }
 
 /* Calls the core to make the image of the job's state for kernels. Returns 0, or -1 and an error.
- * If `active` is still false then, this PE has no GPU and runs no kernels. */
+ * On a PE without a GPU it makes none, returns 0 and leaves `active` false. */
 static int make_image(char *error, size_t size)
 {
     const struct shmemi_core *core = shmemi_state.core;
@@ -105,7 +104,8 @@ int shmemi_units_begin(bool *given, char *error, size_t size)
     return rc;
 }
 
-/* Makes the image of the job's state, unless it is made. */
+/* Makes the image of the job's state, unless it is made already. Returns 0, or -1 and an error,
+ * also if this PE has no GPU. */
 int shmemi_units_make_image(char *error, size_t size)
 {
     pthread_mutex_lock(&mutex);
@@ -137,8 +137,8 @@ void shmemi_units_end(bool reset)
     pthread_mutex_unlock(&mutex);
 }
 
-/* Called by each unit when it is loaded: adds it to the list, and copies the state of the job to it
- * if there is a job. */
+/* Called by each unit before main or when its library is loaded. During a job it copies the job's
+ * state to the unit; otherwise init does (shmemi_units_begin). */
 void shmemi_device_register(struct shmemi_unit *unit)
 {
     char error[512] = "";
@@ -158,7 +158,8 @@ void shmemi_device_register(struct shmemi_unit *unit)
         shmemi_abort("loading a library with kernels", NULL, "%s", error);
 }
 
-/* Called by each unit when its library is unloaded: removes it from the list. */
+/* Called by each unit when its library is unloaded. A unit that stayed in the list would be memory
+ * that is no longer mapped. */
 void shmemi_device_unregister(struct shmemi_unit *unit)
 {
     pthread_mutex_lock(&mutex);
