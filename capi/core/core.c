@@ -168,15 +168,14 @@ void shmemi_core_end(const char *what, int status)
 
 static struct shmemi_core_gpu gpu;
 
-/* What C needs to make puts and gets on streams. */
+/* The addresses by which C makes puts and gets on streams (shmemi_core_streams). */
 static struct {
     uint64_t *direct; /* by PE: the address of its user heap in this process, or 0; NULL: Go serves
                          all calls */
-    uint64_t user;
+    uint64_t user;    /* the address of this PE's user heap for the program */
 } streams;
 
-/* Sets the functions of the GPU driver by which C makes copies without Go, until the next call;
- * NULL: there are none. */
+/* Sets the functions of the GPU driver by which C makes copies without Go; NULL: Go makes all. */
 void shmemi_core_set_driver(const struct shmemi_core_gpu *g)
 {
     gpu = g ? *g : (struct shmemi_core_gpu){0};
@@ -219,9 +218,9 @@ static int gpu_work(void *to, const void *from, size_t n, bool wait)
     return code == 0 ? SHMEMI_DONE : SHMEMI_NOT_FAST;
 }
 
-/* Reports whether an address is in the memory of a GPU, by a query of the driver: the same test as
- * Device.Pointer of runtime/gpu/cuda, with the two attributes that it needs. Managed memory counts
- * as main memory. Without the driver's functions in C, Go does it. */
+/* Reports whether an address is in the memory of a GPU, by the test of Device.Pointer (runtime/gpu/
+ * cuda) with the two attributes that decide. Managed memory counts as main memory. Without the
+ * driver's functions in C, Go makes the query. */
 static int gpu_holds(const void *at)
 {
     int what[] = {SHMEMI_CUDA_POINTER_TYPE, SHMEMI_CUDA_POINTER_MANAGED};
@@ -272,7 +271,7 @@ static int gpu_settle(void)
     return rc == SHMEMI_NOT_FAST ? shmemgoGPUSettle() : rc;
 }
 
-/* Wakes this PE's threads that sleep on its control page: what they wait for may have happened. */
+/* Wakes this PE's threads that sleep on its control page: their waits may be over. */
 void shmemi_core_wake(struct shmemi_state *of)
 {
     struct shmemi_ctl *ctl = (struct shmemi_ctl *)of->peer_base[of->my_pe] - 1;
@@ -293,9 +292,10 @@ void shmemi_core_wake_proxy(void *waker)
 
 /*
  * Polls the network; returns the number of completions, or -1 if another thread has the lock. An
- * empty completion queue costs no call into Go, and neither does a small message that needs no
- * reply. This thread has the lock during the whole call, because messages are applied in the order
- * of arrival.
+ * empty completion queue costs no call into Go, unless the engine is busy: it then has work that
+ * ends without a completion (copies of a GPU, bytes that wait for room), which only Go polls. A
+ * small message that needs no reply costs no such call either. This thread has the lock during the
+ * whole call, because messages are applied in the order of arrival.
  */
 static int poll_network(void)
 {
@@ -308,7 +308,7 @@ static int poll_network(void)
     first->polls++;
     if (__atomic_load_n(&first->held, __ATOMIC_RELAXED))
         shmemgoRelease(); /* sends open batches: the caller may wait for a reply to one */
-    /* A network may be served in Go (in chaos mode), or only its completions may. */
+    /* Go polls a network without C functions (chaos mode), and NICs that have work for Go only. */
     int n = native.poll == NULL ? SHMEMI_IN_GO : native.poll(native.self, c, BATCH);
     if (n == SHMEMI_IN_GO) {
         n = shmemgoPoll();
@@ -325,8 +325,8 @@ static int poll_network(void)
     return n;
 }
 
-/* Before exit: reports whether everything that this PE has sent has arrived, SHMEMI_DONE or
- * SHMEMI_PENDING. It does not wait for the network lock. */
+/* Before exit: returns SHMEMI_DONE if everything that this PE has sent has arrived. Otherwise, and
+ * while another thread has the network lock, returns SHMEMI_PENDING: the caller tries again. */
 static int leave(void)
 {
     if (first == NULL)
@@ -346,16 +346,16 @@ static int leave(void)
  */
 #define BURST_GAP 5000
 
-static uint64_t burst_last; /* when the last operation was posted, in cycles */
+static uint64_t burst_last; /* the time at which the last operation was posted, in cycles */
 
-/* Returns the processor's counter. Where C cannot read one, it returns a value with which every
- * operation seems to come after a pause. */
+/* Returns the processor's cycle counter. On processors whose counter C cannot read, it returns a
+ * value with which every operation seems to come after a pause, so that no burst begins. */
 static inline uint64_t cycles(void)
 {
 #ifdef __x86_64__
     return __builtin_ia32_rdtsc();
 #else
-    return burst_last + 2 * BURST_GAP; /* never a burst */
+    return burst_last + 2 * BURST_GAP;
 #endif
 }
 
@@ -366,14 +366,14 @@ static inline struct shmemi_fastpath *fastpath_of(uint32_t context)
 }
 
 /* Counts an operation in its burst (a series of operations without a pause of 2 us). Returns true
- * if C may try to post it. Returns false if Go has to: the burst is so long that its operations
- * share messages, and no such message (batch) is open for the PE yet. */
+ * if C may try to post it. Returns false if Go has to post it, because the burst is so long that
+ * its operations share messages, and no such message (batch) is open for the PE yet. */
 static inline bool count_in_burst(struct shmemi_fastpath *x, int pe)
 {
     uint64_t now = cycles(), gap = now - burst_last;
 #ifdef __x86_64__
     if (!x->coarse)
-        x->tick = now; /* saves the event recorder from reading the clock */
+        x->tick = now; /* so that the event recorder does not read the clock again */
 #endif
     if (x->batching) {
         if (x->burst < SHMEMI_BURST_AFTER)

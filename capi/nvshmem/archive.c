@@ -1,8 +1,8 @@
 /*
  * archive.c: the functions of the host library that NVIDIA's device archive, libnvshmem_device.a,
- * calls for a program that was built with it. The device code in the program reads a state in a
- * variable of the program. The archive passes a function that finds this variable, and libshmem.so
- * fills it in.
+ * calls for a program that was built with it. The device code in the program reads the state of the
+ * job in a variable of the program. The archive passes a callback that finds this variable, and
+ * libshmem.so stores the state in it.
  */
 #define _GNU_SOURCE
 #include "own.h"
@@ -13,8 +13,8 @@
 #include <dlfcn.h>
 
 #pragma GCC visibility push(default)
-/* A variable of NVIDIA's library. Archives of 3.6 and later return the state of a transport only
- * while it is 1 (a transport by InfiniBand queues). */
+/* A variable of NVIDIA's library. The callback of archives of 3.6 and later returns the state of a
+ * transport only while this is 1, the number of the transport by InfiniBand queues. */
 int nvshmem_selected_device_transport;
 
 int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags,
@@ -24,8 +24,8 @@ void nvshmemid_hostlib_finalize(void *state, void *transport);
 int nvshmemid_init_status(void);
 #pragma GCC visibility pop
 
-/* Sets nvshmem_selected_device_transport where the archive may read it: there is one in this
- * library, one in libnvshmem_host.so.3, and a program may have a copy. */
+/* Sets each nvshmem_selected_device_transport that the archive may read: that of this library, that
+ * of libnvshmem_host.so.3, and the copy that a program may have. */
 static void select_transport(int number)
 {
     int *first = dlsym(RTLD_DEFAULT, "nvshmem_selected_device_transport");
@@ -59,8 +59,8 @@ static int refuse(const char *why, int status)
 /*
  * Called by NVIDIA's device archive when the program calls nvshmem_init or nvshmemx_init_attr:
  * joins the job, or counts one more init, and copies the state of the job to the variable that
- * callback finds. callback NULL: the archive only counts, or waits until the GPU of each PE is
- * fixed.
+ * callback finds. With callback NULL the archive has no variable, and the call only counts. A later
+ * init fixes the GPU of each PE if that has not happened yet.
  */
 int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags,
                                 nvshmemx_init_attr_t *attr, nvshmemi_version_t archive,
@@ -85,7 +85,8 @@ int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags
                                        (void *)(uintptr_t)callback};
     if (shmemi_archive_add(&p, why, sizeof why) == 0)
         return 0;
-    /* The archive ends the process next. The last finalize would wait for PEs that go on. */
+    /* The archive ends the process after an error. This call takes back its own count, but not the
+     * first one: the last finalize would wait for PEs that go on. */
     if (counts)
         shmem_finalize();
     return refuse(why, NVSHMEMX_ERROR_NOT_SUPPORTED);
@@ -101,8 +102,8 @@ void nvshmemid_hostlib_finalize(void *state, void *transport)
     shmem_finalize();
 }
 
-/* Called by NVIDIA's device archive. It prepares collective launches only if the job has its GPUs.
- */
+/* Called by NVIDIA's device archive, which prepares collective launches only if the status is
+ * NVSHMEM_STATUS_IS_INITIALIZED: before that a PE may still choose another GPU. */
 int nvshmemid_init_status(void)
 {
     return nvshmemi_init_status();

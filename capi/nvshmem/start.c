@@ -6,8 +6,8 @@
 #include <shmem.h>
 #include <shmemx.h>
 
-/* Implements nvshmem_malloc. The first allocation fixes which GPU each PE uses, because the heap is
- * in its memory: programs of NVSHMEM may call cudaSetDevice after init. */
+/* Implements nvshmem_malloc. Programs of NVSHMEM may call cudaSetDevice after init. The first
+ * allocation fixes the GPU of each PE, because the heap is in the memory of that GPU. */
 void *nvshmemi_malloc(size_t size)
 {
     shmemi_settle_gpu("nvshmem_malloc");
@@ -32,9 +32,10 @@ void *nvshmemi_align(size_t alignment, size_t size)
 
 /*
  * Reports whether the version of init attributes is that of a later release, whose struct may have
- * another layout: only that is refused. A version has a number in the upper half and the size of
- * the struct in the lower half. Programs often leave it undefined: torch does not initialise its
- * attributes, and those of nvshmem4py are memory of numpy. NVIDIA's library accepts them.
+ * another layout. Only such versions are refused. A version has a number in the upper half and the
+ * size of the struct in the lower half. Any other value is accepted, as by NVIDIA's library,
+ * because programs often leave it undefined: torch does not initialise its attributes, and
+ * nvshmem4py takes memory of numpy for them.
  */
 static bool is_later_version(int version)
 {
@@ -53,30 +54,31 @@ extern int nvshmemi_headers_release __attribute__((weak));
 static int check_headers(const char *call)
 {
     static bool warned;
-    int is = &nvshmemi_headers_release != NULL ? nvshmemi_headers_release : 0;
+    int release = &nvshmemi_headers_release != NULL ? nvshmemi_headers_release : 0;
     if (!warned && nvshmemi_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED)
         nvshmemi_warn_of_another(call);
     warned = true;
-    if (is <= NVSHMEM_VENDOR_VERSION)
+    if (release <= NVSHMEM_VENDOR_VERSION)
         return 0;
     fprintf(stderr,
             "shmem: %s: the program was compiled against headers of NVSHMEM %d.%d.%d, the library "
             "has the names of %d.%d.%d (run it with the library that came with the headers, or "
             "compile it against those of this one)\n",
-            call, is / 10000, is / 100 % 100, is % 100, NVSHMEM_VENDOR_MAJOR_VERSION,
+            call, release / 10000, release / 100 % 100, release % 100, NVSHMEM_VENDOR_MAJOR_VERSION,
             NVSHMEM_VENDOR_MINOR_VERSION, NVSHMEM_VENDOR_PATCH_VERSION);
     return NVSHMEMX_ERROR_NOT_SUPPORTED;
 }
 
-/* Ends an init with this status. In the first one, all PEs agree whether to serve device code of
- * NVIDIA's archive. */
-static int joined(int status, bool first, const char *call)
+/* Ends an init whose status is known, and returns the status. If it is the first init of the job,
+ * all PEs agree whether to serve device code of NVIDIA's archive. */
+static int finish_init(int status, bool first, const char *call)
 {
     if (status == 0 && first)
         shmemi_archive_begin(nvshmemi_is_old_name(), call);
     return status;
 }
 
+/* Reports whether the next init is the first one, which joins the job. */
 static bool is_first(void)
 {
     return nvshmemi_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED;
@@ -91,11 +93,11 @@ int nvshmemi_init_thread(int requested, int *provided, const char *call)
         return refused;
     shmemi_as_nvshmem();
     if (!nvshmemi_joins_openshmem())
-        return joined(shmem_init_thread(requested, provided), first, call);
+        return finish_init(shmem_init_thread(requested, provided), first, call);
     int status = nvshmemi_init_with_shmem(call);
     if (status == 0)
         shmem_query_thread(provided);
-    return joined(status, first, call);
+    return finish_init(status, first, call);
 }
 
 /* Initialises libshmem for a program of NVSHMEM; ends the process if that fails. */
@@ -106,7 +108,8 @@ void nvshmemi_init(const char *call)
         exit(EXIT_FAILURE);
 }
 
-/* Joins a job by the flags and attributes of NVSHMEM, or counts. */
+/* Joins a job by the flags and attributes of NVSHMEM, or counts one more init of a joined job.
+ * Returns 0, or an error that has been printed. */
 static int join(unsigned int flags, const nvshmemx_init_attr_t *attr)
 {
     shmemx_init_attr_t a = SHMEMX_INIT_ATTR_INITIALIZER;
@@ -160,7 +163,7 @@ static int join(unsigned int flags, const nvshmemx_init_attr_t *attr)
 int nvshmemi_hostlib_init_attr(unsigned int flags, const nvshmemx_init_attr_t *attr)
 {
     bool first = is_first();
-    return joined(join(flags, attr), first, "nvshmemx_init_attr");
+    return finish_init(join(flags, attr), first, "nvshmemx_init_attr");
 }
 
 /* Implements nvshmemx_init_attr. */
@@ -199,8 +202,8 @@ int nvshmemi_set_attr_mpi_comm_args(void *comm, nvshmemx_init_attr_t *attr)
     return 0;
 }
 
-/* Implements nvshmemx_init_status. NVSHMEM calls a job bootstrapped that is not yet initialised:
- * here, while the program may still choose its GPU. */
+/* Implements nvshmemx_init_status. It returns NVSHMEM's status for a job that is bootstrapped and
+ * not yet initialised while the program may still choose its GPU. */
 int nvshmemi_init_status(void)
 {
     int initialized = 0;

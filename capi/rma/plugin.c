@@ -7,7 +7,7 @@
  * one word (queue.h). User threads call the rest, and may wait there; several may be in connect at
  * once, for ranks of one process.
  *
- * A request is the operation, or NOTHING.
+ * NCCL's request is a struct shmemi_group_operation, or NOTHING.
  */
 #include "plugin.h"
 
@@ -37,7 +37,7 @@ struct communicator {
 struct listener {
     struct communicator *of;
     uint64_t handle;
-    bool used; /* the ranks have connected by it */
+    bool used; /* rank 0 has connected by it */
 };
 
 /* NCCL's `coll`: what connect makes. NCCL may end the communicator before the coll, so log is a
@@ -49,11 +49,11 @@ struct coll {
     struct operations operations;
     int ranks;
     bool failed; /* an operation has failed, or a rank is lost */
-    bool closed;
-    int users; /* 1 until it is closed, and its contexts and memory, which may end later */
+    bool closed; /* closeColl has left the group */
+    int users;   /* one until closeColl, and one for each context and memory, which may end later */
 };
 
-/* Ends a use of a coll: the last one frees it. */
+/* Ends a use of a coll. The end of the last use frees it. */
 static void release(struct coll *x)
 {
     if (__atomic_sub_fetch(&x->users, 1, __ATOMIC_ACQ_REL) == 0) {
@@ -68,13 +68,13 @@ static void retain(struct coll *x)
     __atomic_add_fetch(&x->users, 1, __ATOMIC_RELAXED);
 }
 
-/* NCCL's `context`: what createContext makes, several contexts of the mesh. */
+/* NCCL's `context`, which createContext makes: several contexts of the mesh. */
 struct context {
     struct coll *of;
     int first, count; /* their numbers in the mesh are first to first + count - 1 */
 };
 
-/* NCCL's `memory`: what regMrSym makes, memory that all ranks have registered together. */
+/* NCCL's `memory`, which regMrSym makes: memory that all ranks have registered together. */
 struct memory {
     uint64_t handle, number;
     char *base; /* this rank's */
@@ -317,8 +317,8 @@ nccl_result plugin_unregister(void *coll, void *memory)
     return r;
 }
 
-/* Returns the code for the group's first failure, which is written to the log, and makes the coll
- * fail. */
+/* Writes the group's first failure to NCCL's log and returns NCCL's result for it. From now on the
+ * coll counts as failed. */
 static nccl_result failure(struct coll *x, const char *call)
 {
     char error[SHMEMI_MESH_TEXT] = "the group has failed";
@@ -436,7 +436,7 @@ nccl_result plugin_test(void *coll, void *request, int *done)
     }
 }
 
-/* The group has a proxy of its own, which makes progress. */
+/* NCCL's progress: does nothing, because the group has a proxy of its own. */
 nccl_result plugin_progress(void *context)
 {
     (void)context;
