@@ -41,15 +41,15 @@ type opened struct {
 
 	batchRefused atomic.Bool // the driver has refused a batched call of copies
 
-	// Each operation locks mu for reading, and Close for writing.
+	// Each operation locks mu for reading, and Close for writing, so that Close waits for them.
 	mu     sync.RWMutex
 	closed bool
 }
 
 var _ gpu.Device = (*Device)(nil)
 
-// Device opens the GPU with this number, counted from 0. It keeps the primary context alive until
-// Close, whether or not other code retains or releases that.
+// Device opens the GPU with this number, counted from 0. It retains the primary context until
+// Close, so that the context stays alive when other code releases it.
 func (d *Driver) Device(number int) (*Device, error) {
 	object := fmt.Sprintf("GPU %d", number)
 	if number < 0 || number >= d.Count {
@@ -71,23 +71,23 @@ func (d *Driver) Device(number int) (*Device, error) {
 	v.resets.birth = v.born(v.context)
 	v = v.For("")
 	v.primary = v
-	if err := v.begin("open"); err != nil {
+	if err := v.createStream("open"); err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
 	return v, nil
 }
 
-// begin makes the stream of this Device, for copies that are complete when their call returns. op
-// is for the error.
-func (v *Device) begin(op string) error {
+// createStream creates the stream of this Device, for copies that are complete when their call
+// returns. op is for the error.
+func (v *Device) createStream(op string) error {
 	return v.do(op, func() (string, C.int) {
 		return "cuStreamCreate", C.shmemi_cuda_stream_create(v.driver.table, &v.stream, C.SHMEMI_CUDA_STREAM_NON_BLOCKING)
 	})
 }
 
-// end destroys the stream of this Device, unless a reset of the GPU has destroyed it. The caller
-// holds mu. op is for the error.
-func (v *Device) end(op string) error {
+// destroyStream destroys the stream of this Device, unless a reset of the GPU has destroyed it. The
+// caller holds mu. op is for the error.
+func (v *Device) destroyStream(op string) error {
 	if v.stream == nil {
 		return nil
 	}
@@ -124,9 +124,9 @@ func (v *Device) Name() string { return v.name }
 // Facts returns what the driver reported about the GPU when it was opened.
 func (v *Device) Facts() gpu.Facts { return v.facts }
 
-// Close releases the primary context and destroys that of OwnContext. Memory that is not freed
-// lives as long as its context: the primary one stays if the program retains it. Further calls do
-// nothing, and every other operation then fails.
+// Close releases the primary context and destroys that of OwnContext. Memory that was not freed
+// ends with its context; the primary context stays if the program retains it. Further calls of
+// Close do nothing, and every other operation then fails.
 func (v *Device) Close() error {
 	const op = "close"
 	v.own.mu.Lock()
@@ -137,14 +137,15 @@ func (v *Device) Close() error {
 		return nil
 	}
 	v.closed = true
-	err := errors.Join(v.endOwnContext(op), v.primary.end(op))
+	err := errors.Join(v.endOwnContext(op), v.primary.destroyStream(op))
 	err = errors.Join(err, v.fail(op, "cuDevicePrimaryCtxRelease_v2", C.shmemi_cuda_context_release(v.driver.table, v.handle)))
 	v.callers.close()
 	return err
 }
 
-// with runs f on one thread with the device's context current, and then restores the thread's own
-// context and capture mode. It fails after Close, and after the program has reset the GPU.
+// with runs f on one thread on which the device's context is current, and then restores the
+// thread's own context and capture mode. It fails after Close, and after the program has reset the
+// GPU.
 func (v *Device) with(op string, f func() error) error {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -159,10 +160,10 @@ func (v *Device) with(op string, f func() error) error {
 
 // withLocked runs f with the device's context current, like with. The caller holds mu.
 //
-// Meanwhile the thread is in the relaxed capture mode. Otherwise, while the program captures a
-// graph on this thread or, as torch does, for all threads, the driver refuses some calls, and the
-// refusal ends the capture: allocations, and waits for and queries of streams, even of the
-// library's own, which are part of no graph.
+// Meanwhile the thread is in the relaxed capture mode. In the other modes, while the program
+// captures a graph on this thread or, as torch does, for all threads, the driver refuses
+// allocations, and waits for and queries of any stream, and a refusal ends the program's capture.
+// The library's calls belong to no graph.
 func (v *Device) withLocked(op string, f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -183,7 +184,7 @@ func (v *Device) withLocked(op string, f func() error) error {
 }
 
 // do runs f, a single call of the driver, with the device's context current. f returns the call's
-// name and its result, of which do makes the error.
+// name and its result, from which do makes the error.
 func (v *Device) do(op string, f func() (string, C.int)) error {
 	return v.with(op, func() error {
 		call, code := f()
@@ -218,8 +219,8 @@ func (v *Device) leave(op, call string, out C.struct_shmemi_cuda_outcome) error 
 	return errors.Join(v.fail(op, "cuCtxPushCurrent_v2", out.push), v.fail(op, call, out.call), v.fail(op, "cuCtxPopCurrent_v2", out.pop))
 }
 
-// leaveReady ends a query that enter began. It reports whether the queried work is done; that it is
-// not done yet is no error.
+// leaveReady ends a query that enter began, and reports whether the queried work is done. The
+// driver's status for work that is not done yet is not an error.
 func (v *Device) leaveReady(op, call string, out C.struct_shmemi_cuda_outcome) (bool, error) {
 	done := out.call != C.SHMEMI_CUDA_NOT_READY
 	if !done {
@@ -238,13 +239,13 @@ func (v *Device) closedError(op string) error {
 // thread's context cannot be restored afterwards, create calls undo, so that the object is not
 // lost.
 func (v *Device) create(op string, f func() (string, C.int), undo func() error) error {
-	taken := false
+	made := false
 	err := v.do(op, func() (string, C.int) {
 		call, code := f()
-		taken = code == 0
+		made = code == 0
 		return call, code
 	})
-	if err != nil && taken {
+	if err != nil && made {
 		return errors.Join(err, undo())
 	}
 	return err

@@ -29,7 +29,7 @@ func (v *Device) LoadModule(image []byte) (*Module, error) {
 	if len(image) == 0 {
 		return nil, &shmerr.Error{Op: "load device code on", Object: v.name, Cause: shmerr.Causef(shmerr.ErrArgument, "the image is empty")}
 	}
-	// PTX is text that ends with a zero byte.
+	// The driver needs a zero byte at the end of PTX, and ignores it after other code.
 	code := C.CBytes(append(image[:len(image):len(image)], 0))
 	defer C.free(code)
 	m := &Module{device: v}
@@ -42,7 +42,7 @@ func (v *Device) LoadModule(image []byte) (*Module, error) {
 	return m, nil
 }
 
-// Close unloads the code. No kernel of it may run.
+// Close unloads the code, none of whose kernels may be running.
 func (m *Module) Close() error {
 	return m.device.freeObject("unload device code of", func() (string, C.int) {
 		return "cuModuleUnload", C.shmemi_cuda_module_unload(m.device.driver.table, m.handle)
@@ -87,7 +87,7 @@ func (v *Device) LibraryGlobal(library unsafe.Pointer, name string) (gpu.Address
 	})
 }
 
-// globalOp names the search for a variable of device code, for errors.
+// globalOp returns the operation of an error: the search for a variable of device code.
 func globalOp(name string) string { return fmt.Sprintf("find variable %s on", name) }
 
 // global finds a variable of device code by its name, and returns its address and size. call is the

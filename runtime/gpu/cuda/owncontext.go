@@ -60,7 +60,7 @@ func (v *Device) newContext() (*Device, error) {
 	dev := v.For("")
 	dev.context, dev.stream, dev.driver.table.birth = context, nil, 0
 	if err == nil {
-		err = dev.begin(op)
+		err = dev.createStream(op)
 	}
 	if err != nil {
 		if dev.stream != nil {
@@ -82,5 +82,5 @@ func (v *Device) endOwnContext(op string) error {
 		return nil
 	}
 	v.own.dev = nil
-	return errors.Join(dev.end(op), v.fail(op, "cuCtxDestroy_v2", C.shmemi_cuda_context_destroy(v.driver.table, dev.context)))
+	return errors.Join(dev.destroyStream(op), v.fail(op, "cuCtxDestroy_v2", C.shmemi_cuda_context_destroy(v.driver.table, dev.context)))
 }

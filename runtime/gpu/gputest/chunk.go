@@ -15,12 +15,13 @@ type Chunk struct {
 
 	fd    int
 	n     uint64
-	mine  bool // CreateChunk made it
+	own   bool // CreateChunk made it, so it counts as memory of this GPU
 	name  gpu.Chunk
-	names int // how many calls returned the name and were not followed by a release
+	names int // how many calls returned the name and were not followed by a ReleaseChunk
 }
 
-// Granularity returns Granule.
+// Granularity returns the unit of chunks and of the ranges into which they are mapped: the Granule
+// that the test has set.
 func (d *Driver) Granularity() (uint64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -72,11 +73,11 @@ func (d *Driver) CreateChunk(n uint64) (gpu.Chunk, error) {
 	if err := d.take(n); err != nil {
 		return 0, err
 	}
-	return d.named(&Chunk{fd: newFile(n), n: n, mine: true}), nil
+	return d.addName(&Chunk{fd: newFile(n), n: n, own: true}), nil
 }
 
-// named returns the handle of a chunk, and counts one more use of the handle.
-func (d *Driver) named(k *Chunk) gpu.Chunk {
+// addName returns the handle of a chunk, and counts one more use of the handle.
+func (d *Driver) addName(k *Chunk) gpu.Chunk {
 	if k.names == 0 {
 		d.next++
 		k.name = gpu.Chunk(d.next)
@@ -95,7 +96,7 @@ func (d *Driver) ChunkAt(a gpu.Address) (gpu.Chunk, bool, error) {
 	}
 	for at, k := range d.maps {
 		if a >= at && uint64(a-at) < k.n {
-			return d.named(k), true, nil
+			return d.addName(k), true, nil
 		}
 	}
 	return 0, false, nil
@@ -134,10 +135,10 @@ func (d *Driver) dropUnused(k *Chunk) {
 	if k.names > 0 {
 		return
 	}
-	if k.mine {
+	if k.own {
 		d.used -= k.n
 	}
-	_ = unix.Close(k.fd) // a file without a name
+	_ = unix.Close(k.fd) // an error would mean nothing: nobody else has this file
 }
 
 // ShareChunk returns a descriptor of the chunk's file.
@@ -161,7 +162,7 @@ func (d *Driver) ImportChunk(fd int) (gpu.Chunk, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return 0, err
 	}
-	return d.named(&Chunk{fd: must(unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)), n: uint64(st.Size)}), nil
+	return d.addName(&Chunk{fd: must(unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)), n: uint64(st.Size)}), nil
 }
 
 // MapChunk maps a chunk into a range.
@@ -199,7 +200,7 @@ func (d *Driver) UnmapChunk(a gpu.Address, n uint64) error {
 	return d.call("UnmapChunk")
 }
 
-// Mapped calls f for each chunk that is mapped.
+// Mapped calls f for each mapped chunk.
 func (d *Driver) Mapped(f func(*Chunk)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
