@@ -12,11 +12,12 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// Atomic operations that a stream can do have a stream of their own. They may be kernels, and such
-// a kernel waits while the program's kernels fill the GPU. Signals and bytes of other PEs must not
-// wait for it, because a kernel of the program may wait for one of them. Such an operation is put
-// into the stream when earlier messages of its PE are complete. Later messages of the PE wait until
-// it is complete, except further operations of this kind.
+// Atomic operations that a stream can do have a stream of their own, stream.Word. The stream may
+// carry them out by kernels, and such a kernel waits while the program's kernels fill the GPU.
+// Signals and bytes of other PEs must not wait for it, because a kernel of the program may wait for
+// one of them. An operation is put into the stream when the earlier messages of its PE are
+// complete. Later messages of the PE wait until it is complete, except further operations of this
+// kind.
 //
 // An operation that no stream can do takes three steps: a stream copies the word to main memory,
 // the CPU computes the new value, and the stream stores it. That is atomic while no other engine
@@ -57,25 +58,26 @@ func (a *arrivals) changeByStream(l *arrivalPeer, h *layout.Header) bool {
 	return true
 }
 
-// AtomicsLock is a lock that the engines of a PE share. It makes their atomic operations on the
-// PE's GPU memory, which read, compute and write, atomic together. A Stage may use one only if
-// these engines alone change words atomically: no kernel does, and no PE that loads and stores
-// there. PEs that copy to the heap send such operations to its owner.
+// AtomicsLock is a lock that the engines of a PE share. Their atomic operations on the PE's GPU
+// memory read, compute and write in steps; the lock makes them atomic with respect to each other. A
+// Stage may use one only if no kernel and no other PE changes the same words by atomic operations
+// of its own. PEs that only copy to this PE's heap do not: they send their atomic operations to
+// this PE.
 type AtomicsLock struct{ taken atomic.Bool }
 
 // maxWords is the largest number of words of GPU memory that atomic operations in steps change at a
 // time.
 const maxWords = 32
 
-// words are the words under change: an atomic operation reads, computes and writes in several steps
-// of a stream, and no other may change the word meanwhile.
+// words are the words that atomic operations in steps change at present: until the stream has
+// stored the new value, no other operation may change the word.
 type words struct {
 	lock    *AtomicsLock // nil: operations that no stream can do are refused
 	all     []word
-	hasLock bool   // this engine has locked it
-	until   uint64 // mark that stream.In has to pass before this engine unlocks
-	fresh   bool   // this poll may lock, and start to change words
-	wants   bool   // this engine waits for another one to unlock
+	hasLock bool   // this engine has locked the lock
+	until   uint64 // the mark that stream.In has to pass before this engine unlocks it
+	fresh   bool   // this poll may lock it, and start to change words
+	wants   bool   // this engine waits until another one unlocks it
 }
 
 // word is one word of GPU memory that an atomic operation in steps changes.
@@ -110,7 +112,7 @@ func (w *words) tryBegin(at unsafe.Pointer, width uint8) bool {
 	}
 	for i := range w.all {
 		if o := &w.all[i]; o.at != nil && overlap(o.at, o.width, at, width) {
-			return false // endWord performs this operation, too, or it starts after that
+			return false // endWord also performs this operation, or it starts after that
 		}
 	}
 	return true
@@ -137,8 +139,8 @@ func (w *words) endPoll(passed uint64) {
 	w.lock.taken.Store(false)
 }
 
-// beginWord starts an atomic operation in steps, the first waiting message of a PE, if that is
-// possible now: it lets a stream copy the word to a slot. endWord does the next steps.
+// beginWord starts an atomic operation in steps, the first waiting message of a PE, if it may start
+// now: it has a stream copy the word to a slot. endWord does the next steps.
 func (a *arrivals) beginWord(l *arrivalPeer, h *layout.Header, at unsafe.Pointer) {
 	w := &a.words
 	if !w.tryBegin(at, h.Width) {
@@ -155,18 +157,18 @@ func (a *arrivals) beginWord(l *arrivalPeer, h *layout.Header, at unsafe.Pointer
 	a.streams.AddChore(stream.In, stream.Chore{For: a, What: wordRead, Index: uint16(len(w.all) - 1), PE: h.From})
 }
 
-// endWord is called when a stream has copied a word to a slot. It applies to the value the PE's
-// atomic operation, and the waiting operations on the same word that are first for their PEs. Then
-// it lets the stream store the new value, and sends the replies after that store.
+// endWord is called when a stream has copied a word to a slot. It applies the PE's atomic operation
+// to the value, and all operations on the same word that are at the head of their PEs' waiting
+// messages. Then it has the stream store the new value, and sends the replies after that store.
 func (a *arrivals) endWord(c *stream.Chore) {
 	w := &a.words.all[c.Index]
 	var old uint64
 	mem.Copy(unsafe.Pointer(&old), a.slots.At(w.slot), int(w.width))
 	a.slots.Release(w.slot)
 	value := old
-	var known *mem.CachedWord // of the word, if its value is known from now on
+	var known *mem.CachedWord // the cached copy of the word; nil: it has none
 	a.in[c.PE].changing = false
-	a.streams.RequireMark(stream.In) // because of the store below, which the replies have to follow
+	a.streams.RequireMark(stream.In) // the replies have to follow the store below
 	for _, pe := range a.busy {
 		l := &a.in[pe]
 		for l.held.Len() > 0 && l.underway == 0 && !l.changing {

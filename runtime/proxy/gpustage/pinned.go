@@ -11,26 +11,30 @@ import (
 )
 
 const (
-	// defaultChunk is the size of a chunk. Of 16 MiB over tcp, both ends on one thread, 8 chunks of
-	// 1 MiB take 3.8 ms, 16 of 512 KiB 4.9 and 16 of 256 KiB 6.0, where main memory takes 3.4: each
-	// chunk costs three messages, and few chunks stay in the cache.
+	// defaultChunk is the size of a chunk. A put of 16 MiB from GPU memory over tcp, without its
+	// copies, took 3.8 ms of processor time with chunks of 1 MiB, 4.9 ms with 512 KiB and 6.0 ms
+	// with 256 KiB; a put from main memory took 3.4 ms (2 cores, one thread for both ends,
+	// docs/decisions/0009). Each chunk costs three messages. Larger ones would leave the cache.
 	defaultChunk = 1 << 20
-	LeastChunk   = 8192 // bytes of the smallest chunk or part of one: a smaller piece fits a message
-	MaxChunks    = 64
+	LeastChunk   = 8192      // least bytes of a chunk or a part of one: fewer bytes fit a message
+	MaxChunks    = 64        // largest number of chunks in each direction
 	smallSlots   = 256       // slots for bytes that fit a message, in each direction
-	asideBytes   = 256 << 10 // memory in which a stream packs bytes: see stream.Set.Aside
+	asideBytes   = 256 << 10 // bytes of the memory in which a stream packs copies (stream.Set.Aside)
 )
 
 // Chunks is the number of chunks that an engine has in each direction. Over tcp between two H200,
-// with each PE on its own processors, puts of 1 MiB in a row took 160 to 183 us with 4, 8, 12, 16,
-// 24 and 32 chunks, without a trend; two runs with 8 chunks gave both limits of that range.
+// with each PE on its own processors, each of consecutive puts of 1 MiB took 160 to 183 us with 4,
+// 8, 12, 16, 24 and 32 chunks. The number showed no effect: two runs with 8 chunks gave both limits
+// of that range.
 const Chunks = 8
 
-// queueSlack is the part of StreamQueue that Full leaves free, for work that cannot wait: the later
-// steps of operations that have started, and work whose number the pools bound.
+// queueSlack is the number of entries of StreamQueue that Full leaves free, for work that cannot
+// wait: the later steps of operations that have started, and work that holds an entry of a pool, so
+// that the sizes of the pools bound it.
 const queueSlack = MaxChunks + maxWords + smallSlots + layout.MaxPieces
 
-// pinned is a Stage's pinned memory, which the fabric reaches, too. The zero value has no memory.
+// pinned is a Stage's pinned memory, which the GPU and the fabric access. The zero value has no
+// memory.
 type pinned struct {
 	block     unsafe.Pointer
 	region    fabric.Region

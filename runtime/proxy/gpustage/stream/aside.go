@@ -7,12 +7,13 @@ import (
 	"libshmem/runtime/proxy/mem"
 )
 
-// The bytes of small puts arrive in messages, in any order, and each is stored in a slot of its
-// own. Copies of neighbours are one call of the driver's only if their sources are at one distance,
-// too. So their bytes are first packed into other pinned memory (aside), in the order of their
-// destinations: 64 KiB take a processor some 6 us, and each call that this saves takes 3.
+// The bytes of small puts arrive in messages, in any order, and each message is in a slot of its
+// own. The driver makes several copies in one call only if both their destinations and their
+// sources are at equal distances. So the CPU first packs the bytes of neighbouring destinations
+// into other pinned memory (aside), in the order of their destinations. Packing 64 KiB takes a
+// processor some 6 us, and each call that this saves takes 3 us.
 
-// fewAside is the least number of copies that are packed.
+// fewAside is the least number of copies that are packed: fewer save too few calls.
 const fewAside = 4
 
 // aside is a ring of pinned memory in which the bytes of several copies are packed. The zero value
@@ -22,21 +23,21 @@ type aside struct {
 	size uint64
 	head uint64               // offset of the next bytes
 	left uint64               // bytes that are free
-	uses fifo.Queue[asideUse] // bytes that are not free, in order
-	all  int                  // gathered copies that may be packed: their sources are main memory
+	uses fifo.Queue[asideUse] // the bytes in use, in the order of the ring
+	all  int                  // how many gathered copies the CPU may pack: their sources are main memory
 }
 
-// asideUse is n bytes of an aside that a stream may read until a mark has passed.
+// asideUse is n bytes of an aside, which the stream may read until it passes a mark.
 type asideUse struct{ mark, n uint64 }
 
-// Aside sets n bytes of pinned memory in which a stream packs the bytes of small copies. Aside must
-// be called before the stream gets work.
+// Aside gives a stream n bytes of pinned memory in which the CPU packs the bytes of small copies.
+// It must be called before the stream gets work.
 func (s *Set) Aside(on Stream, at unsafe.Pointer, n uint64) {
 	s.tracks[on].aside = aside{base: at, size: n, left: n}
 }
 
-// CopyBytes puts a copy from main memory into a stream, otherwise like CopyAhead. The CPU may read
-// the source, and so pack it with others.
+// CopyBytes is CopyAhead for a source in main memory, which the CPU can read and so pack with other
+// sources.
 func (s *Set) CopyBytes(on Stream, to, from unsafe.Pointer, n uint64) {
 	s.tracks[on].aside.all++
 	s.CopyAhead(on, to, from, n)
@@ -62,9 +63,10 @@ func (t *track) pack() {
 	}
 }
 
-// sortCopies sorts the copies by their destinations, if most are neighbours there and none overlaps
-// another, and if their sources are not neighbours already, in the order of the copies. It reports
-// whether it has sorted them, because only then packing saves driver calls.
+// sortCopies sorts the copies by their destinations, and reports whether it has done so. It does it
+// only if packing then saves driver calls: at least half of the copies have the next one as their
+// neighbour at the destination, and their sources are not neighbours already. Copies that overlap
+// stay as they are, because the later one has to win.
 func (t *track) sortCopies() bool {
 	var order [MaxCopies]uint8
 	packed := true
@@ -102,7 +104,7 @@ func (t *track) sortCopies() bool {
 func (a *aside) allocate(n, mark uint64) (unsafe.Pointer, bool) {
 	n = (n + 63) &^ 63
 	begin, all := a.head, n
-	if begin+n > a.size { // the rest of the ring is left unused
+	if begin+n > a.size { // the bytes have to be in one piece, so the end of the ring stays unused
 		begin, all = 0, n+a.size-begin
 	}
 	if all > a.left {
@@ -114,7 +116,7 @@ func (a *aside) allocate(n, mark uint64) (unsafe.Pointer, bool) {
 	return unsafe.Add(a.base, begin), true
 }
 
-// release frees the bytes that the stream has read, because it has passed a mark.
+// release frees the bytes of copies before a mark, which the stream has passed.
 func (a *aside) release(mark uint64) {
 	for a.uses.Len() > 0 && a.uses.At(0).mark <= mark {
 		a.left += a.uses.Pop().n

@@ -55,7 +55,7 @@ func (s *Set) CopyAhead(on Stream, to, from unsafe.Pointer, n uint64) {
 	s.gather(t)
 	t.copies = append(t.copies, Copy{to, from, n})
 	t.held += n
-	s.countGiven(on, n)
+	s.countQueued(on, n)
 	if len(t.copies) == MaxCopies || t.held >= enough {
 		s.flushCopies(t)
 	}
@@ -67,7 +67,7 @@ func (s *Set) Write(on Stream, at unsafe.Pointer, width uint8, value uint64) {
 	t := &s.tracks[on]
 	s.gather(t)
 	t.stores = append(t.stores, store{at, value, width})
-	s.countGiven(on, uint64(width))
+	s.countQueued(on, uint64(width))
 	if len(t.stores) == maxGathered {
 		s.flush(t)
 	}

@@ -19,7 +19,7 @@ type Engine struct {
 	Wake  func()      // ends the sleep of the engine's thread
 }
 
-// Set is the streams of this PE's GPU, and the work that was put into them.
+// Set has the streams of an engine on its PE's GPU, and the work that was put into them.
 type Set struct {
 	engine     Engine
 	state      *layout.State
@@ -27,7 +27,7 @@ type Set struct {
 	limit      uint64        // largest number of operations in one stream
 	atomics    uint64        // AtomicBits of the operations that the Memory can do
 	driverCall atomic.Uint64 // purpose of the last driver call
-	polls      int           // polls of the streams since a mark has passed
+	polls      int           // polls since a stream last passed a mark
 	now        Chore         // the chore that is being done
 	tracks     [Streams]track
 	tallies    [Streams]tally
@@ -56,17 +56,17 @@ func (s *Set) Close() error {
 	return err
 }
 
-// Atomic puts the atomic operation of a message into a stream. The old value is stored at old,
-// unless that is nil.
+// Atomic puts the atomic operation of a message into a stream, after the gathered work, which is
+// earlier. The stream stores the old value at old, unless that is nil.
 func (s *Set) Atomic(on Stream, at unsafe.Pointer, h *layout.Header, old unsafe.Pointer) {
 	s.flush(&s.tracks[on])
 	s.FailOn(s.memory.Atomic(on, at, h.Op, h.Width, h.Operand, h.Extra, old))
-	s.countGiven(on, uint64(h.Width))
+	s.countQueued(on, uint64(h.Width))
 }
 
-// StoreWords puts stores of 8 bytes, or of 4 where the address or the rest demands that, into a
-// stream: they write the n bytes at payload to at. For a few bytes that is cheaper than a copy.
-// Preconditions: Storable.
+// StoreWords puts stores into a stream that write the n bytes at payload to at. The stores are of 8
+// bytes where the address and the rest allow it, else of 4. For a few bytes that is cheaper than a
+// copy. Preconditions: Storable.
 func (s *Set) StoreWords(on Stream, at, payload unsafe.Pointer, n int) {
 	for i := 0; i < n; {
 		to, w := unsafe.Add(at, i), 8
@@ -78,10 +78,11 @@ func (s *Set) StoreWords(on Stream, at, payload unsafe.Pointer, n int) {
 	}
 }
 
-// countGiven counts an operation of n bytes that was put into a stream.
-func (s *Set) countGiven(on Stream, n uint64) { s.tracks[on].add(n, s.driverCall.Load()) }
+// countQueued counts an operation of n bytes that was put into a stream.
+func (s *Set) countQueued(on Stream, n uint64) { s.tracks[on].add(n, s.driverCall.Load()) }
 
-// FailOn fails the job after an error of the GPU: the state of its memory is not known any more.
+// FailOn fails the job if err is an error of the GPU: the contents of its memory are not known
+// then.
 func (s *Set) FailOn(err error) {
 	if err != nil {
 		s.fail(err)
@@ -91,8 +92,7 @@ func (s *Set) FailOn(err error) {
 // fail fails the job with an error of the GPU.
 func (s *Set) fail(err error) { s.engine.Fatal(fmt.Errorf("GPU memory: %w", err)) }
 
-// Storable reports whether StoreWords can write n bytes at an address, and does so more quickly
-// than a copy.
+// Storable reports whether StoreWords can write n bytes to an address, and is quicker than a copy.
 func (s *Set) Storable(at unsafe.Pointer, n int) bool {
 	rest := int(uintptr(at) & 4) // 4 if the first store has only 4 bytes, to reach a multiple of 8
 	return (uintptr(at)|uintptr(n))&3 == 0 && uint64(n+rest+7)/8 <= s.memory.MaxStores()
@@ -107,8 +107,8 @@ func (s *Set) Holds(p unsafe.Pointer, n uint64) bool {
 	return s.memory.Holds(p, n)
 }
 
-// Full reports whether a stream has as many operations as it may have: it gets no more until it has
-// carried out some.
+// Full reports whether a stream has as many operations as it may have. The caller puts no more into
+// it until the stream has carried out some.
 func (s *Set) Full(on Stream) bool { t := &s.tracks[on]; return t.queued-t.done >= s.limit }
 
 // LastPassed returns the last mark that a stream is known to have passed: all work before it is
@@ -148,8 +148,8 @@ func (s *Set) MarkBusy() {
 	s.engine.Wake()
 }
 
-// Follow checks which marks the streams have passed, and performs the chores that follow the work
-// before them.
+// Follow reads the marks that the streams have passed, and performs the chores that waited for the
+// work before these marks.
 func (s *Set) Follow() {
 	if s.memory == nil {
 		return
@@ -211,8 +211,8 @@ func (s *Set) Mark() {
 	}
 }
 
-// DriverCall returns the purpose of the engine's last driver call, to continue a sentence about
-// that call; "" before the first. Any thread may call it, without the lock.
+// DriverCall returns the purpose of the engine's last driver call, as the end of a sentence about
+// that call; "" before the first call. Any thread may call it, without the lock.
 func (s *Set) DriverCall() string {
 	return backlog.CallText(s.driverCall.Load())
 }
