@@ -70,8 +70,8 @@ int bench_inject(void *provider, uint32_t pe, const void *message, size_t size)
     struct bench_null *n = provider;
     const struct shmemi_header *h = message;
     if (h->kind == SHMEMI_MESSAGE_FLUSH)
-        return null_sent(&n->null, pe, message);
-    if (h->fetch && null_sent(&n->null, pe, message) != 0)
+        return null_send(&n->null, pe, message);
+    if (h->fetch && null_send(&n->null, pe, message) != 0)
         return -1;
     if (h->kind == SHMEMI_MESSAGE_BATCH)
         post_batch(n, pe, message, size);

@@ -9,11 +9,11 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// The proxy thread, which runs loop.Loop, calls these methods of its engine beside Poll: they say
-// what to do after a poll and whether the thread may sleep, and record how a sleep has ended
-// (interface loop.Monitor). Of the thread's state the engine stores only whether it sleeps
+// The proxy thread, which runs loop.Loop, calls these methods of its engine beside Poll (interface
+// loop.Monitor). They return what to do after a poll and whether the thread may sleep, and record
+// how a sleep has ended. Of the thread's state the engine stores only whether it sleeps
 // (network.Armed), so that other threads wake it for work that must not wait for its next poll. The
-// proxy thread drives only the first context, which handles the completions of all.
+// thread calls the methods of the first context, which handles the completions of all contexts.
 //
 // Methods whose comments do not say otherwise are called without the lock.
 
@@ -44,37 +44,37 @@ func (e *Engine) Next(n int, pace *fabric.Pace) call.Step {
 }
 
 const (
-	// pollsEach is the number of polls that find only GPU streams with work between two reads of
-	// the clock.
-	pollsEach = 1 << 10
-	// pollsAwake is the number of such polls in a row, some milliseconds, after which the loop
-	// sleeps between polls: the streams then wait for work of the program.
-	pollsAwake = 1 << 13
+	// pollsPerReport is the number of polls that find only GPU streams with work between two
+	// updates of the status page: an update reads the clock.
+	pollsPerReport = 1 << 10
+	// pollsBeforeSleep is the number of such polls in a row, some milliseconds, after which the
+	// loop sleeps between polls: the streams then probably wait for kernels of the program.
+	pollsBeforeSleep = 1 << 13
 )
 
-// pollStreamsAgain returns the step after a poll that found only GPU streams with work: poll again,
-// or after some milliseconds sleep between polls.
+// pollStreamsAgain returns the step after a poll that found only GPU streams with work: to poll
+// again or, after some milliseconds of such polls, to sleep before the next one.
 func (e *Engine) pollStreamsAgain() call.Step {
 	polls := e.gpu.CountPoll()
-	if polls%pollsEach == 0 {
+	if polls%pollsPerReport == 0 {
 		e.Report.Publish(time.Now())
 	}
-	if polls < pollsAwake {
+	if polls < pollsBeforeSleep {
 		return call.PollAgain
 	}
 	return call.SleepCopying
 }
 
 // Arm reports whether the loop may sleep in Wait until the network has something (Provider.Arm). It
-// may not while a batch, a message that small operations share, is held for more of them. After
-// true, other threads wake the loop.
+// may not while a batch, a message that small operations share, is held for more of them. If Arm
+// returns true, other threads wake the loop for new work.
 func (e *Engine) Arm() bool {
 	e.ops.Net.Armed, e.armedAt = !e.first.holdOrSendBatches() && e.ops.Net.Provider.Arm(), e.first.State.Polls
 	return e.ops.Net.Armed
 }
 
-// Wait sleeps in Provider.Wait for at most d, and counts a sleep that has lasted too long
-// (watchSleep).
+// Wait sleeps in Provider.Wait for at most d, and counts a sleep from which the network should have
+// woken the thread earlier (watchSleep). It returns true if the network has ended the sleep.
 func (e *Engine) Wait(d time.Duration) (bool, error) {
 	limit := e.SleepBegins(d)
 	came, err := e.ops.Net.Provider.Wait(d)
@@ -82,7 +82,7 @@ func (e *Engine) Wait(d time.Duration) (bool, error) {
 	return came, err
 }
 
-// SleepBegins records that a sleep of d starts, and returns when it has to end.
+// SleepBegins records that a sleep of d starts, and returns the time at which it has to end.
 func (e *Engine) SleepBegins(d time.Duration) time.Time {
 	e.first.ops.Recorder.NoteOwn(layout.EventSleep)
 	return time.Now().Add(d)
@@ -152,8 +152,8 @@ func (e *Engine) MarkCopies() {
 	}
 }
 
-// Publish updates the page that other processes read. stuck: an operation could not be posted and
-// waits. It is called with the lock held.
+// Publish updates the status page, which other processes read. stuck: an operation could not be
+// posted and waits. It is called with the lock held.
 func (e *Engine) Publish(now time.Time, stuck bool) {
 	e.Report.CountStall(now, stuck)
 	e.Report.Publish(now)

@@ -102,13 +102,13 @@ func TestCopies(t *testing.T) {
 	}
 	b.State.Busy = layout.BusyStreams
 	pace := new(fabric.Pace)
-	for look := 1; look < pollsAwake; look++ {
+	for look := 1; look < pollsBeforeSleep; look++ {
 		if step := b.Next(1, pace); step != call.PollAgain {
 			t.Fatalf("after %d looks: %v", look, step)
 		}
 	}
 	if step := b.Next(1, pace); step != call.SleepCopying {
-		t.Errorf("after %d looks: %v", pollsAwake, step)
+		t.Errorf("after %d looks: %v", pollsBeforeSleep, step)
 	}
 	if step := b.Next(2, pace); step != call.PollAgain {
 		t.Errorf("with a completion: %v", step)

@@ -6,8 +6,8 @@ import (
 	"libshmem/runtime/proxy/layout"
 )
 
-// tokenTable has the records of an endpoint by token. Tokens below layout.Receives are those of
-// receive buffers and have no operation. The caller holds the engine's lock.
+// tokenTable has the operation records of an endpoint by token. Tokens below layout.Receives are
+// those of receive buffers and have no operation. The caller holds the engine's lock.
 type tokenTable struct {
 	Records  []record
 	Free     []fabric.Token
@@ -26,8 +26,8 @@ func newTokenTable(limit int64) tokenTable {
 }
 
 // Allocate returns a free token for an operation on a PE, and its record, or nil if all tokens are
-// in use. In the record Bytes and Registered are zero, and the rest is of an earlier operation: the
-// caller sets what the operation needs.
+// in use. It sets Use, PE and Uses and clears Then, Flush and Request; Bytes and Registered are
+// zero. The other fields have values of an earlier operation: the caller sets those that it needs.
 func (t *tokenTable) Allocate(u use, p *layout.Peer, pe libshmem.PE) (fabric.Token, *record) {
 	last := len(t.Free) - 1
 	if last < 0 {
@@ -60,9 +60,9 @@ func (t *tokenTable) CountBytes(r *record, p *layout.Peer, n uint64) {
 	p.AddBytes(n)
 }
 
-// HasRoom reports whether a caller may have a token for an operation on a PE, with n bytes under
-// way. A PE may use a third of the tokens and of the bytes that are still free, and may have one
-// operation in any case (credit.go).
+// HasRoom reports whether a caller may have a token for an operation of n bytes on a PE. Operations
+// on one PE may use a third of the tokens and of the bytes that are still free, so that a PE that
+// hangs does not hold up the others. One operation on each PE is possible in any case (credit.go).
 func (t *tokenTable) HasRoom(p *layout.Peer, n uint64) bool {
 	free := len(t.Free) - reservedTokens
 	return !(free <= 0 || 3*int(p.Tokens) >= free && p.Tokens > 0 ||
@@ -73,8 +73,8 @@ func (t *tokenTable) HasRoom(p *layout.Peer, n uint64) bool {
 // own messages.
 func (t *tokenTable) Full() bool { return len(t.Free) <= reservedTokens }
 
-// RequestID returns the number that the reply to a request has to carry: the token, and how often
-// it was allocated, so that a repeated reply does not complete the next operation of that token.
+// RequestID returns the number that the reply to a request has to carry: the token, and the number
+// of its allocations, so that a repeated reply does not complete the next operation of that token.
 func (t *tokenTable) RequestID(token fabric.Token) uint32 {
 	return uint32(t.Records[token].Uses)<<16 | uint32(token)
 }

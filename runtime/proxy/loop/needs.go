@@ -20,8 +20,8 @@ type Poster interface {
 
 	// Unreachable returns why no message can be sent to a PE, or nil.
 	Unreachable(pe libshmem.PE) error
-	// Owns reports whether n bytes at p are known to be memory, so that the memory map need not be
-	// read.
+	// Owns reports whether n bytes at p are known to be mapped. Before it uses other addresses of
+	// the program, the caller checks them in the process's memory map.
 	Owns(p unsafe.Pointer, n uint64) bool
 
 	// Part returns how many of n bytes of a put or get can move as one operation, with
@@ -38,12 +38,12 @@ type Poster interface {
 	AMO(pe libshmem.PE, offset libshmem.Offset, op fabric.Op, width uint8, operand, compare uint64,
 		fetch unsafe.Pointer, r *call.Request) call.Status
 	// Full reports, after an operation has returned call.Again, whether operations on all other PEs
-	// would return it, too, because no token is free.
+	// would return it as well, because no token is free.
 	Full() bool
 	// PeerStatus says for a report, as the end of a sentence, which operations are under way with a
 	// PE, and for how long the PE has not replied.
 	PeerStatus(pe libshmem.PE) string
-	// Err returns the reason of the last call.Failed, and of the status of a request.
+	// Err returns the reason for the last call.Failed, or for the failure of a request.
 	Err() error
 
 	// BurstBegins and BurstEnds enclose the posting of small operations, many of which are for one
@@ -69,9 +69,9 @@ type Poster interface {
 // Monitor is the engine that a Loop drives: the functions for the proxy thread, which polls and
 // sleeps.
 type Monitor interface {
-	// The lock of the engine, which callers in C use, too. LockYielding waits for it, and has
+	// The lock of the engine, which callers in C also use. LockYielding waits for it, and has
 	// threads that post without a pause yield the processor. It returns false, without the lock, if
-	// others have held it for a while: the holder may keep it for long.
+	// others have held it for a while, since the holder may keep it for long.
 	TryLock() bool
 	LockYielding() bool
 	Unlock()
@@ -87,8 +87,8 @@ type Monitor interface {
 	MarkCopies()
 	// NoRoom reports whether an operation still waits because it could not be posted.
 	NoRoom() bool
-	// Publish shows other processes the state of the engine, some times a second. stuck says
-	// whether an operation waits to be posted, here or in the consumer.
+	// Publish updates the status page with the state of the engine, a few times a second. stuck
+	// says whether an operation waits to be posted, here or in the consumer.
 	Publish(now time.Time, stuck bool)
 	// Arm reports whether the thread may sleep in Wait.
 	Arm() bool

@@ -4,19 +4,21 @@ package fastpathtest
 #include <stdlib.h>
 #include "null.h"
 
-static int sent(void *self, uint32_t pe, const void *buf, size_t n)
+// Functions of the type of fabric.Native, because the inline functions of null.h have no address
+// that Go could pass on.
+static int native_inject(void *self, uint32_t pe, const void *buf, size_t n)
 {
     (void)n;
-    return null_sent(self, pe, buf);
+    return null_send(self, pe, buf);
 }
-static int polled(void *self, struct shmemi_completion *c, int max) { return null_poll(self, c, max); }
-static int received(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)
+static int native_poll(void *self, struct shmemi_completion *c, int max) { return null_poll(self, c, max); }
+static int native_recv(void *self, void *buf, size_t n, uintptr_t desc, uint32_t token)
 {
     return null_recv(self, buf, n, desc, token);
 }
-static void *sent_function(void) { return (void *)(uintptr_t)sent; }
-static void *polled_function(void) { return (void *)(uintptr_t)polled; }
-static void *received_function(void) { return (void *)(uintptr_t)received; }
+static void *inject_function(void) { return (void *)(uintptr_t)native_inject; }
+static void *poll_function(void) { return (void *)(uintptr_t)native_poll; }
+static void *recv_function(void) { return (void *)(uintptr_t)native_recv; }
 */
 import "C"
 
@@ -38,8 +40,8 @@ type Null struct {
 
 var _ fabric.Provider = (*Null)(nil)
 
-// NewNull makes a Null in the struct null at an address in C's memory, whose owner frees it after
-// Close. If the address is nil, Null allocates its own.
+// NewNull makes a Null in the struct null at an address in C's memory, which the caller frees after
+// Close. If the address is nil, Null allocates a struct of its own.
 func NewNull(at unsafe.Pointer, caps fabric.Caps) *Null {
 	n := &Null{c: (*C.struct_null)(at), own: at == nil, caps: caps}
 	if n.own {
@@ -60,9 +62,9 @@ func (n *Null) Caps() fabric.Caps { return n.caps }
 // Addr returns an arbitrary address.
 func (n *Null) Addr() []byte { return []byte("null") }
 
-// Connect makes room for all PEs.
+// Connect allocates a count of replies for each PE.
 func (n *Null) Connect(addrs [][]byte) error {
-	n.c.sent = (*C.uint32_t)(C.calloc(C.size_t(len(addrs)), 4))
+	n.c.replies = (*C.uint32_t)(C.calloc(C.size_t(len(addrs)), 4))
 	return nil
 }
 
@@ -89,7 +91,7 @@ func (n *Null) Recv(buf unsafe.Pointer, size int, desc uintptr, t fabric.Token) 
 func (n *Null) Send(op *fabric.Send) error {
 	if h := (*C.struct_shmemi_header)(op.Buf); h.kind != C.SHMEMI_MESSAGE_FLUSH && h.fetch == 0 {
 		n.c.messages++
-	} else if C.null_sent(n.c, C.uint32_t(op.To), op.Buf) != 0 {
+	} else if C.null_send(n.c, C.uint32_t(op.To), op.Buf) != 0 {
 		return fabric.ErrAgain
 	}
 	if !op.Inject {
@@ -98,8 +100,8 @@ func (n *Null) Send(op *fabric.Send) error {
 	return nil
 }
 
-// complete adds a completion, as null_complete does in C. It is written again in Go, because a call
-// of C would cost more.
+// complete adds a completion, as null_complete does in C. It repeats that code in Go, because a
+// call of C costs more than the code.
 func (n *Null) complete(t fabric.Token, k fabric.Kind) {
 	c := &n.c.completion[n.c.head%C.NULL_COMPLETIONS]
 	n.c.head++
@@ -148,11 +150,11 @@ func (n *Null) Wake() {}
 // Native returns the same provider in C.
 func (n *Null) Native() fabric.Native {
 	return fabric.Native{
-		Self: unsafe.Pointer(n.c), Poll: C.polled_function(), Recv: C.received_function(), Inject: C.sent_function(),
+		Self: unsafe.Pointer(n.c), Poll: C.poll_function(), Recv: C.recv_function(), Inject: C.inject_function(),
 	}
 }
 
-// Strangers returns 0: no message comes from outside.
+// Strangers returns 0: no other process sends to this provider.
 func (n *Null) Strangers() uint64 { return 0 }
 
 // ErrorText returns no text, because there are no errors.
@@ -160,8 +162,8 @@ func (n *Null) ErrorText(*fabric.Completion) string { return "" }
 
 // Close frees the memory that it has allocated.
 func (n *Null) Close() error {
-	C.free(unsafe.Pointer(n.c.sent))
-	n.c.sent = nil
+	C.free(unsafe.Pointer(n.c.replies))
+	n.c.replies = nil
 	if n.own {
 		C.free(unsafe.Pointer(n.c))
 	}

@@ -2,7 +2,7 @@
  * null.h: a provider in C that accepts all operations, moves no bytes and completes all of them. It
  * replies to requests in the name of PEs that do not exist. A measurement with it has only the cost
  * of the proxy. The functions are inline, so that a benchmark can put its own inject before
- * null_sent.
+ * null_send.
  */
 #ifndef FASTPATHTEST_NULL_H
 #define FASTPATHTEST_NULL_H
@@ -13,7 +13,7 @@
 #define NULL_COMPLETIONS 2048
 
 struct null {
-    uint32_t *sent; /* number of replies in the name of each PE */
+    uint32_t *replies; /* by PE: the number of replies in its name */
     uint64_t messages;
     uint64_t given, taken; /* receive buffers that were posted, and used for replies */
     struct {
@@ -33,7 +33,7 @@ static inline void null_complete(struct null *z, uint32_t token, uint8_t kind)
 
 /* Counts a message, and puts the reply into a receive buffer if it is a request. Returns 0, or -1
  * if no buffer is left for the reply. */
-static inline int null_sent(struct null *z, uint32_t pe, const void *buf)
+static inline int null_send(struct null *z, uint32_t pe, const void *buf)
 {
     const struct shmemi_header *h = (const struct shmemi_header *)buf;
     z->messages++;
@@ -46,7 +46,7 @@ static inline int null_sent(struct null *z, uint32_t pe, const void *buf)
         (struct shmemi_header){.kind = SHMEMI_MESSAGE_REPLY,
                                .job = h->job,
                                .from = pe,
-                               .seq = ++z->sent[pe],
+                               .seq = ++z->replies[pe],
                                .token = h->token};
     null_complete(z, z->receive[i].token, SHMEMI_COMPLETION_RECV);
     return 0;
