@@ -8,9 +8,9 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Poll implements fabric.Provider. It returns completions that are stored, messages that have
-// waited for a buffer, and then polls the NICs, each time from another one on, so that none is
-// neglected. retry posts what was not possible before.
+// Poll implements fabric.Provider. It returns stored completions and messages that have waited for
+// a buffer, and then polls the NICs. Each Poll begins with another NIC, because those in front may
+// fill c. Before and after the polls retry posts what NICs have refused.
 func (p *Provider) Poll(c []fabric.Completion) (int, error) {
 	k := copy(c, p.done)
 	p.done = p.done[:copy(p.done, p.done[k:])]
@@ -61,8 +61,8 @@ func (p *Provider) pollOne(l int, c []fabric.Completion) (int, error) {
 	return p.nics[l].Poll(c)
 }
 
-// handle processes a completion of NIC l. It returns true if the caller of Poll is to get a
-// completion, and has then changed *c into it.
+// handle processes a completion of NIC l. If it returns true, it has changed *c into a completion
+// for the caller of Poll.
 func (p *Provider) handle(l int, c *fabric.Completion) bool {
 	switch {
 	case c.Kind == fabric.KindTrouble:
@@ -75,7 +75,7 @@ func (p *Provider) handle(l int, c *fabric.Completion) bool {
 	case int(c.Token) >= p.tokens:
 		return p.handleOwn(l, c)
 	}
-	if n := p.nics[l]; n.staleTokens[c.Token] { // of a part that was posted again on another NIC
+	if n := p.nics[l]; n.staleTokens[c.Token] { // the part was posted again on another NIC
 		delete(n.staleTokens, c.Token)
 		return false
 	}
@@ -89,8 +89,8 @@ func (p *Provider) handle(l int, c *fabric.Completion) bool {
 }
 
 // handleOwn processes a completion of NIC l whose token is one of the NIC's own, not the caller's:
-// the completion of a receive buffer or of a job. It returns true if the caller of Poll gets a
-// completion, which is then in *c.
+// the completion of a receive buffer or of a job. If it returns true, it has changed *c into a
+// completion for the caller of Poll.
 func (p *Provider) handleOwn(l int, c *fabric.Completion) bool {
 	if slot := int(c.Token) - p.tokens; slot < receipts {
 		return p.handleMessage(arrival{nic: int32(l), slot: int32(slot)}, c)
@@ -151,8 +151,9 @@ func (p *Provider) loseInjected(i int32, text string) {
 	}
 }
 
-// isOperationError reports whether an error is due to the operation and not to its pair of NICs, so
-// that another pair would return it as well. The numbers are those of Linux and of libfabric.
+// isOperationError reports whether the operation, and not its pair of NICs, is the cause of an
+// error, so that another pair would return it as well. The numbers are those of Linux and of
+// libfabric.
 func isOperationError(err int32) bool {
 	switch err {
 	case 1, 7, 13, 14, 22, 90, 265: // EPERM, E2BIG, EACCES, EFAULT, EINVAL, EMSGSIZE, FI_ETRUNC
@@ -161,8 +162,8 @@ func isOperationError(err int32) bool {
 	return false
 }
 
-// handlePart processes the completion of part i of operation t at its NIC. It returns true if
-// all parts of the operation are complete, and has then changed *c into its completion.
+// handlePart processes the completion of part i of operation t at its NIC. It returns true if all
+// parts of the operation are complete, and has then changed *c into the operation's completion.
 func (p *Provider) handlePart(t fabric.Token, i int, c *fabric.Completion) bool {
 	text := ""
 	if c.Err != 0 {
@@ -188,7 +189,7 @@ func (p *Provider) completePart(t fabric.Token, i int, c *fabric.Completion, tex
 			p.failPair(w.nic, o.target(), w.remote, text)
 			if w.tries < maxTries && len(p.peers[o.target()].pairs) > 0 {
 				w.tries++
-				w.remote, w.token = -1, fabric.NoToken // retry finds others
+				w.remote, w.token = -1, fabric.NoToken // retryPart finds another pair
 				p.waiting = append(p.waiting, ref{slot: int32(t), part: int32(i)})
 				return false
 			}
@@ -234,8 +235,8 @@ func (p *Provider) completeUnposted(t fabric.Token, kind fabric.Kind, err int32,
 	p.done = append(p.done, fabric.Completion{Token: t, Kind: kind, Err: err})
 }
 
-// retry posts again what a NIC refused before because its queue was full: receive buffers, reads of
-// rows of keys, parts and injected operations. It also posts the operations of stranded pairs on
+// retry posts what a NIC refused before because its queue was full: receive buffers, reads of rows
+// of keys, parts and injected operations. It also posts the operations of stranded pairs of NICs on
 // other pairs.
 func (p *Provider) retry() {
 	if len(p.inbox.owed) > 0 || p.state.Owes() {
@@ -267,8 +268,9 @@ func (p *Provider) retry() {
 	}
 }
 
-// leastLoaded returns the pair of NICs to a peer whose local NIC l has the fewest bytes under way.
-// It prefers NICs without an error (nic.hadError). r is negative if no pair is left.
+// leastLoaded returns the pair of NICs to a peer, local NIC l and remote NIC r, whose local NIC has
+// the fewest bytes under way. It prefers NICs without an error (nic.hadError). r is negative if no
+// pair is left.
 func (p *Provider) leastLoaded(q *peer) (l, r int) {
 	l, r = 0, -1
 	for i, n := range p.nics {

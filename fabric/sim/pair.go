@@ -5,9 +5,9 @@ import (
 	"libshmem/fabric/faults"
 )
 
-// pair is the connection from one endpoint to another, from the first operation until
-// the other is found to be gone. It keeps the order that was promised: packets
-// that must not land yet wait at the target.
+// pair is the connection from one endpoint to another, from the first operation until the other
+// endpoint is found to be gone. It keeps the order that the model promises: packets that must not
+// land yet wait at the target (held).
 type pair struct {
 	from *endpoint
 	to   *endpoint // nil: nothing was sent yet
@@ -16,24 +16,24 @@ type pair struct {
 	handshakeState
 	listed bool // the other endpoint is known to have this one among its peers
 
-	packets, replies, controls uint64     // packets so far to the other endpoint, from it, and of handshakes
-	outstanding                int        // operations that have begun and are not over
-	waiting                    []*message // operations after a fence
+	packets, replies, controls uint64     // packets so far: to the other endpoint, from it, and of handshakes
+	outstanding                int        // operations that were launched and are not over
+	waiting                    []*message // operations with a fence, and those after one, in order
 
-	writes, sends             uint64 // posted
+	writes, sends             uint64 // how many were posted
 	writesLanded, sendsLanded prefix
 	held                      []*packet // packets that must not land yet
 }
 
 // prefix records which of a pair's operations of a kind, numbered from 1 on, have landed: all up to
-// upTo, and those after upTo whose element of ahead is true.
+// upTo, and of the later ones number upTo+1+i if ahead[i] is true.
 type prefix struct {
 	upTo  uint64
 	ahead []bool
 }
 
-// mark records that operation i has landed: upTo is the last one before which all have landed, and
-// ahead has a bit for each later one.
+// mark records that operation i has landed, and raises upTo over all that have landed without a
+// gap.
 func (p *prefix) mark(i uint64) {
 	if i <= p.upTo {
 		return
@@ -55,7 +55,8 @@ func (p *prefix) mark(i uint64) {
 const defectShare = 0.1
 
 // post notes which earlier operations the network has promised to deliver before an operation, and
-// launches it unless a fence holds it back.
+// launches it unless a fence holds it back. A model with a Defect breaks one of the promises, so
+// that tests show that they notice it.
 func (p *pair) post(m *message) {
 	n := p.from.net
 	c := &n.model.Caps
@@ -92,8 +93,8 @@ func (p *pair) post(m *message) {
 	n.launch(m)
 }
 
-// defect reports whether the network is to break promise d for a message: it has this defect, which
-// does not always occur.
+// defect reports whether the network breaks the promise of defect d for this message. A network
+// that has the defect does so for some messages, which the seed selects.
 func (n *Network) defect(d Defect, m *message) bool {
 	return n.model.Broken == d && faults.Throw(n.seed, m.from.addr.number(), m.number, uint64(m.kind)).Hits(faults.ForDefect, defectShare)
 }
@@ -161,9 +162,9 @@ func (p *pair) ready(w *packet) bool {
 	return p.from.net.model.Caps.Block < ascendingBytes || w.number == m.total-m.missing
 }
 
-// retry lets held packets land that may do so now. landed is the message of which a packet has just
-// landed, while others are missing: only packets of the same message can have waited for that. With
-// nil, it checks the packets of all messages.
+// retry lets held packets land that may land now. landed is the message of which a packet has just
+// landed while other packets of it are missing: only packets of that message can have waited for
+// this. With nil, retry checks the packets of all messages.
 func (p *pair) retry(landed *message) {
 	n := p.from.net
 	kept := p.held[:0]

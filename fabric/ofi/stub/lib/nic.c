@@ -11,17 +11,24 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* By how much this thread is later than the time at which an operation is due, so that a thread
+ * that polls carries it out. */
 enum { TICK_US = 50 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of domains and of the thread */
-static pthread_cond_t work;
+/* The longest sleep while operations are under way: one that is posted meanwhile may be due
+ * earlier, and nic_kick does not end this sleep. */
+enum { SLEEP_NS = 1000000 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the variables below */
+static pthread_cond_t work;                              /* ends a sleep of the thread */
 static struct domain *domains;
-static bool idle, ends;
+static bool idle; /* the thread has found nothing under way, so nic_kick has to wake it */
+static bool ends; /* the last domain was closed, so the thread has to end */
 static pthread_t thread;
-static pid_t owner; /* of the thread: a child that was forked has none */
+static pid_t owner; /* the process that has the thread: a child that was forked has none */
 
 /* Returns the time of CLOCK_MONOTONIC that is ns nanoseconds from now. */
-static struct timespec in(uint64_t ns)
+static struct timespec time_after(uint64_t ns)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -31,15 +38,15 @@ static struct timespec in(uint64_t ns)
     return t;
 }
 
-/* Carries out a domain's operations that are due. Returns when the next is due, UINT64_MAX when
- * nothing is under way. */
+/* Carries out a domain's operations that are due. Returns the time at which the next one is due,
+ * UINT64_MAX if none is under way. */
 static uint64_t serve_domain(struct domain *d)
 {
     uint64_t due = UINT64_MAX;
-    /* Without R10a efa has a thread that does the work of polls. */
+    /* If a test has switched off rule R10a, the NIC does the work of polls (rules.tsv). */
     const bool polls = without(&d->fabric->set, d->kind, R10a);
     if (pthread_mutex_trylock(&d->lock) != 0)
-        return 0; /* another thread carries out operations that are due */
+        return 0; /* another thread has the domain, and carries out what is due */
     for (struct ep *ep = d->eps; ep != NULL; ep = ep->next) {
         if (ep->map == NULL)
             continue;
@@ -52,16 +59,16 @@ static uint64_t serve_domain(struct domain *d)
     return polls ? 0 : due;
 }
 
-/* Function of the thread that acts as the NICs: carries out operations that are due until the last
- * domain is closed. */
+/* Function of the thread that acts as the NICs: carries out operations that are due, until the last
+ * domain is closed. Without operations it sleeps until nic_kick; else until the next one is due. */
 static void *run(void *unused)
 {
     (void)unused;
     pthread_mutex_lock(&lock);
     while (!ends) {
         uint64_t due = UINT64_MAX;
-        /* Before the domains are served: an operation that is posted from now on wakes the
-         * thread. */
+        /* It is set before the domains are served, so that nic_kick wakes the thread for an
+         * operation that is posted after its domain was served. */
         idle = true;
         for (struct domain *d = domains; d != NULL; d = d->next) {
             uint64_t next = serve_domain(d);
@@ -78,8 +85,8 @@ static void *run(void *unused)
         }
         idle = false;
         uint64_t now = now_ns(), wait = due > now ? due - now : 0;
-        wait = wait < 1000000 ? wait : 1000000;
-        struct timespec t = in(wait + TICK_US * 1000);
+        wait = wait < SLEEP_NS ? wait : SLEEP_NS;
+        struct timespec t = time_after(wait + TICK_US * 1000);
         pthread_cond_timedwait(&work, &lock, &t);
     }
     pthread_mutex_unlock(&lock);
@@ -87,9 +94,9 @@ static void *run(void *unused)
 }
 
 /*
- * Called when an operation was posted: wakes the thread, if it sleeps without a time limit. The
- * caller holds the lock of its domain. The thread only tries to acquire that lock, so the order of
- * the two locks does not matter.
+ * Called when an operation was posted: wakes the thread if it sleeps without a time limit. The
+ * caller holds the lock of its domain, and acquires the thread's lock here. The thread acquires
+ * them in the other order, but never waits for that of a domain, so no deadlock is possible.
  */
 void nic_kick(void)
 {
@@ -153,8 +160,7 @@ void nic_remove(struct domain *d)
         pthread_join(thread, NULL);
 }
 
-/* Whether a fork ends the process, because the kernel does not copy registered pages (rules.tsv:
- * R23). */
+/* A fork ends the process, because the kernel does not copy registered pages (rules.tsv: R23). */
 static bool guarded;
 
 /* Reports whether an environment variable of libfabric or rdma-core is set that makes a fork safe.
