@@ -2,8 +2,8 @@
 // which the others wait, and removes the file when all have joined. The rest is
 // runtime/bootstrap/uid.
 //
-// A file that an earlier job has left holds an id at which nobody listens any more: a PE that has
-// read it reads again until PE 0 of its own job has replaced it.
+// A file that an earlier job has left has an id by which no process listens any more. A PE that has
+// read it fails to connect, and reads the file again until PE 0 of its own job has replaced it.
 package file
 
 import (
@@ -28,7 +28,7 @@ import (
 // Env is the setting with the name of the file.
 const Env = "SHMEM_BOOTSTRAP_FILE"
 
-// Options say what Join has to know about this PE and its job.
+// Options describe this PE and its job.
 type Options struct {
 	Path     string
 	Setting  string // name of the setting that gave Path or its folder; "": Env
@@ -44,12 +44,12 @@ const (
 	// pollInterval is the interval between reads of the file: network folders do not report
 	// changes.
 	pollInterval = 20 * time.Millisecond
-	// try is how long a PE tries to connect by an id that may be an earlier job's.
+	// try is the time for which a PE tries to connect by an id that may be an earlier job's.
 	try = time.Second
 )
 
-// Join brings this PE together with the other PEs that name the same file: PE 0 publishes in it
-// where it listens, and the others read that. After Join the file is no longer needed.
+// Join brings this PE together with the other PEs that name the same file: PE 0 writes its address
+// into the file, and the others read it. After Join the file is no longer needed.
 func Join(o Options) (*uid.Member, error) {
 	if !o.PE.In(o.Size) {
 		return nil, fmt.Errorf("join job: SHMEM_BOOTSTRAP_PE is %d, SHMEM_BOOTSTRAP_NPES %d (set both: PEs are numbered from 0)", o.PE, o.Size)
@@ -117,8 +117,8 @@ func (e *takenError) Error() string {
 // nameTaken returns the error of a file that another job uses.
 func (o *Options) nameTaken() error { return &takenError{o.Path, cmp.Or(o.Setting, Env)} }
 
-// remove deletes the file, unless another job has written its id there meanwhile. PEs of one job
-// may then have joined the other.
+// remove deletes the file. If another job has written its id there meanwhile, it returns an error
+// instead, because PEs of one job may have joined the other.
 func (o *Options) remove(id uid.ID) error {
 	b, err := get(o.Path)
 	if err == nil && string(b) != string(id[:]) || errors.Is(err, fs.ErrNotExist) {
@@ -127,8 +127,9 @@ func (o *Options) remove(id uid.ID) error {
 	return errors.Join(err, os.Remove(o.Path))
 }
 
-// clear removes the file of an earlier job. Between its read and its removal, PE 0 of another job
-// may have replaced it, so clear renames the file, reads it again, and puts it back if it differs.
+// clear removes the file of an earlier job, or any other file that put has found at the path.
+// Between the read and the removal PE 0 of another job may replace the file, so clear renames it,
+// reads it again, and puts it back if its content differs.
 func (o *Options) clear() error {
 	was, err := get(o.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -152,7 +153,7 @@ func (o *Options) clear() error {
 }
 
 // put writes a file that only this user can read, because any process that reads it can join. It
-// fails if there is such a file, or link, already, which another user may have made.
+// fails if a file or a link with this name exists, because another user may have made it.
 func put(path string, bytes []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -165,9 +166,11 @@ func put(path string, bytes []byte) error {
 	return nil
 }
 
-// get reads a file that put has written. It refuses a file of another user, by which the PE would
-// join a job of that user.
+// get reads a file that put has written. It refuses a file that another user has made or can
+// change: by its id the PE would join a job of that user. It returns up to one byte more than an id
+// has, so that a longer file is not taken for an id.
 func get(path string) ([]byte, error) {
+	// O_NONBLOCK keeps the open from waiting for a writer if another user has made a pipe there.
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -194,8 +197,8 @@ func get(path string) ([]byte, error) {
 	return b[:n], nil
 }
 
-// follow does the work of Join on the other PEs: it tries the id in the file until it has joined by
-// it.
+// follow does the work of Join on the other PEs: it reads the file and tries to join by its id,
+// again and again until it has joined or the time is over.
 func follow(o Options) (*uid.Member, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
 	defer cancel()
@@ -209,7 +212,7 @@ func follow(o Options) (*uid.Member, error) {
 			}
 			return nil, errors.Join(err, m.Close())
 		}
-		// An error from the time when the file was there says more than the error that it is gone.
+		// If the file was there once, the error of that attempt says more than that it is missing.
 		if last == nil || !errors.Is(err, fs.ErrNotExist) {
 			last = err
 		}

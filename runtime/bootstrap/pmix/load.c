@@ -22,7 +22,7 @@ enum {
     SUCCESS = 0,
     ERROR_NO_MEMORY = -32,
     ERROR_LOST_CONNECTION = -61,
-    OPERATION_SUCCEEDED = -157, /* done already: there is no callback */
+    OPERATION_SUCCEEDED = -157, /* the call is complete, and PMIx makes no callback for it */
     ACTION_COMPLETE = -334,
     SCOPE_GLOBAL = 3,
     TYPE_BOOL = 1,
@@ -46,7 +46,7 @@ struct value {
             char *bytes;
             size_t size;
         } bo;
-        struct { /* as long as the longest of all the types there are */
+        struct { /* not used: the longest type of PMIx, so that the union has its size */
             char *name, *text;
             char separator;
         } envar;
@@ -126,7 +126,7 @@ const char *shmemi_pmix_text(int status)
     return text != NULL ? text : "";
 }
 
-/* Fills in *info as an option of a PMIx call: a key with the value true. */
+/* Makes *info an option of a PMIx call: a key with the value true. */
 static void set_flag(struct info *info, const char *key)
 {
     snprintf(info->key, sizeof info->key, "%s", key);
@@ -134,8 +134,8 @@ static void set_flag(struct info *info, const char *key)
     info->value.data.flag = true;
 }
 
-/* A fence or a get that has been started. It has two owners, the thread that has started it and
- * PMIx's thread; the last one frees it. */
+/* A fence or a get that has been started. It has two owners: the thread that has started it, and
+ * PMIx's thread. The one that releases it last frees it. */
 struct shmemi_pmix_call {
     pthread_mutex_t mutex;
     pthread_cond_t cond;
@@ -151,9 +151,9 @@ struct shmemi_pmix_call {
     char key[64];
 };
 
-/* Allocates a call about the process with this rank. The caller starts it. It has two references,
- * the caller's and PMIx's, because either may be released first. Returns NULL if there is no
- * memory. */
+/* Allocates a call about the process with this rank, with the references of both owners, because
+ * either may release its own first. The caller starts the call. Returns NULL if there is no memory.
+ */
 static struct shmemi_pmix_call *allocate_call(uint32_t rank)
 {
     struct shmemi_pmix_call *call = calloc(1, sizeof *call);
@@ -256,8 +256,8 @@ int shmemi_pmix_wait(struct shmemi_pmix_call *call, int64_t ms, const void **byt
     return status;
 }
 
-/* Records that the connection to the server is lost: PMIx calls it then, in a thread of its own.
- * The shutdown makes the descriptor of shmemi_pmix_server_lost_fd readable. */
+/* Records that the connection to the server is lost. PMIx calls it when that happens, in a thread
+ * of its own. The shutdown makes the descriptor of shmemi_pmix_server_lost_fd readable. */
 static void note_server_lost(size_t id, int status, const struct proc *source, struct info *info,
                              size_t n, struct info *results, size_t n_results, event_done *done,
                              void *data)
@@ -277,7 +277,7 @@ int shmemi_pmix_init(uint32_t *rank, uint32_t *size)
     if (status != SUCCESS)
         return status;
     if (ends[0] < 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        ends[0] = ends[1] = -1; /* no descriptors: the next step notices the end */
+        ends[0] = ends[1] = -1; /* without them only the next fence or get notices the loss */
     static int codes[] = {ERROR_LOST_CONNECTION};
     real.listen(codes, 1, NULL, 0, note_server_lost, NULL, NULL);
     *rank = self.rank;

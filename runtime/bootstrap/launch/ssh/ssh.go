@@ -15,22 +15,22 @@ import (
 	"strings"
 )
 
-// options lists ssh's options for every connection, after those of the user, which ssh prefers. ssh
-// asks nothing at the terminal; it forwards no ports, which the first connection would occupy; it
-// does not run a command of the configuration instead of the agent; and it gives up a host that is
-// silent for 15 s.
+// options lists ssh's options for every connection. They follow those of the user, because ssh
+// takes the first value of an option. With them ssh asks nothing at the terminal; forwards no
+// ports, which only one connection could have; runs no command of its configuration instead of the
+// agent; and gives up a host that is silent for 15 s.
 var options = []string{"-T", "-x",
 	"-oBatchMode=yes", "-oConnectTimeout=20", "-oServerAliveInterval=5", "-oServerAliveCountMax=3",
 	"-oClearAllForwardings=yes", "-oRemoteCommand=none", "-oLogLevel=ERROR"}
 
-// others lists commands that a user may name instead of ssh. Their arguments are a host and a
-// command, but none of ssh's options.
-var others = []string{"rsh", "blaunch"}
+// withoutOptions lists commands that a user may name instead of ssh, and that do not take ssh's
+// options: their arguments are a host and a command.
+var withoutOptions = []string{"rsh", "blaunch"}
 
 // Command returns the command line that runs a command on a host. with is ssh or a command like it,
 // perhaps with options. The host's login shell interprets the command.
 func Command(with []string, host, command string) []string {
-	if slices.Contains(others, filepath.Base(with[0])) {
+	if slices.Contains(withoutOptions, filepath.Base(with[0])) {
 		return append(slices.Clone(with), host, command)
 	}
 	return append(append(slices.Clone(with), options...), "--", host, command)
@@ -52,7 +52,8 @@ type reason struct {
 	cause, remedy string
 }
 
-// reasons lists what Explain knows; the first that matches counts.
+// reasons lists the texts that Explain knows. It takes the first one that matches. Rows whose cause
+// names FILE count if the shell or the program has failed, the others if ssh itself has.
 var reasons = []reason{
 	{regexp.MustCompile(`REMOTE HOST IDENTIFICATION HAS CHANGED`), "its host key is not the one in known_hosts", "if the host is new: ssh-keygen -R HOST, then ssh HOST once"},
 	{regexp.MustCompile(`Certificate invalid: (not yet valid|expired)`), "its host certificate is $1", "compare the clocks of both hosts, or have it renewed"},
@@ -72,10 +73,9 @@ var reasons = []reason{
 // StatusSSH is the exit status of ssh if ssh itself, not the remote command, has failed.
 const StatusSSH = 255
 
-// The exit statuses of a shell that cannot execute a program, and that has not found it.
 const (
-	statusCannot = 126
-	statusAbsent = 127
+	statusCannot = 126 // the exit status of a shell that cannot execute the program
+	statusAbsent = 127 // the exit status of a shell that has not found the program
 )
 
 // Explain returns an error that says in one line why no agent has started on a host: text is the
@@ -84,9 +84,10 @@ func Explain(host, file, text string, status int) error {
 	cause, remedy := "", "see that ssh HOST true works"
 	for _, r := range reasons {
 		m := r.pattern.FindStringSubmatch(text)
-		// Unless ssh itself has failed, the text is the shell's, about the program.
-		own := strings.Contains(r.cause, "FILE")
-		if m == nil || own == (status == StatusSSH) {
+		// If ssh itself has failed, the text is ssh's; otherwise it is the shell's, about the
+		// program.
+		aboutProgram := strings.Contains(r.cause, "FILE")
+		if m == nil || aboutProgram == (status == StatusSSH) {
 			continue
 		}
 		group := ""
@@ -94,7 +95,7 @@ func Explain(host, file, text string, status int) error {
 			group = m[1]
 		}
 		cause, remedy = strings.ReplaceAll(r.cause, "$1", group), r.remedy
-		cause = strings.ReplaceAll(cause, " ()", "")
+		cause = strings.ReplaceAll(cause, " ()", "") // the pattern's group is optional
 		break
 	}
 	switch last := lastLine(text); {
@@ -123,9 +124,9 @@ func lastLine(text string) string {
 	return ""
 }
 
-// Here reports whether a host is this machine, without a look-up over the network: its own name,
-// localhost, or an address of an interface. With a user before the name it is another login, and
-// Here reports false.
+// Here reports whether a host is this machine, without a look-up over the network: it is the
+// machine's name, localhost, or an address of an interface. For a name with a user before it Here
+// returns false, because that user's login differs from this process's.
 func Here(host string) bool {
 	if strings.Contains(host, "@") {
 		return false
