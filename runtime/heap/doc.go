@@ -5,14 +5,15 @@
 // PEs. For the same reason nothing in it depends on time, on addresses, on the order of a Go map or
 // on a random seed. Another package maps and commits the memory (heap/hostmem).
 //
-// Blocks tile the heap. Free blocks are held in a tree ordered by size and offset, live blocks in
-// one ordered by offset; both are treaps whose priorities are a hash of the offset. Allocation
-// takes the smallest block that fits, the lowest of equals; a freed block joins its free
-// neighbours. All operations take O(log n) for n blocks, but for alignments above Granule in a heap
-// full of blocks that are large enough and badly aligned. The bookkeeping is 48 bytes a block.
+// Blocks tile the heap. Free blocks are in a tree ordered by size and offset, live blocks in one
+// ordered by offset; both are treaps whose priorities are a hash of the offset. Allocation takes
+// the smallest block that fits, of equal ones the lowest; a freed block joins its free neighbours.
+// All operations take O(log n) for n blocks. Only an allocation with an alignment above Granule may
+// take longer, if many free blocks are large enough and badly aligned. A block takes 48 bytes of
+// bookkeeping.
 //
-// The upper end of a heap can be given to memory that comes from elsewhere, by a list of its own
-// (AllocUpper).
+// AllocUpper reserves offsets at the upper end of a heap for memory that this heap does not
+// allocate, such as a buffer that the program registers. A list has these blocks.
 //
 // A Heap is not safe for concurrent use.
 package heap

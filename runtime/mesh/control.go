@@ -9,12 +9,12 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// kind is what a message between members is about.
+// kind says what a message between members asks for or reports.
 type kind uint8
 
 const (
-	importRequest kind = iota + 1 // the sender wants to use the receiver's region id; number is repeated in the reply
-	importReply                   // the region's base, key and len, or why not: see status
+	importRequest kind = iota + 1 // the sender wants to use the receiver's region id; the reply repeats number
+	importReply                   // the region's base, key and len, or no region: see status
 	revoke                        // the sender closes its region id: the receiver is to stop using it
 	released                      // the sender no longer uses the receiver's region id
 	leave                         // the sender leaves the mesh
@@ -30,11 +30,11 @@ const (
 	foundDirect           // the region is GPU memory that NICs reach
 	foundUnflushed        // as foundDirect, and the owner has to flush what NICs write there
 	notFound              // there is no such region, or it is being closed
-	statuses              // how many there are
+	statuses              // the number of statuses
 )
 
-// message is a message between members. Each kind is sent with all fields, also those that it does
-// not use.
+// message is a message between members. All kinds have the same fields on the wire, although none
+// uses all of them.
 type message struct {
 	kind   kind
 	status uint8
@@ -60,7 +60,7 @@ func (w *message) bytes() []byte {
 	return b
 }
 
-// parse decodes a message. false: no member of this version sends it.
+// parse decodes a message. It returns false if no member of this version sends such bytes.
 func parse(b []byte) (w message, ok bool) {
 	if len(b) < controlSize {
 		return w, false
@@ -86,7 +86,7 @@ func (m *Mesh) queueMessage(p *member, w message) {
 }
 
 // handleMessage does what a message of a member asks for. The engine calls it within a poll, with
-// its lock held, and must not be called back: what needs the engine is left to advance.
+// its lock held, and must not be called back: advance makes the calls of the engine later.
 func (m *Mesh) handleMessage(pe libshmem.PE, b []byte) {
 	p := m.members[pe]
 	if p == nil || p.state != present {
@@ -137,7 +137,7 @@ func (m *Mesh) handleRequest(p *member, w *message) {
 	m.queueMessage(p, a)
 }
 
-// statusOf returns the status of the reply to a member that imports a region.
+// statusOf returns the status of an importReply for a region, by the kind of its memory.
 func statusOf(r *proxy.Region) uint8 {
 	switch {
 	case !r.GPU:

@@ -11,14 +11,14 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// Programs send each other messages, such as a client's request to a server. Each travels after a
-// header of the same form as the messages by which members agree about regions (message). The
+// Programs send each other messages, such as a client's request to a server. Each message follows a
+// header, which has the form of the messages by which members agree about regions (message). The
 // receiving member stores at most `window` messages of each sender until its program receives them.
-// The sender waits with more until the receiver has reported that its program has received some.
+// The sender keeps further messages until the receiver reports that its program has received some.
 const (
-	// MaxMessage is the most bytes of a message.
+	// MaxMessage is the largest number of bytes of a message.
 	MaxMessage = proxy.MaxMember - controlSize
-	// window is the most messages of one sender that a member stores.
+	// window is the largest number of messages of one sender that a member stores.
 	window = 64
 )
 
@@ -26,12 +26,12 @@ const (
 type letter struct {
 	from int
 	b    []byte
-	req  *Request // of the sender; nil: it has arrived
+	req  *Request // the sender's; nil if the message has arrived from another member
 }
 
-// Send sends a message to a member. The bytes are copied. When the request is done the message is
-// on its way; until then it may wait, because the member's program has not received earlier ones.
-// Messages to one member arrive in order. They have no order with other operations.
+// Send sends a message to a member. The bytes are copied. The request is done when the message is
+// in the queue to the network. Until then it may wait until the member's program receives earlier
+// ones. Messages to one member arrive in order. They have no order with other operations.
 func (m *Mesh) Send(number int, b []byte) (req *Request, err error) {
 	err = m.locked(func() error {
 		if m.closing {
@@ -61,9 +61,10 @@ func (m *Mesh) Send(number int, b []byte) (req *Request, err error) {
 // errNone is the error of popMessage if there is no message.
 var errNone = errors.New("no message has arrived")
 
-// Receive returns the first message that has arrived, and who has sent it, or waits for one for at
-// most d. ok is false if none has arrived until then. Messages of members that have left since are
-// received, too. If the message has more than room bytes it stays the first one.
+// Receive returns the first message that has arrived, and the number of its sender. If none has
+// arrived, it waits for one for at most d; ok is false if that time has passed. It also returns
+// messages of members that have left since. If the message has more than room bytes, Receive
+// returns an error, and the message stays the first one.
 func (m *Mesh) Receive(room int, d time.Duration) (b []byte, from int, ok bool, err error) {
 	end := time.Now().Add(d)
 	for i := 0; ; i++ {
@@ -88,9 +89,9 @@ func (m *Mesh) Receive(room int, d time.Duration) (b []byte, from int, ok bool, 
 }
 
 // popMessage removes the first message that has arrived, and returns it and its sender's number.
-// After each window/2 messages of a sender it reports to the sender that they were received. The
-// error is errNone if no message has arrived, and otherwise says that the message has more than
-// room bytes.
+// After each window/2 messages of a sender it reports to the sender that they were received: a
+// report for each would double the number of messages. The error is errNone if no message has
+// arrived; another one says that the message has more than room bytes.
 func (m *Mesh) popMessage(room int) (b []byte, from int, err error) {
 	if m.inbox.Len() == 0 {
 		return nil, -1, errNone
@@ -109,8 +110,8 @@ func (m *Mesh) popMessage(room int) (b []byte, from int, err error) {
 	return first.b, first.from, nil
 }
 
-// sendLetters moves the program's messages for a member to its outbox, until the member has as many
-// as it stores (window). That ends their requests. It reports whether it has moved any.
+// sendLetters moves the program's messages for a member to its outbox, as long as the member can
+// store more (window). That ends their requests. It reports whether it has moved any.
 func (m *Mesh) sendLetters(p *member) (moved bool) {
 	for len(p.sends) > 0 && p.unread < window {
 		l := p.sends[0]

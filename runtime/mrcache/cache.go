@@ -16,8 +16,8 @@ type Registrar interface {
 	Unregister(fabric.Region) error
 }
 
-// Watch reports which memory of the process now has other pages, or none, as *memmonitor.Watch
-// does.
+// Watch reports memory of the process that was unmapped or mapped anew since it was added: its
+// pages are other ones now, or none. *memmonitor.Watch is one.
 type Watch interface {
 	Add(memmonitor.Span) error
 	Changes(func(memmonitor.Span)) bool
@@ -43,14 +43,14 @@ type Counts struct {
 
 // Cache keeps the registrations of one provider.
 type Cache struct {
-	with   Registrar
-	watch  Watch // nil: the Cache keeps no registration
-	limits Limits
-	page   uint64
-	drop   func(memmonitor.Span) // c.change
+	registrar Registrar
+	watch     Watch // nil: the Cache keeps no registration
+	limits    Limits
+	page      uint64
+	drop      func(memmonitor.Span) // c.change, made once, because a method value allocates memory
 
-	// table is sorted by where regions begin. None lies within another, so that it
-	// is sorted by where they end, too.
+	// table is sorted by the begins of the regions. No region lies within another, so the table is
+	// also sorted by their ends.
 	table  []*Region
 	oldest Region  // head of a circular list of the regions in the table, in order of use
 	errs   []error // for Close
@@ -66,10 +66,10 @@ type Region struct {
 	newer, older *Region
 }
 
-// New makes an empty cache. The watch reports memory that was unmapped, and the cache closes it in
-// the end; without one (nil), or with a limit of 0, nothing stays registered.
-func New(with Registrar, watch Watch, limits Limits) *Cache {
-	c := &Cache{with: with, watch: watch, limits: limits, page: uint64(os.Getpagesize())}
+// New makes an empty cache. The cache closes the watch. Without a watch (nil), or with a limit of
+// 0, each registration serves one operation only.
+func New(r Registrar, watch Watch, limits Limits) *Cache {
+	c := &Cache{registrar: r, watch: watch, limits: limits, page: uint64(os.Getpagesize())}
 	c.drop = c.change
 	c.oldest.newer, c.oldest.older = &c.oldest, &c.oldest
 	if limits.Bytes == 0 || limits.Regions == 0 {
@@ -93,7 +93,8 @@ func (c *Cache) unwatch() error {
 func (c *Cache) Counts() Counts { return c.counts }
 
 // Get returns a registration of n bytes for one operation, after which the caller calls Put. It
-// uses a kept registration, or makes one.
+// returns a kept registration that contains the bytes, or makes one. A new one has whole pages: all
+// later operations in them use it.
 func (c *Cache) Get(at unsafe.Pointer, n uint64) (*Region, error) {
 	begin := uint64(uintptr(at))
 	if c.watch == nil || !c.watch.Changes(c.drop) {
@@ -122,7 +123,7 @@ func (c *Cache) Put(r *Region) error {
 	if r.users--; r.users > 0 || r.kept {
 		return nil
 	}
-	return c.with.Unregister(r.Region)
+	return c.registrar.Unregister(r.Region)
 }
 
 // Close ends all registrations, none of which may be in use, and returns the errors so far.
@@ -135,7 +136,7 @@ func (c *Cache) Close() error {
 	return errors.Join(errs...)
 }
 
-// single registers memory for one operation only, because the cache cannot have it.
+// single registers memory for one operation only, because the cache cannot keep the registration.
 func (c *Cache) single(at unsafe.Pointer, n uint64) (*Region, error) {
 	got, err := c.register(at, n)
 	if err != nil {
@@ -148,9 +149,9 @@ func (c *Cache) single(at unsafe.Pointer, n uint64) (*Region, error) {
 // register registers memory. While the provider refuses, it evicts a kept registration and tries
 // again, because NICs limit the number and the bytes of registrations.
 func (c *Cache) register(at unsafe.Pointer, n uint64) (fabric.Region, error) {
-	got, err := c.with.Register(at, n)
+	got, err := c.registrar.Register(at, n)
 	for err != nil && c.evict() {
-		got, err = c.with.Register(at, n)
+		got, err = c.registrar.Register(at, n)
 	}
 	return got, err
 }
@@ -179,8 +180,8 @@ func (c *Cache) after(at uint64) int {
 }
 
 // widen returns a span joined with the regions that it overlaps, as long as it grows to no more
-// than twice its size. Otherwise a program that goes through memory in overlapping steps would
-// register some of it again in each step.
+// than twice its size. Without that a program that goes through memory in overlapping steps would
+// register a part of it again in each step.
 func (c *Cache) widen(s memmonitor.Span) memmonitor.Span {
 	limit := 2 * (s.End - s.Begin)
 	for i := max(c.after(s.Begin)-1, 0); i < len(c.table) && c.table[i].Begin < s.End; i++ {
@@ -235,8 +236,8 @@ func (c *Cache) use(r *Region) {
 	r.older.newer, c.oldest.older = r, r
 }
 
-// evict ends, of the registrations without users, the one that was used longest ago. It returns
-// false if there is none.
+// evict ends the least recently used registration among those without users. It returns false if
+// all registrations have users.
 func (c *Cache) evict() bool {
 	for r := c.oldest.newer; r != &c.oldest; r = r.newer {
 		if r.users == 0 {
@@ -274,7 +275,7 @@ func (c *Cache) remove(i int) {
 	c.counts.Bytes -= r.End - r.Begin
 	c.counts.Regions--
 	if r.users == 0 {
-		if err := c.with.Unregister(r.Region); err != nil {
+		if err := c.registrar.Unregister(r.Region); err != nil {
 			c.errs = append(c.errs, err)
 		}
 	}

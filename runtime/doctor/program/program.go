@@ -1,11 +1,12 @@
-// Package program says what a built program of NVSHMEM needs and what it gets here: an executable,
-// a shared library, a cubin, a file of bitcode, or a wheel with such files. It reads files alone,
-// and runs nothing of them.
+// Package program reports what a built program of NVSHMEM needs, and what it would get from this
+// library: an executable, a shared library, a cubin, a file of bitcode, or a wheel with such files.
+// It only reads the files, and runs nothing.
 //
-// NVSHMEM's clients differ in how much of NVIDIA's library is built into them. One that calls the
-// host library alone runs on any library with its names. One whose kernels call NVSHMEM has
-// NVIDIA's device archive, or its bitcode, in it, which reads structures that the host library
-// fills. This library fills those of some releases, where loads and stores reach all PEs.
+// Programs differ in how much of NVIDIA's library is built into them. A program that only calls the
+// host library runs with any library that has its names. A program whose kernels call NVSHMEM
+// contains NVIDIA's device archive or its bitcode, which reads structures that the host library
+// fills. This library fills those of some releases, in jobs in which loads and stores reach all
+// PEs.
 package program
 
 import (
@@ -25,8 +26,8 @@ import (
 // soname is the library that programs of NVSHMEM need.
 const soname = "libnvshmem_host.so.3"
 
-// ownNames is the library of this project that has NVSHMEM's names: programs that were linked with
-// it need it, and so does this project's file with NVIDIA's soname.
+// ownNames is the library of this project that has NVSHMEM's names. Programs that were linked with
+// this project need it, and so does this project's file with NVIDIA's soname.
 const ownNames = "libshmem_nvshmem.so"
 
 // Machine is the machine on which the program would run.
@@ -40,7 +41,7 @@ type Machine struct {
 // served are the releases of NVSHMEM whose device code this library serves.
 var served = []string{"3.3", "3.4", "3.5", "3.6", "3.7", "3.8"}
 
-// where says in which jobs it serves that code.
+// where completes a finding: the jobs in which this library serves that code.
 const where = "it runs on GPUs of one host that reach each other; PEs on other hosts are refused, and tiles find no multicast"
 
 // isServed reports whether this library serves the device code of a version of NVSHMEM.
@@ -48,7 +49,7 @@ func isServed(version string) bool {
 	return slices.ContainsFunc(served, func(s string) bool { return version == s || strings.HasPrefix(version, s+".") })
 }
 
-// rebuild is the remedy for device code of NVIDIA's.
+// rebuild is the remedy for device code of releases that this library does not serve.
 const rebuild = "compile it against this library's headers, docs/start/from-nvshmem.md"
 
 // Examine returns the findings about a file: what it needs of NVSHMEM, and what it would get on
@@ -163,9 +164,9 @@ func (m Machine) checkArchive(name string, f *elf.File, names []string) doctor.F
 	return doctor.Bad(name, rebuild, "has NVIDIA's device archive in it, NVSHMEM %s: its kernels read structures of that release, and init refuses all but %s", version, strings.Join(served, ", "))
 }
 
-// archiveVersion returns the version of the device archive in a file, which the constants of the
-// archive's first function have. If they are not found, symbols that NVSHMEM has since a version
-// show which versions are possible.
+// archiveVersion returns the version of the device archive in a file. The archive's first function
+// has it among its constants. If these are not found, it returns a range of versions by the symbols
+// of the file that NVSHMEM has since a known version.
 func archiveVersion(f *elf.File) string {
 	if s := f.Section(".rodata"); s != nil {
 		if b, err := s.Data(); err == nil {
@@ -178,7 +179,7 @@ func archiveVersion(f *elf.File) string {
 			}
 		}
 	}
-	symbols, _ := f.DynamicSymbols() // without any it is as old as can be
+	symbols, _ := f.DynamicSymbols() // without any the range has the oldest versions
 	has := func(name string) bool {
 		return slices.ContainsFunc(symbols, func(s elf.Symbol) bool { return s.Name == name })
 	}
@@ -191,8 +192,8 @@ func archiveVersion(f *elf.File) string {
 	return "3.4 or earlier"
 }
 
-// versionAt returns the version in the three words of 32 bits at index at of b, such as 3, 4 and 5,
-// and false if the words cannot be a version.
+// versionAt returns the version that three words of 32 bits at index `at` of b are, such as "3.4.5"
+// for 3, 4 and 5; it returns false if they cannot be a version.
 func versionAt(b []byte, at int, f *elf.File) (string, bool) {
 	if at+12 > len(b) {
 		return "", false

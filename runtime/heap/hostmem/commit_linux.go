@@ -8,9 +8,9 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// commitStep is the unit of commitment, so that small allocations, which are
-// frequent, read the machine's free memory once in 4 MiB. Reading it costs
-// 0.1-0.2 ms, touching 4 MiB for the first time 3 ms.
+// commitStep is the unit of commitment. Small allocations, which are frequent, then read the
+// machine's free memory once in 4 MiB. Reading it takes 0.1-0.2 ms, where the first access to all
+// pages of 4 MiB takes 3 ms.
 const commitStep = 4 << 20
 
 // Commit makes sure that there is memory for the internal area and the first end bytes of the user
@@ -19,12 +19,12 @@ const commitStep = 4 << 20
 // It decides by arithmetic and allocates no memory: the size that the file may grow to, less the
 // part of it that is already there, must fit into the memory that the machine and the control
 // groups of the process have left. The alternative, fallocate, was measured at 0.2-0.35 s for each
-// GiB, paid also for memory that is never touched; it would not protect from the limit of a control
-// group either, which kills instead of failing the call. Because promised bytes that are not
-// touched yet are counted, the PEs of a node cannot be promised the same memory twice. Commit does
-// not foresee other programs that grow at the same time.
+// GiB, also of memory that is never touched. Nor does it protect from the limit of a control group,
+// which kills the process and fails no call. Commit counts promised bytes that are not touched yet,
+// so the PEs of a node are not promised the same memory twice. It does not foresee other programs
+// that grow at the same time.
 //
-// Committed memory stays so: pages that were touched are kept for the next allocation.
+// Committed memory stays committed: the next allocation uses pages that were touched before.
 func (s *Segment) Commit(end uint64) error {
 	if end <= s.committed {
 		return nil
@@ -41,8 +41,8 @@ func (s *Segment) Commit(end uint64) error {
 	return err
 }
 
-// afford returns nil if there is memory for the first perHeap bytes of every user heap of the node
-// and for their internal areas, or an error that says how much is missing.
+// afford returns nil if the machine has memory for the first perHeap bytes of every user heap of
+// the node and for their internal areas, or an error that says how much is missing.
 func (s *Segment) afford(perHeap uint64) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(s.fd, &st); err != nil {
@@ -57,8 +57,8 @@ func (s *Segment) afford(perHeap uint64) error {
 	if err != nil {
 		return s.commitError(perHeap, err, shmerr.FileRemedy(err, "mount /proc"))
 	}
-	// The kernel's figure is an estimate, and the program needs memory outside
-	// the heap: leave one part in 32.
+	// The kernel's figure is an estimate, and the program needs memory outside of the heap, so one
+	// part in 32 is left.
 	if left -= left / 32; promised-taken > left {
 		return s.commitError(perHeap, shmerr.Causef(shmerr.ErrNoMemory, "%s more are needed and %s has %s", amount(promised-taken), source, amount(left)),
 			"allocate less, run fewer PEs on the node or free memory")
@@ -80,7 +80,7 @@ func (s *Segment) sparseTaken() (n uint64) {
 			if err != nil || data >= end {
 				break
 			}
-			// There is a hole at the end of the file at the latest.
+			// SEEK_HOLE finds the end of the file if no hole comes before.
 			hole, err := unix.Seek(s.fd, data, unix.SEEK_HOLE)
 			if err != nil {
 				break

@@ -1,11 +1,11 @@
 package device
 
-// Producers joins the producers of operations other than the calls of the program: kernels, threads
-// with rings, and CUDA streams. It reserves the memory for collectives of kernels, and decides
-// which producers the proxies serve.
+// Producers has the producers of a PE's operations other than the calls of the program: kernels,
+// threads with rings, and CUDA streams. It reserves the memory for collectives of kernels, and
+// decides which producers the proxies serve.
 //
-// One thread at a time makes and closes them. Any goroutine may end waits by the Stopper, use Teams
-// and call Quiet.
+// One thread at a time creates and closes kernels, rings and streams. Any goroutine may end waits
+// by the Stopper, use Teams and call Quiet.
 
 import (
 	"errors"
@@ -44,7 +44,8 @@ type ProducersConfig struct {
 type Producers struct {
 	ProducersConfig
 
-	// Network is nil if all PEs share memory. It is set when it is open, before any other use.
+	// Network is nil if all PEs share memory. The job sets it before any other use of the
+	// producers.
 	Network *network.Network
 	// Stopper ends the waits of kernels.
 	Stopper Stopper
@@ -56,8 +57,8 @@ type Producers struct {
 	kernels *Kernels       // nil until the first call of Kernels
 	rings   *queue.Host    // nil until the first call of Rings
 	served  *network.Rings // nil: no rings are served
-	// work is the memory of each heap for collectives of kernels; teams is the number of teams that
-	// have a share of it.
+	// work is the memory in each heap for collectives of kernels; teams is the number of teams that
+	// share it.
 	work   struct{ offset, size, teams uint64 }
 	counts notifyCounters
 }
@@ -88,10 +89,10 @@ func (p *Producers) Close() error {
 // Waker is a C function that ends the sleep of a proxy, and its argument.
 type Waker struct{ Function, Argument unsafe.Pointer }
 
-// Rings returns the state by which threads of this process find the rings and the other PEs, a
-// struct shmemi_device_state in C's memory. The first call makes the rings and lets the proxies
-// serve them; it is not safe for concurrent use. waker returns what producers call when the proxy
-// of the i-th engine sleeps.
+// Rings returns a struct shmemi_device_state in C's memory, in which threads of this process find
+// the rings and the other PEs. The first call makes the rings and has the proxies serve them; it is
+// not safe for concurrent use. waker returns the function that producers call when the proxy of the
+// i-th engine sleeps.
 func (p *Producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Pointer, error) {
 	if p.rings != nil {
 		return unsafe.Pointer(p.rings.State), nil
@@ -136,8 +137,8 @@ func (p *Producers) Rings(waker func(i int, e *proxy.Engine) Waker) (unsafe.Poin
 // repeats it, with the same ticket, while it returns Pending (network.Rings).
 func (p *Producers) Quiet(ticket *uint64) call.Status { return p.served.Quiet(ticket) }
 
-// CloseRings waits until the pushed operations are complete, and closes the rings of GPU
-// threads and of host threads.
+// CloseRings waits until the pushed operations are complete, and closes the rings of GPU threads
+// and of host threads.
 func (p *Producers) CloseRings() error {
 	p.served.Finish()
 	p.DriverWatch.Serve(nil)
@@ -172,8 +173,8 @@ func (p *Producers) Kernels() (*Kernels, error) {
 	return k, nil
 }
 
-// ExitWords returns where kernels find the words by which device code of NVIDIA's archive ends the
-// job; 0 if there are no kernels.
+// ExitWords returns the address, for kernels, of the words by which device code of NVIDIA's archive
+// ends the job; 0 if this PE runs no kernels.
 func (p *Producers) ExitWords() gpu.Address {
 	if p.kernels == nil {
 		return 0
@@ -191,7 +192,7 @@ func (p *Producers) ringsOfKernels() int {
 
 // OpenStreams prepares calls on CUDA streams, and loads the library's kernels for them from a file.
 // It is called after Kernels and is not safe for concurrent use. If the file is missing or cannot
-// be used, the calls that need it report that.
+// be used, it returns no error: the calls that need a kernel report it.
 func (p *Producers) OpenStreams(file string) error {
 	switch {
 	case p.Streams != nil:
