@@ -26,8 +26,8 @@ func describeLibfabric(cfg *config.Config) string {
 	return lib.File + ", version " + lib.Version
 }
 
-// printNetwork lists libfabric's offers, best first, each with a mark if a job would choose it, or
-// else with the reason why not. Then it prints what the chosen offer provides once it is open.
+// printNetwork lists libfabric's offers, best first. Those that a job would choose have a mark, the
+// others the reason why not. Then it prints what the chosen NICs provide once they are open.
 func printNetwork(w io.Writer, cfg *config.Config) error {
 	s, err := place.ReadSettings(cfg)
 	if err != nil {
@@ -65,8 +65,8 @@ func printNetwork(w io.Writer, cfg *config.Config) error {
 	return printGranted(w, cfg, hints)
 }
 
-// openChosen opens the NICs that a job would choose. Several are opened as one provider, as a job
-// does, because together they guarantee less than each of them.
+// openChosen opens the NICs that a job would choose. Like a job it opens several NICs as one
+// provider, because together they guarantee less than each of them.
 func openChosen(want fabric.Config) (fabric.Provider, error) {
 	choice, err := ofi.Choose(want.Library, ofi.Hints{Provider: want.Provider, Fabric: want.Fabric, NICs: want.NICs, GPU: want.GPU})
 	if err != nil {
@@ -117,8 +117,8 @@ func printFabric(w io.Writer, cfg *config.Config, p fabric.Provider) error {
 	return nil
 }
 
-// describeTiles returns a text on the largest tile of eager transfers, the pieces whose bytes a
-// network delivers in order, and whether the provider or the user has set that.
+// describeTiles returns a text on the largest tile of eager transfers between hosts (a piece whose
+// bytes the network delivers in order), and whether the provider or the user has set its size.
 func describeTiles(c *fabric.Caps, cfg *config.Config) string {
 	by := "as the NIC grants"
 	if cfg.Ordered != config.OrderedAuto {
@@ -141,8 +141,8 @@ func describeOrder(c *fabric.Caps) string {
 	return "in any order: a signal announces its own put alone, or all before a fence"
 }
 
-// printGranted opens the NICs that a job would choose, and prints which words of SHMEM_REQUIRE they
-// fulfil.
+// printGranted opens the NICs that a job would choose, and prints which of the properties that
+// SHMEM_REQUIRE can name they have, and what that means for puts and eager transfers.
 func printGranted(w io.Writer, cfg *config.Config, hints ofi.Hints) error {
 	p, err := openChosen(jobConfig(cfg, hints))
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package facts reads what a figure depends on from a machine: its processors and their governor,
-// its load, its NICs with their speeds, and limits on their rates.
+// Package facts reads the facts of a machine on which a measured figure depends: its processors and
+// their governor, its load, its NICs with their speeds, and limits on their rates.
 //
-// Files are read below a root, so that a test or a copy of another machine can replace this one;
-// limits on rates are read from the kernel, by netlink. It does not evaluate the facts
-// (cmd/internal/figure does), and calls no library and no driver.
+// It reads files below a root, so that a test can replace them, and limits on rates from the
+// kernel, by netlink. It does not evaluate the facts (cmd/internal/figure does), and calls no
+// library and no driver.
 package facts
 
 import (
@@ -27,13 +27,13 @@ type Host struct {
 	Date       string  `json:"date,omitempty"`
 	Version    string  `json:"libshmem,omitempty"`
 	CPU        string  `json:"cpu,omitempty"`
-	Processors int     `json:"processors,omitempty"` // that the PE may use: its share, where it is bound
-	Online     int     `json:"online,omitempty"`     // of the machine
+	Processors int     `json:"processors,omitempty"` // those that the PE may use: fewer than the machine's if it is bound
+	Online     int     `json:"online,omitempty"`     // all processors of the machine
 	MemoryGiB  float64 `json:"memory_gib,omitempty"`
 	Kernel     string  `json:"kernel,omitempty"`
 	Load       float64 `json:"load,omitempty"` // of the last minute, before the run
 	Governor   string  `json:"governor,omitempty"`
-	MHz        int     `json:"mhz,omitempty"` // the slowest processor, now
+	MHz        int     `json:"mhz,omitempty"` // the present frequency of the slowest processor
 	MaxMHz     int     `json:"most_mhz,omitempty"`
 	NICs       []NIC   `json:"nics,omitempty"`
 }
@@ -47,7 +47,9 @@ type NIC struct {
 	By    string `json:"by,omitempty"`         // what limits it
 }
 
-// Read reads the facts of this machine, or of one whose files are below root.
+// Read reads the facts of this machine from files below root, which is "" for its own. The number
+// of processors that the PE may use, the kernel's release and the limits on rates are this
+// machine's in any case.
 func Read(root string) Host {
 	h := Host{Date: time.Now().UTC().Format(time.RFC3339), Version: libshmem.Version, Processors: runtime.NumCPU()}
 	h.CPU = valueOf(readText(root, "proc/cpuinfo"), "model name")
@@ -70,7 +72,7 @@ func Read(root string) Host {
 // readText returns the content of a file below root without the white space around it, or "" where
 // it cannot be read.
 func readText(root string, parts ...string) string {
-	data, _ := os.ReadFile(filepath.Join(append([]string{"/", root}, parts...)...)) // "" where it cannot be read
+	data, _ := os.ReadFile(filepath.Join(append([]string{"/", root}, parts...)...))
 	return strings.TrimSpace(string(data))
 }
 
@@ -83,7 +85,7 @@ func parseNumber(s string) int {
 	return n
 }
 
-// valueOf returns the value of the first line KEY: VALUE of a text such as /proc/cpuinfo, or "".
+// valueOf returns the value of the first line "key: value" of a text such as /proc/cpuinfo, or "".
 func valueOf(all, key string) string {
 	for line := range strings.Lines(all) {
 		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == key {
@@ -130,8 +132,8 @@ func (h *Host) readInterfaces(root string) {
 	}
 }
 
-// NIC finds a NIC by its name. libfabric names its domains after the NIC, with a suffix such as
-// -rdm, so these are found, too.
+// NIC finds a NIC by its name, or by the name of a libfabric domain: the NIC's with a suffix such
+// as -rdm.
 func (h *Host) NIC(name string) (NIC, bool) {
 	for _, n := range h.NICs {
 		if n.Name == name || strings.HasPrefix(name, n.Name+"-") {

@@ -15,14 +15,14 @@ import (
 	"libshmem/runtime/shmerr"
 )
 
-// metric is a value that shmem-perf or bench/woken.c measures between two PEs, and the way in which
-// the replay computes it.
+// metric is a value that shmem-perf or bench/woken.c measures between two PEs, with the program
+// whose replay computes it.
 type metric struct {
 	name  string // TEST_MEASURE of shmem-perf
 	bytes uint64
 	unit  string
-	fits  string                       // the parameter of the model that it determines; "": none, it only shows how well the others fit
-	ops   int                          // operations of a program; the metric is the time of one
+	fits  string                       // the parameter of the model that it determines; "": none, it only shows how well the model fits
+	ops   int                          // operations of the program; the metric is the time of one
 	make  func(f *metric) *program.Job // makes the program whose replay computes the metric
 }
 
@@ -239,7 +239,7 @@ func (f *metric) simulate(m *Model) (float64, error) {
 	return float64(took[1]-took[0])/float64(f.ops) - gap, nil
 }
 
-// benchmark makes the recorded calls of two PEs that take no time between them.
+// benchmark makes a program of two PEs that make one call right after another.
 type benchmark struct {
 	b   *program.Builder
 	now [2]int64
@@ -334,8 +334,8 @@ func woken(f *metric) *program.Job {
 	return x.job()
 }
 
-// exchange makes a program in which both PEs put to each other at the same time, and wait for the
-// signal of the other.
+// exchange makes a program in which both PEs put to each other at the same time, and each waits for
+// the other's signal.
 func exchange(f *metric) *program.Job {
 	x := newBenchmark()
 	for range f.ops {

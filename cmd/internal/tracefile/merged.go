@@ -11,16 +11,17 @@ import (
 type Merge struct {
 	t       *Trace
 	streams []*stream // a heap, ordered by the time of each stream's next event
-	last    *stream   // the stream of the last event
+	last    *stream   // the stream whose event Next has returned last; it is not in streams
 }
 
 // Writers record a call when it ends, and write the records of one thread after those of another,
-// so that files are only nearly in order of time. A stream buffers this many events to sort them.
+// so that files are only nearly in order of time. A stream buffers events to sort them; these
+// constants limit their number.
 const (
-	maxHeld          = 1 << 15 // if several threads make calls
-	maxHeldOneThread = 1 << 12
-	minHeld          = 1 << 6
-	maxHeldInAll     = 1 << 19 // for all streams: some 100 MB
+	maxHeld          = 1 << 15 // of a stream with several threads that make calls
+	maxHeldOneThread = 1 << 12 // of any other stream
+	minHeld          = 1 << 6  // of each stream, however many there are
+	maxHeldInAll     = 1 << 19 // of all streams together: some 100 MB
 )
 
 // stream reads the files of one PE, each of which begins after the one before, or a single file of
@@ -29,25 +30,25 @@ type stream struct {
 	t     *Trace
 	files []*File
 	r     *Reader
-	depth int
-	held  []held // a heap
-	count int64
-	free  [][]byte
+	depth int      // how many events it buffers
+	held  []held   // the buffered events, a heap ordered by time
+	count int64    // events read so far
+	free  [][]byte // memory for arguments of events that are no longer in use
 }
 
-// held is an event that a stream has read ahead. n orders events of the same time.
+// held is an event that a stream has read ahead, the n-th one of the stream.
 type held struct {
 	e Event
 	n int64
 }
 
-// before reports whether an event comes first in a merge: that of the earlier time, or of two of
-// one time the one that was read first.
+// before reports whether event a comes before b in a merge: its time is earlier or, if the times
+// are equal, it was read first.
 func (a *held) before(b *held) bool { return a.e.At < b.e.At || a.e.At == b.e.At && a.n < b.n }
 
-// Merge begins to read all events except metadata, whose meaning is in the Trace, nearly in order
-// of time, on the clock of PE 0. Out of order are events that were written some thousand events too
-// late. Close it.
+// Merge begins to read all events, nearly in order of time, on the clock of PE 0. It leaves out
+// metadata, which the Trace already has. An event that was written some thousand events too late
+// comes too late in the merge as well. The caller closes the Merge.
 func (t *Trace) Merge() (*Merge, error) {
 	m := &Merge{t: t}
 	type key struct {
@@ -101,7 +102,7 @@ func (t *Trace) Merge() (*Merge, error) {
 // empty.
 func earlier(a, b **stream) bool { return (*a).held[0].before(&(*b).held[0]) }
 
-// Next returns the next event, whose Args are valid until the one after; io.EOF at the end.
+// Next returns the next event, whose Args are valid until the next call; io.EOF at the end.
 func (m *Merge) Next(e *Event) error {
 	if s := m.last; s != nil {
 		m.last = nil
@@ -142,8 +143,8 @@ func (s *stream) close() {
 }
 
 // readAhead reads events until the stream's buffer is full or its files end, and converts their
-// times to the clock of PE 0. Metadata are left out. Their arguments are copied, because the reader
-// uses its memory again.
+// times to the clock of PE 0. It leaves out metadata. It copies the events' arguments, because the
+// reader uses its memory again.
 func (s *stream) readAhead() error {
 	for len(s.held) < s.depth {
 		if s.r == nil {
@@ -212,8 +213,8 @@ func pop[T any](h *[]T, before func(a, b *T) bool) T {
 	top := a[0]
 	n := len(a) - 1
 	a[0] = a[n]
-	var none T
-	a[n] = none
+	var zero T
+	a[n] = zero // so that nothing keeps the memory that the element names
 	a = a[:n]
 	for i := 0; ; {
 		least := i

@@ -17,8 +17,8 @@ import (
 // Trace is the result of a first pass over all files of a job.
 type Trace struct {
 	Files []*File
-	PEs   []*PE // in order of their numbers
-	NPEs  int   // number of PEs of the job: from the heads, or one more than the highest PE that occurs
+	PEs   []*PE // in the order of their numbers
+	NPEs  int   // number of PEs of the job: from the heads, or else one more than the highest PE in an event
 	// Threads has the name of each thread, "" if the files do not name it.
 	Threads map[Thread]string
 	// Teams has the members of the teams that the files describe.
@@ -33,7 +33,7 @@ type Thread struct {
 	Number int64
 }
 
-// File is one file. A job whose output was rotated has several of a PE.
+// File is one file. If the output of a job was rotated, a PE has several files.
 type File struct {
 	Name        string
 	PEs         []int // the PEs of its events and heads
@@ -50,10 +50,10 @@ type PE struct {
 	Head
 	Calls, Others int64
 	First, Last   int64 // the begin of its first event, and the end of its last one
-	Cut           bool  // one of its files was not ended by its writer
+	Cut           bool  // the writer of one of its files has not written the file's end
 	Stolen        int64 // nanoseconds between calls in which its threads could not run
 	Traced        int64 // nanoseconds of its threads that made calls, from the first call of each
-	// Counted is the number of times that functions were called whose calls have no events.
+	// Counted has the number of calls of each function whose calls have no events.
 	Counted map[string]int64
 	began   bool
 }
@@ -64,8 +64,8 @@ type span struct{ first, last int64 }
 // maxThreads limits the table of threads.
 const maxThreads = 1 << 20
 
-// Scan reads the named files, and all that end in .json of the named folders, once. Visit, unless
-// it is nil, sees each event; the times are those of the file.
+// Scan reads once each named file, and all files of named folders whose names end in .json. It
+// calls visit, unless that is nil, for each event, whose times are on the clock of the file.
 func Scan(names []string, visit func(*Event)) (*Trace, error) {
 	files, err := filesOf(names)
 	if err != nil {
@@ -224,8 +224,8 @@ const (
 	maxCounted     = 1 << 14
 )
 
-// readTeam stores the members of a team from a metadata event. Other writers may have events of the
-// same name, so events of another form are ignored.
+// readTeam stores the members of a team from a metadata event. It ignores events of another form,
+// because other writers may use the same name.
 func (t *Trace) readTeam(e *Event) {
 	var args struct {
 		PEs []int `json:"pes"`
@@ -235,8 +235,9 @@ func (t *Trace) readTeam(e *Event) {
 	}
 }
 
-// readCounts stores how often functions were called whose calls are not recorded, from a metadata
-// event. The writer repeats the event with larger counts, so the largest is stored.
+// readCounts stores from a metadata event how often the program called functions whose calls are
+// not recorded. The writer repeats the event with larger counts, so the largest count is the last
+// one.
 func readCounts(p *PE, e *Event) {
 	var counts map[string]int64
 	if len(e.Args) == 0 || json.Unmarshal(e.Args, &counts) != nil {
@@ -325,8 +326,8 @@ func (t *Trace) combineFiles(pes map[int]*PE) error {
 	return nil
 }
 
-// checkDuplicates returns an error if two files have the same events: a file twice, or one that was
-// merged from another.
+// checkDuplicates returns an error if two files have the same events: a file was named twice, or
+// with a file into which shmem-trace merge has merged it.
 func (t *Trace) checkDuplicates() error {
 	merged := map[int]*File{} // by PE
 	for _, f := range t.Files {
@@ -391,7 +392,7 @@ func (p *PE) addHead(h *Head) {
 	}
 }
 
-// Missing returns the numbers of the job's PEs of which the named files have nothing.
+// Missing returns the numbers of the PEs of the job of which no named file has anything.
 func (t *Trace) Missing() []int {
 	var missing []int
 	for n, i := 0, 0; n < t.NPEs; n++ {

@@ -7,26 +7,26 @@ import (
 )
 
 const (
-	maxHeld       = 1 << 20 // arrivals at collective calls that some PE has not made yet
-	maxPairs      = 1 << 20
-	maxShown      = 20  // how many of the worst collective calls are shown
-	maxPairsShown = 100 // how many pairs of PEs are in the report
+	maxHeld       = 1 << 20 // arrivals in memory: at collective calls that some PE has not made yet
+	maxPairs      = 1 << 20 // pairs of PEs in memory
+	maxShown      = 20      // worst collective calls in the report
+	maxPairsShown = 100     // pairs of PEs in the report
 )
 
 // waits matches the collective calls of each team by their order, which is the same on all PEs.
 type waits struct {
 	Waits
 	teams   map[int64]*team
-	held    int
-	pairs   map[[2]int]*Pair
-	caused  map[int]int64 // by PE: how long others waited for it
-	waited  map[int]int64 // by PE: how long it waited
-	last    map[int]int64 // by PE: how often it arrived last
-	error   int64         // error of the clocks: with a smaller difference it is not known which PE arrived last
+	held    int              // arrivals in memory
+	pairs   map[[2]int]*Pair // by the PE that waited and the PE for which it waited
+	caused  map[int]int64    // by PE: how long others waited for it
+	waited  map[int]int64    // by PE: how long it waited
+	last    map[int]int64    // by PE: how often it arrived last
+	error   int64            // error of the clocks: if two PEs arrived within it, the last one is not known
 	notes   []string
-	left    int64 // ns by which a PE seems to have left a call before the last one had arrived, which is impossible
-	leftOf  string
-	dropped bool
+	left    int64        // ns by which a PE seems to have left a call before the last one had arrived, which is impossible
+	leftOf  string       // names that PE and call, for the report
+	dropped bool         // some pairs are not in pairs, which was full
 	ignored map[int]bool // PEs of which some calls are left out
 }
 
@@ -38,8 +38,8 @@ type team struct {
 	ends   []int64       // the index after each PE's last call, sorted
 	open   []*collective // calls that some PE has yet to make, from index base on
 	base   int64
-	number map[string]int64
-	broken bool
+	number map[string]int64 // by function: how many of its calls were evaluated
+	broken bool             // its further calls cannot be matched
 }
 
 // collective is one collective call, and the PEs that have made it so far.
@@ -49,6 +49,7 @@ type collective struct {
 	arrivals []arrival
 }
 
+// arrival is the call of one PE in a collective call, from begin to end.
 type arrival struct {
 	pe         int
 	begin, end int64
@@ -62,9 +63,9 @@ func newWaits() *waits {
 	}
 }
 
-// countExpected counts a collective call that a PE makes on team id, in the first pass over the
-// trace: how many calls belong together is known only when all were counted. The second pass adds
-// the calls (add).
+// countExpected counts, in the first pass over the trace, a collective call that a PE makes on team
+// id. Only when all calls are counted is it known which PEs make a call. The second pass adds the
+// calls (add).
 func (w *waits) countExpected(id int64, pe int) {
 	t := w.teams[id]
 	if t == nil {
@@ -75,10 +76,10 @@ func (w *waits) countExpected(id int64, pe int) {
 }
 
 // numberCalls ends the first pass and numbers the calls of each PE on a team. They have the same
-// order on all PEs, so that calls with equal numbers belong together. They are numbered from the
-// first call on. If the oldest calls of a PE are in no file, they are numbered backwards from the
-// last one, which works only for PEs that were not killed. Calls of PEs that may lack calls
-// anywhere are left out.
+// order on all PEs, so that calls with equal numbers belong together. The numbers count from the
+// first call on. If the oldest calls of a PE are in no file, they count backwards from the last
+// one, which is right only for PEs whose last calls are recorded: not for PEs that were killed. The
+// calls of PEs that may lack calls anywhere are left out.
 func (w *waits) numberCalls(lossOf func(pe int) missingEvents) {
 	for _, t := range w.teams {
 		fromEnd, most := false, int64(0)
@@ -106,7 +107,8 @@ func (w *waits) numberCalls(lossOf func(pe int) missingEvents) {
 	}
 }
 
-// missingEvents tells which events of a PE are in no file.
+// missingEvents says which events of a PE may be in no file: the oldest ones, any, or the last
+// ones.
 type missingEvents struct{ oldest, anywhere, end bool }
 
 // members returns the number of PEs that make the call of this index, according to the first pass.
@@ -155,8 +157,8 @@ func (w *waits) add(id int64, name string, k kind, a arrival) {
 	}
 }
 
-// giveUpTeam leaves out a team from here on, because its calls can no longer be matched; note says
-// why. extra counts calls that are in no entry of open.
+// giveUpTeam leaves out the further calls of a team, because they can no longer be matched; note
+// says why. extra is the number of unmatched calls that are not in open.
 func (w *waits) giveUpTeam(t *team, note string, extra int64) {
 	t.broken = true
 	w.Unmatched += extra
