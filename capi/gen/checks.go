@@ -10,7 +10,7 @@ import (
 	"libshmem/capi/spec"
 )
 
-// checkHeaders names the header of tests/c for each check.
+// checkHeaders has the header of tests/c that defines each check.
 var checkHeaders = map[spec.Check]string{
 	spec.CheckPut:     "check_rma.h",
 	spec.CheckGet:     "check_rma.h",
@@ -37,8 +37,10 @@ var checkKinds = map[spec.Kind]string{
 	spec.Complex:  "CHECK_COMPLEX",
 }
 
-// checks makes the C test of each chapter: for each symbol a function that
-// calls it, and a row of the table that tests/c/check.h runs.
+// checks makes the C test of each chapter: for each symbol a function that calls it, and a row of
+// the table that tests/c/check.h runs. A generic name is also called, with and without a context,
+// for the first of its types; the program of genericChecks checks which function it selects for
+// each type.
 func checks(s *spec.Surface) []file {
 	var out []file
 	for _, c := range s.Chapters() {
@@ -59,10 +61,11 @@ func checks(s *spec.Surface) []file {
 				}
 				rows.WriteString(checkRow(fn))
 			}
-			for _, forms := range genericForms(f) { // none without Generics
+			for _, forms := range genericForms(f) {
 				fn := forms[0]
 				genericCall(&calls, &rows, fn)
-				if fn.Ctx = f.Contexts; fn.Ctx {
+				if f.Contexts {
+					fn.Ctx = true
 					genericCall(&calls, &rows, fn)
 				}
 			}
@@ -89,9 +92,9 @@ int main(int argc, char **argv)
 	return out
 }
 
-// includeBelow returns the #include line for a surface (a set of names for the functions) whose
-// functions call those of another surface, such as NVSHMEM's: the headers of the checks include
-// only the header of the other.
+// includeBelow returns the #include line of the public header of a surface (a set of names for the
+// functions) whose functions call those of another surface, such as NVSHMEM's: the headers of the
+// checks include only the header of that other one. For OpenSHMEM's own surface it returns "".
 func includeBelow(s *spec.Surface) string {
 	if s.Over == nil {
 		return ""
@@ -124,8 +127,8 @@ func checkCall(b *strings.Builder, fn spec.Function) {
 }
 
 // checkArgument returns the expression that a check passes for a parameter: a field of struct
-// check_call. The context is of a team that has the PEs in reverse order, and the PE is numbered in
-// that team, so that a library that does not translate the number fails the check.
+// check_call. The context belongs to a team that has the PEs in reverse order, and the PE number is
+// that in the team, so that a library that does not translate the number fails the check.
 func checkArgument(fn spec.Function, p spec.Param) string {
 	switch {
 	case fn.Ctx && p.Name == "ctx":

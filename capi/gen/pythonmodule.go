@@ -149,8 +149,9 @@ func (m *pythonModule) prelude() string {
 		names += ", " + own
 		set += fmt.Sprintf("    %s = untyped(%q)\n", own, name)
 	}
-	return m.before + "\n# Set by init: no PE is near before.\n" + declared +
-		"\n\ndef _open() -> None:\n    global " + names[2:] + "\n" + set + "\n\nafter_init.append(_open)\n"
+	return m.before + "\n# Bound by init, which loads the library. They serve only PEs that loads and stores reach\n" +
+		"# (is_near), and before init there are none.\n" + declared +
+		"\n\ndef _bind_functions() -> None:\n    global " + names[2:] + "\n" + set + "\n\nafter_init.append(_bind_functions)\n"
 }
 
 // pythonBare returns the name of a C function without its prefix: putmem for shmem_putmem.

@@ -2,10 +2,10 @@ package spec
 
 import "slices"
 
-// standardConstants are the macros of the public header. Each is an integer constant
-// expression or a string, so that #if and static initialisers can use it. The
-// team handles are integers for the same reason: the address of an exported
-// object has no value that a device compiler or a Python program could know.
+// standardConstants are the macros of the public header. Each is an integer constant expression or
+// a string, so that #if and static initialisers can use it. The handles of teams and contexts are
+// integers as well: a device compiler and a Python program cannot know the address of an exported
+// object.
 var standardConstants = []ConstantGroup{
 	{
 		Doc: "The version of the OpenSHMEM specification that this header follows.",
@@ -108,11 +108,11 @@ func old(names ...string) []Constant {
 	return out
 }
 
-// enum returns the constants of an enumeration with the comment doc. words are their names and
-// values, alternating.
-func enum(doc string, words ...string) ConstantGroup {
+// enum returns the constants of an enumeration with the comment doc. namesAndValues has the name
+// and the value of each constant in turn.
+func enum(doc string, namesAndValues ...string) ConstantGroup {
 	g := ConstantGroup{Doc: doc, Enum: true}
-	for pair := range slices.Chunk(words, 2) {
+	for pair := range slices.Chunk(namesAndValues, 2) {
 		g.Constants = append(g.Constants, constant(pair[0], pair[1]))
 	}
 	return g

@@ -346,7 +346,7 @@ var nvshmemxRows = []Family{
 			{Name: "ptr", C: "const void *", Doc: "symmetric address"},
 		},
 		Front:   "nvshmemi_mc_ptr($args)",
-		Doc:     "Finds the multicast address of symmetric memory. The library makes none.",
+		Doc:     "Finds the multicast address of symmetric memory. The library makes no such addresses.",
 		Returns: "NULL.",
 	}),
 	nvshmemFamily(Family{

@@ -31,18 +31,19 @@ _P_BITS = words("shmem_ctx_{}_p", "uint8 uint16 uint32 uint64")
 _G = Forms(quick, "shmem_{}_g", types("int8 uint8 int16 uint16 int32 uint32 int64 uint64 double"))
 _G_BITS = words("shmem_ctx_{}_g", "uint8 uint16 uint32 uint64")
 
-# Set by init: no PE is near before.
+# Bound by init, which loads the library. They serve only PEs that loads and stores reach
+# (is_near), and before init there are none.
 _putmem: Callable[..., None]
 _getmem: Callable[..., None]
 
 
-def _open() -> None:
+def _bind_functions() -> None:
     global _putmem, _getmem
     _putmem = untyped("shmem_putmem")
     _getmem = untyped("shmem_getmem")
 
 
-after_init.append(_open)
+after_init.append(_bind_functions)
 
 
 def put(

@@ -268,7 +268,7 @@ void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch);
 /*
  * nvshmemx_mc_ptr
  *
- * Finds the multicast address of symmetric memory. The library makes none.
+ * Finds the multicast address of symmetric memory. The library makes no such addresses.
  *
  * @team a team that the caller is in, or NVSHMEM_TEAM_INVALID
  * @ptr symmetric address
