@@ -23,20 +23,21 @@ from shmem._runtime import state
 
 Key = int | slice | EllipsisType | None | tuple[int | slice | EllipsisType | None, ...]
 
-# The kinds of symmetric heap (SHMEM_HEAP) with which operands may be in GPU memory.
-_HEAPS = ("pinned", "device")
+# The kinds of symmetric heap (SHMEM_HEAP) with which operands may be in GPU memory: with the others
+# the library uses no GPU, and cannot copy such memory.
+_GPU_HEAPS = ("pinned", "device")
 
 
 class DeviceArray:
-    """An array in GPU memory, for other packages by `__cuda_array_interface__` and DLPack.
+    """An array in GPU memory, which other packages use by `__cuda_array_interface__` and DLPack.
 
-    Slices and reshapes are views. Elements are read and written by `put`, `get`, `p` and `g`, also
-    those of this PE. Functions of this package make such arrays.
+    Slices and reshapes are views. `put`, `get`, `p` and `g` read and write elements, also those of
+    this PE. Functions of this package make such arrays.
 
     Parameters
     ----------
     ghost : Ghost
-        The memory, inside the package.
+        The array inside the package.
     name : str
         The name of its type, also of a type that numpy lacks.
     peer : bool, optional
@@ -52,11 +53,12 @@ class DeviceArray:
 
     def __init__(self, ghost: Ghost, name: str, peer: bool = False) -> None:
         self._ghost = ghost
-        self.name = name  # of its type, also of a type that numpy lacks
-        self._peer = peer  # it belongs to another PE
-        self._turn = state.turn  # the job that it belongs to
+        self.name = name
+        self._peer = peer
+        self._turn = state.turn  # the number of the job that it belongs to
 
     def _like(self, ghost: Ghost, name: str | None = None) -> DeviceArray:
+        """A view of this array's memory: of the same PE and job."""
         out = DeviceArray(ghost, name or self.name, self._peer)
         out._turn = self._turn
         return out
@@ -245,11 +247,11 @@ def as_ghost(call: str, what: str, operand: Any, *, heap: bool) -> Ghost | None:
         return operand.live(call)
     if getattr(operand, "is_cuda", False) and hasattr(operand, "data_ptr"):
         return _of_torch(call, what, operand, heap)
-    # A tensor without memory of the CPU raises torch's own error here.
+    # The caller reads other tensors as memory of the CPU. If they have none, torch raises an error.
     if hasattr(operand, "is_cuda") or not hasattr(operand, "__cuda_array_interface__"):
         return None
     if heap:
-        _check_heap(call, what)
+        _check_gpu_operands(call, what)
     about = operand.__cuda_array_interface__
     address, shape = int(about["data"][0]), tuple(map(int, about["shape"]))
     kind = resolve(call, about["typestr"])
@@ -257,8 +259,9 @@ def as_ghost(call: str, what: str, operand: Any, *, heap: bool) -> Ghost | None:
     return _checked(call, what, ghost_at(address, shape, kind, operand, strides), address, heap)
 
 
-def _check_heap(call: str, what: str) -> None:
-    if state.heap not in _HEAPS:
+def _check_gpu_operands(call: str, what: str) -> None:
+    """Raises an error if the library cannot copy operands in GPU memory with this heap."""
+    if state.heap not in _GPU_HEAPS:
         raise DeviceError(
             call,
             what,
@@ -269,7 +272,7 @@ def _check_heap(call: str, what: str) -> None:
 
 def _of_torch(call: str, what: str, tensor: Any, heap: bool) -> Ghost:
     if heap:
-        _check_heap(call, what)
+        _check_gpu_operands(call, what)
     kind = resolve(call, str(tensor.dtype))
     try:
         address, shape = int(tensor.data_ptr()), tuple(map(int, tensor.shape))
@@ -291,6 +294,7 @@ def _of_torch(call: str, what: str, tensor: Any, heap: bool) -> Ghost:
 
 
 def _checked(call: str, what: str, ghost: Ghost, address: int, heap: bool) -> Ghost:
+    """The ghost. Raises an error if its memory was freed, or with heap is another GPU's."""
     if ghost.size == 0 or _blocks.find(address, 0) is not None or _blocks.find_freed(address):
         return ghost
     device = _cuda.device_of(address)
@@ -321,7 +325,10 @@ _DEVICES = "None, 'cpu', 'cuda', 'cupy' or 'gpu'"
 
 
 def check_device(call: str, device: str | None) -> str | None:
-    """The kind of array that the program wants: None for the CPU, else torch, cupy or gpu."""
+    """The kind of array that the program wants: None for the CPU, else torch, cupy or gpu.
+
+    A number of a GPU follows after a colon.
+    """
     name, _, number = str(device).partition(":")
     on_gpu = state.count > 0 and state.heap == "device"
     if device in (None, "cpu"):

@@ -1,12 +1,12 @@
 """Passing a unique id among processes that torchrun's variables describe, without a store.
 
-It serves processes without the store of a torchrun agent. PE 0 listens at the first free port above
-MASTER_PORT: torch picks that port by chance, and the next one may belong to another program. The
-other PEs ask at each of these ports until one replies for their job.
+It serves processes that have no store of a torchrun agent. PE 0 listens at the first free one of
+the ports above MASTER_PORT: torch picks MASTER_PORT by chance, so other programs may have the next
+ones. The other PEs ask at each of these ports until one replies for their job.
 
-A request is 32 bytes derived from the job; the reply is 32 other bytes and the id; a last byte
-confirms that the id has arrived. A process that reaches the port can join, as with torch's own
-store.
+A request is 32 bytes derived from the job. The reply is 32 other bytes and the id. A last byte of
+the PE that has asked confirms that the id has arrived. Any process that reaches the port can join,
+as with torch's own store.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ ID_BYTES = 128
 # How many ports above MASTER_PORT PE 0 tries.
 PORTS = 16
 
-# How long PE 0 waits for the request of a connection; and how long the others wait for a reply, at
-# first and at most: PE 0 may be on a busy machine.
+# How long PE 0 waits for the request of a connection. How long another PE waits for a reply: at
+# first, and at most, because PE 0 may be on a busy machine.
 _QUESTION_S = 5.0
 _ANSWER_S = 1.0
 _MOST_S = 8.0
@@ -73,13 +73,13 @@ def hand_out(at: Meeting, uid: bytes, n: int, until: float) -> None:
 
 
 def _serve(one: socket.socket, at: Meeting, uid: bytes, until: float) -> bool:
-    """Whether the peer was a PE of the job, and has the id."""
+    """Whether the peer was a PE of the job, and has received the id."""
     question = at.token("question")
     try:
         one.settimeout(_QUESTION_S)
         if _read(one, len(question)) != question:
             return False
-        # A peer that has sent a request confirms that it has the id, or has disconnected.
+        # A PE of the job may be slow, so it has until the end to confirm that it has the id.
         one.settimeout(max(until - time.monotonic(), 0.001))
         one.sendall(at.token("answer") + uid)
         return one.recv(1) == b"+"
@@ -88,6 +88,7 @@ def _serve(one: socket.socket, at: Meeting, uid: bytes, until: float) -> bool:
 
 
 def _listen(at: Meeting, backlog: int) -> socket.socket:
+    """A socket that listens at the first free port."""
     import socket
 
     # A name may have another address here than elsewhere (127.0.1.1 on Debian), so PE 0 listens at
@@ -104,6 +105,8 @@ def _listen(at: Meeting, backlog: int) -> socket.socket:
             )
         except OSError as error:
             cause = error
+        # If PE 0 of another job with the same variables has the port, the PEs of both jobs would
+        # ask there first, and join that job.
         found = _ask(at, port, time.monotonic() + _ANSWER_S, _ANSWER_S)
         if not isinstance(found, str):
             found.close()
@@ -119,7 +122,7 @@ def _listen(at: Meeting, backlog: int) -> socket.socket:
 
 
 def fetch(at: Meeting, until: float) -> bytes:
-    """Gets the id from PE 0, which may not be listening yet."""
+    """Gets the id from PE 0, which may not listen yet."""
     timeout, cause = _ANSWER_S, ""
     while (begin := time.monotonic()) < until:
         for port in at.ports:
@@ -164,7 +167,7 @@ def _ask(at: Meeting, port: int, until: float, timeout: float) -> socket.socket 
 
 
 def _read(one: socket.socket, n: int) -> bytes:
-    """n bytes, or fewer where the connection ended."""
+    """n bytes, or fewer if the peer has closed the connection."""
     got = b""
     while len(got) < n and (more := one.recv(n - len(got))):
         got += more

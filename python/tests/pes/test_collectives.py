@@ -224,7 +224,11 @@ def test_a_context_goes_with_its_team(me, n, right):
 
 
 def test_operands_that_overlap(me, n):
-    """In place, blocks would be overwritten before they are read: wrong data, and no error."""
+    """Calls whose operands overlap raise an error and write nothing.
+
+    Without the check PEs would overwrite blocks that others have yet to read. Some calls may have
+    the same array as both operands, and an empty operand overlaps nothing.
+    """
     a = shmem.zeros(4 * n + 2, "int64")
     a[:] = me
     shmem.barrier_all()
