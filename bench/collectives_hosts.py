@@ -2,8 +2,8 @@
 """Measures collective calls between hosts, and Open MPI's OSHMEM beside them in the same rounds.
 
 The hosts are network namespaces of this machine, joined by virtual interfaces, which shmemrun makes
-for both libraries. There are as many PEs as the machine has processors for. Between two hosts the
-bytes of each call are sent over bare TCP, too, by bench/wire.c. Standard library only.
+for both libraries. Places with more PEs than processors are left out. Between two hosts
+bench/wire.c also sends the bytes of each call over bare TCP. Standard library only.
 """
 
 import argparse
@@ -17,7 +17,8 @@ import output
 import perf
 import systems
 
-# Metrics of calls that give each PE as many bytes as it contributes, and as many of each PE.
+# Metrics of calls in which each PE gets as many bytes as it contributes; and of calls in which it
+# gets that many bytes from each PE.
 CALLS = ("barrier_all", "broadcast", "sum")
 GATHERING = ("fcollect", "collect", "alltoall")
 PLACES = ((2, 2), (4, 2), (8, 2), (16, 2), (4, 4), (8, 4), (16, 4))  # PEs and hosts
@@ -30,8 +31,8 @@ class Libshmem(systems.Libshmem):
 
 class OpenMPI(systems.OpenMPI):
     # Each process of shmemrun is a host. The first one starts oshrun, whose daemons enter the
-    # namespaces of the others. Each has a name and a boot_id of its own, by which UCX knows hosts,
-    # so that it finds no shared memory between them.
+    # namespaces of the others. UCX recognises a host by its name and boot_id. Each namespace has
+    # its own, so that UCX finds no shared memory between them.
     HOST = """#!/bin/sh
 cd {work}
 echo $$ >pid.new.$SHMEM_LAUNCHER_PE
@@ -72,7 +73,7 @@ exec nsenter -t "$(cat {work}/pid.${{host#shmem-}})" -n \
         names = ",".join(f"shmem-{i}:{pes // hosts}" for i in range(hosts))
         oshrun = ["oshrun", "--allow-run-as-root", "-n", str(pes), "--host", names]
         oshrun += ["--bind-to", "none", "--mca", "plm_rsh_agent", f"{work}/agent"]
-        oshrun += ["--mca", "btl_vader_backing_directory", self.memory]
+        oshrun += ["--mca", "btl_vader_backing_directory", self.segments]
         oshrun += ["--mca", "oob_tcp_if_include", "eth0", "--mca", "btl_tcp_if_include", "eth0"]
         oshrun += ["-x", "UCX_TLS=tcp,self,sm", "-x", "UCX_NET_DEVICES=eth0"]
         shmemrun = ["build/bin/shmemrun", "-n", str(hosts), "--hosts", str(hosts), "--host-netns"]
@@ -80,7 +81,7 @@ exec nsenter -t "$(cat {work}/pid.${{host#shmem-}})" -n \
 
 
 def starts(pes, milliseconds, most):
-    """The arguments of each start of the program; a PE gets up to `most` bytes in a call."""
+    """The arguments for each start of the program; a PE gets up to `most` bytes in a call."""
     for metrics, largest in ((CALLS[:1], 8), (CALLS[1:], most), (GATHERING, most // pes)):
         sizes = [8**i for i in range(1, 22) if 8**i <= largest]
         yield perf.arguments([perf.FIGURES[m] for m in metrics], sizes, milliseconds)
@@ -102,7 +103,7 @@ def measure(system, pes, hosts, milliseconds, most, limit):
 
 
 def on_the_wire(metric, size, pes):
-    """What each of two hosts has to send in a call: how, and how many bytes."""
+    """The metric of bench/wire.c for a call of two hosts, and the bytes that each host sends."""
     each = pes // 2
     sizes = {"fcollect": size * each, "collect": size * each, "alltoall": size * each * each}
     if metric == "broadcast":
@@ -111,7 +112,7 @@ def on_the_wire(metric, size, pes):
 
 
 def measure_wire(work, pes, rows, milliseconds, limit):
-    """The rows of bare TCP that belong to those of a library."""
+    """The rows of a library with the times that bare TCP takes for the same bytes."""
     sizes = sorted({on_the_wire(r["metric"], r["size"], pes)[1] for r in rows})
     start = ["build/bin/shmemrun", "-n", "2", "--hosts", "2", "--host-netns"]
     argv = [*start, os.path.join(work, "wire"), work, str(milliseconds), *map(str, sizes)]

@@ -24,7 +24,10 @@ def environment(**more):
 
 
 def run(argv, limit, env=None):
-    """Exit status, output and error output; the whole group ends with the limit."""
+    """Runs a program: its exit status, output and error output.
+
+    After limit seconds all processes of its group are killed.
+    """
     try:
         p = subprocess.Popen(
             argv,
@@ -80,20 +83,25 @@ def rows(text, names=perf.FIGURES):
 
 
 class System:
-    """One OpenSHMEM implementation."""
+    """One OpenSHMEM implementation.
+
+    work is the folder of the built programs, segments the one in which Open MPI makes its segments
+    of shared memory, and provider libfabric's provider for libshmem between hosts.
+    """
 
     name = ""
 
-    def __init__(self, work, memory, provider):
+    def __init__(self, work, segments, provider):
         self.work = work
-        self.memory = memory
+        self.segments = segments
         self.provider = provider
 
     def binary(self, program):
         return os.path.join(self.work, f"{program}.{self.name}")
 
     def build(self, program):
-        # Aligned as the program of shmem-perf is (Makefile), with whose figures they are compared.
+        # The alignment is that of the program of shmem-perf (Makefile), whose figures stand beside
+        # those of these programs.
         flags = ["-O2", "-g", "-falign-functions=64", "-falign-loops=64"]
         sources = perf.sources() if program == "perf" else [f"bench/{program}.c"]
         argv = [*self.compiler(), *flags, *sources, "-o", self.binary(program)]
@@ -128,8 +136,8 @@ class Libshmem(System):
         if place == "node":
             bind = ["--bind"] if pes <= len(os.sched_getaffinity(0)) else []
             return [*shmemrun, *bind, *argv], environment()
-        # Every PE is a host of its own and moves into its namespace before the program starts; the
-        # launcher's socket is inherited through it.
+        # Every PE is a host of its own, and moves into its namespace before the program starts. It
+        # reaches the launcher by a socket that it inherits.
         names = " ".join(pair.names)
         enter = f'set -- {names} "$@"; shift "$SHMEM_LAUNCHER_PE"; ns=$1; '
         enter += (
@@ -139,8 +147,11 @@ class Libshmem(System):
         return [*shmemrun, "--hosts", str(pes), *wrapped], environment(SHMEM_PROVIDER=self.provider)
 
     def route(self, pair):
-        """The provider of the library's banner, for fi_pingpong and raw, which open datagram
-        endpoints: without the suffix of the connections that the library makes itself."""
+        """The provider in the library's banner, without the suffix ";msg".
+
+        The suffix is that of connections, which the library makes itself. fi_pingpong and raw open
+        datagram endpoints.
+        """
         argv, env = self.launch(pair, "tcp", 2, [self.binary("oshm_micro"), "init"])
         env["SHMEM_LOG_LEVEL"] = "info"
         _, _, err = run(argv, 60, env)
@@ -164,19 +175,19 @@ class OpenMPI(System):
 
     def launch(self, pair, place, pes, argv):
         oshrun = ["oshrun", "--allow-run-as-root", "-n", str(pes)]
-        # At its usual place, but in a folder that is removed when the driver ends: after its crash
-        # the segments would remain.
-        oshrun += ["--mca", "btl_vader_backing_directory", self.memory]
+        # After its crash Open MPI leaves its segments in their usual folder. This one is removed
+        # when the driver ends.
+        oshrun += ["--mca", "btl_vader_backing_directory", self.segments]
         if place == "node":
             # No ssh is needed, but oshrun looks for it.
             oshrun += ["--mca", "plm_rsh_agent", "sh"]
-            # Oversubscribed, its processes yield; else they are bound and spin,
-            # which is its best.
+            # Without the option its processes are bound and spin, which is fastest. If processors
+            # are too few, they have to yield.
             if pes > len(os.sched_getaffinity(0)):
                 oshrun.append("--oversubscribe")
             return [*oshrun, *argv], environment()
-        # A daemon in each namespace. Both believe that the machine is theirs,
-        # so binding would put all PEs on its first core.
+        # Each namespace has a daemon. Both believe that they have the whole machine, so binding
+        # would put all PEs on its first core.
         agent = os.path.join(self.work, "agent")
         with open(agent, "w", encoding="utf-8") as f:
             f.write(
@@ -237,7 +248,7 @@ MODEL_METRICS = ("many_bytes", "many_notify", "many_signal", "many_fence_signal"
 
 
 def model_rows(text):
-    """Places and rows of the table that the models of networks print."""
+    """Places and rows from the table that the test of the simulated networks prints."""
     cells = "".join(rf" \| ({part})" for part in (r"[a-z-]+", *[r"\d+\.\d+"] * 4))
     for line in text.splitlines():
         found = re.search(cells[1:], line)
@@ -248,7 +259,7 @@ def model_rows(text):
 
 
 def models():
-    """What bench/many.c measures, on simulated networks, in their own time."""
+    """The figures of bench/many.c on simulated networks, in the time of the simulation."""
     argv = ["go", "test", "./runtime/proxy", "-count=1", "-v", "-run", "^TestSimNotifications$"]
     status, out, err = run(argv, 300)
     found = list(model_rows(out))
@@ -272,7 +283,7 @@ def build_raw(work):
 
 
 def stream(pair):
-    """GB/s of one TCP stream."""
+    """GB/s of one TCP connection, by iperf3."""
     client = ["iperf3", "-J", "-t", "2", "-c", netns.ADDRESSES[1]]
     out = _server_and_client(pair, ["iperf3", "-s", "-1"], client, 60)
     return json.loads(out)["end"]["sum_received"]["bits_per_second"] / 8e9

@@ -1,14 +1,17 @@
 /*
- * wire: what the bytes of a collective call take over bare TCP between two hosts: one connection,
- * one thread at each end, which asks the kernel again and again. The limit of a library over tcp
- * that uses as few processors.
+ * wire: measures how long the bytes of a collective call take over bare TCP between two hosts, with
+ * one connection and one thread at each end, which polls the socket. A library over tcp that uses
+ * as few processors cannot be faster.
  *
  *   wire FOLDER MILLISECONDS SIZE...
  *
- * It is started once on each host, and the two find each other by a file in the folder. Output,
- * from the first, tab-separated:   metric  size  value  unit One way: half of a round in which each
- * end sends size bytes when it has got the other's. Both ways: a round in which both send size
- * bytes at once.
+ * It is started once on each host, and the two processes find each other by a file in the folder.
+ * The first one prints lines of four fields with tabs between:
+ *
+ *   metric  size  value  unit
+ *
+ * one_way is half of a round in which each end sends size bytes after it has received those of the
+ * other. both_ways is a round in which both ends send size bytes at once.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -26,9 +29,10 @@
 
 enum { BATCHES = 9 };
 
-static int first, wire;
-static double budget;
-static char *out, *in;
+static int first;      /* this process is the first one, which listens and prints */
+static int wire;       /* the connection */
+static double budget;  /* nanoseconds for each figure */
+static char *out, *in; /* the bytes to send, and those received */
 
 static double now(void)
 {
@@ -45,7 +49,7 @@ static void need(int good, const char *what)
     }
 }
 
-/* The address by which the other host reaches this one. */
+/* Returns the address by which the other host reaches this one. */
 static struct sockaddr_in own_address(void)
 {
     struct ifaddrs *all;
@@ -61,7 +65,8 @@ static struct sockaddr_in own_address(void)
     return found;
 }
 
-/* The first host listens, and writes where into a file that the second one waits for. */
+/* Connects the two hosts. The first one listens, and writes its address into a file, for which the
+ * second one waits. */
 static void meet(const char *folder)
 {
     char name[4096], made[4096 + 4];
@@ -95,6 +100,7 @@ static void meet(const char *folder)
     need(setsockopt(wire, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) == 0, "TCP_NODELAY");
 }
 
+/* Sends and receives so many bytes at the same time. */
 static void move(size_t to_send, size_t to_get)
 {
     size_t sent = 0, got = 0;
@@ -140,7 +146,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median of batches. The first host says how many rounds a batch has. */
+/* Prints the median of batches, each the mean time of its rounds, times part. The first host
+ * decides how many rounds a batch has, and sends the number to the second one. */
 static void measure(const char *metric, void (*round)(size_t), size_t size, double part)
 {
     double batch[BATCHES];

@@ -1,6 +1,6 @@
 /*
- * kernels.cu: threads of a GPU as producers of the benchmark in bench/ring, a shared library that
- * contains CUDA's run time. The caller passes the memory.
+ * kernels.cu: threads of a GPU as producers of the benchmark in bench/ring. It is a shared library
+ * that contains CUDA's run time; the caller passes the rings and all other memory of a run.
  *
  * nvcc -shared -Xcompiler -fPIC -Idevice -o libringkernels.so bench/gpu/kernels.cu
  */
@@ -114,9 +114,9 @@ __global__ void ack(struct bench_target t, int kind, uint32_t count, uint64_t *s
                 if (shmemi_wait_past(&r, &shmemi_progress_of(&r)->tail, p) != 0)
                     return;
             } else {
-                uint32_t looks = 0;
+                uint32_t polls = 0;
                 while ((int64_t)(shmemi_acquire_far(&shmemi_progress_of(&r)->tail) - p) <= 0)
-                    if (++looks % BENCH_LOOK == 0 && stopped(&r))
+                    if (++polls % BENCH_LOOK == 0 && stopped(&r))
                         return;
             }
         }
@@ -126,25 +126,27 @@ __global__ void ack(struct bench_target t, int kind, uint32_t count, uint64_t *s
     samples[count + 1] = global_ns() - begin_ns;
 }
 
-/* Blocks of one thread: their waits have different lengths, and they must not wait for each other.
- */
+/* Pushes `count` operations, one each period_ps from the time `start` on, each with the time at
+ * which it was due. It is launched with blocks of one thread: threads of a warp would wait for each
+ * other, and their waits have different lengths. */
 __global__ void paced(struct bench_target t, uint64_t start, uint64_t period_ps, uint64_t count)
 {
     const struct shmemi_ring r = t.rings[blockIdx.x % t.count];
-    uint32_t turns = 0;
+    uint32_t pushed = 0;
     for (uint64_t i = blockIdx.x; i < count; i += gridDim.x) {
         uint64_t due = i * period_ps / 1000;
         while (global_ns() < start + due)
             ;
         struct shmemi_words w = shmemi_pack_p(0, 0, due, 2, (uint32_t)i);
         shmemi_push(&r, &w, SHMEMI_SLOTS_P);
-        if (++turns % BENCH_LOOK == 0 && stopped(&r))
+        if (++pushed % BENCH_LOOK == 0 && stopped(&r))
             return;
     }
 }
 
-/* Answers each number that the host writes with the time. */
-__global__ void tell_time(volatile uint64_t *ask, volatile uint64_t *told, uint64_t count)
+/* Replies to each number that the host writes to *ask: writes the time to told[1], and then the
+ * number to told[0]. Ends if the host writes none for 2 s. */
+__global__ void reply_time(volatile uint64_t *ask, volatile uint64_t *told, uint64_t count)
 {
     for (uint64_t i = 1; i <= count; i++) {
         uint64_t begin = global_ns();
@@ -222,18 +224,18 @@ int gpu_paced(uint64_t start, uint64_t period_ps, uint64_t count, const struct b
     return 0;
 }
 
-/* Compares the clocks of GPU and host many times. It returns the reading with the shortest window,
- * the time on the host from the request to the answer: this reading is the most exact. */
+/* Compares the clocks of GPU and host many times, and returns the most exact comparison: the one
+ * with the shortest window, the time on the host from the request to the reply. */
 int gpu_clock(struct bench_clock *best)
 {
     const uint64_t count = 2000;
-    static uint64_t *words; /* ask, and on another line told */
+    static uint64_t *words; /* ask, and in another cache line told */
     CHECK(cudaSetDevice(device_number));
     if (words == nullptr)
         CHECK(cudaHostAlloc((void **)&words, 4096, cudaHostAllocMapped));
     volatile uint64_t *ask = words, *told = words + 64;
     *ask = told[0] = told[1] = 0;
-    tell_time<<<1, 1, 0, stream>>>(ask, told, count);
+    reply_time<<<1, 1, 0, stream>>>(ask, told, count);
     CHECK(cudaGetLastError());
     best->window = ~(uint64_t)0;
     uint64_t begin = now();
