@@ -110,18 +110,12 @@ static int clear_state(const void *handle, const char *call)
                         "pass a handle that was passed to an init call");
 }
 
-/* Ends the program if it is not in a job. */
-static void check_initialised(const char *call)
-{
-    if (shmemi_state.n_pes == 0)
-        shmemi_refuse_uninitialised(call);
-}
-
 /* Copies the job's state to the kernels of a module or library. Returns 0, or -1 after it has
  * printed an error. */
 static int init_module(enum shmemi_module_what what, const void *handle, const char *call)
 {
-    check_initialised(call);
+    if (shmemi_state.n_pes == 0)
+        shmemi_refuse_uninitialised(call);
     pthread_mutex_lock(&mutex);
     int rc = copy_state(what, handle, call);
     pthread_mutex_unlock(&mutex);
@@ -129,10 +123,12 @@ static int init_module(enum shmemi_module_what what, const void *handle, const c
 }
 
 /* Clears the job's state in a module or library, which the program unloads next. Returns 0, or -1
- * after it has printed an error. */
+ * after it has printed an error. Without a job there is no state to clear: shmem_finalize has done
+ * it. Numba's code is unloaded by finalizers, which run when the process ends. */
 static int finalize_module(const void *handle, const char *call)
 {
-    check_initialised(call);
+    if (shmemi_state.n_pes == 0)
+        return 0;
     pthread_mutex_lock(&mutex);
     int rc = clear_state(handle, call);
     pthread_mutex_unlock(&mutex);

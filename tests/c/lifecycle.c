@@ -3,6 +3,8 @@
  */
 #include "check.h"
 
+#include <shmemx.h>
+
 enum { QUERY, COUNTED, NAMES, REACH, AGAIN, TESTS };
 
 static int initialized(void)
@@ -68,6 +70,10 @@ static void test_again(void)
     for (int i = 0; i < 2; i++) {
         shmem_finalize();
         CHECK(initialized() == 0, "initialized after finalize");
+        /* Numba unloads its code when the process ends, after the job. */
+        CHECK(shmemx_cumodule_finalize((struct CUmod_st *)&check) == 0 &&
+                  shmemx_culibrary_finalize((struct CUlib_st *)&check) == 0,
+              "code that the job has left is refused");
         shmem_init();
         CHECK(shmem_my_pe() == check.me && shmem_n_pes() == check.n, "other numbers than before");
         long *p = check_alloc(sizeof *p);

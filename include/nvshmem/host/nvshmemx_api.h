@@ -98,14 +98,13 @@ int nvshmemx_cumodule_init(struct CUmod_st *module);
 /*
  * nvshmemx_cumodule_finalize
  *
- * Ends the library's use in the kernels of a module. Call it before the module is unloaded;
- * nvshmem_finalize does it for all remaining modules.
+ * Ends the library's use in the kernels of a module. Call it before the module is unloaded.
+ * nvshmem_finalize does it for all remaining modules; after it this call does nothing.
  *
  * @module as the driver names it
  *
- * Result: 0, or non-zero after a message when the PE has no GPU, or when the code does not
- * include this release of shmem/shmem.cuh.
- * Errors: Ends the job when called before init or after finalize.
+ * Result: 0, or non-zero after a message.
+ * Errors: Code that was not passed to an init call is reported; the job goes on.
  *
  * Since libshmem 0.1.
  */
@@ -131,13 +130,13 @@ int nvshmemx_culibrary_init(struct CUlib_st *library);
  * nvshmemx_culibrary_finalize
  *
  * Ends libshmem's use in the kernels of a CUDA library. Call it before that library is
- * unloaded; nvshmem_finalize does it for all remaining libraries.
+ * unloaded. nvshmem_finalize does it for all remaining libraries; after it this call does
+ * nothing.
  *
  * @library as the driver names it
  *
- * Result: 0, or non-zero after a message when the PE has no GPU, or when the code does not
- * include this release of shmem/shmem.cuh.
- * Errors: Ends the job when called before init or after finalize.
+ * Result: 0, or non-zero after a message.
+ * Errors: Code that was not passed to an init call is reported; the job goes on.
  *
  * Since libshmem 0.1.
  */
