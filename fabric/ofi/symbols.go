@@ -16,13 +16,19 @@ var rdmaFolders = []string{"/sys/class/infiniband", "/dev/infiniband"}
 
 // needsSymbols reports whether the symbol table of the kernel may change what libfabric offers. The
 // provider verbs searches it for the functions by which a NIC for RDMA reaches memory of GPUs.
-// Without such a NIC the provider offers nothing, whatever the table says.
+// Without such a NIC the provider offers nothing, whatever the table says. The connection manager of
+// RDMA is no NIC: its file is there once its module is loaded.
 func needsSymbols(folders []string) bool {
 	for _, folder := range folders {
 		entries, err := os.ReadDir(folder)
 		// A folder that cannot be read may list a NIC.
-		if len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return true
+		}
+		for _, e := range entries {
+			if e.Name() != "rdma_cm" {
+				return true
+			}
 		}
 	}
 	return false

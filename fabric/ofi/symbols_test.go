@@ -117,10 +117,12 @@ func bytesRead(t *testing.T) (n int64) {
 // TestNeedsSymbols: libfabric reads the table where the kernel lists NICs for RDMA, or may list
 // them.
 func TestNeedsSymbols(t *testing.T) {
-	empty, full := t.TempDir(), t.TempDir()
+	empty, full, manager := t.TempDir(), t.TempDir(), t.TempDir()
 	file := filepath.Join(full, "mlx5_0")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
+	for _, path := range []string{file, filepath.Join(manager, "rdma_cm")} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	absent := filepath.Join(empty, "absent")
 	for _, c := range []struct {
@@ -132,6 +134,7 @@ func TestNeedsSymbols(t *testing.T) {
 		{"empty folders", []string{empty, empty}, false},
 		{"a NIC", []string{full, absent}, true},
 		{"a device file alone", []string{absent, full}, true},
+		{"the connection manager alone", []string{absent, manager}, false},
 		{"a folder that is none", []string{file, absent}, true},
 	} {
 		if got := needsSymbols(c.folders); got != c.want {
