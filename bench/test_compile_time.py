@@ -1,8 +1,10 @@
 """Tests of bench/compile_time.py: the steps of nvcc, names, medians and ratios."""
 
+import tempfile
 import unittest
 
 import compile_time
+import output
 
 
 class Figures(unittest.TestCase):
@@ -30,11 +32,18 @@ class Figures(unittest.TestCase):
         one = compile_time.row("put", "nvshmem.h", rounds)
         self.assertEqual((one["seconds"], one["cicc"]), (3.0, 2.0))
         other = {**one, "headers": "NVIDIA", "seconds": 12.0, "bytes": 400}
-        lines = compile_time.page([one, other], {}, 3).splitlines()
-        self.assertEqual(
-            lines[-2], "| put | nvshmem.h | 3.00 |  | 2.00 |  | 1.00 | 300 | 0.25 | 0.75 |"
-        )
+        facts = {"rounds": 3, "cores": 16}
+        with tempfile.TemporaryDirectory() as folder:
+            output.rows(folder, compile_time.ROWS, facts, [one, other])
+            lines = compile_time.draw(folder).splitlines()
+            slower = [{**r, "seconds": 2 * r["seconds"]} for r in (one, {**other, "seconds": 10})]
+            output.rows(folder, compile_time.BESIDE, {**facts, "cores": 2}, slower)
+            beside = compile_time.draw(folder).splitlines()
+        figures = "| put | nvshmem.h | 3.00 |  | 2.00 |  | 1.00 | 300 | 0.25 | 0.75 |"
+        self.assertEqual(lines[-2], figures)
         self.assertTrue(lines[-1].endswith("| 400 |  |  |"))
+        self.assertEqual(beside[-2], figures + " 6.00 | 0.30 |")
+        self.assertTrue(beside[-1].endswith("| 400 |  |  | 20.00 |  |"))
 
 
 if __name__ == "__main__":
