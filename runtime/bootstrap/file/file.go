@@ -90,8 +90,9 @@ func publish(o Options, id uid.ID) (*uid.Member, error) {
 		}
 	}
 	var taken *takenError
+	var foreign *foreignError
 	switch {
-	case errors.As(err, &taken):
+	case errors.As(err, &taken), errors.As(err, &foreign):
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("join job: write the unique id: %w (check what %s names: all PEs must share the folder, and this user must be able to write to it)", err, cmp.Or(o.Setting, Env))
@@ -127,13 +128,29 @@ func (o *Options) remove(id uid.ID) error {
 	return errors.Join(err, os.Remove(o.Path))
 }
 
-// clear removes the file of an earlier job, or any other file that put has found at the path.
-// Between the read and the removal PE 0 of another job may replace the file, so clear renames it,
-// reads it again, and puts it back if its content differs.
+// foreignError reports a file that no job has written. Its user may have named it by mistake, so it
+// stays.
+type foreignError struct{ path, setting string }
+
+// Error names the file, and the setting to change.
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("join job: %s has something else than the unique id of a job in it (name a file that does not exist in %s)", e.path, e.setting)
+}
+
+// clear removes the file of an earlier job: it has an id, or is empty because that job was killed
+// before it wrote the id. It also removes a link or a pipe. Between the read and the removal PE 0
+// of another job may replace the file, so clear renames it, reads it again, and puts it back if its
+// content differs.
 func (o *Options) clear() error {
 	was, err := get(o.Path)
-	if errors.Is(err, fs.ErrNotExist) {
+	info, statErr := os.Lstat(o.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case statErr == nil && info.Mode().IsRegular() && err != nil:
+		return err
+	case err == nil && len(was) > 0 && !uid.IsID(was):
+		return &foreignError{o.Path, cmp.Or(o.Setting, Env)}
 	}
 	if len(was) == uid.Len && uid.Reachable(uid.ID(was), min(try, o.Timeout)) {
 		return o.nameTaken()

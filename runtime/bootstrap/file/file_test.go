@@ -60,7 +60,7 @@ func TestStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	root.Close()
-	for _, stale := range [][]byte{id[:], id[:64], []byte("hello\n")} {
+	for _, stale := range [][]byte{id[:], id[:64], {}} {
 		if err := os.WriteFile(path, stale, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -91,6 +91,7 @@ func TestRefused(t *testing.T) {
 		want string
 	}{
 		{Options{Path: path, PE: 1, Size: 2, Timeout: time.Millisecond}, path + " does not contain a unique id of 128 bytes"},
+		{Options{Path: path, PE: 0, Size: 2, Filter: local, Timeout: soon}, path + " has something else than the unique id of a job in it (name a file that does not exist in SHMEM_BOOTSTRAP_FILE)"},
 		{Options{Path: path, PE: 2, Size: 2, Timeout: soon}, "SHMEM_BOOTSTRAP_PE is 2, SHMEM_BOOTSTRAP_NPES 2"},
 		{Options{Path: path, PE: -1, Size: 0, Timeout: soon}, "SHMEM_BOOTSTRAP_PE is -1, SHMEM_BOOTSTRAP_NPES 0"},
 		{Options{Path: filepath.Join(path, "in", "a", "file"), PE: 0, Size: 1, Filter: local, Timeout: soon}, "write the unique id"},
@@ -98,6 +99,18 @@ func TestRefused(t *testing.T) {
 		if _, err := Join(c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, not %q", c.o, err, c.want)
 		}
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "hello\n" {
+		t.Errorf("a file of the user is %q now, %v", b, err)
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Join(Options{Path: path, PE: 0, Size: 2, Filter: local, Timeout: soon}); err == nil || !strings.Contains(err.Error(), "it has mode 0644") {
+		t.Errorf("a file that others can read: %v", err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -185,7 +198,7 @@ func TestTwoJobs(t *testing.T) {
 
 	first = lead(path)
 	was = id()
-	other := bytes.Repeat([]byte("x"), uid.Len)
+	other := append([]byte("xxxxSHMU"), bytes.Repeat([]byte("x"), uid.Len-8)...)
 	if err := os.WriteFile(path, other, 0o600); err != nil {
 		t.Fatal(err)
 	}

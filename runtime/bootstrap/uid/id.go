@@ -48,6 +48,12 @@ type contents struct {
 	addresses []netip.AddrPort // in the order in which to try them
 }
 
+// IsID reports whether bytes are an id, or the first half of one at least, of any version of the
+// library.
+func IsID(b []byte) bool {
+	return len(b) >= Len/2 && len(b) <= Len && string(b[4:8]) == magic
+}
+
 // encode makes an id with a secret, a port and as many of the addresses as have room in it. A
 // checksum detects changes by programs that pass the id on.
 func encode(format byte, s secret.Secret, port uint16, addresses []netip.Addr) (id ID) {
