@@ -45,29 +45,37 @@ func Start(program string, args ...string) string {
 	return strings.Join(append([]string{"exec", Quote(program)}, args...), " ")
 }
 
+// An origin is a set of programs that may have failed. The status of ssh tells them apart.
+type origin int
+
+const (
+	bySSH   origin = 1 << iota // ssh itself
+	byShell                    // the host's shell, or the program
+)
+
 // A reason says what a pattern in the output of ssh, or of the remote shell, means. In cause, $1
 // stands for the pattern's group; in both texts HOST stands for the host and FILE for the program.
 type reason struct {
+	of            origin
 	pattern       *regexp.Regexp
 	cause, remedy string
 }
 
-// reasons lists the texts that Explain knows. It takes the first one that matches. Rows whose cause
-// names FILE count if the shell or the program has failed, the others if ssh itself has.
+// reasons lists the texts that Explain knows. It takes the first one that matches.
 var reasons = []reason{
-	{regexp.MustCompile(`REMOTE HOST IDENTIFICATION HAS CHANGED`), "its host key is not the one in known_hosts", "if the host is new: ssh-keygen -R HOST, then ssh HOST once"},
-	{regexp.MustCompile(`Certificate invalid: (not yet valid|expired)`), "its host certificate is $1", "compare the clocks of both hosts, or have it renewed"},
-	{regexp.MustCompile(`Host key verification failed`), "its host key is not in known_hosts", "run ssh HOST once and compare the key"},
-	{regexp.MustCompile(`(?:Permission denied|Too many authentication failures)(?: \(([^)]*)\))?`), "permission denied ($1)", "put your public key into its ~/.ssh/authorized_keys, or unlock your key with ssh-add; ssh HOST must not ask"},
-	{regexp.MustCompile(`Could not resolve hostname [^:]*: (.*)`), "the name does not resolve: $1", "check the name, or give its HostName in ~/.ssh/config"},
-	{regexp.MustCompile(`Bad configuration option|Bad owner or permissions|no argument after keyword|unsupported option`), "ssh rejects its configuration", "run ssh HOST true and see its message"},
-	{regexp.MustCompile(`(Connection refused|No route to host|Network is unreachable|Connection timed out|Operation timed out)`), "it cannot be reached: $1", "see that it is up and runs sshd, and what is between; ssh HOST must work"},
-	{regexp.MustCompile(`(?m)(?:kex_exchange_identification|Connection closed by|Connection reset by).*$`), "it closed the connection before a login", "see its sshd's log; MaxStartups of sshd_config may be too low"},
-	{regexp.MustCompile(`This account is currently not available|account has expired|password has expired`), "the account there takes no login", "run ssh HOST and see its message"},
-	{regexp.MustCompile(`(?m)(?:not found|No such file or directory|Unknown command|does not exist).*$`), "it has no FILE", "install libshmem there at the same path, name another with --prefix, or copy it with --sync"},
-	{regexp.MustCompile(`Exec format error|cannot execute binary file|Syntax error|syntax error`), "FILE is for another kind of processor", "install a libshmem for HOST there, and name it with --prefix"},
-	{regexp.MustCompile(`[Pp]ermission denied`), "FILE cannot be executed", "chmod +x it there"},
-	{regexp.MustCompile(`No space left on device|Disk quota exceeded`), "its disk is full", "make room there"},
+	{bySSH, regexp.MustCompile(`REMOTE HOST IDENTIFICATION HAS CHANGED`), "its host key is not the one in known_hosts", "if the host is new: ssh-keygen -R HOST, then ssh HOST once"},
+	{bySSH, regexp.MustCompile(`Certificate invalid: (not yet valid|expired)`), "its host certificate is $1", "compare the clocks of both hosts, or have it renewed"},
+	{bySSH, regexp.MustCompile(`Host key verification failed`), "its host key is not in known_hosts", "run ssh HOST once and compare the key"},
+	{bySSH, regexp.MustCompile(`(?:Permission denied|Too many authentication failures)(?: \(([^)]*)\))?`), "permission denied ($1)", "put your public key into its ~/.ssh/authorized_keys, or unlock your key with ssh-add; ssh HOST must not ask"},
+	{bySSH, regexp.MustCompile(`Could not resolve hostname [^:]*: (.*)`), "the name does not resolve: $1", "check the name, or give its HostName in ~/.ssh/config"},
+	{bySSH, regexp.MustCompile(`Bad configuration option|Bad owner or permissions|no argument after keyword|unsupported option`), "ssh rejects its configuration", "run ssh HOST true and see its message"},
+	{bySSH, regexp.MustCompile(`(Connection refused|No route to host|Network is unreachable|Connection timed out|Operation timed out)`), "it cannot be reached: $1", "see that it is up and runs sshd, and what is between; ssh HOST must work"},
+	{bySSH, regexp.MustCompile(`(?m)(?:kex_exchange_identification|Connection closed by|Connection reset by).*$`), "it closed the connection before a login", "see its sshd's log; MaxStartups of sshd_config may be too low"},
+	{bySSH | byShell, regexp.MustCompile(`This account is currently not available|account has expired|password has expired`), "the account there takes no login", "run ssh HOST and see its message"},
+	{byShell, regexp.MustCompile(`(?m)(?:not found|No such file or directory|Unknown command|does not exist).*$`), "it has no FILE", "install libshmem there at the same path, name another with --prefix, or copy it with --sync"},
+	{byShell, regexp.MustCompile(`Exec format error|cannot execute binary file|Syntax error|syntax error`), "FILE is for another kind of processor", "install a libshmem for HOST there, and name it with --prefix"},
+	{byShell, regexp.MustCompile(`[Pp]ermission denied`), "FILE cannot be executed", "chmod +x it there"},
+	{bySSH | byShell, regexp.MustCompile(`No space left on device|Disk quota exceeded`), "its disk is full", "make room there"},
 }
 
 // StatusSSH is the exit status of ssh if ssh itself, not the remote command, has failed.
@@ -82,12 +90,13 @@ const (
 // output of ssh and the host's shell, status the exit status of ssh, file the agent's program.
 func Explain(host, file, text string, status int) error {
 	cause, remedy := "", "see that ssh HOST true works"
+	failed := byShell
+	if status == StatusSSH {
+		failed = bySSH
+	}
 	for _, r := range reasons {
 		m := r.pattern.FindStringSubmatch(text)
-		// If ssh itself has failed, the text is ssh's; otherwise it is the shell's, about the
-		// program.
-		aboutProgram := strings.Contains(r.cause, "FILE")
-		if m == nil || aboutProgram == (status == StatusSSH) {
+		if m == nil || r.of&failed == 0 {
 			continue
 		}
 		group := ""

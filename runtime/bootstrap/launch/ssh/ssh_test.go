@@ -40,6 +40,8 @@ func TestExplain(t *testing.T) {
 		{"", 127, "it has no /p/bin/shmemrun"},
 		{"sh: 1: exec: /p/bin/shmemrun: Permission denied\n", 126, "/p/bin/shmemrun cannot be executed (chmod +x it there)"},
 		{"bash: /p/bin/shmemrun: cannot execute binary file: Exec format error\n", 126, "is for another kind of processor"},
+		{"This account is currently not available.\n", 1, "the account there takes no login (run ssh b and see its message)"},
+		{"mkdir: cannot create directory '/tmp/shmem': No space left on device\n", 1, "its disk is full (make room there)"},
 		{"one\nsomething else\n\n", 3, "start agent on b: something else (see that ssh b true works)"},
 		{"", 9, "ssh ended with status 9 and no message"},
 	} {
