@@ -179,8 +179,8 @@ int nvshmemi_set_attr_uniqueid_args(int rank, int n, const nvshmemx_uniqueid_t *
 {
     shmemx_init_attr_t a = SHMEMX_INIT_ATTR_INITIALIZER;
     if (attr == NULL) {
-        fprintf(stderr, "shmem: nvshmemx_set_attr_uniqueid_args: attr is NULL (pass where the "
-                        "answer goes)\n");
+        fprintf(stderr, "shmem: nvshmemx_set_attr_uniqueid_args: attr is NULL (pass the "
+                        "address of the attributes)\n");
         return NVSHMEMX_ERROR_INVALID_VALUE;
     }
     if (shmemx_set_attr_uniqueid_args(rank, n, (const shmemx_uniqueid_t *)id, &a) != 0)

@@ -19,6 +19,10 @@ enum { TICK_US = 50 };
  * earlier, and nic_kick does not end this sleep. */
 enum { SLEEP_NS = 1000000 };
 
+/* Held until the thread of the last domain has ended, so that a new domain does not start one
+ * beside it. Acquired before lock. */
+static pthread_mutex_t changes = PTHREAD_MUTEX_INITIALIZER;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the variables below */
 static pthread_cond_t work;                              /* ends a sleep of the thread */
 static struct domain *domains;
@@ -132,6 +136,7 @@ static void start(void)
  * NIC if the domain is the first, or if this process is a fork without that thread. */
 void nic_add(struct domain *d)
 {
+    pthread_mutex_lock(&changes);
     pthread_mutex_lock(&lock);
     d->next = domains;
     domains = d;
@@ -139,12 +144,14 @@ void nic_add(struct domain *d)
         start();
     owner = getpid();
     pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&changes);
 }
 
 /* Removes a domain from the list of all domains of the process. After the last one it ends the
  * thread that simulates the NICs. */
 void nic_remove(struct domain *d)
 {
+    pthread_mutex_lock(&changes);
     pthread_mutex_lock(&lock);
     struct domain **at = &domains;
     while (*at != d)
@@ -158,6 +165,7 @@ void nic_remove(struct domain *d)
     pthread_mutex_unlock(&lock);
     if (last && owner == getpid())
         pthread_join(thread, NULL);
+    pthread_mutex_unlock(&changes);
 }
 
 /* A fork ends the process, because the kernel does not copy registered pages (rules.tsv: R23). */
