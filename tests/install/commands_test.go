@@ -194,8 +194,12 @@ func exampleBuild(t *testing.T, prefix string) {
 	if strings.Count(out, "PE 1 of 4: PE 0 wrote to me\n") != 2 {
 		t.Errorf("make run prints\n%s", out)
 	}
-	// In a copy of the folder the commands come from PATH.
-	copied := filepath.Join(t.TempDir(), "examples")
+	// In a copy of the folder the commands come from PATH, and not from a bin that is as far above
+	// it as that of the installation.
+	root := t.TempDir()
+	copied := filepath.Join(root, "a", "b", "examples")
+	command(t, "", bare, "mkdir", "-p", filepath.Dir(copied), root+"/bin")
+	command(t, "", bare, "ln", "-s", "/bin/false", root+"/bin/oshcc")
 	command(t, "", bare, "cp", "-R", filepath.Dir(makefile), copied)
 	path := []string{"PATH=" + prefix + "/bin:/usr/bin:/bin"}
 	command(t, copied, path, "make", "-s", "build/ring")
