@@ -27,7 +27,7 @@ static struct shmemi_fastpath *first; /* the state of the default context; NULL:
 static shmemi_abort_fn *front_abort;
 static struct shmemi_init_args front; /* the functions of the front that the core calls */
 
-/* Stores the functions of the front that the core calls. */
+/* Stores the front's functions, before any function below calls one. */
 void shmemi_core_set_front(const struct shmemi_init_args *args)
 {
     front = *args;
@@ -45,8 +45,8 @@ void shmemi_core_finalized(void)
     front.finalized();
 }
 
-/* Calls the front to show these groups of ranges to a profiler (NVTX). Returns those that are
- * shown, 0 if no profiler listens, or -1 if the front was built without NVTX. */
+/* Calls the front to show these groups (a set of bits) of ranges to a profiler (NVTX). Returns
+ * those that are shown, 0 if no profiler listens, or -1 if the front was built without NVTX. */
 int shmemi_core_open_ranges(uint32_t groups)
 {
     return front.ranges(groups);
@@ -65,13 +65,13 @@ void shmemi_core_range(unsigned name)
         front.range_enter(SHMEMI_RANGES_OF_PROXY, SHMEMI_RANGE_PROXY, names[name]);
 }
 
-static pid_t member; /* the process that calls shmemgoDepart when it ends, or 0 */
+static pid_t departing_pid; /* the process that calls shmemgoDepart at its end; 0: none does */
 
 /* Sets whether the end of this process by exit() is to be reported to the launcher (depart). The
  * process number is stored because a child of fork runs the same destructor. */
 void shmemi_core_set_departs(int departs)
 {
-    member = departs ? getpid() : 0;
+    departing_pid = departs ? getpid() : 0;
 }
 
 /*
@@ -79,8 +79,8 @@ void shmemi_core_set_departs(int departs)
  * which may call shmem_finalize, come before it. A child that was forked has no Go threads, and has
  * joined no job.
  *
- * If the process is still in a job, nothing is called either: a signal handler may have called exit
- * while this thread was in C code from which Go cannot be called.
+ * While the process is in a job, departing_pid is 0 and nothing is called: a signal handler may
+ * have called exit while this thread was in C code from which Go cannot be called.
  *
  * By now this thread may have no signal stack any more: Python's faulthandler removes that of the
  * main thread when the interpreter ends. Go sends SIGURG to a thread that has been in Go for 10 ms,
@@ -90,7 +90,7 @@ void shmemi_core_set_departs(int departs)
 __attribute__((destructor)) static void depart(void)
 {
     sigset_t preemption;
-    if (member != getpid())
+    if (departing_pid != getpid())
         return;
     sigemptyset(&preemption);
     sigaddset(&preemption, SIGURG);
@@ -175,7 +175,7 @@ static struct {
     uint64_t user;    /* the address of this PE's user heap for the program */
 } streams;
 
-/* Sets the functions of the GPU driver by which C makes copies without Go; NULL: Go makes all. */
+/* Sets the functions of the GPU driver by which C makes copies; NULL: Go makes all copies. */
 void shmemi_core_set_driver(const struct shmemi_core_gpu *g)
 {
     gpu = g ? *g : (struct shmemi_core_gpu){0};
@@ -196,16 +196,16 @@ void shmemi_core_streams(const uint64_t *direct, size_t n_pes, uint64_t user)
     streams.user = user;
 }
 
-/* Copies n bytes on the library's stream; wait: returns only when all copies of the stream are
- * complete. Returns SHMEMI_DONE, or SHMEMI_NOT_FAST if Go has to make the copy. That includes each
- * copy that the driver refuses: Go knows where copies have to be divided, and reports why one
- * cannot be made. */
+/* Starts a copy of n bytes on the library's stream; with wait, returns only when all copies on this
+ * stream are complete. Returns SHMEMI_DONE, or SHMEMI_NOT_FAST if Go has to make the copy, as when
+ * the driver has refused it: Go divides copies where the driver needs that, and reports errors. */
 static int gpu_work(void *to, const void *from, size_t n, bool wait)
 {
     const struct shmemi_cuda *driver = &gpu.driver;
-    void *own;
+    void *popped;
     if (driver->context_push == NULL || driver->context_push(gpu.context) != 0)
         return SHMEMI_NOT_FAST;
+    /* While the program captures a graph, the driver refuses these calls in other modes. */
     int mode = shmemi_cuda_capture_as(driver, SHMEMI_CUDA_CAPTURE_RELAXED);
     int code = shmemi_cuda_gone(driver, gpu.context) ? SHMEMI_CUDA_CONTEXT_IS_DESTROYED : 0;
     if (code == 0 && n != 0)
@@ -214,13 +214,12 @@ static int gpu_work(void *to, const void *from, size_t n, bool wait)
     if (code == 0 && wait)
         code = shmemi_cuda_stream_wait(driver, gpu.stream);
     shmemi_cuda_capture_as(driver, mode);
-    driver->context_pop(&own);
+    driver->context_pop(&popped);
     return code == 0 ? SHMEMI_DONE : SHMEMI_NOT_FAST;
 }
 
-/* Reports whether an address is in the memory of a GPU, by the test of Device.Pointer (runtime/gpu/
- * cuda) with the two attributes that decide. Managed memory counts as main memory. Without the
- * driver's functions in C, Go makes the query. */
+/* Reports whether an address is in the memory of a GPU. Managed memory counts as main memory, as in
+ * Device.Pointer (runtime/gpu/cuda). If C has no functions of the driver, Go makes the query. */
 static int gpu_holds(const void *at)
 {
     int what[] = {SHMEMI_CUDA_POINTER_TYPE, SHMEMI_CUDA_POINTER_MANAGED};
@@ -247,17 +246,18 @@ static int gpu_start(void *to, const void *from, size_t n)
     return rc == SHMEMI_NOT_FAST ? shmemgoGPUMove(to, (void *)from, n) : rc;
 }
 
-/* Queues a call on a stream of the program. A put or get that the GPU can copy itself is queued
- * here, as by Calls.put and Calls.get: by a call into Go it took 3 us instead of 2. */
+/* Queues a call on a stream of the program. A put or get between heaps that the GPU can copy itself
+ * is queued here, because a call into Go for it took 3 us instead of 2. Go queues all others, also
+ * those that the driver has refused here. */
 static int stream_call(int what, const struct shmemi_stream_call *c, void *stream)
 {
     bool puts = what == SHMEMI_STREAM_PUT;
     if (streams.direct != NULL && (puts || what == SHMEMI_STREAM_GET) &&
         streams.direct[c->pe] != 0) {
-        uint64_t there = streams.direct[c->pe] - streams.user;
+        uint64_t shift = streams.direct[c->pe] - streams.user; /* from this heap to the PE's */
         struct shmemi_cuda_outcome out =
-            shmemi_cuda_in_copy_any(&gpu.driver, gpu.context, puts ? c->dest + there : c->dest,
-                                    puts ? c->source : c->source + there, c->count, stream);
+            shmemi_cuda_in_copy_any(&gpu.driver, gpu.context, puts ? c->dest + shift : c->dest,
+                                    puts ? c->source : c->source + shift, c->count, stream);
         if ((out.push | out.call | out.pop) == 0)
             return SHMEMI_DONE;
     }
@@ -271,10 +271,11 @@ static int gpu_settle(void)
     return rc == SHMEMI_NOT_FAST ? shmemgoGPUSettle() : rc;
 }
 
-/* Wakes this PE's threads that sleep on its control page: their waits may be over. */
-void shmemi_core_wake(struct shmemi_state *of)
+/* Wakes this PE's threads that sleep on its control page, which ends where the PE's heap begins:
+ * the words for which they wait may have changed. */
+void shmemi_core_wake(struct shmemi_state *s)
 {
-    struct shmemi_ctl *ctl = (struct shmemi_ctl *)of->peer_base[of->my_pe] - 1;
+    struct shmemi_ctl *ctl = (struct shmemi_ctl *)s->peer_base[s->my_pe] - 1;
     shmemi_wake_sleepers(&ctl->sleepers, &ctl->wakes);
 }
 
@@ -338,12 +339,10 @@ static int leave(void)
     return rc;
 }
 
-/*
- * A burst is a series of operations without a pause of more than BURST_GAP cycles, about 2 us. From
+/* A burst is a series of operations without a pause of more than BURST_GAP cycles, about 2 us. From
  * the SHMEMI_BURST_AFTER-th operation on those to the same PE share a message (a batch), which Go
  * opens (runtime/proxy/batch.go). Until then each is sent in a message of its own. Over tcp a
- * message takes 2 to 3 us of the sender's time, and an operation in a batch some 30 ns.
- */
+ * message takes 2 to 3 us of the sender's time, and an operation in a batch some 30 ns. */
 #define BURST_GAP 5000
 
 static uint64_t burst_last; /* the time at which the last operation was posted, in cycles */
@@ -365,9 +364,9 @@ static inline struct shmemi_fastpath *fastpath_of(uint32_t context)
     return context == 0 ? first : first->contexts[context];
 }
 
-/* Counts an operation in its burst (a series of operations without a pause of 2 us). Returns true
- * if C may try to post it. Returns false if Go has to post it, because the burst is so long that
- * its operations share messages, and no such message (batch) is open for the PE yet. */
+/* Counts an operation in its burst. Returns true if C may try to post it. Returns false if Go has
+ * to post it, because the burst is so long that its operations share messages, and no such message
+ * (batch) is open for the PE yet. x->batching: the context shares messages in any case. */
 static inline bool count_in_burst(struct shmemi_fastpath *x, int pe)
 {
     uint64_t now = cycles(), gap = now - burst_last;

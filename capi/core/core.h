@@ -19,7 +19,7 @@ void shmemi_core_set_fastpath(struct shmemi_state *state, const struct shmemi_na
 /* The functions for meshes. */
 extern const struct shmemi_mesh shmemi_core_meshes;
 
-/* The functions for groups. */
+/* The functions for groups, the sets of ranks that libshmem_rma.so connects. */
 extern const struct shmemi_rma shmemi_core_rma;
 
 /* Calls a program's function for the log of a mesh. */
@@ -46,7 +46,7 @@ void shmemi_core_orphan_fatal(const char *what) __attribute__((noreturn));
 /* Ends the process, for an error of a kernel. */
 void shmemi_core_kernel_fatal(const char *what, const char *remedy) __attribute__((noreturn));
 
-/* Writes the program's buffered output, by the functions in struct shmemi_init_args. */
+/* Writes the program's buffered output, by the front's function `flush`. */
 void shmemi_core_flush(void);
 
 /* Ends the process with a status, because the job has ended. */
@@ -80,12 +80,12 @@ void shmemi_core_streams(const uint64_t *direct, size_t n_pes, uint64_t user);
 /* Sets whether shmemgoDepart is called when this process ends by exit(). */
 void shmemi_core_set_departs(int departs);
 
-/* Stores the functions of the front that are in args, which the functions below call. */
+/* Stores the functions of the front that are in args. The functions below call them. */
 void shmemi_core_set_front(const struct shmemi_init_args *args);
-/* What a PE is doing, and the report that this PE has finalized, as in struct shmemi_init_args. */
+/* Calls the front's functions `doing` and `finalized` (struct shmemi_init_args). */
 void shmemi_core_doing(int pe, unsigned how, char *text, size_t size);
 void shmemi_core_finalized(void);
-/* The profiler's ranges, for struct shmemi_init_args. */
+/* Calls the front's function `ranges` (struct shmemi_init_args). */
 int shmemi_core_open_ranges(uint32_t groups);
 /* Begins a range of the proxy, SHMEMI_NVTX_..., or ends the last one. */
 void shmemi_core_range(unsigned name);

@@ -15,9 +15,9 @@ import (
 	"libshmem/runtime/stats"
 )
 
-// counterNames is one block with C's copies of the counters' names, nameSize bytes for each;
-// callers store pointers into it. It is C memory with a package variable that points to it, because
-// leak checkers do not search Go's heap.
+// counterNames is one block of C memory with the counters' names, nameSize bytes for each; callers
+// of shmemgoCounterName store pointers into it. A package variable points to it, because leak
+// checkers search global variables but not Go's heap.
 var (
 	counterNames unsafe.Pointer
 	nameSize     int

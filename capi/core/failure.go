@@ -20,15 +20,15 @@ import (
 )
 
 // fillLost allocates the tables in which the front finds the lost PEs, which are empty at init.
-// Under SHMEM_ON_FAILURE=return the fast path gets a table of bases of its own, from which
-// reportLost removes lost PEs.
+// Under SHMEM_ON_FAILURE=return the fast path, the inline loads and stores of the front, gets its
+// own table of heap addresses (fastBase), from which reportLost removes lost PEs.
 func fillLost(s *State, j *job.Job) {
 	s.nLost = 0
 	s.lost = (*uint8)(C.calloc(C.size_t(j.NPEs), 1))
 	s.losses = (*int32)(C.calloc(C.size_t(j.NPEs), 4))
 	if j.Settings.OnFailure == config.ReturnOnFailure {
 		s.survives = 1
-		if s.fastBase == s.nearBase { // reportLost changes one of them
+		if s.fastBase == s.nearBase { // reportLost changes fastBase only
 			s.fastBase = bases(j, j.Nodes.Peers(j.Me), j.Heaps.Near)
 		}
 	}
@@ -105,22 +105,23 @@ func shmemgoGiveUp(of C.int) {
 	current.Watch.GiveUp(libshmem.PE(of))
 }
 
-// shmemgoExplain writes what is known about n late PEs, for the report of a wait; `all` is how many
-// late PEs there are. It returns the first one that has exited with status 0 during the job, or -1.
+// shmemgoExplain writes what is known about n late PEs, for the report of a wait that waits for
+// `all` late PEs. It returns the first of the n that has exited with status 0 during the job, or
+// -1.
 //
 //export shmemgoExplain
 func shmemgoExplain(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) C.int {
 	defer guard.Catch("explain")
 	late := listOf(pes, n)
 	text(unsafe.Slice(to, int(size)), current.Watch.Explanation(late, int(all)))
-	if pe, is := current.Watch.Absent(late); is {
+	if pe, found := current.Watch.Absent(late); found {
 		return C.int(pe)
 	}
 	return -1
 }
 
-// shmemgoLate writes what n late PEs are doing; `all` is how many late PEs there are. It does not
-// need the network lock.
+// shmemgoLate writes what n late PEs, of `all` for which a wait waits, are doing. It does not need
+// the network lock.
 //
 //export shmemgoLate
 func shmemgoLate(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) {
@@ -136,8 +137,8 @@ func listOf(pes *C.int32_t, n C.int) (all []libshmem.PE) {
 	return all
 }
 
-// activity returns what a PE of this node is doing, from the front, which reads the PE's control
-// page.
+// activity returns what a PE of this node is doing. The front writes the text from the PE's control
+// page; how says which facts it contains.
 func activity(of libshmem.PE, how area.How) string {
 	var to [640]C.char
 	C.shmemi_core_doing(C.int(of), C.uint(how), &to[0], C.size_t(len(to)))
@@ -154,8 +155,8 @@ func shmemgoReport(line *C.char) {
 	}
 }
 
-// shmemgoReportWait writes the report of a wait for a PE, or -1, to the log, with the last events
-// of the network.
+// shmemgoReportWait writes the report of a wait to the log, with the last events of the network.
+// `of` is the PE for which the call waits, or -1 if it waits for several.
 //
 //export shmemgoReportWait
 func shmemgoReportWait(of C.int, line *C.char) {

@@ -51,11 +51,11 @@ func shmemgoGPUSettle() C.int {
 	return result(current.GPU.Settle())
 }
 
-// This use of package cuda makes go build compile this package again when driver.h or marks.h
-// changes.
+// This line does not compile unless C and package cuda have the same size for the marks. Using the
+// package also makes go build compile this one again when driver.h or marks.h changes.
 var _ = [1]byte{}[cuda.MarksSize-C.sizeof_struct_shmemi_cuda_marks]
 
-// setDriver lets C copy from and to GPU memory without Go: passes it the functions of the GPU
+// setDriver lets C copy from and to GPU memory without Go: it passes C the functions of the GPU
 // driver, the context and the stream for copies. Without a GPU it removes them.
 func setDriver(j *job.Job) {
 	n, stream := j.GPU.Mover()
@@ -76,7 +76,8 @@ func shmemgoGPUClear(at unsafe.Pointer, n C.size_t) C.int {
 	return result(current.GPU.Clear(at, uint64(n)))
 }
 
-// shmemgoGPUAMO performs an atomic operation on a word in GPU memory, and stores the old value.
+// shmemgoGPUAMO performs an atomic operation on a word in GPU memory, and stores its old value in
+// *fetched. op is a fabric.Op, width the bytes of the word; compare is for a compare-and-swap only.
 //
 //export shmemgoGPUAMO
 func shmemgoGPUAMO(at unsafe.Pointer, op, width C.int, operand, compare C.uint64_t, fetched *C.uint64_t) C.int {
@@ -126,14 +127,14 @@ func shmemgoGPUMoved() C.int {
 //export shmemgoGPUFindChunks
 func shmemgoGPUFindChunks(at unsafe.Pointer, n C.size_t, granule, before, size *C.size_t) C.int {
 	defer guard.Catch("gpu_find_chunks")
-	l, unit, err := current.GPU.FindChunks(at, uint64(n))
+	found, unit, err := current.GPU.FindChunks(at, uint64(n))
 	if err == nil {
-		*granule, *before, *size = C.size_t(unit), C.size_t(l.Before), C.size_t(l.Size)
+		*granule, *before, *size = C.size_t(unit), C.size_t(found.Before), C.size_t(found.Size)
 	}
 	return result(err)
 }
 
-// shmemgoGPUForget discards the result of shmemgoGPUFindChunks.
+// shmemgoGPUForget discards the result of shmemgoGPUFindChunks. An error is only logged.
 //
 //export shmemgoGPUForget
 func shmemgoGPUForget() {
@@ -143,8 +144,9 @@ func shmemgoGPUForget() {
 	}
 }
 
-// shmemgoGPULend maps the found chunks into a block of the heap of size bytes, from an offset on,
-// at the same time as the other PEs. It returns the block's offset, or -1.
+// shmemgoGPULend maps the found chunks into a block of the heap. All PEs call it together. The
+// block has size bytes, and the chunks begin at an offset within it. It returns the block's offset
+// in the heap, or -1.
 //
 //export shmemgoGPULend
 func shmemgoGPULend(size, offset C.size_t) C.int64_t {
@@ -164,8 +166,9 @@ func shmemgoGPUTakeBack(offset C.int64_t) C.int {
 	return result(current.TakeBack(libshmem.Offset(offset)))
 }
 
-// shmemgoQuietRings begins or continues a quiet for the operations that kernels have submitted. A
-// ticket of 0 begins one and gets its number.
+// shmemgoQuietRings begins or continues a quiet for the operations that kernels have submitted. If
+// *ticket is 0, it begins one and sets *ticket to its number. It returns SHMEMI_PENDING until they
+// are complete.
 //
 //export shmemgoQuietRings
 func shmemgoQuietRings(ticket *C.uint64_t) C.int {
@@ -173,8 +176,9 @@ func shmemgoQuietRings(ticket *C.uint64_t) C.int {
 	return C.int(current.Producers.Quiet((*uint64)(ticket)))
 }
 
-// shmemgoKernels makes the image of the job's state for kernels, and returns where this process and
-// kernels read it; *image is nil if this PE runs no kernels.
+// shmemgoKernels makes the image of the job's state for kernels, and sets *image to the address at
+// which this process reads it, and *at to its address for kernels. *image stays as it is if this PE
+// runs no kernels.
 //
 //export shmemgoKernels
 func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
@@ -182,18 +186,18 @@ func shmemgoKernels(image *unsafe.Pointer, at *C.uint64_t) C.int {
 	k, err := current.Producers.Kernels()
 	if k != nil {
 		*image, *at = unsafe.Pointer(k.State), C.uint64_t(k.At)
-		if k.HasRings() {
+		if k.HasRings() { // quiets must wait for the kernels' operations, too
 			state.kernelRings = 1
 		}
-		if k.State.NotifyCount == 0 {
+		if k.State.NotifyCount == 0 { // kernels got no memory for notification counters
 			state.uncounted = 1
 		}
 	}
 	return result(err)
 }
 
-// shmemgoTeamShow publishes the team of a slot to kernels. If t is nil, the slot has no team any
-// more.
+// shmemgoTeamShow publishes the team of a slot to kernels. pes has the team's PEs, or is nil if
+// they are given by start and stride. If t is nil, the slot has no team any more.
 //
 //export shmemgoTeamShow
 func shmemgoTeamShow(slot C.int, t *C.struct_shmemi_device_team, pes *C.int32_t) C.int {
@@ -209,7 +213,8 @@ func shmemgoTeamShow(slot C.int, t *C.struct_shmemi_device_team, pes *C.int32_t)
 	return result(current.Producers.Teams.Show(int(slot), entry, list))
 }
 
-// shmemgoTeamRenew clears the words of a team slot in GPU memory, for the next team.
+// shmemgoTeamRenew clears the words that kernels have left in a team slot in GPU memory, before the
+// slot's next team is shown.
 //
 //export shmemgoTeamRenew
 func shmemgoTeamRenew(slot C.int) C.int {

@@ -65,7 +65,8 @@ func shmemgoVersion() *C.char {
 	return text(C.shmemi_core_version[:], libshmem.Version)
 }
 
-// text copies s into memory that C reads, and cuts off what does not fit.
+// text copies s, without NUL bytes and as much of it as fits, into memory that C reads, ends it
+// with a NUL byte, and returns its address.
 func text(to []C.char, s string) *C.char {
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&to[0])), len(to))
 	n := copy(b[:len(b)-1], strings.ReplaceAll(s, "\x00", ""))
@@ -73,8 +74,8 @@ func text(to []C.char, s string) *C.char {
 	return &to[0]
 }
 
-// quietCollector turns the garbage collector off: the library allocates only at init, at finalize
-// and for each allocation of the program. The memory limit is there in case it allocates more.
+// quietCollector turns the garbage collector off, unless Go's memory reaches 64 MiB. The library
+// allocates only at init, at finalize and for each allocation of the program, so it needs far less.
 var quietCollector = sync.OnceFunc(func() {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(64 << 20)
@@ -92,7 +93,7 @@ func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) 
 	}
 	s := (*State)(unsafe.Pointer(front))
 	C.shmemi_core_set_front(args)
-	C.shmemi_core_set_departs(0)
+	C.shmemi_core_set_departs(0) // exit() within a job must not call Go: see depart in core.c
 	j, err := job.Start(job.Options{
 		Environ: environ(args.environ_), Lock: &s.netLock, Pollers: &s.pollers, Napping: &s.napping,
 		Wanted: &s.netWanted, Kernels: args.kernels != 0, Nvshmem: args.nvshmem != 0,
@@ -129,7 +130,8 @@ func given(args *C.struct_shmemi_init_args) (g place.Given) {
 	return g
 }
 
-// shmemgoUniqueID makes a unique ID. It returns 0, or -1 with the reason in to.
+// shmemgoUniqueID makes a unique ID and stores it at id, 128 bytes. It returns 0, or -1 with the
+// reason in `to`, which has size bytes.
 //
 //export shmemgoUniqueID
 func shmemgoUniqueID(environment **C.char, id unsafe.Pointer, to *C.char, size C.size_t) C.int {
@@ -166,8 +168,8 @@ func report(args *C.struct_shmemi_init_args, why string) {
 	text(unsafe.Slice(args.error, int(args.error_size)), why)
 }
 
-// leaving is set when the process is about to exit with status 0 (Job.Leave), and broken when the
-// network or the GPU has failed after that.
+// leaving is set when a process without finalize is about to exit with status 0 (Job.Leave), and
+// broken when the network or the GPU has failed after that.
 var leaving, broken atomic.Bool
 
 // shmemgoLeave returns Done if everything that this PE has sent has arrived, or cannot arrive
@@ -192,14 +194,14 @@ func fatal(err error) {
 		broken.Store(true)
 		return
 	}
-	var k *device.KernelFault
-	if errors.As(err, &k) {
-		C.shmemi_core_kernel_fatal(text(C.shmemi_core_text[:], k.Cause), text(C.shmemi_core_remedy[:], k.Remedy))
+	var fault *device.KernelFault
+	if errors.As(err, &fault) {
+		C.shmemi_core_kernel_fatal(text(C.shmemi_core_text[:], fault.Cause), text(C.shmemi_core_remedy[:], fault.Remedy))
 	}
 	var exit *device.KernelExit
 	if errors.As(err, &exit) {
-		// The kernel and the threads that wait for it continue as soon as the job has ended, so the
-		// process ends at once.
+		// Exit ends the job. After that the kernel and the threads that wait for it would continue,
+		// so the process ends at once, without the program's handlers and destructors.
 		C.shmemi_core_flush()
 		current.Exit(exit.Status)
 		os.Exit(exit.Status)
@@ -248,7 +250,7 @@ func shmemgoFinalize() {
 	if err := current.Close(); err != nil {
 		fmt.Fprintf(os.Stderr, "shmem: PE %d: finalize: %v\n", current.Me, err)
 	}
-	freeWakers()
+	freeWakers() // after Close, which ends the rings whose producers use them
 	empty(state)
 	current = nil
 	C.shmemi_core_set_departs(1)

@@ -21,10 +21,10 @@ import (
 // reportedIn is the last job in which a failed allocation was printed.
 var reportedIn *job.Job
 
-// noMemory returns the result of a failed allocation, which tells the front whether this PE prints
-// an error. All PEs run out of offsets at the same call, so PE 0 prints that. alone: only this PE
-// lacks the memory, so it prints that itself. Each job prints its first failure, and logs the
-// others.
+// noMemory returns the result of a failed allocation, from which the front knows whether this PE
+// prints the error. alone: this PE lacks the memory, and others may not, so it prints that itself.
+// Otherwise the heap has no free offsets, which fails at all PEs in the same call, so only PE 0
+// prints it. A PE prints the first failure of a job, and logs the others.
 func noMemory(err error, alone bool) C.int64_t {
 	atomic.AddUint64(&current.Live.Heap.Failed, 1)
 	failure.Store(&err)

@@ -1,5 +1,5 @@
 /*
- * mesh.c: the table of the core's functions for meshes, which are Go's.
+ * mesh.c: the table of the core's functions for meshes. All but the log are in Go.
  */
 #include "core.h"
 

@@ -43,7 +43,8 @@ var handles struct {
 	all  map[uint64]handle
 }
 
-// handle is what a handle of C stands for: an object, and the mesh with which it ends.
+// handle is what a handle of C stands for: an object, and the mesh whose end makes the handle
+// invalid (nil for a listener, which has none).
 type handle struct {
 	of     *mesh.Mesh
 	object any
@@ -62,16 +63,17 @@ func newHandle(kind handleKind, of *mesh.Mesh, object any) uint64 {
 	return n
 }
 
-// objectOf returns the object that a handle of this kind names, and its mesh. The error says
-// whether the object has ended or the handle is none of this kind.
+// objectOf returns the object that handle n of a kind names, and its mesh. The error says whether
+// the object has ended or n is not a handle of this kind.
 func objectOf[T any](kind handleKind, n C.uint64_t) (object T, of *mesh.Mesh, err error) {
 	handles.RLock()
 	h, ok := handles.all[uint64(n)]
 	handles.RUnlock()
-	if object, is := h.object.(T); ok && is && handleKind(n>>handleShift) == kind {
+	isKind := handleKind(n>>handleShift) == kind
+	if object, isT := h.object.(T); ok && isT && isKind {
 		return object, h.of, nil
 	}
-	if handleKind(n>>handleShift) == kind {
+	if isKind {
 		return object, nil, shmerr.Causef(mesh.ErrClosed, "the %s has ended", handleNames[kind])
 	}
 	return object, nil, shmerr.Causef(shmerr.ErrArgument, "%#x is not a %s (pass what the call that made it has set)", uint64(n), handleNames[kind])
@@ -103,14 +105,14 @@ func meshStatus(err error, to *C.char) C.int {
 	}
 	text(unsafe.Slice(to, C.SHMEMI_MESH_TEXT), shmerr.OneLine(err))
 	for _, kind := range []struct {
-		of     error
+		err    error
 		status C.int
 	}{
 		{shmerr.ErrPeerLost, C.SHMEMI_MESH_MEMBER}, {mesh.ErrClosed, C.SHMEMI_MESH_CLOSED}, {shmerr.ErrVersion, C.SHMEMI_MESH_VERSION},
 		{shmerr.ErrTimeout, C.SHMEMI_MESH_TIMEOUT}, {shmerr.ErrArgument, C.SHMEMI_MESH_ARGUMENT}, {shmerr.ErrPE, C.SHMEMI_MESH_ARGUMENT},
 		{shmerr.ErrAddress, C.SHMEMI_MESH_ARGUMENT}, {shmerr.ErrRange, C.SHMEMI_MESH_ARGUMENT}, {shmerr.ErrUnsupported, C.SHMEMI_MESH_ARGUMENT},
 	} {
-		if errors.Is(err, kind.of) {
+		if errors.Is(err, kind.err) {
 			return kind.status
 		}
 	}
@@ -125,8 +127,8 @@ func bytesOf(p unsafe.Pointer, n C.size_t) []byte {
 	return append([]byte(nil), unsafe.Slice((*byte)(p), int(n))...)
 }
 
-// copyBlob copies a blob to memory of C, which has *n bytes, and sets *n to the blob's size. If
-// `to` is nil, it only sets *n.
+// copyBlob copies a blob to memory of C, which has room for *n bytes, and sets *n to the blob's
+// size. If `to` is nil, it only sets *n, so that the caller can allocate the memory.
 func copyBlob(blob []byte, to unsafe.Pointer, n *C.size_t) error {
 	room := int(*n)
 	if *n = C.size_t(len(blob)); to == nil {
@@ -139,7 +141,8 @@ func copyBlob(blob []byte, to unsafe.Pointer, n *C.size_t) error {
 	return nil
 }
 
-// logOf returns the function that passes lines of a log to a program's function, which may be nil.
+// logOf returns a function that passes lines of a log, with arg, to the program's function `log`,
+// or drops them if that is nil.
 func logOf(log *[0]byte, arg unsafe.Pointer) func(line string) {
 	return func(line string) {
 		if log != nil {
@@ -297,8 +300,9 @@ func shmemgoMeshUnregister(n C.uint64_t, request *C.uint64_t, failure *C.char) C
 	return requestStatus(m, req, err, request, failure)
 }
 
-// shmemgoMeshImport requests the use of another member's region, for shmemx_mesh_import, and sets
-// *remote to a handle that operations can use when the request has ended.
+// shmemgoMeshImport requests the use of another member's region, for shmemx_mesh_import. It sets
+// *remote to a handle that operations can use when the request has ended, and *length to the bytes
+// of the region.
 //
 //export shmemgoMeshImport
 func shmemgoMeshImport(n C.uint64_t, blob unsafe.Pointer, size C.size_t, remote *C.uint64_t, length *C.size_t, request *C.uint64_t, failure *C.char) C.int {
@@ -429,7 +433,7 @@ func shmemgoMeshWait(request *C.uint64_t, ns C.int64_t, failure *C.char) C.int {
 	case ns == 0:
 		return C.SHMEMI_MESH_PENDING
 	}
-	return meshStatus(err, failure)
+	return meshStatus(err, failure) // of the ended request, or the timeout
 }
 
 // shmemgoMeshSend sends a message to a member's program, for shmemx_mesh_send.
@@ -449,8 +453,9 @@ func shmemgoMeshSend(n C.uint64_t, member C.int, data unsafe.Pointer, size C.siz
 	return requestStatus(m, req, err, request, failure)
 }
 
-// shmemgoMeshReceive receives a message, or waits for one for up to ns nanoseconds, for
-// shmemx_mesh_receive. It returns SHMEMI_MESH_PENDING if none arrives.
+// shmemgoMeshReceive receives a message, for which it waits for up to ns nanoseconds, for
+// shmemx_mesh_receive. *size is the room at data, and becomes the size of the message; *member
+// becomes its sender. It returns SHMEMI_MESH_PENDING if none arrives.
 //
 //export shmemgoMeshReceive
 func shmemgoMeshReceive(n C.uint64_t, data unsafe.Pointer, size *C.size_t, member *C.int, ns C.int64_t, failure *C.char) C.int {

@@ -25,8 +25,8 @@ func shmemgoPost(o *C.struct_shmemi_host_operation) C.int {
 	return C.int(current.Engine.Context(uint32(o.context)).Post((*proxy.Operation)(unsafe.Pointer(o))))
 }
 
-// shmemgoRelease sends the batches (messages that wait for more operations), because a thread
-// waits.
+// shmemgoRelease sends all open batches (messages that wait for more operations) at once, because
+// the calling thread may wait for a reply to one.
 //
 //export shmemgoRelease
 func shmemgoRelease() {
@@ -42,8 +42,8 @@ func shmemgoFence(context C.uint32_t) C.int {
 	return C.int(current.Engine.Context(uint32(context)).Fence())
 }
 
-// shmemgoQuiet begins a quiet of a context if *ticket is 0, and reports whether the operations up
-// to its ticket are complete.
+// shmemgoQuiet begins a quiet of a context if *ticket is 0, and sets *ticket to its number. It
+// returns Done, Failed, or, while the operations before the quiet are under way, Pending.
 //
 //export shmemgoQuiet
 func shmemgoQuiet(context C.uint32_t, ticket *C.uint64_t) C.int {
@@ -80,7 +80,8 @@ func shmemgoContextOpen(context C.uint32_t) C.int {
 	return C.int(n)
 }
 
-// failure is the error of the last call that failed, unless it was an error of the engine.
+// failure is the error of the last call that failed, unless it was an error of the engine, which
+// keeps its own (Engine.Err). shmemgoError returns it once.
 var failure atomic.Pointer[error]
 
 // shmemgoError returns the error of the last call that failed.

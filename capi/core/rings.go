@@ -14,8 +14,8 @@ import (
 	"libshmem/runtime/proxy"
 )
 
-// wakers has, for each engine, what wakes its proxy. It is C memory, because threads that submit to
-// rings store pointers to it.
+// wakers has, for each engine, the function and arguments that wake its proxy. The entries are in C
+// memory, because threads that submit to rings store pointers to them.
 var wakers []*C.struct_shmemi_core_waker
 
 // shmemgoRings returns the state by which threads of this process submit operations to rings, and
@@ -32,7 +32,8 @@ func shmemgoRings() unsafe.Pointer {
 	return state
 }
 
-// waker returns the function by which threads that submit to a ring wake the proxy of engine i.
+// waker returns the function by which threads that submit to a ring wake the proxy of e, which is
+// engine i.
 func waker(i int, e *proxy.Engine) device.Waker {
 	for len(wakers) <= i {
 		wakers = append(wakers, nil)

@@ -1,5 +1,5 @@
 /*
- * rma.c: the table of the core's functions for groups, which are Go's.
+ * rma.c: the table of the core's functions for groups of libshmem_rma.so. All are in Go.
  */
 #include "core.h"
 

@@ -24,7 +24,8 @@ type groupMemory struct {
 	group *rma.Group
 }
 
-// shmemgoRMAListen makes a unique id, and listens for the ranks that connect by it.
+// shmemgoRMAListen makes a unique id, and listens for the ranks that connect by it. It stores the
+// id at id, 128 bytes, and sets *to to a handle of the listener.
 //
 //export shmemgoRMAListen
 func shmemgoRMAListen(environment **C.char, id unsafe.Pointer, to *C.uint64_t, failure *C.char) C.int {
@@ -42,8 +43,9 @@ func shmemgoRMAListen(environment **C.char, id unsafe.Pointer, to *C.uint64_t, f
 	return meshStatus(err, failure)
 }
 
-// shmemgoRMACloseListener ends a listener's handle. If the ranks have connected by it (used), the
-// listener itself goes on until all ranks have left.
+// shmemgoRMACloseListener makes a listener's handle invalid. If ranks have connected by the
+// listener (used is not 0), the listener itself goes on until all ranks have left; else it is
+// closed.
 //
 //export shmemgoRMACloseListener
 func shmemgoRMACloseListener(n C.uint64_t, used C.int, failure *C.char) C.int {
@@ -82,9 +84,10 @@ func shmemgoRMAConnect(o *C.struct_shmemi_rma_options, group *C.uint64_t, failur
 		return meshStatus(err, failure)
 	}
 	options.GPU, options.NoGPU = mesh.OpenGPU()
-	if g := options.GPU; g != nil && cfg.GPUNet != config.GPUNetAuto {
-		if g.Paths = gpudirect.Paths(cfg.GPUNet); g.Paths == nil {
-			g.NICs = nil
+	// SHMEM_GPU_NET selects how NICs get access to GPU memory; without a path they get none.
+	if gpu := options.GPU; gpu != nil && cfg.GPUNet != config.GPUNetAuto {
+		if gpu.Paths = gpudirect.Paths(cfg.GPUNet); gpu.Paths == nil {
+			gpu.NICs = nil
 		}
 	}
 	options.Pick = place.Alone(place.Machine, &nics, options.GPU.Address())
@@ -108,32 +111,32 @@ func shmemgoRMAClose(n C.uint64_t, failure *C.char) C.int {
 	return meshStatus(err, failure)
 }
 
-// shmemgoRMARegister registers memory together with all other ranks, and sets its handle and the
-// number by which operations name it.
+// shmemgoRMARegister registers memory together with all other ranks, and sets *to to its handle and
+// *number to the number by which operations name it. kind is a set of SHMEMI_RMA_ bits.
 //
 //export shmemgoRMARegister
 func shmemgoRMARegister(n C.uint64_t, base unsafe.Pointer, size C.size_t, kind C.int, to, number *C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("rma_register")
 	g, m, err := objectOf[*rma.Group](groupHandle, n)
 	if err == nil {
-		var x *rma.Memory
-		if x, err = g.Register(base, uint64(size), rma.Kind{GPU: kind&C.SHMEMI_RMA_GPU != 0, Words: kind&C.SHMEMI_RMA_WORDS != 0}); err == nil {
-			*to, *number = C.uint64_t(newHandle(memoryHandle, m, groupMemory{x, g})), C.uint64_t(x.Number)
+		var memory *rma.Memory
+		if memory, err = g.Register(base, uint64(size), rma.Kind{GPU: kind&C.SHMEMI_RMA_GPU != 0, Words: kind&C.SHMEMI_RMA_WORDS != 0}); err == nil {
+			*to, *number = C.uint64_t(newHandle(memoryHandle, m, groupMemory{memory, g})), C.uint64_t(memory.Number)
 		}
 	}
 	return meshStatus(err, failure)
 }
 
-// shmemgoRMAUnregister ends the handles of memory that was registered together, and begins to close
-// this rank's region of it.
+// shmemgoRMAUnregister makes the handle of memory that the ranks have registered together invalid,
+// and begins to close this rank's region.
 //
 //export shmemgoRMAUnregister
 func shmemgoRMAUnregister(n C.uint64_t, failure *C.char) C.int {
 	defer guard.Catch("rma_unregister")
-	x, _, err := objectOf[groupMemory](memoryHandle, n)
+	memory, _, err := objectOf[groupMemory](memoryHandle, n)
 	if err == nil {
 		endHandle(uint64(n))
-		err = x.group.Unregister(x.Memory)
+		err = memory.group.Unregister(memory.Memory)
 	}
 	return meshStatus(err, failure)
 }
@@ -166,7 +169,8 @@ func shmemgoRMAWake(n C.uint64_t, failure *C.char) C.int {
 	return meshStatus(err, failure)
 }
 
-// shmemgoRMAFailure returns the status and the text of the first failed operation of a group, or 0.
+// shmemgoRMAFailure returns the status of the first failed operation of a group, and writes its
+// text to failure; 0 if none has failed.
 //
 //export shmemgoRMAFailure
 func shmemgoRMAFailure(n C.uint64_t, failure *C.char) C.int {

@@ -12,7 +12,7 @@ import (
 	"libshmem"
 	"libshmem/runtime/config"
 	"libshmem/runtime/job"
-	_ "libshmem/runtime/proxy/fastpath" // has this package compiled anew when fastpath.h changes
+	_ "libshmem/runtime/proxy/fastpath" // so that go build compiles this package again when fastpath.h changes
 )
 
 // fill publishes a job to the front, by its members of struct shmemi_state. n_pes is set last,
@@ -39,6 +39,8 @@ func fill(s *State, j *job.Job) {
 	if j.GPU != nil && !j.Settings.DisableP2P {
 		s.p2p = 1
 	}
+	// Buffers that may be in GPU memory, full checks, and ranges for a profiler need the slow path:
+	// without an address in fastBase every access takes it.
 	if j.GPU != nil || j.Settings.Checks == config.ChecksFull || !j.Ranges.FastPath() {
 		s.fastBase = bases(j, nil, nil)
 	}
@@ -133,8 +135,8 @@ func empty(s *State) {
 	s.nodeMembers, s.nodeLeaders, s.nodeOf, s.gpuFirst, s.netTiles = nil, nil, nil, nil, nil
 }
 
-// bases returns a table, by PE, of the addresses of the peers' memory in this process; nil for
-// other PEs.
+// bases returns a table in C memory, by PE, of the addresses that `where` returns for the peers;
+// nil for PEs that are no peers.
 func bases(j *job.Job, peers []libshmem.PE, where func(libshmem.PE) unsafe.Pointer) *unsafe.Pointer {
 	table := (*unsafe.Pointer)(C.calloc(C.size_t(j.NPEs), C.size_t(unsafe.Sizeof(uintptr(0)))))
 	all := unsafe.Slice(table, j.NPEs)
@@ -153,8 +155,8 @@ func nodes(j *job.Job) *int32 {
 	return list
 }
 
-// tiles returns, for each PE, the largest tile of an eager token that the network to it makes
-// visible all at once.
+// tiles returns a table in C memory, by PE, of the largest tile of an eager transfer, in bytes,
+// that the network to the PE makes visible all at once; 0 if it does so for none.
 func tiles(j *job.Job) *uint16 {
 	list := (*uint16)(C.calloc(C.size_t(j.NPEs), 2))
 	for i := range unsafe.Slice(list, j.NPEs) {

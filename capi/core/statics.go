@@ -12,7 +12,8 @@ import (
 	"libshmem/runtime/job/meet"
 )
 
-// staticsOf returns the program's globals as the front has found them.
+// staticsOf returns what the front has found out about the program's globals and statics: their
+// size and a text that PEs with symmetric statics have in common, or why they cannot be symmetric.
 func staticsOf(args *C.struct_shmemi_init_args) meet.Statics {
 	if args.statics_cause != nil {
 		return meet.Statics{Cause: C.GoString(args.statics_cause), Remedy: C.GoString(args.statics_remedy)}
@@ -32,19 +33,20 @@ func fillFile(s *State, j *job.Job) {
 // fillStatics publishes to the front the offset of the program's statics in the memory file, or why
 // they are not symmetric.
 func fillStatics(s *State, j *job.Job) {
-	which, place, ok := j.Statics()
+	found, place, ok := j.Statics()
 	s.staticsFD = -1
 	if ok {
 		s.staticsFD, s.staticsPlace, s.staticsOffset = int32(place.File), uint64(place.At), int64(place.Offset)
 		return
 	}
+	// staticsWhy gets the cause and the remedy, each with a NUL byte at its end. A long cause is
+	// cut off, so that `remedy` bytes are left for the remedy.
 	all := unsafe.Slice((*C.char)(unsafe.Pointer(&s.staticsWhy)), len(s.staticsWhy))
-	// A long cause is cut off, so that the remedy fits after it.
 	const remedy = 96
-	text(all[:len(all)-remedy], which.Cause)
+	text(all[:len(all)-remedy], found.Cause)
 	end := 0
 	for all[end] != 0 {
 		end++
 	}
-	text(all[end+1:], which.Remedy)
+	text(all[end+1:], found.Remedy)
 }

@@ -172,7 +172,7 @@ var nodeDefects = []defect{
 	},
 	{
 		id: "node/get-of-a-stream-from-itself", file: "capi/core/core.c",
-		was:  "            puts ? c->source : c->source + there, c->count, stream);",
+		was:  "            puts ? c->source : c->source + shift, c->count, stream);",
 		is:   "            c->source, c->count, stream);",
 		user: "a get on a CUDA stream from the GPU of another PE copies this PE's own bytes",
 		by:   program("stream", "gpu-node-3"), says: `stream: `,
