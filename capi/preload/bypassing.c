@@ -3,7 +3,8 @@
  *
  * If an object refers to a SHMEM function that the shim does not define, the call bypasses the
  * shim: a second name (pshmem_put), or an extension of another library. The undefined symbols of
- * all objects name such functions. A program with kernels refers to shmemi_device_register.
+ * all objects name such functions. A program with kernels refers to shmemi_device_register, so its
+ * kernels may make calls that the shim does not see.
  */
 #define _GNU_SOURCE
 #include "bypassing.h"

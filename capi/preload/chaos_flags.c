@@ -185,8 +185,9 @@ void chaos_flags_send_call(const struct delayed *first, const struct preload_fra
 
 /* ----------------------------------------------------------- the PE that waits */
 
-/* Reports whether the word r is in one of the blocks that begin at from, from + step and so on.
- * Offsets and sizes are doubled, as in places. */
+/* Reports whether the word r is in one of the blocks that begin at from, from + step and so on. All
+ * numbers are doubled, as places are: the last bit of a place is 1 in the program and 0 on the
+ * heap. */
 static bool is_in_blocks(struct range r, uint64_t from, uint64_t step, uint64_t block,
                          uint64_t blocks)
 {
@@ -225,7 +226,7 @@ static bool has_waited(const struct note *n)
  * three quarters full it sets too_many instead. */
 static void add_wait(struct range r)
 {
-    uint64_t at = r.from * 0x9e3779b97f4a7c15u >> 52;
+    uint64_t at = r.from * 0x9e3779b97f4a7c15u >> 52; /* 2^64 / golden ratio; the upper 12 bits */
     _Static_assert(WAITS == 1 << 12, "the hash has as many bits");
     while (waited[at].to != 0 && (waited[at].from != r.from || waited[at].to != r.to))
         at = (at + 1) % WAITS;
@@ -259,6 +260,8 @@ static void match_notes(struct range r, uint32_t call)
             struct note n;
             memcpy(&n, &notes[(size_t)writer * NOTES + (size_t)i], sizeof n);
             uint64_t *mark = &seen[(size_t)writer * NOTES + (size_t)i];
+            /* Left out: no note, a note that has matched, one from before a barrier (which has
+             * completed its puts), and one about another word. */
             if (n.number == 0 || n.number == *mark || n.barriers != barriers || n.flag < r.from ||
                 n.flag >= r.to || (n.flag & 1) != (r.from & 1))
                 continue;
@@ -298,9 +301,9 @@ void chaos_flags_after(const struct preload_frame *f)
     if (!notes)
         return;
     pthread_mutex_lock(&mutex);
-    const char *word = strpbrk(c->letters, "wg");
+    const char *word = strpbrk(c->letters, "wg"); /* the argument: a word, or a signal */
     switch (c->kind) {
-    case PRELOAD_KIND_TEST: /* tests of several elements may return an index or a count */
+    case PRELOAD_KIND_TEST: /* of one word (wov); tests of several may return an index or a count */
         if (strcmp(c->letters, "wov") != 0 || !*(const int *)f->result)
             break;
         /* fall through */

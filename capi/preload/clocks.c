@@ -153,14 +153,14 @@ void preload_clocks(const struct preload_frame *f, int pe, int npes)
             call.p(word_at(base, i), i == MACHINE ? machine_number() : 0, pe);
         call.quiet();
         call.barrier_all();
-        bool other = call.g(word_at(base, MACHINE), 0) != machine_number();
-        if (other)
+        bool elsewhere = call.g(word_at(base, MACHINE), 0) != machine_number();
+        if (elsewhere)
             call.p(word_at(base, OTHER + pe), 1, 0);
         else if (pe != 0)
             preload_head_clock((uint64_t)trace_time(), 0, 0);
         call.quiet();
         call.barrier_all();
-        if (other)
+        if (elsewhere)
             measure(base, pe);
         for (int k = 1; pe == 0 && k < npes; k++)
             if (call.g(word_at(base, OTHER + k), 0) == 1)

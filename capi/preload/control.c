@@ -7,8 +7,8 @@
 
 /*
  * Defines shmem_pcontrol of the shim. The arguments after level are for tools, and libraries ignore
- * them. Arguments that may be in integer registers are passed on; reading more of them than there
- * are is harmless on x86-64, where they are copies of registers.
+ * them. The five that fit in integer registers are passed on. Reading more than the program has
+ * passed is harmless on x86-64, where va_arg reads copies of these registers.
  */
 PRELOAD_PUBLIC void shmem_pcontrol(int level, ...)
 {

@@ -81,7 +81,7 @@ bool delayed_can(const struct preload_frame *f)
  * put without the gaps between blocks. Ends the process if there is no memory. */
 static char *copy_of(const struct preload_frame *f, const struct delayed *d, const char *from)
 {
-    char *copy = malloc(d->bytes + 1);
+    char *copy = malloc(d->bytes + 1); /* not NULL for a put without bytes */
     if (!copy)
         preload_refuse("%s: no memory for a copy of its %zu bytes (the process has none left)",
                        preload_name(f->number), d->bytes);
@@ -146,22 +146,22 @@ void delayed_clear(struct delayed_list *list)
 static void send_strided(const struct delayed *d)
 {
     const struct preload_call *c = &preload_calls[d->number];
-    ptrdiff_t size = c->size, apart = (ptrdiff_t)d->stride / size;
-    ptrdiff_t elements = (ptrdiff_t)d->block / size;
-    size_t blocks = d->bytes / d->block, side = (size_t)elements;
+    ptrdiff_t size = c->size, dest_stride = (ptrdiff_t)d->stride / size;
+    ptrdiff_t source_stride = (ptrdiff_t)d->block / size; /* in elements, as the others */
+    size_t blocks = d->bytes / d->block, block_elems = (size_t)source_stride;
     void *put = delayed_real(d->number);
     if (c->blocks >= 0 && d->has_ctx)
         ((void (*)(uintptr_t, void *, const void *, ptrdiff_t, ptrdiff_t, size_t, size_t, int))put)(
-            d->ctx, d->dest, d->copy, apart, elements, side, blocks, d->pe);
+            d->ctx, d->dest, d->copy, dest_stride, source_stride, block_elems, blocks, d->pe);
     else if (c->blocks >= 0)
         ((void (*)(void *, const void *, ptrdiff_t, ptrdiff_t, size_t, size_t, int))put)(
-            d->dest, d->copy, apart, elements, side, blocks, d->pe);
+            d->dest, d->copy, dest_stride, source_stride, block_elems, blocks, d->pe);
     else if (d->has_ctx)
         ((void (*)(uintptr_t, void *, const void *, ptrdiff_t, ptrdiff_t, size_t, int))put)(
-            d->ctx, d->dest, d->copy, apart, 1, blocks, d->pe);
+            d->ctx, d->dest, d->copy, dest_stride, 1, blocks, d->pe);
     else
         ((void (*)(void *, const void *, ptrdiff_t, ptrdiff_t, size_t, int))put)(
-            d->dest, d->copy, apart, 1, blocks, d->pe);
+            d->dest, d->copy, dest_stride, 1, blocks, d->pe);
 }
 
 /* Sends a put with signal by the library's function, blocking or not, with or without the put's
@@ -253,9 +253,9 @@ static struct {
     uint64_t texts[REPORTS]; /* hashes */
     int n;
     unsigned long beyond; /* reports that were not printed */
-} said = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+} reports = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* Prints a report, unless the same text was printed before or the limit is reached. */
+/* Prints a report, unless the same text was printed before or REPORTS texts were. */
 void delayed_report(const char *mode, const char *format, ...)
 {
     char text[700];
@@ -266,16 +266,16 @@ void delayed_report(const char *mode, const char *format, ...)
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
     for (const char *c = text; *c; c++)
         hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
-    pthread_mutex_lock(&said.mutex);
+    pthread_mutex_lock(&reports.mutex);
     bool again = false;
-    for (int i = 0; i < said.n; i++)
-        again |= said.texts[i] == hash;
-    bool first = !again && said.n < REPORTS;
+    for (int i = 0; i < reports.n; i++)
+        again |= reports.texts[i] == hash;
+    bool first = !again && reports.n < REPORTS;
     if (first)
-        said.texts[said.n++] = hash;
+        reports.texts[reports.n++] = hash;
     else
-        said.beyond++;
-    pthread_mutex_unlock(&said.mutex);
+        reports.beyond++;
+    pthread_mutex_unlock(&reports.mutex);
     if (first)
         preload_say("%s: PE %d: %s", mode, me, text);
 }
@@ -283,11 +283,11 @@ void delayed_report(const char *mode, const char *format, ...)
 /* Prints how many reports were left out. */
 void delayed_reports_end(const char *mode)
 {
-    pthread_mutex_lock(&said.mutex);
-    unsigned long beyond = said.beyond;
-    said.n = 0;
-    said.beyond = 0;
-    pthread_mutex_unlock(&said.mutex);
+    pthread_mutex_lock(&reports.mutex);
+    unsigned long beyond = reports.beyond;
+    reports.n = 0;
+    reports.beyond = 0;
+    pthread_mutex_unlock(&reports.mutex);
     if (beyond > 0)
         preload_say("%s: PE %d: %lu more of these reports", mode, me, beyond);
 }

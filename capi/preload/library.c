@@ -6,8 +6,9 @@
 
 #include <dlfcn.h>
 
-/* Finds one of three functions, by the interface to which f's call belongs: nvshmem for NVSHMEM,
- * else shmem, or old in a library that has only the names of OpenSHMEM 1.0. */
+/* Finds one of three functions, given by their call numbers, by the interface to which f's call
+ * belongs: nvshmem for NVSHMEM; for OpenSHMEM shmem, or old if the library has only the names of
+ * OpenSHMEM 1.0. */
 static void *find_for_interface(const struct preload_frame *f, unsigned shmem, unsigned nvshmem,
                                 unsigned old)
 {

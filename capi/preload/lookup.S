@@ -1,7 +1,8 @@
 /*
- * lookup.S: dlsym, which hands its arguments on with the caller's return address on the stack: the
- * loader's own dlsym looks at it to know which object RTLD_NEXT is after. preload_lookup (lookup.c)
- * returns a function to jump to, or none and the result.
+ * lookup.S: the shim's dlsym. It calls preload_lookup(handle, name, return address) of lookup.c,
+ * which returns in rax a function to jump to, or NULL and in rdx the result. The jump leaves the
+ * arguments and the caller's return address in place, because the C library's dlsym finds by that
+ * address after which object RTLD_NEXT has to search.
  */
 #if defined(__x86_64__)
     .text

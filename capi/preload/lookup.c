@@ -150,14 +150,16 @@ __attribute__((visibility("hidden"))) struct outcome preload_lookup(void *handle
         return preload_find((unsigned)number, caller) ? as_it_is : none;
     }
     void *found = jump(handle, name);
-    if (!found || preload_own(found)) {
+    if (!found || preload_own(found)) { /* a handle of the program also finds the shim's function */
         struct outcome none = {NULL, NULL};
         return found && !preload_find((unsigned)number, caller) ? none : as_it_is;
     }
-    void *nothing = NULL;
-    if (!__atomic_compare_exchange_n(&found_by_dlsym[number], &nothing, found, false,
+    /* The shim calls the function that was found first. If another library has the name, too, the
+     * program gets that library's function, and its calls bypass the shim. */
+    void *earlier = NULL;
+    if (!__atomic_compare_exchange_n(&found_by_dlsym[number], &earlier, found, false,
                                      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
-        nothing != found) {
+        earlier != found) {
         char text[120];
         snprintf(text, sizeof text, "%s of a second library, by dlsym", name);
         preload_head_bypassing(text);

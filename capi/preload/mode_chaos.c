@@ -25,11 +25,11 @@
 #include <string.h>
 
 /* The delayed puts are sent at the latest when their copies have this many bytes. */
-#define MOST ((size_t)64 << 20)
+#define MAX_COPIES ((size_t)64 << 20)
 
 static uint64_t seed;
-static double reorder = 0.5;
-static long delay = 1000000;
+static double reorder = 0.5; /* the share of puts that is sent late */
+static long delay = 1000000; /* the longest pause before those, in nanoseconds */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct delayed_list list; /* the puts that are delayed */
@@ -81,16 +81,16 @@ static double random_share(uint64_t *state)
 }
 
 /* Sends the n puts of an array, in a random order. */
-static void send_in_random_order(struct delayed **held, int n, uint64_t *state)
+static void send_in_random_order(struct delayed **puts, int n, uint64_t *state)
 {
     for (int i = n - 1; i > 0; i--) {
         int j = (int)(next_random(state) % (unsigned)(i + 1));
-        struct delayed *swap = held[i];
-        held[i] = held[j];
-        held[j] = swap;
+        struct delayed *swap = puts[i];
+        puts[i] = puts[j];
+        puts[j] = swap;
     }
     for (int i = 0; i < n; i++)
-        delayed_send(held[i], true, false);
+        delayed_send(puts[i], true, false);
 }
 
 /* Sends all delayed puts. A random share of them (reorder=) is sent last, after a pause and in
@@ -100,7 +100,7 @@ static void send_all(void)
     if (!list.first)
         return;
     uint64_t state = seed * 0x2545f4914f6cdd1du + (uint64_t)delayed_pe() * 0x100000001b3u + epoch;
-    int n = 0, held = 0;
+    int n = 0, n_late = 0;
     for (const struct delayed *d = list.first; d; d = d->next)
         n++;
     struct delayed **late = malloc((size_t)n * sizeof *late);
@@ -109,15 +109,15 @@ static void send_all(void)
     chaos_flags_send(list.first);
     for (struct delayed *d = list.first; d; d = d->next) {
         if (random_share(&state) < reorder) {
-            late[held++] = d;
+            late[n_late++] = d;
         } else {
             delayed_send(d, true, false);
             delayed_quiet(d);
         }
     }
-    if (held > 0 && held < n)
+    if (n_late > 0 && n_late < n)
         delayed_pause((long)(random_share(&state) * (double)delay));
-    send_in_random_order(late, held, &state);
+    send_in_random_order(late, n_late, &state);
     free(late);
     delayed_clear(&list);
     epoch++;
@@ -131,7 +131,7 @@ static bool delay_put(const struct preload_frame *f)
 {
     pthread_mutex_lock(&mutex);
     delayed_add(&list, f);
-    if (list.bytes > MOST)
+    if (list.bytes > MAX_COPIES)
         send_all();
     pthread_mutex_unlock(&mutex);
     return false;
@@ -144,6 +144,7 @@ static bool overtakes(const struct preload_call *c)
     switch (c->kind) {
     case PRELOAD_KIND_ATOMIC:
     case PRELOAD_KIND_SIGNAL:
+    /* Those that delayed_can refuses, for example because a stride is invalid. */
     case PRELOAD_KIND_PUT_SIGNAL:
     case PRELOAD_KIND_IPUT:
         return true;

@@ -151,14 +151,14 @@ static void check_get(const struct preload_frame *f)
 
 /* --------------------------------------------------------------------- waits */
 
-/* Returns the call that tests the condition of a waiting call, or -1 for waits on several elements.
- */
+/* Returns the number of the call that tests the condition of a waiting call, whose number is given;
+ * -1 for waits on several elements. */
 static int test_of(unsigned number)
 {
     char name[96];
     const char *wait = preload_name(number), *at = strstr(wait, "_wait");
     const char *letters = preload_calls[number].letters;
-    if (preload_calls[number].letters[0] == 'g')
+    if (letters[0] == 'g') /* of a signal */
         return PRELOAD_shmem_uint64_test;
     if (!at || (strcmp(letters, "wov") != 0 && strcmp(letters, "wv") != 0))
         return -1;
@@ -177,13 +177,14 @@ static int test_of(unsigned number)
 static bool condition_holds(const struct preload_frame *f, int test)
 {
     const struct preload_call *c = &preload_calls[f->number];
-    bool two = strcmp(c->letters, "wv") == 0; /* shmem_long_wait: until it differs */
-    int comparison = two ? 1 /* NE */ : (int)f->arg[1];
+    /* shmem_long_wait(word, value): until they differ; others are (word, comparison, value). */
+    bool until_differs = strcmp(c->letters, "wv") == 0;
+    int comparison = until_differs ? 1 /* NE */ : (int)f->arg[1];
     uint64_t value = 0;
     if (c->letters[0] == 'g')
         value = f->arg[2];
     else
-        memcpy(&value, (const void *)f->arg[two ? 1 : 2], c->size);
+        memcpy(&value, (const void *)f->arg[until_differs ? 1 : 2], c->size);
     return ((int (*)(uintptr_t, int, uint64_t))delayed_real((unsigned)test))(f->arg[0], comparison,
                                                                              value) != 0;
 }
@@ -258,8 +259,8 @@ static void wait_with_unsent_puts(const struct preload_frame *f)
     if (test >= 0 && poll_condition(f, test, WAIT_TIMEOUT))
         return;
     pthread_mutex_lock(&mutex);
-    send_for_waiter(put,
-                    sizeof put); /* at once for waits on several elements, which cannot be tested */
+    /* For waits on several elements, which cannot be tested here (test < 0), at once. */
+    send_for_waiter(put, sizeof put);
     pthread_mutex_unlock(&mutex);
     if (test >= 0 && put[0] && poll_condition(f, test, SOON))
         report_dependence(f, put);

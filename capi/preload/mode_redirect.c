@@ -26,11 +26,11 @@
  * the program was linked with another library. */
 PRELOAD_PUBLIC int shmem_preload_redirects;
 
-static bool on;
-static const char *path; /* of libshmem, from the setting */
-static void *shmem, *nvshmem;
-static const struct redirect_library *other;
-static bool ready; /* between init and finalize */
+static bool redirecting;
+static const char *path;                     /* of libshmem, from the setting */
+static void *shmem, *nvshmem;                /* handles of libshmem's two libraries */
+static const struct redirect_library *other; /* the program's; NULL: it needs no translation */
+static bool ready;                           /* between init and finalize */
 
 static struct {
     int (*my_pe)(void);
@@ -41,7 +41,7 @@ static struct {
 bool redirect_on(void)
 {
     preload_start();
-    return on;
+    return redirecting;
 }
 
 /* Returns the number of this PE, or -1 outside of a job, for messages. */
@@ -98,7 +98,7 @@ static const char *parse(char *text)
             return "its only option is library=PATH";
         path = value;
     }
-    on = true;
+    redirecting = true;
     return NULL;
 }
 
@@ -175,7 +175,7 @@ static double bytes_of(const char *text)
     const char *units = "kmgt";
     if (end == text || n <= 0)
         return 0;
-    const char *unit = *end ? strchr(units, *end | 0x20) : NULL;
+    const char *unit = *end ? strchr(units, *end | 0x20) : NULL; /* in lower case */
     if (unit) {
         for (const char *u = units; u <= unit; u++)
             n *= 1024;

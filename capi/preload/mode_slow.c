@@ -18,7 +18,7 @@ static struct {
     const char *pattern;
     long nanoseconds;
 } rules[RULES];
-static int n_rules, only = -1;         /* the PE of pe=; -1: all PEs */
+static int n_rules, only_pe = -1;      /* the PE of pe=; -1: all PEs */
 static uint8_t rule_of[PRELOAD_CALLS]; /* 0: no rule; or the number of the rule, from 1 */
 
 /* Parses the options of the mode: CALL=TIME makes a rule that delays the calls whose names match
@@ -34,8 +34,8 @@ static const char *parse(char *text)
         if (!value || !*value)
             return "each CALL needs a TIME";
         if (strcmp(key, "pe") == 0) {
-            only = (int)strtol(value, &end, 10);
-            if (*end || only < 0)
+            only_pe = (int)strtol(value, &end, 10);
+            if (*end || only_pe < 0)
                 return "pe is not the number of a PE";
             continue;
         }
@@ -67,7 +67,7 @@ static const char *parse(char *text)
 static bool before(struct preload_frame *f)
 {
     int rule = rule_of[f->number];
-    if (rule && (only < 0 || only == delayed_pe()))
+    if (rule && (only_pe < 0 || only_pe == delayed_pe()))
         delayed_pause(rules[rule - 1].nanoseconds);
     return true;
 }

@@ -32,7 +32,7 @@ static bool no_clock, wait_for_room;
 enum {
     TIMED = 1,  /* records it with its times; a call without this bit is only counted */
     BEFORE = 2, /* before() has to do something */
-    AFTER = 4,  /* after the call, rare() has to do something */
+    AFTER = 4,  /* after_special_call() has to do something */
 };
 static uint8_t todo[PRELOAD_CALLS];
 
@@ -90,8 +90,8 @@ static const char *parse(char *text)
     return NULL;
 }
 
-/* The kinds of calls for which the mode does more than record a time. */
-static const uint8_t more[PRELOAD_KIND_TEST_LOCK + 1] = {
+/* BEFORE and AFTER for the kinds of calls for which the mode does more than record a time. */
+static const uint8_t special[PRELOAD_KIND_TEST_LOCK + 1] = {
     [PRELOAD_KIND_INIT] = AFTER,
     [PRELOAD_KIND_FINALIZE] = BEFORE,
     [PRELOAD_KIND_EXIT] = BEFORE,
@@ -118,7 +118,7 @@ static void start(void)
             strcpy(dir, whole);
     }
     for (unsigned i = 0; i < PRELOAD_CALLS; i++)
-        todo[i] = (pattern ? 0 : TIMED) | more[preload_calls[i].kind];
+        todo[i] = (pattern ? 0 : TIMED) | special[preload_calls[i].kind];
     for (char *one = pattern; one;) {
         char *next = strchr(one, '|');
         if (next)
@@ -162,7 +162,8 @@ static void identify_pe(const struct preload_frame *f)
         preload_clocks(f, about.pe, about.npes);
 }
 
-/* Returns the result of a call that returns a status; 0 for other calls. */
+/* Returns the result of a call that makes a team or context or is an init; 0 for an init without a
+ * result. */
 static int status_of(const struct preload_frame *f)
 {
     switch (f->number) {
@@ -246,7 +247,7 @@ static void record(struct preload_frame *f, uint64_t end)
         preload_writer_wake();
     if (PRELOAD_UNLIKELY(end - f->at > PRELOAD_PAUSE))
         preload_preempted(&r->share); /* the next pause begins here */
-    r->left = end;
+    r->last_end = end;
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
     if (PRELOAD_UNLIKELY(head % PRELOAD_TOUCHED == 0 && head < PRELOAD_RING))
         preload_ring_touch(r, head);
@@ -256,8 +257,8 @@ static void record(struct preload_frame *f, uint64_t end)
  * had no processor, or was busy with its ring. */
 static __attribute__((noinline)) uint32_t time_without_processor(struct preload_ring *r)
 {
-    uint64_t ns = preload_preempted(&r->share) + r->own;
-    r->own = 0;
+    uint64_t ns = preload_preempted(&r->share) + r->touch_ns;
+    r->touch_ns = 0;
     return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
@@ -267,8 +268,8 @@ static __attribute__((noinline)) uint32_t time_without_processor(struct preload_
 /* Called before each call: reads the time, and writes the record of a call that does not return. */
 static bool before(struct preload_frame *f)
 {
-    unsigned what = todo[f->number];
-    if (__builtin_expect(what & BEFORE, 0)) {
+    unsigned tasks = todo[f->number];
+    if (__builtin_expect(tasks & BEFORE, 0)) {
         if (preload_calls[f->number].kind == PRELOAD_KIND_FINALIZE) {
             /* Done only once: a library may warn about a second finalize, and has no heap by then.
              */
@@ -286,12 +287,12 @@ static bool before(struct preload_frame *f)
         }
     }
     f->at = 0;
-    if (!(what & TIMED))
+    if (!(tasks & TIMED))
         return true;
     f->at = preload_ticks();
     f->stolen = 0;
     struct preload_ring *r = preload_ring;
-    if (PRELOAD_UNLIKELY(r && (r->own || f->at - r->left > PRELOAD_PAUSE))) {
+    if (PRELOAD_UNLIKELY(r && (r->touch_ns || f->at - r->last_end > PRELOAD_PAUSE))) {
         f->stolen = time_without_processor(r);
         f->at = preload_ticks();
     }

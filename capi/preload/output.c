@@ -87,8 +87,8 @@ static void give_up(const char *what, const char *why, const char *remedy)
         snprintf(text, sizeof text, "all calls after the file could not be written: %s", why);
         preload_head_bypassing(text);
         preload_head(line, &about, lost_so_far + discarded, discarded);
-        if (pwrite(fd, line, sizeof line, 2) < 0)
-            line[0] = '\0'; /* the message above must suffice */
+        if (pwrite(fd, line, sizeof line, 2) < 0) /* after "[\n" */
+            line[0] = '\0';                       /* the message above must suffice */
     }
     if (fd >= 0)
         close(fd);

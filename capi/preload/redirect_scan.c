@@ -153,7 +153,8 @@ static void scan_object(struct scan *s, const struct dl_phdr_info *info, const E
         else if (d->d_tag == DT_GNU_HASH)
             gnu = d->d_un.d_ptr;
     }
-    /* The loader has added the base to addresses in a dynamic section that it may write to. */
+    /* The loader has added the base to these addresses, but not in a read-only dynamic section: an
+     * address below the base still lacks it. */
     uintptr_t *addresses[] = {&value[DT_SYMTAB], &value[DT_STRTAB], &value[DT_HASH],
                               &value[DT_RELA], &gnu};
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++)

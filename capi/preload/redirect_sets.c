@@ -186,7 +186,7 @@ static uint64_t learn_slot(const struct key *key, const char *call)
             if (same_key(&e.key, key))
                 return e.slot;
         }
-        if (waited > 60000000) { /* us */
+        if (waited > 60000000) { /* a minute, in us */
             preload_say("redirect: %s (PE %d): waits for PE %d to call it with the same active set "
                         "and pSync",
                         call, me, key->start);
@@ -228,8 +228,9 @@ bool redirect_sets_find(int start, int log_stride, int size, uintptr_t sync, con
     struct key key = {common_number(sync), start, log_stride, size, 0};
     const struct known *k = find_slot(&key);
     if (!k) {
-        /* One thread adds entries to the list. A thread that waits for another PE must not lock
-         * this: that PE may itself wait for another thread of this PE. */
+        /* At the set's first PE one thread at a time adds an entry to the pool's list. At the other
+         * PEs the thread waits for the first PE, and must not lock the mutex meanwhile: the first
+         * PE may wait for a set whose first PE this one is. */
         bool first = start == me;
         if (first)
             pthread_mutex_lock(&mutex);

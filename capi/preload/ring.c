@@ -36,21 +36,21 @@ static void make_key(void)
 
 /* Claims the ring of a thread that has ended, if the writer has written all its records; NULL if
  * there is no such ring. */
-static struct preload_ring *left_over(void)
+static struct preload_ring *claim_ended(void)
 {
     for (struct preload_ring *r = atomic_load(&rings); r; r = r->next) {
-        int gone = 1;
+        int expected = 1; /* the states of ended are in ring.h */
         if (atomic_load_explicit(&r->ended, memory_order_acquire) == 1 &&
             atomic_load_explicit(&r->tail, memory_order_acquire) ==
                 atomic_load_explicit(&r->head, memory_order_relaxed) &&
-            atomic_compare_exchange_strong(&r->ended, &gone, 2))
+            atomic_compare_exchange_strong(&r->ended, &expected, 2))
             return r;
     }
     return NULL;
 }
 
 /* Touches the memory of PRELOAD_TOUCHED records from head on, so that recording takes no page
- * faults, and adds the time to r->own. */
+ * faults, and adds the time to r->touch_ns. */
 void preload_ring_touch(struct preload_ring *r, uint64_t head)
 {
     uint64_t begin = preload_monotonic();
@@ -59,14 +59,14 @@ void preload_ring_touch(struct preload_ring *r, uint64_t head)
     for (; at < end; at += 4096)
         *at = 0;
     end[-1] = 0;
-    r->own += preload_monotonic() - begin;
+    r->touch_ns += preload_monotonic() - begin;
 }
 
 /* Sets the ring of the calling thread: that of a thread that has ended, or a new one. */
 struct preload_ring *preload_ring_open(void)
 {
     pthread_once(&once, make_key);
-    struct preload_ring *r = left_over();
+    struct preload_ring *r = claim_ended();
     if (!r) {
         r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -85,8 +85,8 @@ struct preload_ring *preload_ring_open(void)
         atomic_store_explicit(&r->ended, 0, memory_order_release);
     }
     preload_preempted(&r->share);
-    r->left = preload_ticks();
-    r->own = 0;
+    r->last_end = preload_ticks();
+    r->touch_ns = 0;
     pthread_setspecific(key, r);
     preload_ring = r;
     return r;

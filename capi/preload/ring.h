@@ -2,8 +2,8 @@
  * ring.h: the records of one thread, which it writes and the writer reads. Neither waits for the
  * other: where a ring is full, the record is counted as lost.
  *
- * The thread owns head, left, own, share, lost and counts, and publishes a record by storing head
- * with release order; the writer owns tail and frees space with the same order.
+ * The thread owns head, limit, last_end, touch_ns, share, lost and counts, and publishes a record
+ * by storing head with release order; the writer owns tail and frees space with the same order.
  */
 #ifndef PRELOAD_RING_H
 #define PRELOAD_RING_H
@@ -40,9 +40,9 @@ struct preload_ring {
     _Atomic int ended; /* 1: the thread has ended, 2: a new thread is claiming the ring */
 
     _Alignas(64) _Atomic uint64_t head;
-    uint64_t limit; /* head may advance up to this without another read of tail */
-    uint64_t left;  /* ticks: when the last call ended */
-    uint64_t own;   /* nanoseconds since `left` that were spent in page faults of the ring */
+    uint64_t limit;    /* head may advance up to this without another read of tail */
+    uint64_t last_end; /* when the thread's last recorded call ended, in ticks */
+    uint64_t touch_ns; /* nanoseconds since then that were spent in page faults of the ring */
     struct preload_share share; /* the kernel's counts when the thread last read them */
     _Atomic uint64_t lost;
     _Atomic uint64_t counts[PRELOAD_CALLS]; /* calls that are counted and not recorded */
@@ -77,7 +77,7 @@ void preload_rings_forked(void);
  * page fault, 2.8 us on a virtual machine, which the trace would count as the program's time. */
 #define PRELOAD_TOUCHED ((uint64_t)1 << 12)
 
-/* Touches the memory of PRELOAD_TOUCHED records from head on, and adds the time to r->own. */
+/* Touches the memory of PRELOAD_TOUCHED records from head on, and adds the time to r->touch_ns. */
 void preload_ring_touch(struct preload_ring *r, uint64_t head);
 
 /* Reports whether the ring is full, so that the next record would be lost. */

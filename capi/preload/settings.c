@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The mode if the variable is not set. */
-static const char usual[] = "trace";
+static const char default_text[] = "trace";
 
 const struct preload_mode *preload_active[PRELOAD_MODES + 1];
 
@@ -60,7 +60,7 @@ static void read_part(char *part, bool on[])
 void preload_settings(void)
 {
     const char *set = getenv("SHMEM_PRELOAD");
-    char *text = strdup(set && *set ? set : usual);
+    char *text = strdup(set && *set ? set : default_text);
     if (!text)
         preload_refuse("SHMEM_PRELOAD: no memory for its text (the process has none left)");
     preload_settings_text = text;

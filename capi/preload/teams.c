@@ -20,7 +20,7 @@
 #define MOST 4096 /* teams and contexts of a program, each; further ones have no number */
 
 struct team {
-    uintptr_t handle; /* of an active set: a mix of its three numbers */
+    uintptr_t handle; /* of an active set: its three numbers, packed (active_set) */
     bool set;         /* it is an active set */
     _Atomic bool dead;
     uint32_t id; /* the number in the trace */
@@ -39,9 +39,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct team teams[MOST];
 static struct context contexts[MOST];
 static _Atomic int team_count, context_count;
-static bool numbers;    /* handles are numbers of 32 bits */
-static uintptr_t world; /* the handle of the team of all PEs */
-static int all;         /* the number of PEs */
+static bool short_handles; /* handles are numbers of 32 bits, not pointers */
+static uintptr_t world;    /* the handle of the team of all PEs */
+static int job_pes;        /* the number of PEs */
 /* The library's team_n_pes and team_translate_pe. */
 static int (*size_of)(uintptr_t), (*translate)(uintptr_t, int, uintptr_t);
 
@@ -49,19 +49,19 @@ static int (*size_of)(uintptr_t), (*translate)(uintptr_t, int, uintptr_t);
  * have left the other half of the register undefined, which this removes. */
 static uintptr_t handle_of(uintptr_t argument)
 {
-    return numbers ? (uint32_t)argument : argument;
+    return short_handles ? (uint32_t)argument : argument;
 }
 
 /* Called after init: finds the library's functions for teams, and adds the team of all PEs. */
 void preload_teams_open(const struct preload_frame *f, int npes)
 {
     bool nv = preload_calls[f->number].flags & PRELOAD_NVSHMEM;
-    all = npes;
-    numbers = preload_library_numbers(f);
+    job_pes = npes;
+    short_handles = preload_library_numbers(f);
     size_of = preload_find(nv ? PRELOAD_nvshmem_team_n_pes : PRELOAD_shmem_team_n_pes, f->caller);
     translate = preload_find(
         nv ? PRELOAD_nvshmem_team_translate_pe : PRELOAD_shmem_team_translate_pe, f->caller);
-    if (!numbers) {
+    if (!short_handles) {
         uintptr_t *named = dlsym(RTLD_DEFAULT, "oshmem_team_world"); /* of Open MPI 5 */
         world = named ? *named : 0;
     }
@@ -94,7 +94,7 @@ static const struct team *add_locked(uintptr_t handle, bool set, int *pes, int n
         if (!teams[i].set && teams[i].n == n &&
             memcmp(teams[i].pes, pes, (size_t)n * sizeof *pes) == 0)
             instance++;
-    bool whole = set && n == all;
+    bool whole = set && n == job_pes;
     for (int i = 0; i < n && whole; i++)
         whole = pes[i] == i;
     struct team *t = &teams[count];
@@ -148,14 +148,14 @@ static const struct team *team_of_handle(uintptr_t handle)
 }
 
 /* Returns the team of an active set, which is added to the table when it is new. Its key in the
- * table mixes the three numbers of the set. Returns NULL if the numbers are not a valid set. */
+ * table packs the three numbers of the set. Returns NULL if the numbers are not a valid set. */
 static const struct team *active_set(int start, int log_stride, int n)
 {
-    if (n <= 0 || n > all || log_stride < 0 || log_stride > 30 || start < 0)
+    if (n <= 0 || n > job_pes || log_stride < 0 || log_stride > 30 || start < 0)
         return NULL;
-    uintptr_t mix =
+    uintptr_t key =
         (uintptr_t)(unsigned)start << 34 | (uintptr_t)(unsigned)log_stride << 29 | (unsigned)n;
-    const struct team *t = find_team(mix, true);
+    const struct team *t = find_team(key, true);
     if (t)
         return t;
     int *pes = malloc((size_t)n * sizeof *pes);
@@ -163,14 +163,14 @@ static const struct team *active_set(int start, int log_stride, int n)
         return NULL;
     for (int i = 0; i < n; i++)
         pes[i] = start + (i << log_stride);
-    return add_once(mix, true, pes, n);
+    return add_once(key, true, pes, n);
 }
 
 /* Returns the handle, a number of 32 bits or a pointer, that the library has written to an address.
  */
 static uintptr_t handle_at(uintptr_t at)
 {
-    if (numbers)
+    if (short_handles)
         return *(uint32_t *)at;
     return *(uintptr_t *)at;
 }
@@ -233,8 +233,8 @@ bool preload_team_of(const struct preload_frame *f, uint32_t *team)
             *team = 0; /* barrier_all and sync_all */
             return true;
         }
-        const uintptr_t *numbers_of = f->arg + (start - c->letters);
-        t = active_set((int)numbers_of[0], (int)numbers_of[1], (int)numbers_of[2]);
+        const uintptr_t *triple = f->arg + (start - c->letters);
+        t = active_set((int)triple[0], (int)triple[1], (int)triple[2]);
     }
     if (t)
         *team = t->id;
