@@ -28,18 +28,19 @@ int nvshmemid_init_status(void);
  * of libnvshmem_host.so.3, and the copy that a program may have. */
 static void select_transport(int number)
 {
-    int *first = dlsym(RTLD_DEFAULT, "nvshmem_selected_device_transport");
-    int *other = nvshmemi_old_variable("nvshmem_selected_device_transport");
+    /* The first one in the search order, which is the program's copy if it has one. */
+    int *global = dlsym(RTLD_DEFAULT, "nvshmem_selected_device_transport");
+    int *host_library = nvshmemi_host_variable("nvshmem_selected_device_transport");
     nvshmem_selected_device_transport = number;
-    if (first != NULL)
-        *first = number;
-    if (other != NULL)
-        *other = number;
+    if (global != NULL)
+        *global = number;
+    if (host_library != NULL)
+        *host_library = number;
 }
 
-/* Finds the variables of a program: calls the archive's function, which up to release 3.4 returns
- * nothing. */
-static int find(const struct shmemi_archive_program *p, void **state, void **transport)
+/* Finds the variables of a program: calls the archive's callback, and returns its status. Up to
+ * release 3.4 the callback returns nothing, and the status is 0. */
+static int find_variables(const struct shmemi_archive_program *p, void **state, void **transport)
 {
     int (*callback)(void **, void **) = (int (*)(void **, void **))(uintptr_t)p->callback;
     *state = *transport = NULL;
@@ -71,23 +72,23 @@ int nvshmemid_hostlib_init_attr(int requested, int *provided, unsigned int flags
     if (callback != NULL &&
         shmemi_archive_check(archive.major, archive.minor, archive.patch, why, sizeof why) != 0)
         return refuse(why, NVSHMEMX_ERROR_INVALID_VALUE);
-    bool counts = nvshmemi_init_status() != NVSHMEM_STATUS_NOT_INITIALIZED;
-    int status = counts ? shmemx_init_attr(0, NULL) : nvshmemi_hostlib_init_attr(flags, attr);
+    bool in_job = nvshmemi_init_status() != NVSHMEM_STATUS_NOT_INITIALIZED;
+    int status = in_job ? shmemx_init_attr(0, NULL) : nvshmemi_hostlib_init_attr(flags, attr);
     if (status != 0)
         return status;
     if (provided != NULL)
         *provided = NVSHMEM_THREAD_SERIALIZED;
-    if (counts && nvshmemi_init_status() == NVSHMEM_STATUS_IS_BOOTSTRAPPED)
+    if (in_job && nvshmemi_init_status() == NVSHMEM_STATUS_IS_BOOTSTRAPPED)
         shmemi_settle_gpu("nvshmem_init");
     if (callback == NULL)
         return 0;
-    struct shmemi_archive_program p = {archive.major, archive.minor, archive.patch, find,
+    struct shmemi_archive_program p = {archive.major, archive.minor, archive.patch, find_variables,
                                        (void *)(uintptr_t)callback};
     if (shmemi_archive_add(&p, why, sizeof why) == 0)
         return 0;
-    /* The archive ends the process after an error. This call takes back its own count, but not the
-     * first one: the last finalize would wait for PEs that go on. */
-    if (counts)
+    /* The archive ends the process after this error. An init of a job that was joined before is
+     * undone. The first one is not: its finalize would wait for the other PEs, which go on. */
+    if (in_job)
         shmem_finalize();
     return refuse(why, NVSHMEMX_ERROR_NOT_SUPPORTED);
 }

@@ -47,7 +47,8 @@ static void missing(void)
 
 static void *library;
 
-/* Returns the function with this name of the library below, libshmem.so; NULL if it has none. */
+/* Returns the function with this name of the library below (libshmem.so, or with BELOW_EXPORTS
+ * libshmem_nvshmem.so); NULL if it has none. */
 void *nvshmemi_below(const char *name)
 {
     return library ? dlsym(library, name) : NULL;

@@ -42,9 +42,9 @@ static float of_half(uint16_t h)
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, rest = h & 0x7fff;
     if (rest >= 0x7c00) /* infinite, or not a number */
         return of_bits(sign | 0x7f800000 | (rest & 0x3ff) << 13);
-    if (rest >= 0x400)
+    if (rest >= 0x400) /* normal: the biases of the exponents, 127 and 15, differ by 112 */
         return of_bits(sign | ((rest << 13) + (112u << 23)));
-    float small = (float)rest * 0x1p-24f;
+    float small = (float)rest * 0x1p-24f; /* 0 or subnormal: a multiple of 2^-24 */
     return sign ? -small : small;
 }
 
@@ -53,7 +53,7 @@ static float of_half(uint16_t h)
 static uint16_t to_half(float x)
 {
     uint32_t bits = bits_of(x), sign = bits >> 16 & 0x8000, rest = bits & 0x7fffffff;
-    if (rest > 0x7f800000)
+    if (rest > 0x7f800000) /* not a number: stays one, and quiet */
         return (uint16_t)(sign | 0x7e00 | (rest >> 13 & 0x1ff));
     if (rest >= 0x477ff000) /* rounds to more than 65504 */
         return (uint16_t)(sign | 0x7c00);
@@ -62,7 +62,8 @@ static uint16_t to_half(float x)
     return (uint16_t)(sign | (rest - (112u << 23) + 0xfff + (rest >> 13 & 1)) >> 13);
 }
 
-/* Defines nvshmemi_<type>_<op>, the reduction of a and b to the expression. */
+/* Defines nvshmemi_<type>_<op>, which replaces each element of acc by the expression of it (a) and
+ * of the same element of `in` (b). */
 #define REDUCER(type, op, expression)                                                              \
     static void type##_##op(void *acc, const void *in, size_t nelems)                              \
     {                                                                                              \

@@ -37,10 +37,10 @@ struct config {
 };
 _Static_assert(sizeof(struct config) == 56, "the size of the struct in CUDA");
 
-/* cudaFuncAttributes, which grows at its end. */
+/* cudaFuncAttributes. Later versions of CUDA append members, for which `more` has room. */
 struct kernel {
-    size_t shared, constant, local;
-    int threads, registers; /* the most of a block; of a thread */
+    size_t shared, constant, local; /* bytes */
+    int threads, registers;         /* the most threads of a block; the registers of a thread */
     char more[256];
 };
 
@@ -190,7 +190,7 @@ static int refuse_block(const struct config *c, const void *func, const char *ca
  * Returns 0, or an error that it has printed. */
 static int launch(struct config c, const void *func, void **args, const char *call)
 {
-    struct attribute all[MAX_ATTRIBUTES + 1];
+    struct attribute attributes[MAX_ATTRIBUTES + 1];
     int limit = 0, rc = max_blocks(func, c.block, c.shared, &limit, call);
     if (rc != 0)
         return rc;
@@ -206,12 +206,13 @@ static int launch(struct config c, const void *func, void **args, const char *ca
                 call, product(c.grid), product(c.block), c.n, limit, MAX_ATTRIBUTES);
         return NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED;
     }
+    /* The caller's attributes, with the launch made cooperative whatever the caller has set. */
     unsigned n = 0;
     for (unsigned i = 0; i < c.n; i++)
         if (c.attributes[i].id != ATTRIBUTE_COOPERATIVE)
-            all[n++] = c.attributes[i];
-    all[n++] = (struct attribute){.id = ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
-    c.attributes = all;
+            attributes[n++] = c.attributes[i];
+    attributes[n++] = (struct attribute){.id = ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+    c.attributes = attributes;
     c.n = n;
     int error = runtime.launch(&c, func, args);
     return error == 0 ? 0
@@ -236,7 +237,7 @@ int nvshmemx_collective_launch_query_gridsize(const void *func, struct dim block
     return max_blocks(func, block, shared, gridsize, __func__);
 }
 
-/* Launches a kernel on all PEs whose blocks may wait for each other. */
+/* Launches a kernel whose blocks may wait for each other. All PEs call it. */
 int nvshmemx_collective_launch(const void *func, struct dim grid, struct dim block, void **args,
                                size_t shared, struct CUstream_st *stream)
 {

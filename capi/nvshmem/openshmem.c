@@ -22,7 +22,7 @@ struct other {
 
 /* Stores in o the functions of the OpenSHMEM library that is loaded in the process. Returns NULL,
  * or the name of the first function that the process lacks. */
-static const char *find(struct other *o)
+static const char *find_functions(struct other *o)
 {
     const struct {
         const char *name;
@@ -55,13 +55,13 @@ bool nvshmemi_joins_openshmem(void)
 int nvshmemi_init_with_shmem(const char *call)
 {
     struct other o;
-    const char *lacks = find(&o);
-    if (lacks != NULL) {
+    const char *missing = find_functions(&o);
+    if (missing != NULL) {
         fprintf(
             stderr,
             "shmem: %s: NVSHMEMX_INIT_WITH_SHMEM: the program has no OpenSHMEM with %s (link it, "
             "and call shmem_init first)\n",
-            call, lacks);
+            call, missing);
         return NVSHMEMX_ERROR_INVALID_VALUE;
     }
     /* The program's OpenSHMEM is libshmem.so itself: its job is this one. */
@@ -72,7 +72,7 @@ int nvshmemi_init_with_shmem(const char *call)
     struct {
         int status;
         shmemx_uniqueid_t id;
-    } *sent = o.malloc_(sizeof *sent), got;
+    } *sent = o.malloc_(sizeof *sent), from_pe_0;
     if (sent == NULL) {
         fprintf(stderr, "shmem: %s: the program's OpenSHMEM has no %zu bytes left\n", call,
                 sizeof *sent);
@@ -81,11 +81,11 @@ int nvshmemi_init_with_shmem(const char *call)
     if (me == 0)
         sent->status = shmemx_get_uniqueid(&sent->id);
     o.barrier_all();
-    o.getmem(&got, sent, sizeof got, 0);
+    o.getmem(&from_pe_0, sent, sizeof from_pe_0, 0);
     o.barrier_all();
     o.free_(sent);
     shmemx_init_attr_t attr = SHMEMX_INIT_ATTR_INITIALIZER;
-    if (got.status != 0 || shmemx_set_attr_uniqueid_args(me, n, &got.id, &attr) != 0)
+    if (from_pe_0.status != 0 || shmemx_set_attr_uniqueid_args(me, n, &from_pe_0.id, &attr) != 0)
         status = NVSHMEMX_ERROR_INTERNAL; /* PE 0 has printed the reason */
     return status != 0 ? status : shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, &attr);
 }

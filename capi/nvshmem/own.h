@@ -63,10 +63,11 @@ void *nvshmemi_mc_ptr(nvshmem_team_t team, const void *ptr);
 
 /* twice.c. Prints a warning if another library with NVIDIA's soname is loaded. */
 void nvshmemi_warn_of_another(const char *call);
-/* Reports whether the process has this project's library with NVIDIA's soname. */
-bool nvshmemi_is_old_name(void);
-/* Returns a variable of that library; NULL if it is not there. */
-void *nvshmemi_old_variable(const char *name);
+/* Reports whether the process has this project's library with NVIDIA's soname, which is
+ * libnvshmem_host.so.3. */
+bool nvshmemi_has_host_library(void);
+/* Returns the address of a variable of that library; NULL if it is not there. */
+void *nvshmemi_host_variable(const char *name);
 
 /* openshmem.c */
 bool nvshmemi_joins_openshmem(void);

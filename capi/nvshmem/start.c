@@ -35,7 +35,8 @@ void *nvshmemi_align(size_t alignment, size_t size)
  * another layout. Only such versions are refused. A version has a number in the upper half and the
  * size of the struct in the lower half. Any other value is accepted, as by NVIDIA's library,
  * because programs often leave it undefined: torch does not initialise its attributes, and
- * nvshmem4py takes memory of numpy for them.
+ * nvshmem4py takes memory of numpy for them. Numbers up to 15, with a size that a struct may have,
+ * are unlikely in such memory.
  */
 static bool is_later_version(int version)
 {
@@ -54,6 +55,7 @@ extern int nvshmemi_headers_release __attribute__((weak));
 static int check_headers(const char *call)
 {
     static bool warned;
+    /* major * 10000 + minor * 100 + patch; 0 if no header has defined it */
     int release = &nvshmemi_headers_release != NULL ? nvshmemi_headers_release : 0;
     if (!warned && nvshmemi_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED)
         nvshmemi_warn_of_another(call);
@@ -69,12 +71,12 @@ static int check_headers(const char *call)
     return NVSHMEMX_ERROR_NOT_SUPPORTED;
 }
 
-/* Ends an init whose status is known, and returns the status. If it is the first init of the job,
- * all PEs agree whether to serve device code of NVIDIA's archive. */
+/* Ends an init, and returns its status. If it was the first init of the job, and has succeeded, all
+ * PEs agree whether to serve device code of NVIDIA's archive. */
 static int finish_init(int status, bool first, const char *call)
 {
     if (status == 0 && first)
-        shmemi_archive_begin(nvshmemi_is_old_name(), call);
+        shmemi_archive_begin(nvshmemi_has_host_library(), call);
     return status;
 }
 
@@ -151,9 +153,9 @@ static int join(unsigned int flags, const nvshmemx_init_attr_t *attr)
         a.mpi_comm = attr->mpi_comm;
         return shmemx_init_attr(SHMEMX_INIT_WITH_MPI_COMM, &a);
     }
-    const nvshmemx_uniqueid_args_t *u = &attr->args.uid_args;
-    if (shmemx_set_attr_uniqueid_args(u->myrank, u->nranks, (const shmemx_uniqueid_t *)u->id, &a) !=
-        0)
+    const nvshmemx_uniqueid_args_t *unique = &attr->args.uid_args;
+    if (shmemx_set_attr_uniqueid_args(unique->myrank, unique->nranks,
+                                      (const shmemx_uniqueid_t *)unique->id, &a) != 0)
         return NVSHMEMX_ERROR_INVALID_VALUE;
     return shmemx_init_attr(SHMEMX_INIT_WITH_UNIQUEID, &a);
 }

@@ -9,11 +9,12 @@
 typedef void copy(void *dest, const void *source, size_t nbytes, int pe,
                   struct CUstream_st *stream);
 
-/* Copies nelems elements of size bytes on the stream, by the function `one`: each element by its
- * own call, or all by one call if they have no gaps. Ends the job if a stride is less than 1. */
-static void copy_elements(copy *one, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst,
-                          size_t nelems, size_t size, int pe, struct CUstream_st *stream,
-                          const char *call)
+/* Copies nelems elements of size bytes on the stream, by the function `copy_bytes`: each element by
+ * its own call, or all by one call if they have no gaps. dst and sst are the strides of dest and
+ * source, in elements. Ends the job if a stride is less than 1. */
+static void copy_elements(copy *copy_bytes, char *dest, const char *source, ptrdiff_t dst,
+                          ptrdiff_t sst, size_t nelems, size_t size, int pe,
+                          struct CUstream_st *stream, const char *call)
 {
     if (dst < 1 || sst < 1) {
         fprintf(stderr, "shmem: PE %d: %s: strides of %td and %td (use 1 or more)\n", shmem_my_pe(),
@@ -21,11 +22,12 @@ static void copy_elements(copy *one, char *dest, const char *source, ptrdiff_t d
         shmem_global_exit(1);
     }
     if (dst == 1 && sst == 1) {
-        one(dest, source, nelems * size, pe, stream);
+        copy_bytes(dest, source, nelems * size, pe, stream);
         return;
     }
     for (size_t i = 0; i < nelems; i++)
-        one(dest + i * (size_t)dst * size, source + i * (size_t)sst * size, size, pe, stream);
+        copy_bytes(dest + i * (size_t)dst * size, source + i * (size_t)sst * size, size, pe,
+                   stream);
 }
 
 /* Enqueues a strided put on a stream, as one put for each element. */

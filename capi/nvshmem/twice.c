@@ -14,7 +14,7 @@
 #include <link.h>
 #include <string.h>
 
-static const char old_name[] = "libnvshmem_host.so.3", own_name[] = "libshmem_nvshmem.so";
+static const char nvidia_soname[] = "libnvshmem_host.so.3", own_name[] = "libshmem_nvshmem.so";
 
 /* The loaded libraries with NVIDIA's soname. */
 struct search {
@@ -25,11 +25,12 @@ struct search {
     bool started;           /* inspect has seen the program, which is the first object */
 };
 
-/* Reads from a loaded object whether it has NVIDIA's soname, and whether it depends on this
- * library, or on a library of the soname. */
-static void read_names(const struct dl_phdr_info *info, bool *old, bool *needs, bool *needs_old)
+/* Reads from a loaded object whether it has NVIDIA's soname, and whether it was linked with this
+ * library (needs_this) or with a library of that soname. */
+static void read_names(const struct dl_phdr_info *info, bool *has_soname, bool *needs_this,
+                       bool *needs_soname)
 {
-    *old = *needs = *needs_old = false;
+    *has_soname = *needs_this = *needs_soname = false;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         if (info->dlpi_phdr[i].p_type != PT_DYNAMIC)
             continue;
@@ -46,11 +47,11 @@ static void read_names(const struct dl_phdr_info *info, bool *old, bool *needs, 
         for (const ElfW(Dyn) *d = all; d->d_tag != DT_NULL; d++) {
             const char *text = (const char *)strings + d->d_un.d_val;
             if (d->d_tag == DT_SONAME)
-                *old = strcmp(text, old_name) == 0;
+                *has_soname = strcmp(text, nvidia_soname) == 0;
             else if (d->d_tag == DT_NEEDED && strcmp(text, own_name) == 0)
-                *needs = true;
-            else if (d->d_tag == DT_NEEDED && strcmp(text, old_name) == 0)
-                *needs_old = true;
+                *needs_this = true;
+            else if (d->d_tag == DT_NEEDED && strcmp(text, nvidia_soname) == 0)
+                *needs_soname = true;
         }
     }
 }
@@ -60,23 +61,23 @@ static void read_names(const struct dl_phdr_info *info, bool *old, bool *needs, 
 static int inspect(struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct search *s = arg;
-    bool old, needs, needs_old;
+    bool has_soname, needs_this, needs_soname;
     (void)size;
-    read_names(info, &old, &needs, &needs_old);
+    read_names(info, &has_soname, &needs_this, &needs_soname);
     if (!s->started) /* the program is the first object */
-        s->linked = needs_old;
+        s->linked = needs_soname;
     s->started = true;
-    if (old && needs) {
+    if (has_soname && needs_this) {
         s->own_file = info->dlpi_name;
         s->own_first = s->other_file == NULL;
-    } else if (old)
+    } else if (has_soname)
         s->other_file = info->dlpi_name;
     return 0;
 }
 
 /* Reports whether the process has this project's library with NVIDIA's soname, by which programs
  * find it that were built with NVIDIA's. */
-bool nvshmemi_is_old_name(void)
+bool nvshmemi_has_host_library(void)
 {
     struct search s = {0};
     dl_iterate_phdr(inspect, &s);
@@ -85,7 +86,7 @@ bool nvshmemi_is_old_name(void)
 
 /* Returns the address of a variable of this project's library with NVIDIA's soname; NULL if there
  * is none. */
-void *nvshmemi_old_variable(const char *name)
+void *nvshmemi_host_variable(const char *name)
 {
     struct search s = {0};
     dl_iterate_phdr(inspect, &s);
@@ -108,11 +109,11 @@ void nvshmemi_warn_of_another(const char *call)
     dl_iterate_phdr(inspect, &s);
     if (s.other_file == NULL || s.own_file == NULL)
         return;
-    /* It was preloaded, or loaded first on purpose: then all that look for the soname find it. */
+    /* This project's was preloaded, or loaded first on purpose: searches for the soname find it. */
     if (s.own_first && !s.linked)
         return;
     fprintf(stderr,
             "shmem: %s: two libraries %s are loaded: %s, which leads to this one, and %s (preload "
             "the first one, or link the program with libshmem's libnvshmem_host.so again)\n",
-            call, old_name, s.own_file, s.other_file);
+            call, nvidia_soname, s.own_file, s.other_file);
 }

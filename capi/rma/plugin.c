@@ -327,7 +327,8 @@ static nccl_result failure(struct coll *x, const char *call)
     return result(x->log, call, status ? status : SHMEMI_MESH_NETWORK, error);
 }
 
-/* Checks an operation, and submits it. */
+/* Checks an operation of the NCCL function `call`, and submits it to the group's proxy. signal is
+ * the memory with the signal's word, or NULL. Sets *request for plugin_test. */
 static nccl_result submit(const char *call, const struct transfer *t, uint32_t kind,
                           const struct memory *signal, void **request)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 256 };
+enum { CHUNK = 256 }; /* operations that are allocated together */
 
 struct chunk {
     struct chunk *next;
@@ -69,6 +69,7 @@ bool operation_submit(struct operations *all, struct shmemi_group_operation *o)
     while (!__atomic_compare_exchange_n(&q->last, &o->next, o, true, __ATOMIC_SEQ_CST,
                                         __ATOMIC_RELAXED))
         ;
-    /* The proxy stores asleep and reads last after that. */
+    /* The proxy stores asleep and then reads last; here last is stored and then asleep read. As all
+     * four are sequentially consistent, the proxy finds the operation or this thread wakes it. */
     return __atomic_load_n(&q->asleep, __ATOMIC_SEQ_CST) != 0;
 }

@@ -11,22 +11,24 @@
 
 struct chunk;
 
+/* The memory for the operations of a coll. */
 struct operations {
-    struct shmemi_group_queue queue;
+    struct shmemi_group_queue queue;     /* submitted operations, which the proxy reads */
     pthread_mutex_t lock;                /* of the members below */
     struct shmemi_group_operation *free; /* linked by next */
-    struct chunk *chunks;
+    struct chunk *chunks;                /* all memory, which operations_free frees */
 };
 
+/* Makes the set of operations empty. */
 void operations_init(struct operations *all);
 
 /* Frees all operations. None is under way. */
 void operations_free(struct operations *all);
 
-/* Returns an operation whose members are 0, or NULL if there is no memory. */
+/* Returns a free operation with all members 0, or NULL if there is no memory. */
 struct shmemi_group_operation *operation_take(struct operations *all);
 
-/* Returns an operation that has ended. */
+/* Frees an operation that has ended, for a later operation_take. */
 void operation_return(struct operations *all, struct shmemi_group_operation *o);
 
 /* Submits an operation. Returns whether the proxy sleeps and has to be woken. */

@@ -81,8 +81,8 @@ var nvshmemDefects = []defect{
 	},
 	{
 		id: "nvshmem/two-libraries-on-purpose", file: "capi/nvshmem/twice.c",
-		was:  "    if (old && needs) {\n",
-		is:   "    if (needs) {\n",
+		was:  "    if (has_soname && needs_this) {\n",
+		is:   "    if (needs_this) {\n",
 		user: "each extension beside torch warns that two libraries are loaded",
 		by:   job("./tests/nvshmem", "^TestExtension$"), says: `two libraries libnvshmem_host.so.3 are loaded`,
 	},
