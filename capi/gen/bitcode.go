@@ -24,7 +24,7 @@ func bitcodeFile(s *spec.Surface) file {
 			fmt.Fprintf(&b, "\n/* %s */\n", f.Doc)
 			functions := f.Functions()
 			for i := range functions {
-				functions[i].Type.C = alike(functions[i].Type)
+				functions[i].Type.C = sharedInteger(functions[i].Type)
 				bitcodeFunction(&b, &functions[i], c.Collective())
 			}
 		}
@@ -33,8 +33,9 @@ func bitcodeFile(s *spec.Surface) file {
 }
 
 // bitcodeFunction writes a function of the bitcode library. Compilers of kernels pass 16-bit
-// floating-point values as such and not in the structs of CUDA's headers. Triton calls a collective
-// of one thread in all threads of a block, so that these take turns.
+// floating-point values as such and not in the structs of CUDA's headers. Triton makes a call that
+// is for one thread in all threads of a block. In a collective one lane of each warp makes it
+// (turn.mine), the warps one after the other, and shmemi_turn_end returns the result to all lanes.
 func bitcodeFunction(b *strings.Builder, f *spec.KernelFunction, collective bool) {
 	var params []string
 	team := "SHMEMI_TEAM_WORLD"
@@ -66,9 +67,10 @@ func bitcodeFunction(b *strings.Builder, f *spec.KernelFunction, collective bool
 	fmt.Fprintf(b, "SHMEMI_BITCODE %s(%s) { %sreturn %s; }\n", declare(result, f.Name), strings.Join(params, ", "), begin, body)
 }
 
-// alike returns one C type for all integers of a width and a sign, so that these share their code: no
-// caller sees the types of C.
-func alike(t spec.Type) string {
+// sharedInteger returns the C type in which the bitcode library has an element: for integers one
+// type for each width and sign, so that functions of int, long and so on share their code. Callers
+// in bitcode do not see the types of C.
+func sharedInteger(t spec.Type) string {
 	switch t.Kind {
 	case spec.Signed:
 		return fmt.Sprintf("int%d_t", t.Bits)

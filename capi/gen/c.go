@@ -103,6 +103,7 @@ func body(f spec.Function) string {
 		}
 	}
 	width := strconv.Itoa(f.Type.Bits)
+	// What replaces bits(x) and back(x) of Front. Integers need no conversion.
 	toBits, back, end := "$1", "", ""
 	if f.Type.Kind == spec.Real {
 		toBits = "shmemi_bits" + width + "($1)"

@@ -64,7 +64,7 @@ func checks(s *spec.Surface) []file {
 			for _, forms := range genericForms(f) {
 				fn := forms[0]
 				genericCall(&calls, &rows, fn)
-				if f.Contexts {
+				if f.Contexts { // the generic name takes a context, too
 					fn.Ctx = true
 					genericCall(&calls, &rows, fn)
 				}
@@ -93,8 +93,8 @@ int main(int argc, char **argv)
 }
 
 // includeBelow returns the #include line of the public header of a surface (a set of names for the
-// functions) whose functions call those of another surface, such as NVSHMEM's: the headers of the
-// checks include only the header of that other one. For OpenSHMEM's own surface it returns "".
+// functions) whose functions call those of another surface, as NVSHMEM's call OpenSHMEM's. The
+// headers of the checks include only OpenSHMEM's header. For OpenSHMEM's surface it returns "".
 func includeBelow(s *spec.Surface) string {
 	if s.Over == nil {
 		return ""
@@ -184,11 +184,11 @@ func checkFlags(fn spec.Function) string {
 	if fn.Ctx {
 		flags = append(flags, "CHECK_CTX")
 	}
-	many := false
+	hasCount := false
 	for _, p := range fn.Family.Params {
-		many = many || p.Name == "nelems" || p.Name == "nreduce"
+		hasCount = hasCount || p.Name == "nelems" || p.Name == "nreduce"
 	}
-	if !many {
+	if !hasCount {
 		flags = append(flags, "CHECK_SINGLE")
 	}
 	if len(flags) == 0 {

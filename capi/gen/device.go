@@ -121,8 +121,10 @@ func deviceHeader(s *spec.Surface, c spec.KernelChapter, host map[string]string)
 // deviceFunction writes the definitions of a function for kernels: the plain one, an overload that
 // takes a context first, and one with ctx_ in its name. If the host has a function of the last
 // name, kernels get a further definition that takes the host's context handle: otherwise a kernel
-// that passes a handle would call the host's function.
+// that passes a handle would call the host's function. host has the parameter types of the host's
+// functions by name: a definition with the same ones is SHMEMI_SHARED, any other SHMEMI_ONLY.
 func deviceFunction(b *strings.Builder, f *spec.KernelFunction, host map[string]string) {
+	// The function is a template, because the CUDA header of its type may be included later.
 	late := f.Type.Kind == spec.Late && f.Form == 0 && byValue(f.Family)
 	t := f.Type
 	head := ""
@@ -160,7 +162,7 @@ func deviceFunction(b *strings.Builder, f *spec.KernelFunction, host map[string]
 		fmt.Fprintf(b, "%s%s %s(%s) %s%s)\n", head, kind, declare(result, name), strings.Join(params, ", "), run, deviceBody(f, late, job))
 	}
 	kind := "SHMEMI_ONLY"
-	if at, ok := host[f.Name]; ok && at == parameterTypes(f.Params(), t) {
+	if types, ok := host[f.Name]; ok && types == parameterTypes(f.Params(), t) {
 		kind = "SHMEMI_SHARED"
 	}
 	write(kind, f.Name, "", "SHMEMI_JOB")
@@ -194,15 +196,15 @@ func byValue(f *spec.KernelFamily) bool {
 var scopeTypes = [...]string{"shmemi_by_thread", "shmemi_by_warp", "shmemi_by_block"}
 
 // deviceBody returns the call of a template of device/shmem that a function for kernels makes: the
-// Body of its family with the words in $ replaced. late is whether the element type is a template's
-// parameter, and job the expression for the job's data or for a context.
+// Body of its family with the words in $ replaced. late: the element type is the parameter H of a
+// template. job is the expression for the job's data or for a context.
 func deviceBody(f *spec.KernelFunction, late bool, job string) string {
-	t, nbi, mark := f.Type.C, "0", ""
+	t, nbi, lateMark := f.Type.C, "0", ""
 	if late {
 		t = "H"
 	}
 	if late || f.Type.Kind == spec.Half {
-		mark = "late_"
+		lateMark = "late_"
 	}
 	if f.Nbi {
 		nbi = "1"
@@ -217,7 +219,7 @@ func deviceBody(f *spec.KernelFunction, late bool, job string) string {
 		"$call", fmt.Sprintf("%#xu", spec.CallNumber(f.Name)),
 		"$scope", scopeTypes[f.Scope],
 		"$nbi", nbi,
-		"$late", mark,
+		"$late", lateMark,
 		"$bytes", bytes,
 		"$size", strconv.Itoa(f.Type.Bits/8),
 	).Replace(f.Family.Body)

@@ -20,6 +20,7 @@ func deviceCoverage(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// The names in shmem/shmem.cuh, and in the headers for programs of NVSHMEM.
 	have, compatible := map[string]bool{}, map[string]bool{}
 	for _, n := range spec.Shmem.KernelNames() {
 		have[n] = true

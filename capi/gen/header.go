@@ -69,7 +69,8 @@ const headerEnd = `
 #endif
 `
 
-// constants writes groups of public constants to a header, each group as macros or as an enum.
+// constants writes groups of public constants to a header, each group as macros or as an enum,
+// whose last constant gets no comma.
 func constants(b *strings.Builder, groups []spec.ConstantGroup) {
 	for _, g := range groups {
 		fmt.Fprintf(b, "\n/* %s */\n", g.Doc)
@@ -206,14 +207,14 @@ func familyHeader(b *strings.Builder, f *spec.Family) {
 // incomplete, or has constructors if the program has included its header. *within reports whether a
 // group is open, and an fn without a family closes the last group.
 func silenceClassWarnings(b *strings.Builder, within *bool, fn spec.Function) {
-	is := fn.Family != nil && strings.HasPrefix(cType(fn.Result(), fn.Type), "struct ")
+	isClass := fn.Family != nil && strings.HasPrefix(cType(fn.Result(), fn.Type), "struct ")
 	switch {
-	case is && !*within:
+	case isClass && !*within:
 		b.WriteString("#ifdef __clang__\n#pragma clang diagnostic push\n#pragma clang diagnostic ignored \"-Wreturn-type-c-linkage\"\n#endif\n")
-	case !is && *within:
+	case !isClass && *within:
 		b.WriteString("#ifdef __clang__\n#pragma clang diagnostic pop\n#endif\n")
 	}
-	*within = is
+	*within = isClass
 }
 
 // contextComment returns the comment above the prototypes of a family that take a context.

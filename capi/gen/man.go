@@ -59,7 +59,7 @@ func pages(s *spec.Surface) []*page {
 	return out
 }
 
-// rank orders the topics of a page: deprecated functions come last.
+// rank orders the topics of a page: 0, or 1 for deprecated functions, which come last.
 func (t topic) rank() int {
 	if t.family.Instead != "" {
 		return 1

@@ -93,8 +93,8 @@ var preloadKinds = map[string]string{
 	"buffer_register_symmetric_at_preferred_address": "ALLOC",
 }
 
-// preloadEndings has the kinds of families that preloadKinds lacks, by a part of their name. The
-// first one that matches is used.
+// preloadEndings has the kinds of families that preloadKinds lacks, by a part of the family's name.
+// The first row whose part occurs in the name counts, so longer parts come before shorter ones.
 var preloadEndings = []struct{ part, kind string }{
 	{"_reduce", "COLLECTIVE"}, {"scan", "COLLECTIVE"}, {"_to_all", "COLLECTIVE"},
 	{"atomic_fetch", "FETCH"}, {"atomic_swap", "FETCH"}, {"atomic_compare_swap", "FETCH"}, {"atomic_", "ATOMIC"},
@@ -157,7 +157,8 @@ func preloadLetter(c preloadCall, at int, p spec.Param) string {
 	case c.kind == "TEAM" && (p.Name == "size" || p.Name == "PE_size"), p.Name == "notify", p.Name == "n":
 		return "i"
 	}
-	// A receive has pointers of these names, to which it writes the sender and the size.
+	// n and p are numbers: a receive has pointers of the same names, to which it writes the size
+	// and the sender.
 	if l := preloadNames[p.Name]; l != "" && (l != "n" && l != "p" || !strings.Contains(p.C, "*")) {
 		return l
 	}
@@ -187,9 +188,9 @@ func (c preloadCall) size() int {
 		return c.Type.Bits / 8
 	case strings.ContainsAny(c.letters, "n"):
 		return 1
-	case c.kind == "SIGNAL":
+	case c.kind == "SIGNAL": // a signal has 64 bits
 		return 8
-	case c.kind == "WAIT" || c.kind == "TEST":
+	case c.kind == "WAIT" || c.kind == "TEST": // a signal or a notification counter
 		return 8
 	}
 	return 0
@@ -247,6 +248,7 @@ func preloadTable(calls []preloadCall) string {
 		}
 		place := func(letters string) int { return strings.IndexAny(c.letters, letters) }
 		dest, source := place("WUK"), place("sRC")
+		// These write memory of the caller, a nonblocking FETCH the old value.
 		if c.kind == "GET" || c.kind == "IGET" || c.kind == "FETCH" && c.Nbi {
 			dest, source = place("r"), place("RU")
 		}

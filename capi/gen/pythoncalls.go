@@ -61,7 +61,8 @@ const signalType = "uint64_t"
 // isFar reports whether a parameter of the role points to memory of the other PE.
 func isFar(r spec.Role) bool { return r == spec.Written || r == spec.Read || r == spec.Updated }
 
-// values returns the names of the parameters that are numbers: elements, and operands of a signal.
+// values returns the names of the parameters that are numbers: elements (T), and values of a
+// signal.
 func (c *pythonCall) values() []string {
 	var out []string
 	for _, p := range c.params() {
@@ -142,7 +143,8 @@ func (c *pythonCall) writeElement(m *pythonModule, b *pythonLines) (string, erro
 }
 
 // writeWord writes the Python function that copies one element of any dtype, p or g: as an unsigned
-// integer if there is one of the element's size, else as bytes.
+// integer if C has one of the element's size, else by the function that copies bytes, of the row
+// Longer. It returns the type hint of the function's result, as the other write functions do.
 func (c *pythonCall) writeWord(m *pythonModule, b *pythonLines) (string, error) {
 	far, s := c.far(), c.row.Surface()
 	longer, err := bytesFunction(s, c.row.Python.Longer, false)
@@ -187,7 +189,7 @@ func (c *pythonCall) writeWord(m *pythonModule, b *pythonLines) (string, error) 
 // writeSignal writes the Python function that changes a signal of another PE, or reads one of this
 // PE.
 func (c *pythonCall) writeSignal(m *pythonModule, b *pythonLines) (string, error) {
-	own, forms := c.row.Python, c.row.Functions()
+	python, forms := c.row.Python, c.row.Functions()
 	word := c.param(func(p *spec.Param) bool { return p.Name == "sig_addr" })
 	find := fmt.Sprintf("signal_word(call, %s, index)", word.PythonName())
 	if !c.has("pe") {
@@ -196,7 +198,7 @@ func (c *pythonCall) writeSignal(m *pythonModule, b *pythonLines) (string, error
 		b.add(1, "return functions.%s(%s)", forms[0].Name, find)
 		return c.result(), nil
 	}
-	streamed, err := streamFunction(c.row.Surface(), own.Stream, false)
+	streamed, err := streamFunction(c.row.Surface(), python.Stream, false)
 	if err != nil {
 		return "", err
 	}
@@ -207,23 +209,24 @@ func (c *pythonCall) writeSignal(m *pythonModule, b *pythonLines) (string, error
 	for _, v := range c.values() {
 		b.add(1, "%[1]s = unsigned(call, %[1]s)", v)
 	}
-	as := map[string]string{"sig_op": "_abi." + own.Op}
+	as := map[string]string{"sig_op": "_abi." + python.Op}
 	b.add(1, "if stream is not None:")
 	b.add(2, "on = stream_of(call, stream, context)")
 	b.call(2, "functions."+streamed.Name, callWords(streamed.Params(), as))
 	b.add(1, "else:")
-	with := forms[slices.IndexFunc(forms, func(fn spec.Function) bool { return fn.Ctx })]
-	b.call(2, "functions."+with.Name, callWords(with.Params(), as))
+	onContext := forms[slices.IndexFunc(forms, func(fn spec.Function) bool { return fn.Ctx })]
+	b.call(2, "functions."+onContext.Name, callWords(onContext.Params(), as))
 	b.add(2, "if context is None:")
 	b.add(3, "is_near(pe, address)")
 	b.settle()
 	return c.result(), nil
 }
 
-// writeWatch writes the Python function of a test or a wait, which compares a word of this PE. It
-// has no fast path, because a test may have to poll the network.
+// writeWatch writes the Python function of a test or a wait, which compares a word of this PE. The
+// C function has the element type in its name (kind), unless it is for signals. The function has
+// no fast path, because a test may have to poll the network.
 func (c *pythonCall) writeWatch(m *pythonModule, b *pythonLines) (string, error) {
-	own, s, kind := c.row.Python, c.row.Surface(), ""
+	python, s, kind := c.row.Python, c.row.Surface(), ""
 	word, value := c.params()[0].PythonName(), c.values()[0]
 	b.begin(c)
 	if len(c.row.Types) > 0 {
@@ -247,14 +250,14 @@ func (c *pythonCall) writeWatch(m *pythonModule, b *pythonLines) (string, error)
 		return "functions." + name
 	}
 	args := []string{"address", "cmp", value}
-	if own.Stream != "" {
+	if python.Stream != "" {
 		b.add(1, "if stream is not None:")
-		if own.Waits {
+		if python.Waits {
 			b.add(2, "on = stream_of(call, stream, timeout=timeout)")
 		} else {
 			b.add(2, "on = stream_of(call, stream)")
 		}
-		b.call(2, function(s.Extension()+kind+own.Stream+c.row.OnStream().Suffix), append(slices.Clone(args), "on"))
+		b.call(2, function(s.Extension()+kind+python.Stream+c.row.OnStream().Suffix), append(slices.Clone(args), "on"))
 		if c.row.Result != "" {
 			b.add(2, "return %s", value)
 		} else {
@@ -262,7 +265,7 @@ func (c *pythonCall) writeWatch(m *pythonModule, b *pythonLines) (string, error)
 		}
 	}
 	called := function(s.Prefix() + kind + c.row.Name)
-	if own.Waits {
+	if python.Waits {
 		called, args = "wait", slices.Concat([]string{"call", called}, args, []string{"timeout=timeout"})
 	}
 	if c.row.Result != "" {
@@ -316,21 +319,21 @@ func (c *pythonCall) writeCopy(m *pythonModule, b *pythonLines) (string, error) 
 			b.add(1, "if notify is not None:")
 			b.add(2, "counter = counter_of(call, notify)")
 			b.add(2, "to, of, whole = outgoing_row(call, dest, source)")
-			with, err := notifyingFunction(s, c.row.Python.Notify, c.nbi)
+			notifying, err := notifyingFunction(s, c.row.Python.Notify, c.nbi)
 			if err != nil {
 				return "", err
 			}
-			later, err := streamFunction(s, c.row.Python.Notify, c.nbi)
+			notifyingStreamed, err := streamFunction(s, c.row.Python.Notify, c.nbi)
 			if err != nil {
 				return "", err
 			}
 			as := map[string]string{"dest": "to", "source": "of", "nbytes": "whole.nbytes", "notify": "counter"}
 			b.add(2, "if stream is not None:")
 			b.add(3, "on = stream_of(call, stream, context)")
-			b.call(3, "functions."+later.Name, callWords(later.Params(), as))
+			b.call(3, "functions."+notifyingStreamed.Name, callWords(notifyingStreamed.Params(), as))
 			b.add(3, "keep(whole, on)")
 			b.add(2, "else:")
-			b.call(3, "functions."+with.Name, callWords(with.Params(), as))
+			b.call(3, "functions."+notifying.Name, callWords(notifying.Params(), as))
 			if c.nbi {
 				b.add(3, "ctx.keep(whole)")
 			}
@@ -370,13 +373,13 @@ func (c *pythonCall) writeCopy(m *pythonModule, b *pythonLines) (string, error) 
 func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.Param) {
 	name := c.row.Surface().Prefix() + c.row.Name + "mem"
 	m.untyped = append(m.untyped, name)
-	free := []string{"context is None", "stream is None"}
+	defaults := []string{"context is None", "stream is None"} // what the fast path does not serve is left out
 	if c.row.Python.Notify != "" {
-		free = append(free, "notify is None")
+		defaults = append(defaults, "notify is None")
 	}
 	b.condition(1, slices.Concat([]string{
 		"type(dest) is ndarray", "type(source) is ndarray", "type(pe) is int", "pe in near", "dest.dtype is source.dtype",
-	}, free, []string{
+	}, defaults, []string{
 		fmt.Sprintf("(n := %s.nbytes) <= QUICK", near.Name),
 		"dest.shape == source.shape",
 	}))
@@ -394,7 +397,9 @@ func (c *pythonCall) quickCopy(m *pythonModule, b *pythonLines, far, near spec.P
 }
 
 // quickElement writes the fast path of a function on one element, which a call uses if the array is
-// one of numpy, the values are numbers of Python, and this process can access the PE's memory.
+// one of numpy, the values are numbers of Python, and this process can access the PE's memory. In
+// the Python that it writes, an entry of Forms has the C function for a dtype (form), the Python
+// type of values (of), and the least and the greatest value (low, high).
 func (c *pythonCall) quickElement(m *pythonModule, b *pythonLines, far spec.Param) {
 	fast := slices.DeleteFunc(slices.Clone(c.row.Types), func(t spec.Type) bool { return slices.Contains(c.row.Python.Slow, t) })
 	name, types := "{}_"+c.row.Name, fmt.Sprintf("types(%q)", pythonTypes(fast))
@@ -413,7 +418,7 @@ func (c *pythonCall) quickElement(m *pythonModule, b *pythonLines, far spec.Para
 		b.add(2, "dtype = %s", dtype)
 		dtype = "dtype"
 	}
-	values, all := c.values(), []string{"form is not None"}
+	values, conditions := c.values(), []string{"form is not None"}
 	for i, v := range values {
 		values[i] = "plain_" + v
 		b.add(2, "%s: Any = %s", values[i], v)
@@ -424,9 +429,9 @@ func (c *pythonCall) quickElement(m *pythonModule, b *pythonLines, far spec.Para
 		b.add(2, "form = %s[%s][0]", c.forms(), dtype)
 	}
 	for _, v := range values {
-		all = append(all, "type("+v+") is of", "low <= "+v+" <= high")
+		conditions = append(conditions, "type("+v+") is of", "low <= "+v+" <= high")
 	}
-	b.condition(2, all)
+	b.condition(2, conditions)
 	args := slices.Concat([]string{"address"}, values, []string{"pe"})
 	if c.row.Result != "" {
 		b.add(3, "return dtype.type(form(%s))", strings.Join(args, ", "))

@@ -33,7 +33,7 @@ func (c *pythonCall) arguments() []pythonArgument {
 	named := func(name, hint, value, doc string) {
 		out = append(out, pythonArgument{name, hint, value, doc, true})
 	}
-	own := c.row.Python
+	python := c.row.Python
 	switch {
 	case c.has("nelems") && c.has("sig_addr"):
 		named("index", "SupportsIndex", "0", "The element of `signal`; a negative one counts from the end.")
@@ -43,14 +43,14 @@ func (c *pythonCall) arguments() []pythonArgument {
 	if c.row.Contexts {
 		named("context", "Context | None", "None", "The context of the operation. In one of a team `pe` is a number in that team.")
 	}
-	if own.Stream != "" {
+	if python.Stream != "" {
 		named("stream", "StreamLike | None", "None", "The CUDA stream on which the operation runs, in turn; \"current\" is torch's.")
 	}
-	if own.Notify != "" {
+	if python.Notify != "" {
 		named("notify", "SupportsIndex | None", "None",
 			"The counter of PE `pe` to which 1 is added once the data is there (`notify_wait`). The arrays then have no strides.")
 	}
-	if own.Waits {
+	if python.Waits {
 		named("timeout", "float | None", "None", "Seconds after which the call gives up; None waits without a limit.")
 	}
 	return out
@@ -130,7 +130,7 @@ type pythonRaise struct{ class, doc string }
 
 // raises returns the exceptions that the Python function may raise, for its documentation.
 func (c *pythonCall) raises() []pythonRaise {
-	own := c.row.Python
+	python := c.row.Python
 	out := []pythonRaise{{"StateError", "The call is before `init` or after `finalize`."}}
 	if c.has("pe") {
 		out = append(out, pythonRaise{"PEError", "There is no PE `pe`."})
@@ -142,7 +142,7 @@ func (c *pythonCall) raises() []pythonRaise {
 		out = append(out,
 			pythonRaise{"DtypeError", "The dtypes differ, or a number does not fit."},
 			pythonRaise{"SizeError", "The shapes differ, or an array ends behind its allocation."})
-		if c.nbi || c.has("sig_addr") || own.Notify != "" {
+		if c.nbi || c.has("sig_addr") || python.Notify != "" {
 			out = append(out, pythonRaise{"LayoutError", "Memory is read-only, or must be contiguous and is not."})
 		} else {
 			out = append(out, pythonRaise{"LayoutError", "`dest` is read-only."})
@@ -162,13 +162,13 @@ func (c *pythonCall) raises() []pythonRaise {
 	if len(wrong) > 0 {
 		out = append(out, pythonRaise{"ArgumentError", strings.Join(wrong, " or ") + " is not valid."})
 	}
-	if own.Stream != "" {
+	if python.Stream != "" {
 		out = append(out, pythonRaise{"DeviceError", "`stream` cannot be used with this heap, or with the other arguments."})
 	}
-	if own.Waits {
+	if python.Waits {
 		out = append(out, pythonRaise{"WaitTimeoutError", "`timeout` seconds have passed."})
 	}
-	if c.has("pe") || own.Waits {
+	if c.has("pe") || python.Waits {
 		out = append(out, pythonRaise{"PeerError", "A PE is lost, and the job goes on without it."})
 	}
 	return out

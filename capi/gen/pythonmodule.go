@@ -32,8 +32,9 @@ func pythonCalls(s *spec.Surface) ([]file, error) {
 }
 
 // pythonForwarding returns the module that loads the library of a surface (a set of names) whose
-// functions call those of another surface, s.Over. The package of that surface starts the job, so
-// the module calls its library and quick first, which raise an exception outside a job.
+// functions call those of another surface, s.Over. The Python package of s.Over starts the job, so
+// the module first calls that package's functions library and quick, which raise an exception
+// outside a job.
 func pythonForwarding(s *spec.Surface) string {
 	return fmt.Sprintf(`"""The functions of %[1]s, which call those that the package %[2]s loads."""
 
@@ -136,8 +137,8 @@ func (m *pythonModule) text(s *spec.Surface, title string) string {
 	return b.String() + "\n" + code
 }
 
-// prelude returns the lines of a Python module before its functions: the tables, and the C functions
-// without types that init sets.
+// prelude returns the lines of a Python module before its functions: the tables, and the C
+// functions without types that init sets.
 func (m *pythonModule) prelude() string {
 	if m.untyped == nil {
 		return m.before

@@ -176,9 +176,8 @@ const halfOnly = "Half precision, which the specification does not have."
 // value.
 const pythonOld = "The value before, of the array's dtype."
 
-// inKernel returns the row of the kernels' form of an atomic operation. kind is the end of its
-// SHMEMI_KIND constant, args the arguments before the PE, and fetches reports whether it returns
-// the old value.
+// inKernel returns the kernels' form of an atomic operation. kind is the end of its SHMEMI_KIND
+// constant, and args the arguments before the PE. fetches: the operation returns the old value.
 func inKernel(types []Type, kind, args string, fetches bool) []Kernel {
 	body := "shmemi_amo<SHMEMI_KIND_" + kind + ", $T>($job, $call, " + args + ", pe)"
 	if !fetches {

@@ -19,8 +19,8 @@ var deprecated = Chapter{
 }
 
 // oldAtomic returns the table row of an atomic operation under the name that it had before
-// OpenSHMEM 1.4; `now` is its present name. It has the types of the present row, but no nonblocking
-// form, context or kernel form.
+// OpenSHMEM 1.4; `now` is its present name. The row has the types of the present one, but no form
+// that is nonblocking, takes a context, is on a stream, or is for kernels or Python.
 func oldAtomic(name, now string) Family {
 	for _, f := range atomics.Families {
 		if f.Name != now {

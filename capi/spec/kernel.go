@@ -134,7 +134,7 @@ func (k *KernelFamily) Functions() []KernelFunction {
 	var out []KernelFunction
 	host := Family{Name: k.Name, Types: k.Types, Variants: k.Variants, Front: k.Body, surface: k.row.surface}
 	for _, s := range k.Scopes {
-		host.X = s != Thread || k.X
+		host.X = s != Thread || k.X // calls of a warp or block are extensions
 		for _, h := range host.Functions() {
 			name := h.Name
 			if s != Thread {

@@ -29,28 +29,28 @@ func kernelRow(name string, k Kernel) Family {
 // PE's rings (queues from kernels to the proxy), which orders and completes its own operations.
 // NVSHMEMX_QP_DEFAULT and similar constants mean all rings.
 func queueRows() []Family {
-	with := func(params ...Param) []Param { return append(params, paramQueue) }
+	onQueue := func(params ...Param) []Param { return append(params, paramQueue) }
 	dest, source := Param{Name: "dest", C: "T *", Role: Written}, Param{Name: "source", C: "const T *", Role: Source}
-	move := func(name, body, doc string, params []Param) Family {
+	array := func(name, body, doc string, params []Param) Family {
 		return kernelRow(name, Kernel{Types: queueTypes(), Variants: Nbi, Scopes: allScopes, Params: params, Body: body, Doc: doc})
 	}
-	one := func(name string, k Kernel) Family {
+	element := func(name string, k Kernel) Family {
 		k.Types = queueTypes()
 		return kernelRow(name, k)
 	}
 	queues := []Param{paramPE, {Name: "qp_handles", C: "nvshmemx_qp_handle_t *", Role: Source, Doc: "queues"}, {Name: "num_qps", C: "int", Doc: "how many"}}
 	return []Family{
-		move("put", "shmemi_put<$scope, $nbi>(nvshmemi_queue($job, qp_handle), $call, dest, source, $bytes, pe)", "Copies an array to another PE, by a queue.",
-			with(dest, source, paramNelems, paramPE)),
-		move("get", "shmemi_get<$scope, $nbi>(nvshmemi_queue($job, qp_handle), $call, dest, source, $bytes, pe)", "Copies an array from another PE, by a queue.",
-			with(dest, source, paramNelems, paramPE)),
-		move("put_signal", "shmemi_put_signal<$scope, $nbi>(nvshmemi_queue($job, qp_handle), $call, dest, source, $bytes, sig_addr, signal, sig_op, pe)",
+		array("put", "shmemi_put<$scope, $nbi>(nvshmemi_queue($job, qp_handle), $call, dest, source, $bytes, pe)", "Copies an array to another PE, by a queue.",
+			onQueue(dest, source, paramNelems, paramPE)),
+		array("get", "shmemi_get<$scope, $nbi>(nvshmemi_queue($job, qp_handle), $call, dest, source, $bytes, pe)", "Copies an array from another PE, by a queue.",
+			onQueue(dest, source, paramNelems, paramPE)),
+		array("put_signal", "shmemi_put_signal<$scope, $nbi>(nvshmemi_queue($job, qp_handle), $call, dest, source, $bytes, sig_addr, signal, sig_op, pe)",
 			"Copies an array to another PE, and then updates a signal there, by a queue.",
-			with(dest, source, paramNelems, sigAddr, sigValue, sigOp, paramPE)),
-		one("p", Kernel{Params: with(dest, Param{Name: "value", C: "T"}, paramPE), Body: "shmemi_p<$T>(nvshmemi_queue($job, qp_handle), $call, dest, value, pe)", Doc: "Writes an element of another PE, by a queue."}),
-		one("g", Kernel{Params: with(source, paramPE), Result: "T", Body: "shmemi_g<$T>(nvshmemi_queue($job, qp_handle), $call, source, pe)", Doc: "Reads an element of another PE, by a queue."}),
+			onQueue(dest, source, paramNelems, sigAddr, sigValue, sigOp, paramPE)),
+		element("p", Kernel{Params: onQueue(dest, Param{Name: "value", C: "T"}, paramPE), Body: "shmemi_p<$T>(nvshmemi_queue($job, qp_handle), $call, dest, value, pe)", Doc: "Writes an element of another PE, by a queue."}),
+		element("g", Kernel{Params: onQueue(source, paramPE), Result: "T", Body: "shmemi_g<$T>(nvshmemi_queue($job, qp_handle), $call, source, pe)", Doc: "Reads an element of another PE, by a queue."}),
 		kernelRow("qp_signal_op", Kernel{
-			In: kernelSignal, Params: with(sigAddr, sigValue, sigOp, paramPE), Body: "shmemi_signal(nvshmemi_queue($job, qp_handle), $call, sig_addr, signal, sig_op, pe)",
+			In: kernelSignal, Params: onQueue(sigAddr, sigValue, sigOp, paramPE), Body: "shmemi_signal(nvshmemi_queue($job, qp_handle), $call, sig_addr, signal, sig_op, pe)",
 			Doc: "Sets a signal of another PE or adds to it, by a queue.",
 		}),
 		kernelRow("qp_quiet", Kernel{
@@ -74,7 +74,7 @@ func withKernelScatters(rows []Family) []Family {
 		}
 		op := f.Name[:len(f.Name)-len("_reducescatter")]
 		types := f.Types
-		if types[0] == tFloat {
+		if types[0] == tFloat { // an operation on numbers, not on bits
 			types = append(slices.Clone(types), tHalf, tBFloat16)
 		}
 		f.Kernel = []Kernel{{

@@ -139,7 +139,7 @@ func reduceScatters() []Family {
 		{"xor", "a ^ b", "the bitwise exclusive or", BitwiseTypes},
 	} {
 		out = append(out, row(r.op, r.types, r.expr, "$reducer", r.what))
-		if r.types[0] == tFloat {
+		if r.types[0] == tFloat { // an operation on numbers, not on bits
 			out = append(out, row(r.op, nvshmemHalves, "", "nvshmemi_$type_"+r.op, r.what))
 		}
 	}
@@ -155,7 +155,7 @@ func nvshmemxScatters() []Family {
 			continue // a row of half and bfloat16, which the other row has among its types
 		}
 		op, _, _ := strings.Cut(c.Name, "_")
-		if c.Types[0] == tFloat {
+		if c.Types[0] == tFloat { // an operation on numbers, not on bits
 			c.Types = slices.Concat(c.Types, nvshmemHalves)
 		}
 		c.Params = append(slices.Clone(c.Params), stream)

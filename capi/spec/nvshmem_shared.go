@@ -23,7 +23,7 @@ var nvshmemAbsent = strings.Fields(`
 // returns false if NVSHMEM has none of the row's functions.
 func nvshmemRow(f *Family) bool {
 	if f.Instead != "" || slices.Contains(nvshmemAbsent, f.Name) || f.X && !f.Nvshmem {
-		f.Front = ""
+		f.Front = "" // no function of the host
 	}
 	f.Front = cmp.Or(nvshmemFront[f.Name], f.Front)
 	f.Contexts = false

@@ -8,8 +8,8 @@ import (
 // This file has the form of calls that the host enqueues on a CUDA stream. Their names are
 // shmemx_<name>_on_stream.
 //
-// In the Front of such a form, beside the words that the package comment lists, $element is the
-// number of the element type.
+// In the Front of such a form, beside the words that the package comment lists, $element is the C
+// expression of the element type that Element returns.
 
 // A Stream describes the function for a row that is enqueued on a CUDA stream, its last argument.
 // If Params, Result or Returns is empty, the function has that of the host function; Errors and
@@ -38,8 +38,8 @@ const (
 
 var stream = Param{Name: "stream", C: "struct CUstream_st *", Doc: "a cudaStream_t or CUstream of this PE's GPU"}
 
-// OnStream returns the row of the function on a CUDA stream that belongs to a row: it has the
-// stream as an additional parameter. It returns nil if the row has none.
+// OnStream returns the row of the function on a CUDA stream that belongs to row f. It has the
+// stream as an additional, last parameter. OnStream returns nil if f has no such function.
 func (f *Family) OnStream() *Family {
 	s := f.Stream
 	if s == nil {

@@ -24,6 +24,8 @@ var (
 	}
 )
 
+// elsewhere is the Front of functions that the shim defines and libshmem does not: a text that no
+// generator reads.
 const elsewhere = "elsewhere"
 
 // signedBitwise are the types for which Open MPI has bitwise atomics and the standard has none.
@@ -42,9 +44,9 @@ var (
 // programs of Open MPI.
 func otherLibraries() []Family {
 	var out []Family
-	add := func(as Family) {
-		as.Front, as.Since = elsewhere, ""
-		out = append(out, as)
+	add := func(row Family) {
+		row.Front, row.Since = elsewhere, ""
+		out = append(out, row)
 	}
 	dest := Param{Name: "dest", C: "T *", Role: Updated}
 	source := Param{Name: "source", C: "const T *", Role: Read}

@@ -32,11 +32,11 @@ func (p *Python) spell(s *Surface) *Python {
 	if p == nil {
 		return nil
 	}
-	own := *p
-	for _, text := range []*string{&own.Doc, &own.Returns, &own.DocNbi, &own.Op} {
+	spelled := *p
+	for _, text := range []*string{&spelled.Doc, &spelled.Returns, &spelled.DocNbi, &spelled.Op} {
 		*text = s.Spell(*text)
 	}
-	return &own
+	return &spelled
 }
 
 // PythonName returns the parameter's name in Python.

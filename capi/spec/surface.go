@@ -196,8 +196,8 @@ func (s *Surface) own(chapters []Chapter, x bool) []Chapter {
 // the same arguments.
 const forward = "$base($args)"
 
-// spell replaces the names in a row by those of the surface s. If s has a surface Over, the row's
-// function then calls the function of that one.
+// spell replaces the names in row f by those of the surface s, which has a surface Over. The row's
+// functions then call the functions of Over, which alone shows their ranges to profilers.
 func (s *Surface) spell(f *Family) {
 	for _, text := range []*string{&f.Symbol, &f.Result, &f.Doc, &f.DocNbi, &f.Returns, &f.Errors, &f.Order, &f.Instead} {
 		*text = s.Spell(*text)
@@ -213,12 +213,12 @@ func (s *Surface) spell(f *Family) {
 	}
 	f.Python = f.Python.spell(s)
 	if f.Stream != nil {
-		own := *f.Stream
-		for _, text := range []*string{&own.Result, &own.Doc, &own.DocNbi, &own.Returns, &own.Errors, &own.Order} {
+		spelled := *f.Stream // a copy, because the table's row is for all surfaces
+		for _, text := range []*string{&spelled.Result, &spelled.Doc, &spelled.DocNbi, &spelled.Returns, &spelled.Errors, &spelled.Order} {
 			*text = s.Spell(*text)
 		}
-		own.Params, own.Front, own.Range = s.params(own.Params), forward, RangeNone
-		f.Stream = &own
+		spelled.Params, spelled.Front, spelled.Range = s.params(spelled.Params), forward, RangeNone
+		f.Stream = &spelled
 	}
 }
 
@@ -359,8 +359,8 @@ func (s *Surface) Exported() []string {
 	return slices.Concat(s.Names(), s.ProfilingNames(), s.ExtensionNames(), s.Private)
 }
 
-// Below returns the name of the function that implements this one, if its API is built on another
-// one: shmem_put for nvshmem_put.
+// Below returns the name of the function of the surface Over that this one calls: shmem_put for
+// nvshmem_put. The surface of f must have an Over.
 func (f *Function) Below() string {
 	s := f.Family.Surface()
 	return s.Over.Name + strings.TrimPrefix(f.Name, s.Name)
