@@ -34,6 +34,8 @@ const wireTop = `/* clang-format off */
 
 `
 
+// wireHeader returns device/shmem/zz_wire.h: the operations, functions that pack and read their
+// words, and the structs around the slots.
 func wireHeader() string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))
@@ -84,11 +86,12 @@ struct shmemi_words {
 	return b.String()
 }
 
-// cut returns the C or Go text of a value, cut to the bits of its field.
+// cut returns the C or Go expression of a value without the bits that its field has no room for.
 func cut(f table.Field, value string) string {
 	return fmt.Sprintf("(%s & %#x)", value, uint64(1)<<min(f.Bits, table.Bits)-1)
 }
 
+// shifted returns the C or Go expression of a number that is shifted to the left by some bits.
 func shifted(text string, by int) string {
 	if by == 0 {
 		return text
@@ -96,21 +99,22 @@ func shifted(text string, by int) string {
 	return fmt.Sprintf("%s << %d", text, by)
 }
 
-// words returns, for each word of an operation, the terms that are or-ed into it.
-// value gives the text of a field as an unsigned 64-bit number.
+// words returns, for each word of an operation, the expressions whose bitwise or is the word. value
+// returns the expression of a field as an unsigned 64-bit number.
 func words(op *table.Op, value func(table.Field) string) [2 * table.MaxSlots][]string {
 	var out [2 * table.MaxSlots][]string
 	add := func(slot, word int, term string) { out[2*slot+word] = append(out[2*slot+word], term) }
 	for _, f := range op.Of() {
 		v := value(f)
 		add(f.Slot, f.Word, shifted(cut(f, v), f.Shift))
-		if f.Bits == 64 {
+		if f.Bits == 64 { // its own word has the lap at bit 63
 			add(0, 0, shifted("("+v+" >> 63)", f.Top))
 		}
 	}
 	return out
 }
 
+// cPack writes the C function that packs the fields of an operation into its words.
 func cPack(b *strings.Builder, op *table.Op) {
 	var params []string
 	for _, f := range op.Of()[1:] {
@@ -141,6 +145,7 @@ func cPack(b *strings.Builder, op *table.Op) {
 	b.WriteString("    return p;\n}\n")
 }
 
+// cGet returns the C expression that reads a field from the words w of an operation.
 func cGet(f table.Field) string {
 	word := fmt.Sprintf("w[%d]", 2*f.Slot+f.Word)
 	if f.Bits == 64 {

@@ -8,7 +8,7 @@ import (
 	"libshmem/abi/table"
 )
 
-// unitHeader returns the C of a unit.
+// unitHeader returns the C header of a unit.
 func unitHeader(u *table.Unit) string {
 	var b strings.Builder
 	guard := "SHMEMI_ZZ_" + strings.ToUpper(u.Name) + "_H"
@@ -39,11 +39,13 @@ func unitHeader(u *table.Unit) string {
 	return b.String()
 }
 
+// staticAssert returns a static assertion of C that a condition holds.
 func staticAssert(what, name string) string {
 	return fmt.Sprintf("_Static_assert(%s, \"%s\");\n", what, name)
 }
 
-// cNumber returns a number as an int of C, which has none below 0 but by an operator.
+// cNumber returns a number as a C expression of type int. C has no negative literals: the least int
+// has to be computed, and the others are in parentheses because of their minus operator.
 func cNumber(n int) string {
 	switch {
 	case n == math.MinInt32:
@@ -54,6 +56,7 @@ func cNumber(n int) string {
 	return fmt.Sprint(n)
 }
 
+// cEnum writes an enumeration.
 func cEnum(b *strings.Builder, e *table.Enum) {
 	name := ""
 	if e.Name != "" {
@@ -66,6 +69,7 @@ func cEnum(b *strings.Builder, e *table.Enum) {
 	b.WriteString("};\n")
 }
 
+// cComment returns a text as a C comment that follows a declaration; "" for no text.
 func cComment(doc string) string {
 	if doc == "" {
 		return ""
@@ -73,7 +77,8 @@ func cComment(doc string) string {
 	return " /* " + doc + " */"
 }
 
-// cNumbers holds the numbers against each macro that has the name of one.
+// cNumbers writes assertions that each name of a unit still has its number, which fails if another
+// header has defined a macro of that name.
 func cNumbers(b *strings.Builder, u *table.Unit) {
 	var numbers strings.Builder
 	for _, c := range u.Constants {
@@ -92,13 +97,14 @@ func cNumbers(b *strings.Builder, u *table.Unit) {
 	}
 }
 
+// cTypes has the C types of the table's basic types.
 var cTypes = map[string]string{
 	"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "u64": "uint64_t",
 	"i8": "int8_t", "i16": "int16_t", "i32": "int32_t", "i64": "int64_t",
 	"bool": "bool", "char": "char", "size": "size_t", "uptr": "uintptr_t", "ptr": "void *",
 }
 
-// cMember declares a member.
+// cMember returns the C declaration of a member, without the semicolon.
 func cMember(m *table.Member) string {
 	var align, array string
 	if m.Align > 0 {
@@ -124,7 +130,8 @@ func cMember(m *table.Member) string {
 	return align + typ + m.Name + array
 }
 
-// cStruct writes a struct and the assertions of its layout.
+// cStruct writes a struct, with explicit padding, and the assertions of its layout. assert returns
+// one assertion for a condition, with a name for messages.
 func cStruct(b *strings.Builder, s *table.Struct, assert func(what, name string) string) {
 	fmt.Fprintf(b, "\n/* %s */\nstruct shmemi_%s {\n", s.Doc, s.Name)
 	end, pads := 0, 0

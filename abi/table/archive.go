@@ -1,17 +1,17 @@
 package table
 
-// The structures that device code of NVIDIA's archive reads, by the releases of NVSHMEM that have
-// each member: Since is the minor number of a release 3.x. A test holds them to the headers of
-// NVIDIA's wheels.
+// This file has the structures that device code of NVIDIA's archive reads. Since, of a member, is
+// the minor number of the first release 3.x of NVSHMEM that has it. A test compares the structures
+// with the headers of NVIDIA's wheels (tests/nvshmem).
 
 // An ArchiveRelease is a release of NVSHMEM whose device code libshmem serves.
 type ArchiveRelease struct {
 	Minor       int    // of 3.x
-	Version     string // of the wheel to whose headers the layout is held
-	State, Team int    // bytes of the two structures in it
+	Version     string // of the wheel whose headers have this layout
+	State, Team int    // bytes of archiveState and archiveTeam in this release
 }
 
-// ArchiveReleases are these releases, the oldest first. 3.3 has the layout of 3.4.
+// ArchiveReleases has these releases, the oldest first. Release 3.3 has the layout of 3.4.
 var ArchiveReleases = []ArchiveRelease{{4, "3.4.5", 776, 792}, {5, "3.5.21", 776, 800}, {6, "3.6.5", 776, 800}, {7, "3.7.2", 816, 808}, {8, "3.8.0", 848, 816}}
 
 var archiveRecexch = Struct{Name: "archive_recexch", Size: 64, Doc: "The steps of a reduction by recursive exchange, for a team of all PEs. The numbers are those of PEs in the job.", Members: []Member{
@@ -136,13 +136,14 @@ var archiveState = Struct{Name: "archive_state", Doc: "nvshmemi_device_host_stat
 	{Name: "region_slot_probe_limit", Type: "u32", Since: 8},
 }}
 
-// ArchiveStructs are the structures, each with the name that NVIDIA's headers give it.
+// ArchiveStructs has the structures by the names that they have in NVIDIA's headers.
 var ArchiveStructs = map[string]*Struct{
 	"nvshmemi_device_host_state_t": &archiveState, "nvshmemi_team_t": &archiveTeam,
 	"gpu_coll_env_params_t": &archiveColl, "nvshmemi_reduce_recexch_t": &archiveRecexch,
 }
 
-// archiveSizes returns the sizes of the structures in each release.
+// archiveSizes returns constants with the sizes of archiveState and archiveTeam in each release. An
+// expression of C names a release by one digit, its minor number.
 func archiveSizes() (all []Constant) {
 	for _, r := range ArchiveReleases {
 		name := string(rune('0' + r.Minor))
@@ -153,9 +154,9 @@ func archiveSizes() (all []Constant) {
 	return all
 }
 
-// The structures of NVIDIA's device archive, as libshmem.so fills them in for programs that were
-// built with it. A release only adds members at the end, so that an older state is the beginning of
-// the newest one.
+// archive has the structures of NVIDIA's device archive, as libshmem.so fills them in for programs
+// that were built with the archive. A release only adds members at the end, so the state of an
+// older release is the beginning of the newest one.
 var archive = Unit{
 	Name:  "archive",
 	Doc:   "the structures that device code of NVIDIA's archive reads, in their newest layout. Those of an older release are the beginning of it, as long as the constants say.",

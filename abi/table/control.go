@@ -1,6 +1,7 @@
 package table
 
-// The area below a PE's user heap: its control page, and the sizes of what is under it.
+// control has the area below a PE's user heap: the control page, and the sizes of the areas below
+// it.
 var control = Unit{
 	Name:   "control",
 	Doc:    "the control page of a PE, in the page just below its user heap, so that the fast path finds it from the heap base that it has loaded anyway. Every PE of the node maps it.",
@@ -71,7 +72,7 @@ var control = Unit{
 	},
 }
 
-// Numbers that members and structs use too.
+// Numbers that this file uses for sizes and alignments, besides the constants of C and Go.
 const (
 	cacheLine = 64
 	page      = 4096

@@ -2,7 +2,7 @@ package table
 
 import "math"
 
-// The types that cross between the runtime and a network in C.
+// fabric has the types that the runtime and the C code of a network pass to each other.
 var fabric = Unit{
 	Name:   "fabric",
 	Doc:    "completions of a provider, and atomic operations.",
@@ -33,7 +33,8 @@ var fabric = Unit{
 	},
 }
 
-// atomics are the atomic operations, with their names in Go: in a message, and in a ring.
+// atomics has the atomic operations. op is an operation's name in Go in messages (package fabric),
+// and kind its name in rings (package queue).
 var atomics = []struct{ name, op, kind, doc string }{
 	{"SET", "OpSet", "KindSet", "writes the operand"},
 	{"ADD", "OpAdd", "KindAdd", "adds it"},
@@ -49,7 +50,7 @@ var atomics = []struct{ name, op, kind, doc string }{
 	{"FETCH_XOR", "OpFetchXor", "KindFetchXor", "bitwise exclusive or"},
 }
 
-// operations returns the operations of a message.
+// operations returns the atomic operations as values of enum shmemi_amo, which messages have.
 func operations() (all []Value) {
 	for _, a := range atomics {
 		all = append(all, Value{Name: a.name, Go: a.op, Doc: a.doc})
@@ -57,7 +58,8 @@ func operations() (all []Value) {
 	return all
 }
 
-// kinds returns the kinds of a ring, which have the same numbers.
+// kinds returns the atomic operations as constants for the slots of rings, with the numbers that
+// they have in messages.
 func kinds() (all []Constant) {
 	for i, a := range atomics {
 		all = append(all, Constant{"KIND_" + a.name, a.kind, 1 + i, a.doc})

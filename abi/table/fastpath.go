@@ -1,6 +1,6 @@
 package table
 
-// Numbers of one-sided writes, on a network without order.
+// sequence has the numbers of one-sided writes, for a network that may deliver them in any order.
 var sequence = Unit{
 	Name:   "sequence",
 	Doc:    "the sender's end of a flow of numbered writes.",
@@ -19,7 +19,7 @@ var sequence = Unit{
 	},
 }
 
-// Events of the flight recorder.
+// event has the events of the flight recorder.
 var event = Unit{
 	Name:   "event",
 	Doc:    "the flight recorder's entries.",
@@ -60,8 +60,8 @@ var event = Unit{
 	},
 }
 
-// The part of an engine that C and Go both work on, under the endpoint's lock: the state to inject
-// a small message, to apply one and to acknowledge.
+// fastPath has the part of an engine's state that C and Go both change, under the endpoint's lock:
+// what C needs to inject, apply and acknowledge small messages.
 var fastPath = Unit{
 	Name:      "fastpath",
 	Doc:       "the part of an engine's state that C and Go work on under one lock.",

@@ -1,6 +1,6 @@
 package table
 
-// Operations of the ranks of a group, as libshmem_rma.so submits them.
+// group has the operations that libshmem_rma.so submits for the ranks of a group.
 var group = Unit{
 	Name:   "group",
 	Doc:    "the queue by which a thread in C submits operations to the proxy of a group (runtime/rma), and what becomes of them.",

@@ -1,6 +1,6 @@
 package table
 
-// The functions of a provider that small messages and the lane call.
+// native has the functions of a provider that the fast path and the proxy's inner loop call.
 var native = Unit{
 	Name:     "native",
 	Doc:      "the C functions behind a provider that small messages need, of those in fabric.Native.",
@@ -16,7 +16,7 @@ var native = Unit{
 	},
 }
 
-// The proxy's inner loop in C.
+// innerLoop has the arguments and results of the proxy's inner loop in C.
 var innerLoop = Unit{
 	Name:      "innerloop",
 	Doc:       "what the proxy's inner loop in C works on, and how it ended.",
@@ -85,7 +85,7 @@ var innerLoop = Unit{
 	},
 }
 
-// The lengths of arrays.
+// The lengths of arrays, which are also constants of C.
 const (
 	loopCompletions = 32
 	loopAreas       = 4

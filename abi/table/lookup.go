@@ -1,6 +1,6 @@
 package table
 
-// Lookup finds a field by name.
+// Lookup finds a field of Head or Fields by its name.
 func Lookup(name string) (Field, bool) {
 	for _, table := range [][]Field{Head, Fields} {
 		for _, f := range table {
@@ -12,7 +12,7 @@ func Lookup(name string) (Field, bool) {
 	return Field{}, false
 }
 
-// Of gives the fields of an operation, op first.
+// Of returns the fields of an operation: its code (op), and then those that Fields names.
 func (o *Op) Of() []Field {
 	fields := []Field{Head[0]}
 	for _, name := range o.Fields {
@@ -25,7 +25,7 @@ func (o *Op) Of() []Field {
 	return fields
 }
 
-// Number finds a number of the units by its name in C, without SHMEMI_.
+// Number returns the constant or enumeration value of a unit with this name in C, without SHMEMI_.
 func Number(name string) int {
 	for _, u := range Units() {
 		for _, c := range u.Constants {

@@ -1,7 +1,7 @@
 package table
 
-// The active messages of the proxies, for small ones of which C does the work of
-// runtime/proxy (runtime/proxy/fastpath).
+// message has the active messages between proxies. Package runtime/proxy handles them in Go; for
+// some small ones C does the same (runtime/proxy/fastpath).
 var message = Unit{
 	Name:      "message",
 	Doc:       "the active messages between proxies, and their counters.",
@@ -66,7 +66,8 @@ var message = Unit{
 	}},
 }
 
-// recordSize is where job stands in a header.
+// recordSize is the offset of the member job in a header. The members before it are an operation's
+// record, which a batch has for each of its operations.
 const recordSize = 32
 
 // counters are the counters of a PE. C counts the messages too.

@@ -1,6 +1,6 @@
 package table
 
-// Operations of callers in C, and the replies of the engine.
+// request has the operations that callers in C post to an engine, and the engine's replies.
 var request = Unit{
 	Name:   "request",
 	Doc:    "an operation on another PE, as it goes from the front through the core to the engine, the replies to it, and the words that a caller waits for.",
@@ -46,7 +46,7 @@ var request = Unit{
 	},
 }
 
-// Stores and copies of a stream, as a driver gets them.
+// store has the stores and copies that Go passes to the GPU's driver for a stream.
 var store = Unit{
 	Name:   "store",
 	Doc:    "stores and copies that a stream of a GPU does.",
@@ -71,7 +71,7 @@ var store = Unit{
 	},
 }
 
-// The state that peek.c and fabric/rail/peek both work on.
+// peek has the state that the C and the Go of fabric/rail/peek both change.
 var peek = Unit{
 	Name:      "peek",
 	Doc:       "the state of several NICs that C and Go both change.",

@@ -1,6 +1,6 @@
 package table
 
-// Ranges that a profiler is shown of the proxy.
+// nvtx has the ranges of the proxy's work that a profiler shows (NVTX).
 var nvtx = Unit{
 	Name:   "nvtx",
 	Doc:    "the ranges of the proxy's work that a profiler is shown.",
@@ -17,7 +17,7 @@ var nvtx = Unit{
 	},
 }
 
-// The values of settings that C reads.
+// settings has the values of settings that C reads.
 var settings = Unit{
 	Name:   "settings",
 	Doc:    "the values of settings that C reads.",
@@ -55,7 +55,8 @@ var settings = Unit{
 	},
 }
 
-// What a call before init sends shmemrun. The rest of the protocol is Go's.
+// frame has what C needs to end the job through shmemrun before init has loaded Go. The rest of the
+// protocol is in Go (runtime/bootstrap/wire).
 var frame = Unit{
 	Name:   "frame",
 	Doc:    "the frame by which a PE that has not joined its job requests its end from shmemrun.",

@@ -1,25 +1,25 @@
-// Package table is the table of every layout that C and Go share. abi/gen writes the C headers and
-// the Go files of it, so that the two cannot disagree.
+// Package table is the table of every layout that C and Go share. abi/gen generates the C headers
+// and the Go files from it, so that the two cannot disagree.
 //
-// The words that GPU threads, host threads and the proxy write for each other, the slots of a ring
-// and the structs around it, are in slots.go: abi/gen makes of them a C and CUDA header
-// (device/shmem/zz_wire.h), Go structs and codecs (queue/zz_wire.go) and the picture
-// (docs/reference/wire.md). Everything else is a Unit, which has one header of C (abi/zz_<unit>.h)
-// and one file of Go in the package that owns it.
+// The words that GPU threads, host threads and the proxy write for each other (the slots of a ring
+// and the structs around it) are in slots.go: abi/gen generates from them a C and CUDA header
+// (device/shmem/zz_wire.h), Go structs and codecs (queue/zz_wire.go) and the page
+// docs/reference/wire.md. Everything else is a Unit, which has one C header (abi/zz_<unit>.h) and
+// one Go file in the package that owns it.
 //
-// The package holds layout, not behaviour. It imports nothing. How slots are taken, filled and
-// given back is in device/shmem/ring.h and in package queue.
+// The package holds layout, not behaviour. It imports nothing of this tree. How producers reserve
+// and fill slots, and how the proxy frees them, is in device/shmem/ring.h and in package queue.
 //
 // # Slots
 //
-// A slot is two words of 64 bits. Bit 63 of each word is the lap bit, which distinguishes a slot of
-// this round from one of the round before: each word vouches for itself, so the two need not be
+// A slot is two words of 64 bits. Bit 63 of each word is the lap bit. It shows whether the word was
+// written in this lap of the ring or in the one before, so the two words of a slot need not be
 // stored at once. An operation takes one to three consecutive slots, and the first always begins
-// with the same fields. Operands of 64 bits lose their top bit to the lap; it travels in the first
-// slot.
+// with the same fields. Where an operand of 64 bits is, the lap takes its top bit; that bit travels
+// in the first slot.
 package table
 
-// Version counts the changes of this table that old code cannot read.
+// Version is raised by each change of this table that makes code with the old layout wrong.
 const Version = 5
 
 // Bits is the number of bits of a word for fields; the one above them is the lap.
@@ -28,20 +28,20 @@ const Bits = 63
 // MaxSlots is the most slots that an operation takes.
 const MaxSlots = 3
 
-// A Field is a range of bits within the slots of an operation. A field of 64
-// bits fills a word but for its top bit, which is at Top in the first word.
+// A Field is a range of bits within the slots of an operation. A field of 64 bits fills a word
+// except for its top bit, which is at Top in the first word.
 type Field struct {
 	Name  string
-	Slot  int
-	Word  int
-	Shift int
+	Slot  int // of the operation: 0 to 2
+	Word  int // of the slot: 0 or 1
+	Shift int // the field's lowest bit in the word
 	Bits  int
 	Top   int // bit of slot 0, word 0; only for fields of 64 bits
 	Doc   string
 }
 
-// aux is where the part of the first word begins that each operation uses in
-// its own way, and top where the top bits of 64-bit operands are.
+// From bit aux on, each operation uses the first word in its own way. From bit top on, the first
+// word has the top bits of 64-bit operands, if the operation has such operands.
 const (
 	aux = 31
 	top = aux + 17
@@ -57,7 +57,8 @@ var Head = []Field{
 	{Name: "context", Slot: 0, Word: 1, Shift: 44, Bits: 12, Doc: "context that the operation belongs to; 0 is the default one"},
 }
 
-// Fields has the fields that operations choose from.
+// Fields has the further fields. Each operation has some of them, which may share bits with fields
+// of other operations.
 var Fields = []Field{
 	{Name: "value32", Slot: 0, Word: 0, Shift: aux, Bits: 32, Doc: "an element, or an operand that is sign-extended"},
 	{Name: "reply", Slot: 0, Word: 0, Shift: aux, Bits: 16, Doc: "where the reply goes"},
@@ -80,8 +81,7 @@ type Op struct {
 	Doc    string
 }
 
-// Ops is every operation. Codes of operations that were removed are not used
-// again within a Version.
+// Ops has all operations. Codes of removed operations are not used again within a Version.
 var Ops = []Op{
 	{"nop", 0, 1, nil, "Takes a slot and does nothing."},
 	{"put", 1, 2, []string{"pe", "context", "dest", "local", "length", "want", "reply"},
@@ -108,7 +108,7 @@ var Ops = []Op{
 		"Stores up to 16 bytes, then sets a signal of the target or adds to it."},
 }
 
-// Structs is the structs around the slots.
+// Structs has the structs around the slots.
 var Structs = []Struct{
 	{Name: "ring_progress", Go: "Progress", Size: 64, Doc: "The proxy's words to producers about a ring. Only the proxy writes it.", Members: []Member{
 		{Name: "tail", Type: "u64", Doc: "positions below it may be used again; published once a batch"},
@@ -217,7 +217,7 @@ var Structs = []Struct{
 	}},
 }
 
-// Constants is further numbers of producers and the proxy.
+// Constants has further numbers that producers and the proxy share.
 var Constants = join([]Constant{
 	{"MAP_CTA", "MapCTA", 0, "threads of a block share a ring"},
 	{"MAP_SM", "MapSM", 1, "threads of a multiprocessor share a ring"},
@@ -306,6 +306,7 @@ var Constants = join([]Constant{
 	{"BITCODE_PATCH", "BitcodePatch", 1000 + Version, "the third word of the version in libnvshmem_device.bc, which NVIDIA's does not have"},
 })
 
+// join returns the constants of several lists as one.
 func join(lists ...[]Constant) (all []Constant) {
 	for _, l := range lists {
 		all = append(all, l...)

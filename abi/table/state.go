@@ -1,6 +1,6 @@
 package table
 
-// The state of libshmem.so, which libshmem_core.so fills.
+// state has the state of libshmem.so, which libshmem_core.so fills in at init.
 var state = Unit{
 	Name:      "state",
 	Doc:       "the state that the front (libshmem.so, C) owns. The core (libshmem_core.so, Go) fills it at init and empties it at finalize; between the two the front reads it on every call without a lock. A symmetric address below heap_base belongs to the internal area; offsets on the wire are from the start of the user heap and may be negative.",
@@ -119,5 +119,5 @@ var state = Unit{
 	},
 }
 
-// statics is also the Count of a member.
+// statics is the largest number of ranges of globals and statics, and the length of their array.
 const statics = 8

@@ -1,6 +1,7 @@
 package table
 
-// The data of a PE that other processes see. Each page has a head before it, which is Go's alone.
+// statusPage has the data of a PE that other processes read. Before it each page has a head, which
+// only Go knows (runtime/statuspage).
 var statusPage = Unit{
 	Name:   "statuspage",
 	Doc:    "the data of this PE that other processes see.",

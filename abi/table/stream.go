@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// StreamCall is an operation that the front has the core queue at a CUDA stream of the program's.
-// abi/gen makes of a row its number, the C function that packs its arguments, the case of
-// onstream.Calls.Queue, and the names of its kernels.
+// StreamCall is an operation that the front passes to the core, which queues it on a CUDA stream of
+// the program. abi/gen generates from a row its number, the C function that packs its arguments,
+// the case of onstream.Calls.Queue, and the names of its kernels.
 type StreamCall struct {
-	Name    string // in C behind SHMEMI_STREAM_
+	Name    string // in C: SHMEMI_STREAM_<Name>
 	Takes   string // the members of struct shmemi_stream_call that the front sets, in the order of its arguments
 	Queue   string // the method of onstream.Calls that queues it
 	Kernel  bool   // the method serves several operations: its first argument is the first of Kernels
@@ -17,7 +17,7 @@ type StreamCall struct {
 	Doc     string
 }
 
-// StreamCalls are these operations. The bounced kernels are for operands in memory that belongs to
+// StreamCalls has these operations. The bounced kernels are for operands in memory that belongs to
 // the program's CUDA context, such as that of cudaMalloc. While the program loads a kernel beside a
 // running one, the driver carries out no copy of such memory, so the proxies cannot reach it. The
 // bounced kernels copy it through bounce buffers, which no context owns (device/kernels/bounce.h).
@@ -59,18 +59,19 @@ func Reductions() (all []string) {
 // StreamKernels returns the kernels of an operation, those of each reduction side by side.
 func (c *StreamCall) StreamKernels() (all []string) {
 	for _, name := range strings.Fields(c.Kernels) {
-		before, one := strings.CutSuffix(name, "*")
-		if !one {
+		stem, forEach := strings.CutSuffix(name, "*") // one kernel for each reduction
+		if !forEach {
 			all = append(all, name)
 			continue
 		}
 		for _, op := range Reductions() {
-			all = append(all, before+op)
+			all = append(all, stem+op)
 		}
 	}
 	return all
 }
 
+// streamValues returns the operations as values of an enumeration, each with its arguments.
 func streamValues() (all []Value) {
 	for _, c := range StreamCalls {
 		doc := strings.Join(c.Members(), ", ")
@@ -82,7 +83,7 @@ func streamValues() (all []Value) {
 	return all
 }
 
-// The work that the front has the core queue at a stream of the program's.
+// stream has the numbers of these operations, and those of the kinds of loaded code.
 var stream = Unit{
 	Name:   "stream",
 	Doc:    "the work that the front has the core queue at a stream. The arguments travel in a struct shmemi_stream_call, of which each call sets its own.",

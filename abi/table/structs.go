@@ -5,47 +5,47 @@ type Member struct {
 	Name  string // in C
 	Type  string // u8 to u64, i8 to i64, bool, char, size (size_t), uptr (uintptr_t), ptr, or "struct " and a Struct's Name
 	Count int    // elements of an array; 0: no array
-	Doc   string // its writer and its reader
-	At    int    // offset where it must be; 0: follows the member before
-	Align int    // at a multiple of it; 0: by its type
+	Doc   string // its meaning, and who writes or reads it
+	At    int    // the least offset, in bytes; 0: follows the member before
+	Align int    // the offset is a multiple of this; 0: by its type
 
-	C      string // how C declares it where Type does not say it: the type, or with %s for the name all of it
-	Go     string // its name in Go; "": Name, with the case of Struct.Private; "_": none
-	GoType string // where Type does not say it: of one element
+	C      string // its C type, if that does not follow from Type; with %s for the name: its whole declaration
+	Go     string // its name in Go; "": from Name, by Struct.Private; "_": padding without a name
+	GoType string // the Go type of one element, if that does not follow from Type
 
-	Theirs string // its name in the headers of others, where it is not Name
+	Theirs string // its name in the headers of another library, if that is not Name
 
-	// The versions that have it, for layouts of others: Since is the first, Until the first
+	// In layouts of another library: the first version that has the member, and the first later one
 	// without it. 0: no limit.
 	Since, Until int
 }
 
-// A Struct lies in memory that more than one party sees.
+// A Struct is a layout in memory that C and Go, or the host and a GPU, or several processes access.
 type Struct struct {
 	Name    string // C name after shmemi_
-	Go      string // "": C alone
-	Private bool   // names of the fields in Go begin with a small letter
-	Size    int    // bytes; 0: as the members have it
+	Go      string // its name in Go; "": only C has it
+	Private bool   // in Go the names of its fields are not exported
+	Size    int    // bytes; 0: as many as the members need
 	Doc     string
 	Members []Member
 }
 
-// A Constant is a number that both sides know.
+// A Constant is a number that C and Go have under names of their own.
 type Constant struct {
-	Name  string // C: SHMEMI_<Name>
-	Go    string // "": C alone
+	Name  string // in C: SHMEMI_<Name>; "": only Go has it
+	Go    string // in Go; "": only C has it
 	Value int
 	Doc   string
 }
 
 // An Enum is a list of numbers, each one more than the one before, or the next bit.
 type Enum struct {
-	Name   string // C: enum shmemi_<Name>; "": it has none
-	Prefix string // C: SHMEMI_<Prefix><name of a value>
-	Go     string // type in Go; "": its values have none
-	Base   string // of the type
-	Kind   string // in Go the names of values begin with it; "-": with nothing; "": no Go
-	First  int
+	Name   string // in C: enum shmemi_<Name>; "": an enum without a name
+	Prefix string // in C: SHMEMI_<Prefix><name of a value>
+	Go     string // its type in Go; "": the values are untyped constants
+	Base   string // the type of which Go is made
+	Kind   string // what the names of values begin with in Go; "-": nothing; "": Go has no such values
+	First  int    // the number of the first value
 	Bits   bool   // the values are 1, 2, 4 and so on
 	Doc    string // begins with a small letter
 	Values []Value
@@ -63,39 +63,39 @@ func (e *Enum) Number(i int) int {
 type Value struct {
 	Name string // after the prefix, in capital letters
 	Doc  string
-	Go   string // all of its name in Go, where Kind and Name do not say it
+	Go   string // its whole name in Go, if that is not Enum.Kind and Name
 }
 
 // A Unit is the contents of one C header and one Go file.
 type Unit struct {
 	Name      string   // the header is abi/zz_<Name>.h
-	Doc       string   // its contents, as the end of "<file>: "
-	Includes  []string // of the header: other units, by name
-	GoFile    string   // "": no Go
-	GoImports []string // besides structs and unsafe
-	Alone     string   // of a unit without Go: why
+	Doc       string   // its contents; the header begins with "<file>: " and this text
+	Includes  []string // the units, by name, whose headers this header includes
+	GoFile    string   // "": Go has no such file
+	GoImports []string // what the Go file imports besides structs and unsafe
+	Alone     string   // why the unit has no Go file
 	Constants []Constant
 	Enums     []Enum
 	Structs   []Struct
 }
 
-// Of returns the struct of a version.
+// Of returns the struct with the members that it has in a version of another library.
 func (s *Struct) Of(version int) Struct {
-	of := *s
-	of.Members = nil
+	inVersion := *s
+	inVersion.Members = nil
 	for _, m := range s.Members {
 		if version >= m.Since && (m.Until == 0 || version < m.Until) {
-			of.Members = append(of.Members, m)
+			inVersion.Members = append(inVersion.Members, m)
 		}
 	}
-	return of
+	return inVersion
 }
 
 // Offsets gives the byte offset of each member, as C and Go lay them out.
 func (s *Struct) Offsets() []int {
 	at, out := 0, make([]int, len(s.Members))
 	for i, m := range s.Members {
-		at = max(m.At, up(at, max(m.Align, Alignof(m.Type))))
+		at = max(m.At, roundUp(at, max(m.Align, Alignof(m.Type))))
 		out[i] = at
 		at += m.Size()
 	}
@@ -108,21 +108,23 @@ func (s *Struct) Bytes() int {
 		return s.Size
 	}
 	last := len(s.Members) - 1
-	return up(s.Offsets()[last]+s.Members[last].Size(), s.align())
+	return roundUp(s.Offsets()[last]+s.Members[last].Size(), s.align())
 }
 
+// align returns the alignment of the struct: the largest one of its members.
 func (s *Struct) align() int {
-	most := 1
+	largest := 1
 	for _, m := range s.Members {
-		most = max(most, m.Align, Alignof(m.Type))
+		largest = max(largest, m.Align, Alignof(m.Type))
 	}
-	return most
+	return largest
 }
 
 // Size returns the size of a member in bytes.
 func (m *Member) Size() int { return Sizeof(m.Type) * max(m.Count, 1) }
 
-func up(n, to int) int { return (n + to - 1) / to * to }
+// roundUp returns the least multiple of `to` that is not below n.
+func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
 // Sizeof returns the size of a type in bytes.
 func Sizeof(typ string) int {
@@ -140,7 +142,7 @@ func Alignof(typ string) int {
 	return basic(typ)
 }
 
-// basic returns the size of a type that is no struct, which is its alignment too.
+// basic returns the size of a type that is not a struct. Its alignment is the same.
 func basic(typ string) int {
 	switch typ {
 	case "u8", "i8", "bool", "char":
@@ -155,7 +157,7 @@ func basic(typ string) int {
 	panic("table: unknown type " + typ)
 }
 
-// Find returns the struct of a type "struct " and a name, or nil: the type is no struct.
+// Find returns the Struct of a type that is "struct " and its Name; nil for any other type.
 func Find(typ string) *Struct {
 	const word = "struct "
 	if len(typ) <= len(word) || typ[:len(word)] != word {
@@ -171,7 +173,7 @@ func Find(typ string) *Struct {
 	panic("table: there is no " + typ)
 }
 
-// all returns every struct.
+// all returns the structs around the slots, and then those of each unit.
 func all() [][]Struct {
 	lists := [][]Struct{Structs}
 	for _, u := range Units() {
