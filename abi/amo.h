@@ -12,7 +12,8 @@
 
 #define SHMEMI_INLINE static inline __attribute__((always_inline))
 
-/* op is a constant at every call of the generated code, so the switch folds. */
+/* Applies op to the object *at of type T, and returns its old value; 0 for SHMEMI_AMO_SET. op is a
+ * constant in the generated code, so that the compiler removes the switch. */
 #define SHMEMI_AMO_BODY(T)                                                                         \
     switch (op) {                                                                                  \
     case SHMEMI_AMO_SET:                                                                           \

@@ -43,16 +43,17 @@ struct shmemi_init_args {
     /* The program uses the names of NVSHMEM: its variables of the environment are settings, too,
      * the library cannot see whether it has kernels, and its heap may grow to the GPU's memory. */
     int nvshmem;
-    /* Returns which of these groups of ranges will be shown: none without a profiler that listens.
-     * -1: this library was built without ranges. If init is shown, its range begins here. */
+    /* Returns which of these groups of ranges a profiler will show: 0 if none listens, -1 if
+     * libshmem.so was built without ranges. If init is shown, its range begins here. */
     int (*ranges)(uint32_t groups);
-    /* Begin a range of this thread, and end the one that it began last. */
+    /* Begins a range of this thread, and ends the range that the thread began last. `of` is
+     * SHMEMI_RANGES_OF_CALLS or _PROXY. */
     void (*range_enter)(int of, uint32_t group, const char *name);
     void (*range_leave)(int of);
     /* Writes what a PE of this node is doing, as the predicate of a sentence, or "". how:
      * SHMEMI_DOING_... */
     void (*doing)(int pe, unsigned how, char *text, size_t size);
-    /* Called when this PE has left the job, and needs no other PE any more. */
+    /* Called when this PE has left the job and needs no other PE any more. */
     void (*finalized)(void);
     /* Writes the program's buffered output, unless that might wait. */
     void (*flush)(void);
@@ -61,8 +62,8 @@ struct shmemi_init_args {
 };
 
 /*
- * The core's functions. None of them waits for a peer, except init and finalize; they return
- * SHMEMI_PENDING or SHMEMI_AGAIN and the caller waits in C. The caller of a function marked
+ * The core's functions. None of them waits for a peer, except init and finalize: the others return
+ * SHMEMI_PENDING or SHMEMI_AGAIN, and the caller waits in C. The caller of a function marked
  * (locked) has locked net_lock.
  */
 struct shmemi_core {
@@ -85,8 +86,9 @@ struct shmemi_core {
      * allocator chooses. */
     int64_t (*heap_alloc)(size_t size, size_t align, long hints);
     int (*heap_free)(int64_t offset); /* SHMEMI_DONE, or SHMEMI_NO_BLOCK */
-    /* Returns offset when the block was resized in place; else a new block, and
-     * the caller copies and frees the old one; or SHMEMI_NO_BLOCK. */
+    /* Sets *old_size. Returns offset if the block was resized in place. Otherwise returns the
+     * offset of a new block, and the caller copies the contents and frees the old block. Below 0:
+     * it has failed (SHMEMI_NO_BLOCK, SHMEMI_NO_MEMORY or SHMEMI_REPORT_MEMORY). */
     int64_t (*heap_realloc)(int64_t offset, size_t size, size_t *old_size);
     /* The bytes from offset to the end of the block that contains it; 0 if no block is allocated
      * there. */
@@ -104,7 +106,7 @@ struct shmemi_core {
     /* (locked) Sets whether small operations of a context share messages from the first one on. */
     void (*batch)(uint32_t context, int on);
     /* Reports whether NICs can access n bytes at an offset of the user heap of a PE, if the heap is
-     * in GPU memory. For another PE it knows the bytes which that PE has announced. */
+     * in GPU memory. Of another PE's heap, these are the bytes that the PE has announced. */
     int (*reaches)(int pe, int64_t offset, size_t n);
     /* Called when the program ends. Asks the other PEs to reply when everything that this one has
      * sent has arrived. DONE: all has arrived. PENDING: poll and call again. It does not wait for
@@ -112,8 +114,8 @@ struct shmemi_core {
     int (*leave)(void);
     int (*poll)(void); /* tries the lock itself; returns the number of completions, or -1: busy */
 
-    /* The struct shmemi_device_state for threads of this process; makes the
-     * rings when it is called first. NULL: error has the reason. */
+    /* Returns the struct shmemi_device_state for threads of this process. The first call makes the
+     * rings. NULL: error has the reason. */
     const void *(*rings)(void);
 
     /* For GPU memory. These return SHMEMI_DONE when the work is complete, or SHMEMI_FAILED. */
@@ -141,9 +143,8 @@ struct shmemi_core {
      * Returns the offset of the block, or -1. */
     int64_t (*gpu_lend)(size_t size, size_t offset);
     int (*gpu_take_back)(int64_t offset); /* unmaps them; offset: of any byte in the block */
-    /* The struct shmemi_device_image for kernels, as this process can read it, and
-     * in *at its address for kernels. DONE with an image of NULL: this PE runs no
-     * kernels. */
+    /* Sets *image to the struct shmemi_device_image for kernels, as this process can read it, and
+     * *at to its address for kernels. With DONE and *image unchanged this PE runs no kernels. */
     int (*kernels)(const void **image, uint64_t *at);
     /* Publishes the team in a slot to kernels. t has all fields except the memory and the list;
      * pes: the PEs of a team without a stride, else NULL. t NULL: removes the team. */
@@ -169,10 +170,10 @@ struct shmemi_core {
     int (*counter_nic)(int id, int nic, uint64_t *value);
     const char *(*nic_name)(int nic); /* valid until the next call */
 
-    /* Text of the last failure of this thread's call. */
+    /* Returns the text of the last call that failed; called right after it. */
     const char *(*error)(void);
-    /* The PE that is lost because of the last failed call of the engine, or -1; and the text of the
-     * failure. */
+    /* Returns the PE that is lost because of the last failed call of the engine, or -1, and writes
+     * the text of the failure. */
     int (*error_pe)(char *text, size_t size);
     /* Writes what has happened to a lost PE, as the predicate of a sentence. */
     void (*fate)(int pe, char *text, size_t size);

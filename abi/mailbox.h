@@ -1,13 +1,14 @@
 /*
  * mailbox.h: the memory in which two-sided messages wait for their receiver.
  *
- * A PE has a mailbox for each PE, which alone writes into it: a ring of bytes with one record after
- * the other. A record begins with its mark, which is 0 until all of the record is there: the sender
- * stores it last, with release order, and the receiver reads it with acquire order. So no order
- * between records is needed. The receiver accepts records in any order, and frees memory from the
- * front: it zeroes each cache line in which a mark may be written, and then adds the bytes to a
- * word of the sender, the credit. The sender never has more bytes under way than the ring has, so
- * that a PE's memory for messages is limited, even if the PE receives nothing.
+ * A PE has a mailbox for each sender, to which only that PE writes: a ring of bytes with one record
+ * after the other. A record begins with its mark, which is 0 until all of the record is there: the
+ * sender stores the mark last, with release order, and the receiver reads it with acquire order. So
+ * no order between records is needed. The receiver accepts records in any order, and frees memory
+ * from the front: it zeroes the first word of each cache line, where a later mark may be, and then
+ * adds the freed bytes to a word in the sender's memory, the credit. The sender never has more
+ * bytes under way than the ring has, so that a PE's memory for messages is limited, even if the PE
+ * receives nothing.
  *
  * A record is never cut: the last one of a lap continues after the end of the ring.
  *
@@ -27,18 +28,19 @@
 enum shmemi_mail_kind {
     SHMEMI_MAIL_WHOLE = 1,   /* the bytes of the message follow */
     SHMEMI_MAIL_REQUEST = 2, /* the bytes are at the sender: struct shmemi_mail_request follows */
-    SHMEMI_MAIL_KIND = 3,
+    SHMEMI_MAIL_KIND = 3,    /* the bits of a mark that have one of these two */
     SHMEMI_MAIL_TAKEN =
-        4, /* set by the receiver: it has the message, but the memory is not free yet */
-    SHMEMI_MAIL_BITS = 8, /* these bits are the kind; the size of the message is above them */
+        4, /* a bit, set by the receiver: it has the message, but the memory is not free yet */
+    SHMEMI_MAIL_BITS = 8, /* the size of the message begins at this bit of a mark */
 };
 
 /* The longest message: its size has to fit into the mark. */
 #define SHMEMI_MAIL_LONGEST (((uint64_t)1 << 48) - 1)
 
-/* As a tag or a PE of a receive: accepts all. */
+/* In a receive, for the tag or the PE: any. */
 enum { SHMEMI_MAIL_ANY = -1 };
 
+/* A record: its header, and the bytes of the message or a struct shmemi_mail_request. */
 struct shmemi_mail {
     uint64_t mark; /* kind and size; 0: the record is not complete yet */
     int32_t tag;
@@ -47,12 +49,13 @@ struct shmemi_mail {
 };
 _Static_assert(sizeof(struct shmemi_mail) == 16, "short messages fit a line");
 
+/* A request to send, in place of the bytes of a long message. The receiver replies to it. */
 struct shmemi_mail_request {
     int64_t source;  /* offset of the bytes from the user heap, or SHMEMI_MAIL_PRIVATE */
     uint64_t number; /* number of the first reply */
 };
 
-#define SHMEMI_MAIL_PRIVATE INT64_MIN
+#define SHMEMI_MAIL_PRIVATE INT64_MIN /* in place of an offset: the memory is not symmetric */
 
 /* A reply to a request, in the memory of its sender: clear to send, or finished. */
 struct shmemi_mail_clear {
@@ -64,23 +67,27 @@ struct shmemi_mail_clear {
     uint64_t unused[3];
 };
 
-/* Two replies may be under way. */
+/* The replies to one request: two may be under way. */
 struct shmemi_mail_send {
     struct shmemi_mail_clear clear[2];
 };
 _Static_assert(sizeof(struct shmemi_mail_send) == SHMEMI_MAIL_SEND_BYTES, "as the area has them");
 
+/* Returns the mark of a record. nbytes is the size of the message, also if the record has only a
+ * request. */
 static inline uint64_t shmemi_mail_mark(enum shmemi_mail_kind kind, uint64_t nbytes)
 {
     return nbytes << SHMEMI_MAIL_BITS | kind;
 }
 
+/* Returns the size of the message whose record has this mark. */
 static inline uint64_t shmemi_mail_size(uint64_t mark)
 {
     return mark >> SHMEMI_MAIL_BITS;
 }
 
-/* The longest record of a mailbox whose ring has `ring` bytes. */
+/* Returns the bytes of the longest record of a mailbox whose ring has `ring` bytes: a quarter of
+ * the ring, but at least a cache line and at most SHMEMI_MAIL_RECORD. */
 static inline uint32_t shmemi_mail_longest(uint32_t ring)
 {
     if (ring / 4 < SHMEMI_MAIL_LINE)
@@ -88,19 +95,20 @@ static inline uint32_t shmemi_mail_longest(uint32_t ring)
     return ring / 4 < SHMEMI_MAIL_RECORD ? ring / 4 : SHMEMI_MAIL_RECORD;
 }
 
-/* The longest message that is sent whole. */
+/* Returns the bytes of the longest message that is sent whole. */
 static inline uint32_t shmemi_mail_short(uint32_t ring)
 {
     return shmemi_mail_longest(ring) - (uint32_t)sizeof(struct shmemi_mail);
 }
 
-/* The bytes of a mailbox: a record may begin in the last cache line of the ring. */
+/* Returns the bytes of a mailbox: the ring, and memory behind it for the rest of a record that
+ * begins in the ring's last cache line. */
 static inline size_t shmemi_mailbox_bytes(uint32_t ring)
 {
     return (size_t)ring + shmemi_mail_longest(ring) - SHMEMI_MAIL_LINE;
 }
 
-/* The bytes of a record, without the unused rest of its last cache line. */
+/* Returns the bytes of a record, without the unused rest of its last cache line. */
 static inline uint64_t shmemi_mail_bytes(uint64_t mark)
 {
     return sizeof(struct shmemi_mail) + ((mark & SHMEMI_MAIL_KIND) == SHMEMI_MAIL_REQUEST
@@ -108,7 +116,8 @@ static inline uint64_t shmemi_mail_bytes(uint64_t mark)
                                              : shmemi_mail_size(mark));
 }
 
-/* The bytes that a record occupies in the ring, or 0 if no record has such a mark. */
+/* Returns the bytes that a record occupies in the ring, whole cache lines; 0 if no record can have
+ * such a mark. */
 static inline uint32_t shmemi_mail_span(uint64_t mark, uint32_t ring)
 {
     uint64_t kind = mark & SHMEMI_MAIL_KIND, n = shmemi_mail_bytes(mark);
@@ -128,7 +137,8 @@ static inline bool shmemi_mail_fits(uint64_t sent, uint64_t credit, uint32_t spa
     return sent + span - credit <= ring;
 }
 
-/* The offset in a mailbox of the byte with that number since init. */
+/* Returns the offset in a mailbox of the byte with a number, which counts all bytes since init.
+ * ring is a power of two. */
 static inline size_t shmemi_mail_place(uint64_t sent, uint32_t ring)
 {
     return sent & (ring - 1);
@@ -136,19 +146,21 @@ static inline size_t shmemi_mail_place(uint64_t sent, uint32_t ring)
 
 /* ---------------------------------------------------------------- the receiver */
 
+/* Returns the record that begins at the byte with this number. */
 static inline struct shmemi_mail *shmemi_mail_at(char *box, uint64_t at, uint32_t ring)
 {
     return (struct shmemi_mail *)(void *)(box + shmemi_mail_place(at, ring));
 }
 
+/* What shmemi_mail_find returns. */
 struct shmemi_mail_search {
     struct shmemi_mail *found; /* or NULL */
     uint32_t others;           /* messages with other tags that were found before */
     bool damaged;              /* the mailbox has something that its sender cannot have sent */
 };
 
-/* Searches for the first message with a tag. head: the number of the first byte that is not free
- * yet. */
+/* Searches a mailbox for the first message with a tag, or with any (SHMEMI_MAIL_ANY), that the
+ * receiver has not accepted. head: the number of the first byte that is not free yet. */
 static inline struct shmemi_mail_search shmemi_mail_find(char *box, uint64_t head, int tag,
                                                          uint32_t ring)
 {
@@ -173,13 +185,15 @@ static inline struct shmemi_mail_search shmemi_mail_find(char *box, uint64_t hea
     return s;
 }
 
+/* Marks a message as accepted, so that later searches pass over it. Only the receiver writes a mark
+ * that is not 0, so no order is needed. */
 static inline void shmemi_mail_remove(struct shmemi_mail *m)
 {
     __atomic_store_n(&m->mark, m->mark | SHMEMI_MAIL_TAKEN, __ATOMIC_RELAXED);
 }
 
-/* Clears the records at the front that the receiver has accepted, and returns the head after them.
- */
+/* Clears the records at the front that the receiver has accepted, and returns the number of the
+ * first byte after them. */
 static inline uint64_t shmemi_mail_release(char *box, uint64_t head, uint32_t ring)
 {
     for (;;) {
@@ -194,8 +208,8 @@ static inline uint64_t shmemi_mail_release(char *box, uint64_t head, uint32_t ri
     }
 }
 
-/* Reports whether the sender should be informed of `bytes` freed bytes. If that were done less
- * often, a sender might wait although there is room for its longest record. */
+/* Reports whether `bytes` freed bytes are enough to update the sender's credit. With a larger limit
+ * a sender might wait although there is room for its longest record, a quarter of the ring. */
 static inline bool shmemi_mail_worth(uint64_t bytes, uint32_t ring)
 {
     return bytes >= ring / 4;

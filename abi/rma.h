@@ -1,7 +1,7 @@
 /*
  * rma.h: the functions of the core for groups, the meshes of libshmem_rma.so. All ranks of a group
- * connect, and register memory, together (runtime/rma). Operations are submitted to the group's
- * queue (zz_group.h), without a call.
+ * connect, and register memory, together (runtime/rma). Threads submit operations to the group's
+ * queue (zz_group.h) without a call of the core.
  *
  * Handles, results and errors are those of mesh.h.
  */
@@ -33,21 +33,25 @@ struct shmemi_rma_options {
 };
 
 struct shmemi_rma {
-    /* Makes a unique id, and listens for ranks until all have joined and left, or it is closed. */
+    /* Makes a unique id of SHMEMI_RMA_ID bytes, and listens for ranks until all have joined and
+     * left, or until the listener is closed. */
     int (*listen)(const char *const *environ_, void *id, uint64_t *listener, char *error);
-    /* used: the ranks have met at it, so that it ends when all have left. */
+    /* Makes the handle invalid. used: ranks have connected by the listener, which then goes on
+     * until all have left; 0: closes it. */
     int (*close_listener)(uint64_t listener, int used, char *error);
-    /* If the calling thread uses a GPU, that may have memory of this rank. */
+    /* Connects this rank with the others. If the calling thread uses a GPU, the group can register
+     * memory of that GPU. */
     int (*connect)(const struct shmemi_rma_options *o, uint64_t *group, char *error);
-    /* Waits until other ranks have applied what was submitted, for at most the timeout of a step.
-     * All operations have ended when it returns. */
+    /* Waits until other ranks have applied the submitted operations, for at most
+     * SHMEM_BOOTSTRAP_TIMEOUT. All operations have ended when it returns. */
     int (*close)(uint64_t group, char *error);
     /* Sets *number, by which operations name the memory, and *memory, its handle. */
     int (*register_)(uint64_t group, void *base, size_t nbytes, int kind, uint64_t *memory,
                      uint64_t *number, char *error);
-    int (*unregister)(uint64_t memory, char *error);
+    int (*unregister)(uint64_t memory, char *error); /* of this rank */
+    /* Opens n more contexts, with the numbers *first to *first + n - 1. */
     int (*contexts)(uint64_t group, int n, int *first, char *error);
-    /* Wakes the proxy. Who submits calls it if asleep is set after that. */
+    /* Wakes the proxy. A thread that has submitted an operation calls it if asleep is then set. */
     int (*wake)(uint64_t group, char *error);
     /* The status and the reason of the group's first failed operation, or 0. */
     int (*failure)(uint64_t group, char *error);

@@ -1,6 +1,6 @@
 /*
- * wake.h: how threads that sleep for a PE are woken, by whoever changed what they wait for. The
- * words are shared between processes.
+ * wake.h: wakes threads of a PE that sleep in a wait, after a word for which they may wait was
+ * changed. The words here are shared between processes.
  */
 #ifndef SHMEMI_WAKE_H
 #define SHMEMI_WAKE_H
@@ -13,9 +13,11 @@
 #include <unistd.h>
 
 /*
- * Wakes all who sleep on *wakes, if any does. A sleeper reads *wakes, sets *sleepers, checks once
- * more at what it waits for, and sleeps while *wakes is what it read. Callers store first; the
- * empty asm keeps the compiler from moving those stores behind the load.
+ * Wakes all threads that sleep on *wakes, if there are any. A sleeper reads *wakes, sets *sleepers,
+ * checks once more the word for which it waits, and sleeps while *wakes is unchanged. Callers have
+ * stored to that word before the call; the empty asm keeps the compiler from moving the stores
+ * behind the load. The processor's order costs callers nothing: sleepers pay for it with a
+ * membarrier (capi/front/sleep.c).
  */
 static inline void shmemi_wake_sleepers(uint32_t *sleepers, uint32_t *wakes)
 {

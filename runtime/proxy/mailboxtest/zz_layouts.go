@@ -2,5 +2,5 @@
 
 package mailboxtest
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xf43a35d343b4db95
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xcb5b813f9fc29c8b
 import "C"
