@@ -303,6 +303,7 @@ static int poll_network(void)
     struct shmemi_completion c[BATCH];
     if (first == NULL)
         return 0;
+    /* The load first: an exchange would take the cache line from the thread that has the lock. */
     if (__atomic_load_n(&state->net_lock, __ATOMIC_RELAXED) ||
         __atomic_exchange_n(&state->net_lock, 1, __ATOMIC_ACQUIRE))
         return -1;
@@ -384,10 +385,10 @@ static inline bool count_in_burst(struct shmemi_fastpath *x, int pe)
     return ++x->burst < SHMEMI_BURST_AFTER || x->peers[pe].batch != NULL;
 }
 
-/* Records when an operation was posted, for the next count_in_burst; rc is the post's result. */
+/* Records when an operation was posted, for the next count_in_burst. Returns rc, its result. */
 static inline int note_posted(struct shmemi_fastpath *x, int rc)
 {
-    x->tick = 0;
+    x->tick = 0; /* later events read the clock again */
     burst_last = cycles();
     return rc;
 }

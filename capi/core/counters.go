@@ -30,7 +30,7 @@ var nameCounters = sync.OnceFunc(func() {
 	}
 	counterNames = C.calloc(C.size_t(len(stats.Counters)), C.size_t(nameSize))
 	for i := range stats.Counters {
-		text(nameOf(i), stats.Counters[i].Name)
+		copyText(nameOf(i), stats.Counters[i].Name)
 	}
 })
 
@@ -97,5 +97,5 @@ func shmemgoNICName(nic C.int) *C.char {
 	if nic < 0 || int(nic) >= len(nics) {
 		return nil
 	}
-	return text(nicName[:], nics[nic].NIC)
+	return copyText(nicName[:], nics[nic].NIC)
 }

@@ -29,7 +29,7 @@ func fillLost(s *State, j *job.Job) {
 	if j.Settings.OnFailure == config.ReturnOnFailure {
 		s.survives = 1
 		if s.fastBase == s.nearBase { // reportLost changes fastBase only
-			s.fastBase = bases(j, j.Nodes.Peers(j.Me), j.Heaps.Near)
+			s.fastBase = basesInC(j, j.Nodes.Peers(j.Me), j.Heaps.Near)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func shmemgoErrorPE(to *C.char, size C.size_t) C.int {
 			}
 		})
 	}
-	text(unsafe.Slice(to, int(size)), reason.Error())
+	copyText(unsafe.Slice(to, int(size)), reason.Error())
 	var lost *proxy.LostError
 	if errors.As(reason, &lost) {
 		return C.int(lost.PE)
@@ -85,7 +85,7 @@ func shmemgoErrorPE(to *C.char, size C.size_t) C.int {
 //export shmemgoFate
 func shmemgoFate(of C.int, to *C.char, size C.size_t) {
 	defer guard.Catch("fate")
-	text(unsafe.Slice(to, int(size)), current.Watch.Reason(libshmem.PE(of)))
+	copyText(unsafe.Slice(to, int(size)), current.Watch.Reason(libshmem.PE(of)))
 }
 
 // shmemgoAcknowledge records that the program knows of all losses, so that they do not end later
@@ -113,7 +113,7 @@ func shmemgoGiveUp(of C.int) {
 func shmemgoExplain(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) C.int {
 	defer guard.Catch("explain")
 	late := listOf(pes, n)
-	text(unsafe.Slice(to, int(size)), current.Watch.Explanation(late, int(all)))
+	copyText(unsafe.Slice(to, int(size)), current.Watch.Explanation(late, int(all)))
 	if pe, found := current.Watch.Absent(late); found {
 		return C.int(pe)
 	}
@@ -126,7 +126,7 @@ func shmemgoExplain(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) C.i
 //export shmemgoLate
 func shmemgoLate(pes *C.int32_t, n, all C.int, to *C.char, size C.size_t) {
 	defer guard.Catch("late")
-	text(unsafe.Slice(to, int(size)), current.Watch.Late(listOf(pes, n), int(all)))
+	copyText(unsafe.Slice(to, int(size)), current.Watch.Late(listOf(pes, n), int(all)))
 }
 
 // listOf copies a list of n PE numbers from C to a Go slice.

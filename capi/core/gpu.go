@@ -26,8 +26,8 @@ func result(err error) C.int {
 	return C.SHMEMI_DONE
 }
 
-// flag returns 1 for true and 0 for false, as C reads it.
-func flag(yes bool) C.int {
+// cBool returns 1 for true and 0 for false, as C reads it.
+func cBool(yes bool) C.int {
 	if yes {
 		return 1
 	}
@@ -92,7 +92,7 @@ func shmemgoGPUAMO(at unsafe.Pointer, op, width C.int, operand, compare C.uint64
 //export shmemgoGPUHolds
 func shmemgoGPUHolds(at unsafe.Pointer) C.int {
 	defer guard.Catch("gpu_holds")
-	return flag(current.GPU.Holds(at))
+	return cBool(current.GPU.Holds(at))
 }
 
 // shmemgoGPUReset reports whether the program has reset this PE's GPU during the job.
@@ -100,7 +100,7 @@ func shmemgoGPUHolds(at unsafe.Pointer) C.int {
 //export shmemgoGPUReset
 func shmemgoGPUReset() C.int {
 	defer guard.Catch("gpu_was_reset")
-	return flag(current.GPUReset())
+	return cBool(current.GPUReset())
 }
 
 // shmemgoGPUChosen reports whether the thread that called init had chosen a GPU.
@@ -108,7 +108,7 @@ func shmemgoGPUReset() C.int {
 //export shmemgoGPUChosen
 func shmemgoGPUChosen() C.int {
 	defer guard.Catch("gpu_chosen")
-	return flag(current.GPU.Chosen())
+	return cBool(current.GPU.Chosen())
 }
 
 // shmemgoGPUMoved reports whether the calling thread uses another GPU than this PE's.
@@ -116,7 +116,7 @@ func shmemgoGPUChosen() C.int {
 //export shmemgoGPUMoved
 func shmemgoGPUMoved() C.int {
 	defer guard.Catch("gpu_moved")
-	return flag(current.GPU.Moved())
+	return cBool(current.GPU.Moved())
 }
 
 // shmemgoGPUFindChunks finds the driver's allocations (chunks) that contain n bytes of the

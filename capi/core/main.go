@@ -62,12 +62,12 @@ var (
 //export shmemgoVersion
 func shmemgoVersion() *C.char {
 	defer guard.Catch("version")
-	return text(C.shmemi_core_version[:], libshmem.Version)
+	return copyText(C.shmemi_core_version[:], libshmem.Version)
 }
 
-// text copies s, without NUL bytes and as much of it as fits, into memory that C reads, ends it
+// copyText copies s, without NUL bytes and as much of it as fits, into memory that C reads, ends it
 // with a NUL byte, and returns its address.
-func text(to []C.char, s string) *C.char {
+func copyText(to []C.char, s string) *C.char {
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&to[0])), len(to))
 	n := copy(b[:len(b)-1], strings.ReplaceAll(s, "\x00", ""))
 	b[n] = 0
@@ -97,7 +97,7 @@ func shmemgoInit(front *C.struct_shmemi_state, args *C.struct_shmemi_init_args) 
 	j, err := job.Start(job.Options{
 		Environ: environ(args.environ_), Lock: &s.netLock, Pollers: &s.pollers, Napping: &s.napping,
 		Wanted: &s.netWanted, Kernels: args.kernels != 0, Nvshmem: args.nvshmem != 0,
-		Statics: staticsOf(args), Given: given(args), Ranges: ranges,
+		Statics: staticsOf(args), Given: fromInitAttr(args), Ranges: ranges,
 		Activity: activity, Finalized: func() { C.shmemi_core_finalized() },
 		Fatal: fatal, Stderr: os.Stderr,
 	})
@@ -119,9 +119,9 @@ var ranges = job.Ranges{
 	Proxy: func(name nvtx.Name) { C.shmemi_core_range(C.uint(name)) },
 }
 
-// given returns the unique ID or the MPI communicator that the program has passed to
+// fromInitAttr returns the unique ID or the MPI communicator that the program has passed to
 // shmemx_init_attr, if it has.
-func given(args *C.struct_shmemi_init_args) (g place.Given) {
+func fromInitAttr(args *C.struct_shmemi_init_args) (g place.Given) {
 	g.MPIComm = unsafe.Pointer(args.mpi_comm)
 	if args.uid != nil {
 		id := *(*uid.ID)(args.uid)
@@ -137,7 +137,7 @@ func given(args *C.struct_shmemi_init_args) (g place.Given) {
 func shmemgoUniqueID(environment **C.char, id unsafe.Pointer, to *C.char, size C.size_t) C.int {
 	defer guard.Catch("uniqueid")
 	fail := func(err error) C.int {
-		text(unsafe.Slice(to, int(size)), err.Error())
+		copyText(unsafe.Slice(to, int(size)), err.Error())
 		return -1
 	}
 	quietCollector()
@@ -165,7 +165,7 @@ func environ(environment **C.char) []string {
 // report writes the reason of a failed init to args.error; the front prints it or raises it in
 // Python.
 func report(args *C.struct_shmemi_init_args, why string) {
-	text(unsafe.Slice(args.error, int(args.error_size)), why)
+	copyText(unsafe.Slice(args.error, int(args.error_size)), why)
 }
 
 // leaving is set when a process without finalize is about to exit with status 0 (Job.Leave), and
@@ -196,7 +196,7 @@ func fatal(err error) {
 	}
 	var fault *device.KernelFault
 	if errors.As(err, &fault) {
-		C.shmemi_core_kernel_fatal(text(C.shmemi_core_text[:], fault.Cause), text(C.shmemi_core_remedy[:], fault.Remedy))
+		C.shmemi_core_kernel_fatal(copyText(C.shmemi_core_text[:], fault.Cause), copyText(C.shmemi_core_remedy[:], fault.Remedy))
 	}
 	var exit *device.KernelExit
 	if errors.As(err, &exit) {
@@ -208,17 +208,17 @@ func fatal(err error) {
 	}
 	var ended *watch.EndedError
 	if errors.As(err, &ended) {
-		C.shmemi_core_end(text(C.shmemi_core_text[:], err.Error()), C.int(ended.Status))
+		C.shmemi_core_end(copyText(C.shmemi_core_text[:], err.Error()), C.int(ended.Status))
 	}
 	var orphan *watch.OrphanError
 	if errors.As(err, &orphan) {
-		C.shmemi_core_orphan_fatal(text(C.shmemi_core_text[:], err.Error()))
+		C.shmemi_core_orphan_fatal(copyText(C.shmemi_core_text[:], err.Error()))
 	}
 	var lost *proxy.LostError
 	if errors.As(err, &lost) {
-		C.shmemi_core_lost_fatal(text(C.shmemi_core_text[:], err.Error()))
+		C.shmemi_core_lost_fatal(copyText(C.shmemi_core_text[:], err.Error()))
 	}
-	C.shmemi_core_fatal(text(C.shmemi_core_text[:], err.Error()))
+	C.shmemi_core_fatal(copyText(C.shmemi_core_text[:], err.Error()))
 }
 
 // abortLimit limits the time of the abort after a panic: its goroutine may have left a mutex locked
@@ -237,7 +237,7 @@ func endForPanic(p *guard.Panic) {
 // may panic at the same time. The process ends next, so nothing frees it.
 func copied(s string) *C.char {
 	size := len(s) + 1
-	return text(unsafe.Slice((*C.char)(C.calloc(C.size_t(size), 1)), size), s)
+	return copyText(unsafe.Slice((*C.char)(C.calloc(C.size_t(size), 1)), size), s)
 }
 
 // shmemgoFinalize closes the job, and frees what init has allocated for the front's state.

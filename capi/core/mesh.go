@@ -103,7 +103,7 @@ func meshStatus(err error, to *C.char) C.int {
 	if err == nil {
 		return 0
 	}
-	text(unsafe.Slice(to, C.SHMEMI_MESH_TEXT), shmerr.OneLine(err))
+	copyText(unsafe.Slice(to, C.SHMEMI_MESH_TEXT), shmerr.OneLine(err))
 	for _, kind := range []struct {
 		err    error
 		status C.int

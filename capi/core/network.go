@@ -97,5 +97,5 @@ func shmemgoError() *C.char {
 			reason = err.Error()
 		}
 	}
-	return text(C.shmemi_core_text[:], reason)
+	return copyText(C.shmemi_core_text[:], reason)
 }

@@ -25,12 +25,12 @@ func fill(s *State, j *job.Job) {
 	s.myPE = int32(j.Me)
 	s.heapBase = uintptr(j.Heaps.Own())
 	s.heapSize = j.Settings.SymmetricSize
-	s.peerBase = bases(j, peers, j.Heaps.Of)
-	s.nearBase = bases(j, peers, j.Heaps.Near)
+	s.peerBase = basesInC(j, peers, j.Heaps.Of)
+	s.nearBase = basesInC(j, peers, j.Heaps.Near)
 	s.fastBase = s.nearBase
 	if j.GPU != nil {
 		s.gpu = 1
-		s.mappedBase = bases(j, peers, j.Heaps.Mapped)
+		s.mappedBase = basesInC(j, peers, j.Heaps.Mapped)
 		setDriver(j)
 	}
 	if j.Network.CopiesInOwnContext() {
@@ -42,7 +42,7 @@ func fill(s *State, j *job.Job) {
 	// Buffers that may be in GPU memory, full checks, and ranges for a profiler need the slow path:
 	// without an address in fastBase every access takes it.
 	if j.GPU != nil || j.Settings.Checks == config.ChecksFull || !j.Ranges.FastPath() {
-		s.fastBase = bases(j, nil, nil)
+		s.fastBase = basesInC(j, nil, nil)
 	}
 	if j.Ranges.FastOrder() {
 		s.fastOrder = 1
@@ -63,13 +63,13 @@ func fill(s *State, j *job.Job) {
 	s.live = j.Live
 	s.nodePEs = uint32(len(peers))
 	s.nodeRank = uint32(j.Nodes.Rank(j.Me))
-	s.nodeMembers = numbers(peers)
+	s.nodeMembers = pesInC(peers)
 	leaders := j.Nodes.Leaders()
 	s.nNodes = uint32(len(leaders))
-	s.nodeLeaders = numbers(leaders)
+	s.nodeLeaders = pesInC(leaders)
 	s.node = uint32(j.Nodes.Node(j.Me))
-	s.nodeOf = nodes(j)
-	s.gpuFirst = numbers(j.GPUFirst)
+	s.nodeOf = nodesInC(j)
+	s.gpuFirst = pesInC(j.GPUFirst)
 	s.teamsOffset = j.Layout.TeamsOffset
 	s.teamSize = j.Layout.TeamSize
 	s.agreeSize = j.Layout.AgreeSize
@@ -93,7 +93,7 @@ func fill(s *State, j *job.Job) {
 		s.networked = 1
 		s.netChunk = j.Engine.PutMax()
 		eager := j.Network.Eager()
-		s.netTiles, s.netMessage, s.netNotified = tiles(j), uint32(eager.Message), eager.Notified
+		s.netTiles, s.netMessage, s.netNotified = tilesInC(j), uint32(eager.Message), eager.Notified
 		if j.Network.Ordered() {
 			s.netOrdered = 1
 		}
@@ -135,9 +135,9 @@ func empty(s *State) {
 	s.nodeMembers, s.nodeLeaders, s.nodeOf, s.gpuFirst, s.netTiles = nil, nil, nil, nil, nil
 }
 
-// bases returns a table in C memory, by PE, of the addresses that `where` returns for the peers;
+// basesInC returns a table in C memory, by PE, of the addresses that `where` returns for the peers;
 // nil for PEs that are no peers.
-func bases(j *job.Job, peers []libshmem.PE, where func(libshmem.PE) unsafe.Pointer) *unsafe.Pointer {
+func basesInC(j *job.Job, peers []libshmem.PE, where func(libshmem.PE) unsafe.Pointer) *unsafe.Pointer {
 	table := (*unsafe.Pointer)(C.calloc(C.size_t(j.NPEs), C.size_t(unsafe.Sizeof(uintptr(0)))))
 	all := unsafe.Slice(table, j.NPEs)
 	for _, p := range peers {
@@ -146,8 +146,8 @@ func bases(j *job.Job, peers []libshmem.PE, where func(libshmem.PE) unsafe.Point
 	return table
 }
 
-// nodes returns a table in C memory with the number of each PE's node.
-func nodes(j *job.Job) *int32 {
+// nodesInC returns a table in C memory with the number of each PE's node.
+func nodesInC(j *job.Job) *int32 {
 	list := (*int32)(C.calloc(C.size_t(j.NPEs), 4))
 	for i := range unsafe.Slice(list, j.NPEs) {
 		unsafe.Slice(list, j.NPEs)[i] = int32(j.Nodes.Node(libshmem.PE(i)))
@@ -155,9 +155,9 @@ func nodes(j *job.Job) *int32 {
 	return list
 }
 
-// tiles returns a table in C memory, by PE, of the largest tile of an eager transfer, in bytes,
+// tilesInC returns a table in C memory, by PE, of the largest tile of an eager transfer, in bytes,
 // that the network to the PE makes visible all at once; 0 if it does so for none.
-func tiles(j *job.Job) *uint16 {
+func tilesInC(j *job.Job) *uint16 {
 	list := (*uint16)(C.calloc(C.size_t(j.NPEs), 2))
 	for i := range unsafe.Slice(list, j.NPEs) {
 		unsafe.Slice(list, j.NPEs)[i] = uint16(j.Network.Tile(libshmem.PE(i)))
@@ -165,8 +165,8 @@ func tiles(j *job.Job) *uint16 {
 	return list
 }
 
-// numbers copies a list of PEs to C memory.
-func numbers(pes []libshmem.PE) *int32 {
+// pesInC copies a list of PEs to C memory.
+func pesInC(pes []libshmem.PE) *int32 {
 	list := (*int32)(C.calloc(C.size_t(len(pes)), 4))
 	for i, p := range pes {
 		unsafe.Slice(list, len(pes))[i] = int32(p)

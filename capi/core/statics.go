@@ -43,10 +43,10 @@ func fillStatics(s *State, j *job.Job) {
 	// cut off, so that `remedy` bytes are left for the remedy.
 	all := unsafe.Slice((*C.char)(unsafe.Pointer(&s.staticsWhy)), len(s.staticsWhy))
 	const remedy = 96
-	text(all[:len(all)-remedy], found.Cause)
+	copyText(all[:len(all)-remedy], found.Cause)
 	end := 0
 	for all[end] != 0 {
 		end++
 	}
-	text(all[end+1:], found.Remedy)
+	copyText(all[end+1:], found.Remedy)
 }

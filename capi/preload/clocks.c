@@ -108,7 +108,7 @@ static void reply_to(uintptr_t base, int k)
         int64_t number = (int64_t)k * EXCHANGES + i;
         await(base, REQUEST, number, 0);
         call.p(word_at(base, CLOCK), trace_time(), k);
-        call.fence();
+        call.fence(); /* PE k reads CLOCK as soon as it has REPLY */
         call.p(word_at(base, REPLY), number, k);
         call.quiet();
     }

@@ -56,9 +56,9 @@ void preload_ring_touch(struct preload_ring *r, uint64_t head)
     uint64_t begin = preload_monotonic();
     volatile char *at = (volatile char *)&r->records[head];
     volatile char *end = (volatile char *)&r->records[head + PRELOAD_TOUCHED];
-    for (; at < end; at += 4096)
+    for (; at < end; at += 4096) /* a page */
         *at = 0;
-    end[-1] = 0;
+    end[-1] = 0; /* the last page, which the loop misses if it begins within a page */
     r->touch_ns += preload_monotonic() - begin;
 }
 

@@ -30,9 +30,9 @@ static pthread_t thread;
 static bool running;
 static _Atomic uint32_t bell; /* a futex that is increased to wake the writer */
 static _Atomic uint32_t wanted,
-    served;                /* numbers of flushes: the last requested, the last completed */
-static uint32_t made;      /* the writer's own copy of served */
-static _Atomic bool leave; /* the writer is to end after its next round */
+    served;                  /* numbers of flushes: the last requested, the last completed */
+static uint32_t served_copy; /* the writer's own copy of served */
+static _Atomic bool leave;   /* the writer is to end after its next round */
 static struct preload_about about;
 static _Atomic bool known; /* about is filled */
 
@@ -116,7 +116,7 @@ static bool write_round(void)
         open = true;
     }
     bool any = open && drain_all();
-    if (open && want != made) {
+    if (open && want != served_copy) {
         preload_counts();
         preload_output_end(count_lost());
     } else if (any) {
@@ -124,12 +124,12 @@ static bool write_round(void)
     }
     if (open && !preload_output_works())
         atomic_store(&preload_recording, false);
-    if (want != made) {
-        made = want;
+    if (want != served_copy) {
+        served_copy = want;
         atomic_store(&served, want);
         wake_all(&served);
     }
-    return atomic_load(&wanted) == made;
+    return atomic_load(&wanted) == served_copy;
 }
 
 /* Function of the thread that writes: does one round after another, and sleeps after a round that
@@ -219,5 +219,5 @@ void preload_writer_forked(void)
     running = false;
     atomic_store(&preload_recording, false);
     atomic_store(&leave, false);
-    made = atomic_load(&wanted);
+    served_copy = atomic_load(&wanted);
 }

@@ -54,18 +54,18 @@ struct coll {
 };
 
 /* Ends a use of a coll. The end of the last use frees it. */
-static void release(struct coll *x)
+static void release(struct coll *self)
 {
-    if (__atomic_sub_fetch(&x->users, 1, __ATOMIC_ACQ_REL) == 0) {
-        operations_free(&x->operations);
-        free(x);
+    if (__atomic_sub_fetch(&self->users, 1, __ATOMIC_ACQ_REL) == 0) {
+        operations_free(&self->operations);
+        free(self);
     }
 }
 
 /* Adds a use of a coll, which release ends. */
-static void retain(struct coll *x)
+static void retain(struct coll *self)
 {
-    __atomic_add_fetch(&x->users, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&self->users, 1, __ATOMIC_RELAXED);
 }
 
 /* NCCL's `context`, which createContext makes: several contexts of the mesh. */
@@ -214,58 +214,58 @@ nccl_result plugin_connect(void *ctx, void *handles[], int ranks, int rank, void
     struct communicator *c = l->of;
     (void)ctx;
     char error[SHMEMI_MESH_TEXT];
-    struct coll *x = calloc(1, sizeof *x);
-    if (x == NULL)
+    struct coll *self = calloc(1, sizeof *self);
+    if (self == NULL)
         return NCCL_SYSTEM_ERROR;
-    *x = (struct coll){.log = c->log, .core = c->core, .ranks = ranks, .users = 1};
-    operations_init(&x->operations);
+    *self = (struct coll){.log = c->log, .core = c->core, .ranks = ranks, .users = 1};
+    operations_init(&self->operations);
     /* Each step of all ranks has SHMEM_BOOTSTRAP_TIMEOUT: NCCL cannot end a connect that waits. */
     struct shmemi_rma_options o = {
         .environ_ = (const char *const *)environ,
         .id = handles[0],
         .rank = rank,
         .size = ranks,
-        .queue = &x->operations.queue,
+        .queue = &self->operations.queue,
         .log = write_log,
         .log_arg = (void *)c->log,
     };
-    nccl_result r = result(c->log, "connect", c->core->connect(&o, &x->group, error), error);
+    nccl_result r = result(c->log, "connect", c->core->connect(&o, &self->group, error), error);
     if (r != NCCL_SUCCESS) {
-        release(x);
+        release(self);
         return r;
     }
     l->used = rank == 0;
-    *coll = x;
+    *coll = self;
     return NCCL_SUCCESS;
 }
 
 /* NCCL's closeColl: leaves the group, which also ends its registrations. */
 nccl_result plugin_close(void *coll)
 {
-    struct coll *x = coll;
+    struct coll *self = coll;
     char error[SHMEMI_MESH_TEXT];
-    nccl_result r = result(x->log, "closeColl", x->core->close(x->group, error), error);
-    x->closed = true;
-    release(x);
+    nccl_result r = result(self->log, "closeColl", self->core->close(self->group, error), error);
+    self->closed = true;
+    release(self);
     return r;
 }
 
 /* NCCL's createContext: opens `contexts` contexts of the mesh. */
 nccl_result plugin_contexts(void *coll, int contexts, void **context)
 {
-    struct coll *x = coll;
+    struct coll *self = coll;
     char error[SHMEMI_MESH_TEXT];
     struct context *c = calloc(1, sizeof *c);
     if (c == NULL)
         return NCCL_SYSTEM_ERROR;
-    *c = (struct context){x, 0, contexts};
-    nccl_result r = result(x->log, "createContext",
-                           x->core->contexts(x->group, contexts, &c->first, error), error);
+    *c = (struct context){self, 0, contexts};
+    nccl_result r = result(self->log, "createContext",
+                           self->core->contexts(self->group, contexts, &c->first, error), error);
     if (r != NCCL_SUCCESS) {
         free(c);
         return r;
     }
-    retain(x);
+    retain(self);
     *context = c;
     return NCCL_SUCCESS;
 }
@@ -283,7 +283,7 @@ nccl_result plugin_destroy_context(void *context)
 nccl_result plugin_register(void *coll, void *base, size_t bytes, int type, uint64_t flags,
                             void **memory)
 {
-    struct coll *x = coll;
+    struct coll *self = coll;
     char error[SHMEMI_MESH_TEXT];
     struct memory *m = calloc(1, sizeof *m);
     if (m == NULL)
@@ -292,13 +292,14 @@ nccl_result plugin_register(void *coll, void *base, size_t bytes, int type, uint
     m->bytes = bytes;
     int kind = (type == NCCL_PTR_CUDA ? SHMEMI_RMA_GPU : 0) |
                (flags & NCCL_MR_NEVER_RESET ? SHMEMI_RMA_WORDS : 0);
-    int status = x->core->register_(x->group, base, bytes, kind, &m->handle, &m->number, error);
-    nccl_result r = result(x->log, "regMrSym", status, error);
+    int status =
+        self->core->register_(self->group, base, bytes, kind, &m->handle, &m->number, error);
+    nccl_result r = result(self->log, "regMrSym", status, error);
     if (r != NCCL_SUCCESS) {
         free(m);
         return r;
     }
-    retain(x);
+    retain(self);
     *memory = m;
     return NCCL_SUCCESS;
 }
@@ -306,25 +307,25 @@ nccl_result plugin_register(void *coll, void *base, size_t bytes, int type, uint
 /* NCCL's deregMrSym: ends a registration, unless closeColl has ended it, and frees its record. */
 nccl_result plugin_unregister(void *coll, void *memory)
 {
-    struct coll *x = coll;
+    struct coll *self = coll;
     struct memory *m = memory;
     char error[SHMEMI_MESH_TEXT];
     nccl_result r = NCCL_SUCCESS;
-    if (!x->closed)
-        r = result(x->log, "deregMrSym", x->core->unregister(m->handle, error), error);
+    if (!self->closed)
+        r = result(self->log, "deregMrSym", self->core->unregister(m->handle, error), error);
     free(m);
-    release(x);
+    release(self);
     return r;
 }
 
 /* Writes the group's first failure to NCCL's log and returns NCCL's result for it. From now on the
  * coll counts as failed. */
-static nccl_result failure(struct coll *x, const char *call)
+static nccl_result failure(struct coll *self, const char *call)
 {
     char error[SHMEMI_MESH_TEXT] = "the group has failed";
-    int status = x->core->failure(x->group, error);
-    __atomic_store_n(&x->failed, true, __ATOMIC_RELAXED);
-    return result(x->log, call, status ? status : SHMEMI_MESH_NETWORK, error);
+    int status = self->core->failure(self->group, error);
+    __atomic_store_n(&self->failed, true, __ATOMIC_RELAXED);
+    return result(self->log, call, status ? status : SHMEMI_MESH_NETWORK, error);
 }
 
 /* Checks an operation of the NCCL function `call`, and submits it to the group's proxy. signal is
@@ -334,14 +335,14 @@ static nccl_result submit(const char *call, const struct transfer *t, uint32_t k
 {
     const struct context *c = t->context;
     const struct memory *local = t->local, *memory = t->memory;
-    struct coll *x = c->of;
+    struct coll *self = c->of;
     *request = NULL;
-    if (t->rank >= (uint32_t)x->ranks) {
-        WARN(x->log, "libshmem_rma: %s: rank %u is not one of %d", call, t->rank, x->ranks);
+    if (t->rank >= (uint32_t)self->ranks) {
+        WARN(self->log, "libshmem_rma: %s: rank %u is not one of %d", call, t->rank, self->ranks);
         return NCCL_INVALID_ARGUMENT;
     }
     if (t->number < 0 || t->number >= c->count) {
-        WARN(x->log, "libshmem_rma: %s: context %d is not one of %d", call, t->number, c->count);
+        WARN(self->log, "libshmem_rma: %s: context %d is not one of %d", call, t->number, c->count);
         return NCCL_INVALID_ARGUMENT;
     }
     if (t->bytes == 0 && signal == NULL) {
@@ -350,13 +351,14 @@ static nccl_result submit(const char *call, const struct transfer *t, uint32_t k
     }
     if (t->bytes > 0 && (local == NULL || memory == NULL || t->local_offset > local->bytes ||
                          t->bytes > local->bytes - t->local_offset)) {
-        WARN(x->log, "libshmem_rma: %s: %zu bytes at %llu are not in the registered memory of %zu",
-             call, t->bytes, (unsigned long long)t->local_offset, local ? local->bytes : 0);
+        WARN(self->log,
+             "libshmem_rma: %s: %zu bytes at %llu are not in the registered memory of %zu", call,
+             t->bytes, (unsigned long long)t->local_offset, local ? local->bytes : 0);
         return NCCL_INVALID_ARGUMENT;
     }
-    if (__atomic_load_n(&x->operations.queue.failed, __ATOMIC_ACQUIRE))
-        return failure(x, call);
-    struct shmemi_group_operation *o = operation_take(&x->operations);
+    if (__atomic_load_n(&self->operations.queue.failed, __ATOMIC_ACQUIRE))
+        return failure(self, call);
+    struct shmemi_group_operation *o = operation_take(&self->operations);
     if (o == NULL)
         return NCCL_SYSTEM_ERROR;
     o->kind = kind;
@@ -377,8 +379,8 @@ static nccl_result submit(const char *call, const struct transfer *t, uint32_t k
     }
     *request = o;
     char error[SHMEMI_MESH_TEXT];
-    if (operation_submit(&x->operations, o))
-        return result(x->log, call, x->core->wake(x->group, error), error);
+    if (operation_submit(&self->operations, o))
+        return result(self->log, call, self->core->wake(self->group, error), error);
     return NCCL_SUCCESS;
 }
 
@@ -417,7 +419,7 @@ nccl_result plugin_flush(void *context, int number, void *memory, uint32_t rank,
 /* NCCL's test: sets *done if the request has ended. */
 nccl_result plugin_test(void *coll, void *request, int *done)
 {
-    struct coll *x = coll;
+    struct coll *self = coll;
     struct shmemi_group_operation *o = request;
     *done = 1;
     if (request == NOTHING)
@@ -425,15 +427,15 @@ nccl_result plugin_test(void *coll, void *request, int *done)
     switch (__atomic_load_n(&o->state, __ATOMIC_ACQUIRE)) {
     case SHMEMI_GROUP_UNDERWAY:
         *done = 0;
-        if (!__atomic_load_n(&x->operations.queue.failed, __ATOMIC_ACQUIRE))
+        if (!__atomic_load_n(&self->operations.queue.failed, __ATOMIC_ACQUIRE))
             return NCCL_SUCCESS;
-        return failure(x, "test");
+        return failure(self, "test");
     case SHMEMI_GROUP_DONE:
-        operation_return(&x->operations, o);
+        operation_return(&self->operations, o);
         return NCCL_SUCCESS;
     default:
-        operation_return(&x->operations, o);
-        return failure(x, "test");
+        operation_return(&self->operations, o);
+        return failure(self, "test");
     }
 }
 
@@ -449,10 +451,11 @@ nccl_result plugin_progress(void *context)
  * rank on which this one has no operation under way. */
 nccl_result plugin_last_error(void *context, bool *failed)
 {
-    struct coll *x = ((struct context *)context)->of;
-    *failed = __atomic_load_n(&x->failed, __ATOMIC_RELAXED);
-    if (!*failed && !x->closed && __atomic_load_n(&x->operations.queue.lost, __ATOMIC_ACQUIRE)) {
-        failure(x, "queryLastError");
+    struct coll *self = ((struct context *)context)->of;
+    *failed = __atomic_load_n(&self->failed, __ATOMIC_RELAXED);
+    if (!*failed && !self->closed &&
+        __atomic_load_n(&self->operations.queue.lost, __ATOMIC_ACQUIRE)) {
+        failure(self, "queryLastError");
         *failed = true;
     }
     return NCCL_SUCCESS;
