@@ -12,8 +12,9 @@
 
 #define SHMEMI_INLINE static inline __attribute__((always_inline))
 
-/* Applies op to the object *at of type T, and returns its old value; 0 for SHMEMI_AMO_SET. op is a
- * constant in the generated code, so that the compiler removes the switch. */
+/* The body of the two functions below, for objects of type T. SHMEMI_AMO_SET returns 0. op is a
+ * constant in the generated code, so that the compiler removes the switch. compare is only for
+ * SHMEMI_AMO_CSWAP. */
 #define SHMEMI_AMO_BODY(T)                                                                         \
     switch (op) {                                                                                  \
     case SHMEMI_AMO_SET:                                                                           \
@@ -44,12 +45,14 @@
     }                                                                                              \
     __builtin_unreachable()
 
+/* Applies an atomic operation to an object of 32 bits, and returns its old value. */
 SHMEMI_INLINE uint32_t shmemi_amo_at32(enum shmemi_amo op, uint32_t *at, uint32_t operand,
                                        uint32_t compare)
 {
     SHMEMI_AMO_BODY(uint32_t);
 }
 
+/* Applies an atomic operation to an object of 64 bits, and returns its old value. */
 SHMEMI_INLINE uint64_t shmemi_amo_at64(enum shmemi_amo op, uint64_t *at, uint64_t operand,
                                        uint64_t compare)
 {

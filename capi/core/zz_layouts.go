@@ -2,5 +2,5 @@
 
 package core
 
-// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0xcb5b813f9fc29c8b
+// #cgo CFLAGS: -DSHMEMI_LAYOUTS=0x63b62541c6dea6ce
 import "C"

@@ -184,8 +184,10 @@ static double bytes_of(const char *text)
     return *end ? 0 : n;
 }
 
-/* Sets SHMEM_SYMMETRIC_SIZE from the variable that the program's library reads, unless it is set,
- * and adds the bytes that the shim allocates on the heap. */
+/* Adds the bytes that the shim allocates on the heap to SHMEM_SYMMETRIC_SIZE, or, if that is not
+ * set, to the variable that the program's library reads, and stores the sum in
+ * SHMEM_SYMMETRIC_SIZE. The other variables are removed, because their values would differ from it.
+ * */
 static void set_heap(void)
 {
     static const char name[] = "SHMEM_SYMMETRIC_SIZE";
@@ -346,8 +348,8 @@ static void translate_arguments(struct preload_frame *f)
         translate_sets(f, sync, work);
 }
 
-/* Called before each call: refuses those that libshmem cannot serve, and translates the arguments
- * of the others. */
+/* Called before each call: refuses a call that libshmem cannot serve, and translates the arguments
+ * of any other. */
 static bool before(struct preload_frame *f)
 {
     const struct preload_call *c = &preload_calls[f->number];
@@ -391,8 +393,9 @@ static void after(struct preload_frame *f)
     }
 }
 
-/* After the last finalize, frees the arrays for active sets. After an earlier finalize the PE still
- * has a number. */
+/* After the last finalize, frees the arrays for active sets. An earlier finalize, of a program that
+ * has called init more than once, leaves the PE in the job, so that redirect_pe returns its number.
+ * */
 static void finish(bool at_exit)
 {
     if (at_exit || redirect_pe() >= 0)

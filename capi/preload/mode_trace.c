@@ -143,7 +143,8 @@ static struct preload_ring *make_ring(void)
 }
 
 /* Finds out, once, the number of this PE and the other facts in the head of the file, and lets the
- * writer open the file. Clocks are compared only if the call is an init, in which all PEs are. */
+ * writer open the file. Clocks are compared only after an init: the comparison is a collective, and
+ * only an init is called by all PEs at the same point. */
 static void identify_pe(const struct preload_frame *f)
 {
     int none = 0;
@@ -254,7 +255,7 @@ static void record(struct preload_frame *f, uint64_t end)
 }
 
 /* Called at the first call after a pause: returns for how many nanoseconds of the pause the thread
- * had no processor, or was busy with its ring. */
+ * had no processor, or waited for page faults of its ring. */
 static __attribute__((noinline)) uint32_t time_without_processor(struct preload_ring *r)
 {
     uint64_t ns = preload_preempted(&r->share) + r->touch_ns;
@@ -262,7 +263,8 @@ static __attribute__((noinline)) uint32_t time_without_processor(struct preload_
     return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 
-/* f->at of a call that is in the trace before it is made; no call begins at this time. */
+/* The value of f->at for a call whose record was written before the call. No call begins at this
+ * time. */
 #define RECORDED ((uint64_t)1)
 
 /* Called before each call: reads the time, and writes the record of a call that does not return. */

@@ -71,8 +71,8 @@ static bool is_our_file(void)
     return fstat(fd, &s) == 0 && s.st_dev == device && s.st_ino == inode;
 }
 
-/* Ends the trace because of an error: reports the error, and writes it into the head of the file.
- */
+/* Ends the trace because of an error (what cannot be done, and why): prints it with a remedy, and
+ * writes it into the head of the file. */
 static void give_up(const char *what, const char *why, const char *remedy)
 {
     char name[PATH_MAX];
@@ -95,9 +95,9 @@ static void give_up(const char *what, const char *why, const char *remedy)
     fd = -1;
 }
 
-/* Writes text to the file: at the offset `at` if over is true, else at its end. After an error the
- * trace ends. */
-static void write_file(const char *text, size_t length, off_t at, bool over)
+/* Writes text to the file: over what is at the offset `at` if overwrite is true, else at its end.
+ * After an error the trace ends. */
+static void write_file(const char *text, size_t length, off_t at, bool overwrite)
 {
     if (broken)
         return;
@@ -108,7 +108,7 @@ static void write_file(const char *text, size_t length, off_t at, bool over)
         return;
     }
     while (length > 0) {
-        ssize_t n = over ? pwrite(fd, text, length, at) : write(fd, text, length);
+        ssize_t n = overwrite ? pwrite(fd, text, length, at) : write(fd, text, length);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
@@ -262,7 +262,8 @@ static void rotate_parts(void)
     create_part();
 }
 
-/* Writes the begin of an event of a phase, X for a call or M for metadata, and returns its end. */
+/* Writes the begin of an event to `at`, and returns the end of what it has written. phase is the
+ * event's kind in the format of traces: X for a call, M for metadata. length is that of name. */
 static char *begin_of(char *at, const char *phase, const char *name, size_t length, int tid)
 {
     at = JSON_LITERAL(at, "{\"ph\":\"");
@@ -276,7 +277,8 @@ static char *begin_of(char *at, const char *phase, const char *name, size_t leng
 }
 
 /* Writes a metadata event with a name and arguments, the text of JSON members, to the buffer of the
- * file. One that does not fit into the buffer is left out. */
+ * file. An event that does not fit into the buffer is left out: the other fields need less than 512
+ * bytes. */
 void preload_output_about(const char *name, const char *arguments)
 {
     if (broken)
@@ -315,8 +317,8 @@ static void name_thread(struct preload_ring *ring)
 }
 
 /* Writes the event of a call to the buffer of the trace file. Before that it begins a new part if
- * this one has its size, and names the thread in it. What the record does not have (PE, bytes,
- * team) is left out. */
+ * the present one has reached its size, and names the thread in a part that has no event of it. PE,
+ * bytes and team that the record does not have are left out. */
 void preload_output_call(struct preload_ring *ring, const struct preload_record *record)
 {
     if (broken)

@@ -54,9 +54,9 @@ static const char *object_of(const void *address)
     return map->l_name;
 }
 
-/* Returns the SHMEM library's own function with this call number, or NULL: the one that a mode of
- * the shim selects, or that the program has found by dlsym, or that is in another loaded library
- * than the shim. caller is an address in the calling code. */
+/* Returns the function with this call number that the shim has to call, or NULL: the one that a
+ * mode of the shim selects, or that the program has found by dlsym, or that the loader finds in
+ * another library than the shim. caller is an address in the calling code. */
 void *preload_find(unsigned number, const void *caller)
 {
     const char *name = preload_name(number);

@@ -81,8 +81,8 @@ static uint32_t number_of(const int *pes, int n, int instance)
     return h ? h : 1;
 }
 
-/* Adds a team to the table. The caller has locked `lock`. Takes ownership of pes. NULL: the table
- * is full. */
+/* Adds a team, or an active set if set is true, to the table, and returns it; NULL if the table is
+ * full. The caller has locked `lock`. The table takes over pes, memory of malloc. */
 static const struct team *add_locked(uintptr_t handle, bool set, int *pes, int n)
 {
     int count = atomic_load(&team_count), instance = 0;
@@ -118,7 +118,8 @@ static const struct team *find_team(uintptr_t handle, bool set)
     return NULL;
 }
 
-/* Adds a team, unless another thread has added it meanwhile. Takes ownership of pes. */
+/* Adds a team, unless another thread has added it meanwhile, and returns it. Takes over pes, as
+ * add_locked. */
 static const struct team *add_once(uintptr_t handle, bool set, int *pes, int n)
 {
     pthread_mutex_lock(&lock);
@@ -241,8 +242,8 @@ bool preload_team_of(const struct preload_frame *f, uint32_t *team)
     return t != NULL;
 }
 
-/* Returns the number in the job of the PE that a call names, perhaps by its rank in its context's
- * team. */
+/* Returns the number in the job of the PE that a call names as pe. On a context of a team, pe is a
+ * rank in that team. */
 int preload_team_pe(const struct preload_frame *f, int pe)
 {
     const struct preload_call *c = &preload_calls[f->number];

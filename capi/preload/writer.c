@@ -99,14 +99,15 @@ static bool drain_all(void)
     n = 0;
     for (struct preload_ring *r = list; r && n < MAX_RINGS; r = r->next)
         write_ring(r, heads[n++]);
+    /* The rings beyond MAX_RINGS: their newest records may be later than the mark. */
     for (struct preload_ring *r = list; r; r = r->next)
         if (n-- <= 0)
             write_ring(r, atomic_load_explicit(&r->head, memory_order_acquire));
     return true;
 }
 
-/* Polls the rings once, and makes the flush for which a thread waits. Returns whether no other
- * thread waits for a flush. */
+/* Polls the rings once, and makes the flush that a thread has requested. Returns true if no thread
+ * has requested a further flush meanwhile. */
 static bool write_round(void)
 {
     static bool open;

@@ -15,12 +15,14 @@ struct chunk {
     struct shmemi_group_operation operations[CHUNK];
 };
 
+/* Makes the set of operations empty. */
 void operations_init(struct operations *all)
 {
     memset(all, 0, sizeof *all);
     pthread_mutex_init(&all->lock, NULL);
 }
 
+/* Frees the memory of all operations, of which none is under way. */
 void operations_free(struct operations *all)
 {
     for (struct chunk *c = all->chunks; c != NULL;) {
@@ -31,6 +33,7 @@ void operations_free(struct operations *all)
     pthread_mutex_destroy(&all->lock);
 }
 
+/* Returns a free operation with all members 0, or NULL if there is no memory for one. */
 struct shmemi_group_operation *operation_take(struct operations *all)
 {
     pthread_mutex_lock(&all->lock);
@@ -54,6 +57,7 @@ struct shmemi_group_operation *operation_take(struct operations *all)
     return o;
 }
 
+/* Frees an operation that has ended, for a later operation_take. */
 void operation_return(struct operations *all, struct shmemi_group_operation *o)
 {
     pthread_mutex_lock(&all->lock);
@@ -62,6 +66,7 @@ void operation_return(struct operations *all, struct shmemi_group_operation *o)
     pthread_mutex_unlock(&all->lock);
 }
 
+/* Adds an operation to those that the proxy reads. Returns whether the proxy has to be woken. */
 bool operation_submit(struct operations *all, struct shmemi_group_operation *o)
 {
     struct shmemi_group_queue *q = &all->queue;

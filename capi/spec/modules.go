@@ -29,6 +29,7 @@ func moduleEnd(name, c, param, doc string) Family {
 	return f
 }
 
+// moduleRow returns the table row of a function with one parameter, a module or library.
 func moduleRow(name, c, param, doc string) Family {
 	return Family{
 		Name: name, Section: "modules", Since: "0.1", Result: "int", Nvshmem: true,

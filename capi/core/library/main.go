@@ -5,4 +5,5 @@ package main
 
 import _ "libshmem/capi/core" // it has the table of functions
 
+// main is never called: the library has only functions for C.
 func main() {}
