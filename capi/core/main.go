@@ -43,8 +43,8 @@ import (
 // init makes endForPanic the function that handles a panic of one of the core's goroutines.
 func init() { guard.End(endForPanic) }
 
-// shmemgoDepart reports to the launcher that this process ends normally, by exit(). It is the
-// process's last call, after the destructors of the program.
+// shmemgoDepart reports to the launcher that this process ends normally, by exit(). C calls it when
+// the process ends, after the destructors of the program.
 //
 //export shmemgoDepart
 func shmemgoDepart() {

@@ -115,8 +115,8 @@ func fill(s *State, j *job.Job) {
 }
 
 // empty resets the state at finalize, and frees the tables that fill has allocated. It sets to 0
-// the members that are read outside a job, too, and those that only some jobs set: the next job of
-// the process would find the values of this one.
+// the members that are also read outside a job, and the members that fill sets only for some jobs:
+// the next job of the process would find the values of this one.
 func empty(s *State) {
 	s.nPEs, s.notifyCount, s.fastOrder, s.reportRequestFD, s.heapSize, s.networked, s.gpu, s.copiesApart, s.p2p, s.growsTogether, s.kernelRings, s.netOrdered, s.netSignals, s.crowded, s.nodeCrowded, s.moves = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 	if s.fastBase != s.nearBase {

@@ -112,8 +112,8 @@ func count(path string, there, tested map[string]bool) (string, error) {
 	return out + all.row("all"), nil
 }
 
-// countGenerics reads the list of generic names, and returns the row with the tally of those that
-// are "current" or "deprecated", as status says.
+// countGenerics reads the list of generic names from path, and returns the row with the tally of
+// the names with a status, which is "current" or "deprecated".
 func countGenerics(path, status string, there, tested map[string]bool) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

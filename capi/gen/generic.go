@@ -251,6 +251,8 @@ func genericMacro(b *strings.Builder, forms []spec.Function, set string) {
 	}
 	fmt.Fprintf(b, withPrefixes(s, "\n#define @_%[1]s(...) \\\n    (@@I_REFUSE(@@I_POINTS_%[2]s(%[3]s(__VA_ARGS__, 0, 0)), \"@_%[1]s: %[4]s has to point to one of \" @@I_TYPES_%[2]s), \\\n"+
 		"     @i_pick_%[1]s(__VA_ARGS__)(__VA_ARGS__))\n"), name, set, argument, forms[0].Params()[place-1].Name)
+	// choices writes a _Generic over the argument at a place: first are its first branches, and
+	// then each form has a branch for its element type, with the name that `name` returns.
 	choices := func(place int, first string, name func(spec.Function) string) {
 		fmt.Fprintf(b, withPrefixes(s, "    _Generic(@@I_ARGUMENT_%d(__VA_ARGS__, 0, 0)%s"), place, first)
 		for _, fn := range forms {

@@ -213,8 +213,8 @@ func preloadNumbers(calls []preloadCall) string {
 	return b.String()
 }
 
-// preloadTable returns zz_calls.c, the table of calls. It has offsets instead of pointers, so that
-// the loader has nothing to relocate.
+// preloadTable returns zz_calls.c, the table of calls. Its rows have offsets of names instead of
+// pointers, so that the loader has nothing to relocate.
 func preloadTable(calls []preloadCall) string {
 	var b strings.Builder
 	b.WriteString(banner("/* ", " */"))

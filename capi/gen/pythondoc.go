@@ -56,7 +56,8 @@ func (c *pythonCall) arguments() []pythonArgument {
 	return out
 }
 
-// rank orders the arguments of a function: those that are passed by name only come last.
+// rank orders the arguments of a function: 0, or 1 for an argument that is passed by name only and
+// so comes last.
 func (a pythonArgument) rank() int {
 	if a.named {
 		return 1

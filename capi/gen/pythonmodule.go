@@ -74,8 +74,8 @@ type pythonModule struct {
 	untyped      []string // C functions without types, to which the fast path passes objects of ctypes
 }
 
-// add writes to the module the Python functions of a row of the table, by the kind of call that it
-// is. It does nothing for a row without a form for Python.
+// add writes to the module the Python functions of row f of the table: the blocking one and, if the
+// row has a text for it, the nonblocking one. It does nothing for a row without a form for Python.
 func (m *pythonModule) add(f *spec.Family) error {
 	if f.Python == nil || f.Front == "" {
 		return nil

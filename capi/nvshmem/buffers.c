@@ -52,8 +52,8 @@ int nvshmemi_region_start(nvshmemx_region_handle_t *handle, const nvshmemx_regio
     return 0;
 }
 
-/* Implements nvshmemx_region_stop, the end of a region of code with hints. It does nothing, because
- * libshmem uses no hints and so no region is ever active. */
+/* Implements nvshmemx_region_stop, the end of a region of code with hints. No region is ever
+ * active, so it does nothing. */
 int nvshmemi_region_stop(nvshmemx_region_handle_t handle)
 {
     (void)handle;

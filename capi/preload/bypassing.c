@@ -48,7 +48,7 @@ static uintptr_t loaded_at(const struct link_map *map, ElfW(Addr) address)
 }
 
 /* Returns where the tables of symbols, strings and hashes of a loaded object are, from its dynamic
- * section; NULL for those that it does not have. */
+ * section; NULL for a table that the object does not have. */
 static struct object read_object(const struct link_map *map)
 {
     struct object o = {0};

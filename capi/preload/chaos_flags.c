@@ -2,10 +2,10 @@
  * chaos_flags.c: waits for a flag that was written without a fence after the data.
  *
  * The PE that writes knows that a put of a few bytes, an atomic or a signal follows other puts to
- * the same PE without a fence. It does not know whether that is a flag. The PE that waits knows
- * that it has waited for that word. So the writer writes a note to symmetric memory of the shim at
- * the peer, which is complete before the word is written, and the peer compares its waits with the
- * notes.
+ * the same PE without a fence. It does not know whether the word that is written is a flag. The
+ * peer knows for which words it waits. So the writer writes a note about the word to symmetric
+ * memory of the shim at the peer, completes the note, and only then writes the word. The peer
+ * compares its waits with the notes.
  *
  * A peer that has also waited for the data of a note, or for the signal that came with the data,
  * needs no order. So a match is reported only at its next barrier, sync, collective or finalize,
@@ -109,7 +109,7 @@ static uint64_t place_of(const void *at)
 }
 
 /* Writes a note to the target of the put data, about a possible flag that flag_call writes there,
- * and completes it. */
+ * and returns when the note is complete. */
 static void send_note(const struct delayed *data, uint32_t flag_call, const void *flag)
 {
     int pe = data->pe;

@@ -95,8 +95,7 @@ void preload_end(struct preload_frame *f)
     depth--;
 }
 
-/* Marks the calls of this thread, until preload_leave, as the shim's own, which modes do not see.
- */
+/* Hides the calls of this thread from modes until preload_leave: the shim makes them itself. */
 void preload_enter(void)
 {
     depth++;

@@ -37,15 +37,15 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* In seconds: how long a wait may take before the delayed puts are sent, and how soon after that
- * the wait ends if it depended on them. */
+/* In seconds: how long a wait may take before the delayed puts are sent, and in what time after
+ * that the wait ends if it depended on these puts. */
 #define WAIT_TIMEOUT 1.0
 #define SOON 0.5
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct delayed_list list;
-/* The number of puts in the list, of those that are not sent yet, and of those among the latter
- * that have a signal. Written with the lock locked, and read also without it. */
+/* The number of puts in the list; of unsent puts; and of unsent puts with a signal. They are
+ * written with the lock, and also read without the lock. */
 static _Atomic int kept, unsent, signals;
 
 /* For programs that wait in a loop of tests; guarded by the lock. */

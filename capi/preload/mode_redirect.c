@@ -186,8 +186,8 @@ static double bytes_of(const char *text)
 
 /* Adds the bytes that the shim allocates on the heap to SHMEM_SYMMETRIC_SIZE, or, if that is not
  * set, to the variable that the program's library reads, and stores the sum in
- * SHMEM_SYMMETRIC_SIZE. The other variables are removed, because their values would differ from it.
- * */
+ * SHMEM_SYMMETRIC_SIZE. The other variables are removed, so that libshmem does not warn of a second
+ * value. */
 static void set_heap(void)
 {
     static const char name[] = "SHMEM_SYMMETRIC_SIZE";
@@ -201,7 +201,7 @@ static void set_heap(void)
     snprintf(text, sizeof text, "%.0f", n + (double)redirect_sets_bytes + 65536);
     if (n > 0)
         setenv(name, text, 1);
-    else if (size) /* libshmem reports what is wrong with it */
+    else if (size) /* not a size: libshmem reports the error */
         setenv(name, size, 1);
     unsetenv("SMA_SYMMETRIC_SIZE");
     if (other->heap)

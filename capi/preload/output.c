@@ -95,7 +95,7 @@ static void give_up(const char *what, const char *why, const char *remedy)
     fd = -1;
 }
 
-/* Writes text to the file: over what is at the offset `at` if overwrite is true, else at its end.
+/* Writes text to the file: at the offset `at` if overwrite is true, else at the end of the file.
  * After an error the trace ends. */
 static void write_file(const char *text, size_t length, off_t at, bool overwrite)
 {

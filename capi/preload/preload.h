@@ -148,7 +148,7 @@ void preload_start(void);
 /* Fills the frame and lets the modes see the call. Returns true if the generated function is to
  * call f->real with f->arg, and false if a mode has made the call. */
 bool preload_begin(struct preload_frame *f, unsigned number, const void *caller);
-/* Lets the modes see that the call has ended: those that saw its begin, in reverse order. */
+/* Lets the modes that saw the begin of the call see its end, in reverse order. */
 void preload_end(struct preload_frame *f);
 
 /* Marks the calls of this thread, until preload_leave, as the shim's own, which modes do not see.

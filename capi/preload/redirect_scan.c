@@ -77,7 +77,9 @@ const struct redirect_library *redirect_other_library(void)
     if (!*b.path)
         return NULL;
     void *library = dlopen(b.path, RTLD_LAZY | RTLD_NOLOAD);
-    /* It is recognised by a function, because the libshmem.so of another project may be loaded. */
+    /* libshmem is recognised by a function that only it has: another project may have a
+     * libshmem.so.
+     */
     bool ours = library && defines_name(library, b.base, "shmemx_wait_limit");
     bool teams = library && defines_name(library, b.base, "oshmem_team_world");
     if (library)
