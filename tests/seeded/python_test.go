@@ -81,8 +81,8 @@ var pythonDefects = []defect{
 	},
 	{
 		id: "python/any-number-is-quick", file: "capi/gen/pythoncalls.go",
-		was:  "all = append(all, \"type(\"+v+\") is of\", \"low <= \"+v+\" <= high\")",
-		is:   "all = append(all, \"type(\"+v+\") is of\")",
+		was:  "conditions = append(conditions, \"type(\"+v+\") is of\", \"low <= \"+v+\" <= high\")",
+		is:   "conditions = append(conditions, \"type(\"+v+\") is of\")",
 		user: "shmem.atomic_add of 1 << 31 to an int32 adds another number",
 		by:   pes("-n 2", "test_sync.py", "test_bad_operands"), says: `(?s)test_bad_operands: call failed.*DID NOT RAISE DtypeError`, gen: true,
 	},
