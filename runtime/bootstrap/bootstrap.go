@@ -1,6 +1,6 @@
 // Package bootstrap brings the PEs of a job together before any of them can
-// reach another's memory. It knows bytes and ranks; it does not know hosts,
-// segments or fabrics.
+// reach another's memory. It exchanges bytes between ranks; hosts, segments and
+// fabrics are the concern of other packages.
 //
 // One goroutine at a time may use a bootstrap, except that any goroutine may call
 // Abort, Exit, Over and Losses while another waits in a collective step.
@@ -43,10 +43,10 @@ type Bootstrap interface {
 	// because the launcher is gone. It does not wait.
 	Over() bool
 	// Losses returns the PEs that have ended before they left the job, each once. It does not wait.
-	// Only a PE that continues without lost PEs gets any.
+	// It returns none to a PE that does not continue without lost PEs (SHMEM_ON_FAILURE).
 	Losses() []Loss
-	// NewsFD returns a descriptor that becomes readable when Losses or Over may have something new;
-	// -1: they never will.
+	// NewsFD returns a descriptor that becomes readable when Losses or Over may return something
+	// new, or -1 if they never will.
 	NewsFD() int
 	// Close leaves the job in good order: this PE's exit ends no other PE from now on.
 	Close() error
@@ -62,14 +62,15 @@ type Loss struct {
 }
 
 // Inquirer is a Bootstrap that reports, on request, which PEs have left the job or have ended, and
-// how. It does not report by itself that a PE has exited with status 0 inside the job, because that
-// concerns only PEs that wait for it. Any goroutine may call the methods.
+// how. Losses does not return a PE that has exited with status 0 inside the job, that is, after its
+// init and without finalize, because that concerns only PEs that wait for this one. Any goroutine
+// may call the methods.
 type Inquirer interface {
 	// Inquire requests from the launcher how PEs have ended or left, for later calls of Outcome. It
 	// does not wait.
 	Inquire(pes []libshmem.PE)
-	// Outcome says how a PE has ended or left, as far as is known, to continue a sentence that
-	// begins with the PE; "": it has not left.
+	// Outcome returns how a PE has ended or left, as far as is known, as the rest of a sentence that
+	// begins with the PE; "" if it has not left.
 	Outcome(pe libshmem.PE) string
 	// Absent reports whether a PE is known to have exited with status 0 inside the job.
 	Absent(pe libshmem.PE) bool
@@ -95,7 +96,7 @@ type Launched interface {
 type MissingError struct {
 	Step    string        // the step that the other PEs were to join, for example "allgather 3"
 	Missing []libshmem.PE // ascending
-	Waited  time.Duration // how long
+	Waited  time.Duration // how long the other PEs waited
 }
 
 // Error names the missing PEs and the setting that would wait longer.

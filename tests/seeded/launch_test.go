@@ -32,8 +32,8 @@ var launchDefects = []defect{
 	},
 	{
 		id: "launch/other-job", file: "runtime/bootstrap/launch/job.go",
-		was:  "(was.Survives || p.otherJob && !was.Inside)",
-		is:   "was.Survives",
+		was:  "(state.Survives || p.otherJob && !state.Inside)",
+		is:   "state.Survives",
 		user: "a client of a paged fill that is killed takes those of its own command along",
 		by:   job("./tests/examples", "^TestPagedFillVanishTogether$"), says: `0 clients report, want 2`,
 	},

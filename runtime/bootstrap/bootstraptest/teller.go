@@ -17,7 +17,7 @@ type LossReporter struct {
 	bootstrap.Bootstrap
 	mu   sync.Mutex
 	lost []bootstrap.Loss
-	ends [2]int // of a socket: what the test writes, NewsFD can be read
+	ends [2]int // a socket pair: Report and Write write to ends[0], NewsFD returns ends[1]
 }
 
 // NewLossReporter returns a LossReporter, which is closed when the test ends.
@@ -56,7 +56,8 @@ func (b *LossReporter) Disappear(t testing.TB) {
 	}
 }
 
-// Losses returns the reports since the last call.
+// Losses returns the reports since the last call. It empties the socket only if there are some, so
+// that bytes of Write keep NewsFD readable.
 func (b *LossReporter) Losses() (lost []bootstrap.Loss) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,7 +72,7 @@ func (b *LossReporter) Losses() (lost []bootstrap.Loss) {
 // NewsFD returns the descriptor that becomes readable when there are losses.
 func (b *LossReporter) NewsFD() int { return b.ends[1] }
 
-// EndsJob says that this launcher ends a job that has lost a PE.
+// EndsJob reports that this launcher ends a job that has lost a PE.
 func (b *LossReporter) EndsJob() bool { return true }
 
 // Secret returns no secret.

@@ -2,8 +2,9 @@
 // which the others wait, and removes the file when all have joined. The rest is
 // runtime/bootstrap/uid.
 //
-// A file that an earlier job has left has an id by which no process listens any more. A PE that has
-// read it fails to connect, and reads the file again until PE 0 of its own job has replaced it.
+// A file that an earlier job has left contains an id at whose addresses no process listens any
+// more. A PE that has read such an id fails to connect, and reads the file again until PE 0 of its
+// own job has replaced it.
 package file
 
 import (
@@ -37,12 +38,12 @@ type Options struct {
 	Size     int
 	Filter   uid.Filter
 	Timeout  time.Duration // how long to wait for the other PEs, above 0
-	Survives bool          // the PE learns of others that fail, and does not end with them
+	Survives bool          // the PE continues when others fail (SHMEM_ON_FAILURE=return)
 }
 
 const (
-	// pollInterval is the interval between reads of the file: network folders do not report
-	// changes.
+	// pollInterval is the interval between reads of the file. The folder may be on a network file
+	// system, which does not report changes.
 	pollInterval = 20 * time.Millisecond
 	// try is the time for which a PE tries to connect by an id that may be an earlier job's.
 	try = time.Second
@@ -80,8 +81,8 @@ func lead(o Options) (*uid.Member, error) {
 	return m, nil
 }
 
-// publish writes the id to its file in one step, joins, and removes the file when all PEs have
-// joined or no more can.
+// publish makes the file with the id, in place of one that an earlier job has left, and joins. It
+// removes the file when all PEs have joined or the join has failed.
 func publish(o Options, id uid.ID) (*uid.Member, error) {
 	err := put(o.Path, id[:])
 	for errors.Is(err, fs.ErrExist) {
@@ -128,8 +129,8 @@ func (o *Options) remove(id uid.ID) error {
 	return errors.Join(err, os.Remove(o.Path))
 }
 
-// foreignError reports a file that no job has written. Its user may have named it by mistake, so it
-// stays.
+// foreignError reports a file that no job has written. The user may have named it by mistake, so it
+// is not removed.
 type foreignError struct{ path, setting string }
 
 // Error names the file, and the setting to change.
@@ -140,19 +141,20 @@ func (e *foreignError) Error() string {
 // clear removes the file of an earlier job: it has an id, or is empty because that job was killed
 // before it wrote the id. It also removes a link or a pipe. Between the read and the removal PE 0
 // of another job may replace the file, so clear renames it, reads it again, and puts it back if its
-// content differs.
+// content differs. It returns nil if publish may try again to make the file.
 func (o *Options) clear() error {
-	was, err := get(o.Path)
+	found, err := get(o.Path)
 	info, statErr := os.Lstat(o.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case statErr == nil && info.Mode().IsRegular() && err != nil:
 		return err
-	case err == nil && len(was) > 0 && !uid.IsID(was):
+	case err == nil && len(found) > 0 && !uid.IsID(found):
 		return &foreignError{o.Path, cmp.Or(o.Setting, Env)}
 	}
-	if len(was) == uid.Len && uid.Reachable(uid.ID(was), min(try, o.Timeout)) {
+	// If a process still listens for the id, its job has not begun yet and needs the file.
+	if len(found) == uid.Len && uid.Reachable(uid.ID(found), min(try, o.Timeout)) {
 		return o.nameTaken()
 	}
 	f, err := os.CreateTemp(filepath.Dir(o.Path), filepath.Base(o.Path)+".*")
@@ -163,7 +165,7 @@ func (o *Options) clear() error {
 	if err := os.Rename(o.Path, f.Name()); err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	if is, _ := get(f.Name()); string(is) != string(was) {
+	if moved, _ := get(f.Name()); string(moved) != string(found) {
 		return errors.Join(o.nameTaken(), os.Rename(f.Name(), o.Path))
 	}
 	return os.Remove(f.Name())
@@ -214,8 +216,8 @@ func get(path string) ([]byte, error) {
 	return b[:n], nil
 }
 
-// follow does the work of Join on the other PEs: it reads the file and tries to join by its id,
-// again and again until it has joined or the time is over.
+// follow does the work of Join on the other PEs: it repeats attempt until the PE has joined or
+// Timeout has passed.
 func follow(o Options) (*uid.Member, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
 	defer cancel()
@@ -229,7 +231,7 @@ func follow(o Options) (*uid.Member, error) {
 			}
 			return nil, errors.Join(err, m.Close())
 		}
-		// If the file was there once, the error of that attempt says more than that it is missing.
+		// If an attempt has found the file, its error says more than that the file is missing now.
 		if last == nil || !errors.Is(err, fs.ErrNotExist) {
 			last = err
 		}

@@ -17,8 +17,8 @@ import (
 const AsAgent = "--agent"
 
 const (
-	agentGrace  = 3 * time.Second        // for an agent that is to end
-	pongTimeout = 300 * time.Millisecond // for the last frames of a PE that has ended
+	agentGrace  = 3 * time.Second        // how long an agent that is to end may take
+	pongTimeout = 300 * time.Millisecond // how long a pong waits for reports of PEs that have ended
 )
 
 // agent starts PEs of a job on this host for a shmemrun on another host, to which it passes their
@@ -28,8 +28,8 @@ type agent struct {
 	in      io.Reader
 	out     *outbox
 	env     []string
-	libDir  string
-	actions chan func()
+	libDir  string        // folder of the library, for the PEs' LD_LIBRARY_PATH
+	actions chan func()   // what loop is to do
 	left    chan struct{} // closed when loop ends
 
 	spec    *relay.Spec
@@ -38,15 +38,15 @@ type agent struct {
 	byPE    map[libshmem.PE]*agentPE
 	byPID   map[int]*agentPE
 	cleaner *cleaner
-	stdin   *pump // standard input of PE 0; nil: PE 0 is on another host
-	over    chan struct{}
+	stdin   *pump         // standard input of PE 0; nil: PE 0 is on another host
+	over    chan struct{} // closed when all processes have ended: ends the starter's thread
 
-	childless    bool
-	ending       bool // all processes are to end
-	disconnected bool // shmemrun can direct this agent no more: see disconnect
-	strayed      time.Time
-	heard        stamp // when the last bytes from shmemrun arrived
-	paused       bool  // shmemrun is stopped, and therefore sends nothing
+	childless    bool      // this process has no child left
+	ending       bool      // all processes are to end
+	disconnected bool      // shmemrun can direct this agent no more: see disconnect
+	strayed      time.Time // when processes that PEs left behind were sent SIGTERM
+	heard        stamp     // when the last bytes from shmemrun arrived
+	paused       bool      // shmemrun is stopped, and therefore sends nothing
 }
 
 // agentPE is a PE that this agent has started.
@@ -70,6 +70,8 @@ type agentOutput struct {
 // out connect it with shmemrun.
 func Agent(in, out *os.File, env []string, libDir string) int {
 	signals := make(chan os.Signal, 8)
+	// Without SIGPIPE in this list, a write to the closed standard output would kill the agent
+	// before it has ended its PEs.
 	signal.Notify(signals, append([]os.Signal{unix.SIGPIPE}, ending...)...)
 	a := &agent{
 		out: &outbox{to: out}, env: env, libDir: libDir,
@@ -155,7 +157,8 @@ func (a *agent) loop(signals <-chan os.Signal) {
 			_ = o.from.SetReadDeadline(time.Now().Add(drainLimit))
 		}
 	}
-	// Output gets credit only while its reader reads, and never again without shmemrun.
+	// forward sends the remaining output as far as shmemrun grants credit. Its frames are handled
+	// here until all is sent or the connection has ended.
 	for _, p := range a.byPE {
 		for _, o := range p.outputs {
 			for waits := true; waits; {
@@ -173,7 +176,7 @@ func (a *agent) loop(signals <-chan os.Signal) {
 	a.out.flush(agentGrace)
 }
 
-// finished reports whether the agent may end: it has been told to, and has no children.
+// finished reports whether the agent may end: its processes are to end, and none is left.
 func (a *agent) finished() bool { return a.ending && (a.spec == nil || a.childless) }
 
 // handle does what a frame of shmemrun requests. An error is a breach of the protocol.
@@ -185,7 +188,7 @@ func (a *agent) handle(f relay.Frame) error {
 	switch f.Kind {
 	case relay.CreditOut, relay.CreditErr, relay.HangUp:
 		if p == nil {
-			return nil // it has ended early, with all others
+			return nil // the start failed before this PE
 		}
 	}
 	switch f.Kind {
@@ -225,7 +228,7 @@ func (a *agent) handle(f relay.Frame) error {
 			return err
 		}
 		o := p.outputs[f.Kind-relay.CreditOut]
-		if n == 0 { // the PE gets the broken pipe itself
+		if n == 0 { // the reader of shmemrun's output has gone: the PE's next write gets EPIPE
 			o.credit.end()
 			o.from.Close()
 		}
@@ -251,9 +254,9 @@ func (a *agent) handle(f relay.Frame) error {
 }
 
 // pong replies to a ping of shmemrun. It sends the reply after the reports of all PEs that have
-// ended by now, so that shmemrun knows of those.
+// ended by now, or after pongTimeout. So shmemrun knows of these ends when it gets the reply.
 func (a *agent) pong(f relay.Frame) {
-	var late []*agentPE
+	var ended []*agentPE
 	for _, p := range a.byPID {
 		if !p.exited {
 			if pid, ws, err := findEnded(unix.P_PID, p.pid, unix.WNOHANG); err == nil && pid == p.pid {
@@ -261,12 +264,12 @@ func (a *agent) pong(f relay.Frame) {
 			}
 		}
 		if p.exited {
-			late = append(late, p)
+			ended = append(ended, p)
 		}
 	}
 	go func() {
 		limit := time.After(pongTimeout)
-		for _, p := range late {
+		for _, p := range ended {
 			select {
 			case <-p.reported:
 			case <-limit:

@@ -81,6 +81,7 @@ func (a *agent) startAll(spec *relay.Spec) error {
 	started := make(chan error)
 	go st.run(stdin, started, a.over)
 	err = <-started
+	// Not before the start, because reap returns as soon as this process has no child.
 	go func() {
 		reap(func(pid int, ws unix.WaitStatus) { a.do(func() { a.handleExit(pid, ws) }) })
 		a.do(func() { a.childless = true })
@@ -102,7 +103,7 @@ func (a *agent) prepare(o *Options) (*starter, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, alone, err := announce(jobName) // it ends with the agent
+	_, alone, err := announce(jobName) // the announcement ends with the agent
 	if err != nil {
 		alone = false // bindPEs then binds nothing by default, and says why
 	}
@@ -142,6 +143,7 @@ func (a *agent) forward(p *agentPE, i int) {
 	buf := make([]byte, 16<<10)
 	for {
 		n, err := o.read(o.from, buf)
+		// loop sets a deadline when all PEs have ended: then only send what is in the pipe.
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			n, err = readNow(o.from, buf)
 		}

@@ -61,6 +61,7 @@ func (o *Options) bindPEs(root string, at *surroundings) (*binding, error) {
 	if err == nil {
 		p = p.Within(at.allowed)
 	}
+	// Without the topology of all allowed processors, each counts as a core of its own.
 	if err != nil || p.Online != at.allowed {
 		p = topo.Flat(at.allowed)
 	}
@@ -123,8 +124,9 @@ func (o *Options) reasonNotToBind(p *topo.Processors, err error, at *surrounding
 	return ""
 }
 
-// tolerated returns how many running threads of other processes do not keep PEs from being bound:
-// with one or two of them the kernel would not find idle processors for all PEs either.
+// tolerated returns how many running threads of other processes do not keep PEs from being bound: an
+// eighth of the processors, at least one. With so few, the kernel would not find idle processors for
+// all unbound PEs either.
 func tolerated(processors int) int { return max(processors/8, 1) }
 
 // placedByUser returns the environment variable by which the user has placed PEs or their threads
@@ -161,24 +163,24 @@ func (o *Options) threads() int {
 // usually choose the GPU with the PE's number on the host. With more PEs than GPUs that choice is
 // not known, and gpus returns nil.
 func (o *Options) gpus(n int) []int {
-	seen := make([]int, n)
-	for i := range seen {
-		seen[i] = i
+	visible := make([]int, n)
+	for i := range visible {
+		visible[i] = i
 	}
 	if v, set := variable(o.Env, "CUDA_VISIBLE_DEVICES"); set {
-		seen = nil
+		visible = nil
 		for word := range strings.SplitSeq(v, ",") {
 			i, err := strconv.Atoi(strings.TrimSpace(word))
 			if err != nil || i < 0 || i >= n {
-				break // as the driver reads it; names of GPUs are not known here
+				break // the driver ends at an invalid entry; a UUID may be valid, but is unknown here
 			}
-			seen = append(seen, i)
+			visible = append(visible, i)
 		}
 	}
-	if o.PEs > len(seen) {
+	if o.PEs > len(visible) {
 		return nil
 	}
-	return seen[:o.PEs]
+	return visible[:o.PEs]
 }
 
 // bind restricts the calling thread, and the processes that it starts, to the processors.

@@ -57,8 +57,9 @@ func startCleaner(null *os.File) (*cleaner, error) {
 		return nil, fmt.Errorf("start the cleaner: %w", err)
 	}
 	defer read.Close()
-	// A session of its own, so that a kill of shmemrun's process group spares it, and not the job's
-	// standard error, whose reader would wait until the cleaner ends.
+	// The cleaner has a session of its own, so that a kill of shmemrun's process group spares it. It
+	// does not inherit the job's standard error: the reader of that would wait until the cleaner
+	// ends.
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{os.Args[0], CleanUp, strconv.Itoa(os.Getpid())}, &syscall.ProcAttr{
 		Files: []uintptr{read.Fd(), null.Fd(), null.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
@@ -122,7 +123,9 @@ func Clean(in io.Reader, text string) error {
 	err = hostnet.Remove(launcher)
 	end := time.Now().Add(cleanerTimeout)
 	for _, pid := range pids {
-		if killed { // The kernel has done this with the processes that shmemrun had started itself.
+		// The kernel has killed the processes that shmemrun had started itself (parent-death
+		// signal), but not those that they have started.
+		if killed {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 		for (pid > 0 || killed) && !gone(pid) && time.Now().Before(end) {
@@ -135,7 +138,7 @@ func Clean(in io.Reader, text string) error {
 	return err
 }
 
-// gone reports whether no process has this number.
+// gone reports whether there is no process with this id or, if pid is negative, no process group.
 func gone(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }
 
 // removeShared removes the files that libfabric's provider shm has made for a process.

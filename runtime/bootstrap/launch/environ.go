@@ -32,16 +32,17 @@ func newEnviron(o *Options, b *binding) environ {
 			path += ":" + old
 		}
 	}
-	seen := make(map[string]int, len(o.Env))
+	// By name, where the variable is in base; -1: it is dropped. The last of several values counts.
+	indexOf := make(map[string]int, len(o.Env))
 	var base []string
 	for _, name := range drop {
-		seen[name] = -1
+		indexOf[name] = -1
 	}
 	for _, v := range o.Env {
 		name, _, _ := strings.Cut(v, "=")
-		switch at, ok := seen[name]; {
+		switch at, ok := indexOf[name]; {
 		case !ok:
-			seen[name] = len(base)
+			indexOf[name] = len(base)
 			base = append(base, v)
 		case at >= 0:
 			base[at] = v
@@ -50,9 +51,9 @@ func newEnviron(o *Options, b *binding) environ {
 	if path != "" {
 		base = append(base, libPath+"="+path)
 	}
-	// A user who requests several links wants all of them used, and tcp uses several interfaces
-	// only if they are named.
-	if _, set := seen[nicList]; !set && o.Links.N > 1 {
+	// A user who requests several links wants all of them used, and libfabric's provider tcp uses
+	// several interfaces only if they are named.
+	if _, set := indexOf[nicList]; !set && o.Links.N > 1 {
 		base = append(base, nicList+"="+strings.Join(o.Links.Names(), ","))
 	}
 	if b.helpers != "" {

@@ -10,8 +10,7 @@ import (
 	"libshmem/runtime/bootstrap/wire"
 )
 
-// reaperDelay is the interval between checks whether the reaper has reported the end of a PE that
-// it has seen.
+// reaperDelay is the interval between checks whether the reaper has reported the end of a PE.
 const reaperDelay = 10 * time.Millisecond
 
 // handleAbort handles an abort of the job by PE p. The first cause decides how the job ends:
@@ -70,7 +69,7 @@ func (j *job) endAs(p *process, kind wire.Kind, e wire.Ending) {
 // report, have not arrived yet.
 func (j *job) decideEnded() (wait bool) {
 	for _, p := range j.procs {
-		if p.leaving || p.judged {
+		if p.leaving || p.decided {
 			continue
 		}
 		if p.link != nil {
@@ -88,7 +87,7 @@ func (j *job) decideEnded() (wait bool) {
 			}
 			j.handleExit(pid, ws)
 		}
-		wait = wait || !p.judged
+		wait = wait || !p.decided
 	}
 	return wait && !j.ending
 }

@@ -53,7 +53,7 @@ func TestFirstCause(t *testing.T) {
 				}
 				j.handleExit(first.pid, ws)
 			}
-			for late := time.After(time.Minute); !j.ending || c.late && !aborts.judged; {
+			for late := time.After(time.Minute); !j.ending || c.late && !aborts.decided; {
 				select {
 				case f := <-j.actions:
 					f()

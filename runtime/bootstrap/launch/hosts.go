@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	connectAtOnce = 8                      // logins at once: by default sshd refuses some of more than 10, and a jump host gets all
+	connectAtOnce = 8                      // logins at once: by default sshd refuses some above 10, and one jump host may get all
 	connectNotice = 10 * time.Second       // before shmemrun names the hosts whose agents have not greeted yet
-	connectRest   = time.Second            // for the other hosts, after one has failed
-	probeLimit    = 500 * time.Millisecond // for the replies of all agents to a ping
+	connectRest   = time.Second            // how long the other hosts may take after one has failed
+	probeLimit    = 500 * time.Millisecond // how long the replies of all agents to a ping may take
 )
 
 // agentFile returns the path of shmemrun on the other hosts.
@@ -29,6 +29,8 @@ func (o *Options) agentFile() string { return filepath.Join(o.Prefix, "bin", "sh
 
 // runHosts runs a job whose PEs agents start, one agent on each host.
 func runHosts(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
+	// shmemrun has both ends of a PE's socket and pipes open, and as many files for an agent as for
+	// a PE of its own.
 	if err := checkFiles(2*o.PEs + len(o.sizes)); err != nil {
 		return 0, rest{}, err
 	}
@@ -44,8 +46,8 @@ func runHosts(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error)
 		return 0, rest{}, err
 	}
 	j.links, j.linkOf = links, make([]*link, o.PEs)
-	at := place(o.sizes, o.Map)
-	for pe, host := range at {
+	hostOf := place(o.sizes, o.Map)
+	for pe, host := range hostOf {
 		l := links[host]
 		p, err := l.add(libshmem.PE(pe))
 		if err != nil {
@@ -65,11 +67,12 @@ func runHosts(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error)
 		l.out.send(relay.Frame{Kind: relay.Job, PE: relay.All, Payload: spec})
 		go l.read(j)
 	}
-	links[at[0]].feed(o.Stdin)
+	links[hostOf[0]].feed(o.Stdin)
 	failed := make(chan error, 1)
 	go func() {
 		var first error
 		for _, l := range links {
+			// handleLinkEnd reports an agent that has ended without a reply (errLeft).
 			if err := <-l.started; err != nil && err != errLeft && first == nil {
 				first = err
 			}
@@ -115,17 +118,17 @@ func connect(o *Options, out *output, sigs <-chan os.Signal) (links []*link, err
 	}
 	stop := make(chan struct{})
 	results := make(chan greeted)
-	room := make(chan struct{}, connectAtOnce)
+	logins := make(chan struct{}, connectAtOnce) // an element for each login under way
 	links = make([]*link, len(o.Remote))
-	begun := make(chan *link, len(o.Remote))
+	begun := make(chan *link, len(o.Remote)) // links whose processes are to be killed after a failure
 	for i, h := range o.Remote {
 		go func() {
 			select {
-			case room <- struct{}{}:
+			case logins <- struct{}{}:
 			case <-stop:
 				return
 			}
-			defer func() { <-room }()
+			defer func() { <-logins }()
 			var l *link
 			var err error
 			if o.Sync && !ssh.Here(h.Name) {
@@ -146,7 +149,7 @@ func connect(o *Options, out *output, sigs <-chan os.Signal) (links []*link, err
 	}
 	var failures []string
 	status := StatusFailure
-	var late <-chan time.Time
+	var late <-chan time.Time // fires connectRest after the first failure
 	notice := time.After(connectNotice)
 	for waiting := len(o.Remote); waiting > 0; {
 		select {
@@ -244,8 +247,9 @@ func (j *job) failStart() {
 	j.endLinks()
 }
 
-// handleLinkEnd handles the end of an agent's connection. If PEs of the agent have not ended, they
-// are lost with it, and leave reports that.
+// handleLinkEnd handles the end of an agent's connection. PEs of the agent that have not ended are
+// lost with it. It reports that, with the reason err, unless the job is ending or the agent has said
+// why it started nothing.
 func (j *job) handleLinkEnd(l *link, err error) {
 	l.gone = true
 	lost := 0
@@ -316,7 +320,7 @@ func (j *job) keepAlive() {
 				l.cutIfSilent()
 			}
 		}
-		j.do(func() { j.probe(func() {}) })
+		j.do(func() { j.probe(func() {}) }) // only for its pings
 	}
 }
 

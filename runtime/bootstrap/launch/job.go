@@ -43,10 +43,10 @@ type job struct {
 	running   int // PEs that have not ended, or about whose end decide has not been called yet
 	childless bool
 
-	links  []*link // to the agents; none: all PEs are children of this process
-	linkOf []*link // by PE
-	probes map[uint32]*probe
-	pings  uint32 // to the agents, so far
+	links  []*link           // to the agents; none: all PEs are children of this process
+	linkOf []*link           // by PE
+	probes map[uint32]*probe // by the number of their ping
+	pings  uint32            // sent to the agents so far
 
 	ending  bool
 	hurried bool // the user or the clock wants the job to be over
@@ -104,11 +104,11 @@ func run(o *Options, out *output, sigs <-chan os.Signal) (int, rest, error) {
 	}
 	defer null.Close()
 	// PEs are bound by default only if no other job of shmemrun is on this machine (alone).
-	here, alone, err := announce(jobName)
+	announcement, alone, err := announce(jobName)
 	if err != nil {
 		alone = false // bindPEs then binds nothing by default, and says why
 	}
-	defer here.Close()
+	defer announcement.Close()
 	b, err := o.bindPEs("", readSurroundings(o.Env, alone))
 	if err != nil {
 		return 0, rest{}, err
@@ -272,7 +272,8 @@ func (j *job) serve(p *process) {
 	})
 }
 
-// handleFrame does what a frame of a PE requests. An error is a breach of the protocol.
+// handleFrame does what a frame of a PE requests. An error is a breach of the protocol. It runs in
+// the goroutine of serve, and changes the job's state only through do.
 func (j *job) handleFrame(p *process, f wire.Frame) error {
 	switch f.Kind {
 	case wire.Hello:
@@ -355,24 +356,25 @@ func (j *job) decideWhenSilent(p *process) {
 	}
 }
 
-// decide decides what the end of a PE means for the job: whether it is a failure, and whether the
-// other PEs end because of it.
+// decide decides, once for a PE, what its end means for the job: whether it is a failure, and
+// whether the other PEs end because of it. It does nothing while the PE's abort is handled, which
+// then calls it.
 func (j *job) decide(p *process) {
-	if p.judged || p.aborting {
+	if p.decided || p.aborting {
 		return
 	}
-	p.judged = true
+	p.decided = true
 	j.running--
-	was := j.meet.State(p.pe)
-	outcome := outcomeOf(p.waitStat, was.Inside)
+	state := j.meet.State(p.pe)
+	outcome := outcomeOf(p.waitStat, state.Inside)
 	if p.lost {
-		outcome = wire.Outcome{How: wire.Vanished, Code: StatusFailure, Init: was.Inside}
+		outcome = wire.Outcome{How: wire.Vanished, Code: StatusFailure, Init: state.Inside}
 	}
 	if outcome.Bad() {
 		// No PE waits for a PE that has finalized, so its failure does not end the job. If several
 		// such PEs fail, perhaps for one reason, only the first failure is reported.
-		fatal := was.Inside || !was.Finalized
-		survives := (was.Survives || p.otherJob && !was.Inside) && j.running > 0
+		fatal := state.Inside || !state.Finalized
+		survives := (state.Survives || p.otherJob && !state.Inside) && j.running > 0
 		if !j.ending && (fatal || !j.settled) && !(p.lost && !survives) {
 			after := ""
 			if survives {
@@ -390,7 +392,7 @@ func (j *job) decide(p *process) {
 	if !p.leaving || !j.ending {
 		j.meet.End(p.pe, outcome)
 	}
-	if !outcome.Bad() && was.Inside && !was.Survives && !j.ending {
+	if !outcome.Bad() && state.Inside && !state.Survives && !j.ending {
 		j.after(noticeDelay, func() { j.notice(p, outcome) })
 	}
 	if j.running == 0 {

@@ -94,7 +94,7 @@ func newLink(o *Options, host string) (*link, error) {
 	// Signals of the terminal are for shmemrun, which ends the job in good order.
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	l.cmd.Stderr = &l.said
-	l.cmd.WaitDelay = time.Second // a process of a jump host may hold its standard error
+	l.cmd.WaitDelay = time.Second // a process that connects to a jump host may hold ssh's standard error
 	in, err := l.cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start agent on %s: %w", host, err)
@@ -193,8 +193,9 @@ func (l *link) add(pe libshmem.PE) (*process, error) {
 	p.conn, p.stdout, p.stderr = file(conn[0], "socket"), file(pipes[0][0], "stdout"), file(pipes[1][0], "stderr")
 	r.up = &pump{to: file(conn[1], "socket"), wrote: func(int) {}, gone: func() {}}
 	for i, kind := range []relay.Kind{relay.CreditOut, relay.CreditErr} {
-		give := func(n int) { l.out.send(relay.Frame{Kind: kind, PE: pe, Payload: relay.Number(uint32(n))}) }
-		r.outputs[i] = &pump{to: file(pipes[i][1], "output"), wrote: give, gone: func() { give(0) }}
+		// A credit of 0 says that the output has no reader any more.
+		sendCredit := func(n int) { l.out.send(relay.Frame{Kind: kind, PE: pe, Payload: relay.Number(uint32(n))}) }
+		r.outputs[i] = &pump{to: file(pipes[i][1], "output"), wrote: sendCredit, gone: func() { sendCredit(0) }}
 	}
 	l.remotes[pe] = r
 	return p, nil
@@ -219,9 +220,9 @@ func (l *link) read(j *job) {
 	l.close(j, err)
 }
 
-// close handles the end of the agent's frames: it closes the PEs' sockets and pipes after what has
-// arrived, and reports the end to the job. err is nil if the agent has reported that nothing is
-// left.
+// close handles the end of the agent's frames: it closes the PEs' sockets and pipes when all that
+// has arrived is written, and reports the end to the job. err is nil if the agent has reported that
+// nothing is left.
 func (l *link) close(j *job, err error) {
 	l.out.close()
 	select { // wait for ssh to end: its last messages say why
@@ -245,7 +246,7 @@ func (l *link) close(j *job, err error) {
 		handled.Add(1)
 		r.up.then(handled.Done)
 	}
-	handled.Wait() // also the ends that the agent has reported
+	handled.Wait() // the ends of PEs that the agent has reported were queued before, and are handled
 	j.do(func() { j.handleLinkEnd(l, err) })
 }
 
@@ -272,8 +273,8 @@ func (l *link) lostReason(err error) string {
 // silent is the cause of the end of a connection on which nothing arrived for too long.
 const silent = "nothing has come from it for too long"
 
-// errLeft is used in place of an agent's reply to the job if the agent ends before. The job's loop
-// reports the end.
+// errLeft stands for the reply of an agent that has ended before it could start its PEs. The job's
+// loop reports that end.
 var errLeft = errors.New("the agent has ended")
 
 // handle does what a frame of the agent requests. It does not wait, even if the reader of a PE's

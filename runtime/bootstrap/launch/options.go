@@ -13,7 +13,8 @@ import (
 	"libshmem/runtime/bootstrap/launch/hostnet"
 )
 
-// Exit statuses of shmemrun itself. Those for programs that cannot be started are the shell's.
+// Exit statuses of shmemrun itself. Those for programs that cannot be started are the shell's, and
+// StatusTimeout is that of timeout(1).
 const (
 	StatusFailure  = 1
 	StatusUsage    = 2
@@ -220,9 +221,9 @@ func ParseLinks(s string) (hostnet.Links, error) {
 	}
 	text, ok := strings.CutPrefix(rest, "rate=")
 	scale := uint64(0)
-	for unit, by := range map[string]uint64{"kbit": 1e3, "mbit": 1e6, "gbit": 1e9} {
-		if digits, is := strings.CutSuffix(text, unit); is {
-			text, scale = digits, by
+	for unit, factor := range map[string]uint64{"kbit": 1e3, "mbit": 1e6, "gbit": 1e9} {
+		if digits, found := strings.CutSuffix(text, unit); found {
+			text, scale = digits, factor
 		}
 	}
 	rate, err := strconv.ParseUint(text, 10, 32)

@@ -120,8 +120,8 @@ func (o *output) forward(pe libshmem.PE, from *os.File, to sink) *outputPipe {
 	return s
 }
 
-// read reads the bytes that are in the pipe, or waits for some. It sets busy before it reads bytes
-// from the pipe, on which catchUp relies.
+// read reads the bytes that are in the pipe, or waits for some. catchUp relies on busy being set
+// before bytes leave the pipe.
 func (s *outputPipe) read(from *os.File, buf []byte) (n int, err error) {
 	raw, err := from.SyscallConn()
 	if err != nil {
@@ -311,8 +311,8 @@ func (s *outputPipe) finish() error {
 func (s *outputPipe) writeLocked(n int) error {
 	b := s.held[:n]
 	var w []byte
-	cut := s.to.terminal && s.to.lock.open != nil && s.to.lock.open != s
-	if cut {
+	afterOther := s.to.terminal && s.to.lock.open != nil && s.to.lock.open != s
+	if afterOther {
 		w = append(w, '\n')
 	}
 	switch {
@@ -332,7 +332,7 @@ func (s *outputPipe) writeLocked(n int) error {
 			w = append(w, b[:end]...)
 			b = b[end:]
 		}
-	case cut:
+	case afterOther:
 		w = append(w, b...)
 	default:
 		w = b

@@ -32,7 +32,7 @@ type process struct {
 	exited   bool
 	leaving  bool // it asked for the end of the job, or failed to join it, and may end by itself
 	aborting bool // its abort is handled after the ends of other PEs, one of which may be the cause
-	judged   bool // decide has settled what its end means for the job
+	decided  bool // decide has settled what its end means for the job
 	otherJob bool // it has joined a job by other means, which continues without it
 	named    bool // it has been reported that others may wait for it in vain
 	lost     bool // its host is lost, which has been reported
@@ -54,7 +54,7 @@ func (p *process) signal(sig unix.Signal) {
 		p.link.signal(p.pe, sig)
 	}
 	if p.pid > 0 && !p.exited {
-		// ESRCH: it ended and the reaper knows, but its exit is not yet known here.
+		// ESRCH: the reaper has reaped it, and the loop has not handled its exit yet.
 		_ = unix.Kill(-p.pid, sig)
 	}
 }
@@ -85,7 +85,8 @@ func (p *process) hangUp() {
 	}
 }
 
-// How many files shmemrun has open for each PE while the job runs, and for itself.
+// How many files shmemrun has open for each PE while the job runs (a socket and two pipes), and for
+// itself.
 const (
 	filesPerPE = 3
 	filesOwn   = 64
@@ -178,8 +179,9 @@ func (s *starter) start(i int, stdin *os.File) (_ *process, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("start PE %d: pipe: %w", pe, err)
 	}
-	// The socket keeps its number in the PE, so that it does not have the number of a descriptor
-	// that the user passes on. Only this thread starts processes.
+	// The PE inherits the socket under the number that it has here, so that it does not take the
+	// number of a descriptor that the user passes on. No other process can inherit it: until
+	// closeTheirs, only this thread starts processes.
 	if _, err := unix.FcntlInt(uintptr(conn[1]), unix.F_SETFD, 0); err != nil {
 		return nil, fmt.Errorf("start PE %d: socket: %w", pe, err)
 	}
@@ -241,7 +243,7 @@ func pipe() (p [2]int, err error) {
 
 // reap waits for children, and for the processes that they left to shmemrun as the subreaper, until
 // there are none. It reports the end of a child before it reaps it: while Linux removes the child's
-// entries in /proc, the call does not return, and with a load of 20 that took up to two seconds.
+// entries in /proc, wait4 does not return, and with a load of 20 that took up to two seconds.
 func reap(exited func(pid int, ws unix.WaitStatus)) {
 	for {
 		pid, ws, err := findEnded(unix.P_ALL, 0, 0)

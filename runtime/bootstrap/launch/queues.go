@@ -29,8 +29,8 @@ type outgoing struct {
 // send queues a frame. It never waits.
 func (o *outbox) send(f relay.Frame) { o.add(outgoing{frame: f}) }
 
-// reply sends a frame to a PE of the agent. If PEs get the same bytes one after the other, they
-// are sent only once: the reply to an allgather of 4,096 PEs has a megabyte.
+// reply sends a frame to a PE of the agent. If successive calls have the same slice for different
+// PEs, its bytes are sent only once: the reply to an allgather of 4,096 PEs has a megabyte.
 func (o *outbox) reply(pe libshmem.PE, frame []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -117,7 +117,7 @@ type pump struct {
 	wrote func(n int) // is called after a write
 	gone  func()      // is called once, when the reader is gone; the bytes that are left are dropped
 
-	failed bool // of the goroutine in run
+	failed bool // a write has failed; belongs to the goroutine in run
 
 	mu      sync.Mutex
 	items   []pumpItem

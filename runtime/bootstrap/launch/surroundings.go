@@ -31,8 +31,9 @@ func readSurroundings(env []string, alone bool) *surroundings {
 	if _, set := variable(env, "GOMAXPROCS"); !set {
 		at.quota = runtime.GOMAXPROCS(0) // Go reads the control group's limit
 	}
-	// Jobs of other users and containers may not be seen, and there may be other work. Threads of
-	// the system run only for a moment, so use the least of several counts.
+	// alone misses jobs in other network namespaces, such as containers, and programs that no
+	// shmemrun has started, so count the threads that run. Threads of the system run only for a
+	// moment: use the least of up to six counts.
 	at.running = running()
 	for tries := 0; tries < 5 && at.running > tolerated(at.allowed.Count()); tries++ {
 		time.Sleep(2 * time.Millisecond)

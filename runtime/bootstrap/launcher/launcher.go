@@ -32,12 +32,12 @@ type Client struct {
 	conn *socket
 	rank libshmem.PE
 	size int
-	seq  uint32
-	out  []byte
-	err  error // the stream is unusable, and why
+	seq  uint32 // of the last collective step
+	out  []byte // buffer of send, kept for the next frame
+	err  error  // the stream is unusable, and why
 
 	timeout time.Duration     // after which shmemrun names the missing PEs; 0: never
-	late    func(text string) // is called if shmemrun does not; may be nil
+	late    func(text string) // is called if shmemrun has not named them in time; may be nil
 
 	secret secret.Secret
 
@@ -45,8 +45,8 @@ type Client struct {
 	closed bool
 	failed bool // Fail was called
 
-	reading   sync.Mutex // locked by the goroutine that reads the stream
-	lostMu    sync.Mutex // guards the fields below; locked after the others
+	reading   sync.Mutex // locked by the goroutine that reads the stream, before mu and lostMu
+	lostMu    sync.Mutex // guards the fields below; locked after reading and mu
 	lost      []bootstrap.Loss
 	outcomes  map[libshmem.PE]wire.Outcome // of PEs about which this one has inquired
 	inquiring bool                         // an Inquiry has no reply yet
@@ -61,9 +61,9 @@ var (
 
 // New makes a Client on the descriptor, sends shmemrun the greeting and receives the job's secret.
 // It does not wait for other PEs. timeout is how long later steps wait for them; 0: for ever.
-// survives: this PE learns of PEs that fail, and does not end with them. New calls late, unless that
-// is nil, if a reply has not arrived in time, and goes on waiting. It makes the descriptor
-// close-on-exec; Close closes it.
+// survives: this PE learns of PEs that fail, and does not end with them. If a reply has not arrived
+// in time, New and the later steps call late, unless that is nil, and go on waiting. New makes the
+// descriptor close-on-exec; Close closes it.
 func New(fd int, rank libshmem.PE, size int, timeout time.Duration, survives bool, late func(text string)) (*Client, error) {
 	if !rank.In(size) {
 		return nil, fmt.Errorf("join job: PE %d of %d (%s and %s contradict each other: start the program with shmemrun)",
@@ -97,7 +97,7 @@ func (c *Client) welcome() error {
 			return ErrGone
 		case err != nil:
 			return err
-		case notice(f.Kind): // it was sent to an earlier program of this PE
+		case notice(f.Kind): // it was meant for an earlier program of this PE, as in a shell script
 			continue
 		case f.Kind != wire.Welcome:
 			return fmt.Errorf("%w: %v in place of welcome", wire.ErrFormat, f.Kind)
@@ -189,7 +189,8 @@ func (c *Client) Secret() *secret.Secret { return &c.secret }
 func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, error) {
 	c.seq++
 	name := fmt.Sprintf("%v %d", kind, c.seq)
-	// From before the frame is sent: hear would take a reply that comes at once for a notice.
+	// Lock before the frame is sent: hear, in another goroutine, would take a reply that comes at
+	// once for a notice.
 	c.reading.Lock()
 	defer c.reading.Unlock()
 	if err := c.send(wire.Frame{Kind: kind, Seq: c.seq, Payload: payload}); err != nil {
@@ -214,8 +215,8 @@ func (c *Client) step(kind wire.Kind, payload []byte, want wire.Kind) ([]byte, e
 	return nil, replyError(name, f)
 }
 
-// notice reports whether a frame is a notice, and no reply to a step: it reports a loss, or replies
-// to an Inquiry.
+// notice reports whether a frame of this kind is a notice and not the reply to a step: the frame
+// reports a loss, or replies to an Inquiry.
 func notice(k wire.Kind) bool { return k == wire.Lost || k == wire.Outcomes }
 
 // readReplyLocked waits for the reply to a step, and handles notices, frames that shmemrun sends
@@ -264,8 +265,8 @@ func (c *Client) Losses() []bootstrap.Loss {
 	return lost
 }
 
-// hear reads and handles the notices that have arrived, unless another goroutine is reading. After
-// an error, no further frame can be sent or read.
+// hear reads and handles the notices that have arrived, unless another goroutine is reading, which
+// then handles them. After an error, no further frame can be sent or read.
 func (c *Client) hear() {
 	if c.reading.TryLock() {
 		for c.unread() {
@@ -335,7 +336,7 @@ func (c *Client) Outcome(pe libshmem.PE) string {
 }
 
 // Absent implements bootstrap.Inquirer: it reports whether a PE is known to have exited with status
-// 0 inside the job.
+// 0 after its init and without finalize.
 func (c *Client) Absent(pe libshmem.PE) bool {
 	c.hear()
 	c.lostMu.Lock()
@@ -447,7 +448,7 @@ func (c *Client) send(f wire.Frame) error {
 	if err != nil {
 		return err
 	}
-	if cap(out) <= 64<<10 {
+	if cap(out) <= 64<<10 { // do not keep the memory of a long frame
 		c.out = out
 	}
 	if err := c.conn.writeAll(out); err != nil {

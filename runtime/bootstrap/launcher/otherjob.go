@@ -12,8 +12,8 @@ import (
 	"libshmem/runtime/bootstrap/wire"
 )
 
-// ReportOtherJob tells shmemrun, which has started this process, that the process has joined a job
-// by other means, and that this job continues when a PE is lost. shmemrun then does not end the
+// ReportOtherJob tells shmemrun, which has started this process, that the process has joined
+// another job by other means, one that continues when a PE is lost. shmemrun then does not end the
 // other processes when this one fails. The descriptor stays open, for programs that the process
 // executes. If fd is not shmemrun's descriptor, because that was closed and its number used again,
 // ReportOtherJob does nothing.

@@ -24,7 +24,7 @@ static struct {
     char *ompi_byte;
     int (*initialized)(int *);
     int (*finalized)(int *);
-    void *rank, *size, *ibcast, *test;
+    void *rank, *size, *ibcast, *test; /* functions whose types differ between the two kinds */
 } mpi;
 
 /* Callback of dl_iterate_phdr: stores the path of the first loaded file that is an MPI library. */
@@ -145,7 +145,7 @@ int shmemi_mpi_broadcast(uint64_t comm, void *bytes, int n, int64_t ms)
             break;
         if (now_ms() >= end)
             return SHMEMI_MPI_LATE;
-        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL); /* 100 us between the tests */
     }
     return code;
 }

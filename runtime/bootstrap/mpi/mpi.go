@@ -56,7 +56,7 @@ func (c Comm) Rank() (rank libshmem.PE, size int, err error) {
 	return libshmem.PE(r), int(n), nil
 }
 
-// Options say what Join has to know about this PE and its job.
+// Options describe this PE's job for Join.
 type Options struct {
 	Comm     Comm
 	Filter   uid.Filter
@@ -94,9 +94,10 @@ func Join(o Options) (*uid.Member, error) {
 	case *id == uid.ID{}:
 		return nil, errors.New("join job: PE 0 could not make a unique id, and says why")
 	}
-	// If it was late at rank 0: some PEs have not received the id, and Join names them as missing.
+	// A broadcast that is late at rank 0 has not reached some PEs: uid.Join waits for them, and names
+	// them as missing.
 	m, err := uid.Join(uid.Options{ID: *id, PE: rank, Size: size, Timeout: o.Timeout, Survives: o.Survives, Name: "mpi"})
-	if code == 0 {
+	if code == 0 { // otherwise MPI may still use the memory, which is left to it
 		C.free(unsafe.Pointer(id))
 	}
 	return m, err

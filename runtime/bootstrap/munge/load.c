@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Values of munge.h. */
 enum {
     OPTION_CIPHER = 0,
     OPTION_MAC = 1,
@@ -69,7 +70,7 @@ static int store_reason(void *context, int status, char *why, size_t len)
 }
 
 /* Makes a credential of n bytes that only the user uid can decode, encrypted and authenticated;
- * load.h describes the arguments. Returns 0, or another status and the cause in why. */
+ * load.h describes the arguments. Returns 0, or -1 and the cause in why. */
 int shmemi_munge_encode(const void *bytes, size_t n, uint32_t uid, char **cred, char *why,
                         size_t len)
 {

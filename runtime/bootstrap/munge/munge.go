@@ -22,8 +22,8 @@ import (
 	"unsafe"
 )
 
-// User is the number of a user on the hosts of the cluster, which may differ from that in a
-// container.
+// User is the number of a user on the hosts of the cluster. In a container the same user may have
+// another number.
 type User uint32
 
 // anybody, as the reader of a credential, means all users.
@@ -50,7 +50,7 @@ type text [256]C.char
 func (t *text) err() error { return errors.New(C.GoString(&t[0])) }
 
 // Self returns the user of this process as munge reports it to other hosts: it decodes a credential
-// of its own. In a user namespace that is not the number that the process sees.
+// of its own. In a user namespace the process itself sees another number.
 func Self() (User, error) {
 	cred, err := Encode(nil, anybody)
 	if err != nil {
@@ -75,8 +75,8 @@ func Encode(bytes []byte, reader User) (string, error) {
 	return C.GoString(cred), nil
 }
 
-// Decode reads a credential, and returns its bytes and the user of the process that had it made. It
-// fails for a credential that another user is to read.
+// Decode reads a credential, and returns its bytes and the user of the process that requested it.
+// It fails if the credential is for another user.
 func Decode(cred string) ([]byte, User, error) {
 	if err := load(); err != nil {
 		return nil, 0, err

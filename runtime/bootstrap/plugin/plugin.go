@@ -40,9 +40,9 @@ type Plugin struct {
 	functions C.struct_shmemi_plugin
 	rank      libshmem.PE
 	size      int
-	step      int
-	timeout   time.Duration
-	say       func(text string)
+	step      int               // number of the last collective step, for errors
+	timeout   time.Duration     // passed to the plugin's functions
+	say       func(text string) // prints that a function is late
 	secret    secret.Secret
 }
 
@@ -69,7 +69,7 @@ func Join(path string, timeout time.Duration, say func(text string)) (*Plugin, e
 	if err != nil {
 		return nil, err
 	}
-	copy(p.secret[:], all[:len(mine)])
+	copy(p.secret[:], all[:len(mine)]) // PE 0's is the job's
 	return p, nil
 }
 
@@ -99,6 +99,7 @@ func (p *Plugin) call(step, function string, f func(timeoutMS C.int) C.int) erro
 	late := time.AfterFunc(p.timeout+grace, guard.Func("the bootstrap", func() {
 		p.say(fmt.Sprintf("%s: shmemx_bootstrap_%s of the plugin has not returned within %v (find out what it waits for; the wait goes on)", step, function, p.timeout))
 	}))
+	// 0: success; 1 to size: the PE of this number, counted from 1, did not come.
 	code := f(C.int(min(p.timeout.Milliseconds(), math.MaxInt32)))
 	late.Stop()
 	switch {

@@ -12,7 +12,7 @@ const (
 	// publishAfter is how long a PE waits in a barrier before it publishes that it waits. Usually a
 	// barrier takes less.
 	publishAfter = time.Second
-	// lookupTime is how long a PE whose timeout is over looks up which other PEs wait.
+	// lookupTime bounds the search for the PEs that wait, after the timeout of a barrier.
 	lookupTime = 10 * time.Second
 )
 
@@ -28,6 +28,7 @@ func (s *session) barrier(timeout time.Duration) error {
 		publish = began.Add(min(publishAfter, timeout/4))
 	}
 	w := &waiting{session: s}
+	// The PE waits first until it is time to publish, and then until the timeout.
 	for until := publish; ; {
 		err := w.read(until)
 		switch {
@@ -59,10 +60,11 @@ func (s *session) barrier(timeout time.Duration) error {
 // connection, so a line that arrives may belong to either.
 type waiting struct {
 	*session
-	over  bool // the launcher has ended the barrier
-	owed  int  // replies to publish_name that have not arrived yet
-	found bool // the last lookup_name found the name
-	heard bool // the reply to the last lookup_name has arrived
+	over bool // the launcher has ended the barrier
+	owed int  // replies to publish_name that have not arrived yet
+	// Of the last lookup_name.
+	found   bool // the name was found
+	replied bool // the reply has arrived
 }
 
 // read reads and handles one line of the launcher.
@@ -81,7 +83,7 @@ func (w *waiting) read(end time.Time) error {
 	case r.cmd == "publish_result" && w.owed > 0:
 		w.owed-- // if it failed, other PEs report this PE as missing, too
 	case r.cmd == "lookup_result":
-		w.heard, w.found = true, why == "" && r.fields["port"] != ""
+		w.replied, w.found = true, why == "" && r.fields["port"] != ""
 	default:
 		return fmt.Errorf("%w: cmd=%s in a barrier", errFormat, show(r.cmd))
 	}
@@ -107,11 +109,11 @@ func (w *waiting) findMissing() (missing []libshmem.PE, err error) {
 		if pe == w.rank {
 			continue
 		}
-		w.heard = false
+		w.replied = false
 		if err := w.conn.send(command("lookup_name", "service", w.name(pe))); err != nil {
 			return nil, err
 		}
-		for !w.heard {
+		for !w.replied {
 			if err := w.read(end); err != nil {
 				return nil, err
 			}

@@ -25,9 +25,9 @@ var (
 // goroutine at a time may read; any may write.
 type conn struct {
 	fd  int
-	buf []byte
+	buf []byte // bytes that have arrived and are not parsed yet
 
-	mu sync.Mutex // guards writing
+	mu sync.Mutex // keeps the lines of two writers apart
 }
 
 // openInherited opens the connection over the inherited descriptor of PMI_FD, by a
@@ -38,12 +38,12 @@ func openInherited(fd int) (*conn, error) {
 	} else if typ != unix.SOCK_STREAM {
 		return nil, fmt.Errorf("descriptor %d is not the launcher's: it is a socket of another kind (a program that a PE starts inherits PMI_FD but not the descriptor: unset it)", fd)
 	}
-	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	duplicate, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("descriptor %d: %w", fd, err)
 	}
 	unix.CloseOnExec(fd)
-	return &conn{fd: own}, nil
+	return &conn{fd: duplicate}, nil
 }
 
 // dial opens the connection to the address of PMI_PORT.
@@ -64,11 +64,11 @@ func dial(addr string, timeout time.Duration) (*conn, error) {
 // poller does not know it.
 func adopt(f *os.File) (*conn, error) {
 	defer f.Close() //nolint:errcheck // the duplicate stays open
-	own, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	duplicate, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	return &conn{fd: own}, unix.SetNonblock(own, false)
+	return &conn{fd: duplicate}, unix.SetNonblock(duplicate, false)
 }
 
 // send writes a whole line to the launcher. MSG_NOSIGNAL: the library must not raise a SIGPIPE in

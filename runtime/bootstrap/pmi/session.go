@@ -14,8 +14,8 @@ const (
 	EnvFD   = "PMI_FD"   // number of the inherited descriptor
 	EnvPort = "PMI_PORT" // host:port to connect to
 	EnvID   = "PMI_ID"   // the PE that connects
-	EnvRank = "PMI_RANK" // not with Port
-	EnvSize = "PMI_SIZE" // not with Port
+	EnvRank = "PMI_RANK" // not set with EnvPort: see introduce
+	EnvSize = "PMI_SIZE" // not set with EnvPort
 )
 
 // session is this process's connection to the launcher, and what the launcher has sent about the
@@ -25,11 +25,12 @@ type session struct {
 	rank  libshmem.PE
 	size  int
 	kvs   string // name of the job's key-value space
-	room  int    // the most bytes of a value
+	room  int    // the most bytes of a value that this package puts
 	steps bootstrap.Steps
 }
 
-// maxLine is the most bytes of a line with a put command.
+// maxLine is the most bytes of a line with a put command: Slurm loses the value of a line that is
+// longer than 1024 bytes.
 const maxLine = 900
 
 // maxPEs is the most PEs that a launcher may report.
@@ -115,8 +116,8 @@ func (s *session) greet(env map[string]string, end time.Time) (err error) {
 	return nil
 }
 
-// introduce tells the launcher which PE has connected by PMI_PORT, which an inherited descriptor
-// shows by itself, and gets the rank and the size, for which there are then no variables.
+// introduce tells the launcher which PE has connected to PMI_PORT, and gets the rank and the size.
+// With an inherited descriptor the launcher knows the PE, and sets variables for both.
 func (s *session) introduce(env map[string]string, end time.Time) error {
 	id, err := number(env, EnvID, 0, maxPEs)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // A PE's contribution to an allgather travels as base64 text, split into several values. The first
 // value begins with the number of values and a dot.
 
-// text is the encoding of contributions.
-var text = base64.RawURLEncoding
+// encoding is the encoding of contributions as text.
+var encoding = base64.RawURLEncoding
 
 // maxValues is the most values of one PE in an allgather: 700 MB.
 const maxValues = 1 << 20
@@ -32,7 +32,7 @@ func (s *session) put(key, value string) string {
 
 // encodeValues encodes a contribution as values of at most room bytes each.
 func encodeValues(mine []byte, room int) []string {
-	t := text.EncodeToString(mine)
+	t := encoding.EncodeToString(mine)
 	// The digits of the number of values count in the length, on which that number depends: try
 	// one digit, two digits, and so on.
 	digits := 1
@@ -72,7 +72,7 @@ func decodeValues(next func(part int) (string, error)) ([]byte, error) {
 		}
 		all.WriteString(v)
 	}
-	b, err := text.DecodeString(all.String())
+	b, err := encoding.DecodeString(all.String())
 	if err != nil {
 		return nil, fmt.Errorf("%w: values that are not base64: %w", errFormat, err)
 	}

@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+/* Values of pmix_common.h. */
 enum {
     SUCCESS = 0,
     ERROR_NO_MEMORY = -32,
@@ -30,7 +31,7 @@ enum {
     TYPE_BYTES = 27,
 };
 
-#define RANK_ALL (UINT32_MAX - 1)
+#define RANK_ALL (UINT32_MAX - 1) /* as a rank: all processes of the job (PMIX_RANK_WILDCARD) */
 
 struct proc {
     char nspace[256];

@@ -48,7 +48,7 @@ func ParseFile(name, text string) ([]Host, error) {
 }
 
 // parseLine reads the words of a line: a host, and perhaps slots=N or max_slots=N as in host files
-// of Open MPI.
+// of Open MPI. max_slots is only a limit that slots must not exceed.
 func parseLine(words []string) (Host, error) {
 	h, err := parseHost(words[0])
 	if err != nil {
@@ -116,24 +116,24 @@ func parseHost(s string) (h Host, err error) {
 			return h, fmt.Errorf("user of %q: %w", s, err)
 		}
 	}
-	slots, given := "", false
+	slots, hasSlots := "", false
 	if inside, ok := strings.CutPrefix(host, "["); ok {
 		address, rest, closed := strings.Cut(inside, "]")
 		if _, err := netip.ParseAddr(address); !closed || err != nil {
 			return h, fmt.Errorf("%q is not an address in brackets, such as [fd00::1]", s)
 		}
 		host = address
-		if slots, given = strings.CutPrefix(rest, ":"); !given && rest != "" {
+		if slots, hasSlots = strings.CutPrefix(rest, ":"); !hasSlots && rest != "" {
 			return h, fmt.Errorf("%q: %q follows the brackets", s, rest)
 		}
 	} else if _, err := netip.ParseAddr(host); err != nil {
-		host, slots, given = strings.Cut(host, ":")
+		host, slots, hasSlots = strings.Cut(host, ":")
 	}
 	if err := checkName(host); err != nil {
 		return h, fmt.Errorf("host %q: %w", s, err)
 	}
 	h.Name = user + host
-	if given {
+	if hasSlots {
 		if h.Slots, err = parseSlots(slots); err != nil {
 			return h, fmt.Errorf("host %q: %w", s, err)
 		}

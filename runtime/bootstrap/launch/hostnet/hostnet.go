@@ -34,8 +34,8 @@ const (
 	prefix = "shmemrun-"
 	device = "eth"
 
-	bits     = 15 // of 198.18.0.0/15
-	linkBits = 19 // of each network if there are several
+	bits     = 15 // prefix length of 198.18.0.0/15, the network if there is one
+	linkBits = 19 // prefix length of each network if there are several
 )
 
 // MaxLinks is how many networks fit into the address range.
@@ -183,6 +183,7 @@ func create(path string) error {
 	}
 	// An IPv6 address is of no use for the first second while the kernel looks
 	// for duplicates of it; there are none here. Without IPv6 there is no file.
+	// In a container the file may be read-only, and the second is then waited for.
 	err := os.WriteFile("/proc/sys/net/ipv6/conf/default/accept_dad", []byte("0"), 0)
 	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.EROFS) {
 		return err
@@ -260,11 +261,11 @@ func await(nl *netlink.Handle, device string) error {
 }
 
 // join makes a veth pair, two connected virtual interfaces: device in the namespace of nl and peer
-// in another namespace.
-func join(nl *netlink.Handle, other netns.NsHandle, device, peer string) error {
+// in peerNS.
+func join(nl *netlink.Handle, peerNS netns.NsHandle, device, peer string) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = device
-	pair := &netlink.Veth{LinkAttrs: attrs, PeerName: peer, PeerNamespace: netlink.NsFd(int(other))}
+	pair := &netlink.Veth{LinkAttrs: attrs, PeerName: peer, PeerNamespace: netlink.NsFd(int(peerNS))}
 	if err := nl.LinkAdd(pair); err != nil {
 		return fmt.Errorf("make link: %w", err)
 	}
@@ -392,7 +393,8 @@ func sweep() error {
 		}
 		id, _, _ := strings.Cut(rest, "-")
 		pid, err := strconv.Atoi(id)
-		// Also if the id is this process's: a dead process had it before.
+		// A name with this process's own id is a dead process's, which had the same id: New has made
+		// no namespace yet.
 		if err == nil && pid > 0 && (pid == os.Getpid() || unix.Kill(pid, 0) == unix.ESRCH) {
 			errs = append(errs, remove(e.Name()))
 		}
@@ -400,8 +402,9 @@ func sweep() error {
 	return errors.Join(errs...)
 }
 
-// remove removes the name of a namespace, which itself lives as long as processes
-// in it. Another shmemrun may remove the same name at the same time.
+// remove removes the name of a namespace. The namespace itself lives as long as processes in it.
+// Another shmemrun may remove the same name at the same time, so a name that is not mounted (EINVAL)
+// or not there is no error.
 func remove(name string) error {
 	path := filepath.Join(dir, name)
 	if err := unix.Unmount(path, unix.MNT_DETACH); err != nil && err != unix.EINVAL && err != unix.ENOENT {

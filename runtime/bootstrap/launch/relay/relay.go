@@ -41,9 +41,9 @@ const Protocol = 1
 // Sizes and bounds.
 const (
 	headerBytes = 12
-	MaxPayload  = 65 << 20 // enough for a frame of a PE and the list of PEs that get it
-	MaxNoise    = 64 << 10 // bytes that a login shell may write before the greeting
-	Window      = 256 << 10
+	MaxPayload  = 65 << 20  // enough for a frame of a PE and the list of PEs that get it
+	MaxNoise    = 64 << 10  // bytes that a login shell may write before the greeting
+	Window      = 256 << 10 // bytes of an output or input that may be sent before any credit returns
 )
 
 // All is used in place of a PE in frames for the agent itself or for all its PEs.

@@ -56,7 +56,7 @@ const (
 // A reason says what a pattern in the output of ssh, or of the remote shell, means. In cause, $1
 // stands for the pattern's group; in both texts HOST stands for the host and FILE for the program.
 type reason struct {
-	of            origin
+	origins       origin // the programs that print it
 	pattern       *regexp.Regexp
 	cause, remedy string
 }
@@ -96,7 +96,7 @@ func Explain(host, file, text string, status int) error {
 	}
 	for _, r := range reasons {
 		m := r.pattern.FindStringSubmatch(text)
-		if m == nil || r.of&failed == 0 {
+		if m == nil || r.origins&failed == 0 {
 			continue
 		}
 		group := ""
