@@ -43,8 +43,8 @@ type NIC struct {
 	Name  string `json:"name"`
 	Mbps  int    `json:"mbps,omitempty"` // 0: the kernel does not say
 	Up    bool   `json:"up"`
-	Limit int    `json:"limit_mbps,omitempty"` // a limit on its rate
-	By    string `json:"by,omitempty"`         // what limits it
+	Limit int    `json:"limit_mbps,omitempty"` // a limit on its rate; 0: none is known
+	By    string `json:"by,omitempty"`         // the kind of queue that limits it, such as tbf
 }
 
 // Read reads the facts of this machine from files below root, which is "" for its own. The number
@@ -101,10 +101,11 @@ func valueOf(all, key string) string {
 func (h *Host) readProcessors(root string) {
 	dirs, _ := filepath.Glob(filepath.Join("/", root, "sys/devices/system/cpu/cpu[0-9]*")) // the pattern is valid
 	h.Online = len(dirs)
-	rank := []string{"powersave", "conservative", "userspace", "ondemand", "schedutil", "performance"}
+	// The governors, from the one that saves most power to the fastest.
+	governors := []string{"powersave", "conservative", "userspace", "ondemand", "schedutil", "performance"}
 	for _, dir := range dirs {
 		below := func(name string) string { return readText("", dir, "cpufreq", name) }
-		if g := below("scaling_governor"); g != "" && (h.Governor == "" || slices.Index(rank, g) < slices.Index(rank, h.Governor)) {
+		if g := below("scaling_governor"); g != "" && (h.Governor == "" || slices.Index(governors, g) < slices.Index(governors, h.Governor)) {
 			h.Governor = g
 		}
 		if now := parseNumber(below("scaling_cur_freq")) / 1000; now > 0 && (h.MHz == 0 || now < h.MHz) {
@@ -119,6 +120,7 @@ func (h *Host) readProcessors(root string) {
 func (h *Host) readInterfaces(root string) {
 	dirs, _ := filepath.Glob(filepath.Join("/", root, "sys/class/net/*"))
 	for _, dir := range dirs {
+		// ifb devices only shape what other interfaces receive.
 		if name := filepath.Base(dir); name != "lo" && !strings.HasPrefix(name, "ifb") {
 			h.NICs = append(h.NICs, NIC{Name: name, Mbps: parseNumber(readText("", dir, "speed")), Up: readText("", dir, "operstate") == "up"})
 		}

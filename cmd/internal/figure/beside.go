@@ -11,7 +11,8 @@ import (
 
 // programs are other programs that are measured between the same hosts for comparison, by their
 // names in the results (systems): the commands of the two PEs. The client gets the address of the
-// server as its last argument.
+// server as its last argument. fi_pingpong: -I round trips, -S bytes of a message; iperf3: -1 for
+// one client, -t seconds.
 var programs = []struct{ name, server, client string }{
 	{"fi_pingpong", "fi_pingpong -p '%s' -e rdm -I 2000 -S 8", "fi_pingpong -p '%s' -e rdm -I 2000 -S 8"},
 	{"iperf3", "iperf3 -s -1 -p 47633", "iperf3 -J -t 1 -p 47633 -c"},
@@ -59,18 +60,18 @@ func newOther(name, measure, unit, until string, size int64, value float64) *Fig
 // parsePingpong returns a figure for each row of the table that fi_pingpong prints. Columns are
 // found by their titles, which differ among versions.
 func parsePingpong(lines []string) (out []*Figure, err error) {
-	size, each := -1, -1
+	sizeColumn, timeColumn := -1, -1
 	for _, line := range lines {
 		words := strings.Fields(line)
 		if at := slices.Index(words, "usec/xfer"); at >= 0 {
-			size, each = slices.Index(words, "bytes"), at
+			sizeColumn, timeColumn = slices.Index(words, "bytes"), at
 			continue
 		}
-		if each < 0 || size < 0 || each >= len(words) {
+		if timeColumn < 0 || sizeColumn < 0 || timeColumn >= len(words) {
 			continue
 		}
-		n, err := ParseBytes(words[size])
-		us, err2 := strconv.ParseFloat(words[each], 64)
+		n, err := ParseBytes(words[sizeColumn])
+		us, err2 := strconv.ParseFloat(words[timeColumn], 64)
 		if err == nil && err2 == nil && us > 0 {
 			out = append(out, newOther("fi_pingpong", "visible", "us", "received: half a round trip, the mean", n, us))
 		}

@@ -35,7 +35,7 @@ type Comparison struct {
 	Key     Key
 	Unit    string
 	A, B    Sample
-	Change  float64 // of B's median, as a share of A's
+	Change  float64 // B's median divided by A's, minus 1
 	Verdict Verdict
 }
 
@@ -54,7 +54,7 @@ func Compare(a, b *Set, tolerance float64) (all []Comparison, onlyA, onlyB int, 
 		apart := c.A.High < c.B.Low || c.B.High < c.A.Low
 		if more := c.Change > tolerance; apart && (more || c.Change < -tolerance) {
 			c.Verdict = Better
-			if more == ofA[key][0].Less() {
+			if more == ofA[key][0].LowerIsBetter() {
 				c.Verdict = Worse
 			}
 		}
@@ -108,23 +108,23 @@ func PrintComparison(w io.Writer, a, b *Set, all []Comparison, onlyA, onlyB int,
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "figure\tsize\tPEs\tpath\tunit\tA\t\tB\t\tchange\t")
 	count := map[Verdict]int{}
-	least, fewest := 1.0, fewestRuns
+	confidence, runs := 1.0, fewestRuns // the least of all comparisons
 	for _, c := range all {
 		count[c.Verdict]++
-		least = min(least, c.A.Confidence, c.B.Confidence)
-		fewest = min(fewest, c.A.Runs, c.B.Runs)
-		said := ""
+		confidence = min(confidence, c.A.Confidence, c.B.Confidence)
+		runs = min(runs, c.A.Runs, c.B.Runs)
+		verdict := ""
 		if c.Verdict != Same {
-			said = string(c.Verdict)
+			verdict = string(c.Verdict)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t[%s, %s]\t%s\t[%s, %s]\t%+.1f %%\t%s\n", c.Key.Name(), Bytes(c.Key.Size), c.Key.PEs,
 			c.Key.Over(), c.Unit, Number(c.A.Median), Number(c.A.Low), Number(c.A.High), Number(c.B.Median), Number(c.B.Low), Number(c.B.High),
-			100*c.Change, said)
+			100*c.Change, verdict)
 	}
 	_ = t.Flush() // an error of w is found when w is closed
-	fmt.Fprintf(w, "# intervals have at least %.1f %% confidence", 100*least)
-	if fewest < fewestRuns {
-		fmt.Fprintf(w, ", of the batches of %d run(s): runs differ more than that, so start each side %d times or more, in turns", fewest, fewestRuns)
+	fmt.Fprintf(w, "# intervals have at least %.1f %% confidence", 100*confidence)
+	if runs < fewestRuns {
+		fmt.Fprintf(w, ", of the batches of %d run(s): runs differ more than that, so start each side %d times or more, in turns", runs, fewestRuns)
 	}
 	fmt.Fprintln(w)
 	if onlyA+onlyB > 0 {

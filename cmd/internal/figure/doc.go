@@ -113,9 +113,9 @@ func (k Key) Over() string {
 	return k.Path
 }
 
-// Less reports whether a smaller value of the figure is better: that is so for times, and not for
-// rates.
-func (f *Figure) Less() bool { return f.Unit == "us" }
+// LowerIsBetter reports whether a smaller value of the figure is better: that is so for times, and
+// not for rates.
+func (f *Figure) LowerIsBetter() bool { return f.Unit == "us" }
 
 // Bytes returns a size in the form of the command line, such as 64K; without a suffix if it is no
 // whole number of KiB.

@@ -23,30 +23,30 @@ type Finding struct {
 // several runs it uses the median of their medians.
 func Expect(s *Set, t *Table) (all []Finding, missing int) {
 	for _, row := range t.Rows {
-		var of []*Figure
-		for _, f := range s.Figures {
+		var figures []*Figure
+		for _, f := range s.Figures { // those without a size, such as of barriers, have size 0
 			if f.System == Ours && f.Scope == row.Scope && f.Test == row.Test && f.Measure == row.Measure && f.Path == row.Path && (f.Size == row.Size || f.Size == 0) {
-				of = append(of, f)
+				figures = append(figures, f)
 			}
 		}
-		if len(of) == 0 {
+		if len(figures) == 0 {
 			missing++
 			continue
 		}
-		all = append(all, t.compareRow(row, of, s))
+		all = append(all, t.compareRow(row, figures, s))
 	}
 	return all, missing
 }
 
 // compareRow compares a row of the table with its figures, one for each run, and looks for causes
 // if they are worse than expected.
-func (t *Table) compareRow(row Row, of []*Figure, s *Set) Finding {
-	f := of[0]
+func (t *Table) compareRow(row Row, figures []*Figure, s *Set) Finding {
+	f := figures[0]
 	var medians []float64
-	for _, one := range of {
+	for _, one := range figures {
 		medians = append(medians, one.Median)
 	}
-	is, low, high := Median(medians), row.Low, row.High
+	median, low, high := Median(medians), row.Low, row.High
 	if row.Share {
 		gbs := float64(t.Mbps) / 8000 // GB/s
 		low, high = low*gbs/100, high*gbs/100
@@ -60,9 +60,9 @@ func (t *Table) compareRow(row Row, of []*Figure, s *Set) Finding {
 	default:
 		expected = Number(low) + " to " + Number(high)
 	}
-	out := Finding{Row: row, Figure: f, Good: is >= low && (high == 0 || is <= high)}
-	out.Text = fmt.Sprintf("%s, %s: %s %s, expected %s", row, row.Path, Number(is), f.Unit, expected)
-	out.Better = !out.Good && f.Less() == (is < low)
+	out := Finding{Row: row, Figure: f, Good: median >= low && (high == 0 || median <= high)}
+	out.Text = fmt.Sprintf("%s, %s: %s %s, expected %s", row, row.Path, Number(median), f.Unit, expected)
+	out.Better = !out.Good && f.LowerIsBetter() == (median < low)
 	if !out.Good && !out.Better {
 		out.Causes = t.causes(f, s)
 	}
@@ -133,14 +133,14 @@ func addProcessorCauses(run *Run, h *facts.Host, add func(string, ...any)) {
 		}
 		add("a sleeping governor: %s on the host of PE %d%s (cpupower frequency-set -g performance)", h.Governor, h.PE, text)
 	}
-	here := run.PEs
+	onHost := run.PEs
 	if run.Path == "network" {
-		here = 1 // at least: a run does not say which PEs share a host
+		onHost = 1 // at least: a run does not say which PEs share a host
 	}
 	// The number of processors of the machine is compared, because a PE that is bound uses only a
 	// part of them.
-	if h.Online > 0 && here > h.Online {
-		add("too few processors: %d PEs share %d on the host of PE %d (start fewer)", here, h.Online, h.PE)
+	if h.Online > 0 && onHost > h.Online {
+		add("too few processors: %d PEs share %d on the host of PE %d (start fewer)", onHost, h.Online, h.PE)
 	}
 	if h.Online > 0 && h.Load > float64(h.Online)/2 {
 		add("a busy machine: a load of %.1f on %d processors on the host of PE %d before the run (measure when nothing else runs)", h.Load, h.Online, h.PE)
@@ -150,7 +150,7 @@ func addProcessorCauses(run *Run, h *facts.Host, add func(string, ...any)) {
 // PrintExpectation writes a line for each row and a final sentence. It returns how many figures are
 // not as expected.
 func PrintExpectation(w io.Writer, t *Table, all []Finding, missing int) (bad int) {
-	var not []string
+	var reasons []string // for each group of figures that are not as expected
 	for _, f := range all {
 		verdict := "ok "
 		if !f.Good {
@@ -162,14 +162,14 @@ func PrintExpectation(w io.Writer, t *Table, all []Finding, missing int) (bad in
 	named := map[string]bool{}
 	for _, f := range all {
 		why := strings.Join(f.Causes, "; ")
-		same := why
+		group := why
 		if f.Better {
-			same = "better"
+			group = "better"
 		}
-		if f.Good || named[same] {
+		if f.Good || named[group] {
 			continue
 		}
-		named[same] = true
+		named[group] = true
 		var names []string
 		for _, g := range all {
 			if !g.Good && g.Better == f.Better && strings.Join(g.Causes, "; ") == why {
@@ -184,7 +184,7 @@ func PrintExpectation(w io.Writer, t *Table, all []Finding, missing int) (bad in
 		default:
 			why = "maybe because of " + why
 		}
-		not = append(not, strings.Join(names, ", ")+": "+why)
+		reasons = append(reasons, strings.Join(names, ", ")+": "+why)
 	}
 	unmeasured := ""
 	if missing > 0 {
@@ -194,6 +194,6 @@ func PrintExpectation(w io.Writer, t *Table, all []Finding, missing int) (bad in
 		fmt.Fprintf(w, "all %d figures are as expected of %s.%s\n", len(all), t.Name, unmeasured)
 		return 0
 	}
-	fmt.Fprintf(w, "%d of %d figures are as expected of %s.%s Not so: %s.\n", len(all)-bad, len(all), t.Name, unmeasured, strings.Join(not, ". "))
+	fmt.Fprintf(w, "%d of %d figures are as expected of %s.%s Not so: %s.\n", len(all)-bad, len(all), t.Name, unmeasured, strings.Join(reasons, ". "))
 	return bad
 }

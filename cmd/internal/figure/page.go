@@ -46,12 +46,12 @@ const (
 	left, right   = 64, 16
 	top, bottom   = 12, 36
 	colors        = 8
-	spare         = 0.06 // part of the range that is left free above and below the curves
-	leastRange    = 1.05
+	spare         = 0.06 // part of the axis of values that is free above, and below, the curves
+	leastRange    = 1.05 // ratio of the largest to the smallest value from which the axis is not widened
 )
 
-// Page writes figures as one page that a browser shows without a network. It is written by hand:
-// with Go's package for it the command is half as large again.
+// Page writes figures as one page that a browser shows without a network. It does not use Go's
+// html/template, with which the command would be half as large again.
 func Page(w io.Writer, sets []*Set) error {
 	var b bytes.Buffer
 	var rules, files strings.Builder
@@ -62,8 +62,8 @@ func Page(w io.Writer, sets []*Set) error {
 	b.WriteString(strings.Replace(pageHead, "/* colors */\n", rules.String(), 1))
 	var order []string
 	var rows []*Figure
-	of := map[string][]*Figure{}
-	name := map[*Figure]string{}
+	ofChart := map[string][]*Figure{} // by the chart's title
+	name := map[*Figure]string{}      // of the figure's curve
 	for i, s := range sets {
 		if i > 0 {
 			files.WriteString(", ")
@@ -72,21 +72,21 @@ func Page(w io.Writer, sets []*Set) error {
 		for _, r := range s.Runs {
 			hosts.add(r)
 		}
-		same := byKey(s)
+		figures := byKey(s)
 		for _, key := range keys(s) {
-			f := *same[key][0]
-			if len(same[key]) > 1 {
-				one := medianOf(same[key])
-				f.Median, f.Low, f.High = one.Median, one.Low, one.High
+			f := *figures[key][0]
+			if len(figures[key]) > 1 { // of several runs
+				sample := medianOf(figures[key])
+				f.Median, f.Low, f.High = sample.Median, sample.Low, sample.High
 			}
 			chart := f.Test + " " + f.Measure
 			if f.Scope != "host" {
 				chart += " by " + f.Scope
 			}
-			if of[chart] == nil {
+			if ofChart[chart] == nil {
 				order = append(order, chart)
 			}
-			of[chart] = append(of[chart], &f)
+			ofChart[chart] = append(ofChart[chart], &f)
 			name[&f] = fmt.Sprintf("%s, %d PEs, %s", filepath.Base(s.Name), f.PEs, key.Over())
 			if f.System != Ours {
 				name[&f] = f.System + ", " + name[&f]
@@ -97,7 +97,7 @@ func Page(w io.Writer, sets []*Set) error {
 	b.WriteString(htmlText("<body>\n<h1>Figures of %s</h1>\n", files.String()) + hosts.html())
 	b.WriteString("<p class=\"soft\">Medians of batches, by bytes of an operation; the thin lines are their intervals of confidence. Both axes are logarithmic.</p>\n<div class=\"charts\">\n")
 	for _, title := range order {
-		newChart(title, of[title], name).write(&b)
+		newChart(title, ofChart[title], name).write(&b)
 	}
 	b.WriteString("</div>\n<div class=\"wide\"><table>\n<tr>")
 	for _, title := range []string{"curve", "figure", "size", "median", "low", "high", "unit"} {
@@ -195,8 +195,8 @@ func (a axis) at(v float64) float64 {
 	return math.Round(at*10) / 10
 }
 
-// newChart makes the chart of one measure from its figures: a curve for each name, and the ticks of
-// both axes. Positions are in pixels.
+// newChart makes the chart of one measure from its figures: a curve for each of the names, which
+// figures of one curve share, and the ticks of both axes. Positions are in pixels.
 func newChart(title string, all []*Figure, name map[*Figure]string) chart {
 	c := chart{Title: title, Until: all[0].Until, Unit: all[0].Unit}
 	x := axis{math.Inf(1), 0, left, width - right}
@@ -212,8 +212,8 @@ func newChart(title string, all []*Figure, name map[*Figure]string) chart {
 	if y.most < y.least*leastRange {
 		y.least, y.most = y.least/leastRange, y.most*leastRange
 	}
-	more := math.Exp(spare * (math.Log(y.most) - math.Log(y.least)))
-	y.least, y.most = y.least/more, y.most*more
+	margin := math.Exp(spare * (math.Log(y.most) - math.Log(y.least))) // a factor: the axis is logarithmic
+	y.least, y.most = y.least/margin, y.most*margin
 	for _, f := range all {
 		at := slices.IndexFunc(c.Curves, func(one curve) bool { return one.Name == name[f] })
 		if at < 0 {

@@ -40,14 +40,16 @@ func (f fields) number(key string) float64 {
 	return v
 }
 
-// Read reads the lines that PE 0 writes until it ends. id names the run, system the library that is
-// measured.
+// Read reads the lines that PE 0 of the measuring program writes until it ends: a kind, and fields
+// KEY=VALUE, with tabs between them. It calls a function of e for each figure. id names the run,
+// system the library that is measured.
 func Read(r io.Reader, system, id string, args []string, e Events) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	run := &Run{Kind: "run", ID: id, System: system, Args: args}
-	said := map[string][]string{} // lines that other programs have printed
+	printed := map[string][]string{} // lines that other programs have printed, by the program's name
 	begun, ended := false, false
+	// begin reports the run, once its description is complete: before the first figure.
 	begin := func() {
 		if !begun {
 			begun = true
@@ -83,12 +85,12 @@ func Read(r io.Reader, system, id string, args []string, e Events) error {
 		case "wrong":
 			begin()
 			e.Wrong(&Wrong{Kind: "wrong", Run: id, Test: f["test"], Measure: f["measure"], Size: f.integer("size"), PEs: int(f.integer("pes"))})
-		case "beside":
-			said[f["name"]] = append(said[f["name"]], f["text"])
-		case "besides":
+		case "beside": // another program has printed a line
+			printed[f["name"]] = append(printed[f["name"]], f["text"])
+		case "besides": // and has ended
 			begin()
 			name := f["name"]
-			figures, err := parseBeside(name, said[name], f["status"])
+			figures, err := parseBeside(name, printed[name], f["status"])
 			if err != nil {
 				e.Other(fmt.Sprintf("shmem-perf: measure %s beside libshmem: %v", name, err))
 				continue

@@ -180,10 +180,10 @@ func (p *Page) zshOptions(last string) string {
 					value += "_files"
 				}
 				switch {
-				case o.Optional != "":
+				case o.Optional != "": // the value, if there is one, follows = in the same word
 					sign = "=-"
 					value = ":" + value
-				case strings.HasPrefix(s, "--"):
+				case strings.HasPrefix(s, "--"): // it follows = or is the next word
 					sign = "="
 				}
 			}

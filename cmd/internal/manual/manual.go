@@ -1,9 +1,9 @@
 // Package manual describes the commands: what a command's help prints is also its manual page and
 // its completion in bash and zsh.
 //
-// A command has a Page, and its options in a FlagSet. Help prints both. With the argument Ask alone
-// a command prints them as JSON, from which cmd/internal/manual/write makes the files that make
-// install copies. The package owns no thread and no state.
+// A command has a Page, and its options in a FlagSet. Help prints both. If its only argument is
+// Ask, a command prints them as JSON, from which cmd/internal/manual/write makes the files that
+// "make install" copies. The package owns no thread and no state.
 package manual
 
 import (
@@ -74,7 +74,7 @@ func Files(fs *pflag.FlagSet, options ...string) {
 	}
 }
 
-// annotate stores words for completion with an option, from where With reads them.
+// annotate stores words for completion in an annotation of an option, which With reads.
 func annotate(fs *pflag.FlagSet, option, key string, words []string) {
 	if err := fs.SetAnnotation(option, key, words); err != nil {
 		panic(err) // the command has no such option

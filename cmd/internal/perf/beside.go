@@ -40,8 +40,8 @@ func parseBeside(list string) ([]string, error) {
 	return names, nil
 }
 
-// dropUnfit removes the libraries that --beside without a list should not mention, because none of their
-// figures has a scope of the command line.
+// dropUnfit removes the libraries that --beside without a list should not mention, because none of
+// their figures has a scope of the command line.
 func (s *settings) dropUnfit() {
 	s.beside = slices.DeleteFunc(slices.Clone(s.beside), func(name string) bool {
 		return name == "nvshmem" && len(s.gpuScopes()) == 0 || name == "oshmem" && !slices.Contains(s.scopes, scopes[0])
@@ -73,9 +73,9 @@ func (s *settings) pingpongProvider() string {
 
 // oshmem is Open MPI's OSHMEM, with the measuring program built for it.
 type oshmem struct {
-	dir     string
-	program string
-	args    []string // arguments of oshrun
+	dir     string   // temporary: has the program and, while it runs, the shared memory of its PEs
+	program string   // in dir
+	args    []string // options of oshrun
 }
 
 // buildLimit is how long a compiler may take, and leaveLimit a PE to end after its last figure.
@@ -84,10 +84,12 @@ const (
 	leaveLimit = 10 * time.Second
 )
 
-// A rival is another library that the driver measures in turn with libshmem. words are the arguments
-// of the measuring program for the host.
+// A rival is another library that the driver measures in turn with libshmem.
 type rival interface {
+	// runJob starts the PEs once and reports their figures. words are the arguments of the
+	// measuring program for the host.
 	runJob(r *reporter, words []string) error
+	// close removes what was built for the comparison.
 	close()
 }
 
@@ -132,7 +134,8 @@ func (all rivals) close() {
 	}
 }
 
-// failBeside reports why a library or a program isn't measured. That is not an error of the command.
+// failBeside reports why a library or a program is not measured. That is not an error of the
+// command.
 func (r *reporter) failBeside(name string, err error) {
 	r.printLine(fmt.Sprintf("shmem-perf: measure %s beside libshmem: %v", name, err))
 }
@@ -206,7 +209,7 @@ func (o *oshmem) runJob(r *reporter, words []string) error {
 	cmd.Stderr = &messages
 	cmd.WaitDelay = leaveLimit
 	read, err := r.runAndRead(cmd, "oshmem")
-	if cmd.Process == nil {
+	if cmd.Process == nil { // it was not started
 		return err
 	}
 	if errors.Is(read, figure.ErrUnfinished) {

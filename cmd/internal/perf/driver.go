@@ -73,6 +73,7 @@ func (s *settings) launchValue(name string) string {
 
 // launchArgs returns the options of shmemrun, with the number of PEs.
 func (s *settings) launchArgs() []string {
+	// With a list of hosts or of sizes shmemrun counts the PEs itself.
 	counted := s.launchValue("--host")+s.launchValue("--hostfile") != "" || strings.Contains(s.launchValue("--hosts"), ",")
 	switch {
 	case s.pes > 0:
@@ -90,11 +91,11 @@ func startPEs(s *settings, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, statusWorse, err)
 	}
-	there := bin
+	remoteBin := bin // the commands' folder on the hosts of the PEs
 	if prefix := s.launchValue("--prefix"); prefix != "" {
-		there = filepath.Join(prefix, "bin")
+		remoteBin = filepath.Join(prefix, "bin")
 	}
-	args := append(s.launchArgs(), "--", filepath.Join(there, "shmem-perf"), asPE)
+	args := append(s.launchArgs(), "--", filepath.Join(remoteBin, "shmem-perf"), asPE)
 	runs, err := s.argsOfRuns(bin)
 	if err != nil {
 		return fail(stderr, statusWorse, err)
@@ -161,14 +162,14 @@ func passSignals(to *os.Process) (stop func() bool) {
 	signals, done := make(chan os.Signal, 1), make(chan bool)
 	signal.Notify(signals, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP)
 	go func() {
-		any := false
+		arrived := false
 		for s := range signals {
-			any = true
+			arrived = true
 			if s == unix.SIGTERM || s == unix.SIGHUP {
 				_ = to.Signal(s) // it may have ended
 			}
 		}
-		done <- any
+		done <- arrived
 	}()
 	return func() bool {
 		signal.Stop(signals)

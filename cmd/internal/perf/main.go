@@ -77,23 +77,23 @@ const (
 type settings struct {
 	pes        int
 	tests      []string // in the form of the measuring program: TEST:MEASURE
-	sizes      []int64
-	millis     float64
+	sizes      []int64  // bytes
+	millis     float64  // milliseconds for each figure
 	batches    int
-	iterations int
-	warmup     int
-	window     int
-	repeat     int
+	iterations int // operations of a batch; 0: as many as the time allows
+	warmup     int // operations before the first batch
+	window     int // operations before each wait of a bandwidth or rate
+	repeat     int // starts of the PEs
 	out        string
 	json       bool
 	compare    bool
-	plot       string
-	expect     string
-	tolerance  float64
-	root       string
-	beside     []string
-	scopes     []string
-	spoil      string
+	plot       string   // folder of the page; "": draw none
+	expect     string   // table of expectations, or ""
+	tolerance  float64  // percent
+	root       string   // folder below which the facts of the machine are read, or ""
+	beside     []string // what else is measured, for comparison
+	scopes     []string // who makes the calls
+	spoil      string   // only in tests: where the measuring program damages data
 	args       []string // words after the options
 
 	nvshmemHome string   // value of NVSHMEM_HOME
@@ -110,8 +110,8 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 	if len(args) > 0 && args[0] == asPE {
 		return fail(stderr, statusWorse, becomePE(args[1:], environ, nil))
 	}
-	reading := len(args) > 0 && args[0] == asReader
-	if reading {
+	isReader := len(args) > 0 && args[0] == asReader
+	if isReader {
 		args = args[1:]
 	}
 	if len(args) == 1 && args[0] == manual.Ask {
@@ -130,7 +130,7 @@ func Run(args, environ []string, stdin io.Reader, stdout, stderr io.Writer) int 
 		return statusOK
 	case err != nil:
 		return fail(stderr, statusUsage, fmt.Errorf("read the command line: %w (see shmem-perf --help)", err))
-	case reading:
+	case isReader:
 		return readAsReader(s, stdin, stdout, stderr)
 	case s.compare:
 		return compare(s, stdout, stderr)
@@ -204,9 +204,9 @@ func newCommandLine(stdout io.Writer) *commandLine {
 	fs.IntVarP(&s.window, "outstanding", "O", 64, "")
 	fs.BoolP("check", "c", true, "")
 	fs.StringVar(&s.spoil, "spoil", "", "")
-	same := []string{"message-size", "sizes", "iters", "outstanding", "check", "spoil"}
+	hidden := []string{"message-size", "sizes", "iters", "outstanding", "check", "spoil"}
 	l.passed = launchOptions(fs)
-	for _, name := range append(same, l.passed...) {
+	for _, name := range append(hidden, l.passed...) {
 		fs.Lookup(name).Hidden = true
 	}
 	manual.Files(fs, "out", "plot", "root")

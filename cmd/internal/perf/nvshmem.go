@@ -15,11 +15,11 @@ import (
 
 // nvshmem is NVSHMEM, with the program for GPUs built for it.
 type nvshmem struct {
-	program string
+	program string   // its file
 	dir     string   // temporary: where the PEs meet
 	launch  []string // options of shmemrun
-	bin     string
-	starts  int
+	bin     string   // folder of libshmem's commands
+	starts  int      // so far: each start of the PEs has its own file in dir
 }
 
 // newNVSHMEM builds the program for GPUs for NVSHMEM. An error says why the comparison is left out.
@@ -52,9 +52,10 @@ func newNVSHMEM(s *settings, bin string) (rival, error) {
 	return n, nil
 }
 
-// buildOfNVSHMEM returns how to build the program for the NVSHMEM in a folder. Its device library is
-// linked in, which takes -rdc. Its library is found by the program's RPATH, which comes before the
-// LD_LIBRARY_PATH of shmemrun, in which libshmem's own libnvshmem_host is. Its headers cause warnings.
+// buildOfNVSHMEM returns how to build the program for the NVSHMEM in folder home. NVSHMEM's device
+// library is linked in, which needs -rdc. The program finds NVSHMEM's host library by its RPATH,
+// which comes before the LD_LIBRARY_PATH of shmemrun, in which libshmem's own libnvshmem_host is.
+// -w, because NVSHMEM's headers cause warnings.
 func buildOfNVSHMEM(home, bin, dir string) (*deviceBuild, error) {
 	lib := filepath.Join(home, "lib")
 	host, err := filepath.Glob(filepath.Join(lib, "libnvshmem_host.so.[0-9]"))
@@ -70,9 +71,9 @@ func buildOfNVSHMEM(home, bin, dir string) (*deviceBuild, error) {
 	}, nil
 }
 
-// findNVSHMEM returns the folder of NVIDIA's NVSHMEM: named, the value of NVSHMEM_HOME, or else that of
-// the wheel (nvidia-nvshmem-cu12 or -cu13) that python3 finds. NVSHMEM_HOME may also name libshmem's
-// files for programs of NVSHMEM, which lack its plugins.
+// findNVSHMEM returns the folder of NVIDIA's NVSHMEM: named, the value of NVSHMEM_HOME, or else that
+// of the wheel (nvidia-nvshmem-cu12 or -cu13) that python3 finds. A folder without NVSHMEM's plugins
+// does not count: NVSHMEM_HOME may also name libshmem's files for programs of NVSHMEM.
 func findNVSHMEM(named string) (string, error) {
 	homes := []string{named}
 	const limit = 20 * time.Second

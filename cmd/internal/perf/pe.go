@@ -97,9 +97,11 @@ func (s *settings) joinJob(environ, reader []string) error {
 	return becomePE(runs[0], environ, reader)
 }
 
-// becomePE replaces this process by the measuring program, which gets the facts of this machine as
-// an argument. It returns only if that fails. reader is the command line of the user, for the
-// reader that PE 0 starts, or nil if the driver reads the output.
+// becomePE replaces this process by the measuring program, which gets words as its arguments and
+// the facts of this machine as another. Two of the words are for becomePE: root=, the folder below
+// which to read the facts, and program=, another file than that of the installed program. becomePE
+// returns only if it fails. reader is the command line of the user, for the reader that PE 0
+// starts, or nil if the driver reads the output.
 func becomePE(words, environ, reader []string) error {
 	file, bin, err := measuringProgram()
 	if err != nil {
@@ -110,8 +112,8 @@ func becomePE(words, environ, reader []string) error {
 	for _, w := range words {
 		if dir, ok := strings.CutPrefix(w, "root="); ok {
 			root = dir
-		} else if other, ok := strings.CutPrefix(w, "program="); ok {
-			file, args[0] = other, other
+		} else if program, ok := strings.CutPrefix(w, "program="); ok {
+			file, args[0] = program, program
 		} else {
 			args = append(args, w)
 		}

@@ -28,8 +28,8 @@ func plot(s *settings, stdout, stderr io.Writer) int {
 	}
 	if err == nil {
 		err = figure.Page(file, sets)
-		if other := file.Close(); err == nil {
-			err = other
+		if closeErr := file.Close(); err == nil {
+			err = closeErr
 		}
 	}
 	if err != nil {

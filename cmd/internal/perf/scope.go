@@ -15,8 +15,8 @@ import (
 	"libshmem"
 )
 
-// scopes are the possible callers of a figure's operations: threads of the host or of a GPU, or a
-// CUDA stream.
+// scopes are the possible callers of a figure's operations: threads of the host (scopes[0]) or of a
+// GPU, or a CUDA stream.
 var scopes = []string{"host", "stream", "thread", "warp", "block"}
 
 // parseScopes reads the list of --scope: who makes the calls that are measured.
@@ -32,7 +32,7 @@ func parseScopes(list string) ([]string, error) {
 }
 
 // argsOfRuns returns the arguments for each start of the PEs. Calls of the host and of GPUs need a
-// start each, because different programs make them; that for GPUs is built here.
+// start each, because different programs make them. The program for GPUs is built here.
 func (s *settings) argsOfRuns(bin string) ([][]string, error) {
 	var out [][]string
 	if slices.Contains(s.scopes, scopes[0]) {
@@ -65,18 +65,18 @@ type deviceBuild struct {
 	headers []string // that these sources include, beside those of the library
 	include []string // folders of the library's headers
 	flags   []string // of nvcc
-	link    []string
+	link    []string // libraries and options of the linker
 }
 
-// deviceSources are the sources of the measuring program for GPUs, and deviceHeaders the headers that
-// they include.
+// deviceSources are the sources of the measuring program for GPUs, and deviceHeaders the headers
+// that they include.
 var (
 	deviceSources = []string{"device.cu", "stream.cu", "gpu_collectives.cu", "main.c", "timing.c", "beside.c"}
 	deviceHeaders = []string{"perf.h", "gpu.cuh"}
 )
 
-// buildOfOurs returns how to build the program for libshmem. dir has the sources. Installed headers are
-// in one folder, those of a source tree in two.
+// buildOfOurs returns how to build the program for libshmem. dir has the sources. Installed headers
+// are in one folder, those of a source tree in two.
 func buildOfOurs(bin, dir string) *deviceBuild {
 	lib := installedPath(bin, "lib")
 	return &deviceBuild{
@@ -104,8 +104,8 @@ func buildDevice(bin string) (string, error) {
 	return buildOfOurs(bin, dir).build(dir)
 }
 
-// build builds the program from the sources in dir, unless an earlier start has built it from the same
-// sources, and returns its file.
+// build builds the program from the sources in dir, unless an earlier start has built it from the
+// same sources, and returns its file.
 func (b *deviceBuild) build(dir string) (string, error) {
 	sum := fnv.New64a()
 	var sources []string

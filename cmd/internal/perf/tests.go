@@ -53,8 +53,8 @@ var otherNames = map[string]string{
 // ourName returns our name for a test or measure that another program names differently. Other
 // words stay as they are.
 func ourName(word string) string {
-	if is := otherNames[word]; is != "" {
-		return is
+	if ours := otherNames[word]; ours != "" {
+		return ours
 	}
 	return word
 }
@@ -104,6 +104,7 @@ func figures(word string) (out []string) {
 					}
 					name, measure := word[:at+next], word[at+next+1:]
 					at += next + 1
+					// Of a test without a latency, latency means visible.
 					if ourName(name) == t.name && (ourName(measure) == m || ourName(measure) == "latency" && m == "visible" && t.measures[0] == m) {
 						out = append(out, t.name+":"+m)
 					}

@@ -54,23 +54,24 @@ func (t *thread) onNode(o *program.Op) {
 // eachPart calls f for each part of a put or get: an element of a strided one, or a piece that fits
 // into an operation and into the memory of the replay. last marks the last part.
 func (t *thread) eachPart(o *program.Op, f func(n uint64, last bool)) {
-	n, part := o.Bytes, min(t.engine.PutMax(), maxData)
+	left, part := o.Bytes, min(t.engine.PutMax(), maxData)
 	if o.Pieces > 1 {
 		part = uint64(o.Element)
 	}
-	for n > part {
+	for left > part {
 		f(part, false)
-		n -= part
+		left -= part
 	}
-	f(n, true)
+	f(left, true)
 }
 
 // put replays a put to another host. If a wait needs it (Flagged), its last part also stores the
-// word for which that wait looks, which a recording does not have.
+// flag word at which the replayed wait polls, because a recording does not say which word the
+// program used.
 func (t *thread) put(o *program.Op) {
 	e, pe, at := t.engine, libshmem.PE(o.Peer), t.pe.offset(t.m.bytes())
 	// All blocks of a strided put are posted before the thread waits for the first.
-	var open []*proxy.Request
+	var pending []*proxy.Request
 	t.eachPart(o, func(n uint64, last bool) {
 		r := new(proxy.Request)
 		if o.NBI {
@@ -89,11 +90,11 @@ func (t *thread) put(o *program.Op) {
 		if st != proxy.Pending || o.NBI {
 			return
 		}
-		if open = append(open, r); o.Pieces == 1 {
+		if pending = append(pending, r); o.Pieces == 1 {
 			t.finish(st, r)
 		}
 	})
-	for _, r := range open {
+	for _, r := range pending {
 		t.finish(proxy.Pending, r)
 	}
 	t.pe.dirty[t.place] = true
@@ -124,7 +125,7 @@ func (t *thread) putSignal(o *program.Op) {
 // nonblocking one waits for none.
 func (t *thread) get(o *program.Op) {
 	e, pe, at := t.engine, libshmem.PE(o.Peer), t.pe.offset(t.m.bytes())
-	var open []*proxy.Request
+	var pending []*proxy.Request
 	t.eachPart(o, func(n uint64, _ bool) {
 		r := new(proxy.Request)
 		if o.NBI {
@@ -134,12 +135,12 @@ func (t *thread) get(o *program.Op) {
 		if st != proxy.Pending || o.NBI {
 			return
 		}
-		if open = append(open, r); o.Pieces == 1 || len(open) == flights {
+		if pending = append(pending, r); o.Pieces == 1 || len(pending) == flights {
 			t.finish(st, r)
-			open = open[:0]
+			pending = pending[:0]
 		}
 	})
-	for _, r := range open {
+	for _, r := range pending {
 		t.finish(proxy.Pending, r)
 	}
 	if o.NBI {
@@ -150,9 +151,9 @@ func (t *thread) get(o *program.Op) {
 // flights is how many operations of a strided call are under way at a time (capi/front/strided.c).
 const flights = 32
 
-// atomic replays an atomic operation on another host. Whatever it did in the program, here it
-// writes the number of the update (Seq), for which waits look; one that fetches also waits for the
-// reply.
+// atomic replays an atomic operation on another host. Whatever the operation did in the program,
+// the replay writes the number of the update (Seq), which waits poll for. An operation that fetches
+// also waits for the reply.
 func (t *thread) atomic(o *program.Op) {
 	e, pe := t.engine, libshmem.PE(o.Peer)
 	word := t.pe.offset(t.m.flag(t.index, o.Seq))

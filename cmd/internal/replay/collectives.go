@@ -30,7 +30,7 @@ type group struct {
 	last    *entry // the latest entry of which this PE knows; messages pass it on
 	team    int
 	members []int
-	me      int
+	me      int   // this PE's rank in the team
 	leaders []int // the first rank of each host
 	near    []int // the ranks of this host
 	host    int   // this host, in leaders
@@ -56,8 +56,8 @@ func (t *thread) group(team int) group {
 }
 
 // send sends a message with `bytes` bytes to a member. It returns true, because package collective
-// demands a result. A quiet waits for a message of the library only if its bytes are not copied
-// when it is posted.
+// demands a result. A later quiet waits for the message only if the engine has not copied its bytes
+// when it was posted (Pending).
 func (g group) send(rank int, bytes uint64) bool {
 	m, p, pe := g.m, g.pe, g.members[rank]
 	p.counts[g.team][rank]++
@@ -164,7 +164,7 @@ func (t *thread) collective(o *program.Op) {
 		g.syncMembers()
 	case program.Exchange:
 		t.sleep(sim.Time(o.Work))
-		g.last.at = t.m.now
+		g.last.at = t.m.now // the others wait for the end of this PE's work
 		g.exchange(8)
 	case program.Reduce:
 		g.reduce(o.Bytes)

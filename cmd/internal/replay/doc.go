@@ -50,11 +50,11 @@ func (s *Site) shared(job *program.Job) bool {
 
 // threads returns the largest number of threads of the program on one host.
 func (s *Site) threads(job *program.Job) int {
-	of := make([]int, s.Hosts)
+	onHost := make([]int, s.Hosts)
 	for _, t := range job.Threads {
-		of[t.PE*s.Hosts/job.PEs]++
+		onHost[t.PE*s.Hosts/job.PEs]++
 	}
-	return slices.Max(of)
+	return slices.Max(onHost)
 }
 
 // Run replays a job on the hardware of model and site, and returns what the replay has taken. It
@@ -72,7 +72,7 @@ func Run(job *program.Job, model Model, site Site) (*Result, error) {
 	if err == nil {
 		r = m.finish()
 	}
-	m.err = nil
+	m.err = nil // from now on the error of close
 	if m.close(); err == nil {
 		err = m.err
 	}

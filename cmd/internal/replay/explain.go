@@ -24,8 +24,8 @@ const (
 type Explanation struct {
 	*Result
 	Costs [Causes]sim.Time
-	Late  int // the PE for which the others wait longest, on a network that costs nothing
-	Ideal *Result
+	Late  int     // the PE for which the others wait longest in Ideal
+	Ideal *Result // of the replay on a network that costs nothing
 }
 
 // Bottleneck returns the cause with the largest share.

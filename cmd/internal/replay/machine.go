@@ -25,15 +25,15 @@ type machine struct {
 	pes     []*pe
 	threads []*thread
 	agenda  agenda
-	turns   uint64
-	live    int // threads that have not ended
-	arrived []*pe
-	ends    map[program.Ref]sim.Time // ends of calls for which another thread waits
+	turns   uint64                   // tasks that were planned so far
+	live    int                      // threads that have not ended
+	arrived []*pe                    // PEs at which something has arrived since planPolls
+	ends    map[program.Ref]sim.Time // ends of calls for which another thread waits; -1: not ended yet
 	sent    map[message]entry        // messages of collectives that were not awaited yet
 	inboxes []int                    // by team: the offset of its counts in the heap
-	source  []byte
-	crowded bool // threads and proxies share the processors
-	shared  bool // threads share the processors with each other
+	source  []byte                   // what all operations send and receive
+	crowded bool                     // threads and proxies share the processors
+	shared  bool                     // threads share the processors with each other
 	result  *Result
 	err     error
 }
@@ -43,17 +43,17 @@ type machine struct {
 type pe struct {
 	*proxy.Engine
 	m        *machine
-	me, host int
+	me, host int // numbers of the PE and of its host
 	prov     *counting
 	heap     []byte
-	words    [5]uint32
+	words    [5]uint32 // of wake.Words
 	free     sim.Time
-	awake    sim.Time // the time at which the proxy begins to sleep
-	polls    bool     // a poll is on the agenda
-	pollAt   sim.Time
-	waiters  []*thread
-	starved  int // threads that wait for room
-	dirty    []bool
+	awake    sim.Time        // the time at which the proxy begins to sleep
+	polls    bool            // a poll is on the agenda
+	pollAt   sim.Time        // when
+	waiters  []*thread       // threads whose conditions (thread.cond) do not hold yet
+	starved  int             // of them: threads that wait for room in the engine
+	dirty    []bool          // by context, the default one last: it has operations that no quiet has completed
 	contexts []*proxy.Engine // by thread of the PE; nil: not opened
 	last     sim.Time        // end of the last call that posted an operation
 	release  bool            // a check of open batches is scheduled
@@ -67,8 +67,8 @@ type counting struct {
 	fabric.Provider
 	p      *pe
 	m      *Model
-	handed uint64
-	cost   sim.Time
+	handed uint64   // operations that the NIC has accepted
+	cost   sim.Time // the processor time of all of them
 }
 
 // count adds the cost of an operation, unless the NIC has refused it with err, and returns err.
@@ -127,11 +127,11 @@ func (p *pe) planCopy(to int, bytes uint64, hops sim.Time) {
 // (messages with several operations) that have been open too long, or makes a processor copy bytes.
 type task struct {
 	at    sim.Time
-	turn  uint64 // tasks of the same time run in the order in which they were planned
-	t     *thread
-	p     *pe
+	turn  uint64  // tasks of the same time run in the order in which they were planned
+	t     *thread // resume this thread; nil: the task is for p
+	p     *pe     // check its batches (holds), let it copy (copy > 0), or else poll it
 	holds bool
-	copy  sim.Time
+	copy  sim.Time // how long it copies
 }
 
 // agenda is a heap of tasks by their times, with the methods that container/heap needs.
@@ -290,14 +290,14 @@ func (m *machine) sameHost(a, b int) bool { return m.pes[a].host == m.pes[b].hos
 func (m *machine) run() error {
 	m.startThreads()
 	for m.live > 0 && m.err == nil {
-		event, under := m.net.Next()
+		event, pending := m.net.Next()
 		switch {
-		case len(m.agenda) > 0 && (!under || m.agenda[0].at < event):
+		case len(m.agenda) > 0 && (!pending || m.agenda[0].at < event):
 			e := heap.Pop(&m.agenda).(task)
 			m.now = max(m.now, e.at)
 			m.net.RunTo(m.now)
 			m.runTask(e)
-		case under:
+		case pending:
 			m.now = event
 			m.net.RunTo(event)
 		case !m.endStuckWait():
@@ -440,15 +440,15 @@ func (p *pe) wakeUp() {
 // that has not grown (runtime/proxy/loop).
 const holdTime = 50 * sim.Microsecond
 
-// releaseHeld sends the open batches of the engine if no operation was added for holdTime; if one
-// was, it looks again later.
+// releaseHeld sends the open batches of the engine if no operation was added for holdTime. If one
+// was, it plans another check.
 func (p *pe) releaseHeld() {
 	p.release = false
 	if p.Held == 0 {
 		return
 	}
-	if quiet := p.last + holdTime; quiet > p.m.now {
-		p.watchHeld(quiet)
+	if due := p.last + holdTime; due > p.m.now {
+		p.watchHeld(due)
 		return
 	}
 	p.sendHeld()

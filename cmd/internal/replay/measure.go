@@ -21,7 +21,7 @@ type metric struct {
 	name  string // TEST_MEASURE of shmem-perf
 	bytes uint64
 	unit  string
-	fits  string                       // the parameter of the model that it determines; "": none, it only shows how well the model fits
+	fits  string                       // the parameter that it determines; "": it only shows how well the model fits
 	ops   int                          // operations of the program; the metric is the time of one
 	make  func(f *metric) *program.Job // makes the program whose replay computes the metric
 }
@@ -77,9 +77,9 @@ type Comparison struct {
 	Measured, Simulated float64
 }
 
-// ReadMeasured reads metrics between two hosts: the JSON lines of shmem-perf --out, and lines of a metric,
-// a size, a value and a unit with tabs between, as bench/woken.c prints them. Other lines are skipped.
-// A metric that was measured several times has the median of its values.
+// ReadMeasured reads metrics between two hosts: the JSON lines of shmem-perf --out, and lines of a
+// metric, a size, a value and a unit with tabs between, as bench/woken.c prints them. Other lines
+// are skipped. A metric that was measured several times has the median of its values.
 func ReadMeasured(r io.Reader) (map[string]float64, error) {
 	found := map[string][]float64{}
 	lines := bufio.NewScanner(r)
@@ -101,8 +101,8 @@ func ReadMeasured(r io.Reader) (map[string]float64, error) {
 	return all, lines.Err()
 }
 
-// measuredLine returns the key of the metric in one line, and its value; "" if the line has none that
-// the host has measured on libshmem.
+// measuredLine returns the key of the metric in one line, and its value. The key is "" if the line
+// has no metric of libshmem, or calls of GPUs were measured.
 func measuredLine(line string) (key string, value float64, err error) {
 	if !strings.HasPrefix(line, "{") {
 		f := strings.Split(strings.TrimSpace(line), "\t")
@@ -132,12 +132,12 @@ func measuredLine(line string) (key string, value float64, err error) {
 }
 
 // The search ends when the relative error of every metric that determines a parameter is below
-// maxRelativeError, or after maxRounds, because a measurement need not fit the model. Each metric depends
-// mostly on its own parameter.
+// maxRelativeError, or after maxRounds, because a measurement need not fit the model. Each metric
+// depends mostly on its own parameter.
 const maxRelativeError, maxRounds = 0.003, 8
 
-// Fit changes a model so that the replay of what shmem-perf does has the measured metrics. It needs the
-// metrics that determine parameters, and returns how well all metrics fit.
+// Fit changes a model so that the replay of what shmem-perf does has the measured metrics. It needs
+// the metrics that determine parameters, and returns how well all metrics fit.
 func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 	var missing []string
 	for i := range metrics {
@@ -157,11 +157,11 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 		m.Byte = 0 // without that metric a byte takes time only on the wire
 	}
 	rounds := maxRounds
-	for off := 1.0; off > maxRelativeError; {
+	for worst := 1.0; worst > maxRelativeError; { // the largest relative error of the last round
 		if rounds--; rounds < 0 {
 			break
 		}
-		off = 0
+		worst = 0
 		for i := range metrics {
 			f := &metrics[i]
 			if f.fits == "" {
@@ -176,7 +176,7 @@ func Fit(m *Model, measured map[string]float64) ([]Comparison, error) {
 			if err != nil {
 				return nil, err
 			}
-			off = max(off, math.Abs(got/want-1))
+			worst = max(worst, math.Abs(got/want-1))
 			m.adjust(f.fits, want, got)
 		}
 		// A PE copies at least as fast as bytes arrive, or else the measured bandwidth would be
@@ -224,12 +224,12 @@ func (m *Model) adjust(parameter string, want, got float64) {
 // shmem-perf. The time of a program that has only the barrier is subtracted.
 func (f *metric) simulate(m *Model) (float64, error) {
 	var took [2]sim.Time
-	none, site, gap := *f, Site{Hosts: 2}, 0.0
-	none.ops = 0
+	barrierOnly, site, gap := *f, Site{Hosts: 2}, 0.0
+	barrierOnly.ops = 0
 	if f.name == wokenCPU {
 		site.Processors, gap = 1, wokenGap
 	}
-	for i, one := range []*metric{&none, f} {
+	for i, one := range []*metric{&barrierOnly, f} {
 		r, err := Run(one.make(one), *m, site)
 		if err != nil {
 			return 0, err

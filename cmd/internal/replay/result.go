@@ -20,8 +20,8 @@ type Result struct {
 	Operations uint64     // operations that the engines have posted to the NICs
 
 	job  *program.Job
-	left []int // barriers that each PE has left so far
-	kept map[int]*Kept
+	left []int         // barriers that each PE has left so far
+	kept map[int]*Kept // by index in job.Names
 }
 
 // PE is one PE of a Result.
@@ -143,9 +143,9 @@ func (m *machine) finish() *Result {
 	return r
 }
 
-// endStuckWait is called when no event is left and threads still wait. It ends that one of their
-// waits that ended first in the recording: it was matched with the wrong update. It reports whether
-// there was one.
+// endStuckWait is called when no event is left and threads still wait. Of their waits it ends the
+// one that ended first in the recording, because that was matched with a wrong update. It reports
+// whether there was one.
 func (m *machine) endStuckWait() bool {
 	var first *thread
 	for _, t := range m.threads {

@@ -21,14 +21,14 @@ type thread struct {
 	engine *proxy.Engine
 	place  int // index of its context in pe.contexts and pe.dirty
 
-	next  func() (struct{}, bool)
-	stop  func()
-	yield func(struct{}) bool
-	cond  func() bool
-	begun []sim.Time // of each call
+	next  func() (struct{}, bool) // runs the coroutine up to its next pause (iter.Pull)
+	stop  func()                  // ends it
+	yield func(struct{}) bool     // returns from the coroutine to the machine
+	cond  func() bool             // what the thread waits for; nil: it does not wait
+	begun []sim.Time              // when each call began
 
-	computes bool     // it needs its processor now,
-	lost     sim.Time // and has lost this much time of it to the engine
+	computes bool     // it needs its processor now
+	lost     sim.Time // processor time that it has lost to the engine since compute has begun
 
 	op    int // the present call
 	ended bool
@@ -51,7 +51,7 @@ func (m *machine) startThreads() {
 		m.threads = append(m.threads, th)
 		for _, o := range t.Ops {
 			for _, r := range o.After {
-				m.ends[r] = -1
+				m.ends[r] = -1 // not ended yet
 			}
 		}
 	}

@@ -62,7 +62,8 @@ type Alignment struct {
 // the report.
 func (t *Trace) Alignment() Alignment {
 	var a Alignment
-	without, once := map[string]bool{}, 0
+	without := map[string]bool{}        // hosts of PEs whose clocks were not compared
+	once := 0                           // PEs whose clocks were compared once
 	worst, second := int64(0), int64(0) // an interval between two PEs has the errors of both
 	zero := t.PE(0)
 	for _, p := range t.PEs {

@@ -10,7 +10,7 @@ import (
 func (r *Reader) decode(value []byte, e *Event) error {
 	*e = Event{Peer: None, Bytes: None, Team: None}
 	o := object{b: value}
-	var has struct{ at, length, pe bool }
+	var has struct{ ts, dur, pid bool }
 	for first := true; ; first = false {
 		key, v, err := o.next(first)
 		switch {
@@ -20,7 +20,7 @@ func (r *Reader) decode(value []byte, e *Event) error {
 			if o.i != len(o.b) {
 				return errJSON
 			}
-			return r.checkFields(e, has.at, has.length, has.pe)
+			return r.checkFields(e, has.ts, has.dur, has.pid)
 		}
 		switch string(unquoted(key)) {
 		case "ph":
@@ -41,7 +41,7 @@ func (r *Reader) decode(value []byte, e *Event) error {
 			}
 		case "pid":
 			n, ok := parseInteger(v)
-			if e.PE, has.pe = int(n), true; !ok || n < 0 || n >= maxPEs {
+			if e.PE, has.pid = int(n), true; !ok || n < 0 || n >= maxPEs {
 				err = fmt.Errorf("its pid is %s, not the number of a PE", quoteStart(v))
 			}
 		case "tid":
@@ -50,10 +50,10 @@ func (r *Reader) decode(value []byte, e *Event) error {
 				err = fmt.Errorf("its tid is %s, not a number", quoteStart(v))
 			}
 		case "ts":
-			has.at = true
+			has.ts = true
 			e.At, err = parseMicros(v)
 		case "dur":
-			has.length = true
+			has.dur = true
 			if e.Length, err = parseMicros(v); err == nil && e.Length < 0 {
 				err = fmt.Errorf("its dur is %s, less than 0", quoteStart(v))
 			}
@@ -111,9 +111,8 @@ func (e *Event) readArgs(v []byte) error {
 }
 
 // checkFields returns an error if an event that was read lacks a field that its phase needs, and
-// passes a head event to r.head. at, length and pe report whether the event has a ts, a dur and a
-// pid.
-func (r *Reader) checkFields(e *Event, at, length, pe bool) error {
+// passes a head event to r.head. hasTS, hasDur and hasPID report whether the event has these fields.
+func (r *Reader) checkFields(e *Event, hasTS, hasDur, hasPID bool) error {
 	switch e.Phase {
 	case 0:
 		return errors.New("an event has no ph")
@@ -121,30 +120,30 @@ func (r *Reader) checkFields(e *Event, at, length, pe bool) error {
 		if e.Name != HeadName {
 			return nil
 		}
-		return r.head(e, pe)
+		return r.head(e, hasPID)
 	case 'X', 'i', 'b', 'e':
 		switch {
-		case !at:
+		case !hasTS:
 			return fmt.Errorf("an event of ph %c has no ts", e.Phase)
-		case !pe:
+		case !hasPID:
 			return fmt.Errorf("an event of ph %c has no pid", e.Phase)
-		case e.Phase == 'X' && !length:
+		case e.Phase == 'X' && !hasDur:
 			return errors.New("a complete event has no dur")
 		}
 	}
 	return nil
 }
 
-// head stores the head of a PE, whose number is in its args. named reports whether the event also
+// head stores the head of a PE, whose number is in its args. hasPID reports whether the event also
 // has a pid, which must be the same number then.
-func (r *Reader) head(e *Event, named bool) error {
+func (r *Reader) head(e *Event, hasPID bool) error {
 	if e.Args == nil {
 		return errors.New("its head has no args")
 	}
 	if e.Peer == None {
 		return errors.New("its head names no PE")
 	}
-	if named && e.PE != e.Peer {
+	if hasPID && e.PE != e.Peer {
 		return fmt.Errorf("its head names PE %d in args and PE %d in pid", e.Peer, e.PE)
 	}
 	e.PE = e.Peer

@@ -28,11 +28,11 @@ type Event struct {
 	// Nanoseconds before a call in which the thread could not run, args.stolen; 0 if the file does
 	// not have it.
 	Stolen int64
-	Peer   int   // the other PE, args.pe or args.to; or None
-	Bytes  int64 // args.bytes, or None
-	Team   int64 // args.team, or None
-	Args   []byte
-	Line   int // in its file, from 1
+	Peer   int    // the other PE, args.pe or args.to; or None
+	Bytes  int64  // args.bytes, or None
+	Team   int64  // args.team, or None
+	Args   []byte // the JSON text of args, or nil
+	Line   int    // in its file, from 1
 }
 
 // End returns the moment at which a complete event ended.
@@ -44,8 +44,8 @@ func (e *Event) Call() bool { return e.Phase == 'X' && e.Category == CategoryCal
 // Cut marks the end of a file that its writer did not complete.
 type Cut struct {
 	Line   int
-	Inside bool // in the middle of an event, which is lost
-	Events int64
+	Inside bool  // in the middle of an event, which is lost
+	Events int64 // complete events before it
 }
 
 // String returns a text that says where the file ends.

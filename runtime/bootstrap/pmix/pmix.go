@@ -22,7 +22,7 @@ const (
 	// publishAfter is how long a PE waits in a barrier before it publishes that it waits. Usually a
 	// barrier takes less.
 	publishAfter = time.Second
-	// lookupTime is how long a PE whose timeout is over looks up which other PEs wait. A server
+	// lookupTime bounds the search for the PEs that wait, after the timeout of a barrier. A server
 	// sends no reply about a PE that has published nothing.
 	lookupTime = 2 * time.Second
 )
@@ -80,7 +80,7 @@ func open(timeout time.Duration) (*Client, error) {
 	if !process.joined {
 		rank, size, err := initialise(timeout)
 		if err != nil {
-			process.busy = errors.Is(err, errSilent)
+			process.busy = errors.Is(err, errSilent) // PMIx_Init has not returned yet
 			return nil, err
 		}
 		process.joined, process.rank, process.size = true, rank, size

@@ -1,6 +1,6 @@
 // Package rendezvous carries out the numbered collective steps of a job's PEs. A launcher, or the
-// root of a unique id, passes the frames of the PEs to a Meeting, which sends the replies, and
-// tells it which PEs have ended. The package knows frames and how PEs end; it does not know sockets
+// root of a unique id, tells a Meeting which frames the PEs have sent and which PEs have ended, and
+// the Meeting sends the replies. The package knows frames and how PEs end; it does not know sockets
 // and processes.
 package rendezvous
 
@@ -35,7 +35,7 @@ type Meeting struct {
 
 // member is what a Meeting keeps about one PE.
 type member struct {
-	life     uint32 // number of times that it has left the job
+	life     uint32 // number of times that it has left the job; it may join again
 	failed   bool   // it left last because its initialisation had failed
 	seq      uint32 // last step that it joined in this life
 	inside   bool   // between Hello and Done or Fail
@@ -124,17 +124,17 @@ func (r *Meeting) End(pe libshmem.PE, outcome wire.Outcome) {
 func (r *Meeting) Inquire(pe libshmem.PE, f wire.Frame) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	of, err := wire.ParsePEs(f.Payload, len(r.members))
+	listed, err := wire.ParsePEs(f.Payload, len(r.members))
 	if err != nil {
 		return err
 	}
 	reply := wire.Frame{Kind: wire.Outcomes}
-	for _, other := range of {
+	for _, other := range listed {
 		m, outcome := &r.members[other], wire.Outcome{}
 		switch {
 		case m.ended && (m.inside || m.life == 0 || m.failed):
 			outcome = m.outcome
-		case m.ended:
+		case m.ended: // after it had finalized
 			outcome = wire.Outcome{How: wire.Left, Code: m.outcome.Status() & 0xff}
 		case !m.inside && m.life > 0 && m.failed:
 			outcome.How = wire.Failed
@@ -156,8 +156,8 @@ type PeerStatus struct {
 	Survives  bool // inside, in a job that continues if it is lost
 }
 
-// State returns where a PE is in its life: whether it is in the job, whether it has finalized, and
-// whether the job continues without it.
+// State returns whether a PE is in the job, whether it has finalized, and whether the job continues
+// without it.
 func (r *Meeting) State(pe libshmem.PE) PeerStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -191,12 +191,12 @@ func (r *Meeting) Join(pe libshmem.PE, f wire.Frame) error {
 		}
 	}
 	if s.failure != nil {
-		f := *s.failure
-		if f.Kind == wire.Missing {
-			f.Kind = wire.Refused
-			f.Payload = []byte("the other PEs have given up waiting for this one (raise SHMEM_BOOTSTRAP_TIMEOUT)")
+		reply := *s.failure
+		if reply.Kind == wire.Missing { // this PE is one of those that were missing
+			reply.Kind = wire.Refused
+			reply.Payload = []byte("the other PEs have given up waiting for this one (raise SHMEM_BOOTSTRAP_TIMEOUT)")
 		}
-		r.send(pe, encode(f))
+		r.send(pe, encode(reply))
 		return nil
 	}
 	s.joined[pe] = true
@@ -272,6 +272,7 @@ func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 	}
 	for pe := range libshmem.PE(len(r.members)) {
 		m := &r.members[pe]
+		// A PE can still join if it has neither ended nor left since it began this life.
 		if s.joined[pe] || !m.ended && m.life <= key.life || s.kind == wire.LeaveBarrier && m.ended && m.survives {
 			continue
 		}
@@ -290,8 +291,8 @@ func (r *Meeting) checkAbandonedLocked(key stepKey, s *step) {
 	}
 }
 
-// restJoinedLocked reports whether a step is complete: every PE has joined it, or has ended while it
-// was in the job (inside) and the job continues without it (survives).
+// restJoinedLocked reports whether a step is complete: every PE has joined it, or has ended while
+// it was in the job (inside) and the job continues without it (survives).
 func (r *Meeting) restJoinedLocked(s *step) bool {
 	for pe := range libshmem.PE(len(r.members)) {
 		if m := &r.members[pe]; !s.joined[pe] && !(m.ended && m.inside && m.survives) {

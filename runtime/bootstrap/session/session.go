@@ -26,7 +26,7 @@ import (
 // Env is the setting with the address.
 const Env = "SHMEM_BOOTSTRAP_SESSION"
 
-// Options are a PE's inputs.
+// Options describe this PE and its job.
 type Options struct {
 	Place    uid.Place
 	PE       libshmem.PE
@@ -82,12 +82,13 @@ func isFinal(err error) bool {
 	return errors.As(err, &missing) || !errors.As(err, &failed)
 }
 
-// occupied reports whether another process has the place of this one. A PE whose connection is
-// unknown to a new PE 0 is refused, too, but its next try is a new beginning.
+// occupied reports whether PE 0 has refused this process because another one has its place. A
+// refusal that is not part of a uid.Unreached has another reason: PE 0 was replaced and does not
+// know this PE's connection, and the next try begins anew.
 func occupied(err error) bool {
 	var unreached *uid.Unreached
-	var no *uid.Refusal
-	return errors.As(err, &unreached) && errors.As(unreached.Last, &no)
+	var refusal *uid.Refusal
+	return errors.As(err, &unreached) && errors.As(unreached.Last, &refusal)
 }
 
 // tryError is an error after which the next try may be a success.
@@ -96,7 +97,7 @@ type tryError struct{ error }
 // Unwrap returns the error itself.
 func (e *tryError) Unwrap() error { return e.error }
 
-// wait is the wait of one PE for the others.
+// wait is the state of one PE's wait for the others, over all tries.
 type wait struct {
 	Options
 	since time.Time
@@ -118,11 +119,11 @@ func (w *wait) attempt() (*uid.Member, error) {
 	m, err := uid.Join(uid.Options{
 		ID: id, PE: w.PE, Size: w.Size, Connect: min(try, w.Timeout), Timeout: w.Timeout, Survives: w.Survives, Name: "session",
 	})
-	var no *uid.Refusal
-	var deaf *uid.ListenError
+	var refusal *uid.Refusal
+	var cannotListen *uid.ListenError
 	switch {
 	case err == nil:
-	case errors.As(err, &deaf), errors.As(err, &no) && !no.Later:
+	case errors.As(err, &cannotListen), errors.As(err, &refusal) && !refusal.Later:
 		return nil, err
 	default:
 		return nil, &tryError{err}
@@ -181,8 +182,8 @@ func (w *wait) reason(err error) (remedy string, why error) {
 	return "find out why that PE has ended; a larger SHMEM_BOOTSTRAP_TIMEOUT waits longer", err
 }
 
-// report says why the PE waits: at once where waiting alone is unlikely to help, else when it has
-// waited for a while.
+// report says why the PE waits: at once if waiting alone is unlikely to help, else when it has
+// waited for the time quiet.
 func (w *wait) report(err error) {
 	if !occupied(err) && !errors.Is(err, uid.ErrSecret) && time.Since(w.since) < quiet {
 		return
@@ -199,8 +200,8 @@ func (w *wait) say(text string) {
 	}
 }
 
-// reportMissing has PE 0 name the PEs that have not connected, when it has waited for a while. The
-// function that it returns ends that.
+// reportMissing makes PE 0 name the PEs that have not connected, when it has waited for the time
+// quiet. stop ends that, and waits until a report under way is written.
 func (w *wait) reportMissing(m *uid.Member) (stop func()) {
 	if w.PE != 0 {
 		return func() {}
@@ -242,8 +243,8 @@ func UniqueID(p uid.Place, timeout time.Duration) (uid.ID, error) {
 	}
 }
 
-// Secret returns the secret of the settings, one of which may be set: the text itself, or a file
-// that has it. "": none.
+// Secret returns the secret of the settings: text, or the content of the file. At most one of the
+// two may be set; "" is returned if neither is.
 func Secret(text, file string) (string, error) {
 	from := "SHMEM_BOOTSTRAP_SECRET"
 	if file != "" {

@@ -30,10 +30,10 @@ func hosts(list string) ([]string, error) {
 	}
 }
 
-// reader reads a list of hosts from the byte at on.
+// reader reads a list of hosts.
 type reader struct {
 	text string
-	at   int
+	at   int // index of the next byte to read
 }
 
 // wrong returns the error for a byte of the list that does not fit; format describes what was

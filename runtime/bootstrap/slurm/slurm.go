@@ -19,7 +19,7 @@ import (
 	"libshmem/runtime/guard"
 )
 
-// Options say what Join has to know about this PE and its job.
+// Options describe this PE and its job.
 type Options struct {
 	Env      map[string]string // of the process
 	Folder   string            // a folder that all hosts share, to use instead of munge; "": use munge
@@ -31,8 +31,8 @@ type Options struct {
 const (
 	// The pauses between attempts to find PE 0's listener grow from the first to the second.
 	firstPause, lastPause = 20 * time.Millisecond, 500 * time.Millisecond
-	// tries is how many addresses are tried at the same time.
-	tries = 64
+	// maxDials is how many addresses are tried at the same time.
+	maxDials = 64
 )
 
 // remedy is the advice in messages of Join: start the program in another way, or set a folder by
@@ -77,13 +77,13 @@ func (s *step) file() string {
 	}, s.name)
 }
 
-// meet brings the tasks together without a shared folder; n verifies the users of processes.
-func meet(o *Options, s *step, n verifier) (*uid.Member, error) {
-	user, err := n.Self()
+// meet brings the tasks together without a shared folder; v verifies the users of processes.
+func meet(o *Options, s *step, v verifier) (*uid.Member, error) {
+	user, err := v.Self()
 	if err != nil {
 		return nil, fmt.Errorf("prove the user of this process: %w (%s)", err, remedy)
 	}
-	p := &peer{verifier: n, user: user, name: s.name}
+	p := &peer{verifier: v, user: user, name: s.name}
 	if s.pe == 0 {
 		return lead(o, s, p)
 	}
@@ -102,8 +102,9 @@ func (o *Options) join(s *step, id uid.ID) (*uid.Member, error) {
 	return m, nil
 }
 
-// lead does the work of Join on PE 0. Its listener stays open until all PEs have joined. A PE that
-// has the id connects to no other listener before this PE has finalized.
+// lead does the work of Join on PE 0. Its listener is open until all PEs have joined. So a PE that
+// searches for the listener of the step's next job cannot find this one: it searches only after
+// PE 0 has called finalize.
 func lead(o *Options, s *step, p *peer) (*uid.Member, error) {
 	l, err := listen(s.ports, o.Filter.Family)
 	if err != nil {
@@ -135,9 +136,10 @@ func follow(o *Options, s *step, p *peer) (*uid.Member, error) {
 		if err == nil {
 			return o.join(s, id)
 		}
-		if finder.lost {
+		if finder.hopeless {
 			return nil, err
 		}
+		// The error of an attempt that the timeout has cut off says less than the one before.
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
@@ -158,11 +160,11 @@ type finder struct {
 	step      *step
 	peer      *peer
 	addresses []netip.Addr
-	lost      bool // a further attempt would fail, too
+	hopeless  bool // further attempts would fail, too: the name of a host does not exist
 }
 
 // resolve finds the addresses of the hosts where PE 0 may run; with an empty list that is this
-// host. lost says that a host's name does not exist, so that another try is useless.
+// host.
 func (l *finder) resolve(ctx context.Context) error {
 	network := map[uid.Family]string{uid.AnyFamily: "ip", uid.IPv4: "ip4", uid.IPv6: "ip6"}[l.options.Filter.Family]
 	var found []netip.Addr
@@ -177,7 +179,7 @@ func (l *finder) resolve(ctx context.Context) error {
 		some, err := net.DefaultResolver.LookupNetIP(ctx, network, host)
 		if err != nil {
 			var dns *net.DNSError
-			l.lost = errors.As(err, &dns) && dns.IsNotFound
+			l.hopeless = errors.As(err, &dns) && dns.IsNotFound
 			return fmt.Errorf("find the address of %s, the host of PE 0 according to SLURM_STEP_NODELIST: %w (Slurm's node names must be host names; otherwise %s)",
 				host, err, remedy)
 		}
@@ -187,9 +189,9 @@ func (l *finder) resolve(ctx context.Context) error {
 	return nil
 }
 
-// find connects to all ports of all addresses, at most `tries` at a time, and returns the first
-// unique id that a listener sends. If none does, it returns the error of a peer that has replied
-// rather than that of an address without one.
+// find connects to all ports of all addresses, at most maxDials at a time, and returns the first
+// unique id that a listener sends. If none does, it returns an error: that of an address at which a
+// process accepted the connection, if there is one, because it says more.
 func (l *finder) find(ctx context.Context) (uid.ID, error) {
 	if l.addresses == nil {
 		if err := l.resolve(ctx); err != nil {
@@ -202,16 +204,16 @@ func (l *finder) find(ctx context.Context) (uid.ID, error) {
 		id      uid.ID
 		at      netip.AddrPort
 		err     error
-		replied bool // the error is a reply of a peer
+		replied bool // a process has accepted the connection
 	}
 	n := len(l.addresses) * len(l.step.ports)
-	results := make(chan result, n)
-	free := make(chan struct{}, tries)
+	results := make(chan result, n) // room for all: nothing receives after the first id
+	dials := make(chan struct{}, maxDials)
 	for _, port := range l.step.ports {
 		for _, a := range l.addresses {
 			guard.Go("the bootstrap", func() {
-				free <- struct{}{}
-				defer func() { <-free }()
+				dials <- struct{}{}
+				defer func() { <-dials }()
 				r := result{at: netip.AddrPortFrom(a.Unmap(), uint16(port))}
 				var conn net.Conn
 				if conn, r.err = new(net.Dialer).DialContext(ctx, "tcp", r.at.String()); r.err == nil {

@@ -18,7 +18,7 @@ const (
 	EnvStep  = "SLURM_STEP_ID"
 	EnvPE    = "SLURM_PROCID"
 	EnvSize  = "SLURM_NTASKS"
-	envAgent = "TORCHELASTIC_RUN_ID" // set in torchrun's processes: not they, but torchrun is the task
+	envAgent = "TORCHELASTIC_RUN_ID" // set in processes that torchrun has started: torchrun is the task
 )
 
 const (
@@ -30,7 +30,7 @@ const (
 	candidates = 64
 	// listeners is the number of ports that PE 0 may choose from.
 	listeners = 8
-	// The ports above those that Linux by default assigns to programs on its own.
+	// The ports above those that Linux by default assigns to sockets that are not bound to one.
 	firstPort, lastPort = 61000, 65535
 )
 
@@ -61,6 +61,7 @@ func Sign(env map[string]string) string {
 // read parses the variables, and determines from them where PE 0 listens, to which all PEs connect.
 // An error names the variable that is wrong.
 func read(env map[string]string) (s step, err error) {
+	// number parses one variable. After the first error, which it stores in err, it does nothing.
 	number := func(name string, low, high int) (n int) {
 		if err == nil {
 			if n, err = strconv.Atoi(env[name]); err != nil || n < low || n > high {

@@ -18,11 +18,11 @@ const (
 	magic   = "SHMS"
 	version = 1
 
-	openingLen = 24
-	headLen    = 8
-	maxText    = 8 << 10
+	openingLen = 24      // magic 4, version 1, zeros 3, nonce 16
+	headLen    = 8       // kind 1, zeros 3, length of the text 4 (little endian)
+	maxText    = 8 << 10 // of a credential or a refusal
 
-	isCredential, isRefusal = 0, 1
+	isCredential, isRefusal = 0, 1 // the kinds
 )
 
 var errTalk = errors.New("it does not use the protocol of a PE of the step")
@@ -64,7 +64,8 @@ type peer struct {
 	name     string     // name of the step
 }
 
-// nonces are the random numbers of both sides of one exchange.
+// nonces are the random numbers of both sides of one exchange: of the PE that connects, whose role
+// in its credential is "knock", and of PE 0, whose role is "open".
 type nonces struct{ knocker, opener secret.Nonce }
 
 // statement returns the bytes that a credential signs: the role, the step and both random numbers.

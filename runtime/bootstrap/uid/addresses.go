@@ -36,14 +36,14 @@ func (f Filter) allows(name string) bool {
 	if f.Interfaces == "" {
 		return true
 	}
-	list, not := strings.CutPrefix(f.Interfaces, "^")
+	list, exclude := strings.CutPrefix(f.Interfaces, "^")
 	list, whole := strings.CutPrefix(list, "=")
 	for n := range strings.SplitSeq(list, ",") {
 		if n = strings.TrimSpace(n); n != "" && (name == n || !whole && strings.HasPrefix(name, n)) {
-			return !not
+			return !exclude
 		}
 	}
-	return not
+	return exclude
 }
 
 // Interface describes a network interface of this host.

@@ -27,7 +27,7 @@ type conversation struct {
 	got   uint64   // number of frames that have arrived and were delivered
 	conn  net.Conn // nil: there is no connection now
 	next  uint64   // number of the frame to write next on conn
-	owe   bool     // an acknowledgement is to be sent
+	owe   bool     // an acknowledgement of frames that have arrived is to be sent
 	shut  bool     // end was called
 }
 

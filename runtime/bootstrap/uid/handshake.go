@@ -19,6 +19,8 @@ import (
 //	root: magic 4, version 1, zeros 3, nonce 16, proof 32
 //	PE:   proof 32, claim 32
 //	root: status 1, zeros 3, length 4, received 8, then a text unless the status is admitted
+//
+// A claim is: PE 4, size 4, session 8, received 8, fresh 1, zeros 7.
 const (
 	handshakeMagic   = "SHMC"
 	handshakeVersion = 1
@@ -28,7 +30,7 @@ const (
 	verdictLen       = 16
 	maxRefusal       = 4 << 10
 
-	admitted, refused, refusedNow = 0, 1, 2
+	admitted, refused, refusedNow = 0, 1, 2 // the statuses; refusedNow: with Refusal.Later
 )
 
 var (
@@ -128,8 +130,8 @@ func sendClaim(conn net.Conn, proof secret.Proof, me claim) (received uint64, er
 	return binary.LittleEndian.Uint64(v[8:]), nil
 }
 
-// receive does the root's side of a handshake, up to the PE's claim, which it returns: its number
-// and how far it is. Both sides prove that they know the secret s, by a MAC over both nonces.
+// receive does the root's side of a handshake, up to the PE's claim, which it returns. Both sides
+// prove that they know the secret s, by a MAC over both nonces.
 func receive(conn net.Conn, s *secret.Secret) (who claim, err error) {
 	var b [openingLen]byte
 	if _, err := io.ReadFull(conn, b[:]); err != nil {
@@ -166,8 +168,8 @@ func reply(conn net.Conn, received uint64, why error) error {
 	text := ""
 	if why != nil {
 		v[0] = refused
-		var no *Refusal
-		if errors.As(why, &no) && no.Later {
+		var refusal *Refusal
+		if errors.As(why, &refusal) && refusal.Later {
 			v[0] = refusedNow
 		}
 		text = why.Error()

@@ -25,14 +25,14 @@ const (
 	// comeback is how long a PE tries to connect to the root again after its connection has broken;
 	// the root waits for a shorter time (reconnectTimeout).
 	comeback = 5 * time.Second
-	// deliveryTimeout is how long a PE waits at most until the root, or the other PEs, have
-	// received the last frames sent to them.
+	// deliveryTimeout bounds the wait until the root, or the other PEs, have received the last
+	// frames sent to them.
 	deliveryTimeout = time.Second
 	// slack is how much later than the timeout the root may name the missing PEs.
 	slack = 5 * time.Second
 )
 
-// Options say what Join has to know about this PE and its job.
+// Options describe this PE and its job.
 type Options struct {
 	ID       ID
 	PE       libshmem.PE
@@ -143,14 +143,15 @@ type link struct {
 func (l *link) connect(limit time.Duration) (conn net.Conn, has uint64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	// The first error may be a refused connection when the last is only that time was up.
+	// The error of an attempt that the limit has cut off says less than the one before.
 	var last error
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		if conn, has, err = l.attempt(ctx); err == nil {
 			return conn, has, nil
 		}
-		var no *Refusal
-		if errors.As(err, &no) && !(no.Later && l.me.fresh) {
+		// A PE without a connection so far may be admitted to the root's next job: it tries again.
+		var refusal *Refusal
+		if errors.As(err, &refusal) && !(refusal.Later && l.me.fresh) {
 			return nil, 0, fmt.Errorf("the process that made the unique id refuses PE %d: %w", l.me.pe, err)
 		}
 		if last == nil || ctx.Err() == nil {
@@ -164,7 +165,7 @@ func (l *link) connect(limit time.Duration) (conn net.Conn, has uint64, err erro
 			continue
 		case <-ctx.Done():
 		}
-		// The caller may try again until the time of the setting is over.
+		// The text names the larger time: a caller with a shorter limit tries again until then.
 		return nil, 0, &Unreached{last, fmt.Sprintf("the process that made the unique id did not answer PE %d of %d, on host %s, within %v: %v "+
 			"(see that it still runs and can be reached at one of these addresses; SHMEM_BOOTSTRAP_INTERFACE there names "+
 			"others, SHMEM_BOOTSTRAP_TIMEOUT waits longer; run shmem-doctor on both hosts)", l.me.pe, l.me.size, hostName(), max(limit, l.timeout), last)}
@@ -241,7 +242,7 @@ func (l *link) keep(conn net.Conn, has uint64) {
 			return
 		}
 		if leaving {
-			limit = farewell
+			limit = farewell // the root does not wait longer for a PE that leaves
 		}
 		var err error
 		if conn, has, err = l.connect(limit); err != nil {
@@ -396,7 +397,7 @@ func (m *Member) Inquire(pes []libshmem.PE) { m.client.Inquire(pes) }
 func (m *Member) Outcome(pe libshmem.PE) string { return m.client.Outcome(pe) }
 
 // Absent implements bootstrap.Inquirer: it reports whether a PE is known to have exited with status
-// 0 inside the job.
+// 0 after its init and without finalize.
 func (m *Member) Absent(pe libshmem.PE) bool { return m.client.Absent(pe) }
 
 // NewsFD implements bootstrap.Bootstrap: it is readable when a PE is lost or the job ends.
@@ -445,8 +446,8 @@ func (m *Member) Abandon() {
 	<-m.link.gone
 }
 
-// Close implements bootstrap.Bootstrap. Where the root is of this process, it waits for the others
-// to leave, for as long as they had to connect.
+// Close implements bootstrap.Bootstrap. If the root is in this process, Close waits until the other
+// PEs have left, at most for the timeout of Join.
 func (m *Member) Close() error {
 	err := m.explain(m.client.Close())
 	<-m.link.upEnded

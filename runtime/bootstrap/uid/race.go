@@ -74,8 +74,9 @@ func (f *failures) Error() string { return strings.Join(f.texts, "; ") }
 // Unwrap returns the errors of all addresses.
 func (f *failures) Unwrap() []error { return f.errs }
 
-// race tries the addresses, each a little after the one before or when that has failed,
-// and returns the first at which the root answers.
+// race connects to the addresses, to each after stagger or when all earlier ones have failed, and
+// returns the first connection over which the root has proved that it knows the secret. It closes
+// the others.
 func race(ctx context.Context, addresses []netip.AddrPort, s *secret.Secret, dial dialer) (proven, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -109,7 +110,7 @@ func race(ctx context.Context, addresses []netip.AddrPort, s *secret.Secret, dia
 		var next <-chan time.Time
 		if begun < len(addresses) {
 			wait := stagger
-			if begun == len(failed.errs) {
+			if begun == len(failed.errs) { // no attempt is under way
 				wait = 0
 			}
 			t := time.NewTimer(wait)
@@ -149,9 +150,9 @@ func Reachable(id ID, limit time.Duration) bool {
 		return false
 	}
 	rootsMu.Lock()
-	own := roots[id] != nil
+	inProcess := roots[id] != nil
 	rootsMu.Unlock()
-	if own {
+	if inProcess {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)

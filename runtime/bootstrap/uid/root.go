@@ -25,7 +25,8 @@ import (
 
 const (
 	// reconnectTimeout is the longest time that a PE whose connection has broken may take to
-	// connect again. silence is that time after a TCP timeout, of which the PE may not know yet.
+	// connect again. If the root's side ended by a TCP timeout, of which the PE may not know yet,
+	// the PE has the time silence.
 	reconnectTimeout = 3 * time.Second
 	silence          = 20 * time.Second
 	// farewell is how long the root waits until PEs that have left close their connections.
@@ -56,11 +57,11 @@ type Root struct {
 	cond         sync.Cond  // of mu: a PE has left
 	unproven     []net.Conn // connections that have not proved yet that they know the id; the oldest first
 	meeting      *rendezvous.Meeting
-	first        libshmem.PE // PE that connected first
-	participants []*participant
-	left         int  // PEs that have left
-	began        bool // all PEs of a session have connected
-	closed       bool
+	first        libshmem.PE    // PE that connected first
+	participants []*participant // by PE; nil: it has not connected yet
+	left         int            // PEs that have left
+	began        bool           // all PEs of a session have connected
+	closed       bool           // no new connections: Close was called, or all PEs have left
 }
 
 // participant is a PE from its init to its finalize.
@@ -123,7 +124,7 @@ func listen(f Family, port uint16) (net.Listener, error) {
 	if l, err := both.Listen(context.Background(), "tcp6", at); err == nil {
 		return l, nil
 	}
-	return net.Listen("tcp", at) // the machine has no IPv6
+	return net.Listen("tcp", at) // without IPv6; if the port is taken, this fails, too
 }
 
 // newRoot makes the root of an id, and starts to accept connections.
@@ -216,7 +217,7 @@ func (r *Root) talk(conn net.Conn) {
 		_ = reply(conn, 0, err)
 		return
 	}
-	c.conversation.closeConnection()
+	c.conversation.closeConnection() // the PE's earlier connection, which the root may think alive
 	c.connLock.Lock()
 	defer c.connLock.Unlock()
 	if err := reply(conn, c.conversation.received(), nil); err != nil {
@@ -286,7 +287,7 @@ func (r *Root) admit(who claim, from net.Addr) (*participant, error) {
 	case c != nil && !c.done:
 		return nil, fmt.Errorf("there is already a PE %d (give each PE its own number, and each job its own id)", who.pe)
 	}
-	if c != nil {
+	if c != nil { // the PE had left, and joins again
 		r.left--
 	}
 	c = &participant{session: who.session, conversation: newConversation(), from: from}

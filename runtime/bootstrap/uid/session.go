@@ -59,8 +59,9 @@ func Session(ctx context.Context, p Place, isPE0 bool) (ID, error) {
 	return encode(ofSession, p.key(), uint16(port), addresses), nil
 }
 
-// key returns what the PEs prove to each other that they know. The address is part of it: two jobs
-// may share a secret, and one may get the IP address that the other has just had.
+// key returns the secret whose knowledge the PEs prove to each other, made of the user's secret and
+// the address: two jobs may share a secret, and one may get the IP address that the other has just
+// had.
 func (p Place) key() (key secret.Secret) {
 	text := []byte("session " + p.Address)
 	if p.Secret == "" {

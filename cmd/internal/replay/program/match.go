@@ -35,7 +35,7 @@ type update struct {
 // that have ended it. A recording has no addresses, so that this is a guess from the times and
 // kinds of the updates.
 func (j *Job) matchWaits() {
-	by := map[pair]*[3][]update{} // by weight
+	by := map[pair]*[3][]update{} // the updates of a pair, by weight (waitWeight)
 	var pairs []pair
 	for i, t := range j.Threads {
 		for k := range t.Ops {
@@ -54,12 +54,12 @@ func (j *Job) matchWaits() {
 			u[waitWeight(o)] = append(u[waitWeight(o)], update{o.Start, o.Seq, k})
 		}
 	}
-	to := make([][]pair, j.PEs)
+	to := make([][]pair, j.PEs) // the pairs that update a PE
 	for _, p := range pairs {
 		to[p.pe] = append(to[p.pe], p)
 	}
 	for i, t := range j.Threads {
-		needed := map[int]uint64{} // by thread
+		needed := map[int]uint64{} // by thread: the number of its last update that a wait of t needs
 		for k := range t.Ops {
 			if o := &t.Ops[k]; o.Kind == Wait {
 				j.findNeeds(i, o, to[t.PE], by, needed)
@@ -101,6 +101,7 @@ func lastCandidate(u *[3][]update, at int64, signals bool) (update, bool) {
 		if w == 0 && len(u[1])+len(u[2]) > 0 || w == 1 && signals && len(u[2]) > 0 {
 			continue
 		}
+		// n updates of this weight began at or before the time.
 		n, _ := slices.BinarySearchFunc(u[w], at, func(u update, at int64) int { return cmp.Compare(u.at, at+1) })
 		if n > 0 && (!found || u[w][n-1].at > best.at) {
 			best, found = u[w][n-1], true

@@ -89,16 +89,16 @@ func (j *Job) Recorded() int64 { return slices.Max(j.End) - slices.Min(j.Begin) 
 
 // Builder makes a Job of the calls of a recording.
 type Builder struct {
-	cost    int64
-	pes     []map[int64]*Thread
-	names   map[string]int
-	meaning []Meaning
+	cost    int64               // ns of recording, see NewBuilder
+	pes     []map[int64]*Thread // by PE and the thread's number in the recording
+	names   map[string]int      // indexes in job.Names
+	meaning []Meaning           // of job.Names
 	job     *Job
-	init    []int64
-	final   []int64
-	teams   map[int64]map[int]bool
+	init    []int64                // by PE: the end of init, or never
+	final   []int64                // by PE: the beginning of finalize, or never
+	teams   map[int64]map[int]bool // by the team's number: the PEs that use it
 
-	described map[int64][]int
+	described map[int64][]int // by the team's number: the members that the recording lists
 }
 
 // NewBuilder returns a Builder for the programs of `pes` PEs. cost is the time in nanoseconds by

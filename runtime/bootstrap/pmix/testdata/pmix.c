@@ -49,7 +49,7 @@ static struct {
     struct value value;
 } puts_[4096];
 static int n_puts, fences;
-static struct answer late;
+static struct answer late; /* of the fence that completes when the PE has put that it waits */
 
 static int number(const char *name, int otherwise)
 {

@@ -102,7 +102,7 @@ func (m *Proxy) carry(from net.Conn) {
 		limits[i] = 1 << 30
 	}
 	if fault == Resets || fault == Truncates {
-		limits[r.IntN(2)] = r.IntN(1 << (3 + r.IntN(10)))
+		limits[r.IntN(2)] = r.IntN(1 << (3 + r.IntN(10))) // below 8, 16, ... or 4096 bytes
 	}
 	pause := time.Duration(0)
 	if fault == Delays {
