@@ -16,8 +16,9 @@ import (
 )
 
 // checkJob runs as one PE of a job: it checks the connections between hosts, and PE 0 prints the
-// findings of all and returns the status. One PE of each host would be enough to check it, but PEs
-// learn their hosts only later.
+// findings of all and returns the status. found are the findings about this PE's host, which every
+// PE has made: one PE of each host would be enough, but PEs learn their hosts only here. deep
+// (--hosts): also find the causes of faults between every two hosts.
 func checkJob(boot bootstrap.Bootstrap, cfg *config.Config, found []doctor.Finding, timeout time.Duration, deep bool, out printer, stderr io.Writer) int {
 	id, err := topo.HostID(cfg.HostID)
 	if err != nil {

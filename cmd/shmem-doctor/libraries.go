@@ -77,7 +77,7 @@ func checkRegistrationCache(cfg *config.Config) doctor.Finding {
 // variable returns the value of a variable of the environment; empty if it is not set.
 func variable(environ []string, name string) (value string) {
 	for _, entry := range environ {
-		if text, is := strings.CutPrefix(entry, name+"="); is {
+		if text, found := strings.CutPrefix(entry, name+"="); found {
 			value = text
 		}
 	}

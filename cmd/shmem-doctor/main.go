@@ -109,7 +109,7 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	if *program != "" {
 		return examine(*program, environ, printer{stdout, *asJSON}, stderr)
 	}
-	deep := fs.Changed("hosts")
+	deep := fs.Changed("hosts") // also find the causes of faults between hosts
 	if deep && *hosts != theseHosts {
 		return fail(stderr, startOn(*hosts, *ssh, *timeout, *asJSON))
 	}

@@ -56,19 +56,19 @@ func chosenNetwork(offers []ofi.Offer) []doctor.Finding {
 	var nics []string
 	var provider string
 	var providers []string
-	var named string
+	var fabricText string // names the fabric, which for EFA is one of several
 	for _, o := range offers {
 		if o.Chosen {
 			provider, nics = o.Provider, append(nics, o.NIC)
 			if provider == "efa" && o.Fabric != "" {
-				named = ", fabric " + o.Fabric
+				fabricText = ", fabric " + o.Fabric
 			}
 		}
 		if !slices.Contains(providers, o.Provider) {
 			providers = append(providers, o.Provider)
 		}
 	}
-	text := fmt.Sprintf("%s on %s%s; these answer: %s", provider, strings.Join(nics, ","), named, strings.Join(providers, ", "))
+	text := fmt.Sprintf("%s on %s%s; these answer: %s", provider, strings.Join(nics, ","), fabricText, strings.Join(providers, ", "))
 	if slices.Equal(nics, []string{"lo"}) {
 		return []doctor.Finding{doctor.Lack(subject, "bring an interface up for jobs of several hosts", "%s: it leads to no other host", text)}
 	}
@@ -95,13 +95,14 @@ func gpuObstacles(offers []ofi.Offer, obstacles []ofi.Obstacle) []doctor.Finding
 // silentProviders reports providers that make no offer although the machine has NICs of their kind.
 // library is the file of libfabric.
 func silentProviders(silent []ofi.Silent, nics []string, library string) []doctor.Finding {
-	made := map[string]string{"efa": "efa", "verbs": "mlx", "cxi": "cxi", "opx": "hfi1"}
+	// By provider: how the names of its NICs begin.
+	prefixes := map[string]string{"efa": "efa", "verbs": "mlx", "cxi": "cxi", "opx": "hfi1"}
 	var findings []doctor.Finding
 	for _, s := range silent {
-		kind := made[s.Provider]
+		prefix := prefixes[s.Provider]
 		for _, nic := range nics {
 			// The driver of EFA names its NICs by their PCI address: rdmap16s27.
-			if kind != "" && (strings.HasPrefix(nic, kind) || s.Provider == "efa" && strings.HasPrefix(nic, "rdmap")) {
+			if prefix != "" && (strings.HasPrefix(nic, prefix) || s.Provider == "efa" && strings.HasPrefix(nic, "rdmap")) {
 				findings = append(findings, doctor.Bad("provider "+s.Provider,
 					"see the device files and memlock above; FI_LOG_LEVEL=warn fi_info -p "+s.Provider+" says more",
 					"%s has it, NIC %s is of its kind, but it offers nothing: %s", library, nic, s.Why))

@@ -22,11 +22,11 @@ func examine(file string, environ []string, out printer, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, fmt.Errorf("find the library beside this command: %w", err))
 	}
-	here := program.Machine{
+	machine := program.Machine{
 		Lib:         filepath.Join(filepath.Dir(filepath.Dir(executable)), "lib"),
 		LibraryPath: variable(environ, "LD_LIBRARY_PATH"), Preload: variable(environ, "LD_PRELOAD"), Default: lastFolders,
 	}
-	findings, err := here.Examine(file)
+	findings, err := machine.Examine(file)
 	if err != nil {
 		return fail(stderr, err)
 	}

@@ -22,7 +22,7 @@ import (
 	"libshmem/runtime/job/place"
 )
 
-// reportFile is the file that --fabric writes, for somebody who helps and cannot use this machine.
+// reportFile is the file that --fabric writes, for a helper who has no access to this machine.
 const reportFile = "shmem-fabric-report.txt"
 
 // testFabric is the command --fabric: it tests each NIC that a job would use, prints the findings,
@@ -120,8 +120,8 @@ func gpuMemory() (memory []selftest.GPU, about string, done func() error) {
 	return append(memory, selftest.GPU{Method: "peer memory", Memory: m, Read: read, Clear: func() error { return dev.Zero(a, gpuBytes) }, Spare: true}), about, done
 }
 
-// pointerTo converts an address of a GPU to a pointer, which structs of package fabric need. Nobody
-// may access memory through it.
+// pointerTo converts an address of a GPU to a pointer, which structs of package fabric need. The
+// CPU must not access memory through the pointer.
 func pointerTo(a gpu.Address) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&a)) }
 
 // reportText returns the content of the report: versions, settings and a line for each finding. The

@@ -78,11 +78,11 @@ func viewPE(process string) (pid int, views []*statuspage.View, done func(), err
 func printWaits(w io.Writer, page *statuspage.PE) error {
 	all := page.Waiting()
 	for _, t := range all {
-		since := time.Duration(statuspage.Now() - t.Since).Round(time.Millisecond)
+		waited := time.Duration(statuspage.Now() - t.Since).Round(time.Millisecond)
 		if t.What != "" {
 			t.What = " " + t.What
 		}
-		if _, err := fmt.Fprintf(w, "%s waits for %v:%s\n", t.Call, since, t.What); err != nil {
+		if _, err := fmt.Fprintf(w, "%s waits for %v:%s\n", t.Call, waited, t.What); err != nil {
 			return err
 		}
 	}

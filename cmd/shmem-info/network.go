@@ -34,7 +34,7 @@ func printNetwork(w io.Writer, cfg *config.Config) error {
 		return err
 	}
 	hints := s.Hints(cfg)
-	offers, err := ofi.List(cfg.Libfabric, hints)
+	offers, err := ofi.List(cfg.Libfabric, hints) // with an error it returns the offers, too
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	if len(offers) > 0 {
 		fmt.Fprintln(t, " \tprovider\tNIC\tnetwork\twhy not")

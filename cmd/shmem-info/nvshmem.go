@@ -58,17 +58,17 @@ func nvshmemInfo(args, environ []string, stdout, stderr io.Writer) int {
 	fmt.Fprintf(out, "NVSHMEM v%s, by libshmem %s\n", config.NvshmemVersion, libshmem.Version)
 	if *all {
 		fmt.Fprintln(out, "\nA variable that begins with SHMEM_ comes first where both are set (shmem-info --env).")
-		now := map[string]string{}
+		values := map[string]string{} // of the variables of the environment
 		for _, kv := range environ {
-			if name, value, _ := strings.Cut(kv, "="); now[name] == "" {
-				now[name] = value
+			if name, value, _ := strings.Cut(kv, "="); values[name] == "" {
+				values[name] = value
 			}
 		}
 		for i := range config.Nvshmem {
 			t := &config.Nvshmem[i]
 			line := t.Name
-			if now[t.Name] != "" {
-				line += "=" + now[t.Name]
+			if values[t.Name] != "" {
+				line += "=" + values[t.Name]
 			}
 			fmt.Fprintf(out, "\n%s\n    %s\n", line, t.Says())
 		}

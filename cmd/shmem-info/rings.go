@@ -47,14 +47,14 @@ func printRings(w io.Writer, cfg *config.Config) error {
 // surveyRingMemory tries the kinds of ring memory on the first GPU, and describes how much of its
 // memory a proxy's CUDA context uses. Without a GPU each report has the reason.
 func surveyRingMemory(want gpu.Kind) (name string, reports []gpu.Report, context string, err error) {
-	const nobody = "GPU threads"
+	const withoutGPU = "GPU threads" // in place of the GPU's name
 	driver, err := cuda.Open()
 	if err != nil {
-		return nobody, gpu.Survey(nil, err, want), "", nil
+		return withoutGPU, gpu.Survey(nil, err, want), "", nil
 	}
 	dev, err := driver.Device(0)
 	if err != nil {
-		return nobody, gpu.Survey(nil, err, want), "", nil
+		return withoutGPU, gpu.Survey(nil, err, want), "", nil
 	}
 	name = fmt.Sprintf("%s, %d of them, driver of CUDA %s", dev.Name(), driver.Count, driver.Version)
 	if driver.Count == 1 {
@@ -76,6 +76,7 @@ func describeContext(dev *cuda.Device) string {
 	if err = errors.Join(err, later); err != nil {
 		return fmt.Sprintf("%s: not available: %v", what, err)
 	}
+	// max: another process may have freed memory meanwhile.
 	return fmt.Sprintf("%s: %d MiB of the GPU", what, (max(before, after)-after)>>20)
 }
 

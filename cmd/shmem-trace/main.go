@@ -46,11 +46,11 @@ const (
 	statusUsage = 2
 )
 
-// A command is a subcommand: its page, its options, and the function that runs after the command
-// line was read.
+// A command is a subcommand.
 type command struct {
 	page manual.Page
-	set  func(fs *pflag.FlagSet) (run func(files []string, stdout, stderr io.Writer) int)
+	// set defines the options, and returns the function that runs after the command line was read.
+	set func(fs *pflag.FlagSet) (run func(files []string, stdout, stderr io.Writer) int)
 }
 
 // commands returns the subcommands, in the order in which the help lists them.

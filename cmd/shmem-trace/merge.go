@@ -99,18 +99,18 @@ func writeMerged(t *tracefile.Trace, w io.Writer) (int64, error) {
 // has the same number.
 func assignRows(t *tracefile.Trace) map[tracefile.Thread]int64 {
 	rows := map[tracefile.Thread]int64{}
-	used := map[[2]int64]bool{}
-	var again []tracefile.Thread
+	used := map[[2]int64]bool{}      // by PE and number
+	var displaced []tracefile.Thread // rows whose numbers threads with calls have
 	for k := range t.Threads {
 		if k.Call || !hasCalls(t, k) {
 			rows[k] = k.Number
 			used[[2]int64{int64(k.PE), k.Number}] = true
 		} else {
-			again = append(again, k)
+			displaced = append(displaced, k)
 		}
 	}
-	slices.SortFunc(again, compareRows)
-	for _, k := range again {
+	slices.SortFunc(displaced, compareRows)
+	for _, k := range displaced {
 		n := int64(1)
 		for used[[2]int64{int64(k.PE), n}] {
 			n++
@@ -154,10 +154,10 @@ func sortedRows(rows map[tracefile.Thread]int64) []tracefile.Thread {
 // mergedWriter writes the events of all PEs as one JSON array.
 type mergedWriter struct {
 	w     io.Writer
-	rows  map[tracefile.Thread]int64
-	texts map[string][]byte // names as JSON
-	n     int64
-	buf   []byte
+	rows  map[tracefile.Thread]int64 // of assignRows
+	texts map[string][]byte          // names as JSON
+	n     int64                      // objects that were written
+	buf   []byte                     // memory of the last object
 }
 
 // writeObject writes the JSON object b as the next element of the array. b was made in j.buf, and

@@ -17,37 +17,37 @@ import (
 // and renames that at the end. A pipe or device is written as it is. It is an error if the file is
 // one of the inputs.
 func writeWhole(name string, inputs []*tracefile.File, write func(io.Writer) error) error {
-	bad := func(err error) error {
+	writeError := func(err error) error {
 		if p, ok := errors.AsType[*os.PathError](err); ok {
 			err = p.Err
 		}
 		return &shmerr.Error{Op: "write", Object: name, Cause: err, Remedy: "name a file in a folder that can be written and has room"}
 	}
-	there, err := os.Stat(name)
+	existing, err := os.Stat(name)
 	if err == nil {
 		for _, f := range inputs {
-			if in, err := os.Stat(f.Name); err == nil && os.SameFile(in, there) {
+			if in, err := os.Stat(f.Name); err == nil && os.SameFile(in, existing) {
 				return &shmerr.Error{Op: "write", Object: name, Cause: errors.New("it is one of the files that are read"), Remedy: "choose another name, or move that file away"}
 			}
 		}
-		if !there.Mode().IsRegular() { // a pipe or a device
+		if !existing.Mode().IsRegular() { // a pipe or a device
 			f, err := os.OpenFile(name, os.O_WRONLY, 0)
 			if err != nil {
-				return bad(err)
+				return writeError(err)
 			}
-			return fillAndClose(f, write, bad)
+			return fillAndClose(f, write, writeError)
 		}
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".shmem-trace-*")
 	if err != nil {
-		return bad(err)
+		return writeError(err)
 	}
-	if err = fillAndClose(f, write, bad); err == nil {
-		if err = os.Chmod(f.Name(), modeOf(there)); err == nil {
+	if err = fillAndClose(f, write, writeError); err == nil {
+		if err = os.Chmod(f.Name(), modeOf(existing)); err == nil {
 			err = os.Rename(f.Name(), name)
 		}
 		if err != nil {
-			err = bad(err)
+			err = writeError(err)
 		}
 	}
 	if err != nil {
@@ -65,17 +65,18 @@ func jsonWriter(value any) func(io.Writer) error {
 	}
 }
 
-// modeOf returns the permissions of the file that is replaced; without one, those of a new file.
-func modeOf(there os.FileInfo) os.FileMode {
-	if there != nil {
-		return there.Mode().Perm()
+// modeOf returns the permissions of the existing file that is replaced; those of a new file if that
+// is nil.
+func modeOf(existing os.FileInfo) os.FileMode {
+	if existing != nil {
+		return existing.Mode().Perm()
 	}
 	return 0o666 &^ umask()
 }
 
-// fillAndClose calls write to fill a file, and closes the file. bad makes the error if the file
-// itself could not be written, while an error in reading the trace is returned as it is.
-func fillAndClose(f *os.File, write func(io.Writer) error, bad func(error) error) error {
+// fillAndClose calls write to fill a file, and closes the file. writeError makes the error if the
+// file itself could not be written, while an error in reading the trace is returned as it is.
+func fillAndClose(f *os.File, write func(io.Writer) error, writeError func(error) error) error {
 	w := &errorWriter{w: f}
 	out := bufio.NewWriterSize(w, 1<<16)
 	err := write(out)
@@ -85,11 +86,11 @@ func fillAndClose(f *os.File, write func(io.Writer) error, bad func(error) error
 	closed := f.Close()
 	switch {
 	case w.err != nil:
-		return bad(w.err)
+		return writeError(w.err)
 	case err != nil:
 		return err
 	case closed != nil:
-		return bad(closed)
+		return writeError(closed)
 	}
 	return nil
 }

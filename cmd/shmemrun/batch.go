@@ -150,7 +150,7 @@ func startSrun(opt *launch.Options, more bool) (int, error) {
 	if opt.Timeout > 0 {
 		late = time.After(opt.Timeout)
 	}
-	status := 0
+	status := 0 // StatusTimeout after the timeout; else that of srun counts
 	for {
 		select {
 		case <-done:

@@ -77,9 +77,9 @@ func run(args []string) int {
 	if len(args) == 1 && args[0] == launch.AsAgent {
 		return launch.Agent(os.Stdin, os.Stdout, os.Environ(), libDir())
 	}
-	var before preloadOptions
-	var others hostOptions
-	opt, err := parse(args, os.Environ(), &before, &others)
+	var preload preloadOptions
+	var remote hostOptions
+	opt, err := parse(args, os.Environ(), &preload, &remote)
 	switch {
 	case errors.Is(err, pflag.ErrHelp), errors.Is(err, errDescribed):
 		return 0
@@ -96,10 +96,10 @@ func run(args []string) int {
 	}
 	opt.Stdin, opt.Stdout, opt.Stderr = os.Stdin, os.Stdout, os.Stderr
 	start := launch.Run
-	if others.srun {
-		start = func(opt *launch.Options) int { return runSrun(opt, before.report) }
+	if remote.srun {
+		start = func(opt *launch.Options) int { return runSrun(opt, preload.report) }
 	}
-	if !before.report {
+	if !preload.report {
 		return start(opt)
 	}
 	reporter, err := findReporter()
@@ -107,12 +107,12 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "shmemrun:", err)
 		return launch.StatusUsage
 	}
-	return runReporter(reporter, before.trace, opt.PEs, start(opt), os.Stdout, os.Stderr)
+	return runReporter(reporter, preload.trace, opt.PEs, start(opt), os.Stdout, os.Stderr)
 }
 
-// parse reads a command line into the options of a launch, into `before`, the options for
-// libshmem_preload.so, and into `others`, the options for other machines.
-func parse(args, env []string, before *preloadOptions, others *hostOptions) (*launch.Options, error) {
+// parse reads a command line into the options of a launch, into `preload`, the options for
+// libshmem_preload.so, and into `remote`, the options for other machines.
+func parse(args, env []string, preload *preloadOptions, remote *hostOptions) (*launch.Options, error) {
 	opt := &launch.Options{Env: env, LibDir: libDir()}
 	nvshmrun := len(args) > 0 && args[0] == asNvshmrun
 	if nvshmrun {
@@ -122,13 +122,13 @@ func parse(args, env []string, before *preloadOptions, others *hostOptions) (*la
 		}
 	}
 	var (
-		exports []string
-		how     string
-		bad     string
-		links   string
-		bind    string
-		seconds float64
-		plan    chaos.Plan
+		exports   []string
+		mapName   string
+		chaosText string
+		links     string
+		bind      string
+		seconds   float64
+		plan      chaos.Plan
 	)
 	fs := pflag.NewFlagSet("shmemrun", pflag.ContinueOnError)
 	fs.SetInterspersed(false)
@@ -137,12 +137,12 @@ func parse(args, env []string, before *preloadOptions, others *hostOptions) (*la
 	fs.Usage = func() { page.Help(os.Stdout, fs) }
 	fs.IntVarP(&opt.PEs, "pes", "n", 0, "number of PEs; -np is the same")
 	fs.StringVar(&opt.Hosts, "hosts", "", "simulate `H` hosts, or a list of their sizes such as 3,1")
-	others.addFlags(fs)
-	fs.StringVar(&how, "map", string(launch.Block), "distribute the PEs over the hosts: `block|cyclic`")
+	remote.addFlags(fs)
+	fs.StringVar(&mapName, "map", string(launch.Block), "distribute the PEs over the hosts: `block|cyclic`")
 	fs.BoolVar(&opt.Netns, "host-netns", false, "give each simulated host a network namespace (needs root)")
 	fs.StringVar(&links, "links", "", "connect those namespaces by `N[,rate=200mbit]` networks, eth0, eth1 and so on, and use them all")
-	fs.StringVar(&bad, "chaos", "", "make the network misbehave as `SEED[,reorder=SHARE,delay=TIME,drop-peer=PE@TIME]` says, even on one host")
-	before.addFlags(fs)
+	fs.StringVar(&chaosText, "chaos", "", "make the network misbehave as `SEED[,reorder=SHARE,delay=TIME,drop-peer=PE@TIME]` says, even on one host")
+	preload.addFlags(fs)
 	fs.StringArrayVarP(&exports, "export", "x", nil, "pass `VAR[=value]` to the PEs")
 	fs.BoolVar(&opt.Tag, "tag-output", false, "begin each line of output with [PE]")
 	fs.Float64Var(&seconds, "timeout", 0, "end the job after so many `seconds`, with status 124")
@@ -171,19 +171,19 @@ func parse(args, env []string, before *preloadOptions, others *hostOptions) (*la
 		return nil, errors.New(`--hosts "": no number of hosts (say 2, or sizes as 3,1; leave it out for none)`)
 	}
 	if fs.Changed("timeout") {
-		const longest = 100 * 365 * 24 * 3600.0
+		const longest = 100 * 365 * 24 * 3600.0 // 100 years, in seconds: a Duration has no room for 300
 		if !(seconds > 0 && seconds <= longest) {
 			return nil, fmt.Errorf("--timeout %v: not a number of seconds above 0 (leave it out for no timeout)", seconds)
 		}
 		opt.Timeout = time.Duration(seconds * float64(time.Second))
 	}
-	if err := others.addMachines(fs, opt, exports); err != nil {
+	if err := remote.addMachines(fs, opt, exports); err != nil {
 		return nil, err
 	}
-	if !fs.Changed("pes") && !strings.Contains(opt.Hosts, ",") && opt.Remote == nil && (!others.srun || before.report) {
+	if !fs.Changed("pes") && !strings.Contains(opt.Hosts, ",") && opt.Remote == nil && (!remote.srun || preload.report) {
 		return nil, errors.New("the number of PEs is missing (say shmemrun -n N PROG ARGS)")
 	}
-	opt.Map, opt.Bind = launch.Map(how), launch.Bind(bind)
+	opt.Map, opt.Bind = launch.Map(mapName), launch.Bind(bind)
 	if fs.Changed("links") {
 		var err error
 		if opt.Links, err = launch.ParseLinks(links); err != nil {
@@ -192,17 +192,17 @@ func parse(args, env []string, before *preloadOptions, others *hostOptions) (*la
 	}
 	if fs.Changed("chaos") {
 		var err error
-		if plan, err = chaos.Parse(bad); err != nil {
-			return nil, fmt.Errorf("--chaos %s: %w", bad, err)
+		if plan, err = chaos.Parse(chaosText); err != nil {
+			return nil, fmt.Errorf("--chaos %s: %w", chaosText, err)
 		}
-		opt.Env = append(opt.Env, "SHMEM_CHAOS="+bad)
+		opt.Env = append(opt.Env, "SHMEM_CHAOS="+chaosText)
 	}
 	for _, x := range exports {
 		if err := export(&opt.Env, x); err != nil {
 			return nil, err
 		}
 	}
-	words, err := before.words(fs)
+	words, err := preload.words(fs)
 	if err == nil {
 		opt.Env, err = preloadEnv(opt.Env, opt.LibDir, words)
 	}
@@ -210,20 +210,21 @@ func parse(args, env []string, before *preloadOptions, others *hostOptions) (*la
 		return nil, err
 	}
 	rest := fs.Args()
-	if before := len(args) - len(rest) - 1; before >= 0 && len(rest) > 0 && args[before] == "--bind" && launch.Bind(rest[0]).Known() {
+	// The word before the program: "--bind core" has set --bind without a value, and core would run.
+	if last := len(args) - len(rest) - 1; last >= 0 && len(rest) > 0 && args[last] == "--bind" && launch.Bind(rest[0]).Known() {
 		return nil, fmt.Errorf("--bind %s: the value stands behind = (say --bind=%s; put -- before a program of that name)", rest[0], rest[0])
 	}
 	if len(rest) > 0 {
 		opt.Program, opt.Args = rest[0], rest[1:]
 	}
-	if others.srun {
+	if remote.srun {
 		return opt, nil // srun checks the number of PEs, and has the machines
 	}
 	if err := opt.Validate(); err != nil {
 		return nil, err
 	}
 	if err := plan.Check(opt.PEs); err != nil {
-		return nil, fmt.Errorf("--chaos %s: %w", bad, err)
+		return nil, fmt.Errorf("--chaos %s: %w", chaosText, err)
 	}
 	return opt, nil
 }
@@ -249,7 +250,7 @@ func replaceNP(fs *pflag.FlagSet, args []string) []string {
 		} else if len(a) == 2 {
 			f = fs.ShorthandLookup(a[1:])
 		}
-		if f != nil && f.NoOptDefVal == "" {
+		if f != nil && f.NoOptDefVal == "" { // the next argument is its value
 			i++
 		}
 	}
@@ -259,11 +260,11 @@ func replaceNP(fs *pflag.FlagSet, args []string) []string {
 // export adds the variable of -x VAR=value to the environment of the PEs. For -x VAR, which PEs
 // inherit, it checks that the variable has a value.
 func export(env *[]string, x string) error {
-	name, _, given := strings.Cut(x, "=")
+	name, _, hasValue := strings.Cut(x, "=")
 	if name == "" {
 		return fmt.Errorf("-x %s: there is no name (say -x VAR or -x VAR=value)", x)
 	}
-	if given {
+	if hasValue {
 		*env = append(*env, x)
 		return nil
 	}

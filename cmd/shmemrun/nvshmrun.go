@@ -17,7 +17,7 @@ const asNvshmrun = "--nvshmrun"
 
 // A spelling translates an option of NVSHMEM's launcher nvshmrun, which is Hydra.
 type spelling struct {
-	values int
+	values int // how many arguments after the option are its values
 	// instead is what a user should do in place of an option without a counterpart here; "": the
 	// option is accepted.
 	instead string
@@ -71,8 +71,9 @@ var hydra = map[string]spelling{
 	"-version":         {as: func([]string) ([]string, error) { return []string{"--version"}, nil }},
 }
 
-// nvshmrunPage describes the command, with the options of shmemrun, which it takes as well.
-func nvshmrunPage(here []manual.Option) manual.Page {
+// nvshmrunPage describes the command nvshmrun. ours are the options of shmemrun, which it also
+// accepts.
+func nvshmrunPage(ours []manual.Option) manual.Page {
 	p := manual.Page{
 		Name: "nvshmrun", Program: true,
 		Summary: "start the PEs of an NVSHMEM program",
@@ -96,7 +97,7 @@ func nvshmrunPage(here []manual.Option) manual.Page {
 			Files: slices.Contains([]string{"-f", "-hostfile", "-machinefile"}, name),
 		})
 	}
-	p.Options = append(p.Options, here...)
+	p.Options = append(p.Options, ours...)
 	return p
 }
 
@@ -120,14 +121,14 @@ var hydraHelp = map[string]string{
 // those of shmemrun. Other options, and the program with its arguments, stay as they are.
 func translateHydra(args []string) ([]string, error) {
 	var out []string
-	var on machines
+	var m machines
 	for i := 0; i < len(args); i++ {
 		name := args[i]
 		if !strings.HasPrefix(name, "-") || name == "--" {
 			if name != "--" && slices.Contains(args[i:], ":") {
 				return nil, fmt.Errorf("%q between two programs (all PEs run the same program: start a script that chooses by SHMEM_LAUNCHER_PE; put -- before a program with that argument)", ":")
 			}
-			return append(append(on.options(), out...), args[i:]...), nil
+			return append(append(m.options(), out...), args[i:]...), nil
 		}
 		// Hydra accepts its options with two dashes, too, but --hosts is an option of shmemrun.
 		o, known := hydra[name]
@@ -152,7 +153,7 @@ func translateHydra(args []string) ([]string, error) {
 		values := args[i+1 : i+1+o.values]
 		i += o.values
 		if o.machine != nil {
-			if err := o.machine(&on, values[0]); err != nil {
+			if err := o.machine(&m, values[0]); err != nil {
 				return nil, fmt.Errorf("%s %s: %w", name, values[0], err)
 			}
 			continue
@@ -166,7 +167,7 @@ func translateHydra(args []string) ([]string, error) {
 		}
 		out = append(out, more...)
 	}
-	return append(on.options(), out...), nil
+	return append(m.options(), out...), nil
 }
 
 // options returns shmemrun's options for the machines that Hydra's options have named. If all of

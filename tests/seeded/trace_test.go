@@ -39,8 +39,8 @@ var traceDefects = []defect{
 	},
 	{
 		id: "trace/late-for-all", file: "cmd/internal/tracereport/waits.go",
-		was:  "		of := all[max(after-1, i)]\n",
-		is:   "		of := all[max(after-1, i, len(all)-1)]\n",
+		was:  "		cause := all[max(after-1, i)]\n",
+		is:   "		cause := all[max(after-1, i, len(all)-1)]\n",
 		user: "PEs that left a broadcast are said to have waited for a PE that came later",
 		by:   unit("./cmd/internal/tracereport", "^TestBroadcast$"), says: `pairs .*For:3`,
 	},

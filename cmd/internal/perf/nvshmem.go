@@ -71,9 +71,9 @@ func buildOfNVSHMEM(home, bin, dir string) (*deviceBuild, error) {
 	}, nil
 }
 
-// findNVSHMEM returns the folder of NVIDIA's NVSHMEM: named, the value of NVSHMEM_HOME, or else that
-// of the wheel (nvidia-nvshmem-cu12 or -cu13) that python3 finds. A folder without NVSHMEM's plugins
-// does not count: NVSHMEM_HOME may also name libshmem's files for programs of NVSHMEM.
+// findNVSHMEM returns the folder of NVIDIA's NVSHMEM: named, the value of NVSHMEM_HOME, or else
+// that of the wheel (nvidia-nvshmem-cu12 or -cu13) that python3 finds. A folder without NVSHMEM's
+// plugins does not count: NVSHMEM_HOME may also name libshmem's files for programs of NVSHMEM.
 func findNVSHMEM(named string) (string, error) {
 	homes := []string{named}
 	const limit = 20 * time.Second

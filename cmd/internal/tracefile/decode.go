@@ -111,7 +111,7 @@ func (e *Event) readArgs(v []byte) error {
 }
 
 // checkFields returns an error if an event that was read lacks a field that its phase needs, and
-// passes a head event to r.head. hasTS, hasDur and hasPID report whether the event has these fields.
+// passes a head event to r.head. hasTS, hasDur and hasPID: the event has these fields.
 func (r *Reader) checkFields(e *Event, hasTS, hasDur, hasPID bool) error {
 	switch e.Phase {
 	case 0:

@@ -47,15 +47,16 @@ type held struct {
 func (a *held) before(b *held) bool { return a.e.At < b.e.At || a.e.At == b.e.At && a.n < b.n }
 
 // Merge begins to read all events, nearly in order of time, on the clock of PE 0. It leaves out
-// metadata, which the Trace already has. An event that was written some thousand events too late
-// comes too late in the merge as well. The caller closes the Merge.
+// metadata, which the Trace already has. An event that its file has after more than maxHeld later
+// events comes too late in the merge as well, because a stream buffers no more. The caller closes
+// the Merge.
 func (t *Trace) Merge() (*Merge, error) {
 	m := &Merge{t: t}
 	type key struct {
 		pe   int
 		call bool
 	}
-	chains := map[key]*stream{}
+	chains := map[key]*stream{} // the streams of files of one PE: its calls, or its proxies and NICs
 	var all []*stream
 	for _, f := range t.Files {
 		if f.Calls+f.Others == 0 {
@@ -75,7 +76,7 @@ func (t *Trace) Merge() (*Merge, error) {
 		}
 		all = append(all, s)
 	}
-	threads := map[int]int{}
+	threads := map[int]int{} // by PE: how many it has
 	for k := range t.Threads {
 		threads[k.PE]++
 	}

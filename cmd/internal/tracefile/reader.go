@@ -28,17 +28,17 @@ type Reader struct {
 	src    io.Reader
 	file   io.Closer
 	buf    []byte
-	i, n   int // how much of buf is read, and how much is filled
-	ended  bool
-	line   int
-	events int64
-	begun  bool
-	object bool // the array is a member of an object
-	array  bool // the array has begun
-	done   error
+	i, n   int   // how much of buf is read, and how much is filled
+	ended  bool  // src has no more bytes
+	line   int   // of the next byte, from 1
+	events int64 // so far
+	begun  bool  // readStart was called
+	object bool  // the array is a member of an object
+	array  bool  // the array has begun
+	done   error // what each further Next returns; nil: there may be more events
 	cut    *Cut
 	heads  map[int]*Head
-	names  map[string]string
+	names  map[string]string // the strings that text has returned, in order to share them
 }
 
 // Open opens a trace file for reading. The caller has to close it.

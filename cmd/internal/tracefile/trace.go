@@ -130,7 +130,8 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 		pe     int
 		number int64
 	}
-	hosts, labels, of := map[int]string{}, map[label]string{}, map[int]bool{}
+	hosts, labels := map[int]string{}, map[label]string{}
+	inFile := map[int]bool{} // the PEs of the file
 	threads := map[Thread]*span{}
 	var e Event
 	for {
@@ -157,12 +158,12 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 			case TeamName:
 				t.readTeam(&e)
 			case CountsName:
-				of[e.PE] = true
+				inFile[e.PE] = true
 				readCounts(peOf(pes, e.PE), &e)
 			}
 			continue
 		}
-		of[e.PE] = true
+		inFile[e.PE] = true
 		f.peer = max(f.peer, e.Peer)
 		f.first, f.last = min(f.first, e.At), max(f.last, e.End())
 		pe := peOf(pes, e.PE)
@@ -194,9 +195,9 @@ func (t *Trace) scan(name string, pes map[int]*PE, visit func(*Event)) (*File, e
 		}
 	}
 	for n := range f.heads {
-		of[n] = true
+		inFile[n] = true
 	}
-	for n := range of {
+	for n := range inFile {
 		f.PEs = append(f.PEs, n)
 		pe := peOf(pes, n)
 		if pe.Host == "" {
@@ -377,7 +378,7 @@ func (p *PE) addHead(h *Head) {
 		}
 	}
 	for _, c := range h.Clock {
-		i, there := slices.BinarySearchFunc(p.Clock, c.At, func(o Offset, at int64) int {
+		i, found := slices.BinarySearchFunc(p.Clock, c.At, func(o Offset, at int64) int {
 			switch {
 			case o.At < at:
 				return -1
@@ -386,7 +387,7 @@ func (p *PE) addHead(h *Head) {
 			}
 			return 0
 		})
-		if !there {
+		if !found {
 			p.Clock = slices.Insert(p.Clock, i, c)
 		}
 	}

@@ -29,7 +29,7 @@ type counter struct {
 	network map[string]*sums
 	threads map[tracefile.Thread]*span
 	pes     map[int]*PE
-	sizes   [65]Size
+	sizes   [65]Size  // by the number of bits in the size
 	matrix  [2]Matrix // of calls, of the network
 	waits   *waits
 	writers *writers
@@ -104,14 +104,14 @@ func (m *Matrix) add(pe, peer int, bytes int64) {
 	}
 }
 
-// countPair counts bytes that PE `pe` moved to or from PE `peer`, in the matrix of calls (of is 0)
-// or of the network (1). It makes the matrix the first time, because a trace has the events of one
-// of them.
-func (c *counter) countPair(of, pe, peer int, bytes int64) {
-	if c.matrix[of].Group == 0 {
-		c.matrix[of] = newMatrix(c.trace.NPEs)
+// countPair counts bytes that PE `pe` moved to or from PE `peer`, in the matrix of calls (index 0)
+// or of the network (index 1). It makes a matrix only when that is first needed, because most
+// traces have the events of one of them.
+func (c *counter) countPair(index, pe, peer int, bytes int64) {
+	if c.matrix[index].Group == 0 {
+		c.matrix[index] = newMatrix(c.trace.NPEs)
 	}
-	c.matrix[of].add(pe, peer, bytes)
+	c.matrix[index].add(pe, peer, bytes)
 }
 
 // kind returns the kind of the function that an event calls, from a table by names; an event that

@@ -6,9 +6,9 @@ import (
 	"libshmem/cmd/internal/tracefile"
 )
 
-// The colours of a heat map are classes 1 to shades, each of which ends at a multiple of the one
-// before it, because the bytes of pairs of PEs differ by orders of magnitude. Class 0 means no
-// bytes.
+// The colours of a heat map are classes 1 to shades. The upper limit of each is that of the class
+// before it multiplied by a constant factor, because the bytes of pairs of PEs differ by orders of
+// magnitude. Class 0 means no bytes.
 const shades = 8
 
 // scale has the upper limits of the classes.

@@ -84,8 +84,8 @@ type heat struct {
 	Words             string
 	Legend            []shade
 	Width, Height     int
-	Middle, Half      int // of the cells
-	Font, Small, Side int
+	Middle, Half      int // the middle of the cells, from the left and from the top
+	Font, Small, Side int // font sizes of labels and of texts in cells, and the side of a cell
 	Columns, Rows     []mark
 	Cells             []cell
 }
@@ -165,7 +165,8 @@ func (r *Report) page() *pageData {
 }
 
 // heat returns the drawing of the matrix of bytes as a heat map: the positions, colours and texts
-// of its cells and labels, in pixels.
+// of its cells and labels, in pixels. A digit is assumed to be 6/10 of its font size wide, and the
+// middle of a text to be 35/100 of it above the base line.
 func (r *Report) heat() *heat {
 	m := r.Matrix.inGroups(pageGroups)
 	n := len(m.Bytes)
@@ -196,7 +197,7 @@ func (r *Report) heat() *heat {
 		h.Rows = append(h.Rows, mark{left - 6, top + i*h.Side + h.Side/2 + h.Font*35/100, m.label(i, r.Job.NPEs)})
 		for j, b := range row {
 			c := cell{X: left + j*h.Side, Y: top + i*h.Side, Class: s.class(b)}
-			c.TX, c.TY, c.Dark = c.X+h.Side/2, c.Y+h.Side/2+h.Small*35/100, c.Class > 4
+			c.TX, c.TY, c.Dark = c.X+h.Side/2, c.Y+h.Side/2+h.Small*35/100, c.Class > 4 // dark cells have a light text
 			c.Title = fmt.Sprintf("%s with the memory of %s: %s in %s", m.name(i), m.name(j), tracefile.Size(b), countOf(m.Calls[i][j], "call", "calls"))
 			if n <= valueGroups && m.Calls[i][j] > 0 {
 				c.Text = tracefile.Size(b)

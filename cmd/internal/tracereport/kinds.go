@@ -7,16 +7,18 @@ import (
 
 // kind describes a function, as far as the report needs it.
 type kind struct {
-	collective bool // all PEs of a team call it
-	together   bool // no PE leaves it before all have arrived
-	world      bool // its team is that of all PEs if the trace names none
-	data       bool // its bytes are data that it moves, and not memory that it allocates
-	start      bool // it begins the job
-	waits      bool // it waits for a value that another PE writes
-	updates    bool // it may write such a value
-	family     string
+	collective bool   // all PEs of a team call it
+	together   bool   // no PE leaves it before all have arrived
+	world      bool   // its team is that of all PEs if the trace names none
+	data       bool   // its bytes are data that it moves, and not memory that it allocates
+	start      bool   // it begins the job
+	waits      bool   // it waits for a value that another PE writes
+	updates    bool   // it may write such a value
+	family     string // calls of functions of one family belong together
 }
 
+// whole has the kinds of functions whose names, without the prefix, are known as a whole. Other
+// functions are recognised by the words in their names (kindOf).
 var whole = map[string]kind{
 	"barrier_all": {collective: true, together: true, world: true},
 	"sync_all":    {collective: true, together: true, world: true},
@@ -54,9 +56,8 @@ var collectives = []string{"broadcast", "collect", "fcollect", "alltoall", "allt
 // updating are words in the names of functions that write to memory of another PE.
 var updating = []string{"put", "iput", "ibput", "p", "signal", "atomic", "add", "inc", "swap", "cswap", "fadd", "finc", "set", "send"}
 
-// kindOf says what the report has to know of a function, by its name: the name may have the
-// prefixes of OpenSHMEM, its profiling interface, NVSHMEM and extensions. Other names have the
-// empty kind.
+// kindOf returns the kind of a function, by its name: the name may have the prefixes of OpenSHMEM,
+// its profiling interface, NVSHMEM and extensions. Other names have the empty kind.
 func kindOf(name string) kind {
 	s := strings.TrimPrefix(strings.TrimPrefix(name, "p"), "nv")
 	for _, prefix := range []string{"shmemx_", "shmem_"} {
@@ -90,5 +91,5 @@ func kindOf(name string) kind {
 			updates = true
 		}
 	}
-	return kind{updates: updates && !strings.HasSuffix(s, "atomic_fetch")}
+	return kind{updates: updates && !strings.HasSuffix(s, "atomic_fetch")} // which only reads
 }

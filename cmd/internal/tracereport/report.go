@@ -52,7 +52,7 @@ type Function struct {
 	Max   int64  `json:"max_ns"`
 }
 
-// Count tells how often a function was called.
+// Count has how often a function was called.
 type Count struct {
 	Name  string `json:"name"`
 	Calls int64  `json:"calls"`

@@ -81,7 +81,7 @@ func (r *Report) summary() []string {
 			values += f.Ns
 		}
 	}
-	if 20*values > j.CallNs {
+	if 20*values > j.CallNs { // more than 5 %
 		say("%s (%s) were waits for a value in memory; which PE wrote it is a guess.", tracefile.Duration(values), percent(values, j.CallNs))
 	}
 	if w := r.Waits.Start; w != nil {
@@ -145,7 +145,7 @@ func (i *Instant) callName() string {
 func (r *Report) traffic() []string {
 	m := &r.Matrix
 	var total, most, calls int64
-	by, with := 0, 0
+	by, with := 0, 0 // the groups of PEs between which the most bytes were moved
 	for i, row := range m.Bytes {
 		for j, n := range row {
 			total += n
@@ -170,7 +170,7 @@ func (r *Report) traffic() []string {
 	}
 	for _, z := range r.Sizes {
 		if small += z.Calls; 2*small >= all {
-			if z.To < 1023 {
+			if z.To < 1023 { // below 1 KiB the limits are printed as bytes
 				s = append(s, fmt.Sprintf("Half of the calls that move data have at most %s.", tracefile.Size(z.To)))
 			} else {
 				s = append(s, fmt.Sprintf("Half of the calls that move data have less than %s.", roundSize(z.To+1)))

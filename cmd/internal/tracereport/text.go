@@ -14,7 +14,9 @@ const (
 	textWidth  = 100
 	textGroups = 12 // rows of the matrix of a text
 	textRows   = 25 // rows of the table of functions
-	textPEs    = 32
+	textWaits  = 10 // rows of each table of waits
+	textPEs    = 32 // rows of the table of PEs
+	barWidth   = 40 // the longest bar of the table of sizes, in characters
 )
 
 // Text writes the report for a terminal: the notes, the summary, and a table for each part that the
@@ -160,7 +162,7 @@ func (r *Report) waitText(b *strings.Builder) {
 	b.WriteString("\nWho waited for whom, in all collective calls\n")
 	rows := [][]string{{"PE", "waited for", "time", "times"}}
 	for i, p := range r.Waits.Pairs {
-		if i == 10 {
+		if i == textWaits {
 			break
 		}
 		rows = append(rows, []string{fmt.Sprint(p.Waiter), fmt.Sprintf("PE %d", p.For), d(p.Ns), withCommas(p.Times)})
@@ -169,7 +171,7 @@ func (r *Report) waitText(b *strings.Builder) {
 	b.WriteString("\nCollective calls that lost most\n")
 	rows = [][]string{{"call", "at", "PEs", "late PE", "late by", "time lost"}}
 	for i, w := range r.Waits.Worst {
-		if i == 10 {
+		if i == textWaits {
 			break
 		}
 		rows = append(rows, []string{w.callName(), d(w.AtNs), fmt.Sprint(w.PEs), fmt.Sprintf("PE %d", w.Late), d(w.ByNs), d(w.LostNs)})
@@ -181,7 +183,7 @@ func (r *Report) waitText(b *strings.Builder) {
 func (r *Report) guessText(b *strings.Builder) {
 	b.WriteString("\nWaits for a value in memory (likely writer: a guess, the PE that wrote there last)\n")
 	rows := [][]string{{"PE", "likely writer", "time", "times"}}
-	for i := range r.Guesses[:min(len(r.Guesses), 10)] {
+	for i := range r.Guesses[:min(len(r.Guesses), textWaits)] {
 		g := &r.Guesses[i]
 		rows = append(rows, []string{fmt.Sprint(g.Waiter), g.writerName(), tracefile.Duration(g.Ns), withCommas(g.Times)})
 	}
@@ -217,20 +219,20 @@ func (r *Report) peText(b *strings.Builder) {
 // are added up in one.
 func (m *Matrix) inGroups(most int) Matrix {
 	n := len(m.Calls)
-	by := (n + most - 1) / most
-	if by <= 1 {
+	size := (n + most - 1) / most // rows that are added up in one
+	if size <= 1 {
 		return *m
 	}
 	g := newMatrix(0)
-	g.Of, g.Group = m.Of, m.Group*by
+	g.Of, g.Group = m.Of, m.Group*size
 	for i := 0; i < n; i++ {
 		for j := 0; j < n; j++ {
-			if i%by == 0 && j == 0 {
-				g.Calls = append(g.Calls, make([]int64, (n+by-1)/by))
-				g.Bytes = append(g.Bytes, make([]int64, (n+by-1)/by))
+			if i%size == 0 && j == 0 {
+				g.Calls = append(g.Calls, make([]int64, (n+size-1)/size))
+				g.Bytes = append(g.Bytes, make([]int64, (n+size-1)/size))
 			}
-			g.Calls[i/by][j/by] += m.Calls[i][j]
-			g.Bytes[i/by][j/by] += m.Bytes[i][j]
+			g.Calls[i/size][j/size] += m.Calls[i][j]
+			g.Bytes[i/size][j/size] += m.Bytes[i][j]
 		}
 	}
 	return g
@@ -300,7 +302,7 @@ func (r *Report) sizeText(b *strings.Builder) {
 	}
 	rows := [][]string{{"size", "calls", "bytes", ""}}
 	for _, s := range r.Sizes {
-		bar := fmt.Sprintf("%-40s", strings.Repeat("#", int((s.Calls*40+most-1)/most)))
+		bar := fmt.Sprintf("%-*s", barWidth, strings.Repeat("#", int((s.Calls*barWidth+most-1)/most)))
 		rows = append(rows, []string{s.label(), withCommas(s.Calls), tracefile.Size(s.Bytes), bar})
 	}
 	table(b, rows)

@@ -75,11 +75,11 @@ func (w *waits) countExpected(id int64, pe int) {
 	t.calls[pe]++
 }
 
-// numberCalls ends the first pass and numbers the calls of each PE on a team. They have the same
-// order on all PEs, so that calls with equal numbers belong together. The numbers count from the
-// first call on. If the oldest calls of a PE are in no file, they count backwards from the last
-// one, which is right only for PEs whose last calls are recorded: not for PEs that were killed. The
-// calls of PEs that may lack calls anywhere are left out.
+// numberCalls ends the first pass and numbers the calls of each PE on a team. The calls have the
+// same order on all PEs, so that calls with equal numbers belong together. The first call gets the
+// number 0. If the oldest calls of a PE are in no file, the last calls of all PEs get the same
+// number instead, and the calls of PEs whose last calls are not recorded, because they were killed,
+// are left out. The calls of PEs that may lack calls anywhere are always left out.
 func (w *waits) numberCalls(lossOf func(pe int) missingEvents) {
 	for _, t := range w.teams {
 		fromEnd, most := false, int64(0)
@@ -107,7 +107,7 @@ func (w *waits) numberCalls(lossOf func(pe int) missingEvents) {
 	}
 }
 
-// missingEvents says which events of a PE may be in no file: the oldest ones, any, or the last
+// missingEvents tells which events of a PE may be in no file: the oldest ones, any, or the last
 // ones.
 type missingEvents struct{ oldest, anywhere, end bool }
 
@@ -183,8 +183,8 @@ func (w *waits) findWaits(id int64, t *team, m *collective) {
 	}
 	slices.SortFunc(all, func(a, b arrival) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.pe, b.pe)) })
 	last := all[len(all)-1]
-	by := last.begin - all[len(all)-2].begin
-	instant := Instant{Function: m.name, Team: id, Number: t.number[m.name], Late: last.pe, ByNs: by, AtNs: last.begin, PEs: len(all)}
+	lateBy := last.begin - all[len(all)-2].begin
+	instant := Instant{Function: m.name, Team: id, Number: t.number[m.name], Late: last.pe, ByNs: lateBy, AtNs: last.begin, PEs: len(all)}
 	if m.kind.start { // PEs arrive when the launcher has started them
 		for _, a := range all {
 			instant.LostNs += last.begin - a.begin
@@ -200,38 +200,39 @@ func (w *waits) findWaits(id int64, t *team, m *collective) {
 			}
 			return 1
 		})
-		of := all[max(after-1, i)]
+		// The last PE that arrived before this one left.
+		cause := all[max(after-1, i)]
 		if m.kind.together {
 			if early := last.begin - a.end; early > w.left {
 				w.left, w.leftOf = early, fmt.Sprintf("PE %d left call %d of %s on team %d", a.pe, t.number[m.name], m.name, id)
 			}
 		}
-		ns := of.begin - a.begin
+		ns := cause.begin - a.begin
 		if ns <= 0 {
 			continue
 		}
-		w.addWait(a.pe, of.pe, ns)
+		w.addWait(a.pe, cause.pe, ns)
 		instant.LostNs += ns
 	}
-	if by > w.error {
+	if lateBy > w.error {
 		w.last[last.pe]++
 	}
 	w.addWorst(instant)
 }
 
-// addWait adds the time ns for which PE `pe` waited for PE `of`.
-func (w *waits) addWait(pe, of int, ns int64) {
+// addWait adds the time ns for which PE `pe` waited for PE `cause`.
+func (w *waits) addWait(pe, cause int, ns int64) {
 	w.Ns += ns
 	w.waited[pe] += ns
-	w.caused[of] += ns
-	p := w.pairs[[2]int{pe, of}]
+	w.caused[cause] += ns
+	p := w.pairs[[2]int{pe, cause}]
 	if p == nil {
 		if len(w.pairs) >= maxPairs {
 			w.dropped = true
 			return
 		}
-		p = &Pair{Waiter: pe, For: of}
-		w.pairs[[2]int{pe, of}] = p
+		p = &Pair{Waiter: pe, For: cause}
+		w.pairs[[2]int{pe, cause}] = p
 	}
 	p.Ns += ns
 	p.Times++

@@ -28,9 +28,10 @@ type writers struct {
 	sums map[[2]int]*Guess
 }
 
+// valueWait is the wait of one thread for a value.
 type valueWait struct {
-	end, length int64
-	writer      int
+	end, length int64 // nanoseconds
+	writer      int   // the likely writer so far
 }
 
 // newWriters returns the state of the search for the PEs that ended waits for values.

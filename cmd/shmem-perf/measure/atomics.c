@@ -1,11 +1,11 @@
 /*
- * atomics: atomic operations on one word of the last PE. Each that adds counts its calls, and the
- * word has the sum afterwards.
+ * atomics: atomic operations on one word of the last PE. PE 0 counts its additions, whose sum the
+ * word has afterwards, or remembers the last value that it has stored.
  */
 #include "host.h"
 
 static long *word; /* the beginning of dst */
-static long calls, last;
+static long calls, last; /* additions of this PE, and the last value that it has stored */
 
 /* Before the first figure: the word of atomic operations is in dst. */
 void atomics_open(void)
@@ -110,6 +110,7 @@ static void set(long n, size_t size)
     }
 }
 
+/* The members of a figure about the word, which has no other sizes. */
 #define ONE .unsized = true, .unit = sizeof(long), .prepare = prepare
 const struct figure atomic_figures[] = {
     {"fetch_add", "latency", "return", LATENCY, ORIGIN, ONE, .run = fetch_add, .check = check_sum},

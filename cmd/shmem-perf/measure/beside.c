@@ -20,8 +20,8 @@
 
 enum { ADDRESS = 64 };
 
-static char *address; /* symmetric, of the last PE */
-static char here[ADDRESS];
+static char *address;      /* symmetric: the server's address, stored by the last PE */
+static char here[ADDRESS]; /* on the last PE its own address, on PE 0 the server's */
 
 /* Before the first figure: allocates the memory in which the server publishes its address. */
 void beside_open(void)
@@ -42,10 +42,10 @@ static void find_address(const char *nic)
     for (struct ifaddrs *a = all; a; a = a->ifa_next) {
         if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || (a->ifa_flags & IFF_LOOPBACK))
             continue;
-        bool is = !strcmp(a->ifa_name, nic);
-        if (is || *here == 0)
+        bool wanted = !strcmp(a->ifa_name, nic);
+        if (wanted || *here == 0)
             inet_ntop(AF_INET, &((struct sockaddr_in *)a->ifa_addr)->sin_addr, here, ADDRESS);
-        if (is)
+        if (wanted)
             break;
     }
     freeifaddrs(all);

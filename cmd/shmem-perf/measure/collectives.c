@@ -6,12 +6,12 @@
 
 #include <string.h>
 
-enum { SYNCS = 64 };
+enum { SYNCS = 64 }; /* pSync arrays */
 
 static long *source, *dest; /* the beginnings of src and dst */
 
 #if !HAVE_15
-static long *work;
+static long *work; /* pWrk */
 static long (*syncs)[SHMEM_REDUCE_SYNC_SIZE > SHMEM_COLLECT_SYNC_SIZE ? SHMEM_REDUCE_SYNC_SIZE
                                                                       : SHMEM_COLLECT_SYNC_SIZE];
 #endif
@@ -31,7 +31,7 @@ void collectives_open(void)
 #endif
 }
 
-static long calls;
+static long calls; /* with pSync arrays, so far */
 
 /*
  * Counts a call, whose number selects the pSync of the next. In OpenSHMEM 1.4 all PEs must have
@@ -47,6 +47,7 @@ static void count_call(void)
     }
 }
 
+/* Selects the call with a team of OpenSHMEM 1.5, or that with an active set of OpenSHMEM 1.4. */
 #if HAVE_15
 #define CALL(team, set) team
 #else
@@ -54,7 +55,7 @@ static void count_call(void)
 #endif
 #define ALL_PES 0, 0, npes
 
-/* A loop of calls that have n elements. */
+/* Defines the function `name`, which makes `times` calls with n elements each. */
 #define LOOP(name, call)                                                                           \
     static void name(long times, size_t size)                                                      \
     {                                                                                              \
@@ -130,12 +131,12 @@ static long element(size_t i, int pe)
     return (long)i * (pe + 1) + pe;
 }
 
-/* Fills the source of this PE, and overwrites of_dest elements of dest. */
-static void write_source(size_t elements, size_t of_dest)
+/* Fills `elements` elements of this PE's source, and overwrites dest_elements elements of dest. */
+static void write_source(size_t elements, size_t dest_elements)
 {
     for (size_t i = 0; i < elements; i++)
         source[i] = element(i, me);
-    memset(dest, 0xff, of_dest * sizeof(long));
+    memset(dest, 0xff, dest_elements * sizeof(long));
     shmem_barrier_all();
 }
 

@@ -34,8 +34,8 @@ inline void check_cuda(cudaError_t status, const char *what)
     exit(1); // the launcher ends the others; shmem_init may not have been called
 }
 
-// Synchronises the threads of the scope: returns when all of them have made this call. A single
-// thread has nobody to wait for.
+// Synchronises the threads of the scope: returns when all of them have made this call. In the scope
+// of one thread it does nothing.
 template <scope_kind S> __device__ __forceinline__ void join()
 {
     if (S == WARP)

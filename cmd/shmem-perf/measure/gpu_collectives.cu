@@ -170,7 +170,7 @@ void add(std::vector<struct figure> &all, const char *test, const char *scope,
         f.unit = sizeof(long);
         f.prepare = prepare_call<C>;
         f.check = check_call<C>;
-        f.most = strcmp(scope, "thread") ? 0 : 64 << 10;
+        f.most = strcmp(scope, "thread") ? 0 : 64 << 10; // bytes
     }
     all.push_back(f);
 }

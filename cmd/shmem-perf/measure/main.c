@@ -10,8 +10,7 @@
  * facts=TEXT               of the host of this PE, for the reader
  * info=FILE                shmem-info, which names the NICs that carried bytes
  * beside=NAME:SERVER:CLIENT another program, between two hosts: commands of the last PE and of PE 0
- * spoil=TEST:MEASURE       a figure, or all, whose data are damaged before they are checked, for
- * tests
+ * spoil=TEST:MEASURE       for tests: damage the data of this figure, or of all, before the check
  *
  * PE 0 prints lines of fields between tabs, or writes them to READER, a command that it starts;
  * its exit status is then that of the PE.
@@ -231,10 +230,10 @@ static enum why why_not(const struct figure *f, size_t size)
     return f->unit && size * (size_t)npes > room ? LARGE : NOTHING;
 }
 
-/* Calls with(), unless it is NULL, for each figure and size of the run that can be measured.
+/* Calls visit(), unless it is NULL, for each figure and size of the run that can be measured.
  * Returns how many there are, and adds those that are skipped to the counts in `skipped`, by
  * reason. */
-static long for_each_figure(void (*with)(const struct figure *, size_t), long skipped[REASONS])
+static long for_each_figure(void (*visit)(const struct figure *, size_t), long skipped[REASONS])
 {
     long n = 0;
     for (const struct figure *const *t = perf_tables; *t; t++)
@@ -246,14 +245,14 @@ static long for_each_figure(void (*with)(const struct figure *, size_t), long sk
                     skipped[why]++;
                     continue;
                 }
-                if (with)
-                    with(f, size);
+                if (visit)
+                    visit(f, size);
                 n++;
             }
     return n;
 }
 
-static long done, all;
+static long done, all; /* figures that are measured, and how many the run has */
 
 /* Measures a figure at a size. PE 0 then tells the reader how many figures are done. */
 static void measure(const struct figure *f, size_t size)
@@ -268,7 +267,8 @@ static void measure(const struct figure *f, size_t size)
 
 /*
  * Allocates src and dst, with room for the largest size, and for what a collective of that size
- * gathers, if the heap is large enough.
+ * gathers, unless that is more than MAX_HEAP. Small puts are spread over 64 KiB (rma.c), and the
+ * last word of dst is that of signals (signals.c), for which a page is added.
  */
 static void allocate(void)
 {
@@ -351,6 +351,7 @@ int main(int argc, char **argv)
     me = shmem_my_pe();
     npes = shmem_n_pes();
     peer = me == 0 ? npes - 1 : 0;
+    /* With an odd number of PEs the one in the middle has no partner, and makes no call. */
     partner = me < npes / 2 ? me + npes - npes / 2 : me - (npes - npes / 2);
     if (me == 0 && reader && *reader)
         start_reader();

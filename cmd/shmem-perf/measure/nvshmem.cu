@@ -24,7 +24,7 @@ namespace
 
 const int meeting_seconds = 60;
 
-// Ends the program, before NVSHMEM has started or because it cannot do what is needed.
+// Ends the program: NVSHMEM cannot be started, or memory cannot be mapped or copied.
 [[noreturn]] void fail(const char *what, const char *why)
 {
     fprintf(stderr, "shmem-perf: start NVSHMEM: %s: %s (NVSHMEM_DEBUG=INFO says more)\n", what,
@@ -54,7 +54,7 @@ void write_id(const std::string &file, const nvshmemx_uniqueid_t &id)
 // On the other PEs: waits for the ID, and reads it.
 void read_id(const std::string &file, nvshmemx_uniqueid_t *id)
 {
-    for (int i = 0; i < meeting_seconds * 100; ++i) {
+    for (int i = 0; i < meeting_seconds * 100; ++i) { // every 10 ms
         FILE *f = fopen(file.c_str(), "r");
         if (f != nullptr) {
             bool whole = fread(id, sizeof *id, 1, f) == 1;
@@ -68,7 +68,7 @@ void read_id(const std::string &file, nvshmemx_uniqueid_t *id)
     fail(file.c_str(), "PE 0 has not written it");
 }
 
-// Returns the address in this process of symmetric memory of a PE. PEs of one machine have one.
+// Returns the address, in this process, of symmetric memory of a PE of this machine.
 void *address(const void *symmetric, int pe)
 {
     void *p = nvshmem_ptr(symmetric, pe);

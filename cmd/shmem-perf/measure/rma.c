@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static long *flag;
+static long *flag; /* symmetric: the word of the round trips of put_flag */
 
 /* Before the first figure: allocates the word of flags. */
 void rma_open(void)
@@ -91,7 +91,7 @@ static bool pieces_are_right(size_t size, int pe)
     for (long i = 0; i < rate_burst(size) && at + size <= span; i++, at += size)
         if (!filled(dst + at, size, pe))
             return false;
-    return filled(dst, size, pe);
+    return filled(dst, size, pe); /* one piece that is larger than `span` */
 }
 
 /* After a measurement of the message rate: checks on the last PE that PE 0 has written every piece
@@ -205,7 +205,7 @@ static void get_rate(long n, size_t s)
     }
 }
 
-static long p_seq;
+static long p_seq; /* the value that the last round trip of p has stored */
 
 /* Makes n round trips of p: each PE waits for the value that the other stores. Values grow over all
  * figures. */
@@ -270,7 +270,7 @@ static bool check_words(size_t s)
     return true;
 }
 
-static long got;
+static long got; /* what the last g has returned */
 
 /* n calls of g, one after the other. */
 static void g_wait(long n, size_t s)

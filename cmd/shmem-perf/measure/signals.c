@@ -22,8 +22,8 @@
 static uint64_t *signal_word;
 #endif
 #if HAVE_MESSAGES
-static int counter;
-static bool lost; /* a message did not arrive as it was sent */
+static int counter; /* of notifications */
+static bool lost;   /* a message did not arrive as it was sent */
 #endif
 
 /* Allocates the signal word, and a notification counter. */
@@ -107,7 +107,7 @@ static void signal_window(long n, size_t size)
 #endif
 
 #if HAVE_MESSAGES
-static uint64_t notified;
+static uint64_t notified; /* notifications that have arrived, or are waited for, since the reset */
 
 /* Makes n round trips of a put with notification: each PE counts the notifications that have
  * arrived, and waits for that of the other. */
