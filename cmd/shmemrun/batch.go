@@ -87,7 +87,7 @@ func srunArgs(opt *launch.Options) ([]string, error) {
 	case launch.BindCore:
 		args = append(args, "--cpu-bind=cores")
 	case launch.BindNUMA:
-		args = append(args, "--cpu-bind=ldoms")
+		args = append(args, "--cpu-bind=ldoms") // locality domains: NUMA nodes
 	}
 	switch {
 	case opt.Map != launch.Block && opt.Map != launch.Cyclic:

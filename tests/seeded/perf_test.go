@@ -23,8 +23,8 @@ var perfDefects = []defect{
 	},
 	{
 		id: "perf/more-is-worse", file: "cmd/internal/figure/compare.go",
-		was:  "			if more == ofA[key][0].LowerIsBetter() {\n",
-		is:   "			if more {\n",
+		was:  "			if larger == ofA[key][0].LowerIsBetter() {\n",
+		is:   "			if larger {\n",
 		user: "--compare calls a build worse that has more bandwidth",
 		by:   unit("./cmd/internal/figure", "^TestCompare$"), says: `wider worse \+10%`,
 	},

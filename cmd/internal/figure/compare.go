@@ -52,9 +52,9 @@ func Compare(a, b *Set, tolerance float64) (all []Comparison, onlyA, onlyB int, 
 		c := Comparison{Key: key, Unit: ofA[key][0].Unit, A: medianOf(ofA[key]), B: medianOf(ofB[key]), Verdict: Same}
 		c.Change = c.B.Median/c.A.Median - 1
 		apart := c.A.High < c.B.Low || c.B.High < c.A.Low
-		if more := c.Change > tolerance; apart && (more || c.Change < -tolerance) {
+		if larger := c.Change > tolerance; apart && (larger || c.Change < -tolerance) {
 			c.Verdict = Better
-			if more == ofA[key][0].LowerIsBetter() {
+			if larger == ofA[key][0].LowerIsBetter() {
 				c.Verdict = Worse
 			}
 		}

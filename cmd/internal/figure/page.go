@@ -47,7 +47,7 @@ const (
 	top, bottom   = 12, 36
 	colors        = 8
 	spare         = 0.06 // part of the axis of values that is free above, and below, the curves
-	leastRange    = 1.05 // ratio of the largest to the smallest value from which the axis is not widened
+	leastRange    = 1.05 // the axis of values is widened if largest / smallest is less
 )
 
 // Page writes figures as one page that a browser shows without a network. It does not use Go's
@@ -212,7 +212,8 @@ func newChart(title string, all []*Figure, name map[*Figure]string) chart {
 	if y.most < y.least*leastRange {
 		y.least, y.most = y.least/leastRange, y.most*leastRange
 	}
-	margin := math.Exp(spare * (math.Log(y.most) - math.Log(y.least))) // a factor: the axis is logarithmic
+	// A factor, because the axis is logarithmic.
+	margin := math.Exp(spare * (math.Log(y.most) - math.Log(y.least)))
 	y.least, y.most = y.least/margin, y.most*margin
 	for _, f := range all {
 		at := slices.IndexFunc(c.Curves, func(one curve) bool { return one.Name == name[f] })

@@ -28,7 +28,7 @@ func PrintRatios(w io.Writer, s *Set) {
 				continue
 			}
 			ours, theirs := medianOf(figures[key]).Median, medianOf(figures[other]).Median
-			ratio := "" // of a median that is 0, after an error of its clock
+			ratio := "" // none if the other's median is 0, after an error of its clock
 			if theirs > 0 {
 				ratio = fmt.Sprintf("%.2f", ours/theirs)
 			}

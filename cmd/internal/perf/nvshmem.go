@@ -95,7 +95,8 @@ func findNVSHMEM(named string) (string, error) {
 	return "", errors.New("neither NVSHMEM_HOME nor python3 leads to NVSHMEM (pip install nvidia-nvshmem-cu13, or -cu12)")
 }
 
-// runJob starts the PEs once, through shmemrun, and reports their figures.
+// runJob starts the PEs once, through shmemrun, and reports their figures. It does not need the
+// arguments of the program for the host.
 func (n *nvshmem) runJob(r *reporter, _ []string) error {
 	n.starts++
 	meeting := filepath.Join(n.dir, fmt.Sprint(n.starts))

@@ -53,7 +53,7 @@ type pe struct {
 	pollAt   sim.Time        // when
 	waiters  []*thread       // threads whose conditions (thread.cond) do not hold yet
 	starved  int             // of them: threads that wait for room in the engine
-	dirty    []bool          // by context, the default one last: it has operations that no quiet has completed
+	dirty    []bool          // by context, the default one last: operations were begun since its last quiet
 	contexts []*proxy.Engine // by thread of the PE; nil: not opened
 	last     sim.Time        // end of the last call that posted an operation
 	release  bool            // a check of open batches is scheduled

@@ -21,7 +21,7 @@ type metric struct {
 	name  string // TEST_MEASURE of shmem-perf
 	bytes uint64
 	unit  string
-	fits  string                       // the parameter that it determines; "": it only shows how well the model fits
+	fits  string                       // the parameter that it determines; "": none, it tests the model
 	ops   int                          // operations of the program; the metric is the time of one
 	make  func(f *metric) *program.Job // makes the program whose replay computes the metric
 }

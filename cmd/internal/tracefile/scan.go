@@ -9,10 +9,10 @@ import (
 	"strconv"
 )
 
-// object iterates over the members of a JSON object whose braces have been found.
+// object iterates over the members of a JSON object.
 type object struct {
-	b []byte
-	i int
+	b []byte // the text from its first brace to its last one
+	i int    // index of the next byte to read
 }
 
 var errJSON = errors.New("it is not JSON")

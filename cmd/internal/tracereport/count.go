@@ -21,12 +21,12 @@ const (
 	otherNames = "(other names)"
 )
 
-// counter adds up events.
+// counter adds up the events of a trace.
 type counter struct {
 	trace   *tracefile.Trace
-	kinds   map[string]kind
-	calls   map[string]*sums
-	network map[string]*sums
+	kinds   map[string]kind  // by name of the function
+	calls   map[string]*sums // by name of the function
+	network map[string]*sums // by name of the action of a proxy, ring or NIC
 	threads map[tracefile.Thread]*span
 	pes     map[int]*PE
 	sizes   [65]Size  // by the number of bits in the size
@@ -42,6 +42,7 @@ type sums struct {
 	bytes int64
 }
 
+// span is the time from the first call of a thread to the end of its last one.
 type span struct{ first, last int64 }
 
 // Make reads the named files and those in the named folders. It also returns the files that it has

@@ -197,7 +197,7 @@ func (r *Report) heat() *heat {
 		h.Rows = append(h.Rows, mark{left - 6, top + i*h.Side + h.Side/2 + h.Font*35/100, m.label(i, r.Job.NPEs)})
 		for j, b := range row {
 			c := cell{X: left + j*h.Side, Y: top + i*h.Side, Class: s.class(b)}
-			c.TX, c.TY, c.Dark = c.X+h.Side/2, c.Y+h.Side/2+h.Small*35/100, c.Class > 4 // dark cells have a light text
+			c.TX, c.TY, c.Dark = c.X+h.Side/2, c.Y+h.Side/2+h.Small*35/100, c.Class > 4 // a light text
 			c.Title = fmt.Sprintf("%s with the memory of %s: %s in %s", m.name(i), m.name(j), tracefile.Size(b), countOf(m.Calls[i][j], "call", "calls"))
 			if n <= valueGroups && m.Calls[i][j] > 0 {
 				c.Text = tracefile.Size(b)

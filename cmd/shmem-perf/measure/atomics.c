@@ -4,7 +4,7 @@
  */
 #include "host.h"
 
-static long *word; /* the beginning of dst */
+static long *word;       /* the beginning of dst */
 static long calls, last; /* additions of this PE, and the last value that it has stored */
 
 /* Before the first figure: the word of atomic operations is in dst. */

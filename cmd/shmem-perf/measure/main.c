@@ -208,7 +208,7 @@ static bool is_selected(const struct figure *f)
     return is_in_list(tests, name) && (f->scope == NULL || is_in_list(scopes, f->scope));
 }
 
-/* The reasons why a figure cannot be measured. */
+/* The reasons why a figure cannot be measured; NOTHING: it can. */
 enum why { NOTHING, ALONE, ODD, LARGE, SLOW, REASONS };
 static const char *const reasons[REASONS] = {
     [ALONE] = "need 2 PEs",

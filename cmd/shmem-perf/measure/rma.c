@@ -1,6 +1,7 @@
 /*
- * rma: put, get, p and g. Every put of a figure writes the same bytes to the same address; its
- * target compares them afterwards with the pattern of the PE that wrote.
+ * rma: put, get, p and g. Every put of a figure writes the same bytes to the same address, or, to
+ * measure a rate, to successive addresses; its target compares them afterwards with the pattern of
+ * the PE that wrote.
  */
 #include "host.h"
 

@@ -180,13 +180,13 @@ static void message_window(long n, size_t size)
             receive(size);
 }
 
-/* Checks the messages of both PEs. */
+/* Checks that PE 0 and the last PE have received each other's messages. */
 static bool check_message(size_t size)
 {
     return !lost && check_both(size);
 }
 
-/* Checks the messages that came back to PE 0. */
+/* Checks that the last PE has received the messages of PE 0. */
 static bool check_message_origin(size_t size)
 {
     return !lost && check_origin(size);

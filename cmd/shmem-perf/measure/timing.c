@@ -13,8 +13,8 @@
 
 enum { MAX_BATCHES = 101, MAX_SINGLES = 10000 };
 
-static long *agreed; /* iterations, from PE 0 */
-static long *wrong;  /* PEs that found wrong data, counted on PE 0 */
+static long *agreed;               /* iterations, from PE 0 */
+static long *wrong;                /* PEs that found wrong data, counted on PE 0 */
 static double single[MAX_SINGLES]; /* nanoseconds of operations that were timed one by one */
 long wrong_figures;
 double apart;

@@ -124,9 +124,9 @@ func (o *Options) reasonNotToBind(p *topo.Processors, err error, at *surrounding
 	return ""
 }
 
-// tolerated returns how many running threads of other processes do not keep PEs from being bound: an
-// eighth of the processors, at least one. With so few, the kernel would not find idle processors for
-// all unbound PEs either.
+// tolerated returns how many running threads of other processes do not keep PEs from being bound:
+// an eighth of the processors, at least one. With so few, the kernel would not find idle processors
+// for all unbound PEs either.
 func tolerated(processors int) int { return max(processors/8, 1) }
 
 // placedByUser returns the environment variable by which the user has placed PEs or their threads

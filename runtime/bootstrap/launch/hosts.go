@@ -248,8 +248,8 @@ func (j *job) failStart() {
 }
 
 // handleLinkEnd handles the end of an agent's connection. PEs of the agent that have not ended are
-// lost with it. It reports that, with the reason err, unless the job is ending or the agent has said
-// why it started nothing.
+// lost with it. It reports that, with the reason err, unless the job is ending or the agent has
+// said why it started nothing.
 func (j *job) handleLinkEnd(l *link, err error) {
 	l.gone = true
 	lost := 0
@@ -336,8 +336,9 @@ type probe struct {
 	then func() // called when all have
 }
 
-// probe calls then when all agents have reported the PEs that have ended by now, or after
-// probeLimit. It pings the agents: what an agent has to report arrives before its reply.
+// probe makes the job's loop call `then` when all agents have reported the PEs that have ended by
+// now, or after probeLimit. It pings the agents: what an agent has to report arrives before its
+// reply.
 func (j *job) probe(then func()) {
 	j.pings++
 	ping := j.pings

@@ -184,7 +184,8 @@ func newJob(o *Options, out *output) *job {
 		// the PEs that wait for it.
 		if outcome.How == wire.Exited && !outcome.Bad() {
 			j.absences.note(func() { j.reportAbsent(pe, outcome, step, wait) })
-			// In another goroutine: the loop may be the caller, and must not wait for itself.
+			// Wake the loop, which prints what was noted. In another goroutine, because the loop may
+			// be the caller, and must not wait for itself.
 			go j.do(func() {})
 		}
 	}

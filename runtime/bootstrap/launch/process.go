@@ -30,7 +30,7 @@ type process struct {
 	errs     *outputPipe // its stderr, passed on by shmemrun
 	hungUp   bool        // the PE has closed its socket
 	exited   bool
-	leaving  bool // it asked for the end of the job, or failed to join it, and may end by itself
+	leaving  bool // it asked for the end of the job, or failed to join it: it gets time to end by itself
 	aborting bool // its abort is handled after the ends of other PEs, one of which may be the cause
 	decided  bool // decide has settled what its end means for the job
 	otherJob bool // it has joined a job by other means, which continues without it

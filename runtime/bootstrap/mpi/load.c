@@ -40,8 +40,8 @@ static int find_object(struct dl_phdr_info *info, size_t size, void *found)
     return 1;
 }
 
-/* Returns the address of a data object of the library. A program that refers to the object has a
- * copy of it, which the library then uses, too. */
+/* Returns the address of a data object of the library. If the program itself refers to the object,
+ * the loader has copied it into the program (copy relocation), and the library uses that copy. */
 static void *object(void *file, const char *name)
 {
     void *used = dlsym(RTLD_DEFAULT, name);

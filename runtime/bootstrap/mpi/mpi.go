@@ -61,7 +61,7 @@ type Options struct {
 	Comm     Comm
 	Filter   uid.Filter
 	Timeout  time.Duration // how long to wait for the other PEs
-	Survives bool          // the PE learns of others that fail, and does not end with them
+	Survives bool          // the PE continues when others fail (SHMEM_ON_FAILURE=return)
 }
 
 // Join brings this PE together with the others of the communicator. It is collective,
@@ -77,7 +77,7 @@ func Join(o Options) (*uid.Member, error) {
 	var failed error
 	if rank == 0 {
 		if root, *id, failed = uid.NewRoot(o.Filter); failed != nil {
-			*id = uid.ID{}
+			*id = uid.ID{} // the broadcast of an empty id ends the wait of the other PEs
 		}
 	}
 	code := C.shmemi_mpi_broadcast(o.Comm.handle, unsafe.Pointer(id), uid.Len, C.int64_t(o.Timeout.Milliseconds()))

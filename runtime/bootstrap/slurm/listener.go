@@ -69,7 +69,8 @@ func newListener(l net.Listener, p *peer, id uid.ID) *listener {
 	return d
 }
 
-// welcome serves a new connection, in its own goroutine.
+// welcome serves a new connection in its own goroutine. If there are maxConns already, it closes
+// the oldest.
 func (d *listener) welcome(conn net.Conn, p *peer, id uid.ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -25,7 +25,7 @@ type Options struct {
 	Folder   string            // a folder that all hosts share, to use instead of munge; "": use munge
 	Filter   uid.Filter
 	Timeout  time.Duration // how long to wait for the other PEs, above 0
-	Survives bool          // the PE learns of others that fail, and does not end with them
+	Survives bool          // the PE continues when others fail (SHMEM_ON_FAILURE=return)
 }
 
 const (
@@ -204,7 +204,7 @@ func (l *finder) find(ctx context.Context) (uid.ID, error) {
 		id      uid.ID
 		at      netip.AddrPort
 		err     error
-		replied bool // a process has accepted the connection
+		reached bool // a process has accepted the connection
 	}
 	n := len(l.addresses) * len(l.step.ports)
 	results := make(chan result, n) // room for all: nothing receives after the first id
@@ -221,21 +221,21 @@ func (l *finder) find(ctx context.Context) (uid.ID, error) {
 					stop := context.AfterFunc(ctx, guard.Func("the bootstrap", func() { conn.Close() }))
 					defer stop()
 					r.id, r.err = l.peer.requestID(conn)
-					r.replied = true
+					r.reached = true
 				}
 				results <- r
 			})
 		}
 	}
 	var err error
-	replied := false
+	reached := false
 	for range n {
 		r := <-results
 		if r.err == nil {
 			return r.id, nil
 		}
-		if err == nil || r.replied && !replied {
-			err, replied = fmt.Errorf("%v: %w", r.at, cause(r.err)), r.replied
+		if err == nil || r.reached && !reached {
+			err, reached = fmt.Errorf("%v: %w", r.at, cause(r.err)), r.reached
 		}
 	}
 	return uid.ID{}, err

@@ -38,7 +38,7 @@ type Options struct {
 	PE       libshmem.PE
 	Size     int
 	Timeout  time.Duration // how long to wait for the other PEs, above 0
-	Survives bool          // the PE learns of others that fail, and does not end with them
+	Survives bool          // the PE continues when others fail (SHMEM_ON_FAILURE=return)
 	Connect  time.Duration // how long to try to reach the root; 0: Timeout
 	Name     string        // name of the bootstrap; "": uid
 }

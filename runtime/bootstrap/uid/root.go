@@ -297,9 +297,9 @@ func (r *Root) admit(who claim, from net.Addr) (*participant, error) {
 }
 
 // takenLocked returns an error for a process in a session if another process has its place, or had
-// it when the job began. It may wait for the next job: Kubernetes, for example, starts the
-// successor of a pod while the pod still ends, and starts all pods of a job again when one has
-// failed.
+// it when the job began. The refused process may wait for the session's next job (Refusal.Later):
+// Kubernetes, for example, starts the successor of a pod while the pod still ends, and starts all
+// pods of a job again when one has failed.
 func (r *Root) takenLocked(who claim) error {
 	if !r.session || !who.fresh || len(r.participants) != who.size {
 		return nil

@@ -64,7 +64,7 @@ const (
 	PeerFailed                   // run: Loss
 	Refused                      // run: text
 	Welcome                      // run: Admission
-	Lost                         // run: Loss; no reply to anything
+	Lost                         // run: Loss; sent without a request
 	LeaveBarrier                 // PE: empty; a barrier of only the PEs that live
 	Fail                         // PE: empty; the PE leaves because its initialisation has failed
 	Inquiry                      // PE: PEs, see AppendPEs; may be sent at any moment

@@ -18,7 +18,7 @@ type Greeting struct {
 	PE       libshmem.PE
 	Size     int
 	Timeout  time.Duration // how long a step waits for the other PEs; 0: for ever
-	Survives bool          // the PE learns of others that fail, and does not end with them
+	Survives bool          // the PE continues when others fail (SHMEM_ON_FAILURE=return)
 	PID      int           // process id of the PE; 0: not sent
 }
 

@@ -23,12 +23,11 @@ func waitWeight(o *Op) int {
 // pair is a thread and the PE that it updates.
 type pair struct{ thread, pe int }
 
-// update is an update that a thread makes of a PE: when it began, its number, and its index among
-// the calls of the thread.
+// update is an update that a thread makes of a PE.
 type update struct {
-	at  int64
-	seq uint64
-	op  int
+	at  int64  // when it began
+	seq uint64 // its number among the thread's updates of the PE, from 1
+	op  int    // its index among the calls of the thread
 }
 
 // matchWaits numbers the updates of each thread to each PE, and finds for each wait the updates

@@ -332,7 +332,8 @@ func (j *Job) startAfter(base, i int) {
 }
 
 // joinThread makes the first thread of the PE wait for the end of another thread, as pthread_join
-// does, if the first thread makes a call after that and was not within a call then.
+// does, if the first thread makes a call after that and was not within a call then. first and other
+// are indexes in j.Threads, cost is the recorder's (NewBuilder).
 func (j *Job) joinThread(first, other int, cost int64) {
 	main, t := j.Threads[first], j.Threads[other]
 	end := t.endOfLastCall()

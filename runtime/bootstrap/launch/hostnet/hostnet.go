@@ -403,8 +403,8 @@ func sweep() error {
 }
 
 // remove removes the name of a namespace. The namespace itself lives as long as processes in it.
-// Another shmemrun may remove the same name at the same time, so a name that is not mounted (EINVAL)
-// or not there is no error.
+// Another shmemrun may remove the same name at the same time, so a name that is not mounted
+// (EINVAL) or not there is no error.
 func remove(name string) error {
 	path := filepath.Join(dir, name)
 	if err := unix.Unmount(path, unix.MNT_DETACH); err != nil && err != unix.EINVAL && err != unix.ENOENT {
