@@ -112,6 +112,7 @@ func (h *Host) readLimits() {
 // as the kernel's messages have it.
 func limitOf(index []byte) (mbps int, by string) {
 	for _, kind := range []uint16{unix.RTM_GETQDISC, unix.RTM_GETTCLASS} {
+		// Bytes 4 to 7 of struct tcmsg are the interface's index.
 		body := make([]byte, sizeOfTcmsg)
 		copy(body[4:], index)
 		for _, m := range requestAll(kind, body) {

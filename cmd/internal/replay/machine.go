@@ -117,7 +117,7 @@ func (p *pe) planCopy(to int, bytes uint64, hops sim.Time) {
 		return
 	}
 	at := m.now + hops*m.model.Latency
-	if m.model.Bandwidth > 0 {
+	if m.model.Bandwidth > 0 { // in bits a second
 		at += sim.Time(float64(bytes) * 8e9 / float64(m.model.Bandwidth))
 	}
 	m.plan(task{at: at, p: m.pes[to], copy: d})

@@ -328,7 +328,7 @@ func (t *Trace) combineFiles(pes map[int]*PE) error {
 }
 
 // checkDuplicates returns an error if two files have the same events: a file was named twice, or
-// with a file into which shmem-trace merge has merged it.
+// together with the file that shmem-trace merge has made of it.
 func (t *Trace) checkDuplicates() error {
 	merged := map[int]*File{} // by PE
 	for _, f := range t.Files {

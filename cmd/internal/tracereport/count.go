@@ -45,8 +45,9 @@ type sums struct {
 // span is the time from the first call of a thread to the end of its last one.
 type span struct{ first, last int64 }
 
-// Make reads the named files and those in the named folders. It also returns the files that it has
-// read.
+// Make reports on the named files and those in the named folders, and returns these files as well.
+// It reads them twice: first to count the collective calls of each PE, which shows which calls
+// belong together, and then to add up all events.
 func Make(names []string) (*Report, []*tracefile.File, error) {
 	c := &counter{
 		kinds: map[string]kind{}, calls: map[string]*sums{}, network: map[string]*sums{},

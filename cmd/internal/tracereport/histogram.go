@@ -8,8 +8,8 @@ import "math/bits"
 const (
 	exact   = 64
 	parts   = 32
-	shift   = 5 // log2(parts)
-	buckets = exact + (63-6)*parts
+	shift   = 5                    // log2(parts)
+	buckets = exact + (63-6)*parts // 6: log2(exact)
 	// ErrorPercent is the largest error of percentiles: 100/64, rounded up.
 	ErrorPercent = 1.6
 )

@@ -73,9 +73,9 @@ static pid_t start_server(const char *command)
  */
 static void run_client(const char *name, const char *command)
 {
-    char with[512], text[4096];
-    snprintf(with, sizeof with, "sleep 0.5; %s %s 2>&1", command, here);
-    FILE *f = popen(with, "r");
+    char shell_command[512], text[4096];
+    snprintf(shell_command, sizeof shell_command, "sleep 0.5; %s %s 2>&1", command, here);
+    FILE *f = popen(shell_command, "r");
     while (f && fgets(text, sizeof text, f)) {
         text[strcspn(text, "\n")] = 0;
         for (char *c = text; *c; c++)

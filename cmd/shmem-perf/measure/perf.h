@@ -35,16 +35,16 @@ struct figure {
     const char *until; /* the end of one operation: what a time includes */
     enum kind kind;
     enum acting acting;
-    bool half;               /* an iteration is a round trip, and the value half of its time */
-    bool each_way;           /* bytes of both directions are counted */
-    bool unsized;            /* it has one size */
-    const char *scope;       /* who makes the calls; NULL is the host */
-    bool together;           /* single operations are not timed */
-    size_t unit;             /* the one size, or the number of which all sizes are multiples */
-    size_t most;             /* the largest size; 0: any */
-    long (*burst)(size_t);   /* operations of an iteration; NULL is 1 */
-    void (*prepare)(size_t); /* before the figure, on every PE */
-    void (*run)(long, size_t);
+    bool half;                 /* an iteration is a round trip, and the value half of its time */
+    bool each_way;             /* bytes of both directions are counted */
+    bool unsized;              /* it has one size */
+    const char *scope;         /* who makes the calls; NULL is the host */
+    bool together;             /* single operations are not timed */
+    size_t unit;               /* the one size, or the number of which all sizes are multiples */
+    size_t most;               /* the largest size; 0: any */
+    long (*burst)(size_t);     /* operations of an iteration; NULL is 1 */
+    void (*prepare)(size_t);   /* before the figure, on every PE */
+    void (*run)(long, size_t); /* makes so many iterations at a size */
     bool (*check)(size_t); /* after the figure, on every PE: reports whether the data are right */
 };
 

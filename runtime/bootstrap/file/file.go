@@ -49,7 +49,7 @@ const (
 	try = time.Second
 )
 
-// Join brings this PE together with the other PEs that name the same file: PE 0 writes its address
+// Join brings this PE together with the other PEs that name the same file: PE 0 writes a unique id
 // into the file, and the others read it. After Join the file is no longer needed.
 func Join(o Options) (*uid.Member, error) {
 	if !o.PE.In(o.Size) {

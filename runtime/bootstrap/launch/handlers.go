@@ -24,13 +24,13 @@ func (j *job) pass(sig unix.Signal) {
 	}
 }
 
-// passTo sends a signal to those processes in the PEs' process groups, among the children of this
-// process, that have a handler. It returns a message about PEs without a handler, or "".
+// passTo sends a signal to those processes in the process groups of the PEs on this host that have
+// a handler. It returns a message about PEs without such a process, or "".
 func passTo(procs []*process, sig unix.Signal) string {
 	processes := groups()
 	var without []libshmem.PE
 	for _, p := range procs {
-		if p.exited || p.link != nil {
+		if p.exited || p.link != nil { // the agent of a PE on another host does this
 			continue
 		}
 		handled := false

@@ -142,7 +142,8 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// validateRemote spreads the PEs over hosts. Hosts without PEs are left out.
+// validateRemote spreads the PEs over hosts, and sets Dir to the current directory if it is empty.
+// Hosts without PEs are left out.
 func (o *Options) validateRemote() error {
 	if o.Hosts != "" {
 		return usageErrorf("--hosts: hosts are simulated on this machine alone (leave it out, or --host and --hostfile)")

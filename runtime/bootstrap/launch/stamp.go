@@ -22,8 +22,8 @@ func (s *stamp) noteBytes() {
 }
 
 // silent reports whether nothing has arrived for longer than limit. It must be called often: a
-// longer pause between two calls means that this process was stopped, and has not read yet what has
-// arrived meanwhile.
+// pause of more than half of limit between two calls means that this process was stopped, and has
+// not read yet what has arrived meanwhile, so the time then starts again.
 func (s *stamp) silent(limit time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,8 +30,9 @@ type NameError struct{ err error }
 func (e *NameError) Error() string { return e.err.Error() }
 
 // Session returns the id of the job that meets at a place. Each process can make it; none listens
-// until PE 0 joins. A process that knows that it is PE 0 needs no address of its own host: its name
-// may resolve later than it starts. An error is a *NameError if it may pass.
+// until PE 0 joins. In a process that knows that it is PE 0 (isPE0), the id has 127.0.0.1 in place
+// of the host's addresses, because the host's name may resolve only later. An error is a *NameError
+// if a later call may succeed.
 func Session(ctx context.Context, p Place, isPE0 bool) (ID, error) {
 	wrong := func(why string) (ID, error) {
 		return ID{}, fmt.Errorf("make unique id: session %q: %s (set SHMEM_BOOTSTRAP_SESSION to HOST:PORT, a name or an "+

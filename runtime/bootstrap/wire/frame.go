@@ -91,7 +91,7 @@ func (k Kind) String() string {
 // Frame is one message.
 type Frame struct {
 	Kind    Kind
-	Seq     uint32
+	Seq     uint32 // number of the collective step; 0: it belongs to none
 	Payload []byte
 }
 
