@@ -20,20 +20,20 @@
 #include "strided.h"
 #include "team.h"
 
-/* Begins a collective call on an active set. Returns the set's team: the world, or *own, which it
- * fills in. Returns NULL if a PE of the set is lost; then the call has failed. */
-static struct shmemi_team *begin(struct shmemi_team *own, int start, int log_stride, int size,
+/* Begins a collective call on an active set. Returns the set's team: the world, or *set_team, which
+ * it fills in. Returns NULL if a PE of the set is lost; then the call has failed. */
+static struct shmemi_team *begin(struct shmemi_team *set_team, int start, int log_stride, int size,
                                  long *psync, const char *call)
 {
-    struct shmemi_team *t = shmemi_activeset_open(own, start, log_stride, size, psync, call);
+    struct shmemi_team *t = shmemi_activeset_open(set_team, start, log_stride, size, psync, call);
     return shmemi_collective_begin(t, call) ? t : NULL;
 }
 
 /* Syncs the PEs of an active set. */
 void shmemi_activeset_sync(int start, int log_stride, int size, long *psync, const char *call)
 {
-    struct shmemi_team own;
-    struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
+    struct shmemi_team set_team;
+    struct shmemi_team *t = begin(&set_team, start, log_stride, size, psync, call);
     if (t == NULL)
         return;
     shmemi_sync_members(t, call);
@@ -50,9 +50,9 @@ void shmemi_activeset_barrier(int start, int log_stride, int size, long *psync, 
 
 /* --------------------------------------------------------------- broadcast */
 
-/* Sends n bytes at from, a symmetric address, to every other member on this node: writes a few
- * bytes to each member's dest. For many bytes it sends each member a message to read them, and
- * waits until all have read them. */
+/* Sends n bytes at from, a symmetric address, to every other member on this node. It writes a few
+ * bytes to each member's dest. If there are many (shmemi_coll_pulls), it sends each member a
+ * message to read them, and waits until all have read them. */
 static void spread_on_node(struct shmemi_team *t, void *dest, const void *from, size_t n,
                            const char *call)
 {
@@ -110,8 +110,8 @@ static void broadcast(struct shmemi_team *t, void *dest, const void *source, siz
 void shmemi_activeset_broadcast(void *dest, const void *source, size_t nbytes, int root, int start,
                                 int log_stride, int size, long *psync, const char *call)
 {
-    struct shmemi_team own;
-    struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
+    struct shmemi_team set_team;
+    struct shmemi_team *t = begin(&set_team, start, log_stride, size, psync, call);
     if (t == NULL)
         return;
     if (t == &shmemi_world)
@@ -124,9 +124,9 @@ void shmemi_activeset_broadcast(void *dest, const void *source, size_t nbytes, i
 /* -------------------------------------------- collect, fcollect and alltoall */
 
 /* Sends block i of this PE's contribution to rank i, and waits for the blocks of all ranks. step is
- * the distance between blocks in source, 0 if all ranks get the same block. mine is where each
- * block arrives, the same offset on every PE. The ranks are addressed from the next one on, so that
- * not all PEs write to the same one at once. */
+ * the distance between blocks in source, 0 if all ranks get the same block. mine is the symmetric
+ * address at which each rank receives this PE's block. The ranks are addressed from the next one
+ * on, so that not all PEs write to the same one at once. */
 static void all_to_all(struct shmemi_team *t, char *mine, const char *source, size_t nbytes,
                        size_t step, const char *call)
 {
@@ -175,8 +175,8 @@ static void collect(struct shmemi_team *t, void *dest, const void *source, size_
 void shmemi_activeset_collect(void *dest, const void *source, size_t nbytes, int start,
                               int log_stride, int size, long *psync, const char *call)
 {
-    struct shmemi_team own;
-    struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
+    struct shmemi_team set_team;
+    struct shmemi_team *t = begin(&set_team, start, log_stride, size, psync, call);
     if (t == NULL)
         return;
     if (t == &shmemi_world)
@@ -205,8 +205,8 @@ static void send_blocks(struct shmemi_team *t, void *dest, const void *source, s
 void shmemi_activeset_fcollect(void *dest, const void *source, size_t nbytes, int start,
                                int log_stride, int size, long *psync, const char *call)
 {
-    struct shmemi_team own;
-    struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
+    struct shmemi_team set_team;
+    struct shmemi_team *t = begin(&set_team, start, log_stride, size, psync, call);
     if (t == NULL)
         return;
     if (t == &shmemi_world)
@@ -221,8 +221,8 @@ void shmemi_activeset_fcollect(void *dest, const void *source, size_t nbytes, in
 void shmemi_activeset_alltoall(void *dest, const void *source, size_t nbytes, int start,
                                int log_stride, int size, long *psync, const char *call)
 {
-    struct shmemi_team own;
-    struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
+    struct shmemi_team set_team;
+    struct shmemi_team *t = begin(&set_team, start, log_stride, size, psync, call);
     if (t == NULL)
         return;
     if (t == &shmemi_world)
@@ -232,8 +232,8 @@ void shmemi_activeset_alltoall(void *dest, const void *source, size_t nbytes, in
     shmemi_collective_end();
 }
 
-/* Writes to every member its strided elements and then a message, which a fence keeps from
- * overtaking the elements. */
+/* Performs alltoalls in a set that is not the world: writes its strided elements to every member,
+ * and then sends the member a message, which a fence keeps from overtaking the elements. */
 static void alltoalls(struct shmemi_team *t, void *dest, const void *source, ptrdiff_t dst,
                       ptrdiff_t sst, size_t nelems, size_t width, const char *call)
 {
@@ -258,8 +258,8 @@ void shmemi_activeset_alltoalls(void *dest, const void *source, ptrdiff_t dst, p
                                 size_t nelems, size_t width, int start, int log_stride, int size,
                                 long *psync, const char *call)
 {
-    struct shmemi_team own;
-    struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
+    struct shmemi_team set_team;
+    struct shmemi_team *t = begin(&set_team, start, log_stride, size, psync, call);
     if (t == NULL)
         return;
     if (t == &shmemi_world)
@@ -274,6 +274,9 @@ void shmemi_activeset_alltoalls(void *dest, const void *source, ptrdiff_t dst, p
 /* ROOM: how many elements pWrk has at least, of any type. WIDEST: the bytes of the largest element.
  */
 enum { ROOM = SHMEM_REDUCE_MIN_WRKDATA_SIZE, WIDEST = 16 };
+/* reduce_in_pairs returns while puts from its local array acc may be under way. So each of them has
+ * to be small enough that it is copied when it is posted (COPIED_BYTES in activeset_messages.c).
+ * pWrk is divided into two slots or more, so a put has at most half of its elements. */
 _Static_assert(ROOM / 2 * WIDEST <= 2048, "what is sent from acc needs no release");
 
 /* Returns the binary logarithm of n, rounded down. */
@@ -303,8 +306,9 @@ static void reduce_in_pairs(struct shmemi_team *t, void *dest, const void *sourc
     int me = t->me, steps = log2_below(t->n), power = 1 << steps;
     size_t n = nelems * reducer->size;
     _Alignas(SHMEMI_CACHE_LINE) char acc[ROOM * WIDEST], in[ROOM * WIDEST];
+    /* The slots after those of the steps: for the elements of the PE beyond `power`, and for the
+     * result that is sent to that PE. */
     char *folded = pwrk + (size_t)steps * n, *whole = folded + n;
-
     shmemi_move(acc, source, n, call);
     if (me >= power) {
         shmemi_activeset_message_data(t, me - power, SHMEMI_DATA, folded, acc, n, call);
@@ -360,8 +364,8 @@ void shmemi_activeset_reduce(void *dest, const void *source, int nreduce, int st
                              int size, void *pwrk, long *psync,
                              const struct shmemi_reducer *reducer, const char *call)
 {
-    struct shmemi_team own;
-    struct shmemi_team *t = begin(&own, start, log_stride, size, psync, call);
+    struct shmemi_team set_team;
+    struct shmemi_team *t = begin(&set_team, start, log_stride, size, psync, call);
     if (t == NULL)
         return;
     if (nreduce < 0)

@@ -116,10 +116,10 @@ static void check_initialised(const struct shmemi_team *t, const long *psync, co
     }
 }
 
-/* Checks the arguments of a collective call on an active set, and returns the set's team: the
- * world's if the set is all PEs, else *own, a copy of the set's team in the list, with this call's
- * pSync. */
-struct shmemi_team *shmemi_activeset_open(struct shmemi_team *own, int start, int log_stride,
+/* Checks the arguments of a collective call on an active set, and returns the set's team: that of
+ * the world's if the set is all PEs, else *set_team, a copy of the set's team in the list, with
+ * this call's pSync. */
+struct shmemi_team *shmemi_activeset_open(struct shmemi_team *set_team, int start, int log_stride,
                                           int size, long *psync, const char *call)
 {
     int n = (int)shmemi_state.n_pes;
@@ -133,9 +133,9 @@ struct shmemi_team *shmemi_activeset_open(struct shmemi_team *own, int start, in
     struct shmemi_team *t = &shmemi_world;
     if (size < n) {
         shmemi_check_symmetric("pSync", psync, SHMEMI_SYNC_WORDS * sizeof *psync, call);
-        *own = *team_of_set(start, log_stride, size, call);
-        own->psync = psync;
-        t = own;
+        *set_team = *team_of_set(start, log_stride, size, call);
+        set_team->psync = psync;
+        t = set_team;
     }
     if (t->me < 0)
         shmemi_abort(call, "call it on the PEs of the set only",
@@ -155,9 +155,9 @@ void shmemi_activeset_message(struct shmemi_team *t, int rank, int word, const c
         shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_ADD, t->psync + word, 1, 0, t->pes[rank], call);
 }
 
-/* Up to this size a put copies its source when it is posted, so that waiting for the source costs
- * nothing: a sum of one element between two hosts took 75 us with a quiet for the source and takes
- * 20 without. Above, puts to several PEs are under way at once. */
+/* A put of up to this many bytes copies its source when it is posted, so that no quiet has to wait
+ * for the source: a sum of one element between two hosts took 75 us with that quiet, and takes 20
+ * without. Larger puts are nonblocking, so that puts to several PEs are under way at once. */
 #define COPIED_BYTES ((size_t)2048)
 
 /* Waits until puts of n bytes to other members no longer read their source. Smaller ones were
@@ -214,8 +214,8 @@ void shmemi_activeset_await(struct shmemi_team *t, int word, uint64_t n, const c
         return;
     uint64_t had =
         shmemi_amo64(SHMEM_CTX_DEFAULT, SHMEMI_AMO_FETCH_ADD, at, -n, 0, shmemi_state.my_pe, call);
-    bool again = word == SHMEMI_DATA && had > n;
-    if (SHMEMI_UNLIKELY(again && shmemi_state.checks == SHMEMI_CHECKS_FULL))
+    bool reused = word == SHMEMI_DATA && had > n;
+    if (SHMEMI_UNLIKELY(reused && shmemi_state.checks == SHMEMI_CHECKS_FULL))
         shmemi_abort(
             call, "use another pSync, or wait until the call has ended on every PE",
             "pSync %p has %llu messages where %llu are due: a PE is already using it again",

@@ -29,8 +29,8 @@ _Static_assert(SHMEMI_ROUND + 24 <= SHMEMI_SYNC_WORDS, "the rounds of 2^24 PEs h
 _Static_assert(SHMEMI_SYNC_WORDS <= SHMEM_SYNC_SIZE, "the program's array holds the words");
 
 /* Returns the team of the set: the world, which has messages of its own and does not use pSync, or
- * *own, which it fills in. Ends the program if the arguments are wrong. */
-struct shmemi_team *shmemi_activeset_open(struct shmemi_team *own, int start, int log_stride,
+ * *set_team, which it fills in. Ends the program if the arguments are wrong. */
+struct shmemi_team *shmemi_activeset_open(struct shmemi_team *set_team, int start, int log_stride,
                                           int size, long *psync, const char *call);
 /* At finalize: frees the teams that shmemi_activeset_open has made. */
 void shmemi_activesets_close(void);

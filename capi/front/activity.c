@@ -38,8 +38,8 @@ static struct shmemi_activity *mine(void)
 
 static pid_t owner; /* the process that called init: a child of fork inherits the exit handlers */
 
-/* Handler of on_exit: publishes the exit status of this PE. Without a launcher, other PEs find it
- * nowhere else. */
+/* Handler of on_exit: publishes the exit status of this PE in its control page. In a job without a
+ * launcher, other PEs cannot learn the status in another way. */
 static void note_exit(int status, void *unused)
 {
     (void)unused;
@@ -240,6 +240,8 @@ static double seconds(uint64_t since, uint64_t now)
     return now > since ? (double)(now - since) / 1e9 : 0;
 }
 
+/* A text that is being written: where its next character goes, and how many bytes of the array are
+ * left, with one for the final 0. */
 struct text {
     char *at;
     size_t left;
@@ -298,8 +300,7 @@ static void say_last_wait(struct text *t, const struct shmemi_activity *a, uint6
  * nothing if its control page has no exit status. */
 static void say_end(struct text *t, const struct shmemi_activity *a, uint64_t now)
 {
-    bool left = shmemi_observe(&a->stage) == SHMEMI_STAGE_FINALIZED;
-    if (left)
+    if (shmemi_observe(&a->stage) == SHMEMI_STAGE_FINALIZED)
         say(t, "has finalized, %.1f s ago, and its process has ended",
             seconds(a->stage_since, now));
     else if (shmemi_observe(&a->exits))

@@ -35,35 +35,35 @@
 enum step { ARRIVED, PROPOSED, ACCEPTED, COMMITTED };
 
 /* What one PE contributes to an agreement and what it has accepted, in its symmetric memory. stamp
- * is written last: the agreement's number, the rank of the coordinator whose proposal was accepted,
- * plus one, and whether that is committed. After it come the PE's contribution and the result that
- * it has accepted, each a struct shmemi_common. */
+ * is written last (pack_stamp). After it come the PE's contribution and the result that it has
+ * accepted, each a struct shmemi_common. */
 struct record {
     uint64_t stamp;
 };
 
+/* An agreement, as this PE takes part in it, and its present wait for a member (await). */
 struct agreement {
     struct shmemi_team *t;
     uint64_t number;
     const char *call;
     size_t size;      /* bytes of a struct shmemi_common of the team */
-    int about;        /* rank of the member that await waits for */
-    uint64_t want;    /* the word that it is to write */
-    uint64_t checked; /* when that member's record was last read */
-    bool left;        /* the member `about` has committed, and perhaps returned */
+    int about;        /* rank of the member for which this PE waits */
+    uint64_t want;    /* the word that this PE waits for the member to write */
+    uint64_t checked; /* when the member's record was last read, in nanoseconds */
+    bool left;        /* the member has committed the result, and perhaps returned */
 };
 
 /* ------------------------------------------------------------------- memory */
 
-/* Packs the word that one member writes to another (send_word), and the stamp of a record (struct
- * record). Later agreements, coordinators and steps give greater words. */
+/* Packs the word that one member writes to another (send_word). Later agreements, coordinators and
+ * steps give greater words, so that a receiver may compare with >=. */
 static uint64_t pack_word(uint64_t number, int coordinator, enum step step)
 {
     return number << 32 | (uint64_t)(coordinator + 1) << 2 | step;
 }
 
-/* Packs the stamp of a record: the number of the agreement, the coordinator, and whether the result
- * is committed. */
+/* Packs the stamp of a record: the number of the agreement, the rank of the coordinator whose
+ * proposal the PE has accepted (-1: none), and whether that result is committed. */
 static uint64_t pack_stamp(uint64_t number, int coordinator, bool committed)
 {
     return number << 32 | (uint64_t)(coordinator + 1) << 1 | committed;
@@ -161,18 +161,18 @@ static void send_word(const struct agreement *a, int rank, int coordinator, enum
 {
     int pe = a->t->pes[rank];
     char *base = shmemi_state.peer_base[pe];
-    uint64_t what = pack_word(a->number, coordinator, step);
+    uint64_t word = pack_word(a->number, coordinator, step);
     int64_t at = word_of(a, a->t->me);
     if (base == NULL) {
         shmemi_net_do(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_PUT,
                                                       .pe = pe,
                                                       .offset = at,
-                                                      .nbytes = sizeof what,
-                                                      .source = &what,
+                                                      .nbytes = sizeof word,
+                                                      .source = &word,
                                                       .call = a->call});
         return;
     }
-    shmemi_publish((uint64_t *)(base + at), what);
+    shmemi_publish((uint64_t *)(base + at), word);
     shmemi_notify(pe);
 }
 
@@ -205,10 +205,12 @@ static void describe(const void *subject, char *text, size_t size)
     snprintf(text, size, "for PE %d, which is alive, %s", a->t->pes[a->about], what[a->want & 3]);
 }
 
-/* Waits until member rank has written the word of a coordinator and a step, or is lost. early: it
- * may have committed and left the call, so its record is read from time to time. Returns true if it
- * has written the word, or has left. */
-static bool await(struct agreement *a, int rank, int coordinator, enum step step, bool early)
+/* Waits until member rank has written the word of a coordinator and a step, or is lost.
+ * may_have_left: the member may have committed the result earlier, and left the call without a word
+ * to this PE, so its record is read every CHECK_NS. Returns true if the member has written the
+ * word, or has left. */
+static bool await(struct agreement *a, int rank, int coordinator, enum step step,
+                  bool may_have_left)
 {
     a->about = rank;
     a->want = pack_word(a->number, coordinator, step);
@@ -223,7 +225,7 @@ static bool await(struct agreement *a, int rank, int coordinator, enum step step
                               .about = true};
     while (!has_written(a) && !is_lost(a, rank) && !a->left) {
         shmemi_wait_step(&w);
-        if (!early || shmemi_now() - a->checked < CHECK_NS)
+        if (!may_have_left || shmemi_now() - a->checked < CHECK_NS)
             continue;
         shmemi_wait_over(&w); /* the read may wait, too, and only one wait may poll the network */
         check_left(a);
@@ -246,22 +248,23 @@ static void combine_one(struct shmemi_common *all, const struct shmemi_common *c
 }
 
 /* Takes part in an agreement that another member coordinates: sends ARRIVED, accepts the proposal,
- * and waits for the commit. Returns true if c is the committed result, false if the coordinator is
- * lost. */
-static bool follow_coordinator(struct agreement *a, int coordinator, struct shmemi_common *c)
+ * and waits for the commit. Returns true if *result is the committed result, false if the
+ * coordinator is lost. */
+static bool follow_coordinator(struct agreement *a, int coordinator, struct shmemi_common *result)
 {
-    bool early = coordinator > 0; /* rank 0 coordinates first: none has committed without it */
+    /* A later coordinator may have received the commit of an earlier one, which is lost. */
+    bool may_have_left = coordinator > 0;
     send_word(a, coordinator, coordinator, ARRIVED);
-    if (!await(a, coordinator, coordinator, PROPOSED, early) ||
-        !read_of(a, coordinator, accepted_at(a), c, a->size))
+    if (!await(a, coordinator, coordinator, PROPOSED, may_have_left) ||
+        !read_of(a, coordinator, accepted_at(a), result, a->size))
         return false;
-    record_accepted(a, c, coordinator, a->left);
+    record_accepted(a, result, coordinator, a->left);
     if (a->left)
         return true;
     send_word(a, coordinator, coordinator, ACCEPTED);
     if (!await(a, coordinator, coordinator, COMMITTED, false))
         return false;
-    record_accepted(a, c, coordinator, true);
+    record_accepted(a, result, coordinator, true);
     return true;
 }
 
@@ -274,8 +277,9 @@ static bool collect_contribution(struct agreement *a, int rank, struct shmemi_co
                                  struct shmemi_common *part)
 {
     uint64_t s;
-    bool own = rank == a->t->me;
-    if (!own && (is_lost(a, rank) || !await(a, rank, a->t->me, ARRIVED, a->t->me > 0)))
+    const int me = a->t->me;
+    /* Only rank 0 coordinates before any result can be committed (may_have_left of await). */
+    if (rank != me && (is_lost(a, rank) || !await(a, rank, me, ARRIVED, me > 0)))
         return false;
     if (!stamp_of(a, rank, &s) || !read_of(a, rank, contribution_at(a), part, a->size))
         return false;
@@ -292,28 +296,30 @@ static bool collect_contribution(struct agreement *a, int rank, struct shmemi_co
 }
 
 /* Coordinates the agreement: collects the contributions, proposes the result, waits until all have
- * accepted, and commits it. c becomes the committed result. present[rank]: the member takes part.
- * memory: for two struct shmemi_common. A proposal that some member has accepted from an earlier
- * coordinator replaces the result. */
-static void coordinate(struct agreement *a, struct shmemi_common *c, char *present, char *memory)
+ * accepted, and commits it. *result has this PE's contribution at the call, and the committed
+ * result afterwards. A proposal that some member has accepted from an earlier coordinator replaces
+ * the combination of the contributions. present: an array that gets true for each rank that takes
+ * part. memory: for two struct shmemi_common. */
+static void coordinate(struct agreement *a, struct shmemi_common *result, char *present,
+                       char *memory)
 {
     struct shmemi_common *chosen = (void *)memory, *part = (void *)(memory + a->size);
     int n = a->t->n, me = a->t->me, latest = -1;
     for (int rank = 0; rank < n; rank++)
-        present[rank] = collect_contribution(a, rank, c, &latest, chosen, part);
+        present[rank] = collect_contribution(a, rank, result, &latest, chosen, part);
     for (int rank = 0; rank < n; rank++)
         if (is_lost(a, rank))
-            c->lost[rank / 64] |= (uint64_t)1 << rank % 64;
+            result->lost[rank / 64] |= (uint64_t)1 << rank % 64;
     if (latest >= 0)
-        memcpy(c, chosen, a->size);
-    record_accepted(a, c, me, false);
+        memcpy(result, chosen, a->size);
+    record_accepted(a, result, me, false);
     for (int i = 1; i < n; i++)
         if (present[(me + i) % n])
             send_word(a, (me + i) % n, me, PROPOSED);
     for (int rank = 0; rank < n; rank++)
         if (present[rank] && rank != me)
             await(a, rank, me, ACCEPTED, false);
-    record_accepted(a, c, me, true);
+    record_accepted(a, result, me, true);
     for (int i = 1; i < n; i++)
         if (present[(me + i) % n] && !is_lost(a, (me + i) % n))
             send_word(a, (me + i) % n, me, COMMITTED);
@@ -331,7 +337,7 @@ void shmemi_agree(struct shmemi_team *t, struct shmemi_common *c, const char *ca
     shmemi_fence_stores(); /* no PE may mistake the new contribution for one to the old agreement */
     memcpy(mine(contribution_at(&a)), c, a.size);
     shmemi_publish((uint64_t *)mine(record_at(&a)), pack_stamp(a.number, -1, false));
-    shmemi_mute(true);
+    shmemi_mute(true); /* a loss must not fail the call: the agreement handles it */
     for (int rank = 0; rank < t->me; rank++) {
         if (is_lost(&a, rank))
             continue;
@@ -351,6 +357,7 @@ int shmemi_agree_open(struct shmemi_team *t, uint32_t slot)
 {
     const struct shmemi_state *s = &shmemi_state;
     free(t->agreeing);
+    /* Two for coordinate, two for shmemi_team_survivors, and a byte for each member (present). */
     t->agreeing = malloc(4 * shmemi_common_size(t) + (size_t)t->n);
     t->agreed = 0;
     t->agreements = (int64_t)(s->team_size * (slot + 1) - s->agree_size) - (int64_t)s->teams_offset;

@@ -40,19 +40,19 @@ static const char no_memory[] =
     "the job has no memory for device code of NVIDIA's (load this library by the name "
     "libnvshmem_host.so.3 before init, and allocate symmetric memory after it)";
 
-/* The programs that have registered: how often, and their variables, NULL before the memory is
- * ready. */
+/* The programs that have registered. */
 static struct program {
     struct program *next;
-    struct shmemi_archive_program is;
-    void *state;
-    int count;
+    struct shmemi_archive_program info;
+    void *state; /* the program's variable on the GPU; NULL before the memory is ready */
+    int count;   /* how many calls of shmemi_archive_add have named that variable */
 } * programs;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of programs */
 
 /* ------------------------------------------------------------------- releases */
 
+/* Returns the table's entry for release 3.minor; NULL if this library does not serve it. */
 static const struct shmemi_archive_release *release_of(int minor)
 {
     for (size_t i = 0; i < RELEASES; i++)
@@ -75,11 +75,14 @@ int shmemi_archive_check(int major, int minor, int patch, char *error, size_t si
 
 /* --------------------------------------------------------------------- memory */
 
-/* What a PE contributes to the agreement whether all reach all: a large number, or its own number
- * and that of a PE that its kernels do not reach, or one of these. */
+/* The PEs agree by a minimum whether the kernels of each PE reach all PEs. A PE whose kernels do
+ * contributes INT64_MAX. Another one contributes its own number in the upper 32 bits, and in the
+ * lower ones the number of a PE that its kernels do not reach, or one of these reasons. */
 enum { NO_GPU = 0x7fffffff, NO_STATE = 0x7ffffffe };
 
-static int64_t unreached(uint64_t *direct, char *error, size_t size)
+/* Returns this PE's contribution to that agreement. Sets direct[pe] to the address at which this
+ * PE's kernels load and store the heap of PE pe. After NO_STATE, error has the reason. */
+static int64_t find_unreached(uint64_t *direct, char *error, size_t size)
 {
     const struct shmemi_state *s = &shmemi_state;
     const int64_t me = (int64_t)s->my_pe << 32;
@@ -99,18 +102,19 @@ static int64_t unreached(uint64_t *direct, char *error, size_t size)
     return INT64_MAX;
 }
 
-/* Notes why no kernel of the archive can be served, from the smallest contribution of all PEs. */
+/* Records why no kernel of the archive can be served, from the smallest contribution of all PEs
+ * (find_unreached). error: the reason of this PE, printed if the contribution is its own. */
 static void refuse(int64_t least, const char *error)
 {
-    const int pe = (int)(least >> 32), other = (int)(least & 0x7fffffff);
-    shmemi_archive_memory.is = SHMEMI_ARCHIVE_REFUSED;
-    if (other == NO_GPU)
+    const int pe = (int)(least >> 32), unreached = (int)(least & 0x7fffffff);
+    shmemi_archive_memory.status = SHMEMI_ARCHIVE_REFUSED;
+    if (unreached == NO_GPU)
         snprintf(
             shmemi_archive_memory.why, sizeof shmemi_archive_memory.why,
             "PE %d has no GPU, and device code of NVIDIA's archive reaches only memory of GPUs "
             "(run all PEs on GPUs, or %s)",
             pe, recompile);
-    else if (other == NO_STATE)
+    else if (unreached == NO_STATE)
         snprintf(shmemi_archive_memory.why, sizeof shmemi_archive_memory.why,
                  "kernels of PE %d: %s", pe,
                  pe == shmemi_state.my_pe ? error : "see what that PE reports");
@@ -119,30 +123,31 @@ static void refuse(int64_t least, const char *error)
                  "kernels of PE %d do not reach PE %d by loads and stores, and device code of "
                  "NVIDIA's archive reaches no PE over the network here (run all PEs on GPUs of one "
                  "host that reach each other, or %s)",
-                 pe, other, recompile);
+                 pe, unreached, recompile);
 }
 
-/* Fills in everything that does not depend on the release of a program: the tables of heaps, and
- * the counters. Returns 0, or -1. */
+/* Fills in everything that does not depend on the release of a program: the two tables of heaps,
+ * and the counters, which are 1 before the first collective. direct: the first table, by PE.
+ * Returns 0, or not 0 if there is no memory or the driver refuses a copy. */
 static int fill(const uint64_t *direct)
 {
     const struct shmemi_archive_places *p = &shmemi_archive_memory.places;
     const uint32_t n = shmemi_state.n_pes;
     const uint64_t at = shmemi_archive_address();
-    uint64_t *own = malloc(n * sizeof *own);
+    uint64_t *remote = malloc(n * sizeof *remote);
     long *ones = malloc(2 * p->n_teams * sizeof *ones);
     for (size_t i = 0; ones != NULL && i < 2 * p->n_teams; i++)
         ones[i] = 1;
-    /* Only operations over a network use the second table. */
-    for (uint32_t pe = 0; own != NULL && pe < n; pe++)
-        own[pe] = shmemi_state.heap_base;
-    int rc = own == NULL || ones == NULL ? -1 : 0;
+    /* Only operations over a network use the second table, and none of the archive does here. */
+    for (uint32_t pe = 0; remote != NULL && pe < n; pe++)
+        remote[pe] = shmemi_state.heap_base;
+    int rc = remote == NULL || ones == NULL ? -1 : 0;
     rc = rc ?: shmemi_archive_put(at + p->direct, direct, n * sizeof *direct);
-    rc = rc ?: shmemi_archive_put(at + p->remote, own, n * sizeof *own);
+    rc = rc ?: shmemi_archive_put(at + p->remote, remote, n * sizeof *remote);
     for (int f = 0; f < SHMEMI_ARCHIVE_FAMILIES && rc == 0; f++)
         rc = shmemi_archive_put(at + p->sync[f], ones, 2 * p->n_teams * sizeof *ones);
     free(ones);
-    free(own);
+    free(remote);
     return rc;
 }
 
@@ -151,9 +156,9 @@ static void allocate(const char *call)
 {
     char error[768] = "";
     uint64_t *direct = calloc(shmemi_state.n_pes, sizeof *direct);
-    int64_t reached = direct == NULL ? (int64_t)shmemi_state.my_pe << 32 | NO_STATE
-                                     : unreached(direct, error, sizeof error);
-    int64_t mine[2] = {reached, shmemi_state.archive_teams}, least[2];
+    int64_t unreached = direct == NULL ? (int64_t)shmemi_state.my_pe << 32 | NO_STATE
+                                       : find_unreached(direct, error, sizeof error);
+    int64_t mine[2] = {unreached, shmemi_state.archive_teams}, least[2];
     static const struct shmemi_reducer reducer = {shmemi_min_i64, sizeof(int64_t)};
     shmemi_exchange(&shmemi_world, least, mine, 2, &reducer, call);
     if (least[0] != INT64_MAX) {
@@ -165,7 +170,7 @@ static void allocate(const char *call)
                          (uint32_t)least[1]);
     shmemi_archive_memory.block = shmemi_align(4096, shmemi_archive_memory.places.size, call);
     if (shmemi_archive_memory.block == NULL) {
-        shmemi_archive_memory.is = SHMEMI_ARCHIVE_REFUSED;
+        shmemi_archive_memory.status = SHMEMI_ARCHIVE_REFUSED;
         snprintf(shmemi_archive_memory.why, sizeof shmemi_archive_memory.why,
                  "no %zu bytes of the heap are left for collectives of NVIDIA's device code (raise "
                  "SHMEM_SYMMETRIC_SIZE)",
@@ -178,7 +183,7 @@ static void allocate(const char *call)
         fill(direct) != 0)
         shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
     free(direct);
-    shmemi_archive_memory.is = SHMEMI_ARCHIVE_READY;
+    shmemi_archive_memory.status = SHMEMI_ARCHIVE_READY;
     shmemi_archive_show(&shmemi_world, SHMEM_TEAM_WORLD, call);
     shmemi_team_ids_each(shmemi_archive_show, call);
     /* No kernel of another PE may write before this PE has cleared. */
@@ -187,7 +192,8 @@ static void allocate(const char *call)
 
 /* ------------------------------------------------------------------- programs */
 
-/* Copies the state of the job to a variable of a release. */
+/* Copies the state of the job, in the layout of release r, to the variable at address `at` of the
+ * GPU. Returns 0, or -1 with the reason in error. */
 static int copy_state(uint64_t at, const struct shmemi_archive_release *r, char *error, size_t size)
 {
     struct shmemi_archive_state state;
@@ -200,7 +206,8 @@ static int copy_state(uint64_t at, const struct shmemi_archive_release *r, char 
                  highest, teams - 1, highest);
         return -1;
     }
-    /* Its areas of teams have a length that is not rounded up to an even number. */
+    /* Release 3.5 does not round the longs of a team's memory up to an even number, as its family
+     * does (shmemi_archive_psync). With an even number of PEs that makes no difference. */
     if (r->minor == 5 && shmemi_state.n_pes % 2 == 1) {
         snprintf(error, size,
                  "device code of NVSHMEM 3.5 in a job of %u PEs, and this library serves it only "
@@ -217,8 +224,9 @@ static int copy_state(uint64_t at, const struct shmemi_archive_release *r, char 
     return 0;
 }
 
-/* Fills in the state of a transport by InfiniBand queues, of which some code reads the number of
- * queues although it uses none. */
+/* Fills in the variable at address `at` with the state of NVIDIA's transport by InfiniBand queues:
+ * some code reads the number of queues there, although it uses none. Returns 0, or -1 with the
+ * reason in error. */
 static int copy_transport(uint64_t at, char *error, size_t size)
 {
     static char state[SHMEMI_ARCHIVE_IBGDA];
@@ -234,7 +242,7 @@ static int copy_transport(uint64_t at, char *error, size_t size)
  * in error. The caller has the mutex. */
 static int attach(struct program *p, char *error, size_t size)
 {
-    const struct shmemi_archive_release *r = release_of(p->is.minor);
+    const struct shmemi_archive_release *r = release_of(p->info.minor);
     void *state = NULL, *transport = NULL;
     if (shmemi_state.core->gpu_moved()) {
         snprintf(error, size,
@@ -242,7 +250,7 @@ static int attach(struct program *p, char *error, size_t size)
                  "before init, and not after it)");
         return -1;
     }
-    if (p->is.find(&p->is, &state, &transport) != 0 || state == NULL) {
+    if (p->info.find(&p->info, &state, &transport) != 0 || state == NULL) {
         snprintf(error, size,
                  "the program does not find its variable nvshmemi_device_state_d on the "
                  "GPU (build its device code for the architecture of this GPU)");
@@ -255,7 +263,7 @@ static int attach(struct program *p, char *error, size_t size)
     return 0;
 }
 
-/* Frees a program of the list. */
+/* Removes the program at *at from the list, and frees it. */
 static void discard(struct program **at)
 {
     struct program *p = *at;
@@ -263,8 +271,9 @@ static void discard(struct program **at)
     free(p);
 }
 
-/* Counts in p another program that has named the same variable. */
-static void join_equal(struct program *p)
+/* If another program of the list has the same variable as p, adds its count to that of p, and
+ * removes it from the list. */
+static void merge_same_variable(struct program *p)
 {
     for (struct program **at = &programs; *at != NULL; at = &(*at)->next) {
         if (*at == p || (*at)->state != p->state)
@@ -275,12 +284,13 @@ static void join_equal(struct program *p)
     }
 }
 
-/* Copies the state of the job to a program's variable, or notes the program. */
-int shmemi_archive_add(const struct shmemi_archive_program *is, char *error, size_t size)
+/* Adds a program to the list. Copies the state of the job to the program's variable if the memory
+ * is ready; otherwise shmemi_archive_settled does. Returns 0, or -1 with the reason in error. */
+int shmemi_archive_add(const struct shmemi_archive_program *info, char *error, size_t size)
 {
-    if (shmemi_archive_check(is->major, is->minor, is->patch, error, size) != 0)
+    if (shmemi_archive_check(info->major, info->minor, info->patch, error, size) != 0)
         return -1;
-    if (shmemi_archive_memory.is == SHMEMI_ARCHIVE_REFUSED || !shmemi_archive_wanted()) {
+    if (shmemi_archive_memory.status == SHMEMI_ARCHIVE_REFUSED || !shmemi_archive_wanted()) {
         snprintf(error, size, "%s",
                  shmemi_archive_wanted() ? shmemi_archive_memory.why : no_memory);
         return -1;
@@ -291,13 +301,13 @@ int shmemi_archive_add(const struct shmemi_archive_program *is, char *error, siz
         return -1;
     }
     pthread_mutex_lock(&mutex);
-    *p = (struct program){programs, *is, NULL, 1};
+    *p = (struct program){programs, *info, NULL, 1};
     programs = p;
-    int rc = shmemi_archive_memory.is == SHMEMI_ARCHIVE_READY ? attach(p, error, size) : 0;
+    int rc = shmemi_archive_memory.status == SHMEMI_ARCHIVE_READY ? attach(p, error, size) : 0;
     if (rc != 0)
         discard(&programs);
     else if (p->state != NULL)
-        join_equal(p);
+        merge_same_variable(p);
     pthread_mutex_unlock(&mutex);
     return rc;
 }
@@ -310,7 +320,7 @@ void shmemi_archive_drop(void *state)
     while (*at != NULL && (*at)->state != state)
         at = &(*at)->next;
     if (*at != NULL && state != NULL && --(*at)->count == 0) {
-        (void)shmemi_state.core->gpu_clear(state, release_of((*at)->is.minor)->state);
+        (void)shmemi_state.core->gpu_clear(state, release_of((*at)->info.minor)->state);
         discard(at);
     }
     pthread_mutex_unlock(&mutex);
@@ -318,7 +328,8 @@ void shmemi_archive_drop(void *state)
 
 /* ---------------------------------------------------------------- modules */
 
-/* Finds a variable of code that the program has loaded. Returns its size, or 0. */
+/* Finds a variable, by its name, in a module or library (what) that the program has loaded. Returns
+ * its size in bytes, and its address in *at; 0 if there is none. */
 static size_t find_variable(enum shmemi_module_what what, const void *handle, char *name,
                             uint64_t *at)
 {
@@ -331,7 +342,8 @@ static size_t find_variable(enum shmemi_module_what what, const void *handle, ch
     return size;
 }
 
-/* Copies the state to the variable of a module or library. */
+/* Copies the state to the variable of a module or library, after a check of the versions of both.
+ * archive.h has the results. */
 int shmemi_archive_module(enum shmemi_module_what what, const void *handle, void **at, size_t *size,
                           char *error, size_t error_size)
 {
@@ -360,10 +372,10 @@ int shmemi_archive_module(enum shmemi_module_what what, const void *handle, void
                  *size, version[0], version[1], version[2], r->state);
         return INTERNAL;
     }
-    if (shmemi_archive_memory.is != SHMEMI_ARCHIVE_READY) {
+    if (shmemi_archive_memory.status != SHMEMI_ARCHIVE_READY) {
         snprintf(error, error_size, "%s",
-                 shmemi_archive_memory.is == SHMEMI_ARCHIVE_REFUSED ? shmemi_archive_memory.why
-                                                                    : no_memory);
+                 shmemi_archive_memory.status == SHMEMI_ARCHIVE_REFUSED ? shmemi_archive_memory.why
+                                                                        : no_memory);
         return INTERNAL;
     }
     if (copy_state(state, r, error, error_size) != 0)
@@ -390,18 +402,18 @@ void shmemi_archive_clear(void)
 void shmemi_archive_settled(const char *call)
 {
     char error[1024] = "";
-    if (!shmemi_archive_memory.wanted || shmemi_archive_memory.is != SHMEMI_ARCHIVE_NOT_YET)
+    if (!shmemi_archive_memory.wanted || shmemi_archive_memory.status != SHMEMI_ARCHIVE_NOT_YET)
         return;
     allocate(call);
     pthread_mutex_lock(&mutex);
     for (struct program *p = programs; p != NULL; p = p->next)
         p->state = NULL;
     for (struct program *p = programs; p != NULL; p = p->next) {
-        if (shmemi_archive_memory.is == SHMEMI_ARCHIVE_REFUSED)
+        if (shmemi_archive_memory.status == SHMEMI_ARCHIVE_REFUSED)
             shmemi_abort(call, NULL, "%s", shmemi_archive_memory.why);
         if (attach(p, error, sizeof error) != 0)
             shmemi_abort(call, NULL, "%s", error);
-        join_equal(p);
+        merge_same_variable(p);
     }
     pthread_mutex_unlock(&mutex);
 }

@@ -15,12 +15,14 @@ bool shmemi_archive_wanted(void)
     return shmemi_archive_memory.wanted;
 }
 
+/* Sets what shmemi_archive_wanted returns. */
 void shmemi_archive_keep(bool wanted)
 {
     shmemi_archive_memory.wanted = wanted;
 }
 
-/* Copies n bytes to the memory for kernels, or to a program's variable. */
+/* Copies n bytes to the memory for kernels, or to a program's variable. Returns 0 (SHMEMI_DONE), or
+ * not 0 if the driver refuses the copy. */
 int shmemi_archive_put(uint64_t at, const void *from, size_t n)
 {
     return shmemi_state.core->gpu_move((void *)(uintptr_t)at, from, n);
@@ -41,12 +43,13 @@ uint32_t shmemi_archive_slots(uint32_t slots)
     return shmemi_archive_memory.serves && slots > teams ? teams : slots;
 }
 
-/* Clears what kernels have left in the memory of a team's slot, and resets its counters. */
+/* Clears what kernels have left in the memory of a team's slot, and sets its two counters to 1, as
+ * they are before the first collective. */
 void shmemi_archive_renew(int slot, const char *call)
 {
     const struct shmemi_archive_places *p = &shmemi_archive_memory.places;
     static const long ones[2] = {1, 1};
-    if (shmemi_archive_memory.is != SHMEMI_ARCHIVE_READY || slot >= (int)p->n_teams)
+    if (shmemi_archive_memory.status != SHMEMI_ARCHIVE_READY || slot >= (int)p->n_teams)
         return;
     for (int f = 0; f < SHMEMI_ARCHIVE_FAMILIES; f++) {
         size_t bytes = shmemi_archive_psync(f, (int)shmemi_state.n_pes) * sizeof(long);
@@ -58,8 +61,8 @@ void shmemi_archive_renew(int slot, const char *call)
     }
 }
 
-/* Stores the address of a team, or 0, in the tables of teams. */
-static void enter(int handle, const uint64_t *address, const char *call)
+/* Stores the addresses of a team in the tables of teams, one for each family; 0: no such team. */
+static void store_addresses(int handle, const uint64_t *address, const char *call)
 {
     for (int f = 0; f < SHMEMI_ARCHIVE_FAMILIES; f++)
         if (shmemi_archive_put(shmemi_archive_address() + shmemi_archive_memory.places.pool[f] +
@@ -73,7 +76,8 @@ void shmemi_archive_show(const struct shmemi_team *t, shmem_team_t handle, const
 {
     const struct shmemi_archive_places *p = &shmemi_archive_memory.places;
     uint64_t at[SHMEMI_ARCHIVE_FAMILIES];
-    if (shmemi_archive_memory.is != SHMEMI_ARCHIVE_READY || handle < 0 || handle >= (int)p->n_teams)
+    if (shmemi_archive_memory.status != SHMEMI_ARCHIVE_READY || handle < 0 ||
+        handle >= (int)p->n_teams)
         return;
     void *team = malloc(p->team);
     for (int f = 0; f < SHMEMI_ARCHIVE_FAMILIES; f++) {
@@ -85,16 +89,16 @@ void shmemi_archive_show(const struct shmemi_team *t, shmem_team_t handle, const
                          team == NULL ? "no memory" : shmemi_state.core->error());
     }
     free(team);
-    enter((int)handle, at, call);
+    store_addresses((int)handle, at, call);
 }
 
 /* Removes a team that the program has made. */
 void shmemi_archive_hide(const struct shmemi_team *t, const char *call)
 {
     static const uint64_t none[SHMEMI_ARCHIVE_FAMILIES];
-    if (shmemi_archive_memory.is == SHMEMI_ARCHIVE_READY &&
+    if (shmemi_archive_memory.status == SHMEMI_ARCHIVE_READY &&
         t->slot < (int)shmemi_archive_memory.places.n_teams)
-        enter(t->slot, none, call);
+        store_addresses(t->slot, none, call);
 }
 
 /* At finalize: forgets the memory, which ends with the heap. */

@@ -9,12 +9,13 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The memory: it is not there yet, ready, or refused for a reason that is the same on all PEs. */
+/* The memory, of which each PE has a block at the same offset of its heap. */
 extern struct shmemi_archive_memory {
     /* A process of the job is a program that was built against NVIDIA's library. */
     bool wanted;
     bool serves; /* code of the archive in this process has the state */
-    enum { SHMEMI_ARCHIVE_NOT_YET, SHMEMI_ARCHIVE_READY, SHMEMI_ARCHIVE_REFUSED } is;
+    /* Not allocated yet, ready, or refused for a reason that is the same on all PEs (why). */
+    enum { SHMEMI_ARCHIVE_NOT_YET, SHMEMI_ARCHIVE_READY, SHMEMI_ARCHIVE_REFUSED } status;
     char *block;
     struct shmemi_archive_places places;
     char why[1024];
@@ -23,7 +24,7 @@ extern struct shmemi_archive_memory {
 /* Reports whether a process of the job is a program that was built against NVIDIA's library. Then
  * handles of teams are small numbers, because kernels of the archive use them as indices. */
 bool shmemi_archive_wanted(void);
-void shmemi_archive_keep(bool wanted); /* sets that */
+void shmemi_archive_keep(bool wanted); /* sets what shmemi_archive_wanted returns */
 
 /* Returns the address of the memory for kernels. */
 uint64_t shmemi_archive_address(void);
@@ -33,11 +34,12 @@ int shmemi_archive_put(uint64_t at, const void *from, size_t n);
 /* Returns how many of the job's team slots new teams may occupy: fewer, once kernels of the archive
  * are served. */
 uint32_t shmemi_archive_slots(uint32_t slots);
-/* Clears what kernels have left in the memory of a team's slot. It comes before show, at all PEs of
- * the team. */
+/* Clears what kernels have left in the memory of a team's slot. All PEs of a new team call it
+ * before shmemi_archive_show. */
 void shmemi_archive_renew(int slot, const char *call);
-/* Makes a team known to kernels of the archive; hide removes it. */
+/* Makes a team known to kernels of the archive. */
 void shmemi_archive_show(const struct shmemi_team *t, shmem_team_t handle, const char *call);
+/* Removes a team that the program has made from those that kernels of the archive know. */
 void shmemi_archive_hide(const struct shmemi_team *t, const char *call);
 
 /* At finalize: forgets the memory, which ends with the heap. */

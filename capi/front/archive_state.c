@@ -13,14 +13,17 @@
 /* Most NVSHMEM structures begin with a version: a number, and their size in bytes. */
 #define VERSION(number, size) ((number) << 16 | (int32_t)(size))
 
-enum { ROUND = 64, PHASES = 32, UNUSED = -1 };
+/* ALIGNMENT: of the parts of the memory, in bytes. PHASES: the longest list of a team's neighbours.
+ * UNUSED: in a member that this code does not read. */
+enum { ALIGNMENT = 64, PHASES = 32, UNUSED = -1 };
 
-static size_t up(size_t n, size_t to)
+/* Returns n rounded up to a multiple of `to`. */
+static size_t round_up(size_t n, size_t to)
 {
     return (n + to - 1) / to * to;
 }
 
-/* The lists behind a team. */
+/* The lists that follow a team's structure, to which that structure points. */
 struct lists {
     uint64_t phases[PHASES]; /* the addresses of neighbours[i] */
     int32_t neighbours[PHASES];
@@ -28,38 +31,41 @@ struct lists {
     int32_t mapping[]; /* the PEs of the team, then for each PE of the job its number there */
 };
 
-/* In longs: up to 3.4 a sync area each for syncs and for splits; later two for each, used in turn,
- * and a word for each PE. Behind them the scratch of reductions, 5 areas for broadcasts, the memory
- * of short fcollects, and one area for alltoalls. */
+/* Returns the length, in longs, of the memory of one team of up to n PEs. It has sync areas: up to
+ * 3.4 one for syncs and one for splits; later two for each, used alternately, and a word for each
+ * PE. After them come the scratch of reductions, 5 areas for broadcasts, the memory of short
+ * fcollects, and one area for alltoalls. */
 size_t shmemi_archive_psync(enum shmemi_archive_family family, int n)
 {
     size_t collect = (size_t)n * (2 * 2 * SHMEMI_ARCHIVE_LL / sizeof(long));
     size_t common = SHMEMI_ARCHIVE_SCRATCH / sizeof(long) + 5 * SHMEMI_ARCHIVE_SYNC + collect +
                     SHMEMI_ARCHIVE_SYNC;
     return family == SHMEMI_ARCHIVE_3_3 ? 2 * SHMEMI_ARCHIVE_SYNC + common
-                                        : up(4 * SHMEMI_ARCHIVE_SYNC + common + (size_t)n, 2);
+                                        : round_up(4 * SHMEMI_ARCHIVE_SYNC + common + (size_t)n, 2);
 }
 
+/* Sets where each part of the memory is (struct shmemi_archive_places), for n PEs and some teams.
+ */
 void shmemi_archive_place(struct shmemi_archive_places *p, int n, uint32_t teams)
 {
     size_t at = 0;
     p->n_teams = teams;
     for (int f = 0; f < SHMEMI_ARCHIVE_FAMILIES; f++) {
         p->psync[f] = at;
-        at = up(at + teams * shmemi_archive_psync(f, n) * sizeof(long), ROUND);
+        at = round_up(at + teams * shmemi_archive_psync(f, n) * sizeof(long), ALIGNMENT);
         p->sync[f] = at;
         at += teams * 2 * sizeof(long);
     }
     p->shared = at;
     p->words = at;
-    at = up(at + sizeof(struct shmemi_archive_words), ROUND);
+    at = round_up(at + sizeof(struct shmemi_archive_words), ALIGNMENT);
     p->direct = at;
     at += (size_t)n * sizeof(uint64_t);
     p->remote = at;
-    at = up(at + (size_t)n * sizeof(uint64_t), ROUND);
-    p->team = up(sizeof(struct shmemi_archive_team) + sizeof(struct lists) +
-                     2 * (size_t)n * sizeof(int32_t),
-                 ROUND);
+    at = round_up(at + (size_t)n * sizeof(uint64_t), ALIGNMENT);
+    p->team = round_up(sizeof(struct shmemi_archive_team) + sizeof(struct lists) +
+                           2 * (size_t)n * sizeof(int32_t),
+                       ALIGNMENT);
     for (int f = 0; f < SHMEMI_ARCHIVE_FAMILIES; f++) {
         p->pool[f] = at;
         at += teams * sizeof(uint64_t);
@@ -69,19 +75,20 @@ void shmemi_archive_place(struct shmemi_archive_places *p, int n, uint32_t teams
     p->size = at;
 }
 
-/* How the PEs are distributed over the nodes: 1 node by node, as on one node, 0 in turn, 2 neither.
- */
+/* Returns NVSHMEM's number for how the PEs are distributed over the nodes: 1 node by node (also on
+ * a single node), 0 round robin, 2 in another way. */
 static int32_t distribution(void)
 {
     const struct shmemi_state *s = &shmemi_state;
-    bool block = true, turn = true;
+    bool node_by_node = true, round_robin = true;
     for (uint32_t pe = 1; pe < s->n_pes; pe++) {
-        block &= s->node_of[pe] >= s->node_of[pe - 1];
-        turn &= s->node_of[pe] == (int32_t)(pe % s->n_nodes);
+        node_by_node &= s->node_of[pe] >= s->node_of[pe - 1];
+        round_robin &= s->node_of[pe] == (int32_t)(pe % s->n_nodes);
     }
-    return block ? 1 : turn ? 0 : 2;
+    return node_by_node ? 1 : round_robin ? 0 : 2;
 }
 
+/* Fills in the state of a release. block: the address of the memory for kernels. */
 void shmemi_archive_fill(struct shmemi_archive_state *out, const struct shmemi_archive_release *r,
                          const struct shmemi_archive_places *p, uint64_t block)
 {
@@ -170,9 +177,10 @@ void shmemi_archive_fill(struct shmemi_archive_state *out, const struct shmemi_a
 }
 
 /*
- * The steps of a reduction by recursive exchange among n PEs, in pairs. The PEs beyond the largest
- * power of 2 take part through a neighbour: of the first 2 * extra PEs the even ones pass their
- * elements to the odd ones before, and get the result after.
+ * Fills in the steps of a reduction by recursive exchange, in pairs, for the PE with rank me of n.
+ * lists: the address of l for kernels. The PEs beyond the largest power of 2 take part through a
+ * neighbour: of the first 2 * extra PEs the even ones pass their elements to the odd ones before
+ * the steps, and get the result after them.
  */
 static void fill_steps(struct shmemi_archive_recexch *r, struct lists *l, uint64_t lists, int me,
                        int n)
@@ -205,6 +213,8 @@ static bool on_node(const struct shmemi_team *t)
     return t->n_nodes == 1;
 }
 
+/* Fills in a team, and the lists that follow it. at: the address at which kernels find all of it.
+ */
 void shmemi_archive_fill_team(void *out, enum shmemi_archive_family family,
                               const struct shmemi_archive_places *p, const struct shmemi_team *t,
                               int handle, uint64_t at)
@@ -213,8 +223,9 @@ void shmemi_archive_fill_team(void *out, enum shmemi_archive_family family,
     struct shmemi_archive_team *team = out;
     struct lists *l = (struct lists *)(team + 1);
     const uint64_t lists = at + sizeof *team;
-    /* NVIDIA's library describes the teams across nodes as such on a single node, too. */
-    bool across = handle == SHMEMX_TEAM_SAME_MYPE_NODE || handle == SHMEMX_TEAM_GPU_LEADERS;
+    /* NVIDIA's library does not mark these two teams as teams of one node, not even if all of their
+     * PEs are on one. */
+    bool across_nodes = handle == SHMEMX_TEAM_SAME_MYPE_NODE || handle == SHMEMX_TEAM_GPU_LEADERS;
     bool world = handle == SHMEM_TEAM_WORLD;
     memset(out, 0, p->team);
     *team = (struct shmemi_archive_team){
@@ -239,7 +250,7 @@ void shmemi_archive_fill_team(void *out, enum shmemi_archive_family family,
         .fcollect_count = 0,
         .fcollect_ll_flag = UINT32_MAX,
         .are_gpus_p2p_connected = true,
-        .is_team_node = on_node(t) && !across,
+        .is_team_node = on_node(t) && !across_nodes,
         .team_node = world ? SHMEMX_TEAM_NODE : -1,
         .is_team_same_mype_node = handle == SHMEMX_TEAM_SAME_MYPE_NODE,
         .team_same_mype_node = world ? SHMEMX_TEAM_SAME_MYPE_NODE : -1,

@@ -31,14 +31,14 @@ struct shmemi_archive_release {
 struct shmemi_archive_places {
     size_t psync[SHMEMI_ARCHIVE_FAMILIES]; /* words and buffers of collectives, team by team */
     size_t sync[SHMEMI_ARCHIVE_FAMILIES];  /* two counters for each team */
-    size_t shared;                         /* the bytes of these */
+    size_t shared;                         /* the bytes of psync and sync of all families */
     size_t words;                          /* struct shmemi_archive_words */
-    size_t direct, remote;                 /* for each PE where its heap is, here and there */
+    size_t direct, remote; /* tables by PE: where its heap is for this PE, and for itself */
     size_t pool[SHMEMI_ARCHIVE_FAMILIES];  /* the address of each team, by its handle */
     size_t teams[SHMEMI_ARCHIVE_FAMILIES]; /* the teams, each with its lists of PEs */
-    size_t team;                           /* the bytes of one */
+    size_t team;                           /* the bytes of one team with its lists */
     uint32_t n_teams;
-    size_t size;
+    size_t size; /* the bytes of all of it */
 };
 
 /* Words that the state points to. */
@@ -48,10 +48,10 @@ struct shmemi_archive_words {
     uint64_t timeout[8];
 };
 
-/* Divides the memory, for n PEs and some teams. */
+/* Divides the memory among its parts: sets p, for n PEs and some teams. */
 void shmemi_archive_place(struct shmemi_archive_places *p, int n, uint32_t teams);
 
-/* Returns how many longs of psync a team has. */
+/* Returns how many longs of psync a team has in a job of n PEs. */
 size_t shmemi_archive_psync(enum shmemi_archive_family family, int n);
 
 /* Fills in the state of a release. block: the address of the memory. */

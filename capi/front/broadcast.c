@@ -138,7 +138,7 @@ void shmemi_coll_check_broadcast(const struct shmemi_team *t, const void *dest, 
 
 /* Chooses the tree of nodes, and sends and receives what this PE has to in it. */
 void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
-                           int root, bool own, const char *call)
+                           int root, bool to_root, const char *call)
 {
     shmemi_coll_check_broadcast(t, dest, source, nbytes, root, call);
     if (nbytes == 0)
@@ -167,7 +167,7 @@ void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source
         pass_on(&b);
     else
         receive_pieces(&b, source);
-    if (t->me == root && own && dest != source)
+    if (t->me == root && to_root && dest != source)
         shmemi_move(dest, source, nbytes, call);
 }
 

@@ -12,7 +12,7 @@ int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t n
 
 /* Broadcasts in a team whose collective call has begun. own: the root's dest is written, too. */
 void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
-                           int root, bool own, const char *call);
+                           int root, bool to_root, const char *call);
 
 /* Reports whether, on a node, the members read the n bytes of a broadcast from the root, rather
  * than the root writing to each of them. */
