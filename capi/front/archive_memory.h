@@ -9,7 +9,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The memory, of which each PE has a block at the same offset of its heap. */
+/* This PE's block of the memory, which is at the same offset of each PE's heap. */
 extern struct shmemi_archive_memory {
     /* A process of the job is a program that was built against NVIDIA's library. */
     bool wanted;

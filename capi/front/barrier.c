@@ -19,7 +19,7 @@
 
 #include <stdio.h>
 
-/* How many syncs of the world this PE has begun. */
+/* How many syncs of the world this PE has begun; the number of its present one. */
 static uint32_t epoch;
 
 /* Reports whether a counter has reached a value. Both may wrap, so their difference is compared. */
@@ -47,8 +47,9 @@ static void describe_barrier(const void *subject, char *text, size_t size)
         snprintf(text + used, size - used, " a PE of another node");
 }
 
-/* Lists the PEs for which a sync of the world waits: those of this node that have not arrived. When
- * all PEs of the node have arrived, its first PE waits for another node. */
+/* Lists the PEs for which a sync of the world waits: those of this node that have not arrived. If
+ * all have, the first PE of the node waits for another node, and the other PEs wait for the first
+ * one. Returns how many PEs it has found; up to `limit` of them are in pes. */
 static int late_at_barrier(const void *subject, int32_t *pes, int limit)
 {
     const struct shmemi_state *s = &shmemi_state;
@@ -86,24 +87,26 @@ static void sync_nodes(struct shmemi_team *t, const char *call)
 }
 
 /*
- * Syncs the world by a counter in the control page of the node's first PE. nodes: there are several
- * nodes, whose first PEs sync by messages. Where PEs share processors, a counter needs each PE to
- * run only once, while in steps a PE waits until its next partner runs. With several nodes the
- * network takes far longer than either. The PE that ends the sync notifies each PE at the PE's own
- * page. On a common page all of them would wake at each put to the PE that owns the page.
+ * Syncs the world by a counter in the control page of the node's first PE. several_nodes: there are
+ * several nodes, whose first PEs sync by messages. Where PEs share processors, a counter needs each
+ * PE to run only once, while in steps a PE waits until its next partner runs. With several nodes
+ * the network takes far longer than either. The PE that ends the sync notifies each PE at the PE's
+ * own page. On a common page all of them would wake at each put to the PE that owns the page.
  */
-static void sync_by_counter(bool nodes, const char *call)
+static void sync_by_counter(bool several_nodes, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
     struct shmemi_ctl *c = shmemi_node_ctl();
     bool last = shmemi_arrive(&c->arrived) == s->node_pes;
-    if (!nodes ? !last : s->node_rank != 0) {
+    /* On a single node the last PE to arrive ends the sync. With several nodes the first PE of each
+     * node does, after it has synced with those of the others. */
+    if (!several_nodes ? !last : s->node_rank != 0) {
         if (last)
             shmemi_notify_at(c);
         wait_node(&c->released, epoch, call);
         return;
     }
-    if (nodes) {
+    if (several_nodes) {
         wait_node(&c->arrived, s->node_pes, call);
         sync_nodes(&shmemi_world, call);
         if (!shmemi_collective_unbroken())
@@ -123,6 +126,7 @@ static void begin_epoch(void)
     shmemi_publish(&shmemi_my_ctl()->epoch, epoch);
 }
 
+/* How the report of a long wait in the lines of the world lists the PEs that have not arrived. */
 static const struct shmemi_lines_report report = {describe_barrier, &epoch, late_at_barrier};
 
 /* Reports whether the PEs of this node sync by a counter rather than in steps: if they are more

@@ -30,14 +30,15 @@ bool shmemi_coll_pulls(size_t n)
     return n >= PULL_BYTES;
 }
 
-/* A broadcast as one PE sees it. The nodes are numbered from that of the root on. */
+/* A broadcast as one PE sees it. */
 struct broadcast {
     struct shmemi_team *t;
     char *dest;
     const char *data;     /* what this PE passes on: source on the root, or dest */
     size_t nbytes, piece; /* bytes of the data, and of each message except the last */
     uint32_t children;    /* how many nodes one node sends to, at most */
-    uint32_t root_node, node;
+    uint32_t root_node;   /* the root's node, by its index in the team */
+    uint32_t node;        /* this PE's node, counted from the root's node on: that one is 0 */
     int root;
     bool pull; /* members read from the member of their node that passes the data on */
     struct shmemi_lent *lent;
@@ -136,7 +137,8 @@ void shmemi_coll_check_broadcast(const struct shmemi_team *t, const void *dest, 
                      "root PE %d does not exist, there are %d", root, t->n);
 }
 
-/* Chooses the tree of nodes, and sends and receives what this PE has to in it. */
+/* Broadcasts in a team: checks the arguments, chooses the tree of nodes, and sends and receives
+ * this PE's part in it. to_root: the root's dest gets the data, too. */
 void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                            int root, bool to_root, const char *call)
 {

@@ -10,7 +10,9 @@
 int shmemi_broadcast(shmem_team_t team, void *dest, const void *source, size_t nbytes, int root,
                      const char *call);
 
-/* Broadcasts in a team whose collective call has begun. own: the root's dest is written, too. */
+/* Broadcasts in a team whose collective call has begun. to_root: the root's dest gets the data,
+ * too.
+ */
 void shmemi_coll_broadcast(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                            int root, bool to_root, const char *call);
 

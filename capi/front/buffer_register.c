@@ -52,65 +52,69 @@ enum {
     ENTRIES
 };
 
-/* Reports whether every PE can carry out its request, and all requests match. All PEs call it
- * before they move memory, and again afterwards. A PE that has failed since the first call has its
- * error in w->why already, and every PE returns false. In the other PEs' w->why the function names
- * that PE, or writes why the requests do not match. If a PE is lost, it returns false and leaves
- * w->why as it is. Sets w->max_before and w->max_after to the largest values of all PEs. */
-static bool agree_on_request(struct registration_request *w, const char *call)
+/* Reports whether every PE can carry out its request, and all requests match; the result is the
+ * same on every PE. All PEs call it before they move memory, and again afterwards. A PE that cannot
+ * register its buffer, or has failed to move it, has the error in request->why at the call. In
+ * request->why of the other PEs this function names that PE, or writes why the requests do not
+ * match. If a PE is lost, it returns false and leaves request->why as it is. Sets
+ * request->max_before and request->max_after to the largest values of all PEs. */
+static bool agree_on_request(struct registration_request *request, const char *call)
 {
     static const struct shmemi_reducer least = {shmemi_min_i64, sizeof(int64_t)};
-    int64_t length = (int64_t)w->length, granule = (int64_t)w->granule;
-    int64_t rest = w->granule ? (int64_t)(w->before % w->granule) : 0;
+    int64_t length = (int64_t)request->length, granule = (int64_t)request->granule;
+    int64_t rest = request->granule ? (int64_t)(request->before % request->granule) : 0;
     int64_t mine[ENTRIES] = {
-        [WHO] = w->why[0] ? shmemi_state.my_pe : INT64_MAX,
+        [WHO] = request->why[0] ? shmemi_state.my_pe : INT64_MAX,
         [LENGTH] = length,
         [MINUS_LENGTH] = -length,
-        [PLACE] = w->inside,
-        [MINUS_PLACE] = -w->inside,
+        [PLACE] = request->inside,
+        [MINUS_PLACE] = -request->inside,
         [GRANULE] = granule,
         [MINUS_GRANULE] = -granule,
         [REST] = rest,
         [MINUS_REST] = -rest,
-        [MINUS_BEFORE] = -(int64_t)w->before,
-        [MINUS_AFTER] = -(int64_t)w->after,
+        [MINUS_BEFORE] = -(int64_t)request->before,
+        [MINUS_AFTER] = -(int64_t)request->after,
     };
     int64_t all[ENTRIES];
     shmemi_exchange(&shmemi_world, all, mine, ENTRIES, &least, call);
     if (!shmemi_collective_unbroken())
         return false; /* a PE is lost, so the call has failed */
     if (all[WHO] == INT64_MAX && all[LENGTH] != -all[MINUS_LENGTH])
-        REFUSE(w, "PEs pass %" PRId64 " to %" PRId64 " bytes (pass the same length on every PE)",
+        REFUSE(request,
+               "PEs pass %" PRId64 " to %" PRId64 " bytes (pass the same length on every PE)",
                all[LENGTH], -all[MINUS_LENGTH]);
     else if (all[WHO] == INT64_MAX && all[PLACE] != -all[MINUS_PLACE])
-        REFUSE(w, "it is in the symmetric heap of a PE, and not there or elsewhere in another's "
-                  "(register either memory of shmem_malloc, or other memory)");
+        REFUSE(request,
+               "it is in the symmetric heap of a PE, and not there or elsewhere in another's "
+               "(register either memory of shmem_malloc, or other memory)");
     else if (all[WHO] == INT64_MAX && all[GRANULE] != -all[MINUS_GRANULE])
-        REFUSE(w,
+        REFUSE(request,
                "PEs pass memory of a GPU in units of %" PRId64 " to %" PRId64
                " bytes, 0 is main memory (register one kind of memory on every PE)",
                all[GRANULE], -all[MINUS_GRANULE]);
     else if (all[WHO] == INT64_MAX && all[REST] != -all[MINUS_REST])
-        REFUSE(w,
+        REFUSE(request,
                "it begins %" PRId64 " to %" PRId64 " bytes behind a multiple of %" PRId64
                ", and has to be the same on every PE (make the same allocations on every PE)",
                all[REST], -all[MINUS_REST], all[GRANULE]);
-    else if (all[WHO] != INT64_MAX && w->why[0] == '\0')
-        REFUSE(w, "PE %" PRId64 " cannot do it for its own (see the error of that PE)", all[WHO]);
-    w->max_before = (size_t)-all[MINUS_BEFORE];
-    w->max_after = (size_t)-all[MINUS_AFTER];
-    return w->why[0] == '\0';
+    else if (all[WHO] != INT64_MAX && request->why[0] == '\0')
+        REFUSE(request, "PE %" PRId64 " cannot do it for its own (see the error of that PE)",
+               all[WHO]);
+    request->max_before = (size_t)-all[MINUS_BEFORE];
+    request->max_after = (size_t)-all[MINUS_AFTER];
+    return request->why[0] == '\0';
 }
 
 /* Ends the collective call, and reports why it has failed on this PE, if it has: sets the thread's
  * last error, and calls the program's handler. */
-static void end_call(const struct registration_request *w, const char *call)
+static void end_call(const struct registration_request *request, const char *call)
 {
     char object[WHY + 80];
-    if (!shmemi_collective_end() || w->why[0] == '\0')
+    if (!shmemi_collective_end() || request->why[0] == '\0')
         return;
-    snprintf(object, sizeof object, "the buffer of %zu bytes at %#" PRIxPTR ": %s", w->length,
-             w->start, w->why);
+    snprintf(object, sizeof object, "the buffer of %zu bytes at %#" PRIxPTR ": %s", request->length,
+             request->start, request->why);
     shmemi_fail_buffer(object, call);
 }
 
@@ -135,12 +139,12 @@ static void clear_pages(int64_t offset, size_t n)
 /* Copies the buffer into its block of the heap, and maps the block over the buffer. Returns 0, or
  * -1 if mmap fails. It calls the kernel, and not the C library's mmap: AddressSanitizer replaces
  * that one, and would forget the red zones in the buffer. */
-static int move_in(const struct registration_request *w, int64_t offset)
+static int move_in(const struct registration_request *request, int64_t offset)
 {
-    clear_pages(offset, w->length);
-    for (size_t at = 0, n; at < w->length; at += n) {
-        n = w->length - at < PIECE ? w->length - at : PIECE;
-        const char *from = (const char *)w->start + at;
+    clear_pages(offset, request->length);
+    for (size_t at = 0, n; at < request->length; at += n) {
+        n = request->length - at < PIECE ? request->length - at : PIECE;
+        const char *from = (const char *)request->start + at;
         for (size_t page = 0; page < n; page += PAGE)
             if (shmemi_page_has_data(from + page))
                 shmemi_copy_pages(block_at(offset) + at + page, from + page, PAGE);
@@ -179,28 +183,30 @@ static void move_out(char *copy, uintptr_t start, size_t length, const char *cal
 /* ------------------------------------------------------------------- the calls */
 
 /* Registers a buffer of main memory: all PEs allocate a block of the heap for it and move it there.
- * Returns the block's offset, or -1 with the reason in w->why. */
-static int64_t register_in_main(struct registration_request *w, const char *call)
+ * Returns the block's offset, or -1 with the reason in request->why. */
+static int64_t register_in_main(struct registration_request *request, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
-    int64_t offset = w->length > shmemi_state.heap_size ? -1 : core->heap_alloc(w->length, PAGE, 0);
+    int64_t offset =
+        request->length > shmemi_state.heap_size ? -1 : core->heap_alloc(request->length, PAGE, 0);
     if (offset < 0)
-        REFUSE(w,
+        REFUSE(request,
                "the symmetric heap, which it takes room of, has none for it (free some, or raise "
                "SHMEM_SYMMETRIC_SIZE)");
-    bool moved = agree_on_request(w, call);
+    bool moved = agree_on_request(request, call);
     if (moved) {
-        if (move_in(w, offset) != 0)
-            REFUSE(w,
+        if (move_in(request, offset) != 0)
+            REFUSE(request,
                    "mmap: %s (pass memory of ordinary pages, and raise vm.max_map_count if there "
                    "are many mappings)",
                    strerror(errno));
-        if (agree_on_request(w, call))
+        if (agree_on_request(request, call))
             return offset;
-        char *copy = copy_of(offset, w->length);
+        char *copy = copy_of(offset, request->length);
         if (copy == NULL)
-            shmemi_abort(call, "free some memory", "%s, and there is no memory to undo it", w->why);
-        move_out(copy, w->start, w->length, call);
+            shmemi_abort(call, "free some memory", "%s, and there is no memory to undo it",
+                         request->why);
+        move_out(copy, request->start, request->length, call);
     }
     if (offset >= 0)
         core->heap_free(offset);
@@ -234,18 +240,20 @@ static void end_registration(uint32_t i, char *copy, const char *call)
 }
 
 /* Registers a buffer in the memory of a GPU: maps it into a new block of the heap. Returns the
- * block's offset, or -1 with the reason in w->why. The driver maps whole allocations, and a buffer
- * may begin anywhere in one. The buffers of all PEs need the same offset, so the block has as much
- * room before the buffer as the PE needs whose buffer begins farthest from its allocation's start.
+ * block's offset, or -1 with the reason in request->why. The driver maps whole allocations, and a
+ * buffer may begin anywhere in one. The buffers of all PEs need the same offset, so the block has
+ * as much room before the buffer as the PE needs whose buffer begins farthest from its allocation's
+ * start.
  */
-static int64_t register_in_gpu(struct registration_request *w, const char *call)
+static int64_t register_in_gpu(struct registration_request *request, const char *call)
 {
     const struct shmemi_core *core = shmemi_state.core;
-    int64_t block = core->gpu_lend(w->max_before + w->max_after, w->max_before - w->before);
+    int64_t block = core->gpu_lend(request->max_before + request->max_after,
+                                   request->max_before - request->before);
     if (block < 0)
-        REFUSE(w, "%s", core->error());
-    if (agree_on_request(w, call))
-        return block + (int64_t)w->max_before;
+        REFUSE(request, "%s", core->error());
+    if (agree_on_request(request, call))
+        return block + (int64_t)request->max_before;
     if (block >= 0)
         unmap_gpu(block, call);
     return -1;
@@ -255,7 +263,8 @@ static int64_t register_in_gpu(struct registration_request *w, const char *call)
  * into the heap, and agree once more. Returns the symmetric address, or NULL. */
 void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char *call)
 {
-    struct registration_request w = {.start = (uintptr_t)buf_ptr, .length = length, .inside = -1};
+    struct registration_request request = {
+        .start = (uintptr_t)buf_ptr, .length = length, .inside = -1};
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
     if (!shmemi_collective_begin(&shmemi_world, call))
@@ -264,22 +273,22 @@ void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
     if (shmemi_state.grows_together)
         shmemi_sync_members(&shmemi_world, call);
-    shmemi_registration_check(&w, flags);
+    shmemi_registration_check(&request, flags);
     void *symmetric = NULL;
-    if (!agree_on_request(&w, call)) {
-        if (w.granule)
+    if (!agree_on_request(&request, call)) {
+        if (request.granule)
             shmemi_state.core->gpu_forget();
     } else {
-        int64_t offset = w.inside >= 0 ? w.inside
-                         : w.granule   ? register_in_gpu(&w, call)
-                                       : register_in_main(&w, call);
+        int64_t offset = request.inside >= 0 ? request.inside
+                         : request.granule   ? register_in_gpu(&request, call)
+                                             : register_in_main(&request, call);
         if (offset >= 0) {
             symmetric = (char *)shmemi_state.heap_base + offset;
-            if (w.inside < 0)
-                shmemi_buffer_add((struct shmemi_static){w.start, length, offset});
+            if (request.inside < 0)
+                shmemi_buffer_add((struct shmemi_static){request.start, length, offset});
         }
     }
-    end_call(&w, call);
+    end_call(&request, call);
     return symmetric;
 }
 
@@ -287,28 +296,30 @@ void *shmemi_buffer_register(void *buf_ptr, size_t length, int flags, const char
  * pages by private ones with the same contents, and frees its block of the heap. */
 int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
 {
-    struct registration_request w = {.start = (uintptr_t)mmap_ptr, .length = length, .inside = -1};
+    struct registration_request request = {
+        .start = (uintptr_t)mmap_ptr, .length = length, .inside = -1};
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
     if (!shmemi_collective_begin(&shmemi_world, call))
         return -1;
     shmemi_barrier_all(call); /* until then another PE may still access the buffer */
-    int64_t offset = (int64_t)(w.start - shmemi_state.heap_base);
+    int64_t offset = (int64_t)(request.start - shmemi_state.heap_base);
     uint32_t i = shmemi_buffer_of_block(offset);
     bool known = i < shmemi_buffers_count() && shmemi_buffer_at(i).size == length;
     char *copy = NULL;
-    w.inside = offset;
+    request.inside = offset;
     if (known) {
         if (!buffers_on_gpu() && (copy = copy_of(offset, length)) == NULL)
-            REFUSE(&w, "%s (free some memory)", strerror(errno));
+            REFUSE(&request, "%s (free some memory)", strerror(errno));
     } else if (i < shmemi_buffers_count()) {
-        REFUSE(&w, "it was registered with %zu bytes (pass that length)", shmemi_buffer_at(i).size);
+        REFUSE(&request, "it was registered with %zu bytes (pass that length)",
+               shmemi_buffer_at(i).size);
     } else if ((uint64_t)offset >= shmemi_state.heap_size ||
                shmemi_state.core->heap_bytes_from(offset) < length || length == 0) {
-        REFUSE(&w, "no buffer is registered there (pass the address that "
-                   "shmemx_buffer_register_symmetric returned, once)");
+        REFUSE(&request, "no buffer is registered there (pass the address that "
+                         "shmemx_buffer_register_symmetric returned, once)");
     }
-    bool good = agree_on_request(&w, call);
+    bool good = agree_on_request(&request, call);
     if (good && known) {
         end_registration(i, copy, call);
         if (copy != NULL)
@@ -316,7 +327,7 @@ int shmemi_buffer_unregister(void *mmap_ptr, size_t length, const char *call)
     } else if (copy != NULL) {
         syscall(SYS_munmap, copy, length);
     }
-    end_call(&w, call);
+    end_call(&request, call);
     return good ? 0 : -1;
 }
 

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-/* The number of the last join (shmemi_join_count) after which the GPU of each PE was fixed. */
+/* The number of the last job (shmemi_join_count) in which the GPU of each PE was fixed. */
 static uint32_t settled;
 
 /* Reports whether the library chose this PE's GPU, and the program may still choose another. */
@@ -33,8 +33,8 @@ static void join_again(const char *call)
     s->init_count = 1;
     shmemi_finalize(call);
     if (shmemi_init_thread(level, &level, call) != 0)
-        exit(EXIT_FAILURE);
-    shmemi_archive_keep(archive);
+        exit(EXIT_FAILURE);       /* init has printed the error */
+    shmemi_archive_keep(archive); /* which finalize has reset */
     s->init_count = count;
 }
 

@@ -24,17 +24,22 @@
 
 /*
  * Up to this size of dest fcollect and collect exchange blocks in steps of cache lines (lines.h).
- * Above it each PE writes its block to every other. With 16 PEs fcollect takes .8 and 4.0 us for
- * blocks of 8 bytes, 1.8 and 3.4 for 512; with 8 PEs .7 and 2.3, 1.5 and 1.9, and 5.1 and 1.7 for
- * 4096 (16 processors).
+ * Above it each PE writes its block to every other. fcollect took, in us, in steps and by writes
+ * (16 processors):
+ *
+ *     bytes of a block    16 PEs           8 PEs
+ *                         steps  writes    steps  writes
+ *                    8       .8     4.0       .7     2.3
+ *                  512      1.8     3.4      1.5     1.9
+ *                 4096                       5.1     1.7
  */
 #define STEPS_BYTES ((size_t)8 << 10)
 
 /* ---------------------------------------------------- fcollect and alltoall */
 
 /* Sends block i of this PE's contribution to rank i, and waits for the blocks of all ranks. step is
- * the distance between blocks in source, 0 if all ranks get the same block. mine is the
- * destination, at the same offset on every PE. */
+ * the distance between blocks in source, 0 if all ranks get the same block. mine is the symmetric
+ * address at which each rank receives this PE's block. */
 static void all_to_all(struct shmemi_team *t, char *mine, const char *source, size_t nbytes,
                        size_t step, const char *call)
 {
@@ -105,25 +110,25 @@ static size_t offset_of_block(struct shmemi_team *t, size_t nbytes, const char *
 
 /* Exchanges the sizes of the members' blocks for collect. Returns an array with the offset of each
  * block in dest and, as its last element, the bytes of all blocks. Returns NULL if there are too
- * many sizes for one exchange, or if the team can neither exchange blocks in steps nor has several
- * PEs on a node that work together. */
+ * many sizes for one exchange, or if the team exchanges blocks neither in steps (has_steps) nor by
+ * nodes (shmemi_by_nodes). */
 static const uint64_t *collect_sizes(struct shmemi_team *t, size_t nbytes, const char *call)
 {
     size_t n = (size_t)t->n;
     if (!(has_steps(t) || shmemi_by_nodes(t)) || (n + 1) * sizeof(uint64_t) > t->round_size)
         return NULL;
-    uint64_t *at = (uint64_t *)(void *)shmemi_exchange_slots(t);
-    at[0] = 0;
-    at[t->me + 1] = nbytes;
-    int64_t offset = (char *)(at + 1) - shmemi_state.peer_base[shmemi_state.my_pe];
-    const struct shmemi_blocks sizes = {.size = sizeof *at};
+    uint64_t *offsets = (uint64_t *)(void *)shmemi_exchange_slots(t);
+    offsets[0] = 0;
+    offsets[t->me + 1] = nbytes; /* a size at first, as all elements from 1 on */
+    int64_t offset = (char *)(offsets + 1) - shmemi_state.peer_base[shmemi_state.my_pe];
+    const struct shmemi_blocks sizes = {.size = sizeof *offsets};
     if (has_steps(t))
         shmemi_lines_collect(t, offset, &sizes, call);
     else
         shmemi_nodes_collect(t, offset, &sizes, call);
     for (size_t i = 0; i < n; i++)
-        at[i + 1] += at[i];
-    return at;
+        offsets[i + 1] += offsets[i];
+    return offsets;
 }
 
 /* Performs collect for a team. If all members know the offsets of the blocks, it goes in steps or
@@ -132,20 +137,20 @@ void shmemi_coll_collect(struct shmemi_team *t, void *dest, const void *source, 
                          const char *call)
 {
     shmemi_check_symmetric("source", source, nbytes, call);
-    const uint64_t *at = collect_sizes(t, nbytes, call);
-    size_t before = at != NULL ? at[t->me] : offset_of_block(t, nbytes, call);
+    const uint64_t *offsets = collect_sizes(t, nbytes, call);
+    size_t before = offsets != NULL ? offsets[t->me] : offset_of_block(t, nbytes, call);
     if (!shmemi_collective_unbroken())
         return; /* a PE is lost, so before is not valid */
     /* This also checks a member without bytes: the members before it write to its dest. */
     shmemi_check_symmetric("dest", dest, before + nbytes, call);
     char *mine = (char *)dest + before;
     shmemi_coll_check_overlap(mine, nbytes, source, nbytes, false, call);
-    if (at != NULL && at[t->n] <= STEPS_BYTES && has_steps(t)) {
+    if (offsets != NULL && offsets[t->n] <= STEPS_BYTES && has_steps(t)) {
         memmove(mine, source, nbytes);
-        shmemi_lines_collect(t, shmemi_offset(dest), &(struct shmemi_blocks){.at = at}, call);
-    } else if (at != NULL && shmemi_by_nodes(t)) {
+        shmemi_lines_collect(t, shmemi_offset(dest), &(struct shmemi_blocks){.at = offsets}, call);
+    } else if (offsets != NULL && shmemi_by_nodes(t)) {
         shmemi_move(mine, source, nbytes, call);
-        shmemi_nodes_collect(t, shmemi_offset(dest), &(struct shmemi_blocks){.at = at}, call);
+        shmemi_nodes_collect(t, shmemi_offset(dest), &(struct shmemi_blocks){.at = offsets}, call);
     } else {
         all_to_all(t, mine, source, nbytes, 0, call);
     }
@@ -168,9 +173,11 @@ static void combine_shares(void *acc, const void *in, size_t n)
     }
 }
 
-/* Performs a collect after it has checked that the contributions fit at every member's dest.
- * Returns false if they do not. All members get the same totals, so that all refuse before any has
- * moved a byte. This exchange replaces the one in offset_of_block, and takes as long. */
+/* Performs a collect if the contributions of all members fit at every member's dest, and sets *all
+ * to their bytes and to the smallest room of a member. Returns false if they do not fit, or a PE is
+ * lost. All members get the same totals, so that all refuse before any has moved a byte. The
+ * exchange of the totals also computes the offset of this PE's block, and takes as long as the one
+ * in offset_of_block. */
 static bool collect_room(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                          size_t room, struct share *all, const char *call)
 {

@@ -125,7 +125,8 @@ static uint32_t scatter_halves(const struct reduction *r, size_t k, char *acc, s
 {
     struct shmemi_team *t = r->t;
     size_t size = r->reducer->size;
-    char *in = received_in(r, k) + line_bytes(r, n), *have = acc; /* the first of *mine */
+    char *in = received_in(r, k) + line_bytes(r, n);
+    char *have = acc; /* where the elements of *mine are, as combined so far: in acc or received */
     uint32_t steps = 0;
     *mine = (struct range){0, n};
     for (; 1u << steps < power_of(t) && shmemi_collective_unbroken(); steps++) {

@@ -300,8 +300,8 @@ static size_t block_of(const struct shmemi_team *t, size_t share, size_t size, u
 }
 
 /* Reduces the elements of this PE's share (the k-th PEs of all nodes reduce the k-th share) by the
- * method that the cost model predicts to be fastest, and adds the rounds of memory that it uses to
- * the team's count. */
+ * method that the cost model predicts to be fastest. Adds its rounds to the team's count, which
+ * selects the memory of the next reduction's first round. */
 static void reduce_share(struct reduction *r)
 {
     struct shmemi_team *t = r->t;
@@ -351,7 +351,10 @@ static void reduce_few(const struct reduction *r, size_t nelems)
 void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                            const struct shmemi_reducer *reducer, const char *call)
 {
-    size_t size = reducer->size, line = SHMEMI_CACHE_LINE / size + !(SHMEMI_CACHE_LINE / size);
+    size_t size = reducer->size;
+    /* The elements of a cache line, at least 1: shares are whole lines, so that no two PEs of a
+     * node write to the same one. */
+    size_t line = SHMEMI_CACHE_LINE / size + !(SHMEMI_CACHE_LINE / size);
     size_t columns = nelems * size / COLUMN_BYTES + 1;
     if (columns > t->columns)
         columns = t->columns;

@@ -36,9 +36,9 @@ struct shmemi_context {
 _Static_assert(sizeof(struct shmemi_context) == SHMEMI_CACHE_LINE,
                "contexts of two threads share no cache line");
 
-/* The values of shmemi_context.dirty, which say whether a quiet has to wait. Each post makes it
- * POSTED; QUIETING: the quiet with the ticket last_quiet, and no older one, covers every operation.
- * It changes under net_lock. */
+/* The values of shmemi_context.dirty, which say whether a quiet has to wait; the word changes under
+ * net_lock. CLEAN: no operation is under way. POSTED: operations were posted after the last quiet
+ * had begun. QUIETING: that quiet, whose ticket is last_quiet, waits for every operation. */
 enum { SHMEMI_CLEAN, SHMEMI_POSTED, SHMEMI_QUIETING };
 
 extern struct shmemi_context shmemi_contexts[SHMEMI_CONTEXTS];

@@ -115,14 +115,14 @@ void shmemi_ctx_destroy(shmem_ctx_t ctx, const char *call)
     destroy_context(shmemi_context_at(ctx), call);
 }
 
-/* Destroys the contexts of a team, or of all teams if any is set. Meanwhile other threads may make
+/* Destroys the contexts of a team, or of all teams. Meanwhile other threads may make
  * contexts of other teams. */
-static void destroy_of(shmem_team_t team, bool any, const char *call)
+static void destroy_contexts_of(shmem_team_t team, bool all_teams, const char *call)
 {
     for (uint32_t place = 1; place < SHMEMI_CONTEXTS; place++) {
         struct shmemi_context *c = &shmemi_contexts[place];
         pthread_mutex_lock(&mutex);
-        bool meant = c->handle != 0 && (any || c->team == team);
+        bool meant = c->handle != 0 && (all_teams || c->team == team);
         pthread_mutex_unlock(&mutex);
         if (meant)
             destroy_context(c, call);
@@ -132,13 +132,13 @@ static void destroy_of(shmem_team_t team, bool any, const char *call)
 /* Destroys the contexts of a team. */
 void shmemi_ctx_end_team(shmem_team_t team, const char *call)
 {
-    destroy_of(team, false, call);
+    destroy_contexts_of(team, false, call);
 }
 
 /* At finalize: destroys all contexts except the default one. */
 void shmemi_ctx_end(const char *call)
 {
-    destroy_of(SHMEM_TEAM_INVALID, true, call);
+    destroy_contexts_of(SHMEM_TEAM_INVALID, true, call);
 }
 
 /* At finalize: resets the default context to its state before init. */

@@ -42,7 +42,8 @@ int shmemi_counter_find(const char *name, const char *call)
     return -1;
 }
 
-/* Sets *value to the value of a counter of operations: of those to PE pe, or of all if pe is -1. */
+/* Sets *value to the value of a counter of operations: of those to PE pe, or of all if pe is -1.
+ * Returns 0, or -1 if there is no such counter. */
 int shmemi_counter_get(int id, int pe, uint64_t *value, const char *call)
 {
     return core_of(call)->counter(id, pe, value);
@@ -63,8 +64,8 @@ const char *shmemi_counter_nic_name(int nic, const char *call)
     return core_of(call)->nic_name(nic);
 }
 
-/* Reads a counter of one NIC. Returns -1 if it is not counted for each NIC, or there is no such
- * NIC. */
+/* Sets *value to a counter of one NIC. Returns 0, or -1 if the counter is not counted for each NIC,
+ * or there is no such NIC. */
 int shmemi_counter_get_nic(int id, int nic, uint64_t *value, const char *call)
 {
     return core_of(call)->counter_nic(id, nic, value);

@@ -17,7 +17,7 @@ const void *shmemi_device_state(uint32_t version, uint32_t size);
 const void *shmemi_device_state(uint32_t version, uint32_t size)
 {
     static const char call[] = "shmemi_device_state";
-    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* the first call makes the rings */
     if (shmemi_state.n_pes == 0)
         shmemi_refuse_uninitialised(call);
     if (version != SHMEMI_WIRE_VERSION || size != sizeof(struct shmemi_device_state))
@@ -25,9 +25,9 @@ const void *shmemi_device_state(uint32_t version, uint32_t size)
                      "the program was built for version %u of the rings (%u bytes of state), the "
                      "library has version %d (%zu bytes)",
                      version, size, SHMEMI_WIRE_VERSION, sizeof(struct shmemi_device_state));
-    pthread_mutex_lock(&once);
+    pthread_mutex_lock(&mutex);
     const void *state = shmemi_state.core->rings();
-    pthread_mutex_unlock(&once);
+    pthread_mutex_unlock(&mutex);
     if (state == NULL)
         shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
     return state;

@@ -85,11 +85,11 @@ enum { NBYTES, COUNT, TILE, ARGUMENTS };
 
 /* The properties that all PEs have agreed on. */
 struct agreement {
-    int kept;     /* the largest tile that every path between PEs makes visible at once */
-    bool far;     /* the CPU of some PE reaches a PE over a network */
-    bool rings;   /* some kernel reaches a PE over its ring, by the proxy */
-    bool message; /* a token and its signal are one message where no stores reach */
-    bool counts;  /* the slots may have counters: kernels of all PEs with a GPU have them */
+    int largest_tile; /* the largest tile that every path between PEs makes visible at once */
+    bool far;         /* the CPU of some PE reaches a PE over a network */
+    bool rings;       /* some kernel reaches a PE over its ring, by the proxy */
+    bool message;     /* a token and its signal are one message where no stores reach */
+    bool counts;      /* the slots may have counters: kernels of all PEs with a GPU have them */
     bool carries; /* each network carries the notification of a token in the write of its bytes */
 };
 
@@ -150,13 +150,13 @@ static struct agreement compare_arguments(const int64_t values[ARGUMENTS], const
     }
     shmemi_exchange(&shmemi_world, all, mine, ENTRIES, &least, call);
     if (!shmemi_collective_unbroken())
-        return (struct agreement){.kept = SHMEMI_EAGER_NONE};
+        return (struct agreement){.largest_tile = SHMEMI_EAGER_NONE};
     for (int i = 0; i < ARGUMENTS; i++)
         if (all[i] != -all[ARGUMENTS + i])
             shmemi_abort(call, "pass the same on every PE",
                          "%s is %" PRId64 " on a PE and %" PRId64 " on another", names[i], all[i],
                          -all[ARGUMENTS + i]);
-    return (struct agreement){.kept = (int)all[LARGEST_TILE],
+    return (struct agreement){.largest_tile = (int)all[LARGEST_TILE],
                               .far = all[NO_NETWORK] == 0,
                               .rings = all[NO_RINGS] == 0,
                               .message = all[ONE_MESSAGE] != 0,
@@ -169,8 +169,8 @@ static struct agreement compare_arguments(const int64_t values[ARGUMENTS], const
  * that saves messages, else no tiles. */
 static int best_tile(const struct agreement *all, size_t count)
 {
-    if (all->kept != SHMEMI_EAGER_NONE)
-        return all->kept;
+    if (all->largest_tile != SHMEMI_EAGER_NONE)
+        return all->largest_tile;
     bool saves = (all->rings && !all->message) || (all->far && all->carries);
     return all->counts && saves && shmemi_eager_counters_left(count) ? SHMEMI_EAGER_NOTIFY
                                                                      : SHMEMI_EAGER_NONE;
@@ -233,7 +233,7 @@ static int allocate_slots(shmemx_eager_t *e, const struct agreement *all, int ti
                           const char *call)
 {
     const bool counted = tile == SHMEMX_EAGER_NOTIFY;
-    if (counted ? !all->counts : tile > all->kept)
+    if (counted ? !all->counts : tile > all->largest_tile)
         return NOT_AT_ONCE;
     e->tile = (uint32_t)tile;
     e->stride = shmemi_eager_stride(e->nbytes, e->tile);
@@ -282,7 +282,7 @@ int shmemi_eager_create(size_t nbytes, size_t count, int tile, shmemx_eager_t *e
     int result =
         allocate_slots(&e, &all, tile == SHMEMX_EAGER_BEST ? best_tile(&all, count) : tile, call);
     if (result == NOT_AT_ONCE && tile == SHMEMX_EAGER_BEST) {
-        all.kept = SHMEMI_EAGER_NONE; /* NICs do not reach these slots */
+        all.largest_tile = SHMEMI_EAGER_NONE; /* NICs do not reach these slots */
         result = allocate_slots(&e, &all, best_tile(&all, count), call);
     }
     if (result == 0)

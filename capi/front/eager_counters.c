@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-static uint8_t
-    taken[UINT16_MAX]; /* for each counter that immediate data can name: 1 if it is in use */
-static bool used;      /* some counter has been allocated */
+/* For each counter that the 16 bits of immediate data can name: 1 if it is in use. */
+static uint8_t taken[UINT16_MAX];
+static bool used; /* some counter has been allocated */
 
 /* At init: marks all counters of eager transfers as free. */
 void shmemi_eager_counters_open(void)

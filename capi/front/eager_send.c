@@ -115,10 +115,11 @@ static char *bytes_in(struct box *box, const shmemx_eager_t *e)
  * a copy costs more than it saves. */
 int shmemi_eager_boxes(const shmemx_eager_t *e)
 {
-    const size_t all = 4 << 20;
-    if (e->tile == SHMEMI_EAGER_NONE && (e->nbytes <= shmemi_state.net_message || e->nbytes > all))
+    const size_t limit = 4 << 20; /* of the bytes of all buffers, unless one alone is larger */
+    if (e->tile == SHMEMI_EAGER_NONE &&
+        (e->nbytes <= shmemi_state.net_message || e->nbytes > limit))
         return 0;
-    size_t n = all / box_bytes(e);
+    size_t n = limit / box_bytes(e);
     return n < 1 ? 1 : n < BOXES ? (int)n : BOXES;
 }
 

@@ -207,7 +207,7 @@ SHMEMI_COLD void shmemi_refuse_uninitialised(const char *call)
 {
     static const char cause[] = "the library is not initialised",
                       remedy[] = "call shmem_init first and shmem_finalize last";
-    char text[512], left[16];
+    char text[512], number[16];
     if (shmemi_state.init_count == SHMEMI_FORKED)
         shmemi_abort(call, "exec a program in the child, or fork before shmem_init",
                      "this process is a child forked after shmem_init");
@@ -217,10 +217,10 @@ SHMEMI_COLD void shmemi_refuse_uninitialised(const char *call)
         shmemi_flush_stdout();
         _exit(SHMEMI_ABORTED); /* shmemrun reads the message before it looks at the exit status */
     }
-    snprintf(left, sizeof left, "%d", shmemi_state.my_pe);
-    const char *of = joined ? left : shmemi_launched_as();
-    shmemi_abort(call, remedy, "%s%s%.10s", cause, of != NULL ? " on PE " : "",
-                 of != NULL ? of : "");
+    snprintf(number, sizeof number, "%d", shmemi_state.my_pe);
+    const char *pe = joined ? number : shmemi_launched_as();
+    shmemi_abort(call, remedy, "%s%s%.10s", cause, pe != NULL ? " on PE " : "",
+                 pe != NULL ? pe : "");
 }
 
 /* Ends the job unless the library is initialised and PE pe exists. */

@@ -128,9 +128,10 @@ void shmemi_fail_message(int pe, const char *what, const char *call)
     fail_call(SHMEMX_ERROR_MESSAGE, pe, call, what);
 }
 
-/* Fails the call because an operation of the network has failed: waits for up to NEWS_MS until the
- * PE is known to be lost, which explains the failure best. If the PE is not lost by then, reports
- * the error of the core. */
+/* Fails the call because an operation on the network has failed. pe: its target; -1: one of several
+ * PEs, and the core may know which. Waits for up to NEWS_MS until that PE is known to be lost,
+ * which explains the failure best. If it is not lost by then, reports the error of the core.
+ * Without SHMEM_ON_FAILURE=return (survives) that ends the job. */
 void shmemi_fail_network(int pe, const char *call)
 {
     char text[400] = "", named[440];
@@ -143,8 +144,8 @@ void shmemi_fail_network(int pe, const char *call)
         shmemi_fail_lost(who, call);
         return;
     }
-    bool says = strncmp(text, "PE ", 3) == 0 || who < 0;
-    snprintf(named, sizeof named, says ? "%s" : "%s, PE %d", text, who);
+    bool complete = strncmp(text, "PE ", 3) == 0 || who < 0; /* it names the PE, or none is known */
+    snprintf(named, sizeof named, complete ? "%s" : "%s, PE %d", text, who);
     if (!shmemi_state.survives)
         shmemi_abort(call,
                      "see whether that PE and its network are up, or name another provider by "
@@ -170,15 +171,15 @@ void shmemi_mute(bool on)
     mine.mute = on;
 }
 
-/* Marks the losses of PEs that are in team `all` but not in team `left` as known to this thread:
- * they end no wait of it any more. Since only the first n losses of the job can be marked, it stops
- * at the first loss of another PE. */
-void shmemi_acknowledge_losses(const struct shmemi_team *all, const struct shmemi_team *left)
+/* Marks the losses of PEs that are in team `whole` but not in team `remaining` as known to this
+ * thread: they end none of its later waits. Since only the first n losses of the job can be marked,
+ * it stops at the first loss of another PE. */
+void shmemi_acknowledge_losses(const struct shmemi_team *whole, const struct shmemi_team *remaining)
 {
     uint32_t n = 0;
     for (; n < shmemi_observe(&shmemi_state.n_lost); n++) {
         int pe = shmemi_state.losses[n];
-        if (shmemi_team_rank(all, pe) < 0 || shmemi_team_rank(left, pe) >= 0)
+        if (shmemi_team_rank(whole, pe) < 0 || shmemi_team_rank(remaining, pe) >= 0)
             break;
     }
     end_no_wait(n);

@@ -61,9 +61,10 @@ SHMEMI_INLINE bool shmemi_refuse_lost(int pe, const char *call)
  * caller checks for losses itself. */
 void shmemi_mute(bool on);
 
-/* Marks the losses of PEs that are members of `all` and not of `left` as known to the thread: from
- * now on they end none of its waits and fail none of its calls. */
-void shmemi_acknowledge_losses(const struct shmemi_team *all, const struct shmemi_team *left);
+/* Marks the losses of PEs that are members of `whole` and not of `remaining` as known to the
+ * thread: from now on they end none of its waits and fail none of its calls. */
+void shmemi_acknowledge_losses(const struct shmemi_team *whole,
+                               const struct shmemi_team *remaining);
 
 /* Ends the job, or fails the call, because the core could not serve an operation for PE pe, or for
  * several PEs if pe is -1. The calling thread must not have the network lock. */

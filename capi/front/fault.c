@@ -28,14 +28,14 @@ static volatile sig_atomic_t fault;      /* the signal whose Go handler runs */
 static void on_quit(int number)
 {
     (void)number;
-    int of = fault;
+    int number_of_fault = fault;
     sigset_t only;
     sigemptyset(&only);
-    sigaddset(&only, of);
-    signal(of, SIG_DFL);
+    sigaddset(&only, number_of_fault);
+    signal(number_of_fault, SIG_DFL);
     pthread_sigmask(SIG_UNBLOCK, &only, NULL);
-    raise(of);
-    _exit(128 + of);
+    raise(number_of_fault);
+    _exit(128 + number_of_fault); /* as a shell shows the signal, if raise has returned */
 }
 
 /* Handles a fault: runs Go's handler, during which SIGQUIT, which that handler may send, ends the

@@ -158,7 +158,7 @@ static void after_fork(void)
 }
 
 /* Prints an error in the child, without stdio, and ends it. */
-static void say_and_exit(const char *text)
+static void print_and_exit(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0) {
         /* stderr is closed */
@@ -168,23 +168,23 @@ static void say_and_exit(const char *text)
 
 /* In the child: moves the private copy over the globals, which are still memory that the PEs share.
  * The moves need no copy: mremap replaces the mapping of each span. */
-static void own_statics(void)
+static void make_globals_private(void)
 {
     const struct shmemi_program *p = now.program;
     if (now.uffd >= 0)
         close(now.uffd);
     if (now.copy == NULL)
-        say_and_exit(shmemi_program_on_spans(p)
-                         ? "shmem: fork: the caller's stack is in a global, which the "
-                           "child cannot make its own (call fork on another stack)\n"
-                         : "shmem: fork: there is no memory for the child's own globals "
-                           "(free some, or set SHMEM_STATICS=off)\n");
+        print_and_exit(shmemi_program_on_spans(p)
+                           ? "shmem: fork: the caller's stack is in a global, which the "
+                             "child cannot make its own (call fork on another stack)\n"
+                           : "shmem: fork: there is no memory for the child's own globals "
+                             "(free some, or set SHMEM_STATICS=off)\n");
     for (uint32_t i = 0; i < p->n_spans; i++) {
         const struct shmemi_span *s = &p->spans[i];
         if (syscall(SYS_mremap, now.copy + s->at, s->size, s->size, MREMAP_MAYMOVE | MREMAP_FIXED,
                     s->start) == -1)
-            say_and_exit("shmem: fork: the child's globals cannot be made its own (raise "
-                         "vm.max_map_count, or set SHMEM_STATICS=off)\n");
+            print_and_exit("shmem: fork: the child's globals cannot be made its own (raise "
+                           "vm.max_map_count, or set SHMEM_STATICS=off)\n");
     }
 }
 
@@ -193,7 +193,7 @@ static void own_statics(void)
 static void in_child(void)
 {
     if (now.program != NULL)
-        own_statics();
+        make_globals_private();
     shmemi_statics_forget();
     shmemi_buffers_forget();
     shmemi_statics_unlock();

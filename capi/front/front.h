@@ -278,7 +278,8 @@ SHMEMI_INLINE void shmemi_put_signal(shmem_ctx_t ctx, void *dest, const void *so
 /* ----------------------------------------------------------------- ordering */
 
 /* Implements shmem_fence. A fence of stores suffices, unless the context has operations on the
- * network or does not exist, copies of a GPU are under way, or a profiler shows each fence. */
+ * network (unfenced) or does not exist (its handle differs), copies of a GPU are under way, or a
+ * profiler shows each fence (fast_order is 0). */
 SHMEMI_INLINE void shmemi_fence(shmem_ctx_t ctx, const char *call)
 {
     const struct shmemi_context *c = shmemi_context_at(ctx);
@@ -289,8 +290,8 @@ SHMEMI_INLINE void shmemi_fence(shmem_ctx_t ctx, const char *call)
 }
 
 /* Implements shmem_quiet. A full memory fence suffices, unless the context has operations on the
- * network or does not exist, copies of a GPU are under way, kernels of the job use the network, or
- * a profiler shows each quiet. */
+ * network (dirty) or does not exist (its handle differs), copies of a GPU are under way, kernels of
+ * the job use the network, or a profiler shows each quiet (fast_order is 0). */
 SHMEMI_INLINE void shmemi_quiet(shmem_ctx_t ctx, const char *call)
 {
     const struct shmemi_context *c = shmemi_context_at(ctx);

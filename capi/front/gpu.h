@@ -51,6 +51,7 @@ SHMEMI_INLINE void shmemi_move_nbi(void *to, const void *from, size_t n, const c
         memmove(to, from, n);
 }
 
+/* Waits until all copies that shmemi_move_nbi has started, in any thread, are complete. */
 void shmemi_settle(const char *call);
 
 /* Zeroes n bytes of this PE's symmetric memory. */

@@ -25,10 +25,10 @@ struct registration_request {
 };
 
 /* Refuses a request: records the cause and the remedy. */
-#define REFUSE(w, ...) snprintf((w)->why, WHY, __VA_ARGS__)
+#define REFUSE(request, ...) snprintf((request)->why, WHY, __VA_ARGS__)
 
 /* Fills in inside, granule, before and after; or why, if the buffer cannot be registered. */
-void shmemi_registration_check(struct registration_request *w, int flags);
+void shmemi_registration_check(struct registration_request *request, int flags);
 
 #pragma GCC visibility pop
 
