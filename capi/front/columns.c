@@ -352,8 +352,7 @@ void shmemi_columns_reduce(struct shmemi_team *t, char *dest, const char *source
                            const struct shmemi_reducer *reducer, const char *call)
 {
     size_t size = reducer->size;
-    /* The elements of a cache line, at least 1: shares are whole lines, so that no two PEs of a
-     * node write to the same one. */
+    /* The elements of a cache line, at least 1. A share is a whole number of lines. */
     size_t line = SHMEMI_CACHE_LINE / size + !(SHMEMI_CACHE_LINE / size);
     size_t columns = nelems * size / COLUMN_BYTES + 1;
     if (columns > t->columns)

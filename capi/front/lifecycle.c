@@ -104,14 +104,14 @@ static int check_forked(char *error, size_t size)
  * operations on CUDA streams. Returns 0, or -1 with an error. */
 static int begin_kernels(char *error, size_t size)
 {
-    bool given;
-    if (shmemi_units_begin(&given, error, size) != 0)
+    bool has_kernels;
+    if (shmemi_units_begin(&has_kernels, error, size) != 0)
         return -1;
-    return given ? shmemi_streams_begin(error, size) : 0;
+    return has_kernels ? shmemi_streams_begin(error, size) : 0;
 }
 
-/* Clears the kernels' copies of the job's state. reset: the program has reset the GPU, and with it
- * their memory. */
+/* At finalize: clears the kernels' copies of the job's state. reset: the program has reset the GPU
+ * (cudaDeviceReset), which has freed the copies. */
 static void end_kernels(bool reset)
 {
     shmemi_modules_end(reset);
@@ -120,8 +120,8 @@ static void end_kernels(bool reset)
 }
 
 /* Blocks Go's preemption signal in this thread, in exit: Go may send SIGURG to a thread that calls
- * it, and ends the process if the signal arrives when the thread has no signal stack any more
- * (depart in capi/core/core.c). That ended one of four processes of Python with faulthandler. */
+ * Go, and ends the process if the signal arrives when the thread has no signal stack any more
+ * (depart in capi/core/core.c). That ended one of four Python processes with faulthandler. */
 static void block_preemption(void)
 {
     sigset_t preemption;
@@ -148,9 +148,10 @@ static void leave_at_exit(int status, void *unused)
 }
 
 /*
- * Exit handler of a program that wants finalize at exit. A PE that ends with an error does not sync
- * with the others: they might never call finalize, and would not learn of the error while it waits
- * for them. The launcher informs them.
+ * Exit handler of a program that wants finalize at exit. `call` names the call that asked for it. A
+ * PE that ends with an error does not call finalize, whose barrier waits for the other PEs: these
+ * might never call it, and would not learn of the error while this PE waits. The launcher informs
+ * them.
  */
 static void finalize_at_exit(int status, void *call)
 {
@@ -164,7 +165,7 @@ static void finalize_at_exit(int status, void *call)
  * that one, so they are registered once more in the first init with a GPU. A failure of on_exit is
  * ignored: then other PEs may wait for messages that this PE has not flushed, and nothing else is
  * lost. */
-static void register_end(void)
+static void register_exit_handlers(void)
 {
     static bool after_driver;
     if (owner != 0 && (after_driver || !shmemi_state.gpu))
@@ -227,10 +228,10 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     shmemi_barrier_open();
     shmemi_notification_open();
     shmemi_eager_counters_open();
-    bool teams = shmemi_teams_open() == 0 && shmemi_send_open() && shmemi_receive_open();
-    if (!teams)
+    bool allocated = shmemi_teams_open() == 0 && shmemi_send_open() && shmemi_receive_open();
+    if (!allocated)
         snprintf(error, size, "no memory for the lists of %u PEs (free some)", s->n_pes);
-    if (!teams || shmemi_statics_open(error, size) != 0 || begin_kernels(error, size) != 0) {
+    if (!allocated || shmemi_statics_open(error, size) != 0 || begin_kernels(error, size) != 0) {
         shmemi_report_signal_close();
         shmemi_statics_close();
         shmemi_send_close();
@@ -243,7 +244,7 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     }
     s->thread_level = args.provided;
     s->init_count = 1;
-    register_end();
+    register_exit_handlers();
     owner = getpid();
     joined++;
     shmemi_abort_note_joined();
@@ -390,7 +391,7 @@ void shmemi_finalize(const char *call)
     pthread_mutex_unlock(&lifecycle);
 }
 
-/* Registers finalize as an exit handler, once. */
+/* Registers finalize as an exit handler, once. `call` is a string that stays valid until then. */
 void shmemi_finalize_at_exit(const char *call)
 {
     pthread_mutex_lock(&lifecycle);

@@ -21,8 +21,8 @@ struct line {
 };
 _Static_assert(sizeof(struct line) == SHMEMI_CACHE_LINE, "a line is one cache line");
 
-/* How often a wait polls before it becomes an ordinary wait: most lines arrive within that time,
- * some .1 us. */
+/* How often a wait polls before it becomes an ordinary wait (wait.h). These polls take some .1 us,
+ * in which most lines arrive. */
 #define BARE_POLLS 32
 
 /* One small collective, with what this PE needs for its part in it. */
@@ -31,7 +31,7 @@ struct exchange {
     size_t nelems, bytes; /* elements and bytes of a contribution to a combination */
     int64_t dest;         /* the offset of the blocks that are collected */
     const struct shmemi_reducer *reducer;
-    const struct shmemi_lines_report *everyone;
+    const struct shmemi_lines_report *report; /* of a long wait; NULL: by the lines that lack */
     const char *call;
     int64_t set;       /* the offset of the lines of this exchange */
     struct line *mine; /* the lines of this exchange that others write at this PE */
@@ -128,7 +128,7 @@ static void describe_lines(const void *subject, char *text, size_t size)
 /* Waits until other members have written the lines of this PE that `a` describes. */
 static void await_lines(const struct awaited *a)
 {
-    const struct shmemi_lines_report *r = a->e->everyone;
+    const struct shmemi_lines_report *r = a->e->report;
     for (int i = 0; i < BARE_POLLS; i++)
         if (all_have_arrived(a))
             return;
@@ -200,7 +200,7 @@ static void combine_group(const struct exchange *e, void *acc, const struct shme
  * value to member me - whole, and gets the result from it at the end. */
 void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
                           const struct shmemi_reducer *reducer,
-                          const struct shmemi_lines_report *everyone, const char *call)
+                          const struct shmemi_lines_report *report, const char *call)
 {
     const struct shmemi_steps *steps = &t->steps;
     uint32_t me = t->near_rank, whole = steps->whole, beyond = me + whole;
@@ -210,7 +210,7 @@ void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
     e.nelems = nelems;
     e.bytes = nelems > 0 ? nelems * reducer->size : 0;
     e.reducer = reducer;
-    e.everyone = everyone;
+    e.report = report;
     if (me >= whole) {
         write_line(&e, me - whole, SHMEMI_LINE_GIVEN, acc, e.bytes);
         memcpy(acc, await_one(&e, me - whole, SHMEMI_LINE_RESULT), e.bytes);

@@ -24,7 +24,7 @@ enum { SHMEMI_LINE_DATA = SHMEMI_CACHE_LINE - sizeof(uint64_t) };
 
 /* Combines the values acc of all members of a team that are on this node. acc is in main memory.
  * Each gets the same result in its acc, bit for bit. Without elements it is a barrier, and reducer
- * may be NULL. everyone: how the report of a long wait lists the PEs that it waits for; NULL: it
+ * may be NULL. report: how the report of a long wait lists the PEs that it waits for; NULL: it
  * names those whose lines have not arrived. */
 struct shmemi_lines_report {
     shmemi_describe describe;
@@ -33,18 +33,18 @@ struct shmemi_lines_report {
 };
 void shmemi_lines_combine(struct shmemi_team *t, void *acc, size_t nelems,
                           const struct shmemi_reducer *reducer,
-                          const struct shmemi_lines_report *everyone, const char *call);
+                          const struct shmemi_lines_report *report, const char *call);
 
 /* Called right after shmemi_lines_combine: sends the data of the first PE of the node to the other
- * members there. It is a part of the same exchange, since the first PE goes on before the others
- * have read their lines. */
+ * members there. It uses other lines of the same exchange: the first PE returns before the others
+ * have read their lines, and only the next exchange has another set of lines. */
 void shmemi_lines_spread(struct shmemi_team *t, void *data, size_t bytes, const char *call);
 
 /* Where the blocks of a team's members are in dest, one after the other, for collect and
  * fcollect. */
 struct shmemi_blocks {
-    const uint64_t
-        *at; /* where each begins, and the end of the last; NULL: each has `size` bytes */
+    /* Where each block begins, and the end of the last; NULL: each has `size` bytes. */
+    const uint64_t *at;
     size_t size;
 };
 

@@ -94,11 +94,12 @@ static void forget_holder(const struct lock *l)
  * of the PE that followed this one in the queue may arrive only after this one has left. */
 static bool enter_queue(const struct lock *l)
 {
-    uint32_t was = 0, now;
-    while ((now = at_place(l, SHMEMI_AMO_CSWAP, QUEUED | WAITS, was, shmemi_state.my_pe)) != was) {
-        if (now & QUEUED)
+    uint32_t expected = 0, found;
+    while ((found = at_place(l, SHMEMI_AMO_CSWAP, QUEUED | WAITS, expected, shmemi_state.my_pe)) !=
+           expected) {
+        if (found & QUEUED)
             return false;
-        was = now;
+        expected = found;
     }
     return true;
 }
@@ -166,7 +167,7 @@ int shmemi_test_lock(long *lock, const char *call)
     const struct lock l = lock_of(lock, call);
     if (!enter_queue(&l))
         return 1;
-    uint32_t before = 1;
+    uint32_t before = 1; /* the tail before this call; not 0: this PE has not become the tail */
     /* Losses are muted, because a loss must not fail this call: it then tries without the queue. */
     shmemi_mute(true);
     if (SHMEMI_LIKELY(!shmemi_some_lost()))

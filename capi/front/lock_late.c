@@ -45,9 +45,9 @@ enum { DISTANCE = 21 }; /* the first bit of the home's distance in a PE's entry 
 /* An attempt of this PE to set a lock after a loss. */
 struct late {
     const struct lock *l;
-    int home;
-    int died; /* the PE that may have had the lock and is lost, or -1 */
-    bool held;
+    int home;  /* the lock's present home, which this PE uses */
+    int died;  /* the PE that may have had the lock and is lost, or -1 */
+    bool held; /* this PE has the lock */
 };
 
 /* For the hang report: names the lock, and the symmetric object that it is in. */
@@ -106,11 +106,11 @@ static void known_by(int pe, uint64_t *words, const char *call)
         words[i] = shmemi_observe(&there[i]);
 }
 
-/* Reports whether every living PE knows all losses that this one knows. It reads their words anew
- * only after a further loss (known). */
+/* Reports whether every living PE knows all losses that this one knows. It reads their words, or
+ * gets them over the network, again only after a further loss. */
 static bool all_know(const char *call)
 {
-    static uint32_t known;
+    static uint32_t known; /* all living PEs know the first `known` losses */
     const struct shmemi_state *s = &shmemi_state;
     uint32_t lost = shmemi_observe(&s->n_lost);
     if (shmemi_observe(&known) >= lost)
@@ -134,14 +134,16 @@ static bool all_know(const char *call)
 /* Reports whether no other PE that is alive is in the queue, or uses another home than this PE. */
 static bool none_elsewhere(const struct late *t)
 {
-    uint32_t here = QUEUED | WITHOUT_QUEUE | distance_bits(t->l, t->home);
+    /* The bits of the entry of a PE that uses this PE's home. */
+    uint32_t same_home = QUEUED | WITHOUT_QUEUE | distance_bits(t->l, t->home);
     for (int pe = 0; pe < (int)shmemi_state.n_pes; pe++) {
         if (pe == shmemi_state.my_pe || shmemi_is_lost(pe))
             continue;
         uint32_t place = at_place(t->l, SHMEMI_AMO_FETCH, 0, 0, pe);
-        if ((place & QUEUED) && (place & here) != here && !shmemi_is_lost(pe))
+        if ((place & QUEUED) && (place & same_home) != same_home && !shmemi_is_lost(pe))
             return false;
-        if ((place & QUEUED) && ((place ^ here) >> DISTANCE & 0xff) != 0 && !shmemi_is_lost(pe))
+        if ((place & QUEUED) && ((place ^ same_home) >> DISTANCE & 0xff) != 0 &&
+            !shmemi_is_lost(pe))
             return false;
     }
     return true;
@@ -215,7 +217,7 @@ static bool try_once(struct late *t)
 
 /* Sets the lock at its home, however long that takes: it tries again and again, after growing
  * pauses, because without the queue no PE informs this one that the lock is free. */
-static void try_at_times(struct late *t)
+static void try_until_held(struct late *t)
 {
     struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
                               .call = t->l->call,
@@ -225,7 +227,8 @@ static void try_at_times(struct late *t)
     uint64_t next = 0, pace = PACE_FIRST_NS;
     for (;;) {
         if (shmemi_now() >= next) {
-            shmemi_wait_over(&w); /* that may wait, too, and only one wait may poll the network */
+            shmemi_wait_over(
+                &w); /* try_once may wait, too, and only one wait may poll the network */
             if (try_once(t))
                 break;
             next = shmemi_now() + pace;
@@ -237,19 +240,20 @@ static void try_at_times(struct late *t)
     t->held = true;
 }
 
-/* Sets a lock after a loss: leaves the queue, and takes the lock at its home, with `once` by one
- * try. Returns whether this PE has the lock. The call fails if a lost PE may have had it. */
+/* Sets a lock after a loss: leaves the queue, and takes the lock at its home; with `once` it tries
+ * only once, and may return false: this PE does not have the lock. The program's call fails if a
+ * lost PE may have had the lock, although this PE has it then. */
 bool shmemi_lock_late(const struct lock *l, bool once)
 {
     struct late t = {.l = l, .died = -1};
     shmemi_mute(true);
-    bool passed = !change_home(&t);
+    bool passed = !change_home(&t); /* a PE of the queue has passed the lock to this one */
     if (passed)
         t.held = true;
     else if (once)
         t.held = try_once(&t);
     else
-        try_at_times(&t);
+        try_until_held(&t);
     if (!t.held)
         at_place(l, SHMEMI_AMO_SET, 0, 0, shmemi_state.my_pe);
     else if (!passed)

@@ -36,8 +36,9 @@ SHMEMI_INLINE uint32_t me_plus_one(void)
     return (uint32_t)shmemi_state.my_pe + 1;
 }
 
-/* Performs an atomic operation on PE pe's entry in the lock's queue. Only fetching operations
- * return the old value, and only they are complete at a PE of another node when this returns. */
+/* Performs an atomic operation on PE pe's entry in the lock's queue (place). Only fetching
+ * operations return the old value, and only they are complete at a PE of another node when this
+ * returns. */
 SHMEMI_INLINE uint32_t at_place(const struct lock *l, enum shmemi_amo op, uint32_t operand,
                                 uint32_t compare, int pe)
 {

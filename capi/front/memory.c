@@ -31,9 +31,9 @@ static void check_initialised(const char *call)
 }
 
 /*
- * Agrees with all PEs on an allocation. Returns the offset if every PE has the memory, else a
- * negative value, the same on all PEs. No PE returns before all have begun, so this is also the
- * barrier at the end of the call.
+ * Agrees with all PEs on an allocation of size bytes, for which this PE's allocator has returned
+ * offset. Returns the offset if every PE has the memory, else a negative value, the same on all
+ * PEs. No PE returns before all have begun, so this is also the barrier at the end of the call.
  */
 static int64_t agree_on_allocation(int64_t offset, size_t size, const char *call)
 {
@@ -75,7 +75,9 @@ static void *allocate(size_t size, size_t align, long hints, bool zero, const ch
         return NULL;
     shmemi_coll_check_arguments(&shmemi_world, NULL, NULL, 0, "", 0, call);
     shmemi_quiet(SHMEM_CTX_DEFAULT, call);
-    if (shmemi_state.grows_together) /* waits for late PEs, without a limit */
+    /* If some heap is in GPU memory, heap_alloc grows the heaps of a node together, and fails if a
+     * PE does not come in time. This sync waits for late PEs first, without a limit. */
+    if (shmemi_state.grows_together)
         shmemi_sync_members(&shmemi_world, call);
     int64_t offset = shmemi_state.core->heap_alloc(size, align, hints);
     if (zero && offset >= 0)

@@ -80,8 +80,8 @@ void shmemi_lent_back(struct shmemi_lent *lent, const char *call)
 }
 
 /* Sends a message with data to a PE of another node, and adds it to the list `lent` of messages
- * that still read their source. If the list is full, it first waits for the oldest. Without a list
- * it does not wait for the source. */
+ * that still read their source. If the list is full, it first waits for the oldest. NULL: the
+ * source stays unchanged until the message has arrived, and no call waits for it. */
 static void send_data(struct shmemi_host_operation *o, struct shmemi_lent *lent)
 {
     keep_order(o->nbytes > PAYLOAD, o->call);
@@ -125,8 +125,9 @@ void shmemi_message_at(struct shmemi_team *t, int rank, int64_t offset, const vo
         send_data(&o, lent);
         return;
     }
-    /* A heap in GPU memory that this process cannot map. All counts to that PE are sent on one
-     * path, since a count that arrives late would set the word back. */
+    /* The PE is on this node, and its heap in GPU memory that this process cannot map: the network
+     * writes the data, and a store the count, as for all messages to that PE. On two paths a count
+     * could arrive late, and set the word back. */
     o.kind = SHMEMI_OPERATION_PUT;
     shmemi_net_do(&o);
     shmemi_quiet_slow(SHMEM_CTX_DEFAULT, call);
@@ -141,6 +142,8 @@ void shmemi_message_data(struct shmemi_team *t, int rank, void *dest, const void
     shmemi_message_at(t, rank, n == 0 ? 0 : shmemi_offset(dest), source, n, lent, call);
 }
 
+/* The message for which shmemi_await waits: the word that counts those of rank in this PE's inbox.
+ */
 struct awaited {
     const struct shmemi_team *t;
     const uint64_t *count;

@@ -24,6 +24,9 @@ enum { FEWEST_HALVED = 8 };
  * node takes less time than separate messages. */
 #define PACK_BYTES ((size_t)16 << 10)
 
+/* How many bytes a PE combines or copies in a nanosecond: some 10 GB/s. */
+enum { COMBINED_PER_NS = 10 };
+
 /* Reports whether SHMEM_COLLECTIVES, a setting for tests and measurements, selects one of these
  * algorithms. */
 static bool is_selected(uint32_t which)
@@ -59,11 +62,11 @@ static double time_direct(uint32_t n, double bytes)
     return latency() + time_to_send(n - 1.0, bytes);
 }
 
-/* Returns the modelled time that a PE takes to combine `bytes` bytes of each node, which it copies
- * once before and once after, at some 10 GB/s; in nanoseconds. */
+/* Returns the modelled time that a PE takes to combine `bytes` bytes of each node, and to copy as
+ * many once before and once after; in nanoseconds. */
 static double time_to_combine(const struct shmemi_team *t, double bytes)
 {
-    return (t->n_nodes + 2) * bytes / 10;
+    return (t->n_nodes + 2) * bytes / COMBINED_PER_NS;
 }
 
 /* Returns the modelled time in which the nodes beyond the largest power of two send their elements
@@ -71,7 +74,9 @@ static double time_to_combine(const struct shmemi_team *t, double bytes)
  * such nodes. */
 static double time_to_fold(const struct shmemi_team *t, double bytes)
 {
-    return shmemi_in_pairs(t->n_nodes) ? 0 : 2 * (latency() + time_to_send(1, bytes)) + bytes / 10;
+    return shmemi_in_pairs(t->n_nodes)
+               ? 0
+               : 2 * (latency() + time_to_send(1, bytes)) + bytes / COMBINED_PER_NS;
 }
 
 /* Returns the modelled time of a reduction in pairs, in rounds of up to `limit` bytes; in
@@ -81,7 +86,7 @@ static double in_pairs(const struct shmemi_team *t, size_t bytes, size_t limit)
     double rounds = (double)((bytes + limit - 1) / limit), each = (double)bytes / rounds;
     double time = time_to_fold(t, each);
     for (uint32_t nodes = t->n_nodes; nodes > 1; nodes /= 2)
-        time += latency() + time_to_send(1, each) + 2 * each / 10;
+        time += latency() + time_to_send(1, each) + 2 * each / COMBINED_PER_NS;
     return rounds * time;
 }
 
@@ -90,7 +95,7 @@ static double in_pairs(const struct shmemi_team *t, size_t bytes, size_t limit)
 static double in_halves(const struct shmemi_team *t, size_t bytes, size_t limit)
 {
     double rounds = (double)((bytes + limit - 1) / limit), each = (double)bytes / rounds;
-    double time = time_to_fold(t, each) + 4 * each / 10, half = each;
+    double time = time_to_fold(t, each) + 4 * each / COMBINED_PER_NS, half = each;
     for (uint32_t nodes = t->n_nodes; nodes > 1; nodes /= 2) {
         half /= 2;
         time += 2 * (latency() + time_to_send(1, half));
@@ -98,8 +103,8 @@ static double in_halves(const struct shmemi_team *t, size_t bytes, size_t limit)
     return rounds * time;
 }
 
-/* Returns the way of reducing that the setting SHMEM_COLLECTIVES selects; SHMEMI_STRAIGHT if it
- * selects none. */
+/* Returns the algorithm of a reduction that the setting SHMEM_COLLECTIVES selects; SHMEMI_STRAIGHT
+ * if it selects none of the others. */
 static enum shmemi_reduction selected_reduction(void)
 {
     static const struct {
@@ -114,18 +119,19 @@ static enum shmemi_reduction selected_reduction(void)
     return SHMEMI_STRAIGHT;
 }
 
-/* Returns the way of reducing with the smallest modelled time among those that are possible, unless
- * SHMEM_COLLECTIVES selects one. */
+/* Returns the algorithm with the smallest modelled time for a reduction of `bytes` bytes, among
+ * those that are possible, unless SHMEM_COLLECTIVES selects one. */
 enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes)
 {
     const uint32_t nodes = t->n_nodes;
     const double all = (double)bytes, block = all / nodes;
-    const bool parts = shmemi_part_bytes(t) >= SHMEMI_LEAST_PART;
+    const bool parts =
+        shmemi_part_bytes(t) >= SHMEMI_LEAST_PART; /* a round has one for each node */
     const struct {
         enum shmemi_reduction how;
         bool possible;
         double time;
-    } all_ways[] = {
+    } algorithms[] = {
         {SHMEMI_STRAIGHT, parts, time_direct(nodes, all) + time_to_combine(t, all)},
         {SHMEMI_OWNERS, parts, 2 * time_direct(nodes, block) + time_to_combine(t, block)},
         {SHMEMI_PAIRS, nodes > 2, in_pairs(t, bytes, shmemi_pairs_limit(t))},
@@ -137,10 +143,10 @@ enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t
     double least = -1;
     if (is_selected(words) && (parts || is_selected(steps)))
         return selected_reduction();
-    for (size_t i = 0; i < sizeof all_ways / sizeof *all_ways; i++)
-        if (all_ways[i].possible && (least < 0 || all_ways[i].time < least)) {
-            best = all_ways[i].how;
-            least = all_ways[i].time;
+    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++)
+        if (algorithms[i].possible && (least < 0 || algorithms[i].time < least)) {
+            best = algorithms[i].how;
+            least = algorithms[i].time;
         }
     return best;
 }
@@ -154,8 +160,8 @@ bool shmemi_model_pairs(uint32_t n, size_t bytes)
     return steps * (latency() + time_to_send(1, (double)bytes)) < time_direct(n, (double)bytes);
 }
 
-/* Returns the modelled time of a broadcast in a tree: the last node gets the first piece over the
- * whole depth of the tree, and the other pieces right after it. */
+/* Returns the modelled time of a broadcast in a tree, in nanoseconds: the last node gets the first
+ * piece over the whole depth of the tree, and the other pieces right after it. */
 static double time_of(const struct shmemi_team *t, struct shmemi_tree tree, size_t nbytes)
 {
     uint32_t others = t->n_nodes - 1, depth = 0;

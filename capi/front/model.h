@@ -56,9 +56,10 @@ SHMEMI_INLINE size_t shmemi_halves_limit(const struct shmemi_team *t)
     return (t->round_bytes - 2048) / 2 & ~(size_t)(SHMEMI_CACHE_LINE - 1);
 }
 
-/* How a column reduces its share of `bytes` bytes (columns.c, column_steps.c): each member sends
- * its share to all, pairs of members exchange all of it or a half, or owners combine blocks of it.
- */
+/* How a column reduces its share of `bytes` bytes. A column is the k-th members of all nodes, and
+ * reduces the k-th share of the elements (columns.c, column_steps.c). STRAIGHT: each member sends
+ * its share to all; PAIRS, HALVES: pairs of members exchange all of it or a half; OWNERS: each
+ * member combines a block of it, and sends the result to all. */
 enum shmemi_reduction { SHMEMI_STRAIGHT, SHMEMI_PAIRS, SHMEMI_HALVES, SHMEMI_OWNERS };
 enum shmemi_reduction shmemi_model_reduction(const struct shmemi_team *t, size_t bytes);
 

@@ -14,10 +14,11 @@
 
 /* ------------------------------------------------------------ near members */
 
-/* Copies n bytes of this PE (own) to or from an offset at a member of this node; through the core
- * if that member's heap is in memory that this process does not map. */
+/* Copies n bytes at `local`, memory of this PE, to an offset at a member of this node (kind is
+ * SHMEMI_OPERATION_PUT), or from there to `local` (SHMEMI_OPERATION_GET). If the member's heap is
+ * in memory that this process does not map, the core does it. */
 static void copy_near(struct shmemi_team *t, enum shmemi_operation_kind kind, int rank,
-                      int64_t offset, void *own, size_t n, const char *call)
+                      int64_t offset, void *local, size_t n, const char *call)
 {
     int pe = t->pes[rank];
     char *base = shmemi_reachable(pe, offset);
@@ -28,20 +29,20 @@ static void copy_near(struct shmemi_team *t, enum shmemi_operation_kind kind, in
                                                       .pe = pe,
                                                       .offset = offset,
                                                       .nbytes = n,
-                                                      .source = own,
-                                                      .dest = own,
+                                                      .source = local,
+                                                      .dest = local,
                                                       .call = call});
     else if (kind == SHMEMI_OPERATION_PUT)
-        shmemi_move(base + offset, own, n, call);
+        shmemi_move(base + offset, local, n, call);
     else
-        shmemi_move(own, base + offset, n, call);
+        shmemi_move(local, base + offset, n, call);
 }
 
 /* Waits until all members of this node have called sync_near, and the bytes that each has copied to
  * the others are visible. */
 static void sync_near(struct shmemi_team *t, const char *call)
 {
-    if (shmemi_state.gpu)
+    if (shmemi_state.gpu) /* copies of the core (copy_near) may still be under way */
         shmemi_quiet_slow(SHMEM_CTX_DEFAULT, call);
     shmemi_sync_node(t, call);
 }
@@ -51,7 +52,7 @@ static void sync_near(struct shmemi_team *t, const char *call)
 /* A collect, as one member sees it. */
 struct collect {
     struct shmemi_team *t;
-    int64_t dest;
+    int64_t dest; /* the offset of dest from the user heap */
     const struct shmemi_blocks *blocks;
     struct shmemi_lent *lent;
     const char *call;
@@ -235,9 +236,10 @@ void shmemi_nodes_collect(struct shmemi_team *t, int64_t dest, const struct shme
 
 /* ----------------------------------------------------------------- alltoall */
 
-/* Reports whether shmemi_nodes_alltoall can do it: all nodes have equally many members, with
- * consecutive ranks, and the blocks for a node's members, which are contiguous in source, fit into
- * a part of a round's memory. */
+/* Reports whether shmemi_nodes_alltoall can serve blocks of nbytes bytes, and is faster than a
+ * message for each block: all nodes have equally many members, with consecutive ranks, and the
+ * blocks for a node's members, which are contiguous in source, fit into a part of a round's memory.
+ */
 bool shmemi_nodes_swaps(const struct shmemi_team *t, size_t nbytes)
 {
     return shmemi_has_parts(t) && t->consecutive && t->even &&

@@ -29,7 +29,7 @@ static uint64_t stored[MAX_COUNTERS];
 static bool loaded; /* some counter has been read */
 
 /* Returns the word of a counter of this PE in main memory. */
-static uint64_t *main_of(int notify)
+static uint64_t *main_word(int notify)
 {
     return shmemi_notification_of(shmemi_state.my_pe, notify);
 }
@@ -74,7 +74,7 @@ static uint64_t last_known_value(int notify)
     uint64_t again = shmemi_observe(&stored[notify]), stores, value;
     do {
         stores = again;
-        value = shmemi_observe(main_of(notify)) + stores;
+        value = shmemi_observe(main_word(notify)) + stores;
         again = shmemi_observe(&stored[notify]);
     } while (again != stores);
     return value;
@@ -110,10 +110,10 @@ static bool has_reached(int notify, uint64_t count, uint64_t *value, const char 
  * additions would be neither value. */
 static void set_counter(int notify, uint64_t value)
 {
-    uint64_t *main = main_of(notify), old = shmemi_observe(main), stores;
+    uint64_t *word = main_word(notify), old = shmemi_observe(word), stores;
     do
         stores = shmemi_observe(&stored[notify]);
-    while (!shmemi_exchange_if(main, &old, value - stores));
+    while (!shmemi_exchange_if(word, &old, value - stores));
 }
 
 /* Sets n counters of this PE to 0. */
@@ -199,8 +199,8 @@ int shmemi_notification_alloc(int n, const char *call)
     if (first >= 0)
         shmemi_notification_zero(first, n, call);
     ranged = true;
-    check_equal_on_all(n, "the number of counters",
-                       call); /* a barrier, too: no early notification */
+    /* This is also a barrier: no PE notifies before all have set the counters to 0. */
+    check_equal_on_all(n, "the number of counters", call);
     return shmemi_collective_end() ? first : -1;
 }
 
@@ -251,8 +251,8 @@ void shmemi_notification_check_value(uint64_t value, const char *what, const cha
                      what, value);
 }
 
-/* What a program may do with a counter; for python/shmem, which raises an error before a call would
- * end the job. */
+/* What a counter is, for python/shmem, which raises an error before a call would end the job.
+ * REFUSED: full checks refuse it, because the program allocates ranges, and it is in none. */
 enum { ABSENT, UNRANGED, BEGINS_RANGE, WITHIN_RANGE, REFUSED };
 
 #pragma GCC visibility push(default)
@@ -311,6 +311,7 @@ void shmemi_put_notify_slow(shmem_ctx_t ctx, void *dest, const void *source, siz
 
 /* -------------------------------------------------------------------- wait */
 
+/* The counter of a wait, and the value that it has to reach. */
 struct awaited {
     int notify;
     uint64_t count;

@@ -35,7 +35,7 @@ struct finder {
     uintptr_t headers;     /* the address of the program headers */
     struct hole protected; /* RELRO, which is at the begin of a segment */
     struct hole holes[2];  /* .got.plt and the dynamic section */
-    bool needs;            /* the program was linked with this library */
+    bool is_linked;        /* the program was linked with this library */
 };
 
 /* Records that none of the program's globals and statics can be symmetric, and why. A later error
@@ -89,7 +89,7 @@ static void read_dynamic(struct finder *f, const ElfW(Phdr) * h)
         got += f->bias;
     for (const ElfW(Dyn) *d = all; d->d_tag != DT_NULL; d++)
         if (d->d_tag == DT_NEEDED && is_this_library((const char *)names + d->d_un.d_val))
-            f->needs = true;
+            f->is_linked = true;
     if (got != 0) /* three words for the dynamic linker, and one for each function */
         f->holes[0] = (struct hole){got, got + (3 + slots) * sizeof(uintptr_t)};
     f->holes[1] = (struct hole){(uintptr_t)all, (uintptr_t)all + h->p_memsz};
@@ -281,7 +281,7 @@ void shmemi_program_find(struct shmemi_program *p, bool moved)
     struct finder f = {.p = p};
     *p = (struct shmemi_program){0};
     dl_iterate_phdr(read_object, &f);
-    if (!f.needs && !is_redirected())
+    if (!f.is_linked && !is_redirected())
         decline_statics(p, "the program itself does not need libshmem.so", LINK);
     else if (p->cause == NULL && p->n_ranges == 0)
         decline_statics(p, "the program has none", HEAP);

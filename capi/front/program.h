@@ -13,7 +13,7 @@ struct shmemi_span {
     uintptr_t start;
     size_t size;
     size_t filled; /* bytes from start on that come from the program's file */
-    uint64_t at;   /* their offset in the area for statics of the node's memory file */
+    uint64_t at;   /* the span's offset in this PE's area for statics of the node's memory file */
 };
 
 /* The part of the program's data that is symmetric, or could be. */

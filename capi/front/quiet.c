@@ -55,7 +55,7 @@ static void describe(const void *subject, char *text, size_t size)
 }
 
 /* Waits until the operations that kernels had submitted to the rings when the call began are
- * complete. The ticket is the core's number of this wait, 0 at the first call. */
+ * complete. The core sets ticket, which is 0 at first, to the number of this wait. */
 static void quiet_rings(const char *call)
 {
     struct shmemi_waiter w = {.ctl = shmemi_my_ctl(),
@@ -70,7 +70,7 @@ static void quiet_rings(const char *call)
 }
 
 /* Waits until the operations on the network that were posted on a context before this call are
- * complete. The ticket is the engine's number of this quiet, 0 at the first call. */
+ * complete. The engine sets ticket, which is 0 at first, to the number of this quiet. */
 static void quiet_network(struct shmemi_context *c, const char *call)
 {
     int rc;

@@ -9,7 +9,11 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Orders the context's later operations after its earlier ones: waits for copies of the GPU driver,
+ * and calls the engine for operations on the network. */
 void shmemi_fence_slow(shmem_ctx_t ctx, const char *call);
+/* Waits for copies of the GPU driver, operations of kernels (default context only), and the
+ * context's operations on the network. */
 void shmemi_quiet_slow(shmem_ctx_t ctx, const char *call);
 /* Performs a fence that a profiler shows as a range. */
 void shmemi_fence_ranged(shmem_ctx_t ctx, const char *call);

@@ -32,7 +32,8 @@ static uint32_t category(uint32_t group)
     return (uint32_t)__builtin_ctz(group) + 1;
 }
 
-/* Makes the domains of a process once: a later job shows its ranges in the same domains. */
+/* Makes the domains of a process once: a later job shows its ranges in the same domains. Returns
+ * false if there is no profiler. */
 static bool open_domains(void)
 {
     static const char *const names[] = {
@@ -50,7 +51,7 @@ static bool open_domains(void)
 
 /* Returns 1 if a profiler listens, 0 if none does, and -1 if the library was built without ranges.
  */
-static int listened(void)
+static int find_profiler(void)
 {
     return open_domains() ? 1 : 0;
 }
@@ -75,7 +76,7 @@ void shmemi_range_leave(int of)
 #else
 
 /* Returns -1: the library was built without NVTX's header, so there are no ranges. */
-static int listened(void)
+static int find_profiler(void)
 {
     return -1;
 }
@@ -116,33 +117,33 @@ void shmemi_range_end(const bool *begun)
 
 /* The call that initialises, and whether its range has begun: only during init the library learns
  * which groups to show. The lock of init and finalize guards these. */
-static const char *initialising;
-static bool shown;
+static const char *init_call;
+static bool init_shown;
 
 /* Before init: records the name of the call, whose range begins when the groups are known. */
 void shmemi_ranges_await(const char *call)
 {
-    initialising = call;
-    shown = false;
+    init_call = call;
+    init_shown = false;
 }
 
 /* Sets the groups of ranges to show, and returns them. The core calls it during init, when it knows
  * the groups; so the range of the init call begins only now. */
 int shmemi_ranges_open(uint32_t groups)
 {
-    int there = listened();
-    if (there <= 0)
-        return there;
+    int found = find_profiler();
+    if (found <= 0)
+        return found;
     shmemi_state.ranges = groups;
     if (groups & SHMEMI_RANGE_INIT)
-        shown = shmemi_range_begin(SHMEMI_RANGE_INIT, initialising);
+        init_shown = shmemi_range_begin(SHMEMI_RANGE_INIT, init_call);
     return (int)groups;
 }
 
 /* After init: ends the range of the call, and shows no ranges if init has failed. */
 void shmemi_ranges_settle(bool joined)
 {
-    shmemi_range_end(&shown);
+    shmemi_range_end(&init_shown);
     if (!joined)
         shmemi_state.ranges = 0;
 }

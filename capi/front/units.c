@@ -87,9 +87,10 @@ static int make_image(char *error, size_t size)
     return 0;
 }
 
-/* Copies the job's state, at init, to all translation units that have kernels. *given becomes true
- * if there is a state to copy. Returns 0, or not 0 after it has written the error. */
-int shmemi_units_begin(bool *given, char *error, size_t size)
+/* Copies the job's state, at init, to all translation units that have kernels. *has_kernels becomes
+ * true if there is such a unit and this PE has a GPU. Returns 0, or not 0 after it has written the
+ * error. */
+int shmemi_units_begin(bool *has_kernels, char *error, size_t size)
 {
     int rc = 0;
     pthread_mutex_lock(&mutex);
@@ -99,7 +100,7 @@ int shmemi_units_begin(bool *given, char *error, size_t size)
         rc = make_image(error, size);
     for (struct shmemi_unit *u = units; active && u != NULL && rc == 0; u = u->next)
         rc = copy_image(u, error, size);
-    *given = rc == 0 && active;
+    *has_kernels = rc == 0 && active;
     pthread_mutex_unlock(&mutex);
     return rc;
 }
@@ -158,8 +159,8 @@ void shmemi_device_register(struct shmemi_unit *unit)
         shmemi_abort("loading a library with kernels", NULL, "%s", error);
 }
 
-/* Called by each unit when its library is unloaded. A unit that stayed in the list would be memory
- * that is no longer mapped. */
+/* Called by each unit when its library is unloaded: removes the unit from the list, because its
+ * memory is unmapped with the library. */
 void shmemi_device_unregister(struct shmemi_unit *unit)
 {
     pthread_mutex_lock(&mutex);

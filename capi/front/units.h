@@ -8,9 +8,10 @@
 
 /* Reports whether a translation unit with kernels has registered. */
 bool shmemi_units_present(void);
-/* Copies the state of the job, at init, to all translation units that have kernels. Sets *given if
- * this PE runs kernels. Returns 0, or -1 with the reason in error. */
-int shmemi_units_begin(bool *given, char *error, size_t size);
+/* Copies the state of the job, at init, to all translation units that have kernels. Sets
+ * *has_kernels to whether there is such a unit and this PE has a GPU. Returns 0, or -1 with the
+ * reason in error. */
+int shmemi_units_begin(bool *has_kernels, char *error, size_t size);
 /* Clears these copies, at finalize. reset: the program has reset the GPU, which has freed them. */
 void shmemi_units_end(bool reset);
 
