@@ -24,6 +24,7 @@ struct incoming {
     uint64_t head, returned;
 };
 
+/* Guards the two variables after it, and the mailboxes of this PE. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct incoming *incoming; /* by sender */
 static uint32_t first;            /* the sender at which the next search begins: round robin */
@@ -31,10 +32,10 @@ static uint32_t first;            /* the sender at which the next search begins:
 /* The landings: bounce buffers in the internal area to which senders write parts of long messages,
  * each for one message at a time. */
 static struct {
+    /* Threads change both by atomic operations, without the lock. */
     uint32_t used;   /* a bit for each landing */
-    uint64_t number; /* the last value that was assigned to a signal word of any landing; both are
-                        atomic */
-} landed;
+    uint64_t number; /* the last value that was assigned to a signal word of any landing */
+} landings;
 
 /* The signal words of a landing, in one cache line. */
 struct words {
@@ -48,8 +49,8 @@ _Static_assert(sizeof(struct words) == SHMEMI_CACHE_LINE, "the area has a line f
  * there is no memory. */
 bool shmemi_receive_open(void)
 {
-    landed.used = 0;
-    landed.number = 0;
+    landings.used = 0;
+    landings.number = 0;
     first = 0;
     incoming = calloc(shmemi_state.n_pes, sizeof *incoming);
     return incoming != NULL;
@@ -72,9 +73,10 @@ struct receipt {
     const char *call;
 
     enum outcome outcome;
-    int from, with; /* the message's sender and tag */
-    uint64_t size, credit;
-    uint32_t send; /* the entry of a long message in the sender's table */
+    int sender, found_tag; /* of the message */
+    uint64_t size;         /* of the message, in bytes */
+    uint64_t credit;       /* bytes of the mailbox that are free again, to return to the sender */
+    uint32_t send;         /* the entry of a long message in the sender's table */
     bool is_long;
     struct shmemi_mail_request request;
     uint32_t others; /* messages that the last search has skipped */
@@ -99,8 +101,8 @@ static bool find_from(struct receipt *r, int pe)
     struct shmemi_mail *m = s.found;
     if (m == NULL)
         return false;
-    r->from = pe;
-    r->with = m->tag;
+    r->sender = pe;
+    r->found_tag = m->tag;
     r->size = shmemi_mail_size(m->mark);
     r->is_long = (m->mark & SHMEMI_MAIL_KIND) == SHMEMI_MAIL_REQUEST;
     if (r->size > r->capacity) {
@@ -161,10 +163,11 @@ static bool find_message(void *subject)
 /* A long message that its sender writes to this PE, in parts. */
 struct writing {
     struct receipt *r;
-    int landing;
-    bool lands; /* through a landing (a bounce buffer); else directly to the program's buffer */
-    uint64_t part, number;
-    uint64_t k; /* the part for which this PE waits */
+    int landing; /* the landing (bounce buffer), whose signal words are used in either case */
+    bool lands;  /* the parts go through the landing; else directly to the program's buffer */
+    uint64_t part_bytes;
+    uint64_t number; /* the value of the signal word when part 0 has arrived; part k: number + k */
+    uint64_t k;      /* the part for which this PE waits */
 };
 
 /* For the hang report: says which bytes of which message are missing. */
@@ -174,15 +177,19 @@ static void describe_bytes(const void *subject, char *text, size_t size)
     const struct receipt *r = w->r;
     snprintf(text, size,
              "for the bytes from %" PRIu64 " on of %" PRIu64 " of the message with tag %d of PE %d",
-             w->k * w->part, r->size, r->with, r->from);
+             w->k * w->part_bytes, r->size, r->found_tag, r->sender);
 }
 
 /* Waits until ready(w), without the time limit of the thread: only the sender's library has to act,
  * and not its program. Returns false if the sender is lost. */
 static bool await_ready(struct writing *w, bool (*ready)(void *))
 {
-    struct shmemi_send_wait how = {ready, describe_bytes, w, w->r->from, false, w->r->call};
-    return shmemi_send_await(&how);
+    struct shmemi_send_wait wait = {.ready = ready,
+                                    .describe = describe_bytes,
+                                    .subject = w,
+                                    .pe = w->r->sender,
+                                    .call = w->r->call};
+    return shmemi_send_await(&wait);
 }
 
 /* Claims a free landing: a bounce buffer to which the sender writes parts of a long message.
@@ -191,7 +198,7 @@ static bool claim_landing(void *subject)
 {
     struct writing *w = subject;
     for (int i = 0; i < SHMEMI_LANDINGS; i++)
-        if (!(shmemi_acquire_bits(&landed.used, 1u << i) & 1u << i)) {
+        if (!(shmemi_acquire_bits(&landings.used, 1u << i) & 1u << i)) {
             w->landing = i;
             return true;
         }
@@ -201,7 +208,7 @@ static bool claim_landing(void *subject)
 /* Releases a landing (bounce buffer for long messages). */
 static void release_landing(int l)
 {
-    shmemi_release_bits(&landed.used, 1u << l);
+    shmemi_release_bits(&landings.used, 1u << l);
     shmemi_notify(shmemi_state.my_pe); /* another thread may wait for it */
 }
 
@@ -224,8 +231,9 @@ static int64_t memory_of(int l)
 static void send_reply(const struct receipt *r, struct shmemi_mail_clear *c)
 {
     int64_t at = shmemi_mail_reply(r->send, c->number);
-    size_t head = sizeof c->number;
-    shmemi_mail_store(r->from, at + (int64_t)head, (char *)c + head, sizeof *c - head, at,
+    const size_t head =
+        sizeof c->number; /* the first member, which shmemi_mail_store writes last */
+    shmemi_mail_store(r->sender, at + (int64_t)head, (char *)c + head, sizeof *c - head, at,
                       c->number, r->call);
 }
 
@@ -234,11 +242,11 @@ static void send_reply(const struct receipt *r, struct shmemi_mail_clear *c)
 static bool read_bytes(struct receipt *r)
 {
     int64_t source = r->request.source;
-    const char *base = shmemi_reachable(r->from, source);
+    const char *base = shmemi_reachable(r->sender, source);
     if (base != NULL)
         shmemi_move(r->buf, base + source, r->size, r->call);
     else if (!shmemi_net_do(&(struct shmemi_host_operation){.kind = SHMEMI_OPERATION_GET,
-                                                            .pe = r->from,
+                                                            .pe = r->sender,
                                                             .offset = source,
                                                             .nbytes = r->size,
                                                             .dest = r->buf,
@@ -252,8 +260,8 @@ static bool read_bytes(struct receipt *r)
 /* Returns the number of bytes of part k. */
 static uint64_t bytes_of(const struct writing *w, uint64_t k)
 {
-    uint64_t rest = w->r->size - k * w->part;
-    return rest < w->part ? rest : w->part;
+    uint64_t rest = w->r->size - k * w->part_bytes;
+    return rest < w->part_bytes ? rest : w->part_bytes;
 }
 
 /* Returns the offset at which the sender is to write part k. The halves of a landing (a bounce
@@ -291,8 +299,8 @@ static bool part_has_arrived(void *subject)
 static bool receive_parts(struct writing *w)
 {
     struct receipt *r = w->r;
-    uint64_t parts = (r->size + w->part - 1) / w->part;
-    w->number = shmemi_count(&landed.number, parts) - parts + 1;
+    uint64_t parts = (r->size + w->part_bytes - 1) / w->part_bytes;
+    w->number = shmemi_count(&landings.number, parts) - parts + 1; /* reserves a value for each */
     request_part(w, 0);
     if (parts > 1)
         request_part(w, 1);
@@ -300,7 +308,7 @@ static bool receive_parts(struct writing *w)
         if (!await_ready(w, part_has_arrived))
             return false;
         if (w->lands)
-            shmemi_move(r->buf + w->k * w->part, shmemi_mail_here(dest_of(w, w->k)),
+            shmemi_move(r->buf + w->k * w->part_bytes, shmemi_mail_here(dest_of(w, w->k)),
                         bytes_of(w, w->k), r->call);
         if (w->k + 2 < parts)
             request_part(w, w->k + 2);
@@ -313,12 +321,12 @@ static bool receive_parts(struct writing *w)
  * lost. */
 static bool fetch_bytes(struct receipt *r)
 {
-    if (shmemi_is_lost(r->from))
+    if (shmemi_is_lost(r->sender))
         return false;
     if (r->request.source != SHMEMI_MAIL_PRIVATE)
         return read_bytes(r);
     struct writing w = {.r = r, .lands = !shmemi_symmetric(r->buf, r->size)};
-    w.part = w.lands ? SHMEMI_LANDING_BYTES / 2 : r->size;
+    w.part_bytes = w.lands ? SHMEMI_LANDING_BYTES / 2 : r->size;
     if (!await_ready(&w, claim_landing))
         return false;
     bool ok = receive_parts(&w);
@@ -365,10 +373,10 @@ static struct receipt receipt_of(void *buf, size_t capacity, const int *tag, con
  * this reports no failure: the sender needs no credit, and the call has its message. */
 static void return_credit(const struct receipt *r)
 {
-    if (r->credit == 0 || shmemi_is_lost(r->from))
+    if (r->credit == 0 || shmemi_is_lost(r->sender))
         return;
     shmemi_mute(true);
-    shmemi_mail_apply(r->from, shmemi_mail_credit(shmemi_state.my_pe), SHMEMI_AMO_ADD, r->credit,
+    shmemi_mail_apply(r->sender, shmemi_mail_credit(shmemi_state.my_pe), SHMEMI_AMO_ADD, r->credit,
                       r->call);
     shmemi_mute(false);
 }
@@ -380,13 +388,13 @@ static bool complete_receive(struct receipt *r, int *tag, int *pe, size_t *nbyte
 {
     return_credit(r);
     if (r->outcome == RECEIVED && r->is_long && !fetch_bytes(r)) {
-        shmemi_refuse_lost(r->from, r->call);
+        shmemi_refuse_lost(r->sender, r->call);
         return false;
     }
     if (tag != NULL)
-        *tag = r->with;
+        *tag = r->found_tag;
     if (pe != NULL)
-        *pe = r->from;
+        *pe = r->sender;
     if (nbytes != NULL)
         *nbytes = r->size;
     if (r->outcome == RECEIVED)
@@ -395,8 +403,8 @@ static bool complete_receive(struct receipt *r, int *tag, int *pe, size_t *nbyte
     snprintf(text, sizeof text,
              "the message with tag %d of PE %d has %" PRIu64 " bytes, and the buffer has %zu (pass "
              "a larger one: the message can still be received)",
-             r->with, r->from, r->size, r->capacity);
-    shmemi_fail_message(r->from, text, r->call);
+             r->found_tag, r->sender, r->size, r->capacity);
+    shmemi_fail_message(r->sender, text, r->call);
     return false;
 }
 
@@ -405,7 +413,8 @@ int shmemi_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes, c
 {
     struct receipt r = receipt_of(buf, capacity, tag, pe, call);
     struct shmemi_send_wait w = {find_message, describe, &r, r.pe, true, call};
-    bool any = r.pe == SHMEMX_ANY_SOURCE, found = shmemi_send_await(&w);
+    const bool any = r.pe == SHMEMX_ANY_SOURCE;
+    bool found = shmemi_send_await(&w);
     /* A PE may be lost after its last message has arrived, so the mailbox is searched once more. */
     if (!found && !any && shmemi_is_lost(r.pe) && !(found = find_message(&r)))
         shmemi_fail_lost(r.pe, call);

@@ -8,13 +8,15 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Implement shmemx_recv and shmemx_recv_test. *tag and *pe say which tag and sender are accepted,
+ * and become those of the message; NULL: any. */
 int shmemi_recv(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes, const char *call);
 int shmemi_recv_test(void *buf, size_t capacity, int *tag, int *pe, size_t *nbytes,
                      const char *call);
 
 /* Called at init: allocates the state of the receivers. Returns false if there is no memory. */
 bool shmemi_receive_open(void);
-/* Called at finalize: frees it. */
+/* Called at finalize: frees the state of the receivers. */
 void shmemi_receive_close(void);
 
 #pragma GCC visibility pop

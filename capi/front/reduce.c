@@ -77,8 +77,8 @@ static void combine_blocks(struct shmemi_team *t, char *dest, const char *source
 /*
  * Reduces over several nodes, where a read takes a round trip and a write does not. Each PE reduces
  * one share of the elements. Every PE writes its elements of another PE's share to that PE, into
- * the block of dest that belongs to the writer's own share. Later it writes the result of its share
- * into the same block, once that PE has reported that it has used the elements there. nelems is a
+ * the block of dest that belongs to the writer's share. When that PE has reported that it has used
+ * the elements in the block, the writer replaces them by the result of its share. nelems is a
  * multiple of the number of PEs, and dest is not source.
  */
 static void reduce_by_blocks(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
@@ -108,11 +108,13 @@ static void reduce_by_blocks(struct shmemi_team *t, char *dest, const char *sour
     shmemi_lent_back(&lent, call);
 }
 
-/* Reduces more elements than fit into a slot of the team's scratch memory. */
+/* Reduces more elements than fit into a slot of the team's scratch memory. Over several nodes the
+ * blocks of reduce_by_blocks take all elements but the rest of the division by the number of PEs.
+ */
 static void reduce_large(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
                          const struct shmemi_reducer *reducer, const char *call)
 {
-    size_t rest = nelems % (size_t)t->n, even = nelems - rest, done = 0;
+    size_t rest = nelems % (size_t)t->n, even = nelems - rest, done = 0; /* done: in bytes */
     if (t->n_nodes > 1 && dest != source && even > 0) {
         reduce_by_blocks(t, dest, source, even, reducer, call);
         done = even * reducer->size;

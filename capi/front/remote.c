@@ -97,6 +97,7 @@ static bool returns_old_value(const struct shmemi_host_operation *o)
     return o->kind == SHMEMI_OPERATION_AMO && o->op >= SHMEMI_AMO_SWAP;
 }
 
+/* What the report of a wait says: what the wait is for, and at which PE. */
 struct posting {
     int pe;
     const char *what;
@@ -231,7 +232,8 @@ static bool do_part(struct shmemi_host_operation *o)
 }
 
 /* Performs an operation of more than net_chunk bytes, in parts. A signal is sent with the last
- * part, which has net_chunk bytes. */
+ * part, which has net_chunk bytes. A fence before that part keeps the signal behind the others.
+ * Returns false if a part has failed. */
 static SHMEMI_COLD bool do_parts(const struct shmemi_host_operation *o)
 {
     struct shmemi_host_operation part = *o;
@@ -254,7 +256,8 @@ static SHMEMI_COLD bool do_parts(const struct shmemi_host_operation *o)
     return do_part(&part);
 }
 
-/* Performs an operation of any length; in parts if it is longer than net_chunk. */
+/* Performs an operation of any length; in parts if it is longer than net_chunk. An operation
+ * without bytes does nothing, unless it has a signal. */
 bool shmemi_net_do(struct shmemi_host_operation *o)
 {
     if (SHMEMI_UNLIKELY(o->nbytes > shmemi_state.net_chunk))

@@ -21,10 +21,10 @@
 /* How long a report that a signal has requested waits for the replies. */
 #define REPLY_NS 50000000u
 
-/* The report that a signal has requested of this thread: when it is due, and when the wait began
- * about which it reports. */
+/* The report that a signal has requested of this thread. */
 static _Thread_local struct {
-    uint64_t since, at;
+    uint64_t since; /* when the wait began about which it reports */
+    uint64_t at;    /* when it is due; 0: none is */
 } due;
 
 /* Returns the number of decimals of the time in a report: as many as SHMEM_TIMEOUT has, because 0.3
@@ -35,10 +35,11 @@ static int decimals(void)
     return limit % 1000000000u == 0 ? 0 : limit % 100000000u == 0 ? 1 : 3;
 }
 
-/* Reports a long wait. is_due: SHMEM_TIMEOUT has passed; otherwise a user has requested the report.
- * A wait for a PE that has exited with status 0 within the job would never end, so the job ends
- * here. With SHMEM_ON_FAILURE=return that PE is lost, which ends the wait. */
-static void report(const struct shmemi_waiter *w, uint64_t now, bool is_due)
+/* Reports a long wait. timed_out: SHMEM_TIMEOUT has passed; otherwise a user has requested the
+ * report. A wait for a PE that has exited with status 0 within the job would never end, so after
+ * SHMEM_TIMEOUT the job ends here. With SHMEM_ON_FAILURE=return (survives) that PE is lost, which
+ * ends the wait. */
+static void report(const struct shmemi_waiter *w, uint64_t now, bool timed_out)
 {
     char caller[SHMEMI_CALLER], what[512] = "", why[2048] = "", line[3072];
     if (w->describe)
@@ -46,7 +47,7 @@ static void report(const struct shmemi_waiter *w, uint64_t now, bool is_due)
     int32_t late[SHMEMI_LATE];
     int all, n = shmemi_activity_late(w, late, &all);
     int absent = shmemi_state.core->explain(late, n, all, why, sizeof why);
-    bool ends = is_due && absent >= 0 && !shmemi_state.survives;
+    bool ends = timed_out && absent >= 0 && !shmemi_state.survives;
     snprintf(line, sizeof line, "%s%s has waited %.*f s%s%s%s%s (the %s)", shmemi_caller(caller),
              w->call, decimals(), (double)(now - w->clock.since) / 1e9, what[0] ? ": " : "", what,
              why[0] ? "; " : "", why, ends ? "job ends" : "wait goes on");
@@ -71,15 +72,15 @@ static void report_if_requested(struct shmemi_waiter *w, uint64_t now)
 {
     struct shmemi_wait_clock *c = &w->clock;
     uint32_t requests = shmemi_read_once(&shmemi_state.report_requests);
-    bool is_due = due.at != 0 && due.since == c->since;
+    bool planned = due.at != 0 && due.since == c->since; /* a report about this wait */
     if (requests != c->requests) {
         c->requests = requests;
-        if (!is_due) {
+        if (!planned) {
             due.since = c->since;
             due.at = now + REPLY_NS;
             ask_late_pes(w);
         }
-    } else if (is_due && now >= due.at) {
+    } else if (planned && now >= due.at) {
         due.at = 0;
         report(w, now, false);
     }

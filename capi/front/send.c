@@ -30,7 +30,7 @@
 struct outgoing {
     /* These three change under lock. */
     bool used;
-    bool driven; /* the program's call that sends this message is running */
+    bool driven; /* the program's call that sends this message is running, in some thread */
     bool helped; /* a call for another message sends bytes of this one */
     /* Only the thread that has set driven or helped writes the following fields. */
     bool requested; /* the request to send is posted */
@@ -43,7 +43,7 @@ struct outgoing {
 
 static struct outgoing outgoing[SHMEMI_MAIL_SENDS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t left; /* entries in use whose send call has returned; changed under lock */
+static uint32_t undriven; /* entries in use whose send call has returned; changed under lock */
 
 static uint64_t *sent; /* for each receiver, how many bytes of the mailbox were ever reserved */
 
@@ -51,7 +51,7 @@ static uint64_t *sent; /* for each receiver, how many bytes of the mailbox were 
 bool shmemi_send_open(void)
 {
     memset(outgoing, 0, sizeof outgoing);
-    left = 0;
+    undriven = 0;
     for (int i = 0; i < SHMEMI_MAIL_SENDS; i++)
         outgoing[i].next = 1;
     sent = calloc(shmemi_state.n_pes, sizeof *sent);
@@ -84,6 +84,8 @@ static bool has_reply(const struct outgoing *o)
 static bool write_part(int pe, const struct shmemi_mail_clear *c, const char *bytes,
                        const char *call)
 {
+    /* Where this process can store: the signal word at control, the bytes at base; NULL: it cannot.
+     */
     char *control = shmemi_state.peer_base[pe], *base = shmemi_reachable(pe, c->dest);
     struct shmemi_host_operation o = {.kind = SHMEMI_OPERATION_PUT_SIGNAL,
                                       .pe = pe,
@@ -144,7 +146,7 @@ static struct outgoing *first_due(void)
  * Most calls only check one count, without the lock. */
 static bool is_due(void)
 {
-    if (SHMEMI_LIKELY(shmemi_read_once(&left) == 0))
+    if (SHMEMI_LIKELY(shmemi_read_once(&undriven) == 0))
         return false;
     pthread_mutex_lock(&lock);
     bool due = first_due() != NULL;
@@ -177,19 +179,20 @@ static void serve_other(const char *call)
  * passed. */
 bool shmemi_send_await(const struct shmemi_send_wait *w)
 {
-    bool any = w->pe == SHMEMI_MAIL_ANY, is = w->ready(w->subject), due = false;
-    if (is)
+    const bool any = w->pe == SHMEMI_MAIL_ANY;
+    bool ready = w->ready(w->subject), due = false; /* due: a receiver waits for bytes */
+    if (ready)
         return true;
     do {
         SHMEMI_WAIT_FOR(shmemi_my_ctl(), w->call, w->describe, w->subject,
-                        (is = w->ready(w->subject)) || (due = is_due()) ||
+                        (ready = w->ready(w->subject)) || (due = is_due()) ||
                             (!any && shmemi_is_lost(w->pe)),
                         .whom = any ? SHMEMI_ANY_SENDER : SHMEMI_NOBODY, .pe = w->pe, .about = !any,
                         .limited = w->limited);
-        if (!is && due)
+        if (!ready && due)
             serve_other(w->call);
-    } while (!is && due);
-    return is;
+    } while (!ready && due);
+    return ready;
 }
 
 /* Sends bytes of long messages whose receivers have replied, without waiting. */
@@ -334,16 +337,16 @@ static bool claim_entry(void *subject)
     struct outgoing *o = NULL;
     pthread_mutex_lock(&lock);
     for (int i = 0; i < SHMEMI_MAIL_SENDS; i++) {
-        struct outgoing *one = &outgoing[i];
-        if (one->used && !one->driven && is_same(one, s)) {
-            o = one->helped ? NULL : one;
+        struct outgoing *entry = &outgoing[i];
+        if (entry->used && !entry->driven && is_same(entry, s)) {
+            o = entry->helped ? NULL : entry;
             break;
         }
-        if (!one->used && o == NULL)
-            o = one;
+        if (!entry->used && o == NULL)
+            o = entry;
     }
     if (o != NULL && o->used)
-        shmemi_count(&left, -1);
+        shmemi_count(&undriven, -1);
     else if (o != NULL)
         *o = (struct outgoing){.used = true,
                                .tag = s->tag,
@@ -358,22 +361,23 @@ static bool claim_entry(void *subject)
     return o != NULL;
 }
 
-/* Ends the work of a send call on its long message, and frees the message's entry. If frees is
- * false, the entry stays for the next call with the same arguments. */
+/* Called when a send call returns: ends its work on its long message, and frees the message's
+ * entry. If frees is false, the entry stays for the next call with the same arguments. */
 static void end_call(struct outgoing *o, bool frees)
 {
     pthread_mutex_lock(&lock);
     o->driven = false;
     o->used = !frees;
     if (!frees)
-        shmemi_count(&left, 1);
+        shmemi_count(&undriven, 1);
     pthread_mutex_unlock(&lock);
     if (frees)
         shmemi_notify(shmemi_state.my_pe); /* another thread may wait for an entry */
 }
 
 /* Frees the entry of a message whose receiver is lost. A late reply must not be mistaken for one to
- * the next message in this entry. */
+ * the next message in this entry, so the numbers of all replies that this message can get, one for
+ * each part, are passed over. */
 static void free_lost(struct outgoing *o)
 {
     o->next += 2 + o->nbytes / (SHMEMI_LANDING_BYTES / 2);

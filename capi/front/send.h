@@ -14,17 +14,18 @@ int shmemi_send_test(const void *buf, size_t nbytes, int tag, int pe, const char
 
 /* Called at init: allocates the state of the senders. Returns false if there is no memory. */
 bool shmemi_send_open(void);
-/* Called at finalize: frees it. */
+/* Called at finalize: frees the state of the senders. */
 void shmemi_send_close(void);
 
 /* A wait of a two-sided call. */
 struct shmemi_send_wait {
-    bool (*ready)(
-        void *subject); /* may have an effect, so it is not called again after it returned true */
+    /* Reports whether the wait is over. It may have an effect, so it is not called again after it
+     * has returned true. */
+    bool (*ready)(void *subject);
     shmemi_describe describe;
     void *subject;
     int pe; /* whose loss ends the wait; SHMEMI_MAIL_ANY: the loss of any PE, as in other waits */
-    bool limited;
+    bool limited; /* the time limit of shmemx_wait_limit applies */
     const char *call;
 };
 

@@ -32,8 +32,8 @@ var messageDefects = []defect{
 	},
 	{
 		id: "messages/sent-twice", file: "capi/front/send.c",
-		was:  "if (one->used && !one->driven && is_same(one, s)) {",
-		is:   "if (one->used && !one->driven && is_same(one, s) && one->pe < 0) {",
+		was:  "if (entry->used && !entry->driven && is_same(entry, s)) {",
+		is:   "if (entry->used && !entry->driven && is_same(entry, s) && entry->pe < 0) {",
 		user: "each repeated call of send_test announces a long message once more",
 		by:   program("sendrecv", "node-1"), says: `got signal 15 .*: ending 1 PEs`, hangs: true,
 	},
