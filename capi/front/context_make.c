@@ -115,8 +115,8 @@ void shmemi_ctx_destroy(shmem_ctx_t ctx, const char *call)
     destroy_context(shmemi_context_at(ctx), call);
 }
 
-/* Destroys the contexts of a team, or of all teams. Meanwhile other threads may make
- * contexts of other teams. */
+/* Destroys the contexts of a team or, if all_teams is true, of all teams. Meanwhile other threads
+ * may make contexts of other teams. */
 static void destroy_contexts_of(shmem_team_t team, bool all_teams, const char *call)
 {
     for (uint32_t place = 1; place < SHMEMI_CONTEXTS; place++) {

@@ -134,6 +134,7 @@ static struct agreement compare_arguments(const int64_t values[ARGUMENTS], const
             if (shmemi_eager_is_far((int)pe)) {
                 mine[NO_NETWORK] = 0;
                 mine[NOTIFIES_IN_WRITE] = !message && is_carried(values[NBYTES]);
+                /* Where stores do not reach, a token that fits in a message needs no tiles. */
                 host = message ? SHMEMI_EAGER_NONE : host;
             }
             mine[LARGEST_TILE] = host < mine[LARGEST_TILE] ? host : mine[LARGEST_TILE];

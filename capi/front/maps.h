@@ -27,18 +27,18 @@ static inline bool shmemi_maps_open(struct shmemi_maps *maps)
     return maps->file != NULL;
 }
 
-/* Reads the next mapping, in ascending order. Returns false if there is none. A long name is cut.
- */
+/* Reads the next mapping, in ascending order. Returns false if there is none. Of a line that is
+ * longer than maps->line, it cuts the name, and skips the rest of the line. */
 static inline bool shmemi_maps_next(struct shmemi_maps *maps, struct shmemi_mapping *m)
 {
     while (fgets(maps->line, sizeof maps->line, maps->file) != NULL) {
-        int name = 0;
-        bool whole = false;
+        int name = 0; /* where the name begins in the line */
+        bool has_end = false;
         for (const char *c = maps->line; *c != '\0'; c++)
-            whole |= *c == '\n';
+            has_end |= *c == '\n';
         int read = sscanf(maps->line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %lu %n", &m->from,
                           &m->to, m->access, &m->inode, &name);
-        for (int c = 0; !whole && c != '\n' && c != EOF;)
+        for (int c = 0; !has_end && c != '\n' && c != EOF;)
             c = fgetc(maps->file);
         if (read == 4) {
             m->name = maps->line + name;

@@ -184,16 +184,17 @@ static uint64_t yield_and_time(void)
     return now;
 }
 
-/* Counts the PEs of this node on each processor, by what they have published last. */
-static void count_pes(uint16_t on[CPU_SETSIZE])
+/* Counts the PEs of this node on each processor, by what they have published last: pes_on[i] are
+ * those on processor i. */
+static void count_pes(uint16_t pes_on[CPU_SETSIZE])
 {
     const struct shmemi_state *s = &shmemi_state;
-    memset(on, 0, CPU_SETSIZE * sizeof *on);
+    memset(pes_on, 0, CPU_SETSIZE * sizeof *pes_on);
     for (uint32_t i = 0; i < s->node_pes; i++) {
         struct shmemi_ctl *ctl = shmemi_ctl_of(s->peer_base[s->node_members[i]]);
         uint32_t shown = shmemi_read_once(&ctl->processor);
         if (shown > 0 && shown <= CPU_SETSIZE)
-            on[shown - 1]++;
+            pes_on[shown - 1]++;
     }
 }
 
@@ -201,19 +202,19 @@ static void count_pes(uint16_t on[CPU_SETSIZE])
  * at the same time begin at different processors. */
 static void move_to_idlest(void)
 {
-    uint16_t on[CPU_SETSIZE];
+    uint16_t pes_on[CPU_SETSIZE];
     cpu_set_t allowed, one;
-    int mine_is = sched_getcpu(), best = mine_is;
-    if (mine_is < 0 || mine_is >= CPU_SETSIZE ||
+    int present = sched_getcpu(), best = present;
+    if (present < 0 || present >= CPU_SETSIZE ||
         sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2)
         return;
-    count_pes(on);
+    count_pes(pes_on);
     for (int i = 1; i < CPU_SETSIZE; i++) {
-        int cpu = (mine_is + i) % CPU_SETSIZE;
-        if (CPU_ISSET(cpu, &allowed) && on[cpu] < on[best])
+        int cpu = (present + i) % CPU_SETSIZE;
+        if (CPU_ISSET(cpu, &allowed) && pes_on[cpu] < pes_on[best])
             best = cpu;
     }
-    if (on[best] + 1 >= on[mine_is])
+    if (pes_on[best] + 1 >= pes_on[present])
         return;
     publish_processor(best); /* published before the move, for threads that search meanwhile */
     CPU_ZERO(&one);

@@ -48,9 +48,10 @@ int shmemi_pe_accessible(int pe, const char *call)
     return (uint32_t)pe < shmemi_state.n_pes && !shmemi_is_lost(pe);
 }
 
-/* Reports whether a put and a later signal to a PE arrive in program order without a fence. Within
- * a node a thread's stores become visible in program order, and a signal is a store with release.
- * With a GPU, bytes may be under way by a copy that the signal does not wait for. */
+/* Implements shmemx_put_ordered: reports whether a put and a later signal to a PE arrive in program
+ * order without a fence. Within a node a thread's stores become visible in program order, and a
+ * signal is a store with release. With a GPU, bytes may be under way by a copy that the signal does
+ * not wait for. */
 int shmemi_put_ordered(int pe, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;

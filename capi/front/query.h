@@ -1,5 +1,5 @@
 /* query.h: implements the public functions that query the job: shmem_my_pe, shmem_ptr and others.
- */
+ * Each function has the name of the one that it implements; query.c says which. */
 #ifndef SHMEMI_QUERY_H
 #define SHMEMI_QUERY_H
 

@@ -16,19 +16,20 @@
 #include "message.h"
 #include "team_ids.h"
 
-/* Scans in pieces: each PE reads the elements of the first `last` PEs, piece by piece. No PE writes
- * a piece before all PEs have read it, so dest may be source. */
+/* Scans in pieces: each PE combines the elements of the first n_ranks PEs, piece by piece; 0: its
+ * result is zeros. No PE writes a piece before all PEs have read it, so dest may be source. */
 static void scan_pieces(struct shmemi_team *t, char *dest, const char *source, size_t nelems,
-                        int last, const struct shmemi_reducer *reducer, const char *call)
+                        int n_ranks, const struct shmemi_reducer *reducer, const char *call)
 {
     size_t size = reducer->size, piece = SHMEMI_PIECE / size;
     _Alignas(SHMEMI_CACHE_LINE) char acc[SHMEMI_PIECE];
     shmemi_sync_members(t, call);
     for (size_t at = 0; at < nelems; at += piece) {
         size_t k = nelems - at < piece ? nelems - at : piece;
-        shmemi_combine_members(t, NULL, (uint32_t)last, acc, source + at * size, k, reducer, call);
+        shmemi_combine_members(t, NULL, (uint32_t)n_ranks, acc, source + at * size, k, reducer,
+                               call);
         shmemi_sync_members(t, call);
-        if (last > 0)
+        if (n_ranks > 0)
             shmemi_move(dest + at * size, acc, k * size, call);
         else
             shmemi_clear(dest + at * size, k * size, call);
@@ -112,13 +113,16 @@ static void exchange_totals(const struct piece *p, char *before)
 
 /* Exchanges the totals of nodes for a piece, like exchange_totals, but in steps. In the step of
  * distance d a leader has the combination of d nodes, up to its own, and sends it to the leader d
- * nodes after it. The last leaders send to the first ones, which only wait for that message: so no
- * leader gets two rounds ahead of another. */
+ * nodes after it. The last leaders send to the first ones, which wait for that message but do not
+ * use its elements: so no leader gets two rounds ahead of another, whose memory it would overwrite.
+ */
 static void exchange_in_steps(const struct piece *p, char *before)
 {
     struct shmemi_team *t = p->t;
     const uint32_t nodes = t->n_nodes;
     const size_t bytes = p->n * p->reducer->size, part = scan_part(t);
+    /* Each step has a part of its own in both halves of the round's memory: it sends `total` from
+     * the half for what a PE sends, and receives into `in` in the other half. */
     char *in = shmemi_round_received(t, t->rounds_begun), *total = in - t->round_bytes;
     t->rounds_begun++;
     shmemi_combine_members(t, t->near, t->n_near, total, p->source, p->n, p->reducer, p->call);
@@ -141,9 +145,10 @@ static void exchange_in_steps(const struct piece *p, char *before)
     }
 }
 
-/* Scans a piece: the first member of a node writes the combination of the nodes before to its
- * members, in their dest, which no PE reads any more. Each member combines it with the elements of
- * the members before it. acc and before: memory for a piece. */
+/* Scans a piece: the first member of a node writes the combination of the elements of all earlier
+ * nodes to its members, in their dest, which no PE reads any more. Each member combines it with the
+ * elements of the members before it (in an inclusive scan, and its own). acc and before: memory for
+ * a piece. */
 static void scan_piece(const struct piece *p, char *acc, char *before)
 {
     struct shmemi_team *t = p->t;
@@ -195,7 +200,9 @@ static void scan_by_nodes(struct shmemi_team *t, char *dest, const char *source,
     }
 }
 
-/* Chooses how to scan by the team and the size: node by node, in one exchange, or in pieces. */
+/* Implements scans of a team: checks the arguments, and chooses by the team and the size how to
+ * scan: node by node, in one exchange, or in pieces. Returns 0, or -1 if the team is invalid or a
+ * PE is lost. */
 int shmemi_scan(shmem_team_t team, void *dest, const void *source, size_t nelems, bool inclusive,
                 const struct shmemi_reducer *reducer, const char *call)
 {

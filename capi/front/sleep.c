@@ -43,7 +43,7 @@ bool shmemi_register_sleepers(void)
 }
 
 /* Makes every process that called shmemi_register_sleepers execute a full fence, by one system
- * call, and counts it in the statistics. */
+ * call, and counts the call in the statistics. */
 static void membarrier(void)
 {
     syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
@@ -63,7 +63,7 @@ static void announce_sleep(struct shmemi_waiter *w)
 
 /* Runs the node's next membarrier. Returns false if one is under way. first: the control page of
  * the node's first PE. */
-static bool run_next(struct shmemi_ctl *first)
+static bool run_next_membarrier(struct shmemi_ctl *first)
 {
     uint32_t done = shmemi_load_announced(&first->membarriers_done), begun = done;
     if (!shmemi_announce_if(&first->membarriers_begun, &begun, done + 1))
@@ -80,8 +80,9 @@ static bool has_run(const struct shmemi_ctl *first, uint32_t number)
     return (int32_t)(shmemi_observe(&first->membarriers_done) - number) >= 0;
 }
 
-/* Does one step of the preparation for a sleep: the announcement, or the membarrier after it.
- * Returns true when the thread may sleep. Without membarriers (not wakeable) it may sleep after the
+/* Does one step of the preparation for a sleep: the announcement, or the membarrier after it. If
+ * another thread runs a membarrier now, it yields, and the next step checks again. Returns true
+ * when the thread may sleep. Without membarriers (not wakeable) it may sleep after the
  * announcement: a writer may then fail to wake it, and the sleep ends by its time limit. */
 bool shmemi_prepare_sleep(struct shmemi_waiter *w)
 {
@@ -96,7 +97,7 @@ bool shmemi_prepare_sleep(struct shmemi_waiter *w)
         shmemi_count(&shmemi_state.live->effort.membarriers_shared, 1);
     } else if (shmemi_now() - w->announced > MEMBARRIER_TIMEOUT_NS) {
         membarrier();
-    } else if (!run_next(first)) {
+    } else if (!run_next_membarrier(first)) {
         shmemi_yield();
         return false;
     }

@@ -28,7 +28,7 @@ bool shmemi_is_nvshmem(void)
 
 /* Prefixes of names, and what precedes them in NVSHMEM's names. */
 static const struct {
-    const char *begins, *with;
+    const char *prefix, *before;
 } words[] = {
     {"shmem_", "nv"},        {"shmemx_", "nv"},       {"SHMEM_TEAM_", "NV"}, {"SHMEMX_TEAM_", "NV"},
     {"SHMEM_THREAD_", "NV"}, {"SHMEM_SIGNAL_", "NV"}, {"SHMEM_CMP_", "NV"},
@@ -42,12 +42,12 @@ void shmemi_use_program_names(char *text, size_t size)
         if (at > 0 && (isalnum((unsigned char)text[at - 1]) || text[at - 1] == '_'))
             continue;
         for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-            size_t n = strlen(words[i].with), rest = strlen(text + at) + 1;
-            if (strncmp(text + at, words[i].begins, strlen(words[i].begins)) != 0 ||
+            size_t n = strlen(words[i].before), rest = strlen(text + at) + 1;
+            if (strncmp(text + at, words[i].prefix, strlen(words[i].prefix)) != 0 ||
                 at + rest + n > size)
                 continue;
             memmove(text + at + n, text + at, rest);
-            memcpy(text + at, words[i].with, n);
+            memcpy(text + at, words[i].before, n);
             at += n;
             break;
         }

@@ -20,8 +20,8 @@ void shmemi_occupy_standard_files(void)
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) != -1 || errno != EBADF)
             continue;
-        int got = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (got > STDERR_FILENO)
-            close(got); /* another thread of the program has opened a file meanwhile */
+        int opened = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (opened > STDERR_FILENO)
+            close(opened); /* another thread of the program has opened a file meanwhile */
     }
 }

@@ -28,23 +28,23 @@
 
 #define PAGE ((size_t)SHMEMI_PAGE)
 
-static struct shmemi_program
-    program; /* the symmetric part of the program, as found at the last init */
-static struct shmemi_program moved; /* the part of the program that is in the memory file */
-static int file = -1;               /* the memory file; -1: the statics are private memory */
-static uint64_t place;              /* the offset in the file at which this PE's statics begin */
+/* The symmetric part of the program, as found at the last init, and the part that is in the memory
+ * file; the same after an init that has moved it. */
+static struct shmemi_program program, moved;
+static int file = -1;  /* the memory file; -1: the statics are private memory */
+static uint64_t place; /* the offset in the file at which this PE's statics begin */
 
 /* Guards the four variables above. fork.c has it locked while the process forks. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/* Blocks init and finalize in other threads, until shmemi_statics_unlock: fork.c calls both around
- * a fork. */
+/* Keeps init and finalize in other threads from changing the variables above, until
+ * shmemi_statics_unlock. fork.c calls both around a fork. */
 void shmemi_statics_lock(void)
 {
     pthread_mutex_lock(&mutex);
 }
 
-/* After a fork, in the parent and the child: lets other threads init and finalize again. */
+/* After a fork, in the parent and the child: ends what shmemi_statics_lock has begun. */
 void shmemi_statics_unlock(void)
 {
     pthread_mutex_unlock(&mutex);

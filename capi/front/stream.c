@@ -22,7 +22,7 @@
 
 /* Guards the first use of CUDA streams in a job. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static bool ready;
+static bool ready; /* the library's kernels are loaded; read without the mutex */
 
 /* Writes the path of the file with the library's kernels, which is in the folder of this library.
  */
@@ -108,7 +108,7 @@ static void check_local(const char *name, const void *p, const char *call)
         shmemi_abort(call, "pass memory of this PE", "the local %s is NULL", name);
 }
 
-/* Returns a value of up to 8 bytes, as a 64-bit word. */
+/* Returns the n bytes of a value, at most 8, as a 64-bit word with zeros above them. */
 static uint64_t as_word(const void *value, size_t n)
 {
     uint64_t bits = 0;
@@ -328,7 +328,7 @@ void shmemi_stream_wait(const void *ivars, size_t n, const int *status, int cmp,
                         const void *values, uint32_t width, struct CUstream_st *stream,
                         const char *call)
 {
-    size_t bytes = width & 15;
+    size_t bytes = width & 15; /* without SHMEMI_SIGNED */
     check_gpu(call);
     check_comparison(cmp, call);
     if (n == 0)
@@ -437,7 +437,7 @@ static int queue_reduction(bool scatter, shmem_team_t team, void *dest, const vo
                            size_t n, uint32_t width, int op, struct CUstream_st *stream,
                            const char *call)
 {
-    size_t bytes = width & 15;
+    size_t bytes = width & 15; /* without SHMEMI_SIGNED and SHMEMI_REAL */
     int n_pes = check_team(team, call);
     if (n_pes < 0)
         return -1;

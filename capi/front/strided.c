@@ -101,7 +101,7 @@ struct flights {
     struct shmemi_request requests[FLIGHTS];
 };
 
-/* Waits until the operation of an entry of f is complete, if one is under way. */
+/* Waits until the operation in an entry of f's arrays is complete, if one is under way. */
 static void complete_entry(struct flights *f, uint32_t slot)
 {
     if (f->pending[slot])
@@ -156,11 +156,11 @@ static void put_packed(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, 
     struct flights f = {.ctx = ctx, .pe = pe, .call = call};
     char stage[STAGES][STAGE];
     size_t limit = STAGE / b->bytes;
-    for (size_t i = 0, k, turn = 0; i < b->n; i += k, turn++) {
+    for (size_t i = 0, k, used = 0; i < b->n; i += k, used++) {
         k = b->n - i < limit ? b->n - i : limit;
-        if (turn % STAGES == 0)
+        if (used % STAGES == 0) /* the puts may still read the buffers */
             complete_all(&f);
-        char *at = stage[turn % STAGES];
+        char *at = stage[used % STAGES];
         struct blocks part = {at, b->from + i * b->from_step, b->bytes, b->from_step, b->bytes, k};
         copy_blocks(&part, call);
         post_put(&f, offset + (int64_t)(i * b->bytes), at, k * b->bytes);
@@ -188,8 +188,8 @@ static void put_far(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int
  * at a stride of 16 bytes, 1.3 at 1 KiB, 5.0 at 4 KiB and 9.7 at 8 KiB. */
 #define BETWEEN ((size_t)4096)
 
-/* Gets blocks together with the bytes between them, in buffers, and copies the blocks from
- * there. */
+/* Gets blocks together with the bytes between them into buffers, as many blocks at a time as STAGES
+ * buffers hold, and copies the blocks from there. */
 static void get_covering(shmem_ctx_t ctx, const struct blocks *b, int64_t offset, int pe,
                          const char *call)
 {

@@ -12,7 +12,7 @@
  * the start of a block to that of the next, in elements. */
 void shmemi_iput(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                  size_t bsize, size_t nblocks, size_t size, int pe, const char *call);
-/* Gets such blocks. */
+/* Gets nblocks blocks of bsize elements of `size` bytes, with strides as in shmemi_iput. */
 void shmemi_iget(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
                  size_t bsize, size_t nblocks, size_t size, int pe, const char *call);
 

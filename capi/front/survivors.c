@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 /* The flags of the second agreement: the member had memory for its team, and has claimed the
- * slot. */
+ * slot. In the first agreement all members contribute GOOD. */
 enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
 
 /* Fills in this PE's contribution to an agreement: the numbers of teams (slots) that are free at
@@ -59,7 +59,8 @@ static void report_losses(const struct shmemi_team *t, const struct shmemi_commo
 
 /* Makes the team of those members of t that are not lost according to c; NULL if there is no
  * memory. */
-static struct shmemi_team *rest_of(const struct shmemi_team *t, const struct shmemi_common *c)
+static struct shmemi_team *make_remaining(const struct shmemi_team *t,
+                                          const struct shmemi_common *c)
 {
     int32_t *pes = malloc((size_t)t->n * sizeof *pes);
     int n = 0;
@@ -69,9 +70,9 @@ static struct shmemi_team *rest_of(const struct shmemi_team *t, const struct shm
     return pes == NULL ? NULL : shmemi_team_new(pes, n, t->num_contexts);
 }
 
-/* Tries once to make the team of the survivors, by the two agreements of this file. Returns 1 if it
- * is made, 0 to try again because another PE was lost or a slot was taken meanwhile, and -1 if it
- * cannot be made. The result is the same on every PE that is alive. */
+/* Tries once to make the team of the survivors, by the two agreements of this file, in *made and
+ * *slot. Returns 1 if it is made, 0 to try again because another PE was lost or a slot was taken
+ * meanwhile, and -1 if it cannot be made. The result is the same on every PE that is alive. */
 static int try_to_make(struct shmemi_team *parent, struct shmemi_team **made, int *slot,
                        const char *call)
 {
@@ -84,14 +85,14 @@ static int try_to_make(struct shmemi_team *parent, struct shmemi_team **made, in
     if (shmemi_common_lost(lost, parent->me) || *slot < 0)
         return -1;
     report_losses(parent, lost, call);
-    *made = rest_of(parent, lost);
+    *made = make_remaining(parent, lost);
     bool claimed = *made != NULL && shmemi_team_ids_claim(made, slot, 1);
     bool placed = claimed && shmemi_team_id_occupy(*made, *slot, call) == 0;
     fill_contribution(parent, all);
     all->flags = (*made != NULL && (placed || !claimed) ? MEMORY : 0) | (claimed ? CLAIMED : 0);
     shmemi_agree(parent, all, call);
-    size_t lists = size - sizeof *lost;
-    if (all->flags == GOOD && memcmp(all->lost, lost->lost, lists) == 0)
+    const size_t lost_bytes = size - sizeof *lost; /* the length of their arrays `lost` */
+    if (all->flags == GOOD && memcmp(all->lost, lost->lost, lost_bytes) == 0)
         return 1;
     if (claimed)
         shmemi_team_ids_disclaim(made, slot, 1);

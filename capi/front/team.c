@@ -7,7 +7,8 @@
 
 struct shmemi_team shmemi_world;
 
-/* Allocates an array of n numbers; NULL if there is no memory. */
+/* Allocates an array of n numbers; NULL if there is no memory. It is not NULL for n = 0, where
+ * malloc may return NULL. */
 int32_t *shmemi_team_numbers(size_t n)
 {
     return malloc((n ? n : 1) * sizeof(int32_t));
@@ -43,7 +44,7 @@ void shmemi_team_rounds(struct shmemi_team *t, int slot)
 {
     const struct shmemi_state *s = &shmemi_state;
     char *at = s->peer_base[s->my_pe] - s->columns_offset;
-    const size_t each = 2 * SHMEMI_COLUMN_ROUNDS;
+    const size_t each = 2 * SHMEMI_COLUMN_ROUNDS; /* a round's halves: sent, and received */
     t->rounds_begun = 0;
     t->rounds = NULL;
     if (slot >= SHMEMI_WIDE_TEAMS)
@@ -82,7 +83,7 @@ static void number_nodes(struct shmemi_team *t)
 
 /* Enters each member in t->members, after the members of its node that have lower ranks. This
  * advances t->first, which is moved back at the end. */
-static void enter_members(struct shmemi_team *t)
+static void sort_members_by_node(struct shmemi_team *t)
 {
     const struct shmemi_state *s = &shmemi_state;
     for (int rank = 0; rank < t->n; rank++) {
@@ -118,7 +119,7 @@ int shmemi_team_place(struct shmemi_team *t)
     t->me = -1;
     t->in_memory = t->consecutive = true;
     number_nodes(t);
-    enter_members(t);
+    sort_members_by_node(t);
     t->even = (size_t)t->columns * t->n_nodes == n;
     if (t->me >= 0) {
         t->near = t->members + t->first[t->node];

@@ -29,16 +29,16 @@ struct shmemi_team {
      * leaders. */
     int32_t *members, *leaders;
     uint32_t *first;
-    uint32_t
-        *number; /* for each node of the job 1 + its index in the team; 0: no member is there */
-    uint32_t n_nodes, node;
+    /* For each node of the job 1 + its index among the team's nodes; 0: no member is there. */
+    uint32_t *number;
+    uint32_t n_nodes, node; /* how many nodes the team has, and the index of this PE's node */
     /* The ranks of the members on this node, how many they are, and which of them is this PE. */
     const int32_t *near;
     uint32_t n_near, near_rank;
-    uint32_t columns;       /* how many members the node with the fewest has */
-    bool even, consecutive; /* all nodes have equally many members; the ranks on each are
-                               consecutive */
-    bool in_memory;         /* all are on this PE's node, with their heaps in main memory */
+    uint32_t columns; /* how many members the node with the fewest has */
+    bool even;        /* all nodes have equally many members */
+    bool consecutive; /* the ranks on each node are consecutive */
+    bool in_memory;   /* all members are on this PE's node, with their heaps in main memory */
     /* Messages (message.h): how many this PE has sent to and received from each member, and the
      * offset of its inbox below the user heap. */
     uint64_t *sent, *seen;
@@ -56,15 +56,15 @@ struct shmemi_team {
     char *rounds;
     size_t round_bytes;
     uint64_t rounds_begun;
-    long *psync; /* an active set's words for its messages (activeset_messages.h) */
-    uint64_t exchanges;
+    long *psync; /* an active set's words for its messages (activeset_messages.h); else NULL */
+    uint64_t exchanges; /* how many exchanges were begun: their parity selects the set of slots */
     /* Agreements (agree.c): how many there were, their offset below the user heap, and memory for
      * four contributions and a byte for each member. */
     uint64_t agreed;
     int64_t agreements;
     char *agreeing;
-    int slot;
-    int num_contexts;
+    int slot;         /* -1: the world, or an active set */
+    int num_contexts; /* as the program has configured; shmem_team_get_config returns it */
 };
 
 /* The handle of a team is its slot, in the low SHMEMI_TEAM_BITS bits, and above it a generation,

@@ -16,8 +16,8 @@
 
 #include <stdlib.h>
 
-/* Makes a predefined team of n PEs; the team owns pes. Returns 0, or -1 if there is no memory, or
- * if pes is NULL. */
+/* Makes a predefined team, whose handle is `team`, of n PEs; it owns the array pes. Returns 0, or
+ * -1 if there is no memory, or if pes is NULL. */
 static int add_team(shmem_team_t team, int32_t *pes, int n)
 {
     struct shmemi_team *t = &shmemi_always[team];
@@ -46,8 +46,8 @@ static int add_same_node_rank(void)
 {
     const struct shmemi_state *s = &shmemi_state;
     int32_t *pes = malloc(s->n_nodes * sizeof *pes);
-    uint32_t *seen = calloc(s->n_nodes, sizeof *seen);
-    uint32_t place = 0;
+    uint32_t *seen = calloc(s->n_nodes, sizeof *seen); /* how many PEs of each node were passed */
+    uint32_t place = 0;                                /* this PE's rank on its node */
     int n = 0;
     while (place < s->node_pes && s->node_members[place] != s->my_pe)
         place++;

@@ -13,14 +13,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* The slots of this PE: the team in each, and how many handles it has had. */
+/* The slots of this PE: the team in each, and how many handles the slot's teams have had. */
 enum { FIRST_SLOT = SHMEMI_FIRST_TEAM_ID };
 static struct shmemi_team *teams[SHMEMI_TEAM_SLOTS];
 static uint32_t generations[SHMEMI_TEAM_SLOTS];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-struct shmemi_team
-    shmemi_always[SHMEMI_FIRST_TEAM_ID]; /* by handle; a team without PEs does not exist */
+/* The predefined teams but the world, by handle; a team without PEs does not exist. */
+struct shmemi_team shmemi_always[SHMEMI_FIRST_TEAM_ID];
 
 /* Sets up the memory of a team slot for the team t: its inbox, the lines, the scratch memory and
  * the memory of agreements, in this order, and clears the words that other PEs write. Returns 0, or
@@ -99,7 +99,9 @@ bool shmemi_teams_made(void)
 
 /* ------------------------------------------------------------------- handles */
 
-/* Returns a handle that no earlier team of the slot has had, and that no predefined team has. */
+/* Returns a handle for a team that has entered its slot, and makes the team known to kernels. No
+ * earlier team of the slot has had the handle, and it is not the number of the slot, as that of a
+ * predefined team is. In jobs with NVIDIA's device archive it is always that number (handle_of). */
 shmem_team_t shmemi_team_id_name(const struct shmemi_team *t, const char *call)
 {
     do
@@ -198,8 +200,8 @@ void shmemi_team_drop(struct shmemi_team *t)
     free(t);
 }
 
-/* Enters teams into their slots, all or none. Returns false if another thread has occupied one of
- * the slots meanwhile. */
+/* Enters the n teams of `made`, of which some may be NULL, into their slots, all or none. Returns
+ * false if another thread has occupied one of the slots meanwhile. */
 bool shmemi_team_ids_claim(struct shmemi_team **made, const int *slots, int n)
 {
     bool free = true;

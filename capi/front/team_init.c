@@ -40,8 +40,8 @@ struct reply {
     uint64_t word;
     int32_t verdict;
     int32_t slot;
-    int32_t pes[2],
-        numbers[2]; /* in a refusal: two PEs that conflict, and the numbers that they passed */
+    /* In a refusal: two PEs that conflict, and the numbers that they have passed. */
+    int32_t pes[2], numbers[2];
     uint64_t spare[4];
     int32_t list[];
 };
@@ -50,14 +50,15 @@ _Static_assert(sizeof(struct reply) == 64, "the size in runtime/job/area.teamIni
 enum { MEMORY = 1, CLAIMED = 2 }; /* of proposal.state */
 /* The verdicts of a reply: the round has succeeded; try once more; or why no team can be made. */
 enum { GOOD, AGAIN, FULL_MEMORY, NO_SLOT, OTHER_SIZE, SAME_RANK };
+/* The bits of an id for its root, and those of a word below the id for the round. */
 enum { PE_BITS = 24, ROUND_BITS = 8 };
 
 /* A team that is being made, as a member sees it. */
 struct forming {
     uint64_t id, round;
     int root, n, rank;
-    int32_t *list; /* rank 0: the PEs by rank */
-    uint64_t *words;
+    int32_t *list;   /* rank 0: the PEs by rank */
+    uint64_t *words; /* rank 0: a copy of the words of all PEs, if the root is on another node */
     const char *call;
 };
 
@@ -174,13 +175,13 @@ static void describe_gathering(const void *subject, char *text, size_t size)
 }
 
 /* Makes the reply a refusal, with two PEs that conflict and the numbers that they have proposed. */
-static void set_refusal(struct reply *a, int verdict, int one, int one_says, int other,
-                        int other_says)
+static void set_refusal(struct reply *a, int verdict, int pe, int number, int other_pe,
+                        int other_number)
 {
-    a->pes[0] = one;
-    a->numbers[0] = one_says;
-    a->pes[1] = other;
-    a->numbers[1] = other_says;
+    a->pes[0] = pe;
+    a->numbers[0] = number;
+    a->pes[1] = other_pe;
+    a->numbers[1] = other_number;
     a->verdict = verdict;
 }
 
@@ -252,13 +253,14 @@ static bool gather_and_reply(const struct forming *m, struct reply *a)
     while (count_proposals(m) < m->n) {
         if (!shmemi_wait_step(&w))
             return false;
-        /* count may post a get, which waits, too, and only one wait of a thread may poll the
-         * network. */
+        /* count_proposals may post a get, which waits, too, and only one wait of a thread may poll
+         * the network. */
         shmemi_wait_over(&w);
     }
     decide_round(m, a);
     memcpy(a->list, m->list, list);
-    bool known = a->verdict == GOOD || m->round > 1; /* rank 0 knows the PEs of the team */
+    /* Rank 0 knows the PEs of the team. Otherwise it replies to all PEs that have proposed. */
+    bool known = a->verdict == GOOD || m->round > 1;
     for (int i = 0; i < (known ? m->n : (int)shmemi_state.n_pes); i++)
         if (known || has_proposed(m, i))
             send_message(m, known ? m->list[i] : i, reply_at() + after_word, (char *)a + after_word,
@@ -276,17 +278,18 @@ static void describe_reply(const void *subject, char *text, size_t size)
              (unsigned long long)m->id, m->rank);
 }
 
-/* Performs one round: sends a proposal, and returns the reply, or NULL if a PE was lost. own:
- * memory of rank 0 for the reply. */
+/* Performs one round: sends a proposal, and returns the reply, or NULL if a PE was lost. At rank 0
+ * it also collects the proposals and replies to all; made_reply is rank 0's memory for that reply.
+ */
 static const struct reply *send_proposal(struct forming *m, const struct proposal *p,
-                                         struct reply *own)
+                                         struct reply *made_reply)
 {
     const struct reply *a =
         (const struct reply *)(shmemi_state.peer_base[shmemi_state.my_pe] + reply_at());
     int me = shmemi_state.my_pe;
     m->round++;
     send_message(m, m->root, proposal_at(me), p, sizeof *p, word_at(me));
-    if (m->rank == 0 && !gather_and_reply(m, own))
+    if (m->rank == 0 && !gather_and_reply(m, made_reply))
         return NULL;
     bool lost = false;
     SHMEMI_WAIT_FOR(shmemi_my_ctl(), m->call, describe_reply, m,
@@ -367,13 +370,14 @@ static int64_t make_team(const struct forming *m, const struct reply *a, int num
 
 /* Makes the team with the other PEs, in as many rounds as necessary. Returns 0, or -1 after it has
  * printed an error or a PE was lost. */
-static int form_team(struct forming *m, struct reply *own, int num_contexts, shmem_team_t *new_team)
+static int form_team(struct forming *m, struct reply *made_reply, int num_contexts,
+                     shmem_team_t *new_team)
 {
     for (;;) {
         struct proposal p = {.n = m->n, .rank = m->rank, .state = MEMORY | CLAIMED};
         struct shmemi_team *t;
         shmemi_team_ids_free(p.free);
-        const struct reply *a = send_proposal(m, &p, own);
+        const struct reply *a = send_proposal(m, &p, made_reply);
         if (a == NULL)
             return -1;
         if (a->verdict != GOOD) {
@@ -383,7 +387,7 @@ static int form_team(struct forming *m, struct reply *own, int num_contexts, shm
         }
         int slot = a->slot;
         p.state = make_team(m, a, num_contexts, &t);
-        a = send_proposal(m, &p, own);
+        a = send_proposal(m, &p, made_reply);
         if (a != NULL && a->verdict == GOOD) {
             *new_team = shmemi_team_id_name(t, m->call);
             return 0;
@@ -398,7 +402,8 @@ static int form_team(struct forming *m, struct reply *own, int num_contexts, shm
     }
 }
 
-/* Makes an id for shmemi_team_init: this PE's number, and how many ids it has made. */
+/* Makes an id for shmemi_team_init: this PE's number in the low PE_BITS bits, and above it how many
+ * ids this PE has made. */
 int shmemi_team_uniqueid(uint64_t *id, const char *call)
 {
     if (shmemi_state.n_pes == 0)
@@ -434,19 +439,19 @@ int shmemi_team_init(uint64_t id, int n, int rank, int num_contexts, shmem_team_
                     rank, n, s->n_pes, s->n_pes);
         return -1;
     }
-    struct reply *own = NULL;
+    struct reply *made_reply = NULL;
     if (rank == 0) {
         m.list = malloc(sizeof(int32_t) * (size_t)n);
         m.words = malloc(sizeof(uint64_t) * s->n_pes);
-        own = calloc(1, sizeof *own + sizeof(int32_t) * (size_t)n);
+        made_reply = calloc(1, sizeof *made_reply + sizeof(int32_t) * (size_t)n);
     }
-    if (rank == 0 && (m.list == NULL || m.words == NULL || own == NULL))
+    if (rank == 0 && (m.list == NULL || m.words == NULL || made_reply == NULL))
         shmemi_abort(call, "free some", "no memory for the list of %d PEs", n);
     pthread_mutex_lock(&mutex);
-    int rc = form_team(&m, own, num_contexts, new_team);
+    int rc = form_team(&m, made_reply, num_contexts, new_team);
     pthread_mutex_unlock(&mutex);
     free(m.list);
     free(m.words);
-    free(own);
+    free(made_reply);
     return rc;
 }

@@ -34,9 +34,9 @@ struct plan {
 /* What each PE of the parent contributes to the agreement on a slot, and its result. */
 struct vote {
     uint64_t free[SHMEMI_TEAM_SLOTS / 64];
-    int64_t ok; /* flags that all PEs have set */
+    int64_t flags; /* MEMORY and CLAIMED: those that all PEs have set */
     /* The minimum of each argument that has to be equal, and of its negative. */
-    int64_t least[3], most[3];
+    int64_t least[3], minus_most[3];
 };
 _Static_assert(sizeof(struct vote) <= SHMEMI_TEAM_SLOT, "a vote fits a slot");
 
@@ -55,10 +55,11 @@ static void combine_votes(void *acc, const void *in, size_t n)
     for (; n > 0; n--, a++, b++) {
         for (size_t i = 0; i < sizeof a->free / sizeof *a->free; i++)
             a->free[i] &= b->free[i];
-        a->ok &= b->ok;
+        a->flags &= b->flags;
         for (int i = 0; i < 3; i++) {
             a->least[i] = b->least[i] < a->least[i] ? b->least[i] : a->least[i];
-            a->most[i] = b->most[i] < a->most[i] ? b->most[i] : a->most[i];
+            a->minus_most[i] =
+                b->minus_most[i] < a->minus_most[i] ? b->minus_most[i] : a->minus_most[i];
         }
     }
 }
@@ -78,32 +79,34 @@ static void check_equal_arguments(const struct vote *all, const struct argument 
 {
     char remedy[96];
     for (int i = 0; i < 3; i++) {
-        if (all->least[i] == -all->most[i])
+        if (all->least[i] == -all->minus_most[i])
             continue;
         snprintf(remedy, sizeof remedy, "pass the same %s on every PE of the parent team",
                  args[i].name);
         shmemi_abort(call, remedy, "%s is %lld on one PE and %lld on another", args[i].name,
-                     (long long)all->least[i], (long long)-all->most[i]);
+                     (long long)all->least[i], (long long)-all->minus_most[i]);
     }
 }
 
+/* The flags of a vote: this PE had memory for its teams, and has claimed their slots. */
 enum { MEMORY = 1, CLAIMED = 2, GOOD = MEMORY | CLAIMED };
 
 /*
- * Agrees on slots for the teams in made, and enters the teams there. Returns GOOD, or a set without
- * CLAIMED: another thread has occupied a slot, so that the caller tries again; without MEMORY: it
- * fails. The result is the same on every PE. No lock is locked while PEs wait for each other, so
- * that threads may split several teams at once.
+ * Agrees on slots for the teams in made, and enters the teams there. flags: this PE's vote. Returns
+ * the flags that all PEs have set: GOOD; without CLAIMED: another thread of a PE has occupied a
+ * slot, so that the caller tries again; without MEMORY: no team can be made. The result is the same
+ * on every PE. No lock is locked while PEs wait for each other, so that threads may split several
+ * teams at once.
  */
 static int64_t agree_on_slots(struct shmemi_team *parent, struct shmemi_team **made, int n,
-                              int64_t state, const struct argument *args, int *slots,
+                              int64_t flags, const struct argument *args, int *slots,
                               const char *call)
 {
     static const struct shmemi_reducer votes = {combine_votes, sizeof(struct vote)};
-    struct vote mine = {.ok = state}, all;
+    struct vote mine = {.flags = flags}, all;
     for (int i = 0; i < 3; i++) {
         mine.least[i] = args[i].value;
-        mine.most[i] = -(int64_t)args[i].value;
+        mine.minus_most[i] = -(int64_t)args[i].value;
     }
     shmemi_team_ids_free(mine.free);
     shmemi_exchange(parent, &all, &mine, 1, &votes, call);
@@ -112,20 +115,20 @@ static int64_t agree_on_slots(struct shmemi_team *parent, struct shmemi_team **m
     check_equal_arguments(&all, args, call);
     for (int i = 0; i < n; i++)
         slots[i] = shmemi_team_ids_lowest(all.free, i == 0 ? SHMEMI_FIRST_TEAM_ID : slots[0] + 1);
-    if (!(all.ok & MEMORY) || slots[0] < 0 || slots[n - 1] < 0)
+    if (!(all.flags & MEMORY) || slots[0] < 0 || slots[n - 1] < 0)
         return 0;
     if (!shmemi_team_ids_claim(made, slots, n))
-        mine.ok &= ~(int64_t)CLAIMED;
-    for (int i = 0; (mine.ok & CLAIMED) && i < n; i++)
+        mine.flags &= ~(int64_t)CLAIMED;
+    for (int i = 0; (mine.flags & CLAIMED) && i < n; i++)
         if (made[i] != NULL && shmemi_team_id_occupy(made[i], slots[i], call) != 0)
-            mine.ok &= ~(int64_t)MEMORY;
+            mine.flags &= ~(int64_t)MEMORY;
     /* This is also the barrier between clearing the words and the first message. */
     shmemi_exchange(parent, &all, &mine, 1, &votes, call);
     if (!shmemi_collective_unbroken())
-        all.ok = 0;
-    if (all.ok != GOOD && (mine.ok & CLAIMED))
+        all.flags = 0;
+    if (all.flags != GOOD && (mine.flags & CLAIMED))
         shmemi_team_ids_disclaim(made, slots, n);
-    return all.ok;
+    return all.flags;
 }
 
 /* Makes n teams (up to two) of a parent; all PEs of the parent call it together. args: three
@@ -135,28 +138,28 @@ static int split_team(struct shmemi_team *parent, const struct plan *plans, int 
 {
     struct shmemi_team *made[2] = {NULL, NULL};
     int slots[2] = {-1, -1};
-    int64_t state = GOOD, rc;
+    int64_t flags = GOOD, result;
     if (!shmemi_collective_begin(parent, call))
         return -1;
     shmemi_coll_check_arguments(parent, NULL, NULL, 0, "", 0, call);
     for (int i = 0; i < n; i++) {
         made[i] = plans[i].member ? make_from_plan(parent, &plans[i]) : NULL;
         if (plans[i].member && made[i] == NULL)
-            state = CLAIMED;
+            flags = CLAIMED;
     }
     do
-        rc = agree_on_slots(parent, made, n, state, args, slots, call);
-    while (rc == MEMORY);
+        result = agree_on_slots(parent, made, n, flags, args, slots, call);
+    while (result == MEMORY);
     shmemi_collective_end();
     for (int i = 0; i < n; i++) {
         if (made[i] == NULL)
             continue;
-        if (rc == GOOD)
+        if (result == GOOD)
             *handles[i] = shmemi_team_id_name(made[i], call);
         else
             shmemi_team_drop(made[i]);
     }
-    return rc == GOOD ? 0 : -1;
+    return result == GOOD ? 0 : -1;
 }
 
 /* Returns the number of contexts that a program's configuration of a team asks for; 0 if the mask
@@ -209,7 +212,7 @@ static int split_strided(shmem_team_t parent_team, struct plan p, bool each, shm
     return valid ? rc : -1;
 }
 
-/* Implements shmem_team_split_strided. */
+/* Implements shmem_team_split_strided. Returns 0, or -1. */
 int shmemi_team_split_strided(shmem_team_t parent_team, int start, int stride, int size,
                               const shmem_team_config_t *config, long config_mask,
                               shmem_team_t *new_team, const char *call)

@@ -145,8 +145,8 @@ static void stay_awake(struct shmemi_waiter *w)
 /* The thread's time limit, which shmemx_wait_limit sets, and the clock of the wait that the limit
  * ended last: a program that waits again and again up to its limit is reported as one long wait. */
 static _Thread_local struct {
-    uint64_t ns;
-    bool ended;
+    uint64_t ns;                    /* 0: no limit */
+    bool ended;                     /* the limit has ended a wait since it was set */
     struct shmemi_wait_clock clock; /* since 0: no wait */
 } limit;
 

@@ -276,19 +276,21 @@ int shmemi_test_all(const void *ivars, size_t nelems, const int *status, int cmp
 /* ---------------------------------------------------------------------- any */
 
 /* Returns the index at which the next wait_any or test_any on an array begins its search. The table
- * has 64 entries, selected by a hash of the array's address. Several arrays may share one; the
+ * has 64 entries, selected by the highest 6 bits of a hash of the array's address (Fibonacci
+ * hashing: a product with 2^64 divided by the golden ratio). Several arrays may share an entry; the
  * search is still fair unless calls on them alternate. */
-static size_t *cursor(const struct set *q)
+static size_t *cursor_of(const struct set *q)
 {
     static size_t next[64];
     return &next[((uintptr_t)q->ivars >> 3) * 0x9E3779B97F4A7C15u >> 58];
 }
 
-/* Returns the index of an element for which the comparison holds, and searches from the cursor on;
- * SIZE_MAX if there is none. */
+/* Returns the index of an element of the set for which the comparison holds; SIZE_MAX if there is
+ * none. It searches from the array's cursor (cursor_of) on, round robin, and moves the cursor
+ * behind the element. */
 static size_t find_any(const struct set *q)
 {
-    size_t *next = cursor(q), start = shmemi_read_once(next);
+    size_t *next = cursor_of(q), start = shmemi_read_once(next);
     if (start >= q->nelems)
         start = 0;
     size_t i = find_first(q, start, q->nelems, true);

@@ -61,8 +61,8 @@ var waitDefects = []defect{
 	},
 	{
 		id: "waits/processors-change-places", file: "capi/front/processor.c",
-		was:  "    if (on[best] + 1 >= on[mine_is])",
-		is:   "    if (on[best] >= on[mine_is])",
+		was:  "    if (pes_on[best] + 1 >= pes_on[present])",
+		is:   "    if (pes_on[best] >= pes_on[present])",
 		user: "PEs that share processors move back and forth",
 		by:   unit("./tests/front", "^TestMoving$"), says: `line \d+: .*effort.moves == \d`,
 	},
