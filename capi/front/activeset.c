@@ -192,10 +192,10 @@ void shmemi_activeset_collect(void *dest, const void *source, size_t nbytes, int
 static void send_blocks(struct shmemi_team *t, void *dest, const void *source, size_t nbytes,
                         size_t step, const char *call)
 {
-    size_t all = shmemi_bytes(nbytes, (size_t)t->n), given = step == 0 ? nbytes : all;
+    size_t all = shmemi_bytes(nbytes, (size_t)t->n), source_bytes = step == 0 ? nbytes : all;
     shmemi_check_symmetric("dest", dest, all, call);
-    shmemi_check_symmetric("source", source, given, call);
-    shmemi_coll_check_overlap(dest, all, source, given, false, call);
+    shmemi_check_symmetric("source", source, source_bytes, call);
+    shmemi_coll_check_overlap(dest, all, source, source_bytes, false, call);
     if (nbytes > 0)
         all_to_all(t, (char *)dest + nbytes * (size_t)t->me, source, nbytes, step, call);
 }

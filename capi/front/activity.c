@@ -128,7 +128,7 @@ static void claim_entry(struct shmemi_waiter *w)
 
 /* When this thread has last looked up what the late PEs of its present wait are doing. */
 static _Thread_local struct {
-    const struct shmemi_waiter *of;
+    const struct shmemi_waiter *waiter;
     uint64_t since;     /* when that wait began: another one may be at the same address */
     uint64_t refreshed; /* when this wait's texts were last renewed, 0: never */
     uint32_t refreshes; /* how often they were renewed, up to REFRESH_DOUBLES */
@@ -182,8 +182,8 @@ void shmemi_activity_publish(struct shmemi_waiter *w, uint64_t now)
     uint64_t since = w->clock.since;
     if (!w->entry)
         claim_entry(w);
-    if (present.of != w || present.since != since) {
-        present.of = w;
+    if (present.waiter != w || present.since != since) {
+        present.waiter = w;
         present.since = present.inquiry = since;
         present.refreshed = present.refreshes = present.inquiries = 0;
     }

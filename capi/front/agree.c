@@ -89,8 +89,8 @@ static int64_t record_at(const struct agreement *a)
 {
     size_t words = ((size_t)shmemi_state.n_pes * sizeof(uint64_t) + SHMEMI_CACHE_LINE - 1) /
                    SHMEMI_CACHE_LINE * SHMEMI_CACHE_LINE;
-    size_t one = (shmemi_state.agree_size - words) / 2;
-    return a->t->agreements + (int64_t)(words + one * (a->number & 1));
+    size_t record_bytes = (shmemi_state.agree_size - words) / 2;
+    return a->t->agreements + (int64_t)(words + record_bytes * (a->number & 1));
 }
 
 /* Returns the offset, from the user heap, of a member's contribution in its record. */

@@ -62,12 +62,12 @@ void shmemi_archive_renew(int slot, const char *call)
 }
 
 /* Stores the addresses of a team in the tables of teams, one for each family; 0: no such team. */
-static void store_addresses(int handle, const uint64_t *address, const char *call)
+static void store_addresses(int handle, const uint64_t *addresses, const char *call)
 {
     for (int f = 0; f < SHMEMI_ARCHIVE_FAMILIES; f++)
         if (shmemi_archive_put(shmemi_archive_address() + shmemi_archive_memory.places.pool[f] +
-                                   (size_t)handle * sizeof *address,
-                               &address[f], sizeof *address) != 0)
+                                   (size_t)handle * sizeof *addresses,
+                               &addresses[f], sizeof *addresses) != 0)
             shmemi_abort(call, NULL, "%s", shmemi_state.core->error());
 }
 
@@ -75,21 +75,21 @@ static void store_addresses(int handle, const uint64_t *address, const char *cal
 void shmemi_archive_show(const struct shmemi_team *t, shmem_team_t handle, const char *call)
 {
     const struct shmemi_archive_places *p = &shmemi_archive_memory.places;
-    uint64_t at[SHMEMI_ARCHIVE_FAMILIES];
+    uint64_t addresses[SHMEMI_ARCHIVE_FAMILIES];
     if (shmemi_archive_memory.status != SHMEMI_ARCHIVE_READY || handle < 0 ||
         handle >= (int)p->n_teams)
         return;
     void *team = malloc(p->team);
     for (int f = 0; f < SHMEMI_ARCHIVE_FAMILIES; f++) {
-        at[f] = shmemi_archive_address() + p->teams[f] + (size_t)handle * p->team;
+        addresses[f] = shmemi_archive_address() + p->teams[f] + (size_t)handle * p->team;
         if (team != NULL)
-            shmemi_archive_fill_team(team, f, p, t, (int)handle, at[f]);
-        if (team == NULL || shmemi_archive_put(at[f], team, p->team) != 0)
+            shmemi_archive_fill_team(team, f, p, t, (int)handle, addresses[f]);
+        if (team == NULL || shmemi_archive_put(addresses[f], team, p->team) != 0)
             shmemi_abort(call, NULL, "team %d: %s", (int)handle,
                          team == NULL ? "no memory" : shmemi_state.core->error());
     }
     free(team);
-    store_addresses((int)handle, at, call);
+    store_addresses((int)handle, addresses, call);
 }
 
 /* Removes a team that the program has made. */

@@ -201,9 +201,9 @@ static void fill_steps(struct shmemi_archive_recexch *r, struct lists *l, uint64
     };
     l->from[0] = me - 1;
     for (int i = 0; !passes && i < phases; i++) {
-        int other = rank ^ 1 << i;
+        int partner = rank ^ 1 << i;
         l->phases[i] = lists + offsetof(struct lists, neighbours) + (size_t)i * sizeof(int32_t);
-        l->neighbours[i] = other < extra ? 2 * other + 1 : other + extra;
+        l->neighbours[i] = partner < extra ? 2 * partner + 1 : partner + extra;
     }
 }
 

@@ -13,23 +13,23 @@
 static struct {
     uint32_t turn;
     uint32_t n;
-    struct shmemi_static at[SHMEMI_BUFFERS];
+    struct shmemi_static entries[SHMEMI_BUFFERS];
 } table;
 
 /* Reads entry i of the table, which another thread may be changing. */
 static struct shmemi_static read_entry(uint32_t i)
 {
-    return (struct shmemi_static){shmemi_read_once(&table.at[i].start),
-                                  shmemi_read_once(&table.at[i].size),
-                                  shmemi_read_once(&table.at[i].offset)};
+    return (struct shmemi_static){shmemi_read_once(&table.entries[i].start),
+                                  shmemi_read_once(&table.entries[i].size),
+                                  shmemi_read_once(&table.entries[i].offset)};
 }
 
 /* Writes entry i of the table while other threads may read it. */
 static void set_entry(uint32_t i, struct shmemi_static e)
 {
-    shmemi_write_once(&table.at[i].start, e.start);
-    shmemi_write_once(&table.at[i].size, e.size);
-    shmemi_write_once(&table.at[i].offset, e.offset);
+    shmemi_write_once(&table.entries[i].start, e.start);
+    shmemi_write_once(&table.entries[i].size, e.size);
+    shmemi_write_once(&table.entries[i].offset, e.offset);
 }
 
 /* Searches the sorted table for the buffer that contains n bytes, and returns their offset;
@@ -85,8 +85,8 @@ void shmemi_buffer_add(struct shmemi_static e)
 {
     uint32_t i = table.n;
     begin_change();
-    for (; i > 0 && table.at[i - 1].start > e.start; i--)
-        set_entry(i, table.at[i - 1]);
+    for (; i > 0 && table.entries[i - 1].start > e.start; i--)
+        set_entry(i, table.entries[i - 1]);
     set_entry(i, e);
     end_change(table.n + 1);
 }
@@ -96,7 +96,7 @@ void shmemi_buffer_drop(uint32_t i)
 {
     begin_change();
     for (; i + 1 < table.n; i++)
-        set_entry(i, table.at[i + 1]);
+        set_entry(i, table.entries[i + 1]);
     end_change(table.n - 1);
 }
 
@@ -109,7 +109,7 @@ uint32_t shmemi_buffers_count(void)
 /* Returns the i-th registered buffer by its address. */
 struct shmemi_static shmemi_buffer_at(uint32_t i)
 {
-    return table.at[i];
+    return table.entries[i];
 }
 
 /* Reports whether no more buffers can be registered. */
@@ -122,7 +122,8 @@ bool shmemi_buffers_full(void)
 bool shmemi_buffer_within(uintptr_t start, size_t length)
 {
     for (uint32_t i = 0; i < table.n; i++)
-        if (start - table.at[i].start < table.at[i].size || table.at[i].start - start < length)
+        if (start - table.entries[i].start < table.entries[i].size ||
+            table.entries[i].start - start < length)
             return true;
     return false;
 }
@@ -132,7 +133,7 @@ bool shmemi_buffer_within(uintptr_t start, size_t length)
 uint32_t shmemi_buffer_of_block(int64_t offset)
 {
     uint32_t i = 0;
-    while (i < table.n && table.at[i].offset != offset)
+    while (i < table.n && table.entries[i].offset != offset)
         i++;
     return i;
 }

@@ -57,9 +57,9 @@ struct lookup {
 
 /* Function of the thread that looks up where the Python program made the call: it waits for the
  * interpreter's lock if it must. */
-static void *look_up(void *of)
+static void *look_up(void *arg)
 {
-    struct lookup *q = of;
+    struct lookup *q = arg;
     q->name(q->thread, q->text, sizeof q->text);
     pthread_mutex_lock(&q->mutex);
     bool left = q->left;

@@ -57,12 +57,12 @@ static void print_calls(struct shmemi_team *t, int64_t least, int64_t most,
     shmemi_exchange(t, all, mine, 2 * WORDS, minimum, call);
     if (!shmemi_collective_unbroken())
         return;
-    char other[sizeof name];
+    char other_call[sizeof name];
     for (int i = 0; i < WORDS; i++)
         name[i] = -all[hash(call) == least ? WORDS + i : i];
-    memcpy(other, name, sizeof other);
+    memcpy(other_call, name, sizeof other_call);
     shmemi_abort(call, "make the same calls in the same order on every PE of a team",
-                 "another PE of the team is in %s", other);
+                 "another PE of the team is in %s", other_call);
 }
 
 /* Under full checks, ends the job if the members of a team make different calls or pass different

@@ -82,15 +82,15 @@ static void in_pairs(const struct reduction *r, size_t k, size_t at, size_t n)
     for (uint32_t bit = 1; takes_part && bit < power_of(t) && shmemi_collective_unbroken();
          bit *= 2) {
         bool lower = !(t->node & bit);
-        char *both = acc + step;
+        char *combined = acc + step;
         if (bit * 2 == power_of(t) && !stands_for_another(t))
-            both = target_of(r, at, both);
+            combined = target_of(r, at, combined);
         in += step;
         send_at(r, t->node ^ bit, in, acc, n, NULL);
         shmemi_await(t, peer(r, t->node ^ bit), r->call);
-        memcpy(both, lower ? acc : in, n * r->reducer->size);
-        r->reducer->combine(both, lower ? in : acc, n);
-        acc = both;
+        memcpy(combined, lower ? acc : in, n * r->reducer->size);
+        r->reducer->combine(combined, lower ? in : acc, n);
+        acc = combined;
     }
     if (takes_part)
         send_result_back(r, k, acc, n);
@@ -130,15 +130,15 @@ static uint32_t scatter_halves(const struct reduction *r, size_t k, char *acc, s
     uint32_t steps = 0;
     *mine = (struct range){0, n};
     for (; 1u << steps < power_of(t) && shmemi_collective_unbroken(); steps++) {
-        uint32_t other = t->node ^ 1u << steps;
-        bool lower = other > t->node;
-        struct range kept = half_of(*mine, lower), given = half_of(*mine, !lower);
+        uint32_t partner = t->node ^ 1u << steps;
+        bool lower = partner > t->node;
+        struct range kept = half_of(*mine, lower), sent = half_of(*mine, !lower);
         char *keep = have + (kept.first - mine->first) * size;
-        if (element_count(given) > 0)
-            send_at(r, other, in, have + (given.first - mine->first) * size, element_count(given),
+        if (element_count(sent) > 0)
+            send_at(r, partner, in, have + (sent.first - mine->first) * size, element_count(sent),
                     NULL);
         if (element_count(kept) > 0) {
-            shmemi_await(t, peer(r, other), r->call);
+            shmemi_await(t, peer(r, partner), r->call);
             r->reducer->combine(lower ? keep : in, lower ? in : keep, element_count(kept));
         }
         have = lower ? keep : in;
@@ -161,12 +161,12 @@ static void in_halves(const struct reduction *r, size_t k, size_t at, size_t n)
     if (begin_steps(r, k, acc, at, n)) {
         uint32_t steps = scatter_halves(r, k, acc, n, before, &mine);
         while (steps-- > 0 && shmemi_collective_unbroken()) {
-            uint32_t other = t->node ^ 1u << steps;
+            uint32_t partner = t->node ^ 1u << steps;
             const char *result = acc + mine.first * size;
             if (element_count(mine) > 0)
-                send_at(r, other, result, result, element_count(mine), NULL);
+                send_at(r, partner, result, result, element_count(mine), NULL);
             if (element_count(before[steps]) > element_count(mine))
-                shmemi_await(t, peer(r, other), r->call);
+                shmemi_await(t, peer(r, partner), r->call);
             mine = before[steps];
         }
         send_result_back(r, k, acc, n);

@@ -55,10 +55,10 @@ static void exchange_direct(struct shmemi_team *t, const struct group *g, void *
 {
     uint32_t n = g->n, me = g->me;
     size_t bytes = nelems * reducer->size;
-    char *own = slots + t->slot_size * me;
-    shmemi_move(own, mine, bytes, call);
+    char *my_slot = slots + t->slot_size * me;
+    shmemi_move(my_slot, mine, bytes, call);
     for (uint32_t i = 1; i < n; i++)
-        send_to_slot(t, rank_of(g, (me + i) % n), own, own, bytes, call);
+        send_to_slot(t, rank_of(g, (me + i) % n), my_slot, my_slot, bytes, call);
     for (uint32_t i = 1; i < n; i++)
         shmemi_await(t, rank_of(g, (me + n - i) % n), call);
     for (uint32_t i = 1; i < n; i++)

@@ -166,9 +166,9 @@ static int lost_member(const struct shmemi_team *t)
 
 /* Turns off, or on again, that losses fail calls of this thread, for calls that handle losses
  * themselves (locks). */
-void shmemi_mute(bool on)
+void shmemi_mute(bool muted)
 {
-    mine.mute = on;
+    mine.mute = muted;
 }
 
 /* Marks the losses of PEs that are in team `whole` but not in team `remaining` as known to this

@@ -59,7 +59,7 @@ SHMEMI_INLINE bool shmemi_refuse_lost(int pe, const char *call)
 
 /* After shmemi_mute(true), until shmemi_mute(false), no loss fails a call of this thread: its
  * caller checks for losses itself. */
-void shmemi_mute(bool on);
+void shmemi_mute(bool muted);
 
 /* Marks the losses of PEs that are members of `whole` and not of `remaining` as known to the
  * thread: from now on they end none of its waits and fail none of its calls. */

@@ -179,8 +179,8 @@ static void register_exit_handlers(void)
 /* Joins the job, or counts one more init if the process is in one. Loads and starts the core, which
  * fills in shmemi_state, and then starts the parts of the front. Returns 0, or -1 with an error; in
  * that case it has undone everything. */
-static int initialise(int requested, int *provided, const struct shmemi_given *given, char *error,
-                      size_t size)
+static int initialise(int requested, int *provided, const struct shmemi_chosen_job *job,
+                      char *error, size_t size)
 {
     struct shmemi_state *s = &shmemi_state;
 
@@ -199,10 +199,10 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
         .provided = SHMEM_THREAD_MULTIPLE,
         .kernels = shmemi_units_present(),
         .environ_ = (const char *const *)environ,
-        .uid = given ? given->uid : NULL,
-        .uid_pe = given ? given->pe : 0,
-        .uid_n_pes = given ? given->n_pes : 0,
-        .mpi_comm = given ? given->mpi_comm : NULL,
+        .uid = job ? job->uid : NULL,
+        .uid_pe = job ? job->pe : 0,
+        .uid_n_pes = job ? job->n_pes : 0,
+        .mpi_comm = job ? job->mpi_comm : NULL,
         .nvshmem = shmemi_is_nvshmem(),
         .ranges = shmemi_ranges_open,
         .range_enter = shmemi_range_enter,
@@ -248,17 +248,17 @@ static int initialise(int requested, int *provided, const struct shmemi_given *g
     owner = getpid();
     joined++;
     shmemi_abort_note_joined();
-    by_program = given != NULL;
+    by_program = job != NULL;
     shmemi_activity_open();
     shmemi_report_signal_open();
     *provided = args.provided;
     return 0;
 }
 
-/* Serves all init calls: checks the thread level, and joins the given job, or the launcher's if
- * given is NULL. Returns 0, or non-zero after it has printed an error. *provided becomes the thread
- * level that the job has. */
-static int join_job(int requested, int *provided, const struct shmemi_given *given,
+/* Serves all init calls: checks the thread level, and joins the job that the program has chosen, or
+ * the launcher's if job is NULL. Returns 0, or non-zero after it has printed an error. *provided
+ * becomes the thread level that the job has. */
+static int join_job(int requested, int *provided, const struct shmemi_chosen_job *job,
                     const char *call)
 {
     char error[1024] = "";
@@ -273,7 +273,7 @@ static int join_job(int requested, int *provided, const struct shmemi_given *giv
     SHMEMI_RANGE(INIT, call); /* if the process is in a job, the range of this call begins here */
     pthread_mutex_lock(&lifecycle);
     shmemi_ranges_await(call);
-    int rc = initialise(requested, &level, given, error, sizeof error);
+    int rc = initialise(requested, &level, job, error, sizeof error);
     shmemi_ranges_settle(shmemi_state.n_pes > 0);
     pthread_mutex_unlock(&lifecycle);
     if (rc != 0) {
@@ -292,9 +292,9 @@ int shmemi_init_thread(int requested, int *provided, const char *call)
 }
 
 /* Joins the job that the program has chosen. */
-int shmemi_init_given(const struct shmemi_given *given, const char *call)
+int shmemi_init_chosen_job(const struct shmemi_chosen_job *job, const char *call)
 {
-    return join_job(SHMEM_THREAD_SINGLE, NULL, given, call);
+    return join_job(SHMEM_THREAD_SINGLE, NULL, job, call);
 }
 
 /* Loads the core, if it is not loaded. The caller has the lock. */

@@ -13,15 +13,16 @@ int shmemi_init_thread(int requested, int *provided, const char *call);
 void shmemi_finalize(const char *call);
 void shmemi_global_exit(int status, const char *call) __attribute__((noreturn));
 
-/* A job that the program chooses, by a unique ID or an MPI communicator. shmemi_init_given joins
- * it, or the launcher's job if given is NULL. It returns 0, or -1 after it has printed an error. */
-struct shmemi_given {
+/* A job that the program chooses, by a unique ID or an MPI communicator. shmemi_init_chosen_job
+ * joins it, or the launcher's job if job is NULL. It returns 0, or -1 after it has printed an
+ * error. */
+struct shmemi_chosen_job {
     const shmemx_uniqueid_t *uid; /* NULL: none */
     int pe;
     int n_pes;
     const void *mpi_comm; /* NULL: none */
 };
-int shmemi_init_given(const struct shmemi_given *given, const char *call);
+int shmemi_init_chosen_job(const struct shmemi_chosen_job *job, const char *call);
 /* Returns how often the process has joined a job. */
 uint32_t shmemi_join_count(void);
 /* Reports whether the program chose the last job itself, by a unique ID or by MPI. */
@@ -30,7 +31,7 @@ bool shmemi_joined_by_program(void);
 void shmemi_finalize_at_exit(const char *call);
 /* Loads the core for calls that need no job; NULL: error has the reason. */
 const struct shmemi_core *shmemi_load_core(char *error, size_t size);
-/* Makes a unique ID for shmemi_init_given; 0, or -1 after a message. */
+/* Makes a unique ID for shmemi_init_chosen_job; 0, or -1 after a message. */
 int shmemi_make_uniqueid(shmemx_uniqueid_t *uid, const char *call);
 
 #pragma GCC visibility pop

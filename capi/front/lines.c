@@ -76,14 +76,14 @@ static void write_line(const struct exchange *e, uint32_t i, uint32_t number, co
 }
 
 /* Lines (cache lines with a contribution each) of this PE that it waits for, and the members of its
- * node that write them: every stride-th member from `first` on, except the one at position `own`,
+ * node that write them: every stride-th member from `first` on, except the one at position `me`,
  * which is this PE. */
 struct awaited {
     const struct exchange *e;
     const struct line *lines;
     uint64_t exchange;
     uint32_t n;
-    uint32_t first, stride, own;
+    uint32_t first, stride, me;
 };
 
 /* Reports whether the k-th of the awaited lines has been written: its sender stores the exchange's
@@ -111,7 +111,7 @@ static int late_at_lines(const void *subject, int32_t *pes, int limit)
     int n = 0;
     for (uint32_t k = 0; k < a->n; k++)
         if (!has_arrived(a, k) && n++ < limit)
-            pes[n - 1] = pe_of(a->e->t, a->first + (k + (k >= a->own)) * a->stride);
+            pes[n - 1] = pe_of(a->e->t, a->first + (k + (k >= a->me)) * a->stride);
     return n;
 }
 
@@ -184,10 +184,10 @@ static void combine_group(const struct exchange *e, void *acc, const struct shme
     await_group(e, step);
     if (e->bytes == 0)
         return;
-    _Alignas(SHMEMI_CACHE_LINE) char own[SHMEMI_LINE_DATA];
-    memcpy(own, acc, e->bytes);
+    _Alignas(SHMEMI_CACHE_LINE) char my_data[SHMEMI_LINE_DATA];
+    memcpy(my_data, acc, e->bytes);
     for (uint32_t d = 0; d < size; d++) {
-        const void *in = d == digit ? own : e->mine[line_of(step, digit, d)].data;
+        const void *in = d == digit ? my_data : e->mine[line_of(step, digit, d)].data;
         if (d == 0)
             memcpy(acc, in, e->bytes);
         else
@@ -343,18 +343,18 @@ void shmemi_lines_collect(struct shmemi_team *t, int64_t dest, const struct shme
     struct exchange e = begin_exchange(t, call);
     e.dest = dest;
     if (me >= whole) {
-        const struct shmemi_part own[2] = {shmemi_blocks_part(b, me, me + 1)};
+        const struct shmemi_part my_block[2] = {shmemi_blocks_part(b, me, me + 1)};
         const struct shmemi_part others[2] = {shmemi_blocks_part(b, 0, me),
                                               shmemi_blocks_part(b, me + 1, n)};
-        write_blocks(&e, me - whole, SHMEMI_LINE_GIVEN, own);
+        write_blocks(&e, me - whole, SHMEMI_LINE_GIVEN, my_block);
         await_one(&e, me - whole, SHMEMI_LINE_RESULT);
         copy_from_line(&e, SHMEMI_LINE_RESULT, others);
         return;
     }
     if (beyond < n) {
-        const struct shmemi_part given[2] = {shmemi_blocks_part(b, beyond, beyond + 1)};
+        const struct shmemi_part beyond_block[2] = {shmemi_blocks_part(b, beyond, beyond + 1)};
         await_one(&e, beyond, SHMEMI_LINE_GIVEN);
-        copy_from_line(&e, SHMEMI_LINE_GIVEN, given);
+        copy_from_line(&e, SHMEMI_LINE_GIVEN, beyond_block);
     }
     for (uint32_t i = 0; i < steps->n && shmemi_collective_unbroken(); i++)
         collect_group(&e, b, steps->step + i);

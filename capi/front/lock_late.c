@@ -101,9 +101,9 @@ static void known_by(int pe, uint64_t *words, const char *call)
                                                       .call = call});
         return;
     }
-    const uint64_t *there = (const uint64_t *)(const void *)(s->peer_base[pe] + at);
+    const uint64_t *pe_words = (const uint64_t *)(const void *)(s->peer_base[pe] + at);
     for (uint32_t i = 0; i < s->n_pes; i++)
-        words[i] = shmemi_observe(&there[i]);
+        words[i] = shmemi_observe(&pe_words[i]);
 }
 
 /* Reports whether every living PE knows all losses that this one knows. It reads their words, or

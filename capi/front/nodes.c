@@ -83,13 +83,14 @@ static void exchange_in_pairs(const struct collect *c)
 {
     struct shmemi_team *t = c->t;
     for (uint32_t distance = 1; distance < t->n_nodes; distance *= 2) {
-        uint32_t first = t->node & ~(distance - 1), other = (t->node ^ distance) & ~(distance - 1);
+        uint32_t first = t->node & ~(distance - 1),
+                 other_first = (t->node ^ distance) & ~(distance - 1);
         int with = t->leaders[t->node ^ distance];
         struct shmemi_part mine = nodes_part(c, first, distance);
         if (mine.bytes > 0)
             shmemi_message_at(t, with, c->dest + (int64_t)mine.at, own_dest(c, mine.at), mine.bytes,
                               c->lent, c->call);
-        if (nodes_part(c, other, distance).bytes > 0)
+        if (nodes_part(c, other_first, distance).bytes > 0)
             shmemi_await(t, with, c->call);
     }
 }

@@ -203,7 +203,7 @@ static void count_pes(uint16_t pes_on[CPU_SETSIZE])
 static void move_to_idlest(void)
 {
     uint16_t pes_on[CPU_SETSIZE];
-    cpu_set_t allowed, one;
+    cpu_set_t allowed, best_only;
     int present = sched_getcpu(), best = present;
     if (present < 0 || present >= CPU_SETSIZE ||
         sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2)
@@ -217,9 +217,9 @@ static void move_to_idlest(void)
     if (pes_on[best] + 1 >= pes_on[present])
         return;
     publish_processor(best); /* published before the move, for threads that search meanwhile */
-    CPU_ZERO(&one);
-    CPU_SET(best, &one);
-    bool moved = sched_setaffinity(0, sizeof one, &one) == 0;
+    CPU_ZERO(&best_only);
+    CPU_SET(best, &best_only);
+    bool moved = sched_setaffinity(0, sizeof best_only, &best_only) == 0;
     if (moved)
         sched_setaffinity(0, sizeof allowed, &allowed);
     shmemi_processor_publish();

@@ -253,9 +253,9 @@ static void check_mappings(struct finder *f)
  * function's frame. */
 bool shmemi_program_on_spans(const struct shmemi_program *p)
 {
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     for (uint32_t i = 0; i < p->n_spans; i++)
-        if (here - p->spans[i].start < p->spans[i].size)
+        if (frame - p->spans[i].start < p->spans[i].size)
             return true;
     return false;
 }

@@ -38,13 +38,13 @@ static bool open_domains(void)
 {
     static const char *const names[] = {
         [SHMEMI_RANGES_OF_CALLS] = "SHMEM", [SHMEMI_RANGES_OF_PROXY] = "SHMEM_PROXY"};
-    for (int of = 0; of < SHMEMI_RANGES_OF; of++) {
-        if (domains[of] == NULL)
-            domains[of] = nvtxDomainCreateA(names[of]);
-        if (domains[of] == NULL)
+    for (int domain = 0; domain < SHMEMI_RANGES_OF; domain++) {
+        if (domains[domain] == NULL)
+            domains[domain] = nvtxDomainCreateA(names[domain]);
+        if (domains[domain] == NULL)
             return false;
         for (uint32_t i = 0; i < sizeof groups_by_bit / sizeof *groups_by_bit; i++)
-            nvtxDomainNameCategoryA(domains[of], category(1u << i), groups_by_bit[i]);
+            nvtxDomainNameCategoryA(domains[domain], category(1u << i), groups_by_bit[i]);
     }
     return true;
 }
@@ -57,20 +57,20 @@ static int find_profiler(void)
 }
 
 /* Begins a range of this thread in one of the two domains (calls, or the proxy). */
-void shmemi_range_enter(int of, uint32_t group, const char *name)
+void shmemi_range_enter(int domain, uint32_t group, const char *name)
 {
     nvtxEventAttributes_t a = {.version = NVTX_VERSION,
                                .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
                                .category = category(group),
                                .messageType = NVTX_MESSAGE_TYPE_ASCII,
                                .message.ascii = name};
-    nvtxDomainRangePushEx(domains[of], &a);
+    nvtxDomainRangePushEx(domains[domain], &a);
 }
 
 /* Ends the range that this thread began last in a domain. */
-void shmemi_range_leave(int of)
+void shmemi_range_leave(int domain)
 {
-    nvtxDomainRangePop(domains[of]);
+    nvtxDomainRangePop(domains[domain]);
 }
 
 #else
@@ -82,17 +82,17 @@ static int find_profiler(void)
 }
 
 /* Does nothing: without NVTX no range begins. It is there for the linker, and is not called. */
-void shmemi_range_enter(int of, uint32_t group, const char *name)
+void shmemi_range_enter(int domain, uint32_t group, const char *name)
 {
-    (void)of;
+    (void)domain;
     (void)group;
     (void)name;
 }
 
 /* Does nothing, like shmemi_range_enter. */
-void shmemi_range_leave(int of)
+void shmemi_range_leave(int domain)
 {
-    (void)of;
+    (void)domain;
 }
 
 #endif

@@ -27,10 +27,10 @@ void shmemi_range_end(const bool *begun);
 /* Sets the groups of ranges to show, and returns them. 0: no profiler listens; -1: the library was
  * built without ranges. */
 int shmemi_ranges_open(uint32_t groups);
-/* Begins a range of this thread in domain `of`, that of calls or that of the proxy. */
-void shmemi_range_enter(int of, uint32_t group, const char *name);
-/* Ends the range that this thread began last in domain `of`. */
-void shmemi_range_leave(int of);
+/* Begins a range of this thread in a domain: SHMEMI_RANGES_OF_CALLS or _PROXY. */
+void shmemi_range_enter(int domain, uint32_t group, const char *name);
+/* Ends the range that this thread began last in a domain. */
+void shmemi_range_leave(int domain);
 
 /* Called before init: records the name of the call, whose range cannot begin before the groups are
  * known. */

@@ -39,7 +39,7 @@ static struct {
 
 /* The signal words of a landing, in one cache line. */
 struct words {
-    uint64_t there[2]; /* the number of the part that has arrived, for each half */
+    uint64_t arrived[2]; /* the number of the part that has arrived, for each half */
     uint64_t unused[6];
 };
 _Static_assert(sizeof(struct words) == SHMEMI_CACHE_LINE, "the area has a line for each landing");
@@ -291,7 +291,7 @@ static bool part_has_arrived(void *subject)
 {
     const struct writing *w = subject;
     const struct words *words = shmemi_mail_here(words_of(w->landing));
-    return shmemi_observe(&words->there[w->k & 1]) == w->number + w->k;
+    return shmemi_observe(&words->arrived[w->k & 1]) == w->number + w->k;
 }
 
 /* Requests all parts from the sender, two at a time, waits for each, and copies it from the

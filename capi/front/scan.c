@@ -96,12 +96,12 @@ static void exchange_totals(const struct piece *p, char *before)
     struct shmemi_team *t = p->t;
     uint64_t round = t->rounds_begun++;
     size_t bytes = p->n * p->reducer->size;
-    char *own = shmemi_round_part(t, round, t->node);
-    shmemi_combine_members(t, t->near, t->n_near, own, p->source, p->n, p->reducer, p->call);
+    char *my_total = shmemi_round_part(t, round, t->node);
+    shmemi_combine_members(t, t->near, t->n_near, my_total, p->source, p->n, p->reducer, p->call);
     for (uint32_t i = 1; i < t->n_nodes; i++)
         shmemi_message_at(t, t->leaders[shmemi_team_other_node(t, i)],
-                          own - shmemi_state.peer_base[shmemi_state.my_pe], own, bytes, NULL,
-                          p->call);
+                          my_total - shmemi_state.peer_base[shmemi_state.my_pe], my_total, bytes,
+                          NULL, p->call);
     for (uint32_t i = 1; i < t->n_nodes; i++)
         shmemi_await(t, t->leaders[shmemi_team_other_node(t, i)], p->call);
     for (uint32_t node = 0; node < t->node; node++)

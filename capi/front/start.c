@@ -57,7 +57,7 @@ int shmemi_set_attr_uniqueid_args(int myrank, int nranks, const shmemx_uniqueid_
 int shmemi_init_attr(unsigned int flags, const shmemx_init_attr_t *attr, const char *call)
 {
     if (flags == 0)
-        return shmemi_init_given(NULL, call);
+        return shmemi_init_chosen_job(NULL, call);
     if (flags != SHMEMX_INIT_WITH_UNIQUEID && flags != SHMEMX_INIT_WITH_MPI_COMM) {
         fprintf(
             stderr,
@@ -81,7 +81,8 @@ int shmemi_init_attr(unsigned int flags, const shmemx_init_attr_t *attr, const c
                     call);
             return -1;
         }
-        return shmemi_init_given(&(struct shmemi_given){.mpi_comm = attr->mpi_comm}, call);
+        return shmemi_init_chosen_job(&(struct shmemi_chosen_job){.mpi_comm = attr->mpi_comm},
+                                      call);
     }
     const shmemx_uniqueid_args_t *u = &attr->args.uid_args;
     if (u->version != plain.args.uid_args.version || u->id == NULL) {
@@ -91,6 +92,6 @@ int shmemi_init_attr(unsigned int flags, const shmemx_init_attr_t *attr, const c
     }
     if (check_number(u->myrank, u->nranks, call) != 0)
         return -1;
-    return shmemi_init_given(
-        &(struct shmemi_given){.uid = u->id, .pe = u->myrank, .n_pes = u->nranks}, call);
+    return shmemi_init_chosen_job(
+        &(struct shmemi_chosen_job){.uid = u->id, .pe = u->myrank, .n_pes = u->nranks}, call);
 }

@@ -103,14 +103,14 @@ bool shmemi_statics_written(uint64_t *from, uint64_t *to)
     return shmemi_file_written(file, from, to);
 }
 
-/* Like shmemi_statics_written, for the file `of`. Pages that were never written are holes, which
+/* Like shmemi_statics_written, for any file. Pages that were never written are holes, which
  * SEEK_DATA and SEEK_HOLE find. */
-bool shmemi_file_written(int of, uint64_t *from, uint64_t *to)
+bool shmemi_file_written(int fd, uint64_t *from, uint64_t *to)
 {
-    off_t data = lseek(of, (off_t)*from, SEEK_DATA);
+    off_t data = lseek(fd, (off_t)*from, SEEK_DATA);
     if (data < 0 || (uint64_t)data >= *to)
         return false;
-    off_t hole = lseek(of, data, SEEK_HOLE);
+    off_t hole = lseek(fd, data, SEEK_HOLE);
     *from = (uint64_t)data;
     if (hole > data && (uint64_t)hole < *to)
         *to = (uint64_t)hole;

@@ -26,7 +26,7 @@ void shmemi_statics_close(void);
  * *from and *to to them. Returns false if there are none. */
 bool shmemi_statics_written(uint64_t *from, uint64_t *to);
 /* Does what shmemi_statics_written does, for any file. */
-bool shmemi_file_written(int file, uint64_t *from, uint64_t *to);
+bool shmemi_file_written(int fd, uint64_t *from, uint64_t *to);
 
 /* Reports whether a page contains anything but zeros. */
 bool shmemi_page_has_data(const char *page);

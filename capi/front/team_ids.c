@@ -29,11 +29,11 @@ int shmemi_team_id_occupy(struct shmemi_team *t, int slot, const char *call)
 {
     const struct shmemi_state *s = &shmemi_state;
     shmemi_kernels_renew(slot, call);
-    char *own = s->peer_base[s->my_pe];
+    char *my_base = s->peer_base[s->my_pe];
     int64_t area = (int64_t)(s->team_size * (size_t)slot) - (int64_t)s->teams_offset;
     int64_t scratch = shmemi_team_place_inbox(t, area);
     t->slot = slot;
-    t->scratch = own + scratch;
+    t->scratch = my_base + scratch;
     t->round_size = (s->team_size - s->agree_size - (size_t)(scratch - area)) / 2;
     t->slot_size = SHMEMI_TEAM_SLOT;
     shmemi_team_rounds(t, slot);
@@ -41,7 +41,7 @@ int shmemi_team_id_occupy(struct shmemi_team *t, int slot, const char *call)
     free(t->seen);
     t->sent = calloc((size_t)t->n, sizeof *t->sent);
     t->seen = calloc((size_t)t->n, sizeof *t->seen);
-    memset(own + area, 0, (size_t)(scratch - area));
+    memset(my_base + area, 0, (size_t)(scratch - area));
     int rc = shmemi_agree_open(t, (uint32_t)slot);
     return t->sent == NULL || t->seen == NULL ? -1 : rc;
 }

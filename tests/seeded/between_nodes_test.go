@@ -67,8 +67,8 @@ var betweenNodesDefects = []defect{
 	},
 	{
 		id: "steps/given-half", file: "capi/front/column_steps.c",
-		was:  "        bool lower = other > t->node;",
-		is:   "        bool lower = steps == 0 || other > t->node;",
+		was:  "        bool lower = partner > t->node;",
+		is:   "        bool lower = steps == 0 || partner > t->node;",
 		user: "in halves both of two hosts keep the lower elements, and nobody has the others",
 		by:   program("collectives", "forced-6"), says: `PE \d: call \d+ of \d PEs: element \d+ is`,
 	},

@@ -137,8 +137,8 @@ var nodeDefects = []defect{
 	},
 	{
 		id: "node/block-beyond-the-steps", file: "capi/front/lines.c",
-		was:  "        copy_from_line(&e, SHMEMI_LINE_GIVEN, given);\n",
-		is:   "        (void)given;\n",
+		was:  "        copy_from_line(&e, SHMEMI_LINE_GIVEN, beyond_block);\n",
+		is:   "        (void)beyond_block;\n",
 		user: "fcollect of 11 PEs on a node leaves out the last one's block",
 		by:   program("steps", "node-19"), says: `shmem_long_f?collect: PE \d+: (11|13|17|19) PEs`,
 	},
@@ -151,8 +151,8 @@ var nodeDefects = []defect{
 	},
 	{
 		id: "node/own-operand-first", file: "capi/front/lines.c",
-		was:  "const void *in = d == digit ? own :",
-		is:   "const void *in = d == 0 ? own :",
+		was:  "const void *in = d == digit ? my_data :",
+		is:   "const void *in = d == 0 ? my_data :",
 		user: "the PEs of a node get different results of a reduction of doubles",
 		by:   program("steps", "node-8"), says: `shmem_double_sum_reduce: PE \d: \d PEs: PE \d has another result`,
 	},
